@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Kernel interface of twheel: timers on a hierarchical timing wheel, and
+ * purgatories of delayed operations above them.
+ *
+ * For other kernel modules.  The kernel-doc of each function stands at its
+ * definition; Documentation/kernel-api.rst puts them together with examples.
+ * Times are nanoseconds of CLOCK_MONOTONIC throughout.
+ */
+#ifndef _LINUX_TWHEEL_H
+#define _LINUX_TWHEEL_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <uapi/linux/twheel.h>
+
+struct twheel;
+struct twheel_shard;
+struct twheel_purgatory;
+struct twheel_watched_key;
+
+/* Timers */
+
+/**
+ * struct twheel_node - what a bucket holds; the part of a timer that moves
+ * @entry: in the list of a bucket, empty while the timer is not pending
+ * @expires: the tick at which it is due
+ *
+ * Both are protected by the lock of the timer's shard.
+ */
+struct twheel_node {
+	struct list_head	entry;
+	u64			expires;
+};
+
+/**
+ * struct twheel_timer - calls a function once, at or just after its deadline
+ * @node: its place in the wheel
+ * @fn: called by the reaper, in process context and with no lock held;
+ *	immutable after init
+ * @shard: where it lives; immutable after init
+ *
+ * Embed it, and treat the members as private.
+ */
+struct twheel_timer {
+	struct twheel_node	node;
+	void			(*fn)(struct twheel_timer *timer);
+	struct twheel_shard	*shard;
+};
+
+/**
+ * struct twheel_config - what a wheel of one's own looks like
+ * @name: of its reaper threads, up to 9 characters
+ * @tick_ns: length of a tick, 1000 (1 us) to 10^10 (10 s); 0 for the default
+ * @slots: slots in each level, 2 to 1024; 0 for the default. A power of two
+ *	saves a division at each move.
+ * @shards: how many reapers share the work, up to 1024; 0 for one
+ */
+struct twheel_config {
+	const char	*name;
+	u64		tick_ns;
+	unsigned int	slots;
+	unsigned int	shards;
+};
+
+struct twheel *twheel_create(const struct twheel_config *config);
+void twheel_destroy(struct twheel *wheel);
+struct twheel *twheel_system(void);
+u64 twheel_tick_ns(const struct twheel *wheel);
+u64 twheel_wakeups(struct twheel *wheel);
+u64 twheel_pending(struct twheel *wheel);
+
+u64 twheel_deadline(u64 delay_ns);
+void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+		       void (*fn)(struct twheel_timer *timer));
+int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
+bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline);
+int twheel_timer_cancel(struct twheel_timer *timer);
+int twheel_timer_cancel_sync(struct twheel_timer *timer);
+
+/**
+ * twheel_timer_pending - whether a timer waits for its deadline
+ * @timer: the timer
+ *
+ * Context: any. Without a lock the answer may be old when it arrives.
+ * Return: true from add or re-arm until it is cancelled or its function is
+ * about to run.
+ */
+static inline bool twheel_timer_pending(const struct twheel_timer *timer)
+{
+	return !list_empty(&timer->node.entry);
+}
+
+/* Operations and purgatories */
+
+struct twheel_op;
+
+/**
+ * struct twheel_op_ops - what a consumer does about its operations
+ * @ended: called exactly once for an operation that was added, when it has
+ *	ended; twheel_op_result() tells how. It has left the wheel and every
+ *	key by then, and no lock of ours is held: the callback may add,
+ *	complete and cancel operations and may drop the last reference to its
+ *	own. It runs on whoever ended the operation - the reaper, or the
+ *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() -
+ *	and must not sleep.
+ * @release: the last reference is gone; frees the operation. In the same
+ *	contexts as @ended.
+ */
+struct twheel_op_ops {
+	void (*ended)(struct twheel_op *op);
+	void (*release)(struct twheel_op *op);
+};
+
+/**
+ * struct twheel_watch - room for one watch of an operation
+ * @entry: in the list of the key; protected by the lock of the key
+ * @key: what is watched; immutable once the watch is on @op
+ * @op: who watches; likewise
+ * @next: further watches of @op; protected by @op's lock
+ * @need: how many more signals satisfy it; protected by @op's lock
+ *
+ * The consumer provides the memory, usually within its own structure, and
+ * keeps it until the operation is released. The members are private.
+ */
+struct twheel_watch {
+	struct list_head		entry;
+	struct twheel_watched_key	*key;
+	struct twheel_op		*op;
+	struct twheel_watch		*next;
+	u32				need;
+};
+
+/**
+ * struct twheel_op - a delayed operation
+ *
+ * Embed it in what is to be completed. The members are private;
+ * twheel/op.c tells their life and what protects them.
+ */
+struct twheel_op {
+	/* private: */
+	struct twheel_timer		timer;
+	struct list_head		parked;
+	struct twheel_purgatory		*purgatory;
+	const struct twheel_op_ops	*ops;
+	struct twheel_watch		*watches;
+	u64				deadline;
+	u64				value;
+	u64				time;
+	struct task_struct		*ender;
+	struct kref			ref;
+	spinlock_t			lock;	/* see op.c */
+	u32				unsatisfied;
+	u16				home;
+	u8				nr_watches;
+	u8				state;
+	u8				condition;
+	u8				reason;
+};
+
+/**
+ * struct twheel_op_args - how an operation waits
+ * @deadline: when it expires, by the clock; TWHEEL_NEVER for never
+ * @condition: when it completes by its keys
+ * @quorum: how many keys for TWHEEL_COND_QUORUM, else 0
+ * @nr_keys: how many entries @specs and @watches have
+ * @specs: the keys; not used any more once the call has returned
+ * @watches: room for as many watches
+ */
+struct twheel_op_args {
+	u64				deadline;
+	enum twheel_condition		condition;
+	u32				quorum;
+	u32				nr_keys;
+	const struct twheel_watch_spec	*specs;
+	struct twheel_watch		*watches;
+};
+
+/**
+ * struct twheel_op_result - how an operation ended
+ * @reason: completed, expired or cancelled
+ * @value: what the signal or the completion carried
+ * @deadline: when it was to expire
+ * @time: when it ended
+ */
+struct twheel_op_result {
+	enum twheel_reason	reason;
+	u64			value;
+	u64			deadline;
+	u64			time;
+};
+
+/**
+ * struct twheel_purgatory_stats - counts of a purgatory
+ * @pending: operations that have not ended
+ * @keys: keys that something watches
+ * @watches: watches, summed over all keys
+ * @added: operations added so far
+ * @ended: operations ended so far, by enum twheel_reason
+ * @rejected: adds refused by the limit so far
+ *
+ * Exact when nothing is under way, and each never off by more than what is.
+ */
+struct twheel_purgatory_stats {
+	u64	pending;
+	u64	keys;
+	u64	watches;
+	u64	added;
+	u64	ended[TWHEEL_CANCELLED + 1];
+	u64	rejected;
+};
+
+struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel,
+						 u32 max_pending);
+void twheel_purgatory_drain(struct twheel_purgatory *purgatory);
+void twheel_purgatory_destroy(struct twheel_purgatory *purgatory);
+void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
+			    struct twheel_purgatory_stats *stats);
+
+void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops);
+void twheel_op_get(struct twheel_op *op);
+void twheel_op_put(struct twheel_op *op);
+int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
+		  const struct twheel_op_args *args, gfp_t gfp);
+int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
+		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
+int twheel_op_complete(struct twheel_op *op, u64 value);
+int twheel_op_cancel(struct twheel_op *op);
+int twheel_op_cancel_sync(struct twheel_op *op);
+void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);
+
+u32 twheel_signal(struct twheel_purgatory *purgatory,
+		  const struct twheel_key *key, u64 value);
+u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory,
+			   const struct twheel_key *key, u64 value);
+
+#endif /* _LINUX_TWHEEL_H */

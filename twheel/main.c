@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheel: delayed operations on a hierarchical timing wheel.
+ *
+ * The module is built up from the layers, lowest first, and torn down in the
+ * reverse order:
+ *
+ *	wheel.c		levels of buckets
+ *	queue.c		the buckets that hold something, by expiry
+ *	reaper.c	the thread that drives a shard of a wheel
+ *	timer.c		wheels and timers, for other modules
+ *	system.c	the wheel that all share
+ */
+#include <linux/init.h>
+#include <linux/module.h>
+
+#include "system.h"
+
+static int __init twheel_init(void)
+{
+	return twheel_system_check();
+}
+
+static void __exit twheel_exit(void)
+{
+	twheel_system_exit();
+}
+
+module_init(twheel_init);
+module_exit(twheel_exit);
+
+MODULE_DESCRIPTION("Delayed operations on a hierarchical timing wheel");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 2, the expiry queue: the buckets that hold something, ordered by when
+ * they expire.
+ *
+ * It drives the wheel from expiring bucket to expiring bucket, never tick by
+ * tick, and answers 'when next?' in O(1).  Like the wheel it is told the time
+ * and takes no lock; the shard above holds its own around every call.
+ *
+ * A node is in one of three places: in a bucket, on @due once its tick has
+ * come, on @never if it has none.  Taking a node out is a mere list_del(): a
+ * bucket that is left empty stays queued until it expires, so cancel touches
+ * no tree, and what was cancelled costs one wake-up at the most.
+ *
+ * The tree has levels times slots nodes at the most.  Buckets of several
+ * levels may expire at the same tick, in any order: when the wheel stands at
+ * a tick, nothing is placed into a bucket that expires at it any more.
+ */
+#include <linux/bug.h>
+
+#include "compat.h"
+#include "queue.h"
+
+static struct twheel_bucket *bucket_of(const struct rb_node *queued)
+{
+	return rb_entry(queued, struct twheel_bucket, queued);
+}
+
+static struct twheel_bucket *queue_first(const struct twheel_queue *queue)
+{
+	struct rb_node *first = rb_first_cached(&queue->buckets);
+
+	return first ? bucket_of(first) : NULL;
+}
+
+static bool bucket_before(struct rb_node *a, const struct rb_node *b)
+{
+	return bucket_of(a)->expires < bucket_of(b)->expires;
+}
+
+/* Put a node, which is in no list, where it belongs now. */
+static void queue_place(struct twheel_queue *queue, struct twheel_node *node)
+{
+	struct twheel_bucket *bucket = twheel_wheel_place(&queue->wheel, node);
+
+	if (!bucket) {
+		list_add_tail(&node->entry, &queue->due);
+		return;
+	}
+	list_add_tail(&node->entry, &bucket->nodes);
+	if (RB_EMPTY_NODE(&bucket->queued))
+		rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
+}
+
+/**
+ * twheel_queue_init - an empty queue over a wheel of one level
+ * @queue: the queue
+ * @slots: in each level of the wheel
+ * @now: the tick it is
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now)
+{
+	queue->buckets = RB_ROOT_CACHED;
+	INIT_LIST_HEAD(&queue->due);
+	INIT_LIST_HEAD(&queue->never);
+	queue->nr_nodes = 0;
+	return twheel_wheel_init(&queue->wheel, slots, now);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
+
+/**
+ * twheel_queue_destroy - free the wheel
+ * @queue: the queue, which holds no node any more
+ */
+void twheel_queue_destroy(struct twheel_queue *queue)
+{
+	WARN_ON_ONCE(queue->nr_nodes);
+	twheel_wheel_destroy(&queue->wheel);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
+
+/**
+ * twheel_queue_forward - tell an idle wheel the time
+ * @queue: the queue
+ * @now: a tick that is not in the future
+ *
+ * A wheel on which nothing has expired for long lags behind, and would place
+ * a new node a level too high. It is moved up to @now, but never past a
+ * bucket that has yet to expire.
+ */
+void twheel_queue_forward(struct twheel_queue *queue, u64 now)
+{
+	const struct twheel_bucket *first = queue_first(queue);
+
+	if (first && first->expires <= now)
+		now = first->expires - 1;
+	if (now > queue->wheel.now)
+		queue->wheel.now = now;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
+
+/**
+ * twheel_queue_add - add a node
+ * @queue: the queue
+ * @node: in no list; its @expires is the tick at which it is due, or
+ *	TWHEEL_TICK_NEVER
+ *
+ * A tick that has passed makes it due at once.
+ */
+void twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node)
+{
+	queue->nr_nodes++;
+	if (node->expires == TWHEEL_TICK_NEVER)
+		list_add_tail(&node->entry, &queue->never);
+	else
+		queue_place(queue, node);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
+
+/**
+ * twheel_queue_del - take a node out, wherever it is
+ * @queue: the queue
+ * @node: in the queue
+ */
+void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node)
+{
+	list_del_init(&node->entry);
+	queue->nr_nodes--;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_del);
+
+/**
+ * twheel_queue_next - when is there something to do next?
+ * @queue: the queue
+ *
+ * Return: the tick of the earliest bucket, the wheel's own if something is
+ * due, TWHEEL_TICK_NEVER if nothing will be.
+ */
+u64 twheel_queue_next(const struct twheel_queue *queue)
+{
+	const struct twheel_bucket *first;
+
+	if (!list_empty(&queue->due))
+		return queue->wheel.now;
+	first = queue_first(queue);
+	return first ? first->expires : TWHEEL_TICK_NEVER;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
+
+/*
+ * Empty a bucket that expires now, within a budget of nodes to move. On level
+ * 0 all nodes are due at its very tick: they move as one list, however many.
+ */
+static unsigned int bucket_expire(struct twheel_queue *queue,
+				  struct twheel_bucket *bucket, unsigned int budget)
+{
+	struct twheel_node *node;
+
+	if (bucket->level == 0)
+		list_splice_tail_init(&bucket->nodes, &queue->due);
+
+	while (budget && !list_empty(&bucket->nodes)) {
+		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
+		list_del(&node->entry);
+		queue_place(queue, node);
+		budget--;
+	}
+	return budget;
+}
+
+/**
+ * twheel_queue_advance - expire buckets up to a tick
+ * @queue: the queue
+ * @now: the tick it is
+ * @budget: how many nodes to move and buckets to empty before coming back, at
+ *	least two
+ *
+ * What is due comes onto the list of due nodes, the earliest tick first, and
+ * what is not yet moves down a level. Between two calls nodes may be added and
+ * taken out: the wheel stands at the tick of the bucket in hand.
+ *
+ * Return: true if there is more to do: nodes to pop, or buckets to expire.
+ */
+bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget)
+{
+	struct twheel_bucket *bucket;
+
+	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
+		if (!budget)
+			return true;
+		queue->wheel.now = bucket->expires;
+		budget = bucket_expire(queue, bucket, budget - 1);
+		if (!list_empty(&bucket->nodes))
+			return true;
+		rb_erase_cached(&bucket->queued, &queue->buckets);
+		RB_CLEAR_NODE(&bucket->queued);
+	}
+	twheel_queue_forward(queue, now);
+	return !list_empty(&queue->due);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
+
+/**
+ * twheel_queue_pop - take the next node that is due
+ * @queue: the queue
+ *
+ * Return: the node, in no list any more, or NULL.
+ */
+struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
+{
+	struct twheel_node *node;
+
+	node = list_first_entry_or_null(&queue->due, struct twheel_node, entry);
+	if (node)
+		twheel_queue_del(queue, node);
+	return node;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 4, timers: wheels made of shards, and the timers that wait on them.
+ *
+ * This is what other modules use, and so do the operations above.  A timer
+ * belongs to one shard from its init on, that of the CPU on which it was
+ * initialised, so that CPUs don't serialise on one lock.  All that changes in
+ * a timer is protected by the lock of its shard.
+ *
+ * A timer is pending from add until it is cancelled or its function is about
+ * to run; it is running while the shard's @running names it.  A function that
+ * arms its own timer again makes it pending and running at once.
+ *
+ *	                 cancel             cancel_sync
+ *	pending          0, it won          0, it won
+ *	running          -EINPROGRESS       waits, then -EALREADY
+ *	neither          -EALREADY          -EALREADY
+ *	pending+running  0, it won          waits, then 0
+ *
+ * From the timer's own function, cancel_sync can't wait for itself: where it
+ * would, it warns and returns -EDEADLK.
+ */
+#include <linux/bug.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include "compat.h"
+#include "reaper.h"
+#include "timer.h"
+
+/*
+ * A wheel's memory is its shards'. Timers are embedded in memory that counts:
+ * whoever has a million of them pays for each byte here.
+ */
+static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
+
+static int config_check(const struct twheel_config *config)
+{
+	if (config->tick_ns < TWHEEL_TICK_NS_MIN || config->tick_ns > TWHEEL_TICK_NS_MAX)
+		return -EINVAL;
+	if (config->slots < TWHEEL_SLOTS_MIN || config->slots > TWHEEL_SLOTS_MAX)
+		return -EINVAL;
+	if (!config->shards || config->shards > TWHEEL_SHARDS_MAX)
+		return -EINVAL;
+	return 0;
+}
+
+static void wheel_stop(struct twheel *wheel)
+{
+	while (wheel->nr_shards)
+		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
+	kvfree(wheel);
+}
+
+/**
+ * twheel_create - make a wheel of one's own
+ * @config: what it is to look like
+ *
+ * Most users need none: the wheel of twheel_system() is there for all.
+ *
+ * Context: process; may sleep.
+ * Return: the wheel, or an ERR_PTR(): -EINVAL for a figure out of its range,
+ * -ENOMEM, -EINTR.
+ */
+struct twheel *twheel_create(const struct twheel_config *config)
+{
+	struct twheel_config c = *config;
+	struct twheel *wheel;
+	unsigned int i;
+	int err;
+
+	might_sleep();
+	c.name = c.name ?: "twheel";
+	c.tick_ns = c.tick_ns ?: TWHEEL_TICK_NS_DEFAULT;
+	c.slots = c.slots ?: TWHEEL_SLOTS_DEFAULT;
+	c.shards = c.shards ?: 1;
+	err = config_check(&c);
+	if (err)
+		return ERR_PTR(err);
+
+	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < c.shards; i++) {
+		err = twheel_shard_start(&wheel->shard[i], &c, i);
+		if (err) {
+			wheel_stop(wheel);
+			return ERR_PTR(err);
+		}
+		wheel->nr_shards++;
+	}
+	return wheel;
+}
+EXPORT_SYMBOL_GPL(twheel_create);
+
+/**
+ * twheel_destroy - end a wheel of one's own
+ * @wheel: from twheel_create(); NULL and ERR_PTR() are left alone
+ *
+ * Its timers must have been cancelled, and none may be added any more.
+ *
+ * Context: process; may sleep. Not from a timer's function: refused with a
+ * warning, and the wheel goes on.
+ */
+void twheel_destroy(struct twheel *wheel)
+{
+	unsigned int i;
+
+	if (IS_ERR_OR_NULL(wheel))
+		return;
+	might_sleep();
+	for (i = 0; i < wheel->nr_shards; i++)
+		if (WARN_ON_ONCE(wheel->shard[i].task == current))
+			return;
+	wheel_stop(wheel);
+}
+EXPORT_SYMBOL_GPL(twheel_destroy);
+
+/**
+ * twheel_tick_ns - the tick of a wheel
+ * @wheel: the wheel
+ *
+ * Return: its length in ns.
+ */
+u64 twheel_tick_ns(const struct twheel *wheel)
+{
+	return wheel->shard[0].tick_ns;
+}
+EXPORT_SYMBOL_GPL(twheel_tick_ns);
+
+/**
+ * twheel_wakeups - how often the reapers of a wheel have woken up so far
+ * @wheel: the wheel
+ *
+ * Context: any.
+ * Return: the sum over all its shards.
+ */
+u64 twheel_wakeups(struct twheel *wheel)
+{
+	u64 sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_shards; i++)
+		sum += READ_ONCE(wheel->shard[i].wakeups);
+	return sum;
+}
+EXPORT_SYMBOL_GPL(twheel_wakeups);
+
+/**
+ * twheel_pending - how many timers are pending on a wheel
+ * @wheel: the wheel
+ *
+ * Context: any.
+ * Return: the sum over all its shards; exact when nothing is under way.
+ */
+u64 twheel_pending(struct twheel *wheel)
+{
+	unsigned long flags;
+	u64 sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_shards; i++) {
+		spin_lock_irqsave(&wheel->shard[i].lock, flags);
+		sum += wheel->shard[i].queue.nr_nodes;
+		spin_unlock_irqrestore(&wheel->shard[i].lock, flags);
+	}
+	return sum;
+}
+EXPORT_SYMBOL_GPL(twheel_pending);
+
+/**
+ * twheel_deadline - the deadline that lies a delay ahead
+ * @delay_ns: how far ahead of now
+ *
+ * Context: any but NMI.
+ * Return: a time in ns by the clock; TWHEEL_NEVER for one past its end.
+ */
+u64 twheel_deadline(u64 delay_ns)
+{
+	u64 deadline;
+
+	if (check_add_overflow(ktime_get_ns(), delay_ns, &deadline) || deadline > KTIME_MAX)
+		return TWHEEL_NEVER;
+	return deadline;
+}
+EXPORT_SYMBOL_GPL(twheel_deadline);
+
+/**
+ * twheel_timer_init - make a timer ready for use
+ * @timer: the timer, not pending
+ * @wheel: where it will wait; twheel_system() if no other
+ * @fn: called once for each time the timer reaches its deadline, by the
+ *	reaper, in process context with no lock held. It may add, re-arm and
+ *	cancel any timer, and may free its own. While it runs, other timers of
+ *	the shard wait.
+ *
+ * Context: any.
+ */
+void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+		       void (*fn)(struct twheel_timer *timer))
+{
+	INIT_LIST_HEAD(&timer->node.entry);
+	timer->node.expires = TWHEEL_TICK_NEVER;
+	timer->fn = fn;
+	timer->shard = &wheel->shard[raw_smp_processor_id() % wheel->nr_shards];
+}
+EXPORT_SYMBOL_GPL(twheel_timer_init);
+
+/*
+ * Let a shard reach a tick. The memory for a level is had without its lock;
+ * if there is none, the wheel does without: see wheel.c.
+ */
+static void shard_grow(struct twheel_shard *shard, u64 tick, unsigned long *flags)
+	__must_hold(&shard->lock)
+{
+	struct twheel_wheel *wheel = &shard->queue.wheel;
+	struct twheel_level *level;
+
+	while (!twheel_wheel_reaches(wheel, tick)) {
+		spin_unlock_irqrestore(&shard->lock, *flags);
+		level = twheel_level_alloc(wheel->slots, GFP_ATOMIC | __GFP_NOWARN);
+		spin_lock_irqsave(&shard->lock, *flags);
+		if (!level)
+			return;
+		if (twheel_wheel_reaches(wheel, tick))
+			twheel_level_free(level);
+		else
+			twheel_wheel_grow(wheel, level);
+	}
+}
+
+/* Take a timer out of the wheel, if it is in there. */
+static bool timer_detach(struct twheel_timer *timer)
+{
+	lockdep_assert_held(&timer->shard->lock);
+	if (!twheel_timer_pending(timer))
+		return false;
+	twheel_queue_del(&timer->shard->queue, &timer->node);
+	return true;
+}
+
+static void timer_attach(struct twheel_timer *timer, u64 tick)
+{
+	timer->node.expires = tick;
+	twheel_shard_add(timer->shard, &timer->node);
+}
+
+/**
+ * twheel_timer_add - let a timer wait for a deadline
+ * @timer: the timer, initialised
+ * @deadline: in ns by the clock, see twheel_deadline(). One that has passed
+ *	fires at once; one past 2^63 - 1 never does.
+ *
+ * Context: any but NMI; on PREEMPT_RT not from hard interrupts, nor with a
+ * raw spinlock held.
+ * Return: 0, or -EBUSY if it is pending: twheel_timer_rearm() moves it.
+ */
+int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
+{
+	struct twheel_shard *shard = timer->shard;
+	u64 tick = twheel_shard_tick(shard, deadline);
+	unsigned long flags;
+	int err = -EBUSY;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	if (tick != TWHEEL_TICK_NEVER)
+		shard_grow(shard, tick, &flags);
+	if (!twheel_timer_pending(timer)) {
+		timer_attach(timer, tick);
+		err = 0;
+	}
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_add);
+
+/**
+ * twheel_timer_rearm - give a timer another deadline, pending or not
+ * @timer: the timer, initialised
+ * @deadline: as in twheel_timer_add()
+ *
+ * Context: as twheel_timer_add().
+ * Return: true if it was pending.
+ */
+bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline)
+{
+	struct twheel_shard *shard = timer->shard;
+	u64 tick = twheel_shard_tick(shard, deadline);
+	unsigned long flags;
+	bool pending;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	if (tick != TWHEEL_TICK_NEVER)
+		shard_grow(shard, tick, &flags);
+	pending = timer_detach(timer);
+	timer_attach(timer, tick);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return pending;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_rearm);
+
+/**
+ * twheel_timer_cancel - stop a timer from firing
+ * @timer: the timer, initialised
+ *
+ * Context: as twheel_timer_add().
+ * Return:
+ * * 0            - it was pending; its function will not be called
+ * * -EINPROGRESS - its function is running
+ * * -EALREADY    - neither: it has fired, or was never added
+ */
+int twheel_timer_cancel(struct twheel_timer *timer)
+{
+	struct twheel_shard *shard = timer->shard;
+	unsigned long flags;
+	int err = 0;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	if (!timer_detach(timer))
+		err = shard->running == timer ? -EINPROGRESS : -EALREADY;
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel);
+
+/*
+ * Whether a timer's function has returned. The timer is detached at each
+ * look, since the function may have armed it again meanwhile.
+ */
+static bool timer_quiet(struct twheel_timer *timer, bool *won)
+{
+	*won |= timer_detach(timer);
+	return timer->shard->running != timer;
+}
+
+/**
+ * twheel_timer_cancel_sync - stop a timer and wait for its function
+ * @timer: the timer, initialised
+ *
+ * When this returns, the function is not running, and will not run unless
+ * somebody adds the timer again: nothing stands against freeing it. A function
+ * that arms its own timer again is cut short too.
+ *
+ * Context: process; may sleep.
+ * Return:
+ * * 0         - it was pending
+ * * -EALREADY - it was not; if its function was running it has returned
+ * * -EDEADLK  - called by the timer's own function, with a warning; the timer
+ *	is not pending any more, but does run
+ */
+int twheel_timer_cancel_sync(struct twheel_timer *timer)
+{
+	struct twheel_shard *shard = timer->shard;
+	bool won = false;
+	int err;
+
+	might_sleep();
+	spin_lock_irq(&shard->lock);
+	if (timer_quiet(timer, &won)) {
+		err = won ? 0 : -EALREADY;
+	} else if (WARN_ON_ONCE(shard->task == current)) {
+		err = -EDEADLK;
+	} else {
+		shard->waiters++;
+		wait_event_lock_irq(shard->idle, timer_quiet(timer, &won), shard->lock);
+		shard->waiters--;
+		err = won ? 0 : -EALREADY;
+	}
+	spin_unlock_irq(&shard->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Layer 4: wheels and their timers. See timer.c; the rest is in linux/twheel.h. */
+#ifndef _TWHEEL_TIMER_H
+#define _TWHEEL_TIMER_H
+
+#include "reaper.h"
+
+/**
+ * struct twheel - a wheel
+ * @nr_shards: how many shards have been started; immutable after init
+ * @shard: the shards
+ */
+struct twheel {
+	unsigned int		nr_shards;
+	struct twheel_shard	shard[];
+};
+
+#endif /* _TWHEEL_TIMER_H */

@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 1, the wheel: levels of buckets.
+ *
+ * A pure data structure.  It is told the time in ticks, takes no lock, reads
+ * no clock, and allocates only when it is handed a further level.  The expiry
+ * queue above it knows which buckets hold something and when they expire.
+ *
+ * Level 0 has one slot a tick; each further level has slots as wide as one
+ * whole turn of the level before (4 slots a level here, at tick 6):
+ *
+ *	level 0   |6|7|8|9|              the next 4 ticks, one each
+ *	level 1   |4..7|8..11|12..15|16..19|
+ *	level 2   |0..15|16..31|32..47|48..63|
+ *
+ * A node goes to the lowest level on which its slot is fewer than a turn away
+ * from the slot of now: this is the rule of Kafka's TimingWheel.  It is never
+ * now's own slot but on level 0, where that would be due.  So in a turn each
+ * bucket stands for one stretch of time only, and the tick at which its
+ * stretch begins is its expiry.  When that comes, who drives us sets now to
+ * it and places each node of the bucket again: it is due, or it goes to a
+ * lower level.  That is the cascade, and why a node that is placed ten years
+ * ahead is exact to the tick.
+ *
+ * Levels come on demand.  A node beyond the last level there is (the memory
+ * for the next one could not be had) is put into the last slot of that level
+ * and is placed again when the slot expires: it costs a move more each turn,
+ * and loses nothing.
+ *
+ * Moving now forward without a bucket expiring on the way is always right:
+ * what lay fewer than a turn ahead still does.
+ */
+#include <linux/bug.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+#include "wheel.h"
+
+/* The how-many-th slot of its level since tick 0 a tick falls into. */
+static u64 slot_number(const struct twheel_wheel *wheel,
+		       const struct twheel_level *level, u64 tick)
+{
+	if (wheel->shift)
+		return tick >> level->shift;
+	return div64_u64(tick, level->span);
+}
+
+static unsigned int slot_index(const struct twheel_wheel *wheel, u64 number)
+{
+	u32 index;
+
+	if (wheel->shift)
+		return number & (wheel->slots - 1);
+	div_u64_rem(number, wheel->slots, &index);
+	return index;
+}
+
+/* How many slots of a level lie between now and a tick to come. */
+static u64 slot_distance(const struct twheel_wheel *wheel,
+			 const struct twheel_level *level, u64 tick)
+{
+	return slot_number(wheel, level, tick) -
+	       slot_number(wheel, level, wheel->now);
+}
+
+/**
+ * twheel_level_alloc - memory for one more level
+ * @slots: of the wheel that it is for
+ * @gfp: how to allocate
+ *
+ * Return: the level, to be handed to twheel_wheel_grow(), or NULL.
+ */
+struct twheel_level *twheel_level_alloc(unsigned int slots, gfp_t gfp)
+{
+	struct twheel_level *level;
+	unsigned int i;
+
+	level = kmalloc(struct_size(level, bucket, slots), gfp);
+	if (!level)
+		return NULL;
+	for (i = 0; i < slots; i++) {
+		INIT_LIST_HEAD(&level->bucket[i].nodes);
+		RB_CLEAR_NODE(&level->bucket[i].queued);
+		level->bucket[i].expires = TWHEEL_TICK_NEVER;
+	}
+	return level;
+}
+
+/**
+ * twheel_level_free - give back a level that no wheel has taken
+ * @level: from twheel_level_alloc(), or NULL
+ */
+void twheel_level_free(struct twheel_level *level)
+{
+	kfree(level);
+}
+
+/**
+ * twheel_wheel_grow - put one more level on top
+ * @wheel: the wheel, which must not reach all ticks yet
+ * @level: from twheel_level_alloc() for as many slots; the wheel owns it now
+ */
+void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
+{
+	unsigned int nr = wheel->nr_levels;
+	unsigned int i;
+
+	level->shift = nr * wheel->shift;
+	level->span = nr ? wheel->level[nr - 1]->span * wheel->slots : 1;
+	for (i = 0; i < wheel->slots; i++)
+		level->bucket[i].level = nr;
+	wheel->level[nr] = level;
+	wheel->nr_levels = nr + 1;
+}
+
+/**
+ * twheel_wheel_init - an empty wheel of one level
+ * @wheel: the wheel
+ * @slots: in each level
+ * @now: the tick it is
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 now)
+{
+	struct twheel_level *level;
+
+	wheel->now = now;
+	wheel->slots = slots;
+	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
+	wheel->nr_levels = 0;
+	level = twheel_level_alloc(slots, GFP_KERNEL);
+	if (!level)
+		return -ENOMEM;
+	twheel_wheel_grow(wheel, level);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_init);
+
+/**
+ * twheel_wheel_destroy - free all levels
+ * @wheel: the wheel, which holds nothing any more
+ */
+void twheel_wheel_destroy(struct twheel_wheel *wheel)
+{
+	while (wheel->nr_levels)
+		twheel_level_free(wheel->level[--wheel->nr_levels]);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
+
+/**
+ * twheel_wheel_reaches - whether there are levels enough for a tick
+ * @wheel: the wheel
+ * @expires: the tick
+ *
+ * The top level that a wheel can have reaches every tick, so this says no
+ * only where twheel_wheel_grow() may be called.
+ *
+ * Return: false if one more level would spare a node of that tick a move.
+ */
+bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
+{
+	const struct twheel_level *top = wheel->level[wheel->nr_levels - 1];
+
+	return expires <= wheel->now ||
+	       slot_distance(wheel, top, expires) < wheel->slots;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
+
+/**
+ * twheel_wheel_place - find the bucket of a node, and set when it expires
+ * @wheel: the wheel
+ * @node: in no list; @node->expires is set
+ *
+ * The caller puts the node into the bucket.
+ *
+ * Return: the bucket, or NULL if the node is due now.
+ */
+struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
+					 struct twheel_node *node)
+{
+	struct twheel_bucket *bucket;
+	struct twheel_level *level;
+	unsigned int i = 0;
+	u64 distance, number;
+
+	if (node->expires <= wheel->now)
+		return NULL;
+
+	for (;;) {
+		level = wheel->level[i++];
+		distance = slot_distance(wheel, level, node->expires);
+		if (distance < wheel->slots)
+			break;
+		if (i == wheel->nr_levels) {
+			distance = wheel->slots - 1;
+			break;
+		}
+	}
+
+	number = slot_number(wheel, level, wheel->now) + distance;
+	bucket = &level->bucket[slot_index(wheel, number)];
+	bucket->expires = number * level->span;
+	return bucket;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_place);

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Layer 1: levels of buckets. See wheel.c. */
+#ifndef _TWHEEL_WHEEL_H
+#define _TWHEEL_WHEEL_H
+
+#include <linux/gfp.h>
+#include <linux/list.h>
+#include <linux/rbtree.h>
+#include <linux/twheel.h>
+#include <linux/types.h>
+
+#define TWHEEL_SLOTS_MIN	2
+#define TWHEEL_SLOTS_MAX	1024
+#define TWHEEL_SLOTS_DEFAULT	64
+
+/* Two slots a level need 64 levels for 64 bits; no wheel needs more. */
+#define TWHEEL_LEVELS_MAX	64
+
+/* Not a tick that comes. */
+#define TWHEEL_TICK_NEVER	U64_MAX
+
+/**
+ * struct twheel_bucket - the nodes of one slot
+ * @nodes: they are due at @expires at the earliest
+ * @queued: in the expiry queue; empty while the bucket is not
+ * @expires: the tick at which the slot begins
+ * @level: the number of its level, from 0
+ */
+struct twheel_bucket {
+	struct list_head	nodes;
+	struct rb_node		queued;
+	u64			expires;
+	unsigned int		level;
+};
+
+/**
+ * struct twheel_level - one turn of the wheel
+ * @span: ticks in each of its slots
+ * @shift: the same as a power of two, where slots are one
+ * @bucket: one for each slot
+ */
+struct twheel_level {
+	u64			span;
+	unsigned int		shift;
+	struct twheel_bucket	bucket[];
+};
+
+/**
+ * struct twheel_wheel - levels of buckets, and the tick up to which they are done
+ * @now: no node in a bucket is due at this tick or before
+ * @slots: in each level; immutable after init
+ * @shift: log2 of @slots, 0 if that is no power of two; immutable after init
+ * @nr_levels: how many there are so far
+ * @level: each @slots times as wide as the one before
+ */
+struct twheel_wheel {
+	u64			now;
+	unsigned int		slots;
+	unsigned int		shift;
+	unsigned int		nr_levels;
+	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
+};
+
+int twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 now);
+void twheel_wheel_destroy(struct twheel_wheel *wheel);
+
+bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
+struct twheel_level *twheel_level_alloc(unsigned int slots, gfp_t gfp);
+void twheel_level_free(struct twheel_level *level);
+void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
+
+struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
+					 struct twheel_node *node);
+
+#endif /* _TWHEEL_WHEEL_H */
