@@ -10,6 +10,9 @@
  *	reaper.c	the thread that drives a shard of a wheel
  *	timer.c		wheels and timers, for other modules
  *	system.c	the wheel that all share
+ *	key.c		which watches there are under a key
+ *	op.c		the life of an operation
+ *	purgatory.c	where operations wait, and are found by key
  */
 #include <linux/init.h>
 #include <linux/module.h>
