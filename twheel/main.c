@@ -13,19 +13,27 @@
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation
  *	purgatory.c	where operations wait, and are found by key
+ *	device.c	/dev/twheel: ioctl.c, file_op.c, event.c
  */
 #include <linux/init.h>
 #include <linux/module.h>
 
+#include "device.h"
 #include "system.h"
 
 static int __init twheel_init(void)
 {
-	return twheel_system_check();
+	int err;
+
+	err = twheel_system_check();
+	if (err)
+		return err;
+	return twheel_device_init();
 }
 
 static void __exit twheel_exit(void)
 {
+	twheel_device_exit();
 	twheel_system_exit();
 }
 
