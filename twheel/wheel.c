@@ -88,6 +88,7 @@ struct twheel_level *twheel_level_alloc(unsigned int slots, gfp_t gfp)
 	}
 	return level;
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_level_alloc);
 
 /**
  * twheel_level_free - give back a level that no wheel has taken
@@ -97,6 +98,7 @@ void twheel_level_free(struct twheel_level *level)
 {
 	kfree(level);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_level_free);
 
 /**
  * twheel_wheel_grow - put one more level on top
@@ -115,6 +117,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
 /**
  * twheel_wheel_init - an empty wheel of one level

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Random numbers for the property tests, and the module that holds all suites.
+ *
+ * A failing run is had again by loading the module with the seed it printed.
+ */
+#include <linux/bits.h>
+#include <linux/module.h>
+#include <linux/random.h>
+
+#include "random.h"
+
+static ulong seed;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "of the property tests; 0, the default, for a new one each time");
+
+void random_start(struct kunit *test, struct rnd_state *state)
+{
+	ulong s = seed ?: get_random_u32();
+
+	kunit_info(test, "seed=%lu\n", s);
+	prandom_seed_state(state, s);
+}
+
+u32 random_below(struct rnd_state *state, u32 below)
+{
+	return prandom_u32_state(state) % below;
+}
+
+u64 random_magnitude(struct rnd_state *state, unsigned int bits)
+{
+	u64 number = (u64)prandom_u32_state(state) << 32 | prandom_u32_state(state);
+
+	return number >> (63 - random_below(state, bits));
+}
+
+MODULE_DESCRIPTION("KUnit suites of twheel");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
