@@ -14,6 +14,9 @@
 
 static struct twheel_queue queue;
 
+/* Whether there is memory for further levels. */
+static bool starved;
+
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
 	KUNIT_ASSERT_EQ(test, twheel_queue_init(&queue, slots, now), 0);
@@ -23,6 +26,7 @@ static void queue_end(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
 	queue.nr_nodes = 0;
+	starved = false;
 	twheel_queue_destroy(&queue);
 }
 
@@ -30,7 +34,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 {
 	struct twheel_level *level;
 
-	while (expires != TWHEEL_TICK_NEVER && !twheel_wheel_reaches(&queue.wheel, expires)) {
+	while (!starved && expires != TWHEEL_TICK_NEVER && !twheel_wheel_reaches(&queue.wheel, expires)) {
 		level = twheel_level_alloc(queue.wheel.slots, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, level);
 		twheel_wheel_grow(&queue.wheel, level);
@@ -262,6 +266,24 @@ static void between_chunks_nodes_come_and_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
 }
 
+/* For want of memory it wakes up more often, and is neither early nor late. */
+static void without_memory_for_levels_it_is_exact(struct kunit *test)
+{
+	struct twheel_node near, far;
+	unsigned int wakeups = 0;
+
+	queue_start(test, 64, 0);
+	starved = true;
+	add(test, &near, 63);
+	add(test, &far, 5000);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
+	KUNIT_EXPECT_EQ(test, drain(test, 63), 1);
+	while (!drain(test, twheel_queue_next(&queue)))
+		wakeups++;
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 5000);
+	KUNIT_EXPECT_EQ(test, wakeups, 5000 / 63 - 1);
+}
+
 /* The model: what is in the queue, to be searched. */
 #define MODEL_NODES	200
 
@@ -324,18 +346,21 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), model_earliest(model));
 }
 
-static u64 model_step(const struct model *model, struct rnd_state *random)
+static u64 model_step(const struct model *model, struct rnd_state *random, unsigned int bits)
 {
 	u64 earliest = model_earliest(model);
 	u64 now;
 
+	/* Without levels to jump by, a way of many ticks takes its time. */
+	if (bits < 40)
+		return model->now + random_magnitude(random, bits);
 	switch (random_below(random, 3)) {
 	case 0:
 		return earliest == TWHEEL_TICK_NEVER ? model->now : max(earliest, model->now);
 	case 1:
 		return max(model->now, min(earliest, TWHEEL_TICK_NEVER - 1) - 1);
 	default:
-		if (check_add_overflow(model->now, random_magnitude(random, 40), &now))
+		if (check_add_overflow(model->now, random_magnitude(random, bits), &now))
 			now = model->now;
 		return min(now, TWHEEL_TICK_NEVER - 1);
 	}
@@ -350,7 +375,7 @@ static void slots_desc(const unsigned int *slots, char *desc)
 
 KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
 
-static void it_does_as_the_model(struct kunit *test)
+static void model_run(struct kunit *test, bool lack_memory)
 {
 	const unsigned int *slots = test->param_value;
 	struct rnd_state random;
@@ -364,10 +389,12 @@ static void it_does_as_the_model(struct kunit *test)
 	queue_start(test, *slots, model->now);
 
 	for (round = 0; round < 5000; round++) {
+		starved = lack_memory && random_below(&random, 100);
 		i = random_below(&random, MODEL_NODES);
 		switch (random_below(&random, 8)) {
 		case 0:
-			model_advance(test, model, model_step(model, &random));
+			model_advance(test, model, model_step(model, &random,
+							lack_memory ? 12 : 40));
 			break;
 		case 1:
 			model_cancel(model, i);
@@ -381,6 +408,16 @@ static void it_does_as_the_model(struct kunit *test)
 	}
 	for (i = 0; i < MODEL_NODES; i++)
 		model_cancel(model, i);
+}
+
+static void it_does_as_the_model(struct kunit *test)
+{
+	model_run(test, false);
+}
+
+static void it_does_as_the_model_with_little_memory(struct kunit *test)
+{
+	model_run(test, true);
 }
 
 static struct kunit_case queue_cases[] = {
@@ -397,7 +434,9 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(a_stall_costs_what_is_due),
 	KUNIT_CASE(a_crowd_cascades_in_bounded_chunks),
 	KUNIT_CASE(between_chunks_nodes_come_and_go),
+	KUNIT_CASE(without_memory_for_levels_it_is_exact),
 	KUNIT_CASE_PARAM(it_does_as_the_model, slots_gen_params),
+	KUNIT_CASE_PARAM(it_does_as_the_model_with_little_memory, slots_gen_params),
 	{}
 };
 

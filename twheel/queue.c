@@ -151,14 +151,15 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /*
  * Empty a bucket that expires now, within a budget of nodes to move. On level
- * 0 all nodes are due at its very tick: they move as one list, however many.
+ * 0 all nodes are due at its very tick and move as one list, however many;
+ * unless some are only there because the wheel doesn't reach further.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
 {
 	struct twheel_node *node;
 
-	if (bucket->level == 0)
+	if (bucket->level == 0 && !bucket->far)
 		list_splice_tail_init(&bucket->nodes, &queue->due);
 
 	while (budget && !list_empty(&bucket->nodes)) {
@@ -194,6 +195,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 		budget = bucket_expire(queue, bucket, budget - 1);
 		if (!list_empty(&bucket->nodes))
 			return true;
+		bucket->far = false;
 		rb_erase_cached(&bucket->queued, &queue->buckets);
 		RB_CLEAR_NODE(&bucket->queued);
 	}

@@ -63,6 +63,7 @@ u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
 		return TWHEEL_TICK_NEVER;
 	return tick_floor(shard, deadline + shard->tick_ns - 1);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_tick);
 
 /* The clock at the beginning of a tick; KTIME_MAX for one past its end. */
 static ktime_t tick_time(const struct twheel_shard *shard, u64 tick)
@@ -107,6 +108,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
 	if (next < shard->armed)
 		shard_arm(shard, next);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
 /*
  * Call the function of everything that is due. The timer may be freed by it;
@@ -138,6 +140,27 @@ static u64 tick_now(const struct twheel_shard *shard)
 	return tick_floor(shard, ktime_get_ns());
 }
 
+/*
+ * Timers are added from where memory may not be had; here it may be waited
+ * for. One level at a time: what is still too far will say so again.
+ */
+static void reaper_feed(struct twheel_shard *shard)
+	__must_hold(&shard->lock)
+{
+	struct twheel_wheel *wheel = &shard->queue.wheel;
+	struct twheel_level *level;
+
+	if (!wheel->starved)
+		return;
+	spin_unlock_irq(&shard->lock);
+	level = twheel_level_alloc(wheel->slots, GFP_KERNEL | __GFP_NOWARN);
+	spin_lock_irq(&shard->lock);
+	if (level && wheel->starved)
+		twheel_wheel_grow(wheel, level);
+	else
+		twheel_level_free(level);
+}
+
 /* One waking spell: advance, and fire, until nothing is due any more. */
 static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
@@ -157,6 +180,7 @@ static int reaper(void *data)
 	while (!kthread_should_stop()) {
 		spin_lock_irq(&shard->lock);
 		shard->armed = 0;
+		reaper_feed(shard);
 		reap(shard);
 		set_current_state(TASK_IDLE);
 		shard_arm(shard, twheel_queue_next(&shard->queue));

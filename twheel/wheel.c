@@ -25,7 +25,8 @@
  * Levels come on demand.  A node beyond the last level there is (the memory
  * for the next one could not be had) is put into the last slot of that level
  * and is placed again when the slot expires: it costs a move more each turn,
- * and loses nothing.
+ * and loses nothing.  Whoever drives the wheel sees that it is starved, and
+ * grows it when there is memory.
  *
  * Moving now forward without a bucket expiring on the way is always right:
  * what lay fewer than a turn ahead still does.
@@ -85,6 +86,7 @@ struct twheel_level *twheel_level_alloc(unsigned int slots, gfp_t gfp)
 		INIT_LIST_HEAD(&level->bucket[i].nodes);
 		RB_CLEAR_NODE(&level->bucket[i].queued);
 		level->bucket[i].expires = TWHEEL_TICK_NEVER;
+		level->bucket[i].far = false;
 	}
 	return level;
 }
@@ -116,6 +118,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
+	wheel->starved = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
@@ -135,6 +138,7 @@ int twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 now)
 	wheel->slots = slots;
 	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
 	wheel->nr_levels = 0;
+	wheel->starved = false;
 	level = twheel_level_alloc(slots, GFP_KERNEL);
 	if (!level)
 		return -ENOMEM;
@@ -189,6 +193,7 @@ struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
 	struct twheel_level *level;
 	unsigned int i = 0;
 	u64 distance, number;
+	bool far = false;
 
 	if (node->expires <= wheel->now)
 		return NULL;
@@ -200,6 +205,7 @@ struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
 			break;
 		if (i == wheel->nr_levels) {
 			distance = wheel->slots - 1;
+			far = true;
 			break;
 		}
 	}
@@ -207,6 +213,8 @@ struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
 	number = slot_number(wheel, level, wheel->now) + distance;
 	bucket = &level->bucket[slot_index(wheel, number)];
 	bucket->expires = number * level->span;
+	bucket->far |= far;
+	wheel->starved |= far;
 	return bucket;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_place);

@@ -25,12 +25,14 @@
  * @queued: in the expiry queue; empty while the bucket is not
  * @expires: the tick at which the slot begins
  * @level: the number of its level, from 0
+ * @far: a node in it belongs to a level that there was no memory for
  */
 struct twheel_bucket {
 	struct list_head	nodes;
 	struct rb_node		queued;
 	u64			expires;
 	unsigned int		level;
+	bool			far;
 };
 
 /**
@@ -51,6 +53,7 @@ struct twheel_level {
  * @slots: in each level; immutable after init
  * @shift: log2 of @slots, 0 if that is no power of two; immutable after init
  * @nr_levels: how many there are so far
+ * @starved: a node was placed that a further level would have spared moves
  * @level: each @slots times as wide as the one before
  */
 struct twheel_wheel {
@@ -58,6 +61,7 @@ struct twheel_wheel {
 	unsigned int		slots;
 	unsigned int		shift;
 	unsigned int		nr_levels;
+	bool			starved;
 	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 };
 

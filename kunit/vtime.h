@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Exact sleeps for the suites that need the clock to run.
+ *
+ * They are meant for UML's virtual time, where a sleep takes no time and
+ * computing hardly any, so that being late by a tick is a failure and not noise.
+ */
+#ifndef _KUNIT_VTIME_H
+#define _KUNIT_VTIME_H
+
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/sched.h>
+
+/*
+ * Computing between two looks at the clock: each costs 256 ns of virtual time,
+ * and a wake-up takes a few.
+ */
+#define VTIME_SLOP_NS	100000
+
+static inline void vtime_sleep_until(u64 when)
+{
+	ktime_t expires = ns_to_ktime(when);
+
+	do {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+	} while (schedule_hrtimeout_range(&expires, 0, HRTIMER_MODE_ABS));
+	__set_current_state(TASK_RUNNING);
+}
+
+static inline void vtime_sleep(u64 ns)
+{
+	vtime_sleep_until(ktime_get_ns() + ns);
+}
+
+#endif /* _KUNIT_VTIME_H */
