@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A right line becomes the command that it says. tests/cli has wrong ones.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "../twheelctl/parse.h"
+#include "tap.h"
+
+static struct op_table ops;
+static struct command c;
+static unsigned int nr_lines;
+
+static bool parse(const char *line)
+{
+	free_command(&c);
+	return parse_line("test", ++nr_lines, line, &ops, &c);
+}
+
+static bool is_key(const struct twheel_key *key, const char *text)
+{
+	char bytes[sizeof(*key)] = { 0 };
+
+	memcpy(bytes, text, strlen(text));
+	return !memcmp(key, bytes, sizeof(bytes));
+}
+
+static void deadlines(void)
+{
+	CHECK(parse("add in-250ms in 250ms"));
+	CHECK(c.verb == VERB_ADD && c.when == WHEN_IN && c.time == 250000000);
+	CHECK(c.condition == TWHEEL_COND_NONE && !c.nr_specs && !c.quorum);
+	CHECK(ops.ops[c.op].line == nr_lines);
+	CHECK(parse("add at-2h at 2h"));
+	CHECK(c.when == WHEN_AT && c.time == 7200000000000);
+	CHECK(parse("add no-deadline never"));
+	CHECK(c.when == WHEN_NEVER);
+}
+
+static void conditions(void)
+{
+	CHECK(parse("add any in 1s any of a"));
+	CHECK(c.condition == TWHEEL_COND_ANY && !c.quorum && c.nr_specs == 1);
+	CHECK(parse("add all in 1s all of a b"));
+	CHECK(c.condition == TWHEEL_COND_ALL && !c.quorum && c.nr_specs == 2);
+	CHECK(parse("add two in 1s 2 of a b c"));
+	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 2);
+	CHECK(c.nr_specs == 3);
+	/* Whether a quorum makes sense is for the device to say. */
+	CHECK(parse("add none-of in 1s 0 of a"));
+	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 0);
+}
+
+static void keys(void)
+{
+	CHECK(parse("add watcher in 1s any of a*3 sixteen-bytes-xx b*0"));
+	CHECK(c.nr_specs == 3);
+	CHECK(is_key(&c.specs[0].key, "a") && c.specs[0].need == 3);
+	CHECK(is_key(&c.specs[1].key, "sixteen-bytes-xx") && c.specs[1].need == 1);
+	CHECK(is_key(&c.specs[2].key, "b") && c.specs[2].need == 0);
+	CHECK(!c.specs[0].reserved && !c.specs[1].reserved);
+	CHECK(parse("watch watcher c*4294967295"));
+	CHECK(c.verb == VERB_WATCH && !strcmp(ops.ops[c.op].name, "watcher"));
+	CHECK(c.nr_specs == 1 && c.specs[0].need == 4294967295);
+}
+
+static void endings(void)
+{
+	CHECK(parse("add ends in 1s"));
+	CHECK(parse("signal k"));
+	CHECK(c.verb == VERB_SIGNAL && is_key(&c.key, "k"));
+	CHECK(!c.has_count && c.value == 0);
+	CHECK(parse("signal k value 9223372036854775807 completes 2"));
+	CHECK(c.value == 9223372036854775807 && c.has_count && c.count == 2);
+	CHECK(parse("complete ends value 7"));
+	CHECK(c.verb == VERB_COMPLETE && c.value == 7);
+	CHECK(!strcmp(ops.ops[c.op].name, "ends"));
+	CHECK(parse("cancel ends"));
+	CHECK(c.verb == VERB_CANCEL && !strcmp(ops.ops[c.op].name, "ends"));
+}
+
+static void expectations(void)
+{
+	CHECK(parse("add awaited in 1s"));
+	CHECK(parse("expect awaited completed value 7 within 2s"));
+	CHECK(c.verb == VERB_EXPECT_END && c.reason == TWHEEL_COMPLETED);
+	CHECK(c.has_value && c.value == 7 && c.time == 2000000000);
+	CHECK(parse("expect awaited expired"));
+	CHECK(c.reason == TWHEEL_EXPIRED && !c.has_value);
+	CHECK(c.time == 30000000000);
+	CHECK(parse("expect awaited cancelled"));
+	CHECK(c.reason == TWHEEL_CANCELLED);
+	CHECK(parse("expect nothing"));
+	CHECK(c.verb == VERB_EXPECT_NOTHING && c.time == 0);
+	CHECK(parse("expect nothing for 5ms"));
+	CHECK(c.verb == VERB_EXPECT_NOTHING && c.time == 5000000);
+	CHECK(parse("expect pending 12"));
+	CHECK(c.verb == VERB_EXPECT_PENDING && c.count == 12);
+}
+
+static void errors(void)
+{
+	size_t nr_ops = ops.nr;
+
+	CHECK(parse("expect-error EINVAL add refused in 1s 2 of a"));
+	CHECK(c.error == EINVAL && c.verb == VERB_ADD && c.op == NO_OP);
+	CHECK(ops.nr == nr_ops && !find_op(&ops, "refused"));
+	CHECK(parse("add refused in 1s"));
+	CHECK(parse("expect-error ENOENT cancel refused"));
+	CHECK(c.error == ENOENT && c.verb == VERB_CANCEL);
+}
+
+static void blanks(void)
+{
+	CHECK(parse("") && c.verb == VERB_NONE);
+	CHECK(parse(" \t\r") && c.verb == VERB_NONE);
+	CHECK(parse("# add x in 1s") && c.verb == VERB_NONE);
+	CHECK(parse("\tsleep\t 1s   # and more\r"));
+	CHECK(c.verb == VERB_SLEEP && c.time == 1000000000);
+	CHECK(!strcmp(c.text, "\tsleep\t 1s   # and more\r"));
+	CHECK(parse("signal a#b"));
+	CHECK(is_key(&c.key, "a#b"));
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "add takes each kind of deadline", deadlines },
+		{ "add takes each condition", conditions },
+		{ "keys are text, with how often they are needed", keys },
+		{ "signal, complete and cancel", endings },
+		{ "expect takes endings, nothing and pending", expectations },
+		{ "expect-error adds no operation", errors },
+		{ "blanks and comments count for nothing", blanks },
+		{ }
+	};
+	int status = tap_run(cases);
+
+	free_command(&c);
+	free_ops(&ops);
+	return status;
+}

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Numbers and times are read exactly, or refused.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "../twheelctl/units.h"
+#include "tap.h"
+
+#define UNTOUCHED	12345
+
+static __u64 count_of(const char *text, __u64 max)
+{
+	__u64 count = UNTOUCHED;
+
+	return parse_count(text, max, &count) ? count : UNTOUCHED;
+}
+
+static __u64 time_of(const char *text)
+{
+	__u64 ns = UNTOUCHED;
+
+	return parse_time(text, &ns) ? ns : UNTOUCHED;
+}
+
+static bool formats_as(__u64 ns, const char *text)
+{
+	char buffer[TIME_TEXT_SIZE];
+
+	return !strcmp(format_time(buffer, ns), text);
+}
+
+static void counts(void)
+{
+	CHECK(count_of("0", 10) == 0);
+	CHECK(count_of("10", 10) == 10);
+	CHECK(count_of("007", 10) == 7);
+	CHECK(count_of("18446744073709551615", UINT64_MAX) == UINT64_MAX);
+}
+
+static void wrong_counts(void)
+{
+	CHECK(count_of("11", 10) == UNTOUCHED);
+	CHECK(count_of("9", 8) == UNTOUCHED);
+	CHECK(count_of("18446744073709551616", UINT64_MAX) == UNTOUCHED);
+	CHECK(count_of("99999999999999999999999", UINT64_MAX) == UNTOUCHED);
+	CHECK(count_of("", 10) == UNTOUCHED);
+	CHECK(count_of("-1", 10) == UNTOUCHED);
+	CHECK(count_of("+1", 10) == UNTOUCHED);
+	CHECK(count_of(" 1", 10) == UNTOUCHED);
+	CHECK(count_of("1 ", 10) == UNTOUCHED);
+	CHECK(count_of("1x", 10) == UNTOUCHED);
+	CHECK(count_of("0x1", 10) == UNTOUCHED);
+}
+
+static void times(void)
+{
+	CHECK(time_of("7ns") == 7);
+	CHECK(time_of("10us") == 10000);
+	CHECK(time_of("250ms") == 250000000);
+	CHECK(time_of("5s") == 5000000000);
+	CHECK(time_of("3m") == 180000000000);
+	CHECK(time_of("2h") == 7200000000000);
+	CHECK(time_of("1d") == 86400000000000);
+	CHECK(time_of("0s") == 0);
+	CHECK(time_of("9223372036854775807ns") == INT64_MAX);
+	CHECK(time_of("9223372036s") == 9223372036000000000);
+}
+
+static void wrong_times(void)
+{
+	CHECK(time_of("5") == UNTOUCHED);
+	CHECK(time_of("s") == UNTOUCHED);
+	CHECK(time_of("") == UNTOUCHED);
+	CHECK(time_of("5 s") == UNTOUCHED);
+	CHECK(time_of("5sec") == UNTOUCHED);
+	CHECK(time_of("1.5s") == UNTOUCHED);
+	CHECK(time_of("-5s") == UNTOUCHED);
+	CHECK(time_of("5S") == UNTOUCHED);
+	CHECK(time_of("9223372036854775808ns") == UNTOUCHED);
+	CHECK(time_of("9223372037s") == UNTOUCHED);
+	CHECK(time_of("106752d") == UNTOUCHED);
+}
+
+static void times_to_read(void)
+{
+	CHECK(formats_as(0, "0 ns"));
+	CHECK(formats_as(999, "999 ns"));
+	CHECK(formats_as(1000, "1.000 us"));
+	CHECK(formats_as(1048576, "1.048 ms"));
+	CHECK(formats_as(999999999, "999.999 ms"));
+	CHECK(formats_as(1502713000, "1.502 s"));
+	CHECK(formats_as(3600000000000, "3600.000 s"));
+	CHECK(formats_as(UINT64_MAX, "18446744073.709 s"));
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "whole numbers up to the largest that is taken", counts },
+		{ "what is no such number is refused", wrong_counts },
+		{ "times in every unit", times },
+		{ "what is no time is refused", wrong_times },
+		{ "times are printed in the unit that suits", times_to_read },
+		{ }
+	};
+
+	return tap_run(cases);
+}

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The parser of 'twheelctl run'. See parse.h for the language.
+ *
+ * It goes through a line word by word and never back: each parse_*() takes
+ * the words that it knows from the front. What it meets instead of a word
+ * that must be there goes into the message, with what was expected.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "parse.h"
+#include "twheelctl.h"
+#include "units.h"
+
+#define BLANKS		" \t\r\n"
+#define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
+			"0123456789-_.:/"
+
+/* JSON has no larger integers, at least not in the library that we use. */
+#define VALUE_MAX	INT64_MAX
+
+/**
+ * struct parser - a line that is being parsed
+ * @file: the name of the script
+ * @line: the number of the line
+ * @ops: the operations so far
+ * @word: the word that comes next; NULL at the end of the line
+ * @rest: what is behind it
+ */
+struct parser {
+	const char *file;
+	unsigned int line;
+	struct op_table *ops;
+	char *word;
+	char *rest;
+};
+
+static void next_word(struct parser *p)
+{
+	p->word = strtok_r(NULL, BLANKS, &p->rest);
+	if (p->word && *p->word == '#')
+		p->word = NULL;
+}
+
+static bool at_word(const struct parser *p, const char *word)
+{
+	return p->word && !strcmp(p->word, word);
+}
+
+static bool accept(struct parser *p, const char *word)
+{
+	if (!at_word(p, word))
+		return false;
+	next_word(p);
+	return true;
+}
+
+/* Always false, so that a parse_*() can return it. */
+static bool wrong_word(const struct parser *p, const char *what)
+{
+	fprintf(stderr, "%s:%u: expected %s, ", p->file, p->line, what);
+	if (p->word)
+		fprintf(stderr, "got '%s'\n", p->word);
+	else
+		fputs("got the end of the line\n", stderr);
+	return false;
+}
+
+static bool parse_end(struct parser *p, const char *what)
+{
+	return !p->word || wrong_word(p, what);
+}
+
+static bool parse_time_word(struct parser *p, __u64 *ns)
+{
+	if (!p->word || !parse_time(p->word, ns))
+		return wrong_word(p, TIME_EXPECTED);
+	next_word(p);
+	return true;
+}
+
+static bool parse_count_word(struct parser *p, __u64 max, __u64 *count)
+{
+	char what[64];
+
+	if (!p->word || !parse_count(p->word, max, count)) {
+		snprintf(what, sizeof(what), "a whole number up to %llu",
+			 max);
+		return wrong_word(p, what);
+	}
+	next_word(p);
+	return true;
+}
+
+/* [value V] */
+static bool parse_value(struct parser *p, struct command *c)
+{
+	if (!accept(p, "value"))
+		return true;
+	c->has_value = true;
+	return parse_count_word(p, VALUE_MAX, &c->value);
+}
+
+/* NAME of an operation that an earlier line adds */
+static bool parse_op(struct parser *p, struct command *c)
+{
+	struct op *op = p->word ? find_op(p->ops, p->word) : NULL;
+
+	if (!op)
+		return wrong_word(p, "the NAME of an operation added before");
+	c->op = op - p->ops->ops;
+	next_word(p);
+	return true;
+}
+
+/* NAME that no operation has yet */
+static bool parse_new_op(struct parser *p, struct command *c)
+{
+	const struct op *op;
+
+	if (!p->word || p->word[strspn(p->word, NAME_CHARS)])
+		return wrong_word(p, "a NAME of letters, digits and -_.:/");
+	/* 'expect' would take these for something else. */
+	if (at_word(p, "nothing") || at_word(p, "pending"))
+		return wrong_word(p, "another NAME, which 'expect' does not use");
+
+	op = find_op(p->ops, p->word);
+	if (op) {
+		fprintf(stderr, "%s:%u: expected a new NAME, line %u adds '%s'\n",
+			p->file, p->line, op->line, p->word);
+		return false;
+	}
+
+	c->op = NO_OP;
+	if (!c->error)
+		c->op = enter_op(p->ops, p->word, p->line) - p->ops->ops;
+	next_word(p);
+	return true;
+}
+
+static bool parse_key(struct parser *p, struct twheel_key *key)
+{
+	if (!p->word || strchr(p->word, '*') || twheel_key_text(p->word, key))
+		return wrong_word(p, "a KEY of 1 to 16 bytes without '*'");
+	next_word(p);
+	return true;
+}
+
+/* KEY[*NEED]... up to the end of the line */
+static bool parse_keys(struct parser *p, struct command *c)
+{
+	do {
+		char *star = p->word ? strchr(p->word, '*') : NULL;
+		struct twheel_watch_spec spec = { .need = 1 };
+		__u64 need;
+
+		if (star) {
+			if (!parse_count(star + 1, UINT32_MAX, &need))
+				return wrong_word(p, "a whole number after '*'");
+			spec.need = need;
+			*star = 0;
+		}
+		if (!parse_key(p, &spec.key))
+			return false;
+
+		c->specs = must_realloc(c->specs, c->nr_specs + 1, sizeof(spec));
+		c->specs[c->nr_specs++] = spec;
+	} while (p->word);
+	return true;
+}
+
+/* in TIME | at TIME | never */
+static bool parse_deadline(struct parser *p, struct command *c)
+{
+	if (accept(p, "never")) {
+		c->when = WHEN_NEVER;
+		return true;
+	}
+	if (accept(p, "in"))
+		c->when = WHEN_IN;
+	else if (accept(p, "at"))
+		c->when = WHEN_AT;
+	else
+		return wrong_word(p, "'in TIME', 'at TIME' or 'never'");
+	return parse_time_word(p, &c->time);
+}
+
+/* [any of|all of|K of KEY...] */
+static bool parse_condition(struct parser *p, struct command *c)
+{
+	__u64 quorum = 0;
+
+	if (!p->word)
+		return true;
+	if (at_word(p, "any"))
+		c->condition = TWHEEL_COND_ANY;
+	else if (at_word(p, "all"))
+		c->condition = TWHEEL_COND_ALL;
+	else if (parse_count(p->word, UINT32_MAX, &quorum))
+		c->condition = TWHEEL_COND_QUORUM;
+	else
+		return wrong_word(p, "'any of', 'all of', 'K of' or the end of the line");
+	c->quorum = quorum;
+	next_word(p);
+
+	if (!accept(p, "of"))
+		return wrong_word(p, "'of' and keys");
+	return parse_keys(p, c);
+}
+
+static bool parse_add(struct parser *p, struct command *c)
+{
+	c->verb = VERB_ADD;
+	return parse_new_op(p, c) && parse_deadline(p, c) &&
+	       parse_condition(p, c);
+}
+
+static bool parse_watch(struct parser *p, struct command *c)
+{
+	c->verb = VERB_WATCH;
+	return parse_op(p, c) && parse_keys(p, c);
+}
+
+static bool parse_signal(struct parser *p, struct command *c)
+{
+	c->verb = VERB_SIGNAL;
+	if (!parse_key(p, &c->key) || !parse_value(p, c))
+		return false;
+	if (accept(p, "completes")) {
+		c->has_count = true;
+		if (!parse_count_word(p, UINT32_MAX, &c->count))
+			return false;
+	}
+	return parse_end(p, "'value V', 'completes N' or the end of the line");
+}
+
+static bool parse_complete(struct parser *p, struct command *c)
+{
+	c->verb = VERB_COMPLETE;
+	return parse_op(p, c) && parse_value(p, c) &&
+	       parse_end(p, "'value V' or the end of the line");
+}
+
+static bool parse_cancel(struct parser *p, struct command *c)
+{
+	c->verb = VERB_CANCEL;
+	return parse_op(p, c) && parse_end(p, "the end of the line");
+}
+
+static bool parse_sleep(struct parser *p, struct command *c)
+{
+	c->verb = VERB_SLEEP;
+	return parse_time_word(p, &c->time) &&
+	       parse_end(p, "the end of the line");
+}
+
+static bool parse_expect_end(struct parser *p, struct command *c)
+{
+	c->verb = VERB_EXPECT_END;
+	if (!parse_op(p, c))
+		return false;
+
+	if (accept(p, "completed"))
+		c->reason = TWHEEL_COMPLETED;
+	else if (accept(p, "expired"))
+		c->reason = TWHEEL_EXPIRED;
+	else if (accept(p, "cancelled"))
+		c->reason = TWHEEL_CANCELLED;
+	else
+		return wrong_word(p, "'completed', 'expired' or 'cancelled'");
+
+	c->time = 30 * NSEC_PER_SEC;
+	if (!parse_value(p, c))
+		return false;
+	if (accept(p, "within") && !parse_time_word(p, &c->time))
+		return false;
+	return parse_end(p, "'value V', 'within TIME' or the end of the line");
+}
+
+static bool parse_expect(struct parser *p, struct command *c)
+{
+	if (accept(p, "nothing")) {
+		c->verb = VERB_EXPECT_NOTHING;
+		if (accept(p, "for") && !parse_time_word(p, &c->time))
+			return false;
+		return parse_end(p, "'for TIME' or the end of the line");
+	}
+	if (accept(p, "pending")) {
+		c->verb = VERB_EXPECT_PENDING;
+		return parse_count_word(p, UINT64_MAX, &c->count) &&
+		       parse_end(p, "the end of the line");
+	}
+	return parse_expect_end(p, c);
+}
+
+/* The name of an errno, such as EINVAL */
+static bool parse_error(struct parser *p, struct command *c)
+{
+	for (int error = 1; p->word && error < 256; error++) {
+		const char *name = strerrorname_np(error);
+
+		if (name && at_word(p, name)) {
+			c->error = error;
+			next_word(p);
+			return true;
+		}
+	}
+	return wrong_word(p, "the name of an error such as EINVAL");
+}
+
+/* The commands that end in a call of the device */
+static bool parse_call(struct parser *p, struct command *c)
+{
+	if (accept(p, "add"))
+		return parse_add(p, c);
+	if (accept(p, "watch"))
+		return parse_watch(p, c);
+	if (accept(p, "signal"))
+		return parse_signal(p, c);
+	if (accept(p, "complete"))
+		return parse_complete(p, c);
+	if (accept(p, "cancel"))
+		return parse_cancel(p, c);
+	return wrong_word(p, c->error ?
+			"add, watch, signal, complete or cancel" :
+			"add, watch, signal, complete, cancel, sleep, expect or expect-error");
+}
+
+static bool parse_command(struct parser *p, struct command *c)
+{
+	if (accept(p, "sleep"))
+		return parse_sleep(p, c);
+	if (accept(p, "expect"))
+		return parse_expect(p, c);
+	if (accept(p, "expect-error") && !parse_error(p, c))
+		return false;
+	return parse_call(p, c);
+}
+
+bool parse_line(const char *file, unsigned int line, const char *text,
+		struct op_table *ops, struct command *command)
+{
+	struct parser p = { .file = file, .line = line, .ops = ops };
+	char *words = must_strdup(text);
+	bool ok;
+
+	*command = (struct command){ .line = line, .text = must_strdup(text) };
+
+	p.rest = words;
+	next_word(&p);
+	ok = !p.word || parse_command(&p, command);
+
+	free(words);
+	return ok;
+}
+
+void free_command(struct command *command)
+{
+	free(command->specs);
+	free(command->text);
+}

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The player of 'twheelctl run'. See player.h.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "player.h"
+#include "units.h"
+
+#define EVENTS_AT_ONCE	64
+
+/*
+ * For calls and expectations of command @c: prints its line and what failed.
+ * A macro, so that the compiler checks the format.
+ */
+#define failed(p, c, format, ...)					\
+	(fprintf(stderr, "%s:%u: " format "\n", (p)->file, (c)->line,	\
+		 __VA_ARGS__), OUTCOME_FAILED)
+
+/* For promises of the module that hold whatever the script says. */
+static enum outcome broken(const struct player *p, const char *name,
+			   const char *what)
+{
+	fprintf(stderr, "%s: %s: %s\n", p->file, name, what);
+	return OUTCOME_FAILED;
+}
+
+static enum outcome take_event(struct player *p, const struct twheel_event *event)
+{
+	struct op *op;
+
+	if (event->cookie >= p->ops.nr)
+		return broken(p, "an event", "nobody added its operation");
+	op = &p->ops.ops[event->cookie];
+	if (event->id != op->id)
+		return broken(p, op->name, "told with an id that it has not");
+	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED)
+		return broken(p, op->name, "told with an unknown reason");
+	if (op->told)
+		return broken(p, op->name, "told twice");
+
+	op->told = true;
+	op->event = *event;
+	p->nr_told++;
+	p->tally.ended[event->reason]++;
+	p->tally.pending--;
+	report_event(op, p->start, p->json);
+
+	if (event->reason == TWHEEL_EXPIRED && event->time < event->deadline)
+		return broken(p, op->name, "expired before its deadline");
+	return OUTCOME_OK;
+}
+
+enum outcome take_events(struct player *p)
+{
+	struct twheel_event events[EVENTS_AT_ONCE];
+	ssize_t nr;
+
+	while ((nr = twheel_read_events(p->fd, events, EVENTS_AT_ONCE)) > 0) {
+		for (ssize_t i = 0; i < nr; i++) {
+			enum outcome outcome = take_event(p, &events[i]);
+
+			if (outcome)
+				return outcome;
+		}
+	}
+	if (nr < 0 && errno != EAGAIN && errno != EINTR)
+		return device_trouble("reading events");
+	return OUTCOME_OK;
+}
+
+/* Waits for events up to @until and takes those that came. */
+static enum outcome wait_events(struct player *p, __u64 until)
+{
+	struct pollfd poll_fd = { .fd = p->fd, .events = POLLIN };
+	__u64 now = now_ns();
+	struct timespec timeout = to_timespec(until > now ? until - now : 0);
+
+	if (ppoll(&poll_fd, 1, &timeout, NULL) < 0 && errno != EINTR)
+		return device_trouble("waiting for events");
+	return take_events(p);
+}
+
+static int call_add(struct player *p, const struct command *c)
+{
+	struct twheel_add_args args = {
+		.condition = c->condition,
+		.quorum = c->quorum,
+		.nr_keys = c->nr_specs,
+		.keys = (uintptr_t)c->specs,
+		.cookie = c->op,
+	};
+
+	switch (c->when) {
+	case WHEN_IN:
+		args.deadline = c->time;
+		break;
+	case WHEN_AT:
+		args.flags = TWHEEL_ADD_ABSTIME;
+		args.deadline = p->start + c->time;
+		break;
+	case WHEN_NEVER:
+		args.deadline = TWHEEL_NEVER;
+		break;
+	}
+
+	if (twheel_add(p->fd, &args))
+		return -1;
+	if (c->op != NO_OP) {
+		p->ops.ops[c->op].id = args.id;
+		p->tally.pending++;
+	}
+	return 0;
+}
+
+/* Return: what the device says; @completed is set by a signal. */
+static int call(struct player *p, const struct command *c, unsigned int *completed)
+{
+	__u64 id = c->op < p->ops.nr ? p->ops.ops[c->op].id : 0;
+
+	switch (c->verb) {
+	case VERB_ADD:
+		return call_add(p, c);
+	case VERB_WATCH:
+		return twheel_watch(p->fd, id, c->specs, c->nr_specs);
+	case VERB_SIGNAL:
+		return twheel_signal(p->fd, c->key, c->value, completed);
+	case VERB_COMPLETE:
+		return twheel_complete(p->fd, id, c->value);
+	default:
+		return twheel_cancel(p->fd, id);
+	}
+}
+
+static enum outcome play_call(struct player *p, const struct command *c)
+{
+	unsigned int completed = 0;
+	int error = call(p, c, &completed) ? errno : 0;
+
+	if (error && !c->error)
+		return failed(p, c, "refused with %s (%s)",
+			      strerrorname_np(error), strerror(error));
+	if (error != c->error)
+		return failed(p, c, "expected %s, got %s",
+			      strerrorname_np(c->error),
+			      error ? strerrorname_np(error) : "no error");
+	if (c->has_count && completed != c->count)
+		return failed(p, c,
+			      "expected to complete %llu operations, completed %u",
+			      c->count, completed);
+	return OUTCOME_OK;
+}
+
+static enum outcome play_sleep(struct player *p, const struct command *c)
+{
+	__u64 until = now_ns() + c->time;
+	enum outcome outcome;
+
+	do {
+		outcome = wait_events(p, until);
+	} while (!outcome && now_ns() < until);
+	return outcome;
+}
+
+static enum outcome play_expect_end(struct player *p, const struct command *c)
+{
+	__u64 until = now_ns() + c->time;
+	enum outcome outcome = take_events(p);
+	const struct op *op = &p->ops.ops[c->op];
+	char within[TIME_TEXT_SIZE];
+
+	while (!outcome && !op->told && now_ns() < until)
+		outcome = wait_events(p, until);
+	if (outcome)
+		return outcome;
+
+	if (!op->told)
+		return failed(p, c, "expected %s %s, nothing came within %s",
+			      op->name, reason_name(c->reason),
+			      format_time(within, c->time));
+	if (op->event.reason != c->reason)
+		return failed(p, c, "expected %s %s, it is %s", op->name,
+			      reason_name(c->reason),
+			      reason_name(op->event.reason));
+	if (c->has_value && op->event.value != c->value)
+		return failed(p, c, "expected value %llu, it is %llu",
+			      c->value, op->event.value);
+	return OUTCOME_OK;
+}
+
+static enum outcome play_expect_nothing(struct player *p, const struct command *c)
+{
+	size_t nr_told = p->nr_told;
+	enum outcome outcome = play_sleep(p, c);
+
+	if (!outcome && p->nr_told > nr_told)
+		return failed(p, c, "expected nothing, %zu operations ended",
+			      p->nr_told - nr_told);
+	return outcome;
+}
+
+static enum outcome play_expect_pending(struct player *p, const struct command *c)
+{
+	struct twheel_query_args query;
+
+	if (twheel_query(p->fd, &query))
+		return device_trouble("query");
+	if (query.pending != c->count)
+		return failed(p, c, "expected %llu operations pending, %llu are",
+			      c->count, query.pending);
+	return OUTCOME_OK;
+}
+
+enum outcome play_command(struct player *p, const struct command *command)
+{
+	switch (command->verb) {
+	case VERB_NONE:
+		return OUTCOME_OK;
+	case VERB_SLEEP:
+		return play_sleep(p, command);
+	case VERB_EXPECT_END:
+		return play_expect_end(p, command);
+	case VERB_EXPECT_NOTHING:
+		return play_expect_nothing(p, command);
+	case VERB_EXPECT_PENDING:
+		return play_expect_pending(p, command);
+	default:
+		return play_call(p, command);
+	}
+}
+
+enum outcome end_play(struct player *p)
+{
+	__u64 until = now_ns() + NSEC_PER_SEC;
+	struct twheel_query_args query;
+	enum outcome outcome;
+
+	/*
+	 * An operation may end between the last read and the query, and even
+	 * while the query counts; only a difference that stays is a loss.
+	 */
+	do {
+		outcome = take_events(p);
+		if (outcome)
+			return outcome;
+		if (twheel_query(p->fd, &query))
+			return device_trouble("query");
+	} while (query.pending != p->tally.pending && now_ns() < until);
+
+	if (query.pending != p->tally.pending) {
+		fprintf(stderr, "%s: %zu operations are not told, but %llu pending\n",
+			p->file, p->tally.pending, query.pending);
+		return OUTCOME_FAILED;
+	}
+	report_tally(&p->tally, p->json);
+	return OUTCOME_OK;
+}

@@ -1,0 +1,253 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl purgatory: the workload of Kafka's purgatory benchmark, with
+ * every ending checked. Options and summary; workload.c does the work.
+ */
+#include <getopt.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "report.h"
+#include "twheelctl.h"
+#include "units.h"
+#include "workload.h"
+
+static const char purgatory_help[] =
+"usage: twheelctl purgatory [OPTION]...\n"
+"\n"
+"Requests arrive as a Poisson process. Each watches keys out of a key space,\n"
+"would complete after a log-normal latency, and expires at a timeout. Fails\n"
+"unless each was told exactly once, rightly, and none early.\n"
+"\n"
+"  --num N               requests (10000)\n"
+"  --rate N              requests a second (1000)\n"
+"  --keys N              keys that each watches, 1 to 63 (3)\n"
+"  --key-space-size N    different keys (100)\n"
+"  --timeout MS          when a request expires (200)\n"
+"  --pct50 MS            half of the latencies are below this (20)\n"
+"  --pct75 MS            three quarters of them are below this (60)\n"
+"  --seed N              of the random numbers (the time)\n"
+"  --json                print the summary as a JSON object\n"
+"\n"
+"Progress goes to standard error.\n";
+
+#define MAX_NUM		100000000
+#define MAX_RATE	1e9
+#define MAX_MS		1e9
+
+/* getopt_long() hands these back. */
+enum option_code {
+	OPTION_NUM = 256,
+	OPTION_RATE,
+	OPTION_KEYS,
+	OPTION_KEY_SPACE_SIZE,
+	OPTION_TIMEOUT,
+	OPTION_PCT50,
+	OPTION_PCT75,
+	OPTION_SEED,
+	OPTION_JSON,
+	OPTION_HELP,
+};
+
+static const struct option options[] = {
+	{ "num", required_argument, NULL, OPTION_NUM },
+	{ "rate", required_argument, NULL, OPTION_RATE },
+	{ "keys", required_argument, NULL, OPTION_KEYS },
+	{ "key-space-size", required_argument, NULL, OPTION_KEY_SPACE_SIZE },
+	{ "timeout", required_argument, NULL, OPTION_TIMEOUT },
+	{ "pct50", required_argument, NULL, OPTION_PCT50 },
+	{ "pct75", required_argument, NULL, OPTION_PCT75 },
+	{ "seed", required_argument, NULL, OPTION_SEED },
+	{ "json", no_argument, NULL, OPTION_JSON },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ }
+};
+
+/* A whole number, at least 1 */
+static bool take_count(__u64 max, __u64 *count)
+{
+	return parse_count(optarg, max, count) && *count;
+}
+
+/* A number above 0, with a fraction if need be */
+static bool take_real(double max, double *real)
+{
+	char *end;
+
+	*real = strtod(optarg, &end);
+	return end != optarg && !*end && *real > 0 && *real <= max;
+}
+
+/* Return: false if the option's argument, optarg, is wrong. */
+static bool take_option(struct workload_options *o, int code)
+{
+	double ms;
+
+	switch (code) {
+	case OPTION_NUM:
+		return take_count(MAX_NUM, &o->num);
+	case OPTION_RATE:
+		return take_real(MAX_RATE, &o->rate);
+	case OPTION_KEYS:
+		return take_count(TWHEEL_MAX_KEYS - 1, &o->keys);
+	case OPTION_KEY_SPACE_SIZE:
+		return take_count(UINT32_MAX, &o->key_space_size);
+	case OPTION_TIMEOUT:
+		if (!take_real(MAX_MS, &ms))
+			return false;
+		o->timeout = ms * NSEC_PER_MSEC;
+		return true;
+	case OPTION_PCT50:
+		return take_real(MAX_MS, &o->pct50);
+	case OPTION_PCT75:
+		return take_real(MAX_MS, &o->pct75);
+	case OPTION_SEED:
+		return parse_count(optarg, UINT32_MAX, &o->seed);
+	}
+	return false;
+}
+
+static double cpu_seconds(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_SELF, &usage);
+	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
+	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6;
+}
+
+static double actual_rate(const struct workload *w)
+{
+	return w->elapsed ? w->added * 1e9 / w->elapsed : 0;
+}
+
+static void set_count(json_t *object, const char *name, __u64 count)
+{
+	json_object_set_new(object, name, json_integer(count));
+}
+
+static void set_real(json_t *object, const char *name, double real)
+{
+	json_object_set_new(object, name, json_real(real));
+}
+
+static void print_summary_json(const struct workload *w, bool ok)
+{
+	const struct account *a = &w->account;
+	json_t *summary = json_object();
+
+	json_object_set_new(summary, "ok", json_boolean(ok));
+	set_count(summary, "requests", w->added);
+	set_count(summary, "completed", a->ended[TWHEEL_COMPLETED]);
+	set_count(summary, "expired", a->ended[TWHEEL_EXPIRED]);
+	set_count(summary, "lost", a->lost);
+	set_count(summary, "twice", a->twice);
+	set_count(summary, "early", a->early);
+	set_count(summary, "wrong", a->wrong);
+	set_count(summary, "left", w->left);
+	set_count(summary, "too_late", w->too_late);
+	set_count(summary, "held_back", w->held_back);
+	set_count(summary, "lateness_p50_ns", lateness(a, 50));
+	set_count(summary, "lateness_p99_ns", lateness(a, 99));
+	set_count(summary, "lateness_max_ns", lateness(a, 100));
+	set_real(summary, "target_rate", w->options->rate);
+	set_real(summary, "actual_rate", actual_rate(w));
+	set_real(summary, "cpu_seconds", cpu_seconds());
+	set_count(summary, "seed", w->options->seed);
+	print_json(summary);
+}
+
+static void print_count(const char *what, __u64 count)
+{
+	printf("%-22s%8llu\n", what, count);
+}
+
+static void print_summary(const struct workload *w, bool ok)
+{
+	const struct account *a = &w->account;
+	char p50[TIME_TEXT_SIZE], p99[TIME_TEXT_SIZE], max[TIME_TEXT_SIZE];
+
+	print_count("requests", w->added);
+	print_count("completed early", a->ended[TWHEEL_COMPLETED]);
+	print_count("expired", a->ended[TWHEEL_EXPIRED]);
+	print_count("lost", a->lost);
+	print_count("delivered twice", a->twice);
+	print_count("expired too early", a->early);
+	print_count("told wrongly", a->wrong);
+	print_count("left in the purgatory", w->left);
+	print_count("completed too late", w->too_late);
+	print_count("held back by a limit", w->held_back);
+	printf("lateness of expired   p50 %s, p99 %s, max %s\n",
+	       format_time(p50, lateness(a, 50)),
+	       format_time(p99, lateness(a, 99)),
+	       format_time(max, lateness(a, 100)));
+	printf("rate                  target %.1f/s, actual %.1f/s\n",
+	       w->options->rate, actual_rate(w));
+	printf("CPU time              %.3f s, seed %llu\n",
+	       cpu_seconds(), w->options->seed);
+	puts(ok ? "OK: each request was told exactly once, and none early" :
+		  "FAILED: see the numbers above");
+}
+
+static enum outcome run_and_report(const struct workload_options *o, bool json)
+{
+	enum outcome outcome;
+	struct workload w;
+	bool ok;
+
+	outcome = run_workload(&w, o);
+	if (outcome)
+		return outcome;
+
+	ok = account_holds(&w.account) && !w.left;
+	if (json)
+		print_summary_json(&w, ok);
+	else
+		print_summary(&w, ok);
+	free_workload(&w);
+	return ok ? OUTCOME_OK : OUTCOME_FAILED;
+}
+
+enum outcome purgatory_command(int argc, char **argv)
+{
+	struct workload_options o = {
+		.num = 10000,
+		.rate = 1000,
+		.keys = 3,
+		.key_space_size = 100,
+		.timeout = 200 * NSEC_PER_MSEC,
+		.pct50 = 20,
+		.pct75 = 60,
+		.seed = now_ns() % UINT32_MAX,
+	};
+	bool json = false;
+	int index, code;
+
+	while ((code = getopt_long(argc, argv, "", options, &index)) != -1) {
+		if (code == OPTION_HELP) {
+			fputs(purgatory_help, stdout);
+			return OUTCOME_OK;
+		}
+		if (code == OPTION_JSON) {
+			json = true;
+		} else if (code == '?') {
+			return OUTCOME_USAGE;
+		} else if (!take_option(&o, code)) {
+			fprintf(stderr, "twheelctl: '%s' is out of range for --%s\n",
+				optarg, options[index].name);
+			return OUTCOME_USAGE;
+		}
+	}
+	if (optind != argc) {
+		fprintf(stderr, "twheelctl: unexpected argument '%s'\n",
+			argv[optind]);
+		return OUTCOME_USAGE;
+	}
+	if (o.pct75 < o.pct50) {
+		fputs("twheelctl: --pct75 cannot be below --pct50\n", stderr);
+		return OUTCOME_USAGE;
+	}
+	return run_and_report(&o, json);
+}

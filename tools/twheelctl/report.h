@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What 'twheelctl run' prints, for people or as JSON lines.
+ */
+#ifndef TWHEELCTL_REPORT_H
+#define TWHEELCTL_REPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <jansson.h>
+#include <twheel.h>
+
+#include "ops.h"
+
+/**
+ * struct tally - how the operations of a script ended
+ * @ended: how many, by enum twheel_reason
+ * @pending: how many have not
+ */
+struct tally {
+	size_t ended[TWHEEL_CANCELLED + 1];
+	size_t pending;
+};
+
+/* Prints a JSON object on a line of its own, and gives it up. */
+void print_json(json_t *object);
+
+/* Return: the word for an enum twheel_reason. */
+const char *reason_name(__u32 reason);
+
+/**
+ * report_event() - print how an operation ended
+ * @op: the operation, with its event
+ * @start: when the script started; times are printed from there
+ * @json: print a JSON object instead of a sentence
+ */
+void report_event(const struct op *op, __u64 start, bool json);
+
+/**
+ * report_tally() - print the last line of a run that went well
+ * @tally: the numbers
+ * @json: print a JSON object instead of a sentence
+ */
+void report_tally(const struct tally *tally, bool json);
+
+#endif /* TWHEELCTL_REPORT_H */

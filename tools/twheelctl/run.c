@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl run: plays a script of operations against one purgatory.
+ *
+ * A file is parsed as a whole before its first line runs. Standard input may
+ * be a person or a program that goes on when it has seen an event, so there
+ * each line runs as it comes, and events are printed while the next line is
+ * waited for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lines.h"
+#include "parse.h"
+#include "player.h"
+#include "twheelctl.h"
+#include "units.h"
+
+static const char run_help[] =
+"usage: twheelctl run [OPTION]... FILE|-\n"
+"\n"
+"  --check   parse the script and run nothing\n"
+"  --echo    print each line of the script before it runs\n"
+"  --json    print events as JSON, one object a line\n"
+"\n"
+"One command a line; '#' starts a comment. All lines share one purgatory.\n"
+"\n"
+"  add NAME in TIME|at TIME|never [any of|all of|K of KEY[*NEED]...]\n"
+"      add an operation with a deadline: from now, or from the start of the\n"
+"      script, or none. It completes when any, all or K of its keys are\n"
+"      satisfied; a key is after NEED signals, 1 unless given.\n"
+"  watch NAME KEY[*NEED]...\n"
+"      let it watch more keys\n"
+"  signal KEY [value V] [completes N]\n"
+"      signal a key once; check that N operations complete by it\n"
+"  complete NAME [value V]\n"
+"      complete an operation whatever its keys say\n"
+"  cancel NAME\n"
+"      end an operation as cancelled\n"
+"  sleep TIME\n"
+"      let time pass\n"
+"  expect NAME completed|expired|cancelled [value V] [within TIME]\n"
+"      wait until it has ended, 30s unless given, and check how\n"
+"  expect nothing [for TIME]\n"
+"      check that nothing ends meanwhile\n"
+"  expect pending N\n"
+"      check how many operations are pending now\n"
+"  expect-error ERROR COMMAND\n"
+"      check that add, watch, signal, complete or cancel is refused so\n"
+"\n"
+"  TIME  digits and ns, us, ms, s, m, h or d: 250ms\n"
+"  KEY   1 to 16 bytes of text\n"
+"  V     0 to 2^63 - 1; 0 unless given\n"
+"  ERROR the name of an errno: EINVAL\n"
+"\n"
+"Events are read and printed while the script waits: in sleep, in expect, for\n"
+"the next line of standard input, and at the end.\n"
+"\n"
+"After a wrong line, or one that fails, no further line runs. A FILE is checked\n"
+"as a whole first, so with a wrong line none of it runs; lines of '-', which is\n"
+"standard input, run as they come.\n";
+
+/**
+ * struct run - a run of the command
+ * @lines: the script as it is read
+ * @nr_lines: how many lines so far
+ * @player: what plays it
+ * @check: parse only
+ * @echo: print each line before it runs
+ */
+struct run {
+	struct lines lines;
+	unsigned int nr_lines;
+	struct player player;
+	bool check;
+	bool echo;
+};
+
+static bool parse_next(struct run *run, const char *line, struct command *command)
+{
+	return parse_line(run->player.file, ++run->nr_lines, line,
+			  &run->player.ops, command);
+}
+
+static enum outcome play(struct run *run, const struct command *command)
+{
+	if (run->echo)
+		puts(command->text);
+	return play_command(&run->player, command);
+}
+
+static enum outcome start(struct run *run)
+{
+	run->player.fd = open_purgatory();
+	run->player.start = now_ns();
+	return run->player.fd < 0 ? OUTCOME_DEVICE : OUTCOME_OK;
+}
+
+/* Parses all lines that there are, up to the first wrong one. */
+static enum outcome parse_all(struct run *run, struct command **commands)
+{
+	struct command *command;
+	char *line;
+
+	while (!run->lines.at_end) {
+		if (!fill_lines(&run->lines)) {
+			fprintf(stderr, "twheelctl: %s: %s\n", run->player.file,
+				strerror(errno));
+			return OUTCOME_USAGE;
+		}
+		while ((line = next_line(&run->lines))) {
+			*commands = must_realloc(*commands, run->nr_lines + 1,
+						 sizeof(**commands));
+			command = *commands + run->nr_lines;
+			if (!parse_next(run, line, command))
+				return OUTCOME_USAGE;
+		}
+	}
+	return OUTCOME_OK;
+}
+
+static enum outcome run_whole(struct run *run)
+{
+	struct command *commands = NULL;
+	enum outcome outcome = parse_all(run, &commands);
+
+	if (!outcome && !run->check) {
+		outcome = start(run);
+		for (unsigned int i = 0; !outcome && i < run->nr_lines; i++)
+			outcome = play(run, &commands[i]);
+		if (!outcome)
+			outcome = end_play(&run->player);
+	}
+
+	for (unsigned int i = 0; i < run->nr_lines; i++)
+		free_command(&commands[i]);
+	free(commands);
+	return outcome;
+}
+
+static enum outcome run_lines_there(struct run *run)
+{
+	enum outcome outcome = OUTCOME_OK;
+	struct command command;
+	char *line;
+
+	while (!outcome && (line = next_line(&run->lines))) {
+		outcome = OUTCOME_USAGE;
+		if (parse_next(run, line, &command))
+			outcome = play(run, &command);
+		free_command(&command);
+	}
+	return outcome;
+}
+
+static enum outcome run_as_it_comes(struct run *run)
+{
+	struct pollfd fds[] = {
+		{ .fd = run->lines.fd, .events = POLLIN },
+		{ .events = POLLIN },
+	};
+	enum outcome outcome = start(run);
+
+	fds[1].fd = run->player.fd;
+	while (!outcome && !run->lines.at_end) {
+		if (poll(fds, 2, -1) < 0) {
+			if (errno == EINTR)
+				continue;
+			return device_trouble("waiting for a line");
+		}
+		if (fds[1].revents)
+			outcome = take_events(&run->player);
+		if (outcome || !fds[0].revents)
+			continue;
+		if (!fill_lines(&run->lines))
+			return device_trouble("standard input");
+		outcome = run_lines_there(run);
+	}
+	return outcome ? outcome : end_play(&run->player);
+}
+
+static enum outcome run_script(struct run *run, const char *file)
+{
+	enum outcome outcome;
+
+	run->player.file = file;
+	run->player.fd = -1;
+	if (!strcmp(file, "-"))
+		run->player.file = "stdin";
+	else
+		run->lines.fd = open(file, O_RDONLY | O_CLOEXEC);
+	if (run->lines.fd < 0) {
+		fprintf(stderr, "twheelctl: %s: %s\n", file, strerror(errno));
+		return OUTCOME_USAGE;
+	}
+
+	if (run->lines.fd == STDIN_FILENO && !run->check)
+		outcome = run_as_it_comes(run);
+	else
+		outcome = run_whole(run);
+
+	if (run->lines.fd != STDIN_FILENO)
+		close(run->lines.fd);
+	if (run->player.fd >= 0)
+		close(run->player.fd);
+	free(run->lines.buffer);
+	free_ops(&run->player.ops);
+	return outcome;
+}
+
+enum outcome run_command(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "check", no_argument, NULL, 'c' },
+		{ "echo", no_argument, NULL, 'e' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ }
+	};
+	struct run run = { .lines.fd = STDIN_FILENO };
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (option) {
+		case 'c':
+			run.check = true;
+			break;
+		case 'e':
+			run.echo = true;
+			break;
+		case 'j':
+			run.player.json = true;
+			break;
+		case 'h':
+			fputs(run_help, stdout);
+			return OUTCOME_OK;
+		default:
+			return OUTCOME_USAGE;
+		}
+	}
+	if (optind != argc - 1 || (run.echo && run.player.json)) {
+		fputs(run_help, stderr);
+		return OUTCOME_USAGE;
+	}
+	return run_script(&run, argv[optind]);
+}

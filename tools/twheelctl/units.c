@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Numbers and times for the script parser, the options and the output.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "units.h"
+
+static const struct unit {
+	const char *name;
+	__u64 ns;
+} units[] = {
+	{ "ns", 1 },
+	{ "us", NSEC_PER_USEC },
+	{ "ms", NSEC_PER_MSEC },
+	{ "s", NSEC_PER_SEC },
+	{ "m", 60 * NSEC_PER_SEC },
+	{ "h", 3600 * NSEC_PER_SEC },
+	{ "d", 86400 * NSEC_PER_SEC },
+	{ }
+};
+
+/* strtoull() takes signs, blanks and hex as well; none of these is meant. */
+static const char *parse_digits(const char *text, __u64 max, __u64 *number)
+{
+	const char *c = text;
+
+	*number = 0;
+	for (; *c >= '0' && *c <= '9'; c++) {
+		__u64 digit = *c - '0';
+
+		if (digit > max || *number > (max - digit) / 10)
+			return NULL;
+		*number = *number * 10 + digit;
+	}
+	return c == text ? NULL : c;
+}
+
+bool parse_count(const char *text, __u64 max, __u64 *count)
+{
+	__u64 number;
+	const char *rest = parse_digits(text, max, &number);
+
+	if (!rest || *rest)
+		return false;
+	*count = number;
+	return true;
+}
+
+bool parse_time(const char *text, __u64 *ns)
+{
+	__u64 number;
+	const char *rest = parse_digits(text, INT64_MAX, &number);
+
+	if (!rest)
+		return false;
+	for (const struct unit *unit = units; unit->name; unit++) {
+		if (strcmp(rest, unit->name))
+			continue;
+		if (number > INT64_MAX / unit->ns)
+			return false;
+		*ns = number * unit->ns;
+		return true;
+	}
+	return false;
+}
+
+char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns)
+{
+	const struct unit *unit = units;
+
+	/* From minutes on, seconds still read best. */
+	while (unit->ns < NSEC_PER_SEC && ns >= unit->ns * 1000)
+		unit++;
+
+	if (unit->ns == 1)
+		snprintf(buffer, TIME_TEXT_SIZE, "%llu ns", ns);
+	else
+		snprintf(buffer, TIME_TEXT_SIZE, "%llu.%03llu %s",
+			 ns / unit->ns, ns % unit->ns / (unit->ns / 1000),
+			 unit->name);
+	return buffer;
+}
+
+struct timespec to_timespec(__u64 ns)
+{
+	return (struct timespec){
+		.tv_sec = ns / NSEC_PER_SEC,
+		.tv_nsec = ns % NSEC_PER_SEC,
+	};
+}
+
+__u64 now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * NSEC_PER_SEC + now.tv_nsec;
+}
