@@ -20,6 +20,7 @@ struct probe {
 	u64			fired;
 	unsigned int		nr_fired;
 	unsigned int		again;		/* how often its function re-arms it */
+	u64			after_ns;	/* and how far ahead; 0 for the past */
 	u64			takes_ns;	/* how long its function runs */
 	bool			running;
 	int			cancelled;	/* what cancel says from within */
@@ -37,7 +38,7 @@ static void probe_fired(struct twheel_timer *timer)
 		vtime_sleep(probe->takes_ns);
 	if (probe->again) {
 		probe->again--;
-		probe->deadline = twheel_deadline(NSEC_PER_MSEC);
+		probe->deadline = probe->after_ns ? twheel_deadline(probe->after_ns) : 0;
 		twheel_timer_rearm(timer, probe->deadline);
 	}
 	probe->running = false;
@@ -46,6 +47,7 @@ static void probe_fired(struct twheel_timer *timer)
 static void probe_init(struct probe *probe)
 {
 	memset(probe, 0, sizeof(*probe));
+	probe->after_ns = NSEC_PER_MSEC;
 	twheel_timer_init(&probe->timer, wheel, probe_fired);
 }
 
@@ -176,6 +178,24 @@ static void a_function_may_arm_its_own_timer(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 10);
 	expect_on_time(test, &probe);
+}
+
+/* Armed for the past again and again, until long after the other's deadline. */
+static void a_timer_that_is_always_due_starves_nobody(struct kunit *test)
+{
+	struct probe greedy, other;
+
+	probe_init(&greedy);
+	greedy.after_ns = 0;
+	greedy.again = 50000;
+	probe_init(&other);
+	probe_add(&other, 5 * NSEC_PER_MSEC);
+	probe_add(&greedy, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, greedy.nr_fired, 50001);
+	KUNIT_EXPECT_GT(test, greedy.fired, other.deadline + 2 * twheel_tick_ns(wheel));
+	KUNIT_EXPECT_EQ(test, other.nr_fired, 1);
+	expect_on_time(test, &other);
 }
 
 static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
@@ -330,6 +350,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(cancel_tells_its_outcomes_apart),
 	KUNIT_CASE(cancel_sync_waits_for_the_function),
 	KUNIT_CASE(a_function_may_arm_its_own_timer),
+	KUNIT_CASE(a_timer_that_is_always_due_starves_nobody),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
 	KUNIT_CASE(a_function_may_free_its_own_timer),
 	KUNIT_CASE(never_is_pending_and_never_fires),

@@ -111,16 +111,19 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
 /*
- * Call the function of everything that is due. The timer may be freed by it;
- * who waits for a function to end looks at @running, and is woken here.
+ * Call the functions of some timers that are due. A timer may be freed by its
+ * function; who waits for that to end looks at @running, and is woken here.
+ * No more than a chunk at a time, so that timers which are armed for the past
+ * again and again don't keep others from becoming due.
  */
 static void reap_due(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
+	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
 	struct twheel_node *node;
 
-	while ((node = twheel_queue_pop(&shard->queue))) {
+	while (budget-- && (node = twheel_queue_pop(&shard->queue))) {
 		timer = container_of(node, struct twheel_timer, node);
 		shard->running = timer;
 		spin_unlock_irq(&shard->lock);
