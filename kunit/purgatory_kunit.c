@@ -367,6 +367,35 @@ static void a_callback_may_add_and_signal(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal(10, 0), 1);
 }
 
+#define CROWD	100
+
+static struct probe *spare[CROWD];
+static unsigned int nr_spare;
+
+static void add_spare(struct probe *probe)
+{
+	if (!nr_spare)
+		return;
+	next_probe = spare[--nr_spare];
+	add_next(probe);
+}
+
+/* More watchers than are told at a time, and each puts another behind them. */
+static void a_signal_ends_with_those_who_were_there(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++) {
+		waiting(test, TWHEEL_COND_ANY, 0, 10, 1)->then = add_spare;
+		spare[i] = probe_new(test);
+	}
+	nr_spare = CROWD;
+	KUNIT_EXPECT_EQ(test, signal(10, 0), CROWD);
+	KUNIT_EXPECT_EQ(test, nr_spare, 0);
+	expect_counts(test, CROWD, 1, CROWD);
+	KUNIT_EXPECT_EQ(test, signal(10, 0), CROWD);
+}
+
 static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int err)
 {
 	struct keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
@@ -660,6 +689,7 @@ static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(it_is_released_once),
 	KUNIT_CASE(a_callback_may_drop_the_last_reference),
 	KUNIT_CASE(a_callback_may_add_and_signal),
+	KUNIT_CASE(a_signal_ends_with_those_who_were_there),
 	KUNIT_CASE(further_keys_are_watched),
 	KUNIT_CASE(watching_further_keys_is_all_or_nothing),
 	KUNIT_CASE(bad_arguments_leave_nothing),
