@@ -24,7 +24,6 @@ static unsigned int nr_ended;
 struct probe {
 	struct twheel_op	op;
 	struct twheel_watch	watch[TWHEEL_MAX_KEYS];
-	struct twheel_watch	later[TWHEEL_MAX_KEYS];
 	struct twheel_op_result	result;
 	unsigned int		ended;		/* how often it was told */
 	unsigned int		order;		/* when, among all */
@@ -396,14 +395,15 @@ static void a_signal_ends_with_those_who_were_there(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal(10, 0), CROWD);
 }
 
-static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int err)
+static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int ret)
 {
 	struct keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, keys);
 	*keys = keys_from(first, nr);
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, probe->later, nr,
-					      GFP_KERNEL), err);
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr,
+					      GFP_KERNEL), ret);
 }
 
 static void further_keys_are_watched(struct kunit *test)
@@ -411,8 +411,9 @@ static void further_keys_are_watched(struct kunit *test)
 	struct probe *any = waiting(test, TWHEEL_COND_ANY, 0, 10, 2);
 	struct probe *all = waiting(test, TWHEEL_COND_ALL, 0, 20, 2);
 
-	expect_watch(test, any, 11, 2, 0);
-	expect_watch(test, all, 21, 2, 0);
+	expect_watch(test, any, 11, 2, 1);
+	expect_watch(test, any, 10, 2, 0);
+	expect_watch(test, all, 21, 2, 1);
 	expect_counts(test, 2, 6, 6);
 	KUNIT_EXPECT_EQ(test, signal(12, 0), 1);
 	KUNIT_EXPECT_EQ(test, signal(20, 0) + signal(21, 0), 0);
@@ -429,7 +430,7 @@ static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 	expect_watch(test, probe, 200, 5, -EINVAL);
 	expect_counts(test, 1, 60, 60);
 	/* Of these, one is watched already. */
-	expect_watch(test, probe, 159, 5, 0);
+	expect_watch(test, probe, 159, 5, 4);
 	expect_counts(test, 1, 64, 64);
 	expect_watch(test, probe, 100, 0, -EINVAL);
 

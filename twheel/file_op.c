@@ -149,26 +149,47 @@ static struct twheel_watch_spec *specs_copy(u64 keys, u32 nr_keys)
  * added there is no way back: an address that can't be written to changes
  * nothing.
  */
-static int file_op_start(struct twheel_file_op *fop, const struct twheel_add_args *args,
-			 const struct twheel_watch_spec *specs, u64 __user *id)
+static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
+			 u64 old_id, u64 __user *id)
 {
-	const struct twheel_op_args how = {
+	int err;
+
+	if (put_user(fop->id, id))
+		return -EFAULT;
+	how->watches = fop->watch;
+	err = twheel_op_add(fop->file->purgatory, &fop->op, how, GFP_KERNEL_ACCOUNT);
+	/* A call that fails leaves what it was given as it was. */
+	if (err && put_user(old_id, id))
+		return -EFAULT;
+	return err;
+}
+
+static int file_op_add(struct twheel_file *file, const struct twheel_add_args *args,
+		       const struct twheel_watch_spec *specs, u64 __user *id)
+{
+	struct twheel_op_args how = {
 		.deadline	= args->flags & TWHEEL_ADD_ABSTIME ?
 				  args->deadline : twheel_deadline(args->deadline),
 		.condition	= args->condition,
 		.quorum		= args->quorum,
 		.nr_keys	= args->nr_keys,
 		.specs		= specs,
-		.watches	= fop->watch,
 	};
+	struct twheel_file_op *fop;
 	int err;
 
-	if (put_user(fop->id, id))
-		return -EFAULT;
-	err = twheel_op_add(fop->file->purgatory, &fop->op, &how, GFP_KERNEL_ACCOUNT);
-	/* A call that fails leaves what it was given as it was. */
-	if (err && put_user(args->id, id))
-		return -EFAULT;
+	err = twheel_op_check(&how);
+	if (err)
+		return err;
+	fop = file_op_create(file, args->cookie, args->nr_keys);
+	if (IS_ERR(fop))
+		return PTR_ERR(fop);
+	/* Its event may be read, and the file's reference go, before we're done. */
+	twheel_op_get(&fop->op);
+	err = file_op_start(fop, &how, args->id, id);
+	if (err)
+		twheel_file_op_forget(fop);
+	twheel_file_op_put(fop);
 	return err;
 }
 
@@ -184,7 +205,6 @@ int twheel_file_op_add(struct twheel_file *file, const struct twheel_add_args *a
 		       u64 __user *id)
 {
 	struct twheel_watch_spec *specs;
-	struct twheel_file_op *fop;
 	int err;
 
 	if (args->flags & ~TWHEEL_ADD_ABSTIME)
@@ -192,17 +212,7 @@ int twheel_file_op_add(struct twheel_file *file, const struct twheel_add_args *a
 	specs = specs_copy(args->keys, args->nr_keys);
 	if (IS_ERR(specs))
 		return PTR_ERR(specs);
-	fop = file_op_create(file, args->cookie, args->nr_keys);
-	if (IS_ERR(fop)) {
-		err = PTR_ERR(fop);
-	} else {
-		/* Its event may be read, and the file's reference go, before we're done. */
-		twheel_op_get(&fop->op);
-		err = file_op_start(fop, args, specs, id);
-		if (err)
-			twheel_file_op_forget(fop);
-		twheel_file_op_put(fop);
-	}
+	err = file_op_add(file, args, specs, id);
 	kfree(specs);
 	return err;
 }
@@ -211,17 +221,17 @@ static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_s
 			 u32 nr_keys)
 {
 	struct twheel_file_watches *watches;
-	int err;
+	int nr;
 
 	watches = kmalloc(struct_size(watches, watch, nr_keys), GFP_KERNEL_ACCOUNT);
 	if (!watches)
 		return -ENOMEM;
-	err = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys, GFP_KERNEL_ACCOUNT);
-	if (err)
-		kfree(watches);
-	else
+	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys, GFP_KERNEL_ACCOUNT);
+	if (nr > 0)
 		llist_add(&watches->node, &fop->more);
-	return err;
+	else
+		kfree(watches);
+	return min(nr, 0);
 }
 
 /**

@@ -253,7 +253,7 @@ static void watches_put(struct twheel_purgatory *purgatory,
 		twheel_key_put(&purgatory->keys, watches[nr].key);
 }
 
-/* Get each of some keys once; how many these are, or an error and none. */
+/* Get each of some keys once; how many these are, or -ENOMEM and none. */
 static int watches_get(struct twheel_purgatory *purgatory,
 		       const struct twheel_watch_spec *specs,
 		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
@@ -262,8 +262,7 @@ static int watches_get(struct twheel_purgatory *purgatory,
 	u32 i, nr = 0;
 
 	for (i = 0; i < nr_keys; i++) {
-		key = specs[i].reserved ? ERR_PTR(-EINVAL) :
-		      twheel_key_get(&purgatory->keys, &specs[i].key, gfp);
+		key = twheel_key_get(&purgatory->keys, &specs[i].key, gfp);
 		if (IS_ERR(key)) {
 			watches_put(purgatory, watches, nr);
 			return PTR_ERR(key);
@@ -355,17 +354,62 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 	twheel_timer_init(&op->timer, purgatory->wheel, op_expired);
 }
 
-static int args_check(const struct twheel_op_args *args)
+static int specs_check(const struct twheel_watch_spec *specs, u32 nr_keys)
+{
+	u32 i;
+
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return -EINVAL;
+	for (i = 0; i < nr_keys; i++)
+		if (specs[i].reserved)
+			return -EINVAL;
+	return 0;
+}
+
+static bool key_among(const struct twheel_watch_spec *specs, u32 nr,
+		      const struct twheel_key *key)
+{
+	while (nr--)
+		if (!memcmp(&specs[nr].key, key, sizeof(*key)))
+			return true;
+	return false;
+}
+
+static u32 nr_distinct(const struct twheel_watch_spec *specs, u32 nr_keys)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < nr_keys; i++)
+		nr += !key_among(specs, i, &specs[i].key);
+	return nr;
+}
+
+/**
+ * twheel_op_check - whether an operation can be added like this
+ * @args: how it is to wait; the room for its watches is not looked at
+ *
+ * twheel_op_add() checks this too. It is for who wants to know before anything
+ * else is done for the operation.
+ *
+ * Context: any.
+ * Return: 0, or -EINVAL as twheel_op_add().
+ */
+int twheel_op_check(const struct twheel_op_args *args)
 {
 	bool keyed = args->condition != TWHEEL_COND_NONE;
 	bool quorum = args->condition == TWHEEL_COND_QUORUM;
 
-	if (args->condition > TWHEEL_COND_QUORUM || args->nr_keys > TWHEEL_MAX_KEYS)
+	if (args->condition > TWHEEL_COND_QUORUM)
 		return -EINVAL;
 	if (keyed != !!args->nr_keys || quorum != !!args->quorum)
 		return -EINVAL;
+	if (specs_check(args->specs, args->nr_keys))
+		return -EINVAL;
+	if (quorum && args->quorum > nr_distinct(args->specs, args->nr_keys))
+		return -EINVAL;
 	return 0;
 }
+EXPORT_SYMBOL_GPL(twheel_op_check);
 
 static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args, gfp_t gfp)
@@ -375,10 +419,6 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	nr = watches_get(purgatory, args->specs, args->watches, args->nr_keys, gfp);
 	if (nr < 0)
 		return nr;
-	err = -EINVAL;
-	if (args->quorum > nr)
-		goto put;
-
 	op_setup(op, purgatory, args);
 	/* Keeps the keys there for us, should the operation end meanwhile. */
 	rcu_read_lock();
@@ -388,10 +428,8 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		op_arm(op);
 	}
 	rcu_read_unlock();
-	if (!err)
-		return 0;
-put:
-	watches_put(purgatory, args->watches, nr);
+	if (err)
+		watches_put(purgatory, args->watches, nr);
 	return err;
 }
 
@@ -424,7 +462,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 
 	if (WARN_ON_ONCE(READ_ONCE(op->state) != OP_NEW))
 		return -EBUSY;
-	err = args_check(args);
+	err = twheel_op_check(args);
 	if (err)
 		return err;
 	err = twheel_purgatory_admit(purgatory);
@@ -502,7 +540,8 @@ static int op_may_watch(struct twheel_op *op)
  * twheel_op_watch - let a waiting operation watch further keys
  * @op: the operation, which was added with a condition on keys
  * @specs: the keys; those that it watches already are passed over
- * @watches: room for as many watches, to stay until @op is released
+ * @watches: room for as many watches, to stay until @op is released unless
+ *	none of it is used
  * @nr_keys: how many, at least one
  * @gfp: how to allocate what a new key needs
  *
@@ -511,7 +550,7 @@ static int op_may_watch(struct twheel_op *op)
  *
  * Context: process or softirq, as @gfp allows.
  * Return:
- * * 0         - done
+ * * how many of the keys it did not watch before
  * * -EINVAL   - it has no condition on keys; no key, or more than
  *	TWHEEL_MAX_KEYS in all; a reserved field that is not zero
  * * -ENOENT   - it was not added
@@ -522,9 +561,9 @@ int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
 {
 	struct twheel_purgatory *purgatory;
-	int nr, linked, err;
+	int nr, ret, err;
 
-	if (!nr_keys || nr_keys > TWHEEL_MAX_KEYS)
+	if (!nr_keys || specs_check(specs, nr_keys))
 		return -EINVAL;
 	err = op_may_watch(op);
 	if (err)
@@ -537,13 +576,11 @@ int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		return nr;
 	}
 	rcu_read_lock();
-	linked = op_watch_new(op, watches, nr);
+	ret = op_watch_new(op, watches, nr);
 	rcu_read_unlock();
-	err = min(linked, 0);
-	linked = max(linked, 0);
-	watches_put(purgatory, watches + linked, nr - linked);
+	watches_put(purgatory, watches + max(ret, 0), nr - max(ret, 0));
 	twheel_purgatory_release(purgatory);
-	return err;
+	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_op_watch);
 

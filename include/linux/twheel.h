@@ -222,6 +222,7 @@ void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops);
 void twheel_op_get(struct twheel_op *op);
 void twheel_op_put(struct twheel_op *op);
+int twheel_op_check(const struct twheel_op_args *args);
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args, gfp_t gfp);
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
