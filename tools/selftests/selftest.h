@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What the selftests share: the ioctls of /dev/twheel as plain calls, waiting
+ * for events with a time limit, and looking at what others are doing.
+ *
+ * The calls are made here rather than through libtwheel, so that a test may
+ * also say what a library would not.  They answer with an errno, 0 for success.
+ *
+ * Nothing here sleeps and hopes: a test waits for a condition, for as long as
+ * BUDGET_MS; only a test that fails takes that long.
+ */
+#ifndef _TWHEEL_SELFTEST_H
+#define _TWHEEL_SELFTEST_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <kselftest_harness.h>
+#include <linux/twheel.h>
+
+#define USEC		1000ULL
+#define MSEC		1000000ULL
+#define SEC		1000000000ULL
+#define HOUR		(3600 * SEC)
+#define KTIME_LAST	0x7fffffffffffffffULL
+
+/* What a field holds before the call that must set or ignore it. */
+#define POISON		0xa5a5a5a5a5a5a5a5ULL
+
+#define BUDGET_MS	30000
+
+/* A test may use up its budget and still say where. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	90
+
+static inline __u64 now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+/* Ask again and again until @condition holds: true, or the budget is spent. */
+#define wait_for(condition)						\
+({									\
+	__u64 __end = now_ns() + BUDGET_MS * MSEC;			\
+	bool __held;							\
+									\
+	for (;;) {							\
+		__held = (condition);					\
+		if (__held || now_ns() >= __end)			\
+			break;						\
+		usleep(1000);						\
+	}								\
+	__held;								\
+})
+
+static inline int twheel_open(int flags)
+{
+	return open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
+}
+
+static inline int call(int fd, unsigned long request, void *args)
+{
+	return ioctl(fd, request, args) ? errno : 0;
+}
+
+static inline struct twheel_key key_of(__u64 name)
+{
+	return (struct twheel_key){ .v = { name, ~name } };
+}
+
+static inline struct twheel_watch_spec spec_of(__u64 name, __u32 need)
+{
+	return (struct twheel_watch_spec){ .key = key_of(name), .need = need };
+}
+
+static inline int op_add(int fd, struct twheel_add_args *args)
+{
+	return call(fd, TWHEEL_IOC_ADD, args);
+}
+
+/* Add an operation with a deadline and no key. Return: its id, 0 if refused. */
+static inline __u64 add_deadline(int fd, __u64 deadline, __u32 flags, __u64 cookie)
+{
+	struct twheel_add_args args = {
+		.flags = flags,
+		.deadline = deadline,
+		.cookie = cookie,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+/* Add an operation with keys and no deadline. Return: its id, 0 if refused. */
+static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
+			      const struct twheel_watch_spec *specs, __u32 nr)
+{
+	struct twheel_add_args args = {
+		.condition = condition,
+		.quorum = quorum,
+		.nr_keys = nr,
+		.deadline = TWHEEL_NEVER,
+		.keys = (__u64)(unsigned long)specs,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+/* The same with the keys 1 to @nr, one signal needed under each. */
+static inline __u64 add_keys(int fd, __u32 condition, __u32 quorum, __u32 nr)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		specs[i] = spec_of(i + 1, 1);
+	return add_specs(fd, condition, quorum, specs, nr);
+}
+
+static inline int op_cancel(int fd, __u64 id)
+{
+	struct twheel_cancel_args args = { .id = id };
+
+	return call(fd, TWHEEL_IOC_CANCEL, &args);
+}
+
+static inline int op_complete(int fd, __u64 id, __u64 value)
+{
+	struct twheel_complete_args args = { .id = id, .value = value };
+
+	return call(fd, TWHEEL_IOC_COMPLETE, &args);
+}
+
+static inline int op_watch(int fd, __u64 id,
+			   const struct twheel_watch_spec *specs, __u32 nr)
+{
+	struct twheel_watch_args args = {
+		.id = id,
+		.nr_keys = nr,
+		.keys = (__u64)(unsigned long)specs,
+	};
+
+	return call(fd, TWHEEL_IOC_WATCH, &args);
+}
+
+/* Return: how many operations the signal completed, -1 with errno if refused. */
+static inline long key_signal(int fd, __u64 name, __u64 value)
+{
+	struct twheel_signal_args args = {
+		.key = key_of(name),
+		.value = value,
+		.completed = (__u32)POISON,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
+}
+
+/* The state of a purgatory; max_pending is 0 if the call failed. */
+static inline struct twheel_query_args query(int fd)
+{
+	struct twheel_query_args args;
+
+	memset(&args, 0xa5, sizeof(args));
+	args.flags = 0;
+	if (ioctl(fd, TWHEEL_IOC_QUERY, &args))
+		memset(&args, 0, sizeof(args));
+	return args;
+}
+
+/* Whether an event is there within @timeout_ms. */
+static inline bool readable(int fd, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, timeout_ms) == 1 && (pfd.revents & POLLIN);
+}
+
+/* Read up to @nr events. Return: how many came, -1 with errno for none. */
+static inline long read_events(int fd, struct twheel_event *events, size_t nr)
+{
+	long got = read(fd, events, nr * sizeof(*events));
+
+	if (got < 0)
+		return -1;
+	return got % sizeof(*events) ? -1 : got / (long)sizeof(*events);
+}
+
+/* Wait for one event and read it: false if none came. */
+static inline bool next_event(int fd, struct twheel_event *event)
+{
+	return readable(fd, BUDGET_MS) && read_events(fd, event, 1) == 1;
+}
+
+/* The next event is that of operation @id, which ended like this. */
+#define EXPECT_EVENT(fd, _id, _reason, _value)				\
+do {									\
+	struct twheel_event __event;					\
+									\
+	memset(&__event, 0xa5, sizeof(__event));			\
+	ASSERT_TRUE(next_event(fd, &__event));				\
+	EXPECT_EQ(_id, __event.id);					\
+	EXPECT_EQ(_reason, (int)__event.reason);			\
+	EXPECT_EQ(_value, __event.value);				\
+} while (0)
+
+#define EXPECT_NO_EVENT(fd)	EXPECT_FALSE(readable(fd, 0))
+
+/*
+ * Two pages of which the second can't be touched.
+ * Return: where the second begins; whatever ends there is all that there is.
+ */
+static inline char *cliff(void)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	char *map = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED || mprotect(map + page, page, PROT_NONE))
+		abort();
+	return map + page;
+}
+
+/* Whether task @tid is asleep in the system call @nr. */
+static inline bool blocked_in(pid_t tid, long nr)
+{
+	char path[64];
+	long seen = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", tid);
+	file = fopen(path, "r");
+	if (!file)
+		return false;
+	if (fscanf(file, "%ld", &seen) != 1)
+		seen = -1;
+	fclose(file);
+	return seen == nr;
+}
+
+/* How many descriptions of /dev/twheel are open in the whole machine. */
+static inline long module_users(void)
+{
+	FILE *file = fopen("/sys/module/twheel/refcnt", "r");
+	long users = -1;
+
+	if (!file)
+		return -1;
+	if (fscanf(file, "%ld", &users) != 1)
+		users = -1;
+	fclose(file);
+	return users;
+}
+
+/* A parameter that the module was loaded with, 0 if it can't be read. */
+static inline unsigned long module_parameter(const char *name)
+{
+	unsigned long value = 0;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/twheel/parameters/%s", name);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &value) != 1)
+		value = 0;
+	fclose(file);
+	return value;
+}
+
+#endif /* _TWHEEL_SELFTEST_H */

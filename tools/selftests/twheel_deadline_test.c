@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * When the operations of /dev/twheel expire: never early, in order, as exact
+ * far away as near, at once if the deadline has passed, and never at all.
+ */
+#include <sched.h>
+#include "selftest.h"
+
+FIXTURE(deadline) {
+	int fd;
+};
+
+FIXTURE_SETUP(deadline)
+{
+	self->fd = twheel_open(0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(deadline)
+{
+	close(self->fd);
+}
+
+TEST_F(deadline, never_early)
+{
+	__u64 asked[50], before, after, deadline;
+	struct twheel_event event;
+	unsigned int i;
+
+	/* Odd ones relative, even ones absolute; none a multiple of a tick. */
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		before = now_ns();
+		asked[i] = (i * 37 % 200) * MSEC + 12345;
+		deadline = i % 2 ? asked[i] : before + asked[i];
+		ASSERT_NE(0, add_deadline(self->fd, deadline,
+					  i % 2 ? 0 : TWHEEL_ADD_ABSTIME, i));
+		asked[i] += before;
+	}
+	for (i = 0; i < ARRAY_SIZE(asked); i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		after = now_ns();
+		ASSERT_LT(event.cookie, ARRAY_SIZE(asked));
+		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(0, event.value);
+		if (event.cookie % 2)
+			EXPECT_LE(asked[event.cookie], event.deadline);
+		if (event.cookie % 2 == 0)
+			EXPECT_EQ(asked[event.cookie], event.deadline);
+		EXPECT_LE(event.deadline, event.time);
+		EXPECT_LE(event.time, after);
+	}
+}
+
+TEST_F(deadline, earlier_ticks_expire_first)
+{
+	__u64 tick = query(self->fd).tick_ns, start;
+	struct twheel_event event;
+	int i, nr = 40;
+	cpu_set_t one;
+
+	/* From one CPU, so that they share a wheel whatever its shards. */
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
+	start = now_ns() + SEC;
+	for (i = 0; i < nr; i++)
+		ASSERT_NE(0, add_deadline(self->fd, start + 2 * tick * (i * 17 % nr),
+					  TWHEEL_ADD_ABSTIME, i * 17 % nr));
+	ASSERT_GT(start, now_ns());
+	for (i = 0; i < nr; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(i, event.cookie);
+	}
+}
+
+static int by_size(const void *a, const void *b)
+{
+	__u64 x = *(const __u64 *)a, y = *(const __u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+TEST_F(deadline, as_exact_far_away_as_near)
+{
+	__u64 tick = query(self->fd).tick_ns, late[21];
+	struct twheel_event event;
+	unsigned int i, nr = ARRAY_SIZE(late);
+
+	/*
+	 * Beyond two levels of the default wheel, where a wheel that doesn't
+	 * cascade is late by seconds.  The median, and with ample time for the
+	 * wake-up, since a virtual CPU may be away for a while.
+	 */
+	for (i = 0; i < nr; i++)
+		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 40 * MSEC, 0, 0));
+	for (i = 0; i < nr; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ASSERT_LE(event.deadline, event.time);
+		late[i] = event.time - event.deadline;
+	}
+	qsort(late, nr, sizeof(late[0]), by_size);
+	EXPECT_LE(late[nr / 2], tick + 100 * MSEC);
+}
+
+TEST_F(deadline, in_the_past_expires_at_once)
+{
+	__u64 past[] = { 0, 1, now_ns() - 1, now_ns() - SEC / 100 };
+	struct twheel_event event;
+	unsigned int i;
+	__u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(past); i++) {
+		id = add_deadline(self->fd, past[i], TWHEEL_ADD_ABSTIME, 0);
+		ASSERT_NE(0, id);
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(past[i], event.deadline);
+		EXPECT_LE(past[i], event.time);
+	}
+	id = add_deadline(self->fd, 0, 0, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+}
+
+TEST_F(deadline, never_is_never)
+{
+	static const struct {
+		__u64 deadline;
+		__u32 flags;
+	} never[] = {
+		{ TWHEEL_NEVER, 0 },
+		{ TWHEEL_NEVER, TWHEEL_ADD_ABSTIME },
+		{ KTIME_LAST + 1, 0 },
+		{ KTIME_LAST + 1, TWHEEL_ADD_ABSTIME },
+		{ KTIME_LAST, 0 },
+	};
+	struct twheel_event event;
+	unsigned int i;
+	__u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(never); i++) {
+		id = add_deadline(self->fd, never[i].deadline, never[i].flags, 0);
+		ASSERT_NE(0, id);
+		EXPECT_FALSE(readable(self->fd, 20));
+		ASSERT_EQ(0, op_cancel(self->fd, id));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_NEVER, event.deadline);
+	}
+}
+
+TEST_F(deadline, the_last_that_is_one)
+{
+	__u64 id = add_deadline(self->fd, KTIME_LAST, TWHEEL_ADD_ABSTIME, 0);
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	EXPECT_FALSE(readable(self->fd, 20));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(KTIME_LAST, event.deadline);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the ioctls of /dev/twheel refuse by its content, and with which errno:
+ * flags, reserved fields, conditions, keys and ids.
+ * How the structures are passed is the matter of twheel_abi_test, the limits
+ * that of twheel_limit_test.
+ */
+#include "refused.h"
+
+TEST_F(refused, unknown_flag)
+{
+	struct good good;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		good_args(&good, self->watching);
+		good.add.flags = 1U << bit;
+		good.cancel.flags = 1U << bit;
+		good.watch.flags = 1U << bit;
+		good.signal.flags = 1U << bit;
+		good.complete.flags = 1U << bit;
+		good.query.flags = 1U << bit;
+		if (good.add.flags != TWHEEL_ADD_ABSTIME)
+			EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL, &good.cancel));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_SIGNAL, &good.signal));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &good.complete));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_QUERY, &good.query));
+	}
+}
+
+TEST_F(refused, reserved_field)
+{
+	struct good good;
+	unsigned int i;
+
+	good_args(&good, self->watching);
+	good.cancel.reserved = 1;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL, &good.cancel));
+	good.complete.reserved = 1U << 31;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &good.complete));
+	for (i = 0; i < 2; i++) {
+		good_args(&good, self->watching);
+		good.spec[i].reserved = 1;
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
+	}
+}
+
+TEST_F(refused, condition_that_does_not_fit)
+{
+	static const struct {
+		__u32 condition;
+		__u32 quorum;
+		__u32 nr_keys;
+	} bad[] = {
+		{ TWHEEL_COND_QUORUM + 1, 0, 2 },
+		{ ~0U, 0, 2 },
+		{ TWHEEL_COND_QUORUM + 1, 0, 0 },
+		{ TWHEEL_COND_NONE, 0, 1 },
+		{ TWHEEL_COND_NONE, 1, 0 },
+		{ TWHEEL_COND_ANY, 0, 0 },
+		{ TWHEEL_COND_ALL, 0, 0 },
+		{ TWHEEL_COND_ANY, 1, 2 },
+		{ TWHEEL_COND_ALL, 2, 2 },
+		{ TWHEEL_COND_QUORUM, 0, 0 },
+		{ TWHEEL_COND_QUORUM, 1, 0 },
+		{ TWHEEL_COND_QUORUM, 0, 2 },
+		{ TWHEEL_COND_QUORUM, 3, 2 },
+		{ TWHEEL_COND_QUORUM, ~0U, 2 },
+	};
+	struct good good;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		good_args(&good, 0);
+		good.add.condition = bad[i].condition;
+		good.add.quorum = bad[i].quorum;
+		good.add.nr_keys = bad[i].nr_keys;
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add))
+			TH_LOG("condition %u quorum %u keys %u", bad[i].condition,
+			       bad[i].quorum, bad[i].nr_keys);
+	}
+}
+
+TEST_F(refused, quorum_above_the_distinct_keys)
+{
+	struct twheel_watch_spec specs[] = {
+		spec_of(11, 1), spec_of(12, 1), spec_of(11, 1),
+	};
+
+	EXPECT_EQ(0, add_specs(self->fd, TWHEEL_COND_QUORUM, 3, specs, 3));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_F(refused, too_many_keys)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS + 1];
+	static const __u32 nr[] = { TWHEEL_MAX_KEYS + 1, 1U << 27, ~0U };
+	struct good good;
+	unsigned int i;
+
+	/* Even if they are all the same. */
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		specs[i] = spec_of(11, 1);
+	for (i = 0; i < ARRAY_SIZE(nr); i++) {
+		good_args(&good, self->watching);
+		good.add.keys = (__u64)(unsigned long)specs;
+		good.add.nr_keys = nr[i];
+		good.watch.keys = good.add.keys;
+		good.watch.nr_keys = nr[i];
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
+	}
+}
+
+TEST_F(refused, watch_more_keys_than_fit)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS - 1];
+	unsigned int i;
+
+	/* Two are watched, so that one more is one too many. */
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		specs[i] = spec_of(100 + i, 1);
+	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, specs, i));
+}
+
+TEST_F(refused, watch_without_keys)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+
+	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, &spec, 0));
+}
+
+TEST_F(refused, watch_with_an_operation_that_has_no_condition)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+
+	EXPECT_EQ(EINVAL, op_watch(self->fd, self->plain, &spec, 1));
+}
+
+TEST_F(refused, unknown_id)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+	__u64 unknown[] = { 0, self->ended + 1000000, ~0ULL, 1ULL << 63, 1ULL << 32 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(unknown); i++) {
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, unknown[i]));
+		EXPECT_EQ(ENOENT, op_complete(self->fd, unknown[i], 1));
+		EXPECT_EQ(ENOENT, op_watch(self->fd, unknown[i], &spec, 1));
+	}
+}
+
+TEST_F(refused, id_of_another_purgatory)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+	int other = twheel_open(0);
+
+	ASSERT_LE(0, other);
+	EXPECT_EQ(ENOENT, op_cancel(other, self->plain));
+	EXPECT_EQ(ENOENT, op_complete(other, self->plain, 1));
+	EXPECT_EQ(ENOENT, op_watch(other, self->watching, &spec, 1));
+	close(other);
+}
+
+TEST_F(refused, operation_that_has_ended)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+
+	EXPECT_EQ(EALREADY, op_cancel(self->fd, self->ended));
+	EXPECT_EQ(EALREADY, op_complete(self->fd, self->ended, 1));
+	EXPECT_EQ(EALREADY, op_watch(self->fd, self->ended, &spec, 1));
+}
+
+TEST_F(refused, write)
+{
+	EXPECT_EQ(-1, write(self->fd, self, sizeof(self->before)));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+/* The same questions about operations that end while the test looks on. */
+FIXTURE(ended) {
+	int fd;
+};
+
+FIXTURE_SETUP(ended)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ended)
+{
+	close(self->fd);
+}
+
+TEST_F(ended, ealready_until_read_then_enoent)
+{
+	struct twheel_watch_spec spec = spec_of(11, 1);
+	__u64 ids[4];
+	int i;
+
+	for (i = 1; i < 4; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, i + 1);
+	EXPECT_EQ(1, key_signal(self->fd, 4, 1));
+	EXPECT_EQ(0, op_complete(self->fd, ids[2], 1));
+	EXPECT_EQ(0, op_cancel(self->fd, ids[1]));
+	ids[0] = add_deadline(self->fd, 0, 0, 0);
+	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
+
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));
+		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
+	}
+	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_EXPIRED, 0);
+	for (i = 0; i < 4; i++) {
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 2));
+		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &spec, 1));
+	}
+}
+
+TEST_HARNESS_MAIN

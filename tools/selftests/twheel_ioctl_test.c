@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the ioctls of /dev/twheel do with single operations when used as
+ * documented: adding, completing, cancelling, querying.  Keys are the matter of
+ * twheel_key_test, what is refused that of twheel_abi_test and twheel_errno_test.
+ */
+#include "selftest.h"
+
+FIXTURE(ioctl) {
+	int fd;
+};
+
+FIXTURE_SETUP(ioctl)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(ioctl)
+{
+	close(self->fd);
+}
+
+TEST_F(ioctl, query_of_a_new_purgatory)
+{
+	struct twheel_query_args q = query(self->fd);
+
+	EXPECT_EQ(module_parameter("max_pending"), q.max_pending);
+	EXPECT_EQ(module_parameter("tick_ns"), q.tick_ns);
+	EXPECT_NE(0, q.max_pending);
+	EXPECT_NE(0, q.tick_ns);
+	EXPECT_EQ(0, q.flags);
+	EXPECT_EQ(0, q.pending);
+	EXPECT_EQ(0, q.unread);
+	EXPECT_EQ(0, q.keys);
+	EXPECT_EQ(0, q.watches);
+	EXPECT_EQ(0, q.added);
+	EXPECT_EQ(0, q.completed);
+	EXPECT_EQ(0, q.expired);
+	EXPECT_EQ(0, q.cancelled);
+	EXPECT_EQ(0, q.rejected);
+	EXPECT_NE(POISON, q.wakeups);
+}
+
+TEST_F(ioctl, ids_are_distinct_and_never_zero)
+{
+	unsigned int i, j, nr = 500, max = query(self->fd).max_pending;
+	__u64 ids[500];
+
+	if (nr > max)
+		nr = max;
+	for (i = 0; i < nr; i++) {
+		ids[i] = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
+		ASSERT_NE(0, ids[i]);
+		for (j = 0; j < i; j++)
+			ASSERT_NE(ids[j], ids[i]);
+	}
+	EXPECT_EQ(nr, query(self->fd).pending);
+}
+
+TEST_F(ioctl, add_sets_the_id_and_nothing_else)
+{
+	struct twheel_watch_spec spec = spec_of(1, 2);
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME,
+		.condition = TWHEEL_COND_QUORUM,
+		.quorum = 1,
+		.nr_keys = 1,
+		.deadline = TWHEEL_NEVER,
+		.keys = (__u64)(unsigned long)&spec,
+		.cookie = POISON,
+		.id = POISON,
+	};
+	struct twheel_add_args given = args;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	EXPECT_NE(POISON, args.id);
+	EXPECT_NE(0, args.id);
+	given.id = args.id;
+	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
+	EXPECT_EQ(2, spec.need);
+	EXPECT_EQ(0, op_cancel(self->fd, args.id));
+}
+
+TEST_F(ioctl, cookie_comes_back)
+{
+	static const __u64 cookies[] = { 0, 1, POISON, ~0ULL };
+	struct twheel_event event;
+	unsigned int i;
+	__u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(cookies); i++) {
+		id = add_deadline(self->fd, HOUR, 0, cookies[i]);
+		ASSERT_NE(0, id);
+		ASSERT_EQ(0, op_cancel(self->fd, id));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(cookies[i], event.cookie);
+	}
+}
+
+TEST_F(ioctl, complete_whatever_the_condition)
+{
+	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
+	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5);
+
+	ASSERT_NE(0, none);
+	ASSERT_NE(0, all);
+	EXPECT_EQ(0, op_complete(self->fd, all, 0));
+	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 0);
+	EXPECT_EQ(0, op_complete(self->fd, none, ~0ULL));
+	EXPECT_EVENT(self->fd, none, TWHEEL_COMPLETED, ~0ULL);
+}
+
+TEST_F(ioctl, cancel_gives_an_event_without_value)
+{
+	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
+	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 77));
+	EXPECT_EQ(0, op_cancel(self->fd, all));
+	EXPECT_EVENT(self->fd, all, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(0, op_cancel(self->fd, none));
+	EXPECT_EVENT(self->fd, none, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(ioctl, query_counts_every_ending)
+{
+	struct twheel_event events[8];
+	struct twheel_query_args q;
+	__u64 ids[6];
+	int i;
+
+	for (i = 0; i < 6; i++) {
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1 + i);
+		ASSERT_NE(0, ids[i]);
+	}
+	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
+	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
+	EXPECT_EQ(0, op_cancel(self->fd, ids[0]));
+	EXPECT_EQ(0, op_complete(self->fd, ids[1], 1));
+	EXPECT_EQ(2, key_signal(self->fd, 5, 1));
+
+	q = query(self->fd);
+	EXPECT_EQ(7, q.added);
+	EXPECT_EQ(2, q.pending);
+	EXPECT_EQ(5, q.unread);
+	EXPECT_EQ(3, q.completed);
+	EXPECT_EQ(1, q.expired);
+	EXPECT_EQ(1, q.cancelled);
+	EXPECT_EQ(0, q.rejected);
+	EXPECT_EQ(4, q.keys);
+	EXPECT_EQ(3 + 4, q.watches);
+
+	ASSERT_EQ(5, read_events(self->fd, events, 8));
+	q = query(self->fd);
+	EXPECT_EQ(2, q.pending);
+	EXPECT_EQ(0, q.unread);
+	EXPECT_EQ(3, q.completed);
+}
+
+TEST_F(ioctl, each_open_is_a_purgatory_of_its_own)
+{
+	int other = twheel_open(O_NONBLOCK);
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+
+	ASSERT_LE(0, other);
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(other, 1, 1));
+	EXPECT_EQ(0, query(other).pending);
+	EXPECT_EQ(0, query(other).added);
+	EXPECT_EQ(1, query(self->fd).pending);
+	close(other);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What keys do on /dev/twheel: the conditions any, all and quorum, how often a
+ * key is needed, signals and whom they reach, watching further keys, and that
+ * what ended watches nothing any more.
+ */
+#include "selftest.h"
+
+FIXTURE(key) {
+	int fd;
+};
+
+FIXTURE_SETUP(key)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(key)
+{
+	close(self->fd);
+}
+
+TEST_F(key, any_completes_by_the_first_key)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 22);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(key, all_waits_for_every_key)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 3, 33));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 22);
+}
+
+TEST_F(key, all_of_the_most_keys)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
+	unsigned int i;
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
+	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
+		ASSERT_EQ(0, key_signal(self->fd, i, i));
+	EXPECT_EQ(1, key_signal(self->fd, i, i));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, TWHEEL_MAX_KEYS);
+}
+
+TEST_F(key, quorum_counts_each_key_once)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 3);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 12));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
+}
+
+TEST_F(key, quorum_from_one_key_to_all_of_them)
+{
+	__u64 one = add_keys(self->fd, TWHEEL_COND_QUORUM, 1, 3);
+	__u64 three = add_keys(self->fd, TWHEEL_COND_QUORUM, 3, 3);
+
+	ASSERT_NE(0, one);
+	ASSERT_NE(0, three);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 11));
+	EXPECT_EVENT(self->fd, one, TWHEEL_COMPLETED, 11);
+	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
+	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
+	EXPECT_EVENT(self->fd, three, TWHEEL_COMPLETED, 33);
+}
+
+TEST_F(key, need_is_per_key_and_zero_means_one)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 3), spec_of(2, 0) };
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 2);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 3));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+}
+
+TEST_F(key, the_largest_need_is_not_met_early)
+{
+	struct twheel_watch_spec spec = spec_of(1, ~0U);
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
+	int i;
+
+	ASSERT_NE(0, id);
+	for (i = 0; i < 100; i++)
+		ASSERT_EQ(0, key_signal(self->fd, 1, i));
+	EXPECT_EQ(1, query(self->fd).pending);
+}
+
+TEST_F(key, same_key_twice_counts_as_its_first)
+{
+	struct twheel_watch_spec specs[] = {
+		spec_of(1, 2), spec_of(1, 1), spec_of(1, 9),
+	};
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 3);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(1, query(self->fd).watches);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(key, keys_are_compared_as_a_whole)
+{
+	struct twheel_watch_spec spec = { .key = { .v = { 1, 2 } } };
+	static const struct twheel_key others[] = {
+		{ .v = { 2, 1 } }, { .v = { 1, 1 } }, { .v = { 2, 2 } },
+		{ .v = { 1, 0 } }, { .v = { 0, 2 } }, { .v = { 0, 0 } },
+		{ .v = { 1, 2ULL | 1ULL << 63 } },
+	};
+	struct twheel_signal_args args = { .value = 7 };
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
+	unsigned int i;
+
+	ASSERT_NE(0, id);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		args.key = others[i];
+		args.completed = (__u32)POISON;
+		ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
+		EXPECT_EQ(0, args.completed);
+	}
+	EXPECT_NO_EVENT(self->fd);
+	args.key = spec.key;
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
+	EXPECT_EQ(1, args.completed);
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
+}
+
+TEST_F(key, signal_that_nobody_watches)
+{
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(0, query(self->fd).keys);
+}
+
+TEST_F(key, signal_before_the_watch_is_not_kept)
+{
+	__u64 id;
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	ASSERT_NE(0, id);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(key, signal_reaches_every_watcher)
+{
+	bool told[20] = { false };
+	struct twheel_event event;
+	__u64 ids[20];
+	int i, j;
+
+	for (i = 0; i < 20; i++) {
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+		ASSERT_NE(0, ids[i]);
+	}
+	EXPECT_EQ(20, key_signal(self->fd, 1, ~0ULL));
+	for (i = 0; i < 20; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(TWHEEL_COMPLETED, (int)event.reason);
+		EXPECT_EQ(~0ULL, event.value);
+		for (j = 0; j < 20 && ids[j] != event.id; j++)
+			;
+		ASSERT_LT(j, 20);
+		EXPECT_FALSE(told[j]);
+		told[j] = true;
+	}
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(key, signal_counts_only_what_it_completed)
+{
+	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+
+	ASSERT_NE(0, any);
+	ASSERT_NE(0, all);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
+	EXPECT_EVENT(self->fd, any, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
+	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(key, what_ended_leaves_its_keys_at_once)
+{
+	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+	__u64 completed = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4);
+	__u64 cancelled = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 5);
+
+	ASSERT_NE(0, signalled);
+	EXPECT_EQ(5, query(self->fd).keys);
+	EXPECT_EQ(3 + 4 + 5, query(self->fd).watches);
+	EXPECT_EQ(0, op_cancel(self->fd, cancelled));
+	EXPECT_EQ(4, query(self->fd).keys);
+	EXPECT_EQ(3 + 4, query(self->fd).watches);
+	EXPECT_EQ(0, op_complete(self->fd, completed, 0));
+	EXPECT_EQ(3, query(self->fd).keys);
+	EXPECT_EQ(3, query(self->fd).watches);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
+	EXPECT_EQ(0, query(self->fd).keys);
+	EXPECT_EQ(0, query(self->fd).watches);
+}
+
+TEST_F(key, expired_leaves_its_keys_too)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_ALL,
+		.nr_keys = 1,
+		.keys = (__u64)(unsigned long)&spec,
+		.deadline = 5 * MSEC,
+	};
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_EXPIRED, 0);
+	EXPECT_EQ(0, query(self->fd).keys);
+	EXPECT_EQ(0, query(self->fd).watches);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+}
+
+TEST_F(key, watch_adds_keys_to_any)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	struct twheel_watch_spec more[] = { spec_of(7, 1), spec_of(8, 2) };
+
+	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
+	EXPECT_EQ(3, query(self->fd).keys);
+	EXPECT_EQ(3, query(self->fd).watches);
+	EXPECT_EQ(0, key_signal(self->fd, 8, 1));
+	EXPECT_EQ(1, key_signal(self->fd, 8, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(key, watch_makes_all_wait_for_more)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	struct twheel_watch_spec more = spec_of(3, 1);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(key, watch_leaves_the_quorum_as_it_was)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
+	struct twheel_watch_spec more = spec_of(3, 1);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
+	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(key, watch_passes_over_what_is_watched)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	struct twheel_watch_spec again[] = {
+		spec_of(1, 5), spec_of(2, 5), spec_of(3, 1), spec_of(3, 5),
+	};
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	ASSERT_EQ(0, op_watch(self->fd, id, again, 4));
+	EXPECT_EQ(3, query(self->fd).watches);
+	EXPECT_EQ(0, key_signal(self->fd, 3, 3));
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+/* What the kernel has allocated for itself, in kB. */
+static long kernel_memory(void)
+{
+	FILE *file = fopen("/proc/meminfo", "r");
+	long kb = -1;
+	char line[128];
+
+	if (!file)
+		return -1;
+	while (fgets(line, sizeof(line), file))
+		if (sscanf(line, "SUnreclaim: %ld", &kb) == 1)
+			break;
+	fclose(file);
+	return kb;
+}
+
+TEST_F(key, watch_again_takes_no_memory)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	struct twheel_watch_spec again[TWHEEL_MAX_KEYS];
+	long before, i;
+	__u64 end;
+
+	ASSERT_NE(0, id);
+	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
+		again[i] = spec_of(1, 1);
+	before = kernel_memory();
+	ASSERT_LT(0, before);
+	/*
+	 * If each call kept its room for watches, this would be 80 MB.  A kernel
+	 * with KASAN needs minutes for it, and keeps what was freed anyway.
+	 */
+	end = now_ns() + 5 * SEC;
+	for (i = 0; i < 20000 && now_ns() < end; i++)
+		ASSERT_EQ(0, op_watch(self->fd, id, again, TWHEEL_MAX_KEYS));
+	EXPECT_GT(before + 40000, kernel_memory());
+}
+
+TEST_F(key, watch_up_to_the_most_keys)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS - 1);
+	struct twheel_watch_spec last[] = {
+		spec_of(1, 1), spec_of(1000, 1), spec_of(2, 1),
+	};
+
+	ASSERT_NE(0, id);
+	ASSERT_EQ(0, op_watch(self->fd, id, last, 3));
+	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
+	EXPECT_EQ(0, op_watch(self->fd, id, last, 3));
+	EXPECT_EQ(1, key_signal(self->fd, 1000, 5));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+}
+
+TEST_HARNESS_MAIN

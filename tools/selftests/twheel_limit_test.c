@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The limits of an open /dev/twheel: at most max_pending operations pending,
+ * and at most twice as many pending and unread together.  What is refused is
+ * counted, and there is room again as soon as one ends or is read.
+ *
+ * Load the module with a small max_pending for it.
+ */
+#include "selftest.h"
+
+#define MOST	100000
+
+FIXTURE(limit) {
+	int fd;
+	unsigned int max;
+	__u64 *ids;
+};
+
+FIXTURE_SETUP(limit)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	self->max = query(self->fd).max_pending;
+	ASSERT_NE(0, self->max);
+	ASSERT_EQ(module_parameter("max_pending"), self->max);
+	if (self->max > MOST)
+		SKIP(return, "max_pending is %u: load twheel with max_pending=64", self->max);
+	self->ids = calloc(2 * self->max, sizeof(*self->ids));
+	ASSERT_NE(NULL, self->ids);
+}
+
+FIXTURE_TEARDOWN(limit)
+{
+	free(self->ids);
+	close(self->fd);
+}
+
+/* Add operations until one is refused. Return: how many were not. */
+static unsigned int fill(int fd, __u64 *ids, unsigned int room)
+{
+	unsigned int nr;
+
+	for (nr = 0; nr < room; nr++) {
+		ids[nr] = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
+		if (!ids[nr])
+			break;
+	}
+	return nr;
+}
+
+/* Whether one more is refused, with @error. */
+static bool refused(int fd, int error)
+{
+	return !add_deadline(fd, HOUR, 0, 0) && errno == error;
+}
+
+static unsigned int read_all(int fd)
+{
+	struct twheel_event event;
+	unsigned int nr = 0;
+
+	while (read_events(fd, &event, 1) == 1)
+		nr++;
+	return nr;
+}
+
+TEST_F(limit, as_many_as_max_pending)
+{
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(self->max, query(self->fd).pending);
+	EXPECT_EQ(self->max, query(self->fd).added);
+	EXPECT_EQ(1, query(self->fd).rejected);
+	EXPECT_EQ(self->max, query(self->fd).watches);
+	EXPECT_TRUE(refused(self->fd, ENOSPC));
+	EXPECT_EQ(2, query(self->fd).rejected);
+}
+
+TEST_F(limit, deadlines_in_the_past_count_as_well)
+{
+	unsigned int nr;
+
+	/* Whether the reaper was there already or not, twice max is the end. */
+	for (nr = 0; nr <= 2 * self->max;) {
+		if (add_deadline(self->fd, 0, 0, nr)) {
+			nr++;
+			continue;
+		}
+		if (errno == EAGAIN)
+			break;
+		ASSERT_EQ(ENOSPC, errno);
+		ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
+	}
+	EXPECT_EQ(2 * self->max, nr);
+	ASSERT_TRUE(wait_for(query(self->fd).unread == nr));
+	EXPECT_EQ(nr, read_all(self->fd));
+}
+
+TEST_F(limit, room_as_soon_as_one_is_cancelled)
+{
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	ASSERT_EQ(0, op_cancel(self->fd, self->ids[0]));
+	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(self->fd, ENOSPC));
+}
+
+TEST_F(limit, room_as_soon_as_one_is_completed)
+{
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	ASSERT_EQ(0, op_complete(self->fd, self->ids[self->max - 1], 1));
+	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_TRUE(refused(self->fd, ENOSPC));
+}
+
+TEST_F(limit, room_as_soon_as_a_signal_completes_them)
+{
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	ASSERT_EQ(self->max, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	EXPECT_EQ(2 * self->max, query(self->fd).unread + query(self->fd).pending);
+}
+
+TEST_F(limit, room_as_soon_as_they_expire)
+{
+	unsigned int i;
+
+	for (i = 0; i < self->max; i++)
+		ASSERT_NE(0, add_deadline(self->fd, SEC, 0, 0));
+	EXPECT_TRUE(refused(self->fd, ENOSPC));
+	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
+	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+}
+
+/* What could never be added says so, also where there is no room. */
+TEST_F(limit, bad_input_is_not_refused_for_the_limit)
+{
+	struct twheel_watch_spec twice[2] = { spec_of(1, 1), spec_of(1, 1) };
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_QUORUM,
+		.quorum = 2,
+		.deadline = HOUR,
+		.nr_keys = 2,
+		.keys = (__u64)(unsigned long)twice,
+	};
+
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, self->max));
+	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
+	EXPECT_EQ(EINVAL, errno);
+	args.quorum = 1;
+	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
+	EXPECT_EQ(ENOSPC, errno);
+	twice[1].reserved = 1;
+	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(1, query(self->fd).rejected);
+}
+
+/* Go to twice max_pending: max + 1 unread, max - 1 pending. */
+static bool fill_with_unread(int fd, __u64 *ids, unsigned int max)
+{
+	unsigned int i;
+
+	if (fill(fd, ids, 2 * max) != max)
+		return false;
+	for (i = 0; i < max; i++)
+		if (op_cancel(fd, ids[i]))
+			return false;
+	return fill(fd, ids, 2 * max) == max && !op_cancel(fd, ids[0]);
+}
+
+TEST_F(limit, unread_events_count_too)
+{
+	struct twheel_query_args q;
+
+	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
+	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	q = query(self->fd);
+	EXPECT_EQ(self->max + 1, q.unread);
+	EXPECT_EQ(self->max - 1, q.pending);
+	EXPECT_EQ(2 * self->max, q.added);
+	EXPECT_EQ(3, q.rejected);
+}
+
+TEST_F(limit, room_as_soon_as_one_is_read)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
+	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
+}
+
+TEST_F(limit, no_room_in_a_read_that_failed)
+{
+	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
+	EXPECT_EQ(-1, read(self->fd, cliff(), 4096));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_EQ(self->max + 1, query(self->fd).unread);
+}
+
+TEST_F(limit, at_the_limit_every_event_comes)
+{
+	unsigned int i;
+
+	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
+	for (i = 1; i < self->max; i++)
+		ASSERT_EQ(0, op_cancel(self->fd, self->ids[i]));
+	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_EQ(2 * self->max, query(self->fd).unread);
+	EXPECT_EQ(2 * self->max, read_all(self->fd));
+	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+}
+
+TEST_F(limit, bad_input_is_not_counted)
+{
+	struct twheel_add_args args = { .flags = ~0U };
+
+	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
+	EXPECT_EQ(EFAULT, op_add(self->fd, NULL));
+	EXPECT_EQ(0, query(self->fd).rejected);
+	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+}
+
+TEST_F(limit, each_open_has_its_own)
+{
+	int other = twheel_open(O_NONBLOCK);
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	EXPECT_EQ(self->max, fill(other, self->ids, 2 * self->max));
+	EXPECT_EQ(1, query(other).rejected);
+	close(other);
+	EXPECT_TRUE(refused(self->fd, ENOSPC));
+}
+
+TEST_F(limit, others_work_when_it_is_full)
+{
+	struct twheel_watch_spec more = spec_of(2, 1);
+
+	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
+	EXPECT_EQ(0, op_watch(self->fd, self->ids[0], &more, 1));
+	EXPECT_EQ(1, key_signal(self->fd, 2, 9));
+	EXPECT_EVENT(self->fd, self->ids[0], TWHEEL_COMPLETED, 9);
+	EXPECT_EQ(1, query(self->fd).rejected);
+}
+
+#define NR_TRIES	3000
+
+static struct {
+	int fd;
+	unsigned int max;
+	unsigned int added;
+	unsigned int refused;
+	unsigned int strange;
+} crowd;
+
+static void *push(void *arg)
+{
+	__u64 id;
+	int i;
+
+	for (i = 0; i < NR_TRIES; i++) {
+		id = add_deadline(crowd.fd, i % 4 * MSEC, 0, 0);
+		if (id)
+			__atomic_add_fetch(&crowd.added, 1, __ATOMIC_RELAXED);
+		else if (errno == ENOSPC || errno == EAGAIN)
+			__atomic_add_fetch(&crowd.refused, 1, __ATOMIC_RELAXED);
+		else
+			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+		if (query(crowd.fd).pending > crowd.max)
+			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+TEST_F(limit, holds_when_many_push)
+{
+	unsigned int i, nr = 0;
+	struct twheel_query_args q;
+	pthread_t threads[3];
+
+	crowd.fd = self->fd;
+	crowd.max = self->max;
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, push, NULL));
+	while (__atomic_load_n(&crowd.refused, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&crowd.added, __ATOMIC_RELAXED) < 2 * NR_TRIES)
+		nr += read_all(self->fd);
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
+	nr += read_all(self->fd);
+
+	q = query(self->fd);
+	EXPECT_EQ(0, crowd.strange);
+	EXPECT_EQ(crowd.added, nr);
+	EXPECT_EQ(crowd.added, q.added);
+	EXPECT_EQ(crowd.refused, q.rejected);
+	EXPECT_EQ(3 * NR_TRIES, crowd.added + crowd.refused);
+}
+
+TEST_HARNESS_MAIN

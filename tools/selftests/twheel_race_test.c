@@ -1,0 +1,256 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Three threads and the reaper race for the same operations of /dev/twheel.
+ * Every operation ends exactly once, exactly one call learns that it was the
+ * one, and its event says the same.
+ */
+#include "race.h"
+
+/* Who completed it is told by the value of the event. */
+#define BY_SIGNAL	1001
+#define BY_COMPLETE	1002
+
+/* Each comes from another side, so that they meet and none always wins. */
+static void end_them_all(int who)
+{
+	int i;
+
+	for (i = 0; i < NR_OPS; i++) {
+		struct race_op *up = &race.op[i];
+		struct race_op *down = &race.op[NR_OPS - 1 - i];
+		int middle = (i + NR_OPS / 2) % NR_OPS;
+
+		if (who == 0)
+			up->cancelled = op_cancel(race.fd, up->id);
+		if (who == 1)
+			down->completed = op_complete(race.fd, down->id, BY_COMPLETE);
+		if (who == 2)
+			race.op[middle].signalled = key_signal(race.fd, middle, BY_SIGNAL);
+	}
+}
+
+/* Whether exactly one has won and everybody knows it. */
+static bool consistent(const struct race_op *op)
+{
+	const struct twheel_event *event = &op->event;
+	int winners = (op->cancelled == 0) + (op->completed == 0) + (op->signalled == 1);
+
+	if (op->nr_events != 1 || event->id != op->id)
+		return false;
+	switch (event->reason) {
+	case TWHEEL_EXPIRED:
+		return winners == 0 && event->value == 0 &&
+		       event->time >= event->deadline;
+	case TWHEEL_CANCELLED:
+		return winners == 1 && op->cancelled == 0 && event->value == 0;
+	case TWHEEL_COMPLETED:
+		if (event->value == BY_SIGNAL)
+			return winners == 1 && op->signalled == 1;
+		return winners == 1 && op->completed == 0 &&
+		       event->value == BY_COMPLETE;
+	}
+	return false;
+}
+
+/* Whether the losers were told so; ENOENT only if events are read meanwhile. */
+static bool lost_properly(const struct race_op *op, bool read_meanwhile)
+{
+	int errors[] = { op->cancelled, op->completed };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		if (errors[i] && errors[i] != EALREADY &&
+		    !(read_meanwhile && errors[i] == ENOENT))
+			return false;
+	return op->signalled == 0 || op->signalled == 1;
+}
+
+FIXTURE(everyone) {
+	FIXTURE_DATA(race) race;
+};
+
+FIXTURE_VARIANT(everyone) {
+	bool read_meanwhile;
+};
+
+FIXTURE_VARIANT_ADD(everyone, read_meanwhile) {
+	.read_meanwhile = true,
+};
+
+FIXTURE_VARIANT_ADD(everyone, read_afterwards) {
+	.read_meanwhile = false,
+};
+
+FIXTURE_SETUP(everyone)
+{
+	race_setup(_metadata, &self->race, NULL);
+}
+
+FIXTURE_TEARDOWN(everyone)
+{
+	race_teardown(_metadata, &self->race, NULL);
+}
+
+TEST_F(everyone, exactly_one_wins)
+{
+	__u64 add_ns = 20 * MSEC, race_ns = 5 * MSEC, start, began;
+	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
+	struct twheel_query_args q;
+	pthread_t threads[NR_RACERS];
+	int round, i;
+
+	for (round = 0; round < NR_ROUNDS; round++) {
+		/* The deadlines fall into the race, if it goes like the last one. */
+		began = now_ns();
+		start = began + add_ns + add_ns / 4 + MSEC;
+		ASSERT_TRUE(add_race_ops(start - race_ns / 4, start + race_ns));
+		add_ns = now_ns() - began;
+		while (now_ns() < start)
+			sched_yield();
+
+		began = now_ns();
+		ASSERT_TRUE(start_race(end_them_all, threads));
+		if (variant->read_meanwhile)
+			ASSERT_TRUE(collect_events());
+		end_race(threads);
+		race_ns = now_ns() - began;
+		if (!variant->read_meanwhile)
+			ASSERT_TRUE(collect_events());
+
+		for (i = 0; i < NR_OPS; i++) {
+			struct race_op *op = &race.op[i];
+
+			ASSERT_TRUE(consistent(op) &&
+				    lost_properly(op, variant->read_meanwhile))
+				TH_LOG("%d/%d: %d events, reason %u value %llu; calls: %d %d %ld",
+				       round, i, op->nr_events, op->event.reason,
+				       op->event.value, op->cancelled, op->completed,
+				       op->signalled);
+			ended[op->event.reason]++;
+		}
+	}
+	TH_LOG("%u completed, %u expired, %u cancelled", ended[TWHEEL_COMPLETED],
+	       ended[TWHEEL_EXPIRED], ended[TWHEEL_CANCELLED]);
+	q = query(race.fd);
+	EXPECT_EQ(NR_ROUNDS * NR_OPS, q.added);
+	EXPECT_EQ(ended[TWHEEL_COMPLETED], q.completed);
+	EXPECT_EQ(ended[TWHEEL_EXPIRED], q.expired);
+	EXPECT_EQ(ended[TWHEEL_CANCELLED], q.cancelled);
+
+	/* A race that one side always wins is none. */
+	EXPECT_NE(0, ended[TWHEEL_COMPLETED]);
+	EXPECT_NE(0, ended[TWHEEL_EXPIRED]);
+	EXPECT_NE(0, ended[TWHEEL_CANCELLED]);
+}
+
+/*
+ * Signals from several sides
+ */
+
+#define NR_SIGNALS	1000
+
+static struct {
+	long completed[NR_RACERS];
+	__u64 value;		/* of the signal that completed it */
+} tally;
+
+static void signal_one_key(int who)
+{
+	__u64 value;
+	long nr;
+	int i;
+
+	for (i = 0; i < NR_SIGNALS; i++) {
+		value = who * NR_SIGNALS + i;
+		nr = key_signal(race.fd, 1, value);
+		if (nr > 0)
+			tally.value = value;
+		tally.completed[who] += nr;
+	}
+}
+
+TEST_F(race, no_signal_is_lost)
+{
+	struct twheel_watch_spec exact = spec_of(1, NR_RACERS * NR_SIGNALS);
+	struct twheel_watch_spec more = spec_of(1, NR_RACERS * NR_SIGNALS + 1);
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, &exact, 1);
+	__u64 pending = add_specs(self->fd, TWHEEL_COND_ALL, 0, &more, 1);
+
+	ASSERT_NE(0, id);
+	ASSERT_NE(0, pending);
+	ASSERT_TRUE(run_race(signal_one_key));
+	EXPECT_EQ(1, tally.completed[0] + tally.completed[1] + tally.completed[2]);
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, tally.value);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 7));
+	EXPECT_EVENT(self->fd, pending, TWHEEL_COMPLETED, 7);
+}
+
+static void signal_them_all(int who)
+{
+	tally.completed[who] = key_signal(race.fd, 1, who);
+}
+
+TEST_F(race, each_watcher_completes_by_one_signal)
+{
+	long by[NR_RACERS], i, round;
+
+	for (round = 0; round < 20; round++) {
+		memset(race.op, 0, sizeof(race.op));
+		memset(by, 0, sizeof(by));
+		for (i = 0; i < NR_OPS; i++) {
+			struct twheel_watch_spec spec = spec_of(1, 1);
+			struct twheel_add_args args = {
+				.condition = TWHEEL_COND_ANY,
+				.nr_keys = 1,
+				.keys = (__u64)(unsigned long)&spec,
+				.deadline = TWHEEL_NEVER,
+				.cookie = i,
+			};
+
+			ASSERT_EQ(0, op_add(self->fd, &args));
+		}
+		ASSERT_TRUE(run_race(signal_them_all));
+		ASSERT_TRUE(collect_events());
+		for (i = 0; i < NR_OPS; i++) {
+			ASSERT_EQ(1, race.op[i].nr_events);
+			ASSERT_GT(NR_RACERS, race.op[i].event.value);
+			by[race.op[i].event.value]++;
+		}
+		for (i = 0; i < NR_RACERS; i++)
+			EXPECT_EQ(by[i], tally.completed[i]);
+	}
+}
+
+/* Each has its share of the keys of every operation. */
+static void signal_a_share(int who)
+{
+	int i;
+
+	for (i = 0; i < NR_OPS; i++)
+		tally.completed[who] += key_signal(race.fd, i * NR_RACERS + who, who);
+}
+
+TEST_F(race, the_last_key_of_all_completes)
+{
+	struct twheel_watch_spec specs[NR_RACERS];
+	struct twheel_event event;
+	long by[NR_RACERS] = { 0 };
+	int i, j;
+
+	for (i = 0; i < NR_OPS; i++) {
+		for (j = 0; j < NR_RACERS; j++)
+			specs[j] = spec_of(i * NR_RACERS + j, 1);
+		ASSERT_NE(0, add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, j));
+	}
+	ASSERT_TRUE(run_race(signal_a_share));
+	for (i = 0; i < NR_OPS; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ASSERT_GT(NR_RACERS, event.value);
+		by[event.value]++;
+	}
+	for (j = 0; j < NR_RACERS; j++)
+		EXPECT_EQ(by[j], tally.completed[j]);
+}
+
+TEST_HARNESS_MAIN

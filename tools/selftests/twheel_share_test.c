@@ -1,0 +1,437 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One purgatory of /dev/twheel in several hands: duplicated, inherited, passed
+ * over a socket, closed by one while another waits, left by a process that was
+ * killed, read by many at a time.  And that it ends with its last descriptor.
+ */
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include "selftest.h"
+
+FIXTURE(share) {
+	int fd;
+	long users;	/* of the module, before this test opened it */
+};
+
+FIXTURE_SETUP(share)
+{
+	self->users = module_users();
+	ASSERT_LE(0, self->users);
+	self->fd = twheel_open(0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(share)
+{
+	if (self->fd >= 0)
+		close(self->fd);
+	/* Whatever the test did, nothing is left open. */
+	EXPECT_TRUE(wait_for(module_users() == self->users));
+}
+
+static bool exited_well(pid_t child)
+{
+	int status;
+
+	return waitpid(child, &status, 0) == child && status == 0;
+}
+
+/* Room for the message that carries a descriptor. */
+union fd_message {
+	struct cmsghdr header;
+	char space[CMSG_SPACE(sizeof(int))];
+};
+
+static int send_fd(int socket, int fd)
+{
+	union fd_message control = { 0 };
+	struct iovec byte = { .iov_base = "", .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &byte,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(fd));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
+	return sendmsg(socket, &msg, 0) == 1 ? 0 : -1;
+}
+
+static int receive_fd(int socket)
+{
+	union fd_message control;
+	char byte;
+	struct iovec iov = { .iov_base = &byte, .iov_len = 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	int fd = -1;
+
+	if (recvmsg(socket, &msg, 0) == 1 && CMSG_FIRSTHDR(&msg))
+		memcpy(&fd, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(fd));
+	return fd;
+}
+
+/* A test kernel may do without sockets. */
+static bool make_pair(int pair[2])
+{
+	return !socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
+}
+
+TEST_F(share, dup_is_the_same_purgatory)
+{
+	int fd = dup(self->fd);
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+
+	ASSERT_LE(0, fd);
+	close(self->fd);
+	self->fd = fd;
+	EXPECT_EQ(1, query(fd).pending);
+	EXPECT_EQ(0, op_cancel(fd, id));
+	EXPECT_EVENT(fd, id, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(share, fork_shares_both_ways)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	struct twheel_event event;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(key_signal(self->fd, 1, 4) == 1 &&
+		      add_deadline(self->fd, 5 * MSEC, 0, 77) ? 0 : 1);
+	ASSERT_TRUE(exited_well(child));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(77, event.cookie);
+}
+
+TEST_F(share, passed_over_a_socket)
+{
+	int pair[2], fd;
+	pid_t child;
+	__u64 id;
+
+	if (!make_pair(pair))
+		SKIP(return, "no sockets: %s", strerror(errno));
+	child = fork();
+	if (!child) {
+		close(self->fd);
+		fd = receive_fd(pair[1]);
+		_exit(fd >= 0 && key_signal(fd, 1, 6) == 1 ? 0 : 1);
+	}
+	id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
+	ASSERT_EQ(0, send_fd(pair[0], self->fd));
+	ASSERT_TRUE(exited_well(child));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 6);
+}
+
+TEST_F(share, lives_on_inside_a_socket)
+{
+	__u64 id = add_deadline(self->fd, 20 * MSEC, 0, 0);
+	int pair[2];
+
+	if (!make_pair(pair))
+		SKIP(return, "no sockets: %s", strerror(errno));
+	ASSERT_EQ(0, send_fd(pair[0], self->fd));
+	close(self->fd);
+	usleep(40000);	/* let it expire while nobody has it in hand */
+	self->fd = receive_fd(pair[1]);
+	ASSERT_LE(0, self->fd);
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+}
+
+TEST_F(share, ends_inside_a_socket)
+{
+	int pair[2];
+
+	ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 9));
+	if (!make_pair(pair))
+		SKIP(return, "no sockets: %s", strerror(errno));
+	ASSERT_EQ(0, send_fd(pair[0], self->fd));
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_EQ(self->users + 1, module_users());
+	close(pair[0]);
+	close(pair[1]);
+}
+
+TEST_F(share, close_with_operations_and_events)
+{
+	unsigned int i, nr = 300;
+
+	if (nr > query(self->fd).max_pending)
+		nr = query(self->fd).max_pending;
+	for (i = 0; i < nr; i++) {
+		__u64 id = i % 2 ? add_keys(self->fd, TWHEEL_COND_ALL, 0, i % 64 + 1) :
+				   add_deadline(self->fd, i * MSEC, 0, 0);
+
+		ASSERT_NE(0, id);
+		if (i % 3 == 0)
+			op_cancel(self->fd, id);
+	}
+	EXPECT_EQ(0, close(self->fd));
+	self->fd = -1;
+	EXPECT_EQ(self->users, module_users());
+}
+
+TEST_F(share, close_while_operations_expire)
+{
+	int round, i, fd;
+
+	for (round = 0; round < 200; round++) {
+		fd = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 8; i++)
+			ASSERT_NE(0, add_deadline(fd, (i * 300 + round) * USEC, 0, i));
+		usleep(round * 10);
+		close(fd);
+	}
+}
+
+TEST_F(share, close_here_while_another_process_reads)
+{
+	struct twheel_event event;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(read_events(self->fd, &event, 1) == 1 &&
+		      event.cookie == 5 ? 0 : 1);
+	ASSERT_TRUE(wait_for(blocked_in(child, SYS_read)));
+	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 5));
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_TRUE(exited_well(child));
+}
+
+/* A thread that waits on a descriptor that is closed meanwhile. */
+struct waiter {
+	int fd;
+	pid_t tid;
+	long result;
+	short revents;
+	struct twheel_event event;
+};
+
+static void *wait_in_read(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = read_events(w->fd, &w->event, 1);
+	return NULL;
+}
+
+static void *wait_in_poll(void *arg)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct waiter *w = arg;
+
+	pfd.fd = w->fd;
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = poll(&pfd, 1, BUDGET_MS);
+	w->revents = pfd.revents;
+	return NULL;
+}
+
+static bool waits_in(struct waiter *w, long nr)
+{
+	return wait_for(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)) &&
+	       wait_for(blocked_in(w->tid, nr));
+}
+
+TEST_F(share, close_while_another_thread_reads)
+{
+	struct waiter w = { .fd = self->fd };
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_read));
+	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 8));
+	close(self->fd);
+	self->fd = -1;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, w.result);
+	EXPECT_EQ(8, w.event.cookie);
+}
+
+TEST_F(share, close_while_another_thread_polls)
+{
+	struct waiter w = { .fd = self->fd };
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_poll, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_poll));
+	ASSERT_NE(0, add_deadline(self->fd, 50 * MSEC, 0, 0));
+	close(self->fd);
+	self->fd = -1;
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, w.result);
+	/* Woken up by the event, poll looks the descriptor up again. */
+	EXPECT_TRUE(w.revents == POLLNVAL || w.revents == POLLIN);
+}
+
+TEST_F(share, close_while_epoll_watches)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
+	close(self->fd);
+	self->fd = -1;
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 100));
+	close(epfd);
+}
+
+TEST_F(share, killed_while_blocked_in_read)
+{
+	struct twheel_event event;
+	pid_t child = fork();
+	__u64 id;
+
+	if (!child)
+		_exit(read_events(self->fd, &event, 1) != 1);
+	ASSERT_TRUE(wait_for(blocked_in(child, SYS_read)));
+	kill(child, SIGKILL);
+	ASSERT_EQ(child, waitpid(child, NULL, 0));
+
+	/* It takes no event with it: the next one is for those who live. */
+	id = add_deadline(self->fd, 5 * MSEC, 0, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+}
+
+TEST_F(share, killed_while_others_read)
+{
+	struct twheel_event event;
+	pid_t child[3];
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		child[i] = fork();
+		if (!child[i])
+			_exit(read_events(self->fd, &event, 1) != 1);
+		ASSERT_TRUE(wait_for(blocked_in(child[i], SYS_read)));
+	}
+	kill(child[1], SIGKILL);
+	ASSERT_EQ(child[1], waitpid(child[1], NULL, 0));
+	for (i = 0; i < 3; i++)
+		ASSERT_NE(0, add_deadline(self->fd, 5 * MSEC, 0, 0));
+	EXPECT_TRUE(exited_well(child[0]));
+	EXPECT_TRUE(exited_well(child[2]));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
+	EXPECT_EQ(0, query(self->fd).unread);
+}
+
+TEST_F(share, killed_in_the_middle_of_work)
+{
+	struct twheel_query_args q;
+	int round, i;
+	pid_t child;
+
+	for (round = 0; round < 20; round++) {
+		child = fork();
+		if (!child) {
+			for (i = 0;; i++)
+				op_cancel(self->fd, add_keys(self->fd, TWHEEL_COND_ALL,
+							     0, i % 64 + 1));
+		}
+		/* It ends somewhere in its calls, or out of room. */
+		usleep(500 * round);
+		kill(child, SIGKILL);
+		ASSERT_EQ(child, waitpid(child, NULL, 0));
+	}
+	q = query(self->fd);
+	EXPECT_GE(1 * 20, q.pending);
+	EXPECT_EQ(q.added, q.pending + q.cancelled);
+	EXPECT_EQ(q.unread, q.cancelled);
+}
+
+#define NR_READERS	6
+#define NR_SHARED	4000
+#define STOP		(~0ULL)
+
+static struct {
+	int fd;
+	int running;
+	unsigned int got;
+	unsigned char seen[NR_SHARED];
+	unsigned int strange;
+} pool;
+
+static void *read_until_stopped(void *arg)
+{
+	struct twheel_event events[4];
+	long i, nr, room = 1 + (long)arg % 4;
+	bool stop = false;
+
+	while (!stop) {
+		nr = read_events(pool.fd, events, room);
+		if (nr < 1)
+			break;
+		for (i = 0; i < nr; i++) {
+			if (events[i].cookie == STOP) {
+				stop = true;
+				continue;
+			}
+			if (events[i].cookie >= NR_SHARED)
+				__atomic_add_fetch(&pool.strange, 1, __ATOMIC_RELAXED);
+			else
+				__atomic_add_fetch(&pool.seen[events[i].cookie], 1,
+						   __ATOMIC_RELAXED);
+			__atomic_add_fetch(&pool.got, 1, __ATOMIC_RELAXED);
+		}
+	}
+	__atomic_sub_fetch(&pool.running, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+TEST_F(share, each_event_to_exactly_one_reader)
+{
+	struct twheel_query_args q = query(self->fd);
+	pthread_t threads[NR_READERS];
+	int left;
+	long i;
+
+	pool.fd = self->fd;
+	pool.running = NR_READERS;
+	for (i = 0; i < NR_READERS; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_stopped,
+					    (void *)i));
+	for (i = 0; i < NR_SHARED; i++) {
+		/* Some end at once, some in a bunch a little later. */
+		while (!add_deadline(self->fd, i % 3 * MSEC, 0, i)) {
+			ASSERT_TRUE(errno == ENOSPC || errno == EAGAIN);
+			usleep(1000);
+		}
+	}
+	EXPECT_TRUE(wait_for(__atomic_load_n(&pool.got, __ATOMIC_RELAXED) == NR_SHARED));
+
+	/* One at a time, so that no reader takes two. */
+	for (left = NR_READERS - 1; left >= 0; left--) {
+		ASSERT_NE(0, add_deadline(self->fd, 0, 0, STOP));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&pool.running,
+						     __ATOMIC_ACQUIRE) == left));
+	}
+	for (i = 0; i < NR_READERS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < NR_SHARED; i++)
+		ASSERT_EQ(1, pool.seen[i]);
+	EXPECT_EQ(0, pool.strange);
+	EXPECT_EQ(NR_SHARED, pool.got);
+	q = query(self->fd);
+	EXPECT_EQ(NR_SHARED + NR_READERS, q.expired);
+	EXPECT_EQ(0, q.unread);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations of /dev/twheel end while they are still being added, or while they
+ * begin to watch further keys: no signal is missed, and no watch stays behind.
+ */
+#include "race.h"
+
+static struct {
+	long completed[NR_RACERS];
+	unsigned int failed;
+	bool adding;
+} tally;
+
+/* The first adds, the others signal until each operation is done. */
+static void add_against_signals(int who)
+{
+	struct twheel_watch_spec spec;
+	int i;
+
+	if (who == 0) {
+		for (i = 0; i < NR_OPS; i++) {
+			spec = spec_of(i, 1);
+			if (!add_specs(race.fd, TWHEEL_COND_ALL, 0, &spec, 1))
+				__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+		}
+		return;
+	}
+	for (i = who - 1; i < NR_OPS; i += NR_RACERS - 1) {
+		if (!wait_for(key_signal(race.fd, i, i) == 1))
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST_F(race, add_against_signal_misses_nothing)
+{
+	struct twheel_event event;
+	int i;
+
+	ASSERT_TRUE(run_race(add_against_signals));
+	EXPECT_EQ(0, tally.failed);
+	for (i = 0; i < NR_OPS; i++)
+		ASSERT_TRUE(next_event(self->fd, &event));
+}
+
+/* The first adds, the others complete by the first key as soon as it is watched. */
+static void add_many_keys_against_signals(int who)
+{
+	int i;
+
+	if (who == 0) {
+		for (i = 0; i < NR_OPS; i++)
+			if (!add_keys(race.fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS))
+				__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
+		return;
+	}
+	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE))
+		tally.completed[who] += key_signal(race.fd, 1, who);
+}
+
+TEST_F(race, add_that_ends_halfway_leaves_no_watch)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	struct twheel_event event;
+	int round, i;
+	__u64 keeper;
+
+	/* Keeps the other keys there, so that a watch left on one is met again. */
+	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
+		specs[i] = spec_of(i + 2, 1);
+	keeper = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, TWHEEL_MAX_KEYS);
+	ASSERT_NE(0, keeper);
+	for (round = 0; round < NR_ROUNDS / 2; round++) {
+		memset(&tally, 0, sizeof(tally));
+		tally.adding = true;
+		ASSERT_TRUE(run_race(add_many_keys_against_signals));
+		ASSERT_EQ(0, tally.failed);
+		ASSERT_EQ(NR_OPS - tally.completed[1] - tally.completed[2],
+			  key_signal(self->fd, 1, 0));
+		ASSERT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
+		for (i = 0; i < NR_OPS; i++)
+			ASSERT_TRUE(next_event(self->fd, &event));
+	}
+	for (i = 2; i <= TWHEEL_MAX_KEYS; i++)
+		ASSERT_EQ(0, key_signal(self->fd, i, 0));
+	EXPECT_EQ(0, op_cancel(self->fd, keeper));
+	EXPECT_EVENT(self->fd, keeper, TWHEEL_CANCELLED, 0);
+}
+
+/* One lets them watch more keys, one signals those, one cancels. */
+static void watch_against_end(int who)
+{
+	struct twheel_watch_spec more;
+	int i, error = 0;
+
+	for (i = 0; i < NR_OPS; i++) {
+		if (who == 0) {
+			more = spec_of(NR_OPS + i, 1);
+			error = op_watch(race.fd, race.op[i].id, &more, 1);
+		}
+		if (who == 1)
+			key_signal(race.fd, NR_OPS + i, 1);
+		if (who == 2 && i % 2)
+			error = op_cancel(race.fd, race.op[i].id);
+		if (error && error != EALREADY)
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST_F(race, watch_against_end_leaves_no_watch)
+{
+	int round, i;
+
+	for (round = 0; round < NR_ROUNDS; round++) {
+		ASSERT_TRUE(add_race_ops(now_ns() + HOUR, now_ns() + 2 * HOUR));
+		ASSERT_TRUE(run_race(watch_against_end));
+		ASSERT_EQ(0, tally.failed);
+		/* Those that neither ended watch both keys, and only they do. */
+		ASSERT_EQ(2 * query(self->fd).pending, query(self->fd).watches);
+		for (i = 0; i < NR_OPS; i++)
+			op_cancel(self->fd, race.op[i].id);
+		ASSERT_TRUE(collect_events());
+		for (i = 0; i < NR_OPS; i++)
+			ASSERT_EQ(1, race.op[i].nr_events);
+		ASSERT_EQ(0, query(self->fd).watches);
+		ASSERT_EQ(0, query(self->fd).keys);
+	}
+}
+
+TEST_HARNESS_MAIN
