@@ -548,6 +548,7 @@ static void model_ended(struct kunit *test, struct model_op *m, enum twheel_reas
 
 static void model_add(struct kunit *test, struct model_op *m, struct rnd_state *random)
 {
+	struct twheel_op_args args;
 	static struct keys keys;
 	u32 condition, quorum, i, j;
 
@@ -569,11 +570,11 @@ static void model_add(struct kunit *test, struct model_op *m, struct rnd_state *
 	m->unsatisfied = condition == TWHEEL_COND_ALL ? m->nr : quorum ?: 1;
 	m->deadline = random_below(random, 4) ? twheel_deadline(random_magnitude(random, 32)) :
 						TWHEEL_NEVER;
-	KUNIT_ASSERT_EQ(test, twheel_op_add(purgatory, &m->probe->op,
-		&(struct twheel_op_args){
-			.deadline = m->deadline, .condition = condition, .quorum = quorum,
-			.nr_keys = keys.nr, .specs = keys.spec, .watches = m->probe->watch,
-		}, GFP_KERNEL), 0);
+	args = (struct twheel_op_args){
+		.deadline = m->deadline, .condition = condition, .quorum = quorum,
+		.nr_keys = keys.nr, .specs = keys.spec, .watches = m->probe->watch,
+	};
+	KUNIT_ASSERT_EQ(test, twheel_op_add(purgatory, &m->probe->op, &args, GFP_KERNEL), 0);
 	m->pending = true;
 }
 

@@ -32,9 +32,10 @@ static void queue_end(struct kunit *test)
 
 static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 {
+	bool grow = !starved && expires != TWHEEL_TICK_NEVER;
 	struct twheel_level *level;
 
-	while (!starved && expires != TWHEEL_TICK_NEVER && !twheel_wheel_reaches(&queue.wheel, expires)) {
+	while (grow && !twheel_wheel_reaches(&queue.wheel, expires)) {
 		level = twheel_level_alloc(queue.wheel.slots, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, level);
 		twheel_wheel_grow(&queue.wheel, level);
@@ -378,6 +379,7 @@ KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
 static void model_run(struct kunit *test, bool lack_memory)
 {
 	const unsigned int *slots = test->param_value;
+	unsigned int bits = lack_memory ? 12 : 40;
 	struct rnd_state random;
 	struct model *model;
 	unsigned int round, i;
@@ -393,8 +395,7 @@ static void model_run(struct kunit *test, bool lack_memory)
 		i = random_below(&random, MODEL_NODES);
 		switch (random_below(&random, 8)) {
 		case 0:
-			model_advance(test, model, model_step(model, &random,
-							lack_memory ? 12 : 40));
+			model_advance(test, model, model_step(model, &random, bits));
 			break;
 		case 1:
 			model_cancel(model, i);

@@ -40,6 +40,7 @@ static void probe_add(struct probe *probe, u64 deadline)
 	probe->deadline = deadline;
 	probe->timer.node.expires = twheel_shard_tick(shard, deadline);
 	spin_lock_irq(&shard->lock);
+	twheel_shard_forward(shard);
 	twheel_shard_add(shard, &probe->timer.node);
 	spin_unlock_irq(&shard->lock);
 }

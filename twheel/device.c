@@ -26,6 +26,8 @@
 
 #define MAX_PENDING_MAX	BIT(24)
 
+static_assert(2 * MAX_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
+
 static unsigned int max_pending = BIT(18);
 module_param(max_pending, uint, 0444);
 MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
@@ -60,7 +62,9 @@ static int twheel_file_release(struct inode *inode, struct file *file)
 	unsigned long index;
 
 	twheel_purgatory_destroy(tf->purgatory);
+	/* One by one: xa_destroy() would free the whole array in one go. */
 	xa_for_each(&tf->ops, index, fop) {
+		xa_erase(&tf->ops, index);
 		twheel_file_op_put(fop);
 		cond_resched();
 	}

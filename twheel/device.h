@@ -4,6 +4,7 @@
 #define _TWHEEL_DEVICE_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/list.h>
@@ -13,6 +14,9 @@
 #include <linux/wait.h>
 #include <linux/xarray.h>
 
+/* An id is a generation above an index of so many bits, which is never 0. */
+#define TWHEEL_INDEX_BITS	26
+
 /**
  * struct twheel_file - an open file: a purgatory, and the events of its operations
  * @purgatory: its own; immutable
@@ -20,9 +24,9 @@
  * @held: operations that wait, and events that nobody has read; twice
  *	@max_pending at the most
  * @rejected: adds refused because of that
- * @ops: all of them by index, the lower half of an id; its lock protects the
+ * @ops: all of them by index, the lower part of an id; its lock protects the
  *	way from there to a reference
- * @generation: the upper half of the id given last; protected by @ops' lock
+ * @generation: the upper part of the id given last; protected by @ops' lock
  * @lock: protects @events and @unread
  * @events: operations that have ended, in that order, until they are read
  * @unread: how many there are
@@ -34,10 +38,10 @@ struct twheel_file {
 	atomic_t		held;
 	atomic64_t		rejected;
 	struct xarray		ops;
-	u32			generation;
+	u64			generation;
 	spinlock_t		lock;	/* of events and unread */
 	struct list_head	events;
-	u64			unread;
+	unsigned long		unread;
 	wait_queue_head_t	readers;
 };
 

@@ -3,9 +3,10 @@
  * Layer 6, the operations of an open file: ids, memory, limits.
  *
  * An id is an index into the file's array and a generation, so that looking
- * it up is quick and an old id never names a new operation.  The index is free
- * again when the event has been read; until then the id of an operation that
- * has ended is known, and calls on it are told -EALREADY.
+ * it up is quick and an old id does not name a new operation: not before 2^38
+ * more have been added.  The index is free again when the event has been read;
+ * until then the id of an operation that has ended is known, and calls on it
+ * are told -EALREADY.
  *
  * An operation that waits will be an event, and an event that nobody reads
  * stays, so both count against a limit of their own: see held.
@@ -46,6 +47,11 @@ void twheel_file_op_put(struct twheel_file_op *fop)
 	twheel_op_put(&fop->op);
 }
 
+static unsigned long id_index(u64 id)
+{
+	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
+}
+
 /**
  * twheel_file_op_get - look up an operation
  * @file: whose
@@ -58,7 +64,7 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_file *file, u64 id)
 	struct twheel_file_op *fop;
 
 	xa_lock(&file->ops);
-	fop = xa_load(&file->ops, (u32)id);
+	fop = xa_load(&file->ops, id_index(id));
 	if (fop && fop->id == id)
 		twheel_op_get(&fop->op);
 	else
@@ -75,7 +81,7 @@ void twheel_file_op_forget(struct twheel_file_op *fop)
 {
 	struct twheel_file *file = fop->file;
 
-	xa_erase(&file->ops, (u32)fop->id);
+	xa_erase(&file->ops, id_index(fop->id));
 	atomic_dec(&file->held);
 	twheel_file_op_put(fop);
 }
@@ -88,10 +94,11 @@ static int file_op_publish(struct twheel_file_op *fop)
 	int err;
 
 	xa_lock(&file->ops);
-	err = __xa_alloc(&file->ops, &index, fop, xa_limit_32b, GFP_KERNEL);
+	err = __xa_alloc(&file->ops, &index, fop,
+			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
 	if (!err) {
 		file->generation++;
-		fop->id = (u64)file->generation << 32 | index;
+		fop->id = file->generation << TWHEEL_INDEX_BITS | index;
 	}
 	xa_unlock(&file->ops);
 	return err;

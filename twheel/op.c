@@ -2,7 +2,8 @@
 /*
  * Layer 5, operations: the life of one operation.
  *
- * States, each reached once, under the lock of the operation but for DONE:
+ * States, each reached once, under the lock of the operation but for DONE,
+ * which only whoever finishes it sets:
  *
  *	NEW -----> WAITING -----> ENDED -----> DONE
  *	     add           op_end        finish
@@ -64,6 +65,11 @@ enum op_state {
 	OP_ENDED,
 	OP_DONE,
 };
+
+static enum op_state op_state(const struct twheel_op *op)
+{
+	return READ_ONCE(op->state);
+}
 
 static struct twheel_home *op_home(const struct twheel_op *op)
 {
@@ -143,7 +149,7 @@ static bool op_end(struct twheel_op *op, enum twheel_reason reason, u64 value)
 	struct twheel_home *home;
 
 	lockdep_assert_held(&op->lock);
-	if (op->state != OP_WAITING)
+	if (op_state(op) != OP_WAITING)
 		return false;
 
 	WRITE_ONCE(op->state, OP_ENDED);
@@ -199,7 +205,7 @@ static int op_end_and_finish(struct twheel_op *op, enum twheel_reason reason, u6
 	bool new, won;
 
 	spin_lock_bh(&op->lock);
-	new = op->state == OP_NEW;
+	new = op_state(op) == OP_NEW;
 	won = op_end(op, reason, value);
 	spin_unlock_bh(&op->lock);
 
@@ -231,7 +237,7 @@ bool twheel_op_signal(struct twheel_op *op, struct twheel_watch *watch, u64 valu
 
 	lockdep_assert_held(&watch->key->lock);
 	spin_lock(&op->lock);
-	if (op->state == OP_WAITING && watch->need && !--watch->need && !--op->unsatisfied)
+	if (op_state(op) == OP_WAITING && watch->need && !--watch->need && !--op->unsatisfied)
 		completed = op_end(op, TWHEEL_COMPLETED, value);
 	spin_unlock(&op->lock);
 	return completed;
@@ -303,7 +309,7 @@ static void watches_link(struct twheel_watch *watches, u32 nr)
 	for (watch = watches; watch < watches + nr; watch++) {
 		spin_lock_bh(&watch->key->lock);
 		spin_lock(&watch->op->lock);
-		if (watch->op->state == OP_WAITING)
+		if (op_state(watch->op) == OP_WAITING)
 			twheel_key_link(watch->key, watch);
 		spin_unlock(&watch->op->lock);
 		spin_unlock_bh(&watch->key->lock);
@@ -335,7 +341,7 @@ static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 static void op_arm(struct twheel_op *op)
 {
 	spin_lock_bh(&op->lock);
-	if (op->state == OP_WAITING && op->deadline <= KTIME_MAX) {
+	if (op_state(op) == OP_WAITING && op->deadline <= KTIME_MAX) {
 		op_hold(op);
 		WARN_ON_ONCE(twheel_timer_add(&op->timer, op->deadline));
 	}
@@ -444,7 +450,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * error it has not been added, nothing of it is left behind, and it may be
  * added again. The memory of its watches must stay until it is released.
  *
- * Context: process or softirq, as @gfp allows.
+ * Context: process or softirq, as @gfp allows, with interrupts enabled.
  * Return:
  * * 0          - it waits, or has ended by now
  * * -EINVAL    - a condition without keys or keys without a condition, a
@@ -460,7 +466,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 {
 	int err;
 
-	if (WARN_ON_ONCE(READ_ONCE(op->state) != OP_NEW))
+	if (WARN_ON_ONCE(op_state(op) != OP_NEW))
 		return -EBUSY;
 	err = twheel_op_check(args);
 	if (err)
@@ -502,7 +508,7 @@ static int op_watch_new(struct twheel_op *op, struct twheel_watch *watches, u32 
 	int ret = -EALREADY;
 
 	spin_lock_bh(&op->lock);
-	if (op->state == OP_WAITING) {
+	if (op_state(op) == OP_WAITING) {
 		nr = op_sort_new(op, watches, nr);
 		ret = op->nr_watches + nr > TWHEEL_MAX_KEYS ? -EINVAL : nr;
 	}
@@ -524,9 +530,9 @@ static int op_may_watch(struct twheel_op *op)
 	int err = 0;
 
 	spin_lock_bh(&op->lock);
-	if (op->state == OP_NEW)
+	if (op_state(op) == OP_NEW)
 		err = -ENOENT;
-	else if (op->state != OP_WAITING)
+	else if (op_state(op) != OP_WAITING)
 		err = -EALREADY;
 	else if (op->condition == TWHEEL_COND_NONE)
 		err = -EINVAL;
@@ -548,7 +554,7 @@ static int op_may_watch(struct twheel_op *op)
  * All of the keys are watched from now on, or on an error none. An operation
  * that waits for all of its keys waits for these too.
  *
- * Context: process or softirq, as @gfp allows.
+ * Context: process or softirq, as @gfp allows, with interrupts enabled.
  * Return:
  * * how many of the keys it did not watch before
  * * -EINVAL   - it has no condition on keys; no key, or more than
@@ -589,7 +595,8 @@ EXPORT_SYMBOL_GPL(twheel_op_watch);
  * @op: the operation; the caller has a reference
  * @value: for whoever waits for it
  *
- * Context: process or softirq, with no lock held that its callback takes.
+ * Context: process or softirq, with interrupts enabled and no lock held that
+ * its callback takes.
  * Return:
  * * 0         - this call completed it, and its callback has returned
  * * -EALREADY - it has ended by another way; its callback may be running
@@ -654,7 +661,7 @@ EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
  */
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result)
 {
-	WARN_ON_ONCE(READ_ONCE(op->state) < OP_ENDED);
+	WARN_ON_ONCE(op_state(op) < OP_ENDED);
 	result->reason = op->reason;
 	result->value = op->value;
 	result->deadline = op->deadline;

@@ -192,8 +192,8 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
  * in the order in which they came to watch, and completes if its condition
  * holds by that. Their callbacks run before this returns.
  *
- * Context: process or softirq, with no lock held that a callback takes. Does
- * not sleep.
+ * Context: process or softirq, with interrupts enabled and no lock held that a
+ * callback takes. Does not sleep.
  * Return: how many operations this completed.
  */
 u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,

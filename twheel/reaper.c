@@ -91,6 +91,19 @@ static void shard_arm(struct twheel_shard *shard, u64 tick)
 }
 
 /**
+ * twheel_shard_forward - tell an idle wheel the time before a node is added
+ * @shard: the shard, whose lock is held
+ *
+ * By a clock that is coarse, but cheap and never ahead.
+ */
+void twheel_shard_forward(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->lock);
+	twheel_queue_forward(&shard->queue, tick_floor(shard, ktime_get_coarse_ns()));
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
+
+/**
  * twheel_shard_add - add a node, and see to it that the reaper knows
  * @shard: the shard, whose lock is held
  * @node: in no list
@@ -101,8 +114,6 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
 
 	lockdep_assert_held(&shard->lock);
 
-	/* Coarse, but cheap and never ahead of the clock. */
-	twheel_queue_forward(&shard->queue, tick_floor(shard, ktime_get_coarse_ns()));
 	twheel_queue_add(&shard->queue, node);
 	next = twheel_queue_next(&shard->queue);
 	if (next < shard->armed)
@@ -114,7 +125,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
  * Call the functions of some timers that are due. A timer may be freed by its
  * function; who waits for that to end looks at @running, and is woken here.
  * No more than a chunk at a time, so that timers which are armed for the past
- * again and again don't keep others from becoming due.
+ * again and again don't keep others from becoming due. Who calls us lets
+ * others run in between.
  */
 static void reap_due(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
@@ -129,12 +141,13 @@ static void reap_due(struct twheel_shard *shard)
 		spin_unlock_irq(&shard->lock);
 
 		timer->fn(timer);
-		cond_resched();
 
 		spin_lock_irq(&shard->lock);
 		shard->running = NULL;
 		if (shard->waiters)
 			wake_up_all(&shard->idle);
+		if (need_resched())
+			break;
 	}
 }
 
@@ -144,8 +157,9 @@ static u64 tick_now(const struct twheel_shard *shard)
 }
 
 /*
- * Timers are added from where memory may not be had; here it may be waited
- * for. One level at a time: what is still too far will say so again.
+ * Look for the memory that an add did not find, but never wait for it: what is
+ * due must not depend on reclaim. One level at a time, at each waking spell;
+ * what is too far even then will say so again.
  */
 static void reaper_feed(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
@@ -156,7 +170,7 @@ static void reaper_feed(struct twheel_shard *shard)
 	if (!wheel->starved)
 		return;
 	spin_unlock_irq(&shard->lock);
-	level = twheel_level_alloc(wheel->slots, GFP_KERNEL | __GFP_NOWARN);
+	level = twheel_level_alloc(wheel->slots, GFP_NOWAIT | __GFP_NOWARN);
 	spin_lock_irq(&shard->lock);
 	if (level && wheel->starved)
 		twheel_wheel_grow(wheel, level);
@@ -183,8 +197,8 @@ static int reaper(void *data)
 	while (!kthread_should_stop()) {
 		spin_lock_irq(&shard->lock);
 		shard->armed = 0;
-		reaper_feed(shard);
 		reap(shard);
+		reaper_feed(shard);
 		set_current_state(TASK_IDLE);
 		shard_arm(shard, twheel_queue_next(&shard->queue));
 		spin_unlock_irq(&shard->lock);
@@ -194,6 +208,8 @@ static int reaper(void *data)
 		__set_current_state(TASK_RUNNING);
 		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
 	}
+	/* It would wake a task that is gone. Nobody arms it any more. */
+	hrtimer_cancel(&shard->alarm);
 	return 0;
 }
 
@@ -217,7 +233,9 @@ int twheel_shard_start(struct twheel_shard *shard, const struct twheel_config *c
 	twheel_hrtimer_setup(&shard->alarm, shard_alarm, CLOCK_MONOTONIC,
 			     HRTIMER_MODE_ABS_HARD);
 	shard->tick_ns = config->tick_ns;
-	shard->tick_shift = is_power_of_2(config->tick_ns) ? ilog2(config->tick_ns) : 0;
+	/* is_power_of_2() is for longs, which may be shorter. */
+	if (!(config->tick_ns & (config->tick_ns - 1)))
+		shard->tick_shift = ilog2(config->tick_ns);
 
 	err = twheel_queue_init(&shard->queue, config->slots,
 				tick_floor(shard, ktime_get_ns()));
@@ -244,7 +262,6 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_start);
 void twheel_shard_stop(struct twheel_shard *shard)
 {
 	kthread_stop(shard->task);
-	hrtimer_cancel(&shard->alarm);
 	twheel_queue_destroy(&shard->queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

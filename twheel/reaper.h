@@ -18,7 +18,7 @@
 /* About a millisecond, and a shift instead of a division. */
 #define TWHEEL_TICK_NS_DEFAULT	BIT_ULL(20)
 
-#define TWHEEL_SHARDS_MAX	1024
+#define TWHEEL_SHARDS_MAX	1024U
 
 /*
  * How many nodes a reaper moves before it lets go of the lock of its shard.
@@ -28,14 +28,14 @@
 
 /**
  * struct twheel_shard - a queue, and the reaper that drives it
- * @lock: protects what follows up to @idle; taken from any context
+ * @lock: protects what follows up to @waiters; taken from any context
  * @queue: the timers that are pending
  * @running: the timer whose function the reaper is calling. Only ever
  *	compared: the timer may be gone by now
  * @armed: the tick for which @alarm was armed; 0 while the reaper is awake and
  *	will look for itself
  * @waiters: how many wait on @idle for @running to change
- * @wakeups: how often the reaper has woken up
+ * @wakeups: how often the reaper has woken up; only it writes
  * @idle: woken when a function has returned and somebody waits for that
  * @alarm: wakes the reaper when the earliest bucket expires
  * @task: the reaper; immutable after init
@@ -61,6 +61,7 @@ int twheel_shard_start(struct twheel_shard *shard, const struct twheel_config *c
 void twheel_shard_stop(struct twheel_shard *shard);
 
 u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline);
+void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node);
 
 #endif /* _TWHEEL_REAPER_H */

@@ -11,6 +11,7 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/printk.h>
@@ -65,7 +66,7 @@ struct twheel *twheel_system(void)
 		.name		= "twheel",
 		.tick_ns	= tick_ns,
 		.slots		= slots,
-		.shards		= num_online_cpus(),
+		.shards		= min(num_online_cpus(), TWHEEL_SHARDS_MAX),
 	};
 	struct twheel *wheel;
 

@@ -193,12 +193,18 @@ EXPORT_SYMBOL_GPL(twheel_deadline);
 
 /**
  * twheel_timer_init - make a timer ready for use
- * @timer: the timer, not pending
+ * @timer: the timer, neither pending nor running
  * @wheel: where it will wait; twheel_system() if no other
  * @fn: called once for each time the timer reaches its deadline, by the
  *	reaper, in process context with no lock held. It may add, re-arm and
  *	cancel any timer, and may free its own. While it runs, other timers of
  *	the shard wait.
+ *
+ * A running timer is known by its address alone: memory that its function
+ * frees, and that is a timer again before the function has returned, is taken
+ * for running too. A module whose functions free their timers on a shared
+ * wheel can't tell when the last of them has returned; let it have a wheel of
+ * its own, and destroy that, before it is unloaded.
  *
  * Context: any.
  */
@@ -216,13 +222,14 @@ EXPORT_SYMBOL_GPL(twheel_timer_init);
  * Let a shard reach a tick. The memory for a level is had without its lock;
  * if there is none, the wheel does without: see wheel.c.
  */
-static void shard_grow(struct twheel_shard *shard, u64 tick, unsigned long *flags)
+static void shard_reach(struct twheel_shard *shard, u64 tick, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	struct twheel_wheel *wheel = &shard->queue.wheel;
 	struct twheel_level *level;
 
-	while (!twheel_wheel_reaches(wheel, tick)) {
+	twheel_shard_forward(shard);
+	while (tick != TWHEEL_TICK_NEVER && !twheel_wheel_reaches(wheel, tick)) {
 		spin_unlock_irqrestore(&shard->lock, *flags);
 		level = twheel_level_alloc(wheel->slots, GFP_ATOMIC | __GFP_NOWARN);
 		spin_lock_irqsave(&shard->lock, *flags);
@@ -269,8 +276,7 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 	int err = -EBUSY;
 
 	spin_lock_irqsave(&shard->lock, flags);
-	if (tick != TWHEEL_TICK_NEVER)
-		shard_grow(shard, tick, &flags);
+	shard_reach(shard, tick, &flags);
 	if (!twheel_timer_pending(timer)) {
 		timer_attach(timer, tick);
 		err = 0;
@@ -296,8 +302,7 @@ bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline)
 	bool pending;
 
 	spin_lock_irqsave(&shard->lock, flags);
-	if (tick != TWHEEL_TICK_NEVER)
-		shard_grow(shard, tick, &flags);
+	shard_reach(shard, tick, &flags);
 	pending = timer_detach(timer);
 	timer_attach(timer, tick);
 	spin_unlock_irqrestore(&shard->lock, flags);

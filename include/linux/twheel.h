@@ -105,7 +105,8 @@ struct twheel_op;
  *	complete and cancel operations and may drop the last reference to its
  *	own. It runs on whoever ended the operation - the reaper, or the
  *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() -
- *	and must not sleep.
+ *	and must not sleep. A callback that ends others is on the stack while
+ *	theirs run: long chains of such belong on a workqueue.
  * @release: the last reference is gone; frees the operation. In the same
  *	contexts as @ended.
  */
