@@ -11,7 +11,7 @@
  *	timer.c		wheels and timers, for other modules
  *	system.c	the wheel that all share
  *	key.c		which watches there are under a key
- *	op.c		the life of an operation
+ *	op.c		the life of an operation; op_add.c: its beginning
  *	purgatory.c	where operations wait, and are found by key
  *	device.c	/dev/twheel: ioctl.c, file_op.c, event.c
  */

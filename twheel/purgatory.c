@@ -26,6 +26,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include "op.h"
 #include "purgatory.h"
 
 /* How many watches a signal tells before it lets go of the lock of the key. */
@@ -78,48 +79,6 @@ struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel, u32 max_p
 	return purgatory;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
-
-/**
- * twheel_purgatory_admit - count an operation that is about to wait
- * @purgatory: the purgatory
- *
- * Return: 0, or -ENOSPC if as many as may do already.
- */
-int twheel_purgatory_admit(struct twheel_purgatory *purgatory)
-{
-	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
-		return 0;
-	atomic64_inc(&purgatory->rejected);
-	return -ENOSPC;
-}
-
-/**
- * twheel_purgatory_dismiss - make room for another operation
- * @purgatory: the purgatory
- */
-void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory)
-{
-	atomic_dec(&purgatory->pending);
-}
-
-/**
- * twheel_purgatory_hold - see to it that the end of a purgatory waits
- * @purgatory: the purgatory, which is held, or not drained, already
- */
-void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
-{
-	refcount_inc(&purgatory->holds);
-}
-
-/**
- * twheel_purgatory_release - end a hold; the purgatory may be gone after that
- * @purgatory: the purgatory
- */
-void twheel_purgatory_release(struct twheel_purgatory *purgatory)
-{
-	if (refcount_dec_and_test(&purgatory->holds))
-		complete_all(&purgatory->drained);
-}
 
 /* Tell some watches; whether there are more. */
 static bool signal_chunk(struct twheel_watch *cursor, const struct twheel_watch *end,

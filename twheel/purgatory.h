@@ -59,12 +59,32 @@ struct twheel_purgatory {
 	struct twheel_home	home[];
 };
 
-int twheel_purgatory_admit(struct twheel_purgatory *purgatory);
-void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory);
-void twheel_purgatory_hold(struct twheel_purgatory *purgatory);
-void twheel_purgatory_release(struct twheel_purgatory *purgatory);
+/* Count an operation that is about to wait; -ENOSPC if as many as may do. */
+static inline int twheel_purgatory_admit(struct twheel_purgatory *purgatory)
+{
+	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
+		return 0;
+	atomic64_inc(&purgatory->rejected);
+	return -ENOSPC;
+}
 
-bool twheel_op_signal(struct twheel_op *op, struct twheel_watch *watch, u64 value);
-void twheel_op_finish(struct twheel_op *op);
+/* Make room for another operation. */
+static inline void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory)
+{
+	atomic_dec(&purgatory->pending);
+}
+
+/* Let the end of a purgatory wait; it is held, or not drained, already. */
+static inline void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
+{
+	refcount_inc(&purgatory->holds);
+}
+
+/* End a hold; the purgatory may be gone after that. */
+static inline void twheel_purgatory_release(struct twheel_purgatory *purgatory)
+{
+	if (refcount_dec_and_test(&purgatory->holds))
+		complete_all(&purgatory->drained);
+}
 
 #endif /* _TWHEEL_PURGATORY_H */
