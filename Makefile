@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The commands of the project; what they do is in scripts/.  Everything that is
+# built lies in build/, kernels for the tests in the user's cache folder.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+DEMO_KERNEL ?= 6.12
+release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
+out = build/$(or $(release),module)
+
+export SEED KUNIT_FILTER TESTS
+
+all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
+
+module: ## build only the modules, for the running kernel or KDIR=
+	+@scripts/build-module $(KDIR) $(out)
+	@echo "built $(out)/twheel.ko"
+
+tools: ## build only libtwheel and twheelctl, in build/tools
+	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools
+
+demo: ## see it work in a VM, from nothing (DEMO_KERNEL=6.1|6.12)
+	@scripts/demo $(DEMO_KERNEL)
+
+vm: ## a shell in that VM, the module loaded and twheelctl in the path
+	@scripts/install-packages demo
+	@scripts/stage-guest $(DEMO_KERNEL)
+	@scripts/vm $(DEMO_KERNEL) shell
+
+check: ## run every test
+	@scripts/install-packages check
+	@scripts/check
+
+check-static: ## warnings, sparse, checkpatch, kernel-doc, shellcheck
+check-tools: ## tests of the tools that need no device
+check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
+check-device: ## selftests and tools in VMs, on all of the next three
+	@scripts/install-packages check
+	@scripts/check 6.1 6.12 debug
+
+check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
+check-6.12: ## selftests on Debian's 6.12
+check-debug: ## selftests on the 6.12 debug kernel
+check-%:
+	@scripts/install-packages check
+	@scripts/check $*
+
+clean: ## remove what was built, but not the cached kernels
+	rm -rf build
+
+help: ## list the targets
+	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+
+.PHONY: all module tools demo vm check clean help

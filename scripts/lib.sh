@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash disable=SC2034
+#
+# What the scripts share: where things lie, how they speak, how they stop.
+# Sourced by every script here, run by none.
+
+top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+build=$top/build
+logs=$build/logs
+cache=${XDG_CACHE_HOME:-$HOME/.cache}/twheel
+jobs=$(nproc)
+
+# Progress goes to stderr, so that a script's stdout can be its answer.
+say()
+{
+	printf '==> %s\n' "$*" >&2
+}
+
+die()
+{
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# need COMMAND GROUP: stop with a hint when a program is missing.
+need()
+{
+	command -v "$1" >/dev/null ||
+		die "$1 is missing; run: scripts/install-packages $2"
+}
+
+# quietly LOG COMMAND...: run it with its output in LOG, shown only on failure.
+quietly()
+{
+	local log=$1
+	shift
+	mkdir -p "$(dirname "$log")"
+	"$@" >"$log" 2>&1 || {
+		tail -n 30 "$log" >&2
+		die "failed: $* (log: $log)"
+	}
+}
+
+# with_lock NAME: one process at a time fills a corner of the cache.  Who had to
+# wait finds it filled: look again after the lock.
+with_lock()
+{
+	mkdir -p "$cache"
+	exec 9>"$cache/.lock-$1"
+	flock -n 9 || {
+		say "waiting for another run that prepares $1"
+		flock 9
+	}
+}
+
+# kernel_dir 6.1|6.12|debug|uml: the kernel's folder, made when it is missing.
+kernel_dir()
+{
+	case $1 in
+	6.1 | 6.12) "$top/scripts/fetch-kernel" "$1" ;;
+	debug | uml) "$top/scripts/build-kernel" "$1" ;;
+	*) die "no such kernel: $1 (there are 6.1, 6.12, debug and uml)" ;;
+	esac
+}
+
+# new_token: what a guest must say at its end, different each time.
+new_token()
+{
+	od -An -N8 -tx8 /dev/urandom | tr -d ' '
+}
+
+# guest_says VERBOSE: of a console log keep what the guest's job says and what
+# twheel's modules log; nothing at all if VERBOSE is false.
+guest_says()
+{
+	if $1; then
+		sed -un -e 's/\r$//' -e '/| verdict /d;/tainting\|taints/d' \
+			-e 's/^\[ *[0-9.]*\] | //p' \
+			-e 's/^\[ *[0-9.]*\] \(twheel.*\)/\1/p'
+	else
+		cat >/dev/null
+	fi
+}
+
+# result pass|fail|skip NAME [LOG]: record one test case.
+result()
+{
+	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
+}
+
+# results_of STAGE LOG ARGUMENTS...: record what ktap.py ARGUMENTS found in LOG.
+results_of()
+{
+	local stage=$1 log=$2 outcome name found=0
+	shift 2
+
+	while IFS=$'\t' read -r outcome name; do
+		result "$outcome" "$stage: $name" "$log"
+		found=1
+	done < <("$top/scripts/ktap.py" "$@" || printf 'fail\tunreadable results\n')
+	[ $found = 1 ] || result fail "$stage: no case ran" "$log"
+}
