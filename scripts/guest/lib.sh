@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=sh
+#
+# What the jobs in the guest share.
+
+# load MODULE [parameters], unload MODULE
+load()
+{
+	module=$1
+	shift
+	insmod "/modules/$module.ko" "$@"
+}
+
+unload()
+{
+	rmmod "$1"
+}
+
+# nothing_left: after the last unload, no trace of twheel may remain.
+nothing_left()
+{
+	left=$(
+		[ ! -e /dev/twheel ] || echo "/dev/twheel"
+		grep '^twheel' /proc/modules /proc/slabinfo /proc/*/comm 2>/dev/null
+	)
+	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
+	echo "no node, module, thread or slab cache of twheel"
+}
+
+# no_leak: on a kernel with kmemleak, report what nobody refers to any more.
+no_leak()
+{
+	kmemleak=/sys/kernel/debug/kmemleak
+	[ -e $kmemleak ] || return 0
+	for _ in 1 2; do
+		echo scan >$kmemleak
+	done
+	[ -z "$(cat $kmemleak)" ] || { cat $kmemleak; return 1; }
+}
