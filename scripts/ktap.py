@@ -1,0 +1,173 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Read the test results in a guest's console log, and hold them against the cases
+that the sources have: a case that did not run is a failure, and so is one that
+nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
+
+    ktap.py kunit LOG [GLOB]            suites of kunit/*.c (GLOB: suite.case)
+    ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, and what
+                                        the guest's job "device" itself checks
+    ktap.py tap LOG                     other programs, held against their plans
+"""
+
+import fnmatch
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
+RESULT = re.compile(r"^( *)(ok|not ok) \d+ (?:- )?(.*?)(?: +# (\w+).*)?$")
+
+
+def log_lines(path, said_by_guest):
+    """The lines of the guest's programs, or those of the kernel itself."""
+    for line in pathlib.Path(path).read_text(errors="replace").splitlines():
+        line, stamped = STAMP.subn("", line.rstrip())
+        if stamped and line.startswith("| ") == said_by_guest:
+            yield line[2:] if said_by_guest else line
+
+
+def outcome(match):
+    """Anything but a plain "ok" or a skip is a failure."""
+    if match[2] == "ok" and match[4] is None:
+        return "pass"
+    return "skip" if match[2] == "ok" and match[4] == "SKIP" else "fail"
+
+
+def without_comments(path):
+    return re.sub(r"/\*.*?\*/|//[^\n]*", "", path.read_text(), flags=re.S)
+
+
+def kunit_expected():
+    """suite.case of every KUNIT_CASE*() in a table that a suite refers to."""
+    names = set()
+    for path in TOP.glob("kunit/*.c"):
+        text = without_comments(path)
+        tables = {
+            table[1]: re.findall(r"KUNIT_CASE\w*\(\s*(\w+)", table[2])
+            for table in re.finditer(r"kunit_case\s+(\w+)\[\]\s*=\s*\{(.*?)\};", text, re.S)
+        }
+        for suite in re.finditer(r"kunit_suite\s+\w+\s*=\s*\{(.*?)\};", text, re.S):
+            name = re.search(r'\.name\s*=\s*"([^"]+)"', suite[1])[1]
+            table = re.search(r"\.test_cases\s*=\s*(\w+)", suite[1])[1]
+            names |= {f"{name}.{case}" for case in tables.pop(table)}
+        # Without a suite a table would never run.
+        names |= {f"{table}.{case}" for table, cases in tables.items() for case in cases}
+    return names
+
+
+def kunit_results(log):
+    """Cases stand four columns in, their parameters deeper, suites at none."""
+    results = {}
+    suite = None
+    for line in log_lines(log, said_by_guest=False):
+        subtest = re.match(r"^ {4}# Subtest: (\S+)", line)
+        if subtest:
+            suite = subtest[1]
+        match = RESULT.match(line)
+        if match and suite and match[1] == " " * 4:
+            results[f"{suite}.{match[3]}"] = outcome(match)
+        elif match and match[1] == "" and outcome(match) == "fail":
+            results.setdefault(f"{match[3]}.*", "fail")
+    # A suite fails with its cases: that is no failure of its own.
+    return {
+        name: result
+        for name, result in results.items()
+        if not name.endswith(".*")
+        or not any(r == "fail" and n.startswith(name[:-1]) and n != name
+                   for n, r in results.items())
+    }
+
+
+def source_with_headers(path):
+    """A program's text; its own headers may bring fixtures and tests."""
+    text = without_comments(path)
+    for header in re.findall(r'#include "([^"]+)"', text):
+        text += without_comments(path.parent / header)
+    return text
+
+
+def program_expected(path):
+    """Names as kselftest_harness.h prints them: fixture[.variant].test."""
+    text = source_with_headers(path)
+    variants = {}
+    for fixture, variant in re.findall(r"^FIXTURE_VARIANT_ADD\((\w+), (\w+)\)", text, re.M):
+        variants.setdefault(fixture, []).append(f"{fixture}.{variant}")
+    names = [f"global.{test}" for test in
+             re.findall(r"^TEST(?:_SIGNAL|_TIMEOUT)?\((\w+)", text, re.M)]
+    for fixture, test in re.findall(r"^TEST_F(?:_SIGNAL|_TIMEOUT)?\((\w+), (\w+)", text, re.M):
+        names += [f"{prefix}.{test}" for prefix in variants.get(fixture, [fixture])]
+    return {f"{path.stem}: {name}" for name in names}
+
+
+def selftests_expected(programs):
+    sources = sorted(TOP.glob("tools/selftests/*_test.c"))
+    if programs:
+        sources = [path for path in sources if path.stem in programs.split(",")]
+    names = set().union(*map(program_expected, sources))
+    if not programs:
+        job = (TOP / "scripts/guest/device").read_text()
+        names |= {f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)}
+    return names
+
+
+def framed_results(lines):
+    """Programs' TAP, each between "# begin NAME" and "# end NAME STATUS"."""
+    results = {}
+    planned = {}
+    program = None
+    for line in lines:
+        frame = re.match(r"^# (begin|end) (\S+)(?: (\d+))?$", line)
+        plan = re.match(r"^1\.\.(\d+)", line)
+        match = RESULT.match(line)
+        if frame:
+            program = frame[2] if frame[1] == "begin" else None
+            if frame[1] == "end" and frame[3] != "0" and not any(
+                    r == "fail" and n.startswith(f"{frame[2]}: ") for n, r in results.items()):
+                results[f"{frame[2]}: exit status {frame[3]}"] = "fail"
+        elif plan and program:
+            planned[program] = int(plan[1])
+        elif match and program:
+            results[f"{program}: {match[3]}"] = outcome(match)
+    return results, planned
+
+
+def unlike_plan(results, planned):
+    """Cases that their program announced, but that did not run."""
+    for program, cases in planned.items():
+        seen = sum(name.startswith(f"{program}: ") for name in results)
+        if seen != cases:
+            yield f"{program}: {seen} of {cases} cases"
+
+
+def main():
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in ("kunit", "selftests", "tap"):
+        sys.exit(__doc__)
+    kind, log = sys.argv[1:3]
+    only = sys.argv[3] if len(sys.argv) == 4 else ""
+    if kind == "kunit":
+        expected, results = kunit_expected(), kunit_results(log)
+        if only:
+            glob = only if "." in only else f"{only}.*"
+            expected = set(fnmatch.filter(expected, glob))
+    elif kind == "selftests":
+        expected = selftests_expected(only)
+        results, _ = framed_results(log_lines(log, said_by_guest=True))
+    else:
+        text = pathlib.Path(log).read_text(errors="replace")
+        results, planned = framed_results(text.splitlines())
+        expected = results.keys() | set(unlike_plan(results, planned))
+
+    for name in sorted(expected | results.keys()):
+        if name not in results:
+            print(f"fail\t{name} (did not run)")
+        elif name not in expected and results[name] != "fail":
+            print(f"fail\t{name} (ran, but no source has it)")
+        else:
+            print(f"{results[name]}\t{name}")
+
+
+if __name__ == "__main__":
+    main()
