@@ -6,8 +6,9 @@ that the sources have: a case that did not run is a failure, and so is one that
 nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
 
     ktap.py kunit LOG [GLOB]            suites of kunit/*.c (GLOB: suite.case)
-    ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, and what
-                                        the guest's job "device" itself checks
+    ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, the tools'
+                                        device_test, and what the guest's job
+                                        "device" itself checks
     ktap.py tap LOG                     other programs, held against their plans
 """
 
@@ -107,6 +108,10 @@ def selftests_expected(programs):
     if programs:
         sources = [path for path in sources if path.stem in programs.split(",")]
     names = set().union(*map(program_expected, sources))
+    if not programs or "device_test" in programs.split(","):
+        script = (TOP / "tools/tests/device_test").read_text()
+        cases = re.findall(r'^(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
+        names |= {f"device_test: {name}" for name in cases}
     if not programs:
         job = (TOP / "scripts/guest/device").read_text()
         names |= {f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)}
