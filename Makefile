@@ -36,7 +36,7 @@ check-tools: ## tests of the tools that need no device
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-device: ## selftests and tools in VMs, on all of the next three
 	@scripts/install-packages check
-	@scripts/check 6.1 6.12 debug
+	@scripts/check 6.1,6.12 debug
 
 check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## selftests on Debian's 6.12
