@@ -63,11 +63,9 @@ static void a_quorum_completes_it(struct kunit *test)
 
 static void a_key_is_satisfied_by_as_many_signals_as_it_needs(struct kunit *test)
 {
-	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct probe_keys *keys = probe_keys_new(test, 10, 2);
 	struct probe *probe = probe_new(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, keys);
-	*keys = probe_keys_from(10, 2);
 	keys->spec[0].need = 3;
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(11, 0) + probe_signal(10, 0), 0);
@@ -77,11 +75,9 @@ static void a_key_is_satisfied_by_as_many_signals_as_it_needs(struct kunit *test
 
 static void a_key_given_twice_counts_once(struct kunit *test)
 {
-	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct probe_keys *keys = probe_keys_new(test, 10, 3);
 	struct probe *probe = probe_new(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, keys);
-	*keys = probe_keys_from(10, 3);
 	keys->spec[2] = keys->spec[0];
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 3, keys), -EINVAL);
 	expect_counts(test, 0, 0, 0);
@@ -149,11 +145,9 @@ static void it_is_released_once(struct kunit *test)
 /* More watchers than are told at a time, and each puts another behind them. */
 static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int ret)
 {
-	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct probe_keys *keys = probe_keys_new(test, first, nr);
 	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, keys);
-	*keys = probe_keys_from(first, nr);
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr,
 					      GFP_KERNEL), ret);
 }
@@ -196,11 +190,9 @@ static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 
 static void bad_arguments_leave_nothing(struct kunit *test)
 {
-	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct probe_keys *keys = probe_keys_new(test, 10, 3);
 	struct probe *probe = probe_new(test);
 
-	KUNIT_ASSERT_NOT_NULL(test, keys);
-	*keys = probe_keys_from(10, 3);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_NONE, 0, keys), -EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 0, NULL), -EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 1, keys), -EINVAL);
@@ -209,12 +201,12 @@ static void bad_arguments_leave_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM + 1, 0, keys), -EINVAL);
 	keys->spec[2].reserved = 1;
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
-	*keys = probe_keys_from(10, TWHEEL_MAX_KEYS + 1);
+	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS + 1);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 
-	*keys = probe_keys_from(10, TWHEEL_MAX_KEYS);
+	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
 	expect_counts(test, 1, 64, 64);
 }

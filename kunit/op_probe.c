@@ -46,13 +46,15 @@ struct probe *probe_new(struct kunit *test)
 	return probe;
 }
 
-struct probe_keys probe_keys_from(u64 first, u32 nr)
+struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
 {
-	struct probe_keys keys = { .nr = nr };
+	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
 	u32 i;
 
+	KUNIT_ASSERT_NOT_NULL(test, keys);
 	for (i = 0; i < nr; i++)
-		keys.spec[i].key.v[1] = first + i;
+		keys->spec[i].key.v[1] = first + i;
+	keys->nr = nr;
 	return keys;
 }
 
@@ -75,10 +77,8 @@ struct probe *probe_waiting(struct kunit *test, enum twheel_condition condition,
 			    u64 first, u32 nr)
 {
 	struct probe *probe = probe_new(test);
-	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	struct probe_keys *keys = probe_keys_new(test, first, nr);
 
-	KUNIT_ASSERT_NOT_NULL(test, keys);
-	*keys = probe_keys_from(first, nr);
 	KUNIT_ASSERT_EQ(test, probe_add(probe, TWHEEL_NEVER, condition, quorum, keys), 0);
 	return probe;
 }

@@ -36,8 +36,8 @@ void probe_suite_exit(struct kunit *test);
 
 struct probe *probe_new(struct kunit *test);
 
-/* Keys of small numbers, each needed once. */
-struct probe_keys probe_keys_from(u64 first, u32 nr);
+/* Keys of small numbers, each needed once, for as long as the test runs. */
+struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr);
 
 int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u32 quorum,
 	      const struct probe_keys *keys);

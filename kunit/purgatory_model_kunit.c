@@ -36,30 +36,30 @@ static void model_ended(struct kunit *test, struct model_op *m, enum twheel_reas
 static void model_add(struct kunit *test, struct model_op *m, struct rnd_state *random)
 {
 	struct twheel_op_args args;
-	static struct probe_keys keys;
+	struct probe_keys *keys;
 	u32 condition, quorum, i, j;
 
 	m->probe = probe_new(test);
-	keys = probe_keys_from(0, random_below(random, MODEL_WATCHES + 1));
+	keys = probe_keys_new(test, 0, random_below(random, MODEL_WATCHES + 1));
 	m->nr = 0;
-	for (i = 0; i < keys.nr; i++) {
-		keys.spec[i].key.v[1] = random_below(random, MODEL_KEYS);
-		keys.spec[i].need = random_below(random, 3);
-		for (j = 0; j < m->nr && m->key[j] != keys.spec[i].key.v[1]; j++)
+	for (i = 0; i < keys->nr; i++) {
+		keys->spec[i].key.v[1] = random_below(random, MODEL_KEYS);
+		keys->spec[i].need = random_below(random, 3);
+		for (j = 0; j < m->nr && m->key[j] != keys->spec[i].key.v[1]; j++)
 			;
 		if (j < m->nr)
 			continue;
-		m->key[m->nr] = keys.spec[i].key.v[1];
-		m->need[m->nr++] = keys.spec[i].need ?: 1;
+		m->key[m->nr] = keys->spec[i].key.v[1];
+		m->need[m->nr++] = keys->spec[i].need ?: 1;
 	}
-	condition = keys.nr ? 1 + random_below(random, 3) : TWHEEL_COND_NONE;
+	condition = keys->nr ? 1 + random_below(random, 3) : TWHEEL_COND_NONE;
 	quorum = condition == TWHEEL_COND_QUORUM ? 1 + random_below(random, m->nr) : 0;
 	m->unsatisfied = condition == TWHEEL_COND_ALL ? m->nr : quorum ?: 1;
 	m->deadline = random_below(random, 4) ? twheel_deadline(random_magnitude(random, 32)) :
 						TWHEEL_NEVER;
 	args = (struct twheel_op_args){
 		.deadline = m->deadline, .condition = condition, .quorum = quorum,
-		.nr_keys = keys.nr, .specs = keys.spec, .watches = m->probe->watch,
+		.nr_keys = keys->nr, .specs = keys->spec, .watches = m->probe->watch,
 	};
 	KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &m->probe->op, &args, GFP_KERNEL), 0);
 	m->pending = true;

@@ -92,10 +92,10 @@ static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
 /* Tick 100 ms, 512 slots: 51,250 ms fire at 51,300; 5 ms added at 95 at 100. */
 static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&(struct twheel_shard){
-				.tick_ns = 100 * NSEC_PER_MSEC }, 51250 * NSEC_PER_MSEC), 513);
-	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&(struct twheel_shard){
-				.tick_ns = 100 * NSEC_PER_MSEC }, 100 * NSEC_PER_MSEC), 1);
+	static const struct twheel_shard coarse = { .tick_ns = 100 * NSEC_PER_MSEC };
+
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&coarse, 51250 * NSEC_PER_MSEC), 513);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&coarse, 100 * NSEC_PER_MSEC), 1);
 }
 
 static void an_idle_reaper_sleeps(struct kunit *test)
