@@ -89,13 +89,28 @@ static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, U64_MAX), TWHEEL_TICK_NEVER);
 }
 
-/* Tick 100 ms, 512 slots: 51,250 ms fire at 51,300; 5 ms added at 95 at 100. */
+/*
+ * Tick 100 ms, 512 slots: 51,250 ms fire in the second turn, at 51,300, and 5 ms
+ * that are added at 95 ms at 100.
+ */
 static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
 {
-	static const struct twheel_shard coarse = { .tick_ns = 100 * NSEC_PER_MSEC };
+	u64 tick_ns = 100 * NSEC_PER_MSEC, start;
+	struct probe near, far;
 
-	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&coarse, 51250 * NSEC_PER_MSEC), 513);
-	KUNIT_EXPECT_EQ(test, twheel_shard_tick(&coarse, 100 * NSEC_PER_MSEC), 1);
+	reaper_exit(test);
+	shard_start(test, tick_ns, 512);
+	start = (ktime_get_ns() / tick_ns + 1) * tick_ns;
+	vtime_sleep_until(start);
+	probe_add(&far, start + 51250 * NSEC_PER_MSEC);
+	vtime_sleep_until(start + 95 * NSEC_PER_MSEC);
+	probe_add(&near, start + 100 * NSEC_PER_MSEC);
+
+	vtime_sleep_until(start + 52 * NSEC_PER_SEC);
+	expect_on_time(test, &near);
+	KUNIT_EXPECT_EQ(test, near.fired / tick_ns, start / tick_ns + 1);
+	expect_on_time(test, &far);
+	KUNIT_EXPECT_EQ(test, far.fired / tick_ns, start / tick_ns + 513);
 }
 
 static void an_idle_reaper_sleeps(struct kunit *test)
