@@ -286,15 +286,37 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add);
 
+static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twheel_rearm which)
+{
+	bool pending = twheel_timer_pending(timer);
+
+	switch (which) {
+	case TWHEEL_REARM_ALWAYS:
+		return true;
+	case TWHEEL_REARM_IF_PENDING:
+		return pending;
+	case TWHEEL_REARM_IF_EARLIER:
+		return !pending || tick < timer->node.expires;
+	case TWHEEL_REARM_IF_LATER:
+		return !pending || tick > timer->node.expires;
+	}
+	WARN_ON_ONCE(1);
+	return false;
+}
+
 /**
- * twheel_timer_rearm - give a timer another deadline, pending or not
+ * twheel_timer_rearm - give a timer another deadline
  * @timer: the timer, initialised
  * @deadline: as in twheel_timer_add()
+ * @which: which timers are moved, and whether one that is not pending is armed
+ *
+ * In place, and in O(1) but for the way down the levels: heartbeats and idle
+ * timeouts live on it.
  *
  * Context: as twheel_timer_add().
- * Return: true if it was pending.
+ * Return: true if it was pending, whether it has been moved or not.
  */
-bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline)
+bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
 {
 	struct twheel_shard *shard = timer->shard;
 	u64 tick = twheel_shard_tick(shard, deadline);
@@ -303,8 +325,11 @@ bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline)
 
 	spin_lock_irqsave(&shard->lock, flags);
 	shard_reach(shard, tick, &flags);
-	pending = timer_detach(timer);
-	timer_attach(timer, tick);
+	pending = twheel_timer_pending(timer);
+	if (rearm_applies(timer, tick, which)) {
+		timer_detach(timer);
+		timer_attach(timer, tick);
+	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return pending;
 }

@@ -72,11 +72,27 @@ u64 twheel_tick_ns(const struct twheel *wheel);
 u64 twheel_wakeups(struct twheel *wheel);
 u64 twheel_pending(struct twheel *wheel);
 
+/**
+ * enum twheel_rearm - which timers twheel_timer_rearm() moves
+ * @TWHEEL_REARM_ALWAYS: any; one that is not pending is armed
+ * @TWHEEL_REARM_IF_PENDING: one that is pending; no other is armed
+ * @TWHEEL_REARM_IF_EARLIER: one that would fire at an earlier tick than now;
+ *	one that is not pending is armed
+ * @TWHEEL_REARM_IF_LATER: one that would fire at a later tick than now; one
+ *	that is not pending is armed
+ */
+enum twheel_rearm {
+	TWHEEL_REARM_ALWAYS,
+	TWHEEL_REARM_IF_PENDING,
+	TWHEEL_REARM_IF_EARLIER,
+	TWHEEL_REARM_IF_LATER,
+};
+
 u64 twheel_deadline(u64 delay_ns);
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		       void (*fn)(struct twheel_timer *timer));
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
-bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline);
+bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
 int twheel_timer_cancel(struct twheel_timer *timer);
 int twheel_timer_cancel_sync(struct twheel_timer *timer);
 
