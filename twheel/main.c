@@ -8,7 +8,8 @@
  *	wheel.c		levels of buckets
  *	queue.c		the buckets that hold something, by expiry
  *	reaper.c	the thread that drives a shard of a wheel
- *	timer.c		wheels and timers, for other modules
+ *	shards.c	wheels: several shards, one to look at
+ *	timer.c		timers, for other modules
  *	system.c	the wheel that all share
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation; op_add.c: its beginning

@@ -140,7 +140,9 @@ static void op_arm(struct twheel_op *op)
 	spin_lock_bh(&op->lock);
 	if (twheel_op_state(op) == OP_WAITING && op->deadline <= KTIME_MAX) {
 		twheel_op_hold(op);
-		WARN_ON_ONCE(twheel_timer_add(&op->timer, op->deadline));
+		/* Nobody stops a wheel that a purgatory is on. */
+		if (WARN_ON_ONCE(twheel_timer_add(&op->timer, op->deadline)))
+			twheel_op_unhold(op);
 	}
 	spin_unlock_bh(&op->lock);
 }

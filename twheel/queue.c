@@ -52,6 +52,14 @@ static void queue_place(struct twheel_queue *queue, struct twheel_node *node)
 		rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
 }
 
+/* Take an empty bucket out of the tree. */
+static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
+{
+	bucket->far = false;
+	rb_erase_cached(&bucket->queued, &queue->buckets);
+	RB_CLEAR_NODE(&bucket->queued);
+}
+
 /**
  * twheel_queue_init - an empty queue over a wheel of one level
  * @queue: the queue
@@ -195,9 +203,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 		budget = bucket_expire(queue, bucket, budget - 1);
 		if (!list_empty(&bucket->nodes))
 			return true;
-		bucket->far = false;
-		rb_erase_cached(&bucket->queued, &queue->buckets);
-		RB_CLEAR_NODE(&bucket->queued);
+		queue_remove(queue, bucket);
 	}
 	twheel_queue_forward(queue, now);
 	return !list_empty(&queue->due);
@@ -220,3 +226,33 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 	return node;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
+
+/**
+ * twheel_queue_take - take out any node, due or not
+ * @queue: the queue, to which none is added any more
+ *
+ * To empty a queue node by node. Buckets that are found empty leave the tree.
+ *
+ * Return: the node, in no list any more, or NULL if there is none.
+ */
+struct twheel_node *twheel_queue_take(struct twheel_queue *queue)
+{
+	struct list_head *from = &queue->due;
+	struct twheel_bucket *bucket;
+	struct twheel_node *node;
+
+	if (list_empty(from))
+		from = &queue->never;
+	while (list_empty(from)) {
+		bucket = queue_first(queue);
+		if (!bucket)
+			return NULL;
+		from = &bucket->nodes;
+		if (list_empty(from))
+			queue_remove(queue, bucket);
+	}
+	node = list_first_entry(from, struct twheel_node, entry);
+	twheel_queue_del(queue, node);
+	return node;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_take);

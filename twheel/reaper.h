@@ -28,13 +28,14 @@
 
 /**
  * struct twheel_shard - a queue, and the reaper that drives it
- * @lock: protects what follows up to @waiters; taken from any context
+ * @lock: protects what follows up to @stopped; taken from any context
  * @queue: the timers that are pending
  * @running: the timer whose function the reaper is calling. Only ever
  *	compared: the timer may be gone by now
  * @armed: the tick for which @alarm was armed; 0 while the reaper is awake and
  *	will look for itself
  * @waiters: how many wait on @idle for @running to change
+ * @stopped: no timer is let in any more
  * @wakeups: how often the reaper has woken up; only it writes
  * @idle: woken when a function has returned and somebody waits for that
  * @alarm: wakes the reaper when the earliest bucket expires
@@ -48,6 +49,7 @@ struct twheel_shard {
 	struct twheel_timer	*running;
 	u64			armed;
 	unsigned int		waiters;
+	bool			stopped;
 	u64			wakeups;
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, timers: wheels made of shards, and the timers that wait on them.
+ * Layer 4, timers: what waits on the shards of a wheel.
  *
  * This is what other modules use, and so do the operations above.  A timer
  * belongs to one shard from its init on, that of the CPU on which it was
@@ -21,158 +21,17 @@
  * would, it warns and returns -EDEADLK.
  */
 #include <linux/bug.h>
-#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/smp.h>
-#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
-#include "reaper.h"
-#include "timer.h"
+#include "shards.h"
 
-/*
- * A wheel's memory is its shards'. Timers are embedded in memory that counts:
- * whoever has a million of them pays for each byte here.
- */
+/* Whoever has a million timers pays for each byte of them. */
 static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
-
-static int config_check(const struct twheel_config *config)
-{
-	if (config->tick_ns < TWHEEL_TICK_NS_MIN || config->tick_ns > TWHEEL_TICK_NS_MAX)
-		return -EINVAL;
-	if (config->slots < TWHEEL_SLOTS_MIN || config->slots > TWHEEL_SLOTS_MAX)
-		return -EINVAL;
-	if (!config->shards || config->shards > TWHEEL_SHARDS_MAX)
-		return -EINVAL;
-	return 0;
-}
-
-static void wheel_stop(struct twheel *wheel)
-{
-	while (wheel->nr_shards)
-		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
-	kvfree(wheel);
-}
-
-/**
- * twheel_create - make a wheel of one's own
- * @config: what it is to look like
- *
- * Most users need none: the wheel of twheel_system() is there for all.
- *
- * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR(): -EINVAL for a figure out of its range,
- * -ENOMEM, -EINTR.
- */
-struct twheel *twheel_create(const struct twheel_config *config)
-{
-	struct twheel_config c = *config;
-	struct twheel *wheel;
-	unsigned int i;
-	int err;
-
-	might_sleep();
-	c.name = c.name ?: "twheel";
-	c.tick_ns = c.tick_ns ?: TWHEEL_TICK_NS_DEFAULT;
-	c.slots = c.slots ?: TWHEEL_SLOTS_DEFAULT;
-	c.shards = c.shards ?: 1;
-	err = config_check(&c);
-	if (err)
-		return ERR_PTR(err);
-
-	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < c.shards; i++) {
-		err = twheel_shard_start(&wheel->shard[i], &c, i);
-		if (err) {
-			wheel_stop(wheel);
-			return ERR_PTR(err);
-		}
-		wheel->nr_shards++;
-	}
-	return wheel;
-}
-EXPORT_SYMBOL_GPL(twheel_create);
-
-/**
- * twheel_destroy - end a wheel of one's own
- * @wheel: from twheel_create(); NULL and ERR_PTR() are left alone
- *
- * Its timers must have been cancelled, and none may be added any more.
- *
- * Context: process; may sleep. Not from a timer's function: refused with a
- * warning, and the wheel goes on.
- */
-void twheel_destroy(struct twheel *wheel)
-{
-	unsigned int i;
-
-	if (IS_ERR_OR_NULL(wheel))
-		return;
-	might_sleep();
-	for (i = 0; i < wheel->nr_shards; i++)
-		if (WARN_ON_ONCE(wheel->shard[i].task == current))
-			return;
-	wheel_stop(wheel);
-}
-EXPORT_SYMBOL_GPL(twheel_destroy);
-
-/**
- * twheel_tick_ns - the tick of a wheel
- * @wheel: the wheel
- *
- * Return: its length in ns.
- */
-u64 twheel_tick_ns(const struct twheel *wheel)
-{
-	return wheel->shard[0].tick_ns;
-}
-EXPORT_SYMBOL_GPL(twheel_tick_ns);
-
-/**
- * twheel_wakeups - how often the reapers of a wheel have woken up so far
- * @wheel: the wheel
- *
- * Context: any.
- * Return: the sum over all its shards.
- */
-u64 twheel_wakeups(struct twheel *wheel)
-{
-	u64 sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < wheel->nr_shards; i++)
-		sum += READ_ONCE(wheel->shard[i].wakeups);
-	return sum;
-}
-EXPORT_SYMBOL_GPL(twheel_wakeups);
-
-/**
- * twheel_pending - how many timers are pending on a wheel
- * @wheel: the wheel
- *
- * Context: any.
- * Return: the sum over all its shards; exact when nothing is under way.
- */
-u64 twheel_pending(struct twheel *wheel)
-{
-	unsigned long flags;
-	u64 sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < wheel->nr_shards; i++) {
-		spin_lock_irqsave(&wheel->shard[i].lock, flags);
-		sum += wheel->shard[i].queue.nr_nodes;
-		spin_unlock_irqrestore(&wheel->shard[i].lock, flags);
-	}
-	return sum;
-}
-EXPORT_SYMBOL_GPL(twheel_pending);
 
 /**
  * twheel_deadline - the deadline that lies a delay ahead
@@ -266,21 +125,26 @@ static void timer_attach(struct twheel_timer *timer, u64 tick)
  *
  * Context: any but NMI; on PREEMPT_RT not from hard interrupts, nor with a
  * raw spinlock held.
- * Return: 0, or -EBUSY if it is pending: twheel_timer_rearm() moves it.
+ * Return:
+ * * 0          - it waits
+ * * -EBUSY     - it did already: twheel_timer_rearm() moves it
+ * * -ESHUTDOWN - the wheel has been stopped
  */
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 {
 	struct twheel_shard *shard = timer->shard;
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
-	int err = -EBUSY;
+	int err = 0;
 
 	spin_lock_irqsave(&shard->lock, flags);
 	shard_reach(shard, tick, &flags);
-	if (!twheel_timer_pending(timer)) {
+	if (twheel_timer_pending(timer))
+		err = -EBUSY;
+	else if (shard->stopped)
+		err = -ESHUTDOWN;
+	else
 		timer_attach(timer, tick);
-		err = 0;
-	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return err;
 }
@@ -314,24 +178,32 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
  * timeouts live on it.
  *
  * Context: as twheel_timer_add().
- * Return: true if it was pending, whether it has been moved or not.
+ * Return:
+ * * 1          - it was pending, whether it has been moved or not
+ * * 0          - it was not
+ * * -ESHUTDOWN - the wheel has been stopped
  */
-bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
+int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
 {
 	struct twheel_shard *shard = timer->shard;
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
-	bool pending;
+	int ret;
 
 	spin_lock_irqsave(&shard->lock, flags);
 	shard_reach(shard, tick, &flags);
-	pending = twheel_timer_pending(timer);
-	if (rearm_applies(timer, tick, which)) {
+	ret = twheel_timer_pending(timer);
+	if (!rearm_applies(timer, tick, which)) {
+		/* left where it is */
+	} else if (shard->stopped) {
+		/* If it is pending, twheel_stop() is about to hand it back. */
+		ret = -ESHUTDOWN;
+	} else {
 		timer_detach(timer);
 		timer_attach(timer, tick);
 	}
 	spin_unlock_irqrestore(&shard->lock, flags);
-	return pending;
+	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm);
 

@@ -66,6 +66,8 @@ struct twheel_config {
 };
 
 struct twheel *twheel_create(const struct twheel_config *config);
+long twheel_stop(struct twheel *wheel,
+		 void (*cancelled)(struct twheel_timer *timer, void *data), void *data);
 void twheel_destroy(struct twheel *wheel);
 struct twheel *twheel_system(void);
 u64 twheel_tick_ns(const struct twheel *wheel);
@@ -92,7 +94,7 @@ u64 twheel_deadline(u64 delay_ns);
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		       void (*fn)(struct twheel_timer *timer));
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
-bool twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
+int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
 int twheel_timer_cancel(struct twheel_timer *timer);
 int twheel_timer_cancel_sync(struct twheel_timer *timer);
 

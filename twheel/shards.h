@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 4: wheels and their timers. See timer.c; the rest is in linux/twheel.h. */
-#ifndef _TWHEEL_TIMER_H
-#define _TWHEEL_TIMER_H
+/* Layer 4: a wheel of several shards. See shards.c; its calls are in linux/twheel.h. */
+#ifndef _TWHEEL_SHARDS_H
+#define _TWHEEL_SHARDS_H
 
 #include "reaper.h"
 
@@ -15,4 +15,4 @@ struct twheel {
 	struct twheel_shard	shard[];
 };
 
-#endif /* _TWHEEL_TIMER_H */
+#endif /* _TWHEEL_SHARDS_H */
