@@ -209,6 +209,42 @@ static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, nr_fired);
 }
 
+static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
+{
+	struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	probe.again = UINT_MAX;
+	probe.takes_ns = 10 * NSEC_PER_MSEC;
+	timer_probe_add(&probe, NSEC_PER_MSEC);
+	vtime_sleep(NSEC_PER_SEC / 200);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	/* Its function is running, and is told that it may not arm it again. */
+	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&probe.timer), -EALREADY);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+}
+
+static void what_is_shut_down_is_not_armed_again(struct kunit *test)
+{
+	struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	timer_probe_add(&probe, NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_ALWAYS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+
+	timer_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+}
+
 static struct twheel_timer *freed_timer;
 
 static void free_fired(struct twheel_timer *timer)
@@ -374,6 +410,8 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(a_function_may_arm_its_own_timer),
 	KUNIT_CASE(a_timer_that_is_always_due_starves_nobody),
 	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
+	KUNIT_CASE(shutdown_ends_a_timer_that_arms_itself),
+	KUNIT_CASE(what_is_shut_down_is_not_armed_again),
 	KUNIT_CASE(a_function_may_free_its_own_timer),
 	KUNIT_CASE(never_is_pending_and_never_fires),
 	KUNIT_CASE(the_largest_deadline_can_be_waited_for),

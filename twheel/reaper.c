@@ -131,6 +131,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 static void reap_due(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
+	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
 	struct twheel_node *node;
@@ -138,9 +139,10 @@ static void reap_due(struct twheel_shard *shard)
 	while (budget-- && (node = twheel_queue_pop(&shard->queue))) {
 		timer = container_of(node, struct twheel_timer, node);
 		shard->running = timer;
+		fn = timer->fn;
 		spin_unlock_irq(&shard->lock);
 
-		timer->fn(timer);
+		fn(timer);
 
 		spin_lock_irq(&shard->lock);
 		shard->running = NULL;

@@ -11,14 +11,14 @@
  * to run; it is running while the shard's @running names it.  A function that
  * arms its own timer again makes it pending and running at once.
  *
- *	                 cancel             cancel_sync
+ *	                 cancel             cancel_sync, shutdown_sync
  *	pending          0, it won          0, it won
  *	running          -EINPROGRESS       waits, then -EALREADY
  *	neither          -EALREADY          -EALREADY
  *	pending+running  0, it won          waits, then 0
  *
- * From the timer's own function, cancel_sync can't wait for itself: where it
- * would, it warns and returns -EDEADLK.
+ * From the timer's own function, these two can't wait for themselves: where
+ * they would, they warn and return -EDEADLK.
  */
 #include <linux/bug.h>
 #include <linux/export.h>
@@ -111,6 +111,12 @@ static bool timer_detach(struct twheel_timer *timer)
 	return true;
 }
 
+/* Whether a timer may wait, or has been shut down, or its wheel stopped. */
+static bool timer_refused(const struct twheel_timer *timer)
+{
+	return timer->shard->stopped || !timer->fn;
+}
+
 static void timer_attach(struct twheel_timer *timer, u64 tick)
 {
 	timer->node.expires = tick;
@@ -128,7 +134,7 @@ static void timer_attach(struct twheel_timer *timer, u64 tick)
  * Return:
  * * 0          - it waits
  * * -EBUSY     - it did already: twheel_timer_rearm() moves it
- * * -ESHUTDOWN - the wheel has been stopped
+ * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  */
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 {
@@ -141,7 +147,7 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 	shard_reach(shard, tick, &flags);
 	if (twheel_timer_pending(timer))
 		err = -EBUSY;
-	else if (shard->stopped)
+	else if (timer_refused(timer))
 		err = -ESHUTDOWN;
 	else
 		timer_attach(timer, tick);
@@ -181,7 +187,7 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
  * Return:
  * * 1          - it was pending, whether it has been moved or not
  * * 0          - it was not
- * * -ESHUTDOWN - the wheel has been stopped
+ * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  */
 int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
 {
@@ -195,7 +201,7 @@ int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rea
 	ret = twheel_timer_pending(timer);
 	if (!rearm_applies(timer, tick, which)) {
 		/* left where it is */
-	} else if (shard->stopped) {
+	} else if (timer_refused(timer)) {
 		/* If it is pending, twheel_stop() is about to hand it back. */
 		ret = -ESHUTDOWN;
 	} else {
@@ -241,6 +247,30 @@ static bool timer_quiet(struct twheel_timer *timer, bool *won)
 	return timer->shard->running != timer;
 }
 
+/* Cancel a timer, for good if it is to be shut down, and wait for its function. */
+static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
+{
+	struct twheel_shard *shard = timer->shard;
+	bool won = false;
+	int err;
+
+	spin_lock_irq(&shard->lock);
+	if (shutdown)
+		timer->fn = NULL;
+	if (timer_quiet(timer, &won)) {
+		err = won ? 0 : -EALREADY;
+	} else if (WARN_ON_ONCE(shard->task == current)) {
+		err = -EDEADLK;
+	} else {
+		shard->waiters++;
+		wait_event_lock_irq(shard->idle, timer_quiet(timer, &won), shard->lock);
+		shard->waiters--;
+		err = won ? 0 : -EALREADY;
+	}
+	spin_unlock_irq(&shard->lock);
+	return err;
+}
+
 /**
  * twheel_timer_cancel_sync - stop a timer and wait for its function
  * @timer: the timer, initialised
@@ -258,23 +288,25 @@ static bool timer_quiet(struct twheel_timer *timer, bool *won)
  */
 int twheel_timer_cancel_sync(struct twheel_timer *timer)
 {
-	struct twheel_shard *shard = timer->shard;
-	bool won = false;
-	int err;
-
 	might_sleep();
-	spin_lock_irq(&shard->lock);
-	if (timer_quiet(timer, &won)) {
-		err = won ? 0 : -EALREADY;
-	} else if (WARN_ON_ONCE(shard->task == current)) {
-		err = -EDEADLK;
-	} else {
-		shard->waiters++;
-		wait_event_lock_irq(shard->idle, timer_quiet(timer, &won), shard->lock);
-		shard->waiters--;
-		err = won ? 0 : -EALREADY;
-	}
-	spin_unlock_irq(&shard->lock);
-	return err;
+	return cancel_and_wait(timer, false);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
+
+/**
+ * twheel_timer_shutdown_sync - stop a timer for good, and wait for its function
+ * @timer: the timer, initialised
+ *
+ * As twheel_timer_cancel_sync(), and whoever adds or re-arms the timer from now
+ * on is told -ESHUTDOWN, until it is initialised anew. It is for what is torn
+ * down while others still hold on to it.
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_timer_cancel_sync().
+ */
+int twheel_timer_shutdown_sync(struct twheel_timer *timer)
+{
+	might_sleep();
+	return cancel_and_wait(timer, true);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_shutdown_sync);

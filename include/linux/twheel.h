@@ -38,8 +38,8 @@ struct twheel_node {
 /**
  * struct twheel_timer - calls a function once, at or just after its deadline
  * @node: its place in the wheel
- * @fn: called by the reaper, in process context and with no lock held;
- *	immutable after init
+ * @fn: called by the reaper, in process context and with no lock held; NULL
+ *	once the timer has been shut down. Protected by the lock of its shard
  * @shard: where it lives; immutable after init
  *
  * Embed it, and treat the members as private.
@@ -97,6 +97,7 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
 int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
 int twheel_timer_cancel(struct twheel_timer *timer);
 int twheel_timer_cancel_sync(struct twheel_timer *timer);
+int twheel_timer_shutdown_sync(struct twheel_timer *timer);
 
 /**
  * twheel_timer_pending - whether a timer waits for its deadline
