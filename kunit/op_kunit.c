@@ -10,6 +10,7 @@
 #include <linux/time64.h>
 
 #include "op_probe.h"
+#include "stats.h"
 #include "vtime.h"
 
 static void it_expires_at_its_deadline(struct kunit *test)
@@ -106,7 +107,7 @@ static void complete_and_cancel_tell_who_won(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&b->op, 9), -EALREADY);
 	expect_ended(test, b, TWHEEL_CANCELLED, 0);
 	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, twheel_pending(probe_wheel), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, a->ended, 1);
 }

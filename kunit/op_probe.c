@@ -6,6 +6,7 @@
 #include <linux/slab.h>
 
 #include "op_probe.h"
+#include "stats.h"
 #include "vtime.h"
 
 struct twheel *probe_wheel;
@@ -127,6 +128,6 @@ void probe_suite_exit(struct kunit *test)
 	twheel_purgatory_drain(probe_purgatory);
 	expect_counts(test, 0, 0, 0);
 	twheel_purgatory_destroy(probe_purgatory);
-	KUNIT_EXPECT_EQ(test, twheel_pending(probe_wheel), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	twheel_destroy(probe_wheel);
 }

@@ -9,6 +9,7 @@
 #include <linux/time64.h>
 
 #include "random.h"
+#include "stats.h"
 #include "timer_probe.h"
 #include "vtime.h"
 
@@ -106,10 +107,10 @@ static int day_init(struct kunit_suite *suite)
 		return PTR_ERR(timer_wheel);
 	timer_probe_init(&day_probe);
 	vtime_sleep(NSEC_PER_MSEC);
-	day_wakeups = twheel_wakeups(timer_wheel);
+	day_wakeups = stats_of(timer_wheel).wakeups;
 	timer_probe_add(&day_probe, 24 * 3600 * NSEC_PER_SEC);
 	vtime_sleep_until(day_probe.deadline + NSEC_PER_SEC);
-	day_wakeups = twheel_wakeups(timer_wheel) - day_wakeups;
+	day_wakeups = stats_of(timer_wheel).wakeups - day_wakeups;
 	return 0;
 }
 

@@ -3,11 +3,11 @@
  * Tests of layer 4, timers: the calls that other modules use, and what they are
  * told. That many timers are on time is in timer_exact_kunit.c.
  */
-#include <linux/err.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 
+#include "stats.h"
 #include "timer_probe.h"
 #include "vtime.h"
 
@@ -18,7 +18,7 @@ static void a_timer_fires_once_and_on_time(struct kunit *test)
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 50 * NSEC_PER_MSEC), 0);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&probe.timer));
-	KUNIT_EXPECT_EQ(test, twheel_pending(timer_wheel), 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 1);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
@@ -267,7 +267,7 @@ static void a_function_may_free_its_own_timer(struct kunit *test)
 
 static void never_is_pending_and_never_fires(struct kunit *test)
 {
-	u64 before = twheel_wakeups(timer_wheel);
+	u64 before = stats_of(timer_wheel).wakeups;
 	struct timer_probe probe;
 
 	KUNIT_EXPECT_EQ(test, twheel_deadline(U64_MAX), TWHEEL_NEVER);
@@ -276,10 +276,10 @@ static void never_is_pending_and_never_fires(struct kunit *test)
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, TWHEEL_NEVER), 0);
-	KUNIT_EXPECT_EQ(test, twheel_pending(timer_wheel), 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 1);
 	vtime_sleep(100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_wakeups(timer_wheel), before);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, before);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
@@ -292,109 +292,6 @@ static void the_largest_deadline_can_be_waited_for(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
-}
-
-static void count_cancelled(struct twheel_timer *timer, void *data)
-{
-	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
-	unsigned int *nr = data;
-
-	probe->cancelled = -ECANCELED;
-	(*nr)++;
-}
-
-static void stop_hands_back_what_had_not_fired(struct kunit *test)
-{
-	static struct timer_probe fired, near, far, never;
-	unsigned int nr = 0;
-
-	timer_probe_init(&fired);
-	timer_probe_init(&near);
-	timer_probe_init(&far);
-	timer_probe_init(&never);
-	timer_probe_add(&fired, NSEC_PER_MSEC);
-	timer_probe_add(&near, NSEC_PER_SEC);
-	timer_probe_add(&far, 100000 * NSEC_PER_SEC);
-	timer_probe_add(&never, TWHEEL_NEVER);
-	vtime_sleep(NSEC_PER_SEC / 2);
-
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 3);
-	KUNIT_EXPECT_EQ(test, nr, 3);
-	KUNIT_EXPECT_EQ(test, twheel_pending(timer_wheel), 0);
-	KUNIT_EXPECT_EQ(test, near.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, far.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, never.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&near.timer), -EALREADY);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, fired.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, near.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 0);
-}
-
-static void a_stopped_wheel_takes_no_timer(struct kunit *test)
-{
-	struct timer_probe probe;
-
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_ALWAYS), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_IF_PENDING), 0);
-	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-}
-
-/* What is still pending is stop's to hand back, whoever re-arms it meanwhile. */
-static void rearm_cancelled(struct twheel_timer *timer, void *data)
-{
-	struct timer_probe *other = data;
-
-	other->cancelled = timer_probe_rearm(other, 0, TWHEEL_REARM_ALWAYS);
-}
-
-static void rearm_takes_nothing_from_stop(struct kunit *test)
-{
-	struct timer_probe first, second;
-
-	timer_probe_init(&first);
-	timer_probe_init(&second);
-	timer_probe_add(&first, NSEC_PER_SEC);
-	timer_probe_add(&second, 2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, rearm_cancelled, &second), 2);
-	KUNIT_EXPECT_EQ(test, second.cancelled, -ESHUTDOWN);
-}
-
-/* Its function arms it again, which is refused once the wheel is stopped. */
-static void stop_waits_for_a_running_function(struct kunit *test)
-{
-	struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	probe.takes_ns = NSEC_PER_SEC;
-	probe.again = UINT_MAX;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	KUNIT_EXPECT_TRUE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
-	KUNIT_EXPECT_FALSE(test, probe.running);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-}
-
-static void bad_figures_make_no_wheel(struct kunit *test)
-{
-	static const struct twheel_config bad[] = {
-		{ .tick_ns = 999 },
-		{ .tick_ns = 10 * NSEC_PER_SEC + 1 },
-		{ .slots = 1 },
-		{ .slots = 1025 },
-		{ .shards = 1025 },
-	};
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(twheel_create(&bad[i])), -EINVAL);
 }
 
 static struct kunit_case timer_cases[] = {
@@ -415,11 +312,6 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(a_function_may_free_its_own_timer),
 	KUNIT_CASE(never_is_pending_and_never_fires),
 	KUNIT_CASE(the_largest_deadline_can_be_waited_for),
-	KUNIT_CASE(stop_hands_back_what_had_not_fired),
-	KUNIT_CASE(rearm_takes_nothing_from_stop),
-	KUNIT_CASE(a_stopped_wheel_takes_no_timer),
-	KUNIT_CASE(stop_waits_for_a_running_function),
-	KUNIT_CASE(bad_figures_make_no_wheel),
 	{}
 };
 

@@ -7,6 +7,7 @@
 #include <linux/string.h>
 #include <linux/time64.h>
 
+#include "stats.h"
 #include "timer_probe.h"
 #include "vtime.h"
 
@@ -61,7 +62,7 @@ int timer_suite_init(struct kunit *test)
 
 void timer_suite_exit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, twheel_pending(timer_wheel), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
 	twheel_destroy(timer_wheel);
 }
 

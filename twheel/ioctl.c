@@ -92,10 +92,12 @@ static int ioctl_query(struct twheel_file *file, union ioctl_args *args,
 	struct twheel *wheel = twheel_system();
 	struct twheel_purgatory_stats stats;
 	struct twheel_query_args query;
+	struct twheel_stats wheel_stats;
 
 	if (args->query.flags)
 		return -EINVAL;
 	twheel_purgatory_stats(file->purgatory, &stats);
+	twheel_stats(wheel, &wheel_stats);
 	query = (struct twheel_query_args) {
 		.max_pending	= file->max_pending,
 		.pending	= stats.pending,
@@ -108,7 +110,7 @@ static int ioctl_query(struct twheel_file *file, union ioctl_args *args,
 		.cancelled	= stats.ended[TWHEEL_CANCELLED],
 		.rejected	= stats.rejected + atomic64_read(&file->rejected),
 		.tick_ns	= twheel_tick_ns(wheel),
-		.wakeups	= twheel_wakeups(wheel),
+		.wakeups	= wheel_stats.wakeups,
 	};
 	return copy_to_user(user, &query, min(size, sizeof(query))) ? -EFAULT : 0;
 }

@@ -74,6 +74,7 @@ int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now)
 	INIT_LIST_HEAD(&queue->due);
 	INIT_LIST_HEAD(&queue->never);
 	queue->nr_nodes = 0;
+	queue->nr_cascaded = 0;
 	return twheel_wheel_init(&queue->wheel, slots, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
@@ -174,6 +175,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
 		list_del(&node->entry);
 		queue_place(queue, node);
+		queue->nr_cascaded++;
 		budget--;
 	}
 	return budget;

@@ -16,6 +16,7 @@
  * @due: nodes that are due, the earliest tick first
  * @never: nodes that will never be due
  * @nr_nodes: how many nodes there are in all
+ * @nr_cascaded: how many moves down a level there have been
  */
 struct twheel_queue {
 	struct twheel_wheel	wheel;
@@ -23,6 +24,7 @@ struct twheel_queue {
 	struct list_head	due;
 	struct list_head	never;
 	u64			nr_nodes;
+	u64			nr_cascaded;
 };
 
 int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now);

@@ -36,6 +36,7 @@
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
@@ -128,7 +129,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
  * again and again don't keep others from becoming due. Who calls us lets
  * others run in between.
  */
-static void reap_due(struct twheel_shard *shard)
+static void reap_due(struct twheel_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
 	void (*fn)(struct twheel_timer *timer);
@@ -138,6 +139,10 @@ static void reap_due(struct twheel_shard *shard)
 
 	while (budget-- && (node = twheel_queue_pop(&shard->queue))) {
 		timer = container_of(node, struct twheel_timer, node);
+		shard->fired++;
+		/* What was added meanwhile may be due later than we think it is. */
+		if (now > node->expires)
+			shard->latest_ticks = max(shard->latest_ticks, now - node->expires);
 		shard->running = timer;
 		fn = timer->fn;
 		spin_unlock_irq(&shard->lock);
@@ -184,11 +189,14 @@ static void reaper_feed(struct twheel_shard *shard)
 static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	while (twheel_queue_advance(&shard->queue, tick_now(shard), TWHEEL_CHUNK)) {
-		reap_due(shard);
+	u64 now = tick_now(shard);
+
+	while (twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK)) {
+		reap_due(shard, now);
 		spin_unlock_irq(&shard->lock);
 		cond_resched();
 		spin_lock_irq(&shard->lock);
+		now = tick_now(shard);
 	}
 }
 
@@ -196,8 +204,8 @@ static int reaper(void *data)
 {
 	struct twheel_shard *shard = data;
 
+	spin_lock_irq(&shard->lock);
 	while (!kthread_should_stop()) {
-		spin_lock_irq(&shard->lock);
 		shard->armed = 0;
 		reap(shard);
 		reaper_feed(shard);
@@ -208,8 +216,11 @@ static int reaper(void *data)
 		if (!kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
-		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
+
+		spin_lock_irq(&shard->lock);
+		shard->wakeups++;
 	}
+	spin_unlock_irq(&shard->lock);
 	/* It would wake a task that is gone. Nobody arms it any more. */
 	hrtimer_cancel(&shard->alarm);
 	return 0;

@@ -28,7 +28,7 @@
 
 /**
  * struct twheel_shard - a queue, and the reaper that drives it
- * @lock: protects what follows up to @stopped; taken from any context
+ * @lock: protects what follows up to @wakeups; taken from any context
  * @queue: the timers that are pending
  * @running: the timer whose function the reaper is calling. Only ever
  *	compared: the timer may be gone by now
@@ -36,7 +36,12 @@
  *	will look for itself
  * @waiters: how many wait on @idle for @running to change
  * @stopped: no timer is let in any more
- * @wakeups: how often the reaper has woken up; only it writes
+ * @added: times that a timer began to wait
+ * @rearmed: times that one that waited was given another deadline
+ * @cancelled: times that one was cancelled
+ * @fired: times that one's function was called
+ * @latest_ticks: the most ticks that one was late
+ * @wakeups: how often the reaper has woken up
  * @idle: woken when a function has returned and somebody waits for that
  * @alarm: wakes the reaper when the earliest bucket expires
  * @task: the reaper; immutable after init
@@ -50,6 +55,11 @@ struct twheel_shard {
 	u64			armed;
 	unsigned int		waiters;
 	bool			stopped;
+	u64			added;
+	u64			rearmed;
+	u64			cancelled;
+	u64			fired;
+	u64			latest_ticks;
 	u64			wakeups;
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;

@@ -8,9 +8,11 @@
 #include <linux/bug.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "shards.h"
 
@@ -92,6 +94,8 @@ static struct twheel_timer *shard_take(struct twheel_shard *shard)
 	spin_lock_irq(&shard->lock);
 	shard->stopped = true;
 	node = twheel_queue_take(&shard->queue);
+	if (node)
+		shard->cancelled++;
 	spin_unlock_irq(&shard->lock);
 	return node ? container_of(node, struct twheel_timer, node) : NULL;
 }
@@ -177,42 +181,35 @@ u64 twheel_tick_ns(const struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_tick_ns);
 
-/**
- * twheel_wakeups - how often the reapers of a wheel have woken up so far
- * @wheel: the wheel
- *
- * Context: any.
- * Return: the sum over all its shards.
- */
-u64 twheel_wakeups(struct twheel *wheel)
-{
-	u64 sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < wheel->nr_shards; i++)
-		sum += READ_ONCE(wheel->shard[i].wakeups);
-	return sum;
-}
-EXPORT_SYMBOL_GPL(twheel_wakeups);
-
-/**
- * twheel_pending - how many timers are pending on a wheel
- * @wheel: the wheel
- *
- * Context: any.
- * Return: the sum over all its shards; exact when nothing is under way.
- */
-u64 twheel_pending(struct twheel *wheel)
+static void shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
 	unsigned long flags;
-	u64 sum = 0;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	stats->pending += shard->queue.nr_nodes;
+	stats->added += shard->added;
+	stats->rearmed += shard->rearmed;
+	stats->cancelled += shard->cancelled;
+	stats->fired += shard->fired;
+	stats->cascaded += shard->queue.nr_cascaded;
+	stats->wakeups += shard->wakeups;
+	stats->latest_ticks = max(stats->latest_ticks, shard->latest_ticks);
+	spin_unlock_irqrestore(&shard->lock, flags);
+}
+
+/**
+ * twheel_stats - the counts of a wheel
+ * @wheel: the wheel
+ * @stats: filled in; exact when nothing is under way
+ *
+ * Context: as twheel_timer_add().
+ */
+void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
+{
 	unsigned int i;
 
-	for (i = 0; i < wheel->nr_shards; i++) {
-		spin_lock_irqsave(&wheel->shard[i].lock, flags);
-		sum += wheel->shard[i].queue.nr_nodes;
-		spin_unlock_irqrestore(&wheel->shard[i].lock, flags);
-	}
-	return sum;
+	memset(stats, 0, sizeof(*stats));
+	for (i = 0; i < wheel->nr_shards; i++)
+		shard_stats(&wheel->shard[i], stats);
 }
-EXPORT_SYMBOL_GPL(twheel_pending);
+EXPORT_SYMBOL_GPL(twheel_stats);

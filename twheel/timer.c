@@ -22,6 +22,7 @@
  */
 #include <linux/bug.h>
 #include <linux/export.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
@@ -117,9 +118,10 @@ static bool timer_refused(const struct twheel_timer *timer)
 	return timer->shard->stopped || !timer->fn;
 }
 
+/* A tick that has passed counts as the one that the wheel stands at. */
 static void timer_attach(struct twheel_timer *timer, u64 tick)
 {
-	timer->node.expires = tick;
+	timer->node.expires = max(tick, timer->shard->queue.wheel.now);
 	twheel_shard_add(timer->shard, &timer->node);
 }
 
@@ -145,12 +147,14 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 
 	spin_lock_irqsave(&shard->lock, flags);
 	shard_reach(shard, tick, &flags);
-	if (twheel_timer_pending(timer))
+	if (twheel_timer_pending(timer)) {
 		err = -EBUSY;
-	else if (timer_refused(timer))
+	} else if (timer_refused(timer)) {
 		err = -ESHUTDOWN;
-	else
+	} else {
 		timer_attach(timer, tick);
+		shard->added++;
+	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return err;
 }
@@ -205,7 +209,10 @@ int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rea
 		/* If it is pending, twheel_stop() is about to hand it back. */
 		ret = -ESHUTDOWN;
 	} else {
-		timer_detach(timer);
+		if (timer_detach(timer))
+			shard->rearmed++;
+		else
+			shard->added++;
 		timer_attach(timer, tick);
 	}
 	spin_unlock_irqrestore(&shard->lock, flags);
@@ -230,7 +237,9 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 	int err = 0;
 
 	spin_lock_irqsave(&shard->lock, flags);
-	if (!timer_detach(timer))
+	if (timer_detach(timer))
+		shard->cancelled++;
+	else
 		err = shard->running == timer ? -EINPROGRESS : -EALREADY;
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return err;
@@ -243,7 +252,10 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel);
  */
 static bool timer_quiet(struct twheel_timer *timer, bool *won)
 {
-	*won |= timer_detach(timer);
+	if (timer_detach(timer)) {
+		timer->shard->cancelled++;
+		*won = true;
+	}
 	return timer->shard->running != timer;
 }
 

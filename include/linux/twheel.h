@@ -71,8 +71,33 @@ long twheel_stop(struct twheel *wheel,
 void twheel_destroy(struct twheel *wheel);
 struct twheel *twheel_system(void);
 u64 twheel_tick_ns(const struct twheel *wheel);
-u64 twheel_wakeups(struct twheel *wheel);
-u64 twheel_pending(struct twheel *wheel);
+
+/**
+ * struct twheel_stats - counts of a wheel, summed over its shards
+ * @pending: timers that wait
+ * @added: times that one began to wait
+ * @rearmed: times that one that waited was given another deadline
+ * @cancelled: times that one was cancelled, or handed back by twheel_stop()
+ * @fired: times that one's function was called
+ * @cascaded: moves down a level
+ * @wakeups: of the reapers
+ * @latest_ticks: the most ticks by which a timer was late when the reaper
+ *	came to it, since something had held up the shard
+ *
+ * What was added has fired, was cancelled, or is pending.
+ */
+struct twheel_stats {
+	u64	pending;
+	u64	added;
+	u64	rearmed;
+	u64	cancelled;
+	u64	fired;
+	u64	cascaded;
+	u64	wakeups;
+	u64	latest_ticks;
+};
+
+void twheel_stats(struct twheel *wheel, struct twheel_stats *stats);
 
 /**
  * enum twheel_rearm - which timers twheel_timer_rearm() moves

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Single counts of a wheel, for the suites. */
+#ifndef _KUNIT_STATS_H
+#define _KUNIT_STATS_H
+
+#include <linux/twheel.h>
+
+static inline struct twheel_stats stats_of(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_stats(wheel, &stats);
+	return stats;
+}
+
+#endif /* _KUNIT_STATS_H */
