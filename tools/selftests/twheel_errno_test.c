@@ -208,7 +208,7 @@ TEST_F(ended, ealready_until_read_then_enoent)
 	EXPECT_EQ(0, op_complete(self->fd, ids[2], 1));
 	EXPECT_EQ(0, op_cancel(self->fd, ids[1]));
 	ids[0] = add_deadline(self->fd, 0, 0, 0);
-	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
+	ASSERT_TRUE(wait_for(query(self->fd).unread == 4));
 
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));

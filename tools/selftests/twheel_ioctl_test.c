@@ -136,7 +136,7 @@ TEST_F(ioctl, query_counts_every_ending)
 		ASSERT_NE(0, ids[i]);
 	}
 	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
-	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
+	ASSERT_TRUE(wait_for(query(self->fd).unread == 1));
 	EXPECT_EQ(0, op_cancel(self->fd, ids[0]));
 	EXPECT_EQ(0, op_complete(self->fd, ids[1], 1));
 	EXPECT_EQ(2, key_signal(self->fd, 5, 1));
