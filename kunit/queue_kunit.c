@@ -285,6 +285,30 @@ static void without_memory_for_levels_it_is_exact(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wakeups, 5000 / 63 - 1);
 }
 
+/* Due, waiting, never, and buckets that cancel left empty: a step for each. */
+static void it_is_emptied_step_by_step(struct kunit *test)
+{
+	struct twheel_node nodes[6], *node;
+	unsigned int taken = 0, steps = 0;
+
+	queue_start(test, 64, 1000);
+	add(test, &nodes[0], 0);
+	add(test, &nodes[1], TWHEEL_TICK_NEVER);
+	add(test, &nodes[2], 1010);
+	add(test, &nodes[3], 5000);
+	add(test, &nodes[4], 1020);
+	add(test, &nodes[5], 1030);
+	twheel_queue_del(&queue, &nodes[4]);
+	twheel_queue_del(&queue, &nodes[5]);
+	while (twheel_queue_take(&queue, &node)) {
+		taken += !!node;
+		steps++;
+	}
+	KUNIT_EXPECT_EQ(test, taken, 4);
+	KUNIT_EXPECT_EQ(test, steps, 4 + 4);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+}
+
 /* The model: what is in the queue, to be searched. */
 #define MODEL_NODES	200
 
@@ -435,6 +459,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(a_stall_costs_what_is_due),
 	KUNIT_CASE(a_crowd_cascades_in_bounded_chunks),
 	KUNIT_CASE(between_chunks_nodes_come_and_go),
+	KUNIT_CASE(it_is_emptied_step_by_step),
 	KUNIT_CASE(without_memory_for_levels_it_is_exact),
 	KUNIT_CASE_PARAM(it_does_as_the_model, slots_gen_params),
 	KUNIT_CASE_PARAM(it_does_as_the_model_with_little_memory, slots_gen_params),

@@ -230,31 +230,31 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
 /**
- * twheel_queue_take - take out any node, due or not
- * @queue: the queue, to which none is added any more
+ * twheel_queue_take - one step towards an empty queue
+ * @queue: the queue, to which no node is added any more
+ * @node: set to a node, due or not, that is in no list any more; to NULL if an
+ *	empty bucket left the tree instead
  *
- * To empty a queue node by node. Buckets that are found empty leave the tree.
+ * So that whoever empties a queue holds its lock for a step only, however many
+ * nodes and buckets there are.
  *
- * Return: the node, in no list any more, or NULL if there is none.
+ * Return: false if nothing is left.
  */
-struct twheel_node *twheel_queue_take(struct twheel_queue *queue)
+bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 {
+	struct twheel_bucket *bucket = queue_first(queue);
 	struct list_head *from = &queue->due;
-	struct twheel_bucket *bucket;
-	struct twheel_node *node;
 
 	if (list_empty(from))
 		from = &queue->never;
-	while (list_empty(from)) {
-		bucket = queue_first(queue);
-		if (!bucket)
-			return NULL;
+	if (list_empty(from) && bucket)
 		from = &bucket->nodes;
-		if (list_empty(from))
-			queue_remove(queue, bucket);
-	}
-	node = list_first_entry(from, struct twheel_node, entry);
-	twheel_queue_del(queue, node);
-	return node;
+
+	*node = list_first_entry_or_null(from, struct twheel_node, entry);
+	if (*node)
+		twheel_queue_del(queue, *node);
+	else if (bucket)
+		queue_remove(queue, bucket);
+	return *node || bucket;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_take);

@@ -36,6 +36,6 @@ void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node);
 u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget);
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
-struct twheel_node *twheel_queue_take(struct twheel_queue *queue);
+bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 
 #endif /* _TWHEEL_QUEUE_H */

@@ -86,18 +86,20 @@ static bool wheel_reaper(const struct twheel *wheel)
 	return false;
 }
 
-/* Some timer of a stopped shard, in no list any more, or NULL. */
-static struct twheel_timer *shard_take(struct twheel_shard *shard)
+/* Stop a shard, and take a step towards emptying it: maybe a timer, or NULL. */
+static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 {
 	struct twheel_node *node;
+	bool more;
 
 	spin_lock_irq(&shard->lock);
 	shard->stopped = true;
-	node = twheel_queue_take(&shard->queue);
+	more = twheel_queue_take(&shard->queue, &node);
 	if (node)
 		shard->cancelled++;
 	spin_unlock_irq(&shard->lock);
-	return node ? container_of(node, struct twheel_timer, node) : NULL;
+	*timer = node ? container_of(node, struct twheel_timer, node) : NULL;
+	return more;
 }
 
 /* Wait until no function of a shard's timers is running. */
@@ -135,10 +137,10 @@ long twheel_stop(struct twheel *wheel,
 	if (WARN_ON_ONCE(wheel_reaper(wheel)))
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
-		while ((timer = shard_take(&wheel->shard[i]))) {
-			if (cancelled)
+		while (shard_take(&wheel->shard[i], &timer)) {
+			if (timer && cancelled)
 				cancelled(timer, data);
-			nr++;
+			nr += !!timer;
 			cond_resched();
 		}
 	}
