@@ -7,10 +7,15 @@
  * tick, and answers 'when next?' in O(1).  Like the wheel it is told the time
  * and takes no lock; the shard above holds its own around every call.
  *
- * A node is in one of three places: in a bucket, on @due once its tick has
- * come, on @never if it has none.  Taking a node out is a mere list_del(): a
- * bucket that is left empty stays queued until it expires, so cancel touches
- * no tree, and what was cancelled costs one wake-up at the most.
+ * A node is in one of four places: in a bucket, on @due once its tick has
+ * come, on @never if it has none, on @stray while time itself is being moved.
+ * Taking a node out is a mere list_del(): a bucket that is left empty stays
+ * queued until it expires, so cancel touches no tree, and what was cancelled
+ * costs one wake-up at the most.
+ *
+ * Time goes forward but for twheel_queue_gather(), which may set it back.  It
+ * takes all buckets' lists at once, and whoever drives the queue then places
+ * node by node anew, in as many steps as it likes.  Nothing expires meanwhile.
  *
  * The tree has levels times slots nodes at the most.  Buckets of several
  * levels may expire at the same tick, in any order: when the wheel stands at
@@ -73,6 +78,7 @@ int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now)
 	queue->buckets = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&queue->due);
 	INIT_LIST_HEAD(&queue->never);
+	INIT_LIST_HEAD(&queue->stray);
 	queue->nr_nodes = 0;
 	queue->nr_cascaded = 0;
 	return twheel_wheel_init(&queue->wheel, slots, now);
@@ -97,12 +103,14 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
  *
  * A wheel on which nothing has expired for long lags behind, and would place
  * a new node a level too high. It is moved up to @now, but never past a
- * bucket that has yet to expire.
+ * bucket that has yet to expire, nor while there are nodes to be placed anew.
  */
 void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 {
 	const struct twheel_bucket *first = queue_first(queue);
 
+	if (!list_empty(&queue->stray))
+		return;
 	if (first && first->expires <= now)
 		now = first->expires - 1;
 	if (now > queue->wheel.now)
@@ -121,10 +129,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
 void twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node)
 {
 	queue->nr_nodes++;
-	if (node->expires == TWHEEL_TICK_NEVER)
-		list_add_tail(&node->entry, &queue->never);
-	else
-		queue_place(queue, node);
+	twheel_queue_replace(queue, node);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
 
@@ -145,13 +150,13 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_del);
  * @queue: the queue
  *
  * Return: the tick of the earliest bucket, the wheel's own if something is
- * due, TWHEEL_TICK_NEVER if nothing will be.
+ * due or to be placed anew, TWHEEL_TICK_NEVER if nothing will be.
  */
 u64 twheel_queue_next(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first;
 
-	if (!list_empty(&queue->due))
+	if (!list_empty(&queue->due) || !list_empty(&queue->stray))
 		return queue->wheel.now;
 	first = queue_first(queue);
 	return first ? first->expires : TWHEEL_TICK_NEVER;
@@ -174,8 +179,9 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 	while (budget && !list_empty(&bucket->nodes)) {
 		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
 		list_del(&node->entry);
+		/* A coarse one may be due on a high level. */
+		queue->nr_cascaded += node->expires > queue->wheel.now;
 		queue_place(queue, node);
-		queue->nr_cascaded++;
 		budget--;
 	}
 	return budget;
@@ -190,7 +196,8 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  *
  * What is due comes onto the list of due nodes, the earliest tick first, and
  * what is not yet moves down a level. Between two calls nodes may be added and
- * taken out: the wheel stands at the tick of the bucket in hand.
+ * taken out: the wheel stands at the tick of the bucket in hand. All nodes that
+ * twheel_queue_gather() took have been placed.
  *
  * Return: true if there is more to do: nodes to pop, or buckets to expire.
  */
@@ -198,6 +205,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 {
 	struct twheel_bucket *bucket;
 
+	WARN_ON_ONCE(!list_empty(&queue->stray));
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
 		if (!budget)
 			return true;
@@ -230,6 +238,77 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
 /**
+ * twheel_queue_gather - take all nodes out of their places, and set time back
+ * @queue: the queue
+ * @now: the tick it is, which may lie behind the wheel's; if it lies ahead, the
+ *	wheel stays where it is, so that twheel_queue_advance() finds what is
+ *	due in its order
+ *
+ * Takes a step for each bucket in use, and none for a node. Each node is then to be
+ * had from twheel_queue_pop_stray(), those of an earlier bucket first.
+ */
+void twheel_queue_gather(struct twheel_queue *queue, u64 now)
+{
+	struct twheel_bucket *bucket;
+
+	if (now < queue->wheel.now) {
+		queue->wheel.now = now;
+		list_splice_tail_init(&queue->due, &queue->stray);
+	}
+	while ((bucket = queue_first(queue))) {
+		list_splice_tail_init(&bucket->nodes, &queue->stray);
+		queue_remove(queue, bucket);
+	}
+	list_splice_tail_init(&queue->never, &queue->stray);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_gather);
+
+/**
+ * twheel_queue_pop_stray - take the next node that is to be placed anew
+ * @queue: the queue
+ *
+ * It still counts as a node of the queue, and goes back by
+ * twheel_queue_replace() or twheel_queue_expire().
+ *
+ * Return: the node, or NULL.
+ */
+struct twheel_node *twheel_queue_pop_stray(struct twheel_queue *queue)
+{
+	struct twheel_node *node;
+
+	node = list_first_entry_or_null(&queue->stray, struct twheel_node, entry);
+	if (node)
+		list_del(&node->entry);
+	return node;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_stray);
+
+/**
+ * twheel_queue_replace - put a stray node where it belongs now
+ * @queue: the queue
+ * @node: from twheel_queue_pop_stray()
+ */
+void twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node)
+{
+	if (node->expires == TWHEEL_TICK_NEVER)
+		list_add_tail(&node->entry, &queue->never);
+	else
+		queue_place(queue, node);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_replace);
+
+/**
+ * twheel_queue_expire - make a stray node due
+ * @queue: the queue
+ * @node: from twheel_queue_pop_stray()
+ */
+void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node)
+{
+	list_add_tail(&node->entry, &queue->due);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_expire);
+
+/**
  * twheel_queue_take - one step towards an empty queue
  * @queue: the queue, to which no node is added any more
  * @node: set to a node, due or not, that is in no list any more; to NULL if an
@@ -247,6 +326,8 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 
 	if (list_empty(from))
 		from = &queue->never;
+	if (list_empty(from))
+		from = &queue->stray;
 	if (list_empty(from) && bucket)
 		from = &bucket->nodes;
 

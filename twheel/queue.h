@@ -15,6 +15,7 @@
  * @buckets: those that hold something, or did until it was taken out
  * @due: nodes that are due, the earliest tick first
  * @never: nodes that will never be due
+ * @stray: nodes that are to be placed anew, since time was set back
  * @nr_nodes: how many nodes there are in all
  * @nr_cascaded: how many moves down a level there have been
  */
@@ -23,6 +24,7 @@ struct twheel_queue {
 	struct rb_root_cached	buckets;
 	struct list_head	due;
 	struct list_head	never;
+	struct list_head	stray;
 	u64			nr_nodes;
 	u64			nr_cascaded;
 };
@@ -36,6 +38,12 @@ void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node);
 u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget);
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
+
+void twheel_queue_gather(struct twheel_queue *queue, u64 now);
+struct twheel_node *twheel_queue_pop_stray(struct twheel_queue *queue);
+void twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node);
+void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node);
+
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 
 #endif /* _TWHEEL_QUEUE_H */
