@@ -10,11 +10,12 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 
-#include "../twheel/reaper.h"
+#include "../twheel/shards.h"
 #include "vtime.h"
 
 #define TICK_NS	1000000
 
+static struct twheel *wheel;
 static struct twheel_shard *shard;
 
 /* A timer that remembers when its function was called. */
@@ -36,7 +37,7 @@ static void probe_fired(struct twheel_timer *timer)
 static void probe_add(struct probe *probe, u64 deadline)
 {
 	memset(probe, 0, sizeof(*probe));
-	probe->timer.fn = probe_fired;
+	twheel_timer_init(&probe->timer, wheel, probe_fired);
 	probe->deadline = deadline;
 	probe->timer.node.expires = twheel_shard_tick(shard, deadline);
 	spin_lock_irq(&shard->lock);
@@ -52,29 +53,26 @@ static void expect_on_time(struct kunit *test, const struct probe *probe)
 	KUNIT_EXPECT_LE(test, probe->fired, probe->deadline + shard->tick_ns + VTIME_SLOP_NS);
 }
 
-static int shard_start(struct kunit *test, u64 tick_ns, unsigned int slots)
+static int wheel_start(struct kunit *test, u64 tick_ns, unsigned int slots)
 {
 	const struct twheel_config config = {
 		.name = "kunit", .tick_ns = tick_ns, .slots = slots,
 	};
 
-	shard = kzalloc(sizeof(*shard), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, shard);
-	KUNIT_ASSERT_EQ(test, twheel_shard_start(shard, &config, 0), 0);
-	/* Let it go to sleep, so that it is not counted. */
-	vtime_sleep(NSEC_PER_MSEC);
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	shard = &wheel->shard[0];
 	return 0;
 }
 
 static int reaper_init(struct kunit *test)
 {
-	return shard_start(test, TICK_NS, 64);
+	return wheel_start(test, TICK_NS, 64);
 }
 
 static void reaper_exit(struct kunit *test)
 {
-	twheel_shard_stop(shard);
-	kfree(shard);
+	twheel_destroy(wheel);
 }
 
 static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
@@ -96,10 +94,10 @@ static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
 static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
 {
 	u64 tick_ns = 100 * NSEC_PER_MSEC, start;
-	struct probe near, far;
+	static struct probe near, far;
 
 	reaper_exit(test);
-	shard_start(test, tick_ns, 512);
+	wheel_start(test, tick_ns, 512);
 	start = (ktime_get_ns() / tick_ns + 1) * tick_ns;
 	vtime_sleep_until(start);
 	probe_add(&far, start + 51250 * NSEC_PER_MSEC);
@@ -124,7 +122,7 @@ static void an_idle_reaper_sleeps(struct kunit *test)
 static void a_near_timer_costs_one_wakeup(struct kunit *test)
 {
 	u64 before = shard->wakeups;
-	struct probe probe;
+	static struct probe probe;
 
 	probe_add(&probe, ktime_get_ns() + 5 * NSEC_PER_MSEC);
 	vtime_sleep(20 * NSEC_PER_MSEC);
@@ -163,7 +161,7 @@ static void grow_to(struct kunit *test, unsigned int nr_levels)
 static void a_far_timer_costs_one_wakeup_a_level(struct kunit *test)
 {
 	u64 before = shard->wakeups;
-	struct probe probe;
+	static struct probe probe;
 
 	grow_to(test, 4);
 	probe_add(&probe, ktime_get_ns() + 290 * NSEC_PER_SEC);
@@ -176,7 +174,7 @@ static void a_far_timer_costs_one_wakeup_a_level(struct kunit *test)
 static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
 {
 	u64 before = shard->wakeups;
-	struct probe probe;
+	static struct probe probe;
 
 	probe_add(&probe, ktime_get_ns() + 100 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, shard->queue.wheel.nr_levels, 1);
@@ -188,7 +186,7 @@ static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
 
 static void an_earlier_timer_moves_the_alarm(struct kunit *test)
 {
-	struct probe late, early;
+	static struct probe late, early;
 
 	probe_add(&late, ktime_get_ns() + 60 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
@@ -202,7 +200,7 @@ static void an_earlier_timer_moves_the_alarm(struct kunit *test)
 
 static void a_deadline_in_the_past_fires_at_once(struct kunit *test)
 {
-	struct probe probe;
+	static struct probe probe;
 
 	probe_add(&probe, 0);
 	vtime_sleep(10 * VTIME_SLOP_NS);
@@ -244,10 +242,11 @@ static void after_a_stall_what_is_due_fires_in_order(struct kunit *test)
 
 static void stopping_it_leaves_no_alarm(struct kunit *test)
 {
-	struct probe probe;
+	static struct probe probe;
 
 	/* What is cancelled leaves its bucket, and the alarm for it, behind. */
 	probe_add(&probe, ktime_get_ns() + NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_MSEC);
 	spin_lock_irq(&shard->lock);
 	twheel_queue_del(&shard->queue, &probe.timer.node);
 	spin_unlock_irq(&shard->lock);

@@ -48,7 +48,7 @@ static void stop_hands_back_what_had_not_fired(struct kunit *test)
 
 static void a_stopped_wheel_takes_no_timer(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
 	timer_probe_init(&probe);
@@ -70,7 +70,7 @@ static void rearm_cancelled(struct twheel_timer *timer, void *data)
 
 static void rearm_takes_nothing_from_stop(struct kunit *test)
 {
-	struct timer_probe first, second;
+	static struct timer_probe first, second;
 
 	timer_probe_init(&first);
 	timer_probe_init(&second);
@@ -83,7 +83,7 @@ static void rearm_takes_nothing_from_stop(struct kunit *test)
 /* Its function arms it again, which is refused once the wheel is stopped. */
 static void stop_waits_for_a_running_function(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	probe.takes_ns = NSEC_PER_SEC;
@@ -99,7 +99,7 @@ static void stop_waits_for_a_running_function(struct kunit *test)
 
 static void the_counts_add_up(struct kunit *test)
 {
-	struct timer_probe fires, far, never;
+	static struct timer_probe fires, far, never;
 	struct twheel_stats stats;
 
 	timer_probe_init(&fires);
@@ -133,7 +133,7 @@ static void the_counts_add_up(struct kunit *test)
 /* A function that takes a second makes another late; a past deadline is not. */
 static void lateness_is_counted(struct kunit *test)
 {
-	struct timer_probe slow, late, past;
+	static struct timer_probe slow, late, past;
 
 	timer_probe_init(&slow);
 	timer_probe_init(&late);

@@ -13,7 +13,7 @@
 
 static void a_timer_fires_once_and_on_time(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 50 * NSEC_PER_MSEC), 0);
@@ -27,7 +27,7 @@ static void a_timer_fires_once_and_on_time(struct kunit *test)
 
 static void add_refuses_a_pending_timer(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, NSEC_PER_SEC), 0);
@@ -43,7 +43,7 @@ static void add_refuses_a_pending_timer(struct kunit *test)
 
 static void rearm_moves_it_both_ways(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 0);
@@ -60,7 +60,7 @@ static void rearm_moves_it_both_ways(struct kunit *test)
 
 static void rearm_if_pending_arms_nothing(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_PENDING), 0);
@@ -80,7 +80,7 @@ static void rearm_if_pending_arms_nothing(struct kunit *test)
 static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm which, u64 kept)
 {
 	u64 first, second, delays[] = { NSEC_PER_SEC, 2 * NSEC_PER_SEC };
-	struct timer_probe probe;
+	static struct timer_probe probe;
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
@@ -109,7 +109,7 @@ static void rearm_if_later_keeps_the_later(struct kunit *test)
 
 static void rearm_knows_that_never_is_the_latest(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, TWHEEL_NEVER), 0);
@@ -124,7 +124,7 @@ static void rearm_knows_that_never_is_the_latest(struct kunit *test)
 
 static void cancel_tells_its_outcomes_apart(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
@@ -146,7 +146,7 @@ static void cancel_tells_its_outcomes_apart(struct kunit *test)
 
 static void cancel_sync_waits_for_the_function(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	timer_probe_add(&probe, NSEC_PER_SEC);
@@ -164,7 +164,7 @@ static void cancel_sync_waits_for_the_function(struct kunit *test)
 
 static void a_function_may_arm_its_own_timer(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	probe.again = 9;
@@ -177,7 +177,7 @@ static void a_function_may_arm_its_own_timer(struct kunit *test)
 /* Armed for the past again and again, until long after the other's deadline. */
 static void a_timer_that_is_always_due_starves_nobody(struct kunit *test)
 {
-	struct timer_probe greedy, other;
+	static struct timer_probe greedy, other;
 
 	timer_probe_init(&greedy);
 	greedy.after_ns = 0;
@@ -195,7 +195,7 @@ static void a_timer_that_is_always_due_starves_nobody(struct kunit *test)
 static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 {
 	unsigned int nr_fired;
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	probe.again = UINT_MAX;
@@ -211,7 +211,7 @@ static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 
 static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	probe.again = UINT_MAX;
@@ -228,7 +228,7 @@ static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
 
 static void what_is_shut_down_is_not_armed_again(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	timer_probe_add(&probe, NSEC_PER_SEC);
@@ -268,7 +268,7 @@ static void a_function_may_free_its_own_timer(struct kunit *test)
 static void never_is_pending_and_never_fires(struct kunit *test)
 {
 	u64 before = stats_of(timer_wheel).wakeups;
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	KUNIT_EXPECT_EQ(test, twheel_deadline(U64_MAX), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(KTIME_MAX), TWHEEL_NEVER);
@@ -285,7 +285,7 @@ static void never_is_pending_and_never_fires(struct kunit *test)
 
 static void the_largest_deadline_can_be_waited_for(struct kunit *test)
 {
-	struct timer_probe probe;
+	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, KTIME_MAX), 0);

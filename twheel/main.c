@@ -7,10 +7,12 @@
  *
  *	wheel.c		levels of buckets
  *	queue.c		the buckets that hold something, by expiry
- *	reaper.c	the thread that drives a shard of a wheel
+ *	shard.c		a queue with a lock, a clock and an alarm
+ *	reaper.c	the thread that drives it
  *	shards.c	wheels: several shards, one to look at
- *	timer.c		timers, for other modules
- *	system.c	the wheel that all share
+ *	registry.c	all the wheels that there are
+ *	timer.c		timers, for other modules; timer_cancel.c: their end
+ *	system.c	the wheels that all share
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation; op_add.c: its beginning
  *	purgatory.c	where operations wait, and are found by key
@@ -20,6 +22,8 @@
 #include <linux/module.h>
 
 #include "device.h"
+#include "reaper.h"
+#include "registry.h"
 #include "system.h"
 
 static int __init twheel_init(void)
@@ -29,13 +33,19 @@ static int __init twheel_init(void)
 	err = twheel_system_check();
 	if (err)
 		return err;
-	return twheel_device_init();
+	twheel_shard_measure();
+	twheel_registry_init();
+	err = twheel_device_init();
+	if (err)
+		twheel_registry_exit();
+	return err;
 }
 
 static void __exit twheel_exit(void)
 {
 	twheel_device_exit();
 	twheel_system_exit();
+	twheel_registry_exit();
 }
 
 module_init(twheel_init);

@@ -101,7 +101,7 @@ static bool op_end(struct twheel_op *op, enum twheel_reason reason, u64 value)
 	WRITE_ONCE(op->state, OP_ENDED);
 	op->reason = reason;
 	op->value = value;
-	op->time = ktime_get_ns();
+	op->time = twheel_now(op->purgatory->wheel);
 
 	home = twheel_op_home(op);
 	spin_lock(&home->lock);

@@ -28,6 +28,7 @@
 
 #include "op.h"
 #include "purgatory.h"
+#include "shards.h"
 
 /* How many watches a signal tells before it lets go of the lock of the key. */
 #define SIGNAL_CHUNK	32
@@ -37,12 +38,13 @@
 
 /**
  * twheel_purgatory_create - make a purgatory
- * @wheel: for the deadlines, to outlive it; NULL for the system's
+ * @wheel: for the deadlines, to outlive it, and without a limit of its own on
+ *	what is pending; NULL for the system's
  * @max_pending: how many operations may be pending at a time, at least one
  *
  * Context: process; may sleep.
- * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit that is none,
- * -ENOMEM, -EINTR.
+ * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit that is none, or
+ * a wheel that has one, -ENOMEM.
  */
 struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel, u32 max_pending)
 {
@@ -58,6 +60,8 @@ struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel, u32 max_p
 		wheel = twheel_system();
 	if (IS_ERR(wheel))
 		return ERR_CAST(wheel);
+	if (wheel->places.max)
+		return ERR_PTR(-EINVAL);
 
 	purgatory = kzalloc(struct_size(purgatory, home, nr), GFP_KERNEL_ACCOUNT);
 	if (!purgatory)

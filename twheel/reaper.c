@@ -3,10 +3,6 @@
  * Layer 3, the reaper: a thread that advances one shard of a wheel, and the
  * hrtimer that wakes it when the earliest bucket expires.
  *
- * This is where ticks meet the clock.  A deadline is rounded up to a tick and
- * the clock is rounded down, so that nothing is ever early, and late by less
- * than one tick plus the time that it takes to wake a thread.
- *
  * With nothing pending, or only what is far away, nothing runs: there is no
  * periodic tick.  Who adds an earlier bucket than the alarm is set for moves
  * the alarm, unless the reaper is awake: then it will look for itself.
@@ -27,6 +23,12 @@
  * unlock and schedule() finds the reaper as good as asleep, and its wake-up is
  * not lost.
  *
+ * While the reaper sleeps, the alarm itself may do what is little: call the
+ * functions of some inline timers.  Whatever else there is to do is the
+ * reaper's.  There is one caller of functions at a time: the alarm leaves
+ * everything to a reaper that is awake, and a reaper that wakes up meanwhile
+ * waits for the alarm, which is short.
+ *
  * The lock of a shard is never held while a timer's function runs, and for
  * TWHEEL_CHUNK nodes at a time at the most.
  */
@@ -34,133 +36,117 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
-#include <linux/log2.h>
-#include <linux/math64.h>
-#include <linux/minmax.h>
-#include <linux/sched.h>
-#include <linux/timekeeping.h>
+#include <linux/moduleparam.h>
+#include <linux/processor.h>
+#include <trace/events/twheel.h>
 
 #include "compat.h"
 #include "reaper.h"
+#include "timer_debug.h"
 
-static u64 tick_floor(const struct twheel_shard *shard, u64 ns)
-{
-	if (shard->tick_shift)
-		return ns >> shard->tick_shift;
-	return div64_u64(ns, shard->tick_ns);
-}
-
-/**
- * twheel_shard_tick - the tick at which a deadline has passed
- * @shard: the shard
- * @deadline: in ns by the clock
- *
- * Return: the first tick that does not begin before @deadline, or
- * TWHEEL_TICK_NEVER for a deadline past what the clock can show.
- */
-u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
-{
-	if (deadline > KTIME_MAX)
-		return TWHEEL_TICK_NEVER;
-	return tick_floor(shard, deadline + shard->tick_ns - 1);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_tick);
-
-/* The clock at the beginning of a tick; KTIME_MAX for one past its end. */
-static ktime_t tick_time(const struct twheel_shard *shard, u64 tick)
-{
-	u64 ns;
-
-	if (check_mul_overflow(tick, shard->tick_ns, &ns) || ns > KTIME_MAX)
-		return KTIME_MAX;
-	return ns_to_ktime(ns);
-}
-
-static enum hrtimer_restart shard_alarm(struct hrtimer *alarm)
-{
-	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
-
-	wake_up_process(shard->task);
-	return HRTIMER_NORESTART;
-}
-
-static void shard_arm(struct twheel_shard *shard, u64 tick)
-{
-	shard->armed = tick;
-	if (tick != TWHEEL_TICK_NEVER)
-		hrtimer_start(&shard->alarm, tick_time(shard, tick), HRTIMER_MODE_ABS_HARD);
-}
-
-/**
- * twheel_shard_forward - tell an idle wheel the time before a node is added
- * @shard: the shard, whose lock is held
- *
- * By a clock that is coarse, but cheap and never ahead.
- */
-void twheel_shard_forward(struct twheel_shard *shard)
-{
-	lockdep_assert_held(&shard->lock);
-	twheel_queue_forward(&shard->queue, tick_floor(shard, ktime_get_coarse_ns()));
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
-
-/**
- * twheel_shard_add - add a node, and see to it that the reaper knows
- * @shard: the shard, whose lock is held
- * @node: in no list
- */
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
-{
-	u64 next;
-
-	lockdep_assert_held(&shard->lock);
-
-	twheel_queue_add(&shard->queue, node);
-	next = twheel_queue_next(&shard->queue);
-	if (next < shard->armed)
-		shard_arm(shard, next);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
+static unsigned long slow_ns = NSEC_PER_MSEC;
+module_param(slow_ns, ulong, 0644);
+MODULE_PARM_DESC(slow_ns, "a timer's function that takes longer is counted and traced (default 1000000)");
 
 /*
- * Call the functions of some timers that are due. A timer may be freed by its
- * function; who waits for that to end looks at @running, and is woken here.
- * No more than a chunk at a time, so that timers which are armed for the past
- * again and again don't keep others from becoming due. Who calls us lets
- * others run in between.
+ * Take the next timer that is due, and make it the running one: it is not
+ * pending any more, and its place is free, before its function is called.
+ */
+static struct twheel_timer *shard_begin(struct twheel_shard *shard)
+{
+	struct twheel_node *node = twheel_queue_pop(&shard->queue);
+	struct twheel_timer *timer;
+
+	lockdep_assert_held(&shard->lock);
+	WARN_ON_ONCE(shard->running);
+	if (!node)
+		return NULL;
+	timer = container_of(node, struct twheel_timer, node);
+	twheel_debug_deactivate(timer);
+	twheel_shard_vacate(shard);
+	trace_twheel_timer_fire(timer, shard->number);
+	shard->fired++;
+	shard->running = timer;
+	shard->cut = false;
+	return timer;
+}
+
+/*
+ * The function has returned. Its timer may be gone; who waits for this looks
+ * at @running, and is woken here.
+ */
+static void shard_end(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->lock);
+	shard->running = NULL;
+	if (shard->waiters)
+		wake_up_all(&shard->idle);
+}
+
+static void count_late(struct twheel_shard *shard, const struct twheel_timer *timer, u64 now)
+{
+	u64 expires = timer->node.expires;
+
+	/* What was added meanwhile may be due later than we think it is. */
+	if (now > expires && !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET))
+		shard->latest_ticks = max(shard->latest_ticks, now - expires);
+}
+
+/*
+ * Call the functions of some timers that are due. No more than a chunk at a
+ * time, so that timers which are armed for the past again and again don't keep
+ * others from becoming due. Who calls us lets others run in between.
+ *
+ * The clock is read once for each function: where one ends the next begins.
  */
 static void reap_due(struct twheel_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
+	u64 begin = ktime_get_mono_fast_ns(), end;
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
-	struct twheel_node *node;
 
-	while (budget-- && (node = twheel_queue_pop(&shard->queue))) {
-		timer = container_of(node, struct twheel_timer, node);
-		shard->fired++;
-		/* What was added meanwhile may be due later than we think it is. */
-		if (now > node->expires)
-			shard->latest_ticks = max(shard->latest_ticks, now - node->expires);
-		shard->running = timer;
+	while (budget-- && (timer = shard_begin(shard))) {
+		count_late(shard, timer, now);
 		fn = timer->fn;
-		spin_unlock_irq(&shard->lock);
+		twheel_shard_unlock_irq(shard);
 
 		fn(timer);
 
-		spin_lock_irq(&shard->lock);
-		shard->running = NULL;
-		if (shard->waiters)
-			wake_up_all(&shard->idle);
+		end = ktime_get_mono_fast_ns();
+		twheel_shard_lock_irq(shard);
+		if (unlikely(end - begin > READ_ONCE(slow_ns))) {
+			shard->slow++;
+			trace_twheel_timer_slow(timer, fn, end - begin);
+		}
+		begin = end;
+		shard_end(shard);
 		if (need_resched())
 			break;
 	}
 }
 
-static u64 tick_now(const struct twheel_shard *shard)
+/*
+ * Place some nodes anew after the clock was set; but timers that are to be told
+ * of it are due at once.
+ */
+static void reap_stray(struct twheel_shard *shard)
 {
-	return tick_floor(shard, ktime_get_ns());
+	unsigned int budget = TWHEEL_CHUNK;
+	struct twheel_timer *timer;
+	struct twheel_node *node;
+
+	lockdep_assert_held(&shard->lock);
+	while (budget-- && (node = twheel_queue_pop_stray(&shard->queue))) {
+		timer = container_of(node, struct twheel_timer, node);
+		if (twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET) {
+			WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+			twheel_queue_expire(&shard->queue, node);
+		} else {
+			twheel_queue_replace(&shard->queue, node);
+		}
+	}
 }
 
 /*
@@ -176,105 +162,154 @@ static void reaper_feed(struct twheel_shard *shard)
 
 	if (!wheel->starved)
 		return;
-	spin_unlock_irq(&shard->lock);
+	twheel_shard_unlock_irq(shard);
 	level = twheel_level_alloc(wheel->slots, GFP_NOWAIT | __GFP_NOWARN);
-	spin_lock_irq(&shard->lock);
+	twheel_shard_lock_irq(shard);
 	if (level && wheel->starved)
 		twheel_wheel_grow(wheel, level);
 	else
 		twheel_level_free(level);
 }
 
-/* One waking spell: advance, and fire, until nothing is due any more. */
+/* Take a step of the work that there is; false if there is none. */
+static bool reap_step(struct twheel_shard *shard)
+	__must_hold(&shard->lock)
+{
+	u64 now;
+
+	twheel_shard_clock_set(shard);
+	if (!list_empty(&shard->queue.stray)) {
+		reap_stray(shard);
+		return true;
+	}
+	now = twheel_shard_now(shard);
+	if (!twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK))
+		return false;
+	reap_due(shard, now);
+	return true;
+}
+
+/* One waking spell: until nothing is due any more. */
 static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	u64 now = tick_now(shard);
-
-	while (twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK)) {
-		reap_due(shard, now);
-		spin_unlock_irq(&shard->lock);
+	while (reap_step(shard)) {
+		twheel_shard_unlock_irq(shard);
 		cond_resched();
-		spin_lock_irq(&shard->lock);
-		now = tick_now(shard);
+		twheel_shard_lock_irq(shard);
 	}
 }
 
-static int reaper(void *data)
+/* Let the alarm finish, should it be calling functions on another CPU. */
+static void reaper_wait_for_alarm(struct twheel_shard *shard)
+	__must_hold(&shard->lock)
+{
+	while (shard->alarmed) {
+		twheel_shard_unlock_irq(shard);
+		cpu_relax();
+		twheel_shard_lock_irq(shard);
+	}
+}
+
+/**
+ * twheel_reaper - the thread of a shard
+ * @data: the shard
+ *
+ * Return: 0, when it is told to stop.
+ */
+int twheel_reaper(void *data)
 {
 	struct twheel_shard *shard = data;
 
-	spin_lock_irq(&shard->lock);
+	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
 		shard->armed = 0;
+		reaper_wait_for_alarm(shard);
+		trace_twheel_reaper_wake(shard->number, shard->queue.wheel.now,
+					 shard->queue.nr_nodes);
 		reap(shard);
 		reaper_feed(shard);
 		set_current_state(TASK_IDLE);
-		shard_arm(shard, twheel_queue_next(&shard->queue));
-		spin_unlock_irq(&shard->lock);
+		twheel_shard_arm(shard, twheel_queue_next(&shard->queue));
+		twheel_shard_unlock_irq(shard);
 
 		if (!kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
 
-		spin_lock_irq(&shard->lock);
+		twheel_shard_lock_irq(shard);
 		shard->wakeups++;
 	}
-	spin_unlock_irq(&shard->lock);
+	twheel_shard_unlock_irq(shard);
 	/* It would wake a task that is gone. Nobody arms it any more. */
 	hrtimer_cancel(&shard->alarm);
 	return 0;
 }
 
-/**
- * twheel_shard_start - set up a shard and start its reaper
- * @shard: the shard, zeroed
- * @config: tick, slots and name, all set
- * @number: which of its wheel's shards this is
- *
- * Context: process; may sleep.
- * Return: 0, -ENOMEM, or -EINTR if a fatal signal came meanwhile.
- */
-int twheel_shard_start(struct twheel_shard *shard, const struct twheel_config *config,
-		       unsigned int number)
+static bool inline_next(struct twheel_shard *shard)
 {
-	struct task_struct *task;
-	int err;
+	struct twheel_node *node;
 
-	spin_lock_init(&shard->lock);
-	init_waitqueue_head(&shard->idle);
-	twheel_hrtimer_setup(&shard->alarm, shard_alarm, CLOCK_MONOTONIC,
-			     HRTIMER_MODE_ABS_HARD);
-	shard->tick_ns = config->tick_ns;
-	/* is_power_of_2() is for longs, which may be shorter. */
-	if (!(config->tick_ns & (config->tick_ns - 1)))
-		shard->tick_shift = ilog2(config->tick_ns);
+	node = list_first_entry_or_null(&shard->queue.due, struct twheel_node, entry);
+	return node && twheel_timer_flags(container_of(node, struct twheel_timer, node)) &
+		       TWHEEL_TIMER_INLINE;
+}
 
-	err = twheel_queue_init(&shard->queue, config->slots,
-				tick_floor(shard, ktime_get_ns()));
-	if (err)
-		return err;
+/*
+ * Call the functions of a few inline timers, in hard interrupt context. What it
+ * takes to get at them is bounded like they are. If that was all there is to
+ * do, set the alarm again.
+ */
+static bool alarm_due(struct twheel_shard *shard, unsigned long *flags)
+	__must_hold(&shard->lock)
+{
+	unsigned int budget = TWHEEL_ALARM_CHUNK;
+	u64 next, now = twheel_shard_now(shard);
+	void (*fn)(struct twheel_timer *timer);
+	struct twheel_timer *timer;
 
-	task = kthread_create(reaper, shard, "%s/%u", config->name, number);
-	if (IS_ERR(task)) {
-		twheel_queue_destroy(&shard->queue);
-		return PTR_ERR(task);
+	shard->alarmed = true;
+	twheel_queue_advance(&shard->queue, now, TWHEEL_ALARM_CHUNK);
+	while (budget-- && inline_next(shard)) {
+		timer = shard_begin(shard);
+		count_late(shard, timer, now);
+		fn = timer->fn;
+		twheel_shard_unlock(shard, *flags);
+
+		fn(timer);
+
+		*flags = twheel_shard_lock(shard);
+		shard_end(shard);
 	}
-	shard->task = task;
-	wake_up_process(task);
-	return 0;
+	shard->alarmed = false;
+
+	next = twheel_queue_next(&shard->queue);
+	if (!shard->armed || next <= now || shard->queue.wheel.starved)
+		return false;
+	twheel_shard_arm(shard, next);
+	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_start);
 
 /**
- * twheel_shard_stop - stop the reaper and free what the shard has
- * @shard: the shard, on which no timer is pending and none is added any more
+ * twheel_reaper_alarm - the earliest bucket expires
+ * @alarm: of the shard
  *
- * Context: process; may sleep. Not from a timer's function.
+ * Return: that the alarm is not set again, but for what is done here.
  */
-void twheel_shard_stop(struct twheel_shard *shard)
+enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
-	kthread_stop(shard->task);
-	twheel_queue_destroy(&shard->queue);
+	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
+	unsigned long flags;
+
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !READ_ONCE(shard->has_inline)) {
+		wake_up_process(shard->task);
+		return HRTIMER_NORESTART;
+	}
+
+	flags = twheel_shard_lock(shard);
+	if (!shard->armed || twheel_shard_clock_set(shard) ||
+	    !list_empty(&shard->queue.stray) || !alarm_due(shard, &flags))
+		twheel_shard_wake(shard);
+	twheel_shard_unlock(shard, flags);
+	return HRTIMER_NORESTART;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

@@ -1,15 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 3: shards of a wheel and the reapers that drive them. See reaper.c. */
+/*
+ * Layer 3: shards of a wheel and the reapers that drive them. See shard.c for
+ * what both sides of a shard use, and reaper.c for the reaper's side.
+ */
 #ifndef _TWHEEL_REAPER_H
 #define _TWHEEL_REAPER_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/hrtimer.h>
+#include <linux/init.h>
+#include <linux/jump_label.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/timekeeping.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 #include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "queue.h"
 
@@ -26,27 +36,69 @@
  */
 #define TWHEEL_CHUNK		64
 
+/*
+ * In hard interrupt context, which is also where the functions of inline timers
+ * are called; but on PREEMPT_RT it may not take our lock, and only wakes the reaper.
+ */
+#define TWHEEL_ALARM_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? \
+				 HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS)
+
+/* How many inline functions an alarm calls before it leaves the rest to the reaper. */
+#define TWHEEL_ALARM_CHUNK	16
+
+/* A flag of a timer besides those of linux/twheel.h: it ended as the clock was set. */
+#define TWHEEL_TIMER_WAS_SET	BIT(2)
+/* All that may stand in the low bits of a timer's place. */
+#define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
+				 TWHEEL_TIMER_WAS_SET)
+
+/**
+ * struct twheel_places - a limit on the timers that are pending on a wheel
+ * @pending: how many are
+ * @max: how many may be
+ */
+struct twheel_places {
+	atomic64_t	pending;
+	s64		max;
+};
+
 /**
  * struct twheel_shard - a queue, and the reaper that drives it
- * @lock: protects what follows up to @wakeups; taken from any context
+ * @lock: protects what follows up to @irqs_off_ns; taken from any context
  * @queue: the timers that are pending
- * @running: the timer whose function the reaper is calling. Only ever
- *	compared: the timer may be gone by now
- * @armed: the tick for which @alarm was armed; 0 while the reaper is awake and
- *	will look for itself
+ * @running: the timer whose function is being called. Only ever compared: the
+ *	timer may be gone by now
+ * @armed: the tick for which @alarm was armed; 0 while the reaper is awake, or
+ *	has yet to start, and will look for itself
  * @waiters: how many wait on @idle for @running to change
  * @stopped: no timer is let in any more
+ * @starting: @start is under way
+ * @cut: @running was cancelled meanwhile and must not repeat
+ * @alarmed: it is the alarm that calls the function of @running
+ * @has_inline: there have been timers here that the alarm may see to
+ * @has_on_set: there have been timers here that end when the clock is set
+ * @offset: of the wall clock when last looked at, for a shard that goes by it
  * @added: times that a timer began to wait
  * @rearmed: times that one that waited was given another deadline
  * @cancelled: times that one was cancelled
  * @fired: times that one's function was called
+ * @rejected: times that one was refused for want of a place
+ * @slow: times that a function took longer than it should
  * @latest_ticks: the most ticks that one was late
  * @wakeups: how often the reaper has woken up
+ * @held_since: when the lock was taken, if that is measured
+ * @irqs_off_ns: the longest that it was held with interrupts off
  * @idle: woken when a function has returned and somebody waits for that
  * @alarm: wakes the reaper when the earliest bucket expires
- * @task: the reaper; immutable after init
- * @tick_ns: length of a tick; immutable after init
- * @tick_shift: its log2, 0 if it is no power of two; immutable after init
+ * @start: makes the reaper; queued when it is first needed
+ * @task: the reaper, NULL until then; changes under @lock, and once
+ * @wheel: whose shard it is; immutable after init, as all that follows
+ * @number: which one of that wheel
+ * @places: the limit on what is pending, NULL for none
+ * @clock: what it goes by
+ * @tick_ns: length of a tick
+ * @tick_shift: its log2, 0 if it is no power of two
+ * @name: of the wheel
  */
 struct twheel_shard {
 	spinlock_t		lock;	/* innermost of all */
@@ -55,25 +107,117 @@ struct twheel_shard {
 	u64			armed;
 	unsigned int		waiters;
 	bool			stopped;
+	bool			starting;
+	bool			cut;
+	bool			alarmed;
+	bool			has_inline;
+	bool			has_on_set;
+	s64			offset;
 	u64			added;
 	u64			rearmed;
 	u64			cancelled;
 	u64			fired;
+	u64			rejected;
+	u64			slow;
 	u64			latest_ticks;
 	u64			wakeups;
+	u64			held_since;
+	u64			irqs_off_ns;
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;
+	struct delayed_work	start;
 	struct task_struct	*task;
+	struct twheel		*wheel;
+	unsigned int		number;
+	struct twheel_places	*places;
+	enum twheel_clock	clock;
 	u64			tick_ns;
 	unsigned int		tick_shift;
-} ____cacheline_aligned_in_smp;
+	char			name[10];
+} ____cacheline_aligned;
 
-int twheel_shard_start(struct twheel_shard *shard, const struct twheel_config *config,
-		       unsigned int number);
+/* A timer's place has the flags where the address of a shard has zeroes. */
+static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);
+
+static inline struct twheel_shard *twheel_timer_shard(const struct twheel_timer *timer)
+{
+	return (struct twheel_shard *)(READ_ONCE(timer->place) & ~TWHEEL_TIMER_FLAGS);
+}
+
+static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
+{
+	return READ_ONCE(timer->place) & TWHEEL_TIMER_FLAGS;
+}
+
+/*
+ * The lock of a shard.  With the module's parameter 'measure' each stretch for
+ * which it is held, with interrupts off, is timed; else that costs nothing.
+ */
+DECLARE_STATIC_KEY_FALSE(twheel_measuring);
+
+static inline void twheel_shard_locked(struct twheel_shard *shard)
+{
+	if (static_branch_unlikely(&twheel_measuring))
+		shard->held_since = ktime_get_mono_fast_ns();
+}
+
+static inline void twheel_shard_unlocking(struct twheel_shard *shard)
+{
+	if (static_branch_unlikely(&twheel_measuring))
+		shard->irqs_off_ns = max(shard->irqs_off_ns,
+					 ktime_get_mono_fast_ns() - shard->held_since);
+}
+
+static inline unsigned long twheel_shard_lock(struct twheel_shard *shard)
+	__acquires(&shard->lock)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	twheel_shard_locked(shard);
+	return flags;
+}
+
+static inline void twheel_shard_unlock(struct twheel_shard *shard, unsigned long flags)
+	__releases(&shard->lock)
+{
+	twheel_shard_unlocking(shard);
+	spin_unlock_irqrestore(&shard->lock, flags);
+}
+
+static inline void twheel_shard_lock_irq(struct twheel_shard *shard)
+	__acquires(&shard->lock)
+{
+	spin_lock_irq(&shard->lock);
+	twheel_shard_locked(shard);
+}
+
+static inline void twheel_shard_unlock_irq(struct twheel_shard *shard)
+	__releases(&shard->lock)
+{
+	twheel_shard_unlocking(shard);
+	spin_unlock_irq(&shard->lock);
+}
+
+void __init twheel_shard_measure(void);
+
+int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
+		      unsigned int number);
 void twheel_shard_stop(struct twheel_shard *shard);
 
+u64 twheel_shard_now(const struct twheel_shard *shard);
 u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline);
+u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
+void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
+void twheel_shard_wake(struct twheel_shard *shard);
+bool twheel_shard_clock_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node);
+void twheel_shard_wait(struct twheel_shard *shard);
+bool twheel_shard_place(struct twheel_shard *shard);
+void twheel_shard_vacate(struct twheel_shard *shard);
+
+int twheel_reaper(void *data);
+enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm);
 
 #endif /* _TWHEEL_REAPER_H */

@@ -14,7 +14,11 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "clock.h"
+#include "registry.h"
 #include "shards.h"
+#include "timer.h"
+#include "timer_debug.h"
 
 static int config_check(const struct twheel_config *config)
 {
@@ -23,6 +27,10 @@ static int config_check(const struct twheel_config *config)
 	if (config->slots < TWHEEL_SLOTS_MIN || config->slots > TWHEEL_SLOTS_MAX)
 		return -EINVAL;
 	if (!config->shards || config->shards > TWHEEL_SHARDS_MAX)
+		return -EINVAL;
+	if (config->clock < TWHEEL_CLOCK_MONOTONIC || config->clock > TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (config->max_pending > S64_MAX)
 		return -EINVAL;
 	return 0;
 }
@@ -34,21 +42,37 @@ static void wheel_free(struct twheel *wheel)
 	kvfree(wheel);
 }
 
+/* Set up all shards of a wheel. What has been is known by nr_shards. */
+static int wheel_init(struct twheel *wheel, const struct twheel_config *config)
+{
+	unsigned int i;
+	int err;
+
+	wheel->places.max = config->max_pending;
+	for (i = 0; i < config->shards; i++) {
+		wheel->shard[i].wheel = wheel;
+		if (config->max_pending)
+			wheel->shard[i].places = &wheel->places;
+		err = twheel_shard_init(&wheel->shard[i], config, i);
+		if (err)
+			return err;
+		wheel->nr_shards++;
+	}
+	return 0;
+}
+
 /**
- * twheel_create - make a wheel of one's own
+ * twheel_make - make a wheel
  * @config: what it is to look like
- *
- * Most users need none: the wheel of twheel_system() is there for all.
+ * @shared: it is for all, and not subject to the limit on wheels
  *
  * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR(): -EINVAL for a figure out of its range,
- * -ENOMEM, -EINTR.
+ * Return: as twheel_create().
  */
-struct twheel *twheel_create(const struct twheel_config *config)
+struct twheel *twheel_make(const struct twheel_config *config, bool shared)
 {
 	struct twheel_config c = *config;
 	struct twheel *wheel;
-	unsigned int i;
 	int err;
 
 	might_sleep();
@@ -63,53 +87,67 @@ struct twheel *twheel_create(const struct twheel_config *config)
 	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < c.shards; i++) {
-		err = twheel_shard_start(&wheel->shard[i], &c, i);
-		if (err) {
-			wheel_free(wheel);
-			return ERR_PTR(err);
-		}
-		wheel->nr_shards++;
+	wheel->shared = shared;
+	err = wheel_init(wheel, &c) ?: twheel_registry_add(wheel);
+	if (err) {
+		wheel_free(wheel);
+		return ERR_PTR(err);
 	}
 	return wheel;
 }
+
+/**
+ * twheel_create - make a wheel of one's own
+ * @config: what it is to look like
+ *
+ * Most users need none: the wheel of twheel_system() is there for all. Its
+ * reapers are started one by one, each when a timer first needs it.
+ *
+ * Context: process; may sleep.
+ * Return: the wheel, or an ERR_PTR(): -EINVAL for a figure out of its range,
+ * -EUSERS if there are too many wheels (see the module's parameter max_wheels),
+ * -ENOMEM.
+ */
+struct twheel *twheel_create(const struct twheel_config *config)
+{
+	return twheel_make(config, false);
+}
 EXPORT_SYMBOL_GPL(twheel_create);
 
-/* Whether it is one of a wheel's reapers that asks. */
-static bool wheel_reaper(const struct twheel *wheel)
+/* Let nothing in any more. */
+static void shard_close(struct twheel_shard *shard)
 {
-	unsigned int i;
-
-	for (i = 0; i < wheel->nr_shards; i++)
-		if (wheel->shard[i].task == current)
-			return true;
-	return false;
+	twheel_shard_lock_irq(shard);
+	shard->stopped = true;
+	twheel_shard_unlock_irq(shard);
 }
 
-/* Stop a shard, and take a step towards emptying it: maybe a timer, or NULL. */
+/* Take a step towards emptying a shard: maybe a timer, or NULL. */
 static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 {
 	struct twheel_node *node;
 	bool more;
 
-	spin_lock_irq(&shard->lock);
-	shard->stopped = true;
+	*timer = NULL;
+	twheel_shard_lock_irq(shard);
 	more = twheel_queue_take(&shard->queue, &node);
-	if (node)
+	if (node) {
+		*timer = container_of(node, struct twheel_timer, node);
+		twheel_debug_deactivate(*timer);
+		twheel_shard_vacate(shard);
 		shard->cancelled++;
-	spin_unlock_irq(&shard->lock);
-	*timer = node ? container_of(node, struct twheel_timer, node) : NULL;
+	}
+	twheel_shard_unlock_irq(shard);
 	return more;
 }
 
 /* Wait until no function of a shard's timers is running. */
 static void shard_quiesce(struct twheel_shard *shard)
 {
-	spin_lock_irq(&shard->lock);
-	shard->waiters++;
-	wait_event_lock_irq(shard->idle, !shard->running, shard->lock);
-	shard->waiters--;
-	spin_unlock_irq(&shard->lock);
+	twheel_shard_lock_irq(shard);
+	while (shard->running)
+		twheel_shard_wait(shard);
+	twheel_shard_unlock_irq(shard);
 }
 
 /**
@@ -134,8 +172,10 @@ long twheel_stop(struct twheel *wheel,
 	long nr = 0;
 
 	might_sleep();
-	if (WARN_ON_ONCE(wheel_reaper(wheel)))
+	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
+	for (i = 0; i < wheel->nr_shards; i++)
+		shard_close(&wheel->shard[i]);
 	for (i = 0; i < wheel->nr_shards; i++) {
 		while (shard_take(&wheel->shard[i], &timer)) {
 			if (timer && cancelled)
@@ -165,8 +205,9 @@ void twheel_destroy(struct twheel *wheel)
 	if (IS_ERR_OR_NULL(wheel))
 		return;
 	might_sleep();
-	if (WARN_ON_ONCE(wheel_reaper(wheel)))
+	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return;
+	twheel_registry_remove(wheel);
 	wheel_free(wheel);
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
@@ -183,11 +224,54 @@ u64 twheel_tick_ns(const struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_tick_ns);
 
+/**
+ * twheel_now - the time by the clock of a wheel
+ * @wheel: the wheel
+ *
+ * Context: any but NMI.
+ * Return: the time in ns.
+ */
+u64 twheel_now(const struct twheel *wheel)
+{
+	return twheel_clock_ns(wheel->shard[0].clock);
+}
+EXPORT_SYMBOL_GPL(twheel_now);
+
+/**
+ * twheel_next - when a wheel has something to do next
+ * @wheel: the wheel
+ *
+ * No timer fires before that; it may turn out that none fires then, as what
+ * is far ahead moves in steps, and what was cancelled leaves an empty bucket.
+ *
+ * Context: as twheel_timer_add().
+ * Return: a time in ns by the clock of the wheel, which may have come;
+ * TWHEEL_NEVER if nothing will be due.
+ */
+u64 twheel_next(struct twheel *wheel)
+{
+	u64 tick, next = TWHEEL_NEVER;
+	struct twheel_shard *shard;
+	unsigned long flags;
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_shards; i++) {
+		shard = &wheel->shard[i];
+		flags = twheel_shard_lock(shard);
+		tick = twheel_queue_next(&shard->queue);
+		twheel_shard_unlock(shard, flags);
+		if (tick != TWHEEL_TICK_NEVER)
+			next = min(next, twheel_shard_time(shard, tick));
+	}
+	return next;
+}
+EXPORT_SYMBOL_GPL(twheel_next);
+
 static void shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
 	unsigned long flags;
 
-	spin_lock_irqsave(&shard->lock, flags);
+	flags = twheel_shard_lock(shard);
 	stats->pending += shard->queue.nr_nodes;
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
@@ -195,8 +279,11 @@ static void shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	stats->fired += shard->fired;
 	stats->cascaded += shard->queue.nr_cascaded;
 	stats->wakeups += shard->wakeups;
+	stats->slow += shard->slow;
+	stats->rejected += shard->rejected;
+	stats->irqs_off_ns = max(stats->irqs_off_ns, shard->irqs_off_ns);
 	stats->latest_ticks = max(stats->latest_ticks, shard->latest_ticks);
-	spin_unlock_irqrestore(&shard->lock, flags);
+	twheel_shard_unlock(shard, flags);
 }
 
 /**

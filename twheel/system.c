@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, the system's wheel: one for all who need none of their own.
+ * Layer 4, the system's wheels: one for each clock, for all who need none of
+ * their own.
  *
- * It is made at the first use, with a shard for each CPU that is online then
- * and with the tick and the slots that the module was loaded with, and goes
- * with the module.
+ * Each is made at the first use, with a shard for each CPU that there may be and
+ * with the tick and the slots that the module was loaded with, and goes with
+ * the module.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,6 +18,7 @@
 #include <linux/printk.h>
 
 #include "reaper.h"
+#include "shards.h"
 #include "system.h"
 
 static unsigned long tick_ns = TWHEEL_TICK_NS_DEFAULT;
@@ -27,9 +29,9 @@ static unsigned int slots = TWHEEL_SLOTS_DEFAULT;
 module_param(slots, uint, 0444);
 MODULE_PARM_DESC(slots, "slots in each level of the system's wheel, 2 to 1024 (default 64)");
 
-/* Serialises the first use; the wheel never changes after that. */
+/* Serialises the first use of each; it never changes after that. */
 static DEFINE_MUTEX(system_lock);
-static struct twheel *system_wheel;
+static struct twheel *system_wheels[TWHEEL_CLOCK_REALTIME + 1];
 
 /**
  * twheel_system_check - check the module's parameters for the system's wheel
@@ -52,41 +54,62 @@ int __init twheel_system_check(void)
 }
 
 /**
- * twheel_system - the wheel that all share
+ * twheel_system_clock - the wheel that all share, by a clock
+ * @clock: what it goes by
  *
  * It stays for as long as the module does, and with it for as long as the
  * caller's module uses symbols of ours.
  *
  * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR() if it could not be made: -ENOMEM, -EINTR.
+ * Return: the wheel, or an ERR_PTR(): -EINVAL for no clock, -ENOMEM if it could
+ * not be made.
  */
-struct twheel *twheel_system(void)
+struct twheel *twheel_system_clock(enum twheel_clock clock)
 {
 	const struct twheel_config config = {
 		.name		= "twheel",
 		.tick_ns	= tick_ns,
 		.slots		= slots,
-		.shards		= min(num_online_cpus(), TWHEEL_SHARDS_MAX),
+		.shards		= min(nr_cpu_ids, TWHEEL_SHARDS_MAX),
+		.clock		= clock,
 	};
 	struct twheel *wheel;
 
+	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
+		return ERR_PTR(-EINVAL);
 	mutex_lock(&system_lock);
-	if (!system_wheel) {
-		wheel = twheel_create(&config);
+	wheel = system_wheels[clock];
+	if (!wheel) {
+		wheel = twheel_make(&config, true);
 		if (!IS_ERR(wheel))
-			system_wheel = wheel;
-	} else {
-		wheel = system_wheel;
+			system_wheels[clock] = wheel;
 	}
 	mutex_unlock(&system_lock);
 	return wheel;
 }
+EXPORT_SYMBOL_GPL(twheel_system_clock);
+
+/**
+ * twheel_system - the wheel that all share
+ *
+ * By CLOCK_MONOTONIC; else as twheel_system_clock().
+ *
+ * Context: process; may sleep.
+ * Return: the wheel, or an ERR_PTR() if it could not be made: -ENOMEM.
+ */
+struct twheel *twheel_system(void)
+{
+	return twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
+}
 EXPORT_SYMBOL_GPL(twheel_system);
 
 /**
- * twheel_system_exit - end the system's wheel, which nobody uses any more
+ * twheel_system_exit - end the system's wheels, which nobody uses any more
  */
 void twheel_system_exit(void)
 {
-	twheel_destroy(system_wheel);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(system_wheels); i++)
+		twheel_destroy(system_wheels[i]);
 }

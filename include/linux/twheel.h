@@ -5,11 +5,13 @@
  *
  * For other kernel modules.  The kernel-doc of each function stands at its
  * definition; Documentation/kernel-api.rst puts them together with examples.
- * Times are nanoseconds of CLOCK_MONOTONIC throughout.
+ * Times are nanoseconds by the clock of a wheel, which is CLOCK_MONOTONIC unless
+ * it was made with another.
  */
 #ifndef _LINUX_TWHEEL_H
 #define _LINUX_TWHEEL_H
 
+#include <linux/bits.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/spinlock.h>
@@ -38,16 +40,45 @@ struct twheel_node {
 /**
  * struct twheel_timer - calls a function once, at or just after its deadline
  * @node: its place in the wheel
- * @fn: called by the reaper, in process context and with no lock held; NULL
- *	once the timer has been shut down. Protected by the lock of its shard
- * @shard: where it lives; immutable after init
+ * @fn: called when the deadline has come, with no lock held; NULL once the
+ *	timer has been shut down. Protected by the lock of its shard
+ * @place: the shard it is on, and its flags in the low bits. Changes with the
+ *	locks of both shards held, the old and the new
  *
  * Embed it, and treat the members as private.
  */
 struct twheel_timer {
 	struct twheel_node	node;
 	void			(*fn)(struct twheel_timer *timer);
-	struct twheel_shard	*shard;
+	unsigned long		place;
+};
+
+/*
+ * Flags of a timer.
+ *
+ * TWHEEL_TIMER_INLINE: its function is so short that no thread needs to be
+ * woken for it. It may be called from hard interrupt context, and must neither
+ * sleep nor take a lock that is ever held with interrupts on. A wake-up or a
+ * queue_work() is what it is for. On PREEMPT_RT the reaper calls it.
+ *
+ * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME,
+ * the function is called at once when that clock is set while the timer is
+ * pending; twheel_timer_error() tells it so.
+ */
+#define TWHEEL_TIMER_INLINE		BIT(0)
+#define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
+
+/**
+ * enum twheel_clock - what a wheel goes by
+ * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stands still in suspend
+ * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which goes on in suspend
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. Deadlines follow it
+ *	when it is set, forwards and backwards.
+ */
+enum twheel_clock {
+	TWHEEL_CLOCK_MONOTONIC,
+	TWHEEL_CLOCK_BOOTTIME,
+	TWHEEL_CLOCK_REALTIME,
 };
 
 /**
@@ -57,20 +88,29 @@ struct twheel_timer {
  * @slots: slots in each level, 2 to 1024; 0 for the default. A power of two
  *	saves a division at each move.
  * @shards: how many reapers share the work, up to 1024; 0 for one
+ * @clock: what it goes by
+ * @max_pending: how many timers may be pending at a time; 0 for any number. It
+ *	costs an atomic counter that all shards share.
  */
 struct twheel_config {
-	const char	*name;
-	u64		tick_ns;
-	unsigned int	slots;
-	unsigned int	shards;
+	const char		*name;
+	u64			tick_ns;
+	unsigned int		slots;
+	unsigned int		shards;
+	enum twheel_clock	clock;
+	u64			max_pending;
 };
 
 struct twheel *twheel_create(const struct twheel_config *config);
 long twheel_stop(struct twheel *wheel,
 		 void (*cancelled)(struct twheel_timer *timer, void *data), void *data);
 void twheel_destroy(struct twheel *wheel);
+int twheel_flush(struct twheel *wheel);
 struct twheel *twheel_system(void);
+struct twheel *twheel_system_clock(enum twheel_clock clock);
 u64 twheel_tick_ns(const struct twheel *wheel);
+u64 twheel_now(const struct twheel *wheel);
+u64 twheel_next(struct twheel *wheel);
 
 /**
  * struct twheel_stats - counts of a wheel, summed over its shards
@@ -81,8 +121,12 @@ u64 twheel_tick_ns(const struct twheel *wheel);
  * @fired: times that one's function was called
  * @cascaded: moves down a level
  * @wakeups: of the reapers
+ * @slow: functions that took longer than the module's parameter slow_ns
+ * @rejected: adds that the limit on what is pending refused
  * @latest_ticks: the most ticks by which a timer was late when the reaper
  *	came to it, since something had held up the shard
+ * @irqs_off_ns: the longest stretch for which interrupts were off, 0 unless
+ *	the module's parameter measure is set
  *
  * What was added has fired, was cancelled, or is pending.
  */
@@ -94,7 +138,10 @@ struct twheel_stats {
 	u64	fired;
 	u64	cascaded;
 	u64	wakeups;
+	u64	slow;
+	u64	rejected;
 	u64	latest_ticks;
+	u64	irqs_off_ns;
 };
 
 void twheel_stats(struct twheel *wheel, struct twheel_stats *stats);
@@ -115,14 +162,70 @@ enum twheel_rearm {
 	TWHEEL_REARM_IF_LATER,
 };
 
+/*
+ * A slack that stands for an eighth of the time that is left to the deadline.
+ */
+#define TWHEEL_SLACK_COARSE	U64_MAX
+
 u64 twheel_deadline(u64 delay_ns);
-void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-		       void (*fn)(struct twheel_timer *timer));
+u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
+void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
+			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
+int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns);
 int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
+int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+			     enum twheel_rearm which);
 int twheel_timer_cancel(struct twheel_timer *timer);
 int twheel_timer_cancel_sync(struct twheel_timer *timer);
 int twheel_timer_shutdown_sync(struct twheel_timer *timer);
+u64 twheel_timer_remaining(struct twheel_timer *timer);
+int twheel_timer_error(const struct twheel_timer *timer);
+
+#ifdef CONFIG_DEBUG_OBJECTS
+void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
+			       void (*fn)(struct twheel_timer *timer), unsigned int flags);
+void twheel_timer_destroy_onstack(struct twheel_timer *timer);
+#else
+/**
+ * twheel_timer_init_onstack - twheel_timer_init_flags() for a timer on the stack
+ * @timer: the timer
+ * @wheel: where it will wait
+ * @fn: its function
+ * @flags: its flags
+ *
+ * Whoever calls this calls twheel_timer_destroy_onstack() before returning.
+ */
+static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
+					     void (*fn)(struct twheel_timer *timer),
+					     unsigned int flags)
+{
+	twheel_timer_init_flags(timer, wheel, fn, flags);
+}
+
+/**
+ * twheel_timer_destroy_onstack - the end of a timer on the stack
+ * @timer: the timer, neither pending nor running
+ */
+static inline void twheel_timer_destroy_onstack(struct twheel_timer *timer)
+{
+}
+#endif
+
+/**
+ * twheel_timer_init - make a timer ready for use
+ * @timer: the timer, neither pending nor running
+ * @wheel: where it will wait; twheel_system() if no other
+ * @fn: called once for each time the timer reaches its deadline; see
+ *	twheel_timer_init_flags()
+ *
+ * Context: any.
+ */
+static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+				     void (*fn)(struct twheel_timer *timer))
+{
+	twheel_timer_init_flags(timer, wheel, fn, 0);
+}
 
 /**
  * twheel_timer_pending - whether a timer waits for its deadline

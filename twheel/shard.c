@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 3, shards: a queue with a lock, a clock, and an alarm.
+ *
+ * This is where ticks meet the clock.  A deadline is rounded up to a tick and
+ * the clock is rounded down, so that nothing is ever early, and late by less
+ * than one tick plus the time that it takes to wake a thread.
+ *
+ * A shard that goes by the wall clock has its alarm on that clock, too: the
+ * kernel moves it when the clock is set.  What the kernel can't do is to set
+ * the wheel back.  Until that is done, a deadline between the clock and the
+ * wheel would seem to have passed; so everybody who is about to rely on the
+ * wheel's time looks whether the clock was set, by how far it is ahead of the
+ * monotonic one.  See twheel_shard_clock_set().
+ *
+ * The reaper of a shard is made when the first timer comes, by a work item, as
+ * threads can't be made in the contexts from which timers are added.  Nothing
+ * in a shard is bound to a CPU: the reaper may run anywhere, and the kernel
+ * moves the alarm of a CPU that goes away.
+ */
+#include <linux/bug.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/moduleparam.h>
+#include <linux/string.h>
+#include <trace/events/twheel.h>
+
+#include "clock.h"
+#include "compat.h"
+#include "reaper.h"
+
+static bool measure;
+module_param(measure, bool, 0444);
+MODULE_PARM_DESC(measure, "measure for how long interrupts are off (default no)");
+
+DEFINE_STATIC_KEY_FALSE(twheel_measuring);
+
+/* How long after a thread could not be made the next attempt follows. */
+#define START_AGAIN	(HZ / 10)
+
+void __init twheel_shard_measure(void)
+{
+	if (measure)
+		static_branch_enable(&twheel_measuring);
+}
+
+static u64 tick_floor(const struct twheel_shard *shard, u64 ns)
+{
+	if (shard->tick_shift)
+		return ns >> shard->tick_shift;
+	return div64_u64(ns, shard->tick_ns);
+}
+
+/**
+ * twheel_shard_now - the tick it is by the clock
+ * @shard: the shard
+ */
+u64 twheel_shard_now(const struct twheel_shard *shard)
+{
+	return tick_floor(shard, twheel_clock_ns(shard->clock));
+}
+
+/**
+ * twheel_shard_tick - the tick at which a deadline has passed
+ * @shard: the shard
+ * @deadline: in ns by the clock
+ *
+ * Return: the first tick that does not begin before @deadline, or
+ * TWHEEL_TICK_NEVER for a deadline past what the clock can show.
+ */
+u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
+{
+	if (deadline > KTIME_MAX)
+		return TWHEEL_TICK_NEVER;
+	return tick_floor(shard, deadline + shard->tick_ns - 1);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_tick);
+
+/**
+ * twheel_shard_time - the clock at the beginning of a tick
+ * @shard: the shard
+ * @tick: the tick
+ *
+ * Return: a time in ns, KTIME_MAX for a tick past its end.
+ */
+u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
+{
+	u64 ns;
+
+	if (check_mul_overflow(tick, shard->tick_ns, &ns) || ns > KTIME_MAX)
+		return KTIME_MAX;
+	return ns;
+}
+
+/**
+ * twheel_shard_arm - set the alarm
+ * @shard: the shard, whose lock is held
+ * @tick: when the reaper is to wake up; it is about to sleep, or does
+ */
+void twheel_shard_arm(struct twheel_shard *shard, u64 tick)
+{
+	shard->armed = tick;
+	if (tick != TWHEEL_TICK_NEVER)
+		hrtimer_start(&shard->alarm, ns_to_ktime(twheel_shard_time(shard, tick)),
+			      TWHEEL_ALARM_MODE);
+}
+
+/**
+ * twheel_shard_wake - let the reaper look for itself
+ * @shard: the shard, whose lock is held
+ */
+void twheel_shard_wake(struct twheel_shard *shard)
+{
+	if (shard->task && shard->armed) {
+		shard->armed = 0;
+		wake_up_process(shard->task);
+	}
+}
+
+/**
+ * twheel_shard_clock_set - see whether the clock was set, and act upon it
+ * @shard: the shard, whose lock is held
+ *
+ * If it was set back behind the wheel, or timers are to be told, all nodes are
+ * gathered for the reaper to place them anew. Nodes that are added from then
+ * on find the right time at once.
+ *
+ * Return: true if the clock was set.
+ */
+bool twheel_shard_clock_set(struct twheel_shard *shard)
+{
+	s64 offset;
+	u64 now;
+
+	lockdep_assert_held(&shard->lock);
+	if (shard->clock != TWHEEL_CLOCK_REALTIME)
+		return false;
+	offset = twheel_clock_offset();
+	if (likely(offset == shard->offset))
+		return false;
+
+	trace_twheel_clock_set(shard->number, offset - shard->offset);
+	shard->offset = offset;
+	now = twheel_shard_now(shard);
+	if (now < shard->queue.wheel.now || shard->has_on_set)
+		twheel_queue_gather(&shard->queue, now);
+	return true;
+}
+
+/**
+ * twheel_shard_forward - tell an idle wheel the time before a node is added
+ * @shard: the shard, whose lock is held
+ *
+ * By a clock that is coarse, but cheap and never ahead.
+ */
+void twheel_shard_forward(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->lock);
+	if (twheel_shard_clock_set(shard))
+		twheel_shard_wake(shard);
+	twheel_queue_forward(&shard->queue,
+			     tick_floor(shard, twheel_clock_coarse_ns(shard->clock)));
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
+
+/**
+ * twheel_shard_add - add a node, and see to it that the reaper knows
+ * @shard: the shard, whose lock is held
+ * @node: in no list
+ */
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
+{
+	u64 next;
+
+	lockdep_assert_held(&shard->lock);
+
+	twheel_queue_add(&shard->queue, node);
+	next = twheel_queue_next(&shard->queue);
+	if (next < shard->armed)
+		twheel_shard_arm(shard, next);
+	if (unlikely(!shard->task) && !shard->starting) {
+		shard->starting = true;
+		queue_delayed_work(system_unbound_wq, &shard->start, 0);
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
+
+/* Whether the function is over that ran when so many had been called. */
+static bool shard_idle(struct twheel_shard *shard, u64 fired)
+{
+	/* Here is where wait_event_lock_irq() has taken the lock again. */
+	twheel_shard_locked(shard);
+	return !shard->running || shard->fired != fired;
+}
+
+/**
+ * twheel_shard_wait - wait until the function that is running, if any, has returned
+ * @shard: the shard, whose lock is held, and is let go of meanwhile
+ *
+ * Context: process; may sleep. Not on the thread that runs the function.
+ */
+void twheel_shard_wait(struct twheel_shard *shard)
+{
+	u64 fired = shard->fired;
+
+	lockdep_assert_held(&shard->lock);
+	shard->waiters++;
+	wait_event_lock_irq(shard->idle, shard_idle(shard, fired), shard->lock);
+	shard->waiters--;
+}
+
+/**
+ * twheel_shard_place - take a place for a timer that begins to wait
+ * @shard: the shard
+ *
+ * Return: false if the wheel is full.
+ */
+bool twheel_shard_place(struct twheel_shard *shard)
+{
+	struct twheel_places *places = shard->places;
+
+	return !places || atomic64_fetch_add_unless(&places->pending, 1, places->max) < places->max;
+}
+
+/**
+ * twheel_shard_vacate - give back the place of a timer that waits no more
+ * @shard: the shard
+ */
+void twheel_shard_vacate(struct twheel_shard *shard)
+{
+	if (shard->places)
+		atomic64_dec(&shard->places->pending);
+}
+
+/* Make the reaper. If there is no memory for a thread now, there will be. */
+static void shard_start(struct work_struct *work)
+{
+	struct twheel_shard *shard = container_of(to_delayed_work(work),
+						  struct twheel_shard, start);
+	struct task_struct *task;
+
+	task = kthread_create(twheel_reaper, shard, "%s/%u", shard->name, shard->number);
+	if (IS_ERR(task)) {
+		queue_delayed_work(system_unbound_wq, &shard->start, START_AGAIN);
+		return;
+	}
+	twheel_shard_lock_irq(shard);
+	shard->task = task;
+	twheel_shard_unlock_irq(shard);
+	wake_up_process(task);
+}
+
+/**
+ * twheel_shard_init - set up a shard
+ * @shard: the shard, zeroed but for @wheel and @places
+ * @config: tick, slots, clock and name, all set
+ * @number: which of its wheel's shards this is
+ *
+ * Context: process; may sleep.
+ * Return: 0 or -ENOMEM.
+ */
+int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
+		      unsigned int number)
+{
+	spin_lock_init(&shard->lock);
+	init_waitqueue_head(&shard->idle);
+	INIT_DELAYED_WORK(&shard->start, shard_start);
+	shard->number = number;
+	strscpy(shard->name, config->name, sizeof(shard->name));
+	shard->clock = config->clock;
+	shard->offset = twheel_clock_offset();
+	twheel_hrtimer_setup(&shard->alarm, twheel_reaper_alarm, twheel_clock_id(config->clock),
+			     TWHEEL_ALARM_MODE);
+	shard->tick_ns = config->tick_ns;
+	/* is_power_of_2() is for longs, which may be shorter. */
+	if (!(config->tick_ns & (config->tick_ns - 1)))
+		shard->tick_shift = ilog2(config->tick_ns);
+
+	return twheel_queue_init(&shard->queue, config->slots, twheel_shard_now(shard));
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
+
+/**
+ * twheel_shard_stop - stop the reaper and free what the shard has
+ * @shard: the shard, on which no timer is pending and none is added any more
+ *
+ * Context: process; may sleep. Not from a timer's function.
+ */
+void twheel_shard_stop(struct twheel_shard *shard)
+{
+	cancel_delayed_work_sync(&shard->start);
+	if (shard->task)
+		kthread_stop(shard->task);
+	twheel_queue_destroy(&shard->queue);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

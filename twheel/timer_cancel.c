@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 4, timers: how they cease to wait, and who waits for their functions.
+ *
+ *	                 cancel             cancel_sync, shutdown_sync
+ *	pending          0, it won          0, it won
+ *	running          -EINPROGRESS       waits, then -EALREADY
+ *	neither          -EALREADY          -EALREADY
+ *	pending+running  0, it won          waits, then 0
+ *
+ * A timer that repeats is cut short by each of them while it is running.
+ *
+ * Whoever runs the function can't wait for it: where a function would wait for
+ * itself, that is refused with a warning and -EDEADLK.
+ */
+#include <linux/bug.h>
+#include <linux/export.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+
+#include "shards.h"
+#include "timer.h"
+
+/* Cancel a timer with its shard locked; whether it is running is yet to be seen. */
+static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
+{
+	if (shard->running == timer)
+		shard->cut = true;
+	return twheel_timer_detach(shard, timer);
+}
+
+/**
+ * twheel_timer_cancel - stop a timer from firing
+ * @timer: the timer, initialised
+ *
+ * Context: as twheel_timer_add().
+ * Return:
+ * * 0            - it was pending; its function will not be called
+ * * -EINPROGRESS - its function is running
+ * * -EALREADY    - neither: it has fired, or was never added
+ * * -EINVAL      - it was never initialised; with a warning
+ */
+int twheel_timer_cancel(struct twheel_timer *timer)
+{
+	struct twheel_shard *shard;
+	unsigned long flags;
+	int err = 0;
+
+	if (!twheel_timer_usable(timer))
+		return -EINVAL;
+	shard = twheel_timer_lock(timer, &flags);
+	if (!timer_stop(shard, timer))
+		err = shard->running == timer ? -EINPROGRESS : -EALREADY;
+	twheel_shard_unlock(shard, flags);
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel);
+
+/* Whether it may be we who run a shard's function, as its reaper or its alarm. */
+static bool runs_functions(const struct twheel_shard *shard)
+{
+	return READ_ONCE(shard->task) == current || in_interrupt();
+}
+
+/*
+ * Cancel a timer, for good if it is to be shut down, and wait for its function.
+ * That may arm the timer again: it is cancelled at each look, and may even be on
+ * another shard by then.
+ */
+static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
+{
+	struct twheel_shard *shard;
+	unsigned long flags;
+	bool won = false;
+
+	if (!twheel_timer_usable(timer))
+		return -EINVAL;
+	for (;;) {
+		shard = twheel_timer_lock(timer, &flags);
+		if (shutdown)
+			timer->fn = NULL;
+		won |= timer_stop(shard, timer);
+		if (shard->running != timer) {
+			twheel_shard_unlock(shard, flags);
+			return won ? 0 : -EALREADY;
+		}
+		if (WARN_ON_ONCE(runs_functions(shard))) {
+			twheel_shard_unlock(shard, flags);
+			return -EDEADLK;
+		}
+		twheel_shard_wait(shard);
+		twheel_shard_unlock(shard, flags);
+	}
+}
+
+/**
+ * twheel_timer_cancel_sync - stop a timer and wait for its function
+ * @timer: the timer, initialised
+ *
+ * When this returns, the function is not running, and will not run unless
+ * somebody adds the timer again: nothing stands against freeing it. A function
+ * that arms its own timer again is cut short too.
+ *
+ * Context: process; may sleep.
+ * Return:
+ * * 0         - it was pending
+ * * -EALREADY - it was not; if its function was running it has returned
+ * * -EDEADLK  - called by the timer's own function, with a warning; the timer
+ *	is not pending any more, but does run
+ * * -EINVAL   - it was never initialised; with a warning
+ */
+int twheel_timer_cancel_sync(struct twheel_timer *timer)
+{
+	might_sleep();
+	return cancel_and_wait(timer, false);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
+
+/**
+ * twheel_timer_shutdown_sync - stop a timer for good, and wait for its function
+ * @timer: the timer, initialised
+ *
+ * As twheel_timer_cancel_sync(), and whoever adds or re-arms the timer from now
+ * on is told -ESHUTDOWN, until it is initialised anew. It is for what is torn
+ * down while others still hold on to it.
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_timer_cancel_sync().
+ */
+int twheel_timer_shutdown_sync(struct twheel_timer *timer)
+{
+	might_sleep();
+	return cancel_and_wait(timer, true);
+}
+EXPORT_SYMBOL_GPL(twheel_timer_shutdown_sync);
+
+/* Whether it may be a function of a wheel's timers that asks. */
+bool twheel_runs_functions(const struct twheel *wheel)
+{
+	unsigned int i;
+
+	for (i = 0; i < wheel->nr_shards; i++)
+		if (runs_functions(&wheel->shard[i]))
+			return true;
+	return false;
+}
+
+/**
+ * twheel_flush - wait until all functions that are running have returned
+ * @wheel: the wheel
+ *
+ * Not for those that begin to run meanwhile. It is for the end of a module
+ * whose functions free their timers: once none of these is pending, and this has
+ * returned, no function of the module is on its way.
+ *
+ * Context: process; may sleep.
+ * Return: 0; -EDEADLK if called by a timer's function, with a warning.
+ */
+int twheel_flush(struct twheel *wheel)
+{
+	unsigned int i;
+
+	might_sleep();
+	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
+		return -EDEADLK;
+	for (i = 0; i < wheel->nr_shards; i++) {
+		twheel_shard_lock_irq(&wheel->shard[i]);
+		twheel_shard_wait(&wheel->shard[i]);
+		twheel_shard_unlock_irq(&wheel->shard[i]);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(twheel_flush);
