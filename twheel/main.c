@@ -12,6 +12,7 @@
  *	shards.c	wheels: several shards, one to look at
  *	registry.c	all the wheels that there are
  *	timer.c		timers, for other modules; timer_cancel.c: their end
+ *	periodic.c	timers that repeat
  *	system.c	the wheels that all share
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation; op_add.c: its beginning

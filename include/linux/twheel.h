@@ -240,6 +240,85 @@ static inline bool twheel_timer_pending(const struct twheel_timer *timer)
 	return !list_empty(&timer->node.entry);
 }
 
+/* Timers that repeat */
+
+/**
+ * enum twheel_repeat - from when a period counts
+ * @TWHEEL_FIXED_RATE: from the deadline before: runs lie on a grid. Deadlines
+ *	that had passed by when a run begins are counted, and not made up for.
+ * @TWHEEL_FIXED_DELAY: from when the function has returned
+ */
+enum twheel_repeat {
+	TWHEEL_FIXED_RATE,
+	TWHEEL_FIXED_DELAY,
+};
+
+/**
+ * struct twheel_periodic - a timer that calls its function again and again
+ * @timer: waits for the next run
+ * @fn: called at each run; see twheel_periodic_init()
+ * @deadline: of the run that is waited for or going on
+ * @period: in ns
+ * @left: how many runs are left, that one included; U64_MAX for any number
+ * @overrun: deadlines that passed unserved between the last run and this one
+ * @repeat: from when a period counts
+ *
+ * Embed it, and treat the members as private.
+ */
+struct twheel_periodic {
+	struct twheel_timer	timer;
+	void			(*fn)(struct twheel_periodic *periodic);
+	u64			deadline;
+	u64			period;
+	u64			left;
+	u64			overrun;
+	enum twheel_repeat	repeat;
+};
+
+void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
+			  void (*fn)(struct twheel_periodic *periodic), unsigned int flags);
+int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 period_ns,
+			  u64 runs, enum twheel_repeat repeat);
+u64 twheel_periodic_overrun(const struct twheel_periodic *periodic);
+
+/**
+ * twheel_periodic_cancel - twheel_timer_cancel() for a timer that repeats
+ * @periodic: the timer
+ *
+ * Of a function that is running, this is the last run.
+ *
+ * Context: as twheel_timer_add().
+ * Return: as twheel_timer_cancel().
+ */
+static inline int twheel_periodic_cancel(struct twheel_periodic *periodic)
+{
+	return twheel_timer_cancel(&periodic->timer);
+}
+
+/**
+ * twheel_periodic_cancel_sync - twheel_timer_cancel_sync() for a timer that repeats
+ * @periodic: the timer
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_timer_cancel_sync().
+ */
+static inline int twheel_periodic_cancel_sync(struct twheel_periodic *periodic)
+{
+	return twheel_timer_cancel_sync(&periodic->timer);
+}
+
+/**
+ * twheel_periodic_shutdown_sync - twheel_timer_shutdown_sync() for a timer that repeats
+ * @periodic: the timer
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_timer_shutdown_sync().
+ */
+static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
+{
+	return twheel_timer_shutdown_sync(&periodic->timer);
+}
+
 /* Operations and purgatories */
 
 struct twheel_op;
