@@ -13,6 +13,7 @@
  *	registry.c	all the wheels that there are
  *	timer.c		timers, for other modules; timer_cancel.c: their end
  *	periodic.c	timers that repeat
+ *	work.c		timers whose functions run on a workqueue
  *	system.c	the wheels that all share
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation; op_add.c: its beginning

@@ -16,6 +16,7 @@
 #include <linux/list.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 #include <uapi/linux/twheel.h>
 
 struct twheel;
@@ -318,6 +319,87 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
 {
 	return twheel_timer_shutdown_sync(&periodic->timer);
 }
+
+/* Timers whose functions run on a workqueue */
+
+/**
+ * struct twheel_work - work that is queued when a deadline has come
+ * @timer: waits for the deadline
+ * @work: the work; its function gets it, and to_twheel_work() what it is part of
+ * @wq: where it is queued
+ *
+ * Embed it, and treat the members as private.
+ */
+struct twheel_work {
+	struct twheel_timer	timer;
+	struct work_struct	work;
+	struct workqueue_struct	*wq;
+};
+
+/**
+ * to_twheel_work - what the function of a struct twheel_work was called for
+ * @work: what it was given
+ *
+ * Return: the &struct twheel_work of which that is a part.
+ */
+static inline struct twheel_work *to_twheel_work(struct work_struct *work)
+{
+	return container_of(work, struct twheel_work, work);
+}
+
+void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
+			struct workqueue_struct *wq);
+
+/**
+ * twheel_work_init - make work ready that a wheel will queue
+ * @_work: the &struct twheel_work, neither pending, nor queued, nor running
+ * @_wheel: where it will wait
+ * @_wq: where it will be queued
+ * @_fn: its function, a work_func_t
+ *
+ * However long the function runs, no timer waits for it. Work that is still
+ * queued when its deadline comes once more is not queued twice.
+ *
+ * Context: any.
+ */
+#define twheel_work_init(_work, _wheel, _wq, _fn)		\
+	do {							\
+		struct twheel_work *__work = (_work);		\
+								\
+		INIT_WORK(&__work->work, _fn);			\
+		__twheel_work_init(__work, _wheel, _wq);	\
+	} while (0)
+
+/**
+ * twheel_work_add - twheel_timer_add() for work
+ * @work: the work, initialised
+ * @deadline: when to queue it
+ *
+ * Context: as twheel_timer_add().
+ * Return: as twheel_timer_add().
+ */
+static inline int twheel_work_add(struct twheel_work *work, u64 deadline)
+{
+	return twheel_timer_add(&work->timer, deadline);
+}
+
+/**
+ * twheel_work_rearm - twheel_timer_rearm() for work
+ * @work: the work, initialised
+ * @deadline: when to queue it
+ * @which: which work is moved. To be queued or running is not to be pending.
+ *
+ * Context: as twheel_timer_add().
+ * Return: as twheel_timer_rearm().
+ */
+static inline int twheel_work_rearm(struct twheel_work *work, u64 deadline,
+				    enum twheel_rearm which)
+{
+	return twheel_timer_rearm(&work->timer, deadline, which);
+}
+
+int twheel_work_cancel(struct twheel_work *work);
+int twheel_work_cancel_sync(struct twheel_work *work);
 
 /* Operations and purgatories */
 

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 4, timers whose functions run on a workqueue of the consumer's: for what
+ * takes long or sleeps, so that no timer waits for it.
+ *
+ * The timer is inline: to queue work takes no thread of ours.  From there on
+ * the workqueue answers for it; what is told here is how the two look as one.
+ */
+#include <linux/export.h>
+#include <linux/kernel.h>
+
+#include "timer.h"
+
+static void work_fire(struct twheel_timer *timer)
+{
+	struct twheel_work *work = container_of(timer, struct twheel_work, timer);
+
+	queue_work(work->wq, &work->work);
+}
+
+void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
+			struct workqueue_struct *wq)
+{
+	twheel_timer_init_flags(&work->timer, wheel, work_fire, TWHEEL_TIMER_INLINE);
+	work->wq = wq;
+}
+EXPORT_SYMBOL_GPL(__twheel_work_init);
+
+/**
+ * twheel_work_cancel - stop work from being done
+ * @work: the work, initialised
+ *
+ * Context: as twheel_timer_add().
+ * Return:
+ * * 0            - it was pending, or queued; its function will not be called
+ *	for that
+ * * -EINPROGRESS - its function is running, or about to
+ * * -EALREADY    - neither
+ */
+int twheel_work_cancel(struct twheel_work *work)
+{
+	int err = twheel_timer_cancel(&work->timer);
+
+	if (cancel_work(&work->work))
+		return 0;
+	if (err == -EALREADY && work_busy(&work->work))
+		return -EINPROGRESS;
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_work_cancel);
+
+/**
+ * twheel_work_cancel_sync - stop work and wait for its function
+ * @work: the work, initialised
+ *
+ * When this returns, the function is not running, and will not unless somebody
+ * adds the work again. A function that adds its own work again is cut short too.
+ *
+ * Context: process; may sleep. Not from the function itself.
+ * Return:
+ * * 0         - it was pending, or queued
+ * * -EALREADY - it was not; if its function was running it has returned
+ */
+int twheel_work_cancel_sync(struct twheel_work *work)
+{
+	bool won = false;
+
+	might_sleep();
+	do {
+		won |= !twheel_timer_cancel_sync(&work->timer);
+		won |= cancel_work_sync(&work->work);
+	} while (twheel_timer_pending(&work->timer));
+	return won ? 0 : -EALREADY;
+}
+EXPORT_SYMBOL_GPL(twheel_work_cancel_sync);
