@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, where functions run: inline in the alarm's interrupt, and on
+ * a workqueue.
+ */
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include <linux/time64.h>
+
+#include "stats.h"
+#include "timer_probe.h"
+#include "vtime.h"
+
+/* An inline timer that remembers where its function ran. */
+struct inline_probe {
+	struct twheel_timer	timer;
+	u64			deadline;
+	u64			fired;
+	unsigned int		nr_fired;
+	unsigned int		again;
+	bool			in_interrupt;
+};
+
+static void inline_fired(struct twheel_timer *timer)
+{
+	struct inline_probe *probe = container_of(timer, struct inline_probe, timer);
+
+	probe->fired = ktime_get_ns();
+	probe->in_interrupt = in_hardirq();
+	probe->nr_fired++;
+	if (probe->again) {
+		probe->again--;
+		probe->deadline = twheel_deadline(NSEC_PER_SEC);
+		twheel_timer_add(timer, probe->deadline);
+	}
+}
+
+static void inline_add(struct inline_probe *probe, u64 deadline)
+{
+	memset(probe, 0, sizeof(*probe));
+	probe->deadline = deadline;
+	twheel_timer_init_flags(&probe->timer, timer_wheel, inline_fired, TWHEEL_TIMER_INLINE);
+	twheel_timer_add(&probe->timer, deadline);
+}
+
+static void expect_inline(struct kunit *test, const struct inline_probe *probe, u64 slop_ns)
+{
+	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
+	KUNIT_EXPECT_TRUE(test, probe->in_interrupt);
+	KUNIT_EXPECT_GE(test, probe->fired, probe->deadline);
+	KUNIT_EXPECT_LE(test, probe->fired,
+			probe->deadline + twheel_tick_ns(timer_wheel) + slop_ns);
+}
+
+/* Let the reaper start, and go to sleep, so that its wake-ups can be counted. */
+static void settle(void)
+{
+	static struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	timer_probe_add(&probe, 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+}
+
+static void an_inline_function_wakes_no_thread(struct kunit *test)
+{
+	static struct inline_probe probe;
+	u64 wakeups;
+
+	settle();
+	wakeups = stats_of(timer_wheel).wakeups;
+	inline_add(&probe, twheel_deadline(5 * NSEC_PER_MSEC));
+	vtime_sleep(NSEC_PER_SEC);
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 2);
+}
+
+/* The alarm moves it down the levels, too; the first that is far wakes the reaper for memory. */
+static void an_inline_timer_may_be_far(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(200 * NSEC_PER_SEC));
+	vtime_sleep(201 * NSEC_PER_SEC);
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+}
+
+/* What the alarm does at a time is bounded; the reaper does the rest. */
+static void many_inline_functions_are_shared_with_the_reaper(struct kunit *test)
+{
+	static struct inline_probe probes[100];
+	u64 deadline;
+	unsigned int i, inlined = 0;
+
+	settle();
+	deadline = twheel_deadline(20 * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		inline_add(&probes[i], deadline);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		KUNIT_EXPECT_GE(test, probes[i].fired, deadline);
+		inlined += probes[i].in_interrupt;
+	}
+	KUNIT_EXPECT_GE(test, inlined, 1);
+	KUNIT_EXPECT_LE(test, inlined, 16);
+}
+
+/* In the order of their ticks, whoever calls them. */
+static void others_are_left_to_the_reaper(struct kunit *test)
+{
+	static struct inline_probe first, last;
+	static struct timer_probe between;
+	u64 deadline;
+
+	settle();
+	deadline = twheel_deadline(20 * NSEC_PER_MSEC);
+	timer_probe_init(&between);
+	inline_add(&first, deadline);
+	twheel_timer_add(&between.timer, deadline);
+	inline_add(&last, deadline);
+	vtime_sleep(NSEC_PER_SEC);
+	expect_inline(test, &first, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, between.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, last.nr_fired, 1);
+	KUNIT_EXPECT_FALSE(test, last.in_interrupt);
+	KUNIT_EXPECT_LE(test, first.fired, between.fired);
+	KUNIT_EXPECT_LE(test, between.fired, last.fired);
+}
+
+static void an_inline_function_may_add_its_timer(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
+	probe.again = 9;
+	vtime_sleep(11 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 10);
+	probe.nr_fired = 1;
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+}
+
+static void an_inline_timer_can_be_cancelled(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
+}
+
+static struct kunit_case inline_cases[] = {
+	KUNIT_CASE(an_inline_function_wakes_no_thread),
+	KUNIT_CASE(an_inline_timer_may_be_far),
+	KUNIT_CASE(many_inline_functions_are_shared_with_the_reaper),
+	KUNIT_CASE(others_are_left_to_the_reaper),
+	KUNIT_CASE(an_inline_function_may_add_its_timer),
+	KUNIT_CASE(an_inline_timer_can_be_cancelled),
+	{}
+};
+
+static struct kunit_suite inline_suite = {
+	.name		= "twheel_timer_inline",
+	.init		= timer_suite_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= inline_cases,
+};
+
+kunit_test_suite(inline_suite);
+
+/* Work that remembers when it ran, and may take its time. */
+struct work_probe {
+	struct twheel_work	work;
+	u64			fired;
+	unsigned int		nr_fired;
+	unsigned int		again;
+	u64			takes_ns;
+	bool			running;
+};
+
+static struct workqueue_struct *wq;
+
+static void work_fired(struct work_struct *work)
+{
+	struct work_probe *probe = container_of(to_twheel_work(work), struct work_probe, work);
+
+	probe->running = true;
+	probe->fired = ktime_get_ns();
+	probe->nr_fired++;
+	if (probe->takes_ns)
+		vtime_sleep(probe->takes_ns);
+	if (probe->again) {
+		probe->again--;
+		twheel_work_add(&probe->work, twheel_deadline(NSEC_PER_SEC));
+	}
+	probe->running = false;
+}
+
+static void work_probe_init(struct work_probe *probe)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_work_init(&probe->work, timer_wheel, wq, work_fired);
+}
+
+static int work_suite_init(struct kunit *test)
+{
+	wq = alloc_workqueue("twheel_kunit", 0, 1);
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	return timer_suite_init(test);
+}
+
+static void work_suite_exit(struct kunit *test)
+{
+	timer_suite_exit(test);
+	destroy_workqueue(wq);
+}
+
+static void work_runs_on_time(struct kunit *test)
+{
+	static struct work_probe probe;
+	u64 deadline = twheel_deadline(NSEC_PER_SEC);
+
+	work_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, deadline), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, deadline), -EBUSY);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_GE(test, probe.fired, deadline);
+	KUNIT_EXPECT_LE(test, probe.fired,
+			deadline + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&probe.work), -EALREADY);
+}
+
+static void slow_work_delays_no_timer(struct kunit *test)
+{
+	static struct timer_probe timer;
+	static struct work_probe probe;
+
+	work_probe_init(&probe);
+	timer_probe_init(&timer);
+	probe.takes_ns = 100 * NSEC_PER_SEC;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	timer_probe_add(&timer, NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, timer.nr_fired, 1);
+	expect_on_time(test, &timer);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 0);
+	vtime_sleep(100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+}
+
+static void work_is_cancelled_wherever_it_is(struct kunit *test)
+{
+	static struct work_probe pending, running, queued;
+
+	work_probe_init(&pending);
+	work_probe_init(&running);
+	work_probe_init(&queued);
+	/* The workqueue runs one at a time. */
+	running.takes_ns = 10 * NSEC_PER_SEC;
+	twheel_work_add(&running.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	twheel_work_add(&queued.work, 0);
+	twheel_work_add(&pending.work, twheel_deadline(NSEC_PER_SEC));
+	vtime_sleep(NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&pending.work), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&queued.work), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, twheel_work_rearm(&running.work, twheel_deadline(NSEC_PER_SEC),
+						TWHEEL_REARM_IF_PENDING), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&running.work), -EALREADY);
+	KUNIT_EXPECT_FALSE(test, running.running);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, running.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, pending.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, queued.nr_fired, 0);
+}
+
+static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
+{
+	static struct work_probe probe;
+
+	work_probe_init(&probe);
+	probe.takes_ns = NSEC_PER_SEC;
+	probe.again = UINT_MAX;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(9 * NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+}
+
+static struct kunit_case work_cases[] = {
+	KUNIT_CASE(work_runs_on_time),
+	KUNIT_CASE(slow_work_delays_no_timer),
+	KUNIT_CASE(work_is_cancelled_wherever_it_is),
+	KUNIT_CASE(cancel_sync_cuts_short_work_that_adds_itself),
+	{}
+};
+
+static struct kunit_suite work_suite = {
+	.name		= "twheel_timer_work",
+	.init		= work_suite_init,
+	.exit		= work_suite_exit,
+	.test_cases	= work_cases,
+};
+
+kunit_test_suite(work_suite);
