@@ -195,7 +195,8 @@ EXPORT_SYMBOL_GPL(twheel_stop);
  * @wheel: from twheel_create(); NULL and ERR_PTR() are left alone
  *
  * Its timers have been cancelled one by one, or by twheel_stop(), and none is
- * added any more.
+ * added any more. Those that are pending nevertheless are cancelled, with a
+ * warning.
  *
  * Context: process; may sleep. Not from a timer's function: refused with a
  * warning, and the wheel goes on.
@@ -207,6 +208,8 @@ void twheel_destroy(struct twheel *wheel)
 	might_sleep();
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return;
+	/* What still waits is taken out, lest it hang on to memory that is gone. */
+	WARN_ON_ONCE(twheel_stop(wheel, NULL, NULL));
 	twheel_registry_remove(wheel);
 	wheel_free(wheel);
 }
