@@ -194,7 +194,9 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 	vtime_sleep(10 * SECOND);
 	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).fired, 9);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 3);
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 0);
 }
 
 static void a_purgatory_wants_a_wheel_without_limit(struct kunit *test)
