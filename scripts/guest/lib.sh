@@ -16,6 +16,14 @@ unload()
 	rmmod "$1"
 }
 
+# exact_timers: wait until this kernel, just booted, has hrtimers of full resolution.
+exact_timers()
+{
+	until grep -q 'hres_active *: 1' /proc/timer_list; do
+		usleep 10000
+	done
+}
+
 # nothing_left: after the last unload, no trace of twheel may remain.
 nothing_left()
 {
