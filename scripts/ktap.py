@@ -6,6 +6,7 @@ that the sources have: a case that did not run is a failure, and so is one that
 nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
 
     ktap.py kunit LOG [GLOB]            suites of kunit/*.c (GLOB: suite.case)
+    ktap.py misuse LOG [GLOB]           those of them that are called *_misuse
     ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, the tools'
                                         device_test, and what the guest's job
                                         "device" itself checks
@@ -57,6 +58,12 @@ def kunit_expected():
         # Without a suite a table would never run.
         names |= {f"{table}.{case}" for table, cases in tables.items() for case in cases}
     return names
+
+
+def of_boot(kind, names):
+    """What provokes warnings runs in a boot of its own."""
+    return {name for name in names
+            if name.split(".")[0].endswith("_misuse") == (kind == "misuse")}
 
 
 def kunit_results(log):
@@ -148,12 +155,13 @@ def unlike_plan(results, planned):
 
 
 def main():
-    if len(sys.argv) not in (3, 4) or sys.argv[1] not in ("kunit", "selftests", "tap"):
+    if len(sys.argv) not in (3, 4) or sys.argv[1] not in (
+            "kunit", "misuse", "selftests", "tap"):
         sys.exit(__doc__)
     kind, log = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) == 4 else ""
-    if kind == "kunit":
-        expected, results = kunit_expected(), kunit_results(log)
+    if kind in ("kunit", "misuse"):
+        expected, results = of_boot(kind, kunit_expected()), kunit_results(log)
         if only:
             glob = only if "." in only else f"{only}.*"
             expected = set(fnmatch.filter(expected, glob))
