@@ -156,6 +156,11 @@ static void a_step_back_puts_off_what_is_pending(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
+static void sleep_a_second(struct twheel_timer *timer)
+{
+	vtime_sleep(NSEC_PER_SEC);
+}
+
 /* The wheel stands at 10 s, the clock at -50: 5 s are not in the past. */
 static void after_a_step_back_nothing_is_early(struct kunit *test)
 {
@@ -176,6 +181,26 @@ static void after_a_step_back_nothing_is_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, between.nr_fired, 0);
 	vtime_sleep(60 * NSEC_PER_SEC);
 	expect_on_time(test, &between);
+}
+
+/* The reaper is busy when they are added, and when the clock is set. */
+static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
+{
+	static struct clock_probe past[100];
+	static struct twheel_timer busy;
+	unsigned int i;
+
+	twheel_timer_init(&busy, wheel, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	for (i = 0; i < ARRAY_SIZE(past); i++) {
+		clock_probe_init(&past[i], 0);
+		add_at(test, &past[i], 0);
+	}
+	clock_move(-60 * (s64)NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(past); i++)
+		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
 }
 
 /* More than a chunk of them, so that they are placed anew in several steps. */
@@ -309,6 +334,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(a_step_forward_makes_due_what_it_passes),
 	KUNIT_CASE(a_step_back_puts_off_what_is_pending),
 	KUNIT_CASE(after_a_step_back_nothing_is_early),
+	KUNIT_CASE(what_was_due_fires_whatever_the_clock_does),
 	KUNIT_CASE(many_follow_a_step_back),
 	KUNIT_CASE(who_wants_to_know_is_told_at_once),
 	KUNIT_CASE(a_later_deadline_is_not_cancelled),

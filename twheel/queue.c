@@ -245,16 +245,15 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
  *	due in its order
  *
  * Takes a step for each bucket in use, and none for a node. Each node is then to be
- * had from twheel_queue_pop_stray(), those of an earlier bucket first.
+ * had from twheel_queue_pop_stray(), those of an earlier bucket first. What is
+ * due stays due: its tick has come, once.
  */
 void twheel_queue_gather(struct twheel_queue *queue, u64 now)
 {
 	struct twheel_bucket *bucket;
 
-	if (now < queue->wheel.now) {
+	if (now < queue->wheel.now)
 		queue->wheel.now = now;
-		list_splice_tail_init(&queue->due, &queue->stray);
-	}
 	while ((bucket = queue_first(queue))) {
 		list_splice_tail_init(&bucket->nodes, &queue->stray);
 		queue_remove(queue, bucket);

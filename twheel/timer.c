@@ -211,20 +211,19 @@ static bool shard_grow(struct twheel_shard *shard, u64 tick)
 }
 
 /*
- * The tick of those that the slack allows which spares the most moves: the last
- * beginning of a slot on as high a level as possible. All that is rounded to
- * it waits in one bucket, and is due when that expires.
+ * The tick for a deadline with slack: the last beginning of a slot on as high a
+ * level as possible. All that is rounded to it waits in one bucket, and is due
+ * when that expires.
  */
-static u64 tick_coarse(const struct twheel_shard *shard, u64 tick, u64 slack_ns)
+static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack_ns)
 {
-	u64 slots = shard->queue.wheel.slots;
-	u64 slack, last, span = 1;
+	u64 slack, last, span = 1, slots = shard->queue.wheel.slots;
+	u64 tick = twheel_shard_tick(shard, deadline);
 
 	if (!slack_ns || tick == TWHEEL_TICK_NEVER)
 		return tick;
 	if (slack_ns == TWHEEL_SLACK_COARSE)
-		slack_ns = max_t(s64, 0, twheel_shard_time(shard, tick) -
-				 twheel_clock_coarse_ns(shard->clock)) / 8;
+		slack_ns = max_t(s64, 0, deadline - twheel_clock_ns(shard->clock)) / 8;
 	slack = div64_u64(slack_ns, shard->tick_ns);
 	if (check_add_overflow(tick, slack, &last))
 		return tick;
@@ -251,7 +250,7 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 		shard = twheel_timer_lock(timer, flags);
 		if (!twheel_timer_pending(timer))
 			shard = timer_come(timer, shard);
-		*tick = tick_coarse(shard, twheel_shard_tick(shard, deadline), slack_ns);
+		*tick = tick_coarse(shard, deadline, slack_ns);
 		if (shard_reaches(shard, *tick) || !fed)
 			return shard;
 		twheel_shard_unlock(shard, *flags);

@@ -23,12 +23,22 @@ static void *timer_hint(void *addr)
 	return timer->fn;
 }
 
+/*
+ * A timer that has been overwritten can't be taken out any more. It is not
+ * active for debugobjects then, lest this be mended again and again.
+ */
+static void take_out(struct twheel_timer *timer)
+{
+	if (twheel_timer_cancel(timer))
+		debug_object_deactivate(timer, &timer_descr);
+}
+
 /* Initialised while it is pending: take it out first. */
 static bool fixup_init(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	twheel_timer_cancel(addr);
+	take_out(addr);
 	debug_object_init(addr, &timer_descr);
 	return true;
 }
@@ -38,7 +48,7 @@ static bool fixup_free(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	twheel_timer_cancel(addr);
+	take_out(addr);
 	debug_object_free(addr, &timer_descr);
 	return true;
 }
