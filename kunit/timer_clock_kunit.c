@@ -10,6 +10,7 @@
 
 #include "stats.h"
 #include "vtime.h"
+#include "wall_clock.h"
 
 /*
  * For how long it may go unnoticed that the clock was set: UML has no interrupt
@@ -66,12 +67,10 @@ static void expect_on_time(struct kunit *test, const struct clock_probe *probe)
 			probe->deadline + twheel_tick_ns(wheel) + VTIME_SLOP_NS);
 }
 
-static void clock_move(s64 ns)
+static void clock_move(struct kunit *test, s64 ns)
 {
-	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() + ns);
-
 	moved += ns;
-	do_settimeofday64(&ts);
+	wall_clock_step(test, ns);
 }
 
 static int clock_start(struct kunit *test, enum twheel_clock clock)
@@ -87,7 +86,7 @@ static int clock_start(struct kunit *test, enum twheel_clock clock)
 static int clock_init(struct kunit *test)
 {
 	/* Away from 1970, so that there is room to go back. */
-	clock_move(2000000000 * NSEC_PER_SEC - ktime_get_real_ns());
+	clock_move(test, 2000000000 * NSEC_PER_SEC - ktime_get_real_ns());
 	return clock_start(test, TWHEEL_CLOCK_REALTIME);
 }
 
@@ -95,7 +94,7 @@ static void clock_exit(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, 0);
 	twheel_destroy(wheel);
-	clock_move(-moved);
+	clock_move(test, -moved);
 }
 
 static void deadlines_are_by_the_wheels_clock(struct kunit *test)
@@ -132,7 +131,7 @@ static void a_step_forward_makes_due_what_it_passes(struct kunit *test)
 	add_in(test, &ahead, 3660 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	now = twheel_now(wheel) + 3600 * NSEC_PER_SEC;
-	clock_move(3600 * NSEC_PER_SEC);
+	clock_move(test, 3600 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, passed.nr_fired, 1);
 	KUNIT_EXPECT_GE(test, passed.fired, now);
@@ -149,7 +148,7 @@ static void a_step_back_puts_off_what_is_pending(struct kunit *test)
 	clock_probe_init(&probe, 0);
 	add_in(test, &probe, 10 * NSEC_PER_SEC);
 	vtime_sleep(9 * NSEC_PER_SEC);
-	clock_move(-60 * (s64)NSEC_PER_SEC);
+	clock_move(test, -60 * (s64)NSEC_PER_SEC);
 	vtime_sleep(60 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
@@ -173,7 +172,7 @@ static void after_a_step_back_nothing_is_early(struct kunit *test)
 	add_at(test, &first, start + 10 * NSEC_PER_SEC);
 	vtime_sleep(11 * NSEC_PER_SEC);
 	expect_on_time(test, &first);
-	clock_move(-61 * (s64)NSEC_PER_SEC);
+	clock_move(test, -61 * (s64)NSEC_PER_SEC);
 	add_at(test, &between, start + 5 * NSEC_PER_SEC);
 	add_at(test, &past, start - 100 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
@@ -197,7 +196,7 @@ static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
 		clock_probe_init(&past[i], 0);
 		add_at(test, &past[i], 0);
 	}
-	clock_move(-60 * (s64)NSEC_PER_SEC);
+	clock_move(test, -60 * (s64)NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(past); i++)
 		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
@@ -215,7 +214,7 @@ static void many_follow_a_step_back(struct kunit *test)
 		add_at(test, &probes[i], start + (100 + i * 7 % 1000) * NSEC_PER_SEC / 10);
 	}
 	vtime_sleep(NSEC_PER_SEC);
-	clock_move(-100 * (s64)NSEC_PER_SEC);
+	clock_move(test, -100 * (s64)NSEC_PER_SEC);
 	/* Those that go meanwhile have been gathered, or have not. */
 	for (i = 0; i < ARRAY_SIZE(probes); i += 3)
 		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
@@ -243,7 +242,7 @@ static void who_wants_to_know_is_told_at_once(struct kunit *test)
 		add_at(test, &never, TWHEEL_NEVER);
 		add_in(test, &plain, 100000 * NSEC_PER_SEC);
 		vtime_sleep(NSEC_PER_SEC);
-		clock_move(steps[i]);
+		clock_move(test, steps[i]);
 		now = twheel_now(wheel);
 		vtime_sleep(2 * NOTICE_NS);
 		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
@@ -264,7 +263,7 @@ static void a_later_deadline_is_not_cancelled(struct kunit *test)
 	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
 	add_in(test, &probe, 100 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
-	clock_move(-10 * (s64)NSEC_PER_SEC);
+	clock_move(test, -10 * (s64)NSEC_PER_SEC);
 	vtime_sleep(2 * NOTICE_NS);
 	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
 	probe.nr_fired = 0;
@@ -283,7 +282,7 @@ static void added_after_a_step_it_is_not_told_of_it(struct kunit *test)
 	add_in(test, &before, 100 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	preempt_disable();
-	clock_move(-50 * (s64)NSEC_PER_SEC);
+	clock_move(test, -50 * (s64)NSEC_PER_SEC);
 	add_in(test, &after, NSEC_PER_SEC);
 	preempt_enable();
 	vtime_sleep(NSEC_PER_SEC / 2);
@@ -301,9 +300,9 @@ static void other_clocks_do_not_care(struct kunit *test)
 	clock_start(test, TWHEEL_CLOCK_MONOTONIC);
 	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
 	add_in(test, &probe, 10 * NSEC_PER_SEC);
-	clock_move(-1000 * (s64)NSEC_PER_SEC);
+	clock_move(test, -1000 * (s64)NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
-	clock_move(1000 * NSEC_PER_SEC);
+	clock_move(test, 1000 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 	vtime_sleep(10 * NSEC_PER_SEC);
 	expect_on_time(test, &probe);
