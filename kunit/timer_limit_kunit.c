@@ -194,6 +194,10 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 	vtime_sleep(10 * SECOND);
 	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).fired, 9);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
+	/* One above the limit: others are refused, and take nothing. */
+	timer_probe_init(&follower);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 3);
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
 	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 0);

@@ -223,8 +223,17 @@ void twheel_shard_wait(struct twheel_shard *shard)
 bool twheel_shard_place(struct twheel_shard *shard)
 {
 	struct twheel_places *places = shard->places;
+	s64 pending;
 
-	return !places || atomic64_fetch_add_unless(&places->pending, 1, places->max) < places->max;
+	if (!places)
+		return true;
+	/* Timers that repeat may have brought it above the limit. */
+	pending = atomic64_read(&places->pending);
+	do {
+		if (pending >= places->max)
+			return false;
+	} while (!atomic64_try_cmpxchg(&places->pending, &pending, pending + 1));
+	return true;
 }
 
 /**
