@@ -11,7 +11,8 @@
  *	reaper.c	the thread that drives it
  *	shards.c	wheels: several shards, one to look at
  *	registry.c	all the wheels that there are
- *	timer.c		timers, for other modules; timer_cancel.c: their end
+ *	timer.c		timers, for other modules; timer_add.c: how they begin
+ *			to wait; timer_cancel.c: how they cease to
  *	periodic.c	timers that repeat
  *	work.c		timers whose functions run on a workqueue
  *	system.c	the wheels that all share

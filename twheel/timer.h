@@ -8,6 +8,7 @@
 
 #include "reaper.h"
 
+struct twheel_shard *twheel_local_shard(struct twheel *wheel);
 bool twheel_timer_usable(struct twheel_timer *timer);
 struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer, unsigned long *flags)
 	__acquires(timer);
