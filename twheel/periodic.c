@@ -13,7 +13,6 @@
 #include <linux/overflow.h>
 
 #include "clock.h"
-#include "compat.h"
 #include "timer.h"
 
 static u64 deadline_plus(u64 deadline, u64 ns)

@@ -40,7 +40,6 @@
 #include <linux/processor.h>
 #include <trace/events/twheel.h>
 
-#include "compat.h"
 #include "reaper.h"
 #include "timer_debug.h"
 

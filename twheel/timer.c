@@ -21,7 +21,6 @@
 #include <trace/events/twheel.h>
 
 #include "clock.h"
-#include "compat.h"
 #include "shards.h"
 #include "timer.h"
 #include "timer_debug.h"
