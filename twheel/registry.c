@@ -23,6 +23,7 @@
 #include <linux/printk.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/seq_file.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
 #include "registry.h"
@@ -141,21 +142,36 @@ static const char *clock_name(enum twheel_clock clock)
 	return names[clock];
 }
 
+static void counts_show(struct seq_file *file, const struct twheel_stats *stats)
+{
+	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
+		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
+	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
+		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
+	seq_printf(file, " latest_ticks=%llu irqs_off_ns=%llu\n",
+		   stats->latest_ticks, stats->irqs_off_ns);
+}
+
+/* A line for the wheel, and one for each of its shards that has been used. */
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
-	const struct twheel_shard *shard = &wheel->shard[0];
+	const struct twheel_shard *first = &wheel->shard[0];
 	struct twheel_stats stats;
+	unsigned int i;
 
-	twheel_stats(wheel, &stats);
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
-		   shard->name, clock_name(shard->clock), shard->tick_ns,
-		   shard->queue.wheel.slots, wheel->nr_shards);
-	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
-		   stats.pending, stats.added, stats.rearmed, stats.cancelled, stats.fired);
-	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
-		   stats.rejected, stats.cascaded, stats.wakeups, stats.slow);
-	seq_printf(file, " latest_ticks=%llu irqs_off_ns=%llu\n",
-		   stats.latest_ticks, stats.irqs_off_ns);
+		   first->name, clock_name(first->clock), first->tick_ns,
+		   first->queue.wheel.slots, wheel->nr_shards);
+	twheel_stats(wheel, &stats);
+	counts_show(file, &stats);
+	for (i = 0; i < wheel->nr_shards; i++) {
+		memset(&stats, 0, sizeof(stats));
+		twheel_shard_stats(&wheel->shard[i], &stats);
+		if (!stats.added)
+			continue;
+		seq_printf(file, "%s/%u", first->name, i);
+		counts_show(file, &stats);
+	}
 }
 
 static int wheels_show(struct seq_file *file, void *unused)

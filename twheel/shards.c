@@ -270,7 +270,8 @@ u64 twheel_next(struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_next);
 
-static void shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
+/* Add the counts of a shard to others. */
+void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
 	unsigned long flags;
 
@@ -302,6 +303,6 @@ void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
 
 	memset(stats, 0, sizeof(*stats));
 	for (i = 0; i < wheel->nr_shards; i++)
-		shard_stats(&wheel->shard[i], stats);
+		twheel_shard_stats(&wheel->shard[i], stats);
 }
 EXPORT_SYMBOL_GPL(twheel_stats);

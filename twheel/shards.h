@@ -23,6 +23,7 @@ struct twheel {
 	struct twheel_shard	shard[];
 };
 
+void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
 struct twheel *twheel_make(const struct twheel_config *config, bool shared);
 
 #endif /* _TWHEEL_SHARDS_H */
