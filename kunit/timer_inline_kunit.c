@@ -294,9 +294,12 @@ static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
 	twheel_work_add(&probe.work, 0);
 	vtime_sleep(9 * NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_TRUE(test, probe.running);
-	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
+	/* Its own add is refused by now. */
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, probe.running);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, twheel_deadline(10 * NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
 	vtime_sleep(10 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
 }

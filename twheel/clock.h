@@ -48,7 +48,8 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 
 /*
  * How far the wall clock is ahead of CLOCK_MONOTONIC. It changes whenever that
- * is set, and by nothing else: NTP slews both alike.
+ * is set, by a leap second, and in suspend, in which the other stands still;
+ * not by NTP, which slews both alike.
  */
 static inline s64 twheel_clock_offset(void)
 {

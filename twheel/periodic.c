@@ -106,16 +106,27 @@ EXPORT_SYMBOL_GPL(twheel_periodic_init);
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 period_ns,
 			  u64 runs, enum twheel_repeat repeat)
 {
+	struct twheel_periodic before;
+	int err;
+
 	if (!period_ns || (repeat != TWHEEL_FIXED_RATE && repeat != TWHEEL_FIXED_DELAY))
 		return -EINVAL;
 	if (twheel_timer_pending(&periodic->timer))
 		return -EBUSY;
+	before = *periodic;
 	periodic->deadline = deadline;
 	periodic->period = period_ns;
 	periodic->left = runs ?: U64_MAX;
-	periodic->overrun = 0;
 	periodic->repeat = repeat;
-	return twheel_timer_add(&periodic->timer, deadline);
+	err = twheel_timer_add(&periodic->timer, deadline);
+	if (err) {
+		/* If it is its function that starts it, it goes on as before. */
+		periodic->deadline = before.deadline;
+		periodic->period = before.period;
+		periodic->left = before.left;
+		periodic->repeat = before.repeat;
+	}
+	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_periodic_start);
 

@@ -67,6 +67,7 @@ static struct twheel_timer *shard_begin(struct twheel_shard *shard)
 	shard->fired++;
 	shard->running = timer;
 	shard->cut = false;
+	shard->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
 	return timer;
 }
 
@@ -87,7 +88,7 @@ static void count_late(struct twheel_shard *shard, const struct twheel_timer *ti
 	u64 expires = timer->node.expires;
 
 	/* What was added meanwhile may be due later than we think it is. */
-	if (now > expires && !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET))
+	if (now > expires && expires > shard->stepped && !shard->was_set)
 		shard->latest_ticks = max(shard->latest_ticks, now - expires);
 }
 
@@ -115,7 +116,7 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 
 		end = ktime_get_mono_fast_ns();
 		twheel_shard_lock_irq(shard);
-		if (unlikely(end - begin > READ_ONCE(slow_ns))) {
+		if (unlikely((s64)(end - begin) > (s64)READ_ONCE(slow_ns))) {
 			shard->slow++;
 			trace_twheel_timer_slow(timer, fn, end - begin);
 		}
@@ -174,14 +175,12 @@ static void reaper_feed(struct twheel_shard *shard)
 static bool reap_step(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	u64 now;
+	u64 now = twheel_shard_look(shard);
 
-	twheel_shard_clock_set(shard);
 	if (!list_empty(&shard->queue.stray)) {
 		reap_stray(shard);
 		return true;
 	}
-	now = twheel_shard_now(shard);
 	if (!twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK))
 		return false;
 	reap_due(shard, now);
@@ -226,8 +225,9 @@ int twheel_reaper(void *data)
 		reaper_wait_for_alarm(shard);
 		trace_twheel_reaper_wake(shard->number, shard->queue.wheel.now,
 					 shard->queue.nr_nodes);
-		reap(shard);
+		/* Lets go of the lock, so it comes before the last look. */
 		reaper_feed(shard);
+		reap(shard);
 		set_current_state(TASK_IDLE);
 		twheel_shard_arm(shard, twheel_queue_next(&shard->queue));
 		twheel_shard_unlock_irq(shard);
@@ -259,13 +259,13 @@ static bool inline_next(struct twheel_shard *shard)
  * takes to get at them is bounded like they are. If that was all there is to
  * do, set the alarm again.
  */
-static bool alarm_due(struct twheel_shard *shard, unsigned long *flags)
+static bool alarm_due(struct twheel_shard *shard, u64 now, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	unsigned int budget = TWHEEL_ALARM_CHUNK;
-	u64 next, now = twheel_shard_now(shard);
 	void (*fn)(struct twheel_timer *timer);
 	struct twheel_timer *timer;
+	u64 next;
 
 	shard->alarmed = true;
 	twheel_queue_advance(&shard->queue, now, TWHEEL_ALARM_CHUNK);
@@ -299,6 +299,7 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
 	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
 	unsigned long flags;
+	u64 now;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !READ_ONCE(shard->has_inline)) {
 		wake_up_process(shard->task);
@@ -306,8 +307,8 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	}
 
 	flags = twheel_shard_lock(shard);
-	if (!shard->armed || twheel_shard_clock_set(shard) ||
-	    !list_empty(&shard->queue.stray) || !alarm_due(shard, &flags))
+	now = twheel_shard_look(shard);
+	if (!shard->armed || !list_empty(&shard->queue.stray) || !alarm_due(shard, now, &flags))
 		twheel_shard_wake(shard);
 	twheel_shard_unlock(shard, flags);
 	return HRTIMER_NORESTART;

@@ -77,7 +77,9 @@ struct twheel_places {
  * @alarmed: it is the alarm that calls the function of @running
  * @has_inline: there have been timers here that the alarm may see to
  * @has_on_set: there have been timers here that end when the clock is set
+ * @was_set: @running was called because the clock was set
  * @offset: of the wall clock when last looked at, for a shard that goes by it
+ * @stepped: the tick to which that was set when it last was
  * @added: times that a timer began to wait
  * @rearmed: times that one that waited was given another deadline
  * @cancelled: times that one was cancelled
@@ -112,7 +114,9 @@ struct twheel_shard {
 	bool			alarmed;
 	bool			has_inline;
 	bool			has_on_set;
+	bool			was_set;
 	s64			offset;
+	u64			stepped;
 	u64			added;
 	u64			rearmed;
 	u64			cancelled;
@@ -163,9 +167,14 @@ static inline void twheel_shard_locked(struct twheel_shard *shard)
 
 static inline void twheel_shard_unlocking(struct twheel_shard *shard)
 {
-	if (static_branch_unlikely(&twheel_measuring))
-		shard->irqs_off_ns = max(shard->irqs_off_ns,
-					 ktime_get_mono_fast_ns() - shard->held_since);
+	s64 held;
+
+	if (!static_branch_unlikely(&twheel_measuring))
+		return;
+	/* This clock may seem to go back between CPUs. */
+	held = ktime_get_mono_fast_ns() - shard->held_since;
+	if (held > (s64)shard->irqs_off_ns)
+		shard->irqs_off_ns = held;
 }
 
 static inline unsigned long twheel_shard_lock(struct twheel_shard *shard)
@@ -205,12 +214,11 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		      unsigned int number);
 void twheel_shard_stop(struct twheel_shard *shard);
 
-u64 twheel_shard_now(const struct twheel_shard *shard);
 u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline);
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
 void twheel_shard_wake(struct twheel_shard *shard);
-bool twheel_shard_clock_set(struct twheel_shard *shard);
+u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node);
 void twheel_shard_wait(struct twheel_shard *shard);

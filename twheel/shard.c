@@ -11,7 +11,7 @@
  * the wheel back.  Until that is done, a deadline between the clock and the
  * wheel would seem to have passed; so everybody who is about to rely on the
  * wheel's time looks whether the clock was set, by how far it is ahead of the
- * monotonic one.  See twheel_shard_clock_set().
+ * monotonic one.  See twheel_shard_look().
  *
  * The reaper of a shard is made when the first timer comes, by a work item, as
  * threads can't be made in the contexts from which timers are added.  Nothing
@@ -57,15 +57,6 @@ static u64 tick_floor(const struct twheel_shard *shard, u64 ns)
 }
 
 /**
- * twheel_shard_now - the tick it is by the clock
- * @shard: the shard
- */
-u64 twheel_shard_now(const struct twheel_shard *shard)
-{
-	return tick_floor(shard, twheel_clock_ns(shard->clock));
-}
-
-/**
  * twheel_shard_tick - the tick at which a deadline has passed
  * @shard: the shard
  * @deadline: in ns by the clock
@@ -104,7 +95,8 @@ u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
  */
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick)
 {
-	shard->armed = tick;
+	/* 0 would say that the reaper is awake, and in the first tick of all it may be that. */
+	shard->armed = max(tick, 1ULL);
 	if (tick != TWHEEL_TICK_NEVER)
 		hrtimer_start(&shard->alarm, ns_to_ktime(twheel_shard_time(shard, tick)),
 			      TWHEEL_ALARM_MODE);
@@ -122,34 +114,53 @@ void twheel_shard_wake(struct twheel_shard *shard)
 	}
 }
 
-/**
- * twheel_shard_clock_set - see whether the clock was set, and act upon it
- * @shard: the shard, whose lock is held
- *
- * If it was set back behind the wheel, or timers are to be told, all nodes are
- * gathered for the reaper to place them anew. Nodes that are added from then
- * on find the right time at once.
- *
- * Return: true if the clock was set.
+/*
+ * See whether the clock was set, and act upon it. If it was set back behind the
+ * wheel, or timers are to be told, all nodes are gathered for the reaper to
+ * place them anew. Nodes that are added from then on find the right time at once.
  */
-bool twheel_shard_clock_set(struct twheel_shard *shard)
+static bool shard_was_set(struct twheel_shard *shard, u64 monotonic_ns)
 {
-	s64 offset;
+	s64 offset = twheel_clock_offset();
 	u64 now;
 
-	lockdep_assert_held(&shard->lock);
-	if (shard->clock != TWHEEL_CLOCK_REALTIME)
-		return false;
-	offset = twheel_clock_offset();
 	if (likely(offset == shard->offset))
 		return false;
-
 	trace_twheel_clock_set(shard->number, offset - shard->offset);
 	shard->offset = offset;
-	now = twheel_shard_now(shard);
+	now = tick_floor(shard, monotonic_ns + offset);
+	/* What a step has passed is not late. */
+	shard->stepped = now;
 	if (now < shard->queue.wheel.now || shard->has_on_set)
 		twheel_queue_gather(&shard->queue, now);
 	return true;
+}
+
+/*
+ * The tick at a time of the monotonic clock for one that goes by the wall clock.
+ * That time was read before the offset is: so the sum is never ahead of the
+ * clock, whenever it is set, and it agrees with the offset that is known.
+ */
+static u64 realtime_tick(struct twheel_shard *shard, u64 monotonic_ns, bool *was_set)
+{
+	*was_set = shard_was_set(shard, monotonic_ns);
+	return tick_floor(shard, monotonic_ns + shard->offset);
+}
+
+/**
+ * twheel_shard_look - look at the clock, and whether it was set
+ * @shard: the shard, whose lock is held
+ *
+ * Return: the tick it is.
+ */
+u64 twheel_shard_look(struct twheel_shard *shard)
+{
+	bool was_set;
+
+	lockdep_assert_held(&shard->lock);
+	if (shard->clock == TWHEEL_CLOCK_REALTIME)
+		return realtime_tick(shard, ktime_get_ns(), &was_set);
+	return tick_floor(shard, twheel_clock_ns(shard->clock));
 }
 
 /**
@@ -160,11 +171,17 @@ bool twheel_shard_clock_set(struct twheel_shard *shard)
  */
 void twheel_shard_forward(struct twheel_shard *shard)
 {
+	bool was_set = false;
+	u64 now;
+
 	lockdep_assert_held(&shard->lock);
-	if (twheel_shard_clock_set(shard))
+	if (shard->clock == TWHEEL_CLOCK_REALTIME)
+		now = realtime_tick(shard, ktime_get_coarse_ns(), &was_set);
+	else
+		now = tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
+	if (was_set)
 		twheel_shard_wake(shard);
-	twheel_queue_forward(&shard->queue,
-			     tick_floor(shard, twheel_clock_coarse_ns(shard->clock)));
+	twheel_queue_forward(&shard->queue, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
@@ -290,7 +307,8 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
 
-	return twheel_queue_init(&shard->queue, config->slots, twheel_shard_now(shard));
+	return twheel_queue_init(&shard->queue, config->slots,
+				 tick_floor(shard, twheel_clock_ns(config->clock)));
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 

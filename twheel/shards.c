@@ -160,6 +160,10 @@ static void shard_quiesce(struct twheel_shard *shard)
  * When this returns, no timer's function is running and none will. To add a
  * timer is refused from now on. To stop twice is fine.
  *
+ * What is handed to @cancelled is no longer pending for others: from when this is
+ * called until it has returned, nobody else may free a timer that he did not
+ * win by twheel_timer_cancel() or twheel_timer_cancel_sync().
+ *
  * Context: process; may sleep. Not from a timer's function: refused with a
  * warning, and the wheel goes on.
  * Return: how many timers had not fired, or -EDEADLK.
@@ -196,7 +200,7 @@ EXPORT_SYMBOL_GPL(twheel_stop);
  *
  * Its timers have been cancelled one by one, or by twheel_stop(), and none is
  * added any more. Those that are pending nevertheless are cancelled, with a
- * warning.
+ * warning. After this no call on its timers is allowed but to initialise them.
  *
  * Context: process; may sleep. Not from a timer's function: refused with a
  * warning, and the wheel goes on.

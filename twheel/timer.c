@@ -206,6 +206,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_remaining);
  */
 int twheel_timer_error(const struct twheel_timer *timer)
 {
-	return twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET ? -ECANCELED : 0;
+	/* Not by the flag: the timer may have been armed again meanwhile. */
+	return twheel_timer_shard(timer)->was_set ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);

@@ -99,7 +99,8 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
  *
  * When this returns, the function is not running, and will not run unless
  * somebody adds the timer again: nothing stands against freeing it. A function
- * that arms its own timer again is cut short too.
+ * that arms its own timer again is cut short too. A timer that twheel_stop() is
+ * handing back at this moment is not waited for: see there.
  *
  * Context: process; may sleep.
  * Return:
@@ -133,6 +134,33 @@ int twheel_timer_shutdown_sync(struct twheel_timer *timer)
 	return cancel_and_wait(timer, true);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_shutdown_sync);
+
+/**
+ * twheel_timer_block - twheel_timer_shutdown_sync(), until it is lifted
+ * @timer: the timer
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_timer_shutdown_sync().
+ */
+int twheel_timer_block(struct twheel_timer *timer)
+{
+	return cancel_and_wait(timer, true);
+}
+
+/**
+ * twheel_timer_unblock - let a timer be added again
+ * @timer: the timer, blocked
+ * @fn: its function
+ */
+void twheel_timer_unblock(struct twheel_timer *timer, void (*fn)(struct twheel_timer *timer))
+{
+	struct twheel_shard *shard;
+	unsigned long flags;
+
+	shard = twheel_timer_lock(timer, &flags);
+	timer->fn = fn;
+	twheel_shard_unlock(shard, flags);
+}
 
 /* Whether it may be a function of a wheel's timers that asks. */
 bool twheel_runs_functions(const struct twheel *wheel)

@@ -41,6 +41,9 @@ int twheel_work_cancel(struct twheel_work *work)
 {
 	int err = twheel_timer_cancel(&work->timer);
 
+	/* It is being queued right now, together with what may be queued from before. */
+	if (err == -EINPROGRESS)
+		return err;
 	if (cancel_work(&work->work))
 		return 0;
 	if (err == -EALREADY && work_busy(&work->work))
@@ -54,7 +57,8 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  * @work: the work, initialised
  *
  * When this returns, the function is not running, and will not unless somebody
- * adds the work again. A function that adds its own work again is cut short too.
+ * adds the work again. Meanwhile that is refused with -ESHUTDOWN, so that a
+ * function which adds its own work again is cut short.
  *
  * Context: process; may sleep. Not from the function itself.
  * Return:
@@ -63,13 +67,13 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  */
 int twheel_work_cancel_sync(struct twheel_work *work)
 {
-	bool won = false;
+	bool won;
 
 	might_sleep();
-	do {
-		won |= !twheel_timer_cancel_sync(&work->timer);
-		won |= cancel_work_sync(&work->work);
-	} while (twheel_timer_pending(&work->timer));
+	won = !twheel_timer_block(&work->timer);
+	/* Nobody queues it any more. */
+	won |= cancel_work_sync(&work->work);
+	twheel_timer_unblock(&work->timer, work_fire);
 	return won ? 0 : -EALREADY;
 }
 EXPORT_SYMBOL_GPL(twheel_work_cancel_sync);

@@ -64,7 +64,8 @@ struct twheel_timer {
  *
  * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME,
  * the function is called at once when that clock is set while the timer is
- * pending; twheel_timer_error() tells it so.
+ * pending; twheel_timer_error() tells it so. As with timerfd, it counts as set
+ * when the system resumes from suspend, too.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
@@ -232,7 +233,8 @@ static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *
  * twheel_timer_pending - whether a timer waits for its deadline
  * @timer: the timer
  *
- * Context: any. Without a lock the answer may be old when it arrives.
+ * Context: any. Without a lock the answer may be old when it arrives, and while
+ * others re-arm the timer it may be either.
  * Return: true from add or re-arm until it is cancelled or its function is
  * about to run.
  */
