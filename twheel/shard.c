@@ -115,36 +115,38 @@ void twheel_shard_wake(struct twheel_shard *shard)
 }
 
 /*
- * See whether the clock was set, and act upon it. If it was set back behind the
- * wheel, or timers are to be told, all nodes are gathered for the reaper to
- * place them anew. Nodes that are added from then on find the right time at once.
+ * The clock was set. If that was back behind the wheel, or timers are to be
+ * told, all nodes are gathered for the reaper to place them anew. Nodes that
+ * are added from now on find the right time at once.
  */
-static bool shard_was_set(struct twheel_shard *shard, u64 monotonic_ns)
+static void shard_set(struct twheel_shard *shard, u64 now)
 {
-	s64 offset = twheel_clock_offset();
-	u64 now;
-
-	if (likely(offset == shard->offset))
-		return false;
-	trace_twheel_clock_set(shard->number, offset - shard->offset);
-	shard->offset = offset;
-	now = tick_floor(shard, monotonic_ns + offset);
 	/* What a step has passed is not late. */
 	shard->stepped = now;
-	if (now < shard->queue.wheel.now || shard->has_on_set)
-		twheel_queue_gather(&shard->queue, now);
-	return true;
+	if (now >= shard->queue.wheel.now && !shard->has_on_set)
+		return;
+	twheel_queue_gather(&shard->queue, now);
+	twheel_shard_wake(shard);
 }
 
 /*
- * The tick at a time of the monotonic clock for one that goes by the wall clock.
+ * The tick at a time of the monotonic clock, for a wheel that goes by the wall
+ * clock, after having looked whether that was set.
+ *
  * That time was read before the offset is: so the sum is never ahead of the
- * clock, whenever it is set, and it agrees with the offset that is known.
+ * wall clock, whenever that is set, and it agrees with the offset that is known.
  */
-static u64 realtime_tick(struct twheel_shard *shard, u64 monotonic_ns, bool *was_set)
+static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 {
-	*was_set = shard_was_set(shard, monotonic_ns);
-	return tick_floor(shard, monotonic_ns + shard->offset);
+	s64 offset = twheel_clock_offset();
+	u64 now = tick_floor(shard, monotonic_ns + offset);
+
+	if (unlikely(offset != shard->offset)) {
+		trace_twheel_clock_set(shard->number, offset - shard->offset);
+		shard->offset = offset;
+		shard_set(shard, now);
+	}
+	return now;
 }
 
 /**
@@ -155,11 +157,9 @@ static u64 realtime_tick(struct twheel_shard *shard, u64 monotonic_ns, bool *was
  */
 u64 twheel_shard_look(struct twheel_shard *shard)
 {
-	bool was_set;
-
 	lockdep_assert_held(&shard->lock);
 	if (shard->clock == TWHEEL_CLOCK_REALTIME)
-		return realtime_tick(shard, ktime_get_ns(), &was_set);
+		return shard_tick_at(shard, ktime_get_ns());
 	return tick_floor(shard, twheel_clock_ns(shard->clock));
 }
 
@@ -171,16 +171,13 @@ u64 twheel_shard_look(struct twheel_shard *shard)
  */
 void twheel_shard_forward(struct twheel_shard *shard)
 {
-	bool was_set = false;
 	u64 now;
 
 	lockdep_assert_held(&shard->lock);
 	if (shard->clock == TWHEEL_CLOCK_REALTIME)
-		now = realtime_tick(shard, ktime_get_coarse_ns(), &was_set);
+		now = shard_tick_at(shard, ktime_get_coarse_ns());
 	else
 		now = tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
-	if (was_set)
-		twheel_shard_wake(shard);
 	twheel_queue_forward(&shard->queue, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);

@@ -265,6 +265,7 @@ u64 twheel_next(struct twheel *wheel)
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = &wheel->shard[i];
 		flags = twheel_shard_lock(shard);
+		twheel_shard_look(shard);
 		tick = twheel_queue_next(&shard->queue);
 		twheel_shard_unlock(shard, flags);
 		if (tick != TWHEEL_TICK_NEVER)

@@ -43,5 +43,7 @@ no_leak()
 	for _ in 1 2; do
 		echo scan >$kmemleak
 	done
+	# What RCU has yet to free looks like a leak, too, but not for long.
+	[ -z "$(cat $kmemleak)" ] || { sleep 1; echo scan >$kmemleak; }
 	[ -z "$(cat $kmemleak)" ] || { cat $kmemleak; return 1; }
 }

@@ -49,10 +49,14 @@ static unsigned int levels_up_to(int fd, __u64 distance)
 
 TEST_F(idle, the_count_moves_when_something_expires)
 {
-	__u64 before = query(self->fd).wakeups;
-	__u64 id = add_deadline(self->fd, 20 * MSEC, 0, 0);
+	__u64 id, before = query(self->fd).wakeups;
+	int i;
 
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	/* What a reaper finds when it is made, on whichever CPU, takes no wake-up. */
+	for (i = 0; i < 100 && query(self->fd).wakeups == before; i++) {
+		id = add_deadline(self->fd, 20 * MSEC, 0, 0);
+		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	}
 	EXPECT_LT(before, query(self->fd).wakeups);
 }
 
