@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Benchmarks of twheel within the kernel, by its exported symbols only.
+ *
+ * Loading the module runs one of them, prints its figures on one line of the
+ * kernel log, each as name=value, and fails if a timer was early, lost, or
+ * called twice.  It never fails for being slow: figures are for people, see
+ * scripts/measure and Documentation/performance.rst.
+ *
+ * Of twheel itself, the parameter measure=1 should be set: the longest stretch
+ * with interrupts off is 0 without.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/init.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+
+#include "bench.h"
+
+static char *what = "cascade";
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "cascade, cascade-spread or cascade-cancel (default cascade)");
+
+static unsigned int nr = 1000000;
+module_param(nr, uint, 0444);
+MODULE_PARM_DESC(nr, "how many timers (default 1000000)");
+
+static unsigned int ahead_ms = 5000;
+module_param(ahead_ms, uint, 0444);
+MODULE_PARM_DESC(ahead_ms, "how far ahead their bucket expires; to add them all should take less (default 5000)");
+
+static bool others = true;
+module_param(others, bool, 0444);
+MODULE_PARM_DESC(others, "add and cancel other timers meanwhile (default yes)");
+
+static const struct bench benches[] = {
+	{ "cascade",		cascade_one_tick },
+	{ "cascade-spread",	cascade_spread },
+	{ "cascade-cancel",	cascade_cancel },
+};
+
+static const struct bench *bench_named(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(benches); i++)
+		if (!strcmp(benches[i].name, name))
+			return &benches[i];
+	return NULL;
+}
+
+static int __init bench_init(void)
+{
+	const struct bench *bench = bench_named(what);
+	const struct bench_config config = {
+		.nr		= nr,
+		.ahead_ns	= ahead_ms * (u64)NSEC_PER_MSEC,
+		.others		= others,
+	};
+
+	if (!bench || !nr) {
+		pr_err("no such benchmark: what=%s nr=%u\n", what, nr);
+		return -EINVAL;
+	}
+	return bench->run(bench, &config);
+}
+
+static void __exit bench_exit(void)
+{
+}
+
+module_init(bench_init);
+module_exit(bench_exit);
+
+MODULE_DESCRIPTION("Benchmarks of twheel within the kernel");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
