@@ -8,7 +8,8 @@ DEMO_KERNEL ?= 6.12
 release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
 
-export SEED KUNIT_FILTER TESTS
+MEASURE_KERNEL ?= bench
+export SEED KUNIT_FILTER TESTS RUNS NR
 
 all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
 
@@ -45,10 +46,14 @@ check-%:
 	@scripts/install-packages check
 	@scripts/check $*
 
+measure: ## figures of a million timers (RUNS=, NR=, MEASURE_KERNEL=bench|6.12|debug)
+	@scripts/install-packages check
+	@scripts/measure $(MEASURE_KERNEL)
+
 clean: ## remove what was built, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools demo vm check clean help
+.PHONY: all module tools demo vm check measure clean help
