@@ -52,6 +52,9 @@
 #define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
 				 TWHEEL_TIMER_WAS_SET)
 
+/* Stretches with interrupts off are counted by their length: below 1 us, 2 us, ... */
+#define TWHEEL_STRETCHES	64
+
 /**
  * struct twheel_places - a limit on the timers that are pending on a wheel
  * @pending: how many are
@@ -159,6 +162,9 @@ static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
  */
 DECLARE_STATIC_KEY_FALSE(twheel_measuring);
 
+void twheel_shard_measured(struct twheel_shard *shard, s64 ns);
+u64 twheel_shard_stretches(unsigned int us);
+
 static inline void twheel_shard_locked(struct twheel_shard *shard)
 {
 	if (static_branch_unlikely(&twheel_measuring))
@@ -167,14 +173,8 @@ static inline void twheel_shard_locked(struct twheel_shard *shard)
 
 static inline void twheel_shard_unlocking(struct twheel_shard *shard)
 {
-	s64 held;
-
-	if (!static_branch_unlikely(&twheel_measuring))
-		return;
-	/* This clock may seem to go back between CPUs. */
-	held = ktime_get_mono_fast_ns() - shard->held_since;
-	if (held > (s64)shard->irqs_off_ns)
-		shard->irqs_off_ns = held;
+	if (static_branch_unlikely(&twheel_measuring))
+		twheel_shard_measured(shard, ktime_get_mono_fast_ns() - shard->held_since);
 }
 
 static inline unsigned long twheel_shard_lock(struct twheel_shard *shard)

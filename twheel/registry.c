@@ -186,6 +186,22 @@ static int wheels_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(wheels);
 
+/* The distribution of what wheels_show() has the longest of. */
+static int irqs_off_show(struct seq_file *file, void *unused)
+{
+	unsigned int us;
+	u64 nr;
+
+	for (us = 0; us < TWHEEL_STRETCHES; us++) {
+		nr = twheel_shard_stretches(us);
+		if (nr)
+			seq_printf(file, "%u us%s: %llu\n", us,
+				   us == TWHEEL_STRETCHES - 1 ? " and more" : "", nr);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(irqs_off);
+
 /**
  * twheel_registry_init - show the list of wheels
  */
@@ -193,6 +209,7 @@ void __init twheel_registry_init(void)
 {
 	debugfs = debugfs_create_dir("twheel", NULL);
 	debugfs_create_file("wheels", 0400, debugfs, NULL, &wheels_fops);
+	debugfs_create_file("irqs_off", 0400, debugfs, NULL, &irqs_off_fops);
 }
 
 /**

@@ -26,8 +26,11 @@
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/string.h>
+#include <linux/time64.h>
 #include <trace/events/twheel.h>
 
 #include "clock.h"
@@ -42,6 +45,37 @@ DEFINE_STATIC_KEY_FALSE(twheel_measuring);
 
 /* How long after a thread could not be made the next attempt follows. */
 #define START_AGAIN	(HZ / 10)
+
+/* How long interrupts were off, in us: the last one stands for all that are longer. */
+static DEFINE_PER_CPU(u64 [TWHEEL_STRETCHES], stretches);
+
+/**
+ * twheel_shard_measured - count a stretch for which a lock was held
+ * @shard: whose lock, still held
+ * @ns: how long it was; the clock that is read for this may seem to go back
+ *	between CPUs
+ */
+void twheel_shard_measured(struct twheel_shard *shard, s64 ns)
+{
+	u64 held = max_t(s64, ns, 0);
+
+	shard->irqs_off_ns = max(shard->irqs_off_ns, held);
+	__this_cpu_inc(stretches[min_t(u64, div_u64(held, NSEC_PER_USEC), TWHEEL_STRETCHES - 1)]);
+}
+
+/**
+ * twheel_shard_stretches - how many stretches of a length there were, of all shards
+ * @us: the length
+ */
+u64 twheel_shard_stretches(unsigned int us)
+{
+	u64 nr = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		nr += READ_ONCE(per_cpu(stretches[us], cpu));
+	return nr;
+}
 
 void __init twheel_shard_measure(void)
 {
