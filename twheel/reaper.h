@@ -32,9 +32,10 @@
 
 /*
  * How many nodes a reaper moves before it lets go of the lock of its shard.
- * Some 60 ns each at worst, when every one of them misses the caches.
+ * Some 150 ns each, or a little more, when every one of them misses the caches and
+ * the TLB; see Documentation/performance.rst.
  */
-#define TWHEEL_CHUNK		64
+#define TWHEEL_CHUNK		32
 
 /*
  * In hard interrupt context, which is also where the functions of inline timers
