@@ -50,6 +50,8 @@ static void periodic_fire(struct twheel_timer *timer)
 
 	if (repeat == TWHEEL_FIXED_RATE)
 		step_over(periodic, twheel_clock_ns(shard->clock));
+	else
+		periodic->overrun = 0;
 	deadline = periodic->deadline;
 	last = twheel_timer_error(timer) || periodic->left == 1;
 	if (periodic->left != U64_MAX)
