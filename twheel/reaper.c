@@ -88,7 +88,8 @@ static void count_late(struct twheel_shard *shard, const struct twheel_timer *ti
 	u64 expires = timer->node.expires;
 
 	/* What was added meanwhile may be due later than we think it is. */
-	if (now > expires && expires > shard->stepped && !shard->was_set)
+	if (now > expires && expires > shard->stepped && !shard->was_set &&
+	    !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
 		shard->latest_ticks = max(shard->latest_ticks, now - expires);
 }
 
@@ -106,6 +107,7 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
+	s64 offset = shard->offset;
 
 	while (budget-- && (timer = shard_begin(shard))) {
 		count_late(shard, timer, now);
@@ -122,7 +124,7 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 		}
 		begin = end;
 		shard_end(shard);
-		if (need_resched())
+		if (need_resched() || shard->offset != offset)
 			break;
 	}
 }

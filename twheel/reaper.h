@@ -49,9 +49,11 @@
 
 /* A flag of a timer besides those of linux/twheel.h: it ended as the clock was set. */
 #define TWHEEL_TIMER_WAS_SET	BIT(2)
+/* And another: its deadline had passed when it was added. */
+#define TWHEEL_TIMER_WAS_PAST	BIT(3)
 /* All that may stand in the low bits of a timer's place. */
 #define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
-				 TWHEEL_TIMER_WAS_SET)
+				 TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST)
 
 /* Stretches with interrupts off are counted by their length: below 1 us, 2 us, ... */
 #define TWHEEL_STRETCHES	64

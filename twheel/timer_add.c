@@ -136,7 +136,7 @@ static bool timer_refused(const struct twheel_shard *shard, const struct twheel_
 	return shard->stopped || !timer->fn;
 }
 
-/* Put a timer in. A tick that has passed counts as the one that the wheel stands at. */
+/* Put a timer in. If its tick has passed, it is due at once, but not late. */
 static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
 	unsigned int flags = twheel_timer_flags(timer);
@@ -144,10 +144,13 @@ static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u
 	if (unlikely(flags)) {
 		shard->has_inline |= flags & TWHEEL_TIMER_INLINE;
 		shard->has_on_set |= flags & TWHEEL_TIMER_CANCEL_ON_SET;
-		WRITE_ONCE(timer->place, timer->place & ~TWHEEL_TIMER_WAS_SET);
+		WRITE_ONCE(timer->place, timer->place &
+			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
 	}
+	if (unlikely(tick < shard->queue.wheel.now))
+		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
-	timer->node.expires = max(tick, shard->queue.wheel.now);
+	timer->node.expires = tick;
 	trace_twheel_timer_add(timer, shard->number);
 	twheel_shard_add(shard, &timer->node);
 }
