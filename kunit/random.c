@@ -5,6 +5,7 @@
  * A failing run is had again by loading the module with the seed it printed.
  */
 #include <linux/bits.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/random.h>
 
@@ -22,9 +23,26 @@ void random_start(struct kunit *test, struct rnd_state *state)
 	prandom_seed_state(state, s);
 }
 
+void random_start_suite(struct kunit_suite *suite, struct rnd_state *state)
+{
+	ulong s = seed ?: get_random_u32();
+
+	kunit_log(KERN_INFO, suite, KUNIT_SUBTEST_INDENT "# %s: seed=%lu\n", suite->name, s);
+	prandom_seed_state(state, s);
+}
+
 u32 random_below(struct rnd_state *state, u32 below)
 {
 	return prandom_u32_state(state) % below;
+}
+
+u64 random_within(struct rnd_state *state, u64 most)
+{
+	u64 number = (u64)prandom_u32_state(state) << 32 | prandom_u32_state(state);
+	u64 rest;
+
+	div64_u64_rem(number, most, &rest);
+	return rest + 1;
 }
 
 u64 random_magnitude(struct rnd_state *state, unsigned int bits)
