@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Timers of all kinds, behind the same few calls: plain ones, those that repeat,
+ * and those whose functions run on a workqueue.
+ *
+ * A plain timer may be worked on by many at a time.  One that repeats is to be
+ * started only while it rests; and work that is armed while it is queued may be
+ * done once for both.  So these two are armed only by who is alone with them and
+ * has settled them, and work also by its own function, once in a run.  Anybody
+ * may cancel them.
+ */
+#include <linux/errno.h>
+#include <linux/workqueue.h>
+
+#include "torture.h"
+
+static struct workqueue_struct *queue;
+
+/* CPUs come and go under this one, too. */
+int kinds_set_up(void)
+{
+	queue = alloc_workqueue("twheel_torture", 0, 0);
+	return queue ? 0 : -ENOMEM;
+}
+
+void kinds_tear_down(void)
+{
+	destroy_workqueue(queue);
+}
+
+static void run_timer(struct twheel_timer *timer)
+{
+	torture_run(container_of(timer, struct torture_timer, timer));
+}
+
+static void run_periodic(struct twheel_periodic *periodic)
+{
+	torture_run(container_of(periodic, struct torture_timer, periodic));
+}
+
+static void run_work(struct work_struct *work)
+{
+	torture_run(container_of(to_twheel_work(work), struct torture_timer, work));
+}
+
+/* Make a timer ready, whose @wheel, @kind and @flags are set. */
+void kind_init(struct torture_timer *t)
+{
+	struct twheel *wheel = t->wheel->wheel;
+
+	switch (t->kind) {
+	case KIND_TIMER:
+	case KIND_ORPHAN:
+		twheel_timer_init_flags(&t->timer, wheel, run_timer, t->flags);
+		break;
+	case KIND_PERIODIC:
+		twheel_periodic_init(&t->periodic, wheel, run_periodic, t->flags);
+		break;
+	case KIND_WORK:
+		twheel_work_init(&t->work, wheel, queue, run_work);
+		break;
+	}
+}
+
+int kind_add(struct torture_timer *t, u64 deadline, u64 slack)
+{
+	if (t->kind == KIND_PERIODIC)
+		return twheel_periodic_start(&t->periodic, deadline, t->period,
+					     t->limit == U32_MAX ? 0 : t->limit, t->repeat);
+	if (t->kind == KIND_WORK)
+		return twheel_work_add(&t->work, deadline);
+	if (slack)
+		return twheel_timer_add_slack(&t->timer, deadline, slack);
+	return twheel_timer_add(&t->timer, deadline);
+}
+
+int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which)
+{
+	if (t->kind == KIND_WORK)
+		return twheel_work_rearm(&t->work, deadline, which);
+	if (slack)
+		return twheel_timer_rearm_slack(&t->timer, deadline, slack, which);
+	return twheel_timer_rearm(&t->timer, deadline, which);
+}
+
+int kind_cancel(struct torture_timer *t)
+{
+	if (t->kind == KIND_PERIODIC)
+		return twheel_periodic_cancel(&t->periodic);
+	if (t->kind == KIND_WORK)
+		return twheel_work_cancel(&t->work);
+	return twheel_timer_cancel(&t->timer);
+}
+
+static int work_cancel_sync(struct torture_timer *t)
+{
+	int err;
+
+	atomic_inc(&t->blocked);
+	err = twheel_work_cancel_sync(&t->work);
+	atomic_dec(&t->blocked);
+	return err;
+}
+
+int kind_cancel_sync(struct torture_timer *t)
+{
+	if (t->kind == KIND_PERIODIC)
+		return twheel_periodic_cancel_sync(&t->periodic);
+	if (t->kind == KIND_WORK)
+		return work_cancel_sync(t);
+	return twheel_timer_cancel_sync(&t->timer);
+}

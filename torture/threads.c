@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The threads of the torture: started, watched, stopped.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/kthread.h>
+#include <linux/printk.h>
+#include <linux/sched/task.h>
+#include <linux/slab.h>
+
+#include "torture.h"
+
+static struct torture_thread *threads;
+static unsigned int nr_threads, max_threads;
+
+static bool over;
+
+/* Whether it is time to come to an end. */
+bool torture_over(void)
+{
+	return READ_ONCE(over);
+}
+
+/* Sleep, but not past the end. */
+void torture_nap(unsigned int ms)
+{
+	set_current_state(TASK_IDLE);
+	if (!torture_over())
+		schedule_timeout(msecs_to_jiffies(ms));
+	__set_current_state(TASK_RUNNING);
+}
+
+static int run(void *data)
+{
+	struct torture_thread *thread = data;
+
+	thread->fn(thread);
+	WRITE_ONCE(thread->done, true);
+	while (!kthread_should_stop()) {
+		set_current_state(TASK_IDLE);
+		if (!kthread_should_stop())
+			schedule();
+		__set_current_state(TASK_RUNNING);
+	}
+	return 0;
+}
+
+static int start(void (*fn)(struct torture_thread *thread), const char *name, unsigned int number)
+{
+	struct torture_thread *thread = &threads[nr_threads];
+	struct task_struct *task;
+
+	if (WARN_ON(nr_threads == max_threads))
+		return -ENOSPC;
+	torture_seed(&thread->dice, nr_threads);
+	thread->fn = fn;
+	thread->seen_at = jiffies;
+	thread->doing = "start";
+	if (fn == torture_keeper)
+		thread->wheel = &torture_wheels[number];
+	task = kthread_create(run, thread, "twheel_%s/%u", name, number);
+	if (IS_ERR(task))
+		return PTR_ERR(task);
+	/* It may die, and we want to say who it was. */
+	thread->task = get_task_struct(task);
+	nr_threads++;
+	wake_up_process(task);
+	return 0;
+}
+
+/*
+ * Start all threads, of which so many work on timers. After an error some may be
+ * running: torture_stop() ends them.
+ */
+int torture_start(unsigned int workers)
+{
+	unsigned int i;
+	int err = 0;
+
+	max_threads = torture_nr_wheels + workers + 2;
+	threads = kvcalloc(max_threads, sizeof(*threads), GFP_KERNEL);
+	if (!threads)
+		return -ENOMEM;
+	for (i = 0; i < torture_nr_wheels && !err; i++)
+		err = start(torture_keeper, "keep", i);
+	for (i = 0; i < workers && !err; i++)
+		err = start(torture_worker, "work", i);
+	if (!err && torture_onoff_ms)
+		err = start(torture_unplugger, "unplug", 0);
+	if (!err && torture_clock_ms)
+		err = start(torture_clock_setter, "clock", 0);
+	return err;
+}
+
+/* Whether a thread does nothing any more. */
+static bool stalled(struct torture_thread *thread)
+{
+	unsigned long steps = READ_ONCE(thread->steps);
+
+	if (steps != thread->seen) {
+		thread->seen = steps;
+		thread->seen_at = jiffies;
+	}
+	return !READ_ONCE(thread->done) &&
+	       time_after(jiffies, thread->seen_at + TORTURE_STALL_S * HZ);
+}
+
+/* Whether any thread hangs, and if so where. */
+bool torture_stalled(void)
+{
+	bool any = false;
+	unsigned int i;
+
+	for (i = 0; i < nr_threads; i++) {
+		if (!stalled(&threads[i]))
+			continue;
+		torture_wrong(WRONG_STALL, NULL, READ_ONCE(threads[i].doing));
+		pr_err("%s has done nothing for %u s\n", threads[i].task->comm, TORTURE_STALL_S);
+		any = true;
+	}
+	return any;
+}
+
+static bool all_done(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr_threads; i++)
+		if (!READ_ONCE(threads[i].done))
+			return false;
+	return true;
+}
+
+/*
+ * Let all threads come to an end. False if one of them hangs: they can't be
+ * stopped then.
+ */
+bool torture_stop(void)
+{
+	unsigned int i;
+
+	WRITE_ONCE(over, true);
+	for (i = 0; i < nr_threads; i++)
+		wake_up_process(threads[i].task);
+	while (!all_done()) {
+		if (torture_stalled())
+			return false;
+		schedule_timeout_idle(HZ / 10);
+	}
+	while (nr_threads) {
+		kthread_stop(threads[--nr_threads].task);
+		put_task_struct(threads[nr_threads].task);
+	}
+	kvfree(threads);
+	threads = NULL;
+	return true;
+}
