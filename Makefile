@@ -9,7 +9,7 @@ release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
 
 MEASURE_KERNEL ?= bench
-export SEED KUNIT_FILTER TESTS RUNS NR
+export SEED KUNIT_FILTER TESTS RUNS NR TORTURE_KERNEL
 
 all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
 
@@ -42,6 +42,7 @@ check-device: ## selftests and tools in VMs, on all of the next three
 check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## selftests on Debian's 6.12
 check-debug: ## selftests on the 6.12 debug kernel
+check-torture: ## a minute of the next, on the 6.12 debug kernel
 check-%:
 	@scripts/install-packages check
 	@scripts/check $*
@@ -50,10 +51,15 @@ measure: ## figures of a million timers (RUNS=, NR=, MEASURE_KERNEL=bench|6.12|d
 	@scripts/install-packages check
 	@scripts/measure $(MEASURE_KERNEL)
 
+torture: export MINUTES ?= 10
+torture: ## race timers from all sides for long (MINUTES=, TORTURE_KERNEL=)
+	@scripts/install-packages check
+	@scripts/check torture
+
 clean: ## remove what was built, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools demo vm check measure clean help
+.PHONY: all module tools demo vm check measure torture clean help
