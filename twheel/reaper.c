@@ -45,7 +45,7 @@
 
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
-MODULE_PARM_DESC(slow_ns, "a timer's function that takes longer is counted and traced (default 1000000)");
+MODULE_PARM_DESC(slow_ns, "a timer's function that takes that long is counted and traced (default 1000000)");
 
 /*
  * Take the next timer that is due, and make it the running one: it is not
@@ -118,7 +118,7 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 
 		end = ktime_get_mono_fast_ns();
 		twheel_shard_lock_irq(shard);
-		if (unlikely((s64)(end - begin) > (s64)READ_ONCE(slow_ns))) {
+		if (unlikely((s64)(end - begin) >= (s64)READ_ONCE(slow_ns))) {
 			shard->slow++;
 			trace_twheel_timer_slow(timer, fn, end - begin);
 		}

@@ -123,7 +123,7 @@ u64 twheel_next(struct twheel *wheel);
  * @fired: times that one's function was called
  * @cascaded: moves down a level
  * @wakeups: of the reapers
- * @slow: functions that took longer than the module's parameter slow_ns
+ * @slow: functions that took as long as the module's parameter slow_ns
  * @rejected: adds that the limit on what is pending refused
  * @latest_ticks: the most ticks by which a timer was late when the reaper
  *	came to it, since something had held up the shard
