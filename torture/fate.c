@@ -309,13 +309,9 @@ int fate_settle(struct torture_timer *t)
 /* See that all is accounted for of a timer that nobody uses, on a stopped wheel. */
 void fate_settled(struct torture_timer *t)
 {
-	int open;
+	int open = fate_nr_open(t);
 
-	/* The workqueue goes on without the wheel. */
-	if (t->kind == KIND_WORK)
-		fate_cancel_sync(t);
 	fate_quiet(t);
-	open = fate_nr_open(t);
 	if (open && !atomic_read(&t->syncs))
 		torture_wrong(WRONG_LOST, t, "its wheel has stopped, and it was not handed back");
 	fate_close(t, open);
@@ -337,10 +333,13 @@ static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm which)
  */
 void fate_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm which)
 {
+	bool stopping = READ_ONCE(t->wheel->stopping);
 	int err;
 
-	/* Unless twheel_stop() has taken it. */
-	if (!fate_nr_open(t)) {
+	/* The fate of what twheel_stop() has taken will be known by its runs. */
+	if (stopping && t->kind == KIND_PERIODIC)
+		return;
+	if (!stopping) {
 		atomic64_set(&t->earliest, U64_MAX);
 		atomic64_set(&t->latest, 0);
 		t->sets = torture_clock_seq();

@@ -28,6 +28,12 @@ void kinds_tear_down(void)
 	destroy_workqueue(queue);
 }
 
+/* Wait until all work that is running or queued has been done. */
+void kinds_flush(void)
+{
+	flush_workqueue(queue);
+}
+
 static void run_timer(struct twheel_timer *timer)
 {
 	torture_run(container_of(timer, struct torture_timer, timer));

@@ -220,6 +220,7 @@ void torture_handed_back(struct twheel_timer *timer, void *data);
 /* kinds.c */
 int kinds_set_up(void);
 void kinds_tear_down(void);
+void kinds_flush(void);
 void kind_init(struct torture_timer *t);
 int kind_add(struct torture_timer *t, u64 deadline, u64 slack);
 int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which);

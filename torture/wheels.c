@@ -186,6 +186,10 @@ static void stop_all(struct torture_wheel *w)
 	down_write(&w->gate);
 	if (atomic_read(&w->orphans))
 		torture_wrong(WRONG_LOST, NULL, "an orphan was not handed back");
+	/* The workqueue goes on without the wheel. */
+	for (i = 0; i < TORTURE_TIMERS; i++)
+		if (w->timer[i].kind == KIND_WORK)
+			fate_cancel_sync(&w->timer[i]);
 	for (i = 0; i < TORTURE_TIMERS; i++) {
 		fate_settled(&w->timer[i]);
 		if (twheel_timer_add(&w->timer[i].timer, 0) != -ESHUTDOWN)
@@ -232,6 +236,7 @@ static void drain_all(struct torture_wheel *w, struct rnd_state *dice)
 
 	WRITE_ONCE(w->draining, true);
 	twheel_flush(w->wheel);
+	kinds_flush();
 	told = w->clock == TWHEEL_CLOCK_REALTIME && torture_clock_ms && torture_set_clock(dice);
 	while ((t = any_near(w, told))) {
 		if (ktime_get_ns() > limit) {
