@@ -88,7 +88,7 @@ u32 probe_signal(u64 number, u64 value)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_signal(probe_purgatory, &key, value);
+	return twheel_signal(probe_purgatory, &key, 1, value);
 }
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
@@ -111,13 +111,25 @@ void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)
 			stats.ended[TWHEEL_EXPIRED] + stats.ended[TWHEEL_CANCELLED]);
 }
 
+struct twheel_purgatory *probe_purgatory_create(u32 max_pending, u32 max_watches)
+{
+	const struct twheel_purgatory_config config = {
+		.name		= "kunit",
+		.wheel		= probe_wheel,
+		.max_pending	= max_pending,
+		.max_watches	= max_watches,
+	};
+
+	return twheel_purgatory_create(&config);
+}
+
 int probe_suite_init(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit" };
 
 	probe_wheel = twheel_create(&config);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_wheel);
-	probe_purgatory = twheel_purgatory_create(probe_wheel, MAX_PENDING);
+	probe_purgatory = probe_purgatory_create(MAX_PENDING, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_purgatory);
 	nr_ended = 0;
 	return 0;

@@ -34,6 +34,9 @@ struct probe_keys {
 int probe_suite_init(struct kunit *test);
 void probe_suite_exit(struct kunit *test);
 
+/* A purgatory on the suite's wheel. */
+struct twheel_purgatory *probe_purgatory_create(u32 max_pending, u32 max_watches);
+
 struct probe *probe_new(struct kunit *test);
 
 /* Keys of small numbers, each needed once, for as long as the test runs. */

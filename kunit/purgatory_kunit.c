@@ -115,9 +115,8 @@ static void a_signal_ends_with_those_who_were_there(struct kunit *test)
 
 static void bad_limits_make_no_purgatory(struct kunit *test)
 {
-	KUNIT_EXPECT_PTR_EQ(test, twheel_purgatory_create(probe_wheel, 0), ERR_PTR(-EINVAL));
-	KUNIT_EXPECT_PTR_EQ(test, twheel_purgatory_create(probe_wheel, U32_MAX),
-			    ERR_PTR(-EINVAL));
+	KUNIT_EXPECT_PTR_EQ(test, probe_purgatory_create(0, 0), ERR_PTR(-EINVAL));
+	KUNIT_EXPECT_PTR_EQ(test, probe_purgatory_create(U32_MAX, 0), ERR_PTR(-EINVAL));
 }
 
 static void a_full_purgatory_refuses_until_one_ends(struct kunit *test)
@@ -126,7 +125,7 @@ static void a_full_purgatory_refuses_until_one_ends(struct kunit *test)
 	struct twheel_purgatory_stats stats;
 	struct probe *a, *b;
 
-	probe_purgatory = twheel_purgatory_create(probe_wheel, 1);
+	probe_purgatory = probe_purgatory_create(1, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_purgatory);
 	a = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
 	b = probe_new(test);

@@ -205,8 +205,11 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 
 static void a_purgatory_wants_a_wheel_without_limit(struct kunit *test)
 {
+	struct twheel_purgatory_config config = { .max_pending = 1 };
+
 	limited_wheel(test, 1, 2);
-	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_purgatory_create(timer_wheel, 1)), -EINVAL);
+	config.wheel = timer_wheel;
+	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_purgatory_create(&config)), -EINVAL);
 }
 
 #define MAX_WHEELS	64

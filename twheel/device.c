@@ -34,13 +34,17 @@ MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 
 
 static int twheel_file_open(struct inode *inode, struct file *file)
 {
+	const struct twheel_purgatory_config config = {
+		.name		= "/dev/twheel",
+		.max_pending	= max_pending,
+	};
 	struct twheel_file *tf;
 	int err;
 
 	tf = kzalloc(sizeof(*tf), GFP_KERNEL_ACCOUNT);
 	if (!tf)
 		return -ENOMEM;
-	tf->purgatory = twheel_purgatory_create(NULL, max_pending);
+	tf->purgatory = twheel_purgatory_create(&config);
 	if (IS_ERR(tf->purgatory)) {
 		err = PTR_ERR(tf->purgatory);
 		kfree(tf);

@@ -185,6 +185,9 @@ static int file_op_add(struct twheel_file *file, const struct twheel_add_args *a
 	struct twheel_file_op *fop;
 	int err;
 
+	/* What else there is, is for the kernel. */
+	if (args->condition > TWHEEL_COND_QUORUM)
+		return -EINVAL;
 	err = twheel_op_check(&how);
 	if (err)
 		return err;

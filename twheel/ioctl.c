@@ -65,7 +65,7 @@ static int ioctl_signal(struct twheel_file *file, union ioctl_args *args,
 	/* A signal can't be taken back: find out first whether we can answer. */
 	if (put_user(args->signal.completed, &signal->completed))
 		return -EFAULT;
-	completed = twheel_signal_cansleep(file->purgatory, &args->signal.key,
+	completed = twheel_signal_cansleep(file->purgatory, &args->signal.key, 0,
 					   args->signal.value);
 	return put_user(completed, &signal->completed);
 }

@@ -198,3 +198,16 @@ void twheel_key_unlink(struct twheel_keys *keys, struct twheel_watch *watch)
 	if (last)
 		kfree_rcu(key, rcu);
 }
+
+/**
+ * twheel_key_detach - end a watch, and its use of the key, which has another user
+ * @key: the key, with its lock held
+ * @watch: linked
+ */
+void twheel_key_detach(struct twheel_watched_key *key, struct twheel_watch *watch)
+{
+	lockdep_assert_held(&key->lock);
+	list_del_init(&watch->entry);
+	key->users--;
+	WARN_ON_ONCE(!key->users);
+}

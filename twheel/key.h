@@ -47,5 +47,6 @@ void twheel_key_put(struct twheel_keys *keys, struct twheel_watched_key *key);
 
 void twheel_key_link(struct twheel_watched_key *key, struct twheel_watch *watch);
 void twheel_key_unlink(struct twheel_keys *keys, struct twheel_watch *watch);
+void twheel_key_detach(struct twheel_watched_key *key, struct twheel_watch *watch);
 
 #endif /* _TWHEEL_KEY_H */

@@ -17,14 +17,19 @@
  *	work.c		timers whose functions run on a workqueue
  *	system.c	the wheels that all share
  *	key.c		which watches there are under a key
- *	op.c		the life of an operation; op_add.c: its beginning
- *	purgatory.c	where operations wait, and are found by key
+ *	op.c		the life of an operation; op_args.c, op_add.c: its beginning;
+ *			op_watch.c, op_unwatch.c: its keys; op_deadline.c; op_end.c
+ *	walk.c		what is done to whoever watches a key
+ *	iter.c		the operations of a purgatory, one after the other
+ *	purgatory.c	where operations wait
+ *	purgatories.c	all the purgatories that there are
  *	device.c	/dev/twheel: ioctl.c, file_op.c, event.c
  */
 #include <linux/init.h>
 #include <linux/module.h>
 
 #include "device.h"
+#include "purgatories.h"
 #include "reaper.h"
 #include "registry.h"
 #include "system.h"
@@ -38,15 +43,19 @@ static int __init twheel_init(void)
 		return err;
 	twheel_shard_measure();
 	twheel_registry_init();
+	twheel_purgatories_init();
 	err = twheel_device_init();
-	if (err)
+	if (err) {
+		twheel_purgatories_exit();
 		twheel_registry_exit();
+	}
 	return err;
 }
 
 static void __exit twheel_exit(void)
 {
 	twheel_device_exit();
+	twheel_purgatories_exit();
 	twheel_system_exit();
 	twheel_registry_exit();
 }

@@ -1,40 +1,77 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, operations: the life of one operation, and how it ends. How it
- * begins, and comes to watch keys, is in op_add.c.
+ * Layer 5, operations: the life of one operation, which is one state word.
  *
- * States, each reached once, under the lock of the operation but for DONE,
- * which only whoever finishes it sets:
+ *	NEW -----> WAITING -----> ENDED -----> LEFT -----> DONE
+ *	     park          claim         leave       call back
  *
- *	NEW -----> WAITING -----> ENDED -----> DONE
- *	     add           op_end        finish
+ * Each is reached once, and moved to under the lock of the operation: by the
+ * adder (park), by whoever ends it (claim), by that one alone (leave), and by
+ * the owner (call back).  Two bits beside them:
  *
- * Exactly once: whoever moves an operation from WAITING to ENDED has won.
- * It alone finishes it - takes it off the wheel and off its keys, and calls
- * back - and everyone else is told -EALREADY.  Complete, expire, cancel, signal
- * and drain all come down to op_end().
+ *	OWNED	somebody runs its predicate, or its callback
+ *	AGAIN	somebody has asked for the predicate since the owner last looked
  *
- * References: the one of twheel_op_init() is the consumer's.  We hold one
- * while it is parked (until DONE), and one while its timer is armed or its
- * timer's function runs.  Each of ours holds the purgatory too, and gives that
- * up last, so that the end of a purgatory waits for all of them and no
- * callback of a consumer runs after it.
+ * Exactly once.  Whoever moves it from WAITING to ENDED has won; all others are
+ * told -EALREADY.  A signal, a predicate that holds, complete, cancel, expiry and
+ * drain all come down to twheel_op_claim().  The winner takes the operation
+ * off the wheel and off its keys, before anything else is done about its end.
+ *
+ * One at a time.  Consumers' code for an operation is run by its owner only, and
+ * with no lock held.  Whoever wants it run and finds it OWNED does not wait,
+ * but leaves word in the state: AGAIN for the predicate, LEFT for the callback.
+ * The owner gives OWNED up only under the lock, having seen that there is no
+ * word left, so that none is lost:
+ *
+ *	owner (serve)                      another (ask, or finish)
+ *	-------------                      ------------------------
+ *	lock; clear AGAIN; unlock
+ *	run the predicate                  lock; OWNED: set AGAIN (or LEFT); unlock
+ *	lock; AGAIN (or LEFT) is set:
+ *	  go round (or call back)
+ *	else clear OWNED; unlock
+ *	                                   lock; not OWNED: own it; unlock; serve
+ *
+ * If the winner is still leaving when the owner looks, the state is ENDED: the
+ * owner has nothing to do and gives up, and the winner will find it free.
+ *
+ * This is where Kafka's purgatory went wrong.  There, who did not get an
+ * operation's lock went away, and nobody looked again (KAFKA-6653); who waited
+ * for it, or was called back with it held, brought its locks and those of the
+ * callbacks into a circle (KAFKA-3994, 7697, 8334).  Here nobody waits for anybody, and
+ * nothing of ours is held when consumers' code runs.
+ *
+ * What the predicate sees.  Whoever makes it true and then asks does both before
+ * or both after the owner's look at AGAIN under the lock.  Before: the owner runs
+ * the predicate after that, and the lock makes it see the change.  After: the
+ * owner comes back to it.  For those who don't have the operation, but look for
+ * it under a key, see walk.c.
+ *
+ * References.  The one of twheel_op_init() is the consumer's.  We hold one while
+ * it is parked (until DONE), one while its timer is armed or its timer's
+ * function runs, one during an add, and one where a walk or an iterator stands.
+ * Each of ours holds the purgatory too, and gives that up last, so that the end of
+ * a purgatory waits for all of them, and no callback of a consumer runs after it.
  *
  * Locks, from the outside in, none of them held during a callback:
  *
  *	key->lock, to signal and to link	(key.c)
- *	op->lock				state, reason, value, unsatisfied,
- *						watches and nr_watches
+ *	op->lock				state, owner, deadline, missing, watches
+ *						and nr_watches, and how it ended
  *	home->lock				(purgatory.h)
  *	shard->lock, in the timer calls		(reaper.h)
+ *
+ * They are taken in process and softirq context, and so is all of layer 5 but for
+ * init, get, put and result.  On PREEMPT_RT all of them are sleeping locks.
  */
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/timekeeping.h>
 #include <linux/wait_bit.h>
+#include <trace/events/twheel.h>
 
+#include "iter.h"
 #include "op.h"
 
 /**
@@ -89,37 +126,95 @@ void twheel_op_put(struct twheel_op *op)
 }
 EXPORT_SYMBOL_GPL(twheel_op_put);
 
-/* The one way to end; true if it was this call that ended the operation. */
-static bool op_end(struct twheel_op *op, enum twheel_reason reason, u64 value)
+/* The one place where an operation's life goes on, step by step. */
+static void op_move(struct twheel_op *op, enum twheel_op_life to)
+{
+	lockdep_assert_held(&op->lock);
+	WARN_ON_ONCE(twheel_op_life(op) != to - 1);
+	/* Pairs with the acquire of who waits for DONE: all that was done before it. */
+	smp_store_release(&op->state, (op->state & ~(u32)OP_LIFE) | to);
+}
+
+/* Own an operation, if nobody does. */
+static bool op_own(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	if (op->state & OP_OWNED)
+		return false;
+	WRITE_ONCE(op->state, op->state | OP_OWNED);
+	WRITE_ONCE(op->owner, current);
+	return true;
+}
+
+static void op_disown(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	WARN_ON_ONCE(!(op->state & OP_OWNED));
+	WRITE_ONCE(op->owner, NULL);
+	WRITE_ONCE(op->state, op->state & ~(u32)OP_OWNED);
+}
+
+/**
+ * twheel_op_park - let an operation wait from now on
+ * @op: the operation, new, with the locks of it and of its home held
+ *
+ * One with a predicate is left to the caller to serve.
+ */
+void twheel_op_park(struct twheel_op *op)
+{
+	struct twheel_home *home = twheel_op_home(op);
+
+	lockdep_assert_held(&home->lock);
+	twheel_op_hold(op);
+	home->added++;
+	home->watches += op->nr_watches;
+	list_add_tail(&op->parked, &home->ops);
+	op_move(op, OP_WAITING);
+	if (twheel_op_has_predicate(op)) {
+		WRITE_ONCE(op->state, op->state | OP_AGAIN);
+		op_own(op);
+	}
+	trace_twheel_op_add(op);
+}
+
+/**
+ * twheel_op_claim - the one way to end
+ * @op: the operation, with its lock held
+ * @reason: how
+ * @error: with what error
+ * @value: with what value
+ *
+ * Return: true if it was this call that ended the operation; then the caller
+ * has to call twheel_op_finish(), once it holds no lock.
+ */
+bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
 	struct twheel_home *home;
 
 	lockdep_assert_held(&op->lock);
-	if (twheel_op_state(op) != OP_WAITING)
+	if (twheel_op_life(op) != OP_WAITING)
 		return false;
 
-	WRITE_ONCE(op->state, OP_ENDED);
 	op->reason = reason;
+	op->error = error;
 	op->value = value;
 	op->time = twheel_now(op->purgatory->wheel);
+	op_move(op, OP_ENDED);
 
 	home = twheel_op_home(op);
 	spin_lock(&home->lock);
+	twheel_iters_pass(home, op);
 	list_del_init(&op->parked);
 	home->watches -= op->nr_watches;
 	home->ended[reason]++;
 	spin_unlock(&home->lock);
-	twheel_purgatory_dismiss(op->purgatory);
+	twheel_purgatory_dismiss(op->purgatory, op->nr_watches);
+	trace_twheel_op_end(op);
 	return true;
 }
 
-/**
- * twheel_op_finish - do what is left to do after an operation has ended
- * @op: the operation, which the caller has ended, and nobody else
- *
- * Context: process or softirq, with no lock held.
- */
-void twheel_op_finish(struct twheel_op *op)
+/* Take an operation that the caller has ended off the wheel and off its keys. */
+static void op_leave(struct twheel_op *op)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch, *next;
@@ -133,142 +228,133 @@ void twheel_op_finish(struct twheel_op *op)
 		next = watch->next;
 		twheel_key_unlink(keys, watch);
 	}
+}
 
-	WRITE_ONCE(op->ender, current);
+/* Owning an operation that has left everything, tell its consumer. */
+static void op_call_back(struct twheel_op *op)
+{
 	op->ops->ended(op);
-	WRITE_ONCE(op->ender, NULL);
 
-	/* Pairs with the acquire in op_done(): it sees all the callback did. */
-	smp_store_release(&op->state, OP_DONE);
+	spin_lock_bh(&op->lock);
+	op_disown(op);
+	op_move(op, OP_DONE);
+	spin_unlock_bh(&op->lock);
+	trace_twheel_op_done(op);
 	/* Pairs with the barrier of wait_var_event(): one sees the other. */
 	smp_mb();
 	wake_up_var(&op->state);
 	twheel_op_unhold(op);
 }
 
-static int op_end_and_finish(struct twheel_op *op, enum twheel_reason reason, u64 value)
+/**
+ * twheel_op_finish - do what is left to do after an operation has ended
+ * @op: the operation, which the caller has claimed; it may be gone after that
+ *
+ * Context: process or softirq, with no lock held.
+ */
+void twheel_op_finish(struct twheel_op *op)
 {
-	bool new, won;
+	bool mine;
+
+	op_leave(op);
+	spin_lock_bh(&op->lock);
+	op_move(op, OP_LEFT);
+	mine = op_own(op);
+	spin_unlock_bh(&op->lock);
+	if (mine)
+		op_call_back(op);
+}
+
+/* Run the predicate of an operation of ours, and end it if that holds. */
+static bool op_evaluate(struct twheel_op *op)
+{
+	bool held, claimed;
+	u64 value = 0;
+
+	held = op->ops->try_complete(op, &value);
+	trace_twheel_op_try_complete(op, held);
+	if (!held)
+		return false;
+	spin_lock_bh(&op->lock);
+	claimed = twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
+	spin_unlock_bh(&op->lock);
+	if (!claimed)
+		return false;
+
+	op_leave(op);
+	spin_lock_bh(&op->lock);
+	op_move(op, OP_LEFT);
+	spin_unlock_bh(&op->lock);
+	return true;
+}
+
+/* Take the word that was left for the owner; false if that's it for the predicate. */
+static bool op_asked(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	if (twheel_op_life(op) != OP_WAITING || !(op->state & OP_AGAIN))
+		return false;
+	WRITE_ONCE(op->state, op->state & ~(u32)OP_AGAIN);
+	return true;
+}
+
+/**
+ * twheel_op_serve - as its owner, do what others want done with an operation
+ * @op: the operation; it may be gone after that if it has ended, but for a
+ *	reference of the caller's
+ *
+ * Context: process or softirq, with no lock held.
+ * Return: whether its predicate held, and this has completed it.
+ */
+bool twheel_op_serve(struct twheel_op *op)
+{
+	bool completed = false, left;
 
 	spin_lock_bh(&op->lock);
-	new = twheel_op_state(op) == OP_NEW;
-	won = op_end(op, reason, value);
+	while (op_asked(op)) {
+		spin_unlock_bh(&op->lock);
+		completed = op_evaluate(op);
+		spin_lock_bh(&op->lock);
+	}
+	left = twheel_op_life(op) == OP_LEFT;
+	if (!left)
+		op_disown(op);
 	spin_unlock_bh(&op->lock);
-
-	if (won)
-		twheel_op_finish(op);
-	return won ? 0 : new ? -ENOENT : -EALREADY;
-}
-
-/**
- * twheel_op_expired - the function of an operation's timer
- * @timer: of an operation that holds itself for it
- */
-void twheel_op_expired(struct twheel_timer *timer)
-{
-	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-
-	op_end_and_finish(op, TWHEEL_EXPIRED, 0);
-	twheel_op_unhold(op);
-}
-
-/**
- * twheel_op_signal - count a signal for one watch of an operation
- * @op: the operation
- * @watch: one of its watches; the lock of its key is held
- * @value: what the signal carries
- *
- * Return: true if that completed the operation: the caller has to finish it,
- * once it holds no lock.
- */
-bool twheel_op_signal(struct twheel_op *op, struct twheel_watch *watch, u64 value)
-{
-	bool completed = false;
-
-	lockdep_assert_held(&watch->key->lock);
-	spin_lock(&op->lock);
-	if (twheel_op_state(op) == OP_WAITING && watch->need &&
-	    !--watch->need && !--op->unsatisfied)
-		completed = op_end(op, TWHEEL_COMPLETED, value);
-	spin_unlock(&op->lock);
+	if (left)
+		op_call_back(op);
 	return completed;
 }
 
 /**
- * twheel_op_complete - complete an operation, whatever its condition says
+ * twheel_op_try_complete - have the predicate of an operation run
  * @op: the operation; the caller has a reference
- * @value: for whoever waits for it
+ *
+ * If somebody is about it now, that one will run it once more.
  *
  * Context: process or softirq, with interrupts enabled and no lock held that
- * its callback takes.
+ * its predicate or its callback takes.
  * Return:
- * * 0         - this call completed it, and its callback has returned
- * * -EALREADY - it has ended by another way; its callback may be running
+ * * 1         - the predicate held: this call completed it, and its callback
+ *	has returned
+ * * 0         - it did not hold, or is run by somebody else after this, or there
+ *	is none
+ * * -EALREADY - the operation has ended
  * * -ENOENT   - it was not added
  */
-int twheel_op_complete(struct twheel_op *op, u64 value)
+int twheel_op_try_complete(struct twheel_op *op)
 {
-	return op_end_and_finish(op, TWHEEL_COMPLETED, value);
-}
-EXPORT_SYMBOL_GPL(twheel_op_complete);
-
-/**
- * twheel_op_cancel - cancel an operation
- * @op: the operation; the caller has a reference
- *
- * Context: as twheel_op_complete().
- * Return: as twheel_op_complete().
- */
-int twheel_op_cancel(struct twheel_op *op)
-{
-	return op_end_and_finish(op, TWHEEL_CANCELLED, 0);
-}
-EXPORT_SYMBOL_GPL(twheel_op_cancel);
-
-static bool op_done(const struct twheel_op *op)
-{
-	/* Pairs with the release in twheel_op_finish(). */
-	return smp_load_acquire(&op->state) == OP_DONE;
-}
-
-/**
- * twheel_op_cancel_sync - cancel an operation, and wait for its callback
- * @op: the operation; the caller has a reference
- *
- * When this returns, its callback has returned, by whatever way it ended.
- *
- * Context: process; may sleep. Not from the operation's own callback: refused
- * with a warning.
- * Return: as twheel_op_complete(), or -EDEADLK from its own callback.
- */
-int twheel_op_cancel_sync(struct twheel_op *op)
-{
+	bool mine = false;
 	int err;
 
-	might_sleep();
-	err = twheel_op_cancel(op);
-	if (err != -EALREADY)
-		return err;
-	if (WARN_ON_ONCE(READ_ONCE(op->ender) == current))
-		return -EDEADLK;
-	wait_var_event(&op->state, op_done(op));
+	spin_lock_bh(&op->lock);
+	err = twheel_op_not_waiting(op);
+	if (!err && twheel_op_has_predicate(op)) {
+		WRITE_ONCE(op->state, op->state | OP_AGAIN);
+		mine = op_own(op);
+	}
+	spin_unlock_bh(&op->lock);
+	if (mine)
+		return twheel_op_serve(op);
 	return err;
 }
-EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
-
-/**
- * twheel_op_result - how an operation ended
- * @op: the operation, in or after its callback
- * @result: filled in
- *
- * Context: any.
- */
-void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result)
-{
-	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
-	result->reason = op->reason;
-	result->value = op->value;
-	result->deadline = op->deadline;
-	result->time = op->time;
-}
-EXPORT_SYMBOL_GPL(twheel_op_result);
+EXPORT_SYMBOL_GPL(twheel_op_try_complete);

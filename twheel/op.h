@@ -1,29 +1,61 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 5: operations. See op.c for their life, op_add.c for its beginning. */
+/*
+ * Layer 5: operations. See op.c for their life, op_add.c for its beginning,
+ * op_end.c for the calls that end it, op_deadline.c for its deadline.
+ */
 #ifndef _TWHEEL_OP_H
 #define _TWHEEL_OP_H
 
+#include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/lockdep.h>
 #include <linux/twheel.h>
 
 #include "purgatory.h"
 
-enum twheel_op_state {
+/* The life of an operation, in the low bits of its state word. */
+enum twheel_op_life {
 	OP_NEW,
 	OP_WAITING,
 	OP_ENDED,
+	OP_LEFT,
 	OP_DONE,
 };
 
-/* What is read under the lock is stable, but for ENDED, which may be DONE. */
-static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)
+#define OP_LIFE		GENMASK(2, 0)
+#define OP_OWNED	BIT(3)
+#define OP_AGAIN	BIT(4)
+
+/* What is read under the lock is stable; without it, it may have gone on. */
+static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)
 {
-	return READ_ONCE(op->state);
+	return READ_ONCE(op->state) & OP_LIFE;
 }
 
 static inline struct twheel_home *twheel_op_home(const struct twheel_op *op)
 {
 	return &op->purgatory->home[op->home];
+}
+
+static inline bool twheel_op_has_predicate(const struct twheel_op *op)
+{
+	return op->condition == TWHEEL_COND_PREDICATE;
+}
+
+/* Whether a condition counts signals, key by key. */
+static inline bool twheel_counts_signals(enum twheel_condition condition)
+{
+	return condition == TWHEEL_COND_ANY || condition == TWHEEL_COND_ALL ||
+	       condition == TWHEEL_COND_QUORUM;
+}
+
+/* What a call is told that needs an operation which waits. */
+static inline int twheel_op_not_waiting(const struct twheel_op *op)
+{
+	enum twheel_op_life life = twheel_op_life(op);
+
+	lockdep_assert_held(&op->lock);
+	return life == OP_WAITING ? 0 : life == OP_NEW ? -ENOENT : -EALREADY;
 }
 
 /* A reference of ours, and what keeps the purgatory there for it. */
@@ -41,8 +73,29 @@ static inline void twheel_op_unhold(struct twheel_op *op)
 	twheel_purgatory_release(purgatory);
 }
 
-void twheel_op_expired(struct twheel_timer *timer);
-bool twheel_op_signal(struct twheel_op *op, struct twheel_watch *watch, u64 value);
+/* op.c */
+void twheel_op_park(struct twheel_op *op);
+bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
 void twheel_op_finish(struct twheel_op *op);
+bool twheel_op_serve(struct twheel_op *op);
+
+/* op_end.c */
+bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value);
+
+/* op_deadline.c */
+void twheel_op_arm(struct twheel_op *op);
+void twheel_op_expired(struct twheel_timer *timer);
+
+/* op_args.c */
+int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
+		       enum twheel_condition condition);
+
+/* op_watch.c */
+int twheel_watches_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
+		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
+void twheel_watches_put(struct twheel_purgatory *purgatory, struct twheel_watch *watches, u32 nr);
+void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
+void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
+int twheel_op_may_watch(struct twheel_op *op);
 
 #endif /* _TWHEEL_OP_H */

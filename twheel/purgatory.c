@@ -1,21 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, the purgatory: where operations wait, and are found by key.
+ * Layer 5, the purgatory: where operations wait.
  *
- * What all of them share: the limit, the counts, the way of a signal through
- * the watches of a key, and the end.  What happens to a single operation is in
- * op.c.
- *
- * A signal walks the watches of its key in bounded chunks, with the lock of
- * the key dropped in between; there it finishes the operations that it has
- * completed.  Two marks, watches without an operation, keep its place:
- *
- *	w1  w2  [cursor]  w3  w4  [end]  w5
- *
- * The cursor stands before the first watch still to be told.  The end is set
- * when the signal comes: w5 was linked after it and is not told, so that a
- * callback which adds an operation under the same key can't keep it going for
- * ever.  A watch may go while it is not looked at; the marks stay.
+ * What all of them share: the limits, the counts, and the end.  What happens to a
+ * single operation is in op.c, and how they are found by key in walk.c.
  */
 #include <linux/bug.h>
 #include <linux/err.h>
@@ -25,43 +13,31 @@
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include "op.h"
+#include "purgatories.h"
 #include "purgatory.h"
 #include "shards.h"
-
-/* How many watches a signal tells before it lets go of the lock of the key. */
-#define SIGNAL_CHUNK	32
 
 /* More lists than this make the counting slow, and contention no rarer. */
 #define HOMES_MAX	16
 
-/**
- * twheel_purgatory_create - make a purgatory
- * @wheel: for the deadlines, to outlive it, and without a limit of its own on
- *	what is pending; NULL for the system's
- * @max_pending: how many operations may be pending at a time, at least one
- *
- * Context: process; may sleep.
- * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit that is none, or
- * a wheel that has one, -ENOMEM.
- */
-struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel, u32 max_pending)
+static bool config_fits(const struct twheel_purgatory_config *config)
+{
+	if (!config->max_pending || config->max_pending > INT_MAX)
+		return false;
+	if (config->max_watches > INT_MAX)
+		return false;
+	return !config->name || strlen(config->name) < TWHEEL_PURGATORY_NAME;
+}
+
+static struct twheel_purgatory *purgatory_alloc(void)
 {
 	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), HOMES_MAX);
 	struct twheel_purgatory *purgatory;
 	unsigned int i;
 	int err;
-
-	might_sleep();
-	if (!max_pending || max_pending > INT_MAX)
-		return ERR_PTR(-EINVAL);
-	if (!wheel)
-		wheel = twheel_system();
-	if (IS_ERR(wheel))
-		return ERR_CAST(wheel);
-	if (wheel->places.max)
-		return ERR_PTR(-EINVAL);
 
 	purgatory = kzalloc(struct_size(purgatory, home, nr), GFP_KERNEL_ACCOUNT);
 	if (!purgatory)
@@ -71,119 +47,53 @@ struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel, u32 max_p
 		kfree(purgatory);
 		return ERR_PTR(err);
 	}
-	purgatory->wheel = wheel;
-	purgatory->max_pending = max_pending;
 	refcount_set(&purgatory->holds, 1);
 	init_completion(&purgatory->drained);
 	purgatory->nr_homes = nr;
 	for (i = 0; i < nr; i++) {
 		spin_lock_init(&purgatory->home[i].lock);
 		INIT_LIST_HEAD(&purgatory->home[i].ops);
+		INIT_LIST_HEAD(&purgatory->home[i].iters);
 	}
 	return purgatory;
 }
-EXPORT_SYMBOL_GPL(twheel_purgatory_create);
-
-/* Tell some watches; whether there are more. */
-static bool signal_chunk(struct twheel_watch *cursor, const struct twheel_watch *end,
-			 u64 value, struct list_head *completed)
-{
-	struct twheel_watch *watch = list_next_entry(cursor, entry);
-	unsigned int budget;
-
-	for (budget = SIGNAL_CHUNK; budget && watch != end; budget--) {
-		if (watch->op && twheel_op_signal(watch->op, watch, value))
-			list_add_tail(&watch->op->parked, completed);
-		watch = list_next_entry(watch, entry);
-	}
-	list_move_tail(&cursor->entry, &watch->entry);
-	return watch != end;
-}
-
-static u32 finish_all(struct list_head *completed)
-{
-	struct twheel_op *op, *next;
-	u32 nr = 0;
-
-	list_for_each_entry_safe(op, next, completed, parked) {
-		list_del_init(&op->parked);
-		twheel_op_finish(op);
-		nr++;
-	}
-	return nr;
-}
-
-static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		      u64 value, bool may_sleep)
-{
-	struct twheel_watch cursor = {}, end = {};
-	struct twheel_watched_key *watched;
-	LIST_HEAD(completed);
-	u32 nr = 0;
-	bool more;
-
-	watched = twheel_key_find(&purgatory->keys, key);
-	if (!watched)
-		return 0;
-
-	spin_lock_bh(&watched->lock);
-	list_add(&cursor.entry, &watched->watches);
-	list_add_tail(&end.entry, &watched->watches);
-	do {
-		more = signal_chunk(&cursor, &end, value, &completed);
-		spin_unlock_bh(&watched->lock);
-		nr += finish_all(&completed);
-		if (may_sleep)
-			cond_resched();
-		spin_lock_bh(&watched->lock);
-	} while (more);
-	list_del(&cursor.entry);
-	list_del(&end.entry);
-	spin_unlock_bh(&watched->lock);
-
-	twheel_key_put(&purgatory->keys, watched);
-	return nr;
-}
 
 /**
- * twheel_signal - tell whoever watches a key that something has happened
- * @purgatory: the purgatory
- * @key: under which
- * @value: for the operations that this completes
- *
- * Every operation that watches the key when the signal comes counts it once,
- * in the order in which they came to watch, and completes if its condition
- * holds by that. Their callbacks run before this returns.
- *
- * Context: process or softirq, with interrupts enabled and no lock held that a
- * callback takes. Does not sleep.
- * Return: how many operations this completed.
- */
-u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		  u64 value)
-{
-	return signal_key(purgatory, key, value, false);
-}
-EXPORT_SYMBOL_GPL(twheel_signal);
-
-/**
- * twheel_signal_cansleep - the same, letting others run in between
- * @purgatory: the purgatory
- * @key: under which
- * @value: for the operations that this completes
- *
- * For keys that very many operations may watch.
+ * twheel_purgatory_create - make a purgatory
+ * @config: how
  *
  * Context: process; may sleep.
- * Return: how many operations this completed.
+ * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit on operations that is
+ * none, limits above INT_MAX, a name that is too long, or a wheel with a limit of
+ * its own; -ENOMEM.
  */
-u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory,
-			   const struct twheel_key *key, u64 value)
+struct twheel_purgatory *
+twheel_purgatory_create(const struct twheel_purgatory_config *config)
 {
+	struct twheel *wheel = config->wheel;
+	struct twheel_purgatory *purgatory;
+
 	might_sleep();
-	return signal_key(purgatory, key, value, true);
+	if (!config_fits(config))
+		return ERR_PTR(-EINVAL);
+	if (!wheel)
+		wheel = twheel_system();
+	if (IS_ERR(wheel))
+		return ERR_CAST(wheel);
+	if (wheel->places.max)
+		return ERR_PTR(-EINVAL);
+
+	purgatory = purgatory_alloc();
+	if (IS_ERR(purgatory))
+		return purgatory;
+	purgatory->wheel = wheel;
+	purgatory->max_pending = config->max_pending;
+	purgatory->max_watches = config->max_watches;
+	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
+	twheel_purgatories_add(purgatory);
+	return purgatory;
 }
-EXPORT_SYMBOL_GPL(twheel_signal_cansleep);
+EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
 /* Some operation that waits, with a reference to it, or NULL. */
 static struct twheel_op *home_first(struct twheel_home *home)
@@ -193,29 +103,36 @@ static struct twheel_op *home_first(struct twheel_home *home)
 	spin_lock_bh(&home->lock);
 	op = list_first_entry_or_null(&home->ops, struct twheel_op, parked);
 	if (op)
-		twheel_op_get(op);
+		twheel_op_hold(op);
 	spin_unlock_bh(&home->lock);
 	return op;
 }
 
-/* Let no operation in any more, and cancel those that wait. */
-static bool home_drain(struct twheel_home *home)
+/* Let no operation in any more; whether that was so already. */
+static bool home_close(struct twheel_home *home)
 {
-	struct twheel_op *op;
 	bool draining;
 
 	spin_lock_bh(&home->lock);
 	draining = home->draining;
 	home->draining = true;
 	spin_unlock_bh(&home->lock);
+	return draining;
+}
+
+/* Cancel those that wait; how many this call did. */
+static u32 home_drain(struct twheel_home *home)
+{
+	struct twheel_op *op;
+	u32 nr = 0;
 
 	/* What is listed waits; if another ends it first, it is unlisted. */
 	while ((op = home_first(home))) {
-		twheel_op_cancel(op);
-		twheel_op_put(op);
+		nr += !twheel_op_cancel(op);
+		twheel_op_unhold(op);
 		cond_resched();
 	}
-	return draining;
+	return nr;
 }
 
 /**
@@ -223,25 +140,31 @@ static bool home_drain(struct twheel_home *home)
  * @purgatory: the purgatory
  *
  * Every operation that was still pending is handed back through its callback,
- * as cancelled. When this returns no callback is running and none will, and
- * adds are refused with -ESHUTDOWN. To drain twice is fine.
+ * as cancelled. When this returns no predicate or callback is running and none
+ * will, and adds are refused with -ESHUTDOWN. To drain twice is fine.
  *
- * Context: process; may sleep. Not from the callback of an operation of this
- * purgatory: it would wait for itself.
+ * Context: process; may sleep. Not from the predicate or the callback of an
+ * operation of this purgatory, nor from within a walk over its operations: it
+ * would wait for itself.
+ * Return: how many operations this handed back.
  */
-void twheel_purgatory_drain(struct twheel_purgatory *purgatory)
+u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	bool again = false;
 	unsigned int i;
+	bool again;
+	u32 nr = 0;
 
 	might_sleep();
+	/* Of several calls, the first to come here is the one that releases. */
+	again = home_close(&purgatory->home[0]);
 	for (i = 0; i < purgatory->nr_homes; i++) {
-		if (home_drain(&purgatory->home[i]) && i == 0)
-			again = true;
+		home_close(&purgatory->home[i]);
+		nr += home_drain(&purgatory->home[i]);
 	}
 	if (!again)
 		twheel_purgatory_release(purgatory);
 	wait_for_completion(&purgatory->drained);
+	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
 
@@ -256,6 +179,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 {
 	if (IS_ERR_OR_NULL(purgatory))
 		return;
+	twheel_purgatories_remove(purgatory);
 	twheel_purgatory_drain(purgatory);
 	twheel_keys_destroy(&purgatory->keys);
 	kfree(purgatory);

@@ -13,10 +13,14 @@
 
 #include "key.h"
 
+/* Room for the name of a purgatory. */
+#define TWHEEL_PURGATORY_NAME	32
+
 /**
  * struct twheel_home - where a part of the operations of a purgatory is listed
  * @lock: protects the rest; taken inside of the lock of an operation
  * @ops: those that have not ended
+ * @iters: those who stand here, see iter.c
  * @draining: no operation is let in any more
  * @watches: of the operations in @ops
  * @added: operations so far
@@ -28,6 +32,7 @@
 struct twheel_home {
 	spinlock_t		lock;	/* inside of an op's */
 	struct list_head	ops;
+	struct list_head	iters;
 	bool			draining;
 	u64			watches;
 	u64			added;
@@ -37,9 +42,13 @@ struct twheel_home {
 /**
  * struct twheel_purgatory - where operations wait
  * @wheel: for their deadlines; immutable
+ * @name: for who looks at it from outside; immutable
+ * @listed: among all purgatories
  * @max_pending: how many may wait at a time; immutable
- * @pending: how many do
- * @rejected: how many were refused because of that
+ * @max_watches: how many watches they may have, 0 for any number; immutable
+ * @pending: how many wait
+ * @watches: how many watches there are, if that is limited
+ * @rejected: how many were refused because of a limit
  * @holds: what of ours may still touch an operation of this purgatory, and one
  *	until it is drained
  * @drained: completed when @holds is down to zero
@@ -49,8 +58,12 @@ struct twheel_home {
  */
 struct twheel_purgatory {
 	struct twheel		*wheel;
+	char			name[TWHEEL_PURGATORY_NAME];
+	struct list_head	listed;
 	u32			max_pending;
+	u32			max_watches;
 	atomic_t		pending;
+	atomic_t		watches;
 	atomic64_t		rejected;
 	refcount_t		holds;
 	struct completion	drained;
@@ -68,10 +81,41 @@ static inline int twheel_purgatory_admit(struct twheel_purgatory *purgatory)
 	return -ENOSPC;
 }
 
-/* Make room for another operation. */
-static inline void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory)
+/* Count watches that are about to be attached; -ENOSPC if there are too many. */
+static inline int twheel_purgatory_admit_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
+	int old = atomic_read(&purgatory->watches);
+
+	if (!purgatory->max_watches)
+		return 0;
+	do {
+		if (purgatory->max_watches - old < nr) {
+			atomic64_inc(&purgatory->rejected);
+			return -ENOSPC;
+		}
+	} while (!atomic_try_cmpxchg(&purgatory->watches, &old, old + nr));
+	return 0;
+}
+
+/* Make room for other watches. */
+static inline void twheel_purgatory_dismiss_watches(struct twheel_purgatory *purgatory, u32 nr)
+{
+	if (purgatory->max_watches)
+		atomic_sub(nr, &purgatory->watches);
+}
+
+/* Make room for another operation, and as many watches as this one had. */
+static inline void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory, u32 nr_watches)
+{
+	twheel_purgatory_dismiss_watches(purgatory, nr_watches);
 	atomic_dec(&purgatory->pending);
+}
+
+static inline void twheel_home_count_watches(struct twheel_home *home, int more)
+{
+	spin_lock(&home->lock);
+	home->watches += more;
+	spin_unlock(&home->lock);
 }
 
 /* Let the end of a purgatory wait; it is held, or not drained, already. */

@@ -213,6 +213,16 @@ void __init twheel_registry_init(void)
 }
 
 /**
+ * twheel_registry_debugfs - where else there is something to show
+ *
+ * Return: the directory, for debugfs_create_file().
+ */
+struct dentry *twheel_registry_debugfs(void)
+{
+	return debugfs;
+}
+
+/**
  * twheel_registry_exit - there are no wheels any more
  */
 void twheel_registry_exit(void)

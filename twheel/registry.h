@@ -5,10 +5,12 @@
 
 #include <linux/init.h>
 
+struct dentry;
 struct twheel;
 
 void __init twheel_registry_init(void);
 void twheel_registry_exit(void);
+struct dentry *twheel_registry_debugfs(void);
 
 int twheel_registry_add(struct twheel *wheel);
 void twheel_registry_remove(struct twheel *wheel);

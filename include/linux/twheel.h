@@ -407,20 +407,35 @@ int twheel_work_cancel_sync(struct twheel_work *work);
 
 struct twheel_op;
 
+/*
+ * A condition of the kernel's own, beside those of enum twheel_condition: that
+ * which its consumer's try_complete says.
+ */
+#define TWHEEL_COND_PREDICATE	((enum twheel_condition)128)
+
 /**
  * struct twheel_op_ops - what a consumer does about its operations
+ * @try_complete: whether the operation is complete, for TWHEEL_COND_PREDICATE; it
+ *	may set the value that its completion carries, which is 0 until then.
+ *	Called whenever somebody asks, by whoever that is, while the
+ *	operation waits; calls made at the same time become one more call
+ *	after the present one. It never runs beside itself, nor beside or after
+ *	@ended of the same operation.
  * @ended: called exactly once for an operation that was added, when it has
  *	ended; twheel_op_result() tells how. It has left the wheel and every
- *	key by then, and no lock of ours is held: the callback may add,
- *	complete and cancel operations and may drop the last reference to its
- *	own. It runs on whoever ended the operation - the reaper, or the
- *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() -
- *	and must not sleep. A callback that ends others is on the stack while
+ *	key by then. It runs on whoever ended the operation - the reaper, or the
+ *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() and so on -
+ *	or, if @try_complete was running just then, on who runs that, as soon as it
+ *	has returned. A callback that ends others is on the stack while
  *	theirs run: long chains of such belong on a workqueue.
- * @release: the last reference is gone; frees the operation. In the same
- *	contexts as @ended.
+ * @release: the last reference is gone; frees the operation.
+ *
+ * None of them may sleep, since they run in the context of whoever calls us.
+ * No lock of ours is held: they may add, complete, cancel and signal operations,
+ * this one included, and may give back references.
  */
 struct twheel_op_ops {
+	bool (*try_complete)(struct twheel_op *op, u64 *value);
 	void (*ended)(struct twheel_op *op);
 	void (*release)(struct twheel_op *op);
 };
@@ -428,13 +443,14 @@ struct twheel_op_ops {
 /**
  * struct twheel_watch - room for one watch of an operation
  * @entry: in the list of the key; protected by the lock of the key
- * @key: what is watched; immutable once the watch is on @op
+ * @key: what is watched; immutable while the watch is on @op
  * @op: who watches; likewise
  * @next: further watches of @op; protected by @op's lock
  * @need: how many more signals satisfy it; protected by @op's lock
  *
  * The consumer provides the memory, usually within its own structure, and
- * keeps it until the operation is released. The members are private.
+ * keeps it until the operation is released, or twheel_op_unwatch() has handed
+ * it back. The members are private.
  */
 struct twheel_watch {
 	struct list_head		entry;
@@ -457,16 +473,17 @@ struct twheel_op {
 	struct twheel_purgatory		*purgatory;
 	const struct twheel_op_ops	*ops;
 	struct twheel_watch		*watches;
+	struct task_struct		*owner;
 	u64				deadline;
+	u64				missing;
 	u64				value;
 	u64				time;
-	struct task_struct		*ender;
 	struct kref			ref;
 	spinlock_t			lock;	/* see op.c */
-	u32				unsatisfied;
+	u32				state;
+	int				error;
 	u16				home;
 	u8				nr_watches;
-	u8				state;
 	u8				condition;
 	u8				reason;
 };
@@ -476,6 +493,7 @@ struct twheel_op {
  * @deadline: when it expires, by the clock; TWHEEL_NEVER for never
  * @condition: when it completes by its keys
  * @quorum: how many keys for TWHEEL_COND_QUORUM, else 0
+ * @threshold: what the amounts have to add up to for TWHEEL_COND_SUM, else 0
  * @nr_keys: how many entries @specs and @watches have
  * @specs: the keys; not used any more once the call has returned
  * @watches: room for as many watches
@@ -484,6 +502,7 @@ struct twheel_op_args {
 	u64				deadline;
 	enum twheel_condition		condition;
 	u32				quorum;
+	u64				threshold;
 	u32				nr_keys;
 	const struct twheel_watch_spec	*specs;
 	struct twheel_watch		*watches;
@@ -492,15 +511,49 @@ struct twheel_op_args {
 /**
  * struct twheel_op_result - how an operation ended
  * @reason: completed, expired or cancelled
+ * @error: what it was completed with by who could not do better, else 0
  * @value: what the signal or the completion carried
  * @deadline: when it was to expire
  * @time: when it ended
  */
 struct twheel_op_result {
 	enum twheel_reason	reason;
+	int			error;
 	u64			value;
 	u64			deadline;
 	u64			time;
+};
+
+/**
+ * struct twheel_op_progress - how far an operation that waits has come
+ * @deadline: when it expires, by the clock; TWHEEL_NEVER for never
+ * @remaining: until then, in ns; 0 if it has passed
+ * @condition: when it completes by its keys
+ * @missing: how many keys are still to be satisfied, or for TWHEEL_COND_SUM what
+ *	amount is missing; 0 if nothing of that can complete it
+ * @nr_keys: how many keys it watches
+ */
+struct twheel_op_progress {
+	u64			deadline;
+	u64			remaining;
+	enum twheel_condition	condition;
+	u64			missing;
+	u32			nr_keys;
+};
+
+/**
+ * struct twheel_purgatory_config - how to make a purgatory
+ * @name: for who looks at it from outside, up to 31 characters; NULL for none
+ * @wheel: for the deadlines, to outlive it, and without a limit of its own on
+ *	what is pending; NULL for the system's
+ * @max_pending: how many operations may be pending at a time, at least one
+ * @max_watches: how many watches these may have in all; 0 for any number
+ */
+struct twheel_purgatory_config {
+	const char	*name;
+	struct twheel	*wheel;
+	u32		max_pending;
+	u32		max_watches;
 };
 
 /**
@@ -510,7 +563,7 @@ struct twheel_op_result {
  * @watches: watches, summed over all keys
  * @added: operations added so far
  * @ended: operations ended so far, by enum twheel_reason
- * @rejected: adds refused by the limit so far
+ * @rejected: adds, and further watches, refused by a limit so far
  *
  * Exact when nothing is under way, and each never off by more than what is.
  */
@@ -523,9 +576,24 @@ struct twheel_purgatory_stats {
 	u64	rejected;
 };
 
-struct twheel_purgatory *twheel_purgatory_create(struct twheel *wheel,
-						 u32 max_pending);
-void twheel_purgatory_drain(struct twheel_purgatory *purgatory);
+/**
+ * struct twheel_op_iter - a walk over the operations that wait in a purgatory
+ *
+ * See twheel_op_iter_start(). The members are private.
+ */
+struct twheel_op_iter {
+	/* private: */
+	struct list_head		entry;
+	struct twheel_purgatory		*purgatory;
+	struct twheel_op		*op;
+	struct twheel_op		*next;
+	struct twheel_op		*last;
+	unsigned int			home;
+};
+
+struct twheel_purgatory *
+twheel_purgatory_create(const struct twheel_purgatory_config *config);
+u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory);
 void twheel_purgatory_destroy(struct twheel_purgatory *purgatory);
 void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats);
@@ -533,19 +601,43 @@ void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops);
 void twheel_op_get(struct twheel_op *op);
 void twheel_op_put(struct twheel_op *op);
+
 int twheel_op_check(const struct twheel_op_args *args);
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args, gfp_t gfp);
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
+struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
+int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which);
+
+int twheel_op_try_complete(struct twheel_op *op);
 int twheel_op_complete(struct twheel_op *op, u64 value);
+int twheel_op_complete_error(struct twheel_op *op, int error);
 int twheel_op_cancel(struct twheel_op *op);
 int twheel_op_cancel_sync(struct twheel_op *op);
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);
+int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
+		       struct twheel_watch_spec *keys, u32 room);
 
-u32 twheel_signal(struct twheel_purgatory *purgatory,
-		  const struct twheel_key *key, u64 value);
+u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+		  u64 amount, u64 value);
 u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory,
-			   const struct twheel_key *key, u64 value);
+			   const struct twheel_key *key, u64 amount, u64 value);
+u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+		       u64 amount, u64 value, u32 limit);
+u32 twheel_check_and_complete(struct twheel_purgatory *purgatory,
+			      const struct twheel_key *key, u32 limit);
+u32 twheel_check_and_complete_cansleep(struct twheel_purgatory *purgatory,
+				       const struct twheel_key *key, u32 limit);
+u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+			  void (*fn)(struct twheel_op *op, void *data), void *data);
+u32 twheel_cancel_for_key_cansleep(struct twheel_purgatory *purgatory,
+				   const struct twheel_key *key,
+				   void (*fn)(struct twheel_op *op, void *data), void *data);
+u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value);
+
+void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory);
+struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter);
+void twheel_op_iter_end(struct twheel_op_iter *iter);
 
 #endif /* _LINUX_TWHEEL_H */

@@ -125,7 +125,7 @@ static void signal_all(struct work_struct *work)
 		wait_var_event(&handover.parked, atomic_read(&handover.parked) > n);
 		for (k = 0; k < KEYS && !LEFT_TO_EXPIRE(n); k++) {
 			key = parcel_key(n, k);
-			twheel_signal_cansleep(handover.purgatory, &key, n + k);
+			twheel_signal_cansleep(handover.purgatory, &key, 1, n + k);
 		}
 	}
 }
@@ -181,12 +181,16 @@ static int run(void)
 
 static int __init handover_init(void)
 {
+	const struct twheel_purgatory_config config = {
+		.name		= "handover",
+		.max_pending	= PARCELS,
+	};
 	int err;
 
 	handover.parcel = vcalloc(PARCELS, sizeof(*handover.parcel));
 	if (!handover.parcel)
 		return -ENOMEM;
-	handover.purgatory = twheel_purgatory_create(NULL, PARCELS);
+	handover.purgatory = twheel_purgatory_create(&config);
 	if (IS_ERR(handover.purgatory)) {
 		err = PTR_ERR(handover.purgatory);
 	} else {

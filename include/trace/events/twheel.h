@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What can be traced of twheel's timers. */
+/* What can be traced of twheel's timers and operations. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
 
@@ -95,6 +95,130 @@ TRACE_EVENT(twheel_clock_set,
 		__entry->ns = ns;
 	),
 	TP_printk("shard=%u ns=%lld", __entry->shard, __entry->ns)
+);
+
+/* An operation begins to wait. */
+TRACE_EVENT(twheel_op_add,
+	TP_PROTO(const struct twheel_op *op),
+	TP_ARGS(op),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__field(u64, deadline)
+		__field(u64, missing)
+		__field(u8, condition)
+		__field(u8, nr_watches)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		__entry->deadline = op->deadline;
+		__entry->missing = op->missing;
+		__entry->condition = op->condition;
+		__entry->nr_watches = op->nr_watches;
+	),
+	TP_printk("op=%p deadline=%llu condition=%u missing=%llu watches=%u",
+		  __entry->op, __entry->deadline, __entry->condition, __entry->missing,
+		  __entry->nr_watches)
+);
+
+/* An operation has ended; reason is an enum twheel_reason. */
+TRACE_EVENT(twheel_op_end,
+	TP_PROTO(const struct twheel_op *op),
+	TP_ARGS(op),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__field(u64, value)
+		__field(int, error)
+		__field(u8, reason)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		__entry->value = op->value;
+		__entry->error = op->error;
+		__entry->reason = op->reason;
+	),
+	TP_printk("op=%p reason=%u value=%llu error=%d",
+		  __entry->op, __entry->reason, __entry->value, __entry->error)
+);
+
+/* The callback of an operation has returned. */
+TRACE_EVENT(twheel_op_done,
+	TP_PROTO(const struct twheel_op *op),
+	TP_ARGS(op),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+	),
+	TP_printk("op=%p", __entry->op)
+);
+
+/* The predicate of an operation has returned. */
+TRACE_EVENT(twheel_op_try_complete,
+	TP_PROTO(const struct twheel_op *op, bool held),
+	TP_ARGS(op, held),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__field(bool, held)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		__entry->held = held;
+	),
+	TP_printk("op=%p held=%d", __entry->op, __entry->held)
+);
+
+/* An operation that waits has another deadline. */
+TRACE_EVENT(twheel_op_rearm,
+	TP_PROTO(const struct twheel_op *op),
+	TP_ARGS(op),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__field(u64, deadline)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		__entry->deadline = op->deadline;
+	),
+	TP_printk("op=%p deadline=%llu", __entry->op, __entry->deadline)
+);
+
+/* An operation that waits watches so many keys more, or less. */
+TRACE_EVENT(twheel_op_watch,
+	TP_PROTO(const struct twheel_op *op, int more),
+	TP_ARGS(op, more),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__field(int, more)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		__entry->more = more;
+	),
+	TP_printk("op=%p more=%d", __entry->op, __entry->more)
+);
+
+/*
+ * Whoever watched a key was signalled (what=0), had predicates run (1), or was
+ * cancelled (2), by which so many have ended.
+ */
+TRACE_EVENT(twheel_walk,
+	TP_PROTO(const struct twheel_key *key, unsigned int what, u32 ended),
+	TP_ARGS(key, what, ended),
+	TP_STRUCT__entry(
+		__field(u64, high)
+		__field(u64, low)
+		__field(unsigned int, what)
+		__field(u32, ended)
+	),
+	TP_fast_assign(
+		__entry->high = key->v[0];
+		__entry->low = key->v[1];
+		__entry->what = what;
+		__entry->ended = ended;
+	),
+	TP_printk("key=%llx:%llx what=%u ended=%u",
+		  __entry->high, __entry->low, __entry->what, __entry->ended)
 );
 
 #endif /* _TRACE_TWHEEL_H */

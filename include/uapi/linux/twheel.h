@@ -36,7 +36,8 @@ struct twheel_key {
 /**
  * struct twheel_watch_spec - one key to watch, and how often
  * @key: the key
- * @need: how many signals satisfy it; 0 is taken as 1
+ * @need: how many signals satisfy it; 0 is taken as 1, and with a condition
+ *	that doesn't count signals nothing else may be given
  * @reserved: must be zero
  */
 struct twheel_watch_spec {
@@ -51,12 +52,15 @@ struct twheel_watch_spec {
  * @TWHEEL_COND_ANY: as soon as one of its keys is satisfied
  * @TWHEEL_COND_ALL: when all of its keys are, those watched later included
  * @TWHEEL_COND_QUORUM: when as many as its quorum are
+ * @TWHEEL_COND_SUM: when the amounts that signals carried under its keys reach
+ *	its threshold; for consumers in the kernel, the device refuses it as yet
  */
 enum twheel_condition {
 	TWHEEL_COND_NONE	= 0,
 	TWHEEL_COND_ANY		= 1,
 	TWHEEL_COND_ALL		= 2,
 	TWHEEL_COND_QUORUM	= 3,
+	TWHEEL_COND_SUM		= 4,
 };
 
 /* twheel_add_args.flags: the deadline is a point in time, not a distance. */
