@@ -125,15 +125,22 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	nr = twheel_watches_get(purgatory, args->specs, args->watches, args->nr_keys, gfp);
 	if (nr < 0)
 		return nr;
+	err = twheel_purgatory_admit_watches(purgatory, nr);
+	if (err)
+		goto put;
 	op_setup(op, purgatory, args);
 	err = op_park(op, args->watches, nr);
-	if (err) {
-		twheel_watches_put(purgatory, args->watches, nr);
-		return err;
-	}
+	if (err)
+		goto dismiss;
 	completed = op_start(op, args->watches, nr);
 	twheel_op_unhold(op);
 	return completed;
+
+dismiss:
+	twheel_purgatory_dismiss_watches(purgatory, nr);
+put:
+	twheel_watches_put(purgatory, args->watches, nr);
+	return err;
 }
 
 /**

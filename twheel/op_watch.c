@@ -27,12 +27,6 @@ static bool watch_among(const struct twheel_watch *watches, u32 nr,
 	return false;
 }
 
-static void keys_put(struct twheel_purgatory *purgatory, struct twheel_watch *watches, u32 nr)
-{
-	while (nr--)
-		twheel_key_put(&purgatory->keys, watches[nr].key);
-}
-
 /**
  * twheel_watches_put - give back what twheel_watches_get() got
  * @purgatory: where
@@ -41,13 +35,23 @@ static void keys_put(struct twheel_purgatory *purgatory, struct twheel_watch *wa
  */
 void twheel_watches_put(struct twheel_purgatory *purgatory, struct twheel_watch *watches, u32 nr)
 {
-	keys_put(purgatory, watches, nr);
-	twheel_purgatory_dismiss_watches(purgatory, nr);
+	while (nr--)
+		twheel_key_put(&purgatory->keys, watches[nr].key);
 }
 
-/* Get each of some keys once; how many these are, or -ENOMEM and none. */
-static int keys_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
+/**
+ * twheel_watches_get - get each of some keys once
+ * @purgatory: where
+ * @specs: the keys
+ * @watches: for as many watches
+ * @nr_keys: how many keys
+ * @gfp: how to allocate
+ *
+ * Return: how many watches there are, each of another key; or -ENOMEM, and there
+ * are none.
+ */
+int twheel_watches_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
+		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
 {
 	struct twheel_watched_key *key;
 	u32 i, nr = 0;
@@ -55,7 +59,7 @@ static int keys_get(struct twheel_purgatory *purgatory, const struct twheel_watc
 	for (i = 0; i < nr_keys; i++) {
 		key = twheel_key_get(&purgatory->keys, &specs[i].key, gfp);
 		if (IS_ERR(key)) {
-			keys_put(purgatory, watches, nr);
+			twheel_watches_put(purgatory, watches, nr);
 			return PTR_ERR(key);
 		}
 		if (watch_among(watches, nr, key)) {
@@ -65,32 +69,6 @@ static int keys_get(struct twheel_purgatory *purgatory, const struct twheel_watc
 		watches[nr].key = key;
 		watches[nr].need = specs[i].need ?: 1;
 		nr++;
-	}
-	return nr;
-}
-
-/**
- * twheel_watches_get - get keys, and room in the purgatory for watches of them
- * @purgatory: where
- * @specs: the keys
- * @watches: for as many watches
- * @nr_keys: how many keys
- * @gfp: how to allocate
- *
- * Return: how many watches there are, each of another key, or an error.
- */
-int twheel_watches_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
-		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
-{
-	int nr, err;
-
-	nr = keys_get(purgatory, specs, watches, nr_keys, gfp);
-	if (nr <= 0)
-		return nr;
-	err = twheel_purgatory_admit_watches(purgatory, nr);
-	if (err) {
-		keys_put(purgatory, watches, nr);
-		return err;
 	}
 	return nr;
 }
@@ -166,24 +144,34 @@ static u32 op_sort_new(const struct twheel_op *op, struct twheel_watch *watches,
 	return nr;
 }
 
+/* Attach those watches whose key is new; how many, or an error. */
+static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	int err = twheel_op_not_waiting(op);
+
+	if (err)
+		return err;
+	nr = op_sort_new(op, watches, nr);
+	if (op->nr_watches + nr > TWHEEL_MAX_KEYS)
+		return -EINVAL;
+	err = twheel_purgatory_admit_watches(op->purgatory, nr);
+	if (err)
+		return err;
+	twheel_watches_attach(op, watches, nr);
+	twheel_home_count_watches(twheel_op_home(op), nr);
+	return nr;
+}
+
 /* Attach and link those watches whose key is new; how many, or an error. */
 static int op_watch_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
 	int ret;
 
 	spin_lock_bh(&op->lock);
-	ret = twheel_op_not_waiting(op);
-	if (!ret) {
-		nr = op_sort_new(op, watches, nr);
-		ret = op->nr_watches + nr > TWHEEL_MAX_KEYS ? -EINVAL : nr;
-	}
-	if (ret > 0) {
-		twheel_watches_attach(op, watches, nr);
-		twheel_home_count_watches(twheel_op_home(op), nr);
-	}
+	ret = op_attach_new(op, watches, nr);
 	spin_unlock_bh(&op->lock);
 	if (ret > 0)
-		twheel_watches_link(op, watches, nr);
+		twheel_watches_link(op, watches, ret);
 	return ret;
 }
 

@@ -86,7 +86,7 @@ static inline int twheel_purgatory_admit_watches(struct twheel_purgatory *purgat
 {
 	int old = atomic_read(&purgatory->watches);
 
-	if (!purgatory->max_watches)
+	if (!purgatory->max_watches || !nr)
 		return 0;
 	do {
 		if (purgatory->max_watches - old < nr) {

@@ -418,9 +418,10 @@ struct twheel_op;
  * @try_complete: whether the operation is complete, for TWHEEL_COND_PREDICATE; it
  *	may set the value that its completion carries, which is 0 until then.
  *	Called whenever somebody asks, by whoever that is, while the
- *	operation waits; calls made at the same time become one more call
- *	after the present one. It never runs beside itself, nor beside or after
- *	@ended of the same operation.
+ *	operation waits. Whoever asks while it runs does not wait: it is called
+ *	once more, for all of these, when it has returned. It never runs beside
+ *	itself, nor beside or after @ended of the same operation. One that asks for
+ *	itself each time it runs, as by a signal to its own keys, has no end.
  * @ended: called exactly once for an operation that was added, when it has
  *	ended; twheel_op_result() tells how. It has left the wheel and every
  *	key by then. It runs on whoever ended the operation - the reaper, or the
