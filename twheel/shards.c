@@ -2,7 +2,7 @@
 /*
  * Layer 4, wheels: several shards that look like one wheel to its users.
  *
- * Which shard a timer lives on is decided in timer.c; here wheels are made,
+ * Which shard a timer lives on is decided in timer_add.c; here wheels are made,
  * counted, stopped and ended.
  */
 #include <linux/bug.h>
