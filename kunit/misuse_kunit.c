@@ -77,7 +77,7 @@ static void expect_report(struct kunit *test, const char *pattern)
 	kunit_info(test, "expected: %s\n", pattern);
 }
 
-/* What debugobjects finds it warns of, and says. */
+/* What debugobjects finds it warns of, and says; five times in a boot, not more. */
 static void expect_odebug(struct kunit *test, const char *what)
 {
 	expect_report(test, "WARNING: * debug_print_object+*");
@@ -193,19 +193,39 @@ static void to_free_a_pending_timer_is_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 2);
 }
 
+/* Whichever case comes first: it is one place that warns of all that is zeroes. */
+static void expect_never_initialised(struct kunit *test)
+{
+	static bool warned;
+
+	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
+		expect_odebug(test, "assert_init not available");
+	if (!warned)
+		expect_report(test, "WARNING: * twheel_timer_usable+*");
+	warned = true;
+}
+
 /* All zeroes are not a timer: each call refuses it, and warns once. */
 static void what_was_never_initialised_is_not_added(struct kunit *test)
 {
 	struct tryer *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, zeroes);
-	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
-		expect_odebug(test, "assert_init not available");
-	expect_report(test, "WARNING: * twheel_timer_usable+*");
+	expect_never_initialised(test);
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&zeroes->timer, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, 0);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, zeroes->nr_fired, 0);
+}
+
+/* Nor are they work: neither a wheel nor a workqueue is looked for. */
+static void work_that_was_never_initialised_is_not_waited_for(struct kunit *test)
+{
+	struct twheel_work *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zeroes);
+	expect_never_initialised(test);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(zeroes), -EINVAL);
 }
 
 /* They don't fire, nor do they hang on to what is gone: they can be freed. */
@@ -246,6 +266,7 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(to_initialise_a_pending_timer_is_found),
 	KUNIT_CASE(to_free_a_pending_timer_is_found),
 	KUNIT_CASE(what_was_never_initialised_is_not_added),
+	KUNIT_CASE(work_that_was_never_initialised_is_not_waited_for),
 	KUNIT_CASE(to_destroy_a_wheel_with_timers_is_found),
 	{}
 };

@@ -3,8 +3,11 @@
  * Tests of layer 4, where functions run: inline in the alarm's interrupt, and on
  * a workqueue.
  */
+#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
 #include <linux/time64.h>
 
 #include "stats.h"
@@ -304,11 +307,51 @@ static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
 }
 
+/* A thread that cancels work, and tries at once to add it again. */
+static int cancel_and_add(void *data)
+{
+	struct work_probe *probe = data;
+
+	if (twheel_work_cancel_sync(&probe->work) != -EALREADY)
+		return -EIO;
+	return twheel_work_add(&probe->work, twheel_deadline(NSEC_PER_SEC));
+}
+
+/*
+ * The thread is the first to wait for the function, and the first to run when that
+ * has returned: it is done while we still wait.
+ */
+static void work_is_not_added_while_another_cancels_it(struct kunit *test)
+{
+	static struct work_probe probe;
+	struct task_struct *first;
+
+	work_probe_init(&probe);
+	probe.takes_ns = 10 * NSEC_PER_SEC;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	first = kthread_create(cancel_and_add, &probe, "first");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, first);
+	get_task_struct(first);
+	sched_set_fifo(first);
+	wake_up_process(first);
+	vtime_sleep(NSEC_PER_SEC);
+
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
+	KUNIT_EXPECT_EQ(test, kthread_stop(first), -ESHUTDOWN);
+	put_task_struct(first);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, twheel_deadline(NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+}
+
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(work_runs_on_time),
 	KUNIT_CASE(slow_work_delays_no_timer),
 	KUNIT_CASE(work_is_cancelled_wherever_it_is),
 	KUNIT_CASE(cancel_sync_cuts_short_work_that_adds_itself),
+	KUNIT_CASE(work_is_not_added_while_another_cancels_it),
 	{}
 };
 

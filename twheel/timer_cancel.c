@@ -137,28 +137,38 @@ EXPORT_SYMBOL_GPL(twheel_timer_shutdown_sync);
 
 /**
  * twheel_timer_block - twheel_timer_shutdown_sync(), until it is lifted
- * @timer: the timer
+ * @timer: the timer, usable
+ * @blocked: how many block it
  *
  * Context: process; may sleep.
  * Return: as twheel_timer_shutdown_sync().
  */
-int twheel_timer_block(struct twheel_timer *timer)
-{
-	return cancel_and_wait(timer, true);
-}
-
-/**
- * twheel_timer_unblock - let a timer be added again
- * @timer: the timer, blocked
- * @fn: its function
- */
-void twheel_timer_unblock(struct twheel_timer *timer, void (*fn)(struct twheel_timer *timer))
+int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked)
 {
 	struct twheel_shard *shard;
 	unsigned long flags;
 
 	shard = twheel_timer_lock(timer, &flags);
-	timer->fn = fn;
+	++*blocked;
+	twheel_shard_unlock(shard, flags);
+	return cancel_and_wait(timer, true);
+}
+
+/**
+ * twheel_timer_unblock - let a timer be added again, unless others block it
+ * @timer: the timer, blocked
+ * @blocked: how many block it
+ * @fn: its function
+ */
+void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
+			  void (*fn)(struct twheel_timer *timer))
+{
+	struct twheel_shard *shard;
+	unsigned long flags;
+
+	shard = twheel_timer_lock(timer, &flags);
+	if (!--*blocked)
+		timer->fn = fn;
 	twheel_shard_unlock(shard, flags);
 }
 

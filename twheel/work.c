@@ -23,6 +23,7 @@ void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 {
 	twheel_timer_init_flags(&work->timer, wheel, work_fire, TWHEEL_TIMER_INLINE);
 	work->wq = wq;
+	work->blocked = 0;
 }
 EXPORT_SYMBOL_GPL(__twheel_work_init);
 
@@ -36,13 +37,14 @@ EXPORT_SYMBOL_GPL(__twheel_work_init);
  *	for that
  * * -EINPROGRESS - its function is running, or about to
  * * -EALREADY    - neither
+ * * -EINVAL      - it was never initialised; with a warning
  */
 int twheel_work_cancel(struct twheel_work *work)
 {
 	int err = twheel_timer_cancel(&work->timer);
 
 	/* It is being queued right now, together with what may be queued from before. */
-	if (err == -EINPROGRESS)
+	if (err == -EINPROGRESS || err == -EINVAL)
 		return err;
 	if (cancel_work(&work->work))
 		return 0;
@@ -58,22 +60,27 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  *
  * When this returns, the function is not running, and will not unless somebody
  * adds the work again. Meanwhile that is refused with -ESHUTDOWN, so that a
- * function which adds its own work again is cut short.
+ * function which adds its own work again is cut short. Several may cancel it so at
+ * a time: it is refused until the last of them is done.
  *
  * Context: process; may sleep. Not from the function itself.
  * Return:
  * * 0         - it was pending, or queued
  * * -EALREADY - it was not; if its function was running it has returned
+ * * -EINVAL   - it was never initialised; with a warning
  */
 int twheel_work_cancel_sync(struct twheel_work *work)
 {
-	bool won;
+	int err;
 
 	might_sleep();
-	won = !twheel_timer_block(&work->timer);
+	if (!twheel_timer_usable(&work->timer))
+		return -EINVAL;
+	err = twheel_timer_block(&work->timer, &work->blocked);
 	/* Nobody queues it any more. */
-	won |= cancel_work_sync(&work->work);
-	twheel_timer_unblock(&work->timer, work_fire);
-	return won ? 0 : -EALREADY;
+	if (cancel_work_sync(&work->work))
+		err = 0;
+	twheel_timer_unblock(&work->timer, &work->blocked, work_fire);
+	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_work_cancel_sync);

@@ -329,6 +329,8 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
  * @timer: waits for the deadline
  * @work: the work; its function gets it, and to_twheel_work() what it is part of
  * @wq: where it is queued
+ * @blocked: how many wait for it to be cancelled, and keep it from being added;
+ *	protected by the lock of the timer's shard
  *
  * Embed it, and treat the members as private.
  */
@@ -336,6 +338,7 @@ struct twheel_work {
 	struct twheel_timer	timer;
 	struct work_struct	work;
 	struct workqueue_struct	*wq;
+	unsigned int		blocked;
 };
 
 /**
