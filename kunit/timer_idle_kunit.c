@@ -248,6 +248,17 @@ static void it_wakes_up_no_more_than_it_has_to(struct kunit *test)
 	KUNIT_EXPECT_LE(test, wakeups[n], most);
 }
 
+/* Several wheels have something due at the same time, and there is one CPU. */
+static u64 slop_of_all(void)
+{
+	u64 slop = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_QUIET; i++)
+		slop += crowd_slop(&crowds[i]);
+	return slop;
+}
+
 static void what_was_due_has_fired_on_time(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
@@ -257,7 +268,7 @@ static void what_was_due_has_fired_on_time(struct kunit *test)
 
 	for (i = 0; i < crowd->size; i++) {
 		if (due)
-			expect_exact(test, &crowd->member[i], crowd_slop(crowd));
+			expect_exact(test, &crowd->member[i], slop_of_all());
 		else
 			KUNIT_EXPECT_EQ(test, crowd->member[i].nr_fired, 0);
 	}
