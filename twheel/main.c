@@ -18,7 +18,8 @@
  *	system.c	the wheels that all share
  *	key.c		which watches there are under a key
  *	op.c		the life of an operation; op_args.c, op_add.c: its beginning;
- *			op_watch.c, op_unwatch.c: its keys; op_deadline.c; op_end.c
+ *			op_watch.c, op_unwatch.c: its keys; op_deadline.c; op_end.c;
+ *			op_call.c: its callback
  *	walk.c		what is done to whoever watches a key
  *	iter.c		the operations of a purgatory, one after the other
  *	purgatory.c	where operations wait

@@ -68,7 +68,6 @@
 #include <linux/export.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
 #include "iter.h"
@@ -126,8 +125,12 @@ void twheel_op_put(struct twheel_op *op)
 }
 EXPORT_SYMBOL_GPL(twheel_op_put);
 
-/* The one place where an operation's life goes on, step by step. */
-static void op_move(struct twheel_op *op, enum twheel_op_life to)
+/**
+ * twheel_op_move - let an operation's life go on by a step
+ * @op: the operation, with its lock held
+ * @to: the step
+ */
+void twheel_op_move(struct twheel_op *op, enum twheel_op_life to)
 {
 	lockdep_assert_held(&op->lock);
 	WARN_ON_ONCE(twheel_op_life(op) != to - 1);
@@ -146,7 +149,11 @@ static bool op_own(struct twheel_op *op)
 	return true;
 }
 
-static void op_disown(struct twheel_op *op)
+/**
+ * twheel_op_disown - give up ownership of an operation
+ * @op: the operation, of the caller's, with its lock held
+ */
+void twheel_op_disown(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
 	WARN_ON_ONCE(!(op->state & OP_OWNED));
@@ -169,7 +176,7 @@ void twheel_op_park(struct twheel_op *op)
 	home->added++;
 	home->watches += op->nr_watches;
 	list_add_tail(&op->parked, &home->ops);
-	op_move(op, OP_WAITING);
+	twheel_op_move(op, OP_WAITING);
 	if (twheel_op_has_predicate(op)) {
 		WRITE_ONCE(op->state, op->state | OP_AGAIN);
 		op_own(op);
@@ -199,7 +206,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	op->error = error;
 	op->value = value;
 	op->time = twheel_now(op->purgatory->wheel);
-	op_move(op, OP_ENDED);
+	twheel_op_move(op, OP_ENDED);
 
 	home = twheel_op_home(op);
 	spin_lock(&home->lock);
@@ -230,22 +237,6 @@ static void op_leave(struct twheel_op *op)
 	}
 }
 
-/* Owning an operation that has left everything, tell its consumer. */
-static void op_call_back(struct twheel_op *op)
-{
-	op->ops->ended(op);
-
-	spin_lock_bh(&op->lock);
-	op_disown(op);
-	op_move(op, OP_DONE);
-	spin_unlock_bh(&op->lock);
-	trace_twheel_op_done(op);
-	/* Pairs with the barrier of wait_var_event(): one sees the other. */
-	smp_mb();
-	wake_up_var(&op->state);
-	twheel_op_unhold(op);
-}
-
 /**
  * twheel_op_finish - do what is left to do after an operation has ended
  * @op: the operation, which the caller has claimed; it may be gone after that
@@ -258,11 +249,11 @@ void twheel_op_finish(struct twheel_op *op)
 
 	op_leave(op);
 	spin_lock_bh(&op->lock);
-	op_move(op, OP_LEFT);
+	twheel_op_move(op, OP_LEFT);
 	mine = op_own(op);
 	spin_unlock_bh(&op->lock);
 	if (mine)
-		op_call_back(op);
+		twheel_op_call_back(op);
 }
 
 /* Run the predicate of an operation of ours, and end it if that holds. */
@@ -283,7 +274,7 @@ static bool op_evaluate(struct twheel_op *op)
 
 	op_leave(op);
 	spin_lock_bh(&op->lock);
-	op_move(op, OP_LEFT);
+	twheel_op_move(op, OP_LEFT);
 	spin_unlock_bh(&op->lock);
 	return true;
 }
@@ -318,10 +309,10 @@ bool twheel_op_serve(struct twheel_op *op)
 	}
 	left = twheel_op_life(op) == OP_LEFT;
 	if (!left)
-		op_disown(op);
+		twheel_op_disown(op);
 	spin_unlock_bh(&op->lock);
 	if (left)
-		op_call_back(op);
+		twheel_op_call_back(op);
 	return completed;
 }
 

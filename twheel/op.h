@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Layer 5: operations. See op.c for their life, op_add.c for its beginning,
- * op_end.c for the calls that end it, op_deadline.c for its deadline.
+ * op_end.c for the calls that end it, op_deadline.c for its deadline, op_call.c for its callback.
  */
 #ifndef _TWHEEL_OP_H
 #define _TWHEEL_OP_H
@@ -25,6 +25,7 @@ enum twheel_op_life {
 #define OP_LIFE		GENMASK(2, 0)
 #define OP_OWNED	BIT(3)
 #define OP_AGAIN	BIT(4)
+#define OP_DEFERRED	BIT(5)
 
 /* What is read under the lock is stable; without it, it may have gone on. */
 static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)
@@ -74,10 +75,17 @@ static inline void twheel_op_unhold(struct twheel_op *op)
 }
 
 /* op.c */
+void twheel_op_move(struct twheel_op *op, enum twheel_op_life to);
+void twheel_op_disown(struct twheel_op *op);
 void twheel_op_park(struct twheel_op *op);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
 void twheel_op_finish(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
+
+/* op_call.c */
+void twheel_op_call_back(struct twheel_op *op);
+void twheel_op_call_back_now(struct twheel_op *op);
+bool twheel_op_take_deferred(struct twheel_op *op);
 
 /* op_end.c */
 bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value);

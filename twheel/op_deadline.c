@@ -52,18 +52,24 @@ void twheel_op_arm(struct twheel_op *op)
 /**
  * twheel_op_expired - the function of an operation's timer
  * @timer: of an operation that holds itself for it
+ *
+ * After its end the timer brings it to the reaper for its callback, if that has
+ * been left to it.
  */
 void twheel_op_expired(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-	bool claimed = false;
+	bool claimed = false, deferred;
 
 	spin_lock_bh(&op->lock);
+	deferred = twheel_op_take_deferred(op);
 	if (op->deadline != TWHEEL_NEVER && !twheel_timer_pending(&op->timer))
 		claimed = twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
 	spin_unlock_bh(&op->lock);
 	if (claimed)
 		twheel_op_finish(op);
+	else if (deferred)
+		twheel_op_call_back_now(op);
 	twheel_op_unhold(op);
 }
 

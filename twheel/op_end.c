@@ -40,8 +40,8 @@ static int op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
  * its callback takes.
  * Return:
  * * 0         - this call completed it. It has left the wheel and its keys, and its
- *	callback has returned; or, if its predicate is being run, is called as soon as
- *	that has returned
+ *	callback has returned, unless its predicate is being run or the stack is deep;
+ *	see struct twheel_op_ops
  * * -EALREADY - it has ended by another way; its callback may be running
  * * -ENOENT   - it was not added
  */

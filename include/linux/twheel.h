@@ -430,8 +430,8 @@ struct twheel_op;
  *	key by then. It runs on whoever ended the operation - the reaper, or the
  *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() and so on -
  *	or, if @try_complete was running just then, on who runs that, as soon as it
- *	has returned. A callback that ends others is on the stack while
- *	theirs run: long chains of such belong on a workqueue.
+ *	has returned. A callback that ends others is on the stack while theirs
+ *	run, up to half of the stack; from there on the reaper runs them.
  * @release: the last reference is gone; frees the operation.
  *
  * None of them may sleep, since they run in the context of whoever calls us.

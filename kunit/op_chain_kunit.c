@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, operations that end each other: however long the chain, the
+ * stack holds out, and each is called back once.
+ */
+#include <linux/time64.h>
+#include <linux/timer.h>
+
+#include "op_probe.h"
+#include "vtime.h"
+
+#define CHAIN	1000
+
+/* Callbacks on top of each other: this many at most, on any stack that there is. */
+#define DEEPEST	64
+
+static struct probe *chain[CHAIN];
+static atomic_t next_link;
+static unsigned int depth, deepest;
+
+static void end_next(struct probe *probe)
+{
+	unsigned int next = atomic_inc_return(&next_link);
+
+	depth++;
+	deepest = max(deepest, depth);
+	if (next < CHAIN)
+		twheel_op_complete(&chain[next]->op, next);
+	depth--;
+}
+
+static void chain_init(struct kunit *test)
+{
+	unsigned int i;
+
+	atomic_set(&next_link, 0);
+	depth = 0;
+	deepest = 0;
+	for (i = 0; i < CHAIN; i++) {
+		chain[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, i, 1);
+		chain[i]->then = end_next;
+	}
+}
+
+static void expect_chain(struct kunit *test)
+{
+	unsigned int i;
+
+	/* Each waits for its callback, on whichever stack it is made. */
+	for (i = 0; i < CHAIN; i++) {
+		while (!READ_ONCE(chain[i]->ended))
+			vtime_sleep(NSEC_PER_MSEC);
+		twheel_op_cancel_sync(&chain[i]->op);
+		expect_ended(test, chain[i], TWHEEL_COMPLETED, i);
+		KUNIT_EXPECT_EQ(test, chain[i]->order, chain[0]->order + i);
+	}
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_GT(test, deepest, 1);
+	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
+}
+
+static void a_chain_may_be_of_any_length(struct kunit *test)
+{
+	chain_init(test);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	expect_chain(test);
+}
+
+static void end_first(struct timer_list *timer)
+{
+	twheel_op_complete(&chain[0]->op, 0);
+}
+
+static void a_chain_may_begin_in_a_softirq(struct kunit *test)
+{
+	static struct timer_list timer;
+
+	chain_init(test);
+	timer_setup(&timer, end_first, 0);
+	mod_timer(&timer, jiffies + 1);
+	expect_chain(test);
+	timer_shutdown_sync(&timer);
+}
+
+static void drain_waits_for_a_chain(struct kunit *test)
+{
+	unsigned int i;
+
+	chain_init(test);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	twheel_purgatory_drain(probe_purgatory);
+	for (i = 0; i < CHAIN; i++)
+		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
+	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
+}
+
+static struct kunit_case chain_cases[] = {
+	KUNIT_CASE(a_chain_may_be_of_any_length),
+	KUNIT_CASE(a_chain_may_begin_in_a_softirq),
+	KUNIT_CASE(drain_waits_for_a_chain),
+	{}
+};
+
+static struct kunit_suite chain_suite = {
+	.name		= "twheel_op_chain",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= chain_cases,
+};
+
+kunit_test_suite(chain_suite);

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 5, operations: their callbacks, and how deep they may be nested.
+ *
+ * A callback may end another operation, whose callback then runs on top of it, and
+ * may end a third one.  How long that goes on is up to the consumers, and the stack
+ * is not theirs to fill.  So where little of it is left, the callback is left to
+ * the reaper: the timer of an operation that has ended is free, and due at
+ * once it brings the operation to a thread with nothing on its stack.
+ *
+ * Softirqs have a stack of their own, the bounds of which we don't know. They are
+ * not moved to another CPU, so that how deep they are is counted there.
+ */
+#include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/wait_bit.h>
+#include <trace/events/twheel.h>
+
+#include "op.h"
+
+/* How many callbacks may be nested in a softirq. */
+#define SOFTIRQ_DEPTH	4
+
+static DEFINE_PER_CPU(unsigned int, softirq_depth);
+
+/* On PREEMPT_RT softirqs are on the stack of a task, too. */
+static bool on_stack_of_task(void)
+{
+	unsigned long here;
+
+	return object_is_on_stack(&here);
+}
+
+/* Whether a callback would find less than half of the stack. */
+static bool stack_is_deep(void)
+{
+	unsigned long here;
+
+	if (!on_stack_of_task())
+		return this_cpu_read(softirq_depth) >= SOFTIRQ_DEPTH;
+	return (unsigned long)&here - (unsigned long)task_stack_page(current) < THREAD_SIZE / 2;
+}
+
+static void call_ended(struct twheel_op *op)
+{
+	if (on_stack_of_task()) {
+		op->ops->ended(op);
+		return;
+	}
+	this_cpu_inc(softirq_depth);
+	op->ops->ended(op);
+	this_cpu_dec(softirq_depth);
+}
+
+/**
+ * twheel_op_call_back_now - tell the consumer of an operation that has left everything
+ * @op: the operation, which the caller owns; it may be gone after that
+ *
+ * Context: process or softirq, with no lock held.
+ */
+void twheel_op_call_back_now(struct twheel_op *op)
+{
+	WRITE_ONCE(op->owner, current);
+	call_ended(op);
+
+	spin_lock_bh(&op->lock);
+	twheel_op_disown(op);
+	twheel_op_move(op, OP_DONE);
+	spin_unlock_bh(&op->lock);
+	trace_twheel_op_done(op);
+	/* Pairs with the barrier of wait_var_event(): one sees the other. */
+	smp_mb();
+	wake_up_var(&op->state);
+	twheel_op_unhold(op);
+}
+
+/**
+ * twheel_op_call_back - the same, or have the reaper do it if the stack is deep
+ * @op: the operation, which the caller owns; it may be gone after that
+ *
+ * Context: process or softirq, with no lock held.
+ */
+void twheel_op_call_back(struct twheel_op *op)
+{
+	if (likely(!stack_is_deep())) {
+		twheel_op_call_back_now(op);
+		return;
+	}
+	spin_lock_bh(&op->lock);
+	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
+	/* Still owned, but by nobody as yet who could wait for itself. */
+	WRITE_ONCE(op->owner, NULL);
+	twheel_op_hold(op);
+	/* The wheel of a purgatory has no limit, and nobody stops it. */
+	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
+	spin_unlock_bh(&op->lock);
+}
+
+/**
+ * twheel_op_take_deferred - whether a callback was left to the reaper
+ * @op: the operation, with its lock held
+ *
+ * Return: true if the caller has to make it, with twheel_op_call_back_now().
+ */
+bool twheel_op_take_deferred(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	if (!(op->state & OP_DEFERRED))
+		return false;
+	WRITE_ONCE(op->state, op->state & ~(u32)OP_DEFERRED);
+	return true;
+}
