@@ -83,6 +83,8 @@ static struct twheel_op *iter_next_of_home(struct twheel_op_iter *iter, struct t
  *
  * Each operation that waits all the time of the walk is met once, in no
  * particular order. Those that come or go meanwhile do no harm, and are met or not.
+ * Whoever ends an operation takes a step for each iterator that stands in the
+ * same part of the purgatory: a few at a time do no harm either.
  *
  * Context: any.
  */
@@ -118,14 +120,16 @@ static void iter_let_go(struct twheel_op_iter *iter)
 struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 {
 	struct twheel_purgatory *purgatory = iter->purgatory;
+	struct twheel_op *op = NULL;
 
-	iter_let_go(iter);
-	for (; iter->home < purgatory->nr_homes; iter->home++) {
-		iter->op = iter_next_of_home(iter, &purgatory->home[iter->home]);
-		if (iter->op)
-			return iter->op;
+	while (!op && iter->home < purgatory->nr_homes) {
+		op = iter_next_of_home(iter, &purgatory->home[iter->home]);
+		iter->home += !op;
 	}
-	return NULL;
+	/* Last: it may be all that keeps the purgatory. */
+	iter_let_go(iter);
+	iter->op = op;
+	return op;
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_next);
 
@@ -139,13 +143,13 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 {
 	struct twheel_home *home;
 
+	if (!list_empty(&iter->entry)) {
+		home = &iter->purgatory->home[iter->home];
+		spin_lock_bh(&home->lock);
+		list_del_init(&iter->entry);
+		spin_unlock_bh(&home->lock);
+	}
 	iter_let_go(iter);
-	if (list_empty(&iter->entry))
-		return;
-	home = &iter->purgatory->home[iter->home];
-	spin_lock_bh(&home->lock);
-	list_del_init(&iter->entry);
-	spin_unlock_bh(&home->lock);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 

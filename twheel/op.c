@@ -47,11 +47,12 @@
  * owner comes back to it.  For those who don't have the operation, but look for
  * it under a key, see walk.c.
  *
- * References.  The one of twheel_op_init() is the consumer's.  We hold one while
- * it is parked (until DONE), one while its timer is armed or its timer's
- * function runs, one during an add, and one where a walk or an iterator stands.
- * Each of ours holds the purgatory too, and gives that up last, so that the end of
- * a purgatory waits for all of them, and no callback of a consumer runs after it.
+ * References.  The one of twheel_op_init() is the consumer's.  We have one as long as
+ * we hold the operation: while it is parked (until DONE), while its timer is armed
+ * or its timer's function runs, during an add, and where a walk or an iterator
+ * stands.  With the last hold we give up our reference, and after that
+ * the purgatory, so that the end of a purgatory waits for all of that, and no
+ * callback of a consumer runs after it.
  *
  * Locks, from the outside in, none of them held during a callback:
  *
@@ -172,7 +173,9 @@ void twheel_op_park(struct twheel_op *op)
 	struct twheel_home *home = twheel_op_home(op);
 
 	lockdep_assert_held(&home->lock);
-	twheel_op_hold(op);
+	twheel_purgatory_hold(op->purgatory);
+	twheel_op_get(op);
+	refcount_set(&op->holds, 1);
 	home->added++;
 	home->watches += op->nr_watches;
 	list_add_tail(&op->parked, &home->ops);
@@ -221,7 +224,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 }
 
 /* Take an operation that the caller has ended off the wheel and off its keys. */
-static void op_leave(struct twheel_op *op)
+static void op_unlink(struct twheel_op *op)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch, *next;
@@ -238,6 +241,26 @@ static void op_leave(struct twheel_op *op)
 }
 
 /**
+ * twheel_op_leave - take an operation off everything after it has ended
+ * @op: the operation, which the caller has claimed; it may be gone after that if
+ *	it is not for the caller to call back
+ *
+ * Context: process or softirq, with no lock held.
+ * Return: true if the caller owns it now, and has to call back.
+ */
+bool twheel_op_leave(struct twheel_op *op)
+{
+	bool mine;
+
+	op_unlink(op);
+	spin_lock_bh(&op->lock);
+	twheel_op_move(op, OP_LEFT);
+	mine = op_own(op);
+	spin_unlock_bh(&op->lock);
+	return mine;
+}
+
+/**
  * twheel_op_finish - do what is left to do after an operation has ended
  * @op: the operation, which the caller has claimed; it may be gone after that
  *
@@ -245,14 +268,7 @@ static void op_leave(struct twheel_op *op)
  */
 void twheel_op_finish(struct twheel_op *op)
 {
-	bool mine;
-
-	op_leave(op);
-	spin_lock_bh(&op->lock);
-	twheel_op_move(op, OP_LEFT);
-	mine = op_own(op);
-	spin_unlock_bh(&op->lock);
-	if (mine)
+	if (twheel_op_leave(op))
 		twheel_op_call_back(op);
 }
 
@@ -272,7 +288,7 @@ static bool op_evaluate(struct twheel_op *op)
 	if (!claimed)
 		return false;
 
-	op_leave(op);
+	op_unlink(op);
 	spin_lock_bh(&op->lock);
 	twheel_op_move(op, OP_LEFT);
 	spin_unlock_bh(&op->lock);

@@ -59,17 +59,22 @@ static inline int twheel_op_not_waiting(const struct twheel_op *op)
 	return life == OP_WAITING ? 0 : life == OP_NEW ? -ENOENT : -EALREADY;
 }
 
-/* A reference of ours, and what keeps the purgatory there for it. */
+/*
+ * Our holds of an operation.  All of them together are one reference to it, and one
+ * hold of its purgatory, so that what is done to one operation stays with it. The
+ * first is that of being parked; others are taken by who has one, or sees it wait.
+ */
 static inline void twheel_op_hold(struct twheel_op *op)
 {
-	twheel_purgatory_hold(op->purgatory);
-	twheel_op_get(op);
+	refcount_inc(&op->holds);
 }
 
 static inline void twheel_op_unhold(struct twheel_op *op)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 
+	if (!refcount_dec_and_test(&op->holds))
+		return;
 	twheel_op_put(op);
 	twheel_purgatory_release(purgatory);
 }
@@ -79,6 +84,7 @@ void twheel_op_move(struct twheel_op *op, enum twheel_op_life to);
 void twheel_op_disown(struct twheel_op *op);
 void twheel_op_park(struct twheel_op *op);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
+bool twheel_op_leave(struct twheel_op *op);
 void twheel_op_finish(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
 

@@ -84,9 +84,9 @@ static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 	spin_lock_bh(&op->lock);
 	spin_lock(&home->lock);
 	if (!home->draining) {
-		twheel_op_hold(op);
 		twheel_watches_attach(op, watches, nr);
 		twheel_op_park(op);
+		twheel_op_hold(op);
 		err = 0;
 	}
 	spin_unlock(&home->lock);
@@ -156,7 +156,7 @@ put:
  * The operation may end, and its callback run and give back the only reference,
  * before this returns. On an error it has not been added, nothing of it is left
  * behind, and it may be added again. The memory of its watches must stay until
- * it is released.
+ * it is released. An operation is added by one at a time.
  *
  * Context: process or softirq, as @gfp allows, with interrupts enabled and no
  * lock held that its predicate or its callback takes.

@@ -116,7 +116,8 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  * Context: process or softirq, with interrupts enabled and no lock held that
  * its callback takes.
  * Return: the room of its watch, which is the caller's to use again, or an ERR_PTR():
- * * -ESRCH    - it does not watch that key
+ * * -ESRCH    - it does not watch that key, or not yet: the call that lets it has
+ *	not returned
  * * -EINVAL   - its condition could never hold without it; it has none
  * * -ENOENT   - it was not added
  * * -EALREADY - it has ended

@@ -227,8 +227,9 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
  * @nr_keys: how many, at least one
  * @gfp: how to allocate what a new key needs
  *
- * All of the keys are watched from now on, or on an error none. An operation
- * that waits for all of its keys waits for these too. A predicate is run after
+ * All of the keys are watched from now on, or on an error none; those that
+ * another call is about to add or to watch, from when that call has returned. An
+ * operation that waits for all of its keys waits for these too. A predicate is run after
  * that, so that it misses nothing.
  *
  * Context: process or softirq, as @gfp allows, with interrupts enabled and no

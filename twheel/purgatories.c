@@ -4,17 +4,17 @@
  * waits in them.
  *
  * In debugfs, twheel/purgatories has a line of counts for each, and
- * twheel/operations one for each operation that waits.  A purgatory that is
- * shown is kept from being destroyed by the lock of the list, which protects
- * nothing else but the room for keys below.
+ * twheel/operations one for each operation that waits.  That may take long, so
+ * that a purgatory is held meanwhile, which its end waits for, and the lock, which
+ * protects the list and its serial numbers, is not.
  */
 #include <linux/bug.h>
 #include <linux/debugfs.h>
 #include <linux/list.h>
-#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/sched.h>
 #include <linux/seq_file.h>
+#include <linux/slab.h>
 
 #include "op.h"
 #include "purgatories.h"
@@ -23,6 +23,7 @@
 
 static DEFINE_MUTEX(purgatories_lock);
 static LIST_HEAD(purgatories);
+static u64 last_serial;
 
 static struct dentry *purgatories_file, *operations_file;
 
@@ -35,6 +36,7 @@ static struct dentry *purgatories_file, *operations_file;
 void twheel_purgatories_add(struct twheel_purgatory *purgatory)
 {
 	mutex_lock(&purgatories_lock);
+	purgatory->serial = ++last_serial;
 	list_add_tail(&purgatory->listed, &purgatories);
 	mutex_unlock(&purgatories_lock);
 }
@@ -91,15 +93,13 @@ static const char *condition_name(enum twheel_condition condition)
 }
 
 /* A line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1", a key for each watch. */
-static void operation_show(struct seq_file *file, struct twheel_purgatory *purgatory,
-			   struct twheel_op *op)
+static void operation_show(struct seq_file *file, const struct twheel_purgatory *purgatory,
+			   struct twheel_op *op, struct twheel_watch_spec *keys)
 {
-	static struct twheel_watch_spec keys[TWHEEL_MAX_KEYS];
 	struct twheel_op_progress progress;
 	u32 i;
 
-	lockdep_assert_held(&purgatories_lock);
-	if (twheel_op_progress(op, &progress, keys, ARRAY_SIZE(keys)))
+	if (twheel_op_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
 		return;
 	seq_printf(file, "%s %s missing=%llu", purgatory->name,
 		   condition_name(progress.condition), progress.missing);
@@ -107,13 +107,14 @@ static void operation_show(struct seq_file *file, struct twheel_purgatory *purga
 		seq_puts(file, " remaining_ns=never");
 	else
 		seq_printf(file, " remaining_ns=%llu", progress.remaining);
-	for (i = 0; i < min_t(u32, progress.nr_keys, ARRAY_SIZE(keys)); i++)
+	for (i = 0; i < progress.nr_keys; i++)
 		seq_printf(file, " key=%llx:%llx/%u", keys[i].key.v[0], keys[i].key.v[1],
 			   keys[i].need);
 	seq_putc(file, '\n');
 }
 
-static void purgatory_show_operations(struct seq_file *file, struct twheel_purgatory *purgatory)
+static void purgatory_show_operations(struct seq_file *file, struct twheel_purgatory *purgatory,
+				      struct twheel_watch_spec *keys)
 {
 	struct twheel_op_iter iter;
 	struct twheel_op *op;
@@ -121,20 +122,43 @@ static void purgatory_show_operations(struct seq_file *file, struct twheel_purga
 	twheel_op_iter_start(&iter, purgatory);
 	/* Once its buffer is full, the file is shown anew with a larger one. */
 	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter))) {
-		operation_show(file, purgatory, op);
+		operation_show(file, purgatory, op, keys);
 		cond_resched();
 	}
 	twheel_op_iter_end(&iter);
 }
 
+/* The next purgatory that has not been drained, held, or NULL. */
+static struct twheel_purgatory *purgatory_after(u64 serial)
+{
+	struct twheel_purgatory *purgatory, *found = NULL;
+
+	mutex_lock(&purgatories_lock);
+	list_for_each_entry(purgatory, &purgatories, listed) {
+		if (purgatory->serial > serial && twheel_purgatory_try_hold(purgatory)) {
+			found = purgatory;
+			break;
+		}
+	}
+	mutex_unlock(&purgatories_lock);
+	return found;
+}
+
 static int operations_show(struct seq_file *file, void *unused)
 {
 	struct twheel_purgatory *purgatory;
+	struct twheel_watch_spec *keys;
+	u64 serial = 0;
 
-	mutex_lock(&purgatories_lock);
-	list_for_each_entry(purgatory, &purgatories, listed)
-		purgatory_show_operations(file, purgatory);
-	mutex_unlock(&purgatories_lock);
+	keys = kcalloc(TWHEEL_MAX_KEYS, sizeof(*keys), GFP_KERNEL);
+	if (!keys)
+		return -ENOMEM;
+	while ((purgatory = purgatory_after(serial))) {
+		serial = purgatory->serial;
+		purgatory_show_operations(file, purgatory, keys);
+		twheel_purgatory_release(purgatory);
+	}
+	kfree(keys);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(operations);

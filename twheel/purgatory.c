@@ -5,6 +5,7 @@
  * What all of them share: the limits, the counts, and the end.  What happens to a
  * single operation is in op.c, and how they are found by key in walk.c.
  */
+#include <linux/bits.h>
 #include <linux/bug.h>
 #include <linux/err.h>
 #include <linux/export.h>
@@ -20,12 +21,15 @@
 #include "purgatory.h"
 #include "shards.h"
 
+/* All of them hold the purgatory, and walks do as well. */
+#define MAX_PENDING_MAX	BIT(30)
+
 /* More lists than this make the counting slow, and contention no rarer. */
 #define HOMES_MAX	16
 
 static bool config_fits(const struct twheel_purgatory_config *config)
 {
-	if (!config->max_pending || config->max_pending > INT_MAX)
+	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX)
 		return false;
 	if (config->max_watches > INT_MAX)
 		return false;
@@ -64,8 +68,8 @@ static struct twheel_purgatory *purgatory_alloc(void)
  *
  * Context: process; may sleep.
  * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit on operations that is
- * none, limits above INT_MAX, a name that is too long, or a wheel with a limit of
- * its own; -ENOMEM.
+ * none or too high, a limit on watches above INT_MAX, a name that is too long, or a
+ * wheel with a limit of its own; -ENOMEM.
  */
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config)

@@ -44,8 +44,10 @@ struct twheel_home {
  * @wheel: for their deadlines; immutable
  * @name: for who looks at it from outside; immutable
  * @listed: among all purgatories
+ * @serial: in the order of their making; immutable
  * @max_pending: how many may wait at a time; immutable
  * @max_watches: how many watches they may have, 0 for any number; immutable
+ * @nr_homes: a power of two; immutable
  * @pending: how many wait
  * @watches: how many watches there are, if that is limited
  * @rejected: how many were refused because of a limit
@@ -53,22 +55,23 @@ struct twheel_home {
  *	until it is drained
  * @drained: completed when @holds is down to zero
  * @keys: what they watch
- * @nr_homes: a power of two; immutable
  * @home: where they are listed
  */
 struct twheel_purgatory {
 	struct twheel		*wheel;
 	char			name[TWHEEL_PURGATORY_NAME];
 	struct list_head	listed;
+	u64			serial;
 	u32			max_pending;
 	u32			max_watches;
-	atomic_t		pending;
+	unsigned int		nr_homes;
+	/* What all CPUs write, apart from what they read. */
+	atomic_t		pending ____cacheline_aligned_in_smp;
 	atomic_t		watches;
 	atomic64_t		rejected;
 	refcount_t		holds;
 	struct completion	drained;
-	struct twheel_keys	keys;
-	unsigned int		nr_homes;
+	struct twheel_keys	keys ____cacheline_aligned_in_smp;
 	struct twheel_home	home[];
 };
 
@@ -122,6 +125,12 @@ static inline void twheel_home_count_watches(struct twheel_home *home, int more)
 static inline void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 {
 	refcount_inc(&purgatory->holds);
+}
+
+/* Hold a purgatory that may have been drained; whether it has not. */
+static inline bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory)
+{
+	return refcount_inc_not_zero(&purgatory->holds);
 }
 
 /* End a hold; the purgatory may be gone after that. */

@@ -109,9 +109,25 @@ static bool walk_chunk(struct walk *walk)
 	return watch != &walk->end;
 }
 
-/* Finish what has ended, and ask the others. */
+/* Take what has ended off everything; which of them are ours to call back. */
+static unsigned long walk_leave(struct walk *walk)
+{
+	unsigned long mine = 0;
+	unsigned int i;
+
+	for (i = 0; i < walk->nr_found; i++)
+		if (walk->ended & BIT(i) && twheel_op_leave(walk->found[i]))
+			mine |= BIT(i);
+	return mine;
+}
+
+/*
+ * First let all leave that have ended, and then call back and ask, in their order:
+ * who runs consumers' code owes nobody anything.
+ */
 static void walk_do(struct walk *walk)
 {
+	unsigned long mine = walk_leave(walk);
 	struct twheel_op *op;
 	unsigned int i;
 
@@ -123,7 +139,8 @@ static void walk_do(struct walk *walk)
 			continue;
 		}
 		walk->nr++;
-		twheel_op_finish(op);
+		if (mine & BIT(i))
+			twheel_op_call_back(op);
 		if (walk->fn) {
 			walk->fn(op, walk->data);
 			twheel_op_unhold(op);
@@ -146,6 +163,11 @@ static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key 
 	if (!watched)
 		return 0;
 
+	/* A callback may be what others wait for before they end the purgatory. */
+	if (!twheel_purgatory_try_hold(purgatory)) {
+		twheel_key_put(&purgatory->keys, watched);
+		return 0;
+	}
 	spin_lock_bh(&watched->lock);
 	list_add(&walk->cursor.entry, &watched->watches);
 	list_add_tail(&walk->end.entry, &watched->watches);
@@ -162,6 +184,7 @@ static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key 
 	spin_unlock_bh(&watched->lock);
 
 	twheel_key_put(&purgatory->keys, watched);
+	twheel_purgatory_release(purgatory);
 	trace_twheel_walk(key, walk->what, walk->nr);
 	return walk->nr;
 }
@@ -256,9 +279,11 @@ static u32 check_key(struct twheel_purgatory *purgatory, const struct twheel_key
  * @limit: how many operations this may complete, first come, first served; 0 for
  *	any number
  *
- * To be called after something has changed that the predicates look at. Nothing is
- * missed: what an operation that watches the key waits for, and what is the case
- * before this call, its predicate will see, run by this call or by who is about it.
+ * To be called after something has changed that the predicates look at. Without
+ * a limit nothing is missed: what an operation that watches the key waits for, and
+ * what is the case before this call, its predicate will see, run by this call or by
+ * who is about it. With one, those behind the last that this completes are not
+ * asked.
  *
  * Context: as twheel_signal().
  * Return: how many operations this completed; those whose predicate is being run
@@ -301,13 +326,15 @@ static u32 cancel_key(struct twheel_purgatory *purgatory, const struct twheel_ke
  * twheel_cancel_for_key - cancel whoever watches a key
  * @purgatory: the purgatory
  * @key: which key
- * @fn: is handed each operation that this has cancelled, after its callback, with
- *	a reference that is given back when it returns; NULL for none
+ * @fn: is handed each operation that this has cancelled, with a reference that is
+ *	given back when it returns; NULL for none. Its callback has returned, unless its
+ *	predicate is being run or the stack is deep, see struct twheel_op_ops.
  * @data: for @fn
  *
  * They have left all of their keys, not only this one.
  *
- * Context: as twheel_signal(); for @fn too.
+ * Context: as twheel_signal(). @fn may not sleep, nor wait for an operation or the
+ * purgatory to end.
  * Return: how many operations this cancelled.
  */
 u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
@@ -321,7 +348,7 @@ EXPORT_SYMBOL_GPL(twheel_cancel_for_key);
  * twheel_cancel_for_key_cansleep - the same, letting others run in between
  * @purgatory: the purgatory
  * @key: which key
- * @fn: as for twheel_cancel_for_key(); NULL for none
+ * @fn: as for twheel_cancel_for_key(), and it may not sleep here either; NULL for none
  * @data: for @fn
  *
  * Context: process; may sleep.

@@ -14,6 +14,7 @@
 #include <linux/bits.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -423,8 +424,9 @@ struct twheel_op;
  *	Called whenever somebody asks, by whoever that is, while the
  *	operation waits. Whoever asks while it runs does not wait: it is called
  *	once more, for all of these, when it has returned. It never runs beside
- *	itself, nor beside or after @ended of the same operation. One that asks for
- *	itself each time it runs, as by a signal to its own keys, has no end.
+ *	itself, nor beside or after @ended of the same operation. Who runs it goes on
+ *	for as long as somebody asks while it runs: so it has to be short, and must
+ *	not ask for itself, as by a signal to its own keys.
  * @ended: called exactly once for an operation that was added, when it has
  *	ended; twheel_op_result() tells how. It has left the wheel and every
  *	key by then. It runs on whoever ended the operation - the reaper, or the
@@ -483,9 +485,10 @@ struct twheel_op {
 	u64				value;
 	u64				time;
 	struct kref			ref;
+	refcount_t			holds;
 	spinlock_t			lock;	/* see op.c */
 	u32				state;
-	int				error;
+	s16				error;
 	u16				home;
 	u8				nr_watches;
 	u8				condition;
@@ -550,7 +553,8 @@ struct twheel_op_progress {
  * @name: for who looks at it from outside, up to 31 characters; NULL for none
  * @wheel: for the deadlines, to outlive it, and without a limit of its own on
  *	what is pending; NULL for the system's
- * @max_pending: how many operations may be pending at a time, at least one
+ * @max_pending: how many operations may be pending at a time, at least one, at most
+ *	2^30
  * @max_watches: how many watches these may have in all; 0 for any number
  */
 struct twheel_purgatory_config {
