@@ -16,6 +16,7 @@
 #include <linux/time64.h>
 #include <linux/twheel.h>
 
+#include "report.h"
 #include "stats.h"
 #include "vtime.h"
 
@@ -69,12 +70,6 @@ static void expect_outcome(struct kunit *test, int (*attempt)(struct tryer *trye
 	tryer_add(test, &other, NSEC_PER_SEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, other.nr_fired, 1);
-}
-
-/* Announce a report, by a pattern of the shell's; see scripts/verdict. */
-static void expect_report(struct kunit *test, const char *pattern)
-{
-	kunit_info(test, "expected: %s\n", pattern);
 }
 
 /* What debugobjects finds it warns of, and says; five times in a boot, not more. */

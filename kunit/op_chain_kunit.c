@@ -82,6 +82,37 @@ static void a_chain_may_begin_in_a_softirq(struct kunit *test)
 	timer_shutdown_sync(&timer);
 }
 
+static bool begun, waited;
+
+/* On the reaper, which makes no callback meanwhile. */
+static void wait_for_chain(struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	while (!READ_ONCE(begun))
+		vtime_sleep(NSEC_PER_MSEC);
+	for (i = 0; i < CHAIN; i++)
+		twheel_op_cancel_sync(&chain[i]->op);
+	WRITE_ONCE(waited, true);
+}
+
+static void a_callback_left_to_a_reaper_that_waits_for_it_is_made(struct kunit *test)
+{
+	static struct twheel_timer timer;
+
+	chain_init(test);
+	begun = false;
+	waited = false;
+	twheel_timer_init(&timer, probe_wheel, wait_for_chain);
+	KUNIT_ASSERT_EQ(test, twheel_timer_add(&timer, 0), 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	WRITE_ONCE(begun, true);
+	while (!READ_ONCE(waited))
+		vtime_sleep(NSEC_PER_MSEC);
+	expect_chain(test);
+}
+
 static void drain_waits_for_a_chain(struct kunit *test)
 {
 	unsigned int i;
@@ -97,6 +128,7 @@ static void drain_waits_for_a_chain(struct kunit *test)
 static struct kunit_case chain_cases[] = {
 	KUNIT_CASE(a_chain_may_be_of_any_length),
 	KUNIT_CASE(a_chain_may_begin_in_a_softirq),
+	KUNIT_CASE(a_callback_left_to_a_reaper_that_waits_for_it_is_made),
 	KUNIT_CASE(drain_waits_for_a_chain),
 	{}
 };

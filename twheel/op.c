@@ -341,8 +341,8 @@ bool twheel_op_serve(struct twheel_op *op)
  * Context: process or softirq, with interrupts enabled and no lock held that
  * its predicate or its callback takes.
  * Return:
- * * 1         - the predicate held: this call completed it, and its callback
- *	has returned
+ * * 1         - the predicate held: this call completed it; of its callback see
+ *	struct twheel_op_ops
  * * 0         - it did not hold, or is run by somebody else after this, or there
  *	is none
  * * -EALREADY - the operation has ended

@@ -92,6 +92,7 @@ bool twheel_op_serve(struct twheel_op *op);
 void twheel_op_call_back(struct twheel_op *op);
 void twheel_op_call_back_now(struct twheel_op *op);
 bool twheel_op_take_deferred(struct twheel_op *op);
+void twheel_op_wait(struct twheel_op *op);
 
 /* op_end.c */
 bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value);

@@ -161,8 +161,8 @@ put:
  * Context: process or softirq, as @gfp allows, with interrupts enabled and no
  * lock held that its predicate or its callback takes.
  * Return:
- * * 1          - its predicate held: this call has completed it, and its callback
- *	has returned
+ * * 1          - its predicate held: this call has completed it; of its callback see
+ *	struct twheel_op_ops
  * * 0          - it waits, or has ended by now in another way
  * * -EINVAL    - keys and condition don't go together: no key for a condition on
  *	keys, or keys for none; a quorum of none or of more than the distinct keys;

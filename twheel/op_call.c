@@ -4,9 +4,10 @@
  *
  * A callback may end another operation, whose callback then runs on top of it, and
  * may end a third one.  How long that goes on is up to the consumers, and the stack
- * is not theirs to fill.  So where little of it is left, the callback is left to
- * the reaper: the timer of an operation that has ended is free, and due at
- * once it brings the operation to a thread with nothing on its stack.
+ * is not theirs to fill.  So where less than half of it is left, the callback is left
+ * to the reaper: the timer of an operation that has ended is free, and due at
+ * once it brings the operation to a thread with nothing on its stack.  (If that shard
+ * has had no timer yet, that thread is still to be made, and the callback is late.)
  *
  * Softirqs have a stack of their own, the bounds of which we don't know. They are
  * not moved to another CPU, so that how deep they are is counted there.
@@ -95,13 +96,17 @@ void twheel_op_call_back(struct twheel_op *op)
 	/* The wheel of a purgatory has no limit, and nobody stops it. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
 	spin_unlock_bh(&op->lock);
+	/* Pairs with the barrier of wait_var_event(), as above; see twheel_op_wait(). */
+	smp_mb();
+	wake_up_var(&op->state);
 }
 
 /**
  * twheel_op_take_deferred - whether a callback was left to the reaper
  * @op: the operation, with its lock held
  *
- * Return: true if the caller has to make it, with twheel_op_call_back_now().
+ * Return: true if the caller has to make it, with twheel_op_call_back_now(); nobody
+ * else will.
  */
 bool twheel_op_take_deferred(struct twheel_op *op)
 {
@@ -110,4 +115,49 @@ bool twheel_op_take_deferred(struct twheel_op *op)
 		return false;
 	WRITE_ONCE(op->state, op->state & ~(u32)OP_DEFERRED);
 	return true;
+}
+
+static bool op_done(const struct twheel_op *op)
+{
+	/* Pairs with the release that made it DONE, after its callback. */
+	return (smp_load_acquire(&op->state) & OP_LIFE) == OP_DONE;
+}
+
+static bool op_deferred(const struct twheel_op *op)
+{
+	return READ_ONCE(op->state) & OP_DEFERRED;
+}
+
+/* Make a callback that was left to the reaper, if that has not come to it. */
+static void op_help(struct twheel_op *op)
+{
+	bool mine;
+
+	spin_lock_bh(&op->lock);
+	mine = twheel_op_take_deferred(op);
+	spin_unlock_bh(&op->lock);
+	if (!mine)
+		return;
+	if (!twheel_timer_cancel(&op->timer))
+		twheel_op_unhold(op);
+	twheel_op_call_back_now(op);
+}
+
+/**
+ * twheel_op_wait - wait for the callback of an operation that has ended
+ * @op: the operation; the caller has a reference
+ *
+ * If it was left to the reaper, the caller makes it: the reaper may wait for the
+ * caller, or be the caller.
+ *
+ * Context: process; may sleep.
+ */
+void twheel_op_wait(struct twheel_op *op)
+{
+	for (;;) {
+		wait_var_event(&op->state, op_done(op) || op_deferred(op));
+		if (op_done(op))
+			return;
+		op_help(op);
+	}
 }

@@ -10,7 +10,6 @@
 #include <linux/export.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
-#include <linux/wait_bit.h>
 
 #include "op.h"
 
@@ -40,8 +39,7 @@ static int op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
  * its callback takes.
  * Return:
  * * 0         - this call completed it. It has left the wheel and its keys, and its
- *	callback has returned, unless its predicate is being run or the stack is deep;
- *	see struct twheel_op_ops
+ *	callback has returned, but for what struct twheel_op_ops says
  * * -EALREADY - it has ended by another way; its callback may be running
  * * -ENOENT   - it was not added
  */
@@ -80,12 +78,6 @@ int twheel_op_cancel(struct twheel_op *op)
 }
 EXPORT_SYMBOL_GPL(twheel_op_cancel);
 
-static bool op_done(const struct twheel_op *op)
-{
-	/* Pairs with the release that made it DONE, after its callback. */
-	return (smp_load_acquire(&op->state) & OP_LIFE) == OP_DONE;
-}
-
 /**
  * twheel_op_cancel_sync - cancel an operation, and wait for its callback
  * @op: the operation; the caller has a reference
@@ -106,7 +98,7 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 		return -EDEADLK;
 	err = twheel_op_cancel(op);
 	if (err != -ENOENT)
-		wait_var_event(&op->state, op_done(op));
+		twheel_op_wait(op);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);

@@ -20,6 +20,7 @@
 #include "purgatories.h"
 #include "purgatory.h"
 #include "shards.h"
+#include "timer.h"
 
 /* All of them hold the purgatory, and walks do as well. */
 #define MAX_PENDING_MAX	BIT(30)
@@ -147,9 +148,9 @@ static u32 home_drain(struct twheel_home *home)
  * as cancelled. When this returns no predicate or callback is running and none
  * will, and adds are refused with -ESHUTDOWN. To drain twice is fine.
  *
- * Context: process; may sleep. Not from the predicate or the callback of an
- * operation of this purgatory, nor from within a walk over its operations: it
- * would wait for itself.
+ * Context: process; may sleep. Not from a predicate, a callback or a timer's function,
+ * nor from within a walk over its operations: it would wait for itself. On a
+ * reaper of the purgatory's wheel it is refused with a warning.
  * Return: how many operations this handed back.
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
@@ -159,6 +160,8 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	u32 nr = 0;
 
 	might_sleep();
+	if (WARN_ON_ONCE(twheel_runs_functions(purgatory->wheel)))
+		return 0;
 	/* Of several calls, the first to come here is the one that releases. */
 	again = home_close(&purgatory->home[0]);
 	for (i = 0; i < purgatory->nr_homes; i++) {
@@ -182,6 +185,8 @@ EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
 void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 {
 	if (IS_ERR_OR_NULL(purgatory))
+		return;
+	if (WARN_ON_ONCE(twheel_runs_functions(purgatory->wheel)))
 		return;
 	twheel_purgatories_remove(purgatory);
 	twheel_purgatory_drain(purgatory);

@@ -209,8 +209,7 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
  * Every operation that watches the key when the signal comes counts it, in the
  * order in which they came to watch, and completes if its condition holds by
  * that. Those with a predicate have it run, as by twheel_check_and_complete().
- * Their callbacks run before this returns, but where a predicate is being run by
- * somebody else.
+ * Their callbacks have returned by then, but for what struct twheel_op_ops says.
  *
  * Context: process or softirq, with interrupts enabled and no lock held that a
  * predicate or a callback takes. Does not sleep.
@@ -327,8 +326,8 @@ static u32 cancel_key(struct twheel_purgatory *purgatory, const struct twheel_ke
  * @purgatory: the purgatory
  * @key: which key
  * @fn: is handed each operation that this has cancelled, with a reference that is
- *	given back when it returns; NULL for none. Its callback has returned, unless its
- *	predicate is being run or the stack is deep, see struct twheel_op_ops.
+ *	given back when it returns; NULL for none. Its callback has returned, but for
+ *	what struct twheel_op_ops says.
  * @data: for @fn
  *
  * They have left all of their keys, not only this one.

@@ -431,9 +431,11 @@ struct twheel_op;
  *	ended; twheel_op_result() tells how. It has left the wheel and every
  *	key by then. It runs on whoever ended the operation - the reaper, or the
  *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() and so on -
- *	or, if @try_complete was running just then, on who runs that, as soon as it
- *	has returned. A callback that ends others is on the stack while theirs
- *	run, up to half of the stack; from there on the reaper runs them.
+ *	and has returned before that call does, but for two cases. If
+ *	@try_complete is being run by another, or further up on the same stack, that one
+ *	runs @ended as soon as it has returned. And where less than half of the
+ *	stack is left, as when operations end each other in their callbacks, the
+ *	reaper runs it.
  * @release: the last reference is gone; frees the operation.
  *
  * None of them may sleep, since they run in the context of whoever calls us.
