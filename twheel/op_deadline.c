@@ -59,12 +59,15 @@ void twheel_op_arm(struct twheel_op *op)
 void twheel_op_expired(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-	bool claimed = false, deferred;
+	bool claimed = false, deferred = false;
 
 	spin_lock_bh(&op->lock);
-	deferred = twheel_op_take_deferred(op);
-	if (op->deadline != TWHEEL_NEVER && !twheel_timer_pending(&op->timer))
-		claimed = twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
+	/* If it was armed anew before we had the lock, that is for the next time. */
+	if (!twheel_timer_pending(&op->timer)) {
+		deferred = twheel_op_take_deferred(op);
+		if (op->deadline != TWHEEL_NEVER)
+			claimed = twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
+	}
 	spin_unlock_bh(&op->lock);
 	if (claimed)
 		twheel_op_finish(op);
