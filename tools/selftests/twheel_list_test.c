@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What debugfs lists: the purgatories with their counts, and every operation
+ * that waits, with its keys and the time it has left.  The list is made while
+ * operations come and go.
+ */
+#include <stdarg.h>
+
+#include "selftest.h"
+
+#define PURGATORIES	"/sys/kernel/debug/twheel/purgatories"
+#define OPERATIONS	"/sys/kernel/debug/twheel/operations"
+
+#define CROWD		5000
+
+/* The whole of a file of debugfs, NULL if it can't be read; the caller frees it. */
+static char *contents(const char *path)
+{
+	size_t size = 0, room = 1 << 16;
+	char *text = malloc(room);
+	int fd = open(path, O_RDONLY);
+	ssize_t got;
+
+	while (fd >= 0 && text && (got = read(fd, text + size, room - size - 1)) > 0) {
+		size += got;
+		if (room - size > 1)
+			continue;
+		room *= 2;
+		text = realloc(text, room);
+	}
+	if (fd < 0 || !text) {
+		free(text);
+		return NULL;
+	}
+	close(fd);
+	text[size] = 0;
+	return text;
+}
+
+/* How many lines of a file have all of some words in them, NULL at the end. */
+static long lines_with(const char *path, ...)
+{
+	char *text = contents(path), *line, *state, *word;
+	long nr = 0;
+	va_list words;
+	bool all;
+
+	if (!text)
+		return -1;
+	for (line = strtok_r(text, "\n", &state); line; line = strtok_r(NULL, "\n", &state)) {
+		all = true;
+		va_start(words, path);
+		while ((word = va_arg(words, char *)))
+			all &= !!strstr(line, word);
+		va_end(words);
+		nr += all;
+	}
+	free(text);
+	return nr;
+}
+
+FIXTURE(list) {
+	int fd;
+};
+
+FIXTURE_SETUP(list)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	if (access(OPERATIONS, R_OK))
+		SKIP(return, "debugfs is not there");
+}
+
+FIXTURE_TEARDOWN(list)
+{
+	close(self->fd);
+}
+
+TEST_F(list, a_purgatory_has_a_line_of_counts)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+
+	ASSERT_NE(0, id);
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_EQ(1, lines_with(PURGATORIES, "/dev/twheel ", " pending=2 keys=3 watches=3 ",
+				" added=2 completed=0 expired=0 cancelled=0 rejected=0", NULL));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(1, lines_with(PURGATORIES, " pending=1 keys=0 watches=0 ",
+				" cancelled=1 ", NULL));
+}
+
+TEST_F(list, an_operation_has_a_line_with_its_keys)
+{
+	struct twheel_watch_spec specs[] = { spec_of(0x1a, 3), spec_of(0x1b, 1) };
+	__u64 id = add_specs(self->fd, TWHEEL_COND_QUORUM, 2, specs, 2);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(1, lines_with(OPERATIONS, "/dev/twheel quorum missing=2 remaining_ns=never",
+				" key=1a:ffffffffffffffe5/3", " key=1b:ffffffffffffffe4/1", NULL));
+	EXPECT_EQ(0, key_signal(self->fd, 0x1a, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 0x1b, 0));
+	EXPECT_EQ(1, lines_with(OPERATIONS, "/dev/twheel quorum missing=1 remaining_ns=never",
+				" key=1a:ffffffffffffffe5/2", " key=1b:ffffffffffffffe4/0", NULL));
+	ASSERT_EQ(0, op_complete(self->fd, id, 0));
+	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel", NULL));
+}
+
+TEST_F(list, what_time_is_left_goes_down)
+{
+	unsigned long long first, second;
+	char *text;
+
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	text = contents(OPERATIONS);
+	ASSERT_NE(NULL, text);
+	EXPECT_EQ(1, sscanf(text, "/dev/twheel none missing=0 remaining_ns=%llu", &first));
+	free(text);
+	text = contents(OPERATIONS);
+	ASSERT_NE(NULL, text);
+	EXPECT_EQ(1, sscanf(text, "/dev/twheel none missing=0 remaining_ns=%llu", &second));
+	free(text);
+	EXPECT_GE(HOUR, first);
+	EXPECT_GT(first, second);
+	EXPECT_NE(0, second);
+}
+
+TEST_F(list, all_that_wait_are_listed_once)
+{
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++)
+		ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
+	EXPECT_EQ(CROWD, lines_with(OPERATIONS, "/dev/twheel any missing=1 ", NULL));
+	EXPECT_EQ(CROWD, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel", NULL));
+}
+
+struct churn {
+	int fd;
+	bool over;
+	unsigned long nr;
+};
+
+/* Operations that come and go, each the first or the last of those listed. */
+static void *churn(void *data)
+{
+	struct churn *churn = data;
+	struct twheel_event event;
+	__u64 id;
+
+	while (!__atomic_load_n(&churn->over, __ATOMIC_RELAXED)) {
+		id = add_keys(churn->fd, TWHEEL_COND_ALL, 0, 2);
+		if (!id || op_cancel(churn->fd, id) || read_events(churn->fd, &event, 1) != 1)
+			break;
+		churn->nr++;
+	}
+	return NULL;
+}
+
+TEST_F(list, those_who_stay_are_listed_while_others_come_and_go)
+{
+	struct churn churned = { .fd = self->fd };
+	pthread_t thread;
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, churn, &churned));
+	for (i = 0; i < 100; i++)
+		EXPECT_EQ(100, lines_with(OPERATIONS, "/dev/twheel any missing=1 ", NULL));
+	EXPECT_TRUE(wait_for(__atomic_load_n(&churned.nr, __ATOMIC_RELAXED) > 100));
+	__atomic_store_n(&churned.over, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	EXPECT_EQ(100, query(self->fd).pending);
+}
+
+/* A list that is being made keeps no file open: it goes when it is closed. */
+TEST_F(list, a_purgatory_that_is_closed_is_not_listed)
+{
+	int other = twheel_open(O_NONBLOCK);
+
+	ASSERT_LE(0, other);
+	ASSERT_NE(0, add_keys(other, TWHEEL_COND_ANY, 0, 1));
+	EXPECT_EQ(2, lines_with(PURGATORIES, "/dev/twheel ", NULL));
+	EXPECT_EQ(1, lines_with(OPERATIONS, "/dev/twheel ", NULL));
+	close(other);
+	EXPECT_EQ(1, lines_with(PURGATORIES, "/dev/twheel ", NULL));
+	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel ", NULL));
+}
+
+TEST_HARNESS_MAIN
