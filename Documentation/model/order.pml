@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * What one CPU stores, and when another sees it.  The other models have each store
+ * seen by all at once; here each process has a store buffer, which may let go
+ * of stores late, and in any order:
+ *
+ *	store()		into the buffer; what it says reaches memory some time later
+ *	load()		from the buffer, or else from memory
+ *	smp_mb()	waits until all that was stored before has reached memory
+ *	lock()		an acquire: at once, but it does not empty the buffer, and if
+ *			the unlock before is still in there, neither reaches memory
+ *	release()	a store that reaches memory after all that were made before
+ *			it; unlock() is one
+ *
+ * That is weaker than x86, where stores keep their order and a lock empties the
+ * buffer.  Loads are made in order, which is what the acquires and smp_mb() see to.
+ *
+ * An operation with a predicate waits, but nothing of it is linked yet. Two
+ * CPUs make true what it waits for, a half of it each. One has to look the key up
+ * (walk_key() in walk.c), and the key may be new or known (key.c); the other has the
+ * operation, and asks for the predicate (twheel_op_try_complete() in op.c) without
+ * a barrier.  One waits for DONE (twheel_op_cancel_sync() in op_end.c).
+ *
+ * Holds: nothing_missed waits ends
+ *
+ * What breaks it, and what is broken then:
+ *
+ *	NO_BARRIER_IN_ADD	nothing_missed
+ *		none between the link and the second run (op_start() in op_add.c)
+ *	NO_BARRIER_IN_WALK	nothing_missed
+ *		none between the change and the look-up
+ *	UNLOCK_WITHOUT_RELEASE	nothing_missed
+ *		if op->lock did not order, who leaves AGAIN would not be seen
+ *	NO_BARRIER_IN_WAKE_UP	ends
+ *		none between DONE and the look for who waits
+ *	NO_BARRIER_IN_WAIT	ends
+ *		none between going to sleep and the look at DONE
+ *	DONE_WITHOUT_RELEASE	waits
+ *		DONE is seen before what the callback did
+ */
+#include "must.pmh"
+
+/* Places in memory. */
+#define HALF	0	/* what the predicate looks at, by who looks the key up */
+#define OTHER	1	/* and by who asks */
+#define TABLE	2	/* the key is in the table */
+#define LINKED	3	/* the operation is in the key's list */
+#define OWNED	4
+#define AGAIN	5
+#define ENDED	6
+#define DONE	7
+#define CALLED	8	/* what the callback did */
+#define ASLEEP	9	/* somebody waits for DONE */
+#define KEY	10	/* key->lock */
+#define OP	11	/* op->lock */
+#define PLACES	12
+
+#define ADDER	0
+#define WALKER	1
+#define ASKER	2
+#define WAITER	3
+#define CPUS	4
+
+bit memory[PLACES];
+bool woken;
+byte busy;
+
+/* The buffers: which places, what is to be stored, and after which others. */
+short stored[CPUS];
+short what[CPUS];
+short key_after[CPUS], op_after[CPUS], done_after[CPUS];
+
+#define BIT(place)	(1 << (place))
+#define LOCALS		bit mine, again, ended, held, x
+
+inline store(place, value)
+{
+	atomic {
+		stored[cpu] = stored[cpu] | BIT(place);
+		what[cpu] = (what[cpu] & ~BIT(place)) | (value << place)
+	}
+}
+
+inline load(place, into)
+{
+	atomic {
+		if
+		:: stored[cpu] & BIT(place) -> into = (what[cpu] >> place) & 1
+		:: else -> into = memory[place]
+		fi
+	}
+}
+
+inline smp_mb()
+{
+	stored[cpu] == 0
+}
+
+inline forget(place)
+{
+	stored[cpu] = stored[cpu] & ~BIT(place);
+	what[cpu] = what[cpu] & ~BIT(place);
+	key_after[cpu] = key_after[cpu] & ~BIT(place);
+	op_after[cpu] = op_after[cpu] & ~BIT(place);
+	done_after[cpu] = done_after[cpu] & ~BIT(place)
+}
+
+inline lock(place)
+{
+	atomic {
+		if
+		:: !memory[place] -> memory[place] = 1
+		/* We have just unlocked it ourselves, and nobody else knows. */
+		:: stored[cpu] & BIT(place) -> forget(place)
+		fi
+	}
+}
+
+inline release(place, value, after)
+{
+	atomic {
+		after = stored[cpu] & ~BIT(place);
+		store(place, value)
+	}
+}
+
+inline unlock_key()
+{
+	release(KEY, 0, key_after[cpu])
+}
+
+inline unlock_op()
+{
+#ifdef UNLOCK_WITHOUT_RELEASE
+	store(OP, 0)
+#else
+	release(OP, 0, op_after[cpu])
+#endif
+}
+
+inline reach(place)
+{
+	memory[place] = (what[cpu] >> place) & 1;
+	forget(place)
+}
+
+#define MAY_REACH(place)	(stored[cpu] & BIT(place))
+
+proctype buffer(byte cpu)
+{
+end:	do
+	:: d_step { MAY_REACH(HALF) -> reach(HALF) }
+	:: d_step { MAY_REACH(OTHER) -> reach(OTHER) }
+	:: d_step { MAY_REACH(TABLE) -> reach(TABLE) }
+	:: d_step { MAY_REACH(LINKED) -> reach(LINKED) }
+	:: d_step { MAY_REACH(OWNED) -> reach(OWNED) }
+	:: d_step { MAY_REACH(AGAIN) -> reach(AGAIN) }
+	:: d_step { MAY_REACH(ENDED) -> reach(ENDED) }
+	:: d_step { MAY_REACH(DONE) && !done_after[cpu] -> reach(DONE) }
+	:: d_step { MAY_REACH(CALLED) -> reach(CALLED) }
+	:: d_step { MAY_REACH(ASLEEP) -> reach(ASLEEP) }
+	:: d_step { MAY_REACH(KEY) && !key_after[cpu] -> reach(KEY) }
+	:: d_step { MAY_REACH(OP) && !op_after[cpu] -> reach(OP) }
+	od
+}
+
+inline call_back()
+{
+	store(CALLED, 1);
+	lock(OP);
+#ifdef DONE_WITHOUT_RELEASE
+	store(DONE, 1);
+#else
+	release(DONE, 1, done_after[cpu]);
+#endif
+	unlock_op();
+#ifndef NO_BARRIER_IN_WAKE_UP
+	smp_mb();
+#endif
+	/* wake_up_var() */
+	load(ASLEEP, x);
+	if
+	:: x -> woken = true
+	:: else
+	fi
+}
+
+/* Where nothing but the lock orders, a claim, the leave and LEFT are one. */
+inline serve()
+{
+	do
+	:: lock(OP);
+	   load(ENDED, ended);
+	   load(AGAIN, again);
+	   if
+	   :: again && !ended ->
+		store(AGAIN, 0);
+		unlock_op();
+		load(HALF, held);
+		load(OTHER, x);
+		if
+		:: held && x ->
+			lock(OP);
+			store(ENDED, 1);
+			unlock_op();
+			call_back();
+			break
+		:: else
+		fi
+	   :: else ->
+		store(OWNED, 0);
+		unlock_op();
+		break
+	   fi
+	od
+}
+
+inline ask()
+{
+	lock(OP);
+	mine = 0;
+	load(ENDED, ended);
+	if
+	:: !ended ->
+		store(AGAIN, 1);
+		load(OWNED, x);
+		if
+		:: !x -> store(OWNED, 1); mine = 1
+		:: else
+		fi
+	:: else
+	fi;
+	unlock_op();
+	if
+	:: mine -> serve()
+	:: else
+	fi
+}
+
+proctype adder(byte cpu)
+{
+	LOCALS;
+
+	/* twheel_key_get() */
+	store(TABLE, 1);
+	/* twheel_watches_link() */
+	lock(KEY);
+	lock(OP);
+	store(LINKED, 1);
+	unlock_op();
+	unlock_key();
+#ifndef NO_BARRIER_IN_ADD
+	smp_mb();
+#endif
+	ask();
+	busy--
+}
+
+proctype walker(byte cpu)
+{
+	LOCALS;
+
+	store(HALF, 1);
+#ifndef NO_BARRIER_IN_WALK
+	smp_mb();
+#endif
+	/* twheel_key_find() */
+	load(TABLE, x);
+	if
+	:: x ->
+		lock(KEY);
+		load(LINKED, x);
+		unlock_key()
+	:: else
+	fi;
+	if
+	:: x -> ask()
+	:: else
+	fi;
+	busy--
+}
+
+proctype asker(byte cpu)
+{
+	LOCALS;
+
+	store(OTHER, 1);
+	ask();
+	busy--
+}
+
+proctype waiter(byte cpu)
+{
+	LOCALS;
+
+	/* wait_var_event() */
+	store(ASLEEP, 1);
+#ifndef NO_BARRIER_IN_WAIT
+	smp_mb();
+#endif
+	load(DONE, x);
+	if
+	:: x
+	:: else -> woken; load(DONE, x)
+	fi;
+	load(CALLED, x);
+	MUST(waits, x)
+}
+
+init {
+	atomic {
+		/* The key is new, or another operation watches it. */
+		if
+		:: memory[TABLE] = 1
+		:: memory[TABLE] = 0
+		fi;
+		busy = 3;
+		run buffer(ADDER);
+		run buffer(WALKER);
+		run buffer(ASKER);
+		run buffer(WAITER);
+		run adder(ADDER);
+		run walker(WALKER);
+		run asker(ASKER);
+		run waiter(WAITER)
+	}
+	busy == 0 && !stored[ADDER] && !stored[WALKER] && !stored[ASKER];
+	MUST(nothing_missed, memory[DONE])
+}
