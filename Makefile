@@ -34,6 +34,7 @@ check: ## run every test
 
 check-static: ## warnings, sparse, checkpatch, kernel-doc, shellcheck
 check-tools: ## tests of the tools that need no device
+check-model: ## the models of Documentation/model, by spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-device: ## selftests and tools in VMs, on all of the next three
 	@scripts/install-packages check
