@@ -76,13 +76,19 @@ static void show_timer(const struct torture_timer *t)
 	       ahead_us(&t->earliest, now), ahead_us(&t->latest, now));
 }
 
-/* A promise was broken; perhaps to a timer. */
-void torture_wrong(enum torture_wrong what, const struct torture_timer *t, const char *detail)
+/* A promise was broken. Whether there is room to say more of it. */
+bool torture_tell(enum torture_wrong what, const char *detail)
 {
 	if (atomic_inc_return(&wrongs[what]) > SHOWN)
-		return;
+		return false;
 	pr_err("%s: %s\n", wrong_name[what], detail);
-	if (t)
+	return true;
+}
+
+/* The same, perhaps to a timer. */
+void torture_wrong(enum torture_wrong what, const struct torture_timer *t, const char *detail)
+{
+	if (torture_tell(what, detail) && t)
 		show_timer(t);
 }
 

@@ -230,6 +230,7 @@ int kind_cancel_sync(struct torture_timer *t);
 /* report.c */
 extern atomic64_t torture_late_ns;
 void torture_count(struct torture_wheel *w, enum torture_count what, s64 more);
+bool torture_tell(enum torture_wrong what, const char *detail);
 void torture_wrong(enum torture_wrong what, const struct torture_timer *t, const char *detail);
 bool torture_failed(void);
 void torture_progress(unsigned long s);
