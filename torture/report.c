@@ -8,7 +8,7 @@
 #include <linux/math64.h>
 #include <linux/printk.h>
 
-#include "torture.h"
+#include "purgatory.h"
 
 /* Of each kind of what is wrong, so many are shown; the rest is counted. */
 #define SHOWN	5
@@ -103,6 +103,45 @@ bool torture_failed(void)
 	return false;
 }
 
+/* What is counted of operations, over all purgatories. */
+struct op_sums {
+	s64 rounds;
+	s64 added;
+	s64 ended[TWHEEL_CANCELLED + 1];
+	s64 rejected;
+};
+
+static struct op_sums op_sums(void)
+{
+	struct torture_purgatory *p;
+	struct op_sums sums = {};
+	unsigned int i;
+
+	for (p = torture_purgatories; p < torture_purgatories + torture_nr_purgatories; p++) {
+		sums.rounds += atomic64_read(&p->rounds);
+		sums.added += atomic64_read(&p->added);
+		for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
+			sums.ended[i] += atomic64_read(&p->ended[i]);
+		sums.rejected += atomic64_read(&p->rejected);
+	}
+	return sums;
+}
+
+static void progress_of_ops(unsigned long s)
+{
+	static s64 before;
+	struct op_sums sums = op_sums();
+
+	if (!torture_nr_purgatories)
+		return;
+	pr_info("%lu s: %lld purgatories, %lld operations, %lld completed, %lld expired\n",
+		s, sums.rounds, sums.added, sums.ended[TWHEEL_COMPLETED],
+		sums.ended[TWHEEL_EXPIRED]);
+	if (sums.ended[TWHEEL_COMPLETED] == before)
+		torture_wrong(WRONG_STALL, NULL, "nothing has completed since");
+	before = sums.ended[TWHEEL_COMPLETED];
+}
+
 /* Say how far it got, and that it gets on. */
 void torture_progress(unsigned long s)
 {
@@ -115,6 +154,7 @@ void torture_progress(unsigned long s)
 	if (fired == before)
 		torture_wrong(WRONG_STALL, NULL, "nothing has fired since");
 	before = fired;
+	progress_of_ops(s);
 }
 
 /* What was wrong, and how often: "2 early, 1 lost; ". */
@@ -135,6 +175,18 @@ static const char *list_wrongs(void)
 	return text;
 }
 
+/* When the last purgatory has ended, each operation has. */
+static void expect_sums_of_ops(void)
+{
+	struct op_sums sums = op_sums();
+
+	if (sums.added != sums.ended[TWHEEL_COMPLETED] + sums.ended[TWHEEL_EXPIRED] +
+	    sums.ended[TWHEEL_CANCELLED])
+		torture_wrong(WRONG_COUNTS, NULL, "not as many ends as adds");
+	if (!sums.ended[TWHEEL_COMPLETED] || !sums.ended[TWHEEL_EXPIRED])
+		torture_wrong(WRONG_STALL, NULL, "nothing has completed, or expired, at all");
+}
+
 /* When the last wheel has ended, each arming has had its fate. */
 void torture_expect_sums(void)
 {
@@ -143,6 +195,8 @@ void torture_expect_sums(void)
 		torture_wrong(WRONG_COUNTS, NULL, "not as many fates as armings");
 	if (!sum(COUNT_FIRED))
 		torture_wrong(WRONG_STALL, NULL, "nothing has fired at all");
+	if (torture_nr_purgatories)
+		expect_sums_of_ops();
 }
 
 /* The last word. */
@@ -150,11 +204,14 @@ void torture_verdict(void)
 {
 	const char *word = torture_failed() ? "FAILURE" : "SUCCESS";
 	s64 cancelled = sum(COUNT_CANCELLED) + sum(COUNT_WORK_CANCELLED);
+	struct op_sums ops = op_sums();
 
-	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; CPUs %d times off, clock %d times set; late by %llu us\n",
+	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; %lld operations, %lld completed, %lld expired, %lld cancelled, %lld rejected; %lld purgatories; CPUs %d times off, clock %d times set; late by %llu us\n",
 		word, list_wrongs(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
 		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED) + sum(COUNT_MAYBE_MOVED),
 		sum(COUNT_REFUSED), sum(COUNT_REJECTED), sum(COUNT_ROUNDS),
+		ops.added, ops.ended[TWHEEL_COMPLETED], ops.ended[TWHEEL_EXPIRED],
+		ops.ended[TWHEEL_CANCELLED], ops.rejected, ops.rounds,
 		atomic_read(&torture_offlined), atomic_read(&torture_clock_steps),
 		div_u64(atomic64_read(&torture_late_ns), NSEC_PER_USEC));
 }

@@ -11,7 +11,7 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 
-#include "torture.h"
+#include "purgatory.h"
 
 static struct torture_thread *threads;
 static unsigned int nr_threads, max_threads;
@@ -61,6 +61,8 @@ static int start(void (*fn)(struct torture_thread *thread), const char *name, un
 	thread->doing = "start";
 	if (fn == torture_keeper)
 		thread->wheel = &torture_wheels[number];
+	if (fn == purgatory_keeper)
+		thread->purgatory = &torture_purgatories[number];
 	task = kthread_create(run, thread, "twheel_%s/%u", name, number);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
@@ -71,16 +73,29 @@ static int start(void (*fn)(struct torture_thread *thread), const char *name, un
 	return 0;
 }
 
+/* Those that race operations. */
+static int start_purgatories(unsigned int workers)
+{
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < torture_nr_purgatories && !err; i++)
+		err = start(purgatory_keeper, "drain", i);
+	for (i = 0; torture_nr_purgatories && i < workers && !err; i++)
+		err = start(purgatory_worker, "op", i);
+	return err;
+}
+
 /*
- * Start all threads, of which so many work on timers. After an error some may be
- * running: torture_stop() ends them.
+ * Start all threads, of which so many work on timers, and as many on operations.
+ * After an error some may be running: torture_stop() ends them.
  */
 int torture_start(unsigned int workers)
 {
 	unsigned int i;
 	int err = 0;
 
-	max_threads = torture_nr_wheels + workers + 2;
+	max_threads = torture_nr_wheels + torture_nr_purgatories + 2 * workers + 2;
 	threads = kvcalloc(max_threads, sizeof(*threads), GFP_KERNEL);
 	if (!threads)
 		return -ENOMEM;
@@ -88,6 +103,8 @@ int torture_start(unsigned int workers)
 		err = start(torture_keeper, "keep", i);
 	for (i = 0; i < workers && !err; i++)
 		err = start(torture_worker, "work", i);
+	if (!err)
+		err = start_purgatories(workers);
 	if (!err && torture_onoff_ms)
 		err = start(torture_unplugger, "unplug", 0);
 	if (!err && torture_clock_ms)

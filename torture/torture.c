@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A torture of layer 4, timers, in the manner of rcutorture: races need real
- * CPUs, and time.
+ * A torture of layer 4, timers, and of layer 5, operations, in the manner of
+ * rcutorture: races need real CPUs, and time.
  *
  * Threads add, re-arm, cancel and shut down timers, on wheels that are made and
  * stopped meanwhile and on those of the system, while the timers fire, CPUs go
  * offline and online, and the wall clock is set.  Loading the module runs it,
  * which ends with one line in the kernel log, SUCCESS or FAILURE.  The load itself
- * succeeds either way: there are programs that try a failed one again.
+ * succeeds either way: there are programs that try a failed one again.  What is done
+ * to operations meanwhile, and promised of them, is told in purgatory.c.
  *
  * The promise above all is that of the fates.  A timer is armed when an add or
  * a re-arm says that it was not pending and now is.  Each arming has exactly
@@ -27,13 +28,14 @@
  *	kinds.c		timers that fire once, that repeat, and that queue work
  *	load.c		what is done to timers, and what their functions do
  *	wheels.c	wheels, made and ended
+ *	purgatory*.c	operations and purgatories
  *	upset.c		CPUs, off and on, and the wall clock, set
  *	threads.c	starts and watches all these threads
  *	report.c	the log
  *
  * It counts whatever happens on the system's wheels as its own: nobody else may
- * use twheel meanwhile.  And it does set the clock: it is for machines on which
- * nothing else happens.
+ * use twheel meanwhile, and purgatories are on wheels of their own.  And it does
+ * set the clock: it is for machines on which nothing else happens.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -46,7 +48,7 @@
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
-#include "torture.h"
+#include "purgatory.h"
 
 #define REPORT_S	10
 
@@ -56,7 +58,11 @@ MODULE_PARM_DESC(seconds, "how long it runs (default 60)");
 
 static unsigned int threads;
 module_param(threads, uint, 0444);
-MODULE_PARM_DESC(threads, "that work on timers (default 0: two for each CPU)");
+MODULE_PARM_DESC(threads, "on timers, and as many on operations (default 0: two for each CPU)");
+
+static unsigned int purgatories = 2;
+module_param(purgatories, uint, 0444);
+MODULE_PARM_DESC(purgatories, "made and ended at a time, up to 16; 0 for no operations (default 2)");
 
 static unsigned int wheels = 3;
 module_param(wheels, uint, 0444);
@@ -117,6 +123,7 @@ static void tear_down(void)
 		kvfree(torture_wheels[i].timer);
 	kvfree(torture_wheels);
 	kinds_tear_down();
+	purgatories_tear_down();
 }
 
 static int set_up(void)
@@ -134,6 +141,8 @@ static int set_up(void)
 	}
 	for (i = 0; i < torture_nr_wheels && !err; i++)
 		err = set_up_wheel(&torture_wheels[i], i);
+	if (!err)
+		err = purgatories_set_up(purgatories);
 	if (err)
 		tear_down();
 	return err;
@@ -188,8 +197,9 @@ static int __init torture_init(void)
 	err = set_up();
 	if (err)
 		return err;
-	pr_info("seconds=%u threads=%u wheels=%u onoff_interval_ms=%u clock_interval_ms=%u seed=%lu\n",
-		seconds, threads, torture_nr_wheels - 1, torture_onoff_ms, torture_clock_ms, seed);
+	pr_info("seconds=%u threads=%u wheels=%u purgatories=%u onoff_interval_ms=%u clock_interval_ms=%u seed=%lu\n",
+		seconds, threads, torture_nr_wheels - 1, torture_nr_purgatories,
+		torture_onoff_ms, torture_clock_ms, seed);
 	run();
 	return 0;
 }
@@ -201,6 +211,6 @@ static void __exit torture_exit(void)
 module_init(torture_init);
 module_exit(torture_exit);
 
-MODULE_DESCRIPTION("Torture of twheel: timers raced from all sides");
+MODULE_DESCRIPTION("Torture of twheel: timers and operations raced from all sides");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

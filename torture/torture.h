@@ -24,13 +24,13 @@
 
 /* What can be wrong. */
 enum torture_wrong {
-	WRONG_TWICE,		/* more fates than armings */
+	WRONG_TWICE,		/* more fates than armings, or ends than adds */
 	WRONG_EARLY,
-	WRONG_LOST,		/* an arming without a fate */
-	WRONG_AFTER,		/* ran after it was promised not to */
+	WRONG_LOST,		/* an arming without a fate, an add without an end */
+	WRONG_AFTER,		/* ran, or was touched, after it was promised not to */
 	WRONG_OVERLAP,		/* ran while it was running */
 	WRONG_ANSWER,		/* a call returned what it can't have */
-	WRONG_COUNTS,		/* of twheel_stats() */
+	WRONG_COUNTS,		/* of twheel_stats(), twheel_purgatory_stats() */
 	WRONG_STALL,
 	WRONG_KINDS,
 };
@@ -59,6 +59,7 @@ enum torture_kind {
 };
 
 struct torture_timer;
+struct torture_purgatory;
 
 /**
  * struct torture_wheel - a place for wheels, one after the other
@@ -167,6 +168,7 @@ static_assert(!offsetof(struct twheel_work, timer) && !offsetof(struct twheel_pe
  * @done: @fn has returned
  * @dice: what it does next
  * @wheel: of a keeper, what it keeps
+ * @purgatory: likewise
  * @doing: what it does, for the report of a stall
  * @steps: goes up as long as it gets on
  * @seen: @steps when last looked at
@@ -178,6 +180,7 @@ struct torture_thread {
 	bool			done;
 	struct rnd_state	dice;
 	struct torture_wheel	*wheel;
+	struct torture_purgatory *purgatory;
 	const char		*doing;
 	unsigned long		steps;
 	unsigned long		seen;
