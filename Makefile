@@ -53,7 +53,7 @@ measure: ## figures of a million timers (RUNS=, NR=, MEASURE_KERNEL=bench|6.12|d
 	@scripts/measure $(MEASURE_KERNEL)
 
 torture: export MINUTES ?= 10
-torture: ## race timers from all sides for long (MINUTES=, TORTURE_KERNEL=)
+torture: ## race timers and operations for long (MINUTES=, TORTURE_KERNEL=)
 	@scripts/install-packages check
 	@scripts/check torture
 

@@ -4,11 +4,15 @@
 # What the jobs in the guest share.
 
 # load MODULE [parameters], unload MODULE
+#
+# busybox's insmod tries again what has failed, and that may succeed: a module that
+# has said what it found is not asked twice.
 load()
 {
 	module=$1
 	shift
-	insmod "/modules/$module.ko" "$@"
+	insmod "/modules/$module.ko" "$@" || return 1
+	! dmesg | grep "^.*$module: FAILURE:"
 }
 
 unload()
