@@ -38,6 +38,28 @@ static void a_signal_tells_every_watcher_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 5), 34);
 }
 
+/* Wherever a walk lets go of the key's lock, it goes on behind the one it was at. */
+static void a_signal_is_counted_once_by_each_of_many(struct kunit *test)
+{
+	struct probe *probes[100];
+	struct probe_keys *keys;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		keys = probe_keys_new(test, 10, 1);
+		keys->spec[0].need = 3;
+		probes[i] = probe_new(test);
+		KUNIT_EXPECT_EQ(test, probe_add(probes[i], TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys),
+				0);
+	}
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 2), 0);
+	expect_counts(test, 100, 1, 100);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 100);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
+}
+
 static void put_own(struct probe *probe)
 {
 	twheel_op_put(&probe->op);
@@ -172,6 +194,7 @@ static void drain_waits_for_callbacks(struct kunit *test)
 static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(a_signal_is_not_remembered),
 	KUNIT_CASE(a_signal_tells_every_watcher_in_order),
+	KUNIT_CASE(a_signal_is_counted_once_by_each_of_many),
 	KUNIT_CASE(a_callback_may_drop_the_last_reference),
 	KUNIT_CASE(a_callback_may_add_and_signal),
 	KUNIT_CASE(a_signal_ends_with_those_who_were_there),
