@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, declared conditions: what counts towards them, which can't
+ * be, and how many a signal may complete.
+ *
+ * Keys that come and go are in op_unwatch_kunit.c.
+ */
+#include <linux/limits.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "op_probe.h"
+
+/* One that waits for amounts under keys @first and following to add up. */
+static struct probe *summing(struct kunit *test, u64 threshold, u64 first, u32 nr)
+{
+	struct probe *probe = probe_new(test);
+
+	KUNIT_ASSERT_EQ(test, probe_add_sum(probe, TWHEEL_NEVER, threshold,
+					    probe_keys_new(test, first, nr)), 0);
+	return probe;
+}
+
+static void amounts_add_up_to_the_threshold(struct kunit *test)
+{
+	struct probe *probe = summing(test, 10, 20, 1);
+
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 4, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 2), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 5, 3), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 77), 1);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 77);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 10, 4), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+}
+
+static void amounts_of_all_keys_count(struct kunit *test)
+{
+	struct probe *probe = summing(test, 100, 20, 3);
+	struct probe *once = probe_new(test);
+	struct probe_keys *keys = probe_keys_new(test, 20, 2);
+
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 33, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, 33, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(23, 33, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(22, 33, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+
+	/* A key that is given twice is watched once. */
+	keys->spec[1] = keys->spec[0];
+	KUNIT_EXPECT_EQ(test, probe_add_sum(once, TWHEEL_NEVER, 4, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 1);
+}
+
+static void a_sum_stops_at_the_largest_amount(struct kunit *test)
+{
+	struct probe *exact = summing(test, U64_MAX, 20, 1);
+	struct probe *over = summing(test, U64_MAX, 21, 2);
+	struct probe *small = summing(test, 3, 23, 1);
+
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, U64_MAX - 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
+	KUNIT_EXPECT_EQ(test, exact->ended, 1);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, U64_MAX - 1, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(22, U64_MAX - 1, 0), 1);
+	KUNIT_EXPECT_EQ(test, over->ended, 1);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(23, 2, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(23, U64_MAX, 0), 1);
+	KUNIT_EXPECT_EQ(test, small->ended, 1);
+}
+
+static void amounts_are_nothing_to_other_conditions(struct kunit *test)
+{
+	struct probe *twice = probe_new(test), *quorum;
+	struct probe_keys *keys = probe_keys_new(test, 20, 1);
+
+	keys->spec[0].need = 2;
+	KUNIT_EXPECT_EQ(test, probe_add(twice, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
+	quorum = probe_waiting(test, TWHEEL_COND_QUORUM, 2, 20, 3);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1000, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 8), 1);
+	expect_ended(test, twice, TWHEEL_COMPLETED, 8);
+	KUNIT_EXPECT_EQ(test, quorum->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, 0, 9), 1);
+	expect_ended(test, quorum, TWHEEL_COMPLETED, 9);
+}
+
+static void each_key_has_a_need_of_its_own(struct kunit *test)
+{
+	struct probe_keys *keys = probe_keys_new(test, 20, 3);
+	struct probe *any = probe_new(test), *quorum = probe_new(test);
+
+	keys->spec[0].need = 3;
+	keys->spec[1].need = 2;
+	keys->spec[2].need = U32_MAX;
+	KUNIT_EXPECT_EQ(test, probe_add(any, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_add(quorum, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 2, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(20, 0) + probe_signal(20, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(22, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(21, 1), 1);
+	expect_ended(test, any, TWHEEL_COMPLETED, 1);
+	/* Further signals do not make up for the other keys'. */
+	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(21, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(20, 2), 1);
+	expect_ended(test, quorum, TWHEEL_COMPLETED, 2);
+}
+
+/* Arguments that go together in all respects but one, or in all. */
+static const struct bad {
+	const char		*what;
+	enum twheel_condition	condition;
+	u32			nr_keys;
+	u32			quorum;
+	u64			threshold;
+	u32			need;
+	u32			reserved;
+	int			ret;
+} bads[] = {
+	{ "none", TWHEEL_COND_NONE },
+	{ "none with a key", TWHEEL_COND_NONE, 1, .ret = -EINVAL },
+	{ "none with a quorum", TWHEEL_COND_NONE, .quorum = 1, .ret = -EINVAL },
+	{ "none with a threshold", TWHEEL_COND_NONE, .threshold = 1, .ret = -EINVAL },
+	{ "any", TWHEEL_COND_ANY, 64, .need = U32_MAX },
+	{ "any without keys", TWHEEL_COND_ANY, .ret = -EINVAL },
+	{ "any of too many keys", TWHEEL_COND_ANY, 65, .ret = -EINVAL },
+	{ "any with a quorum", TWHEEL_COND_ANY, 1, 1, .ret = -EINVAL },
+	{ "any with a threshold", TWHEEL_COND_ANY, 1, .threshold = 1, .ret = -EINVAL },
+	{ "any with what is reserved", TWHEEL_COND_ANY, 1, .reserved = 1, .ret = -EINVAL },
+	{ "all", TWHEEL_COND_ALL, 64, .need = 2 },
+	{ "all without keys", TWHEEL_COND_ALL, .ret = -EINVAL },
+	{ "all of too many keys", TWHEEL_COND_ALL, 65, .ret = -EINVAL },
+	{ "all with a quorum", TWHEEL_COND_ALL, 1, 1, .ret = -EINVAL },
+	{ "all with a threshold", TWHEEL_COND_ALL, 1, .threshold = 1, .ret = -EINVAL },
+	{ "quorum", TWHEEL_COND_QUORUM, 64, 64, .need = 2 },
+	{ "quorum of nobody", TWHEEL_COND_QUORUM, 3, 0, .ret = -EINVAL },
+	{ "quorum of more than all", TWHEEL_COND_QUORUM, 3, 4, .ret = -EINVAL },
+	{ "quorum with a threshold", TWHEEL_COND_QUORUM, 3, 2, 1, .ret = -EINVAL },
+	{ "quorum of too many keys", TWHEEL_COND_QUORUM, 65, 2, .ret = -EINVAL },
+	{ "sum", TWHEEL_COND_SUM, 64, .threshold = 1, .need = 1 },
+	{ "sum without keys", TWHEEL_COND_SUM, .threshold = 1, .ret = -EINVAL },
+	{ "sum without threshold", TWHEEL_COND_SUM, 1, .ret = -EINVAL },
+	{ "sum with a quorum", TWHEEL_COND_SUM, 1, 1, 1, .ret = -EINVAL },
+	{ "sum with a need", TWHEEL_COND_SUM, 1, .threshold = 1, .need = 2, .ret = -EINVAL },
+	{ "sum of too many keys", TWHEEL_COND_SUM, 65, .threshold = 1, .ret = -EINVAL },
+	{ "sum with what is reserved", TWHEEL_COND_SUM, 1, 0, 1, 0, 1, -EINVAL },
+	{ "predicate", TWHEEL_COND_PREDICATE, 64, .need = 1 },
+	{ "predicate without keys", TWHEEL_COND_PREDICATE },
+	{ "predicate with a quorum", TWHEEL_COND_PREDICATE, 1, 1, .ret = -EINVAL },
+	{ "predicate with a threshold", TWHEEL_COND_PREDICATE, 1, 0, 1, .ret = -EINVAL },
+	{ "predicate with a need", TWHEEL_COND_PREDICATE, 1, .need = 2, .ret = -EINVAL },
+	{ "predicate of too many keys", TWHEEL_COND_PREDICATE, 65, .ret = -EINVAL },
+	{ "one past the last", TWHEEL_COND_SUM + 1, 1, .ret = -EINVAL },
+	{ "one past the kernel's", TWHEEL_COND_PREDICATE + 1, 1, .ret = -EINVAL },
+	{ "the predicate's, cut short", TWHEEL_COND_PREDICATE + 256, 1, .ret = -EINVAL },
+};
+
+static void conditions_are_checked(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bads); i++) {
+		const struct bad *bad = &bads[i];
+		struct probe_keys *keys = probe_keys_new(test, 20, bad->nr_keys);
+		struct probe *probe = probe_new_asking(test);
+		const struct twheel_op_args args = {
+			.deadline = TWHEEL_NEVER, .condition = bad->condition,
+			.quorum = bad->quorum, .threshold = bad->threshold,
+			.nr_keys = bad->nr_keys, .specs = keys->spec, .watches = probe->watch,
+		};
+
+		if (bad->nr_keys) {
+			keys->spec[bad->nr_keys - 1].need = bad->need;
+			keys->spec[bad->nr_keys - 1].reserved = bad->reserved;
+		}
+		KUNIT_EXPECT_EQ_MSG(test, twheel_op_check(&args), bad->ret, "%s", bad->what);
+		KUNIT_EXPECT_EQ_MSG(test, twheel_op_add(probe_purgatory, &probe->op, &args,
+							GFP_KERNEL), bad->ret, "%s", bad->what);
+		KUNIT_EXPECT_EQ(test, probe->ended, 0);
+		expect_counts(test, !bad->ret, bad->ret ? 0 : bad->nr_keys,
+			      bad->ret ? 0 : bad->nr_keys);
+		twheel_op_cancel(&probe->op);
+	}
+}
+
+static void a_predicate_must_be_there(struct kunit *test)
+{
+	struct probe *probe = probe_new(test);
+
+	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 1)),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 0), -ENOENT);
+	expect_counts(test, 0, 0, 0);
+}
+
+static void only_an_error_is_an_error(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+
+	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 5), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -MAX_ERRNO - 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	expect_counts(test, 1, 1, 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -MAX_ERRNO), 0);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
+	KUNIT_EXPECT_EQ(test, probe->result.error, -MAX_ERRNO);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -EIO), -EALREADY);
+}
+
+static u32 signal_some(u64 number, u64 amount, u64 value, u32 limit)
+{
+	const struct twheel_key key = { .v = { 0, number } };
+
+	return twheel_signal_some(probe_purgatory, &key, amount, value, limit);
+}
+
+static void a_signal_for_some_completes_the_first(struct kunit *test)
+{
+	struct probe *probes[5];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		probes[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 2), 2);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		KUNIT_EXPECT_EQ(test, probes[i]->ended, i < 2);
+	expect_ended(test, probes[1], TWHEEL_COMPLETED, 7);
+	expect_counts(test, 3, 1, 3);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 8, 1), 1);
+	expect_ended(test, probes[2], TWHEEL_COMPLETED, 8);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 9, 100), 2);
+	KUNIT_EXPECT_EQ(test, probes[3]->order, 4);
+	KUNIT_EXPECT_EQ(test, probes[4]->order, 5);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 9, 100), 0);
+}
+
+/* In the order of their watching: a sum, a predicate, and two that need two signals. */
+static void those_behind_the_limit_are_not_told(struct kunit *test)
+{
+	struct probe *sum = summing(test, 10, 20, 1), *asked = probe_new_asking(test);
+	struct probe *first = probe_new(test), *second = probe_new(test);
+	struct probe_keys *keys = probe_keys_new(test, 20, 1);
+
+	KUNIT_EXPECT_EQ(test, probe_add_asking(asked, TWHEEL_NEVER, keys), 0);
+	asked->asked = 0;
+	keys->spec[0].need = 2;
+	KUNIT_EXPECT_EQ(test, probe_add(first, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_add(second, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
+
+	/* The sum is the one: nobody behind it hears of it. */
+	KUNIT_EXPECT_EQ(test, signal_some(20, 10, 1, 1), 1);
+	expect_ended(test, sum, TWHEEL_COMPLETED, 1);
+	KUNIT_EXPECT_EQ(test, asked->asked, 0);
+	/* Nobody is the one: all hear of it. */
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 2, 1), 0);
+	KUNIT_EXPECT_EQ(test, asked->asked, 1);
+	asked->holds = true;
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 3, 1), 1);
+	KUNIT_EXPECT_EQ(test, asked->ended, 1);
+	KUNIT_EXPECT_EQ(test, first->ended, 0);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 4, 1), 1);
+	expect_ended(test, first, TWHEEL_COMPLETED, 4);
+	KUNIT_EXPECT_EQ(test, second->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(20, 5), 1);
+	expect_ended(test, second, TWHEEL_COMPLETED, 5);
+}
+
+static struct kunit_case condition_cases[] = {
+	KUNIT_CASE(amounts_add_up_to_the_threshold),
+	KUNIT_CASE(amounts_of_all_keys_count),
+	KUNIT_CASE(a_sum_stops_at_the_largest_amount),
+	KUNIT_CASE(amounts_are_nothing_to_other_conditions),
+	KUNIT_CASE(each_key_has_a_need_of_its_own),
+	KUNIT_CASE(conditions_are_checked),
+	KUNIT_CASE(a_predicate_must_be_there),
+	KUNIT_CASE(only_an_error_is_an_error),
+	KUNIT_CASE(a_signal_for_some_completes_the_first),
+	KUNIT_CASE(those_behind_the_limit_are_not_told),
+	{}
+};
+
+static struct kunit_suite condition_suite = {
+	.name		= "twheel_op_condition",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= condition_cases,
+};
+
+kunit_test_suite(condition_suite);
