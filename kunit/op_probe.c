@@ -96,6 +96,12 @@ struct probe *probe_new_asking(struct kunit *test)
 	return probe_alloc(test, &asking_ops);
 }
 
+void probe_again(struct probe *probe)
+{
+	twheel_op_put(&probe->op);
+	twheel_op_init(&probe->op, &probe_ops);
+}
+
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
 {
 	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);

@@ -56,6 +56,9 @@ struct probe *probe_new(struct kunit *test);
 /* One with a predicate, which does not hold. */
 struct probe *probe_new_asking(struct kunit *test);
 
+/* Use one without a predicate again, which has ended and to which only we refer. */
+void probe_again(struct probe *probe);
+
 /* Keys of small numbers, each needed once, for as long as the test runs. */
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr);
 
