@@ -31,7 +31,7 @@ static bool probe_try_complete(struct twheel_op *op, u64 *value)
 	bool holds;
 
 	probe_enter(probe);
-	if (probe->ended)
+	if (probe->over)
 		probe->intruders++;
 	probe->asked++;
 	if (probe->when_asked)
@@ -52,6 +52,7 @@ static void probe_ended(struct twheel_op *op)
 
 	probe_enter(probe);
 	twheel_op_result(op, &probe->result);
+	probe->over = true;
 	probe->ended++;
 	probe->order = ++nr_ended;
 	if (probe->then)
@@ -82,6 +83,7 @@ static struct probe *probe_alloc(struct kunit *test, const struct twheel_op_ops 
 	struct probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, probe);
+	probe->ops = ops;
 	twheel_op_init(&probe->op, ops);
 	return probe;
 }
@@ -99,7 +101,8 @@ struct probe *probe_new_asking(struct kunit *test)
 void probe_again(struct probe *probe)
 {
 	twheel_op_put(&probe->op);
-	twheel_op_init(&probe->op, &probe_ops);
+	twheel_op_init(&probe->op, probe->ops);
+	probe->over = false;
 }
 
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
@@ -289,6 +292,7 @@ void probe_suite_exit(struct kunit *test)
 	twheel_purgatory_drain(probe_purgatory);
 	expect_counts(test, 0, 0, 0);
 	twheel_purgatory_destroy(probe_purgatory);
+	probe_purgatory = NULL;
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	twheel_destroy(probe_wheel);
 }

@@ -16,6 +16,7 @@ extern struct twheel_purgatory *probe_purgatory;
 
 struct probe {
 	struct twheel_op	op;
+	const struct twheel_op_ops *ops;
 	struct twheel_watch	watch[TWHEEL_MAX_KEYS];
 	struct twheel_op_result	result;
 	unsigned int		ended;		/* how often it was told */
@@ -31,8 +32,9 @@ struct probe {
 	u64			asked_ns;	/* how long it takes */
 	void			(*when_asked)(struct probe *probe);
 
-	/* Callback or predicate runs; each but the first at a time is an intruder. */
+	/* Who runs beside its callback or its predicate, or too late, is an intruder. */
 	bool			busy;
+	bool			over;
 	unsigned int		intruders;
 };
 
@@ -56,7 +58,7 @@ struct probe *probe_new(struct kunit *test);
 /* One with a predicate, which does not hold. */
 struct probe *probe_new_asking(struct kunit *test);
 
-/* Use one without a predicate again, which has ended and to which only we refer. */
+/* Use one again which has ended and to which only we refer. */
 void probe_again(struct probe *probe);
 
 /* Keys of small numbers, each needed once, for as long as the test runs. */

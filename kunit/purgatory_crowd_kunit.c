@@ -169,7 +169,8 @@ static void expect_others_ran(struct kunit *test, struct task_struct *task)
 }
 
 /* Each once and as it should be, and in the order in which they came. */
-static void expect_all_ended(struct kunit *test, const struct twheel_op_result *result, bool ordered)
+static void expect_all_ended(struct kunit *test, const struct twheel_op_result *result,
+			     bool ordered)
 {
 	unsigned int i, wrong = 0;
 
