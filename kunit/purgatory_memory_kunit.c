@@ -149,7 +149,8 @@ static void it_takes_the_memory_of_what_is_pending(struct kunit *test)
 	u64 before, most, after;
 	unsigned int i;
 
-	probe_limit(test, PLACES, PLACES * KEYS);
+	/* Where time is the real one, those that expire may be late. */
+	probe_limit(test, 2 * PLACES, 2 * PLACES * KEYS);
 	nr_freed = 0;
 	pass(test, 0, WARM_UP);
 	before = settled_kb();
