@@ -226,6 +226,60 @@ static void what_is_overdue_can_be_completed(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
 }
 
+/*
+ * The last moment: the reaper has taken the timer off the wheel, and is about to
+ * call its function. Nobody else comes in between on one CPU, so this is done for the
+ * reaper here, by what is private else.
+ */
+static void reaper_takes(struct kunit *test, struct probe *probe)
+{
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe->op.timer), 0);
+}
+
+static void reaper_calls(struct probe *probe)
+{
+	probe->op.timer.fn(&probe->op.timer);
+}
+
+static void what_is_about_to_expire_can_be_moved(struct kunit *test)
+{
+	struct probe *plain = expiring(test, SECOND), *later = expiring(test, SECOND);
+	u64 deadline = twheel_deadline(5 * SECOND);
+
+	reaper_takes(test, plain);
+	reaper_calls(plain);
+	expect_ended(test, plain, TWHEEL_EXPIRED, 0);
+
+	reaper_takes(test, later);
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&later->op, deadline, TWHEEL_REARM_ALWAYS), 1);
+	reaper_calls(later);
+	KUNIT_EXPECT_EQ(test, later->ended, 0);
+	expect_counts(test, 1, 2, 2);
+	vtime_sleep(6 * SECOND);
+	expect_expired_at(test, later, deadline);
+}
+
+static void what_is_about_to_expire_can_be_moved_to_never(struct kunit *test)
+{
+	struct probe *never = expiring(test, SECOND), *twice = expiring(test, SECOND);
+
+	reaper_takes(test, never);
+	KUNIT_EXPECT_EQ(test, rearm(never, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
+	reaper_calls(never);
+	KUNIT_EXPECT_EQ(test, never->ended, 0);
+
+	/* And back again, before the function has run. */
+	reaper_takes(test, twice);
+	KUNIT_EXPECT_EQ(test, rearm(twice, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
+	KUNIT_EXPECT_EQ(test, rearm(twice, 2 * SECOND, TWHEEL_REARM_IF_EARLIER), 1);
+	reaper_calls(twice);
+	KUNIT_EXPECT_EQ(test, twice->ended, 0);
+	vtime_sleep(3 * SECOND);
+	expect_ended(test, twice, TWHEEL_EXPIRED, 0);
+	expect_counts(test, 1, 2, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+}
+
 /* From within: a callback moves others, but not its own; a predicate does, too. */
 static struct probe *moved;
 static int own_answer, other_answer;
@@ -287,6 +341,8 @@ static struct kunit_case rearm_cases[] = {
 	KUNIT_CASE(what_is_overdue_can_be_moved),
 	KUNIT_CASE(what_is_overdue_can_be_moved_to_never),
 	KUNIT_CASE(what_is_overdue_can_be_completed),
+	KUNIT_CASE(what_is_about_to_expire_can_be_moved),
+	KUNIT_CASE(what_is_about_to_expire_can_be_moved_to_never),
 	KUNIT_CASE(a_callback_moves_others_and_not_its_own),
 	KUNIT_CASE(a_predicate_moves_its_own),
 	{}
