@@ -146,6 +146,18 @@ static void undo_add(struct attempt *attempt)
 	probe_again(attempt->probe);
 }
 
+/*
+ * Each key is an allocation. The kernel's table of them may want to grow on top of
+ * that, which depends on where its random seed puts them.
+ */
+static void expect_errors(struct kunit *test, struct attempt *attempt)
+{
+	unsigned int nr_errors = try_each(test, attempt);
+
+	KUNIT_EXPECT_GE(test, nr_errors, attempt->keys->nr);
+	KUNIT_EXPECT_LE(test, nr_errors, 2 * attempt->keys->nr);
+}
+
 /* It is the same operation that is added again after each failure. */
 static void an_add_watches_all_of_its_keys_or_none(struct kunit *test)
 {
@@ -157,9 +169,9 @@ static void an_add_watches_all_of_its_keys_or_none(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		attempt.keys->nr = sizes[i];
 		attempt.gfp = GFP_KERNEL;
-		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), sizes[i]);
+		expect_errors(test, &attempt);
 		attempt.gfp = GFP_ATOMIC;
-		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), sizes[i]);
+		expect_errors(test, &attempt);
 	}
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
 	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
