@@ -7,10 +7,11 @@
  *
  * Each is reached once, and moved to under the lock of the operation: by the
  * adder (park), by whoever ends it (claim), by that one alone (leave), and by
- * the owner (call back).  Two bits beside them:
+ * the owner (call back).  Three bits beside them:
  *
- *	OWNED	somebody runs its predicate, or its callback
- *	AGAIN	somebody has asked for the predicate since the owner last looked
+ *	OWNED		somebody runs its predicate, or its callback
+ *	AGAIN		somebody has asked for the predicate since the owner last looked
+ *	DEFERRED	the callback is left to the reaper, see op_call.c
  *
  * Exactly once.  Whoever moves it from WAITING to ENDED has won; all others are
  * told -EALREADY.  A signal, a predicate that holds, complete, cancel, expiry and
@@ -38,8 +39,9 @@
  * This is where Kafka's purgatory went wrong.  There, who did not get an
  * operation's lock went away, and nobody looked again (KAFKA-6653); who waited
  * for it, or was called back with it held, brought its locks and those of the
- * callbacks into a circle (KAFKA-3994, 7697, 8334).  Here nobody waits for anybody, and
- * nothing of ours is held when consumers' code runs.
+ * callbacks into a circle (KAFKA-3994, 7697, 8334).  Here nobody waits for anybody
+ * but who asks to (cancel_sync, drain), and nothing of ours is held when
+ * consumers' code runs.
  *
  * What the predicate sees.  Whoever makes it true and then asks does both before
  * or both after the owner's look at AGAIN under the lock.  Before: the owner runs

@@ -96,7 +96,10 @@ void twheel_op_call_back(struct twheel_op *op)
 	/* The wheel of a purgatory has no limit, and nobody stops it. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
 	spin_unlock_bh(&op->lock);
-	/* Pairs with the barrier of wait_var_event(), as above; see twheel_op_wait(). */
+	/*
+	 * For twheel_op_wait(); the barrier as above.  The operation may be gone by now:
+	 * this takes no more than its address.
+	 */
 	smp_mb();
 	wake_up_var(&op->state);
 }
