@@ -53,13 +53,13 @@ with_lock()
 	}
 }
 
-# kernel_dir 6.1|6.12|debug|uml|bench: the kernel's folder, made when it is missing.
+# kernel_dir 6.1|6.12|debug|kcsan|uml|bench: the kernel's folder, made when it is missing.
 kernel_dir()
 {
 	case $1 in
 	6.1 | 6.12) "$top/scripts/fetch-kernel" "$1" ;;
-	debug | uml | bench) "$top/scripts/build-kernel" "$1" ;;
-	*) die "no such kernel: $1 (there are 6.1, 6.12, debug, uml and bench)" ;;
+	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
+	*) die "no such kernel: $1 (there are 6.1, 6.12, debug, kcsan, uml and bench)" ;;
 	esac
 }
 
