@@ -217,7 +217,7 @@ int twheel_file_op_add(struct twheel_file *file, const struct twheel_add_args *a
 	struct twheel_watch_spec *specs;
 	int err;
 
-	if (args->flags & ~TWHEEL_ADD_ABSTIME)
+	if (args->flags & ~TWHEEL_ADD_ABSTIME || args->slack || args->period || args->runs || args->clock || args->reserved || args->threshold)
 		return -EINVAL;
 	specs = specs_copy(args->keys, args->nr_keys);
 	if (IS_ERR(specs))

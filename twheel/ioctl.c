@@ -76,7 +76,7 @@ static int ioctl_complete(struct twheel_file *file, union ioctl_args *args,
 	struct twheel_file_op *fop;
 	int err;
 
-	if (args->complete.flags || args->complete.reserved)
+	if (args->complete.flags || args->complete.error)
 		return -EINVAL;
 	fop = twheel_file_op_get(file, args->complete.id);
 	if (!fop)
@@ -140,7 +140,7 @@ static const struct ioctl_call {
 		ioctl_signal,
 	},
 	[_IOC_NR(TWHEEL_IOC_COMPLETE)] = {
-		TWHEEL_IOC_COMPLETE, offsetofend(struct twheel_complete_args, reserved),
+		TWHEEL_IOC_COMPLETE, offsetofend(struct twheel_complete_args, flags),
 		ioctl_complete,
 	},
 	[_IOC_NR(TWHEEL_IOC_QUERY)] = {

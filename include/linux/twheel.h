@@ -72,19 +72,6 @@ struct twheel_timer {
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
 
 /**
- * enum twheel_clock - what a wheel goes by
- * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stands still in suspend
- * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which goes on in suspend
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. Deadlines follow it
- *	when it is set, forwards and backwards.
- */
-enum twheel_clock {
-	TWHEEL_CLOCK_MONOTONIC,
-	TWHEEL_CLOCK_BOOTTIME,
-	TWHEEL_CLOCK_REALTIME,
-};
-
-/**
  * struct twheel_config - what a wheel of one's own looks like
  * @name: of its reaper threads, up to 9 characters
  * @tick_ns: length of a tick, 1000 (1 us) to 10^10 (10 s); 0 for the default
@@ -148,27 +135,6 @@ struct twheel_stats {
 };
 
 void twheel_stats(struct twheel *wheel, struct twheel_stats *stats);
-
-/**
- * enum twheel_rearm - which timers twheel_timer_rearm() moves
- * @TWHEEL_REARM_ALWAYS: any; one that is not pending is armed
- * @TWHEEL_REARM_IF_PENDING: one that is pending; no other is armed
- * @TWHEEL_REARM_IF_EARLIER: one that would fire at an earlier tick than now;
- *	one that is not pending is armed
- * @TWHEEL_REARM_IF_LATER: one that would fire at a later tick than now; one
- *	that is not pending is armed
- */
-enum twheel_rearm {
-	TWHEEL_REARM_ALWAYS,
-	TWHEEL_REARM_IF_PENDING,
-	TWHEEL_REARM_IF_EARLIER,
-	TWHEEL_REARM_IF_LATER,
-};
-
-/*
- * A slack that stands for an eighth of the time that is left to the deadline.
- */
-#define TWHEEL_SLACK_COARSE	U64_MAX
 
 u64 twheel_deadline(u64 delay_ns);
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
