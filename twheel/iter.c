@@ -155,7 +155,7 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 
 static u64 op_remaining(const struct twheel_op *op)
 {
-	u64 now = twheel_now(op->purgatory->wheel);
+	u64 now = twheel_op_now(op);
 
 	if (op->deadline == TWHEEL_NEVER)
 		return TWHEEL_NEVER;

@@ -7,11 +7,12 @@
  *
  * Each is reached once, and moved to under the lock of the operation: by the
  * adder (park), by whoever ends it (claim), by that one alone (leave), and by
- * the owner (call back).  Three bits beside them:
+ * the owner (call back).  Four bits beside them:
  *
  *	OWNED		somebody runs its predicate, or its callback
  *	AGAIN		somebody has asked for the predicate since the owner last looked
  *	DEFERRED	the callback is left to the reaper, see op_call.c
+ *	ARMED		its timer follows its deadline, see op_deadline.c
  *
  * Exactly once.  Whoever moves it from WAITING to ENDED has won; all others are
  * told -EALREADY.  A signal, a predicate that holds, complete, cancel, expiry and
@@ -186,7 +187,7 @@ void twheel_op_park(struct twheel_op *op)
 		WRITE_ONCE(op->state, op->state | OP_AGAIN);
 		op_own(op);
 	}
-	trace_twheel_op_add(op);
+	trace_twheel_op_add(op, twheel_op_clock(op));
 }
 
 /**
@@ -210,7 +211,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	op->reason = reason;
 	op->error = error;
 	op->value = value;
-	op->time = twheel_now(op->purgatory->wheel);
+	op->time = twheel_op_now(op);
 	twheel_op_move(op, OP_ENDED);
 
 	home = twheel_op_home(op);

@@ -10,8 +10,11 @@
 #include <linux/compiler.h>
 #include <linux/lockdep.h>
 #include <linux/twheel.h>
+#include <linux/types.h>
 
+#include "clock.h"
 #include "purgatory.h"
+#include "reaper.h"
 
 /* The life of an operation, in the low bits of its state word. */
 enum twheel_op_life {
@@ -26,6 +29,7 @@ enum twheel_op_life {
 #define OP_OWNED	BIT(3)
 #define OP_AGAIN	BIT(4)
 #define OP_DEFERRED	BIT(5)
+#define OP_ARMED	BIT(6)
 
 /* What is read under the lock is stable; without it, it may have gone on. */
 static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)
@@ -36,6 +40,17 @@ static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)
 static inline struct twheel_home *twheel_op_home(const struct twheel_op *op)
 {
 	return &op->purgatory->home[op->home];
+}
+
+/* What an operation's deadline is told by; its timer knows. */
+static inline enum twheel_clock twheel_op_clock(const struct twheel_op *op)
+{
+	return twheel_timer_shard(&op->timer)->clock;
+}
+
+static inline u64 twheel_op_now(const struct twheel_op *op)
+{
+	return twheel_clock_ns(twheel_op_clock(op));
 }
 
 static inline bool twheel_op_has_predicate(const struct twheel_op *op)
@@ -98,10 +113,13 @@ void twheel_op_wait(struct twheel_op *op);
 bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value);
 
 /* op_deadline.c */
-void twheel_op_arm(struct twheel_op *op);
+void twheel_op_begin(struct twheel_op *op, struct twheel *wheel,
+		     const struct twheel_op_args *args);
+bool twheel_op_arm(struct twheel_op *op, u64 slack_ns);
 void twheel_op_expired(struct twheel_timer *timer);
 
 /* op_args.c */
+int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags);
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition);
 

@@ -42,7 +42,6 @@
  */
 #include <linux/bug.h>
 #include <linux/export.h>
-#include <linux/ktime.h>
 #include <linux/smp.h>
 
 #include "op.h"
@@ -67,12 +66,11 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 {
 	op->purgatory = purgatory;
 	op->home = raw_smp_processor_id() & (purgatory->nr_homes - 1);
-	op->deadline = args->deadline > KTIME_MAX ? TWHEEL_NEVER : args->deadline;
 	op->condition = args->condition;
 	op->missing = missing_at_first(args);
 	op->watches = NULL;
 	op->nr_watches = 0;
-	twheel_timer_init(&op->timer, purgatory->wheel, twheel_op_expired);
+	twheel_op_begin(op, args->wheel ?: purgatory->wheel, args);
 }
 
 /* Let an operation wait, and the caller hold it, unless the purgatory is being drained. */
@@ -94,23 +92,28 @@ static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 	return err;
 }
 
-static void op_arm(struct twheel_op *op)
+/* Arm its timer, unless it has been re-armed by now, and maybe without slack. */
+static void op_arm(struct twheel_op *op, u64 slack_ns)
 {
+	bool claimed = false;
+
 	spin_lock_bh(&op->lock);
-	if (twheel_op_life(op) == OP_WAITING)
-		twheel_op_arm(op);
+	if (twheel_op_life(op) == OP_WAITING && !(op->state & OP_ARMED))
+		claimed = twheel_op_arm(op, slack_ns);
 	spin_unlock_bh(&op->lock);
+	if (claimed)
+		twheel_op_finish(op);
 }
 
 /* Check, watch, check again; whether a check completed it. */
-static bool op_start(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+static bool op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
 {
 	bool predicate = twheel_op_has_predicate(op);
 
 	if (predicate && twheel_op_serve(op))
 		return true;
-	twheel_watches_link(op, watches, nr);
-	op_arm(op);
+	twheel_watches_link(op, args->watches, nr);
+	op_arm(op, args->slack_ns);
 	/* Pairs with the barrier in walk_key(): see above. */
 	smp_mb();
 	return predicate && twheel_op_try_complete(op) == 1;
@@ -132,7 +135,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	err = op_park(op, args->watches, nr);
 	if (err)
 		goto dismiss;
-	completed = op_start(op, args->watches, nr);
+	completed = op_start(op, args, nr);
 	twheel_op_unhold(op);
 	return completed;
 
@@ -168,7 +171,9 @@ put:
  *	keys, or keys for none; a quorum of none or of more than the distinct keys;
  *	no threshold for a sum; a need where signals are not counted; a quorum or
  *	threshold where none belongs; TWHEEL_COND_PREDICATE without a predicate;
- *	more than TWHEEL_MAX_KEYS; a reserved field that is not zero
+ *	more than TWHEEL_MAX_KEYS; a reserved field that is not zero; an unknown flag;
+ *	TWHEEL_OP_CANCEL_ON_SET on a wheel that does not go by TWHEEL_CLOCK_REALTIME;
+ *	a wheel with a limit of its own
  * * -EBUSY     - the operation was added before; with a warning
  * * -ENOSPC    - as many operations as may are pending, or have as many watches
  * * -ESHUTDOWN - the purgatory is being drained
@@ -185,6 +190,8 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	if (ret)
 		return ret;
 	if (args->condition == TWHEEL_COND_PREDICATE && !op->ops->try_complete)
+		return -EINVAL;
+	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
 		return -EINVAL;
 	ret = twheel_purgatory_admit(purgatory);
 	if (ret)

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, operations: which conditions go with which keys. No state, no locks.
+ * Layer 5, operations: which conditions go with which keys, and which wheels will
+ * do. No state, no locks.
  */
 #include <linux/export.h>
 #include <linux/string.h>
 
 #include "op.h"
+#include "shards.h"
 
 /**
  * twheel_specs_check - whether keys can be watched
@@ -66,8 +68,26 @@ static bool nr_keys_fits(enum twheel_condition condition, u32 nr_keys)
 }
 
 /**
+ * twheel_op_check_wheel - whether a wheel will do for an operation
+ * @wheel: the wheel
+ * @flags: of the operation
+ *
+ * Return: 0, or -EINVAL.
+ */
+int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
+{
+	/* Its timer is armed when it is too late to fail. */
+	if (wheel->places.max)
+		return -EINVAL;
+	if (flags & TWHEEL_OP_CANCEL_ON_SET && wheel->shard[0].clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	return 0;
+}
+
+/**
  * twheel_op_check - whether an operation can be added like this
- * @args: how it is to wait; the room for its watches is not looked at
+ * @args: how it is to wait; the room for its watches is not looked at, nor the
+ *	wheel of the purgatory
  *
  * twheel_op_add() checks this too. It is for who wants to know before anything
  * else is done for the operation.
@@ -80,6 +100,10 @@ int twheel_op_check(const struct twheel_op_args *args)
 	bool quorum = args->condition == TWHEEL_COND_QUORUM;
 	bool sum = args->condition == TWHEEL_COND_SUM;
 
+	if (args->flags & ~TWHEEL_OP_CANCEL_ON_SET)
+		return -EINVAL;
+	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
+		return -EINVAL;
 	if (!nr_keys_fits(args->condition, args->nr_keys))
 		return -EINVAL;
 	if (quorum != !!args->quorum || sum != !!args->threshold)

@@ -93,7 +93,7 @@ void twheel_op_call_back(struct twheel_op *op)
 	/* Still owned, but by nobody as yet who could wait for itself. */
 	WRITE_ONCE(op->owner, NULL);
 	twheel_op_hold(op);
-	/* The wheel of a purgatory has no limit, and nobody stops it. */
+	/* The wheel of an operation has no limit, and nobody stops it. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
 	spin_unlock_bh(&op->lock);
 	/*

@@ -17,36 +17,107 @@
  *
  * The function does not compare the deadline with the clock: that was done by
  * the wheel, and the clock may have been set since.
+ *
+ * An operation may want to be cancelled when its clock is set.  Its wheel tells
+ * the timer of that; but a timer that is armed anew, before the wheel comes to it,
+ * waits for its new deadline and is told nothing.  So such an operation keeps by how far
+ * its clock was ahead of the monotonic one when it began to wait, and who arms the
+ * timer compares:
+ *
+ *	setting CPU                        a heartbeat
+ *	-----------                        -----------
+ *	set the clock
+ *	                                   lock; the operation waits; arm the
+ *	                                   timer anew: the wheel sees the step,
+ *	                                   and takes the timer for a new one
+ *	                                   the offset is another: claim; unlock
+ *
+ * A step that comes after the look at the offset finds the timer on the wheel.
+ * Therefore it is armed also for a deadline of never.
  */
 #include <linux/bug.h>
+#include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/ktime.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
 
+/* A deadline past the end of the clock is never. */
+static u64 deadline_of(u64 ns)
+{
+	return ns > KTIME_MAX ? TWHEEL_NEVER : ns;
+}
+
+static bool cancels_on_set(const struct twheel_op *op)
+{
+	return twheel_timer_flags(&op->timer) & TWHEEL_TIMER_CANCEL_ON_SET;
+}
+
+/**
+ * twheel_op_begin - give an operation that is about to be added its deadline
+ * @op: the operation, new
+ * @wheel: where it is to wait for that
+ * @args: how
+ */
+void twheel_op_begin(struct twheel_op *op, struct twheel *wheel,
+		     const struct twheel_op_args *args)
+{
+	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
+
+	op->deadline = deadline_of(args->deadline);
+	op->offset = on_set ? twheel_clock_offset() : 0;
+	twheel_timer_init_flags(&op->timer, wheel, twheel_op_expired,
+				on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+}
+
+static bool claim_as_set(struct twheel_op *op)
+{
+	return twheel_op_claim(op, TWHEEL_CANCELLED, -ECANCELED, 0);
+}
+
 /**
  * twheel_op_arm - let the timer of an operation follow its deadline
  * @op: the operation, which waits, with its lock held; the caller has a reference
+ * @slack_ns: by how much it may be late
+ *
+ * Return: as twheel_op_claim(): true if the clock had been set, and it has ended by
+ * that.
  */
-void twheel_op_arm(struct twheel_op *op)
+bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 {
 	int ret;
 
 	lockdep_assert_held(&op->lock);
-	if (op->deadline == TWHEEL_NEVER) {
+	WRITE_ONCE(op->state, op->state | OP_ARMED);
+	if (op->deadline == TWHEEL_NEVER && !cancels_on_set(op)) {
 		if (!twheel_timer_cancel(&op->timer))
 			twheel_op_unhold(op);
-		return;
+		return false;
 	}
 	/* First: from the moment that it is armed its function may run. */
 	twheel_op_hold(op);
-	ret = twheel_timer_rearm(&op->timer, op->deadline, TWHEEL_REARM_ALWAYS);
-	/* Nobody stops a wheel that a purgatory is on. */
+	ret = twheel_timer_rearm_slack(&op->timer, op->deadline, slack_ns, TWHEEL_REARM_ALWAYS);
+	/* Nobody stops a wheel that operations wait on. */
 	WARN_ON_ONCE(ret < 0);
 	/* It was pending, and had its hold already. */
 	if (ret)
 		twheel_op_unhold(op);
+	/* Last: the wheel tells of what comes after this. */
+	return cancels_on_set(op) && op->offset != twheel_clock_offset() && claim_as_set(op);
+}
+
+/* End an operation whose timer's function runs, unless that is not for now. */
+static bool claim_by_timer(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	/* It waited when the clock was set, whatever it is to wait for since. */
+	if (twheel_timer_error(&op->timer))
+		return claim_as_set(op);
+	/* If it was armed anew before we had the lock, that is for the next time. */
+	if (twheel_timer_pending(&op->timer) || op->deadline == TWHEEL_NEVER)
+		return false;
+	return twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
 }
 
 /**
@@ -59,15 +130,11 @@ void twheel_op_arm(struct twheel_op *op)
 void twheel_op_expired(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-	bool claimed = false, deferred = false;
+	bool claimed, deferred;
 
 	spin_lock_bh(&op->lock);
-	/* If it was armed anew before we had the lock, that is for the next time. */
-	if (!twheel_timer_pending(&op->timer)) {
-		deferred = twheel_op_take_deferred(op);
-		if (op->deadline != TWHEEL_NEVER)
-			claimed = twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
-	}
+	claimed = claim_by_timer(op);
+	deferred = !twheel_timer_pending(&op->timer) && twheel_op_take_deferred(op);
 	spin_unlock_bh(&op->lock);
 	if (claimed)
 		twheel_op_finish(op);
@@ -88,39 +155,75 @@ static bool is_moved(u64 from, u64 to, enum twheel_rearm which)
 	}
 }
 
+/* Give an operation that waits another deadline; true if it has ended instead. */
+static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
+{
+	u64 before = op->deadline;
+
+	op->deadline = deadline;
+	if (twheel_op_arm(op, slack_ns)) {
+		op->deadline = before;
+		return true;
+	}
+	trace_twheel_op_rearm(op, slack_ns);
+	return false;
+}
+
 /**
- * twheel_op_rearm - give an operation that waits another deadline
+ * twheel_op_rearm_slack - give an operation that waits another deadline, and some slack
  * @op: the operation; the caller has a reference
- * @deadline: by the clock; TWHEEL_NEVER for never
- * @which: whether it is moved always or only to an earlier or a later time.
- *	An operation that waits is pending, also without a deadline.
+ * @deadline: by the clock of its wheel; TWHEEL_NEVER for never
+ * @slack_ns: by how much it may expire later, as in struct twheel_op_args; what it
+ *	had before does not count any more
+ * @which: whether it is moved always or only to an earlier or a later time, by its
+ *	deadline. An operation that waits is pending, also without a deadline.
  *
  * For heartbeats. An operation for which this returned 1 or 0 before it expired
  * expires at the deadline that holds now, and not before. In O(1), as
- * twheel_timer_rearm().
+ * twheel_timer_rearm(). One that is to be cancelled when its clock is set is so
+ * by this call if the clock was set, and nobody has come to it yet.
  *
- * Context: process or softirq, with interrupts enabled.
+ * Context: process or softirq, with interrupts enabled and no lock held that
+ * its callback takes.
  * Return:
  * * 1         - it was moved
  * * 0         - it was left as it is, as @which wants it
- * * -EALREADY - it has ended
+ * * -EALREADY - it has ended, or does so now, since its clock was set
  * * -ENOENT   - it was not added
  */
-int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which)
+int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
+			  enum twheel_rearm which)
 {
+	bool claimed = false;
 	int ret;
 
-	if (deadline > KTIME_MAX)
-		deadline = TWHEEL_NEVER;
+	deadline = deadline_of(deadline);
 	spin_lock_bh(&op->lock);
 	ret = twheel_op_not_waiting(op);
 	if (!ret && is_moved(op->deadline, deadline, which)) {
-		op->deadline = deadline;
-		twheel_op_arm(op);
-		trace_twheel_op_rearm(op);
-		ret = 1;
+		claimed = op_move(op, deadline, slack_ns);
+		ret = claimed ? -EALREADY : 1;
 	}
 	spin_unlock_bh(&op->lock);
+	if (claimed)
+		twheel_op_finish(op);
 	return ret;
+}
+EXPORT_SYMBOL_GPL(twheel_op_rearm_slack);
+
+/**
+ * twheel_op_rearm - give an operation that waits another deadline
+ * @op: the operation; the caller has a reference
+ * @deadline: as in twheel_op_rearm_slack()
+ * @which: likewise
+ *
+ * As twheel_op_rearm_slack(), without slack.
+ *
+ * Context: as twheel_op_rearm_slack().
+ * Return: as twheel_op_rearm_slack().
+ */
+int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which)
+{
+	return twheel_op_rearm_slack(op, deadline, 0, which);
 }
 EXPORT_SYMBOL_GPL(twheel_op_rearm);

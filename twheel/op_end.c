@@ -66,6 +66,21 @@ int twheel_op_complete_error(struct twheel_op *op, int error)
 EXPORT_SYMBOL_GPL(twheel_op_complete_error);
 
 /**
+ * twheel_op_expire - expire an operation, whatever the time
+ * @op: the operation; the caller has a reference
+ *
+ * For consumers that have further timers of their own for it.
+ *
+ * Context: as twheel_op_complete().
+ * Return: as twheel_op_complete().
+ */
+int twheel_op_expire(struct twheel_op *op)
+{
+	return op_end(op, TWHEEL_EXPIRED, 0, 0);
+}
+EXPORT_SYMBOL_GPL(twheel_op_expire);
+
+/**
  * twheel_op_cancel - cancel an operation
  * @op: the operation; the caller has a reference
  *

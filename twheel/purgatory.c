@@ -9,9 +9,11 @@
 #include <linux/bug.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/kthread.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -19,8 +21,7 @@
 #include "op.h"
 #include "purgatories.h"
 #include "purgatory.h"
-#include "shards.h"
-#include "timer.h"
+#include "reaper.h"
 
 /* All of them hold the purgatory, and walks do as well. */
 #define MAX_PENDING_MAX	BIT(30)
@@ -85,7 +86,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 		wheel = twheel_system();
 	if (IS_ERR(wheel))
 		return ERR_CAST(wheel);
-	if (wheel->places.max)
+	if (twheel_op_check_wheel(wheel, 0))
 		return ERR_PTR(-EINVAL);
 
 	purgatory = purgatory_alloc();
@@ -140,6 +141,15 @@ static u32 home_drain(struct twheel_home *home)
 	return nr;
 }
 
+/*
+ * Whether it may be a timer's function that asks. Of any wheel: operations bring their
+ * own, and whoever is held up by that function may be one of them.
+ */
+static bool in_timer_function(void)
+{
+	return in_interrupt() || kthread_func(current) == twheel_reaper;
+}
+
 /**
  * twheel_purgatory_drain - cancel all that waits, and let nothing in any more
  * @purgatory: the purgatory
@@ -149,8 +159,8 @@ static u32 home_drain(struct twheel_home *home)
  * will, and adds are refused with -ESHUTDOWN. To drain twice is fine.
  *
  * Context: process; may sleep. Not from a predicate, a callback or a timer's function,
- * nor from within a walk over its operations: it would wait for itself. On a
- * reaper of the purgatory's wheel it is refused with a warning.
+ * nor from within a walk over its operations: it would wait for itself. On the
+ * reaper of any wheel it is refused with a warning.
  * Return: how many operations this handed back.
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
@@ -160,7 +170,7 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	u32 nr = 0;
 
 	might_sleep();
-	if (WARN_ON_ONCE(twheel_runs_functions(purgatory->wheel)))
+	if (WARN_ON_ONCE(in_timer_function()))
 		return 0;
 	/* Of several calls, the first to come here is the one that releases. */
 	again = home_close(&purgatory->home[0]);
@@ -186,7 +196,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 {
 	if (IS_ERR_OR_NULL(purgatory))
 		return;
-	if (WARN_ON_ONCE(twheel_runs_functions(purgatory->wheel)))
+	if (WARN_ON_ONCE(in_timer_function()))
 		return;
 	twheel_purgatories_remove(purgatory);
 	twheel_purgatory_drain(purgatory);

@@ -41,7 +41,7 @@ struct twheel_home {
 
 /**
  * struct twheel_purgatory - where operations wait
- * @wheel: for their deadlines; immutable
+ * @wheel: for the deadlines of those that bring no wheel; immutable
  * @name: for who looks at it from outside; immutable
  * @listed: among all purgatories
  * @serial: in the order of their making; immutable

@@ -451,7 +451,10 @@ struct twheel_op {
 	u64				deadline;
 	u64				missing;
 	u64				value;
-	u64				time;
+	union {
+		u64			time;	/* when it ended */
+		s64			offset;	/* of its clock, while it waits */
+	};
 	struct kref			ref;
 	refcount_t			holds;
 	spinlock_t			lock;	/* see op.c */
@@ -463,9 +466,24 @@ struct twheel_op {
 	u8				reason;
 };
 
+/*
+ * Flags of an operation.
+ *
+ * TWHEEL_OP_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME, the
+ * operation is cancelled with the error -ECANCELED as soon as that clock is set
+ * while it waits, whether it has a deadline or not. As with timerfd, it counts as
+ * set when the system resumes from suspend, too.
+ */
+#define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
+
 /**
  * struct twheel_op_args - how an operation waits
- * @deadline: when it expires, by the clock; TWHEEL_NEVER for never
+ * @wheel: for its deadline, to outlive it, and without a limit of its own on what
+ *	is pending; NULL for that of the purgatory
+ * @flags: TWHEEL_OP_CANCEL_ON_SET
+ * @deadline: when it expires, by the clock of its wheel; TWHEEL_NEVER for never
+ * @slack_ns: by how much it may expire later, as in twheel_timer_add_slack(); 0
+ *	for none, TWHEEL_SLACK_COARSE for an eighth of the time that is left
  * @condition: when it completes by its keys
  * @quorum: how many keys for TWHEEL_COND_QUORUM, else 0
  * @threshold: what the amounts have to add up to for TWHEEL_COND_SUM, else 0
@@ -474,7 +492,10 @@ struct twheel_op {
  * @watches: room for as many watches
  */
 struct twheel_op_args {
+	struct twheel			*wheel;
+	unsigned int			flags;
 	u64				deadline;
+	u64				slack_ns;
 	enum twheel_condition		condition;
 	u32				quorum;
 	u64				threshold;
@@ -486,10 +507,11 @@ struct twheel_op_args {
 /**
  * struct twheel_op_result - how an operation ended
  * @reason: completed, expired or cancelled
- * @error: what it was completed with by who could not do better, else 0
+ * @error: what it was completed with by who could not do better; -ECANCELED if it
+ *	was cancelled since its clock was set; else 0
  * @value: what the signal or the completion carried
  * @deadline: when it was to expire
- * @time: when it ended
+ * @time: when it ended, by the clock of its wheel as the deadline
  */
 struct twheel_op_result {
 	enum twheel_reason	reason;
@@ -501,7 +523,7 @@ struct twheel_op_result {
 
 /**
  * struct twheel_op_progress - how far an operation that waits has come
- * @deadline: when it expires, by the clock; TWHEEL_NEVER for never
+ * @deadline: when it expires, by the clock of its wheel; TWHEEL_NEVER for never
  * @remaining: until then, in ns; 0 if it has passed
  * @condition: when it completes by its keys
  * @missing: how many keys are still to be satisfied, or for TWHEEL_COND_SUM what
@@ -519,8 +541,8 @@ struct twheel_op_progress {
 /**
  * struct twheel_purgatory_config - how to make a purgatory
  * @name: for who looks at it from outside, up to 31 characters; NULL for none
- * @wheel: for the deadlines, to outlive it, and without a limit of its own on
- *	what is pending; NULL for the system's
+ * @wheel: for the deadlines of operations that bring no wheel, to outlive it, and
+ *	without a limit of its own on what is pending; NULL for the system's
  * @max_pending: how many operations may be pending at a time, at least one, at most
  *	2^30
  * @max_watches: how many watches these may have in all; 0 for any number
@@ -585,10 +607,13 @@ int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
 int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which);
+int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
+			  enum twheel_rearm which);
 
 int twheel_op_try_complete(struct twheel_op *op);
 int twheel_op_complete(struct twheel_op *op, u64 value);
 int twheel_op_complete_error(struct twheel_op *op, int error);
+int twheel_op_expire(struct twheel_op *op);
 int twheel_op_cancel(struct twheel_op *op);
 int twheel_op_cancel_sync(struct twheel_op *op);
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);

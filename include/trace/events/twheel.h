@@ -97,14 +97,15 @@ TRACE_EVENT(twheel_clock_set,
 	TP_printk("shard=%u ns=%lld", __entry->shard, __entry->ns)
 );
 
-/* An operation begins to wait. */
+/* An operation begins to wait; clock is an enum twheel_clock. */
 TRACE_EVENT(twheel_op_add,
-	TP_PROTO(const struct twheel_op *op),
-	TP_ARGS(op),
+	TP_PROTO(const struct twheel_op *op, unsigned int clock),
+	TP_ARGS(op, clock),
 	TP_STRUCT__entry(
 		__field(const void *, op)
 		__field(u64, deadline)
 		__field(u64, missing)
+		__field(u8, clock)
 		__field(u8, condition)
 		__field(u8, nr_watches)
 	),
@@ -112,12 +113,13 @@ TRACE_EVENT(twheel_op_add,
 		__entry->op = op;
 		__entry->deadline = op->deadline;
 		__entry->missing = op->missing;
+		__entry->clock = clock;
 		__entry->condition = op->condition;
 		__entry->nr_watches = op->nr_watches;
 	),
-	TP_printk("op=%p deadline=%llu condition=%u missing=%llu watches=%u",
-		  __entry->op, __entry->deadline, __entry->condition, __entry->missing,
-		  __entry->nr_watches)
+	TP_printk("op=%p deadline=%llu clock=%u condition=%u missing=%llu watches=%u",
+		  __entry->op, __entry->deadline, __entry->clock, __entry->condition,
+		  __entry->missing, __entry->nr_watches)
 );
 
 /* An operation has ended; reason is an enum twheel_reason. */
@@ -170,17 +172,20 @@ TRACE_EVENT(twheel_op_try_complete,
 
 /* An operation that waits has another deadline. */
 TRACE_EVENT(twheel_op_rearm,
-	TP_PROTO(const struct twheel_op *op),
-	TP_ARGS(op),
+	TP_PROTO(const struct twheel_op *op, u64 slack_ns),
+	TP_ARGS(op, slack_ns),
 	TP_STRUCT__entry(
 		__field(const void *, op)
 		__field(u64, deadline)
+		__field(u64, slack_ns)
 	),
 	TP_fast_assign(
 		__entry->op = op;
 		__entry->deadline = op->deadline;
+		__entry->slack_ns = slack_ns;
 	),
-	TP_printk("op=%p deadline=%llu", __entry->op, __entry->deadline)
+	TP_printk("op=%p deadline=%llu slack_ns=%llu",
+		  __entry->op, __entry->deadline, __entry->slack_ns)
 );
 
 /* An operation that waits watches so many keys more, or less. */
