@@ -9,6 +9,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <asm/barrier.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
@@ -77,12 +78,18 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 
 	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
 		return ERR_PTR(-EINVAL);
+	/* Pairs with the release below: who sees it sees it made. */
+	wheel = smp_load_acquire(&system_wheels[clock]);
+	if (wheel)
+		return wheel;
 	mutex_lock(&system_lock);
 	wheel = system_wheels[clock];
 	if (!wheel) {
 		wheel = twheel_make(&config, true);
-		if (!IS_ERR(wheel))
-			system_wheels[clock] = wheel;
+		if (!IS_ERR(wheel)) {
+			/* Pairs with the acquire above. */
+			smp_store_release(&system_wheels[clock], wheel);
+		}
 	}
 	mutex_unlock(&system_lock);
 	return wheel;
