@@ -263,6 +263,25 @@ u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_k
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some);
 
+/**
+ * twheel_signal_some_cansleep - the same, letting others run in between
+ * @purgatory: the purgatory
+ * @key: under which
+ * @amount: how much, for those that wait for a sum
+ * @value: for the operations that this completes
+ * @limit: how many this may complete
+ *
+ * Context: process; may sleep.
+ * Return: how many operations this completed.
+ */
+u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
+				const struct twheel_key *key, u64 amount, u64 value, u32 limit)
+{
+	might_sleep();
+	return signal_key(purgatory, key, amount, value, limit, true);
+}
+EXPORT_SYMBOL_GPL(twheel_signal_some_cansleep);
+
 static u32 check_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		     u32 limit, bool may_sleep)
 {

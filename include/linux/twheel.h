@@ -626,6 +626,8 @@ u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory,
 			   const struct twheel_key *key, u64 amount, u64 value);
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		       u64 amount, u64 value, u32 limit);
+u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
+				const struct twheel_key *key, u64 amount, u64 value, u32 limit);
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory,
 			      const struct twheel_key *key, u32 limit);
 u32 twheel_check_and_complete_cansleep(struct twheel_purgatory *purgatory,
