@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
 
+#include <linux/device.h>
 #include <linux/hrtimer.h>
 #include <linux/version.h>
 
@@ -32,5 +33,12 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 	timer->function = fn;
 #endif
 }
+
+/* Callbacks for the nodes of devices take a const device since 6.2. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
+typedef const struct device twheel_devnode_device;
+#else
+typedef struct device twheel_devnode_device;
+#endif
 
 #endif /* _TWHEEL_COMPAT_H */

@@ -1,17 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, the character device: /dev/twheel and what an open of it is.
+ * Layer 6, the character devices: /dev/twheel, each open of which is a purgatory of
+ * its own, and /dev/twheel-NAME, which all who open it share.
  *
- * Each open file is a purgatory of its own; whoever inherits or is passed the
- * descriptor shares it.  The device is a client of the purgatory like any
- * other module.  Here files come and go; ioctl.c takes the calls, file_op.c
- * keeps the operations, event.c delivers their ends.
+ * The devices are clients of the purgatory like any other module.  Who is what:
  *
- * Who holds what: the file has a reference to each of its operations from add
- * until its event has been read, and an operation points back to its file.
- * That is safe without a reference: the file goes after its purgatory has been
- * drained, and then no callback of an operation runs any more.  The VFS lets
- * no call run when it releases a file, so that release has it for itself.
+ *	share	a purgatory, and the ids of the operations in it
+ *	box	the operations of one owner, and the events of their ends: an open
+ *		file has one, and a named purgatory one for detached operations
+ *	file	an open file: reads the events of a box
+ *	user	who opened it, and is charged for what is added through it
+ *
+ *	file.c		how open files come and go
+ *	ioctl.c		from numbers to calls; calls.c, list.c, batch.c: the calls
+ *	file_op.c	operations; file_watch.c: their keys; file_periodic.c
+ *	box.c		boxes; event.c: how events are told
+ *	named.c		names and nodes; named_sysfs.c: what sysfs shows
+ *	users.c		limits for each user
+ *
+ * Who holds what: a box has a reference to each of its operations from add until
+ * its end has been read, and an operation points back to its box.  That is safe
+ * without a reference.  The box of a file goes after each operation in it has
+ * been cancelled and its callback has done with the box, which it leaves by unlocking
+ * it; the box of a named purgatory goes after that has been drained.  The
+ * VFS lets no call run when it releases a file, so that release has it for itself.
+ *
+ * Locks, from the outside in, before those of layer 5: named_lock; share->lock;
+ * box->lock.  None of them is taken outside of process context.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,90 +39,94 @@
 
 #include "device.h"
 
-#define MAX_PENDING_MAX	BIT(24)
+static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
 
-static_assert(2 * MAX_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
-
-static unsigned int max_pending = BIT(18);
-module_param(max_pending, uint, 0444);
+unsigned int twheel_max_pending = BIT(18);
+module_param_named(max_pending, twheel_max_pending, uint, 0444);
 MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
 
-static int twheel_file_open(struct inode *inode, struct file *file)
+static int private_open(struct inode *inode, struct file *file)
 {
-	const struct twheel_purgatory_config config = {
-		.name		= "/dev/twheel",
-		.max_pending	= max_pending,
-	};
+	struct twheel_share *share;
 	struct twheel_file *tf;
 	int err;
 
-	tf = kzalloc(sizeof(*tf), GFP_KERNEL_ACCOUNT);
-	if (!tf)
+	share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
+	if (!share)
 		return -ENOMEM;
-	tf->purgatory = twheel_purgatory_create(&config);
-	if (IS_ERR(tf->purgatory)) {
-		err = PTR_ERR(tf->purgatory);
-		kfree(tf);
-		return err;
+	err = twheel_share_init(share, "/dev/twheel", twheel_max_pending, 0);
+	if (err)
+		goto free;
+	tf = twheel_file_create(share);
+	if (IS_ERR(tf)) {
+		err = PTR_ERR(tf);
+		goto exit;
 	}
-	tf->max_pending = max_pending;
-	xa_init_flags(&tf->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	spin_lock_init(&tf->lock);
-	INIT_LIST_HEAD(&tf->events);
-	init_waitqueue_head(&tf->readers);
 	file->private_data = tf;
 	return stream_open(inode, file);
+
+exit:
+	twheel_share_exit(share);
+free:
+	kfree(share);
+	return err;
 }
 
-static int twheel_file_release(struct inode *inode, struct file *file)
+static int private_close(struct inode *inode, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_file_op *fop;
-	unsigned long index;
+	struct twheel_share *share = tf->share;
 
-	twheel_purgatory_destroy(tf->purgatory);
-	/* One by one: xa_destroy() would free the whole array in one go. */
-	xa_for_each(&tf->ops, index, fop) {
-		xa_erase(&tf->ops, index);
-		twheel_file_op_put(fop);
-		cond_resched();
-	}
-	xa_destroy(&tf->ops);
-	kfree(tf);
+	twheel_file_free(tf);
+	twheel_share_exit(share);
+	kfree(share);
 	return 0;
 }
 
-static const struct file_operations twheel_fops = {
+static const struct file_operations private_fops = {
 	.owner		= THIS_MODULE,
-	.open		= twheel_file_open,
-	.release	= twheel_file_release,
+	.open		= private_open,
+	.release	= private_close,
 	.read		= twheel_file_read,
 	.poll		= twheel_file_poll,
+	.fasync		= twheel_file_fasync,
 	.unlocked_ioctl	= twheel_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= twheel_file_show_fdinfo,
 };
 
-static struct miscdevice twheel_misc = {
+static struct miscdevice private_misc = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "twheel",
-	.fops	= &twheel_fops,
+	.fops	= &private_fops,
 	.mode	= 0600,
 };
 
 /**
- * twheel_device_init - check the device's parameter, and make the node
+ * twheel_device_init - check the parameters of the devices, and make the node
  *
  * Return: 0, -EINVAL with a message that names the parameter, or an error of
- * misc_register().
+ * misc_register() or twheel_named_init().
  */
 int __init twheel_device_init(void)
 {
-	if (!max_pending || max_pending > MAX_PENDING_MAX) {
+	int err;
+
+	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
 		pr_err("max_pending=%u is not between 1 and %lu\n",
-		       max_pending, MAX_PENDING_MAX);
+		       twheel_max_pending, TWHEEL_PENDING_MAX);
 		return -EINVAL;
 	}
-	return misc_register(&twheel_misc);
+	err = twheel_users_check();
+	if (err)
+		return err;
+	err = twheel_named_init();
+	if (err)
+		return err;
+	err = misc_register(&private_misc);
+	if (err)
+		twheel_named_exit();
+	return err;
 }
 
 /**
@@ -115,5 +134,6 @@ int __init twheel_device_init(void)
  */
 void twheel_device_exit(void)
 {
-	misc_deregister(&twheel_misc);
+	misc_deregister(&private_misc);
+	twheel_named_exit();
 }

@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, events: what has ended, until somebody reads it.
+ * Layer 6, events: what there is to tell, until somebody reads it.
  *
- * An operation that has ended is its own event: it is put onto the file's
- * list, and nothing has to be allocated.  Each event goes to one reader.  A
- * reader takes a few off the list and copies them without a lock, since user
- * memory may have to be paged in; what it could not deliver goes back to the
- * head of the list, in order, and whoever waits is told.
+ * An operation that has ended is its own event: it is put onto its box's list, and
+ * nothing has to be allocated.  So is a periodic one of which a period has passed;
+ * what happens to it until it is read is told by the same event.  Each event goes
+ * to one reader.  A reader takes a few off the list and copies them without a lock,
+ * since user memory may have to be paged in; what it could not deliver goes back
+ * to the head of the list, in order, and whoever waits is told.
  *
- * An event is delivered when the whole of it is in the reader's buffer; then
- * the file forgets the operation.
+ * An operation is in one of three states, under the lock of its box: there is
+ * nothing to tell of it, or it is queued, or a reader has it.  What a reader has
+ * is queued again by that reader, if there is more to tell when it is done.
+ *
+ * An event is delivered when the whole of it is in the reader's buffer; if it
+ * was the last of its operation, this is forgotten then.
  *
  * Readers sleep exclusively: one event wakes one of them.  A reader that
  * leaves events behind wakes the next.
@@ -24,117 +29,191 @@
 /* How many events are copied at a time; half a KiB on the stack. */
 #define EVENT_BATCH	8
 
-static void readers_wake(struct twheel_file *file)
+/* What a reader has taken off the list. */
+struct events_taken {
+	u32			nr;
+	struct twheel_file_op	*fop[EVENT_BATCH];
+	struct twheel_event	event[EVENT_BATCH];
+};
+
+/*
+ * With the lock of the box held, or by who has its file: an open file may be closed as
+ * soon as nobody is in its box any more.
+ */
+static void readers_wake(struct twheel_box *box)
 {
-	wake_up_interruptible_poll(&file->readers, EPOLLIN | EPOLLRDNORM);
+	wake_up_interruptible_poll(&box->readers, EPOLLIN | EPOLLRDNORM);
+	kill_fasync(&box->async, SIGIO, POLL_IN);
 }
 
-static bool events_there(struct twheel_file *file)
+static bool events_there(struct twheel_box *box)
 {
-	return !list_empty(&file->events);
+	return !list_empty(&box->events);
+}
+
+static void event_put(struct twheel_file_op *fop, bool at_head)
+{
+	struct twheel_box *box = fop->box;
+
+	lockdep_assert_held(&box->lock);
+	fop->queued = true;
+	if (at_head)
+		list_add(&fop->event, &box->events);
+	else
+		list_add_tail(&fop->event, &box->events);
+	WRITE_ONCE(box->unread, box->unread + 1);
 }
 
 /**
- * twheel_event_queue - an operation has ended
+ * twheel_event_queue - there is something to tell of an operation
+ * @fop: the operation, with the lock of its box held
+ */
+void twheel_event_queue(struct twheel_file_op *fop)
+{
+	if (fop->queued || fop->reading)
+		return;
+	event_put(fop, false);
+	readers_wake(fop->box);
+}
+
+/**
+ * twheel_event_ended - an operation has ended
  * @fop: the operation
  *
  * Context: process.
  */
-void twheel_event_queue(struct twheel_file_op *fop)
+void twheel_event_ended(struct twheel_file_op *fop)
 {
-	struct twheel_file *file = fop->file;
+	struct twheel_box *box = fop->box;
 
-	spin_lock(&file->lock);
-	list_add_tail(&fop->event, &file->events);
-	WRITE_ONCE(file->unread, file->unread + 1);
-	spin_unlock(&file->lock);
-	readers_wake(file);
+	spin_lock(&box->lock);
+	fop->ended = true;
+	list_del_init(&fop->entry);
+	box->nr_pending--;
+	twheel_event_queue(fop);
+	spin_unlock(&box->lock);
+	/* A function of it that is running sees that it has ended. */
+	if (fop->periodic)
+		twheel_periodic_cancel(&fop->periodic->periodic);
 }
 
-/* Take some events off the head of the list; how many. */
-static u32 events_pop(struct twheel_file *file, struct twheel_file_op **batch, u32 room)
+static void event_fill(struct twheel_file_op *fop, struct twheel_event *event)
+{
+	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
+
+	if (fop->ended)
+		twheel_op_result(&fop->op, &result);
+	*event = (struct twheel_event) {
+		.id		= fop->id,
+		.cookie		= fop->cookie,
+		.value		= result.value,
+		.deadline	= result.deadline,
+		.time		= result.time,
+		.reason		= result.reason,
+		.flags		= fop->ended ? 0 : TWHEEL_EVENT_MORE,
+		.error		= result.error,
+		.expirations	= result.reason == TWHEEL_EXPIRED,
+	};
+	if (fop->periodic)
+		twheel_file_periodic_told(fop->periodic, event);
+}
+
+/* Take some events off the head of the list. */
+static void events_take(struct twheel_box *box, struct events_taken *taken, u32 room)
 {
 	struct twheel_file_op *fop;
-	u32 nr = 0;
 
-	spin_lock(&file->lock);
-	while (nr < room && events_there(file)) {
-		fop = list_first_entry(&file->events, struct twheel_file_op, event);
+	taken->nr = 0;
+	spin_lock(&box->lock);
+	while (taken->nr < room && events_there(box)) {
+		fop = list_first_entry(&box->events, struct twheel_file_op, event);
 		list_del(&fop->event);
-		batch[nr++] = fop;
+		fop->queued = false;
+		fop->reading = true;
+		event_fill(fop, &taken->event[taken->nr]);
+		taken->fop[taken->nr++] = fop;
 	}
-	WRITE_ONCE(file->unread, file->unread - nr);
-	spin_unlock(&file->lock);
-	return nr;
+	WRITE_ONCE(box->unread, box->unread - taken->nr);
+	spin_unlock(&box->lock);
 }
 
 /* Put events that were not delivered back to where they came from. */
-static void events_push_back(struct twheel_file *file, struct twheel_file_op **batch, u32 nr)
+static void events_put_back(struct twheel_box *box, struct events_taken *taken, u32 delivered)
 {
-	spin_lock(&file->lock);
-	WRITE_ONCE(file->unread, file->unread + nr);
-	while (nr)
-		list_add(&batch[--nr]->event, &file->events);
-	spin_unlock(&file->lock);
+	u32 nr = taken->nr;
+
+	spin_lock(&box->lock);
+	while (nr > delivered) {
+		taken->fop[--nr]->reading = false;
+		event_put(taken->fop[nr], true);
+	}
+	spin_unlock(&box->lock);
 }
 
-/* Copy events to user space; how many got there as a whole. */
-static u32 events_copy(struct twheel_file_op **batch, u32 nr, struct twheel_event __user *to)
+/* An event that was not the last of its operation has been delivered. */
+static void event_delivered(struct twheel_file_op *fop, const struct twheel_event *event)
 {
-	struct twheel_event event[EVENT_BATCH] = {};
-	struct twheel_op_result result;
-	unsigned long left;
+	struct twheel_box *box = fop->box;
+
+	spin_lock(&box->lock);
+	fop->reading = false;
+	fop->expirations -= event->expirations;
+	if (fop->ended || fop->expirations)
+		event_put(fop, false);
+	spin_unlock(&box->lock);
+}
+
+/* Deliver what was taken; how many got there as a whole. */
+static u32 events_deliver(struct twheel_box *box, struct events_taken *taken,
+			  struct twheel_event __user *to)
+{
+	unsigned long left = copy_to_user(to, taken->event, taken->nr * sizeof(*to));
+	u32 delivered = taken->nr - DIV_ROUND_UP(left, sizeof(*to));
 	u32 i;
 
-	for (i = 0; i < nr; i++) {
-		twheel_op_result(&batch[i]->op, &result);
-		event[i].id = batch[i]->id;
-		event[i].cookie = batch[i]->cookie;
-		event[i].value = result.value;
-		event[i].deadline = result.deadline;
-		event[i].time = result.time;
-		event[i].reason = result.reason;
+	if (delivered < taken->nr)
+		events_put_back(box, taken, delivered);
+	for (i = 0; i < delivered; i++) {
+		if (taken->event[i].flags & TWHEEL_EVENT_MORE)
+			event_delivered(taken->fop[i], &taken->event[i]);
+		else
+			twheel_file_op_forget(taken->fop[i]);
 	}
-	left = copy_to_user(to, event, nr * sizeof(*event));
-	return nr - DIV_ROUND_UP(left, sizeof(*event));
+	return delivered;
 }
 
 /* Deliver as many events as fit; how many, or -EFAULT if the first can't be. */
-static ssize_t events_read(struct twheel_file *file, struct twheel_event __user *to,
-			   size_t room)
+static ssize_t events_read(struct twheel_box *box, struct twheel_event __user *to, size_t room)
 {
-	struct twheel_file_op *batch[EVENT_BATCH];
-	u32 nr, copied, i;
+	struct events_taken taken;
 	size_t done = 0;
+	u32 delivered;
 
 	while (done < room) {
-		nr = events_pop(file, batch, min_t(size_t, room - done, EVENT_BATCH));
-		if (!nr)
+		events_take(box, &taken, min_t(size_t, room - done, EVENT_BATCH));
+		if (!taken.nr)
 			return done;
-		copied = events_copy(batch, nr, to + done);
-		if (copied < nr)
-			events_push_back(file, batch + copied, nr - copied);
-		for (i = 0; i < copied; i++)
-			twheel_file_op_forget(batch[i]);
-		done += copied;
-		if (copied < nr)
+		delivered = events_deliver(box, &taken, to + done);
+		done += delivered;
+		if (delivered < taken.nr || fatal_signal_pending(current))
 			break;
 		cond_resched();
 	}
 	/* Something may be left, and its wake-up have been ours. */
-	if (events_there(file))
-		readers_wake(file);
+	if (events_there(box))
+		readers_wake(box);
 	return done ?: -EFAULT;
 }
 
 /**
  * twheel_file_read - take events
- * @file: of /dev/twheel
+ * @file: of a purgatory
  * @buf: for as many struct twheel_event as fit
  * @size: of @buf in bytes
  * @pos: not used
  *
- * Return: bytes delivered, whole events only; -EINVAL if not even one fits,
+ * Return: bytes delivered, whole events only; 0 at the end of a file that has been
+ * drained, or whose purgatory has been removed; -EINVAL if not even one fits,
  * -EAGAIN if there is none and the file is non-blocking, -EFAULT if none could
  * be copied, -ERESTARTSYS.
  */
@@ -142,15 +221,19 @@ ssize_t twheel_file_read(struct file *file, char __user *buf, size_t size, loff_
 {
 	struct twheel_event __user *to = (struct twheel_event __user *)buf;
 	struct twheel_file *tf = file->private_data;
+	struct twheel_box *box = READ_ONCE(tf->box);
 	size_t room = size / sizeof(*to);
 	ssize_t ret;
 
 	if (!room)
 		return -EINVAL;
-	while (!(ret = events_read(tf, to, room))) {
+	while (!(ret = events_read(box, to, room))) {
+		if (twheel_box_at_end(box))
+			return 0;
 		if (file->f_flags & O_NONBLOCK)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(tf->readers, events_there(tf));
+		ret = wait_event_interruptible_exclusive(box->readers, events_there(box) ||
+							 twheel_box_at_end(box));
 		if (ret)
 			return ret;
 	}
@@ -159,15 +242,37 @@ ssize_t twheel_file_read(struct file *file, char __user *buf, size_t size, loff_
 
 /**
  * twheel_file_poll - whether there is an event to read
- * @file: of /dev/twheel
+ * @file: of a purgatory
  * @wait: where to wait for one
  *
- * Return: EPOLLIN and EPOLLRDNORM while there is.
+ * Return: EPOLLIN and EPOLLRDNORM while there is, and with EPOLLHUP at the end.
  */
 __poll_t twheel_file_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
+	struct twheel_box *box = READ_ONCE(tf->box);
 
-	poll_wait(file, &tf->readers, wait);
-	return events_there(tf) ? EPOLLIN | EPOLLRDNORM : 0;
+	poll_wait(file, &box->readers, wait);
+	if (events_there(box))
+		return EPOLLIN | EPOLLRDNORM;
+	return twheel_box_at_end(box) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
+}
+
+/**
+ * twheel_file_fasync - SIGIO for events, on or off
+ * @fd: the descriptor
+ * @file: of a purgatory
+ * @on: which
+ *
+ * Return: as fasync_helper().
+ */
+int twheel_file_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_box *box = READ_ONCE(tf->box);
+
+	/* It may have been turned on when the file read its own events. */
+	if (!on && box != &tf->own)
+		fasync_helper(fd, file, 0, &tf->own.async);
+	return fasync_helper(fd, file, on, &box->async);
 }

@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, the operations of an open file: ids, memory, limits.
+ * Layer 6, the operations of open files: ids, memory, how they are added.
  *
- * An id is an index into the file's array and a generation, so that looking
- * it up is quick and an old id does not name a new operation: not before 2^38
- * more have been added.  The index is free again when the event has been read;
- * until then the id of an operation that has ended is known, and calls on it
+ * An id is an index into an array of the purgatory and a generation, so that
+ * looking it up is quick and an old id does not name a new operation: not before
+ * 2^38 more have been added.  The index is free again when the last event has been
+ * read; until then the id of an operation that has ended is known, and calls on it
  * are told -EALREADY.
  *
- * An operation that waits will be an event, and an event that nobody reads
- * stays, so both count against a limit of their own: see held.
+ * One allocation holds an operation, the watches that it is added with, and what
+ * a periodic one needs.
  */
 #include <linux/err.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "device.h"
 
+#define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
+			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
+
 static void file_op_ended(struct twheel_op *op)
 {
-	twheel_event_queue(container_of(op, struct twheel_file_op, op));
+	twheel_event_ended(container_of(op, struct twheel_file_op, op));
 }
 
 static void file_op_release(struct twheel_op *op)
 {
 	struct twheel_file_op *fop = container_of(op, struct twheel_file_op, op);
-	struct twheel_file_watches *watches, *next;
 
-	llist_for_each_entry_safe(watches, next, llist_del_all(&fop->more), node)
-		kfree(watches);
+	twheel_file_watches_free(fop);
 	kfree(fop);
 }
 
@@ -54,81 +55,153 @@ static unsigned long id_index(u64 id)
 
 /**
  * twheel_file_op_get - look up an operation
- * @file: whose
+ * @share: in which purgatory
  * @id: its id
  *
  * Return: the operation, to be given back, or NULL.
  */
-struct twheel_file_op *twheel_file_op_get(struct twheel_file *file, u64 id)
+struct twheel_file_op *twheel_file_op_get(struct twheel_share *share, u64 id)
 {
 	struct twheel_file_op *fop;
 
-	xa_lock(&file->ops);
-	fop = xa_load(&file->ops, id_index(id));
+	xa_lock(&share->ops);
+	fop = xa_load(&share->ops, id_index(id));
 	if (fop && fop->id == id)
 		twheel_op_get(&fop->op);
 	else
 		fop = NULL;
-	xa_unlock(&file->ops);
+	xa_unlock(&share->ops);
 	return fop;
 }
 
 /**
- * twheel_file_op_forget - its event has been read, or it was never added
- * @fop: the operation; the file's reference is given back
+ * twheel_file_op_next - look up the first operation from some index on
+ * @share: in which purgatory
+ * @index: from where; set to where it is
+ *
+ * Return: the operation, to be given back, or NULL at the end.
+ */
+struct twheel_file_op *twheel_file_op_next(struct twheel_share *share, unsigned long *index)
+{
+	struct twheel_file_op *fop;
+
+	xa_lock(&share->ops);
+	fop = xa_find(&share->ops, index, ULONG_MAX, XA_PRESENT);
+	if (fop)
+		twheel_op_get(&fop->op);
+	xa_unlock(&share->ops);
+	return fop;
+}
+
+/**
+ * twheel_file_op_wheel - the wheel of an operation
+ * @fop: the operation
+ */
+struct twheel *twheel_file_op_wheel(const struct twheel_file_op *fop)
+{
+	/* It is there: it was asked for when the operation was added. */
+	return twheel_system_clock(fop->clock);
+}
+
+static void file_op_uncharge(struct twheel_file_op *fop)
+{
+	twheel_user_uncharge(fop->user, fop->flags & TWHEEL_ADD_DETACHED);
+	twheel_box_uncharge(fop->box, !fop->ended);
+}
+
+/**
+ * twheel_file_op_forget - its end has been read, or it was never added
+ * @fop: the operation; the box's reference is given back
+ *
+ * Context: process; may sleep.
  */
 void twheel_file_op_forget(struct twheel_file_op *fop)
 {
-	struct twheel_file *file = fop->file;
-
-	xa_erase(&file->ops, id_index(fop->id));
-	atomic_dec(&file->held);
+	if (fop->periodic)
+		twheel_periodic_shutdown_sync(&fop->periodic->periodic);
+	xa_erase(&fop->share->ops, id_index(fop->id));
+	file_op_uncharge(fop);
 	twheel_file_op_put(fop);
 }
 
 /* Give an operation its id. From here on whoever guesses it may use it. */
 static int file_op_publish(struct twheel_file_op *fop)
 {
-	struct twheel_file *file = fop->file;
+	struct twheel_share *share = fop->share;
 	u32 index;
 	int err;
 
-	xa_lock(&file->ops);
-	err = __xa_alloc(&file->ops, &index, fop,
+	xa_lock(&share->ops);
+	err = __xa_alloc(&share->ops, &index, fop,
 			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
 	if (!err) {
-		file->generation++;
-		fop->id = file->generation << TWHEEL_INDEX_BITS | index;
+		share->generation++;
+		fop->id = share->generation << TWHEEL_INDEX_BITS | index;
 	}
-	xa_unlock(&file->ops);
+	xa_unlock(&share->ops);
+	/* There are fewer indices than several files may hold together. */
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+static int file_op_charge(struct twheel_file *file, struct twheel_box *box)
+{
+	int err = twheel_box_charge(box);
+
+	if (err)
+		goto rejected;
+	err = twheel_user_charge(file->user, box != &file->own);
+	if (!err)
+		return 0;
+	twheel_box_uncharge(box, true);
+rejected:
+	if (err != -ESHUTDOWN)
+		atomic64_inc(&file->share->rejected);
 	return err;
 }
 
-static int file_op_charge(struct twheel_file *file)
+/* Memory for an operation, charged for, with what is to be known of it. */
+static struct twheel_file_op *file_op_alloc(struct twheel_file *file, struct twheel_box *box,
+					    const struct twheel_add_args *args)
 {
-	if (atomic_add_unless(&file->held, 1, 2 * file->max_pending))
-		return 0;
-	atomic64_inc(&file->rejected);
-	return -EAGAIN;
+	struct twheel_file_op *fop;
+	size_t size = struct_size(fop, watch, args->nr_keys);
+
+	fop = kzalloc(size + (args->period ? sizeof(*fop->periodic) : 0), GFP_KERNEL_ACCOUNT);
+	if (!fop)
+		return NULL;
+	twheel_op_init(&fop->op, &file_op_ops);
+	fop->share = file->share;
+	fop->box = box;
+	fop->user = file->user;
+	fop->cookie = args->cookie;
+	fop->clock = args->clock;
+	fop->flags = args->flags;
+	if (box != &file->own)
+		fop->flags |= TWHEEL_ADD_DETACHED;
+	INIT_LIST_HEAD(&fop->entry);
+	INIT_LIST_HEAD(&fop->more);
+	if (args->period) {
+		fop->periodic = (void *)fop + size;
+		fop->periodic->fop = fop;
+	}
+	return fop;
 }
 
 /* An operation that is known by its id, and not added yet. */
-static struct twheel_file_op *file_op_create(struct twheel_file *file, u64 cookie, u32 nr_keys)
+static struct twheel_file_op *file_op_create(struct twheel_file *file, struct twheel_box *box,
+					     const struct twheel_add_args *args)
 {
 	struct twheel_file_op *fop;
 	int err;
 
-	err = file_op_charge(file);
+	err = file_op_charge(file, box);
 	if (err)
 		return ERR_PTR(err);
-	fop = kzalloc(struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+	fop = file_op_alloc(file, box, args);
 	if (!fop) {
 		err = -ENOMEM;
 		goto uncharge;
 	}
-	twheel_op_init(&fop->op, &file_op_ops);
-	fop->file = file;
-	fop->cookie = cookie;
 	err = file_op_publish(fop);
 	if (err)
 		goto put;
@@ -137,136 +210,116 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file, u64 cooki
 put:
 	twheel_file_op_put(fop);
 uncharge:
-	atomic_dec(&file->held);
+	twheel_user_uncharge(file->user, box != &file->own);
+	twheel_box_uncharge(box, true);
 	return ERR_PTR(err);
 }
 
-/* The keys of a call in our memory; the caller frees them. */
-static struct twheel_watch_spec *specs_copy(u64 keys, u32 nr_keys)
+/* It has been added: let its box know of it, unless it has ended already. */
+static void file_op_settle(struct twheel_file_op *fop)
 {
-	if (!nr_keys)
-		return NULL;
-	if (nr_keys > TWHEEL_MAX_KEYS)
-		return ERR_PTR(-EINVAL);
-	return memdup_user(u64_to_user_ptr(keys), nr_keys * sizeof(struct twheel_watch_spec));
+	struct twheel_box *box = fop->box;
+	bool shut;
+
+	spin_lock(&box->lock);
+	shut = box->shut;
+	if (!fop->ended) {
+		list_add_tail(&fop->entry, &box->pending);
+		if (fop->periodic)
+			twheel_file_periodic_start(fop->periodic);
+	}
+	spin_unlock(&box->lock);
+	/* Who shut the box may have looked for those that wait before this one came. */
+	if (shut)
+		twheel_op_cancel(&fop->op);
 }
 
-/*
- * Add an operation that has an id. The id is told first, since once it is
- * added there is no way back: an address that can't be written to changes
- * nothing.
- */
 static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
-			 u64 old_id, u64 __user *id)
+			 const struct twheel_add_args *args)
 {
 	int err;
 
-	if (put_user(fop->id, id))
-		return -EFAULT;
 	how->watches = fop->watch;
-	err = twheel_op_add(fop->file->purgatory, &fop->op, how, GFP_KERNEL_ACCOUNT);
-	/* A call that fails leaves what it was given as it was. */
-	if (err && put_user(old_id, id))
-		return -EFAULT;
+	if (fop->periodic) {
+		twheel_file_periodic_init(fop->periodic, how->wheel, args, how->deadline);
+		how->deadline = TWHEEL_NEVER;
+		how->flags = 0;
+	}
+	err = twheel_op_add(fop->share->purgatory, &fop->op, how, GFP_KERNEL_ACCOUNT);
+	if (!err)
+		file_op_settle(fop);
 	return err;
 }
 
-static int file_op_add(struct twheel_file *file, const struct twheel_add_args *args,
-		       const struct twheel_watch_spec *specs, u64 __user *id)
+/* Where an operation that is added like this belongs, or NULL. */
+static struct twheel_box *file_op_box(struct twheel_file *file, u32 flags)
 {
-	struct twheel_op_args how = {
-		.deadline	= args->flags & TWHEEL_ADD_ABSTIME ?
-				  args->deadline : twheel_deadline(args->deadline),
+	struct twheel_share *share = file->share;
+
+	if (!(flags & TWHEEL_ADD_DETACHED))
+		return READ_ONCE(file->box);
+	return share->named ? twheel_named_detached(share->named) : NULL;
+}
+
+/* What is asked of the layer below, all but the room for watches. */
+static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args,
+		   struct twheel_op_args *how)
+{
+	if (args->flags & ~ADD_FLAGS || args->reserved || args->clock > TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	/* What else there is, is for the kernel. */
+	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	*how = (struct twheel_op_args) {
+		.wheel		= twheel_system_clock(args->clock),
+		.slack_ns	= args->slack,
+		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
+				  TWHEEL_OP_CANCEL_ON_SET : 0,
 		.condition	= args->condition,
 		.quorum		= args->quorum,
+		.threshold	= args->threshold,
 		.nr_keys	= args->nr_keys,
-		.specs		= specs,
+		.specs		= twheel_call_specs(call, args->keys, args->nr_keys),
 	};
+	if (IS_ERR(how->specs))
+		return PTR_ERR(how->specs);
+	if (IS_ERR(how->wheel))
+		return PTR_ERR(how->wheel);
+	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ? args->deadline :
+			twheel_deadline_on(how->wheel, args->deadline);
+	return twheel_op_check(how);
+}
+
+/**
+ * twheel_call_add - TWHEEL_IOC_ADD
+ * @call: the call
+ * @args: as from user space; the id is set
+ *
+ * Return: 0 or an error; Documentation/device.rst lists them.
+ */
+int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_box *box = file_op_box(call->file, args->add.flags);
 	struct twheel_file_op *fop;
+	struct twheel_op_args how;
 	int err;
 
-	/* What else there is, is for the kernel. */
-	if (args->condition > TWHEEL_COND_QUORUM)
+	if (!box)
 		return -EINVAL;
-	err = twheel_op_check(&how);
+	err = add_how(call, &args->add, &how);
 	if (err)
 		return err;
-	fop = file_op_create(file, args->cookie, args->nr_keys);
+	fop = file_op_create(call->file, box, &args->add);
 	if (IS_ERR(fop))
 		return PTR_ERR(fop);
-	/* Its event may be read, and the file's reference go, before we're done. */
+	/* Its event may be read, and the box's reference go, before we're done. */
 	twheel_op_get(&fop->op);
-	err = file_op_start(fop, &how, args->id, id);
+	args->add.id = fop->id;
+	err = file_op_start(fop, &how, &args->add);
 	if (err)
 		twheel_file_op_forget(fop);
 	twheel_file_op_put(fop);
-	return err;
-}
-
-/**
- * twheel_file_op_add - add an operation
- * @file: to which open file
- * @args: as from user space, its flags and fields not yet checked
- * @id: where user space wants its id
- *
- * Return: 0 or an error; Documentation/device.rst lists them.
- */
-int twheel_file_op_add(struct twheel_file *file, const struct twheel_add_args *args,
-		       u64 __user *id)
-{
-	struct twheel_watch_spec *specs;
-	int err;
-
-	if (args->flags & ~TWHEEL_ADD_ABSTIME || args->slack || args->period || args->runs || args->clock || args->reserved || args->threshold)
-		return -EINVAL;
-	specs = specs_copy(args->keys, args->nr_keys);
-	if (IS_ERR(specs))
-		return PTR_ERR(specs);
-	err = file_op_add(file, args, specs, id);
-	kfree(specs);
-	return err;
-}
-
-static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_spec *specs,
-			 u32 nr_keys)
-{
-	struct twheel_file_watches *watches;
-	int nr;
-
-	watches = kmalloc(struct_size(watches, watch, nr_keys), GFP_KERNEL_ACCOUNT);
-	if (!watches)
-		return -ENOMEM;
-	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys, GFP_KERNEL_ACCOUNT);
-	if (nr > 0)
-		llist_add(&watches->node, &fop->more);
-	else
-		kfree(watches);
-	return min(nr, 0);
-}
-
-/**
- * twheel_file_op_watch - let an operation watch further keys
- * @file: whose operation
- * @args: as from user space, its flags and fields not yet checked
- *
- * Return: 0 or an error; Documentation/device.rst lists them.
- */
-int twheel_file_op_watch(struct twheel_file *file, const struct twheel_watch_args *args)
-{
-	struct twheel_watch_spec *specs;
-	struct twheel_file_op *fop;
-	int err = -ENOENT;
-
-	if (args->flags || !args->nr_keys)
-		return -EINVAL;
-	specs = specs_copy(args->keys, args->nr_keys);
-	if (IS_ERR(specs))
-		return PTR_ERR(specs);
-	fop = twheel_file_op_get(file, args->id);
-	if (fop) {
-		err = file_op_watch(fop, specs, args->nr_keys);
-		twheel_file_op_put(fop);
-	}
-	kfree(specs);
 	return err;
 }

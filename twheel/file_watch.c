@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 6, keys of operations: how they come from user space, and the room for
+ * the watches of those that are watched later.
+ *
+ * Each TWHEEL_IOC_WATCH brings a chunk of room.  It is freed when none of its watches
+ * is in use any more, so that an operation which watches and unwatches keys for
+ * ever does not grow.
+ */
+#include <linux/err.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "device.h"
+
+/* Room for further watches of an operation. */
+struct file_watches {
+	struct list_head	entry;
+	u32			nr;
+	u32			used;
+	struct twheel_watch	watch[];
+};
+
+/**
+ * twheel_call_room - room for as many keys as there may be
+ * @call: the call, at whose end it is freed
+ *
+ * Return: the room, the same one each time, or NULL.
+ */
+struct twheel_watch_spec *twheel_call_room(struct twheel_ioctl *call)
+{
+	if (!call->many)
+		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
+					   GFP_KERNEL_ACCOUNT);
+	return call->many;
+}
+
+/**
+ * twheel_call_specs - the keys of a call
+ * @call: the call, which keeps them until it is done or asks for others
+ * @keys: where user space has them
+ * @nr_keys: how many
+ *
+ * Return: the keys, NULL for none, or an ERR_PTR(): -EINVAL if there are too many,
+ * -EFAULT, -ENOMEM.
+ */
+const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys)
+{
+	struct twheel_watch_spec *specs = call->few;
+
+	if (!nr_keys)
+		return NULL;
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return ERR_PTR(-EINVAL);
+	if (nr_keys > ARRAY_SIZE(call->few))
+		specs = twheel_call_room(call);
+	if (!specs)
+		return ERR_PTR(-ENOMEM);
+	if (copy_from_user(specs, u64_to_user_ptr(keys), nr_keys * sizeof(*specs)))
+		return ERR_PTR(-EFAULT);
+	return specs;
+}
+
+/**
+ * twheel_file_watches_free - free the room for further watches
+ * @fop: an operation that nobody has a reference to any more
+ */
+void twheel_file_watches_free(struct twheel_file_op *fop)
+{
+	struct file_watches *watches, *next;
+
+	list_for_each_entry_safe(watches, next, &fop->more, entry)
+		kfree(watches);
+}
+
+/* Have the chunk known before its watches are: they may be given up at once. */
+static struct file_watches *file_watches_create(struct twheel_file_op *fop, u32 nr)
+{
+	struct file_watches *watches;
+
+	watches = kmalloc(struct_size(watches, watch, nr), GFP_KERNEL_ACCOUNT);
+	if (!watches)
+		return NULL;
+	watches->nr = nr;
+	/* All of it is in use until it is known how much really is. */
+	watches->used = nr;
+	spin_lock(&fop->box->lock);
+	list_add(&watches->entry, &fop->more);
+	spin_unlock(&fop->box->lock);
+	return watches;
+}
+
+/* So many watches are not in use; the chunk may be gone. */
+static void file_watches_release(struct twheel_file_op *fop, struct file_watches *watches, u32 nr)
+{
+	lockdep_assert_held(&fop->box->lock);
+	watches->used -= nr;
+	if (watches->used)
+		return;
+	list_del(&watches->entry);
+	kfree(watches);
+}
+
+/* The chunk of a watch, or NULL if it is one that the operation came with. */
+static struct file_watches *file_watches_of(struct twheel_file_op *fop,
+					    const struct twheel_watch *watch)
+{
+	struct file_watches *watches;
+
+	list_for_each_entry(watches, &fop->more, entry)
+		if (watch >= watches->watch && watch < watches->watch + watches->nr)
+			return watches;
+	return NULL;
+}
+
+static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_spec *specs,
+			 u32 nr_keys)
+{
+	struct file_watches *watches;
+	int nr;
+
+	watches = file_watches_create(fop, nr_keys);
+	if (!watches)
+		return -ENOMEM;
+	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys, GFP_KERNEL_ACCOUNT);
+	spin_lock(&fop->box->lock);
+	file_watches_release(fop, watches, nr_keys - max(nr, 0));
+	spin_unlock(&fop->box->lock);
+	return min(nr, 0);
+}
+
+/**
+ * twheel_call_watch - TWHEEL_IOC_WATCH
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device.rst lists them.
+ */
+int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	const struct twheel_watch_args *watch = &args->watch;
+	const struct twheel_watch_spec *specs;
+	struct twheel_file_op *fop;
+	int err;
+
+	if (watch->flags || !watch->nr_keys)
+		return -EINVAL;
+	specs = twheel_call_specs(call, watch->keys, watch->nr_keys);
+	if (IS_ERR(specs))
+		return PTR_ERR(specs);
+	fop = twheel_call_op(call, watch->id);
+	if (!fop)
+		return -ENOENT;
+	err = file_op_watch(fop, specs, watch->nr_keys);
+	twheel_file_op_put(fop);
+	return err;
+}
+
+/**
+ * twheel_call_unwatch - TWHEEL_IOC_UNWATCH
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device.rst lists them.
+ */
+int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct file_watches *watches;
+	struct twheel_file_op *fop;
+	struct twheel_watch *watch;
+
+	if (args->unwatch.flags || args->unwatch.reserved)
+		return -EINVAL;
+	fop = twheel_call_op(call, args->unwatch.id);
+	if (!fop)
+		return -ENOENT;
+	watch = twheel_op_unwatch(&fop->op, &args->unwatch.key);
+	if (!IS_ERR(watch)) {
+		spin_lock(&fop->box->lock);
+		watches = file_watches_of(fop, watch);
+		if (watches)
+			file_watches_release(fop, watches, 1);
+		spin_unlock(&fop->box->lock);
+	}
+	twheel_file_op_put(fop);
+	return PTR_ERR_OR_ZERO(watch);
+}
