@@ -50,14 +50,20 @@ static const struct twheel_op_ops misused_ops = {
 	.release	= misused_release,
 };
 
-static int misused_add(struct misused *misused, u64 delay)
+static int misused_add_to(struct misused *misused, struct twheel *on, u64 delay)
 {
 	const struct twheel_op_args args = {
+		.wheel		= on,
 		.deadline	= twheel_deadline(delay),
 		.condition	= TWHEEL_COND_PREDICATE,
 	};
 
 	return twheel_op_add(purgatory, &misused->op, &args, GFP_KERNEL);
+}
+
+static int misused_add(struct misused *misused, u64 delay)
+{
+	return misused_add_to(misused, NULL, delay);
 }
 
 static struct misused *misused_new(struct kunit *test, int (*attempt)(struct misused *misused))
@@ -128,17 +134,20 @@ static int try_destroy(struct misused *misused)
 	return 0;
 }
 
-/* Each refused, and the purgatory goes on. */
+/* Each refused, and the purgatory goes on. It need not be a reaper of its own wheel. */
 static void a_reaper_cannot_end_a_purgatory(struct kunit *test)
 {
+	const struct twheel_config config = { .name = "other" };
+	struct twheel *other = twheel_create(&config);
 	struct misused *drains = misused_new(test, try_drain);
 	struct misused *destroys = misused_new(test, try_destroy);
 	struct misused *waits = misused_new(test, NULL);
 
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
 	expect_report(test, "WARNING: *twheel/purgatory.c:*");
 	expect_report(test, "WARNING: *twheel/purgatory.c:*");
 	KUNIT_EXPECT_EQ(test, misused_add(waits, TWHEEL_NEVER), 0);
-	KUNIT_EXPECT_EQ(test, misused_add(drains, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, misused_add_to(drains, other, NSEC_PER_SEC), 0);
 	KUNIT_EXPECT_EQ(test, misused_add(destroys, 2 * NSEC_PER_SEC), 0);
 	vtime_sleep(3 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, drains->ended, 1);
@@ -147,6 +156,7 @@ static void a_reaper_cannot_end_a_purgatory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, waits->ended, 0);
 	expect_pending(test, 1);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), 1);
+	twheel_destroy(other);
 }
 
 static void an_operation_that_waits_has_no_result(struct kunit *test)

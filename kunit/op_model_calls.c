@@ -172,6 +172,15 @@ static void call_cancel(struct op_model *model, struct op_model_op *m)
 		op_model_end(model, m, TWHEEL_CANCELLED, 0, 0);
 }
 
+static void call_expire(struct op_model *model, struct op_model_op *m)
+{
+	int err = not_waiting(m);
+
+	OP_MODEL_EQ(model, twheel_op_expire(&m->op), err);
+	if (!err)
+		op_model_end(model, m, TWHEEL_EXPIRED, 0, 0);
+}
+
 static void call_try_complete(struct op_model *model, struct op_model_op *m)
 {
 	int ret = twheel_op_try_complete(&m->op);
@@ -348,6 +357,7 @@ static const struct {
 	{ "complete", call_complete, 12 },
 	{ "complete_error", call_complete_error, 12 },
 	{ "cancel", call_cancel, 12 },
+	{ "expire", call_expire, 12 },
 	{ "try_complete", call_try_complete, 40 },
 	{ "change of", call_change, 80 },
 	{ "rearm", call_rearm, 80 },
