@@ -64,9 +64,24 @@ static inline int twheel_open(int flags)
 	return open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
 }
 
+/* Open the named purgatory @name. */
+static inline int twheel_open_named(const char *name, int flags)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/twheel-%s", name);
+	return open(path, O_RDWR | O_CLOEXEC | flags);
+}
+
 static inline int call(int fd, unsigned long request, void *args)
 {
 	return ioctl(fd, request, args) ? errno : 0;
+}
+
+/* How structures hold an address. */
+static inline __u64 address(const void *where)
+{
+	return (unsigned long)where;
 }
 
 static inline struct twheel_key key_of(__u64 name)
@@ -160,6 +175,83 @@ static inline long key_signal(int fd, __u64 name, __u64 value)
 	return ioctl(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
 }
 
+static inline int op_fail(int fd, __u64 id, int error)
+{
+	struct twheel_complete_args args = { .id = id, .error = error };
+
+	return call(fd, TWHEEL_IOC_COMPLETE, &args);
+}
+
+/* Return: whether it has moved, -1 with errno if refused. */
+static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags, __u32 which)
+{
+	struct twheel_rearm_args args = {
+		.id = id,
+		.deadline = deadline,
+		.flags = flags,
+		.which = which,
+		.moved = (__u32)POISON,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_REARM, &args) ? -1 : (int)args.moved;
+}
+
+static inline int op_unwatch(int fd, __u64 id, __u64 name)
+{
+	struct twheel_unwatch_args args = { .key = key_of(name), .id = id };
+
+	return call(fd, TWHEEL_IOC_UNWATCH, &args);
+}
+
+/* How far an operation has come, without its keys. */
+static inline int op_info(int fd, __u64 id, struct twheel_pending *pending)
+{
+	struct twheel_info_args args = { .id = id };
+	int error = call(fd, TWHEEL_IOC_INFO, &args);
+
+	*pending = args.pending;
+	return error;
+}
+
+/* Return: how many operations were cancelled, -1 with errno if refused. */
+static inline long key_cancel(int fd, __u64 name)
+{
+	struct twheel_cancel_key_args args = {
+		.key = key_of(name),
+		.cancelled = (__u32)POISON,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args) ? -1 : (long)args.cancelled;
+}
+
+/* Return: how many operations were completed, -1 with errno if refused. */
+static inline long complete_all(int fd, __u64 value, int error, __u32 flags)
+{
+	struct twheel_complete_all_args args = {
+		.value = value,
+		.error = error,
+		.flags = flags,
+		.completed = (__u32)POISON,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args) ? -1 : (long)args.completed;
+}
+
+/* Return: how many operations were cancelled, -1 with errno if refused. */
+static inline long drain(int fd)
+{
+	struct twheel_drain_args args = { .cancelled = (__u32)POISON };
+
+	return ioctl(fd, TWHEEL_IOC_DRAIN, &args) ? -1 : (long)args.cancelled;
+}
+
+static inline int read_detached(int fd)
+{
+	struct twheel_detached_args args = { 0 };
+
+	return call(fd, TWHEEL_IOC_DETACHED, &args);
+}
+
 /* The state of a purgatory; max_pending is 0 if the call failed. */
 static inline struct twheel_query_args query(int fd)
 {
@@ -207,6 +299,14 @@ do {									\
 	EXPECT_EQ(_reason, (int)__event.reason);			\
 	EXPECT_EQ(_value, __event.value);				\
 } while (0)
+
+/* What poll() has to say of a descriptor. */
+static inline short poll_now(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	return poll(&pfd, 1, 0) < 0 ? -1 : pfd.revents;
+}
 
 #define EXPECT_NO_EVENT(fd)	EXPECT_FALSE(readable(fd, 0))
 

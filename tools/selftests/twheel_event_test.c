@@ -128,7 +128,6 @@ TEST_F(event, all_fields_are_set)
 {
 	__u64 before = now_ns(), after, id;
 	struct twheel_event event;
-	int i;
 
 	id = add_deadline(self->fd, HOUR, 0, 99);
 	after = now_ns();
@@ -143,8 +142,10 @@ TEST_F(event, all_fields_are_set)
 	EXPECT_GE(after + HOUR, event.deadline);
 	EXPECT_LE(after, event.time);
 	EXPECT_GE(now_ns(), event.time);
-	for (i = 0; i < 5; i++)
-		EXPECT_EQ(0, event.reserved[i]);
+	EXPECT_EQ(0, event.flags);
+	EXPECT_EQ(0, event.error);
+	EXPECT_EQ(0, event.reserved);
+	EXPECT_EQ(0, event.expirations);
 }
 
 TEST_F(event, fault_leaves_the_rest_in_order)

@@ -24,14 +24,20 @@ FIXTURE_TEARDOWN(ioctl)
 TEST_F(ioctl, query_of_a_new_purgatory)
 {
 	struct twheel_query_args q = query(self->fd);
+	int i;
 
 	EXPECT_EQ(module_parameter("max_pending"), q.max_pending);
 	EXPECT_EQ(module_parameter("tick_ns"), q.tick_ns);
 	EXPECT_NE(0, q.max_pending);
 	EXPECT_NE(0, q.tick_ns);
+	EXPECT_EQ(q.max_pending, q.max_own);
+	EXPECT_EQ(1, q.files);
 	EXPECT_EQ(0, q.flags);
+	EXPECT_EQ(0, q.own);
 	EXPECT_EQ(0, q.pending);
 	EXPECT_EQ(0, q.unread);
+	EXPECT_EQ(0, q.detached);
+	EXPECT_EQ(0, q.detached_unread);
 	EXPECT_EQ(0, q.keys);
 	EXPECT_EQ(0, q.watches);
 	EXPECT_EQ(0, q.added);
@@ -40,6 +46,8 @@ TEST_F(ioctl, query_of_a_new_purgatory)
 	EXPECT_EQ(0, q.cancelled);
 	EXPECT_EQ(0, q.rejected);
 	EXPECT_NE(POISON, q.wakeups);
+	for (i = 0; i < TWHEEL_NAME_SIZE; i++)
+		EXPECT_EQ(0, q.name[i]);
 }
 
 TEST_F(ioctl, ids_are_distinct_and_never_zero)
@@ -124,6 +132,72 @@ TEST_F(ioctl, cancel_gives_an_event_without_value)
 	EXPECT_EVENT(self->fd, none, TWHEEL_CANCELLED, 0);
 }
 
+TEST_F(ioctl, an_error_comes_in_the_event)
+{
+	static const int errors[] = { -1, -EIO, -ETIMEDOUT, -4095 };
+	struct twheel_event event;
+	unsigned int i;
+	__u64 id;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+		ASSERT_EQ(0, op_fail(self->fd, id, errors[i]));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(TWHEEL_COMPLETED, (int)event.reason);
+		EXPECT_EQ(errors[i], event.error);
+		EXPECT_EQ(0, event.value);
+	}
+}
+
+TEST_F(ioctl, what_is_no_error_is_refused)
+{
+	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+	struct twheel_complete_args both = { .id = id, .value = 1, .error = -EIO };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(errors); i++)
+		EXPECT_EQ(EINVAL, op_fail(self->fd, id, errors[i]));
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &both));
+	EXPECT_EQ(0, op_fail(self->fd, id, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 0);
+}
+
+TEST_F(ioctl, one_that_expires_tells_of_one_deadline)
+{
+	__u64 id = add_deadline(self->fd, MSEC, 0, 0);
+	struct twheel_event event;
+
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(1, event.expirations);
+	EXPECT_EQ(0, event.flags);
+	EXPECT_EQ(0, event.error);
+}
+
+/* Later than the deadline by what it spares, never earlier. */
+TEST_F(ioctl, slack_is_never_early)
+{
+	static const __u64 slacks[] = { 1, MSEC, 20 * MSEC, TWHEEL_SLACK_COARSE };
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
+		struct twheel_add_args args = {
+			.deadline = 10 * MSEC,
+			.slack = slacks[i],
+		};
+		__u64 before = now_ns();
+
+		ASSERT_EQ(0, op_add(self->fd, &args));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_LE(before + 10 * MSEC, event.time);
+		EXPECT_LE(event.deadline, event.time);
+	}
+}
+
 TEST_F(ioctl, query_counts_every_ending)
 {
 	struct twheel_event events[8];
@@ -144,6 +218,7 @@ TEST_F(ioctl, query_counts_every_ending)
 	q = query(self->fd);
 	EXPECT_EQ(7, q.added);
 	EXPECT_EQ(2, q.pending);
+	EXPECT_EQ(2, q.own);
 	EXPECT_EQ(5, q.unread);
 	EXPECT_EQ(3, q.completed);
 	EXPECT_EQ(1, q.expired);

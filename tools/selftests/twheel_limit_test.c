@@ -20,7 +20,7 @@ FIXTURE_SETUP(limit)
 {
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	self->max = query(self->fd).max_pending;
+	self->max = query(self->fd).max_own;
 	ASSERT_NE(0, self->max);
 	ASSERT_EQ(module_parameter("max_pending"), self->max);
 	if (self->max > MOST)
