@@ -1,0 +1,403 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Named purgatories: what they may be called, their nodes, who may make and
+ * open them, and that all who have one open share its keys and operations, while
+ * events go to the file that added the operation.  Their end is the matter of
+ * twheel_remove_test.
+ */
+#include "named.h"
+
+#define NAME	"shared"
+
+FIXTURE(named) {
+	int fd;
+	struct twheel_create_args args;
+};
+
+FIXTURE_SETUP(named)
+{
+	self->args = create_args(NAME, 0600);
+	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &self->args));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(named)
+{
+	remove_all_named();
+	close(self->fd);
+}
+
+static struct stat node_of(const char *name)
+{
+	struct stat st = { 0 };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/dev/twheel-%s", name);
+	if (stat(path, &st))
+		memset(&st, 0, sizeof(st));
+	return st;
+}
+
+TEST_F(named, a_node_is_there_when_create_returns)
+{
+	struct stat st = node_of(NAME);
+
+	EXPECT_EQ(S_IFCHR | 0600, (int)st.st_mode);
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_EQ(0, st.st_gid);
+	EXPECT_EQ(makedev(self->args.major, self->args.minor), st.st_rdev);
+}
+
+TEST_F(named, create_sets_only_what_it_answers)
+{
+	struct twheel_create_args args = create_args("other", 0640), given = args;
+
+	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	given.major = args.major;
+	given.minor = args.minor;
+	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
+	EXPECT_FALSE(args.major == self->args.major && args.minor == self->args.minor);
+}
+
+TEST_F(named, a_node_has_the_mode_and_owner_it_was_given)
+{
+	static const __u32 modes[] = { 0, 0400, 0620, 0646, 0666 };
+	struct twheel_create_args args;
+	unsigned int i;
+	struct stat st;
+
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		args = create_args("owned", modes[i]);
+		args.uid = STRANGER + 1;
+		args.gid = STRANGER + 2;
+		ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+		st = node_of("owned");
+		EXPECT_EQ(S_IFCHR | modes[i], st.st_mode);
+		EXPECT_EQ(STRANGER + 1, st.st_uid);
+		EXPECT_EQ(STRANGER + 2, st.st_gid);
+		ASSERT_EQ(0, remove_named("owned"));
+	}
+}
+
+TEST_F(named, query_tells_the_name_and_who_is_there)
+{
+	struct twheel_query_args q = query(self->fd);
+	int other = twheel_open_named(NAME, 0);
+
+	EXPECT_EQ(0, strcmp(NAME, q.name));
+	EXPECT_EQ(1, q.files);
+	EXPECT_EQ(module_parameter("max_shared_pending"), q.max_pending);
+	EXPECT_EQ(module_parameter("max_pending"), q.max_own);
+	EXPECT_EQ(2, query(other).files);
+	close(other);
+	EXPECT_EQ(1, query(self->fd).files);
+}
+
+TEST_F(named, two_processes_share_its_keys)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	pid_t child = fork();
+	int fd;
+
+	ASSERT_NE(0, id);
+	if (!child) {
+		close(self->fd);
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		_exit(fd >= 0 && key_signal(fd, 1, 5) == 1 && !readable(fd, 0) ? 0 : 1);
+	}
+	ASSERT_TRUE(child_exited_well(child));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+}
+
+TEST_F(named, another_name_is_another_purgatory)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	int fd;
+
+	ASSERT_EQ(0, create_named("other", 0600));
+	fd = twheel_open_named("other", O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, key_signal(fd, 1, 1));
+	EXPECT_EQ(ENOENT, op_cancel(fd, id));
+	EXPECT_EQ(0, query(fd).pending);
+	close(fd);
+	fd = twheel_open(O_NONBLOCK);
+	EXPECT_EQ(0, key_signal(fd, 1, 1));
+	EXPECT_EQ(ENOENT, op_cancel(fd, id));
+	close(fd);
+	EXPECT_EQ(1, query(self->fd).pending);
+}
+
+TEST_F(named, whoever_has_it_open_may_name_an_operation)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	struct twheel_watch_spec more = spec_of(9, 1);
+	struct twheel_pending pending;
+	__u64 ids[3];
+	int i;
+
+	ASSERT_LE(0, other);
+	for (i = 0; i < 3; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	EXPECT_EQ(1, op_rearm(other, ids[0], HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(0, op_watch(other, ids[0], &more, 1));
+	EXPECT_EQ(0, op_unwatch(other, ids[0], 1));
+	EXPECT_EQ(0, op_info(other, ids[0], &pending));
+	EXPECT_EQ(0, pending.flags & TWHEEL_PENDING_OWN);
+	EXPECT_EQ(0, op_complete(other, ids[1], 7));
+	EXPECT_EQ(0, op_cancel(other, ids[2]));
+	EXPECT_EQ(1, key_signal(other, 9, 8));
+	EXPECT_NO_EVENT(other);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 8);
+	close(other);
+}
+
+TEST_F(named, each_file_counts_its_own)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+
+	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
+	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
+	EXPECT_EQ(3, query(self->fd).pending);
+	EXPECT_EQ(1, query(self->fd).own);
+	EXPECT_EQ(2, query(other).own);
+	EXPECT_EQ(0, op_cancel(other, id));
+	EXPECT_EQ(1, query(self->fd).unread);
+	EXPECT_EQ(0, query(other).unread);
+	EXPECT_EQ(3, query(other).added);
+	EXPECT_EQ(1, query(other).cancelled);
+	close(other);
+}
+
+TEST_F(named, a_close_ends_only_what_that_file_added)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	__u64 kept = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	__u64 gone = add_keys(other, TWHEEL_COND_ANY, 0, 1);
+	__u64 unread = add_keys(other, TWHEEL_COND_ANY, 0, 2);
+
+	ASSERT_NE(0, unread);
+	ASSERT_EQ(0, op_cancel(other, unread));
+	close(other);
+	EXPECT_TRUE(wait_for(query(self->fd).pending == 1));
+	EXPECT_EQ(1, query(self->fd).watches);
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, gone));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, unread));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 3));
+	EXPECT_EVENT(self->fd, kept, TWHEEL_COMPLETED, 3);
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(named, the_mode_decides_who_may_open)
+{
+	struct twheel_create_args args = create_args("group", 0660);
+
+	EXPECT_TRUE(as_stranger(twheel_open_named(NAME, 0) < 0 && errno == EACCES));
+	ASSERT_EQ(0, create_named("all", 0666));
+	EXPECT_TRUE(as_stranger(twheel_open_named("all", 0) >= 0));
+	args.gid = STRANGER;
+	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_TRUE(as_stranger(twheel_open_named("group", 0) >= 0));
+	ASSERT_EQ(0, create_named("read", 0644));
+	EXPECT_TRUE(as_stranger(twheel_open_named("read", 0) < 0 && errno == EACCES));
+	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_RDONLY) >= 0));
+	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_WRONLY) < 0 && errno == EACCES));
+}
+
+TEST_F(named, who_may_not_write_may_only_look)
+{
+	int fd = open("/dev/twheel-" NAME, O_RDONLY | O_NONBLOCK);
+	struct twheel_watch_spec spec = spec_of(9, 1);
+	struct twheel_add_args add = { .deadline = HOUR };
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	struct twheel_batch_args batch = { .nr = 1 };
+	struct twheel_list_args list = { .room = 1, .flags = TWHEEL_LIST_OTHERS };
+	struct twheel_pending pending;
+	struct twheel_event event;
+
+	ASSERT_LE(0, fd);
+	list.entries = address(&pending);
+	EXPECT_EQ(EBADF, op_add(fd, &add));
+	EXPECT_EQ(EBADF, op_cancel(fd, id));
+	EXPECT_EQ(EBADF, op_complete(fd, id, 1));
+	EXPECT_EQ(-1, op_rearm(fd, id, 1, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(EBADF, op_watch(fd, id, &spec, 1));
+	EXPECT_EQ(EBADF, op_unwatch(fd, id, 1));
+	EXPECT_EQ(-1, key_signal(fd, 1, 1));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(-1, key_cancel(fd, 1));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(-1, complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(-1, drain(fd));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(EBADF, call(fd, TWHEEL_IOC_BATCH, &batch));
+	EXPECT_EQ(1, query(fd).pending);
+	EXPECT_EQ(0, op_info(fd, id, &pending));
+	EXPECT_EQ(0, call(fd, TWHEEL_IOC_LIST, &list));
+	EXPECT_EQ(1, list.nr);
+	EXPECT_EQ(-1, read_events(fd, &event, 1));
+	EXPECT_EQ(EAGAIN, errno);
+	close(fd);
+}
+
+TEST_F(named, who_may_not_read_gets_no_events)
+{
+	int fd = open("/dev/twheel-" NAME, O_WRONLY | O_NONBLOCK);
+	struct twheel_event event;
+	__u64 id;
+
+	ASSERT_LE(0, fd);
+	id = add_deadline(fd, HOUR, 0, 0);
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, op_cancel(fd, id));
+	EXPECT_EQ(-1, read_events(fd, &event, 1));
+	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(1, query(fd).unread);
+	close(fd);
+}
+
+/* Names, and whether they are good. */
+TEST_F(named, what_a_name_may_be)
+{
+	static const struct {
+		const char *name;
+		int error;
+	} tries[] = {
+		{ "a", 0 }, { "Z", 0 }, { "0", 0 }, { "a-b_c.d", 0 }, { "a..", 0 },
+		{ "0123456789012345678901234567890", 0 },
+		{ "01234567890123456789012345678901", EINVAL },
+		{ "", EINVAL }, { ".", EINVAL }, { "..", EINVAL }, { ".a", EINVAL },
+		{ "-a", EINVAL }, { "_a", EINVAL }, { "a/b", EINVAL }, { "/", EINVAL },
+		{ "a b", EINVAL }, { " a", EINVAL }, { "a\n", EINVAL }, { "a\x7f", EINVAL },
+		{ "\xc3\xa4", EINVAL }, { "a!b", EINVAL }, { "a:b", EINVAL }, { "%s", EINVAL },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		EXPECT_EQ(tries[i].error, create_named(tries[i].name, 0600))
+			TH_LOG("name \"%s\"", tries[i].name);
+		if (!tries[i].error) {
+			EXPECT_TRUE(node_exists(tries[i].name));
+			EXPECT_EQ(0, remove_named(tries[i].name));
+		}
+	}
+}
+
+TEST_F(named, nothing_may_be_behind_the_name)
+{
+	struct twheel_create_args args;
+	unsigned int i;
+
+	for (i = 2; i < TWHEEL_NAME_SIZE; i++) {
+		args = create_args("a", 0600);
+		args.name[i] = 'b';
+		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	}
+	EXPECT_FALSE(node_exists("a"));
+}
+
+TEST_F(named, a_name_is_there_once)
+{
+	struct twheel_create_args args = create_args(NAME, 0666);
+
+	EXPECT_EQ(EEXIST, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_EQ((__u32)POISON, args.major);
+	EXPECT_EQ(S_IFCHR | 0600, (int)node_of(NAME).st_mode);
+	EXPECT_EQ(0, create_named("Shared", 0600));
+}
+
+TEST_F(named, what_create_refuses)
+{
+	struct twheel_create_args args;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		args = create_args("a", 0600);
+		args.flags = 1U << bit;
+		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+		if (1U << bit & 0666)
+			continue;
+		args = create_args("a", 1U << bit);
+		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	}
+	args = create_args("a", 0600);
+	args.max_pending = module_parameter("max_shared_pending") + 1;
+	EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	args.max_pending = ~0U;
+	EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_FALSE(node_exists("a"));
+}
+
+TEST_F(named, create_and_remove_are_calls_of_the_device_alone)
+{
+	struct twheel_create_args create = create_args("a", 0600);
+	struct twheel_remove_args remove = remove_args(NAME, TWHEEL_REMOVE_FORCE);
+
+	EXPECT_EQ(ENOTTY, call(self->fd, TWHEEL_IOC_CREATE, &create));
+	EXPECT_EQ(ENOTTY, call(self->fd, TWHEEL_IOC_REMOVE, &remove));
+	EXPECT_FALSE(node_exists("a"));
+	EXPECT_TRUE(node_exists(NAME));
+}
+
+/* Create "own" with these owners, through a descriptor that root has opened. */
+static int create_owned(int fd, __u32 uid, __u32 gid)
+{
+	struct twheel_create_args args = create_args("own", 0600);
+
+	args.uid = uid;
+	args.gid = gid;
+	return call(fd, TWHEEL_IOC_CREATE, &args);
+}
+
+TEST_F(named, nobody_gives_away_what_is_not_his)
+{
+	int fd = twheel_open(0);
+	struct stat st;
+
+	ASSERT_LE(0, fd);
+	EXPECT_TRUE(as_stranger(create_owned(fd, 0, TWHEEL_CALLER) == EPERM));
+	EXPECT_TRUE(as_stranger(create_owned(fd, STRANGER + 1, TWHEEL_CALLER) == EPERM));
+	EXPECT_TRUE(as_stranger(create_owned(fd, TWHEEL_CALLER, 0) == EPERM));
+	EXPECT_FALSE(node_exists("own"));
+	EXPECT_TRUE(as_stranger(create_owned(fd, STRANGER, STRANGER) == 0));
+	EXPECT_EQ(0, remove_named("own"));
+	EXPECT_TRUE(as_stranger(create_owned(fd, TWHEEL_CALLER, TWHEEL_CALLER) == 0));
+	st = node_of("own");
+	EXPECT_EQ(STRANGER, st.st_uid);
+	EXPECT_EQ(STRANGER, st.st_gid);
+	EXPECT_TRUE(as_stranger(twheel_open_named("own", 0) >= 0));
+	close(fd);
+}
+
+TEST_F(named, it_has_limits_of_its_own)
+{
+	struct twheel_create_args args = create_args("small", 0600);
+	int i, fd, other;
+
+	args.max_pending = 4;
+	args.max_watches = 6;
+	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	fd = twheel_open_named("small", O_NONBLOCK);
+	other = twheel_open_named("small", O_NONBLOCK);
+	EXPECT_EQ(4, query(fd).max_pending);
+	ASSERT_NE(0, add_keys(fd, TWHEEL_COND_ALL, 0, 4));
+	EXPECT_EQ(0, add_keys(other, TWHEEL_COND_ALL, 0, 3));
+	EXPECT_EQ(ENOSPC, errno);
+	ASSERT_NE(0, add_keys(other, TWHEEL_COND_ALL, 0, 2));
+	for (i = 0; i < 2; i++)
+		ASSERT_NE(0, add_deadline(i ? fd : other, HOUR, 0, 0));
+	EXPECT_EQ(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(2, query(fd).rejected);
+	close(other);
+	EXPECT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	close(fd);
+}
+
+TEST_HARNESS_MAIN

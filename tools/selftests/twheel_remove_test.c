@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The end of named purgatories: who may remove one and when, what becomes of
+ * those who have it open, read it or poll it, and that the name is free and the
+ * module let go afterwards.
+ */
+#include <sys/epoll.h>
+#include "named.h"
+
+#define NAME	"ending"
+
+FIXTURE(removal) {
+	long users;	/* of the module, before this test */
+	int fd;
+};
+
+FIXTURE_SETUP(removal)
+{
+	self->users = module_users();
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(removal)
+{
+	if (self->fd >= 0)
+		close(self->fd);
+	remove_all_named();
+	EXPECT_TRUE(wait_for(module_users() == self->users));
+}
+
+static void close_it(int *fd)
+{
+	close(*fd);
+	*fd = -1;
+}
+
+TEST_F(removal, what_is_not_there_is_not_found)
+{
+	EXPECT_EQ(ENOENT, remove_named("another"));
+	EXPECT_EQ(-1, remove_by_force("another"));
+	EXPECT_EQ(ENOENT, errno);
+}
+
+TEST_F(removal, unknown_flags_are_refused)
+{
+	struct twheel_remove_args args;
+	int bit;
+
+	close_it(&self->fd);
+	for (bit = 1; bit < 32; bit++) {
+		args = remove_args(NAME, 1U << bit);
+		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_REMOVE, &args));
+	}
+	EXPECT_TRUE(node_exists(NAME));
+}
+
+TEST_F(removal, the_node_and_the_name_go)
+{
+	close_it(&self->fd);
+	EXPECT_EQ(0, remove_named(NAME));
+	EXPECT_FALSE(node_exists(NAME));
+	EXPECT_NE(0, access(SYSFS_CLASS "/twheel-" NAME, F_OK));
+	EXPECT_EQ(ENOENT, remove_named(NAME));
+	EXPECT_EQ(0, create_named(NAME, 0600));
+	EXPECT_EQ(0, remove_named(NAME));
+}
+
+TEST_F(removal, it_holds_the_module_until_it_is_removed)
+{
+	close_it(&self->fd);
+	EXPECT_EQ(self->users + 1, module_users());
+	EXPECT_EQ(-1, syscall(SYS_delete_module, "twheel", O_NONBLOCK));
+	EXPECT_EQ(EWOULDBLOCK, errno);
+	EXPECT_EQ(0, remove_named(NAME));
+	EXPECT_TRUE(wait_for(module_users() == self->users));
+}
+
+TEST_F(removal, busy_while_somebody_has_it_open)
+{
+	int other = dup(self->fd);
+
+	EXPECT_EQ(EBUSY, remove_named(NAME));
+	close_it(&self->fd);
+	EXPECT_EQ(EBUSY, remove_named(NAME));
+	EXPECT_TRUE(node_exists(NAME));
+	close(other);
+	EXPECT_EQ(0, remove_named(NAME));
+}
+
+static int remove_through(int fd, __u32 flags)
+{
+	struct twheel_remove_args args = remove_args(NAME, flags);
+
+	return call(fd, TWHEEL_IOC_REMOVE, &args);
+}
+
+TEST_F(removal, only_its_creator_or_an_administrator)
+{
+	int fd = twheel_open(0);
+
+	close_it(&self->fd);
+	EXPECT_TRUE(as_stranger(remove_through(fd, 0) == EPERM));
+	EXPECT_TRUE(as_stranger(remove_through(fd, TWHEEL_REMOVE_FORCE) == EPERM));
+	EXPECT_EQ(0, remove_through(fd, 0));
+	close(fd);
+}
+
+static int create_through(int fd)
+{
+	struct twheel_create_args args = create_args(NAME, 0666);
+
+	return call(fd, TWHEEL_IOC_CREATE, &args);
+}
+
+TEST_F(removal, a_stranger_removes_what_is_his)
+{
+	int fd = twheel_open(0);
+
+	close_it(&self->fd);
+	ASSERT_EQ(0, remove_named(NAME));
+	ASSERT_TRUE(as_stranger(create_through(fd) == 0));
+	EXPECT_TRUE(as_stranger(remove_through(fd, 0) == 0));
+	ASSERT_TRUE(as_stranger(create_through(fd) == 0));
+	EXPECT_EQ(0, remove_named(NAME));
+	close(fd);
+}
+
+TEST_F(removal, by_force_cancels_what_waits)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	struct twheel_event event;
+	__u64 mine, theirs;
+
+	mine = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	theirs = add_deadline(other, HOUR, 0, 0);
+	ASSERT_EQ(2, remove_by_force(NAME));
+	EXPECT_FALSE(node_exists(NAME));
+	EXPECT_EVENT(self->fd, mine, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(other, theirs, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(0, read_events(self->fd, &event, 1));
+	EXPECT_EQ(0, read_events(other, &event, 1));
+	close(other);
+}
+
+TEST_F(removal, events_are_there_to_be_read_then_it_is_at_its_end)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+	struct twheel_event events[2];
+
+	ASSERT_EQ(0, op_complete(self->fd, id, 4));
+	ASSERT_EQ(0, remove_by_force(NAME));
+	EXPECT_NE(0, poll_now(self->fd) & POLLIN);
+	ASSERT_EQ(1, read_events(self->fd, events, 2));
+	EXPECT_EQ(4, events[0].value);
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+	EXPECT_EQ(0, read_events(self->fd, events, 2));
+	EXPECT_EQ(0, read_events(self->fd, events, 2));
+}
+
+TEST_F(removal, nothing_can_be_changed_afterwards)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_add_args add = { .deadline = HOUR };
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+
+	ASSERT_EQ(1, remove_by_force(NAME));
+	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &add));
+	EXPECT_EQ(ESHUTDOWN, op_cancel(self->fd, id));
+	EXPECT_EQ(ESHUTDOWN, op_complete(self->fd, id, 1));
+	EXPECT_EQ(-1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(ESHUTDOWN, op_watch(self->fd, id, &spec, 1));
+	EXPECT_EQ(ESHUTDOWN, op_unwatch(self->fd, id, 1));
+	EXPECT_EQ(-1, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(-1, key_cancel(self->fd, 1));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, TWHEEL_COMPLETE_OTHERS));
+	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(removal, the_name_is_free_while_the_old_one_is_open)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1), other;
+	int fd;
+
+	ASSERT_EQ(1, remove_by_force(NAME));
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, query(fd).added);
+	EXPECT_EQ(1, query(fd).files);
+	other = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
+	EXPECT_EQ(1, key_signal(fd, 1, 1));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(fd, other, TWHEEL_COMPLETED, 1);
+	close(fd);
+}
+
+/* A thread that waits in a call while its purgatory is removed. */
+struct waiter {
+	int fd;
+	pid_t tid;
+	long result;
+	short revents;
+	struct twheel_event event;
+};
+
+static void *wait_in_read(void *arg)
+{
+	struct waiter *w = arg;
+
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = read_events(w->fd, &w->event, 1);
+	return NULL;
+}
+
+static void *wait_in_poll(void *arg)
+{
+	struct pollfd pfd = { .events = POLLIN };
+	struct waiter *w = arg;
+
+	pfd.fd = w->fd;
+	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
+	w->result = poll(&pfd, 1, BUDGET_MS);
+	w->revents = pfd.revents;
+	return NULL;
+}
+
+static bool waits_in(struct waiter *w, long nr)
+{
+	return wait_for(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)) &&
+	       wait_for(blocked_in(w->tid, nr));
+}
+
+TEST_F(removal, a_reader_comes_to_the_end)
+{
+	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
+	pthread_t thread;
+
+	ASSERT_LE(0, w.fd);
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_read));
+	EXPECT_EQ(0, remove_by_force(NAME));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, w.result);
+	close(w.fd);
+}
+
+TEST_F(removal, a_reader_is_told_that_it_was_cancelled)
+{
+	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
+	pthread_t thread;
+
+	ASSERT_NE(0, add_deadline(w.fd, HOUR, 0, 3));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_read, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_read));
+	EXPECT_EQ(1, remove_by_force(NAME));
+	pthread_join(thread, NULL);
+	ASSERT_EQ(1, w.result);
+	EXPECT_EQ(3, w.event.cookie);
+	EXPECT_EQ(TWHEEL_CANCELLED, (int)w.event.reason);
+	close(w.fd);
+}
+
+TEST_F(removal, who_polls_is_woken)
+{
+	struct waiter w = { .fd = self->fd };
+	pthread_t thread;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, wait_in_poll, &w));
+	ASSERT_TRUE(waits_in(&w, SYS_poll));
+	EXPECT_EQ(0, remove_by_force(NAME));
+	pthread_join(thread, NULL);
+	EXPECT_EQ(1, w.result);
+	EXPECT_EQ(POLLIN | POLLHUP, w.revents);
+}
+
+TEST_F(removal, an_edge_for_epoll)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	EXPECT_EQ(0, remove_by_force(NAME));
+	ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
+	close(epfd);
+}
+
+/* Opens, works and closes as long as there is a node, or none for a moment. */
+static struct {
+	bool over;
+	unsigned int opened;
+	unsigned int strange;
+} crowd;
+
+static void *open_and_close(void *arg)
+{
+	__u64 id;
+	int fd;
+
+	while (!__atomic_load_n(&crowd.over, __ATOMIC_RELAXED)) {
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		if (fd < 0) {
+			if (errno != ENOENT && errno != ENODEV && errno != ENXIO)
+				__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+			continue;
+		}
+		__atomic_add_fetch(&crowd.opened, 1, __ATOMIC_RELAXED);
+		id = add_keys(fd, TWHEEL_COND_ANY, 0, 3);
+		if (!id && errno != ESHUTDOWN)
+			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+		if (key_signal(fd, 2, 1) < 0 && errno != ESHUTDOWN)
+			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+		close(fd);
+	}
+	return arg;
+}
+
+TEST_F(removal, while_others_open_it)
+{
+	pthread_t threads[2];
+	int i;
+
+	close_it(&self->fd);
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, open_and_close, NULL));
+	for (i = 0; i < 100; i++) {
+		ASSERT_LE(0, remove_by_force(NAME));
+		ASSERT_EQ(0, create_named(NAME, 0600));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&crowd.opened, __ATOMIC_RELAXED) >
+				     (unsigned int)i));
+	}
+	__atomic_store_n(&crowd.over, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, crowd.strange);
+	EXPECT_EQ(0, remove_named(NAME));
+}
+
+TEST_HARNESS_MAIN
