@@ -10,6 +10,7 @@ nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
     ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, the tools'
                                         device_test, and what the guest's job
                                         "device" itself checks
+    ktap.py selftests32 LOG [PROGRAM,...] the same, and the programs for 32 bit
     ktap.py tap LOG                     other programs, held against their plans
 """
 
@@ -97,7 +98,7 @@ def source_with_headers(path):
     return text
 
 
-def program_expected(path):
+def program_expected(path, program):
     """Names as kselftest_harness.h prints them: fixture[.variant].test."""
     text = source_with_headers(path)
     variants = {}
@@ -107,14 +108,15 @@ def program_expected(path):
              re.findall(r"^TEST(?:_SIGNAL|_TIMEOUT)?\((\w+)", text, re.M)]
     for fixture, test in re.findall(r"^TEST_F(?:_SIGNAL|_TIMEOUT)?\((\w+), (\w+)", text, re.M):
         names += [f"{prefix}.{test}" for prefix in variants.get(fixture, [fixture])]
-    return {f"{path.stem}: {name}" for name in names}
+    return {f"{program}: {name}" for name in names}
 
 
-def selftests_expected(programs):
-    sources = sorted(TOP.glob("tools/selftests/*_test.c"))
-    if programs:
-        sources = [path for path in sources if path.stem in programs.split(",")]
-    names = set().union(*map(program_expected, sources))
+def selftests_expected(programs, suffixes):
+    names = set()
+    for path in TOP.glob("tools/selftests/*_test.c"):
+        for program in (path.stem + suffix for suffix in suffixes):
+            if not programs or program in programs.split(","):
+                names |= program_expected(path, program)
     if not programs or "device_test" in programs.split(","):
         script = (TOP / "tools/tests/device_test").read_text()
         cases = re.findall(r'^(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
@@ -156,7 +158,7 @@ def unlike_plan(results, planned):
 
 def main():
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in (
-            "kunit", "misuse", "selftests", "tap"):
+            "kunit", "misuse", "selftests", "selftests32", "tap"):
         sys.exit(__doc__)
     kind, log = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) == 4 else ""
@@ -165,8 +167,8 @@ def main():
         if only:
             glob = only if "." in only else f"{only}.*"
             expected = set(fnmatch.filter(expected, glob))
-    elif kind == "selftests":
-        expected = selftests_expected(only)
+    elif kind in ("selftests", "selftests32"):
+        expected = selftests_expected(only, ("", "32") if kind == "selftests32" else ("",))
         results, _ = framed_results(log_lines(log, said_by_guest=True))
     else:
         text = pathlib.Path(log).read_text(errors="replace")

@@ -63,6 +63,12 @@ kernel_dir()
 	esac
 }
 
+# runs_32bit KERNEL: whether it runs programs of 32 bit, as Debian's kernels do.
+runs_32bit()
+{
+	[[ $1 = 6.* ]]
+}
+
 # new_token: what a guest must say at its end, different each time.
 new_token()
 {
