@@ -9,37 +9,40 @@
 
 TEST_F(refused, unknown_flag)
 {
+	struct one_call one;
 	struct good good;
+	unsigned int i;
 	int bit;
 
-	for (bit = 0; bit < 32; bit++) {
-		good_args(&good, self->watching);
-		good.add.flags = 1U << bit;
-		good.cancel.flags = 1U << bit;
-		good.watch.flags = 1U << bit;
-		good.signal.flags = 1U << bit;
-		good.complete.flags = 1U << bit;
-		good.query.flags = 1U << bit;
-		if (good.add.flags != TWHEEL_ADD_ABSTIME)
-			EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL, &good.cancel));
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_SIGNAL, &good.signal));
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &good.complete));
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_QUERY, &good.query));
+	for (i = 0; i < NR_CALLS; i++) {
+		one = nth_call(&good, i);
+		for (bit = 0; bit < 32; bit++) {
+			if (one.known & (1U << bit))
+				continue;
+			good_args(&good, self->watching);
+			*one.flags = 1U << bit;
+			EXPECT_EQ(EINVAL, call(self->fd, one.request, one.args))
+				TH_LOG("request %#x bit %d", one.request, bit);
+		}
 	}
 }
 
 TEST_F(refused, reserved_field)
 {
+	struct one_call one;
 	struct good good;
 	unsigned int i;
+	int bit;
 
-	good_args(&good, self->watching);
-	good.cancel.reserved = 1;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL, &good.cancel));
-	good.complete.reserved = 1U << 31;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &good.complete));
+	for (i = 0; i < NR_CALLS; i++) {
+		one = nth_call(&good, i);
+		for (bit = 0; one.reserved && bit < 32; bit++) {
+			good_args(&good, self->watching);
+			*one.reserved = 1U << bit;
+			EXPECT_EQ(EINVAL, call(self->fd, one.request, one.args))
+				TH_LOG("request %#x bit %d", one.request, bit);
+		}
+	}
 	for (i = 0; i < 2; i++) {
 		good_args(&good, self->watching);
 		good.spec[i].reserved = 1;
@@ -55,9 +58,12 @@ TEST_F(refused, condition_that_does_not_fit)
 		__u32 quorum;
 		__u32 nr_keys;
 	} bad[] = {
-		{ TWHEEL_COND_QUORUM + 1, 0, 2 },
+		{ TWHEEL_COND_SUM + 1, 0, 2 },
+		{ TWHEEL_COND_SUM + 1, 0, 0 },
+		{ 128, 0, 2 },		/* that of modules */
+		{ 128, 0, 0 },
 		{ ~0U, 0, 2 },
-		{ TWHEEL_COND_QUORUM + 1, 0, 0 },
+		{ TWHEEL_COND_SUM, 0, 2 },	/* without a threshold */
 		{ TWHEEL_COND_NONE, 0, 1 },
 		{ TWHEEL_COND_NONE, 1, 0 },
 		{ TWHEEL_COND_ANY, 0, 0 },
@@ -82,6 +88,37 @@ TEST_F(refused, condition_that_does_not_fit)
 			TH_LOG("condition %u quorum %u keys %u", bad[i].condition,
 			       bad[i].quorum, bad[i].nr_keys);
 	}
+}
+
+TEST_F(refused, threshold_that_does_not_fit)
+{
+	struct good good;
+	__u32 condition;
+
+	for (condition = TWHEEL_COND_ANY; condition <= TWHEEL_COND_SUM; condition++) {
+		good_args(&good, 0);
+		good.add.condition = condition;
+		good.add.quorum = condition == TWHEEL_COND_QUORUM;
+		good.add.threshold = condition != TWHEEL_COND_SUM;
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add))
+			TH_LOG("condition %u", condition);
+	}
+	good_args(&good, 0);
+	good.add.condition = TWHEEL_COND_NONE;
+	good.add.nr_keys = 0;
+	good.add.threshold = 1;
+	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+}
+
+TEST_F(refused, need_where_signals_are_not_counted)
+{
+	struct good good;
+
+	good_args(&good, 0);
+	good.add.condition = TWHEEL_COND_SUM;
+	good.add.threshold = 10;
+	good.spec[1].need = 2;
+	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 }
 
 TEST_F(refused, quorum_above_the_distinct_keys)

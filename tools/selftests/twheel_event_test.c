@@ -94,7 +94,7 @@ TEST_F(event, more_than_any_chunk)
 	static struct twheel_event events[3000];
 	long i, nr = ARRAY_SIZE(events), got = 0, more;
 
-	if (nr > query(self->fd).max_pending)
+	if (nr > (long)query(self->fd).max_pending)
 		nr = query(self->fd).max_pending;
 	ASSERT_TRUE(end_some(self->fd, 0, nr));
 	while (got < nr) {
