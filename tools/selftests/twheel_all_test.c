@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Ending many at once: completing all of one's own or of everybody's, cancelling
+ * all that watch a key, and draining an open file, which takes nothing in any more
+ * and is at its end when what it has is read.
+ */
+#include <sys/epoll.h>
+#include "named.h"
+
+#define NAME	"crowd"
+
+FIXTURE(all) {
+	int fd;
+	int other;
+};
+
+FIXTURE_SETUP(all)
+{
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	self->other = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->other);
+}
+
+FIXTURE_TEARDOWN(all)
+{
+	remove_all_named();
+	close(self->fd);
+	close(self->other);
+}
+
+/* Add @nr operations, some with keys and some with a deadline. */
+static bool add_some(int fd, int nr)
+{
+	int i;
+
+	for (i = 0; i < nr; i++)
+		if (!(i % 2 ? add_keys(fd, TWHEEL_COND_ALL, 0, 3) :
+			      add_deadline(fd, HOUR, 0, 0)))
+			return false;
+	return true;
+}
+
+/* Read all that is there: how many events that is, -1 if one is not like this. */
+static int read_alike(int fd, __u32 reason, __u64 value, __s32 error)
+{
+	struct twheel_event event;
+	int nr = 0;
+
+	while (read_events(fd, &event, 1) == 1) {
+		if (event.reason != reason || event.value != value || event.error != error)
+			return -1;
+		nr++;
+	}
+	return nr;
+}
+
+TEST_F(all, complete_all_of_ones_own)
+{
+	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
+	EXPECT_EQ(10, complete_all(self->fd, 7, 0, 0));
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_COMPLETED, 7, 0));
+	EXPECT_NO_EVENT(self->other);
+	EXPECT_EQ(4, query(self->fd).pending);
+	EXPECT_EQ(0, complete_all(self->fd, 7, 0, 0));
+}
+
+TEST_F(all, complete_all_of_everybody)
+{
+	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
+	EXPECT_EQ(14, complete_all(self->other, 8, 0, TWHEEL_COMPLETE_OTHERS));
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_COMPLETED, 8, 0));
+	EXPECT_EQ(4, read_alike(self->other, TWHEEL_COMPLETED, 8, 0));
+	EXPECT_EQ(0, query(self->fd).pending);
+	EXPECT_EQ(0, query(self->fd).watches);
+	EXPECT_EQ(14, query(self->fd).completed);
+}
+
+TEST_F(all, complete_all_with_an_error)
+{
+	ASSERT_TRUE(add_some(self->fd, 3));
+	EXPECT_EQ(3, complete_all(self->fd, 0, -ENODEV, 0));
+	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_COMPLETED, 0, -ENODEV));
+}
+
+TEST_F(all, complete_all_refuses_what_is_no_error)
+{
+	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
+	struct twheel_complete_all_args args;
+	unsigned int i;
+
+	ASSERT_TRUE(add_some(self->fd, 3));
+	for (i = 0; i < ARRAY_SIZE(errors); i++) {
+		EXPECT_EQ(-1, complete_all(self->fd, 0, errors[i], 0));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	EXPECT_EQ(-1, complete_all(self->fd, 1, -EIO, 0));
+	EXPECT_EQ(EINVAL, errno);
+	for (i = 1; i < 32; i++) {
+		EXPECT_EQ(-1, complete_all(self->fd, 0, 0, 1U << i));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	args = (struct twheel_complete_all_args) { .reserved = 1 };
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE_ALL, &args));
+	EXPECT_EQ(3, query(self->fd).pending);
+}
+
+TEST_F(all, complete_all_of_a_periodic_one)
+{
+	struct twheel_add_args args = { .deadline = MSEC, .period = MSEC };
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
+	EXPECT_EQ(1, complete_all(self->fd, 3, 0, 0));
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 3);
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(all, cancel_all_that_watch_a_key)
+{
+	__u64 stays = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	int i;
+
+	for (i = 0; i < 100; i++)
+		ASSERT_NE(0, add_keys(i % 2 ? self->fd : self->other, TWHEEL_COND_ALL, 0, 3));
+	EXPECT_EQ(100, key_cancel(self->fd, 3));
+	EXPECT_EQ(50, read_alike(self->fd, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(50, read_alike(self->other, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(2, query(self->fd).watches);
+	EXPECT_EQ(0, key_cancel(self->fd, 3));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
+	EXPECT_EVENT(self->fd, stays, TWHEEL_COMPLETED, 5);
+}
+
+TEST_F(all, cancel_key_refuses_unknown_flags)
+{
+	struct twheel_cancel_key_args args;
+	int bit;
+
+	ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
+	for (bit = 0; bit < 32; bit++) {
+		args = (struct twheel_cancel_key_args) {
+			.key = key_of(1),
+			.flags = 1U << bit,
+		};
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL_KEY, &args));
+	}
+	EXPECT_EQ(1, query(self->fd).pending);
+}
+
+TEST_F(all, drain_ends_what_the_file_has)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
+	EXPECT_EQ(10, drain(self->fd));
+	EXPECT_EQ(4, query(self->fd).pending);
+	EXPECT_EQ(POLLIN, poll_now(self->fd) & POLLIN);
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(0, read_events(self->fd, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+	EXPECT_EQ(0, drain(self->fd));
+	EXPECT_NO_EVENT(self->other);
+}
+
+TEST_F(all, a_drained_file_takes_nothing_in)
+{
+	struct twheel_add_args args = { .deadline = HOUR };
+	__u64 theirs = add_keys(self->other, TWHEEL_COND_ANY, 0, 1);
+
+	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &args));
+	EXPECT_EQ(0, args.id);
+	/* It may still speak to the others. */
+	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
+	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 4);
+	EXPECT_EQ(0, op_add(self->other, &args));
+}
+
+TEST_F(all, drain_of_a_private_purgatory)
+{
+	struct twheel_add_args args = { .deadline = HOUR };
+	int fd = twheel_open(O_NONBLOCK);
+	struct twheel_event event;
+
+	ASSERT_TRUE(add_some(fd, 5));
+	EXPECT_EQ(5, drain(fd));
+	EXPECT_EQ(ESHUTDOWN, op_add(fd, &args));
+	EXPECT_EQ(5, read_alike(fd, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(0, read_events(fd, &event, 1));
+	close(fd);
+}
+
+TEST_F(all, drain_keeps_what_was_unread)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+
+	ASSERT_EQ(1, key_signal(self->fd, 1, 9));
+	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 9);
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+}
+
+TEST_F(all, drain_refuses_unknown_flags)
+{
+	struct twheel_drain_args args;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		args = (struct twheel_drain_args) { .flags = 1U << bit };
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_DRAIN, &args));
+	}
+	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+}
+
+TEST_F(all, a_small_buffer_is_refused_at_the_end_too)
+{
+	char small[sizeof(struct twheel_event) - 1];
+
+	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EQ(-1, read(self->fd, small, sizeof(small)));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+/* A thread that reads until the end. */
+struct reader {
+	int fd;
+	pid_t tid;
+	long events;
+	long last;
+};
+
+static void *read_all(void *arg)
+{
+	struct reader *reader = arg;
+	struct twheel_event event;
+
+	__atomic_store_n(&reader->tid, gettid(), __ATOMIC_RELEASE);
+	while ((reader->last = read_events(reader->fd, &event, 1)) == 1)
+		reader->events++;
+	return NULL;
+}
+
+TEST_F(all, drain_wakes_every_reader)
+{
+	struct reader readers[3] = { 0 };
+	pthread_t threads[3];
+	int i, fd = twheel_open(0);
+	long events = 0;
+
+	ASSERT_TRUE(add_some(fd, 5));
+	for (i = 0; i < 3; i++) {
+		readers[i].fd = fd;
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_all, &readers[i]));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&readers[i].tid, __ATOMIC_ACQUIRE)));
+		ASSERT_TRUE(wait_for(blocked_in(readers[i].tid, SYS_read)));
+	}
+	EXPECT_EQ(5, drain(fd));
+	for (i = 0; i < 3; i++) {
+		pthread_join(threads[i], NULL);
+		EXPECT_EQ(0, readers[i].last);
+		events += readers[i].events;
+	}
+	EXPECT_EQ(5, events);
+	close(fd);
+}
+
+TEST_F(all, drain_is_an_edge_for_epoll)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	EXPECT_EQ(0, drain(self->fd));
+	ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
+	close(epfd);
+}
+
+/* While one drains, others add, complete all and cancel by key. */
+static struct {
+	int fd;
+	bool over;
+	unsigned int added;
+	unsigned int strange;
+} busy;
+
+static void *add_until_refused(void *arg)
+{
+	while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
+		__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
+	if (errno != ESHUTDOWN)
+		__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
+	return arg;
+}
+
+static void *end_all_the_time(void *arg)
+{
+	while (!__atomic_load_n(&busy.over, __ATOMIC_RELAXED)) {
+		if (complete_all(busy.fd, 1, 0, 0) < 0 || key_cancel(busy.fd, 2) < 0)
+			__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+TEST_F(all, drain_while_others_add_and_end)
+{
+	pthread_t threads[2];
+	unsigned int events;
+	int round;
+
+	for (round = 0; round < 20; round++) {
+		memset(&busy, 0, sizeof(busy));
+		busy.fd = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, busy.fd);
+		ASSERT_EQ(0, pthread_create(&threads[0], NULL, add_until_refused, NULL));
+		ASSERT_EQ(0, pthread_create(&threads[1], NULL, end_all_the_time, NULL));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&busy.added, __ATOMIC_RELAXED) > 20));
+		ASSERT_LE(0, drain(busy.fd));
+		pthread_join(threads[0], NULL);
+		EXPECT_EQ(0, query(busy.fd).pending);
+		__atomic_store_n(&busy.over, true, __ATOMIC_RELAXED);
+		pthread_join(threads[1], NULL);
+		for (events = 0; readable(busy.fd, 0); events++) {
+			struct twheel_event event;
+
+			if (read_events(busy.fd, &event, 1) != 1)
+				break;
+		}
+		EXPECT_EQ(busy.added, events);
+		EXPECT_EQ(0, busy.strange);
+		close(busy.fd);
+	}
+}
+
+TEST_HARNESS_MAIN

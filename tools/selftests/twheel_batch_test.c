@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Many calls in one: in order, each with a result, and as if each had been made
+ * by itself.  What fails in between fails alone, unless it is to be the last;
+ * what can't be read or answered leaves nothing half done.
+ */
+#include "selftest.h"
+
+#define MOST	TWHEEL_MAX_BATCH
+
+FIXTURE(batch) {
+	int fd;
+	struct twheel_batch_args args;
+	struct twheel_command *commands;
+	struct twheel_result *results;
+};
+
+FIXTURE_SETUP(batch)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	self->commands = calloc(MOST, sizeof(*self->commands));
+	self->results = malloc(MOST * sizeof(*self->results));
+	ASSERT_TRUE(self->commands && self->results);
+	memset(self->results, 0xa5, MOST * sizeof(*self->results));
+	self->args = (struct twheel_batch_args) {
+		.commands = address(self->commands),
+		.results = address(self->results),
+		.done = (__u32)POISON,
+		.failed = (__u32)POISON,
+	};
+}
+
+FIXTURE_TEARDOWN(batch)
+{
+	free(self->commands);
+	free(self->results);
+	close(self->fd);
+}
+
+/* The next command of a batch, of which only the call is set. */
+static struct twheel_command *put(struct twheel_batch_args *args, __u32 nr)
+{
+	struct twheel_command *commands = (void *)(unsigned long)args->commands;
+	struct twheel_command *next = &commands[args->nr++];
+
+	memset(next, 0, sizeof(*next));
+	next->call = nr;
+	return next;
+}
+
+static void put_add(struct twheel_batch_args *args, const struct twheel_watch_spec *spec)
+{
+	struct twheel_add_args *add = &put(args, TWHEEL_CALL_ADD)->add;
+
+	add->deadline = HOUR;
+	if (spec) {
+		add->condition = TWHEEL_COND_ANY;
+		add->nr_keys = 1;
+		add->keys = address(spec);
+	}
+}
+
+static void put_signal(struct twheel_batch_args *args, __u64 name, __u64 value)
+{
+	struct twheel_signal_args *signal = &put(args, TWHEEL_CALL_SIGNAL)->signal;
+
+	signal->key = key_of(name);
+	signal->value = value;
+}
+
+static void put_cancel(struct twheel_batch_args *args, __u64 id)
+{
+	put(args, TWHEEL_CALL_CANCEL)->cancel.id = id;
+}
+
+static int submit(int fd, struct twheel_batch_args *args)
+{
+	return call(fd, TWHEEL_IOC_BATCH, args);
+}
+
+#define EXPECT_RESULT(nr, _value, _error)				\
+do {									\
+	EXPECT_EQ(_value, self->results[nr].value);			\
+	EXPECT_EQ(_error, self->results[nr].error);			\
+	EXPECT_EQ(0, self->results[nr].reserved);			\
+} while (0)
+
+#define EXPECT_UNTOUCHED(nr)						\
+	EXPECT_EQ(POISON, self->results[nr].value)
+
+TEST_F(batch, one_after_the_other_in_order)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+
+	put_signal(&self->args, 1, 1);
+	put_add(&self->args, &spec);
+	put_add(&self->args, &spec);
+	put_signal(&self->args, 1, 2);
+	put_signal(&self->args, 1, 3);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(5, self->args.done);
+	EXPECT_EQ(0, self->args.failed);
+	EXPECT_RESULT(0, 0, 0);
+	EXPECT_NE(0, self->results[1].value);
+	EXPECT_NE(self->results[1].value, self->results[2].value);
+	EXPECT_RESULT(3, 2, 0);
+	EXPECT_RESULT(4, 0, 0);
+	EXPECT_UNTOUCHED(5);
+	EXPECT_EVENT(self->fd, self->results[1].value, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, self->results[2].value, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(batch, every_call_that_may_be_in_one)
+{
+	struct twheel_watch_spec more = spec_of(9, 1);
+	struct twheel_command *command;
+	__u64 ids[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	put_cancel(&self->args, ids[0]);
+	command = put(&self->args, TWHEEL_CALL_COMPLETE);
+	command->complete.id = ids[1];
+	command->complete.error = -EIO;
+	command = put(&self->args, TWHEEL_CALL_REARM);
+	command->rearm.id = ids[2];
+	command->rearm.deadline = HOUR;
+	command = put(&self->args, TWHEEL_CALL_WATCH);
+	command->watch.id = ids[2];
+	command->watch.nr_keys = 1;
+	command->watch.keys = address(&more);
+	command = put(&self->args, TWHEEL_CALL_UNWATCH);
+	command->unwatch.id = ids[2];
+	command->unwatch.key = key_of(1);
+	put_signal(&self->args, 1, 11);
+	put_signal(&self->args, 9, 99);
+	put(&self->args, TWHEEL_CALL_CANCEL_KEY)->cancel_key.key = key_of(2);
+	put_add(&self->args, NULL);
+
+	ids[3] = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(9, self->args.done);
+	EXPECT_EQ(0, self->args.failed);
+	EXPECT_RESULT(0, 0, 0);
+	EXPECT_RESULT(1, 0, 0);
+	EXPECT_RESULT(2, 1, 0);
+	EXPECT_RESULT(3, 0, 0);
+	EXPECT_RESULT(4, 0, 0);
+	EXPECT_RESULT(5, 1, 0);
+	EXPECT_RESULT(6, 1, 0);
+	EXPECT_RESULT(7, 1, 0);
+	EXPECT_NE(0, self->results[8].value);
+	EXPECT_EQ(1, query(self->fd).pending);
+	EXPECT_EQ(5, query(self->fd).unread);
+}
+
+TEST_F(batch, what_fails_in_the_middle_fails_alone)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+
+	put_add(&self->args, NULL);
+	put_cancel(&self->args, id);
+	put_cancel(&self->args, id);
+	put_cancel(&self->args, ~0ULL);
+	put_add(&self->args, NULL);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(5, self->args.done);
+	EXPECT_EQ(2, self->args.failed);
+	EXPECT_RESULT(1, 0, 0);
+	EXPECT_RESULT(2, 0, -EALREADY);
+	EXPECT_RESULT(3, 0, -ENOENT);
+	EXPECT_EQ(2, query(self->fd).pending);
+
+	/* One of which all fail has been carried out as well. */
+	self->args.nr = 0;
+	put_cancel(&self->args, ~0ULL);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(1, self->args.failed);
+}
+
+TEST_F(batch, it_stops_at_the_first_that_fails)
+{
+	put_add(&self->args, NULL);
+	put_cancel(&self->args, ~0ULL);
+	put_add(&self->args, NULL);
+	self->args.flags = TWHEEL_BATCH_STOP;
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(2, self->args.done);
+	EXPECT_EQ(1, self->args.failed);
+	EXPECT_RESULT(1, 0, -ENOENT);
+	EXPECT_UNTOUCHED(2);
+	EXPECT_EQ(1, query(self->fd).pending);
+
+	/* If none does, it goes on to its end. */
+	self->args.nr = 0;
+	put_add(&self->args, NULL);
+	put_add(&self->args, NULL);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(2, self->args.done);
+	EXPECT_EQ(0, self->args.failed);
+}
+
+TEST_F(batch, results_may_be_left_out)
+{
+	put_add(&self->args, NULL);
+	put_cancel(&self->args, ~0ULL);
+	self->args.results = 0;
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(2, self->args.done);
+	EXPECT_EQ(1, self->args.failed);
+	EXPECT_EQ(1, query(self->fd).pending);
+}
+
+TEST_F(batch, as_many_as_may_be)
+{
+	struct twheel_event event;
+	unsigned int i;
+
+	if (query(self->fd).max_own < MOST)
+		SKIP(return, "max_pending is below %d", MOST);
+	for (i = 0; i < MOST; i++)
+		put_add(&self->args, NULL);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(MOST, self->args.done);
+	EXPECT_EQ(MOST, query(self->fd).pending);
+	self->args.nr = 0;
+	for (i = 0; i < MOST; i++)
+		put_cancel(&self->args, self->results[i].value);
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(0, self->args.failed);
+	for (i = 0; i < MOST; i++)
+		ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(batch, none_and_too_many_are_refused)
+{
+	static const __u32 bad[] = { 0, MOST + 1, 1U << 31, ~0U };
+	unsigned int i;
+
+	put_add(&self->args, NULL);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		self->args.nr = bad[i];
+		EXPECT_EQ(EINVAL, submit(self->fd, &self->args));
+	}
+	self->args.nr = 1;
+	for (i = 1; i < 32; i++) {
+		self->args.flags = 1U << i;
+		EXPECT_EQ(EINVAL, submit(self->fd, &self->args));
+	}
+	EXPECT_EQ(0, query(self->fd).added);
+	EXPECT_UNTOUCHED(0);
+}
+
+TEST_F(batch, calls_that_may_not_be_in_one)
+{
+	__u32 nr;
+
+	for (nr = 0; nr < 256; nr++) {
+		if (nr >= TWHEEL_CALL_ADD && nr <= TWHEEL_CALL_CANCEL_KEY)
+			continue;
+		self->args.nr = 0;
+		put(&self->args, nr);
+		put(&self->args, nr << 24 | 1U << 31);
+		put_add(&self->args, NULL);
+		ASSERT_EQ(0, submit(self->fd, &self->args));
+		EXPECT_EQ(3, self->args.done);
+		EXPECT_EQ(2, self->args.failed);
+		EXPECT_RESULT(0, 0, -ENOTTY);
+		EXPECT_RESULT(1, 0, -ENOTTY);
+		EXPECT_EQ(0, self->results[2].error);
+	}
+	EXPECT_EQ(query(self->fd).added, query(self->fd).pending);
+}
+
+/* How much of a command each call takes. */
+static const size_t sizes[] = {
+	[TWHEEL_CALL_ADD] = sizeof(struct twheel_add_args),
+	[TWHEEL_CALL_CANCEL] = sizeof(struct twheel_cancel_args),
+	[TWHEEL_CALL_COMPLETE] = sizeof(struct twheel_complete_args),
+	[TWHEEL_CALL_REARM] = sizeof(struct twheel_rearm_args),
+	[TWHEEL_CALL_WATCH] = sizeof(struct twheel_watch_args),
+	[TWHEEL_CALL_UNWATCH] = sizeof(struct twheel_unwatch_args),
+	[TWHEEL_CALL_SIGNAL] = sizeof(struct twheel_signal_args),
+	[TWHEEL_CALL_CANCEL_KEY] = sizeof(struct twheel_cancel_key_args),
+};
+
+TEST_F(batch, the_room_that_a_call_does_not_take_is_zero)
+{
+	struct twheel_command *command;
+	size_t at;
+	__u32 nr;
+
+	for (nr = TWHEEL_CALL_ADD; nr <= TWHEEL_CALL_CANCEL_KEY; nr++) {
+		for (at = sizes[nr]; at < sizeof(command->room); at++) {
+			self->args.nr = 0;
+			command = put(&self->args, nr);
+			((char *)command->room)[at] = 1;
+			ASSERT_EQ(0, submit(self->fd, &self->args));
+			EXPECT_EQ(1, self->args.failed);
+			EXPECT_RESULT(0, 0, -E2BIG);
+		}
+		self->args.nr = 0;
+		put(&self->args, nr)->reserved = 1;
+		ASSERT_EQ(0, submit(self->fd, &self->args));
+		EXPECT_RESULT(0, 0, -EINVAL);
+	}
+	EXPECT_EQ(0, query(self->fd).added);
+}
+
+TEST_F(batch, commands_that_cannot_be_read_at_first)
+{
+	char *edge = cliff();
+	void *bad[] = { NULL, edge, edge - 8, (void *)-4096L, (void *)(1UL << 31) };
+	unsigned int i;
+
+	self->args.nr = 2;
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		self->args.commands = address(bad[i]);
+		EXPECT_EQ(EFAULT, submit(self->fd, &self->args));
+	}
+	EXPECT_EQ(0, query(self->fd).added);
+	EXPECT_UNTOUCHED(0);
+}
+
+TEST_F(batch, commands_that_end_in_the_middle)
+{
+	struct twheel_command *edge = (void *)cliff();
+	unsigned int good;
+
+	for (good = 1; good < 30; good++) {
+		__u64 before = query(self->fd).added;
+
+		self->args.nr = 0;
+		self->args.commands = address(edge - good);
+		while (self->args.nr < good)
+			put_add(&self->args, NULL);
+		self->args.nr = 30;
+		ASSERT_EQ(0, submit(self->fd, &self->args));
+		EXPECT_EQ(good, self->args.done);
+		EXPECT_EQ(0, self->args.failed);
+		EXPECT_EQ(before + good, query(self->fd).added);
+	}
+}
+
+TEST_F(batch, results_that_cannot_be_written_at_first)
+{
+	char *edge = cliff();
+	void *bad[] = { edge, edge - 8, (void *)-4096L, (void *)8UL };
+	unsigned int i;
+
+	put_add(&self->args, NULL);
+	put_add(&self->args, NULL);
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		self->args.results = address(bad[i]);
+		EXPECT_EQ(EFAULT, submit(self->fd, &self->args));
+	}
+	EXPECT_EQ(0, query(self->fd).added);
+}
+
+TEST_F(batch, results_that_end_in_the_middle)
+{
+	struct twheel_result *edge = (void *)cliff();
+	unsigned int room, i;
+
+	for (i = 0; i < 30; i++)
+		put_add(&self->args, NULL);
+	for (room = 1; room < 30; room++) {
+		__u64 before = query(self->fd).added;
+
+		self->args.results = address(edge - room);
+		ASSERT_EQ(0, submit(self->fd, &self->args));
+		EXPECT_LE(1, self->args.done);
+		EXPECT_GE(room + 1, self->args.done);
+		EXPECT_EQ(before + self->args.done, query(self->fd).added);
+		EXPECT_NE(0, edge[-1].value);
+	}
+}
+
+TEST_F(batch, commands_are_only_read)
+{
+	long page = sysconf(_SC_PAGESIZE);
+	struct twheel_command *commands = (void *)(cliff() - page);
+
+	self->args.commands = address(commands);
+	put_add(&self->args, NULL);
+	put_signal(&self->args, 1, 1);
+	put(&self->args, TWHEEL_CALL_REARM);
+	put(&self->args, TWHEEL_CALL_CANCEL_KEY);
+	ASSERT_EQ(0, mprotect(commands, page, PROT_READ));
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(4, self->args.done);
+	EXPECT_EQ(1, self->args.failed);
+}
+
+TEST_F(batch, only_answers_are_written)
+{
+	struct twheel_batch_args given;
+
+	put_add(&self->args, NULL);
+	given = self->args;
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	given.done = 1;
+	given.failed = 0;
+	EXPECT_EQ(0, memcmp(&given, &self->args, sizeof(given)));
+}
+
+/* Two threads with batches of their own and one purgatory. */
+static struct {
+	int fd;
+	unsigned int bad;
+} shared;
+
+static void *add_and_cancel(void *arg)
+{
+	struct twheel_command commands[16];
+	struct twheel_result results[16];
+	struct twheel_batch_args args = {
+		.commands = address(commands),
+		.results = address(results),
+	};
+	unsigned int bad = 0;
+	int round, i;
+
+	for (round = 0; round < 200; round++) {
+		args.nr = 0;
+		for (i = 0; i < 16; i++)
+			put_add(&args, NULL);
+		bad += submit(shared.fd, &args) || args.failed;
+		args.nr = 0;
+		for (i = 0; i < 16; i++)
+			put_cancel(&args, results[i].value);
+		bad += submit(shared.fd, &args) || args.failed || args.done != 16;
+	}
+	__atomic_add_fetch(&shared.bad, bad, __ATOMIC_RELAXED);
+	return arg;
+}
+
+TEST_F(batch, from_many_threads_at_once)
+{
+	pthread_t threads[2];
+	int i;
+
+	if (query(self->fd).max_own < 2 * 16 * 200)
+		SKIP(return, "max_pending is too small");
+	shared.fd = self->fd;
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_and_cancel, NULL));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, shared.bad);
+	EXPECT_EQ(0, query(self->fd).pending);
+	EXPECT_EQ(2 * 16 * 200, query(self->fd).cancelled);
+}
+
+TEST_HARNESS_MAIN

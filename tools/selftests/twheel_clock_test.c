@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The clocks that deadlines are told by, and what becomes of operations when the
+ * wall clock is set, forwards and backwards.  It is put right again by how far
+ * CLOCK_MONOTONIC has come meanwhile.
+ */
+#include "selftest.h"
+
+static const clockid_t clocks[] = {
+	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
+	[TWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
+	[TWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
+};
+
+static __u64 time_by(__u32 clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clocks[clock], &ts);
+	return ts.tv_sec * SEC + ts.tv_nsec;
+}
+
+static bool set_wall_clock(__u64 ns)
+{
+	struct timespec ts = { .tv_sec = ns / SEC, .tv_nsec = ns % SEC };
+
+	return !clock_settime(CLOCK_REALTIME, &ts);
+}
+
+/* Let the wall clock jump by so much. */
+static bool turn_wall_clock(__s64 ns)
+{
+	return set_wall_clock(time_by(TWHEEL_CLOCK_REALTIME) + ns);
+}
+
+FIXTURE(wall_clock) {
+	int fd;
+	__u64 wall;
+	__u64 monotonic;
+};
+
+FIXTURE_SETUP(wall_clock)
+{
+	self->wall = time_by(TWHEEL_CLOCK_REALTIME);
+	self->monotonic = now_ns();
+	/* A guest may begin in 1970, from where there is no way back. */
+	if (self->wall < 10 * 365 * 24 * HOUR)
+		self->wall += 20 * 365 * 24 * HOUR;
+	if (!set_wall_clock(self->wall))
+		SKIP(return, "the wall clock can't be set: %s", strerror(errno));
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(wall_clock)
+{
+	close(self->fd);
+	set_wall_clock(self->wall + now_ns() - self->monotonic);
+}
+
+/* Add an operation with a deadline by a clock. Return: its id, 0 if refused. */
+static __u64 add_by(int fd, __u32 clock, __u64 deadline, __u32 flags, __u64 cookie)
+{
+	struct twheel_add_args args = {
+		.clock = clock,
+		.deadline = deadline,
+		.flags = flags,
+		.cookie = cookie,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+static __u64 add_wall(int fd, __s64 ahead, __u32 flags, __u64 cookie)
+{
+	return add_by(fd, TWHEEL_CLOCK_REALTIME, time_by(TWHEEL_CLOCK_REALTIME) + ahead,
+		      flags | TWHEEL_ADD_ABSTIME, cookie);
+}
+
+TEST_F(wall_clock, never_early_by_each_clock)
+{
+	__u32 clock, nr = ARRAY_SIZE(clocks);
+	__u64 asked[2 * ARRAY_SIZE(clocks)], ahead;
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < 2 * nr; i++) {
+		clock = i / 2;
+		ahead = (i + 1) * 15 * MSEC + 12345;
+		asked[i] = time_by(clock) + ahead;
+		ASSERT_NE(0, add_by(self->fd, clock, i % 2 ? ahead : asked[i],
+				    i % 2 ? 0 : TWHEEL_ADD_ABSTIME, i));
+	}
+	for (i = 0; i < 2 * nr; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ASSERT_GT(2 * nr, event.cookie);
+		EXPECT_LE(asked[event.cookie], event.deadline);
+		if (event.cookie % 2 == 0)
+			EXPECT_EQ(asked[event.cookie], event.deadline);
+		EXPECT_LE(event.deadline, event.time);
+		EXPECT_LE(event.time, time_by(event.cookie / 2));
+	}
+}
+
+TEST_F(wall_clock, times_are_by_the_clock_of_the_operation)
+{
+	struct twheel_pending pending;
+	struct twheel_event event;
+	__u64 before, id;
+	__u32 clock;
+
+	for (clock = 0; clock < ARRAY_SIZE(clocks); clock++) {
+		before = time_by(clock);
+		id = add_by(self->fd, clock, HOUR, 0, 0);
+		ASSERT_EQ(0, op_info(self->fd, id, &pending));
+		EXPECT_EQ(clock, pending.clock);
+		EXPECT_LE(before + HOUR, pending.deadline);
+		EXPECT_GE(time_by(clock) + HOUR, pending.deadline);
+		EXPECT_GE(HOUR, pending.remaining);
+		EXPECT_NE(0, pending.remaining);
+		ASSERT_EQ(0, op_complete(self->fd, id, 0));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(pending.deadline, event.deadline);
+		EXPECT_LE(before, event.time);
+		EXPECT_GE(time_by(clock), event.time);
+	}
+}
+
+TEST_F(wall_clock, unknown_clocks_are_refused)
+{
+	static const __u32 bad[] = { 3, 4, 7, 11, 128, 1U << 31, ~0U };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		EXPECT_EQ(0, add_by(self->fd, bad[i], HOUR, 0, 0));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	EXPECT_EQ(0, query(self->fd).added);
+}
+
+TEST_F(wall_clock, set_forwards_the_deadline_has_come)
+{
+	__u64 id = add_wall(self->fd, HOUR, 0, 0);
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	ASSERT_TRUE(turn_wall_clock(2 * HOUR));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_LE(event.deadline + HOUR / 2, event.time);
+}
+
+TEST_F(wall_clock, set_backwards_the_deadline_is_farther_away)
+{
+	__u64 wall = add_wall(self->fd, 300 * MSEC, 0, 1), control;
+	struct twheel_event event;
+
+	ASSERT_NE(0, wall);
+	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
+	/* By when it would have expired, had it not heard of that. */
+	control = add_deadline(self->fd, 600 * MSEC, 0, 2);
+	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
+	EXPECT_EQ(1, query(self->fd).pending);
+	ASSERT_TRUE(turn_wall_clock(HOUR));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(wall, event.id);
+	EXPECT_LE(event.deadline, event.time);
+}
+
+TEST_F(wall_clock, the_other_clocks_are_not_set)
+{
+	__u64 ids[2];
+
+	ids[0] = add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR, 0, 0);
+	ids[1] = add_by(self->fd, TWHEEL_CLOCK_BOOTTIME, HOUR, 0, 0);
+	ASSERT_TRUE(turn_wall_clock(24 * HOUR));
+	EXPECT_FALSE(readable(self->fd, 100));
+	EXPECT_EQ(0, op_cancel(self->fd, ids[0]));
+	EXPECT_EQ(0, op_cancel(self->fd, ids[1]));
+}
+
+TEST_F(wall_clock, cancelled_when_it_is_set)
+{
+	__u64 id = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 7);
+	__u64 stays = add_wall(self->fd, HOUR, 0, 0);
+	struct twheel_pending pending;
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	ASSERT_EQ(0, op_info(self->fd, id, &pending));
+	EXPECT_NE(0, pending.flags & TWHEEL_PENDING_CANCEL_ON_SET);
+	ASSERT_TRUE(turn_wall_clock(SEC));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(7, event.cookie);
+	EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+	EXPECT_EQ(-ECANCELED, event.error);
+	EXPECT_EQ(0, event.expirations);
+	EXPECT_EQ(1, query(self->fd).cancelled);
+	EXPECT_EQ(0, op_cancel(self->fd, stays));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(0, event.error);
+}
+
+TEST_F(wall_clock, all_of_them_are_cancelled)
+{
+	struct twheel_event event;
+	int i, nr = 200;
+
+	for (i = 0; i < nr; i++) {
+		__s64 back = i % 2 ? -(__s64)HOUR : (__s64)HOUR;
+
+		if (i % 50 == 0)
+			ASSERT_TRUE(turn_wall_clock(back));
+		ASSERT_NE(0, add_wall(self->fd, 2 * HOUR + i * SEC,
+				      TWHEEL_ADD_CANCEL_ON_SET, i));
+	}
+	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
+	for (i = 0; i < nr; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ASSERT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+		ASSERT_EQ(-ECANCELED, event.error);
+	}
+	EXPECT_EQ(0, query(self->fd).pending);
+}
+
+TEST_F(wall_clock, not_set_it_expires_like_any_other)
+{
+	__u64 id = add_wall(self->fd, 20 * MSEC, TWHEEL_ADD_CANCEL_ON_SET, 0);
+	struct twheel_event event;
+
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(0, event.error);
+}
+
+TEST_F(wall_clock, it_also_completes_by_key)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_CANCEL_ON_SET,
+		.clock = TWHEEL_CLOCK_REALTIME,
+		.condition = TWHEEL_COND_ANY,
+		.nr_keys = 1,
+		.keys = address(&spec),
+		.deadline = TWHEEL_NEVER,
+	};
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 5);
+	ASSERT_TRUE(turn_wall_clock(SEC));
+	EXPECT_NO_EVENT(self->fd);
+}
+
+TEST_F(wall_clock, without_a_deadline_it_is_cancelled_as_well)
+{
+	__u64 id = add_by(self->fd, TWHEEL_CLOCK_REALTIME, TWHEEL_NEVER,
+			  TWHEEL_ADD_CANCEL_ON_SET, 0);
+
+	ASSERT_NE(0, id);
+	ASSERT_TRUE(turn_wall_clock(SEC));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(wall_clock, only_by_the_wall_clock)
+{
+	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR,
+			    TWHEEL_ADD_CANCEL_ON_SET, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_BOOTTIME, HOUR,
+			    TWHEEL_ADD_CANCEL_ON_SET, 0));
+	EXPECT_EQ(EINVAL, errno);
+}
+
+TEST_F(wall_clock, periods_that_are_leapt_over_are_counted)
+{
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = TWHEEL_CLOCK_REALTIME,
+		.deadline = time_by(TWHEEL_CLOCK_REALTIME) + HOUR,
+		.period = HOUR,
+	};
+	struct twheel_event event;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_TRUE(turn_wall_clock(10 * HOUR + HOUR / 2));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
+	EXPECT_EQ(10, event.expirations);
+	EXPECT_NO_EVENT(self->fd);
+}
+
+static struct {
+	bool over;
+} turner;
+
+static void *turn_back_and_forth(void *arg)
+{
+	while (!__atomic_load_n(&turner.over, __ATOMIC_RELAXED)) {
+		turn_wall_clock(HOUR);
+		turn_wall_clock(-(__s64)HOUR);
+	}
+	return arg;
+}
+
+/* Each ends once, by its deadline or because of the clock, while it is set. */
+TEST_F(wall_clock, each_ends_once_while_it_is_set)
+{
+	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
+	struct twheel_event event;
+	pthread_t thread;
+	int i, nr = 500;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, turn_back_and_forth, NULL));
+	for (i = 0; i < nr; i++)
+		ASSERT_NE(0, add_wall(self->fd, i % 3 * MSEC,
+				      i % 2 ? TWHEEL_ADD_CANCEL_ON_SET : 0, i));
+	for (i = 0; i < nr / 2; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ended[event.reason]++;
+		EXPECT_EQ(event.reason == TWHEEL_CANCELLED ? -ECANCELED : 0, event.error);
+	}
+	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	ASSERT_TRUE(turn_wall_clock(2 * HOUR));
+	for (; i < nr; i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		ended[event.reason]++;
+	}
+	EXPECT_EQ(0, query(self->fd).pending);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(0, ended[TWHEEL_COMPLETED]);
+	EXPECT_EQ(ended[TWHEEL_CANCELLED], query(self->fd).cancelled);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,348 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Looking at what waits: one operation with its keys, and the list of them all,
+ * a page at a time, also while others come and go.
+ */
+#include "named.h"
+
+#define NAME	"looked-at"
+
+FIXTURE(info) {
+	int fd;
+};
+
+FIXTURE_SETUP(info)
+{
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(info)
+{
+	remove_all_named();
+	close(self->fd);
+}
+
+TEST_F(info, all_that_is_known_of_one)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 3), spec_of(2, 0), spec_of(3, 1) };
+	__u64 before = now_ns(), deadline = before + HOUR;
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME,
+		.condition = TWHEEL_COND_QUORUM,
+		.quorum = 2,
+		.nr_keys = 3,
+		.keys = address(specs),
+		.deadline = deadline,
+		.cookie = POISON,
+	};
+	struct twheel_pending p;
+	int i;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 0));
+	memset(&p, 0xa5, sizeof(p));
+	ASSERT_EQ(0, op_info(self->fd, args.id, &p));
+	EXPECT_EQ(args.id, p.id);
+	EXPECT_EQ(POISON, p.cookie);
+	EXPECT_EQ(deadline, p.deadline);
+	EXPECT_GE(HOUR, p.remaining);
+	EXPECT_LE(deadline, p.remaining + now_ns());
+	EXPECT_EQ(1, p.missing);
+	EXPECT_EQ(0, p.period);
+	EXPECT_EQ(0, p.runs);
+	EXPECT_EQ(TWHEEL_COND_QUORUM, (int)p.condition);
+	EXPECT_EQ(TWHEEL_CLOCK_MONOTONIC, (int)p.clock);
+	EXPECT_EQ(3, p.nr_keys);
+	EXPECT_EQ(TWHEEL_PENDING_OWN, p.flags);
+	EXPECT_EQ(0, p.reserved[0]);
+	EXPECT_EQ(0, p.reserved[1]);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(~p.keys[i].v[0], p.keys[i].v[1]);
+	EXPECT_EQ(1 ^ 2 ^ 3, p.keys[0].v[0] ^ p.keys[1].v[0] ^ p.keys[2].v[0]);
+}
+
+TEST_F(info, what_is_not_there_is_zero_or_never)
+{
+	__u64 id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
+	struct twheel_pending p;
+	int i;
+
+	ASSERT_EQ(0, op_info(self->fd, id, &p));
+	EXPECT_EQ(TWHEEL_NEVER, p.deadline);
+	EXPECT_EQ(TWHEEL_NEVER, p.remaining);
+	EXPECT_EQ(0, p.missing);
+	EXPECT_EQ(0, p.nr_keys);
+	for (i = 0; i < TWHEEL_PENDING_KEYS; i++)
+		EXPECT_EQ(0, p.keys[i].v[0] | p.keys[i].v[1]);
+}
+
+/* Ask for the keys of an operation. Return: an errno. */
+static int info_keys(int fd, __u64 id, struct twheel_watch_spec *keys, __u32 room,
+		     __u32 *nr)
+{
+	struct twheel_info_args args = { .id = id, .keys = address(keys), .room = room };
+	int error = call(fd, TWHEEL_IOC_INFO, &args);
+
+	*nr = args.pending.nr_keys;
+	return error;
+}
+
+TEST_F(info, its_keys_with_what_they_still_need)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 5), spec_of(2, 1) };
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 2);
+	struct twheel_watch_spec keys[3];
+	__u32 i, nr;
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 0));
+	memset(keys, 0xa5, sizeof(keys));
+	ASSERT_EQ(0, info_keys(self->fd, id, keys, 3, &nr));
+	ASSERT_EQ(2, nr);
+	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(~keys[i].key.v[0], keys[i].key.v[1]);
+		EXPECT_EQ(keys[i].key.v[0] == 1 ? 3 : 0, keys[i].need);
+		EXPECT_EQ(0, keys[i].reserved);
+	}
+	EXPECT_NE(keys[0].key.v[0], keys[1].key.v[0]);
+	EXPECT_EQ(POISON, keys[2].key.v[0]);
+}
+
+TEST_F(info, no_more_keys_than_there_is_room_for)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
+	struct twheel_watch_spec *edge = (void *)cliff();
+	__u32 room, nr;
+
+	for (room = 0; room <= TWHEEL_MAX_KEYS; room++) {
+		ASSERT_EQ(0, info_keys(self->fd, id, edge - room, room, &nr));
+		EXPECT_EQ(TWHEEL_MAX_KEYS, nr);
+	}
+	EXPECT_EQ(EFAULT, info_keys(self->fd, id, edge - 3, 4, &nr));
+	EXPECT_EQ(EFAULT, info_keys(self->fd, id, NULL, 1, &nr));
+	EXPECT_EQ(0, info_keys(self->fd, id, NULL, 0, &nr));
+}
+
+TEST_F(info, what_has_ended_is_not_there)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+	struct twheel_info_args args = { .flags = 1, .id = id };
+	struct twheel_pending p;
+
+	EXPECT_EQ(ENOENT, op_info(self->fd, ~0ULL, &p));
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &args));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(EALREADY, op_info(self->fd, id, &p));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(ENOENT, op_info(self->fd, id, &p));
+}
+
+TEST_F(info, others_do_not_learn_the_cookie)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	__u64 id = add_deadline(self->fd, HOUR, 0, POISON);
+	struct twheel_pending p;
+
+	ASSERT_EQ(0, op_info(other, id, &p));
+	EXPECT_EQ(0, p.cookie);
+	EXPECT_EQ(0, p.flags);
+	close(other);
+}
+
+/* One page of a list. Return: how many entries, -1 with errno if refused. */
+static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 room,
+		     __u64 *cursor)
+{
+	struct twheel_list_args args = {
+		.entries = address(entries),
+		.room = room,
+		.flags = flags,
+		.cursor = *cursor,
+		.nr = (__u32)POISON,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_LIST, &args))
+		return -1;
+	*cursor = args.cursor;
+	return args.nr;
+}
+
+#define NR_STABLE	700
+
+/* How often a whole list has each cookie; entries with others are passed over. */
+static int list_all(int fd, __u32 flags, __u32 room, unsigned char seen[NR_STABLE])
+{
+	struct twheel_pending entries[64];
+	int i, nr, all = 0;
+	__u64 cursor = 0;
+
+	memset(seen, 0, NR_STABLE);
+	while (cursor != TWHEEL_LIST_END) {
+		nr = list_page(fd, flags, entries, room, &cursor);
+		if (nr < 0 || nr > (int)room)
+			return -1;
+		for (i = 0; i < nr; i++)
+			if (entries[i].cookie < NR_STABLE)
+				seen[entries[i].cookie]++;
+		all += nr;
+	}
+	return all;
+}
+
+TEST_F(info, an_empty_list)
+{
+	struct twheel_pending entry;
+	__u64 cursor = 0;
+
+	EXPECT_EQ(0, list_page(self->fd, 0, &entry, 1, &cursor));
+	while (cursor != TWHEEL_LIST_END)
+		ASSERT_EQ(0, list_page(self->fd, 0, &entry, 1, &cursor));
+}
+
+TEST_F(info, each_is_listed_once_in_pages_of_any_size)
+{
+	static const __u32 rooms[] = { 1, 2, 7, 64 };
+	unsigned char seen[NR_STABLE];
+	unsigned int i, j, nr = NR_STABLE;
+
+	if (nr > query(self->fd).max_own)
+		nr = query(self->fd).max_own;
+	for (i = 0; i < nr; i++)
+		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
+	for (j = 0; j < ARRAY_SIZE(rooms); j++) {
+		EXPECT_EQ((int)nr, list_all(self->fd, 0, rooms[j], seen));
+		for (i = 0; i < nr; i++)
+			ASSERT_EQ(1, seen[i]);
+	}
+}
+
+TEST_F(info, an_entry_says_what_info_says)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5), cursor = 0;
+	struct twheel_pending entry, p;
+
+	ASSERT_EQ(1, list_page(self->fd, 0, &entry, 1, &cursor));
+	ASSERT_EQ(0, op_info(self->fd, id, &p));
+	EXPECT_EQ(5, entry.nr_keys);
+	EXPECT_EQ(0, memcmp(&entry, &p, sizeof(p)));
+}
+
+TEST_F(info, others_are_listed_if_one_asks_for_them)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK), alone = twheel_open(O_NONBLOCK);
+	struct twheel_pending entries[4];
+	__u64 id = add_deadline(other, HOUR, 0, 5), cursor = 0;
+
+	ASSERT_NE(0, id);
+	ASSERT_NE(0, add_deadline(alone, HOUR, 0, 6));
+	EXPECT_EQ(0, list_page(self->fd, 0, entries, 4, &cursor));
+	cursor = 0;
+	ASSERT_EQ(1, list_page(self->fd, TWHEEL_LIST_OTHERS, entries, 4, &cursor));
+	EXPECT_EQ(id, entries[0].id);
+	EXPECT_EQ(0, entries[0].cookie);
+	EXPECT_EQ(0, entries[0].flags);
+	close(other);
+	close(alone);
+}
+
+TEST_F(info, what_list_refuses)
+{
+	struct twheel_pending *edge = (void *)cliff(), entry;
+	struct twheel_list_args args = { .room = 1, .entries = address(&entry) };
+	__u64 cursor = 0;
+	int bit;
+
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_EQ(-1, list_page(self->fd, 0, &entry, 0, &cursor));
+	EXPECT_EQ(EINVAL, errno);
+	for (bit = 1; bit < 32; bit++) {
+		EXPECT_EQ(-1, list_page(self->fd, 1U << bit, &entry, 1, &cursor));
+		EXPECT_EQ(EINVAL, errno);
+	}
+	args.reserved = 1;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_LIST, &args));
+	EXPECT_EQ(-1, list_page(self->fd, 0, NULL, 1, &cursor));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(-1, list_page(self->fd, 0, edge, 1, &cursor));
+	EXPECT_EQ(EFAULT, errno);
+	/* It is refused only where something would have been written. */
+	EXPECT_EQ(1, list_page(self->fd, 0, edge - 1, 1, &cursor));
+}
+
+TEST_F(info, any_cursor_is_harmless)
+{
+	static const __u64 cursors[] = {
+		1, 2, 1ULL << 26, 1ULL << 32, 1ULL << 63, ~0ULL - 1, ~0ULL,
+	};
+	struct twheel_pending entries[64];
+	unsigned int i;
+	__u64 cursor;
+	int nr;
+
+	for (i = 0; i < 20; i++)
+		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
+	for (i = 0; i < ARRAY_SIZE(cursors); i++) {
+		cursor = cursors[i];
+		nr = list_page(self->fd, TWHEEL_LIST_OTHERS, entries, 64, &cursor);
+		EXPECT_GE(20, nr);
+		if (nr < 0)
+			EXPECT_EQ(EINVAL, errno);
+	}
+}
+
+/* Two who add and end operations all the time, of two files. */
+static struct {
+	bool over;
+	unsigned long nr;
+} churned;
+
+static void *churn(void *arg)
+{
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
+	struct twheel_event event;
+	__u64 ids[16] = { 0 };
+	unsigned int i = 0;
+
+	while (!__atomic_load_n(&churned.over, __ATOMIC_RELAXED)) {
+		if (ids[i % 16]) {
+			op_cancel(fd, ids[i % 16]);
+			next_event(fd, &event);
+		}
+		ids[i % 16] = add_deadline(fd, HOUR, 0, ~0ULL);
+		i += 1 + i % 3;
+		__atomic_add_fetch(&churned.nr, 1, __ATOMIC_RELAXED);
+	}
+	close(fd);
+	return arg;
+}
+
+TEST_F(info, each_that_stays_is_listed_once_while_others_come_and_go)
+{
+	unsigned char seen[NR_STABLE];
+	unsigned int i, nr = NR_STABLE, round;
+	pthread_t threads[2];
+
+	if (nr > query(self->fd).max_own)
+		nr = query(self->fd).max_own;
+	for (i = 0; i < nr; i++)
+		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, NULL));
+	for (round = 0; round < 20; round++) {
+		ASSERT_LE((int)nr, list_all(self->fd, TWHEEL_LIST_OTHERS, 1 + round * 3, seen));
+		/* Those of others have no cookie that one is told, as has our first. */
+		for (i = 1; i < nr; i++)
+			ASSERT_EQ(1, seen[i]);
+		ASSERT_EQ((int)nr, list_all(self->fd, 0, 64 - round, seen));
+	}
+	EXPECT_TRUE(wait_for(__atomic_load_n(&churned.nr, __ATOMIC_RELAXED) > 100));
+	__atomic_store_n(&churned.over, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Moving deadlines: always, only earlier, only later, and the answer whether it
+ * was moved; heartbeats, many in one batch; and deadlines that are moved just as
+ * they come.
+ */
+#include "selftest.h"
+
+FIXTURE(rearm) {
+	int fd;
+};
+
+FIXTURE_SETUP(rearm)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(rearm)
+{
+	close(self->fd);
+}
+
+static __u64 deadline_of(int fd, __u64 id)
+{
+	struct twheel_pending pending;
+
+	return op_info(fd, id, &pending) ? 0 : pending.deadline;
+}
+
+TEST_F(rearm, to_a_later_deadline)
+{
+	__u64 id = add_deadline(self->fd, 100 * MSEC, 0, 0), control, before = now_ns();
+
+	ASSERT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_LE(before + HOUR, deadline_of(self->fd, id));
+	control = add_deadline(self->fd, 200 * MSEC, 0, 0);
+	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
+	EXPECT_EQ(0, op_cancel(self->fd, id));
+}
+
+TEST_F(rearm, to_an_earlier_deadline)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = now_ns();
+	struct twheel_event event;
+
+	ASSERT_EQ(1, op_rearm(self->fd, id, 10 * MSEC, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_LE(before + 10 * MSEC, event.deadline);
+	EXPECT_LE(event.deadline, event.time);
+	EXPECT_EQ(1, event.expirations);
+}
+
+TEST_F(rearm, to_a_point_in_time)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0), when = now_ns() + 2 * HOUR;
+
+	ASSERT_EQ(1, op_rearm(self->fd, id, when, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(when, deadline_of(self->fd, id));
+	ASSERT_EQ(1, op_rearm(self->fd, id, 1, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS));
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+}
+
+TEST_F(rearm, by_the_clock_of_the_operation)
+{
+	struct twheel_add_args args = {
+		.clock = TWHEEL_CLOCK_REALTIME,
+		.deadline = TWHEEL_NEVER,
+	};
+	struct timespec now;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	clock_gettime(CLOCK_REALTIME, &now);
+	ASSERT_EQ(1, op_rearm(self->fd, args.id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_LE(now.tv_sec * SEC + HOUR, deadline_of(self->fd, args.id));
+	clock_gettime(CLOCK_REALTIME, &now);
+	EXPECT_GE((now.tv_sec + 1) * SEC + HOUR, deadline_of(self->fd, args.id));
+}
+
+TEST_F(rearm, to_never_and_back)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+
+	ASSERT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
+	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0, TWHEEL_REARM_IF_PENDING));
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+}
+
+/* What each kind does to a deadline in two hours, moved to one and to three. */
+TEST_F(rearm, only_what_would_end_earlier_or_later)
+{
+	static const struct {
+		__u32 which;
+		unsigned int to;
+		int moved;
+	} tries[] = {
+		{ TWHEEL_REARM_ALWAYS, 1, 1 }, { TWHEEL_REARM_ALWAYS, 3, 1 },
+		{ TWHEEL_REARM_IF_PENDING, 1, 1 }, { TWHEEL_REARM_IF_PENDING, 3, 1 },
+		{ TWHEEL_REARM_IF_EARLIER, 1, 1 }, { TWHEEL_REARM_IF_EARLIER, 3, 0 },
+		{ TWHEEL_REARM_IF_LATER, 1, 0 }, { TWHEEL_REARM_IF_LATER, 3, 1 },
+		{ TWHEEL_REARM_IF_EARLIER, 2, 0 }, { TWHEEL_REARM_IF_LATER, 2, 0 },
+	};
+	__u64 start = now_ns(), id;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		id = add_deadline(self->fd, start + 2 * HOUR, TWHEEL_ADD_ABSTIME, 0);
+		ASSERT_NE(0, id);
+		EXPECT_EQ(tries[i].moved,
+			  op_rearm(self->fd, id, start + tries[i].to * HOUR,
+				   TWHEEL_REARM_ABSTIME, tries[i].which));
+		EXPECT_EQ(start + (tries[i].moved ? tries[i].to : 2) * HOUR,
+			  deadline_of(self->fd, id));
+	}
+}
+
+TEST_F(rearm, never_is_later_than_any_deadline)
+{
+	__u64 id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
+
+	EXPECT_EQ(0, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_IF_LATER));
+	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_IF_EARLIER));
+	EXPECT_EQ(0, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_IF_EARLIER));
+	EXPECT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_IF_LATER));
+	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
+}
+
+TEST_F(rearm, its_keys_stay_as_they_are)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(2, query(self->fd).watches);
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(rearm, slack_is_never_early)
+{
+	static const __u64 slacks[] = { 1, 30 * MSEC, TWHEEL_SLACK_COARSE };
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
+		struct twheel_rearm_args args = {
+			.id = add_deadline(self->fd, HOUR, 0, 0),
+			.deadline = 15 * MSEC,
+			.slack = slacks[i],
+		};
+		__u64 before = now_ns();
+
+		ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_REARM, &args));
+		EXPECT_EQ(1, args.moved);
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_LE(before + 15 * MSEC, event.time);
+	}
+}
+
+TEST_F(rearm, only_the_answer_is_written)
+{
+	struct twheel_rearm_args args = {
+		.id = add_deadline(self->fd, HOUR, 0, 0),
+		.deadline = 2 * HOUR,
+		.slack = SEC,
+		.which = TWHEEL_REARM_IF_LATER,
+		.moved = (__u32)POISON,
+	};
+	struct twheel_rearm_args given = args;
+
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_REARM, &args));
+	given.moved = 1;
+	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
+}
+
+TEST_F(rearm, bad_input_is_refused)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = deadline_of(self->fd, id);
+	struct twheel_rearm_args args = { .id = id, .moved = (__u32)POISON };
+	static const __u32 which[] = { 4, 5, 128, 1U << 31, ~0U };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(which); i++) {
+		args.which = which[i];
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
+	}
+	args.which = 0;
+	for (i = 1; i < 32; i++) {
+		args.flags = 1U << i;
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
+	}
+	args.flags = 0;
+	args.reserved = 1;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
+	EXPECT_EQ((__u32)POISON, args.moved);
+	EXPECT_EQ(before, deadline_of(self->fd, id));
+}
+
+TEST_F(rearm, what_has_ended_stays_so)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+	__u32 which;
+
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	for (which = TWHEEL_REARM_ALWAYS; which <= TWHEEL_REARM_IF_LATER; which++) {
+		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, which));
+		EXPECT_EQ(EALREADY, errno);
+	}
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(ENOENT, errno);
+}
+
+/*
+ * Members that have to be heard of every so often, and one call for all of
+ * their heartbeats.  However long this test is kept from running, nobody may be
+ * given up before his time is over since he was heard of last.
+ */
+#define NR_MEMBERS	50
+#define SESSION		SEC
+
+struct members {
+	__u64 id[NR_MEMBERS];
+	__u64 heard[NR_MEMBERS];	/* at that time or later */
+	bool over[NR_MEMBERS];
+};
+
+static void beat(int fd, struct members *members, int nr)
+{
+	struct twheel_command commands[NR_MEMBERS] = { 0 };
+	struct twheel_result results[NR_MEMBERS];
+	struct twheel_batch_args args = {
+		.commands = address(commands),
+		.results = address(results),
+		.nr = nr,
+	};
+	__u64 now = now_ns();
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		commands[i].call = TWHEEL_CALL_REARM;
+		commands[i].rearm.id = members->id[i];
+		commands[i].rearm.deadline = SESSION;
+		commands[i].rearm.which = TWHEEL_REARM_IF_LATER;
+	}
+	if (call(fd, TWHEEL_IOC_BATCH, &args) || args.done != (__u32)nr)
+		return;
+	for (i = 0; i < nr; i++)
+		if (!results[i].error && results[i].value == 1)
+			members->heard[i] = now;
+}
+
+TEST_F(rearm, heartbeats_in_one_batch)
+{
+	struct members members = { 0 };
+	struct twheel_event event;
+	bool silent = false;
+	int i, rounds = 0;
+
+	for (i = 0; i < NR_MEMBERS; i++) {
+		members.heard[i] = now_ns();
+		members.id[i] = add_deadline(self->fd, SESSION, 0, i);
+		ASSERT_NE(0, members.id[i]);
+	}
+	/* The last one is never heard of. */
+	while (!silent) {
+		beat(self->fd, &members, NR_MEMBERS - 1);
+		rounds++;
+		if (!readable(self->fd, 50))
+			continue;
+		ASSERT_EQ(1, read_events(self->fd, &event, 1));
+		ASSERT_GT(NR_MEMBERS, event.cookie);
+		EXPECT_FALSE(members.over[event.cookie]);
+		members.over[event.cookie] = true;
+		EXPECT_LE(members.heard[event.cookie] + SESSION, event.time);
+		silent = event.cookie == NR_MEMBERS - 1;
+	}
+	EXPECT_LT(0, rounds);
+	EXPECT_LE(1, query(self->fd).expired);
+}
+
+#define NR_RACES	2000
+
+/* Whoever is first: it is moved and does not expire, or it has expired. */
+TEST_F(rearm, just_as_the_deadline_comes)
+{
+	unsigned int moved = 0, late = 0;
+	struct twheel_event event;
+	int i, answer;
+	__u64 id;
+
+	for (i = 0; i < NR_RACES; i++) {
+		id = add_deadline(self->fd, i % 20 * 100 * USEC, 0, 0);
+		ASSERT_NE(0, id);
+		usleep(i % 7 * 300);
+		answer = op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS);
+		if (answer == 1) {
+			moved++;
+			EXPECT_NO_EVENT(self->fd);
+			ASSERT_EQ(0, op_cancel(self->fd, id));
+			EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+			continue;
+		}
+		ASSERT_EQ(EALREADY, errno);
+		late++;
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_LE(event.deadline, event.time);
+	}
+	EXPECT_NE(0, moved);
+	EXPECT_NE(0, late);
+	EXPECT_EQ(0, query(self->fd).pending);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Amounts: operations that complete when what signals carried under their keys
+ * reaches a threshold, and signals that complete a limited number of operations.
+ */
+#include "selftest.h"
+
+FIXTURE(sum) {
+	int fd;
+};
+
+FIXTURE_SETUP(sum)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(sum)
+{
+	close(self->fd);
+}
+
+/* Add an operation that waits for an amount under the keys 1 to @nr. */
+static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_SUM,
+		.threshold = threshold,
+		.nr_keys = nr,
+		.keys = address(specs),
+		.deadline = TWHEEL_NEVER,
+	};
+	__u32 i;
+
+	for (i = 0; i < nr; i++)
+		specs[i] = spec_of(i + 1, need);
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+/* Return: how many operations the signal completed, -1 if refused. */
+static long give(int fd, __u64 name, __u64 amount, __u64 value, __u32 limit)
+{
+	struct twheel_signal_args args = {
+		.key = key_of(name),
+		.amount = amount,
+		.value = value,
+		.limit = limit,
+	};
+
+	return call(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
+}
+
+static __u64 missing(int fd, __u64 id)
+{
+	struct twheel_pending pending;
+
+	return op_info(fd, id, &pending) ? POISON : pending.missing;
+}
+
+TEST_F(sum, it_completes_when_the_threshold_is_reached)
+{
+	__u64 id = add_sum(self->fd, 10, 1, 1);
+
+	ASSERT_NE(0, id);
+	EXPECT_EQ(0, give(self->fd, 1, 4, 1, 0));
+	EXPECT_EQ(6, missing(self->fd, id));
+	EXPECT_EQ(0, give(self->fd, 1, 5, 2, 0));
+	EXPECT_EQ(1, missing(self->fd, id));
+	EXPECT_EQ(1, give(self->fd, 1, 1, 3, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EQ(0, query(self->fd).watches);
+}
+
+TEST_F(sum, amounts_under_all_of_its_keys_count)
+{
+	__u64 id = add_sum(self->fd, 64, TWHEEL_MAX_KEYS, 0);
+	int i;
+
+	ASSERT_NE(0, id);
+	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
+		ASSERT_EQ(0, give(self->fd, i, 1, i, 0));
+	EXPECT_EQ(1, give(self->fd, i, 1, 7, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
+}
+
+TEST_F(sum, more_than_is_missing_completes_it_too)
+{
+	__u64 id = add_sum(self->fd, 10, 2, 1);
+
+	EXPECT_EQ(1, give(self->fd, 2, ~0ULL, 5, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+}
+
+TEST_F(sum, amounts_do_not_overflow)
+{
+	__u64 id = add_sum(self->fd, ~0ULL, 2, 1);
+
+	EXPECT_EQ(0, give(self->fd, 1, ~0ULL - 1, 0, 0));
+	EXPECT_EQ(1, missing(self->fd, id));
+	EXPECT_EQ(1, give(self->fd, 2, ~0ULL - 1, 9, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 9);
+}
+
+TEST_F(sum, a_signal_without_an_amount_adds_nothing)
+{
+	__u64 id = add_sum(self->fd, 1, 1, 1);
+	int i;
+
+	for (i = 0; i < 10; i++)
+		EXPECT_EQ(0, give(self->fd, 1, 0, 0, 0));
+	EXPECT_EQ(1, missing(self->fd, id));
+	EXPECT_EQ(1, give(self->fd, 1, 1, 0, 0));
+}
+
+TEST_F(sum, other_conditions_do_not_look_at_amounts)
+{
+	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	struct twheel_watch_spec thrice = spec_of(1, 3);
+	__u64 all = add_specs(self->fd, TWHEEL_COND_ALL, 0, &thrice, 1);
+
+	EXPECT_EQ(1, give(self->fd, 1, 0, 1, 0));
+	EXPECT_EVENT(self->fd, any, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(0, give(self->fd, 1, 100, 2, 0));
+	EXPECT_EQ(1, give(self->fd, 1, ~0ULL, 3, 0));
+	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(sum, each_has_a_threshold_of_its_own)
+{
+	__u64 ids[3];
+	int i;
+
+	for (i = 0; i < 3; i++)
+		ids[i] = add_sum(self->fd, 10 * (i + 1), 1, 1);
+	EXPECT_EQ(1, give(self->fd, 1, 15, 1, 0));
+	EXPECT_EQ(15, missing(self->fd, ids[2]));
+	EXPECT_EQ(2, give(self->fd, 1, 15, 2, 0));
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(sum, further_keys_count_from_then_on)
+{
+	struct twheel_watch_spec more = spec_of(9, 0);
+	__u64 id = add_sum(self->fd, 5, 1, 1);
+
+	EXPECT_EQ(0, give(self->fd, 9, 5, 0, 0));
+	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
+	EXPECT_EQ(0, give(self->fd, 9, 4, 0, 0));
+	EXPECT_EQ(1, give(self->fd, 1, 1, 8, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 8);
+}
+
+TEST_F(sum, what_does_not_fit_together)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1), twice = spec_of(2, 2);
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_SUM,
+		.nr_keys = 1,
+		.keys = address(&spec),
+		.deadline = HOUR,
+	};
+	static const __u32 counting[] = {
+		TWHEEL_COND_ANY, TWHEEL_COND_ALL, TWHEEL_COND_QUORUM, TWHEEL_COND_NONE,
+	};
+	unsigned int i;
+	__u64 id;
+
+	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
+	EXPECT_EQ(0, add_sum(self->fd, 1, 1, 2));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(0, add_sum(self->fd, 1, 0, 1));
+	EXPECT_EQ(EINVAL, errno);
+	args.threshold = 1;
+	args.quorum = 1;
+	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
+	for (i = 0; i < ARRAY_SIZE(counting); i++) {
+		args.condition = counting[i];
+		args.quorum = counting[i] == TWHEEL_COND_QUORUM;
+		args.nr_keys = counting[i] != TWHEEL_COND_NONE;
+		EXPECT_EQ(EINVAL, op_add(self->fd, &args));
+	}
+	id = add_sum(self->fd, 1, 1, 1);
+	EXPECT_EQ(EINVAL, op_watch(self->fd, id, &twice, 1));
+	EXPECT_EQ(1, query(self->fd).added);
+	EXPECT_EQ(1, query(self->fd).watches);
+}
+
+TEST_F(sum, a_limit_is_for_those_who_came_first)
+{
+	__u64 ids[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	EXPECT_EQ(1, give(self->fd, 1, 0, 11, 1));
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 11);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(2, give(self->fd, 1, 0, 22, 2));
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 22);
+	EXPECT_EQ(1, give(self->fd, 1, 0, 33, ~0U));
+	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 33);
+}
+
+TEST_F(sum, behind_the_limit_nobody_is_told)
+{
+	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
+
+	EXPECT_EQ(1, give(self->fd, 1, 5, 1, 1));
+	EXPECT_EVENT(self->fd, small, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(100, missing(self->fd, large));
+	EXPECT_EQ(0, give(self->fd, 1, 5, 2, 1));
+	EXPECT_EQ(95, missing(self->fd, large));
+}
+
+TEST_F(sum, who_is_told_but_not_completed_is_not_counted)
+{
+	struct twheel_watch_spec twice = spec_of(1, 2);
+	__u64 waits = add_specs(self->fd, TWHEEL_COND_ANY, 0, &twice, 1);
+	__u64 done = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+
+	EXPECT_EQ(1, give(self->fd, 1, 0, 1, 1));
+	EXPECT_EVENT(self->fd, done, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(1, give(self->fd, 1, 0, 2, 1));
+	EXPECT_EVENT(self->fd, waits, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(sum, a_signal_writes_only_its_answer)
+{
+	struct twheel_signal_args args = {
+		.key = key_of(1), .amount = POISON, .value = POISON, .limit = 3,
+		.completed = (__u32)POISON,
+	};
+	struct twheel_signal_args given = args;
+
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
+	given.completed = 0;
+	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
+	args.reserved = 1;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
+}
+
+/* Amounts from two sides: no part of any is lost, and it completes once. */
+#define NR_GIVEN	3000
+
+static struct {
+	int fd;
+	unsigned int completed;
+} givers;
+
+static void *give_all(void *arg)
+{
+	long i;
+
+	for (i = 0; i < NR_GIVEN; i++)
+		__atomic_add_fetch(&givers.completed, give(givers.fd, 1 + i % 2, 3, 1, 0),
+				   __ATOMIC_RELAXED);
+	return arg;
+}
+
+TEST_F(sum, nothing_is_lost_between_two_who_signal)
+{
+	__u64 id = add_sum(self->fd, 2 * NR_GIVEN * 3 + 1, 2, 1);
+	pthread_t threads[2];
+	int i;
+
+	givers.fd = self->fd;
+	for (i = 0; i < 2; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, give_all, NULL));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, givers.completed);
+	EXPECT_EQ(1, missing(self->fd, id));
+	EXPECT_EQ(1, give(self->fd, 2, 1, 4, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Watching a key no more: what an operation waits for then, when that is refused
+ * because it could never complete, and signals that come at the same moment.
+ */
+#include "race.h"
+
+FIXTURE(unwatch) {
+	int fd;
+};
+
+FIXTURE_SETUP(unwatch)
+{
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(unwatch)
+{
+	close(self->fd);
+}
+
+TEST_F(unwatch, its_signals_are_not_heard_any_more)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
+	EXPECT_EQ(2, query(self->fd).watches);
+	EXPECT_EQ(2, query(self->fd).keys);
+	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
+	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
+}
+
+TEST_F(unwatch, others_still_watch_the_key)
+{
+	__u64 first = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	__u64 second = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+
+	EXPECT_EQ(0, op_unwatch(self->fd, first, 1));
+	EXPECT_EQ(2, query(self->fd).keys);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
+	EXPECT_EVENT(self->fd, second, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
+	EXPECT_EVENT(self->fd, first, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(unwatch, all_waits_for_the_others_only)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(unwatch, all_completes_without_the_last_that_was_missing)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 0);
+	EXPECT_EQ(0, query(self->fd).watches);
+}
+
+TEST_F(unwatch, a_quorum_forgets_what_the_key_gave)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 4);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 1));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(unwatch, a_sum_keeps_what_the_key_gave)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 1) };
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_SUM,
+		.threshold = 10,
+		.nr_keys = 2,
+		.keys = address(specs),
+		.deadline = TWHEEL_NEVER,
+	};
+	struct twheel_signal_args signal = { .key = key_of(1), .amount = 6, .value = 1 };
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
+	EXPECT_EQ(0, op_unwatch(self->fd, args.id, 1));
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
+	EXPECT_NO_EVENT(self->fd);
+	signal.key = key_of(2);
+	signal.amount = 4;
+	signal.value = 2;
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
+	EXPECT_EQ(1, signal.completed);
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(unwatch, what_could_never_complete_is_refused)
+{
+	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
+	__u64 quorum = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
+
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, any, 1));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, all, 1));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, quorum, 2));
+	EXPECT_EQ(4, query(self->fd).watches);
+	EXPECT_EQ(2, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
+}
+
+TEST_F(unwatch, a_key_that_it_does_not_watch)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+
+	EXPECT_EQ(ESRCH, op_unwatch(self->fd, id, 3));
+	EXPECT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 3));
+	EXPECT_EQ(ESRCH, op_unwatch(self->fd, id, 3));
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
+	EXPECT_EQ(ESRCH, op_unwatch(self->fd, id, 2));
+	EXPECT_EQ(1 + 3, query(self->fd).watches);
+}
+
+TEST_F(unwatch, bad_input_is_refused)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
+	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
+	struct twheel_unwatch_args args = { .key = key_of(1), .id = id };
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		args.flags = 1U << bit;
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_UNWATCH, &args));
+	}
+	args.flags = 0;
+	args.reserved = 1;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_UNWATCH, &args));
+	EXPECT_EQ(EINVAL, op_unwatch(self->fd, none, 1));
+	EXPECT_EQ(ENOENT, op_unwatch(self->fd, ~0ULL, 1));
+	EXPECT_EQ(2, query(self->fd).watches);
+	EXPECT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(ENOENT, op_unwatch(self->fd, id, 1));
+}
+
+TEST_F(unwatch, watched_again_it_counts_anew)
+{
+	struct twheel_watch_spec again = spec_of(1, 2);
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	int i;
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(0, op_unwatch(self->fd, id, 1));
+	ASSERT_EQ(0, op_watch(self->fd, id, &again, 1));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 3));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+
+	/* As often as one likes. */
+	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS);
+	for (i = 0; i < 3 * TWHEEL_MAX_KEYS; i++) {
+		ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
+		ASSERT_EQ(0, op_watch(self->fd, id, &again, 1));
+	}
+	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
+}
+
+/* One lets each operation watch its second key no more, one signals that. */
+static struct {
+	int unwatched[NR_OPS];
+	long completed[NR_OPS];
+	unsigned int strange;
+} sides;
+
+static void unwatch_against_signal(int who)
+{
+	int i;
+
+	for (i = 0; i < NR_OPS; i++) {
+		if (who == 0)
+			sides.unwatched[i] = op_unwatch(race.fd, race.op[i].id, NR_OPS + i);
+		if (who == 1)
+			sides.completed[i] = key_signal(race.fd, NR_OPS + i, 1);
+		/* Somebody else is busy with the same keys. */
+		if (who == 2 && key_signal(race.fd, 5 * NR_OPS + i, 2))
+			sides.strange++;
+	}
+}
+
+TEST_F(race, either_the_signal_is_heard_or_the_key_not_watched)
+{
+	unsigned int heard = 0, unheard = 0;
+	struct twheel_watch_spec more;
+	int round, i;
+
+	for (round = 0; round < NR_ROUNDS; round++) {
+		ASSERT_TRUE(add_race_ops(now_ns() + HOUR, now_ns() + 2 * HOUR));
+		for (i = 0; i < NR_OPS; i++) {
+			more = spec_of(NR_OPS + i, 1);
+			ASSERT_EQ(0, op_watch(race.fd, race.op[i].id, &more, 1));
+		}
+		ASSERT_TRUE(run_race(unwatch_against_signal));
+		for (i = 0; i < NR_OPS; i++) {
+			if (sides.completed[i]) {
+				heard++;
+				ASSERT_EQ(EALREADY, sides.unwatched[i]);
+				continue;
+			}
+			unheard++;
+			ASSERT_EQ(0, sides.unwatched[i]);
+			ASSERT_EQ(0, op_cancel(race.fd, race.op[i].id));
+		}
+		ASSERT_TRUE(collect_events());
+		ASSERT_EQ(0, query(race.fd).watches);
+	}
+	EXPECT_EQ(0, sides.strange);
+	TH_LOG("%u signals were heard, %u not", heard, unheard);
+}
+
+TEST_HARNESS_MAIN
