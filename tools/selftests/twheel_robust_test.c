@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users who do harm, to themselves at most: readers that never read, processes
+ * that are killed in the middle of every call, descriptors that are closed and
+ * memory that is taken away under a call, crowds of openers.
+ */
+#include <signal.h>
+#include <sys/epoll.h>
+#include "named.h"
+
+#define NAME	"abused"
+
+FIXTURE(robust) {
+	long users;
+	int fd;		/* an honest one, who shares the purgatory */
+};
+
+FIXTURE_SETUP(robust)
+{
+	self->users = module_users();
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(robust)
+{
+	struct twheel_query_args q;
+
+	EXPECT_TRUE(wait_for(query(self->fd).files == 1));
+	q = query(self->fd);
+	EXPECT_EQ(0, q.pending);
+	EXPECT_EQ(0, q.watches);
+	EXPECT_EQ(0, q.keys);
+	close(self->fd);
+	remove_all_named();
+	EXPECT_TRUE(wait_for(module_users() == self->users));
+}
+
+/* The honest one's operations complete, whatever goes on. */
+static bool works(int fd)
+{
+	__u64 id = add_keys(fd, TWHEEL_COND_ALL, 0, 2);
+	struct twheel_event event;
+
+	return id && key_signal(fd, 1, 1) == 0 && key_signal(fd, 2, 2) == 1 &&
+	       next_event(fd, &event) && event.id == id && event.value == 2;
+}
+
+TEST_F(robust, who_never_reads_is_refused_and_nobody_else)
+{
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
+	struct twheel_query_args q;
+	unsigned int i, most;
+	int error = 0;
+	__u64 id;
+
+	most = 2 * query(fd).max_own;
+	if (most > 5000)
+		most = 5000;
+	for (i = 0; i < most && !error; i++) {
+		id = add_deadline(fd, HOUR, 0, i);
+		error = id ? op_cancel(fd, id) : errno;
+	}
+	EXPECT_TRUE(error == 0 || error == EAGAIN);
+	EXPECT_TRUE(works(self->fd));
+	q = query(fd);
+	EXPECT_EQ(q.added, q.cancelled + q.completed);
+	close(fd);
+	EXPECT_TRUE(works(self->fd));
+}
+
+/* What a process does until it is killed; each in an endless loop. */
+static void do_adds(int fd)
+{
+	struct twheel_event events[16];
+
+	for (;;) {
+		op_cancel(fd, add_keys(fd, TWHEEL_COND_ALL, 0, 40));
+		if (read_events(fd, events, 16) < 0)
+			add_deadline(fd, MSEC, 0, 0);
+	}
+}
+
+static void do_batches(int fd)
+{
+	static struct twheel_command commands[TWHEEL_MAX_BATCH];
+	struct twheel_watch_spec spec = spec_of(5, 1);
+	struct twheel_batch_args args = {
+		.commands = address(commands),
+		.nr = TWHEEL_MAX_BATCH,
+	};
+	int i;
+
+	for (i = 0; i < TWHEEL_MAX_BATCH; i++) {
+		commands[i].call = i % 9 < 8 ? TWHEEL_CALL_ADD : TWHEEL_CALL_SIGNAL;
+		if (i % 9 == 8) {
+			commands[i].signal.key = key_of(5);
+			continue;
+		}
+		commands[i].add.deadline = HOUR;
+		commands[i].add.condition = TWHEEL_COND_ANY;
+		commands[i].add.nr_keys = 1;
+		commands[i].add.keys = address(&spec);
+	}
+	for (;;)
+		call(fd, TWHEEL_IOC_BATCH, &args);
+}
+
+static void do_reads(int fd)
+{
+	struct twheel_event event;
+
+	fcntl(fd, F_SETFL, 0);
+	for (;;) {
+		add_deadline(fd, 300 * USEC, 0, 0);
+		read_events(fd, &event, 1);
+	}
+}
+
+static void do_polls(int fd)
+{
+	struct twheel_event event;
+
+	for (;;) {
+		add_deadline(fd, 300 * USEC, 0, 0);
+		readable(fd, 1000);
+		read_events(fd, &event, 1);
+	}
+}
+
+static void do_opens(int fd)
+{
+	for (;;) {
+		int more = twheel_open_named(NAME, O_NONBLOCK);
+
+		add_keys(more, TWHEEL_COND_ANY, 0, 3);
+		complete_all(more, 0, 0, 0);
+		close(more);
+		drain(fd);
+	}
+}
+
+static void do_periods(int fd)
+{
+	struct twheel_add_args args = { .deadline = 1, .period = 50 * USEC };
+	struct twheel_event event;
+
+	for (;;) {
+		if (op_add(fd, &args))
+			read_events(fd, &event, 1);
+		op_cancel(fd, args.id);
+	}
+}
+
+static void do_lists(int fd)
+{
+	struct twheel_pending entries[32];
+	struct twheel_list_args args = { .entries = address(entries), .room = 32 };
+
+	for (;;) {
+		add_keys(fd, TWHEEL_COND_ANY, 0, 2);
+		args.flags = TWHEEL_LIST_OTHERS;
+		if (call(fd, TWHEEL_IOC_LIST, &args) || args.cursor == TWHEEL_LIST_END)
+			args.cursor = 0;
+	}
+}
+
+static void (* const deeds[])(int fd) = {
+	do_adds, do_batches, do_reads, do_polls, do_opens, do_periods, do_lists,
+};
+
+TEST_F(robust, killed_at_any_instant)
+{
+	unsigned int i, round;
+	pid_t child;
+	int fd;
+
+	for (round = 0; round < 8; round++) {
+		for (i = 0; i < ARRAY_SIZE(deeds); i++) {
+			child = fork();
+			if (!child) {
+				close(self->fd);
+				fd = twheel_open_named(NAME, O_NONBLOCK);
+				deeds[i](fd);
+			}
+			ASSERT_LT(0, child);
+			/* Which instant that is, is left to chance. */
+			usleep(1000 + round * 1700);
+			kill(child, SIGKILL);
+			ASSERT_EQ(child, waitpid(child, NULL, 0));
+		}
+		ASSERT_TRUE(works(self->fd));
+	}
+}
+
+/* Threads that make calls on a descriptor which another one closes. */
+struct victim {
+	int fd;
+	bool over;
+	unsigned int strange;
+};
+
+/* Whether a call on what may be closed meanwhile went as it may. */
+static bool as_expected(bool good)
+{
+	return good || errno == EBADF || errno == EAGAIN || errno == EINVAL ||
+	       errno == ENOTTY || errno == ESHUTDOWN || errno == ENOENT ||
+	       errno == EALREADY;
+}
+
+static void *make_calls(void *arg)
+{
+	struct victim *victim = arg;
+	struct twheel_event event;
+	__u64 id;
+	int fd;
+
+	while (!__atomic_load_n(&victim->over, __ATOMIC_RELAXED)) {
+		fd = __atomic_load_n(&victim->fd, __ATOMIC_RELAXED);
+		id = add_keys(fd, TWHEEL_COND_ANY, 0, 8);
+		if (!as_expected(id) || !as_expected(key_signal(fd, 7, 1) >= 0) ||
+		    !as_expected(read_events(fd, &event, 1) == 1))
+			__atomic_add_fetch(&victim->strange, 1, __ATOMIC_RELAXED);
+		readable(fd, 0);
+	}
+	return NULL;
+}
+
+TEST_F(robust, closed_while_others_are_in_its_calls)
+{
+	struct victim victim = { .fd = twheel_open_named(NAME, O_NONBLOCK) };
+	pthread_t threads[3];
+	int i, fd;
+
+	for (i = 0; i < 3; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, make_calls, &victim));
+	/* The number stays the same, so that whoever is late meets the next one. */
+	for (i = 0; i < 500; i++) {
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_EQ(victim.fd, dup2(fd, victim.fd));
+		close(fd);
+		if (i % 50 == 0)
+			usleep(1000);
+	}
+	__atomic_store_n(&victim.over, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 3; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, victim.strange);
+	close(victim.fd);
+	EXPECT_TRUE(works(self->fd));
+}
+
+/* Memory that comes and goes, with whatever a call wants to read or write. */
+struct sand {
+	char *page;
+	bool over;
+};
+
+static void *shift(void *arg)
+{
+	long size = sysconf(_SC_PAGESIZE);
+	struct sand *sand = arg;
+
+	while (!__atomic_load_n(&sand->over, __ATOMIC_RELAXED)) {
+		mprotect(sand->page, size, PROT_NONE);
+		munmap(sand->page, size);
+		mmap(sand->page, size, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS,
+		     -1, 0);
+		mprotect(sand->page, size, PROT_READ | PROT_WRITE);
+	}
+	return NULL;
+}
+
+/* Whether a call says that memory was not there, or that nothing was in it. */
+static bool harmless(int error)
+{
+	return !error || error == EFAULT || error == EINVAL || error == ENOENT ||
+	       error == EALREADY || error == EAGAIN || error == ENOSPC;
+}
+
+TEST_F(robust, memory_that_is_taken_away_under_a_call)
+{
+	struct sand sand = { .page = cliff() };
+	struct twheel_batch_args batch = { .nr = 8 };
+	struct twheel_list_args list = { .room = 16, .flags = TWHEEL_LIST_OTHERS };
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
+	unsigned int i, strange = 0;
+	char *at = sand.page - 64;
+	pthread_t thread;
+	__u64 id = 0;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, shift, &sand));
+	for (i = 0; i < 5000; i++) {
+		/* Half on firm ground: zeros there are an operation without keys. */
+		strange += !harmless(call(fd, TWHEEL_IOC_ADD, at));
+		strange += !harmless(call(fd, TWHEEL_IOC_SIGNAL, sand.page - 8));
+		strange += !harmless(call(fd, TWHEEL_IOC_QUERY, at));
+		strange += read(fd, at, 4096) < 0 && !harmless(errno);
+		batch.commands = address(at);
+		batch.results = address(sand.page - 8);
+		strange += !harmless(call(fd, TWHEEL_IOC_BATCH, &batch));
+		list.entries = address(at);
+		list.cursor = 0;
+		strange += !harmless(call(fd, TWHEEL_IOC_LIST, &list));
+		id = add_specs(fd, TWHEEL_COND_ANY, 0, (void *)(sand.page - 24), 4);
+		if (id)
+			op_cancel(fd, id);
+		memset(at, 0, 64);
+	}
+	__atomic_store_n(&sand.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, strange);
+	close(fd);
+	EXPECT_TRUE(works(self->fd));
+}
+
+TEST_F(robust, many_have_it_open)
+{
+	unsigned int i, nr = 0;
+	int fds[900];
+
+	for (i = 0; i < ARRAY_SIZE(fds); i++) {
+		fds[i] = i % 2 ? twheel_open_named(NAME, O_NONBLOCK) : twheel_open(O_NONBLOCK);
+		if (fds[i] < 0)
+			break;
+		nr += add_keys(fds[i], TWHEEL_COND_ANY, 0, 1) && i % 2;
+	}
+	EXPECT_EQ(nr + 1, query(self->fd).files);
+	EXPECT_EQ(nr, key_signal(self->fd, 1, 1));
+	while (i--)
+		close(fds[i]);
+	EXPECT_TRUE(works(self->fd));
+}
+
+TEST_HARNESS_MAIN

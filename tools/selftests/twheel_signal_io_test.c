@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Being told of events without asking: SIGIO and signals of one's own choice to
+ * a process or a thread, and what epoll promises of edges, one-shots and waking
+ * only one of many.
+ */
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/signalfd.h>
+#include "named.h"
+
+FIXTURE(signal_io) {
+	int fd;
+	sigset_t set;
+};
+
+FIXTURE_SETUP(signal_io)
+{
+	sigemptyset(&self->set);
+	sigaddset(&self->set, SIGIO);
+	sigaddset(&self->set, SIGRTMIN + 3);
+	ASSERT_EQ(0, pthread_sigmask(SIG_BLOCK, &self->set, NULL));
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(signal_io)
+{
+	close(self->fd);
+}
+
+static bool go_async(int fd, pid_t owner)
+{
+	return !fcntl(fd, F_SETOWN, owner) &&
+	       !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
+}
+
+/* The signal that comes within the budget, 0 if none does. */
+static int next_signal(const sigset_t *set, siginfo_t *info, int ms)
+{
+	struct timespec budget = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MSEC };
+	int sig = sigtimedwait(set, info, &budget);
+
+	return sig < 0 ? 0 : sig;
+}
+
+TEST_F(signal_io, sigio_for_an_event)
+{
+	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
+	siginfo_t info;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(signal_io, sigio_for_what_expires)
+{
+	siginfo_t info;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
+	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_TRUE(readable(self->fd, 0));
+}
+
+TEST_F(signal_io, a_signal_of_ones_choice_says_which_descriptor)
+{
+	siginfo_t info = { 0 };
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
+	EXPECT_EQ(SIGRTMIN + 3, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_EQ(self->fd, info.si_fd);
+	EXPECT_NE(0, info.si_band & POLLIN);
+}
+
+TEST_F(signal_io, none_without_being_asked_and_none_after)
+{
+	siginfo_t info;
+	__u64 id;
+
+	id = add_deadline(self->fd, HOUR, 0, 0);
+	ASSERT_EQ(0, fcntl(self->fd, F_SETOWN, getpid()));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETFL, O_NONBLOCK));
+	id = add_deadline(self->fd, HOUR, 0, 0);
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
+}
+
+TEST_F(signal_io, to_another_process)
+{
+	siginfo_t info;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(next_signal(&self->set, &info, BUDGET_MS) == SIGIO ? 0 : 1);
+	ASSERT_TRUE(go_async(self->fd, child));
+	ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
+	EXPECT_TRUE(child_exited_well(child));
+	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
+}
+
+static void *take_signal(void *arg)
+{
+	struct f_owner_ex me = { .type = F_OWNER_TID, .pid = gettid() };
+	sigset_t set;
+	siginfo_t info;
+	int fd = *(int *)arg;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGRTMIN + 3);
+	if (fcntl(fd, F_SETOWN_EX, &me) || fcntl(fd, F_SETSIG, SIGRTMIN + 3) ||
+	    fcntl(fd, F_SETFL, O_ASYNC | O_NONBLOCK) || !add_deadline(fd, MSEC, 0, 0))
+		return NULL;
+	return next_signal(&set, &info, BUDGET_MS) == SIGRTMIN + 3 ? arg : NULL;
+}
+
+TEST_F(signal_io, to_one_thread)
+{
+	siginfo_t info;
+	pthread_t thread;
+	void *result;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, take_signal, &self->fd));
+	pthread_join(thread, &result);
+	EXPECT_EQ(&self->fd, result);
+	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
+}
+
+TEST_F(signal_io, sigio_for_the_end)
+{
+	siginfo_t info;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+}
+
+TEST_F(signal_io, sigio_for_detached_events)
+{
+	siginfo_t info;
+	int fd;
+
+	ASSERT_EQ(0, create_named("io", 0600));
+	fd = twheel_open_named("io", O_NONBLOCK);
+	ASSERT_EQ(0, read_detached(fd));
+	ASSERT_TRUE(go_async(fd, getpid()));
+	ASSERT_NE(0, add_deadline(fd, MSEC, 0, 0));
+	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
+	close(fd);
+	EXPECT_EQ(0, remove_by_force("io"));
+}
+
+TEST_F(signal_io, closed_while_it_would_tell)
+{
+	int i, fd;
+
+	for (i = 0; i < 200; i++) {
+		fd = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, fd);
+		ASSERT_TRUE(go_async(fd, getpid()));
+		ASSERT_NE(0, add_deadline(fd, i * 10 * USEC, 0, 0));
+		close(fd);
+	}
+}
+
+/* Have an event, by an operation that is completed. */
+static bool end_one(int fd)
+{
+	__u64 id = add_deadline(fd, HOUR, 0, 0);
+
+	return id && !op_complete(fd, id, 0);
+}
+
+TEST_F(signal_io, an_edge_comes_once)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_event event;
+
+	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	/* Reading one of two is no edge. */
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	close(epfd);
+}
+
+TEST_F(signal_io, an_edge_for_each_period_that_was_read)
+{
+	struct twheel_add_args args = { .deadline = MSEC, .period = 5 * MSEC };
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_event event;
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	for (i = 0; i < 10; i++) {
+		ASSERT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+		while (read_events(self->fd, &event, 1) == 1)
+			;
+		EXPECT_EQ(EAGAIN, errno);
+	}
+	close(epfd);
+}
+
+TEST_F(signal_io, a_one_shot_is_armed_again)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLONESHOT };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_MOD, self->fd, &in));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	close(epfd);
+}
+
+TEST_F(signal_io, select_says_when_it_can_be_read)
+{
+	struct timeval none = { 0 }, budget = { .tv_sec = BUDGET_MS / 1000 };
+	fd_set in, out, exceptional;
+
+	FD_ZERO(&in);
+	FD_SET(self->fd, &in);
+	out = in;
+	exceptional = in;
+	EXPECT_EQ(0, select(self->fd + 1, &in, &out, &exceptional, &none));
+	ASSERT_NE(0, add_deadline(self->fd, 20 * MSEC, 0, 0));
+	FD_SET(self->fd, &in);
+	FD_SET(self->fd, &exceptional);
+	EXPECT_EQ(1, select(self->fd + 1, &in, NULL, &exceptional, &budget));
+	EXPECT_TRUE(FD_ISSET(self->fd, &in));
+	EXPECT_FALSE(FD_ISSET(self->fd, &exceptional));
+}
+
+TEST_F(signal_io, it_is_watched_beside_other_descriptors)
+{
+	int sigfd = signalfd(-1, &self->set, SFD_CLOEXEC | SFD_NONBLOCK);
+	struct epoll_event ready[2], in = { .events = EPOLLIN };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (sigfd < 0)
+		SKIP(return, "no signalfd: %s", strerror(errno));
+	in.data.fd = sigfd;
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, sigfd, &in));
+	in.data.fd = self->fd;
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_TRUE(wait_for(epoll_wait(epfd, ready, 2, 0) == 2));
+	close(epfd);
+	close(sigfd);
+}
+
+TEST_HARNESS_MAIN

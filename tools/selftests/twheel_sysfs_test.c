@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the system tells of purgatories: fdinfo of an open file, the attributes
+ * of a named one in sysfs, and the uevents of its node.
+ */
+#include <linux/netlink.h>
+#include <sys/socket.h>
+#include "named.h"
+
+#define NAME	"told-of"
+
+FIXTURE(told) {
+	int fd;
+};
+
+FIXTURE_SETUP(told)
+{
+	struct twheel_create_args args = create_args(NAME, 0600);
+
+	args.max_pending = 50;
+	args.max_watches = 70;
+	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(told)
+{
+	remove_all_named();
+	close(self->fd);
+}
+
+/* A number in sysfs, -1 if it can't be read or more than that is in it. */
+static long long attribute(const char *name)
+{
+	long long value = -1;
+	char path[128], end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", name);
+	file = fopen(path, "r");
+	if (!file)
+		return -1;
+	if (fscanf(file, "%lld%c", &value, &end) != 2 || end != '\n' || fgetc(file) != EOF)
+		value = -1;
+	fclose(file);
+	return value;
+}
+
+/* The words behind @field in the fdinfo of a descriptor, "" if it has none. */
+static const char *fd_field(int fd, const char *field)
+{
+	static char line[256];
+	size_t size = strlen(field);
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	if (!file)
+		return "";
+	while (fgets(line, sizeof(line), file)) {
+		if (strncmp(line, field, size) || line[size] != ':')
+			continue;
+		fclose(file);
+		line[strcspn(line, "\n")] = 0;
+		return line + size + 1 + strspn(line + size + 1, " \t");
+	}
+	fclose(file);
+	return "";
+}
+
+static long long fd_number(int fd, const char *field)
+{
+	const char *text = fd_field(fd, field);
+	char *end;
+	long long value = strtoll(text, &end, 10);
+
+	return end == text || *end ? -1 : value;
+}
+
+TEST_F(told, sysfs_has_what_query_says)
+{
+	struct twheel_query_args q;
+	struct twheel_event event;
+	__u64 ids[4];
+	int i;
+
+	for (i = 0; i < 4; i++)
+		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+	ASSERT_EQ(0, op_complete(self->fd, ids[0], 0));
+	ASSERT_EQ(0, op_cancel(self->fd, ids[1]));
+	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
+	for (i = 0; i < 3; i++)
+		ASSERT_TRUE(next_event(self->fd, &event));
+	for (i = 0; i < 23; i++)
+		add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	q = query(self->fd);
+	EXPECT_EQ(2, q.rejected);
+	EXPECT_EQ(q.pending, attribute("pending"));
+	EXPECT_EQ(q.keys, attribute("keys"));
+	EXPECT_EQ(q.watches, attribute("watches"));
+	EXPECT_EQ(q.added, attribute("added"));
+	EXPECT_EQ(q.completed, attribute("completed"));
+	EXPECT_EQ(q.expired, attribute("expired"));
+	EXPECT_EQ(q.cancelled, attribute("cancelled"));
+	EXPECT_EQ(q.rejected, attribute("rejected"));
+	EXPECT_EQ(q.files, attribute("files"));
+	EXPECT_EQ(50, attribute("max_pending"));
+	EXPECT_EQ(70, attribute("max_watches"));
+	EXPECT_EQ(0, attribute("detached"));
+	EXPECT_EQ(0, attribute("detached_unread"));
+}
+
+TEST_F(told, sysfs_counts_what_is_detached)
+{
+	__u64 ids[2];
+
+	ASSERT_EQ(0, read_detached(self->fd));
+	ids[0] = add_deadline(self->fd, HOUR, 0, 0);
+	ids[1] = add_deadline(self->fd, HOUR, 0, 0);
+	EXPECT_EQ(2, attribute("detached"));
+	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
+	EXPECT_EQ(1, attribute("detached"));
+	EXPECT_EQ(1, attribute("detached_unread"));
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(0, attribute("detached_unread"));
+}
+
+TEST_F(told, sysfs_is_only_to_be_read)
+{
+	static const char * const names[] = {
+		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
+		"rejected", "files", "detached", "detached_unread", "max_pending",
+		"max_watches",
+	};
+	char path[128];
+	struct stat st;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", names[i]);
+		ASSERT_EQ(0, stat(path, &st)) TH_LOG("no %s", path);
+		EXPECT_EQ(S_IFREG | 0444, (int)st.st_mode);
+	}
+}
+
+TEST_F(told, sysfs_goes_while_it_is_read)
+{
+	char path[] = SYSFS_CLASS "/twheel-" NAME "/pending", text[32];
+	int held = open(path, O_RDONLY);
+
+	ASSERT_LE(0, held);
+	EXPECT_LT(0, pread(held, text, sizeof(text), 0));
+	ASSERT_EQ(0, remove_by_force(NAME));
+	EXPECT_GT(0, pread(held, text, sizeof(text), 0));
+	EXPECT_NE(0, access(path, F_OK));
+	close(held);
+}
+
+TEST_F(told, fdinfo_of_a_named_purgatory)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	ASSERT_NE(0, add_deadline(other, HOUR, 0, 0));
+	EXPECT_EQ(0, strcmp(NAME, fd_field(self->fd, "twheel-name")));
+	EXPECT_EQ(2, fd_number(self->fd, "twheel-pending"));
+	close(other);
+}
+
+TEST_F(told, fdinfo_of_a_private_purgatory)
+{
+	int fd = twheel_open(O_NONBLOCK);
+
+	ASSERT_NE(0, add_deadline(fd, HOUR, 0, 0));
+	EXPECT_EQ(1, fd_number(fd, "twheel-pending"));
+	EXPECT_EQ(0, strcmp("", fd_field(fd, "twheel-name")));
+	close(fd);
+}
+
+TEST_F(told, fdinfo_after_its_removal)
+{
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	ASSERT_EQ(1, remove_by_force(NAME));
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-pending"));
+}
+
+static struct {
+	bool over;
+	unsigned int strange;
+} looker;
+
+static void *look_at_everything(void *arg)
+{
+	int fd = *(int *)arg;
+
+	while (!__atomic_load_n(&looker.over, __ATOMIC_RELAXED)) {
+		looker.strange += attribute("pending") > 50;
+		looker.strange += attribute("watches") > 70;
+		looker.strange += fd_number(fd, "twheel-pending") < 0;
+	}
+	return NULL;
+}
+
+TEST_F(told, it_is_read_while_everything_changes)
+{
+	struct twheel_event event;
+	pthread_t thread;
+	int i;
+
+	ASSERT_EQ(0, pthread_create(&thread, NULL, look_at_everything, &self->fd));
+	for (i = 0; i < 3000; i++) {
+		add_keys(self->fd, TWHEEL_COND_ANY, 0, 1 + i % 3);
+		if (i % 20 == 0)
+			complete_all(self->fd, 0, 0, 0);
+		while (read_events(self->fd, &event, 1) == 1)
+			;
+		if (i % 500 == 0) {
+			create_named("passing", 0600);
+			remove_by_force("passing");
+		}
+	}
+	__atomic_store_n(&looker.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, looker.strange);
+}
+
+/* Whether an uevent comes that begins with @what and has @field in it. */
+static bool uevent_comes(int sock, const char *what, const char *field)
+{
+	__u64 end = now_ns() + BUDGET_MS * MSEC;
+	char text[4096];
+	ssize_t size, at;
+
+	while (readable(sock, 1000) || now_ns() < end) {
+		size = recv(sock, text, sizeof(text) - 1, MSG_DONTWAIT);
+		if (size <= 0 || strncmp(text, what, strlen(what)))
+			continue;
+		text[size] = 0;
+		for (at = 0; at < size; at += strlen(text + at) + 1)
+			if (!strcmp(text + at, field))
+				return true;
+	}
+	return false;
+}
+
+TEST_F(told, udev_hears_of_it)
+{
+	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK, .nl_groups = 1 };
+	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);
+
+	if (sock < 0 || bind(sock, (void *)&kernel, sizeof(kernel)))
+		SKIP(return, "no uevents: %s", strerror(errno));
+	ASSERT_EQ(0, create_named("announced", 0600));
+	EXPECT_TRUE(uevent_comes(sock, "add@", "DEVNAME=twheel-announced"));
+	ASSERT_EQ(0, remove_named("announced"));
+	EXPECT_TRUE(uevent_comes(sock, "remove@", "DEVNAME=twheel-announced"));
+	close(sock);
+}
+
+TEST_HARNESS_MAIN
