@@ -45,7 +45,7 @@
 
 #include "purgatory.h"
 
-/* Each has a wheel of its own, of which there are not any number. */
+/* Each has wheels of its own, of which there are not any number. */
 #define MOST_PURGATORIES	16
 
 struct torture_purgatory *torture_purgatories;
@@ -54,17 +54,16 @@ unsigned int torture_nr_purgatories;
 /* Beginning */
 
 /* The system's wheels have their counts compared, so that it is always another. */
-static struct twheel *random_wheel(struct torture_purgatory *p, struct rnd_state *dice)
+static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *dice)
 {
 	const struct twheel_config config = {
 		.name		= "twheel_p",
 		.tick_ns	= 1000ULL << torture_below(dice, 14),
 		.slots		= 2 + torture_below(dice, 80),
 		.shards		= 1 + torture_below(dice, 4),
-		.clock		= torture_below(dice, TWHEEL_CLOCK_REALTIME + 1),
+		.clock		= clock,
 	};
 
-	p->clock = config.clock;
 	return twheel_create(&config);
 }
 
@@ -75,7 +74,7 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 	bool few_ops = !torture_below(dice, 4), few_watches = !torture_below(dice, 4);
 	const struct twheel_purgatory_config config = {
 		.name		= torture_below(dice, 2) ? "torture" : NULL,
-		.wheel		= p->wheel,
+		.wheel		= p->wheel[0],
 		.max_pending	= few_ops ? 8 + torture_below(dice, 32) : 1 << 30,
 		.max_watches	= few_watches ? 32 + torture_below(dice, 128) : 0,
 	};
@@ -85,18 +84,44 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 	return twheel_purgatory_create(&config);
 }
 
+static void end_wheels(struct torture_purgatory *p)
+{
+	unsigned int i;
+
+	for (i = 0; i < TORTURE_WHEELS; i++) {
+		twheel_destroy(p->wheel[i]);
+		p->wheel[i] = NULL;
+	}
+}
+
+static int make_wheels(struct torture_purgatory *p, struct rnd_state *dice)
+{
+	struct twheel *wheel;
+	unsigned int i;
+
+	for (i = 0; i < TORTURE_WHEELS; i++) {
+		p->clock[i] = torture_below(dice, TWHEEL_CLOCK_REALTIME + 1);
+		wheel = random_wheel(p->clock[i], dice);
+		if (IS_ERR(wheel)) {
+			end_wheels(p);
+			return PTR_ERR(wheel);
+		}
+		p->wheel[i] = wheel;
+	}
+	return 0;
+}
+
 static int make(struct torture_purgatory *p, struct rnd_state *dice)
 {
 	struct twheel_purgatory *purgatory;
-	struct twheel *wheel;
+	int err;
 
-	wheel = random_wheel(p, dice);
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	p->wheel = wheel;
+	err = make_wheels(p, dice);
+	if (err)
+		return err;
 	purgatory = random_purgatory(p, dice);
 	if (IS_ERR(purgatory)) {
-		twheel_destroy(wheel);
+		end_wheels(p);
 		return PTR_ERR(purgatory);
 	}
 	p->purgatory = purgatory;
@@ -149,10 +174,13 @@ static void stop_softirqs(struct torture_purgatory *p)
 /* From here on nothing is done to it, but by its deadlines. */
 static void let_it_rest(struct torture_purgatory *p)
 {
+	unsigned int i;
+
 	down_write(&p->gate);
 	stop_softirqs(p);
 	WRITE_ONCE(p->closing, true);
-	twheel_flush(p->wheel);
+	for (i = 0; i < TORTURE_WHEELS; i++)
+		twheel_flush(p->wheel[i]);
 }
 
 /* Drain it, of what is there; @most if more than that can't be. */
@@ -225,9 +253,8 @@ static void end(struct torture_purgatory *p, struct torture_thread *thread)
 			atomic64_read(&p->added) - (s64)p->before.added);
 	torture_step(thread, "destroy");
 	twheel_purgatory_destroy(p->purgatory);
-	twheel_destroy(p->wheel);
+	end_wheels(p);
 	p->purgatory = NULL;
-	p->wheel = NULL;
 	up_write(&p->gate);
 }
 

@@ -25,6 +25,9 @@
 #define MORE_WATCHES	8
 #define MAX_ROOMS	(TWHEEL_MAX_KEYS + 1 + MORE_WATCHES)
 
+/* Wheels of a purgatory's operations: the first is its own. */
+#define TORTURE_WHEELS	2
+
 /* Calls that can be told apart by what their completions carry. */
 #define TORTURE_TICKETS	1024
 
@@ -48,7 +51,8 @@ enum torture_how {
 	HOW_WATCH,
 	HOW_COMPLETE,
 	HOW_ALL,
-	HOW_CANCEL,		/* carries nothing */
+	HOW_CANCEL,		/* carries nothing, nor does the next */
+	HOW_EXPIRE,
 };
 
 enum torture_held {
@@ -134,9 +138,9 @@ struct torture_softirq {
  * @gate: read by who uses what is there, written by who makes and ends it
  * @purgatory: what is there now, NULL if nothing. Protected by @gate, like all of
  *	the round that is no flag or count
- * @wheel: which it is on
+ * @wheel: which it is on, and another that operations bring
+ * @clock: of each @wheel
  * @number: which place this is
- * @clock: of @wheel
  * @max_pending: how many operations may wait, 0 for any number
  * @max_watches: how many watches they may have, likewise
  * @draining: it is being drained
@@ -166,9 +170,9 @@ struct torture_softirq {
 struct torture_purgatory {
 	struct rw_semaphore	gate;
 	struct twheel_purgatory	*purgatory;
-	struct twheel		*wheel;
+	struct twheel		*wheel[TORTURE_WHEELS];
+	enum twheel_clock	clock[TORTURE_WHEELS];
 	unsigned int		number;
-	enum twheel_clock	clock;
 	u32			max_pending;
 	u32			max_watches;
 	bool			draining;
@@ -212,6 +216,12 @@ struct torture_purgatory {
  * @loose: its deadline may be moved by several at a time
  * @orphan: its callback gives back the only reference
  * @refused: its add has failed, and is not tried again
+ * @wary: it is cancelled when the wall clock is set
+ * @urged: somebody lets it expire at once
+ * @wheel: which wheel of @p it is on
+ * @slack: by how much it may expire later
+ * @sets_before: how often the clock was set before the add; -1 if that can't be said
+ * @sets_after: likewise, after the add
  * @users: of the operation and its own keys; -1 for one who judges it
  * @inside: calls of its predicate under way
  * @ended: calls of its callback
@@ -257,6 +267,12 @@ struct torture_op {
 	bool				loose;
 	bool				orphan;
 	bool				refused;
+	bool				wary;
+	bool				urged;
+	unsigned int			wheel;
+	u64				slack;
+	int				sets_before;
+	int				sets_after;
 	atomic_t			users;
 	atomic_t			inside;
 	atomic_t			ended;
@@ -311,6 +327,12 @@ struct torture_caller {
 	struct rnd_state		*dice;
 	bool				may_sleep;
 };
+
+/* Deadlines that follow the wall clock: of those we know little. */
+static inline bool by_wall_clock(const struct torture_op *o)
+{
+	return o->p->clock[o->wheel] == TWHEEL_CLOCK_REALTIME;
+}
 
 static inline gfp_t caller_gfp(const struct torture_caller *c)
 {
@@ -367,12 +389,14 @@ int op_add(struct torture_op *o, const struct torture_caller *c);
 void op_try(struct torture_op *o);
 void op_complete(struct torture_op *o);
 void op_fail(struct torture_op *o, struct rnd_state *dice);
+void op_expire(struct torture_op *o);
 void op_cancel(struct torture_op *o);
 void op_cancel_wait(struct torture_op *o);
 void op_hold(struct torture_op *o);
 
 /* purgatory_shape.c */
-u64 op_deadline(struct torture_purgatory *p, struct rnd_state *dice);
+u64 op_slack(struct rnd_state *dice);
+u64 op_deadline(const struct torture_op *o, struct rnd_state *dice);
 void op_rearm(struct torture_op *o, struct rnd_state *dice);
 void op_watch(struct torture_op *o, const struct torture_caller *c);
 void op_unwatch(struct torture_op *o, struct rnd_state *dice);

@@ -235,6 +235,21 @@ void op_fail(struct torture_op *o, struct rnd_state *dice)
 		won(o, &call);
 }
 
+/* twheel_op_expire(), on the books */
+void op_expire(struct torture_op *o)
+{
+	struct known known = known_of(o);
+	struct torture_call call;
+	int ret;
+
+	WRITE_ONCE(o->urged, true);
+	call_begin(&call, o->p, HOW_EXPIRE);
+	ret = twheel_op_expire(&o->op);
+	call_end(&call, 0);
+	if (answer_is_right(o, &known, ret))
+		won(o, &call);
+}
+
 /* twheel_op_cancel(), on the books */
 void op_cancel(struct torture_op *o)
 {
@@ -341,6 +356,7 @@ static void added(struct torture_op *o, int ret, const struct torture_call *call
 {
 	atomic64_inc(&o->p->added);
 	op_books_begun(o);
+	o->sets_after = torture_clock_seq();
 	smp_store_release(&o->added, true);	/* these are on the books */
 	if (!ret)
 		return;
@@ -355,6 +371,9 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 {
 	bool twice = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->dice, 8);
 	struct twheel_op_args args = {
+		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
+		.flags		= o->wary ? TWHEEL_OP_CANCEL_ON_SET : 0,
+		.slack_ns	= o->slack,
 		.deadline	= o->deadline,
 		.condition	= o->condition,
 		.quorum		= o->quorum,
@@ -369,6 +388,7 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 	if (!specs)
 		return -ENOMEM;
 	args.specs = specs;
+	o->sets_before = torture_clock_seq();
 	op_books_begin(o);
 	call_begin(&call, o->p, HOW_ADD);
 	ret = twheel_op_add(o->p->purgatory, &o->op, &args, caller_gfp(c));

@@ -36,9 +36,9 @@ static void expect_count(const struct torture_purgatory *p, const char *name, s6
 }
 
 /* Whether it is going to expire soon. */
-static bool is_near(const struct torture_purgatory *p, const struct twheel_op_progress *progress)
+static bool is_near(const struct torture_op *o, const struct twheel_op_progress *progress)
 {
-	return p->clock != TWHEEL_CLOCK_REALTIME && progress->remaining < NSEC_PER_SEC;
+	return !by_wall_clock(o) && progress->remaining < NSEC_PER_SEC;
 }
 
 /* It waits, and was @due before that was seen. */
@@ -77,7 +77,7 @@ static void look_at(struct torture_purgatory *p, struct torture_op *o, struct su
 	count_keys(o, seen, progress.nr_keys);
 	seen->ops++;
 	seen->watches += progress.nr_keys;
-	seen->near += is_near(p, &progress);
+	seen->near += is_near(o, &progress);
 }
 
 static void survey(struct torture_purgatory *p, struct survey *seen)
@@ -106,12 +106,14 @@ void purgatory_inspect(struct torture_purgatory *p)
 {
 	struct survey *seen = kmalloc(sizeof(*seen), GFP_KERNEL);
 	struct twheel_purgatory_stats before, after;
+	unsigned int i;
 
 	if (!seen)
 		return;
 	twheel_purgatory_stats(p->purgatory, &before);
 	survey(p, seen);
-	twheel_flush(p->wheel);
+	for (i = 0; i < TORTURE_WHEELS; i++)
+		twheel_flush(p->wheel[i]);
 	twheel_purgatory_stats(p->purgatory, &after);
 	if (all_ended(&before) == all_ended(&after)) {
 		expect_count(p, "pending", after.pending, seen->ops);
@@ -204,12 +206,12 @@ static void expect_tickets(struct torture_purgatory *p)
 	atomic_set(&p->unclaimed, 0);
 }
 
-/* The wheel is empty, too. */
-static void expect_wheel(struct torture_purgatory *p)
+/* Its wheels are empty, too. */
+static void expect_wheel(struct torture_purgatory *p, struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
-	twheel_stats(p->wheel, &stats);
+	twheel_stats(wheel, &stats);
 	expect_count(p, "pending on the wheel", stats.pending, 0);
 	expect_count(p, "added to the wheel", stats.added, stats.fired + stats.cancelled);
 }
@@ -233,5 +235,6 @@ void purgatory_expect_nothing(struct torture_purgatory *p)
 		expect_count(p, "ended by a reason", now.ended[i],
 			     atomic64_read(&p->ended[i]) - before->ended[i]);
 	expect_tickets(p);
-	expect_wheel(p);
+	for (i = 0; i < TORTURE_WHEELS; i++)
+		expect_wheel(p, p->wheel[i]);
 }

@@ -203,12 +203,6 @@ static void judge_error(struct torture_op *o, int error)
 		atomic_inc(&o->p->all_errors);
 }
 
-/* Deadlines follow the wall clock: of those we know nothing here. */
-static bool by_wall_clock(const struct torture_op *o)
-{
-	return o->p->clock == TWHEEL_CLOCK_REALTIME;
-}
-
 /* Whether a deadline is one that the operation may have. */
 static bool may_have(struct torture_op *o, u64 deadline)
 {
@@ -224,16 +218,29 @@ static void judge_expired(struct torture_op *o, const struct twheel_op_result *r
 		wrong_op(WRONG_ANSWER, o, "expired, and carries something");
 	if (by_wall_clock(o))
 		return;
-	if (result->time < result->deadline)
-		wrong_op(WRONG_EARLY, o, "expires before its deadline");
-	else if (result->time - result->deadline > TORTURE_LOST_NS && result->deadline)
+	if (result->time < result->deadline) {
+		if (!READ_ONCE(o->urged))
+			wrong_op(WRONG_EARLY, o, "expires before its deadline");
+	} else if (result->time - result->deadline > TORTURE_LOST_NS && result->deadline) {
 		wrong_op(WRONG_LOST, o, "expires long after its deadline");
+	}
+}
+
+/* With an error only by the clock; if it has been set since before the add. */
+static void judge_cancelled(struct torture_op *o, const struct twheel_op_result *result)
+{
+	if (result->value || (result->error && result->error != -ECANCELED))
+		wrong_op(WRONG_ANSWER, o, "cancelled, and carries something");
+	else if (result->error && !o->wary)
+		wrong_op(WRONG_ANSWER, o, "cancelled by a clock that it does not care for");
+	else if (result->error && o->sets_before >= 0 && o->sets_before == torture_clock_seq())
+		wrong_op(WRONG_EARLY, o, "cancelled though the clock was not set");
 }
 
 /* How an operation has ended, seen from its callback. */
 void op_judge_end(struct torture_op *o, const struct twheel_op_result *result)
 {
-	u64 now = twheel_now(o->p->wheel);
+	u64 now = twheel_now(o->p->wheel[o->wheel]);
 
 	if (!may_have(o, result->deadline))
 		wrong_op(WRONG_ANSWER, o, "another deadline than it was given");
@@ -250,8 +257,7 @@ void op_judge_end(struct torture_op *o, const struct twheel_op_result *result)
 		judge_expired(o, result);
 		break;
 	case TWHEEL_CANCELLED:
-		if (result->value || result->error)
-			wrong_op(WRONG_ANSWER, o, "cancelled, and carries something");
+		judge_cancelled(o, result);
 		break;
 	default:
 		wrong_op(WRONG_ANSWER, o, "ended by no reason");
@@ -264,9 +270,9 @@ static int answers_due(const struct torture_op *o)
 	enum torture_how how = o->value >> 32;
 
 	if (o->reason == TWHEEL_CANCELLED)
-		return -1;
+		return o->error ? 0 : -1;
 	if (o->reason == TWHEEL_EXPIRED)
-		return 0;
+		return o->urged ? -1 : 0;
 	if (o->error)
 		return o->error >= ALONE_ERROR;
 	return how == HOW_COMPLETE || how == HOW_TRY || how == HOW_ADD;
@@ -285,6 +291,6 @@ void op_judge_release(struct torture_op *o)
 		return;
 	if (answers_due(o) >= 0 && answers != answers_due(o))
 		wrong_op(WRONG_ANSWER, o, "not as many answers as it should have");
-	if (o->reason == TWHEEL_CANCELLED && !answers)
+	if (o->reason == TWHEEL_CANCELLED && !o->error && !answers)
 		atomic_inc(&o->p->unclaimed);
 }

@@ -143,9 +143,12 @@ static void work_with(struct torture_op *o, const struct torture_caller *c)
 
 static void end_it(struct torture_op *o, const struct torture_caller *c)
 {
-	switch (torture_below(c->dice, 5)) {
+	switch (torture_below(c->dice, 6)) {
 	case 0:
 		op_complete(o);
+		break;
+	case 5:
+		op_expire(o);
 		break;
 	case 1:
 		op_fail(o, c->dice);

@@ -331,7 +331,10 @@ static struct torture_op *make(struct torture_purgatory *p, const struct torture
 	refcount_set(&o->refs, 2);
 	atomic_set(&o->users, 1);
 	want_keys(o);
-	want_time(o, op_deadline(p, &o->dice));
+	o->wheel = torture_below(&o->dice, TORTURE_WHEELS);
+	o->wary = by_wall_clock(o) && torture_below(&o->dice, 2);
+	o->slack = op_slack(&o->dice);
+	want_time(o, op_deadline(o, &o->dice));
 	twheel_op_init(&o->op, condition == TWHEEL_COND_PREDICATE ? &predicate_ops :
 								    &declared_ops);
 	atomic_inc(&p->alive);
@@ -360,6 +363,7 @@ struct torture_op *op_make_idle(struct torture_purgatory *p, const struct tortur
 	if (!o)
 		return NULL;
 	o->orphan = true;
+	o->wary = false;
 	want_time(o, TWHEEL_NEVER);
 	return o;
 }

@@ -15,7 +15,20 @@
 
 /* Deadlines */
 
-u64 op_deadline(struct torture_purgatory *p, struct rnd_state *dice)
+/* None mostly; little enough for nobody to wait long. */
+u64 op_slack(struct rnd_state *dice)
+{
+	switch (torture_below(dice, 8)) {
+	case 0:
+		return torture_below(dice, 100 * NSEC_PER_MSEC);
+	case 1:
+		return TWHEEL_SLACK_COARSE;
+	default:
+		return 0;
+	}
+}
+
+u64 op_deadline(const struct torture_op *o, struct rnd_state *dice)
 {
 	u64 delay;
 
@@ -39,7 +52,7 @@ u64 op_deadline(struct torture_purgatory *p, struct rnd_state *dice)
 		delay = (u64)(torture_below(dice, U32_MAX) | 1 << 30) << 13;
 		break;
 	}
-	return twheel_deadline_on(p->wheel, delay);
+	return twheel_deadline_on(o->p->wheel[o->wheel], delay);
 }
 
 /* What the call may answer; @sure if it had been added, and nobody else moves the deadline. */
@@ -70,20 +83,33 @@ static void lower(atomic64_t *bound, u64 to)
 		;
 }
 
-static void rearm_loose(struct torture_op *o, u64 deadline, enum twheel_rearm which)
+static int rearm(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm which)
+{
+	bool added = smp_load_acquire(&o->added);	/* with the books of the add */
+	int sets = torture_clock_seq(), ret;
+
+	ret = twheel_op_rearm_slack(&o->op, deadline, slack, which);
+	if (ret == 1 && o->wary && added && sets >= 0 && o->sets_after >= 0 &&
+	    sets != o->sets_after)
+		wrong_op(WRONG_LOST, o, "it goes on though the clock was set");
+	return ret;
+}
+
+static void rearm_loose(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm which)
 {
 	lower(&o->earliest, deadline);
 	fate_raise(&o->latest, deadline);
-	judge_rearm(o, deadline, which, twheel_op_rearm(&o->op, deadline, which), false);
+	judge_rearm(o, deadline, which, rearm(o, deadline, slack, which), false);
 }
 
-static void rearm_exactly(struct torture_op *o, u64 deadline, enum twheel_rearm which)
+static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
+			  enum twheel_rearm which)
 {
 	bool added = smp_load_acquire(&o->added);	/* so that it can't be before that */
 	int ret;
 
 	WRITE_ONCE(o->next, deadline);
-	ret = twheel_op_rearm(&o->op, deadline, which);
+	ret = rearm(o, deadline, slack, which);
 	judge_rearm(o, deadline, which, ret, added);
 	/* Of one that has ended it doesn't matter any more, but to its callback. */
 	if (ret == 1)
@@ -92,16 +118,16 @@ static void rearm_exactly(struct torture_op *o, u64 deadline, enum twheel_rearm 
 		WRITE_ONCE(o->next, o->deadline);
 }
 
-/* twheel_op_rearm(), on the books */
+/* twheel_op_rearm_slack(), on the books */
 void op_rearm(struct torture_op *o, struct rnd_state *dice)
 {
 	enum twheel_rearm which = torture_below(dice, TWHEEL_REARM_IF_LATER + 1);
-	u64 deadline = op_deadline(o->p, dice);
+	u64 deadline = op_deadline(o, dice), slack = op_slack(dice);
 
 	if (o->loose) {
-		rearm_loose(o, deadline, which);
+		rearm_loose(o, deadline, slack, which);
 	} else if (!test_and_set_bit_lock(0, &o->rearming)) {
-		rearm_exactly(o, deadline, which);
+		rearm_exactly(o, deadline, slack, which);
 		clear_bit_unlock(0, &o->rearming);
 	}
 }
