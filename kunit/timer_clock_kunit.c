@@ -292,6 +292,38 @@ static void added_after_a_step_it_is_not_told_of_it(struct kunit *test)
 	expect_on_time(test, &after);
 }
 
+/* A timer that repeats, and sets the clock in its first run. */
+static struct {
+	struct twheel_periodic	periodic;
+	struct kunit		*test;
+	unsigned int		runs;
+	int			error;
+} setter;
+
+static void setter_run(struct twheel_periodic *periodic)
+{
+	setter.error = twheel_timer_error(&periodic->timer);
+	if (!setter.runs++)
+		clock_move(setter.test, -1000 * (s64)NSEC_PER_SEC);
+}
+
+/* Then it is on no wheel, where whoever is to be told is looked for. */
+static void set_while_its_function_runs_it_is_told_in_the_next(struct kunit *test)
+{
+	setter.test = test;
+	setter.runs = 0;
+	twheel_periodic_init(&setter.periodic, wheel, setter_run, TWHEEL_TIMER_CANCEL_ON_SET);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&setter.periodic,
+						    twheel_deadline_on(wheel, NSEC_PER_SEC),
+						    NSEC_PER_SEC, 0, TWHEEL_FIXED_RATE), 0);
+	vtime_sleep(NSEC_PER_SEC + 2 * NOTICE_NS);
+	KUNIT_EXPECT_EQ(test, setter.runs, 2);
+	KUNIT_EXPECT_EQ(test, setter.error, -ECANCELED);
+	vtime_sleep(200 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, setter.runs, 2);
+	twheel_periodic_shutdown_sync(&setter.periodic);
+}
+
 static void other_clocks_do_not_care(struct kunit *test)
 {
 	static struct clock_probe probe;
@@ -338,6 +370,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(who_wants_to_know_is_told_at_once),
 	KUNIT_CASE(a_later_deadline_is_not_cancelled),
 	KUNIT_CASE(added_after_a_step_it_is_not_told_of_it),
+	KUNIT_CASE(set_while_its_function_runs_it_is_told_in_the_next),
 	KUNIT_CASE(other_clocks_do_not_care),
 	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}

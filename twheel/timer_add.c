@@ -307,18 +307,35 @@ int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rea
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm);
 
+/* Put a timer in again; at once if it is to be told that the clock was set. */
+static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,
+			 s64 offset)
+{
+	bool was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET &&
+		       shard->clock == TWHEEL_CLOCK_REALTIME && twheel_clock_offset() != offset;
+
+	timer_link(shard, timer, was_set ? 0 : tick);
+	if (was_set)
+		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+}
+
 /**
  * twheel_timer_repeat - let a timer wait once more after its function has returned
  * @shard: where its function runs
  * @timer: the timer; it may be gone if it was cancelled meanwhile
  * @deadline: as in twheel_timer_add()
+ * @offset: what twheel_clock_offset() was when it was first armed
  *
  * For the function that the reaper calls, just before it returns. Nothing is
  * done if the timer was cancelled while the function ran, or has been armed
  * again. It needs no place of its own: it just left one, and one more for each shard
  * does no harm.
+ *
+ * One that is to be told when the clock is set was not on the wheel while its function
+ * ran, and so the shard may have looked for those to tell without finding it.
  */
-void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline)
+void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
+			 s64 offset)
 {
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
@@ -332,7 +349,7 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 		if (shard_reaches(shard, tick) || !fed) {
 			if (shard->places)
 				atomic64_inc(&shard->places->pending);
-			timer_link(shard, timer, tick);
+			timer_relink(shard, timer, tick, offset);
 			shard->added++;
 			break;
 		}

@@ -231,6 +231,7 @@ enum twheel_repeat {
  * @period: in ns
  * @left: how many runs are left, that one included; U64_MAX for any number
  * @overrun: deadlines that passed unserved between the last run and this one
+ * @offset: of the wall clock at the start, for who is to be told that it was set
  * @repeat: from when a period counts
  *
  * Embed it, and treat the members as private.
@@ -242,6 +243,7 @@ struct twheel_periodic {
 	u64			period;
 	u64			left;
 	u64			overrun;
+	s64			offset;
 	enum twheel_repeat	repeat;
 };
 
