@@ -9,7 +9,8 @@
  * The lock of a box is taken in process context only, and outside of all locks of
  * the layers below.
  */
-#include <linux/sched.h>
+#include <linux/fs.h>
+#include <linux/sched/signal.h>
 
 #include "device.h"
 
@@ -46,11 +47,18 @@ int twheel_box_charge(struct twheel_box *box)
 	else if (box->held >= 2 * box->max_pending)
 		err = -EAGAIN;
 	if (!err) {
-		box->nr_pending++;
+		WRITE_ONCE(box->nr_pending, box->nr_pending + 1);
 		box->held++;
 	}
 	spin_unlock(&box->lock);
 	return err;
+}
+
+/* Let all who wait look again. */
+static void box_tell_end(struct twheel_box *box)
+{
+	wake_up_interruptible_all(&box->readers);
+	kill_fasync(&box->async, SIGIO, POLL_HUP);
 }
 
 /**
@@ -63,13 +71,13 @@ void twheel_box_uncharge(struct twheel_box *box, bool pending)
 	bool wake;
 
 	spin_lock(&box->lock);
-	box->nr_pending -= pending;
+	WRITE_ONCE(box->nr_pending, box->nr_pending - pending);
 	box->held--;
 	wake = box->shut && !box->held;
 	spin_unlock(&box->lock);
 	/* Readers wait for the end, too. */
 	if (wake)
-		wake_up_interruptible_all(&box->readers);
+		box_tell_end(box);
 }
 
 /**
@@ -95,7 +103,7 @@ void twheel_box_shut(struct twheel_box *box)
 	spin_lock(&box->lock);
 	box->shut = true;
 	spin_unlock(&box->lock);
-	wake_up_interruptible_all(&box->readers);
+	box_tell_end(box);
 }
 
 /* The first that waits, with a reference; it goes to the end of the list. */

@@ -193,13 +193,21 @@ int twheel_call_detached(struct twheel_ioctl *call, union twheel_call_args *args
 	if (args->detached.flags || args->detached.reserved || !file->share->named)
 		return -EINVAL;
 	spin_lock(&own->lock);
-	if (own->held)
+	if (file->box != own)
+		goto out;
+	if (own->held || own->async) {
 		err = -EBUSY;
-	else if (own->shut)
+	} else if (own->shut) {
 		err = -ESHUTDOWN;
-	else
+	} else {
 		WRITE_ONCE(file->box, twheel_named_detached(file->share->named));
+		/* An add that has come upon this box before looks again: file_op_box(). */
+		smp_store_release(&own->shut, true);
+	}
+out:
 	spin_unlock(&own->lock);
+	/* And so do those who wait for an event in it. */
+	wake_up_interruptible_all(&own->readers);
 	return err;
 }
 

@@ -51,7 +51,7 @@ struct twheel_user {
  * @lock: protects @files, @nr_files and the setting of @gone
  * @files: those that are open
  * @nr_files: how many there are
- * @gone: the purgatory has been removed, or its only file drained
+ * @gone: the purgatory has been removed
  * @rejected: adds refused by limits that are not the purgatory's own
  * @named: of which this is a part, or NULL; immutable
  */
@@ -105,8 +105,11 @@ struct twheel_box {
  * @own: the operations added through it
  * @user: who opened it; immutable
  * @entry: in the files of its share; protected by that one's lock
+ * @ref: one while it is open, and one for each operation in @own, which others may
+ *	still be looking at when it is closed
  */
 struct twheel_file {
+	refcount_t		ref;
 	struct twheel_share	*share;
 	struct twheel_box	*box;
 	struct twheel_box	own;
@@ -124,8 +127,8 @@ struct twheel_file {
  * @time: when that was noticed
  * @period: immutable
  * @runs: how many are left, 0 for any number
- * @error: -ECANCELED once the clock has been set
  * @fixed_delay: immutable
+ * @paused: it does not run, since its event has not been read
  *
  * What is not immutable is protected by the lock of the operation's box.
  */
@@ -138,8 +141,8 @@ struct twheel_file_periodic {
 	u64			time;
 	u64			period;
 	u64			runs;
-	int			error;
 	bool			fixed_delay;
+	bool			paused;
 };
 
 /**
@@ -240,6 +243,7 @@ int twheel_share_init(struct twheel_share *share, const char *name, u32 max_pend
 void twheel_share_exit(struct twheel_share *share);
 struct twheel_file *twheel_file_create(struct twheel_share *share);
 void twheel_file_free(struct twheel_file *file);
+void twheel_file_put(struct twheel_file *file);
 void twheel_file_show_fdinfo(struct seq_file *m, struct file *file);
 
 /* box.c */
@@ -265,6 +269,8 @@ int twheel_file_periodic_check(const struct twheel_add_args *args);
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       const struct twheel_add_args *args, u64 deadline);
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_resume(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,
 			       struct twheel_event *event);
 

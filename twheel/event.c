@@ -87,9 +87,11 @@ void twheel_event_ended(struct twheel_file_op *fop)
 	struct twheel_box *box = fop->box;
 
 	spin_lock(&box->lock);
+	if (fop->periodic)
+		twheel_file_periodic_catch_up(fop->periodic);
 	fop->ended = true;
 	list_del_init(&fop->entry);
-	box->nr_pending--;
+	WRITE_ONCE(box->nr_pending, box->nr_pending - 1);
 	twheel_event_queue(fop);
 	spin_unlock(&box->lock);
 	/* A function of it that is running sees that it has ended. */
@@ -103,6 +105,8 @@ static void event_fill(struct twheel_file_op *fop, struct twheel_event *event)
 
 	if (fop->ended)
 		twheel_op_result(&fop->op, &result);
+	else if (fop->periodic)
+		twheel_file_periodic_catch_up(fop->periodic);
 	*event = (struct twheel_event) {
 		.id		= fop->id,
 		.cookie		= fop->cookie,
@@ -160,6 +164,8 @@ static void event_delivered(struct twheel_file_op *fop, const struct twheel_even
 	fop->expirations -= event->expirations;
 	if (fop->ended || fop->expirations)
 		event_put(fop, false);
+	if (!fop->ended && fop->periodic)
+		twheel_file_periodic_resume(fop->periodic);
 	spin_unlock(&box->lock);
 }
 
@@ -221,13 +227,16 @@ ssize_t twheel_file_read(struct file *file, char __user *buf, size_t size, loff_
 {
 	struct twheel_event __user *to = (struct twheel_event __user *)buf;
 	struct twheel_file *tf = file->private_data;
-	struct twheel_box *box = READ_ONCE(tf->box);
 	size_t room = size / sizeof(*to);
+	struct twheel_box *box;
 	ssize_t ret;
 
 	if (!room)
 		return -EINVAL;
-	while (!(ret = events_read(box, to, room))) {
+	/* The file may become a reader of detached events at any time. */
+	while (!(ret = events_read(box = READ_ONCE(tf->box), to, room))) {
+		if (box != READ_ONCE(tf->box))
+			continue;
 		if (twheel_box_at_end(box))
 			return 0;
 		if (file->f_flags & O_NONBLOCK)
@@ -250,9 +259,14 @@ ssize_t twheel_file_read(struct file *file, char __user *buf, size_t size, loff_
 __poll_t twheel_file_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_box *box = READ_ONCE(tf->box);
+	struct twheel_named *named = tf->share->named;
+	struct twheel_box *box;
 
-	poll_wait(file, &box->readers, wait);
+	/* Who waits already when it comes to read detached events is to see these, too. */
+	poll_wait(file, &tf->own.readers, wait);
+	if (named)
+		poll_wait(file, &twheel_named_detached(named)->readers, wait);
+	box = READ_ONCE(tf->box);
 	if (events_there(box))
 		return EPOLLIN | EPOLLRDNORM;
 	return twheel_box_at_end(box) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
@@ -270,9 +284,12 @@ int twheel_file_fasync(int fd, struct file *file, int on)
 {
 	struct twheel_file *tf = file->private_data;
 	struct twheel_box *box = READ_ONCE(tf->box);
+	int ret;
 
-	/* It may have been turned on when the file read its own events. */
-	if (!on && box != &tf->own)
-		fasync_helper(fd, file, 0, &tf->own.async);
-	return fasync_helper(fd, file, on, &box->async);
+	ret = fasync_helper(fd, file, on, &box->async);
+	if (box == READ_ONCE(tf->box))
+		return ret;
+	/* It has become a reader of detached events just now. */
+	fasync_helper(fd, file, 0, &box->async);
+	return fasync_helper(fd, file, on, &READ_ONCE(tf->box)->async);
 }

@@ -63,7 +63,7 @@ static int share_enter(struct twheel_share *share, struct twheel_file *file)
 		err = -ENODEV;
 	} else {
 		list_add_tail(&file->entry, &share->files);
-		share->nr_files++;
+		WRITE_ONCE(share->nr_files, share->nr_files + 1);
 	}
 	spin_unlock(&share->lock);
 	return err;
@@ -89,6 +89,7 @@ struct twheel_file *twheel_file_create(struct twheel_share *share)
 		err = PTR_ERR(file->user);
 		goto free;
 	}
+	refcount_set(&file->ref, 1);
 	file->share = share;
 	twheel_box_init(&file->own, twheel_max_pending);
 	file->box = &file->own;
@@ -120,10 +121,20 @@ void twheel_file_free(struct twheel_file *file)
 	WARN_ON_ONCE(file->own.held);
 	spin_lock(&share->lock);
 	list_del(&file->entry);
-	share->nr_files--;
+	WRITE_ONCE(share->nr_files, share->nr_files - 1);
 	spin_unlock(&share->lock);
 	twheel_user_close(file->user);
-	kfree(file);
+	twheel_file_put(file);
+}
+
+/**
+ * twheel_file_put - give back a reference to the memory of a file
+ * @file: the file
+ */
+void twheel_file_put(struct twheel_file *file)
+{
+	if (refcount_dec_and_test(&file->ref))
+		kfree(file);
 }
 
 /**

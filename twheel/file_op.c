@@ -31,6 +31,8 @@ static void file_op_release(struct twheel_op *op)
 	struct twheel_file_op *fop = container_of(op, struct twheel_file_op, op);
 
 	twheel_file_watches_free(fop);
+	if (!(fop->flags & TWHEEL_ADD_DETACHED))
+		twheel_file_put(container_of(fop->box, struct twheel_file, own));
 	kfree(fop);
 }
 
@@ -178,6 +180,8 @@ static struct twheel_file_op *file_op_alloc(struct twheel_file *file, struct twh
 	fop->flags = args->flags;
 	if (box != &file->own)
 		fop->flags |= TWHEEL_ADD_DETACHED;
+	else
+		refcount_inc(&file->ref);
 	INIT_LIST_HEAD(&fop->entry);
 	INIT_LIST_HEAD(&fop->more);
 	if (args->period) {
@@ -240,10 +244,12 @@ static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 	int err;
 
 	how->watches = fop->watch;
+	/* As late as can be: the clock may be set meanwhile. */
+	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ? args->deadline :
+			twheel_deadline_on(how->wheel, args->deadline);
 	if (fop->periodic) {
 		twheel_file_periodic_init(fop->periodic, how->wheel, args, how->deadline);
 		how->deadline = TWHEEL_NEVER;
-		how->flags = 0;
 	}
 	err = twheel_op_add(fop->share->purgatory, &fop->op, how, GFP_KERNEL_ACCOUNT);
 	if (!err)
@@ -251,17 +257,23 @@ static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 	return err;
 }
 
-/* Where an operation that is added like this belongs, or NULL. */
+/* Where an operation that is added like this belongs. */
 static struct twheel_box *file_op_box(struct twheel_file *file, u32 flags)
 {
-	struct twheel_share *share = file->share;
+	struct twheel_box *box = READ_ONCE(file->box);
 
-	if (!(flags & TWHEEL_ADD_DETACHED))
-		return READ_ONCE(file->box);
-	return share->named ? twheel_named_detached(share->named) : NULL;
+	if (!(flags & TWHEEL_ADD_DETACHED) || box != &file->own)
+		return box;
+	if (!file->share->named)
+		return ERR_PTR(-EINVAL);
+	/* A file that has been drained adds nothing, wherever that would belong. */
+	/* Pairs with twheel_call_detached(), which shuts a box that the file has left. */
+	if (smp_load_acquire(&box->shut) && READ_ONCE(file->box) == box)
+		return ERR_PTR(-ESHUTDOWN);
+	return twheel_named_detached(file->share->named);
 }
 
-/* What is asked of the layer below, all but the room for watches. */
+/* What is asked of the layer below, all but the deadline and the room for watches. */
 static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args,
 		   struct twheel_op_args *how)
 {
@@ -287,9 +299,26 @@ static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args
 		return PTR_ERR(how->specs);
 	if (IS_ERR(how->wheel))
 		return PTR_ERR(how->wheel);
-	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ? args->deadline :
-			twheel_deadline_on(how->wheel, args->deadline);
 	return twheel_op_check(how);
+}
+
+static int call_add(struct twheel_ioctl *call, struct twheel_box *box,
+		    struct twheel_op_args *how, struct twheel_add_args *args)
+{
+	struct twheel_file_op *fop;
+	int err;
+
+	fop = file_op_create(call->file, box, args);
+	if (IS_ERR(fop))
+		return PTR_ERR(fop);
+	/* Its event may be read, and the box's reference go, before we're done. */
+	twheel_op_get(&fop->op);
+	args->id = fop->id;
+	err = file_op_start(fop, how, args);
+	if (err)
+		twheel_file_op_forget(fop);
+	twheel_file_op_put(fop);
+	return err;
 }
 
 /**
@@ -301,25 +330,20 @@ static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args
  */
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_box *box = file_op_box(call->file, args->add.flags);
-	struct twheel_file_op *fop;
+	struct twheel_file *file = call->file;
 	struct twheel_op_args how;
+	struct twheel_box *box;
 	int err;
 
-	if (!box)
-		return -EINVAL;
 	err = add_how(call, &args->add, &how);
 	if (err)
 		return err;
-	fop = file_op_create(call->file, box, &args->add);
-	if (IS_ERR(fop))
-		return PTR_ERR(fop);
-	/* Its event may be read, and the box's reference go, before we're done. */
-	twheel_op_get(&fop->op);
-	args->add.id = fop->id;
-	err = file_op_start(fop, &how, &args->add);
-	if (err)
-		twheel_file_op_forget(fop);
-	twheel_file_op_put(fop);
+	do {
+		box = file_op_box(file, args->add.flags);
+		if (IS_ERR(box))
+			return PTR_ERR(box);
+		err = call_add(call, box, &how, &args->add);
+		/* It may have become a reader of detached events just now. */
+	} while (err == -ESHUTDOWN && box == &file->own && READ_ONCE(file->box) != box);
 	return err;
 }

@@ -8,9 +8,16 @@
  * then the timer is cancelled, and a run of it that is just beginning finds
  * the operation ended, under the lock of the box.
  *
+ * A run that finds the event of the one before unread pauses the timer, and the reader
+ * starts it again.  What passes in between is counted when it is asked for.  So who
+ * does not read costs the reaper, which all share, nothing, however short the period.
+ *
+ * That the clock was set is the operation's to notice: it has no deadline, but a clock.
+ *
  * The timer is shut down before the operation is forgotten, and so the memory of
  * both stays for as long as a run may use it.
  */
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 
@@ -36,41 +43,68 @@ static u64 plus(u64 deadline, u64 ns)
 	return check_add_overflow(deadline, ns, &sum) || sum > KTIME_MAX ? TWHEEL_NEVER : sum;
 }
 
-/* Account for a run; whether it is the last one. */
-static bool periodic_count(struct twheel_file_periodic *fp)
+/* Count the deadlines that have passed by now. */
+static void periodic_count(struct twheel_file_periodic *fp, u64 now)
 {
-	u64 overrun = twheel_periodic_overrun(&fp->periodic);
+	u64 overrun = fp->fixed_delay ? 0 : div64_u64(now - fp->next, fp->period);
 
 	fp->fop->expirations += overrun + 1;
-	/* The time left over is less than what has passed, so this fits. */
 	fp->passed = fp->next + overrun * fp->period;
-	fp->time = twheel_now(fp->wheel);
-	fp->next = plus(fp->fixed_delay ? fp->time : fp->passed, fp->period);
-	return fp->runs && !--fp->runs;
+	fp->time = now;
+	fp->next = plus(fp->fixed_delay ? now : fp->passed, fp->period);
+}
+
+/**
+ * twheel_file_periodic_catch_up - count what has passed while it was paused
+ * @periodic: the timer of the operation, with the lock of its box held
+ */
+void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
+{
+	u64 now;
+
+	lockdep_assert_held(&periodic->fop->box->lock);
+	if (!periodic->paused)
+		return;
+	now = twheel_now(periodic->wheel);
+	if (now >= periodic->next)
+		periodic_count(periodic, now);
+}
+
+/*
+ * A deadline has passed; whether it was the last. The clock may have been set back since
+ * it was found due.
+ */
+static bool periodic_passed(struct twheel_file_periodic *fp)
+{
+	struct twheel_file_op *fop = fp->fop;
+
+	if (fop->queued || fop->reading) {
+		fp->paused = true;
+		twheel_periodic_cancel(&fp->periodic);
+		return false;
+	}
+	periodic_count(fp, max(twheel_now(fp->wheel), fp->next));
+	if (fp->runs && !--fp->runs)
+		return true;
+	twheel_event_queue(fop);
+	return false;
 }
 
 static void periodic_run(struct twheel_periodic *periodic)
 {
 	struct twheel_file_periodic *fp =
 		container_of(periodic, struct twheel_file_periodic, periodic);
-	int error = twheel_timer_error(&periodic->timer);
 	struct twheel_file_op *fop = fp->fop;
 	struct twheel_box *box = fop->box;
 	bool last = false;
 
 	/* For as long as it has not ended, its box does not go. */
 	spin_lock(&box->lock);
-	if (!fop->ended) {
-		fp->error = error;
-		last = !error && periodic_count(fp);
-		if (!error && !last)
-			twheel_event_queue(fop);
-	}
+	if (!fop->ended)
+		last = periodic_passed(fp);
 	spin_unlock(&box->lock);
 	if (last)
 		twheel_op_expire(&fop->op);
-	else if (error)
-		twheel_op_cancel(&fop->op);
 }
 
 /**
@@ -83,10 +117,7 @@ static void periodic_run(struct twheel_periodic *periodic)
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       const struct twheel_add_args *args, u64 deadline)
 {
-	unsigned int flags = args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
-			     TWHEEL_TIMER_CANCEL_ON_SET : 0;
-
-	twheel_periodic_init(&periodic->periodic, wheel, periodic_run, flags);
+	twheel_periodic_init(&periodic->periodic, wheel, periodic_run, 0);
 	periodic->wheel = wheel;
 	periodic->next = deadline;
 	periodic->period = args->period;
@@ -112,6 +143,18 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 }
 
 /**
+ * twheel_file_periodic_resume - its event has been read, and it has not ended
+ * @periodic: the timer of the operation, with the lock of its box held
+ */
+void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
+{
+	if (!periodic->paused)
+		return;
+	periodic->paused = false;
+	twheel_file_periodic_start(periodic);
+}
+
+/**
  * twheel_file_periodic_told - what the event of a periodic operation says besides
  * @periodic: its timer, with the lock of its box held
  * @event: filled in already as for one that is not periodic
@@ -125,6 +168,4 @@ void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,
 		event->deadline = periodic->passed;
 		event->time = periodic->time;
 	}
-	if (event->reason == TWHEEL_CANCELLED && periodic->error)
-		event->error = periodic->error;
 }

@@ -25,7 +25,7 @@
  * @cmd: its number, with today's size
  * @min_size: where the structure ended in the first version; it stays when it grows
  * @answer: where the fields begin that it sets
- * @answer_end: and where they end
+ * @answer_end: and where they end, in the first version already
  * @changes: for who may write to the file only
  * @call: carries it out
  */

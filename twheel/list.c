@@ -36,6 +36,7 @@ static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pe
 	u64 now = twheel_now(fp->wheel);
 
 	spin_lock(&fop->box->lock);
+	twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;
 	pending->runs = fp->runs;
 	spin_unlock(&fop->box->lock);
