@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: one function for each call of /dev/twheel. See twheel.h.
+ * libtwheel: one function for each call of an open purgatory. See twheel.h.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -11,9 +9,11 @@
 
 #include "twheel.h"
 
-int twheel_open(int flags)
+/* What a call has counted goes to @to, if the caller wants to know. */
+static void tell_count(unsigned int *to, unsigned int count)
 {
-	return open(TWHEEL_DEVICE, O_RDWR | O_CLOEXEC | flags);
+	if (to)
+		*to = count;
 }
 
 int twheel_add(int fd, struct twheel_add_args *args)
@@ -28,6 +28,53 @@ int twheel_cancel(int fd, uint64_t id)
 	return ioctl(fd, TWHEEL_IOC_CANCEL, &args);
 }
 
+int twheel_complete(int fd, uint64_t id, uint64_t value)
+{
+	struct twheel_complete_args args = { .id = id, .value = value };
+
+	return ioctl(fd, TWHEEL_IOC_COMPLETE, &args);
+}
+
+int twheel_complete_error(int fd, uint64_t id, int error)
+{
+	struct twheel_complete_args args = { .id = id, .error = error };
+
+	return ioctl(fd, TWHEEL_IOC_COMPLETE, &args);
+}
+
+int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
+			unsigned int *completed)
+{
+	struct twheel_complete_all_args args = {
+		.value = value,
+		.error = error,
+		.flags = flags,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args))
+		return -1;
+	tell_count(completed, args.completed);
+	return 0;
+}
+
+int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
+		 unsigned int which)
+{
+	struct twheel_rearm_args args = {
+		.id = id,
+		.deadline = deadline,
+		.flags = flags,
+		.which = which,
+	};
+
+	return twheel_rearm_with(fd, &args);
+}
+
+int twheel_rearm_with(int fd, struct twheel_rearm_args *args)
+{
+	return ioctl(fd, TWHEEL_IOC_REARM, args) ? -1 : args->moved != 0;
+}
+
 int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
 		 unsigned int nr)
 {
@@ -40,23 +87,85 @@ int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
 	return ioctl(fd, TWHEEL_IOC_WATCH, &args);
 }
 
+int twheel_unwatch(int fd, uint64_t id, struct twheel_key key)
+{
+	struct twheel_unwatch_args args = { .key = key, .id = id };
+
+	return ioctl(fd, TWHEEL_IOC_UNWATCH, &args);
+}
+
 int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 		  unsigned int *completed)
 {
 	struct twheel_signal_args args = { .key = key, .value = value };
 
-	if (ioctl(fd, TWHEEL_IOC_SIGNAL, &args))
+	if (twheel_signal_with(fd, &args))
 		return -1;
-	if (completed)
-		*completed = args.completed;
+	tell_count(completed, args.completed);
 	return 0;
 }
 
-int twheel_complete(int fd, uint64_t id, uint64_t value)
+int twheel_signal_with(int fd, struct twheel_signal_args *args)
 {
-	struct twheel_complete_args args = { .id = id, .value = value };
+	return ioctl(fd, TWHEEL_IOC_SIGNAL, args);
+}
 
-	return ioctl(fd, TWHEEL_IOC_COMPLETE, &args);
+int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled)
+{
+	struct twheel_cancel_key_args args = { .key = key };
+
+	if (ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args))
+		return -1;
+	tell_count(cancelled, args.cancelled);
+	return 0;
+}
+
+int twheel_drain(int fd, unsigned int *cancelled)
+{
+	struct twheel_drain_args args = { .flags = 0 };
+
+	if (ioctl(fd, TWHEEL_IOC_DRAIN, &args))
+		return -1;
+	tell_count(cancelled, args.cancelled);
+	return 0;
+}
+
+int twheel_read_detached(int fd)
+{
+	struct twheel_detached_args args = { .flags = 0 };
+
+	return ioctl(fd, TWHEEL_IOC_DETACHED, &args);
+}
+
+int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
+		struct twheel_watch_spec *keys, unsigned int room)
+{
+	struct twheel_info_args args = {
+		.id = id,
+		.keys = (uintptr_t)keys,
+		.room = room,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_INFO, &args))
+		return -1;
+	*pending = args.pending;
+	return 0;
+}
+
+int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
+		struct twheel_pending *entries, unsigned int room)
+{
+	struct twheel_list_args args = {
+		.entries = (uintptr_t)entries,
+		.room = room > INT_MAX ? INT_MAX : room,
+		.flags = flags,
+		.cursor = *cursor,
+	};
+
+	if (ioctl(fd, TWHEEL_IOC_LIST, &args))
+		return -1;
+	*cursor = args.cursor;
+	return args.nr;
 }
 
 int twheel_query(int fd, struct twheel_query_args *args)
@@ -75,17 +184,4 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr)
 
 	bytes = read(fd, events, nr * sizeof(*events));
 	return bytes < 0 ? -1 : bytes / (ssize_t)sizeof(*events);
-}
-
-int twheel_key_text(const char *text, struct twheel_key *key)
-{
-	size_t len = strlen(text);
-
-	if (!len || len > TWHEEL_KEY_TEXT_MAX) {
-		errno = len ? ENAMETOOLONG : EINVAL;
-		return -1;
-	}
-	memset(key, 0, sizeof(*key));
-	memcpy(key, text, len);
-	return 0;
 }

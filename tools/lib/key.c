@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later
+/*
+ * libtwheel: keys of texts, numbers and UUIDs, and back. See twheel.h.
+ *
+ * A key is seen as 16 bytes.  A text starts with its first byte, which is never
+ * zero; a number has eight zeros in front; a UUID takes them all.  By RFC 9562
+ * its byte 8 is 0x80 or more, which is not ASCII, and its byte 6 is not zero.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "twheel.h"
+
+#define UUID_BYTES	16
+#define UUID_TEXT	36
+
+static int refuse(int error)
+{
+	errno = error;
+	return -1;
+}
+
+int twheel_key_text(const char *text, struct twheel_key *key)
+{
+	size_t len = strlen(text);
+
+	if (!len || len > TWHEEL_KEY_TEXT_MAX)
+		return refuse(len ? ENAMETOOLONG : EINVAL);
+	memset(key, 0, sizeof(*key));
+	memcpy(key, text, len);
+	return 0;
+}
+
+struct twheel_key twheel_key_number(uint64_t number)
+{
+	struct twheel_key key = { .v = { 0, number } };
+
+	return key;
+}
+
+/* isxdigit() and its like depend on the locale. */
+static int hex_digit(char c)
+{
+	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
+	const char *at = c ? strchr(digits, c) : NULL;
+
+	return at ? (at - digits) % 16 : -1;
+}
+
+static bool is_dash_at(int at)
+{
+	return at == 8 || at == 13 || at == 18 || at == 23;
+}
+
+/* Return: whether @text is a UUID, whose bytes are in @bytes then. */
+static bool read_uuid(const char *text, unsigned char *bytes)
+{
+	int at, nr = 0;
+
+	for (at = 0; at < UUID_TEXT; at++) {
+		int digit = hex_digit(text[at]);
+
+		if (is_dash_at(at)) {
+			if (text[at] != '-')
+				return false;
+			continue;
+		}
+		if (digit < 0)
+			return false;
+		bytes[nr / 2] = nr % 2 ? bytes[nr / 2] | digit : digit << 4;
+		nr++;
+	}
+	return !text[at];
+}
+
+int twheel_key_uuid(const char *text, struct twheel_key *key)
+{
+	unsigned char bytes[UUID_BYTES];
+
+	if (!read_uuid(text, bytes))
+		return refuse(EINVAL);
+	memcpy(key, bytes, sizeof(bytes));
+	return 0;
+}
+
+static bool all_digits(const char *text)
+{
+	return *text && !text[strspn(text, "0123456789")];
+}
+
+static int parse_number(const char *text, struct twheel_key *key)
+{
+	__u64 number = 0;
+
+	if (!all_digits(text))
+		return refuse(EINVAL);
+	for (; *text; text++) {
+		if (__builtin_mul_overflow(number, 10, &number) ||
+		    __builtin_add_overflow(number, *text - '0', &number))
+			return refuse(ERANGE);
+	}
+	*key = twheel_key_number(number);
+	return 0;
+}
+
+/* The kinds of keys, as twheel_key_parse() tells them apart, and what says so. */
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_UNSAID };
+
+static const char prefixes[][6] = { "text:", "num:", "uuid:" };
+
+static enum kind kind_said(const char *text)
+{
+	enum kind kind = KIND_TEXT;
+
+	while (kind < KIND_UNSAID && strncmp(text, prefixes[kind], strlen(prefixes[kind])))
+		kind++;
+	return kind;
+}
+
+static enum kind kind_guessed(const char *text)
+{
+	unsigned char bytes[UUID_BYTES];
+
+	if (read_uuid(text, bytes))
+		return KIND_UUID;
+	return all_digits(text) ? KIND_NUMBER : KIND_TEXT;
+}
+
+int twheel_key_parse(const char *text, struct twheel_key *key)
+{
+	enum kind kind = kind_said(text);
+
+	if (kind == KIND_UNSAID)
+		kind = kind_guessed(text);
+	else
+		text += strlen(prefixes[kind]);
+
+	switch (kind) {
+	case KIND_NUMBER:
+		return parse_number(text, key);
+	case KIND_UUID:
+		return twheel_key_uuid(text, key);
+	default:
+		return twheel_key_text(text, key);
+	}
+}
+
+/* Return: the length if @bytes are a text that can be printed, zeros behind it; or 0. */
+static int text_length(const unsigned char *bytes)
+{
+	int len = 0, i;
+
+	while (len < UUID_BYTES && bytes[len] >= ' ' && bytes[len] <= '~')
+		len++;
+	for (i = len; i < UUID_BYTES; i++)
+		if (bytes[i])
+			return 0;
+	return len;
+}
+
+static void format_text(const unsigned char *bytes, int len, char *text)
+{
+	char plain[TWHEEL_KEY_TEXT_MAX + 1];
+
+	memcpy(plain, bytes, len);
+	plain[len] = '\0';
+	snprintf(text, TWHEEL_KEY_FORMAT_SIZE, "%s%s",
+		 kind_said(plain) == KIND_UNSAID && kind_guessed(plain) == KIND_TEXT ?
+		 "" : prefixes[KIND_TEXT], plain);
+}
+
+static void format_uuid(const unsigned char *bytes, char *text)
+{
+	static const char digits[] = "0123456789abcdef";
+	int at, nr = 0;
+
+	for (at = 0; at < UUID_TEXT; at++) {
+		if (is_dash_at(at)) {
+			text[at] = '-';
+			continue;
+		}
+		text[at] = digits[nr % 2 ? bytes[nr / 2] & 15 : bytes[nr / 2] >> 4];
+		nr++;
+	}
+	text[at] = '\0';
+}
+
+char *twheel_key_format(struct twheel_key key, char text[TWHEEL_KEY_FORMAT_SIZE])
+{
+	unsigned char bytes[UUID_BYTES];
+	int len;
+
+	memcpy(bytes, &key, sizeof(bytes));
+	len = text_length(bytes);
+	if (len)
+		format_text(bytes, len, text);
+	else if (!key.v[0])
+		snprintf(text, TWHEEL_KEY_FORMAT_SIZE, "%llu", (unsigned long long)key.v[1]);
+	else
+		format_uuid(bytes, text);
+	return text;
+}
