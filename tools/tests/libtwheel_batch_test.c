@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the library's batches against a device that isn't there: how many
+ * system calls they make, that each command is carried out once and in order,
+ * with its keys, and that its result reaches who put it in.
+ */
+#include <stdlib.h>
+
+#include "libtwheel_fake.h"
+#include "tap.h"
+
+#define MAX_SEEN	4096
+
+/* What the device does with batches, and has seen of them. */
+static struct {
+	unsigned int most;		/* carried out by one call; 0 for all */
+	__u64 bad_cookie;		/* of adds that fail with ENOSPC; 0 for none */
+	unsigned int nr;
+	struct twheel_command seen[MAX_SEEN];
+	struct twheel_watch_spec keys[MAX_SEEN];	/* the first one of each */
+} device;
+
+/* What the callback has been told. */
+static struct {
+	unsigned int nr;
+	bool in_order;
+	struct twheel_result results[MAX_SEEN];
+	struct twheel_command commands[MAX_SEEN];
+} told;
+
+static const struct twheel_watch_spec *keys_of(const struct twheel_command *command)
+{
+	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
+		return (const void *)(uintptr_t)command->add.keys;
+	if (command->call == TWHEEL_CALL_WATCH)
+		return (const void *)(uintptr_t)command->watch.keys;
+	return NULL;
+}
+
+static int carry_out(const struct twheel_command *command, struct twheel_result *result)
+{
+	const struct twheel_watch_spec *keys = keys_of(command);
+	unsigned int nr = device.nr++;
+
+	device.seen[nr] = *command;
+	if (keys)
+		device.keys[nr] = keys[0];
+	memset(result, 0, sizeof(*result));
+	if (command->call == TWHEEL_CALL_ADD && command->add.cookie &&
+	    command->add.cookie == device.bad_cookie)
+		result->error = -ENOSPC;
+	else
+		result->value = nr + 1;
+	return result->error;
+}
+
+static void answer(unsigned long request, void *args)
+{
+	struct twheel_batch_args *batch = args;
+	struct twheel_command *commands = (void *)(uintptr_t)batch->commands;
+	struct twheel_result *results = (void *)(uintptr_t)batch->results;
+	unsigned int nr = batch->nr;
+
+	CHECK(request == TWHEEL_IOC_BATCH);
+	if (device.most && nr > device.most)
+		nr = device.most;
+	for (batch->done = 0; batch->done < nr;) {
+		int error = carry_out(&commands[batch->done], &results[batch->done]);
+
+		batch->done++;
+		batch->failed += error != 0;
+		if (error && batch->flags & TWHEEL_BATCH_STOP)
+			break;
+	}
+}
+
+static void on_result(void *context, uint64_t index, const struct twheel_command *command,
+		      const struct twheel_result *result)
+{
+	CHECK(context == &told);
+	told.in_order &= index == told.nr;
+	told.commands[told.nr] = *command;
+	told.results[told.nr++] = *result;
+}
+
+static struct twheel_batch *batch_of(unsigned int size, unsigned int flags)
+{
+	struct twheel_batch *batch = twheel_batch_new(FAKE_FD, size, flags);
+
+	memset(&device, 0, sizeof(device));
+	memset(&told, 0, sizeof(told));
+	told.in_order = true;
+	fake_reset();
+	fake.answer = answer;
+	CHECK(batch);
+	CHECK(!twheel_batch_on_result(batch, on_result, &told));
+	return batch;
+}
+
+static int add(struct twheel_batch *batch, __u64 cookie)
+{
+	const struct twheel_add_args args = { .cookie = cookie, .deadline = TWHEEL_NEVER };
+
+	return twheel_batch_add(batch, &args);
+}
+
+/* Adds with the cookies @from to @to; how many were put into the batch. */
+static unsigned int add_many(struct twheel_batch *batch, __u64 from, __u64 to)
+{
+	unsigned int nr = 0;
+
+	for (; from <= to; from++)
+		nr += !add(batch, from);
+	return nr;
+}
+
+static void a_thousand_adds_make_a_thousand_by_size_calls(void)
+{
+	struct twheel_batch *batch = batch_of(50, 0);
+
+	CHECK(add_many(batch, 1, 1000) == 1000);
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(fake.calls == 1000 / 50);
+	CHECK(device.nr == 1000 && told.nr == 1000 && told.in_order);
+	CHECK(device.seen[999].add.cookie == 1000 && told.results[999].value == 1000);
+	twheel_batch_free(batch);
+}
+
+static void an_empty_batch_makes_no_call(void)
+{
+	struct twheel_batch *batch = batch_of(50, 0);
+
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(!fake.calls);
+	twheel_batch_free(batch);
+	twheel_batch_free(NULL);
+}
+
+static void sizes_and_flags_are_checked(void)
+{
+	errno = 0;
+	CHECK(!twheel_batch_new(FAKE_FD, 0, 0) && errno == EINVAL);
+	CHECK(!twheel_batch_new(FAKE_FD, TWHEEL_MAX_BATCH + 1, 0) && errno == EINVAL);
+	CHECK(!twheel_batch_new(FAKE_FD, 1, 1U << 31) && errno == EINVAL);
+}
+
+static void each_call_can_be_a_command(void)
+{
+	static const struct twheel_key key = { .v = { 3, 4 } };
+	const struct twheel_watch_spec spec = { .key = key, .need = 2 };
+	const struct twheel_signal_args signal = { .key = key, .amount = 6 };
+	const struct twheel_rearm_args rearm = { .id = 7, .slack = 9 };
+	struct twheel_batch *batch = batch_of(100, 0);
+	struct twheel_command *seen = device.seen;
+
+	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7) &&
+	      !twheel_batch_complete(batch, 7, 8) &&
+	      !twheel_batch_complete_error(batch, 7, -EIO) &&
+	      !twheel_batch_rearm(batch, 7, 8, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_IF_LATER) &&
+	      !twheel_batch_rearm_with(batch, &rearm) &&
+	      !twheel_batch_watch(batch, 7, &spec, 1) && !twheel_batch_unwatch(batch, 7, key) &&
+	      !twheel_batch_signal(batch, key, 5) && !twheel_batch_signal_with(batch, &signal) &&
+	      !twheel_batch_cancel_key(batch, key));
+	CHECK(!twheel_batch_submit(batch) && fake.calls == 1 && device.nr == 11);
+	CHECK(seen[0].call == TWHEEL_CALL_ADD && seen[0].add.cookie == 5);
+	CHECK(seen[1].call == TWHEEL_CALL_CANCEL && seen[1].cancel.id == 7);
+	CHECK(seen[2].call == TWHEEL_CALL_COMPLETE && seen[2].complete.value == 8);
+	CHECK(seen[3].call == TWHEEL_CALL_COMPLETE && seen[3].complete.error == -EIO &&
+	      seen[3].complete.id == 7);
+	CHECK(seen[4].call == TWHEEL_CALL_REARM && seen[4].rearm.deadline == 8 &&
+	      seen[4].rearm.flags == TWHEEL_REARM_ABSTIME &&
+	      seen[4].rearm.which == TWHEEL_REARM_IF_LATER);
+	CHECK(seen[5].call == TWHEEL_CALL_REARM && seen[5].rearm.slack == 9);
+	CHECK(seen[6].call == TWHEEL_CALL_WATCH && seen[6].watch.nr_keys == 1 &&
+	      device.keys[6].need == 2);
+	CHECK(seen[7].call == TWHEEL_CALL_UNWATCH && seen[7].unwatch.id == 7 &&
+	      seen[7].unwatch.key.v[1] == 4);
+	CHECK(seen[8].call == TWHEEL_CALL_SIGNAL && seen[8].signal.value == 5);
+	CHECK(seen[9].call == TWHEEL_CALL_SIGNAL && seen[9].signal.amount == 6);
+	CHECK(seen[10].call == TWHEEL_CALL_CANCEL_KEY && seen[10].cancel_key.key.v[0] == 3);
+	twheel_batch_free(batch);
+}
+
+static bool zero_behind(const struct twheel_command *command, size_t size)
+{
+	static const struct twheel_command zero;
+
+	return !memcmp((const char *)command->room + size, zero.room, sizeof(zero.room) - size);
+}
+
+static void nothing_of_an_earlier_command_stays_in_a_later_one(void)
+{
+	struct twheel_batch *batch = batch_of(1, 0);
+
+	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7));
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(!device.seen[1].reserved);
+	CHECK(zero_behind(&device.seen[1], sizeof(struct twheel_cancel_args)));
+	twheel_batch_free(batch);
+}
+
+static void keys_are_copied_when_a_command_is_put_in(void)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	struct twheel_add_args args = { .keys = (uintptr_t)specs };
+	struct twheel_batch *batch = batch_of(300, 0);
+	unsigned int round, i;
+	bool right = true;
+
+	/* The second and third round find blocks of keys that are there. */
+	for (round = 0; round < 3; round++) {
+		for (i = 0; i < 300; i++) {
+			memset(specs, 0, sizeof(specs));
+			specs[0].key.v[0] = i;
+			args.nr_keys = i % (TWHEEL_MAX_KEYS + 1);
+			CHECK(!twheel_batch_add(batch, &args));
+		}
+		memset(specs, 0xff, sizeof(specs));
+		CHECK(!twheel_batch_submit(batch));
+	}
+	for (i = 0; i < 900; i++)
+		if (device.seen[i].add.nr_keys)
+			right &= device.keys[i].key.v[0] == i % 300;
+	CHECK(device.nr == 900 && right);
+	twheel_batch_free(batch);
+}
+
+static void too_many_keys_are_not_put_in(void)
+{
+	struct twheel_add_args args = { .nr_keys = TWHEEL_MAX_KEYS + 1, .keys = 1 };
+	struct twheel_batch *batch = batch_of(10, 0);
+
+	CHECK(twheel_batch_add(batch, &args) == -1 && errno == EINVAL);
+	CHECK(twheel_batch_watch(batch, 7, NULL, ~0U) == -1 && errno == EINVAL);
+	CHECK(!twheel_batch_submit(batch) && !fake.calls && !told.nr);
+	twheel_batch_free(batch);
+}
+
+static void each_failure_is_told_and_counted_once(void)
+{
+	struct twheel_batch *batch = batch_of(4, 0);
+
+	device.bad_cookie = 3;
+	CHECK(add_many(batch, 1, 10) == 10);
+	CHECK(twheel_batch_submit(batch) == 1);
+	CHECK(told.nr == 10 && told.in_order && device.nr == 10);
+	CHECK(told.results[2].error == -ENOSPC && told.commands[2].add.cookie == 3);
+	CHECK(!told.results[3].error && told.results[3].value == 4);
+	CHECK(twheel_batch_submit(batch) == 0);
+	twheel_batch_free(batch);
+}
+
+static void what_one_call_leaves_the_next_one_takes(void)
+{
+	struct twheel_batch *batch = batch_of(100, 0);
+
+	device.most = 30;
+	CHECK(add_many(batch, 1, 100) == 100);
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(fake.calls == 4 && device.nr == 100 && told.nr == 100 && told.in_order);
+	CHECK(device.seen[99].add.cookie == 100);
+	twheel_batch_free(batch);
+}
+
+static void a_batch_that_is_to_stop_ends_what_stands_behind(void)
+{
+	struct twheel_batch *batch = batch_of(4, TWHEEL_BATCH_STOP);
+
+	device.bad_cookie = 2;
+	CHECK(add_many(batch, 1, 10) == 10);
+	CHECK(twheel_batch_submit(batch) == 9);
+	CHECK(device.nr == 2 && told.nr == 10 && told.in_order && fake.calls == 1);
+	CHECK(!told.results[0].error && told.results[1].error == -ENOSPC);
+	CHECK(told.results[2].error == -ECANCELED && told.results[9].error == -ECANCELED);
+	CHECK(!told.results[9].value);
+	/* It was submitted: it begins anew. */
+	CHECK(add_many(batch, 11, 12) == 2);
+	CHECK(twheel_batch_submit(batch) == 0 && device.nr == 4);
+	twheel_batch_free(batch);
+}
+
+static void a_call_that_fails_keeps_the_commands(void)
+{
+	struct twheel_batch *batch = batch_of(4, 0);
+
+	CHECK(add_many(batch, 1, 4) == 4);
+	fake.error = ESHUTDOWN;
+	CHECK(add(batch, 5) == -1 && errno == ESHUTDOWN);
+	CHECK(twheel_batch_submit(batch) == -1 && errno == ESHUTDOWN);
+	CHECK(!told.nr && !device.nr);
+	fake.error = 0;
+	CHECK(!add(batch, 5));
+	CHECK(!twheel_batch_submit(batch) && device.nr == 5 && told.nr == 5 && told.in_order);
+	twheel_batch_free(batch);
+}
+
+static void a_device_that_does_nothing_is_an_error(void)
+{
+	struct twheel_batch *batch = batch_of(4, 0);
+
+	fake.answer = NULL;
+	CHECK(!add(batch, 1));
+	CHECK(twheel_batch_submit(batch) == -1 && errno == EIO && fake.calls == 1);
+	twheel_batch_free(batch);
+}
+
+static void use_batch(void *context, uint64_t index, const struct twheel_command *command,
+		      const struct twheel_result *result)
+{
+	struct twheel_batch *batch = context;
+
+	told.nr++;
+	CHECK(!index && command->add.cookie == 1 && !result->error);
+	CHECK(add(batch, 2) == -1 && errno == EBUSY);
+	CHECK(twheel_batch_submit(batch) == -1 && errno == EBUSY);
+	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);
+}
+
+static void a_callback_cannot_use_its_batch(void)
+{
+	struct twheel_batch *batch = batch_of(4, 0);
+
+	CHECK(!twheel_batch_on_result(batch, use_batch, batch));
+	CHECK(!add(batch, 1));
+	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);
+	CHECK(!twheel_batch_submit(batch) && told.nr == 1 && device.nr == 1);
+	twheel_batch_free(batch);
+}
+
+static void nobody_need_be_told(void)
+{
+	struct twheel_batch *batch = batch_of(4, 0);
+
+	CHECK(!twheel_batch_on_result(batch, NULL, NULL));
+	device.bad_cookie = 2;
+	CHECK(add_many(batch, 1, 6) == 6);
+	CHECK(twheel_batch_submit(batch) == 1 && !told.nr);
+	twheel_batch_free(batch);
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "a thousand adds make a thousand / size calls",
+		  a_thousand_adds_make_a_thousand_by_size_calls },
+		{ "an empty batch makes no call", an_empty_batch_makes_no_call },
+		{ "sizes and flags are checked", sizes_and_flags_are_checked },
+		{ "each call can be a command", each_call_can_be_a_command },
+		{ "nothing of an earlier command stays in a later one",
+		  nothing_of_an_earlier_command_stays_in_a_later_one },
+		{ "keys are copied when a command is put in",
+		  keys_are_copied_when_a_command_is_put_in },
+		{ "too many keys are not put in", too_many_keys_are_not_put_in },
+		{ "each failure is told and counted once", each_failure_is_told_and_counted_once },
+		{ "what one call leaves the next one takes",
+		  what_one_call_leaves_the_next_one_takes },
+		{ "a batch that is to stop ends what stands behind",
+		  a_batch_that_is_to_stop_ends_what_stands_behind },
+		{ "a call that fails keeps the commands", a_call_that_fails_keeps_the_commands },
+		{ "a device that does nothing is an error", a_device_that_does_nothing_is_an_error },
+		{ "a callback can't use its batch", a_callback_cannot_use_its_batch },
+		{ "nobody need be told", nobody_need_be_told },
+		{ }
+	};
+
+	return tap_run(cases);
+}
