@@ -14,6 +14,7 @@
 /* What the device does with batches, and has seen of them. */
 static struct {
 	unsigned int most;		/* carried out by one call; 0 for all */
+	unsigned int calls_left;	/* before they fail with EFAULT; 0 for all */
 	__u64 bad_cookie;		/* of adds that fail with ENOSPC; 0 for none */
 	unsigned int nr;
 	struct twheel_command seen[MAX_SEEN];
@@ -62,6 +63,8 @@ static void answer(unsigned long request, void *args)
 	unsigned int nr = batch->nr;
 
 	CHECK(request == TWHEEL_IOC_BATCH);
+	if (device.calls_left && !--device.calls_left)
+		fake.error = EFAULT;	/* from the next one on */
 	if (device.most && nr > device.most)
 		nr = device.most;
 	for (batch->done = 0; batch->done < nr;) {
@@ -262,6 +265,31 @@ static void what_one_call_leaves_the_next_one_takes(void)
 	twheel_batch_free(batch);
 }
 
+static void keys_of_commands_that_are_left_stay(void)
+{
+	struct twheel_watch_spec spec = { .need = 1 };
+	struct twheel_batch *batch = batch_of(3, 0);
+	unsigned int i;
+
+	for (i = 1; i <= 2; i++) {
+		spec.key.v[0] = i;
+		CHECK(!twheel_batch_watch(batch, 7, &spec, 1));
+	}
+	/* The second call fails: one command is left, and two others come. */
+	device.most = 1;
+	device.calls_left = 1;
+	CHECK(twheel_batch_submit(batch) == -1 && errno == EFAULT && device.nr == 1);
+	fake.error = 0;
+	for (i = 3; i <= 4; i++) {
+		spec.key.v[0] = i;
+		CHECK(!twheel_batch_watch(batch, 7, &spec, 1));
+	}
+	CHECK(!twheel_batch_submit(batch) && device.nr == 4 && told.nr == 4 && told.in_order);
+	for (i = 0; i < 4; i++)
+		CHECK(device.keys[i].key.v[0] == i + 1);
+	twheel_batch_free(batch);
+}
+
 static void a_batch_that_is_to_stop_ends_what_stands_behind(void)
 {
 	struct twheel_batch *batch = batch_of(4, TWHEEL_BATCH_STOP);
@@ -354,10 +382,12 @@ int main(void)
 		{ "each failure is told and counted once", each_failure_is_told_and_counted_once },
 		{ "what one call leaves the next one takes",
 		  what_one_call_leaves_the_next_one_takes },
+		{ "keys of commands that are left stay", keys_of_commands_that_are_left_stay },
 		{ "a batch that is to stop ends what stands behind",
 		  a_batch_that_is_to_stop_ends_what_stands_behind },
 		{ "a call that fails keeps the commands", a_call_that_fails_keeps_the_commands },
-		{ "a device that does nothing is an error", a_device_that_does_nothing_is_an_error },
+		{ "a device that does nothing is an error",
+		  a_device_that_does_nothing_is_an_error },
 		{ "a callback can't use its batch", a_callback_cannot_use_its_batch },
 		{ "nobody need be told", nobody_need_be_told },
 		{ }

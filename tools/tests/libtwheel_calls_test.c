@@ -21,7 +21,7 @@ static struct {
 
 int open(const char *path, int flags, ...)
 {
-	strncpy(device.path, path, sizeof(device.path) - 1);
+	snprintf(device.path, sizeof(device.path), "%s", path);
 	device.flags = flags;
 	device.open++;
 	device.opens++;
