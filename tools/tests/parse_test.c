@@ -30,7 +30,7 @@ static void deadlines(void)
 {
 	CHECK(parse("add in-250ms in 250ms"));
 	CHECK(c.verb == VERB_ADD && c.when == WHEN_IN && c.time == 250000000);
-	CHECK(c.condition == TWHEEL_COND_NONE && !c.nr_specs && !c.quorum);
+	CHECK(c.condition == TWHEEL_COND_NONE && !c.watch.nr && !c.quorum);
 	CHECK(ops.ops[c.op].line == nr_lines);
 	CHECK(parse("add at-2h at 2h"));
 	CHECK(c.when == WHEN_AT && c.time == 7200000000000);
@@ -41,12 +41,12 @@ static void deadlines(void)
 static void conditions(void)
 {
 	CHECK(parse("add any in 1s any of a"));
-	CHECK(c.condition == TWHEEL_COND_ANY && !c.quorum && c.nr_specs == 1);
+	CHECK(c.condition == TWHEEL_COND_ANY && !c.quorum && c.watch.nr == 1);
 	CHECK(parse("add all in 1s all of a b"));
-	CHECK(c.condition == TWHEEL_COND_ALL && !c.quorum && c.nr_specs == 2);
+	CHECK(c.condition == TWHEEL_COND_ALL && !c.quorum && c.watch.nr == 2);
 	CHECK(parse("add two in 1s 2 of a b c"));
 	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 2);
-	CHECK(c.nr_specs == 3);
+	CHECK(c.watch.nr == 3);
 	/* Whether a quorum makes sense is for the device to say. */
 	CHECK(parse("add none-of in 1s 0 of a"));
 	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 0);
@@ -55,14 +55,14 @@ static void conditions(void)
 static void keys(void)
 {
 	CHECK(parse("add watcher in 1s any of a*3 sixteen-bytes-xx b*0"));
-	CHECK(c.nr_specs == 3);
-	CHECK(is_key(&c.specs[0].key, "a") && c.specs[0].need == 3);
-	CHECK(is_key(&c.specs[1].key, "sixteen-bytes-xx") && c.specs[1].need == 1);
-	CHECK(is_key(&c.specs[2].key, "b") && c.specs[2].need == 0);
-	CHECK(!c.specs[0].reserved && !c.specs[1].reserved);
+	CHECK(c.watch.nr == 3);
+	CHECK(is_key(&c.watch.specs[0].key, "a") && c.watch.specs[0].need == 3);
+	CHECK(is_key(&c.watch.specs[1].key, "sixteen-bytes-xx") && c.watch.specs[1].need == 1);
+	CHECK(is_key(&c.watch.specs[2].key, "b") && c.watch.specs[2].need == 0);
+	CHECK(!c.watch.specs[0].reserved && !c.watch.specs[1].reserved);
 	CHECK(parse("watch watcher c*4294967295"));
 	CHECK(c.verb == VERB_WATCH && !strcmp(ops.ops[c.op].name, "watcher"));
-	CHECK(c.nr_specs == 1 && c.specs[0].need == 4294967295);
+	CHECK(c.watch.nr == 1 && c.watch.specs[0].need == 4294967295);
 }
 
 static void endings(void)
@@ -78,6 +78,39 @@ static void endings(void)
 	CHECK(!strcmp(ops.ops[c.op].name, "ends"));
 	CHECK(parse("cancel ends"));
 	CHECK(c.verb == VERB_CANCEL && !strcmp(ops.ops[c.op].name, "ends"));
+}
+
+static void calls_of_an_operation(void)
+{
+	CHECK(parse("add moved in 1s any of a"));
+	CHECK(parse("rearm moved in 2s"));
+	CHECK(c.verb == VERB_REARM && c.when == WHEN_IN && c.time == 2000000000);
+	CHECK(c.which == TWHEEL_REARM_ALWAYS && !strcmp(ops.ops[c.op].name, "moved"));
+	CHECK(parse("rearm moved never if-later"));
+	CHECK(c.when == WHEN_NEVER && c.which == TWHEEL_REARM_IF_LATER);
+	CHECK(parse("rearm moved at 2s if-earlier"));
+	CHECK(c.when == WHEN_AT && c.which == TWHEEL_REARM_IF_EARLIER);
+	CHECK(parse("unwatch moved a"));
+	CHECK(c.verb == VERB_UNWATCH && is_key(&c.key, "a"));
+	CHECK(parse("cancel-key a"));
+	CHECK(c.verb == VERB_CANCEL_KEY && is_key(&c.key, "a") && !c.has_count);
+	CHECK(parse("cancel-key a cancels 0"));
+	CHECK(c.has_count && c.count == 0);
+}
+
+static void sums_and_periods(void)
+{
+	CHECK(parse("add sum in 1s sum 100 of a b*2"));
+	CHECK(c.condition == TWHEEL_COND_SUM && c.threshold == 100 && !c.quorum);
+	CHECK(c.watch.nr == 2 && !c.watch.specs[0].need && c.watch.specs[1].need == 2);
+	CHECK(parse("signal a value 7 amount 60 completes 0"));
+	CHECK(c.value == 7 && c.amount == 60 && c.has_count);
+	CHECK(parse("add periodic in 1s every 5ms"));
+	CHECK(c.period == 5000000 && !c.runs && !c.condition);
+	CHECK(parse("add some-runs in 1s every 5ms runs 3 any of a"));
+	CHECK(c.period == 5000000 && c.runs == 3 && c.condition == TWHEEL_COND_ANY);
+	CHECK(parse("expect periodic round within 1s"));
+	CHECK(c.verb == VERB_EXPECT_ROUND && c.time == 1000000000);
 }
 
 static void expectations(void)
@@ -130,6 +163,8 @@ int main(void)
 		{ "add takes each condition", conditions },
 		{ "keys are text, with how often they are needed", keys },
 		{ "signal, complete and cancel", endings },
+		{ "rearm, unwatch and cancel-key", calls_of_an_operation },
+		{ "sums, amounts and periods", sums_and_periods },
 		{ "expect takes endings, nothing and pending", expectations },
 		{ "expect-error adds no operation", errors },
 		{ "blanks and comments count for nothing", blanks },

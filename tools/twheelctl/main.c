@@ -2,50 +2,177 @@
 /*
  * twheelctl: drives /dev/twheel from the command line.
  *
- * This file picks the command: run.c (a script of operations) or purgatory.c
- * (a workload).
+ * This file picks the command out of a table; each has a file of its own or
+ * shares one with its kin.
  */
+#include <getopt.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-#include "twheelctl.h"
+#include "options.h"
 
-static const char usage[] =
-"usage: twheelctl COMMAND [OPTION]...\n"
+/**
+ * struct command_entry - a command of twheelctl
+ * @name: what it is called by
+ * @summary: for the list of commands; NULL for another name of the one above
+ * @run: does it
+ */
+struct command_entry {
+	const char *name;
+	const char *summary;
+	enum outcome (*run)(struct command_line *line);
+};
+
+static const struct command_entry commands[] = {
+	{ "create", "make a named purgatory", create_command },
+	{ "remove", "end a named purgatory", remove_command },
+	{ "list", "the named purgatories; with -p NAME the operations that wait",
+	  list_command },
+	{ "info", "one operation, or the counts of a purgatory", info_command },
+	{ "top", "a live view of a purgatory", top_command },
+	{ "add", "add an operation and wait for its end", add_command },
+	{ "signal", "signal a key", signal_command },
+	{ "complete", "complete an operation, or all", complete_command },
+	{ "cancel", "cancel an operation, or all that watch a key", cancel_command },
+	{ "rearm", "give an operation another deadline; also: heartbeat", rearm_command },
+	{ "heartbeat", NULL, rearm_command },
+	{ "watch", "follow the events of detached operations", watch_command },
+	{ "run", "play a script of operations", run_command },
+	{ "purgatory", "run a workload of requests and check every ending",
+	  purgatory_command },
+	{ }
+};
+
+static const char usage_top[] =
+"usage: twheelctl [-p NAME] COMMAND [OPTION]...\n"
+"\n";
+
+static const char usage_bottom[] =
+"  help [COMMAND]  print this, or the help of a command\n"
 "\n"
-"  run FILE|-      play a script of operations against one purgatory\n"
-"  purgatory       run a workload of requests and check every ending\n"
-"  help            print this\n"
-"  --version       print the version\n"
+"  -p, --purgatory NAME  work on /dev/twheel-NAME, before or after the command;\n"
+"                        TWHEEL_PURGATORY in the environment does as well\n"
+"  --json                print JSON, one object a line\n"
+"  --version             print the version\n"
 "\n"
-"'twheelctl COMMAND --help' tells more.\n"
+"'twheelctl COMMAND --help' tells more, and so does twheelctl(1).\n"
 "\n"
-"Exit status: 0 all well; 1 something that was expected did not hold;\n"
-"2 wrong arguments or a wrong line; 3 trouble with the device.\n";
+"Exit status: 0 all well; 1 something that was expected did not hold, or the\n"
+"operation failed; 2 wrong arguments or a wrong line; 3 trouble with the device;\n"
+"4 the operation expired; 5 it was cancelled.\n";
+
+static void print_usage(FILE *to)
+{
+	fputs(usage_top, to);
+	for (const struct command_entry *entry = commands; entry->name; entry++)
+		if (entry->summary)
+			fprintf(to, "  %-14s  %s\n", entry->name, entry->summary);
+	fputs(usage_bottom, to);
+}
+
+static const struct command_entry *find_command(const char *name)
+{
+	const struct command_entry *entry = commands;
+
+	while (entry->name && strcmp(entry->name, name))
+		entry++;
+	return entry->name ? entry : NULL;
+}
+
+/* The options before the command; the same as behind it, and --version. */
+static bool take_main_options(struct command_line *line)
+{
+	static const struct option options[] = {
+		{ "purgatory", required_argument, NULL, 'p' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'v' },
+		{ }
+	};
+	int code;
+
+	while ((code = getopt_long(line->argc, line->argv, "+p:h", options, NULL)) != -1) {
+		switch (code) {
+		case 'p':
+			if (!take_purgatory(line, optarg))
+				return false;
+			break;
+		case 'j':
+			line->json = true;
+			break;
+		case 'h':
+			print_usage(stdout);
+			return false;
+		case 'v':
+			puts("twheelctl " TWHEELCTL_VERSION);
+			return false;
+		default:
+			print_usage(stderr);
+			line->outcome = OUTCOME_USAGE;
+			return false;
+		}
+	}
+	return true;
+}
+
+static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,
+			      char **argv)
+{
+	line->command = entry->name;
+	line->argv = argv;
+	/* getopt_long() begins its messages with this. */
+	line->argv[0] = "twheelctl";
+	return entry->run(line);
+}
+
+static enum outcome unknown_command(const char *name)
+{
+	fprintf(stderr, "twheelctl: unknown command '%s'\n\n", name);
+	print_usage(stderr);
+	return OUTCOME_USAGE;
+}
+
+static enum outcome print_help(struct command_line *line, const char *name)
+{
+	const struct command_entry *entry = name ? find_command(name) : NULL;
+	/* The first word is that of the program, which run_entry() sets. */
+	char wish[] = { "--help" }, *argv[] = { wish, wish, NULL };
+
+	if (entry) {
+		line->argc = 2;
+		return run_entry(entry, line, argv);
+	}
+	if (name)
+		return unknown_command(name);
+	print_usage(stdout);
+	return OUTCOME_OK;
+}
 
 int main(int argc, char **argv)
 {
-	const char *command = argc > 1 ? argv[1] : "";
+	struct command_line line = { .argc = argc, .argv = argv };
+	const char *from_environment = getenv("TWHEEL_PURGATORY");
+	const struct command_entry *entry;
 
 	/* Whoever reads our output through a pipe gets each line as it comes. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
-	if (!strcmp(command, "run"))
-		return run_command(argc - 1, argv + 1);
-	if (!strcmp(command, "purgatory"))
-		return purgatory_command(argc - 1, argv + 1);
-	if (!strcmp(command, "help") || !strcmp(command, "--help") ||
-	    !strcmp(command, "-h")) {
-		fputs(usage, stdout);
-		return OUTCOME_OK;
+	if (from_environment && *from_environment &&
+	    !take_purgatory(&line, from_environment))
+		return line.outcome;
+	if (!take_main_options(&line))
+		return line.outcome;
+	if (optind == argc) {
+		print_usage(stderr);
+		return OUTCOME_USAGE;
 	}
-	if (!strcmp(command, "--version")) {
-		puts("twheelctl " TWHEELCTL_VERSION);
-		return OUTCOME_OK;
-	}
+	if (!strcmp(argv[optind], "help"))
+		return print_help(&line, argv[optind + 1]);
 
-	if (*command)
-		fprintf(stderr, "twheelctl: unknown command '%s'\n\n", command);
-	fputs(usage, stderr);
-	return OUTCOME_USAGE;
+	entry = find_command(argv[optind]);
+	if (!entry)
+		return unknown_command(argv[optind]);
+	line.argc = argc - optind;
+	return run_entry(entry, &line, argv + optind);
 }

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "errors.h"
 #include "parse.h"
 #include "twheelctl.h"
 #include "units.h"
@@ -141,10 +142,10 @@ static bool parse_new_op(struct parser *p, struct command *c)
 	return true;
 }
 
-static bool parse_key(struct parser *p, struct twheel_key *key)
+static bool parse_key_word(struct parser *p, struct twheel_key *key)
 {
-	if (!p->word || strchr(p->word, '*') || twheel_key_text(p->word, key))
-		return wrong_word(p, "a KEY of 1 to 16 bytes without '*'");
+	if (!p->word || !parse_key(p->word, key))
+		return wrong_word(p, KEY_EXPECTED);
 	next_word(p);
 	return true;
 }
@@ -153,21 +154,17 @@ static bool parse_key(struct parser *p, struct twheel_key *key)
 static bool parse_keys(struct parser *p, struct command *c)
 {
 	do {
-		char *star = p->word ? strchr(p->word, '*') : NULL;
-		struct twheel_watch_spec spec = { .need = 1 };
-		__u64 need;
+		struct twheel_watch_spec spec;
+		const char *expected = p->word ? parse_watch_spec(p->word, &spec) :
+						 KEY_EXPECTED;
 
-		if (star) {
-			if (!parse_count(star + 1, UINT32_MAX, &need))
-				return wrong_word(p, "a whole number after '*'");
-			spec.need = need;
-			*star = 0;
-		}
-		if (!parse_key(p, &spec.key))
-			return false;
-
-		c->specs = must_realloc(c->specs, c->nr_specs + 1, sizeof(spec));
-		c->specs[c->nr_specs++] = spec;
+		if (expected)
+			return wrong_word(p, expected);
+		/* A sum takes no need, and counts no signals. */
+		if (c->condition == TWHEEL_COND_SUM && spec.need == 1)
+			spec.need = 0;
+		add_watch(&c->watch, &spec);
+		next_word(p);
 	} while (p->word);
 	return true;
 }
@@ -188,23 +185,48 @@ static bool parse_deadline(struct parser *p, struct command *c)
 	return parse_time_word(p, &c->time);
 }
 
-/* [any of|all of|K of KEY...] */
+/* [every TIME [runs N]] */
+static bool parse_period(struct parser *p, struct command *c)
+{
+	if (!accept(p, "every"))
+		return true;
+	if (!parse_time_word(p, &c->period))
+		return false;
+	return !accept(p, "runs") || parse_count_word(p, UINT64_MAX, &c->runs);
+}
+
+/* N of a sum, which comes before 'of' */
+static bool parse_threshold(struct parser *p, struct command *c)
+{
+	c->condition = TWHEEL_COND_SUM;
+	next_word(p);
+	return parse_count_word(p, UINT64_MAX, &c->threshold);
+}
+
+#define CONDITIONS	"'any of', 'all of', 'K of', 'sum N of' or the end of the line"
+
+/* [any of|all of|K of|sum N of KEY...] */
 static bool parse_condition(struct parser *p, struct command *c)
 {
 	__u64 quorum = 0;
 
 	if (!p->word)
 		return true;
-	if (at_word(p, "any"))
-		c->condition = TWHEEL_COND_ANY;
-	else if (at_word(p, "all"))
-		c->condition = TWHEEL_COND_ALL;
-	else if (parse_count(p->word, UINT32_MAX, &quorum))
-		c->condition = TWHEEL_COND_QUORUM;
-	else
-		return wrong_word(p, "'any of', 'all of', 'K of' or the end of the line");
-	c->quorum = quorum;
-	next_word(p);
+	if (at_word(p, "sum")) {
+		if (!parse_threshold(p, c))
+			return false;
+	} else {
+		if (at_word(p, "any"))
+			c->condition = TWHEEL_COND_ANY;
+		else if (at_word(p, "all"))
+			c->condition = TWHEEL_COND_ALL;
+		else if (parse_count(p->word, UINT32_MAX, &quorum))
+			c->condition = TWHEEL_COND_QUORUM;
+		else
+			return wrong_word(p, CONDITIONS);
+		c->quorum = quorum;
+		next_word(p);
+	}
 
 	if (!accept(p, "of"))
 		return wrong_word(p, "'of' and keys");
@@ -215,7 +237,7 @@ static bool parse_add(struct parser *p, struct command *c)
 {
 	c->verb = VERB_ADD;
 	return parse_new_op(p, c) && parse_deadline(p, c) &&
-	       parse_condition(p, c);
+	       parse_period(p, c) && parse_condition(p, c);
 }
 
 static bool parse_watch(struct parser *p, struct command *c)
@@ -224,17 +246,50 @@ static bool parse_watch(struct parser *p, struct command *c)
 	return parse_op(p, c) && parse_keys(p, c);
 }
 
+static bool parse_unwatch(struct parser *p, struct command *c)
+{
+	c->verb = VERB_UNWATCH;
+	return parse_op(p, c) && parse_key_word(p, &c->key) &&
+	       parse_end(p, "the end of the line");
+}
+
+/* [completes N] or [cancels N] */
+static bool parse_ends(struct parser *p, const char *word, struct command *c)
+{
+	if (!accept(p, word))
+		return true;
+	c->has_count = true;
+	return parse_count_word(p, UINT32_MAX, &c->count);
+}
+
 static bool parse_signal(struct parser *p, struct command *c)
 {
 	c->verb = VERB_SIGNAL;
-	if (!parse_key(p, &c->key) || !parse_value(p, c))
+	if (!parse_key_word(p, &c->key) || !parse_value(p, c))
 		return false;
-	if (accept(p, "completes")) {
-		c->has_count = true;
-		if (!parse_count_word(p, UINT32_MAX, &c->count))
-			return false;
-	}
-	return parse_end(p, "'value V', 'completes N' or the end of the line");
+	if (accept(p, "amount") && !parse_count_word(p, UINT64_MAX, &c->amount))
+		return false;
+	return parse_ends(p, "completes", c) &&
+	       parse_end(p, "'value V', 'amount A', 'completes N' or the end of the line");
+}
+
+static bool parse_cancel_key(struct parser *p, struct command *c)
+{
+	c->verb = VERB_CANCEL_KEY;
+	return parse_key_word(p, &c->key) && parse_ends(p, "cancels", c) &&
+	       parse_end(p, "'cancels N' or the end of the line");
+}
+
+static bool parse_rearm(struct parser *p, struct command *c)
+{
+	c->verb = VERB_REARM;
+	if (!parse_op(p, c) || !parse_deadline(p, c))
+		return false;
+	if (accept(p, "if-earlier"))
+		c->which = TWHEEL_REARM_IF_EARLIER;
+	else if (accept(p, "if-later"))
+		c->which = TWHEEL_REARM_IF_LATER;
+	return parse_end(p, "'if-earlier', 'if-later' or the end of the line");
 }
 
 static bool parse_complete(struct parser *p, struct command *c)
@@ -257,12 +312,24 @@ static bool parse_sleep(struct parser *p, struct command *c)
 	       parse_end(p, "the end of the line");
 }
 
+/* [within TIME] */
+static bool parse_within(struct parser *p, struct command *c)
+{
+	c->time = 30 * NSEC_PER_SEC;
+	return !accept(p, "within") || parse_time_word(p, &c->time);
+}
+
 static bool parse_expect_end(struct parser *p, struct command *c)
 {
 	c->verb = VERB_EXPECT_END;
 	if (!parse_op(p, c))
 		return false;
 
+	if (accept(p, "round")) {
+		c->verb = VERB_EXPECT_ROUND;
+		return parse_within(p, c) &&
+		       parse_end(p, "'within TIME' or the end of the line");
+	}
 	if (accept(p, "completed"))
 		c->reason = TWHEEL_COMPLETED;
 	else if (accept(p, "expired"))
@@ -270,14 +337,10 @@ static bool parse_expect_end(struct parser *p, struct command *c)
 	else if (accept(p, "cancelled"))
 		c->reason = TWHEEL_CANCELLED;
 	else
-		return wrong_word(p, "'completed', 'expired' or 'cancelled'");
+		return wrong_word(p, "'completed', 'expired', 'cancelled' or 'round'");
 
-	c->time = 30 * NSEC_PER_SEC;
-	if (!parse_value(p, c))
-		return false;
-	if (accept(p, "within") && !parse_time_word(p, &c->time))
-		return false;
-	return parse_end(p, "'value V', 'within TIME' or the end of the line");
+	return parse_value(p, c) && parse_within(p, c) &&
+	       parse_end(p, "'value V', 'within TIME' or the end of the line");
 }
 
 static bool parse_expect(struct parser *p, struct command *c)
@@ -299,34 +362,37 @@ static bool parse_expect(struct parser *p, struct command *c)
 /* The name of an errno, such as EINVAL */
 static bool parse_error(struct parser *p, struct command *c)
 {
-	for (int error = 1; p->word && error < 256; error++) {
-		const char *name = strerrorname_np(error);
-
-		if (name && at_word(p, name)) {
-			c->error = error;
-			next_word(p);
-			return true;
-		}
-	}
-	return wrong_word(p, "the name of an error such as EINVAL");
+	c->error = p->word ? error_number(p->word) : 0;
+	if (!c->error)
+		return wrong_word(p, ERROR_EXPECTED);
+	next_word(p);
+	return true;
 }
 
 /* The commands that end in a call of the device */
+static const struct {
+	const char *word;
+	bool (*parse)(struct parser *p, struct command *c);
+} calls[] = {
+	{ "add", parse_add },
+	{ "watch", parse_watch },
+	{ "unwatch", parse_unwatch },
+	{ "signal", parse_signal },
+	{ "complete", parse_complete },
+	{ "cancel", parse_cancel },
+	{ "cancel-key", parse_cancel_key },
+	{ "rearm", parse_rearm },
+};
+
+#define CALLS	"add, watch, unwatch, signal, complete, cancel, cancel-key"
+
 static bool parse_call(struct parser *p, struct command *c)
 {
-	if (accept(p, "add"))
-		return parse_add(p, c);
-	if (accept(p, "watch"))
-		return parse_watch(p, c);
-	if (accept(p, "signal"))
-		return parse_signal(p, c);
-	if (accept(p, "complete"))
-		return parse_complete(p, c);
-	if (accept(p, "cancel"))
-		return parse_cancel(p, c);
-	return wrong_word(p, c->error ?
-			"add, watch, signal, complete or cancel" :
-			"add, watch, signal, complete, cancel, sleep, expect or expect-error");
+	for (size_t i = 0; i < sizeof(calls) / sizeof(*calls); i++)
+		if (accept(p, calls[i].word))
+			return calls[i].parse(p, c);
+	return wrong_word(p, c->error ? CALLS " or rearm" :
+					CALLS ", rearm, sleep, expect or expect-error");
 }
 
 static bool parse_command(struct parser *p, struct command *c)
@@ -359,6 +425,6 @@ bool parse_line(const char *file, unsigned int line, const char *text,
 
 void free_command(struct command *command)
 {
-	free(command->specs);
+	free(command->watch.specs);
 	free(command->text);
 }

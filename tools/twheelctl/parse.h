@@ -2,13 +2,18 @@
 /*
  * The language of 'twheelctl run': one line of a script becomes one command.
  *
- *	add NAME in TIME|at TIME|never [any of|all of|K of KEY[*NEED]...]
+ *	add NAME in TIME|at TIME|never [every TIME [runs N]]
+ *		[any of|all of|K of|sum N of KEY[*NEED]...]
  *	watch NAME KEY[*NEED]...
- *	signal KEY [value V] [completes N]
+ *	unwatch NAME KEY
+ *	signal KEY [value V] [amount A] [completes N]
  *	complete NAME [value V]
  *	cancel NAME
+ *	cancel-key KEY [cancels N]
+ *	rearm NAME in TIME|at TIME|never [if-earlier|if-later]
  *	sleep TIME
  *	expect NAME completed|expired|cancelled [value V] [within TIME]
+ *	expect NAME round [within TIME]
  *	expect nothing [for TIME]
  *	expect pending N
  *	expect-error ERROR COMMAND
@@ -23,17 +28,22 @@
 
 #include <twheel.h>
 
+#include "keys.h"
 #include "ops.h"
 
 enum verb {
 	VERB_NONE,		/* a blank line or a comment */
 	VERB_ADD,
 	VERB_WATCH,
+	VERB_UNWATCH,
 	VERB_SIGNAL,
 	VERB_COMPLETE,
 	VERB_CANCEL,
+	VERB_CANCEL_KEY,
+	VERB_REARM,
 	VERB_SLEEP,
 	VERB_EXPECT_END,	/* expect NAME ... */
+	VERB_EXPECT_ROUND,
 	VERB_EXPECT_NOTHING,
 	VERB_EXPECT_PENDING,
 };
@@ -56,16 +66,20 @@ enum when {
  * @op: position of the operation in the table
  * @when: how to take @time as a deadline
  * @time: the deadline, or how long to sleep or to wait
+ * @period: after how long it comes round, or 0
+ * @runs: how often, 0 for any number of times
  * @condition: one of enum twheel_condition
- * @quorum: how many keys of @specs
- * @specs: the keys to watch
- * @nr_specs: how many
- * @key: the key to signal
+ * @quorum: how many keys of @watch
+ * @threshold: of TWHEEL_COND_SUM
+ * @watch: the keys to watch
+ * @key: the key to signal, to cancel by or to watch no more
+ * @amount: that a signal carries
  * @has_value: @value was given
  * @value: to signal or complete with, or expected
  * @has_count: @count was given
- * @count: how many operations the signal should complete, or are pending
+ * @count: how many operations the call should end, or are pending
  * @reason: how the operation should end, one of enum twheel_reason
+ * @which: of VERB_REARM, one of enum twheel_rearm
  */
 struct command {
 	enum verb verb;
@@ -75,16 +89,20 @@ struct command {
 	size_t op;
 	enum when when;
 	__u64 time;
+	__u64 period;
+	__u64 runs;
 	enum twheel_condition condition;
 	__u32 quorum;
-	struct twheel_watch_spec *specs;
-	unsigned int nr_specs;
+	__u64 threshold;
+	struct watch_list watch;
 	struct twheel_key key;
+	__u64 amount;
 	bool has_value;
 	__u64 value;
 	bool has_count;
 	__u64 count;
 	enum twheel_reason reason;
+	enum twheel_rearm which;
 };
 
 /**

@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "player.h"
+#include "show.h"
+#include "trouble.h"
 #include "units.h"
 
 #define EVENTS_AT_ONCE	64
@@ -42,11 +44,15 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 	if (op->told)
 		return broken(p, op->name, "told twice");
 
-	op->told = true;
 	op->event = *event;
 	p->nr_told++;
-	p->tally.ended[event->reason]++;
-	p->tally.pending--;
+	if (event->flags & TWHEEL_EVENT_MORE) {
+		op->rounds += event->expirations;
+	} else {
+		op->told = true;
+		p->tally.ended[event->reason]++;
+		p->tally.pending--;
+	}
 	report_event(op, p->start, p->json);
 
 	if (event->reason == TWHEEL_EXPIRED && event->time < event->deadline)
@@ -84,28 +90,32 @@ static enum outcome wait_events(struct player *p, __u64 until)
 	return take_events(p);
 }
 
+static __u64 deadline(const struct player *p, const struct command *c)
+{
+	switch (c->when) {
+	case WHEN_IN:
+		return c->time;
+	case WHEN_AT:
+		return p->start + c->time;
+	default:
+		return TWHEEL_NEVER;
+	}
+}
+
 static int call_add(struct player *p, const struct command *c)
 {
 	struct twheel_add_args args = {
+		.flags = c->when == WHEN_AT ? TWHEEL_ADD_ABSTIME : 0,
+		.deadline = deadline(p, c),
+		.period = c->period,
+		.runs = c->runs,
 		.condition = c->condition,
 		.quorum = c->quorum,
-		.nr_keys = c->nr_specs,
-		.keys = (uintptr_t)c->specs,
+		.threshold = c->threshold,
+		.nr_keys = c->watch.nr,
+		.keys = (uintptr_t)c->watch.specs,
 		.cookie = c->op,
 	};
-
-	switch (c->when) {
-	case WHEN_IN:
-		args.deadline = c->time;
-		break;
-	case WHEN_AT:
-		args.flags = TWHEEL_ADD_ABSTIME;
-		args.deadline = p->start + c->time;
-		break;
-	case WHEN_NEVER:
-		args.deadline = TWHEEL_NEVER;
-		break;
-	}
 
 	if (twheel_add(p->fd, &args))
 		return -1;
@@ -116,8 +126,29 @@ static int call_add(struct player *p, const struct command *c)
 	return 0;
 }
 
-/* Return: what the device says; @completed is set by a signal. */
-static int call(struct player *p, const struct command *c, unsigned int *completed)
+static int call_signal(const struct player *p, const struct command *c, unsigned int *ended)
+{
+	struct twheel_signal_args args = {
+		.key = c->key,
+		.value = c->value,
+		.amount = c->amount,
+	};
+
+	if (twheel_signal_with(p->fd, &args))
+		return -1;
+	*ended = args.completed;
+	return 0;
+}
+
+static int call_rearm(const struct player *p, const struct command *c, __u64 id)
+{
+	__u32 flags = c->when == WHEN_AT ? TWHEEL_REARM_ABSTIME : 0;
+
+	return twheel_rearm(p->fd, id, deadline(p, c), flags, c->which) < 0 ? -1 : 0;
+}
+
+/* Return: what the device says; @ended is set by a call that counts. */
+static int call(struct player *p, const struct command *c, unsigned int *ended)
 {
 	__u64 id = c->op < p->ops.nr ? p->ops.ops[c->op].id : 0;
 
@@ -125,11 +156,17 @@ static int call(struct player *p, const struct command *c, unsigned int *complet
 	case VERB_ADD:
 		return call_add(p, c);
 	case VERB_WATCH:
-		return twheel_watch(p->fd, id, c->specs, c->nr_specs);
+		return twheel_watch(p->fd, id, c->watch.specs, c->watch.nr);
+	case VERB_UNWATCH:
+		return twheel_unwatch(p->fd, id, c->key);
 	case VERB_SIGNAL:
-		return twheel_signal(p->fd, c->key, c->value, completed);
+		return call_signal(p, c, ended);
 	case VERB_COMPLETE:
 		return twheel_complete(p->fd, id, c->value);
+	case VERB_CANCEL_KEY:
+		return twheel_cancel_key(p->fd, c->key, ended);
+	case VERB_REARM:
+		return call_rearm(p, c, id);
 	default:
 		return twheel_cancel(p->fd, id);
 	}
@@ -137,8 +174,9 @@ static int call(struct player *p, const struct command *c, unsigned int *complet
 
 static enum outcome play_call(struct player *p, const struct command *c)
 {
-	unsigned int completed = 0;
-	int error = call(p, c, &completed) ? errno : 0;
+	const char *verb = c->verb == VERB_SIGNAL ? "complete" : "cancel";
+	unsigned int ended = 0;
+	int error = call(p, c, &ended) ? errno : 0;
 
 	if (error && !c->error)
 		return failed(p, c, "refused with %s (%s)",
@@ -147,10 +185,9 @@ static enum outcome play_call(struct player *p, const struct command *c)
 		return failed(p, c, "expected %s, got %s",
 			      strerrorname_np(c->error),
 			      error ? strerrorname_np(error) : "no error");
-	if (c->has_count && completed != c->count)
-		return failed(p, c,
-			      "expected to complete %llu operations, completed %u",
-			      c->count, completed);
+	if (c->has_count && ended != c->count)
+		return failed(p, c, "expected to %s %llu operations, it was %u", verb,
+			      c->count, ended);
 	return OUTCOME_OK;
 }
 
@@ -191,13 +228,34 @@ static enum outcome play_expect_end(struct player *p, const struct command *c)
 	return OUTCOME_OK;
 }
 
+static enum outcome play_expect_round(struct player *p, const struct command *c)
+{
+	__u64 until = now_ns() + c->time;
+	enum outcome outcome = take_events(p);
+	struct op *op = &p->ops.ops[c->op];
+	char within[TIME_TEXT_SIZE];
+
+	while (!outcome && !op->rounds && !op->told && now_ns() < until)
+		outcome = wait_events(p, until);
+	if (outcome)
+		return outcome;
+
+	if (!op->rounds)
+		return failed(p, c, "expected %s to come round, it %s %s", op->name,
+			      op->told ? "is" : "did not within",
+			      op->told ? reason_name(op->event.reason) :
+					 format_time(within, c->time));
+	op->rounds--;
+	return OUTCOME_OK;
+}
+
 static enum outcome play_expect_nothing(struct player *p, const struct command *c)
 {
 	size_t nr_told = p->nr_told;
 	enum outcome outcome = play_sleep(p, c);
 
 	if (!outcome && p->nr_told > nr_told)
-		return failed(p, c, "expected nothing, %zu operations ended",
+		return failed(p, c, "expected nothing, %zu events came",
 			      p->nr_told - nr_told);
 	return outcome;
 }
@@ -208,9 +266,9 @@ static enum outcome play_expect_pending(struct player *p, const struct command *
 
 	if (twheel_query(p->fd, &query))
 		return device_trouble("query");
-	if (query.pending != c->count)
+	if (query.own != c->count)
 		return failed(p, c, "expected %llu operations pending, %llu are",
-			      c->count, query.pending);
+			      c->count, query.own);
 	return OUTCOME_OK;
 }
 
@@ -223,6 +281,8 @@ enum outcome play_command(struct player *p, const struct command *command)
 		return play_sleep(p, command);
 	case VERB_EXPECT_END:
 		return play_expect_end(p, command);
+	case VERB_EXPECT_ROUND:
+		return play_expect_round(p, command);
 	case VERB_EXPECT_NOTHING:
 		return play_expect_nothing(p, command);
 	case VERB_EXPECT_PENDING:
@@ -248,11 +308,11 @@ enum outcome end_play(struct player *p)
 			return outcome;
 		if (twheel_query(p->fd, &query))
 			return device_trouble("query");
-	} while (query.pending != p->tally.pending && now_ns() < until);
+	} while (query.own != p->tally.pending && now_ns() < until);
 
-	if (query.pending != p->tally.pending) {
+	if (query.own != p->tally.pending) {
 		fprintf(stderr, "%s: %zu operations are not told, but %llu pending\n",
-			p->file, p->tally.pending, query.pending);
+			p->file, p->tally.pending, query.own);
 		return OUTCOME_FAILED;
 	}
 	report_tally(&p->tally, p->json);

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "report.h"
-#include "twheelctl.h"
+#include "options.h"
+#include "show.h"
 #include "units.h"
 #include "workload.h"
 
@@ -19,7 +19,8 @@ static const char purgatory_help[] =
 "\n"
 "Requests arrive as a Poisson process. Each watches keys out of a key space,\n"
 "would complete after a log-normal latency, and expires at a timeout. Fails\n"
-"unless each was told exactly once, rightly, and none early.\n"
+"unless each was told exactly once, rightly, and none early. The purgatory is one\n"
+"of its own, whatever -p says.\n"
 "\n"
 "  --num N               requests (10000)\n"
 "  --rate N              requests a second (1000)\n"
@@ -210,7 +211,7 @@ static enum outcome run_and_report(const struct workload_options *o, bool json)
 	return ok ? OUTCOME_OK : OUTCOME_FAILED;
 }
 
-enum outcome purgatory_command(int argc, char **argv)
+enum outcome purgatory_command(struct command_line *line)
 {
 	struct workload_options o = {
 		.num = 10000,
@@ -222,16 +223,17 @@ enum outcome purgatory_command(int argc, char **argv)
 		.pct75 = 60,
 		.seed = now_ns() % UINT32_MAX,
 	};
-	bool json = false;
 	int index, code;
 
-	while ((code = getopt_long(argc, argv, "", options, &index)) != -1) {
+	/* 0 and not 1: it starts afresh, after what main() took. */
+	optind = 0;
+	while ((code = getopt_long(line->argc, line->argv, "", options, &index)) != -1) {
 		if (code == OPTION_HELP) {
 			fputs(purgatory_help, stdout);
 			return OUTCOME_OK;
 		}
 		if (code == OPTION_JSON) {
-			json = true;
+			line->json = true;
 		} else if (code == '?') {
 			return OUTCOME_USAGE;
 		} else if (!take_option(&o, code)) {
@@ -240,14 +242,14 @@ enum outcome purgatory_command(int argc, char **argv)
 			return OUTCOME_USAGE;
 		}
 	}
-	if (optind != argc) {
+	if (optind != line->argc) {
 		fprintf(stderr, "twheelctl: unexpected argument '%s'\n",
-			argv[optind]);
+			line->argv[optind]);
 		return OUTCOME_USAGE;
 	}
 	if (o.pct75 < o.pct50) {
 		fputs("twheelctl: --pct75 cannot be below --pct50\n", stderr);
 		return OUTCOME_USAGE;
 	}
-	return run_and_report(&o, json);
+	return run_and_report(&o, line->json);
 }

@@ -8,7 +8,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include <jansson.h>
 #include <twheel.h>
 
 #include "ops.h"
@@ -23,14 +22,8 @@ struct tally {
 	size_t pending;
 };
 
-/* Prints a JSON object on a line of its own, and gives it up. */
-void print_json(json_t *object);
-
-/* Return: the word for an enum twheel_reason. */
-const char *reason_name(__u32 reason);
-
 /**
- * report_event() - print how an operation ended
+ * report_event() - print how an operation ended, or that it came round
  * @op: the operation, with its event
  * @start: when the script started; times are printed from there
  * @json: print a JSON object instead of a sentence

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,45 +16,58 @@
 #include <unistd.h>
 
 #include "lines.h"
+#include "options.h"
 #include "parse.h"
 #include "player.h"
-#include "twheelctl.h"
+#include "trouble.h"
 #include "units.h"
 
 static const char run_help[] =
-"usage: twheelctl run [OPTION]... FILE|-\n"
+"usage: twheelctl [-p NAME] run [OPTION]... FILE|-\n"
 "\n"
 "  --check   parse the script and run nothing\n"
 "  --echo    print each line of the script before it runs\n"
 "  --json    print events as JSON, one object a line\n"
 "\n"
-"One command a line; '#' starts a comment. All lines share one purgatory.\n"
+"One command a line; '#' starts a comment. All lines share one purgatory: NAME, or\n"
+"one of their own.\n"
 "\n"
-"  add NAME in TIME|at TIME|never [any of|all of|K of KEY[*NEED]...]\n"
+"  add NAME in TIME|at TIME|never [every TIME [runs N]]\n"
+"      [any of|all of|K of|sum N of KEY[*NEED]...]\n"
 "      add an operation with a deadline: from now, or from the start of the\n"
-"      script, or none. It completes when any, all or K of its keys are\n"
-"      satisfied; a key is after NEED signals, 1 unless given.\n"
+"      script, or none. It comes round again every TIME, and expires after N of\n"
+"      these. It completes when any, all or K of its keys are satisfied; a key is\n"
+"      after NEED signals, 1 unless given. Or when amounts of signals reach N.\n"
 "  watch NAME KEY[*NEED]...\n"
 "      let it watch more keys\n"
-"  signal KEY [value V] [completes N]\n"
+"  unwatch NAME KEY\n"
+"      let it watch a key no more\n"
+"  signal KEY [value V] [amount A] [completes N]\n"
 "      signal a key once; check that N operations complete by it\n"
 "  complete NAME [value V]\n"
 "      complete an operation whatever its keys say\n"
 "  cancel NAME\n"
 "      end an operation as cancelled\n"
+"  cancel-key KEY [cancels N]\n"
+"      cancel all that watch a key; check that these are N operations\n"
+"  rearm NAME in TIME|at TIME|never [if-earlier|if-later]\n"
+"      give it another deadline; or only an earlier or a later one\n"
 "  sleep TIME\n"
 "      let time pass\n"
 "  expect NAME completed|expired|cancelled [value V] [within TIME]\n"
 "      wait until it has ended, 30s unless given, and check how\n"
+"  expect NAME round [within TIME]\n"
+"      wait until it has come round once more\n"
 "  expect nothing [for TIME]\n"
-"      check that nothing ends meanwhile\n"
+"      check that no event comes meanwhile\n"
 "  expect pending N\n"
 "      check how many operations are pending now\n"
 "  expect-error ERROR COMMAND\n"
-"      check that add, watch, signal, complete or cancel is refused so\n"
+"      check that a call, which is any but sleep and expect, is refused so\n"
 "\n"
 "  TIME  digits and ns, us, ms, s, m, h or d: 250ms\n"
-"  KEY   1 to 16 bytes of text\n"
+"  KEY   1 to 16 bytes of text, a number or a UUID; text:, num: or uuid: in front\n"
+"        says which\n"
 "  V     0 to 2^63 - 1; 0 unless given\n"
 "  ERROR the name of an errno: EINVAL\n"
 "\n"
@@ -73,6 +85,7 @@ static const char run_help[] =
  * @player: what plays it
  * @check: parse only
  * @echo: print each line before it runs
+ * @command_line: which purgatory it is for
  */
 struct run {
 	struct lines lines;
@@ -80,6 +93,7 @@ struct run {
 	struct player player;
 	bool check;
 	bool echo;
+	struct command_line *command_line;
 };
 
 static bool parse_next(struct run *run, const char *line, struct command *command)
@@ -97,7 +111,7 @@ static enum outcome play(struct run *run, const struct command *command)
 
 static enum outcome start(struct run *run)
 {
-	run->player.fd = open_purgatory();
+	run->player.fd = open_purgatory(run->command_line);
 	run->player.start = now_ns();
 	return run->player.fd < 0 ? OUTCOME_DEVICE : OUTCOME_OK;
 }
@@ -214,39 +228,20 @@ static enum outcome run_script(struct run *run, const char *file)
 	return outcome;
 }
 
-enum outcome run_command(int argc, char **argv)
+enum outcome run_command(struct command_line *line)
 {
-	static const struct option options[] = {
-		{ "check", no_argument, NULL, 'c' },
-		{ "echo", no_argument, NULL, 'e' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
+	struct run run = { .lines.fd = STDIN_FILENO, .command_line = line };
+	const struct option_spec specs[] = {
+		{ "check", NULL, &run.check, NULL },
+		{ "echo", NULL, &run.echo, NULL },
 		{ }
 	};
-	struct run run = { .lines.fd = STDIN_FILENO };
-	int option;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (option) {
-		case 'c':
-			run.check = true;
-			break;
-		case 'e':
-			run.echo = true;
-			break;
-		case 'j':
-			run.player.json = true;
-			break;
-		case 'h':
-			fputs(run_help, stdout);
-			return OUTCOME_OK;
-		default:
-			return OUTCOME_USAGE;
-		}
-	}
-	if (optind != argc - 1 || (run.echo && run.player.json)) {
-		fputs(run_help, stderr);
-		return OUTCOME_USAGE;
-	}
-	return run_script(&run, argv[optind]);
+	line->help = run_help;
+	if (!take_arguments(line, specs, 1, 1))
+		return line->outcome;
+	if (run.echo && line->json)
+		return wrong_usage(line, "--echo or --json?");
+	run.player.json = line->json;
+	return run_script(&run, line->args[0]);
 }

@@ -1,33 +1,62 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * What the commands of twheelctl have in common. main.c dispatches to them,
- * trouble.c has the rest.
+ * options.c reads their options, trouble.c says what is wrong.
  */
 #ifndef TWHEELCTL_H
 #define TWHEELCTL_H
+
+#include <stdbool.h>
 
 #define TWHEELCTL_VERSION	"0.1"
 
 /* How twheelctl exits; 'twheelctl help' documents it. */
 enum outcome {
-	OUTCOME_OK	= 0,
-	OUTCOME_FAILED	= 1,	/* something that was expected did not hold */
-	OUTCOME_USAGE	= 2,	/* wrong arguments or a wrong line */
-	OUTCOME_DEVICE	= 3,	/* the device, or memory, is not to be had */
+	OUTCOME_OK		= 0,
+	OUTCOME_FAILED		= 1,	/* something that was expected did not hold */
+	OUTCOME_USAGE		= 2,	/* wrong arguments or a wrong line */
+	OUTCOME_DEVICE		= 3,	/* the device, or memory, is not to be had */
+	OUTCOME_EXPIRED		= 4,	/* the operation that was waited for expired */
+	OUTCOME_CANCELLED	= 5,	/* it was cancelled */
 };
 
-enum outcome run_command(int argc, char **argv);
-enum outcome purgatory_command(int argc, char **argv);
-
 /**
- * open_purgatory() - twheel_open(), with a word on what to do if it fails
- *
- * Return: a descriptor that does not block, or -1.
+ * struct command_line - what a command is called with
+ * @command: its name
+ * @argc: how many of @argv
+ * @argv: its arguments, as for main()
+ * @help: its help; a command sets this before take_options()
+ * @purgatory: the named purgatory to work on, or NULL
+ * @json: print JSON, one object a line
+ * @nr: how many arguments are no options; set by take_options()
+ * @args: these
+ * @outcome: how to exit, if take_options() says that there is nothing to do
  */
-int open_purgatory(void);
+struct command_line {
+	const char *command;
+	int argc;
+	char **argv;
+	const char *help;
+	const char *purgatory;
+	bool json;
+	int nr;
+	char **args;
+	enum outcome outcome;
+};
 
-/* Prints what failed, with errno, and is OUTCOME_DEVICE. */
-enum outcome device_trouble(const char *what);
+enum outcome add_command(struct command_line *line);
+enum outcome cancel_command(struct command_line *line);
+enum outcome complete_command(struct command_line *line);
+enum outcome create_command(struct command_line *line);
+enum outcome info_command(struct command_line *line);
+enum outcome list_command(struct command_line *line);
+enum outcome purgatory_command(struct command_line *line);
+enum outcome rearm_command(struct command_line *line);
+enum outcome remove_command(struct command_line *line);
+enum outcome run_command(struct command_line *line);
+enum outcome signal_command(struct command_line *line);
+enum outcome top_command(struct command_line *line);
+enum outcome watch_command(struct command_line *line);
 
 /* malloc() and its like do not fail here: the program ends instead. */
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);

@@ -10,6 +10,7 @@
 
 #include <twheel.h>
 
+#include "trouble.h"
 #include "units.h"
 #include "workload.h"
 
@@ -234,10 +235,11 @@ static bool query_left(struct workload *w)
 
 enum outcome run_workload(struct workload *w, const struct workload_options *options)
 {
+	struct command_line private = { };
 	pthread_t adder, completer;
 
 	*w = (struct workload){ .options = options };
-	w->fd = open_purgatory();
+	w->fd = open_purgatory(&private);
 	if (w->fd < 0)
 		return OUTCOME_DEVICE;
 	init_account(&w->account, options->num);

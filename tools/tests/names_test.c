@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Named purgatories are read from sysfs as it may look, and the operations that
+ * expire next are picked out of a listing.
+ */
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../twheelctl/names.h"
+#include "../twheelctl/soon.h"
+#include "tap.h"
+
+#define CLASS_TEMPLATE	"/tmp/names_test.XXXXXX"
+
+static char class[sizeof(CLASS_TEMPLATE)];
+
+static void make(const char *node, const char *file, const char *text)
+{
+	char path[256];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", class, node);
+	mkdir(path, 0700);
+	if (!file)
+		return;
+	snprintf(path, sizeof(path), "%s/%s/%s", class, node, file);
+	fd = open(path, O_WRONLY | O_CREAT, 0600);
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+static void no_class(void)
+{
+	struct named *list;
+
+	CHECK(read_named("/nonexistent", &list) == 0 && !list);
+	memcpy(class, CLASS_TEMPLATE, sizeof(class));
+	CHECK(mkdtemp(class) && read_named(class, &list) == 0 && !list);
+}
+
+static void counts(void)
+{
+	struct named *list;
+
+	make("twheel-orders", "pending", "12\n");
+	make("twheel-orders", "max_watches", "18446744073709551615\n");
+	make("twheel-orders", "keys", "many\n");
+	make("twheel-a.b", NULL, NULL);
+	make("twheel", "pending", "1\n");
+	make("other-x", NULL, NULL);
+	make("twheel-a-name-that-is-longer-than-any-may-be", NULL, NULL);
+
+	CHECK(read_named(class, &list) == 2);
+	CHECK(!strcmp(list[0].name, "a.b") && !strcmp(list[1].name, "orders"));
+	CHECK(!list[0].counts[NAMED_PENDING]);
+	CHECK(list[1].counts[NAMED_PENDING] == 12);
+	CHECK(list[1].counts[NAMED_MAX_WATCHES] == UINT64_MAX);
+	CHECK(!list[1].counts[NAMED_KEYS] && !list[1].counts[NAMED_FILES]);
+	free(list);
+}
+
+static void keep(struct soon *soon, __u64 id, __u64 remaining)
+{
+	struct twheel_pending pending = { .id = id, .remaining = remaining };
+
+	keep_soon(&pending, soon);
+}
+
+static void the_next(void)
+{
+	struct soon soon = { .room = 3 };
+
+	keep(&soon, 1, 50);
+	keep(&soon, 2, TWHEEL_NEVER);
+	CHECK(soon.nr == 1);
+	keep(&soon, 3, 70);
+	keep(&soon, 4, 10);
+	keep(&soon, 5, 60);
+	keep(&soon, 6, 60);
+	keep(&soon, 7, 90);
+	CHECK(soon.nr == 3);
+	CHECK(soon.pending[0].id == 4 && soon.pending[1].id == 1 && soon.pending[2].id == 5);
+	soon = (struct soon){ };
+	keep(&soon, 1, 50);
+	CHECK(soon.nr == 0);
+}
+
+static void clean_up(void)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -r %s", class);
+	CHECK(!system(command));
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "without the class there are none", no_class },
+		{ "names in order, with their counts", counts },
+		{ "those that expire next, in order", the_next },
+		{ "nothing is left", clean_up },
+		{ }
+	};
+
+	return tap_run(cases);
+}

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Events and operations as JSON: each field, and numbers that JSON can't have.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../twheelctl/pending.h"
+#include "../twheelctl/show.h"
+#include "tap.h"
+
+static void is_json(json_t *object, const char *text)
+{
+	char *made = json_dumps(object, JSON_COMPACT);
+	bool same = made && !strcmp(made, text);
+
+	if (!same)
+		printf("# it is %s\n", made ? made : "no JSON");
+	free(made);
+	json_decref(object);
+	CHECK(same);
+}
+
+static void endings(void)
+{
+	struct twheel_event event = {
+		.id = 17, .cookie = 3, .value = 7, .deadline = 500, .time = 400,
+		.reason = TWHEEL_COMPLETED,
+	};
+
+	is_json(json_event(&event),
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":3,\"reason\":\"completed\",\"value\":7,\"error\":null,\"deadline\":500,\"time\":400,\"more\":false,\"expirations\":0}");
+	event.deadline = TWHEEL_NEVER;
+	event.error = -EIO;
+	event.value = 0;
+	event.cookie = ~0ULL;
+	is_json(json_event(&event),
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"18446744073709551615\",\"reason\":\"completed\",\"value\":0,\"error\":\"EIO\",\"deadline\":null,\"time\":400,\"more\":false,\"expirations\":0}");
+	event = (struct twheel_event){
+		.id = 1, .reason = TWHEEL_EXPIRED, .flags = TWHEEL_EVENT_MORE, .expirations = 2,
+	};
+	is_json(json_event(&event),
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":0,\"reason\":\"expired\",\"value\":0,\"error\":null,\"deadline\":0,\"time\":0,\"more\":true,\"expirations\":2}");
+}
+
+static void outcomes(void)
+{
+	struct twheel_event event = { .reason = TWHEEL_COMPLETED };
+
+	CHECK(event_outcome(&event) == OUTCOME_OK);
+	event.error = -EIO;
+	CHECK(event_outcome(&event) == OUTCOME_FAILED);
+	event = (struct twheel_event){ .reason = TWHEEL_EXPIRED };
+	CHECK(event_outcome(&event) == OUTCOME_EXPIRED);
+	event.reason = TWHEEL_CANCELLED;
+	event.error = -ECANCELED;
+	CHECK(event_outcome(&event) == OUTCOME_CANCELLED);
+}
+
+static void operations(void)
+{
+	struct twheel_pending pending = {
+		.id = 5, .cookie = 2, .deadline = 900, .remaining = 100, .missing = 1,
+		.condition = TWHEEL_COND_QUORUM, .clock = TWHEEL_CLOCK_BOOTTIME,
+		.nr_keys = 4, .flags = TWHEEL_PENDING_DETACHED,
+	};
+
+	is_json(json_pending(&pending),
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":2,\"condition\":\"quorum\",\"missing\":1,\"clock\":\"boottime\",\"deadline\":900,\"remaining\":100,\"period\":0,\"runs\":0,\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":4}");
+	twheel_key_text("order-17", &pending.keys[0]);
+	pending.keys[1] = twheel_key_number(42);
+	twheel_key_text("42", &pending.keys[2]);
+	is_json(json_pending_keys(&pending), "[\"order-17\",\"42\",\"text:42\"]");
+	pending.nr_keys = 1;
+	is_json(json_pending_keys(&pending), "[\"order-17\"]");
+	pending.deadline = TWHEEL_NEVER;
+	pending.remaining = TWHEEL_NEVER;
+	pending.condition = 99;
+	pending.clock = 99;
+	is_json(json_pending(&pending),
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":2,\"condition\":\"unknown\",\"missing\":1,\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":0,\"runs\":0,\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":1}");
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "events, with all that they say", endings },
+		{ "an exit status for each ending", outcomes },
+		{ "operations, with the keys that are told", operations },
+		{ }
+	};
+
+	return tap_run(cases);
+}

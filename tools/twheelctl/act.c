@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl signal, complete, cancel and rearm: what ends or moves operations
+ * that others wait for.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "errors.h"
+#include "keys.h"
+#include "options.h"
+#include "order.h"
+#include "show.h"
+#include "trouble.h"
+#include "units.h"
+#include "when.h"
+
+static const char signal_help[] =
+"usage: twheelctl -p NAME signal KEY [OPTION]...\n"
+"\n"
+"Signals a key once: every operation that watches it is told. Prints how many\n"
+"completed by it.\n"
+"\n"
+"  --value V    carried to the events of the operations that complete\n"
+"  --amount A   what it adds to operations that wait for a sum\n"
+"  --limit N    after N completed operations, tell no further one\n"
+"  --json       print JSON\n";
+
+static const char complete_help[] =
+"usage: twheelctl -p NAME complete ID|--all [OPTION]...\n"
+"\n"
+"Completes an operation whatever its keys say, or all of the purgatory.\n"
+"\n"
+"  --all         all that wait\n"
+"  --value V     carried to their events\n"
+"  --error NAME  they fail, with an error such as EIO\n"
+"  --json        print JSON\n"
+"\n"
+"Exits with 1 if there is no such operation or it has ended.\n";
+
+static const char cancel_help[] =
+"usage: twheelctl -p NAME cancel ID|--key KEY\n"
+"\n"
+"Ends an operation as cancelled, or all that watch a key.\n"
+"\n"
+"  --key KEY    all that watch it; prints how many these were\n"
+"  --json       print JSON\n"
+"\n"
+"Exits with 1 if there is no such operation or it has ended.\n";
+
+static const char rearm_help[] =
+"usage: twheelctl -p NAME rearm ID --in TIME|--at POINT|--never [OPTION]...\n"
+"\n"
+"Gives an operation another deadline: a heartbeat, so heartbeat is the same.\n"
+"\n"
+"  --in TIME     so long from now: 250ms, 5s, 2h, 1d\n"
+"  --at POINT    @2026-12-01T03:00[:05][Z|+01:00] or @SECONDS if its clock is\n"
+"                realtime, else what its clock reads: 500s\n"
+"  --never       no deadline\n"
+"  --if-earlier  only if it would end earlier than it would now\n"
+"  --if-later    only if it would end later\n"
+"  --slack TIME  it may expire so much later, if that spares work\n"
+"  --coarse      it may be late by an eighth of the time to its deadline\n"
+"  --json        print JSON\n"
+"\n"
+"Exits with 1 if it was left as it was, if there is no such operation, or if it\n"
+"has ended.\n";
+
+/* Prints how many operations it was, for what @verb says. */
+static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
+{
+	if (line->json)
+		print_json(json_pack("{s:s, s:I}", "type", line->command, verb, (json_int_t)nr));
+	else
+		printf("%s %u operation%s\n", verb, nr, nr == 1 ? "" : "s");
+}
+
+static void print_one(const struct command_line *line, const char *verb, __u64 id)
+{
+	char text[ID_TEXT_SIZE];
+
+	if (line->json)
+		print_json(json_pack("{s:s, s:s}", "type", line->command,
+				     "id", format_id(text, id)));
+	else
+		printf("operation %llu %s\n", id, verb);
+}
+
+enum outcome signal_command(struct command_line *line)
+{
+	struct number value = { }, amount = { }, limit = { };
+	const struct option_spec specs[] = {
+		{ "value", take_number, &value, NUMBER_EXPECTED },
+		{ "amount", take_number, &amount, NUMBER_EXPECTED },
+		{ "limit", take_number32, &limit, NUMBER32_EXPECTED },
+		{ }
+	};
+	struct twheel_signal_args args = { };
+	int fd;
+
+	line->help = signal_help;
+	if (!take_arguments(line, specs, 1, 1))
+		return line->outcome;
+	if (!parse_key(line->args[0], &args.key))
+		return wrong_usage(line, "expected %s, got '%s'", KEY_EXPECTED, line->args[0]);
+	args.value = value.value;
+	args.amount = amount.value;
+	args.limit = limit.value;
+
+	fd = open_named(line, OPEN_TO_CHANGE);
+	if (fd < 0)
+		return line->outcome;
+	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "not signalled") :
+							OUTCOME_OK;
+	close(fd);
+	if (!line->outcome)
+		print_number(line, "completed", args.completed);
+	return line->outcome;
+}
+
+/* The one argument that an option stands in for */
+static bool take_id(struct command_line *line, bool instead, const char *option, __u64 *id)
+{
+	if (instead ? line->nr : !line->nr)
+		line->outcome = wrong_usage(line, "expected an ID or %s, and not both", option);
+	else if (line->nr && !parse_count(line->args[0], UINT64_MAX, id))
+		line->outcome = wrong_usage(line, "expected the ID of an operation, got '%s'",
+					    line->args[0]);
+	else
+		return true;
+	return false;
+}
+
+static enum outcome complete(struct command_line *line, __u64 id, bool all, __u64 value,
+			     int error)
+{
+	int fd = open_named(line, OPEN_TO_CHANGE);
+	unsigned int nr;
+	int result;
+
+	if (fd < 0)
+		return line->outcome;
+	if (all)
+		result = twheel_complete_all(fd, value, -error, TWHEEL_COMPLETE_OTHERS, &nr);
+	else if (error)
+		result = twheel_complete_error(fd, id, -error);
+	else
+		result = twheel_complete(fd, id, value);
+	line->outcome = result ? refused(line, "not completed") : OUTCOME_OK;
+	close(fd);
+
+	if (!line->outcome && all)
+		print_number(line, "completed", nr);
+	else if (!line->outcome)
+		print_one(line, "completed", id);
+	return line->outcome;
+}
+
+enum outcome complete_command(struct command_line *line)
+{
+	struct number value = { };
+	bool all = false;
+	int error = 0;
+	const struct option_spec specs[] = {
+		{ "all", NULL, &all, NULL },
+		{ "value", take_number, &value, NUMBER_EXPECTED },
+		{ "error", take_error, &error, ERROR_EXPECTED },
+		{ }
+	};
+	__u64 id = 0;
+
+	line->help = complete_help;
+	if (!take_arguments(line, specs, 0, 1) || !take_id(line, all, "--all", &id))
+		return line->outcome;
+	if (value.given && error)
+		return wrong_usage(line, "--value or --error?");
+	return complete(line, id, all, value.value, error);
+}
+
+enum outcome cancel_command(struct command_line *line)
+{
+	struct key_option key = { };
+	const struct option_spec specs[] = {
+		{ "key", take_key, &key, KEY_EXPECTED },
+		{ }
+	};
+	unsigned int nr;
+	__u64 id = 0;
+	int fd, result;
+
+	line->help = cancel_help;
+	if (!take_arguments(line, specs, 0, 1) || !take_id(line, key.given, "--key KEY", &id))
+		return line->outcome;
+	fd = open_named(line, OPEN_TO_CHANGE);
+	if (fd < 0)
+		return line->outcome;
+	result = key.given ? twheel_cancel_key(fd, key.key, &nr) : twheel_cancel(fd, id);
+	line->outcome = result ? refused(line, "not cancelled") : OUTCOME_OK;
+	close(fd);
+
+	if (!line->outcome && key.given)
+		print_number(line, "cancelled", nr);
+	else if (!line->outcome)
+		print_one(line, "cancelled", id);
+	return line->outcome;
+}
+
+/* A date is no reading of a clock that starts with the machine. */
+static bool right_clock(struct command_line *line, int fd, __u64 id, const struct point *at)
+{
+	struct twheel_pending pending;
+	bool wall;
+
+	if (!at->given)
+		return true;
+	if (twheel_info(fd, id, &pending, NULL, 0)) {
+		line->outcome = refused(line, "not moved");
+		return false;
+	}
+	wall = pending.clock == TWHEEL_CLOCK_REALTIME;
+	if (at->wall == wall)
+		return true;
+	line->outcome = wrong_usage(line, "its clock is %s: --at takes %s, or use --in",
+				    clock_name(pending.clock),
+				    wall ? "a date" : "what that reads, such as 500s");
+	return false;
+}
+
+static enum outcome rearm(struct command_line *line, struct twheel_rearm_args *args,
+			  const struct point *at)
+{
+	int fd = open_named(line, OPEN_TO_CHANGE);
+	int moved;
+
+	if (fd < 0)
+		return line->outcome;
+	if (right_clock(line, fd, args->id, at)) {
+		moved = twheel_rearm_with(fd, args);
+		line->outcome = moved < 0 ? refused(line, "not moved") :
+					    moved ? OUTCOME_OK : OUTCOME_FAILED;
+		if (moved >= 0 && line->json)
+			print_json(json_pack("{s:s, s:b}", "type", "rearm", "moved", moved));
+		else if (moved >= 0)
+			printf("operation %llu %s\n", args->id,
+			       moved ? "has the new deadline" : "keeps its deadline");
+	}
+	close(fd);
+	return line->outcome;
+}
+
+enum outcome rearm_command(struct command_line *line)
+{
+	bool earlier = false, later = false, coarse = false;
+	struct twheel_rearm_args args = { };
+	struct when_options when = { };
+	struct number slack = { };
+	const struct option_spec specs[] = {
+		{ "in", take_time, &when.in, TIME_EXPECTED },
+		{ "at", take_point, &when.at, POINT_EXPECTED },
+		{ "never", NULL, &when.never, NULL },
+		{ "if-earlier", NULL, &earlier, NULL },
+		{ "if-later", NULL, &later, NULL },
+		{ "slack", take_time, &slack, TIME_EXPECTED },
+		{ "coarse", NULL, &coarse, NULL },
+		{ }
+	};
+
+	line->help = rearm_help;
+	if (!take_arguments(line, specs, 1, 1) || !take_id(line, false, "none", &args.id))
+		return line->outcome;
+	if (nr_when(&when) != 1)
+		return wrong_usage(line, "expected one of --in TIME, --at POINT and --never");
+	if ((earlier && later) || (slack.given && coarse))
+		return wrong_usage(line, "one of two will do: %s",
+				   earlier ? "--if-earlier, --if-later" : "--slack, --coarse");
+	args.deadline = when_deadline(&when);
+	args.flags = when.at.given ? TWHEEL_REARM_ABSTIME : 0;
+	args.slack = coarse ? TWHEEL_SLACK_COARSE : slack.value;
+	args.which = earlier ? TWHEEL_REARM_IF_EARLIER :
+		     later ? TWHEEL_REARM_IF_LATER : TWHEEL_REARM_ALWAYS;
+	return rearm(line, &args, &when.at);
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl add: adds an operation, and waits for its events unless it is
+ * detached.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "order.h"
+#include "show.h"
+#include "trouble.h"
+
+/* Of a detached operation, only the id: a script goes on with it. */
+static void print_added(const struct command_line *line, const struct twheel_add_args *args)
+{
+	__u64 id = args->id;
+	char text[ID_TEXT_SIZE];
+
+	if (line->json)
+		print_json(json_pack("{s:s, s:s}", "type", "added",
+				     "id", format_id(text, id)));
+	else if (args->flags & TWHEEL_ADD_DETACHED)
+		printf("%llu\n", id);
+	else
+		printf("operation %llu waits\n", id);
+}
+
+/* Prints events up to the last one of the operation. */
+static enum outcome follow(const struct command_line *line, int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	struct twheel_event event;
+	ssize_t nr;
+
+	do {
+		if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
+			return device_trouble("waiting for an event");
+		nr = twheel_read_events(fd, &event, 1);
+		if (nr < 0 && errno != EAGAIN && errno != EINTR)
+			return device_trouble("reading an event");
+		if (nr > 0)
+			show_event(&event, line->json);
+	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
+	if (!nr) {
+		fputs("twheelctl add: the purgatory has ended, and no event came\n", stderr);
+		return OUTCOME_DEVICE;
+	}
+	return event_outcome(&event);
+}
+
+static enum outcome add(struct command_line *line, struct order *order)
+{
+	enum outcome outcome = OUTCOME_OK;
+	int fd = open_purgatory(line);
+
+	if (fd < 0)
+		return line->outcome;
+	if (twheel_add(fd, &order->args)) {
+		outcome = refused(line, "the operation was not added");
+	} else {
+		print_added(line, &order->args);
+		if (!(order->args.flags & TWHEEL_ADD_DETACHED))
+			outcome = follow(line, fd);
+	}
+	close(fd);
+	return outcome;
+}
+
+enum outcome add_command(struct command_line *line)
+{
+	enum outcome outcome;
+	struct order order;
+
+	if (take_order(line, &order))
+		outcome = add(line, &order);
+	else
+		outcome = line->outcome;
+	free(order.keys.specs);
+	return outcome;
+}

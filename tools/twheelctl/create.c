@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl create and remove: named purgatories.
+ */
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <twheel.h>
+
+#include "options.h"
+#include "show.h"
+#include "trouble.h"
+#include "units.h"
+
+static const char create_help[] =
+"usage: twheelctl create NAME [OPTION]...\n"
+"\n"
+"Makes a purgatory that all who open /dev/twheel-NAME share.\n"
+"\n"
+"  --mode MODE       permissions of its node, in octal, up to 0666 (0600, or\n"
+"                    0660 with --group)\n"
+"  --owner USER      whose it is, by name or number (who creates it)\n"
+"  --group GROUP     of its node, by name or number (of who creates it)\n"
+"  --max-pending N   the most operations that may be pending in it\n"
+"  --max-watches N   the most watches that these may have\n"
+"  --json            print JSON\n"
+"\n"
+"Exits with 1 if there is one of that name.\n";
+
+static const char remove_help[] =
+"usage: twheelctl remove NAME [--force]\n"
+"\n"
+"Ends a named purgatory.\n"
+"\n"
+"  --force   also if it is in use: what is pending in it is cancelled\n"
+"  --json    print JSON\n"
+"\n"
+"Exits with 1 if it is in use, or there is none of that name.\n";
+
+/* Three octal digits, a zero in front or not */
+static bool take_mode(const char *text, void *to)
+{
+	struct number *mode = to;
+	size_t len = strlen(text);
+
+	if (len < 3 || len > 4 || text[strspn(text, "01234567")])
+		return false;
+	mode->given = true;
+	mode->value = strtoul(text, NULL, 8);
+	return !(mode->value & ~0666ULL);
+}
+
+static bool take_user(const char *text, void *to)
+{
+	const struct passwd *user = getpwnam(text);
+	struct number *uid = to;
+
+	if (!user)
+		return take_number32(text, to) && uid->value != TWHEEL_CALLER;
+	uid->given = true;
+	uid->value = user->pw_uid;
+	return true;
+}
+
+static bool take_group(const char *text, void *to)
+{
+	const struct group *group = getgrnam(text);
+	struct number *gid = to;
+
+	if (!group)
+		return take_number32(text, to) && gid->value != TWHEEL_CALLER;
+	gid->given = true;
+	gid->value = group->gr_gid;
+	return true;
+}
+
+/* The purgatory comes as an argument, or as for other commands. */
+static bool take_name(struct command_line *line)
+{
+	if (line->nr && !take_purgatory(line, line->args[0]))
+		return false;
+	if (line->purgatory)
+		return true;
+	line->outcome = wrong_usage(line, "which purgatory? Name one");
+	return false;
+}
+
+static enum outcome create(struct command_line *line, struct twheel_create_args *args)
+{
+	memcpy(args->name, line->purgatory, strlen(line->purgatory));
+	if (twheel_create_with(args))
+		return control_refused(line);
+	if (line->json)
+		print_json(json_pack("{s:s, s:s, s:I, s:I}", "type", "created",
+				     "name", args->name, "major", (json_int_t)args->major,
+				     "minor", (json_int_t)args->minor));
+	else
+		printf("created %s-%s\n", TWHEEL_DEVICE, args->name);
+	return OUTCOME_OK;
+}
+
+enum outcome create_command(struct command_line *line)
+{
+	struct number uid = { .value = TWHEEL_CALLER }, gid = { .value = TWHEEL_CALLER };
+	struct number mode = { }, pending = { }, watches = { };
+	const struct option_spec specs[] = {
+		{ "mode", take_mode, &mode, "permissions in octal, up to 0666" },
+		{ "owner", take_user, &uid, "a user" },
+		{ "group", take_group, &gid, "a group" },
+		{ "max-pending", take_number32, &pending, NUMBER32_EXPECTED },
+		{ "max-watches", take_number32, &watches, NUMBER32_EXPECTED },
+		{ }
+	};
+	struct twheel_create_args args;
+
+	line->help = create_help;
+	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
+		return line->outcome;
+	args = (struct twheel_create_args){
+		.mode = mode.given ? mode.value : gid.given ? 0660 : 0600,
+		.uid = uid.value,
+		.gid = gid.value,
+		.max_pending = pending.value,
+		.max_watches = watches.value,
+	};
+	return create(line, &args);
+}
+
+enum outcome remove_command(struct command_line *line)
+{
+	bool force = false;
+	const struct option_spec specs[] = {
+		{ "force", NULL, &force, NULL },
+		{ }
+	};
+	unsigned int cancelled;
+
+	line->help = remove_help;
+	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
+		return line->outcome;
+	if (twheel_remove(line->purgatory, force ? TWHEEL_REMOVE_FORCE : 0, &cancelled))
+		return control_refused(line);
+	if (line->json)
+		print_json(json_pack("{s:s, s:s, s:I}", "type", "removed",
+				     "name", line->purgatory,
+				     "cancelled", (json_int_t)cancelled));
+	else if (cancelled)
+		printf("removed %s-%s, cancelled %u operation%s\n", TWHEEL_DEVICE,
+		       line->purgatory, cancelled, cancelled == 1 ? "" : "s");
+	else
+		printf("removed %s-%s\n", TWHEEL_DEVICE, line->purgatory);
+	return OUTCOME_OK;
+}

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Error numbers by name. See errors.h.
+ */
+#include <string.h>
+
+#include "errors.h"
+
+/* Past the last one that has a name, and short of those that have a meaning. */
+#define MAX_ERROR	256
+
+int error_number(const char *name)
+{
+	for (int error = 1; error < MAX_ERROR; error++) {
+		const char *known = strerrorname_np(error);
+
+		if (known && !strcmp(name, known))
+			return error;
+	}
+	return 0;
+}
+
+const char *error_name(int error)
+{
+	const char *name = strerrorname_np(error);
+
+	return name ? name : "an unknown error";
+}
+
+bool take_error(const char *text, void *to)
+{
+	int error = error_number(text);
+
+	*(int *)to = error;
+	return error;
+}

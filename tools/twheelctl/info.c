@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl info: one operation with its keys, or the counts of a purgatory.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "options.h"
+#include "order.h"
+#include "pending.h"
+#include "show.h"
+#include "trouble.h"
+#include "units.h"
+
+static const char info_help[] =
+"usage: twheelctl -p NAME info [ID] [--json]\n"
+"\n"
+"Prints how far an operation has come, with each of its keys and the signals that\n"
+"it still needs; without an ID, the counts and limits of the purgatory.\n"
+"\n"
+"Exits with 1 if there is no such operation or it has ended.\n";
+
+static void print_key(const struct twheel_watch_spec *spec, __u32 condition)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	printf("key         %s", twheel_key_format(spec->key, text));
+	if (condition == TWHEEL_COND_SUM)
+		putchar('\n');
+	else if (spec->need)
+		printf(", needs %u signal%s\n", spec->need, spec->need == 1 ? "" : "s");
+	else
+		puts(", satisfied");
+}
+
+static void print_condition(const struct twheel_pending *p)
+{
+	printf("condition   %s", condition_name(p->condition));
+	if (p->condition == TWHEEL_COND_SUM)
+		printf(", %llu missing", p->missing);
+	else if (p->condition != TWHEEL_COND_NONE)
+		printf(", %llu of its %u key%s missing", p->missing, p->nr_keys,
+		       p->nr_keys == 1 ? "" : "s");
+	putchar('\n');
+}
+
+static void print_period(const struct twheel_pending *p)
+{
+	char period[TIME_TEXT_SIZE];
+
+	if (!p->period)
+		return;
+	printf("period      %s", format_time(period, p->period));
+	if (p->flags & TWHEEL_PENDING_FIXED_DELAY)
+		fputs(" after it was told of", stdout);
+	if (p->runs)
+		printf(", %llu left", p->runs);
+	putchar('\n');
+}
+
+static void print_info(const struct twheel_pending *p, const struct twheel_watch_spec *keys)
+{
+	char remaining[TIME_TEXT_SIZE];
+
+	printf("operation   %llu%s\n", p->id,
+	       p->flags & TWHEEL_PENDING_DETACHED ? ", detached" : "");
+	if (p->remaining > INT64_MAX)
+		puts("deadline    never");
+	else
+		printf("deadline    in %s (%s%s)\n", format_time(remaining, p->remaining),
+		       clock_name(p->clock),
+		       p->flags & TWHEEL_PENDING_CANCEL_ON_SET ? ", cancelled if that is set" : "");
+	print_period(p);
+	print_condition(p);
+	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++)
+		print_key(&keys[i], p->condition);
+}
+
+static void print_info_json(const struct twheel_pending *p,
+			    const struct twheel_watch_spec *keys)
+{
+	json_t *object = json_pending(p), *texts = json_array(), *needs = json_array();
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++) {
+		json_array_append_new(texts, json_string(twheel_key_format(keys[i].key, text)));
+		json_array_append_new(needs, json_integer(keys[i].need));
+	}
+	json_object_set_new(object, "keys", texts);
+	json_object_set_new(object, "needs", needs);
+	print_json(object);
+}
+
+static enum outcome info_operation(struct command_line *line, int fd, __u64 id)
+{
+	struct twheel_watch_spec keys[TWHEEL_MAX_KEYS];
+	struct twheel_pending pending;
+
+	if (twheel_info(fd, id, &pending, keys, TWHEEL_MAX_KEYS))
+		return refused(line, line->args[0]);
+	if (line->json)
+		print_info_json(&pending, keys);
+	else
+		print_info(&pending, keys);
+	return OUTCOME_OK;
+}
+
+static void print_counts(const struct twheel_query_args *q)
+{
+	char tick[TIME_TEXT_SIZE];
+
+	printf("purgatory   %s\n", q->name);
+	printf("pending     %llu of %u, %llu of them detached\n", q->pending, q->max_pending,
+	       q->detached);
+	printf("unread      %llu detached\n", q->detached_unread);
+	printf("keys        %llu, watched %llu times\n", q->keys, q->watches);
+	printf("files       %u\n", q->files);
+	printf("added       %llu, and %llu rejected\n", q->added, q->rejected);
+	printf("completed   %llu\n", q->completed);
+	printf("expired     %llu\n", q->expired);
+	printf("cancelled   %llu\n", q->cancelled);
+	printf("tick        %s, %llu wake-ups\n", format_time(tick, q->tick_ns), q->wakeups);
+}
+
+static enum outcome info_counts(struct command_line *line, int fd)
+{
+	struct twheel_query_args query;
+
+	if (twheel_query(fd, &query))
+		return refused(line, line->purgatory);
+	if (line->json)
+		print_json(json_query("purgatory", &query));
+	else
+		print_counts(&query);
+	return OUTCOME_OK;
+}
+
+enum outcome info_command(struct command_line *line)
+{
+	static const struct option_spec specs[] = { { } };
+	__u64 id;
+	int fd;
+
+	line->help = info_help;
+	if (!take_arguments(line, specs, 0, 1))
+		return line->outcome;
+	if (line->nr && !parse_count(line->args[0], UINT64_MAX, &id))
+		return wrong_usage(line, "expected the ID of an operation, got '%s'",
+				   line->args[0]);
+	fd = open_named(line, OPEN_TO_LOOK);
+	if (fd < 0)
+		return line->outcome;
+	line->outcome = line->nr ? info_operation(line, fd, id) : info_counts(line, fd);
+	close(fd);
+	return line->outcome;
+}

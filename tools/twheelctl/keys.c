@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Keys as people write them. See keys.h.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "keys.h"
+#include "twheelctl.h"
+#include "units.h"
+
+bool parse_key(const char *text, struct twheel_key *key)
+{
+	return !strchr(text, '*') && !twheel_key_parse(text, key);
+}
+
+const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec)
+{
+	const char *star = strchr(text, '*');
+	char *key = must_strdup(text);
+	__u64 need = 1;
+	bool ok;
+
+	*spec = (struct twheel_watch_spec){ };
+	if (star)
+		key[star - text] = 0;
+	ok = parse_key(key, &spec->key);
+	free(key);
+
+	if (star && !parse_count(star + 1, UINT32_MAX, &need))
+		return NEED_EXPECTED;
+	spec->need = need;
+	return ok ? NULL : KEY_EXPECTED;
+}
+
+void add_watch(struct watch_list *list, const struct twheel_watch_spec *spec)
+{
+	list->specs = must_realloc(list->specs, list->nr + 1, sizeof(*spec));
+	list->specs[list->nr++] = *spec;
+}
+
+bool take_watch(const char *text, void *to)
+{
+	struct twheel_watch_spec spec;
+
+	if (parse_watch_spec(text, &spec))
+		return false;
+	add_watch(to, &spec);
+	return true;
+}
+
+bool take_key(const char *text, void *to)
+{
+	struct key_option *option = to;
+
+	option->given = true;
+	return parse_key(text, &option->key);
+}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl list: which named purgatories there are, or which operations wait in
+ * one.
+ */
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "names.h"
+#include "options.h"
+#include "pending.h"
+#include "show.h"
+#include "trouble.h"
+
+static const char list_help[] =
+"usage: twheelctl [-p NAME] list [OPTION]...\n"
+"\n"
+"Lists the named purgatories with their counts; with -p NAME the operations that\n"
+"wait in it, whoever added them.\n"
+"\n"
+"  --max N   N operations at most\n"
+"  --json    print JSON, one object a line\n"
+"\n"
+"The operations come in no particular order; each that waits all the while is\n"
+"listed once.\n";
+
+static void print_named_json(const struct named *named)
+{
+	json_t *object = json_pack("{s:s, s:s}", "type", "purgatory", "name", named->name);
+
+	for (int i = 0; i < NR_NAMED_COUNTS; i++)
+		json_object_set_new(object, named_counts[i], json_number(named->counts[i]));
+	print_json(object);
+}
+
+static void print_named(const struct named *named, int width)
+{
+	printf("%-*s  %8llu  %8llu  %8llu  %8llu  %6llu\n", width, named->name,
+	       named->counts[NAMED_PENDING], named->counts[NAMED_DETACHED],
+	       named->counts[NAMED_KEYS], named->counts[NAMED_WATCHES],
+	       named->counts[NAMED_FILES]);
+}
+
+static void print_table(const struct named *list, size_t nr)
+{
+	size_t width = strlen("NAME");
+
+	for (size_t i = 0; i < nr; i++)
+		if (strlen(list[i].name) > width)
+			width = strlen(list[i].name);
+	printf("%-*s  %8s  %8s  %8s  %8s  %6s\n", (int)width, "NAME", "PENDING", "DETACHED",
+	       "KEYS", "WATCHES", "FILES");
+	for (size_t i = 0; i < nr; i++)
+		print_named(&list[i], width);
+}
+
+/* Without the module there are none either, but that is another thing to know. */
+static enum outcome list_purgatories(bool json)
+{
+	struct named *list;
+	size_t nr;
+
+	if (!device_there())
+		return OUTCOME_DEVICE;
+	nr = read_named(PURGATORY_CLASS, &list);
+	for (size_t i = 0; json && i < nr; i++)
+		print_named_json(&list[i]);
+	if (!json && nr)
+		print_table(list, nr);
+	else if (!json)
+		puts("no named purgatory: 'twheelctl create NAME' makes one");
+	free(list);
+	return OUTCOME_OK;
+}
+
+/* The head of the table comes with the first line. */
+struct listing {
+	bool json;
+	bool begun;
+};
+
+static void print_operation(const struct twheel_pending *pending, void *context)
+{
+	struct listing *listing = context;
+	json_t *object;
+
+	if (listing->json) {
+		object = json_pending(pending);
+		json_object_set_new(object, "keys", json_pending_keys(pending));
+		print_json(object);
+		return;
+	}
+	if (!listing->begun)
+		print_pending_head();
+	listing->begun = true;
+	print_pending(pending);
+}
+
+static enum outcome list_operations(struct command_line *line, long max)
+{
+	struct listing listing = { .json = line->json };
+	int fd = open_named(line, OPEN_TO_LOOK);
+
+	if (fd < 0)
+		return line->outcome;
+	if (list_pending(fd, max, print_operation, &listing) < 0)
+		line->outcome = refused(line, "not listed");
+	else if (!listing.begun && !line->json)
+		puts("nothing waits");
+	close(fd);
+	return line->outcome;
+}
+
+enum outcome list_command(struct command_line *line)
+{
+	struct number max = { .value = LONG_MAX };
+	const struct option_spec specs[] = {
+		{ "max", take_number32, &max, NUMBER32_EXPECTED },
+		{ }
+	};
+
+	line->help = list_help;
+	if (!take_arguments(line, specs, 0, 0))
+		return line->outcome;
+	return line->purgatory ? list_operations(line, max.value) :
+				 list_purgatories(line->json);
+}

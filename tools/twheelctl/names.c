@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The named purgatories that sysfs has. See names.h.
+ */
+#include <dirent.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "names.h"
+#include "twheelctl.h"
+#include "units.h"
+
+#define NODE_PREFIX	"twheel-"
+
+const char *const named_counts[NR_NAMED_COUNTS] = {
+	[NAMED_PENDING] = "pending",
+	[NAMED_DETACHED] = "detached",
+	[NAMED_DETACHED_UNREAD] = "detached_unread",
+	[NAMED_KEYS] = "keys",
+	[NAMED_WATCHES] = "watches",
+	[NAMED_FILES] = "files",
+	[NAMED_ADDED] = "added",
+	[NAMED_COMPLETED] = "completed",
+	[NAMED_EXPIRED] = "expired",
+	[NAMED_CANCELLED] = "cancelled",
+	[NAMED_REJECTED] = "rejected",
+	[NAMED_MAX_PENDING] = "max_pending",
+	[NAMED_MAX_WATCHES] = "max_watches",
+};
+
+static __u64 read_count(const char *class, const char *node, const char *count)
+{
+	char path[512], text[32] = "";
+	__u64 value = 0;
+	FILE *file;
+
+	if (snprintf(path, sizeof(path), "%s/%s/%s", class, node, count) >= (int)sizeof(path))
+		return 0;
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fgets(text, sizeof(text), file)) {
+		text[strcspn(text, "\n")] = 0;
+		parse_count(text, UINT64_MAX, &value);
+	}
+	fclose(file);
+	return value;
+}
+
+static bool read_one(const char *class, const char *node, struct named *named)
+{
+	size_t prefix = strlen(NODE_PREFIX);
+
+	if (strncmp(node, NODE_PREFIX, prefix) ||
+	    strlen(node + prefix) >= sizeof(named->name))
+		return false;
+	snprintf(named->name, sizeof(named->name), "%s", node + prefix);
+	for (int i = 0; i < NR_NAMED_COUNTS; i++)
+		named->counts[i] = read_count(class, node, named_counts[i]);
+	return true;
+}
+
+static int by_name(const void *left, const void *right)
+{
+	return strcmp(((const struct named *)left)->name,
+		      ((const struct named *)right)->name);
+}
+
+size_t read_named(const char *class, struct named **list)
+{
+	DIR *dir = opendir(class);
+	struct dirent *entry;
+	struct named named;
+	size_t nr = 0;
+
+	*list = NULL;
+	if (!dir)
+		return 0;
+	while ((entry = readdir(dir))) {
+		if (!read_one(class, entry->d_name, &named))
+			continue;
+		*list = must_realloc(*list, nr + 1, sizeof(named));
+		(*list)[nr++] = named;
+	}
+	closedir(dir);
+	if (nr)
+		qsort(*list, nr, sizeof(named), by_name);
+	return nr;
+}

@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The options of the commands. See options.h.
+ */
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <twheel.h>
+
+#include "options.h"
+#include "units.h"
+
+/* getopt_long() hands back these, or the place of the option in its table. */
+enum common_option {
+	COMMON_PURGATORY = 'p',
+	COMMON_HELP = 'h',
+	COMMON_JSON = 'j',
+	FIRST_OPTION = 256,
+};
+
+static const struct option common_options[] = {
+	{ "purgatory", required_argument, NULL, COMMON_PURGATORY },
+	{ "json", no_argument, NULL, COMMON_JSON },
+	{ "help", no_argument, NULL, COMMON_HELP },
+	{ }
+};
+
+#define NR_COMMON	(sizeof(common_options) / sizeof(*common_options))
+
+enum outcome wrong_usage(const struct command_line *line, const char *format, ...)
+{
+	va_list args;
+
+	fprintf(stderr, "twheelctl %s: ", line->command);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fprintf(stderr, "\n'twheelctl %s --help' tells more.\n", line->command);
+	return OUTCOME_USAGE;
+}
+
+bool take_text(const char *text, void *to)
+{
+	*(const char **)to = text;
+	return true;
+}
+
+bool take_number(const char *text, void *to)
+{
+	struct number *number = to;
+
+	number->given = true;
+	return parse_count(text, UINT64_MAX, &number->value);
+}
+
+bool take_number32(const char *text, void *to)
+{
+	struct number *number = to;
+
+	number->given = true;
+	return parse_count(text, UINT32_MAX, &number->value);
+}
+
+bool take_time(const char *text, void *to)
+{
+	struct number *number = to;
+
+	number->given = true;
+	return parse_time(text, &number->value);
+}
+
+static bool name_char(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+	       (c >= '0' && c <= '9');
+}
+
+bool take_purgatory(struct command_line *line, const char *name)
+{
+	size_t len = strlen(name);
+	bool ok = len && len < TWHEEL_NAME_SIZE && name_char(*name);
+
+	for (size_t i = 0; i < len; i++)
+		ok &= name_char(name[i]) || strchr("-_.", name[i]);
+	if (ok) {
+		line->purgatory = name;
+		return true;
+	}
+	line->outcome = OUTCOME_USAGE;
+	fprintf(stderr,
+		"twheelctl: '%s' can be no purgatory: a name has 1 to %d letters, digits, '-', '_' and '.', and starts with a letter or a digit\n",
+		name, TWHEEL_NAME_SIZE - 1);
+	return false;
+}
+
+static bool take_option(struct command_line *line, const struct option_spec *spec)
+{
+	if (!spec->take) {
+		*(bool *)spec->to = true;
+		return true;
+	}
+	if (spec->take(optarg, spec->to))
+		return true;
+	line->outcome = wrong_usage(line, "--%s: expected %s, got '%s'", spec->name,
+				    spec->expected, optarg);
+	return false;
+}
+
+static bool take_code(struct command_line *line, const struct option_spec *specs, int code)
+{
+	switch (code) {
+	case COMMON_PURGATORY:
+		return take_purgatory(line, optarg);
+	case COMMON_JSON:
+		line->json = true;
+		return true;
+	case COMMON_HELP:
+		fputs(line->help, stdout);
+		line->outcome = OUTCOME_OK;
+		return false;
+	case '?':
+		fprintf(stderr, "'twheelctl %s --help' tells more.\n", line->command);
+		line->outcome = OUTCOME_USAGE;
+		return false;
+	}
+	return take_option(line, &specs[code - FIRST_OPTION]);
+}
+
+bool take_options(struct command_line *line, const struct option_spec *specs)
+{
+	struct option options[MAX_OPTIONS + NR_COMMON] = { };
+	int nr = 0, code;
+
+	for (; specs[nr].name && nr < MAX_OPTIONS; nr++)
+		options[nr] = (struct option){
+			.name = specs[nr].name,
+			.has_arg = specs[nr].take ? required_argument : no_argument,
+			.val = FIRST_OPTION + nr,
+		};
+	memcpy(options + nr, common_options, sizeof(common_options));
+
+	/* 0 and not 1: it starts afresh, after what main() took. */
+	optind = 0;
+	while ((code = getopt_long(line->argc, line->argv, "p:h", options, NULL)) != -1)
+		if (!take_code(line, specs, code))
+			return false;
+	line->nr = line->argc - optind;
+	line->args = line->argv + optind;
+	return true;
+}
+
+bool take_arguments(struct command_line *line, const struct option_spec *specs,
+		    int min, int max)
+{
+	if (!take_options(line, specs))
+		return false;
+	if (line->nr < min)
+		line->outcome = wrong_usage(line, "an argument is missing");
+	else if (line->nr > max)
+		line->outcome = wrong_usage(line, "unexpected argument '%s'", line->args[max]);
+	else
+		return true;
+	return false;
+}

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The arguments of 'twheelctl add', checked as far as that needs no device. See
+ * order.h.
+ */
+#include <stdint.h>
+#include <string.h>
+
+#include "options.h"
+#include "order.h"
+#include "units.h"
+#include "when.h"
+
+const char add_help[] =
+"usage: twheelctl [-p NAME] add --in TIME|--at POINT|--never [OPTION]...\n"
+"\n"
+"Adds an operation, prints its id, waits, prints its event, and exits by how it\n"
+"ended: 0 completed, 1 completed with an error, 4 expired, 5 cancelled.\n"
+"\n"
+"  --in TIME         it expires so long from now: 250ms, 5s, 2h, 1d\n"
+"  --at POINT        it expires then: @2026-12-01T03:00[:05][Z|+01:00] or\n"
+"                    @SECONDS since 1970, which imply --clock realtime; or,\n"
+"                    with another --clock, what that clock reads: 500s\n"
+"  --never           it has no deadline, as is so with keys and none of these\n"
+"  --clock CLOCK     monotonic (default), boottime or realtime\n"
+"  --cancel-on-set   with realtime: cancel it when that clock is set\n"
+"  --slack TIME      it may expire so much later, if that spares work\n"
+"  --coarse          it may be late by an eighth of the time to its deadline\n"
+"\n"
+"  --key KEY[*NEED]  watch a key, which is satisfied after NEED signals, 1 unless\n"
+"                    given; once for each key\n"
+"  --any             it completes when one of its keys is satisfied (default)\n"
+"  --all             when all are\n"
+"  --quorum K        when K are\n"
+"  --sum N           when the amounts that signals carried reach N\n"
+"\n"
+"  --every TIME      it comes round again each TIME, with an event each; the\n"
+"                    first time after TIME unless a deadline is given\n"
+"  --runs N          it expires after N of these\n"
+"  --fixed-delay     TIME counts from when the last one was told of\n"
+"\n"
+"  --cookie N        comes back in its events\n"
+"  --detach          print its id and exit: it outlives this command, and\n"
+"                    'twheelctl watch' reads its events\n"
+"  --json            print JSON, one object a line\n"
+"\n"
+"A KEY is a UUID if it looks like one, a number if it is digits, else text of 1 to\n"
+"16 bytes; text:, num: or uuid: in front says which. Without -p only the\n"
+"deadline can end it.\n";
+
+static const char *const clock_names[] = {
+	[TWHEEL_CLOCK_MONOTONIC] = "monotonic",
+	[TWHEEL_CLOCK_BOOTTIME] = "boottime",
+	[TWHEEL_CLOCK_REALTIME] = "realtime",
+};
+
+#define NR_CLOCKS	(sizeof(clock_names) / sizeof(*clock_names))
+
+static const char *const condition_names[] = {
+	[TWHEEL_COND_NONE] = "none",
+	[TWHEEL_COND_ANY] = "any",
+	[TWHEEL_COND_ALL] = "all",
+	[TWHEEL_COND_QUORUM] = "quorum",
+	[TWHEEL_COND_SUM] = "sum",
+};
+
+#define NR_CONDITIONS	(sizeof(condition_names) / sizeof(*condition_names))
+
+const char *clock_name(__u32 clock)
+{
+	return clock < NR_CLOCKS ? clock_names[clock] : "unknown";
+}
+
+const char *condition_name(__u32 condition)
+{
+	return condition < NR_CONDITIONS ? condition_names[condition] : "unknown";
+}
+
+bool take_clock(const char *text, void *to)
+{
+	struct number *clock = to;
+
+	clock->given = true;
+	for (clock->value = 0; clock->value < NR_CLOCKS; clock->value++)
+		if (!strcmp(text, clock_names[clock->value]))
+			return true;
+	return false;
+}
+
+/* What the options said. */
+struct order_options {
+	struct when_options when;
+	struct number clock;
+	bool cancel_on_set;
+	struct number slack;
+	bool coarse;
+	bool any;
+	bool all;
+	struct number quorum;
+	struct number sum;
+	struct number every;
+	struct number runs;
+	bool fixed_delay;
+	struct number cookie;
+	bool detach;
+};
+
+static const char *wrong_condition(const struct order_options *o, const struct order *order)
+{
+	int nr = o->any + o->all + o->quorum.given + o->sum.given;
+
+	if (nr > 1)
+		return "one of --any, --all, --quorum and --sum will do";
+	if (nr && !order->keys.nr)
+		return "a condition takes keys: --key KEY";
+	if (order->keys.nr > TWHEEL_MAX_KEYS)
+		return "an operation watches 64 keys at most";
+	if (o->sum.given && !o->sum.value)
+		return "--sum takes 1 or more";
+	for (unsigned int i = 0; o->sum.given && i < order->keys.nr; i++)
+		if (order->keys.specs[i].need != 1)
+			return "--sum counts amounts, so its keys take no NEED";
+	return NULL;
+}
+
+static const char *wrong_period(const struct order_options *o)
+{
+	if (!o->every.given && (o->runs.given || o->fixed_delay))
+		return "--runs and --fixed-delay go with --every";
+	if (o->every.given && !o->every.value)
+		return "--every takes more than no time";
+	if (o->every.given && o->when.never)
+		return "what never comes can't come again: --every or --never?";
+	if (o->every.given && (o->slack.given || o->coarse))
+		return "--slack and --coarse are not for --every";
+	return NULL;
+}
+
+static const char *wrong_time(const struct order_options *o, const struct order *order)
+{
+	bool realtime = o->clock.given && o->clock.value == TWHEEL_CLOCK_REALTIME;
+
+	if (nr_when(&o->when) > 1)
+		return "one of --in, --at and --never will do";
+	if (!nr_when(&o->when) && !order->keys.nr && !o->every.given)
+		return "when does it expire? --in TIME, --at POINT or --never";
+	if (o->when.at.given && o->when.at.wall && o->clock.given && !realtime)
+		return "--at with a date is by --clock realtime";
+	if (o->when.at.given && !o->when.at.wall && (!o->clock.given || realtime))
+		return "--at takes " POINT_EXPECTED "; --in is from now";
+	if (o->cancel_on_set && !realtime && !(o->when.at.given && o->when.at.wall))
+		return "--cancel-on-set goes with --clock realtime";
+	if (o->slack.given && o->coarse)
+		return "--slack or --coarse?";
+	return NULL;
+}
+
+static const char *wrong_purgatory(const struct command_line *line,
+				   const struct order_options *o, const struct order *order)
+{
+	if (line->purgatory)
+		return NULL;
+	if (o->detach)
+		return "--detach takes a named purgatory: -p NAME";
+	if (order->keys.nr)
+		return "nobody else could signal its keys: name a purgatory with -p NAME";
+	return NULL;
+}
+
+static void set_condition(struct twheel_add_args *args, const struct order_options *o,
+			  const struct watch_list *keys)
+{
+	if (o->all)
+		args->condition = TWHEEL_COND_ALL;
+	else if (o->quorum.given)
+		args->condition = TWHEEL_COND_QUORUM;
+	else if (o->sum.given)
+		args->condition = TWHEEL_COND_SUM;
+	else if (keys->nr)
+		args->condition = TWHEEL_COND_ANY;
+	args->quorum = o->quorum.value;
+	args->threshold = o->sum.value;
+	args->keys = (uintptr_t)keys->specs;
+	args->nr_keys = keys->nr;
+
+	for (unsigned int i = 0; o->sum.given && i < keys->nr; i++)
+		keys->specs[i].need = 0;
+}
+
+static void set_time(struct twheel_add_args *args, const struct order_options *o)
+{
+	args->clock = o->clock.value;
+	if (o->when.at.given && o->when.at.wall)
+		args->clock = TWHEEL_CLOCK_REALTIME;
+	args->deadline = when_deadline(&o->when);
+	if (!nr_when(&o->when))
+		args->deadline = o->every.given ? o->every.value : TWHEEL_NEVER;
+	args->slack = o->coarse ? TWHEEL_SLACK_COARSE : o->slack.value;
+	args->period = o->every.value;
+	args->runs = o->runs.value;
+}
+
+static __u32 flags(const struct order_options *o)
+{
+	return (o->when.at.given ? TWHEEL_ADD_ABSTIME : 0) |
+	       (o->detach ? TWHEEL_ADD_DETACHED : 0) |
+	       (o->cancel_on_set ? TWHEEL_ADD_CANCEL_ON_SET : 0) |
+	       (o->fixed_delay ? TWHEEL_ADD_FIXED_DELAY : 0);
+}
+
+static bool build(struct command_line *line, const struct order_options *o,
+		  struct order *order)
+{
+	const char *wrong = wrong_condition(o, order);
+
+	if (!wrong)
+		wrong = wrong_period(o);
+	if (!wrong)
+		wrong = wrong_time(o, order);
+	if (!wrong)
+		wrong = wrong_purgatory(line, o, order);
+	if (wrong) {
+		line->outcome = wrong_usage(line, "%s", wrong);
+		return false;
+	}
+
+	order->args = (struct twheel_add_args){
+		.flags = flags(o),
+		.cookie = o->cookie.value,
+	};
+	set_condition(&order->args, o, &order->keys);
+	set_time(&order->args, o);
+	return true;
+}
+
+bool take_order(struct command_line *line, struct order *order)
+{
+	struct order_options o = { };
+	const struct option_spec specs[] = {
+		{ "in", take_time, &o.when.in, TIME_EXPECTED },
+		{ "at", take_point, &o.when.at, POINT_EXPECTED },
+		{ "never", NULL, &o.when.never, NULL },
+		{ "clock", take_clock, &o.clock, "monotonic, boottime or realtime" },
+		{ "cancel-on-set", NULL, &o.cancel_on_set, NULL },
+		{ "slack", take_time, &o.slack, TIME_EXPECTED },
+		{ "coarse", NULL, &o.coarse, NULL },
+		{ "key", take_watch, &order->keys, "KEY[*NEED]: " KEY_EXPECTED },
+		{ "any", NULL, &o.any, NULL },
+		{ "all", NULL, &o.all, NULL },
+		{ "quorum", take_number32, &o.quorum, NUMBER32_EXPECTED },
+		{ "sum", take_number, &o.sum, NUMBER_EXPECTED },
+		{ "every", take_time, &o.every, TIME_EXPECTED },
+		{ "runs", take_number, &o.runs, NUMBER_EXPECTED },
+		{ "fixed-delay", NULL, &o.fixed_delay, NULL },
+		{ "cookie", take_number, &o.cookie, NUMBER_EXPECTED },
+		{ "detach", NULL, &o.detach, NULL },
+		{ }
+	};
+
+	*order = (struct order){ };
+	line->help = add_help;
+	return take_arguments(line, specs, 0, 0) && build(line, &o, order);
+}

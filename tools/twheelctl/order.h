@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The arguments of 'twheelctl add': what operation is ordered.
+ */
+#ifndef TWHEELCTL_ORDER_H
+#define TWHEELCTL_ORDER_H
+
+#include <twheel.h>
+
+#include "keys.h"
+#include "twheelctl.h"
+
+/**
+ * struct order - an operation to add
+ * @args: as the device takes it
+ * @keys: the keys that @args points to
+ */
+struct order {
+	struct twheel_add_args args;
+	struct watch_list keys;
+};
+
+extern const char add_help[];
+
+/**
+ * take_order() - go through the arguments of 'twheelctl add'
+ * @line: the arguments
+ * @order: set to what they say
+ *
+ * Return: as take_options().
+ */
+bool take_order(struct command_line *line, struct order *order);
+
+/* For option_spec.take: @to is a struct number, set to an enum twheel_clock. */
+bool take_clock(const char *text, void *to);
+
+/* Return: the word for an enum twheel_clock; for an enum twheel_condition. */
+const char *clock_name(__u32 clock);
+const char *condition_name(__u32 condition);
+
+#endif /* TWHEELCTL_ORDER_H */

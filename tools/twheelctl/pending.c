@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Operations that wait, for people and as JSON. See pending.h.
+ */
+#include <stdint.h>
+
+#include "order.h"
+#include "pending.h"
+#include "show.h"
+#include "units.h"
+
+#define LIST_AT_ONCE	256
+
+/* How many keys a pending operation tells of */
+static unsigned int nr_told(const struct twheel_pending *pending)
+{
+	return pending->nr_keys < TWHEEL_PENDING_KEYS ? pending->nr_keys :
+							 TWHEEL_PENDING_KEYS;
+}
+
+json_t *json_pending_keys(const struct twheel_pending *pending)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+	json_t *keys = json_array();
+
+	for (unsigned int i = 0; i < nr_told(pending); i++)
+		json_array_append_new(keys, json_string(twheel_key_format(pending->keys[i],
+									  text)));
+	return keys;
+}
+
+json_t *json_pending(const struct twheel_pending *pending)
+{
+	char id[ID_TEXT_SIZE];
+	json_t *object;
+
+	object = json_pack("{s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}",
+			   "type", "operation",
+			   "id", format_id(id, pending->id),
+			   "own", pending->flags & TWHEEL_PENDING_OWN,
+			   "detached", pending->flags & TWHEEL_PENDING_DETACHED,
+			   "cookie", json_number(pending->cookie),
+			   "condition", condition_name(pending->condition),
+			   "missing", json_number(pending->missing),
+			   "clock", clock_name(pending->clock),
+			   "deadline", json_deadline(pending->deadline),
+			   "remaining", json_deadline(pending->remaining),
+			   "period", json_number(pending->period),
+			   "runs", json_number(pending->runs),
+			   "cancel_on_set", pending->flags & TWHEEL_PENDING_CANCEL_ON_SET,
+			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY);
+	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));
+	return object;
+}
+
+void print_pending_head(void)
+{
+	printf("%-12s  %-12s  %-9s  %7s  %s\n", "ID", "EXPIRES IN", "CONDITION", "MISSING",
+	       "KEYS");
+}
+
+void print_pending(const struct twheel_pending *pending)
+{
+	char remaining[TIME_TEXT_SIZE] = "never", key[TWHEEL_KEY_FORMAT_SIZE];
+
+	if (pending->remaining <= INT64_MAX)
+		format_time(remaining, pending->remaining);
+	printf("%-12llu  %-12s  %-9s  ", pending->id, remaining,
+	       condition_name(pending->condition));
+	if (pending->condition == TWHEEL_COND_NONE)
+		printf("%7s  -", "-");
+	else
+		printf("%7llu ", pending->missing);
+	for (unsigned int i = 0; i < nr_told(pending); i++)
+		printf(" %s", twheel_key_format(pending->keys[i], key));
+	if (pending->nr_keys > nr_told(pending))
+		printf(" and %u more", pending->nr_keys - nr_told(pending));
+	putchar('\n');
+}
+
+json_t *json_query(const char *type, const struct twheel_query_args *query)
+{
+	const struct {
+		const char *name;
+		__u64 count;
+	} counts[] = {
+		{ "pending", query->pending },
+		{ "detached", query->detached },
+		{ "detached_unread", query->detached_unread },
+		{ "keys", query->keys },
+		{ "watches", query->watches },
+		{ "files", query->files },
+		{ "added", query->added },
+		{ "completed", query->completed },
+		{ "expired", query->expired },
+		{ "cancelled", query->cancelled },
+		{ "rejected", query->rejected },
+		{ "max_pending", query->max_pending },
+		{ "max_own", query->max_own },
+		{ "tick_ns", query->tick_ns },
+		{ "wakeups", query->wakeups },
+	};
+	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
+
+	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		json_object_set_new(object, counts[i].name, json_number(counts[i].count));
+	return object;
+}
+
+long list_pending(int fd, long max,
+		  void (*each)(const struct twheel_pending *pending, void *context),
+		  void *context)
+{
+	struct twheel_pending entries[LIST_AT_ONCE];
+	uint64_t cursor = 0;
+	long nr = 0;
+
+	while (cursor != TWHEEL_LIST_END && nr < max) {
+		long room = max - nr < LIST_AT_ONCE ? max - nr : LIST_AT_ONCE;
+		int got = twheel_list(fd, TWHEEL_LIST_OTHERS, &cursor, entries, room);
+
+		if (got < 0)
+			return -1;
+		for (int i = 0; i < got; i++)
+			each(&entries[i], context);
+		nr += got;
+	}
+	return nr;
+}

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The operations that expire next. See soon.h.
+ */
+#include "soon.h"
+
+void keep_soon(const struct twheel_pending *pending, void *soon)
+{
+	struct soon *s = soon;
+	unsigned int at;
+
+	if (pending->remaining == TWHEEL_NEVER || !s->room)
+		return;
+	if (s->nr == s->room) {
+		if (pending->remaining >= s->pending[s->nr - 1].remaining)
+			return;
+		s->nr--;
+	}
+	for (at = s->nr++; at; at--) {
+		if (s->pending[at - 1].remaining <= pending->remaining)
+			break;
+		s->pending[at] = s->pending[at - 1];
+	}
+	s->pending[at] = *pending;
+}

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl watch: follows the events of a purgatory's detached operations.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "interrupt.h"
+#include "options.h"
+#include "show.h"
+#include "trouble.h"
+#include "units.h"
+
+static const char watch_help[] =
+"usage: twheelctl -p NAME watch [OPTION]...\n"
+"\n"
+"Prints the events of detached operations as they come, up to ^C. Each event goes\n"
+"to one reader: who watches takes it away from others that do.\n"
+"\n"
+"  --count N   exit after N events; with 1 if --for was over before\n"
+"  --for TIME  exit after TIME\n"
+"  --json      print JSON, one object a line\n";
+
+/**
+ * struct follow - how long to follow
+ * @count: events to go
+ * @until: when to end
+ * @counted: that there are less events is worth an exit status
+ */
+struct follow {
+	__u64 count;
+	__u64 until;
+	bool counted;
+};
+
+static enum outcome wait_for_events(int fd, __u64 until)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	__u64 now = now_ns();
+	struct timespec timeout = to_timespec(until > now ? until - now : 0);
+
+	if (wait_or_interrupt(&poll_fd, 1, until == UINT64_MAX ? NULL : &timeout) < 0 &&
+	    errno != EINTR)
+		return device_trouble("waiting for events");
+	return OUTCOME_OK;
+}
+
+/* One at a time: what is read is printed, whatever --count says. */
+static enum outcome follow(const struct command_line *line, int fd, struct follow *f)
+{
+	struct twheel_event event;
+	enum outcome outcome;
+	ssize_t nr;
+
+	while (f->count && !interrupted()) {
+		nr = twheel_read_events(fd, &event, 1);
+		if (nr > 0) {
+			show_event(&event, line->json);
+			f->count--;
+			continue;
+		}
+		if (!nr) {
+			fprintf(stderr, "twheelctl: the purgatory '%s' has been removed\n",
+				line->purgatory);
+			return OUTCOME_DEVICE;
+		}
+		if (errno != EAGAIN && errno != EINTR)
+			return device_trouble("reading events");
+		if (now_ns() >= f->until)
+			break;
+		outcome = wait_for_events(fd, f->until);
+		if (outcome)
+			return outcome;
+	}
+	return f->counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
+}
+
+enum outcome watch_command(struct command_line *line)
+{
+	struct number count = { .value = UINT64_MAX }, time = { };
+	const struct option_spec specs[] = {
+		{ "count", take_number, &count, NUMBER_EXPECTED },
+		{ "for", take_time, &time, TIME_EXPECTED },
+		{ }
+	};
+	struct follow f = { .until = UINT64_MAX };
+	int fd;
+
+	line->help = watch_help;
+	if (!take_arguments(line, specs, 0, 0))
+		return line->outcome;
+	f.count = count.value;
+	f.counted = count.given;
+	if (time.given)
+		f.until = now_ns() + time.value;
+
+	fd = open_named(line, OPEN_TO_CHANGE);
+	if (fd < 0)
+		return line->outcome;
+	catch_interrupts();
+	line->outcome = twheel_read_detached(fd) ? refused(line, line->purgatory) :
+						   follow(line, fd, &f);
+	close(fd);
+	return line->outcome;
+}

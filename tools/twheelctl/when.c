@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Points in time for deadlines. See when.h.
+ */
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <twheel.h>
+
+#include "units.h"
+#include "when.h"
+
+#define MAX_SECONDS	(INT64_MAX / NSEC_PER_SEC)
+
+/* In @pattern, a '0' stands for any digit. Return: what is behind it, or NULL. */
+static const char *skip(const char *text, const char *pattern)
+{
+	for (; *pattern; pattern++, text++) {
+		bool digit = *text >= '0' && *text <= '9';
+
+		if (*pattern == '0' ? !digit : *text != *pattern)
+			return NULL;
+	}
+	return text;
+}
+
+static int digits(const char *text, int nr)
+{
+	int number = 0;
+
+	while (nr--)
+		number = number * 10 + *text++ - '0';
+	return number;
+}
+
+/* Z, +01:00 or -01:00. Return: false if it is none. */
+static bool parse_zone(const char *text, long *seconds)
+{
+	int sign = *text == '-' ? -1 : 1;
+	int hours, minutes;
+
+	*seconds = 0;
+	if (!strcmp(text, "Z"))
+		return true;
+	if ((*text != '+' && *text != '-') || !skip(text + 1, "00:00") || text[6])
+		return false;
+	hours = digits(text + 1, 2);
+	minutes = digits(text + 4, 2);
+	*seconds = sign * (hours * 3600L + minutes * 60L);
+	return hours < 24 && minutes < 60;
+}
+
+static bool same_time(const struct tm *a, const struct tm *b)
+{
+	return a->tm_year == b->tm_year && a->tm_mon == b->tm_mon &&
+	       a->tm_mday == b->tm_mday && a->tm_hour == b->tm_hour &&
+	       a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
+}
+
+/* A 30th of February comes back as another day, and so is refused. */
+static bool to_seconds(const struct tm *written, const char *zone, time_t *seconds)
+{
+	struct tm tm = *written;
+	long offset = 0;
+
+	if (*zone && !parse_zone(zone, &offset))
+		return false;
+	tm.tm_isdst = -1;
+	*seconds = *zone ? timegm(&tm) : mktime(&tm);
+	if (!same_time(&tm, written))
+		return false;
+	*seconds -= offset;
+	return true;
+}
+
+/* 2026-12-01T03:00[:05][Z|+01:00] */
+static bool parse_date(const char *text, time_t *seconds)
+{
+	const char *rest = skip(text, "0000-00-00T00:00");
+	struct tm tm = { };
+
+	if (!rest)
+		return false;
+	tm.tm_year = digits(text, 4) - 1900;
+	tm.tm_mon = digits(text + 5, 2) - 1;
+	tm.tm_mday = digits(text + 8, 2);
+	tm.tm_hour = digits(text + 11, 2);
+	tm.tm_min = digits(text + 14, 2);
+	if (skip(rest, ":00")) {
+		tm.tm_sec = digits(rest + 1, 2);
+		rest += 3;
+	}
+	return to_seconds(&tm, rest, seconds);
+}
+
+/* What is behind an '@', or a date without one */
+static bool parse_wall(const char *text, __u64 *ns)
+{
+	__u64 count;
+	time_t seconds;
+
+	if (!parse_count(text, MAX_SECONDS, &count)) {
+		if (!parse_date(text, &seconds) || seconds < 0 ||
+		    (__u64)seconds > MAX_SECONDS)
+			return false;
+		count = seconds;
+	}
+	*ns = count * NSEC_PER_SEC;
+	return true;
+}
+
+bool parse_point(const char *text, struct point *point)
+{
+	point->given = true;
+	point->wall = *text == '@' || skip(text, "0000-");
+	if (point->wall)
+		return parse_wall(text + (*text == '@'), &point->ns);
+	return parse_time(text, &point->ns);
+}
+
+bool take_point(const char *text, void *to)
+{
+	return parse_point(text, to);
+}
+
+int nr_when(const struct when_options *when)
+{
+	return when->in.given + when->at.given + when->never;
+}
+
+__u64 when_deadline(const struct when_options *when)
+{
+	if (when->never)
+		return TWHEEL_NEVER;
+	return when->at.given ? when->at.ns : when->in.value;
+}
