@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# Completion of twheelctl for bash: commands, options, and the purgatories that
+# there are. Goes to /usr/share/bash-completion/completions/twheelctl.
+
+# The options of a command, as its help lists them.
+_twheelctl_options()
+{
+	twheelctl help "$1" 2>/dev/null | grep -oE '^  --[a-z][a-z0-9-]*' | tr -d ' '
+	printf '%s\n' --purgatory --json --help
+}
+
+_twheelctl_commands()
+{
+	twheelctl help 2>/dev/null | sed -nE 's/^  ([a-z]+)( \[COMMAND\])?  .*/\1/p'
+	echo heartbeat
+}
+
+_twheelctl_purgatories()
+{
+	local node
+	for node in "${TWHEEL_CLASS:-/sys/class/twheel}"/twheel-*; do
+		[ ! -e "$node" ] || printf '%s\n' "${node##*/twheel-}"
+	done
+}
+
+# The command on the line, past the options that stand before it.
+_twheelctl_command()
+{
+	local i
+	for ((i = 1; i < COMP_CWORD; i++)); do
+		case ${COMP_WORDS[i]} in
+		-p | --purgatory) i=$((i + 1)) ;;
+		-*) ;;
+		*)
+			echo "${COMP_WORDS[i]}"
+			return
+			;;
+		esac
+	done
+}
+
+# What the word can be: the value of the option before it, or what the command takes.
+_twheelctl_words()
+{
+	local command=$1 word=$2 before=$3
+	case $before in
+	-p | --purgatory) _twheelctl_purgatories && return ;;
+	--clock) printf '%s\n' monotonic boottime realtime && return ;;
+	--owner) compgen -u && return ;;
+	--group) compgen -g && return ;;
+	help) _twheelctl_commands && return ;;
+	esac
+	case $command,$word in
+	,-*) printf '%s\n' --purgatory --json --help --version ;;
+	,*) _twheelctl_commands ;;
+	*,-*) _twheelctl_options "$command" ;;
+	remove,*) _twheelctl_purgatories ;;
+	run,*) compgen -f -- "$word" ;;
+	esac
+}
+
+_twheelctl()
+{
+	local IFS=$' \t\n' word=${COMP_WORDS[COMP_CWORD]} command
+	command=$(_twheelctl_command)
+	mapfile -t COMPREPLY < <(compgen -W \
+		"$(_twheelctl_words "$command" "$word" "${COMP_WORDS[COMP_CWORD - 1]}")" -- "$word")
+}
+
+complete -F _twheelctl twheelctl
