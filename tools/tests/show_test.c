@@ -34,9 +34,9 @@ static void endings(void)
 	event.deadline = TWHEEL_NEVER;
 	event.error = -EIO;
 	event.value = 0;
-	event.cookie = ~0ULL;
+	event.cookie = 1ULL << 63;
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"18446744073709551615\",\"reason\":\"completed\",\"value\":0,\"error\":\"EIO\",\"deadline\":null,\"time\":400,\"more\":false,\"expirations\":0}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":0,\"error\":\"EIO\",\"deadline\":null,\"time\":400,\"more\":false,\"expirations\":0}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_EXPIRED, .flags = TWHEEL_EVENT_MORE, .expirations = 2,
 	};

@@ -48,6 +48,10 @@ static const struct advice {
 		"Who created it may remove it, and root (CAP_SYS_ADMIN).",
 	},
 	{
+		"add", EINVAL, OUTCOME_DEVICE,
+		"The device takes no such operation: a quorum is 1 to the number of different keys.",
+	},
+	{
 		"add", ENOSPC, OUTCOME_DEVICE,
 		"As many are pending as may be, or their watches are: see --max-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
 	},
@@ -143,7 +147,7 @@ static void advise_group(const char *path)
 		return;
 	group = getgrgid(node.st_gid);
 	if (!node.st_gid || !(node.st_mode & 0060))
-		fprintf(stderr, "Only %s may open it so: be that user, or let its mode be changed.\n",
+		fprintf(stderr, "Only %s may open it so, as long as its mode is not changed.\n",
 			node.st_uid ? "its owner" : "root");
 	else if (group)
 		fprintf(stderr,
