@@ -265,6 +265,26 @@ TEST_F(wall_clock, without_a_deadline_it_is_cancelled_as_well)
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 
+TEST_F(wall_clock, a_periodic_one_is_cancelled_when_it_is_set)
+{
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_CANCEL_ON_SET,
+		.clock = TWHEEL_CLOCK_REALTIME,
+		.period = HOUR,
+	};
+	struct twheel_event event;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
+	ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+	EXPECT_EQ(-ECANCELED, event.error);
+	EXPECT_EQ(0, event.flags);
+	EXPECT_EQ(0, event.expirations);
+}
+
 TEST_F(wall_clock, only_by_the_wall_clock)
 {
 	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR,

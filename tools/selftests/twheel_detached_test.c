@@ -9,11 +9,13 @@
 #define NAME	"detached"
 
 FIXTURE(detached) {
+	long users;	/* of the module, before this test */
 	int fd;
 };
 
 FIXTURE_SETUP(detached)
 {
+	self->users = module_users();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
@@ -276,15 +278,13 @@ TEST_F(detached, the_purgatory_is_busy_while_one_waits_or_is_unread)
 
 TEST_F(detached, removal_by_force_ends_them)
 {
-	long users = module_users();
-
 	ASSERT_NE(0, add_detached(self->fd, 1, HOUR, 0));
 	ASSERT_NE(0, add_detached(self->fd, 2, HOUR, 0));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_EQ(1, remove_by_force(NAME));
-	EXPECT_TRUE(wait_for(module_users() == users - 2));
+	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
 TEST_F(detached, a_reader_reads_on_after_removal_by_force)
@@ -297,6 +297,45 @@ TEST_F(detached, a_reader_reads_on_after_removal_by_force)
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 	EXPECT_EQ(0, read_events(self->fd, &event, 1));
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+}
+
+/* One who adds, while another thread makes the same file a reader. */
+static struct {
+	int fd;
+	pthread_barrier_t start;
+	__u64 id;
+} turning;
+
+static void *add_one(void *arg)
+{
+	pthread_barrier_wait(&turning.start);
+	turning.id = add_deadline(turning.fd, HOUR, 0, 0);
+	return arg;
+}
+
+TEST_F(detached, added_while_its_file_becomes_a_reader)
+{
+	unsigned int own = 0;
+	pthread_t thread;
+	int i, error;
+
+	ASSERT_EQ(0, pthread_barrier_init(&turning.start, NULL, 2));
+	for (i = 0; i < 2000; i++) {
+		turning.fd = twheel_open_named(NAME, O_NONBLOCK);
+		ASSERT_LE(0, turning.fd);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, add_one, NULL));
+		pthread_barrier_wait(&turning.start);
+		error = read_detached(turning.fd);
+		pthread_join(thread, NULL);
+		ASSERT_TRUE(error == 0 || error == EBUSY);
+		ASSERT_NE(0, turning.id);
+		own += error == EBUSY;
+		/* Wherever it belongs now, its event comes to who added it. */
+		ASSERT_EQ(1, complete_all(turning.fd, i, 0, 0));
+		EXPECT_EVENT(turning.fd, turning.id, TWHEEL_COMPLETED, i);
+		close(turning.fd);
+	}
+	TH_LOG("%u of them were the file's own", own);
 }
 
 #define NR_READERS	3

@@ -163,6 +163,7 @@ TEST_F(removal, nothing_can_be_changed_afterwards)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args add = { .deadline = HOUR };
+	struct twheel_batch_args batch = { .nr = 1 };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 
 	ASSERT_EQ(1, remove_by_force(NAME));
@@ -179,6 +180,7 @@ TEST_F(removal, nothing_can_be_changed_afterwards)
 	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, TWHEEL_COMPLETE_OTHERS));
 	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(ESHUTDOWN, call(self->fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 

@@ -175,7 +175,7 @@ TEST_F(told, fdinfo_of_a_private_purgatory)
 
 	ASSERT_NE(0, add_deadline(fd, HOUR, 0, 0));
 	EXPECT_EQ(1, fd_number(fd, "twheel-pending"));
-	EXPECT_EQ(0, strcmp("", fd_field(fd, "twheel-name")));
+	EXPECT_EQ(0, strcmp("-", fd_field(fd, "twheel-name")));
 	close(fd);
 }
 
