@@ -110,7 +110,7 @@ static inline bool become_stranger(void)
 	child_exited_well(__child);					\
 })
 
-/* Remove every named purgatory that there is. */
+/* Remove every named purgatory that there is; a test that failed may leave some. */
 static inline void remove_all_named(void)
 {
 	DIR *dir = opendir(SYSFS_CLASS);

@@ -16,6 +16,7 @@ FIXTURE(all) {
 
 FIXTURE_SETUP(all)
 {
+	remove_all_named();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	self->other = twheel_open_named(NAME, O_NONBLOCK);

@@ -15,6 +15,7 @@ FIXTURE(detached) {
 
 FIXTURE_SETUP(detached)
 {
+	remove_all_named();
 	self->users = module_users();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);

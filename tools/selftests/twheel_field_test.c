@@ -154,6 +154,7 @@ FIXTURE_VARIANT_ADD(field, in_a_batch) {
 
 FIXTURE_SETUP(field)
 {
+	remove_all_named();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);

@@ -13,6 +13,7 @@ FIXTURE(info) {
 
 FIXTURE_SETUP(info)
 {
+	remove_all_named();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);

@@ -16,6 +16,7 @@ FIXTURE(named) {
 
 FIXTURE_SETUP(named)
 {
+	remove_all_named();
 	self->args = create_args(NAME, 0600);
 	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &self->args));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);

@@ -24,6 +24,7 @@ FIXTURE_SETUP(quota)
 {
 	int i;
 
+	remove_all_named();
 	self->files = module_parameter("user_max_files");
 	self->ops = module_parameter("user_max_ops");
 	self->pending = module_parameter("max_pending");

@@ -16,6 +16,7 @@ FIXTURE(removal) {
 
 FIXTURE_SETUP(removal)
 {
+	remove_all_named();
 	self->users = module_users();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);

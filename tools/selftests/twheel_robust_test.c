@@ -17,6 +17,7 @@ FIXTURE(robust) {
 
 FIXTURE_SETUP(robust)
 {
+	remove_all_named();
 	self->users = module_users();
 	ASSERT_EQ(0, create_named(NAME, 0600));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);

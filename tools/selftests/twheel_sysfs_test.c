@@ -17,6 +17,7 @@ FIXTURE_SETUP(told)
 {
 	struct twheel_create_args args = create_args(NAME, 0600);
 
+	remove_all_named();
 	args.max_pending = 50;
 	args.max_watches = 70;
 	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
