@@ -1,0 +1,454 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The structures of the calls, filled in as a program would, and then made a little wrong.
+ *
+ * Cookies and addresses stay what they are, whatever else is made wrong: an operation is
+ * followed by its cookie, and the kernel is to write only where nothing is that the fuzzer
+ * needs.  The fields are drawn in an order that lets the step's own bytes decide what
+ * matters most.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define NR_KEYS		12	/* different keys that are used */
+
+/* Where a call's memory lies: in a batch, what it points to is plain or nowhere. */
+static unsigned int place_of(struct thread *t, struct trial *trial)
+{
+	unsigned int place = PLACE_PLAIN;
+
+	if (!trial->in_batch && t->step->place % NR_PLACES && one_in(t, 2))
+		place = t->step->place % NR_PLACES;
+	if (place != PLACE_PLAIN)
+		trial->plain = false;
+	return place;
+}
+
+static __u64 address(const void *memory)
+{
+	return (unsigned long)memory;
+}
+
+static struct twheel_key some_key(struct thread *t)
+{
+	struct twheel_key key = { .v = { draw(t, NR_KEYS) } };
+
+	return key;
+}
+
+static __u64 some_distance(struct thread *t)
+{
+	switch (draw(t, 10)) {
+	case 0:
+		return 0;
+	case 1:
+		return TWHEEL_NEVER;
+	case 2:
+		return HOUR;
+	case 3:
+		return draw_wide(t);
+	case 4:
+		return random_below(&t->detail, 60) * MSEC;
+	default:
+		return random_below(&t->detail, 4 * MSEC);
+	}
+}
+
+static __u64 some_deadline(struct thread *t, bool absolute, unsigned int clock)
+{
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+	__u64 distance = some_distance(t);
+
+	if (!absolute || distance == TWHEEL_NEVER)
+		return distance;
+	return clock_ns(clocks[clock % 3]) + distance - 2 * MSEC;
+}
+
+/*
+ * Up to @nr watches of the keys that there are.  In a batch all commands point to the same
+ * ones, see build_batch().
+ */
+static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool sum)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS + 1];
+	unsigned int i;
+
+	if (nr > TWHEEL_MAX_KEYS)
+		nr = TWHEEL_MAX_KEYS + 1;
+	memset(specs, 0, sizeof(specs));
+	for (i = 0; i < nr; i++) {
+		specs[i].key = some_key(t);
+		if (nr > 8)
+			specs[i].key.v[1] = random_below(&t->detail, 8);
+		if (!sum && one_in(t, 4))
+			specs[i].need = random_below(&t->detail, 4);
+		if (t->step->oddity % 16 == 15 && one_in(t, 16)) {
+			specs[i].reserved = draw_wide(t);
+			trial->bad_spec |= specs[i].reserved;
+		}
+	}
+	return address(place_in(t, place_of(t, trial), specs, nr * sizeof(specs[0])));
+}
+
+static __u32 some_nr_keys(struct thread *t)
+{
+	switch (draw(t, 16)) {
+	case 0:
+		return TWHEEL_MAX_KEYS - random_below(&t->detail, 2);
+	case 1:
+		return random_below(&t->detail, TWHEEL_MAX_KEYS);
+	default:
+		return 1 + random_below(&t->detail, 4);
+	}
+}
+
+static void build_condition(struct thread *t, struct trial *trial, struct twheel_add_args *args)
+{
+	args->condition = draw(t, 5);
+	if (args->condition == TWHEEL_COND_NONE)
+		return;
+	args->nr_keys = some_nr_keys(t);
+	if (args->condition == TWHEEL_COND_QUORUM)
+		args->quorum = 1 + (args->nr_keys > 2 && one_in(t, 2));
+	if (args->condition == TWHEEL_COND_SUM)
+		args->threshold = 1 + random_below(&t->detail, 20);
+	if (!trial->in_batch)
+		args->keys = build_specs(t, trial, args->nr_keys,
+					 args->condition == TWHEEL_COND_SUM);
+}
+
+static void build_period(struct thread *t, struct twheel_add_args *args)
+{
+	if (draw(t, 8) || args->deadline == TWHEEL_NEVER)
+		return;
+	args->period = one_in(t, 4) ? MSEC + random_below(&t->detail, 20 * MSEC) : SEC;
+	args->runs = random_below(&t->detail, 4);
+	if (one_in(t, 3))
+		args->flags |= TWHEEL_ADD_FIXED_DELAY;
+}
+
+static void build_add(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_add_args *args = room;
+
+	build_condition(t, trial, args);
+	args->clock = draw(t, 6) % 4 % 3;
+	if (!draw(t, 3))
+		args->flags |= TWHEEL_ADD_ABSTIME;
+	args->deadline = some_deadline(t, args->flags & TWHEEL_ADD_ABSTIME, args->clock);
+	build_period(t, args);
+	if (view->name >= 0 && !draw(t, 4))
+		args->flags |= TWHEEL_ADD_DETACHED;
+	if (args->clock == TWHEEL_CLOCK_REALTIME && one_in(t, 3))
+		args->flags |= TWHEEL_ADD_CANCEL_ON_SET;
+	if (!args->period && one_in(t, 6))
+		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
+}
+
+static void build_cancel(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_cancel_args *args = room;
+
+	(void)trial;
+	args->id = some_id(t, view);
+}
+
+static void build_complete(struct thread *t, const struct view *view, struct trial *trial,
+			   void *room)
+{
+	struct twheel_complete_args *args = room;
+
+	(void)trial;
+	args->id = some_id(t, view);
+	if (draw(t, 4))
+		args->value = draw_wide(t);
+	else
+		args->error = -(int)random_below(&t->detail, 4096);
+}
+
+static void build_rearm(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_rearm_args *args = room;
+
+	(void)trial;
+	args->id = some_id(t, view);
+	args->which = draw(t, 4);
+	args->flags = draw(t, 2);
+	args->deadline = some_deadline(t, args->flags, draw(t, 3));
+	if (one_in(t, 4))
+		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
+}
+
+static void build_watch(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_watch_args *args = room;
+
+	args->id = some_id(t, view);
+	args->nr_keys = some_nr_keys(t);
+	if (!trial->in_batch)
+		args->keys = build_specs(t, trial, args->nr_keys, one_in(t, 2));
+}
+
+static void build_unwatch(struct thread *t, const struct view *view, struct trial *trial,
+			  void *room)
+{
+	struct twheel_unwatch_args *args = room;
+
+	(void)trial;
+	args->id = some_id(t, view);
+	args->key = some_key(t);
+}
+
+static void build_signal(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_signal_args *args = room;
+
+	(void)view;
+	(void)trial;
+	args->key = some_key(t);
+	args->amount = draw(t, 4) ? draw(t, 8) : draw_wide(t);
+	args->value = draw_wide(t);
+	args->limit = draw(t, 3) ? 0 : random_below(&t->detail, 4);
+}
+
+static void build_cancel_key(struct thread *t, const struct view *view, struct trial *trial,
+			     void *room)
+{
+	struct twheel_cancel_key_args *args = room;
+
+	(void)view;
+	(void)trial;
+	args->key = some_key(t);
+}
+
+static void build_complete_all(struct thread *t, const struct view *view, struct trial *trial,
+			       void *room)
+{
+	struct twheel_complete_all_args *args = room;
+
+	(void)view;
+	(void)trial;
+	args->flags = draw(t, 2);
+	if (draw(t, 2))
+		args->value = draw_wide(t);
+	else
+		args->error = -(int)random_below(&t->detail, 4096);
+}
+
+static void build_info(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_info_args *args = room;
+
+	args->id = some_id(t, view);
+	args->room = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
+	if (args->room)
+		args->keys = address(place_out(t, place_of(t, trial), args->room *
+					       sizeof(struct twheel_watch_spec)));
+}
+
+static __u64 some_cursor(struct thread *t, __u64 id)
+{
+	switch (draw(t, 4)) {
+	case 0:
+		return id;
+	case 1:
+		return one_in(t, 2) ? TWHEEL_LIST_END : draw_wide(t);
+	default:
+		return 0;
+	}
+}
+
+static void build_list(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_list_args *args = room;
+
+	args->flags = draw(t, 2);
+	args->room = 1 + draw(t, 64);
+	args->cursor = some_cursor(t, some_id(t, view));
+	args->entries = address(place_out(t, place_of(t, trial), args->room *
+					  sizeof(struct twheel_pending)));
+}
+
+/* Write the name of one of the purgatories that there may be. */
+void name_of(unsigned int name, char *to)
+{
+	snprintf(to, TWHEEL_NAME_SIZE, "f%u", name);
+}
+
+static __u32 some_user(struct thread *t)
+{
+	static const __u32 users[] = { TWHEEL_CALLER, TWHEEL_CALLER, 0, USER };
+
+	return users[draw(t, ARRAY_SIZE(users))];
+}
+
+static void build_create(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_create_args *args = room;
+
+	(void)view;
+	(void)trial;
+	name_of(draw(t, NR_NAMES), args->name);
+	args->mode = draw(t, 3) ? 0666 : random_below(&t->detail, 01000) & 0666;
+	args->uid = some_user(t);
+	args->gid = some_user(t);
+	args->max_pending = draw(t, 3) ? 0 : random_below(&t->detail, 100);
+	args->max_watches = draw(t, 3) ? 0 : random_below(&t->detail, 200);
+}
+
+static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_remove_args *args = room;
+
+	(void)view;
+	(void)trial;
+	name_of(draw(t, NR_NAMES), args->name);
+	args->flags = !draw(t, 4);
+}
+
+static void build_nothing(struct thread *t, const struct view *view, struct trial *trial,
+			  void *room)
+{
+	(void)t;
+	(void)view;
+	(void)trial;
+	(void)room;
+}
+
+static void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room);
+
+static const struct layout {
+	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *room);
+	unsigned int kept[2];	/* 8 bytes each that are not made wrong, where not 0 */
+} layouts[TWHEEL_CALL_REMOVE + 1] = {
+	[TWHEEL_CALL_ADD]	= { build_add, {
+		offsetof(struct twheel_add_args, cookie), offsetof(struct twheel_add_args, keys),
+	} },
+	[TWHEEL_CALL_CANCEL]	= { build_cancel, {} },
+	[TWHEEL_CALL_COMPLETE]	= { build_complete, {} },
+	[TWHEEL_CALL_REARM]	= { build_rearm, {} },
+	[TWHEEL_CALL_WATCH]	= { build_watch, { offsetof(struct twheel_watch_args, keys) } },
+	[TWHEEL_CALL_UNWATCH]	= { build_unwatch, {} },
+	[TWHEEL_CALL_SIGNAL]	= { build_signal, {} },
+	[TWHEEL_CALL_CANCEL_KEY] = { build_cancel_key, {} },
+	[TWHEEL_CALL_BATCH]	= { build_batch, {
+		/* The first field, too: build_odd() begins behind it. */
+		offsetof(struct twheel_batch_args, results),
+	} },
+	[TWHEEL_CALL_COMPLETE_ALL] = { build_complete_all, {} },
+	[TWHEEL_CALL_DRAIN]	= { build_nothing, {} },
+	[TWHEEL_CALL_DETACHED]	= { build_nothing, {} },
+	[TWHEEL_CALL_INFO]	= { build_info, { offsetof(struct twheel_info_args, keys) } },
+	[TWHEEL_CALL_LIST]	= { build_list, {} },
+	[TWHEEL_CALL_QUERY]	= { build_nothing, {} },
+	[TWHEEL_CALL_CREATE]	= { build_create, {} },
+	[TWHEEL_CALL_REMOVE]	= { build_remove, {} },
+};
+
+static bool is_kept(const struct layout *layout, unsigned int call, unsigned int at)
+{
+	unsigned int i;
+
+	if (at < 8 && (call == TWHEEL_CALL_BATCH || call == TWHEEL_CALL_LIST))
+		return true;
+	for (i = 0; i < ARRAY_SIZE(layout->kept); i++) {
+		if (layout->kept[i] && at / 8 == layout->kept[i] / 8)
+			return true;
+	}
+	return false;
+}
+
+/* Make one field of @args wrong, or two: 4 bytes, wherever these are. */
+static void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
+{
+	unsigned int times = 1 + one_in(t, 4);
+
+	while (times--) {
+		unsigned int at = random_below(&t->detail, size / 4) * 4;
+		__u32 value = one_in(t, 3) ? 1U << random_below(&t->detail, 32) : draw_wide(t);
+
+		if (!is_kept(&layouts[call], call, at))
+			memcpy((char *)args + at, &value, sizeof(value));
+	}
+}
+
+static unsigned int marks_of(const struct twheel_add_args *args)
+{
+	return (args->period ? COOKIE_PERIODIC : 0) |
+	       (args->clock == TWHEEL_CLOCK_REALTIME ? COOKIE_REALTIME : 0) |
+	       (args->flags & TWHEEL_ADD_DETACHED ? COOKIE_DETACHED : 0);
+}
+
+static bool is_odd(struct thread *t)
+{
+	return t->step->oddity % 4 == 1;
+}
+
+/* One command of a batch, whose calls may all have keys: the same, at @keys. */
+static void build_command(struct thread *t, const struct view *view, __u64 keys,
+			  struct twheel_command *command)
+{
+	struct trial trial = { .in_batch = true };
+
+	memset(command, 0, sizeof(*command));
+	command->call = one_in(t, 2) ? TWHEEL_CALL_ADD :
+			1 + random_below(&t->detail, TWHEEL_CALL_CANCEL_KEY);
+	layouts[command->call].build(t, view, &trial, command->room);
+	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
+		command->add.keys = keys;
+	if (command->call == TWHEEL_CALL_WATCH)
+		command->watch.keys = keys;
+	if (is_odd(t) && one_in(t, 8))
+		build_odd(t, command->call, command->room, sizeof(command->room));
+	if (is_odd(t) && one_in(t, 16)) {
+		command->call = draw_wide(t);
+		command->reserved = one_in(t, 2);
+	}
+	if (command->call == TWHEEL_CALL_ADD)
+		command->add.cookie = new_cookie(marks_of(&command->add));
+}
+
+static void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	static __thread struct twheel_command commands[TWHEEL_MAX_BATCH + 1];
+	struct twheel_batch_args *args = room;
+	struct twheel_watch_spec *keys = (void *)t->memory.out;
+	unsigned int i, place;
+
+	args->nr = one_in(t, 50) ? random_below(&t->detail, TWHEEL_MAX_BATCH + 2) :
+		   1 + draw(t, MAX_COMMANDS);
+	args->flags = draw(t, 2);
+	for (i = 0; i < TWHEEL_MAX_KEYS; i++) {
+		struct twheel_watch_spec spec = { .key = some_key(t) };
+
+		keys[i] = spec;
+	}
+	for (i = 0; i < args->nr; i++)
+		build_command(t, view, address(keys), &commands[i]);
+	place = place_of(t, trial);
+	args->commands = address(place_in(t, place, commands, args->nr * sizeof(commands[0])));
+	if (!one_in(t, 6))
+		args->results = address(t->memory.results);
+	if (trial->plain && place_of(t, trial) != PLACE_PLAIN) {
+		trial->plain = false;
+		args->results = address(t->memory.shaky);
+	}
+}
+
+/* Fill in @args. Return: how large it is. */
+size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args)
+{
+	size_t size = rule_of(trial->call)->size;
+	struct twheel_add_args *add = args;
+
+	memset(args, 0, size);
+	layouts[trial->call].build(t, view, trial, args);
+	if (is_odd(t))
+		build_odd(t, trial->call, args, size);
+	if (trial->call == TWHEEL_CALL_ADD)
+		add->cookie = new_cookie(marks_of(add));
+	return size;
+}

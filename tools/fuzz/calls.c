@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * One ioctl: built, made with memory that may not be there and with a number that may
+ * be another, perhaps while the kernel is made to run out of memory, and judged.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define LONGEST		((1 << _IOC_SIZEBITS) - 1)
+
+/* The size that goes into the number, mostly that of the structure. */
+static size_t odd_size(struct thread *t, struct trial *trial, size_t size, char *args)
+{
+	size_t longer;
+
+	if (t->step->oddity % 4 != 2)
+		return size;
+	if (one_in(t, 2)) {
+		trial->shorter = true;
+		return random_below(&t->detail, size);
+	}
+	longer = size + 1 + random_below(&t->detail, one_in(t, 2) ? 64 : LONGEST - size);
+	trial->longer = true;
+	if (one_in(t, 2)) {
+		args[size + random_below(&t->detail, longer - size)] = 1;
+		trial->tail = true;
+	}
+	return longer;
+}
+
+static unsigned long odd_request(struct thread *t, struct trial *trial, unsigned long request)
+{
+	static const unsigned int dirs[] = { _IOC_NONE, _IOC_READ, _IOC_WRITE,
+					     _IOC_READ | _IOC_WRITE };
+
+	if (trial->call == KIND_WILD) {
+		trial->odd_number = true;
+		if (one_in(t, 2))
+			return draw_wide(t);
+		return _IOC(dirs[draw(t, 4)], TWHEEL_IOC_MAGIC, draw(t, 256), draw_wide(t) & LONGEST);
+	}
+	if (t->step->oddity % 64 == 3) {
+		trial->odd_number = true;
+		return _IOC(dirs[draw(t, 4)], TWHEEL_IOC_MAGIC, _IOC_NR(request),
+			    _IOC_SIZE(request));
+	}
+	return request;
+}
+
+/*
+ * Where the structure itself lies: as it was built, or in such a place.  The copy of it
+ * that is judged stays out of the kernel's reach.
+ */
+static void *place_args(struct thread *t, struct trial *trial, size_t size)
+{
+	unsigned int place = t->step->place % NR_PLACES;
+
+	if (place == PLACE_PLAIN || one_in(t, 2))
+		return t->memory.args;
+	trial->plain = false;
+	return place_in(t, place, t->memory.args, size);
+}
+
+static void judge(struct thread *t, const struct view *view, struct trial *trial, int error)
+{
+	const struct rule *rule = rule_of(trial->call);
+	const struct twheel_add_args *add = trial->args;
+
+	trial->known_file = same_file(view);
+	if (trial->call == TWHEEL_CALL_ADD && error && error != EFAULT)
+		cookie_refused(add->cookie);
+	if (!trial->known_file || !rule || trial->odd_number)
+		return;
+	if (!error && trial->plain && must_fail(trial))
+		failed(t, "%s was not refused", rule->name);
+	if (error && !may_fail(trial, error))
+		failed(t, "%s: %s", rule->name, strerror(error));
+}
+
+/* The answers, if they are where they can be read. */
+static void look_at_answer(struct thread *t, const struct view *view, const struct trial *trial,
+			   const void *at)
+{
+	union {
+		struct twheel_add_args add;
+		struct twheel_query_args query;
+		struct twheel_info_args info;
+		struct twheel_create_args create;
+	} answer;
+	size_t size = rule_of(trial->call)->size;
+
+	if (trial->plain) {
+		memcpy(&answer, at, size);
+		check_answer(t, view, trial, &answer);
+	}
+}
+
+static void make_call(struct thread *t, struct view *view, struct trial *trial, unsigned long request,
+		      size_t size)
+{
+	bool failing;
+	void *at = place_args(t, trial, size);
+	int error;
+
+	failing = inject(t);
+	error = ioctl(view->fd, request, at) ? errno : 0;
+	if (failing)
+		trial->injected = injected(t);
+	count_step(trial->call, !error);
+	judge(t, view, trial, error);
+	if (!error && rule_of(trial->call))
+		look_at_answer(t, view, trial, at);
+}
+
+void step_call(struct thread *t)
+{
+	union {
+		char room[512];
+		struct twheel_add_args add;
+	} copy = {};
+	struct view view = look_at(t);
+	struct trial trial = { .call = t->step->kind, .args = &copy,
+			       .plain = true, .named = view.name >= 0, .writable = view.access != O_RDONLY };
+	const struct rule *rule = rule_of(trial.call);
+	size_t used = LONGEST, size = LONGEST;
+	unsigned long request = 0;
+
+	if (rule) {
+		used = build_call(t, &view, &trial, t->memory.args);
+		memcpy(&copy, t->memory.args, used);
+		size = odd_size(t, &trial, used, t->memory.args);
+		request = _IOC(_IOC_DIR(rule->request), TWHEEL_IOC_MAGIC, trial.call, size);
+	}
+	request = odd_request(t, &trial, request);
+	make_call(t, &view, &trial, request, size);
+	memset(t->memory.args, 0, used > size ? used : size);
+}

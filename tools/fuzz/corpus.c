@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Which sequences are run: new ones, and changed ones of those that were kept.
+ *
+ * A sequence is kept when it led the kernel from one place to another that none had led
+ * it before.  Whoever writes or reads one here may be killed at any instant, so there is
+ * no lock: a sequence may be seen half written, which is just another sequence.
+ */
+#include <string.h>
+
+#include "fuzz.h"
+
+#define NR_KEPT		4096
+
+static struct corpus {
+	unsigned long nr;
+	struct sequence kept[NR_KEPT];
+} *corpus;
+
+static const struct {
+	const char *name;
+	unsigned int weight;	/* how often it is among new steps */
+} kinds[NR_KINDS] = {
+	[KIND_WILD]			= { "wild ioctl", 6 },
+	[TWHEEL_CALL_ADD]		= { "add", 110 },
+	[TWHEEL_CALL_CANCEL]		= { "cancel", 24 },
+	[TWHEEL_CALL_COMPLETE]		= { "complete", 24 },
+	[TWHEEL_CALL_REARM]		= { "rearm", 28 },
+	[TWHEEL_CALL_WATCH]		= { "watch", 26 },
+	[TWHEEL_CALL_UNWATCH]		= { "unwatch", 26 },
+	[TWHEEL_CALL_SIGNAL]		= { "signal", 44 },
+	[TWHEEL_CALL_CANCEL_KEY]	= { "cancel_key", 10 },
+	[TWHEEL_CALL_BATCH]		= { "batch", 40 },
+	[TWHEEL_CALL_COMPLETE_ALL]	= { "complete_all", 5 },
+	[TWHEEL_CALL_DRAIN]		= { "drain", 5 },
+	[TWHEEL_CALL_DETACHED]		= { "detached", 8 },
+	[TWHEEL_CALL_INFO]		= { "info", 20 },
+	[TWHEEL_CALL_LIST]		= { "list", 16 },
+	[TWHEEL_CALL_QUERY]		= { "query", 12 },
+	[TWHEEL_CALL_CREATE]		= { "create", 14 },
+	[TWHEEL_CALL_REMOVE]		= { "remove", 8 },
+	[KIND_OPEN]			= { "open", 12 },
+	[KIND_OPEN_NAMED]		= { "open named", 26 },
+	[KIND_CLOSE]			= { "close", 12 },
+	[KIND_DUP]			= { "dup", 3 },
+	[KIND_READ]			= { "read", 50 },
+	[KIND_POLL]			= { "poll", 10 },
+	[KIND_EPOLL]			= { "epoll", 14 },
+	[KIND_FCNTL]			= { "fcntl", 8 },
+	[KIND_FORK]			= { "fork", 1 },
+	[KIND_SEND]			= { "send", 3 },
+	[KIND_RECEIVE]			= { "receive", 3 },
+	[KIND_SHAKE]			= { "shake", 14 },
+	[KIND_CLOCK]			= { "clock", 3 },
+	[KIND_SLEEP]			= { "sleep", 8 },
+	[KIND_MISC]			= { "misc", 10 },
+	[KIND_LOOK]			= { "look", 4 },
+};
+
+const char *kind_name(unsigned int kind)
+{
+	return kind < NR_KINDS && kinds[kind].name ? kinds[kind].name : "nothing";
+}
+
+static unsigned int some_kind(struct random *random)
+{
+	static unsigned int total;
+	unsigned int kind, at;
+
+	if (!total) {
+		for (kind = 0; kind < NR_KINDS; kind++)
+			total += kinds[kind].weight;
+	}
+	at = random_below(random, total);
+	for (kind = 0; at >= kinds[kind].weight; kind++)
+		at -= kinds[kind].weight;
+	return kind;
+}
+
+/* Most calls go to few files, have their memory, and are right. */
+static void some_step(struct random *random, struct step *step)
+{
+	__u64 bytes = next_random(random);
+
+	memcpy(step->arg, &bytes, sizeof(step->arg));
+	step->seed = next_random(random);
+	step->kind = some_kind(random);
+	step->slot = random_below(random, random_below(random, 2) ? 3 : NR_SLOTS);
+	step->place = random_below(random, 12) ? PLACE_PLAIN : random_below(random, NR_PLACES);
+	step->oddity = random_below(random, 8) ? 0 : random_below(random, 256);
+}
+
+static void new_sequence(struct random *random, struct sequence *sequence)
+{
+	unsigned int i;
+
+	sequence->nr = 1 + random_below(random, MAX_STEPS);
+	for (i = 0; i < sequence->nr; i++)
+		some_step(random, &sequence->steps[i]);
+}
+
+/* Return: whether there is one. */
+static bool old_sequence(struct random *random, struct sequence *sequence)
+{
+	unsigned long nr = __atomic_load_n(&corpus->nr, __ATOMIC_ACQUIRE);
+
+	if (nr > NR_KEPT)
+		nr = NR_KEPT;
+	if (!nr)
+		return false;
+	*sequence = corpus->kept[random_below(random, nr)];
+	if (sequence->nr > MAX_STEPS)
+		sequence->nr = MAX_STEPS;
+	return sequence->nr;
+}
+
+static void change_field(struct random *random, struct step *step)
+{
+	unsigned int which = random_below(random, 12);
+
+	switch (which) {
+	case 0:
+		step->seed = next_random(random);
+		break;
+	case 1:
+		step->oddity = random_below(random, 3) ? random_below(random, 256) : 0;
+		break;
+	case 2:
+		step->place = random_below(random, NR_PLACES);
+		break;
+	case 3:
+		step->slot = random_below(random, NR_SLOTS);
+		break;
+	default:
+		step->arg[which - 4] = next_random(random);
+	}
+}
+
+/* Take over the end of another one that was kept. */
+static void splice(struct random *random, struct sequence *sequence)
+{
+	struct sequence other;
+	unsigned int from, at, nr;
+
+	if (!old_sequence(random, &other))
+		return;
+	from = random_below(random, other.nr);
+	at = random_below(random, sequence->nr + 1);
+	nr = other.nr - from;
+	if (nr > MAX_STEPS - at)
+		nr = MAX_STEPS - at;
+	memcpy(&sequence->steps[at], &other.steps[from], nr * sizeof(struct step));
+	sequence->nr = at + nr;
+}
+
+static void insert(struct random *random, struct sequence *sequence)
+{
+	unsigned int at = random_below(random, sequence->nr + 1);
+
+	if (sequence->nr == MAX_STEPS)
+		return;
+	memmove(&sequence->steps[at + 1], &sequence->steps[at],
+		(sequence->nr - at) * sizeof(struct step));
+	some_step(random, &sequence->steps[at]);
+	sequence->nr++;
+}
+
+static void take_out(struct random *random, struct sequence *sequence)
+{
+	unsigned int at = random_below(random, sequence->nr);
+
+	if (sequence->nr == 1)
+		return;
+	sequence->nr--;
+	memmove(&sequence->steps[at], &sequence->steps[at + 1],
+		(sequence->nr - at) * sizeof(struct step));
+}
+
+static void mutate(struct random *random, struct sequence *sequence)
+{
+	unsigned int n = 1 + random_below(random, 4);
+
+	while (n--) {
+		switch (random_below(random, 6)) {
+		case 0:
+			splice(random, sequence);
+			break;
+		case 1:
+			insert(random, sequence);
+			break;
+		case 2:
+			take_out(random, sequence);
+			break;
+		default:
+			change_field(random,
+				     &sequence->steps[random_below(random, sequence->nr)]);
+		}
+	}
+}
+
+/* What @t does next. */
+void next_sequence(struct thread *t)
+{
+	if (!corpus || !random_below(&t->random, 4) || !old_sequence(&t->random, &t->now))
+		new_sequence(&t->random, &t->now);
+	else
+		mutate(&t->random, &t->now);
+}
+
+/* Before there is another process. */
+int corpus_init(void)
+{
+	corpus = share_alloc(sizeof(*corpus));
+	return corpus ? 0 : -1;
+}
+
+void keep_sequence(const struct sequence *sequence)
+{
+	unsigned long nr = __atomic_fetch_add(&corpus->nr, 1, __ATOMIC_RELAXED);
+
+	corpus->kept[nr % NR_KEPT] = *sequence;
+}
+
+unsigned long nr_kept(void)
+{
+	return corpus->nr;
+}

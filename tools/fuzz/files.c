@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The files of a child, which its threads have in common: one opens and closes what others
+ * are calling.
+ *
+ * What a call may answer depends on which file it went to.  So a slot has a generation,
+ * odd while it changes: if it is the same after a call, then the call went to the file
+ * that the slot tells of.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+/* What is known of operations of named purgatories, by all processes. */
+static struct known {
+	__u64 ids[NR_NAMES][NR_IDS];
+	unsigned int next[NR_NAMES];
+} *known;
+
+int files_init(void)
+{
+	known = share_alloc(sizeof(*known));
+	return known ? 0 : -1;
+}
+
+struct view look_at(struct thread *t)
+{
+	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+	struct view view = { .slot = slot };
+
+	view.gen = __atomic_load_n(&slot->gen, __ATOMIC_SEQ_CST);
+	view.fd = __atomic_load_n(&slot->fd, __ATOMIC_SEQ_CST);
+	view.name = slot->name;
+	view.access = slot->access;
+	return view;
+}
+
+/* Whether what was done since look_at() was done to the file that was seen then. */
+bool same_file(const struct view *view)
+{
+	return view->fd >= 0 && !(view->gen & 1) &&
+	       __atomic_load_n(&view->slot->gen, __ATOMIC_SEQ_CST) == view->gen;
+}
+
+/* Return: whether the caller may change it, until slot_changed(). */
+bool change_slot(struct slot *slot)
+{
+	if (__atomic_exchange_n(&slot->lock, 1, __ATOMIC_ACQUIRE))
+		return false;
+	__atomic_add_fetch(&slot->gen, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void slot_changed(struct slot *slot)
+{
+	__atomic_add_fetch(&slot->gen, 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(&slot->lock, 0, __ATOMIC_RELEASE);
+}
+
+/* Somebody has read events of a file, and it is not known of which. */
+void nobody_is_sure(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_SLOTS; i++)
+		child->slots[i].unsure = true;
+}
+
+void remember_id(const struct view *view, __u64 id)
+{
+	struct slot *slot = view->slot;
+
+	if (view->name >= 0)
+		known->ids[view->name][known->next[view->name]++ % NR_IDS] = id;
+	else
+		slot->ids[slot->next_id++ % NR_IDS] = id;
+}
+
+/* One that was added a while ago; seldom one that never was. */
+__u64 some_id(struct thread *t, const struct view *view)
+{
+	unsigned int which = draw(t, NR_IDS);
+
+	if (one_in(t, 24))
+		return draw_wide(t);
+	return view->name >= 0 ? known->ids[view->name][which] : view->slot->ids[which];
+}
+
+static void close_old(int fd)
+{
+	if (fd >= 0)
+		close(fd);
+}
+
+static void put_file(struct slot *slot, int fd, int name, int access, bool unsure)
+{
+	close_old(__atomic_exchange_n(&slot->fd, fd, __ATOMIC_SEQ_CST));
+	slot->name = name;
+	slot->access = access;
+	slot->unsure = unsure;
+	slot->finals = 0;
+	memset(slot->ids, 0, sizeof(slot->ids));
+}
+
+static bool open_may_fail(int name, int error)
+{
+	switch (error) {
+	case EDQUOT:
+	case EACCES:
+		return true;
+	case ENOENT:
+	case ENODEV:
+	case ENXIO:
+		return name >= 0;
+	default:
+		return false;
+	}
+}
+
+void step_open(struct thread *t)
+{
+	static const int accesses[] = { O_RDWR, O_RDWR, O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
+	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+	int name = t->step->kind == KIND_OPEN_NAMED ? (int)draw(t, NR_NAMES) : -1;
+	int access = accesses[draw(t, ARRAY_SIZE(accesses))];
+	int flags = access | O_CLOEXEC | (one_in(t, 32) ? 0 : O_NONBLOCK);
+	char path[64] = "/dev/twheel";
+	bool failing;
+	int fd, error;
+
+	if (name >= 0)
+		snprintf(path, sizeof(path), "/dev/twheel-f%d", name);
+	failing = inject(t);
+	fd = open(path, flags);
+	error = errno;
+	failing = failing && injected(t);
+	count_step(t->step->kind, fd >= 0);
+	if (fd < 0) {
+		if (!failing && !open_may_fail(name, error))
+			failed(t, "open of %s: %s", path, strerror(error));
+		return;
+	}
+	if (!change_slot(slot)) {
+		close(fd);
+		return;
+	}
+	put_file(slot, fd, name, access, false);
+	slot_changed(slot);
+}
+
+void step_close(struct thread *t)
+{
+	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+
+	if (!change_slot(slot))
+		return;
+	put_file(slot, -1, -1, O_RDWR, true);
+	slot_changed(slot);
+	count_step(t->step->kind, true);
+}
+
+/* Another slot gets the same open file. */
+void step_dup(struct thread *t)
+{
+	struct slot *from = &child->slots[t->step->slot % NR_SLOTS];
+	struct slot *to = &child->slots[draw(t, NR_SLOTS)];
+	int fd;
+
+	if (to == from || !change_slot(from))
+		return;
+	if (change_slot(to)) {
+		from->unsure = true;
+		fd = from->fd < 0 ? -1 : fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
+		put_file(to, fd, from->name, from->access, true);
+		memcpy(to->ids, from->ids, sizeof(to->ids));
+		slot_changed(to);
+	}
+	slot_changed(from);
+	count_step(t->step->kind, true);
+}
+
+/* What is known of a descriptor goes with it. */
+struct letter {
+	int name;
+	int access;
+};
+
+struct envelope {
+	struct msghdr msg;
+	struct iovec iov;
+	union {
+		struct cmsghdr header;
+		char room[CMSG_SPACE(sizeof(int))];
+	} control;
+};
+
+static struct cmsghdr *make_envelope(struct envelope *envelope, struct letter *letter)
+{
+	memset(envelope, 0, sizeof(*envelope));
+	envelope->iov = (struct iovec){ letter, sizeof(*letter) };
+	envelope->msg.msg_iov = &envelope->iov;
+	envelope->msg.msg_iovlen = 1;
+	envelope->msg.msg_control = envelope->control.room;
+	envelope->msg.msg_controllen = sizeof(envelope->control.room);
+	return &envelope->control.header;
+}
+
+/* Pass a file to whoever takes it; it may stay under way for long. */
+void step_send(struct thread *t)
+{
+	struct view view = look_at(t);
+	struct letter letter = { view.name, view.access };
+	struct envelope envelope;
+	struct cmsghdr *header = make_envelope(&envelope, &letter);
+
+	if (view.fd < 0)
+		return;
+	view.slot->unsure = true;
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &view.fd, sizeof(int));
+	/* Of a file that came in between, nobody would know what it is. */
+	if (change_slot(view.slot)) {
+		if (view.slot->gen == view.gen + 1) {
+			int got = sendmsg(mailbox(draw(t, 2))[0], &envelope.msg, MSG_DONTWAIT);
+
+			count_step(t->step->kind, got > 0);
+		}
+		view.slot->unsure = true;
+		slot_changed(view.slot);
+	}
+}
+
+void step_receive(struct thread *t)
+{
+	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+	struct letter letter = { .name = -1 };
+	struct envelope envelope;
+	struct cmsghdr *header = make_envelope(&envelope, &letter);
+	ssize_t got;
+	int fd;
+
+	got = recvmsg(mailbox(draw(t, 2))[1], &envelope.msg, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	count_step(t->step->kind, got > 0);
+	if (got != sizeof(letter) || envelope.msg.msg_controllen < CMSG_LEN(sizeof(int)))
+		return;
+	memcpy(&fd, CMSG_DATA(header), sizeof(int));
+	if (!change_slot(slot)) {
+		close(fd);
+		return;
+	}
+	put_file(slot, fd, letter.name, letter.access, true);
+	slot_changed(slot);
+}

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheel_fuzz: calls of /dev/twheel that make sense, nearly make sense, or make none, by
+ * several processes and threads at once, led by where in the module they get.
+ *
+ *   twheel_fuzz [seconds=60] [workers=4] [seed=n] [clock=0] [cover=0] [total=n] [pcs=file]
+ *
+ * Run it as root, in a virtual machine: it sets the wall clock, and makes the kernel fail.
+ * seed= lets each thread decide anew as it did, though not at the same instants as the
+ * others; clock=0 leaves the wall clock alone, cover=0 goes without KCOV,
+ * total= says how many PCs there are in the module, and pcs= names a file for those that
+ * were reached, by their place in its .text.
+ *
+ * It says every ten seconds how far it is.  The last line begins with "twheel_fuzz:
+ * SUCCESS:" or "twheel_fuzz: FAILURE:"; what was wrong is above, each with the steps that
+ * were taken.  That nothing is left in the kernel, the kernel's log and rmmod have to show.
+ */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true };
+
+static __u64 some_seed(void)
+{
+	__u64 seed = now_ns();
+	int fd = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+
+	if (fd >= 0) {
+		if (read(fd, &seed, sizeof(seed)) < 0)
+			seed = now_ns();
+		close(fd);
+	}
+	return seed % 1000000000;
+}
+
+/* Return: whether @text is NAME=VALUE for a number that there is. */
+static bool take_number(const char *text)
+{
+	const char *value = strchr(text, '=');
+	unsigned long long number;
+	char *end;
+
+	if (!value || !value[1])
+		return false;
+	number = strtoull(value + 1, &end, 10);
+	if (*end)
+		return false;
+	if (!strncmp(text, "seconds=", 8))
+		options.seconds = number;
+	else if (!strncmp(text, "workers=", 8))
+		options.workers = number;
+	else if (!strncmp(text, "seed=", 5))
+		options.seed = number;
+	else if (!strncmp(text, "clock=", 6))
+		options.clock = number;
+	else if (!strncmp(text, "cover=", 6))
+		options.cover = number;
+	else if (!strncmp(text, "total=", 6))
+		options.total = number;
+	else
+		return false;
+	return true;
+}
+
+static void take_options(int argc, char **argv)
+{
+	int i;
+
+	options.seed = some_seed();
+	for (i = 1; i < argc; i++) {
+		if (!strncmp(argv[i], "pcs=", 4))
+			options.pcs = argv[i] + 4;
+		else if (!take_number(argv[i]))
+			goto usage;
+	}
+	if (options.seconds && options.workers && options.workers <= MAX_WORKERS)
+		return;
+usage:
+	fprintf(stderr, "usage: twheel_fuzz [seconds=] [workers=1..%d] [seed=] [clock=0] [cover=0] [total=] [pcs=FILE]\n",
+		MAX_WORKERS);
+	exit(2);
+}
+
+/* Ask for each call in a way that can't succeed, but for the error of one that there is. */
+static void find_missing(int fd)
+{
+	unsigned int call;
+
+	for (call = 0; call < KIND_OPEN; call++) {
+		const struct rule *rule = rule_of(call);
+
+		if (!rule || !ioctl(fd, rule->request, NULL) || errno != ENOTTY)
+			continue;
+		set_missing(call);
+		printf("twheel_fuzz: this device has no %s\n", rule->name);
+	}
+}
+
+static int set_up(void)
+{
+	int fd;
+
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	if (share_init() || corpus_init() || files_init())
+		return -1;
+	/* So that a child without privilege may open it, too. */
+	chmod("/dev/twheel", 0666);
+	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	if (fd < 0) {
+		perror("/dev/twheel");
+		return -1;
+	}
+	find_missing(fd);
+	close(fd);
+	cover_setup();
+	return 0;
+}
+
+static unsigned long nr_calls(void)
+{
+	unsigned long total = 0;
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		total += step_count(kind).ok + step_count(kind).failed;
+	return total;
+}
+
+static void progress(__u64 since)
+{
+	printf("twheel_fuzz: %llu s: %lu calls, %lu events, %lu PCs, %lu sequences kept, %lu wrong\n",
+	       (now_ns() - since) / SEC, nr_calls(), nr_events(), nr_pcs(), nr_kept(),
+	       nr_failures());
+	fflush(stdout);
+}
+
+/* Wait for the workers, and for what their children left behind. */
+static void wait_for_all(__u64 since)
+{
+	__u64 next = since + 10 * SEC, worst = since + (options.seconds + 200) * SEC;
+	int status;
+	pid_t pid;
+
+	for (;;) {
+		pid = waitpid(-1, &status, WNOHANG);
+		if (pid < 0 && errno == ECHILD)
+			return;
+		if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 3)
+			failed(NULL, "a process can't be killed");
+		if (pid > 0)
+			continue;
+		usleep(100000);
+		if (now_ns() > next) {
+			progress(since);
+			next += 10 * SEC;
+		}
+		if (now_ns() > worst) {
+			failed(NULL, "processes are left that come to no end");
+			return;
+		}
+	}
+}
+
+static void close_mailboxes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2; i++) {
+		close(mailbox(i)[0]);
+		close(mailbox(i)[1]);
+	}
+}
+
+static void tell_counts(void)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++) {
+		struct count count = step_count(kind);
+
+		if (count.ok || count.failed)
+			printf("  %-14s %9lu done %9lu refused\n", kind_name(kind), count.ok,
+			       count.failed);
+	}
+}
+
+static int verdict(void)
+{
+	unsigned long wrong = nr_failures();
+
+	tell_counts();
+	if (options.pcs && options.cover)
+		write_pcs(options.pcs);
+	if (wrong)
+		printf("twheel_fuzz: FAILURE: %lu wrong; ", wrong);
+	else
+		printf("twheel_fuzz: SUCCESS: ");
+	printf("%lu calls, %lu events, %lu of %lu PCs of the module, %lu sequences kept, seed=%llu\n",
+	       nr_calls(), nr_events(), nr_pcs(), options.total, nr_kept(), options.seed);
+	return wrong ? 1 : 0;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+	__u64 since;
+
+	take_options(argc, argv);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (set_up())
+		return 2;
+	printf("twheel_fuzz: seed=%llu, %u workers, %u s, %s\n", options.seed, options.workers,
+	       options.seconds, options.cover ? "led by KCOV" : "without KCOV");
+	fflush(stdout);
+	since = now_ns();
+	for (i = 0; i < options.workers; i++) {
+		if (!fork())
+			run_worker(i);
+	}
+	wait_for_all(since);
+	close_mailboxes();
+	if (!is_missing(TWHEEL_CALL_REMOVE) && !end_names())
+		failed(NULL, "named purgatories are left");
+	check_quotas();
+	return verdict();
+}

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The memory that the fuzzer hands to the kernel.
+ *
+ * Each thread has its own, with pages around it that can't be touched: whatever number is
+ * wrong in a call, the kernel overwrites nothing that the fuzzer needs, and reads no
+ * command of an earlier batch again.  The shaky page is what other threads unmap, protect
+ * and map anew while the kernel may be using it.
+ */
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define PAGE		4096UL
+#define ARGS_SIZE	(8 * PAGE)	/* more than the size in an ioctl's number can be */
+#define IN_SIZE		(32 * PAGE)
+#define OUT_SIZE	(24 * PAGE)
+#define RESULTS_SIZE	(8 * PAGE)
+
+/* @size bytes between two pages that are not there. */
+static char *guarded(size_t size)
+{
+	char *map = mmap(NULL, size + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (map == MAP_FAILED || mprotect(map + PAGE, size, PROT_READ | PROT_WRITE))
+		return NULL;
+	return map + PAGE;
+}
+
+int memory_init(struct memory *memory)
+{
+	memory->args = guarded(ARGS_SIZE);
+	memory->in = guarded(IN_SIZE);
+	memory->out = guarded(OUT_SIZE);
+	memory->out_size = OUT_SIZE;
+	memory->results = guarded(RESULTS_SIZE);
+	memory->shaky = guarded(PAGE);
+	memory->read_only = guarded(PAGE);
+	if (!memory->args || !memory->in || !memory->out || !memory->results ||
+	    !memory->shaky || !memory->read_only)
+		return -1;
+	memory->in += IN_SIZE;
+	return pipe(memory->pipe);
+}
+
+/* Do something to a shaky page, which may be another thread's. */
+void shake(struct memory *memory, unsigned int how)
+{
+	char *page = memory->shaky;
+
+	switch (how % 5) {
+	case 0:
+		/* Not munmap(): what another thread maps would come to lie there. */
+		mmap(page, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		break;
+	case 1:
+		mprotect(page, PAGE, PROT_READ);
+		break;
+	case 2:
+		mprotect(page, PAGE, PROT_NONE);
+		break;
+	case 3:
+		madvise(page, PAGE, MADV_DONTNEED);
+		break;
+	default:
+		mmap(page, PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+	}
+}
+
+static void empty_pipe(struct memory *memory, size_t left)
+{
+	char rest[512];
+
+	while (left) {
+		ssize_t got = read(memory->pipe[0], rest, left < sizeof(rest) ? left : sizeof(rest));
+
+		if (got > 0)
+			left -= got;
+	}
+}
+
+/* Copy through the kernel, which doesn't crash if @to is not there. */
+bool try_store(struct memory *memory, void *to, const void *from, size_t size)
+{
+	ssize_t put = write(memory->pipe[1], from, size), got;
+
+	if (put <= 0)
+		return false;
+	do {
+		got = read(memory->pipe[0], to, put);
+	} while (got < 0 && errno == EINTR);
+	empty_pipe(memory, put - (got > 0 ? got : 0));
+	return got == (ssize_t)size;
+}
+
+/* The same if @from may not be there. */
+bool try_load(struct memory *memory, void *to, const void *from, size_t size)
+{
+	ssize_t put = write(memory->pipe[1], from, size), got;
+
+	if (put <= 0)
+		return false;
+	if (put < (ssize_t)size) {
+		empty_pipe(memory, put);
+		return false;
+	}
+	do {
+		got = read(memory->pipe[0], to, size);
+	} while (got < 0 && errno == EINTR);
+	return got == (ssize_t)size;
+}
+
+static void *nowhere(unsigned int place)
+{
+	switch (place) {
+	case PLACE_UNMAPPED:
+		return (void *)0x10000UL;
+	case PLACE_KERNEL:
+		return (void *)0xffff888000001000UL;
+	default:
+		return NULL;
+	}
+}
+
+/*
+ * Put @size bytes where the kernel is to read them: plain memory, which ends with
+ * them, or such a @place.
+ */
+void *place_in(struct thread *t, unsigned int place, const void *from, size_t size)
+{
+	struct memory *memory = &t->memory;
+	char *to;
+
+	switch (place) {
+	case PLACE_PLAIN:
+		return memcpy(memory->in - size, from, size);
+	case PLACE_CLIFF:
+		to = memory->in - size / 2;
+		memcpy(to, from, size / 2);
+		return to;
+	case PLACE_READ_ONLY:
+		if (size > PAGE || mprotect(memory->read_only, PAGE, PROT_READ | PROT_WRITE))
+			return NULL;
+		memcpy(memory->read_only, from, size);
+		mprotect(memory->read_only, PAGE, PROT_READ);
+		return memory->read_only;
+	case PLACE_SHAKY:
+		if (size < PAGE)
+			try_store(memory, memory->shaky, from, size);
+		return memory->shaky;
+	default:
+		return nowhere(place);
+	}
+}
+
+/* Where the kernel is to write up to @size bytes, or more: there is an end to it. */
+void *place_out(struct thread *t, unsigned int place, size_t size)
+{
+	struct memory *memory = &t->memory;
+
+	switch (place) {
+	case PLACE_PLAIN:
+		return memory->out;
+	case PLACE_CLIFF:
+		return memory->out + memory->out_size - (size < memory->out_size ? size / 2 : 0);
+	case PLACE_READ_ONLY:
+		mprotect(memory->read_only, PAGE, PROT_READ);
+		return memory->read_only;
+	case PLACE_SHAKY:
+		return memory->shaky;
+	default:
+		return nowhere(place);
+	}
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * After all files have been closed: named purgatories can be removed, and each user has
+ * the whole of what a user may have, no more and no less.
+ *
+ * Whatever was counted once too often or too seldom, on any of the ways that an operation
+ * or a file can go, shows there.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define PREFIX		"twheel-"
+#define MAX_FILES	2000	/* of a limit that is tried out */
+#define MAX_OPS		20000
+
+/* Return: 0 if the module has no such parameter. */
+static unsigned long parameter(const char *name)
+{
+	unsigned long value = 0;
+	char path[128];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/sys/module/twheel/parameters/%s", name);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%lu", &value) != 1)
+		value = 0;
+	fclose(file);
+	return value;
+}
+
+static void end_name(int fd, const char *name)
+{
+	struct twheel_remove_args args = { .flags = TWHEEL_REMOVE_FORCE };
+
+	strncpy(args.name, name, sizeof(args.name) - 1);
+	if (ioctl(fd, TWHEEL_IOC_REMOVE, &args))
+		failed(NULL, "removing %s in the end: %s", name, strerror(errno));
+}
+
+/* Remove every named purgatory. Return: whether there is none left. */
+bool end_names(void)
+{
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), round, found = 0;
+
+	for (round = 0; round < 2; round++) {
+		DIR *dev = opendir("/dev");
+		struct dirent *entry;
+
+		found = 0;
+		while (dev && (entry = readdir(dev))) {
+			if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+				continue;
+			found++;
+			if (!round)
+				end_name(fd, entry->d_name + strlen(PREFIX));
+		}
+		if (dev)
+			closedir(dev);
+	}
+	close(fd);
+	return !found;
+}
+
+/* Open files up to @most. Return: how many there are. */
+static unsigned long open_files(int *fds, unsigned long most)
+{
+	unsigned long nr;
+
+	for (nr = 0; nr < most; nr++) {
+		fds[nr] = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+		if (fds[nr] < 0) {
+			if (errno != EDQUOT)
+				failed(NULL, "file %lu of a user: %s", nr + 1, strerror(errno));
+			break;
+		}
+	}
+	return nr;
+}
+
+static unsigned long add_ops(const int *fds, unsigned long nr_files, unsigned long most)
+{
+	unsigned long file, nr = 0;
+
+	for (file = 0; file < nr_files && nr < most;) {
+		struct twheel_add_args args = { .deadline = TWHEEL_NEVER };
+
+		if (!ioctl(fds[file], TWHEEL_IOC_ADD, &args)) {
+			nr++;
+		} else if (errno == ENOSPC) {
+			file++;
+		} else {
+			if (errno != EDQUOT)
+				failed(NULL, "operation %lu of a user: %s", nr + 1, strerror(errno));
+			break;
+		}
+	}
+	return nr;
+}
+
+/* As user @uid. Return: whether it is given what is its. */
+static bool has_whole(unsigned long files, unsigned long ops)
+{
+	static int fds[MAX_FILES + 1];
+	unsigned long got_files = open_files(fds, files + 1), got_ops, i;
+	unsigned long most = got_files * parameter("max_pending");
+
+	if (ops > most)
+		ops = most;
+	got_ops = add_ops(fds, got_files, ops + 1);
+	for (i = 0; i < got_files; i++)
+		close(fds[i]);
+	if (got_files == files && got_ops == ops)
+		return true;
+	printf("# uid %d has %lu of %lu files, %lu of %lu operations\n", getuid(), got_files,
+	       files, got_ops, ops);
+	return false;
+}
+
+/* What is closed may take a moment to be given back: try again for a while. */
+static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
+{
+	__u64 end = now_ns() + 20 * SEC;
+	struct rlimit limit = { MAX_FILES + 100, MAX_FILES + 100 };
+
+	setrlimit(RLIMIT_NOFILE, &limit);
+	if (uid && setuid(uid))
+		return false;
+	while (!has_whole(files, ops)) {
+		if (now_ns() > end)
+			return false;
+		usleep(500000);
+	}
+	return true;
+}
+
+void check_quotas(void)
+{
+	static const unsigned int users[] = { 0, USER };
+	unsigned long files = parameter("user_max_files"), ops = parameter("user_max_ops");
+	unsigned int i;
+
+	if (!files || !ops || files > MAX_FILES || ops > MAX_OPS)
+		return;
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		int status;
+		pid_t pid = fork();
+
+		if (!pid)
+			_exit(!gets_whole(users[i], files, ops));
+		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
+			failed(NULL, "user %u does not get %lu files and %lu operations in the end",
+			       users[i], files, ops);
+	}
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What all processes of the fuzzer share: counts, failures, and what has become of each
+ * cookie.
+ *
+ * A cookie is given to one operation only, in whichever purgatory.  Two bits know whether
+ * its add was refused or its last event was read: an event that finds one of them set
+ * was delivered twice, or is one of an operation that there never was.  The cookie itself
+ * says what was added, and has a check sum: one that was torn or zeroed, by a thread
+ * that maps memory anew, is not ours.
+ */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define COOKIE_BITS	27	/* of an index: operations that can be followed */
+#define MARK_BITS	4
+#define MAX_TOLD	20	/* failures that are told of in full */
+#define NR_MAILBOXES	2
+
+static struct share {
+	unsigned long next_cookie;
+	unsigned long failures;
+	unsigned long events;
+	struct count counts[NR_KINDS];
+	bool missing[KIND_OPEN];
+	int mailboxes[NR_MAILBOXES][2];
+	__u8 ended[1UL << (COOKIE_BITS - 3)];
+} *share;
+
+/* Memory that is the same in every process from now on; it is given when touched. */
+void *share_alloc(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+int share_init(void)
+{
+	int i;
+
+	share = share_alloc(sizeof(*share));
+	if (!share)
+		return -1;
+	for (i = 0; i < NR_MAILBOXES; i++) {
+		if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0, share->mailboxes[i]))
+			return -1;
+	}
+	return 0;
+}
+
+/* Sockets by which any process may pass descriptors to any other. */
+int *mailbox(unsigned int which)
+{
+	return share->mailboxes[which % NR_MAILBOXES];
+}
+
+static __u64 check_sum(__u64 value)
+{
+	return (value * 0x9e3779b97f4a7c15ULL) >> 40;
+}
+
+/* Return: a cookie that no operation has, 0 when there are no more. */
+__u64 new_cookie(unsigned int marks)
+{
+	__u64 index = __atomic_add_fetch(&share->next_cookie, 1, __ATOMIC_RELAXED);
+	__u64 value = index << MARK_BITS | marks;
+
+	return index >> COOKIE_BITS ? 0 : value | check_sum(value) << 40;
+}
+
+bool cookie_is_ours(__u64 cookie)
+{
+	__u64 value = cookie & ((1ULL << 40) - 1);
+
+	return cookie && cookie >> 40 == check_sum(value) &&
+	       !(value >> (COOKIE_BITS + MARK_BITS));
+}
+
+unsigned int cookie_marks(__u64 cookie)
+{
+	return cookie & ((1 << MARK_BITS) - 1);
+}
+
+/* Return: whether it was marked before. */
+static bool mark_cookie(__u64 cookie)
+{
+	__u64 index = (cookie & ((1ULL << 40) - 1)) >> MARK_BITS;
+	__u8 bit = 1 << (index % 8);
+
+	return __atomic_fetch_or(&share->ended[index / 8], bit, __ATOMIC_SEQ_CST) & bit;
+}
+
+/* No event may come of this one. */
+void cookie_refused(__u64 cookie)
+{
+	if (cookie_is_ours(cookie) && mark_cookie(cookie))
+		failed(NULL, "event of an add that was refused, cookie %llx", cookie);
+}
+
+/* Its last event was read. Return: whether that is the first time. */
+bool cookie_ended(__u64 cookie)
+{
+	return !mark_cookie(cookie);
+}
+
+void count_step(unsigned int kind, bool ok)
+{
+	struct count *count = &share->counts[kind];
+
+	__atomic_add_fetch(ok ? &count->ok : &count->failed, 1, __ATOMIC_RELAXED);
+}
+
+struct count step_count(unsigned int kind)
+{
+	return share->counts[kind];
+}
+
+void count_event(void)
+{
+	__atomic_add_fetch(&share->events, 1, __ATOMIC_RELAXED);
+}
+
+unsigned long nr_events(void)
+{
+	return share->events;
+}
+
+/* A device of an older module does not have every call. */
+void set_missing(unsigned int call)
+{
+	share->missing[call] = true;
+}
+
+bool is_missing(unsigned int call)
+{
+	return call < KIND_OPEN && share->missing[call];
+}
+
+static void tell_sequence(const struct thread *t)
+{
+	unsigned int i, at = t->step - t->now.steps;
+
+	for (i = 0; i < t->now.nr && i <= at; i++) {
+		const struct step *step = &t->now.steps[i];
+		const __u8 *arg = step->arg;
+
+		printf("  %s slot %u place %u oddity %u arg %u %u %u %u %u %u %u %u seed %x\n",
+		       kind_name(step->kind), step->slot, step->place, step->oddity,
+		       arg[0], arg[1], arg[2], arg[3], arg[4], arg[5], arg[6], arg[7],
+		       step->seed);
+	}
+}
+
+/* Something is wrong: say what, and by which sequence of @t, if one runs. */
+void failed(struct thread *t, const char *format, ...)
+{
+	unsigned long before = __atomic_fetch_add(&share->failures, 1, __ATOMIC_SEQ_CST);
+	va_list args;
+
+	if (before >= MAX_TOLD)
+		return;
+	flockfile(stdout);
+	va_start(args, format);
+	printf("twheel_fuzz: wrong: ");
+	vprintf(format, args);
+	printf("\n");
+	va_end(args);
+	if (t && t->step)
+		tell_sequence(t);
+	fflush(stdout);
+	funlockfile(stdout);
+}
+
+unsigned long nr_failures(void)
+{
+	return share->failures;
+}

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Steps that are no ioctl of the device: waiting, signals, forks, the wall clock, and what
+ * else can be done to a file.
+ */
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/timex.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+void step_poll(struct thread *t)
+{
+	struct view view = look_at(t);
+	struct pollfd fds[2] = {
+		{ .fd = view.fd, .events = POLLIN | POLLRDNORM | POLLPRI },
+		{ .fd = child->slots[draw(t, NR_SLOTS)].fd, .events = POLLIN | POLLOUT },
+	};
+	int got = poll(fds, 2, draw(t, 3));
+
+	count_step(t->step->kind, got >= 0);
+	if (got > 0 && view.fd >= 0 && same_file(&view) &&
+	    fds[0].revents & (POLLERR | POLLNVAL | POLLPRI))
+		failed(t, "poll says %x", fds[0].revents);
+}
+
+void step_epoll(struct thread *t)
+{
+	static const int ops[] = { EPOLL_CTL_ADD, EPOLL_CTL_ADD, EPOLL_CTL_MOD, EPOLL_CTL_DEL };
+	static const unsigned int extra[] = { 0, EPOLLET, EPOLLONESHOT, EPOLLEXCLUSIVE };
+	struct view view = look_at(t);
+	struct epoll_event event = { .events = EPOLLIN | extra[draw(t, 4)] };
+	struct epoll_event events[4];
+
+	if (draw(t, 2))
+		epoll_ctl(t->epoll, ops[draw(t, 4)], view.fd, &event);
+	count_step(t->step->kind, epoll_wait(t->epoll, events, 4, draw(t, 3)) >= 0);
+}
+
+void step_fcntl(struct thread *t)
+{
+	struct view view = look_at(t);
+	int one = !one_in(t, 8), done;
+
+	switch (draw(t, 4)) {
+	case 0:
+		done = ioctl(view.fd, FIONBIO, &one);
+		break;
+	case 1:
+		done = ioctl(view.fd, FIOASYNC, &one);
+		break;
+	case 2:
+		done = fcntl(view.fd, F_SETOWN, getpid());
+		break;
+	default:
+		done = fcntl(view.fd, F_SETFL, (one_in(t, 8) ? 0 : O_NONBLOCK) |
+			     (draw(t, 2) ? O_ASYNC : 0));
+	}
+	count_step(t->step->kind, !done);
+}
+
+/* Steps of the child's child; it holds all files, whatever becomes of its parent. */
+static void be_forked(struct thread *t)
+{
+	unsigned int i;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	alarm(2);
+	t->fail_nth = -1;
+	t->cover.area = NULL;
+	for (i = 0; i < 4; i++) {
+		struct step step = *t->step;
+
+		step.kind = one_in(t, 2) ? KIND_READ : TWHEEL_CALL_ADD;
+		step.slot = random_below(&t->detail, NR_SLOTS);
+		step.seed = next_random(&t->detail);
+		run_step(t, &step);
+	}
+	_exit(0);
+}
+
+void step_fork(struct thread *t)
+{
+	pid_t pid;
+
+	__atomic_store_n(&child->forked, true, __ATOMIC_SEQ_CST);
+	pid = fork();
+	count_step(t->step->kind, pid >= 0);
+	if (pid < 0)
+		return;
+	if (!pid)
+		be_forked(t);
+	usleep(random_below(&t->detail, 3000));
+	kill(pid, SIGKILL);
+	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
+		;
+}
+
+/* A small step of the wall clock, forwards or backwards. */
+void step_clock(struct thread *t)
+{
+	struct timex step = {
+		.modes = ADJ_SETOFFSET | ADJ_NANO,
+		.time = { .tv_usec = random_below(&t->detail, 20 * MSEC) },
+	};
+	int done = -1;
+
+	if (one_in(t, 2))
+		step.time.tv_sec = -1;
+	if (options.clock)
+		done = adjtimex(&step);
+	count_step(t->step->kind, done >= 0);
+}
+
+static void read_twice(struct thread *t, int fd)
+{
+	struct twheel_event events[3];
+	struct iovec pieces[] = {
+		{ events, sizeof(events[0]) },
+		{ draw(t, 2) ? &events[1] : NULL, sizeof(events[1]) },
+	};
+
+	readv(fd, pieces, 2);
+}
+
+void step_misc(struct thread *t)
+{
+	struct view view = look_at(t);
+	struct stat st;
+	long got = -1;
+	void *map;
+
+	switch (draw(t, 8)) {
+	case 0:
+		got = lseek(view.fd, draw(t, 8), SEEK_SET);
+		break;
+	case 1:
+		got = write(view.fd, t->memory.out, sizeof(struct twheel_event));
+		break;
+	case 2:
+		got = pread(view.fd, t->memory.out, sizeof(struct twheel_event), draw(t, 8));
+		break;
+	case 3:
+		map = mmap(NULL, 4096, PROT_READ, MAP_SHARED, view.fd, 0);
+		if (map != MAP_FAILED)
+			munmap(map, 4096);
+		got = map == MAP_FAILED ? -1 : 0;
+		break;
+	case 4:
+		got = fsync(view.fd);
+		break;
+	case 5:
+		got = ftruncate(view.fd, 0);
+		break;
+	case 6:
+		/* These events go by unseen. */
+		nobody_is_sure();
+		read_twice(t, view.fd);
+		return;
+	default:
+		fstat(view.fd, &st);
+		return;
+	}
+	count_step(t->step->kind, got >= 0);
+	if (got >= 0 && view.fd >= 0 && same_file(&view))
+		failed(t, "the device can be written, mapped or sought");
+}
+
+static void read_path(struct thread *t, const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = -1;
+
+	if (fd >= 0) {
+		got = read(fd, t->memory.out, 4096);
+		close(fd);
+	}
+	count_step(t->step->kind, got >= 0);
+}
+
+/* What the kernel tells of a file or of a purgatory in text. */
+void step_look(struct thread *t)
+{
+	static const char * const attributes[] = {
+		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
+		"rejected", "files", "detached", "detached_unread", "max_pending", "max_watches",
+	};
+	struct view view = look_at(t);
+	char path[128];
+
+	if (draw(t, 2)) {
+		snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", view.fd);
+	} else {
+		unsigned int name = draw(t, NR_NAMES);
+
+		snprintf(path, sizeof(path), "/sys/class/twheel/twheel-f%u/%s", name,
+			 attributes[draw(t, ARRAY_SIZE(attributes))]);
+	}
+	read_path(t, path);
+	if (one_in(t, 8))
+		read_path(t, "/sys/kernel/debug/twheel/wheels");
+}

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A worker: one child after the other, half of which it kills at some instant.
+ *
+ * A child that comes to no end by itself is held in a call that no signal gets it out of.
+ * Where it is, is said before it is killed; and one that can't even be killed is the end.
+ */
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "fuzz.h"
+
+#define PATIENCE	(60 * SEC)
+
+/* Return: whether it ended by @end, with its @status. */
+static bool wait_until(pid_t pid, int *status, __u64 end)
+{
+	struct pollfd ended = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
+	__u64 now = now_ns();
+	bool done;
+
+	if (ended.fd < 0)
+		return false;
+	done = now < end && poll(&ended, 1, (end - now) / MSEC) == 1;
+	close(ended.fd);
+	return done && waitpid(pid, status, WNOHANG) == pid;
+}
+
+static void tell_where(pid_t pid)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command),
+		 "cd /proc/%d/task && head -n 30 */syscall */stack */wchan 2>&1", pid);
+	fflush(stdout);
+	if (system(command))
+		printf("nobody knows where %d is\n", pid);
+}
+
+static void judge_end(pid_t pid, int status, bool killed)
+{
+	if (killed && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL)
+		return;
+	if (!WIFEXITED(status) || WEXITSTATUS(status))
+		failed(NULL, "process %d ended with status %x", pid, status);
+}
+
+static void follow(pid_t pid, struct random *random)
+{
+	bool kills = random_below(random, 2);
+	int status;
+
+	if (kills) {
+		usleep(random_below(random, CHILD_LIFE_MS * 1000));
+		kill(pid, SIGKILL);
+	}
+	if (!wait_until(pid, &status, now_ns() + PATIENCE)) {
+		failed(NULL, "process %d comes to no end", pid);
+		tell_where(pid);
+		kill(pid, SIGKILL);
+		kills = true;
+		if (!wait_until(pid, &status, now_ns() + PATIENCE))
+			_exit(3);
+	}
+	judge_end(pid, status, kills);
+}
+
+void run_worker(unsigned int worker)
+{
+	__u64 end = now_ns() + options.seconds * SEC;
+	struct random random = { .state = options.seed ^ ~(__u64)worker };
+	unsigned int nr;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (nr = 0; now_ns() < end; nr++) {
+		pid_t pid = fork();
+
+		if (!pid)
+			run_child(worker, nr);
+		if (pid > 0)
+			follow(pid, &random);
+	}
+	_exit(0);
+}
