@@ -9,7 +9,7 @@ release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
 
 MEASURE_KERNEL ?= bench
-export SEED KUNIT_FILTER TESTS RUNS NR TORTURE_KERNEL
+export SEED KUNIT_FILTER TESTS RUNS NR TORTURE_KERNEL FUZZ_KERNEL PCS
 
 all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
 
@@ -43,7 +43,8 @@ check-device: ## selftests and tools in VMs, on all of the next three
 check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## selftests on Debian's 6.12
 check-debug: ## selftests on the 6.12 debug kernel
-check-torture: ## a minute of the next, on the 6.12 debug kernel
+check-torture: ## a minute of make torture, on the 6.12 debug kernel
+check-fuzz: ## half a minute of make fuzz, on the same
 check-%:
 	@scripts/install-packages check
 	@scripts/check $*
@@ -57,10 +58,15 @@ torture: ## race timers and operations for long (MINUTES=, TORTURE_KERNEL=)
 	@scripts/install-packages check
 	@scripts/check torture
 
+fuzz: export MINUTES ?= 10
+fuzz: ## calls of the device at random, led by coverage (MINUTES=, SEED=, FUZZ_KERNEL=)
+	@scripts/install-packages check
+	@scripts/check fuzz
+
 clean: ## remove what was built, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools demo vm check measure torture clean help
+.PHONY: all module tools demo vm check measure torture fuzz clean help

@@ -446,7 +446,8 @@ size_t build_call(struct thread *t, const struct view *view, struct trial *trial
 
 	memset(args, 0, size);
 	layouts[trial->call].build(t, view, trial, args);
-	if (is_odd(t))
+	trial->odd = is_odd(t);
+	if (trial->odd)
 		build_odd(t, trial->call, args, size);
 	if (trial->call == TWHEEL_CALL_ADD)
 		add->cookie = new_cookie(marks_of(add));

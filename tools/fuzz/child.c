@@ -200,6 +200,7 @@ static void settle(struct thread *t, struct slot *slot)
 	__u64 ended;
 	long got;
 
+	t->step = &t->now.steps[0];
 	fcntl(slot->fd, F_SETFL, O_NONBLOCK);
 	if (ioctl(slot->fd, TWHEEL_IOC_DRAIN, &drain))
 		return;

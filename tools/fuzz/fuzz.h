@@ -155,6 +155,7 @@ struct trial {
 	bool named;
 	bool writable;
 	bool plain;		/* all memory that it needs is there */
+	bool odd;		/* a field is wrong: it may need more */
 	bool odd_number;	/* the ioctl may be one that there is not */
 	bool shorter;
 	bool longer;

@@ -7,6 +7,7 @@
  * must not be there has to fail, and one that is as it should be may fail only with what
  * its state can bring about.  EINVAL is among the errors of a rule where the state can.
  */
+#include <stdint.h>
 #include <string.h>
 
 #include "fuzz.h"
@@ -33,7 +34,7 @@ static bool refused_add(const struct trial *trial)
 	if (args->flags & ~known || args->reserved || bad_condition(args) ||
 	    args->clock > TWHEEL_CLOCK_REALTIME)
 		return true;
-	if (args->period && (args->slack || args->deadline == TWHEEL_NEVER))
+	if (args->period && (args->slack || args->deadline > INT64_MAX))
 		return true;
 	if (!args->period && (args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY))
 		return true;
@@ -207,8 +208,8 @@ static const struct rule rules[] = {
 	RULE(INFO, info, false, ENOENT, EALREADY),
 	RULE(LIST, list, false, EINVAL),
 	RULE(QUERY, query, false),
-	RULE(CREATE, create, true, EEXIST, ENOSPC, EPERM, EINVAL),
-	RULE(REMOVE, remove, true, ENOENT, EPERM, EBUSY),
+	RULE(CREATE, create, true, EEXIST, ENOSPC, EPERM, EINVAL, ESHUTDOWN),
+	RULE(REMOVE, remove, true, ENOENT, EPERM, EBUSY, ESHUTDOWN),
 };
 
 /* Return: NULL if there is no such call. */
@@ -229,6 +230,14 @@ bool must_fail(const struct trial *trial)
 	return trial->bad_spec || rule->refused(trial);
 }
 
+/* Of keys that are drawn, two may be the same one, and be too few then. */
+static bool too_few_keys(const struct trial *trial)
+{
+	const struct twheel_add_args *args = trial->args;
+
+	return trial->call == TWHEEL_CALL_ADD && args->quorum > 1;
+}
+
 /* Whether it may have failed with @error. */
 bool may_fail(const struct trial *trial, int error)
 {
@@ -245,11 +254,11 @@ bool may_fail(const struct trial *trial, int error)
 		       (trial->named && (trial->call == TWHEEL_CALL_CREATE ||
 					 trial->call == TWHEEL_CALL_REMOVE));
 	case EINVAL:
-		return !trial->plain || must_fail(trial);
+		return !trial->plain || must_fail(trial) || too_few_keys(trial);
 	case E2BIG:
 		return trial->tail || !trial->plain;
 	case EFAULT:
-		return !trial->plain || trial->injected;
+		return !trial->plain || trial->odd || trial->injected;
 	case EBADF:
 		return rule && rule->changes && !trial->writable;
 	case ENOMEM:
