@@ -205,7 +205,8 @@ static void settle(struct thread *t, struct slot *slot)
 	if (ioctl(slot->fd, TWHEEL_IOC_DRAIN, &drain))
 		return;
 	do {
-		got = read_events(t, &view, t->memory.out, t->memory.out_size, true);
+		got = read_events(t, &view, t->memory.out, t->memory.out_size,
+				  PLACE_PLAIN);
 	} while (got && got != -EAGAIN);
 	if (ioctl(slot->fd, TWHEEL_IOC_QUERY, &query)) {
 		failed(NULL, "a drained file can't be queried");

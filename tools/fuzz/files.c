@@ -43,7 +43,7 @@ struct view look_at(struct thread *t)
 /* Whether what was done since look_at() was done to the file that was seen then. */
 bool same_file(const struct view *view)
 {
-	return view->fd >= 0 && !(view->gen & 1) &&
+	return view->fd >= 0 && !child->is_fork && !(view->gen & 1) &&
 	       __atomic_load_n(&view->slot->gen, __ATOMIC_SEQ_CST) == view->gen;
 }
 

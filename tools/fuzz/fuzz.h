@@ -132,6 +132,7 @@ struct child {
 	unsigned int worker;
 	unsigned int nr;	/* of the worker's children */
 	bool forked;		/* others have all of its files */
+	bool is_fork;		/* one of them: nothing is known of its files */
 	bool stop;
 	bool settling;		/* only one thread is left */
 	struct slot slots[NR_SLOTS];
@@ -292,7 +293,8 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 void check_batch(struct thread *t, const struct view *view, const struct trial *trial,
 		 const struct twheel_batch_args *args);
 void step_read(struct thread *t);
-long read_events(struct thread *t, const struct view *view, void *buffer, size_t size, bool plain);
+long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
+		 unsigned int place);
 
 /* share.c: the memory of all processes. */
 enum cookie_mark { COOKIE_PERIODIC = 1, COOKIE_REALTIME = 2, COOKIE_DETACHED = 4 };

@@ -78,6 +78,8 @@ static void be_forked(struct thread *t)
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(2);
+	/* Descriptors and memory were not copied at the same instant. */
+	child->is_fork = true;
 	t->fail_nth = -1;
 	t->cover.area = NULL;
 	for (i = 0; i < 4; i++) {
