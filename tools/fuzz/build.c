@@ -47,11 +47,14 @@ static __u64 some_distance(struct thread *t)
 	case 1:
 		return TWHEEL_NEVER;
 	case 2:
-		return HOUR;
 	case 3:
-		return draw_wide(t);
 	case 4:
-		return random_below(&t->detail, 60) * MSEC;
+		return HOUR;
+	case 5:
+		return draw_wide(t);
+	case 6:
+	case 7:
+		return random_below(&t->detail, 500) * MSEC;
 	default:
 		return random_below(&t->detail, 4 * MSEC);
 	}

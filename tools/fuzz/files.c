@@ -84,11 +84,14 @@ void remember_id(const struct view *view, __u64 id)
 /* One that was added a while ago; seldom one that never was. */
 __u64 some_id(struct thread *t, const struct view *view)
 {
-	unsigned int which = draw(t, NR_IDS);
+	const __u64 *ids = view->name >= 0 ? known->ids[view->name] : view->slot->ids;
+	unsigned int next = view->name >= 0 ? known->next[view->name] : view->slot->next_id;
+	unsigned int back = draw(t, NR_IDS);
 
 	if (one_in(t, 24))
 		return draw_wide(t);
-	return view->name >= 0 ? known->ids[view->name][which] : view->slot->ids[which];
+	/* Most of those that were added long ago have ended. */
+	return ids[(next - 1 - back / (1 + draw(t, 3))) % NR_IDS];
 }
 
 static void close_old(int fd)

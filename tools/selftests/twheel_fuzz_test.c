@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What the fuzzer has found once: see tools/fuzz.
+ *
+ * Most of it was a race.  There is nothing to be seen of one that is lost but what the
+ * kernel says of it, and so these are for a kernel with KASAN, and are tried often.
+ */
+#include "named.h"
+
+#define NAME	"fuzzed"
+#define ROUNDS	300
+#define NR_OPS	8
+
+FIXTURE(fuzzed) {
+	int fd;			/* of who asks */
+	__u64 ids[NR_OPS];	/* of operations of others, most of them gone */
+	bool done;
+};
+
+FIXTURE_SETUP(fuzzed)
+{
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(fuzzed)
+{
+	close(self->fd);
+	remove_all_named();
+}
+
+static __u64 add_periodic(int fd)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_ALL,
+		.nr_keys = 1,
+		.keys = (__u64)(unsigned long)&spec,
+		.deadline = HOUR,
+		.period = HOUR,
+	};
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+static void add_and_close(FIXTURE_DATA(fuzzed) *self)
+{
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
+	unsigned int i;
+
+	for (i = 0; i < NR_OPS; i++)
+		__atomic_store_n(&self->ids[i], add_periodic(fd), __ATOMIC_RELAXED);
+	close(fd);
+}
+
+/* Whatever it answers: each of these looks at what belongs to the file that closes. */
+static void ask_about(int fd, __u64 id)
+{
+	struct twheel_unwatch_args unwatch = { .id = id, .key = key_of(2) };
+	struct twheel_info_args info = { .id = id };
+	struct twheel_watch_spec spec = spec_of(2, 1);
+
+	op_watch(fd, id, &spec, 1);
+	call(fd, TWHEEL_IOC_INFO, &info);
+	call(fd, TWHEEL_IOC_UNWATCH, &unwatch);
+}
+
+static void list_all(int fd)
+{
+	struct twheel_pending entries[2 * NR_OPS];
+	struct twheel_list_args list = {
+		.entries = (__u64)(unsigned long)entries,
+		.room = 2 * NR_OPS,
+		.flags = TWHEEL_LIST_OTHERS,
+	};
+
+	call(fd, TWHEEL_IOC_LIST, &list);
+}
+
+static void *ask(void *data)
+{
+	FIXTURE_DATA(fuzzed) *self = data;
+	unsigned int i;
+
+	while (!__atomic_load_n(&self->done, __ATOMIC_RELAXED)) {
+		for (i = 0; i < NR_OPS; i++)
+			ask_about(self->fd, __atomic_load_n(&self->ids[i], __ATOMIC_RELAXED));
+		list_all(self->fd);
+	}
+	return NULL;
+}
+
+/* The operation is held by who asks about it, but its file was not. */
+TEST_F(fuzzed, a_file_may_close_while_others_ask_about_its_operations)
+{
+	pthread_t asker;
+	int round;
+
+	ASSERT_EQ(0, pthread_create(&asker, NULL, ask, self));
+	for (round = 0; round < ROUNDS; round++)
+		add_and_close(self);
+	__atomic_store_n(&self->done, true, __ATOMIC_RELAXED);
+	pthread_join(asker, NULL);
+	EXPECT_EQ(0, query(self->fd).pending);
+}
+
+TEST_HARNESS_MAIN
