@@ -6,8 +6,9 @@
  * the last of its operation at most once, whoever reads it; what must be zero is; what
  * must be within bounds is.
  */
-#include <string.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -45,9 +46,12 @@ static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
 
 static void tell_event(struct thread *t, const struct twheel_event *event, const char *what)
 {
-	failed(t, "%s: event id %llx cookie %llx value %llx deadline %llu time %llu reason %u flags %x error %d reserved %x expirations %llu",
-	       what, event->id, event->cookie, event->value, event->deadline, event->time,
-	       event->reason, event->flags, event->error, event->reserved, event->expirations);
+	char text[160];
+
+	snprintf(text, sizeof(text), "reason %u flags %x error %d reserved %x expirations %llu",
+		 event->reason, event->flags, event->error, event->reserved, event->expirations);
+	failed(t, "%s: event id %llx cookie %llx value %llx deadline %llu time %llu %s", what,
+	       event->id, event->cookie, event->value, event->deadline, event->time, text);
 }
 
 static void check_event(struct thread *t, const struct view *view, const struct twheel_event *event)

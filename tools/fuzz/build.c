@@ -16,7 +16,7 @@
 #define NR_KEYS		12	/* different keys that are used */
 
 /* Where a call's memory lies: in a batch, what it points to is plain or nowhere. */
-static unsigned int place_of(struct thread *t, struct trial *trial)
+unsigned int place_of(struct thread *t, struct trial *trial)
 {
 	unsigned int place = PLACE_PLAIN;
 
@@ -27,12 +27,12 @@ static unsigned int place_of(struct thread *t, struct trial *trial)
 	return place;
 }
 
-static __u64 address(const void *memory)
+__u64 address(const void *memory)
 {
 	return (unsigned long)memory;
 }
 
-static struct twheel_key some_key(struct thread *t)
+struct twheel_key some_key(struct thread *t)
 {
 	struct twheel_key key = { .v = { draw(t, NR_KEYS) } };
 
@@ -321,8 +321,6 @@ static void build_nothing(struct thread *t, const struct view *view, struct tria
 	(void)room;
 }
 
-static void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room);
-
 static const struct layout {
 	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *room);
 	unsigned int kept[2];	/* 8 bytes each that are not made wrong, where not 0 */
@@ -351,6 +349,12 @@ static const struct layout {
 	[TWHEEL_CALL_REMOVE]	= { build_remove, {} },
 };
 
+/* Fill in what call @trial takes. */
+void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	layouts[trial->call].build(t, view, trial, room);
+}
+
 static bool is_kept(const struct layout *layout, unsigned int call, unsigned int at)
 {
 	unsigned int i;
@@ -365,7 +369,7 @@ static bool is_kept(const struct layout *layout, unsigned int call, unsigned int
 }
 
 /* Make one field of @args wrong, or two: 4 bytes, wherever these are. */
-static void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
+void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
 {
 	unsigned int times = 1 + one_in(t, 4);
 
@@ -378,67 +382,16 @@ static void build_odd(struct thread *t, unsigned int call, void *args, size_t si
 	}
 }
 
-static unsigned int marks_of(const struct twheel_add_args *args)
+unsigned int marks_of(const struct twheel_add_args *args)
 {
 	return (args->period ? COOKIE_PERIODIC : 0) |
 	       (args->clock == TWHEEL_CLOCK_REALTIME ? COOKIE_REALTIME : 0) |
 	       (args->flags & TWHEEL_ADD_DETACHED ? COOKIE_DETACHED : 0);
 }
 
-static bool is_odd(struct thread *t)
+bool is_odd(struct thread *t)
 {
 	return t->step->oddity % 4 == 1;
-}
-
-/* One command of a batch, whose calls may all have keys: the same, at @keys. */
-static void build_command(struct thread *t, const struct view *view, __u64 keys,
-			  struct twheel_command *command)
-{
-	struct trial trial = { .in_batch = true };
-
-	memset(command, 0, sizeof(*command));
-	command->call = one_in(t, 2) ? TWHEEL_CALL_ADD :
-			1 + random_below(&t->detail, TWHEEL_CALL_CANCEL_KEY);
-	layouts[command->call].build(t, view, &trial, command->room);
-	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
-		command->add.keys = keys;
-	if (command->call == TWHEEL_CALL_WATCH)
-		command->watch.keys = keys;
-	if (is_odd(t) && one_in(t, 8))
-		build_odd(t, command->call, command->room, sizeof(command->room));
-	if (is_odd(t) && one_in(t, 16)) {
-		command->call = draw_wide(t);
-		command->reserved = one_in(t, 2);
-	}
-	if (command->call == TWHEEL_CALL_ADD)
-		command->add.cookie = new_cookie(marks_of(&command->add));
-}
-
-static void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room)
-{
-	static __thread struct twheel_command commands[TWHEEL_MAX_BATCH + 1];
-	struct twheel_batch_args *args = room;
-	struct twheel_watch_spec *keys = (void *)t->memory.out;
-	unsigned int i, place;
-
-	args->nr = one_in(t, 50) ? random_below(&t->detail, TWHEEL_MAX_BATCH + 2) :
-		   1 + draw(t, MAX_COMMANDS);
-	args->flags = draw(t, 2);
-	for (i = 0; i < TWHEEL_MAX_KEYS; i++) {
-		struct twheel_watch_spec spec = { .key = some_key(t) };
-
-		keys[i] = spec;
-	}
-	for (i = 0; i < args->nr; i++)
-		build_command(t, view, address(keys), &commands[i]);
-	place = place_of(t, trial);
-	args->commands = address(place_in(t, place, commands, args->nr * sizeof(commands[0])));
-	if (!one_in(t, 6))
-		args->results = address(t->memory.results);
-	if (trial->plain && place_of(t, trial) != PLACE_PLAIN) {
-		trial->plain = false;
-		args->results = address(t->memory.shaky);
-	}
 }
 
 /* Fill in @args. Return: how large it is. */
@@ -448,7 +401,7 @@ size_t build_call(struct thread *t, const struct view *view, struct trial *trial
 	struct twheel_add_args *add = args;
 
 	memset(args, 0, size);
-	layouts[trial->call].build(t, view, trial, args);
+	build_args(t, view, trial, args);
 	trial->odd = is_odd(t);
 	if (trial->odd)
 		build_odd(t, trial->call, args, size);

@@ -42,7 +42,8 @@ static unsigned long odd_request(struct thread *t, struct trial *trial, unsigned
 		trial->odd_number = true;
 		if (one_in(t, 2))
 			return draw_wide(t);
-		return _IOC(dirs[draw(t, 4)], TWHEEL_IOC_MAGIC, draw(t, 256), draw_wide(t) & LONGEST);
+		return _IOC(dirs[draw(t, 4)], TWHEEL_IOC_MAGIC, draw(t, 256),
+			    draw_wide(t) & LONGEST);
 	}
 	if (t->step->oddity % 64 == 3) {
 		trial->odd_number = true;
@@ -100,8 +101,8 @@ static void look_at_answer(struct thread *t, const struct view *view, const stru
 	}
 }
 
-static void make_call(struct thread *t, struct view *view, struct trial *trial, unsigned long request,
-		      size_t size)
+static void make_call(struct thread *t, const struct view *view, struct trial *trial,
+		      unsigned long request, size_t size)
 {
 	bool failing;
 	void *at = place_args(t, trial, size);
@@ -124,8 +125,13 @@ void step_call(struct thread *t)
 		struct twheel_add_args add;
 	} copy = {};
 	struct view view = look_at(t);
-	struct trial trial = { .call = t->step->kind, .args = &copy,
-			       .plain = true, .named = view.name >= 0, .writable = view.access != O_RDONLY };
+	struct trial trial = {
+		.call = t->step->kind,
+		.args = &copy,
+		.plain = true,
+		.named = view.name >= 0,
+		.writable = view.access != O_RDONLY,
+	};
 	const struct rule *rule = rule_of(trial.call);
 	size_t used = LONGEST, size = LONGEST;
 	unsigned long request = 0;

@@ -215,9 +215,8 @@ static void settle(struct thread *t, struct slot *slot)
 	ended = query.completed + query.expired + query.cancelled;
 	if (query.pending || query.own || query.unread || query.keys || query.watches ||
 	    query.added != ended)
-		failed(NULL, "after a drain: pending %llu own %llu unread %llu keys %llu watches %llu added %llu ended %llu",
-		       query.pending, query.own, query.unread, query.keys, query.watches,
-		       query.added, ended);
+		failed(NULL, "drained: %llu pending, %llu unread, %llu watches, %llu of %llu ended",
+		       query.pending, query.unread, query.watches, ended, query.added);
 	if (!slot->unsure && !child->forked && slot->finals != ended)
 		failed(NULL, "%llu ended, and %lu last events were read", ended, slot->finals);
 }

@@ -19,9 +19,9 @@
 
 #include "fuzz.h"
 
-#define AREA_PCS	(1UL << 14)
-#define TEXT_SIZE	(1UL << 20)
-#define STEPS_SIZE	(1UL << 18)
+#define AREA_PCS	16384UL
+#define TEXT_SIZE	0x100000UL
+#define STEPS_SIZE	0x40000UL
 
 static struct {
 	unsigned long nr_pcs;

@@ -270,8 +270,18 @@ bool inject(struct thread *t);
 bool injected(struct thread *t);
 
 /* build.c: fill in a structure, and say in the trial what is wrong with it. */
-size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args);
 void name_of(unsigned int name, char *to);
+size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args);
+void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room);
+void build_odd(struct thread *t, unsigned int call, void *args, size_t size);
+bool is_odd(struct thread *t);
+unsigned int place_of(struct thread *t, struct trial *trial);
+unsigned int marks_of(const struct twheel_add_args *args);
+struct twheel_key some_key(struct thread *t);
+__u64 address(const void *memory);
+
+/* batch.c */
+void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room);
 
 /* rules.c */
 struct rule {

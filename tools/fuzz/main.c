@@ -85,8 +85,9 @@ static void take_options(int argc, char **argv)
 	if (options.seconds && options.workers && options.workers <= MAX_WORKERS)
 		return;
 usage:
-	fprintf(stderr, "usage: twheel_fuzz [seconds=] [workers=1..%d] [seed=] [clock=0] [cover=0] [total=] [pcs=FILE]\n",
+	fprintf(stderr, "usage: twheel_fuzz [seconds=] [workers=1..%d] [seed=] [clock=0] ",
 		MAX_WORKERS);
+	fprintf(stderr, "[cover=0] [total=] [pcs=FILE]\n");
 	exit(2);
 }
 
@@ -137,7 +138,7 @@ static unsigned long nr_calls(void)
 
 static void progress(__u64 since)
 {
-	printf("twheel_fuzz: %llu s: %lu calls, %lu events, %lu PCs, %lu sequences kept, %lu wrong\n",
+	printf("twheel_fuzz: %llu s: %lu calls, %lu events, %lu PCs, %lu kept, %lu wrong\n",
 	       (now_ns() - since) / SEC, nr_calls(), nr_events(), nr_pcs(), nr_kept(),
 	       nr_failures());
 	fflush(stdout);
@@ -204,7 +205,7 @@ static int verdict(void)
 		printf("twheel_fuzz: FAILURE: %lu wrong; ", wrong);
 	else
 		printf("twheel_fuzz: SUCCESS: ");
-	printf("%lu calls, %lu events, %lu of %lu PCs of the module, %lu sequences kept, seed=%llu\n",
+	printf("%lu calls, %lu events, %lu of %lu PCs, %lu sequences kept, seed=%llu\n",
 	       nr_calls(), nr_events(), nr_pcs(), options.total, nr_kept(), options.seed);
 	return wrong ? 1 : 0;
 }

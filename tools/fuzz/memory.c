@@ -75,7 +75,8 @@ static void empty_pipe(struct memory *memory, size_t left)
 	char rest[512];
 
 	while (left) {
-		ssize_t got = read(memory->pipe[0], rest, left < sizeof(rest) ? left : sizeof(rest));
+		size_t size = left < sizeof(rest) ? left : sizeof(rest);
+		ssize_t got = read(memory->pipe[0], rest, size);
 
 		if (got > 0)
 			left -= got;

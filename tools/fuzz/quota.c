@@ -42,7 +42,7 @@ static void end_name(int fd, const char *name)
 {
 	struct twheel_remove_args args = { .flags = TWHEEL_REMOVE_FORCE };
 
-	strncpy(args.name, name, sizeof(args.name) - 1);
+	snprintf(args.name, sizeof(args.name), "%s", name);
 	if (ioctl(fd, TWHEEL_IOC_REMOVE, &args))
 		failed(NULL, "removing %s in the end: %s", name, strerror(errno));
 }
@@ -100,7 +100,7 @@ static unsigned long add_ops(const int *fds, unsigned long nr_files, unsigned lo
 			file++;
 		} else {
 			if (errno != EDQUOT)
-				failed(NULL, "operation %lu of a user: %s", nr + 1, strerror(errno));
+				failed(NULL, "operation %lu: %s", nr + 1, strerror(errno));
 			break;
 		}
 	}

@@ -172,7 +172,8 @@ static bool refused_remove(const struct trial *trial)
 {
 	const struct twheel_remove_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_REMOVE_FORCE || (trial->known_file && trial->named);
+	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name) ||
+	       (trial->known_file && trial->named);
 }
 
 static bool refused_batch(const struct trial *trial)

@@ -12,10 +12,15 @@
 #define NR_OPS	8
 
 FIXTURE(fuzzed) {
-	int fd;			/* of who asks */
-	__u64 ids[NR_OPS];	/* of operations of others, most of them gone */
-	bool done;
+	int fd;
 };
+
+/* One thread asks about operations of others, most of which are gone. */
+static struct {
+	int fd;
+	__u64 ids[NR_OPS];
+	bool done;
+} asked;
 
 FIXTURE_SETUP(fuzzed)
 {
@@ -44,13 +49,13 @@ static __u64 add_periodic(int fd)
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-static void add_and_close(FIXTURE_DATA(fuzzed) *self)
+static void add_and_close(void)
 {
 	int fd = twheel_open_named(NAME, O_NONBLOCK);
 	unsigned int i;
 
 	for (i = 0; i < NR_OPS; i++)
-		__atomic_store_n(&self->ids[i], add_periodic(fd), __ATOMIC_RELAXED);
+		__atomic_store_n(&asked.ids[i], add_periodic(fd), __ATOMIC_RELAXED);
 	close(fd);
 }
 
@@ -80,13 +85,13 @@ static void list_all(int fd)
 
 static void *ask(void *data)
 {
-	FIXTURE_DATA(fuzzed) *self = data;
 	unsigned int i;
 
-	while (!__atomic_load_n(&self->done, __ATOMIC_RELAXED)) {
+	(void)data;
+	while (!__atomic_load_n(&asked.done, __ATOMIC_RELAXED)) {
 		for (i = 0; i < NR_OPS; i++)
-			ask_about(self->fd, __atomic_load_n(&self->ids[i], __ATOMIC_RELAXED));
-		list_all(self->fd);
+			ask_about(asked.fd, __atomic_load_n(&asked.ids[i], __ATOMIC_RELAXED));
+		list_all(asked.fd);
 	}
 	return NULL;
 }
@@ -97,10 +102,11 @@ TEST_F(fuzzed, a_file_may_close_while_others_ask_about_its_operations)
 	pthread_t asker;
 	int round;
 
-	ASSERT_EQ(0, pthread_create(&asker, NULL, ask, self));
+	asked.fd = self->fd;
+	ASSERT_EQ(0, pthread_create(&asker, NULL, ask, NULL));
 	for (round = 0; round < ROUNDS; round++)
-		add_and_close(self);
-	__atomic_store_n(&self->done, true, __ATOMIC_RELAXED);
+		add_and_close();
+	__atomic_store_n(&asked.done, true, __ATOMIC_RELAXED);
 	pthread_join(asker, NULL);
 	EXPECT_EQ(0, query(self->fd).pending);
 }
