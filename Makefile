@@ -20,6 +20,9 @@ module: ## build only the modules, for the running kernel or KDIR=
 tools: ## build only libtwheel and twheelctl, in build/tools
 	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools
 
+install: ## install libtwheel and its manual pages (PREFIX=, DESTDIR=)
+	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools install
+
 demo: ## see it work in a VM, from nothing (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
@@ -69,4 +72,4 @@ clean: ## remove what was built, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools demo vm check measure torture fuzz clean help
+.PHONY: all module tools install demo vm check measure torture fuzz clean help

@@ -9,7 +9,8 @@ nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
     ktap.py misuse LOG [GLOB]           those of them that are called *_misuse
     ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, the tools'
                                         device_test, and what the guest's job
-                                        "device" itself checks
+                                        "device" itself checks, the examples
+                                        of the manual pages among it
     ktap.py selftests32 LOG [PROGRAM,...] the same under a kernel of Debian's, which
                                         runs the programs for 32 bit, too, but
                                         lets no allocation fail
@@ -128,6 +129,8 @@ def selftests_expected(programs, stock):
     if not programs:
         job = (TOP / "scripts/guest/device").read_text()
         names |= {f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)}
+        pages = [page for page in TOP.glob("tools/man/*.[347]") if "\n.EX\n" in page.read_text()]
+        names |= {f"device: the example of {page.stem} ends well" for page in pages}
     return names
 
 

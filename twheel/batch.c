@@ -80,7 +80,7 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
  * @call: the call
  * @args: as from user space; how many were done, and how many of them failed, is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
 {

@@ -16,7 +16,7 @@
  * @call: the call
  * @args: as from user space
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -44,7 +44,7 @@ static bool outcome_fits(int error, u64 value)
  * @call: the call
  * @args: as from user space
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -79,7 +79,7 @@ static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_a
  * @call: the call
  * @args: as from user space; whether it moved is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -105,7 +105,7 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
  * @call: the call
  * @args: as from user space; how many it has completed is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -124,7 +124,7 @@ int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
  * @call: the call
  * @args: as from user space; how many it has cancelled is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -142,7 +142,7 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
  * @call: the call
  * @args: as from user space; how many it has completed is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -164,7 +164,7 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
  * @call: the call
  * @args: as from user space; how many it has cancelled is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -182,7 +182,7 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
  * @call: the call
  * @args: as from user space
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_detached(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -216,7 +216,7 @@ out:
  * @call: the call
  * @args: as from user space; all but the flags is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {

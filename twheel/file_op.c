@@ -326,7 +326,7 @@ static int call_add(struct twheel_ioctl *call, struct twheel_box *box,
  * @call: the call
  * @args: as from user space; the id is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {

@@ -135,7 +135,7 @@ static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_s
  * @call: the call
  * @args: as from user space
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -162,7 +162,7 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
  * @call: the call
  * @args: as from user space
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 {

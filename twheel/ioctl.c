@@ -132,7 +132,7 @@ static u64 command_answer(const struct call_info *info, const void *args)
  * @command: the command as from user space; changed
  * @value: set to what it answers, unless it fails
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_command(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
 {
@@ -187,7 +187,7 @@ static int ioctl_do(struct twheel_file *file, const struct call_info *info,
  * @cmd: one of TWHEEL_IOC_*, whatever the size in it
  * @arg: address of the structure
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {

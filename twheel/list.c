@@ -89,7 +89,7 @@ static int info_keys(const struct twheel_info_args *info, const struct twheel_wa
  * @call: the call
  * @args: as from user space; the operation is described
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -158,7 +158,7 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
  * @call: the call
  * @args: as from user space; where to go on, and how many there are, is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 {

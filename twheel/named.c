@@ -255,7 +255,7 @@ static int named_add(struct twheel_named *named)
  * @call: the call
  * @args: as from user space; the numbers of the node are set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -343,7 +343,7 @@ static u32 named_end(struct twheel_named *named)
  * @call: the call
  * @args: as from user space; how many operations were cancelled is set
  *
- * Return: 0 or an error; Documentation/device.rst lists them.
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
  */
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 {

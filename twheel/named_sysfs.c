@@ -2,7 +2,7 @@
 /*
  * Layer 6, named purgatories: /sys/class/twheel/twheel-NAME.
  *
- * One number in each file. Documentation/device.rst lists them.
+ * One number in each file. Documentation/device-calls.rst and device-files.rst list them.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>

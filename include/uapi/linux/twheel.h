@@ -12,7 +12,8 @@
  * fewer fields accepts the longer structure as long as what it does not know
  * is zero (E2BIG otherwise).
  *
- * Documentation/device.rst tells of files, device-calls.rst has one section for each call.
+ * Documentation/device.rst tells how it goes together; device-calls.rst and
+ * device-files.rst have one section for each call.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
