@@ -36,9 +36,9 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 
 /* Callbacks for the nodes of devices take a const device since 6.2. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
-typedef const struct device twheel_devnode_device;
+#define TWHEEL_DEVNODE_CONST const
 #else
-typedef struct device twheel_devnode_device;
+#define TWHEEL_DEVNODE_CONST
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */

@@ -85,7 +85,8 @@ static void named_release(struct device *dev)
 }
 
 /* The node has the owner and the mode that its maker wants. */
-static char *named_devnode(twheel_devnode_device *dev, umode_t *mode, kuid_t *uid, kgid_t *gid)
+static char *named_devnode(TWHEEL_DEVNODE_CONST struct device *dev, umode_t *mode,
+			   kuid_t *uid, kgid_t *gid)
 {
 	const struct twheel_named *named = container_of(dev, struct twheel_named, dev);
 
