@@ -160,20 +160,50 @@ TEST_F(periodic, it_ends_after_its_runs)
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, one_event_if_all_its_runs_are_unread)
+TEST_F(periodic, who_does_not_read_uses_up_no_run)
 {
-	struct twheel_event events[2];
-	__u64 id;
+	__u64 start = now_ns() + PERIOD, id;
+	struct twheel_pending pending;
+	struct twheel_event event;
+	int events = 0;
 
+	self->args.flags = TWHEEL_ADD_ABSTIME;
+	self->args.deadline = start;
 	self->args.runs = 3;
 	id = ADD();
-	ASSERT_TRUE(wait_for(query(self->fd).expired == 1));
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
-	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
-	ASSERT_EQ(1, read_events(self->fd, events, 2));
-	EXPECT_EQ(0, events[0].flags);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)events[0].reason);
-	EXPECT_LE(3, events[0].expirations);
+	/* However many periods pass, they are told of as one. */
+	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= start + 5 * PERIOD));
+	ASSERT_EQ(0, op_info(self->fd, id, &pending));
+	EXPECT_EQ(2, pending.runs);
+	EXPECT_EQ(1, query(self->fd).unread);
+	do {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(id, event.id);
+		if (!events)
+			EXPECT_LE(5, event.expirations);
+		events++;
+	} while (event.flags & TWHEEL_EVENT_MORE);
+	EXPECT_EQ(3, events);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(1, query(self->fd).expired);
+}
+
+/* What nobody reads does not keep the reaper busy, however short the period. */
+TEST_F(periodic, an_unread_event_costs_no_wakeups)
+{
+	__u64 wakeups, end, id;
+
+	self->args.period = 100 * USEC;
+	id = ADD();
+	ASSERT_TRUE(wait_for(query(self->fd).unread == 1));
+	end = next_deadline(self->fd, id) + SEC;
+	/* The first run after that event finds it, and none comes after that one. */
+	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= end - SEC / 2));
+	wakeups = query(self->fd).wakeups;
+	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= end));
+	EXPECT_GE(wakeups + 2, query(self->fd).wakeups);
+	EXPECT_EQ(1, query(self->fd).unread);
+	EXPECT_EQ(0, op_cancel(self->fd, id));
 }
 
 TEST_F(periodic, one_run_is_an_expiry)
