@@ -191,14 +191,6 @@ TEST_F(batch, it_stops_at_the_first_that_fails)
 	EXPECT_EQ(1, self->args.failed);
 	EXPECT_RESULT(1, 0, -ENOENT);
 	EXPECT_EQ(1, query(self->fd).pending);
-
-	/* If none does, it goes on to its end. */
-	self->args.nr = 0;
-	put_add(&self->args, NULL);
-	put_add(&self->args, NULL);
-	ASSERT_EQ(0, submit(self->fd, &self->args));
-	EXPECT_EQ(2, self->args.done);
-	EXPECT_EQ(0, self->args.failed);
 }
 
 TEST_F(batch, results_may_be_left_out)
