@@ -137,8 +137,9 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 
 void step_read(struct thread *t)
 {
-	unsigned int place = one_in(t, 2) ? PLACE_PLAIN : t->step->place % NR_PLACES;
-	size_t size = (1 + draw(t, EVENT_ROOM)) * sizeof(struct twheel_event);
+	unsigned int place = draw(t, 4) ? PLACE_PLAIN : draw(t, NR_PLACES);
+	unsigned int room = 1 + (draw(t, EVENT_ROOM) >> draw(t, 6));
+	size_t size = room * sizeof(struct twheel_event);
 	struct view view = look_at(t);
 	void *buffer;
 

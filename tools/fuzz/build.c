@@ -324,29 +324,32 @@ static void build_nothing(struct thread *t, const struct view *view, struct tria
 static const struct layout {
 	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *room);
 	unsigned int kept[2];	/* 8 bytes each that are not made wrong, where not 0 */
+	size_t inputs;		/* what comes first and is read; 0 for all of it */
 } layouts[TWHEEL_CALL_REMOVE + 1] = {
-	[TWHEEL_CALL_ADD]	= { build_add, {
-		offsetof(struct twheel_add_args, cookie), offsetof(struct twheel_add_args, keys),
-	} },
-	[TWHEEL_CALL_CANCEL]	= { build_cancel, {} },
-	[TWHEEL_CALL_COMPLETE]	= { build_complete, {} },
-	[TWHEEL_CALL_REARM]	= { build_rearm, {} },
-	[TWHEEL_CALL_WATCH]	= { build_watch, { offsetof(struct twheel_watch_args, keys) } },
-	[TWHEEL_CALL_UNWATCH]	= { build_unwatch, {} },
-	[TWHEEL_CALL_SIGNAL]	= { build_signal, {} },
-	[TWHEEL_CALL_CANCEL_KEY] = { build_cancel_key, {} },
-	[TWHEEL_CALL_BATCH]	= { build_batch, {
-		/* The first field, too: build_odd() begins behind it. */
-		offsetof(struct twheel_batch_args, results),
-	} },
-	[TWHEEL_CALL_COMPLETE_ALL] = { build_complete_all, {} },
-	[TWHEEL_CALL_DRAIN]	= { build_nothing, {} },
-	[TWHEEL_CALL_DETACHED]	= { build_nothing, {} },
-	[TWHEEL_CALL_INFO]	= { build_info, { offsetof(struct twheel_info_args, keys) } },
-	[TWHEEL_CALL_LIST]	= { build_list, {} },
-	[TWHEEL_CALL_QUERY]	= { build_nothing, {} },
-	[TWHEEL_CALL_CREATE]	= { build_create, {} },
-	[TWHEEL_CALL_REMOVE]	= { build_remove, {} },
+	[TWHEEL_CALL_ADD]	= { .build = build_add,
+				    .kept = { offsetof(struct twheel_add_args, cookie),
+					      offsetof(struct twheel_add_args, keys) } },
+	[TWHEEL_CALL_CANCEL]	= { .build = build_cancel },
+	[TWHEEL_CALL_COMPLETE]	= { .build = build_complete },
+	[TWHEEL_CALL_REARM]	= { .build = build_rearm },
+	[TWHEEL_CALL_WATCH]	= { .build = build_watch,
+				    .kept = { offsetof(struct twheel_watch_args, keys) } },
+	[TWHEEL_CALL_UNWATCH]	= { .build = build_unwatch },
+	[TWHEEL_CALL_SIGNAL]	= { .build = build_signal },
+	[TWHEEL_CALL_CANCEL_KEY] = { .build = build_cancel_key },
+	[TWHEEL_CALL_BATCH]	= { .build = build_batch,
+				    .kept = { offsetof(struct twheel_batch_args, results) } },
+	[TWHEEL_CALL_COMPLETE_ALL] = { .build = build_complete_all },
+	[TWHEEL_CALL_DRAIN]	= { .build = build_nothing },
+	[TWHEEL_CALL_DETACHED]	= { .build = build_nothing },
+	[TWHEEL_CALL_INFO]	= { .build = build_info,
+				    .kept = { offsetof(struct twheel_info_args, keys) },
+				    .inputs = offsetof(struct twheel_info_args, pending) },
+	[TWHEEL_CALL_LIST]	= { .build = build_list },
+	[TWHEEL_CALL_QUERY]	= { .build = build_nothing,
+				    .inputs = offsetof(struct twheel_query_args, max_pending) },
+	[TWHEEL_CALL_CREATE]	= { .build = build_create },
+	[TWHEEL_CALL_REMOVE]	= { .build = build_remove },
 };
 
 /* Fill in what call @trial takes. */
@@ -355,10 +358,12 @@ void build_args(struct thread *t, const struct view *view, struct trial *trial, 
 	layouts[trial->call].build(t, view, trial, room);
 }
 
-static bool is_kept(const struct layout *layout, unsigned int call, unsigned int at)
+static bool is_kept(unsigned int call, unsigned int at)
 {
+	const struct layout *layout = &layouts[call];
 	unsigned int i;
 
+	/* With these, an address is the first field. */
 	if (at < 8 && (call == TWHEEL_CALL_BATCH || call == TWHEEL_CALL_LIST))
 		return true;
 	for (i = 0; i < ARRAY_SIZE(layout->kept); i++) {
@@ -373,11 +378,14 @@ void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
 {
 	unsigned int times = 1 + one_in(t, 4);
 
+	if (layouts[call].inputs)
+		size = layouts[call].inputs;
+
 	while (times--) {
 		unsigned int at = random_below(&t->detail, size / 4) * 4;
 		__u32 value = one_in(t, 3) ? 1U << random_below(&t->detail, 32) : draw_wide(t);
 
-		if (!is_kept(&layouts[call], call, at))
+		if (!is_kept(call, at))
 			memcpy((char *)args + at, &value, sizeof(value));
 	}
 }

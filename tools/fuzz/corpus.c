@@ -87,7 +87,7 @@ static void some_step(struct random *random, struct step *step)
 	step->kind = some_kind(random);
 	step->slot = random_below(random, random_below(random, 2) ? 3 : NR_SLOTS);
 	step->place = random_below(random, 12) ? PLACE_PLAIN : random_below(random, NR_PLACES);
-	step->oddity = random_below(random, 8) ? 0 : random_below(random, 256);
+	step->oddity = random_below(random, 4) ? 0 : random_below(random, 256);
 }
 
 static void new_sequence(struct random *random, struct sequence *sequence)

@@ -193,6 +193,7 @@ void run_step(struct thread *t, const struct step *step);
 void run_worker(unsigned int worker) __attribute__((noreturn));
 
 /* quota.c */
+void hold_users(void);
 void check_quotas(void);
 bool end_names(void);
 

@@ -123,6 +123,7 @@ static int set_up(void)
 	find_missing(fd);
 	close(fd);
 	cover_setup();
+	hold_users();
 	return 0;
 }
 
