@@ -148,7 +148,7 @@ static void progress(__u64 since)
 /* Wait for the workers, and for what their children left behind. */
 static void wait_for_all(__u64 since)
 {
-	__u64 next = since + 10 * SEC, worst = since + (options.seconds + 200) * SEC;
+	__u64 next = since + 10 * SEC, worst = since + (options.seconds + 400) * SEC;
 	int status;
 	pid_t pid;
 

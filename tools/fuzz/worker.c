@@ -17,7 +17,7 @@
 
 #include "fuzz.h"
 
-#define PATIENCE	(60 * SEC)
+#define PATIENCE	(150 * SEC)
 
 /* Return: whether it ended by @end, with its @status. */
 static bool wait_until(pid_t pid, int *status, __u64 end)
