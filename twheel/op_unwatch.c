@@ -80,6 +80,17 @@ static struct twheel_watch *op_detach(struct twheel_op *op, struct twheel_watche
 	return watch;
 }
 
+/* Nobody watches the key any more: perhaps because the operation has just ended. */
+static int op_has_no_watch(struct twheel_op *op)
+{
+	int err;
+
+	spin_lock_bh(&op->lock);
+	err = twheel_op_not_waiting(op);
+	spin_unlock_bh(&op->lock);
+	return err ?: -ESRCH;
+}
+
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
@@ -89,7 +100,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 
 	watched = twheel_key_find(keys, key);
 	if (!watched)
-		return ERR_PTR(-ESRCH);
+		return ERR_PTR(op_has_no_watch(op));
 	spin_lock_bh(&watched->lock);
 	spin_lock(&op->lock);
 	watch = op_detach(op, watched);
