@@ -22,7 +22,7 @@
 #include "op_probe.h"
 #include "vtime.h"
 
-static ulong passes = 90000;
+static ulong passes = 60000;
 module_param(passes, ulong, 0444);
 MODULE_PARM_DESC(passes, "how many operations pass through a purgatory");
 
@@ -34,8 +34,8 @@ MODULE_PARM_DESC(passes, "how many operations pass through a purgatory");
 /* In these, KASAN gets what it may keep, a 32nd of all memory. */
 #define WARM_UP		20000
 
-/* Less than half of what the default leaves behind if one key of each stays. */
-#define LEEWAY_KB	4096
+/* Half of what the default leaves behind if one key of each stays. */
+#define LEEWAY_KB	3072
 
 struct passer {
 	struct twheel_op	op;
