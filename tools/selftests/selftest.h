@@ -44,6 +44,15 @@ static inline __u64 now_ns(void)
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
+/*
+ * How often a race is run: less often where the kernel has tools that make each round
+ * slow, and that see more in it.
+ */
+static inline int rounds(int nr)
+{
+	return access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
+}
+
 /* Ask again and again until @condition holds: true, or the budget is spent. */
 #define wait_for(condition)						\
 ({									\

@@ -321,7 +321,7 @@ TEST_F(detached, added_while_its_file_becomes_a_reader)
 	int i, error;
 
 	ASSERT_EQ(0, pthread_barrier_init(&turning.start, NULL, 2));
-	for (i = 0; i < 2000; i++) {
+	for (i = 0; i < rounds(2000); i++) {
 		turning.fd = twheel_open_named(NAME, O_NONBLOCK);
 		ASSERT_LE(0, turning.fd);
 		ASSERT_EQ(0, pthread_create(&thread, NULL, add_one, NULL));

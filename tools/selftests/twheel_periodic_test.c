@@ -406,7 +406,7 @@ TEST_F(periodic, ends_that_race_with_periods)
 	struct twheel_event event;
 	int round, i, left;
 
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < rounds(20); round++) {
 		memset(ended, 0, sizeof(ended));
 		self->args.period = (round + 1) * 100 * USEC;
 		for (i = 0; i < NR_OPS; i++) {
