@@ -11,7 +11,7 @@
 #include "selftest.h"
 
 #define NR_OPS		200
-#define NR_ROUNDS	20
+#define NR_ROUNDS	rounds(20)
 #define NR_RACERS	3
 
 struct race_op {
