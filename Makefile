@@ -31,6 +31,10 @@ vm: ## a shell in that VM, the module loaded and twheelctl in the path
 	@scripts/stage-guest $(DEMO_KERNEL)
 	@scripts/vm $(DEMO_KERNEL) shell
 
+shell: ## a second shell in it, from another terminal
+	@scripts/install-packages demo
+	@scripts/second-shell $(DEMO_KERNEL)
+
 check: ## run every test
 	@scripts/install-packages check
 	@scripts/check
@@ -72,4 +76,4 @@ clean: ## remove what was built, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools install demo vm check measure torture fuzz clean help
+.PHONY: all module tools install demo vm shell check measure torture fuzz clean help
