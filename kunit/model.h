@@ -216,6 +216,8 @@ enum model_told {
  * @cut: cancelled while it was running
  * @shut: shut down
  * @told: whether it ends as the clock was set
+ * @missed: the clock was set since it was started, and it may not be told before it
+ *	is armed again
  * @due: the tick at which it fires, in ns by the clock; TWHEEL_NEVER
  * @due_last: the last tick at which it may, until it has been looked at
  * @was_due: that had come, once, when the clock was set
@@ -238,6 +240,7 @@ struct model_timer {
 	bool			cut;
 	bool			shut;
 	enum model_told		told;
+	bool			missed;
 	u64			due;
 	u64			due_last;
 	bool			was_due;

@@ -182,6 +182,10 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 	}
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
 	model->stats.added++;
+	if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET && timer->missed) {
+		timer->told = MODEL_TOLD;
+		model->ordered = false;
+	}
 }
 
 static void event_ends(struct model *model, const struct model_event *event)
