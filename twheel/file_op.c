@@ -266,8 +266,10 @@ static struct twheel_box *file_op_box(struct twheel_file *file, u32 flags)
 		return box;
 	if (!file->share->named)
 		return ERR_PTR(-EINVAL);
-	/* A file that has been drained adds nothing, wherever that would belong. */
-	/* Pairs with twheel_call_detached(), which shuts a box that the file has left. */
+	/*
+	 * A file that has been drained adds nothing, wherever that would belong. Pairs
+	 * with twheel_call_detached(), which shuts a box that the file has left.
+	 */
 	if (smp_load_acquire(&box->shut) && READ_ONCE(file->box) == box)
 		return ERR_PTR(-ESHUTDOWN);
 	return twheel_named_detached(file->share->named);

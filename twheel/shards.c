@@ -152,7 +152,8 @@ static void shard_quiesce(struct twheel_shard *shard)
 
 /**
  * twheel_stop - cancel all that is pending on a wheel, and let nothing in any more
- * @wheel: from twheel_create(); every purgatory on it has been drained
+ * @wheel: from twheel_create(); every purgatory on it has been drained, and every
+ *	operation that brought it for its deadline has ended
  * @cancelled: called for each timer that had not fired, with no lock held; it
  *	may free the timer. NULL if nobody needs to know.
  * @data: for @cancelled
