@@ -15,7 +15,7 @@
 
 #define PAGE		4096UL
 #define ARGS_SIZE	(8 * PAGE)	/* more than the size in an ioctl's number can be */
-#define IN_SIZE		(32 * PAGE)
+#define IN_SIZE		(34 * PAGE)	/* more than the commands of the largest batch */
 #define OUT_SIZE	(24 * PAGE)
 #define RESULTS_SIZE	(8 * PAGE)
 
