@@ -101,7 +101,7 @@ bool twheel_box_at_end(struct twheel_box *box)
 void twheel_box_shut(struct twheel_box *box)
 {
 	spin_lock(&box->lock);
-	box->shut = true;
+	WRITE_ONCE(box->shut, true);
 	spin_unlock(&box->lock);
 	box_tell_end(box);
 }

@@ -286,6 +286,9 @@ int twheel_file_fasync(int fd, struct file *file, int on)
 	struct twheel_box *box = READ_ONCE(tf->box);
 	int ret;
 
+	/* Two threads may have turned it on and changed the box at once. */
+	if (!on)
+		fasync_helper(fd, file, 0, &tf->own.async);
 	ret = fasync_helper(fd, file, on, &box->async);
 	if (box == READ_ONCE(tf->box))
 		return ret;

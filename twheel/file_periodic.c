@@ -43,7 +43,7 @@ static u64 plus(u64 deadline, u64 ns)
 	return check_add_overflow(deadline, ns, &sum) || sum > KTIME_MAX ? TWHEEL_NEVER : sum;
 }
 
-/* Count the deadlines that have passed by now. */
+/* Count the deadlines that have passed by now; with a fixed delay that is one. */
 static void periodic_count(struct twheel_file_periodic *fp, u64 now)
 {
 	u64 overrun = fp->fixed_delay ? 0 : div64_u64(now - fp->next, fp->period);
@@ -63,7 +63,8 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 	u64 now;
 
 	lockdep_assert_held(&periodic->fop->box->lock);
-	if (!periodic->paused)
+	/* A delay does not begin before the event of the one before has been read. */
+	if (!periodic->paused || periodic->fixed_delay)
 		return;
 	now = twheel_now(periodic->wheel);
 	if (now >= periodic->next)
@@ -98,7 +99,7 @@ static void periodic_run(struct twheel_periodic *periodic)
 	struct twheel_box *box = fop->box;
 	bool last = false;
 
-	/* For as long as it has not ended, its box does not go. */
+	/* Before its box goes it is forgotten, and that waits for this function. */
 	spin_lock(&box->lock);
 	if (!fop->ended)
 		last = periodic_passed(fp);
@@ -151,6 +152,8 @@ void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 	if (!periodic->paused)
 		return;
 	periodic->paused = false;
+	if (periodic->fixed_delay)
+		periodic->next = plus(twheel_now(periodic->wheel), periodic->period);
 	twheel_file_periodic_start(periodic);
 }
 

@@ -28,6 +28,7 @@
 #include <linux/kdev_t.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/user_namespace.h>
@@ -296,7 +297,7 @@ static int named_close_door(struct twheel_named *named, bool force)
 		err = -EBUSY;
 	} else {
 		WRITE_ONCE(share->gone, true);
-		detached->shut = true;
+		WRITE_ONCE(detached->shut, true);
 	}
 	spin_unlock(&detached->lock);
 	spin_unlock(&share->lock);
@@ -323,18 +324,35 @@ static struct twheel_named *named_take(const struct twheel_remove_args *args)
 	return named;
 }
 
+/* The first open file, with a reference to its memory; it goes to the end of the list. */
+static struct twheel_file *share_next_file(struct twheel_share *share)
+{
+	struct twheel_file *file;
+
+	spin_lock(&share->lock);
+	file = list_first_entry_or_null(&share->files, struct twheel_file, entry);
+	if (file) {
+		list_move_tail(&file->entry, &share->files);
+		refcount_inc(&file->ref);
+	}
+	spin_unlock(&share->lock);
+	return file;
+}
+
 /* Cancel what waits, and let those who read come to the end. */
 static u32 named_end(struct twheel_named *named)
 {
 	struct twheel_share *share = &named->share;
+	u32 cancelled = twheel_purgatory_drain(share->purgatory);
+	u32 nr_files = READ_ONCE(share->nr_files);
 	struct twheel_file *file;
-	u32 cancelled;
 
-	cancelled = twheel_purgatory_drain(share->purgatory);
-	spin_lock(&share->lock);
-	list_for_each_entry(file, &share->files, entry)
+	/* One by one: there may be many. None comes, so each has its turn. */
+	while (nr_files-- && (file = share_next_file(share))) {
 		twheel_box_shut(&file->own);
-	spin_unlock(&share->lock);
+		twheel_file_put(file);
+		cond_resched();
+	}
 	twheel_box_shut(&named->detached);
 	return cancelled;
 }
