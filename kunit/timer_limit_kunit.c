@@ -271,6 +271,26 @@ static void slow_functions_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 1);
 }
 
+/* The first eight of a spell are timed one by one, and the others eight at a time. */
+static void among_very_many_eight_are_timed_together(struct kunit *test)
+{
+	static struct timer_probe probes[32];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		timer_probe_init(&probes[i]);
+		/* Two of the first eight, one of the second, all of the third together. */
+		if (i == 2 || i == 3 || i == 12)
+			probes[i].takes_ns = 2 * NSEC_PER_MSEC;
+		else if (i / 8 == 2)
+			probes[i].takes_ns = 150 * NSEC_PER_USEC;
+		timer_probe_add(&probes[i], SECOND);
+	}
+	vtime_sleep(5 * SECOND);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 32);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 4);
+}
+
 static struct kunit_case limit_cases[] = {
 	KUNIT_CASE(a_wheel_has_no_thread_before_its_first_timer),
 	KUNIT_CASE(a_wheel_may_end_before_it_has_a_thread),
@@ -283,6 +303,7 @@ static struct kunit_case limit_cases[] = {
 	KUNIT_CASE(too_many_wheels_are_refused),
 	KUNIT_CASE(flush_waits_for_the_function_that_runs),
 	KUNIT_CASE(slow_functions_are_counted),
+	KUNIT_CASE(among_very_many_eight_are_timed_together),
 	{}
 };
 

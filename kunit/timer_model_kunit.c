@@ -9,6 +9,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
+#include "../twheel/reaper.h"
 #include "model.h"
 #include "random.h"
 
@@ -23,6 +24,8 @@ static struct model_sequence sequence;
 
 static int model_init(struct kunit *test)
 {
+	/* The model counts slow functions one by one. */
+	twheel_timed_together = 1;
 	run = kvzalloc(sizeof(*run), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	spin_lock_init(&run->log_lock);
@@ -33,6 +36,7 @@ static int model_init(struct kunit *test)
 
 static void model_exit(struct kunit *test)
 {
+	twheel_timed_together = TWHEEL_TIMED_TOGETHER;
 	if (run && run->wq)
 		destroy_workqueue(run->wq);
 	kvfree(run);

@@ -22,6 +22,7 @@
  * a tick, nothing is placed into a bucket that expires at it any more.
  */
 #include <linux/bug.h>
+#include <linux/prefetch.h>
 
 #include "compat.h"
 #include "queue.h"
@@ -43,18 +44,19 @@ static bool bucket_before(struct rb_node *a, const struct rb_node *b)
 	return bucket_of(a)->expires < bucket_of(b)->expires;
 }
 
-/* Put a node, which is in no list, where it belongs now. */
-static void queue_place(struct twheel_queue *queue, struct twheel_node *node)
+/* Put a node, which is in no list, where it belongs now; when there is to be done for it. */
+static u64 queue_place(struct twheel_queue *queue, struct twheel_node *node)
 {
 	struct twheel_bucket *bucket = twheel_wheel_place(&queue->wheel, node);
 
 	if (!bucket) {
 		list_add_tail(&node->entry, &queue->due);
-		return;
+		return queue->wheel.now;
 	}
 	list_add_tail(&node->entry, &bucket->nodes);
 	if (RB_EMPTY_NODE(&bucket->queued))
 		rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
+	return bucket->expires;
 }
 
 /* Take an empty bucket out of the tree. */
@@ -125,25 +127,16 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
  *	TWHEEL_TICK_NEVER
  *
  * A tick that has passed makes it due at once.
+ *
+ * Return: the tick at which there is something to do for this node: its bucket's, or
+ * the wheel's own if it is due; TWHEEL_TICK_NEVER.
  */
-void twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node)
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node)
 {
 	queue->nr_nodes++;
-	twheel_queue_replace(queue, node);
+	return twheel_queue_replace(queue, node);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
-
-/**
- * twheel_queue_del - take a node out, wherever it is
- * @queue: the queue
- * @node: in the queue
- */
-void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node)
-{
-	list_del_init(&node->entry);
-	queue->nr_nodes--;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_del);
 
 /**
  * twheel_queue_next - when is there something to do next?
@@ -179,6 +172,8 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 	while (budget && !list_empty(&bucket->nodes)) {
 		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
 		list_del(&node->entry);
+		/* The next one is on its way by that; this is the one after it. */
+		prefetchw(bucket->nodes.next->next);
 		/* A coarse one may be due on a high level. */
 		queue->nr_cascaded += node->expires > queue->wheel.now;
 		queue_place(queue, node);
@@ -286,13 +281,15 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_stray);
  * twheel_queue_replace - put a stray node where it belongs now
  * @queue: the queue
  * @node: from twheel_queue_pop_stray()
+ *
+ * Return: as twheel_queue_add().
  */
-void twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node)
+u64 twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node)
 {
-	if (node->expires == TWHEEL_TICK_NEVER)
-		list_add_tail(&node->entry, &queue->never);
-	else
-		queue_place(queue, node);
+	if (likely(node->expires != TWHEEL_TICK_NEVER))
+		return queue_place(queue, node);
+	list_add_tail(&node->entry, &queue->never);
+	return TWHEEL_TICK_NEVER;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_replace);
 

@@ -33,17 +33,27 @@ int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now);
 void twheel_queue_destroy(struct twheel_queue *queue);
 
 void twheel_queue_forward(struct twheel_queue *queue, u64 now);
-void twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node);
-void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node);
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node);
 u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget);
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
 
 void twheel_queue_gather(struct twheel_queue *queue, u64 now);
 struct twheel_node *twheel_queue_pop_stray(struct twheel_queue *queue);
-void twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node);
+u64 twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node);
 void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node);
 
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
+
+/**
+ * twheel_queue_del - take a node out, wherever it is
+ * @queue: the queue
+ * @node: in the queue
+ */
+static inline void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node)
+{
+	list_del_init(&node->entry);
+	queue->nr_nodes--;
+}
 
 #endif /* _TWHEEL_QUEUE_H */

@@ -37,9 +37,11 @@
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
+#include <linux/prefetch.h>
 #include <linux/processor.h>
 #include <trace/events/twheel.h>
 
+#include "compat.h"
 #include "reaper.h"
 #include "timer_debug.h"
 
@@ -67,6 +69,8 @@ static struct twheel_timer *shard_begin(struct twheel_shard *shard)
 	shard->fired++;
 	shard->running = timer;
 	shard->cut = false;
+	/* The next one is on its way since this left the list; this is the one after it. */
+	prefetchw(shard->queue.due.next->next);
 	shard->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
 	return timer;
 }
@@ -94,20 +98,43 @@ static void count_late(struct twheel_shard *shard, const struct twheel_timer *ti
 }
 
 /*
+ * The functions of the first timers of a waking spell are timed one by one.  To read the
+ * clock takes as long as most functions: so when there are very many, it is read
+ * after so many of them.
+ */
+#define TIMED_SINGLY	8
+
+/* So many are timed together, a power of two; tests of the count have it that none are. */
+unsigned int twheel_timed_together = TWHEEL_TIMED_TOGETHER;
+EXPORT_SYMBOL_IF_KUNIT(twheel_timed_together);
+
+/* A function, or some, have returned: whether that took long. When the next ones begin. */
+static u64 reap_timed(struct twheel_shard *shard, const struct twheel_timer *timer,
+		      void (*fn)(struct twheel_timer *timer), u64 begin)
+{
+	u64 end = ktime_get_mono_fast_ns();
+
+	if (unlikely((s64)(end - begin) >= (s64)READ_ONCE(slow_ns))) {
+		shard->slow++;
+		trace_twheel_timer_slow(timer, fn, end - begin);
+	}
+	return end;
+}
+
+/*
  * Call the functions of some timers that are due. No more than a chunk at a
  * time, so that timers which are armed for the past again and again don't keep
  * others from becoming due. Who calls us lets others run in between.
- *
- * The clock is read once for each function: where one ends the next begins.
  */
 static void reap_due(struct twheel_shard *shard, u64 now)
 	__must_hold(&shard->lock)
 {
-	u64 begin = ktime_get_mono_fast_ns(), end;
+	u64 begin = ktime_get_mono_fast_ns();
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
 	s64 offset = shard->offset;
+	bool last;
 
 	while (budget-- && (timer = shard_begin(shard))) {
 		count_late(shard, timer, now);
@@ -116,15 +143,15 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 
 		fn(timer);
 
-		end = ktime_get_mono_fast_ns();
 		twheel_shard_lock_irq(shard);
-		if (unlikely((s64)(end - begin) >= (s64)READ_ONCE(slow_ns))) {
-			shard->slow++;
-			trace_twheel_timer_slow(timer, fn, end - begin);
-		}
-		begin = end;
 		shard_end(shard);
-		if (need_resched() || shard->offset != offset)
+		last = list_empty(&shard->queue.due) || need_resched() ||
+		       shard->offset != offset;
+		if (shard->singly || last || !(budget & (twheel_timed_together - 1))) {
+			shard->singly -= !!shard->singly;
+			begin = reap_timed(shard, timer, fn, begin);
+		}
+		if (last)
 			break;
 	}
 }
@@ -224,6 +251,7 @@ int twheel_reaper(void *data)
 	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
 		shard->armed = 0;
+		shard->singly = TIMED_SINGLY;
 		reaper_wait_for_alarm(shard);
 		trace_twheel_reaper_wake(shard->number, shard->queue.wheel.now,
 					 shard->queue.nr_nodes);

@@ -12,6 +12,7 @@
 #include <linux/hrtimer.h>
 #include <linux/init.h>
 #include <linux/jump_label.h>
+#include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -74,6 +75,7 @@ struct twheel_places {
  * @queue: the timers that are pending
  * @running: the timer whose function is being called. Only ever compared: the
  *	timer may be gone by now
+ * @forwarded: the kernel's tick at which the wheel was last told the time by an add
  * @armed: the tick for which @alarm was armed; 0 while the reaper is awake, or
  *	has yet to start, and will look for itself
  * @waiters: how many wait on @idle for @running to change
@@ -92,6 +94,7 @@ struct twheel_places {
  * @fired: times that one's function was called
  * @rejected: times that one was refused for want of a place
  * @slow: times that a function took longer than it should
+ * @singly: how many more functions of this waking spell are timed one by one
  * @latest_ticks: the most ticks that one was late
  * @wakeups: how often the reaper has woken up
  * @held_since: when the lock was taken, if that is measured
@@ -113,6 +116,7 @@ struct twheel_shard {
 	struct twheel_queue	queue;
 	struct twheel_timer	*running;
 	u64			armed;
+	unsigned long		forwarded;
 	unsigned int		waiters;
 	bool			stopped;
 	bool			starting;
@@ -129,6 +133,7 @@ struct twheel_shard {
 	u64			fired;
 	u64			rejected;
 	u64			slow;
+	unsigned int		singly;
 	u64			latest_ticks;
 	u64			wakeups;
 	u64			held_since;
@@ -217,7 +222,6 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		      unsigned int number);
 void twheel_shard_stop(struct twheel_shard *shard);
 
-u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline);
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
 void twheel_shard_wake(struct twheel_shard *shard);
@@ -227,6 +231,32 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node);
 void twheel_shard_wait(struct twheel_shard *shard);
 bool twheel_shard_place(struct twheel_shard *shard);
 void twheel_shard_vacate(struct twheel_shard *shard);
+
+static inline u64 twheel_tick_floor(const struct twheel_shard *shard, u64 ns)
+{
+	if (likely(shard->tick_shift))
+		return ns >> shard->tick_shift;
+	return div64_u64(ns, shard->tick_ns);
+}
+
+/**
+ * twheel_shard_tick - the tick at which a deadline has passed
+ * @shard: the shard
+ * @deadline: in ns by the clock
+ *
+ * Return: the first tick that does not begin before @deadline, or
+ * TWHEEL_TICK_NEVER for a deadline past what the clock can show.
+ */
+static inline u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
+{
+	if (unlikely(deadline > KTIME_MAX))
+		return TWHEEL_TICK_NEVER;
+	return twheel_tick_floor(shard, deadline + shard->tick_ns - 1);
+}
+
+#define TWHEEL_TIMED_TOGETHER	8
+
+extern unsigned int twheel_timed_together;
 
 int twheel_reaper(void *data);
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm);

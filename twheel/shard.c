@@ -83,29 +83,6 @@ void __init twheel_shard_measure(void)
 		static_branch_enable(&twheel_measuring);
 }
 
-static u64 tick_floor(const struct twheel_shard *shard, u64 ns)
-{
-	if (shard->tick_shift)
-		return ns >> shard->tick_shift;
-	return div64_u64(ns, shard->tick_ns);
-}
-
-/**
- * twheel_shard_tick - the tick at which a deadline has passed
- * @shard: the shard
- * @deadline: in ns by the clock
- *
- * Return: the first tick that does not begin before @deadline, or
- * TWHEEL_TICK_NEVER for a deadline past what the clock can show.
- */
-u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
-{
-	if (deadline > KTIME_MAX)
-		return TWHEEL_TICK_NEVER;
-	return tick_floor(shard, deadline + shard->tick_ns - 1);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_tick);
-
 /**
  * twheel_shard_time - the clock at the beginning of a tick
  * @shard: the shard
@@ -173,7 +150,7 @@ static void shard_set(struct twheel_shard *shard, u64 now)
 static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 {
 	s64 offset = twheel_clock_offset();
-	u64 now = tick_floor(shard, monotonic_ns + offset);
+	u64 now = twheel_tick_floor(shard, monotonic_ns + offset);
 
 	if (unlikely(offset != shard->offset)) {
 		trace_twheel_clock_set(shard->number, offset - shard->offset);
@@ -194,7 +171,7 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 	lockdep_assert_held(&shard->lock);
 	if (shard->clock == TWHEEL_CLOCK_REALTIME)
 		return shard_tick_at(shard, ktime_get_ns());
-	return tick_floor(shard, twheel_clock_ns(shard->clock));
+	return twheel_tick_floor(shard, twheel_clock_ns(shard->clock));
 }
 
 /**
@@ -208,10 +185,11 @@ void twheel_shard_forward(struct twheel_shard *shard)
 	u64 now;
 
 	lockdep_assert_held(&shard->lock);
+	shard->forwarded = jiffies;
 	if (shard->clock == TWHEEL_CLOCK_REALTIME)
 		now = shard_tick_at(shard, ktime_get_coarse_ns());
 	else
-		now = tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
+		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
 	twheel_queue_forward(&shard->queue, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
@@ -227,8 +205,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
 
 	lockdep_assert_held(&shard->lock);
 
-	twheel_queue_add(&shard->queue, node);
-	next = twheel_queue_next(&shard->queue);
+	next = twheel_queue_add(&shard->queue, node);
 	if (next < shard->armed)
 		twheel_shard_arm(shard, next);
 	if (unlikely(!shard->task) && !shard->starting) {
@@ -339,7 +316,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		shard->tick_shift = ilog2(config->tick_ns);
 
 	return twheel_queue_init(&shard->queue, config->slots,
-				 tick_floor(shard, twheel_clock_ns(config->clock)));
+				 twheel_tick_floor(shard, twheel_clock_ns(config->clock)));
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 

@@ -17,7 +17,6 @@
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/overflow.h>
-#include <linux/smp.h>
 #include <trace/events/twheel.h>
 
 #include "clock.h"
@@ -69,14 +68,6 @@ u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 }
 EXPORT_SYMBOL_GPL(twheel_deadline_on);
 
-/* The shard of the CPU that we are on, or were just now: any of them will do. */
-struct twheel_shard *twheel_local_shard(struct twheel *wheel)
-{
-	unsigned int cpu = raw_smp_processor_id();
-
-	return &wheel->shard[cpu < wheel->nr_shards ? cpu : cpu % wheel->nr_shards];
-}
-
 /* Initialise a timer; debugobjects knows already. */
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags)
@@ -116,37 +107,16 @@ void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
 EXPORT_SYMBOL_GPL(twheel_timer_init_flags);
 
 /**
- * twheel_timer_usable - whether a timer has been initialised
+ * __twheel_timer_usable - whether a timer has been initialised
  * @timer: the timer
  *
  * Return: false for one that is all zeroes, with a warning; what debugobjects
  * knows better, it reports.
  */
-bool twheel_timer_usable(struct twheel_timer *timer)
+bool __twheel_timer_usable(struct twheel_timer *timer)
 {
 	twheel_debug_assert_init(timer);
 	return !WARN_ON_ONCE(!twheel_timer_shard(timer));
-}
-
-/**
- * twheel_timer_lock - lock the shard that a timer is on
- * @timer: the timer, usable
- * @flags: for twheel_shard_unlock()
- *
- * Return: the shard.
- */
-struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer, unsigned long *flags)
-	__acquires(timer)
-{
-	struct twheel_shard *shard;
-
-	for (;;) {
-		shard = twheel_timer_shard(timer);
-		*flags = twheel_shard_lock(shard);
-		if (likely(shard == twheel_timer_shard(timer)))
-			return shard;
-		twheel_shard_unlock(shard, *flags);
-	}
 }
 
 /**

@@ -17,6 +17,7 @@
  */
 #include <linux/bug.h>
 #include <linux/export.h>
+#include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
@@ -34,10 +35,13 @@
 static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	struct twheel_shard *local = twheel_local_shard(shard->wheel);
+	struct twheel_shard *local;
 
 	lockdep_assert_held(&shard->lock);
-	if (likely(local == shard) || shard->running == timer || !spin_trylock(&local->lock))
+	if (likely(shard->number == raw_smp_processor_id()))
+		return shard;
+	local = twheel_local_shard(shard->wheel);
+	if (local == shard || shard->running == timer || !spin_trylock(&local->lock))
 		return shard;
 	twheel_shard_locked(local);
 	WRITE_ONCE(timer->place, (unsigned long)local | twheel_timer_flags(timer));
@@ -49,9 +53,14 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 /* Whether there are levels enough for a tick. */
 static bool shard_reaches(struct twheel_shard *shard, u64 tick)
 {
+	unsigned long kernel_tick = jiffies;
+
 	lockdep_assert_held(&shard->lock);
-	twheel_shard_forward(shard);
-	return tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(&shard->queue.wheel, tick);
+	/* It goes by what stands still between two ticks of the kernel, unless it is set. */
+	if (shard->forwarded != kernel_tick || shard->clock == TWHEEL_CLOCK_REALTIME)
+		twheel_shard_forward(shard);
+	return likely(tick - shard->queue.wheel.now < shard->queue.wheel.reach) ||
+	       tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(&shard->queue.wheel, tick);
 }
 
 /* Add a level, unless others did meanwhile. False if there is no memory. */
@@ -85,7 +94,7 @@ static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack
 	u64 slack, last, span = 1, slots = shard->queue.wheel.slots;
 	u64 tick = twheel_shard_tick(shard, deadline);
 
-	if (!slack_ns || tick == TWHEEL_TICK_NEVER)
+	if (tick == TWHEEL_TICK_NEVER)
 		return tick;
 	if (slack_ns == TWHEEL_SLACK_COARSE)
 		slack_ns = max_t(s64, 0, deadline - twheel_clock_ns(shard->clock)) / 8;
@@ -115,7 +124,8 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 		shard = twheel_timer_lock(timer, flags);
 		if (!twheel_timer_pending(timer))
 			shard = timer_come(timer, shard);
-		*tick = tick_coarse(shard, deadline, slack_ns);
+		*tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
+					    tick_coarse(shard, deadline, slack_ns);
 		if (shard_reaches(shard, *tick) || !fed)
 			return shard;
 		twheel_shard_unlock(shard, *flags);

@@ -31,9 +31,11 @@
  * Moving now forward without a bucket expiring on the way is always right:
  * what lay fewer than a turn ahead still does.
  */
+#include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/log2.h>
 #include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
@@ -41,27 +43,25 @@
 #include "wheel.h"
 
 /* The how-many-th slot of its level since tick 0 a tick falls into. */
-static u64 slot_number(const struct twheel_wheel *wheel,
-		       const struct twheel_level *level, u64 tick)
+static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
-	if (wheel->shift)
-		return tick >> level->shift;
-	return div64_u64(tick, level->span);
+	if (likely(wheel->shift))
+		return tick >> (level * wheel->shift);
+	return div64_u64(tick, wheel->span[level]);
 }
 
 static unsigned int slot_index(const struct twheel_wheel *wheel, u64 number)
 {
 	u32 index;
 
-	if (wheel->shift)
+	if (likely(wheel->shift))
 		return number & (wheel->slots - 1);
 	div_u64_rem(number, wheel->slots, &index);
 	return index;
 }
 
 /* How many slots of a level lie between now and a tick to come. */
-static u64 slot_distance(const struct twheel_wheel *wheel,
-			 const struct twheel_level *level, u64 tick)
+static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
 	return slot_number(wheel, level, tick) -
 	       slot_number(wheel, level, wheel->now);
@@ -112,15 +112,37 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	unsigned int nr = wheel->nr_levels;
 	unsigned int i;
 
-	level->shift = nr * wheel->shift;
-	level->span = nr ? wheel->level[nr - 1]->span * wheel->slots : 1;
+	wheel->span[nr] = nr ? wheel->span[nr - 1] * wheel->slots : 1;
 	for (i = 0; i < wheel->slots; i++)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
+	/* Now may be anywhere in its slot. */
+	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
 	wheel->starved = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
+
+/*
+ * What is as far away as a whole turn of a level has no place on it. So most levels
+ * need not be tried: the search begins at the first on which what has so many bits
+ * may be less than a turn away, and ends there or on the next.
+ */
+static void wheel_init_level_of(struct twheel_wheel *wheel)
+{
+	unsigned int bits, level = 0;
+	u64 turn = wheel->slots;
+
+	wheel->level_of[0] = 0;
+	for (bits = 1; bits <= 64; bits++) {
+		while (turn <= 1ULL << (bits - 1)) {
+			level++;
+			if (check_mul_overflow(turn, (u64)wheel->slots, &turn))
+				turn = U64_MAX;
+		}
+		wheel->level_of[bits] = level;
+	}
+}
 
 /**
  * twheel_wheel_init - an empty wheel of one level
@@ -139,6 +161,7 @@ int twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 now)
 	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
 	wheel->nr_levels = 0;
 	wheel->starved = false;
+	wheel_init_level_of(wheel);
 	level = twheel_level_alloc(slots, GFP_KERNEL);
 	if (!level)
 		return -ENOMEM;
@@ -170,12 +193,19 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
  */
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 {
-	const struct twheel_level *top = wheel->level[wheel->nr_levels - 1];
-
 	return expires <= wheel->now ||
-	       slot_distance(wheel, top, expires) < wheel->slots;
+	       slot_distance(wheel, wheel->nr_levels - 1, expires) < wheel->slots;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
+
+static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsigned int level,
+					  u64 number)
+{
+	struct twheel_bucket *bucket = &wheel->level[level]->bucket[slot_index(wheel, number)];
+
+	bucket->expires = number * wheel->span[level];
+	return bucket;
+}
 
 /**
  * twheel_wheel_place - find the bucket of a node, and set when it expires
@@ -190,31 +220,28 @@ struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
 					 struct twheel_node *node)
 {
 	struct twheel_bucket *bucket;
-	struct twheel_level *level;
-	unsigned int i = 0;
-	u64 distance, number;
-	bool far = false;
+	u64 number, now;
+	unsigned int i;
 
 	if (node->expires <= wheel->now)
 		return NULL;
+	/* Where most go that move down. */
+	if (node->expires - wheel->now < wheel->slots)
+		return wheel_bucket(wheel, 0, node->expires);
 
-	for (;;) {
-		level = wheel->level[i++];
-		distance = slot_distance(wheel, level, node->expires);
-		if (distance < wheel->slots)
+	i = wheel->level_of[fls64(node->expires - wheel->now)];
+	for (i = min(i, wheel->nr_levels - 1); ; i++) {
+		now = slot_number(wheel, i, wheel->now);
+		number = slot_number(wheel, i, node->expires);
+		if (likely(number - now < wheel->slots) || i + 1 == wheel->nr_levels)
 			break;
-		if (i == wheel->nr_levels) {
-			distance = wheel->slots - 1;
-			far = true;
-			break;
-		}
 	}
+	if (likely(number - now < wheel->slots))
+		return wheel_bucket(wheel, i, number);
 
-	number = slot_number(wheel, level, wheel->now) + distance;
-	bucket = &level->bucket[slot_index(wheel, number)];
-	bucket->expires = number * level->span;
-	bucket->far |= far;
-	wheel->starved |= far;
+	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1);
+	bucket->far = true;
+	wheel->starved = true;
 	return bucket;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_place);

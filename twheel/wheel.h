@@ -6,6 +6,7 @@
 #include <linux/gfp.h>
 #include <linux/list.h>
 #include <linux/rbtree.h>
+#include <linux/stddef.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -26,6 +27,9 @@
  * @expires: the tick at which the slot begins
  * @level: the number of its level, from 0
  * @far: a node in it belongs to a level that there was no memory for
+ *
+ * A cache line of its own: with very many timers it is in no cache, and two lines are
+ * twice as long to wait for.
  */
 struct twheel_bucket {
 	struct list_head	nodes;
@@ -33,18 +37,14 @@ struct twheel_bucket {
 	u64			expires;
 	unsigned int		level;
 	bool			far;
-};
+} __aligned(64);
 
 /**
  * struct twheel_level - one turn of the wheel
- * @span: ticks in each of its slots
- * @shift: the same as a power of two, where slots are one
  * @bucket: one for each slot
  */
 struct twheel_level {
-	u64			span;
-	unsigned int		shift;
-	struct twheel_bucket	bucket[];
+	DECLARE_FLEX_ARRAY(struct twheel_bucket, bucket);
 };
 
 /**
@@ -54,6 +54,10 @@ struct twheel_level {
  * @shift: log2 of @slots, 0 if that is no power of two; immutable after init
  * @nr_levels: how many there are so far
  * @starved: a node was placed that a further level would have spared moves
+ * @reach: what is fewer ticks away has a place on one of the levels that there are
+ * @level_of: the lowest level on which a node may lie, by the bits of its distance in
+ *	ticks; immutable after init
+ * @span: ticks in each slot of a level; a power of two by @shift, where that is not 0
  * @level: each @slots times as wide as the one before
  */
 struct twheel_wheel {
@@ -62,6 +66,9 @@ struct twheel_wheel {
 	unsigned int		shift;
 	unsigned int		nr_levels;
 	bool			starved;
+	u64			reach;
+	u8			level_of[65];
+	u64			span[TWHEEL_LEVELS_MAX];
 	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 };
 
