@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5 with too little memory: each allocation of each call that makes
- * any fails once, by the kernel's own fault injection.
+ * Tests of layer 5 with too little memory, by the kernel's own fault injection: each
+ * allocation of the calls that make any fails once, and the others make none.
  *
  * A call that fails so has to say -ENOMEM, and to leave nothing: the counts are
  * looked at after each, what is left in memory by kmemleak after the last suite.
@@ -12,6 +12,8 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 
+#include "../twheel/purgatory.h"
+#include "key_probe.h"
 #include "op_probe.h"
 #include "vtime.h"
 
@@ -24,7 +26,6 @@
  * @undo: makes it undone
  * @probe: for it
  * @keys: for it
- * @gfp: for it
  * @purgatory: what came of it
  * @pending: the counts of the purgatory without it
  * @watches: likewise, each of another key
@@ -34,7 +35,6 @@ struct attempt {
 	void				(*undo)(struct attempt *attempt);
 	struct probe			*probe;
 	struct probe_keys		*keys;
-	gfp_t				gfp;
 	struct twheel_purgatory		*purgatory;
 	u64				pending;
 	u64				watches;
@@ -102,8 +102,6 @@ static unsigned int try_each(struct kunit *test, struct attempt *attempt)
 	}
 	KUNIT_EXPECT_FALSE(test, failed);
 	KUNIT_EXPECT_GE(test, ret, 0);
-	/* Time for RCU to free the keys. */
-	vtime_sleep(NSEC_PER_SEC / 10);
 	return nr_errors;
 }
 
@@ -125,8 +123,8 @@ static void a_purgatory_is_made_or_not(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_purgatory, .undo = undo_purgatory };
 
-	/* For the table of its keys, the kernel does with less, or waits. */
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 1);
+	/* Itself, and the table of its keys. */
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 2);
 }
 
 static int make_add(struct attempt *attempt)
@@ -137,7 +135,7 @@ static int make_add(struct attempt *attempt)
 		.specs = attempt->keys->spec, .watches = attempt->probe->watch,
 	};
 
-	return twheel_op_add(probe_purgatory, &attempt->probe->op, &args, attempt->gfp);
+	return twheel_op_add(probe_purgatory, &attempt->probe->op, &args);
 }
 
 static void undo_add(struct attempt *attempt)
@@ -146,20 +144,7 @@ static void undo_add(struct attempt *attempt)
 	probe_again(attempt->probe);
 }
 
-/*
- * Each key is an allocation. The kernel's table of them may want to grow on top of
- * that, which depends on where its random seed puts them.
- */
-static void expect_errors(struct kunit *test, struct attempt *attempt)
-{
-	unsigned int nr_errors = try_each(test, attempt);
-
-	KUNIT_EXPECT_GE(test, nr_errors, attempt->keys->nr);
-	KUNIT_EXPECT_LE(test, nr_errors, 2 * attempt->keys->nr);
-}
-
-/* It is the same operation that is added again after each failure. */
-static void an_add_watches_all_of_its_keys_or_none(struct kunit *test)
+static void an_add_needs_no_memory(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_add, .undo = undo_add };
 	unsigned int i;
@@ -168,63 +153,41 @@ static void an_add_watches_all_of_its_keys_or_none(struct kunit *test)
 	attempt.keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		attempt.keys->nr = sizes[i];
-		attempt.gfp = GFP_KERNEL;
-		expect_errors(test, &attempt);
-		attempt.gfp = GFP_ATOMIC;
-		expect_errors(test, &attempt);
+		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
 	}
+	/* The wheel may want a level, and does without. */
+	KUNIT_EXPECT_GE(test, attempt.probe->ended, ARRAY_SIZE(sizes));
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
 	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
 }
 
-static void an_add_needs_memory_for_new_keys_only(struct kunit *test)
-{
-	struct attempt attempt = { .make = make_add, .undo = undo_add, .gfp = GFP_ATOMIC };
-
-	probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 10);
-	attempt.pending = 1;
-	attempt.watches = 10;
-	attempt.probe = probe_new(test);
-	attempt.keys = probe_keys_new(test, 15, 8);
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 3);
-	/* One that is given twice is got once. */
-	attempt.keys->spec[6] = attempt.keys->spec[7];
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 2);
-	attempt.keys->nr = 5;
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
-}
-
 static int make_add_asking(struct attempt *attempt)
 {
-	int ret;
-
-	attempt->probe->asked = 0;
-	ret = probe_add_asking(attempt->probe, TWHEEL_NEVER, attempt->keys);
-	if (ret < 0 && attempt->probe->asked)
-		attempt->probe->intruders++;
-	return ret;
+	return probe_add_asking(attempt->probe, TWHEEL_NEVER, attempt->keys);
 }
 
-static void a_predicate_is_not_asked_in_vain(struct kunit *test)
+static void an_add_with_a_predicate_needs_no_memory(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_add_asking, .undo = undo_add };
 
 	attempt.probe = probe_new_asking(test);
 	attempt.keys = probe_keys_new(test, 10, 7);
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 7);
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
+	KUNIT_EXPECT_GT(test, attempt.probe->asked, 1);
 	attempt.probe->holds = true;
-	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 7);
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
 	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
+	KUNIT_EXPECT_GT(test, attempt.probe->ended, 1);
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
 }
 
-/* Room for further keys; a watch that failed has used none of it. */
+/* Room for further keys. */
 static struct twheel_watch further[TWHEEL_MAX_KEYS];
 
 static int make_watch(struct attempt *attempt)
 {
 	return twheel_op_watch(&attempt->probe->op, attempt->keys->spec, further,
-			       attempt->keys->nr, attempt->gfp);
+			       attempt->keys->nr);
 }
 
 static void undo_watch(struct attempt *attempt)
@@ -235,7 +198,7 @@ static void undo_watch(struct attempt *attempt)
 		twheel_op_unwatch(&attempt->probe->op, &attempt->keys->spec[i].key);
 }
 
-static void further_keys_are_watched_all_or_none(struct kunit *test)
+static void further_keys_need_no_memory(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_watch, .undo = undo_watch };
 	unsigned int i;
@@ -247,8 +210,7 @@ static void further_keys_are_watched_all_or_none(struct kunit *test)
 	/* One it watches already. */
 	for (i = 0; i < ARRAY_SIZE(sizes) - 1; i++) {
 		attempt.keys->nr = sizes[i];
-		attempt.gfp = i % 2 ? GFP_KERNEL : GFP_ATOMIC;
-		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), sizes[i]);
+		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
 	}
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(5, 1), 1);
@@ -316,6 +278,101 @@ static void the_end_needs_no_memory(struct kunit *test)
 	}
 }
 
+/* The work that gets a purgatory's keys other buckets, and how often it had no memory. */
+static void (*resize)(struct work_struct *work);
+static unsigned int nr_refused;
+
+/* As if none of the stripes got any: of an allocation that fails there is a test below. */
+static void resize_without_memory(struct work_struct *work)
+{
+	nr_refused++;
+}
+
+static bool resize_is_refused(void)
+{
+	flush_delayed_work(&probe_purgatory->keys.resize);
+	return nr_refused;
+}
+
+/* So many, with so many keys each that all stripes want more buckets. */
+#define NR_FULL		16
+
+static void wait_under_many_keys(struct kunit *test, struct probe **probes)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_FULL; i++)
+		probes[i] = probe_waiting(test, TWHEEL_COND_ALL, 0, i * TWHEEL_MAX_KEYS,
+					  TWHEEL_MAX_KEYS);
+	expect_counts(test, NR_FULL, NR_FULL * TWHEEL_MAX_KEYS, NR_FULL * TWHEEL_MAX_KEYS);
+}
+
+/* Complete some of these, by signals under all of their keys. */
+static void complete_by_signals(struct kunit *test, struct probe **probes, unsigned int from,
+				unsigned int to)
+{
+	unsigned int i, nr = 0;
+
+	for (i = from * TWHEEL_MAX_KEYS; i < to * TWHEEL_MAX_KEYS; i++)
+		nr += probe_signal(i, 3);
+	KUNIT_EXPECT_EQ(test, nr, to - from);
+	for (i = from; i < to; i++)
+		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
+}
+
+static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
+{
+	struct twheel_keys *keys = &probe_purgatory->keys;
+	struct probe *probes[NR_FULL];
+	unsigned int i;
+
+	resize = keys->resize.work.func;
+	nr_refused = 0;
+	keys->resize.work.func = resize_without_memory;
+	wait_under_many_keys(test, probes);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	for (i = 0; i < 1U << keys->shift; i++)
+		KUNIT_EXPECT_EQ(test, keys->stripe[i].now.mask, 0);
+	complete_by_signals(test, probes, 0, NR_FULL / 2);
+
+	/* Who comes next asks for them again. */
+	keys->resize.work.func = resize;
+	probe_waiting(test, TWHEEL_COND_ALL, 0, 0, TWHEEL_MAX_KEYS);
+	flush_delayed_work(&keys->resize);
+	expect_fitting(test, keys);
+	for (i = 0; i < 1U << keys->shift; i++)
+		KUNIT_EXPECT_GT(test, keys->stripe[i].now.mask, 0);
+
+	/* Nor are they needed to become fewer. */
+	nr_refused = 0;
+	keys->resize.work.func = resize_without_memory;
+	complete_by_signals(test, probes, NR_FULL / 2, NR_FULL);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	expect_counts(test, 1, TWHEEL_MAX_KEYS, TWHEEL_MAX_KEYS);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), 1);
+	keys->resize.work.func = resize;
+}
+
+/* One of the stripes gets no buckets at first; another attempt follows by itself. */
+static void a_stripe_without_memory_gets_it_later(struct kunit *test)
+{
+	struct twheel_keys *keys = &probe_purgatory->keys;
+	struct probe *probes[NR_FULL];
+
+	resize = keys->resize.work.func;
+	keys->resize.work.func = resize_without_memory;
+	wait_under_many_keys(test, probes);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	keys->resize.work.func = resize;
+	let_fail(1);
+	resize(&keys->resize.work);
+	KUNIT_EXPECT_TRUE(test, has_failed());
+	vtime_sleep(NSEC_PER_SEC);
+	flush_delayed_work(&keys->resize);
+	expect_fitting(test, keys);
+	complete_by_signals(test, probes, 0, NR_FULL);
+}
+
 static int alloc_suite_init(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_FAILSLAB))
@@ -332,11 +389,12 @@ static void alloc_suite_exit(struct kunit *test)
 
 static struct kunit_case alloc_cases[] = {
 	KUNIT_CASE(a_purgatory_is_made_or_not),
-	KUNIT_CASE(an_add_watches_all_of_its_keys_or_none),
-	KUNIT_CASE(an_add_needs_memory_for_new_keys_only),
-	KUNIT_CASE(a_predicate_is_not_asked_in_vain),
-	KUNIT_CASE(further_keys_are_watched_all_or_none),
+	KUNIT_CASE(an_add_needs_no_memory),
+	KUNIT_CASE(an_add_with_a_predicate_needs_no_memory),
+	KUNIT_CASE(further_keys_need_no_memory),
 	KUNIT_CASE(the_end_needs_no_memory),
+	KUNIT_CASE(without_memory_for_buckets_chains_are_longer),
+	KUNIT_CASE(a_stripe_without_memory_gets_it_later),
 	{}
 };
 

@@ -289,7 +289,7 @@ static void deal_with_others(struct probe *probe)
 		return;
 	if (probe_signal(20, 5) != 1 || twheel_op_cancel(&others[1]->op) ||
 	    twheel_op_complete(&others[2]->op, 6) ||
-	    twheel_op_add(probe_purgatory, &others[3]->op, &args, GFP_ATOMIC))
+	    twheel_op_add(probe_purgatory, &others[3]->op, &args))
 		probe->intruders++;
 }
 
@@ -374,7 +374,7 @@ static int lone_add(struct kunit *test, unsigned int left)
 	KUNIT_ASSERT_NOT_NULL(test, lone);
 	twheel_op_init(&lone->op, &lone_ops);
 	lone->left = left;
-	return twheel_op_add(probe_purgatory, &lone->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &lone->op, &args);
 }
 
 static void its_callback_may_give_the_last_reference_back(struct kunit *test)

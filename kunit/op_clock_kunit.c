@@ -73,7 +73,7 @@ static int add_at(struct kunit *test, struct probe *probe, struct twheel *wheel,
 		.watches	= probe->watch,
 	};
 
-	return twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &probe->op, &args);
 }
 
 /* One that expires after a delay. */
@@ -267,7 +267,7 @@ static void added_after_a_step_it_is_not_cancelled(struct kunit *test)
 	preempt_disable();
 	clock_move(test, -50 * SECOND);
 	args.deadline = twheel_deadline_on(realtime, SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &after->op, &args, GFP_ATOMIC), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &after->op, &args), 0);
 	preempt_enable();
 	vtime_sleep(SECOND / 2);
 	expect_cancelled(test, before);
@@ -297,7 +297,7 @@ static void a_step_in_the_middle_of_an_add_counts(struct kunit *test)
 
 	stepping = test;
 	probe->when_asked = step_when_asked;
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	expect_cancelled(test, probe);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(realtime).pending, 0);

@@ -178,8 +178,8 @@ static void conditions_are_checked(struct kunit *test)
 			keys->spec[bad->nr_keys - 1].reserved = bad->reserved;
 		}
 		KUNIT_EXPECT_EQ_MSG(test, twheel_op_check(&args), bad->ret, "%s", bad->what);
-		KUNIT_EXPECT_EQ_MSG(test, twheel_op_add(probe_purgatory, &probe->op, &args,
-							GFP_KERNEL), bad->ret, "%s", bad->what);
+		KUNIT_EXPECT_EQ_MSG(test, twheel_op_add(probe_purgatory, &probe->op, &args),
+				    bad->ret, "%s", bad->what);
 		KUNIT_EXPECT_EQ(test, probe->ended, 0);
 		expect_counts(test, !bad->ret, bad->ret ? 0 : bad->nr_keys,
 			      bad->ret ? 0 : bad->nr_keys);

@@ -149,8 +149,7 @@ static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32
 	struct probe_keys *keys = probe_keys_new(test, first, nr);
 	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
 
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr,
-					      GFP_KERNEL), ret);
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr), ret);
 }
 
 static void further_keys_are_watched(struct kunit *test)

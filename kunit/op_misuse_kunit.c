@@ -58,7 +58,7 @@ static int misused_add_to(struct misused *misused, struct twheel *on, u64 delay)
 		.condition	= TWHEEL_COND_PREDICATE,
 	};
 
-	return twheel_op_add(purgatory, &misused->op, &args, GFP_KERNEL);
+	return twheel_op_add(purgatory, &misused->op, &args);
 }
 
 static int misused_add(struct misused *misused, u64 delay)

@@ -114,7 +114,7 @@ static void add_with(struct op_model *model, struct op_model_op *m, u32 nr_keys)
 	args.quorum = m->quorum;
 	args.threshold = m->threshold;
 
-	ret = twheel_op_add(probe_purgatory, &m->op, &args, GFP_KERNEL);
+	ret = twheel_op_add(probe_purgatory, &m->op, &args);
 	if (err) {
 		OP_MODEL_EQ(model, ret, err);
 		op_model_clear(m);
@@ -241,7 +241,7 @@ static void call_watch(struct op_model *model, struct op_model_op *m)
 	if (m->nr_room + nr_keys > OP_MODEL_ROOM || (!nr_keys && m->life != OP_MODEL_WAITING))
 		return;
 	random_specs(model, specs, nr_keys, random_below(&model->random, 4) ? 1 : 3);
-	ret = twheel_op_watch(&m->op, specs, room, nr_keys, GFP_KERNEL);
+	ret = twheel_op_watch(&m->op, specs, room, nr_keys);
 	expected = watch_error(model, m, specs, nr_keys) ?:
 		   op_model_watch(model, m, specs, nr_keys);
 	OP_MODEL_EQ(model, ret, expected);

@@ -124,7 +124,7 @@ static int probe_park(struct probe *probe, u64 delay, const struct probe_keys *k
 	args.nr_keys = keys ? keys->nr : 0;
 	args.specs = keys ? keys->spec : NULL;
 	args.watches = probe->watch;
-	return twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &probe->op, &args);
 }
 
 int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u32 quorum,
@@ -164,7 +164,7 @@ int probe_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr)
 	struct probe_keys *keys = probe_keys_new(test, first, nr);
 	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
 
-	return twheel_op_watch(&probe->op, keys->spec, watches, nr, GFP_KERNEL);
+	return twheel_op_watch(&probe->op, keys->spec, watches, nr);
 }
 
 u32 probe_signal_amount(u64 number, u64 amount, u64 value)

@@ -51,7 +51,7 @@ static void the_room_of_a_watch_comes_back(struct kunit *test)
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, watch);
 	KUNIT_EXPECT_TRUE(test, watch >= probe->watch && watch < probe->watch + 2);
 	/* For a further key of the same operation, for one. */
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, &spec, watch, 1, GFP_KERNEL), 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, &spec, watch, 1), 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(30, 4), 1);
 	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
@@ -159,11 +159,11 @@ static void further_keys_are_checked_like_the_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add_sum(probe, TWHEEL_NEVER, 5, probe_keys_new(test, 10, 2)),
 			0);
 	keys->spec[1].need = 2;
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2, GFP_KERNEL),
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2),
 			-EINVAL);
 	keys->spec[1].need = 0;
 	keys->spec[1].reserved = 1;
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2, GFP_KERNEL),
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 63), -EINVAL);
 	expect_counts(test, 1, 2, 2);

@@ -31,7 +31,7 @@ static void expect_refused(struct kunit *test, const struct twheel_op_args *args
 	struct probe *probe = probe_new(test);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_check(args), check);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, args, GFP_KERNEL),
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, args),
 			-EINVAL);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
@@ -68,7 +68,7 @@ static void the_wheel_of_the_purgatory_may_be_told_of_steps(struct kunit *test)
 	probe_wheel = realtime;
 	probe_limit(test, 1, 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_check(&args), 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	wall_clock_step(test, SECOND);
 	vtime_sleep(SECOND);
 	wall_clock_step(test, -(s64)SECOND);
@@ -83,7 +83,7 @@ static int add_slack(struct probe *probe, u64 deadline, u64 slack)
 {
 	const struct twheel_op_args args = { .deadline = deadline, .slack_ns = slack };
 
-	return twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &probe->op, &args);
 }
 
 /* Returns by how much it was late. */
@@ -171,7 +171,7 @@ static void a_rearm_in_the_middle_of_an_add_holds(struct kunit *test)
 	moved_to = twheel_deadline(80 * SECOND + 1);
 	args.deadline = moved_to;
 	probe->when_asked = move_itself;
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args, GFP_KERNEL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
 	vtime_sleep(200 * SECOND);
 	expect_within(test, probe, 0);
@@ -199,8 +199,7 @@ static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int fl
 		chain[i] = probe_new(test);
 		chain[i]->then = end_next;
 		args.deadline = twheel_deadline_on(wheel, i % 3 ? (i + 1) * SECOND : TWHEEL_NEVER);
-		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args,
-						    GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
 	}
 }
 

@@ -101,7 +101,7 @@ static int watcher_add(struct watcher *watcher, u64 deadline, enum twheel_condit
 	};
 
 	twheel_op_init(&watcher->op, &watcher_ops);
-	return twheel_op_add(probe_purgatory, &watcher->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
 static void watch_all(struct kunit *test, u64 deadline, enum twheel_condition condition, u32 need)

@@ -85,7 +85,7 @@ static void add_next(struct probe *probe)
 	};
 
 	/* All of ours is out of the way by now: see the watches of the old one. */
-	if (twheel_op_add(probe_purgatory, &next_probe->op, &args, GFP_ATOMIC))
+	if (twheel_op_add(probe_purgatory, &next_probe->op, &args))
 		return;
 	next_probe->then = probe->then;
 	probe_signal(11, 0);

@@ -80,7 +80,7 @@ static struct passer *passer_add(u64 number)
 		return NULL;
 	twheel_op_init(&passer->op, &passer_ops);
 	passer->number = number;
-	if (twheel_op_add(probe_purgatory, &passer->op, &args, GFP_KERNEL)) {
+	if (twheel_op_add(probe_purgatory, &passer->op, &args)) {
 		kfree(passer);
 		return NULL;
 	}

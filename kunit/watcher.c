@@ -76,7 +76,7 @@ int watcher_add(struct watcher *watcher, u64 delay, u64 first, u32 nr)
 
 	for (i = 0; i < nr; i++)
 		specs[i].key.v[1] = first + i;
-	return twheel_op_add(probe_purgatory, &watcher->op, &args, GFP_KERNEL);
+	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
 struct watcher *watcher_waiting(struct kunit *test, u64 first, u32 nr)

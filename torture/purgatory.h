@@ -15,8 +15,11 @@
 /* Few enough for the threads to meet on one. */
 #define TORTURE_SLOTS	24
 
-/* Keys that operations share, some more than one of them may watch. */
-#define TORTURE_KEYS	80
+/*
+ * Keys that operations share, some more than one of them may watch. So many that a
+ * purgatory gets them other buckets again and again, as they come and go.
+ */
+#define TORTURE_KEYS	640
 
 /* Keys that only one operation watches. */
 #define OWN_KEYS	4
@@ -363,6 +366,8 @@ void slots_empty(struct torture_purgatory *p);
 struct torture_op *op_make(struct torture_purgatory *p, const struct torture_caller *c);
 struct torture_op *op_make_idle(struct torture_purgatory *p, const struct torture_caller *c,
 				u32 nr);
+struct torture_op *op_make_patient(struct torture_purgatory *p, const struct torture_caller *c,
+				   struct torture_key *key);
 void op_books_put(struct torture_op *o);
 void graves_free(struct torture_purgatory *p, unsigned int keep);
 void wrong_op(enum torture_wrong what, const struct torture_op *o, const char *detail);

@@ -347,7 +347,7 @@ static void expect_refusal(struct torture_op *o, int err)
 	} else if (err == -ESHUTDOWN) {
 		if (!READ_ONCE(o->p->draining))
 			wrong_op(WRONG_ANSWER, o, "refused for no reason");
-	} else if (err != -ENOMEM) {
+	} else {
 		wrong_op(WRONG_ANSWER, o, "of add");
 	}
 }
@@ -391,7 +391,7 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 	o->sets_before = torture_clock_seq();
 	op_books_begin(o);
 	call_begin(&call, o->p, HOW_ADD);
-	ret = twheel_op_add(o->p->purgatory, &o->op, &args, caller_gfp(c));
+	ret = twheel_op_add(o->p->purgatory, &o->op, &args);
 	call_end(&call, ret == 1);
 	if (ret < 0)
 		expect_refusal(o, ret);

@@ -20,7 +20,14 @@
 #define HOT_KEYS	4
 
 /* When there are so many, some are cancelled. */
-#define MOST_OPS	128
+#define MOST_OPS	256
+
+/*
+ * So many come at once under one key: a walk of it takes several chunks. And so many under as
+ * many keys as they may watch: buckets follow.
+ */
+#define CROWD		100
+#define SPREAD		10
 
 /* And half of the time all workers go to the same purgatory, for so long. */
 #define MEETING		(HZ / 4)
@@ -262,6 +269,23 @@ static void look(struct torture_purgatory *p)
 		torture_wrong(WRONG_COUNTS, NULL, "less than nothing");
 }
 
+/* Very many watch one key, or some very many, for as long as nobody ends them. */
+static void send_out_crowd(struct torture_purgatory *p, const struct torture_caller *c)
+{
+	struct torture_key *key = torture_below(c->dice, 2) ?
+				  &p->key[torture_below(c->dice, HOT_KEYS)] : NULL;
+	unsigned int n, nr = key ? CROWD : SPREAD;
+	struct torture_op *o;
+
+	for (n = 0; n < nr && atomic_read(&p->alive) < MOST_OPS; n++) {
+		o = op_make_patient(p, c, key);
+		if (!o)
+			return;
+		send_out(o, c);
+		op_books_put(o);
+	}
+}
+
 static void work(struct torture_thread *thread, struct torture_purgatory *p)
 {
 	const struct torture_caller c = { .dice = &thread->dice, .may_sleep = true };
@@ -278,6 +302,10 @@ static void work(struct torture_thread *thread, struct torture_purgatory *p)
 	case 9 ... 12:
 		torture_step(thread, "look");
 		look(p);
+		break;
+	case 13:
+		torture_step(thread, "send out a crowd");
+		send_out_crowd(p, &c);
 		break;
 	default:
 		torture_step(thread, "play");

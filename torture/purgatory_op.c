@@ -367,3 +367,19 @@ struct torture_op *op_make_idle(struct torture_purgatory *p, const struct tortur
 	want_time(o, TWHEEL_NEVER);
 	return o;
 }
+
+/* Likewise one that many signals do not complete, under one key or, for NULL, under many. */
+struct torture_op *op_make_patient(struct torture_purgatory *p, const struct torture_caller *c,
+				   struct torture_key *key)
+{
+	struct torture_op *o = op_make_idle(p, c, key ? 1 : TWHEEL_MAX_KEYS);
+	u32 i;
+
+	if (!o)
+		return NULL;
+	if (key)
+		o->want[0].key = key;
+	for (i = 0; i < o->nr_want; i++)
+		o->want[i].need = 100 + torture_below(c->dice, 400);
+	return o;
+}

@@ -169,7 +169,6 @@ static void judge_watch(struct torture_op *o, int ret, u32 nr)
 		break;
 	case -ENOENT:
 	case -EALREADY:
-	case -ENOMEM:
 		break;
 	default:
 		if (ret < 0 || ret > nr || o->condition == TWHEEL_COND_NONE)
@@ -193,7 +192,7 @@ void op_watch(struct torture_op *o, const struct torture_caller *c)
 	WRITE_ONCE(o->reshaped, true);
 	smp_mb();	/* who sees the new watch sees that */
 	call_begin(&call, o->p, HOW_WATCH);
-	ret = twheel_op_watch(&o->op, specs, room, nr, caller_gfp(c));
+	ret = twheel_op_watch(&o->op, specs, room, nr);
 	call_end(&call, 0);
 	judge_watch(o, ret, nr);
 	if (ret >= 0 && over)

@@ -28,6 +28,7 @@ int twheel_share_init(struct twheel_share *share, const char *name, u32 max_pend
 		.name		= name,
 		.max_pending	= max_pending,
 		.max_watches	= max_watches,
+		.account	= true,
 	};
 
 	share->purgatory = twheel_purgatory_create(&config);

@@ -251,7 +251,7 @@ static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 		twheel_file_periodic_init(fop->periodic, how->wheel, args, how->deadline);
 		how->deadline = TWHEEL_NEVER;
 	}
-	err = twheel_op_add(fop->share->purgatory, &fop->op, how, GFP_KERNEL_ACCOUNT);
+	err = twheel_op_add(fop->share->purgatory, &fop->op, how);
 	if (!err)
 		file_op_settle(fop);
 	return err;

@@ -123,7 +123,7 @@ static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_s
 	watches = file_watches_create(fop, nr_keys);
 	if (!watches)
 		return -ENOMEM;
-	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys, GFP_KERNEL_ACCOUNT);
+	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys);
 	spin_lock(&fop->box->lock);
 	file_watches_release(fop, watches, nr_keys - max(nr, 0));
 	spin_unlock(&fop->box->lock);

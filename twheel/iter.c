@@ -194,7 +194,7 @@ int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress
 	progress->nr_keys = op->nr_watches;
 	for (watch = op->watches; watch && i < room; watch = watch->next, i++)
 		keys[i] = (struct twheel_watch_spec) {
-			.key	= watch->key->key,
+			.key	= watch->key,
 			.need	= watch->need,
 		};
 out:

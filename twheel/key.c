@@ -2,212 +2,206 @@
 /*
  * Layer 5, keys: which watches there are under a key.
  *
- * A key exists only while something uses it: each watch does, from before it
- * is linked until it is unlinked, and so does a signal while it walks the
- * watches.  The last user takes the key out of the table, with the lock of
- * the key held.  Who finds a key in the table at that moment waits for its
- * lock, sees that it has no users any more, and looks again; by then it is
- * gone.  RCU keeps the memory until nobody can be on the way to the lock.
+ * A key is nothing of its own.  Those who watch it are a ring, in the order in which
+ * they came, and the first of them stands for the key in a hash table: so nothing
+ * is allocated for a key, it exists as long as something watches it, and whoever is
+ * last takes it along.
  *
- * Adding a watch has two steps, so that an operation can have all its keys
- * or none: getting the key may fail for want of memory, linking can't fail.
+ *	bucket	| tags | w1 | w4 |    |    |    |    | more -> w5 -> w9
+ *		         |    '.
+ *		       [w1 w2 w3]  [w4]
  *
- * All in process and softirq context.  Order of locks: a key's, then an
- * operation's or the table's own.
+ * A bucket is a cache line, and that is all that has to be fetched to find that a key
+ * is not there, to add one, or to remove one.
+ *
+ * When the first one goes, the next of its ring takes its place in the bucket.
+ *
+ * The table is in stripes, each with a lock, which is taken by whoever signals,
+ * watches, or leaves a key: it protects buckets and rings, and keeps the operation
+ * of each watch that is linked. Some keys share a stripe; so what is done with the lock
+ * held is bounded, see walk.c. How the buckets become more and fewer is in
+ * key_table.c.
+ *
+ * All in process and softirq context.  Order of locks: a stripe's, then an
+ * operation's.
  */
-#include <linux/err.h>
-#include <linux/rcupdate.h>
-#include <linux/slab.h>
+#include <linux/bug.h>
+#include <linux/lockdep.h>
 
+#include "compat.h"
 #include "key.h"
 
-static const struct rhashtable_params key_params = {
-	.key_len		= sizeof(struct twheel_key),
-	.key_offset		= offsetof(struct twheel_watched_key, key),
-	.head_offset		= offsetof(struct twheel_watched_key, hash),
-	.automatic_shrinking	= true,
-};
-
 /**
- * twheel_keys_init - an empty table
+ * twheel_key_lock - lock the stripe of a key
  * @keys: the table
+ * @hash: of the key, from twheel_keys_hash()
  *
- * Context: process; may sleep.
- * Return: 0, or -ENOMEM.
+ * Context: process or softirq.
+ * Return: where the key is, or would be; for twheel_key_unlock() at last.
  */
-int twheel_keys_init(struct twheel_keys *keys)
+struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
+	__acquires(keys)
 {
-	return rhashtable_init(&keys->table, &key_params);
+	struct twheel_key_at at = {
+		.keys	= keys,
+		.stripe	= twheel_keys_stripe(keys, hash),
+		.hash	= hash,
+	};
+
+	spin_lock_bh(&at.stripe->lock);
+	twheel_key_locate(&at);
+	return at;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_lock);
+
+/**
+ * twheel_key_unlock - unlock it
+ * @at: from twheel_key_lock()
+ */
+void twheel_key_unlock(const struct twheel_key_at *at)
+	__releases(at)
+{
+	spin_unlock_bh(&at->stripe->lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlock);
+
+static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, u8 tag,
+					const struct twheel_key *key)
+{
+	struct twheel_watch *first;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		if (bucket->tag[i] == tag && twheel_key_equal(&bucket->slot[i]->key, key))
+			return bucket->slot[i];
+	for (first = bucket->more; first; first = first->chain)
+		if (twheel_key_equal(&first->key, key))
+			break;
+	return first;
 }
 
 /**
- * twheel_keys_destroy - free the table
- * @keys: the table, in which no key is left
+ * twheel_key_first - the watch that came first of those under a key
+ * @at: where it would be
+ * @key: the key
  *
- * Context: process; may sleep.
+ * Return: the watch, or NULL if nothing watches the key.
  */
-void twheel_keys_destroy(struct twheel_keys *keys)
+struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
+				      const struct twheel_key *key)
 {
-	WARN_ON_ONCE(twheel_keys_count(keys));
-	rhashtable_destroy(&keys->table);
+	u8 tag = twheel_key_tag(at->hash);
+	struct twheel_watch *first;
+
+	lockdep_assert_held(&at->stripe->lock);
+	first = bucket_find(at->bucket, tag, key);
+	if (unlikely(!first && at->from))
+		first = bucket_find(at->from, tag, key);
+	return first;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
+
+/* The number of keys has changed: have the number of buckets follow some time. */
+static void stripe_count(const struct twheel_key_at *at, int more)
+{
+	struct twheel_stripe *stripe = at->stripe;
+
+	/* Those who count all keys read it without the lock. */
+	WRITE_ONCE(stripe->nr, stripe->nr + more);
+	if (unlikely(!twheel_stripe_fits(stripe)) && !stripe->to.bucket &&
+	    !READ_ONCE(at->keys->starved))
+		queue_delayed_work(system_unbound_wq, &at->keys->resize, 0);
 }
 
-/**
- * twheel_keys_count - how many keys there are
- * @keys: the table
- *
- * Return: the number; exact when nothing is under way.
- */
-u64 twheel_keys_count(struct twheel_keys *keys)
+static void watch_mark(struct twheel_watch *watch, u32 flags)
 {
-	return atomic_read(&keys->table.nelems);
-}
-
-/* Become a user of a key that was found, unless it is on its way out. */
-static bool key_use(struct twheel_watched_key *key)
-{
-	bool alive;
-
-	spin_lock_bh(&key->lock);
-	alive = key->users;
-	if (alive)
-		key->users++;
-	spin_unlock_bh(&key->lock);
-	return alive;
-}
-
-/* Give up one use, with the key's lock held; true if it was the last. */
-static bool key_unuse(struct twheel_keys *keys, struct twheel_watched_key *key)
-{
-	lockdep_assert_held(&key->lock);
-	if (--key->users)
-		return false;
-	WARN_ON_ONCE(!list_empty(&key->watches));
-	rhashtable_remove_fast(&keys->table, &key->hash, key_params);
-	return true;
-}
-
-/**
- * twheel_key_find - use a key if it is watched
- * @keys: the table
- * @key: which
- *
- * Return: the key, to be given back with twheel_key_put(), or NULL.
- */
-struct twheel_watched_key *twheel_key_find(struct twheel_keys *keys,
-					   const struct twheel_key *key)
-{
-	struct twheel_watched_key *found;
-
-	rcu_read_lock();
-	do {
-		found = rhashtable_lookup_fast(&keys->table, key, key_params);
-	} while (found && !key_use(found));
-	rcu_read_unlock();
-	return found;
-}
-
-static struct twheel_watched_key *key_alloc(const struct twheel_key *key, gfp_t gfp)
-{
-	struct twheel_watched_key *new = kmalloc(sizeof(*new), gfp);
-
-	if (!new)
-		return NULL;
-	new->key = *key;
-	new->users = 1;
-	spin_lock_init(&new->lock);
-	INIT_LIST_HEAD(&new->watches);
-	return new;
-}
-
-/**
- * twheel_key_get - use a key, which is made if there is none
- * @keys: the table
- * @key: which
- * @gfp: how to allocate
- *
- * Return: the key, to be given back with twheel_key_put() or, if it was
- * linked, twheel_key_unlink(); or an ERR_PTR() of -ENOMEM.
- */
-struct twheel_watched_key *twheel_key_get(struct twheel_keys *keys,
-					  const struct twheel_key *key, gfp_t gfp)
-{
-	struct twheel_watched_key *found, *new;
-
-	found = twheel_key_find(keys, key);
-	if (found)
-		return found;
-	new = key_alloc(key, gfp);
-	if (!new)
-		return ERR_PTR(-ENOMEM);
-
-	rcu_read_lock();
-	do {
-		found = rhashtable_lookup_get_insert_fast(&keys->table, &new->hash,
-							  key_params);
-	} while (!IS_ERR_OR_NULL(found) && !key_use(found));
-	rcu_read_unlock();
-
-	if (!found)
-		return new;
-	kfree(new);
-	return IS_ERR(found) ? ERR_PTR(-ENOMEM) : found;
-}
-
-/**
- * twheel_key_put - give a key back
- * @keys: the table
- * @key: from twheel_key_get() or twheel_key_find()
- */
-void twheel_key_put(struct twheel_keys *keys, struct twheel_watched_key *key)
-{
-	bool last;
-
-	spin_lock_bh(&key->lock);
-	last = key_unuse(keys, key);
-	spin_unlock_bh(&key->lock);
-	if (last)
-		kfree_rcu(key, rcu);
+	WRITE_ONCE(watch->mark, (watch->mark & TWHEEL_WATCH_HASH) | flags);
 }
 
 /**
  * twheel_key_link - put a watch behind the others of its key
- * @key: the key, with its lock held
- * @watch: whose use of the key it is from now on
+ * @at: where its key is, or will be by that
+ * @watch: not linked; its key and its mark are set
  */
-void twheel_key_link(struct twheel_watched_key *key, struct twheel_watch *watch)
+void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	lockdep_assert_held(&key->lock);
-	list_add_tail(&watch->entry, &key->watches);
+	struct twheel_watch *first = twheel_key_first(at, &watch->key);
+
+	if (first) {
+		watch_mark(watch, TWHEEL_WATCH_LINKED);
+		list_add_tail(&watch->entry, &first->entry);
+		return;
+	}
+	watch_mark(watch, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
+	INIT_LIST_HEAD(&watch->entry);
+	twheel_bucket_put(at->bucket, twheel_key_tag(at->hash), watch);
+	stripe_count(at, 1);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
+
+/**
+ * twheel_key_link_before - put a watch before another of its key
+ * @watch: not linked
+ * @next: linked, and not the first; their stripe is locked
+ */
+void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next)
+{
+	WARN_ON_ONCE(twheel_watch_is_first(next));
+	watch_mark(watch, TWHEEL_WATCH_LINKED);
+	list_add_tail(&watch->entry, &next->entry);
+}
+
+/* Put another in the place of the first watch of a key, or none; whether it was there. */
+static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
+			   struct twheel_watch *heir)
+{
+	struct twheel_watch **link = &bucket->more;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
+		if (bucket->slot[i] == first) {
+			bucket->slot[i] = heir;
+			if (!heir)
+				bucket->tag[i] = 0;
+			return true;
+		}
+	}
+	while (*link && *link != first)
+		link = &(*link)->chain;
+	if (!*link)
+		return false;
+	if (heir)
+		heir->chain = first->chain;
+	*link = heir ?: first->chain;
+	return true;
+}
+
+/* Let the first watch of a key be followed by the next of its ring, or by nothing. */
+static void key_pass_on(const struct twheel_key_at *at, struct twheel_watch *first)
+{
+	struct twheel_watch *heir = NULL;
+
+	if (!list_empty(&first->entry)) {
+		heir = list_next_entry(first, entry);
+		watch_mark(heir, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
+	}
+	if (!bucket_replace(at->bucket, first, heir))
+		WARN_ON_ONCE(!at->from || !bucket_replace(at->from, first, heir));
+	if (!heir)
+		stripe_count(at, -1);
 }
 
 /**
- * twheel_key_unlink - end a watch, and its use of the key
- * @keys: the table
- * @watch: linked, or never to be linked any more
- */
-void twheel_key_unlink(struct twheel_keys *keys, struct twheel_watch *watch)
-{
-	struct twheel_watched_key *key = watch->key;
-	bool last;
-
-	spin_lock_bh(&key->lock);
-	list_del_init(&watch->entry);
-	last = key_unuse(keys, key);
-	spin_unlock_bh(&key->lock);
-	if (last)
-		kfree_rcu(key, rcu);
-}
-
-/**
- * twheel_key_detach - end a watch, and its use of the key, which has another user
- * @key: the key, with its lock held
+ * twheel_key_unlink - end a watch, and with it its key if it was the only one
+ * @at: where its key is
  * @watch: linked
  */
-void twheel_key_detach(struct twheel_watched_key *key, struct twheel_watch *watch)
+void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	lockdep_assert_held(&key->lock);
-	list_del_init(&watch->entry);
-	key->users--;
-	WARN_ON_ONCE(!key->users);
+	lockdep_assert_held(&at->stripe->lock);
+	if (twheel_watch_is_first(watch))
+		key_pass_on(at, watch);
+	list_del(&watch->entry);
+	watch_mark(watch, 0);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);

@@ -1,52 +1,192 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 5: the keys that something watches. See key.c. */
+/* Layer 5: the keys that something watches. See key.c, and key_table.c for its growth. */
 #ifndef _TWHEEL_KEY_H
 #define _TWHEEL_KEY_H
 
-#include <linux/list.h>
-#include <linux/rhashtable.h>
+#include <linux/bits.h>
+#include <linux/cache.h>
+#include <linux/jhash.h>
+#include <linux/prefetch.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
+
+struct mem_cgroup;
+
+/* How many keys fit into a bucket of a cache line. */
+#define TWHEEL_KEY_SLOTS	6
 
 /**
- * struct twheel_watched_key - a key, for as long as something watches it
- * @hash: in the table of its purgatory
- * @key: immutable
- * @lock: protects the rest; taken outside of the lock of an operation
- * @users: watches that are or will be in @watches, and signals under way
- * @watches: in the order in which they came
- * @rcu: for who found it just before it went
+ * struct twheel_key_bucket - some keys, by a cache line
+ * @tag: of each slot a part of the key's hash, so that other keys need not be looked
+ *	at; 0 if it is free
+ * @slot: the first watch of each key
+ * @more: the first watch of a key for which there was no slot; the next is its @chain
  */
-struct twheel_watched_key {
-	struct rhash_head	hash;
-	struct twheel_key	key;
-	spinlock_t		lock;	/* outside of an op's */
-	u32			users;
-	struct list_head	watches;
-	struct rcu_head		rcu;
+struct twheel_key_bucket {
+	u8			tag[TWHEEL_KEY_SLOTS];
+	struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];
+	struct twheel_watch	*more;
+} __aligned(64);
+
+/**
+ * struct twheel_key_buckets - an array of them
+ * @bucket: the array
+ * @mask: one less than how many there are, a power of two
+ */
+struct twheel_key_buckets {
+	struct twheel_key_bucket	*bucket;
+	u32				mask;
 };
+
+/**
+ * struct twheel_stripe - a part of the keys of a purgatory, with a lock of its own
+ * @lock: protects the rest, and all watches that are linked; outside of an op's
+ * @nr: how many keys
+ * @now: where they are
+ * @to: where they are being brought, while there are other buckets to be
+ * @moved: so many buckets of @now have been emptied to @to; the next one may be
+ *	in part
+ * @few: a bucket that needs no allocation
+ */
+struct twheel_stripe {
+	spinlock_t			lock;	/* outside of an op's */
+	u32				nr;
+	struct twheel_key_buckets	now;
+	struct twheel_key_buckets	to;
+	u32				moved;
+	struct twheel_key_bucket	few;
+} ____cacheline_aligned_in_smp;
 
 /**
  * struct twheel_keys - the watched keys of a purgatory
- * @table: all of them; a key without users is in it no more
+ * @stripe: parts of them; immutable
+ * @shift: log2 of how many stripes there are; immutable
+ * @seed: of the hash, so that nobody can choose keys that fall into one bucket; immutable
+ * @memcg: who is charged for the buckets, NULL for nobody; immutable
+ * @starved: there was no memory for buckets; @resize comes back to it by itself
+ * @resize: gives stripes other buckets
  */
 struct twheel_keys {
-	struct rhashtable	table;
+	struct twheel_stripe	*stripe;
+	unsigned int		shift;
+	u32			seed;
+	struct mem_cgroup	*memcg;
+	bool			starved;
+	struct delayed_work	resize;
 };
 
-int twheel_keys_init(struct twheel_keys *keys);
+/**
+ * struct twheel_key_at - where a key is, or would be, while its stripe is locked
+ * @keys: among which
+ * @stripe: locked
+ * @hash: of the key
+ * @bucket: its bucket
+ * @from: another one in which it may still be, NULL for none
+ */
+struct twheel_key_at {
+	struct twheel_keys		*keys;
+	struct twheel_stripe		*stripe;
+	u32				hash;
+	struct twheel_key_bucket	*bucket;
+	struct twheel_key_bucket	*from;
+};
+
+/* In the mark of a watch; the other bits are those of the hash. */
+#define TWHEEL_WATCH_LINKED	BIT(0)
+#define TWHEEL_WATCH_FIRST	BIT(1)
+#define TWHEEL_WATCH_HASH	GENMASK(31, 2)
+
+static inline u32 twheel_watch_hash(const struct twheel_watch *watch)
+{
+	/* Some may be linking it, or what is beside it. */
+	return READ_ONCE(watch->mark) & TWHEEL_WATCH_HASH;
+}
+
+static inline bool twheel_watch_is_linked(const struct twheel_watch *watch)
+{
+	return READ_ONCE(watch->mark) & TWHEEL_WATCH_LINKED;
+}
+
+static inline bool twheel_watch_is_first(const struct twheel_watch *watch)
+{
+	return READ_ONCE(watch->mark) & TWHEEL_WATCH_FIRST;
+}
+
+static inline bool twheel_key_equal(const struct twheel_key *a, const struct twheel_key *b)
+{
+	return a->v[0] == b->v[0] && a->v[1] == b->v[1];
+}
+
+/**
+ * twheel_keys_hash - the hash of a key
+ * @keys: the table in which it is looked for
+ * @key: the key
+ *
+ * Return: the hash. Its lowest bits stay free for &struct twheel_watch, the next ones
+ * choose a stripe, those above a bucket, and the highest ones are its tag.
+ */
+static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
+{
+	return jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), keys->seed) &
+	       TWHEEL_WATCH_HASH;
+}
+
+static inline struct twheel_stripe *twheel_keys_stripe(const struct twheel_keys *keys, u32 hash)
+{
+	return &keys->stripe[(hash >> 2) & ((1U << keys->shift) - 1)];
+}
+
+/* Among the buckets of its stripe; to be taken modulo their number. */
+static inline u32 twheel_keys_number(const struct twheel_keys *keys, u32 hash)
+{
+	return hash >> (2 + keys->shift);
+}
+
+/* A part of the hash that chooses neither stripe nor bucket, unless they are very many. */
+static inline u8 twheel_key_tag(u32 hash)
+{
+	return hash >> 24 | 0x80;
+}
+
+/**
+ * twheel_keys_prefetch - have the bucket of a key fetched while there is something else to do
+ * @keys: the table
+ * @hash: of the key
+ *
+ * Without a lock: nothing is read but where the bucket probably is. With a million
+ * of keys it is in no cache.
+ */
+static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
+{
+	const struct twheel_stripe *stripe = twheel_keys_stripe(keys, hash);
+
+	/* Both may be changing: then it is another line that is fetched. */
+	prefetchw(READ_ONCE(stripe->now.bucket) +
+		  (twheel_keys_number(keys, hash) & READ_ONCE(stripe->now.mask)));
+}
+
+/* key.c */
+struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
+void twheel_key_unlock(const struct twheel_key_at *at);
+
+struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
+				      const struct twheel_key *key);
+void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch);
+void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next);
+void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
+
+/* key_table.c */
+int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);
 
-struct twheel_watched_key *twheel_key_get(struct twheel_keys *keys,
-					  const struct twheel_key *key, gfp_t gfp);
-struct twheel_watched_key *twheel_key_find(struct twheel_keys *keys,
-					   const struct twheel_key *key);
-void twheel_key_put(struct twheel_keys *keys, struct twheel_watched_key *key);
-
-void twheel_key_link(struct twheel_watched_key *key, struct twheel_watch *watch);
-void twheel_key_unlink(struct twheel_keys *keys, struct twheel_watch *watch);
-void twheel_key_detach(struct twheel_watched_key *key, struct twheel_watch *watch);
+void twheel_key_locate(struct twheel_key_at *at);
+bool twheel_stripe_fits(const struct twheel_stripe *stripe);
+int twheel_stripe_alloc(const struct twheel_keys *keys, struct twheel_stripe *stripe);
+bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
+			struct twheel_key_buckets *old);
+void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first);
 
 #endif /* _TWHEEL_KEY_H */

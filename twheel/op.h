@@ -124,9 +124,8 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition);
 
 /* op_watch.c */
-int twheel_watches_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
-		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
-void twheel_watches_put(struct twheel_purgatory *purgatory, struct twheel_watch *watches, u32 nr);
+u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			struct twheel_watch *watches, u32 nr_keys);
 void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
 void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
 int twheel_op_may_watch(struct twheel_op *op);

@@ -2,9 +2,9 @@
 /*
  * Layer 5, operations: how one is added to a purgatory.
  *
- * An add checks its arguments, gets all of its keys, parks the operation, links
- * its watches, arms its timer. What can fail comes before the operation waits,
- * so that an add which fails leaves nothing behind.
+ * An add checks its arguments and the limits, parks the operation, links its watches,
+ * arms its timer. What can fail comes before the operation waits, so that an add
+ * which fails leaves nothing behind. No memory is needed.
  *
  * Nothing missed: an operation is WAITING before its first watch is linked,
  * and is told of signals from that link on, so there is no gap in which a signal
@@ -19,7 +19,7 @@
  *	                                  claim: ENDED
  *	link watch 2: not WAITING, skip
  *	                                  leave: cancel the timer (not armed)
- *	                                  unlink 1; give back the uses of 1, 2
+ *	                                  unlink 1
  *	arm: not WAITING, skip            call back
  *
  * A predicate is run twice: before anything is linked, since what it waits for
@@ -30,13 +30,12 @@
  *	----------                        --------------------------
  *	run it: false
  *	                                  make it true
- *	link the watches                  smp_mb()
- *	smp_mb()                          look the key up, ask its watchers
- *	run it
+ *	lock the stripe, link, unlock     lock the stripe, look who watches the
+ *	run it                            key, unlock; ask these
  *
- * Of the link and the change, one comes first for both CPUs: either the look-up
- * finds the watch, or the second run sees the change. This is Kafka's
- * tryCompleteElseWatch; the barrier of the other side is in walk.c.
+ * Whoever has the lock of the stripe last sees what the other did before: either the
+ * walk finds the watch, or the second run sees the change. This is Kafka's
+ * tryCompleteElseWatch.
  *
  * States, references and the order of locks are explained in op.c.
  */
@@ -114,36 +113,29 @@ static bool op_start(struct twheel_op *op, const struct twheel_op_args *args, u3
 		return true;
 	twheel_watches_link(op, args->watches, nr);
 	op_arm(op, args->slack_ns);
-	/* Pairs with the barrier in walk_key(): see above. */
-	smp_mb();
 	return predicate && twheel_op_try_complete(op) == 1;
 }
 
 static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		  const struct twheel_op_args *args, gfp_t gfp)
+		  const struct twheel_op_args *args)
 {
-	int nr, err;
 	bool completed;
+	u32 nr;
+	int err;
 
-	nr = twheel_watches_get(purgatory, args->specs, args->watches, args->nr_keys, gfp);
-	if (nr < 0)
-		return nr;
+	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
 	err = twheel_purgatory_admit_watches(purgatory, nr);
 	if (err)
-		goto put;
+		return err;
 	op_setup(op, purgatory, args);
 	err = op_park(op, args->watches, nr);
-	if (err)
-		goto dismiss;
+	if (err) {
+		twheel_purgatory_dismiss_watches(purgatory, nr);
+		return err;
+	}
 	completed = op_start(op, args, nr);
 	twheel_op_unhold(op);
 	return completed;
-
-dismiss:
-	twheel_purgatory_dismiss_watches(purgatory, nr);
-put:
-	twheel_watches_put(purgatory, args->watches, nr);
-	return err;
 }
 
 /**
@@ -151,7 +143,6 @@ put:
  * @purgatory: where
  * @op: the operation, initialised; the caller has a reference
  * @args: how it waits; a key given twice counts once
- * @gfp: how to allocate what a new key needs
  *
  * Kafka's tryCompleteElseWatch: the predicate of an operation that has one is run
  * before its keys are watched and after, so that nothing is missed in between.
@@ -161,7 +152,7 @@ put:
  * behind, and it may be added again. The memory of its watches must stay until
  * it is released. An operation is added by one at a time.
  *
- * Context: process or softirq, as @gfp allows, with interrupts enabled and no
+ * Context: process or softirq, with interrupts enabled and no
  * lock held that its predicate or its callback takes.
  * Return:
  * * 1          - its predicate held: this call has completed it; of its callback see
@@ -177,10 +168,9 @@ put:
  * * -EBUSY     - the operation was added before; with a warning
  * * -ENOSPC    - as many operations as may are pending, or have as many watches
  * * -ESHUTDOWN - the purgatory is being drained
- * * -ENOMEM    - no memory for a key
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		  const struct twheel_op_args *args, gfp_t gfp)
+		  const struct twheel_op_args *args)
 {
 	int ret;
 
@@ -196,7 +186,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	ret = twheel_purgatory_admit(purgatory);
 	if (ret)
 		return ret;
-	ret = op_add(purgatory, op, args, gfp);
+	ret = op_add(purgatory, op, args);
 	if (ret < 0)
 		twheel_purgatory_dismiss(purgatory, 0);
 	return ret;

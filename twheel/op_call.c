@@ -62,7 +62,7 @@ static void call_ended(struct twheel_op *op)
  */
 void twheel_op_call_back_now(struct twheel_op *op)
 {
-	WRITE_ONCE(op->owner, current);
+	WRITE_ONCE(op->owner, current->pid);
 	call_ended(op);
 
 	spin_lock_bh(&op->lock);
@@ -91,7 +91,7 @@ void twheel_op_call_back(struct twheel_op *op)
 	spin_lock_bh(&op->lock);
 	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
 	/* Still owned, but by nobody as yet who could wait for itself. */
-	WRITE_ONCE(op->owner, NULL);
+	WRITE_ONCE(op->owner, 0);
 	twheel_op_hold(op);
 	/* The wheel of an operation has no limit, and nobody stops it. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
@@ -116,7 +116,7 @@ bool twheel_op_take_deferred(struct twheel_op *op)
 	lockdep_assert_held(&op->lock);
 	if (!(op->state & OP_DEFERRED))
 		return false;
-	WRITE_ONCE(op->state, op->state & ~(u32)OP_DEFERRED);
+	WRITE_ONCE(op->state, op->state & ~OP_DEFERRED);
 	return true;
 }
 

@@ -109,7 +109,7 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 	int err;
 
 	might_sleep();
-	if (WARN_ON_ONCE(READ_ONCE(op->owner) == current))
+	if (WARN_ON_ONCE(READ_ONCE(op->owner) == current->pid))
 		return -EDEADLK;
 	err = twheel_op_cancel(op);
 	if (err != -ENOENT)
@@ -138,7 +138,7 @@ EXPORT_SYMBOL_GPL(twheel_op_result);
 
 /**
  * twheel_op_count - count a signal for one watch of an operation
- * @op: the operation, with its lock held and that of the watched key
+ * @op: the operation, with its lock held and that of the stripe of the watched key
  * @watch: one of its watches
  * @amount: of the signal
  * @value: for the operation, if this completes it
@@ -149,7 +149,6 @@ bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amoun
 {
 	u64 counts;
 
-	lockdep_assert_held(&watch->key->lock);
 	lockdep_assert_held(&op->lock);
 	if (op->condition == TWHEEL_COND_SUM)
 		counts = amount;

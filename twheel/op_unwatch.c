@@ -3,7 +3,7 @@
  * Layer 5, operations: to watch a key no more.
  *
  * A watch that is attached is on its operation's list, under the lock of that;
- * one that is linked also on its key's, under the locks of both.  To unwatch takes a
+ * one that is linked also in its key's ring, under the locks of both.  To unwatch takes a
  * watch that is linked off both in one step, under both locks: after that
  * nobody of ours can come upon it, and its memory is the consumer's again.
  * A watch that is still to be linked belongs to who does that, and is not
@@ -15,12 +15,12 @@
 
 #include "op.h"
 
-static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_watched_key *key)
+static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_watch **link = &op->watches;
 
 	lockdep_assert_held(&op->lock);
-	while (*link && (*link)->key != key)
+	while (*link && !twheel_key_equal(&(*link)->key, key))
 		link = &(*link)->next;
 	return link;
 }
@@ -56,7 +56,8 @@ static int op_forgo(struct twheel_op *op, const struct twheel_watch *watch)
 }
 
 /* Take the watch of a key off its operation and its key. */
-static struct twheel_watch *op_detach(struct twheel_op *op, struct twheel_watched_key *key)
+static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_key_at *at,
+				      const struct twheel_key *key)
 {
 	struct twheel_watch **link, *watch;
 	int err = twheel_op_not_waiting(op);
@@ -65,14 +66,14 @@ static struct twheel_watch *op_detach(struct twheel_op *op, struct twheel_watche
 		return ERR_PTR(err);
 	link = op_find(op, key);
 	watch = *link;
-	if (!watch || list_empty(&watch->entry))
+	if (!watch || !twheel_watch_is_linked(watch))
 		return ERR_PTR(-ESRCH);
 	err = op_forgo(op, watch);
 	if (err)
 		return ERR_PTR(err);
 
 	*link = watch->next;
-	twheel_key_detach(key, watch);
+	twheel_key_unlink(at, watch);
 	op->nr_watches--;
 	twheel_home_count_watches(twheel_op_home(op), -1);
 	twheel_purgatory_dismiss_watches(op->purgatory, 1);
@@ -80,35 +81,19 @@ static struct twheel_watch *op_detach(struct twheel_op *op, struct twheel_watche
 	return watch;
 }
 
-/* Nobody watches the key any more: perhaps because the operation has just ended. */
-static int op_has_no_watch(struct twheel_op *op)
-{
-	int err;
-
-	spin_lock_bh(&op->lock);
-	err = twheel_op_not_waiting(op);
-	spin_unlock_bh(&op->lock);
-	return err ?: -ESRCH;
-}
-
 static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
-	struct twheel_watched_key *watched;
+	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
 	struct twheel_watch *watch;
 	bool claimed = false;
 
-	watched = twheel_key_find(keys, key);
-	if (!watched)
-		return ERR_PTR(op_has_no_watch(op));
-	spin_lock_bh(&watched->lock);
 	spin_lock(&op->lock);
-	watch = op_detach(op, watched);
+	watch = op_detach(op, &at, key);
 	if (!IS_ERR(watch) && op->condition == TWHEEL_COND_ALL && !op->missing)
 		claimed = twheel_op_claim(op, TWHEEL_COMPLETED, 0, 0);
 	spin_unlock(&op->lock);
-	spin_unlock_bh(&watched->lock);
-	twheel_key_put(keys, watched);
+	twheel_key_unlock(&at);
 	if (claimed)
 		twheel_op_finish(op);
 	return watch;

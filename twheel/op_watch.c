@@ -2,71 +2,47 @@
 /*
  * Layer 5, operations: the keys that one watches.
  *
- * Watching has three steps.  To get a key may fail, and comes before anything
- * has changed; to attach the watches to the operation makes them its own, and what
- * its condition counts; to link each to its key lets it be found by signals.
- * From the attaching on whoever finishes the operation gives back the keys of all
- * watches, linked or not.
+ * Watching has two steps: to attach the watches to the operation makes them its own,
+ * and what its condition counts; to link each under its key lets it be found by
+ * signals. Neither can fail. From the attaching on whoever finishes the operation
+ * unlinks those of its watches that are linked.
  *
  * How a key is watched no more is in op_unwatch.c.
  */
-#include <linux/err.h>
 #include <linux/export.h>
 #include <linux/minmax.h>
-#include <linux/rcupdate.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
 
-static bool watch_among(const struct twheel_watch *watches, u32 nr,
-			const struct twheel_watched_key *key)
+static bool watch_among(const struct twheel_watch *watches, u32 nr, const struct twheel_key *key)
 {
 	while (nr--)
-		if (watches[nr].key == key)
+		if (twheel_key_equal(&watches[nr].key, key))
 			return true;
 	return false;
 }
 
 /**
- * twheel_watches_put - give back what twheel_watches_get() got
- * @purgatory: where
- * @watches: not attached
- * @nr: how many
- */
-void twheel_watches_put(struct twheel_purgatory *purgatory, struct twheel_watch *watches, u32 nr)
-{
-	while (nr--)
-		twheel_key_put(&purgatory->keys, watches[nr].key);
-}
-
-/**
- * twheel_watches_get - get each of some keys once
- * @purgatory: where
+ * twheel_watches_fill - make watches of keys, one for each key
+ * @keys: where they will be linked
  * @specs: the keys
  * @watches: for as many watches
  * @nr_keys: how many keys
- * @gfp: how to allocate
  *
- * Return: how many watches there are, each of another key; or -ENOMEM, and there
- * are none.
+ * Return: how many watches there are, each of another key.
  */
-int twheel_watches_get(struct twheel_purgatory *purgatory, const struct twheel_watch_spec *specs,
-		       struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
+u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			struct twheel_watch *watches, u32 nr_keys)
 {
-	struct twheel_watched_key *key;
 	u32 i, nr = 0;
 
 	for (i = 0; i < nr_keys; i++) {
-		key = twheel_key_get(&purgatory->keys, &specs[i].key, gfp);
-		if (IS_ERR(key)) {
-			twheel_watches_put(purgatory, watches, nr);
-			return PTR_ERR(key);
-		}
-		if (watch_among(watches, nr, key)) {
-			twheel_key_put(&purgatory->keys, key);
+		if (watch_among(watches, nr, &specs[i].key))
 			continue;
-		}
-		watches[nr].key = key;
+		watches[nr].key = specs[i].key;
+		watches[nr].mark = twheel_keys_hash(keys, &specs[i].key);
+		twheel_keys_prefetch(keys, watches[nr].mark);
 		watches[nr].need = specs[i].need ?: 1;
 		nr++;
 	}
@@ -85,7 +61,6 @@ void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u
 
 	lockdep_assert_held(&op->lock);
 	for (i = 0; i < nr; i++) {
-		INIT_LIST_HEAD(&watches[i].entry);
 		watches[i].op = op;
 		watches[i].next = op->watches;
 		op->watches = &watches[i];
@@ -101,27 +76,21 @@ void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u
  * @watches: the watches
  * @nr: how many
  *
- * If it ends meanwhile, its keys are given back, and may have been freed. They
- * are not as long as we have seen it WAITING in the same RCU section.
+ * If it ends meanwhile, no more of them are linked.
  */
 void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
 	struct twheel_watch *watch;
+	struct twheel_key_at at;
 
-	rcu_read_lock();
-	if (twheel_op_life(op) != OP_WAITING)
-		nr = 0;
 	for (watch = watches; watch < watches + nr; watch++) {
-		struct twheel_watched_key *key = watch->key;
-
-		spin_lock_bh(&key->lock);
+		at = twheel_key_lock(&op->purgatory->keys, twheel_watch_hash(watch));
 		spin_lock(&op->lock);
 		if (twheel_op_life(op) == OP_WAITING)
-			twheel_key_link(key, watch);
+			twheel_key_link(&at, watch);
 		spin_unlock(&op->lock);
-		spin_unlock_bh(&key->lock);
+		twheel_key_unlock(&at);
 	}
-	rcu_read_unlock();
 }
 
 /* Move watches whose key the operation watches already behind the others. */
@@ -132,8 +101,9 @@ static u32 op_sort_new(const struct twheel_op *op, struct twheel_watch *watches,
 
 	lockdep_assert_held(&op->lock);
 	while (i < nr) {
-		for (old = op->watches; old && old->key != watches[i].key; old = old->next)
-			;
+		for (old = op->watches; old; old = old->next)
+			if (twheel_key_equal(&old->key, &watches[i].key))
+				break;
 		if (!old) {
 			i++;
 			continue;
@@ -197,23 +167,19 @@ int twheel_op_may_watch(struct twheel_op *op)
 }
 
 static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
+		    struct twheel_watch *watches, u32 nr_keys)
 {
-	struct twheel_purgatory *purgatory = op->purgatory;
-	int nr, ret;
+	u32 nr;
+	int ret;
 
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
-	nr = twheel_watches_get(purgatory, specs, watches, nr_keys, gfp);
-	if (nr < 0)
-		return nr;
+	nr = twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
 	ret = op_watch_new(op, watches, nr);
-	twheel_watches_put(purgatory, watches + max(ret, 0), nr - max(ret, 0));
 	if (ret <= 0)
 		return ret;
 	trace_twheel_op_watch(op, ret);
-	/* Pairs with the barrier in walk_key(), as in an add. */
-	smp_mb();
+	/* Its predicate misses nothing, as in an add: see op_add.c. */
 	twheel_op_try_complete(op);
 	return ret;
 }
@@ -225,14 +191,13 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
  * @watches: room for as many watches, to stay until @op is released unless
  *	none of it is used
  * @nr_keys: how many, at least one
- * @gfp: how to allocate what a new key needs
  *
  * All of the keys are watched from now on, or on an error none; those that
  * another call is about to add or to watch, from when that call has returned. An
  * operation that waits for all of its keys waits for these too. A predicate is run after
  * that, so that it misses nothing.
  *
- * Context: process or softirq, as @gfp allows, with interrupts enabled and no
+ * Context: process or softirq, with interrupts enabled and no
  * lock held that its predicate or its callback takes.
  * Return:
  * * how many of the keys it did not watch before
@@ -241,10 +206,9 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
  * * -ENOENT   - it was not added
  * * -EALREADY - it has ended
  * * -ENOSPC   - the purgatory has as many watches as it may have
- * * -ENOMEM   - no memory for a key
  */
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp)
+		    struct twheel_watch *watches, u32 nr_keys)
 {
 	int ret;
 
@@ -253,7 +217,7 @@ int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	ret = twheel_op_may_watch(op);
 	if (ret)
 		return ret;
-	ret = op_watch(op, specs, watches, nr_keys, gfp);
+	ret = op_watch(op, specs, watches, nr_keys);
 	twheel_op_unhold(op);
 	return ret;
 }

@@ -38,17 +38,18 @@ static bool config_fits(const struct twheel_purgatory_config *config)
 	return !config->name || strlen(config->name) < TWHEEL_PURGATORY_NAME;
 }
 
-static struct twheel_purgatory *purgatory_alloc(void)
+static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 {
 	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), HOMES_MAX);
 	struct twheel_purgatory *purgatory;
 	unsigned int i;
 	int err;
 
-	purgatory = kzalloc(struct_size(purgatory, home, nr), GFP_KERNEL_ACCOUNT);
+	purgatory = kzalloc(struct_size(purgatory, home, nr),
+			    account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
-	err = twheel_keys_init(&purgatory->keys);
+	err = twheel_keys_init(&purgatory->keys, max_pending, account);
 	if (err) {
 		kfree(purgatory);
 		return ERR_PTR(err);
@@ -89,7 +90,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	if (twheel_op_check_wheel(wheel, 0))
 		return ERR_PTR(-EINVAL);
 
-	purgatory = purgatory_alloc();
+	purgatory = purgatory_alloc(config->max_pending, config->account);
 	if (IS_ERR(purgatory))
 		return purgatory;
 	purgatory->wheel = wheel;

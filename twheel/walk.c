@@ -2,30 +2,34 @@
 /*
  * Layer 5, walks: everything that is done to whoever watches a key.
  *
- * A walk visits the watches of its key in bounded chunks.  With the lock of
- * the key held it counts a signal, or ends an operation, or notes that its
- * predicate is to be run; with the lock dropped, between the chunks, it calls
- * consumers' code.  Two marks, watches without an operation, keep its place:
+ * A walk visits the watches of its key in bounded chunks.  With the lock of the
+ * key's stripe held it counts a signal, or ends an operation, or notes that its
+ * predicate is to be run; with the lock dropped it calls consumers' code.  Mostly
+ * one chunk is all. If it is not, two marks, watches without an operation, keep the
+ * place of the walk until the next one:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
  *
  * The cursor stands before the first watch still to be visited.  The end is set
- * when the walk begins: w5 was linked after it and is not visited, so that a
+ * with the first chunk: w5 was linked after it and is not visited, so that a
  * callback which adds an operation under the same key can't keep it going for
- * ever.  A watch may go while it is not looked at; the marks stay.
+ * ever.  A watch may go while it is not looked at; the marks stay, and may by that
+ * become the first of their key.
  *
  * A walk that may complete so many operations at most takes no more on in
  * a chunk than it may still complete, and so comes to nobody out of turn.
  */
+#include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/export.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
 
-/* How many watches are visited before the lock of the key is dropped. */
+/* How many watches are visited before the lock of the stripe is dropped. */
 #define WALK_CHUNK	32
 
 /* For how many of them there may be something to do then; on the stack. */
@@ -54,6 +58,8 @@ struct walk {
 
 	struct twheel_watch	cursor;
 	struct twheel_watch	end;
+	bool			met;
+	bool			marked;
 
 	struct twheel_op	*found[WALK_FOUND];
 	unsigned int		nr_found;
@@ -88,25 +94,81 @@ static void walk_visit(struct walk *walk, struct twheel_watch *watch)
 	spin_unlock(&op->lock);
 }
 
-/* Visit some watches; whether there are more. */
-static bool walk_chunk(struct walk *walk)
+/* Put the marks: the end behind all watches, the cursor before the next one to visit. */
+static void walk_mark(struct walk *walk, const struct twheel_key_at *at,
+		      const struct twheel_key *key, struct twheel_watch *next)
+{
+	walk->marked = true;
+	walk->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
+	walk->cursor = walk->end;
+	twheel_key_link(at, &walk->end);
+	twheel_key_link_before(&walk->cursor, next);
+}
+
+/*
+ * Visit some watches, up to a last one that is not visited but by itself; the next one
+ * to visit, which is that last one when all have been.
+ */
+static struct twheel_watch *walk_chunk(struct walk *walk, struct twheel_watch *watch,
+				       const struct twheel_watch *last)
 {
 	unsigned int room = min_t(u32, WALK_FOUND, walk->limit - walk->nr);
-	struct twheel_watch *watch = list_next_entry(&walk->cursor, entry);
-	unsigned int budget;
+	unsigned int budget = WALK_CHUNK;
 
 	walk->nr_found = 0;
 	walk->ended = 0;
-	for (budget = WALK_CHUNK; budget && watch != &walk->end; budget--) {
-		if (walk->nr_found == room)
-			break;
+	do {
 		/* Another walk's marks are watched by nobody. */
 		if (watch->op)
 			walk_visit(walk, watch);
 		watch = list_next_entry(watch, entry);
+		prefetchw(watch->op);
+	} while (--budget && watch != last && walk->nr_found < room);
+	return watch;
+}
+
+/* The first chunk; whether there are more, for which the purgatory is held. */
+static bool walk_first(struct walk *walk, struct twheel_purgatory *purgatory,
+		       const struct twheel_key *key)
+{
+	struct twheel_keys *keys = &purgatory->keys;
+	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
+	struct twheel_watch *first = twheel_key_first(&at, key), *next = first;
+
+	if (first)
+		next = walk_chunk(walk, first, first);
+	walk->met = first;
+	if (next != first && hweight_long(walk->ended) < walk->limit) {
+		/* Those whose watches there are hold the purgatory, too. */
+		twheel_purgatory_hold(purgatory);
+		walk_mark(walk, &at, key, next);
 	}
-	list_move_tail(&walk->cursor.entry, &watch->entry);
-	return watch != &walk->end;
+	twheel_key_unlock(&at);
+	return walk->marked;
+}
+
+/* A further chunk; whether there are more. The marks go with the last one. */
+static bool walk_next(struct walk *walk, struct twheel_purgatory *purgatory)
+{
+	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
+						  twheel_watch_hash(&walk->cursor));
+	struct twheel_watch *next = list_next_entry(&walk->cursor, entry);
+	bool more = false;
+
+	walk->nr_found = 0;
+	if (next != &walk->end && walk->nr < walk->limit) {
+		next = walk_chunk(walk, next, &walk->end);
+		more = next != &walk->end;
+	}
+	twheel_key_unlink(&at, &walk->cursor);
+	if (more) {
+		/* What was visited is still between the first one and this. */
+		twheel_key_link_before(&walk->cursor, next);
+	} else {
+		twheel_key_unlink(&at, &walk->end);
+	}
+	twheel_key_unlock(&at);
+	return more;
 }
 
 /* Take what has ended off everything; which of them are ours to call back. */
@@ -151,41 +213,25 @@ static void walk_do(struct walk *walk)
 static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		    struct walk *walk, bool may_sleep)
 {
-	struct twheel_watched_key *watched;
+	/* A callback may free what it lies in. */
+	const struct twheel_key copy = *key;
 	bool more;
 
-	/*
-	 * What the caller did for a predicate to hold comes before we look who
-	 * watches the key.  Pairs with the barriers in op_start() and op_watch().
-	 */
-	smp_mb();
-	watched = twheel_key_find(&purgatory->keys, key);
-	if (!watched)
+	if (!walk->limit)
 		return 0;
-
-	/* A callback may be what others wait for before they end the purgatory. */
-	if (!twheel_purgatory_try_hold(purgatory)) {
-		twheel_key_put(&purgatory->keys, watched);
-		return 0;
-	}
-	spin_lock_bh(&watched->lock);
-	list_add(&walk->cursor.entry, &watched->watches);
-	list_add_tail(&walk->end.entry, &watched->watches);
-	do {
-		more = walk_chunk(walk);
-		spin_unlock_bh(&watched->lock);
-		walk_do(walk);
+	more = walk_first(walk, purgatory, key);
+	walk_do(walk);
+	while (more) {
 		if (may_sleep)
 			cond_resched();
-		spin_lock_bh(&watched->lock);
-	} while (more && walk->nr < walk->limit);
-	list_del(&walk->cursor.entry);
-	list_del(&walk->end.entry);
-	spin_unlock_bh(&watched->lock);
-
-	twheel_key_put(&purgatory->keys, watched);
-	twheel_purgatory_release(purgatory);
-	trace_twheel_walk(key, walk->what, walk->nr);
+		more = walk_next(walk, purgatory);
+		walk_do(walk);
+	}
+	if (walk->met)
+		trace_twheel_walk(&copy, walk->what, walk->nr);
+	/* Last: a callback may be what others wait for before they end the purgatory. */
+	if (walk->marked)
+		twheel_purgatory_release(purgatory);
 	return walk->nr;
 }
 

@@ -22,8 +22,8 @@
  *		a key is added to an operation that has ended
  *	LINK_WITHOUT_LOOK	leaves_first
  *		a watch is linked although the operation has ended
- *	LINK_WITHOUT_RCU	no_use_after_free
- *		keys are locked that may have been given back
+ *	LINK_AFTER_LOOK		leaves_first
+ *		it is let go of after it was seen to wait, and linked then
  *	FINISH_WITHOUT_CLAIM	exactly_once
  *		who counts down to zero does not look whether it waits
  */
@@ -35,9 +35,9 @@ byte need[KEYS], missing, busy;
 bool heard[KEYS];	/* a signal came while the key was watched */
 bool parked;
 
-inline attach(key)
+inline attach_counted(key)
 {
-	attached[key] = true;
+	attach(key);
 	need[key] = 1;
 	missing++
 }
@@ -68,8 +68,7 @@ proctype adder()
 	LOCALS;
 
 	atomic {
-		users[0]++;
-		attach(0);
+		attach_counted(0);
 		park();
 		hold()
 	}
@@ -95,7 +94,6 @@ proctype watcher()
 		:: life > WAITING -> put(); busy--; goto not_waiting
 		fi
 	}
-	atomic { users[1]++ }
 	atomic {
 		TOUCH;
 		if
@@ -104,7 +102,7 @@ proctype watcher()
 #else
 		:: life == WAITING ->
 #endif
-			attach(1);
+			attach_counted(1);
 			watched = true
 		:: life != WAITING ->
 			watched = false
@@ -112,14 +110,14 @@ proctype watcher()
 	}
 	if
 	:: watched -> link_watches(1, 2)
-	:: else -> atomic { key_unuse(1) }
+	:: else
 	fi;
 	atomic { unhold() }
 	atomic { put(); busy-- }
 not_waiting:
 }
 
-/* Take the second key off the operation, if it is on both lists: op_detach(). */
+/* Take the second key off the operation, if it is linked: op_detach(). */
 inline detach()
 {
 	if
@@ -133,7 +131,7 @@ inline detach()
 		attached[1] = false;
 		linked[1] = false;
 		handed_back[1] = true;
-		key_unuse(1);
+		watches--;
 #ifndef FORGO_WITHOUT_CLAIM
 		claim_if_complete()
 #endif
@@ -144,31 +142,21 @@ inline detach()
 proctype unwatcher()
 {
 	LOCALS;
-	bool there;
 
-	/* twheel_key_find() */
+	/* With the lock of the stripe held, and op->lock. */
 	atomic {
-		there = users[1] > 0;
-		users[1] = users[1] + there
+		TOUCH;
+		won = false;
+		detach()
 	}
 	if
-	:: there ->
-		atomic {
-			TOUCH;
-			won = false;
-			detach()
-		}
-		atomic { key_unuse(1) }
-		if
-		:: won -> finish()
-		:: else
-		fi
+	:: won -> finish()
 	:: else
 	fi;
 	atomic { put(); busy-- }
 }
 
-/* Visit the operation, if the list of the key leads to it. */
+/* Visit the operation, if the ring of the key leads to it. */
 inline signal(key)
 {
 	atomic {
@@ -252,8 +240,7 @@ init {
 	end_op();
 	atomic {
 		put();
-		MUST(nothing_left, freed && holds == 1);
-		MUST(nothing_left, users[0] == 0 && users[1] == 0);
+		MUST(nothing_left, freed && holds == 1 && watches == 0);
 		MUST(exactly_once, calls == 1)
 	}
 }

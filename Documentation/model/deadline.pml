@@ -129,8 +129,7 @@ init {
 		/* Added, with a key. */
 		refs = 3;
 		holds = 1;
-		users[0] = 1;
-		attached[0] = true;
+		attach(0);
 		linked[0] = true;
 		park();
 		deadline = 1;
@@ -149,7 +148,7 @@ init {
 	atomic {
 		!running ->
 		put();
-		MUST(nothing_left, freed && holds == 1 && key_freed[0]);
+		MUST(nothing_left, freed && holds == 1 && watches == 0);
 		MUST(exactly_once, calls == 1)
 	}
 }

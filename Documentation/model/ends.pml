@@ -58,19 +58,17 @@ proctype adder()
 	LOCALS;
 
 	atomic {
-		users[0]++;
 		if
 #ifdef PARK_WITHOUT_LOOK
 		:: true ->
 #else
 		:: !draining ->
 #endif
-			attached[0] = true;
+			attach(0);
 			park();
 			hold()
 		:: draining ->
 			/* Its caller sees to it that the purgatory is still there. */
-			users[0]--;
 			put();
 			busy--;
 			goto refused
@@ -90,33 +88,21 @@ proctype adder()
 refused:
 }
 
-proctype walker()
+/* walk_visit(), to ask or to cancel, with the lock of the stripe held. */
+inline visit()
 {
-	LOCALS;
-	bool found;
+	won = false;
+	found = false;
+	if
+	:: linked[0] && life == WAITING -> found = true; hold()
+	:: linked[0] -> claim()
+	:: else
+	fi
+}
 
-	atomic {
-		/* Nobody begins a walk of a purgatory that is gone. */
-		found = linked[0] && holds > 0;
-		if
-		:: found ->
-#ifndef WALK_WITHOUT_PURGATORY
-			holds++;
-#endif
-			users[0]++
-		:: else -> busy--; goto not_watched
-		fi
-	}
-	/* walk_visit(), to ask or to cancel */
-	atomic {
-		won = false;
-		found = false;
-		if
-		:: linked[0] && life == WAITING -> found = true; hold()
-		:: linked[0] -> claim()
-		:: else
-		fi
-	}
+/* walk_do() */
+inline tell()
+{
 	if
 	:: found ->
 		ask();
@@ -124,14 +110,51 @@ proctype walker()
 	:: won ->
 		finish()
 	:: else
-	fi;
-	atomic { key_unuse(0) }
-	atomic {
+	fi
+}
+
+/* walk_mark(): more watch the key than fit into a chunk. */
+inline mark()
+{
 #ifndef WALK_WITHOUT_PURGATORY
-		holds--;
+	holds++;
 #endif
-		busy--
+	marked = true
+}
+
+proctype walker()
+{
+	LOCALS;
+	bool found, marked, later;
+
+	/* The operation is in the only chunk, or the first of two, or the second. */
+	atomic {
+		if
+		:: !linked[0] -> busy--; goto not_watched
+		:: linked[0] -> visit()
+		:: linked[0] -> visit(); mark()
+		:: linked[0] -> mark(); later = true
+		fi
 	}
+	tell();
+	if
+	:: marked ->
+		atomic {
+			MUST(no_use_after_free, !drained);
+			found = false;
+			won = false;
+			if
+			:: later -> visit()
+			:: else
+			fi
+		}
+		tell();
+#ifndef WALK_WITHOUT_PURGATORY
+		atomic { holds-- }
+#endif
+	:: else
+	fi;
+	atomic { busy-- }
 not_watched:
 }
 
@@ -224,7 +247,7 @@ init {
 	MUST(waits, !in_predicate && !in_callback && calls == claims);
 	atomic {
 		busy == 0 ->
-		MUST(nothing_left, freed && users[0] == 0);
+		MUST(nothing_left, freed && watches == 0);
 		MUST(exactly_once, calls == (life == DONE))
 	}
 }

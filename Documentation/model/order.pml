@@ -16,19 +16,22 @@
  * buffer.  Loads are made in order, which is what the acquires and smp_mb() see to.
  *
  * An operation with a predicate waits, but nothing of it is linked yet. Two
- * CPUs make true what it waits for, a half of it each. One has to look the key up
- * (walk_key() in walk.c), and the key may be new or known (key.c); the other has the
- * operation, and asks for the predicate (twheel_op_try_complete() in op.c) without
- * a barrier.  One waits for DONE (twheel_op_cancel_sync() in op_end.c).
+ * CPUs make true what it waits for, a half of it each. One looks who watches the key
+ * (walk_first() in walk.c), with the lock of its stripe held, as who links has it
+ * (twheel_watches_link() in op_watch.c); the other has the operation, and asks for
+ * the predicate (twheel_op_try_complete() in op.c).  There is no barrier but these
+ * locks.  One waits for DONE (twheel_op_cancel_sync() in op_end.c).
  *
  * Holds: nothing_missed waits ends
  *
  * What breaks it, and what is broken then:
  *
- *	NO_BARRIER_IN_ADD	nothing_missed
- *		none between the link and the second run (op_start() in op_add.c)
- *	NO_BARRIER_IN_WALK	nothing_missed
- *		none between the change and the look-up
+ *	LOOK_WITHOUT_LOCK	nothing_missed
+ *		the walk looks who watches the key without the lock of the stripe
+ *	LINK_WITHOUT_LOCK	nothing_missed
+ *		nor is that held to link
+ *	STRIPE_WITHOUT_RELEASE	nothing_missed
+ *		if stripe->lock did not order, who has it next would not see what came before
  *	UNLOCK_WITHOUT_RELEASE	nothing_missed
  *		if op->lock did not order, who leaves AGAIN would not be seen
  *	NO_BARRIER_IN_WAKE_UP	ends
@@ -43,17 +46,16 @@
 /* Places in memory. */
 #define HALF	0	/* what the predicate looks at, by who looks the key up */
 #define OTHER	1	/* and by who asks */
-#define TABLE	2	/* the key is in the table */
-#define LINKED	3	/* the operation is in the key's list */
-#define OWNED	4
-#define AGAIN	5
-#define ENDED	6
-#define DONE	7
-#define CALLED	8	/* what the callback did */
-#define ASLEEP	9	/* somebody waits for DONE */
-#define KEY	10	/* key->lock */
-#define OP	11	/* op->lock */
-#define PLACES	12
+#define LINKED	2	/* the operation is in the key's ring */
+#define OWNED	3
+#define AGAIN	4
+#define ENDED	5
+#define DONE	6
+#define CALLED	7	/* what the callback did */
+#define ASLEEP	8	/* somebody waits for DONE */
+#define STRIPE	9	/* stripe->lock */
+#define OP	10	/* op->lock */
+#define PLACES	11
 
 #define ADDER	0
 #define WALKER	1
@@ -68,7 +70,7 @@ byte busy;
 /* The buffers: which places, what is to be stored, and after which others. */
 short stored[CPUS];
 short what[CPUS];
-short key_after[CPUS], op_after[CPUS], done_after[CPUS];
+short stripe_after[CPUS], op_after[CPUS], done_after[CPUS];
 
 #define BIT(place)	(1 << (place))
 #define LOCALS		bit mine, again, ended, held, x
@@ -100,7 +102,7 @@ inline forget(place)
 {
 	stored[cpu] = stored[cpu] & ~BIT(place);
 	what[cpu] = what[cpu] & ~BIT(place);
-	key_after[cpu] = key_after[cpu] & ~BIT(place);
+	stripe_after[cpu] = stripe_after[cpu] & ~BIT(place);
 	op_after[cpu] = op_after[cpu] & ~BIT(place);
 	done_after[cpu] = done_after[cpu] & ~BIT(place)
 }
@@ -124,9 +126,13 @@ inline release(place, value, after)
 	}
 }
 
-inline unlock_key()
+inline unlock_stripe()
 {
-	release(KEY, 0, key_after[cpu])
+#ifdef STRIPE_WITHOUT_RELEASE
+	store(STRIPE, 0)
+#else
+	release(STRIPE, 0, stripe_after[cpu])
+#endif
 }
 
 inline unlock_op()
@@ -151,7 +157,6 @@ proctype buffer(byte cpu)
 end:	do
 	:: d_step { MAY_REACH(HALF) -> reach(HALF) }
 	:: d_step { MAY_REACH(OTHER) -> reach(OTHER) }
-	:: d_step { MAY_REACH(TABLE) -> reach(TABLE) }
 	:: d_step { MAY_REACH(LINKED) -> reach(LINKED) }
 	:: d_step { MAY_REACH(OWNED) -> reach(OWNED) }
 	:: d_step { MAY_REACH(AGAIN) -> reach(AGAIN) }
@@ -159,7 +164,7 @@ end:	do
 	:: d_step { MAY_REACH(DONE) && !done_after[cpu] -> reach(DONE) }
 	:: d_step { MAY_REACH(CALLED) -> reach(CALLED) }
 	:: d_step { MAY_REACH(ASLEEP) -> reach(ASLEEP) }
-	:: d_step { MAY_REACH(KEY) && !key_after[cpu] -> reach(KEY) }
+	:: d_step { MAY_REACH(STRIPE) && !stripe_after[cpu] -> reach(STRIPE) }
 	:: d_step { MAY_REACH(OP) && !op_after[cpu] -> reach(OP) }
 	od
 }
@@ -241,16 +246,15 @@ proctype adder(byte cpu)
 {
 	LOCALS;
 
-	/* twheel_key_get() */
-	store(TABLE, 1);
 	/* twheel_watches_link() */
-	lock(KEY);
+#ifndef LINK_WITHOUT_LOCK
+	lock(STRIPE);
+#endif
 	lock(OP);
 	store(LINKED, 1);
 	unlock_op();
-	unlock_key();
-#ifndef NO_BARRIER_IN_ADD
-	smp_mb();
+#ifndef LINK_WITHOUT_LOCK
+	unlock_stripe();
 #endif
 	ask();
 	busy--
@@ -261,18 +265,14 @@ proctype walker(byte cpu)
 	LOCALS;
 
 	store(HALF, 1);
-#ifndef NO_BARRIER_IN_WALK
-	smp_mb();
+	/* walk_first() */
+#ifndef LOOK_WITHOUT_LOCK
+	lock(STRIPE);
 #endif
-	/* twheel_key_find() */
-	load(TABLE, x);
-	if
-	:: x ->
-		lock(KEY);
-		load(LINKED, x);
-		unlock_key()
-	:: else
-	fi;
+	load(LINKED, x);
+#ifndef LOOK_WITHOUT_LOCK
+	unlock_stripe();
+#endif
 	if
 	:: x -> ask()
 	:: else
@@ -309,11 +309,6 @@ proctype waiter(byte cpu)
 
 init {
 	atomic {
-		/* The key is new, or another operation watches it. */
-		if
-		:: memory[TABLE] = 1
-		:: memory[TABLE] = 0
-		fi;
 		busy = 3;
 		run buffer(ADDER);
 		run buffer(WALKER);

@@ -30,16 +30,16 @@
  *		who wants to end it does not look whether it waits
  *	LINK_WITHOUT_LOOK	leaves_first
  *		a watch is linked although the operation has ended
- *	LINK_WITHOUT_RCU	no_use_after_free
- *		keys are locked that may have been given back
- *	LINK_WITHOUT_FIRST_LOOK	no_use_after_free
- *		RCU, but begun after the keys may have been given back
+ *	LINK_AFTER_LOOK		leaves_first
+ *		it is let go of after it was seen to wait, and linked then
  *	ARM_WITHOUT_LOOK	leaves_first
  *		the timer is armed although the operation has ended
  *	ARM_WITHOUT_HOLD	no_use_after_free
  *		an armed timer does not hold its operation
  *	ADD_WITHOUT_HOLD	no_use_after_free
  *		the add does not hold its operation, and the callback frees it
+ *	HOLD_AFTER_LOOK		no_use_after_free
+ *		the stripe is unlocked before who was found there is held
  *	WALK_WITHOUT_HOLD	no_use_after_free
  *		who found the operation under its key asks without a hold
  */
@@ -60,13 +60,11 @@ proctype adder()
 	LOCALS;
 
 	atomic {
-		/* Its keys, which nobody else uses. */
-		users[0]++;
-		users[1] = users[1] + (keys == 2)
-	}
-	atomic {
-		attached[0] = true;
-		attached[1] = (keys == 2);
+		attach(0);
+		if
+		:: keys == 2 -> attach(1)
+		:: else
+		fi;
 		park();
 #ifndef ADD_WITHOUT_HOLD
 		hold()
@@ -88,7 +86,6 @@ proctype adder()
 #endif
 		fi
 	}
-	/* smp_mb(), see order.pml */
 #if !defined(NO_SECOND_CHECK) && !defined(CHECK_BEFORE_LINK)
 	ask();
 #endif
@@ -109,21 +106,21 @@ proctype watcher()
 		:: life > WAITING || keys == 2 -> put(); busy--; goto not_waiting
 		fi
 	}
-	atomic { users[1]++ }
 	atomic {
 		TOUCH;
 		mine = (life == WAITING);
-		attached[1] = mine
+		if
+		:: mine -> attach(1)
+		:: else
+		fi
 	}
 	if
 	:: mine ->
 		link_watches(1, 2);
-		/* smp_mb(), see order.pml */
 #ifndef WATCH_WITHOUT_CHECK
 		ask()
 #endif
-	:: else ->
-		atomic { key_unuse(1) }
+	:: else
 	fi;
 	atomic { unhold() }
 	atomic { put(); busy-- }
@@ -136,10 +133,13 @@ proctype signaller(byte key)
 	bool found;
 
 	came[key] = true;
-	/* smp_mb(), see order.pml */
+	/* With the stripe locked, see order.pml. Who is linked there has not left. */
 	atomic {
-		/* A key that is watched is there. Who is linked there has not left. */
 		found = linked[key];
+#ifdef HOLD_AFTER_LOOK
+	}
+	atomic {
+#endif
 		if
 		:: found ->
 #ifndef WALK_WITHOUT_HOLD
@@ -193,7 +193,6 @@ init {
 		busy == 0 && !running ->
 		/* Even if the deadline has not come, and never does. */
 		MUST(nothing_missed, life == DONE);
-		MUST(nothing_left, freed && holds == 1);
-		MUST(nothing_left, key_freed[0] && users[1] == 0)
+		MUST(nothing_left, freed && holds == 1 && watches == 0)
 	}
 }

@@ -23,7 +23,6 @@
 struct twheel;
 struct twheel_shard;
 struct twheel_purgatory;
-struct twheel_watched_key;
 
 /* Timers */
 
@@ -419,22 +418,29 @@ struct twheel_op_ops {
 
 /**
  * struct twheel_watch - room for one watch of an operation
- * @entry: in the list of the key; protected by the lock of the key
+ * @entry: in the ring of all who watch the key; protected by the lock of its stripe,
+ *	see twheel/key.c
+ * @chain: of the first of that ring, if its bucket was full: the first watch of the next
+ *	such key; likewise
  * @key: what is watched; immutable while the watch is on @op
  * @op: who watches; likewise
  * @next: further watches of @op; protected by @op's lock
  * @need: how many more signals satisfy it; protected by @op's lock
+ * @mark: the hash of the key, immutable as that; and in the low bits whether it is in
+ *	the ring, and the first of it, protected by the lock of the stripe
  *
  * The consumer provides the memory, usually within its own structure, and
  * keeps it until the operation is released, or twheel_op_unwatch() has handed
  * it back. The members are private.
  */
 struct twheel_watch {
-	struct list_head		entry;
-	struct twheel_watched_key	*key;
-	struct twheel_op		*op;
-	struct twheel_watch		*next;
-	u32				need;
+	struct list_head	entry;
+	struct twheel_watch	*chain;
+	struct twheel_key	key;
+	struct twheel_op	*op;
+	struct twheel_watch	*next;
+	u32			need;
+	u32			mark;
 };
 
 /**
@@ -446,24 +452,26 @@ struct twheel_watch {
 struct twheel_op {
 	/* private: */
 	struct twheel_timer		timer;
-	struct list_head		parked;
+	union {
+		struct list_head	parked;	/* while it waits */
+		struct {			/* from its end on */
+			u64		value;
+			u64		time;
+		};
+	};
 	struct twheel_purgatory		*purgatory;
 	const struct twheel_op_ops	*ops;
 	struct twheel_watch		*watches;
-	struct task_struct		*owner;
 	u64				deadline;
 	u64				missing;
-	u64				value;
-	union {
-		u64			time;	/* when it ended */
-		s64			offset;	/* of its clock, while it waits */
-	};
+	s64				offset;
 	struct kref			ref;
 	refcount_t			holds;
 	spinlock_t			lock;	/* see op.c */
-	u32				state;
+	pid_t				owner;
+	u16				state;
 	s16				error;
-	u16				home;
+	u8				home;
 	u8				nr_watches;
 	u8				condition;
 	u8				reason;
@@ -549,12 +557,15 @@ struct twheel_op_progress {
  * @max_pending: how many operations may be pending at a time, at least one, at most
  *	2^30
  * @max_watches: how many watches these may have in all; 0 for any number
+ * @account: charge the caller's memory cgroup for what it takes: for one that was made
+ *	for user space
  */
 struct twheel_purgatory_config {
 	const char	*name;
 	struct twheel	*wheel;
 	u32		max_pending;
 	u32		max_watches;
+	bool		account;
 };
 
 /**
@@ -605,9 +616,9 @@ void twheel_op_put(struct twheel_op *op);
 
 int twheel_op_check(const struct twheel_op_args *args);
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		  const struct twheel_op_args *args, gfp_t gfp);
+		  const struct twheel_op_args *args);
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys, gfp_t gfp);
+		    struct twheel_watch *watches, u32 nr_keys);
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
 int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which);
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,

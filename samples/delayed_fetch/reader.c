@@ -88,7 +88,7 @@ static void fetch_add(struct fetch *fetch, enum twheel_condition condition, u64 
 		specs[args.nr_keys++].key = partition_key(p);
 	fetch->parked = true;
 	fetch->add_from = ktime_get_ns();
-	fetch->add_ret = twheel_op_add(purgatory[fetch->style], &fetch->op, &args, GFP_KERNEL);
+	fetch->add_ret = twheel_op_add(purgatory[fetch->style], &fetch->op, &args);
 	fetch->add_to = ktime_get_ns();
 	if (fetch->add_ret < 0)
 		answer(fetch->reader);

@@ -156,7 +156,7 @@ static int append_park(struct append *a, unsigned int n)
 		specs[r].key = append_key(n, r);
 	if (a->deadline != TWHEEL_NEVER)
 		atomic_inc(&awaited);
-	return twheel_op_add(purgatory, &a->op, &args, GFP_KERNEL);
+	return twheel_op_add(purgatory, &a->op, &args);
 }
 
 /* Park first, then let the replicas know of it, so that no ack comes too early. */

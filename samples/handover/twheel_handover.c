@@ -92,7 +92,7 @@ static int parcel_park(struct parcel *parcel, unsigned int n)
 
 	for (k = 0; k < KEYS; k++)
 		specs[k].key = parcel_key(n, k);
-	return twheel_op_add(handover.purgatory, &parcel->op, &args, GFP_KERNEL);
+	return twheel_op_add(handover.purgatory, &parcel->op, &args);
 }
 
 static void let_signal(unsigned int n)

@@ -157,7 +157,7 @@ static int member_join(struct member *m)
 	};
 
 	atomic_inc(&awaited);
-	return twheel_op_add(group, &m->op, &args, GFP_KERNEL);
+	return twheel_op_add(group, &m->op, &args);
 }
 
 static int join_all(void)

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 5, the table of keys: stripes of buckets, and how they grow and shrink.
+ *
+ * A stripe has a bucket for every two to four keys, the first of which costs nothing. When
+ * it has more or far fewer keys than that, a work item gets it other buckets, and
+ * brings the keys there in bounded steps:
+ *
+ *	now	|   |   |   | b | b | b | b |
+ *	                      ^ moved
+ *	to	| b | b | b | b | ...
+ *
+ * Between two steps whoever has the lock knows where a key is: in @to if its bucket of
+ * @now has been emptied, in @now if not, and in either if it is that bucket's turn,
+ * since many keys may be chained behind it. Nobody waits for it to end,
+ * and if there is no memory everything goes on, with keys chained behind full buckets.
+ *
+ * The kernel's rhashtable does the same and more, but wants each key to outlive an
+ * RCU grace period, so that it has to be an allocation of its own.
+ */
+#include <linux/bug.h>
+#include <linux/cpumask.h>
+#include <linux/jiffies.h>
+#include <linux/lockdep.h>
+#include <linux/log2.h>
+#include <linux/memcontrol.h>
+#include <linux/minmax.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "compat.h"
+#include "key.h"
+
+/*
+ * How many stripes there are: so many a CPU, that these seldom meet; one for so many
+ * operations, that the buckets of each are memory that can be had in one piece, and
+ * moved soon; and no fewer or more than this.
+ */
+#define STRIPES_PER_CPU	4U
+#define OPS_PER_STRIPE	16384U
+#define STRIPES_MIN	8U
+#define STRIPES_MAX	256U
+
+/*
+ * Keys a bucket and buckets a key, at the most. With 4 keys on average one bucket of nine is
+ * full, and one key of twenty behind it.
+ */
+#define KEYS_MAX	4
+#define BUCKETS_MAX	2
+
+/* It can do without: no cgroup is to lose a process for it. */
+#define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+
+/* How long after that the next attempt follows. */
+#define AGAIN		(HZ / 10)
+
+/* No fewer buckets than this are worth to be replaced by fewer. */
+#define SHRINK_FROM	4
+
+/* How many buckets and keys are moved before the lock is dropped. */
+#define MOVE_CHUNK	64
+
+static unsigned int nr_stripes(const struct twheel_keys *keys)
+{
+	return 1U << keys->shift;
+}
+
+/**
+ * twheel_key_locate - find the bucket of a key
+ * @at: its hash, and its stripe, locked; the rest is set
+ */
+void twheel_key_locate(struct twheel_key_at *at)
+{
+	u32 number = twheel_keys_number(at->keys, at->hash);
+	struct twheel_stripe *stripe = at->stripe;
+	u32 i = number & stripe->now.mask;
+
+	lockdep_assert_held(&stripe->lock);
+	at->bucket = &stripe->now.bucket[i];
+	at->from = NULL;
+	if (likely(!stripe->to.bucket) || i > stripe->moved)
+		return;
+	if (i == stripe->moved)
+		at->from = at->bucket;
+	at->bucket = &stripe->to.bucket[number & stripe->to.mask];
+}
+
+/**
+ * twheel_stripe_fits - whether a stripe has buckets enough, and not by far too many
+ * @stripe: the stripe, locked
+ */
+bool twheel_stripe_fits(const struct twheel_stripe *stripe)
+{
+	u32 size = stripe->now.mask + 1;
+
+	return stripe->nr <= size * KEYS_MAX &&
+	       (size < SHRINK_FROM || stripe->nr >= size / BUCKETS_MAX);
+}
+
+/**
+ * twheel_bucket_put - put a key into a bucket
+ * @bucket: the bucket, its stripe locked
+ * @tag: of the key
+ * @first: its first watch
+ */
+void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first)
+{
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
+		if (!bucket->tag[i]) {
+			bucket->tag[i] = tag;
+			bucket->slot[i] = first;
+			return;
+		}
+	}
+	first->chain = bucket->more;
+	bucket->more = first;
+}
+
+static void stripe_init(struct twheel_stripe *stripe)
+{
+	spin_lock_init(&stripe->lock);
+	stripe->now.bucket = &stripe->few;
+	stripe->now.mask = 0;
+}
+
+static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_buckets *buckets)
+{
+	if (buckets->bucket != &stripe->few)
+		kvfree(buckets->bucket);
+}
+
+/**
+ * twheel_stripe_alloc - get buckets for the keys that a stripe has now, and for half as many more
+ * @keys: the table
+ * @stripe: the stripe, whose keys are not being moved
+ *
+ * Return: 0, and the keys are to be moved; or -ENOMEM.
+ */
+int twheel_stripe_alloc(const struct twheel_keys *keys, struct twheel_stripe *stripe)
+{
+	u32 nr = READ_ONCE(stripe->nr), size = roundup_pow_of_two(nr * 3 / 2 / KEYS_MAX + 1);
+	struct twheel_key_bucket *bucket = NULL;
+
+	if (keys->memcg)
+		bucket = kvcalloc(size, sizeof(*bucket), BUCKET_GFP | __GFP_ACCOUNT);
+	/*
+	 * Who is charged may have no memory left, and then others who use the purgatory
+	 * would wait for each other: some 20 bytes a key are the lesser evil.
+	 */
+	if (!bucket)
+		bucket = kvcalloc(size, sizeof(*bucket), BUCKET_GFP);
+	if (!bucket)
+		return -ENOMEM;
+	spin_lock_bh(&stripe->lock);
+	stripe->to = (struct twheel_key_buckets){ .bucket = bucket, .mask = size - 1 };
+	stripe->moved = 0;
+	spin_unlock_bh(&stripe->lock);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_alloc);
+
+static void stripe_move_key(struct twheel_keys *keys, struct twheel_stripe *stripe,
+			    struct twheel_watch *first)
+{
+	u32 hash = twheel_watch_hash(first);
+
+	twheel_bucket_put(&stripe->to.bucket[twheel_keys_number(keys, hash) & stripe->to.mask],
+			  twheel_key_tag(hash), first);
+}
+
+/* Move some keys of the next bucket, and be done with it if those were all; how many. */
+static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_stripe *stripe,
+				       unsigned int budget)
+{
+	struct twheel_key_bucket *from = &stripe->now.bucket[stripe->moved];
+	struct twheel_watch *first;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
+		if (!from->tag[i])
+			continue;
+		stripe_move_key(keys, stripe, from->slot[i]);
+		from->tag[i] = 0;
+		from->slot[i] = NULL;
+		nr++;
+	}
+	/* Very many, if there was no memory for long. */
+	while ((first = from->more) && nr < budget) {
+		from->more = first->chain;
+		stripe_move_key(keys, stripe, first);
+		nr++;
+	}
+	if (!first)
+		stripe->moved++;
+	return nr;
+}
+
+/**
+ * twheel_stripe_move - move some keys to the other buckets
+ * @keys: the table
+ * @stripe: the stripe, which got them by twheel_stripe_alloc()
+ * @old: the buckets that it had before, to be freed when all have been moved
+ *
+ * Return: whether there are more.
+ */
+bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
+			struct twheel_key_buckets *old)
+{
+	unsigned int done = 0;
+	bool more;
+
+	spin_lock_bh(&stripe->lock);
+	while (done < MOVE_CHUNK && stripe->moved <= stripe->now.mask)
+		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - done);
+	more = stripe->moved <= stripe->now.mask;
+	if (!more) {
+		*old = stripe->now;
+		/* Who prefetches reads them without the lock. */
+		WRITE_ONCE(stripe->now.bucket, stripe->to.bucket);
+		WRITE_ONCE(stripe->now.mask, stripe->to.mask);
+		stripe->to.bucket = NULL;
+	}
+	spin_unlock_bh(&stripe->lock);
+	return more;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_move);
+
+/* Until it fits; false if there is no memory. */
+static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe)
+{
+	struct twheel_key_buckets old;
+	bool fits;
+
+	for (;;) {
+		spin_lock_bh(&stripe->lock);
+		fits = twheel_stripe_fits(stripe);
+		spin_unlock_bh(&stripe->lock);
+		if (fits)
+			return true;
+		if (twheel_stripe_alloc(keys, stripe))
+			return false;
+		while (twheel_stripe_move(keys, stripe, &old))
+			cond_resched();
+		buckets_free(stripe, &old);
+	}
+}
+
+static void keys_resize(struct work_struct *work)
+{
+	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
+	struct mem_cgroup *old = set_active_memcg(keys->memcg);
+	bool starved = false;
+	unsigned int i;
+
+	/* One that is to shrink gives back what another one may need. */
+	for (i = 0; i < nr_stripes(keys); i++)
+		starved |= !stripe_resize(keys, &keys->stripe[i]);
+	set_active_memcg(old);
+	/* Whoever adds meanwhile does not ask for it, or we would try all the time. */
+	WRITE_ONCE(keys->starved, starved);
+	if (starved)
+		mod_delayed_work(system_unbound_wq, &keys->resize, AGAIN);
+}
+
+/**
+ * twheel_keys_init - an empty table
+ * @keys: the table
+ * @max_ops: how many operations may watch
+ * @account: whether the caller's memory cgroup is charged for it
+ *
+ * Context: process; may sleep.
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
+{
+	unsigned int i, nr = max(STRIPES_PER_CPU * nr_cpu_ids, max_ops / OPS_PER_STRIPE);
+
+	keys->shift = order_base_2(clamp(nr, STRIPES_MIN, STRIPES_MAX));
+	keys->seed = get_random_u32();
+	keys->stripe = kcalloc(nr_stripes(keys), sizeof(*keys->stripe),
+			       account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+	if (!keys->stripe)
+		return -ENOMEM;
+	for (i = 0; i < nr_stripes(keys); i++)
+		stripe_init(&keys->stripe[i]);
+	keys->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
+	INIT_DELAYED_WORK(&keys->resize, keys_resize);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_init);
+
+/**
+ * twheel_keys_destroy - free the table
+ * @keys: the table, in which no key is left
+ *
+ * Context: process; may sleep.
+ */
+void twheel_keys_destroy(struct twheel_keys *keys)
+{
+	unsigned int i;
+
+	WARN_ON_ONCE(twheel_keys_count(keys));
+	cancel_delayed_work_sync(&keys->resize);
+	for (i = 0; i < nr_stripes(keys); i++)
+		buckets_free(&keys->stripe[i], &keys->stripe[i].now);
+	mem_cgroup_put(keys->memcg);
+	kfree(keys->stripe);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_destroy);
+
+/**
+ * twheel_keys_count - how many keys there are
+ * @keys: the table
+ *
+ * Context: process or softirq.
+ * Return: the number; exact when nothing is under way.
+ */
+u64 twheel_keys_count(struct twheel_keys *keys)
+{
+	unsigned int i;
+	u64 nr = 0;
+
+	for (i = 0; i < nr_stripes(keys); i++)
+		nr += READ_ONCE(keys->stripe[i].nr);
+	return nr;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
