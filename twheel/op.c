@@ -7,12 +7,13 @@
  *
  * Each is reached once, and moved to under the lock of the operation: by the
  * adder (park), by whoever ends it (claim), by that one alone (leave), and by
- * the owner (call back).  Four bits beside them:
+ * the owner (call back).  Five bits beside them:
  *
  *	OWNED		somebody runs its predicate, or its callback
  *	AGAIN		somebody has asked for the predicate since the owner last looked
  *	DEFERRED	the callback is left to the reaper, see op_call.c
  *	ARMED		its timer follows its deadline, see op_deadline.c
+ *	AWAITED		somebody waits for its callback, see op_call.c
  *
  * Exactly once.  Whoever moves it from WAITING to ENDED has won; all others are
  * told -EALREADY.  A signal, a predicate that holds, complete, cancel, expiry and
@@ -275,8 +276,11 @@ static void op_unlink_keys(struct twheel_op *op)
 /* Take an operation that the caller has ended off the wheel and off its keys. */
 static void op_unlink(struct twheel_op *op)
 {
-	/* If its function is running, that gives up the timer's hold. */
-	if (!twheel_timer_cancel(&op->timer))
+	/*
+	 * If its function is running, that gives up the timer's hold. Nobody arms it any
+	 * more, so that one which does not look pending is not.
+	 */
+	if (twheel_timer_pending(&op->timer) && !twheel_timer_cancel(&op->timer))
 		twheel_op_unhold(op);
 	op_unlink_keys(op);
 }

@@ -30,6 +30,7 @@ enum twheel_op_life {
 #define OP_AGAIN	BIT(4)
 #define OP_DEFERRED	BIT(5)
 #define OP_ARMED	BIT(6)
+#define OP_AWAITED	BIT(7)
 
 /* What is read under the lock is stable; without it, it may have gone on. */
 static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)

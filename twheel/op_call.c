@@ -43,6 +43,15 @@ static bool stack_is_deep(void)
 	return (unsigned long)&here - (unsigned long)task_stack_page(current) < THREAD_SIZE / 2;
 }
 
+/* Whoever waits may see that it need not any more. The operation may be gone by now. */
+static void op_wake(struct twheel_op *op)
+{
+	/* Pairs with the barrier of wait_var_event(): one sees the other. */
+	smp_mb();
+	/* It takes no more than the address. */
+	wake_up_var(&op->state);
+}
+
 static void call_ended(struct twheel_op *op)
 {
 	if (on_stack_of_task()) {
@@ -62,17 +71,19 @@ static void call_ended(struct twheel_op *op)
  */
 void twheel_op_call_back_now(struct twheel_op *op)
 {
+	bool awaited;
+
 	WRITE_ONCE(op->owner, current->pid);
 	call_ended(op);
 
 	spin_lock_bh(&op->lock);
 	twheel_op_disown(op);
 	twheel_op_move(op, OP_DONE);
+	awaited = op->state & OP_AWAITED;
 	spin_unlock_bh(&op->lock);
 	trace_twheel_op_done(op);
-	/* Pairs with the barrier of wait_var_event(): one sees the other. */
-	smp_mb();
-	wake_up_var(&op->state);
+	if (unlikely(awaited))
+		op_wake(op);
 	twheel_op_unhold(op);
 }
 
@@ -84,6 +95,8 @@ void twheel_op_call_back_now(struct twheel_op *op)
  */
 void twheel_op_call_back(struct twheel_op *op)
 {
+	bool awaited;
+
 	if (likely(!stack_is_deep())) {
 		twheel_op_call_back_now(op);
 		return;
@@ -95,13 +108,10 @@ void twheel_op_call_back(struct twheel_op *op)
 	twheel_op_hold(op);
 	/* The wheel of an operation has no limit, and nobody stops it. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
+	awaited = op->state & OP_AWAITED;
 	spin_unlock_bh(&op->lock);
-	/*
-	 * For twheel_op_wait(); the barrier as above.  The operation may be gone by now:
-	 * this takes no more than its address.
-	 */
-	smp_mb();
-	wake_up_var(&op->state);
+	if (awaited)
+		op_wake(op);
 }
 
 /**
@@ -157,6 +167,10 @@ static void op_help(struct twheel_op *op)
  */
 void twheel_op_wait(struct twheel_op *op)
 {
+	/* Who changes what we wait for does so under the same lock, and wakes us then. */
+	spin_lock_bh(&op->lock);
+	WRITE_ONCE(op->state, op->state | OP_AWAITED);
+	spin_unlock_bh(&op->lock);
 	for (;;) {
 		wait_var_event(&op->state, op_done(op) || op_deferred(op));
 		if (op_done(op))

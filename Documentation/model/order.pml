@@ -38,6 +38,8 @@
  *		none between DONE and the look for who waits
  *	NO_BARRIER_IN_WAIT	ends
  *		none between going to sleep and the look at DONE
+ *	AWAITED_WITHOUT_LOCK	ends
+ *		who waits says so without op->lock
  *	DONE_WITHOUT_RELEASE	waits
  *		DONE is seen before what the callback did
  */
@@ -55,7 +57,8 @@
 #define ASLEEP	8	/* somebody waits for DONE */
 #define STRIPE	9	/* stripe->lock */
 #define OP	10	/* op->lock */
-#define PLACES	11
+#define AWAITED	11
+#define PLACES	12
 
 #define ADDER	0
 #define WALKER	1
@@ -164,6 +167,7 @@ end:	do
 	:: d_step { MAY_REACH(DONE) && !done_after[cpu] -> reach(DONE) }
 	:: d_step { MAY_REACH(CALLED) -> reach(CALLED) }
 	:: d_step { MAY_REACH(ASLEEP) -> reach(ASLEEP) }
+	:: d_step { MAY_REACH(AWAITED) -> reach(AWAITED) }
 	:: d_step { MAY_REACH(STRIPE) && !stripe_after[cpu] -> reach(STRIPE) }
 	:: d_step { MAY_REACH(OP) && !op_after[cpu] -> reach(OP) }
 	od
@@ -178,14 +182,19 @@ inline call_back()
 #else
 	release(DONE, 1, done_after[cpu]);
 #endif
+	load(AWAITED, x);
 	unlock_op();
-#ifndef NO_BARRIER_IN_WAKE_UP
-	smp_mb();
-#endif
-	/* wake_up_var() */
-	load(ASLEEP, x);
 	if
-	:: x -> woken = true
+	:: x ->
+#ifndef NO_BARRIER_IN_WAKE_UP
+		smp_mb();
+#endif
+		/* wake_up_var() */
+		load(ASLEEP, x);
+		if
+		:: x -> woken = true
+		:: else
+		fi
 	:: else
 	fi
 }
@@ -293,6 +302,14 @@ proctype waiter(byte cpu)
 {
 	LOCALS;
 
+	/* twheel_op_wait() */
+#ifdef AWAITED_WITHOUT_LOCK
+	store(AWAITED, 1);
+#else
+	lock(OP);
+	store(AWAITED, 1);
+	unlock_op();
+#endif
 	/* wait_var_event() */
 	store(ASLEEP, 1);
 #ifndef NO_BARRIER_IN_WAIT
