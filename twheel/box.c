@@ -17,10 +17,12 @@
 /**
  * twheel_box_init - make a box ready
  * @box: the box
+ * @share: of which node its owner is
  * @max_pending: how many operations may wait at a time
  */
-void twheel_box_init(struct twheel_box *box, u32 max_pending)
+void twheel_box_init(struct twheel_box *box, struct twheel_share *share, u32 max_pending)
 {
+	box->share = share;
 	box->max_pending = max_pending;
 	spin_lock_init(&box->lock);
 	INIT_LIST_HEAD(&box->pending);
@@ -62,17 +64,18 @@ static void box_tell_end(struct twheel_box *box)
 }
 
 /**
- * twheel_box_uncharge - an operation is gone
+ * twheel_box_uncharge - some operations are gone
  * @box: whose
- * @pending: it never was added
+ * @pending: how many of them never were added
+ * @nr: how many
  */
-void twheel_box_uncharge(struct twheel_box *box, bool pending)
+void twheel_box_uncharge(struct twheel_box *box, u32 pending, u32 nr)
 {
 	bool wake;
 
 	spin_lock(&box->lock);
 	WRITE_ONCE(box->nr_pending, box->nr_pending - pending);
-	box->held--;
+	box->held -= nr;
 	wake = box->shut && !box->held;
 	spin_unlock(&box->lock);
 	/* Readers wait for the end, too. */

@@ -67,7 +67,7 @@ static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_a
 {
 	u64 deadline = rearm->deadline;
 
-	if (fop->periodic)
+	if (twheel_file_op_periodic(fop))
 		return -EOPNOTSUPP;
 	if (!(rearm->flags & TWHEEL_REARM_ABSTIME))
 		deadline = twheel_deadline_on(twheel_file_op_wheel(fop), deadline);

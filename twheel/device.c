@@ -106,7 +106,7 @@ static struct miscdevice private_misc = {
  * twheel_device_init - check the parameters of the devices, and make the node
  *
  * Return: 0, -EINVAL with a message that names the parameter, or an error of
- * misc_register() or twheel_named_init().
+ * misc_register(), twheel_file_ops_init() or twheel_named_init().
  */
 int __init twheel_device_init(void)
 {
@@ -120,12 +120,21 @@ int __init twheel_device_init(void)
 	err = twheel_users_check();
 	if (err)
 		return err;
-	err = twheel_named_init();
+	err = twheel_file_ops_init();
 	if (err)
 		return err;
+	err = twheel_named_init();
+	if (err)
+		goto ops_exit;
 	err = misc_register(&private_misc);
 	if (err)
-		twheel_named_exit();
+		goto named_exit;
+	return 0;
+
+named_exit:
+	twheel_named_exit();
+ops_exit:
+	twheel_file_ops_exit();
 	return err;
 }
 
@@ -136,4 +145,5 @@ void twheel_device_exit(void)
 {
 	misc_deregister(&private_misc);
 	twheel_named_exit();
+	twheel_file_ops_exit();
 }

@@ -25,6 +25,7 @@
 #define TWHEEL_PENDING_MAX	BIT(24)
 
 struct seq_file;
+struct twheel_file_watches;
 struct twheel_named;
 
 /**
@@ -70,6 +71,7 @@ struct twheel_share {
 
 /**
  * struct twheel_box - the operations of one owner, and the events of their ends
+ * @share: of which node the owner is; immutable
  * @max_pending: how many may wait at a time; immutable
  * @lock: protects the rest but @readers and @async
  * @pending: those that wait
@@ -85,6 +87,7 @@ struct twheel_share {
  * An open file has one, and a named purgatory one for its detached operations.
  */
 struct twheel_box {
+	struct twheel_share	*share;
 	u32			max_pending;
 	spinlock_t		lock;	/* of what follows */
 	struct list_head	pending;
@@ -121,7 +124,8 @@ struct twheel_file {
  * struct twheel_file_periodic - what a periodic operation has besides
  * @periodic: brings the periods about
  * @wheel: that is on; immutable
- * @fop: the operation; immutable
+ * @fop: the operation, which follows it in memory; immutable
+ * @expirations: periods that no event has told of
  * @next: the deadline that comes next
  * @passed: the deadline that passed last
  * @time: when that was noticed
@@ -136,6 +140,7 @@ struct twheel_file_periodic {
 	struct twheel_periodic	periodic;
 	struct twheel		*wheel;
 	struct twheel_file_op	*fop;
+	u64			expirations;
 	u64			next;
 	u64			passed;
 	u64			time;
@@ -148,21 +153,18 @@ struct twheel_file_periodic {
 /**
  * struct twheel_file_op - an operation that was added through a file
  * @op: the operation
- * @share: in which purgatory; immutable
  * @box: whose; immutable
  * @user: who is charged for it; immutable
  * @id: what its users call it; set before they learn it
  * @cookie: what they want back; immutable
- * @periodic: of a periodic one, else NULL; immutable
  * @entry: among those of its box that wait; protected by its lock
  * @event: among the events of its box, while it is @queued; likewise
- * @expirations: periods that no event has told of; likewise
+ * @more: room for watches that came later; likewise
  * @ended: likewise
  * @queued: there is something to tell; likewise
  * @reading: a reader is about to deliver it; likewise
  * @clock: of its deadline; immutable
- * @flags: TWHEEL_ADD_*; immutable
- * @more: room for watches that came later; protected by its box's lock
+ * @flags: TWHEEL_ADD_*, and TWHEEL_FOP_PERIODIC; immutable
  * @watch: room for those that came with it
  *
  * It is its own event: when it ends nothing has to be allocated. The box has
@@ -170,23 +172,31 @@ struct twheel_file_periodic {
  */
 struct twheel_file_op {
 	struct twheel_op		op;
-	struct twheel_share		*share;
 	struct twheel_box		*box;
 	struct twheel_user		*user;
 	u64				id;
 	u64				cookie;
-	struct twheel_file_periodic	*periodic;
 	struct list_head		entry;
 	struct list_head		event;
-	u64				expirations;
+	struct twheel_file_watches	*more;
 	bool				ended;
 	bool				queued;
 	bool				reading;
 	u8				clock;
 	u32				flags;
-	struct list_head		more;
 	struct twheel_watch		watch[];
 };
+
+/* Beside the flags of an add: what makes it periodic lies before it in memory. */
+#define TWHEEL_FOP_PERIODIC	BIT(31)
+
+/* What a periodic operation has besides, or NULL. */
+static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel_file_op *fop)
+{
+	if (likely(!(fop->flags & TWHEEL_FOP_PERIODIC)))
+		return NULL;
+	return (struct twheel_file_periodic *)fop - 1;
+}
 
 /* Keys that a call keeps on the stack. */
 #define TWHEEL_CALL_KEYS	4
@@ -247,9 +257,9 @@ void twheel_file_put(struct twheel_file *file);
 void twheel_file_show_fdinfo(struct seq_file *m, struct file *file);
 
 /* box.c */
-void twheel_box_init(struct twheel_box *box, u32 max_pending);
+void twheel_box_init(struct twheel_box *box, struct twheel_share *share, u32 max_pending);
 int twheel_box_charge(struct twheel_box *box);
-void twheel_box_uncharge(struct twheel_box *box, bool pending);
+void twheel_box_uncharge(struct twheel_box *box, u32 pending, u32 nr);
 void twheel_box_shut(struct twheel_box *box);
 bool twheel_box_at_end(struct twheel_box *box);
 u32 twheel_box_cancel(struct twheel_box *box);
@@ -261,6 +271,9 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_share *share, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_share *share, unsigned long *index);
 void twheel_file_op_put(struct twheel_file_op *fop);
 void twheel_file_op_forget(struct twheel_file_op *fop);
+void twheel_file_ops_forget(struct twheel_box *box, struct twheel_file_op **fops, u32 nr);
+int twheel_file_ops_init(void);
+void twheel_file_ops_exit(void);
 struct twheel *twheel_file_op_wheel(const struct twheel_file_op *fop);
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);
 

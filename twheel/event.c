@@ -26,8 +26,8 @@
 
 #include "device.h"
 
-/* How many events are copied at a time; half a KiB on the stack. */
-#define EVENT_BATCH	8
+/* How many events are copied at a time; a KiB on the stack. */
+#define EVENT_BATCH	16
 
 /* What a reader has taken off the list. */
 struct events_taken {
@@ -42,7 +42,9 @@ struct events_taken {
  */
 static void readers_wake(struct twheel_box *box)
 {
-	wake_up_interruptible_poll(&box->readers, EPOLLIN | EPOLLRDNORM);
+	/* Who goes to sleep queues itself first, and then looks for events: one sees the other. */
+	if (wq_has_sleeper(&box->readers))
+		wake_up_interruptible_poll(&box->readers, EPOLLIN | EPOLLRDNORM);
 	kill_fasync(&box->async, SIGIO, POLL_IN);
 }
 
@@ -84,29 +86,31 @@ void twheel_event_queue(struct twheel_file_op *fop)
  */
 void twheel_event_ended(struct twheel_file_op *fop)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 	struct twheel_box *box = fop->box;
 
 	spin_lock(&box->lock);
-	if (fop->periodic)
-		twheel_file_periodic_catch_up(fop->periodic);
+	if (periodic)
+		twheel_file_periodic_catch_up(periodic);
 	fop->ended = true;
 	list_del_init(&fop->entry);
 	WRITE_ONCE(box->nr_pending, box->nr_pending - 1);
 	twheel_event_queue(fop);
 	spin_unlock(&box->lock);
 	/* A function of it that is running sees that it has ended. */
-	if (fop->periodic)
-		twheel_periodic_cancel(&fop->periodic->periodic);
+	if (periodic)
+		twheel_periodic_cancel(&periodic->periodic);
 }
 
 static void event_fill(struct twheel_file_op *fop, struct twheel_event *event)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
 
 	if (fop->ended)
 		twheel_op_result(&fop->op, &result);
-	else if (fop->periodic)
-		twheel_file_periodic_catch_up(fop->periodic);
+	else if (periodic)
+		twheel_file_periodic_catch_up(periodic);
 	*event = (struct twheel_event) {
 		.id		= fop->id,
 		.cookie		= fop->cookie,
@@ -118,8 +122,8 @@ static void event_fill(struct twheel_file_op *fop, struct twheel_event *event)
 		.error		= result.error,
 		.expirations	= result.reason == TWHEEL_EXPIRED,
 	};
-	if (fop->periodic)
-		twheel_file_periodic_told(fop->periodic, event);
+	if (periodic)
+		twheel_file_periodic_told(periodic, event);
 }
 
 /* Take some events off the head of the list. */
@@ -154,18 +158,19 @@ static void events_put_back(struct twheel_box *box, struct events_taken *taken, 
 	spin_unlock(&box->lock);
 }
 
-/* An event that was not the last of its operation has been delivered. */
+/* An event that was not the last of its operation, which is periodic, has been delivered. */
 static void event_delivered(struct twheel_file_op *fop, const struct twheel_event *event)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 	struct twheel_box *box = fop->box;
 
 	spin_lock(&box->lock);
 	fop->reading = false;
-	fop->expirations -= event->expirations;
-	if (fop->ended || fop->expirations)
+	periodic->expirations -= event->expirations;
+	if (fop->ended || periodic->expirations)
 		event_put(fop, false);
-	if (!fop->ended && fop->periodic)
-		twheel_file_periodic_resume(fop->periodic);
+	if (!fop->ended)
+		twheel_file_periodic_resume(periodic);
 	spin_unlock(&box->lock);
 }
 
@@ -175,7 +180,7 @@ static u32 events_deliver(struct twheel_box *box, struct events_taken *taken,
 {
 	unsigned long left = copy_to_user(to, taken->event, taken->nr * sizeof(*to));
 	u32 delivered = taken->nr - DIV_ROUND_UP(left, sizeof(*to));
-	u32 i;
+	u32 i, nr_last = 0;
 
 	if (delivered < taken->nr)
 		events_put_back(box, taken, delivered);
@@ -183,8 +188,9 @@ static u32 events_deliver(struct twheel_box *box, struct events_taken *taken,
 		if (taken->event[i].flags & TWHEEL_EVENT_MORE)
 			event_delivered(taken->fop[i], &taken->event[i]);
 		else
-			twheel_file_op_forget(taken->fop[i]);
+			taken->fop[nr_last++] = taken->fop[i];
 	}
+	twheel_file_ops_forget(box, taken->fop, nr_last);
 	return delivered;
 }
 
@@ -267,6 +273,8 @@ __poll_t twheel_file_poll(struct file *file, struct poll_table_struct *wait)
 	if (named)
 		poll_wait(file, &twheel_named_detached(named)->readers, wait);
 	box = READ_ONCE(tf->box);
+	/* Pairs with that of wq_has_sleeper(): the event is seen, or this who waits. */
+	smp_mb();
 	if (events_there(box))
 		return EPOLLIN | EPOLLRDNORM;
 	return twheel_box_at_end(box) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;

@@ -92,7 +92,7 @@ struct twheel_file *twheel_file_create(struct twheel_share *share)
 	}
 	refcount_set(&file->ref, 1);
 	file->share = share;
-	twheel_box_init(&file->own, twheel_max_pending);
+	twheel_box_init(&file->own, share, twheel_max_pending);
 	file->box = &file->own;
 	err = share_enter(share, file);
 	if (err)

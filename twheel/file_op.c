@@ -9,7 +9,8 @@
  * are told -EALREADY.
  *
  * One allocation holds an operation, the watches that it is added with, and what
- * a periodic one needs.
+ * a periodic one needs. Most operations have few keys, or none, and for these there
+ * are caches of just their size: kmalloc() would round 272 bytes up to 512.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -20,6 +21,50 @@
 
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
 			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
+
+/* Operations with so many keys at most have a slab cache of their own size. */
+#define CACHED_KEYS	4
+
+static struct kmem_cache *op_cache[CACHED_KEYS + 1];
+
+/* Beside other flags: from which of them it is, counted from 1. */
+#define FOP_CACHE_SHIFT	24
+#define FOP_CACHE	GENMASK(26, FOP_CACHE_SHIFT)
+
+static_assert(CACHED_KEYS + 1 <= FOP_CACHE >> FOP_CACHE_SHIFT);
+
+/* One allocation holds an operation, its watches, and before it what makes it periodic. */
+static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
+{
+	struct twheel_file_periodic *fp;
+	struct twheel_file_op *fop;
+
+	if (periodic) {
+		fp = kzalloc(sizeof(*fp) + struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+		if (!fp)
+			return NULL;
+		fp->fop = (struct twheel_file_op *)(fp + 1);
+		fp->fop->flags = TWHEEL_FOP_PERIODIC;
+		return fp->fop;
+	}
+	if (nr_keys > CACHED_KEYS)
+		return kzalloc(struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+	fop = kmem_cache_zalloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
+	if (fop)
+		fop->flags = (nr_keys + 1) << FOP_CACHE_SHIFT;
+	return fop;
+}
+
+static void file_op_free(struct twheel_file_op *fop)
+{
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
+	u32 cache = (fop->flags & FOP_CACHE) >> FOP_CACHE_SHIFT;
+
+	if (cache)
+		kmem_cache_free(op_cache[cache - 1], fop);
+	else
+		kfree(fp ? (void *)fp : fop);
+}
 
 static void file_op_ended(struct twheel_op *op)
 {
@@ -33,7 +78,7 @@ static void file_op_release(struct twheel_op *op)
 	twheel_file_watches_free(fop);
 	if (!(fop->flags & TWHEEL_ADD_DETACHED))
 		twheel_file_put(container_of(fop->box, struct twheel_file, own));
-	kfree(fop);
+	file_op_free(fop);
 }
 
 static const struct twheel_op_ops file_op_ops = {
@@ -105,10 +150,12 @@ struct twheel *twheel_file_op_wheel(const struct twheel_file_op *fop)
 	return twheel_system_clock(fop->clock);
 }
 
-static void file_op_uncharge(struct twheel_file_op *fop)
+static void file_op_shutdown(struct twheel_file_op *fop)
 {
-	twheel_user_uncharge(fop->user, fop->flags & TWHEEL_ADD_DETACHED);
-	twheel_box_uncharge(fop->box, !fop->ended);
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+
+	if (periodic)
+		twheel_periodic_shutdown_sync(&periodic->periodic);
 }
 
 /**
@@ -119,17 +166,45 @@ static void file_op_uncharge(struct twheel_file_op *fop)
  */
 void twheel_file_op_forget(struct twheel_file_op *fop)
 {
-	if (fop->periodic)
-		twheel_periodic_shutdown_sync(&fop->periodic->periodic);
-	xa_erase(&fop->share->ops, id_index(fop->id));
-	file_op_uncharge(fop);
+	file_op_shutdown(fop);
+	xa_erase(&fop->box->share->ops, id_index(fop->id));
+	twheel_user_uncharge(fop->user, fop->flags & TWHEEL_ADD_DETACHED);
+	twheel_box_uncharge(fop->box, !fop->ended, 1);
 	twheel_file_op_put(fop);
+}
+
+/**
+ * twheel_file_ops_forget - the ends of some have been read
+ * @box: whose they are
+ * @fops: the operations; the box's references are given back
+ * @nr: how many
+ *
+ * Context: process; may sleep.
+ */
+void twheel_file_ops_forget(struct twheel_box *box, struct twheel_file_op **fops, u32 nr)
+{
+	struct xarray *ops = &box->share->ops;
+	u32 i;
+
+	if (!nr)
+		return;
+	for (i = 0; i < nr; i++)
+		file_op_shutdown(fops[i]);
+	xa_lock(ops);
+	for (i = 0; i < nr; i++)
+		__xa_erase(ops, id_index(fops[i]->id));
+	xa_unlock(ops);
+	for (i = 0; i < nr; i++)
+		twheel_user_uncharge(fops[i]->user, fops[i]->flags & TWHEEL_ADD_DETACHED);
+	twheel_box_uncharge(box, 0, nr);
+	for (i = 0; i < nr; i++)
+		twheel_file_op_put(fops[i]);
 }
 
 /* Give an operation its id. From here on whoever guesses it may use it. */
 static int file_op_publish(struct twheel_file_op *fop)
 {
-	struct twheel_share *share = fop->share;
+	struct twheel_share *share = fop->box->share;
 	u32 index;
 	int err;
 
@@ -154,40 +229,32 @@ static int file_op_charge(struct twheel_file *file, struct twheel_box *box)
 	err = twheel_user_charge(file->user, box != &file->own);
 	if (!err)
 		return 0;
-	twheel_box_uncharge(box, true);
+	twheel_box_uncharge(box, 1, 1);
 rejected:
 	if (err != -ESHUTDOWN)
 		atomic64_inc(&file->share->rejected);
 	return err;
 }
 
-/* Memory for an operation, charged for, with what is to be known of it. */
-static struct twheel_file_op *file_op_alloc(struct twheel_file *file, struct twheel_box *box,
-					    const struct twheel_add_args *args)
+/* Charged for, with what is to be known of it. */
+static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twheel_box *box,
+					   const struct twheel_add_args *args)
 {
-	struct twheel_file_op *fop;
-	size_t size = struct_size(fop, watch, args->nr_keys);
+	struct twheel_file_op *fop = file_op_alloc(args->nr_keys, args->period);
 
-	fop = kzalloc(size + (args->period ? sizeof(*fop->periodic) : 0), GFP_KERNEL_ACCOUNT);
 	if (!fop)
 		return NULL;
 	twheel_op_init(&fop->op, &file_op_ops);
-	fop->share = file->share;
 	fop->box = box;
 	fop->user = file->user;
 	fop->cookie = args->cookie;
 	fop->clock = args->clock;
-	fop->flags = args->flags;
+	fop->flags |= args->flags;
 	if (box != &file->own)
 		fop->flags |= TWHEEL_ADD_DETACHED;
 	else
 		refcount_inc(&file->ref);
 	INIT_LIST_HEAD(&fop->entry);
-	INIT_LIST_HEAD(&fop->more);
-	if (args->period) {
-		fop->periodic = (void *)fop + size;
-		fop->periodic->fop = fop;
-	}
 	return fop;
 }
 
@@ -201,7 +268,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file, struct tw
 	err = file_op_charge(file, box);
 	if (err)
 		return ERR_PTR(err);
-	fop = file_op_alloc(file, box, args);
+	fop = file_op_make(file, box, args);
 	if (!fop) {
 		err = -ENOMEM;
 		goto uncharge;
@@ -215,13 +282,14 @@ put:
 	twheel_file_op_put(fop);
 uncharge:
 	twheel_user_uncharge(file->user, box != &file->own);
-	twheel_box_uncharge(box, true);
+	twheel_box_uncharge(box, 1, 1);
 	return ERR_PTR(err);
 }
 
 /* It has been added: let its box know of it, unless it has ended already. */
 static void file_op_settle(struct twheel_file_op *fop)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 	struct twheel_box *box = fop->box;
 	bool shut;
 
@@ -229,8 +297,8 @@ static void file_op_settle(struct twheel_file_op *fop)
 	shut = box->shut;
 	if (!fop->ended) {
 		list_add_tail(&fop->entry, &box->pending);
-		if (fop->periodic)
-			twheel_file_periodic_start(fop->periodic);
+		if (periodic)
+			twheel_file_periodic_start(periodic);
 	}
 	spin_unlock(&box->lock);
 	/* Who shut the box may have looked for those that wait before this one came. */
@@ -241,17 +309,18 @@ static void file_op_settle(struct twheel_file_op *fop)
 static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 			 const struct twheel_add_args *args)
 {
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 	int err;
 
 	how->watches = fop->watch;
 	/* As late as can be: the clock may be set meanwhile. */
 	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ? args->deadline :
 			twheel_deadline_on(how->wheel, args->deadline);
-	if (fop->periodic) {
-		twheel_file_periodic_init(fop->periodic, how->wheel, args, how->deadline);
+	if (periodic) {
+		twheel_file_periodic_init(periodic, how->wheel, args, how->deadline);
 		how->deadline = TWHEEL_NEVER;
 	}
-	err = twheel_op_add(fop->share->purgatory, &fop->op, how);
+	err = twheel_op_add(fop->box->share->purgatory, &fop->op, how);
 	if (!err)
 		file_op_settle(fop);
 	return err;
@@ -348,4 +417,42 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 		/* It may have become a reader of detached events just now. */
 	} while (err == -ESHUTDOWN && box == &file->own && READ_ONCE(file->box) != box);
 	return err;
+}
+
+/**
+ * twheel_file_ops_exit - give up the caches; no operation is left
+ */
+void twheel_file_ops_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		kmem_cache_destroy(op_cache[i]);
+		op_cache[i] = NULL;
+	}
+}
+
+/**
+ * twheel_file_ops_init - make caches for operations of open files
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init twheel_file_ops_init(void)
+{
+	static const char *const name[CACHED_KEYS + 1] = {
+		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
+		"twheel_op_4_keys",
+	};
+	struct twheel_file_op *fop;
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		op_cache[i] = kmem_cache_create(name[i], struct_size(fop, watch, i), 0,
+						SLAB_ACCOUNT, NULL);
+		if (!op_cache[i]) {
+			twheel_file_ops_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
 }

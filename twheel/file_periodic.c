@@ -48,7 +48,7 @@ static void periodic_count(struct twheel_file_periodic *fp, u64 now)
 {
 	u64 overrun = fp->fixed_delay ? 0 : div64_u64(now - fp->next, fp->period);
 
-	fp->fop->expirations += overrun + 1;
+	fp->expirations += overrun + 1;
 	fp->passed = fp->next + overrun * fp->period;
 	fp->time = now;
 	fp->next = plus(fp->fixed_delay ? now : fp->passed, fp->period);
@@ -165,7 +165,7 @@ void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,
 			       struct twheel_event *event)
 {
-	event->expirations = periodic->fop->expirations;
+	event->expirations = periodic->expirations;
 	event->deadline = periodic->next;
 	if (event->reason == TWHEEL_EXPIRED) {
 		event->deadline = periodic->passed;

@@ -15,8 +15,8 @@
 #include "device.h"
 
 /* Room for further watches of an operation. */
-struct file_watches {
-	struct list_head	entry;
+struct twheel_file_watches {
+	struct twheel_file_watches	*next;
 	u32			nr;
 	u32			used;
 	struct twheel_watch	watch[];
@@ -68,16 +68,18 @@ const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64
  */
 void twheel_file_watches_free(struct twheel_file_op *fop)
 {
-	struct file_watches *watches, *next;
+	struct twheel_file_watches *watches, *next;
 
-	list_for_each_entry_safe(watches, next, &fop->more, entry)
+	for (watches = fop->more; watches; watches = next) {
+		next = watches->next;
 		kfree(watches);
+	}
 }
 
 /* Have the chunk known before its watches are: they may be given up at once. */
-static struct file_watches *file_watches_create(struct twheel_file_op *fop, u32 nr)
+static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fop, u32 nr)
 {
-	struct file_watches *watches;
+	struct twheel_file_watches *watches;
 
 	watches = kmalloc(struct_size(watches, watch, nr), GFP_KERNEL_ACCOUNT);
 	if (!watches)
@@ -86,29 +88,36 @@ static struct file_watches *file_watches_create(struct twheel_file_op *fop, u32 
 	/* All of it is in use until it is known how much really is. */
 	watches->used = nr;
 	spin_lock(&fop->box->lock);
-	list_add(&watches->entry, &fop->more);
+	watches->next = fop->more;
+	fop->more = watches;
 	spin_unlock(&fop->box->lock);
 	return watches;
 }
 
 /* So many watches are not in use; the chunk may be gone. */
-static void file_watches_release(struct twheel_file_op *fop, struct file_watches *watches, u32 nr)
+static void file_watches_release(struct twheel_file_op *fop,
+				 struct twheel_file_watches *watches, u32 nr)
 {
+	struct twheel_file_watches **link = &fop->more;
+
 	lockdep_assert_held(&fop->box->lock);
 	watches->used -= nr;
 	if (watches->used)
 		return;
-	list_del(&watches->entry);
+	/* There are no more of them than an operation may watch keys. */
+	while (*link != watches)
+		link = &(*link)->next;
+	*link = watches->next;
 	kfree(watches);
 }
 
 /* The chunk of a watch, or NULL if it is one that the operation came with. */
-static struct file_watches *file_watches_of(struct twheel_file_op *fop,
-					    const struct twheel_watch *watch)
+static struct twheel_file_watches *file_watches_of(struct twheel_file_op *fop,
+						   const struct twheel_watch *watch)
 {
-	struct file_watches *watches;
+	struct twheel_file_watches *watches;
 
-	list_for_each_entry(watches, &fop->more, entry)
+	for (watches = fop->more; watches; watches = watches->next)
 		if (watch >= watches->watch && watch < watches->watch + watches->nr)
 			return watches;
 	return NULL;
@@ -117,7 +126,7 @@ static struct file_watches *file_watches_of(struct twheel_file_op *fop,
 static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_spec *specs,
 			 u32 nr_keys)
 {
-	struct file_watches *watches;
+	struct twheel_file_watches *watches;
 	int nr;
 
 	watches = file_watches_create(fop, nr_keys);
@@ -166,7 +175,7 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
  */
 int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct file_watches *watches;
+	struct twheel_file_watches *watches;
 	struct twheel_file_op *fop;
 	struct twheel_watch *watch;
 

@@ -32,7 +32,7 @@ static u32 pending_flags(const struct twheel_file_op *fop, bool own)
 
 static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pending)
 {
-	struct twheel_file_periodic *fp = fop->periodic;
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
 	u64 now = twheel_now(fp->wheel);
 
 	spin_lock(&fop->box->lock);
@@ -68,7 +68,7 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
 		.nr_keys	= progress.nr_keys,
 		.flags		= pending_flags(fop, own),
 	};
-	if (fop->periodic)
+	if (twheel_file_op_periodic(fop))
 		pending_period(fop, pending);
 	for (i = 0; i < min3(progress.nr_keys, room, (u32)TWHEEL_PENDING_KEYS); i++)
 		pending->keys[i] = keys[i].key;

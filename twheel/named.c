@@ -213,7 +213,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	named->mode = args->mode;
 	named->creator = current_fsuid();
 	strscpy(named->name, args->name, sizeof(named->name));
-	twheel_box_init(&named->detached, max_pending);
+	twheel_box_init(&named->detached, &named->share, max_pending);
 	device_initialize(&named->dev);
 	named->dev.class = &named_class;
 	named->dev.type = &named_type;
