@@ -85,8 +85,11 @@ static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fo
 	if (!watches)
 		return NULL;
 	watches->nr = nr;
-	/* All of it is in use until it is known how much really is. */
-	watches->used = nr;
+	/*
+	 * All of it is in use until it is known how much really is, and by who asks that:
+	 * another thread may have unwatched the keys by then.
+	 */
+	watches->used = nr + 1;
 	spin_lock(&fop->box->lock);
 	watches->next = fop->more;
 	fop->more = watches;
@@ -134,7 +137,7 @@ static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_s
 		return -ENOMEM;
 	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys);
 	spin_lock(&fop->box->lock);
-	file_watches_release(fop, watches, nr_keys - max(nr, 0));
+	file_watches_release(fop, watches, nr_keys - max(nr, 0) + 1);
 	spin_unlock(&fop->box->lock);
 	return min(nr, 0);
 }

@@ -127,4 +127,43 @@ TEST_F(race, watch_against_end_leaves_no_watch)
 	}
 }
 
+/* One lets an operation watch a key, the others take it away again at once. */
+static void watch_against_unwatch(int who)
+{
+	struct twheel_watch_spec more = spec_of(2, 1);
+	int i, error;
+
+	for (i = 0; who == 0 && i < rounds(100) * NR_OPS; i++) {
+		error = op_watch(race.fd, race.op[0].id, &more, 1);
+		if (error)
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+	}
+	if (who == 0)
+		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE)) {
+		error = op_unwatch(race.fd, race.op[0].id, 2);
+		if (error && error != ESRCH)
+			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
+	}
+}
+
+TEST_F(race, watch_whose_keys_are_all_unwatched_meanwhile_does_no_harm)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_event event;
+	int error;
+
+	memset(&tally, 0, sizeof(tally));
+	tally.adding = true;
+	race.op[0].id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
+	ASSERT_NE(0, race.op[0].id);
+	ASSERT_TRUE(run_race(watch_against_unwatch));
+	EXPECT_EQ(0, tally.failed);
+	error = op_unwatch(self->fd, race.op[0].id, 2);
+	EXPECT_TRUE(error == 0 || error == ESRCH);
+	EXPECT_EQ(1, query(self->fd).watches);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 0));
+	EXPECT_TRUE(next_event(self->fd, &event));
+}
+
 TEST_HARNESS_MAIN
