@@ -3,19 +3,27 @@
 #ifndef _TWHEEL_BENCH_H
 #define _TWHEEL_BENCH_H
 
+#include <linux/compiler.h>
 #include <linux/ktime.h>
+#include <linux/prandom.h>
 #include <linux/types.h>
 
 struct twheel;
 
 /**
  * struct bench_config - what a run is asked to do, by the module's parameters
- * @nr: how many timers
+ * @nr: how many timers or operations are pending
+ * @reps: how often each contender is measured
+ * @seed: of everything random
+ * @quick: whether it is only to be seen that it works
  * @ahead_ns: how far ahead of the first add the bucket expires
  * @others: whether other timers are added and cancelled meanwhile
  */
 struct bench_config {
 	unsigned int	nr;
+	unsigned int	reps;
+	u64		seed;
+	bool		quick;
 	u64		ahead_ns;
 	bool		others;
 };
@@ -30,6 +38,39 @@ struct bench {
 	const char	*name;
 	int		(*run)(const struct bench *bench, const struct bench_config *config);
 };
+
+/**
+ * struct bench_suite - figures of several contenders, side by side
+ * @name: what the parameter @suite calls it
+ * @run: measures, and reports by bench_sample(); fails as above
+ */
+struct bench_suite {
+	const char	*name;
+	int		(*run)(const struct bench_config *config);
+};
+
+void bench_sample(const char *suite, const char *variant, const char *of, const char *what,
+		  u64 pending, const char *unit, u64 milli);
+void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *what,
+		     u64 pending, u64 ns, u64 nr);
+void bench_skip(const char *suite, const char *variant, const char *of, const char *what,
+		u64 pending, const char *reason);
+__printf(1, 2) int bench_failure(const char *fmt, ...);
+
+u64 bench_between(struct rnd_state *random, u64 from, u64 to);
+void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random);
+u32 *bench_order(u32 nr, struct rnd_state *random);
+
+/**
+ * bench_turn - whose turn it is: each comes first as often as the others
+ * @rep: which repetition
+ * @i: the how-many-th in it
+ * @nr: how many there are
+ */
+static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned int nr)
+{
+	return (rep + i) % nr;
+}
 
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);

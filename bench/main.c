@@ -2,10 +2,12 @@
 /*
  * Benchmarks of twheel within the kernel, by its exported symbols only.
  *
- * Loading the module runs one of them, prints its figures on one line of the
- * kernel log, each as name=value, and fails if a timer was early, lost, or
- * called twice.  It never fails for being slow: figures are for people, see
- * scripts/measure and Documentation/performance.rst.
+ * Loading the module runs one of them, prints its figures to the kernel log, and
+ * fails if a timer was early, lost, or called twice.  It never fails for being
+ * slow: figures are for people, see Documentation/performance.rst.
+ *
+ * There are suites, which set twheel and its peers side by side and report as
+ * report.c tells, and the three of cascade.c.
  *
  * Of twheel itself, the parameter measure=1 should be set: the longest stretch
  * with interrupts off is 0 without.
@@ -25,6 +27,22 @@ static char *what = "cascade";
 module_param(what, charp, 0444);
 MODULE_PARM_DESC(what, "cascade, cascade-spread or cascade-cancel (default cascade)");
 
+static char *suite;
+module_param(suite, charp, 0444);
+MODULE_PARM_DESC(suite, "a suite to run instead");
+
+static unsigned int reps = 5;
+module_param(reps, uint, 0444);
+MODULE_PARM_DESC(reps, "how often each contender of a suite is measured (default 5)");
+
+static unsigned long seed = 1;
+module_param(seed, ulong, 0444);
+MODULE_PARM_DESC(seed, "of everything random in a suite (default 1)");
+
+static bool quick;
+module_param(quick, bool, 0444);
+MODULE_PARM_DESC(quick, "leave out of a suite what takes long (default no)");
+
 static unsigned int nr = 1000000;
 module_param(nr, uint, 0444);
 MODULE_PARM_DESC(nr, "how many timers (default 1000000)");
@@ -43,6 +61,27 @@ static const struct bench benches[] = {
 	{ "cascade-cancel",	cascade_cancel },
 };
 
+static const struct bench_suite suites[] = {
+};
+
+/* The line at its end says that it went through. */
+static int suite_run(const struct bench_config *config)
+{
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(suites); i++) {
+		if (strcmp(suites[i].name, suite))
+			continue;
+		err = suites[i].run(config);
+		if (!err)
+			pr_info("end suite=%s\n", suite);
+		return err;
+	}
+	pr_err("no such suite: %s\n", suite);
+	return -EINVAL;
+}
+
 static const struct bench *bench_named(const char *name)
 {
 	unsigned int i;
@@ -58,12 +97,17 @@ static int __init bench_init(void)
 	const struct bench *bench = bench_named(what);
 	const struct bench_config config = {
 		.nr		= nr,
+		.reps		= reps,
+		.seed		= seed,
+		.quick		= quick,
 		.ahead_ns	= ahead_ms * (u64)NSEC_PER_MSEC,
 		.others		= others,
 	};
 
-	if (!bench || !nr) {
-		pr_err("no such benchmark: what=%s nr=%u\n", what, nr);
+	if (suite && nr && reps)
+		return suite_run(&config);
+	if (!bench || !nr || !reps) {
+		pr_err("no such benchmark: what=%s nr=%u reps=%u\n", what, nr, reps);
 		return -EINVAL;
 	}
 	return bench->run(bench, &config);
