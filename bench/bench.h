@@ -72,6 +72,8 @@ static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned
 	return (rep + i) % nr;
 }
 
+int timer_suite(const struct bench_config *config);
+
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);
 int cascade_cancel(const struct bench *bench, const struct bench_config *config);

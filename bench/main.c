@@ -62,6 +62,7 @@ static const struct bench benches[] = {
 };
 
 static const struct bench_suite suites[] = {
+	{ "timer",		timer_suite },
 };
 
 /* The line at its end says that it went through. */

@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The suite of timers: what it takes to add, cancel, and re-arm one while many
+ * are pending, of twheel and of its peers, and in timer_expire.c what it takes to
+ * call them.
+ *
+ *	near	delays of 2 s to 10 s
+ *	far	10 min to 24 h
+ *	mixed	1 ms to 10 min
+ *	pairs	30 s and a bit: requests, answered long before their timeout
+ *
+ * In each repetition each contender has its turn, alone in memory: as many timers as
+ * are wanted are added in random order and stay pending.  Then, again
+ * and again until the reading of the clock doesn't count, a block of others is added,
+ * and cancelled in another random order, and some that are pending are
+ * re-armed.  Everything goes on one CPU.  The nearest fire meanwhile; at the
+ * end each add must have led to one call or one cancel.
+ *
+ * With pairs, those that are pending are cancelled from the oldest on, though
+ * not quite in order, and each that is cancelled serves for the request after the
+ * next.  None is left to expire.
+ */
+#include <linux/cpumask.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "bench.h"
+#include "timer.h"
+
+#define SUITE		"timer"
+
+/* Of those that are pending, so many are added, or re-armed, at a time; and at the least. */
+#define BLOCK_SHARE	8
+#define BLOCK_MIN	500U
+
+/* How often each is done in a sample, at the least. */
+#define OPS		100000U
+#define OPS_QUICK	10000U
+
+/* By how many places requests overtake each other. */
+#define JITTER		16
+
+struct timer_case {
+	const char	*name;
+	u64		from_ns;
+	u64		to_ns;
+};
+
+static const struct timer_case cases[] = {
+	{ "near",	2 * NSEC_PER_SEC,	10 * NSEC_PER_SEC },
+	{ "far",	600 * NSEC_PER_SEC,	86400 * NSEC_PER_SEC },
+	{ "mixed",	NSEC_PER_MSEC,		600 * NSEC_PER_SEC },
+};
+
+static const struct timer_case pairs = { "pairs", 30 * NSEC_PER_SEC, 31 * NSEC_PER_SEC };
+
+/* What was done in a sample: how often, and what it took together. */
+struct timer_sums {
+	u64	nr;
+	u64	add_ns;
+	u64	delay_ns;
+	u64	cancel_ns;
+	u64	rearm_ns;
+};
+
+static u32 block_of(u32 nr)
+{
+	return max(nr / BLOCK_SHARE, BLOCK_MIN);
+}
+
+static u32 ops_of(const struct bench_config *config)
+{
+	return config->quick ? OPS_QUICK : OPS;
+}
+
+static u64 block_add_delay(struct timer_set *set)
+{
+	const struct timer_run run = { set->item + set->nr, set->delay, set->block };
+	u64 begin = ktime_get_ns();
+
+	set->added += set->contender->add_delay(&run);
+	return ktime_get_ns() - begin;
+}
+
+/* What is not pending any more is added by that. */
+static u64 some_rearm(struct timer_set *set, u32 nr)
+{
+	const struct timer_run run = { set->item, set->delay, nr };
+	u64 begin = ktime_get_ns();
+
+	set->added += nr - set->contender->rearm(&run);
+	return ktime_get_ns() - begin;
+}
+
+/* Add a block, cancel it, once more from delays, and re-arm as many as are in one. */
+static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
+			    struct timer_sums *sums)
+{
+	timer_set_delays(set, set->block, c->from_ns, c->to_ns);
+	timer_set_shuffle(set, set->nr, set->block);
+	sums->add_ns += timer_set_add(set, set->nr, set->block);
+	timer_set_shuffle(set, set->nr, set->block);
+	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
+
+	timer_set_shuffle(set, set->nr, set->block);
+	sums->delay_ns += block_add_delay(set);
+	timer_set_cancel(set, set->nr, set->block);
+
+	timer_set_shuffle(set, 0, set->nr);
+	sums->rearm_ns += some_rearm(set, min(set->nr, set->block));
+	sums->nr += set->block;
+	cond_resched();
+}
+
+static void populate(struct timer_set *set, const struct timer_case *c)
+{
+	timer_set_delays(set, set->nr, c->from_ns, c->to_ns);
+	timer_set_add(set, 0, set->nr);
+	cond_resched();
+}
+
+/* None may be left. */
+static int depopulate(struct timer_set *set)
+{
+	timer_set_cancel(set, 0, set->nr + set->block);
+	cond_resched();
+	return timer_set_check(set);
+}
+
+static int case_run(struct timer_set *set, const struct timer_case *c,
+		    const struct bench_config *config)
+{
+	const char *of = set->contender->name;
+	struct timer_sums sums = {};
+
+	timer_set_init(set, false);
+	populate(set, c);
+	while (sums.nr < ops_of(config))
+		round_of_blocks(set, c, &sums);
+	bench_sample_ns(SUITE, c->name, of, "add", set->nr, sums.add_ns, sums.nr);
+	bench_sample_ns(SUITE, c->name, of, "add_delay", set->nr, sums.delay_ns, sums.nr);
+	bench_sample_ns(SUITE, c->name, of, "cancel", set->nr, sums.cancel_ns, sums.nr);
+	bench_sample_ns(SUITE, c->name, of, "rearm", set->nr, sums.rearm_ns, sums.nr);
+	return depopulate(set);
+}
+
+/* Let each change places with one that comes soon after it. */
+static void overtake(struct timer_set *set, void **item, u32 nr)
+{
+	u32 i, other;
+
+	for (i = 0; i + JITTER < nr; i++) {
+		other = i + bench_between(&set->random, 0, JITTER);
+		swap(item[i], item[other]);
+	}
+}
+
+/*
+ * Requests go on for a block: item[-1] is not pending at first, and the last of them
+ * is not when this is over.
+ */
+static u64 some_pairs(struct timer_set *set, void **item, u32 nr)
+{
+	const struct timer_run run = { item, set->delay, nr };
+	u64 begin, ns;
+	u32 done;
+
+	overtake(set, item, nr);
+	timer_set_delays(set, nr, pairs.from_ns, pairs.to_ns);
+	begin = ktime_get_ns();
+	done = set->contender->pairs(&run);
+	ns = ktime_get_ns() - begin;
+	set->added += nr;
+	set->cancelled += done;
+	return ns;
+}
+
+static int pairs_run(struct timer_set *set, const struct bench_config *config)
+{
+	u64 done = 0, ns = 0;
+	u32 at, nr;
+
+	timer_set_init(set, false);
+	populate(set, &pairs);
+	/* So that there is one before the first, and that one is not pending. */
+	swap(set->item[0], set->item[set->nr]);
+	while (done < ops_of(config)) {
+		for (at = 1; at <= set->nr; at += nr) {
+			nr = min(set->block, set->nr + 1 - at);
+			ns += some_pairs(set, set->item + at, nr);
+			done += nr;
+			cond_resched();
+		}
+		swap(set->item[0], set->item[set->nr]);
+	}
+	bench_sample_ns(SUITE, pairs.name, set->contender->name, "add_cancel", set->nr, ns, done);
+	return depopulate(set);
+}
+
+static int contender_run(const struct timer_contender *contender,
+			 const struct bench_config *config, unsigned int rep)
+{
+	struct timer_set set;
+	unsigned int i;
+	int err;
+
+	err = timer_set_make(&set, contender, config->nr, block_of(config->nr),
+			     config->seed + rep);
+	if (err)
+		return err;
+	for (i = 0; i < ARRAY_SIZE(cases) && !err; i++)
+		err = case_run(&set, &cases[i], config);
+	if (!err)
+		err = pairs_run(&set, config);
+	timer_set_free(&set);
+	return err;
+}
+
+/**
+ * timer_suite - run it
+ * @config: how
+ *
+ * Return: 0 or an error.
+ */
+int timer_suite(const struct bench_config *config)
+{
+	const struct timer_contender *contender;
+	unsigned int rep, i;
+	int err = 0;
+
+	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
+	for (rep = 0; rep < config->reps; rep++) {
+		for (i = 0; i < TIMER_CONTENDERS && !err; i++) {
+			contender = timer_contenders[bench_turn(rep, i, TIMER_CONTENDERS)];
+			if (timer_set_fits(contender, config->nr + block_of(config->nr)))
+				err = contender_run(contender, config, rep);
+			else if (!rep)
+				bench_skip(SUITE, "-", contender->name, "-", config->nr,
+					   "not-enough-memory");
+		}
+	}
+	return err;
+}

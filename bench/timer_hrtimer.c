@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A contender: struct hrtimer, in hard mode.
+ *
+ * Where its functions are to be held back it is in soft mode, in which these are run
+ * by the same code, but as a softirq: nobody wants interrupts off for so long.
+ */
+#include <linux/bottom_half.h>
+#include <linux/hrtimer.h>
+
+#include "../twheel/compat.h"
+#include "timer.h"
+
+static enum hrtimer_restart fire(struct hrtimer *timer)
+{
+	timer_fire(timer);
+	return HRTIMER_NORESTART;
+}
+
+static int start(void)
+{
+	return 0;
+}
+
+static void stop(void)
+{
+}
+
+static void init(void *item, bool held)
+{
+	twheel_hrtimer_setup(item, fire, CLOCK_MONOTONIC,
+			     held ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS);
+}
+
+/* Soft if it was made so: the mode must not change. */
+static enum hrtimer_mode mode_of(const struct timer_run *run)
+{
+	const struct hrtimer *timer = run->item[0];
+
+	return timer->is_soft ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS;
+}
+
+static u32 add(const struct timer_run *run)
+{
+	enum hrtimer_mode mode = mode_of(run);
+	u64 now = ktime_get_ns();
+	u32 i;
+
+	for (i = 0; i < run->nr; i++)
+		hrtimer_start(run->item[i], ns_to_ktime(now + run->delay[i]), mode);
+	return run->nr;
+}
+
+static u32 add_delay(const struct timer_run *run)
+{
+	u32 i;
+
+	for (i = 0; i < run->nr; i++)
+		hrtimer_start(run->item[i], ns_to_ktime(run->delay[i]), HRTIMER_MODE_REL);
+	return run->nr;
+}
+
+static u32 cancel(const struct timer_run *run)
+{
+	u32 i, done = 0;
+
+	for (i = 0; i < run->nr; i++)
+		done += hrtimer_try_to_cancel(run->item[i]) == 1;
+	return done;
+}
+
+/* hrtimer_start() does not tell; to look before takes next to nothing. */
+static u32 rearm(const struct timer_run *run)
+{
+	u64 now = ktime_get_ns();
+	u32 i, done = 0;
+
+	for (i = 0; i < run->nr; i++) {
+		done += hrtimer_is_queued(run->item[i]);
+		hrtimer_start(run->item[i], ns_to_ktime(now + run->delay[i]), HRTIMER_MODE_ABS);
+	}
+	return done;
+}
+
+static u32 pairs(const struct timer_run *run)
+{
+	u64 now = ktime_get_ns();
+	u32 i, done = 0;
+
+	for (i = 0; i < run->nr; i++) {
+		done += hrtimer_try_to_cancel(run->item[i]) == 1;
+		hrtimer_start(run->item[(s64)i - 1], ns_to_ktime(now + run->delay[i]),
+			      HRTIMER_MODE_ABS);
+	}
+	return done;
+}
+
+const struct timer_contender bench_hrtimer = {
+	.name		= "hrtimer",
+	.size		= sizeof(struct hrtimer),
+	.start		= start,
+	.stop		= stop,
+	.init		= init,
+	.add		= add,
+	.add_delay	= add_delay,
+	.cancel		= cancel,
+	.rearm		= rearm,
+	.pairs		= pairs,
+	.hold		= local_bh_disable,
+	.release	= local_bh_enable,
+};
