@@ -11,10 +11,10 @@
  *
  * In each repetition each contender has its turn, alone in memory: as many timers as
  * are wanted are added in random order and stay pending.  Then, again
- * and again until the reading of the clock doesn't count, a block of others is added,
- * and cancelled in another random order, and some that are pending are
- * re-armed.  Everything goes on one CPU.  The nearest fire meanwhile; at the
- * end each add must have led to one call or one cancel.
+ * and again until the reading of the clock doesn't count, an eighth as many are added,
+ * and so many that are picked from all are re-armed, and so many cancelled.
+ * Everything goes on one CPU.  The nearest fire meanwhile; at the end each add
+ * must have led to one call or one cancel.
  *
  * With pairs, those that are pending are cancelled from the oldest on, though
  * not quite in order, and each that is cancelled serves for the request after the
@@ -32,9 +32,9 @@
 
 #define SUITE		"timer"
 
-/* Of those that are pending, so many are added, or re-armed, at a time; and at the least. */
+/* What share of those that are pending is added at a time; and how many at the least. */
 #define BLOCK_SHARE	8
-#define BLOCK_MIN	500U
+#define BLOCK_MIN	100U
 
 /* How often each is done in a sample, at the least. */
 #define OPS		100000U
@@ -86,31 +86,29 @@ static u64 block_add_delay(struct timer_set *set)
 }
 
 /* What is not pending any more is added by that. */
-static u64 some_rearm(struct timer_set *set, u32 nr)
+static u64 block_rearm(struct timer_set *set)
 {
-	const struct timer_run run = { set->item, set->delay, nr };
+	const struct timer_run run = { set->item + set->nr, set->delay, set->block };
 	u64 begin = ktime_get_ns();
 
-	set->added += nr - set->contender->rearm(&run);
+	set->added += set->block - set->contender->rearm(&run);
 	return ktime_get_ns() - begin;
 }
 
-/* Add a block, cancel it, once more from delays, and re-arm as many as are in one. */
+/* All of a block are pending before it is re-armed or cancelled, and none before it is added. */
 static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 			    struct timer_sums *sums)
 {
 	timer_set_delays(set, set->block, c->from_ns, c->to_ns);
-	timer_set_shuffle(set, set->nr, set->block);
 	sums->add_ns += timer_set_add(set, set->nr, set->block);
-	timer_set_shuffle(set, set->nr, set->block);
+	timer_set_pick(set);
+	sums->rearm_ns += block_rearm(set);
+	timer_set_pick(set);
 	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
 
-	timer_set_shuffle(set, set->nr, set->block);
 	sums->delay_ns += block_add_delay(set);
+	timer_set_pick(set);
 	timer_set_cancel(set, set->nr, set->block);
-
-	timer_set_shuffle(set, 0, set->nr);
-	sums->rearm_ns += some_rearm(set, min(set->nr, set->block));
 	sums->nr += set->block;
 	cond_resched();
 }
@@ -216,7 +214,7 @@ static int contender_run(const struct timer_contender *contender,
 	if (!err)
 		err = pairs_run(&set, config);
 	timer_set_free(&set);
-	return err;
+	return err ?: timer_expire(contender, config, rep);
 }
 
 /**

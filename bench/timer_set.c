@@ -94,6 +94,19 @@ static int set_alloc(struct timer_set *set)
 	return items_alloc(set);
 }
 
+/* Put a random one of all before it into each place from the last one down to the first. */
+static void shuffle_down_to(struct timer_set *set, u32 first)
+{
+	u32 i, other;
+
+	for (i = set->nr + set->block; i > first + 1; i--) {
+		other = bench_between(&set->random, 0, i);
+		swap(set->item[i - 1], set->item[other]);
+		if (i % CHUNK == 0)
+			cond_resched();
+	}
+}
+
 /**
  * timer_set_make - make timers
  * @set: filled in
@@ -122,7 +135,7 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 		set_free(set);
 		return err;
 	}
-	timer_set_shuffle(set, 0, nr + block);
+	shuffle_down_to(set, 0);
 	return 0;
 }
 
@@ -178,22 +191,12 @@ void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 }
 
 /**
- * timer_set_shuffle - bring timers into another order
- * @set: whose
- * @from: the first of them
- * @nr: how many
+ * timer_set_pick - make any timers the block
+ * @set: all of them
  */
-void timer_set_shuffle(struct timer_set *set, u32 from, u32 nr)
+void timer_set_pick(struct timer_set *set)
 {
-	void **item = set->item + from;
-	u32 i, other;
-
-	for (i = nr; i > 1; i--) {
-		other = bench_between(&set->random, 0, i);
-		swap(item[i - 1], item[other]);
-		if (i % CHUNK == 0)
-			cond_resched();
-	}
+	shuffle_down_to(set, set->nr);
 }
 
 /**

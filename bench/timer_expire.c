@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The suite of timers: what it takes to call one when it is due.
+ *
+ * As many timers as are wanted are added, to be due within a window, but the
+ * contender is held: nothing is called until the window is over.  Then it is
+ * released, and the time counts until the last function is called.  We wait for
+ * that asleep, so that on one CPU it is all the time of that CPU.
+ *
+ *	burst	they are due within 100 ms
+ *	spread	within 5 s: as much for those that have nothing to do before it is
+ *		time; with twheel, more moves down the levels, all of them counted
+ *
+ * How often a timer moves is a figure of its own: one that was added further ahead than
+ * can be waited for here moves three times at the default tick, not once or twice.
+ *
+ * timer_list, hrtimer and delayed_work are held together with all softirqs, from
+ * shortly before the window on.
+ */
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "bench.h"
+#include "timer.h"
+
+#define SUITE		"timer"
+
+/* How far ahead the window begins: for adding to be over by then. */
+#define LEAD_NS		(100 * NSEC_PER_MSEC)
+#define LEAD_EACH_NS	2500
+
+/*
+ * How long before it begins they are held, and after its end released: some are late
+ * by an eighth of their delay, at a jiffy at least, and are waited for by all.
+ */
+#define EARLY_NS	(20 * NSEC_PER_MSEC)
+#define AFTER_NS	(30 * NSEC_PER_MSEC)
+#define AFTER_SHARE	8
+
+/* When it has not come about by then, a function was lost. */
+#define STUCK		(60 * HZ)
+
+/* What takes long is not done often, nor with few. */
+#define SPREAD_REPS	3
+#define SPREAD_NR	100000
+
+struct window {
+	const char	*name;
+	u64		length_ns;
+	u64		begin_ns;
+	u64		release_ns;
+};
+
+static u64 items_sum(const struct timer_set *set)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < set->nr; i++)
+		sum += (unsigned long)set->item[i];
+	return sum;
+}
+
+static void sleep_until(u64 ns)
+{
+	u64 now = ktime_get_ns();
+
+	if (now < ns)
+		msleep(div_u64(ns - now, NSEC_PER_MSEC));
+}
+
+/* While they are held nobody may sleep. */
+static void spin_until(u64 ns)
+{
+	while (ktime_get_ns() < ns)
+		cpu_relax();
+}
+
+/* Hold the contender while all become due; how many functions were called nevertheless. */
+static u64 hold_over(const struct timer_set *set, const struct window *window)
+{
+	u64 called;
+
+	sleep_until(window->begin_ns - EARLY_NS);
+	set->contender->hold();
+	spin_until(window->release_ns);
+	called = timer_fired.nr;
+	timer_fired.awaited = set->nr;
+	return called;
+}
+
+static int expire_check(const struct timer_set *set, u64 early)
+{
+	if (!early && timer_fired.nr == set->nr && timer_fired.sum == items_sum(set))
+		return 0;
+	return bench_failure("%s: of %u timers %llu were called, %llu of them while held; or not each once",
+			     set->contender->name, set->nr, timer_fired.nr, early);
+}
+
+static void expire_report(const struct timer_set *set, const struct window *window, u64 ns,
+			  u64 moves)
+{
+	const char *of = set->contender->name;
+
+	bench_sample_ns(SUITE, window->name, of, "expire", set->nr, ns, set->nr);
+	if (set->contender->moves)
+		bench_sample(SUITE, window->name, of, "moves", set->nr, "ratio",
+			     div_u64(moves * 1000, set->nr));
+}
+
+static u64 moves_of(const struct timer_set *set)
+{
+	return set->contender->moves ? set->contender->moves() : 0;
+}
+
+/* They have been added. Hold, release, and wait for them all. */
+static int expire_go(struct timer_set *set, const struct window *window)
+{
+	u64 early, begin, moves = moves_of(set);
+
+	early = hold_over(set, window);
+	begin = ktime_get_ns();
+	set->contender->release();
+	wait_for_completion_timeout(&timer_fired.all, STUCK);
+	if (expire_check(set, early))
+		return -EIO;
+	expire_report(set, window, timer_fired.end_ns - begin, moves_of(set) - moves);
+	return 0;
+}
+
+static int window_run(struct timer_set *set, struct window *window)
+{
+	u64 lead = LEAD_NS + (u64)set->nr * LEAD_EACH_NS, longest, now;
+	int err;
+
+	timer_set_init(set, true);
+	longest = lead + window->length_ns;
+	timer_set_delays(set, set->nr, lead, longest);
+	now = ktime_get_ns();
+	window->begin_ns = now + lead;
+	window->release_ns = now + longest + longest / AFTER_SHARE + AFTER_NS;
+	if (now + timer_set_add(set, 0, set->nr) < window->begin_ns - EARLY_NS) {
+		err = expire_go(set, window);
+	} else {
+		err = 0;
+		bench_skip(SUITE, window->name, set->contender->name, "expire", set->nr,
+			   "adding-took-too-long");
+	}
+	timer_set_cancel(set, 0, set->nr);
+	return err;
+}
+
+/**
+ * timer_expire - let timers of a contender become due all together
+ * @contender: the contender
+ * @config: how
+ * @rep: which repetition it is
+ *
+ * Return: 0 or an error.
+ */
+int timer_expire(const struct timer_contender *contender, const struct bench_config *config,
+		 unsigned int rep)
+{
+	struct window burst = { .name = "burst", .length_ns = 100 * NSEC_PER_MSEC };
+	struct window spread = { .name = "spread", .length_ns = 5 * NSEC_PER_SEC };
+	struct timer_set set;
+	int err;
+
+	err = timer_set_make(&set, contender, config->nr, 0, config->seed + rep);
+	if (err)
+		return err;
+	err = window_run(&set, &burst);
+	if (!err && !config->quick && config->nr >= SPREAD_NR && rep < SPREAD_REPS)
+		err = window_run(&set, &spread);
+	timer_set_free(&set);
+	return err;
+}
