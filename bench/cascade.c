@@ -20,6 +20,9 @@
  * Each timer must be called once, or else have been cancelled, and not be
  * called early.  Its function has no time to spare: a reading of the clock that
  * does for one timer does for all whose deadlines are not later.
+ *
+ * The suite irqs_off lets the first two run.  With interrupts off nothing else counts,
+ * and without measure=1 it is the speed that does.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,6 +40,8 @@
 #include <linux/vmalloc.h>
 
 #include "bench.h"
+
+#define SUITE		"irqs_off"
 
 #define TICK_SHIFT	10
 #define SLOTS_SHIFT	6
@@ -68,7 +73,7 @@ struct item {
 };
 
 /*
- * The run: there is one, for each time that the module is loaded. From @clock
+ * The run: there is one at a time. From @clock
  * on it is the reaper's; others may have a look at @fired.
  */
 static struct cascade {
@@ -275,6 +280,25 @@ static void cascade_report(const struct bench *bench)
 		others->longest_ns);
 }
 
+/* The same in samples: how long interrupts were off, or if nobody looked, the speed. */
+static void cascade_samples(const struct bench *bench)
+{
+	unsigned int nr = cascade.config->nr;
+	u64 first = max(cascade.first, cascade.expires);
+	u64 longest = cascade.stats.irqs_off_ns;
+
+	if (longest) {
+		bench_sample_ns(SUITE, bench->name, "twheel", "longest", nr, longest, 1);
+		bench_sample_ns(SUITE, bench->name, "machine", "longest", nr,
+				cascade.gaps.longest_ns, 1);
+		return;
+	}
+	bench_skip(SUITE, bench->name, "twheel", "longest", nr, "twheel-loaded-without-measure=1");
+	bench_sample_ns(SUITE, bench->name, "twheel", "move", nr, first - cascade.expires, nr);
+	bench_sample_ns(SUITE, bench->name, "twheel", "fire", nr,
+			max(cascade.clock, first) - first, nr);
+}
+
 static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i), bool cancel)
 {
 	int err, wrong;
@@ -286,8 +310,10 @@ static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i
 	left = twheel_stop(cascade.wheel, NULL, NULL);
 	twheel_stats(cascade.wheel, &cascade.stats);
 	wrong = cascade_check(left);
-	if (!err && !wrong)
+	if (!err && !wrong) {
 		cascade_report(bench);
+		cascade_samples(bench);
+	}
 	return err ?: wrong;
 }
 
@@ -302,7 +328,7 @@ static int cascade_bench(const struct bench *bench, const struct bench_config *c
 	};
 	int err;
 
-	cascade.config = config;
+	cascade = (struct cascade) { .config = config };
 	cascade.item = vcalloc(config->nr, sizeof(*cascade.item));
 	if (!cascade.item)
 		return -ENOMEM;
@@ -330,4 +356,25 @@ int cascade_spread(const struct bench *bench, const struct bench_config *config)
 int cascade_cancel(const struct bench *bench, const struct bench_config *config)
 {
 	return cascade_bench(bench, config, deadline_one_tick, true);
+}
+
+/**
+ * irqs_off_suite - cascade and cascade-spread, again and again
+ * @config: how
+ *
+ * Return: 0 or an error.
+ */
+int irqs_off_suite(const struct bench_config *config)
+{
+	static const struct bench one_tick = { "cascade", cascade_one_tick };
+	static const struct bench spread = { "cascade-spread", cascade_spread };
+	unsigned int rep;
+	int err = 0;
+
+	for (rep = 0; rep < config->reps && !err; rep++) {
+		err = one_tick.run(&one_tick, config);
+		if (!err)
+			err = spread.run(&spread, config);
+	}
+	return err;
 }

@@ -63,6 +63,10 @@ static const struct bench benches[] = {
 
 static const struct bench_suite suites[] = {
 	{ "timer",		timer_suite },
+	{ "memory",		memory_suite },
+	{ "lateness",		lateness_suite },
+	{ "wakeups",		wakeups_suite },
+	{ "irqs_off",		irqs_off_suite },
 };
 
 /* The line at its end says that it went through. */

@@ -18,6 +18,7 @@
 #include <linux/preempt.h>
 #include <linux/random.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/twheel.h>
@@ -110,6 +111,10 @@ int others_start(struct twheel *wheel)
 	unsigned int i;
 
 	others_wheel = wheel;
+	others_turns = 0;
+	others_wrong = 0;
+	others_longest = 0;
+	memset(other, 0, sizeof(other));
 	for (i = 0; i < OTHERS; i++)
 		twheel_timer_init(&other[i].timer, wheel, other_fire);
 	others_task = kthread_create(others_thread, NULL, "twheel_others");

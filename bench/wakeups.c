@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The suite of wake-ups: how often the reaper wakes up for timers that are far away.
+ *
+ *	idle	of a wheel on which nothing waits, nor has for a moment
+ *	far	of a wheel on which many wait for 1 h to 24 h
+ *	alone	for one timer, which is alone on its wheel, until it has been called:
+ *		at the most one a level. There are several such wheels, of a tick of
+ *		1 us and 64 slots, so that a second or two is on the fourth level
+ *		already.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/math64.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/twheel.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+
+#define SUITE		"wakeups"
+
+#define LOOK_NS		(2 * NSEC_PER_SEC)
+#define LOOK_QUICK_NS	(NSEC_PER_SEC / 2)
+
+/* How far away are those that wait for long. */
+#define NEAR_NS		(3600 * NSEC_PER_SEC)
+#define FAR_NS		(86400 * NSEC_PER_SEC)
+
+/* Those that are alone; and on which level. */
+#define ALONE		8
+#define ALONE_TICK_NS	1024
+#define ALONE_NEAR_NS	(400 * NSEC_PER_MSEC)
+#define ALONE_FAR_NS	(1600 * NSEC_PER_MSEC)
+#define ALONE_LEVELS	4
+
+/* A timer that is alone is called twice: the first time it is only to bring the reaper. */
+struct alone {
+	struct twheel		*wheel;
+	struct twheel_timer	timer;
+	u64			before;
+	unsigned int		called;
+};
+
+static void far_fire(struct twheel_timer *timer)
+{
+	bench_failure("a timer is called an hour early");
+}
+
+static void alone_fire(struct twheel_timer *timer)
+{
+	struct alone *alone = container_of(timer, struct alone, timer);
+
+	WRITE_ONCE(alone->called, alone->called + 1);
+}
+
+static u64 wakeups_of(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_stats(wheel, &stats);
+	return stats.wakeups;
+}
+
+/* Look for a while how often the reaper wakes up. */
+static void look(struct twheel *wheel, const char *variant, u32 nr,
+		 const struct bench_config *config)
+{
+	u64 length = config->quick ? LOOK_QUICK_NS : LOOK_NS;
+	u64 begin = ktime_get_ns(), before = wakeups_of(wheel), ns;
+
+	msleep(div_u64(length, NSEC_PER_MSEC));
+	ns = ktime_get_ns() - begin;
+	bench_sample(SUITE, variant, "twheel", "per_second", nr, "per_second",
+		     div64_u64((wakeups_of(wheel) - before) * 1000 * NSEC_PER_SEC, ns));
+}
+
+/* Add as many as are wanted, look, and cancel them. */
+static int many_far(struct twheel *wheel, struct twheel_timer *timer,
+		    const struct bench_config *config)
+{
+	struct rnd_state random;
+	u32 i, lost = 0;
+	u64 now;
+
+	prandom_seed_state(&random, config->seed);
+	now = twheel_now(wheel);
+	for (i = 0; i < config->nr; i++) {
+		twheel_timer_init(&timer[i], wheel, far_fire);
+		twheel_timer_add(&timer[i], now + bench_between(&random, NEAR_NS, FAR_NS));
+		if (i % 1024 == 0)
+			cond_resched();
+	}
+	look(wheel, "far", config->nr, config);
+	for (i = 0; i < config->nr; i++) {
+		lost += twheel_timer_cancel(&timer[i]) != 0;
+		if (i % 1024 == 0)
+			cond_resched();
+	}
+	return lost ? bench_failure("%u far timers were not pending any more", lost) : 0;
+}
+
+/* The reaper comes with the first timer, and so there is one before the wheel is idle. */
+static int wheel_run(struct twheel *wheel, const struct bench_config *config)
+{
+	struct twheel_timer *timer;
+	int err;
+
+	timer = vcalloc(config->nr, sizeof(*timer));
+	if (!timer)
+		return -ENOMEM;
+	twheel_timer_init(timer, wheel, far_fire);
+	twheel_timer_add(timer, twheel_deadline(NEAR_NS));
+	msleep(100);
+	twheel_timer_cancel(timer);
+	look(wheel, "idle", 0, config);
+	err = many_far(wheel, timer, config);
+	twheel_stop(wheel, NULL, NULL);
+	vfree(timer);
+	return err;
+}
+
+static int many_run(const struct bench_config *config)
+{
+	static const struct twheel_config wheel_config = { .name = "tw_bench" };
+	struct twheel *wheel = twheel_create(&wheel_config);
+	int err;
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	err = wheel_run(wheel, config);
+	twheel_destroy(wheel);
+	return err;
+}
+
+static int alone_make(struct alone *alone)
+{
+	static const struct twheel_config wheel_config = {
+		.name		= "tw_bench",
+		.tick_ns	= ALONE_TICK_NS,
+		.slots		= 64,
+	};
+
+	alone->wheel = twheel_create(&wheel_config);
+	if (IS_ERR(alone->wheel))
+		return PTR_ERR(alone->wheel);
+	alone->called = 0;
+	twheel_timer_init(&alone->timer, alone->wheel, alone_fire);
+	twheel_timer_add(&alone->timer, 0);
+	return 0;
+}
+
+/* Let each wait for a while on the fourth level, and see what that took. */
+static int alone_wait(struct alone *alone, unsigned int nr, struct rnd_state *random)
+{
+	unsigned int i, missing = 0;
+	u64 wakeups = 0;
+
+	msleep(100);
+	for (i = 0; i < nr; i++) {
+		alone[i].before = wakeups_of(alone[i].wheel);
+		twheel_timer_add(&alone[i].timer,
+				 twheel_deadline(bench_between(random, ALONE_NEAR_NS,
+							       ALONE_FAR_NS)));
+	}
+	msleep(div_u64(ALONE_FAR_NS, NSEC_PER_MSEC) + 400);
+	for (i = 0; i < nr; i++) {
+		wakeups += wakeups_of(alone[i].wheel) - alone[i].before;
+		missing += READ_ONCE(alone[i].called) != 2;
+	}
+	if (missing)
+		return bench_failure("of %u lone timers %u were not called twice", nr, missing);
+	bench_sample(SUITE, "alone", "twheel", "per_timer", 1, "count",
+		     div_u64(wakeups * 1000, nr));
+	bench_sample(SUITE, "alone", "twheel", "levels", 1, "count", ALONE_LEVELS * 1000);
+	return 0;
+}
+
+static int alone_run(const struct bench_config *config, unsigned int rep)
+{
+	static struct alone alone[ALONE];
+	struct rnd_state random;
+	unsigned int nr;
+	int err = 0;
+
+	prandom_seed_state(&random, config->seed + rep);
+	for (nr = 0; nr < ALONE && !err; nr++)
+		err = alone_make(&alone[nr]);
+	if (err)
+		nr--;
+	else
+		err = alone_wait(alone, nr, &random);
+	while (nr--) {
+		twheel_stop(alone[nr].wheel, NULL, NULL);
+		twheel_destroy(alone[nr].wheel);
+	}
+	return err;
+}
+
+/**
+ * wakeups_suite - run it
+ * @config: how
+ *
+ * Return: 0 or an error.
+ */
+int wakeups_suite(const struct bench_config *config)
+{
+	unsigned int rep;
+	int err = 0;
+
+	for (rep = 0; rep < config->reps && !err; rep++) {
+		err = many_run(config);
+		if (!err)
+			err = alone_run(config, rep);
+	}
+	return err;
+}
