@@ -40,6 +40,10 @@
 #define OPS		100000U
 #define OPS_QUICK	10000U
 
+/* Who has had so much time has no further turn; and of very many there are so many turns. */
+#define PATIENCE_NS	(90 * NSEC_PER_SEC)
+#define REPS_MANY	2U
+
 /* How many are added at a time of those that stay pending. */
 #define POPULATE	65536U
 
@@ -54,10 +58,14 @@ struct timer_case {
 	u64		limit_ns;
 };
 
-static const struct timer_case cases[] = {
+static const struct timer_case mixed = {
+	"mixed", NSEC_PER_MSEC, 600 * NSEC_PER_SEC, 30 * NSEC_PER_SEC,
+};
+
+/* Left out if there are very many. */
+static const struct timer_case others[] = {
 	{ "near", 2 * NSEC_PER_SEC, 10 * NSEC_PER_SEC, 3 * NSEC_PER_SEC / 2 },
 	{ "far", 600 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC, 300 * NSEC_PER_SEC },
-	{ "mixed", NSEC_PER_MSEC, 600 * NSEC_PER_SEC, 30 * NSEC_PER_SEC },
 };
 
 static const struct timer_case pairs = {
@@ -229,12 +237,32 @@ static int contender_run(const struct timer_contender *contender,
 			     config->seed + rep);
 	if (err)
 		return err;
-	for (i = 0; i < ARRAY_SIZE(cases) && !err; i++)
-		err = case_run(&set, &cases[i], config);
+	err = case_run(&set, &mixed, config);
+	for (i = 0; i < ARRAY_SIZE(others) && !err && config->nr <= TIMER_MANY; i++)
+		err = case_run(&set, &others[i], config);
 	if (!err)
 		err = pairs_run(&set, config);
 	timer_set_free(&set);
 	return err ?: timer_expire(contender, config, rep);
+}
+
+/* A contender's turn, unless it has had so much time that the others would wait too long. */
+static int contender_turn(unsigned int i, const struct bench_config *config, unsigned int rep,
+			  u64 *spent)
+{
+	const struct timer_contender *contender = timer_contenders[i];
+	u64 begin = ktime_get_ns();
+	int err;
+
+	if (*spent > PATIENCE_NS)
+		return 0;
+	if (!timer_set_fits(contender, config->nr + block_of(config->nr))) {
+		bench_skip(SUITE, "-", contender->name, "-", config->nr, "not-enough-memory");
+		return 0;
+	}
+	err = contender_run(contender, config, rep);
+	*spent += ktime_get_ns() - begin;
+	return err;
 }
 
 /**
@@ -245,19 +273,18 @@ static int contender_run(const struct timer_contender *contender,
  */
 int timer_suite(const struct bench_config *config)
 {
-	const struct timer_contender *contender;
-	unsigned int rep, i;
+	unsigned int rep, i, reps = config->reps;
+	u64 spent[TIMER_CONTENDERS] = {};
 	int err = 0;
 
 	set_cpus_allowed_ptr(current, cpumask_of(raw_smp_processor_id()));
-	for (rep = 0; rep < config->reps; rep++) {
+	if (config->nr > TIMER_MANY)
+		reps = min(reps, REPS_MANY);
+	for (rep = 0; rep < reps; rep++) {
 		for (i = 0; i < TIMER_CONTENDERS && !err; i++) {
-			contender = timer_contenders[bench_turn(rep, i, TIMER_CONTENDERS)];
-			if (timer_set_fits(contender, config->nr + block_of(config->nr)))
-				err = contender_run(contender, config, rep);
-			else if (!rep)
-				bench_skip(SUITE, "-", contender->name, "-", config->nr,
-					   "not-enough-memory");
+			unsigned int turn = bench_turn(rep, i, TIMER_CONTENDERS);
+
+			err = contender_turn(turn, config, rep, &spent[turn]);
 		}
 	}
 	return err;

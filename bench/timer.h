@@ -64,6 +64,9 @@ extern const struct timer_contender bench_timer_list;
 extern const struct timer_contender bench_hrtimer;
 extern const struct timer_contender bench_delayed_work;
 
+/* With more than that, not everything is measured: it takes too long. */
+#define TIMER_MANY		1000000
+
 #define TIMER_CONTENDERS	4
 extern const struct timer_contender *const timer_contenders[TIMER_CONTENDERS];
 

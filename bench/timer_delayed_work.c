@@ -62,12 +62,13 @@ static u32 rearm(const struct timer_run *run)
 
 static u32 pairs(const struct timer_run *run)
 {
-	u32 i, done = 0;
+	u32 i, done = 0, lost = 0;
 
-	for (i = 0; i < run->nr; i++)
-		done += cancel_delayed_work(run->item[i]) &
-			queue_delayed_work(queue, run->item[(s64)i - 1], run->delay[i]);
-	return done;
+	for (i = 0; i < run->nr; i++) {
+		done += cancel_delayed_work(run->item[i]);
+		lost += !queue_delayed_work(queue, run->item[(s64)i - 1], run->delay[i]);
+	}
+	return done - lost;
 }
 
 const struct timer_contender bench_delayed_work = {

@@ -112,13 +112,13 @@ static u32 rearm(const struct timer_run *run)
 static u32 pairs(const struct timer_run *run)
 {
 	u64 now = twheel_now(wheel);
-	u32 i, done = 0;
+	u32 i, done = 0, lost = 0;
 
 	for (i = 0; i < run->nr; i++) {
-		done += !twheel_timer_cancel(run->item[i]) &
-			!twheel_timer_add(run->item[(s64)i - 1], now + run->delay[i]);
+		done += !twheel_timer_cancel(run->item[i]);
+		lost += !!twheel_timer_add(run->item[(s64)i - 1], now + run->delay[i]);
 	}
-	return done;
+	return done - lost;
 }
 
 static u64 moves(void)
