@@ -235,14 +235,18 @@ u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr)
 
 /**
  * timer_set_check - see whether each add led to one call or one cancel
- * @set: all were cancelled that could be, and the functions have returned
+ * @set: all were cancelled that could be, and so none is pending
  *
  * Return: 0, or -EIO with a message.
  */
 int timer_set_check(struct timer_set *set)
 {
-	if (set->added == set->cancelled + timer_fired.nr)
+	const struct timer_run run = { set->item, set->delay, set->nr + set->block };
+	u32 left = set->contender->cancel(&run);
+
+	if (!left && set->added == set->cancelled + timer_fired.nr)
 		return 0;
-	return bench_failure("%s: %llu added, %llu cancelled, %llu called", set->contender->name,
-			     set->added, set->cancelled, timer_fired.nr);
+	return bench_failure("%s: %llu added, %llu cancelled, %llu called, %u left",
+			     set->contender->name, set->added, set->cancelled, timer_fired.nr,
+			     left);
 }

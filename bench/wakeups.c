@@ -105,6 +105,7 @@ static int many_far(struct twheel *wheel, struct twheel_timer *timer,
 static int wheel_run(struct twheel *wheel, const struct bench_config *config)
 {
 	struct twheel_timer *timer;
+	long left;
 	int err;
 
 	timer = vcalloc(config->nr, sizeof(*timer));
@@ -116,8 +117,10 @@ static int wheel_run(struct twheel *wheel, const struct bench_config *config)
 	twheel_timer_cancel(timer);
 	look(wheel, "idle", 0, config);
 	err = many_far(wheel, timer, config);
-	twheel_stop(wheel, NULL, NULL);
+	left = twheel_stop(wheel, NULL, NULL);
 	vfree(timer);
+	if (!err && left)
+		err = bench_failure("%ld far timers were pending after their cancel", left);
 	return err;
 }
 
