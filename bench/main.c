@@ -67,6 +67,7 @@ static const struct bench_suite suites[] = {
 	{ "lateness",		lateness_suite },
 	{ "wakeups",		wakeups_suite },
 	{ "irqs_off",		irqs_off_suite },
+	{ "purgatory",		purgatory_suite },
 };
 
 /* The line at its end says that it went through. */
