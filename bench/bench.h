@@ -78,6 +78,7 @@ int lateness_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
+int memory_op_suite(const struct bench_config *config);
 
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);

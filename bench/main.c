@@ -68,6 +68,7 @@ static const struct bench_suite suites[] = {
 	{ "wakeups",		wakeups_suite },
 	{ "irqs_off",		irqs_off_suite },
 	{ "purgatory",		purgatory_suite },
+	{ "memory_op",		memory_op_suite },
 };
 
 /* The line at its end says that it went through. */
