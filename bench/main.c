@@ -69,6 +69,7 @@ static const struct bench_suite suites[] = {
 	{ "irqs_off",		irqs_off_suite },
 	{ "purgatory",		purgatory_suite },
 	{ "memory_op",		memory_op_suite },
+	{ "lateness_op",	late_op_suite },
 };
 
 /* The line at its end says that it went through. */

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Suite lateness_op: by how much operations expire late, which are to after 50 ms,
+ * while 10,000 are added each second and as many others as asked for wait in the
+ * same purgatory for long.
+ *
+ * Each watches 3 keys of its own.  Every other one is completed by a signal of one of
+ * them when half of its time has passed; the rest expire.  How late is told by the
+ * clock as their callback reads it. Beside them a thread is woken by a bare hrtimer, a
+ * thousand times a second: what it is late by is the machine's part. The tick of the
+ * wheel is the most that may be added to that.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "late_op.h"
+#include "ops.h"
+
+#define SUITE		"lateness"
+#define VARIANT		"50ms"
+
+#define KEYS		3
+#define DELAY_NS	(50 * NSEC_PER_MSEC)
+#define COMPLETE_NS	(25 * NSEC_PER_MSEC)
+
+/* One each so many ns, and for how long. */
+#define INTERVAL_NS	(100 * NSEC_PER_USEC)
+#define SECONDS		5
+#define SECONDS_QUICK	1
+
+/* When this has passed, none will expire any more. */
+#define STUCK_NS	(60 * (u64)NSEC_PER_SEC)
+
+/*
+ * @ends counts how often each has ended, @total is how many there are. What has expired
+ * is the reaper's to count, and what was completed is ours: there is one of each.
+ */
+static struct late_run {
+	const struct bench_config *config;
+	struct late	late;
+	struct late	wakeups;
+	u8		*ends;
+	u32		total;
+	u32		added;
+	u32		asked;
+	u32		completed;
+	u32		expired;
+	u32		early;
+	u32		otherwise;
+	u32		missed;
+} run;
+
+static void late_ended(struct twheel_op *op)
+{
+	struct bench_op *o = container_of(op, struct bench_op, op);
+	struct twheel_op_result result;
+	u64 now = ktime_get_ns();
+
+	twheel_op_result(op, &result);
+	run.ends[o->id]++;
+	if (result.reason == TWHEEL_EXPIRED) {
+		run.early += now < result.deadline;
+		late_note(&run.late, now - min(result.deadline, now));
+		WRITE_ONCE(run.expired, run.expired + 1);
+	} else if (result.reason == TWHEEL_COMPLETED) {
+		run.completed++;
+	} else {
+		run.otherwise++;
+	}
+	twheel_op_put(op);
+}
+
+static const struct twheel_op_ops late_ops = {
+	.ended		= late_ended,
+	.release	= ops_release,
+};
+
+/* Their keys are none of those that the others have. */
+static int add_one(u32 id)
+{
+	struct twheel_watch_spec specs[KEYS];
+
+	ops_own_keys(specs, KEYS, run.config->nr + id);
+	return ops_add_own(&late_ops, id, specs, twheel_deadline(DELAY_NS));
+}
+
+/* It waits until @deadline at least. If this comes later, it may have expired. */
+static void complete_one(u32 id, u64 deadline)
+{
+	const struct twheel_key key = { .v = { run.config->nr + id, id % KEYS } };
+	u32 nr;
+
+	if (id % 2 == 0)
+		return;
+	nr = twheel_signal(bench_ops.purgatory, &key, 1, 0);
+	run.missed += nr != 1 && ktime_get_ns() < deadline;
+}
+
+/* Do all for which the time has come. */
+static int catch_up(u64 begin)
+{
+	u64 now = ktime_get_ns();
+	int err = 0;
+
+	while (run.added < run.total && begin + run.added * INTERVAL_NS <= now && !err)
+		err = add_one(run.added++);
+	while (run.asked < run.added && begin + run.asked * INTERVAL_NS + COMPLETE_NS <= now) {
+		complete_one(run.asked, begin + run.asked * INTERVAL_NS + DELAY_NS);
+		run.asked++;
+	}
+	return err;
+}
+
+static int all_ended(void)
+{
+	u64 stuck = ktime_get_ns() + STUCK_NS;
+
+	while (run.completed + READ_ONCE(run.expired) + run.otherwise < run.total) {
+		if (ktime_get_ns() > stuck)
+			return -ETIMEDOUT;
+		usleep_range(500, 1000);
+	}
+	return 0;
+}
+
+static int go_on(void)
+{
+	u64 begin = ktime_get_ns();
+	int err = 0;
+
+	while (run.asked < run.total && !err) {
+		err = catch_up(begin);
+		usleep_range(300, 600);
+	}
+	return err ?: all_ended();
+}
+
+static int check(int err)
+{
+	u32 i, wrong = 0;
+
+	for (i = 0; i < run.total; i++)
+		wrong += run.ends[i] != 1;
+	if (!err && !wrong && !run.early && !run.otherwise && !run.missed)
+		return 0;
+	bench_failure("lateness: %d; of %u, %u completed, %u expired", err, run.total,
+		      run.completed, run.expired);
+	return bench_failure("lateness: %u early, %u otherwise, %u not once, %u not by their keys",
+			     run.early, run.otherwise, wrong, run.missed);
+}
+
+static int measure_once(void)
+{
+	int err, stopped;
+
+	memset(run.ends, 0, run.total);
+	run.added = 0;
+	run.asked = 0;
+	run.completed = 0;
+	run.expired = 0;
+	err = late_wakeups_start(&run.wakeups);
+	if (err)
+		return err;
+	err = go_on();
+	stopped = late_wakeups_stop();
+	err = check(err ?: stopped);
+	if (err)
+		return err;
+	late_report(&run.late, "twheel_op", run.config->nr);
+	late_report(&run.wakeups, "wakeup", run.config->nr);
+	return 0;
+}
+
+static int measure_all(void)
+{
+	struct twheel_watch_spec specs[KEYS];
+	unsigned int rep;
+	int err = 0;
+	u32 id;
+
+	for (id = 0; id < run.config->nr && !err; id++) {
+		ops_own_keys(specs, KEYS, id);
+		err = ops_add(NULL, specs, ops_far());
+		if (id % 1024 == 0)
+			cond_resched();
+	}
+	for (rep = 0; rep < run.config->reps && !err; rep++)
+		err = measure_once();
+	return err;
+}
+
+static int late_run(const struct bench_config *config)
+{
+	unsigned int seconds = config->quick ? SECONDS_QUICK : SECONDS;
+	int err;
+
+	if (!ops_fit(config->nr, KEYS)) {
+		bench_skip(SUITE, VARIANT, "twheel_op", "all", config->nr, "no-memory");
+		return 0;
+	}
+	run.config = config;
+	run.total = seconds * (NSEC_PER_SEC / INTERVAL_NS);
+	run.ends = vzalloc(run.total);
+	err = late_alloc(&run.late, run.total) ?:
+	      late_alloc(&run.wakeups, 2 * seconds * MSEC_PER_SEC);
+	if (!run.ends)
+		err = -ENOMEM;
+	err = err ?: ops_start(KEYS, config->seed);
+	if (!err)
+		err = ops_stop(measure_all());
+	late_free(&run.late);
+	late_free(&run.wakeups);
+	vfree(run.ends);
+	return err;
+}
+
+/**
+ * late_op_suite - how late operations expire
+ * @config: how many wait beside them, and how often
+ */
+int late_op_suite(const struct bench_config *config)
+{
+	struct twheel *wheel = twheel_system();
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	bench_sample(SUITE, VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
+	return ops_stay(late_run, config);
+}

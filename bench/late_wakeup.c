@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Suite lateness_op, what it is measured by: how late a thread is that does
+ * nothing but sleep until an hrtimer wakes it, a thousand times a second; and how
+ * figures of lateness are kept and reported.
+ */
+#include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/kernel.h>
+#include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/sort.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "late_op.h"
+
+#define SUITE		"lateness"
+#define VARIANT		"50ms"
+
+/* From one wake-up to the next. */
+#define PERIOD_NS	NSEC_PER_MSEC
+
+static struct task_struct *task;
+
+int late_alloc(struct late *late, u32 room)
+{
+	*late = (struct late){ .ns = vmalloc(array_size(room, sizeof(*late->ns))), .room = room };
+	return late->ns ? 0 : -ENOMEM;
+}
+
+void late_free(struct late *late)
+{
+	vfree(late->ns);
+}
+
+/* By one at a time. */
+void late_note(struct late *late, u64 ns)
+{
+	if (late->nr < late->room)
+		late->ns[late->nr++] = min_t(u64, ns, U32_MAX);
+}
+
+static int compare(const void *a, const void *b)
+{
+	u32 x = *(const u32 *)a, y = *(const u32 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static void report(const char *of, const char *what, u64 pending, u32 ns)
+{
+	bench_sample(SUITE, VARIANT, of, what, pending, "us", ns);
+}
+
+/**
+ * late_report - report what was noted, and forget it
+ * @late: by one at a time
+ * @of: who was late
+ * @pending: how many were pending meanwhile
+ */
+void late_report(struct late *late, const char *of, u64 pending)
+{
+	u32 nr = late->nr;
+
+	late->nr = 0;
+	if (!nr)
+		return;
+	sort(late->ns, nr, sizeof(*late->ns), compare, NULL);
+	report(of, "p50", pending, late->ns[nr / 2]);
+	report(of, "p99", pending, late->ns[div_u64(nr * 99ULL, 100)]);
+	report(of, "max", pending, late->ns[nr - 1]);
+}
+
+/*
+ * Wake up at each millisecond. Those that pass before we are awake count as well, for
+ * an operation that is due then is held up too.
+ */
+static int wakeups(void *data)
+{
+	u64 until = ktime_get_ns() + PERIOD_NS, now;
+	struct late *late = data;
+	ktime_t expires;
+
+	while (!kthread_should_stop()) {
+		expires = ns_to_ktime(until);
+		set_current_state(TASK_INTERRUPTIBLE);
+		if (!kthread_should_stop())
+			schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
+		__set_current_state(TASK_RUNNING);
+		for (now = ktime_get_ns(); until <= now; until += PERIOD_NS)
+			late_note(late, now - until);
+	}
+	return 0;
+}
+
+/**
+ * late_wakeups_start - note how late an hrtimer wakes a thread, from now on
+ * @late: where
+ *
+ * Return: 0 or an error.
+ */
+int late_wakeups_start(struct late *late)
+{
+	task = kthread_run(wakeups, late, "twheel_wakeup");
+	return PTR_ERR_OR_ZERO(task);
+}
+
+/**
+ * late_wakeups_stop - no longer
+ *
+ * Return: 0 or an error.
+ */
+int late_wakeups_stop(void)
+{
+	return kthread_stop(task);
+}
