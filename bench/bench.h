@@ -80,6 +80,7 @@ int irqs_off_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
 int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
+int scale_suite(const struct bench_config *config);
 
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);

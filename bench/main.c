@@ -70,6 +70,7 @@ static const struct bench_suite suites[] = {
 	{ "purgatory",		purgatory_suite },
 	{ "memory_op",		memory_op_suite },
 	{ "lateness_op",	late_op_suite },
+	{ "scale",		scale_suite },
 };
 
 /* The line at its end says that it went through. */
