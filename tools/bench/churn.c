@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What it costs to re-arm, to cancel and to add while so many operations are pending.
+ *
+ * In each round some operations, picked at random, are re-armed; then some are cancelled;
+ * then as many are added in their place. So from seven eighths to all of the number are
+ * pending all the time. Deadlines are one to ten minutes ahead: none comes.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+#define MOST_A_ROUND	1024
+
+/* The first deadline comes a minute after the session has begun. */
+#define ENOUGH_NS	(50 * NSEC_PER_SEC)
+
+/* How many operations took how long */
+struct total {
+	uint64_t	nr;
+	uint64_t	ns;
+};
+
+/**
+ * struct churn - a measurement under way
+ * @session: with all operations pending between the rounds
+ * @options: of the run
+ * @numbers: of all operations, the picked ones first
+ * @picked: how many are picked in each round
+ * @created: what it took to create, if anything was
+ * @added: adds in the rounds, as are the other totals
+ * @cancelled: cancels, with the reading of events that these leave
+ * @cancel_calls: the calls alone
+ * @rearmed: re-arms
+ */
+struct churn {
+	struct session		session;
+	const struct options	*options;
+	uint32_t		*numbers;
+	unsigned int		picked;
+	struct total		created;
+	struct total		added;
+	struct total		cancelled;
+	struct total		cancel_calls;
+	struct total		rearmed;
+};
+
+static void pick(struct churn *c)
+{
+	for (unsigned int i = 0; i < c->picked; i++) {
+		unsigned int j = i + random_below(c->session.nr - i);
+		uint32_t number = c->numbers[i];
+
+		c->numbers[i] = c->numbers[j];
+		c->numbers[j] = number;
+	}
+}
+
+static bool is_enough(const struct churn *c, const struct total *total)
+{
+	return total->nr >= c->options->operations || total->ns >= c->options->budget_ns;
+}
+
+/* Do it with up to @nr of the picked operations, for as long as there is time. */
+static int timed(struct churn *c, struct total *total, unsigned int *nr, uint64_t budget_ns,
+		 int (*function)(struct session *, const uint32_t *, unsigned int))
+{
+	uint64_t start = now_ns(), end = start;
+	unsigned int done = 0, step;
+	int error;
+
+	while (done < *nr && end - start < budget_ns) {
+		step = *nr - done < BATCH ? *nr - done : BATCH;
+		error = function(&c->session, c->numbers + done, step);
+		if (error)
+			return error;
+		done += step;
+		end = now_ns();
+	}
+	total->ns += end - start;
+	total->nr += done;
+	*nr = done;
+	return 0;
+}
+
+static int rearm_some(struct churn *c)
+{
+	unsigned int nr = c->picked;
+	uint64_t now = now_ns();
+
+	pick(c);
+	for (unsigned int i = 0; i < nr; i++)
+		c->session.ops[c->numbers[i]].deadline = mixed_deadline(now);
+	return timed(c, &c->rearmed, &nr, c->options->budget_ns,
+		     c->session.contender->rearm);
+}
+
+/* The events of @nr cancelled operations are part of what cancelling costs. */
+static int settle(struct churn *c, unsigned int nr)
+{
+	uint64_t start = now_ns();
+	int error;
+
+	if (!c->session.contender->settle)
+		return 0;
+	error = c->session.contender->settle(&c->session, nr);
+	c->cancelled.ns += now_ns() - start;
+	return error;
+}
+
+static int cancel_some(struct churn *c, unsigned int *nr)
+{
+	uint64_t before = c->cancel_calls.ns;
+	int error;
+
+	pick(c);
+	*nr = c->picked;
+	error = timed(c, &c->cancel_calls, nr, c->options->budget_ns,
+		      c->session.contender->cancel);
+	c->cancelled.ns += c->cancel_calls.ns - before;
+	c->cancelled.nr = c->cancel_calls.nr;
+	if (!error)
+		error = settle(c, *nr);
+	for (unsigned int i = 0; i < *nr && !error; i++) {
+		if (c->session.ops[c->numbers[i]].state == OP_IDLE)
+			continue;
+		failure("%s: operation %u was not told as cancelled",
+			c->session.contender->name, c->numbers[i]);
+		error = -FAILED;
+	}
+	return error;
+}
+
+static int add_some(struct churn *c, unsigned int nr)
+{
+	uint64_t now = now_ns();
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct op *op = &c->session.ops[c->numbers[i]];
+
+		op->deadline = mixed_deadline(now);
+		op->state = OP_PENDING;
+	}
+	/* All of them, however long it takes: the next round counts on that. */
+	return timed(c, &c->added, &nr, UINT64_MAX, c->session.contender->add);
+}
+
+static int rounds(struct churn *c, uint64_t end)
+{
+	unsigned int nr;
+	int error;
+
+	while (!is_enough(c, &c->rearmed) || !is_enough(c, &c->cancelled)) {
+		if (now_ns() > end)
+			return c->added.nr ? 0 : -TOO_LONG;
+		error = is_enough(c, &c->rearmed) ? 0 : rearm_some(c);
+		if (!error && !is_enough(c, &c->cancelled)) {
+			error = cancel_some(c, &nr);
+			if (!error)
+				error = add_some(c, nr);
+		}
+		if (error)
+			return error;
+	}
+	return 0;
+}
+
+static void report(const struct churn *c, const char *what, const struct total *total)
+{
+	const struct contender *contender = c->session.contender;
+	unsigned int pending = c->session.nr;
+
+	if (!total->nr)
+		return;
+	sample(contender, what, pending, "ns", (double)total->ns / total->nr);
+	if (total->nr < c->options->operations && total->nr < pending)
+		remark(contender, what, pending, "that many operations took all the time:",
+		       total->nr);
+}
+
+static void report_all(const struct churn *c)
+{
+	report(c, "create", &c->created);
+	report(c, "add", &c->added);
+	report(c, "cancel", &c->cancelled);
+	if (c->session.contender->settle)
+		report(c, "cancel_call", &c->cancel_calls);
+	report(c, "rearm", &c->rearmed);
+}
+
+static int fill(struct churn *c)
+{
+	uint64_t start = now_ns();
+	int error;
+
+	error = session_create(&c->session);
+	if (c->session.contender->create)
+		c->created = (struct total){ .nr = c->session.nr, .ns = now_ns() - start };
+	return error ? error : session_add(&c->session);
+}
+
+int churn(const struct contender *contender, unsigned int pending,
+	  const struct options *options)
+{
+	struct churn c = { .options = options };
+	uint64_t start = now_ns();
+	int error;
+
+	c.picked = pending / 8 < MOST_A_ROUND ? pending / 8 : MOST_A_ROUND;
+	c.numbers = malloc(pending * sizeof(*c.numbers));
+	if (!c.numbers)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < pending; i++)
+		c.numbers[i] = i;
+
+	error = session_open(&c.session, contender, pending);
+	if (!error) {
+		error = fill(&c);
+		if (!error)
+			error = rounds(&c, start + ENOUGH_NS);
+		session_close(&c.session);
+	}
+	if (!error)
+		report_all(&c);
+	free(c.numbers);
+	return error;
+}

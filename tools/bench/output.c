@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lines for programs: samples, what could not be measured, and remarks.
+ *
+ * A sample is eight words in a fixed order, and nothing else is in its line. Who repeats a
+ * measurement prints further lines with the same words and another value.
+ */
+#include <stdio.h>
+
+#include "bench.h"
+
+static void words(const char *kind, const struct contender *contender, const char *what,
+		  unsigned int pending)
+{
+	printf("%s suite=device case=%s of=%s what=%s pending=%u", kind, contender->case_name,
+	       contender->name, what, pending);
+}
+
+void sample(const struct contender *contender, const char *what, unsigned int pending,
+	    const char *unit, double value)
+{
+	words("sample", contender, what, pending);
+	printf(" unit=%s value=%.2f\n", unit, value);
+}
+
+void skip(const struct contender *contender, const char *what, unsigned int pending,
+	  const char *reason)
+{
+	words("skip", contender, what, pending);
+	printf(" reason=%s\n", reason);
+}
+
+/* What a reader of the figures should know: a line that is no sample. */
+void remark(const struct contender *contender, const char *what, unsigned int pending,
+	    const char *text, unsigned long long number)
+{
+	words("#", contender, what, pending);
+	printf(": %s %llu\n", text, number);
+}

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A session: operations of one contender, and what it has told of them. Whoever is told of
+ * one that is not pending, or of one before its deadline, has found a failure.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "bench.h"
+
+/* Longer than this, and what is pending would come due while it is measured. */
+#define LONGEST_NS	(40 * NSEC_PER_SEC)
+
+int session_open(struct session *session, const struct contender *contender, unsigned int nr)
+{
+	uint64_t now = now_ns();
+	int error;
+
+	*session = (struct session){ .contender = contender, .nr = nr };
+	session->ops = malloc(nr * sizeof(*session->ops));
+	if (!session->ops)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < nr; i++)
+		session->ops[i] = (struct op){ .deadline = mixed_deadline(now) };
+	error = contender->open(session);
+	if (error) {
+		free(session->ops);
+		session->ops = NULL;
+	}
+	return error;
+}
+
+void session_close(struct session *session)
+{
+	session->contender->close(session);
+	free(session->ops);
+	session->ops = NULL;
+}
+
+/* Do it with all operations, in the order of their numbers. */
+static int for_all(struct session *session,
+		   int (*function)(struct session *, const uint32_t *, unsigned int))
+{
+	uint64_t start = now_ns();
+	uint32_t numbers[BATCH];
+	unsigned int i, nr;
+	int error;
+
+	for (i = 0; i < session->nr; i += nr) {
+		for (nr = 0; nr < BATCH && i + nr < session->nr; nr++)
+			numbers[nr] = i + nr;
+		error = function(session, numbers, nr);
+		if (error)
+			return error;
+		if (now_ns() - start > LONGEST_NS)
+			return -TOO_LONG;
+	}
+	return 0;
+}
+
+int session_create(struct session *session)
+{
+	if (!session->contender->create)
+		return 0;
+	return for_all(session, session->contender->create);
+}
+
+int session_add(struct session *session)
+{
+	for (unsigned int i = 0; i < session->nr; i++)
+		session->ops[i].state = OP_PENDING;
+	return for_all(session, session->contender->add);
+}
+
+/* @now is a time at which it had expired. */
+int expired(struct session *session, uint64_t number, uint64_t now)
+{
+	const char *name = session->contender->name;
+	struct op *op = &session->ops[number];
+
+	if (number >= session->nr || op->state != OP_PENDING) {
+		failure("%s: operation %llu expired, but was not pending", name,
+			(unsigned long long)number);
+		return -FAILED;
+	}
+	if (now < op->deadline) {
+		failure("%s: operation %llu expired %llu ns early", name,
+			(unsigned long long)number, (unsigned long long)(op->deadline - now));
+		return -FAILED;
+	}
+	op->state = OP_EXPIRED;
+	session->expired++;
+	return 0;
+}
+
+int cancelled(struct session *session, uint64_t number)
+{
+	if (number >= session->nr || session->ops[number].state != OP_PENDING) {
+		failure("%s: operation %llu was cancelled, but was not pending",
+			session->contender->name, (unsigned long long)number);
+		return -FAILED;
+	}
+	session->ops[number].state = OP_IDLE;
+	return 0;
+}

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * timerfd: a descriptor for each operation, all of them in one epoll. To add is to arm, to
+ * cancel to disarm: the descriptors are made before, and kept.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+/**
+ * struct descriptors - of a session
+ * @epoll: tells which timer has expired, by the operation's number
+ * @nr: how many timers there are: the handles of the first operations
+ */
+struct descriptors {
+	int		epoll;
+	unsigned int	nr;
+};
+
+static int open_epoll(struct session *session)
+{
+	struct descriptors *descriptors = calloc(1, sizeof(*descriptors));
+	int error;
+
+	if (!descriptors)
+		return -ENOMEM;
+	descriptors->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (descriptors->epoll < 0) {
+		error = -errno;
+		free(descriptors);
+		return error;
+	}
+	session->data = descriptors;
+	return 0;
+}
+
+static int create(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct descriptors *descriptors = session->data;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = numbers[i] };
+		int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+		if (fd < 0)
+			return -errno;
+		session->ops[numbers[i]].handle = fd;
+		descriptors->nr++;
+		if (epoll_ctl(descriptors->epoll, EPOLL_CTL_ADD, fd, &event))
+			return -errno;
+	}
+	return 0;
+}
+
+static int arm(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	for (unsigned int i = 0; i < nr; i++) {
+		const struct op *op = &session->ops[numbers[i]];
+		struct itimerspec to = { .it_value = to_timespec(op->deadline) };
+
+		if (timerfd_settime(op->handle, TFD_TIMER_ABSTIME, &to, NULL))
+			return -errno;
+	}
+	return 0;
+}
+
+static int disarm(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	static const struct itimerspec never;
+	int error = 0;
+
+	for (unsigned int i = 0; i < nr && !error; i++) {
+		if (timerfd_settime(session->ops[numbers[i]].handle, 0, &never, NULL))
+			return -errno;
+		error = cancelled(session, numbers[i]);
+	}
+	return error;
+}
+
+static int take(struct session *session, unsigned int timeout_ms)
+{
+	struct descriptors *descriptors = session->data;
+	struct epoll_event events[BATCH];
+	int nr = epoll_wait(descriptors->epoll, events, BATCH, timeout_ms);
+	uint64_t expirations, now;
+	int error = 0;
+
+	if (nr < 0)
+		return -errno;
+	now = now_ns();
+	for (int i = 0; i < nr && !error; i++) {
+		uint32_t number = events[i].data.u32;
+
+		if (read(session->ops[number].handle, &expirations, sizeof(expirations)) < 0)
+			return -errno;
+		error = expired(session, number, now);
+	}
+	return error;
+}
+
+static void close_all(struct session *session)
+{
+	struct descriptors *descriptors = session->data;
+
+	for (unsigned int i = 0; i < descriptors->nr; i++)
+		close(session->ops[i].handle);
+	close(descriptors->epoll);
+	free(descriptors);
+}
+
+const struct contender timerfd_single = {
+	.name = "timerfd",
+	.case_name = "single",
+	.open = open_epoll,
+	.create = create,
+	.add = arm,
+	.cancel = disarm,
+	.rearm = arm,
+	.take = take,
+	.close = close_all,
+};

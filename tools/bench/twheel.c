@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * /dev/twheel: an ioctl for each operation and a read() for each event, or, as "batch64",
+ * 64 of them at a time. With "keys1" each operation watches a key of its own, besides.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "bench.h"
+
+/**
+ * struct device - an open purgatory
+ * @fd: its descriptor
+ * @keys: how many keys each operation watches, 0 or 1
+ * @at_once: how many events are read at a time
+ * @specs: the key of each command of a batch
+ * @commands: a batch
+ * @results: its results
+ * @events: room for what is read
+ */
+struct device {
+	int				fd;
+	unsigned int			keys;
+	unsigned int			at_once;
+	struct twheel_watch_spec	specs[BATCH];
+	struct twheel_command		commands[BATCH];
+	struct twheel_result		results[BATCH];
+	struct twheel_event		events[BATCH];
+};
+
+static int open_device(struct session *session, unsigned int keys, unsigned int at_once)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	int error;
+
+	if (!device)
+		return -ENOMEM;
+	device->keys = keys;
+	device->at_once = at_once;
+	device->fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (device->fd < 0) {
+		error = -errno;
+		free(device);
+		return error;
+	}
+	session->data = device;
+	return 0;
+}
+
+static int open_single(struct session *session)
+{
+	return open_device(session, 0, 1);
+}
+
+static int open_batch(struct session *session)
+{
+	return open_device(session, 0, BATCH);
+}
+
+static int open_keys1(struct session *session)
+{
+	return open_device(session, 1, 1);
+}
+
+static int open_keys1_batch(struct session *session)
+{
+	return open_device(session, 1, BATCH);
+}
+
+static void close_device(struct session *session)
+{
+	struct device *device = session->data;
+
+	close(device->fd);
+	free(device);
+}
+
+static struct twheel_add_args to_add(struct device *device, const struct op *op, uint32_t number,
+				     struct twheel_watch_spec *spec)
+{
+	*spec = (struct twheel_watch_spec){ .key.v[0] = number };
+	return (struct twheel_add_args){
+		.flags = TWHEEL_ADD_ABSTIME,
+		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+		.nr_keys = device->keys,
+		.keys = device->keys ? (uintptr_t)spec : 0,
+		.deadline = op->deadline,
+		.cookie = number,
+	};
+}
+
+static int add(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct op *op = &session->ops[numbers[i]];
+		struct twheel_add_args args = to_add(device, op, numbers[i], device->specs);
+
+		if (ioctl(device->fd, TWHEEL_IOC_ADD, &args))
+			return -errno;
+		op->handle = args.id;
+	}
+	return 0;
+}
+
+static int cancel(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct twheel_cancel_args args = { .id = session->ops[numbers[i]].handle };
+
+		if (ioctl(device->fd, TWHEEL_IOC_CANCEL, &args))
+			return -errno;
+	}
+	return 0;
+}
+
+static struct twheel_rearm_args to_rearm(const struct op *op)
+{
+	return (struct twheel_rearm_args){
+		.id = op->handle,
+		.deadline = op->deadline,
+		.flags = TWHEEL_REARM_ABSTIME,
+	};
+}
+
+static int rearm(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct twheel_rearm_args args = to_rearm(&session->ops[numbers[i]]);
+
+		if (ioctl(device->fd, TWHEEL_IOC_REARM, &args))
+			return -errno;
+	}
+	return 0;
+}
+
+/* The first @nr commands, each of which must be carried out and succeed */
+static int carry_out(struct device *device, unsigned int nr)
+{
+	struct twheel_batch_args args = {
+		.commands = (uintptr_t)device->commands,
+		.results = (uintptr_t)device->results,
+		.nr = nr,
+		.flags = TWHEEL_BATCH_STOP,
+	};
+
+	if (ioctl(device->fd, TWHEEL_IOC_BATCH, &args))
+		return -errno;
+	if (args.failed)
+		return device->results[args.done - 1].error;
+	return args.done == nr ? 0 : -EIO;
+}
+
+static int add_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+	int error;
+
+	for (unsigned int i = 0; i < nr; i++)
+		device->commands[i] = (struct twheel_command){
+			.call = TWHEEL_CALL_ADD,
+			.add = to_add(device, &session->ops[numbers[i]], numbers[i],
+				      &device->specs[i]),
+		};
+	error = carry_out(device, nr);
+	for (unsigned int i = 0; i < nr && !error; i++)
+		session->ops[numbers[i]].handle = device->results[i].value;
+	return error;
+}
+
+static int cancel_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++)
+		device->commands[i] = (struct twheel_command){
+			.call = TWHEEL_CALL_CANCEL,
+			.cancel.id = session->ops[numbers[i]].handle,
+		};
+	return carry_out(device, nr);
+}
+
+static int rearm_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++)
+		device->commands[i] = (struct twheel_command){
+			.call = TWHEEL_CALL_REARM,
+			.rearm = to_rearm(&session->ops[numbers[i]]),
+		};
+	return carry_out(device, nr);
+}
+
+static int tell(struct session *session, const struct twheel_event *event, uint64_t now)
+{
+	if (event->reason == TWHEEL_CANCELLED)
+		return cancelled(session, event->cookie);
+	if (event->reason == TWHEEL_EXPIRED && event->time <= now)
+		return expired(session, event->cookie, event->time);
+	failure("twheel: an event of reason %u at %llu, now it is %llu", event->reason,
+		(unsigned long long)event->time, (unsigned long long)now);
+	return -FAILED;
+}
+
+/* Return: how many events there were, up to a bufferful, or a negative error number. */
+static int read_events(struct session *session)
+{
+	struct device *device = session->data;
+	ssize_t bytes = read(device->fd, device->events,
+			     device->at_once * sizeof(device->events[0]));
+	int nr = bytes / (ssize_t)sizeof(device->events[0]), error;
+	uint64_t now;
+
+	if (bytes < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	now = now_ns();
+	for (int i = 0; i < nr; i++) {
+		error = tell(session, &device->events[i], now);
+		if (error)
+			return error;
+	}
+	return nr;
+}
+
+/* When a cancel has returned, its event is there. */
+static int settle(struct session *session, unsigned int nr)
+{
+	while (nr) {
+		int got = read_events(session);
+
+		if (got < 0)
+			return got;
+		if (!got)
+			break;
+		nr -= (unsigned int)got < nr ? (unsigned int)got : nr;
+	}
+	return 0;
+}
+
+static int take(struct session *session, unsigned int timeout_ms)
+{
+	struct device *device = session->data;
+	struct pollfd pollfd = { .fd = device->fd, .events = POLLIN };
+	int got = read_events(session);
+
+	if (got)
+		return got < 0 ? got : 0;
+	if (poll(&pollfd, 1, timeout_ms) < 0)
+		return -errno;
+	got = read_events(session);
+	return got < 0 ? got : 0;
+}
+
+#define DEVICE(open_function, kind, suffix) {		\
+	.name = "twheel",				\
+	.case_name = kind,				\
+	.open = open_function,				\
+	.add = add##suffix,				\
+	.cancel = cancel##suffix,			\
+	.settle = settle,				\
+	.rearm = rearm##suffix,				\
+	.take = take,					\
+	.close = close_device,				\
+}
+
+const struct contender twheel_single = DEVICE(open_single, "single",);
+const struct contender twheel_batch = DEVICE(open_batch, "batch64", _batch);
+const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1",);
+const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", _batch);
