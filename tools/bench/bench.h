@@ -18,6 +18,9 @@
 /* The most operations that one call of a contender's function is for. */
 #define BATCH		64
 
+/* With fewer pending, what other processes do outweighs what these take of memory. */
+#define LEAST_FOR_MEMORY	10000
+
 /* What may stand in place of an error number: why was said already, or it takes too long. */
 #define FAILED		4096
 #define TOO_LONG	4097

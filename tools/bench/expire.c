@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs per event when so many operations expire at the same time and are told of.
+ * What it costs per event when so many operations expire at nearly the same time and are told
+ * of. Each has a deadline of its own, 10 ns for each operation apart on the average.
  *
  * "expire" is all of it, by the wall: from that time on until the last event is here, while
  * the kernel and the program share a CPU. "deliver" is the program's part: the kernel has had
@@ -13,19 +14,22 @@
 /* When nothing has come for so long, what is missing is lost. */
 #define LOST_MS		20000
 
+/* How far apart deadlines are: faster than any contender is, so that it is busy all along */
+#define APART_NS	10
+
 /* What an event too many has to come within */
 #define SURPLUS_MS	20
 
-/* Due at @due: all of them, and in no order */
+/* Due from @due on, in no order */
 static int add_due(struct session *session, uint64_t due)
 {
 	for (unsigned int i = 0; i < session->nr; i++)
-		session->ops[i].deadline = due;
+		session->ops[i].deadline = due + random_below(APART_NS * session->nr);
 	return session_add(session);
 }
 
 /*
- * A session whose operations are all due at @due, before which they have been added: how long
+ * A session whose operations are due from @due on, before which all have been added: how long
  * that takes is found out.
  */
 static int open_due(struct session *session, const struct contender *contender,

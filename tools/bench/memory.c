@@ -12,9 +12,6 @@
 
 #include "bench.h"
 
-/* Below this, what other processes do outweighs it. */
-#define LEAST_PENDING	10000
-
 /* How long RCU may take to free what an earlier session had */
 #define QUIET_NS	(100 * NSEC_PER_MSEC)
 
@@ -65,7 +62,7 @@ int memory(const struct contender *contender, unsigned int pending)
 	uint64_t before, after;
 	int error;
 
-	if (pending < LEAST_PENDING)
+	if (pending < LEAST_FOR_MEMORY)
 		return 0;
 	sleep_until(now_ns() + QUIET_NS);
 	shrink_slabs();

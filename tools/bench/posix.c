@@ -116,12 +116,16 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return error;
 }
 
+/* A signal that is queued outlives its timer, and would be taken for the next session's. */
 static void close_all(struct session *session)
 {
 	struct timers *timers = session->data;
+	struct signalfd_siginfo infos[BATCH];
 
 	for (unsigned int i = 0; i < timers->nr; i++)
 		timer_delete(timer_of(&session->ops[i]));
+	while (read(timers->signals, infos, sizeof(infos)) > 0)
+		;
 	close(timers->signals);
 	free(timers);
 }

@@ -26,29 +26,20 @@ static const struct contender *const contenders[] = {
 /* Why a contender goes no further: what it could not do with fewer it can't do with more. */
 static char given_up[NR_CONTENDERS][64];
 
-/* Whether @list, names with commas between, has this one */
-static bool is_in(const char *list, const char *name)
+/* Whether @list, with commas between, has this contender, as "name" or as "name/case" */
+static bool is_in(const char *list, const struct contender *contender)
 {
-	size_t length = strlen(name);
+	char full[64];
+	size_t length;
 
+	snprintf(full, sizeof(full), "%s/%s", contender->name, contender->case_name);
 	while (list) {
-		if (!strncmp(list, name, length) && (!list[length] || list[length] == ','))
+		length = strcspn(list, ",");
+		if (!strncmp(list, full, length) && (!full[length] || full[length] == '/'))
 			return true;
-		list = strchr(list, ',');
-		if (list)
-			list++;
+		list = list[length] ? list + length + 1 : NULL;
 	}
 	return false;
-}
-
-static void give_up(unsigned int i, const char *doing, int error)
-{
-	const char *name = error == -TOO_LONG ? NULL : strerrorname_np(-error);
-
-	if (name)
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-fails-with-%s", doing, name);
-	else
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-takes-too-long", doing);
 }
 
 static void skip_all(const struct contender *contender, unsigned int pending, const char *reason,
@@ -58,41 +49,55 @@ static void skip_all(const struct contender *contender, unsigned int pending, co
 
 	for (unsigned int i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
 		skip(contender, figures[i], pending, reason);
-	if (options->memory)
+	if (options->memory && pending >= LEAST_FOR_MEMORY)
 		skip(contender, "bytes", pending, reason);
+}
+
+/* Return: @error. What fails with this number will with larger ones, and is not tried. */
+static int look_at(unsigned int i, unsigned int pending, const struct options *options,
+		   const char *doing, int error)
+{
+	const char *name = error == -TOO_LONG ? NULL : strerrorname_np(-error);
+
+	if (!error || error == -FAILED)
+		return error;
+	if (name)
+		snprintf(given_up[i], sizeof(given_up[i]), "%s-fails-with-%s", doing, name);
+	else
+		snprintf(given_up[i], sizeof(given_up[i]), "%s-takes-too-long", doing);
+	skip_all(contenders[i], pending, given_up[i], options);
+	return error;
+}
+
+/* Whether it is there at all */
+static int try_one(const struct contender *contender)
+{
+	struct session session;
+	int error = session_open(&session, contender, BATCH);
+
+	if (!error)
+		session_close(&session);
+	return error;
 }
 
 static void run_one(unsigned int i, unsigned int pending, const struct options *options)
 {
 	const struct contender *contender = contenders[i];
-	const char *doing = "churn";
-	int error = 0;
 
-	if (!given_up[i][0]) {
-		if (options->memory) {
-			doing = "memory";
-			error = memory(contender, pending);
-		}
-		if (!error) {
-			doing = "churn";
-			error = churn(contender, pending, options);
-		}
-		if (!error) {
-			doing = "expire";
-			error = expire(contender, pending);
-		}
-		if (!error || error == -FAILED)
-			return;
-		give_up(i, doing, error);
-	}
-	skip_all(contender, pending, given_up[i], options);
+	if (look_at(i, pending, options, "open", try_one(contender)))
+		return;
+	if (options->memory && look_at(i, pending, options, "fill", memory(contender, pending)))
+		return;
+	if (look_at(i, pending, options, "churn", churn(contender, pending, options)))
+		return;
+	look_at(i, pending, options, "expire", expire(contender, pending));
 }
 
 static bool takes_part(const struct contender *contender, const struct options *options)
 {
-	if (options->only && !is_in(options->only, contender->name))
+	if (options->only && !is_in(options->only, contender))
 		return false;
-	return !is_in(options->skip, contender->name);
+	return !is_in(options->skip, contender);
 }
 
 static void run_all(unsigned int pending, unsigned int repetition, const struct options *options)
@@ -100,8 +105,12 @@ static void run_all(unsigned int pending, unsigned int repetition, const struct 
 	for (unsigned int i = 0; i < NR_CONTENDERS; i++) {
 		unsigned int turn = (i + repetition) % NR_CONTENDERS;
 
-		if (takes_part(contenders[turn], options))
+		if (!takes_part(contenders[turn], options))
+			continue;
+		if (!given_up[turn][0])
 			run_one(turn, pending, options);
+		else if (!repetition)
+			skip_all(contenders[turn], pending, given_up[turn], options);
 	}
 }
 
