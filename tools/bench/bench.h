@@ -15,6 +15,8 @@
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
 
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
 /* The most operations that one call of a contender's function is for. */
 #define BATCH		64
 
@@ -72,6 +74,7 @@ struct session {
  * @rearm: gives pending ones the deadlines that they have now
  * @take: gets what is due, and waits no longer than that until something is
  * @close: ends the session, with whatever is pending in it
+ * @user_bytes: what the program itself needs for each, if it is the program that waits
  *
  * All but @close return 0 or a negative error number, @take also if nothing came. They get
  * the numbers of at most BATCH operations. Of each operation they tell expired() when it has
@@ -88,6 +91,7 @@ struct contender {
 	int		(*rearm)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*take)(struct session *session, unsigned int timeout_ms);
 	void		(*close)(struct session *session);
+	unsigned int	user_bytes;
 };
 
 extern const struct contender twheel_single;
@@ -131,7 +135,7 @@ void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* session.c */
 int session_open(struct session *session, const struct contender *contender, unsigned int nr);
 int session_create(struct session *session);
-int session_add(struct session *session);
+int session_add(struct session *session, unsigned int from, unsigned int to);
 void session_close(struct session *session);
 int expired(struct session *session, uint64_t number, uint64_t now);
 int cancelled(struct session *session, uint64_t number);

@@ -25,7 +25,7 @@ static int add_due(struct session *session, uint64_t due)
 {
 	for (unsigned int i = 0; i < session->nr; i++)
 		session->ops[i].deadline = due + random_below(APART_NS * session->nr);
-	return session_add(session);
+	return session_add(session, 0, session->nr);
 }
 
 /*

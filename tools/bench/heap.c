@@ -198,4 +198,5 @@ const struct contender heap_single = {
 	.rearm = rearm,
 	.take = take,
 	.close = close_heap,
+	.user_bytes = sizeof(struct entry) + sizeof(uint64_t),
 };

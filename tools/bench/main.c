@@ -77,7 +77,7 @@ static void take_pending(struct options *options, const char *text)
 
 	options->nr_pending = 0;
 	do {
-		if (options->nr_pending == sizeof(options->pending) / sizeof(options->pending[0]))
+		if (options->nr_pending == ARRAY_SIZE(options->pending))
 			refuse(text);
 		options->pending[options->nr_pending++] = take_number(text, 64, &end);
 		text = end + 1;
@@ -93,6 +93,41 @@ static void be_quick(struct options *options)
 	options->operations = 2000;
 	options->budget_ns = 200 * NSEC_PER_MSEC;
 	options->memory = false;
+}
+
+static void take_one(struct options *options, int code)
+{
+	switch (code) {
+	case 'p':
+		take_pending(options, optarg);
+		break;
+	case 'r':
+		options->repetitions = take_option(optarg, 1);
+		break;
+	case 'n':
+		options->operations = take_option(optarg, 1);
+		break;
+	case 'b':
+		options->budget_ns = take_option(optarg, 1) * NSEC_PER_MSEC;
+		break;
+	case 'o':
+		options->only = optarg;
+		break;
+	case 's':
+		options->skip = optarg;
+		break;
+	case 'm':
+		options->memory = false;
+		break;
+	case 'q':
+		be_quick(options);
+		break;
+	case 'h':
+		fputs(help, stdout);
+		exit(0);
+	default:
+		exit(2);
+	}
 }
 
 static void take_options(struct options *options, int argc, char **argv, unsigned int *cpu)
@@ -112,20 +147,12 @@ static void take_options(struct options *options, int argc, char **argv, unsigne
 	};
 	int code;
 
-	while ((code = getopt_long(argc, argv, "", names, NULL)) != -1)
-		switch (code) {
-		case 'p': take_pending(options, optarg); break;
-		case 'r': options->repetitions = take_option(optarg, 1); break;
-		case 'n': options->operations = take_option(optarg, 1); break;
-		case 'b': options->budget_ns = take_option(optarg, 1) * NSEC_PER_MSEC; break;
-		case 'o': options->only = optarg; break;
-		case 's': options->skip = optarg; break;
-		case 'c': *cpu = take_option(optarg, 0); break;
-		case 'm': options->memory = false; break;
-		case 'q': be_quick(options); break;
-		case 'h': fputs(help, stdout); exit(0);
-		default: exit(2);
-		}
+	while ((code = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		if (code == 'c')
+			*cpu = take_option(optarg, 0);
+		else
+			take_one(options, code);
+	}
 	if (optind != argc)
 		refuse(argv[optind]);
 }

@@ -49,7 +49,7 @@ static uint64_t kernel_memory(void)
 	if (!file)
 		return 0;
 	while (fscanf(file, "%63s %llu%*[^\n]", name, &kib) == 2)
-		for (unsigned int i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		for (unsigned int i = 0; i < ARRAY_SIZE(names); i++)
 			if (!strcmp(name, names[i]))
 				bytes += kib * 1024;
 	fclose(file);
@@ -72,11 +72,13 @@ int memory(const struct contender *contender, unsigned int pending)
 		return error;
 	error = session_create(&session);
 	if (!error)
-		error = session_add(&session);
+		error = session_add(&session, 0, pending);
 	after = kernel_memory();
 	session_close(&session);
 	if (!error)
 		sample(contender, "bytes", pending, "bytes",
 		       ((double)after - (double)before) / pending);
+	if (!error && contender->user_bytes)
+		sample(contender, "user_bytes", pending, "bytes", contender->user_bytes);
 	return error;
 }

@@ -37,17 +37,17 @@ void session_close(struct session *session)
 	session->ops = NULL;
 }
 
-/* Do it with all operations, in the order of their numbers. */
-static int for_all(struct session *session,
-		   int (*function)(struct session *, const uint32_t *, unsigned int))
+/* Do it with the operations from @from on up to @to, in the order of their numbers. */
+static int for_range(struct session *session, unsigned int from, unsigned int to,
+		     int (*function)(struct session *, const uint32_t *, unsigned int))
 {
 	uint64_t start = now_ns();
 	uint32_t numbers[BATCH];
 	unsigned int i, nr;
 	int error;
 
-	for (i = 0; i < session->nr; i += nr) {
-		for (nr = 0; nr < BATCH && i + nr < session->nr; nr++)
+	for (i = from; i < to; i += nr) {
+		for (nr = 0; nr < BATCH && i + nr < to; nr++)
 			numbers[nr] = i + nr;
 		error = function(session, numbers, nr);
 		if (error)
@@ -62,14 +62,14 @@ int session_create(struct session *session)
 {
 	if (!session->contender->create)
 		return 0;
-	return for_all(session, session->contender->create);
+	return for_range(session, 0, session->nr, session->contender->create);
 }
 
-int session_add(struct session *session)
+int session_add(struct session *session, unsigned int from, unsigned int to)
 {
-	for (unsigned int i = 0; i < session->nr; i++)
+	for (unsigned int i = from; i < to; i++)
 		session->ops[i].state = OP_PENDING;
-	return for_all(session, session->contender->add);
+	return for_range(session, from, to, session->contender->add);
 }
 
 /* @now is a time at which it had expired. */
@@ -79,12 +79,12 @@ int expired(struct session *session, uint64_t number, uint64_t now)
 	struct op *op = &session->ops[number];
 
 	if (number >= session->nr || op->state != OP_PENDING) {
-		failure("%s: operation %llu expired, but was not pending", name,
+		failure("%s: the end of operation %llu came twice", name,
 			(unsigned long long)number);
 		return -FAILED;
 	}
 	if (now < op->deadline) {
-		failure("%s: operation %llu expired %llu ns early", name,
+		failure("%s: operation %llu came %llu ns early", name,
 			(unsigned long long)number, (unsigned long long)(op->deadline - now));
 		return -FAILED;
 	}
@@ -96,7 +96,7 @@ int expired(struct session *session, uint64_t number, uint64_t now)
 int cancelled(struct session *session, uint64_t number)
 {
 	if (number >= session->nr || session->ops[number].state != OP_PENDING) {
-		failure("%s: operation %llu was cancelled, but was not pending",
+		failure("%s: operation %llu was withdrawn, but was not pending",
 			session->contender->name, (unsigned long long)number);
 		return -FAILED;
 	}

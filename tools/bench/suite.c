@@ -21,7 +21,7 @@ static const struct contender *const contenders[] = {
 	&heap_single,
 };
 
-#define NR_CONTENDERS	(sizeof(contenders) / sizeof(contenders[0]))
+#define NR_CONTENDERS	ARRAY_SIZE(contenders)
 
 /* Why a contender goes no further: what it could not do with fewer it can't do with more. */
 static char given_up[NR_CONTENDERS][64];
@@ -45,9 +45,11 @@ static bool is_in(const char *list, const struct contender *contender)
 static void skip_all(const struct contender *contender, unsigned int pending, const char *reason,
 		     const struct options *options)
 {
-	static const char *const figures[] = { "add", "cancel", "rearm", "expire", "deliver" };
+	static const char *const figures[] = {
+		"fill", "add", "cancel", "rearm", "expire", "deliver",
+	};
 
-	for (unsigned int i = 0; i < sizeof(figures) / sizeof(figures[0]); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(figures); i++)
 		skip(contender, figures[i], pending, reason);
 	if (options->memory && pending >= LEAST_FOR_MEMORY)
 		skip(contender, "bytes", pending, reason);

@@ -95,7 +95,7 @@ static struct twheel_add_args to_add(struct device *device, const struct op *op,
 	};
 }
 
-static int add(struct session *session, const uint32_t *numbers, unsigned int nr)
+static int add_single(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
 
@@ -110,7 +110,7 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 	return 0;
 }
 
-static int cancel(struct session *session, const uint32_t *numbers, unsigned int nr)
+static int cancel_single(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
 
@@ -132,7 +132,7 @@ static struct twheel_rearm_args to_rearm(const struct op *op)
 	};
 }
 
-static int rearm(struct session *session, const uint32_t *numbers, unsigned int nr)
+static int rearm_single(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
 
@@ -263,19 +263,19 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return got < 0 ? got : 0;
 }
 
-#define DEVICE(open_function, kind, suffix) {		\
+#define DEVICE(open_function, kind, how) {		\
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.open = open_function,				\
-	.add = add##suffix,				\
-	.cancel = cancel##suffix,			\
+	.add = add_##how,				\
+	.cancel = cancel_##how,			\
 	.settle = settle,				\
-	.rearm = rearm##suffix,				\
+	.rearm = rearm_##how,				\
 	.take = take,					\
 	.close = close_device,				\
 }
 
-const struct contender twheel_single = DEVICE(open_single, "single",);
-const struct contender twheel_batch = DEVICE(open_batch, "batch64", _batch);
-const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1",);
-const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", _batch);
+const struct contender twheel_single = DEVICE(open_single, "single", single);
+const struct contender twheel_batch = DEVICE(open_batch, "batch64", batch);
+const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", single);
+const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", batch);
