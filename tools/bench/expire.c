@@ -89,7 +89,8 @@ static int burst(const struct contender *contender, unsigned int pending, uint64
 	error = open_due(&session, contender, pending, &due);
 	if (error)
 		return error;
-	sleep_until(due - NSEC_PER_MSEC);
+	/* From some time before, so that what comes early is seen. */
+	sleep_until(due - 100 * NSEC_PER_MSEC);
 	if (pause_ns) {
 		sleep_until(due + pause_ns);
 		due = now_ns();
