@@ -142,8 +142,8 @@ int cancelled(struct session *session, uint64_t number);
 
 /* churn.c, expire.c, memory.c: one set of figures each */
 int churn(const struct contender *contender, unsigned int pending,
-	  const struct options *options);
-int expire(const struct contender *contender, unsigned int pending);
+	  const struct options *options, double *add_ns);
+int expire(const struct contender *contender, unsigned int pending, double add_ns);
 int memory(const struct contender *contender, unsigned int pending);
 
 /* suite.c */

@@ -215,8 +215,9 @@ static int fill(struct churn *c)
 	return error;
 }
 
+/* @add_ns is set to what each of the last adds of the fill took. */
 int churn(const struct contender *contender, unsigned int pending,
-	  const struct options *options)
+	  const struct options *options, double *add_ns)
 {
 	struct churn c = { .options = options };
 	uint64_t start = now_ns();
@@ -236,8 +237,10 @@ int churn(const struct contender *contender, unsigned int pending,
 			error = rounds(&c, start + ENOUGH_NS);
 		session_close(&c.session);
 	}
-	if (!error)
+	if (!error) {
 		report_all(&c);
+		*add_ns = (double)c.filled.ns / c.filled.nr;
+	}
 	free(c.numbers);
 	return error;
 }

@@ -29,13 +29,13 @@ static int add_due(struct session *session, uint64_t due)
 }
 
 /*
- * A session whose operations are due from @due on, before which all have been added: how long
- * that takes is found out.
+ * A session whose operations are due from @due on, before which all have been added. If
+ * @add_ns for each of them were too few, once more with more.
  */
 static int open_due(struct session *session, const struct contender *contender,
-		    unsigned int pending, uint64_t *due)
+		    unsigned int pending, double add_ns, uint64_t *due)
 {
-	uint64_t lead = 20 * NSEC_PER_MSEC + pending * NSEC_PER_USEC, start;
+	uint64_t lead = 20 * NSEC_PER_MSEC + 2 * pending * add_ns, start;
 	int error;
 
 	for (;;) {
@@ -79,14 +79,14 @@ static int take_all(struct session *session)
  * @pause_ns is for how long nobody looks at what has expired; @ns is set to what the rest
  * takes.
  */
-static int burst(const struct contender *contender, unsigned int pending, uint64_t pause_ns,
-		 uint64_t *ns)
+static int burst(const struct contender *contender, unsigned int pending, double add_ns,
+		 uint64_t pause_ns, uint64_t *ns)
 {
 	struct session session;
 	uint64_t due;
 	int error;
 
-	error = open_due(&session, contender, pending, &due);
+	error = open_due(&session, contender, pending, add_ns, &due);
 	if (error)
 		return error;
 	/* From some time before, so that what comes early is seen. */
@@ -104,16 +104,16 @@ static int burst(const struct contender *contender, unsigned int pending, uint64
 	return error;
 }
 
-int expire(const struct contender *contender, unsigned int pending)
+int expire(const struct contender *contender, unsigned int pending, double add_ns)
 {
 	uint64_t all_ns, deliver_ns;
 	int error;
 
-	error = burst(contender, pending, 0, &all_ns);
+	error = burst(contender, pending, add_ns, 0, &all_ns);
 	if (error)
 		return error;
 	sample(contender, "expire", pending, "ns", (double)all_ns / pending);
-	error = burst(contender, pending, 2 * all_ns + 10 * NSEC_PER_MSEC, &deliver_ns);
+	error = burst(contender, pending, add_ns, 2 * all_ns + 10 * NSEC_PER_MSEC, &deliver_ns);
 	if (!error)
 		sample(contender, "deliver", pending, "ns", (double)deliver_ns / pending);
 	return error;

@@ -42,33 +42,55 @@ static bool is_in(const char *list, const struct contender *contender)
 	return false;
 }
 
-static void skip_all(const struct contender *contender, unsigned int pending, const char *reason,
-		     const struct options *options)
-{
-	static const char *const figures[] = {
-		"fill", "add", "cancel", "rearm", "expire", "deliver",
-	};
+/* In the order in which they are measured */
+enum stage {
+	STAGE_OPEN,
+	STAGE_MEMORY,
+	STAGE_CHURN,
+	STAGE_EXPIRE,
+};
 
-	for (unsigned int i = 0; i < ARRAY_SIZE(figures); i++)
-		skip(contender, figures[i], pending, reason);
-	if (options->memory && pending >= LEAST_FOR_MEMORY)
-		skip(contender, "bytes", pending, reason);
+static const struct {
+	enum stage	stage;
+	const char	*what;
+} figures[] = {
+	{ STAGE_MEMORY, "bytes" },
+	{ STAGE_CHURN, "fill" },
+	{ STAGE_CHURN, "add" },
+	{ STAGE_CHURN, "cancel" },
+	{ STAGE_CHURN, "rearm" },
+	{ STAGE_EXPIRE, "expire" },
+	{ STAGE_EXPIRE, "deliver" },
+};
+
+/* Say of all figures from @stage on why they are missing. */
+static void skip_from(unsigned int i, enum stage stage, unsigned int pending,
+		      const struct options *options)
+{
+	for (unsigned int j = 0; j < ARRAY_SIZE(figures); j++) {
+		if (figures[j].stage < stage)
+			continue;
+		if (figures[j].stage == STAGE_MEMORY &&
+		    (!options->memory || pending < LEAST_FOR_MEMORY))
+			continue;
+		skip(contenders[i], figures[j].what, pending, given_up[i]);
+	}
 }
 
-/* Return: @error. What fails with this number will with larger ones, and is not tried. */
-static int look_at(unsigned int i, unsigned int pending, const struct options *options,
-		   const char *doing, int error)
+/* What fails with this number will with larger ones, and is not tried. */
+static void give_up(unsigned int i, enum stage stage, unsigned int pending,
+		    const struct options *options, int error)
 {
+	static const char *const doing[] = { "open", "fill", "churn", "expire" };
 	const char *name = error == -TOO_LONG ? NULL : strerrorname_np(-error);
 
-	if (!error || error == -FAILED)
-		return error;
+	if (error == -FAILED)
+		return;
 	if (name)
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-fails-with-%s", doing, name);
+		snprintf(given_up[i], sizeof(given_up[i]), "%s-fails-with-%s", doing[stage], name);
 	else
-		snprintf(given_up[i], sizeof(given_up[i]), "%s-takes-too-long", doing);
-	skip_all(contenders[i], pending, given_up[i], options);
-	return error;
+		snprintf(given_up[i], sizeof(given_up[i]), "%s-takes-too-long", doing[stage]);
+	skip_from(i, stage, pending, options);
 }
 
 /* Whether it is there at all */
@@ -82,17 +104,35 @@ static int try_one(const struct contender *contender)
 	return error;
 }
 
+static int run_stage(const struct contender *contender, enum stage stage, unsigned int pending,
+		     const struct options *options, double *add_ns)
+{
+	switch (stage) {
+	case STAGE_OPEN:
+		return try_one(contender);
+	case STAGE_MEMORY:
+		return options->memory ? memory(contender, pending) : 0;
+	case STAGE_CHURN:
+		return churn(contender, pending, options, add_ns);
+	case STAGE_EXPIRE:
+		return expire(contender, pending, *add_ns);
+	}
+	return 0;
+}
+
 static void run_one(unsigned int i, unsigned int pending, const struct options *options)
 {
-	const struct contender *contender = contenders[i];
+	enum stage stage;
+	double add_ns = 0;
+	int error;
 
-	if (look_at(i, pending, options, "open", try_one(contender)))
-		return;
-	if (options->memory && look_at(i, pending, options, "fill", memory(contender, pending)))
-		return;
-	if (look_at(i, pending, options, "churn", churn(contender, pending, options)))
-		return;
-	look_at(i, pending, options, "expire", expire(contender, pending));
+	for (stage = STAGE_OPEN; stage <= STAGE_EXPIRE; stage++) {
+		error = run_stage(contenders[i], stage, pending, options, &add_ns);
+		if (error) {
+			give_up(i, stage, pending, options, error);
+			return;
+		}
+	}
 }
 
 static bool takes_part(const struct contender *contender, const struct options *options)
@@ -112,7 +152,7 @@ static void run_all(unsigned int pending, unsigned int repetition, const struct 
 		if (!given_up[turn][0])
 			run_one(turn, pending, options);
 		else if (!repetition)
-			skip_all(contenders[turn], pending, given_up[turn], options);
+			skip_from(turn, STAGE_OPEN, pending, options);
 	}
 }
 
