@@ -29,7 +29,7 @@
 
 /* What has become of an operation, as far as it was told. */
 enum op_state {
-	OP_IDLE,		/* not added yet, or cancelled */
+	OP_IDLE,		/* not added yet, or cancelled, or completed */
 	OP_PENDING,
 	OP_EXPIRED,
 };
@@ -70,7 +70,8 @@ struct session {
  * @create: makes what outlives a cancel, such as a descriptor for each operation; may be NULL
  * @add: adds those operations, with their deadlines
  * @cancel: cancels them; all are pending
- * @settle: reads the events of cancelled operations, @nr of them; may be NULL
+ * @signal: completes them by a signal under the key of each; may be NULL
+ * @settle: reads the events of cancelled or completed ones, @nr of them; may be NULL
  * @rearm: gives pending ones the deadlines that they have now
  * @take: gets what is due, and waits no longer than that until something is
  * @close: ends the session, with whatever is pending in it
@@ -78,7 +79,7 @@ struct session {
  *
  * All but @close return 0 or a negative error number, @take also if nothing came. They get
  * the numbers of at most BATCH operations. Of each operation they tell expired() when it has
- * expired, and cancelled() when it will not any more.
+ * expired, and ended() when it will not any more.
  */
 struct contender {
 	const char	*name;
@@ -87,6 +88,7 @@ struct contender {
 	int		(*create)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*add)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*cancel)(struct session *session, const uint32_t *ops, unsigned int nr);
+	int		(*signal)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*settle)(struct session *session, unsigned int nr);
 	int		(*rearm)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*take)(struct session *session, unsigned int timeout_ms);
@@ -138,7 +140,7 @@ int session_create(struct session *session);
 int session_add(struct session *session, unsigned int from, unsigned int to);
 void session_close(struct session *session);
 int expired(struct session *session, uint64_t number, uint64_t now);
-int cancelled(struct session *session, uint64_t number);
+int ended(struct session *session, uint64_t number);
 
 /* churn.c, expire.c, memory.c: one set of figures each */
 int churn(const struct contender *contender, unsigned int pending,

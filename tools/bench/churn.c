@@ -3,9 +3,9 @@
  * What it costs to re-arm, to cancel and to add while so many operations are pending.
  *
  * "fill" is the last eighth of the adds that make them so many. Then, in each round, some
- * operations, picked at random, are re-armed; then some are cancelled; then as many are added
- * in their place. So from seven eighths to all of the number are pending all the time.
- * Deadlines are one to ten minutes ahead: none comes.
+ * operations, picked at random, are re-armed; some are cancelled and as many added in their
+ * place; and the same with signals, where there are such. So from seven eighths to all of the
+ * number are pending all the time. Deadlines are one to ten minutes ahead: none comes.
  *
  * "add" and "fill" differ in what was before: "add" finds memory that was just freed, but also
  * caches full of what the cancels have looked at.
@@ -26,6 +26,12 @@ struct total {
 	uint64_t	ns;
 };
 
+/* Calls that end operations alone, and with the reading of the events that they leave */
+struct ends {
+	struct total	calls;
+	struct total	all;
+};
+
 /**
  * struct churn - a measurement under way
  * @session: with all operations pending between the rounds
@@ -35,8 +41,8 @@ struct total {
  * @created: what it took to create, if anything was
  * @filled: the last of the first adds
  * @added: adds in the rounds, as are the other totals
- * @cancelled: cancels, with the reading of events that these leave
- * @cancel_calls: the calls alone
+ * @cancelled: cancels
+ * @signalled: signals that complete one operation each
  * @rearmed: re-arms
  */
 struct churn {
@@ -47,8 +53,8 @@ struct churn {
 	struct total		created;
 	struct total		filled;
 	struct total		added;
-	struct total		cancelled;
-	struct total		cancel_calls;
+	struct ends		cancelled;
+	struct ends		signalled;
 	struct total		rearmed;
 };
 
@@ -102,37 +108,29 @@ static int rearm_some(struct churn *c)
 		     c->session.contender->rearm);
 }
 
-/* The events of @nr cancelled operations are part of what cancelling costs. */
-static int settle(struct churn *c, unsigned int nr)
+/* End some operations, read what they have left to be read, and see that all have ended. */
+static int end_some(struct churn *c, struct ends *ends, unsigned int *nr,
+		    int (*function)(struct session *, const uint32_t *, unsigned int))
 {
-	uint64_t start = now_ns();
-	int error;
-
-	if (!c->session.contender->settle)
-		return 0;
-	error = c->session.contender->settle(&c->session, nr);
-	c->cancelled.ns += now_ns() - start;
-	return error;
-}
-
-static int cancel_some(struct churn *c, unsigned int *nr)
-{
-	uint64_t before = c->cancel_calls.ns;
+	const struct contender *contender = c->session.contender;
+	uint64_t before = ends->calls.ns, start;
 	int error;
 
 	pick(c);
 	*nr = c->picked;
-	error = timed(c, &c->cancel_calls, nr, c->options->budget_ns,
-		      c->session.contender->cancel);
-	c->cancelled.ns += c->cancel_calls.ns - before;
-	c->cancelled.nr = c->cancel_calls.nr;
-	if (!error)
-		error = settle(c, *nr);
+	error = timed(c, &ends->calls, nr, c->options->budget_ns, function);
+	ends->all.ns += ends->calls.ns - before;
+	ends->all.nr = ends->calls.nr;
+	if (!error && contender->settle) {
+		start = now_ns();
+		error = contender->settle(&c->session, *nr);
+		ends->all.ns += now_ns() - start;
+	}
 	for (unsigned int i = 0; i < *nr && !error; i++) {
 		if (c->session.ops[c->numbers[i]].state == OP_IDLE)
 			continue;
-		failure("%s: operation %u was not told as cancelled",
-			c->session.contender->name, c->numbers[i]);
+		failure("%s: the end of operation %u was not told", contender->name,
+			c->numbers[i]);
 		error = -FAILED;
 	}
 	return error;
@@ -152,20 +150,34 @@ static int add_some(struct churn *c, unsigned int nr)
 	return timed(c, &c->added, &nr, UINT64_MAX, c->session.contender->add);
 }
 
-static int rounds(struct churn *c, uint64_t end)
+/* End some and add as many, unless there were enough. */
+static int replace_some(struct churn *c, struct ends *ends,
+			int (*function)(struct session *, const uint32_t *, unsigned int))
 {
 	unsigned int nr;
 	int error;
 
-	while (!is_enough(c, &c->rearmed) || !is_enough(c, &c->cancelled)) {
+	if (!function || is_enough(c, &ends->all))
+		return 0;
+	error = end_some(c, ends, &nr, function);
+	return error ? error : add_some(c, nr);
+}
+
+static int rounds(struct churn *c, uint64_t end)
+{
+	const struct contender *contender = c->session.contender;
+	int error = 0;
+
+	while (!is_enough(c, &c->rearmed) || !is_enough(c, &c->cancelled.all) ||
+	       (contender->signal && !is_enough(c, &c->signalled.all))) {
 		if (now_ns() > end)
 			return c->added.nr ? 0 : -TOO_LONG;
-		error = is_enough(c, &c->rearmed) ? 0 : rearm_some(c);
-		if (!error && !is_enough(c, &c->cancelled)) {
-			error = cancel_some(c, &nr);
-			if (!error)
-				error = add_some(c, nr);
-		}
+		if (!is_enough(c, &c->rearmed))
+			error = rearm_some(c);
+		if (!error)
+			error = replace_some(c, &c->cancelled, contender->cancel);
+		if (!error)
+			error = replace_some(c, &c->signalled, contender->signal);
 		if (error)
 			return error;
 	}
@@ -180,6 +192,8 @@ static void report(const struct churn *c, const char *what, const struct total *
 /* That a figure is of few operations should be known. */
 static void report_round(const struct churn *c, const char *what, const struct total *total)
 {
+	if (!total->nr)
+		return;
 	report(c, what, total);
 	if (total->nr < c->options->operations)
 		remark(c->session.contender, what, c->session.nr, "operations:", total->nr);
@@ -191,9 +205,11 @@ static void report_all(const struct churn *c)
 		report(c, "create", &c->created);
 	report(c, "fill", &c->filled);
 	report_round(c, "add", &c->added);
-	report_round(c, "cancel", &c->cancelled);
+	report_round(c, "cancel", &c->cancelled.all);
 	if (c->session.contender->settle)
-		report_round(c, "cancel_call", &c->cancel_calls);
+		report_round(c, "cancel_call", &c->cancelled.calls);
+	if (c->session.contender->signal)
+		report_round(c, "signal", &c->signalled.all);
 	report_round(c, "rearm", &c->rearmed);
 }
 

@@ -149,7 +149,7 @@ static int cancel(struct session *session, const uint32_t *numbers, unsigned int
 		take_out(session, session->ops[numbers[i]].handle);
 		error = arm(session->data);
 		if (!error)
-			error = cancelled(session, numbers[i]);
+			error = ended(session, numbers[i]);
 	}
 	return error;
 }

@@ -90,8 +90,8 @@ static void be_quick(struct options *options)
 {
 	take_pending(options, "1000,10000");
 	options->repetitions = 2;
-	options->operations = 2000;
-	options->budget_ns = 200 * NSEC_PER_MSEC;
+	options->operations = 1000;
+	options->budget_ns = 100 * NSEC_PER_MSEC;
 	options->memory = false;
 }
 

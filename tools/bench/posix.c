@@ -89,7 +89,7 @@ static int disarm(struct session *session, const uint32_t *numbers, unsigned int
 	for (unsigned int i = 0; i < nr && !error; i++) {
 		if (timer_settime(timer_of(&session->ops[numbers[i]]), 0, &never, NULL))
 			return -errno;
-		error = cancelled(session, numbers[i]);
+		error = ended(session, numbers[i]);
 	}
 	return error;
 }

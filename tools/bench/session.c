@@ -93,10 +93,10 @@ int expired(struct session *session, uint64_t number, uint64_t now)
 	return 0;
 }
 
-int cancelled(struct session *session, uint64_t number)
+int ended(struct session *session, uint64_t number)
 {
 	if (number >= session->nr || session->ops[number].state != OP_PENDING) {
-		failure("%s: operation %llu was withdrawn, but was not pending",
+		failure("%s: operation %llu came to an end without being pending",
 			session->contender->name, (unsigned long long)number);
 		return -FAILED;
 	}

@@ -76,7 +76,7 @@ static int disarm(struct session *session, const uint32_t *numbers, unsigned int
 	for (unsigned int i = 0; i < nr && !error; i++) {
 		if (timerfd_settime(session->ops[numbers[i]].handle, 0, &never, NULL))
 			return -errno;
-		error = cancelled(session, numbers[i]);
+		error = ended(session, numbers[i]);
 	}
 	return error;
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * /dev/twheel: an ioctl for each operation and a read() for each event, or, as "batch64",
- * 64 of them at a time. With "keys1" each operation watches a key of its own, besides.
+ * 64 of them at a time. With "keys1" each operation watches a key of its own, besides, and
+ * can be completed by a signal.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -81,10 +82,15 @@ static void close_device(struct session *session)
 	free(device);
 }
 
+static struct twheel_key key_of(uint32_t number)
+{
+	return (struct twheel_key){ .v = { number } };
+}
+
 static struct twheel_add_args to_add(struct device *device, const struct op *op, uint32_t number,
 				     struct twheel_watch_spec *spec)
 {
-	*spec = (struct twheel_watch_spec){ .key.v[0] = number };
+	*spec = (struct twheel_watch_spec){ .key = key_of(number) };
 	return (struct twheel_add_args){
 		.flags = TWHEEL_ADD_ABSTIME,
 		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
@@ -140,6 +146,20 @@ static int rearm_single(struct session *session, const uint32_t *numbers, unsign
 		struct twheel_rearm_args args = to_rearm(&session->ops[numbers[i]]);
 
 		if (ioctl(device->fd, TWHEEL_IOC_REARM, &args))
+			return -errno;
+	}
+	return 0;
+}
+
+/* Nobody but the operation itself watches its key. */
+static int signal_single(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct twheel_signal_args args = { .key = key_of(numbers[i]) };
+
+		if (ioctl(device->fd, TWHEEL_IOC_SIGNAL, &args))
 			return -errno;
 	}
 	return 0;
@@ -203,10 +223,22 @@ static int rearm_batch(struct session *session, const uint32_t *numbers, unsigne
 	return carry_out(device, nr);
 }
 
+static int signal_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+
+	for (unsigned int i = 0; i < nr; i++)
+		device->commands[i] = (struct twheel_command){
+			.call = TWHEEL_CALL_SIGNAL,
+			.signal.key = key_of(numbers[i]),
+		};
+	return carry_out(device, nr);
+}
+
 static int tell(struct session *session, const struct twheel_event *event, uint64_t now)
 {
-	if (event->reason == TWHEEL_CANCELLED)
-		return cancelled(session, event->cookie);
+	if (event->reason == TWHEEL_CANCELLED || event->reason == TWHEEL_COMPLETED)
+		return ended(session, event->cookie);
 	if (event->reason == TWHEEL_EXPIRED && event->time <= now)
 		return expired(session, event->cookie, event->time);
 	failure("twheel: an event of reason %u at %llu, now it is %llu", event->reason,
@@ -234,7 +266,7 @@ static int read_events(struct session *session)
 	return nr;
 }
 
-/* When a cancel has returned, its event is there. */
+/* When a cancel or a signal has returned, its event is there. */
 static int settle(struct session *session, unsigned int nr)
 {
 	while (nr) {
@@ -263,19 +295,21 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return got < 0 ? got : 0;
 }
 
-#define DEVICE(open_function, kind, how) {		\
+#define DEVICE(open_function, kind, how, signal_function) {	\
 	.name = "twheel",				\
 	.case_name = kind,				\
 	.open = open_function,				\
 	.add = add_##how,				\
 	.cancel = cancel_##how,			\
+	.signal = signal_function,			\
 	.settle = settle,				\
 	.rearm = rearm_##how,				\
 	.take = take,					\
 	.close = close_device,				\
 }
 
-const struct contender twheel_single = DEVICE(open_single, "single", single);
-const struct contender twheel_batch = DEVICE(open_batch, "batch64", batch);
-const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", single);
-const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", batch);
+const struct contender twheel_single = DEVICE(open_single, "single", single, NULL);
+const struct contender twheel_batch = DEVICE(open_batch, "batch64", batch, NULL);
+const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", single, signal_single);
+const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", batch,
+							    signal_batch);

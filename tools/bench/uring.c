@@ -102,7 +102,7 @@ static int tell(struct session *session, const struct io_uring_cqe *cqe, uint64_
 	if (kind == KIND_TIMEOUT && cqe->res == -ETIME)
 		return expired(session, number, now);
 	if (kind == KIND_TIMEOUT && cqe->res == -ECANCELED)
-		return cancelled(session, number);
+		return ended(session, number);
 	if (kind == KIND_TIMEOUT && !cqe->res)
 		return -EIO;
 	return cqe->res;
