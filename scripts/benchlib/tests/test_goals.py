@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: GPL-2.0
+"""That goals are taken from the right figures, and judged rightly."""
+
+import unittest
+
+from benchlib import goals
+from benchlib.tests import figure, made_up
+
+
+def rows_of(goal, *figures):
+    return [row for row in goals.rows(made_up(*figures)) if row.goal == goal]
+
+
+DEVICE = {"suite": "device", "place": "6.12", "case": "batch64", "pending": 100000}
+
+
+def one(goal, *figures, about=""):
+    return next(row for row in rows_of(goal, *figures)
+                if about in row.about and row.value is not None)
+
+
+class Goals(unittest.TestCase):
+    def test_what_nobody_measured_is_neither_reached_nor_missed(self):
+        rows = list(goals.rows(made_up()))
+        self.assertEqual({row.goal for row in rows}, {f"B{i}" for i in range(1, 14)})
+        self.assertEqual({row.verdict() for row in rows}, {"not measured"})
+
+    def test_b1_is_the_ratio_in_the_same_run(self):
+        row = one("B1", figure([10, 20, 30]), figure([20, 40, 30], of="timer_list"))
+        self.assertEqual((row.value, row.low, row.high), (20 / 30, 0.5, 1))
+        self.assertEqual(row.verdict(), "reached")
+
+    def test_b1_is_missed_by_a_little_too(self):
+        row = one("B1", figure([31]), figure([30], of="timer_list"))
+        self.assertEqual(row.verdict(), "missed")
+
+    def test_ratios_of_two_places_are_none(self):
+        rows = rows_of("B1", figure([1]), figure([2], of="timer_list", place="6.12"))
+        self.assertEqual({row.verdict() for row in rows}, {"not measured"})
+
+    def test_what_is_native_counts_where_it_is_there(self):
+        both = [figure([value], of=of, place=place) for of, value in
+                (("twheel", 10), ("timer_list", 20)) for place in ("6.12", "uml")]
+        self.assertFalse(one("B1", *both).emulated)
+        row = one("B1", *both[::2])
+        self.assertTrue(row.emulated)
+        self.assertIn("emulated", row.measured())
+
+    def test_b4_sets_growth_against_growth(self):
+        row = one("B4", figure([10]), figure([30], pending=1000000),
+                  figure([20], of="timer_list"), figure([40], of="timer_list", pending=1000000))
+        self.assertEqual((row.value, row.verdict()), (1.5, "missed"))
+
+    def test_b6_holds_kafka_s_time_against_ours(self):
+        row = one("B6", figure([550], suite="purgatory", case="keys3", of="twheel_op",
+                               what="watch_complete", pending=1000000))
+        self.assertEqual((row.value, row.verdict()), (1 / 20, "reached"))
+        self.assertIn("another run", row.note)
+
+    def test_b7_allows_a_tick_and_a_wake_up(self):
+        late = {"suite": "lateness", "case": "50ms", "what": "p99", "unit": "us",
+                "pending": 1000000}
+        ours = figure([1100], of="twheel_op", **late)
+        self.assertEqual(one("B7", ours).verdict(), "missed")
+        self.assertEqual(one("B7", ours, figure([60], of="wakeup", **late)).verdict(), "reached")
+
+    def test_b8_takes_the_best_peer_with_as_many_as_it_allows(self):
+        def cancel(value, **words):
+            return figure([value], **DEVICE | {"what": "cancel"} | words)
+        row = one("B8", cancel(100), cancel(1500000, of="io_uring"),
+                  cancel(300, of="timerfd", case="single", pending=1000),
+                  cancel(400, of="timerfd", case="single", pending=19000),
+                  cancel(9, of="heap_timerfd", case="single"), about="cancel in batches at 1e5")
+        self.assertEqual((row.value, row.verdict()), (0.25, "reached"))
+        self.assertIn("timerfd", row.note)
+
+    def test_b8_takes_the_better_of_two_figures_of_adds_on_both_sides(self):
+        row = one("B8", *(figure([value], of=of, what=what, **DEVICE) for of, what, value in
+                          (("twheel", "add", 300), ("twheel", "fill", 200),
+                           ("io_uring", "add", 900), ("io_uring", "fill", 400))))
+        self.assertEqual(row.value, 0.5)
+
+    def test_b9_is_judged_in_each_place(self):
+        figures = [figure([value], of=of, what="expire", **DEVICE | {"place": place})
+                   for place in ("6.12", "uml") for of, value in (("twheel", 1), ("io_uring", 4))]
+        rows = [row for row in rows_of("B9", *figures) if row.value is not None]
+        self.assertEqual([row.emulated for row in rows], [False, True])
+
+    def test_b11_wants_more_and_not_less(self):
+        def scale(value, case):
+            return figure([value], place="6.12", suite="scale", case=case, what="add_cancel",
+                          unit="per_second")
+        self.assertEqual(one("B11", scale(100, "cpus1"), scale(190, "cpus2")).verdict(), "reached")
+        self.assertEqual(one("B11", scale(100, "cpus1"), scale(170, "cpus2")).verdict(), "missed")
+
+    def test_b12_allows_nothing_at_all(self):
+        def idle(value):
+            return figure([value], suite="wakeups", case="idle", what="per_second",
+                          unit="per_second")
+        self.assertEqual(one("B12", idle(0)).verdict(), "reached")
+        self.assertEqual(one("B12", idle(0.5)).verdict(), "missed")
+
+    def test_b12_allows_a_far_timer_one_wake_up_a_level(self):
+        def alone(value, what):
+            return figure([value], suite="wakeups", case="alone", what=what, unit="count")
+        self.assertEqual(one("B12", alone(4, "per_timer"), alone(4, "levels")).verdict(),
+                         "reached")
+        self.assertEqual(one("B12", alone(5, "per_timer"), alone(4, "levels")).verdict(),
+                         "missed")
+
+    def test_b13_is_the_longest_of_all_runs(self):
+        row = one("B13", figure([900, 1000, 30000], suite="irqs_off", case="cascade",
+                                what="longest", pending=1000000))
+        self.assertEqual((row.value, row.verdict()), (30000, "missed"))
+
+    def test_a_goal_with_one_figure_missed_is_missed(self):
+        rows = list(goals.rows(made_up(
+            figure([1]), figure([2], of="timer_list"), figure([3], what="cancel"),
+            figure([2], what="cancel", of="timer_list"))))
+        self.assertIn("missed: B1", list(goals.summary(rows)))

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: GPL-2.0
+"""What people get to see: tables, the table of goals, plots."""
+
+import pathlib
+import unittest
+
+from benchlib import goals, plot, publish, table
+from benchlib.tests import figure, made_up
+
+
+class Tables(unittest.TestCase):
+    def lines(self, *figures, **changed):
+        return list(table.lines(made_up(*figures, **changed)))
+
+    def row(self, contender, *figures, **changed):
+        return next(line for line in self.lines(*figures, **changed)
+                    if line.split()[2:3] == [contender])
+
+    def test_a_cell_has_the_median_with_the_least_and_the_most(self):
+        self.assertIn("20 (10-40)", self.row("twheel", figure([10, 20, 40])))
+
+    def test_a_peer_s_cell_has_the_ratio_too(self):
+        row = self.row("hrtimer", figure([10]), figure([40], of="hrtimer"))
+        self.assertIn("40 x0.25", row)
+
+    def test_what_is_no_peer_has_none(self):
+        self.assertNotIn("x0.25", self.row("machine", figure([10]), figure([40], of="machine")))
+
+    def test_each_emulated_figure_is_labelled(self):
+        self.assertIn("ns emulated", self.row("twheel", figure([10], place="6.12")))
+        self.assertNotIn("emulated", self.row("twheel", figure([10])))
+
+    def test_what_can_t_be_done_is_told_with_its_reason(self):
+        skip = {"place": "uml", "suite": "timer", "case": "mixed", "of": "hrtimer", "what": "add",
+                "pending": 1000000, "reason": "no-memory"}
+        lines = self.lines(figure([1]), figure([2], pending=1000000), figure([3], of="hrtimer"),
+                           skips=[skip])
+        self.assertTrue(any(line.startswith("cannot: hrtimer") and line.endswith("no memory")
+                            for line in lines))
+        self.assertTrue(any("hrtimer" in line and "cannot" in line for line in lines))
+
+    def test_the_machine_stands_above_all(self):
+        self.assertIn("made up, 2 CPUs", self.lines()[0])
+
+
+class GoalTables(unittest.TestCase):
+    def test_every_goal_has_a_row_of_rst(self):
+        lines = list(goals.rst_lines(list(goals.rows(made_up()))))
+        for i in range(1, 14):
+            self.assertIn(f"   * - B{i}", lines)
+
+    def test_every_row_of_rst_has_as_many_cells(self):
+        lines = list(goals.rst_lines(list(goals.rows(made_up(figure([1]))))))[3:]
+        starts = [i for i, line in enumerate(lines) if line.startswith("   * -")]
+        self.assertEqual({b - a for a, b in zip(starts, starts[1:])}, {6})
+
+
+class Plots(unittest.TestCase):
+    FIGURES = [figure([value], of=of, pending=pending) for of in ("twheel", "hrtimer")
+               for value, pending in ((10, 1000), (20, 1000000))]
+
+    def test_each_contender_has_a_curve(self):
+        script = plot.scripts(made_up(*self.FIGURES))["timer-uml"]
+        self.assertIn('title "twheel"', script)
+        self.assertIn('title "hrtimer"', script)
+
+    def test_what_is_emulated_has_it_in_its_title(self):
+        native = plot.scripts(made_up(*self.FIGURES))["timer-uml"]
+        emulated = plot.scripts(made_up(*(value | {"place": "6.12"} for value in self.FIGURES)))
+        self.assertNotIn("EMULATED", native)
+        self.assertIn("EMULATED", emulated["timer-6_12"])
+
+    def test_a_figure_of_0_is_in_no_logarithmic_plot(self):
+        zero = figure([0], what="cancel")
+        self.assertNotIn("cancel", plot.scripts(made_up(*self.FIGURES, zero))["timer-uml"])
+
+    def test_expiry_is_drawn_beside_the_other_costs(self):
+        burst = figure([5], what="expire", case="burst")
+        self.assertIn('title "expire"', plot.scripts(made_up(*self.FIGURES, burst))["timer-uml"])
+
+    def test_ticks_lie_within_the_axis(self):
+        self.assertEqual(plot.ticks(15, 130), [20, 50, 100])
+        self.assertEqual(plot.ticks(1, 100000), [1, 10, 100, 1000, 10000, 100000])
+
+    def test_horizons_are_read(self):
+        self.assertEqual([plot.horizon_ns(case) for case in ("10ms", "1s", "1h", "idle", "-")],
+                         [10 ** 7, 10 ** 9, 3600 * 10 ** 9, None, None])
+
+    def test_a_text_can_t_leave_its_quotes(self):
+        self.assertEqual(plot.quoted('a"b\\c\nd'), '"a\\"b\\\\c\\nd"')
+
+
+class Pages(unittest.TestCase):
+    PAGE = f"before\n{publish.BEGIN}old\n{publish.END}after\n"
+
+    def test_only_what_is_between_the_marks_is_replaced(self):
+        page = publish.page(self.PAGE, made_up(figure([1])), [pathlib.Path("x/timer-uml.svg")])
+        self.assertTrue(page.startswith(f"before\n{publish.BEGIN}"))
+        self.assertTrue(page.endswith(f"{publish.END}after\n"))
+        self.assertNotIn("old", page)
+        self.assertIn("made up, 2 CPUs", page)
+        self.assertIn(".. image:: performance/timer-uml.svg\n", page)
+
+    def test_to_publish_twice_is_to_publish_once(self):
+        once = publish.page(self.PAGE, made_up(), [])
+        self.assertEqual(publish.page(once, made_up(), []), once)
+
+    def test_a_page_without_marks_is_refused(self):
+        self.assertRaises(ValueError, publish.page, "no marks", made_up(), [])
