@@ -8,8 +8,8 @@ DEMO_KERNEL ?= 6.12
 release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
 
-MEASURE_KERNEL ?= bench
-export SEED KUNIT_FILTER TESTS RUNS NR TORTURE_KERNEL FUZZ_KERNEL PCS
+export SEED KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
+export QUICK SUITES PLACES REPS NR
 
 all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
 
@@ -51,14 +51,15 @@ check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## selftests on Debian's 6.12
 check-debug: ## selftests on the 6.12 debug kernel
 check-torture: ## a minute of make torture, on the 6.12 debug kernel
+check-bench: ## the benchmarks, quickly, only to see that they work
 check-fuzz: ## half a minute of make fuzz, on the same
 check-%:
 	@scripts/install-packages check
 	@scripts/check $*
 
-measure: ## figures of a million timers (RUNS=, NR=, MEASURE_KERNEL=bench|6.12|debug)
-	@scripts/install-packages check
-	@scripts/measure $(MEASURE_KERNEL)
+bench: ## every benchmark, in guests (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
+	@scripts/install-packages bench
+	@scripts/bench
 
 torture: export MINUTES ?= 10
 torture: ## race timers and operations for long (MINUTES=, TORTURE_KERNEL=)
@@ -76,4 +77,4 @@ clean: ## remove what was built, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools install demo vm shell check measure torture fuzz clean help
+.PHONY: all module tools install demo vm shell check bench torture fuzz clean help
