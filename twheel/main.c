@@ -16,7 +16,7 @@
  *	periodic.c	timers that repeat
  *	work.c		timers whose functions run on a workqueue
  *	system.c	the wheels that all share
- *	key.c		which watches there are under a key
+ *	key.c		which watches there are under a key; key_table.c: its buckets
  *	op.c		the life of an operation; op_args.c, op_add.c: its beginning;
  *			op_watch.c, op_unwatch.c: its keys; op_deadline.c; op_end.c;
  *			op_call.c: its callback
