@@ -279,7 +279,7 @@ static void among_very_many_eight_are_timed_together(struct kunit *test)
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		timer_probe_init(&probes[i]);
-		/* Two of the first eight, one of the second, all of the third, and of the fourth. */
+		/* Two of the first eight, one of the second, all of the third and the fourth. */
 		if (i == 2 || i == 3 || i == 12)
 			probes[i].takes_ns = 2 * NSEC_PER_MSEC;
 		else if (i / 8 >= 2)
