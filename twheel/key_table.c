@@ -91,6 +91,8 @@ void twheel_key_locate(struct twheel_key_at *at)
 /**
  * twheel_stripe_fits - whether a stripe has buckets enough, and not by far too many
  * @stripe: the stripe, locked
+ *
+ * Return: false if it is to get others.
  */
 bool twheel_stripe_fits(const struct twheel_stripe *stripe)
 {
@@ -254,7 +256,7 @@ static void keys_resize(struct work_struct *work)
 {
 	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
 	struct mem_cgroup *old = set_active_memcg(keys->memcg);
-	bool starved = false;
+	bool was_starved = READ_ONCE(keys->starved), starved = false;
 	unsigned int i;
 
 	/* One that is to shrink gives back what another one may need. */
@@ -263,8 +265,9 @@ static void keys_resize(struct work_struct *work)
 	set_active_memcg(old);
 	/* Whoever adds meanwhile does not ask for it, or we would try all the time. */
 	WRITE_ONCE(keys->starved, starved);
-	if (starved)
-		mod_delayed_work(system_unbound_wq, &keys->resize, AGAIN);
+	/* Who did not ask till now may have had reason to, in a stripe that was passed already. */
+	if (starved || was_starved)
+		mod_delayed_work(system_unbound_wq, &keys->resize, starved ? AGAIN : 0);
 }
 
 /**

@@ -80,11 +80,9 @@
 #include "iter.h"
 #include "op.h"
 
-/* Two cache lines, where locks are not debugged: the first has all that a cancel needs. */
-#if defined(CONFIG_64BIT) && !defined(CONFIG_DEBUG_SPINLOCK) && !defined(CONFIG_PREEMPT_RT)
-static_assert(sizeof(struct twheel_op) == 128);
-static_assert(sizeof(struct twheel_watch) == 64);
-#endif
+/* Two cache lines and one, unless locks are larger than they have to be. */
+static_assert(sizeof(struct twheel_op) <= 128 || sizeof(spinlock_t) > sizeof(u32));
+static_assert(sizeof(struct twheel_watch) <= 64);
 
 /**
  * twheel_op_init - make an operation ready to be added

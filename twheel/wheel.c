@@ -126,7 +126,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 /*
  * What is as far away as a whole turn of a level has no place on it. So most levels
  * need not be tried: the search begins at the first on which what has so many bits
- * may be less than a turn away, and ends there or on the next.
+ * may be less than a turn away, and ends there or on one of the next two.
  */
 static void wheel_init_level_of(struct twheel_wheel *wheel)
 {
