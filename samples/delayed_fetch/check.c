@@ -59,16 +59,20 @@ static u64 bytes_told(const struct fetch *fetch, u64 time)
 	return bytes_at(fetch, time, false);
 }
 
-/* Whether a call was under way at some time that began when bytes were missing. */
+/* Whether a call was under way at some time that looks at what nobody else may have seen. */
 static bool call_under_way(const struct fetch *fetch, u64 from, u64 to, u64 time)
 {
-	return from <= time && time <= to && bytes_told(fetch, from) < fetch->min;
+	return from <= time && time <= to &&
+	       (from <= fetch->add_to || bytes_told(fetch, from) < fetch->min);
 }
 
 /*
  * Whoever asks for an evaluation while another evaluates returns at once, and that
  * other evaluates once more.  If the deadline comes just before it does, the fetch
- * expires although it had been told.
+ * expires although it had been told.  That other began when bytes were missing, or
+ * else it was the add who asked: a leader that came before the fetch watched its
+ * partition leaves it to the add to look again, and the add may find that another
+ * leader, who came later, evaluates.
  */
 static bool evaluated_elsewhere(const struct fetch *fetch)
 {
@@ -102,36 +106,65 @@ static bool missed_nothing(const struct fetch *fetch)
 	return evaluated_elsewhere(fetch);
 }
 
-static bool completed_rightly(const struct fetch *fetch)
+/* What is wrong with a fetch that completed, or NULL. */
+static const char *completed_wrongly(const struct fetch *fetch)
 {
 	u64 begun = bytes_begun(fetch, fetch->result.time);
 
 	if (begun < fetch->min || fetch->bytes < fetch->min)
-		return false;
-	return fetch->style == BY_SUM ||
-	       (fetch->result.value >= fetch->min && fetch->result.value <= begun);
+		return "completed without its bytes";
+	if (fetch->style == BY_PREDICATE &&
+	    (fetch->result.value < fetch->min || fetch->result.value > begun))
+		return "completed with another value than its predicate's";
+	return NULL;
 }
 
-static bool told_rightly(const struct fetch *fetch)
+/* What is wrong with a fetch that had to wait, or NULL. */
+static const char *waited_wrongly(const struct fetch *fetch)
 {
 	const struct twheel_op_result *result = &fetch->result;
 
-	if (!fetch->parked)
-		return fetch->bytes >= fetch->min;
-	if (atomic_read(&fetch->told) != 1 || result->deadline != fetch->deadline ||
-	    fetch->told_at < result->time || fetch->add_ret < 0)
-		return false;
-	if (!missed_nothing(fetch) ||
-	    (fetch->add_ret == 1 && result->reason != TWHEEL_COMPLETED))
-		return false;
+	if (fetch->add_ret < 0)
+		return "was not added";
+	if (atomic_read(&fetch->told) != 1)
+		return "was not told once";
+	if (result->deadline != fetch->deadline || fetch->told_at < result->time)
+		return "was told of what is not its end";
+	if (!missed_nothing(fetch))
+		return "ended too late";
 	if (result->reason == TWHEEL_COMPLETED)
-		return completed_rightly(fetch);
-	return result->reason == TWHEEL_EXPIRED && result->time >= fetch->deadline;
+		return completed_wrongly(fetch);
+	if (fetch->add_ret == 1 || result->reason != TWHEEL_EXPIRED)
+		return "ended for another reason";
+	return result->time < fetch->deadline ? "expired too early" : NULL;
+}
+
+static const char *told_wrongly(const struct fetch *fetch)
+{
+	if (fetch->parked)
+		return waited_wrongly(fetch);
+	return fetch->bytes < fetch->min ? "was answered without its bytes" : NULL;
+}
+
+/* All times are relative to the beginning of its add. */
+static void report(const struct fetch *fetch, const char *wrong)
+{
+	const struct twheel_op_result *result = &fetch->result;
+	u64 from = fetch->add_from;
+
+	pr_err("a fetch by %s %s: added %d by %lld, min %llu, deadline %lld, reason %d at %lld, told %d at %lld; bytes: told %llu at first and %llu at its end, when %llu had begun, %llu seen, value %llu\n",
+	       fetch->style == BY_SUM ? "sum" : "predicate", wrong,
+	       fetch->add_ret, fetch->add_to - from, fetch->min, fetch->deadline - from,
+	       result->reason, result->time - from, atomic_read(&fetch->told),
+	       fetch->told_at - from, bytes_told(fetch, from),
+	       bytes_told(fetch, result->time), bytes_begun(fetch, result->time),
+	       fetch->bytes, result->value);
 }
 
 static void tally_reader(const struct reader *self, struct tally *tally)
 {
 	const struct fetch *fetch;
+	const char *wrong;
 	struct tally *t;
 	unsigned int n;
 
@@ -144,7 +177,10 @@ static void tally_reader(const struct reader *self, struct tally *tally)
 			t->at_once++;
 		if (fetch->parked)
 			t->ended[fetch->result.reason]++;
-		t->wrong += !told_rightly(fetch);
+		wrong = told_wrongly(fetch);
+		/* The first of them says what kind of thing went wrong. */
+		if (wrong && !t->wrong++)
+			report(fetch, wrong);
 	}
 }
 
