@@ -16,6 +16,8 @@ from benchlib.table import aligned, chosen, pending_name, short
 KAFKA_NS = 11000
 THIRD_LEVEL = 1000000
 DEVICE = 100000
+# How many at a time the device and io_uring are asked for, in so many cases.
+BATCHES = (64, 1024)
 # That a cost is flat allows for caches, and for nothing that grows with the number.
 FLAT = 2
 
@@ -209,48 +211,62 @@ def of_device(find, place, of, what, case, pending=DEVICE):
     return min(found, key=lambda figure: figure["median"], default=None)
 
 
-def best_peer(find, place, what):
-    """Each peer with as many pending as it allows, up to ours."""
+def best_peer(find, place, what, batch):
+    """Each peer with as many pending as it allows, up to ours, and in batches up to ours."""
     peers = []
     for of in ("io_uring", "timerfd", "posix_timer"):
         figures = [figure for figure in find.all(suite="device", place=place, of=of, what=what,
-                                                 unit="ns") if figure["pending"] <= DEVICE]
+                                                 case=cases_up_to(batch), unit="ns")
+                   if figure["pending"] <= DEVICE]
         most = biggest(figures)
         peers += [figure for figure in figures if figure["pending"] == most["pending"]]
     return min(peers, key=lambda figure: figure["median"], default=None)
 
 
-def to_best_peer(find, row, place, what, ours):
+def to_best_peer(find, row, place, what, ours, batch):
     """The row of a cost through the device, with the peer's name beside."""
-    peer = best_peer(find, place, what)
+    peer = best_peer(find, place, what, batch)
     if peer:
-        row.note = f"{peer['of']} at {pending_name(peer['pending'])}"
+        row.note = f"{peer['of']}, {peer['case']}, at {pending_name(peer['pending'])}"
     return find.ratio(row, ours, peer)
+
+
+def cases_up_to(batch):
+    return ["single"] + [f"batch{size}" for size in BATCHES if size <= batch]
+
+
+def batches_of(find, place):
+    """Which ones were measured; the first is missed if none was."""
+    found = {figure["case"] for figure in find.all(suite="device", place=place, of="twheel")}
+    return [size for size in BATCHES if f"batch{size}" in found] or BATCHES[:1]
 
 
 def b8(find):
     """Adds are the better of such beside others, and of those that fill up."""
     command = make_bench("device")
     for place in places_of(find, "device"):
-        for about, what in (("add", ["add", "fill"]), ("cancel", "cancel")):
-            row = Row("B8", f"{about} in batches at 1e5, to the best peer's", 1 / 2, "x", command)
-            yield to_best_peer(find, row, place, what,
-                               of_device(find, place, "twheel", what, "batch64"))
-        row = Row("B8", "growth of cancel in batches from 1e3 to 1e5", FLAT, "x", command)
-        yield find.ratio(row, of_device(find, place, "twheel", "cancel", "batch64"),
-                         of_device(find, place, "twheel", "cancel", "batch64", 1000))
+        for batch in batches_of(find, place):
+            case = f"batch{batch}"
+            for about, what in (("add", ["add", "fill"]), ("cancel", "cancel")):
+                row = Row("B8", f"{about} in batches of {batch} at 1e5, to the best peer's",
+                          1 / 2, "x", command)
+                yield to_best_peer(find, row, place, what,
+                                   of_device(find, place, "twheel", what, case), batch)
+            row = Row("B8", f"growth of cancel in batches of {batch} from 1e3 to 1e5", FLAT, "x",
+                      command)
+            yield find.ratio(row, of_device(find, place, "twheel", "cancel", case),
+                             of_device(find, place, "twheel", "cancel", case, 1000))
 
 
 def b9(find):
     for place in places_of(find, "device"):
-        row = Row("B9", "an expiry, until it is read, at 1e5, to the best peer's", 1 / 2, "x",
-                  make_bench("device"))
-        yield to_best_peer(find, row, place, "expire",
-                           of_device(find, place, "twheel", "expire", ("single", "batch64")))
-        row = Row("B9", "the delivery alone, at 1e5, to the best peer's", 1 / 2, "x",
-                  make_bench("device"))
-        yield to_best_peer(find, row, place, "deliver",
-                           of_device(find, place, "twheel", "deliver", ("single", "batch64")))
+        for batch in batches_of(find, place):
+            for about, what in (("an expiry, until it is read", "expire"),
+                                ("the delivery alone", "deliver")):
+                row = Row("B9", f"{about}, up to {batch} at a time, at 1e5, to the best peer's",
+                          1 / 2, "x", make_bench("device"))
+                ours = of_device(find, place, "twheel", what, cases_up_to(batch))
+                yield to_best_peer(find, row, place, what, ours, batch)
 
 
 def b10(find):

@@ -10,6 +10,7 @@ from benchlib.table import chosen, in_order, is_ours, pending_name, short
 
 COLOURS = {
     "twheel": "#d1495b", "twheel single": "#ee9b00", "twheel batch64": "#d1495b",
+    "twheel batch1024": "#9d0208", "io_uring batch1024": "#264653",
     "twheel_op": "#d1495b",
     "timer_list": "#0077b6", "hrtimer": "#2a9d8f", "delayed_work": "#8d6cab",
     "timerfd": "#0077b6", "posix_timer": "#8d6cab", "io_uring": "#2a9d8f",
@@ -216,8 +217,8 @@ def scripts(result):
         at = place["name"].replace(".", "_")
         found[f"timer-{at}"] = cost_plot(result, place, "timer", ("mixed", "burst"))
         found[f"purgatory-{at}"] = purgatory_plot(result, place)
-        found[f"device-{at}"] = cost_plot(result, place, "device", ("single", "batch64"),
-                                          device_name)
+        found[f"device-{at}"] = cost_plot(result, place, "device",
+                                          ("single", "batch64", "batch1024"), device_name)
         found[f"lateness-{at}"] = lateness_plot(result, place)
         found[f"memory-{at}"] = memory_plot(result, place)
     return {name: script for name, script in found.items() if script}

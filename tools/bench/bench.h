@@ -17,8 +17,9 @@
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* The most operations that one call of a contender's function is for. */
+/* How many operations one call of a contender's functions is for at most. */
 #define BATCH		64
+#define LARGE_BATCH	1024
 
 /* With fewer pending, what other processes do outweighs what these take of memory. */
 #define LEAST_FOR_MEMORY	10000
@@ -66,6 +67,7 @@ struct session {
  * struct contender - one way to wait for many deadlines
  * @name: what it is called in the output
  * @case_name: "single" for a system call each, "batch64" for one for many, or another
+ * @batch: BATCH or LARGE_BATCH, how many operations its functions get at most
  * @open: begins a session
  * @create: makes what outlives a cancel, such as a descriptor for each operation; may be NULL
  * @add: adds those operations, with their deadlines
@@ -77,13 +79,13 @@ struct session {
  * @close: ends the session, with whatever is pending in it
  * @user_bytes: what the program itself needs for each, if it is the program that waits
  *
- * All but @close return 0 or a negative error number, @take also if nothing came. They get
- * the numbers of at most BATCH operations. Of each operation they tell expired() when it has
- * expired, and ended() when it will not any more.
+ * All but @close return 0 or a negative error number, @take also if nothing came. Of each
+ * operation they tell expired() when it has expired, and ended() when it will not any more.
  */
 struct contender {
 	const char	*name;
 	const char	*case_name;
+	unsigned int	batch;
 	int		(*open)(struct session *session);
 	int		(*create)(struct session *session, const uint32_t *ops, unsigned int nr);
 	int		(*add)(struct session *session, const uint32_t *ops, unsigned int nr);
@@ -98,12 +100,14 @@ struct contender {
 
 extern const struct contender twheel_single;
 extern const struct contender twheel_batch;
+extern const struct contender twheel_large_batch;
 extern const struct contender twheel_keys1;
 extern const struct contender twheel_keys1_batch;
 extern const struct contender timerfd_single;
 extern const struct contender posix_single;
 extern const struct contender uring_single;
 extern const struct contender uring_batch;
+extern const struct contender uring_large_batch;
 extern const struct contender heap_single;
 
 /**
@@ -127,9 +131,6 @@ struct options {
 	const char	*skip;
 	bool		memory;
 };
-
-/* main.c */
-void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* main.c */
 void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));

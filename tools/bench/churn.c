@@ -79,11 +79,11 @@ static int timed(struct churn *c, struct total *total, unsigned int *nr, uint64_
 		 int (*function)(struct session *, const uint32_t *, unsigned int))
 {
 	uint64_t start = now_ns(), end = start;
-	unsigned int done = 0, step;
+	unsigned int batch = c->session.contender->batch, done = 0, step;
 	int error;
 
 	while (done < *nr && end - start < budget_ns) {
-		step = *nr - done < BATCH ? *nr - done : BATCH;
+		step = *nr - done < batch ? *nr - done : batch;
 		error = function(&c->session, c->numbers + done, step);
 		if (error)
 			return error;

@@ -192,6 +192,7 @@ static int take(struct session *session, unsigned int timeout_ms)
 const struct contender heap_single = {
 	.name = "heap_timerfd",
 	.case_name = "single",
+	.batch = BATCH,
 	.open = open_heap,
 	.add = add,
 	.cancel = cancel,

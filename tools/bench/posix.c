@@ -133,6 +133,7 @@ static void close_all(struct session *session)
 const struct contender posix_single = {
 	.name = "posix_timer",
 	.case_name = "single",
+	.batch = BATCH,
 	.open = open_signals,
 	.create = create,
 	.add = arm,

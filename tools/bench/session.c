@@ -41,13 +41,13 @@ void session_close(struct session *session)
 static int for_range(struct session *session, unsigned int from, unsigned int to,
 		     int (*function)(struct session *, const uint32_t *, unsigned int))
 {
+	unsigned int batch = session->contender->batch, i, nr;
+	uint32_t numbers[LARGE_BATCH];
 	uint64_t start = now_ns();
-	uint32_t numbers[BATCH];
-	unsigned int i, nr;
 	int error;
 
 	for (i = from; i < to; i += nr) {
-		for (nr = 0; nr < BATCH && i + nr < to; nr++)
+		for (nr = 0; nr < batch && i + nr < to; nr++)
 			numbers[nr] = i + nr;
 		error = function(session, numbers, nr);
 		if (error)

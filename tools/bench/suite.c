@@ -12,12 +12,14 @@
 static const struct contender *const contenders[] = {
 	&twheel_single,
 	&twheel_batch,
+	&twheel_large_batch,
 	&twheel_keys1,
 	&twheel_keys1_batch,
 	&timerfd_single,
 	&posix_single,
 	&uring_single,
 	&uring_batch,
+	&uring_large_batch,
 	&heap_single,
 };
 

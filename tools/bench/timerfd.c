@@ -115,6 +115,7 @@ static void close_all(struct session *session)
 const struct contender timerfd_single = {
 	.name = "timerfd",
 	.case_name = "single",
+	.batch = BATCH,
 	.open = open_epoll,
 	.create = create,
 	.add = arm,

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/twheel: an ioctl for each operation and a read() for each event, or, as "batch64",
- * 64 of them at a time. With "keys1" each operation watches a key of its own, besides, and
- * can be completed by a signal.
+ * /dev/twheel: an ioctl for each operation and a read() for each event, or, as "batch64" and
+ * "batch1024", so many of them at a time. With "keys1" each operation watches a key of its
+ * own, besides, and can be completed by a signal.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -29,10 +30,10 @@ struct device {
 	int				fd;
 	unsigned int			keys;
 	unsigned int			at_once;
-	struct twheel_watch_spec	specs[BATCH];
-	struct twheel_command		commands[BATCH];
-	struct twheel_result		results[BATCH];
-	struct twheel_event		events[BATCH];
+	struct twheel_watch_spec	specs[LARGE_BATCH];
+	struct twheel_command		commands[LARGE_BATCH];
+	struct twheel_result		results[LARGE_BATCH];
+	struct twheel_event		events[LARGE_BATCH];
 };
 
 static int open_device(struct session *session, unsigned int keys, unsigned int at_once)
@@ -61,7 +62,7 @@ static int open_single(struct session *session)
 
 static int open_batch(struct session *session)
 {
-	return open_device(session, 0, BATCH);
+	return open_device(session, 0, session->contender->batch);
 }
 
 static int open_keys1(struct session *session)
@@ -71,7 +72,7 @@ static int open_keys1(struct session *session)
 
 static int open_keys1_batch(struct session *session)
 {
-	return open_device(session, 1, BATCH);
+	return open_device(session, 1, session->contender->batch);
 }
 
 static void close_device(struct session *session)
@@ -295,9 +296,12 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return got < 0 ? got : 0;
 }
 
-#define DEVICE(open_function, kind, how, signal_function) {	\
+static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "one call is for all of a batch");
+
+#define DEVICE(open_function, kind, most, how, signal_function) {	\
 	.name = "twheel",				\
 	.case_name = kind,				\
+	.batch = most,					\
 	.open = open_function,				\
 	.add = add_##how,				\
 	.cancel = cancel_##how,			\
@@ -308,8 +312,10 @@ static int take(struct session *session, unsigned int timeout_ms)
 	.close = close_device,				\
 }
 
-const struct contender twheel_single = DEVICE(open_single, "single", single, NULL);
-const struct contender twheel_batch = DEVICE(open_batch, "batch64", batch, NULL);
-const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", single, signal_single);
-const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", batch,
-							    signal_batch);
+const struct contender twheel_single = DEVICE(open_single, "single", BATCH, single, NULL);
+const struct contender twheel_batch = DEVICE(open_batch, "batch64", BATCH, batch, NULL);
+const struct contender twheel_large_batch = DEVICE(open_batch, "batch1024", LARGE_BATCH, batch,
+							    NULL);
+const struct contender twheel_keys1 = DEVICE(open_keys1, "keys1", BATCH, single, signal_single);
+const struct contender twheel_keys1_batch = DEVICE(open_keys1_batch, "keys1-batch64", BATCH,
+							    batch, signal_batch);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io_uring: a timeout for each operation, one submitted at a time, or, as "batch64", 64.
+ * io_uring: a timeout for each operation, one submitted at a time, or, as "batch64" and
+ * "batch1024", so many.
  *
  * A cancel is told twice, by an entry of its own and by one of the timeout; a re-arm by its
  * own. Both are waited for. An add tells nothing until it expires.
@@ -32,7 +33,7 @@ enum kind {
 struct uring {
 	struct io_uring			ring;
 	unsigned int			at_once;
-	struct __kernel_timespec	times[BATCH];
+	struct __kernel_timespec	times[LARGE_BATCH];
 };
 
 static uint64_t user_data(uint32_t number, enum kind kind)
@@ -41,7 +42,7 @@ static uint64_t user_data(uint32_t number, enum kind kind)
 }
 
 /* As this program is told best to: by itself alone, when it asks. Older kernels can't. */
-static int init_ring(struct io_uring *ring, unsigned int nr)
+static int init_ring(struct io_uring *ring, unsigned int nr, unsigned int batch)
 {
 	struct io_uring_params params = {
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
@@ -50,13 +51,13 @@ static int init_ring(struct io_uring *ring, unsigned int nr)
 	};
 	int error;
 
-	if (params.cq_entries < 4 * BATCH)
-		params.cq_entries = 4 * BATCH;
-	error = io_uring_queue_init_params(2 * BATCH, ring, &params);
+	if (params.cq_entries < 4 * batch)
+		params.cq_entries = 4 * batch;
+	error = io_uring_queue_init_params(2 * batch, ring, &params);
 	if (error != -EINVAL)
 		return error;
 	params.flags = IORING_SETUP_CQSIZE;
-	return io_uring_queue_init_params(2 * BATCH, ring, &params);
+	return io_uring_queue_init_params(2 * batch, ring, &params);
 }
 
 static int open_ring(struct session *session, unsigned int at_once)
@@ -67,7 +68,7 @@ static int open_ring(struct session *session, unsigned int at_once)
 	if (!uring)
 		return -ENOMEM;
 	uring->at_once = at_once;
-	error = init_ring(&uring->ring, session->nr);
+	error = init_ring(&uring->ring, session->nr, session->contender->batch);
 	if (error) {
 		free(uring);
 		return error;
@@ -83,7 +84,7 @@ static int open_single(struct session *session)
 
 static int open_batch(struct session *session)
 {
-	return open_ring(session, BATCH);
+	return open_ring(session, session->contender->batch);
 }
 
 static void close_ring(struct session *session)
@@ -112,11 +113,13 @@ static int tell(struct session *session, const struct io_uring_cqe *cqe, uint64_
 static int reap(struct session *session)
 {
 	struct uring *uring = session->data;
-	struct io_uring_cqe *cqes[2 * BATCH];
-	unsigned int nr = io_uring_peek_batch_cqe(&uring->ring, cqes, 2 * BATCH);
-	uint64_t now = nr ? now_ns() : 0;
+	unsigned int most = 2 * session->contender->batch, nr;
+	struct io_uring_cqe *cqes[2 * LARGE_BATCH];
 	int error = 0;
+	uint64_t now;
 
+	nr = io_uring_peek_batch_cqe(&uring->ring, cqes, most);
+	now = nr ? now_ns() : 0;
 	for (unsigned int i = 0; i < nr && !error; i++)
 		error = tell(session, cqes[i], now);
 	io_uring_cq_advance(&uring->ring, nr);
@@ -227,9 +230,10 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return got < 0 ? got : 0;
 }
 
-#define URING(open_function, kind) {		\
+#define URING(open_function, kind, most) {	\
 	.name = "io_uring",			\
 	.case_name = kind,			\
+	.batch = most,				\
 	.open = open_function,			\
 	.add = add,				\
 	.cancel = cancel,			\
@@ -238,5 +242,6 @@ static int take(struct session *session, unsigned int timeout_ms)
 	.close = close_ring,			\
 }
 
-const struct contender uring_single = URING(open_single, "single");
-const struct contender uring_batch = URING(open_batch, "batch64");
+const struct contender uring_single = URING(open_single, "single", BATCH);
+const struct contender uring_batch = URING(open_batch, "batch64", BATCH);
+const struct contender uring_large_batch = URING(open_batch, "batch1024", LARGE_BATCH);

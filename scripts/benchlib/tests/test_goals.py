@@ -70,9 +70,27 @@ class Goals(unittest.TestCase):
         row = one("B8", cancel(100), cancel(1500000, of="io_uring"),
                   cancel(300, of="timerfd", case="single", pending=1000),
                   cancel(400, of="timerfd", case="single", pending=19000),
-                  cancel(9, of="heap_timerfd", case="single"), about="cancel in batches at 1e5")
+                  cancel(9, of="heap_timerfd", case="single"),
+                  about="cancel in batches of 64 at 1e5")
         self.assertEqual((row.value, row.verdict()), (0.25, "reached"))
         self.assertIn("timerfd", row.note)
+
+    def test_b8_sets_a_batch_against_peers_whose_batches_are_no_larger(self):
+        figures = [figure([value], **DEVICE | {"of": of, "what": "add", "case": case})
+                   for of, case, value in (
+                       ("twheel", "batch64", 30), ("io_uring", "batch64", 40),
+                       ("twheel", "batch1024", 5), ("io_uring", "batch1024", 20))]
+        for batch, value in ((64, 0.75), (1024, 0.25)):
+            self.assertEqual(one("B8", *figures, about=f"add in batches of {batch} ").value, value)
+        # Whose best is a small batch is measured by that.
+        figures[1]["values"] = [10]
+        figures[1]["median"] = figures[1]["min"] = figures[1]["max"] = 10
+        self.assertEqual(one("B8", *figures, about="add in batches of 1024").value, 0.5)
+
+    def test_b8_and_b9_have_no_rows_for_batches_that_were_not_measured(self):
+        ours = figure([1], **DEVICE | {"of": "twheel", "what": "add"})
+        for goal in ("B8", "B9"):
+            self.assertFalse([row for row in rows_of(goal, ours) if "1024" in row.about])
 
     def test_b8_takes_the_better_of_two_figures_of_adds_on_both_sides(self):
         row = one("B8", *(figure([value], of=of, what=what, **DEVICE) for of, what, value in
