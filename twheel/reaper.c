@@ -31,6 +31,10 @@
  *
  * The lock of a shard is never held while a timer's function runs, and for
  * TWHEEL_CHUNK nodes at a time at the most.
+ *
+ * A reaper is a thread of normal priority, unless the module's parameter says
+ * otherwise: it takes turns with what else runs on its CPU, also while a million
+ * timers fire.  The price is that it may have to wait for its turn.
  */
 #include <linux/bug.h>
 #include <linux/kthread.h>
@@ -39,6 +43,7 @@
 #include <linux/moduleparam.h>
 #include <linux/prefetch.h>
 #include <linux/processor.h>
+#include <linux/sched.h>
 #include <trace/events/twheel.h>
 
 #include "compat.h"
@@ -48,6 +53,10 @@
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
 MODULE_PARM_DESC(slow_ns, "a timer's function that takes that long is counted and traced (default 1000000)");
+
+static bool reaper_fifo;
+module_param(reaper_fifo, bool, 0444);
+MODULE_PARM_DESC(reaper_fifo, "reapers run ahead of all threads of normal priority (default N)");
 
 /*
  * Take the next timer that is due, and make it the running one: it is not
@@ -248,6 +257,8 @@ int twheel_reaper(void *data)
 {
 	struct twheel_shard *shard = data;
 
+	if (reaper_fifo)
+		sched_set_fifo_low(current);
 	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
 		shard->armed = 0;
