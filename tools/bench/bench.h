@@ -132,9 +132,6 @@ struct options {
 	bool		memory;
 };
 
-/* main.c */
-void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
 /* session.c */
 int session_open(struct session *session, const struct contender *contender, unsigned int nr);
 int session_create(struct session *session);
@@ -153,6 +150,8 @@ int memory(const struct contender *contender, unsigned int pending);
 void run_suite(const struct options *options);
 
 /* output.c */
+void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
+bool has_failed(void);
 void sample(const struct contender *contender, const char *what, unsigned int pending,
 	    const char *unit, double value);
 void skip(const struct contender *contender, const char *what, unsigned int pending,

@@ -10,7 +10,6 @@
  */
 #include <getopt.h>
 #include <sched.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,20 +30,6 @@ static const char help[] =
 "  --cpu N            the CPU to run on (0)\n"
 "  --no-memory        do not measure memory\n"
 "  --quick            1000 and 10000 pending, few of everything, no memory\n";
-
-static bool failed;
-
-void failure(const char *format, ...)
-{
-	va_list args;
-
-	failed = true;
-	fputs("FAILURE: ", stdout);
-	va_start(args, format);
-	vprintf(format, args);
-	va_end(args);
-	putchar('\n');
-}
 
 static void refuse(const char *what)
 {
@@ -222,7 +207,8 @@ int main(int argc, char **argv)
 	raise_limits(&options);
 	stay_on(cpu);
 	run_suite(&options);
-	if (!failed)
-		puts("end suite=device");
-	return failed;
+	if (has_failed())
+		return 1;
+	puts("end suite=device");
+	return 0;
 }

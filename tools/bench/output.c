@@ -1,13 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines for programs: samples, what could not be measured, and remarks.
+ * Lines for programs: samples, what could not be measured, failures, and remarks.
  *
  * A sample is eight words in a fixed order, and nothing else is in its line. Who repeats a
  * measurement prints further lines with the same words and another value.
  */
+#include <stdarg.h>
 #include <stdio.h>
 
 #include "bench.h"
+
+static bool failed;
+
+void failure(const char *format, ...)
+{
+	va_list args;
+
+	failed = true;
+	fputs("FAILURE: ", stdout);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+}
+
+bool has_failed(void)
+{
+	return failed;
+}
 
 static void words(const char *kind, const struct contender *contender, const char *what,
 		  unsigned int pending)
