@@ -59,7 +59,7 @@ static u64 bytes_told(const struct fetch *fetch, u64 time)
 	return bytes_at(fetch, time, false);
 }
 
-/* Whether a call was under way at some time that looks at what nobody else may have seen. */
+/* Whether a call was under way at some time to which others may have left the last look. */
 static bool call_under_way(const struct fetch *fetch, u64 from, u64 to, u64 time)
 {
 	return from <= time && time <= to &&
