@@ -82,7 +82,7 @@ static void fired(struct model *model, unsigned int t, const struct model_time *
 	if (!timer->told && !timer->was_due && now->clock < timer->due)
 		model_differs(model, "%s %u is early by %llu ns", kinds[model_kind(t)], t,
 			      timer->due - now->clock);
-	if (now->clock > timer->due)
+	if (!timer->told && now->clock > timer->due)
 		model->late_ns = max(model->late_ns, now->clock - timer->due);
 	timer->pending = false;
 	model->stats.fired++;
@@ -183,6 +183,8 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
 	model->stats.added++;
 	if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET && timer->missed) {
+		/* It is due at once, and waits for nothing but its turn. */
+		model_arm(timer, 0, 0, now);
 		timer->told = MODEL_TOLD;
 		model->ordered = false;
 	}
