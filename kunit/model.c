@@ -165,7 +165,7 @@ static void call_move(struct model *model, struct model_timer *timer, enum twhee
 	model->rearmed_maybe += !surely;
 	model_arm(timer, due, last, now);
 	if (!surely) {
-		timer->told = told ? MODEL_MAYBE_TOLD : MODEL_NOT_TOLD;
+		timer->told = told ? MODEL_MAYBE_MOVED : MODEL_NOT_TOLD;
 		timer->was_due = was_due;
 	}
 }
@@ -195,7 +195,7 @@ static long call_start(struct model *model, struct model_timer *timer,
 	ret = call_add(model, timer, &add, answer);
 	if (ret)
 		return ret;
-	timer->missed = false;
+	timer->offset = answer->now.clock - answer->now.mono;
 	timer->deadline = answer->deadline;
 	timer->period = op->more;
 	timer->left = op->count ?: U64_MAX;
@@ -292,11 +292,9 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 	model->seen_set = answer->now.mono + SET_SEEN_NS;
 	model->ordered = false;
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {
-		timer->missed |= timer->running;
 		if (!timer->pending)
 			continue;
 		timer->was_due |= timer->due <= answer->now.clock;
-		timer->missed |= timer->was_due;
 		if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET && timer->told != MODEL_TOLD)
 			timer->told = timer->was_due ? MODEL_MAYBE_TOLD : MODEL_TOLD;
 	}

@@ -202,6 +202,7 @@ struct model_seen {
 enum model_told {
 	MODEL_NOT_TOLD,
 	MODEL_MAYBE_TOLD,	/* it was due already */
+	MODEL_MAYBE_MOVED,	/* else it will be told, or was due */
 	MODEL_TOLD,		/* that the clock was set */
 };
 
@@ -216,8 +217,7 @@ enum model_told {
  * @cut: cancelled while it was running
  * @shut: shut down
  * @told: whether it ends as the clock was set
- * @missed: the clock was set since it was started, and it may not be told before it
- *	is armed again
+ * @offset: by how much the clock was ahead of CLOCK_MONOTONIC when it was started
  * @due: the tick at which it fires, in ns by the clock; TWHEEL_NEVER
  * @due_last: the last tick at which it may, until it has been looked at
  * @was_due: that had come, once, when the clock was set
@@ -240,7 +240,7 @@ struct model_timer {
 	bool			cut;
 	bool			shut;
 	enum model_told		told;
-	bool			missed;
+	s64			offset;
 	u64			due;
 	u64			due_last;
 	bool			was_due;

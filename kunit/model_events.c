@@ -40,7 +40,7 @@ static u64 ready_at(const struct model *model, const struct model_timer *timer,
 {
 	u64 reached = max3(timer->armed.mono, model->seen_set, model->freed);
 
-	if (timer->told)
+	if (timer->told && timer->told != MODEL_MAYBE_MOVED)
 		return reached;
 	if (now->clock < timer->due_last)
 		return U64_MAX;
@@ -82,7 +82,7 @@ static void fired(struct model *model, unsigned int t, const struct model_time *
 	if (!timer->told && !timer->was_due && now->clock < timer->due)
 		model_differs(model, "%s %u is early by %llu ns", kinds[model_kind(t)], t,
 			      timer->due - now->clock);
-	if (!timer->told && now->clock > timer->due)
+	if (timer->told != MODEL_TOLD && now->clock > timer->due)
 		model->late_ns = max(model->late_ns, now->clock - timer->due);
 	timer->pending = false;
 	model->stats.fired++;
@@ -100,7 +100,8 @@ static void check_error(struct model *model, const struct model_event *event)
 {
 	enum model_told told = model->timer[event->t].told;
 
-	if (told == MODEL_MAYBE_TOLD && event->error == -ECANCELED)
+	if ((told == MODEL_MAYBE_TOLD || told == MODEL_MAYBE_MOVED) &&
+	    event->error == -ECANCELED)
 		return;
 	if (event->error != (told == MODEL_TOLD ? -ECANCELED : 0))
 		model_differs(model, "%s %u was told the error %d", kinds[model_kind(event->t)],
@@ -168,6 +169,15 @@ static void event_begins(struct model *model, const struct model_event *event)
 		begin_periodic(model, event);
 }
 
+/* Whether a timer that repeats is to be told of the clock as it is armed again. */
+static bool was_set(const struct model *model, const struct model_timer *timer,
+		    const struct model_time *now)
+{
+	return timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
+	       model->clock == TWHEEL_CLOCK_REALTIME &&
+	       now->clock - now->mono != timer->offset;
+}
+
 /* Its run is over: does it wait for another? */
 static void repeat(struct model *model, struct model_timer *timer, const struct model_time *now)
 {
@@ -182,7 +192,7 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 	}
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
 	model->stats.added++;
-	if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET && timer->missed) {
+	if (was_set(model, timer, now)) {
 		/* It is due at once, and waits for nothing but its turn. */
 		model_arm(timer, 0, 0, now);
 		timer->told = MODEL_TOLD;
