@@ -174,9 +174,10 @@ static void sleep_until_expiry(void)
 		msleep(div_u64(end - now, NSEC_PER_MSEC));
 }
 
+/* Or have fired: some are added so late, if others were in the way, that they never move. */
 static bool half_moved(const struct twheel_stats *stats)
 {
-	return stats->cascaded >= cascade.config->nr / 2;
+	return stats->cascaded >= cascade.config->nr / 2 || stats->fired >= cascade.config->nr / 2;
 }
 
 static bool all_over(const struct twheel_stats *stats)

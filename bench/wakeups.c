@@ -35,6 +35,10 @@
 #define ALONE_FAR_NS	(1600 * NSEC_PER_MSEC)
 #define ALONE_LEVELS	4
 
+/* How often, and for how long, they are waited for: only what fails takes a minute. */
+#define ALONE_TRIES	1200
+#define ALONE_PAUSE_MS	50
+
 /* A timer that is alone is called twice: the first time it is only to bring the reaper. */
 struct alone {
 	struct twheel		*wheel;
@@ -154,24 +158,36 @@ static int alone_make(struct alone *alone)
 	return 0;
 }
 
+/* Wait until each has been called so often; how many have not, after very long. */
+static unsigned int alone_await(const struct alone *alone, unsigned int nr, unsigned int called)
+{
+	unsigned int i, missing, tries;
+
+	for (tries = 0; tries < ALONE_TRIES; tries++) {
+		for (i = 0, missing = 0; i < nr; i++)
+			missing += READ_ONCE(alone[i].called) != called;
+		if (!missing)
+			break;
+		msleep(ALONE_PAUSE_MS);
+	}
+	return missing;
+}
+
 /* Let each wait for a while on the fourth level, and see what that took. */
 static int alone_wait(struct alone *alone, unsigned int nr, struct rnd_state *random)
 {
-	unsigned int i, missing = 0;
+	unsigned int i, missing = alone_await(alone, nr, 1);
 	u64 wakeups = 0;
 
-	msleep(100);
 	for (i = 0; i < nr; i++) {
 		alone[i].before = wakeups_of(alone[i].wheel);
 		twheel_timer_add(&alone[i].timer,
 				 twheel_deadline(bench_between(random, ALONE_NEAR_NS,
 							       ALONE_FAR_NS)));
 	}
-	msleep(div_u64(ALONE_FAR_NS, NSEC_PER_MSEC) + 400);
-	for (i = 0; i < nr; i++) {
+	missing += alone_await(alone, nr, 2);
+	for (i = 0; i < nr; i++)
 		wakeups += wakeups_of(alone[i].wheel) - alone[i].before;
-		missing += READ_ONCE(alone[i].called) != 2;
-	}
 	if (missing)
 		return bench_failure("of %u lone timers %u were not called twice", nr, missing);
 	bench_sample(SUITE, "alone", "twheel", "per_timer", 1, "count",

@@ -290,8 +290,11 @@ static struct {
 
 static void *add_until_refused(void *arg)
 {
-	while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
-		__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
+	do {
+		/* Who drains may be late, and there be no room any more until then. */
+		while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
+			__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
+	} while (errno == ENOSPC || errno == EAGAIN);
 	if (errno != ESHUTDOWN)
 		__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
 	return arg;

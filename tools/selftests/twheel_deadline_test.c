@@ -62,7 +62,7 @@ TEST_F(deadline, earlier_ticks_expire_first)
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
-	start = now_ns() + SEC;
+	start = now_ns() + 3 * SEC;
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, start + 2 * tick * (i * 17 % nr),
 					  TWHEEL_ADD_ABSTIME, i * 17 % nr));
@@ -92,7 +92,7 @@ TEST_F(deadline, as_exact_far_away_as_near)
 	 * wake-up, since a virtual CPU may be away for a while.
 	 */
 	for (i = 0; i < nr; i++)
-		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 40 * MSEC, 0, 0));
+		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 120 * MSEC, 0, 0));
 	for (i = 0; i < nr; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		ASSERT_LE(event.deadline, event.time);

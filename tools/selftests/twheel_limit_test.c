@@ -125,7 +125,7 @@ TEST_F(limit, room_as_soon_as_they_expire)
 	unsigned int i;
 
 	for (i = 0; i < self->max; i++)
-		ASSERT_NE(0, add_deadline(self->fd, SEC, 0, 0));
+		ASSERT_NE(0, add_deadline(self->fd, 3 * SEC, 0, 0));
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));

@@ -91,6 +91,12 @@ FIXTURE_TEARDOWN(everyone)
 	race_teardown(_metadata, &self->race, NULL);
 }
 
+/* A race that one side always wins is none. */
+static bool all_have_won(const unsigned int *ended)
+{
+	return ended[TWHEEL_COMPLETED] && ended[TWHEEL_EXPIRED] && ended[TWHEEL_CANCELLED];
+}
+
 TEST_F(everyone, exactly_one_wins)
 {
 	__u64 add_ns = 20 * MSEC, race_ns = 5 * MSEC, start, began;
@@ -99,7 +105,9 @@ TEST_F(everyone, exactly_one_wins)
 	pthread_t threads[NR_RACERS];
 	int round, i;
 
-	for (round = 0; round < NR_ROUNDS; round++) {
+	/* On a machine that is busy with other things it may take some rounds more. */
+	for (round = 0; round < NR_ROUNDS ||
+			(round < 10 * NR_ROUNDS && !all_have_won(ended)); round++) {
 		/* The deadlines fall into the race, if it goes like the last one. */
 		began = now_ns();
 		start = began + add_ns + add_ns / 4 + MSEC;
@@ -132,15 +140,11 @@ TEST_F(everyone, exactly_one_wins)
 	TH_LOG("%u completed, %u expired, %u cancelled", ended[TWHEEL_COMPLETED],
 	       ended[TWHEEL_EXPIRED], ended[TWHEEL_CANCELLED]);
 	q = query(race.fd);
-	EXPECT_EQ(NR_ROUNDS * NR_OPS, q.added);
+	EXPECT_EQ(round * NR_OPS, q.added);
 	EXPECT_EQ(ended[TWHEEL_COMPLETED], q.completed);
 	EXPECT_EQ(ended[TWHEEL_EXPIRED], q.expired);
 	EXPECT_EQ(ended[TWHEEL_CANCELLED], q.cancelled);
-
-	/* A race that one side always wins is none. */
-	EXPECT_NE(0, ended[TWHEEL_COMPLETED]);
-	EXPECT_NE(0, ended[TWHEEL_EXPIRED]);
-	EXPECT_NE(0, ended[TWHEEL_CANCELLED]);
+	EXPECT_TRUE(all_have_won(ended));
 }
 
 /*
