@@ -18,8 +18,8 @@
 /* The log must not run over, however often a timer repeats. */
 #define SLEEP_NS	(100 * NSEC_PER_MSEC)
 
-/* How many orders are tried. */
-#define ORDERS		8
+/* How many orders are tried: each timer may fire, and do something, before a call takes effect. */
+#define ORDERS		64
 
 /* How often we look again before we believe that something is wrong. */
 #define LOOKS		4
