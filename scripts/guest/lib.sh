@@ -28,13 +28,18 @@ exact_timers()
 	done
 }
 
-# nothing_left: after the last unload, no trace of twheel may remain.
+# nothing_left: after the last unload, no trace of twheel may remain; a thread that was
+# stopped may take a moment to be gone.
 nothing_left()
 {
-	left=$(
-		[ ! -e /dev/twheel ] || echo "/dev/twheel"
-		grep '^twheel' /proc/modules /proc/slabinfo /proc/*/comm 2>/dev/null
-	)
+	for _ in $(seq 50); do
+		left=$(
+			[ ! -e /dev/twheel ] || echo "/dev/twheel"
+			grep '^twheel' /proc/modules /proc/slabinfo /proc/*/comm 2>/dev/null
+		)
+		[ -n "$left" ] || break
+		usleep 100000
+	done
 	[ -z "$left" ] || { echo "left behind: $left"; return 1; }
 	echo "no node, module, thread or slab cache of twheel"
 }

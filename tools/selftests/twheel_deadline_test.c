@@ -88,18 +88,19 @@ TEST_F(deadline, as_exact_far_away_as_near)
 
 	/*
 	 * Beyond two levels of the default wheel, where a wheel that doesn't
-	 * cascade is late by seconds.  The median, and with ample time for the
-	 * wake-up, since a virtual CPU may be away for a while.
+	 * cascade is late by seconds, each by another time: of these one at the most
+	 * would be in time by chance.  The lower quartile, of some seconds, and with
+	 * ample time for the wake-up, since a virtual CPU may be away for a while.
 	 */
 	for (i = 0; i < nr; i++)
-		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 120 * MSEC, 0, 0));
+		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 200 * MSEC, 0, 0));
 	for (i = 0; i < nr; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		ASSERT_LE(event.deadline, event.time);
 		late[i] = event.time - event.deadline;
 	}
 	qsort(late, nr, sizeof(late[0]), by_size);
-	EXPECT_LE(late[nr / 2], tick + 100 * MSEC);
+	EXPECT_LE(late[nr / 4], tick + 100 * MSEC);
 }
 
 TEST_F(deadline, in_the_past_expires_at_once)

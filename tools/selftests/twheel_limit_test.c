@@ -124,9 +124,14 @@ TEST_F(limit, room_as_soon_as_they_expire)
 {
 	unsigned int i;
 
-	for (i = 0; i < self->max; i++)
-		ASSERT_NE(0, add_deadline(self->fd, 3 * SEC, 0, 0));
+	/* None expires before it has been looked. */
+	for (i = 0; i < self->max; i++) {
+		self->ids[i] = add_deadline(self->fd, HOUR, 0, 0);
+		ASSERT_NE(0, self->ids[i]);
+	}
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
+	for (i = 0; i < self->max; i++)
+		ASSERT_EQ(1, op_rearm(self->fd, self->ids[i], MSEC, 0, TWHEEL_REARM_ALWAYS));
 	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
