@@ -284,7 +284,7 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	stats->pending += shard->queue.nr_nodes;
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
-	/* What was added, and has neither fired nor waits. A timer that waits stays on its shard. */
+	/* What was added, and neither fired nor waits. A timer that waits stays on its shard. */
 	stats->cancelled += shard->added - shard->fired - shard->queue.nr_nodes;
 	stats->fired += shard->fired;
 	stats->cascaded += shard->queue.nr_cascaded;
