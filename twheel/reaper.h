@@ -90,6 +90,7 @@ struct twheel_places {
  * @stepped: the tick to which that was set when it last was
  * @added: times that a timer began to wait
  * @rearmed: times that one that waited was given another deadline
+ * @cancelled: times that one was cancelled
  * @fired: times that one's function was called
  * @rejected: times that one was refused for want of a place
  * @slow: times that a function took longer than it should
@@ -128,6 +129,7 @@ struct twheel_shard {
 	u64			stepped;
 	u64			added;
 	u64			rearmed;
+	u64			cancelled;
 	u64			fired;
 	u64			rejected;
 	u64			slow;

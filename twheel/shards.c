@@ -135,6 +135,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 		*timer = container_of(node, struct twheel_timer, node);
 		twheel_debug_deactivate(*timer);
 		twheel_shard_vacate(shard);
+		shard->cancelled++;
 	}
 	twheel_shard_unlock_irq(shard);
 	return more;
@@ -284,8 +285,7 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	stats->pending += shard->queue.nr_nodes;
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
-	/* What was added, and neither fired nor waits. A timer that waits stays on its shard. */
-	stats->cancelled += shard->added - shard->fired - shard->queue.nr_nodes;
+	stats->cancelled += shard->cancelled;
 	stats->fired += shard->fired;
 	stats->cascaded += shard->queue.nr_cascaded;
 	stats->wakeups += shard->wakeups;

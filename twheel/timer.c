@@ -135,6 +135,7 @@ bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer)
 	twheel_debug_deactivate(timer);
 	twheel_shard_vacate(shard);
 	trace_twheel_timer_cancel(timer, shard->number);
+	shard->cancelled++;
 	return true;
 }
 
