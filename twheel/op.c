@@ -196,6 +196,15 @@ void twheel_op_park(struct twheel_op *op)
 	trace_twheel_op_add(op, twheel_op_clock(op));
 }
 
+static void prefetch_neighbours(const struct list_head *entry)
+{
+	/* Without the list's lock: a stale pointer costs a cache miss, no more. */
+	const struct list_head at = data_race(*entry);
+
+	prefetchw(at.next);
+	prefetchw(at.prev);
+}
+
 /*
  * Have all fetched that the end of an operation is about to touch: its neighbours on the
  * wheel and in its home, and the buckets of its keys. With a million operations they are
@@ -203,14 +212,10 @@ void twheel_op_park(struct twheel_op *op)
  */
 static void op_prefetch(const struct twheel_op *op)
 {
-	const struct list_head *entry = &op->timer.node.entry;
 	const struct twheel_watch *watch;
 
-	/* The wheel's lock is not ours: these may be changing. */
-	prefetchw(READ_ONCE(entry->next));
-	prefetchw(READ_ONCE(entry->prev));
-	prefetchw(op->parked.next);
-	prefetchw(op->parked.prev);
+	prefetch_neighbours(&op->timer.node.entry);
+	prefetch_neighbours(&op->parked);
 	for (watch = op->watches; watch; watch = watch->next)
 		twheel_keys_prefetch(&op->purgatory->keys, twheel_watch_hash(watch));
 }

@@ -12,6 +12,7 @@
 #define _LINUX_TWHEEL_H
 
 #include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/refcount.h>
@@ -207,7 +208,8 @@ static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *
  */
 static inline bool twheel_timer_pending(const struct twheel_timer *timer)
 {
-	return !list_empty(&timer->node.entry);
+	/* A list operation may run meanwhile: only a deletion makes the node look empty. */
+	return !data_race(list_empty(&timer->node.entry));
 }
 
 /* Timers that repeat */
