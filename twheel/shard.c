@@ -284,7 +284,8 @@ static void shard_start(struct work_struct *work)
 		return;
 	}
 	twheel_shard_lock_irq(shard);
-	shard->task = task;
+	/* runs_functions() may read it without the lock. */
+	WRITE_ONCE(shard->task, task);
 	twheel_shard_unlock_irq(shard);
 	wake_up_process(task);
 }

@@ -152,7 +152,9 @@ static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u
 	unsigned int flags = twheel_timer_flags(timer);
 
 	if (unlikely(flags)) {
-		shard->has_inline |= flags & TWHEEL_TIMER_INLINE;
+		if (flags & TWHEEL_TIMER_INLINE)
+			/* The alarm reads it without the lock. */
+			WRITE_ONCE(shard->has_inline, true);
 		shard->has_on_set |= flags & TWHEEL_TIMER_CANCEL_ON_SET;
 		WRITE_ONCE(timer->place, timer->place &
 			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
