@@ -193,10 +193,8 @@ static bool answer_is_right(struct torture_op *o, const struct known *known, int
 /* Its callback has returned; @sure unless that may have been left to others. */
 static void expect_returned(struct torture_op *o, bool sure)
 {
-	if (!sure)
-		return;
-	smp_rmb();	/* pairs with the barrier after the callback */
-	if (!READ_ONCE(o->returned))
+	/* The call has to see all that the callback did, without a barrier of ours. */
+	if (sure && !READ_ONCE(o->returned))
 		wrong_op(WRONG_AFTER, o, "its callback has not returned");
 }
 

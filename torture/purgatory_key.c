@@ -84,13 +84,15 @@ void check_key(struct torture_purgatory *p, struct torture_key *key,
 static void cancelled_for_key(struct twheel_op *op, void *data)
 {
 	struct torture_op *o = container_of(op, struct torture_op, op);
+	bool returned;
 
 	++*(u32 *)data;
 	op_won(o);
+	returned = smp_load_acquire(&o->returned);	/* with the result, from ended() */
 	if (o->condition != TWHEEL_COND_PREDICATE && call_is_shallow(call_current()) &&
-	    !READ_ONCE(o->returned))
+	    !returned)
 		wrong_op(WRONG_AFTER, o, "told of before its callback has returned");
-	else if (READ_ONCE(o->returned) && o->reason != TWHEEL_CANCELLED)
+	else if (returned && o->reason != TWHEEL_CANCELLED)
 		wrong_op(WRONG_ANSWER, o, "told of, and was not cancelled");
 }
 

@@ -161,8 +161,8 @@ static void ended(struct twheel_op *op)
 		udelay(torture_below(&o->dice, 30));
 	expect_over(o);
 	act(o, 8);
-	smp_wmb();	/* pairs with who expects that it has returned */
-	WRITE_ONCE(o->returned, true);
+	/* Pairs with the acquire in cancelled_for_key(): the result is on the books. */
+	smp_store_release(&o->returned, true);
 	if (o->orphan)
 		twheel_op_put(op);
 	atomic_dec_return_release(&p->inside);

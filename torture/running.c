@@ -10,6 +10,8 @@
 /* Whether a timer may be called now, whatever the time is. */
 static void expect_call(struct torture_timer *t)
 {
+	unsigned int cut;
+
 	if (READ_ONCE(t->quiet))
 		torture_wrong(WRONG_AFTER, t, "runs though it was to rest");
 	if (READ_ONCE(t->shut))
@@ -20,10 +22,11 @@ static void expect_call(struct torture_timer *t)
 		return;
 	if (t->runs == t->limit)
 		torture_wrong(WRONG_TWICE, t, "has run often enough");
-	if (READ_ONCE(t->cut) == 2)
+	cut = READ_ONCE(t->cut);
+	if (cut == 2)
 		torture_wrong(WRONG_AFTER, t, "runs though it was cancelled");
-	else if (t->cut)
-		t->cut = 2;
+	else if (cut)
+		WRITE_ONCE(t->cut, 2);
 }
 
 /* When the wall clock is set, nobody can say what it was when a timer was due. */

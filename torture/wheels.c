@@ -310,6 +310,15 @@ void torture_keeper(struct torture_thread *thread)
 	}
 }
 
+/* A worker that is alone with a timer may be making it another one. */
+static void audit_timer(struct torture_timer *t)
+{
+	if (!fate_share(t))
+		return;
+	fate_audit(t);
+	fate_unshare(t);
+}
+
 /* By a clock that may be set there is no telling. */
 static void audit(struct torture_wheel *w)
 {
@@ -318,7 +327,7 @@ static void audit(struct torture_wheel *w)
 	if (!down_read_trylock(&w->gate))
 		return;
 	for (i = 0; i < TORTURE_TIMERS && w->wheel && w->clock != TWHEEL_CLOCK_REALTIME; i++)
-		fate_audit(&w->timer[i]);
+		audit_timer(&w->timer[i]);
 	up_read(&w->gate);
 }
 
