@@ -33,14 +33,15 @@ static void expect_call(struct torture_timer *t)
 static void expect_time(struct torture_timer *t)
 {
 	bool realtime = t->wheel->clock == TWHEEL_CLOCK_REALTIME;
-	u64 now = twheel_now(t->wheel->wheel), late;
+	u64 now = twheel_now(t->wheel->wheel);
+	/* Read once: another thread may be moving it. */
+	u64 latest = fate_latest(t);
 
 	if (now < (u64)atomic64_read(&t->earliest) && (!realtime || torture_clock_calm()))
 		torture_wrong(WRONG_EARLY, t, "fires before its deadline");
-	if (now > fate_latest(t) && !realtime) {
-		late = now - fate_latest(t);
-		fate_raise(&torture_late_ns, late);
-		if (late > TORTURE_LOST_NS)
+	if (now > latest && !realtime) {
+		fate_raise(&torture_late_ns, now - latest);
+		if (now - latest > TORTURE_LOST_NS)
 			torture_wrong(WRONG_LOST, t, "fires long after its deadline");
 	}
 }
@@ -122,11 +123,12 @@ void fate_audit(const struct torture_timer *t)
 {
 	u64 now = twheel_now(t->wheel->wheel);
 	int ended = atomic_read_acquire(&t->ended);
+	u64 latest;
 
 	if (!fate_open(t))
 		return;
 	smp_rmb();	/* pairs with the increment in arming_begin() */
-	if (now > fate_latest(t) && now - fate_latest(t) > TORTURE_LOST_NS &&
-	    atomic_read(&t->ended) == ended)
+	latest = fate_latest(t);
+	if (now > latest && now - latest > TORTURE_LOST_NS && atomic_read(&t->ended) == ended)
 		torture_wrong(WRONG_LOST, t, "has not fired long after its deadline");
 }
