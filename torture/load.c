@@ -28,7 +28,10 @@ static u64 random_deadline(struct rnd_state *dice, const struct torture_wheel *w
 	switch (torture_below(dice, 8)) {
 	case 0:
 		return 0;
-	case 1 ... 3:
+	case 1:
+		delay = torture_below(dice, 100 * NSEC_PER_USEC);
+		break;
+	case 2 ... 3:
 		delay = torture_below(dice, 2 * NSEC_PER_MSEC);
 		break;
 	case 4 ... 5:
@@ -154,10 +157,11 @@ static void act(struct torture_timer *t)
 			meddle_elsewhere(dice);
 		break;
 	case 9:
-		udelay(torture_below(dice, 50));
+		if (torture_idles(dice))
+			udelay(torture_below(dice, 50));
 		break;
 	case 10:
-		if (may_sleep)
+		if (may_sleep && torture_idles(dice))
 			usleep_range(100, 1000);
 		arm_myself(t);
 		break;
@@ -179,7 +183,8 @@ static void put_orphan(struct torture_timer *t)
 /* An orphan frees itself, and then its function may go on for a while. */
 static void run_orphan(struct torture_timer *t)
 {
-	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->dice, 4);
+	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->dice, 4) &&
+		      torture_idles(&t->dice);
 	struct torture_wheel *w = t->wheel;
 
 	atomic_inc(&w->inside);
@@ -308,6 +313,8 @@ static void orphan(struct rnd_state *dice, struct torture_wheel *w)
 /* A while in which a timer that rests would be caught running. */
 static void watch_it_rest(struct rnd_state *dice)
 {
+	if (!torture_idles(dice))
+		return;
 	if (torture_below(dice, 4))
 		udelay(torture_below(dice, 20));
 	else
@@ -396,17 +403,17 @@ void torture_worker(struct torture_thread *thread)
 {
 	struct torture_wheel *w;
 	unsigned int n;
+	bool open;
 
 	while (!torture_over()) {
 		w = meeting_wheel(&thread->dice);
 		torture_step(thread, "look for a wheel");
-		if (down_read_trylock(&w->gate)) {
+		open = down_read_trylock(&w->gate);
+		if (open) {
 			for (n = torture_below(&thread->dice, 64); n && w->wheel; n--)
 				work_on(thread, w);
 			up_read(&w->gate);
 		}
-		if (torture_below(&thread->dice, 4))
-			usleep_range(20, 4000);
-		cond_resched();
+		torture_rest(thread, !open);
 	}
 }

@@ -32,6 +32,9 @@
 /* And half of the time all workers go to the same purgatory, for so long. */
 #define MEETING		(HZ / 4)
 
+/* A softirq begins nothing more after this long. */
+#define SOFTIRQ_NS	(200 * NSEC_PER_USEC)
+
 /* Slots */
 
 static struct torture_op *slot_get(struct torture_slot *slot)
@@ -182,7 +185,7 @@ static void work_on(struct torture_op *o, const struct torture_caller *c)
 		return;
 	for (n = 1 + torture_below(c->dice, 4); n; n--)
 		work_with(o, c);
-	if (!torture_below(c->dice, 8))
+	if (!torture_below(c->dice, 4))
 		end_it(o, c);
 	op_leave(o);
 }
@@ -225,7 +228,7 @@ static void play_with_slot(struct torture_purgatory *p, const struct torture_cal
 	struct torture_slot *slot = &p->slot[torture_below(c->dice, of)];
 	struct torture_op *o = slot_get(slot);
 
-	if (!o || atomic_read(&o->ended) || READ_ONCE(o->refused) || !torture_below(c->dice, 32))
+	if (!o || atomic_read(&o->ended) || READ_ONCE(o->refused) || !torture_below(c->dice, 16))
 		make(p, slot, c);
 	else
 		work_on(o, c);
@@ -327,18 +330,18 @@ void purgatory_worker(struct torture_thread *thread)
 {
 	struct torture_purgatory *p;
 	unsigned int n;
+	bool open;
 
 	while (!torture_over()) {
 		p = meeting_purgatory(&thread->dice);
 		torture_step(thread, "look for a purgatory");
-		if (down_read_trylock(&p->gate)) {
+		open = down_read_trylock(&p->gate);
+		if (open) {
 			for (n = torture_below(&thread->dice, 32); n && p->purgatory; n--)
 				work(thread, p);
 			up_read(&p->gate);
 		}
-		if (torture_below(&thread->dice, 4))
-			usleep_range(20, 4000);
-		cond_resched();
+		torture_rest(thread, !open);
 	}
 }
 
@@ -353,7 +356,7 @@ void purgatory_softirq(struct timer_list *timer)
 	u64 begin = ktime_get_ns();
 	unsigned int n;
 
-	for (n = torture_below(&s->dice, 8); n; n--)
+	for (n = torture_below(&s->dice, 64); n && ktime_get_ns() - begin < SOFTIRQ_NS; n--)
 		purgatory_play(s->p, &c);
 	mod_timer(timer, jiffies + torture_below(&s->dice, 3) +
 		  nsecs_to_jiffies(20 * (ktime_get_ns() - begin)));

@@ -110,7 +110,7 @@ static bool evaluate(struct twheel_op *op, u64 *value)
 		wrong_op(WRONG_ANSWER, o, "its predicate runs in no call that asks for it");
 	held = atomic_read(&o->held) != NOT_HELD;
 	/* Others come to ask, and what they know is not in the answer. */
-	if (torture_below(&o->dice, 2))
+	if (torture_below(&o->dice, 2) && torture_idles(&o->dice))
 		udelay(torture_below(&o->dice, 30));
 	act_on_itself(o);
 	act(o, 64);
@@ -157,7 +157,7 @@ static void ended(struct twheel_op *op)
 	if (result.reason <= TWHEEL_CANCELLED)
 		atomic64_inc(&p->ended[result.reason]);
 	/* Others come to wait for it. */
-	if (!torture_below(&o->dice, 8))
+	if (!torture_below(&o->dice, 8) && torture_idles(&o->dice))
 		udelay(torture_below(&o->dice, 30));
 	expect_over(o);
 	act(o, 8);

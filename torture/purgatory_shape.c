@@ -38,7 +38,10 @@ u64 op_deadline(const struct torture_op *o, struct rnd_state *dice)
 	case 1:
 		delay = 0;
 		break;
-	case 2 ... 3:
+	case 2:
+		delay = torture_below(dice, 100 * NSEC_PER_USEC);
+		break;
+	case 3:
 		delay = torture_below(dice, 2 * NSEC_PER_MSEC);
 		break;
 	case 4 ... 5:

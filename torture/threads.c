@@ -4,6 +4,7 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
@@ -31,6 +32,16 @@ void torture_nap(unsigned int ms)
 	if (!torture_over())
 		schedule_timeout(msecs_to_jiffies(ms));
 	__set_current_state(TASK_RUNNING);
+}
+
+/* Between two visits. If the gate was closed, leave the CPU to the keeper. */
+void torture_rest(struct torture_thread *thread, bool closed)
+{
+	if (torture_idles(&thread->dice) && torture_below(&thread->dice, 4))
+		usleep_range(20, 4000);
+	else if (closed)
+		usleep_range(20, 200);
+	cond_resched();
 }
 
 static int run(void *data)

@@ -52,6 +52,9 @@
 
 #define REPORT_S	10
 
+/* The load is busy or calm for this long. */
+#define PHASE	(HZ / 4)
+
 static unsigned int seconds = 60;
 module_param(seconds, uint, 0444);
 MODULE_PARM_DESC(seconds, "how long it runs (default 60)");
@@ -90,13 +93,26 @@ unsigned int torture_nr_wheels;
 /* A random number from 0 to @below - 1. */
 u32 torture_below(struct rnd_state *dice, u32 below)
 {
-	return prandom_u32_state(dice) % below;
+	return (u64)prandom_u32_state(dice) * below >> 32;
 }
 
 /* Dice for one of many, told apart by their numbers. */
 void torture_seed(struct rnd_state *dice, u32 number)
 {
 	prandom_seed_state(dice, seed + ((u64)number << 32));
+}
+
+/*
+ * In a calm phase threads sleep between calls, timers' functions and callbacks take
+ * their time, and reapers go idle and are woken again. In a busy phase all of them
+ * work at full speed, most of the time.
+ */
+static bool calm = true;
+
+/* Return: whether the caller should sleep or spin here, to let others run. */
+bool torture_idles(struct rnd_state *dice)
+{
+	return READ_ONCE(calm) || !torture_below(dice, 256);
 }
 
 static int set_up_wheel(struct torture_wheel *w, unsigned int number)
@@ -153,10 +169,13 @@ static void watch(void)
 {
 	unsigned long begin = jiffies, report = begin + REPORT_S * HZ;
 	unsigned long end = begin + seconds * HZ;
+	struct rnd_state dice;
 
+	torture_seed(&dice, 3000000);
 	while (time_before(jiffies, end) && !torture_failed()) {
-		if (schedule_timeout_interruptible(HZ))
+		if (schedule_timeout_interruptible(PHASE))
 			return;
+		WRITE_ONCE(calm, !torture_below(&dice, 4));
 		torture_audit();
 		torture_stalled();
 		if (time_before(jiffies, report))

@@ -199,6 +199,7 @@ extern unsigned int torture_nr_wheels;
 extern unsigned int torture_onoff_ms;
 extern unsigned int torture_clock_ms;
 extern bool torture_verbose;
+bool torture_idles(struct rnd_state *dice);
 u32 torture_below(struct rnd_state *dice, u32 below);
 void torture_seed(struct rnd_state *dice, u32 number);
 
@@ -208,6 +209,7 @@ bool torture_stop(void);
 bool torture_stalled(void);
 bool torture_over(void);
 void torture_nap(unsigned int ms);
+void torture_rest(struct torture_thread *thread, bool closed);
 
 /* wheels.c */
 void torture_keeper(struct torture_thread *thread);
