@@ -199,6 +199,15 @@ void torture_expect_sums(void)
 		expect_sums_of_ops();
 }
 
+/* All that was raced and counted: armings and adds, and how each of them ended. */
+static s64 nr_events(const struct op_sums *ops)
+{
+	return sum(COUNT_ARMED) + sum(COUNT_FIRED) + sum(COUNT_CANCELLED) +
+	       sum(COUNT_WORK_CANCELLED) + sum(COUNT_HANDED_BACK) + ops->added +
+	       ops->ended[TWHEEL_COMPLETED] + ops->ended[TWHEEL_EXPIRED] +
+	       ops->ended[TWHEEL_CANCELLED];
+}
+
 /* The last word. */
 void torture_verdict(void)
 {
@@ -206,12 +215,12 @@ void torture_verdict(void)
 	s64 cancelled = sum(COUNT_CANCELLED) + sum(COUNT_WORK_CANCELLED);
 	struct op_sums ops = op_sums();
 
-	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; %lld operations, %lld completed, %lld expired, %lld cancelled, %lld rejected; %lld purgatories; CPUs %d times off, clock %d times set; late by %llu us\n",
+	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; %lld operations, %lld completed, %lld expired, %lld cancelled, %lld rejected; %lld purgatories; CPUs %d times off, clock %d times set; late by %llu us; %lld events\n",
 		word, list_wrongs(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
 		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED) + sum(COUNT_MAYBE_MOVED),
 		sum(COUNT_REFUSED), sum(COUNT_REJECTED), sum(COUNT_ROUNDS),
 		ops.added, ops.ended[TWHEEL_COMPLETED], ops.ended[TWHEEL_EXPIRED],
 		ops.ended[TWHEEL_CANCELLED], ops.rejected, ops.rounds,
 		atomic_read(&torture_offlined), atomic_read(&torture_clock_steps),
-		div_u64(atomic64_read(&torture_late_ns), NSEC_PER_USEC));
+		div_u64(atomic64_read(&torture_late_ns), NSEC_PER_USEC), nr_events(&ops));
 }
