@@ -29,15 +29,31 @@ static void expect_call(struct torture_timer *t)
 		WRITE_ONCE(t->cut, 2);
 }
 
-/* When the wall clock is set, nobody can say what it was when a timer was due. */
+/*
+ * Whether a timer that fires too early by the wall clock may have been due before that
+ * was set back. A run after a fixed delay is armed when the function has returned, by the
+ * clock from before or from after it was set.
+ */
+static bool was_due(const struct torture_timer *t, u64 earliest)
+{
+	int sets = t->runs ? t->next_sets : t->sets;
+
+	if (t->wheel->clock != TWHEEL_CLOCK_REALTIME)
+		return false;
+	smp_rmb();	/* the clock was read before; pairs with set_clock() */
+	if (t->runs && t->repeat == TWHEEL_FIXED_DELAY)
+		return sets < 0 || sets != torture_clock_seq();
+	return torture_clock_reached(sets, earliest);
+}
+
 static void expect_time(struct torture_timer *t)
 {
 	bool realtime = t->wheel->clock == TWHEEL_CLOCK_REALTIME;
 	u64 now = twheel_now(t->wheel->wheel);
-	/* Read once: another thread may be moving it. */
-	u64 latest = fate_latest(t);
+	/* Each is read once: another thread may be moving it. */
+	u64 earliest = atomic64_read(&t->earliest), latest = fate_latest(t);
 
-	if (now < (u64)atomic64_read(&t->earliest) && (!realtime || torture_clock_calm()))
+	if (now < earliest && !was_due(t, earliest))
 		torture_wrong(WRONG_EARLY, t, "fires before its deadline");
 	if (now > latest && !realtime) {
 		fate_raise(&torture_late_ns, now - latest);
@@ -89,6 +105,7 @@ void fate_enter(struct torture_timer *t)
 	if (t->kind != KIND_PERIODIC)
 		return;
 	WRITE_ONCE(t->runs, t->runs + 1);
+	t->next_sets = torture_clock_seq();
 	if (t->repeat == TWHEEL_FIXED_RATE)
 		expect_next(t, atomic64_read(&t->earliest) +
 			    t->period * twheel_periodic_overrun(&t->periodic));
@@ -97,8 +114,11 @@ void fate_enter(struct torture_timer *t)
 /* Last thing in a timer's function. */
 void fate_leave(struct torture_timer *t)
 {
-	if (t->kind == KIND_PERIODIC && t->repeat == TWHEEL_FIXED_DELAY)
+	if (t->kind == KIND_PERIODIC && t->repeat == TWHEEL_FIXED_DELAY) {
+		t->next_sets = torture_clock_seq();
+		smp_rmb();	/* pairs with set_clock() */
 		expect_next(t, twheel_now(t->wheel->wheel));
+	}
 	atomic_dec_return_release(&t->running);
 }
 

@@ -125,6 +125,7 @@ struct torture_wheel {
  * @limit: how many there will be
  * @cut: how many more runs there may be is 2 - @cut; 0 for all
  * @sets: how often the clock had been set when it was armed
+ * @next_sets: likewise, when its function knew from when the next run may come
  * @refs: of an orphan: its creator, and its arming
  * @dice: what its function does next
  */
@@ -154,6 +155,7 @@ struct torture_timer {
 	u32			limit;
 	unsigned int		cut;
 	int			sets;
+	int			next_sets;
 	refcount_t		refs;
 	struct rnd_state	dice;
 };
@@ -276,7 +278,7 @@ bool torture_can_unplug(void);
 void torture_unplugger(struct torture_thread *thread);
 bool torture_set_clock(struct rnd_state *dice);
 void torture_reset_clock(void);
-bool torture_clock_calm(void);
+bool torture_clock_reached(int sets, u64 time);
 int torture_clock_seq(void);
 void torture_clock_setter(struct torture_thread *thread);
 

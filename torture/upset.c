@@ -89,17 +89,15 @@ void torture_unplugger(struct torture_thread *thread)
 
 /* The wall clock */
 
-/* So long after it was set, what was due before has been seen to. */
-#define CALM_NS	NSEC_PER_SEC
-
 /* Serialises who sets it. */
 static DEFINE_MUTEX(clock_lock);
 
-/* When it was last set, or is about to be, by CLOCK_MONOTONIC. */
-static atomic64_t clock_set_at;
-
 /* How often it was set, twice: odd while it is. */
 static atomic_t clock_sets;
+
+/* The latest time that it showed before each of the last times that it was set. */
+#define PEAKS	64
+static atomic64_t peaks[PEAKS];
 
 /* By how much it is wrong now. Protected by clock_lock. */
 static s64 clock_wrong;
@@ -107,20 +105,22 @@ static s64 clock_wrong;
 /* Make the clock wrong by so much. */
 static bool set_clock(s64 wrong)
 {
-	struct timespec64 to = ns_to_timespec64(ktime_get_real_ns() - clock_wrong + wrong);
+	unsigned int number = atomic_read(&clock_sets) / 2 + 1;
+	u64 monotonic = ktime_get_ns(), real = ktime_get_real_ns();
+	struct timespec64 to = ns_to_timespec64(real - clock_wrong + wrong);
 	bool was_set;
 
-	atomic64_set(&clock_set_at, ktime_get_ns());
 	atomic_inc(&clock_sets);
-	smp_mb();	/* pairs with torture_clock_calm() */
+	smp_mb();	/* pairs with the barriers of the judges */
 	was_set = !do_settimeofday64(&to);
 	if (was_set) {
 		clock_wrong = wrong;
 		atomic_inc(&torture_clock_steps);
 	}
+	/* It went on until it was set. */
+	atomic64_set(&peaks[number % PEAKS], real + (ktime_get_ns() - monotonic));
 	smp_mb();	/* it had been set before this says so */
 	atomic_inc(&clock_sets);
-	atomic64_set(&clock_set_at, ktime_get_ns());
 	return was_set;
 }
 
@@ -157,11 +157,21 @@ int torture_clock_seq(void)
 	return sets & 1 ? -1 : sets / 2;
 }
 
-/* Whether the clock has not been set for a while, as seen after it was read. */
-bool torture_clock_calm(void)
+/*
+ * Whether the clock may have shown a time before it was last set, but after it had been
+ * set @sets times. Also true if that is not known.
+ */
+bool torture_clock_reached(int sets, u64 time)
 {
-	smp_rmb();	/* pairs with set_clock() */
-	return ktime_get_ns() - atomic64_read(&clock_set_at) > CALM_NS;
+	int i, now = torture_clock_seq();
+
+	smp_rmb();	/* the peaks are at least as new; pairs with set_clock() */
+	if (sets < 0 || now < 0 || now - sets >= PEAKS)
+		return true;
+	for (i = sets + 1; i <= now; i++)
+		if (time <= (u64)atomic64_read(&peaks[i % PEAKS]))
+			return true;
+	return false;
 }
 
 /* A thread that sets the clock. */
