@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The configuration of the kernel that the rig stands in for. */
+#ifndef _RIG_CONFIG_H
+#define _RIG_CONFIG_H
+
+#define CONFIG_64BIT 1
+#define CONFIG_SMP 1
+#ifdef RIG_JITTER
+/* A damaged list is reported at the next change to it. */
+#define CONFIG_LIST_HARDENED 1
+#define CONFIG_DEBUG_LIST 1
+#endif
+
+#define RIG_STRING(x)		#x
+#define RIG_NAME(x)		RIG_STRING(x)
+#define KBUILD_MODNAME		RIG_NAME(RIG_MODULE)
+
+#define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
+#define LINUX_VERSION_CODE	KERNEL_VERSION(6, 12, 0)
+
+#endif /* _RIG_CONFIG_H */

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Files, devices, user memory, credentials: what the character devices need.
+ *
+ * The functions named rig_* are the system calls. They keep the rules of the VFS: a file
+ * is released once, when its last reference is put, and no call runs on it then.
+ */
+#ifndef _RIG_FS_H
+#define _RIG_FS_H
+
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+
+#include <linux/ioctl.h>
+#include <linux/kref.h>
+#include <linux/xarray.h>
+#include <rig/mem.h>
+#include <rig/module.h>
+#include <rig/seq.h>
+#include <rig/wait.h>
+
+/* Credentials: users are numbers; one capability stands for all. */
+typedef struct { uid_t val; } kuid_t;
+typedef struct { gid_t val; } kgid_t;
+struct user_namespace;
+#define KUIDT_INIT(value)	((kuid_t) { value })
+#define KGIDT_INIT(value)	((kgid_t) { value })
+#define INVALID_UID		KUIDT_INIT(-1)
+#define __kuid_val(uid)		((uid).val)
+#define uid_valid(uid)		((uid).val != (uid_t)-1)
+#define gid_valid(gid)		((gid).val != (gid_t)-1)
+#define uid_eq(a, b)		((a).val == (b).val)
+#define current_user_ns()	((struct user_namespace *)NULL)
+#define make_kuid(ns, uid)	((void)(ns), KUIDT_INIT(uid))
+#define make_kgid(ns, gid)	((void)(ns), KGIDT_INIT(gid))
+#define CAP_CHOWN		0
+#define CAP_SYS_ADMIN		21
+
+/* The user of the calling thread, and whether it is privileged */
+extern __thread uid_t rig_uid;
+#define current_uid()		KUIDT_INIT(rig_uid)
+#define current_fsuid()		KUIDT_INIT(rig_uid)
+#define current_fsgid()		KGIDT_INIT(rig_uid)
+#define in_group_p(gid)		((gid).val == rig_uid)
+#define capable(cap)		((void)(cap), !rig_uid)
+
+/* User memory is the program's, but for a hole in which every access faults. */
+void rig_user_hole(void *start, size_t size);
+unsigned long copy_to_user(void __user *to, const void *from, unsigned long size);
+unsigned long copy_from_user(void *to, const void __user *from, unsigned long size);
+unsigned long clear_user(void __user *to, unsigned long size);
+int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_t usize);
+#define u64_to_user_ptr(x)	((void __user *)(uintptr_t)(x))
+#define put_user(x, to) ({						\
+	typeof(*(to)) _value = (x);					\
+	copy_to_user(to, &_value, sizeof(_value)) ? -EFAULT : 0; })
+
+/* Files */
+#define FMODE_READ	1u
+#define FMODE_WRITE	2u
+#define FASYNC		O_ASYNC
+
+struct cdev;
+struct file;
+struct fasync_struct;
+
+struct inode {
+	struct cdev *i_cdev;
+};
+
+struct poll_table_struct;
+struct file_operations {
+	int (*rig_show)(struct seq_file *file, void *unused);	/* first: see seq.h */
+	struct module *owner;
+	int (*open)(struct inode *inode, struct file *file);
+	int (*release)(struct inode *inode, struct file *file);
+	ssize_t (*read)(struct file *file, char __user *buf, size_t size, loff_t *pos);
+	__poll_t (*poll)(struct file *file, struct poll_table_struct *wait);
+	int (*fasync)(int fd, struct file *file, int on);
+	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
+	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
+	void (*show_fdinfo)(struct seq_file *seq, struct file *file);
+};
+
+struct file {
+	const struct file_operations	*f_op;
+	fmode_t				f_mode;
+	unsigned int			f_flags;
+	void				*private_data;
+	struct inode			*f_inode;
+	loff_t				f_pos;
+	refcount_t			f_ref;
+	unsigned int			rig_sigios;
+	void				(*rig_put)(struct file *file);
+};
+
+#define stream_open(inode, file)	0
+long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+/* Returns a file or an ERR_PTR(). @name is "/dev/twheel" or "/dev/twheel-NAME". */
+struct file *rig_open(const char *name, int flags);
+struct file *rig_file_get(struct file *file);
+void rig_close(struct file *file);
+long rig_ioctl(struct file *file, unsigned int cmd, void *arg);
+ssize_t rig_read(struct file *file, void *buf, size_t size);
+int rig_poll(struct file *file, int events, int timeout_ms);
+int rig_fasync(struct file *file, bool on);
+ssize_t rig_fdinfo(struct file *file, char *buf, size_t size);
+
+/* poll */
+typedef struct poll_table_struct {
+	void (*queue)(struct file *file, wait_queue_head_t *queue,
+		      struct poll_table_struct *table);
+} poll_table;
+
+static inline void poll_wait(struct file *file, wait_queue_head_t *queue, poll_table *table)
+{
+	if (table && table->queue)
+		table->queue(file, queue, table);
+}
+
+int fasync_helper(int fd, struct file *file, int on, struct fasync_struct **list);
+void kill_fasync(struct fasync_struct **list, int sig, int band);
+
+/* Devices */
+#define MINORBITS	20
+#define MINORMASK	((1U << MINORBITS) - 1)
+#undef major
+#undef minor
+#undef makedev
+#define MAJOR(dev)	((unsigned int)((dev) >> MINORBITS))
+#define MINOR(dev)	((unsigned int)((dev) & MINORMASK))
+#define MKDEV(ma, mi)	((dev_t)(ma) << MINORBITS | (mi))
+
+struct device;
+struct attribute {
+	const char *name;
+};
+
+struct device_attribute {
+	struct attribute attr;
+	ssize_t (*show)(struct device *dev, struct device_attribute *attr, char *buf);
+};
+
+struct attribute_group {
+	struct attribute **attrs;
+};
+
+#define DEVICE_ATTR_RO(field)						\
+struct device_attribute dev_attr_##field = {				\
+	.attr = { .name = #field }, .show = field##_show }
+int sysfs_emit(char *buf, const char *fmt, ...) __printf(2, 3);
+
+struct class {
+	const char *name;
+};
+
+struct device_type {
+	const char *name;
+	const struct attribute_group **groups;
+	char *(*devnode)(const struct device *dev, umode_t *mode, kuid_t *uid, kgid_t *gid);
+	void (*release)(struct device *dev);
+};
+
+struct device {
+	struct kref		kref;
+	const struct class	*class;
+	const struct device_type *type;
+	dev_t			devt;
+	char			name[64];
+};
+
+struct cdev {
+	struct list_head		entry;
+	const struct file_operations	*ops;
+	struct module			*owner;
+	struct device			*dev;
+	struct inode			inode;
+};
+
+int class_register(const struct class *class);
+void class_unregister(const struct class *class);
+int alloc_chrdev_region(dev_t *dev, unsigned int first, unsigned int count, const char *name);
+void unregister_chrdev_region(dev_t dev, unsigned int count);
+void device_initialize(struct device *dev);
+int dev_set_name(struct device *dev, const char *fmt, ...) __printf(2, 3);
+struct device *get_device(struct device *dev);
+void put_device(struct device *dev);
+void cdev_init(struct cdev *cdev, const struct file_operations *fops);
+int cdev_device_add(struct cdev *cdev, struct device *dev);
+void cdev_device_del(struct cdev *cdev, struct device *dev);
+
+#define MISC_DYNAMIC_MINOR	255
+struct miscdevice {
+	int				minor;
+	const char			*name;
+	const struct file_operations	*fops;
+	umode_t				mode;
+	struct inode			rig_inode;
+	struct list_head		rig_entry;
+};
+
+int misc_register(struct miscdevice *misc);
+void misc_deregister(struct miscdevice *misc);
+
+/* Small numbers */
+struct ida {
+	struct xarray xa;
+};
+
+#define DEFINE_IDA(name)	struct ida name = { XARRAY_INIT(name.xa, XA_FLAGS_ALLOC) }
+int ida_alloc_max(struct ida *ida, unsigned int max, gfp_t gfp);
+void ida_free(struct ida *ida, unsigned int id);
+void ida_destroy(struct ida *ida);
+
+#endif /* _RIG_FS_H */

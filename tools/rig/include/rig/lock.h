@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Spinlocks, mutexes, read-write semaphores.
+ *
+ * The word of a spinlock is the id of its owner, so that lockdep_assert_held() checks
+ * the owner and an unlock by another thread is found. With RIG_FAIR it is a ticket lock
+ * instead, for measurements: two CPUs take turns on it as they do on the kernel's.
+ */
+#ifndef _RIG_LOCK_H
+#define _RIG_LOCK_H
+
+#include <pthread.h>
+#include <rig/task.h>
+
+typedef struct spinlock {
+	u32 owner;
+	u32 next;
+} spinlock_t;
+typedef spinlock_t raw_spinlock_t;
+
+#define __SPIN_LOCK_UNLOCKED(name)	{ 0, 0 }
+#define DEFINE_SPINLOCK(name)		spinlock_t name = __SPIN_LOCK_UNLOCKED(name)
+#define spin_lock_init(lock)		((void)(*(lock) = (spinlock_t)__SPIN_LOCK_UNLOCKED()))
+
+void rig_spin_slow(spinlock_t *lock, u32 ticket);
+void rig_not_held(const char *file, int line, const char *lock);
+
+static __always_inline void spin_lock(spinlock_t *lock)
+{
+	struct rig_self *self = rig_self();
+#ifdef RIG_FAIR
+	u32 ticket = __atomic_fetch_add(&lock->next, 1, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket)
+		rig_spin_slow(lock, ticket);
+#else
+	u32 nobody = 0;
+
+	rig_jitter();
+	if (!__atomic_compare_exchange_n(&lock->owner, &nobody, self->tid, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		rig_spin_slow(lock, 0);
+#endif
+	RIG_TALLY(locks);
+	self->atomic++;
+}
+
+static __always_inline bool spin_trylock(spinlock_t *lock)
+{
+	struct rig_self *self = rig_self();
+#ifdef RIG_FAIR
+	u32 ticket = READ_ONCE(lock->owner);
+
+	if (!__atomic_compare_exchange_n(&lock->next, &ticket, ticket + 1, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+#else
+	u32 nobody = 0;
+
+	if (!__atomic_compare_exchange_n(&lock->owner, &nobody, self->tid, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return false;
+#endif
+	RIG_TALLY(locks);
+	self->atomic++;
+	return true;
+}
+
+static __always_inline void spin_unlock(spinlock_t *lock)
+{
+	struct rig_self *self = rig_self();
+#ifdef RIG_FAIR
+	__atomic_store_n(&lock->owner, lock->owner + 1, __ATOMIC_RELEASE);
+#else
+	if (unlikely(READ_ONCE(lock->owner) != self->tid))
+		rig_not_held(__FILE__, __LINE__, "spin_unlock");
+	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+#endif
+	self->atomic--;
+	rig_jitter();
+}
+
+/* Nothing that is shared with a softirq may be locked in a hard interrupt. */
+#define spin_lock_bh(lock)		do { WARN_ON(in_hardirq()); spin_lock(lock); } while (0)
+#define spin_unlock_bh(lock)		spin_unlock(lock)
+#define spin_lock_irq(lock)		spin_lock(lock)
+#define spin_unlock_irq(lock)		spin_unlock(lock)
+#define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock(lock); } while (0)
+#define spin_unlock_irqrestore(lock, flags) do { (void)(flags); spin_unlock(lock); } while (0)
+#define spin_lock_nested(lock, subclass)	spin_lock(lock)
+#define spin_lock_bh_nested(lock, subclass)	spin_lock_bh(lock)
+#define spin_lock_irqsave_nested(lock, flags, subclass) spin_lock_irqsave(lock, flags)
+
+struct mutex {
+	pthread_mutex_t mutex;
+	u32 owner;
+};
+
+#define DEFINE_MUTEX(name)	struct mutex name = { .mutex = PTHREAD_MUTEX_INITIALIZER }
+void mutex_init(struct mutex *mutex);
+void mutex_lock(struct mutex *mutex);
+bool mutex_trylock(struct mutex *mutex);
+void mutex_unlock(struct mutex *mutex);
+
+struct rw_semaphore {
+	pthread_rwlock_t lock;
+};
+
+void init_rwsem(struct rw_semaphore *sem);
+void down_read(struct rw_semaphore *sem);
+bool down_read_trylock(struct rw_semaphore *sem);
+void up_read(struct rw_semaphore *sem);
+void down_write(struct rw_semaphore *sem);
+void up_write(struct rw_semaphore *sem);
+
+/* For kref.h: the last reference is put with the lock held. */
+static inline bool refcount_dec_and_mutex_lock(refcount_t *r, struct mutex *mutex)
+{
+	if (refcount_dec_not_one(r))
+		return false;
+	mutex_lock(mutex);
+	if (refcount_dec_and_test(r))
+		return true;
+	mutex_unlock(mutex);
+	return false;
+}
+
+static inline bool refcount_dec_and_lock(refcount_t *r, spinlock_t *lock)
+{
+	if (refcount_dec_not_one(r))
+		return false;
+	spin_lock(lock);
+	if (refcount_dec_and_test(r))
+		return true;
+	spin_unlock(lock);
+	return false;
+}
+
+static inline bool rig_holds_spinlock(const spinlock_t *lock)
+{
+#ifdef RIG_FAIR
+	return true;
+#else
+	return READ_ONCE(lock->owner) == rig_self()->tid;
+#endif
+}
+
+static inline bool rig_holds_mutex(const struct mutex *mutex)
+{
+	return READ_ONCE(mutex->owner) == rig_self()->tid;
+}
+
+#define lockdep_is_held(lock) _Generic((lock),				\
+	spinlock_t *:		rig_holds_spinlock((const void *)(lock)),\
+	const spinlock_t *:	rig_holds_spinlock((const void *)(lock)),\
+	struct mutex *:		rig_holds_mutex((const void *)(lock)))
+#define lockdep_assert_held(lock) do {					\
+	if (unlikely(!lockdep_is_held(lock)))				\
+		rig_not_held(__FILE__, __LINE__, #lock);		\
+} while (0)
+#define lockdep_set_class(lock, key)	((void)(lock))
+struct lock_class_key { };
+
+#endif /* _RIG_LOCK_H */

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Allocations: counted, so that a leak is found at the end; poisoned when they are freed;
+ * made to fail on request. There are no memory cgroups: what is charged is not seen.
+ */
+#ifndef _RIG_MEM_H
+#define _RIG_MEM_H
+
+#include <linux/list.h>
+#include <rig/task.h>
+
+#define ___GFP_DIRECT_RECLAIM	0x01u
+#define __GFP_DIRECT_RECLAIM	___GFP_DIRECT_RECLAIM
+#define __GFP_NOWARN		0x02u
+#define __GFP_RETRY_MAYFAIL	0x04u
+#define __GFP_ACCOUNT		0x08u
+#define __GFP_ZERO		0x10u
+#define __GFP_NORETRY		0x20u
+#define __GFP_BITS_SHIFT	8
+#define GFP_KERNEL		__GFP_DIRECT_RECLAIM
+#define GFP_ATOMIC		0x40u
+#define GFP_NOWAIT		0x80u
+#define GFP_KERNEL_ACCOUNT	(GFP_KERNEL | __GFP_ACCOUNT)
+#define gfpflags_allow_blocking(gfp)	(!!((gfp) & __GFP_DIRECT_RECLAIM))
+
+void *rig_alloc(size_t size, gfp_t gfp);
+void kfree(const void *object);
+s64 rig_allocated(void);
+
+/* One allocation in so many fails, for all threads; 0: none. */
+extern unsigned int rig_fail_every;
+bool rig_should_fail(void);
+
+static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
+{
+	size_t bytes;
+
+	return check_mul_overflow(n, size, &bytes) ? NULL : rig_alloc(bytes, gfp);
+}
+
+#define kmalloc(size, gfp)		rig_alloc(size, gfp)
+#define kzalloc(size, gfp)		rig_alloc(size, (gfp) | __GFP_ZERO)
+#define kmalloc_array(n, size, gfp)	rig_alloc_array(n, size, gfp)
+#define kcalloc(n, size, gfp)		rig_alloc_array(n, size, (gfp) | __GFP_ZERO)
+#define kvmalloc(size, gfp)		kmalloc(size, gfp)
+#define kvzalloc(size, gfp)		kzalloc(size, gfp)
+#define kvmalloc_array(n, size, gfp)	kmalloc_array(n, size, gfp)
+#define kvcalloc(n, size, gfp)		kcalloc(n, size, gfp)
+#define kvfree(object)			kfree(object)
+
+struct kmem_cache {
+	size_t size;
+	gfp_t gfp;		/* for each object */
+};
+
+#define SLAB_HWCACHE_ALIGN	0
+#define SLAB_ACCOUNT		0
+#define SLAB_PANIC		0
+struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
+				     unsigned int flags, void (*ctor)(void *object));
+void kmem_cache_destroy(struct kmem_cache *cache);
+void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t gfp);
+#define kmem_cache_zalloc(cache, gfp)	kmem_cache_alloc(cache, (gfp) | __GFP_ZERO)
+#define kmem_cache_alloc_lru(cache, lru, gfp) kmem_cache_alloc(cache, gfp)
+void kmem_cache_free(struct kmem_cache *cache, void *object);
+
+struct mem_cgroup;
+static inline struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
+{
+	return NULL;
+}
+
+#define get_mem_cgroup_from_mm(mm)	((void)(mm), (struct mem_cgroup *)NULL)
+#define mem_cgroup_put(memcg)		((void)(memcg))
+
+u32 get_random_u32(void);
+u64 get_random_u64(void);
+
+struct rnd_state {
+	u64 state;
+};
+
+/* As a user of the kernel's generator expects: the same seed, the same sequence. */
+static inline void prandom_seed_state(struct rnd_state *state, u64 seed)
+{
+	state->state = seed * 0x9e3779b97f4a7c15ULL | 1;
+}
+
+static inline u32 prandom_u32_state(struct rnd_state *state)
+{
+	u64 x = state->state;
+
+	x ^= x >> 12;
+	x ^= x << 25;
+	x ^= x >> 27;
+	state->state = x;
+	return (x * 0x2545f4914f6cdd1dULL) >> 32;
+}
+
+/* Read-side sections are per thread; callbacks run in a thread of their own. */
+void rcu_read_lock(void);
+void rcu_read_unlock(void);
+void call_rcu(struct rcu_head *head, void (*fn)(struct rcu_head *head));
+void rcu_barrier(void);
+#define RCU_INIT_POINTER(p, v)		WRITE_ONCE(p, v)
+#define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)
+#define rcu_dereference_raw(p)		__atomic_load_n(&(p), __ATOMIC_ACQUIRE)
+#define rcu_dereference(p)		rcu_dereference_raw(p)
+#define rcu_dereference_check(p, c)	rcu_dereference_raw(p)
+#define rcu_dereference_protected(p, c)	({ WARN_ON(!(c)); READ_ONCE(p); })
+
+#endif /* _RIG_MEM_H */

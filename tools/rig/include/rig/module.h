@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Modules: the program calls rig_module_init("name") where insmod would, and sets
+ * parameters by name before that. RIG_MODULE is the name, given by the Makefile.
+ * Also branches that are patched, and trace events, which only jitter.
+ */
+#ifndef _RIG_MODULE_H
+#define _RIG_MODULE_H
+
+#include <rig/bug.h>
+#include <rig/task.h>
+
+struct rig_module {
+	const char *name;
+	int (*init)(void);
+	void (*exit)(void);
+	struct rig_module *next;
+};
+
+struct rig_param {
+	const char *module;
+	const char *name;
+	void *value;
+	enum rig_param_type { RIG_BOOL, RIG_UINT, RIG_ULONG } type;
+	struct rig_param *next;
+};
+
+void rig_module_register(struct rig_module *module);
+void rig_param_register(struct rig_param *param);
+void rig_param_set(const char *module, const char *name, unsigned long value);
+int rig_module_init(const char *name);
+void rig_module_exit(const char *name);
+
+#define THIS_MODULE		((struct module *)NULL)
+#define __module_get(module)	((void)(module))
+#define module_put(module)	((void)(module))
+#define try_module_get(module)	((void)(module), true)
+
+#define RIG_PARAM_TYPE(variable) _Generic((variable),			\
+	bool: RIG_BOOL, unsigned int: RIG_UINT, unsigned long: RIG_ULONG)
+#define module_param_named(param, variable, kind, mode)			\
+static void __attribute__((constructor)) rig_param_init_##param(void)	\
+{									\
+	static struct rig_param entry = {				\
+		.module = KBUILD_MODNAME, .name = #param,		\
+		.value = &(variable), .type = RIG_PARAM_TYPE(variable),	\
+	};								\
+	rig_param_register(&entry);					\
+}									\
+extern int rig_needs_a_semicolon
+#define module_param(param, kind, mode)	module_param_named(param, param, kind, mode)
+#define MODULE_PARM_DESC(param, text)	extern int rig_needs_a_semicolon
+#define MODULE_DESCRIPTION(text)	extern int rig_needs_a_semicolon
+#define MODULE_AUTHOR(text)		extern int rig_needs_a_semicolon
+#define MODULE_LICENSE(text)		extern int rig_needs_a_semicolon
+#define MODULE_VERSION(text)		extern int rig_needs_a_semicolon
+#define MODULE_ALIAS(text)		extern int rig_needs_a_semicolon
+
+/* Both are looked up when the program starts; a module that has no exit stays. */
+#define module_init(fn)							\
+static struct rig_module rig_module = { .name = KBUILD_MODNAME, .init = fn };\
+static void __attribute__((constructor)) rig_module_construct(void)	\
+{									\
+	rig_module_register(&rig_module);				\
+}									\
+extern int rig_needs_a_semicolon
+#define module_exit(fn)							\
+static void __attribute__((constructor)) rig_module_construct_exit(void)\
+{									\
+	rig_module.exit = fn;						\
+}									\
+extern int rig_needs_a_semicolon
+
+struct static_key_false {
+	bool on;
+};
+
+#define DEFINE_STATIC_KEY_FALSE(name)	struct static_key_false name
+#define DECLARE_STATIC_KEY_FALSE(name)	extern struct static_key_false name
+#define static_branch_unlikely(key)	unlikely(READ_ONCE((key)->on))
+#define static_branch_enable(key)	WRITE_ONCE((key)->on, true)
+
+#define TP_PROTO(...)			__VA_ARGS__
+#define TP_ARGS(...)
+#define DECLARE_EVENT_CLASS(...)
+#define TRACE_EVENT(name, proto, ...)					\
+static inline void __maybe_unused trace_##name(proto)			\
+{									\
+	rig_jitter();							\
+}
+#define DEFINE_EVENT(class, name, proto, ...)				\
+static inline void __maybe_unused trace_##name(proto)			\
+{									\
+	rig_jitter();							\
+}
+
+#endif /* _RIG_MODULE_H */

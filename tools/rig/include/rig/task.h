@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Tasks, contexts and CPUs.
+ *
+ * Every thread of the program is a task. A virtual CPU is a number that a task carries
+ * and may exchange for another one whenever it could be preempted; it selects the
+ * copy of a per-CPU variable and the shard of a wheel. Several tasks may be on one
+ * virtual CPU at once, so per-CPU counters are atomic here.
+ *
+ * Interrupts are threads of their own. They run beside the tasks of their CPU instead
+ * of on top of them: the rig shows nothing about code that forgets to disable them.
+ */
+#ifndef _RIG_TASK_H
+#define _RIG_TASK_H
+
+#include <rig/bug.h>
+
+#define TASK_RUNNING		0
+#define TASK_INTERRUPTIBLE	1
+#define TASK_UNINTERRUPTIBLE	2
+#define TASK_IDLE		0x402
+#define TASK_COMM_LEN		16
+
+struct mm_struct;
+struct module;
+
+struct task_struct {
+	u32			state;		/* futex word of a sleeping task */
+	pid_t			pid;
+	int			refs;
+	bool			is_kthread;
+	bool			should_stop;
+	bool			exited;		/* @result is final */
+	u8			signals;	/* RIG_SIGNAL_*, see fs.h */
+	int			result;
+	int			(*fn)(void *data);
+	void			*data;
+	unsigned long		thread;		/* pthread_t */
+	char			*stack;		/* bottom of THREAD_SIZE bytes */
+	unsigned int		fail_nth;	/* this allocation from now fails; 0: none */
+	struct mm_struct	*mm;
+	char			comm[TASK_COMM_LEN];
+};
+
+enum rig_context { RIG_TASK, RIG_HARDIRQ, RIG_SOFTIRQ };
+
+/* What a thread knows of itself. */
+struct rig_self {
+	struct task_struct	*task;
+	u32			tid;		/* never 0: the owner word of locks */
+	unsigned int		cpu;
+	int			atomic;		/* spinlocks held */
+	enum rig_context	context;
+	u64			random;
+	s64			allocated;	/* objects, minus those freed here */
+	u32			rcu;		/* odd inside a read-side section */
+	u32			rcu_nesting;
+};
+
+extern __thread struct rig_self *rig_this;
+struct rig_self *rig_adopt(const char *comm, enum rig_context context);
+
+static inline struct rig_self *rig_self(void)
+{
+	return likely(rig_this) ? rig_this : rig_adopt("thread", RIG_TASK);
+}
+
+u64 rig_random(void);
+
+/* Now and then lets something else run; at locks, trace events, and scheduling points. */
+#ifdef RIG_JITTER
+void rig_jitter(void);
+#else
+static inline void rig_jitter(void)
+{
+}
+#endif
+
+#define current				(rig_self()->task)
+#define set_current_state(s)		smp_store_mb(current->state, s)
+#define __set_current_state(s)		WRITE_ONCE(current->state, s)
+void schedule(void);
+long schedule_timeout(long jiffies);
+long schedule_timeout_interruptible(long jiffies);
+long schedule_timeout_uninterruptible(long jiffies);
+long schedule_timeout_idle(long jiffies);
+void rig_sleep_until(u64 ns);
+int wake_up_process(struct task_struct *task);
+int rig_cond_resched(void);
+#define cond_resched()			rig_cond_resched()
+bool need_resched(void);
+
+struct task_struct *kthread_create(int (*fn)(void *data), void *data, const char *fmt, ...)
+	__printf(3, 4);
+#define kthread_run(fn, data, ...) ({					\
+	struct task_struct *_task = kthread_create(fn, data, __VA_ARGS__);\
+	if (!IS_ERR(_task))						\
+		wake_up_process(_task);					\
+	_task; })
+bool kthread_should_stop(void);
+int kthread_stop(struct task_struct *task);
+#define kthread_func(task)		((task)->is_kthread ? (void *)(task)->fn : NULL)
+#define sched_set_fifo_low(task)	((void)(task))
+
+static inline struct task_struct *get_task_struct(struct task_struct *task)
+{
+	__atomic_add_fetch(&task->refs, 1, __ATOMIC_RELAXED);
+	return task;
+}
+
+void put_task_struct(struct task_struct *task);
+
+/* A callback may call another one as long as half of the stack is left; see op_call.c. */
+extern unsigned long rig_thread_size;
+#define THREAD_SIZE			rig_thread_size
+#define task_stack_page(task)		((void *)(task)->stack)
+#define object_is_on_stack(object)	((void)(object), rig_self()->context == RIG_TASK)
+
+#define in_task()			(rig_self()->context == RIG_TASK)
+#define in_hardirq()			(rig_self()->context == RIG_HARDIRQ)
+#define in_serving_softirq()		(rig_self()->context == RIG_SOFTIRQ)
+#define in_interrupt()			(rig_self()->context != RIG_TASK)
+#define in_atomic()			(rig_self()->atomic > 0)
+#define preempt_disable()		barrier()
+#define preempt_enable()		barrier()
+#define local_bh_disable()		barrier()
+#define local_bh_enable()		barrier()
+#define might_sleep()			WARN_ON(in_atomic() || in_interrupt())
+#define might_alloc(gfp)		((void)(gfp))
+
+/* Signals, as far as the device looks at them */
+#define RIG_SIGNAL_PENDING		1
+#define RIG_SIGNAL_FATAL		2
+#define signal_pending(task)		(READ_ONCE((task)->signals) != 0)
+#define fatal_signal_pending(task)	((READ_ONCE((task)->signals) & RIG_SIGNAL_FATAL) != 0)
+void rig_signal(struct task_struct *task, u8 signals);
+
+/* CPUs */
+#define RIG_CPUS			16
+extern unsigned int nr_cpu_ids;
+#define raw_smp_processor_id()		(rig_self()->cpu)
+#define smp_processor_id()		raw_smp_processor_id()
+#define get_cpu()			raw_smp_processor_id()
+#define put_cpu()			barrier()
+#define num_online_cpus()		nr_cpu_ids
+#define num_present_cpus()		nr_cpu_ids
+#define num_possible_cpus()		nr_cpu_ids
+#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (unsigned int)(cpu) < nr_cpu_ids; (cpu)++)
+#define for_each_online_cpu(cpu)	for_each_possible_cpu(cpu)
+#define for_each_present_cpu(cpu)	for_each_possible_cpu(cpu)
+#define cpu_online(cpu)			((unsigned int)(cpu) < nr_cpu_ids)
+
+/* Per-CPU variables lie in a section, of which each CPU has a copy. */
+extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
+extern char *rig_percpu[RIG_CPUS];
+#define DEFINE_PER_CPU(type, name)					\
+	__attribute__((section("percpu_section"))) __typeof__(type) name
+#define per_cpu_ptr(p, cpu)						\
+	((typeof(p))(rig_percpu[cpu] + ((char *)(p) - __start_percpu_section)))
+#define per_cpu(variable, cpu)		(*per_cpu_ptr(&(variable), cpu))
+#define this_cpu_ptr(p)			per_cpu_ptr(p, raw_smp_processor_id())
+#define rig_this_cpu_add(variable, n)					\
+	((void)__atomic_fetch_add(this_cpu_ptr(&(variable)), n, __ATOMIC_RELAXED))
+#define this_cpu_inc(variable)		rig_this_cpu_add(variable, 1)
+#define this_cpu_dec(variable)		rig_this_cpu_add(variable, -1)
+#define __this_cpu_inc(variable)	rig_this_cpu_add(variable, 1)
+#define this_cpu_read(variable)		READ_ONCE(*this_cpu_ptr(&(variable)))
+#define this_cpu_write(variable, n)	WRITE_ONCE(*this_cpu_ptr(&(variable)), n)
+
+#define prefetch(p)			__builtin_prefetch(p)
+#define prefetchw(p)			__builtin_prefetch(p, 1)
+
+#endif /* _RIG_TASK_H */

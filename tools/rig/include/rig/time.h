@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Clocks and kernel timers. CLOCK_MONOTONIC is the machine's; CLOCK_REALTIME is ahead of it
+ * by an offset that do_settimeofday64() changes, in this program only.
+ */
+#ifndef _RIG_TIME_H
+#define _RIG_TIME_H
+
+#include <linux/list.h>
+#include <rig/lock.h>
+
+#define HZ		250
+#define TICK_NSEC	(NSEC_PER_SEC / HZ)
+extern unsigned long rig_jiffies;
+#define jiffies		READ_ONCE(rig_jiffies)
+#define time_after(a, b)	((long)((b) - (a)) < 0)
+#define time_before(a, b)	time_after(b, a)
+#define time_after_eq(a, b)	((long)((a) - (b)) >= 0)
+#define msecs_to_jiffies(ms)	DIV_ROUND_UP((unsigned long)(ms) * HZ, MSEC_PER_SEC)
+#define nsecs_to_jiffies(ns)	((unsigned long)((ns) / TICK_NSEC))
+
+#define KTIME_MAX	S64_MAX
+#define ktime_to_ns(t)	((s64)(t))
+#define ns_to_ktime(ns)	((ktime_t)(ns))
+
+static inline u64 rig_clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return now.tv_sec * (u64)NSEC_PER_SEC + now.tv_nsec;
+}
+
+extern s64 rig_wall_offset;
+
+static inline u64 ktime_get_ns(void)
+{
+	return rig_clock_ns(CLOCK_MONOTONIC);
+}
+
+static inline u64 ktime_get_coarse_ns(void)
+{
+	return rig_clock_ns(CLOCK_MONOTONIC_COARSE);
+}
+
+/* The offset is read last: a sum of an old time and a new offset is what callers expect. */
+static inline u64 ktime_get_real_ns(void)
+{
+	u64 now = ktime_get_ns();
+
+	return now + READ_ONCE(rig_wall_offset);
+}
+
+static inline u64 ktime_get_coarse_real_ns(void)
+{
+	u64 now = ktime_get_coarse_ns();
+
+	return now + READ_ONCE(rig_wall_offset);
+}
+
+#define ktime_get()			((ktime_t)ktime_get_ns())
+#define ktime_get_mono_fast_ns()	ktime_get_ns()
+#define ktime_get_boottime_ns()		ktime_get_ns()
+#define ktime_get_coarse_boottime()	((ktime_t)ktime_get_coarse_ns())
+#define ktime_get_boottime()		((ktime_t)ktime_get_ns())
+
+enum tk_offsets { TK_OFFS_REAL, TK_OFFS_BOOT, TK_OFFS_TAI };
+
+static inline ktime_t ktime_mono_to_any(ktime_t t, enum tk_offsets offset)
+{
+	return offset == TK_OFFS_REAL ? t + READ_ONCE(rig_wall_offset) : t;
+}
+
+struct timespec64 {
+	time64_t tv_sec;
+	long tv_nsec;
+};
+
+struct timespec64 ns_to_timespec64(s64 ns);
+int do_settimeofday64(const struct timespec64 *to);
+
+void msleep(unsigned int ms);
+void usleep_range(unsigned long min, unsigned long max);
+void udelay(unsigned long us);
+#define ndelay(ns)	udelay(1)
+
+/* High-resolution timers, in the interrupt thread of a virtual CPU */
+enum hrtimer_restart { HRTIMER_NORESTART, HRTIMER_RESTART };
+enum hrtimer_mode { HRTIMER_MODE_ABS = 0, HRTIMER_MODE_ABS_HARD = 8 };
+struct rig_hrtimer_base;
+
+struct hrtimer {
+	struct list_head	entry;		/* in its base; protected by its lock */
+	ktime_t			expires;
+	clockid_t		clock;
+	struct rig_hrtimer_base	*base;		/* NULL while it moves */
+	enum hrtimer_restart	(*function)(struct hrtimer *timer);
+};
+
+void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode);
+void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
+int hrtimer_try_to_cancel(struct hrtimer *timer);
+int hrtimer_cancel(struct hrtimer *timer);
+
+/* Timers by jiffies, in the softirq thread of a virtual CPU */
+struct timer_list {
+	struct list_head	entry;
+	unsigned long		expires;
+	void			(*function)(struct timer_list *timer);
+};
+
+void timer_setup(struct timer_list *timer, void (*fn)(struct timer_list *timer),
+		 unsigned int flags);
+int mod_timer(struct timer_list *timer, unsigned long expires);
+int timer_delete_sync(struct timer_list *timer);
+#define from_timer(variable, timer, field)	container_of(timer, typeof(*variable), field)
+
+#endif /* _RIG_TIME_H */

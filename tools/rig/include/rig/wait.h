@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Wait queues, completions, and waiting for a variable. A waiter queues itself, sets its
+ * state and then looks at its condition, as in the kernel; so a missing barrier on the
+ * side of the waker loses wake-ups here too.
+ */
+#ifndef _RIG_WAIT_H
+#define _RIG_WAIT_H
+
+#include <linux/list.h>
+#include <rig/lock.h>
+
+typedef struct wait_queue_head {
+	spinlock_t lock;
+	struct list_head head;
+} wait_queue_head_t;
+
+struct wait_queue_entry {
+	struct task_struct *task;
+	const void *key;		/* of wait_var_event(), or NULL */
+	bool exclusive;
+	struct list_head entry;
+};
+
+#define DECLARE_WAIT_QUEUE_HEAD(name) wait_queue_head_t name = {	\
+	.head = LIST_HEAD_INIT((name).head) }
+void init_waitqueue_head(wait_queue_head_t *queue);
+void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
+void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
+void rig_wake(wait_queue_head_t *queue, const void *key, int nr_exclusive);
+
+static inline bool waitqueue_active(wait_queue_head_t *queue)
+{
+	return !list_empty(&queue->head);
+}
+
+/* Pairs with the barrier of set_current_state() in rig_wait_prepare(). */
+static inline bool wq_has_sleeper(wait_queue_head_t *queue)
+{
+	smp_mb();
+	return waitqueue_active(queue);
+}
+
+#define wake_up(queue)			rig_wake(queue, NULL, 1)
+#define wake_up_all(queue)		rig_wake(queue, NULL, 0)
+#define wake_up_interruptible(queue)	rig_wake(queue, NULL, 1)
+#define wake_up_interruptible_all(queue) rig_wake(queue, NULL, 0)
+#define wake_up_interruptible_poll(queue, events) rig_wake(queue, NULL, 1)
+#define wake_up_poll(queue, events)	rig_wake(queue, NULL, 1)
+#define wake_up_all_poll(queue, events)	rig_wake(queue, NULL, 0)
+
+#define RIG_WAIT(queue, entry_key, entry_exclusive, state, condition, before, after) ({	\
+	struct wait_queue_entry _entry = {						\
+		.task = current, .key = entry_key, .exclusive = entry_exclusive,	\
+		.entry = LIST_HEAD_INIT(_entry.entry),					\
+	};										\
+	int _ret = 0;									\
+	for (;;) {									\
+		rig_wait_prepare(queue, &_entry, state);				\
+		if (condition)								\
+			break;								\
+		if ((state) == TASK_INTERRUPTIBLE && signal_pending(current)) {		\
+			_ret = -ERESTARTSYS;						\
+			break;								\
+		}									\
+		before;									\
+		schedule();								\
+		after;									\
+	}										\
+	rig_wait_finish(queue, &_entry);						\
+	_ret; })
+
+#define ERESTARTSYS 512
+
+#define wait_event(queue, condition) do {						\
+	might_sleep();									\
+	if (!(condition))								\
+		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition, , );\
+} while (0)
+#define wait_event_interruptible(queue, condition) ({					\
+	might_sleep();									\
+	(condition) ? 0 :								\
+	RIG_WAIT(&(queue), NULL, false, TASK_INTERRUPTIBLE, condition, , ); })
+#define wait_event_interruptible_exclusive(queue, condition) ({				\
+	might_sleep();									\
+	(condition) ? 0 :								\
+	RIG_WAIT(&(queue), NULL, true, TASK_INTERRUPTIBLE, condition, , ); })
+#define wait_event_lock_irq(queue, condition, lock) do {				\
+	if (!(condition))								\
+		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
+			       spin_unlock_irq(&(lock)), spin_lock_irq(&(lock)));	\
+} while (0)
+
+wait_queue_head_t *rig_var_queue(const void *variable);
+void wake_up_var(const void *variable);
+#define wait_var_event(variable, condition) do {					\
+	might_sleep();									\
+	if (!(condition))								\
+		(void)RIG_WAIT(rig_var_queue(variable), variable, false,		\
+			       TASK_UNINTERRUPTIBLE, condition, , );			\
+} while (0)
+
+struct completion {
+	unsigned int done;
+	wait_queue_head_t wait;
+};
+
+void init_completion(struct completion *completion);
+void complete(struct completion *completion);
+void complete_all(struct completion *completion);
+void wait_for_completion(struct completion *completion);
+
+#endif /* _RIG_WAIT_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Work items, interrupts that a CPU sends to itself, and notifiers.
+ */
+#ifndef _RIG_WORK_H
+#define _RIG_WORK_H
+
+#include <linux/list.h>
+#include <rig/time.h>
+
+struct work_struct;
+struct workqueue_struct;
+typedef void (*work_func_t)(struct work_struct *work);
+
+struct work_struct {
+	work_func_t		func;
+	struct list_head	entry;
+	struct workqueue_struct	*queue;		/* where it was queued last */
+	u64			due;		/* of delayed work, in ns */
+	bool			pending;
+};
+
+struct delayed_work {
+	struct work_struct work;
+};
+
+extern struct workqueue_struct *system_wq, *system_unbound_wq;
+
+void rig_work_init(struct work_struct *work, work_func_t fn);
+bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
+		    unsigned long delay, bool replace);
+bool rig_work_cancel(struct work_struct *work, bool wait);
+unsigned int work_busy(struct work_struct *work);
+#define WORK_BUSY_PENDING	1
+#define WORK_BUSY_RUNNING	2
+
+struct workqueue_struct *rig_workqueue_create(const char *name);
+void flush_workqueue(struct workqueue_struct *queue);
+void destroy_workqueue(struct workqueue_struct *queue);
+
+#define WQ_UNBOUND		0
+#define WQ_MEM_RECLAIM		0
+#define WQ_HIGHPRI		0
+#define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name)
+#define DECLARE_WORK(name, fn)		struct work_struct name = { .func = (fn) }
+#define INIT_WORK(work, fn)		rig_work_init(work, fn)
+#define INIT_DELAYED_WORK(dwork, fn)	rig_work_init(&(dwork)->work, fn)
+#define to_delayed_work(item)		container_of(item, struct delayed_work, work)
+#define queue_work(queue, work)		rig_work_queue(queue, work, 0, false)
+#define schedule_work(work)		queue_work(system_wq, work)
+#define queue_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, false)
+#define mod_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, true)
+#define cancel_work(work)		rig_work_cancel(work, false)
+#define cancel_work_sync(work)		rig_work_cancel(work, true)
+#define cancel_delayed_work(dwork)	rig_work_cancel(&(dwork)->work, false)
+#define cancel_delayed_work_sync(dwork)	rig_work_cancel(&(dwork)->work, true)
+
+struct irq_work {
+	void		(*func)(struct irq_work *work);
+	struct irq_work	*next;
+	bool		pending;
+};
+
+#define DEFINE_IRQ_WORK(name, fn)	struct irq_work name = { .func = (fn) }
+bool irq_work_queue(struct irq_work *work);
+void irq_work_sync(struct irq_work *work);
+
+#define NOTIFY_DONE	0
+
+struct notifier_block {
+	int (*notifier_call)(struct notifier_block *nb, unsigned long action, void *data);
+	struct notifier_block *next;
+};
+
+/* Called with a lock held when the wall clock is set. */
+int pvclock_gtod_register_notifier(struct notifier_block *nb);
+int pvclock_gtod_unregister_notifier(struct notifier_block *nb);
+void rig_clock_was_set(void);
+
+#endif /* _RIG_WORK_H */

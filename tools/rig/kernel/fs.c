@@ -1,0 +1,468 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * System calls on files of character devices, devices and their nodes, user memory.
+ *
+ * One lock protects the nodes and the references that a lookup takes. A node keeps its
+ * device until the last file is closed, as cdev_add() and the VFS do.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rig/fs.h>
+#include <rig/time.h>
+
+#include "../rig.h"
+
+__thread uid_t rig_uid;
+
+/* User memory */
+
+static char *hole;
+static size_t hole_size;
+
+void rig_user_hole(void *start, size_t size)
+{
+	hole = start;
+	hole_size = size;
+}
+
+/* Bytes of a user buffer that can be reached. */
+static size_t reachable(const void __user *user, size_t size)
+{
+	const char *start = user;
+
+	if ((uintptr_t)start < 4096 || (uintptr_t)start >> 47)
+		return 0;
+	size = min(size, (1UL << 47) - (uintptr_t)start);
+	if (start >= hole && start < hole + hole_size)
+		return 0;
+	if (start < hole)
+		size = min_t(size_t, size, hole - start);
+	return size;
+}
+
+unsigned long copy_to_user(void __user *to, const void *from, unsigned long size)
+{
+	size_t copied = reachable(to, size);
+
+	might_sleep();
+	RIG_TALLY(copies);
+	rig_jitter();
+	memcpy(to, from, copied);
+	return size - copied;
+}
+
+/* The part that could not be read is zeroed. */
+unsigned long copy_from_user(void *to, const void __user *from, unsigned long size)
+{
+	size_t copied = reachable(from, size);
+
+	might_sleep();
+	RIG_TALLY(copies);
+	rig_jitter();
+	memcpy(to, from, copied);
+	memset(to + copied, 0, size - copied);
+	return size - copied;
+}
+
+unsigned long clear_user(void __user *to, unsigned long size)
+{
+	size_t cleared = reachable(to, size);
+
+	memset(to, 0, cleared);
+	return size - cleared;
+}
+
+int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_t usize)
+{
+	size_t size = min(ksize, usize), i;
+
+	if (usize > ksize) {
+		if (reachable(from, usize) < usize)
+			return -EFAULT;
+		for (i = ksize; i < usize; i++)
+			if (((const char *)from)[i])
+				return -E2BIG;
+	}
+	memset(to + size, 0, ksize - size);
+	return copy_from_user(to, from, size) ? -EFAULT : 0;
+}
+
+/* Nodes */
+
+static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(miscs);
+static LIST_HEAD(cdevs);
+
+int misc_register(struct miscdevice *misc)
+{
+	if (rig_should_fail())
+		return -ENOMEM;
+	pthread_mutex_lock(&nodes_lock);
+	list_add(&misc->rig_entry, &miscs);
+	pthread_mutex_unlock(&nodes_lock);
+	return 0;
+}
+
+void misc_deregister(struct miscdevice *misc)
+{
+	pthread_mutex_lock(&nodes_lock);
+	list_del(&misc->rig_entry);
+	pthread_mutex_unlock(&nodes_lock);
+}
+
+int class_register(const struct class *class)
+{
+	return rig_should_fail() ? -ENOMEM : 0;
+}
+
+void class_unregister(const struct class *class)
+{
+}
+
+int alloc_chrdev_region(dev_t *dev, unsigned int first, unsigned int count, const char *name)
+{
+	if (rig_should_fail())
+		return -ENOMEM;
+	*dev = MKDEV(240, first);
+	return 0;
+}
+
+void unregister_chrdev_region(dev_t dev, unsigned int count)
+{
+}
+
+void device_initialize(struct device *dev)
+{
+	kref_init(&dev->kref);
+}
+
+int dev_set_name(struct device *dev, const char *fmt, ...)
+{
+	va_list args;
+
+	if (rig_should_fail())
+		return -ENOMEM;
+	va_start(args, fmt);
+	vsnprintf(dev->name, sizeof(dev->name), fmt, args);
+	va_end(args);
+	return 0;
+}
+
+struct device *get_device(struct device *dev)
+{
+	kref_get(&dev->kref);
+	return dev;
+}
+
+static void device_release(struct kref *kref)
+{
+	struct device *dev = container_of(kref, struct device, kref);
+
+	dev->type->release(dev);
+}
+
+void put_device(struct device *dev)
+{
+	kref_put(&dev->kref, device_release);
+}
+
+void cdev_init(struct cdev *cdev, const struct file_operations *fops)
+{
+	memset(cdev, 0, sizeof(*cdev));
+	cdev->ops = fops;
+	cdev->inode.i_cdev = cdev;
+}
+
+int cdev_device_add(struct cdev *cdev, struct device *dev)
+{
+	umode_t mode = 0;
+	kuid_t uid;
+	kgid_t gid;
+
+	if (rig_should_fail())
+		return -ENOMEM;
+	if (dev->type->devnode)
+		dev->type->devnode(dev, &mode, &uid, &gid);
+	get_device(dev);	/* held by the node and by each inode that is open */
+	cdev->dev = dev;
+	pthread_mutex_lock(&nodes_lock);
+	list_add(&cdev->entry, &cdevs);
+	pthread_mutex_unlock(&nodes_lock);
+	return 0;
+}
+
+void cdev_device_del(struct cdev *cdev, struct device *dev)
+{
+	pthread_mutex_lock(&nodes_lock);
+	list_del(&cdev->entry);
+	pthread_mutex_unlock(&nodes_lock);
+	put_device(dev);
+}
+
+int sysfs_emit(char *buf, const char *fmt, ...)
+{
+	va_list args;
+	int len;
+
+	va_start(args, fmt);
+	len = vsnprintf(buf, 4096, fmt, args);
+	va_end(args);
+	return len;
+}
+
+/* Files */
+
+static void file_put_cdev(struct file *file)
+{
+	put_device(file->f_inode->i_cdev->dev);
+}
+
+/* Find the node; that of a named purgatory comes with a reference to its device. */
+static struct inode *node_get(const char *name, const struct file_operations **fops)
+{
+	struct inode *inode = NULL;
+	struct miscdevice *misc;
+	struct cdev *cdev;
+
+	pthread_mutex_lock(&nodes_lock);
+	list_for_each_entry(misc, &miscs, rig_entry) {
+		if (!strcmp(misc->name, name)) {
+			inode = &misc->rig_inode;
+			*fops = misc->fops;
+		}
+	}
+	list_for_each_entry(cdev, &cdevs, entry) {
+		if (!strcmp(cdev->dev->name, name)) {
+			get_device(cdev->dev);
+			inode = &cdev->inode;
+			*fops = cdev->ops;
+		}
+	}
+	pthread_mutex_unlock(&nodes_lock);
+	return inode;
+}
+
+/* Files, too, come from the kernel's memory, and are counted with it. */
+static struct file *file_alloc(struct inode *inode, const struct file_operations *fops, int flags)
+{
+	struct file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+
+	if (!file)
+		return NULL;
+	refcount_set(&file->f_ref, 1);
+	file->f_op = fops;
+	file->f_flags = flags;
+	file->f_mode = (flags & O_ACCMODE) == O_RDONLY ? FMODE_READ :
+		       (flags & O_ACCMODE) == O_WRONLY ? FMODE_WRITE : FMODE_READ | FMODE_WRITE;
+	file->f_inode = inode;
+	file->rig_put = inode->i_cdev ? file_put_cdev : NULL;
+	return file;
+}
+
+struct file *rig_open(const char *name, int flags)
+{
+	const struct file_operations *fops = NULL;
+	struct inode *inode;
+	struct file *file;
+	int err = -ENOENT;
+
+	if (strncmp(name, "/dev/", 5))
+		return ERR_PTR(-ENOENT);
+	inode = node_get(name + 5, &fops);
+	if (!inode)
+		return ERR_PTR(-ENOENT);
+	file = file_alloc(inode, fops, flags);
+	err = file ? fops->open(inode, file) : -ENOMEM;
+	if (!err)
+		return file;
+	if (inode->i_cdev)
+		put_device(inode->i_cdev->dev);
+	kfree(file);
+	return ERR_PTR(err);
+}
+
+struct file *rig_file_get(struct file *file)
+{
+	refcount_inc(&file->f_ref);
+	return file;
+}
+
+/* Put a reference; the last one releases the file. */
+void rig_close(struct file *file)
+{
+	if (!refcount_dec_and_test(&file->f_ref))
+		return;
+	if (READ_ONCE(file->f_flags) & FASYNC)
+		file->f_op->fasync(-1, file, 0);
+	file->f_op->release(file->f_inode, file);
+	if (file->rig_put)
+		file->rig_put(file);
+	kfree(file);
+}
+
+long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return file->f_op->unlocked_ioctl(file, cmd, arg);
+}
+
+long rig_ioctl(struct file *file, unsigned int cmd, void *arg)
+{
+	return file->f_op->unlocked_ioctl(file, cmd, (unsigned long)arg);
+}
+
+/* As vfs_read(): the buffer's address is looked at first, its pages are not. */
+ssize_t rig_read(struct file *file, void *buf, size_t size)
+{
+	if (!(file->f_mode & FMODE_READ))
+		return -EBADF;
+	if ((uintptr_t)buf >> 47 || size >> 47)
+		return -EFAULT;
+	return file->f_op->read(file, buf, min_t(size_t, size, INT_MAX & ~4095), &file->f_pos);
+}
+
+ssize_t rig_fdinfo(struct file *file, char *buf, size_t size)
+{
+	struct seq_file seq = { .buf = buf, .size = size };
+
+	file->f_op->show_fdinfo(&seq, file);
+	return seq.count;
+}
+
+/* poll */
+
+#define POLL_QUEUES	4
+
+struct poller {
+	poll_table table;
+	unsigned int nr;
+	wait_queue_head_t *queue[POLL_QUEUES];
+	struct wait_queue_entry entry[POLL_QUEUES];
+};
+
+static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table *table)
+{
+	struct poller *poller = container_of(table, struct poller, table);
+	struct wait_queue_entry *entry = &poller->entry[poller->nr];
+
+	if (WARN_ON(poller->nr == POLL_QUEUES))
+		return;
+	poller->queue[poller->nr++] = queue;
+	*entry = (struct wait_queue_entry) { .task = current };
+	INIT_LIST_HEAD(&entry->entry);
+	rig_wait_prepare(queue, entry, TASK_INTERRUPTIBLE);
+}
+
+/* A timeout of 0 only looks, and queues nobody. */
+int rig_poll(struct file *file, int events, int timeout_ms)
+{
+	u64 until = ktime_get_ns() + (u64)max(timeout_ms, 0) * NSEC_PER_MSEC;
+	struct poller poller = { .table = { .queue = timeout_ms ? poller_queue : NULL } };
+	int ready, i;
+
+	for (;;) {
+		poller.nr = 0;
+		ready = file->f_op->poll(file, &poller.table) & (events | EPOLLHUP | EPOLLERR);
+		if (!ready && timeout_ms && !signal_pending(current)) {
+			if (timeout_ms < 0)
+				schedule();
+			else
+				rig_sleep_until(until);
+		}
+		for (i = 0; i < (int)poller.nr; i++)
+			rig_wait_finish(poller.queue[i], &poller.entry[i]);
+		if (ready || !timeout_ms)
+			return ready;
+		if (signal_pending(current))
+			return -EINTR;
+		if (timeout_ms > 0 && ktime_get_ns() >= until)
+			timeout_ms = 0;
+	}
+}
+
+/* SIGIO: every entry of a list points to an open file, which counts its signals. */
+
+struct fasync_struct {
+	struct fasync_struct *next;
+	struct file *file;
+};
+
+static pthread_mutex_t fasync_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int fasync_remove(struct file *file, struct fasync_struct **list)
+{
+	struct fasync_struct *entry;
+
+	for (; (entry = *list); list = &entry->next) {
+		if (entry->file != file)
+			continue;
+		WRITE_ONCE(*list, entry->next);
+		WRITE_ONCE(file->f_flags, file->f_flags & ~FASYNC);
+		kfree(entry);
+		return 1;
+	}
+	return 0;
+}
+
+int fasync_helper(int fd, struct file *file, int on, struct fasync_struct **list)
+{
+	struct fasync_struct *entry = NULL;
+	int ret;
+
+	if (on) {
+		entry = kmalloc(sizeof(*entry), GFP_KERNEL);
+		if (!entry)
+			return -ENOMEM;
+	}
+	pthread_mutex_lock(&fasync_lock);
+	ret = fasync_remove(file, list);
+	if (on) {
+		entry->file = file;
+		entry->next = *list;
+		WRITE_ONCE(*list, entry);
+		WRITE_ONCE(file->f_flags, file->f_flags | FASYNC);
+		ret = !ret;
+	}
+	pthread_mutex_unlock(&fasync_lock);
+	return ret;
+}
+
+void kill_fasync(struct fasync_struct **list, int sig, int band)
+{
+	struct fasync_struct *entry;
+
+	if (!READ_ONCE(*list))
+		return;
+	pthread_mutex_lock(&fasync_lock);
+	for (entry = *list; entry; entry = entry->next)
+		entry->file->rig_sigios++;
+	pthread_mutex_unlock(&fasync_lock);
+}
+
+/* FIOASYNC */
+int rig_fasync(struct file *file, bool on)
+{
+	if (!!(READ_ONCE(file->f_flags) & FASYNC) == on)
+		return 0;
+	return min(file->f_op->fasync(0, file, on), 0);
+}
+
+/* Small numbers, by an array of pointers that mean nothing */
+
+int ida_alloc_max(struct ida *ida, unsigned int max, gfp_t gfp)
+{
+	u32 id;
+	int err = xa_alloc(&ida->xa, &id, ida, XA_LIMIT(0, max), gfp);
+
+	return err == -EBUSY ? -ENOSPC : err ?: (int)id;
+}
+
+void ida_free(struct ida *ida, unsigned int id)
+{
+	WARN_ON(!xa_erase(&ida->xa, id));
+}
+
+void ida_destroy(struct ida *ida)
+{
+	xa_destroy(&ida->xa);
+}

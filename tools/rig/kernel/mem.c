@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Allocations, and RCU, which xarray needs.
+ *
+ * An object has a header that tells its size and that it lives. What is freed is
+ * overwritten, so that a late reader finds nonsense; AddressSanitizer does better.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/xarray.h>
+#include <rig/mem.h>
+#include <rig/time.h>
+
+#include "../rig.h"
+
+#define ALIGN_OBJECT	64UL
+#define LIVES		0x4c495645u
+#define DEAD		0x44454144u
+#define POISON		0x6b
+
+struct header {
+	size_t	size;
+	u32	mark;
+} __aligned(ALIGN_OBJECT);
+
+unsigned int rig_fail_every;
+
+/* As with the kernel's fail-nth: the task chooses which of its next allocations fails. */
+bool rig_should_fail(void)
+{
+	struct task_struct *task = current;
+
+	if (unlikely(task->fail_nth) && !--task->fail_nth)
+		return true;
+	return unlikely(rig_fail_every) && !(rig_random() % rig_fail_every);
+}
+
+void *rig_alloc(size_t size, gfp_t gfp)
+{
+	struct rig_self *self = rig_self();
+	struct header *header;
+
+	if (gfpflags_allow_blocking(gfp))
+		might_sleep();
+	RIG_TALLY(allocations);
+	if (rig_should_fail() || size > 1UL << 32)
+		return NULL;
+	header = aligned_alloc(ALIGN_OBJECT, sizeof(*header) + roundup(size, ALIGN_OBJECT));
+	if (!header)
+		return NULL;
+	header->size = size;
+	header->mark = LIVES;
+	WRITE_ONCE(self->allocated, self->allocated + 1);
+	memset(header + 1, gfp & __GFP_ZERO ? 0 : POISON, size);
+	return header + 1;
+}
+
+void kfree(const void *object)
+{
+	struct header *header = (struct header *)object - 1;
+	struct rig_self *self = rig_self();
+
+	if (!object)
+		return;
+	if (header->mark != LIVES) {
+		rig_warn(__FILE__, __LINE__, header->mark == DEAD ? "freed twice" : "bad free");
+		abort();
+	}
+	header->mark = DEAD;
+	memset(header + 1, POISON, header->size);
+	WRITE_ONCE(self->allocated, self->allocated - 1);
+	free(header);
+}
+
+struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
+				     unsigned int flags, void (*ctor)(void *object))
+{
+	struct kmem_cache *cache;
+
+	WARN_ON(align > ALIGN_OBJECT || ctor);
+	cache = kzalloc(sizeof(*cache), GFP_KERNEL);
+	if (cache)
+		cache->size = size;
+	return cache;
+}
+
+void kmem_cache_destroy(struct kmem_cache *cache)
+{
+	kfree(cache);
+}
+
+void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t gfp)
+{
+	return rig_alloc(cache->size, gfp | cache->gfp);
+}
+
+void kmem_cache_free(struct kmem_cache *cache, void *object)
+{
+	WARN_ON(((struct header *)object - 1)->size != cache->size);
+	kfree(object);
+}
+
+/* The nodes of xarray; freed after a grace period, or at once if nobody has seen them. */
+static struct kmem_cache node_cache = { .size = sizeof(struct xa_node), .gfp = __GFP_ZERO };
+struct kmem_cache *radix_tree_node_cachep = &node_cache;
+
+void radix_tree_node_rcu_free(struct rcu_head *head)
+{
+	kfree(container_of(head, struct xa_node, rcu_head));
+}
+
+/*
+ * RCU: a thread counts the sections that it enters and leaves, so that its counter is
+ * odd inside. A grace period is over when each thread that was inside has moved on.
+ */
+
+static pthread_mutex_t rcu_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rcu_head *rcu_queue;
+static u32 rcu_queued, rcu_done;	/* futex words */
+
+void rcu_read_lock(void)
+{
+	struct rig_self *self = rig_self();
+
+	if (!self->rcu_nesting++)
+		__atomic_store_n(&self->rcu, self->rcu + 1, __ATOMIC_SEQ_CST);
+}
+
+void rcu_read_unlock(void)
+{
+	struct rig_self *self = rig_self();
+
+	if (!--self->rcu_nesting)
+		__atomic_store_n(&self->rcu, self->rcu + 1, __ATOMIC_RELEASE);
+}
+
+void call_rcu(struct rcu_head *head, void (*fn)(struct rcu_head *head))
+{
+	pthread_mutex_lock(&rcu_lock);
+	head->func = fn;
+	head->next = rcu_queue;
+	rcu_queue = head;
+	__atomic_fetch_add(&rcu_queued, 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&rcu_lock);
+	rig_futex_wake(&rcu_queued);
+}
+
+struct readers {
+	unsigned int nr;
+	struct { u32 tid, rcu; } reader[4096];
+};
+
+static void readers_note(struct rig_self *self, void *data)
+{
+	struct readers *readers = data;
+	u32 rcu = __atomic_load_n(&self->rcu, __ATOMIC_SEQ_CST);
+
+	if (rcu & 1 && readers->nr < ARRAY_SIZE(readers->reader)) {
+		readers->reader[readers->nr].tid = self->tid;
+		readers->reader[readers->nr++].rcu = rcu;
+	}
+}
+
+/* Keep the readers that have been in the same section since they were noted. */
+static void readers_wait(struct readers *readers)
+{
+	static struct readers now;
+	unsigned int i, j, left;
+
+	while (readers->nr) {
+		now.nr = 0;
+		rig_each_thread(readers_note, &now);
+		for (i = left = 0; i < readers->nr; i++)
+			for (j = 0; j < now.nr; j++)
+				if (!memcmp(&readers->reader[i], &now.reader[j],
+					    sizeof(now.reader[j])))
+					readers->reader[left++] = readers->reader[i];
+		readers->nr = left;
+		cpu_relax();
+	}
+}
+
+static void *rcu_main(void *unused)
+{
+	static struct readers readers;
+	struct rcu_head *head, *next;
+	u32 queued;
+
+	rig_adopt("rcu", RIG_SOFTIRQ);
+	for (;;) {
+		pthread_mutex_lock(&rcu_lock);
+		queued = __atomic_load_n(&rcu_queued, __ATOMIC_ACQUIRE);
+		head = rcu_queue;
+		rcu_queue = NULL;
+		pthread_mutex_unlock(&rcu_lock);
+		if (!head) {
+			__atomic_store_n(&rcu_done, queued, __ATOMIC_RELEASE);
+			rig_futex_wake(&rcu_done);
+			rig_futex_wait(&rcu_queued, queued, -1);
+			continue;
+		}
+		readers.nr = 0;
+		rig_each_thread(readers_note, &readers);
+		readers_wait(&readers);
+		for (; head; head = next) {
+			next = head->next;
+			head->func(head);
+		}
+	}
+	return NULL;
+}
+
+/* Until all callbacks that were queued before have run. */
+void rcu_barrier(void)
+{
+	u32 queued = __atomic_load_n(&rcu_queued, __ATOMIC_ACQUIRE), ran;
+
+	while ((s32)((ran = __atomic_load_n(&rcu_done, __ATOMIC_ACQUIRE)) - queued) < 0)
+		rig_futex_wait(&rcu_done, ran, NSEC_PER_MSEC);
+}
+
+void rig_rcu_start(void)
+{
+	rig_thread(rcu_main, NULL);
+}

@@ -1,0 +1,402 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The wall clock, the tick, hrtimers and timers.
+ *
+ * Each virtual CPU has one thread for its hard interrupts and one for its softirqs. An
+ * hrtimer belongs to the CPU on which it was started last. Its function runs without
+ * the lock of the base; @running tells hrtimer_cancel() to wait.
+ */
+#include <rig/mem.h>
+#include <rig/work.h>
+#include <stdio.h>
+
+#include "../rig.h"
+
+s64 rig_wall_offset = 1700000000LL * NSEC_PER_SEC;
+unsigned long rig_jiffies = 1000;
+
+struct timespec64 ns_to_timespec64(s64 ns)
+{
+	struct timespec64 ts = { .tv_sec = ns / NSEC_PER_SEC, .tv_nsec = ns % NSEC_PER_SEC };
+
+	if (ts.tv_nsec < 0) {
+		ts.tv_nsec += NSEC_PER_SEC;
+		ts.tv_sec--;
+	}
+	return ts;
+}
+
+/* hrtimers */
+
+struct rig_hrtimer_base {
+	spinlock_t		lock;
+	struct list_head	timers;		/* in no order: there are few */
+	struct hrtimer		*running;
+	u32			changes;	/* futex word of the thread */
+	bool			sleeps;
+	unsigned int		cpu;
+} __aligned(64);
+
+static struct rig_hrtimer_base bases[RIG_CPUS];
+
+static s64 hrtimer_mono(const struct hrtimer *timer)
+{
+	if (timer->expires == KTIME_MAX)
+		return KTIME_MAX;
+	return timer->clock == CLOCK_REALTIME ? timer->expires - READ_ONCE(rig_wall_offset) :
+						timer->expires;
+}
+
+static void base_kick(struct rig_hrtimer_base *base)
+{
+	__atomic_fetch_add(&base->changes, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&base->sleeps, __ATOMIC_SEQ_CST))
+		rig_futex_wake(&base->changes);
+}
+
+void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode)
+{
+	*timer = (struct hrtimer) { .clock = clock, .base = &bases[raw_smp_processor_id()] };
+	INIT_LIST_HEAD(&timer->entry);
+}
+
+/* A base does not change while its lock is held. */
+static struct rig_hrtimer_base *base_lock(struct hrtimer *timer)
+{
+	struct rig_hrtimer_base *base;
+
+	for (;;) {
+		base = smp_load_acquire(&timer->base);
+		if (base) {
+			spin_lock(&base->lock);
+			if (base == READ_ONCE(timer->base))
+				return base;
+			spin_unlock(&base->lock);
+		}
+		cpu_relax();
+	}
+}
+
+/* Change over to the CPU that we are on, but not while the function runs. */
+static struct rig_hrtimer_base *base_switch(struct hrtimer *timer, struct rig_hrtimer_base *base)
+{
+	struct rig_hrtimer_base *here = &bases[raw_smp_processor_id()];
+
+	if (base == here || base->running == timer)
+		return base;
+	WRITE_ONCE(timer->base, NULL);
+	spin_unlock(&base->lock);
+	spin_lock(&here->lock);
+	smp_store_release(&timer->base, here);
+	return here;
+}
+
+void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode)
+{
+	struct rig_hrtimer_base *base = base_lock(timer);
+	struct hrtimer *other;
+	bool first = true;
+
+	list_del_init(&timer->entry);
+	base = base_switch(timer, base);
+	timer->expires = expires;
+	list_for_each_entry(other, &base->timers, entry)
+		if (hrtimer_mono(other) <= hrtimer_mono(timer))
+			first = false;
+	list_add_tail(&timer->entry, &base->timers);
+	spin_unlock(&base->lock);
+	if (first)
+		base_kick(base);
+}
+
+/* 1: it was pending; 0: it was not; -1: its function is running. */
+int hrtimer_try_to_cancel(struct hrtimer *timer)
+{
+	struct rig_hrtimer_base *base = base_lock(timer);
+	int ret = -1;
+
+	if (base->running != timer) {
+		ret = !list_empty(&timer->entry);
+		list_del_init(&timer->entry);
+	}
+	spin_unlock(&base->lock);
+	return ret;
+}
+
+int hrtimer_cancel(struct hrtimer *timer)
+{
+	int ret;
+
+	while ((ret = hrtimer_try_to_cancel(timer)) < 0)
+		cpu_relax();
+	return ret;
+}
+
+static struct hrtimer *base_first(struct rig_hrtimer_base *base)
+{
+	struct hrtimer *timer, *first = NULL;
+
+	list_for_each_entry(timer, &base->timers, entry)
+		if (!first || hrtimer_mono(timer) < hrtimer_mono(first))
+			first = timer;
+	return first;
+}
+
+/* Run the first timer if it is due: 0, or the time to sleep in ns. */
+static s64 base_run(struct rig_hrtimer_base *base)
+{
+	struct hrtimer *timer;
+	s64 left = NSEC_PER_SEC;
+
+	spin_lock(&base->lock);
+	timer = base_first(base);
+	if (timer)
+		left = hrtimer_mono(timer) - (s64)ktime_get_ns();
+	if (!timer || left > 0) {
+		spin_unlock(&base->lock);
+		return min_t(s64, left, NSEC_PER_SEC);
+	}
+	list_del_init(&timer->entry);
+	base->running = timer;
+	spin_unlock(&base->lock);
+
+	WARN_ON(timer->function(timer) != HRTIMER_NORESTART);
+	WARN_ON(in_atomic());
+
+	spin_lock(&base->lock);
+	base->running = NULL;
+	spin_unlock(&base->lock);
+	return 0;
+}
+
+static void *base_main(void *arg)
+{
+	struct rig_hrtimer_base *base = arg;
+	u32 changes;
+	s64 sleep;
+
+	rig_adopt("hardirq", RIG_HARDIRQ)->cpu = base->cpu;
+	for (;;) {
+		__atomic_store_n(&base->sleeps, true, __ATOMIC_SEQ_CST);
+		changes = __atomic_load_n(&base->changes, __ATOMIC_SEQ_CST);
+		sleep = base_run(base);
+		if (sleep)
+			rig_futex_wait(&base->changes, changes, sleep);
+		__atomic_store_n(&base->sleeps, false, __ATOMIC_SEQ_CST);
+	}
+	return NULL;
+}
+
+/* Timers by jiffies: one list for all, run by the softirq thread of any CPU. */
+
+static pthread_mutex_t softirq_lock = PTHREAD_MUTEX_INITIALIZER;
+static LIST_HEAD(softirq_timers);
+static struct timer_list *softirq_running[RIG_CPUS];
+
+void timer_setup(struct timer_list *timer, void (*fn)(struct timer_list *timer),
+		 unsigned int flags)
+{
+	*timer = (struct timer_list) { .function = fn };
+	INIT_LIST_HEAD(&timer->entry);
+}
+
+int mod_timer(struct timer_list *timer, unsigned long expires)
+{
+	int was_pending;
+
+	pthread_mutex_lock(&softirq_lock);
+	was_pending = !list_empty(&timer->entry);
+	timer->expires = expires;
+	list_del_init(&timer->entry);
+	list_add_tail(&timer->entry, &softirq_timers);
+	pthread_mutex_unlock(&softirq_lock);
+	return was_pending;
+}
+
+static bool softirq_runs(const struct timer_list *timer)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (softirq_running[cpu] == timer)
+			return true;
+	return false;
+}
+
+/* The function may arm its timer again meanwhile. */
+int timer_delete_sync(struct timer_list *timer)
+{
+	int was_pending = 0;
+	bool runs;
+
+	do {
+		pthread_mutex_lock(&softirq_lock);
+		was_pending |= !list_empty(&timer->entry);
+		list_del_init(&timer->entry);
+		runs = softirq_runs(timer);
+		pthread_mutex_unlock(&softirq_lock);
+		if (runs)
+			cpu_relax();
+	} while (runs);
+	return was_pending;
+}
+
+static struct timer_list *softirq_next(unsigned int cpu)
+{
+	struct timer_list *timer, *found = NULL;
+
+	pthread_mutex_lock(&softirq_lock);
+	list_for_each_entry(timer, &softirq_timers, entry) {
+		if (time_after_eq(jiffies, timer->expires) && !softirq_runs(timer)) {
+			found = timer;
+			list_del_init(&timer->entry);
+			break;
+		}
+	}
+	softirq_running[cpu] = found;
+	pthread_mutex_unlock(&softirq_lock);
+	return found;
+}
+
+static void *softirq_main(void *arg)
+{
+	unsigned int cpu = (unsigned long)arg;
+	struct timer_list *timer;
+	u32 never = 0;
+
+	rig_adopt("softirq", RIG_SOFTIRQ)->cpu = cpu;
+	for (;;) {
+		while ((timer = softirq_next(cpu)))
+			timer->function(timer);
+		WARN_ON(in_atomic());
+		rig_futex_wait(&never, 0, TICK_NSEC);
+	}
+	return NULL;
+}
+
+/* The tick counts jiffies; interrupts that a CPU sends to itself run there, too. */
+
+static pthread_mutex_t irq_work_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct irq_work *irq_works, *irq_work_running;
+static u32 irq_work_changes;
+
+bool irq_work_queue(struct irq_work *work)
+{
+	bool was_pending;
+
+	pthread_mutex_lock(&irq_work_lock);
+	was_pending = work->pending;
+	if (!was_pending) {
+		work->pending = true;
+		work->next = irq_works;
+		irq_works = work;
+	}
+	pthread_mutex_unlock(&irq_work_lock);
+	__atomic_fetch_add(&irq_work_changes, 1, __ATOMIC_SEQ_CST);
+	rig_futex_wake(&irq_work_changes);
+	return !was_pending;
+}
+
+void irq_work_sync(struct irq_work *work)
+{
+	bool busy;
+
+	do {
+		pthread_mutex_lock(&irq_work_lock);
+		busy = work->pending || irq_work_running == work;
+		pthread_mutex_unlock(&irq_work_lock);
+		if (busy)
+			cpu_relax();
+	} while (busy);
+}
+
+static struct irq_work *irq_work_next(void)
+{
+	struct irq_work *work;
+
+	pthread_mutex_lock(&irq_work_lock);
+	work = irq_works;
+	if (work) {
+		irq_works = work->next;
+		work->pending = false;
+	}
+	irq_work_running = work;
+	pthread_mutex_unlock(&irq_work_lock);
+	return work;
+}
+
+static void *tick_main(void *unused)
+{
+	struct irq_work *work;
+	u32 changes;
+
+	rig_adopt("tick", RIG_HARDIRQ);
+	for (;;) {
+		changes = __atomic_load_n(&irq_work_changes, __ATOMIC_ACQUIRE);
+		WRITE_ONCE(rig_jiffies, 1000 + ktime_get_ns() / TICK_NSEC);
+		while ((work = irq_work_next()))
+			work->func(work);
+		rig_futex_wait(&irq_work_changes, changes, TICK_NSEC);
+	}
+	return NULL;
+}
+
+/* The wall clock */
+
+static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct notifier_block *clock_notifiers;
+
+int pvclock_gtod_register_notifier(struct notifier_block *nb)
+{
+	pthread_mutex_lock(&clock_lock);
+	nb->next = clock_notifiers;
+	clock_notifiers = nb;
+	pthread_mutex_unlock(&clock_lock);
+	return 0;
+}
+
+int pvclock_gtod_unregister_notifier(struct notifier_block *nb)
+{
+	struct notifier_block **p;
+
+	pthread_mutex_lock(&clock_lock);
+	for (p = &clock_notifiers; *p; p = &(*p)->next) {
+		if (*p == nb) {
+			*p = nb->next;
+			break;
+		}
+	}
+	pthread_mutex_unlock(&clock_lock);
+	return 0;
+}
+
+int do_settimeofday64(const struct timespec64 *to)
+{
+	s64 ns = to->tv_sec * NSEC_PER_SEC + to->tv_nsec;
+	struct notifier_block *nb;
+	unsigned int cpu;
+
+	pthread_mutex_lock(&clock_lock);
+	WRITE_ONCE(rig_wall_offset, ns - (s64)ktime_get_ns());
+	for (nb = clock_notifiers; nb; nb = nb->next)
+		nb->notifier_call(nb, true, NULL);
+	pthread_mutex_unlock(&clock_lock);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		base_kick(&bases[cpu]);
+	return 0;
+}
+
+void rig_time_start(void)
+{
+	unsigned long cpu;
+
+	WRITE_ONCE(rig_jiffies, 1000 + ktime_get_ns() / TICK_NSEC);
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		spin_lock_init(&bases[cpu].lock);
+		INIT_LIST_HEAD(&bases[cpu].timers);
+		bases[cpu].cpu = cpu;
+		rig_thread(base_main, &bases[cpu]);
+		rig_thread(softirq_main, (void *)cpu);
+	}
+	rig_thread(tick_main, NULL);
+}

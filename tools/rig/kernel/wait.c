@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Wait queues. A waker removes the entry of the waiter and wakes its task under the lock
+ * of the queue; a waiter that found its condition removes its own.
+ */
+#include <linux/hash.h>
+#include <rig/wait.h>
+
+#define VAR_QUEUE_BITS	6
+
+static wait_queue_head_t var_queues[1 << VAR_QUEUE_BITS];
+
+static void __attribute__((constructor)) var_queues_init(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(var_queues); i++)
+		init_waitqueue_head(&var_queues[i]);
+}
+
+void init_waitqueue_head(wait_queue_head_t *queue)
+{
+	spin_lock_init(&queue->lock);
+	INIT_LIST_HEAD(&queue->head);
+}
+
+void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state)
+{
+	spin_lock(&queue->lock);
+	if (list_empty(&entry->entry)) {
+		if (entry->exclusive)
+			list_add_tail(&entry->entry, &queue->head);
+		else
+			list_add(&entry->entry, &queue->head);
+	}
+	set_current_state(state);
+	spin_unlock(&queue->lock);
+}
+
+void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
+{
+	__set_current_state(TASK_RUNNING);
+	spin_lock(&queue->lock);
+	list_del_init(&entry->entry);
+	spin_unlock(&queue->lock);
+}
+
+/* Wake all that wait for @key, and of the exclusive ones @nr_exclusive; all if that is 0. */
+void rig_wake(wait_queue_head_t *queue, const void *key, int nr_exclusive)
+{
+	struct wait_queue_entry *entry, *next;
+
+	spin_lock(&queue->lock);
+	list_for_each_entry_safe(entry, next, &queue->head, entry) {
+		bool exclusive = entry->exclusive;
+
+		if (key && entry->key != key)
+			continue;
+		list_del_init(&entry->entry);
+		wake_up_process(entry->task);
+		if (exclusive && !--nr_exclusive)
+			break;
+	}
+	spin_unlock(&queue->lock);
+}
+
+wait_queue_head_t *rig_var_queue(const void *variable)
+{
+	return &var_queues[hash_ptr(variable, VAR_QUEUE_BITS)];
+}
+
+/* The lock is not taken for nobody: a waker without a barrier may miss a waiter. */
+void wake_up_var(const void *variable)
+{
+	wait_queue_head_t *queue = rig_var_queue(variable);
+
+	if (waitqueue_active(queue))
+		rig_wake(queue, variable, 0);
+}
+
+void init_completion(struct completion *completion)
+{
+	completion->done = 0;
+	init_waitqueue_head(&completion->wait);
+}
+
+static void complete_some(struct completion *completion, bool all)
+{
+	struct wait_queue_entry *entry, *next;
+
+	spin_lock(&completion->wait.lock);
+	completion->done = all ? UINT_MAX : completion->done + 1;
+	list_for_each_entry_safe(entry, next, &completion->wait.head, entry) {
+		list_del_init(&entry->entry);
+		wake_up_process(entry->task);
+		if (!all)
+			break;
+	}
+	spin_unlock(&completion->wait.lock);
+}
+
+void complete(struct completion *completion)
+{
+	complete_some(completion, false);
+}
+
+void complete_all(struct completion *completion)
+{
+	complete_some(completion, true);
+}
+
+/* All under the lock: once this returns, the completion may be freed. */
+void wait_for_completion(struct completion *completion)
+{
+	struct wait_queue_entry entry = { .task = current };
+
+	might_sleep();
+	INIT_LIST_HEAD(&entry.entry);
+	spin_lock(&completion->wait.lock);
+	while (!completion->done) {
+		if (list_empty(&entry.entry))
+			list_add_tail(&entry.entry, &completion->wait.head);
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		spin_unlock(&completion->wait.lock);
+		schedule();
+		spin_lock(&completion->wait.lock);
+	}
+	list_del_init(&entry.entry);
+	if (completion->done != UINT_MAX)
+		completion->done--;
+	spin_unlock(&completion->wait.lock);
+}

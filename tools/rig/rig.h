@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The native rig: the module's sources, unchanged, as a multi-threaded program.
+ *
+ *	include/rig/	stand-ins for the kernel's headers, by concept; the file `headers`
+ *			says which of them, or which header of the kernel's own source,
+ *			a #include of the module gets
+ *	kernel/		the functions behind them
+ *	*.c		programs: torture, benchmark, allocation failures, fuzzer
+ *	broken/		patches that break the module on purpose, to be found by them
+ *
+ * Documentation/testing.rst says what the rig can and cannot show.
+ */
+#ifndef _RIG_H
+#define _RIG_H
+
+#include <rig/module.h>
+#include <rig/task.h>
+
+/* Start the interrupt threads of so many virtual CPUs; before all else, once. */
+void rig_start(unsigned int cpus, u64 seed);
+
+/* Bind the calling thread to a virtual CPU, and to a real one if there are that many. */
+void rig_bind(unsigned int cpu);
+
+/* Nonzero if a warning was given or an allocation leaked; says which. */
+int rig_verdict(void);
+
+/* Used by kernel/ only */
+void rig_time_start(void);
+void rig_work_start(void);
+void rig_rcu_start(void);
+unsigned long rig_thread(void *(*fn)(void *arg), void *arg);
+void rig_futex_wait(u32 *word, u32 value, s64 ns);
+void rig_futex_wake(u32 *word);
+void rig_leave(void);
+void rig_each_thread(void (*fn)(struct rig_self *self, void *data), void *data);
+s64 rig_objects_of_the_rig(void);
+
+#endif /* _RIG_H */

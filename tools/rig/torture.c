@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The torture module, natively: the same load and the same judges on real CPUs.
+ *
+ * Options are its module parameters and the rig's own; see usage().
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <rig/mem.h>
+#include <rig/time.h>
+
+#include "rig.h"
+
+static void usage(int status)
+{
+	fprintf(status ? stderr : stdout,
+		"usage: torture [-s SECONDS] [-t THREADS] [-c CPUS] [-w WHEELS] [-p PURGATORIES]\n"
+		"               [-k CLOCK_MS] [-f N] [-S SEED]\n"
+		"  -t  threads on timers, and as many on operations\n"
+		"  -c  virtual CPUs, with an interrupt and a softirq thread each\n"
+		"  -k  the wall clock is set about so often; 0: never\n"
+		"  -f  one allocation in N fails\n");
+	exit(status);
+}
+
+struct options {
+	unsigned long seconds, threads, cpus, wheels, purgatories, clock_ms, seed;
+};
+
+static struct options parse(int argc, char **argv)
+{
+	struct options o = {
+		.seconds = 10, .threads = 3, .cpus = 3, .wheels = 3, .purgatories = 2,
+		.clock_ms = 2000, .seed = ktime_get_ns() % 1000000007,
+	};
+	int option;
+
+	while ((option = getopt(argc, argv, "s:t:c:w:p:k:f:S:h")) != -1) {
+		unsigned long value = optarg ? strtoul(optarg, NULL, 0) : 0;
+
+		switch (option) {
+		case 's': o.seconds = value; break;
+		case 't': o.threads = value; break;
+		case 'c': o.cpus = value; break;
+		case 'w': o.wheels = value; break;
+		case 'p': o.purgatories = value; break;
+		case 'k': o.clock_ms = value; break;
+		case 'f': rig_fail_every = value; break;
+		case 'S': o.seed = value ?: o.seed; break;
+		case 'h': usage(0);
+		default: usage(2);
+		}
+	}
+	return o;
+}
+
+static void set(const char *name, unsigned long value)
+{
+	rig_param_set("twheel_torture", name, value);
+}
+
+int main(int argc, char **argv)
+{
+	struct options o = parse(argc, argv);
+
+	rig_start(o.cpus, o.seed);
+	printf("seed=%lu threads=%lu cpus=%lu\n", o.seed, o.threads, o.cpus);
+	set("seconds", o.seconds);
+	set("threads", o.threads);
+	set("wheels", o.wheels);
+	set("purgatories", o.purgatories);
+	set("clock_interval_ms", o.clock_ms);
+	set("onoff_interval_ms", 0);
+	set("seed", o.seed);
+	if (rig_module_init("twheel") || rig_module_init("twheel_torture"))
+		return 2;
+	rig_module_exit("twheel_torture");
+	rig_module_exit("twheel");
+	return rig_verdict();
+}
