@@ -46,7 +46,7 @@ unsigned long copy_to_user(void __user *to, const void *from, unsigned long size
 	size_t copied = reachable(to, size);
 
 	might_sleep();
-	RIG_TALLY(copies);
+	rig_tally.copies++;
 	rig_jitter();
 	memcpy(to, from, copied);
 	return size - copied;
@@ -58,7 +58,7 @@ unsigned long copy_from_user(void *to, const void __user *from, unsigned long si
 	size_t copied = reachable(from, size);
 
 	might_sleep();
-	RIG_TALLY(copies);
+	rig_tally.copies++;
 	rig_jitter();
 	memcpy(to, from, copied);
 	memset(to + copied, 0, size - copied);

@@ -55,7 +55,7 @@ void mutex_lock(struct mutex *mutex)
 		abort();
 	}
 	pthread_mutex_lock(&mutex->mutex);
-	RIG_TALLY(locks);
+	rig_tally.locks++;
 	WRITE_ONCE(mutex->owner, rig_self()->tid);
 }
 
@@ -63,7 +63,7 @@ bool mutex_trylock(struct mutex *mutex)
 {
 	if (pthread_mutex_trylock(&mutex->mutex))
 		return false;
-	RIG_TALLY(locks);
+	rig_tally.locks++;
 	WRITE_ONCE(mutex->owner, rig_self()->tid);
 	return true;
 }

@@ -43,7 +43,7 @@ void *rig_alloc(size_t size, gfp_t gfp)
 
 	if (gfpflags_allow_blocking(gfp))
 		might_sleep();
-	RIG_TALLY(allocations);
+	rig_tally.allocations++;
 	if (rig_should_fail() || size > 1UL << 32)
 		return NULL;
 	header = aligned_alloc(ALIGN_OBJECT, sizeof(*header) + roundup(size, ALIGN_OBJECT));
@@ -58,11 +58,12 @@ void *rig_alloc(size_t size, gfp_t gfp)
 
 void kfree(const void *object)
 {
-	struct header *header = (struct header *)object - 1;
 	struct rig_self *self = rig_self();
+	struct header *header;
 
 	if (!object)
 		return;
+	header = (struct header *)object - 1;
 	if (header->mark != LIVES) {
 		rig_warn(__FILE__, __LINE__, header->mark == DEAD ? "freed twice" : "bad free");
 		abort();

@@ -24,9 +24,7 @@ __thread struct rig_self *rig_this;
 unsigned int nr_cpu_ids = 1;
 unsigned long rig_thread_size = 16384;
 char *rig_percpu[RIG_CPUS];
-#ifdef RIG_COUNT
 __thread struct rig_tally rig_tally;
-#endif
 
 static u64 seed;
 static u32 last_tid;
@@ -70,6 +68,7 @@ static struct rig_self *enter(struct task_struct *task, struct rig_self *self,
 	self->tid = __atomic_add_fetch(&last_tid, 1, __ATOMIC_RELAXED);
 	self->cpu = self->tid % nr_cpu_ids;
 	self->context = context;
+	self->tally = &rig_tally;
 	self->random = mix(seed + self->tid) | 1;
 	task->pid = self->tid;
 	/* What a thread has used by now does not count. */
@@ -281,6 +280,7 @@ int wake_up_process(struct task_struct *task)
 {
 	if (__atomic_exchange_n(&task->state, TASK_RUNNING, __ATOMIC_SEQ_CST) == TASK_RUNNING)
 		return 0;
+	rig_tally.wakeups++;
 	rig_futex_wake(&task->state);
 	return 1;
 }

@@ -97,6 +97,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 	struct hrtimer *other;
 	bool first = true;
 
+	rig_tally.alarms++;
 	list_del_init(&timer->entry);
 	base = base_switch(timer, base);
 	timer->expires = expires;

@@ -46,7 +46,7 @@ void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 }
 
 /* Wake all that wait for @key, and of the exclusive ones @nr_exclusive; all if that is 0. */
-void rig_wake(wait_queue_head_t *queue, const void *key, int nr_exclusive)
+void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive)
 {
 	struct wait_queue_entry *entry, *next;
 
@@ -75,7 +75,7 @@ void wake_up_var(const void *variable)
 	wait_queue_head_t *queue = rig_var_queue(variable);
 
 	if (waitqueue_active(queue))
-		rig_wake(queue, variable, 0);
+		rig_wake_queue(queue, variable, 0);
 }
 
 void init_completion(struct completion *completion)

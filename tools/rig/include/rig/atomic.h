@@ -11,16 +11,21 @@
 
 #include <rig/base.h>
 
-/* What a thread has done, counted where it is built with RIG_COUNT; see bench.c. */
+/*
+ * What a thread has done. Locks and atomic operations are counted in code that is built
+ * with RIG_COUNT, calls of the kernel always; see counts.c.
+ */
 struct rig_tally {
 	u64 locks;
 	u64 atomics;
-	u64 copies;
+	u64 copies;		/* to or from user memory */
 	u64 allocations;
+	u64 alarms;		/* hrtimer_start() */
+	u64 wakeups;
 };
 
-#ifdef RIG_COUNT
 extern __thread struct rig_tally rig_tally;
+#ifdef RIG_COUNT
 #define RIG_TALLY(what)	(rig_tally.what++)
 #else
 #define RIG_TALLY(what)	((void)0)

@@ -53,6 +53,7 @@ struct rig_self {
 	enum rig_context	context;
 	u64			random;
 	s64			allocated;	/* objects, minus those freed here */
+	struct rig_tally	*tally;
 	u32			rcu;		/* odd inside a read-side section */
 	u32			rcu_nesting;
 };

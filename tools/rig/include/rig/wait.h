@@ -27,7 +27,8 @@ struct wait_queue_entry {
 void init_waitqueue_head(wait_queue_head_t *queue);
 void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
-void rig_wake(wait_queue_head_t *queue, const void *key, int nr_exclusive);
+void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive);
+#define rig_wake(queue, key, nr) ({ RIG_TALLY(locks); rig_wake_queue(queue, key, nr); })
 
 static inline bool waitqueue_active(wait_queue_head_t *queue)
 {

@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What two CPUs get done together, against what one does: real CPUs, each with a thread
+ * of its own that is bound to it, and locks that are fair as the kernel's are.
+ *
+ *	timers_own	each thread has timers of its own, on the shard of its CPU
+ *	ops_own		each thread has a purgatory of its own
+ *	ops_shared	both use one purgatory, with keys of their own
+ *
+ * One and two threads take turns; the figure is the ratio of their rates, and the time
+ * of a pair of calls beside it. Time is that of the thread's CPU, spinning included, so
+ * that other programs of the machine count for little.
+ */
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+#include <rig/fs.h>
+#include <rig/time.h>
+
+#include "rig.h"
+
+#define POOL		128
+#define CPUS		2
+#define AHEAD		(60 * NSEC_PER_SEC)
+
+struct contended_op {
+	struct twheel_op op;
+	struct twheel_watch watch;
+};
+
+struct runner {
+	const struct job *job;
+	struct twheel_purgatory *purgatory;
+	unsigned int cpu;
+	u64 random;
+	u64 pairs;
+	u64 ns;
+	struct twheel_timer timers[POOL];
+	struct contended_op ops[POOL];
+} __aligned(128);
+
+static unsigned int sample_ms = 300, repetitions = 7;
+static struct runner runners[CPUS];
+static atomic_t ready;
+static bool go, stop;
+
+static u64 far(struct runner *r, u64 now)
+{
+	r->random ^= r->random << 13;
+	r->random ^= r->random >> 7;
+	r->random ^= r->random << 17;
+	return now + AHEAD + (r->random & 0xfffffffff);
+}
+
+static void fail(const char *what)
+{
+	printf("FAILURE: %s\n", what);
+	exit(1);
+}
+
+static void never_called(struct twheel_timer *timer)
+{
+	fail("a timer fired");
+}
+
+static void ended(struct twheel_op *op)
+{
+}
+
+static const struct twheel_op_ops op_ops = { .ended = ended, .release = ended };
+
+/* Each of these does POOL pairs of calls. */
+
+static void timer_pairs(struct runner *r, u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < POOL; i++)
+		if (twheel_timer_add(&r->timers[i], far(r, now)))
+			fail("add");
+	for (i = 0; i < POOL; i++)
+		if (twheel_timer_cancel(&r->timers[i]))
+			fail("cancel");
+}
+
+static void timer_rearms(struct runner *r, u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < POOL; i++)
+		twheel_timer_rearm(&r->timers[i], far(r, now), TWHEEL_REARM_ALWAYS);
+	for (i = 0; i < POOL; i++)
+		twheel_timer_rearm(&r->timers[i], far(r, now), TWHEEL_REARM_ALWAYS);
+}
+
+static void op_pairs(struct runner *r, u64 now, unsigned int nr_keys)
+{
+	struct twheel_watch_spec spec = {};
+	struct twheel_op_args args = {
+		.specs = &spec, .nr_keys = nr_keys,
+		.condition = nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+	};
+	unsigned int i;
+
+	for (i = 0; i < POOL; i++) {
+		args.deadline = far(r, now);
+		args.watches = &r->ops[i].watch;
+		spec.key = (struct twheel_key) { { r->cpu, i } };
+		twheel_op_init(&r->ops[i].op, &op_ops);
+		if (twheel_op_add(r->purgatory, &r->ops[i].op, &args))
+			fail("twheel_op_add");
+	}
+	for (i = 0; i < POOL; i++) {
+		spec.key.v[1] = i;
+		if (nr_keys ? twheel_signal(r->purgatory, &spec.key, 1, 1) != 1 :
+			      twheel_op_complete(&r->ops[i].op, 1) != 0)
+			fail("complete");
+		twheel_op_put(&r->ops[i].op);
+	}
+}
+
+static void op_pairs_keys0(struct runner *r, u64 now)
+{
+	op_pairs(r, now, 0);
+}
+
+static void op_pairs_keys1(struct runner *r, u64 now)
+{
+	op_pairs(r, now, 1);
+}
+
+static const struct job {
+	const char *name;
+	const char *what;
+	void (*pairs)(struct runner *r, u64 now);
+	bool ops;
+	bool shared;
+} jobs[] = {
+	{ "timers_own", "add_cancel", timer_pairs },
+	{ "timers_own", "rearm_rearm", timer_rearms },
+	{ "ops_own", "add_complete", op_pairs_keys0, .ops = true },
+	{ "ops_own", "add_signal_keys1", op_pairs_keys1, .ops = true },
+	{ "ops_shared", "add_complete", op_pairs_keys0, .ops = true, .shared = true },
+	{ "ops_shared", "add_signal_keys1", op_pairs_keys1, .ops = true, .shared = true },
+};
+
+static void *run(void *arg)
+{
+	struct runner *r = arg;
+	unsigned int i;
+	u64 begin;
+
+	rig_bind(r->cpu);
+	for (i = 0; i < POOL; i++)
+		twheel_timer_init(&r->timers[i], twheel_system(), never_called);
+	r->pairs = 0;
+	atomic_inc(&ready);
+	while (!smp_load_acquire(&go))
+		cpu_relax();
+	begin = rig_clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	while (!READ_ONCE(stop)) {
+		r->job->pairs(r, ktime_get_ns());
+		r->pairs += POOL;
+	}
+	r->ns = rig_clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
+	for (i = 0; i < POOL; i++)
+		twheel_timer_cancel_sync(&r->timers[i]);
+	rig_leave();
+	return NULL;
+}
+
+static struct twheel_purgatory *purgatory_of(const struct job *job, unsigned int cpu)
+{
+	struct twheel_purgatory_config config = { .name = "contention", .max_pending = 1 << 16 };
+	struct twheel_purgatory *purgatory;
+
+	if (!job->ops || (cpu && job->shared))
+		return runners[0].purgatory;
+	purgatory = twheel_purgatory_create(&config);
+	if (IS_ERR(purgatory))
+		fail("twheel_purgatory_create");
+	return purgatory;
+}
+
+/* Pairs a second that so many threads get done together. */
+static double rate(const struct job *job, unsigned int cpus)
+{
+	pthread_t thread[CPUS];
+	double sum = 0;
+	unsigned int cpu;
+
+	WRITE_ONCE(stop, false);
+	smp_store_release(&go, false);
+	atomic_set(&ready, 0);
+	for (cpu = 0; cpu < cpus; cpu++) {
+		runners[cpu].job = job;
+		runners[cpu].cpu = cpu;
+		runners[cpu].random = 0x9e3779b97f4a7c15ULL * (cpu + 1);
+		runners[cpu].purgatory = purgatory_of(job, cpu);
+		thread[cpu] = rig_thread(run, &runners[cpu]);
+	}
+	while (atomic_read(&ready) < (int)cpus)
+		msleep(1);
+	smp_store_release(&go, true);
+	msleep(sample_ms);
+	WRITE_ONCE(stop, true);
+	for (cpu = 0; cpu < cpus; cpu++) {
+		pthread_join(thread[cpu], NULL);
+		sum += runners[cpu].pairs * 1e9 / runners[cpu].ns;
+	}
+	for (cpu = 0; job->ops && cpu < (job->shared ? 1 : cpus); cpu++)
+		twheel_purgatory_destroy(runners[cpu].purgatory);
+	runners[0].purgatory = NULL;
+	return sum;
+}
+
+static void sample(const struct job *job, const char *suffix, const char *unit, double value)
+{
+	printf("sample suite=contention case=%s of=twheel what=%s%s pending=%u unit=%s value=%.3f\n",
+	       job->name, job->what, suffix, POOL, unit, value);
+	fflush(stdout);
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i, repetition;
+	int option;
+
+	while ((option = getopt(argc, argv, "m:r:")) != -1) {
+		if (option == 'm') {
+			sample_ms = atoi(optarg);
+		} else if (option == 'r') {
+			repetitions = atoi(optarg);
+		} else {
+			fprintf(stderr, "usage: contention [-m MILLISECONDS] [-r REPETITIONS]\n");
+			return 2;
+		}
+	}
+	rig_start(CPUS, 1);
+	if (rig_module_init("twheel"))
+		return 2;
+	printf("begin suite=contention pending=%u\n", POOL);
+	if (sysconf(_SC_NPROCESSORS_ONLN) < CPUS) {
+		printf("skip suite=contention case=all of=twheel what=ratio pending=%u reason=one_cpu\n",
+		       POOL);
+		repetitions = 0;
+	}
+	for (repetition = 0; repetition < repetitions; repetition++) {
+		for (i = 0; i < ARRAY_SIZE(jobs); i++) {
+			double one = rate(&jobs[i], 1), two = rate(&jobs[i], 2);
+
+			sample(&jobs[i], "", "ratio", two / one);
+			sample(&jobs[i], ":1", "ns", 1e9 / one);
+			sample(&jobs[i], ":2", "ns", 2e9 / two);
+		}
+	}
+	printf("end suite=contention\n");
+	rig_module_exit("twheel");
+	return rig_verdict();
+}

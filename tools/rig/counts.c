@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What each kind of call costs in locks, atomic operations, user copies and so on, counted
+ * and not measured: the same on every machine.
+ *
+ * Each case does a call NR times and counts what all threads do meanwhile, so an expiry
+ * includes its reaper. Preparation and clean-up are not counted. A case runs several
+ * times, and the least counts: work items of the module may come in between.
+ *
+ * An alarm is a call of hrtimer_start(), a wake-up one of a task that slept.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/twheel.h>
+#include <rig/fs.h>
+#include <rig/time.h>
+
+#include "rig.h"
+
+#define NR	256
+#define TURNS	5
+#define FAR	(3600 * NSEC_PER_SEC)
+#define SOON	(20 * NSEC_PER_MSEC)
+
+static struct twheel *wheel;
+static struct twheel_purgatory *purgatory;
+static struct file *file;
+
+static struct twheel_timer timers[NR];
+static struct counted_op {
+	struct twheel_op op;
+	struct twheel_watch watch[3];
+} ops[NR];
+static u64 ids[NR];
+static struct twheel_event events[NR];
+static atomic_t fired;
+
+static void fn(struct twheel_timer *timer)
+{
+	atomic_inc(&fired);
+}
+
+static void ended(struct twheel_op *op)
+{
+	atomic_inc(&fired);
+}
+
+static void release(struct twheel_op *op)
+{
+}
+
+static const struct twheel_op_ops op_ops = { .ended = ended, .release = release };
+
+static void expect(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("FAILURE: %s\n", what);
+	exit(1);
+}
+
+static struct twheel_key key_of(unsigned int n, unsigned int i)
+{
+	return (struct twheel_key) { { n, i } };
+}
+
+/* Timers */
+
+static void timer_add(unsigned int n)
+{
+	expect(!twheel_timer_add(&timers[n], twheel_deadline(FAR + n * NSEC_PER_MSEC)), "add");
+}
+
+static void timer_later(unsigned int n)
+{
+	expect(twheel_timer_rearm(&timers[n], twheel_deadline(2 * FAR), TWHEEL_REARM_ALWAYS) == 1,
+	       "rearm");
+}
+
+static void timer_cancel(unsigned int n)
+{
+	expect(!twheel_timer_cancel(&timers[n]), "cancel");
+}
+
+static void timer_soon(unsigned int n)
+{
+	expect(!twheel_timer_add(&timers[n], twheel_now(wheel) + SOON), "add");
+}
+
+static void all_fired(unsigned int n)
+{
+	if (n)
+		return;
+	while (atomic_read(&fired) < NR)
+		msleep(1);
+	atomic_set(&fired, 0);
+	/* The reaper goes back to sleep. */
+	msleep(20);
+}
+
+/* Operations */
+
+static void op_add(unsigned int n, u64 deadline, unsigned int nr_keys)
+{
+	struct twheel_watch_spec specs[3] = {};
+	struct twheel_op_args args = {
+		.deadline = deadline, .specs = specs, .watches = ops[n].watch, .nr_keys = nr_keys,
+		.condition = nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+	};
+	unsigned int i;
+
+	for (i = 0; i < nr_keys; i++)
+		specs[i].key = key_of(n, i);
+	twheel_op_init(&ops[n].op, &op_ops);
+	expect(!twheel_op_add(purgatory, &ops[n].op, &args), "twheel_op_add");
+}
+
+static void op_add_keys0(unsigned int n)
+{
+	op_add(n, twheel_deadline(FAR), 0);
+}
+
+static void op_add_keys1(unsigned int n)
+{
+	op_add(n, twheel_deadline(FAR), 1);
+}
+
+static void op_add_keys3(unsigned int n)
+{
+	op_add(n, twheel_deadline(FAR), 3);
+}
+
+static void op_add_soon(unsigned int n)
+{
+	op_add(n, twheel_now(wheel) + SOON, 1);
+}
+
+static void op_signal(unsigned int n)
+{
+	struct twheel_key key = key_of(n, 0);
+
+	expect(twheel_signal(purgatory, &key, 1, 0) == 1, "twheel_signal");
+}
+
+static void op_complete(unsigned int n)
+{
+	expect(!twheel_op_complete(&ops[n].op, 0), "twheel_op_complete");
+}
+
+static void op_cancel(unsigned int n)
+{
+	expect(!twheel_op_cancel(&ops[n].op), "twheel_op_cancel");
+}
+
+static void op_put(unsigned int n)
+{
+	atomic_set(&fired, 0);
+	twheel_op_put(&ops[n].op);
+}
+
+/* The device */
+
+static struct twheel_add_args device_args(unsigned int n, u64 delay,
+					  struct twheel_watch_spec *spec)
+{
+	*spec = (struct twheel_watch_spec) { .key = key_of(n, 0) };
+	return (struct twheel_add_args) {
+		.deadline = delay, .condition = TWHEEL_COND_ANY, .nr_keys = 1,
+		.keys = (uintptr_t)spec,
+	};
+}
+
+static void device_add_for(unsigned int n, u64 delay)
+{
+	struct twheel_watch_spec spec;
+	struct twheel_add_args args = device_args(n, delay, &spec);
+
+	expect(!rig_ioctl(file, TWHEEL_IOC_ADD, &args), "TWHEEL_IOC_ADD");
+	ids[n] = args.id;
+}
+
+static void device_add(unsigned int n)
+{
+	device_add_for(n, FAR);
+}
+
+static void device_add_soon(unsigned int n)
+{
+	device_add_for(n, SOON);
+}
+
+static void device_signal(unsigned int n)
+{
+	struct twheel_signal_args args = { .key = key_of(n, 0) };
+
+	expect(!rig_ioctl(file, TWHEEL_IOC_SIGNAL, &args) && args.completed == 1,
+	       "TWHEEL_IOC_SIGNAL");
+}
+
+static void device_cancel(unsigned int n)
+{
+	struct twheel_cancel_args args = { .id = ids[n] };
+
+	expect(!rig_ioctl(file, TWHEEL_IOC_CANCEL, &args), "TWHEEL_IOC_CANCEL");
+}
+
+static void device_read(unsigned int n)
+{
+	expect(rig_read(file, events, sizeof(events[0])) == sizeof(events[0]), "read");
+}
+
+/* All in one call, once there are so many. */
+static void device_read_all(unsigned int n)
+{
+	struct twheel_query_args query = {};
+
+	if (n)
+		return;
+	do {
+		msleep(1);
+		expect(!rig_ioctl(file, TWHEEL_IOC_QUERY, &query), "TWHEEL_IOC_QUERY");
+	} while (query.unread < NR);
+	msleep(20);
+	expect(rig_read(file, events, sizeof(events)) == sizeof(events), "read");
+}
+
+static void device_batch(unsigned int n)
+{
+	static struct twheel_command commands[NR];
+	static struct twheel_result results[NR];
+	static struct twheel_watch_spec specs[NR];
+	struct twheel_batch_args args = {
+		.commands = (uintptr_t)commands, .results = (uintptr_t)results, .nr = NR,
+	};
+	unsigned int i;
+
+	if (n)
+		return;
+	memset(commands, 0, sizeof(commands));
+	for (i = 0; i < NR; i++) {
+		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].add = device_args(i, FAR, &specs[i]);
+	}
+	expect(!rig_ioctl(file, TWHEEL_IOC_BATCH, &args) && args.done == NR && !args.failed,
+	       "TWHEEL_IOC_BATCH");
+	for (i = 0; i < NR; i++)
+		ids[i] = results[i].value;
+}
+
+/* Cases: calls one after the other, of which each that has a name is counted. */
+static const struct step {
+	const char *name;
+	void (*call)(unsigned int n);
+} steps[] = {
+	{ "timer_add", timer_add }, { "timer_rearm", timer_later }, { "timer_cancel", timer_cancel },
+	{ NULL, timer_soon }, { "timer_expire", all_fired },
+	{ "op_add_keys0", op_add_keys0 }, { "op_complete_keys0", op_complete }, { NULL, op_put },
+	{ "op_add_keys1", op_add_keys1 }, { "op_signal_keys1", op_signal }, { NULL, op_put },
+	{ "op_add_keys3", op_add_keys3 }, { "op_signal_keys3", op_signal }, { NULL, op_put },
+	{ NULL, op_add_keys1 }, { "op_cancel_keys1", op_cancel }, { NULL, op_put },
+	{ NULL, op_add_soon }, { "op_expire_keys1", all_fired }, { NULL, op_put },
+	{ "device_add", device_add }, { "device_signal", device_signal }, { "device_read1", device_read },
+	{ NULL, device_add }, { "device_cancel", device_cancel }, { NULL, device_read },
+	{ "device_add_batch", device_batch }, { NULL, device_cancel }, { "device_read_all", device_read_all },
+	{ NULL, device_add_soon }, { "device_expire_read", device_read_all },
+};
+
+static void add_tally(struct rig_self *self, void *data)
+{
+	u64 *sum = data, *tally = (u64 *)self->tally;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(*self->tally) / sizeof(u64); i++)
+		sum[i] += READ_ONCE(tally[i]);
+}
+
+#define KINDS	(sizeof(struct rig_tally) / sizeof(u64))
+static const char * const kinds[KINDS] = {
+	"locks", "atomics", "copies", "allocations", "alarms", "wakeups"
+};
+
+static void step_run(const struct step *step, u64 least[KINDS])
+{
+	u64 before[KINDS] = {}, after[KINDS] = {};
+	unsigned int n, i;
+
+	rig_each_thread(add_tally, before);
+	for (n = 0; n < NR; n++)
+		step->call(n);
+	rig_each_thread(add_tally, after);
+	for (i = 0; i < KINDS; i++)
+		least[i] = min(least[i], after[i] - before[i]);
+}
+
+int main(void)
+{
+	static u64 least[ARRAY_SIZE(steps)][KINDS];
+	struct twheel_purgatory_config config = { .name = "counts", .max_pending = 1 << 16 };
+	unsigned int turn, i, kind;
+
+	rig_start(2, 1);
+	rig_bind(0);
+	expect(!rig_module_init("twheel"), "module");
+	wheel = twheel_system();
+	purgatory = twheel_purgatory_create(&config);
+	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
+	expect(!IS_ERR(purgatory) && !IS_ERR(file), "open");
+	for (i = 0; i < NR; i++)
+		twheel_timer_init(&timers[i], wheel, fn);
+
+	/* The first turn makes threads and levels, and does not count. */
+	for (turn = 0; turn <= TURNS; turn++) {
+		for (i = 0; i < ARRAY_SIZE(steps); i++) {
+			if (turn <= 1)
+				memset(least[i], 0xff, sizeof(least[i]));
+			step_run(&steps[i], least[i]);
+		}
+	}
+
+	printf("begin suite=counts pending=%u\n", NR);
+	for (i = 0; i < ARRAY_SIZE(steps); i++)
+		for (kind = 0; steps[i].name && kind < KINDS; kind++)
+			printf("sample suite=counts case=%s of=twheel what=%s pending=%u unit=count value=%.2f\n",
+			       steps[i].name, kinds[kind], NR, (double)least[i][kind] / NR);
+	printf("end suite=counts\n");
+
+	rig_close(file);
+	twheel_purgatory_destroy(purgatory);
+	rig_module_exit("twheel");
+	return rig_verdict();
+}

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Every allocation of every entry point fails once, in turn.
+ *
+ * A call is made with its first allocation failing, then its second, until it makes no
+ * more of them. A call that fails must say -ENOMEM and leave nothing behind; one that
+ * succeeds in spite of a failure is right, too. Then it is made once more and must
+ * succeed, and be undone. In the end no allocation is left.
+ *
+ * Allocations of work items and reapers are not the caller's: torture -f fails those.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/twheel.h>
+#include <rig/fs.h>
+#include <rig/time.h>
+#include <rig/work.h>
+
+#include "rig.h"
+
+/* More allocations than any call makes */
+#define MOST	1000
+
+/*
+ * Arrays of buckets that a table of keys may have got meanwhile. The verdict in the end
+ * knows no such allowance.
+ */
+#define BUCKETS	16
+#define HOUR	(3600 * NSEC_PER_SEC)
+#define DAY	(24 * HOUR)
+
+static unsigned int passed, failed;
+
+static struct workqueue_struct *queue;
+static struct twheel *wheel, *made;
+static struct twheel_purgatory *purgatory;
+static struct twheel_timer timer;
+static struct twheel_periodic periodic;
+static struct twheel_work work;
+static struct twheel_op op;
+static struct twheel_watch watches[TWHEEL_MAX_KEYS];
+static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+static struct file *file, *named, *opened;
+static u64 id;
+static char text[1 << 16];
+
+static void nothing(struct twheel_timer *unused)
+{
+}
+
+static void nothing_periodic(struct twheel_periodic *unused)
+{
+}
+
+static void nothing_work(struct work_struct *unused)
+{
+}
+
+static void nothing_op(struct twheel_op *unused)
+{
+}
+
+static const struct twheel_op_ops op_ops = { .ended = nothing_op, .release = nothing_op };
+
+/* The kernel's interface */
+
+static int do_create(void)
+{
+	struct twheel_config config = { .name = "fail", .shards = 2, .max_pending = 10 };
+
+	made = twheel_create(&config);
+	return PTR_ERR_OR_ZERO(made);
+}
+
+static void undo_create(void)
+{
+	twheel_destroy(made);
+}
+
+static int do_timer_add(void)
+{
+	return twheel_timer_add(&timer, twheel_now(wheel) + DAY);
+}
+
+static void undo_timer_add(void)
+{
+	twheel_timer_cancel_sync(&timer);
+}
+
+static int do_periodic_start(void)
+{
+	return twheel_periodic_start(&periodic, twheel_now(wheel) + DAY, HOUR, 0, TWHEEL_FIXED_RATE);
+}
+
+static void undo_periodic_start(void)
+{
+	twheel_periodic_cancel_sync(&periodic);
+}
+
+static int do_work_add(void)
+{
+	return twheel_work_add(&work, twheel_now(wheel) + DAY);
+}
+
+static void undo_work_add(void)
+{
+	twheel_work_cancel_sync(&work);
+}
+
+static int do_purgatory_create(void)
+{
+	struct twheel_purgatory_config config = {
+		.name = "fail", .max_pending = 100, .account = true
+	};
+	struct twheel_purgatory *p = twheel_purgatory_create(&config);
+
+	if (!IS_ERR(p))
+		purgatory = p;
+	return PTR_ERR_OR_ZERO(p);
+}
+
+static void undo_purgatory_create(void)
+{
+	twheel_purgatory_destroy(purgatory);
+}
+
+static int do_op_add(void)
+{
+	struct twheel_op_args args = {
+		.deadline = twheel_deadline(DAY), .condition = TWHEEL_COND_ALL,
+		.nr_keys = TWHEEL_MAX_KEYS, .specs = specs, .watches = watches,
+	};
+
+	twheel_op_init(&op, &op_ops);
+	return twheel_op_add(purgatory, &op, &args);
+}
+
+static void undo_op_add(void)
+{
+	twheel_op_cancel_sync(&op);
+	twheel_op_put(&op);
+}
+
+/* The device */
+
+static int open_as(const char *name, struct file **to)
+{
+	*to = rig_open(name, O_RDWR | O_NONBLOCK);
+	return PTR_ERR_OR_ZERO(*to);
+}
+
+static int do_open(void)
+{
+	return open_as("/dev/twheel", &opened);
+}
+
+static int do_open_named(void)
+{
+	return open_as("/dev/twheel-fail", &opened);
+}
+
+static void undo_open(void)
+{
+	rig_close(opened);
+}
+
+static struct twheel_add_args device_args(unsigned int nr_keys)
+{
+	return (struct twheel_add_args) {
+		.deadline = HOUR, .keys = (uintptr_t)specs, .nr_keys = nr_keys,
+		.condition = nr_keys ? TWHEEL_COND_ALL : TWHEEL_COND_NONE,
+	};
+}
+
+static int device_add(struct file *to, struct twheel_add_args args)
+{
+	int err = rig_ioctl(to, TWHEEL_IOC_ADD, &args);
+
+	id = args.id;
+	return err;
+}
+
+static int do_device_add(void)
+{
+	return device_add(file, device_args(0));
+}
+
+static int do_device_add_keys1(void)
+{
+	return device_add(file, device_args(1));
+}
+
+static int do_device_add_keys64(void)
+{
+	return device_add(file, device_args(TWHEEL_MAX_KEYS));
+}
+
+static int do_device_add_periodic(void)
+{
+	struct twheel_add_args args = device_args(1);
+
+	args.condition = TWHEEL_COND_ANY;
+	args.period = HOUR;
+	return device_add(file, args);
+}
+
+static void take_events(void)
+{
+	struct twheel_event events[64];
+
+	while (rig_read(file, events, sizeof(events)) > 0)
+		;
+}
+
+static void undo_device_add(void)
+{
+	struct twheel_cancel_args args = { .id = id };
+
+	rig_ioctl(file, TWHEEL_IOC_CANCEL, &args);
+	take_events();
+}
+
+static int do_device_add_detached(void)
+{
+	struct twheel_add_args args = device_args(2);
+
+	args.flags = TWHEEL_ADD_DETACHED;
+	return device_add(named, args);
+}
+
+static void undo_device_add_detached(void)
+{
+	struct twheel_event event;
+	struct twheel_detached_args detached = {};
+	struct file *reader;
+
+	if (open_as("/dev/twheel-fail", &reader))
+		return;
+	rig_ioctl(reader, TWHEEL_IOC_DETACHED, &detached);
+	rig_ioctl(reader, TWHEEL_IOC_CANCEL, &(struct twheel_cancel_args) { .id = id });
+	while (rig_read(reader, &event, sizeof(event)) > 0)
+		;
+	rig_close(reader);
+}
+
+/* On top of an operation that waits */
+static int do_device_watch(void)
+{
+	struct twheel_watch_args args = {
+		.id = id, .nr_keys = TWHEEL_MAX_KEYS - 1, .keys = (uintptr_t)(specs + 1)
+	};
+
+	return rig_ioctl(file, TWHEEL_IOC_WATCH, &args);
+}
+
+static void undo_device_watch(void)
+{
+	undo_device_add();
+	do_device_add_keys1();
+}
+
+static int do_device_info(void)
+{
+	struct twheel_watch_spec keys[4];
+	struct twheel_info_args args = { .id = id, .keys = (uintptr_t)keys, .room = 4 };
+
+	return rig_ioctl(file, TWHEEL_IOC_INFO, &args);
+}
+
+static int do_device_list(void)
+{
+	struct twheel_pending entries[4];
+	struct twheel_list_args args = { .entries = (uintptr_t)entries, .room = 4 };
+
+	return rig_ioctl(file, TWHEEL_IOC_LIST, &args);
+}
+
+static int do_device_query(void)
+{
+	struct twheel_query_args args = {};
+
+	return rig_ioctl(file, TWHEEL_IOC_QUERY, &args);
+}
+
+static int do_device_rearm(void)
+{
+	struct twheel_rearm_args args = { .id = id, .deadline = DAY };
+
+	return rig_ioctl(file, TWHEEL_IOC_REARM, &args);
+}
+
+static void undo_device_batch(void)
+{
+	struct twheel_complete_all_args args = {};
+
+	rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &args);
+	take_events();
+}
+
+/* A batch stops at the command that fails; those before it have been carried out. */
+static int do_device_batch(void)
+{
+	struct twheel_command commands[9] = {};
+	struct twheel_result results[9];
+	struct twheel_batch_args args = {
+		.commands = (uintptr_t)commands, .results = (uintptr_t)results,
+		.nr = ARRAY_SIZE(commands), .flags = TWHEEL_BATCH_STOP,
+	};
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].add = device_args(i);
+	}
+	err = rig_ioctl(file, TWHEEL_IOC_BATCH, &args);
+	if (!err && args.failed) {
+		err = results[args.done - 1].error;
+		undo_device_batch();
+	}
+	return err;
+}
+
+static int do_create_named(void)
+{
+	struct twheel_create_args args = { .name = "another", .mode = 0600 };
+
+	args.uid = args.gid = TWHEEL_CALLER;
+	return rig_ioctl(file, TWHEEL_IOC_CREATE, &args);
+}
+
+static void undo_create_named(void)
+{
+	struct twheel_remove_args args = { .name = "another" };
+
+	rig_ioctl(file, TWHEEL_IOC_REMOVE, &args);
+}
+
+static int do_fasync(void)
+{
+	return rig_fasync(file, true);
+}
+
+static void undo_fasync(void)
+{
+	rig_fasync(file, false);
+}
+
+static int debugfs(const char *name)
+{
+	ssize_t len = rig_debugfs_read(name, text, sizeof(text));
+
+	return len < 0 ? len : 0;
+}
+
+static int do_debugfs_wheels(void)
+{
+	return debugfs("wheels");
+}
+
+static int do_debugfs_purgatories(void)
+{
+	return debugfs("purgatories");
+}
+
+static int do_debugfs_operations(void)
+{
+	return debugfs("operations");
+}
+
+static int do_fdinfo(void)
+{
+	rig_fdinfo(file, text, sizeof(text));
+	return 0;
+}
+
+static int do_module_init(void)
+{
+	return rig_module_init("twheel");
+}
+
+static void undo_module_init(void)
+{
+	rig_module_exit("twheel");
+}
+
+/* Make a call with the @nth of its allocations failing: false if it made fewer. */
+static bool fail_nth(unsigned int nth, int (*call)(void), int *err)
+{
+	bool was_made;
+
+	current->fail_nth = nth;
+	*err = call();
+	was_made = !current->fail_nth;
+	current->fail_nth = 0;
+	return was_made;
+}
+
+static void verdict(const char *name, const char *wrong, unsigned int nth)
+{
+	if (wrong) {
+		printf("not ok %s: %s, allocation %u\n", name, wrong, nth);
+		failed++;
+	} else {
+		printf("ok %s: %u allocations\n", name, nth);
+		passed++;
+	}
+}
+
+/* RCU and work items of the module may free memory later. */
+static s64 allocated_at_rest(void)
+{
+	s64 last, now = -1;
+
+	do {
+		last = now;
+		msleep(20);
+		rcu_barrier();
+		now = rig_allocated();
+	} while (now != last);
+	return now;
+}
+
+static bool settles_at(s64 most)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < 5000; tries++) {
+		rcu_barrier();
+		if (rig_allocated() <= most)
+			return true;
+		msleep(1);
+	}
+	return false;
+}
+
+static void nothing_to_undo(void)
+{
+}
+
+static void test(const char *name, int (*call)(void), void (*undo)(void))
+{
+	const char *wrong = NULL;
+	unsigned int nth;
+	s64 before;
+	int err;
+
+	/* What is made once and kept: levels, threads, a table that has grown. */
+	if (call())
+		wrong = "fails although nothing was made to fail";
+	else
+		undo();
+	before = allocated_at_rest();
+	for (nth = 1; nth < MOST && !wrong; nth++) {
+		bool was_made = fail_nth(nth, call, &err);
+
+		if (err && err != -ENOMEM)
+			wrong = "another error than -ENOMEM";
+		else if (err && !was_made)
+			wrong = "fails without a failed allocation";
+		else if (!err)
+			undo();
+		if (!wrong && !settles_at(before + BUCKETS))
+			wrong = "something is left";
+		if (!was_made)
+			break;
+	}
+	verdict(name, wrong, nth - 1);
+}
+
+#define TEST(call, undo)	test(#call, do_##call, undo)
+
+static void test_kernel(void)
+{
+	struct twheel_config config = { .name = "fails" };
+
+	wheel = twheel_create(&config);
+	queue = alloc_workqueue("fail", 0, 0);
+	twheel_timer_init(&timer, wheel, nothing);
+	twheel_periodic_init(&periodic, wheel, nothing_periodic, 0);
+	twheel_work_init(&work, wheel, queue, nothing_work);
+	TEST(create, undo_create);
+	TEST(timer_add, undo_timer_add);
+	TEST(periodic_start, undo_periodic_start);
+	TEST(work_add, undo_work_add);
+	twheel_timer_shutdown_sync(&timer);
+	twheel_periodic_shutdown_sync(&periodic);
+	twheel_work_cancel_sync(&work);
+	twheel_destroy(wheel);
+	destroy_workqueue(queue);
+	TEST(purgatory_create, undo_purgatory_create);
+	do_purgatory_create();
+	TEST(op_add, undo_op_add);
+	TEST(debugfs_wheels, nothing_to_undo);
+	TEST(debugfs_purgatories, nothing_to_undo);
+	TEST(debugfs_operations, nothing_to_undo);
+	twheel_purgatory_destroy(purgatory);
+}
+
+static void test_device(void)
+{
+	struct twheel_create_args create = { .name = "fail", .mode = 0600 };
+	struct twheel_remove_args remove = { .name = "fail" };
+
+	create.uid = create.gid = TWHEEL_CALLER;
+	TEST(open, undo_open);
+	if (open_as("/dev/twheel", &file) || rig_ioctl(file, TWHEEL_IOC_CREATE, &create) ||
+	    open_as("/dev/twheel-fail", &named)) {
+		verdict("device", "cannot be opened", 0);
+		return;
+	}
+	TEST(open_named, undo_open);
+	TEST(device_add, undo_device_add);
+	TEST(device_add_keys1, undo_device_add);
+	TEST(device_add_keys64, undo_device_add);
+	TEST(device_add_periodic, undo_device_add);
+	TEST(device_add_detached, undo_device_add_detached);
+	TEST(device_batch, undo_device_batch);
+	do_device_add_keys1();
+	TEST(device_watch, undo_device_watch);
+	TEST(device_info, nothing_to_undo);
+	TEST(device_list, nothing_to_undo);
+	TEST(device_query, nothing_to_undo);
+	TEST(device_rearm, nothing_to_undo);
+	TEST(fdinfo, nothing_to_undo);
+	undo_device_add();
+	TEST(create_named, undo_create_named);
+	TEST(fasync, undo_fasync);
+	rig_close(named);
+	rig_ioctl(file, TWHEEL_IOC_REMOVE, &remove);
+	rig_close(file);
+}
+
+int main(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
+		specs[i].key = (struct twheel_key) { { i, 1 } };
+	rig_start(2, 1);
+	TEST(module_init, undo_module_init);
+	if (do_module_init())
+		return 2;
+	test_kernel();
+	test_device();
+	undo_module_init();
+	if (rig_verdict())
+		verdict("end", "warnings, or something is left", 0);
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed ? 1 : 0;
+}
