@@ -61,6 +61,8 @@ static void set(const char *name, unsigned long value)
 	rig_param_set("twheel_torture", name, value);
 }
 
+bool torture_failed(void);	/* torture/report.c */
+
 int main(int argc, char **argv)
 {
 	struct options o = parse(argc, argv);
@@ -76,6 +78,9 @@ int main(int argc, char **argv)
 	set("seed", o.seed);
 	if (rig_module_init("twheel") || rig_module_init("twheel_torture"))
 		return 2;
+	/* Threads that hang keep the module. */
+	if (torture_failed())
+		return 1;
 	rig_module_exit("twheel_torture");
 	rig_module_exit("twheel");
 	return rig_verdict();
