@@ -271,6 +271,9 @@ void op_cancel_wait(struct torture_op *o)
 
 	call_begin(&call, o->p, HOW_CANCEL);
 	ret = twheel_op_cancel_sync(&o->op);
+	/* A plain read: that the callback has returned is for the call to order. */
+	if ((!ret || ret == -EALREADY) && !o->reason)
+		wrong_op(WRONG_ANSWER, o, "of cancel_sync: the end is not on record");
 	call_end(&call, 0);
 	if (answer_is_right(o, &known, ret))
 		won(o, &call);
