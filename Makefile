@@ -8,7 +8,7 @@ DEMO_KERNEL ?= 6.12
 release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
 
-export SEED KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
+export SEED THREADS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
 export QUICK SUITES PLACES REPS NR
 
 all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
@@ -71,10 +71,19 @@ fuzz: ## calls of the device at random, led by coverage (MINUTES=, SEED=, FUZZ_K
 	@scripts/install-packages check
 	@scripts/check fuzz
 
+rig: export MINUTES ?= 1
+rig: ## the module as a native program, raced with and without sanitizers (MINUTES=, THREADS=, SEED=)
+	@scripts/install-packages check
+	@scripts/rig run
+
+rig-broken: ## the proof that the rig can fail: variants that are broken on purpose
+	@scripts/install-packages check
+	@scripts/rig broken
+
 clean: ## remove what was built, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
-.PHONY: all module tools install demo vm shell check bench torture fuzz clean help
+.PHONY: all module tools install demo vm shell check bench torture fuzz rig rig-broken clean help
