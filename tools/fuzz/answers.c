@@ -68,7 +68,7 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 	else if (bad_expiry(event, marks) || (more && !(marks & COOKIE_PERIODIC)))
 		tell_event(t, event, "not how it expires");
 	if (!more)
-		__atomic_add_fetch(&view->slot->finals, 1, __ATOMIC_RELAXED);
+		count_final(view);
 	if (!more && ours && !cookie_ended(event->cookie))
 		tell_event(t, event, "told twice");
 }
@@ -128,6 +128,8 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 			failed(t, "read of %zu bytes: %s", size, strerror(error));
 		return -error;
 	}
+	if (same && !got && !may_be_at_end(view))
+		failed(t, "read is at the end of a file that goes on");
 	if (same && (got % sizeof(struct twheel_event) || (size_t)got > size))
 		failed(t, "read gave %zd of %zu bytes", got, size);
 	if (same)

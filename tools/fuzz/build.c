@@ -127,7 +127,7 @@ static void build_period(struct thread *t, struct twheel_add_args *args)
 {
 	if (draw(t, 8) || args->deadline == TWHEEL_NEVER)
 		return;
-	args->period = one_in(t, 4) ? MSEC + random_below(&t->detail, 20 * MSEC) : SEC;
+	args->period = one_in(t, 2) ? SEC : MSEC / 8 + random_below(&t->detail, 8 * MSEC);
 	args->runs = random_below(&t->detail, 4);
 	if (one_in(t, 3))
 		args->flags |= TWHEEL_ADD_FIXED_DELAY;

@@ -77,6 +77,8 @@ static void judge(struct thread *t, const struct view *view, struct trial *trial
 		cookie_refused(add->cookie);
 	if (!trial->known_file || !rule || trial->odd_number)
 		return;
+	if (!error && trial->call == TWHEEL_CALL_DRAIN)
+		view->slot->drained_at = view->gen;
 	if (!error && trial->plain && must_fail(trial))
 		failed(t, "%s was not refused", rule->name);
 	if (error && !may_fail(trial, error))
@@ -108,6 +110,7 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 	void *at = place_args(t, trial, size);
 	int error;
 
+	may_end(view, trial->call);
 	failing = inject(t);
 	error = ioctl(view->fd, request, at) ? errno : 0;
 	if (failing)

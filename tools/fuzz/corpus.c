@@ -90,7 +90,8 @@ static void some_step(struct random *random, struct step *step)
 	step->oddity = random_below(random, 4) ? 0 : random_below(random, 256);
 }
 
-static void new_sequence(struct random *random, struct sequence *sequence)
+/* A sequence of random steps. */
+void new_sequence(struct random *random, struct sequence *sequence)
 {
 	unsigned int i;
 
@@ -137,7 +138,7 @@ static void change_field(struct random *random, struct step *step)
 }
 
 /* Take over the end of another one that was kept. */
-static void splice(struct random *random, struct sequence *sequence)
+static void join_sequence(struct random *random, struct sequence *sequence)
 {
 	struct sequence other;
 	unsigned int from, at, nr;
@@ -176,14 +177,15 @@ static void take_out(struct random *random, struct sequence *sequence)
 		(sequence->nr - at) * sizeof(struct step));
 }
 
-static void mutate(struct random *random, struct sequence *sequence)
+/* Change a few steps of @sequence, or their order. */
+void change_sequence(struct random *random, struct sequence *sequence)
 {
 	unsigned int n = 1 + random_below(random, 4);
 
 	while (n--) {
 		switch (random_below(random, 6)) {
 		case 0:
-			splice(random, sequence);
+			join_sequence(random, sequence);
 			break;
 		case 1:
 			insert(random, sequence);
@@ -204,7 +206,7 @@ void next_sequence(struct thread *t)
 	if (!corpus || !random_below(&t->random, 4) || !old_sequence(&t->random, &t->now))
 		new_sequence(&t->random, &t->now);
 	else
-		mutate(&t->random, &t->now);
+		change_sequence(&t->random, &t->now);
 }
 
 /* Before there is another process. */

@@ -20,6 +20,7 @@
 static struct known {
 	__u64 ids[NR_NAMES][NR_IDS];
 	unsigned int next[NR_NAMES];
+	unsigned long removals;	/* of any of them, tried or made */
 } *known;
 
 int files_init(void)
@@ -47,6 +48,17 @@ bool same_file(const struct view *view)
 	       __atomic_load_n(&view->slot->gen, __ATOMIC_SEQ_CST) == view->gen;
 }
 
+/* An event that ends an operation was read from a file, which may have left its slot since. */
+void count_final(const struct view *view)
+{
+	__u64 finals = __atomic_load_n(&view->slot->finals, __ATOMIC_RELAXED);
+
+	while (finals >> 32 == view->gen &&
+	       !__atomic_compare_exchange_n(&view->slot->finals, &finals, finals + 1, false,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 /* Return: whether the caller may change it, until slot_changed(). */
 bool change_slot(struct slot *slot)
 {
@@ -69,6 +81,31 @@ void nobody_is_sure(void)
 
 	for (i = 0; i < NR_SLOTS; i++)
 		child->slots[i].unsure = true;
+}
+
+/* Before a call that brings files to their end. */
+void may_end(const struct view *view, unsigned int call)
+{
+	if (call == TWHEEL_CALL_DRAIN || call == KIND_WILD)
+		__atomic_store_n(&view->slot->drained, true, __ATOMIC_SEQ_CST);
+	if (call == TWHEEL_CALL_DETACHED || call == KIND_WILD)
+		__atomic_store_n(&view->slot->switched, true, __ATOMIC_SEQ_CST);
+	if (call == TWHEEL_CALL_REMOVE || call == KIND_WILD)
+		__atomic_add_fetch(&known->removals, 1, __ATOMIC_SEQ_CST);
+}
+
+/* Nothing but a drain or a removal, by whoever has it, brings an open file to its end. */
+bool may_be_at_end(const struct view *view)
+{
+	const struct slot *slot = view->slot;
+
+	if (slot->unsure || child->forked || __atomic_load_n(&slot->drained, __ATOMIC_SEQ_CST))
+		return true;
+	if (!(options.defects & DEFECT_END) &&
+	    __atomic_load_n(&slot->switched, __ATOMIC_SEQ_CST))
+		return true;
+	return view->name >= 0 &&
+	       __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST) != slot->removals;
 }
 
 void remember_id(const struct view *view, __u64 id)
@@ -100,14 +137,21 @@ static void close_old(int fd)
 		close(fd);
 }
 
-static void put_file(struct slot *slot, int fd, int name, int access, bool unsure)
+/*
+ * Return: the file that was there, to be closed once the slot has changed. All that is known
+ * of the new one is written before it can be seen and used.
+ */
+static int put_file(struct slot *slot, int fd, int name, int access, bool unsure)
 {
-	close_old(__atomic_exchange_n(&slot->fd, fd, __ATOMIC_SEQ_CST));
 	slot->name = name;
 	slot->access = access;
 	slot->unsure = unsure;
-	slot->finals = 0;
+	slot->drained = false;
+	slot->switched = false;
+	/* What slot_changed() makes of the generation */
+	slot->finals = (__u64)(slot->gen + 1) << 32;
 	memset(slot->ids, 0, sizeof(slot->ids));
+	return __atomic_exchange_n(&slot->fd, fd, __ATOMIC_SEQ_CST);
 }
 
 static bool open_may_fail(int name, int error)
@@ -133,6 +177,7 @@ void step_open(struct thread *t)
 	int access = accesses[draw(t, ARRAY_SIZE(accesses))];
 	int flags = access | O_CLOEXEC | (one_in(t, 32) ? 0 : O_NONBLOCK);
 	char path[64] = "/dev/twheel";
+	unsigned long removals = __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST);
 	bool failing;
 	int fd, error;
 
@@ -152,18 +197,22 @@ void step_open(struct thread *t)
 		close(fd);
 		return;
 	}
-	put_file(slot, fd, name, access, false);
+	slot->removals = removals;
+	fd = put_file(slot, fd, name, access, false);
 	slot_changed(slot);
+	close_old(fd);
 }
 
 void step_close(struct thread *t)
 {
 	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+	int fd;
 
 	if (!change_slot(slot))
 		return;
-	put_file(slot, -1, -1, O_RDWR, true);
+	fd = put_file(slot, -1, -1, O_RDWR, true);
 	slot_changed(slot);
+	close_old(fd);
 	count_step(t->step->kind, true);
 }
 
@@ -172,18 +221,19 @@ void step_dup(struct thread *t)
 {
 	struct slot *from = &child->slots[t->step->slot % NR_SLOTS];
 	struct slot *to = &child->slots[draw(t, NR_SLOTS)];
-	int fd;
+	int fd = -1;
 
 	if (to == from || !change_slot(from))
 		return;
 	if (change_slot(to)) {
 		from->unsure = true;
 		fd = from->fd < 0 ? -1 : fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
-		put_file(to, fd, from->name, from->access, true);
+		fd = put_file(to, fd, from->name, from->access, true);
 		memcpy(to->ids, from->ids, sizeof(to->ids));
 		slot_changed(to);
 	}
 	slot_changed(from);
+	close_old(fd);
 	count_step(t->step->kind, true);
 }
 
@@ -258,6 +308,7 @@ void step_receive(struct thread *t)
 		close(fd);
 		return;
 	}
-	put_file(slot, fd, letter.name, letter.access, true);
+	fd = put_file(slot, fd, letter.name, letter.access, true);
 	slot_changed(slot);
+	close_old(fd);
 }

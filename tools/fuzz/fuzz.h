@@ -29,7 +29,9 @@
 #define HOUR		(3600 * SEC)
 
 #define MAX_WORKERS	16
+#ifndef NR_THREADS
 #define NR_THREADS	3	/* of a child */
+#endif
 #define NR_SLOTS	8	/* files of a child */
 #define NR_NAMES	5	/* named purgatories that are spoken of */
 #define NR_IDS		16	/* operations that are remembered, per file or name */
@@ -108,7 +110,11 @@ struct slot {
 	int name;		/* which purgatory, -1 for one of its own */
 	int access;		/* O_RDONLY and so on */
 	bool unsure;		/* others may read its events: nobody has counted them */
-	unsigned long finals;	/* events read that end an operation */
+	bool drained;		/* or about to be */
+	unsigned int drained_at; /* the generation in which it was */
+	bool switched;		/* to detached events, or about to be */
+	unsigned long removals;	/* how many there had been when it was opened */
+	__u64 finals;		/* events read that end an operation, below 32 bits of @gen */
 	__u64 ids[NR_IDS];
 	unsigned int next_id;
 };
@@ -172,12 +178,25 @@ struct count {
 	unsigned long failed;
 };
 
+/*
+ * Known defects: whether steps that lead to them are made, and what comes of them is reported.
+ *
+ * ASYNC: a file of a named purgatory has two lists for SIGIO. Turned on in the moment of
+ *	TWHEEL_IOC_DETACHED, it may stay in one of them when the file is closed.
+ * END: a reader may see the end of a file that is switching to detached events.
+ */
+enum defect {
+	DEFECT_ASYNC	= 1,
+	DEFECT_END	= 2,
+};
+
 struct options {
 	unsigned int seconds;
 	unsigned int workers;
 	__u64 seed;
 	bool clock;
 	bool cover;
+	unsigned int defects;	/* enum defect, those that may be met with */
 	unsigned long total;	/* PCs that there are in the module, 0 if nobody said */
 	const char *pcs;	/* file for the PCs that were reached */
 };
@@ -185,9 +204,12 @@ struct options {
 extern struct options options;
 
 /* child.c */
-extern struct child *child;
 void run_child(unsigned int worker, unsigned int nr) __attribute__((noreturn));
+
+/* run.c */
+extern struct child *child;
 void run_step(struct thread *t, const struct step *step);
+void settle(struct thread *t, struct slot *slot);
 
 /* worker.c */
 void run_worker(unsigned int worker) __attribute__((noreturn));
@@ -208,6 +230,8 @@ __u64 draw_wide(struct thread *t);
 const char *kind_name(unsigned int kind);
 int corpus_init(void);
 void next_sequence(struct thread *t);
+void new_sequence(struct random *random, struct sequence *sequence);
+void change_sequence(struct random *random, struct sequence *sequence);
 void keep_sequence(const struct sequence *sequence);
 unsigned long nr_kept(void);
 
@@ -243,9 +267,12 @@ void *place_out(struct thread *t, unsigned int place, size_t size);
 int files_init(void);
 struct view look_at(struct thread *t);
 bool same_file(const struct view *view);
+void count_final(const struct view *view);
 bool change_slot(struct slot *slot);
 void slot_changed(struct slot *slot);
 void nobody_is_sure(void);
+void may_end(const struct view *view, unsigned int call);
+bool may_be_at_end(const struct view *view);
 void remember_id(const struct view *view, __u64 id);
 __u64 some_id(struct thread *t, const struct view *view);
 void step_open(struct thread *t);

@@ -27,7 +27,8 @@
 
 #include "fuzz.h"
 
-struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true };
+struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true,
+			   .defects = DEFECT_ASYNC };
 
 static __u64 some_seed(void)
 {

@@ -32,7 +32,8 @@ void step_poll(struct thread *t)
 
 	count_step(t->step->kind, got >= 0);
 	if (got > 0 && view.fd >= 0 && same_file(&view) &&
-	    fds[0].revents & (POLLERR | POLLNVAL | POLLPRI))
+	    (fds[0].revents & (POLLERR | POLLNVAL | POLLPRI) ||
+	     (fds[0].revents & POLLHUP && !may_be_at_end(&view))))
 		failed(t, "poll says %x", fds[0].revents);
 }
 
@@ -52,6 +53,7 @@ void step_epoll(struct thread *t)
 void step_fcntl(struct thread *t)
 {
 	struct view view = look_at(t);
+	bool no_async = view.name >= 0 && !(options.defects & DEFECT_ASYNC);
 	int one = !one_in(t, 8), done;
 
 	switch (draw(t, 4)) {
@@ -59,14 +61,14 @@ void step_fcntl(struct thread *t)
 		done = ioctl(view.fd, FIONBIO, &one);
 		break;
 	case 1:
-		done = ioctl(view.fd, FIOASYNC, &one);
+		done = no_async ? -1 : ioctl(view.fd, FIOASYNC, &one);
 		break;
 	case 2:
 		done = fcntl(view.fd, F_SETOWN, getpid());
 		break;
 	default:
 		done = fcntl(view.fd, F_SETFL, (one_in(t, 8) ? 0 : O_NONBLOCK) |
-			     (draw(t, 2) ? O_ASYNC : 0));
+			     (draw(t, 2) && !no_async ? O_ASYNC : 0));
 	}
 	count_step(t->step->kind, !done);
 }
