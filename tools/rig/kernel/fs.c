@@ -17,8 +17,14 @@ __thread uid_t rig_uid;
 
 /* User memory */
 
+/* Nothing of a program lies below. */
+#define USER_LOWEST	(1UL << 20)
+
 static char *hole;
 static size_t hole_size;
+static char *pages_start;
+static size_t pages_size;
+static const u8 *pages_may;
 
 void rig_user_hole(void *start, size_t size)
 {
@@ -26,14 +32,33 @@ void rig_user_hole(void *start, size_t size)
 	hole_size = size;
 }
 
+void rig_user_pages(void *start, size_t size, const u8 *may)
+{
+	pages_start = start;
+	pages_size = size;
+	pages_may = may;
+}
+
+/* Bytes from @start, which is among the pages, up to the first page without @access. */
+static size_t reachable_pages(const char *start, size_t size, u8 access)
+{
+	size_t at = start - pages_start, end = at;
+
+	while (end < at + size && end < pages_size && READ_ONCE(pages_may[end / 4096]) & access)
+		end = roundup(end + 1, 4096);
+	return min(end - at, size);
+}
+
 /* Bytes of a user buffer that can be reached. */
-static size_t reachable(const void __user *user, size_t size)
+static size_t reachable(const void __user *user, size_t size, u8 access)
 {
 	const char *start = user;
 
-	if ((uintptr_t)start < 4096 || (uintptr_t)start >> 47)
+	if ((uintptr_t)start < USER_LOWEST || (uintptr_t)start >> 47)
 		return 0;
 	size = min(size, (1UL << 47) - (uintptr_t)start);
+	if (start >= pages_start && start < pages_start + pages_size)
+		return reachable_pages(start, size, access);
 	if (start >= hole && start < hole + hole_size)
 		return 0;
 	if (start < hole)
@@ -41,33 +66,69 @@ static size_t reachable(const void __user *user, size_t size)
 	return size;
 }
 
+/*
+ * A program may change its memory during a call, which is no race of the module's. So the
+ * sanitizers check the kernel's side of a copy, and do not see the user's.
+ */
+static void user_move(void *to, const void *from, size_t size)
+{
+	__asm__ __volatile__("rep movsb" : "+D"(to), "+S"(from), "+c"(size) :: "memory");
+}
+
+static void user_copy(char *to, const char *from, size_t size, bool to_user)
+{
+	char bounce[256];
+
+	if (!pages_size) {
+		memcpy(to, from, size);
+		return;
+	}
+	/* Now and then a page has to be read from disk. */
+	if (!(rig_random() >> 32 & 511))
+		usleep_range(1, 200);
+	while (size) {
+		size_t part = min(size, sizeof(bounce));
+
+		if (to_user) {
+			memcpy(bounce, from, part);
+			user_move(to, bounce, part);
+		} else {
+			user_move(bounce, from, part);
+			memcpy(to, bounce, part);
+		}
+		to += part;
+		from += part;
+		size -= part;
+	}
+}
+
 unsigned long copy_to_user(void __user *to, const void *from, unsigned long size)
 {
-	size_t copied = reachable(to, size);
+	size_t copied = reachable(to, size, RIG_USER_WRITE);
 
 	might_sleep();
 	rig_tally.copies++;
 	rig_jitter();
-	memcpy(to, from, copied);
+	user_copy(to, from, copied, true);
 	return size - copied;
 }
 
 /* The part that could not be read is zeroed. */
 unsigned long copy_from_user(void *to, const void __user *from, unsigned long size)
 {
-	size_t copied = reachable(from, size);
+	size_t copied = reachable(from, size, RIG_USER_READ);
 
 	might_sleep();
 	rig_tally.copies++;
 	rig_jitter();
-	memcpy(to, from, copied);
+	user_copy(to, from, copied, false);
 	memset(to + copied, 0, size - copied);
 	return size - copied;
 }
 
 unsigned long clear_user(void __user *to, unsigned long size)
 {
-	size_t cleared = reachable(to, size);
+	size_t cleared = reachable(to, size, RIG_USER_WRITE);
 
 	memset(to, 0, cleared);
 	return size - cleared;
@@ -78,7 +139,7 @@ int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_
 	size_t size = min(ksize, usize), i;
 
 	if (usize > ksize) {
-		if (reachable(from, usize) < usize)
+		if (reachable(from, usize, RIG_USER_READ) < usize)
 			return -EFAULT;
 		for (i = ksize; i < usize; i++)
 			if (((const char *)from)[i])
@@ -198,6 +259,49 @@ void cdev_device_del(struct cdev *cdev, struct device *dev)
 	list_del(&cdev->entry);
 	pthread_mutex_unlock(&nodes_lock);
 	put_device(dev);
+}
+
+/* The name of any node of a cdev, or false if there is none. */
+bool rig_node_name(char *name, size_t size)
+{
+	struct cdev *cdev;
+
+	pthread_mutex_lock(&nodes_lock);
+	cdev = list_first_entry_or_null(&cdevs, struct cdev, entry);
+	if (cdev)
+		strscpy(name, cdev->dev->name, size);
+	pthread_mutex_unlock(&nodes_lock);
+	return cdev;
+}
+
+static struct device_attribute *attribute_find(struct device *dev, const char *name)
+{
+	struct attribute **attr;
+
+	for (attr = dev->type->groups[0]->attrs; *attr; attr++)
+		if (!strcmp((*attr)->name, name))
+			return container_of(*attr, struct device_attribute, attr);
+	return NULL;
+}
+
+/* As in sysfs, the device cannot be deleted while an attribute of it is being shown. */
+ssize_t rig_sysfs_read(const char *device, const char *attribute, char *page)
+{
+	struct device_attribute *attr;
+	ssize_t ret = -ENOENT;
+	struct cdev *cdev;
+
+	pthread_mutex_lock(&nodes_lock);
+	list_for_each_entry(cdev, &cdevs, entry) {
+		if (strcmp(cdev->dev->name, device))
+			continue;
+		attr = attribute_find(cdev->dev, attribute);
+		if (attr)
+			ret = attr->show(cdev->dev, attr, page);
+		break;
+	}
+	pthread_mutex_unlock(&nodes_lock);
+	return ret;
 }
 
 int sysfs_emit(char *buf, const char *fmt, ...)
@@ -321,6 +425,16 @@ ssize_t rig_read(struct file *file, void *buf, size_t size)
 	return file->f_op->read(file, buf, min_t(size_t, size, INT_MAX & ~4095), &file->f_pos);
 }
 
+/*
+ * The flags are read without a lock by every driver, and written under a lock of the VFS that
+ * drivers never take: a race that is the VFS's own, and hidden from ThreadSanitizer.
+ */
+void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags)
+{
+	__asm__ __volatile__("lock andl %1, %0" : "+m"(file->f_flags) : "r"(~mask | flags));
+	__asm__ __volatile__("lock orl %1, %0" : "+m"(file->f_flags) : "r"(flags));
+}
+
 ssize_t rig_fdinfo(struct file *file, char *buf, size_t size)
 {
 	struct seq_file seq = { .buf = buf, .size = size };
@@ -397,7 +511,7 @@ static int fasync_remove(struct file *file, struct fasync_struct **list)
 		if (entry->file != file)
 			continue;
 		WRITE_ONCE(*list, entry->next);
-		WRITE_ONCE(file->f_flags, file->f_flags & ~FASYNC);
+		rig_file_flags(file, FASYNC, 0);
 		kfree(entry);
 		return 1;
 	}
@@ -420,7 +534,7 @@ int fasync_helper(int fd, struct file *file, int on, struct fasync_struct **list
 		entry->file = file;
 		entry->next = *list;
 		WRITE_ONCE(*list, entry);
-		WRITE_ONCE(file->f_flags, file->f_flags | FASYNC);
+		rig_file_flags(file, 0, FASYNC);
 		ret = !ret;
 	}
 	pthread_mutex_unlock(&fasync_lock);

@@ -11,6 +11,15 @@
 #define CONFIG_DEBUG_LIST 1
 #endif
 
+/* clang has no such macros of its own. */
+#ifdef __clang__
+#if __has_feature(thread_sanitizer)
+#define __SANITIZE_THREAD__ 1
+#elif __has_feature(address_sanitizer)
+#define __SANITIZE_ADDRESS__ 1
+#endif
+#endif
+
 #define RIG_STRING(x)		#x
 #define RIG_NAME(x)		RIG_STRING(x)
 #define KBUILD_MODNAME		RIG_NAME(RIG_MODULE)

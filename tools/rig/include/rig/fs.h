@@ -49,6 +49,11 @@ extern __thread uid_t rig_uid;
 
 /* User memory is the program's, but for a hole in which every access faults. */
 void rig_user_hole(void *start, size_t size);
+
+/* Or a byte for each page of @size bytes from @start says which accesses do not fault. */
+#define RIG_USER_READ	1
+#define RIG_USER_WRITE	2
+void rig_user_pages(void *start, size_t size, const u8 *may);
 unsigned long copy_to_user(void __user *to, const void *from, unsigned long size);
 unsigned long copy_from_user(void *to, const void __user *from, unsigned long size);
 unsigned long clear_user(void __user *to, unsigned long size);
@@ -108,7 +113,10 @@ long rig_ioctl(struct file *file, unsigned int cmd, void *arg);
 ssize_t rig_read(struct file *file, void *buf, size_t size);
 int rig_poll(struct file *file, int events, int timeout_ms);
 int rig_fasync(struct file *file, bool on);
+void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags);
 ssize_t rig_fdinfo(struct file *file, char *buf, size_t size);
+bool rig_node_name(char *name, size_t size);
+ssize_t rig_sysfs_read(const char *device, const char *attribute, char *page);
 
 /* poll */
 typedef struct poll_table_struct {
