@@ -1,0 +1,777 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fuzzer of the device, natively: the steps and the rules of tools/fuzz on the rig, led
+ * by libFuzzer's coverage of the module.
+ *
+ * An input is a header and steps, each of which names its thread. Threads of one or two
+ * users run their steps at the same time on files that they share. In the end everything
+ * is closed, and the next input begins with the same module: nothing may be left of this one.
+ *
+ * Threads are not stopped at certain places, so an input that failed by a race may have to
+ * be replayed often. libFuzzer runs in a child process; the parent says how it ended.
+ */
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#define RIG_USER_CALLS
+#include "user.h"
+#include "fuzz.h"
+#include "fuzz_state.h"
+
+#define CPUS		3
+#define MAX_INPUT	(sizeof(struct header) + NR_THREADS * MAX_STEPS * sizeof(struct step))
+#define TICK_NS		MSEC
+#define PATIENCE_MS	20000
+#define NOBODY		7
+#define EXIT_WRONG	77
+#define TRASH_NAMES	64
+
+/* The first bytes of an input. */
+struct header {
+	__u8 threads;		/* how many, from 1 on; above, so many names that exist */
+	__u8 users;		/* a bit for each thread that is not root's */
+	__u8 killed;		/* which thread, if there is such a one */
+	__u8 delay;		/* until then, in 10 us */
+	__u32 seed;		/* of the rig's jitter */
+};
+
+/* An input as it is run. */
+struct plan {
+	struct header header;
+	unsigned int names;	/* of the header, taken apart */
+	struct sequence sequences[NR_THREADS];
+};
+
+/* What the parent and its child share. */
+static struct report {
+	unsigned long inputs;
+	unsigned long edges;
+	unsigned long all_edges;
+	size_t size;		/* of the input that runs */
+	__u8 input[MAX_INPUT];
+	bool reached[1 << 17];
+} *report;
+
+struct options options = { .clock = true };
+
+static struct settings {
+	unsigned long seconds;
+	unsigned long seed;
+	unsigned long rounds;	/* of a replay */
+	unsigned int threads;	/* of an input, at most */
+	const char *corpus;
+	const char *failures;
+	bool minimize;
+} settings = { .seconds = 60, .rounds = 100, .threads = NR_THREADS, .failures = "." };
+
+/* Inputs */
+
+static unsigned int thread_of(const struct step *step)
+{
+	return step->slot / NR_SLOTS % NR_THREADS;
+}
+
+/* Steps of threads that there are not, or of which there are too many, are left out. */
+static void decode(struct plan *plan, const __u8 *data, size_t size)
+{
+	unsigned int threads;
+	struct step step;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->header.threads = 1;
+	plan->header.killed = NOBODY;
+	if (size < sizeof(plan->header))
+		return;
+	memcpy(&plan->header, data, sizeof(plan->header));
+	plan->names = plan->header.threads / 16 % NR_NAMES;
+	threads = plan->header.threads % settings.threads + 1;
+	plan->header.threads = threads;
+	data += sizeof(plan->header);
+	size -= sizeof(plan->header);
+	for (; size >= sizeof(step); data += sizeof(step), size -= sizeof(step)) {
+		struct sequence *sequence;
+
+		memcpy(&step, data, sizeof(step));
+		sequence = &plan->sequences[thread_of(&step) % threads];
+		step.kind %= NR_KINDS;
+		if (sequence->nr < MAX_STEPS)
+			sequence->steps[sequence->nr++] = step;
+	}
+}
+
+static size_t encode(const struct plan *plan, __u8 *data, size_t room)
+{
+	size_t size = sizeof(plan->header);
+	unsigned int i, at;
+
+	if (room < size)
+		return 0;
+	memcpy(data, &plan->header, size);
+	data[0] = plan->header.threads - 1 + plan->names * 16;
+	for (at = 0; at < MAX_STEPS; at++) {
+		for (i = 0; i < NR_THREADS; i++) {
+			struct step step = plan->sequences[i].steps[at];
+
+			if (at >= plan->sequences[i].nr || size + sizeof(step) > room)
+				continue;
+			step.slot = step.slot % NR_SLOTS + i * NR_SLOTS;
+			memcpy(data + size, &step, sizeof(step));
+			size += sizeof(step);
+		}
+	}
+	return size;
+}
+
+static void show_plan(const struct plan *plan)
+{
+	const struct header *header = &plan->header;
+	unsigned int i, at;
+
+	printf("%u named purgatories\n", plan->names);
+	for (i = 0; i < header->threads; i++) {
+		printf("thread %u, user %u%s:\n", i, header->users >> i & 1 ? USER : 0,
+		       header->killed == i ? ", killed" : "");
+		for (at = 0; at < plan->sequences[i].nr; at++) {
+			const struct step *step = &plan->sequences[i].steps[at];
+			const __u8 *arg = step->arg;
+
+			printf("  %-12s slot %u place %u oddity %-3u seed %08x",
+			       kind_name(step->kind), step->slot % NR_SLOTS,
+			       step->place % NR_PLACES, step->oddity, step->seed);
+			printf(" arg %u %u %u %u %u %u %u %u\n", arg[0], arg[1], arg[2], arg[3],
+			       arg[4], arg[5], arg[6], arg[7]);
+		}
+	}
+}
+
+/* Changes of inputs: libFuzzer says which input, and we change one that still makes sense. */
+
+static void change_header(struct random *random, struct plan *plan)
+{
+	struct header *header = &plan->header;
+
+	switch (random_below(random, 7)) {
+	case 0:
+		header->threads = 1 + random_below(random, NR_THREADS);
+		break;
+	case 1:
+		header->users = random_below(random, 1 << NR_THREADS);
+		break;
+	case 2:
+		header->killed = random_below(random, 3) ? NOBODY :
+				 random_below(random, NR_THREADS);
+		header->delay = random_below(random, 256);
+		break;
+	case 3:
+		plan->names = random_below(random, 4);
+		break;
+	default:
+		header->seed = next_random(random);
+	}
+}
+
+static void new_plan(struct random *random, struct plan *plan)
+{
+	unsigned int i;
+
+	memset(plan, 0, sizeof(*plan));
+	plan->header.threads = 1 + random_below(random, NR_THREADS);
+	plan->header.users = random_below(random, 1 << NR_THREADS);
+	plan->header.killed = NOBODY;
+	plan->header.seed = next_random(random);
+	plan->names = random_below(random, 4);
+	for (i = 0; i < plan->header.threads; i++)
+		new_sequence(random, &plan->sequences[i]);
+}
+
+static void change_plan(struct random *random, struct plan *plan)
+{
+	struct header *header = &plan->header;
+	struct sequence *sequence = &plan->sequences[random_below(random, header->threads)];
+
+	if (!random_below(random, 6))
+		change_header(random, plan);
+	/* Two threads that do the same have more to race for. */
+	if (header->threads > 1 && !random_below(random, 16))
+		*sequence = plan->sequences[random_below(random, header->threads)];
+	if (sequence->nr)
+		change_sequence(random, sequence);
+	else
+		new_sequence(random, sequence);
+}
+
+size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned int seed);
+size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned int seed)
+{
+	static struct plan plan;
+	struct random random = { .state = seed };
+	unsigned int i;
+
+	decode(&plan, data, size);
+	if (size <= sizeof(plan.header) || !random_below(&random, 32)) {
+		new_plan(&random, &plan);
+	} else {
+		/* Others may be joined with what libFuzzer has kept. */
+		for (i = 0; i < plan.header.threads; i++)
+			if (plan.sequences[i].nr && !random_below(&random, 8))
+				keep_sequence(&plan.sequences[i]);
+		change_plan(&random, &plan);
+	}
+	return encode(&plan, data, room);
+}
+
+size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
+				 size_t two_size, __u8 *out, size_t room, unsigned int seed);
+size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
+				 size_t two_size, __u8 *out, size_t room, unsigned int seed)
+{
+	static struct plan plan, other;
+	struct random random = { .state = seed };
+	unsigned int i;
+
+	decode(&plan, one, one_size);
+	decode(&other, two, two_size);
+	for (i = 0; i < other.header.threads; i++)
+		if (random_below(&random, 2))
+			plan.sequences[i] = other.sequences[i];
+	if (plan.header.threads < other.header.threads)
+		plan.header.threads = other.header.threads;
+	return encode(&plan, out, room);
+}
+
+/* Threads */
+
+static struct {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;
+	unsigned int round;	/* the one that runs, or ran last */
+	unsigned int left;	/* threads that have not come to its end */
+	const struct plan *plan;
+} pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
+
+/* The parts of tools/fuzz that have no place here */
+void cover_begin(struct cover *cover)
+{
+	(void)cover;
+}
+
+static bool is_done_here(unsigned int kind)
+{
+	return kind != KIND_EPOLL && kind != KIND_FORK && kind != KIND_SEND &&
+	       kind != KIND_RECEIVE;
+}
+
+static void run_sequence(struct thread *t)
+{
+	sigjmp_buf death;
+	unsigned int i;
+
+	/* A thread that dies may have taken events, and leaves its arguments behind. */
+	if (sigsetjmp(death, 0)) {
+		nobody_is_sure();
+		memset(t->memory.args, 0, 1 << _IOC_SIZEBITS);
+		return;
+	}
+	user_enter(pool.plan->header.users >> t->index & 1 ? USER : 0,
+		   pool.plan->header.seed + t->index, &death);
+	for (i = 0; i < t->now.nr; i++)
+		if (is_done_here(t->now.steps[i].kind))
+			run_step(t, &t->now.steps[i]);
+}
+
+static void *pool_main(void *arg)
+{
+	struct thread *t = arg;
+	unsigned int round = 0;
+
+	t->self = pthread_self();
+	for (;;) {
+		pthread_mutex_lock(&pool.lock);
+		while (pool.round == round)
+			pthread_cond_wait(&pool.changed, &pool.lock);
+		round = pool.round;
+		pthread_mutex_unlock(&pool.lock);
+		if (t->index < pool.plan->header.threads)
+			run_sequence(t);
+		__atomic_store_n(&t->done, true, __ATOMIC_SEQ_CST);
+		pthread_mutex_lock(&pool.lock);
+		pool.left--;
+		pthread_cond_broadcast(&pool.changed);
+		pthread_mutex_unlock(&pool.lock);
+	}
+	return NULL;
+}
+
+static void give_up(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_THREADS; i++)
+		if (!child->threads[i].done)
+			failed(&child->threads[i], "thread %u does not come to its end", i);
+	_exit(EXIT_WRONG);
+}
+
+/* A call that waits is interrupted after a while. */
+static void disturb(const struct header *header)
+{
+	__u64 since = now_ns(), kill_at = since + header->delay * 10 * USEC;
+	bool to_kill = header->killed < header->threads;
+	unsigned int i;
+
+	pthread_mutex_lock(&pool.lock);
+	while (pool.left) {
+		__u64 now = now_ns(), until = to_kill && now < kill_at ? kill_at - now : TICK_NS;
+		struct timespec ts;
+
+		clock_gettime(CLOCK_REALTIME, &ts);
+		until = (until < TICK_NS ? until : TICK_NS) + ts.tv_nsec;
+		ts.tv_sec += until / SEC;
+		ts.tv_nsec = until % SEC;
+		pthread_cond_timedwait(&pool.changed, &pool.lock, &ts);
+		now = now_ns();
+		if (to_kill && now >= kill_at) {
+			user_signal(child->threads[header->killed].self, true);
+			to_kill = false;
+		}
+		for (i = 0; i < NR_THREADS; i++)
+			if (now > since + TICK_NS && !child->threads[i].done)
+				user_signal(child->threads[i].self, false);
+		if (now > since + PATIENCE_MS * MSEC)
+			give_up();
+	}
+	pthread_mutex_unlock(&pool.lock);
+}
+
+static void make_names(const struct plan *plan)
+{
+	struct twheel_create_args args;
+	unsigned int i;
+	int fd;
+
+	user_enter(plan->header.seed & 1 ? USER : 0, 1, NULL);
+	fd = user_open("/dev/twheel", O_RDWR);
+	for (i = 0; i < plan->names; i++) {
+		memset(&args, 0, sizeof(args));
+		name_of(i, args.name);
+		args.mode = 0666;
+		args.uid = TWHEEL_CALLER;
+		args.gid = TWHEEL_CALLER;
+		if (user_ioctl(fd, TWHEEL_IOC_CREATE, &args))
+			failed(NULL, "creating %s: %s", args.name, strerror(errno));
+	}
+	user_close(fd);
+}
+
+static void start(const struct plan *plan)
+{
+	unsigned int i;
+
+	make_names(plan);
+	memset(child->slots, 0, sizeof(child->slots));
+	for (i = 0; i < NR_SLOTS; i++) {
+		child->slots[i].fd = -1;
+		child->slots[i].name = -1;
+	}
+	child->settling = false;
+	for (i = 0; i < NR_THREADS; i++) {
+		child->threads[i].now = plan->sequences[i];
+		child->threads[i].step = NULL;
+		child->threads[i].done = false;
+	}
+	pthread_mutex_lock(&pool.lock);
+	pool.plan = plan;
+	pool.left = NR_THREADS;
+	pool.round++;
+	pthread_cond_broadcast(&pool.changed);
+	pthread_mutex_unlock(&pool.lock);
+}
+
+/* The end of an input */
+
+static void remove_names(void)
+{
+	struct twheel_remove_args args;
+	char name[64];
+	int i, fd = user_open("/dev/twheel", O_RDWR);
+
+	for (i = 0; i < TRASH_NAMES && user_find_name(name, sizeof(name)); i++) {
+		memset(&args, 0, sizeof(args));
+		args.flags = TWHEEL_REMOVE_FORCE;
+		memcpy(args.name, name, strnlen(name, sizeof(args.name) - 1));
+		if (user_ioctl(fd, TWHEEL_IOC_REMOVE, &args))
+			failed(NULL, "removing %s in the end: %s", name, strerror(errno));
+	}
+	if (i == TRASH_NAMES)
+		failed(NULL, "there is no end of named purgatories");
+	user_close(fd);
+}
+
+/* What the module frees a moment later may take a while. */
+static void check_left(void)
+{
+	__u64 end = now_ns() + 5 * SEC;
+	char what[160];
+
+	for (;;) {
+		rcu_barrier();
+		if (!fuzz_state_left(what, sizeof(what)))
+			return;
+		if (now_ns() > end)
+			break;
+		usleep(200);
+	}
+	failed(NULL, "all is closed, and there are left: %s", what);
+}
+
+static void finish(void)
+{
+	unsigned int i;
+
+	child->settling = true;
+	user_enter(0, 1, NULL);
+	for (i = 0; i < NR_SLOTS; i++)
+		if (!(child->slots[i].gen & 1))
+			settle(&child->threads[0], &child->slots[i]);
+	user_exit_files();
+	remove_names();
+	check_left();
+}
+
+/* The counters that the compiler puts into the module, a byte for each edge */
+extern __u8 __start___sancov_cntrs[], __stop___sancov_cntrs[];
+
+static void count_edges(void)
+{
+	size_t i, nr = __stop___sancov_cntrs - __start___sancov_cntrs;
+
+	report->all_edges = nr;
+	for (i = 0; i < nr && i < ARRAY_SIZE(report->reached); i++) {
+		if (__start___sancov_cntrs[i] && !report->reached[i]) {
+			report->reached[i] = true;
+			report->edges++;
+		}
+	}
+}
+
+static unsigned long nr_calls(void)
+{
+	unsigned long total = 0;
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++)
+		total += step_count(kind).ok + step_count(kind).failed;
+	return total;
+}
+
+static void progress(void)
+{
+	static __u64 since, next;
+	__u64 now = now_ns();
+
+	if (!since)
+		since = now;
+	if (now >= next && next)
+		printf("fuzz: %llu s: %lu calls, %lu events, %lu inputs, %lu edges\n",
+		       (now - since) / SEC, nr_calls(), nr_events(), report->inputs,
+		       report->edges);
+	if (now >= next)
+		next = now + 10 * SEC;
+}
+
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size);
+int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
+{
+	static struct plan plan;
+
+	decode(&plan, data, size);
+	report->size = size < sizeof(report->input) ? size : sizeof(report->input);
+	memcpy(report->input, data, report->size);
+	start(&plan);
+	disturb(&plan.header);
+	finish();
+	report->inputs++;
+	count_edges();
+	progress();
+	if (nr_failures() || rig_warnings())
+		_exit(EXIT_WRONG);
+	return 0;
+}
+
+/* The process that runs libFuzzer */
+
+static void init_child(void)
+{
+	static const unsigned int users[] = { 0, USER };
+	unsigned int i;
+
+	user_memory_init();
+	rig_start(CPUS, settings.seed);
+	rig_param_set("twheel", "max_pending", 100);
+	rig_param_set("twheel", "max_shared_pending", 200);
+	rig_param_set("twheel", "max_purgatories", 4);
+	rig_param_set("twheel", "user_max_files", 60);
+	rig_param_set("twheel", "user_max_ops", 700);
+	child = calloc(1, sizeof(*child));
+	if (!child || corpus_init() || files_init() || rig_module_init("twheel"))
+		exit(2);
+	fuzz_state_init(users, ARRAY_SIZE(users));
+	for (i = 0; i < NR_THREADS; i++) {
+		struct thread *t = &child->threads[i];
+
+		t->index = i;
+		t->fail_nth = user_open("/proc/thread-self/fail-nth", O_RDWR);
+		if (memory_init(&t->memory) ||
+		    pthread_create(&t->self, NULL, pool_main, t))
+			exit(2);
+	}
+}
+
+int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const __u8 *data, size_t size));
+
+static void run_driver(void)
+{
+	char seconds[64], seed[64], length[64];
+	char *list[] = { "fuzz", seconds, seed, length, "-timeout=60", "-rss_limit_mb=0",
+			 "-detect_leaks=0", "-exact_artifact_path=/dev/null", "-len_control=0",
+			 "-handle_term=0", "-handle_int=0", "-verbosity=0", "-print_funcs=0", (char *)settings.corpus, NULL };
+	int argc = ARRAY_SIZE(list) - 1 - !settings.corpus;
+	char **argv = list;
+
+	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu", settings.seconds);
+	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
+	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
+	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
+}
+
+static size_t load(const char *path, __u8 *data, size_t room)
+{
+	FILE *file = fopen(path, "r");
+	size_t size;
+
+	if (!file) {
+		perror(path);
+		exit(2);
+	}
+	size = fread(data, 1, room, file);
+	fclose(file);
+	return size;
+}
+
+static void replay(const char *path)
+{
+	__u8 data[MAX_INPUT];
+	size_t size = load(path, data, sizeof(data));
+	unsigned long round;
+
+	for (round = 0; round < settings.rounds; round++)
+		LLVMFuzzerTestOneInput(data, size);
+}
+
+/* The sanitizers end the process at their first report, as libFuzzer wants it. */
+const char *__tsan_default_options(void);
+const char *__tsan_default_options(void)
+{
+	return "halt_on_error=1:report_signal_unsafe=0:second_deadlock_stack=1";
+}
+
+const char *__asan_default_options(void);
+const char *__asan_default_options(void)
+{
+	return "detect_leaks=0:detect_stack_use_after_return=0";
+}
+
+/* The parent */
+
+static void save_input(void)
+{
+	char path[4096];
+	__u64 hash = 0xcbf29ce484222325ULL;
+	FILE *file;
+	size_t i;
+
+	for (i = 0; i < report->size; i++)
+		hash = (hash ^ report->input[i]) * 0x100000001b3ULL;
+	snprintf(path, sizeof(path), "%s/fuzz-%016llx", settings.failures, hash);
+	file = fopen(path, "w");
+	if (!file || fwrite(report->input, 1, report->size, file) != report->size)
+		perror(path);
+	else
+		printf("fuzz: the input is in %s\n", path);
+	if (file)
+		fclose(file);
+}
+
+static int verdict(int status, bool fuzzed, __u64 since)
+{
+	bool bad = !WIFEXITED(status) || WEXITSTATUS(status);
+	static struct plan plan;
+
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && !report->size)
+		return 2;
+	if (bad && report->size) {
+		decode(&plan, report->input, report->size);
+		show_plan(&plan);
+		if (fuzzed)
+			save_input();
+	}
+	printf("fuzz: %s: %lu calls, %lu events, %lu inputs, %lu of %lu edges, %llu s, seed=%lu\n",
+	       bad ? "FAILURE" : "SUCCESS", nr_calls(), nr_events(), report->inputs,
+	       report->edges, report->all_edges, (now_ns() - since) / SEC, settings.seed);
+	return bad;
+}
+
+/* Whether @plan fails in one of the rounds. */
+static bool fails(const struct plan *plan)
+{
+	__u8 data[MAX_INPUT];
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (!pid) {
+		size_t size = encode(plan, data, sizeof(data));
+
+		if (!freopen("/dev/null", "w", stdout) || !freopen("/dev/null", "w", stderr))
+			_exit(2);
+		share_init();
+		init_child();
+		for (unsigned long round = 0; round < settings.rounds; round++)
+			LLVMFuzzerTestOneInput(data, size);
+		_exit(0);
+	}
+	return pid > 0 && waitpid(pid, &status, 0) == pid &&
+	       (!WIFEXITED(status) || WEXITSTATUS(status));
+}
+
+/* Leave out each step without which the input still fails. */
+static void minimize(struct plan *plan)
+{
+	unsigned int i, at;
+	struct plan less;
+
+	for (i = 0; i < plan->header.threads; i++) {
+		less = *plan;
+		less.sequences[i].nr = 0;
+		if (fails(&less))
+			*plan = less;
+		for (at = plan->sequences[i].nr; at--;) {
+			struct sequence *sequence = &less.sequences[i];
+
+			less = *plan;
+			sequence->nr--;
+			memmove(&sequence->steps[at], &sequence->steps[at + 1],
+				(sequence->nr - at) * sizeof(struct step));
+			if (fails(&less))
+				*plan = less;
+		}
+	}
+}
+
+static int minimize_file(const char *path)
+{
+	static struct plan plan;
+	__u8 data[MAX_INPUT];
+
+	decode(&plan, data, load(path, data, sizeof(data)));
+	report = share_alloc(sizeof(*report));
+	if (!report || !fails(&plan)) {
+		printf("fuzz: %s does not fail in %lu rounds\n", path, settings.rounds);
+		return 2;
+	}
+	minimize(&plan);
+	show_plan(&plan);
+	report->size = encode(&plan, report->input, sizeof(report->input));
+	save_input();
+	return 0;
+}
+
+static void usage(int status)
+{
+	fprintf(status ? stderr : stdout,
+		"usage: fuzz [-s SECONDS] [-S SEED] [-t THREADS] [-c FOLDER] [-o FOLDER] [-k]\n"
+		"       fuzz [-r ROUNDS] [-m] [-k] FILE...\n"
+		"  -t  most threads of an input, up to %u\n"
+		"  -c  where inputs are kept from one run to the next\n"
+		"  -o  where an input that fails is saved\n"
+		"  -k  meet with known defects, too: enum defect in tools/fuzz/fuzz.h\n"
+		"  -r  so often each FILE is replayed\n"
+		"  -m  save FILE without the steps that its failure does not need\n", NR_THREADS);
+	exit(status);
+}
+
+static void parse(int argc, char **argv)
+{
+	int option;
+
+	settings.seed = now_ns() % 1000000007;
+	while ((option = getopt(argc, argv, "s:S:t:c:o:r:kmh")) != -1) {
+		switch (option) {
+		case 's':
+			settings.seconds = strtoul(optarg, NULL, 0);
+			break;
+		case 'S':
+			settings.seed = strtoul(optarg, NULL, 0);
+			break;
+		case 't':
+			settings.threads = strtoul(optarg, NULL, 0);
+			break;
+		case 'c':
+			settings.corpus = optarg;
+			break;
+		case 'o':
+			settings.failures = optarg;
+			break;
+		case 'r':
+			settings.rounds = strtoul(optarg, NULL, 0);
+			break;
+		case 'k':
+			options.defects = ~0U;
+			break;
+		case 'm':
+			settings.minimize = true;
+			break;
+		case 'h':
+			usage(0);
+			break;
+		default:
+			usage(2);
+		}
+	}
+}
+
+int main(int argc, char **argv)
+{
+	__u64 since = now_ns();
+	int status, i;
+	pid_t pid;
+
+	parse(argc, argv);
+	if (!settings.threads || settings.threads > NR_THREADS)
+		usage(2);
+	if (settings.minimize && optind < argc)
+		return minimize_file(argv[optind]);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	report = share_alloc(sizeof(*report));
+	if (!report || share_init())
+		return 2;
+	printf("fuzz: seed=%lu\n", settings.seed);
+	pid = fork();
+	if (!pid) {
+		init_child();
+		if (optind == argc)
+			run_driver();
+		for (i = optind; i < argc; i++)
+			replay(argv[i]);
+		_exit(0);
+	}
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return 2;
+	return verdict(status, optind == argc, since);
+}

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Nothing may be left of an input: no memory, no timer, no operation or file that a user is
+ * charged for. A file is held for each user, since a user that has none is forgotten, and a
+ * wrong count with it. The levels of the system's wheels stay, and are counted.
+ */
+#include <rig/fs.h>
+
+#include "device.h"
+#include "shards.h"
+#include "system.h"
+#include "fuzz_state.h"
+
+#define MAX_USERS	4
+
+static struct file *held[MAX_USERS];
+static unsigned int nr_held;
+static s64 allocated;
+
+static s64 nr_levels(void)
+{
+	unsigned int clock, shard;
+	s64 levels = 0;
+
+	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
+		struct twheel *wheel = twheel_system_clock(clock);
+
+		for (shard = 0; shard < wheel->nr_shards; shard++) {
+			unsigned long flags = twheel_shard_lock(&wheel->shard[shard]);
+
+			levels += wheel->shard[shard].queue.wheel.nr_levels;
+			twheel_shard_unlock(&wheel->shard[shard], flags);
+		}
+	}
+	return levels;
+}
+
+static u64 nr_timers(void)
+{
+	struct twheel_stats stats;
+	unsigned int clock;
+	u64 timers = 0;
+
+	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
+		twheel_stats(twheel_system_clock(clock), &stats);
+		timers += stats.pending;
+	}
+	return timers;
+}
+
+static struct twheel_user *held_user(unsigned int i)
+{
+	return ((struct twheel_file *)held[i]->private_data)->user;
+}
+
+void fuzz_state_init(const unsigned int *uids, unsigned int nr)
+{
+	for (nr_held = 0; nr_held < nr; nr_held++) {
+		rig_uid = uids[nr_held];
+		held[nr_held] = rig_open("/dev/twheel", O_RDWR);
+		BUG_ON(IS_ERR(held[nr_held]));
+	}
+	rig_uid = 0;
+	allocated = -nr_levels();
+	allocated += rig_allocated();
+}
+
+bool fuzz_state_left(char *what, size_t size)
+{
+	s64 more = rig_allocated() - nr_levels() - allocated;
+	unsigned int i;
+
+	if (more) {
+		scnprintf(what, size, "%lld allocations", more);
+		return true;
+	}
+	if (nr_timers()) {
+		scnprintf(what, size, "%llu timers", nr_timers());
+		return true;
+	}
+	for (i = 0; i < nr_held; i++) {
+		struct twheel_user *user = held_user(i);
+		int files = atomic_read(&user->files) - 1, ops = atomic_read(&user->ops);
+
+		if (!files && !ops && refcount_read(&user->ref) == 1)
+			continue;
+		scnprintf(what, size, "%d files and %d operations of user %u, %u references",
+			  files, ops, user->uid.val, refcount_read(&user->ref) - 1);
+		return true;
+	}
+	return false;
+}

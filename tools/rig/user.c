@@ -1,0 +1,581 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The system calls of user.h: descriptors, and the way into the kernel and out of it.
+ *
+ * A call holds a reference to its file, as fdget() does where descriptors are shared, so
+ * that a file may be closed under a call. Signals are looked at on the way in and out: one
+ * that has a handler is over then, a fatal one ends the thread.
+ */
+#define _GNU_SOURCE
+#include <rig/fs.h>
+#include <rig/time.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+
+#define RIG_USER_CALLS
+#include "user.h"
+
+#define FD_FIRST	0x100000	/* of files of the rig */
+#define NR_FDS		512
+#define FD_FAIL_NTH	0x200000	/* the calling thread's /proc/thread-self/fail-nth */
+#define FD_TEXT		0x200001	/* what the calling thread has opened last to read text */
+#define NR_THREADS	64
+#define MEMORY_SIZE	(64UL << 20)
+#define PAGE		4096UL
+
+static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct file *fds[NR_FDS];
+
+static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+	pthread_t thread;
+	struct task_struct *task;
+} threads[NR_THREADS];
+static unsigned int nr_threads;
+
+static __thread sigjmp_buf *death;
+static __thread char text[8192];
+static __thread size_t text_size, text_pos;
+
+/* Into the kernel and out of it */
+
+static void take_signals(void)
+{
+	u8 signals = __atomic_fetch_and(&current->signals, (u8)~RIG_SIGNAL_PENDING,
+					__ATOMIC_SEQ_CST);
+
+	if (signals & RIG_SIGNAL_FATAL && death) {
+		current->fail_nth = 0;
+		siglongjmp(*death, 1);
+	}
+}
+
+/* The stack of the kernel is empty. */
+static noinline void call_begin(void)
+{
+	take_signals();
+	current->stack = (char *)__builtin_frame_address(0) + 256 - rig_thread_size;
+}
+
+static long call_end(long ret)
+{
+	if (WARN_ON(in_atomic()))
+		abort();	/* others would wait for that lock for good */
+	take_signals();
+	if (ret >= 0 || ret < -4095)
+		return ret;
+	errno = ret == -ERESTARTSYS ? EINTR : -ret;
+	return -1;
+}
+
+void user_enter(unsigned int uid, unsigned long long seed, sigjmp_buf *death_of_thread)
+{
+	unsigned int i;
+
+	rig_uid = uid;
+	death = death_of_thread;
+	rig_self()->random = seed * 0x9e3779b97f4a7c15ULL | 1;
+	current->fail_nth = 0;
+	__atomic_store_n(&current->signals, 0, __ATOMIC_SEQ_CST);
+	pthread_mutex_lock(&threads_lock);
+	for (i = 0; i < nr_threads && threads[i].task != current; i++)
+		;
+	if (i == nr_threads) {
+		BUG_ON(i == NR_THREADS);
+		nr_threads++;
+		threads[i].thread = pthread_self();
+		threads[i].task = current;
+	}
+	pthread_mutex_unlock(&threads_lock);
+}
+
+void user_signal(pthread_t thread, bool fatal)
+{
+	unsigned int i;
+
+	pthread_mutex_lock(&threads_lock);
+	for (i = 0; i < nr_threads; i++)
+		if (threads[i].thread == thread)
+			rig_signal(threads[i].task,
+				   fatal ? RIG_SIGNAL_FATAL : RIG_SIGNAL_PENDING);
+	pthread_mutex_unlock(&threads_lock);
+}
+
+int user_pthread_kill(pthread_t thread, int signal)
+{
+	user_signal(thread, signal == SIGKILL);
+	return 0;
+}
+
+/* Descriptors */
+
+static bool is_ours(int fd)
+{
+	return fd >= FD_FIRST;
+}
+
+static struct file *file_of(int fd)
+{
+	unsigned int index = fd - FD_FIRST;
+	struct file *file = NULL;
+
+	if (index >= NR_FDS)
+		return NULL;
+	pthread_mutex_lock(&fds_lock);
+	if (fds[index])
+		file = rig_file_get(fds[index]);
+	pthread_mutex_unlock(&fds_lock);
+	return file;
+}
+
+/*
+ * The descriptor gets the reference. A number is given out again as late as possible, so that
+ * a thread that is about to use a closed one does not meet another file.
+ */
+static int install(struct file *file)
+{
+	unsigned int tries = 0, index;
+	static unsigned int next;
+
+	pthread_mutex_lock(&fds_lock);
+	do {
+		index = next++ % NR_FDS;
+	} while (fds[index] && ++tries < NR_FDS);
+	if (tries < NR_FDS)
+		fds[index] = file;
+	pthread_mutex_unlock(&fds_lock);
+	if (tries < NR_FDS)
+		return FD_FIRST + index;
+	rig_close(file);
+	return -EMFILE;
+}
+
+static int uninstall(unsigned int index)
+{
+	struct file *file;
+
+	if (index >= NR_FDS)
+		return -EBADF;
+	pthread_mutex_lock(&fds_lock);
+	file = fds[index];
+	fds[index] = NULL;
+	pthread_mutex_unlock(&fds_lock);
+	if (!file)
+		return -EBADF;
+	rig_close(file);
+	return 0;
+}
+
+void user_exit_files(void)
+{
+	unsigned int index;
+
+	for (index = 0; index < NR_FDS; index++)
+		uninstall(index);
+}
+
+/* Files that show text, whose whole text is made when they are opened */
+
+static ssize_t show_fdinfo(int fd)
+{
+	struct file *file = file_of(fd);
+	ssize_t size;
+
+	if (!file)
+		return -ENOENT;
+	size = rig_fdinfo(file, text, sizeof(text));
+	rig_close(file);
+	return size;
+}
+
+static ssize_t show(const char *path)
+{
+	char device[64], attribute[64];
+	int fd;
+
+	if (sscanf(path, "/proc/self/fdinfo/%d", &fd) == 1)
+		return show_fdinfo(fd);
+	if (sscanf(path, "/sys/class/twheel/%63[^/]/%63s", device, attribute) == 2)
+		return rig_sysfs_read(device, attribute, text);
+	if (sscanf(path, "/sys/kernel/debug/twheel/%63s", attribute) == 1)
+		return rig_debugfs_read(attribute, text, sizeof(text));
+	return -ENXIO;
+}
+
+static int open_text(const char *path)
+{
+	ssize_t size = show(path);
+
+	if (size < 0)
+		return size;
+	text_size = size;
+	text_pos = 0;
+	return FD_TEXT;
+}
+
+static ssize_t read_text(void *buf, size_t size)
+{
+	size = min(size, text_size - text_pos);
+	memcpy(buf, text + text_pos, size);
+	text_pos += size;
+	return size;
+}
+
+int user_open(const char *path, int flags, ...)
+{
+	struct file *file;
+	long ret;
+
+	if (!strcmp(path, "/proc/thread-self/fail-nth"))
+		return FD_FAIL_NTH;
+	if (strncmp(path, "/dev/twheel", 11) && strncmp(path, "/proc/self/fdinfo/", 18) &&
+	    strncmp(path, "/sys/", 5))
+		return open(path, flags, 0600);
+	call_begin();
+	if (strncmp(path, "/dev/", 5)) {
+		ret = open_text(path);
+	} else {
+		file = rig_open(path, flags);
+		ret = IS_ERR(file) ? PTR_ERR(file) : install(file);
+	}
+	return call_end(ret);
+}
+
+int user_close(int fd)
+{
+	if (!is_ours(fd))
+		return close(fd);
+	if (fd >= FD_FAIL_NTH)
+		return 0;
+	call_begin();
+	return call_end(uninstall(fd - FD_FIRST));
+}
+
+static long file_ioctl(struct file *file, unsigned long request, void *arg)
+{
+	bool on;
+
+	switch (request) {
+	case FIONBIO:
+		on = *(int *)arg;
+		rig_file_flags(file, O_NONBLOCK, on ? O_NONBLOCK : 0);
+		return 0;
+	case FIOASYNC:
+		on = *(int *)arg;
+		return rig_fasync(file, on);
+	default:
+		return rig_ioctl(file, request, arg);
+	}
+}
+
+int user_ioctl(int fd, unsigned long request, ...)
+{
+	struct file *file;
+	va_list args;
+	void *arg;
+	long ret;
+
+	va_start(args, request);
+	arg = va_arg(args, void *);
+	va_end(args);
+	if (!is_ours(fd))
+		return ioctl(fd, request, arg);
+	call_begin();
+	file = file_of(fd);
+	ret = file ? file_ioctl(file, request, arg) : -EBADF;
+	if (file)
+		rig_close(file);
+	return call_end(ret);
+}
+
+static long file_fcntl(struct file *file, int command, long arg)
+{
+	long err;
+
+	switch (command) {
+	case F_DUPFD:
+	case F_DUPFD_CLOEXEC:
+		return install(rig_file_get(file));
+	case F_SETFL:
+		err = rig_fasync(file, arg & O_ASYNC);
+		if (!err)
+			rig_file_flags(file, O_NONBLOCK, arg & O_NONBLOCK);
+		return err;
+	case F_SETOWN:
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+int user_fcntl(int fd, int command, ...)
+{
+	struct file *file;
+	va_list args;
+	long arg, ret;
+
+	va_start(args, command);
+	arg = va_arg(args, long);
+	va_end(args);
+	if (!is_ours(fd))
+		return fcntl(fd, command, arg);
+	call_begin();
+	file = file_of(fd);
+	ret = file ? file_fcntl(file, command, arg) : -EBADF;
+	if (file)
+		rig_close(file);
+	return call_end(ret);
+}
+
+ssize_t user_read(int fd, void *buf, size_t size)
+{
+	struct file *file;
+	ssize_t ret;
+
+	if (!is_ours(fd))
+		return read(fd, buf, size);
+	if (fd == FD_TEXT)
+		return read_text(buf, size);
+	call_begin();
+	file = file_of(fd);
+	ret = file ? rig_read(file, buf, size) : -EBADF;
+	if (file)
+		rig_close(file);
+	return call_end(ret);
+}
+
+/* As the VFS does it for files without read_iter. */
+static ssize_t file_readv(struct file *file, const struct iovec *pieces, int nr)
+{
+	ssize_t done = 0, got;
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		got = rig_read(file, pieces[i].iov_base, pieces[i].iov_len);
+		if (got < 0)
+			return done ?: got;
+		done += got;
+		if (got != (ssize_t)pieces[i].iov_len)
+			break;
+	}
+	return done;
+}
+
+ssize_t user_readv(int fd, const struct iovec *pieces, int nr)
+{
+	struct file *file;
+	ssize_t ret;
+
+	if (!is_ours(fd))
+		return readv(fd, pieces, nr);
+	call_begin();
+	file = file_of(fd);
+	ret = file ? file_readv(file, pieces, nr) : -EBADF;
+	if (file)
+		rig_close(file);
+	return call_end(ret);
+}
+
+ssize_t user_pread(int fd, void *buf, size_t size, off_t pos)
+{
+	if (!is_ours(fd))
+		return pread(fd, buf, size, pos);
+	if (fd == FD_FAIL_NTH)
+		return scnprintf(buf, size, "%u", current->fail_nth);
+	errno = ESPIPE;
+	return -1;
+}
+
+ssize_t user_pwrite(int fd, const void *buf, size_t size, off_t pos)
+{
+	if (!is_ours(fd))
+		return pwrite(fd, buf, size, pos);
+	if (fd == FD_FAIL_NTH) {
+		current->fail_nth = atoi(buf);
+		return size;
+	}
+	errno = ESPIPE;
+	return -1;
+}
+
+/* poll() */
+
+static int poll_one(struct pollfd *fd, int timeout_ms)
+{
+	struct file *file;
+	int ready;
+
+	fd->revents = 0;
+	if (fd->fd < 0)
+		return 0;
+	file = file_of(fd->fd);
+	if (!file) {
+		fd->revents = POLLNVAL;
+		return 1;
+	}
+	ready = rig_poll(file, fd->events, timeout_ms);
+	rig_close(file);
+	if (ready < 0)
+		return ready;
+	fd->revents = ready;
+	return !!ready;
+}
+
+static int poll_all(struct pollfd *fds, nfds_t nr)
+{
+	int ready = 0, got;
+	nfds_t i;
+
+	for (i = 0; i < nr; i++) {
+		got = poll_one(&fds[i], 0);
+		if (got < 0)
+			return got;
+		ready += got;
+	}
+	return ready;
+}
+
+/* It sleeps on the first file only. */
+int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
+{
+	int ready;
+
+	call_begin();
+	ready = poll_all(fds, nr);
+	if (!ready && timeout_ms && nr && fds[0].fd >= 0) {
+		ready = poll_one(&fds[0], timeout_ms);
+		if (ready >= 0)
+			ready = poll_all(fds, nr);
+	}
+	return call_end(ready);
+}
+
+static int not_there(void)
+{
+	errno = ENOSYS;
+	return -1;
+}
+
+int user_epoll_create1(int flags)
+{
+	return FD_FAIL_NTH;
+}
+
+int user_epoll_ctl(int epoll, int op, int fd, struct epoll_event *event)
+{
+	return not_there();
+}
+
+int user_epoll_wait(int epoll, struct epoll_event *events, int nr, int timeout_ms)
+{
+	return not_there();
+}
+
+pid_t user_fork(void)
+{
+	return not_there();
+}
+
+/*
+ * Memory: what is mapped without access, to be given access later, comes from one piece. It
+ * is always there; a byte for each page says what the kernel may do with it.
+ */
+
+static char *memory;
+static size_t memory_used;
+static u8 memory_may[MEMORY_SIZE / PAGE];
+
+void user_memory_init(void)
+{
+	memory = mmap(NULL, MEMORY_SIZE, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (memory == MAP_FAILED)
+		abort();
+	rig_user_pages(memory, MEMORY_SIZE, memory_may);
+}
+
+static bool is_memory(const void *at)
+{
+	return (char *)at >= memory && (char *)at < memory + MEMORY_SIZE;
+}
+
+static void memory_protect(char *at, size_t size, int prot)
+{
+	u8 may = (prot ? RIG_USER_READ : 0) | (prot & PROT_WRITE ? RIG_USER_WRITE : 0);
+	size_t page;
+
+	for (page = (at - memory) / PAGE; page * PAGE < at - memory + size; page++)
+		WRITE_ONCE(memory_may[page], may);
+}
+
+/* Calls of others may be using the memory, as they may in the kernel. */
+static void memory_zero(char *at, size_t size)
+{
+	__asm__ __volatile__("rep stosb" : "+D"(at), "+c"(size) : "a"(0) : "memory");
+}
+
+void *user_mmap(void *at, size_t size, int prot, int flags, int fd, off_t pos)
+{
+	if (is_ours(fd)) {
+		errno = ENODEV;
+		return MAP_FAILED;
+	}
+	if (flags & MAP_FIXED && is_memory(at)) {
+		memory_zero(at, size);
+		memory_protect(at, size, prot);
+		return at;
+	}
+	if (flags & MAP_SHARED || prot || at)
+		return mmap(at, size, prot, flags, fd, pos);
+	at = memory + memory_used;
+	memory_used += roundup(size, PAGE);
+	BUG_ON(memory_used > MEMORY_SIZE);
+	return at;
+}
+
+int user_mprotect(void *at, size_t size, int prot)
+{
+	if (!is_memory(at))
+		return mprotect(at, size, prot);
+	memory_protect(at, size, prot);
+	return 0;
+}
+
+int user_madvise(void *at, size_t size, int advice)
+{
+	if (!is_memory(at))
+		return madvise(at, size, advice);
+	if (advice == MADV_DONTNEED)
+		memory_zero(at, size);
+	return 0;
+}
+
+/* Clocks */
+
+int user_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	u64 ns = clock == CLOCK_REALTIME ? ktime_get_real_ns() : ktime_get_ns();
+
+	now->tv_sec = ns / NSEC_PER_SEC;
+	now->tv_nsec = ns % NSEC_PER_SEC;
+	return 0;
+}
+
+int user_adjtimex(struct timex *step)
+{
+	s64 ns = step->time.tv_sec * NSEC_PER_SEC + step->time.tv_usec;
+	struct timespec64 to = ns_to_timespec64((s64)ktime_get_real_ns() + ns);
+
+	return do_settimeofday64(&to);
+}
+
+bool user_find_name(char *name, size_t size)
+{
+	char node[64];
+
+	if (!rig_node_name(node, sizeof(node)) || strncmp(node, "twheel-", 7))
+		return false;
+	strscpy(name, node + 7, size);
+	return true;
+}
