@@ -125,7 +125,7 @@ static void build_condition(struct thread *t, struct trial *trial, struct twheel
 
 static void build_period(struct thread *t, struct twheel_add_args *args)
 {
-	if (draw(t, 8) || args->deadline == TWHEEL_NEVER)
+	if (draw(t, 5) || args->deadline == TWHEEL_NEVER)
 		return;
 	args->period = one_in(t, 2) ? SEC : MSEC / 8 + random_below(&t->detail, 8 * MSEC);
 	args->runs = random_below(&t->detail, 4);

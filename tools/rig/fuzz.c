@@ -10,6 +10,7 @@
  * Threads are not stopped at certain places, so an input that failed by a race may have to
  * be replayed often. libFuzzer runs in a child process; the parent says how it ended.
  */
+#include <glob.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -175,6 +176,32 @@ static void change_header(struct random *random, struct plan *plan)
 	}
 }
 
+static struct step *some_step_of(struct random *random, struct plan *plan)
+{
+	struct sequence *sequence = &plan->sequences[random_below(random, plan->header.threads)];
+
+	return &sequence->steps[random_below(random, sequence->nr)];
+}
+
+/* Few kinds of steps on one or two files: what races only with its like meets it often. */
+static void focus(struct random *random, struct plan *plan)
+{
+	unsigned int nr = 2 + random_below(random, 4), i, at;
+	__u8 kinds[5];
+
+	for (i = 0; i < nr; i++)
+		kinds[i] = some_step_of(random, plan)->kind;
+	for (i = 0; i < plan->header.threads; i++) {
+		for (at = 0; at < plan->sequences[i].nr; at++) {
+			struct step *step = &plan->sequences[i].steps[at];
+
+			step->kind = kinds[random_below(random, nr)];
+			if (random_below(random, 8))
+				step->slot = random_below(random, 8) / 7;
+		}
+	}
+}
+
 static void new_plan(struct random *random, struct plan *plan)
 {
 	unsigned int i;
@@ -187,6 +214,8 @@ static void new_plan(struct random *random, struct plan *plan)
 	plan->names = random_below(random, 4);
 	for (i = 0; i < plan->header.threads; i++)
 		new_sequence(random, &plan->sequences[i]);
+	if (random_below(random, 2))
+		focus(random, plan);
 }
 
 static void change_plan(struct random *random, struct plan *plan)
@@ -213,7 +242,7 @@ size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned in
 	unsigned int i;
 
 	decode(&plan, data, size);
-	if (size <= sizeof(plan.header) || !random_below(&random, 32)) {
+	if (size <= sizeof(plan.header) || !random_below(&random, 8)) {
 		new_plan(&random, &plan);
 	} else {
 		/* Others may be joined with what libFuzzer has kept. */
@@ -534,21 +563,6 @@ static void init_child(void)
 
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const __u8 *data, size_t size));
 
-static void run_driver(void)
-{
-	char seconds[64], seed[64], length[64];
-	char *list[] = { "fuzz", seconds, seed, length, "-timeout=60", "-rss_limit_mb=0",
-			 "-detect_leaks=0", "-exact_artifact_path=/dev/null", "-len_control=0",
-			 "-handle_term=0", "-handle_int=0", "-verbosity=0", "-print_funcs=0", (char *)settings.corpus, NULL };
-	int argc = ARRAY_SIZE(list) - 1 - !settings.corpus;
-	char **argv = list;
-
-	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu", settings.seconds);
-	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
-	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
-	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
-}
-
 static size_t load(const char *path, __u8 *data, size_t room)
 {
 	FILE *file = fopen(path, "r");
@@ -561,6 +575,56 @@ static size_t load(const char *path, __u8 *data, size_t room)
 	size = fread(data, 1, room, file);
 	fclose(file);
 	return size;
+}
+
+/*
+ * The inputs that come with the sources have failed once, by races for the most part: try them
+ * for an eighth of the time, and begin with them.
+ */
+static void try_seeds(const glob_t *found)
+{
+	__u64 end = now_ns() + settings.seconds * SEC / 8;
+	__u8 data[MAX_INPUT];
+	size_t i;
+
+	for (i = 0; now_ns() < end; i++) {
+		const char *path = found->gl_pathv[i % found->gl_pathc];
+
+		LLVMFuzzerTestOneInput(data, load(path, data, sizeof(data)));
+	}
+}
+
+static void begin_with_seeds(char *list, size_t room)
+{
+	glob_t found;
+	size_t i, used = snprintf(list, room, "-seed_inputs=");
+
+	if (glob(FUZZ_INPUTS "/*", 0, NULL, &found))
+		return;
+	for (i = 0; i < found.gl_pathc && used < room; i++)
+		used += snprintf(list + used, room - used, "%s%s", i ? "," : "",
+				 found.gl_pathv[i]);
+	try_seeds(&found);
+	globfree(&found);
+}
+
+static void run_driver(void)
+{
+	static char seeds[1 << 16];
+	char seconds[64], seed[64], length[64];
+	char *list[] = { "fuzz", seconds, seed, length, seeds, "-timeout=60", "-rss_limit_mb=0",
+			 "-detect_leaks=0", "-exact_artifact_path=/dev/null", "-len_control=0",
+			 "-handle_term=0", "-handle_int=0", "-verbosity=0", "-print_funcs=0",
+			 (char *)settings.corpus, NULL };
+	int argc = ARRAY_SIZE(list) - 1 - !settings.corpus;
+	char **argv = list;
+
+	begin_with_seeds(seeds, sizeof(seeds));
+	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu",
+		 settings.seconds - settings.seconds / 8);
+	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
+	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
+	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
 }
 
 static void replay(const char *path)

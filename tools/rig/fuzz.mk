@@ -30,7 +30,7 @@ $(B)/fuzz/%.o: $(fuzz)/%.c $(fuzz)/fuzz.h user.h
 	@$(CC) $(PROGRAM_CFLAGS) -include user.h -c $< -o $@
 $(B)/fuzz.main.o: fuzz.c user.h fuzz_state.h $(fuzz)/fuzz.h
 	@mkdir -p $(@D)
-	@$(CC) $(PROGRAM_CFLAGS) -c $< -o $@
+	@$(CC) $(PROGRAM_CFLAGS) -DFUZZ_INPUTS='"$(abspath inputs)"' -c $< -o $@
 $(B)/fuzz_state.main.o: CFLAGS += -I$(SRC)/twheel
 
 $(B)/bin/fuzz: $(FUZZ)

@@ -83,8 +83,8 @@ static void user_copy(char *to, const char *from, size_t size, bool to_user)
 		memcpy(to, from, size);
 		return;
 	}
-	/* Now and then a page has to be read from disk. */
-	if (!(rig_random() >> 32 & 511))
+	/* Now and then a page has to be read from disk, and most of all for large buffers. */
+	if (!(rig_random() >> 32 & (size < 64 ? 511 : 31)))
 		usleep_range(1, 200);
 	while (size) {
 		size_t part = min(size, sizeof(bounce));
