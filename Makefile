@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands of the project; what they do is in scripts/.  Everything that is
-# built lies in build/, kernels for the tests in the user's cache folder.
+# The commands of the project, done by scripts/.  Everything that is built lies in build/,
+# kernels for the tests in the user's cache folder.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO_KERNEL ?= 6.12
@@ -35,24 +35,30 @@ shell: ## a second shell in it, from another terminal
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
 
-check: ## run every test
+check-quick: ## before a commit: static, tools, KUnit, in a minute or two
+check: ## before a push: every kind of test, in ten minutes
+check-long: ## before a release: every test on every kernel, in hours (MINUTES=)
+check:
 	@scripts/install-packages check
 	@scripts/check
 
-check-static: ## warnings, sparse, checkpatch, kernel-doc, shellcheck
+check-static: ## checkpatch, kernel-doc, shellcheck, documents; W=1 and sparse
+	@scripts/install-packages check
+	@scripts/check static guest-6.1 guest-6.12
+
+check-device: ## selftests and tools in VMs, on all of the next three
+	@scripts/install-packages check
+	@scripts/check 6.1 6.12 debug
+
 check-tools: ## tests of the tools that need no device
 check-model: ## the models of Documentation/model, by spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
-check-device: ## selftests and tools in VMs, on all of the next three
-	@scripts/install-packages check
-	@scripts/check 6.1,6.12 debug
-
 check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
-check-6.12: ## selftests on Debian's 6.12
-check-debug: ## selftests on the 6.12 debug kernel
-check-torture: ## a minute of make torture, on the 6.12 debug kernel
+check-6.12: ## those for 32 bit on Debian's 6.12
+check-debug: ## those that race or run out of memory on the 6.12 debug kernel
+check-torture: ## 20 seconds of make torture, on the same
+check-fuzz: ## 12 seconds of make fuzz, on the same
 check-bench: ## the benchmarks, quickly, only to see that they work
-check-fuzz: ## half a minute of make fuzz, on the same
 check-%:
 	@scripts/install-packages check
 	@scripts/check $*

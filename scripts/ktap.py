@@ -3,17 +3,14 @@
 """
 Read the test results in a guest's console log, and hold them against the cases
 that the sources have: a case that did not run is a failure, and so is one that
-nobody knows.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
+no source has.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
 
     ktap.py kunit LOG [GLOB]            suites of kunit/*.c (GLOB: suite.case)
     ktap.py misuse LOG [GLOB]           those of them that are called *_misuse
-    ktap.py selftests LOG [PROGRAM,...] programs of tools/selftests/*.c, the tools'
-                                        device_test, and what the guest's job
-                                        "device" itself checks, the examples
-                                        of the manual pages among it
-    ktap.py selftests32 LOG [PROGRAM,...] the same under a kernel of Debian's, which
-                                        runs the programs for 32 bit, too, but
-                                        lets no allocation fail
+    ktap.py selftests LOG PROGRAM,...   programs of tools/selftests/*.c, which end in 32
+                                        if built for 32 bit; the tools' device_test;
+                                        and "device", the guest's job of that name with
+                                        the examples of the manual pages
     ktap.py tap LOG                     other programs, held against their plans
 """
 
@@ -114,23 +111,31 @@ def program_expected(path, program):
     return {f"{program}: {name}" for name in names}
 
 
-def selftests_expected(programs, stock):
+def script_expected():
+    script = (TOP / "tools/tests/device_test").read_text()
+    cases = re.findall(r'^(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
+    return {f"device_test: {name}" for name in cases}
+
+
+def job_expected():
+    job = (TOP / "scripts/guest/device").read_text()
+    pages = [page for page in TOP.glob("tools/man/*.[347]") if "\n.EX\n" in page.read_text()]
+    return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
+            {f"device: the example of {page.stem} ends well" for page in pages})
+
+
+def selftests_expected(programs):
     names = set()
-    for path in TOP.glob("tools/selftests/*_test.c"):
-        if stock and "fail-nth" in path.read_text():
-            continue
-        for program in [path.stem, path.stem + "32"] if stock else [path.stem]:
-            if not programs or program in programs.split(","):
-                names |= program_expected(path, program)
-    if not programs or "device_test" in programs.split(","):
-        script = (TOP / "tools/tests/device_test").read_text()
-        cases = re.findall(r'^(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
-        names |= {f"device_test: {name}" for name in cases}
-    if not programs:
-        job = (TOP / "scripts/guest/device").read_text()
-        names |= {f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)}
-        pages = [page for page in TOP.glob("tools/man/*.[347]") if "\n.EX\n" in page.read_text()]
-        names |= {f"device: the example of {page.stem} ends well" for page in pages}
+    for program in programs.split(","):
+        path = TOP / "tools/selftests" / (program.removesuffix("32") + ".c")
+        if program == "device":
+            names |= job_expected()
+        elif program == "device_test":
+            names |= script_expected()
+        elif path.exists():
+            names |= program_expected(path, program)
+        else:
+            names.add(f"{program}: exists")
     return names
 
 
@@ -165,7 +170,7 @@ def unlike_plan(results, planned):
 
 def main():
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in (
-            "kunit", "misuse", "selftests", "selftests32", "tap"):
+            "kunit", "misuse", "selftests", "tap"):
         sys.exit(__doc__)
     kind, log = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) == 4 else ""
@@ -174,8 +179,8 @@ def main():
         if only:
             glob = only if "." in only else f"{only}.*"
             expected = set(fnmatch.filter(expected, glob))
-    elif kind in ("selftests", "selftests32"):
-        expected = selftests_expected(only, stock=kind == "selftests32")
+    elif kind == "selftests":
+        expected = selftests_expected(only)
         results, _ = framed_results(log_lines(log, said_by_guest=True))
     else:
         text = pathlib.Path(log).read_text(errors="replace")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034
 #
-# What the scripts share: where things lie, how they speak, how they stop.
+# Paths, messages and results, shared by all scripts.
 # Sourced by every script here, run by none.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -41,8 +41,8 @@ quietly()
 	}
 }
 
-# with_lock NAME: one process at a time fills a corner of the cache.  Who had to
-# wait finds it filled: look again after the lock.
+# with_lock NAME: one process at a time fills a part of the cache.  After a wait that part
+# may be filled: look again.
 with_lock()
 {
 	mkdir -p "$cache"
@@ -63,20 +63,14 @@ kernel_dir()
 	esac
 }
 
-# runs_32bit KERNEL: whether it runs programs of 32 bit, as Debian's kernels do.
-runs_32bit()
-{
-	[[ $1 = 6.* ]]
-}
-
-# new_token: what a guest must say at its end, different each time.
+# new_token: a random word that a guest must repeat at its end.
 new_token()
 {
 	od -An -N8 -tx8 /dev/urandom | tr -d ' '
 }
 
-# guest_says VERBOSE: of a console log keep what the guest's job says and what
-# twheel's modules log; nothing at all if VERBOSE is false.
+# guest_says VERBOSE: of a console log keep the output of the guest's job and the messages
+# of twheel's modules; nothing at all if VERBOSE is false.
 guest_says()
 {
 	if $1; then
@@ -94,7 +88,7 @@ result()
 	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
 }
 
-# results_of STAGE LOG ARGUMENTS...: record what ktap.py ARGUMENTS found in LOG.
+# results_of STAGE LOG ARGUMENTS...: record the results of ktap.py ARGUMENTS for LOG.
 results_of()
 {
 	local stage=$1 log=$2 outcome name found=0

@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The stages of scripts/check, and the kernels, programs and guests that they need.  make
+# is the scheduler: it starts each as soon as its needs are met and a slot is free, those
+# in the front of STAGES first.  LONG=1 adds the variants that only make check-long runs.
+
+stage = @scripts/timed stage $@
+build = @scripts/timed build $@
+
+# A warning of the compiler or of sparse is an error, so that an incremental build cannot
+# hide one.
+warnings := W=1 KCFLAGS=-Werror
+sparse := C=1 CF=-Wsparse-error
+flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
+flags-6.12 := $(warnings) $(sparse)
+
+# Without LONG the benchmarks share the UML kernel of the KUnit suites.
+bench_kernel := $(if $(LONG),bench,uml)
+device := 6.1 6.12 debug
+ours := uml bench debug kcsan
+kernels := 6.1 6.12 $(ours)
+torture := torture torture-6.1 torture-6.12 torture-kcsan
+fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
+# The kernel of torture and fuzz is in their names, or in the environment.
+kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
+
+all: $(STAGES)
+
+tools model static rig:
+	$(stage) scripts/check-$@
+
+kunit: guest-uml
+	$(stage) scripts/check-kunit
+
+$(device): %: guest-%
+	$(stage) scripts/check-device $*
+
+$(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
+$(torture):
+	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
+
+$(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
+$(fuzz):
+	$(stage) scripts/check-fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
+
+bench: guest-$(bench_kernel) guest-6.12
+	$(stage) env STAGED=1 UML_KERNEL=$(bench_kernel) scripts/check-bench
+
+guests := $(addprefix guest-,$(kernels))
+$(guests): guest-%: kernel-%
+	$(build) scripts/stage-guest $* $(flags-$*)
+
+# The guest of the KUnit suites takes no program but that of the benchmarks.
+$(filter-out $(if $(filter bench,$(STAGES)),,guest-uml),$(guests)): programs
+
+programs: source
+	$(build) scripts/build-programs
+
+kernel-6.1 kernel-6.12: kernel-%:
+	$(build) scripts/fetch-kernel $* >/dev/null
+
+$(addprefix kernel-,$(ours)): kernel-%: source
+	$(build) scripts/build-kernel $* >/dev/null
+
+static: source
+
+source:
+	$(build) scripts/kernel-source >/dev/null
+
+.PHONY: all tools model static rig kunit bench programs source
+.PHONY: $(device) $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
