@@ -14,8 +14,6 @@ sparse := C=1 CF=-Wsparse-error
 flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
 flags-6.12 := $(warnings) $(sparse)
 
-# Without LONG the benchmarks share the UML kernel of the KUnit suites.
-bench_kernel := $(if $(LONG),bench,uml)
 device := 6.1 6.12 debug
 ours := uml bench debug kcsan
 kernels := 6.1 6.12 $(ours)
@@ -43,15 +41,14 @@ $(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
 $(fuzz):
 	$(stage) scripts/check-fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
 
-bench: guest-$(bench_kernel) guest-6.12
-	$(stage) env STAGED=1 UML_KERNEL=$(bench_kernel) scripts/check-bench
+bench: $(if $(LONG),guest-bench) guest-6.12
+	$(stage) env STAGED=1 scripts/check-bench
 
 guests := $(addprefix guest-,$(kernels))
 $(guests): guest-%: kernel-%
 	$(build) scripts/stage-guest $* $(flags-$*)
 
-# The guest of the KUnit suites takes no program but that of the benchmarks.
-$(filter-out $(if $(filter bench,$(STAGES)),,guest-uml),$(guests)): programs
+$(filter-out guest-uml,$(guests)): programs
 
 programs: source
 	$(build) scripts/build-programs
