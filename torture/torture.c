@@ -175,7 +175,7 @@ static void watch(void)
 	while (time_before(jiffies, end) && !torture_failed()) {
 		if (schedule_timeout_interruptible(PHASE))
 			return;
-		WRITE_ONCE(calm, !torture_below(&dice, 4));
+		WRITE_ONCE(calm, !torture_below(&dice, 8));
 		torture_audit();
 		torture_stalled();
 		if (time_before(jiffies, report))
