@@ -23,6 +23,8 @@
 #include "rig.h"
 
 #define POOL		128
+/* Others wait in each purgatory meanwhile, so that its table of keys keeps its size. */
+#define OTHERS		4096
 #define CPUS		2
 #define AHEAD		(60 * NSEC_PER_SEC)
 
@@ -44,6 +46,7 @@ struct runner {
 
 static unsigned int sample_ms = 300, repetitions = 7;
 static struct runner runners[CPUS];
+static struct contended_op others[CPUS][OTHERS];
 static atomic_t ready;
 static bool go, stop;
 
@@ -172,6 +175,24 @@ static void *run(void *arg)
 	return NULL;
 }
 
+static void add_others(struct twheel_purgatory *purgatory, unsigned int cpu)
+{
+	struct twheel_watch_spec spec = {};
+	struct twheel_op_args args = {
+		.specs = &spec, .nr_keys = 1, .condition = TWHEEL_COND_ANY,
+		.deadline = TWHEEL_NEVER,
+	};
+	unsigned int i;
+
+	for (i = 0; i < OTHERS; i++) {
+		spec.key = (struct twheel_key) { { CPUS + cpu, i } };
+		args.watches = &others[cpu][i].watch;
+		twheel_op_init(&others[cpu][i].op, &op_ops);
+		if (twheel_op_add(purgatory, &others[cpu][i].op, &args))
+			fail("twheel_op_add");
+	}
+}
+
 static struct twheel_purgatory *purgatory_of(const struct job *job, unsigned int cpu)
 {
 	struct twheel_purgatory_config config = { .name = "contention", .max_pending = 1 << 16 };
@@ -182,6 +203,7 @@ static struct twheel_purgatory *purgatory_of(const struct job *job, unsigned int
 	purgatory = twheel_purgatory_create(&config);
 	if (IS_ERR(purgatory))
 		fail("twheel_purgatory_create");
+	add_others(purgatory, cpu);
 	return purgatory;
 }
 
@@ -204,6 +226,7 @@ static double rate(const struct job *job, unsigned int cpus)
 	}
 	while (atomic_read(&ready) < (int)cpus)
 		msleep(1);
+	msleep(20);	/* buckets for the others' keys */
 	smp_store_release(&go, true);
 	msleep(sample_ms);
 	WRITE_ONCE(stop, true);

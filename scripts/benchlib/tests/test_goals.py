@@ -22,7 +22,7 @@ def one(goal, *figures, about=""):
 class Goals(unittest.TestCase):
     def test_what_nobody_measured_is_neither_reached_nor_missed(self):
         rows = list(goals.rows(made_up()))
-        self.assertEqual({row.goal for row in rows}, {f"B{i}" for i in range(1, 14)})
+        self.assertEqual({row.goal for row in rows}, {f"B{i}" for i in range(1, 15)})
         self.assertEqual({row.verdict() for row in rows}, {"not measured"})
 
     def test_b1_is_the_ratio_in_the_same_run(self):
@@ -105,11 +105,20 @@ class Goals(unittest.TestCase):
         self.assertEqual([row.emulated for row in rows], [False, True])
 
     def test_b11_wants_more_and_not_less(self):
-        def scale(value, case):
-            return figure([value], place="6.12", suite="scale", case=case, what="add_cancel",
-                          unit="per_second")
-        self.assertEqual(one("B11", scale(100, "cpus1"), scale(190, "cpus2")).verdict(), "reached")
-        self.assertEqual(one("B11", scale(100, "cpus1"), scale(170, "cpus2")).verdict(), "missed")
+        def contention(value):
+            return figure([value], place="rig", suite="contention", case="ops_own",
+                          what="add_complete", unit="ratio")
+
+        self.assertEqual(one("B11", contention(1.95), about="two purgatories").verdict(), "reached")
+        self.assertEqual(one("B11", contention(1.85), about="two purgatories").verdict(), "missed")
+
+    def test_b14_counts_locks(self):
+        def locks(value):
+            return figure([value], place="rig", suite="counts", case="device_add", what="locks",
+                          unit="count")
+
+        self.assertEqual(one("B14", locks(6), about="device add").verdict(), "reached")
+        self.assertEqual(one("B14", locks(9), about="device add").verdict(), "missed")
 
     def test_b12_allows_nothing_at_all(self):
         def idle(value):
