@@ -24,7 +24,7 @@ kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
 
 all: $(STAGES)
 
-tools model static rig:
+tools model static rig rig-broken:
 	$(stage) scripts/check-$@
 
 kunit: guest-uml
@@ -59,10 +59,10 @@ kernel-6.1 kernel-6.12: kernel-%:
 $(addprefix kernel-,$(ours)): kernel-%: source
 	$(build) scripts/build-kernel $* >/dev/null
 
-static: source
+static rig rig-broken: source
 
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all tools model static rig kunit bench programs source
+.PHONY: all tools model static rig rig-broken kunit bench programs source
 .PHONY: $(device) $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
