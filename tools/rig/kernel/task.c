@@ -160,7 +160,7 @@ u64 get_random_u64(void)
 }
 
 #ifdef RIG_JITTER
-/* Of 4,096 calls, about 250 spin for a moment, 30 yield, and 1 sleeps. */
+/* Of 32,768 calls, about 2,000 spin for a moment, 32 yield, and 1 sleeps. */
 void rig_jitter(void)
 {
 	struct rig_self *self = rig_self();
@@ -170,15 +170,15 @@ void rig_jitter(void)
 	if (dice & 15)
 		return;
 	dice >>= 4;
-	if (!(dice & 255))
-		usleep(dice >> 8 & 127);
-	else if (!(dice & 7))
+	if (!(dice & 2047))
+		usleep(dice >> 12 & 127);
+	else if (!(dice & 63))
 		sched_yield();
 	else
-		for (spin = dice >> 8 & 127; spin; spin--)
+		for (spin = dice >> 12 & 127; spin; spin--)
 			barrier();
 	/* A task that holds no lock may be preempted, and go on elsewhere. */
-	if (!self->atomic && self->context == RIG_TASK && !(dice >> 16 & 7))
+	if (!self->atomic && self->context == RIG_TASK && !(dice >> 20 & 7))
 		self->cpu = (dice >> 24) % nr_cpu_ids;
 }
 #endif
