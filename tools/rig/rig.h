@@ -23,18 +23,19 @@ void rig_start(unsigned int cpus, u64 seed);
 /* Bind the calling thread to a virtual CPU, and to a real one if there are that many. */
 void rig_bind(unsigned int cpu);
 
-/* Nonzero if a warning was given or an allocation leaked; says which. */
+/* Print how many warnings there were, and what has leaked: nonzero if there is any. */
 int rig_verdict(void);
 
 /* Used by kernel/ only */
 void rig_time_start(void);
-void rig_work_start(void);
+unsigned int rig_kthreads(void);
+unsigned int rig_works_pending(void);
+unsigned int rig_hrtimers_armed(void);
 void rig_rcu_start(void);
 unsigned long rig_thread(void *(*fn)(void *arg), void *arg);
 void rig_futex_wait(u32 *word, u32 value, s64 ns);
 void rig_futex_wake(u32 *word);
 void rig_leave(void);
 void rig_each_thread(void (*fn)(struct rig_self *self, void *data), void *data);
-s64 rig_objects_of_the_rig(void);
 
 #endif /* _RIG_H */

@@ -17,11 +17,12 @@ static void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
 		"usage: torture [-s SECONDS] [-t THREADS] [-c CPUS] [-w WHEELS] [-p PURGATORIES]\n"
-		"               [-k CLOCK_MS] [-f N] [-S SEED]\n"
+		"               [-k CLOCK_MS] [-f N] [-S SEED] [-W]\n"
 		"  -t  threads on timers, and as many on operations\n"
 		"  -c  virtual CPUs, with an interrupt and a softirq thread each\n"
 		"  -k  the wall clock is set about so often; 0: never\n"
-		"  -f  one allocation in N fails\n");
+		"  -f  one allocation in N fails, and one kthread in N cannot be made\n"
+		"  -W  stop at the first warning\n");
 	exit(status);
 }
 
@@ -37,7 +38,7 @@ static struct options parse(int argc, char **argv)
 	};
 	int option;
 
-	while ((option = getopt(argc, argv, "s:t:c:w:p:k:f:S:h")) != -1) {
+	while ((option = getopt(argc, argv, "s:t:c:w:p:k:f:S:Wh")) != -1) {
 		unsigned long value = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (option) {
@@ -48,6 +49,7 @@ static struct options parse(int argc, char **argv)
 		case 'p': o.purgatories = value; break;
 		case 'k': o.clock_ms = value; break;
 		case 'f': rig_fail_every = value; break;
+		case 'W': rig_stop_at_warning = true; break;
 		case 'S': o.seed = value ?: o.seed; break;
 		case 'h': usage(0);
 		default: usage(2);

@@ -8,7 +8,7 @@
 
 #include <rig/wait.h>
 
-/* So often a waiter looks before it gives way: the owner may not be running. */
+/* Iterations before a waiter calls sched_yield(): the owner may not be running. */
 #define SPINS	200
 
 void rig_spin_slow(spinlock_t *lock, u32 ticket)

@@ -8,6 +8,7 @@
 #include <rig/seq.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "../rig.h"
 
@@ -23,6 +24,9 @@ static void __sanitizer_print_stack_trace(void)
 #endif
 
 static unsigned int warnings;
+static unsigned int nr_files;
+int rig_module_refs;
+bool rig_stop_at_warning;
 
 int rig_printk(const char *fmt, ...)
 {
@@ -45,6 +49,8 @@ bool rig_warn(const char *file, int line, const char *condition)
 			   self->context, self->atomic);
 		__sanitizer_print_stack_trace();
 	}
+	if (rig_stop_at_warning)
+		_exit(1);
 	return true;
 }
 
@@ -53,17 +59,27 @@ unsigned int rig_warnings(void)
 	return __atomic_load_n(&warnings, __ATOMIC_RELAXED);
 }
 
+/* What a module forgot when it went */
+static s64 left_behind(const char *what, s64 nr)
+{
+	if (nr)
+		rig_printk("%lld %s\n", nr, what);
+	return nr;
+}
+
 int rig_verdict(void)
 {
-	s64 left;
+	s64 left = 0;
 
 	rcu_barrier();
-	left = rig_allocated();
-	if (left)
-		rig_printk("%lld allocations have not been freed\n", left);
-	if (rig_warnings())
-		rig_printk("%u warnings\n", rig_warnings());
-	return left || rig_warnings();
+	left += !!left_behind("allocations have not been freed", rig_allocated());
+	left += !!left_behind("kthreads have not been stopped", rig_kthreads());
+	left += !!left_behind("work items are still queued", rig_works_pending());
+	left += !!left_behind("hrtimers are still armed", rig_hrtimers_armed());
+	left += !!left_behind("files are still in debugfs", nr_files);
+	left += !!left_behind("references to modules are held", rig_module_refs);
+	left += !!left_behind("warnings", rig_warnings());
+	return left != 0;
 }
 
 /* Strings */
@@ -104,6 +120,7 @@ void *memchr_inv(const void *from, int c, size_t size)
 
 struct dentry {
 	char name[64];
+	struct dentry *parent;
 	int (*show)(struct seq_file *file, void *unused);
 	struct list_head entry;
 };
@@ -134,7 +151,7 @@ void seq_putc(struct seq_file *file, char c)
 	seq_printf(file, "%c", c);
 }
 
-static struct dentry *dentry_create(const char *name,
+static struct dentry *dentry_create(const char *name, struct dentry *parent,
 				    int (*show)(struct seq_file *file, void *unused))
 {
 	struct dentry *dentry = calloc(1, sizeof(*dentry));
@@ -142,33 +159,47 @@ static struct dentry *dentry_create(const char *name,
 	if (!dentry)
 		abort();
 	strscpy(dentry->name, name, sizeof(dentry->name));
+	dentry->parent = parent;
 	dentry->show = show;
 	pthread_mutex_lock(&files_lock);
 	list_add(&dentry->entry, &files);
+	nr_files++;
 	pthread_mutex_unlock(&files_lock);
 	return dentry;
 }
 
 struct dentry *debugfs_create_dir(const char *name, struct dentry *parent)
 {
-	return dentry_create(name, NULL);
+	return dentry_create(name, parent, NULL);
 }
 
 /* The first member of the operations of such a file is its show function; see fs.h. */
 struct dentry *debugfs_create_file(const char *name, umode_t mode, struct dentry *parent,
 				   void *data, const struct file_operations *fops)
 {
-	return dentry_create(name, *(int (* const *)(struct seq_file *file, void *unused))fops);
+	return dentry_create(name, parent, *(int (* const *)(struct seq_file *file, void *unused))fops);
 }
 
+static void dentry_free(struct dentry *dentry)
+{
+	list_del(&dentry->entry);
+	nr_files--;
+	free(dentry);
+}
+
+/* With what is in it, if it is a directory; there are no directories in directories. */
 void debugfs_remove(struct dentry *dentry)
 {
+	struct dentry *child, *next;
+
 	if (!dentry)
 		return;
 	pthread_mutex_lock(&files_lock);
-	list_del(&dentry->entry);
+	list_for_each_entry_safe(child, next, &files, entry)
+		if (child->parent == dentry)
+			dentry_free(child);
+	dentry_free(dentry);
 	pthread_mutex_unlock(&files_lock);
-	free(dentry);
 }
 
 static struct dentry *dentry_find(const char *name)

@@ -39,6 +39,7 @@ struct thread {
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(threads);
 static s64 allocated_by_ended;
+static unsigned int kthreads;
 
 void rig_futex_wait(u32 *word, u32 value, s64 ns)
 {
@@ -84,6 +85,11 @@ static void remember(struct list_head *entry)
 	pthread_mutex_unlock(&threads_lock);
 }
 
+unsigned int rig_kthreads(void)
+{
+	return __atomic_load_n(&kthreads, __ATOMIC_RELAXED);
+}
+
 /* A thread that was not made by kthread_create() becomes a task, for good. */
 struct rig_self *rig_adopt(const char *comm, enum rig_context context)
 {
@@ -121,18 +127,15 @@ void rig_each_thread(void (*fn)(struct rig_self *self, void *data), void *data)
 	pthread_mutex_unlock(&threads_lock);
 }
 
-static void add_allocated(struct rig_self *self, void *sum)
-{
-	*(s64 *)sum += READ_ONCE(self->allocated);
-}
-
 s64 rig_allocated(void)
 {
-	s64 sum = 0;
+	struct thread *thread;
+	s64 sum;
 
-	rig_each_thread(add_allocated, &sum);
 	pthread_mutex_lock(&threads_lock);
-	sum += allocated_by_ended;
+	sum = allocated_by_ended;
+	list_for_each_entry(thread, &threads, entry)
+		sum += READ_ONCE(thread->self.allocated);
 	pthread_mutex_unlock(&threads_lock);
 	return sum;
 }
@@ -252,10 +255,15 @@ long schedule_timeout_idle(long timeout)
 	return schedule_timeout(timeout);
 }
 
+/* A wake-up that was meant for something else does not end it. */
 static void sleep_ns(u64 ns)
 {
-	set_current_state(TASK_UNINTERRUPTIBLE);
-	rig_sleep_until(ktime_get_ns() + ns);
+	u64 until = ktime_get_ns() + ns;
+
+	do {
+		set_current_state(TASK_UNINTERRUPTIBLE);
+		rig_sleep_until(until);
+	} while (ktime_get_ns() < until);
 }
 
 void msleep(unsigned int ms)
@@ -288,8 +296,13 @@ int wake_up_process(struct task_struct *task)
 /* A signal wakes a task only out of an interruptible sleep, which looks at it again. */
 void rig_signal(struct task_struct *task, u8 signals)
 {
+	u32 state = TASK_INTERRUPTIBLE;
+
 	__atomic_fetch_or(&task->signals, signals, __ATOMIC_SEQ_CST);
-	rig_futex_wake(&task->state);
+	/* A task that has looked at its signals already must not sleep any more. */
+	if (__atomic_compare_exchange_n(&task->state, &state, TASK_RUNNING, false,
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+		rig_futex_wake(&task->state);
 }
 
 int rig_cond_resched(void)
@@ -336,6 +349,9 @@ static void *kthread_main(void *arg)
 	if (!READ_ONCE(task->should_stop))
 		task->result = task->fn(task->data);
 	WARN_ON(in_atomic());
+	/* A thread that returns by itself may be gone when it is stopped. */
+	WARN_ON(!READ_ONCE(task->should_stop));
+	__atomic_fetch_sub(&kthreads, 1, __ATOMIC_RELAXED);
 	rig_leave();
 	return NULL;
 }
@@ -359,6 +375,7 @@ struct task_struct *kthread_create(int (*fn)(void *data), void *data, const char
 	task->is_kthread = true;
 	task->refs = 2;
 	task->state = TASK_UNINTERRUPTIBLE;
+	__atomic_fetch_add(&kthreads, 1, __ATOMIC_RELAXED);
 	task->thread = rig_thread(kthread_main, thread);
 	return task;
 }
@@ -406,6 +423,5 @@ void rig_start(unsigned int cpus, u64 first_seed)
 	}
 	rig_adopt("main", RIG_TASK);
 	rig_time_start();
-	rig_work_start();
 	rig_rcu_start();
 }

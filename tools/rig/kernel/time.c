@@ -133,6 +133,20 @@ int hrtimer_cancel(struct hrtimer *timer)
 	return ret;
 }
 
+unsigned int rig_hrtimers_armed(void)
+{
+	unsigned int cpu, nr = 0;
+	struct hrtimer *timer;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+		spin_lock(&bases[cpu].lock);
+		list_for_each_entry(timer, &bases[cpu].timers, entry)
+			nr++;
+		spin_unlock(&bases[cpu].lock);
+	}
+	return nr;
+}
+
 static struct hrtimer *base_first(struct rig_hrtimer_base *base)
 {
 	struct hrtimer *timer, *first = NULL;

@@ -24,10 +24,19 @@ void init_waitqueue_head(wait_queue_head_t *queue)
 	INIT_LIST_HEAD(&queue->head);
 }
 
-void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state)
+/*
+ * Queue the current task, unless a signal interrupts its sleep. Its entry is removed then, so
+ * that a waker chooses another exclusive waiter; the caller looks at its condition after that.
+ */
+int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state)
 {
+	int ret = 0;
+
 	spin_lock(&queue->lock);
-	if (list_empty(&entry->entry)) {
+	if (state == TASK_INTERRUPTIBLE && signal_pending(entry->task)) {
+		list_del_init(&entry->entry);
+		ret = -ERESTARTSYS;
+	} else if (list_empty(&entry->entry)) {
 		if (entry->exclusive)
 			list_add_tail(&entry->entry, &queue->head);
 		else
@@ -35,6 +44,7 @@ void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, 
 	}
 	set_current_state(state);
 	spin_unlock(&queue->lock);
+	return ret;
 }
 
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
@@ -57,8 +67,7 @@ void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive)
 		if (key && entry->key != key)
 			continue;
 		list_del_init(&entry->entry);
-		wake_up_process(entry->task);
-		if (exclusive && !--nr_exclusive)
+		if (wake_up_process(entry->task) && exclusive && !--nr_exclusive)
 			break;
 	}
 	spin_unlock(&queue->lock);
@@ -69,7 +78,7 @@ wait_queue_head_t *rig_var_queue(const void *variable)
 	return &var_queues[hash_ptr(variable, VAR_QUEUE_BITS)];
 }
 
-/* The lock is not taken for nobody: a waker without a barrier may miss a waiter. */
+/* An empty queue is not locked, as in the kernel, so the waker needs a barrier. */
 void wake_up_var(const void *variable)
 {
 	wait_queue_head_t *queue = rig_var_queue(variable);
@@ -89,7 +98,8 @@ static void complete_some(struct completion *completion, bool all)
 	struct wait_queue_entry *entry, *next;
 
 	spin_lock(&completion->wait.lock);
-	completion->done = all ? UINT_MAX : completion->done + 1;
+	if (completion->done != UINT_MAX)
+		completion->done = all ? UINT_MAX : completion->done + 1;
 	list_for_each_entry_safe(entry, next, &completion->wait.head, entry) {
 		list_del_init(&entry->entry);
 		wake_up_process(entry->task);

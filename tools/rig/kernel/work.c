@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Workqueues: one list for all, and a few worker threads. An item never runs on two
- * threads at once. One lock protects everything here.
+ * Workqueues: one list for all, and threads that are made when none is idle. An item never
+ * runs on two threads at once. One lock protects everything here.
  */
 #include <stdlib.h>
 
+#include <rig/mem.h>
 #include <rig/work.h>
 
 #include "../rig.h"
 
-#define WORKERS	3
+#define WORKERS	64
 
 struct workqueue_struct {
-	unsigned int busy;		/* items that are pending or run */
+	char name[32];
 };
 
 static struct workqueue_struct system_queues[2];
@@ -22,8 +23,16 @@ struct workqueue_struct *system_unbound_wq = &system_queues[1];
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
 static LIST_HEAD(pending);
-static struct work_struct *running[WORKERS];
+static struct worker {
+	struct work_struct	*work;		/* runs; may be freed by its function */
+	struct workqueue_struct	*queue;
+	u64			seq;
+} workers[WORKERS];
+static unsigned int nr_workers, nr_idle;
+static u64 last_seq;
 static u32 changes;			/* futex word of the workers */
+
+static void *worker_main(void *arg);
 
 void rig_work_init(struct work_struct *work, work_func_t fn)
 {
@@ -34,8 +43,8 @@ static bool is_running(const struct work_struct *work)
 {
 	unsigned int i;
 
-	for (i = 0; i < WORKERS; i++)
-		if (running[i] == work)
+	for (i = 0; i < nr_workers; i++)
+		if (workers[i].work == work)
 			return true;
 	return false;
 }
@@ -44,8 +53,19 @@ static void unqueue(struct work_struct *work)
 {
 	list_del(&work->entry);
 	work->pending = false;
-	work->queue->busy--;
 	pthread_cond_broadcast(&done);
+}
+
+static void enqueue(struct workqueue_struct *queue, struct work_struct *work, unsigned long delay)
+{
+	work->pending = true;
+	work->queue = queue;
+	work->due = delay ? ktime_get_ns() + delay * TICK_NSEC : 0;
+	work->seq = ++last_seq;
+	list_add_tail(&work->entry, &pending);
+	__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+	if (!nr_idle && nr_workers < WORKERS)
+		rig_thread(worker_main, &workers[nr_workers++]);
 }
 
 bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
@@ -58,14 +78,10 @@ bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
 	was_pending = work->pending;
 	if (was_pending && replace)
 		unqueue(work);
-	if (!work->pending) {
-		work->pending = true;
-		work->queue = queue;
-		work->due = delay ? ktime_get_ns() + delay * TICK_NSEC : 0;
-		list_add_tail(&work->entry, &pending);
-		queue->busy++;
-		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
-	}
+	if (work->cancels)
+		was_pending = !replace;
+	else if (!work->pending)
+		enqueue(queue, work, delay);
 	pthread_mutex_unlock(&lock);
 	rig_futex_wake(&changes);
 	return replace ? was_pending : !was_pending;
@@ -81,12 +97,10 @@ bool rig_work_cancel(struct work_struct *work, bool wait)
 	was_pending = work->pending;
 	if (was_pending)
 		unqueue(work);
-	while (wait && is_running(work)) {
+	work->cancels += wait;
+	while (wait && is_running(work))
 		pthread_cond_wait(&done, &lock);
-		/* The kernel keeps an item from being queued meanwhile. */
-		if (work->pending)
-			unqueue(work);
-	}
+	work->cancels -= wait;
 	pthread_mutex_unlock(&lock);
 	return was_pending;
 }
@@ -103,9 +117,9 @@ unsigned int work_busy(struct work_struct *work)
 }
 
 /* The first item that is due and does not run; how long until the next one is. */
-static struct work_struct *take(unsigned int worker, s64 *sleep)
+static struct work_struct *take(struct worker *worker, s64 *sleep)
 {
-	struct work_struct *work, *found = NULL;
+	struct work_struct *work;
 	u64 now = ktime_get_ns();
 
 	*sleep = -1;
@@ -113,79 +127,108 @@ static struct work_struct *take(unsigned int worker, s64 *sleep)
 		if (is_running(work))
 			continue;
 		if (work->due <= now) {
-			found = work;
-			break;
+			list_del(&work->entry);
+			work->pending = false;
+			*worker = (struct worker) { work, work->queue, work->seq };
+			return work;
 		}
 		if (*sleep < 0 || work->due - now < (u64)*sleep)
 			*sleep = work->due - now;
 	}
-	if (found) {
-		list_del(&found->entry);
-		found->pending = false;
-		running[worker] = found;
-	}
-	return found;
+	return NULL;
 }
 
 static void *worker_main(void *arg)
 {
-	unsigned int worker = (unsigned long)arg;
-	struct workqueue_struct *queue;
+	struct worker *worker = arg;
 	struct work_struct *work;
 	u32 seen;
 	s64 sleep;
 
 	rig_adopt("kworker", RIG_TASK);
 	for (;;) {
-		seen = __atomic_load_n(&changes, __ATOMIC_ACQUIRE);
 		pthread_mutex_lock(&lock);
+		seen = __atomic_load_n(&changes, __ATOMIC_RELAXED);
 		work = take(worker, &sleep);
-		queue = work ? work->queue : NULL;
+		nr_idle += !work;
 		pthread_mutex_unlock(&lock);
-		if (!work) {
+		if (work) {
+			work->func(work);
+			WARN_ON(in_atomic());
+		} else {
 			rig_futex_wait(&changes, seen, sleep);
-			continue;
 		}
 
-		work->func(work);	/* may free the item */
-		WARN_ON(in_atomic());
-
 		pthread_mutex_lock(&lock);
-		running[worker] = NULL;
-		queue->busy--;
-		/* It may have been queued again while it ran, and passed over. */
-		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+		nr_idle -= !work;
+		*worker = (struct worker) { };
+		/* An item that was queued again while it ran has been passed over. */
+		__atomic_fetch_add(&changes, !!work, __ATOMIC_RELAXED);
 		pthread_cond_broadcast(&done);
 		pthread_mutex_unlock(&lock);
-		rig_futex_wake(&changes);
+		if (work)
+			rig_futex_wake(&changes);
 	}
 	return NULL;
 }
 
 struct workqueue_struct *rig_workqueue_create(const char *name)
 {
-	return calloc(1, sizeof(struct workqueue_struct));
+	struct workqueue_struct *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
+
+	if (queue)
+		strscpy(queue->name, name, sizeof(queue->name));
+	return queue;
+}
+
+/* Whether an item of @queue waits, unless for its time, or runs that was queued before @seq. */
+static bool is_busy(const struct workqueue_struct *queue, u64 seq)
+{
+	struct work_struct *work;
+	unsigned int i;
+
+	for (i = 0; i < nr_workers; i++)
+		if (workers[i].work && workers[i].queue == queue && workers[i].seq <= seq)
+			return true;
+	list_for_each_entry(work, &pending, entry)
+		if (work->queue == queue && work->seq <= seq && !work->due)
+			return true;
+	return false;
 }
 
 void flush_workqueue(struct workqueue_struct *queue)
 {
+	u64 seq;
+
 	might_sleep();
 	pthread_mutex_lock(&lock);
-	while (queue->busy)
+	seq = last_seq;
+	while (is_busy(queue, seq))
 		pthread_cond_wait(&done, &lock);
 	pthread_mutex_unlock(&lock);
 }
 
 void destroy_workqueue(struct workqueue_struct *queue)
 {
+	struct work_struct *work;
+
 	flush_workqueue(queue);
-	free(queue);
+	pthread_mutex_lock(&lock);
+	list_for_each_entry(work, &pending, entry)
+		WARN_ON(work->queue == queue);
+	pthread_mutex_unlock(&lock);
+	kfree(queue);
 }
 
-void rig_work_start(void)
+/* Items that are still queued: there should be none once all modules are gone. */
+unsigned int rig_works_pending(void)
 {
-	unsigned long i;
+	struct work_struct *work;
+	unsigned int nr = 0;
 
-	for (i = 0; i < WORKERS; i++)
-		rig_thread(worker_main, (void *)i);
+	pthread_mutex_lock(&lock);
+	list_for_each_entry(work, &pending, entry)
+		nr++;
+	pthread_mutex_unlock(&lock);
+	return nr;
 }

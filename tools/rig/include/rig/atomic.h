@@ -12,7 +12,7 @@
 #include <rig/base.h>
 
 /*
- * What a thread has done. Locks and atomic operations are counted in code that is built
+ * Counters of a thread. Locks and atomic operations are counted in code that is built
  * with RIG_COUNT, calls of the kernel always; see counts.c.
  */
 struct rig_tally {
@@ -35,7 +35,7 @@ extern __thread struct rig_tally rig_tally;
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (typeof(x))(v), __ATOMIC_RELAXED)
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
 #define smp_store_release(p, v)	__atomic_store_n(p, (typeof(*(p)))(v), __ATOMIC_RELEASE)
-#define smp_store_mb(x, v)	__atomic_store_n(&(x), (typeof(x))(v), __ATOMIC_SEQ_CST)
+#define smp_store_mb(x, v)	do { WRITE_ONCE(x, v); smp_mb(); } while (0)
 
 /* A race that is intended: neither ordered nor atomic, and not reported. */
 #ifdef __SANITIZE_THREAD__
@@ -61,7 +61,7 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 	typeof(*(p)) _old = (old);					\
 	RIG_TALLY(atomics);						\
 	__atomic_compare_exchange_n(p, &_old, new, false,		\
-				    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);\
+				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);\
 	_old; })
 #define try_cmpxchg(p, old, new) ({					\
 	RIG_TALLY(atomics);						\

@@ -10,6 +10,7 @@
 
 bool rig_warn(const char *file, int line, const char *condition);
 unsigned int rig_warnings(void);
+extern bool rig_stop_at_warning;
 int rig_printk(const char *fmt, ...) __printf(1, 2);
 
 #define WARN_ON(condition) ({						\
@@ -58,16 +59,24 @@ static inline void refcount_add(int n, refcount_t *r)
 
 static inline bool refcount_inc_not_zero(refcount_t *r)
 {
-	return atomic_add_unless(&r->refs, 1, 0);
+	int refs = atomic_read(&r->refs);
+
+	do {
+		if (!refs)
+			return false;
+	} while (!__atomic_compare_exchange_n(&r->refs.counter, &refs, refs + 1, false,
+					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	RIG_TALLY(atomics);
+	return true;
 }
 
-/* Release for every reference, acquire for the last: kernel and sanitizers agree. */
+/* Each reference that is put is a release; only the last one acquires. */
 static inline bool refcount_sub_and_test(int n, refcount_t *r)
 {
-	int left = atomic_rig_add(&r->refs, -n, __ATOMIC_ACQ_REL);
+	int left = atomic_rig_add(&r->refs, -n, __ATOMIC_RELEASE);
 
 	WARN_ON(left < 0);
-	return !left;
+	return !left && !atomic_read_acquire(&r->refs);
 }
 
 static inline bool refcount_dec_and_test(refcount_t *r)
@@ -77,12 +86,21 @@ static inline bool refcount_dec_and_test(refcount_t *r)
 
 static inline void refcount_dec(refcount_t *r)
 {
-	WARN_ON(refcount_sub_and_test(1, r));
+	WARN_ON(atomic_rig_add(&r->refs, -1, __ATOMIC_RELEASE) <= 0);
 }
 
 static inline bool refcount_dec_not_one(refcount_t *r)
 {
-	return atomic_add_unless(&r->refs, -1, 1);
+	int refs = atomic_read(&r->refs);
+
+	do {
+		if (refs == 1)
+			return false;
+		WARN_ON(refs <= 0);
+	} while (!__atomic_compare_exchange_n(&r->refs.counter, &refs, refs - 1, false,
+					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+	RIG_TALLY(atomics);
+	return true;
 }
 
 #endif /* _RIG_BUG_H */

@@ -49,7 +49,7 @@ static __always_inline bool spin_trylock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
 #ifdef RIG_FAIR
-	u32 ticket = READ_ONCE(lock->owner);
+	u32 ticket = __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE);
 
 	if (!__atomic_compare_exchange_n(&lock->next, &ticket, ticket + 1, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Allocations: counted, so that a leak is found at the end; poisoned when they are freed;
- * made to fail on request. There are no memory cgroups: what is charged is not seen.
+ * made to fail on request. There are no memory cgroups, and charges are not checked.
  */
 #ifndef _RIG_MEM_H
 #define _RIG_MEM_H

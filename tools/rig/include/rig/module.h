@@ -32,9 +32,12 @@ int rig_module_init(const char *name);
 void rig_module_exit(const char *name);
 
 #define THIS_MODULE		((struct module *)NULL)
-#define __module_get(module)	((void)(module))
-#define module_put(module)	((void)(module))
-#define try_module_get(module)	((void)(module), true)
+extern int rig_module_refs;
+#define rig_module_ref(module, n)					\
+	((void)(module), (void)__atomic_fetch_add(&rig_module_refs, n, __ATOMIC_RELAXED))
+#define __module_get(module)	rig_module_ref(module, 1)
+#define module_put(module)	rig_module_ref(module, -1)
+#define try_module_get(module)	(rig_module_ref(module, 1), true)
 
 #define RIG_PARAM_TYPE(variable) _Generic((variable),			\
 	bool: RIG_BOOL, unsigned int: RIG_UINT, unsigned long: RIG_ULONG)

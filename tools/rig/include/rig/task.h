@@ -44,7 +44,7 @@ struct task_struct {
 
 enum rig_context { RIG_TASK, RIG_HARDIRQ, RIG_SOFTIRQ };
 
-/* What a thread knows of itself. */
+/* Per-thread state */
 struct rig_self {
 	struct task_struct	*task;
 	u32			tid;		/* never 0: the owner word of locks */
@@ -68,7 +68,7 @@ static inline struct rig_self *rig_self(void)
 
 u64 rig_random(void);
 
-/* Now and then lets something else run; at locks, trace events, and scheduling points. */
+/* Occasionally spins, yields, sleeps or changes the CPU: at locks, user copies, trace events. */
 #ifdef RIG_JITTER
 void rig_jitter(void);
 #else

@@ -25,7 +25,7 @@ struct wait_queue_entry {
 #define DECLARE_WAIT_QUEUE_HEAD(name) wait_queue_head_t name = {	\
 	.head = LIST_HEAD_INIT((name).head) }
 void init_waitqueue_head(wait_queue_head_t *queue);
-void rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
+int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
 void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive);
 #define rig_wake(queue, key, nr) ({ RIG_TALLY(locks); rig_wake_queue(queue, key, nr); })
@@ -57,11 +57,11 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 	};										\
 	int _ret = 0;									\
 	for (;;) {									\
-		rig_wait_prepare(queue, &_entry, state);				\
+		int _signal = rig_wait_prepare(queue, &_entry, state);			\
 		if (condition)								\
 			break;								\
-		if ((state) == TASK_INTERRUPTIBLE && signal_pending(current)) {		\
-			_ret = -ERESTARTSYS;						\
+		if (_signal) {								\
+			_ret = _signal;							\
 			break;								\
 		}									\
 		before;									\

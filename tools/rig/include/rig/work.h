@@ -17,7 +17,9 @@ struct work_struct {
 	struct list_head	entry;
 	struct workqueue_struct	*queue;		/* where it was queued last */
 	u64			due;		/* of delayed work, in ns */
+	u64			seq;		/* when it was queued, for flush_workqueue() */
 	bool			pending;
+	unsigned int		cancels;	/* calls that keep it from being queued */
 };
 
 struct delayed_work {
