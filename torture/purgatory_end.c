@@ -153,39 +153,42 @@ void purgatory_await_near(struct torture_purgatory *p)
 	}
 }
 
-/* Let one wait; whether it may. */
-static void fill(struct torture_purgatory *p, const struct torture_caller *c, u32 nr_keys,
+/* Add an operation, which must be refused unless it fits. False if there was no memory. */
+static bool fill(struct torture_purgatory *p, const struct torture_caller *c, u32 nr_keys,
 		 bool fits)
 {
 	struct torture_op *o = op_make_idle(p, c, nr_keys);
 	int err;
 
 	if (!o)
-		return;
+		return false;
 	err = op_add(o, c);
 	if (err < 0)
 		twheel_op_put(&o->op);
 	if (err != -ENOMEM && fits != !err)
 		wrong_op(WRONG_COUNTS, o, "of what may wait");
 	op_books_put(o);
+	return err != -ENOMEM;
 }
 
 /* Nothing waits: as much as may can wait again, and no more. */
 void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *dice)
 {
 	const struct torture_caller c = { .dice = dice, .may_sleep = true };
+	bool full = p->max_pending;
 	u32 left, nr;
 
 	for (left = p->max_pending; left; left--)
-		fill(p, &c, 0, true);
-	if (p->max_pending)
+		full &= fill(p, &c, 0, true);
+	if (full)
 		fill(p, &c, 0, false);
 	purgatory_complete_all(p, dice);
+	full = p->max_watches;
 	for (left = p->max_watches; left; left -= nr) {
 		nr = min_t(u32, left, TWHEEL_MAX_KEYS);
-		fill(p, &c, nr, true);
+		full &= fill(p, &c, nr, true);
 	}
-	if (p->max_watches)
+	if (full)
 		fill(p, &c, 1, false);
 	purgatory_complete_all(p, dice);
 }
