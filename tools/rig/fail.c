@@ -90,7 +90,8 @@ static void undo_timer_add(void)
 
 static int do_periodic_start(void)
 {
-	return twheel_periodic_start(&periodic, twheel_now(wheel) + DAY, HOUR, 0, TWHEEL_FIXED_RATE);
+	return twheel_periodic_start(&periodic, twheel_now(wheel) + DAY, HOUR, 0,
+				     TWHEEL_FIXED_RATE);
 }
 
 static void undo_periodic_start(void)
@@ -324,9 +325,10 @@ static int do_device_batch(void)
 
 static int do_create_named(void)
 {
-	struct twheel_create_args args = { .name = "another", .mode = 0600 };
+	struct twheel_create_args args = {
+		.name = "another", .mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
+	};
 
-	args.uid = args.gid = TWHEEL_CALLER;
 	return rig_ioctl(file, TWHEEL_IOC_CREATE, &args);
 }
 
@@ -500,10 +502,11 @@ static void test_kernel(void)
 
 static void test_device(void)
 {
-	struct twheel_create_args create = { .name = "fail", .mode = 0600 };
+	struct twheel_create_args create = {
+		.name = "fail", .mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
+	};
 	struct twheel_remove_args remove = { .name = "fail" };
 
-	create.uid = create.gid = TWHEEL_CALLER;
 	TEST(open, undo_open);
 	if (open_as("/dev/twheel", &file) || rig_ioctl(file, TWHEEL_IOC_CREATE, &create) ||
 	    open_as("/dev/twheel-fail", &named)) {

@@ -42,17 +42,35 @@ static struct options parse(int argc, char **argv)
 		unsigned long value = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (option) {
-		case 's': o.seconds = value; break;
-		case 't': o.threads = value; break;
-		case 'c': o.cpus = value; break;
-		case 'w': o.wheels = value; break;
-		case 'p': o.purgatories = value; break;
-		case 'k': o.clock_ms = value; break;
-		case 'f': rig_fail_every = value; break;
-		case 'W': rig_stop_at_warning = true; break;
-		case 'S': o.seed = value ?: o.seed; break;
-		case 'h': usage(0);
-		default: usage(2);
+		case 's':
+			o.seconds = value;
+			break;
+		case 't':
+			o.threads = value;
+			break;
+		case 'c':
+			o.cpus = value;
+			break;
+		case 'w':
+			o.wheels = value;
+			break;
+		case 'p':
+			o.purgatories = value;
+			break;
+		case 'k':
+			o.clock_ms = value;
+			break;
+		case 'f':
+			rig_fail_every = value;
+			break;
+		case 'W':
+			rig_stop_at_warning = true;
+			break;
+		case 'S':
+			o.seed = value ?: o.seed;
+			break;
+		default:
+			usage(option == 'h' ? 0 : 2);
 		}
 	}
 	return o;

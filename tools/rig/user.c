@@ -453,7 +453,7 @@ int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 
 static int not_there(void)
 {
-	errno = ENOSYS;
+	errno = EOPNOTSUPP;
 	return -1;
 }
 

@@ -18,7 +18,7 @@ __thread uid_t rig_uid;
 /* User memory */
 
 /* Nothing of a program lies below. */
-#define USER_LOWEST	(1UL << 20)
+#define USER_LOWEST	BIT(20)
 
 static char *hole;
 static size_t hole_size;
@@ -56,7 +56,7 @@ static size_t reachable(const void __user *user, size_t size, u8 access)
 
 	if ((uintptr_t)start < USER_LOWEST || (uintptr_t)start >> 47)
 		return 0;
-	size = min(size, (1UL << 47) - (uintptr_t)start);
+	size = min(size, BIT(47) - (uintptr_t)start);
 	if (start >= pages_start && start < pages_start + pages_size)
 		return reachable_pages(start, size, access);
 	if (start >= hole && start < hole + hole_size)

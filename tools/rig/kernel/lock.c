@@ -19,8 +19,9 @@ void rig_spin_slow(spinlock_t *lock, u32 ticket)
 #else
 	u32 nobody = 0, self = rig_self()->tid;
 
-	while (READ_ONCE(lock->owner) || !__atomic_compare_exchange_n(&lock->owner, &nobody, self,
-			false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+	while (READ_ONCE(lock->owner) ||
+	       !__atomic_compare_exchange_n(&lock->owner, &nobody, self, false,
+					    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
 		if (READ_ONCE(lock->owner) == self) {
 			rig_warn(__FILE__, __LINE__, "a spinlock is taken twice");
 			abort();

@@ -7,6 +7,9 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+#endif
 
 #include <linux/xarray.h>
 #include <rig/mem.h>
@@ -26,8 +29,6 @@ struct header {
 
 /* An access in front of an object is an error, and the header lies there. */
 #ifdef __SANITIZE_ADDRESS__
-void __asan_poison_memory_region(const volatile void *start, size_t size);
-void __asan_unpoison_memory_region(const volatile void *start, size_t size);
 #define hide(header)	__asan_poison_memory_region(header, sizeof(*(header)))
 #define show(header)	__asan_unpoison_memory_region(header, sizeof(*(header)))
 #else

@@ -177,7 +177,9 @@ struct dentry *debugfs_create_dir(const char *name, struct dentry *parent)
 struct dentry *debugfs_create_file(const char *name, umode_t mode, struct dentry *parent,
 				   void *data, const struct file_operations *fops)
 {
-	return dentry_create(name, parent, *(int (* const *)(struct seq_file *file, void *unused))fops);
+	int (* const *show)(struct seq_file *file, void *unused) = (const void *)fops;
+
+	return dentry_create(name, parent, *show);
 }
 
 static void dentry_free(struct dentry *dentry)

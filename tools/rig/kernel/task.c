@@ -18,7 +18,7 @@
 
 #include "../rig.h"
 
-#define THREAD_STACK	(1UL << 20)
+#define THREAD_STACK	BIT(20)
 
 __thread struct rig_self *rig_this;
 unsigned int nr_cpu_ids = 1;

@@ -29,7 +29,7 @@ struct timespec64 ns_to_timespec64(s64 ns)
 /* hrtimers */
 
 struct rig_hrtimer_base {
-	spinlock_t		lock;
+	spinlock_t		lock;		/* of the rest */
 	struct list_head	timers;		/* in no order: there are few */
 	struct hrtimer		*running;
 	u32			changes;	/* futex word of the thread */

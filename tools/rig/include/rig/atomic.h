@@ -75,85 +75,85 @@ typedef struct { long counter; } atomic_long_t;
 #define ATOMIC_INIT(i)		{ (i) }
 #define ATOMIC64_INIT(i)	{ (i) }
 
-#define RIG_ATOMIC(prefix, type, value)							\
-static inline value prefix##_read(const type *v)					\
+#define RIG_ATOMIC(prefix, counter_t, value)						\
+static inline value prefix##_read(const counter_t *v)					\
 {											\
 	return __atomic_load_n(&v->counter, __ATOMIC_RELAXED);				\
 }											\
-static inline value prefix##_read_acquire(const type *v)				\
+static inline value prefix##_read_acquire(const counter_t *v)				\
 {											\
 	return __atomic_load_n(&v->counter, __ATOMIC_ACQUIRE);				\
 }											\
-static inline void prefix##_set(type *v, value i)					\
+static inline void prefix##_set(counter_t *v, value i)					\
 {											\
 	__atomic_store_n(&v->counter, i, __ATOMIC_RELAXED);				\
 }											\
-static inline void prefix##_set_release(type *v, value i)				\
+static inline void prefix##_set_release(counter_t *v, value i)				\
 {											\
 	__atomic_store_n(&v->counter, i, __ATOMIC_RELEASE);				\
 }											\
-static inline value prefix##_rig_add(type *v, value i, int order)			\
+static inline value prefix##_rig_add(counter_t *v, value i, int order)			\
 {											\
 	RIG_TALLY(atomics);								\
 	return __atomic_add_fetch(&v->counter, i, order);				\
 }											\
-static inline void prefix##_add(value i, type *v)					\
+static inline void prefix##_add(value i, counter_t *v)					\
 {											\
 	prefix##_rig_add(v, i, __ATOMIC_RELAXED);					\
 }											\
-static inline void prefix##_sub(value i, type *v)					\
+static inline void prefix##_sub(value i, counter_t *v)					\
 {											\
 	prefix##_rig_add(v, -i, __ATOMIC_RELAXED);					\
 }											\
-static inline void prefix##_inc(type *v)						\
+static inline void prefix##_inc(counter_t *v)						\
 {											\
 	prefix##_rig_add(v, 1, __ATOMIC_RELAXED);					\
 }											\
-static inline void prefix##_dec(type *v)						\
+static inline void prefix##_dec(counter_t *v)						\
 {											\
 	prefix##_rig_add(v, -1, __ATOMIC_RELAXED);					\
 }											\
-static inline value prefix##_add_return(value i, type *v)				\
+static inline value prefix##_add_return(value i, counter_t *v)				\
 {											\
 	return prefix##_rig_add(v, i, __ATOMIC_SEQ_CST);				\
 }											\
-static inline value prefix##_sub_return(value i, type *v)				\
+static inline value prefix##_sub_return(value i, counter_t *v)				\
 {											\
 	return prefix##_rig_add(v, -i, __ATOMIC_SEQ_CST);				\
 }											\
-static inline value prefix##_inc_return(type *v)					\
+static inline value prefix##_inc_return(counter_t *v)					\
 {											\
 	return prefix##_rig_add(v, 1, __ATOMIC_SEQ_CST);				\
 }											\
-static inline value prefix##_dec_return(type *v)					\
+static inline value prefix##_dec_return(counter_t *v)					\
 {											\
 	return prefix##_rig_add(v, -1, __ATOMIC_SEQ_CST);				\
 }											\
-static inline value prefix##_dec_return_release(type *v)				\
+static inline value prefix##_dec_return_release(counter_t *v)				\
 {											\
 	return prefix##_rig_add(v, -1, __ATOMIC_RELEASE);				\
 }											\
-static inline value prefix##_fetch_add(value i, type *v)				\
+static inline value prefix##_fetch_add(value i, counter_t *v)				\
 {											\
 	return prefix##_rig_add(v, i, __ATOMIC_SEQ_CST) - i;				\
 }											\
-static inline bool prefix##_dec_and_test(type *v)					\
+static inline bool prefix##_dec_and_test(counter_t *v)					\
 {											\
 	return !prefix##_rig_add(v, -1, __ATOMIC_SEQ_CST);				\
 }											\
-static inline value prefix##_xchg(type *v, value new)					\
+static inline value prefix##_xchg(counter_t *v, value new)				\
 {											\
 	return xchg(&v->counter, new);							\
 }											\
-static inline bool prefix##_try_cmpxchg(type *v, value *old, value new)			\
+static inline bool prefix##_try_cmpxchg(counter_t *v, value *old, value new)		\
 {											\
 	return try_cmpxchg(&v->counter, old, new);					\
 }											\
-static inline value prefix##_cmpxchg(type *v, value old, value new)			\
+static inline value prefix##_cmpxchg(counter_t *v, value old, value new)		\
 {											\
 	return cmpxchg(&v->counter, old, new);						\
 }											\
-static inline bool prefix##_add_unless(type *v, value a, value unless)			\
+static inline bool prefix##_add_unless(counter_t *v, value a, value unless)		\
 {											\
 	value old = prefix##_read(v);							\
 											\
@@ -163,7 +163,7 @@ static inline bool prefix##_add_unless(type *v, value a, value unless)			\
 	} while (!prefix##_try_cmpxchg(v, &old, old + a));				\
 	return true;									\
 }											\
-static inline bool prefix##_inc_unless_negative(type *v)				\
+static inline bool prefix##_inc_unless_negative(counter_t *v)				\
 {											\
 	value old = prefix##_read(v);							\
 											\

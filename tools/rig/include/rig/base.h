@@ -52,6 +52,7 @@ struct rcu_head {
 	struct rcu_head *next;
 	void (*func)(struct rcu_head *head);
 };
+
 #define callback_head rcu_head
 
 #define likely(x)	__builtin_expect(!!(x), 1)
@@ -130,7 +131,8 @@ struct rcu_head {
 #define min_t(type, a, b)	({ type _a = (a); type _b = (b); _a < _b ? _a : _b; })
 #define max_t(type, a, b)	({ type _a = (a); type _b = (b); _a > _b ? _a : _b; })
 #define min3(a, b, c)	({ typeof(a) _m = min(a, b); typeof(c) _c = (c); _m < _c ? _m : _c; })
-#define clamp(v, lo, hi)	({ typeof(v) _v = (v), _l = (lo), _h = (hi); _v < _l ? _l : _v > _h ? _h : _v; })
+#define clamp(v, lo, hi)	({ typeof(v) _v = (v), _l = (lo), _h = (hi);		\
+				   _v < _l ? _l : _v > _h ? _h : _v; })
 #define clamp_t(type, v, lo, hi) clamp((type)(v), (type)(lo), (type)(hi))
 #define swap(a, b)	do { typeof(a) _t = (a); (a) = (b); (b) = _t; } while (0)
 #define roundup(x, y)	((((x) + (y) - 1) / (y)) * (y))

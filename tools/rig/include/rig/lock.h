@@ -150,10 +150,10 @@ static inline bool rig_holds_mutex(const struct mutex *mutex)
 	return READ_ONCE(mutex->owner) == rig_self()->tid;
 }
 
-#define lockdep_is_held(lock) _Generic((lock),				\
-	spinlock_t *:		rig_holds_spinlock((const void *)(lock)),\
-	const spinlock_t *:	rig_holds_spinlock((const void *)(lock)),\
-	struct mutex *:		rig_holds_mutex((const void *)(lock)))
+#define lockdep_is_held(lock)						\
+	__builtin_choose_expr(__same_type(*(lock), struct mutex),	\
+			      rig_holds_mutex((const void *)(lock)),	\
+			      rig_holds_spinlock((const void *)(lock)))
 #define lockdep_assert_held(lock) do {					\
 	if (unlikely(!lockdep_is_held(lock)))				\
 		rig_not_held(__FILE__, __LINE__, #lock);		\

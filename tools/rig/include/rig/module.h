@@ -39,8 +39,9 @@ extern int rig_module_refs;
 #define module_put(module)	rig_module_ref(module, -1)
 #define try_module_get(module)	(rig_module_ref(module, 1), true)
 
-#define RIG_PARAM_TYPE(variable) _Generic((variable),			\
-	bool: RIG_BOOL, unsigned int: RIG_UINT, unsigned long: RIG_ULONG)
+#define RIG_PARAM_TYPE(variable)					\
+	(sizeof(variable) == sizeof(bool) ? RIG_BOOL :			\
+	 sizeof(variable) == sizeof(unsigned int) ? RIG_UINT : RIG_ULONG)
 #define module_param_named(param, variable, kind, mode)			\
 static void __attribute__((constructor)) rig_param_init_##param(void)	\
 {									\
@@ -91,6 +92,7 @@ static inline void __maybe_unused trace_##name(proto)			\
 {									\
 	rig_jitter();							\
 }
+
 #define DEFINE_EVENT(class, name, proto, ...)				\
 static inline void __maybe_unused trace_##name(proto)			\
 {									\

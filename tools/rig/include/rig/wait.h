@@ -11,7 +11,7 @@
 #include <rig/lock.h>
 
 typedef struct wait_queue_head {
-	spinlock_t lock;
+	spinlock_t lock;	/* of the list */
 	struct list_head head;
 } wait_queue_head_t;
 
@@ -76,16 +76,19 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 #define wait_event(queue, condition) do {						\
 	might_sleep();									\
 	if (!(condition))								\
-		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition, , );\
+		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
+			       barrier(), barrier());					\
 } while (0)
 #define wait_event_interruptible(queue, condition) ({					\
 	might_sleep();									\
 	(condition) ? 0 :								\
-	RIG_WAIT(&(queue), NULL, false, TASK_INTERRUPTIBLE, condition, , ); })
+	RIG_WAIT(&(queue), NULL, false, TASK_INTERRUPTIBLE, condition,			\
+		 barrier(), barrier()); })
 #define wait_event_interruptible_exclusive(queue, condition) ({				\
 	might_sleep();									\
 	(condition) ? 0 :								\
-	RIG_WAIT(&(queue), NULL, true, TASK_INTERRUPTIBLE, condition, , ); })
+	RIG_WAIT(&(queue), NULL, true, TASK_INTERRUPTIBLE, condition,			\
+		 barrier(), barrier()); })
 #define wait_event_lock_irq(queue, condition, lock) do {				\
 	if (!(condition))								\
 		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
@@ -98,7 +101,7 @@ void wake_up_var(const void *variable);
 	might_sleep();									\
 	if (!(condition))								\
 		(void)RIG_WAIT(rig_var_queue(variable), variable, false,		\
-			       TASK_UNINTERRUPTIBLE, condition, , );			\
+			       TASK_UNINTERRUPTIBLE, condition, barrier(), barrier());	\
 } while (0)
 
 struct completion {
