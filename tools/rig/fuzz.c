@@ -377,6 +377,8 @@ static void disturb(const struct header *header)
 	pthread_mutex_unlock(&pool.lock);
 }
 
+static const unsigned int users[] = { 0, USER };
+
 static void make_names(const struct plan *plan)
 {
 	struct twheel_create_args args;
@@ -401,6 +403,9 @@ static void start(const struct plan *plan)
 {
 	unsigned int i;
 
+	user_enter(0, 1, NULL);
+	if (plan->header.seed & 2)
+		fuzz_state_release();
 	make_names(plan);
 	memset(child->slots, 0, sizeof(child->slots));
 	for (i = 0; i < NR_SLOTS; i++) {
@@ -458,7 +463,7 @@ static void check_left(void)
 	failed(NULL, "all is closed, and there are left: %s", what);
 }
 
-static void finish(void)
+static void finish(const struct header *header)
 {
 	unsigned int i;
 
@@ -469,6 +474,8 @@ static void finish(void)
 			settle(&child->threads[0], &child->slots[i]);
 	user_exit_files();
 	remove_names();
+	if (header->seed & 2)
+		fuzz_state_hold(users, ARRAY_SIZE(users));
 	check_left();
 }
 
@@ -523,7 +530,7 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 	memcpy(report->input, data, report->size);
 	start(&plan);
 	disturb(&plan.header);
-	finish();
+	finish(&plan.header);
 	report->inputs++;
 	count_edges();
 	progress();
@@ -536,20 +543,20 @@ int LLVMFuzzerTestOneInput(const __u8 *data, size_t size)
 
 static void init_child(void)
 {
-	static const unsigned int users[] = { 0, USER };
 	unsigned int i;
 
 	user_memory_init();
 	rig_start(CPUS, settings.seed);
-	rig_param_set("twheel", "max_pending", 100);
-	rig_param_set("twheel", "max_shared_pending", 200);
+	/* So low that an input reaches them. */
+	rig_param_set("twheel", "max_pending", 40);
+	rig_param_set("twheel", "max_shared_pending", 100);
 	rig_param_set("twheel", "max_purgatories", 4);
-	rig_param_set("twheel", "user_max_files", 60);
-	rig_param_set("twheel", "user_max_ops", 700);
+	rig_param_set("twheel", "user_max_files", 12);
+	rig_param_set("twheel", "user_max_ops", 150);
 	child = calloc(1, sizeof(*child));
 	if (!child || corpus_init() || files_init() || rig_module_init("twheel"))
 		exit(2);
-	fuzz_state_init(users, ARRAY_SIZE(users));
+	fuzz_state_hold(users, ARRAY_SIZE(users));
 	for (i = 0; i < NR_THREADS; i++) {
 		struct thread *t = &child->threads[i];
 

@@ -2,7 +2,8 @@
 /*
  * Nothing may be left of an input: no memory, no timer, no operation or file that a user is
  * charged for. A file is held for each user, since a user that has none is forgotten, and a
- * wrong count with it. The levels of the system's wheels stay, and are counted.
+ * wrong count with it; not for all inputs, since a user that goes too early is not seen then.
+ * The levels of the system's wheels stay, and are counted.
  */
 #include <rig/fs.h>
 
@@ -53,7 +54,7 @@ static struct twheel_user *held_user(unsigned int i)
 	return ((struct twheel_file *)held[i]->private_data)->user;
 }
 
-void fuzz_state_init(const unsigned int *uids, unsigned int nr)
+void fuzz_state_hold(const unsigned int *uids, unsigned int nr)
 {
 	for (nr_held = 0; nr_held < nr; nr_held++) {
 		rig_uid = uids[nr_held];
@@ -61,13 +62,19 @@ void fuzz_state_init(const unsigned int *uids, unsigned int nr)
 		BUG_ON(IS_ERR(held[nr_held]));
 	}
 	rig_uid = 0;
-	allocated = -nr_levels();
-	allocated += rig_allocated();
+	if (!allocated)
+		allocated = -nr_levels() + rig_allocated();
+}
+
+void fuzz_state_release(void)
+{
+	while (nr_held)
+		rig_close(held[--nr_held]);
 }
 
 bool fuzz_state_left(char *what, size_t size)
 {
-	s64 more = rig_allocated() - nr_levels() - allocated;
+	s64 more = -nr_levels() - allocated + rig_allocated();
 	unsigned int i;
 
 	if (more) {

@@ -7,8 +7,9 @@
 
 #include <stddef.h>
 
-/* Make what stays for good, and hold a file for each of these users. */
-void fuzz_state_init(const unsigned int *uids, unsigned int nr);
+/* Hold a file for each of these users. What the module has the first time may stay. */
+void fuzz_state_hold(const unsigned int *uids, unsigned int nr);
+void fuzz_state_release(void);
 
 /* Say what is left, or return false if nothing is. */
 bool fuzz_state_left(char *what, size_t size);
