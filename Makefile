@@ -58,7 +58,7 @@ check-6.12: ## those for 32 bit on Debian's 6.12
 check-debug: ## those that race or run out of memory on the 6.12 debug kernel
 check-torture: ## 20 seconds of make torture, on the same
 check-fuzz: ## 12 seconds of make fuzz, on the same
-check-rig: ## 20 seconds of each build of make rig, at once
+check-rig: ## 15 seconds of make rig with sanitizers
 check-bench: ## the benchmarks, quickly, only to see that they work
 check-%:
 	@scripts/install-packages check

@@ -13,7 +13,8 @@ warnings := W=1 KCFLAGS=-Werror
 sparse := C=1 CF=-Wsparse-error
 flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
 flags-6.12 := $(warnings) $(sparse)
-flags-uml := TWHEEL_KUNIT_ONLY=1
+flags-uml := TWHEEL_OTHERS=
+flags-debug := $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
 device := 6.1 6.12 debug
 ours := uml bench debug kcsan

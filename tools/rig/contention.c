@@ -9,7 +9,7 @@
  *
  * One and two threads take turns; the figure is the ratio of their rates, and the time of a
  * pair of calls beside it. A thread that another program has interrupted may have held a
- * lock: such a sample is taken once more, up to TRIES times. So samples are short.
+ * lock: such a sample is taken once more, some times. So samples are short.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -29,7 +29,6 @@
 #define OTHERS		4096
 #define CPUS		2
 #define AHEAD		(60 * NSEC_PER_SEC)
-#define TRIES		30
 
 struct contended_op {
 	struct twheel_op op;
@@ -48,7 +47,7 @@ struct runner {
 	struct contended_op ops[POOL];
 } __aligned(128);
 
-static unsigned int sample_ms = 20, repetitions = 15;
+static unsigned int sample_ms = 20, repetitions = 15, tries = 30;
 static unsigned int disturbed;
 static struct runner runners[CPUS];
 static struct contended_op others[CPUS][OTHERS];
@@ -258,11 +257,11 @@ static double rate_once(const struct job *job, unsigned int cpus, bool *interrup
 
 static double rate(const struct job *job, unsigned int cpus)
 {
-	unsigned int tries;
 	bool interrupted;
-	double result;
+	double result = 0;
+	unsigned int i;
 
-	for (tries = 0; tries < TRIES; tries++) {
+	for (i = 0; i < tries; i++) {
 		interrupted = false;
 		result = rate_once(job, cpus, &interrupted);
 		if (!interrupted)
@@ -285,13 +284,16 @@ int main(int argc, char **argv)
 	unsigned int i, repetition;
 	int option;
 
-	while ((option = getopt(argc, argv, "m:r:")) != -1) {
+	while ((option = getopt(argc, argv, "m:r:t:")) != -1) {
 		if (option == 'm') {
 			sample_ms = atoi(optarg);
 		} else if (option == 'r') {
 			repetitions = atoi(optarg);
+		} else if (option == 't') {
+			tries = atoi(optarg);
 		} else {
-			fprintf(stderr, "usage: contention [-m MILLISECONDS] [-r REPETITIONS]\n");
+			fprintf(stderr,
+				"usage: contention [-m MILLISECONDS] [-r TIMES] [-t TRIES]\n");
 			return 2;
 		}
 	}

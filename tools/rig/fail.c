@@ -377,6 +377,168 @@ static int do_fdinfo(void)
 	return 0;
 }
 
+/* Calls on an operation that waits: it is added before, and nothing is left to undo. */
+
+static int do_op_watch(void)
+{
+	struct twheel_watch_spec spec = { .key = { { 1000, 1 } } };
+	int ret = twheel_op_watch(&op, &spec, &watches[TWHEEL_MAX_KEYS - 1], 1);
+
+	return min(ret, 0);
+}
+
+static int do_op_unwatch(void)
+{
+	return twheel_op_unwatch(&op, &specs[0].key) ? 0 : -ENOENT;
+}
+
+static int do_op_rearm(void)
+{
+	return min(twheel_op_rearm(&op, twheel_deadline(2 * DAY), TWHEEL_REARM_ALWAYS), 0);
+}
+
+static int do_op_complete(void)
+{
+	return twheel_op_complete(&op, 1);
+}
+
+static int do_op_cancel(void)
+{
+	return twheel_op_cancel(&op);
+}
+
+static int do_signal(void)
+{
+	return twheel_signal(purgatory, &specs[0].key, 1, 1) ? -EBUSY : 0;
+}
+
+static int do_check_and_complete(void)
+{
+	return twheel_check_and_complete(purgatory, &specs[0].key, 1) ? -EBUSY : 0;
+}
+
+static int do_cancel_for_key(void)
+{
+	return twheel_cancel_for_key(purgatory, &specs[0].key, NULL, NULL) == 1 ? 0 : -ENOENT;
+}
+
+static int do_complete_all(void)
+{
+	return twheel_complete_all(purgatory, 0, 1) == 1 ? 0 : -ENOENT;
+}
+
+static int do_op_iterate(void)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *found;
+
+	twheel_op_iter_start(&iter, purgatory);
+	found = twheel_op_iter_next(&iter);
+	twheel_op_iter_end(&iter);
+	return found ? 0 : -ENOENT;
+}
+
+static void add_op_of_two_keys(void)
+{
+	struct twheel_op_args args = {
+		.deadline = twheel_deadline(DAY), .condition = TWHEEL_COND_ALL,
+		.nr_keys = 2, .specs = specs, .watches = watches,
+	};
+
+	twheel_op_init(&op, &op_ops);
+	WARN_ON(twheel_op_add(purgatory, &op, &args));
+}
+
+/* The same through the device */
+
+static void add_device_op(void)
+{
+	WARN_ON(device_add(file, device_args(2)));
+}
+
+static int do_device_cancel(void)
+{
+	return rig_ioctl(file, TWHEEL_IOC_CANCEL, &(struct twheel_cancel_args) { .id = id });
+}
+
+static int do_device_complete(void)
+{
+	return rig_ioctl(file, TWHEEL_IOC_COMPLETE, &(struct twheel_complete_args) { .id = id });
+}
+
+static int do_device_unwatch(void)
+{
+	struct twheel_unwatch_args args = { .id = id, .key = specs[0].key };
+
+	return rig_ioctl(file, TWHEEL_IOC_UNWATCH, &args);
+}
+
+static int do_device_signal(void)
+{
+	struct twheel_signal_args args = { .key = specs[0].key };
+
+	return rig_ioctl(file, TWHEEL_IOC_SIGNAL, &args);
+}
+
+static int do_device_cancel_key(void)
+{
+	struct twheel_cancel_key_args args = { .key = specs[0].key };
+
+	return rig_ioctl(file, TWHEEL_IOC_CANCEL_KEY, &args);
+}
+
+static int do_device_complete_all(void)
+{
+	return rig_ioctl(file, TWHEEL_IOC_COMPLETE_ALL, &(struct twheel_complete_all_args) { });
+}
+
+static int do_device_read(void)
+{
+	struct twheel_event event;
+
+	do_device_cancel();
+	return rig_read(file, &event, sizeof(event)) == sizeof(event) ? 0 : -EAGAIN;
+}
+
+static int do_device_poll(void)
+{
+	return rig_poll(file, EPOLLIN, 0) < 0 ? -EIO : 0;
+}
+
+/* On a file that is opened before and closed after */
+
+static void open_one(void)
+{
+	WARN_ON(do_open());
+}
+
+static void open_one_named(void)
+{
+	WARN_ON(do_open_named());
+}
+
+static int do_device_drain(void)
+{
+	return rig_ioctl(opened, TWHEEL_IOC_DRAIN, &(struct twheel_drain_args) { });
+}
+
+static int do_device_detached(void)
+{
+	return rig_ioctl(opened, TWHEEL_IOC_DETACHED, &(struct twheel_detached_args) { });
+}
+
+static void create_another(void)
+{
+	WARN_ON(do_create_named());
+}
+
+static int do_device_remove(void)
+{
+	struct twheel_remove_args args = { .name = "another" };
+
+	return rig_ioctl(file, TWHEEL_IOC_REMOVE, &args);
+}
+
 static int do_module_init(void)
 {
 	return rig_module_init("twheel");
@@ -473,6 +635,35 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 
 #define TEST(call, undo)	test(#call, do_##call, undo)
 
+/* A call on something that is made before each attempt, and undone after it. */
+static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
+		    void (*undo)(void))
+{
+	const char *wrong = NULL;
+	bool was_made = true;
+	unsigned int nth;
+	s64 before;
+	int err;
+
+	prepare();
+	call();
+	undo();
+	before = allocated_at_rest();
+	for (nth = 0; was_made && nth < MOST && !wrong;) {
+		prepare();
+		was_made = fail_nth(nth + 1, call, &err);
+		undo();
+		nth += was_made;
+		if (err && (err != -ENOMEM || !was_made))
+			wrong = "fails otherwise than for a failed allocation";
+		else if (!settles_at(before + BUCKETS))
+			wrong = "something is left";
+	}
+	verdict(name, nth == MOST ? "no end of allocations" : wrong, nth);
+}
+
+#define TEST_ON(prepare, call, undo)	test_on(#call, prepare, do_##call, undo)
+
 static void test_kernel(void)
 {
 	struct twheel_config config = { .name = "fails" };
@@ -497,6 +688,16 @@ static void test_kernel(void)
 	TEST(debugfs_wheels, nothing_to_undo);
 	TEST(debugfs_purgatories, nothing_to_undo);
 	TEST(debugfs_operations, nothing_to_undo);
+	TEST_ON(add_op_of_two_keys, op_watch, undo_op_add);
+	TEST_ON(add_op_of_two_keys, op_unwatch, undo_op_add);
+	TEST_ON(add_op_of_two_keys, op_rearm, undo_op_add);
+	TEST_ON(add_op_of_two_keys, op_complete, undo_op_add);
+	TEST_ON(add_op_of_two_keys, op_cancel, undo_op_add);
+	TEST_ON(add_op_of_two_keys, signal, undo_op_add);
+	TEST_ON(add_op_of_two_keys, check_and_complete, undo_op_add);
+	TEST_ON(add_op_of_two_keys, cancel_for_key, undo_op_add);
+	TEST_ON(add_op_of_two_keys, complete_all, undo_op_add);
+	TEST_ON(add_op_of_two_keys, op_iterate, undo_op_add);
 	twheel_purgatory_destroy(purgatory);
 }
 
@@ -528,6 +729,17 @@ static void test_device(void)
 	TEST(device_rearm, nothing_to_undo);
 	TEST(fdinfo, nothing_to_undo);
 	undo_device_add();
+	TEST_ON(add_device_op, device_cancel, undo_device_add);
+	TEST_ON(add_device_op, device_complete, undo_device_add);
+	TEST_ON(add_device_op, device_unwatch, undo_device_add);
+	TEST_ON(add_device_op, device_signal, undo_device_add);
+	TEST_ON(add_device_op, device_cancel_key, undo_device_add);
+	TEST_ON(add_device_op, device_complete_all, undo_device_add);
+	TEST_ON(add_device_op, device_read, undo_device_add);
+	TEST_ON(add_device_op, device_poll, undo_device_add);
+	TEST_ON(open_one, device_drain, undo_open);
+	TEST_ON(open_one_named, device_detached, undo_open);
+	TEST_ON(create_another, device_remove, undo_create_named);
 	TEST(create_named, undo_create_named);
 	TEST(fasync, undo_fasync);
 	rig_close(named);
