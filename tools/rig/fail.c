@@ -3,7 +3,7 @@
  * Every allocation of every entry point fails once, in turn.
  *
  * A call is made with its first allocation failing, then its second, until it makes no
- * more of them. A call that fails must say -ENOMEM and leave nothing behind; one that
+ * more of them. A call that fails must return -ENOMEM and leave nothing behind; one that
  * succeeds in spite of a failure is right, too. Then it is made once more and must
  * succeed, and be undone. In the end no allocation is left.
  *
@@ -610,7 +610,7 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 	s64 before;
 	int err;
 
-	/* What is made once and kept: levels, threads, a table that has grown. */
+	/* Create the levels and threads that stay, and let the table of keys grow. */
 	if (call())
 		wrong = "fails although nothing was made to fail";
 	else

@@ -11,7 +11,7 @@
 void fuzz_state_hold(const unsigned int *uids, unsigned int nr);
 void fuzz_state_release(void);
 
-/* Say what is left, or return false if nothing is. */
+/* Describe the objects that are left, or return false if there are none. */
 bool fuzz_state_left(char *what, size_t size);
 
 #endif /* _RIG_FUZZ_STATE_H */

@@ -23,7 +23,7 @@ void rig_start(unsigned int cpus, u64 seed);
 /* Bind the calling thread to a virtual CPU, and to a real one if there are that many. */
 void rig_bind(unsigned int cpu);
 
-/* Print how many warnings there were, and what has leaked: nonzero if there is any. */
+/* Print the number of warnings and of leaks: nonzero if there are any. */
 int rig_verdict(void);
 
 /* Used by kernel/ only */

@@ -189,7 +189,7 @@ static void dentry_free(struct dentry *dentry)
 	free(dentry);
 }
 
-/* With what is in it, if it is a directory; there are no directories in directories. */
+/* Removes the files of a directory, too. A directory has no subdirectories here. */
 void debugfs_remove(struct dentry *dentry)
 {
 	struct dentry *child, *next;
