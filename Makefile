@@ -35,8 +35,8 @@ shell: ## a second shell in it, from another terminal
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
 
-check-quick: ## before a commit: static, tools, KUnit, in a minute or two
-check: ## before a push: every kind of test, in ten minutes
+check-quick: ## before a commit: static, tools, KUnit
+check: ## before a push: every kind of test, in about ten minutes
 check-long: ## before a release: every test on every kernel, in hours (MINUTES=)
 check:
 	@scripts/install-packages check
