@@ -94,7 +94,7 @@ void may_end(const struct view *view, unsigned int call)
 		__atomic_add_fetch(&known->removals, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Nothing but a drain or a removal, by whoever has it, brings an open file to its end. */
+/* Only a drain or a removal brings an open file to its end. */
 bool may_be_at_end(const struct view *view)
 {
 	const struct slot *slot = view->slot;

@@ -179,7 +179,7 @@ struct count {
 };
 
 /*
- * Known defects: whether steps that lead to them are made, and what comes of them is reported.
+ * Known defects: whether the steps that lead to them are made and the results reported.
  *
  * ASYNC: a file of a named purgatory has two lists for SIGIO. Turned on in the moment of
  *	TWHEEL_IOC_DETACHED, it may stay in one of them when the file is closed.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Locks, atomic operations, user copies and so on of each kind of call, counted and not
- * measured: the same on every machine.
+ * measured.
  *
  * Each case makes a call NR times and counts in all threads meanwhile, so an expiry includes
  * its reaper. Preparation, clean-up and the waiting of this program are not counted. A case

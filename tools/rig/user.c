@@ -478,7 +478,7 @@ pid_t user_fork(void)
 }
 
 /*
- * Memory: what is mapped without access, to be given access later, comes from one piece. It
+ * Memory: mappings without access, which may get access later, come from one piece. It
  * is always there; a byte for each page says what the kernel may do with it.
  */
 
