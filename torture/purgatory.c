@@ -171,16 +171,21 @@ static void stop_softirqs(struct torture_purgatory *p)
 		timer_delete_sync(&p->softirq[i].timer);
 }
 
-/* From here on nothing is done to it, but by its deadlines. */
-static void let_it_rest(struct torture_purgatory *p)
+static void flush_wheels(struct torture_purgatory *p)
 {
 	unsigned int i;
 
+	for (i = 0; i < TORTURE_WHEELS; i++)
+		twheel_flush(p->wheel[i]);
+}
+
+/* From here on nothing is done to it, but by its deadlines. */
+static void let_it_rest(struct torture_purgatory *p)
+{
 	down_write(&p->gate);
 	stop_softirqs(p);
 	WRITE_ONCE(p->closing, true);
-	for (i = 0; i < TORTURE_WHEELS; i++)
-		twheel_flush(p->wheel[i]);
+	flush_wheels(p);
 }
 
 /* Drain it, of what is there; @most if more than that can't be. */
@@ -206,6 +211,8 @@ static void complete_them(struct torture_purgatory *p, struct rnd_state *dice)
 	struct twheel_purgatory_stats stats;
 
 	purgatory_complete_all(p, dice);
+	/* A reaper that expires an operation unlists it first, and counts it off then. */
+	flush_wheels(p);
 	twheel_purgatory_stats(p->purgatory, &stats);
 	if (stats.pending)
 		torture_wrong(WRONG_LOST, NULL, "some wait after all were completed");
