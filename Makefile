@@ -46,7 +46,7 @@ check-static: ## checkpatch, kernel-doc, shellcheck, documents; W=1 and sparse
 	@scripts/install-packages check
 	@scripts/check static guest-6.1 guest-6.12
 
-check-device: ## selftests and tools in VMs, on all of the next three
+check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 	@scripts/install-packages check
 	@scripts/check 6.1 6.12 debug
 
@@ -55,9 +55,9 @@ check-model: ## the models of Documentation/model, by spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## those for 32 bit on Debian's 6.12
-check-debug: ## those that race or run out of memory on the 6.12 debug kernel
-check-torture: ## 20 seconds of make torture, on the same
-check-fuzz: ## 12 seconds of make fuzz, on the same
+check-debug: ## those that race or run out of memory on the 6.12 debug kernel; the next two
+check-torture: ## 20 seconds of make torture, on the same kernel
+check-fuzz: ## 12 seconds of make fuzz, on the same kernel
 check-rig: ## 15 seconds of make rig with sanitizers
 check-bench: ## the benchmarks, quickly, only to see that they work
 check-%:

@@ -16,7 +16,7 @@ flags-6.12 := $(warnings) $(sparse)
 flags-uml := TWHEEL_OTHERS=
 flags-debug := $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
-device := 6.1 6.12 debug
+device := 6.1 6.12 $(if $(LONG),debug)
 ours := uml bench debug kcsan
 kernels := 6.1 6.12 $(ours)
 torture := torture torture-6.1 torture-6.12 torture-kcsan
@@ -34,6 +34,12 @@ kunit: guest-uml
 
 $(device): %: guest-%
 	$(stage) scripts/check-device $*
+
+# Without LONG the torture and the fuzzer are part of this one boot.
+ifndef LONG
+debug: guest-debug
+	$(stage) scripts/check-debug
+endif
 
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
 $(torture):
@@ -67,4 +73,4 @@ source:
 	$(build) scripts/kernel-source >/dev/null
 
 .PHONY: all tools model static rig rig-broken kunit bench programs source
-.PHONY: $(device) $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
+.PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

@@ -88,6 +88,22 @@ result()
 	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
 }
 
+# boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job, and record as NAME
+# whether the job is done.  With IN_LOG the job was one of several of an earlier boot, and
+# this is its log: see check-debug.
+boot_job()
+{
+	local name=$1
+	shift
+	if [ -n "${IN_LOG-}" ]; then
+		return 0
+	elif "$top/scripts/vm" "$@"; then
+		result pass "$name"
+	else
+		result fail "$name" "$log"
+	fi
+}
+
 # results_of STAGE LOG ARGUMENTS...: record the results of ktap.py ARGUMENTS for LOG.
 results_of()
 {
