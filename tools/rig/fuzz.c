@@ -586,11 +586,11 @@ static size_t load(const char *path, __u8 *data, size_t room)
 
 /*
  * The inputs that come with the sources have failed once, by races for the most part: try them
- * for an eighth of the time, and begin with them.
+ * for a third of the time, and begin with them.
  */
 static void try_seeds(const glob_t *found)
 {
-	__u64 end = now_ns() + settings.seconds * SEC / 8;
+	__u64 end = now_ns() + settings.seconds * SEC / 3;
 	__u8 data[MAX_INPUT];
 	size_t i;
 
@@ -628,7 +628,7 @@ static void run_driver(void)
 
 	begin_with_seeds(seeds, sizeof(seeds));
 	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu",
-		 settings.seconds - settings.seconds / 8);
+		 settings.seconds - settings.seconds / 3);
 	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
 	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
 	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
