@@ -184,6 +184,14 @@ void rig_jitter(void)
 	if (!self->atomic && self->context == RIG_TASK && !(dice >> 20 & 7))
 		self->cpu = (dice >> 24) % nr_cpu_ids;
 }
+
+void rig_linger(void)
+{
+	unsigned int spin;
+
+	for (spin = rig_random() >> 20 & 16383; spin; spin--)
+		barrier();
+}
 #endif
 
 void rig_relax(void)

@@ -71,8 +71,14 @@ u64 rig_random(void);
 /* Occasionally spins, yields, sleeps or changes the CPU: at locks, user copies, trace events. */
 #ifdef RIG_JITTER
 void rig_jitter(void);
+/* Spin before waiting, so that the condition comes true without a wake-up now and then. */
+void rig_linger(void);
 #else
 static inline void rig_jitter(void)
+{
+}
+
+static inline void rig_linger(void)
 {
 }
 #endif

@@ -75,17 +75,20 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 
 #define wait_event(queue, condition) do {						\
 	might_sleep();									\
+	rig_linger();									\
 	if (!(condition))								\
 		(void)RIG_WAIT(&(queue), NULL, false, TASK_UNINTERRUPTIBLE, condition,	\
 			       barrier(), barrier());					\
 } while (0)
 #define wait_event_interruptible(queue, condition) ({					\
 	might_sleep();									\
+	rig_linger();									\
 	(condition) ? 0 :								\
 	RIG_WAIT(&(queue), NULL, false, TASK_INTERRUPTIBLE, condition,			\
 		 barrier(), barrier()); })
 #define wait_event_interruptible_exclusive(queue, condition) ({				\
 	might_sleep();									\
+	rig_linger();									\
 	(condition) ? 0 :								\
 	RIG_WAIT(&(queue), NULL, true, TASK_INTERRUPTIBLE, condition,			\
 		 barrier(), barrier()); })
@@ -99,6 +102,7 @@ wait_queue_head_t *rig_var_queue(const void *variable);
 void wake_up_var(const void *variable);
 #define wait_var_event(variable, condition) do {					\
 	might_sleep();									\
+	rig_linger();									\
 	if (!(condition))								\
 		(void)RIG_WAIT(rig_var_queue(variable), variable, false,		\
 			       TASK_UNINTERRUPTIBLE, condition, barrier(), barrier());	\
