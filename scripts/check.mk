@@ -14,7 +14,7 @@ sparse := C=1 CF=-Wsparse-error
 flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
 flags-6.12 := $(warnings) $(sparse)
 flags-uml := TWHEEL_OTHERS=
-flags-debug := $(if $(LONG),,TWHEEL_OTHERS=torture/)
+flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
 device := 6.1 6.12 $(if $(LONG),debug)
 ours := uml bench debug kcsan
