@@ -49,14 +49,21 @@ static u32 number_hash(u64 number)
 	return twheel_keys_hash(&key_table, &key);
 }
 
-void key_watch(struct twheel_watch *watch, u64 number)
+void key_watch_key(struct twheel_watch *watch, struct twheel_key key)
 {
 	struct twheel_key_at at;
 
-	*watch = (struct twheel_watch) { .key = key_number(number), .mark = number_hash(number) };
+	*watch = (struct twheel_watch) {
+		.key = key, .mark = twheel_keys_hash(&key_table, &key),
+	};
 	at = twheel_key_lock(&key_table, watch->mark);
 	twheel_key_link(&at, watch);
 	twheel_key_unlock(&at);
+}
+
+void key_watch(struct twheel_watch *watch, u64 number)
+{
+	key_watch_key(watch, key_number(number));
 }
 
 void key_unwatch(struct twheel_watch *watch)

@@ -24,6 +24,7 @@ void key_suite_exit(struct kunit *test);
 struct twheel_key key_number(u64 number);
 
 void key_watch(struct twheel_watch *watch, u64 number);
+void key_watch_key(struct twheel_watch *watch, struct twheel_key key);
 void key_unwatch(struct twheel_watch *watch);
 
 /* The watch that stands for a key; NULL for none. */

@@ -5,8 +5,8 @@
 
 #include <linux/bits.h>
 #include <linux/cache.h>
-#include <linux/jhash.h>
 #include <linux/prefetch.h>
+#include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
@@ -63,15 +63,15 @@ struct twheel_stripe {
  * struct twheel_keys - the watched keys of a purgatory
  * @stripe: parts of them; immutable
  * @shift: log2 of how many stripes there are; immutable
- * @seed: of the hash, so that nobody can choose keys that fall into one bucket; immutable
- * @memcg: who is charged for the buckets, NULL for nobody; immutable
+ * @secret: key of the hash function, unknown to callers; immutable
+ * @memcg: the memory cgroup charged for the buckets, NULL for none; immutable
  * @starved: there was no memory for buckets; @resize comes back to it by itself
  * @resize: gives stripes other buckets
  */
 struct twheel_keys {
 	struct twheel_stripe	*stripe;
 	unsigned int		shift;
-	u32			seed;
+	siphash_key_t		secret;
 	struct mem_cgroup	*memcg;
 	bool			starved;
 	struct delayed_work	resize;
@@ -120,17 +120,20 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 }
 
 /**
- * twheel_keys_hash - the hash of a key
- * @keys: the table in which it is looked for
+ * twheel_keys_hash - hash a key
+ * @keys: the table in which it is looked up
  * @key: the key
  *
- * Return: the hash. Its lowest bits stay free for &struct twheel_watch, the next ones
- * choose a stripe, those above a bucket, and the highest ones are its tag.
+ * SipHash with a secret of 128 bits.  32 bits would not do: lock contention shows user
+ * space which keys share a stripe, and a few such pairs identify a secret of 32 bits
+ * by brute force.
+ *
+ * Return: the hash.  Its lowest bits stay free for &struct twheel_watch, the next ones
+ * select a stripe, those above a bucket, and the highest ones are its tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
-	return jhash2((const u32 *)key, sizeof(*key) / sizeof(u32), keys->seed) &
-	       TWHEEL_WATCH_HASH;
+	return siphash_2u64(key->v[0], key->v[1], &keys->secret) & TWHEEL_WATCH_HASH;
 }
 
 static inline struct twheel_stripe *twheel_keys_stripe(const struct twheel_keys *keys, u32 hash)

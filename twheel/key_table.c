@@ -284,7 +284,7 @@ int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
 	unsigned int i, nr = max(STRIPES_PER_CPU * nr_cpu_ids, max_ops / OPS_PER_STRIPE);
 
 	keys->shift = order_base_2(clamp(nr, STRIPES_MIN, STRIPES_MAX));
-	keys->seed = get_random_u32();
+	get_random_bytes(&keys->secret, sizeof(keys->secret));
 	keys->stripe = kcalloc(nr_stripes(keys), sizeof(*keys->stripe),
 			       account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 	if (!keys->stripe)

@@ -162,6 +162,19 @@ u64 get_random_u64(void)
 	return rig_random();
 }
 
+void get_random_bytes(void *bytes, size_t nr)
+{
+	char *to = bytes;
+	u64 random = 0;
+	size_t i;
+
+	for (i = 0; i < nr; i++) {
+		if (i % sizeof(random) == 0)
+			random = rig_random();
+		to[i] = random >> i % sizeof(random) * 8;
+	}
+}
+
 #ifdef RIG_JITTER
 /* Of 32,768 calls, about 2,000 spin for a moment, 32 yield, and 1 sleeps. */
 void rig_jitter(void)

@@ -200,6 +200,19 @@ static inline u64 rol64(u64 word, unsigned int shift)
 	return (word << (shift & 63)) | (word >> (-shift & 63));
 }
 
+/* Little endian, as the machines that the rig runs on */
+#define RIG_LOAD(type, p)	({ type _v; memcpy(&_v, p, sizeof(_v)); _v; })
+#define get_unaligned_le16(p)	RIG_LOAD(u16, p)
+#define get_unaligned_le32(p)	RIG_LOAD(u32, p)
+#define get_unaligned_le64(p)	RIG_LOAD(u64, p)
+#define le16_to_cpup(p)		RIG_LOAD(u16, p)
+#define le32_to_cpup(p)		RIG_LOAD(u32, p)
+#define le64_to_cpup(p)		RIG_LOAD(u64, p)
+#define le16_to_cpu(x)		(x)
+#define le32_to_cpu(x)		(x)
+#define le64_to_cpu(x)		(x)
+#define IS_ALIGNED(x, a)	(((x) & ((typeof(x))(a) - 1)) == 0)
+
 #define NSEC_PER_SEC	1000000000L
 #define NSEC_PER_MSEC	1000000L
 #define NSEC_PER_USEC	1000L

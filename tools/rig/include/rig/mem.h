@@ -75,6 +75,7 @@ static inline struct mem_cgroup *set_active_memcg(struct mem_cgroup *memcg)
 
 u32 get_random_u32(void);
 u64 get_random_u64(void);
+void get_random_bytes(void *bytes, size_t nr);
 
 struct rnd_state {
 	u64 state;

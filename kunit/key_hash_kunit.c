@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, keys: an attacker chooses the keys, and knows everything but the
+ * secret of the table.  The keys must spread over stripes and buckets as random ones do.
+ */
+#include <linux/jhash.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/random.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "key_probe.h"
+
+#define NR		8192
+
+/*
+ * A resized table has at most four keys a bucket on average.  With random keys, one table
+ * in 10^10 has a bucket with more than this.
+ */
+#define LONGEST		28
+
+static struct twheel_watch *watches;
+
+static struct twheel_key in_sequence(u64 n)
+{
+	return (struct twheel_key) { .v = { 0, n } };
+}
+
+static struct twheel_key in_sequence_in_the_first_word(u64 n)
+{
+	return (struct twheel_key) { .v = { n, 0 } };
+}
+
+static struct twheel_key same_low_bits(u64 n)
+{
+	return (struct twheel_key) { .v = { 0, n << 40 } };
+}
+
+static struct twheel_key same_low_bits_in_both_words(u64 n)
+{
+	return (struct twheel_key) { .v = { n << 51, n << 51 } };
+}
+
+static struct twheel_key same_sum(u64 n)
+{
+	return (struct twheel_key) { .v = { n, -n } };
+}
+
+static struct twheel_key same_difference(u64 n)
+{
+	return (struct twheel_key) { .v = { n << 32 | n, n << 32 | n } };
+}
+
+/* Keys for one stripe and few buckets, if jhash were used with this seed. */
+static struct twheel_key next_of_same_jhash(u32 seed, u64 *tried)
+{
+	struct twheel_key key = {};
+
+	do {
+		key.v[1] = (*tried)++;
+	} while (jhash2((u32 *)&key, sizeof(key) / sizeof(u32), seed) & GENMASK(9, 2));
+	return key;
+}
+
+static unsigned int bucket_keys(const struct twheel_key_bucket *bucket)
+{
+	const struct twheel_watch *watch;
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		nr += !!bucket->tag[i];
+	for (watch = bucket->more; watch; watch = watch->chain)
+		nr++;
+	return nr;
+}
+
+/* The largest number of keys in one bucket. */
+static unsigned int longest(void)
+{
+	const struct twheel_stripe *stripe;
+	unsigned int i, b, most = 0;
+
+	for (i = 0; i < 1U << key_table.shift; i++) {
+		stripe = &key_table.stripe[i];
+		for (b = 0; b <= stripe->now.mask; b++)
+			most = max(most, bucket_keys(&stripe->now.bucket[b]));
+	}
+	return most;
+}
+
+/* Link the keys as fast as an attacker: the table grows when they are all there. */
+static void expect_spread(struct kunit *test, const char *what)
+{
+	unsigned int i, nr_stripes = 1U << key_table.shift, mean = NR / nr_stripes;
+
+	for (i = 0; i < nr_stripes; i++) {
+		KUNIT_EXPECT_GT_MSG(test, key_table.stripe[i].nr, mean / 2, "%s", what);
+		KUNIT_EXPECT_LT_MSG(test, key_table.stripe[i].nr, mean * 2, "%s", what);
+	}
+	key_resize();
+	expect_fitting(test, &key_table);
+	KUNIT_EXPECT_LE_MSG(test, longest(), LONGEST, "%s", what);
+	for (i = 0; i < NR; i++)
+		key_unwatch(&watches[i]);
+	key_resize();
+}
+
+static const struct pattern {
+	const char		*name;
+	struct twheel_key	(*key)(u64 n);
+} patterns[] = {
+	{ "in sequence", in_sequence },
+	{ "in sequence in the first word", in_sequence_in_the_first_word },
+	{ "same low bits", same_low_bits },
+	{ "same low bits in both words", same_low_bits_in_both_words },
+	{ "same sum", same_sum },
+	{ "same difference", same_difference },
+};
+
+static void pattern_name(const struct pattern *pattern, char *name)
+{
+	strscpy(name, pattern->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(pattern, patterns, pattern_name);
+
+static void regular_keys_spread(struct kunit *test)
+{
+	const struct pattern *pattern = test->param_value;
+	unsigned int i;
+
+	for (i = 0; i < NR; i++)
+		key_watch_key(&watches[i], pattern->key(i));
+	expect_spread(test, pattern->name);
+}
+
+static void keys_that_collide_under_jhash_spread(struct kunit *test)
+{
+	const u32 seeds[] = { 0, 1, U32_MAX, get_random_u32() };
+	unsigned int i, s;
+	u64 tried;
+
+	for (s = 0; s < ARRAY_SIZE(seeds); s++) {
+		tried = 0;
+		for (i = 0; i < NR; i++)
+			key_watch_key(&watches[i], next_of_same_jhash(seeds[s], &tried));
+		expect_spread(test, "same jhash");
+	}
+}
+
+/* Keys that collide in one table are no use against another one. */
+static void each_table_has_a_secret_of_its_own(struct kunit *test)
+{
+	static struct twheel_keys other;
+	unsigned int i, nr_same = 0;
+
+	KUNIT_ASSERT_EQ(test, twheel_keys_init(&other, 1, false), 0);
+	for (i = 0; i < NR; i++) {
+		const struct twheel_key key = in_sequence(i);
+
+		nr_same += twheel_keys_hash(&key_table, &key) == twheel_keys_hash(&other, &key);
+	}
+	KUNIT_EXPECT_LT(test, nr_same, 3);
+	KUNIT_EXPECT_NE(test, memcmp(&key_table.secret, &other.secret, sizeof(other.secret)), 0);
+	twheel_keys_destroy(&other);
+}
+
+static int key_hash_init(struct kunit *test)
+{
+	watches = kvcalloc(NR, sizeof(*watches), GFP_KERNEL);
+	return watches ? key_suite_init(test) : -ENOMEM;
+}
+
+static void key_hash_exit(struct kunit *test)
+{
+	key_suite_exit(test);
+	kvfree(watches);
+}
+
+static struct kunit_case key_hash_cases[] = {
+	KUNIT_CASE_PARAM(regular_keys_spread, pattern_gen_params),
+	KUNIT_CASE(keys_that_collide_under_jhash_spread),
+	KUNIT_CASE(each_table_has_a_secret_of_its_own),
+	{}
+};
+
+static struct kunit_suite key_hash_suite = {
+	.name		= "twheel_key_hash",
+	.init		= key_hash_init,
+	.exit		= key_hash_exit,
+	.test_cases	= key_hash_cases,
+};
+
+kunit_test_suite(key_hash_suite);
