@@ -135,9 +135,10 @@ static long call_add(struct model *model, struct model_timer *timer,
  * after, the one at which it fires now. Where the slack leaves that open, so
  * does the model. Ticks that have passed all count as the one that it was then,
  * and those past the end of the clock can't be told from each other.
+ * Returns 1 if it was moved, 0 if not, and @answered where that is open.
  */
-static void call_move(struct model *model, struct model_timer *timer, enum twheel_rearm which,
-		      u64 due, u64 last, const struct model_time *now)
+static long call_move(struct model *model, struct model_timer *timer, enum twheel_rearm which,
+		      u64 due, u64 last, const struct model_time *now, long answered)
 {
 	u64 old_last = max(timer->due_last, timer->armed.clock);
 	enum model_told told = timer->told;
@@ -160,7 +161,7 @@ static void call_move(struct model *model, struct model_timer *timer, enum twhee
 		}
 	}
 	if (not)
-		return;
+		return 0;
 	model->stats.rearmed += surely;
 	model->rearmed_maybe += !surely;
 	model_arm(timer, due, last, now);
@@ -168,6 +169,7 @@ static void call_move(struct model *model, struct model_timer *timer, enum twhee
 		timer->told = told ? MODEL_MAYBE_MOVED : MODEL_NOT_TOLD;
 		timer->was_due = was_due;
 	}
+	return surely ? 1 : clamp_t(long, answered, 0, 1);
 }
 
 static long call_rearm(struct model *model, struct model_timer *timer,
@@ -176,12 +178,11 @@ static long call_rearm(struct model *model, struct model_timer *timer,
 	if (!timer->pending) {
 		if (op->which == TWHEEL_REARM_IF_PENDING)
 			return 0;
-		return call_attach(model, timer, op, answer);
+		return call_attach(model, timer, op, answer) ?: 2;
 	}
-	call_move(model, timer, op->which, model_tick_due(model, answer->deadline),
-		  tick_due_last(model, answer->deadline, op->more, answer->now.clock),
-		  &answer->now);
-	return 1;
+	return call_move(model, timer, op->which, model_tick_due(model, answer->deadline),
+			 tick_due_last(model, answer->deadline, op->more, answer->now.clock),
+			 &answer->now, answer->ret);
 }
 
 static long call_start(struct model *model, struct model_timer *timer,

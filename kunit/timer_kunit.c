@@ -46,7 +46,7 @@ static void rearm_moves_it_both_ways(struct kunit *test)
 	static struct timer_probe probe;
 
 	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 2);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 2 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(3 * NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
@@ -54,7 +54,7 @@ static void rearm_moves_it_both_ways(struct kunit *test)
 	vtime_sleep(10 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 	expect_on_time(test, &probe);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_ALWAYS), 2);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
@@ -86,8 +86,9 @@ static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm which, u64 
 	for (i = 0; i < 2; i++) {
 		timer_probe_init(&probe);
 		first = ktime_get_ns();
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[i], which), 0);
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[!i], which), 1);
+		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[i], which), 2);
+		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[!i], which),
+				delays[!i] == kept);
 		second = ktime_get_ns();
 		vtime_sleep(3 * NSEC_PER_SEC);
 		KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
@@ -113,7 +114,7 @@ static void rearm_knows_that_never_is_the_latest(struct kunit *test)
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, TWHEEL_NEVER), 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_LATER), 1);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_LATER), 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_EARLIER), 1);

@@ -140,15 +140,17 @@ int fate_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rea
 
 	arming_begin(t, deadline, slack);
 	ret = kind_rearm(t, deadline, slack, which);
-	if (ret == 1 && (which == TWHEEL_REARM_ALWAYS || which == TWHEEL_REARM_IF_PENDING))
+	if (ret == 1)
 		torture_count(t->wheel, COUNT_MOVED, 1);
-	else if (ret == 1)
-		torture_count(t->wheel, COUNT_MAYBE_MOVED, 1);
-	/* It waited, or was to be armed only then: this was none. */
-	if (ret == 1 || (!ret && which == TWHEEL_REARM_IF_PENDING))
+	if (!ret && which == TWHEEL_REARM_ALWAYS)
+		torture_wrong(WRONG_ANSWER, t, "neither moved nor armed by a rearm");
+	if (ret == 2 && which == TWHEEL_REARM_IF_PENDING)
+		torture_wrong(WRONG_ANSWER, t, "armed by a rearm of pending timers");
+	/* Only a timer that was not pending begins to wait. */
+	if (ret == 1 || !ret)
 		atomic_dec(&t->begun);
 	else
-		arming_end(t, ret);
+		arming_end(t, ret == 2 ? 0 : ret);
 	return ret;
 }
 
@@ -352,7 +354,9 @@ void fate_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twh
 		return;
 	if (t->kind == KIND_WORK)
 		which = TWHEEL_REARM_IF_PENDING;
-	if (fate_rearm(t, other, 0, which) == 1)
+	err = fate_rearm(t, other, 0, which);
+	/* If it has fired since, its next deadline is another one. */
+	if (err == 1 || (!err && which != TWHEEL_REARM_IF_PENDING))
 		atomic64_set(&t->earliest, rearmed_to(deadline, other, which));
 }
 

@@ -217,7 +217,7 @@ void torture_verdict(void)
 
 	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; %lld operations, %lld completed, %lld expired, %lld cancelled, %lld rejected; %lld purgatories; CPUs %d times off, clock %d times set; late by %llu us; %lld events\n",
 		word, list_wrongs(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
-		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED) + sum(COUNT_MAYBE_MOVED),
+		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED),
 		sum(COUNT_REFUSED), sum(COUNT_REJECTED), sum(COUNT_ROUNDS),
 		ops.added, ops.ended[TWHEEL_COMPLETED], ops.ended[TWHEEL_EXPIRED],
 		ops.ended[TWHEEL_CANCELLED], ops.rejected, ops.rounds,

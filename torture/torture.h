@@ -39,7 +39,6 @@ enum torture_wrong {
 enum torture_count {
 	COUNT_ARMED,
 	COUNT_MOVED,		/* re-armed while pending */
-	COUNT_MAYBE_MOVED,	/* the same, but perhaps it was left where it was */
 	COUNT_FIRED,
 	COUNT_CANCELLED,
 	COUNT_WORK_CANCELLED,	/* while it was pending, or queued after it had fired */

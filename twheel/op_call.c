@@ -106,8 +106,8 @@ void twheel_op_call_back(struct twheel_op *op)
 	/* Still owned, but by nobody as yet who could wait for itself. */
 	WRITE_ONCE(op->owner, 0);
 	twheel_op_hold(op);
-	/* The wheel of an operation has no limit, and nobody stops it. */
-	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS));
+	/* The operation has left the wheel, which has no limit and is not stopped. */
+	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS) != 2);
 	awaited = op->state & OP_AWAITED;
 	spin_unlock_bh(&op->lock);
 	if (awaited)

@@ -101,7 +101,7 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 	/* Nobody stops a wheel that operations wait on. */
 	WARN_ON_ONCE(ret < 0);
 	/* It was pending, and had its hold already. */
-	if (ret)
+	if (ret == 1)
 		twheel_op_unhold(op);
 	/* Last: the wheel tells of what comes after this. */
 	return cancels_on_set(op) && op->offset != twheel_clock_offset() && claim_as_set(op);
@@ -187,7 +187,7 @@ static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
  * its callback takes.
  * Return:
  * * 1         - it was moved
- * * 0         - it was left as it is, as @which wants it
+ * * 0         - @which left it as it was
  * * -EALREADY - it has ended, or does so now, since its clock was set
  * * -ENOENT   - it was not added
  */

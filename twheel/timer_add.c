@@ -252,11 +252,11 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 	return false;
 }
 
-/* Give a timer another tick; it may be pending or not. */
+/* Move a timer to another tick, or arm it if it is not pending. */
 static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
 	if (!twheel_timer_pending(timer))
-		return timer_attach(shard, timer, tick);
+		return timer_attach(shard, timer, tick) ?: 2;
 	/* twheel_stop() is about to hand it back. */
 	if (timer_refused(shard, timer))
 		return -ESHUTDOWN;
@@ -282,15 +282,13 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	struct twheel_shard *shard;
 	unsigned long flags;
 	u64 tick;
-	int ret;
+	int ret = 0;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	shard = timer_lock_reaching(timer, deadline, slack_ns, &tick, &flags);
 	if (rearm_applies(timer, tick, which))
 		ret = timer_rearm(shard, timer, tick);
-	else
-		ret = twheel_timer_pending(timer);
 	twheel_shard_unlock(shard, flags);
 	return ret;
 }
@@ -303,12 +301,15 @@ EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
  * @which: which timers are moved, and whether one that is not pending is armed
  *
  * In place, and in O(1) but for the way down the levels: heartbeats and idle
- * timeouts live on it.
+ * timeouts live on it.  As with twheel_op_rearm(), a return value above 0 means that
+ * the new deadline holds.  A caller that holds a reference for a pending timer takes
+ * one if it is 2.
  *
  * Context: as twheel_timer_add().
  * Return:
- * * 1          - it was pending, whether it has been moved or not
- * * 0          - it was not
+ * * 1          - it was pending, and was moved
+ * * 2          - it was not pending, and was armed
+ * * 0          - @which left it as it was
  * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  * * -ENOSPC    - it was not pending, and as many timers as may are
  * * -EINVAL    - it was never initialised; with a warning
