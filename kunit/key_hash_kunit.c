@@ -4,7 +4,6 @@
  * secret of the table.  The keys must spread over stripes and buckets as random ones do.
  */
 #include <linux/jhash.h>
-#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/random.h>
 #include <linux/slab.h>
@@ -63,32 +62,6 @@ static struct twheel_key next_of_same_jhash(u32 seed, u64 *tried)
 	return key;
 }
 
-static unsigned int bucket_keys(const struct twheel_key_bucket *bucket)
-{
-	const struct twheel_watch *watch;
-	unsigned int i, nr = 0;
-
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
-		nr += !!bucket->tag[i];
-	for (watch = bucket->more; watch; watch = watch->chain)
-		nr++;
-	return nr;
-}
-
-/* The largest number of keys in one bucket. */
-static unsigned int longest(void)
-{
-	const struct twheel_stripe *stripe;
-	unsigned int i, b, most = 0;
-
-	for (i = 0; i < 1U << key_table.shift; i++) {
-		stripe = &key_table.stripe[i];
-		for (b = 0; b <= stripe->now.mask; b++)
-			most = max(most, bucket_keys(&stripe->now.bucket[b]));
-	}
-	return most;
-}
-
 /* Link the keys as fast as an attacker: the table grows when they are all there. */
 static void expect_spread(struct kunit *test, const char *what)
 {
@@ -100,7 +73,7 @@ static void expect_spread(struct kunit *test, const char *what)
 	}
 	key_resize();
 	expect_fitting(test, &key_table);
-	KUNIT_EXPECT_LE_MSG(test, longest(), LONGEST, "%s", what);
+	KUNIT_EXPECT_LE_MSG(test, keys_crowding(&key_table), LONGEST, "%s", what);
 	for (i = 0; i < NR; i++)
 		key_unwatch(&watches[i]);
 	key_resize();

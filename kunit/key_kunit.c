@@ -238,7 +238,7 @@ static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*w
 	struct twheel_watch *watches[2], other;
 	unsigned int i, steps = 0, first = 0;
 
-	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe), 0);
+	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
 	do {
 		/* Those near both ends, so that some have been moved and some have not. */
 		for (i = 0; i < nr; i++) {
@@ -332,7 +332,7 @@ static void a_long_chain_is_moved_in_bounded_steps(struct kunit *test)
 	stripe = key_stripe(numbers[0]);
 	for (i = 0; i < nr; i++)
 		key_watch(&watch[i], numbers[i]);
-	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe), 0);
+	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
 	do {
 		/* Of those in between some have moved, and some have not. */
 		KUNIT_EXPECT_PTR_EQ(test, key_first(numbers[steps * 50]), &watch[steps * 50]);

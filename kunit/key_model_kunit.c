@@ -117,7 +117,7 @@ static void move_step(struct kunit *test, struct rnd_state *random)
 	if (stripe->to.bucket)
 		key_move_on(stripe);
 	else if (stripe->nr > 4 * (stripe->now.mask + 1) || random_below(random, 4) == 0)
-		KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe), 0);
+		KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
 	nr_halfway += stripe->to.bucket && stripe->moved;
 }
 

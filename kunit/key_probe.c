@@ -145,6 +145,19 @@ u64 keys_found(struct twheel_keys *keys)
 	return nr;
 }
 
+unsigned int keys_crowding(struct twheel_keys *keys)
+{
+	const struct twheel_stripe *stripe;
+	unsigned int i, b, most = 0;
+
+	for (i = 0; i < 1U << keys->shift; i++) {
+		stripe = &keys->stripe[i];
+		for (b = 0; b <= stripe->now.mask; b++)
+			most = max(most, bucket_found(&stripe->now.bucket[b]));
+	}
+	return most;
+}
+
 bool key_move_on(struct twheel_stripe *stripe)
 {
 	struct twheel_key_buckets old;

@@ -40,6 +40,9 @@ void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *wat
 /* How many keys there are in all buckets of a table, by looking. */
 u64 keys_found(struct twheel_keys *keys);
 
+/* The largest number of keys in one bucket. */
+unsigned int keys_crowding(struct twheel_keys *keys);
+
 /* A step of a move; whether there are more. */
 bool key_move_on(struct twheel_stripe *stripe);
 

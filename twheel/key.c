@@ -22,10 +22,14 @@
  * held is bounded, see walk.c. How the buckets become more and fewer is in
  * key_table.c.
  *
+ * How long a chain can get is bounded, unless the table is about to grow: an add whose
+ * key would make it longer fails.  So a lookup visits some 40 keys at most.
+ *
  * All in process and softirq context.  Order of locks: a stripe's, then an
  * operation's.
  */
 #include <linux/bug.h>
+#include <linux/errno.h>
 #include <linux/lockdep.h>
 
 #include "compat.h"
@@ -65,18 +69,37 @@ void twheel_key_unlock(const struct twheel_key_at *at)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlock);
 
+/* The first watch of a key; or NULL, and @chained is the number of chained keys. */
 static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, u8 tag,
-					const struct twheel_key *key)
+					const struct twheel_key *key, unsigned int *chained)
 {
 	struct twheel_watch *first;
 	unsigned int i;
 
+	*chained = 0;
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		if (bucket->tag[i] == tag && twheel_key_equal(&bucket->slot[i]->key, key))
 			return bucket->slot[i];
-	for (first = bucket->more; first; first = first->chain)
+	for (first = bucket->more; first; first = first->chain) {
 		if (twheel_key_equal(&first->key, key))
 			break;
+		++*chained;
+	}
+	return first;
+}
+
+/* Likewise, in both buckets in which the key may be; @chained is of the one for new keys. */
+static struct twheel_watch *key_find(const struct twheel_key_at *at, const struct twheel_key *key,
+				     unsigned int *chained)
+{
+	u8 tag = twheel_key_tag(at->hash);
+	struct twheel_watch *first;
+	unsigned int unused;
+
+	lockdep_assert_held(&at->stripe->lock);
+	first = bucket_find(at->bucket, tag, key, chained);
+	if (unlikely(!first && at->from))
+		first = bucket_find(at->from, tag, key, &unused);
 	return first;
 }
 
@@ -90,16 +113,58 @@ static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, 
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key)
 {
-	u8 tag = twheel_key_tag(at->hash);
-	struct twheel_watch *first;
+	unsigned int unused;
 
-	lockdep_assert_held(&at->stripe->lock);
-	first = bucket_find(at->bucket, tag, key);
-	if (unlikely(!first && at->from))
-		first = bucket_find(at->from, tag, key);
-	return first;
+	return key_find(at, key, &unused);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
+
+/*
+ * Whether a chain that is too long will stay so: there is no memory for more buckets, or the
+ * stripe has enough of them, and the keys of this one were chosen.
+ */
+static bool key_is_stuck(const struct twheel_key_at *at)
+{
+	return READ_ONCE(at->keys->starved) || twheel_keys_slow(at->keys) ||
+	       (!at->stripe->to.bucket && twheel_stripe_fits(at->stripe));
+}
+
+static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
+{
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		if (!bucket->tag[i])
+			return true;
+	return false;
+}
+
+/**
+ * __twheel_keys_admit - the slow path of twheel_keys_admit()
+ * @keys: the table
+ * @watches: as there
+ * @nr: as there
+ *
+ * Return: as there.
+ */
+int __twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr)
+{
+	const struct twheel_watch *watch;
+	struct twheel_key_at at;
+	unsigned int chained;
+	bool full;
+
+	for (watch = watches; watch < watches + nr; watch++) {
+		at = twheel_key_lock(keys, twheel_watch_hash(watch));
+		full = !key_find(&at, &watch->key, &chained) && chained >= TWHEEL_KEY_CHAIN &&
+		       !bucket_has_slot(at.bucket) && key_is_stuck(&at);
+		twheel_key_unlock(&at);
+		if (full)
+			return -ENOMEM;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_admit);
 
 /* The number of keys has changed: have the number of buckets follow some time. */
 static void stripe_count(const struct twheel_key_at *at, int more)
@@ -125,7 +190,8 @@ static void watch_mark(struct twheel_watch *watch, u32 flags)
  */
 void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	struct twheel_watch *first = twheel_key_first(at, &watch->key);
+	unsigned int chained;
+	struct twheel_watch *first = key_find(at, &watch->key, &chained);
 
 	if (first) {
 		watch_mark(watch, TWHEEL_WATCH_LINKED);
@@ -136,6 +202,9 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 	INIT_LIST_HEAD(&watch->entry);
 	twheel_bucket_put(at->bucket, twheel_key_tag(at->hash), watch);
 	stripe_count(at, 1);
+	/* Adds read it without the lock. */
+	if (unlikely(chained >= TWHEEL_KEY_CHAIN) && key_is_stuck(at))
+		WRITE_ONCE(at->keys->crowded, true);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
 

@@ -5,6 +5,9 @@
 
 #include <linux/bits.h>
 #include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/gfp.h>
+#include <linux/jiffies.h>
 #include <linux/prefetch.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
@@ -16,6 +19,17 @@ struct mem_cgroup;
 
 /* How many keys fit into a bucket of a cache line. */
 #define TWHEEL_KEY_SLOTS	6
+
+/*
+ * Number of keys chained behind a bucket from which on new ones are refused: as many as
+ * may be visited with a lock held.  A table that can grow does not get there.  It has
+ * four keys a bucket on average, and the probability of 38 in one of them is 10^-23.
+ * One that cannot grow begins to refuse keys when it has five times as many.
+ */
+#define TWHEEL_KEY_CHAIN	32
+
+/* The time in jiffies that reclaim may take for an allocation of buckets. */
+#define TWHEEL_KEY_PATIENCE	(HZ / 50)
 
 /**
  * struct twheel_key_bucket - some keys, by a cache line
@@ -65,7 +79,9 @@ struct twheel_stripe {
  * @shift: log2 of how many stripes there are; immutable
  * @secret: key of the hash function, unknown to callers; immutable
  * @memcg: the memory cgroup charged for the buckets, NULL for none; immutable
- * @starved: there was no memory for buckets; @resize comes back to it by itself
+ * @starved: an allocation of buckets failed, or takes long; @resize tries again by itself
+ * @crowded: some chain has reached its bound: see twheel_keys_admit()
+ * @alloc_since: the time in jiffies at which @resize began an allocation; 0 for none
  * @resize: gives stripes other buckets
  */
 struct twheel_keys {
@@ -74,6 +90,8 @@ struct twheel_keys {
 	siphash_key_t		secret;
 	struct mem_cgroup	*memcg;
 	bool			starved;
+	bool			crowded;
+	unsigned long		alloc_since;
 	struct delayed_work	resize;
 };
 
@@ -153,6 +171,14 @@ static inline u8 twheel_key_tag(u32 hash)
 	return hash >> 24 | 0x80;
 }
 
+/* Whether an allocation of buckets takes so long that it counts as failed until it ends. */
+static inline bool twheel_keys_slow(const struct twheel_keys *keys)
+{
+	unsigned long since = READ_ONCE(keys->alloc_since);
+
+	return since && time_after(jiffies, since + TWHEEL_KEY_PATIENCE);
+}
+
 /**
  * twheel_keys_prefetch - have the bucket of a key fetched while there is something else to do
  * @keys: the table
@@ -171,6 +197,7 @@ static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash
 }
 
 /* key.c */
+int __twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
 void twheel_key_unlock(const struct twheel_key_at *at);
 
@@ -187,9 +214,28 @@ u64 twheel_keys_count(struct twheel_keys *keys);
 
 void twheel_key_locate(struct twheel_key_at *at);
 bool twheel_stripe_fits(const struct twheel_stripe *stripe);
-int twheel_stripe_alloc(const struct twheel_keys *keys, struct twheel_stripe *stripe);
+int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp);
 bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 			struct twheel_key_buckets *old);
 void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first);
+
+/**
+ * twheel_keys_admit - check that the table has room for new keys
+ * @keys: the table
+ * @watches: the watches to be linked, with key and hash
+ * @nr: number of watches
+ *
+ * Linking a watch cannot fail, since it happens when signals may have found the operation
+ * already.  So the caller asks before it does anything else.  Calls that do so at the same
+ * time may all be admitted; the chain of a bucket exceeds its bound by their keys at most.
+ *
+ * Context: process or softirq.
+ * Return: 0, or -ENOMEM if a new key finds its bucket full and the table cannot grow.
+ */
+static inline int twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches,
+				    u32 nr)
+{
+	return likely(!READ_ONCE(keys->crowded)) ? 0 : __twheel_keys_admit(keys, watches, nr);
+}
 
 #endif /* _TWHEEL_KEY_H */

@@ -12,8 +12,10 @@
  *
  * Between two steps whoever has the lock knows where a key is: in @to if its bucket of
  * @now has been emptied, in @now if not, and in either if it is that bucket's turn,
- * since many keys may be chained behind it. Nobody waits for it to end,
- * and if there is no memory everything goes on, with keys chained behind full buckets.
+ * since many keys may be chained behind it. Nobody waits for it to end.
+ *
+ * Buckets are charged to the memory cgroup of the purgatory.  If that is full, keys are
+ * chained behind the buckets that there are, up to a bound, see TWHEEL_KEY_CHAIN.
  *
  * The kernel's rhashtable does the same and more, but wants each key to outlive an
  * RCU grace period, so that it has to be an allocation of its own.
@@ -51,8 +53,14 @@
 #define KEYS_MAX	4
 #define BUCKETS_MAX	2
 
-/* It can do without: no cgroup is to lose a process for it. */
-#define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_RETRY_MAYFAIL)
+/*
+ * A stripe can do without.  One round of reclaim is enough: it must neither invoke the OOM
+ * killer nor hold up other stripes for long.
+ */
+#define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
+
+/* For the other stripes when that was not enough. */
+#define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
 
 /* How long after that the next attempt follows. */
 #define AGAIN		(HZ / 10)
@@ -140,22 +148,23 @@ static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_b
  * twheel_stripe_alloc - get buckets for the keys that a stripe has now, and for half as many more
  * @keys: the table
  * @stripe: the stripe, whose keys are not being moved
+ * @gfp: how to allocate them
  *
  * Return: 0, and the keys are to be moved; or -ENOMEM.
  */
-int twheel_stripe_alloc(const struct twheel_keys *keys, struct twheel_stripe *stripe)
+int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
 	u32 nr = READ_ONCE(stripe->nr), size = roundup_pow_of_two(nr * 3 / 2 / KEYS_MAX + 1);
-	struct twheel_key_bucket *bucket = NULL;
+	struct twheel_key_bucket *bucket;
 
 	if (keys->memcg)
-		bucket = kvcalloc(size, sizeof(*bucket), BUCKET_GFP | __GFP_ACCOUNT);
-	/*
-	 * Who is charged may have no memory left, and then others who use the purgatory
-	 * would wait for each other: some 20 bytes a key are the lesser evil.
-	 */
-	if (!bucket)
-		bucket = kvcalloc(size, sizeof(*bucket), BUCKET_GFP);
+		gfp |= __GFP_ACCOUNT;
+	WRITE_ONCE(keys->alloc_since, jiffies ?: 1);
+	bucket = kvcalloc(size, sizeof(*bucket), gfp);
+	/* So that the end of this pass forgets about chains that were stuck meanwhile. */
+	if (twheel_keys_slow(keys))
+		WRITE_ONCE(keys->starved, true);
+	WRITE_ONCE(keys->alloc_since, 0);
 	if (!bucket)
 		return -ENOMEM;
 	spin_lock_bh(&stripe->lock);
@@ -233,7 +242,7 @@ bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_move);
 
 /* Until it fits; false if there is no memory. */
-static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe)
+static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
 	struct twheel_key_buckets old;
 	bool fits;
@@ -244,7 +253,7 @@ static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe
 		spin_unlock_bh(&stripe->lock);
 		if (fits)
 			return true;
-		if (twheel_stripe_alloc(keys, stripe))
+		if (twheel_stripe_alloc(keys, stripe, gfp))
 			return false;
 		while (twheel_stripe_move(keys, stripe, &old))
 			cond_resched();
@@ -256,15 +265,19 @@ static void keys_resize(struct work_struct *work)
 {
 	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
 	struct mem_cgroup *old = set_active_memcg(keys->memcg);
-	bool was_starved = READ_ONCE(keys->starved), starved = false;
+	bool was_starved, starved = false;
 	unsigned int i;
 
 	/* One that is to shrink gives back what another one may need. */
 	for (i = 0; i < nr_stripes(keys); i++)
-		starved |= !stripe_resize(keys, &keys->stripe[i]);
+		starved |= !stripe_resize(keys, &keys->stripe[i],
+					  starved ? BUCKET_GFP_POOR : BUCKET_GFP);
 	set_active_memcg(old);
+	was_starved = READ_ONCE(keys->starved);
 	/* Whoever adds meanwhile does not ask for it, or we would try all the time. */
 	WRITE_ONCE(keys->starved, starved);
+	if (was_starved && !starved)
+		WRITE_ONCE(keys->crowded, false);
 	/* Who did not ask till now may have had reason to, in a stripe that was passed already. */
 	if (starved || was_starved)
 		mod_delayed_work(system_unbound_wq, &keys->resize, starved ? AGAIN : 0);

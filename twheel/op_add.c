@@ -4,7 +4,8 @@
  *
  * An add checks its arguments and the limits, parks the operation, links its watches,
  * arms its timer. What can fail comes before the operation waits, so that an add
- * which fails leaves nothing behind. No memory is needed.
+ * which fails leaves nothing behind. It allocates nothing, but the table of keys may be
+ * full, see twheel_keys_admit().
  *
  * Nothing missed: an operation is WAITING before its first watch is linked,
  * and is told of signals from that link on, so there is no gap in which a signal
@@ -124,6 +125,9 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	int err;
 
 	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
+	err = twheel_keys_admit(&purgatory->keys, args->watches, nr);
+	if (err)
+		return err;
 	err = twheel_purgatory_admit_watches(purgatory, nr);
 	if (err)
 		return err;
@@ -167,6 +171,8 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  *	a wheel with a limit of its own
  * * -EBUSY     - the operation was added before; with a warning
  * * -ENOSPC    - as many operations as may are pending, or have as many watches
+ * * -ENOMEM    - there is no memory to let the table of keys grow, and it holds several
+ *	times the keys that it has buckets for. It tries again ten times a second.
  * * -ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,

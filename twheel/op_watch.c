@@ -4,8 +4,9 @@
  *
  * Watching has two steps: to attach the watches to the operation makes them its own,
  * and what its condition counts; to link each under its key lets it be found by
- * signals. Neither can fail. From the attaching on whoever finishes the operation
- * unlinks those of its watches that are linked.
+ * signals. Neither can fail: before that, the caller asks whether the table has room, see
+ * twheel_keys_admit(). From the attaching on whoever finishes the operation unlinks those
+ * of its watches that are linked.
  *
  * How a key is watched no more is in op_unwatch.c.
  */
@@ -175,6 +176,9 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
 	nr = twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
+	ret = twheel_keys_admit(&op->purgatory->keys, watches, nr);
+	if (ret)
+		return ret;
 	ret = op_watch_new(op, watches, nr);
 	if (ret <= 0)
 		return ret;
@@ -206,6 +210,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
  * * -ENOENT   - it was not added
  * * -EALREADY - it has ended
  * * -ENOSPC   - the purgatory has as many watches as it may have
+ * * -ENOMEM   - as for twheel_op_add()
  */
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys)

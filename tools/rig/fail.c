@@ -27,6 +27,8 @@
  * knows no such allowance.
  */
 #define BUCKETS	16
+/* Keys of operations that are added while the table of keys gets no memory */
+#define KEYS	4000
 #define HOUR	(3600 * NSEC_PER_SEC)
 #define DAY	(24 * HOUR)
 
@@ -112,7 +114,7 @@ static void undo_work_add(void)
 static int do_purgatory_create(void)
 {
 	struct twheel_purgatory_config config = {
-		.name = "fail", .max_pending = 100, .account = true
+		.name = "fail", .max_pending = KEYS, .account = true
 	};
 	struct twheel_purgatory *p = twheel_purgatory_create(&config);
 
@@ -664,6 +666,88 @@ static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
 
 #define TEST_ON(prepare, call, undo)	test_on(#call, prepare, do_##call, undo)
 
+static struct {
+	struct twheel_op op;
+	struct twheel_watch watch;
+	bool waits;
+} lone[KEYS];
+
+static struct twheel_key lone_key(unsigned int i)
+{
+	return (struct twheel_key) { { i, 7 } };
+}
+
+static int lone_add(unsigned int i)
+{
+	struct twheel_watch_spec spec = { .key = lone_key(i) };
+	struct twheel_op_args args = {
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
+		.nr_keys = 1, .specs = &spec, .watches = &lone[i].watch,
+	};
+	int err;
+
+	twheel_op_init(&lone[i].op, &op_ops);
+	err = twheel_op_add(purgatory, &lone[i].op, &args);
+	lone[i].waits = !err;
+	return err;
+}
+
+/* Add those that do not wait; how many were refused, or another error. */
+static int lone_add_all(void)
+{
+	unsigned int i, nr = 0;
+	int err;
+
+	for (i = 0; i < KEYS; i++) {
+		err = lone[i].waits ? 0 : lone_add(i);
+		if (err && err != -ENOMEM)
+			return err;
+		nr += !!err;
+		/* Time for an attempt to grow */
+		if (i % 200 == 0)
+			msleep(20);
+	}
+	return nr;
+}
+
+/*
+ * All allocations of other threads fail: the table of keys cannot grow for long, and takes
+ * no more keys than it can bear, until there is memory again.
+ */
+static void test_growth(void)
+{
+	unsigned int i, nr = 0, tries = 0;
+	const char *wrong = NULL;
+	int refused;
+
+	do_purgatory_create();
+	WRITE_ONCE(rig_fail_every, 1);
+	refused = lone_add_all();
+	if (refused < 0)
+		wrong = "another error than -ENOMEM";
+	else if (refused < KEYS / 2)
+		wrong = "too many keys are admitted";
+	/* Each other one ends, and makes room for others. */
+	for (i = 0; i < KEYS; i += 2) {
+		struct twheel_key key = lone_key(i);
+
+		nr += lone[i].waits;
+		if (twheel_signal(purgatory, &key, 1, 0) != lone[i].waits)
+			wrong = "a key that is watched is not found";
+		lone[i].waits = false;
+	}
+	if (nr < 100)
+		wrong = "too few keys are admitted";
+	WRITE_ONCE(rig_fail_every, 0);
+	while (!wrong && lone_add_all())
+		if (++tries == 100)
+			wrong = "there is memory, and no growth";
+	if (twheel_complete_all(purgatory, 0, 0) != KEYS && !wrong)
+		wrong = "some were lost";
+	twheel_purgatory_destroy(purgatory);
+	verdict("growth", wrong, 0);
+}
+
 static void test_kernel(void)
 {
 	struct twheel_config config = { .name = "fails" };
@@ -699,6 +783,7 @@ static void test_kernel(void)
 	TEST_ON(add_op_of_two_keys, complete_all, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_iterate, undo_op_add);
 	twheel_purgatory_destroy(purgatory);
+	test_growth();
 }
 
 static void test_device(void)

@@ -37,16 +37,19 @@ struct header {
 #endif
 
 unsigned int rig_fail_every;
+struct mem_cgroup rig_memcg;
 
 /* As with the kernel's fail-nth: the task chooses which of its next allocations fails. */
 bool rig_should_fail(void)
 {
 	struct task_struct *task = current;
+	unsigned int every;
 
 	if (unlikely(task->fail_nth) && !--task->fail_nth)
 		return true;
 	/* The first thread sets up the load, and is spared. */
-	return unlikely(rig_fail_every) && task->pid != 1 && !(rig_random() % rig_fail_every);
+	every = READ_ONCE(rig_fail_every);
+	return unlikely(every) && task->pid != 1 && !(rig_random() % every);
 }
 
 void *rig_alloc(size_t size, gfp_t gfp)
@@ -57,6 +60,8 @@ void *rig_alloc(size_t size, gfp_t gfp)
 	if (gfpflags_allow_blocking(gfp))
 		might_sleep();
 	rig_tally.allocations++;
+	if (self->memcg && !(gfp & __GFP_ACCOUNT))
+		rig_warn(__FILE__, __LINE__, "allocated for a memory cgroup, and not charged");
 	if (rig_should_fail() || size > 1UL << 32)
 		return NULL;
 	if (posix_memalign((void **)&header, ALIGN_OBJECT, sizeof(*header) + size))

@@ -21,6 +21,7 @@
 #define TASK_IDLE		0x402
 #define TASK_COMM_LEN		16
 
+struct mem_cgroup;
 struct mm_struct;
 struct module;
 
@@ -53,6 +54,7 @@ struct rig_self {
 	enum rig_context	context;
 	u64			random;
 	s64			allocated;	/* objects, minus those freed here */
+	struct mem_cgroup	*memcg;		/* to be charged, if not NULL */
 	struct rig_tally	*tally;
 	u32			rcu;		/* odd inside a read-side section */
 	u32			rcu_nesting;
