@@ -26,7 +26,6 @@ static void amounts_add_up_to_the_threshold(struct kunit *test)
 	struct probe *probe = summing(test, 10, 20, 1);
 
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 4, 1), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 2), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 5, 3), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 77), 1);
@@ -34,6 +33,17 @@ static void amounts_add_up_to_the_threshold(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 10, 4), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+}
+
+static void an_amount_of_0_is_1(struct kunit *test)
+{
+	struct probe *probe = summing(test, 3, 20, 1);
+
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 2), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 3), 1);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
 }
 
 static void amounts_of_all_keys_count(struct kunit *test)
@@ -240,6 +250,20 @@ static void a_signal_for_some_completes_the_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 9, 100), 0);
 }
 
+static void a_limit_of_0_is_no_limit(struct kunit *test)
+{
+	const struct twheel_key key = { .v = { 0, 20 } };
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 0), 5);
+	for (i = 0; i < 5; i++)
+		probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+	KUNIT_EXPECT_EQ(test, twheel_signal_some_cansleep(probe_purgatory, &key, 1, 7, 0), 5);
+	expect_counts(test, 0, 0, 0);
+}
+
 /* In the order of their watching: a sum, a predicate, and two that need two signals. */
 static void those_behind_the_limit_are_not_told(struct kunit *test)
 {
@@ -273,6 +297,7 @@ static void those_behind_the_limit_are_not_told(struct kunit *test)
 
 static struct kunit_case condition_cases[] = {
 	KUNIT_CASE(amounts_add_up_to_the_threshold),
+	KUNIT_CASE(an_amount_of_0_is_1),
 	KUNIT_CASE(amounts_of_all_keys_count),
 	KUNIT_CASE(a_sum_stops_at_the_largest_amount),
 	KUNIT_CASE(amounts_are_nothing_to_other_conditions),
@@ -281,6 +306,7 @@ static struct kunit_case condition_cases[] = {
 	KUNIT_CASE(a_predicate_must_be_there),
 	KUNIT_CASE(only_an_error_is_an_error),
 	KUNIT_CASE(a_signal_for_some_completes_the_first),
+	KUNIT_CASE(a_limit_of_0_is_no_limit),
 	KUNIT_CASE(those_behind_the_limit_are_not_told),
 	{}
 };

@@ -293,7 +293,8 @@ static void call_signal(struct op_model *model, struct op_model_op *m)
 		limit = random_below(&model->random, 4);
 		nr = twheel_signal_some(probe_purgatory, &key, amount, value, limit);
 	}
-	OP_MODEL_EQ(model, nr, op_model_signal(model, key.v[1], amount, value, limit));
+	OP_MODEL_EQ(model, nr, op_model_signal(model, key.v[1], amount ?: 1, value,
+					       limit ?: U32_MAX));
 }
 
 static void call_check(struct op_model *model, struct op_model_op *m)

@@ -217,8 +217,6 @@ static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key 
 	const struct twheel_key copy = *key;
 	bool more;
 
-	if (!walk->limit)
-		return 0;
 	more = walk_first(walk, purgatory, key);
 	walk_do(walk);
 	while (more) {
@@ -239,7 +237,8 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
 		      u64 amount, u64 value, u32 limit, bool may_sleep)
 {
 	struct walk walk = {
-		.what = WALK_SIGNAL, .amount = amount, .value = value, .limit = limit,
+		.what = WALK_SIGNAL, .amount = amount ?: 1, .value = value,
+		.limit = limit ?: U32_MAX,
 	};
 
 	return walk_key(purgatory, key, &walk, may_sleep);
@@ -249,7 +248,7 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
  * twheel_signal - tell whoever watches a key that something has happened
  * @purgatory: the purgatory
  * @key: under which
- * @amount: how much, for those that wait for a sum
+ * @amount: how much, for those that wait for a sum; 0 is 1
  * @value: for the operations that this completes
  *
  * Every operation that watches the key when the signal comes counts it, in the
@@ -264,7 +263,7 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
 u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		  u64 amount, u64 value)
 {
-	return signal_key(purgatory, key, amount, value, U32_MAX, false);
+	return signal_key(purgatory, key, amount, value, 0, false);
 }
 EXPORT_SYMBOL_GPL(twheel_signal);
 
@@ -272,7 +271,7 @@ EXPORT_SYMBOL_GPL(twheel_signal);
  * twheel_signal_cansleep - the same, letting others run in between
  * @purgatory: the purgatory
  * @key: under which
- * @amount: how much, for those that wait for a sum
+ * @amount: how much, for those that wait for a sum; 0 is 1
  * @value: for the operations that this completes
  *
  * For keys that very many operations may watch.
@@ -284,7 +283,7 @@ u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory, const struct twhe
 			   u64 amount, u64 value)
 {
 	might_sleep();
-	return signal_key(purgatory, key, amount, value, U32_MAX, true);
+	return signal_key(purgatory, key, amount, value, 0, true);
 }
 EXPORT_SYMBOL_GPL(twheel_signal_cansleep);
 
@@ -292,12 +291,12 @@ EXPORT_SYMBOL_GPL(twheel_signal_cansleep);
  * twheel_signal_some - twheel_signal() until so many operations are complete
  * @purgatory: the purgatory
  * @key: under which
- * @amount: how much, for those that wait for a sum
+ * @amount: how much, for those that wait for a sum; 0 is 1
  * @value: for the operations that this completes
- * @limit: how many this may complete
+ * @limit: number of operations to complete; 0 for no limit
  *
  * First come, first served: those behind the last one that this completes are
- * not told of the signal.
+ * not signalled.
  *
  * Context: as twheel_signal().
  * Return: how many operations this completed.
@@ -313,9 +312,9 @@ EXPORT_SYMBOL_GPL(twheel_signal_some);
  * twheel_signal_some_cansleep - the same, letting others run in between
  * @purgatory: the purgatory
  * @key: under which
- * @amount: how much, for those that wait for a sum
+ * @amount: how much, for those that wait for a sum; 0 is 1
  * @value: for the operations that this completes
- * @limit: how many this may complete
+ * @limit: number of operations to complete; 0 for no limit
  *
  * Context: process; may sleep.
  * Return: how many operations this completed.
