@@ -5,7 +5,9 @@
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
+#include <linux/sched/signal.h>
 #include <linux/sched/task.h>
+#include <linux/signal.h>
 #include <linux/slab.h>
 
 #include "op_probe.h"
@@ -225,6 +227,18 @@ int probe_join(struct task_struct *task)
 
 	put_task_struct(task);
 	return ret;
+}
+
+void probe_die(void)
+{
+	allow_kernel_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+}
+
+void probe_revive(void)
+{
+	flush_signals(current);
+	disallow_signal(SIGKILL);
 }
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,

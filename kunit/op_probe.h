@@ -87,6 +87,10 @@ struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *pro
 			       struct probe *probe);
 int probe_join(struct task_struct *task);
 
+/* Be about to be killed, and no longer. */
+void probe_die(void);
+void probe_revive(void);
+
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
 		  u64 value);
 void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches);

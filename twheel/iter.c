@@ -16,6 +16,7 @@
 #include <linux/export.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 
 #include "iter.h"
 #include "op.h"
@@ -203,6 +204,31 @@ out:
 }
 EXPORT_SYMBOL_GPL(twheel_op_progress);
 
+static int complete_each(struct twheel_purgatory *purgatory, int error, u64 value,
+			 bool killable, u32 *nr)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *op;
+	int ret = 0;
+
+	might_sleep();
+	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
+		error = -EINVAL;
+	*nr = 0;
+	twheel_op_iter_start(&iter, purgatory);
+	while ((op = twheel_op_iter_next(&iter))) {
+		if (killable && fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		*nr += !(error ? twheel_op_complete_error(op, error) :
+				 twheel_op_complete(op, value));
+		cond_resched();
+	}
+	twheel_op_iter_end(&iter);
+	return ret;
+}
+
 /**
  * twheel_complete_all - complete every operation that waits
  * @purgatory: the purgatory
@@ -216,20 +242,26 @@ EXPORT_SYMBOL_GPL(twheel_op_progress);
  */
 u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value)
 {
-	struct twheel_op_iter iter;
-	struct twheel_op *op;
-	u32 nr = 0;
+	u32 nr;
 
-	might_sleep();
-	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
-		error = -EINVAL;
-	twheel_op_iter_start(&iter, purgatory);
-	while ((op = twheel_op_iter_next(&iter))) {
-		nr += !(error ? twheel_op_complete_error(op, error) :
-				twheel_op_complete(op, value));
-		cond_resched();
-	}
-	twheel_op_iter_end(&iter);
+	complete_each(purgatory, error, value, false, &nr);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_complete_all);
+
+/**
+ * twheel_complete_all_killable - twheel_complete_all() that a fatal signal ends early
+ * @purgatory: the purgatory
+ * @error: 0, or a negative error number that they are completed with
+ * @value: for whoever waits for them; not used with an error
+ * @completed: set to the number of operations that this completed, in any case
+ *
+ * Context: process; may sleep.
+ * Return: 0; or -EINTR if the caller is being killed, and some operations still wait.
+ */
+int twheel_complete_all_killable(struct twheel_purgatory *purgatory, int error, u64 value,
+				 u32 *completed)
+{
+	return complete_each(purgatory, error, value, true, completed);
+}
+EXPORT_SYMBOL_GPL(twheel_complete_all_killable);

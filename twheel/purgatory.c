@@ -7,6 +7,7 @@
  */
 #include <linux/bits.h>
 #include <linux/bug.h>
+#include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/kthread.h>
@@ -15,6 +16,7 @@
 #include <linux/overflow.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -127,19 +129,23 @@ static bool home_close(struct twheel_home *home)
 	return draining;
 }
 
-/* Cancel those that wait; how many this call did. */
-static u32 home_drain(struct twheel_home *home)
+/* Cancel those that wait, and count those that this call did. */
+static int home_drain(struct twheel_home *home, bool killable, u32 *nr)
 {
 	struct twheel_op *op;
-	u32 nr = 0;
+	bool killed;
 
 	/* What is listed waits; if another ends it first, it is unlisted. */
 	while ((op = home_first(home))) {
-		nr += !twheel_op_cancel(op);
+		killed = killable && fatal_signal_pending(current);
+		if (!killed)
+			*nr += !twheel_op_cancel(op);
 		twheel_op_unhold(op);
+		if (killed)
+			return -EINTR;
 		cond_resched();
 	}
-	return nr;
+	return 0;
 }
 
 /*
@@ -149,6 +155,39 @@ static u32 home_drain(struct twheel_home *home)
 static bool in_timer_function(void)
 {
 	return in_interrupt() || kthread_func(current) == twheel_reaper;
+}
+
+/* Let no operation in any more.  The first call ends the hold that lasted until now. */
+static void purgatory_close(struct twheel_purgatory *purgatory)
+{
+	bool again = home_close(&purgatory->home[0]);
+	unsigned int i;
+
+	for (i = 1; i < purgatory->nr_homes; i++)
+		home_close(&purgatory->home[i]);
+	if (!again)
+		twheel_purgatory_release(purgatory);
+}
+
+static int purgatory_drain(struct twheel_purgatory *purgatory, bool killable, u32 *nr)
+{
+	unsigned int i;
+	int err = 0;
+
+	might_sleep();
+	*nr = 0;
+	if (WARN_ON_ONCE(in_timer_function()))
+		return -EDEADLK;
+	purgatory_close(purgatory);
+	for (i = 0; i < purgatory->nr_homes && !err; i++)
+		err = home_drain(&purgatory->home[i], killable, nr);
+	if (err)
+		return err;
+	if (!killable)
+		wait_for_completion(&purgatory->drained);
+	else if (wait_for_completion_killable(&purgatory->drained))
+		return -EINTR;
+	return 0;
 }
 
 /**
@@ -166,25 +205,33 @@ static bool in_timer_function(void)
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	unsigned int i;
-	bool again;
-	u32 nr = 0;
+	u32 nr;
 
-	might_sleep();
-	if (WARN_ON_ONCE(in_timer_function()))
-		return 0;
-	/* Of several calls, the first to come here is the one that releases. */
-	again = home_close(&purgatory->home[0]);
-	for (i = 0; i < purgatory->nr_homes; i++) {
-		home_close(&purgatory->home[i]);
-		nr += home_drain(&purgatory->home[i]);
-	}
-	if (!again)
-		twheel_purgatory_release(purgatory);
-	wait_for_completion(&purgatory->drained);
+	purgatory_drain(purgatory, false, &nr);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
+
+/**
+ * twheel_purgatory_drain_killable - twheel_purgatory_drain() that a fatal signal ends early
+ * @purgatory: the purgatory
+ * @cancelled: set to the number of operations that this handed back, in any case
+ *
+ * In any case adds are refused from now on.  After -EINTR some operations may still wait, for
+ * their deadline or another drain, and callbacks may run: twheel_purgatory_drain() or
+ * twheel_purgatory_destroy() must follow.
+ *
+ * Context: as twheel_purgatory_drain().
+ * Return:
+ * * 0        - as when twheel_purgatory_drain() returns
+ * * -EINTR   - the caller is being killed, and the purgatory is not drained
+ * * -EDEADLK - on the reaper of a wheel; with a warning
+ */
+int twheel_purgatory_drain_killable(struct twheel_purgatory *purgatory, u32 *cancelled)
+{
+	return purgatory_drain(purgatory, true, cancelled);
+}
+EXPORT_SYMBOL_GPL(twheel_purgatory_drain_killable);
 
 /**
  * twheel_purgatory_destroy - drain a purgatory, and free it

@@ -18,6 +18,8 @@
  *
  * A walk that may complete so many operations at most takes no more on in
  * a chunk than it may still complete, and so comes to nobody out of turn.
+ *
+ * A walk that a fatal signal may end looks for one before each chunk but the first.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -25,6 +27,7 @@
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
@@ -53,8 +56,11 @@ struct walk {
 	u32			limit;
 	void			(*fn)(struct twheel_op *op, void *data);
 	void			*data;
+	bool			may_sleep;
+	bool			killable;
 
 	u32			nr;
+	bool			killed;
 
 	struct twheel_watch	cursor;
 	struct twheel_watch	end;
@@ -157,8 +163,12 @@ static bool walk_next(struct walk *walk, struct twheel_purgatory *purgatory)
 
 	walk->nr_found = 0;
 	if (next != &walk->end && walk->nr < walk->limit) {
-		next = walk_chunk(walk, next, &walk->end);
-		more = next != &walk->end;
+		if (walk->killable && fatal_signal_pending(current)) {
+			walk->killed = true;
+		} else {
+			next = walk_chunk(walk, next, &walk->end);
+			more = next != &walk->end;
+		}
 	}
 	twheel_key_unlink(&at, &walk->cursor);
 	if (more) {
@@ -211,7 +221,7 @@ static void walk_do(struct walk *walk)
 }
 
 static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		    struct walk *walk, bool may_sleep)
+		    struct walk *walk)
 {
 	/* A callback may free what it lies in. */
 	const struct twheel_key copy = *key;
@@ -220,7 +230,7 @@ static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key 
 	more = walk_first(walk, purgatory, key);
 	walk_do(walk);
 	while (more) {
-		if (may_sleep)
+		if (walk->may_sleep)
 			cond_resched();
 		more = walk_next(walk, purgatory);
 		walk_do(walk);
@@ -238,10 +248,10 @@ static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_ke
 {
 	struct walk walk = {
 		.what = WALK_SIGNAL, .amount = amount ?: 1, .value = value,
-		.limit = limit ?: U32_MAX,
+		.limit = limit ?: U32_MAX, .may_sleep = may_sleep,
 	};
 
-	return walk_key(purgatory, key, &walk, may_sleep);
+	return walk_key(purgatory, key, &walk);
 }
 
 /**
@@ -327,12 +337,44 @@ u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some_cansleep);
 
+/**
+ * twheel_signal_killable - twheel_signal_some_cansleep() that a fatal signal ends early
+ * @purgatory: the purgatory
+ * @key: under which
+ * @amount: how much, for those that wait for a sum; 0 is 1
+ * @value: for the operations that this completes
+ * @limit: number of operations to complete; 0 for no limit
+ * @completed: set to the number of operations that this completed, in any case
+ *
+ * For calls on behalf of a process, which should not have to end all of 2^20 operations
+ * before it can be killed.
+ *
+ * Context: process; may sleep.
+ * Return: 0; or -EINTR if the caller is being killed, and some watchers have not been
+ * signalled: those behind the last one that has.
+ */
+int twheel_signal_killable(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+			   u64 amount, u64 value, u32 limit, u32 *completed)
+{
+	struct walk walk = {
+		.what = WALK_SIGNAL, .amount = amount ?: 1, .value = value,
+		.limit = limit ?: U32_MAX, .may_sleep = true, .killable = true,
+	};
+
+	might_sleep();
+	*completed = walk_key(purgatory, key, &walk);
+	return walk.killed ? -EINTR : 0;
+}
+EXPORT_SYMBOL_GPL(twheel_signal_killable);
+
 static u32 check_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		     u32 limit, bool may_sleep)
 {
-	struct walk walk = { .what = WALK_CHECK, .limit = limit ?: U32_MAX };
+	struct walk walk = {
+		.what = WALK_CHECK, .limit = limit ?: U32_MAX, .may_sleep = may_sleep,
+	};
 
-	return walk_key(purgatory, key, &walk, may_sleep);
+	return walk_key(purgatory, key, &walk);
 }
 
 /**
@@ -380,9 +422,12 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete_cansleep);
 static u32 cancel_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		      void (*fn)(struct twheel_op *op, void *data), void *data, bool may_sleep)
 {
-	struct walk walk = { .what = WALK_CANCEL, .limit = U32_MAX, .fn = fn, .data = data };
+	struct walk walk = {
+		.what = WALK_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
+		.may_sleep = may_sleep,
+	};
 
-	return walk_key(purgatory, key, &walk, may_sleep);
+	return walk_key(purgatory, key, &walk);
 }
 
 /**
@@ -425,3 +470,31 @@ u32 twheel_cancel_for_key_cansleep(struct twheel_purgatory *purgatory,
 	return cancel_key(purgatory, key, fn, data, true);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key_cansleep);
+
+/**
+ * twheel_cancel_for_key_killable - twheel_cancel_for_key_cansleep() that a fatal signal ends early
+ * @purgatory: the purgatory
+ * @key: which key
+ * @fn: as for twheel_cancel_for_key(), and it may not sleep here either; NULL for none
+ * @data: for @fn
+ * @cancelled: set to the number of operations that this cancelled, in any case
+ *
+ * Context: process; may sleep.
+ * Return: 0; or -EINTR if the caller is being killed, and some watchers have not been
+ * cancelled.
+ */
+int twheel_cancel_for_key_killable(struct twheel_purgatory *purgatory,
+				   const struct twheel_key *key,
+				   void (*fn)(struct twheel_op *op, void *data), void *data,
+				   u32 *cancelled)
+{
+	struct walk walk = {
+		.what = WALK_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
+		.may_sleep = true, .killable = true,
+	};
+
+	might_sleep();
+	*cancelled = walk_key(purgatory, key, &walk);
+	return walk.killed ? -EINTR : 0;
+}
+EXPORT_SYMBOL_GPL(twheel_cancel_for_key_killable);

@@ -608,6 +608,7 @@ struct twheel_op_iter {
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config);
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory);
+int twheel_purgatory_drain_killable(struct twheel_purgatory *purgatory, u32 *cancelled);
 void twheel_purgatory_destroy(struct twheel_purgatory *purgatory);
 void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats);
@@ -644,6 +645,8 @@ u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_k
 		       u64 amount, u64 value, u32 limit);
 u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
 				const struct twheel_key *key, u64 amount, u64 value, u32 limit);
+int twheel_signal_killable(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+			   u64 amount, u64 value, u32 limit, u32 *completed);
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory,
 			      const struct twheel_key *key, u32 limit);
 u32 twheel_check_and_complete_cansleep(struct twheel_purgatory *purgatory,
@@ -653,7 +656,13 @@ u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twhee
 u32 twheel_cancel_for_key_cansleep(struct twheel_purgatory *purgatory,
 				   const struct twheel_key *key,
 				   void (*fn)(struct twheel_op *op, void *data), void *data);
+int twheel_cancel_for_key_killable(struct twheel_purgatory *purgatory,
+				   const struct twheel_key *key,
+				   void (*fn)(struct twheel_op *op, void *data), void *data,
+				   u32 *cancelled);
 u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value);
+int twheel_complete_all_killable(struct twheel_purgatory *purgatory, int error, u64 value,
+				 u32 *completed);
 
 void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory);
 struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter);

@@ -218,6 +218,12 @@ void rig_relax(void)
 
 /* Sleep */
 
+static bool interrupts(u32 state, struct task_struct *task)
+{
+	return (state == TASK_INTERRUPTIBLE && signal_pending(task)) ||
+	       (state == TASK_KILLABLE && fatal_signal_pending(task));
+}
+
 void schedule(void)
 {
 	struct task_struct *task = current;
@@ -225,7 +231,7 @@ void schedule(void)
 
 	might_sleep();
 	while ((state = smp_load_acquire(&task->state)) != TASK_RUNNING) {
-		if (state == TASK_INTERRUPTIBLE && signal_pending(task)) {
+		if (interrupts(state, task)) {
 			__set_current_state(TASK_RUNNING);
 			return;
 		}
@@ -242,7 +248,7 @@ void rig_sleep_until(u64 until)
 	might_sleep();
 	while ((state = smp_load_acquire(&task->state)) != TASK_RUNNING) {
 		now = ktime_get_ns();
-		if (now >= until || (state == TASK_INTERRUPTIBLE && signal_pending(task)))
+		if (now >= until || interrupts(state, task))
 			break;
 		rig_futex_wait(&task->state, state, until - now);
 	}

@@ -120,7 +120,7 @@ void complete_all(struct completion *completion)
 }
 
 /* All under the lock: once this returns, the completion may be freed. */
-void wait_for_completion(struct completion *completion)
+static int wait_for(struct completion *completion, int state)
 {
 	struct wait_queue_entry entry = { .task = current };
 
@@ -128,9 +128,14 @@ void wait_for_completion(struct completion *completion)
 	INIT_LIST_HEAD(&entry.entry);
 	spin_lock(&completion->wait.lock);
 	while (!completion->done) {
+		if (state == TASK_KILLABLE && fatal_signal_pending(current)) {
+			list_del_init(&entry.entry);
+			spin_unlock(&completion->wait.lock);
+			return -ERESTARTSYS;
+		}
 		if (list_empty(&entry.entry))
 			list_add_tail(&entry.entry, &completion->wait.head);
-		set_current_state(TASK_UNINTERRUPTIBLE);
+		set_current_state(state);
 		spin_unlock(&completion->wait.lock);
 		schedule();
 		spin_lock(&completion->wait.lock);
@@ -139,4 +144,15 @@ void wait_for_completion(struct completion *completion)
 	if (completion->done != UINT_MAX)
 		completion->done--;
 	spin_unlock(&completion->wait.lock);
+	return 0;
+}
+
+void wait_for_completion(struct completion *completion)
+{
+	wait_for(completion, TASK_UNINTERRUPTIBLE);
+}
+
+int wait_for_completion_killable(struct completion *completion)
+{
+	return wait_for(completion, TASK_KILLABLE);
 }

@@ -117,5 +117,6 @@ void init_completion(struct completion *completion);
 void complete(struct completion *completion);
 void complete_all(struct completion *completion);
 void wait_for_completion(struct completion *completion);
+int wait_for_completion_killable(struct completion *completion);
 
 #endif /* _RIG_WAIT_H */
