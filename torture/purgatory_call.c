@@ -348,7 +348,8 @@ static void expect_refusal(struct torture_op *o, int err)
 	} else if (err == -ESHUTDOWN) {
 		if (!READ_ONCE(o->p->draining))
 			wrong_op(WRONG_ANSWER, o, "refused for no reason");
-	} else {
+	} else if (err != -ENOMEM) {
+		/* With too little memory, there is at times no room for a new key. */
 		wrong_op(WRONG_ANSWER, o, "of add");
 	}
 }

@@ -20,6 +20,13 @@ static void judge_number(u32 nr, u32 limit, const char *detail)
 		torture_wrong(WRONG_ANSWER, NULL, detail);
 }
 
+/* Nobody kills the caller, so a call that could be interrupted is not. */
+static void judge_killable(int err)
+{
+	if (err)
+		torture_wrong(WRONG_ANSWER, NULL, "interrupted without a signal");
+}
+
 /* Signal */
 
 static u32 any_limit(struct rnd_state *dice)
@@ -30,6 +37,13 @@ static u32 any_limit(struct rnd_state *dice)
 static u32 do_signal(struct torture_purgatory *p, const struct torture_key *key, u64 amount,
 		     u64 value, u32 limit, const struct torture_caller *c)
 {
+	u32 nr;
+
+	if (c->may_sleep && !torture_below(c->dice, 4)) {
+		judge_killable(twheel_signal_killable(p->purgatory, &key->key, amount, value,
+						      limit, &nr));
+		return nr;
+	}
 	if (limit)
 		return twheel_signal_some(p->purgatory, &key->key, amount, value, limit);
 	if (c->may_sleep && torture_below(c->dice, 2))
@@ -105,7 +119,10 @@ void cancel_key(struct torture_purgatory *p, struct torture_key *key,
 
 	atomic64_inc_return(&key->cancels);
 	call_begin(&call, p, HOW_CANCEL);
-	if (c->may_sleep && torture_below(c->dice, 2))
+	if (c->may_sleep && !torture_below(c->dice, 4))
+		judge_killable(twheel_cancel_for_key_killable(p->purgatory, &key->key,
+							      cancelled_for_key, &told, &nr));
+	else if (c->may_sleep && torture_below(c->dice, 2))
 		nr = twheel_cancel_for_key_cansleep(p->purgatory, &key->key, cancelled_for_key,
 						    &told);
 	else
@@ -126,7 +143,11 @@ u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *dice)
 
 	atomic64_inc_return(&p->alls);
 	call_begin(&call, p, HOW_ALL);
-	nr = twheel_complete_all(p->purgatory, error, call_value(&call));
+	if (torture_below(dice, 2))
+		nr = twheel_complete_all(p->purgatory, error, call_value(&call));
+	else
+		judge_killable(twheel_complete_all_killable(p->purgatory, error, call_value(&call),
+							    &nr));
 	call_end(&call, error ? 0 : nr);
 	if (error)
 		atomic_sub(nr, &p->all_errors);

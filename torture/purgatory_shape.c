@@ -172,6 +172,7 @@ static void judge_watch(struct torture_op *o, int ret, u32 nr)
 		break;
 	case -ENOENT:
 	case -EALREADY:
+	case -ENOMEM:
 		break;
 	default:
 		if (ret < 0 || ret > nr || o->condition == TWHEEL_COND_NONE)
