@@ -68,8 +68,8 @@
 /* No fewer buckets than this are worth to be replaced by fewer. */
 #define SHRINK_FROM	4
 
-/* How many buckets and keys are moved before the lock is dropped. */
-#define MOVE_CHUNK	64
+/* Number of buckets and keys that are moved before the lock is dropped. */
+#define MOVE_CHUNK	32
 
 static unsigned int nr_stripes(const struct twheel_keys *keys)
 {
@@ -226,8 +226,9 @@ bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 	bool more;
 
 	spin_lock_bh(&stripe->lock);
-	while (done < MOVE_CHUNK && stripe->moved <= stripe->now.mask)
-		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - done);
+	/* All slots of a bucket are emptied at once. */
+	while (done + 1 + TWHEEL_KEY_SLOTS <= MOVE_CHUNK && stripe->moved <= stripe->now.mask)
+		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - 1 - done);
 	more = stripe->moved <= stripe->now.mask;
 	if (!more) {
 		*old = stripe->now;
