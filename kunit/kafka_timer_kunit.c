@@ -106,7 +106,8 @@ static struct twheel_queue queue;
 
 static int task_list_init(struct kunit *test)
 {
-	return twheel_queue_init(&queue, SLOTS, START);
+	twheel_queue_init(&queue, SLOTS, false, START);
+	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
 }
 
 static void task_list_exit(struct kunit *test)
@@ -119,7 +120,7 @@ static void task_list_exit(struct kunit *test)
 static void put(struct twheel_node *node, u64 expires)
 {
 	node->expires = expires;
-	twheel_queue_add(&queue, node);
+	twheel_queue_add(&queue, node, false);
 }
 
 static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t third)

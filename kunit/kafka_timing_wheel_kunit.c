@@ -25,15 +25,10 @@ static u64 tick_of(u64 deadline_ms)
 
 static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
 {
-	struct twheel_level *level;
-
 	node->expires = tick_of(deadline_ms);
-	while (!twheel_wheel_reaches(&queue.wheel, node->expires)) {
-		level = twheel_level_alloc(SLOTS, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, level);
-		twheel_wheel_grow(&queue.wheel, level);
-	}
-	twheel_queue_add(&queue, node);
+	while (!twheel_wheel_reaches(&queue.wheel, node->expires))
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+	twheel_queue_add(&queue, node, false);
 }
 
 /* Whether something is due by then. */
@@ -44,7 +39,8 @@ static bool advance(u64 now_ms)
 
 static int timing_wheel_init(struct kunit *test)
 {
-	return twheel_queue_init(&queue, SLOTS, START_MS / TICK_MS);
+	twheel_queue_init(&queue, SLOTS, false, START_MS / TICK_MS);
+	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
 }
 
 static void timing_wheel_exit(struct kunit *test)

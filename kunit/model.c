@@ -196,7 +196,7 @@ static long call_start(struct model *model, struct model_timer *timer,
 	ret = call_add(model, timer, &add, answer);
 	if (ret)
 		return ret;
-	timer->offset = answer->now.clock - answer->now.mono;
+	timer->sets = model->sets;
 	timer->deadline = answer->deadline;
 	timer->period = op->more;
 	timer->left = op->count ?: U64_MAX;
@@ -290,6 +290,7 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 
 	if (model->clock != TWHEEL_CLOCK_REALTIME || answer->ret)
 		return;
+	model->sets++;
 	model->seen_set = answer->now.mono + SET_SEEN_NS;
 	model->ordered = false;
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {

@@ -217,7 +217,7 @@ enum model_told {
  * @cut: cancelled while it was running
  * @shut: shut down
  * @told: whether it ends as the clock was set
- * @offset: by how much the clock was ahead of CLOCK_MONOTONIC when it was started
+ * @sets: how often the clock had been set when it was started
  * @due: the tick at which it fires, in ns by the clock; TWHEEL_NEVER
  * @due_last: the last tick at which it may, until it has been looked at
  * @was_due: that had come, once, when the clock was set
@@ -240,7 +240,7 @@ struct model_timer {
 	bool			cut;
 	bool			shut;
 	enum model_told		told;
-	s64			offset;
+	unsigned int		sets;
 	u64			due;
 	u64			due_last;
 	bool			was_due;
@@ -264,6 +264,7 @@ struct model_timer {
  * @tick_ns: length of a tick
  * @limit: on what may be pending, 0 for none
  * @clock: what it goes by
+ * @sets: how often the clock was set
  * @seen_set: when it is known for sure that the clock was set
  * @freed: when the last function returned that others had to wait for
  * @late_ns: the most that one was late
@@ -285,6 +286,7 @@ struct model {
 	u64			tick_ns;
 	u64			limit;
 	enum twheel_clock	clock;
+	unsigned int		sets;
 	u64			seen_set;
 	u64			freed;
 	u64			late_ns;

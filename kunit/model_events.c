@@ -170,12 +170,10 @@ static void event_begins(struct model *model, const struct model_event *event)
 }
 
 /* Whether a timer that repeats is to be told of the clock as it is armed again. */
-static bool was_set(const struct model *model, const struct model_timer *timer,
-		    const struct model_time *now)
+static bool was_set(const struct model *model, const struct model_timer *timer)
 {
 	return timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
-	       model->clock == TWHEEL_CLOCK_REALTIME &&
-	       now->clock - now->mono != timer->offset;
+	       model->clock == TWHEEL_CLOCK_REALTIME && model->sets != timer->sets;
 }
 
 /* Its run is over: does it wait for another? */
@@ -192,7 +190,7 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 	}
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
 	model->stats.added++;
-	if (was_set(model, timer, now)) {
+	if (was_set(model, timer)) {
 		/* It is due at once, and waits for nothing but its turn. */
 		model_arm(timer, 0, 0, now);
 		timer->told = MODEL_TOLD;

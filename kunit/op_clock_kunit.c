@@ -380,12 +380,33 @@ static void a_step_and_a_signal_end_each_once(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
+static void a_step_that_is_undone_at_once_cancels(struct kunit *test)
+{
+	struct probe *wary = wary_in(test, 3600 * SECOND), *beaten = wary_in(test, 3600 * SECOND);
+	struct probe *plain = plain_in(test, realtime, 10 * SECOND);
+	u64 deadline = deadline_of(plain);
+
+	vtime_sleep(SECOND);
+	preempt_disable();
+	wall_clock_step_and_undo(test, SECOND);
+	/* Before the wheel has looked at the clock. */
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&beaten->op, deadline_of(beaten) + SECOND,
+					      TWHEEL_REARM_ALWAYS), -EALREADY);
+	preempt_enable();
+	expect_cancelled(test, beaten);
+	vtime_sleep(2 * NOTICE_NS);
+	expect_cancelled(test, wary);
+	vtime_sleep(10 * SECOND);
+	expect_on_time(test, plain, deadline);
+}
+
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(it_expires_by_the_clock_of_its_wheel),
 	KUNIT_CASE(the_time_of_its_end_is_by_that_clock),
 	KUNIT_CASE(a_step_forward_expires_what_it_passes),
 	KUNIT_CASE(a_step_back_puts_off_what_waits),
 	KUNIT_CASE(who_wants_to_know_of_a_step_is_cancelled),
+	KUNIT_CASE(a_step_that_is_undone_at_once_cancels),
 	KUNIT_CASE(without_a_step_it_ends_as_any_other),
 	KUNIT_CASE(added_after_a_step_it_is_not_cancelled),
 	KUNIT_CASE(a_step_in_the_middle_of_an_add_counts),

@@ -238,14 +238,14 @@ static void sleep_a_second(struct twheel_timer *timer)
 }
 
 /*
- * The reaper is busy when a callback is left to it, and when the clock is set, which
- * ends those that come after in the chain.
+ * The reaper is busy when a callback is left to it, and when the clock is set. The callback
+ * is due before, and goes on with the chain; the step cancels what it does not come to.
  */
 static void a_step_does_not_lose_a_callback(struct kunit *test)
 {
 	struct twheel *realtime = wheel_by(test, TWHEEL_CLOCK_REALTIME, 0);
 	static struct twheel_timer busy;
-	unsigned int i, left;
+	unsigned int i, left, cancelled = 0;
 
 	chain_init(test, realtime, TWHEEL_OP_CANCEL_ON_SET);
 	twheel_timer_init(&busy, realtime, sleep_a_second);
@@ -259,9 +259,11 @@ static void a_step_does_not_lose_a_callback(struct kunit *test)
 	vtime_sleep(2 * SECOND);
 	wall_clock_step(test, -5 * (s64)SECOND);
 	expect_ended(test, chain[left], TWHEEL_COMPLETED, left);
-	for (i = 0; i < CHAIN; i++)
+	for (i = 0; i < CHAIN; i++) {
 		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
-	KUNIT_EXPECT_EQ(test, chain[CHAIN - 1]->result.error, -ECANCELED);
+		cancelled += chain[i]->result.error == -ECANCELED;
+	}
+	KUNIT_EXPECT_GT(test, cancelled, 0);
 	expect_counts(test, 0, 0, 0);
 	twheel_destroy(realtime);
 }

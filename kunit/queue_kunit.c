@@ -19,7 +19,8 @@ static bool starved;
 
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
-	KUNIT_ASSERT_EQ(test, twheel_queue_init(&queue, slots, now), 0);
+	twheel_queue_init(&queue, slots, false, now);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
 }
 
 static void queue_end(struct kunit *test)
@@ -33,15 +34,11 @@ static void queue_end(struct kunit *test)
 static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 {
 	bool grow = !starved && expires != TWHEEL_TICK_NEVER;
-	struct twheel_level *level;
 
-	while (grow && !twheel_wheel_reaches(&queue.wheel, expires)) {
-		level = twheel_level_alloc(queue.wheel.slots, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, level);
-		twheel_wheel_grow(&queue.wheel, level);
-	}
+	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
 	node->expires = expires;
-	twheel_queue_add(&queue, node);
+	twheel_queue_add(&queue, node, false);
 }
 
 /* Advance and take out all that is due by then; how many nodes that is. */

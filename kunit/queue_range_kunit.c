@@ -62,7 +62,7 @@ static void journey_start(struct kunit *test, bool anywhere)
 	} while (!check_mul_overflow(horizon, (u64)*slots, &horizon));
 	journey->horizon[journey->nr_horizons++] = LAST;
 	journey->nr_nodes = journey->nr_horizons * EACH;
-	KUNIT_ASSERT_EQ(test, twheel_queue_init(&journey->queue, *slots, journey->now), 0);
+	twheel_queue_init(&journey->queue, *slots, false, journey->now);
 }
 
 static void journey_end(struct kunit *test)
@@ -90,16 +90,13 @@ static void add(struct kunit *test)
 {
 	struct twheel_node *node = &journey->node[journey->nr_added];
 	struct twheel_wheel *wheel = &journey->queue.wheel;
-	struct twheel_level *level;
 
 	node->expires = random_tick(journey->horizon[journey->nr_added++ % journey->nr_horizons]);
 	while (!twheel_wheel_reaches(wheel, node->expires)) {
 		KUNIT_ASSERT_LT(test, wheel->nr_levels, TWHEEL_LEVELS_MAX);
-		level = twheel_level_alloc(wheel->slots, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, level);
-		twheel_wheel_grow(wheel, level);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(wheel, GFP_KERNEL), 0);
 	}
-	twheel_queue_add(&journey->queue, node);
+	twheel_queue_add(&journey->queue, node, false);
 	journey->most_cascaded += level_of(node->expires - wheel->now, wheel->slots);
 }
 

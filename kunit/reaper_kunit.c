@@ -42,7 +42,7 @@ static void probe_add(struct probe *probe, u64 deadline)
 	probe->timer.node.expires = twheel_shard_tick(shard, deadline);
 	spin_lock_irq(&shard->lock);
 	twheel_shard_forward(shard);
-	twheel_shard_add(shard, &probe->timer.node);
+	twheel_shard_add(shard, &probe->timer);
 	spin_unlock_irq(&shard->lock);
 }
 
@@ -147,14 +147,9 @@ static void neighbours_share_a_wakeup(struct kunit *test)
 
 static void grow_to(struct kunit *test, unsigned int nr_levels)
 {
-	struct twheel_level *level;
-
 	spin_lock_irq(&shard->lock);
-	while (shard->queue.wheel.nr_levels < nr_levels) {
-		level = twheel_level_alloc(64, GFP_ATOMIC);
-		KUNIT_EXPECT_NOT_NULL(test, level);
-		twheel_wheel_grow(&shard->queue.wheel, level);
-	}
+	while (shard->queue.wheel.nr_levels < nr_levels)
+		KUNIT_EXPECT_EQ(test, twheel_wheel_feed(&shard->queue.wheel, GFP_ATOMIC), 0);
 	spin_unlock_irq(&shard->lock);
 }
 

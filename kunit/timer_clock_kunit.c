@@ -202,7 +202,7 @@ static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
 }
 
-/* More than a chunk of them, so that they are placed anew in several steps. */
+/* They keep the places that they have, wherever the clock is. */
 static void many_follow_a_step_back(struct kunit *test)
 {
 	static struct clock_probe probes[1000];
@@ -215,7 +215,6 @@ static void many_follow_a_step_back(struct kunit *test)
 	}
 	vtime_sleep(NSEC_PER_SEC);
 	clock_move(test, -100 * (s64)NSEC_PER_SEC);
-	/* Those that go meanwhile have been gathered, or have not. */
 	for (i = 0; i < ARRAY_SIZE(probes); i += 3)
 		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
 	vtime_sleep(220 * NSEC_PER_SEC);
@@ -252,6 +251,130 @@ static void who_wants_to_know_is_told_at_once(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, never.error, -ECANCELED);
 		KUNIT_EXPECT_EQ(test, plain.nr_fired, 0);
 		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+	}
+}
+
+/* As timerfd: of the step nothing can be seen any more when the wheel looks at the clock. */
+static void a_step_that_is_undone_at_once_is_noticed(struct kunit *test)
+{
+	static struct clock_probe far, never, inline_far, plain;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		clock_probe_init(&far, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&never, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&inline_far, TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_INLINE);
+		clock_probe_init(&plain, 0);
+		add_in(test, &far, 100000 * NSEC_PER_SEC);
+		add_at(test, &never, TWHEEL_NEVER);
+		add_in(test, &inline_far, 100000 * NSEC_PER_SEC);
+		add_in(test, &plain, 100000 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_SEC);
+		wall_clock_step_and_undo(test, i % 2 ? NSEC_PER_SEC : -(s64)NSEC_PER_SEC);
+		vtime_sleep(2 * NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, far.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, never.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, never.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, inline_far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, inline_far.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+	}
+}
+
+/* Of others, what is not due stays where it is, also after there were some that care. */
+static void a_step_wakes_no_thread_for_others(struct kunit *test)
+{
+	static struct clock_probe plain, wary;
+	u64 wakeups, cascaded;
+	unsigned int i;
+
+	clock_probe_init(&plain, 0);
+	clock_probe_init(&wary, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &wary, 100000 * NSEC_PER_SEC);
+	add_in(test, &plain, 100000 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	clock_move(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, wary.error, -ECANCELED);
+	wakeups = stats_of(wheel).wakeups;
+	cascaded = stats_of(wheel).cascaded;
+	for (i = 0; i < 10; i++) {
+		clock_move(test, i % 2 ? NSEC_PER_SEC : -(s64)NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).wakeups, wakeups);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascaded, cascaded);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+}
+
+static unsigned int nr_called;
+
+static void count_call(struct twheel_timer *timer)
+{
+	struct clock_probe *probe = container_of(timer, struct clock_probe, timer);
+
+	probe->error = twheel_timer_error(timer);
+	probe->nr_fired = ++nr_called;
+}
+
+/* They are due while the reaper is busy, and then the clock is set. */
+static void due_timers_fire_first_and_with_their_own_result(struct kunit *test)
+{
+	static struct clock_probe due[100], wary[100];
+	static struct twheel_timer busy;
+	unsigned int i;
+
+	nr_called = 0;
+	twheel_timer_init(&busy, wheel, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		clock_probe_init(&due[i], i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+		clock_probe_init(&wary[i], TWHEEL_TIMER_CANCEL_ON_SET);
+		due[i].timer.fn = count_call;
+		wary[i].timer.fn = count_call;
+		add_in(test, &wary[i], (1 + i) * NSEC_PER_SEC);
+		add_at(test, &due[i], 0);
+	}
+	clock_move(test, 3600 * NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		KUNIT_EXPECT_EQ(test, due[i].error, 0);
+		KUNIT_EXPECT_EQ(test, due[i].nr_fired, 1 + i);
+		KUNIT_EXPECT_EQ(test, wary[i].error, -ECANCELED);
+		KUNIT_EXPECT_GT(test, wary[i].nr_fired, ARRAY_SIZE(due));
+	}
+}
+
+/* While very many are pending, some of which care. */
+static void expiry_goes_on_while_the_clock_is_set_again_and_again(struct kunit *test)
+{
+	static struct clock_probe probes[100], far[5000];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		clock_probe_init(&far[i], i % 8 ? 0 : TWHEEL_TIMER_CANCEL_ON_SET);
+		add_in(test, &far[i], (1000 + i) * NSEC_PER_SEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		clock_probe_init(&probes[i], 0);
+		add_in(test, &probes[i], (2 + i) * NSEC_PER_MSEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes) + 4; i++) {
+		clock_move(test, -500 * (s64)NSEC_PER_SEC);
+		clock_move(test, 500 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_MSEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
+		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
+				twheel_tick_ns(wheel) + 2 * NOTICE_NS);
+	}
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		KUNIT_EXPECT_EQ(test, far[i].nr_fired, i % 8 ? 0 : 1);
+		twheel_timer_cancel(&far[i].timer);
 	}
 }
 
@@ -368,6 +491,10 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(what_was_due_fires_whatever_the_clock_does),
 	KUNIT_CASE(many_follow_a_step_back),
 	KUNIT_CASE(who_wants_to_know_is_told_at_once),
+	KUNIT_CASE(a_step_that_is_undone_at_once_is_noticed),
+	KUNIT_CASE(a_step_wakes_no_thread_for_others),
+	KUNIT_CASE(due_timers_fire_first_and_with_their_own_result),
+	KUNIT_CASE(expiry_goes_on_while_the_clock_is_set_again_and_again),
 	KUNIT_CASE(a_later_deadline_is_not_cancelled),
 	KUNIT_CASE(added_after_a_step_it_is_not_told_of_it),
 	KUNIT_CASE(set_while_its_function_runs_it_is_told_in_the_next),

@@ -13,7 +13,8 @@ static struct twheel_wheel wheel;
 
 static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
 {
-	KUNIT_ASSERT_EQ(test, twheel_wheel_init(&wheel, slots, now), 0);
+	twheel_wheel_init(&wheel, slots, false, now);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
 }
 
 static void wheel_end(struct kunit *test)
@@ -21,19 +22,26 @@ static void wheel_end(struct kunit *test)
 	twheel_wheel_destroy(&wheel);
 }
 
-/* Grow the wheel until it reaches a tick, and place a node of that tick. */
-static struct twheel_bucket *place(struct kunit *test, u64 expires)
+/* Find the bucket for a tick, and let it expire when its slot begins. */
+static struct twheel_bucket *place_starved(u64 tick)
 {
-	struct twheel_node node = { .expires = expires };
-	struct twheel_level *level;
+	struct twheel_bucket *bucket;
+	u64 expires;
 
-	while (!twheel_wheel_reaches(&wheel, expires)) {
+	bucket = twheel_wheel_place(&wheel, tick, false, &expires);
+	if (bucket)
+		bucket->expires = expires;
+	return bucket;
+}
+
+/* Likewise, and grow the wheel first until it reaches the tick. */
+static struct twheel_bucket *place(struct kunit *test, u64 tick)
+{
+	while (!twheel_wheel_reaches(&wheel, tick)) {
 		KUNIT_ASSERT_LT(test, wheel.nr_levels, TWHEEL_LEVELS_MAX);
-		level = twheel_level_alloc(wheel.slots, GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, level);
-		twheel_wheel_grow(&wheel, level);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
 	}
-	return twheel_wheel_place(&wheel, &node);
+	return place_starved(tick);
 }
 
 static void expect_place(struct kunit *test, u64 expires, unsigned int level,
@@ -114,14 +122,13 @@ static void levels_come_on_demand(struct kunit *test)
 /* Without memory for a level: never late, and nearer each turn. */
 static void beyond_the_last_level_the_last_slot_is_taken(struct kunit *test)
 {
-	struct twheel_node node = { .expires = 1000000 };
 	struct twheel_bucket *bucket;
 	unsigned int turns = 0;
 
 	wheel_start(test, 64, 5);
-	while ((bucket = twheel_wheel_place(&wheel, &node))) {
+	while ((bucket = place_starved(1000000))) {
 		KUNIT_ASSERT_GT(test, bucket->expires, wheel.now);
-		KUNIT_ASSERT_LE(test, bucket->expires, node.expires);
+		KUNIT_ASSERT_LE(test, bucket->expires, 1000000);
 		wheel.now = bucket->expires;
 		turns++;
 	}

@@ -124,18 +124,21 @@ static bool set_clock(s64 wrong)
 	return was_set;
 }
 
-/* Set the clock, by little or by much. False if the kernel refuses. */
+/* Set the clock, by little or by much, maybe to undo it at once. False if the kernel refuses. */
 bool torture_set_clock(struct rnd_state *dice)
 {
 	static const s64 most[] = {
 		10 * NSEC_PER_MSEC, 3 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
 	};
 	s64 span = most[torture_below(dice, ARRAY_SIZE(most))];
-	s64 wrong = (s64)torture_below(dice, 2001) - 1000;
+	s64 before, wrong = (s64)torture_below(dice, 2001) - 1000;
 	bool was_set;
 
 	mutex_lock(&clock_lock);
+	before = clock_wrong;
 	was_set = set_clock(div_s64(span, 1000) * wrong);
+	if (was_set && !torture_below(dice, 3))
+		set_clock(before);
 	mutex_unlock(&clock_lock);
 	return was_set;
 }

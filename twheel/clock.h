@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H
 
+#include <linux/atomic.h>
 #include <linux/ktime.h>
 #include <linux/time.h>
 #include <linux/timekeeping.h>
@@ -54,6 +55,17 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 static inline s64 twheel_clock_offset(void)
 {
 	return ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
+}
+
+extern atomic_t twheel_clock_steps;
+
+/*
+ * How often that offset has changed while there was a wheel that goes by the wall clock.
+ * A step that is undone at once is two changes; see shard.c.
+ */
+static inline u32 twheel_clock_generation(void)
+{
+	return atomic_read(&twheel_clock_steps);
 }
 
 #endif /* _TWHEEL_CLOCK_H */

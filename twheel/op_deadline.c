@@ -20,8 +20,8 @@
  *
  * An operation may want to be cancelled when its clock is set.  Its wheel tells
  * the timer of that; but a timer that is armed anew, before the wheel comes to it,
- * waits for its new deadline and is told nothing.  So such an operation keeps by how far
- * its clock was ahead of the monotonic one when it began to wait, and who arms the
+ * waits for its new deadline and is told nothing.  So such an operation keeps
+ * twheel_clock_generation() of when it began to wait, and each call that arms the
  * timer compares:
  *
  *	setting CPU                        a heartbeat
@@ -30,9 +30,9 @@
  *	                                   lock; the operation waits; arm the
  *	                                   timer anew: the wheel sees the step,
  *	                                   and takes the timer for a new one
- *	                                   the offset is another: claim; unlock
+ *	                                   the generation is another: claim; unlock
  *
- * A step that comes after the look at the offset finds the timer on the wheel.
+ * A step that comes after the look at the generation finds the timer on the wheel.
  * Therefore it is armed also for a deadline of never.
  */
 #include <linux/bug.h>
@@ -66,7 +66,7 @@ void twheel_op_begin(struct twheel_op *op, struct twheel *wheel,
 	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
 
 	op->deadline = deadline_of(args->deadline);
-	op->offset = on_set ? twheel_clock_offset() : 0;
+	op->generation = twheel_clock_generation();
 	twheel_timer_init_flags(&op->timer, wheel, twheel_op_expired,
 				on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
 }
@@ -104,7 +104,8 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 	if (ret == 1)
 		twheel_op_unhold(op);
 	/* Last: the wheel tells of what comes after this. */
-	return cancels_on_set(op) && op->offset != twheel_clock_offset() && claim_as_set(op);
+	return cancels_on_set(op) && op->generation != twheel_clock_generation() &&
+	       claim_as_set(op);
 }
 
 /* End an operation whose timer's function runs, unless that is not for now. */

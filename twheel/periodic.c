@@ -46,7 +46,7 @@ static void periodic_fire(struct twheel_timer *timer)
 	struct twheel_shard *shard = twheel_timer_shard(timer);
 	enum twheel_repeat repeat = periodic->repeat;
 	u64 deadline, period = periodic->period;
-	s64 offset = periodic->offset;
+	u32 generation = periodic->generation;
 	bool last;
 
 	if (repeat == TWHEEL_FIXED_RATE)
@@ -64,7 +64,7 @@ static void periodic_fire(struct twheel_timer *timer)
 		return;
 	if (repeat == TWHEEL_FIXED_DELAY)
 		deadline = deadline_plus(twheel_clock_ns(shard->clock), period);
-	twheel_timer_repeat(shard, timer, deadline, offset);
+	twheel_timer_repeat(shard, timer, deadline, generation);
 }
 
 /**
@@ -117,7 +117,7 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	if (twheel_timer_pending(&periodic->timer))
 		return -EBUSY;
 	before = *periodic;
-	periodic->offset = twheel_clock_offset();
+	periodic->generation = twheel_clock_generation();
 	periodic->deadline = deadline;
 	periodic->period = period_ns;
 	periodic->left = runs ?: U64_MAX;
@@ -125,7 +125,7 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	err = twheel_timer_add(&periodic->timer, deadline);
 	if (err) {
 		/* If it is its function that starts it, it goes on as before. */
-		periodic->offset = before.offset;
+		periodic->generation = before.generation;
 		periodic->deadline = before.deadline;
 		periodic->period = before.period;
 		periodic->left = before.left;

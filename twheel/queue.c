@@ -1,28 +1,45 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 2, the expiry queue: the buckets that hold something, ordered by when
- * they expire.
+ * Layer 2, the expiry queue: an rbtree of non-empty buckets, ordered by expiry.
  *
- * It drives the wheel from expiring bucket to expiring bucket, never tick by
- * tick, and answers 'when next?' in O(1).  Like the wheel it is told the time
- * and takes no lock; the shard above holds its own around every call.
+ * The leftmost bucket is the next expiry.  The caller passes the current tick and
+ * holds the lock of the shard above.  A node is on one list: a bucket, @due once its
+ * tick has come, @never if it has none, or @set if it is cancelled since the clock was
+ * set.  Deletion is list_del().  An emptied bucket stays in the tree until it expires,
+ * so cancel does not touch the tree.
  *
- * A node is in one of four places: in a bucket, on @due once its tick has
- * come, on @never if it has none, on @stray while time itself is being moved.
- * Taking a node out is a mere list_del(): a bucket that is left empty stays
- * queued until it expires, so cancel touches no tree, and what was cancelled
- * costs one wake-up at the most.
+ * No bucket expires after a node that it holds is due.  That is all that expiry relies
+ * on, and it holds across a change of the clock, so that nothing is placed anew then:
  *
- * Time goes forward but for twheel_queue_gather(), which may set it back.  It
- * takes all buckets' lists at once, and whoever drives the queue then places
- * node by node anew, in as many steps as it likes.  Nothing expires meanwhile.
+ * - A step forward is time that passes: the buckets of that time expire in their order.
+ * - A step back sets the wheel's time back.  The buckets keep their nodes and expire
+ *   when they did before.  Only if a node is added to such a bucket, for a slot of the
+ *   present turn, the bucket expires at the beginning of that slot instead, which is
+ *   earlier, and its older nodes are then placed anew together with it.
  *
- * The tree has levels times slots nodes at the most.  Buckets of several
- * levels may expire at the same tick, in any order: when the wheel stands at
+ * Both take O(1).  A node that is due stays due.
+ *
+ * Nodes that are cancelled when the clock is set have buckets of their own.  A step
+ * increments @generation, and every such bucket of an older generation holds nodes
+ * that were added before the step, and no other:
+ *
+ *	bucket of an older generation      its nodes
+ *	-----------------------------      ---------
+ *	a node is added                    move to @set first, as one list
+ *	it expires                         move to @set instead
+ *	the sweep comes to it              move to @set
+ *
+ * The sweep visits these buckets, a few at a time.  Steps that follow faster than it
+ * sweeps do not restart it: it makes another round when it has ended.
+ *
+ * The tree has levels times slots nodes at the most, or twice as many.  Buckets of
+ * several levels may expire at the same tick, in any order: when the wheel stands at
  * a tick, nothing is placed into a bucket that expires at it any more.
  */
 #include <linux/bug.h>
+#include <linux/minmax.h>
 #include <linux/prefetch.h>
+#include <linux/string.h>
 
 #include "compat.h"
 #include "queue.h"
@@ -44,46 +61,76 @@ static bool bucket_before(struct rb_node *a, const struct rb_node *b)
 	return bucket_of(a)->expires < bucket_of(b)->expires;
 }
 
-/* Put a node, which is in no list, where it belongs now; when there is to be done for it. */
-static u64 queue_place(struct twheel_queue *queue, struct twheel_node *node)
+static void queue_insert(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
-	struct twheel_bucket *bucket = twheel_wheel_place(&queue->wheel, node);
+	bucket->expires = expires;
+	rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
+	queue->nr_on_set += bucket->on_set;
+}
 
+/* Take a bucket out of the tree. */
+static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
+{
+	rb_erase_cached(&bucket->queued, &queue->buckets);
+	RB_CLEAR_NODE(&bucket->queued);
+	queue->nr_on_set -= bucket->on_set;
+}
+
+static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_bucket *bucket)
+{
+	return bucket->on_set && bucket->generation != queue->generation;
+}
+
+/*
+ * Let a bucket in the tree expire earlier. The clock was set back since it was filled: it
+ * expires after now, and at the same place of some turn, so not before @expires.
+ */
+static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
+{
+	bucket->mixed |= !list_empty(&bucket->nodes);
+	queue_remove(queue, bucket);
+	queue_insert(queue, bucket, expires);
+}
+
+/* Put a node, which is in no list, where it belongs now; when there is to be done for it. */
+static u64 queue_place(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
+{
+	struct twheel_bucket *bucket;
+	u64 expires;
+
+	bucket = twheel_wheel_place(&queue->wheel, node->expires, on_set, &expires);
 	if (!bucket) {
 		list_add_tail(&node->entry, &queue->due);
 		return queue->wheel.now;
 	}
-	list_add_tail(&node->entry, &bucket->nodes);
+	if (unlikely(bucket_is_old(queue, bucket))) {
+		list_splice_tail_init(&bucket->nodes, &queue->set);
+		bucket->generation = queue->generation;
+	}
 	if (RB_EMPTY_NODE(&bucket->queued))
-		rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
+		queue_insert(queue, bucket, expires);
+	else if (unlikely(bucket->expires != expires))
+		bucket_move(queue, bucket, expires);
+	list_add_tail(&node->entry, &bucket->nodes);
 	return bucket->expires;
 }
 
-/* Take an empty bucket out of the tree. */
-static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
-{
-	bucket->far = false;
-	rb_erase_cached(&bucket->queued, &queue->buckets);
-	RB_CLEAR_NODE(&bucket->queued);
-}
-
 /**
- * twheel_queue_init - an empty queue over a wheel of one level
+ * twheel_queue_init - an empty queue over a wheel without any level
  * @queue: the queue
  * @slots: in each level of the wheel
+ * @on_set: whether nodes can be cancelled when the clock is set
  * @now: the tick it is
- *
- * Return: 0, or -ENOMEM.
  */
-int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now)
+void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now)
 {
+	memset(queue, 0, sizeof(*queue));
 	queue->buckets = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&queue->due);
 	INIT_LIST_HEAD(&queue->never);
-	INIT_LIST_HEAD(&queue->stray);
-	queue->nr_nodes = 0;
-	queue->nr_cascaded = 0;
-	return twheel_wheel_init(&queue->wheel, slots, now);
+	INIT_LIST_HEAD(&queue->never_on_set);
+	INIT_LIST_HEAD(&queue->set);
+	twheel_wheel_init(&queue->wheel, slots, on_set, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
 
@@ -105,14 +152,12 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
  *
  * A wheel on which nothing has expired for long lags behind, and would place
  * a new node a level too high. It is moved up to @now, but never past a
- * bucket that has yet to expire, nor while there are nodes to be placed anew.
+ * bucket that has yet to expire.
  */
 void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 {
 	const struct twheel_bucket *first = queue_first(queue);
 
-	if (!list_empty(&queue->stray))
-		return;
 	if (first && first->expires <= now)
 		now = first->expires - 1;
 	if (now > queue->wheel.now)
@@ -121,20 +166,37 @@ void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
 
 /**
- * twheel_queue_add - add a node
+ * twheel_queue_rewind - the clock was set back
  * @queue: the queue
+ * @now: the tick it is; nothing happens if that is not before the wheel's own
+ */
+void twheel_queue_rewind(struct twheel_queue *queue, u64 now)
+{
+	queue->wheel.now = min(queue->wheel.now, now);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_rewind);
+
+/**
+ * twheel_queue_add - add a node
+ * @queue: the queue, whose wheel has one level at least unless the node is due, or
+ *	never will be
  * @node: in no list; its @expires is the tick at which it is due, or
  *	TWHEEL_TICK_NEVER
+ * @on_set: whether it is cancelled when the clock is set; only where that was said at
+ *	init
  *
  * A tick that has passed makes it due at once.
  *
  * Return: the tick at which there is something to do for this node: its bucket's, or
  * the wheel's own if it is due; TWHEEL_TICK_NEVER.
  */
-u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node)
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
 {
 	queue->nr_nodes++;
-	return twheel_queue_replace(queue, node);
+	if (likely(node->expires != TWHEEL_TICK_NEVER))
+		return queue_place(queue, node, on_set);
+	list_add_tail(&node->entry, on_set ? &queue->never_on_set : &queue->never);
+	return TWHEEL_TICK_NEVER;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
 
@@ -142,14 +204,14 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
  * twheel_queue_next - when is there something to do next?
  * @queue: the queue
  *
- * Return: the tick of the earliest bucket, the wheel's own if something is
- * due or to be placed anew, TWHEEL_TICK_NEVER if nothing will be.
+ * Return: the tick of the earliest bucket, the wheel's own if twheel_queue_ready(),
+ * TWHEEL_TICK_NEVER if nothing will be due.
  */
 u64 twheel_queue_next(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first;
 
-	if (!list_empty(&queue->due) || !list_empty(&queue->stray))
+	if (twheel_queue_ready(queue))
 		return queue->wheel.now;
 	first = queue_first(queue);
 	return first ? first->expires : TWHEEL_TICK_NEVER;
@@ -158,15 +220,17 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /*
  * Empty a bucket that expires now, within a budget of nodes to move. On level
- * 0 all nodes are due at its very tick and move as one list, however many;
- * unless some are only there because the wheel doesn't reach further.
+ * 0 all nodes are due at its very tick and move as one list, however many, unless the
+ * bucket is mixed. The nodes of an old bucket are cancelled.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
 {
 	struct twheel_node *node;
 
-	if (bucket->level == 0 && !bucket->far)
+	if (unlikely(bucket_is_old(queue, bucket)))
+		list_splice_tail_init(&bucket->nodes, &queue->set);
+	else if (bucket->level == 0 && !bucket->mixed)
 		list_splice_tail_init(&bucket->nodes, &queue->due);
 
 	while (budget && !list_empty(&bucket->nodes)) {
@@ -176,7 +240,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 		prefetchw(bucket->nodes.next->next);
 		/* A coarse one may be due on a high level. */
 		queue->nr_cascaded += node->expires > queue->wheel.now;
-		queue_place(queue, node);
+		queue_place(queue, node, bucket->on_set);
 		budget--;
 	}
 	return budget;
@@ -191,8 +255,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  *
  * What is due comes onto the list of due nodes, the earliest tick first, and
  * what is not yet moves down a level. Between two calls nodes may be added and
- * taken out: the wheel stands at the tick of the bucket in hand. All nodes that
- * twheel_queue_gather() took have been placed.
+ * taken out: the wheel stands at the tick of the bucket in hand.
  *
  * Return: true if there is more to do: nodes to pop, or buckets to expire.
  */
@@ -200,7 +263,6 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 {
 	struct twheel_bucket *bucket;
 
-	WARN_ON_ONCE(!list_empty(&queue->stray));
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
 		if (!budget)
 			return true;
@@ -208,10 +270,11 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 		budget = bucket_expire(queue, bucket, budget - 1);
 		if (!list_empty(&bucket->nodes))
 			return true;
+		bucket->mixed = false;
 		queue_remove(queue, bucket);
 	}
 	twheel_queue_forward(queue, now);
-	return !list_empty(&queue->due);
+	return twheel_queue_ready(queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
 
@@ -233,70 +296,72 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
 /**
- * twheel_queue_gather - take all nodes out of their places, and set time back
+ * twheel_queue_set - the clock was set: cancel the nodes that asked for it
  * @queue: the queue
- * @now: the tick it is, which may lie behind the wheel's; if it lies ahead, the
- *	wheel stays where it is, so that twheel_queue_advance() finds what is
- *	due in its order
  *
- * Takes a step for each bucket in use, and none for a node. Each node is then to be
- * had from twheel_queue_pop_stray(), those of an earlier bucket first. What is
- * due stays due: its tick has come, once.
+ * In O(1). The nodes that were added by now with @on_set, and are not due yet, are then
+ * returned by twheel_queue_pop_set(); those that are added from now on are not.
  */
-void twheel_queue_gather(struct twheel_queue *queue, u64 now)
+void twheel_queue_set(struct twheel_queue *queue)
 {
+	queue->generation++;
+	list_splice_tail_init(&queue->never_on_set, &queue->set);
+	if (queue->nr_on_set && !queue->sweeping) {
+		queue->sweeping = true;
+		queue->swept = 0;
+		queue->sweep_generation = queue->generation;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_set);
+
+/* Visit the next bucket for nodes that are cancelled when the clock is set. */
+static void queue_sweep(struct twheel_queue *queue)
+{
+	struct twheel_wheel *wheel = &queue->wheel;
+	unsigned int level = queue->swept / wheel->slots;
 	struct twheel_bucket *bucket;
 
-	if (now < queue->wheel.now)
-		queue->wheel.now = now;
-	while ((bucket = queue_first(queue))) {
-		list_splice_tail_init(&bucket->nodes, &queue->stray);
+	bucket = &wheel->level[level]->bucket[wheel->slots + queue->swept % wheel->slots];
+	if (!RB_EMPTY_NODE(&bucket->queued) && bucket_is_old(queue, bucket)) {
+		list_splice_tail_init(&bucket->nodes, &queue->set);
+		bucket->mixed = false;
 		queue_remove(queue, bucket);
 	}
-	list_splice_tail_init(&queue->never, &queue->stray);
+	if (++queue->swept < wheel->nr_levels * wheel->slots)
+		return;
+	queue->swept = 0;
+	queue->sweeping = queue->sweep_generation != queue->generation;
+	queue->sweep_generation = queue->generation;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_gather);
 
 /**
- * twheel_queue_pop_stray - take the next node that is to be placed anew
+ * twheel_queue_pop_set - take the next node that is cancelled since the clock was set
  * @queue: the queue
+ * @budget: how many nodes to take and buckets to visit; what is left of it
  *
- * It still counts as a node of the queue, and goes back by
- * twheel_queue_replace() or twheel_queue_expire().
+ * The node still counts as one of the queue, and goes back by twheel_queue_expire().
  *
- * Return: the node, or NULL.
+ * Return: the node, or NULL if there is none, or the budget is used up.
  */
-struct twheel_node *twheel_queue_pop_stray(struct twheel_queue *queue)
+struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned int *budget)
 {
 	struct twheel_node *node;
 
-	node = list_first_entry_or_null(&queue->stray, struct twheel_node, entry);
-	if (node)
-		list_del(&node->entry);
+	for (; *budget && list_empty(&queue->set) && queue->sweeping; --*budget)
+		queue_sweep(queue);
+	node = list_first_entry_or_null(&queue->set, struct twheel_node, entry);
+	if (!node || !*budget)
+		return NULL;
+	--*budget;
+	list_del(&node->entry);
 	return node;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_stray);
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_set);
 
 /**
- * twheel_queue_replace - put a stray node where it belongs now
+ * twheel_queue_expire - make a node due, after those that are
  * @queue: the queue
- * @node: from twheel_queue_pop_stray()
- *
- * Return: as twheel_queue_add().
- */
-u64 twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node)
-{
-	if (likely(node->expires != TWHEEL_TICK_NEVER))
-		return queue_place(queue, node);
-	list_add_tail(&node->entry, &queue->never);
-	return TWHEEL_TICK_NEVER;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_replace);
-
-/**
- * twheel_queue_expire - make a stray node due
- * @queue: the queue
- * @node: from twheel_queue_pop_stray()
+ * @node: from twheel_queue_pop_set()
  */
 void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node)
 {
@@ -310,8 +375,8 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_expire);
  * @node: set to a node, due or not, that is in no list any more; to NULL if an
  *	empty bucket left the tree instead
  *
- * So that whoever empties a queue holds its lock for a step only, however many
- * nodes and buckets there are.
+ * The caller holds its lock for one step at a time, however many nodes and buckets there
+ * are.
  *
  * Return: false if nothing is left.
  */
@@ -323,7 +388,9 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 	if (list_empty(from))
 		from = &queue->never;
 	if (list_empty(from))
-		from = &queue->stray;
+		from = &queue->never_on_set;
+	if (list_empty(from))
+		from = &queue->set;
 	if (list_empty(from) && bucket)
 		from = &bucket->nodes;
 

@@ -15,7 +15,14 @@
  * @buckets: those that hold something, or did until it was taken out
  * @due: nodes that are due, the earliest tick first
  * @never: nodes that will never be due
- * @stray: nodes that are to be placed anew, since time was set back
+ * @never_on_set: likewise, of those that are cancelled when the clock is set
+ * @set: nodes that are cancelled, since the clock was set
+ * @generation: how often the clock was set; a bucket of an older one holds nodes that
+ *	are cancelled
+ * @swept: how many of the buckets for such nodes the sweep has visited
+ * @sweeping: there may be buckets of an older generation
+ * @sweep_generation: @generation when the sweep began
+ * @nr_on_set: how many buckets for such nodes are in the tree
  * @nr_nodes: how many nodes there are in all
  * @nr_cascaded: how many moves down a level there have been
  */
@@ -24,26 +31,43 @@ struct twheel_queue {
 	struct rb_root_cached	buckets;
 	struct list_head	due;
 	struct list_head	never;
-	struct list_head	stray;
+	struct list_head	never_on_set;
+	struct list_head	set;
+	u32			generation;
+	u32			sweep_generation;
+	unsigned int		swept;
+	bool			sweeping;
+	unsigned int		nr_on_set;
 	u64			nr_nodes;
 	u64			nr_cascaded;
 };
 
-int twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 now);
+void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now);
 void twheel_queue_destroy(struct twheel_queue *queue);
 
 void twheel_queue_forward(struct twheel_queue *queue, u64 now);
-u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node);
+void twheel_queue_rewind(struct twheel_queue *queue, u64 now);
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool on_set);
 u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget);
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
 
-void twheel_queue_gather(struct twheel_queue *queue, u64 now);
-struct twheel_node *twheel_queue_pop_stray(struct twheel_queue *queue);
-u64 twheel_queue_replace(struct twheel_queue *queue, struct twheel_node *node);
+void twheel_queue_set(struct twheel_queue *queue);
+struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned int *budget);
 void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node);
 
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
+
+/**
+ * twheel_queue_ready - whether a queue has something to do whatever the clock reads
+ * @queue: the queue
+ *
+ * Return: true if nodes are due, or are cancelled since the clock was set.
+ */
+static inline bool twheel_queue_ready(const struct twheel_queue *queue)
+{
+	return !list_empty(&queue->due) || !list_empty(&queue->set) || queue->sweeping;
+}
 
 /**
  * twheel_queue_del - take a node out, wherever it is

@@ -142,7 +142,6 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
-	s64 offset = shard->offset;
 	bool last;
 
 	while (budget-- && (timer = shard_begin(shard))) {
@@ -154,8 +153,7 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 
 		twheel_shard_lock_irq(shard);
 		shard_end(shard);
-		last = list_empty(&shard->queue.due) || need_resched() ||
-		       shard->offset != offset;
+		last = list_empty(&shard->queue.due) || need_resched();
 		if (shard->singly || last || !(budget & (twheel_timed_together - 1))) {
 			shard->singly -= !!shard->singly;
 			begin = reap_timed(shard, timer, fn, begin);
@@ -166,24 +164,19 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 }
 
 /*
- * Place some nodes anew after the clock was set; but timers that are to be told
- * of it are due at once.
+ * Make some of the timers due that are cancelled since the clock was set, after those that
+ * were due before.
  */
-static void reap_stray(struct twheel_shard *shard)
+static void reap_set(struct twheel_shard *shard, unsigned int budget)
 {
-	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
 	struct twheel_node *node;
 
 	lockdep_assert_held(&shard->lock);
-	while (budget-- && (node = twheel_queue_pop_stray(&shard->queue))) {
+	while ((node = twheel_queue_pop_set(&shard->queue, &budget))) {
 		timer = container_of(node, struct twheel_timer, node);
-		if (twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET) {
-			WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
-			twheel_queue_expire(&shard->queue, node);
-		} else {
-			twheel_queue_replace(&shard->queue, node);
-		}
+		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+		twheel_queue_expire(&shard->queue, node);
 	}
 }
 
@@ -201,7 +194,7 @@ static void reaper_feed(struct twheel_shard *shard)
 	if (!wheel->starved)
 		return;
 	twheel_shard_unlock_irq(shard);
-	level = twheel_level_alloc(wheel->slots, GFP_NOWAIT | __GFP_NOWARN);
+	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN);
 	twheel_shard_lock_irq(shard);
 	if (level && wheel->starved)
 		twheel_wheel_grow(wheel, level);
@@ -215,11 +208,9 @@ static bool reap_step(struct twheel_shard *shard)
 {
 	u64 now = twheel_shard_look(shard);
 
-	if (!list_empty(&shard->queue.stray)) {
-		reap_stray(shard);
-		return true;
-	}
-	if (!twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK))
+	/* Together they are a chunk. */
+	reap_set(shard, TWHEEL_CHUNK / 2);
+	if (!twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK / 2))
 		return false;
 	reap_due(shard, now);
 	return true;
@@ -349,7 +340,7 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 
 	flags = twheel_shard_lock(shard);
 	now = twheel_shard_look(shard);
-	if (!shard->armed || !list_empty(&shard->queue.stray) || !alarm_due(shard, now, &flags))
+	if (!shard->armed || !alarm_due(shard, now, &flags))
 		twheel_shard_wake(shard);
 	twheel_shard_unlock(shard, flags);
 	return HRTIMER_NORESTART;

@@ -84,9 +84,10 @@ struct twheel_places {
  * @cut: @running was cancelled meanwhile and must not repeat
  * @alarmed: it is the alarm that calls the function of @running
  * @has_inline: there have been timers here that the alarm may see to
- * @has_on_set: there have been timers here that end when the clock is set
  * @was_set: @running was called because the clock was set
- * @offset: of the wall clock when last looked at, for a shard that goes by it
+ * @generation: twheel_clock_generation() when last looked at, for a shard that goes by
+ *	the wall clock
+ * @offset: of the wall clock when last looked at, likewise
  * @stepped: the tick to which that was set when it last was
  * @added: times that a timer began to wait
  * @rearmed: times that one that waited was given another deadline
@@ -123,8 +124,8 @@ struct twheel_shard {
 	bool			cut;
 	bool			alarmed;
 	bool			has_inline;
-	bool			has_on_set;
 	bool			was_set;
+	u32			generation;
 	s64			offset;
 	u64			stepped;
 	u64			added;
@@ -226,8 +227,9 @@ u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
 void twheel_shard_wake(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
+void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node);
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer);
 void twheel_shard_wait(struct twheel_shard *shard);
 bool twheel_shard_place(struct twheel_shard *shard);
 void twheel_shard_vacate(struct twheel_shard *shard);

@@ -7,10 +7,10 @@
  * that one wheel holds millions; a list in debugfs; and so that those which go
  * by the wall clock hear at once that it was set.
  *
- * The kernel tells us of that, whenever it changes its clocks, under a lock of
- * its own in which neither a clock may be read nor a task be woken.  So from
- * there we go by an interrupt of our own to a work item, and that wakes the
- * reapers, which look for themselves whether their clock was set.
+ * The kernel notifies us whenever it changes its clocks, under a lock of its own in
+ * which neither a clock may be read nor a task be woken.  So the notification only
+ * counts the step, and raises an interrupt that queues a work item, which looks at
+ * each shard that goes by the wall clock.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -24,8 +24,10 @@
 #include <linux/pvclock_gtod.h>
 #include <linux/seq_file.h>
 #include <linux/string.h>
+#include <linux/timekeeper_internal.h>
 #include <linux/workqueue.h>
 
+#include "clock.h"
 #include "registry.h"
 #include "shards.h"
 
@@ -41,7 +43,9 @@ static unsigned int nr_realtime;
 
 static struct dentry *debugfs;
 
-/* Wake the reapers that go by the wall clock. */
+/* See twheel_clock_generation(). */
+atomic_t twheel_clock_steps = ATOMIC_INIT(0);
+
 static void clock_was_set(struct work_struct *work)
 {
 	struct twheel *wheel;
@@ -50,13 +54,9 @@ static void clock_was_set(struct work_struct *work)
 	mutex_lock(&registry_lock);
 	list_for_each_entry(wheel, &wheels, registered) {
 		for (i = 0; i < wheel->nr_shards; i++) {
-			struct twheel_shard *shard = &wheel->shard[i];
-
-			if (shard->clock != TWHEEL_CLOCK_REALTIME)
+			if (wheel->shard[i].clock != TWHEEL_CLOCK_REALTIME)
 				break;
-			twheel_shard_lock_irq(shard);
-			twheel_shard_wake(shard);
-			twheel_shard_unlock_irq(shard);
+			twheel_shard_set(&wheel->shard[i]);
 		}
 	}
 	mutex_unlock(&registry_lock);
@@ -71,11 +71,20 @@ static void clock_interrupt(struct irq_work *work)
 
 static DEFINE_IRQ_WORK(clock_irq_work, clock_interrupt);
 
-/* Called at each tick of the kernel's, with a lock held that keeps the time still. */
-static int clock_notify(struct notifier_block *nb, unsigned long was_set, void *timekeeper)
+/*
+ * Called at each tick of the kernel's, with a lock held that keeps the time still.
+ * @was_set is also true for changes that leave the offset of the wall clock as it is.
+ */
+static int clock_notify(struct notifier_block *nb, unsigned long was_set, void *data)
 {
-	if (was_set)
+	const struct timekeeper *timekeeper = data;
+	static ktime_t offset;
+
+	if (was_set && timekeeper->offs_real != offset) {
+		offset = timekeeper->offs_real;
+		atomic_inc(&twheel_clock_steps);
 		irq_work_queue(&clock_irq_work);
+	}
 	return NOTIFY_DONE;
 }
 

@@ -9,9 +9,27 @@
  * A shard that goes by the wall clock has its alarm on that clock, too: the
  * kernel moves it when the clock is set.  What the kernel can't do is to set
  * the wheel back.  Until that is done, a deadline between the clock and the
- * wheel would seem to have passed; so everybody who is about to rely on the
- * wheel's time looks whether the clock was set, by how far it is ahead of the
- * monotonic one.  See twheel_shard_look().
+ * wheel would seem to have passed; so each call that relies on the wheel's time
+ * first compares the clock's offset from the monotonic one with the offset that the
+ * shard knows.  See twheel_shard_look().
+ *
+ * Timers with TWHEEL_TIMER_CANCEL_ON_SET do not go by the offset, since a step that is
+ * undone at once leaves no trace in it.  The kernel's notification counts the steps:
+ *
+ *	setting CPU                          adding CPU
+ *	-----------                          ----------
+ *	begin the write section
+ *	of the clock's seqcount
+ *	offset = new                         lock the shard
+ *	notification: generation++           read the offset, then the generation;
+ *	end the write section                if the latter is new, cancel what is pending
+ *	interrupt, work: look at each        add the timer
+ *	shard                                unlock
+ *
+ * An add that has seen the new offset also sees the new generation, so that the step does
+ * not cancel its timer.  A timer that was added before the notification is on the queue
+ * under the old generation, and the next look cancels it.  The work sees to it that
+ * there is one.
  *
  * The reaper of a shard is made when the first timer comes, by a work item, as
  * threads can't be made in the contexts from which timers are added.  Nothing
@@ -126,18 +144,25 @@ void twheel_shard_wake(struct twheel_shard *shard)
 }
 
 /*
- * The clock was set. If that was back behind the wheel, or timers are to be
- * told, all nodes are gathered for the reaper to place them anew. Nodes that
- * are added from now on find the right time at once.
+ * The wall clock was set. If that was back behind the wheel, it follows; the timers stay
+ * where they are, see queue.c.
  */
-static void shard_set(struct twheel_shard *shard, u64 now)
+static void shard_step(struct twheel_shard *shard, s64 offset, u64 now)
 {
+	trace_twheel_clock_set(shard->number, offset - shard->offset);
+	shard->offset = offset;
 	/* What a step has passed is not late. */
 	shard->stepped = now;
-	if (now >= shard->queue.wheel.now && !shard->has_on_set)
-		return;
-	twheel_queue_gather(&shard->queue, now);
-	twheel_shard_wake(shard);
+	twheel_queue_rewind(&shard->queue, now);
+}
+
+/* The wall clock was set, maybe twice: cancel the timers that asked for it. */
+static void shard_cancel_on_set(struct twheel_shard *shard, u32 generation)
+{
+	shard->generation = generation;
+	twheel_queue_set(&shard->queue);
+	if (twheel_queue_ready(&shard->queue))
+		twheel_shard_wake(shard);
 }
 
 /*
@@ -146,17 +171,18 @@ static void shard_set(struct twheel_shard *shard, u64 now)
  *
  * That time was read before the offset is: so the sum is never ahead of the
  * wall clock, whenever that is set, and it agrees with the offset that is known.
+ * The generation is read last: see above.
  */
 static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 {
 	s64 offset = twheel_clock_offset();
 	u64 now = twheel_tick_floor(shard, monotonic_ns + offset);
+	u32 generation = twheel_clock_generation();
 
-	if (unlikely(offset != shard->offset)) {
-		trace_twheel_clock_set(shard->number, offset - shard->offset);
-		shard->offset = offset;
-		shard_set(shard, now);
-	}
+	if (unlikely(offset != shard->offset))
+		shard_step(shard, offset, now);
+	if (unlikely(generation != shard->generation))
+		shard_cancel_on_set(shard, generation);
 	return now;
 }
 
@@ -175,7 +201,23 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 }
 
 /**
- * twheel_shard_forward - tell an idle wheel the time before a node is added
+ * twheel_shard_set - the wall clock was set: look at it now
+ * @shard: the shard, which goes by that clock
+ *
+ * The kernel has moved the alarm. Where it was to go off at once it may be hours ahead
+ * now, so the reaper is woken instead.
+ */
+void twheel_shard_set(struct twheel_shard *shard)
+{
+	twheel_shard_lock_irq(shard);
+	twheel_shard_look(shard);
+	if (twheel_queue_ready(&shard->queue))
+		twheel_shard_wake(shard);
+	twheel_shard_unlock_irq(shard);
+}
+
+/**
+ * twheel_shard_forward - forward an idle wheel before a timer is added
  * @shard: the shard, whose lock is held
  *
  * By a clock that is coarse, but cheap and never ahead.
@@ -195,17 +237,19 @@ void twheel_shard_forward(struct twheel_shard *shard)
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
 /**
- * twheel_shard_add - add a node, and see to it that the reaper knows
+ * twheel_shard_add - add a timer, and see to it that the reaper knows
  * @shard: the shard, whose lock is held
- * @node: in no list
+ * @timer: in no list, with its tick set
  */
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 {
+	bool on_set = shard->queue.wheel.on_set &&
+		      twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
 
-	next = twheel_queue_add(&shard->queue, node);
+	next = twheel_queue_add(&shard->queue, &timer->node, on_set);
 	if (next < shard->armed)
 		twheel_shard_arm(shard, next);
 	if (unlikely(!shard->task) && !shard->starting) {
@@ -215,7 +259,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_node *node)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
-/* Whether the function is over that ran when so many had been called. */
+/* Whether the function has returned that ran when so many had been called. */
 static bool shard_idle(struct twheel_shard *shard, u64 fired)
 {
 	/* Here is where wait_event_lock_irq() has taken the lock again. */
@@ -308,6 +352,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	shard->number = number;
 	strscpy(shard->name, config->name, sizeof(shard->name));
 	shard->clock = config->clock;
+	shard->generation = twheel_clock_generation();
 	shard->offset = twheel_clock_offset();
 	twheel_hrtimer_setup(&shard->alarm, twheel_reaper_alarm, twheel_clock_id(config->clock),
 			     TWHEEL_ALARM_MODE);
@@ -316,8 +361,9 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
 
-	return twheel_queue_init(&shard->queue, config->slots,
-				 twheel_tick_floor(shard, twheel_clock_ns(config->clock)));
+	twheel_queue_init(&shard->queue, config->slots, config->clock == TWHEEL_CLOCK_REALTIME,
+			  twheel_tick_floor(shard, twheel_clock_ns(config->clock)));
+	return twheel_wheel_feed(&shard->queue.wheel, GFP_KERNEL);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 

@@ -60,6 +60,6 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
 bool twheel_runs_functions(const struct twheel *wheel);
 void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
-			 s64 offset);
+			 u32 generation);
 
 #endif /* _TWHEEL_TIMER_H */

@@ -53,14 +53,15 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 /* Whether there are levels enough for a tick. */
 static bool shard_reaches(struct twheel_shard *shard, u64 tick)
 {
+	struct twheel_wheel *wheel = &shard->queue.wheel;
 	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
 	/* It goes by what stands still between two ticks of the kernel, unless it is set. */
 	if (shard->forwarded != kernel_tick || shard->clock == TWHEEL_CLOCK_REALTIME)
 		twheel_shard_forward(shard);
-	return likely(tick - shard->queue.wheel.now < shard->queue.wheel.reach) ||
-	       tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(&shard->queue.wheel, tick);
+	return likely(tick - wheel->now < wheel->reach) ||
+	       tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(wheel, tick);
 }
 
 /* Add a level, unless others did meanwhile. False if there is no memory. */
@@ -71,7 +72,7 @@ static bool shard_grow(struct twheel_shard *shard, u64 tick)
 	unsigned long flags;
 	bool grow;
 
-	level = twheel_level_alloc(wheel->slots, GFP_ATOMIC | __GFP_NOWARN);
+	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN);
 	if (!level)
 		return false;
 	flags = twheel_shard_lock(shard);
@@ -110,7 +111,7 @@ static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack
 
 /*
  * Lock the shard on which a timer is to wait, and let it reach a tick. Memory
- * for a level is had without the lock, and then we look anew; if there is
+ * for a level is allocated without the lock, and then we look anew; if there is
  * none, the wheel does without: see wheel.c.
  */
 static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 deadline,
@@ -155,7 +156,6 @@ static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u
 		if (flags & TWHEEL_TIMER_INLINE)
 			/* The alarm reads it without the lock. */
 			WRITE_ONCE(shard->has_inline, true);
-		shard->has_on_set |= flags & TWHEEL_TIMER_CANCEL_ON_SET;
 		WRITE_ONCE(timer->place, timer->place &
 			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
 	}
@@ -164,7 +164,7 @@ static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u
 	twheel_debug_activate(timer);
 	timer->node.expires = tick;
 	trace_twheel_timer_add(timer, shard->number);
-	twheel_shard_add(shard, &timer->node);
+	twheel_shard_add(shard, timer);
 }
 
 /* Let a timer that does not wait begin to, if it may. */
@@ -320,12 +320,13 @@ int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rea
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm);
 
-/* Put a timer in again; at once if it is to be told that the clock was set. */
+/* Put a timer in again; for at once if it is cancelled since the clock was set. */
 static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,
-			 s64 offset)
+			 u32 generation)
 {
 	bool was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET &&
-		       shard->clock == TWHEEL_CLOCK_REALTIME && twheel_clock_offset() != offset;
+		       shard->clock == TWHEEL_CLOCK_REALTIME &&
+		       twheel_clock_generation() != generation;
 
 	timer_link(shard, timer, was_set ? 0 : tick);
 	if (was_set)
@@ -337,18 +338,18 @@ static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer,
  * @shard: where its function runs
  * @timer: the timer; it may be gone if it was cancelled meanwhile
  * @deadline: as in twheel_timer_add()
- * @offset: what twheel_clock_offset() was when it was first armed
+ * @generation: what twheel_clock_generation() was when it was started
  *
  * For the function that the reaper calls, just before it returns. Nothing is
  * done if the timer was cancelled while the function ran, or has been armed
  * again. It needs no place of its own: it just left one, and one more for each shard
  * does no harm.
  *
- * One that is to be told when the clock is set was not on the wheel while its function
- * ran, and so the shard may have looked for those to tell without finding it.
+ * A timer that is cancelled when the clock is set was not on the wheel while its function
+ * ran, so that a step during this time did not cancel it.
  */
 void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
-			 s64 offset)
+			 u32 generation)
 {
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
@@ -362,7 +363,7 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 		if (shard_reaches(shard, tick) || !fed) {
 			if (shard->places)
 				atomic64_inc(&shard->places->pending);
-			timer_relink(shard, timer, tick, offset);
+			timer_relink(shard, timer, tick, generation);
 			shard->added++;
 			break;
 		}

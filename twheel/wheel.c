@@ -2,8 +2,8 @@
 /*
  * Layer 1, the wheel: levels of buckets.
  *
- * A pure data structure.  It is told the time in ticks, takes no lock, reads
- * no clock, and allocates only when it is handed a further level.  The expiry
+ * A pure data structure.  The caller passes the time in ticks.  The wheel takes no lock,
+ * reads no clock, and allocates only in twheel_wheel_feed().  The expiry
  * queue above it knows which buckets hold something and when they expire.
  *
  * Level 0 has one slot a tick; each further level has slots as wide as one
@@ -17,7 +17,7 @@
  * from the slot of now: this is the rule of Kafka's TimingWheel.  It is never
  * now's own slot but on level 0, where that would be due.  So in a turn each
  * bucket stands for one stretch of time only, and the tick at which its
- * stretch begins is its expiry.  When that comes, who drives us sets now to
+ * stretch begins is its expiry.  When that comes, the expiry queue sets now to
  * it and places each node of the bucket again: it is due, or it goes to a
  * lower level.  That is the cascade, and why a node that is placed ten years
  * ahead is exact to the tick.
@@ -29,7 +29,12 @@
  * grows it when there is memory.
  *
  * Moving now forward without a bucket expiring on the way is always right:
- * what lay fewer than a turn ahead still does.
+ * what lay fewer than a turn ahead still does.  Now may also be set back.  A bucket
+ * that was filled before then is further than a turn away, and its slot of the
+ * present turn begins earlier: the expiry queue lets it expire then.
+ *
+ * A wheel that goes by the wall clock has two buckets for each slot, one of them for
+ * the nodes that are cancelled when the clock is set.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -67,26 +72,33 @@ static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u
 	       slot_number(wheel, level, wheel->now);
 }
 
+static unsigned int nr_buckets(const struct twheel_wheel *wheel)
+{
+	return wheel->slots << wheel->on_set;
+}
+
 /**
  * twheel_level_alloc - memory for one more level
- * @slots: of the wheel that it is for
+ * @wheel: the wheel that it is for; no lock is needed
  * @gfp: how to allocate
  *
  * Return: the level, to be handed to twheel_wheel_grow(), or NULL.
  */
-struct twheel_level *twheel_level_alloc(unsigned int slots, gfp_t gfp)
+struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
 {
 	struct twheel_level *level;
 	unsigned int i;
 
-	level = kmalloc(struct_size(level, bucket, slots), gfp);
+	level = kmalloc(struct_size(level, bucket, nr_buckets(wheel)), gfp);
 	if (!level)
 		return NULL;
-	for (i = 0; i < slots; i++) {
+	for (i = 0; i < nr_buckets(wheel); i++) {
 		INIT_LIST_HEAD(&level->bucket[i].nodes);
 		RB_CLEAR_NODE(&level->bucket[i].queued);
 		level->bucket[i].expires = TWHEEL_TICK_NEVER;
-		level->bucket[i].far = false;
+		level->bucket[i].generation = 0;
+		level->bucket[i].on_set = i >= wheel->slots;
+		level->bucket[i].mixed = false;
 	}
 	return level;
 }
@@ -105,7 +117,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_level_free);
 /**
  * twheel_wheel_grow - put one more level on top
  * @wheel: the wheel, which must not reach all ticks yet
- * @level: from twheel_level_alloc() for as many slots; the wheel owns it now
+ * @level: from twheel_level_alloc() for this wheel, which owns it now
  */
 void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 {
@@ -113,7 +125,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	unsigned int i;
 
 	wheel->span[nr] = nr ? wheel->span[nr - 1] * wheel->slots : 1;
-	for (i = 0; i < wheel->slots; i++)
+	for (i = 0; i < nr_buckets(wheel); i++)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
@@ -122,6 +134,24 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	wheel->starved = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
+
+/**
+ * twheel_wheel_feed - allocate one more level and put it on top
+ * @wheel: the wheel, which no one else uses at the same time
+ * @gfp: how to allocate
+ *
+ * Return: 0, or -ENOMEM.
+ */
+int twheel_wheel_feed(struct twheel_wheel *wheel, gfp_t gfp)
+{
+	struct twheel_level *level = twheel_level_alloc(wheel, gfp);
+
+	if (!level)
+		return -ENOMEM;
+	twheel_wheel_grow(wheel, level);
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_feed);
 
 /*
  * What is as far away as a whole turn of a level has no place on it. So most levels
@@ -145,28 +175,24 @@ static void wheel_init_level_of(struct twheel_wheel *wheel)
 }
 
 /**
- * twheel_wheel_init - an empty wheel of one level
+ * twheel_wheel_init - an empty wheel without any level
  * @wheel: the wheel
  * @slots: in each level
+ * @on_set: whether nodes can be cancelled when the clock is set
  * @now: the tick it is
  *
- * Return: 0, or -ENOMEM.
+ * No node can be placed until there is one level at least.
  */
-int twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 now)
+void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_set, u64 now)
 {
-	struct twheel_level *level;
-
 	wheel->now = now;
 	wheel->slots = slots;
 	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
-	wheel->nr_levels = 0;
+	wheel->on_set = on_set;
 	wheel->starved = false;
+	wheel->nr_levels = 0;
+	wheel->reach = 0;
 	wheel_init_level_of(wheel);
-	level = twheel_level_alloc(slots, GFP_KERNEL);
-	if (!level)
-		return -ENOMEM;
-	twheel_wheel_grow(wheel, level);
-	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_init);
 
@@ -194,53 +220,56 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 {
 	return expires <= wheel->now ||
-	       slot_distance(wheel, wheel->nr_levels - 1, expires) < wheel->slots;
+	       (wheel->nr_levels &&
+		slot_distance(wheel, wheel->nr_levels - 1, expires) < wheel->slots);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
 static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsigned int level,
-					  u64 number)
+					  u64 number, bool on_set, u64 *expires)
 {
-	struct twheel_bucket *bucket = &wheel->level[level]->bucket[slot_index(wheel, number)];
-
-	bucket->expires = number * wheel->span[level];
-	return bucket;
+	*expires = number * wheel->span[level];
+	return &wheel->level[level]->bucket[slot_index(wheel, number) +
+					    (on_set ? wheel->slots : 0)];
 }
 
 /**
- * twheel_wheel_place - find the bucket of a node, and set when it expires
- * @wheel: the wheel
- * @node: in no list; @node->expires is set
+ * twheel_wheel_place - find the bucket for a tick
+ * @wheel: the wheel, which has one level at least
+ * @tick: at which a node is due
+ * @on_set: whether the node is cancelled when the clock is set
+ * @expires: set to the tick at which the slot of the bucket begins
  *
- * The caller puts the node into the bucket.
+ * The caller puts the node into the bucket, and sees to it that the bucket expires at
+ * @expires.
  *
- * Return: the bucket, or NULL if the node is due now.
+ * Return: the bucket, or NULL if the tick has come.
  */
-struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel,
-					 struct twheel_node *node)
+struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel, u64 tick, bool on_set,
+					 u64 *expires)
 {
 	struct twheel_bucket *bucket;
 	u64 number, now;
 	unsigned int i;
 
-	if (node->expires <= wheel->now)
+	if (tick <= wheel->now)
 		return NULL;
 	/* Where most go that move down. */
-	if (node->expires - wheel->now < wheel->slots)
-		return wheel_bucket(wheel, 0, node->expires);
+	if (tick - wheel->now < wheel->slots)
+		return wheel_bucket(wheel, 0, tick, on_set, expires);
 
-	i = wheel->level_of[fls64(node->expires - wheel->now)];
+	i = wheel->level_of[fls64(tick - wheel->now)];
 	for (i = min(i, wheel->nr_levels - 1); ; i++) {
 		now = slot_number(wheel, i, wheel->now);
-		number = slot_number(wheel, i, node->expires);
+		number = slot_number(wheel, i, tick);
 		if (likely(number - now < wheel->slots) || i + 1 == wheel->nr_levels)
 			break;
 	}
 	if (likely(number - now < wheel->slots))
-		return wheel_bucket(wheel, i, number);
+		return wheel_bucket(wheel, i, number, on_set, expires);
 
-	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1);
-	bucket->far = true;
+	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1, on_set, expires);
+	bucket->mixed = true;
 	wheel->starved = true;
 	return bucket;
 }

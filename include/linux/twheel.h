@@ -63,10 +63,12 @@ struct twheel_timer {
  * sleep nor take a lock that is ever held with interrupts on. A wake-up or a
  * queue_work() is what it is for. On PREEMPT_RT the reaper calls it.
  *
- * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME,
- * the function is called at once when that clock is set while the timer is
- * pending; twheel_timer_error() tells it so. As with timerfd, it counts as set
- * when the system resumes from suspend, too.
+ * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME, each change
+ * of that clock cancels the timer if it is pending and not due, also a change that is
+ * undone at once: its function is called, and twheel_timer_error() returns -ECANCELED.
+ * Timers that are due fire first. A timer that is added after the change is not
+ * cancelled by it. As with timerfd, it counts as a change when the system resumes from
+ * suspend, too.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
@@ -233,7 +235,7 @@ enum twheel_repeat {
  * @period: in ns
  * @left: how many runs are left, that one included; U64_MAX for any number
  * @overrun: deadlines that passed unserved between the last run and this one
- * @offset: of the wall clock at the start, for who is to be told that it was set
+ * @generation: how often the wall clock had been set at the start
  * @repeat: from when a period counts
  *
  * Embed it, and treat the members as private.
@@ -245,7 +247,7 @@ struct twheel_periodic {
 	u64			period;
 	u64			left;
 	u64			overrun;
-	s64			offset;
+	u32			generation;
 	enum twheel_repeat	repeat;
 };
 
@@ -466,7 +468,7 @@ struct twheel_op {
 	struct twheel_watch		*watches;
 	u64				deadline;
 	u64				missing;
-	s64				offset;
+	u32				generation;
 	struct kref			ref;
 	refcount_t			holds;
 	spinlock_t			lock;	/* see op.c */

@@ -363,9 +363,13 @@ static struct notifier_block *clock_notifiers;
 
 int pvclock_gtod_register_notifier(struct notifier_block *nb)
 {
+	struct timekeeper timekeeper;
+
 	pthread_mutex_lock(&clock_lock);
 	nb->next = clock_notifiers;
 	clock_notifiers = nb;
+	timekeeper.offs_real = rig_wall_offset;
+	nb->notifier_call(nb, true, &timekeeper);
 	pthread_mutex_unlock(&clock_lock);
 	return 0;
 }
@@ -388,13 +392,16 @@ int pvclock_gtod_unregister_notifier(struct notifier_block *nb)
 int do_settimeofday64(const struct timespec64 *to)
 {
 	s64 ns = to->tv_sec * NSEC_PER_SEC + to->tv_nsec;
+	struct timekeeper timekeeper;
 	struct notifier_block *nb;
 	unsigned int cpu;
 
 	pthread_mutex_lock(&clock_lock);
-	WRITE_ONCE(rig_wall_offset, ns - (s64)ktime_get_ns());
+	timekeeper.offs_real = ns - (s64)ktime_get_ns();
 	for (nb = clock_notifiers; nb; nb = nb->next)
-		nb->notifier_call(nb, true, NULL);
+		nb->notifier_call(nb, true, &timekeeper);
+	/* Last, as the kernel's readers wait for the end of its write section. */
+	smp_store_release(&rig_wall_offset, timekeeper.offs_real);
 	pthread_mutex_unlock(&clock_lock);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		base_kick(&bases[cpu]);

@@ -33,6 +33,11 @@ static inline u64 rig_clock_ns(clockid_t clock)
 
 extern s64 rig_wall_offset;
 
+/* What a notification of a change of the clocks passes */
+struct timekeeper {
+	ktime_t offs_real;
+};
+
 static inline u64 ktime_get_ns(void)
 {
 	return rig_clock_ns(CLOCK_MONOTONIC);
@@ -68,7 +73,7 @@ enum tk_offsets { TK_OFFS_REAL, TK_OFFS_BOOT, TK_OFFS_TAI };
 
 static inline ktime_t ktime_mono_to_any(ktime_t t, enum tk_offsets offset)
 {
-	return offset == TK_OFFS_REAL ? t + READ_ONCE(rig_wall_offset) : t;
+	return offset == TK_OFFS_REAL ? t + smp_load_acquire(&rig_wall_offset) : t;
 }
 
 struct timespec64 {
