@@ -23,11 +23,13 @@ static const char * const kinds[] = {
 	[MODEL_IS_WORK]		= "work",
 };
 
-/* Whether a function is running that others have to wait for. */
-static bool held_up(const struct model *model)
+/* Whether a function is running that a timer has to wait for. Inline timers do not. */
+static bool held_up(const struct model *model, const struct model_timer *timer)
 {
 	unsigned int t;
 
+	if (timer->flags & TWHEEL_TIMER_INLINE)
+		return false;
 	for (t = 0; t < MODEL_TIMERS; t++)
 		if (model->timer[t].running && model_kind(t) != MODEL_IS_WORK)
 			return true;
@@ -38,8 +40,10 @@ static bool held_up(const struct model *model)
 static u64 ready_at(const struct model *model, const struct model_timer *timer,
 		    const struct model_time *now)
 {
-	u64 reached = max3(timer->armed.mono, model->seen_set, model->freed);
+	u64 reached = max(timer->armed.mono, model->seen_set);
 
+	if (!(timer->flags & TWHEEL_TIMER_INLINE))
+		reached = max(reached, model->freed);
 	if (timer->told && timer->told != MODEL_MAYBE_MOVED)
 		return reached;
 	if (now->clock < timer->due_last)
@@ -53,12 +57,18 @@ static void check_late(struct model *model, unsigned int t, const struct model_t
 	const struct model_timer *timer = &model->timer[t];
 	u64 ready = ready_at(model, timer, now);
 
-	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !held_up(model))
+	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !held_up(model, timer))
 		model_differs(model, "%s %u is late by %llu ns", kinds[model_kind(t)], t,
 			      now->mono - ready);
 }
 
-/* Within a shard, what is due at an earlier tick comes first. */
+/* Whether the alarm calls the function of a timer, in no order with those of the reaper. */
+static bool is_inline(const struct model *model, unsigned int t)
+{
+	return model_kind(t) == MODEL_IS_WORK || model->timer[t].flags & TWHEEL_TIMER_INLINE;
+}
+
+/* Within a shard, what is due at an earlier tick comes first, but for inline timers. */
 static void check_order(struct model *model, unsigned int t)
 {
 	const struct model_timer *timer;
@@ -67,6 +77,8 @@ static void check_order(struct model *model, unsigned int t)
 	for (i = 0; i < MODEL_TIMERS && model->ordered; i++) {
 		timer = &model->timer[i];
 		if (i == t || !timer->pending || model_kind(i) == MODEL_IS_WORK)
+			continue;
+		if (is_inline(model, i) != is_inline(model, t))
 			continue;
 		if (max(timer->due_last, timer->armed.clock) < model->timer[t].due)
 			model_differs(model, "%s %u fired before %s %u, which is due earlier",
@@ -407,7 +419,7 @@ static u64 timer_busy_until(const struct model *model, const struct model_timer 
 	}
 	if (now->clock - timer->due_last < MODEL_NEAR_NS)
 		return now->mono + MODEL_NEAR_NS;
-	return patient && !held_up(model) ? now->mono + MODEL_NEAR_NS : 0;
+	return patient && !held_up(model, timer) ? now->mono + MODEL_NEAR_NS : 0;
 }
 
 /*

@@ -145,11 +145,16 @@ static void neighbours_share_a_wakeup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
 }
 
+static struct twheel_queue *shard_queue(void)
+{
+	return &shard->base[TWHEEL_BASE_REAPER].queue;
+}
+
 static void grow_to(struct kunit *test, unsigned int nr_levels)
 {
 	spin_lock_irq(&shard->lock);
-	while (shard->queue.wheel.nr_levels < nr_levels)
-		KUNIT_EXPECT_EQ(test, twheel_wheel_feed(&shard->queue.wheel, GFP_ATOMIC), 0);
+	while (shard_queue()->wheel.nr_levels < nr_levels)
+		KUNIT_EXPECT_EQ(test, twheel_wheel_feed(&shard_queue()->wheel, GFP_ATOMIC), 0);
 	spin_unlock_irq(&shard->lock);
 }
 
@@ -172,10 +177,10 @@ static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
 	static struct probe probe;
 
 	probe_add(&probe, ktime_get_ns() + 100 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, shard->queue.wheel.nr_levels, 1);
+	KUNIT_EXPECT_EQ(test, shard_queue()->wheel.nr_levels, 1);
 	vtime_sleep(101 * NSEC_PER_SEC);
 	expect_on_time(test, &probe);
-	KUNIT_EXPECT_EQ(test, shard->queue.wheel.nr_levels, 3);
+	KUNIT_EXPECT_EQ(test, shard_queue()->wheel.nr_levels, 3);
 	KUNIT_EXPECT_LE(test, shard->wakeups, before + 8);
 }
 
@@ -243,7 +248,7 @@ static void stopping_it_leaves_no_alarm(struct kunit *test)
 	probe_add(&probe, ktime_get_ns() + NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_MSEC);
 	spin_lock_irq(&shard->lock);
-	twheel_queue_del(&shard->queue, &probe.timer.node);
+	twheel_queue_del(shard_queue(), &probe.timer.node);
 	spin_unlock_irq(&shard->lock);
 	KUNIT_EXPECT_TRUE(test, hrtimer_active(&shard->alarm));
 	reaper_exit(test);

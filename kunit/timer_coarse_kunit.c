@@ -30,7 +30,7 @@ struct bargain {
 };
 
 static const struct bargain bargains[] = {
-	{ TWHEEL_SLACK_COARSE, 240 * NSEC_PER_SEC, 8, 6 },
+	{ TWHEEL_SLACK_COARSE, 240 * NSEC_PER_SEC, 8, 4 },
 	{ TWHEEL_SLACK_COARSE, 10 * NSEC_PER_SEC, 2, 3 },
 	{ 100 * NSEC_PER_MSEC, 240 * NSEC_PER_SEC, 1, 1 },
 	{ 5 * NSEC_PER_SEC, 200 * NSEC_PER_SEC, 50, 20 },

@@ -6,6 +6,7 @@
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
 #include <linux/time64.h>
@@ -90,29 +91,29 @@ static void an_inline_timer_may_be_far(struct kunit *test)
 	expect_inline(test, &probe, VTIME_SLOP_NS);
 }
 
-/* What the alarm does at a time is bounded; the reaper does the rest. */
-static void many_inline_functions_are_shared_with_the_reaper(struct kunit *test)
+/* One interrupt runs a few of them, and the next one follows after a gap. */
+static void many_inline_functions_take_several_interrupts(struct kunit *test)
 {
 	static struct inline_probe probes[100];
-	u64 deadline;
-	unsigned int i, inlined = 0;
+	unsigned int i, gaps = 0;
+	u64 deadline, wakeups;
 
 	settle();
+	wakeups = stats_of(timer_wheel).wakeups;
 	deadline = twheel_deadline(20 * NSEC_PER_MSEC);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		inline_add(&probes[i], deadline);
 	vtime_sleep(NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
-		KUNIT_EXPECT_GE(test, probes[i].fired, deadline);
-		inlined += probes[i].in_interrupt;
+		expect_inline(test, &probes[i], NSEC_PER_MSEC);
+		if (i)
+			gaps += probes[i].fired - probes[i - 1].fired > 20 * NSEC_PER_USEC;
 	}
-	KUNIT_EXPECT_GE(test, inlined, 1);
-	KUNIT_EXPECT_LE(test, inlined, 16);
+	KUNIT_EXPECT_EQ(test, gaps, ARRAY_SIZE(probes) / 16);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
 }
 
-/* In the order of their ticks, whoever calls them. */
-static void others_are_left_to_the_reaper(struct kunit *test)
+static void inline_timers_do_not_wait_for_others_of_their_tick(struct kunit *test)
 {
 	static struct inline_probe first, last;
 	static struct timer_probe between;
@@ -126,11 +127,51 @@ static void others_are_left_to_the_reaper(struct kunit *test)
 	inline_add(&last, deadline);
 	vtime_sleep(NSEC_PER_SEC);
 	expect_inline(test, &first, VTIME_SLOP_NS);
+	expect_inline(test, &last, VTIME_SLOP_NS);
 	KUNIT_EXPECT_EQ(test, between.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, last.nr_fired, 1);
-	KUNIT_EXPECT_FALSE(test, last.in_interrupt);
-	KUNIT_EXPECT_LE(test, first.fired, between.fired);
-	KUNIT_EXPECT_LE(test, between.fired, last.fired);
+}
+
+/* The function of an ordinary timer takes a second. */
+static void inline_timers_do_not_wait_for_a_busy_reaper(struct kunit *test)
+{
+	static struct inline_probe before, during;
+	static struct timer_probe busy;
+
+	settle();
+	timer_probe_init(&busy);
+	busy.takes_ns = NSEC_PER_SEC;
+	inline_add(&before, twheel_deadline(NSEC_PER_SEC / 2));
+	timer_probe_add(&busy, 20 * NSEC_PER_MSEC);
+	vtime_sleep(NSEC_PER_SEC / 4);
+	KUNIT_EXPECT_TRUE(test, busy.running);
+	inline_add(&during, twheel_deadline(NSEC_PER_SEC / 8));
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, busy.running);
+	expect_inline(test, &before, VTIME_SLOP_NS);
+	expect_inline(test, &during, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&busy.timer), -EALREADY);
+}
+
+/* An ordinary timer is due before, and this thread does not let the reaper run. */
+static void inline_timers_do_not_wait_for_a_reaper_without_a_cpu(struct kunit *test)
+{
+	static struct timer_probe ordinary;
+	static struct inline_probe probe;
+	u64 until;
+
+	settle();
+	timer_probe_init(&ordinary);
+	timer_probe_add(&ordinary, 10 * NSEC_PER_MSEC);
+	inline_add(&probe, twheel_deadline(20 * NSEC_PER_MSEC));
+	until = ktime_get_ns() + 40 * NSEC_PER_MSEC;
+	preempt_disable();
+	while (ktime_get_ns() < until)
+		cpu_relax();
+	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 0);
+	preempt_enable();
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 1);
 }
 
 static void an_inline_function_may_add_its_timer(struct kunit *test)
@@ -161,8 +202,10 @@ static void an_inline_timer_can_be_cancelled(struct kunit *test)
 static struct kunit_case inline_cases[] = {
 	KUNIT_CASE(an_inline_function_wakes_no_thread),
 	KUNIT_CASE(an_inline_timer_may_be_far),
-	KUNIT_CASE(many_inline_functions_are_shared_with_the_reaper),
-	KUNIT_CASE(others_are_left_to_the_reaper),
+	KUNIT_CASE(many_inline_functions_take_several_interrupts),
+	KUNIT_CASE(inline_timers_do_not_wait_for_others_of_their_tick),
+	KUNIT_CASE(inline_timers_do_not_wait_for_a_busy_reaper),
+	KUNIT_CASE(inline_timers_do_not_wait_for_a_reaper_without_a_cpu),
 	KUNIT_CASE(an_inline_function_may_add_its_timer),
 	KUNIT_CASE(an_inline_timer_can_be_cancelled),
 	{}

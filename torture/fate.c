@@ -117,6 +117,9 @@ static void arming_end(struct torture_timer *t, int err)
 		if (!READ_ONCE(t->shutting) && !READ_ONCE(w->stopping) &&
 		    !atomic_read(&t->blocked))
 			torture_wrong(WRONG_ANSWER, t, "refused for no reason");
+	} else if (err == -ENOMEM) {
+		if (t->kind != KIND_WORK && !(t->flags & TWHEEL_TIMER_INLINE))
+			torture_wrong(WRONG_ANSWER, t, "no memory, and needs none");
 	} else if (err != -EBUSY) {
 		torture_wrong(WRONG_ANSWER, t, "of add or rearm");
 	}

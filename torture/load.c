@@ -34,9 +34,13 @@ static u64 random_deadline(struct rnd_state *dice, const struct torture_wheel *w
 	case 2 ... 3:
 		delay = torture_below(dice, 2 * NSEC_PER_MSEC);
 		break;
-	case 4 ... 5:
+	case 4:
 		delay = torture_below(dice, 30 * NSEC_PER_MSEC);
 		break;
+	case 5:
+		/* At one instant with others, of all kinds. */
+		delay = torture_below(dice, 30 * NSEC_PER_MSEC);
+		return (twheel_deadline_on(w->wheel, delay) | (BIT_ULL(23) - 1)) + 1;
 	case 6:
 		delay = torture_below(dice, 300 * NSEC_PER_MSEC);
 		break;

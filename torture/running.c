@@ -18,6 +18,8 @@ static void expect_call(struct torture_timer *t)
 		torture_wrong(WRONG_AFTER, t, "runs though it is shut down");
 	if (READ_ONCE(t->wheel->stopped) && t->kind != KIND_WORK)
 		torture_wrong(WRONG_AFTER, t, "runs though its wheel has stopped");
+	if (t->flags & TWHEEL_TIMER_INLINE && !IS_ENABLED(CONFIG_PREEMPT_RT) && !in_hardirq())
+		torture_wrong(WRONG_ANSWER, t, "is inline, and runs in a thread");
 	if (t->kind != KIND_PERIODIC)
 		return;
 	if (t->runs == t->limit)

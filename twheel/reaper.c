@@ -1,18 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 3, the reaper: a thread that advances one shard of a wheel, and the
- * hrtimer that wakes it when the earliest bucket expires.
+ * Layer 3, the reaper: a thread that calls the functions of a shard's timers, and the
+ * hrtimer, called alarm, that goes off when the earliest bucket expires.
  *
  * With nothing pending, or only what is far away, nothing runs: there is no
- * periodic tick.  Who adds an earlier bucket than the alarm is set for moves
- * the alarm, unless the reaper is awake: then it will look for itself.
+ * periodic tick.  The shard has two bases:
+ *
+ *	base		functions run in		the alarm is armed for it
+ *	----		----------------		-------------------------
+ *	reaper		the reaper			while the reaper sleeps
+ *	inline		the alarm's interrupt		always
+ *
+ * So an inline timer waits neither for ordinary timers that are due before it nor for the
+ * reaper to get a CPU.  On PREEMPT_RT an interrupt may not take our lock: there the alarm
+ * only wakes the reaper, which serves both bases.
+ *
+ * An add that creates an earlier bucket reprograms the alarm, unless it is for the base of
+ * a reaper that is awake:
  *
  *	adding CPU                        reaper
  *	----------                        ------
  *	                                  lock
  *	                                  nothing is due any more
  *	                                  state = TASK_IDLE
- *	                                  arm the alarm, armed = its tick
+ *	                                  asleep = true; arm the alarm
  *	                                  unlock
  *	lock                              schedule()
  *	add; next < armed
@@ -23,14 +34,13 @@
  * unlock and schedule() finds the reaper as good as asleep, and its wake-up is
  * not lost.
  *
- * While the reaper sleeps, the alarm itself may do what is little: call the
- * functions of some inline timers.  Whatever else there is to do is the
- * reaper's.  There is one caller of functions at a time: the alarm leaves
- * everything to a reaper that is awake, and a reaper that wakes up meanwhile
- * waits for the alarm, which is short.
+ * For the base of a reaper that sleeps, the alarm does a bounded part of the work: it
+ * expires some buckets, and wakes the reaper only if timers are due, or more buckets.
+ * What it finds due stays due, even if the clock is set back before the reaper runs.
  *
- * The lock of a shard is never held while a timer's function runs, and for
- * TWHEEL_CHUNK nodes at a time at the most.
+ * The hrtimer never runs on two CPUs at once, and the reaper is one thread: a base has
+ * one running function at most.  The lock of a shard is never held while a timer's
+ * function runs, and for TWHEEL_CHUNK nodes at a time at the most.
  *
  * A reaper is a thread of normal priority, unless the module's parameter says
  * otherwise: it takes turns with what else runs on its CPU, also while a million
@@ -42,10 +52,10 @@
 #include <linux/lockdep.h>
 #include <linux/moduleparam.h>
 #include <linux/prefetch.h>
-#include <linux/processor.h>
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
+#include "clock.h"
 #include "compat.h"
 #include "reaper.h"
 #include "timer_debug.h"
@@ -62,48 +72,71 @@ MODULE_PARM_DESC(reaper_fifo, "reapers run ahead of all threads of normal priori
  * Take the next timer that is due, and make it the running one: it is not
  * pending any more, and its place is free, before its function is called.
  */
-static struct twheel_timer *shard_begin(struct twheel_shard *shard)
+static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel_base *base)
 {
-	struct twheel_node *node = twheel_queue_pop(&shard->queue);
+	struct twheel_node *node = twheel_queue_pop(&base->queue);
 	struct twheel_timer *timer;
 
 	lockdep_assert_held(&shard->lock);
-	WARN_ON_ONCE(shard->running);
+	WARN_ON_ONCE(base->running);
 	if (!node)
 		return NULL;
 	timer = container_of(node, struct twheel_timer, node);
 	twheel_debug_deactivate(timer);
 	twheel_shard_vacate(shard);
 	trace_twheel_timer_fire(timer, shard->number);
-	shard->fired++;
-	shard->running = timer;
-	shard->cut = false;
+	base->fired++;
+	base->running = timer;
+	base->cut = false;
 	/* The next one is on its way since this left the list; this is the one after it. */
-	prefetchw(shard->queue.due.next->next);
-	shard->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
+	prefetchw(base->queue.due.next->next);
+	base->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
 	return timer;
 }
 
-/*
- * The function has returned. Its timer may be gone; who waits for this looks
- * at @running, and is woken here.
- */
-static void shard_end(struct twheel_shard *shard)
+/* The function has returned, and its timer may be gone. Wake those that wait for that. */
+static void base_end(struct twheel_shard *shard, struct twheel_base *base)
 {
 	lockdep_assert_held(&shard->lock);
-	shard->running = NULL;
+	base->running = NULL;
 	if (shard->waiters)
 		wake_up_all(&shard->idle);
 }
 
-static void count_late(struct twheel_shard *shard, const struct twheel_timer *timer, u64 now)
+static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
+		       const struct twheel_timer *timer, u64 now)
 {
 	u64 expires = timer->node.expires;
 
 	/* What was added meanwhile may be due later than we think it is. */
-	if (now > expires && expires > shard->stepped && !shard->was_set &&
+	if (now > expires && expires > shard->stepped && !base->was_set &&
 	    !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
 		shard->latest_ticks = max(shard->latest_ticks, now - expires);
+}
+
+/*
+ * Make some of the timers due that are cancelled since the clock was set, after those that
+ * were due before.
+ */
+static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
+{
+	struct twheel_timer *timer;
+	struct twheel_node *node;
+
+	while ((node = twheel_queue_pop_set(&base->queue, &budget))) {
+		timer = container_of(node, struct twheel_timer, node);
+		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+		twheel_queue_expire(&base->queue, node);
+	}
+}
+
+/* Make timers due, half of the budget for either reason; whether there is more to do. */
+static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
+{
+	if (likely(list_empty(&base->queue.set) && !base->queue.sweeping))
+		return twheel_queue_advance(&base->queue, now, budget);
+	base_cancel_on_set(base, budget / 2);
+	return twheel_queue_advance(&base->queue, now, budget / 2);
 }
 
 /*
@@ -133,9 +166,9 @@ static u64 reap_timed(struct twheel_shard *shard, const struct twheel_timer *tim
 /*
  * Call the functions of some timers that are due. No more than a chunk at a
  * time, so that timers which are armed for the past again and again don't keep
- * others from becoming due. Who calls us lets others run in between.
+ * others from becoming due. The caller lets others run in between.
  */
-static void reap_due(struct twheel_shard *shard, u64 now)
+static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 now)
 	__must_hold(&shard->lock)
 {
 	u64 begin = ktime_get_mono_fast_ns();
@@ -144,16 +177,16 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 	struct twheel_timer *timer;
 	bool last;
 
-	while (budget-- && (timer = shard_begin(shard))) {
-		count_late(shard, timer, now);
+	while (budget-- && (timer = base_begin(shard, base))) {
+		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		twheel_shard_unlock_irq(shard);
 
 		fn(timer);
 
 		twheel_shard_lock_irq(shard);
-		shard_end(shard);
-		last = list_empty(&shard->queue.due) || need_resched();
+		base_end(shard, base);
+		last = list_empty(&base->queue.due) || need_resched();
 		if (shard->singly || last || !(budget & (twheel_timed_together - 1))) {
 			shard->singly -= !!shard->singly;
 			begin = reap_timed(shard, timer, fn, begin);
@@ -164,31 +197,13 @@ static void reap_due(struct twheel_shard *shard, u64 now)
 }
 
 /*
- * Make some of the timers due that are cancelled since the clock was set, after those that
- * were due before.
- */
-static void reap_set(struct twheel_shard *shard, unsigned int budget)
-{
-	struct twheel_timer *timer;
-	struct twheel_node *node;
-
-	lockdep_assert_held(&shard->lock);
-	while ((node = twheel_queue_pop_set(&shard->queue, &budget))) {
-		timer = container_of(node, struct twheel_timer, node);
-		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
-		twheel_queue_expire(&shard->queue, node);
-	}
-}
-
-/*
  * Look for the memory that an add did not find, but never wait for it: what is
  * due must not depend on reclaim. One level at a time, at each waking spell;
  * what is too far even then will say so again.
  */
-static void reaper_feed(struct twheel_shard *shard)
+static void reaper_feed(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	__must_hold(&shard->lock)
 {
-	struct twheel_wheel *wheel = &shard->queue.wheel;
 	struct twheel_level *level;
 
 	if (!wheel->starved)
@@ -206,14 +221,20 @@ static void reaper_feed(struct twheel_shard *shard)
 static bool reap_step(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	u64 now = twheel_shard_look(shard);
+	struct twheel_base *base;
+	bool more = false;
+	u64 now;
 
-	/* Together they are a chunk. */
-	reap_set(shard, TWHEEL_CHUNK / 2);
-	if (!twheel_queue_advance(&shard->queue, now, TWHEEL_CHUNK / 2))
-		return false;
-	reap_due(shard, now);
-	return true;
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		if (twheel_base_is_inline(shard, base))
+			continue;
+		now = twheel_shard_look(shard);
+		if (!base_advance(base, now, TWHEEL_CHUNK))
+			continue;
+		reap_due(shard, base, now);
+		more = true;
+	}
+	return more;
 }
 
 /* One waking spell: until nothing is due any more. */
@@ -227,41 +248,35 @@ static void reap(struct twheel_shard *shard)
 	}
 }
 
-/* Let the alarm finish, should it be calling functions on another CPU. */
-static void reaper_wait_for_alarm(struct twheel_shard *shard)
-	__must_hold(&shard->lock)
-{
-	while (shard->alarmed) {
-		twheel_shard_unlock_irq(shard);
-		cpu_relax();
-		twheel_shard_lock_irq(shard);
-	}
-}
-
 /**
  * twheel_reaper - the thread of a shard
  * @data: the shard
  *
- * Return: 0, when it is told to stop.
+ * Return: 0, when it has to stop.
  */
 int twheel_reaper(void *data)
 {
 	struct twheel_shard *shard = data;
+	unsigned int i;
 
 	if (reaper_fifo)
 		sched_set_fifo_low(current);
 	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
-		shard->armed = 0;
+		/* There the alarm did not take the lock to do so. */
+		if (IS_ENABLED(CONFIG_PREEMPT_RT))
+			shard->armed = TWHEEL_TICK_NEVER;
 		shard->singly = TIMED_SINGLY;
-		reaper_wait_for_alarm(shard);
-		trace_twheel_reaper_wake(shard->number, shard->queue.wheel.now,
-					 shard->queue.nr_nodes);
+		trace_twheel_reaper_wake(shard->number,
+					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
+					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);
 		/* Lets go of the lock, so it comes before the last look. */
-		reaper_feed(shard);
+		for (i = 0; i < TWHEEL_BASES; i++)
+			reaper_feed(shard, &shard->base[i].queue.wheel);
 		reap(shard);
 		set_current_state(TASK_IDLE);
-		twheel_shard_arm(shard, twheel_queue_next(&shard->queue));
+		shard->asleep = true;
+		twheel_shard_arm_next(shard);
 		twheel_shard_unlock_irq(shard);
 
 		if (!kthread_should_stop())
@@ -269,6 +284,7 @@ int twheel_reaper(void *data)
 		__set_current_state(TASK_RUNNING);
 
 		twheel_shard_lock_irq(shard);
+		shard->asleep = false;
 		shard->wakeups++;
 	}
 	twheel_shard_unlock_irq(shard);
@@ -277,71 +293,78 @@ int twheel_reaper(void *data)
 	return 0;
 }
 
-static bool inline_next(struct twheel_shard *shard)
-{
-	struct twheel_node *node;
-
-	node = list_first_entry_or_null(&shard->queue.due, struct twheel_node, entry);
-	return node && twheel_timer_flags(container_of(node, struct twheel_timer, node)) &
-		       TWHEEL_TIMER_INLINE;
-}
-
-/*
- * Call the functions of a few inline timers, in hard interrupt context. What it
- * takes to get at them is bounded like they are. If that was all there is to
- * do, set the alarm again.
- */
-static bool alarm_due(struct twheel_shard *shard, u64 now, unsigned long *flags)
+/* Call the functions of some inline timers. */
+static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
+	u64 now = twheel_shard_look(shard);
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
 	unsigned int budget = TWHEEL_ALARM_CHUNK;
 	void (*fn)(struct twheel_timer *timer);
 	struct twheel_timer *timer;
-	u64 next;
 
-	shard->alarmed = true;
-	twheel_queue_advance(&shard->queue, now, TWHEEL_ALARM_CHUNK);
-	while (budget-- && inline_next(shard)) {
-		timer = shard_begin(shard);
-		count_late(shard, timer, now);
+	base_advance(base, now, TWHEEL_ALARM_CHUNK);
+	while (budget-- && (timer = base_begin(shard, base))) {
+		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		twheel_shard_unlock(shard, *flags);
 
 		fn(timer);
 
 		*flags = twheel_shard_lock(shard);
-		shard_end(shard);
+		base_end(shard, base);
 	}
-	shard->alarmed = false;
+}
 
-	next = twheel_queue_next(&shard->queue);
-	if (!shard->armed || next <= now || shard->queue.wheel.starved)
-		return false;
-	twheel_shard_arm(shard, next);
-	return true;
+/* Wake the reaper if it sleeps and there is something to do for it. */
+static void alarm_wake(struct twheel_shard *shard, u64 now)
+{
+	if (!shard->asleep)
+		return;
+	if (base_advance(&shard->base[TWHEEL_BASE_REAPER], now, TWHEEL_ALARM_CHUNK) ||
+	    shard->base[TWHEEL_BASE_REAPER].queue.wheel.starved ||
+	    shard->base[TWHEEL_BASE_INLINE].queue.wheel.starved) {
+		shard->asleep = false;
+		wake_up_process(shard->task);
+	}
 }
 
 /**
  * twheel_reaper_alarm - the earliest bucket expires
  * @alarm: of the shard
  *
- * Return: that the alarm is not set again, but for what is done here.
+ * If there is more to do for inline timers than may be done in one interrupt, it goes
+ * off again after a gap.
+ *
+ * Return: HRTIMER_NORESTART; it is armed here for what comes next.
  */
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
 	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
+	struct task_struct *task;
 	unsigned long flags;
-	u64 now;
+	u64 now, next;
 
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) || !READ_ONCE(shard->has_inline)) {
-		wake_up_process(shard->task);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		task = READ_ONCE(shard->task);
+		if (task)
+			wake_up_process(task);
 		return HRTIMER_NORESTART;
 	}
 
 	flags = twheel_shard_lock(shard);
+	/* While functions run, adds leave it to the end of this to arm the alarm. */
+	shard->armed = 0;
+	alarm_run(shard, &flags);
+	/* Once more, since the lock was let go of. */
 	now = twheel_shard_look(shard);
-	if (!shard->armed || !alarm_due(shard, now, &flags))
-		twheel_shard_wake(shard);
+	alarm_wake(shard, now);
+	next = twheel_shard_next(shard);
+	if (next > now)
+		twheel_shard_arm(shard, next);
+	else
+		hrtimer_start(alarm, ns_to_ktime(twheel_clock_ns(shard->clock) +
+						 TWHEEL_ALARM_GAP_NS), TWHEEL_ALARM_MODE);
 	twheel_shard_unlock(shard, flags);
 	return HRTIMER_NORESTART;
 }

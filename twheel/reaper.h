@@ -45,8 +45,21 @@
 #define TWHEEL_ALARM_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? \
 				 HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS)
 
-/* How many inline functions an alarm calls before it leaves the rest to the reaper. */
+/* How many inline functions an alarm calls, and how long it pauses if more are due. */
 #define TWHEEL_ALARM_CHUNK	16
+#define TWHEEL_ALARM_GAP_NS	50000
+
+/*
+ * The two bases of a shard: of timers whose functions the reaper calls, and of those
+ * whose functions the alarm calls, in its interrupt. On PREEMPT_RT the reaper serves
+ * both.
+ */
+#define TWHEEL_BASE_REAPER	0
+#define TWHEEL_BASE_INLINE	1
+#define TWHEEL_BASES		2
+
+/* A timer's flag is the index of its base. */
+static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 
 /* A flag of a timer besides those of linux/twheel.h: it ended as the clock was set. */
 #define TWHEEL_TIMER_WAS_SET	BIT(2)
@@ -70,29 +83,43 @@ struct twheel_places {
 };
 
 /**
- * struct twheel_shard - a queue, and the reaper that drives it
- * @lock: protects what follows up to @irqs_off_ns; taken from any context
+ * struct twheel_base - the timers of a shard whose functions run one after the other
  * @queue: the timers that are pending
  * @running: the timer whose function is being called. Only ever compared: the
  *	timer may be gone by now
- * @forwarded: the kernel's tick at which the wheel was last told the time by an add
- * @armed: the tick for which @alarm was armed; 0 while the reaper is awake, or
- *	has yet to start, and will look for itself
- * @waiters: how many wait on @idle for @running to change
+ * @fired: times that one's function was called
+ * @cut: @running was cancelled meanwhile and must not repeat
+ * @was_set: @running was called because the clock was set; also read by its function,
+ *	without the lock
+ *
+ * Protected by the lock of the shard.
+ */
+struct twheel_base {
+	struct twheel_queue	queue;
+	struct twheel_timer	*running;
+	u64			fired;
+	bool			cut;
+	bool			was_set;
+};
+
+/**
+ * struct twheel_shard - two bases, and the reaper and the alarm that serve them
+ * @lock: protects what follows up to @irqs_off_ns; taken from any context
+ * @armed: the tick for which @alarm is armed, TWHEEL_TICK_NEVER if it is not; 0 if it
+ *	goes off at once or in a moment, or is going off. An earlier one reprograms it
+ * @forwarded: the kernel's tick at which an add last forwarded the wheels
+ * @waiters: how many wait on @idle for a base's @running to change
+ * @asleep: the reaper sleeps, and has to be woken when its base has something to do
  * @stopped: no timer is let in any more
  * @starting: @start is under way
- * @cut: @running was cancelled meanwhile and must not repeat
- * @alarmed: it is the alarm that calls the function of @running
- * @has_inline: there have been timers here that the alarm may see to
- * @was_set: @running was called because the clock was set
  * @generation: twheel_clock_generation() when last looked at, for a shard that goes by
  *	the wall clock
  * @offset: of the wall clock when last looked at, likewise
  * @stepped: the tick to which that was set when it last was
+ * @base: the timers that are pending, by TWHEEL_TIMER_INLINE
  * @added: times that a timer began to wait
  * @rearmed: times that one that waited was given another deadline
  * @cancelled: times that one was cancelled
- * @fired: times that one's function was called
  * @rejected: times that one was refused for want of a place
  * @slow: times that a function took longer than it should
  * @singly: how many more functions of this waking spell are timed one by one
@@ -101,7 +128,7 @@ struct twheel_places {
  * @held_since: when the lock was taken, if that is measured
  * @irqs_off_ns: the longest that it was held with interrupts off
  * @idle: woken when a function has returned and somebody waits for that
- * @alarm: wakes the reaper when the earliest bucket expires
+ * @alarm: goes off when the earliest bucket expires
  * @start: makes the reaper; queued when it is first needed
  * @task: the reaper, NULL until then; changes under @lock, and once
  * @wheel: whose shard it is; immutable after init, as all that follows
@@ -114,24 +141,19 @@ struct twheel_places {
  */
 struct twheel_shard {
 	spinlock_t		lock;	/* innermost of all */
-	struct twheel_queue	queue;
-	struct twheel_timer	*running;
 	u64			armed;
 	unsigned long		forwarded;
 	unsigned int		waiters;
+	bool			asleep;
 	bool			stopped;
 	bool			starting;
-	bool			cut;
-	bool			alarmed;
-	bool			has_inline;
-	bool			was_set;
 	u32			generation;
 	s64			offset;
 	u64			stepped;
+	struct twheel_base	base[TWHEEL_BASES];
 	u64			added;
 	u64			rearmed;
 	u64			cancelled;
-	u64			fired;
 	u64			rejected;
 	u64			slow;
 	unsigned int		singly;
@@ -163,6 +185,19 @@ static inline struct twheel_shard *twheel_timer_shard(const struct twheel_timer 
 static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
 {
 	return READ_ONCE(timer->place) & TWHEEL_TIMER_FLAGS;
+}
+
+static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
+						    const struct twheel_timer *timer)
+{
+	return &shard->base[twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE];
+}
+
+/* Whether the alarm calls the functions of a base. */
+static inline bool twheel_base_is_inline(const struct twheel_shard *shard,
+					 const struct twheel_base *base)
+{
+	return !IS_ENABLED(CONFIG_PREEMPT_RT) && base == &shard->base[TWHEEL_BASE_INLINE];
 }
 
 /*
@@ -225,12 +260,13 @@ void twheel_shard_stop(struct twheel_shard *shard);
 
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
-void twheel_shard_wake(struct twheel_shard *shard);
+u64 twheel_shard_next(const struct twheel_shard *shard);
+void twheel_shard_arm_next(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer);
-void twheel_shard_wait(struct twheel_shard *shard);
+void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *base);
 bool twheel_shard_place(struct twheel_shard *shard);
 void twheel_shard_vacate(struct twheel_shard *shard);
 

@@ -170,7 +170,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
 		   first->name, clock_name(first->clock), first->tick_ns,
-		   first->queue.wheel.slots, wheel->nr_shards);
+		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
 	twheel_stats(wheel, &stats);
 	counts_show(file, &stats);
 	for (i = 0; i < wheel->nr_shards; i++) {

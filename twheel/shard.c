@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 3, shards: a queue with a lock, a clock, and an alarm.
+ * Layer 3, shards: two bases of timers with a lock, a clock, and an alarm.
  *
  * This is where ticks meet the clock.  A deadline is rounded up to a tick and
  * the clock is rounded down, so that nothing is ever early, and late by less
@@ -118,51 +118,83 @@ u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
 }
 
 /**
- * twheel_shard_arm - set the alarm
+ * twheel_shard_arm - arm the alarm
  * @shard: the shard, whose lock is held
- * @tick: when the reaper is to wake up; it is about to sleep, or does
+ * @tick: when it is to go off; 0 for at once, TWHEEL_TICK_NEVER for never
  */
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick)
 {
-	/* 0 would say that the reaper is awake, and in the first tick of all it may be that. */
-	shard->armed = max(tick, 1ULL);
+	shard->armed = tick;
 	if (tick != TWHEEL_TICK_NEVER)
 		hrtimer_start(&shard->alarm, ns_to_ktime(twheel_shard_time(shard, tick)),
 			      TWHEEL_ALARM_MODE);
 }
 
+/* Whether the alarm has to go off when a base has something to do. */
+static bool base_needs_alarm(const struct twheel_shard *shard, const struct twheel_base *base)
+{
+	return shard->asleep || twheel_base_is_inline(shard, base);
+}
+
 /**
- * twheel_shard_wake - let the reaper look for itself
+ * twheel_shard_next - when the alarm has to go off next
+ * @shard: the shard, whose lock is held
+ *
+ * Return: the tick; 0 for at once, TWHEEL_TICK_NEVER for never.
+ */
+u64 twheel_shard_next(const struct twheel_shard *shard)
+{
+	const struct twheel_base *base;
+	u64 next = TWHEEL_TICK_NEVER;
+
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		if (!base_needs_alarm(shard, base))
+			continue;
+		/* Not by the tick: the clock may be set back before the alarm goes off. */
+		if (twheel_queue_ready(&base->queue))
+			return 0;
+		next = min(next, twheel_queue_next(&base->queue));
+	}
+	return next;
+}
+
+/**
+ * twheel_shard_arm_next - arm the alarm, unless it goes off early enough
  * @shard: the shard, whose lock is held
  */
-void twheel_shard_wake(struct twheel_shard *shard)
+void twheel_shard_arm_next(struct twheel_shard *shard)
 {
-	if (shard->task && shard->armed) {
-		shard->armed = 0;
-		wake_up_process(shard->task);
-	}
+	u64 next = twheel_shard_next(shard);
+
+	if (next < shard->armed || !next)
+		twheel_shard_arm(shard, next);
 }
 
 /*
- * The wall clock was set. If that was back behind the wheel, it follows; the timers stay
- * where they are, see queue.c.
+ * The wall clock was set. If that was back behind the wheels, they follow; the timers
+ * stay where they are, see queue.c.
  */
 static void shard_step(struct twheel_shard *shard, s64 offset, u64 now)
 {
+	unsigned int i;
+
 	trace_twheel_clock_set(shard->number, offset - shard->offset);
 	shard->offset = offset;
 	/* What a step has passed is not late. */
 	shard->stepped = now;
-	twheel_queue_rewind(&shard->queue, now);
+	for (i = 0; i < TWHEEL_BASES; i++)
+		twheel_queue_rewind(&shard->base[i].queue, now);
 }
 
 /* The wall clock was set, maybe twice: cancel the timers that asked for it. */
 static void shard_cancel_on_set(struct twheel_shard *shard, u32 generation)
 {
+	unsigned int i;
+
 	shard->generation = generation;
-	twheel_queue_set(&shard->queue);
-	if (twheel_queue_ready(&shard->queue))
-		twheel_shard_wake(shard);
+	for (i = 0; i < TWHEEL_BASES; i++)
+		twheel_queue_set(&shard->base[i].queue);
+	twheel_shard_arm_next(shard);
 }
 
 /*
@@ -205,25 +237,25 @@ u64 twheel_shard_look(struct twheel_shard *shard)
  * @shard: the shard, which goes by that clock
  *
  * The kernel has moved the alarm. Where it was to go off at once it may be hours ahead
- * now, so the reaper is woken instead.
+ * now, so it is armed anew.
  */
 void twheel_shard_set(struct twheel_shard *shard)
 {
 	twheel_shard_lock_irq(shard);
 	twheel_shard_look(shard);
-	if (twheel_queue_ready(&shard->queue))
-		twheel_shard_wake(shard);
+	twheel_shard_arm_next(shard);
 	twheel_shard_unlock_irq(shard);
 }
 
 /**
- * twheel_shard_forward - forward an idle wheel before a timer is added
+ * twheel_shard_forward - forward idle wheels before a timer is added
  * @shard: the shard, whose lock is held
  *
  * By a clock that is coarse, but cheap and never ahead.
  */
 void twheel_shard_forward(struct twheel_shard *shard)
 {
+	unsigned int i;
 	u64 now;
 
 	lockdep_assert_held(&shard->lock);
@@ -232,25 +264,27 @@ void twheel_shard_forward(struct twheel_shard *shard)
 		now = shard_tick_at(shard, ktime_get_coarse_ns());
 	else
 		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
-	twheel_queue_forward(&shard->queue, now);
+	for (i = 0; i < TWHEEL_BASES; i++)
+		twheel_queue_forward(&shard->base[i].queue, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
 /**
- * twheel_shard_add - add a timer, and see to it that the reaper knows
+ * twheel_shard_add - add a timer, and arm the alarm if it has to go off earlier
  * @shard: the shard, whose lock is held
  * @timer: in no list, with its tick set
  */
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 {
-	bool on_set = shard->queue.wheel.on_set &&
+	struct twheel_base *base = twheel_timer_base(shard, timer);
+	bool on_set = base->queue.wheel.on_set &&
 		      twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
 
-	next = twheel_queue_add(&shard->queue, &timer->node, on_set);
-	if (next < shard->armed)
+	next = twheel_queue_add(&base->queue, &timer->node, on_set);
+	if (next < shard->armed && base_needs_alarm(shard, base))
 		twheel_shard_arm(shard, next);
 	if (unlikely(!shard->task) && !shard->starting) {
 		shard->starting = true;
@@ -260,26 +294,27 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
 /* Whether the function has returned that ran when so many had been called. */
-static bool shard_idle(struct twheel_shard *shard, u64 fired)
+static bool base_idle(struct twheel_shard *shard, const struct twheel_base *base, u64 fired)
 {
 	/* Here is where wait_event_lock_irq() has taken the lock again. */
 	twheel_shard_locked(shard);
-	return !shard->running || shard->fired != fired;
+	return !base->running || base->fired != fired;
 }
 
 /**
  * twheel_shard_wait - wait until the function that is running, if any, has returned
  * @shard: the shard, whose lock is held, and is let go of meanwhile
+ * @base: whose function
  *
  * Context: process; may sleep. Not on the thread that runs the function.
  */
-void twheel_shard_wait(struct twheel_shard *shard)
+void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *base)
 {
-	u64 fired = shard->fired;
+	u64 fired = base->fired;
 
 	lockdep_assert_held(&shard->lock);
 	shard->waiters++;
-	wait_event_lock_irq(shard->idle, shard_idle(shard, fired), shard->lock);
+	wait_event_lock_irq(shard->idle, base_idle(shard, base, fired), shard->lock);
 	shard->waiters--;
 }
 
@@ -328,7 +363,7 @@ static void shard_start(struct work_struct *work)
 		return;
 	}
 	twheel_shard_lock_irq(shard);
-	/* runs_functions() may read it without the lock. */
+	/* runs_functions() and, on PREEMPT_RT, the alarm read it without the lock. */
 	WRITE_ONCE(shard->task, task);
 	twheel_shard_unlock_irq(shard);
 	wake_up_process(task);
@@ -346,12 +381,17 @@ static void shard_start(struct work_struct *work)
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)
 {
+	bool on_set = config->clock == TWHEEL_CLOCK_REALTIME;
+	unsigned int i;
+	u64 now;
+
 	spin_lock_init(&shard->lock);
 	init_waitqueue_head(&shard->idle);
 	INIT_DELAYED_WORK(&shard->start, shard_start);
 	shard->number = number;
 	strscpy(shard->name, config->name, sizeof(shard->name));
 	shard->clock = config->clock;
+	shard->armed = TWHEEL_TICK_NEVER;
 	shard->generation = twheel_clock_generation();
 	shard->offset = twheel_clock_offset();
 	twheel_hrtimer_setup(&shard->alarm, twheel_reaper_alarm, twheel_clock_id(config->clock),
@@ -361,9 +401,11 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
 
-	twheel_queue_init(&shard->queue, config->slots, config->clock == TWHEEL_CLOCK_REALTIME,
-			  twheel_tick_floor(shard, twheel_clock_ns(config->clock)));
-	return twheel_wheel_feed(&shard->queue.wheel, GFP_KERNEL);
+	now = twheel_tick_floor(shard, twheel_clock_ns(config->clock));
+	for (i = 0; i < TWHEEL_BASES; i++)
+		twheel_queue_init(&shard->base[i].queue, config->slots, on_set, now);
+	/* That of inline timers gets its first level with the first of them. */
+	return twheel_wheel_feed(&shard->base[TWHEEL_BASE_REAPER].queue.wheel, GFP_KERNEL);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
@@ -375,9 +417,14 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
  */
 void twheel_shard_stop(struct twheel_shard *shard)
 {
+	unsigned int i;
+
 	cancel_delayed_work_sync(&shard->start);
 	if (shard->task)
 		kthread_stop(shard->task);
-	twheel_queue_destroy(&shard->queue);
+	/* The reaper may never have run. */
+	hrtimer_cancel(&shard->alarm);
+	for (i = 0; i < TWHEEL_BASES; i++)
+		twheel_queue_destroy(&shard->base[i].queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

@@ -130,7 +130,8 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 
 	*timer = NULL;
 	twheel_shard_lock_irq(shard);
-	more = twheel_queue_take(&shard->queue, &node);
+	more = twheel_queue_take(&shard->base[TWHEEL_BASE_REAPER].queue, &node) ||
+	       twheel_queue_take(&shard->base[TWHEEL_BASE_INLINE].queue, &node);
 	if (node) {
 		*timer = container_of(node, struct twheel_timer, node);
 		twheel_debug_deactivate(*timer);
@@ -144,9 +145,12 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 /* Wait until no function of a shard's timers is running. */
 static void shard_quiesce(struct twheel_shard *shard)
 {
+	struct twheel_base *base;
+
 	twheel_shard_lock_irq(shard);
-	while (shard->running)
-		twheel_shard_wait(shard);
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
+		while (base->running)
+			twheel_shard_wait(shard, base);
 	twheel_shard_unlock_irq(shard);
 }
 
@@ -267,7 +271,8 @@ u64 twheel_next(struct twheel *wheel)
 		shard = &wheel->shard[i];
 		flags = twheel_shard_lock(shard);
 		twheel_shard_look(shard);
-		tick = twheel_queue_next(&shard->queue);
+		tick = min(twheel_queue_next(&shard->base[TWHEEL_BASE_REAPER].queue),
+			   twheel_queue_next(&shard->base[TWHEEL_BASE_INLINE].queue));
 		twheel_shard_unlock(shard, flags);
 		if (tick != TWHEEL_TICK_NEVER)
 			next = min(next, twheel_shard_time(shard, tick));
@@ -279,15 +284,18 @@ EXPORT_SYMBOL_GPL(twheel_next);
 /* Add the counts of a shard to others. */
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
+	const struct twheel_base *base;
 	unsigned long flags;
 
 	flags = twheel_shard_lock(shard);
-	stats->pending += shard->queue.nr_nodes;
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		stats->pending += base->queue.nr_nodes;
+		stats->fired += base->fired;
+		stats->cascaded += base->queue.nr_cascaded;
+	}
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;
 	stats->cancelled += shard->cancelled;
-	stats->fired += shard->fired;
-	stats->cascaded += shard->queue.nr_cascaded;
 	stats->wakeups += shard->wakeups;
 	stats->slow += shard->slow;
 	stats->rejected += shard->rejected;

@@ -5,7 +5,7 @@
  *
  * This is what other modules use, and so do the operations above.  A timer is
  * pending from add until it is cancelled or its function is about to run; it
- * is running while the shard's @running names it.  A function that arms its
+ * is running while the @running of its base names it.  A function that arms its
  * own timer again makes it pending and running at once.
  *
  * A timer is on one shard of its wheel at a time, which its place names, and all
@@ -131,7 +131,7 @@ bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer)
 	lockdep_assert_held(&shard->lock);
 	if (!twheel_timer_pending(timer))
 		return false;
-	twheel_queue_del(&shard->queue, &timer->node);
+	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
 	twheel_debug_deactivate(timer);
 	twheel_shard_vacate(shard);
 	trace_twheel_timer_cancel(timer, shard->number);
@@ -177,6 +177,6 @@ EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 int twheel_timer_error(const struct twheel_timer *timer)
 {
 	/* Not by the flag: the timer may have been armed again meanwhile. */
-	return twheel_timer_shard(timer)->was_set ? -ECANCELED : 0;
+	return twheel_timer_base(twheel_timer_shard(timer), timer)->was_set ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);

@@ -41,7 +41,8 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 	if (likely(shard->number == raw_smp_processor_id()))
 		return shard;
 	local = twheel_local_shard(shard->wheel);
-	if (local == shard || shard->running == timer || !spin_trylock(&local->lock))
+	if (local == shard || twheel_timer_base(shard, timer)->running == timer ||
+	    !spin_trylock(&local->lock))
 		return shard;
 	twheel_shard_locked(local);
 	WRITE_ONCE(timer->place, (unsigned long)local | twheel_timer_flags(timer));
@@ -50,10 +51,10 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 	return local;
 }
 
-/* Whether there are levels enough for a tick. */
-static bool shard_reaches(struct twheel_shard *shard, u64 tick)
+/* Whether there are levels enough for the tick of a timer. */
+static bool timer_reaches(struct twheel_shard *shard, const struct twheel_timer *timer, u64 tick)
 {
-	struct twheel_wheel *wheel = &shard->queue.wheel;
+	struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
 	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
@@ -65,9 +66,8 @@ static bool shard_reaches(struct twheel_shard *shard, u64 tick)
 }
 
 /* Add a level, unless others did meanwhile. False if there is no memory. */
-static bool shard_grow(struct twheel_shard *shard, u64 tick)
+static bool wheel_grow(struct twheel_shard *shard, struct twheel_wheel *wheel, u64 tick)
 {
-	struct twheel_wheel *wheel = &shard->queue.wheel;
 	struct twheel_level *level;
 	unsigned long flags;
 	bool grow;
@@ -92,7 +92,7 @@ static bool shard_grow(struct twheel_shard *shard, u64 tick)
  */
 static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack_ns)
 {
-	u64 slack, last, span = 1, slots = shard->queue.wheel.slots;
+	u64 slack, last, span = 1, slots = shard->base[TWHEEL_BASE_REAPER].queue.wheel.slots;
 	u64 tick = twheel_shard_tick(shard, deadline);
 
 	if (tick == TWHEEL_TICK_NEVER)
@@ -127,17 +127,29 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 			shard = timer_come(timer, shard);
 		*tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
 					    tick_coarse(shard, deadline, slack_ns);
-		if (shard_reaches(shard, *tick) || !fed)
+		if (timer_reaches(shard, timer, *tick) || !fed)
 			return shard;
 		twheel_shard_unlock(shard, *flags);
-		fed = shard_grow(shard, *tick);
+		fed = wheel_grow(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
 	}
+}
+
+/*
+ * Whether a timer cannot be added at all: there is no memory for the first level of the
+ * base for inline timers.
+ */
+static bool timer_lacks_level(struct twheel_shard *shard, const struct twheel_timer *timer,
+			      u64 tick)
+{
+	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+
+	return unlikely(!wheel->nr_levels) && tick > wheel->now && tick != TWHEEL_TICK_NEVER;
 }
 
 /* Take a timer that is pending out of the wheel. Its place stays taken. */
 static void timer_unlink(struct twheel_shard *shard, struct twheel_timer *timer)
 {
-	twheel_queue_del(&shard->queue, &timer->node);
+	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
 	twheel_debug_deactivate(timer);
 }
 
@@ -150,16 +162,10 @@ static bool timer_refused(const struct twheel_shard *shard, const struct twheel_
 /* Put a timer in. If its tick has passed, it is due at once, but not late. */
 static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
-	unsigned int flags = twheel_timer_flags(timer);
-
-	if (unlikely(flags)) {
-		if (flags & TWHEEL_TIMER_INLINE)
-			/* The alarm reads it without the lock. */
-			WRITE_ONCE(shard->has_inline, true);
+	if (unlikely(twheel_timer_flags(timer)))
 		WRITE_ONCE(timer->place, timer->place &
 			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
-	}
-	if (unlikely(tick < shard->queue.wheel.now))
+	if (unlikely(tick < twheel_timer_base(shard, timer)->queue.wheel.now))
 		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
 	timer->node.expires = tick;
@@ -172,6 +178,8 @@ static int timer_attach(struct twheel_shard *shard, struct twheel_timer *timer, 
 {
 	if (timer_refused(shard, timer))
 		return -ESHUTDOWN;
+	if (timer_lacks_level(shard, timer, tick))
+		return -ENOMEM;
 	if (!twheel_shard_place(shard)) {
 		shard->rejected++;
 		return -ENOSPC;
@@ -226,6 +234,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
  * * -EBUSY     - it did already: twheel_timer_rearm() moves it
  * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  * * -ENOSPC    - as many timers as may are pending on the wheel
+ * * -ENOMEM    - it is inline, and there is no memory for the first such timer of a
+ *	shard; other timers need none
  * * -EINVAL    - it was never initialised; with a warning
  */
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
@@ -260,6 +270,8 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
 	/* twheel_stop() is about to hand it back. */
 	if (timer_refused(shard, timer))
 		return -ESHUTDOWN;
+	if (timer_lacks_level(shard, timer, tick))
+		return -ENOMEM;
 	timer_unlink(shard, timer);
 	timer_link(shard, timer, tick);
 	shard->rearmed++;
@@ -312,6 +324,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
  * * 0          - @which left it as it was
  * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  * * -ENOSPC    - it was not pending, and as many timers as may are
+ * * -ENOMEM    - as for twheel_timer_add(); if it was pending, it waits as before
  * * -EINVAL    - it was never initialised; with a warning
  */
 int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
@@ -351,16 +364,18 @@ static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer,
 void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
 			 u32 generation)
 {
+	/* It is not inline. */
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
 	bool fed = true;
 
 	for (;;) {
 		flags = twheel_shard_lock(shard);
-		WARN_ON_ONCE(shard->running != timer);
-		if (shard->cut || timer_refused(shard, timer) || twheel_timer_pending(timer))
+		WARN_ON_ONCE(base->running != timer);
+		if (base->cut || timer_refused(shard, timer) || twheel_timer_pending(timer))
 			break;
-		if (shard_reaches(shard, tick) || !fed) {
+		if (timer_reaches(shard, timer, tick) || !fed) {
 			if (shard->places)
 				atomic64_inc(&shard->places->pending);
 			timer_relink(shard, timer, tick, generation);
@@ -368,7 +383,7 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 			break;
 		}
 		twheel_shard_unlock(shard, flags);
-		fed = shard_grow(shard, tick);
+		fed = wheel_grow(shard, &base->queue.wheel, tick);
 	}
 	twheel_shard_unlock(shard, flags);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, timers: how they cease to wait, and who waits for their functions.
+ * Layer 4, timers: how they cease to wait, and the calls that wait for their functions.
  *
  *	                 cancel             cancel_sync, shutdown_sync
  *	pending          0, it won          0, it won
@@ -10,8 +10,8 @@
  *
  * A timer that repeats is cut short by each of them while it is running.
  *
- * Whoever runs the function can't wait for it: where a function would wait for
- * itself, that is refused with a warning and -EDEADLK.
+ * A call that would wait for the function that it is called from is refused with a
+ * warning and -EDEADLK.
  */
 #include <linux/bug.h>
 #include <linux/export.h>
@@ -24,8 +24,10 @@
 /* Cancel a timer with its shard locked; whether it is running is yet to be seen. */
 static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
 {
-	if (shard->running == timer)
-		shard->cut = true;
+	struct twheel_base *base = twheel_timer_base(shard, timer);
+
+	if (base->running == timer)
+		base->cut = true;
 	return twheel_timer_detach(shard, timer);
 }
 
@@ -50,16 +52,24 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 		return -EINVAL;
 	shard = twheel_timer_lock(timer, &flags);
 	if (!timer_stop(shard, timer))
-		err = shard->running == timer ? -EINPROGRESS : -EALREADY;
+		err = twheel_timer_base(shard, timer)->running == timer ? -EINPROGRESS :
+									  -EALREADY;
 	twheel_shard_unlock(shard, flags);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 
-/* Whether it may be we who run a shard's function, as its reaper or its alarm. */
+/* Whether the caller may be a function of a shard, called by its reaper or its alarm. */
 static bool runs_functions(const struct twheel_shard *shard)
 {
 	return READ_ONCE(shard->task) == current || in_interrupt();
+}
+
+/* Whether a wait for the running function of a base would be for the caller itself. */
+static bool waits_for_itself(const struct twheel_shard *shard, const struct twheel_base *base)
+{
+	return in_interrupt() ||
+	       (READ_ONCE(shard->task) == current && !twheel_base_is_inline(shard, base));
 }
 
 /*
@@ -70,6 +80,7 @@ static bool runs_functions(const struct twheel_shard *shard)
 static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 {
 	struct twheel_shard *shard;
+	struct twheel_base *base;
 	unsigned long flags;
 	bool won = false;
 
@@ -77,18 +88,19 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 		return -EINVAL;
 	for (;;) {
 		shard = twheel_timer_lock(timer, &flags);
+		base = twheel_timer_base(shard, timer);
 		if (shutdown)
 			timer->fn = NULL;
 		won |= timer_stop(shard, timer);
-		if (shard->running != timer) {
+		if (base->running != timer) {
 			twheel_shard_unlock(shard, flags);
 			return won ? 0 : -EALREADY;
 		}
-		if (WARN_ON_ONCE(runs_functions(shard))) {
+		if (WARN_ON_ONCE(waits_for_itself(shard, base))) {
 			twheel_shard_unlock(shard, flags);
 			return -EDEADLK;
 		}
-		twheel_shard_wait(shard);
+		twheel_shard_wait(shard, base);
 		twheel_shard_unlock(shard, flags);
 	}
 }
@@ -121,9 +133,9 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
  * twheel_timer_shutdown_sync - stop a timer for good, and wait for its function
  * @timer: the timer, initialised
  *
- * As twheel_timer_cancel_sync(), and whoever adds or re-arms the timer from now
- * on is told -ESHUTDOWN, until it is initialised anew. It is for what is torn
- * down while others still hold on to it.
+ * As twheel_timer_cancel_sync(), and from now on add and re-arm return -ESHUTDOWN, until
+ * the timer is initialised anew. It is for an object that is torn down while others
+ * still hold on to it.
  *
  * Context: process; may sleep.
  * Return: as twheel_timer_cancel_sync().
@@ -196,15 +208,18 @@ bool twheel_runs_functions(const struct twheel *wheel)
  */
 int twheel_flush(struct twheel *wheel)
 {
-	unsigned int i;
+	struct twheel_shard *shard;
+	unsigned int i, b;
 
 	might_sleep();
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
-		twheel_shard_lock_irq(&wheel->shard[i]);
-		twheel_shard_wait(&wheel->shard[i]);
-		twheel_shard_unlock_irq(&wheel->shard[i]);
+		shard = &wheel->shard[i];
+		twheel_shard_lock_irq(shard);
+		for (b = 0; b < TWHEEL_BASES; b++)
+			twheel_shard_wait(shard, &shard->base[b]);
+		twheel_shard_unlock_irq(shard);
 	}
 	return 0;
 }

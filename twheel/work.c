@@ -3,8 +3,8 @@
  * Layer 4, timers whose functions run on a workqueue of the consumer's: for what
  * takes long or sleeps, so that no timer waits for it.
  *
- * The timer is inline: to queue work takes no thread of ours.  From there on
- * the workqueue answers for it; what is told here is how the two look as one.
+ * The timer is inline: the interrupt of the deadline queues the work.  The calls below
+ * treat the timer and the queued work as one.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>

@@ -27,10 +27,11 @@ static s64 nr_levels(void)
 		struct twheel *wheel = twheel_system_clock(clock);
 
 		for (shard = 0; shard < wheel->nr_shards; shard++) {
-			unsigned long flags = twheel_shard_lock(&wheel->shard[shard]);
+			struct twheel_shard *at = &wheel->shard[shard];
+			unsigned long flags = twheel_shard_lock(at);
 
-			levels += wheel->shard[shard].queue.wheel.nr_levels;
-			twheel_shard_unlock(&wheel->shard[shard], flags);
+			levels += at->base[TWHEEL_BASE_REAPER].queue.wheel.nr_levels;
+			twheel_shard_unlock(at, flags);
 		}
 	}
 	return levels;
