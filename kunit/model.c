@@ -220,7 +220,7 @@ static long call_cancel(struct model *model, struct model_timer *timer,
 			const struct model_answer *answer)
 {
 	if (take(model, timer))
-		return 0;
+		return timer->running && (!timer->ended || answer->ret);
 	/* The workqueue may have seen that, or not. */
 	if (timer->ended && answer->ret == -EALREADY)
 		return -EALREADY;

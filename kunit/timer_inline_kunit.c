@@ -322,6 +322,13 @@ static void work_is_cancelled_wherever_it_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, twheel_work_rearm(&running.work, twheel_deadline(NSEC_PER_SEC),
 						TWHEEL_REARM_IF_PENDING), 0);
+	/* Pending or queued while the function runs from before. */
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, twheel_deadline(NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, 0), 0);
+	vtime_sleep(NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&running.work), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, running.running);
 	vtime_sleep(10 * NSEC_PER_SEC);

@@ -123,6 +123,30 @@ static void rearm_knows_that_never_is_the_latest(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
+static void rearm_and_sleep(struct twheel_timer *timer)
+{
+	twheel_timer_rearm(timer, twheel_deadline(10 * NSEC_PER_SEC), TWHEEL_REARM_ALWAYS);
+	vtime_sleep(NSEC_PER_SEC);
+}
+
+/* The timer is pending and running at once, and must not be freed yet. */
+static void cancel_of_a_pending_timer_reports_that_its_function_runs(struct kunit *test)
+{
+	static struct twheel_timer timer;
+
+	twheel_timer_init(&timer, timer_wheel, rearm_and_sleep);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&timer, 0), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&timer));
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), 1);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&timer));
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), -EINPROGRESS);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&timer, twheel_deadline(NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), 0);
+}
+
 static void cancel_tells_its_outcomes_apart(struct kunit *test)
 {
 	static struct timer_probe probe;
@@ -304,6 +328,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(rearm_if_later_keeps_the_later),
 	KUNIT_CASE(rearm_knows_that_never_is_the_latest),
 	KUNIT_CASE(cancel_tells_its_outcomes_apart),
+	KUNIT_CASE(cancel_of_a_pending_timer_reports_that_its_function_runs),
 	KUNIT_CASE(cancel_sync_waits_for_the_function),
 	KUNIT_CASE(a_function_may_arm_its_own_timer),
 	KUNIT_CASE(a_timer_that_is_always_due_starves_nobody),

@@ -188,12 +188,12 @@ int fate_cancel(struct torture_timer *t)
 {
 	int err = kind_cancel(t);
 
-	if (!err)
+	if (err >= 0)
 		fate_cancelled(t);
 	else if (err != -EINPROGRESS && err != -EALREADY)
 		torture_wrong(WRONG_ANSWER, t, "of cancel");
 	/* A run that goes on may have yet to say so. */
-	if (!err || err == -EINPROGRESS)
+	if (err >= 0 || err == -EINPROGRESS)
 		WRITE_ONCE(t->cut, err ? 1 : 2);
 	return err;
 }

@@ -298,7 +298,7 @@ static void orphan(struct rnd_state *dice, struct torture_wheel *w)
 	if (!err) {
 		switch (torture_below(dice, 4)) {
 		case 0:
-			err = !fate_cancel(t);
+			err = fate_cancel(t) >= 0;
 			break;
 		case 1:
 			err = !fate_settle(t);

@@ -283,7 +283,7 @@ static void op_unlink(struct twheel_op *op)
 	 * If its function is running, that gives up the timer's hold. Nobody arms it any
 	 * more, so that one which does not look pending is not.
 	 */
-	if (twheel_timer_pending(&op->timer) && !twheel_timer_cancel(&op->timer))
+	if (twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0)
 		twheel_op_unhold(op);
 	op_unlink_keys(op);
 }

@@ -151,7 +151,7 @@ static void op_help(struct twheel_op *op)
 	spin_unlock_bh(&op->lock);
 	if (!mine)
 		return;
-	if (!twheel_timer_cancel(&op->timer))
+	if (twheel_timer_cancel(&op->timer) >= 0)
 		twheel_op_unhold(op);
 	twheel_op_call_back_now(op);
 }

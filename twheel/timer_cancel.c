@@ -6,7 +6,7 @@
  *	pending          0, it won          0, it won
  *	running          -EINPROGRESS       waits, then -EALREADY
  *	neither          -EALREADY          -EALREADY
- *	pending+running  0, it won          waits, then 0
+ *	pending+running  1, it won          waits, then 0
  *
  * A timer that repeats is cut short by each of them while it is running.
  *
@@ -36,9 +36,16 @@ static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
  * @timer: the timer, initialised
  *
  * Context: as twheel_timer_add().
+ * After 0 and -EALREADY the function is not running, and will not run unless the timer
+ * is added again. The caller may free the timer if nobody else adds it. After 1 and
+ * -EINPROGRESS only twheel_timer_cancel_sync() makes sure of that: the function still
+ * uses the timer, and may add it again.
+ *
  * Return:
- * * 0            - it was pending; its function will not be called
- * * -EINPROGRESS - its function is running
+ * * 0            - it was pending, and its function is not running
+ * * 1            - it was pending, and its function is running: from before, when it
+ *	added the timer again
+ * * -EINPROGRESS - it was not pending, and its function is running
  * * -EALREADY    - neither: it has fired, or was never added
  * * -EINVAL      - it was never initialised; with a warning
  */
@@ -46,16 +53,17 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 {
 	struct twheel_shard *shard;
 	unsigned long flags;
-	int err = 0;
+	bool won, running;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	shard = twheel_timer_lock(timer, &flags);
-	if (!timer_stop(shard, timer))
-		err = twheel_timer_base(shard, timer)->running == timer ? -EINPROGRESS :
-									  -EALREADY;
+	won = timer_stop(shard, timer);
+	running = twheel_timer_base(shard, timer)->running == timer;
 	twheel_shard_unlock(shard, flags);
-	return err;
+	if (won)
+		return running;
+	return running ? -EINPROGRESS : -EALREADY;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 

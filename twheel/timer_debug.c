@@ -29,7 +29,7 @@ static void *timer_hint(void *addr)
  */
 static void take_out(struct twheel_timer *timer)
 {
-	if (twheel_timer_cancel(timer))
+	if (twheel_timer_cancel(timer) < 0)
 		debug_object_deactivate(timer, &timer_descr);
 }
 

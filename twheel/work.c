@@ -31,26 +31,29 @@ EXPORT_SYMBOL_GPL(__twheel_work_init);
  * twheel_work_cancel - stop work from being done
  * @work: the work, initialised
  *
+ * As with twheel_timer_cancel(), only 0 and -EALREADY allow to free the work.
+ *
  * Context: as twheel_timer_add().
  * Return:
- * * 0            - it was pending, or queued; its function will not be called
- *	for that
- * * -EINPROGRESS - its function is running, or about to
- * * -EALREADY    - neither
+ * * 0            - it was pending, or queued; its function is not running
+ * * 1            - it was pending, or queued, and its function is running from before,
+ *	or about to
+ * * -EINPROGRESS - it was neither, and its function is running, or about to
+ * * -EALREADY    - none of these
  * * -EINVAL      - it was never initialised; with a warning
  */
 int twheel_work_cancel(struct twheel_work *work)
 {
-	int err = twheel_timer_cancel(&work->timer);
+	int ret = twheel_timer_cancel(&work->timer);
 
 	/* It is being queued right now, together with what may be queued from before. */
-	if (err == -EINPROGRESS || err == -EINVAL)
-		return err;
+	if (ret == 1 || ret == -EINPROGRESS || ret == -EINVAL)
+		return ret;
 	if (cancel_work(&work->work))
-		return 0;
-	if (err == -EALREADY && work_busy(&work->work))
-		return -EINPROGRESS;
-	return err;
+		ret = 0;
+	if (!work_busy(&work->work))
+		return ret;
+	return ret ? -EINPROGRESS : 1;
 }
 EXPORT_SYMBOL_GPL(twheel_work_cancel);
 
