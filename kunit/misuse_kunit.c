@@ -12,6 +12,8 @@
 #include <kunit/test.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 #include <linux/twheel.h>
@@ -72,6 +74,19 @@ static void expect_outcome(struct kunit *test, int (*attempt)(struct tryer *trye
 	KUNIT_EXPECT_EQ(test, other.nr_fired, 1);
 }
 
+static int leave_preemption_disabled(struct tryer *tryer)
+{
+	preempt_disable();
+	return 0;
+}
+
+/* It is put right, and the reaper goes on. */
+static void a_function_must_not_leave_preemption_disabled(struct kunit *test)
+{
+	expect_report(test, "WARNING: *twheel/callback.h:*");
+	expect_outcome(test, leave_preemption_disabled, 0);
+}
+
 /* What debugobjects finds it warns of, and says; five times in a boot, not more. */
 static void expect_odebug(struct kunit *test, const char *what)
 {
@@ -104,6 +119,28 @@ static int try_cancel_sync(struct tryer *tryer)
 static int try_shutdown_sync(struct tryer *tryer)
 {
 	return twheel_timer_shutdown_sync(&tryer->timer);
+}
+
+static DEFINE_MUTEX(mutex);
+
+static int take_mutex(struct tryer *tryer)
+{
+	mutex_lock(&mutex);
+	mutex_unlock(&mutex);
+	return 0;
+}
+
+/* Though nobody has to wait this time. After the report lockdep is off. */
+static void to_wait_under_a_lock_of_the_function_is_found(struct kunit *test)
+{
+	static struct tryer tryer;
+
+	expect_outcome(test, take_mutex, 0);
+	tryer_init(&tryer, NULL);
+	expect_report(test, "WARNING: possible circular locking dependency detected");
+	mutex_lock(&mutex);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&tryer.timer), -EALREADY);
+	mutex_unlock(&mutex);
 }
 
 /* It is one place that warns of both. */
@@ -255,6 +292,8 @@ static void to_destroy_a_wheel_with_timers_is_found(struct kunit *test)
 }
 
 static struct kunit_case misuse_cases[] = {
+	KUNIT_CASE(to_wait_under_a_lock_of_the_function_is_found),
+	KUNIT_CASE(a_function_must_not_leave_preemption_disabled),
 	KUNIT_CASE(a_function_cannot_wait_for_its_own_timer),
 	KUNIT_CASE(a_function_cannot_flush_its_wheel),
 	KUNIT_CASE(a_function_cannot_stop_its_wheel),

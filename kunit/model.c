@@ -191,7 +191,7 @@ static long call_start(struct model *model, struct model_timer *timer,
 	struct model_op add = { .what = MODEL_ADD };
 	long ret;
 
-	if (!op->more || op->which > TWHEEL_FIXED_DELAY)
+	if (!op->more || op->more > KTIME_MAX || op->which > TWHEEL_FIXED_DELAY)
 		return -EINVAL;
 	ret = call_add(model, timer, &add, answer);
 	if (ret)

@@ -248,7 +248,9 @@ static void the_end_of_time_is_no_deadline(struct kunit *test)
 
 	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
 		periodic_probe_init(&probe);
-		twheel_periodic_start(&probe.periodic, 0, U64_MAX, 0, how);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 1, (u64)KTIME_MAX + 1,
+							    0, how), -EINVAL);
+		twheel_periodic_start(&probe.periodic, 1, KTIME_MAX, 0, how);
 		vtime_sleep(SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
 		KUNIT_EXPECT_EQ(test, twheel_timer_remaining(&probe.periodic.timer), TWHEEL_NEVER);

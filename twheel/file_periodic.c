@@ -33,7 +33,7 @@ int twheel_file_periodic_check(const struct twheel_add_args *args)
 {
 	if (!args->period)
 		return args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY ? -EINVAL : 0;
-	return args->slack || args->deadline > KTIME_MAX ? -EINVAL : 0;
+	return args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX ? -EINVAL : 0;
 }
 
 static u64 plus(u64 deadline, u64 ns)

@@ -77,6 +77,7 @@
 #include <linux/string.h>
 #include <trace/events/twheel.h>
 
+#include "callback.h"
 #include "iter.h"
 #include "op.h"
 
@@ -323,10 +324,14 @@ void twheel_op_finish(struct twheel_op *op)
 /* Run the predicate of an operation of ours, and end it if that holds. */
 static bool op_evaluate(struct twheel_op *op)
 {
+	unsigned long fn = (unsigned long)op->ops->try_complete;
+	struct twheel_callback callback;
 	bool held, claimed;
 	u64 value = 0;
 
+	twheel_callback_begin(&callback, fn);
 	held = op->ops->try_complete(op, &value);
+	twheel_callback_end(&callback, fn);
 	trace_twheel_op_try_complete(op, held);
 	if (!held)
 		return false;

@@ -18,6 +18,7 @@
 #include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
+#include "callback.h"
 #include "op.h"
 
 /* How many callbacks may be nested in a softirq. */
@@ -54,13 +55,17 @@ static void op_wake(struct twheel_op *op)
 
 static void call_ended(struct twheel_op *op)
 {
-	if (on_stack_of_task()) {
-		op->ops->ended(op);
-		return;
-	}
-	this_cpu_inc(softirq_depth);
+	unsigned long fn = (unsigned long)op->ops->ended;
+	bool in_softirq = !on_stack_of_task();
+	struct twheel_callback callback;
+
+	if (in_softirq)
+		this_cpu_inc(softirq_depth);
+	twheel_callback_begin(&callback, fn);
 	op->ops->ended(op);
-	this_cpu_dec(softirq_depth);
+	twheel_callback_end(&callback, fn);
+	if (in_softirq)
+		this_cpu_dec(softirq_depth);
 }
 
 /**
@@ -167,6 +172,9 @@ static void op_help(struct twheel_op *op)
  */
 void twheel_op_wait(struct twheel_op *op)
 {
+	twheel_callback_wait((unsigned long)op->ops->ended);
+	if (op->ops->try_complete)
+		twheel_callback_wait((unsigned long)op->ops->try_complete);
 	/* Who changes what we wait for does so under the same lock, and wakes us then. */
 	spin_lock_bh(&op->lock);
 	WRITE_ONCE(op->state, op->state | OP_AWAITED);

@@ -40,7 +40,7 @@ static void step_over(struct twheel_periodic *periodic, u64 now)
 }
 
 /* A run. Once the function has been called, the timer may be gone. */
-static void periodic_fire(struct twheel_timer *timer)
+void twheel_periodic_fire(struct twheel_timer *timer)
 {
 	struct twheel_periodic *periodic = container_of(timer, struct twheel_periodic, timer);
 	struct twheel_shard *shard = twheel_timer_shard(timer);
@@ -83,7 +83,7 @@ void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel
 			  void (*fn)(struct twheel_periodic *periodic), unsigned int flags)
 {
 	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_CANCEL_ON_SET);
-	twheel_timer_init_flags(&periodic->timer, wheel, periodic_fire,
+	twheel_timer_init_flags(&periodic->timer, wheel, twheel_periodic_fire,
 				flags & TWHEEL_TIMER_CANCEL_ON_SET);
 	periodic->fn = fn;
 	periodic->left = 0;
@@ -96,7 +96,7 @@ EXPORT_SYMBOL_GPL(twheel_periodic_init);
  * @periodic: the timer, initialised; neither pending nor running, unless it is
  *	its own function that starts it anew
  * @deadline: of the first run, as in twheel_timer_add()
- * @period_ns: from run to run; at least 1
+ * @period_ns: from run to run; 1 to 2^63 - 1
  * @runs: how many runs there are to be, 0 for any number
  * @repeat: from when a period counts
  *
@@ -104,7 +104,8 @@ EXPORT_SYMBOL_GPL(twheel_periodic_init);
  * repeats does not lose its place to others.
  *
  * Context: as twheel_timer_add().
- * Return: as twheel_timer_add(); -EINVAL also for a period of 0, or no way to repeat.
+ * Return: as twheel_timer_add(); -EINVAL also for a period out of its range, or no way to
+ * repeat.
  */
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 period_ns,
 			  u64 runs, enum twheel_repeat repeat)
@@ -112,7 +113,9 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	struct twheel_periodic before;
 	int err;
 
-	if (!period_ns || (repeat != TWHEEL_FIXED_RATE && repeat != TWHEEL_FIXED_DELAY))
+	if (!period_ns || period_ns > KTIME_MAX)
+		return -EINVAL;
+	if (repeat != TWHEEL_FIXED_RATE && repeat != TWHEEL_FIXED_DELAY)
 		return -EINVAL;
 	if (twheel_timer_pending(&periodic->timer))
 		return -EBUSY;

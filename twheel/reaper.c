@@ -55,9 +55,11 @@
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
+#include "callback.h"
 #include "clock.h"
 #include "compat.h"
 #include "reaper.h"
+#include "timer.h"
 #include "timer_debug.h"
 
 static unsigned long slow_ns = NSEC_PER_MSEC;
@@ -67,6 +69,12 @@ MODULE_PARM_DESC(slow_ns, "a timer's function that takes that long is counted an
 static bool reaper_fifo;
 module_param(reaper_fifo, bool, 0444);
 MODULE_PARM_DESC(reaper_fifo, "reapers run ahead of all threads of normal priority (default N)");
+
+/* Out of line, since lockdep compares the address of the name. */
+void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
+{
+	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
+}
 
 /*
  * Take the next timer that is due, and make it the running one: it is not
@@ -92,6 +100,17 @@ static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel
 	prefetchw(base->queue.due.next->next);
 	base->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
 	return timer;
+}
+
+/* Call the function of a timer, which may be gone after that. */
+static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_timer *timer),
+			  unsigned long class)
+{
+	struct twheel_callback callback;
+
+	twheel_callback_begin(&callback, class);
+	fn(timer);
+	twheel_callback_end(&callback, (unsigned long)fn);
 }
 
 /* The function has returned, and its timer may be gone. Wake those that wait for that. */
@@ -175,14 +194,16 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
+	unsigned long class;
 	bool last;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
+		class = twheel_timer_class(timer);
 		twheel_shard_unlock_irq(shard);
 
-		fn(timer);
+		call_function(timer, fn, class);
 
 		twheel_shard_lock_irq(shard);
 		base_end(shard, base);
@@ -302,14 +323,16 @@ static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 	unsigned int budget = TWHEEL_ALARM_CHUNK;
 	void (*fn)(struct twheel_timer *timer);
 	struct twheel_timer *timer;
+	unsigned long class;
 
 	base_advance(base, now, TWHEEL_ALARM_CHUNK);
 	while (budget-- && (timer = base_begin(shard, base))) {
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
+		class = twheel_timer_class(timer);
 		twheel_shard_unlock(shard, *flags);
 
-		fn(timer);
+		call_function(timer, fn, class);
 
 		*flags = twheel_shard_lock(shard);
 		base_end(shard, base);

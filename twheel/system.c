@@ -22,8 +22,9 @@
 #include "shards.h"
 #include "system.h"
 
-static unsigned long tick_ns = TWHEEL_TICK_NS_DEFAULT;
-module_param(tick_ns, ulong, 0444);
+/* 10^10 does not fit into a long of 32 bits. */
+static unsigned long long tick_ns = TWHEEL_TICK_NS_DEFAULT;
+module_param(tick_ns, ullong, 0444);
 MODULE_PARM_DESC(tick_ns, "tick of the system's wheel in ns, 1000 to 10000000000 (default 1048576)");
 
 static unsigned int slots = TWHEEL_SLOTS_DEFAULT;
@@ -42,7 +43,7 @@ static struct twheel *system_wheels[TWHEEL_CLOCK_REALTIME + 1];
 int __init twheel_system_check(void)
 {
 	if (tick_ns < TWHEEL_TICK_NS_MIN || tick_ns > TWHEEL_TICK_NS_MAX) {
-		pr_err("tick_ns=%lu is not between %llu and %llu\n",
+		pr_err("tick_ns=%llu is not between %llu and %llu\n",
 		       tick_ns, TWHEEL_TICK_NS_MIN, TWHEEL_TICK_NS_MAX);
 		return -EINVAL;
 	}

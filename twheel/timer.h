@@ -52,12 +52,14 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 	}
 }
 
+void twheel_periodic_fire(struct twheel_timer *timer);
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags);
 bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
+unsigned long twheel_timer_class(const struct twheel_timer *timer);
 bool twheel_runs_functions(const struct twheel *wheel);
 void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
 			 u32 generation);

@@ -14,10 +14,12 @@
  * warning and -EDEADLK.
  */
 #include <linux/bug.h>
+#include <linux/container_of.h>
 #include <linux/export.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
+#include "callback.h"
 #include "shards.h"
 #include "timer.h"
 
@@ -80,6 +82,40 @@ static bool waits_for_itself(const struct twheel_shard *shard, const struct twhe
 	       (READ_ONCE(shard->task) == current && !twheel_base_is_inline(shard, base));
 }
 
+/**
+ * twheel_timer_class - the class of a timer's function for lockdep
+ * @timer: the timer, with its shard locked, and not shut down
+ *
+ * A function may be called in interrupts for one timer, and by the reaper for another.
+ *
+ * Return: for twheel_callback_begin() and twheel_callback_wait().
+ */
+unsigned long twheel_timer_class(const struct twheel_timer *timer)
+{
+	bool is_inline = twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE;
+
+	if (timer->fn == twheel_periodic_fire)
+		return (unsigned long)container_of(timer, struct twheel_periodic, timer)->fn;
+	return (unsigned long)timer->fn + is_inline;
+}
+
+/* Let lockdep know that the caller may have to wait for a timer's function. */
+static void timer_may_wait(struct twheel_timer *timer)
+{
+	struct twheel_shard *shard;
+	unsigned long flags, class = 0;
+
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+	shard = twheel_timer_lock(timer, &flags);
+	/* The function itself is refused. */
+	if (timer->fn && !waits_for_itself(shard, twheel_timer_base(shard, timer)))
+		class = twheel_timer_class(timer);
+	twheel_shard_unlock(shard, flags);
+	if (class)
+		twheel_callback_wait(class);
+}
+
 /*
  * Cancel a timer, for good if it is to be shut down, and wait for its function.
  * That may arm the timer again: it is cancelled at each look, and may even be on
@@ -94,6 +130,7 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
+	timer_may_wait(timer);
 	for (;;) {
 		shard = twheel_timer_lock(timer, &flags);
 		base = twheel_timer_base(shard, timer);
