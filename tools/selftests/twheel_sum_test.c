@@ -102,15 +102,15 @@ TEST_F(sum, amounts_do_not_overflow)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 9);
 }
 
-TEST_F(sum, a_signal_without_an_amount_adds_nothing)
+TEST_F(sum, amount_0_counts_as_1)
 {
-	__u64 id = add_sum(self->fd, 1, 1, 1);
-	int i;
+	__u64 id = add_sum(self->fd, 3, 1, 1);
 
-	for (i = 0; i < 10; i++)
-		EXPECT_EQ(0, give(self->fd, 1, 0, 0, 0));
+	EXPECT_EQ(0, give(self->fd, 1, 0, 0, 0));
+	EXPECT_EQ(0, give(self->fd, 1, 0, 0, 0));
 	EXPECT_EQ(1, missing(self->fd, id));
-	EXPECT_EQ(1, give(self->fd, 1, 1, 0, 0));
+	EXPECT_EQ(1, give(self->fd, 1, 0, 5, 0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
 }
 
 TEST_F(sum, other_conditions_do_not_look_at_amounts)

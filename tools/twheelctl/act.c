@@ -23,7 +23,7 @@ static const char signal_help[] =
 "completed by it.\n"
 "\n"
 "  --value V    carried to the events of the operations that complete\n"
-"  --amount A   what it adds to operations that wait for a sum\n"
+"  --amount A   counted by operations that wait for a sum (default 1)\n"
 "  --limit N    after N completed operations, tell no further one\n"
 "  --json       print JSON\n";
 

@@ -244,7 +244,7 @@ struct twheel_unwatch_args {
 /**
  * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: one event under a key
  * @key: every operation that watches it is told
- * @amount: what it adds to operations with TWHEEL_COND_SUM
+ * @amount: counted by operations with TWHEEL_COND_SUM; 0 is 1
  * @value: carried to the operations that complete by this signal
  * @limit: after how many completed operations no further one is told; 0 for
  *	no limit
