@@ -117,7 +117,7 @@ static void expect_clean(struct kunit *test)
 	}
 }
 
-/* A table that is full is of use to those who watch its keys. */
+/* The keys of a full table can still be signalled and watched. */
 static void expect_use(struct kunit *test)
 {
 	struct lodger *in = some_lodger(test, true), *out = some_lodger(test, false);

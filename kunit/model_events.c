@@ -68,7 +68,7 @@ static bool is_inline(const struct model *model, unsigned int t)
 	return model_kind(t) == MODEL_IS_WORK || model->timer[t].flags & TWHEEL_TIMER_INLINE;
 }
 
-/* Within a shard, what is due at an earlier tick comes first, but for inline timers. */
+/* Within a shard, timers of an earlier tick fire first; inline ones are not ordered. */
 static void check_order(struct model *model, unsigned int t)
 {
 	const struct model_timer *timer;

@@ -139,7 +139,7 @@ static void a_drain_does_not_wait_for_a_callback_if_killed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_join(task), 0);
 }
 
-/* Who is killed when all is done has not been interrupted. */
+/* A signal that arrives when nothing is left to do is not an interruption. */
 static void what_is_complete_is_not_interrupted(struct kunit *test)
 {
 	u32 nr = 0;

@@ -239,7 +239,7 @@ static void sleep_a_second(struct twheel_timer *timer)
 
 /*
  * The reaper is busy when a callback is left to it, and when the clock is set. The callback
- * is due before, and goes on with the chain; the step cancels what it does not come to.
+ * is due before, and goes on with the chain; the step cancels the rest.
  */
 static void a_step_does_not_lose_a_callback(struct kunit *test)
 {

@@ -179,7 +179,7 @@ static void expect_waits(struct kunit *test, const struct walk *walk, unsigned i
 		KUNIT_ASSERT_EQ_MSG(test, added_in[i], stretch.number, "timer %u", i);
 }
 
-/* What was due before the step fires after it, before all others. */
+/* Timers that were due before the step fire after it, before all others. */
 static bool was_due(const struct member *member)
 {
 	return member->deadline <= stretch.before;

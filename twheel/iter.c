@@ -233,7 +233,7 @@ static int complete_each(struct twheel_purgatory *purgatory, int error, u64 valu
  * twheel_complete_all - complete every operation that waits
  * @purgatory: the purgatory
  * @error: 0, or a negative error number that they are completed with
- * @value: for whoever waits for them; not used with an error
+ * @value: for the results of the operations; not used with an error
  *
  * Those that are added meanwhile are completed or not.
  *
@@ -253,7 +253,7 @@ EXPORT_SYMBOL_GPL(twheel_complete_all);
  * twheel_complete_all_killable - twheel_complete_all() that a fatal signal ends early
  * @purgatory: the purgatory
  * @error: 0, or a negative error number that they are completed with
- * @value: for whoever waits for them; not used with an error
+ * @value: for the results of the operations; not used with an error
  * @completed: set to the number of operations that this completed, in any case
  *
  * Context: process; may sleep.

@@ -5,8 +5,8 @@
  * Watching has two steps: to attach the watches to the operation makes them its own,
  * and what its condition counts; to link each under its key lets it be found by
  * signals. Neither can fail: before that, the caller asks whether the table has room, see
- * twheel_keys_admit(). From the attaching on whoever finishes the operation unlinks those
- * of its watches that are linked.
+ * twheel_keys_admit(). Once they are attached, the caller that ends the operation unlinks
+ * those that are linked.
  *
  * How a key is watched no more is in op_unwatch.c.
  */

@@ -61,7 +61,7 @@ struct twheel_timer {
  * TWHEEL_TIMER_INLINE: its function is so short that no thread needs to be
  * woken for it. The hard interrupt of the deadline calls it, also if other timers are
  * due before it or the reaper waits for a CPU. It must neither sleep nor take a lock
- * that is ever held with interrupts on. A wake-up or a queue_work() is what it is for.
+ * that is ever held with interrupts on. It suits a wake-up or a queue_work().
  * On PREEMPT_RT the reaper calls it.
  *
  * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME, each change
