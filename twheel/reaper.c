@@ -53,6 +53,7 @@
 #include <linux/moduleparam.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <trace/events/twheel.h>
 
 #include "callback.h"
@@ -230,7 +231,7 @@ static void reaper_feed(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	if (!wheel->starved)
 		return;
 	twheel_shard_unlock_irq(shard);
-	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN);
+	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
 	twheel_shard_lock_irq(shard);
 	if (level && wheel->starved)
 		twheel_wheel_grow(wheel, level);
@@ -282,6 +283,7 @@ int twheel_reaper(void *data)
 
 	if (reaper_fifo)
 		sched_set_fifo_low(current);
+	set_active_memcg(shard->memcg);
 	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
 		/* There the alarm did not take the lock to do so. */
@@ -306,7 +308,8 @@ int twheel_reaper(void *data)
 
 		twheel_shard_lock_irq(shard);
 		shard->asleep = false;
-		shard->wakeups++;
+		/* twheel_wakeups() reads it without the lock. */
+		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
 	}
 	twheel_shard_unlock_irq(shard);
 	/* It would wake a task that is gone. Nobody arms it any more. */

@@ -72,6 +72,8 @@ static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 /* Stretches with interrupts off are counted by their length: below 1 us, 2 us, ... */
 #define TWHEEL_STRETCHES	64
 
+struct mem_cgroup;
+
 /**
  * struct twheel_places - a limit on the timers that are pending on a wheel
  * @pending: how many are
@@ -134,6 +136,8 @@ struct twheel_base {
  * @wheel: whose shard it is; immutable after init, as all that follows
  * @number: which one of that wheel
  * @places: the limit on what is pending, NULL for none
+ * @account: __GFP_ACCOUNT if the levels of the wheels are charged, or 0
+ * @memcg: the memory cgroup that is charged for those that the reaper allocates
  * @clock: what it goes by
  * @tick_ns: length of a tick
  * @tick_shift: its log2, 0 if it is no power of two
@@ -168,10 +172,12 @@ struct twheel_shard {
 	struct twheel		*wheel;
 	unsigned int		number;
 	struct twheel_places	*places;
+	gfp_t			account;
+	struct mem_cgroup	*memcg;
 	enum twheel_clock	clock;
 	u64			tick_ns;
 	unsigned int		tick_shift;
-	char			name[10];
+	char			name[20];
 } ____cacheline_aligned;
 
 /* A timer's place has the flags where the address of a shard has zeroes. */

@@ -371,7 +371,7 @@ static void shard_start(struct work_struct *work)
 
 /**
  * twheel_shard_init - set up a shard
- * @shard: the shard, zeroed but for @wheel and @places
+ * @shard: the shard, zeroed but for @wheel, @places, @account and @memcg
  * @config: tick, slots, clock and name, all set
  * @number: which of its wheel's shards this is
  *
@@ -405,7 +405,8 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	for (i = 0; i < TWHEEL_BASES; i++)
 		twheel_queue_init(&shard->base[i].queue, config->slots, on_set, now);
 	/* That of inline timers gets its first level with the first of them. */
-	return twheel_wheel_feed(&shard->base[TWHEEL_BASE_REAPER].queue.wheel, GFP_KERNEL);
+	return twheel_wheel_feed(&shard->base[TWHEEL_BASE_REAPER].queue.wheel,
+				 GFP_KERNEL | shard->account);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 

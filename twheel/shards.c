@@ -8,6 +8,7 @@
 #include <linux/bug.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/memcontrol.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
@@ -39,18 +40,22 @@ static void wheel_free(struct twheel *wheel)
 {
 	while (wheel->nr_shards)
 		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
+	mem_cgroup_put(wheel->memcg);
 	kvfree(wheel);
 }
 
 /* Set up all shards of a wheel. What has been is known by nr_shards. */
-static int wheel_init(struct twheel *wheel, const struct twheel_config *config)
+static int wheel_init(struct twheel *wheel, const struct twheel_config *config, gfp_t account)
 {
 	unsigned int i;
 	int err;
 
 	wheel->places.max = config->max_pending;
+	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
 		wheel->shard[i].wheel = wheel;
+		wheel->shard[i].account = account;
+		wheel->shard[i].memcg = wheel->memcg;
 		if (config->max_pending)
 			wheel->shard[i].places = &wheel->places;
 		err = twheel_shard_init(&wheel->shard[i], config, i);
@@ -62,15 +67,16 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config)
 }
 
 /**
- * twheel_make - make a wheel
- * @config: what it is to look like
- * @shared: it is for all, and not subject to the limit on wheels
+ * twheel_make - create a wheel
+ * @config: as for twheel_create()
+ * @flags: TWHEEL_MAKE_*
  *
  * Context: process; may sleep.
  * Return: as twheel_create().
  */
-struct twheel *twheel_make(const struct twheel_config *config, bool shared)
+struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags)
 {
+	gfp_t account = flags & TWHEEL_MAKE_ACCOUNT ? __GFP_ACCOUNT : 0;
 	struct twheel_config c = *config;
 	struct twheel *wheel;
 	int err;
@@ -84,11 +90,11 @@ struct twheel *twheel_make(const struct twheel_config *config, bool shared)
 	if (err)
 		return ERR_PTR(err);
 
-	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL);
+	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL | account);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	wheel->shared = shared;
-	err = wheel_init(wheel, &c) ?: twheel_registry_add(wheel);
+	wheel->shared = flags & TWHEEL_MAKE_UNLIMITED;
+	err = wheel_init(wheel, &c, account) ?: twheel_registry_add(wheel);
 	if (err) {
 		wheel_free(wheel);
 		return ERR_PTR(err);
@@ -110,7 +116,7 @@ struct twheel *twheel_make(const struct twheel_config *config, bool shared)
  */
 struct twheel *twheel_create(const struct twheel_config *config)
 {
-	return twheel_make(config, false);
+	return twheel_make(config, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_create);
 
@@ -320,3 +326,19 @@ void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
 		twheel_shard_stats(&wheel->shard[i], stats);
 }
 EXPORT_SYMBOL_GPL(twheel_stats);
+
+/**
+ * twheel_wakeups - number of wake-ups of the reapers of a wheel
+ * @wheel: the wheel
+ *
+ * Context: any; takes no lock.
+ */
+u64 twheel_wakeups(const struct twheel *wheel)
+{
+	unsigned int i;
+	u64 nr = 0;
+
+	for (i = 0; i < wheel->nr_shards; i++)
+		nr += READ_ONCE(wheel->shard[i].wakeups);
+	return nr;
+}

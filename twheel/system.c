@@ -56,6 +56,30 @@ int __init twheel_system_check(void)
 }
 
 /**
+ * twheel_system_config - configuration of the system's wheels
+ * @config: set
+ * @clock: clock of the wheel
+ */
+void twheel_system_config(struct twheel_config *config, enum twheel_clock clock)
+{
+	*config = (struct twheel_config) {
+		.name		= "twheel",
+		.tick_ns	= tick_ns,
+		.slots		= slots,
+		.shards		= min(nr_cpu_ids, TWHEEL_SHARDS_MAX),
+		.clock		= clock,
+	};
+}
+
+/**
+ * twheel_system_tick_ns - tick of the system's wheels in ns
+ */
+u64 twheel_system_tick_ns(void)
+{
+	return tick_ns;
+}
+
+/**
  * twheel_system_clock - the wheel that all share, by a clock
  * @clock: what it goes by
  *
@@ -68,13 +92,7 @@ int __init twheel_system_check(void)
  */
 struct twheel *twheel_system_clock(enum twheel_clock clock)
 {
-	const struct twheel_config config = {
-		.name		= "twheel",
-		.tick_ns	= tick_ns,
-		.slots		= slots,
-		.shards		= min(nr_cpu_ids, TWHEEL_SHARDS_MAX),
-		.clock		= clock,
-	};
+	struct twheel_config config;
 	struct twheel *wheel;
 
 	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
@@ -86,7 +104,8 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 	mutex_lock(&system_lock);
 	wheel = system_wheels[clock];
 	if (!wheel) {
-		wheel = twheel_make(&config, true);
+		twheel_system_config(&config, clock);
+		wheel = twheel_make(&config, TWHEEL_MAKE_UNLIMITED);
 		if (!IS_ERR(wheel)) {
 			/* Pairs with the acquire above. */
 			smp_store_release(&system_wheels[clock], wheel);

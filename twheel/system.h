@@ -4,8 +4,12 @@
 #define _TWHEEL_SYSTEM_H
 
 #include <linux/init.h>
+#include <linux/twheel.h>
+#include <linux/types.h>
 
 int __init twheel_system_check(void);
+void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);
+u64 twheel_system_tick_ns(void);
 void twheel_system_exit(void);
 
 #endif /* _TWHEEL_SYSTEM_H */

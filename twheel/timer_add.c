@@ -72,7 +72,7 @@ static bool wheel_grow(struct twheel_shard *shard, struct twheel_wheel *wheel, u
 	unsigned long flags;
 	bool grow;
 
-	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN);
+	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN | shard->account);
 	if (!level)
 		return false;
 	flags = twheel_shard_lock(shard);
