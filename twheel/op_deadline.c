@@ -118,7 +118,11 @@ static bool claim_by_timer(struct twheel_op *op)
 	/* If it was armed anew before we had the lock, that is for the next time. */
 	if (twheel_timer_pending(&op->timer) || op->deadline == TWHEEL_NEVER)
 		return false;
-	return twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0);
+	if (!twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0))
+		return false;
+	/* The wall clock may have been set back since the timer was found due. */
+	op->time = max(op->time, op->deadline);
+	return true;
 }
 
 /**
