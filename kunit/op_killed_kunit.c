@@ -7,10 +7,8 @@
  */
 #include <linux/errno.h>
 #include <linux/sched/signal.h>
-#include <linux/time64.h>
 
 #include "op_probe.h"
-#include "vtime.h"
 
 #define NR	100
 #define KILLER	5
@@ -95,50 +93,6 @@ static void a_completion_of_all_ends_early(struct kunit *test)
 	expect_no_mark(test);
 }
 
-static void a_drain_ends_early_and_can_be_finished(struct kunit *test)
-{
-	const struct twheel_op_args args = { .deadline = TWHEEL_NEVER };
-	struct probe *late = probe_new(test);
-	u32 nr = 0, rest;
-
-	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain_killable(probe_purgatory, &nr), -EINTR);
-	probe_revive();
-	expect_some_ended(test, nr, false);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &late->op, &args), -ESHUTDOWN);
-	/* Those that are left go on waiting for their keys. */
-	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, 1), 1);
-	rest = NR - nr - 1;
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), rest);
-	expect_counts(test, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain_killable(probe_purgatory, &nr), 0);
-	KUNIT_EXPECT_EQ(test, nr, 0);
-}
-
-static int cancel_it(struct probe *probe)
-{
-	return twheel_op_cancel(&probe->op);
-}
-
-static void a_drain_does_not_wait_for_a_callback_if_killed(struct kunit *test)
-{
-	struct probe *slow = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
-	struct task_struct *task;
-	u32 nr = 1;
-
-	slow->takes_ns = NSEC_PER_SEC;
-	task = probe_fork(test, cancel_it, slow);
-	vtime_sleep(NSEC_PER_SEC / 2);
-	probe_die();
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain_killable(probe_purgatory, &nr), -EINTR);
-	probe_revive();
-	KUNIT_EXPECT_EQ(test, nr, 0);
-	KUNIT_EXPECT_TRUE(test, slow->busy);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 0);
-	KUNIT_EXPECT_FALSE(test, slow->busy);
-	KUNIT_EXPECT_EQ(test, probe_join(task), 0);
-}
-
 /* A signal that arrives when nothing is left to do is not an interruption. */
 static void what_is_complete_is_not_interrupted(struct kunit *test)
 {
@@ -150,7 +104,6 @@ static void what_is_complete_is_not_interrupted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
 	KUNIT_EXPECT_EQ(test, twheel_signal_killable(probe_purgatory, &key, 1, 0, 0, &nr), 0);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all_killable(probe_purgatory, 0, 0, &nr), 0);
-	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain_killable(probe_purgatory, &nr), 0);
 	probe_revive();
 	expect_counts(test, 0, 0, 0);
 }
@@ -189,8 +142,6 @@ static struct kunit_case killed_cases[] = {
 	KUNIT_CASE(a_signal_ends_early),
 	KUNIT_CASE(a_cancel_for_a_key_ends_early),
 	KUNIT_CASE(a_completion_of_all_ends_early),
-	KUNIT_CASE(a_drain_ends_early_and_can_be_finished),
-	KUNIT_CASE(a_drain_does_not_wait_for_a_callback_if_killed),
 	KUNIT_CASE(what_is_complete_is_not_interrupted),
 	KUNIT_CASE(a_limit_that_is_reached_is_no_interruption),
 	KUNIT_CASE(other_calls_are_complete_though_the_caller_is_killed),

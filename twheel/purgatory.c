@@ -16,7 +16,6 @@
 #include <linux/overflow.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -129,23 +128,19 @@ static bool home_close(struct twheel_home *home)
 	return draining;
 }
 
-/* Cancel those that wait, and count those that this call did. */
-static int home_drain(struct twheel_home *home, bool killable, u32 *nr)
+/* Cancel all that are pending; the number of those that this call cancelled. */
+static u32 home_drain(struct twheel_home *home)
 {
 	struct twheel_op *op;
-	bool killed;
+	u32 nr = 0;
 
-	/* What is listed waits; if another ends it first, it is unlisted. */
+	/* A listed operation is pending; another task that ends it first takes it off. */
 	while ((op = home_first(home))) {
-		killed = killable && fatal_signal_pending(current);
-		if (!killed)
-			*nr += !twheel_op_cancel(op);
+		nr += !twheel_op_cancel(op);
 		twheel_op_unhold(op);
-		if (killed)
-			return -EINTR;
 		cond_resched();
 	}
-	return 0;
+	return nr;
 }
 
 /*
@@ -169,27 +164,6 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
 		twheel_purgatory_release(purgatory);
 }
 
-static int purgatory_drain(struct twheel_purgatory *purgatory, bool killable, u32 *nr)
-{
-	unsigned int i;
-	int err = 0;
-
-	might_sleep();
-	*nr = 0;
-	if (WARN_ON_ONCE(in_timer_function()))
-		return -EDEADLK;
-	purgatory_close(purgatory);
-	for (i = 0; i < purgatory->nr_homes && !err; i++)
-		err = home_drain(&purgatory->home[i], killable, nr);
-	if (err)
-		return err;
-	if (!killable)
-		wait_for_completion(&purgatory->drained);
-	else if (wait_for_completion_killable(&purgatory->drained))
-		return -EINTR;
-	return 0;
-}
-
 /**
  * twheel_purgatory_drain - cancel all that waits, and let nothing in any more
  * @purgatory: the purgatory
@@ -205,33 +179,19 @@ static int purgatory_drain(struct twheel_purgatory *purgatory, bool killable, u3
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	u32 nr;
+	unsigned int i;
+	u32 nr = 0;
 
-	purgatory_drain(purgatory, false, &nr);
+	might_sleep();
+	if (WARN_ON_ONCE(in_timer_function()))
+		return 0;
+	purgatory_close(purgatory);
+	for (i = 0; i < purgatory->nr_homes; i++)
+		nr += home_drain(&purgatory->home[i]);
+	wait_for_completion(&purgatory->drained);
 	return nr;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
-
-/**
- * twheel_purgatory_drain_killable - twheel_purgatory_drain() that a fatal signal ends early
- * @purgatory: the purgatory
- * @cancelled: set to the number of operations that this handed back, in any case
- *
- * In any case adds are refused from now on.  After -EINTR some operations may still wait, for
- * their deadline or another drain, and callbacks may run: twheel_purgatory_drain() or
- * twheel_purgatory_destroy() must follow.
- *
- * Context: as twheel_purgatory_drain().
- * Return:
- * * 0        - as when twheel_purgatory_drain() returns
- * * -EINTR   - the caller is being killed, and the purgatory is not drained
- * * -EDEADLK - on the reaper of a wheel; with a warning
- */
-int twheel_purgatory_drain_killable(struct twheel_purgatory *purgatory, u32 *cancelled)
-{
-	return purgatory_drain(purgatory, true, cancelled);
-}
-EXPORT_SYMBOL_GPL(twheel_purgatory_drain_killable);
 
 /**
  * twheel_purgatory_destroy - drain a purgatory, and free it

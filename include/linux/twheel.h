@@ -611,7 +611,6 @@ struct twheel_op_iter {
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config);
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory);
-int twheel_purgatory_drain_killable(struct twheel_purgatory *purgatory, u32 *cancelled);
 void twheel_purgatory_destroy(struct twheel_purgatory *purgatory);
 void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats);
