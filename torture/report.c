@@ -127,9 +127,27 @@ static struct op_sums op_sums(void)
 	return sums;
 }
 
+/* A count that grows, and since how many seconds it has not. */
+struct progress {
+	s64 count;
+	unsigned long since;
+};
+
+/* On a slow machine little happens from one report to the next, and a drain takes long. */
+static void expect_progress(struct progress *progress, s64 count, unsigned long s,
+			    const char *what)
+{
+	if (count != progress->count) {
+		progress->count = count;
+		progress->since = s;
+	} else if (s - progress->since >= TORTURE_STALL_S) {
+		torture_wrong(WRONG_STALL, NULL, what);
+	}
+}
+
 static void progress_of_ops(unsigned long s)
 {
-	static s64 before;
+	static struct progress progress;
 	struct op_sums sums = op_sums();
 
 	if (!torture_nr_purgatories)
@@ -137,23 +155,20 @@ static void progress_of_ops(unsigned long s)
 	pr_info("%lu s: %lld purgatories, %lld operations, %lld completed, %lld expired\n",
 		s, sums.rounds, sums.added, sums.ended[TWHEEL_COMPLETED],
 		sums.ended[TWHEEL_EXPIRED]);
-	if (sums.ended[TWHEEL_COMPLETED] == before)
-		torture_wrong(WRONG_STALL, NULL, "nothing has completed since");
-	before = sums.ended[TWHEEL_COMPLETED];
+	expect_progress(&progress, sums.ended[TWHEEL_COMPLETED], s,
+			"no operation has completed for long");
 }
 
 /* Say how far it got, and that it gets on. */
 void torture_progress(unsigned long s)
 {
-	static s64 before;
+	static struct progress progress;
 	s64 fired = sum(COUNT_FIRED);
 
 	pr_info("%lu s: %lld wheels, %lld armed, %lld fired; CPUs %d times off, clock %d times set\n",
 		s, sum(COUNT_ROUNDS), sum(COUNT_ARMED), fired,
 		atomic_read(&torture_offlined), atomic_read(&torture_clock_steps));
-	if (fired == before)
-		torture_wrong(WRONG_STALL, NULL, "nothing has fired since");
-	before = fired;
+	expect_progress(&progress, fired, s, "no timer has fired for long");
 	progress_of_ops(s);
 }
 
