@@ -7,9 +7,11 @@
  */
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/sched/signal.h>
 #include <linux/string.h>
 
 #include "device.h"
+#include "system.h"
 
 /**
  * twheel_call_cancel - TWHEEL_IOC_CANCEL
@@ -69,9 +71,10 @@ static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_a
 
 	if (twheel_file_op_periodic(fop))
 		return -EOPNOTSUPP;
-	if (!(rearm->flags & TWHEEL_REARM_ABSTIME))
-		deadline = twheel_deadline_on(twheel_file_op_wheel(fop), deadline);
-	return twheel_op_rearm_slack(&fop->op, deadline, rearm->slack, rearm->which);
+	deadline = rearm->flags & TWHEEL_REARM_ABSTIME ?
+		   twheel_time_to_host(fop->clock, deadline) :
+		   twheel_time_after(fop->clock, deadline);
+	return twheel_op_rearm_slack(&fop->op, deadline, rearm->slack, rearm->mode);
 }
 
 /**
@@ -89,7 +92,7 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (rearm->flags & ~TWHEEL_REARM_ABSTIME || rearm->reserved)
 		return -EINVAL;
-	if (rearm->which > TWHEEL_REARM_IF_LATER)
+	if (rearm->mode > TWHEEL_REARM_IF_LATER)
 		return -EINVAL;
 	fop = twheel_call_op(call, rearm->id);
 	if (!fop)
@@ -103,28 +106,29 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 /**
  * twheel_call_signal - TWHEEL_IOC_SIGNAL
  * @call: the call
- * @args: as from user space; how many it has completed is set
+ * @args: as from user space; the number of completed operations is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
  */
 int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_purgatory *purgatory = call->file->share->purgatory;
+	struct twheel_purgatory *purgatory = call->file->instance->purgatory;
 	struct twheel_signal_args *signal = &args->signal;
 
 	if (signal->flags || signal->reserved)
 		return -EINVAL;
-	signal->completed = twheel_signal_some_cansleep(purgatory, &signal->key, signal->amount,
-							signal->value, signal->limit ?: U32_MAX);
-	return 0;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	return twheel_signal_killable(purgatory, &signal->key, signal->amount, signal->value,
+				      signal->limit, &signal->completed);
 }
 
 /**
  * twheel_call_cancel_key - TWHEEL_IOC_CANCEL_KEY
  * @call: the call
- * @args: as from user space; how many it has cancelled is set
+ * @args: as from user space; the number of cancelled operations is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
  */
 int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args)
 {
@@ -132,128 +136,112 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
 
 	if (cancel->flags)
 		return -EINVAL;
-	cancel->cancelled = twheel_cancel_for_key_cansleep(call->file->share->purgatory,
-							   &cancel->key, NULL, NULL);
-	return 0;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	return twheel_cancel_for_key_killable(call->file->instance->purgatory, &cancel->key,
+					      NULL, NULL, &cancel->cancelled);
+}
+
+/* Result of a call that stops at a fatal signal; its output says how far it came. */
+static int interrupted(void)
+{
+	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
 /**
  * twheel_call_complete_all - TWHEEL_IOC_COMPLETE_ALL
  * @call: the call
- * @args: as from user space; how many it has completed is set
+ * @args: as from user space; the number of completed operations is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
  */
 int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_complete_all_args *all = &args->complete_all;
 	struct twheel_file *file = call->file;
+	bool others = all->flags & TWHEEL_COMPLETE_OTHERS;
 
 	if (all->flags & ~TWHEEL_COMPLETE_OTHERS || all->reserved)
 		return -EINVAL;
 	if (!outcome_fits(all->error, all->value))
 		return -EINVAL;
-	all->completed = all->flags & TWHEEL_COMPLETE_OTHERS ?
-		twheel_complete_all(file->share->purgatory, all->error, all->value) :
-		twheel_box_complete(READ_ONCE(file->box), all->error, all->value);
-	return 0;
+	if (others && READ_ONCE(file->restricted))
+		return -EPERM;
+	if (others)
+		return twheel_complete_all_killable(file->instance->purgatory, all->error,
+						    all->value, &all->completed);
+	all->completed = twheel_events_complete(&file->own, all->error, all->value);
+	return interrupted();
 }
 
 /**
  * twheel_call_drain - TWHEEL_IOC_DRAIN
  * @call: the call
- * @args: as from user space; how many it has cancelled is set
+ * @args: as from user space; the number of cancelled operations is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
  */
 int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file *file = call->file;
 
-	if (args->drain.flags || READ_ONCE(file->box) != &file->own)
+	if (args->drain.flags)
 		return -EINVAL;
-	twheel_box_shut(&file->own);
-	args->drain.cancelled = twheel_box_cancel(&file->own);
-	return 0;
+	twheel_events_shut(&file->own);
+	args->drain.cancelled = twheel_events_cancel(&file->own, true);
+	return interrupted();
 }
 
-/**
- * twheel_call_detached - TWHEEL_IOC_DETACHED
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
-int twheel_call_detached(struct twheel_ioctl *call, union twheel_call_args *args)
+/* Wake-ups of the reapers of the calling user. */
+static u64 caller_wakeups(void)
 {
-	struct twheel_file *file = call->file;
-	struct twheel_box *own = &file->own;
-	int err = 0;
+	struct twheel_user *user = twheel_user_get();
+	u64 wakeups;
 
-	if (args->detached.flags || args->detached.reserved || !file->share->named)
-		return -EINVAL;
-	spin_lock(&own->lock);
-	if (file->box != own)
-		goto out;
-	if (own->held || own->async) {
-		err = -EBUSY;
-	} else if (own->shut) {
-		err = -ESHUTDOWN;
-	} else {
-		WRITE_ONCE(file->box, twheel_named_detached(file->share->named));
-		/* An add that has come upon this box before looks again: file_op_box(). */
-		smp_store_release(&own->shut, true);
-	}
-out:
-	spin_unlock(&own->lock);
-	/* And so do those who wait for an event in it. */
-	wake_up_interruptible_all(&own->readers);
-	return err;
+	if (IS_ERR(user))
+		return 0;
+	wakeups = twheel_user_wakeups(user);
+	twheel_user_put(user);
+	return wakeups;
 }
 
 /**
  * twheel_call_query - TWHEEL_IOC_QUERY
  * @call: the call
- * @args: as from user space; all but the flags is set
+ * @args: as from user space; all fields but the flags are set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
  */
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_share *share = call->file->share;
-	struct twheel_box *box = READ_ONCE(call->file->box);
+	struct twheel_instance *instance = call->file->instance;
+	struct twheel_events *own = &call->file->own, *detached = &instance->detached;
 	struct twheel_query_args *query = &args->query;
-	struct twheel *wheel = twheel_system();
 	struct twheel_purgatory_stats stats;
-	struct twheel_stats wheel_stats;
-	struct twheel_box *detached;
 
 	if (query->flags)
 		return -EINVAL;
-	twheel_purgatory_stats(share->purgatory, &stats);
-	twheel_stats(wheel, &wheel_stats);
+	twheel_purgatory_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
-		.max_pending	= share->max_pending,
-		.max_own	= box->max_pending,
-		.files		= READ_ONCE(share->nr_files),
-		.own		= READ_ONCE(box->nr_pending),
-		.unread		= READ_ONCE(box->unread),
-		.pending	= stats.pending,
-		.keys		= stats.keys,
-		.watches	= stats.watches,
-		.added		= stats.added,
-		.completed	= stats.ended[TWHEEL_COMPLETED],
-		.expired	= stats.ended[TWHEEL_EXPIRED],
-		.cancelled	= stats.ended[TWHEEL_CANCELLED],
-		.rejected	= stats.rejected + atomic64_read(&share->rejected),
-		.tick_ns	= twheel_tick_ns(wheel),
-		.wakeups	= wheel_stats.wakeups,
+		.max_pending		= instance->max_pending,
+		.max_file_pending	= instance->max_file_pending,
+		.files			= READ_ONCE(instance->nr_files),
+		.own			= READ_ONCE(own->nr_pending),
+		.unread			= READ_ONCE(own->unread),
+		.detached		= READ_ONCE(detached->nr_pending),
+		.detached_unread	= READ_ONCE(detached->unread),
+		.pending		= stats.pending,
+		.keys			= stats.keys,
+		.watches		= stats.watches,
+		.added			= stats.added,
+		.completed		= stats.ended[TWHEEL_COMPLETED],
+		.expired		= stats.ended[TWHEEL_EXPIRED],
+		.cancelled		= stats.ended[TWHEEL_CANCELLED],
+		.rejected		= stats.rejected + atomic64_read(&instance->rejected),
+		.tick_ns		= twheel_system_tick_ns(),
+		.wakeups		= caller_wakeups(),
 	};
-	if (!share->named)
-		return 0;
-	detached = twheel_named_detached(share->named);
-	query->detached = READ_ONCE(detached->nr_pending);
-	query->detached_unread = READ_ONCE(detached->unread);
-	strscpy(query->name, twheel_named_name(share->named), sizeof(query->name));
+	if (instance->named)
+		strscpy(query->name, twheel_named_name(instance->named), sizeof(query->name));
 	return 0;
 }

@@ -1,41 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, the character devices: /dev/twheel, each open of which is a purgatory of
- * its own, and /dev/twheel-NAME, which all who open it share.
+ * Layer 6, the character devices: /dev/twheel, each open of which creates a private
+ * purgatory; /dev/twheel-NAME, a named purgatory shared by its files; and
+ * /dev/twheel-control, which creates and removes the named ones.
  *
- * The devices are clients of the purgatory like any other module.  Who is what:
+ * The devices are clients of the purgatory like any other module.
  *
- *	share	a purgatory, and the ids of the operations in it
- *	box	the operations of one owner, and the events of their ends: an open
- *		file has one, and a named purgatory one for detached operations
- *	file	an open file: reads the events of a box
- *	user	who opened it, and is charged for what is added through it
+ *	instance	a purgatory with the ids of its operations
+ *	file		an open file, with the event queue of what is added through it
+ *	events		an event queue; an instance has another one for detached operations
+ *	user		limits and wheels of a user, across all files
  *
- *	file.c		how open files come and go
- *	ioctl.c		from numbers to calls; calls.c, list.c, batch.c: the calls
- *	file_op.c	operations; file_watch.c: their keys; file_periodic.c
- *	box.c		boxes; event.c: how events are told
- *	named.c		names and nodes; named_sysfs.c: what sysfs shows
- *	users.c		limits for each user
+ *	file.c		open and release, the file operations, descriptors of detached events
+ *	events.c	event queues
+ *	file_op.c	operations; file_watch.c: their keys; file_periodic.c: their periods
+ *	ioctl.c		from ioctl numbers to calls; calls.c, list.c, batch.c: the calls
+ *	named.c		named purgatories; named_sysfs.c: their attributes
+ *	users.c		limits and wheels of users
+ *	timens.c	time namespaces
  *
- * Who holds what: a box has a reference to each of its operations from add until
- * its end has been read, and an operation points back to its box.  That is safe
- * without a reference.  The box of a file goes after each operation in it has
- * been cancelled and its callback has done with the box, which it leaves by unlocking
- * it; the box of a named purgatory goes after that has been drained.  The
- * VFS lets no call run when it releases a file, so that release has it for itself.
+ * References:
  *
- * Locks, from the outside in, before those of layer 5: named_lock; share->lock;
- * box->lock.  None of them is taken outside of process context.
+ *	event queue -> operation	from the add until its final event has been read
+ *	operation -> file		the memory only; the file may be closed
+ *	file -> instance		until the file is released
+ *	file, operation, name -> user
+ *
+ * An operation also uses the instance of its file after that was closed, if it is
+ * a detached one: its purgatory is drained before the instance is freed.  No call
+ * runs on a file that is being released, since the VFS holds it for each call.
+ *
+ * Locks, from the outside in, before those of layer 5: named_lock; instance->lock;
+ * the lock of an event queue.  They are taken in process context only.  A user's lock
+ * is taken with none of these.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/moduleparam.h>
-#include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include "device.h"
 
@@ -45,68 +50,47 @@ unsigned int twheel_max_pending = BIT(18);
 module_param_named(max_pending, twheel_max_pending, uint, 0444);
 MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
 
-static int private_open(struct inode *inode, struct file *file)
-{
-	struct twheel_share *share;
-	struct twheel_file *tf;
-	int err;
-
-	share = kzalloc(sizeof(*share), GFP_KERNEL_ACCOUNT);
-	if (!share)
-		return -ENOMEM;
-	err = twheel_share_init(share, "/dev/twheel", twheel_max_pending, 0);
-	if (err)
-		goto free;
-	tf = twheel_file_create(share);
-	if (IS_ERR(tf)) {
-		err = PTR_ERR(tf);
-		goto exit;
-	}
-	file->private_data = tf;
-	return stream_open(inode, file);
-
-exit:
-	twheel_share_exit(share);
-free:
-	kfree(share);
-	return err;
-}
-
-static int private_close(struct inode *inode, struct file *file)
-{
-	struct twheel_file *tf = file->private_data;
-	struct twheel_share *share = tf->share;
-
-	twheel_file_free(tf);
-	twheel_share_exit(share);
-	kfree(share);
-	return 0;
-}
-
-static const struct file_operations private_fops = {
-	.owner		= THIS_MODULE,
-	.open		= private_open,
-	.release	= private_close,
-	.read		= twheel_file_read,
-	.poll		= twheel_file_poll,
-	.fasync		= twheel_file_fasync,
-	.unlocked_ioctl	= twheel_file_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= twheel_file_show_fdinfo,
-};
+/* For work that may outlive the last file; destroying it waits for the module's code. */
+struct workqueue_struct *twheel_wq;
 
 static struct miscdevice private_misc = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "twheel",
-	.fops	= &private_fops,
+	.fops	= &twheel_file_fops,
 	.mode	= 0600,
 };
 
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+};
+
+static struct miscdevice control_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel-control",
+	.fops	= &control_fops,
+	.mode	= 0600,
+};
+
+static int __init nodes_init(void)
+{
+	int err;
+
+	err = misc_register(&private_misc);
+	if (err)
+		return err;
+	err = misc_register(&control_misc);
+	if (err)
+		misc_deregister(&private_misc);
+	return err;
+}
+
 /**
- * twheel_device_init - check the parameters of the devices, and make the node
+ * twheel_device_init - check the parameters of the devices, and create the nodes
  *
- * Return: 0, -EINVAL with a message that names the parameter, or an error of
- * misc_register(), twheel_file_ops_init() or twheel_named_init().
+ * Return: 0, -EINVAL with a message that names the parameter, -ENOMEM, or an error of
+ * misc_register() or twheel_named_init().
  */
 int __init twheel_device_init(void)
 {
@@ -120,13 +104,16 @@ int __init twheel_device_init(void)
 	err = twheel_users_check();
 	if (err)
 		return err;
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	if (!twheel_wq)
+		return -ENOMEM;
 	err = twheel_file_ops_init();
 	if (err)
-		return err;
+		goto wq_exit;
 	err = twheel_named_init();
 	if (err)
 		goto ops_exit;
-	err = misc_register(&private_misc);
+	err = nodes_init();
 	if (err)
 		goto named_exit;
 	return 0;
@@ -135,15 +122,20 @@ named_exit:
 	twheel_named_exit();
 ops_exit:
 	twheel_file_ops_exit();
+wq_exit:
+	destroy_workqueue(twheel_wq);
 	return err;
 }
 
 /**
- * twheel_device_exit - take the node away; no file is open any more
+ * twheel_device_exit - remove the nodes; no file is open and no name is left
  */
 void twheel_device_exit(void)
 {
+	misc_deregister(&control_misc);
 	misc_deregister(&private_misc);
 	twheel_named_exit();
+	twheel_users_exit();
+	destroy_workqueue(twheel_wq);
 	twheel_file_ops_exit();
 }

@@ -1,28 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, open files: how they come and go, and what they show of themselves.
- *
- * device.c opens private purgatories, named.c those that have a name; both have a
- * share, and each open file of it a box for what is added through it.
+ * Layer 6, open files: files of private and named purgatories, and descriptors of
+ * detached events.
  */
+#include <linux/anon_inodes.h>
 #include <linux/err.h>
 #include <linux/fs.h>
+#include <linux/major.h>
+#include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
 #include "device.h"
 
 /**
- * twheel_share_init - make a purgatory for who will have it open
- * @share: zeroed
- * @name: of the purgatory
- * @max_pending: how many operations may be pending in it
- * @max_watches: how many watches they may have, 0 for any number
+ * twheel_instance_init - create the purgatory of an instance
+ * @instance: zeroed
+ * @name: name of the purgatory
+ * @max_pending: limit on its pending operations
+ * @max_watches: limit on their watches, 0 for none
  *
  * Return: 0 or an error of twheel_purgatory_create().
  */
-int twheel_share_init(struct twheel_share *share, const char *name, u32 max_pending,
-		      u32 max_watches)
+int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
+			 u32 max_watches)
 {
 	const struct twheel_purgatory_config config = {
 		.name		= name,
@@ -31,134 +32,404 @@ int twheel_share_init(struct twheel_share *share, const char *name, u32 max_pend
 		.account	= true,
 	};
 
-	share->purgatory = twheel_purgatory_create(&config);
-	if (IS_ERR(share->purgatory))
-		return PTR_ERR(share->purgatory);
-	share->max_pending = max_pending;
-	xa_init_flags(&share->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
-	spin_lock_init(&share->lock);
-	INIT_LIST_HEAD(&share->files);
+	instance->purgatory = twheel_purgatory_create(&config);
+	if (IS_ERR(instance->purgatory))
+		return PTR_ERR(instance->purgatory);
+	instance->max_pending = max_pending;
+	instance->max_file_pending = min(max_pending, twheel_max_pending);
+	xa_init_flags(&instance->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	spin_lock_init(&instance->lock);
+	INIT_LIST_HEAD(&instance->files);
+	twheel_events_init(&instance->detached);
 	return 0;
 }
 
 /**
- * twheel_share_exit - end what twheel_share_init() made
- * @share: with no file and no operation any more
+ * twheel_instance_exit - destroy the purgatory of an instance
+ * @instance: without files and operations
  *
  * Context: process; may sleep.
  */
-void twheel_share_exit(struct twheel_share *share)
+void twheel_instance_exit(struct twheel_instance *instance)
 {
-	twheel_purgatory_destroy(share->purgatory);
-	WARN_ON_ONCE(!xa_empty(&share->ops));
-	xa_destroy(&share->ops);
+	twheel_purgatory_destroy(instance->purgatory);
+	WARN_ON_ONCE(!xa_empty(&instance->ops));
+	xa_destroy(&instance->ops);
 }
 
-/* Be one of those who have it open, unless it has just been removed. */
-static int share_enter(struct twheel_share *share, struct twheel_file *file)
+static struct twheel_instance *private_create(void)
+{
+	struct twheel_instance *instance = kzalloc(sizeof(*instance), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!instance)
+		return ERR_PTR(-ENOMEM);
+	err = twheel_instance_init(instance, "/dev/twheel", twheel_max_pending, 0);
+	if (err) {
+		kfree(instance);
+		return ERR_PTR(err);
+	}
+	return instance;
+}
+
+static void instance_put(struct twheel_instance *instance)
+{
+	if (instance->named) {
+		twheel_named_put(instance->named);
+	} else {
+		twheel_instance_exit(instance);
+		kfree(instance);
+	}
+}
+
+/* Add a file to an instance, unless that has been removed. */
+static int instance_enter(struct twheel_instance *instance, struct twheel_file *file)
 {
 	int err = 0;
 
-	spin_lock(&share->lock);
-	if (share->gone) {
+	spin_lock(&instance->lock);
+	if (instance->gone) {
 		err = -ENODEV;
 	} else {
-		list_add_tail(&file->entry, &share->files);
-		WRITE_ONCE(share->nr_files, share->nr_files + 1);
+		list_add_tail(&file->entry, &instance->files);
+		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
 	}
-	spin_unlock(&share->lock);
+	spin_unlock(&instance->lock);
 	return err;
 }
 
 /**
- * twheel_file_create - what belongs to an open file
- * @share: what it is open on, which stays until it is freed
- *
- * Return: the file, or an ERR_PTR(): -EDQUOT, -ENODEV if the purgatory has just
- * been removed, -ENOMEM.
+ * twheel_file_put - drop a reference to the memory of a file
+ * @file: the file
  */
-struct twheel_file *twheel_file_create(struct twheel_share *share)
+void twheel_file_put(struct twheel_file *file)
+{
+	if (refcount_dec_and_test(&file->ref)) {
+		twheel_user_put(file->user);
+		kfree(file);
+	}
+}
+
+/**
+ * twheel_file_create - create the state of an open file
+ * @instance: its instance; the caller's reference passes to the file
+ *
+ * Return: the file, or an ERR_PTR(): -EDQUOT, -ENODEV if the purgatory has been
+ * removed, -ENOMEM. On an error the reference to @instance is dropped.
+ */
+struct twheel_file *twheel_file_create(struct twheel_instance *instance)
 {
 	struct twheel_file *file;
-	int err;
+	int err = -ENOMEM;
 
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	if (!file)
-		return ERR_PTR(-ENOMEM);
-	file->user = twheel_user_open();
+		goto put_instance;
+	file->user = twheel_user_get();
 	if (IS_ERR(file->user)) {
 		err = PTR_ERR(file->user);
-		goto free;
+		kfree(file);
+		goto put_instance;
 	}
 	refcount_set(&file->ref, 1);
-	file->share = share;
-	twheel_box_init(&file->own, share, twheel_max_pending);
-	file->box = &file->own;
-	err = share_enter(share, file);
+	file->instance = instance;
+	twheel_events_init(&file->own);
+	err = twheel_user_charge_file(file->user);
 	if (err)
-		goto close;
+		goto put_file;
+	err = instance_enter(instance, file);
+	if (err)
+		goto uncharge;
 	return file;
 
-close:
-	twheel_user_close(file->user);
-free:
-	kfree(file);
+uncharge:
+	twheel_user_uncharge_file(file->user);
+put_file:
+	twheel_file_put(file);
+put_instance:
+	instance_put(instance);
 	return ERR_PTR(err);
 }
 
 /**
- * twheel_file_free - end an open file and all that was added through it
- * @file: the file, which nobody uses any more
+ * twheel_file_free - end a file and the operations that were added through it
+ * @file: the file, closed; detached operations stay
  *
  * Context: process; may sleep.
  */
 void twheel_file_free(struct twheel_file *file)
 {
-	struct twheel_share *share = file->share;
+	struct twheel_instance *instance = file->instance;
 
-	twheel_box_shut(&file->own);
-	twheel_box_cancel(&file->own);
-	twheel_box_empty(&file->own);
+	twheel_events_shut(&file->own);
+	twheel_events_cancel(&file->own, false);
+	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
-	spin_lock(&share->lock);
+	spin_lock(&instance->lock);
 	list_del(&file->entry);
-	WRITE_ONCE(share->nr_files, share->nr_files - 1);
-	spin_unlock(&share->lock);
-	twheel_user_close(file->user);
+	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
+	spin_unlock(&instance->lock);
+	twheel_user_uncharge_file(file->user);
 	twheel_file_put(file);
+	instance_put(instance);
 }
 
 /**
- * twheel_file_put - give back a reference to the memory of a file
- * @file: the file
+ * twheel_file_charge - make room for an operation and its event
+ * @file: file through which it is added
+ * @detached: it is a detached operation
+ *
+ * A pending operation becomes an event, and an event stays until it is read: both
+ * together are limited to twice the limit on pending operations.
+ *
+ * Return: 0; -ESHUTDOWN if the file was drained or the purgatory removed; -ENOSPC at the
+ * limit on pending operations; -ENOBUFS at that on both.
  */
-void twheel_file_put(struct twheel_file *file)
+int twheel_file_charge(struct twheel_file *file, bool detached)
 {
-	if (refcount_dec_and_test(&file->ref))
-		kfree(file);
+	u32 max = file->instance->max_file_pending;
+	struct twheel_events *events = &file->own;
+	int err = 0;
+
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->nr_pending + file->nr_detached >= max) {
+		err = -ENOSPC;
+	} else if (events->held + file->held_detached >= 2 * max) {
+		err = -ENOBUFS;
+	} else if (detached) {
+		file->nr_detached++;
+		file->held_detached++;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err || !detached)
+		return err;
+
+	events = &file->instance->detached;
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->held >= 2 * file->instance->max_pending) {
+		err = -ENOBUFS;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err) {
+		spin_lock(&file->own.lock);
+		file->nr_detached--;
+		file->held_detached--;
+		spin_unlock(&file->own.lock);
+	}
+	return err;
 }
 
 /**
- * twheel_file_show_fdinfo - what /proc/PID/fdinfo/FD says
- * @m: where to
- * @file: of a purgatory
+ * twheel_file_ended - a detached operation has ended
+ * @file: file through which it was added; it may be closed
  */
-void twheel_file_show_fdinfo(struct seq_file *m, struct file *file)
+void twheel_file_ended(struct twheel_file *file)
+{
+	spin_lock(&file->own.lock);
+	file->nr_detached--;
+	spin_unlock(&file->own.lock);
+}
+
+/**
+ * twheel_file_uncharge - some operations are gone
+ * @file: file through which they were added; it may be closed
+ * @detached: they are detached operations
+ * @pending: number of those that were never added
+ * @nr: number of all of them
+ */
+void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr)
+{
+	if (!detached) {
+		twheel_events_uncharge(&file->own, pending, nr);
+		return;
+	}
+	spin_lock(&file->own.lock);
+	file->nr_detached -= pending;
+	file->held_detached -= nr;
+	spin_unlock(&file->own.lock);
+	twheel_events_uncharge(&file->instance->detached, pending, nr);
+}
+
+static int file_open(struct inode *inode, struct file *file)
+{
+	struct twheel_instance *instance;
+	struct twheel_file *tf;
+
+	/* The private node is a misc device, named ones have a major of their own. */
+	instance = imajor(inode) == MISC_MAJOR ? private_create() : twheel_named_open(inode);
+	if (IS_ERR(instance))
+		return PTR_ERR(instance);
+	tf = twheel_file_create(instance);
+	if (IS_ERR(tf))
+		return PTR_ERR(tf);
+	file->private_data = tf;
+	file->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, file);
+}
+
+static int file_release(struct inode *inode, struct file *file)
+{
+	twheel_file_free(file->private_data);
+	return 0;
+}
+
+static ssize_t file_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	return twheel_events_read(&tf->own, iocb, to);
+}
+
+static __poll_t file_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_share *share = tf->share;
-	struct twheel_box *box = READ_ONCE(tf->box);
+
+	return twheel_events_poll(&tf->own, file, wait);
+}
+
+static int file_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return fasync_helper(fd, file, on, &tf->own.async);
+}
+
+static const char *instance_name(const struct twheel_instance *instance)
+{
+	return instance->named ? twheel_named_name(instance->named) : "-";
+}
+
+static void file_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_instance *instance = tf->instance;
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(share->purgatory, &stats);
-	seq_printf(m, "twheel-name:\t%s\n", share->named ? twheel_named_name(share->named) : "-");
-	seq_printf(m, "twheel-detached:\t%d\n", box != &tf->own);
-	seq_printf(m, "twheel-own:\t%u\n", READ_ONCE(box->nr_pending));
-	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(box->unread));
-	seq_printf(m, "twheel-max-own:\t%u\n", box->max_pending);
-	seq_printf(m, "twheel-files:\t%u\n", READ_ONCE(share->nr_files));
+	twheel_purgatory_stats(instance->purgatory, &stats);
+	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
+	seq_printf(m, "twheel-restricted:\t%d\n", READ_ONCE(tf->restricted));
+	seq_printf(m, "twheel-own:\t%u\n", READ_ONCE(tf->own.nr_pending));
+	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(tf->own.unread));
+	seq_printf(m, "twheel-max-file-pending:\t%u\n", instance->max_file_pending);
+	seq_printf(m, "twheel-files:\t%u\n", READ_ONCE(instance->nr_files));
 	seq_printf(m, "twheel-pending:\t%llu\n", stats.pending);
 	seq_printf(m, "twheel-watches:\t%llu\n", stats.watches);
 	seq_printf(m, "twheel-keys:\t%llu\n", stats.keys);
-	seq_printf(m, "twheel-max-pending:\t%u\n", share->max_pending);
+	seq_printf(m, "twheel-max-pending:\t%u\n", instance->max_pending);
+}
+
+/* Files of private and named purgatories. */
+const struct file_operations twheel_file_fops = {
+	.owner		= THIS_MODULE,
+	.open		= file_open,
+	.release	= file_release,
+	.read_iter	= file_read_iter,
+	.poll		= file_poll,
+	.fasync		= file_fasync,
+	.unlocked_ioctl	= twheel_file_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= file_show_fdinfo,
+};
+
+static ssize_t events_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	return twheel_events_read(&tf->instance->detached, iocb, to);
+}
+
+static __poll_t events_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return twheel_events_poll(&tf->instance->detached, file, wait);
+}
+
+static int events_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return fasync_helper(fd, file, on, &tf->instance->detached.async);
+}
+
+static void events_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_instance *instance = tf->instance;
+
+	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
+	seq_printf(m, "twheel-detached:\t%u\n", READ_ONCE(instance->detached.nr_pending));
+	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(instance->detached.unread));
+}
+
+/* Descriptors of detached events. Their own event queue stays empty. */
+static const struct file_operations events_fops = {
+	.owner		= THIS_MODULE,
+	.release	= file_release,
+	.read_iter	= events_read_iter,
+	.poll		= events_poll,
+	.fasync		= events_fasync,
+	.show_fdinfo	= events_show_fdinfo,
+};
+
+/**
+ * twheel_call_events - TWHEEL_IOC_EVENTS
+ * @call: the call; set to the new file
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_instance *instance = call->file->instance;
+	const struct twheel_events_args *events = &args->events;
+	struct twheel_file *tf;
+	struct file *file;
+	int flags = O_RDONLY;
+
+	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK || events->reserved || !instance->named)
+		return -EINVAL;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
+		flags |= O_NONBLOCK;
+	twheel_named_get(instance->named);
+	tf = twheel_file_create(instance);
+	if (IS_ERR(tf))
+		return PTR_ERR(tf);
+	file = anon_inode_getfile("[twheel-events]", &events_fops, tf, flags);
+	if (IS_ERR(file)) {
+		twheel_file_free(tf);
+		return PTR_ERR(file);
+	}
+	stream_open(file_inode(file), file);
+	file->f_mode |= FMODE_NOWAIT;
+	call->opened = file;
+	return 0;
+}
+
+/**
+ * twheel_call_restrict - TWHEEL_IOC_RESTRICT
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	if (args->restrict_file.flags || args->restrict_file.reserved)
+		return -EINVAL;
+	/* Calls that are under way may still see the file as it was. */
+	WRITE_ONCE(call->file->restricted, true);
+	return 0;
 }

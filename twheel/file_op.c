@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, the operations of open files: ids, memory, how they are added.
+ * Layer 6, operations added through files: ids, memory, adding.
  *
- * An id is an index into an array of the purgatory and a generation, so that
- * looking it up is quick and an old id does not name a new operation: not before
- * 2^38 more have been added.  The index is free again when the last event has been
- * read; until then the id of an operation that has ended is known, and calls on it
- * are told -EALREADY.
+ * An id is an index into an array of the instance and a generation above it, so
+ * that a lookup is fast and an old id does not name a new operation, until 2^38
+ * more have been added.  The index becomes free when the final event has been
+ * read; until then calls with the id of an operation that has ended return
+ * -EALREADY.
  *
- * One allocation holds an operation, the watches that it is added with, and what
- * a periodic one needs. Most operations have few keys, or none, and for these there
- * are caches of just their size: kmalloc() would round 272 bytes up to 512.
+ * One allocation holds an operation, the watches of its add, and the periods of a
+ * periodic one.  Most operations have few keys or none, and have slab caches of
+ * exactly their size: kmalloc() would round 272 bytes up to 512.
+ *
+ * An operation has a reference to the memory of its file.  It is charged to its
+ * file and its event queue until its final event has been read, and to its user
+ * until its memory is freed.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -76,8 +80,10 @@ static void file_op_release(struct twheel_op *op)
 	struct twheel_file_op *fop = container_of(op, struct twheel_file_op, op);
 
 	twheel_file_watches_free(fop);
-	if (!(fop->flags & TWHEEL_ADD_DETACHED))
-		twheel_file_put(container_of(fop->box, struct twheel_file, own));
+	twheel_user_uncharge_op(fop->user);
+	if (fop->flags & TWHEEL_FOP_USER)
+		twheel_user_put(fop->user);
+	twheel_file_put(fop->file);
 	file_op_free(fop);
 }
 
@@ -102,206 +108,190 @@ static unsigned long id_index(u64 id)
 
 /**
  * twheel_file_op_get - look up an operation
- * @share: in which purgatory
+ * @instance: its instance
  * @id: its id
  *
  * Return: the operation, to be given back, or NULL.
  */
-struct twheel_file_op *twheel_file_op_get(struct twheel_share *share, u64 id)
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *fop;
 
-	xa_lock(&share->ops);
-	fop = xa_load(&share->ops, id_index(id));
+	xa_lock(&instance->ops);
+	fop = xa_load(&instance->ops, id_index(id));
 	if (fop && fop->id == id)
 		twheel_op_get(&fop->op);
 	else
 		fop = NULL;
-	xa_unlock(&share->ops);
+	xa_unlock(&instance->ops);
 	return fop;
 }
 
 /**
  * twheel_file_op_next - look up the first operation from some index on
- * @share: in which purgatory
+ * @instance: its instance
  * @index: from where; set to where it is
  *
  * Return: the operation, to be given back, or NULL at the end.
  */
-struct twheel_file_op *twheel_file_op_next(struct twheel_share *share, unsigned long *index)
+struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
 {
 	struct twheel_file_op *fop;
 
-	xa_lock(&share->ops);
-	fop = xa_find(&share->ops, index, ULONG_MAX, XA_PRESENT);
+	xa_lock(&instance->ops);
+	fop = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
 	if (fop)
 		twheel_op_get(&fop->op);
-	xa_unlock(&share->ops);
+	xa_unlock(&instance->ops);
 	return fop;
 }
 
 /**
- * twheel_file_op_wheel - the wheel of an operation
- * @fop: the operation
- */
-struct twheel *twheel_file_op_wheel(const struct twheel_file_op *fop)
-{
-	/* It is there: it was asked for when the operation was added. */
-	return twheel_system_clock(fop->clock);
-}
-
-static void file_op_shutdown(struct twheel_file_op *fop)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
-
-	if (periodic)
-		twheel_periodic_shutdown_sync(&periodic->periodic);
-}
-
-/**
- * twheel_file_op_forget - its end has been read, or it was never added
- * @fop: the operation; the box's reference is given back
+ * twheel_file_ops_forget - the final events of operations have been read
+ * @fops: operations of one event queue, whose references are dropped
+ * @nr: number of operations
  *
  * Context: process; may sleep.
  */
-void twheel_file_op_forget(struct twheel_file_op *fop)
+void twheel_file_ops_forget(struct twheel_file_op **fops, u32 nr)
 {
-	file_op_shutdown(fop);
-	xa_erase(&fop->box->share->ops, id_index(fop->id));
-	twheel_user_uncharge(fop->user, fop->flags & TWHEEL_ADD_DETACHED);
-	twheel_box_uncharge(fop->box, !fop->ended, 1);
-	twheel_file_op_put(fop);
-}
-
-/**
- * twheel_file_ops_forget - the ends of some have been read
- * @box: whose they are
- * @fops: the operations; the box's references are given back
- * @nr: how many
- *
- * Context: process; may sleep.
- */
-void twheel_file_ops_forget(struct twheel_box *box, struct twheel_file_op **fops, u32 nr)
-{
-	struct xarray *ops = &box->share->ops;
+	struct twheel_file_periodic *periodic;
+	struct xarray *ops;
 	u32 i;
 
 	if (!nr)
 		return;
-	for (i = 0; i < nr; i++)
-		file_op_shutdown(fops[i]);
+	for (i = 0; i < nr; i++) {
+		periodic = twheel_file_op_periodic(fops[i]);
+		if (periodic && periodic->wheel)
+			twheel_periodic_shutdown_sync(&periodic->periodic);
+	}
+	ops = &fops[0]->file->instance->ops;
 	xa_lock(ops);
 	for (i = 0; i < nr; i++)
 		__xa_erase(ops, id_index(fops[i]->id));
 	xa_unlock(ops);
-	for (i = 0; i < nr; i++)
-		twheel_user_uncharge(fops[i]->user, fops[i]->flags & TWHEEL_ADD_DETACHED);
-	twheel_box_uncharge(box, 0, nr);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
+		twheel_file_uncharge(fops[i]->file, fops[i]->flags & TWHEEL_ADD_DETACHED,
+				     !fops[i]->ended, 1);
 		twheel_file_op_put(fops[i]);
+	}
 }
 
-/* Give an operation its id. From here on whoever guesses it may use it. */
+/* Give an operation its id. From here on every file of the instance can use it. */
 static int file_op_publish(struct twheel_file_op *fop)
 {
-	struct twheel_share *share = fop->box->share;
+	struct twheel_instance *instance = fop->file->instance;
 	u32 index;
 	int err;
 
-	xa_lock(&share->ops);
-	err = __xa_alloc(&share->ops, &index, fop,
+	xa_lock(&instance->ops);
+	err = __xa_alloc(&instance->ops, &index, fop,
 			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
 	if (!err) {
-		share->generation++;
-		fop->id = share->generation << TWHEEL_INDEX_BITS | index;
+		instance->generation++;
+		fop->id = instance->generation << TWHEEL_INDEX_BITS | index;
 	}
-	xa_unlock(&share->ops);
+	xa_unlock(&instance->ops);
 	/* There are fewer indices than several files may hold together. */
 	return err == -EBUSY ? -ENOSPC : err;
 }
 
-static int file_op_charge(struct twheel_file *file, struct twheel_box *box)
+/* The calling user, charged for an operation; with a reference if it is not the opener. */
+static struct twheel_user *caller_charge(struct twheel_file *file)
 {
-	int err = twheel_box_charge(box);
+	struct twheel_user *user = file->user;
+	int err;
 
-	if (err)
-		goto rejected;
-	err = twheel_user_charge(file->user, box != &file->own);
+	if (!uid_eq(user->uid, current_uid()))
+		user = twheel_user_get();
+	if (IS_ERR(user))
+		return user;
+	err = twheel_user_charge_op(user);
 	if (!err)
-		return 0;
-	twheel_box_uncharge(box, 1, 1);
-rejected:
-	if (err != -ESHUTDOWN)
-		atomic64_inc(&file->share->rejected);
-	return err;
+		return user;
+	if (user != file->user)
+		twheel_user_put(user);
+	return ERR_PTR(err);
 }
 
-/* Charged for, with what is to be known of it. */
-static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twheel_box *box,
+static void caller_uncharge(struct twheel_file *file, struct twheel_user *user)
+{
+	twheel_user_uncharge_op(user);
+	if (user != file->user)
+		twheel_user_put(user);
+}
+
+/* An operation without an id, whose memory is charged to a user. */
+static struct twheel_file_op *file_op_make(struct twheel_file *file,
 					   const struct twheel_add_args *args)
 {
-	struct twheel_file_op *fop = file_op_alloc(args->nr_keys, args->period);
+	struct twheel_user *user = caller_charge(file);
+	struct twheel_file_op *fop;
 
-	if (!fop)
-		return NULL;
+	if (IS_ERR(user))
+		return ERR_CAST(user);
+	fop = file_op_alloc(args->nr_keys, args->period);
+	if (!fop) {
+		caller_uncharge(file, user);
+		return ERR_PTR(-ENOMEM);
+	}
 	twheel_op_init(&fop->op, &file_op_ops);
-	fop->box = box;
-	fop->user = file->user;
+	refcount_inc(&file->ref);
+	fop->file = file;
+	fop->user = user;
 	fop->cookie = args->cookie;
 	fop->clock = args->clock;
 	fop->flags |= args->flags;
-	if (box != &file->own)
-		fop->flags |= TWHEEL_ADD_DETACHED;
-	else
-		refcount_inc(&file->ref);
+	if (user != file->user)
+		fop->flags |= TWHEEL_FOP_USER;
 	INIT_LIST_HEAD(&fop->entry);
 	return fop;
 }
 
-/* An operation that is known by its id, and not added yet. */
-static struct twheel_file_op *file_op_create(struct twheel_file *file, struct twheel_box *box,
+/* An operation with an id, charged and not added yet. */
+static struct twheel_file_op *file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args)
 {
+	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *fop;
 	int err;
 
-	err = file_op_charge(file, box);
+	err = twheel_file_charge(file, detached);
 	if (err)
-		return ERR_PTR(err);
-	fop = file_op_make(file, box, args);
-	if (!fop) {
-		err = -ENOMEM;
+		goto rejected;
+	fop = file_op_make(file, args);
+	err = PTR_ERR_OR_ZERO(fop);
+	if (err)
 		goto uncharge;
-	}
 	err = file_op_publish(fop);
-	if (err)
-		goto put;
-	return fop;
-
-put:
+	if (!err)
+		return fop;
 	twheel_file_op_put(fop);
 uncharge:
-	twheel_user_uncharge(file->user, box != &file->own);
-	twheel_box_uncharge(box, 1, 1);
+	twheel_file_uncharge(file, detached, 1, 1);
+rejected:
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
+		atomic64_inc(&file->instance->rejected);
 	return ERR_PTR(err);
 }
 
-/* It has been added: let its box know of it, unless it has ended already. */
+/* Add a new operation to its event queue, unless it has ended already. */
 static void file_op_settle(struct twheel_file_op *fop)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
-	struct twheel_box *box = fop->box;
+	struct twheel_events *events = twheel_file_op_events(fop);
 	bool shut;
 
-	spin_lock(&box->lock);
-	shut = box->shut;
+	spin_lock(&events->lock);
+	shut = events->shut;
 	if (!fop->ended) {
-		list_add_tail(&fop->entry, &box->pending);
+		list_add_tail(&fop->entry, &events->pending);
 		if (periodic)
 			twheel_file_periodic_start(periodic);
 	}
-	spin_unlock(&box->lock);
-	/* Who shut the box may have looked for those that wait before this one came. */
+	spin_unlock(&events->lock);
+	/* A task that shut the queue may have cancelled before this one was there. */
 	if (shut)
 		twheel_op_cancel(&fop->op);
 }
@@ -313,50 +303,37 @@ static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 	int err;
 
 	how->watches = fop->watch;
-	/* As late as can be: the clock may be set meanwhile. */
-	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ? args->deadline :
-			twheel_deadline_on(how->wheel, args->deadline);
+	how->wheel = twheel_user_wheel(fop->user, fop->clock);
+	if (IS_ERR(how->wheel))
+		return PTR_ERR(how->wheel);
+	/* As late as possible: the clock may be set meanwhile. */
+	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
+			twheel_time_to_host(args->clock, args->deadline) :
+			twheel_time_after(args->clock, args->deadline);
 	if (periodic) {
 		twheel_file_periodic_init(periodic, how->wheel, args, how->deadline);
 		how->deadline = TWHEEL_NEVER;
 	}
-	err = twheel_op_add(fop->box->share->purgatory, &fop->op, how);
+	err = twheel_op_add(fop->file->instance->purgatory, &fop->op, how);
 	if (!err)
 		file_op_settle(fop);
 	return err;
 }
 
-/* Where an operation that is added like this belongs. */
-static struct twheel_box *file_op_box(struct twheel_file *file, u32 flags)
-{
-	struct twheel_box *box = READ_ONCE(file->box);
-
-	if (!(flags & TWHEEL_ADD_DETACHED) || box != &file->own)
-		return box;
-	if (!file->share->named)
-		return ERR_PTR(-EINVAL);
-	/*
-	 * A file that has been drained adds nothing, wherever that would belong. Pairs
-	 * with twheel_call_detached(), which shuts a box that the file has left.
-	 */
-	if (smp_load_acquire(&box->shut) && READ_ONCE(file->box) == box)
-		return ERR_PTR(-ESHUTDOWN);
-	return twheel_named_detached(file->share->named);
-}
-
-/* What is asked of the layer below, all but the deadline and the room for watches. */
+/* Arguments of the layer below, without wheel, deadline and watches. */
 static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args,
 		   struct twheel_op_args *how)
 {
-	if (args->flags & ~ADD_FLAGS || args->reserved || args->clock > TWHEEL_CLOCK_REALTIME)
+	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
-	/* What else there is, is for the kernel. */
+	/* Further conditions are for the kernel. */
 	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
+		return -EINVAL;
 	*how = (struct twheel_op_args) {
-		.wheel		= twheel_system_clock(args->clock),
 		.slack_ns	= args->slack,
 		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
 				  TWHEEL_OP_CANCEL_ON_SET : 0,
@@ -364,32 +341,12 @@ static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args
 		.quorum		= args->quorum,
 		.threshold	= args->threshold,
 		.nr_keys	= args->nr_keys,
-		.specs		= twheel_call_specs(call, args->keys, args->nr_keys),
+		.specs		= twheel_call_specs(call, args->keys, args->nr_keys,
+						    args->key_size),
 	};
 	if (IS_ERR(how->specs))
 		return PTR_ERR(how->specs);
-	if (IS_ERR(how->wheel))
-		return PTR_ERR(how->wheel);
 	return twheel_op_check(how);
-}
-
-static int call_add(struct twheel_ioctl *call, struct twheel_box *box,
-		    struct twheel_op_args *how, struct twheel_add_args *args)
-{
-	struct twheel_file_op *fop;
-	int err;
-
-	fop = file_op_create(call->file, box, args);
-	if (IS_ERR(fop))
-		return PTR_ERR(fop);
-	/* Its event may be read, and the box's reference go, before we're done. */
-	twheel_op_get(&fop->op);
-	args->id = fop->id;
-	err = file_op_start(fop, how, args);
-	if (err)
-		twheel_file_op_forget(fop);
-	twheel_file_op_put(fop);
-	return err;
 }
 
 /**
@@ -397,25 +354,28 @@ static int call_add(struct twheel_ioctl *call, struct twheel_box *box,
  * @call: the call
  * @args: as from user space; the id is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
  */
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_file *file = call->file;
+	struct twheel_add_args *add = &args->add;
+	struct twheel_file_op *fop;
 	struct twheel_op_args how;
-	struct twheel_box *box;
 	int err;
 
-	err = add_how(call, &args->add, &how);
+	err = add_how(call, add, &how);
 	if (err)
 		return err;
-	do {
-		box = file_op_box(file, args->add.flags);
-		if (IS_ERR(box))
-			return PTR_ERR(box);
-		err = call_add(call, box, &how, &args->add);
-		/* It may have become a reader of detached events just now. */
-	} while (err == -ESHUTDOWN && box == &file->own && READ_ONCE(file->box) != box);
+	fop = file_op_create(call->file, add);
+	if (IS_ERR(fop))
+		return PTR_ERR(fop);
+	/* Its event may be read, and the reference of its queue dropped, before the end of this. */
+	twheel_op_get(&fop->op);
+	add->id = fop->id;
+	err = file_op_start(fop, &how, add);
+	if (err)
+		twheel_file_ops_forget(&fop, 1);
+	twheel_file_op_put(fop);
 	return err;
 }
 

@@ -6,7 +6,7 @@
  * repeats beside it.  Each run of that counts what has passed and queues the event;
  * the last one lets the operation expire.  It may end in any other way as well:
  * then the timer is cancelled, and a run of it that is just beginning finds
- * the operation ended, under the lock of the box.
+ * the operation ended, under the lock of the event queue.
  *
  * A run that finds the event of the one before unread pauses the timer, and the reader
  * starts it again.  What passes in between is counted when it is asked for.  So who
@@ -56,13 +56,13 @@ static void periodic_count(struct twheel_file_periodic *fp, u64 now)
 
 /**
  * twheel_file_periodic_catch_up - count what has passed while it was paused
- * @periodic: the timer of the operation, with the lock of its box held
+ * @periodic: the timer of the operation, with the lock of its event queue held
  */
 void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 {
 	u64 now;
 
-	lockdep_assert_held(&periodic->fop->box->lock);
+	lockdep_assert_held(&twheel_file_op_events(periodic->fop)->lock);
 	/* A delay does not begin before the event of the one before has been read. */
 	if (!periodic->paused || periodic->fixed_delay)
 		return;
@@ -71,24 +71,10 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 		periodic_count(periodic, now);
 }
 
-/*
- * A deadline has passed; whether it was the last. The clock may have been set back since
- * it was found due.
- */
-static bool periodic_passed(struct twheel_file_periodic *fp)
+static void periodic_pause(struct twheel_file_periodic *fp)
 {
-	struct twheel_file_op *fop = fp->fop;
-
-	if (fop->queued || fop->reading) {
-		fp->paused = true;
-		twheel_periodic_cancel(&fp->periodic);
-		return false;
-	}
-	periodic_count(fp, max(twheel_now(fp->wheel), fp->next));
-	if (fp->runs && !--fp->runs)
-		return true;
-	twheel_event_queue(fop);
-	return false;
+	fp->paused = true;
+	twheel_periodic_cancel(&fp->periodic);
 }
 
 static void periodic_run(struct twheel_periodic *periodic)
@@ -96,16 +82,30 @@ static void periodic_run(struct twheel_periodic *periodic)
 	struct twheel_file_periodic *fp =
 		container_of(periodic, struct twheel_file_periodic, periodic);
 	struct twheel_file_op *fop = fp->fop;
-	struct twheel_box *box = fop->box;
-	bool last = false;
+	struct twheel_events *events = twheel_file_op_events(fop);
+	bool expire = false, wake = false, signal = false;
 
-	/* Before its box goes it is forgotten, and that waits for this function. */
-	spin_lock(&box->lock);
-	if (!fop->ended)
-		last = periodic_passed(fp);
-	spin_unlock(&box->lock);
-	if (last)
+	/* The operation is forgotten before its queue is gone, and that waits for this function. */
+	spin_lock(&events->lock);
+	if (fop->ended || fp->over) {
+		/* Another task ended it, or is about to. */
+	} else if (fop->queued || fop->reading) {
+		periodic_pause(fp);
+	} else {
+		/* The clock may have been set back since the deadline passed. */
+		periodic_count(fp, max(twheel_now(fp->wheel), fp->next));
+		fp->over = fp->runs == 1;
+		fp->runs -= !!fp->runs;
+		expire = fp->over;
+		wake = !expire;
+		if (wake)
+			signal = twheel_event_queue(fop);
+	}
+	spin_unlock(&events->lock);
+	if (expire)
 		twheel_op_expire(&fop->op);
+	else if (wake)
+		twheel_events_wake(events, signal);
 }
 
 /**
@@ -128,7 +128,7 @@ void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twh
 
 /**
  * twheel_file_periodic_start - start the periods of an operation that waits
- * @periodic: its timer, with the lock of its box held
+ * @periodic: its timer, with the lock of its event queue held
  */
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 {
@@ -136,7 +136,7 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 							    TWHEEL_FIXED_RATE;
 	int err;
 
-	lockdep_assert_held(&periodic->fop->box->lock);
+	lockdep_assert_held(&twheel_file_op_events(periodic->fop)->lock);
 	err = twheel_periodic_start(&periodic->periodic, periodic->next, periodic->period,
 				    0, repeat);
 	/* Nobody stops the system's wheels, and they have no limit. */
@@ -145,7 +145,7 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 
 /**
  * twheel_file_periodic_resume - its event has been read, and it has not ended
- * @periodic: the timer of the operation, with the lock of its box held
+ * @periodic: the timer of the operation, with the lock of its event queue held
  */
 void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 {
@@ -159,7 +159,7 @@ void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 
 /**
  * twheel_file_periodic_told - what the event of a periodic operation says besides
- * @periodic: its timer, with the lock of its box held
+ * @periodic: its timer, with the lock of its event queue held
  * @event: filled in already as for one that is not periodic
  */
 void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,

@@ -37,28 +37,35 @@ struct twheel_watch_spec *twheel_call_room(struct twheel_ioctl *call)
 }
 
 /**
- * twheel_call_specs - the keys of a call
- * @call: the call, which keeps them until it is done or asks for others
- * @keys: where user space has them
- * @nr_keys: how many
+ * twheel_call_specs - copy the keys of a call
+ * @call: the call, which keeps them until its end or the next use
+ * @keys: address of the array in user space
+ * @nr_keys: number of its entries
+ * @key_size: size of an entry, 0 without entries
  *
- * Return: the keys, NULL for none, or an ERR_PTR(): -EINVAL if there are too many,
- * -EFAULT, -ENOMEM.
+ * Return: the keys, NULL for none, or an ERR_PTR(): -EINVAL for too many or a bad
+ * size, -E2BIG, -EFAULT, -ENOMEM.
  */
-const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys)
+const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
+						  u32 key_size)
 {
 	struct twheel_watch_spec *specs = call->few;
+	int err;
+	u32 i;
 
 	if (!nr_keys)
-		return NULL;
+		return key_size ? ERR_PTR(-EINVAL) : NULL;
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return ERR_PTR(-EINVAL);
 	if (nr_keys > ARRAY_SIZE(call->few))
 		specs = twheel_call_room(call);
 	if (!specs)
 		return ERR_PTR(-ENOMEM);
-	if (copy_from_user(specs, u64_to_user_ptr(keys), nr_keys * sizeof(*specs)))
-		return ERR_PTR(-EFAULT);
+	for (i = 0; i < nr_keys; i++) {
+		err = twheel_entry_read(&specs[i], sizeof(*specs), keys, i, key_size);
+		if (err)
+			return ERR_PTR(err);
+	}
 	return specs;
 }
 
@@ -90,10 +97,10 @@ static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fo
 	 * another thread may have unwatched the keys by then.
 	 */
 	watches->used = nr + 1;
-	spin_lock(&fop->box->lock);
+	spin_lock(&twheel_file_op_events(fop)->lock);
 	watches->next = fop->more;
 	fop->more = watches;
-	spin_unlock(&fop->box->lock);
+	spin_unlock(&twheel_file_op_events(fop)->lock);
 	return watches;
 }
 
@@ -103,7 +110,7 @@ static void file_watches_release(struct twheel_file_op *fop,
 {
 	struct twheel_file_watches **link = &fop->more;
 
-	lockdep_assert_held(&fop->box->lock);
+	lockdep_assert_held(&twheel_file_op_events(fop)->lock);
 	watches->used -= nr;
 	if (watches->used)
 		return;
@@ -136,9 +143,9 @@ static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_s
 	if (!watches)
 		return -ENOMEM;
 	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys);
-	spin_lock(&fop->box->lock);
+	spin_lock(&twheel_file_op_events(fop)->lock);
 	file_watches_release(fop, watches, nr_keys - max(nr, 0) + 1);
-	spin_unlock(&fop->box->lock);
+	spin_unlock(&twheel_file_op_events(fop)->lock);
 	return min(nr, 0);
 }
 
@@ -156,9 +163,9 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_file_op *fop;
 	int err;
 
-	if (watch->flags || !watch->nr_keys)
+	if (watch->flags || watch->reserved || !watch->nr_keys)
 		return -EINVAL;
-	specs = twheel_call_specs(call, watch->keys, watch->nr_keys);
+	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
 	if (IS_ERR(specs))
 		return PTR_ERR(specs);
 	fop = twheel_call_op(call, watch->id);
@@ -189,11 +196,11 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -ENOENT;
 	watch = twheel_op_unwatch(&fop->op, &args->unwatch.key);
 	if (!IS_ERR(watch)) {
-		spin_lock(&fop->box->lock);
+		spin_lock(&twheel_file_op_events(fop)->lock);
 		watches = file_watches_of(fop, watch);
 		if (watches)
 			file_watches_release(fop, watches, 1);
-		spin_unlock(&fop->box->lock);
+		spin_unlock(&twheel_file_op_events(fop)->lock);
 	}
 	twheel_file_op_put(fop);
 	return PTR_ERR_OR_ZERO(watch);

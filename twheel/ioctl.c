@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, ioctls: from numbers and user memory to calls, and back.
+ * Layer 6, ioctls: from ioctl numbers and user memory to calls, and back.
  *
- * Each call has one structure.  Its size is part of the number, so that it can
- * grow: what a longer one has behind our fields must be zero, and a shorter
- * one is what an older program has, its missing fields taken as zero.  Only
- * fields that are meant as answers are written to; they stand together.
+ * Each call has one structure, whose size is part of the ioctl number.  In a longer
+ * structure than ours the bytes behind our fields must be zero; in a shorter one,
+ * of an older program, the missing fields are zero.  Output fields stand together,
+ * must be zero, and are the only ones that are written to.  Entries of arrays
+ * follow the same rules.
  *
- * That an answer can be written is tried before anything is done, since most of
- * what is done can't be taken back.
+ * Most calls cannot be undone.  So the output is written once before the call, to
+ * find bad addresses, and once after it.
  */
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/slab.h>
 #include <linux/stddef.h>
@@ -22,74 +25,131 @@
 
 /**
  * struct call_info - a call
- * @cmd: its number, with today's size
- * @min_size: where the structure ended in the first version; it stays when it grows
- * @answer: where the fields begin that it sets
- * @answer_end: and where they end, in the first version already
- * @changes: for who may write to the file only
- * @call: carries it out
+ * @cmd: ioctl number, with the present size
+ * @min_size: size of the first version of the structure
+ * @output: offset of the output fields
+ * @output_end: end of the output fields of the first version
+ * @mode: FMODE_READ or FMODE_WRITE if the file must be open for that, or 0
+ * @opens: it returns a descriptor
+ * @call: function
  */
 struct call_info {
 	unsigned int	cmd;
 	u16		min_size;
-	u16		answer;
-	u16		answer_end;
-	bool		changes;
+	u16		output;
+	u16		output_end;
+	fmode_t		mode;
+	bool		opens;
 	int		(*call)(struct twheel_ioctl *call, union twheel_call_args *args);
 };
 
-#define CALL(NAME, name, last, is_changing)						\
+#define CALL(NAME, name, last, needs, ...)						\
 	[TWHEEL_CALL_##NAME] = {							\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
-		.changes	= is_changing,						\
+		.mode		= needs,						\
 		.call		= twheel_call_##name,					\
+		__VA_ARGS__								\
 	}
 
-#define CALL_ANSWERS(NAME, name, last, is_changing, from, to)				\
+#define CALL_OUTPUT(NAME, name, last, needs, from, to, ...)				\
 	[TWHEEL_CALL_##NAME] = {							\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
-		.answer		= offsetof(struct twheel_##name##_args, from),		\
-		.answer_end	= offsetofend(struct twheel_##name##_args, to),		\
-		.changes	= is_changing,						\
+		.output		= offsetof(struct twheel_##name##_args, from),		\
+		.output_end	= offsetofend(struct twheel_##name##_args, to),		\
+		.mode		= needs,						\
 		.call		= twheel_call_##name,					\
+		__VA_ARGS__								\
 	}
 
 static const struct call_info calls[] = {
-	CALL_ANSWERS(ADD, add, id, true, id, id),
-	CALL(CANCEL, cancel, reserved, true),
-	CALL(COMPLETE, complete, flags, true),
-	CALL_ANSWERS(REARM, rearm, reserved, true, moved, moved),
-	CALL(WATCH, watch, keys, true),
-	CALL(UNWATCH, unwatch, reserved, true),
-	CALL_ANSWERS(SIGNAL, signal, reserved, true, completed, completed),
-	CALL_ANSWERS(CANCEL_KEY, cancel_key, cancelled, true, cancelled, cancelled),
-	CALL_ANSWERS(BATCH, batch, failed, true, done, failed),
-	CALL_ANSWERS(COMPLETE_ALL, complete_all, reserved, true, completed, completed),
-	CALL_ANSWERS(DRAIN, drain, cancelled, true, cancelled, cancelled),
-	CALL(DETACHED, detached, reserved, true),
-	CALL_ANSWERS(INFO, info, pending, false, pending, pending),
-	CALL_ANSWERS(LIST, list, reserved, false, cursor, nr),
-	CALL_ANSWERS(QUERY, query, name, false, max_pending, name),
-	CALL_ANSWERS(CREATE, create, minor, true, major, minor),
-	CALL_ANSWERS(REMOVE, remove, cancelled, true, cancelled, cancelled),
+	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, id, id),
+	CALL(CANCEL, cancel, reserved, FMODE_WRITE),
+	CALL(COMPLETE, complete, flags, FMODE_WRITE),
+	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, moved, moved),
+	CALL(WATCH, watch, reserved, FMODE_WRITE),
+	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE),
+	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, completed, completed),
+	CALL_OUTPUT(CANCEL_KEY, cancel_key, cancelled, FMODE_WRITE, cancelled, cancelled),
+	CALL_OUTPUT(BATCH, batch, failed, FMODE_WRITE, done, failed),
+	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, completed, completed),
+	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, cancelled, cancelled),
+	CALL(EVENTS, events, reserved, FMODE_READ, .opens = true),
+	CALL(RESTRICT, restrict, reserved, FMODE_WRITE),
+	CALL_OUTPUT(INFO, info, pending, 0, pending, pending),
+	CALL_OUTPUT(LIST, list, cursor, 0, nr, cursor),
+	CALL_OUTPUT(QUERY, query, name, 0, max_pending, name),
+	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, major, minor, .opens = true),
+	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, cancelled, cancelled),
 };
 
-/* A command has the structure of its call, and room for what that may become. */
+/* A command has the structure of its call, and room for its growth. */
 static_assert(sizeof(struct twheel_command) == 128);
-static_assert(offsetof(struct twheel_command, room) == 8);
+static_assert(offsetof(struct twheel_command, pad) == 8);
 
 /**
- * twheel_call_op - the operation that a call names
- * @call: the call
- * @id: the operation
+ * twheel_entry_read - copy an entry of an array
+ * @to: the entry
+ * @known: size of the entry as known to the kernel, that of its first version
+ * @array: address of the array in user space
+ * @index: index of the entry
+ * @size: size of the entries of the array
  *
- * Return: the operation, to be given back, or NULL.
+ * Return: 0, -EINVAL for a size below @known, -E2BIG for one above a page or non-zero
+ * bytes behind @known, -EFAULT.
+ */
+int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
+{
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	return copy_struct_from_user(to, known, u64_to_user_ptr(array) + (size_t)index * size,
+				     size);
+}
+
+/**
+ * twheel_entry_write - write an entry of an array, padded with zeroes
+ * @array: address of the array in user space
+ * @index: index of the entry
+ * @size: size of the entries of the array
+ * @from: the entry
+ * @known: size of the entry as known to the kernel, that of its first version
+ *
+ * Return: as twheel_entry_read().
+ */
+int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
+{
+	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
+
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/**
+ * twheel_call_op - look up the operation of a call
+ * @call: the call
+ * @id: id of the operation
+ *
+ * Return: the operation, for twheel_file_op_put(), or NULL; a restricted file finds its
+ * own operations only.
  */
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
-	return twheel_file_op_get(call->file->share, id);
+	struct twheel_file *file = call->file;
+	struct twheel_file_op *fop = twheel_file_op_get(file->instance, id);
+
+	if (fop && READ_ONCE(file->restricted) && fop->file != file) {
+		twheel_file_op_put(fop);
+		fop = NULL;
+	}
+	return fop;
 }
 
 static const struct call_info *call_find(unsigned int nr)
@@ -105,34 +165,40 @@ static const struct call_info *call_find(unsigned int nr)
 static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
-	/* Nothing is added any more, and there is nothing to change. */
-	if (info->changes && READ_ONCE(call->file->share->gone))
-		return -ESHUTDOWN;
+	/* The cursor of a listing is input as well. */
+	u16 end = info->call == twheel_call_list ? offsetofend(struct twheel_list_args, nr) :
+						   info->output_end;
+
+	if (memchr_inv((void *)args + info->output, 0, end - info->output))
+		return -EINVAL;
+	/* Nothing can be added to a removed purgatory, or changed in it. */
+	if (info->mode && call->file && READ_ONCE(call->file->instance->gone))
+		return info->mode == FMODE_READ ? -ENODEV : -ESHUTDOWN;
 	return info->call(call, args);
 }
 
-/* What a command answers is a field of 32 bits, but for the id of an add. */
-static u64 command_answer(const struct call_info *info, const void *args)
+/* The output of a command is a field of 32 bits, but for the id of an add. */
+static u64 command_output(const struct call_info *info, const void *args)
 {
-	const void *answer = args + info->answer;
+	const void *output = args + info->output;
 
-	switch (info->answer_end - info->answer) {
+	switch (info->output_end - info->output) {
 	case sizeof(u64):
-		return *(const u64 *)answer;
+		return *(const u64 *)output;
 	case sizeof(u32):
-		return *(const u32 *)answer;
+		return *(const u32 *)output;
 	default:
 		return 0;
 	}
 }
 
 /**
- * twheel_call_command - carry out a command of a batch
+ * twheel_call_command - execute a command of a batch
  * @call: the batch
  * @command: the command as from user space; changed
- * @value: set to what it answers, unless it fails
+ * @value: set to its output, unless it fails
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
  */
 int twheel_call_command(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
 {
@@ -148,63 +214,98 @@ int twheel_call_command(struct twheel_ioctl *call, struct twheel_command *comman
 	if (command->reserved)
 		return -EINVAL;
 	size = _IOC_SIZE(info->cmd);
-	if (memchr_inv((void *)command->room + size, 0, sizeof(command->room) - size))
+	if (memchr_inv((void *)command->pad + size, 0, sizeof(command->pad) - size))
 		return -E2BIG;
-	err = call_do(call, info, (union twheel_call_args *)command->room);
-	if (!err)
-		*value = command_answer(info, command->room);
+	err = call_do(call, info, (union twheel_call_args *)command->pad);
+	if (!err || err == -EINTR)
+		*value = command_output(info, command->pad);
 	return err;
 }
 
-static int answer_write(const struct call_info *info, const union twheel_call_args *args,
+static int output_write(const struct call_info *info, const union twheel_call_args *args,
 			void __user *user)
 {
-	size_t size = info->answer_end - info->answer;
+	size_t size = info->output_end - info->output;
 
-	if (copy_to_user(user + info->answer, (const void *)args + info->answer, size))
+	if (copy_to_user(user + info->output, (const void *)args + info->output, size))
 		return -EFAULT;
 	return 0;
 }
 
-static int ioctl_do(struct twheel_file *file, const struct call_info *info,
+static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 		    union twheel_call_args *args, void __user *user)
 {
-	struct twheel_ioctl call = { .file = file };
-	int err;
+	int err, fd = 0;
 
-	/* What is there stays there, unless the call succeeds. */
-	err = answer_write(info, args, user);
+	/* The output fields keep their value unless the call succeeds. */
+	err = output_write(info, args, user);
 	if (err)
 		return err;
-	err = call_do(&call, info, args);
-	kfree(call.many);
-	return err ?: answer_write(info, args, user);
+	/* A purgatory must not be created without a descriptor for it. */
+	if (info->opens) {
+		fd = get_unused_fd_flags(O_CLOEXEC);
+		if (fd < 0)
+			return fd;
+	}
+	err = call_do(call, info, args);
+	kfree(call->many);
+	if (!err || err == -EINTR)
+		err = output_write(info, args, user) ?: err;
+	if (!err && info->opens)
+		fd_install(fd, call->opened);
+	else if (call->opened)
+		fput(call->opened);
+	if (err && info->opens)
+		put_unused_fd(fd);
+	return err ?: fd;
 }
 
-/**
- * twheel_file_ioctl - the calls on an open file
- * @file: of a purgatory
- * @cmd: one of TWHEEL_IOC_*, whatever the size in it
- * @arg: address of the structure
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
-long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, void __user *user)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
-	void __user *user = (void __user *)arg;
+	struct twheel_ioctl call = { .file = tf };
 	size_t size = _IOC_SIZE(cmd);
 	union twheel_call_args args;
 	int err;
 
 	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd))
 		return -ENOTTY;
-	if (info->changes && !(file->f_mode & FMODE_WRITE))
+	/* The control node has the calls that no purgatory has. */
+	if (!tf != (_IOC_NR(cmd) >= TWHEEL_CALL_CREATE))
+		return -ENOTTY;
+	if (info->mode & ~file->f_mode)
 		return -EBADF;
 	if (size < info->min_size)
 		return -EINVAL;
 	err = copy_struct_from_user(&args, _IOC_SIZE(info->cmd), user, size);
 	if (err)
 		return err;
-	return ioctl_do(file->private_data, info, &args, user);
+	return ioctl_do(&call, info, &args, user);
+}
+
+/**
+ * twheel_file_ioctl - the ioctls of a file
+ * @file: file of a private or named purgatory
+ * @cmd: one of TWHEEL_IOC_*, with any size
+ * @arg: address of the structure
+ *
+ * Return: 0, a descriptor, or an error; Documentation/device-calls.rst and
+ * device-files.rst list them.
+ */
+long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return ioctl(file->private_data, file, cmd, (void __user *)arg);
+}
+
+/**
+ * twheel_control_ioctl - the ioctls of the control node
+ * @file: file of the control node
+ * @cmd: TWHEEL_IOC_CREATE or TWHEEL_IOC_REMOVE, with any size
+ * @arg: address of the structure
+ *
+ * Return: 0, a descriptor, or an error; Documentation/device-files.rst lists them.
+ */
+long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	return ioctl(NULL, file, cmd, (void __user *)arg);
 }

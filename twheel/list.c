@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, listing: which operations wait, and how far each has come.
+ * Layer 6, listing: pending operations, and the progress of each.
  *
- * A listing goes by the index of ids, so that nothing has to be remembered
- * between two calls: an operation keeps its index for as long as it waits, and
- * is met once by who passes it.  No lock is held while user memory is written to.
+ * A listing goes by the index of the ids, so nothing is remembered between two
+ * calls: an operation keeps its index while it is pending, and is listed once.  No
+ * lock is held while user memory is written to.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
 #include "device.h"
 
-/* How many operations one call looks at besides those that it lists. */
-#define LIST_PASSED	4096
+/* Number of operations that a call skips before it returns. */
+#define LIST_SKIP	4096
 
 static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *fop)
 {
-	return fop->box == READ_ONCE(call->file->box);
+	return fop->file == call->file;
 }
 
 static u32 pending_flags(const struct twheel_file_op *fop, bool own)
@@ -33,13 +34,14 @@ static u32 pending_flags(const struct twheel_file_op *fop, bool own)
 static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pending)
 {
 	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
-	u64 now = twheel_now(fp->wheel);
+	struct twheel_events *events = twheel_file_op_events(fop);
+	u64 now = twheel_time_after(fop->clock, 0);
 
-	spin_lock(&fop->box->lock);
+	spin_lock(&events->lock);
 	twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;
 	pending->runs = fp->runs;
-	spin_unlock(&fop->box->lock);
+	spin_unlock(&events->lock);
 	pending->period = fp->period;
 	pending->remaining = pending->deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
 			     pending->deadline - min(now, pending->deadline);
@@ -59,7 +61,7 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
 		return err;
 	*pending = (struct twheel_pending) {
 		.id		= fop->id,
-		.cookie		= own ? fop->cookie : 0,
+		.cookie		= own || fop->flags & TWHEEL_ADD_DETACHED ? fop->cookie : 0,
 		.deadline	= progress.deadline,
 		.remaining	= progress.remaining,
 		.missing	= progress.missing,
@@ -70,6 +72,7 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
 	};
 	if (twheel_file_op_periodic(fop))
 		pending_period(fop, pending);
+	pending->deadline = twheel_time_from_host(fop->clock, pending->deadline);
 	for (i = 0; i < min3(progress.nr_keys, room, (u32)TWHEEL_PENDING_KEYS); i++)
 		pending->keys[i] = keys[i].key;
 	return 0;
@@ -77,11 +80,12 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
 
 static int info_keys(const struct twheel_info_args *info, const struct twheel_watch_spec *keys)
 {
-	u32 nr = min(info->room, info->pending.nr_keys);
+	u32 i, nr = min(info->max_keys, info->pending.nr_keys);
+	int err = 0;
 
-	if (nr && copy_to_user(u64_to_user_ptr(info->keys), keys, nr * sizeof(*keys)))
-		return -EFAULT;
-	return 0;
+	for (i = 0; i < nr && !err; i++)
+		err = twheel_entry_write(info->keys, i, info->key_size, &keys[i], sizeof(*keys));
+	return err;
 }
 
 /**
@@ -98,8 +102,12 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_file_op *fop;
 	int err;
 
-	if (info->flags)
+	if (info->flags || info->reserved || !info->max_keys != !info->key_size)
 		return -EINVAL;
+	if (info->key_size && info->key_size < sizeof(*keys))
+		return -EINVAL;
+	if (info->key_size > PAGE_SIZE)
+		return -E2BIG;
 	if (!keys)
 		return -ENOMEM;
 	fop = twheel_call_op(call, info->id);
@@ -111,11 +119,10 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err ?: info_keys(info, keys);
 }
 
-/* Write one entry for an operation, if it waits: 1, 0 or -EFAULT. */
+/* Write an entry for an operation, if it is pending: 1, 0 or an error. */
 static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *list,
 		    struct twheel_file_op *fop)
 {
-	struct twheel_pending __user *to = u64_to_user_ptr(list->entries);
 	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
 	struct twheel_pending pending;
 
@@ -123,18 +130,19 @@ static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *li
 		return 0;
 	if (pending_fill(call, fop, &pending, keys, ARRAY_SIZE(keys)))
 		return 0;
-	return copy_to_user(to + list->nr, &pending, sizeof(pending)) ? -EFAULT : 1;
+	return twheel_entry_write(list->entries, list->nr, list->entry_size, &pending,
+				  sizeof(pending)) ?: 1;
 }
 
 static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 {
 	unsigned long index = list->cursor;
-	u32 passed = LIST_PASSED;
+	u32 skip = LIST_SKIP;
 	struct twheel_file_op *fop;
 	int ret;
 
-	while (list->nr < list->room && passed) {
-		fop = twheel_file_op_next(call->file->share, &index);
+	while (list->nr < list->max_entries && skip) {
+		fop = twheel_file_op_next(call->file->instance, &index);
 		if (!fop) {
 			list->cursor = TWHEEL_LIST_END;
 			return 0;
@@ -144,7 +152,7 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 		if (ret < 0)
 			return ret;
 		list->nr += ret;
-		passed -= !ret;
+		skip -= !ret;
 		list->cursor = ++index;
 		if (fatal_signal_pending(current))
 			break;
@@ -165,14 +173,19 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_list_args *list = &args->list;
 	int err;
 
-	if (list->flags & ~TWHEEL_LIST_OTHERS || list->reserved || !list->room)
+	if (list->flags & ~TWHEEL_LIST_OTHERS || !list->max_entries)
 		return -EINVAL;
-	list->nr = 0;
+	if (list->entry_size < sizeof(struct twheel_pending))
+		return -EINVAL;
+	if (list->entry_size > PAGE_SIZE)
+		return -E2BIG;
+	if (list->flags & TWHEEL_LIST_OTHERS && READ_ONCE(call->file->restricted))
+		return -EPERM;
 	if (list->cursor >= BIT(TWHEEL_INDEX_BITS)) {
 		list->cursor = TWHEEL_LIST_END;
 		return 0;
 	}
 	err = list_some(call, list);
-	/* What could be written is not lost; who comes again is told. */
+	/* Entries that were written are not lost; the next call reports the error. */
 	return list->nr ? 0 : err;
 }

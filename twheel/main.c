@@ -24,7 +24,7 @@
  *	iter.c		the operations of a purgatory, one after the other
  *	purgatory.c	where operations wait
  *	purgatories.c	all the purgatories that there are
- *	device.c	the character devices; it tells of its further files
+ *	device.c	the character devices; its top comment lists the other files
  */
 #include <linux/init.h>
 #include <linux/module.h>

@@ -1,28 +1,31 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, named purgatories: /dev/twheel-NAME, made and removed through
- * /dev/twheel.
+ * Layer 6, named purgatories: /dev/twheel-NAME, created and removed through
+ * /dev/twheel-control.
  *
- * A named purgatory is a device of its own, so that who may use it is for the
- * file system to say.  It lives by the references to that device: one from its making
- * to its removal, and one for each open file.  It also holds the module
- * until it is removed, since detached operations may wait in it while
- * nobody has it open.
+ * Each is a device of its own, so the permissions of its node decide who may open
+ * it.  The device is reference counted: one reference for the name, until removal, and
+ * one for each open file.  The name also holds the module, since detached
+ * operations may be pending while no file is open.
  *
- * Removal comes in this order: nobody can open it any more and its name is free;
- * nothing is added; what waits is cancelled, and told to whoever added it; readers
- * are told that this was all.  What is in the files stays until they are closed.
+ * Removal has two steps.  The caller takes the name away: nothing can be opened or
+ * added any more.  A work item cancels all pending operations, ends the event queues and
+ * drops the reference of the name; the caller waits for it, unless it is killed.
+ * Events stay in the queues until they are read or their files are closed.
  *
- * Lock order: named_lock, then the lock of a share, then that of a box.
+ * Lock order: named_lock, the lock of an instance, the lock of an event queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cdev.h>
 #include <linux/cred.h>
+#include <linux/completion.h>
 #include <linux/ctype.h>
 #include <linux/device.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/idr.h>
 #include <linux/kdev_t.h>
@@ -32,6 +35,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/user_namespace.h>
+#include <linux/wait_bit.h>
+#include <linux/workqueue.h>
 
 #include "compat.h"
 #include "device.h"
@@ -47,42 +52,60 @@ static unsigned int max_shared_pending = BIT(22);
 module_param(max_shared_pending, uint, 0444);
 MODULE_PARM_DESC(max_shared_pending, "operations that may be pending in one named purgatory, 1 to 16777216 (default 4194304)");
 
-/* Protects all_named, nr_named, and removal against everything about names. */
+/* Protects all_named and nr_named. */
 static DEFINE_MUTEX(named_lock);
 static LIST_HEAD(all_named);
 static unsigned int nr_named;
+
+/* Devices whose memory has not been freed. */
+static atomic_t nr_devices = ATOMIC_INIT(0);
 
 static DEFINE_IDA(named_minors);
 static dev_t named_devt;
 
 /**
- * twheel_named_detached - the box of detached operations
- * @named: of which purgatory
- */
-struct twheel_box *twheel_named_detached(struct twheel_named *named)
-{
-	return &named->detached;
-}
-
-/**
  * twheel_named_name - the name of a purgatory
- * @named: which
+ * @named: the purgatory
  */
 const char *twheel_named_name(const struct twheel_named *named)
 {
 	return named->name;
 }
 
-/* Its last file is closed, and it has been removed. */
+/**
+ * twheel_named_get - take a reference
+ * @named: the purgatory, to which the caller has a reference
+ */
+void twheel_named_get(struct twheel_named *named)
+{
+	get_device(&named->dev);
+}
+
+/**
+ * twheel_named_put - drop a reference
+ * @named: the purgatory
+ *
+ * Context: process; may sleep.
+ */
+void twheel_named_put(struct twheel_named *named)
+{
+	put_device(&named->dev);
+}
+
+/* All files are closed, and it has been removed. */
 static void named_release(struct device *dev)
 {
 	struct twheel_named *named = to_twheel_named(dev);
 
-	twheel_box_empty(&named->detached);
-	WARN_ON_ONCE(named->detached.held);
-	twheel_share_exit(&named->share);
+	twheel_events_empty(&named->instance.detached);
+	WARN_ON_ONCE(named->instance.detached.held);
+	twheel_instance_exit(&named->instance);
 	ida_free(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
+	twheel_user_put(named->creator);
 	kfree(named);
+	/* With CONFIG_DEBUG_KOBJECT_RELEASE this comes late: twheel_named_exit() waits. */
+	if (atomic_dec_and_test(&nr_devices))
+		wake_up_var(&nr_devices);
 }
 
 /* The node has the owner and the mode that its maker wants. */
@@ -112,39 +135,20 @@ static struct class named_class = {
 	.name	= "twheel",
 };
 
-static int named_open(struct inode *inode, struct file *file)
+/**
+ * twheel_named_open - look up the instance of a node
+ * @inode: the node, in open()
+ *
+ * Return: the instance, with a reference for twheel_file_create().
+ */
+struct twheel_instance *twheel_named_open(struct inode *inode)
 {
+	/* The VFS has a reference to the cdev, which has one to the device. */
 	struct twheel_named *named = container_of(inode->i_cdev, struct twheel_named, cdev);
-	struct twheel_file *tf = twheel_file_create(&named->share);
 
-	if (IS_ERR(tf))
-		return PTR_ERR(tf);
-	get_device(&named->dev);
-	file->private_data = tf;
-	return stream_open(inode, file);
+	twheel_named_get(named);
+	return &named->instance;
 }
-
-static int named_close(struct inode *inode, struct file *file)
-{
-	struct twheel_file *tf = file->private_data;
-	struct twheel_named *named = tf->share->named;
-
-	twheel_file_free(tf);
-	put_device(&named->dev);
-	return 0;
-}
-
-static const struct file_operations named_fops = {
-	.owner		= THIS_MODULE,
-	.open		= named_open,
-	.release	= named_close,
-	.read		= twheel_file_read,
-	.poll		= twheel_file_poll,
-	.fasync		= twheel_file_fasync,
-	.unlocked_ioctl	= twheel_file_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-	.show_fdinfo	= twheel_file_show_fdinfo,
-};
 
 static bool name_fits(const char *name)
 {
@@ -187,7 +191,52 @@ static int named_owner(struct twheel_named *named, const struct twheel_create_ar
 	return 0;
 }
 
-/* A device that is not known to anybody yet. */
+/* The first open file, with a reference to its memory; it moves to the tail of the list. */
+static struct twheel_file *instance_next_file(struct twheel_instance *instance)
+{
+	struct twheel_file *file;
+
+	spin_lock(&instance->lock);
+	file = list_first_entry_or_null(&instance->files, struct twheel_file, entry);
+	if (file) {
+		list_move_tail(&file->entry, &instance->files);
+		refcount_inc(&file->ref);
+	}
+	spin_unlock(&instance->lock);
+	return file;
+}
+
+/* Cancel what is pending, and let the readers come to the end. */
+static void named_end(struct work_struct *work)
+{
+	struct twheel_named *named = container_of(work, struct twheel_named, end);
+	struct twheel_instance *instance = &named->instance;
+	struct twheel_file *file;
+	u32 nr_files;
+
+	named->cancelled = twheel_purgatory_drain(instance->purgatory);
+	nr_files = READ_ONCE(instance->nr_files);
+	/* One by one: there may be many. None is added, so each has its turn. */
+	while (nr_files-- && (file = instance_next_file(instance))) {
+		twheel_events_shut(&file->own);
+		twheel_file_put(file);
+		cond_resched();
+	}
+	twheel_events_shut(&instance->detached);
+	complete_all(&named->ended);
+	twheel_named_put(named);
+	/* Destroying the workqueue waits for the rest of this function. */
+	module_put(THIS_MODULE);
+}
+
+static void limits_set(struct twheel_instance *instance, const struct twheel_create_args *args)
+{
+	if (args->max_file_pending)
+		instance->max_file_pending = min(instance->max_file_pending,
+						 args->max_file_pending);
+}
+
+/* A device without a name yet; its creator is charged for the name. */
 static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 {
 	u32 max_pending = args->max_pending ?: max_shared_pending;
@@ -200,111 +249,159 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	err = named_owner(named, args);
 	if (err)
 		goto free;
+	named->creator = twheel_user_get();
+	if (IS_ERR(named->creator)) {
+		err = PTR_ERR(named->creator);
+		goto free;
+	}
 	minor = ida_alloc_max(&named_minors, NR_MINORS - 1, GFP_KERNEL);
 	if (minor < 0) {
 		err = minor;
-		goto free;
+		goto put_user;
 	}
-	err = twheel_share_init(&named->share, args->name, max_pending, args->max_watches);
+	err = twheel_instance_init(&named->instance, args->name, max_pending, args->max_watches);
 	if (err)
 		goto free_minor;
-	named->share.named = named;
+	limits_set(&named->instance, args);
+	named->instance.named = named;
 	named->max_watches = args->max_watches;
 	named->mode = args->mode;
-	named->creator = current_fsuid();
 	strscpy(named->name, args->name, sizeof(named->name));
-	twheel_box_init(&named->detached, &named->share, max_pending);
+	INIT_WORK(&named->end, named_end);
+	init_completion(&named->ended);
 	device_initialize(&named->dev);
 	named->dev.class = &named_class;
 	named->dev.type = &named_type;
 	named->dev.devt = MKDEV(MAJOR(named_devt), MINOR(named_devt) + minor);
-	cdev_init(&named->cdev, &named_fops);
+	cdev_init(&named->cdev, &twheel_file_fops);
 	named->cdev.owner = THIS_MODULE;
+	atomic_inc(&nr_devices);
 	return named;
 
 free_minor:
 	ida_free(&named_minors, minor);
+put_user:
+	twheel_user_put(named->creator);
 free:
 	kfree(named);
 	return ERR_PTR(err);
 }
 
-/* Make it known. */
+/* Give a device its name and its node. */
 static int named_add(struct twheel_named *named)
 {
 	int err;
 
 	lockdep_assert_held(&named_lock);
-	if (named_find(named->name))
+	/* The name of the control node is taken. */
+	if (named_find(named->name) || !strcmp(named->name, "control"))
 		return -EEXIST;
 	if (nr_named >= max_purgatories)
 		return -ENOSPC;
+	err = twheel_user_charge_name(named->creator);
+	if (err)
+		return err;
 	err = dev_set_name(&named->dev, "twheel-%s", named->name);
-	if (err)
+	if (!err)
+		err = cdev_device_add(&named->cdev, &named->dev);
+	if (err) {
+		twheel_user_uncharge_name(named->creator);
 		return err;
-	err = cdev_device_add(&named->cdev, &named->dev);
-	if (err)
-		return err;
+	}
+	/* The reference of the name. */
+	twheel_named_get(named);
 	list_add_tail(&named->entry, &all_named);
 	nr_named++;
-	/* Who calls us has the module. */
+	/* The caller holds the module. */
 	__module_get(THIS_MODULE);
 	return 0;
 }
 
+/* A file of a new purgatory, like one opened on its node. Takes a reference. */
+static struct file *named_file(struct twheel_named *named)
+{
+	struct twheel_file *tf;
+	struct file *file;
+
+	twheel_named_get(named);
+	tf = twheel_file_create(&named->instance);
+	if (IS_ERR(tf))
+		return ERR_CAST(tf);
+	file = anon_inode_getfile("[twheel]", &twheel_file_fops, tf, O_RDWR);
+	if (IS_ERR(file)) {
+		twheel_file_free(tf);
+		return file;
+	}
+	stream_open(file_inode(file), file);
+	file->f_mode |= FMODE_NOWAIT;
+	return file;
+}
+
+static bool create_fits(const struct twheel_create_args *args)
+{
+	return !args->flags && !args->reserved && !(args->mode & ~0666U) &&
+	       name_fits(args->name) && args->max_pending <= max_shared_pending &&
+	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX;
+}
+
 /**
  * twheel_call_create - TWHEEL_IOC_CREATE
- * @call: the call
- * @args: as from user space; the numbers of the node are set
+ * @call: the call; set to the new file
+ * @args: as from user space; the device numbers are set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
  */
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_create_args *create = &args->create;
 	struct twheel_named *named;
+	struct file *file;
 	int err;
 
-	if (call->file->share->named)
-		return -ENOTTY;
-	if (create->flags || create->mode & ~0666U || !name_fits(create->name))
-		return -EINVAL;
-	if (create->max_pending > max_shared_pending || create->max_watches > INT_MAX)
+	if (!create_fits(create))
 		return -EINVAL;
 	named = named_alloc(create);
 	if (IS_ERR(named))
 		return PTR_ERR(named);
 	create->major = MAJOR(named->dev.devt);
 	create->minor = MINOR(named->dev.devt);
+	file = named_file(named);
+	err = PTR_ERR_OR_ZERO(file);
+	if (err)
+		goto put;
 	mutex_lock(&named_lock);
 	err = named_add(named);
 	mutex_unlock(&named_lock);
 	if (err)
-		put_device(&named->dev);
+		fput(file);
+	else
+		call->opened = file;
+put:
+	twheel_named_put(named);
 	return err;
 }
 
-/* Let nobody in any more, if that may be. */
-static int named_close_door(struct twheel_named *named, bool force)
+/* Let no file and no detached operation in any more, if that is allowed. */
+static int named_close(struct twheel_named *named, bool force)
 {
-	struct twheel_share *share = &named->share;
-	struct twheel_box *detached = &named->detached;
+	struct twheel_instance *instance = &named->instance;
+	struct twheel_events *detached = &instance->detached;
 	int err = 0;
 
-	spin_lock(&share->lock);
+	spin_lock(&instance->lock);
 	spin_lock(&detached->lock);
-	if (!force && (share->nr_files || detached->held)) {
+	if (!force && (instance->nr_files || detached->held)) {
 		err = -EBUSY;
 	} else {
-		WRITE_ONCE(share->gone, true);
+		WRITE_ONCE(instance->gone, true);
 		WRITE_ONCE(detached->shut, true);
 	}
 	spin_unlock(&detached->lock);
-	spin_unlock(&share->lock);
+	spin_unlock(&instance->lock);
 	return err;
 }
 
-/* Take it away from among those that can be found, with its removal's reference. */
+/* Take the name away; its reference passes to the work item. */
 static struct twheel_named *named_take(const struct twheel_remove_args *args)
 {
 	struct twheel_named *named = named_find(args->name);
@@ -313,76 +410,46 @@ static struct twheel_named *named_take(const struct twheel_remove_args *args)
 	lockdep_assert_held(&named_lock);
 	if (!named)
 		return ERR_PTR(-ENOENT);
-	if (!uid_eq(named->creator, current_fsuid()) && !capable(CAP_SYS_ADMIN))
+	if (!uid_eq(named->creator->uid, current_uid()) && !capable(CAP_SYS_ADMIN))
 		return ERR_PTR(-EPERM);
-	err = named_close_door(named, args->flags & TWHEEL_REMOVE_FORCE);
+	err = named_close(named, args->flags & TWHEEL_REMOVE_FORCE);
 	if (err)
 		return ERR_PTR(err);
 	list_del(&named->entry);
 	nr_named--;
+	twheel_user_uncharge_name(named->creator);
 	cdev_device_del(&named->cdev, &named->dev);
 	return named;
-}
-
-/* The first open file, with a reference to its memory; it goes to the end of the list. */
-static struct twheel_file *share_next_file(struct twheel_share *share)
-{
-	struct twheel_file *file;
-
-	spin_lock(&share->lock);
-	file = list_first_entry_or_null(&share->files, struct twheel_file, entry);
-	if (file) {
-		list_move_tail(&file->entry, &share->files);
-		refcount_inc(&file->ref);
-	}
-	spin_unlock(&share->lock);
-	return file;
-}
-
-/* Cancel what waits, and let those who read come to the end. */
-static u32 named_end(struct twheel_named *named)
-{
-	struct twheel_share *share = &named->share;
-	u32 cancelled = twheel_purgatory_drain(share->purgatory);
-	u32 nr_files = READ_ONCE(share->nr_files);
-	struct twheel_file *file;
-
-	/* One by one: there may be many. None comes, so each has its turn. */
-	while (nr_files-- && (file = share_next_file(share))) {
-		twheel_box_shut(&file->own);
-		twheel_file_put(file);
-		cond_resched();
-	}
-	twheel_box_shut(&named->detached);
-	return cancelled;
 }
 
 /**
  * twheel_call_remove - TWHEEL_IOC_REMOVE
  * @call: the call
- * @args: as from user space; how many operations were cancelled is set
+ * @args: as from user space; the number of cancelled operations is set
  *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
  */
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_remove_args *remove = &args->remove;
 	struct twheel_named *named;
+	int err;
 
-	if (call->file->share->named)
-		return -ENOTTY;
 	if (remove->flags & ~TWHEEL_REMOVE_FORCE || !name_fits(remove->name))
 		return -EINVAL;
 	mutex_lock(&named_lock);
 	named = named_take(remove);
+	if (!IS_ERR(named))
+		twheel_named_get(named);
 	mutex_unlock(&named_lock);
 	if (IS_ERR(named))
 		return PTR_ERR(named);
-	remove->cancelled = named_end(named);
-	put_device(&named->dev);
-	/* Who calls us has the module as well. */
-	module_put(THIS_MODULE);
-	return 0;
+	queue_work(twheel_wq, &named->end);
+	err = wait_for_completion_killable(&named->ended);
+	if (!err)
+		remove->cancelled = named->cancelled;
+	twheel_named_put(named);
+	return err ? -EINTR : 0;
 }
 
 /**
@@ -414,11 +481,12 @@ int __init twheel_named_init(void)
 }
 
 /**
- * twheel_named_exit - there are no names any more
+ * twheel_named_exit - no name is left
  */
 void twheel_named_exit(void)
 {
 	WARN_ON_ONCE(nr_named);
+	wait_var_event(&nr_devices, !atomic_read(&nr_devices));
 	class_unregister(&named_class);
 	unregister_chrdev_region(named_devt, NR_MINORS);
 	ida_destroy(&named_minors);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 6: a named purgatory, and what sysfs shows of it. See named.c. */
+/* Layer 6: named purgatories. See named.c. */
 #ifndef _TWHEEL_NAMED_H
 #define _TWHEEL_NAMED_H
 
@@ -11,30 +11,34 @@
 
 /**
  * struct twheel_named - a named purgatory
- * @share: what all who open it share
- * @detached: operations that outlive the files through which they were added
- * @dev: its device; the references to it are those to all of this
- * @cdev: likewise, for who opens it
- * @entry: among all; protected by named_lock
+ * @instance: the purgatory
+ * @dev: its device, whose references are those to all of this
+ * @cdev: its character device
+ * @entry: in all_named; protected by named_lock
  * @name: immutable
  * @max_watches: immutable
- * @creator: who may remove it; immutable
- * @uid: owner of the node when it was made; immutable
- * @gid: and its group
- * @mode: and its permissions
+ * @creator: user who may remove it; immutable
+ * @uid: owner of the node at its creation; immutable
+ * @gid: group of the node; immutable
+ * @mode: permissions of the node; immutable
+ * @end: ends it after the name was taken away
+ * @ended: by @end
+ * @cancelled: number of operations that @end cancelled
  */
 struct twheel_named {
-	struct twheel_share	share;
-	struct twheel_box	detached;
+	struct twheel_instance	instance;
 	struct device		dev;
 	struct cdev		cdev;
 	struct list_head	entry;
 	char			name[TWHEEL_NAME_SIZE];
 	u32			max_watches;
-	kuid_t			creator;
+	struct twheel_user	*creator;
 	kuid_t			uid;
 	kgid_t			gid;
 	umode_t			mode;
+	struct work_struct	end;
+	struct completion	ended;
+	u32			cancelled;
 };
 
 static inline struct twheel_named *to_twheel_named(struct device *dev)

@@ -2,7 +2,7 @@
 /*
  * Layer 6, named purgatories: /sys/class/twheel/twheel-NAME.
  *
- * One number in each file. Documentation/device-calls.rst and device-files.rst list them.
+ * One number in each file; see Documentation/ABI/testing/sysfs-class-twheel.
  */
 #include <linux/device.h>
 #include <linux/sysfs.h>
@@ -26,16 +26,17 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 	struct twheel_named *named = to_twheel_named(dev);			\
 	struct twheel_purgatory_stats stats;					\
 										\
-	twheel_purgatory_stats(named->share.purgatory, &stats);			\
+	twheel_purgatory_stats(named->instance.purgatory, &stats);			\
 	return sysfs_emit(buf, "%llu\n", (u64)(value));				\
 }										\
 static DEVICE_ATTR_RO(name)
 
-SHOW(max_pending, "%u", named->share.max_pending);
+SHOW(max_pending, "%u", named->instance.max_pending);
+SHOW(max_file_pending, "%u", named->instance.max_file_pending);
 SHOW(max_watches, "%u", named->max_watches);
-SHOW(files, "%u", READ_ONCE(named->share.nr_files));
-SHOW(detached, "%u", READ_ONCE(named->detached.nr_pending));
-SHOW(detached_unread, "%u", READ_ONCE(named->detached.unread));
+SHOW(files, "%u", READ_ONCE(named->instance.nr_files));
+SHOW(detached, "%u", READ_ONCE(named->instance.detached.nr_pending));
+SHOW(detached_unread, "%u", READ_ONCE(named->instance.detached.unread));
 SHOW_STAT(pending, stats.pending);
 SHOW_STAT(keys, stats.keys);
 SHOW_STAT(watches, stats.watches);
@@ -43,10 +44,11 @@ SHOW_STAT(added, stats.added);
 SHOW_STAT(completed, stats.ended[TWHEEL_COMPLETED]);
 SHOW_STAT(expired, stats.ended[TWHEEL_EXPIRED]);
 SHOW_STAT(cancelled, stats.ended[TWHEEL_CANCELLED]);
-SHOW_STAT(rejected, stats.rejected + atomic64_read(&named->share.rejected));
+SHOW_STAT(rejected, stats.rejected + atomic64_read(&named->instance.rejected));
 
 static struct attribute *twheel_named_attrs[] = {
 	&dev_attr_max_pending.attr,
+	&dev_attr_max_file_pending.attr,
 	&dev_attr_max_watches.attr,
 	&dev_attr_files.attr,
 	&dev_attr_detached.attr,

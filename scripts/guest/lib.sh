@@ -5,8 +5,8 @@
 
 # load MODULE [parameters], unload MODULE
 #
-# busybox's insmod tries again what has failed, and that may succeed: a module that
-# has said what it found is not asked twice.
+# busybox's insmod repeats a load that has failed, which may then succeed: the report of
+# the first one counts.
 load()
 {
 	module=$1
@@ -28,13 +28,15 @@ exact_timers()
 	done
 }
 
-# nothing_left: after the last unload, no trace of twheel may remain; a thread that was
-# stopped may take a moment to be gone.
+# nothing_left: after the last unload, no trace of twheel may remain; a stopped thread
+# may take a moment to disappear.
 nothing_left()
 {
 	for _ in $(seq 50); do
 		left=$(
-			[ ! -e /dev/twheel ] || echo "/dev/twheel"
+			for node in /dev/twheel*; do
+				[ ! -e "$node" ] || echo "$node"
+			done
 			grep '^twheel' /proc/modules /proc/slabinfo /proc/*/comm 2>/dev/null
 		)
 		[ -n "$left" ] || break
@@ -44,12 +46,12 @@ nothing_left()
 	echo "no node, module, thread or slab cache of twheel"
 }
 
-# no_leak: on a kernel with kmemleak, report what nobody refers to any more.
+# no_leak: on a kernel with kmemleak, report leaked memory.
 no_leak()
 {
 	kmemleak=/sys/kernel/debug/kmemleak
 	[ -e $kmemleak ] || return 0
-	# What RCU has yet to free looks like a leak, too, and would be logged as one.
+	# Memory that RCU has not freed yet looks like a leak, and would be logged.
 	sleep 1
 	for _ in 1 2; do
 		echo scan >$kmemleak

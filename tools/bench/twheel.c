@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/twheel: an ioctl for each operation and a read() for each event, or, as "batch64" and
- * "batch1024", so many of them at a time. With "keys1" each operation watches a key of its
- * own, besides, and can be completed by a signal.
+ * /dev/twheel: an ioctl for each operation and a read() for each event, or 64 or 1024 of them
+ * at a time ("batch64", "batch1024"). With "keys1" each operation also watches a key of its own
+ * and can be completed by a signal.
  */
 #include <assert.h>
 #include <errno.h>
@@ -97,6 +97,7 @@ static struct twheel_add_args to_add(struct device *device, const struct op *op,
 		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
 		.nr_keys = device->keys,
 		.keys = device->keys ? (uintptr_t)spec : 0,
+		.key_size = device->keys ? sizeof(*spec) : 0,
 		.deadline = op->deadline,
 		.cookie = number,
 	};
@@ -166,14 +167,16 @@ static int signal_single(struct session *session, const uint32_t *numbers, unsig
 	return 0;
 }
 
-/* The first @nr commands, each of which must be carried out and succeed */
-static int carry_out(struct device *device, unsigned int nr)
+/* Executes the first @nr commands. Each of them must succeed. */
+static int execute(struct device *device, unsigned int nr)
 {
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)device->commands,
 		.results = (uintptr_t)device->results,
 		.nr = nr,
 		.flags = TWHEEL_BATCH_STOP,
+		.command_size = sizeof(device->commands[0]),
+		.result_size = sizeof(device->results[0]),
 	};
 
 	if (ioctl(device->fd, TWHEEL_IOC_BATCH, &args))
@@ -194,7 +197,7 @@ static int add_batch(struct session *session, const uint32_t *numbers, unsigned 
 			.add = to_add(device, &session->ops[numbers[i]], numbers[i],
 				      &device->specs[i]),
 		};
-	error = carry_out(device, nr);
+	error = execute(device, nr);
 	for (unsigned int i = 0; i < nr && !error; i++)
 		session->ops[numbers[i]].handle = device->results[i].value;
 	return error;
@@ -209,7 +212,7 @@ static int cancel_batch(struct session *session, const uint32_t *numbers, unsign
 			.call = TWHEEL_CALL_CANCEL,
 			.cancel.id = session->ops[numbers[i]].handle,
 		};
-	return carry_out(device, nr);
+	return execute(device, nr);
 }
 
 static int rearm_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -221,7 +224,7 @@ static int rearm_batch(struct session *session, const uint32_t *numbers, unsigne
 			.call = TWHEEL_CALL_REARM,
 			.rearm = to_rearm(&session->ops[numbers[i]]),
 		};
-	return carry_out(device, nr);
+	return execute(device, nr);
 }
 
 static int signal_batch(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -233,7 +236,7 @@ static int signal_batch(struct session *session, const uint32_t *numbers, unsign
 			.call = TWHEEL_CALL_SIGNAL,
 			.signal.key = key_of(numbers[i]),
 		};
-	return carry_out(device, nr);
+	return execute(device, nr);
 }
 
 static int tell(struct session *session, const struct twheel_event *event, uint64_t now)

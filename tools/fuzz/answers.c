@@ -1,19 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel answers, held against what the header promises.
+ * Answers of the kernel, checked against the promises of the header.
  *
- * Only what no other process can have changed meanwhile is held to be wrong: an event is
- * the last of its operation at most once, whoever reads it; what must be zero is; what
- * must be within bounds is.
+ * The checks hold whatever other processes do meanwhile: an operation has one last event,
+ * each queue delivers its own events, reserved fields are zero, values are within bounds.
  */
 #include <fcntl.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "fuzz.h"
 
 #define EVENT_ROOM	64
+#define MAX_PIECES	6	/* of the buffer of a readv() */
+#define CLOCK_ERROR	(20 * MSEC)	/* of two clocks that are read one after the other */
+
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 static bool bad_reason(const struct twheel_event *event)
 {
@@ -35,13 +40,22 @@ static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
 		return !(marks & COOKIE_PERIODIC) && event->expirations;
 	if (event->error || event->deadline == TWHEEL_NEVER)
 		return true;
-	/* All deadlines of a periodic one may have been told of before. */
+	/* Earlier events may have reported all deadlines of a periodic operation. */
 	if (!(marks & COOKIE_PERIODIC) && event->expirations != 1)
 		return true;
 	if (event->flags & TWHEEL_EVENT_MORE && !event->expirations)
 		return true;
-	/* The wall clock may have been set back since. */
-	return !(marks & COOKIE_REALTIME) && event->time < event->deadline;
+	return event->time < event->deadline;
+}
+
+/*
+ * Whether the event lies in the future, by the clocks of the reader's time namespace. The
+ * wall clock may have been set back since.
+ */
+static bool too_late(const struct twheel_event *event, unsigned int marks)
+{
+	return !(marks & COOKIE_REALTIME) && event->time > clock_ns(CLOCK_MONOTONIC) &&
+	       event->time > clock_ns(CLOCK_BOOTTIME);
 }
 
 static void tell_event(struct thread *t, const struct twheel_event *event, const char *what)
@@ -59,21 +73,28 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 	unsigned int marks = COOKIE_PERIODIC | COOKIE_REALTIME;
 	bool more = event->flags & TWHEEL_EVENT_MORE;
 	bool ours = cookie_is_ours(event->cookie);
+	bool from_detached = view->type == FILE_EVENTS;
+	bool detached;
 
 	count_event();
 	if (ours)
 		marks = cookie_marks(event->cookie);
+	detached = marks & COOKIE_DETACHED;
 	if (!event->id || bad_reason(event))
 		tell_event(t, event, "nonsense");
 	else if (bad_expiry(event, marks) || (more && !(marks & COOKIE_PERIODIC)))
-		tell_event(t, event, "not how it expires");
+		tell_event(t, event, "wrong expiry");
+	else if (too_late(event, marks))
+		tell_event(t, event, "in the future");
+	if (ours && detached != from_detached)
+		tell_event(t, event, "in the wrong queue");
 	if (!more)
 		count_final(view);
 	if (!more && ours && !cookie_ended(event->cookie))
-		tell_event(t, event, "told twice");
+		tell_event(t, event, "delivered twice");
 }
 
-/* What lies where others write to, too, can't be held to be what the kernel wrote. */
+/* Memory that other threads change as well does not show what the kernel wrote. */
 static void check_events(struct thread *t, const struct view *view, const char *from, long nr,
 			 unsigned int place)
 {
@@ -86,7 +107,7 @@ static void check_events(struct thread *t, const struct view *view, const char *
 		if (place == PLACE_SHAKY)
 			nobody_is_sure();
 		else if (!try_load(&t->memory, &event, at, sizeof(event)))
-			failed(t, "an event was delivered to where nothing is");
+			failed(t, "an event was delivered to memory that is not mapped");
 		else
 			check_event(t, view, &event);
 	}
@@ -97,9 +118,9 @@ static bool read_may_fail(const struct view *view, size_t size, bool plain, int 
 	switch (error) {
 	case EAGAIN:
 	case EINTR:
-		return true;
+		return view->type != FILE_CONTROL;
 	case EINVAL:
-		return size < sizeof(struct twheel_event);
+		return view->type == FILE_CONTROL || size < sizeof(struct twheel_event);
 	case EFAULT:
 		return !plain;
 	case EBADF:
@@ -109,13 +130,30 @@ static bool read_may_fail(const struct view *view, size_t size, bool plain, int 
 	}
 }
 
-/* Return: how many events came, which have been looked at, or an error. */
-long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
-		 unsigned int place)
+/* Cut the buffer into pieces of any size, empty ones included. */
+static ssize_t read_pieces(struct thread *t, int fd, char *buffer, size_t size)
 {
-	/* With signals blocked, as they are then, a read that waits might do so for good. */
+	struct iovec pieces[MAX_PIECES];
+	unsigned int nr = 1 + random_below(&t->detail, MAX_PIECES), i;
+	size_t used = 0;
+
+	for (i = 0; i < nr; i++) {
+		size_t part = i == nr - 1 ? size - used :
+			      random_below(&t->detail, size - used + 1);
+
+		pieces[i] = (struct iovec){ buffer + used, part };
+		used += part;
+	}
+	return readv(fd, pieces, nr);
+}
+
+/* Return: the number of events, which have been checked, or an error. */
+long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
+		 unsigned int place, bool cut)
+{
+	/* Signals are blocked then, so that a read might wait for good. */
 	bool failing = child->settling && inject(t), same;
-	ssize_t got = read(view->fd, buffer, size);
+	ssize_t got = cut ? read_pieces(t, view->fd, buffer, size) : read(view->fd, buffer, size);
 	int error = errno;
 
 	failing = failing && injected(t);
@@ -128,8 +166,10 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 			failed(t, "read of %zu bytes: %s", size, strerror(error));
 		return -error;
 	}
-	if (same && !got && !may_be_at_end(view))
-		failed(t, "read is at the end of a file that goes on");
+	if (same && view->type == FILE_CONTROL)
+		failed(t, "the control node was read");
+	else if (same && !got && !may_be_at_end(view))
+		failed(t, "read returned 0 for a file that is not at its end");
 	if (same && (got % sizeof(struct twheel_event) || (size_t)got > size))
 		failed(t, "read gave %zd of %zu bytes", got, size);
 	if (same)
@@ -148,10 +188,23 @@ void step_read(struct thread *t)
 	if (one_in(t, 16))
 		size = random_below(&t->detail, size);
 	buffer = place_out(t, place, size);
-	read_events(t, &view, buffer, size, place);
+	read_events(t, &view, buffer, size, place, one_in(t, 3));
 }
 
-static bool bad_pending(const struct twheel_pending *pending)
+/* Both times must be by the clock of the caller's time namespace, during the call. */
+static bool bad_times(const struct thread *t, const struct twheel_pending *pending)
+{
+	__u64 now = pending->deadline - pending->remaining;
+
+	if (pending->clock == TWHEEL_CLOCK_REALTIME || !pending->remaining ||
+	    pending->deadline > INT64_MAX / 2)
+		return false;
+	return now + CLOCK_ERROR < t->began[pending->clock] ||
+	       now > clock_ns(clocks[pending->clock]) + CLOCK_ERROR;
+}
+
+static bool bad_pending(const struct thread *t, const struct trial *trial,
+			const struct twheel_pending *pending)
 {
 	unsigned int i;
 
@@ -163,24 +216,33 @@ static bool bad_pending(const struct twheel_pending *pending)
 		if (pending->keys[i].v[0] || pending->keys[i].v[1])
 			return true;
 	}
-	if (!(pending->flags & TWHEEL_PENDING_OWN) && pending->cookie)
+	if (!(pending->flags & (TWHEEL_PENDING_OWN | TWHEEL_PENDING_DETACHED)) && pending->cookie)
 		return true;
-	return (pending->deadline == TWHEEL_NEVER) != (pending->remaining == TWHEEL_NEVER);
+	if (!(pending->flags & TWHEEL_PENDING_OWN) && trial->restricted)
+		return true;
+	return (pending->deadline == TWHEEL_NEVER) != (pending->remaining == TWHEEL_NEVER) ||
+	       bad_times(t, pending);
 }
 
-static bool bad_list(struct thread *t, const struct twheel_list_args *before,
+static bool bad_list(struct thread *t, const struct trial *trial,
 		     const struct twheel_list_args *args)
 {
-	const struct twheel_pending *entries = (void *)t->memory.out;
+	const struct twheel_list_args *before = trial->args;
+	size_t stride = before->entry_size;
+	struct twheel_pending pending;
 	unsigned int i;
 
-	if (args->nr > before->room)
+	if (args->nr > before->max_entries)
 		return true;
-	for (i = 0; i < args->nr && (i + 1) * sizeof(*entries) <= t->memory.out_size; i++) {
-		if (bad_pending(&entries[i]))
+	for (i = 0; i < args->nr && (i + 1) * stride <= t->memory.out_size; i++) {
+		const char *at = t->memory.out + i * stride;
+
+		memcpy(&pending, at, sizeof(pending));
+		if (bad_pending(t, trial, &pending) ||
+		    not_zero(at + sizeof(pending), stride - sizeof(pending)))
 			return true;
 		if (!(before->flags & TWHEEL_LIST_OTHERS) &&
-		    !(entries[i].flags & TWHEEL_PENDING_OWN))
+		    !(pending.flags & TWHEEL_PENDING_OWN))
 			return true;
 	}
 	return false;
@@ -192,7 +254,7 @@ static bool bad_query(const struct view *view, const struct twheel_query_args *a
 
 	if (view->name >= 0)
 		name_of(view->name, name);
-	return !args->files || args->own > args->max_own || !args->tick_ns ||
+	return !args->files || args->own > args->max_file_pending || !args->tick_ns ||
 	       args->pending > args->max_pending || strncmp(name, args->name, sizeof(name));
 }
 
@@ -204,7 +266,7 @@ static void check_add(struct thread *t, const struct view *view, const struct tw
 		remember_id(view, args->id);
 }
 
-/* Of the answers @args, that the call gave to what @trial has asked. */
+/* Check @args, with the answers of a call that was made as @trial describes. */
 void check_answer(struct thread *t, const struct view *view, const struct trial *trial,
 		  const void *args)
 {
@@ -222,10 +284,10 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		wrong = asked->limit && signal->completed > asked->limit;
 		break;
 	case TWHEEL_CALL_INFO:
-		wrong = bad_pending(&info->pending) || info->pending.id != info->id;
+		wrong = bad_pending(t, trial, &info->pending) || info->pending.id != info->id;
 		break;
 	case TWHEEL_CALL_LIST:
-		wrong = bad_list(t, trial->args, args);
+		wrong = bad_list(t, trial, args);
 		break;
 	case TWHEEL_CALL_QUERY:
 		wrong = bad_query(view, args);
@@ -238,12 +300,9 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		failed(t, "%s answers nonsense", rule_of(trial->call)->name);
 }
 
-static bool room_is_used(const struct twheel_command *command, const struct rule *rule)
+static bool pad_is_used(const struct twheel_command *command, const struct rule *rule)
 {
-	static const __u64 zeros[ARRAY_SIZE(command->room)];
-
-	return memcmp((char *)command->room + rule->size, zeros,
-		      sizeof(command->room) - rule->size);
+	return not_zero((char *)command->pad + rule->size, sizeof(command->pad) - rule->size);
 }
 
 static void check_result(struct thread *t, const struct view *view, const struct trial *batch,
@@ -254,7 +313,8 @@ static void check_result(struct thread *t, const struct view *view, const struct
 	int error = -result->error;
 
 	trial.call = command->call;
-	trial.args = command->room;
+	trial.args = command->pad;
+	trial.stride = sizeof(struct twheel_watch_spec);
 	trial.in_batch = true;
 	trial.longer = false;
 	if (command->call > TWHEEL_CALL_CANCEL_KEY || !rule) {
@@ -262,7 +322,7 @@ static void check_result(struct thread *t, const struct view *view, const struct
 			failed(t, "call %u of a batch: %s", command->call, strerror(error));
 		return;
 	}
-	trial.tail = room_is_used(command, rule);
+	trial.tail = pad_is_used(command, rule);
 	trial.bad_spec = command->reserved;
 	count_step(command->call, !error);
 	if (trial.call == TWHEEL_CALL_ADD && error && error != EFAULT)
@@ -280,9 +340,11 @@ static void check_result(struct thread *t, const struct view *view, const struct
 void check_batch(struct thread *t, const struct view *view, const struct trial *trial,
 		 const struct twheel_batch_args *args)
 {
-	const struct twheel_command *commands = (void *)(unsigned long)args->commands;
-	const struct twheel_result *results = (void *)(unsigned long)args->results;
+	const char *commands = (void *)(unsigned long)args->commands;
+	const char *results = (void *)(unsigned long)args->results;
 	const struct twheel_batch_args *asked = trial->args;
+	struct twheel_command command;
+	struct twheel_result result;
 	__u32 i, wrong = 0;
 
 	if (!args->done || args->done > asked->nr || args->failed > args->done) {
@@ -290,14 +352,21 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 		       args->failed);
 		return;
 	}
-	/* With the results, the kernel may have failed as it was told to. */
+	/* The injected failure may be that of writing a result. */
 	if (!results || trial->injected)
 		return;
 	for (i = 0; i < args->done; i++) {
-		if ((char *)&commands[i + 1] > t->memory.in)
+		if (commands + sizeof(command) > t->memory.in)
 			break;
-		check_result(t, view, trial, &commands[i], &results[i]);
-		wrong += !!results[i].error;
+		memcpy(&command, commands, sizeof(command));
+		memcpy(&result, results, sizeof(result));
+		if (result.reserved ||
+		    not_zero(results + sizeof(result), asked->result_size - sizeof(result)))
+			failed(t, "no zeroes behind a result");
+		check_result(t, view, trial, &command, &result);
+		wrong += !!result.error;
+		commands += asked->command_size;
+		results += asked->result_size;
 	}
 	if (i == args->done && wrong != args->failed)
 		failed(t, "%u of a batch failed, and not %u", wrong, args->failed);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: the same calls, as commands.  All keys of a batch are the same ones, in memory
- * that is there; it is the commands and the results that may be nowhere.
+ * Batches: the same calls, as commands.  All commands of a batch share one array of keys in
+ * plain memory; only the commands and the results may be in other places.
  */
 #include <string.h>
 
 #include "fuzz.h"
 
-/* One command of a batch, whose calls may all have keys: the same, at @keys. */
+/* One command of a batch; if it takes keys, they are at @keys. */
 static void build_command(struct thread *t, const struct view *view, __u64 keys,
 			  struct twheel_command *command)
 {
@@ -17,13 +17,13 @@ static void build_command(struct thread *t, const struct view *view, __u64 keys,
 	command->call = one_in(t, 2) ? TWHEEL_CALL_ADD :
 			1 + random_below(&t->detail, TWHEEL_CALL_CANCEL_KEY);
 	trial.call = command->call;
-	build_args(t, view, &trial, command->room);
+	build_args(t, view, &trial, command->pad);
 	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
 		command->add.keys = keys;
 	if (command->call == TWHEEL_CALL_WATCH)
 		command->watch.keys = keys;
 	if (is_odd(t) && one_in(t, 8))
-		build_odd(t, command->call, command->room, sizeof(command->room));
+		build_odd(t, command->call, command->pad, sizeof(command->pad));
 	if (is_odd(t) && one_in(t, 16)) {
 		command->call = draw_wide(t);
 		command->reserved = one_in(t, 2);
@@ -38,7 +38,7 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 	static __thread struct twheel_command commands[TWHEEL_MAX_BATCH + 1];
 	struct twheel_batch_args *args = room;
 	struct twheel_watch_spec *keys = (void *)t->memory.out;
-	unsigned int i, place;
+	unsigned int i;
 
 	args->nr = one_in(t, 50) ? random_below(&t->detail, TWHEEL_MAX_BATCH + 2) :
 		   1 + draw(t, MAX_COMMANDS);
@@ -50,12 +50,24 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 	}
 	for (i = 0; i < args->nr; i++)
 		build_command(t, view, address(keys), &commands[i]);
-	place = place_of(t, trial);
-	args->commands = address(place_in(t, place, commands, args->nr * sizeof(commands[0])));
-	if (!one_in(t, 6))
+	args->command_size = some_stride(t, args->nr, sizeof(commands[0]));
+	args->commands = address(lay_out(t, trial, commands, args->nr, sizeof(commands[0]),
+					 args->command_size));
+	if (!one_in(t, 6)) {
 		args->results = address(t->memory.results);
+		args->result_size = sizeof(struct twheel_result);
+		if (args->nr <= MAX_COMMANDS)
+			args->result_size = some_stride(t, args->nr, args->result_size);
+		/* The kernel must write zeroes behind its part of a result. */
+		memset(t->memory.results, 0xa5, args->nr * args->result_size);
+	}
+	if (is_odd(t) && one_in(t, 4))
+		args->command_size = bad_stride(t, sizeof(commands[0]));
+	if (is_odd(t) && args->results && one_in(t, 4))
+		args->result_size = bad_stride(t, sizeof(struct twheel_result));
 	if (trial->plain && place_of(t, trial) != PLACE_PLAIN) {
 		trial->plain = false;
 		args->results = address(t->memory.shaky);
+		args->result_size = sizeof(struct twheel_result);
 	}
 }

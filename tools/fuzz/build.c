@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The structures of the calls, filled in as a program would, and then made a little wrong.
+ * The structures of the calls, filled in as by a program, and then made a little wrong.
  *
- * Cookies and addresses stay what they are, whatever else is made wrong: an operation is
- * followed by its cookie, and the kernel is to write only where nothing is that the fuzzer
- * needs.  The fields are drawn in an order that lets the step's own bytes decide what
- * matters most.
+ * Cookies and addresses are never made wrong: an operation is tracked by its cookie, and
+ * the kernel must not write to memory that the fuzzer needs.  That includes addresses in
+ * commands, so the size of a command is either right or one that must be refused.  The
+ * fields are drawn in an order that leaves the step's own bytes to the most important ones.
  */
 #include <stdio.h>
 #include <string.h>
@@ -13,9 +13,10 @@
 
 #include "fuzz.h"
 
-#define NR_KEYS		12	/* different keys that are used */
+#define NR_KEYS		12	/* distinct keys */
+#define MAX_WIDE	(32 * 4096UL)	/* of an array whose entries are larger than ours */
 
-/* Where a call's memory lies: in a batch, what it points to is plain or nowhere. */
+/* The place of a call's memory: in a batch, arrays are in plain memory or nowhere. */
 unsigned int place_of(struct thread *t, struct trial *trial)
 {
 	unsigned int place = PLACE_PLAIN;
@@ -70,11 +71,52 @@ static __u64 some_deadline(struct thread *t, bool absolute, unsigned int clock)
 	return clock_ns(clocks[clock % 3]) + distance - 2 * MSEC;
 }
 
+/* A size of entries that the kernel must refuse. */
+__u32 bad_stride(struct thread *t, size_t size)
+{
+	const __u32 bad[] = { 0, 1, size - 8, size - 1, 4097, ~0U };
+
+	return bad[random_below(&t->detail, ARRAY_SIZE(bad))];
+}
+
+/* The size of entries of @size bytes, to the kernel: now and then that of a later version. */
+__u32 some_stride(struct thread *t, unsigned int nr, size_t size)
+{
+	static const unsigned int more[] = { 8, 16, 40, 512 };
+	unsigned int stride = size + more[random_below(&t->detail, ARRAY_SIZE(more))];
+
+	if (!nr)
+		return 0;
+	return t->step->oddity % 16 == 7 && nr * (size_t)stride <= MAX_WIDE ? stride : size;
+}
+
+/* Put @nr entries of @size bytes where the kernel is to read them, so far apart. */
+void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned int nr,
+	      size_t size, __u32 stride)
+{
+	static __thread char wide[MAX_WIDE];
+	unsigned int i;
+
+	trial->stride = stride;
+	if (!nr || stride <= size)
+		return place_in(t, place_of(t, trial), from, nr * size);
+	memset(wide, 0, (size_t)nr * stride);
+	for (i = 0; i < nr; i++)
+		memcpy(wide + (size_t)i * stride, (const char *)from + i * size, size);
+	/* In a batch, the command that is too new fails, and not the call. */
+	if (trial->call != TWHEEL_CALL_BATCH && one_in(t, 3)) {
+		i = random_below(&t->detail, nr);
+		wide[(size_t)i * stride + size + random_below(&t->detail, stride - size)] = 1;
+		trial->entry_tail = true;
+	}
+	return place_in(t, place_of(t, trial), wide, (size_t)nr * stride);
+}
+
 /*
- * Up to @nr watches of the keys that there are.  In a batch all commands point to the same
- * ones, see build_batch().
+ * Up to @nr watches.  In a batch all commands point to the same ones, see build_batch().
  */
-static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool sum)
+static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool sum,
+			 __u32 stride)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS + 1];
 	unsigned int i;
@@ -93,7 +135,7 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 			trial->bad_spec |= specs[i].reserved;
 		}
 	}
-	return address(place_in(t, place_of(t, trial), specs, nr * sizeof(specs[0])));
+	return address(lay_out(t, trial, specs, nr, sizeof(specs[0]), stride));
 }
 
 static __u32 some_nr_keys(struct thread *t)
@@ -118,9 +160,12 @@ static void build_condition(struct thread *t, struct trial *trial, struct twheel
 		args->quorum = 1 + (args->nr_keys > 2 && one_in(t, 2));
 	if (args->condition == TWHEEL_COND_SUM)
 		args->threshold = 1 + random_below(&t->detail, 20);
-	if (!trial->in_batch)
-		args->keys = build_specs(t, trial, args->nr_keys,
-					 args->condition == TWHEEL_COND_SUM);
+	args->key_size = sizeof(struct twheel_watch_spec);
+	if (trial->in_batch)
+		return;
+	args->key_size = some_stride(t, args->nr_keys, args->key_size);
+	args->keys = build_specs(t, trial, args->nr_keys, args->condition == TWHEEL_COND_SUM,
+				 args->key_size);
 }
 
 static void build_period(struct thread *t, struct twheel_add_args *args)
@@ -178,7 +223,7 @@ static void build_rearm(struct thread *t, const struct view *view, struct trial 
 
 	(void)trial;
 	args->id = some_id(t, view);
-	args->which = draw(t, 4);
+	args->mode = draw(t, 4);
 	args->flags = draw(t, 2);
 	args->deadline = some_deadline(t, args->flags, draw(t, 3));
 	if (one_in(t, 4))
@@ -191,8 +236,11 @@ static void build_watch(struct thread *t, const struct view *view, struct trial 
 
 	args->id = some_id(t, view);
 	args->nr_keys = some_nr_keys(t);
-	if (!trial->in_batch)
-		args->keys = build_specs(t, trial, args->nr_keys, one_in(t, 2));
+	args->key_size = sizeof(struct twheel_watch_spec);
+	if (trial->in_batch)
+		return;
+	args->key_size = some_stride(t, args->nr_keys, args->key_size);
+	args->keys = build_specs(t, trial, args->nr_keys, one_in(t, 2), args->key_size);
 }
 
 static void build_unwatch(struct thread *t, const struct view *view, struct trial *trial,
@@ -246,10 +294,20 @@ static void build_info(struct thread *t, const struct view *view, struct trial *
 	struct twheel_info_args *args = room;
 
 	args->id = some_id(t, view);
-	args->room = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
-	if (args->room)
-		args->keys = address(place_out(t, place_of(t, trial), args->room *
-					       sizeof(struct twheel_watch_spec)));
+	args->max_keys = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
+	args->key_size = some_stride(t, args->max_keys, sizeof(struct twheel_watch_spec));
+	if (args->max_keys)
+		args->keys = address(place_out(t, place_of(t, trial),
+					       args->max_keys * args->key_size));
+}
+
+static void build_events(struct thread *t, const struct view *view, struct trial *trial, void *room)
+{
+	struct twheel_events_args *args = room;
+
+	(void)view;
+	(void)trial;
+	args->flags = one_in(t, 4) ? 0 : TWHEEL_EVENTS_NONBLOCK;
 }
 
 static __u64 some_cursor(struct thread *t, __u64 id)
@@ -267,23 +325,42 @@ static __u64 some_cursor(struct thread *t, __u64 id)
 static void build_list(struct thread *t, const struct view *view, struct trial *trial, void *room)
 {
 	struct twheel_list_args *args = room;
+	size_t size;
 
 	args->flags = draw(t, 2);
-	args->room = 1 + draw(t, 64);
+	args->max_entries = 1 + draw(t, 64);
 	args->cursor = some_cursor(t, some_id(t, view));
-	args->entries = address(place_out(t, place_of(t, trial), args->room *
-					  sizeof(struct twheel_pending)));
+	args->entry_size = some_stride(t, args->max_entries, sizeof(struct twheel_pending));
+	size = args->max_entries * args->entry_size;
+	args->entries = address(place_out(t, place_of(t, trial), size));
+	/* The kernel must write zeroes behind its part of an entry. */
+	if (trial->plain)
+		memset(t->memory.out, 0xa5, size);
 }
 
-/* Write the name of one of the purgatories that there may be. */
+/* Write the name of a purgatory. */
 void name_of(unsigned int name, char *to)
 {
 	snprintf(to, TWHEEL_NAME_SIZE, "f%u", name);
 }
 
+/* Return: the number of a name from name_of(), or -1. */
+int name_number(const char *name)
+{
+	char other[TWHEEL_NAME_SIZE];
+	int i;
+
+	for (i = 0; i < NR_NAMES; i++) {
+		name_of(i, other);
+		if (!strncmp(name, other, sizeof(other)))
+			return i;
+	}
+	return -1;
+}
+
 static __u32 some_user(struct thread *t)
 {
-	static const __u32 users[] = { TWHEEL_CALLER, TWHEEL_CALLER, 0, USER };
+	static const __u32 users[] = { TWHEEL_CALLER, TWHEEL_CALLER, 0, USER };	/* or group */
 
 	return users[draw(t, ARRAY_SIZE(users))];
 }
@@ -300,6 +377,7 @@ static void build_create(struct thread *t, const struct view *view, struct trial
 	args->gid = some_user(t);
 	args->max_pending = draw(t, 3) ? 0 : random_below(&t->detail, 100);
 	args->max_watches = draw(t, 3) ? 0 : random_below(&t->detail, 200);
+	args->max_file_pending = one_in(t, 3) ? random_below(&t->detail, 20) : 0;
 }
 
 static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *room)
@@ -323,8 +401,7 @@ static void build_nothing(struct thread *t, const struct view *view, struct tria
 
 static const struct layout {
 	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *room);
-	unsigned int kept[2];	/* 8 bytes each that are not made wrong, where not 0 */
-	size_t inputs;		/* what comes first and is read; 0 for all of it */
+	unsigned int kept[2];	/* offsets of 8 bytes that are not made wrong; 0: unused */
 } layouts[TWHEEL_CALL_REMOVE + 1] = {
 	[TWHEEL_CALL_ADD]	= { .build = build_add,
 				    .kept = { offsetof(struct twheel_add_args, cookie),
@@ -338,21 +415,21 @@ static const struct layout {
 	[TWHEEL_CALL_SIGNAL]	= { .build = build_signal },
 	[TWHEEL_CALL_CANCEL_KEY] = { .build = build_cancel_key },
 	[TWHEEL_CALL_BATCH]	= { .build = build_batch,
-				    .kept = { offsetof(struct twheel_batch_args, results) } },
+				    .kept = { offsetof(struct twheel_batch_args, results),
+					      offsetof(struct twheel_batch_args, command_size) } },
 	[TWHEEL_CALL_COMPLETE_ALL] = { .build = build_complete_all },
 	[TWHEEL_CALL_DRAIN]	= { .build = build_nothing },
-	[TWHEEL_CALL_DETACHED]	= { .build = build_nothing },
+	[TWHEEL_CALL_EVENTS]	= { .build = build_events },
+	[TWHEEL_CALL_RESTRICT]	= { .build = build_nothing },
 	[TWHEEL_CALL_INFO]	= { .build = build_info,
-				    .kept = { offsetof(struct twheel_info_args, keys) },
-				    .inputs = offsetof(struct twheel_info_args, pending) },
+				    .kept = { offsetof(struct twheel_info_args, keys) } },
 	[TWHEEL_CALL_LIST]	= { .build = build_list },
-	[TWHEEL_CALL_QUERY]	= { .build = build_nothing,
-				    .inputs = offsetof(struct twheel_query_args, max_pending) },
+	[TWHEEL_CALL_QUERY]	= { .build = build_nothing },
 	[TWHEEL_CALL_CREATE]	= { .build = build_create },
 	[TWHEEL_CALL_REMOVE]	= { .build = build_remove },
 };
 
-/* Fill in what call @trial takes. */
+/* Fill in the structure of call @trial. */
 void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room)
 {
 	layouts[trial->call].build(t, view, trial, room);
@@ -363,7 +440,7 @@ static bool is_kept(unsigned int call, unsigned int at)
 	const struct layout *layout = &layouts[call];
 	unsigned int i;
 
-	/* With these, an address is the first field. */
+	/* Their first field is an address. */
 	if (at < 8 && (call == TWHEEL_CALL_BATCH || call == TWHEEL_CALL_LIST))
 		return true;
 	for (i = 0; i < ARRAY_SIZE(layout->kept); i++) {
@@ -373,13 +450,10 @@ static bool is_kept(unsigned int call, unsigned int at)
 	return false;
 }
 
-/* Make one field of @args wrong, or two: 4 bytes, wherever these are. */
+/* Make one field of @args wrong, or two: 4 bytes at any place. */
 void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
 {
 	unsigned int times = 1 + one_in(t, 4);
-
-	if (layouts[call].inputs)
-		size = layouts[call].inputs;
 
 	while (times--) {
 		unsigned int at = random_below(&t->detail, size / 4) * 4;

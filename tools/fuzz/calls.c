@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One ioctl: built, made with memory that may not be there and with a number that may
- * be another, perhaps while the kernel is made to run out of memory, and judged.
+ * One ioctl: built, made with memory that may not be mapped and a number that may be
+ * wrong, perhaps while the kernel is made to run out of memory, and judged.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,8 +54,8 @@ static unsigned long odd_request(struct thread *t, struct trial *trial, unsigned
 }
 
 /*
- * Where the structure itself lies: as it was built, or in such a place.  The copy of it
- * that is judged stays out of the kernel's reach.
+ * Leave the structure where it was built, or put it into the place of the step.  The kernel
+ * can't reach the copy of it that is judged.
  */
 static void *place_args(struct thread *t, struct trial *trial, size_t size)
 {
@@ -73,12 +73,15 @@ static void judge(struct thread *t, const struct view *view, struct trial *trial
 	const struct twheel_add_args *add = trial->args;
 
 	trial->known_file = same_file(view);
+	trial->maybe_restricted = maybe_restricted(view);
 	if (trial->call == TWHEEL_CALL_ADD && error && error != EFAULT)
 		cookie_refused(add->cookie);
 	if (!trial->known_file || !rule || trial->odd_number)
 		return;
 	if (!error && trial->call == TWHEEL_CALL_DRAIN)
 		view->slot->drained_at = view->gen;
+	if (!error && trial->call == TWHEEL_CALL_RESTRICT)
+		view->slot->restricted_at = view->gen;
 	if (!error && trial->plain && must_fail(trial))
 		failed(t, "%s was not refused", rule->name);
 	if (error && !may_fail(trial, error))
@@ -103,22 +106,65 @@ static void look_at_answer(struct thread *t, const struct view *view, const stru
 	}
 }
 
+/* The call has returned @fd: put it into a slot if it is clear which file that is. */
+static void take_file(struct thread *t, const struct view *view, const struct trial *trial,
+		      unsigned long request, int fd, unsigned long removals)
+{
+	const struct twheel_create_args *create = trial->args;
+	int name;
+
+	switch (_IOC_NR(request)) {
+	case TWHEEL_CALL_EVENTS:
+		if (trial->known_file)
+			adopt_file(t, &child->slots[random_below(&t->detail, NR_SLOTS)], fd,
+				   FILE_EVENTS, view->name, removals);
+		else
+			close(fd);
+		break;
+	case TWHEEL_CALL_CREATE:
+		name = trial->plain && trial->call == TWHEEL_CALL_CREATE ?
+		       name_number(create->name) : -1;
+		if (name >= 0)
+			adopt_file(t, &child->slots[t->step->slot % NR_SLOTS], fd,
+				   FILE_PURGATORY, name, removals);
+		else
+			close(fd);
+		break;
+	default:
+		failed(t, "ioctl %lx returned %d", request, fd);
+	}
+}
+
+static bool returns_file(unsigned int call)
+{
+	return call == TWHEEL_CALL_EVENTS || call == TWHEEL_CALL_CREATE;
+}
+
 static void make_call(struct thread *t, const struct view *view, struct trial *trial,
 		      unsigned long request, size_t size)
 {
-	bool failing;
 	void *at = place_args(t, trial, size);
-	int error;
+	unsigned long removals;
+	int got, error;
+	bool failing;
 
 	may_end(view, trial->call);
+	removals = nr_removals();
+	t->began[0] = clock_ns(CLOCK_MONOTONIC);
+	t->began[1] = clock_ns(CLOCK_BOOTTIME);
 	failing = inject(t);
-	error = ioctl(view->fd, request, at) ? errno : 0;
+	got = ioctl(view->fd, request, at);
+	error = got < 0 ? errno : 0;
 	if (failing)
 		trial->injected = injected(t);
 	count_step(trial->call, !error);
 	judge(t, view, trial, error);
 	if (!error && rule_of(trial->call))
 		look_at_answer(t, view, trial, at);
+	if (got > 0)
+		take_file(t, view, trial, request, got, removals);
+	else if (!got && returns_file(trial->call) && !trial->odd_number)
+		failed(t, "%s returned no descriptor", rule_of(trial->call)->name);
 }
 
 void step_call(struct thread *t)
@@ -127,13 +173,19 @@ void step_call(struct thread *t)
 		char room[512];
 		struct twheel_add_args add;
 	} copy = {};
-	struct view view = look_at(t);
+	unsigned int call = t->step->kind;
+	bool control = (call == TWHEEL_CALL_CREATE || call == TWHEEL_CALL_REMOVE) &&
+		       !one_in(t, 8);
+	struct view view = control ? look_at_control() : look_at(t);
 	struct trial trial = {
-		.call = t->step->kind,
+		.call = call,
 		.args = &copy,
 		.plain = true,
+		.type = view.type,
 		.named = view.name >= 0,
+		.readable = view.access != O_WRONLY,
 		.writable = view.access != O_RDONLY,
+		.restricted = surely_restricted(&view),
 	};
 	const struct rule *rule = rule_of(trial.call);
 	size_t used = LONGEST, size = LONGEST;

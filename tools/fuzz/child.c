@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One child: threads that run sequences on files in common, until its time is over or its
- * worker kills it.
+ * One child: threads of two users that run sequences on common files, until its time is
+ * over or its worker kills it.
  *
- * Calls that wait are interrupted: the child's first thread sends signals all the time.
- * A child that is not killed looks at its own files in the end, when nobody else can
- * change them: what was added must have ended, and its events must have been read once.
+ * The main thread sends signals all the time, which interrupt calls that wait.  A child
+ * that is not killed checks its own files in the end, when no thread changes them: all
+ * operations must have ended, and their events must have been read once.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "fuzz.h"
@@ -40,12 +41,30 @@ static void open_fail_nth(struct thread *t)
 	t->fail_nth = open("/proc/thread-self/fail-nth", O_RDWR | O_CLOEXEC);
 }
 
+/*
+ * The library would change the user of the whole process. Threads alternate between two
+ * users; in one child in four, both are without privileges.
+ */
+static void change_user(const struct thread *t)
+{
+	bool odd = t->index % 2;
+	unsigned int user = child->nr % 4 == 3 ? (odd ? OTHER_USER : USER) : (odd ? USER : 0);
+
+	if (!user)
+		return;
+	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, user, user, user) ||
+	    syscall(SYS_setresuid, user, user, user))
+		_exit(2);
+	prctl(PR_SET_DUMPABLE, 1);
+}
+
 static void *run_thread(void *data)
 {
 	struct thread *t = data;
 
 	open_fail_nth(t);
 	cover_start(&t->cover);
+	change_user(t);
 	while (!__atomic_load_n(&child->stop, __ATOMIC_RELAXED)) {
 		next_sequence(t);
 		run_sequence(t);
@@ -80,16 +99,6 @@ static void init_thread(struct thread *t, unsigned int index)
 		_exit(2);
 }
 
-/* One child in four may do no more than any user may. */
-static void drop_privileges(void)
-{
-	if (child->nr % 4 != 3)
-		return;
-	if (setgid(USER) || setuid(USER))
-		_exit(2);
-	prctl(PR_SET_DUMPABLE, 1);
-}
-
 static bool all_done(void)
 {
 	unsigned int i;
@@ -118,7 +127,16 @@ static void disturb(void)
 		pthread_join(child->threads[i].self, NULL);
 }
 
-/* All that one child does. @nr is its number among its worker's. */
+/* The control file stays as it is, so its generation is that of a complete change. */
+static void open_control(void)
+{
+	child->control = (struct slot){
+		.gen = 2, .type = FILE_CONTROL, .name = -1, .access = O_RDWR,
+		.fd = open("/dev/twheel-control", O_RDWR | O_CLOEXEC),
+	};
+}
+
+/* The main function of a child. @nr is its number among those of its worker. */
 void run_child(unsigned int worker, unsigned int nr)
 {
 	unsigned int i;
@@ -137,7 +155,7 @@ void run_child(unsigned int worker, unsigned int nr)
 	}
 	for (i = 0; i < NR_THREADS; i++)
 		init_thread(&child->threads[i], i);
-	drop_privileges();
+	open_control();
 	for (i = 0; i < NR_THREADS; i++) {
 		if (pthread_create(&child->threads[i].self, NULL, run_thread, &child->threads[i]))
 			_exit(2);

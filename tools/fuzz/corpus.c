@@ -3,8 +3,8 @@
  * Which sequences are run: new ones, and changed ones of those that were kept.
  *
  * A sequence is kept when it led the kernel from one place to another that none had led
- * it before.  Whoever writes or reads one here may be killed at any instant, so there is
- * no lock: a sequence may be seen half written, which is just another sequence.
+ * it before.  Writers and readers may be killed at any instant, so there is no lock: a
+ * sequence that is half written is just another sequence.
  */
 #include <string.h>
 
@@ -33,7 +33,8 @@ static const struct {
 	[TWHEEL_CALL_BATCH]		= { "batch", 40 },
 	[TWHEEL_CALL_COMPLETE_ALL]	= { "complete_all", 5 },
 	[TWHEEL_CALL_DRAIN]		= { "drain", 5 },
-	[TWHEEL_CALL_DETACHED]		= { "detached", 8 },
+	[TWHEEL_CALL_EVENTS]		= { "events", 12 },
+	[TWHEEL_CALL_RESTRICT]		= { "restrict", 2 },
 	[TWHEEL_CALL_INFO]		= { "info", 20 },
 	[TWHEEL_CALL_LIST]		= { "list", 16 },
 	[TWHEEL_CALL_QUERY]		= { "query", 12 },
@@ -55,6 +56,7 @@ static const struct {
 	[KIND_SLEEP]			= { "sleep", 8 },
 	[KIND_MISC]			= { "misc", 10 },
 	[KIND_LOOK]			= { "look", 4 },
+	[KIND_OPEN_CONTROL]		= { "open control", 2 },
 };
 
 const char *kind_name(unsigned int kind)
@@ -200,7 +202,7 @@ void change_sequence(struct random *random, struct sequence *sequence)
 	}
 }
 
-/* What @t does next. */
+/* Choose the next sequence of @t. */
 void next_sequence(struct thread *t)
 {
 	if (!corpus || !random_below(&t->random, 4) || !old_sequence(&t->random, &t->now))

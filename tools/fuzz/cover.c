@@ -3,8 +3,8 @@
  * Where in the module the calls of the fuzzer lead, by KCOV.
  *
  * Only the module is built with it (see Kbuild), so every PC is one of the module's.
- * Reached PCs are marked by their distance from its first; what is new, so that a
- * sequence is worth keeping, is a step from one PC to another.  Without KCOV in the
+ * Reached PCs are marked by their distance from its first one.  A sequence is worth
+ * keeping if it has a new step from one PC to another.  Without KCOV in the
  * kernel there is none of that, and sequences are random only.
  */
 #include <fcntl.h>
@@ -83,7 +83,7 @@ void cover_begin(struct cover *cover)
 		__atomic_store_n(&cover->area[0], 0, __ATOMIC_RELAXED);
 }
 
-/* Take down what was reached since cover_begin(). */
+/* Mark the PCs reached since cover_begin(). */
 void cover_end(struct cover *cover)
 {
 	unsigned long i, nr, before = 0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of a child, which its threads have in common: one opens and closes what others
- * are calling.
+ * The files of a child, which its threads share: one thread opens and closes files that
+ * others are calling.
  *
- * What a call may answer depends on which file it went to.  So a slot has a generation,
- * odd while it changes: if it is the same after a call, then the call went to the file
- * that the slot tells of.
+ * The permitted answers of a call depend on its file.  So a slot has a generation, odd
+ * while it changes: if it is the same after a call, then the call went to the file that
+ * the slot describes.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 
 #include "fuzz.h"
 
-/* What is known of operations of named purgatories, by all processes. */
+/* Operations of named purgatories, as known to all processes. */
 static struct known {
 	__u64 ids[NR_NAMES][NR_IDS];
 	unsigned int next[NR_NAMES];
@@ -29,19 +29,29 @@ int files_init(void)
 	return known ? 0 : -1;
 }
 
-struct view look_at(struct thread *t)
+static struct view view_of(struct slot *slot)
 {
-	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
 	struct view view = { .slot = slot };
 
 	view.gen = __atomic_load_n(&slot->gen, __ATOMIC_SEQ_CST);
 	view.fd = __atomic_load_n(&slot->fd, __ATOMIC_SEQ_CST);
+	view.type = slot->type;
 	view.name = slot->name;
 	view.access = slot->access;
 	return view;
 }
 
-/* Whether what was done since look_at() was done to the file that was seen then. */
+struct view look_at(struct thread *t)
+{
+	return view_of(&child->slots[t->step->slot % NR_SLOTS]);
+}
+
+struct view look_at_control(void)
+{
+	return view_of(&child->control);
+}
+
+/* Whether the calls since look_at() went to the file that was in the slot then. */
 bool same_file(const struct view *view)
 {
 	return view->fd >= 0 && !child->is_fork && !(view->gen & 1) &&
@@ -83,29 +93,48 @@ void nobody_is_sure(void)
 		child->slots[i].unsure = true;
 }
 
-/* Before a call that brings files to their end. */
+/* Before a call that changes the state of files. */
 void may_end(const struct view *view, unsigned int call)
 {
 	if (call == TWHEEL_CALL_DRAIN || call == KIND_WILD)
 		__atomic_store_n(&view->slot->drained, true, __ATOMIC_SEQ_CST);
-	if (call == TWHEEL_CALL_DETACHED || call == KIND_WILD)
-		__atomic_store_n(&view->slot->switched, true, __ATOMIC_SEQ_CST);
+	if (call == TWHEEL_CALL_RESTRICT || call == KIND_WILD)
+		__atomic_store_n(&view->slot->restricted, true, __ATOMIC_SEQ_CST);
 	if (call == TWHEEL_CALL_REMOVE || call == KIND_WILD)
 		__atomic_add_fetch(&known->removals, 1, __ATOMIC_SEQ_CST);
 }
 
-/* Only a drain or a removal brings an open file to its end. */
+unsigned long nr_removals(void)
+{
+	return __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST);
+}
+
+/* An open file is at its end after a drain or a removal only; an event file after a removal. */
 bool may_be_at_end(const struct view *view)
 {
 	const struct slot *slot = view->slot;
 
-	if (slot->unsure || child->forked || __atomic_load_n(&slot->drained, __ATOMIC_SEQ_CST))
+	if (view->name >= 0 && nr_removals() != slot->removals)
 		return true;
-	if (!(options.defects & DEFECT_END) &&
-	    __atomic_load_n(&slot->switched, __ATOMIC_SEQ_CST))
-		return true;
-	return view->name >= 0 &&
-	       __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST) != slot->removals;
+	if (view->type != FILE_PURGATORY)
+		return false;
+	return slot->unsure || child->forked ||
+	       __atomic_load_n(&slot->drained, __ATOMIC_SEQ_CST);
+}
+
+/* Whether the file may have been restricted by now. */
+bool maybe_restricted(const struct view *view)
+{
+	const struct slot *slot = view->slot;
+
+	return slot->unsure || child->forked ||
+	       __atomic_load_n(&slot->restricted, __ATOMIC_SEQ_CST);
+}
+
+/* Whether a call that restricts it has returned. */
+bool surely_restricted(const struct view *view)
+{
+	return view->slot->restricted_at == view->gen;
 }
 
 void remember_id(const struct view *view, __u64 id)
@@ -141,14 +170,16 @@ static void close_old(int fd)
  * Return: the file that was there, to be closed once the slot has changed. All that is known
  * of the new one is written before it can be seen and used.
  */
-static int put_file(struct slot *slot, int fd, int name, int access, bool unsure)
+static int put_file(struct slot *slot, int fd, enum file_type type, int name, int access,
+		    bool unsure)
 {
+	slot->type = type;
 	slot->name = name;
 	slot->access = access;
 	slot->unsure = unsure;
 	slot->drained = false;
-	slot->switched = false;
-	/* What slot_changed() makes of the generation */
+	slot->restricted = false;
+	/* The generation after slot_changed() */
 	slot->finals = (__u64)(slot->gen + 1) << 32;
 	memset(slot->ids, 0, sizeof(slot->ids));
 	return __atomic_exchange_n(&slot->fd, fd, __ATOMIC_SEQ_CST);
@@ -173,14 +204,17 @@ void step_open(struct thread *t)
 {
 	static const int accesses[] = { O_RDWR, O_RDWR, O_RDWR, O_RDWR, O_RDONLY, O_WRONLY };
 	struct slot *slot = &child->slots[t->step->slot % NR_SLOTS];
+	bool control = t->step->kind == KIND_OPEN_CONTROL;
 	int name = t->step->kind == KIND_OPEN_NAMED ? (int)draw(t, NR_NAMES) : -1;
 	int access = accesses[draw(t, ARRAY_SIZE(accesses))];
 	int flags = access | O_CLOEXEC | (one_in(t, 32) ? 0 : O_NONBLOCK);
 	char path[64] = "/dev/twheel";
-	unsigned long removals = __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST);
+	unsigned long removals = nr_removals();
 	bool failing;
 	int fd, error;
 
+	if (control)
+		snprintf(path, sizeof(path), "/dev/twheel-control");
 	if (name >= 0)
 		snprintf(path, sizeof(path), "/dev/twheel-f%d", name);
 	failing = inject(t);
@@ -198,7 +232,23 @@ void step_open(struct thread *t)
 		return;
 	}
 	slot->removals = removals;
-	fd = put_file(slot, fd, name, access, false);
+	fd = put_file(slot, fd, control ? FILE_CONTROL : FILE_PURGATORY, name, access, false);
+	slot_changed(slot);
+	close_old(fd);
+}
+
+/* A call has returned @fd, the number of removals having been @removals before. */
+void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type, int name,
+		unsigned long removals)
+{
+	if (!one_in(t, 32))
+		fcntl(fd, F_SETFL, O_NONBLOCK);
+	if (!change_slot(slot)) {
+		close(fd);
+		return;
+	}
+	slot->removals = removals;
+	fd = put_file(slot, fd, type, name, type == FILE_EVENTS ? O_RDONLY : O_RDWR, false);
 	slot_changed(slot);
 	close_old(fd);
 }
@@ -210,7 +260,7 @@ void step_close(struct thread *t)
 
 	if (!change_slot(slot))
 		return;
-	fd = put_file(slot, -1, -1, O_RDWR, true);
+	fd = put_file(slot, -1, FILE_PURGATORY, -1, O_RDWR, true);
 	slot_changed(slot);
 	close_old(fd);
 	count_step(t->step->kind, true);
@@ -228,7 +278,8 @@ void step_dup(struct thread *t)
 	if (change_slot(to)) {
 		from->unsure = true;
 		fd = from->fd < 0 ? -1 : fcntl(from->fd, F_DUPFD_CLOEXEC, 0);
-		fd = put_file(to, fd, from->name, from->access, true);
+		to->removals = from->removals;
+		fd = put_file(to, fd, from->type, from->name, from->access, true);
 		memcpy(to->ids, from->ids, sizeof(to->ids));
 		slot_changed(to);
 	}
@@ -237,8 +288,10 @@ void step_dup(struct thread *t)
 	count_step(t->step->kind, true);
 }
 
-/* What is known of a descriptor goes with it. */
+/* The description of a descriptor goes with it. */
 struct letter {
+	enum file_type type;
+	unsigned long removals;
 	int name;
 	int access;
 };
@@ -263,11 +316,11 @@ static struct cmsghdr *make_envelope(struct envelope *envelope, struct letter *l
 	return &envelope->control.header;
 }
 
-/* Pass a file to whoever takes it; it may stay under way for long. */
+/* Pass a file to any process that receives it; it may stay under way for long. */
 void step_send(struct thread *t)
 {
 	struct view view = look_at(t);
-	struct letter letter = { view.name, view.access };
+	struct letter letter = { view.type, view.slot->removals, view.name, view.access };
 	struct envelope envelope;
 	struct cmsghdr *header = make_envelope(&envelope, &letter);
 
@@ -278,7 +331,7 @@ void step_send(struct thread *t)
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(header), &view.fd, sizeof(int));
-	/* Of a file that came in between, nobody would know what it is. */
+	/* The letter would describe another file that came in between wrongly. */
 	if (change_slot(view.slot)) {
 		if (view.slot->gen == view.gen + 1) {
 			int got = sendmsg(mailbox(draw(t, 2))[0], &envelope.msg, MSG_DONTWAIT);
@@ -308,7 +361,8 @@ void step_receive(struct thread *t)
 		close(fd);
 		return;
 	}
-	fd = put_file(slot, fd, letter.name, letter.access, true);
+	slot->removals = letter.removals;
+	fd = put_file(slot, fd, letter.type, letter.name, letter.access, true);
 	slot_changed(slot);
 	close_old(fd);
 }

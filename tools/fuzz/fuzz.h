@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fuzzer of /dev/twheel: what its parts share.
+ * The fuzzer of the device: declarations that its parts share.
  *
- * A step is one call, in 16 bytes: what it does, to which file, where its memory lies,
- * what is wrong with it, and bytes that the rest is drawn from.  A sequence of steps is
- * all that a thread does, so it can be kept and changed without knowing what it means.
+ * A step is one call, in 16 bytes: its kind, its file, the place of its memory, its
+ * defect, and bytes that the rest is drawn from.  A thread does nothing but run sequences
+ * of steps, which can be kept and changed without knowing their meaning.
  *
  * The first process (main.c) starts workers; a worker starts one child after the other and
- * kills half of them (worker.c); a child has threads that run sequences on files in
- * common (child.c).  What all of them share outlives any of them, and has no locks that
- * one who is killed could hold.
+ * kills half of them (worker.c); the threads of a child belong to two users and run
+ * sequences on common files (child.c).  The memory that all processes share outlives each
+ * of them, and has no locks that a killed process could hold.
  */
 #ifndef _TWHEEL_FUZZ_H
 #define _TWHEEL_FUZZ_H
@@ -38,15 +38,16 @@
 #define MAX_STEPS	32	/* of a sequence */
 #define MAX_COMMANDS	24	/* of a batch, unless it is absurd */
 #define CHILD_LIFE_MS	4000
-#define USER		1000	/* who children are that have no privilege */
+#define USER		1000	/* a user without privileges, and another one */
+#define OTHER_USER	1001
 
 #define ARRAY_SIZE(x)	(sizeof(x) / sizeof((x)[0]))
 
-/* The kinds of steps: the ioctls by their numbers, then what else is done. */
+/* The kinds of steps: the ioctls by their numbers, then all others. */
 enum kind {
-	KIND_WILD	= 0,	/* an ioctl that there may not be */
+	KIND_WILD	= 0,	/* an ioctl of any number */
 	/* enum twheel_call */
-	KIND_OPEN	= 32,
+	KIND_OPEN	= 40,
 	KIND_OPEN_NAMED,
 	KIND_CLOSE,
 	KIND_DUP,
@@ -62,7 +63,15 @@ enum kind {
 	KIND_SLEEP,
 	KIND_MISC,
 	KIND_LOOK,
+	KIND_OPEN_CONTROL,
 	NR_KINDS
+};
+
+/* The kinds of files. */
+enum file_type {
+	FILE_PURGATORY,
+	FILE_EVENTS,
+	FILE_CONTROL,
 };
 
 struct step {
@@ -83,7 +92,7 @@ struct random {
 	__u64 state;
 };
 
-/* What one thread knows of its kernel coverage. */
+/* Kernel coverage of one thread */
 struct cover {
 	int fd;
 	unsigned long *area;	/* the number of PCs, and the PCs; NULL without KCOV */
@@ -93,8 +102,8 @@ struct cover {
 /* The memory that a thread hands to the kernel; see memory.c. */
 struct memory {
 	char *args;		/* zeros, but for the structure of a call */
-	char *in;		/* its end: what the kernel reads by a pointer ends here */
-	char *out;		/* what the kernel writes by a pointer */
+	char *in;		/* end of the memory that the kernel reads by a pointer */
+	char *out;		/* memory that the kernel writes by a pointer */
 	size_t out_size;
 	char *results;		/* room for results of the largest batch */
 	char *shaky;		/* a page that others map and unmap */
@@ -107,13 +116,15 @@ struct slot {
 	unsigned int gen;
 	int lock;
 	int fd;
-	int name;		/* which purgatory, -1 for one of its own */
+	enum file_type type;
+	int name;		/* of its purgatory, -1 for a private one */
 	int access;		/* O_RDONLY and so on */
-	bool unsure;		/* others may read its events: nobody has counted them */
+	bool unsure;		/* other processes or slots may have the file */
 	bool drained;		/* or about to be */
 	unsigned int drained_at; /* the generation in which it was */
-	bool switched;		/* to detached events, or about to be */
-	unsigned long removals;	/* how many there had been when it was opened */
+	bool restricted;	/* or about to be */
+	unsigned int restricted_at; /* likewise */
+	unsigned long removals;	/* of purgatories, before it was opened */
 	__u64 finals;		/* events read that end an operation, below 32 bits of @gen */
 	__u64 ids[NR_IDS];
 	unsigned int next_id;
@@ -126,6 +137,7 @@ struct thread {
 	const struct step *step;
 	struct random detail;	/* of the step, once its bytes are used up */
 	unsigned int used;
+	__u64 began[2];		/* the call, by CLOCK_MONOTONIC and by CLOCK_BOOTTIME */
 	struct sequence now;
 	struct cover cover;
 	struct memory memory;
@@ -142,6 +154,7 @@ struct child {
 	bool stop;
 	bool settling;		/* only one thread is left */
 	struct slot slots[NR_SLOTS];
+	struct slot control;	/* a file of the control node, which stays open */
 	struct thread threads[NR_THREADS];
 };
 
@@ -150,6 +163,7 @@ struct view {
 	struct slot *slot;
 	unsigned int gen;
 	int fd;
+	enum file_type type;
 	int name;
 	int access;
 };
@@ -158,9 +172,13 @@ struct view {
 struct trial {
 	unsigned int call;
 	const void *args;
-	bool known_file;	/* it went to the file that the next three tell of */
+	bool known_file;	/* it went to the file that the next fields describe */
+	enum file_type type;
 	bool named;
+	bool readable;
 	bool writable;
+	bool restricted;	/* before the call */
+	bool maybe_restricted;	/* during the call */
 	bool plain;		/* all memory that it needs is there */
 	bool odd;		/* a field is wrong: it may need more */
 	bool odd_number;	/* the ioctl may be one that there is not */
@@ -168,26 +186,16 @@ struct trial {
 	bool longer;
 	bool tail;		/* longer, and not zero there */
 	bool bad_spec;		/* a watch that must be refused */
+	__u32 stride;		/* size of an entry of the array that the call reads */
+	bool entry_tail;	/* a byte behind the known part of an entry is not zero */
 	bool injected;		/* the kernel was made to fail */
 	bool in_batch;
 };
 
-/* What is counted of each kind of steps. */
+/* Counts of each kind of steps */
 struct count {
 	unsigned long ok;
 	unsigned long failed;
-};
-
-/*
- * Known defects: whether the steps that lead to them are made and the results reported.
- *
- * ASYNC: a file of a named purgatory has two lists for SIGIO. Turned on in the moment of
- *	TWHEEL_IOC_DETACHED, it may stay in one of them when the file is closed.
- * END: a reader may see the end of a file that is switching to detached events.
- */
-enum defect {
-	DEFECT_ASYNC	= 1,
-	DEFECT_END	= 2,
 };
 
 struct options {
@@ -196,7 +204,6 @@ struct options {
 	__u64 seed;
 	bool clock;
 	bool cover;
-	unsigned int defects;	/* enum defect, those that may be met with */
 	unsigned long total;	/* PCs that there are in the module, 0 if nobody said */
 	const char *pcs;	/* file for the PCs that were reached */
 };
@@ -266,6 +273,7 @@ void *place_out(struct thread *t, unsigned int place, size_t size);
 /* files.c */
 int files_init(void);
 struct view look_at(struct thread *t);
+struct view look_at_control(void);
 bool same_file(const struct view *view);
 void count_final(const struct view *view);
 bool change_slot(struct slot *slot);
@@ -273,6 +281,11 @@ void slot_changed(struct slot *slot);
 void nobody_is_sure(void);
 void may_end(const struct view *view, unsigned int call);
 bool may_be_at_end(const struct view *view);
+bool maybe_restricted(const struct view *view);
+bool surely_restricted(const struct view *view);
+unsigned long nr_removals(void);
+void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type, int name,
+		unsigned long removals);
 void remember_id(const struct view *view, __u64 id);
 __u64 some_id(struct thread *t, const struct view *view);
 void step_open(struct thread *t);
@@ -297,8 +310,13 @@ void step_call(struct thread *t);
 bool inject(struct thread *t);
 bool injected(struct thread *t);
 
-/* build.c: fill in a structure, and say in the trial what is wrong with it. */
+/* build.c: fill in a structure, and note its defects in the trial. */
 void name_of(unsigned int name, char *to);
+int name_number(const char *name);
+__u32 some_stride(struct thread *t, unsigned int nr, size_t size);
+__u32 bad_stride(struct thread *t, size_t size);
+void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned int nr,
+	      size_t size, __u32 stride);
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args);
 void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room);
 void build_odd(struct thread *t, unsigned int call, void *args, size_t size);
@@ -312,11 +330,13 @@ __u64 address(const void *memory);
 void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room);
 
 /* rules.c */
+enum access { ANY, READ, WRITE };
+
 struct rule {
 	const char *name;
 	size_t size;
 	unsigned long request;
-	bool changes;
+	enum access access;	/* that the call needs */
 	bool (*refused)(const struct trial *trial);
 	int errors[8];
 };
@@ -324,6 +344,7 @@ struct rule {
 const struct rule *rule_of(unsigned int call);
 bool must_fail(const struct trial *trial);
 bool may_fail(const struct trial *trial, int error);
+bool not_zero(const void *memory, size_t size);
 
 /* answers.c */
 void check_answer(struct thread *t, const struct view *view, const struct trial *trial,
@@ -332,7 +353,7 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 		 const struct twheel_batch_args *args);
 void step_read(struct thread *t);
 long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
-		 unsigned int place);
+		 unsigned int place, bool cut);
 
 /* share.c: the memory of all processes. */
 enum cookie_mark { COOKIE_PERIODIC = 1, COOKIE_REALTIME = 2, COOKIE_DETACHED = 4 };
@@ -350,8 +371,6 @@ void count_event(void);
 unsigned long nr_events(void);
 void failed(struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 unsigned long nr_failures(void);
-void set_missing(unsigned int call);
-bool is_missing(unsigned int call);
 int *mailbox(unsigned int which);
 
 static inline __u64 clock_ns(clockid_t clock)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Let the kernel fail in a call: by the fault injection of debug kernels, which counts what
- * one thread allocates and copies, and lets the n-th fail.
+ * Let the kernel fail in a call: by the fault injection of debug kernels, which counts
+ * the allocations and copies of one thread, and lets the n-th fail.
  */
 #include <signal.h>
 #include <stdio.h>

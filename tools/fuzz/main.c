@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheel_fuzz: calls of /dev/twheel that make sense, nearly make sense, or make none, by
- * several processes and threads at once, led by where in the module they get.
+ * twheel_fuzz: calls of the device that make sense, nearly make sense, or make none, by
+ * several processes, threads and users at once, led by coverage of the module.
  *
  *   twheel_fuzz [seconds=60] [workers=4] [seed=n] [clock=0] [cover=0] [total=n] [pcs=file]
  *
@@ -12,8 +12,8 @@
  * were reached, by their place in its .text.
  *
  * It says every ten seconds how far it is.  The last line begins with "twheel_fuzz:
- * SUCCESS:" or "twheel_fuzz: FAILURE:"; what was wrong is above, each with the steps that
- * were taken.  That nothing is left in the kernel, the kernel's log and rmmod have to show.
+ * SUCCESS:" or "twheel_fuzz: FAILURE:"; the failures are above, each with the steps up to
+ * it.  That nothing is left in the kernel, the kernel's log and rmmod have to show.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -27,8 +27,7 @@
 
 #include "fuzz.h"
 
-struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true,
-			   .defects = DEFECT_ASYNC };
+struct options options = { .seconds = 60, .workers = 4, .clock = true, .cover = true };
 
 static __u64 some_seed(void)
 {
@@ -92,21 +91,6 @@ usage:
 	exit(2);
 }
 
-/* Ask for each call in a way that can't succeed, but for the error of one that there is. */
-static void find_missing(int fd)
-{
-	unsigned int call;
-
-	for (call = 0; call < KIND_OPEN; call++) {
-		const struct rule *rule = rule_of(call);
-
-		if (!rule || !ioctl(fd, rule->request, NULL) || errno != ENOTTY)
-			continue;
-		set_missing(call);
-		printf("twheel_fuzz: this device has no %s\n", rule->name);
-	}
-}
-
 static int set_up(void)
 {
 	int fd;
@@ -114,14 +98,14 @@ static int set_up(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (share_init() || corpus_init() || files_init())
 		return -1;
-	/* So that a child without privilege may open it, too. */
+	/* Children without privileges open both, too. */
 	chmod("/dev/twheel", 0666);
+	chmod("/dev/twheel-control", 0666);
 	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
 	if (fd < 0) {
 		perror("/dev/twheel");
 		return -1;
 	}
-	find_missing(fd);
 	close(fd);
 	cover_setup();
 	hold_users();
@@ -146,7 +130,7 @@ static void progress(__u64 since)
 	fflush(stdout);
 }
 
-/* Wait for the workers, and for what their children left behind. */
+/* Wait for the workers, and for processes that their children left behind. */
 static void wait_for_all(__u64 since)
 {
 	__u64 next = since + 10 * SEC, worst = since + (options.seconds + 400) * SEC;
@@ -231,7 +215,7 @@ int main(int argc, char **argv)
 	}
 	wait_for_all(since);
 	close_mailboxes();
-	if (!is_missing(TWHEEL_CALL_REMOVE) && !end_names())
+	if (!end_names())
 		failed(NULL, "named purgatories are left");
 	check_quotas();
 	return verdict();

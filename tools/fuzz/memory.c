@@ -4,8 +4,8 @@
  *
  * Each thread has its own, with pages around it that can't be touched: whatever number is
  * wrong in a call, the kernel overwrites nothing that the fuzzer needs, and reads no
- * command of an earlier batch again.  The shaky page is what other threads unmap, protect
- * and map anew while the kernel may be using it.
+ * command of an earlier batch again.  Other threads unmap, protect and map
+ * the shaky page anew while the kernel may be using it.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -52,7 +52,7 @@ void shake(struct memory *memory, unsigned int how)
 
 	switch (how % 5) {
 	case 0:
-		/* Not munmap(): what another thread maps would come to lie there. */
+		/* Not munmap(): a mapping of another thread would take its place. */
 		mmap(page, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		break;
 	case 1:

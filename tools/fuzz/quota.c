@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * After all files have been closed: named purgatories can be removed, and each user has
- * the whole of what a user may have, no more and no less.
+ * After all files have been closed: named purgatories can be removed, and the limits of
+ * each user are unused: they admit neither more nor fewer files, operations and names.
  *
- * Whatever was counted once too often or too seldom, on any of the ways that an operation
- * or a file can go, shows there.
+ * A count that was wrong on any path of an operation, a file or a name shows there.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -50,7 +49,7 @@ static void end_name(int fd, const char *name)
 /* Remove every named purgatory. Return: whether there is none left. */
 bool end_names(void)
 {
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), round, found = 0;
+	int fd = open("/dev/twheel-control", O_RDWR | O_CLOEXEC), round, found = 0;
 
 	for (round = 0; round < 2; round++) {
 		DIR *dev = opendir("/dev");
@@ -58,7 +57,8 @@ bool end_names(void)
 
 		found = 0;
 		while (dev && (entry = readdir(dev))) {
-			if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)))
+			if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) ||
+			    !strcmp(entry->d_name, PREFIX "control"))
 				continue;
 			found++;
 			if (!round)
@@ -71,15 +71,22 @@ bool end_names(void)
 	return !found;
 }
 
+static const unsigned int users[] = { 0, USER, OTHER_USER };
+
 /*
- * Be all users, and have a file open as each until the end: who has none is forgotten, and
- * so is what was counted wrongly.
+ * Keep a file of each user open until the end: the kernel drops a user without files, and
+ * wrong counts with it.
  */
 void hold_users(void)
 {
-	if (open("/dev/twheel", O_RDWR | O_CLOEXEC) < 0 || setresuid(USER, 0, 0) ||
-	    open("/dev/twheel", O_RDWR | O_CLOEXEC) < 0 || setresuid(0, 0, 0))
-		failed(NULL, "users can't be held: %s", strerror(errno));
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		if (setresuid(users[i], 0, 0) || open("/dev/twheel", O_RDWR | O_CLOEXEC) < 0)
+			failed(NULL, "a file of user %u: %s", users[i], strerror(errno));
+	}
+	if (setresuid(0, 0, 0))
+		failed(NULL, "user 0: %s", strerror(errno));
 }
 
 /* Open files up to @most. Return: how many there are. */
@@ -118,7 +125,49 @@ static unsigned long add_ops(const int *fds, unsigned long nr_files, unsigned lo
 	return nr;
 }
 
-/* As user @uid. Return: whether it is given what is its. */
+/* Return: the number of purgatories that the user can create. */
+static unsigned long create_names(unsigned long most)
+{
+	int control = open("/dev/twheel-control", O_RDWR | O_CLOEXEC);
+	unsigned long nr, i;
+
+	for (nr = 0; nr < most; nr++) {
+		struct twheel_create_args args = { .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER };
+		int fd;
+
+		snprintf(args.name, sizeof(args.name), "quota%lu", nr);
+		fd = ioctl(control, TWHEEL_IOC_CREATE, &args);
+		if (fd < 0) {
+			if (errno != EDQUOT)
+				failed(NULL, "purgatory %lu: %s", nr + 1, strerror(errno));
+			break;
+		}
+		close(fd);
+	}
+	for (i = 0; i < nr; i++) {
+		char name[TWHEEL_NAME_SIZE];
+
+		snprintf(name, sizeof(name), "quota%lu", i);
+		end_name(control, name);
+	}
+	close(control);
+	return nr;
+}
+
+/* Privileged users have no limit on names. */
+static bool has_all_names(void)
+{
+	unsigned long names = parameter("user_max_purgatories"), got;
+
+	if (!getuid() || !names)
+		return true;
+	got = create_names(names + 1);
+	if (got != names)
+		printf("# uid %d has %lu of %lu names\n", getuid(), got, names);
+	return got == names;
+}
+
+/* Return: whether the user gets as many files, operations and names as the limits admit. */
 static bool has_whole(unsigned long files, unsigned long ops)
 {
 	static int fds[MAX_FILES + 1];
@@ -137,7 +186,7 @@ static bool has_whole(unsigned long files, unsigned long ops)
 	return false;
 }
 
-/* What is closed may take a moment to be given back: try again for a while. */
+/* Closed files may be uncharged a moment later: try again for a while. */
 static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
 {
 	__u64 end = now_ns() + 20 * SEC;
@@ -146,7 +195,7 @@ static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (uid && setuid(uid))
 		return false;
-	while (!has_whole(files, ops)) {
+	while (!has_whole(files, ops) || !has_all_names()) {
 		if (now_ns() > end)
 			return false;
 		usleep(500000);
@@ -156,7 +205,6 @@ static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
 
 void check_quotas(void)
 {
-	static const unsigned int users[] = { 0, USER };
 	unsigned long files = parameter("user_max_files"), ops = parameter("user_max_ops");
 	unsigned int i;
 

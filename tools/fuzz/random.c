@@ -2,7 +2,7 @@
 /*
  * Where the fuzzer's decisions come from.
  *
- * Sequences are made by a thread's own generator.  What a step does is drawn from the
+ * Sequences are made by a thread's own generator.  The effect of a step is drawn from the
  * step alone: first from its bytes, so that changing one of them changes one thing, then
  * from a generator that its seed starts.
  */
@@ -31,7 +31,7 @@ unsigned int draw(struct thread *t, unsigned int n)
 	return random_below(&t->detail, n);
 }
 
-/* What is rare must not use up the bytes that decide what matters. */
+/* Rare decisions must not use up the bytes of the step. */
 bool one_in(struct thread *t, unsigned int n)
 {
 	return !random_below(&t->detail, n);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the header and Documentation/device.rst say that a call must refuse, and with which
- * errors it may fail.
+ * The arguments that a call must refuse, and the errors that it may return, by the header
+ * and Documentation/device.rst.
  *
- * Both directions are held against what the kernel does: a call with something in it that
- * must not be there has to fail, and one that is as it should be may fail only with what
- * its state can bring about.  EINVAL is among the errors of a rule where the state can.
+ * The kernel is checked in both directions: a call with wrong arguments must fail, and one
+ * with right arguments may fail only with the errors of its rule.  EINVAL is among these
+ * where it depends on the state.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,6 +13,7 @@
 #include "fuzz.h"
 
 #define MAX_ERRNO	4095
+#define MAX_STRIDE	4096
 
 static bool bad_condition(const struct twheel_add_args *args)
 {
@@ -25,16 +26,35 @@ static bool bad_condition(const struct twheel_add_args *args)
 	       args->quorum > args->nr_keys || sum != !!args->threshold;
 }
 
+/* Of the entries of an array; @size is that of their first version. */
+static bool wrong_stride(__u32 nr, __u32 stride, size_t size)
+{
+	return nr ? stride < size || stride > MAX_STRIDE : stride;
+}
+
+bool not_zero(const void *memory, size_t size)
+{
+	const char *at = memory;
+
+	while (size--) {
+		if (*at++)
+			return true;
+	}
+	return false;
+}
+
 static bool refused_add(const struct trial *trial)
 {
 	const struct twheel_add_args *args = trial->args;
 	__u32 known = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | TWHEEL_ADD_CANCEL_ON_SET |
 		      TWHEEL_ADD_FIXED_DELAY;
 
-	if (args->flags & ~known || args->reserved || bad_condition(args) ||
-	    args->clock > TWHEEL_CLOCK_REALTIME)
+	if (args->flags & ~known || args->id || bad_condition(args) ||
+	    args->clock > TWHEEL_CLOCK_REALTIME ||
+	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)))
 		return true;
-	if (args->period && (args->slack || args->deadline > INT64_MAX))
+	if (args->period &&
+	    (args->slack || args->deadline > INT64_MAX || args->period > INT64_MAX))
 		return true;
 	if (!args->period && (args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY))
 		return true;
@@ -66,15 +86,17 @@ static bool refused_rearm(const struct trial *trial)
 {
 	const struct twheel_rearm_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_REARM_ABSTIME || args->which > TWHEEL_REARM_IF_LATER ||
-	       args->reserved;
+	return args->flags & ~TWHEEL_REARM_ABSTIME || args->mode > TWHEEL_REARM_IF_LATER ||
+	       args->reserved || args->moved;
 }
 
 static bool refused_watch(const struct trial *trial)
 {
 	const struct twheel_watch_args *args = trial->args;
 
-	return args->flags || !args->nr_keys || args->nr_keys > TWHEEL_MAX_KEYS;
+	return args->flags || args->reserved || !args->nr_keys ||
+	       args->nr_keys > TWHEEL_MAX_KEYS ||
+	       wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
 static bool refused_unwatch(const struct trial *trial)
@@ -88,21 +110,21 @@ static bool refused_signal(const struct trial *trial)
 {
 	const struct twheel_signal_args *args = trial->args;
 
-	return args->flags || args->reserved;
+	return args->flags || args->reserved || args->completed;
 }
 
 static bool refused_cancel_key(const struct trial *trial)
 {
 	const struct twheel_cancel_key_args *args = trial->args;
 
-	return args->flags;
+	return args->flags || args->cancelled;
 }
 
 static bool refused_complete_all(const struct trial *trial)
 {
 	const struct twheel_complete_all_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_COMPLETE_OTHERS || args->reserved ||
+	return args->flags & ~TWHEEL_COMPLETE_OTHERS || args->reserved || args->completed ||
 	       bad_result(args->error, args->value);
 }
 
@@ -110,35 +132,45 @@ static bool refused_drain(const struct trial *trial)
 {
 	const struct twheel_drain_args *args = trial->args;
 
-	return args->flags;
+	return args->flags || args->cancelled;
 }
 
-static bool refused_detached(const struct trial *trial)
+static bool refused_events(const struct trial *trial)
 {
-	const struct twheel_detached_args *args = trial->args;
+	const struct twheel_events_args *args = trial->args;
 
-	return args->flags || args->reserved || (trial->known_file && !trial->named);
+	return args->flags & ~TWHEEL_EVENTS_NONBLOCK || args->reserved ||
+	       (trial->known_file && !trial->named);
+}
+
+static bool refused_restrict(const struct trial *trial)
+{
+	const struct twheel_restrict_args *args = trial->args;
+
+	return args->flags || args->reserved;
 }
 
 static bool refused_info(const struct trial *trial)
 {
 	const struct twheel_info_args *args = trial->args;
 
-	return args->flags;
+	return args->flags || args->reserved || not_zero(&args->pending, sizeof(args->pending)) ||
+	       wrong_stride(args->max_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
 static bool refused_list(const struct trial *trial)
 {
 	const struct twheel_list_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_LIST_OTHERS || !args->room || args->reserved;
+	return args->flags & ~TWHEEL_LIST_OTHERS || !args->max_entries || args->nr ||
+	       wrong_stride(args->max_entries, args->entry_size, sizeof(struct twheel_pending));
 }
 
 static bool refused_query(const struct trial *trial)
 {
 	const struct twheel_query_args *args = trial->args;
 
-	return args->flags;
+	return not_zero(args, sizeof(*args));
 }
 
 static bool bad_name(const char *name)
@@ -164,53 +196,56 @@ static bool refused_create(const struct trial *trial)
 {
 	const struct twheel_create_args *args = trial->args;
 
-	return bad_name(args->name) || args->flags || args->mode & ~0666 ||
-	       (trial->known_file && trial->named);
+	return bad_name(args->name) || args->flags || args->mode & ~0666 || args->reserved ||
+	       args->major || args->minor;
 }
 
 static bool refused_remove(const struct trial *trial)
 {
 	const struct twheel_remove_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name) ||
-	       (trial->known_file && trial->named);
+	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name) || args->cancelled;
 }
 
 static bool refused_batch(const struct trial *trial)
 {
 	const struct twheel_batch_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_BATCH_STOP || !args->nr || args->nr > TWHEEL_MAX_BATCH;
+	return args->flags & ~TWHEEL_BATCH_STOP || !args->nr || args->nr > TWHEEL_MAX_BATCH ||
+	       args->done || args->failed ||
+	       wrong_stride(args->nr, args->command_size, sizeof(struct twheel_command)) ||
+	       wrong_stride(!!args->results, args->result_size, sizeof(struct twheel_result));
 }
 
-#define RULE(_call, _name, _changes, ...)				\
+#define RULE(_call, _name, _access, ...)				\
 [TWHEEL_CALL_##_call] = {						\
 	.name		= #_call,					\
 	.size		= sizeof(struct twheel_##_name##_args),		\
 	.request	= TWHEEL_IOC_##_call,				\
-	.changes	= _changes,					\
+	.access		= _access,					\
 	.refused	= refused_##_name,				\
 	.errors		= { __VA_ARGS__ },				\
 }
 
 static const struct rule rules[] = {
-	RULE(ADD, add, true, ENOSPC, EAGAIN, EDQUOT, ESHUTDOWN),
-	RULE(CANCEL, cancel, true, ENOENT, EALREADY, ESHUTDOWN),
-	RULE(COMPLETE, complete, true, ENOENT, EALREADY, ESHUTDOWN),
-	RULE(REARM, rearm, true, ENOENT, EALREADY, EOPNOTSUPP, ESHUTDOWN),
-	RULE(WATCH, watch, true, ENOENT, EALREADY, EINVAL, ENOSPC, ESHUTDOWN),
-	RULE(UNWATCH, unwatch, true, ENOENT, EALREADY, EINVAL, ESRCH, ESHUTDOWN),
-	RULE(SIGNAL, signal, true, ESHUTDOWN),
-	RULE(CANCEL_KEY, cancel_key, true, ESHUTDOWN),
-	RULE(BATCH, batch, true, ESHUTDOWN),
-	RULE(COMPLETE_ALL, complete_all, true, ESHUTDOWN),
-	RULE(DRAIN, drain, true, EINVAL, ESHUTDOWN),
-	RULE(DETACHED, detached, true, EBUSY, ESHUTDOWN),
-	RULE(INFO, info, false, ENOENT, EALREADY),
-	RULE(LIST, list, false, EINVAL),
-	RULE(QUERY, query, false),
-	RULE(CREATE, create, true, EEXIST, ENOSPC, EPERM, EINVAL, ESHUTDOWN),
-	RULE(REMOVE, remove, true, ENOENT, EPERM, EBUSY, ESHUTDOWN),
+	RULE(ADD, add, WRITE, ENOSPC, ENOBUFS, EDQUOT, ESHUTDOWN),
+	RULE(CANCEL, cancel, WRITE, ENOENT, EALREADY, ESHUTDOWN),
+	RULE(COMPLETE, complete, WRITE, ENOENT, EALREADY, ESHUTDOWN),
+	RULE(REARM, rearm, WRITE, ENOENT, EALREADY, EOPNOTSUPP, ESHUTDOWN),
+	RULE(WATCH, watch, WRITE, ENOENT, EALREADY, EINVAL, ENOSPC, ESHUTDOWN),
+	RULE(UNWATCH, unwatch, WRITE, ENOENT, EALREADY, EINVAL, ESRCH, ESHUTDOWN),
+	RULE(SIGNAL, signal, WRITE, ESHUTDOWN),
+	RULE(CANCEL_KEY, cancel_key, WRITE, ESHUTDOWN),
+	RULE(BATCH, batch, WRITE, ESHUTDOWN),
+	RULE(COMPLETE_ALL, complete_all, WRITE, ESHUTDOWN),
+	RULE(DRAIN, drain, WRITE, ESHUTDOWN),
+	RULE(EVENTS, events, READ, EDQUOT, ENODEV),
+	RULE(RESTRICT, restrict, WRITE, ESHUTDOWN),
+	RULE(INFO, info, ANY, ENOENT, EALREADY),
+	RULE(LIST, list, ANY, EINVAL),
+	RULE(QUERY, query, ANY),
+	RULE(CREATE, create, WRITE, EEXIST, ENOSPC, EDQUOT, EPERM, EINVAL),
+	RULE(REMOVE, remove, WRITE, ENOENT, EPERM, EBUSY),
 };
 
 /* Return: NULL if there is no such call. */
@@ -219,24 +254,100 @@ const struct rule *rule_of(unsigned int call)
 	return call < ARRAY_SIZE(rules) && rules[call].name ? &rules[call] : NULL;
 }
 
+/* Whether the node of the file does not have the call. */
+static bool misplaced(const struct trial *trial)
+{
+	bool control = trial->call == TWHEEL_CALL_CREATE || trial->call == TWHEEL_CALL_REMOVE;
+
+	return trial->known_file &&
+	       trial->type != (control ? FILE_CONTROL : FILE_PURGATORY);
+}
+
+/* Whether the file was opened without the access that the call needs. */
+static bool lacks_access(const struct trial *trial)
+{
+	enum access access = rule_of(trial->call)->access;
+
+	return trial->known_file && ((access == WRITE && !trial->writable) ||
+				     (access == READ && !trial->readable));
+}
+
+/* Whether a restricted file does not have the call. */
+static bool needs_all(const struct trial *trial)
+{
+	const struct twheel_complete_all_args *complete_all = trial->args;
+	const struct twheel_list_args *list = trial->args;
+
+	switch (trial->call) {
+	case TWHEEL_CALL_SIGNAL:
+	case TWHEEL_CALL_CANCEL_KEY:
+	case TWHEEL_CALL_EVENTS:
+		return true;
+	case TWHEEL_CALL_COMPLETE_ALL:
+		return complete_all->flags & TWHEEL_COMPLETE_OTHERS;
+	case TWHEEL_CALL_LIST:
+		return list->flags & TWHEEL_LIST_OTHERS;
+	default:
+		return false;
+	}
+}
+
 /* Whether the call, made on memory that is there, must have been refused. */
 bool must_fail(const struct trial *trial)
 {
 	const struct rule *rule = rule_of(trial->call);
 
-	if (!rule || trial->shorter || trial->tail)
+	if (!rule || trial->shorter || trial->tail || trial->entry_tail)
 		return true;
-	if (rule->changes && trial->known_file && !trial->writable)
+	if (misplaced(trial) || lacks_access(trial) || (trial->restricted && needs_all(trial)))
 		return true;
 	return trial->bad_spec || rule->refused(trial);
 }
 
-/* Of keys that are drawn, two may be the same one, and be too few then. */
+/* Of random keys two may be equal, and the distinct ones be too few then. */
 static bool too_few_keys(const struct trial *trial)
 {
 	const struct twheel_add_args *args = trial->args;
 
 	return trial->call == TWHEEL_CALL_ADD && args->quorum > 1;
+}
+
+/* Whether the call takes the entries of its array from other places than they are in. */
+static bool reads_askew(const struct trial *trial)
+{
+	const struct twheel_add_args *add = trial->args;
+	const struct twheel_watch_args *watch = trial->args;
+	const struct twheel_batch_args *batch = trial->args;
+
+	switch (trial->call) {
+	case TWHEEL_CALL_ADD:
+		return add->key_size && add->key_size != trial->stride;
+	case TWHEEL_CALL_WATCH:
+		return watch->key_size != trial->stride;
+	case TWHEEL_CALL_BATCH:
+		return batch->command_size != trial->stride;
+	default:
+		return false;
+	}
+}
+
+/* Whether the entries of an array are larger than the kernel takes them. */
+static bool too_large(const struct trial *trial)
+{
+	const struct twheel_info_args *info = trial->args;
+	const struct twheel_list_args *list = trial->args;
+	const struct twheel_batch_args *batch = trial->args;
+
+	switch (trial->call) {
+	case TWHEEL_CALL_INFO:
+		return info->key_size > MAX_STRIDE;
+	case TWHEEL_CALL_LIST:
+		return list->entry_size > MAX_STRIDE;
+	case TWHEEL_CALL_BATCH:
+		return batch->result_size > MAX_STRIDE;
+	default:
+		return false;
+	}
 }
 
 /* Whether it may have failed with @error. */
@@ -245,23 +356,27 @@ bool may_fail(const struct trial *trial, int error)
 	const struct rule *rule = rule_of(trial->call);
 	unsigned int i;
 
-	for (i = 0; rule && i < ARRAY_SIZE(rule->errors); i++) {
+	if (!rule)
+		return error == ENOTTY;
+	for (i = 0; i < ARRAY_SIZE(rule->errors); i++) {
 		if (error == rule->errors[i])
 			return true;
 	}
 	switch (error) {
 	case ENOTTY:
-		return !rule || is_missing(trial->call) ||
-		       (trial->named && (trial->call == TWHEEL_CALL_CREATE ||
-					 trial->call == TWHEEL_CALL_REMOVE));
+		return misplaced(trial);
 	case EINVAL:
-		return !trial->plain || must_fail(trial) || too_few_keys(trial);
+		return !trial->plain || must_fail(trial) || too_few_keys(trial) ||
+		       reads_askew(trial);
 	case E2BIG:
-		return trial->tail || !trial->plain;
+		return trial->tail || trial->entry_tail || !trial->plain || reads_askew(trial) ||
+		       too_large(trial);
 	case EFAULT:
 		return !trial->plain || trial->odd || trial->injected;
 	case EBADF:
-		return rule && rule->changes && !trial->writable;
+		return lacks_access(trial);
+	case EPERM:
+		return trial->maybe_restricted && needs_all(trial);
 	case ENOMEM:
 		return trial->injected;
 	default:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One step of a sequence, and the end of a file: what each program does that runs sequences.
+ * One step of a sequence, and the end of a file; both fuzzers have these.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -36,6 +36,7 @@ static void do_step(struct thread *t)
 	switch (t->step->kind) {
 	case KIND_OPEN:
 	case KIND_OPEN_NAMED:
+	case KIND_OPEN_CONTROL:
 		return step_open(t);
 	case KIND_CLOSE:
 		return step_close(t);
@@ -82,13 +83,13 @@ void run_step(struct thread *t, const struct step *step)
 
 static bool may_settle(const struct slot *slot)
 {
-	return slot->fd >= 0 && slot->name < 0 && slot->access == O_RDWR && !slot->unsure &&
-	       !child->forked;
+	return slot->fd >= 0 && slot->type == FILE_PURGATORY && slot->name < 0 &&
+	       slot->access == O_RDWR && !slot->unsure && !child->forked;
 }
 
 /*
- * Drain a private purgatory that only the caller uses: everything has ended, and can be read
- * once.
+ * Drain a private purgatory that only the caller uses: all operations have ended, and each
+ * has one last event.
  */
 void settle(struct thread *t, struct slot *slot)
 {
@@ -111,7 +112,7 @@ void settle(struct thread *t, struct slot *slot)
 		return;
 	do {
 		got = read_events(t, &view, t->memory.out, t->memory.out_size,
-				  PLACE_PLAIN);
+				  PLACE_PLAIN, false);
 	} while (got && got != -EAGAIN);
 	memset(&query, 0, sizeof(query));
 	if (ioctl(slot->fd, TWHEEL_IOC_QUERY, &query)) {

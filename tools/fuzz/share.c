@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What all processes of the fuzzer share: counts, failures, and what has become of each
+ * Memory that all processes of the fuzzer share: counts, failures, and the fate of each
  * cookie.
  *
- * A cookie is given to one operation only, in whichever purgatory.  Two bits know whether
- * its add was refused or its last event was read: an event that finds one of them set
- * was delivered twice, or is one of an operation that there never was.  The cookie itself
- * says what was added, and has a check sum: one that was torn or zeroed, by a thread
- * that maps memory anew, is not ours.
+ * A cookie is given to one operation only, in whichever purgatory.  A bit is set when its
+ * add was refused or its last event was read: an event that finds the bit set was
+ * delivered twice, or belongs to an operation that was never added.  The cookie itself
+ * describes the operation, and has a check sum: a cookie that was torn or zeroed, by a
+ * thread that maps memory anew, is not ours.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 
 #define COOKIE_BITS	27	/* of an index: operations that can be followed */
 #define MARK_BITS	4
-#define MAX_TOLD	20	/* failures that are told of in full */
+#define MAX_TOLD	20	/* failures that are printed in full */
 #define NR_MAILBOXES	2
 
 static struct share {
@@ -28,7 +28,6 @@ static struct share {
 	unsigned long failures;
 	unsigned long events;
 	struct count counts[NR_KINDS];
-	bool missing[KIND_OPEN];
 	int mailboxes[NR_MAILBOXES][2];
 	__u8 ended[1UL << (COOKIE_BITS - 3)];
 } *share;
@@ -133,17 +132,6 @@ unsigned long nr_events(void)
 	return share->events;
 }
 
-/* A device of an older module does not have every call. */
-void set_missing(unsigned int call)
-{
-	share->missing[call] = true;
-}
-
-bool is_missing(unsigned int call)
-{
-	return call < KIND_OPEN && share->missing[call];
-}
-
 static void tell_sequence(const struct thread *t)
 {
 	unsigned int i, at = t->step - t->now.steps;
@@ -159,7 +147,7 @@ static void tell_sequence(const struct thread *t)
 	}
 }
 
-/* Something is wrong: say what, and by which sequence of @t, if one runs. */
+/* Print a failure, with the sequence of @t, if one runs. */
 void failed(struct thread *t, const char *format, ...)
 {
 	unsigned long before = __atomic_fetch_add(&share->failures, 1, __ATOMIC_SEQ_CST);

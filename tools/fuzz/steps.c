@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Steps that are no ioctl of the device: waiting, signals, forks, the wall clock, and what
- * else can be done to a file.
+ * Steps that are no ioctl of the device: waiting, signals, forks, the wall clock, and all
+ * other system calls on its files.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -13,9 +13,9 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/sendfile.h>
 #include <sys/stat.h>
 #include <sys/timex.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ void step_poll(struct thread *t)
 	int got = poll(fds, 2, draw(t, 3));
 
 	count_step(t->step->kind, got >= 0);
-	if (got > 0 && view.fd >= 0 && same_file(&view) &&
+	if (got > 0 && view.fd >= 0 && same_file(&view) && view.type != FILE_CONTROL &&
 	    (fds[0].revents & (POLLERR | POLLNVAL | POLLPRI) ||
 	     (fds[0].revents & POLLHUP && !may_be_at_end(&view))))
 		failed(t, "poll says %x", fds[0].revents);
@@ -53,7 +53,6 @@ void step_epoll(struct thread *t)
 void step_fcntl(struct thread *t)
 {
 	struct view view = look_at(t);
-	bool no_async = view.name >= 0 && !(options.defects & DEFECT_ASYNC);
 	int one = !one_in(t, 8), done;
 
 	switch (draw(t, 4)) {
@@ -61,19 +60,19 @@ void step_fcntl(struct thread *t)
 		done = ioctl(view.fd, FIONBIO, &one);
 		break;
 	case 1:
-		done = no_async ? -1 : ioctl(view.fd, FIOASYNC, &one);
+		done = ioctl(view.fd, FIOASYNC, &one);
 		break;
 	case 2:
 		done = fcntl(view.fd, F_SETOWN, getpid());
 		break;
 	default:
 		done = fcntl(view.fd, F_SETFL, (one_in(t, 8) ? 0 : O_NONBLOCK) |
-			     (draw(t, 2) && !no_async ? O_ASYNC : 0));
+			     (draw(t, 2) ? O_ASYNC : 0));
 	}
 	count_step(t->step->kind, !done);
 }
 
-/* Steps of the child's child; it holds all files, whatever becomes of its parent. */
+/* Steps of the child's child, which keeps all files open even if its parent is killed. */
 static void be_forked(struct thread *t)
 {
 	unsigned int i;
@@ -128,17 +127,6 @@ void step_clock(struct thread *t)
 	count_step(t->step->kind, done >= 0);
 }
 
-static void read_twice(struct thread *t, int fd)
-{
-	struct twheel_event events[3];
-	struct iovec pieces[] = {
-		{ events, sizeof(events[0]) },
-		{ draw(t, 2) ? &events[1] : NULL, sizeof(events[1]) },
-	};
-
-	readv(fd, pieces, 2);
-}
-
 void step_misc(struct thread *t)
 {
 	struct view view = look_at(t);
@@ -169,17 +157,19 @@ void step_misc(struct thread *t)
 		got = ftruncate(view.fd, 0);
 		break;
 	case 6:
-		/* These events go by unseen. */
-		nobody_is_sure();
-		read_twice(t, view.fd);
-		return;
+		if (one_in(t, 2))
+			got = splice(view.fd, NULL, t->memory.pipe[1], NULL, 4096,
+				     SPLICE_F_NONBLOCK);
+		else
+			got = sendfile(t->memory.pipe[1], view.fd, NULL, 4096);
+		break;
 	default:
 		fstat(view.fd, &st);
 		return;
 	}
 	count_step(t->step->kind, got >= 0);
 	if (got >= 0 && view.fd >= 0 && same_file(&view))
-		failed(t, "the device can be written, mapped or sought");
+		failed(t, "the device can be written, mapped, sought or spliced");
 }
 
 static void read_path(struct thread *t, const char *path)
@@ -194,12 +184,13 @@ static void read_path(struct thread *t, const char *path)
 	count_step(t->step->kind, got >= 0);
 }
 
-/* What the kernel tells of a file or of a purgatory in text. */
+/* The descriptions of a file or of a purgatory in text. */
 void step_look(struct thread *t)
 {
 	static const char * const attributes[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
-		"rejected", "files", "detached", "detached_unread", "max_pending", "max_watches",
+		"rejected", "files", "detached", "detached_unread", "max_pending",
+		"max_file_pending", "max_watches",
 	};
 	struct view view = look_at(t);
 	char path[128];

@@ -2,10 +2,12 @@
 /*
  * A worker: one child after the other, half of which it kills at some instant.
  *
- * A child that comes to no end by itself is held in a call that no signal gets it out of.
- * Where it is, is said before it is killed; and one that can't even be killed is the end.
+ * A child that does not end by itself hangs in a call that no signal interrupts.  The
+ * worker prints the stacks of its threads and kills it; if that fails too, the run ends.
  */
+#include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +43,7 @@ static void tell_where(pid_t pid)
 		 "cd /proc/%d/task && head -n 30 */syscall */stack */wchan 2>&1", pid);
 	fflush(stdout);
 	if (system(command))
-		printf("nobody knows where %d is\n", pid);
+		printf("no stacks of process %d\n", pid);
 }
 
 static void judge_end(pid_t pid, int status, bool killed)
@@ -62,7 +64,7 @@ static void follow(pid_t pid, struct random *random)
 		kill(pid, SIGKILL);
 	}
 	if (!wait_until(pid, &status, now_ns() + PATIENCE)) {
-		failed(NULL, "process %d comes to no end", pid);
+		failed(NULL, "process %d does not end", pid);
 		tell_where(pid);
 		kill(pid, SIGKILL);
 		kills = true;
@@ -72,6 +74,29 @@ static void follow(pid_t pid, struct random *random)
 	judge_end(pid, status, kills);
 }
 
+/*
+ * The children of half of the workers are in a time namespace of their own. The offsets are
+ * refused on a machine that has just booted.
+ */
+static void make_time_ns(unsigned int worker)
+{
+	static const char * const offsets[] = {
+		"monotonic 500000 0\nboottime 1000000 0\n",
+		"monotonic -2 0\nboottime -1 0\n",
+	};
+	const char *text = offsets[worker / 2 % ARRAY_SIZE(offsets)];
+	int fd;
+
+	if (!(worker & 1) || unshare(CLONE_NEWTIME))
+		return;
+	fd = open("/proc/self/timens_offsets", O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		printf("twheel_fuzz: no time namespace: %s\n", strerror(errno));
+	close(fd);
+}
+
 void run_worker(unsigned int worker)
 {
 	__u64 end = now_ns() + options.seconds * SEC;
@@ -79,6 +104,7 @@ void run_worker(unsigned int worker)
 	unsigned int nr;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	make_time_ns(worker);
 	for (nr = 0; now_ns() < end; nr++) {
 		pid_t pid = fork();
 

@@ -2,9 +2,9 @@
 /*
  * libtwheel: batches, many calls of the device in one. See twheel.h.
  *
- * A batch has room for the commands, their results and copies of the keys that
- * the commands name.  Commands stay in it until the kernel has carried them out:
- * who calls may try again whatever has stopped a submission.
+ * A batch holds commands, their results and copies of their keys.  A command
+ * stays in the batch until the kernel has executed it, so the caller can submit
+ * again after any failure.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 #include "twheel.h"
 
-/* So that the keys of any one command fit. */
+/* The keys of any one command fit into an empty block. */
 #define KEYS_OF_BLOCK	(4 * TWHEEL_MAX_KEYS)
 
 struct key_block {
@@ -27,17 +27,17 @@ struct twheel_batch {
 	int fd;
 	unsigned int size;
 	unsigned int flags;
-	unsigned int nr;	/* commands that wait */
-	unsigned int failed;	/* that the next submission tells of */
+	unsigned int nr;	/* commands not yet executed */
+	unsigned int failed;	/* failures since the last successful submit */
 	bool stopped;		/* one failed, with TWHEEL_BATCH_STOP */
-	bool telling;		/* fn runs */
-	__u64 index;		/* of the first command that waits */
+	bool reporting;		/* fn is running */
+	__u64 index;		/* of the first command in the batch */
 	twheel_batch_fn *fn;
 	void *context;
 	struct twheel_command *commands;
 	struct twheel_result *results;
 	struct key_block *blocks;	/* keys of the commands */
-	struct key_block *block;	/* where the next ones go */
+	struct key_block *block;	/* the block being filled */
 };
 
 struct twheel_batch *twheel_batch_new(int fd, unsigned int size, unsigned int flags)
@@ -78,10 +78,10 @@ void twheel_batch_free(struct twheel_batch *batch)
 	free(batch);
 }
 
-/* What the callback may not do. */
-static int refuse_while_telling(const struct twheel_batch *batch)
+/* The callback must not use its batch. */
+static int refuse_while_reporting(const struct twheel_batch *batch)
 {
-	if (!batch->telling)
+	if (!batch->reporting)
 		return 0;
 	errno = EBUSY;
 	return -1;
@@ -89,7 +89,7 @@ static int refuse_while_telling(const struct twheel_batch *batch)
 
 int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn, void *context)
 {
-	if (refuse_while_telling(batch))
+	if (refuse_while_reporting(batch))
 		return -1;
 	if (batch->nr) {
 		errno = EBUSY;
@@ -102,8 +102,8 @@ int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn, void
 }
 
 /*
- * Room for @nr keys: behind the last ones, or in another block. Blocks are kept
- * for the next commands, and reached in the order in which they were made.
+ * Returns space for @nr keys, in the present block or the next one. Blocks are
+ * kept for later commands and reused in the order of their allocation.
  */
 static struct twheel_watch_spec *reserve_keys(struct twheel_batch *batch, unsigned int nr)
 {
@@ -124,7 +124,7 @@ static struct twheel_watch_spec *reserve_keys(struct twheel_batch *batch, unsign
 	return batch->block->specs;
 }
 
-/* No command waits: its keys are free. */
+/* The batch is empty: reuse all blocks. */
 static void forget_keys(struct twheel_batch *batch)
 {
 	batch->block = batch->blocks;
@@ -133,10 +133,10 @@ static void forget_keys(struct twheel_batch *batch)
 }
 
 /*
- * Gives the next command, which has its keys' address in @keys, a copy of them.
- * Without any, that address is not looked at.
+ * Replaces @keys, an address of @nr keys, by that of a copy, and sets the size of
+ * an entry. Without keys the address is ignored.
  */
-static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr)
+static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr, __u32 *key_size)
 {
 	struct twheel_watch_spec *to;
 
@@ -144,6 +144,7 @@ static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr)
 		errno = EINVAL;
 		return -1;
 	}
+	*key_size = nr ? sizeof(*to) : 0;
 	if (!nr || !*keys) {
 		*keys = 0;
 		return 0;
@@ -157,12 +158,12 @@ static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr)
 	return 0;
 }
 
-/* The first @nr commands have been carried out: tell what came of them. */
-static void tell(struct twheel_batch *batch, unsigned int nr)
+/* Reports the results of the first @nr commands. */
+static void report(struct twheel_batch *batch, unsigned int nr)
 {
 	unsigned int i;
 
-	batch->telling = true;
+	batch->reporting = true;
 	for (i = 0; i < nr; i++) {
 		if (batch->results[i].error)
 			batch->failed++;
@@ -170,10 +171,10 @@ static void tell(struct twheel_batch *batch, unsigned int nr)
 			batch->fn(batch->context, batch->index + i, &batch->commands[i],
 				  &batch->results[i]);
 	}
-	batch->telling = false;
+	batch->reporting = false;
 }
 
-/* Forget the first @nr commands. The keys of those behind them stay where they are. */
+/* Removes the first @nr commands. The keys of the others stay in place. */
 static void drop(struct twheel_batch *batch, unsigned int nr)
 {
 	batch->index += nr;
@@ -184,35 +185,37 @@ static void drop(struct twheel_batch *batch, unsigned int nr)
 		forget_keys(batch);
 }
 
-/* What stands behind a failure that stops the batch ends without being tried. */
+/* Cancels the commands behind a failure that stopped the batch. */
 static void skip_all(struct twheel_batch *batch)
 {
 	unsigned int i;
 
 	for (i = 0; i < batch->nr; i++)
 		batch->results[i] = (struct twheel_result) { .error = -ECANCELED };
-	tell(batch, batch->nr);
+	report(batch, batch->nr);
 	drop(batch, batch->nr);
 }
 
-/* One system call, which may carry out fewer commands than it is given. */
-static int carry_out(struct twheel_batch *batch)
+/* One system call, which may execute fewer commands than it was given. */
+static int execute(struct twheel_batch *batch)
 {
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)batch->commands,
 		.results = (uintptr_t)batch->results,
 		.nr = batch->nr,
 		.flags = batch->flags,
+		.command_size = sizeof(*batch->commands),
+		.result_size = sizeof(*batch->results),
 	};
 
 	if (ioctl(batch->fd, TWHEEL_IOC_BATCH, &args))
 		return -1;
-	/* The kernel promises one at least; without, this would never end. */
+	/* The kernel executes at least one; otherwise flush() would never end. */
 	if (!args.done || args.done > batch->nr) {
 		errno = EIO;
 		return -1;
 	}
-	tell(batch, args.done);
+	report(batch, args.done);
 	drop(batch, args.done);
 	if (args.failed && batch->flags & TWHEEL_BATCH_STOP)
 		batch->stopped = true;
@@ -222,7 +225,7 @@ static int carry_out(struct twheel_batch *batch)
 static int flush(struct twheel_batch *batch)
 {
 	while (batch->nr && !batch->stopped)
-		if (carry_out(batch))
+		if (execute(batch))
 			return -1;
 	skip_all(batch);
 	return 0;
@@ -232,7 +235,7 @@ int twheel_batch_submit(struct twheel_batch *batch)
 {
 	unsigned int failed;
 
-	if (refuse_while_telling(batch) || flush(batch))
+	if (refuse_while_reporting(batch) || flush(batch))
 		return -1;
 	failed = batch->failed;
 	batch->failed = 0;
@@ -241,14 +244,14 @@ int twheel_batch_submit(struct twheel_batch *batch)
 }
 
 /*
- * A cleared command at the end of the batch, which is submitted if it is full.
- * It belongs to the batch when nr counts it. Return: NULL if there is no room.
+ * Returns a cleared command at the end of the batch, or NULL. A full batch is
+ * submitted first. The caller adds the command by incrementing nr.
  */
 static struct twheel_command *next_command(struct twheel_batch *batch, enum twheel_call call)
 {
 	struct twheel_command *command;
 
-	if (refuse_while_telling(batch))
+	if (refuse_while_reporting(batch))
 		return NULL;
 	if (batch->nr == batch->size && flush(batch))
 		return NULL;
@@ -266,7 +269,7 @@ int twheel_batch_add(struct twheel_batch *batch, const struct twheel_add_args *a
 		return -1;
 	command->add = *args;
 	command->add.id = 0;
-	if (copy_keys(batch, &command->add.keys, args->nr_keys))
+	if (copy_keys(batch, &command->add.keys, args->nr_keys, &command->add.key_size))
 		return -1;
 	batch->nr++;
 	return 0;
@@ -280,9 +283,9 @@ int twheel_batch_watch(struct twheel_batch *batch, uint64_t id,
 	if (!command)
 		return -1;
 	command->watch.id = id;
-	command->watch.nr_keys = nr;
 	command->watch.keys = (uintptr_t)specs;
-	if (copy_keys(batch, &command->watch.keys, nr))
+	command->watch.nr_keys = nr;
+	if (copy_keys(batch, &command->watch.keys, nr, &command->watch.key_size))
 		return -1;
 	batch->nr++;
 	return 0;
@@ -325,13 +328,13 @@ int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id, int err
 }
 
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
-		       unsigned int flags, unsigned int which)
+		       unsigned int flags, unsigned int mode)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.which = which,
+		.mode = mode,
 	};
 
 	return twheel_batch_rearm_with(batch, &args);
@@ -344,6 +347,7 @@ int twheel_batch_rearm_with(struct twheel_batch *batch, const struct twheel_rear
 	if (!command)
 		return -1;
 	command->rearm = *args;
+	command->rearm.moved = 0;
 	batch->nr++;
 	return 0;
 }
@@ -374,6 +378,7 @@ int twheel_batch_signal_with(struct twheel_batch *batch, const struct twheel_sig
 	if (!command)
 		return -1;
 	command->signal = *args;
+	command->signal.completed = 0;
 	batch->nr++;
 	return 0;
 }

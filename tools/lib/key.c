@@ -2,9 +2,9 @@
 /*
  * libtwheel: keys of texts, numbers and UUIDs, and back. See twheel.h.
  *
- * A key is seen as 16 bytes.  A text starts with its first byte, which is never
- * zero; a number has eight zeros in front; a UUID takes them all.  By RFC 9562
- * its byte 8 is 0x80 or more, which is not ASCII, and its byte 6 is not zero.
+ * A key has 16 bytes.  A text begins with its first byte, which is never zero; a
+ * number has eight zeroes in front; a UUID takes all of them.  By RFC 9562 byte 8
+ * of a UUID is 0x80 or more, which is not ASCII, and byte 6 is not zero.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -105,7 +105,7 @@ static int parse_number(const char *text, struct twheel_key *key)
 	return 0;
 }
 
-/* The kinds of keys, as twheel_key_parse() tells them apart, and what says so. */
+/* The kinds of keys and their prefixes. */
 enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_UNSAID };
 
 static const char prefixes[][6] = { "text:", "num:", "uuid:" };

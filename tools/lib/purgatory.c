@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: opening purgatories, making and removing named ones. See twheel.h.
+ * libtwheel: opens purgatories, and creates and removes named ones. See twheel.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,10 @@
 
 #include "twheel.h"
 
-/* Copies @name with zeros behind it, if it fits. What else makes a name is the kernel's to say. */
+/* This name leads to TWHEEL_CONTROL, not to a purgatory. */
+#define NAME_OF_CONTROL	"control"
+
+/* Pads @name with zeroes if it fits. The kernel checks the characters. */
 static int copy_name(char *to, const char *name)
 {
 	size_t len = strlen(name);
@@ -25,10 +28,10 @@ static int copy_name(char *to, const char *name)
 	return 0;
 }
 
-/* One call on a device that is open for no longer than that. */
-static int call_device(unsigned long request, void *args)
+/* One call on the control node, which is open only for its duration. */
+static int call_control(unsigned long request, void *args)
 {
-	int fd = twheel_open(0), status, error;
+	int fd = open(TWHEEL_CONTROL, O_RDWR | O_CLOEXEC), status, error;
 
 	if (fd < 0)
 		return -1;
@@ -51,8 +54,8 @@ int twheel_open_named(const char *name, int flags)
 
 	if (copy_name(checked, name))
 		return -1;
-	/* With a slash in it, it would lead to any file. */
-	if (strchr(checked, '/')) {
+	/* A slash could lead to any file. */
+	if (strchr(checked, '/') || !strcmp(checked, NAME_OF_CONTROL)) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -73,16 +76,28 @@ int twheel_create(const char *name, unsigned int mode)
 
 int twheel_create_with(struct twheel_create_args *args)
 {
-	return call_device(TWHEEL_IOC_CREATE, args);
+	struct twheel_create_args copy = *args;
+	int fd;
+
+	copy.major = 0;
+	copy.minor = 0;
+	fd = call_control(TWHEEL_IOC_CREATE, &copy);
+	if (fd < 0)
+		return -1;
+	args->major = copy.major;
+	args->minor = copy.minor;
+	return fd;
 }
 
 int twheel_remove(const char *name, unsigned int flags, unsigned int *cancelled)
 {
 	struct twheel_remove_args args = { .flags = flags };
+	int status;
 
-	if (copy_name(args.name, name) || call_device(TWHEEL_IOC_REMOVE, &args))
+	if (copy_name(args.name, name))
 		return -1;
-	if (cancelled)
+	status = call_control(TWHEEL_IOC_REMOVE, &args);
+	if (cancelled && (!status || errno == EINTR))
 		*cancelled = args.cancelled;
-	return 0;
+	return status;
 }

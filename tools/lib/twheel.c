@@ -1,16 +1,29 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: one function for each call of an open purgatory. See twheel.h.
+ * libtwheel: one function for each call on an open purgatory. See twheel.h.
+ *
+ * The kernel requires output fields to be zero and the size of the entries of
+ * each array.  Functions that take a structure of the caller work on a copy: the
+ * caller's structure can be used again as it is, and only its output fields
+ * change.
  */
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "twheel.h"
 
-/* What a call has counted goes to @to, if the caller wants to know. */
-static void tell_count(unsigned int *to, unsigned int count)
+/* A failed call has done nothing, except that EINTR reports its progress. */
+static bool has_output(int status)
+{
+	return !status || errno == EINTR;
+}
+
+static void set_count(unsigned int *to, unsigned int count)
 {
 	if (to)
 		*to = count;
@@ -18,7 +31,14 @@ static void tell_count(unsigned int *to, unsigned int count)
 
 int twheel_add(int fd, struct twheel_add_args *args)
 {
-	return ioctl(fd, TWHEEL_IOC_ADD, args);
+	struct twheel_add_args copy = *args;
+
+	copy.key_size = args->nr_keys ? sizeof(struct twheel_watch_spec) : 0;
+	copy.id = 0;
+	if (ioctl(fd, TWHEEL_IOC_ADD, &copy))
+		return -1;
+	args->id = copy.id;
+	return 0;
 }
 
 int twheel_cancel(int fd, uint64_t id)
@@ -50,21 +70,21 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
 		.error = error,
 		.flags = flags,
 	};
+	int status = ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args);
 
-	if (ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args))
-		return -1;
-	tell_count(completed, args.completed);
-	return 0;
+	if (has_output(status))
+		set_count(completed, args.completed);
+	return status;
 }
 
 int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
-		 unsigned int which)
+		 unsigned int mode)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.which = which,
+		.mode = mode,
 	};
 
 	return twheel_rearm_with(fd, &args);
@@ -72,7 +92,13 @@ int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
 
 int twheel_rearm_with(int fd, struct twheel_rearm_args *args)
 {
-	return ioctl(fd, TWHEEL_IOC_REARM, args) ? -1 : args->moved != 0;
+	struct twheel_rearm_args copy = *args;
+
+	copy.moved = 0;
+	if (ioctl(fd, TWHEEL_IOC_REARM, &copy))
+		return -1;
+	args->moved = copy.moved;
+	return copy.moved != 0;
 }
 
 int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
@@ -80,8 +106,9 @@ int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
 {
 	struct twheel_watch_args args = {
 		.id = id,
-		.nr_keys = nr,
 		.keys = (uintptr_t)specs,
+		.nr_keys = nr,
+		.key_size = nr ? sizeof(*specs) : 0,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_WATCH, &args);
@@ -98,52 +125,73 @@ int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 		  unsigned int *completed)
 {
 	struct twheel_signal_args args = { .key = key, .value = value };
+	int status = twheel_signal_with(fd, &args);
 
-	if (twheel_signal_with(fd, &args))
-		return -1;
-	tell_count(completed, args.completed);
-	return 0;
+	if (has_output(status))
+		set_count(completed, args.completed);
+	return status;
 }
 
 int twheel_signal_with(int fd, struct twheel_signal_args *args)
 {
-	return ioctl(fd, TWHEEL_IOC_SIGNAL, args);
+	struct twheel_signal_args copy = *args;
+	int status;
+
+	copy.completed = 0;
+	status = ioctl(fd, TWHEEL_IOC_SIGNAL, &copy);
+	if (has_output(status))
+		args->completed = copy.completed;
+	return status;
 }
 
 int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled)
 {
 	struct twheel_cancel_key_args args = { .key = key };
+	int status = ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args);
 
-	if (ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args))
-		return -1;
-	tell_count(cancelled, args.cancelled);
-	return 0;
+	if (has_output(status))
+		set_count(cancelled, args.cancelled);
+	return status;
 }
 
 int twheel_drain(int fd, unsigned int *cancelled)
 {
 	struct twheel_drain_args args = { .flags = 0 };
+	int status = ioctl(fd, TWHEEL_IOC_DRAIN, &args);
 
-	if (ioctl(fd, TWHEEL_IOC_DRAIN, &args))
-		return -1;
-	tell_count(cancelled, args.cancelled);
-	return 0;
+	if (has_output(status))
+		set_count(cancelled, args.cancelled);
+	return status;
 }
 
-int twheel_read_detached(int fd)
+int twheel_events(int fd, int flags)
 {
-	struct twheel_detached_args args = { .flags = 0 };
+	struct twheel_events_args args = {
+		.flags = flags & O_NONBLOCK ? TWHEEL_EVENTS_NONBLOCK : 0,
+	};
 
-	return ioctl(fd, TWHEEL_IOC_DETACHED, &args);
+	if (flags & ~O_NONBLOCK) {
+		errno = EINVAL;
+		return -1;
+	}
+	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
+}
+
+int twheel_restrict(int fd)
+{
+	struct twheel_restrict_args args = { .flags = 0 };
+
+	return ioctl(fd, TWHEEL_IOC_RESTRICT, &args);
 }
 
 int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
-		struct twheel_watch_spec *keys, unsigned int room)
+		struct twheel_watch_spec *keys, unsigned int max_keys)
 {
 	struct twheel_info_args args = {
 		.id = id,
-		.keys = (uintptr_t)keys,
-		.room = room,
+		.keys = max_keys ? (uintptr_t)keys : 0,
+		.max_keys = max_keys,
+		.key_size = max_keys ? sizeof(*keys) : 0,
 	};
 
 	if (ioctl(fd, TWHEEL_IOC_INFO, &args))
@@ -153,11 +201,12 @@ int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
 }
 
 int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
-		struct twheel_pending *entries, unsigned int room)
+		struct twheel_pending *entries, unsigned int max_entries)
 {
 	struct twheel_list_args args = {
 		.entries = (uintptr_t)entries,
-		.room = room > INT_MAX ? INT_MAX : room,
+		.max_entries = max_entries > INT_MAX ? INT_MAX : max_entries,
+		.entry_size = sizeof(*entries),
 		.flags = flags,
 		.cursor = *cursor,
 	};
@@ -178,7 +227,7 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr)
 {
 	ssize_t bytes;
 
-	/* read() takes no more than this; fewer events are always allowed. */
+	/* Larger sizes are undefined for read(), which may always return fewer events. */
 	if (nr > SSIZE_MAX / sizeof(*events))
 		nr = SSIZE_MAX / sizeof(*events);
 

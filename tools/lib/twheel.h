@@ -2,22 +2,31 @@
 /*
  * libtwheel: the calls of /dev/twheel as C functions.
  *
- * A program includes <twheel.h>, which brings the structures and constants of
- * <linux/twheel.h> along, and links with -ltwheel.  It is for services and
- * tools that park delayed operations; twheelctl is built on it.
+ * <twheel.h> includes the structures and constants of <linux/twheel.h>.  Link
+ * with -ltwheel.  The library is for services and tools that park delayed
+ * operations; twheelctl is built on it.
  *
- * Unless said otherwise, a function returns 0, or -1 with the reason in errno;
- * what fails has changed nothing in the purgatory.  Each has a manual page;
- * Documentation/device.rst lists the errors of each call of the device.
+ * Unless stated otherwise, a function returns 0, or -1 and sets errno; a call
+ * that failed has changed nothing in the purgatory.  The exception is EINTR,
+ * see below.  Each function has a manual page; Documentation/device-calls.rst
+ * lists the errors of each call.
+ *
+ * The library fills in the sizes of structures and array entries (key_size and
+ * the like) and clears output fields, so that a structure can be used for
+ * several calls.
  *
  * The library keeps no state and prints nothing.  Any function may run in any
- * thread at any time, also on a descriptor that other threads use; but one
- * struct twheel_batch is for one thread at a time.  None is called again after
- * EINTR: only twheel_read_events() waits and may return it, so that a signal
- * gets the caller's attention.
+ * thread at any time, also on a descriptor that other threads use; but a struct
+ * twheel_batch is for one thread at a time.
+ *
+ * No call is repeated after EINTR.  twheel_read_events() fails with it when a
+ * signal handler ran.  A call that ends or signals many operations fails with it
+ * only if a signal kills the process; its counts are then those of the
+ * operations that it has ended so far.
  *
  * When a structure of <linux/twheel.h> grows, the functions that take it get a
- * new symbol version; a program goes on with what it was built with.
+ * new symbol version, and programs continue with the version that they were
+ * built with.
  */
 #ifndef TWHEEL_H
 #define TWHEEL_H
@@ -31,13 +40,16 @@
 extern "C" {
 #endif
 
-/* A purgatory of one's own; with "-NAME" behind it the named purgatory NAME. */
+/* Each open creates a private purgatory. */
 #define TWHEEL_DEVICE	"/dev/twheel"
 
-/* The longest text that twheel_key_text() makes a key of, in bytes. */
+/* Creates and removes the named purgatories, whose nodes are /dev/twheel-NAME. */
+#define TWHEEL_CONTROL	"/dev/twheel-control"
+
+/* Maximum length of a text for twheel_key_text(), in bytes. */
 #define TWHEEL_KEY_TEXT_MAX	16
 
-/* Room for what twheel_key_format() writes: a UUID's digits and a zero. */
+/* Size of the text of twheel_key_format(), including the terminating zero. */
 #define TWHEEL_KEY_FORMAT_SIZE	37
 
 /*
@@ -45,62 +57,76 @@ extern "C" {
  */
 
 /**
- * twheel_open() - make a purgatory
- * @flags: 0 or O_NONBLOCK; the descriptor is close-on-exec in any case
+ * twheel_open() - create and open a private purgatory
+ * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
  *
- * The purgatory lives until its last descriptor is closed, and whatever is
- * pending or unread in it goes with it.
+ * The purgatory, its operations and its events last until the last descriptor is
+ * closed.
  *
  * Return: a descriptor for the calls below, for poll() and for close(); or -1.
  */
 int twheel_open(int flags);
 
 /**
- * twheel_open_named() - open a purgatory that several programs share
- * @name: as it was created
+ * twheel_open_named() - open a named purgatory
+ * @name: its name
  * @flags: as for twheel_open()
  *
- * When the last descriptor is closed, what this open file has added ends; what
- * was added detached, and the purgatory, stay.
+ * When the last descriptor of this open file is closed, the operations that were
+ * added through it end. Detached operations and the purgatory remain.
  *
- * Return: a descriptor; or -1, with EINVAL if @name can't be a name and ENOENT
+ * Return: a descriptor; or -1, with EINVAL if @name cannot be a name and ENOENT
  * if there is no such purgatory.
  */
 int twheel_open_named(const char *name, int flags);
 
 /**
- * twheel_create() - make a named purgatory, owned by the caller
- * @name: 1 to 31 of letters, digits, '-', '_' and '.', the first a letter or a
+ * twheel_create() - create a named purgatory, owned by the caller
+ * @name: 1 to 31 letters, digits, '-', '_' and '.', beginning with a letter or a
  *	digit
  * @mode: permissions of its node, such as 0660
  *
- * As many operations may be pending in it as the module's parameters allow.
+ * The module's parameters limit the number of pending operations.
  *
- * Return: 0 or -1.
+ * Return: a descriptor of the purgatory, as from twheel_open_named(), which need
+ * not be permitted by @mode; or -1.
  */
 int twheel_create(const char *name, unsigned int mode);
 
 /**
- * twheel_create_with() - make a named purgatory with an owner and limits
- * @args: what to make; its @major and @minor are set
+ * twheel_create_with() - create a named purgatory with an owner and limits
+ * @args: its properties; @major and @minor are set
  *
- * Return: 0 or -1.
+ * Return: as twheel_create().
  */
 int twheel_create_with(struct twheel_create_args *args);
 
 /**
- * twheel_remove() - end a named purgatory
- * @name: as it was created
+ * twheel_remove() - remove a named purgatory
+ * @name: its name
  * @flags: 0, or TWHEEL_REMOVE_FORCE if it may be in use
- * @cancelled: set to how many operations this cancelled, unless NULL
+ * @cancelled: set to the number of operations that were cancelled, unless NULL
  *
- * Return: 0 or -1; EBUSY says that it is in use.
+ * Return: 0 or -1; EBUSY if it is in use.
  */
 int twheel_remove(const char *name, unsigned int flags,
 		  unsigned int *cancelled);
 
 /**
- * twheel_query() - read the state of the purgatory
+ * twheel_restrict() - confine an open file to its own operations
+ * @fd: the purgatory
+ *
+ * From now on the file can name and list only the operations that were added
+ * through it, and can neither signal or cancel by key nor open the queue of
+ * detached events. There is no way back. Restrict a descriptor before it is
+ * passed to another process.
+ *
+ * Return: 0 or -1.
+ */
+int twheel_restrict(int fd);
+
+/**
+ * twheel_query() - read the state of a purgatory
  * @fd: the purgatory
  * @args: set as a whole
  *
@@ -109,9 +135,9 @@ int twheel_remove(const char *name, unsigned int flags,
 int twheel_query(int fd, struct twheel_query_args *args);
 
 /*
- * Operations. Whoever has the purgatory open may name any of them by its id.
- * EALREADY says that an operation has ended, ENOENT that its event has been read
- * too or that there was none.
+ * Operations. Any file of a purgatory can name any of its operations by id,
+ * unless it is restricted. EALREADY: the operation has ended. ENOENT: its event
+ * has been read, too, or there was no such operation.
  */
 
 /**
@@ -124,7 +150,7 @@ int twheel_query(int fd, struct twheel_query_args *args);
 int twheel_add(int fd, struct twheel_add_args *args);
 
 /**
- * twheel_cancel() - end an operation as cancelled
+ * twheel_cancel() - cancel an operation
  * @fd: the purgatory
  * @id: the operation
  *
@@ -133,32 +159,32 @@ int twheel_add(int fd, struct twheel_add_args *args);
 int twheel_cancel(int fd, uint64_t id);
 
 /**
- * twheel_complete() - complete one operation, whatever its condition says
+ * twheel_complete() - complete an operation, whatever its condition
  * @fd: the purgatory
  * @id: the operation
- * @value: carried to its event
+ * @value: for its event
  *
  * Return: 0 or -1.
  */
 int twheel_complete(int fd, uint64_t id, uint64_t value);
 
 /**
- * twheel_complete_error() - complete one operation with an error
+ * twheel_complete_error() - complete an operation with an error
  * @fd: the purgatory
  * @id: the operation
- * @error: carried to its event: a negative error number, such as -EIO
+ * @error: for its event: a negative error number, such as -EIO
  *
  * Return: 0 or -1.
  */
 int twheel_complete_error(int fd, uint64_t id, int error);
 
 /**
- * twheel_complete_all() - complete all operations that wait
+ * twheel_complete_all() - complete all pending operations
  * @fd: the purgatory
- * @value: carried to their events; 0 with an error
- * @error: carried to their events: 0 or a negative error number
- * @flags: 0 for those of this open file, TWHEEL_COMPLETE_OTHERS for all
- * @completed: set to how many this call completed, unless NULL
+ * @value: for their events; 0 with an error
+ * @error: for their events: 0 or a negative error number
+ * @flags: 0 for the operations of this open file, TWHEEL_COMPLETE_OTHERS for all
+ * @completed: set to the number of operations that were completed, unless NULL
  *
  * Return: 0 or -1.
  */
@@ -166,22 +192,22 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
 			unsigned int *completed);
 
 /**
- * twheel_rearm() - give an operation another deadline
+ * twheel_rearm() - move the deadline of an operation
  * @fd: the purgatory
- * @id: the operation, not a periodic one
- * @deadline: in ns from now, or by its clock with TWHEEL_REARM_ABSTIME
+ * @id: the operation; not a periodic one
+ * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME by the operation's clock
  * @flags: 0 or TWHEEL_REARM_ABSTIME
- * @which: one of enum twheel_rearm
+ * @mode: one of enum twheel_rearm
  *
- * Return: 1 if it has the new deadline, 0 if @which left it the old one; or -1.
+ * Return: 1 if the deadline was moved, 0 if @mode prevented it; or -1.
  */
 int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
-		 unsigned int which);
+		 unsigned int mode);
 
 /**
- * twheel_rearm_with() - give an operation another deadline and another slack
+ * twheel_rearm_with() - move the deadline of an operation, with a slack
  * @fd: the purgatory
- * @args: which one and what; its @moved is set
+ * @args: the operation and its new deadline; @moved is set
  *
  * Return: as twheel_rearm().
  */
@@ -192,11 +218,11 @@ int twheel_rearm_with(int fd, struct twheel_rearm_args *args);
  */
 
 /**
- * twheel_watch() - let an operation watch more keys
+ * twheel_watch() - watch more keys
  * @fd: the purgatory
- * @id: the operation, added with keys
+ * @id: the operation, which was added with a condition
  * @specs: the keys
- * @nr: how many
+ * @nr: number of keys, at least one
  *
  * Return: 0 or -1.
  */
@@ -204,24 +230,23 @@ int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
 		 unsigned int nr);
 
 /**
- * twheel_unwatch() - let an operation watch a key no more
+ * twheel_unwatch() - stop watching a key
  * @fd: the purgatory
  * @id: the operation
  * @key: the key
  *
- * Return: 0 or -1; ESRCH says that it doesn't watch that key.
+ * Return: 0 or -1; ESRCH if it does not watch that key.
  */
 int twheel_unwatch(int fd, uint64_t id, struct twheel_key key);
 
 /**
- * twheel_signal() - signal a key once
+ * twheel_signal() - signal a key once, with an amount of 1
  * @fd: the purgatory
  * @key: the key
- * @value: carried to the events of the operations that complete by it
- * @completed: set to how many those are, unless NULL
+ * @value: for the events of the operations that the signal completes
+ * @completed: set to the number of these operations, unless NULL
  *
- * It adds nothing to operations that wait for a sum: for that is
- * twheel_signal_with(). That nothing watches the key is no error.
+ * A key without watchers is no error.
  *
  * Return: 0 or -1.
  */
@@ -231,7 +256,8 @@ int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 /**
  * twheel_signal_with() - signal a key with an amount and a limit
  * @fd: the purgatory
- * @args: the signal; its @completed is set
+ * @args: the signal; its @completed is set. An @amount of 0 is 1, and a @limit
+ *	of 0 is no limit.
  *
  * Return: 0 or -1.
  */
@@ -241,113 +267,117 @@ int twheel_signal_with(int fd, struct twheel_signal_args *args);
  * twheel_cancel_key() - cancel all operations that watch a key
  * @fd: the purgatory
  * @key: the key
- * @cancelled: set to how many this call cancelled, unless NULL
+ * @cancelled: set to the number of operations that were cancelled, unless NULL
  *
  * Return: 0 or -1.
  */
 int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
 
 /*
- * Events and what waits
+ * Events and pending operations
  */
 
 /**
- * twheel_read_events() - take events
- * @fd: the purgatory
- * @events: where they go
- * @nr: the most to take, at least one
+ * twheel_read_events() - read events
+ * @fd: the purgatory, or a descriptor from twheel_events()
+ * @events: filled with the events
+ * @nr: number of entries in @events, at least one
  *
- * Waits for the first event, unless the descriptor is O_NONBLOCK. Each event
- * reaches exactly one reader.
+ * Waits for the first event, unless the descriptor is O_NONBLOCK. Each event is
+ * delivered to exactly one reader.
  *
- * Return: how many were taken; 0 if there will be none any more, as after
- * twheel_drain(); or -1, with EAGAIN if none is there and EINTR if a signal came
- * while it waited.
+ * Return: the number of events; 0 if no more will come, as after twheel_drain();
+ * or -1, with EAGAIN if there is none and EINTR if a signal handler ran.
  */
 ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
 
 /**
- * twheel_read_detached() - let a descriptor read the detached events
- * @fd: a named purgatory, with nothing of one's own pending or unread
+ * twheel_events() - open the queue of detached events of a named purgatory
+ * @fd: the purgatory
+ * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
  *
- * From then on, what is added through it is detached too.
+ * The events of operations that were added with TWHEEL_ADD_DETACHED go to this
+ * queue. All its descriptors share it, and each event goes to one reader. They
+ * stay valid after @fd was closed.
  *
- * Return: 0 or -1.
+ * Return: a descriptor for twheel_read_events(), poll() and close(); or -1.
  */
-int twheel_read_detached(int fd);
+int twheel_events(int fd, int flags);
 
 /**
- * twheel_drain() - end what was added through an open file
+ * twheel_drain() - cancel all operations of an open file
  * @fd: the purgatory
- * @cancelled: set to how many operations this cancelled, unless NULL
+ * @cancelled: set to the number of operations that were cancelled, unless NULL
  *
- * Nothing can be added any more; the events can be read.
+ * Further adds fail; the events can be read.
  *
  * Return: 0 or -1.
  */
 int twheel_drain(int fd, unsigned int *cancelled);
 
 /**
- * twheel_info() - how far an operation has come
+ * twheel_info() - describe a pending operation
  * @fd: the purgatory
  * @id: the operation
- * @pending: set to what it is
- * @keys: set to the keys it watches, each with the signals that it still needs
- * @room: for how many keys; may be 0
+ * @pending: set to its description
+ * @keys: filled with its keys and the signals that each of them still needs
+ * @max_keys: number of entries in @keys; may be 0
  *
- * It watches @pending->nr_keys keys, though no more than @room are written.
+ * The operation watches @pending->nr_keys keys, of which @max_keys at most are
+ * written.
  *
  * Return: 0 or -1.
  */
 int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
-		struct twheel_watch_spec *keys, unsigned int room);
+		struct twheel_watch_spec *keys, unsigned int max_keys);
 
 /**
- * twheel_list() - which operations wait
+ * twheel_list() - list pending operations
  * @fd: the purgatory
- * @flags: 0 for those of this open file, TWHEEL_LIST_OTHERS for all
- * @cursor: 0 at first; set to where the next call goes on, or to
- *	TWHEEL_LIST_END behind the last
- * @entries: where they go
- * @room: the most to write, at least one
+ * @flags: 0 for the operations of this open file, TWHEEL_LIST_OTHERS for all
+ * @cursor: 0 for the first call; each call sets it for the next one, the last
+ *	one to TWHEEL_LIST_END
+ * @entries: filled with the operations
+ * @max_entries: number of entries in @entries, at least one
  *
- * What waits from before the first call until after the last is listed once.
+ * An operation that is pending from the first call to the last one is listed
+ * exactly once.
  *
- * Return: how many were written, 0 not being the end; or -1.
+ * Return: the number of entries written, 0 not being the end; or -1.
  */
 int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
-		struct twheel_pending *entries, unsigned int room);
+		struct twheel_pending *entries, unsigned int max_entries);
 
 /*
  * Batches: many calls in one system call
  *
- * A command that is put into a batch waits there until the batch is submitted:
- * by twheel_batch_submit(), or by the command that finds it full.  Commands are
- * carried out in order, and each has a result of its own.
+ * A command is put into a batch and stays there until the batch is submitted: by
+ * twheel_batch_submit(), or by a command that finds the batch full.  Commands
+ * are executed in order, and each has a result.
  */
 struct twheel_batch;
 
 /**
- * typedef twheel_batch_fn - is told what came of a command
- * @context: as it was given
- * @index: how many commands were put in before it, since this was set
- * @command: as it was put in, @command->add.cookie for one
- * @result: an error and a value, which is the id of an add
+ * typedef twheel_batch_fn - reports the result of a command
+ * @context: from twheel_batch_on_result()
+ * @index: number of commands that were put in before, counted from that call
+ * @command: the command; for an add, @command->add.cookie identifies it
+ * @result: an error and a value, which is the id for an add
  *
- * Called once for each command, in order, by the thread that submits. It must
- * not use the batch (EBUSY), but may do all else.
+ * Called once for each command, in order, by the thread that submits the batch.
+ * It must not use the batch (EBUSY).
  */
 typedef void twheel_batch_fn(void *context, uint64_t index,
 			     const struct twheel_command *command,
 			     const struct twheel_result *result);
 
 /**
- * twheel_batch_new() - make a batch
+ * twheel_batch_new() - create a batch
  * @fd: the purgatory; it must stay open as long as the batch is used
- * @size: after how many commands it is full, 1 to TWHEEL_MAX_BATCH
- * @flags: 0; or TWHEEL_BATCH_STOP, and after a command that fails no further
- *	one is carried out until the batch has been submitted. These end with
- *	-ECANCELED.
+ * @size: number of commands that fill the batch, 1 to TWHEEL_MAX_BATCH
+ * @flags: 0 or TWHEEL_BATCH_STOP. With the latter, the commands behind one that
+ *	fails are not executed and end with -ECANCELED, up to the next
+ *	twheel_batch_submit().
  *
  * Return: the batch, or NULL.
  */
@@ -355,10 +385,10 @@ struct twheel_batch *twheel_batch_new(int fd, unsigned int size,
 				      unsigned int flags);
 
 /**
- * twheel_batch_on_result() - who is told of results
+ * twheel_batch_on_result() - set the function that reports results
  * @batch: the batch
  * @fn: called for each command from now on, or NULL
- * @context: handed to @fn
+ * @context: passed to @fn
  *
  * Return: 0; or -1 with EBUSY while commands are in the batch.
  */
@@ -366,28 +396,29 @@ int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn,
 			   void *context);
 
 /**
- * twheel_batch_submit() - carry out the commands that are in a batch
+ * twheel_batch_submit() - execute the commands in a batch
  * @batch: the batch
  *
- * After a failure, what was not carried out is in the batch still.
+ * After a failure, the commands that were not executed are still in the batch.
  *
- * Return: how many commands have failed since this function returned so last,
- * those that were submitted by a full batch included; or -1.
+ * Return: the number of commands that failed since this function last succeeded,
+ * including those that a full batch submitted; or -1.
  */
 int twheel_batch_submit(struct twheel_batch *batch);
 
 /**
- * twheel_batch_free() - end a batch
+ * twheel_batch_free() - free a batch
  * @batch: the batch, or NULL
  *
- * What has not been submitted is not carried out.
+ * Commands that have not been submitted are not executed.
  */
 void twheel_batch_free(struct twheel_batch *batch);
 
 /*
- * The commands. Each takes what the function of its name takes, and copies it,
- * the keys too. Return: 0; or -1, and then it is not in the batch: the batch was
- * full and could not be submitted, ENOMEM, or EINVAL for too many keys.
+ * The commands. Each has the parameters of the function without "batch_" in its
+ * name, and copies them, including the keys. Return: 0; or -1, in which case the
+ * command is not in the batch: the full batch could not be submitted, ENOMEM, or
+ * EINVAL for too many keys.
  */
 int twheel_batch_add(struct twheel_batch *batch,
 		     const struct twheel_add_args *args);
@@ -397,7 +428,7 @@ int twheel_batch_complete(struct twheel_batch *batch, uint64_t id,
 int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id,
 				int error);
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
-		       unsigned int flags, unsigned int which);
+		       unsigned int flags, unsigned int mode);
 int twheel_batch_rearm_with(struct twheel_batch *batch,
 			    const struct twheel_rearm_args *args);
 int twheel_batch_watch(struct twheel_batch *batch, uint64_t id,
@@ -413,19 +444,19 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 /*
  * Making keys
  *
- * Two different texts, numbers or UUIDs never give one key, and no number gives
- * the key of a text.  A UUID can be any key: the nil UUID is that of the number
- * 0.  But one made by the rules (RFC 9562, any version) is never the key of a
- * number or of a text in ASCII.
+ * Different texts, numbers or UUIDs make different keys, and no number makes the
+ * key of a text.  A UUID can be any key: the nil UUID is the key of the number 0.
+ * But a UUID that follows RFC 9562, of any version, is never the key of a number
+ * or of an ASCII text.
  */
 
 /**
  * twheel_key_text() - make a key of a short text
  * @text: 1 to TWHEEL_KEY_TEXT_MAX bytes
- * @key: set to these bytes, with zeros behind them
+ * @key: set to these bytes, padded with zeroes
  *
- * A longer text is refused rather than hashed: two that collide would complete
- * each other's operations.
+ * Longer texts are refused, not hashed: two that collide would complete each
+ * other's operations.
  *
  * Return: 0; or -1 with EINVAL for an empty text, ENAMETOOLONG for a long one.
  */
@@ -435,7 +466,7 @@ int twheel_key_text(const char *text, struct twheel_key *key);
  * twheel_key_number() - make a key of a number
  * @number: any
  *
- * Return: the key, which is the number behind 64 bits of zero.
+ * Return: the key: 64 zero bits and the number.
  */
 struct twheel_key twheel_key_number(uint64_t number);
 
@@ -449,10 +480,10 @@ struct twheel_key twheel_key_number(uint64_t number);
 int twheel_key_uuid(const char *text, struct twheel_key *key);
 
 /**
- * twheel_key_parse() - make a key of what somebody has typed
- * @text: "text:TEXT", "num:NUMBER" in decimal or "uuid:UUID". Without one of
- *	these words, what looks like a UUID is one, decimal digits are a number,
- *	and all else is a text.
+ * twheel_key_parse() - make a key of user input
+ * @text: "text:TEXT", "num:NUMBER" in decimal or "uuid:UUID". Without a prefix, a
+ *	text of the form of a UUID is a UUID, decimal digits are a number, and
+ *	everything else is a text.
  * @key: set to the key
  *
  * Return: 0; or -1 with EINVAL, ENAMETOOLONG for a text that is too long, ERANGE
@@ -461,10 +492,10 @@ int twheel_key_uuid(const char *text, struct twheel_key *key);
 int twheel_key_parse(const char *text, struct twheel_key *key);
 
 /**
- * twheel_key_format() - show a key
+ * twheel_key_format() - format a key
  * @key: the key
- * @text: set to it as a text if that is one in printable ASCII, else as a number
- *	or as a UUID; with "text:" in front where it would be taken for another
+ * @text: set to the text if the key is one in printable ASCII, else to a number
+ *	or a UUID; prefixed with "text:" where it would be ambiguous
  *
  * twheel_key_parse() makes the same key of it.
  *

@@ -192,7 +192,7 @@ static struct twheel_add_args device_args(unsigned int n, u64 delay,
 	*spec = (struct twheel_watch_spec) { .key = key_of(n, 0) };
 	return (struct twheel_add_args) {
 		.deadline = delay, .condition = TWHEEL_COND_ANY, .nr_keys = 1,
-		.keys = (uintptr_t)spec,
+		.keys = (uintptr_t)spec, .key_size = sizeof(*spec),
 	};
 }
 
@@ -261,6 +261,7 @@ static void device_batch(unsigned int n)
 	static struct twheel_watch_spec specs[NR];
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)commands, .results = (uintptr_t)results, .nr = NR,
+		.command_size = sizeof(commands[0]), .result_size = sizeof(results[0]),
 	};
 	unsigned int i;
 

@@ -43,7 +43,7 @@ static struct twheel_work work;
 static struct twheel_op op;
 static struct twheel_watch watches[TWHEEL_MAX_KEYS];
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
-static struct file *file, *named, *opened;
+static struct file *file, *named, *control, *opened;
 static u64 id;
 static char text[1 << 16];
 
@@ -172,6 +172,7 @@ static struct twheel_add_args device_args(unsigned int nr_keys)
 {
 	return (struct twheel_add_args) {
 		.deadline = HOUR, .keys = (uintptr_t)specs, .nr_keys = nr_keys,
+		.key_size = nr_keys ? sizeof(specs[0]) : 0,
 		.condition = nr_keys ? TWHEEL_COND_ALL : TWHEEL_COND_NONE,
 	};
 }
@@ -224,6 +225,17 @@ static void undo_device_add(void)
 	take_events();
 }
 
+static int do_device_events(void)
+{
+	struct twheel_events_args args = { .flags = TWHEEL_EVENTS_NONBLOCK };
+	int fd = rig_ioctl(named, TWHEEL_IOC_EVENTS, &args);
+
+	if (fd < 0)
+		return fd;
+	opened = rig_fd_take(fd);
+	return 0;
+}
+
 static int do_device_add_detached(void)
 {
 	struct twheel_add_args args = device_args(2);
@@ -235,23 +247,21 @@ static int do_device_add_detached(void)
 static void undo_device_add_detached(void)
 {
 	struct twheel_event event;
-	struct twheel_detached_args detached = {};
-	struct file *reader;
 
-	if (open_as("/dev/twheel-fail", &reader))
+	rig_ioctl(named, TWHEEL_IOC_CANCEL, &(struct twheel_cancel_args) { .id = id });
+	if (do_device_events())
 		return;
-	rig_ioctl(reader, TWHEEL_IOC_DETACHED, &detached);
-	rig_ioctl(reader, TWHEEL_IOC_CANCEL, &(struct twheel_cancel_args) { .id = id });
-	while (rig_read(reader, &event, sizeof(event)) > 0)
+	while (rig_read(opened, &event, sizeof(event)) > 0)
 		;
-	rig_close(reader);
+	rig_close(opened);
 }
 
 /* On top of an operation that waits */
 static int do_device_watch(void)
 {
 	struct twheel_watch_args args = {
-		.id = id, .nr_keys = TWHEEL_MAX_KEYS - 1, .keys = (uintptr_t)(specs + 1)
+		.id = id, .nr_keys = TWHEEL_MAX_KEYS - 1, .keys = (uintptr_t)(specs + 1),
+		.key_size = sizeof(specs[0]),
 	};
 
 	return rig_ioctl(file, TWHEEL_IOC_WATCH, &args);
@@ -266,7 +276,9 @@ static void undo_device_watch(void)
 static int do_device_info(void)
 {
 	struct twheel_watch_spec keys[4];
-	struct twheel_info_args args = { .id = id, .keys = (uintptr_t)keys, .room = 4 };
+	struct twheel_info_args args = {
+		.id = id, .keys = (uintptr_t)keys, .max_keys = 4, .key_size = sizeof(keys[0]),
+	};
 
 	return rig_ioctl(file, TWHEEL_IOC_INFO, &args);
 }
@@ -274,7 +286,9 @@ static int do_device_info(void)
 static int do_device_list(void)
 {
 	struct twheel_pending entries[4];
-	struct twheel_list_args args = { .entries = (uintptr_t)entries, .room = 4 };
+	struct twheel_list_args args = {
+		.entries = (uintptr_t)entries, .max_entries = 4, .entry_size = sizeof(entries[0]),
+	};
 
 	return rig_ioctl(file, TWHEEL_IOC_LIST, &args);
 }
@@ -309,6 +323,7 @@ static int do_device_batch(void)
 	struct twheel_batch_args args = {
 		.commands = (uintptr_t)commands, .results = (uintptr_t)results,
 		.nr = ARRAY_SIZE(commands), .flags = TWHEEL_BATCH_STOP,
+		.command_size = sizeof(commands[0]), .result_size = sizeof(results[0]),
 	};
 	unsigned int i;
 	int err;
@@ -325,20 +340,31 @@ static int do_device_batch(void)
 	return err;
 }
 
-static int do_create_named(void)
+static int create_name(const char *name)
 {
 	struct twheel_create_args args = {
-		.name = "another", .mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
+		.mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
 	};
+	int fd;
 
-	return rig_ioctl(file, TWHEEL_IOC_CREATE, &args);
+	strscpy(args.name, name, sizeof(args.name));
+	fd = rig_ioctl(control, TWHEEL_IOC_CREATE, &args);
+	if (fd < 0)
+		return fd;
+	rig_close(rig_fd_take(fd));
+	return 0;
+}
+
+static int do_create_named(void)
+{
+	return create_name("another");
 }
 
 static void undo_create_named(void)
 {
 	struct twheel_remove_args args = { .name = "another" };
 
-	rig_ioctl(file, TWHEEL_IOC_REMOVE, &args);
+	rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
 }
 
 static int do_fasync(void)
@@ -524,9 +550,16 @@ static int do_device_drain(void)
 	return rig_ioctl(opened, TWHEEL_IOC_DRAIN, &(struct twheel_drain_args) { });
 }
 
-static int do_device_detached(void)
+static int do_device_restrict(void)
 {
-	return rig_ioctl(opened, TWHEEL_IOC_DETACHED, &(struct twheel_detached_args) { });
+	return rig_ioctl(opened, TWHEEL_IOC_RESTRICT, &(struct twheel_restrict_args) { });
+}
+
+/* The next add creates a wheel. */
+static void drop_wheels(void)
+{
+	rig_works_hurry();
+	msleep(20);
 }
 
 static void create_another(void)
@@ -538,7 +571,7 @@ static int do_device_remove(void)
 {
 	struct twheel_remove_args args = { .name = "another" };
 
-	return rig_ioctl(file, TWHEEL_IOC_REMOVE, &args);
+	return rig_ioctl(control, TWHEEL_IOC_REMOVE, &args);
 }
 
 static int do_module_init(void)
@@ -788,14 +821,11 @@ static void test_kernel(void)
 
 static void test_device(void)
 {
-	struct twheel_create_args create = {
-		.name = "fail", .mode = 0600, .uid = TWHEEL_CALLER, .gid = TWHEEL_CALLER
-	};
 	struct twheel_remove_args remove = { .name = "fail" };
 
 	TEST(open, undo_open);
-	if (open_as("/dev/twheel", &file) || rig_ioctl(file, TWHEEL_IOC_CREATE, &create) ||
-	    open_as("/dev/twheel-fail", &named)) {
+	if (open_as("/dev/twheel", &file) || open_as("/dev/twheel-control", &control) ||
+	    create_name("fail") || open_as("/dev/twheel-fail", &named)) {
 		verdict("device", "cannot be opened", 0);
 		return;
 	}
@@ -805,6 +835,8 @@ static void test_device(void)
 	TEST(device_add_keys64, undo_device_add);
 	TEST(device_add_periodic, undo_device_add);
 	TEST(device_add_detached, undo_device_add_detached);
+	TEST_ON(drop_wheels, device_add, undo_device_add);
+	TEST(device_events, undo_open);
 	TEST(device_batch, undo_device_batch);
 	do_device_add_keys1();
 	TEST(device_watch, undo_device_watch);
@@ -823,12 +855,13 @@ static void test_device(void)
 	TEST_ON(add_device_op, device_read, undo_device_add);
 	TEST_ON(add_device_op, device_poll, undo_device_add);
 	TEST_ON(open_one, device_drain, undo_open);
-	TEST_ON(open_one_named, device_detached, undo_open);
+	TEST_ON(open_one_named, device_restrict, undo_open);
 	TEST_ON(create_another, device_remove, undo_create_named);
 	TEST(create_named, undo_create_named);
 	TEST(fasync, undo_fasync);
 	rig_close(named);
-	rig_ioctl(file, TWHEEL_IOC_REMOVE, &remove);
+	rig_ioctl(control, TWHEEL_IOC_REMOVE, &remove);
+	rig_close(control);
 	rig_close(file);
 }
 

@@ -3,13 +3,15 @@
  * The fuzzer of the device, natively: the steps and the rules of tools/fuzz on the rig, led
  * by libFuzzer's coverage of the module.
  *
- * An input is a header and steps, each of which names its thread. Threads of one or two
- * users run their steps at the same time on files that they share. In the end everything
- * is closed, and the next input begins with the same module: nothing may be left of this one.
+ * An input is a header and steps, each of which names its thread. Threads of two users, some
+ * in time namespaces of their own, run their steps at the same time on files that they
+ * share. In the end all files are closed and all names removed, and the next input begins
+ * with the same module: nothing may be left of this one.
  *
- * Threads are not stopped at certain places, so an input that failed by a race may have to
- * be replayed often. libFuzzer runs in a child process; the parent says how it ended.
+ * Threads do not stop at certain places, so an input that failed by a race may have to be
+ * replayed often. libFuzzer runs in a child process; the parent reports its end.
  */
+#include <assert.h>
 #include <glob.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,6 +30,7 @@
 #define MAX_INPUT	(sizeof(struct header) + NR_THREADS * MAX_STEPS * sizeof(struct step))
 #define TICK_NS		MSEC
 #define PATIENCE_MS	20000
+#define TIME_OFFSET	(50 * (long long)SEC)	/* of a time namespace */
 #define NOBODY		7
 #define EXIT_WRONG	77
 #define TRASH_NAMES	64
@@ -35,8 +38,8 @@
 /* The first bytes of an input. */
 struct header {
 	__u8 threads;		/* how many, from 1 on; above, so many names that exist */
-	__u8 users;		/* a bit for each thread that is not root's */
-	__u8 killed;		/* which thread, if there is such a one */
+	__u8 users;		/* a bit for each thread of another user; above, a time namespace */
+	__u8 killed;		/* the thread to kill, if it exists */
 	__u8 delay;		/* until then, in 10 us */
 	__u32 seed;		/* of the rig's jitter */
 };
@@ -48,7 +51,7 @@ struct plan {
 	struct sequence sequences[NR_THREADS];
 };
 
-/* What the parent and its child share. */
+/* Memory that the parent and its child share */
 static struct report {
 	unsigned long inputs;
 	unsigned long edges;
@@ -57,6 +60,8 @@ static struct report {
 	__u8 input[MAX_INPUT];
 	bool reached[1 << 17];
 } *report;
+
+static_assert(NR_THREADS <= 4, "a bit for each in the header");
 
 struct options options = { .clock = true };
 
@@ -77,7 +82,7 @@ static unsigned int thread_of(const struct step *step)
 	return step->slot / NR_SLOTS % NR_THREADS;
 }
 
-/* Steps of threads that there are not, or of which there are too many, are left out. */
+/* Steps of threads that do not exist or have too many steps are left out. */
 static void decode(struct plan *plan, const __u8 *data, size_t size)
 {
 	unsigned int threads;
@@ -128,6 +133,18 @@ static size_t encode(const struct plan *plan, __u8 *data, size_t room)
 	return size;
 }
 
+static unsigned int user_of(const struct header *header, unsigned int thread)
+{
+	return header->users >> thread & 1 ? USER : 0;
+}
+
+static long long offset_of(const struct header *header, unsigned int thread)
+{
+	if (!(header->users >> (4 + thread) & 1))
+		return 0;
+	return thread & 1 ? TIME_OFFSET : -TIME_OFFSET;
+}
+
 static void show_plan(const struct plan *plan)
 {
 	const struct header *header = &plan->header;
@@ -135,7 +152,8 @@ static void show_plan(const struct plan *plan)
 
 	printf("%u named purgatories\n", plan->names);
 	for (i = 0; i < header->threads; i++) {
-		printf("thread %u, user %u%s:\n", i, header->users >> i & 1 ? USER : 0,
+		printf("thread %u, user %u%s%s:\n", i, user_of(header, i),
+		       offset_of(header, i) ? ", in a time namespace" : "",
 		       header->killed == i ? ", killed" : "");
 		for (at = 0; at < plan->sequences[i].nr; at++) {
 			const struct step *step = &plan->sequences[i].steps[at];
@@ -150,7 +168,7 @@ static void show_plan(const struct plan *plan)
 	}
 }
 
-/* Changes of inputs: libFuzzer says which input, and we change one that still makes sense. */
+/* Changes of inputs: libFuzzer chooses the input, and the change keeps its structure. */
 
 static void change_header(struct random *random, struct plan *plan)
 {
@@ -161,7 +179,7 @@ static void change_header(struct random *random, struct plan *plan)
 		header->threads = 1 + random_below(random, NR_THREADS);
 		break;
 	case 1:
-		header->users = random_below(random, 1 << NR_THREADS);
+		header->users = random_below(random, 256);
 		break;
 	case 2:
 		header->killed = random_below(random, 3) ? NOBODY :
@@ -183,7 +201,7 @@ static struct step *some_step_of(struct random *random, struct plan *plan)
 	return &sequence->steps[random_below(random, sequence->nr)];
 }
 
-/* Few kinds of steps on one or two files: what races only with its like meets it often. */
+/* Few kinds of steps on one or two files: calls race with calls of the same kind. */
 static void focus(struct random *random, struct plan *plan)
 {
 	unsigned int nr = 2 + random_below(random, 4), i, at;
@@ -207,8 +225,9 @@ static void new_plan(struct random *random, struct plan *plan)
 	unsigned int i;
 
 	memset(plan, 0, sizeof(*plan));
-	plan->header.threads = 1 + random_below(random, NR_THREADS);
-	plan->header.users = random_below(random, 1 << NR_THREADS);
+	/* Two threads at least, and the first two belong to two users. */
+	plan->header.threads = 2 + random_below(random, NR_THREADS - 1);
+	plan->header.users = random_below(random, 64) << 2 | (1 + random_below(random, 2));
 	plan->header.killed = NOBODY;
 	plan->header.seed = next_random(random);
 	plan->names = random_below(random, 4);
@@ -225,7 +244,7 @@ static void change_plan(struct random *random, struct plan *plan)
 
 	if (!random_below(random, 6))
 		change_header(random, plan);
-	/* Two threads that do the same have more to race for. */
+	/* Threads with the same steps race more often. */
 	if (header->threads > 1 && !random_below(random, 16))
 		*sequence = plan->sequences[random_below(random, header->threads)];
 	if (sequence->nr)
@@ -245,7 +264,7 @@ size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned in
 	if (size <= sizeof(plan.header) || !random_below(&random, 8)) {
 		new_plan(&random, &plan);
 	} else {
-		/* Others may be joined with what libFuzzer has kept. */
+		/* Other sequences may be joined with those that libFuzzer has kept. */
 		for (i = 0; i < plan.header.threads; i++)
 			if (plan.sequences[i].nr && !random_below(&random, 8))
 				keep_sequence(&plan.sequences[i]);
@@ -283,7 +302,7 @@ static struct {
 	const struct plan *plan;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* The parts of tools/fuzz that have no place here */
+/* The parts of tools/fuzz that the rig does not need */
 void cover_begin(struct cover *cover)
 {
 	(void)cover;
@@ -306,7 +325,7 @@ static void run_sequence(struct thread *t)
 		memset(t->memory.args, 0, 1 << _IOC_SIZEBITS);
 		return;
 	}
-	user_enter(pool.plan->header.users >> t->index & 1 ? USER : 0,
+	user_enter(user_of(&pool.plan->header, t->index), offset_of(&pool.plan->header, t->index),
 		   pool.plan->header.seed + t->index, &death);
 	for (i = 0; i < t->now.nr; i++)
 		if (is_done_here(t->now.steps[i].kind))
@@ -371,6 +390,9 @@ static void disturb(const struct header *header)
 		for (i = 0; i < NR_THREADS; i++)
 			if (now > since + TICK_NS && !child->threads[i].done)
 				user_signal(child->threads[i].self, false);
+		/* Adds race with the end of their wheels. */
+		if (header->seed & 4)
+			rig_works_hurry();
 		if (now > since + PATIENCE_MS * MSEC)
 			give_up();
 	}
@@ -385,27 +407,38 @@ static void make_names(const struct plan *plan)
 	unsigned int i;
 	int fd;
 
-	user_enter(plan->header.seed & 1 ? USER : 0, 1, NULL);
-	fd = user_open("/dev/twheel", O_RDWR);
+	user_enter(plan->header.seed & 1 ? USER : 0, 0, 1, NULL);
 	for (i = 0; i < plan->names; i++) {
 		memset(&args, 0, sizeof(args));
 		name_of(i, args.name);
 		args.mode = 0666;
 		args.uid = TWHEEL_CALLER;
 		args.gid = TWHEEL_CALLER;
-		if (user_ioctl(fd, TWHEEL_IOC_CREATE, &args))
+		fd = user_ioctl(child->control.fd, TWHEEL_IOC_CREATE, &args);
+		if (fd < 0)
 			failed(NULL, "creating %s: %s", args.name, strerror(errno));
+		user_close(fd);
 	}
-	user_close(fd);
+}
+
+static void open_control(void)
+{
+	child->control = (struct slot){
+		.gen = 2, .type = FILE_CONTROL, .name = -1, .access = O_RDWR,
+		.fd = user_open("/dev/twheel-control", O_RDWR),
+	};
+	if (child->control.fd < 0)
+		failed(NULL, "the control node: %s", strerror(errno));
 }
 
 static void start(const struct plan *plan)
 {
 	unsigned int i;
 
-	user_enter(0, 1, NULL);
+	user_enter(0, 0, 1, NULL);
 	if (plan->header.seed & 2)
 		fuzz_state_release();
+	open_control();
 	make_names(plan);
 	memset(child->slots, 0, sizeof(child->slots));
 	for (i = 0; i < NR_SLOTS; i++) {
@@ -432,7 +465,7 @@ static void remove_names(void)
 {
 	struct twheel_remove_args args;
 	char name[64];
-	int i, fd = user_open("/dev/twheel", O_RDWR);
+	int i, fd = user_open("/dev/twheel-control", O_RDWR);
 
 	for (i = 0; i < TRASH_NAMES && user_find_name(name, sizeof(name)); i++) {
 		memset(&args, 0, sizeof(args));
@@ -446,7 +479,7 @@ static void remove_names(void)
 	user_close(fd);
 }
 
-/* What the module frees a moment later may take a while. */
+/* The module frees some objects a while later. */
 static void check_left(void)
 {
 	__u64 end = now_ns() + 5 * SEC;
@@ -468,7 +501,7 @@ static void finish(const struct header *header)
 	unsigned int i;
 
 	child->settling = true;
-	user_enter(0, 1, NULL);
+	user_enter(0, 0, 1, NULL);
 	for (i = 0; i < NR_SLOTS; i++)
 		if (!(child->slots[i].gen & 1))
 			settle(&child->threads[0], &child->slots[i]);
@@ -547,10 +580,11 @@ static void init_child(void)
 
 	user_memory_init();
 	rig_start(CPUS, settings.seed);
-	/* So low that an input reaches them. */
+	/* Limits so low that an input reaches them */
 	rig_param_set("twheel", "max_pending", 40);
 	rig_param_set("twheel", "max_shared_pending", 100);
 	rig_param_set("twheel", "max_purgatories", 4);
+	rig_param_set("twheel", "user_max_purgatories", 3);
 	rig_param_set("twheel", "user_max_files", 12);
 	rig_param_set("twheel", "user_max_ops", 150);
 	child = calloc(1, sizeof(*child));
@@ -585,8 +619,8 @@ static size_t load(const char *path, __u8 *data, size_t room)
 }
 
 /*
- * The inputs that come with the sources have failed once, by races for the most part: try them
- * for a third of the time, and begin with them.
+ * The inputs in the sources have failed once, most of them by races: try them for an eighth
+ * of the time, and begin with them.
  */
 static void try_seeds(const glob_t *found)
 {
@@ -678,6 +712,19 @@ static void save_input(void)
 		fclose(file);
 }
 
+static void show_counts(void)
+{
+	unsigned int kind;
+
+	for (kind = 0; kind < NR_KINDS; kind++) {
+		struct count count = step_count(kind);
+
+		if (count.ok || count.failed)
+			printf("  %-14s %9lu done %9lu refused\n", kind_name(kind), count.ok,
+			       count.failed);
+	}
+}
+
 static int verdict(int status, bool fuzzed, __u64 since)
 {
 	bool bad = !WIFEXITED(status) || WEXITSTATUS(status);
@@ -685,12 +732,15 @@ static int verdict(int status, bool fuzzed, __u64 since)
 
 	if (WIFEXITED(status) && WEXITSTATUS(status) == 2 && !report->size)
 		return 2;
+	if (WIFSIGNALED(status))
+		printf("fuzz: the process was ended by signal %d\n", WTERMSIG(status));
 	if (bad && report->size) {
 		decode(&plan, report->input, report->size);
 		show_plan(&plan);
 		if (fuzzed)
 			save_input();
 	}
+	show_counts();
 	printf("fuzz: %s: %lu calls, %lu events, %lu inputs, %lu of %lu edges, %llu s, seed=%lu\n",
 	       bad ? "FAILURE" : "SUCCESS", nr_calls(), nr_events(), report->inputs,
 	       report->edges, report->all_edges, (now_ns() - since) / SEC, settings.seed);
@@ -766,12 +816,11 @@ static int minimize_file(const char *path)
 static void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
-		"usage: fuzz [-s SECONDS] [-S SEED] [-t THREADS] [-c FOLDER] [-o FOLDER] [-k]\n"
-		"       fuzz [-r ROUNDS] [-m] [-k] FILE...\n"
+		"usage: fuzz [-s SECONDS] [-S SEED] [-t THREADS] [-c FOLDER] [-o FOLDER]\n"
+		"       fuzz [-r ROUNDS] [-m] FILE...\n"
 		"  -t  most threads of an input, up to %u\n"
 		"  -c  where inputs are kept from one run to the next\n"
 		"  -o  where an input that fails is saved\n"
-		"  -k  meet with known defects, too: enum defect in tools/fuzz/fuzz.h\n"
 		"  -r  so often each FILE is replayed\n"
 		"  -m  save FILE without the steps that its failure does not need\n", NR_THREADS);
 	exit(status);
@@ -782,7 +831,7 @@ static void parse(int argc, char **argv)
 	int option;
 
 	settings.seed = now_ns() % 1000000007;
-	while ((option = getopt(argc, argv, "s:S:t:c:o:r:kmh")) != -1) {
+	while ((option = getopt(argc, argv, "s:S:t:c:o:r:mh")) != -1) {
 		switch (option) {
 		case 's':
 			settings.seconds = strtoul(optarg, NULL, 0);
@@ -801,9 +850,6 @@ static void parse(int argc, char **argv)
 			break;
 		case 'r':
 			settings.rounds = strtoul(optarg, NULL, 0);
-			break;
-		case 'k':
-			options.defects = ~0U;
 			break;
 		case 'm':
 			settings.minimize = true;

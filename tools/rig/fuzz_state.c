@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing may be left of an input: no memory, no timer, no operation or file that a user is
- * charged for. A file is held for each user, since a user that has none is forgotten, and a
- * wrong count with it; not for all inputs, since a user that goes too early is not seen then.
- * The levels of the system's wheels stay, and are counted.
+ * Nothing may be left of an input: no memory, no timer, no operation, file or name that a
+ * user is charged for. A file is held for each user, since a user without files is freed,
+ * and wrong counts with it; not for all inputs, since a user that is freed too early is not
+ * noticed then. The levels of the system's wheels stay, and are counted; the wheels of users
+ * are destroyed some seconds after their last operation, or at once if that is asked for.
  */
 #include <rig/fs.h>
 
@@ -11,6 +12,7 @@
 #include "shards.h"
 #include "system.h"
 #include "fuzz_state.h"
+#include "rig.h"
 
 #define MAX_USERS	4
 
@@ -75,9 +77,11 @@ void fuzz_state_release(void)
 
 bool fuzz_state_left(char *what, size_t size)
 {
-	s64 more = -nr_levels() - allocated + rig_allocated();
 	unsigned int i;
+	s64 more;
 
+	rig_works_hurry();
+	more = -nr_levels() - allocated + rig_allocated();
 	if (more) {
 		scnprintf(what, size, "%lld allocations", more);
 		return true;
@@ -89,11 +93,12 @@ bool fuzz_state_left(char *what, size_t size)
 	for (i = 0; i < nr_held; i++) {
 		struct twheel_user *user = held_user(i);
 		int files = atomic_read(&user->files) - 1, ops = atomic_read(&user->ops);
+		int names = atomic_read(&user->names);
 
-		if (!files && !ops && refcount_read(&user->ref) == 1)
+		if (!files && !ops && !names && refcount_read(&user->ref) == 1)
 			continue;
-		scnprintf(what, size, "%d files and %d operations of user %u, %u references",
-			  files, ops, user->uid.val, refcount_read(&user->ref) - 1);
+		scnprintf(what, size, "%d files, %d operations, %d names of user %u, %u references",
+			  files, ops, names, user->uid.val, refcount_read(&user->ref) - 1);
 		return true;
 	}
 	return false;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the module still has after an input, which only its own structures can tell.
+ * The objects that the module still has after an input, by its own structures.
  */
 #ifndef _RIG_FUZZ_STATE_H
 #define _RIG_FUZZ_STATE_H
 
 #include <stddef.h>
 
-/* Hold a file for each of these users. What the module has the first time may stay. */
+/* Hold a file for each of these users. The allocations of the first time are the base. */
 void fuzz_state_hold(const unsigned int *uids, unsigned int nr);
 void fuzz_state_release(void);
 

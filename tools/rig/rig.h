@@ -30,6 +30,7 @@ int rig_verdict(void);
 void rig_time_start(void);
 unsigned int rig_kthreads(void);
 unsigned int rig_works_pending(void);
+void rig_works_hurry(void);
 unsigned int rig_hrtimers_armed(void);
 void rig_rcu_start(void);
 unsigned long rig_thread(void *(*fn)(void *arg), void *arg);

@@ -16,16 +16,11 @@
 #define RIG_USER_CALLS
 #include "user.h"
 
-#define FD_FIRST	0x100000	/* of files of the rig */
-#define NR_FDS		512
 #define FD_FAIL_NTH	0x200000	/* the calling thread's /proc/thread-self/fail-nth */
-#define FD_TEXT		0x200001	/* what the calling thread has opened last to read text */
+#define FD_TEXT		0x200001	/* the text that the calling thread has opened last */
 #define NR_THREADS	64
 #define MEMORY_SIZE	(64UL << 20)
 #define PAGE		4096UL
-
-static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct file *fds[NR_FDS];
 
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
@@ -69,11 +64,13 @@ static long call_end(long ret)
 	return -1;
 }
 
-void user_enter(unsigned int uid, unsigned long long seed, sigjmp_buf *death_of_thread)
+void user_enter(unsigned int uid, long long time_offset, unsigned long long seed,
+		sigjmp_buf *death_of_thread)
 {
 	unsigned int i;
 
 	rig_uid = uid;
+	rig_set_time_ns(time_offset, time_offset / 2);
 	death = death_of_thread;
 	rig_self()->random = seed * 0x9e3779b97f4a7c15ULL | 1;
 	current->fail_nth = 0;
@@ -112,55 +109,25 @@ int user_pthread_kill(pthread_t thread, int signal)
 
 static bool is_ours(int fd)
 {
-	return fd >= FD_FIRST;
+	return fd >= RIG_FD_FIRST;
 }
 
-static struct file *file_of(int fd)
-{
-	unsigned int index = fd - FD_FIRST;
-	struct file *file = NULL;
-
-	if (index >= NR_FDS)
-		return NULL;
-	pthread_mutex_lock(&fds_lock);
-	if (fds[index])
-		file = rig_file_get(fds[index]);
-	pthread_mutex_unlock(&fds_lock);
-	return file;
-}
-
-/*
- * The descriptor gets the reference. A number is given out again as late as possible, so that
- * a thread that is about to use a closed one does not meet another file.
- */
+/* The descriptor gets the reference. */
 static int install(struct file *file)
 {
-	unsigned int tries = 0, index;
-	static unsigned int next;
+	int fd = get_unused_fd_flags(O_CLOEXEC);
 
-	pthread_mutex_lock(&fds_lock);
-	do {
-		index = next++ % NR_FDS;
-	} while (fds[index] && ++tries < NR_FDS);
-	if (tries < NR_FDS)
-		fds[index] = file;
-	pthread_mutex_unlock(&fds_lock);
-	if (tries < NR_FDS)
-		return FD_FIRST + index;
-	rig_close(file);
-	return -EMFILE;
+	if (fd < 0)
+		rig_close(file);
+	else
+		fd_install(fd, file);
+	return fd;
 }
 
-static int uninstall(unsigned int index)
+static int uninstall(int fd)
 {
-	struct file *file;
+	struct file *file = rig_fd_take(fd);
 
-	if (index >= NR_FDS)
-		return -EBADF;
-	pthread_mutex_lock(&fds_lock);
-	file = fds[index];
-	fds[index] = NULL;
-	pthread_mutex_unlock(&fds_lock);
 	if (!file)
 		return -EBADF;
 	rig_close(file);
@@ -169,17 +136,17 @@ static int uninstall(unsigned int index)
 
 void user_exit_files(void)
 {
-	unsigned int index;
+	int fd;
 
-	for (index = 0; index < NR_FDS; index++)
-		uninstall(index);
+	for (fd = RIG_FD_FIRST; fd < RIG_FD_FIRST + RIG_NR_FDS; fd++)
+		uninstall(fd);
 }
 
 /* Files that show text, whose whole text is made when they are opened */
 
 static ssize_t show_fdinfo(int fd)
 {
-	struct file *file = file_of(fd);
+	struct file *file = rig_fd_file(fd);
 	ssize_t size;
 
 	if (!file)
@@ -249,7 +216,7 @@ int user_close(int fd)
 	if (fd >= FD_FAIL_NTH)
 		return 0;
 	call_begin();
-	return call_end(uninstall(fd - FD_FIRST));
+	return call_end(uninstall(fd));
 }
 
 static long file_ioctl(struct file *file, unsigned long request, void *arg)
@@ -282,7 +249,7 @@ int user_ioctl(int fd, unsigned long request, ...)
 	if (!is_ours(fd))
 		return ioctl(fd, request, arg);
 	call_begin();
-	file = file_of(fd);
+	file = rig_fd_file(fd);
 	ret = file ? file_ioctl(file, request, arg) : -EBADF;
 	if (file)
 		rig_close(file);
@@ -321,7 +288,7 @@ int user_fcntl(int fd, int command, ...)
 	if (!is_ours(fd))
 		return fcntl(fd, command, arg);
 	call_begin();
-	file = file_of(fd);
+	file = rig_fd_file(fd);
 	ret = file ? file_fcntl(file, command, arg) : -EBADF;
 	if (file)
 		rig_close(file);
@@ -338,43 +305,33 @@ ssize_t user_read(int fd, void *buf, size_t size)
 	if (fd == FD_TEXT)
 		return read_text(buf, size);
 	call_begin();
-	file = file_of(fd);
+	file = rig_fd_file(fd);
 	ret = file ? rig_read(file, buf, size) : -EBADF;
 	if (file)
 		rig_close(file);
 	return call_end(ret);
 }
 
-/* As the VFS does it for files without read_iter. */
-static ssize_t file_readv(struct file *file, const struct iovec *pieces, int nr)
-{
-	ssize_t done = 0, got;
-	int i;
-
-	for (i = 0; i < nr; i++) {
-		got = rig_read(file, pieces[i].iov_base, pieces[i].iov_len);
-		if (got < 0)
-			return done ?: got;
-		done += got;
-		if (got != (ssize_t)pieces[i].iov_len)
-			break;
-	}
-	return done;
-}
-
-ssize_t user_readv(int fd, const struct iovec *pieces, int nr)
+ssize_t user_preadv2(int fd, const struct iovec *pieces, int nr, off_t pos, int flags)
 {
 	struct file *file;
 	ssize_t ret;
 
 	if (!is_ours(fd))
-		return readv(fd, pieces, nr);
+		return preadv2(fd, pieces, nr, pos, flags);
 	call_begin();
-	file = file_of(fd);
-	ret = file ? file_readv(file, pieces, nr) : -EBADF;
+	file = rig_fd_file(fd);
+	ret = file ? rig_readv(file, pieces, nr, flags) : -EBADF;
 	if (file)
 		rig_close(file);
 	return call_end(ret);
+}
+
+ssize_t user_readv(int fd, const struct iovec *pieces, int nr)
+{
+	if (!is_ours(fd))
+		return readv(fd, pieces, nr);
+	return user_preadv2(fd, pieces, nr, -1, 0);
 }
 
 ssize_t user_pread(int fd, void *buf, size_t size, off_t pos)
@@ -409,7 +366,7 @@ static int poll_one(struct pollfd *fd, int timeout_ms)
 	fd->revents = 0;
 	if (fd->fd < 0)
 		return 0;
-	file = file_of(fd->fd);
+	file = rig_fd_file(fd->fd);
 	if (!file) {
 		fd->revents = POLLNVAL;
 		return 1;
@@ -479,7 +436,7 @@ pid_t user_fork(void)
 
 /*
  * Memory: mappings without access, which may get access later, come from one piece. It
- * is always there; a byte for each page says what the kernel may do with it.
+ * is always there; a byte for each page holds the accesses that the kernel may make.
  */
 
 static char *memory;
@@ -557,6 +514,10 @@ int user_clock_gettime(clockid_t clock, struct timespec *now)
 {
 	u64 ns = clock == CLOCK_REALTIME ? ktime_get_real_ns() : ktime_get_ns();
 
+	if (clock == CLOCK_MONOTONIC)
+		ns += timespec64_to_ns(&current->nsproxy->time_ns->offsets.monotonic);
+	if (clock == CLOCK_BOOTTIME)
+		ns += timespec64_to_ns(&current->nsproxy->time_ns->offsets.boottime);
 	now->tv_sec = ns / NSEC_PER_SEC;
 	now->tv_nsec = ns % NSEC_PER_SEC;
 	return 0;

@@ -30,6 +30,7 @@ int user_ioctl(int fd, unsigned long request, ...);
 int user_fcntl(int fd, int command, ...);
 ssize_t user_read(int fd, void *buf, size_t size);
 ssize_t user_readv(int fd, const struct iovec *pieces, int nr);
+ssize_t user_preadv2(int fd, const struct iovec *pieces, int nr, off_t pos, int flags);
 ssize_t user_pread(int fd, void *buf, size_t size, off_t pos);
 ssize_t user_pwrite(int fd, const void *buf, size_t size, off_t pos);
 int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms);
@@ -51,6 +52,7 @@ pid_t user_fork(void);
 #define fcntl		user_fcntl
 #define read		user_read
 #define readv		user_readv
+#define preadv2		user_preadv2
 #define pread		user_pread
 #define pwrite		user_pwrite
 #define poll(...)	user_poll(__VA_ARGS__)
@@ -70,10 +72,13 @@ pid_t user_fork(void);
 void user_memory_init(void);
 
 /*
- * The calling thread makes system calls as user @uid from now on. Where a fatal signal
- * meets it, in a call or before one, it goes to @death instead of returning.
+ * The calling thread makes system calls as user @uid from now on, in a time namespace whose
+ * CLOCK_MONOTONIC is ahead by @time_offset in ns, and whose CLOCK_BOOTTIME is ahead by half
+ * of that. Where a fatal signal meets it, in a call or before one, it goes to @death instead
+ * of returning.
  */
-void user_enter(unsigned int uid, unsigned long long seed, sigjmp_buf *death);
+void user_enter(unsigned int uid, long long time_offset, unsigned long long seed,
+		sigjmp_buf *death);
 
 /* Send the thread a signal, or SIGKILL. */
 void user_signal(pthread_t thread, bool fatal);
@@ -92,5 +97,6 @@ void rig_module_exit(const char *name);
 unsigned int rig_warnings(void);
 long long rig_allocated(void);
 void rcu_barrier(void);
+void rig_works_hurry(void);
 
 #endif /* _RIG_USER_H */

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of the errors that the documents list: scripts/check-abi holds what
- * stands in GIVES() and NOT_HERE() against them.
+ * For the tests of the documented errors: scripts/check-abi compares GIVES() and
+ * NOT_HERE() with the documents.
  */
 #ifndef _TWHEEL_GIVES_H
 #define _TWHEEL_GIVES_H
 
 #include "selftest.h"
 
-/* A call of the documents gives an error when @attempt is made, which tells it. */
+/* @attempt is an errno: that of a documented @call. */
 #define GIVES(call, error, attempt)					\
 do {									\
-	int __told = (attempt);						\
+	int __got = (attempt);						\
 									\
-	EXPECT_EQ(error, __told)					\
+	EXPECT_EQ(error, __got)					\
 		TH_LOG("%s should give %s", #call, #error);		\
 } while (0)
 
-/* A call gives an error that can't be had at will; @why says what keeps it. */
+/* A documented error that no test can provoke, for the reason @why. */
 #define NOT_HERE(call, error, why)					\
 	((void)(#call #error why))
 
-/* The errno of an attempt that answers with -1 and errno. */
+/* The errno of an attempt that returns -1 and sets errno. */
 #define errno_of(attempt)						\
 	((attempt) < 0 ? errno : 0)
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of named purgatories: making and removing them, doing something
- * as another user, and that none of them outlives the program that made it,
- * whatever became of its tests.
+ * For the tests of named purgatories: creating and removing them, doing something
+ * as another user, and removing all that are left when the program ends.
  */
 #ifndef _TWHEEL_NAMED_H
 #define _TWHEEL_NAMED_H
@@ -15,8 +14,9 @@
 
 #define SYSFS_CLASS	"/sys/class/twheel"
 
-/* Somebody who is not root. */
+/* Two users that are not root, with groups of the same numbers. */
 #define STRANGER	1234
+#define NEIGHBOUR	1235
 
 static inline struct twheel_create_args create_args(const char *name, __u32 mode)
 {
@@ -24,8 +24,6 @@ static inline struct twheel_create_args create_args(const char *name, __u32 mode
 		.mode = mode,
 		.uid = TWHEEL_CALLER,
 		.gid = TWHEEL_CALLER,
-		.major = (__u32)POISON,
-		.minor = (__u32)POISON,
 	};
 	size_t i;
 
@@ -34,10 +32,10 @@ static inline struct twheel_create_args create_args(const char *name, __u32 mode
 	return args;
 }
 
-/* Make a call on an open of /dev/twheel that is only for this. */
-static inline int call_once(unsigned long request, void *args)
+/* Make a call on /dev/twheel-control. Return: its errno, 0 for success. */
+static inline int call_control(unsigned long request, void *args)
 {
-	int error, fd = twheel_open(0);
+	int error, fd = twheel_open_control();
 
 	if (fd < 0)
 		return errno;
@@ -46,16 +44,30 @@ static inline int call_once(unsigned long request, void *args)
 	return error;
 }
 
+/* Return: the descriptor of a new purgatory, -1 with errno. */
+static inline int create_open(struct twheel_create_args *args)
+{
+	int made, error, fd = twheel_open_control();
+
+	if (fd < 0)
+		return -1;
+	made = ioctl(fd, TWHEEL_IOC_CREATE, args);
+	error = errno;
+	close(fd);
+	errno = error;
+	return made;
+}
+
 static inline int create_named(const char *name, __u32 mode)
 {
 	struct twheel_create_args args = create_args(name, mode);
 
-	return call_once(TWHEEL_IOC_CREATE, &args);
+	return call_control(TWHEEL_IOC_CREATE, &args);
 }
 
 static inline struct twheel_remove_args remove_args(const char *name, __u32 flags)
 {
-	struct twheel_remove_args args = { .flags = flags, .cancelled = (__u32)POISON };
+	struct twheel_remove_args args = { .flags = flags };
 
 	snprintf(args.name, sizeof(args.name), "%s", name);
 	return args;
@@ -65,19 +77,19 @@ static inline int remove_named(const char *name)
 {
 	struct twheel_remove_args args = remove_args(name, 0);
 
-	return call_once(TWHEEL_IOC_REMOVE, &args);
+	return call_control(TWHEEL_IOC_REMOVE, &args);
 }
 
-/* Return: how many operations that cancelled, -1 with errno if refused. */
+/* Return: number of operations that were cancelled, -1 with errno if refused. */
 static inline long remove_by_force(const char *name)
 {
 	struct twheel_remove_args args = remove_args(name, TWHEEL_REMOVE_FORCE);
 
-	errno = call_once(TWHEEL_IOC_REMOVE, &args);
+	errno = call_control(TWHEEL_IOC_REMOVE, &args);
 	return errno ? -1 : (long)args.cancelled;
 }
 
-/* Whether a node or a folder of that name is there. */
+/* Whether the node of a purgatory exists. */
 static inline bool node_exists(const char *name)
 {
 	char path[64];
@@ -93,37 +105,53 @@ static inline bool child_exited_well(pid_t child)
 	return child > 0 && waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* From here on this process is a stranger's, in no group but its own. */
-static inline bool become_stranger(void)
+/*
+ * Have operations that this thread adds charged to @user, without giving up the
+ * privileges of root: only the real user ID of this thread changes.
+ */
+static inline bool act_for(uid_t user)
 {
-	return !setgroups(0, NULL) && !setresgid(STRANGER, STRANGER, STRANGER) &&
-	       !setresuid(STRANGER, STRANGER, STRANGER);
+#ifdef SYS_setresuid32
+	return !syscall(SYS_setresuid32, user, -1, -1);
+#else
+	return !syscall(SYS_setresuid, user, -1, -1);
+#endif
 }
 
-/* Evaluate @expression, a bool, in a child that is a stranger. */
-#define as_stranger(expression)						\
+/* Give up root for this user, in no group but its own. */
+static inline bool become(uid_t user)
+{
+	return !setgroups(0, NULL) && !setresgid(user, user, user) &&
+	       !setresuid(user, user, user);
+}
+
+/* Evaluate @expression, a bool, in a child that belongs to @user. */
+#define as_user(user, expression)					\
 ({									\
 	pid_t __child = fork();						\
 									\
 	if (!__child)							\
-		_exit(become_stranger() && (expression) ? 0 : 1);	\
+		_exit(become(user) && (expression) ? 0 : 1);		\
 	child_exited_well(__child);					\
 })
 
-/* Remove every named purgatory that there is; a test that failed may leave some. */
+#define as_stranger(expression)		as_user(STRANGER, expression)
+
+/* Remove all named purgatories; a test that failed may have left some. */
 static inline void remove_all_named(void)
 {
 	DIR *dir = opendir(SYSFS_CLASS);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir)))
-		if (!strncmp(entry->d_name, "twheel-", 7))
+		if (!strncmp(entry->d_name, "twheel-", 7) &&
+		    strcmp(entry->d_name, "twheel-control"))
 			remove_by_force(entry->d_name + 7);
 	if (dir)
 		closedir(dir);
 }
 
-/* A test that is killed tears nothing down; the harness leaves by exit(). */
+/* No teardown runs for a test that was killed; the harness ends with exit(). */
 static __attribute__((destructor)) void leave_none_behind(void)
 {
 	remove_all_named();

@@ -1,22 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests that let threads race on one /dev/twheel: starting them at the
- * same moment, the operations that they race for, and a fixture that looks at
- * the counts when all is over.
+ * For the tests with racing threads: starting them at the same moment, the
+ * operations that they race for, and a fixture that checks the counts at the end.
+ *
+ * The threads share a named purgatory, but not all of them a file and a user: each
+ * second operation is added through the second file for another user, and each
+ * second thread makes its calls as that user on that file.
  */
 #ifndef _TWHEEL_RACE_H
 #define _TWHEEL_RACE_H
 
 #include <sched.h>
-#include "selftest.h"
+#include "named.h"
 
 #define NR_OPS		200
 #define NR_ROUNDS	rounds(20)
 #define NR_RACERS	3
+#define RACE_NAME	"race"
 
 struct race_op {
 	__u64 id;
-	int cancelled;		/* what each call answered */
+	int cancelled;		/* result of each call */
 	int completed;
 	long signalled;
 	int nr_events;
@@ -24,9 +28,10 @@ struct race_op {
 };
 
 static struct {
-	int fd;
+	int fd;			/* the first of the files */
+	int files[2];
 	pthread_barrier_t start;
-	void (*job)(int who);
+	void (*job)(int me);
 	struct race_op op[NR_OPS];
 } race;
 
@@ -36,11 +41,16 @@ FIXTURE(race) {
 
 FIXTURE_SETUP(race)
 {
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	if (query(self->fd).max_pending < NR_OPS)
-		SKIP(return, "max_pending is below %d", NR_OPS);
+	remove_all_named();
+	ASSERT_EQ(0, create_named(RACE_NAME, 0666));
+	race.files[0] = twheel_open_named(RACE_NAME, O_NONBLOCK);
+	race.files[1] = twheel_open_named(RACE_NAME, O_NONBLOCK);
+	ASSERT_LE(0, race.files[0]);
+	ASSERT_LE(0, race.files[1]);
+	self->fd = race.files[0];
 	race.fd = self->fd;
+	if (query(self->fd).max_file_pending < NR_OPS)
+		SKIP(return, "max_pending is below %d", NR_OPS);
 	ASSERT_EQ(0, pthread_barrier_init(&race.start, NULL, NR_RACERS));
 }
 
@@ -50,41 +60,52 @@ FIXTURE_TEARDOWN(race)
 
 	EXPECT_EQ(0, q.pending);
 	EXPECT_EQ(0, q.unread);
+	EXPECT_EQ(0, query(race.files[1]).unread);
 	EXPECT_EQ(0, q.keys);
 	EXPECT_EQ(0, q.watches);
 	EXPECT_EQ(0, q.rejected);
 	EXPECT_EQ(q.added, q.completed + q.expired + q.cancelled);
-	close(self->fd);
+	close(race.files[0]);
+	close(race.files[1]);
+	remove_all_named();
 }
 
-static inline void *racer(void *who)
+/* The file of a racer. */
+static inline int file_of(int me)
 {
+	return race.files[me % 2];
+}
+
+static inline void *racer(void *me)
+{
+	/* If this fails, all of them belong to one user. */
+	act_for((long)me % 2 ? STRANGER : 0);
 	pthread_barrier_wait(&race.start);
-	race.job((long)who);
+	race.job((long)me);
 	return NULL;
 }
 
 /* Let job(0) to job(NR_RACERS - 1) start at the same moment. */
-static inline bool start_race(void (*job)(int who), pthread_t threads[NR_RACERS])
+static inline bool start_race(void (*job)(int me), pthread_t threads[NR_RACERS])
 {
-	long who;
+	long me;
 
 	race.job = job;
-	for (who = 0; who < NR_RACERS; who++)
-		if (pthread_create(&threads[who], NULL, racer, (void *)who))
+	for (me = 0; me < NR_RACERS; me++)
+		if (pthread_create(&threads[me], NULL, racer, (void *)me))
 			return false;
 	return true;
 }
 
 static inline void end_race(pthread_t threads[NR_RACERS])
 {
-	int who;
+	int me;
 
-	for (who = 0; who < NR_RACERS; who++)
-		pthread_join(threads[who], NULL);
+	for (me = 0; me < NR_RACERS; me++)
+		pthread_join(threads[me], NULL);
 }
 
-static inline bool run_race(void (*job)(int who))
+static inline bool run_race(void (*job)(int me))
 {
 	pthread_t threads[NR_RACERS];
 
@@ -94,22 +115,22 @@ static inline bool run_race(void (*job)(int who))
 	return true;
 }
 
-/* Read until all of race.op have their event: false if that takes too long. */
+/* Read the events of all of race.op: false if that takes too long. */
 static inline bool collect_events(void)
 {
 	struct twheel_event event;
 	int left = NR_OPS;
 
 	while (left--) {
-		if (!next_event(race.fd, &event) || event.cookie >= NR_OPS)
+		if (!next_event_of_two(race.files, &event) || event.cookie >= NR_OPS)
 			return false;
 		race.op[event.cookie].event = event;
 		race.op[event.cookie].nr_events++;
 	}
-	return !readable(race.fd, 0);
+	return !readable(race.files[0], 0) && !readable(race.files[1], 0);
 }
 
-/* Each with a key of its own and a deadline at some time from @from to @to. */
+/* Add operations with a key of its own each, and a deadline between @from and @to. */
 static inline bool add_race_ops(__u64 from, __u64 to)
 {
 	struct twheel_watch_spec spec;
@@ -117,7 +138,8 @@ static inline bool add_race_ops(__u64 from, __u64 to)
 		.flags = TWHEEL_ADD_ABSTIME,
 		.condition = TWHEEL_COND_ANY,
 		.nr_keys = 1,
-		.keys = (__u64)(unsigned long)&spec,
+		.key_size = sizeof(struct twheel_watch_spec),
+		.keys = address(&spec),
 	};
 	int i;
 
@@ -126,11 +148,11 @@ static inline bool add_race_ops(__u64 from, __u64 to)
 		spec = spec_of(i, 1);
 		args.deadline = from + random() % (to - from);
 		args.cookie = i;
-		if (op_add(race.fd, &args))
+		if (!act_for(i % 2 ? STRANGER : 0) || op_add(file_of(i), &args))
 			return false;
 		race.op[i].id = args.id;
 	}
-	return true;
+	return act_for(0);
 }
 
 #endif /* _TWHEEL_RACE_H */

@@ -1,58 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For the tests of bad input: good arguments for every ioctl, of which a test
- * spoils one, and a fixture that sees that a refused call changed nothing.
+ * spoils one, and a fixture that checks that a refused call changed nothing.
  * Each test finds two pending operations and one unread event; the teardown
- * finds them again, untouched, and no purgatory more than there was.
+ * finds them again, unchanged, and no new purgatory.
  */
 #ifndef _TWHEEL_REFUSED_H
 #define _TWHEEL_REFUSED_H
 
 #include "named.h"
 
-/* What TWHEEL_IOC_CREATE makes, and TWHEEL_IOC_REMOVE ends. */
+/* Created by TWHEEL_IOC_CREATE, removed by TWHEEL_IOC_REMOVE. */
 #define NEW_NAME	"new"
 #define OLD_NAME	"old"
-
-FIXTURE(refused) {
-	int fd;
-	__u64 plain;		/* pending, watches nothing */
-	__u64 watching;		/* pending, watches all of the keys 1 and 2 */
-	__u64 ended;		/* cancelled, its event not read */
-	struct twheel_query_args before;
-};
-
-FIXTURE_SETUP(refused)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	self->plain = add_deadline(self->fd, HOUR, 0, 0);
-	self->watching = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
-	self->ended = add_deadline(self->fd, HOUR, 0, 0);
-	ASSERT_EQ(0, op_cancel(self->fd, self->ended));
-	self->before = query(self->fd);
-	ASSERT_EQ(2, self->before.pending);
-	ASSERT_EQ(1, self->before.unread);
-}
-
-FIXTURE_TEARDOWN(refused)
-{
-	struct twheel_query_args after = query(self->fd);
-
-	/* The wheel has other users, who may wake its reaper. */
-	after.wakeups = self->before.wakeups;
-	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
-
-	EXPECT_FALSE(node_exists(NEW_NAME));
-	EXPECT_EVENT(self->fd, self->ended, TWHEEL_CANCELLED, 0);
-	/* The tests signal key 1: had one of them counted, key 2 would do. */
-	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
-	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_EVENT(self->fd, self->watching, TWHEEL_COMPLETED, 1);
-	EXPECT_EQ(0, op_complete(self->fd, self->plain, 3));
-	EXPECT_EVENT(self->fd, self->plain, TWHEEL_COMPLETED, 3);
-	close(self->fd);
-}
 
 /* Good arguments for each call, for a test to spoil one of them. */
 struct good {
@@ -71,7 +31,8 @@ struct good {
 	struct twheel_batch_args batch;
 	struct twheel_complete_all_args complete_all;
 	struct twheel_drain_args drain;
-	struct twheel_detached_args detached;
+	struct twheel_events_args events;
+	struct twheel_restrict_args confine;
 	struct twheel_info_args info;
 	struct twheel_list_args list;
 	struct twheel_query_args query;
@@ -83,26 +44,25 @@ static inline void good_op_args(struct good *good, __u64 id)
 {
 	good->add.condition = TWHEEL_COND_ALL;
 	good->add.nr_keys = 2;
-	good->add.deadline = HOUR;
+	good->add.key_size = sizeof(good->spec[0]);
 	good->add.keys = address(good->spec);
-	good->add.id = POISON;
+	good->add.deadline = HOUR;
 	good->cancel.id = id;
 	good->complete.id = id;
 	good->rearm.id = id;
 	good->rearm.deadline = HOUR;
-	good->rearm.moved = (__u32)POISON;
 	good->watch.id = id;
 	good->watch.nr_keys = 2;
+	good->watch.key_size = sizeof(good->spec[0]);
 	good->watch.keys = address(good->spec);
 	good->unwatch.id = id;
 	good->unwatch.key = key_of(1);
 	good->signal.key = key_of(1);
-	good->signal.completed = (__u32)POISON;
 	good->cancel_key.key = key_of(1);
-	good->cancel_key.cancelled = (__u32)POISON;
 	good->info.id = id;
 	good->info.keys = address(good->spec);
-	good->info.room = 2;
+	good->info.max_keys = 2;
+	good->info.key_size = sizeof(good->spec[0]);
 }
 
 /* @id is that of an operation which watches the keys 1 and 2. */
@@ -119,74 +79,210 @@ static inline void good_args(struct good *good, __u64 id)
 		good->command[i].signal.key = key_of(11);
 	}
 	good->batch.commands = address(good->command);
+	good->batch.command_size = sizeof(good->command[0]);
 	good->batch.results = address(good->result);
+	good->batch.result_size = sizeof(good->result[0]);
 	good->batch.nr = 2;
 	good->list.entries = address(good->entry);
-	good->list.room = 2;
+	good->list.max_entries = 2;
+	good->list.entry_size = sizeof(good->entry[0]);
 	good->create = create_args(NEW_NAME, 0600);
 	good->remove = remove_args(OLD_NAME, 0);
 }
 
-/*
- * A call, its good arguments, and where among them the flags are, which of these it
- * knows, and a reserved field if it has any.
+/* The kinds of nodes. */
+enum node {
+	PRIVATE,
+	NAMED,
+	CONTROL,
+	NR_NODES,
+};
+
+/* Bytes of a structure. */
+struct bytes {
+	char *at;
+	size_t size;
+};
+
+static inline struct bytes bytes_between(void *from, void *to)
+{
+	return (struct bytes) { from, (char *)to - (char *)from };
+}
+
+/**
+ * struct one_call - a call and its good arguments
+ * @request: its number
+ * @node: the node that a test makes it on
+ * @args: its structure
+ * @flags: the flags in it
+ * @known: the valid flags
+ * @reserved: a reserved field, or NULL
+ * @out: its output fields
  */
 struct one_call {
 	unsigned int request;
+	enum node node;
 	void *args;
 	__u32 *flags;
 	__u32 known;
 	__u32 *reserved;
+	struct bytes out;
 };
 
-#define NR_CALLS	17
+#define NR_CALLS	18
 
-/* The call in the place @nr of the header. */
+#define CALL(NAME, member, where, valid, reserve, output)			\
+	{									\
+		.request = TWHEEL_IOC_##NAME, .node = where,			\
+		.args = &(member), .flags = &(member).flags, .known = valid,	\
+		.reserved = reserve, .out = output,				\
+	}
+
+/* The output fields @from to @to. */
+#define OUT(from, to)		bytes_between(&(from), &(to) + 1)
+#define NO_OUT			bytes_between(NULL, NULL)
+#define SAME_OUT(field)		OUT(field, field)
+
+/* The call at the place @nr of the header. */
 static inline struct one_call nth_call(struct good *g, unsigned int nr)
 {
 	struct one_call calls[NR_CALLS] = {
-		{ TWHEEL_IOC_ADD, &g->add, &g->add.flags, 0xf, &g->add.reserved },
-		{ TWHEEL_IOC_CANCEL, &g->cancel, &g->cancel.flags, 0, &g->cancel.reserved },
-		{ TWHEEL_IOC_COMPLETE, &g->complete, &g->complete.flags, 0, NULL },
-		{ TWHEEL_IOC_REARM, &g->rearm, &g->rearm.flags, 1, &g->rearm.reserved },
-		{ TWHEEL_IOC_WATCH, &g->watch, &g->watch.flags, 0, NULL },
-		{ TWHEEL_IOC_UNWATCH, &g->unwatch, &g->unwatch.flags, 0,
-		  &g->unwatch.reserved },
-		{ TWHEEL_IOC_SIGNAL, &g->signal, &g->signal.flags, 0, &g->signal.reserved },
-		{ TWHEEL_IOC_CANCEL_KEY, &g->cancel_key, &g->cancel_key.flags, 0, NULL },
-		{ TWHEEL_IOC_BATCH, &g->batch, &g->batch.flags, 1, NULL },
-		{ TWHEEL_IOC_COMPLETE_ALL, &g->complete_all, &g->complete_all.flags, 1,
-		  &g->complete_all.reserved },
-		{ TWHEEL_IOC_DRAIN, &g->drain, &g->drain.flags, 0, NULL },
-		{ TWHEEL_IOC_DETACHED, &g->detached, &g->detached.flags, 0,
-		  &g->detached.reserved },
-		{ TWHEEL_IOC_INFO, &g->info, &g->info.flags, 0, NULL },
-		{ TWHEEL_IOC_LIST, &g->list, &g->list.flags, 1, &g->list.reserved },
-		{ TWHEEL_IOC_QUERY, &g->query, &g->query.flags, 0, NULL },
-		{ TWHEEL_IOC_CREATE, &g->create, &g->create.flags, 0, NULL },
-		{ TWHEEL_IOC_REMOVE, &g->remove, &g->remove.flags, 1, NULL },
+		CALL(ADD, g->add, PRIVATE, 0xf, NULL, SAME_OUT(g->add.id)),
+		CALL(CANCEL, g->cancel, PRIVATE, 0, &g->cancel.reserved, NO_OUT),
+		CALL(COMPLETE, g->complete, PRIVATE, 0, NULL, NO_OUT),
+		CALL(REARM, g->rearm, PRIVATE, 1, &g->rearm.reserved, SAME_OUT(g->rearm.moved)),
+		CALL(WATCH, g->watch, PRIVATE, 0, &g->watch.reserved, NO_OUT),
+		CALL(UNWATCH, g->unwatch, PRIVATE, 0, &g->unwatch.reserved, NO_OUT),
+		CALL(SIGNAL, g->signal, PRIVATE, 0, &g->signal.reserved,
+		     SAME_OUT(g->signal.completed)),
+		CALL(CANCEL_KEY, g->cancel_key, PRIVATE, 0, NULL,
+		     SAME_OUT(g->cancel_key.cancelled)),
+		CALL(BATCH, g->batch, PRIVATE, 1, NULL, OUT(g->batch.done, g->batch.failed)),
+		CALL(COMPLETE_ALL, g->complete_all, PRIVATE, 1, &g->complete_all.reserved,
+		     SAME_OUT(g->complete_all.completed)),
+		CALL(DRAIN, g->drain, PRIVATE, 0, NULL, SAME_OUT(g->drain.cancelled)),
+		CALL(EVENTS, g->events, NAMED, 1, &g->events.reserved, NO_OUT),
+		CALL(RESTRICT, g->confine, PRIVATE, 0, &g->confine.reserved, NO_OUT),
+		CALL(INFO, g->info, PRIVATE, 0, &g->info.reserved, SAME_OUT(g->info.pending)),
+		CALL(LIST, g->list, PRIVATE, 1, NULL, SAME_OUT(g->list.nr)),
+		CALL(QUERY, g->query, PRIVATE, 0, NULL, OUT(g->query.max_pending, g->query.name)),
+		CALL(CREATE, g->create, CONTROL, 0, &g->create.reserved,
+		     OUT(g->create.major, g->create.minor)),
+		CALL(REMOVE, g->remove, CONTROL, 1, NULL, SAME_OUT(g->remove.cancelled)),
 	};
 
 	return calls[nr];
 }
 
-/* Whether a call is made on a node that has a name, since it has no use on another. */
-static inline bool wants_a_name(const struct one_call *one)
+/* Whether a call only reads. */
+static inline bool only_reads(const struct one_call *one)
 {
-	return one->request == TWHEEL_IOC_DETACHED;
+	return one->request == TWHEEL_IOC_EVENTS || one->request == TWHEEL_IOC_INFO ||
+	       one->request == TWHEEL_IOC_LIST || one->request == TWHEEL_IOC_QUERY;
 }
 
-/* Whether a call only looks. */
-static inline bool only_looks(const struct one_call *one)
+/**
+ * struct one_array - an array that a call takes
+ * @call: the call
+ * @entries: the address in its structure
+ * @nr: the number of entries in its structure, or NULL if another array has it
+ * @size: the size of an entry in its structure
+ * @first: size of an entry in the first version
+ * @input: the call reads it
+ * @output: the call writes to it
+ */
+struct one_array {
+	struct one_call call;
+	__u64 *entries;
+	__u32 *nr;
+	__u32 *size;
+	__u32 first;
+	bool input;
+	bool output;
+};
+
+#define NR_ARRAYS	6
+
+/* Places of the calls of nth_call() that take arrays. */
+#define PLACE_ADD	0
+#define PLACE_WATCH	4
+#define PLACE_BATCH	8
+#define PLACE_INFO	13
+#define PLACE_LIST	14
+
+static inline struct one_array nth_array(struct good *g, unsigned int nr)
 {
-	return one->request == TWHEEL_IOC_INFO || one->request == TWHEEL_IOC_LIST ||
-	       one->request == TWHEEL_IOC_QUERY;
+	struct one_array arrays[NR_ARRAYS] = {
+		{ nth_call(g, PLACE_ADD), &g->add.keys, &g->add.nr_keys,
+		  &g->add.key_size, 24, true, false },
+		{ nth_call(g, PLACE_WATCH), &g->watch.keys, &g->watch.nr_keys,
+		  &g->watch.key_size, 24, true, false },
+		{ nth_call(g, PLACE_BATCH), &g->batch.commands, &g->batch.nr,
+		  &g->batch.command_size, 128, true, false },
+		{ nth_call(g, PLACE_BATCH), &g->batch.results, NULL,
+		  &g->batch.result_size, 16, false, true },
+		{ nth_call(g, PLACE_INFO), &g->info.keys, &g->info.max_keys,
+		  &g->info.key_size, 24, false, true },
+		{ nth_call(g, PLACE_LIST), &g->list.entries, &g->list.max_entries,
+		  &g->list.entry_size, 128, false, true },
+	};
+
+	return arrays[nr];
 }
 
-/* Whether a call is about named purgatories, and made on /dev/twheel only. */
-static inline bool makes_names(const struct one_call *one)
+FIXTURE(refused) {
+	int fd;
+	int nodes[NR_NODES];	/* nodes[PRIVATE] is fd */
+	__u64 plain;		/* pending, watches nothing */
+	__u64 watching;		/* pending, watches all of the keys 1 and 2 */
+	__u64 ended;		/* cancelled, its event not read */
+	struct twheel_query_args before;
+};
+
+FIXTURE_SETUP(refused)
 {
-	return one->request == TWHEEL_IOC_CREATE || one->request == TWHEEL_IOC_REMOVE;
+	remove_all_named();
+	self->fd = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_EQ(0, create_named(OLD_NAME, 0600));
+	self->nodes[PRIVATE] = self->fd;
+	self->nodes[NAMED] = twheel_open_named(OLD_NAME, O_NONBLOCK);
+	self->nodes[CONTROL] = twheel_open_control();
+	ASSERT_LE(0, self->nodes[NAMED]);
+	ASSERT_LE(0, self->nodes[CONTROL]);
+	self->plain = add_deadline(self->fd, HOUR, 0, 0);
+	self->watching = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	self->ended = add_deadline(self->fd, HOUR, 0, 0);
+	ASSERT_EQ(0, op_cancel(self->fd, self->ended));
+	self->before = query(self->fd);
+	ASSERT_EQ(2, self->before.pending);
+	ASSERT_EQ(1, self->before.unread);
 }
+
+FIXTURE_TEARDOWN(refused)
+{
+	struct twheel_query_args after = query(self->fd);
+
+	/* Another program of this user may wake its reapers. */
+	after.wakeups = self->before.wakeups;
+	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
+
+	EXPECT_FALSE(node_exists(NEW_NAME));
+	EXPECT_EVENT(self->fd, self->ended, TWHEEL_CANCELLED, 0);
+	/* The tests signal key 1: if one of these counted, key 2 completes it. */
+	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
+	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
+	EXPECT_EVENT(self->fd, self->watching, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(0, op_complete(self->fd, self->plain, 3));
+	EXPECT_EVENT(self->fd, self->plain, TWHEEL_COMPLETED, 3);
+	close(self->fd);
+	close(self->nodes[NAMED]);
+	close(self->nodes[CONTROL]);
+	remove_all_named();
+}
+
+/* Make a call on its node. */
+#define call_on_its_node(one, args)					\
+	call(self->nodes[(one).node], (one).request, args)
 
 #endif /* _TWHEEL_REFUSED_H */

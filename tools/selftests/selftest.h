@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the selftests share: the ioctls of /dev/twheel as plain calls, waiting
- * for events with a time limit, and looking at what others are doing.
+ * Shared by the selftests: the ioctls of the device as plain calls, waiting for
+ * events with a time limit, and helpers that look at other tasks.
  *
- * The calls are made here rather than through libtwheel, so that a test may
- * also say what a library would not.  They answer with an errno, 0 for success.
+ * The tests do not use libtwheel, so that they can pass arguments that a library
+ * would not.  The helpers return an errno, 0 for success.
  *
- * Nothing here sleeps and hopes: a test waits for a condition, for as long as
- * BUDGET_MS; only a test that fails takes that long.
+ * No test sleeps and hopes: it waits for a condition for up to BUDGET_MS, and
+ * only a failing test takes that long.
  */
 #ifndef _TWHEEL_SELFTEST_H
 #define _TWHEEL_SELFTEST_H
@@ -27,7 +27,7 @@
 #define HOUR		(3600 * SEC)
 #define KTIME_LAST	0x7fffffffffffffffULL
 
-/* What a field holds before the call that must set or ignore it. */
+/* A value that no call returns by chance. */
 #define POISON		0xa5a5a5a5a5a5a5a5ULL
 
 #define BUDGET_MS	30000
@@ -82,12 +82,25 @@ static inline int twheel_open_named(const char *name, int flags)
 	return open(path, O_RDWR | O_CLOEXEC | flags);
 }
 
-static inline int call(int fd, unsigned long request, void *args)
+static inline int twheel_open_control(void)
 {
-	return ioctl(fd, request, args) ? errno : 0;
+	return open("/dev/twheel-control", O_RDWR | O_CLOEXEC);
 }
 
-/* How structures hold an address. */
+/*
+ * Make a call. Return: its errno, 0 for success. A descriptor that the call
+ * returns is closed: a test that needs it calls ioctl().
+ */
+static inline int call(int fd, unsigned long request, void *args)
+{
+	int result = ioctl(fd, request, args);
+
+	if (result > 0)
+		close(result);
+	return result < 0 ? errno : 0;
+}
+
+/* An address as the structures hold it. */
 static inline __u64 address(const void *where)
 {
 	return (unsigned long)where;
@@ -103,8 +116,11 @@ static inline struct twheel_watch_spec spec_of(__u64 name, __u32 need)
 	return (struct twheel_watch_spec){ .key = key_of(name), .need = need };
 }
 
+/* The output field of a call before is reset. */
 static inline int op_add(int fd, struct twheel_add_args *args)
 {
+	if (args)
+		args->id = 0;
 	return call(fd, TWHEEL_IOC_ADD, args);
 }
 
@@ -128,8 +144,9 @@ static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
 		.condition = condition,
 		.quorum = quorum,
 		.nr_keys = nr,
+		.key_size = sizeof(*specs),
 		.deadline = TWHEEL_NEVER,
-		.keys = (__u64)(unsigned long)specs,
+		.keys = address(specs),
 	};
 
 	return op_add(fd, &args) ? 0 : args.id;
@@ -166,19 +183,19 @@ static inline int op_watch(int fd, __u64 id,
 	struct twheel_watch_args args = {
 		.id = id,
 		.nr_keys = nr,
-		.keys = (__u64)(unsigned long)specs,
+		.key_size = sizeof(*specs),
+		.keys = address(specs),
 	};
 
 	return call(fd, TWHEEL_IOC_WATCH, &args);
 }
 
-/* Return: how many operations the signal completed, -1 with errno if refused. */
+/* Return: number of operations that the signal completed, -1 with errno if refused. */
 static inline long key_signal(int fd, __u64 name, __u64 value)
 {
 	struct twheel_signal_args args = {
 		.key = key_of(name),
 		.value = value,
-		.completed = (__u32)POISON,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_SIGNAL, &args) ? -1 : (long)args.completed;
@@ -191,15 +208,14 @@ static inline int op_fail(int fd, __u64 id, int error)
 	return call(fd, TWHEEL_IOC_COMPLETE, &args);
 }
 
-/* Return: whether it has moved, -1 with errno if refused. */
-static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags, __u32 which)
+/* Return: 1 if the deadline was moved, 0 if not, -1 with errno if refused. */
+static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags, __u32 mode)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.which = which,
-		.moved = (__u32)POISON,
+		.mode = mode,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_REARM, &args) ? -1 : (int)args.moved;
@@ -212,7 +228,7 @@ static inline int op_unwatch(int fd, __u64 id, __u64 name)
 	return call(fd, TWHEEL_IOC_UNWATCH, &args);
 }
 
-/* How far an operation has come, without its keys. */
+/* Describe an operation, without its keys. */
 static inline int op_info(int fd, __u64 id, struct twheel_pending *pending)
 {
 	struct twheel_info_args args = { .id = id };
@@ -222,52 +238,54 @@ static inline int op_info(int fd, __u64 id, struct twheel_pending *pending)
 	return error;
 }
 
-/* Return: how many operations were cancelled, -1 with errno if refused. */
+/* Return: number of operations that were cancelled, -1 with errno if refused. */
 static inline long key_cancel(int fd, __u64 name)
 {
-	struct twheel_cancel_key_args args = {
-		.key = key_of(name),
-		.cancelled = (__u32)POISON,
-	};
+	struct twheel_cancel_key_args args = { .key = key_of(name) };
 
 	return ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args) ? -1 : (long)args.cancelled;
 }
 
-/* Return: how many operations were completed, -1 with errno if refused. */
+/* Return: number of operations that were completed, -1 with errno if refused. */
 static inline long complete_all(int fd, __u64 value, int error, __u32 flags)
 {
 	struct twheel_complete_all_args args = {
 		.value = value,
 		.error = error,
 		.flags = flags,
-		.completed = (__u32)POISON,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args) ? -1 : (long)args.completed;
 }
 
-/* Return: how many operations were cancelled, -1 with errno if refused. */
+/* Return: number of operations that were cancelled, -1 with errno if refused. */
 static inline long drain(int fd)
 {
-	struct twheel_drain_args args = { .cancelled = (__u32)POISON };
+	struct twheel_drain_args args = { 0 };
 
 	return ioctl(fd, TWHEEL_IOC_DRAIN, &args) ? -1 : (long)args.cancelled;
 }
 
-static inline int read_detached(int fd)
+/* Return: a descriptor of the queue of detached events, -1 with errno. */
+static inline int open_events(int fd, __u32 flags)
 {
-	struct twheel_detached_args args = { 0 };
+	struct twheel_events_args args = { .flags = flags };
 
-	return call(fd, TWHEEL_IOC_DETACHED, &args);
+	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
+}
+
+static inline int file_restrict(int fd)
+{
+	struct twheel_restrict_args args = { 0 };
+
+	return call(fd, TWHEEL_IOC_RESTRICT, &args);
 }
 
 /* The state of a purgatory; max_pending is 0 if the call failed. */
 static inline struct twheel_query_args query(int fd)
 {
-	struct twheel_query_args args;
+	struct twheel_query_args args = { 0 };
 
-	memset(&args, 0xa5, sizeof(args));
-	args.flags = 0;
 	if (ioctl(fd, TWHEEL_IOC_QUERY, &args))
 		memset(&args, 0, sizeof(args));
 	return args;
@@ -281,7 +299,7 @@ static inline bool readable(int fd, int timeout_ms)
 	return poll(&pfd, 1, timeout_ms) == 1 && (pfd.revents & POLLIN);
 }
 
-/* Read up to @nr events. Return: how many came, -1 with errno for none. */
+/* Read up to @nr events. Return: number of events, -1 with errno for none. */
 static inline long read_events(int fd, struct twheel_event *events, size_t nr)
 {
 	long got = read(fd, events, nr * sizeof(*events));
@@ -297,7 +315,20 @@ static inline bool next_event(int fd, struct twheel_event *event)
 	return readable(fd, BUDGET_MS) && read_events(fd, event, 1) == 1;
 }
 
-/* The next event is that of operation @id, which ended like this. */
+/* Wait for an event of one of two files and read it: false if none came. */
+static inline bool next_event_of_two(const int fds[2], struct twheel_event *event)
+{
+	struct pollfd pfds[2] = {
+		{ .fd = fds[0], .events = POLLIN },
+		{ .fd = fds[1], .events = POLLIN },
+	};
+
+	if (poll(pfds, 2, BUDGET_MS) < 1)
+		return false;
+	return read_events(fds[!(pfds[0].revents & POLLIN)], event, 1) == 1;
+}
+
+/* The next event is the end of operation @_id with this reason and value. */
 #define EXPECT_EVENT(fd, _id, _reason, _value)				\
 do {									\
 	struct twheel_event __event;					\
@@ -309,7 +340,7 @@ do {									\
 	EXPECT_EQ(_value, __event.value);				\
 } while (0)
 
-/* What poll() has to say of a descriptor. */
+/* The events that poll() reports for a descriptor. */
 static inline short poll_now(int fd)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -320,8 +351,8 @@ static inline short poll_now(int fd)
 #define EXPECT_NO_EVENT(fd)	EXPECT_FALSE(readable(fd, 0))
 
 /*
- * Two pages of which the second can't be touched.
- * Return: where the second begins; whatever ends there is all that there is.
+ * Map two pages, the second one without access.
+ * Return: the beginning of the second page.
  */
 static inline char *cliff(void)
 {
@@ -351,7 +382,7 @@ static inline bool blocked_in(pid_t tid, long nr)
 	return seen == nr;
 }
 
-/* How many descriptions of /dev/twheel are open in the whole machine. */
+/* Reference count of the module: open files and named purgatories. */
 static inline long module_users(void)
 {
 	FILE *file = fopen("/sys/module/twheel/refcnt", "r");
@@ -365,7 +396,7 @@ static inline long module_users(void)
 	return users;
 }
 
-/* A parameter that the module was loaded with, 0 if it can't be read. */
+/* A parameter of the loaded module, 0 if it cannot be read. */
 static inline unsigned long module_parameter(const char *name)
 {
 	unsigned long value = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the ioctls of /dev/twheel take their structures: unknown numbers, shorter
- * and longer structures than the kernel's, pointers that lead nowhere, and what
- * only looks like one of these.
+ * How the ioctls of the device take their structures and arrays: unknown numbers,
+ * sizes below and above those of the kernel, output fields that are not zero, bad
+ * pointers, and input that only resembles these.
  */
 #include <limits.h>
 #include "refused.h"
@@ -12,30 +12,62 @@ static unsigned int resized(unsigned int request, unsigned int size)
 	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
 }
 
-static bool is_known(unsigned int nr)
+/* Whether a node has a call of this number. */
+static bool is_known(enum node node, unsigned int nr)
 {
+	struct one_call one;
 	struct good good;
 	unsigned int i;
 
-	for (i = 0; i < NR_CALLS; i++)
-		if (_IOC_NR(nth_call(&good, i).request) == nr)
-			return true;
+	for (i = 0; i < NR_CALLS; i++) {
+		one = nth_call(&good, i);
+		if (_IOC_NR(one.request) == nr)
+			return (one.node == CONTROL) == (node == CONTROL);
+	}
 	return false;
 }
 
 TEST_F(refused, unknown_ioctl)
 {
 	char args[256] = { 0 };
+	enum node node;
 	unsigned int nr;
 
-	for (nr = 0; nr < 256; nr++) {
-		EXPECT_EQ(ENOTTY, call(self->fd, _IOWR('T', nr, __u64), args));
-		if (is_known(nr))
-			continue;
-		EXPECT_EQ(ENOTTY, call(self->fd, _IOC(_IOC_READ | _IOC_WRITE,
-						      TWHEEL_IOC_MAGIC, nr, 64), args));
-		EXPECT_EQ(ENOTTY, call(self->fd, _IOC(_IOC_WRITE, TWHEEL_IOC_MAGIC,
-						      nr, 64), args));
+	for (node = 0; node < NR_NODES; node++) {
+		for (nr = 0; nr < 256; nr++) {
+			int fd = self->nodes[node];
+
+			EXPECT_EQ(ENOTTY, call(fd, _IOWR('T', nr, __u64), args));
+			if (is_known(node, nr))
+				continue;
+			EXPECT_EQ(ENOTTY, call(fd, _IOC(_IOC_READ | _IOC_WRITE,
+							TWHEEL_IOC_MAGIC, nr, 64), args));
+			EXPECT_EQ(ENOTTY, call(fd, _IOC(_IOC_WRITE, TWHEEL_IOC_MAGIC,
+							nr, 64), args));
+		}
+	}
+}
+
+/* A named purgatory cannot be created or removed through a purgatory. */
+TEST_F(refused, call_of_another_node)
+{
+	struct one_call one;
+	struct good good;
+	enum node node;
+	unsigned int i;
+	bool here, belongs;
+
+	for (i = 0; i < NR_CALLS; i++) {
+		for (node = 0; node < NR_NODES; node++) {
+			good_args(&good, self->watching);
+			one = nth_call(&good, i);
+			here = node == CONTROL;
+			belongs = one.node == CONTROL;
+			if (here == belongs)
+				continue;
+			EXPECT_EQ(ENOTTY, call(self->nodes[node], one.request, one.args))
+				TH_LOG("request %#x on node %d", one.request, node);
+		}
 	}
 }
 
@@ -53,7 +85,7 @@ TEST_F(refused, known_ioctl_in_another_direction)
 			good_args(&good, self->watching);
 			request = _IOC(dir, TWHEEL_IOC_MAGIC, _IOC_NR(one.request),
 				       _IOC_SIZE(one.request));
-			EXPECT_EQ(ENOTTY, call(self->fd, request, one.args));
+			EXPECT_EQ(ENOTTY, call(self->nodes[one.node], request, one.args));
 		}
 	}
 }
@@ -68,16 +100,16 @@ TEST_F(refused, structure_too_short)
 		one = nth_call(&good, i);
 		for (size = 0; size < _IOC_SIZE(one.request); size++) {
 			good_args(&good, self->watching);
-			ASSERT_EQ(EINVAL, call(self->fd, resized(one.request, size),
-					       one.args));
+			ASSERT_EQ(EINVAL, call(self->nodes[one.node],
+					       resized(one.request, size), one.args));
 		}
 	}
 }
 
-/* The longest structure that an ioctl number can tell of. */
+/* The longest structure of any ioctl number. */
 static char longest[_IOC_SIZEMASK];
 
-/* Make a structure longer by @more zero bytes, or as many as there can be. */
+/* Append @more zero bytes to a structure, or as many as the longest one has. */
 static unsigned int lengthen(const struct one_call *one, unsigned int more)
 {
 	unsigned int size = _IOC_SIZE(one->request);
@@ -89,7 +121,7 @@ static unsigned int lengthen(const struct one_call *one, unsigned int more)
 
 static const unsigned int more[] = { 1, 8, 64, 4096, ~0U };
 
-TEST_F(refused, longer_structure_that_says_more)
+TEST_F(refused, longer_structure_with_unknown_fields)
 {
 	unsigned int i, j, size;
 	struct one_call one;
@@ -101,8 +133,26 @@ TEST_F(refused, longer_structure_that_says_more)
 			good_args(&good, self->watching);
 			size = lengthen(&one, more[j]);
 			longest[size - 1] = 1;
-			EXPECT_EQ(E2BIG, call(self->fd, resized(one.request, size),
-					      longest));
+			EXPECT_EQ(E2BIG, call(self->nodes[one.node],
+					      resized(one.request, size), longest));
+		}
+	}
+}
+
+TEST_F(refused, output_field_that_is_not_zero)
+{
+	struct one_call one;
+	struct good good;
+	unsigned int i;
+	size_t at;
+
+	for (i = 0; i < NR_CALLS; i++) {
+		one = nth_call(&good, i);
+		for (at = 0; at < one.out.size; at++) {
+			good_args(&good, self->watching);
+			one.out.at[at] = 1;
+			EXPECT_EQ(EINVAL, call_on_its_node(one, one.args))
+				TH_LOG("request %#x byte %zu", one.request, at);
 		}
 	}
 }
@@ -111,13 +161,15 @@ TEST_F(refused, bad_pointer)
 {
 	char *edge = cliff();
 	void *bad[] = { NULL, edge, edge - 4, (void *)-4096L, (void *)-1L, (void *)LONG_MIN };
+	struct one_call one;
 	struct good good;
 	unsigned int i, j;
 
-	for (i = 0; i < NR_CALLS; i++)
+	for (i = 0; i < NR_CALLS; i++) {
+		one = nth_call(&good, i);
 		for (j = 0; j < ARRAY_SIZE(bad); j++)
-			EXPECT_EQ(EFAULT, call(self->fd, nth_call(&good, i).request,
-					       bad[j]));
+			EXPECT_EQ(EFAULT, call_on_its_node(one, bad[j]));
+	}
 }
 
 TEST_F(refused, result_that_cannot_be_stored)
@@ -127,26 +179,18 @@ TEST_F(refused, result_that_cannot_be_stored)
 	struct one_call one;
 	unsigned int i;
 
-	ASSERT_EQ(0, create_named(OLD_NAME, 0600));
+	/* TWHEEL_IOC_REMOVE would be refused for an open file. */
+	close(self->nodes[NAMED]);
+	self->nodes[NAMED] = -1;
 	good_args(good, self->watching);
 	ASSERT_EQ(0, mprotect(good, page, PROT_READ));
 	for (i = 0; i < NR_CALLS; i++) {
 		one = nth_call(good, i);
 		if (_IOC_DIR(one.request) & _IOC_READ)
-			EXPECT_EQ(EFAULT, call(self->fd, one.request, one.args))
+			EXPECT_EQ(EFAULT, call_on_its_node(one, one.args))
 				TH_LOG("request %#x", one.request);
 	}
 	EXPECT_EQ(0, remove_named(OLD_NAME));
-}
-
-/* Let all arrays be there. */
-static void point_to(struct good *good, __u64 where)
-{
-	good->add.keys = where;
-	good->watch.keys = where;
-	good->info.keys = where;
-	good->batch.commands = where;
-	good->list.entries = where;
 }
 
 TEST_F(refused, array_at_a_bad_pointer)
@@ -156,27 +200,31 @@ TEST_F(refused, array_at_a_bad_pointer)
 		0, 1, address(edge), address(edge) - 1, 1ULL << 63, ~0ULL,
 		~0ULL - sizeof(struct twheel_watch_spec) + 1, 1ULL << 32, 1ULL << 47,
 	};
+	struct one_array array;
 	struct good good;
-	unsigned int i;
+	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		good_args(&good, self->watching);
-		point_to(&good, bad[i]);
-		EXPECT_EQ(EFAULT, op_add(self->fd, &good.add));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_INFO, &good.info));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_LIST, &good.list));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_BATCH, &good.batch));
+	for (i = 0; i < NR_ARRAYS; i++) {
+		array = nth_array(&good, i);
+		for (j = 0; j < ARRAY_SIZE(bad); j++) {
+			/* A batch without results takes no size of them. */
+			if (!array.nr && !bad[j])
+				continue;
+			good_args(&good, self->watching);
+			*array.entries = bad[j];
+			EXPECT_EQ(EFAULT, call_on_its_node(array.call, array.call.args))
+				TH_LOG("array %u at %#llx", i, bad[j]);
+		}
 	}
 }
 
-TEST_F(refused, keys_that_are_not_all_there)
+TEST_F(refused, keys_that_are_partly_readable)
 {
 	size_t spec_size = sizeof(struct twheel_watch_spec);
 	char *edge = cliff();
 	__u64 bad[] = {
-		address(edge) - spec_size,	/* the first */
-		address(edge) - spec_size - 8,	/* and a bit */
+		address(edge) - spec_size,	/* the first one is */
+		address(edge) - spec_size - 8,	/* and a part of the second one */
 	};
 	struct good good;
 	unsigned int i;
@@ -190,9 +238,135 @@ TEST_F(refused, keys_that_are_not_all_there)
 	}
 }
 
+TEST_F(refused, array_entry_of_a_bad_size)
+{
+	/* Above a page. */
+	static const __u32 too_large[] = { 4097, 8192, 1U << 31, ~0U };
+	struct one_array array;
+	struct good good;
+	unsigned int i, j;
+	__u32 size;
+
+	for (i = 0; i < NR_ARRAYS; i++) {
+		array = nth_array(&good, i);
+		for (size = 0; size < array.first; size++) {
+			good_args(&good, self->watching);
+			*array.size = size;
+			EXPECT_EQ(EINVAL, call_on_its_node(array.call, array.call.args))
+				TH_LOG("array %u entry size %u", i, size);
+		}
+		for (j = 0; j < ARRAY_SIZE(too_large); j++) {
+			good_args(&good, self->watching);
+			*array.size = too_large[j];
+			EXPECT_EQ(E2BIG, call_on_its_node(array.call, array.call.args))
+				TH_LOG("array %u entry size %u", i, too_large[j]);
+		}
+	}
+}
+
+TEST_F(refused, entry_size_without_an_array)
+{
+	static const __u32 sizes[] = { 1, 16, 24, 128, 4096 };
+	struct good good;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		good_args(&good, self->watching);
+		good.add.condition = TWHEEL_COND_NONE;
+		good.add.nr_keys = 0;
+		good.add.keys = 0;
+		good.add.key_size = sizes[i];
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+		good.info.max_keys = 0;
+		good.info.keys = 0;
+		good.info.key_size = sizes[i];
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &good.info));
+		good.batch.results = 0;
+		good.batch.result_size = sizes[i];
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_BATCH, &good.batch));
+	}
+}
+
+/* Room for arrays whose entries have the largest size. */
+static char wide[3 * 4096];
+
+/* Have an array begin at wide[0], with its two entries @size bytes apart. */
+static void widen(const struct one_array *array, __u32 size)
+{
+	const char *entries = (void *)(unsigned long)*array->entries;
+	unsigned int i;
+
+	memset(wide, 0, sizeof(wide));
+	for (i = 0; i < 2; i++)
+		memcpy(wide + i * size, entries + i * array->first, array->first);
+	*array->entries = address(wide);
+	*array->size = size;
+}
+
+static const __u32 wider[] = { 1, 8, 64, 1024 };
+
+/* The error of a call, or for a batch that of its first command. */
+static int error_within(int fd, const struct one_array *array, const struct good *good)
+{
+	int error = call(fd, array->call.request, array->call.args);
+
+	if (error || array->call.request != TWHEEL_IOC_BATCH)
+		return error;
+	return -good->result[0].error;
+}
+
+TEST_F(refused, longer_entry_with_unknown_fields)
+{
+	struct one_array array;
+	struct good good;
+	unsigned int i, j;
+	__u32 size;
+
+	for (i = 0; i < NR_ARRAYS; i++) {
+		array = nth_array(&good, i);
+		for (j = 0; array.input && j < ARRAY_SIZE(wider); j++) {
+			good_args(&good, self->watching);
+			size = array.first + wider[j];
+			widen(&array, size);
+			wide[size - 1] = 1;
+			/* The second command signals a key without watchers. */
+			EXPECT_EQ(E2BIG, error_within(self->fd, &array, &good))
+				TH_LOG("array %u entry size %u", i, size);
+		}
+	}
+}
+
+/* An events descriptor knows no ioctl at all. */
+TEST_F(refused, ioctl_on_an_events_descriptor)
+{
+	int fd = open_events(self->nodes[NAMED], 0);
+	struct one_call one;
+	struct good good;
+	unsigned int i;
+
+	ASSERT_LE(0, fd);
+	for (i = 0; i < NR_CALLS; i++) {
+		good_args(&good, self->watching);
+		one = nth_call(&good, i);
+		EXPECT_EQ(ENOTTY, call(fd, one.request, one.args));
+	}
+	EXPECT_EQ(ENOTTY, call(fd, _IO('T', 1), NULL));
+	close(fd);
+}
+
+TEST_F(refused, read_of_the_control_node)
+{
+	struct twheel_event event;
+
+	EXPECT_EQ(-1, read_events(self->nodes[CONTROL], &event, 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->nodes[CONTROL], &event, sizeof(event)));
+	EXPECT_EQ(EINVAL, errno);
+}
+
 /*
- * What only looks like bad input.  Each call has a private purgatory of its own, or for
- * what needs one a named, in which an operation watches two keys.
+ * Input that only resembles bad input.  Each call has a purgatory of its own, in
+ * which an operation watches two keys, or the control node.
  */
 struct prepared {
 	int fd;
@@ -215,7 +389,15 @@ FIXTURE_TEARDOWN(accepted)
 	remove_all_named();
 }
 
-/* Prepare for the call in the place @nr. */
+static int open_node(enum node node)
+{
+	if (node == CONTROL)
+		return twheel_open_control();
+	return node == NAMED ? twheel_open_named(OLD_NAME, O_NONBLOCK) :
+			       twheel_open(O_NONBLOCK);
+}
+
+/* Prepare for the call at the place @nr. */
 static bool prepare(struct prepared *made, unsigned int nr)
 {
 	close(made->fd);
@@ -223,14 +405,13 @@ static bool prepare(struct prepared *made, unsigned int nr)
 	made->one = nth_call(&made->good, nr);
 	if (create_named(OLD_NAME, 0600))
 		return false;
-	made->fd = wants_a_name(&made->one) ? twheel_open_named(OLD_NAME, O_NONBLOCK) :
-					      twheel_open(O_NONBLOCK);
-	good_args(&made->good, wants_a_name(&made->one) ? 0 :
+	made->fd = open_node(made->one.node);
+	good_args(&made->good, made->one.node == CONTROL ? 0 :
 		  add_keys(made->fd, TWHEEL_COND_ALL, 0, 2));
 	return made->fd >= 0;
 }
 
-TEST_F(accepted, longer_structure_that_says_no_more)
+TEST_F(accepted, longer_structure_without_unknown_fields)
 {
 	struct prepared *made = &self->prepared;
 	unsigned int i, j, k, size;
@@ -245,6 +426,82 @@ TEST_F(accepted, longer_structure_that_says_no_more)
 				ASSERT_EQ(0, longest[k]);
 		}
 	}
+}
+
+/* Output entries are padded with zeroes. */
+TEST_F(accepted, longer_entry_without_unknown_fields)
+{
+	struct prepared *made = &self->prepared;
+	struct one_array array;
+	unsigned int i, j, k;
+	__u32 size;
+
+	for (i = 0; i < NR_ARRAYS; i++) {
+		for (j = 0; j < ARRAY_SIZE(wider); j++) {
+			array = nth_array(&made->good, i);
+			for (k = 0; k < NR_CALLS; k++)
+				if (nth_call(&made->good, k).request == array.call.request)
+					ASSERT_TRUE(prepare(made, k));
+			size = array.first + wider[j];
+			widen(&array, size);
+			if (array.output)
+				memset(wide, 0xa5, sizeof(wide));
+			EXPECT_EQ(0, error_within(made->fd, &array, &made->good))
+				TH_LOG("array %u entry size %u", i, size);
+			for (k = array.first; array.output && k < size; k++)
+				ASSERT_EQ(0, wide[k]);
+		}
+	}
+}
+
+TEST_F(accepted, largest_entry)
+{
+	struct prepared *made = &self->prepared;
+	struct one_array array;
+	unsigned int i, k;
+
+	for (i = 0; i < NR_ARRAYS; i++) {
+		array = nth_array(&made->good, i);
+		for (k = 0; k < NR_CALLS; k++)
+			if (nth_call(&made->good, k).request == array.call.request)
+				ASSERT_TRUE(prepare(made, k));
+		widen(&array, 4096);
+		EXPECT_EQ(0, error_within(made->fd, &array, &made->good));
+	}
+}
+
+/* A size that is no multiple of the first version's leads to the right entries. */
+TEST_F(accepted, second_of_two_longer_entries)
+{
+	struct twheel_pending *entries[2];
+	struct prepared *made = &self->prepared;
+	struct twheel_watch_spec *spec;
+	unsigned int i;
+	__u64 id;
+
+	ASSERT_TRUE(prepare(made, PLACE_LIST));
+	memset(wide, 0, sizeof(wide));
+	for (i = 0; i < 2; i++) {
+		spec = (void *)(wide + i * 40);
+		*spec = spec_of(21 + i, 1);
+	}
+	made->good.add.keys = address(wide);
+	made->good.add.key_size = 40;
+	ASSERT_EQ(0, op_add(made->fd, &made->good.add));
+	id = made->good.add.id;
+	EXPECT_EQ(0, key_signal(made->fd, 21, 0));
+
+	for (i = 0; i < 2; i++)
+		entries[i] = (void *)(wide + i * 136);
+	made->good.list.entries = address(wide);
+	made->good.list.entry_size = 136;
+	ASSERT_EQ(0, call(made->fd, TWHEEL_IOC_LIST, &made->good.list));
+	ASSERT_EQ(2, made->good.list.nr);
+	EXPECT_TRUE(entries[0]->id == id || entries[1]->id == id);
+	EXPECT_NE(entries[0]->id, entries[1]->id);
+	EXPECT_EQ(2, entries[0]->nr_keys);
+	EXPECT_EQ(2, entries[1]->nr_keys);
+	EXPECT_EQ(1, key_signal(made->fd, 22, 0));
 }
 
 TEST_F(accepted, structure_at_the_end_of_a_page)
@@ -280,7 +537,7 @@ TEST_F(accepted, keys_at_the_end_of_a_page)
 	close(fd);
 }
 
-TEST_F(accepted, structures_that_are_only_read)
+TEST_F(accepted, read_only_structures)
 {
 	struct prepared *made = &self->prepared;
 	long page = sysconf(_SC_PAGESIZE);

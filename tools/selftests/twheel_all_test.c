@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Ending many at once: completing all of one's own or of everybody's, cancelling
- * all that watch a key, and draining an open file, which takes nothing in any more
- * and is at its end when what it has is read.
+ * Calls that end many operations: completing all of a file or of all files, cancelling
+ * the watchers of a key, and draining a file, which refuses further adds and is at its
+ * end after its last event.
  */
 #include <sys/epoll.h>
 #include "named.h"
@@ -43,7 +43,7 @@ static bool add_some(int fd, int nr)
 	return true;
 }
 
-/* Read all that is there: how many events that is, -1 if one is not like this. */
+/* Read all events. Return: their number, -1 if one of them is different. */
 static int read_alike(int fd, __u32 reason, __u64 value, __s32 error)
 {
 	struct twheel_event event;
@@ -57,7 +57,7 @@ static int read_alike(int fd, __u32 reason, __u64 value, __s32 error)
 	return nr;
 }
 
-TEST_F(all, complete_all_of_ones_own)
+TEST_F(all, complete_all_of_a_file)
 {
 	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
 	EXPECT_EQ(10, complete_all(self->fd, 7, 0, 0));
@@ -67,7 +67,7 @@ TEST_F(all, complete_all_of_ones_own)
 	EXPECT_EQ(0, complete_all(self->fd, 7, 0, 0));
 }
 
-TEST_F(all, complete_all_of_everybody)
+TEST_F(all, complete_all_of_all_files)
 {
 	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
 	EXPECT_EQ(14, complete_all(self->other, 8, 0, TWHEEL_COMPLETE_OTHERS));
@@ -85,7 +85,7 @@ TEST_F(all, complete_all_with_an_error)
 	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_COMPLETED, 0, -ENODEV));
 }
 
-TEST_F(all, complete_all_refuses_what_is_no_error)
+TEST_F(all, complete_all_refuses_bad_errors)
 {
 	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
 	struct twheel_complete_all_args args;
@@ -107,7 +107,7 @@ TEST_F(all, complete_all_refuses_what_is_no_error)
 	EXPECT_EQ(3, query(self->fd).pending);
 }
 
-TEST_F(all, complete_all_of_a_periodic_one)
+TEST_F(all, complete_all_ends_a_periodic_operation)
 {
 	struct twheel_add_args args = { .deadline = MSEC, .period = MSEC };
 
@@ -118,7 +118,7 @@ TEST_F(all, complete_all_of_a_periodic_one)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(all, cancel_all_that_watch_a_key)
+TEST_F(all, cancel_key_cancels_all_watchers)
 {
 	__u64 stays = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	int i;
@@ -150,7 +150,7 @@ TEST_F(all, cancel_key_refuses_unknown_flags)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(all, drain_ends_what_the_file_has)
+TEST_F(all, drain_cancels_the_operations_of_the_file)
 {
 	struct twheel_event event;
 
@@ -165,7 +165,7 @@ TEST_F(all, drain_ends_what_the_file_has)
 	EXPECT_NO_EVENT(self->other);
 }
 
-TEST_F(all, a_drained_file_takes_nothing_in)
+TEST_F(all, drained_file_refuses_adds)
 {
 	struct twheel_add_args args = { .deadline = HOUR };
 	__u64 theirs = add_keys(self->other, TWHEEL_COND_ANY, 0, 1);
@@ -173,7 +173,7 @@ TEST_F(all, a_drained_file_takes_nothing_in)
 	ASSERT_EQ(0, drain(self->fd));
 	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &args));
 	EXPECT_EQ(0, args.id);
-	/* It may still speak to the others. */
+	/* It still signals the operations of other files. */
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
 	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 4);
 	EXPECT_EQ(0, op_add(self->other, &args));
@@ -193,7 +193,7 @@ TEST_F(all, drain_of_a_private_purgatory)
 	close(fd);
 }
 
-TEST_F(all, drain_keeps_what_was_unread)
+TEST_F(all, drain_keeps_unread_events)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 
@@ -215,7 +215,7 @@ TEST_F(all, drain_refuses_unknown_flags)
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
-TEST_F(all, a_small_buffer_is_refused_at_the_end_too)
+TEST_F(all, small_buffer_is_refused_at_the_end)
 {
 	char small[sizeof(struct twheel_event) - 1];
 
@@ -224,7 +224,7 @@ TEST_F(all, a_small_buffer_is_refused_at_the_end_too)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* A thread that reads until the end. */
+/* A thread that reads until the end of its file. */
 struct reader {
 	int fd;
 	pid_t tid;
@@ -280,7 +280,7 @@ TEST_F(all, drain_is_an_edge_for_epoll)
 	close(epfd);
 }
 
-/* While one drains, others add, complete all and cancel by key. */
+/* Threads of two users add, complete all and cancel by key while the file is drained. */
 static struct {
 	int fd;
 	bool over;
@@ -291,10 +291,10 @@ static struct {
 static void *add_until_refused(void *arg)
 {
 	do {
-		/* Who drains may be late, and there be no room any more until then. */
+		/* The file may be full before it is drained. */
 		while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
 			__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
-	} while (errno == ENOSPC || errno == EAGAIN);
+	} while (errno == ENOSPC || errno == ENOBUFS);
 	if (errno != ESHUTDOWN)
 		__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
 	return arg;
@@ -302,6 +302,7 @@ static void *add_until_refused(void *arg)
 
 static void *end_all_the_time(void *arg)
 {
+	act_for(STRANGER);
 	while (!__atomic_load_n(&busy.over, __ATOMIC_RELAXED)) {
 		if (complete_all(busy.fd, 1, 0, 0) < 0 || key_cancel(busy.fd, 2) < 0)
 			__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many calls in one: in order, each with a result, and as if each had been made
- * by itself.  What fails in between fails alone, unless it is to be the last;
- * what can't be read or answered leaves nothing half done.
+ * Many calls in one: executed in order, each with a result, and with the effect of
+ * single calls.  A command that fails does not affect the others, unless the batch
+ * stops there.  A command or result that cannot be accessed ends the batch.
  */
-#include "selftest.h"
+#include "named.h"
 
 #define MOST	TWHEEL_MAX_BATCH
 
@@ -25,9 +25,9 @@ FIXTURE_SETUP(batch)
 	memset(self->results, 0xa5, MOST * sizeof(*self->results));
 	self->args = (struct twheel_batch_args) {
 		.commands = address(self->commands),
+		.command_size = sizeof(struct twheel_command),
 		.results = address(self->results),
-		.done = (__u32)POISON,
-		.failed = (__u32)POISON,
+		.result_size = sizeof(struct twheel_result),
 	};
 }
 
@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(batch)
 	close(self->fd);
 }
 
-/* The next command of a batch, of which only the call is set. */
+/* Append a command to a batch, with only its call set. */
 static struct twheel_command *put(struct twheel_batch_args *args, __u32 nr)
 {
 	struct twheel_command *commands = (void *)(unsigned long)args->commands;
@@ -57,6 +57,7 @@ static void put_add(struct twheel_batch_args *args, const struct twheel_watch_sp
 	if (spec) {
 		add->condition = TWHEEL_COND_ANY;
 		add->nr_keys = 1;
+		add->key_size = sizeof(struct twheel_watch_spec);
 		add->keys = address(spec);
 	}
 }
@@ -76,6 +77,8 @@ static void put_cancel(struct twheel_batch_args *args, __u64 id)
 
 static int submit(int fd, struct twheel_batch_args *args)
 {
+	args->done = 0;
+	args->failed = 0;
 	return call(fd, TWHEEL_IOC_BATCH, args);
 }
 
@@ -111,7 +114,7 @@ TEST_F(batch, one_after_the_other_in_order)
 	EXPECT_EVENT(self->fd, self->results[2].value, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(batch, every_call_that_may_be_in_one)
+TEST_F(batch, every_call_of_a_batch)
 {
 	struct twheel_watch_spec more = spec_of(9, 1);
 	struct twheel_command *command;
@@ -130,6 +133,7 @@ TEST_F(batch, every_call_that_may_be_in_one)
 	command = put(&self->args, TWHEEL_CALL_WATCH);
 	command->watch.id = ids[2];
 	command->watch.nr_keys = 1;
+	command->watch.key_size = sizeof(struct twheel_watch_spec);
 	command->watch.keys = address(&more);
 	command = put(&self->args, TWHEEL_CALL_UNWATCH);
 	command->unwatch.id = ids[2];
@@ -156,7 +160,7 @@ TEST_F(batch, every_call_that_may_be_in_one)
 	EXPECT_EQ(5, query(self->fd).unread);
 }
 
-TEST_F(batch, what_fails_in_the_middle_fails_alone)
+TEST_F(batch, failure_does_not_affect_other_commands)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 
@@ -173,14 +177,14 @@ TEST_F(batch, what_fails_in_the_middle_fails_alone)
 	EXPECT_RESULT(3, 0, -ENOENT);
 	EXPECT_EQ(2, query(self->fd).pending);
 
-	/* One of which all fail has been carried out as well. */
+	/* A batch of which all commands fail succeeds. */
 	self->args.nr = 0;
 	put_cancel(&self->args, ~0ULL);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(1, self->args.failed);
 }
 
-TEST_F(batch, it_stops_at_the_first_that_fails)
+TEST_F(batch, stops_at_the_first_failure)
 {
 	put_add(&self->args, NULL);
 	put_cancel(&self->args, ~0ULL);
@@ -198,18 +202,19 @@ TEST_F(batch, results_may_be_left_out)
 	put_add(&self->args, NULL);
 	put_cancel(&self->args, ~0ULL);
 	self->args.results = 0;
+	self->args.result_size = 0;
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(2, self->args.done);
 	EXPECT_EQ(1, self->args.failed);
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(batch, as_many_as_may_be)
+TEST_F(batch, largest_batch)
 {
 	struct twheel_event event;
 	unsigned int i;
 
-	if (query(self->fd).max_own < MOST)
+	if (query(self->fd).max_file_pending < MOST)
 		SKIP(return, "max_pending is below %d", MOST);
 	for (i = 0; i < MOST; i++)
 		put_add(&self->args, NULL);
@@ -245,7 +250,7 @@ TEST_F(batch, none_and_too_many_are_refused)
 	EXPECT_UNTOUCHED(0);
 }
 
-TEST_F(batch, calls_that_may_not_be_in_one)
+TEST_F(batch, calls_that_no_batch_has)
 {
 	__u32 nr;
 
@@ -266,7 +271,7 @@ TEST_F(batch, calls_that_may_not_be_in_one)
 	EXPECT_EQ(query(self->fd).added, query(self->fd).pending);
 }
 
-/* How much of a command each call takes. */
+/* Size of the structure of each call. */
 static const size_t sizes[] = {
 	[TWHEEL_CALL_ADD] = sizeof(struct twheel_add_args),
 	[TWHEEL_CALL_CANCEL] = sizeof(struct twheel_cancel_args),
@@ -278,17 +283,17 @@ static const size_t sizes[] = {
 	[TWHEEL_CALL_CANCEL_KEY] = sizeof(struct twheel_cancel_key_args),
 };
 
-TEST_F(batch, the_room_that_a_call_does_not_take_is_zero)
+TEST_F(batch, bytes_behind_the_structure_must_be_zero)
 {
 	struct twheel_command *command;
 	size_t at;
 	__u32 nr;
 
 	for (nr = TWHEEL_CALL_ADD; nr <= TWHEEL_CALL_CANCEL_KEY; nr++) {
-		for (at = sizes[nr]; at < sizeof(command->room); at++) {
+		for (at = sizes[nr]; at < sizeof(command->pad); at++) {
 			self->args.nr = 0;
 			command = put(&self->args, nr);
-			((char *)command->room)[at] = 1;
+			((char *)command->pad)[at] = 1;
 			ASSERT_EQ(0, submit(self->fd, &self->args));
 			EXPECT_EQ(1, self->args.failed);
 			EXPECT_RESULT(0, 0, -E2BIG);
@@ -299,6 +304,32 @@ TEST_F(batch, the_room_that_a_call_does_not_take_is_zero)
 		EXPECT_RESULT(0, 0, -EINVAL);
 	}
 	EXPECT_EQ(0, query(self->fd).added);
+}
+
+/* As for single calls, although a batch writes to its results only. */
+TEST_F(batch, output_field_that_is_not_zero)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	struct twheel_command *command;
+	__u32 i;
+
+	put_add(&self->args, NULL);
+	command = put(&self->args, TWHEEL_CALL_REARM);
+	command->rearm.id = id;
+	command->rearm.moved = 1;
+	put_signal(&self->args, 1, 1);
+	command = put(&self->args, TWHEEL_CALL_CANCEL_KEY);
+	command->cancel_key.key = key_of(1);
+	command->cancel_key.cancelled = 1;
+	self->commands[0].add.id = 1;
+	self->commands[2].signal.completed = 1;
+	ASSERT_EQ(0, submit(self->fd, &self->args));
+	EXPECT_EQ(4, self->args.done);
+	EXPECT_EQ(4, self->args.failed);
+	for (i = 0; i < 4; i++)
+		EXPECT_RESULT(i, 0, -EINVAL);
+	EXPECT_EQ(1, query(self->fd).pending);
+	EXPECT_EQ(1, query(self->fd).added);
 }
 
 TEST_F(batch, commands_that_cannot_be_read_at_first)
@@ -392,15 +423,15 @@ TEST_F(batch, only_answers_are_written)
 
 	put_add(&self->args, NULL);
 	given = self->args;
-	ASSERT_EQ(0, submit(self->fd, &self->args));
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_BATCH, &self->args));
 	given.done = 1;
 	given.failed = 0;
 	EXPECT_EQ(0, memcmp(&given, &self->args, sizeof(given)));
 }
 
-/* Two threads with batches of their own and one purgatory. */
+/* Two threads of two users, with a file each in one purgatory. */
 static struct {
-	int fd;
+	int files[2];
 	unsigned int bad;
 } shared;
 
@@ -410,20 +441,24 @@ static void *add_and_cancel(void *arg)
 	struct twheel_result results[16];
 	struct twheel_batch_args args = {
 		.commands = address(commands),
+		.command_size = sizeof(struct twheel_command),
 		.results = address(results),
+		.result_size = sizeof(struct twheel_result),
 	};
+	int fd = *(int *)arg, round, i;
 	unsigned int bad = 0;
-	int round, i;
 
+	if (fd == shared.files[1])
+		act_for(STRANGER);
 	for (round = 0; round < 200; round++) {
 		args.nr = 0;
 		for (i = 0; i < 16; i++)
 			put_add(&args, NULL);
-		bad += submit(shared.fd, &args) || args.failed;
+		bad += submit(fd, &args) || args.failed;
 		args.nr = 0;
 		for (i = 0; i < 16; i++)
 			put_cancel(&args, results[i].value);
-		bad += submit(shared.fd, &args) || args.failed || args.done != 16;
+		bad += submit(fd, &args) || args.failed || args.done != 16;
 	}
 	__atomic_add_fetch(&shared.bad, bad, __ATOMIC_RELAXED);
 	return arg;
@@ -434,16 +469,27 @@ TEST_F(batch, from_many_threads_at_once)
 	pthread_t threads[2];
 	int i;
 
-	if (query(self->fd).max_own < 2 * 16 * 200)
+	if (query(self->fd).max_file_pending < 16 * 200)
 		SKIP(return, "max_pending is too small");
-	shared.fd = self->fd;
+	remove_all_named();
+	ASSERT_EQ(0, create_named("batch", 0600));
+	for (i = 0; i < 2; i++) {
+		shared.files[i] = twheel_open_named("batch", O_NONBLOCK);
+		ASSERT_LE(0, shared.files[i]);
+	}
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_and_cancel, NULL));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_and_cancel,
+					    &shared.files[i]));
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	EXPECT_EQ(0, shared.bad);
-	EXPECT_EQ(0, query(self->fd).pending);
-	EXPECT_EQ(2 * 16 * 200, query(self->fd).cancelled);
+	for (i = 0; i < 2; i++)
+		EXPECT_EQ(16 * 200, query(shared.files[i]).unread);
+	EXPECT_EQ(0, query(shared.files[0]).pending);
+	EXPECT_EQ(2 * 16 * 200, query(shared.files[0]).cancelled);
+	for (i = 0; i < 2; i++)
+		close(shared.files[i]);
+	EXPECT_EQ(0, remove_named("batch"));
 }
 
 TEST_HARNESS_MAIN

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clocks that deadlines are told by, and what becomes of operations when the
- * wall clock is set, forwards and backwards.  It is put right again by how far
- * CLOCK_MONOTONIC has come meanwhile.
+ * The clocks of deadlines, and operations while the wall clock is set, forwards and
+ * backwards.  Each test restores the wall clock by the progress of CLOCK_MONOTONIC.
  */
-#include "selftest.h"
+#include "named.h"
 
 static const clockid_t clocks[] = {
 	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
@@ -27,7 +26,7 @@ static bool set_wall_clock(__u64 ns)
 	return !clock_settime(CLOCK_REALTIME, &ts);
 }
 
-/* Let the wall clock jump by so much. */
+/* Set the wall clock forward or back by this time. */
 static bool turn_wall_clock(__s64 ns)
 {
 	return set_wall_clock(time_by(TWHEEL_CLOCK_REALTIME) + ns);
@@ -102,7 +101,7 @@ TEST_F(wall_clock, never_early_by_each_clock)
 	}
 }
 
-TEST_F(wall_clock, times_are_by_the_clock_of_the_operation)
+TEST_F(wall_clock, times_are_of_the_clock_of_the_operation)
 {
 	struct twheel_pending pending;
 	struct twheel_event event;
@@ -138,7 +137,7 @@ TEST_F(wall_clock, unknown_clocks_are_refused)
 	EXPECT_EQ(0, query(self->fd).added);
 }
 
-TEST_F(wall_clock, set_forwards_the_deadline_has_come)
+TEST_F(wall_clock, set_forwards_past_the_deadline)
 {
 	__u64 id = add_wall(self->fd, HOUR, 0, 0);
 	struct twheel_event event;
@@ -151,14 +150,14 @@ TEST_F(wall_clock, set_forwards_the_deadline_has_come)
 	EXPECT_LE(event.deadline + HOUR / 2, event.time);
 }
 
-TEST_F(wall_clock, set_backwards_the_deadline_is_farther_away)
+TEST_F(wall_clock, set_backwards_before_the_deadline)
 {
 	__u64 wall = add_wall(self->fd, 2 * SEC, 0, 1), control;
 	struct twheel_event event;
 
 	ASSERT_NE(0, wall);
 	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
-	/* By when it would have expired, had it not heard of that. */
+	/* Due after the time at which the other one expired before the clock was set. */
 	control = add_deadline(self->fd, 2300 * MSEC, 0, 2);
 	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
 	EXPECT_EQ(1, query(self->fd).pending);
@@ -244,6 +243,7 @@ TEST_F(wall_clock, it_also_completes_by_key)
 		.clock = TWHEEL_CLOCK_REALTIME,
 		.condition = TWHEEL_COND_ANY,
 		.nr_keys = 1,
+		.key_size = sizeof(struct twheel_watch_spec),
 		.keys = address(&spec),
 		.deadline = TWHEEL_NEVER,
 	};
@@ -295,7 +295,7 @@ TEST_F(wall_clock, only_by_the_wall_clock)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-TEST_F(wall_clock, periods_that_are_leapt_over_are_counted)
+TEST_F(wall_clock, skipped_periods_are_counted)
 {
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
@@ -313,9 +313,128 @@ TEST_F(wall_clock, periods_that_are_leapt_over_are_counted)
 	EXPECT_NO_EVENT(self->fd);
 }
 
+/* A step that is undone at once is noticed, as it is by timerfd. */
+TEST_F(wall_clock, cancelled_by_a_step_that_is_undone_at_once)
+{
+	unsigned int missed = 0;
+	struct twheel_event event;
+	__u64 ids[2];
+	int i, j;
+
+	for (i = 0; i < 50; i++) {
+		ids[0] = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 0);
+		ids[1] = add_by(self->fd, TWHEEL_CLOCK_REALTIME, TWHEEL_NEVER,
+				TWHEEL_ADD_CANCEL_ON_SET, 0);
+		ASSERT_NE(0, ids[0]);
+		ASSERT_NE(0, ids[1]);
+		ASSERT_TRUE(turn_wall_clock(SEC));
+		ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
+		for (j = 0; j < 2; j++) {
+			/* Only a miss takes that long. */
+			if (!readable(self->fd, missed ? 100 : 2000)) {
+				missed++;
+				op_cancel(self->fd, ids[j]);
+			}
+			ASSERT_TRUE(next_event(self->fd, &event));
+			EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+		}
+	}
+	EXPECT_EQ(0, missed);
+}
+
+/* The wall clock goes forth and back by these steps while @over is not set. */
 static struct {
 	bool over;
+	__s64 step;
+	unsigned int turns;
 } turner;
+
+/* The clock stands where it stood, but for the time of the steps themselves. */
+static void *turn_by_steps(void *arg)
+{
+	while (!__atomic_load_n(&turner.over, __ATOMIC_RELAXED)) {
+		turn_wall_clock(turner.step);
+		turn_wall_clock(-turner.step);
+		__atomic_add_fetch(&turner.turns, 1, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+#define START_TURNING(thread, by)					\
+do {									\
+	turner.over = false;						\
+	turner.turns = 0;						\
+	turner.step = by;						\
+	ASSERT_EQ(0, pthread_create(thread, NULL, turn_by_steps, NULL));	\
+} while (0)
+
+#define STOP_TURNING(thread)						\
+do {									\
+	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);		\
+	pthread_join(thread, NULL);					\
+} while (0)
+
+/* However the clock is set around the expiry, the event has a time after its deadline. */
+TEST_F(wall_clock, time_is_not_before_the_deadline)
+{
+	struct twheel_add_args periodic = {
+		.clock = TWHEEL_CLOCK_REALTIME,
+		.deadline = MSEC,
+		.period = 3 * MSEC,
+	};
+	unsigned int early = 0, expired = 0;
+	struct twheel_event event;
+	pthread_t thread;
+	int i, round;
+
+	ASSERT_EQ(0, op_add(self->fd, &periodic));
+	START_TURNING(&thread, 5 * MSEC);
+	for (round = 0; round < rounds(100); round++) {
+		for (i = 0; i < 50; i++)
+			ASSERT_NE(0, add_wall(self->fd, i % 10 * MSEC / 2, 0, 1));
+		while (i) {
+			ASSERT_TRUE(next_event(self->fd, &event));
+			ASSERT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+			i -= event.cookie;
+			expired++;
+			early += event.time < event.deadline;
+		}
+	}
+	STOP_TURNING(thread);
+	TH_LOG("%u events, while the clock was set %u times", expired, 2 * turner.turns);
+	EXPECT_EQ(0, early);
+	EXPECT_NE(0, turner.turns);
+	EXPECT_EQ(0, op_cancel(self->fd, periodic.id));
+}
+
+/* Setting the clock again and again keeps nothing from expiring, of two users. */
+TEST_F(wall_clock, expiry_goes_on_while_the_clock_is_set)
+{
+	struct twheel_event event;
+	pthread_t thread;
+	__u64 start, last = 0;
+	int i;
+
+	for (i = 0; i < 5000; i++) {
+		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
+		ASSERT_NE(0, add_wall(self->fd, HOUR + i * SEC, 0, 0));
+	}
+	ASSERT_TRUE(act_for(0));
+	START_TURNING(&thread, 1);
+	for (i = 1; i <= 20; i++) {
+		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
+		start = now_ns();
+		ASSERT_NE(0, add_wall(self->fd, 20 * MSEC, 0, i));
+		EXPECT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(i, event.cookie);
+		last = now_ns() - start > last ? now_ns() - start : last;
+	}
+	ASSERT_TRUE(act_for(0));
+	STOP_TURNING(thread);
+	TH_LOG("20 ms took %llu ms at most, while the clock was set %u times", last / MSEC,
+	       2 * turner.turns);
+	EXPECT_EQ(5000, query(self->fd).pending);
+}
 
 static void *turn_back_and_forth(void *arg)
 {
@@ -326,7 +445,7 @@ static void *turn_back_and_forth(void *arg)
 	return arg;
 }
 
-/* Each ends once, by its deadline or because of the clock, while it is set. */
+/* Each ends once, by its deadline or because the clock is set. */
 TEST_F(wall_clock, each_ends_once_while_it_is_set)
 {
 	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
@@ -342,6 +461,8 @@ TEST_F(wall_clock, each_ends_once_while_it_is_set)
 		ASSERT_TRUE(next_event(self->fd, &event));
 		ended[event.reason]++;
 		EXPECT_EQ(event.reason == TWHEEL_CANCELLED ? -ECANCELED : 0, event.error);
+		if (event.reason == TWHEEL_EXPIRED)
+			EXPECT_LE(event.deadline, event.time);
 	}
 	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * When the operations of /dev/twheel expire: never early, in order, as exact
- * far away as near, at once if the deadline has passed, and never at all.
+ * The times of expiry: never early, in order, as exact far away as near, at once if
+ * the deadline has passed, and never without one.
  */
 #include <sched.h>
 #include "selftest.h"
@@ -58,7 +58,7 @@ TEST_F(deadline, earlier_ticks_expire_first)
 	int i, nr = 40;
 	cpu_set_t one;
 
-	/* From one CPU, so that they share a wheel whatever its shards. */
+	/* From one CPU, so that they are on one shard. */
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
@@ -87,9 +87,9 @@ TEST_F(deadline, as_exact_far_away_as_near)
 	unsigned int i, nr = ARRAY_SIZE(late);
 
 	/*
-	 * Beyond two levels of the default wheel, where a wheel that doesn't
-	 * cascade is late by seconds.  The median, of some seconds, and with ample time
-	 * for the wake-up, since a virtual CPU may be away for a while.
+	 * Beyond two levels of the default wheel, where a wheel that does not cascade is
+	 * late by seconds.  The median over some seconds, with ample time for the wake-up,
+	 * since a virtual CPU may not run for a while.
 	 */
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 200 * MSEC, 0, 0));

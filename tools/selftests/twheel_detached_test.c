@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Detached operations: they belong to a named purgatory and outlive the file
- * that added them, however that was closed; who reads detached events gets each
- * of them once, whoever else does so.
+ * Detached operations: they belong to a named purgatory and outlive the file that
+ * added them, however that was closed.  Their events have a queue of their own, of
+ * which TWHEEL_IOC_EVENTS returns descriptors; each event goes to one of them.
  */
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
 #include "named.h"
 
 #define NAME	"detached"
@@ -11,21 +15,26 @@
 FIXTURE(detached) {
 	long users;	/* of the module, before this test */
 	int fd;
+	int events;	/* does not block */
 };
 
 FIXTURE_SETUP(detached)
 {
 	remove_all_named();
 	self->users = module_users();
-	ASSERT_EQ(0, create_named(NAME, 0600));
+	ASSERT_EQ(0, create_named(NAME, 0666));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
+	self->events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_LE(0, self->events);
 }
 
 FIXTURE_TEARDOWN(detached)
 {
 	remove_all_named();
 	close(self->fd);
+	close(self->events);
+	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
 static __u64 add_detached(int fd, __u64 name, __u64 deadline, __u64 cookie)
@@ -35,6 +44,7 @@ static __u64 add_detached(int fd, __u64 name, __u64 deadline, __u64 cookie)
 		.flags = TWHEEL_ADD_DETACHED,
 		.condition = TWHEEL_COND_ANY,
 		.nr_keys = 1,
+		.key_size = sizeof(spec),
 		.keys = address(&spec),
 		.deadline = deadline,
 		.cookie = cookie,
@@ -43,12 +53,10 @@ static __u64 add_detached(int fd, __u64 name, __u64 deadline, __u64 cookie)
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-/* A file that reads detached events. */
-static int open_reader(int flags)
+static void close_it(int *fd)
 {
-	int fd = twheel_open_named(NAME, flags);
-
-	return fd >= 0 && !read_detached(fd) ? fd : -1;
+	close(*fd);
+	*fd = -1;
 }
 
 TEST_F(detached, only_in_a_named_purgatory)
@@ -57,25 +65,113 @@ TEST_F(detached, only_in_a_named_purgatory)
 
 	EXPECT_EQ(0, add_detached(fd, 1, HOUR, 0));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(EINVAL, read_detached(fd));
+	EXPECT_EQ(-1, open_events(fd, 0));
+	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(0, query(fd).added);
 	close(fd);
 }
 
 TEST_F(detached, unknown_flags_are_refused)
 {
-	struct twheel_detached_args args;
+	struct twheel_events_args args;
 	int bit;
 
-	for (bit = 0; bit < 32; bit++) {
-		args = (struct twheel_detached_args) { .flags = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_DETACHED, &args));
-		args = (struct twheel_detached_args) { .reserved = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_DETACHED, &args));
+	for (bit = 1; bit < 32; bit++) {
+		args = (struct twheel_events_args) { .flags = 1U << bit };
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &args));
+		args = (struct twheel_events_args) { .reserved = 1U << bit };
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &args));
 	}
 }
 
-TEST_F(detached, it_is_not_of_the_file_that_added_it)
+TEST_F(detached, descriptor_is_close_on_exec_and_read_only)
+{
+	int blocking = open_events(self->fd, 0);
+	struct twheel_event event = { 0 };
+
+	EXPECT_EQ(FD_CLOEXEC, fcntl(self->events, F_GETFD));
+	EXPECT_EQ(FD_CLOEXEC, fcntl(blocking, F_GETFD));
+	EXPECT_EQ(O_RDONLY, fcntl(blocking, F_GETFL) & O_ACCMODE);
+	EXPECT_EQ(O_RDONLY, fcntl(self->events, F_GETFL) & O_ACCMODE);
+	EXPECT_EQ(0, fcntl(blocking, F_GETFL) & O_NONBLOCK);
+	EXPECT_EQ(O_NONBLOCK, fcntl(self->events, F_GETFL) & O_NONBLOCK);
+	EXPECT_EQ(-1, write(blocking, &event, sizeof(event)));
+	EXPECT_EQ(EBADF, errno);
+	close(blocking);
+}
+
+TEST_F(detached, descriptor_needs_a_file_open_for_reading)
+{
+	int fd = open("/dev/twheel-" NAME, O_WRONLY), events;
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-1, open_events(fd, 0));
+	EXPECT_EQ(EBADF, errno);
+	close(fd);
+	fd = open("/dev/twheel-" NAME, O_RDONLY);
+	events = open_events(fd, 0);
+	EXPECT_LE(0, events);
+	close(events);
+	close(fd);
+}
+
+/* Whether /proc has this word for the file behind a descriptor. */
+static bool fd_is(int fd, const char *word)
+{
+	char path[64], target[256] = "";
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, word);
+}
+
+TEST_F(detached, proc_names_the_descriptor)
+{
+	EXPECT_TRUE(fd_is(self->events, "[twheel-events]"));
+	EXPECT_TRUE(fd_is(self->fd, "/dev/twheel-" NAME));
+}
+
+TEST_F(detached, descriptor_counts_as_an_open_file)
+{
+	EXPECT_EQ(2, query(self->fd).files);
+	close_it(&self->events);
+	EXPECT_EQ(1, query(self->fd).files);
+	self->events = open_events(self->fd, 0);
+	close_it(&self->fd);
+	EXPECT_EQ(EBUSY, remove_named(NAME));
+	close_it(&self->events);
+	EXPECT_EQ(0, remove_named(NAME));
+}
+
+TEST_F(detached, descriptor_outlives_its_file)
+{
+	__u64 id = add_detached(self->fd, 1, HOUR, 0);
+
+	close_it(&self->fd);
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
+	EXPECT_EVENT(self->events, id, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(detached, splice_and_sendfile_are_refused)
+{
+	__u64 id = add_detached(self->fd, 1, HOUR, 0);
+	int null = open("/dev/null", O_WRONLY), pipes[2];
+
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	ASSERT_EQ(0, pipe(pipes));
+	EXPECT_EQ(-1, splice(self->events, NULL, pipes[1], NULL, 4096, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, sendfile(pipes[1], self->events, NULL, 4096));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, splice(self->fd, NULL, pipes[1], NULL, 4096, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	close(null);
+	close(pipes[0]);
+	close(pipes[1]);
+}
+
+TEST_F(detached, operation_does_not_belong_to_its_file)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	struct twheel_pending pending;
@@ -87,7 +183,7 @@ TEST_F(detached, it_is_not_of_the_file_that_added_it)
 	EXPECT_EQ(1, q.detached);
 	EXPECT_EQ(1, q.pending);
 	ASSERT_EQ(0, op_info(self->fd, id, &pending));
-	EXPECT_EQ(TWHEEL_PENDING_DETACHED, pending.flags);
+	EXPECT_EQ(TWHEEL_PENDING_DETACHED | TWHEEL_PENDING_OWN, (int)pending.flags);
 	EXPECT_EQ(0, complete_all(self->fd, 0, 0, 0));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
 	EXPECT_NO_EVENT(self->fd);
@@ -97,36 +193,62 @@ TEST_F(detached, it_is_not_of_the_file_that_added_it)
 	EXPECT_EQ(1, q.detached_unread);
 }
 
-TEST_F(detached, it_outlives_its_file)
+/* Every file shows the cookie of a detached operation, only the adder OWN. */
+TEST_F(detached, other_files_see_its_cookie)
+{
+	int other = twheel_open_named(NAME, O_NONBLOCK);
+	__u64 id = add_detached(self->fd, 1, HOUR, POISON);
+	struct twheel_pending pending;
+
+	ASSERT_EQ(0, op_info(other, id, &pending));
+	EXPECT_EQ(TWHEEL_PENDING_DETACHED, (int)pending.flags);
+	EXPECT_EQ(POISON, pending.cookie);
+	close(other);
+}
+
+/* A file keeps its queue: its own events do not go to the detached queue. */
+TEST_F(detached, file_has_own_and_detached_operations)
+{
+	__u64 own = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+	__u64 detached = add_detached(self->fd, 1, HOUR, 0);
+
+	EXPECT_EQ(2, key_signal(self->fd, 1, 3));
+	EXPECT_EVENT(self->fd, own, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->events, detached, TWHEEL_COMPLETED, 3);
+	EXPECT_NO_EVENT(self->fd);
+	EXPECT_NO_EVENT(self->events);
+}
+
+TEST_F(detached, operation_outlives_its_file)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 77);
 	struct twheel_event event;
 
 	ASSERT_NE(0, id);
 	close(self->fd);
-	self->fd = open_reader(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-	EXPECT_EQ(1, query(self->fd).own);
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	EXPECT_EQ(1, query(self->fd).detached);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 9));
-	ASSERT_TRUE(next_event(self->fd, &event));
+	ASSERT_TRUE(next_event(self->events, &event));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(77, event.cookie);
 	EXPECT_EQ(9, event.value);
 	EXPECT_EQ(0, query(self->fd).detached_unread);
-	EXPECT_EQ(0, query(self->fd).own);
 }
 
-TEST_F(detached, it_expires_while_nobody_has_the_purgatory_open)
+TEST_F(detached, operation_expires_without_any_open_file)
 {
 	__u64 id = add_detached(self->fd, 1, 20 * MSEC, 0);
 
 	ASSERT_NE(0, id);
-	close(self->fd);
-	self->fd = open_reader(O_NONBLOCK);
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	close_it(&self->events);
+	close_it(&self->fd);
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	self->events = open_events(self->fd, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_EXPIRED, 0);
 }
 
-TEST_F(detached, it_outlives_a_process_that_is_killed)
+TEST_F(detached, operation_outlives_a_killed_process)
 {
 	struct twheel_event event;
 	pid_t child = fork();
@@ -141,202 +263,272 @@ TEST_F(detached, it_outlives_a_process_that_is_killed)
 	ASSERT_TRUE(wait_for(query(self->fd).detached == 1));
 	kill(child, SIGKILL);
 	ASSERT_EQ(child, waitpid(child, NULL, 0));
-	ASSERT_TRUE(wait_for(query(self->fd).files == 1));
+	ASSERT_TRUE(wait_for(query(self->fd).files == 2));
 	EXPECT_EQ(1, query(self->fd).pending);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	ASSERT_EQ(0, read_detached(self->fd));
-	ASSERT_TRUE(next_event(self->fd, &event));
+	ASSERT_TRUE(next_event(self->events, &event));
 	EXPECT_EQ(5, event.cookie);
 }
 
-TEST_F(detached, who_has_operations_of_its_own_cannot_read_them)
+TEST_F(detached, every_descriptor_is_readable_and_one_gets_the_event)
 {
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-
-	EXPECT_EQ(EBUSY, read_detached(self->fd));
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EQ(EBUSY, read_detached(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(0, read_detached(self->fd));
-	EXPECT_EQ(0, read_detached(self->fd));
-}
-
-TEST_F(detached, to_ask_for_them_again_is_no_error)
-{
+	int other = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
+	struct twheel_event event;
 
-	ASSERT_EQ(0, read_detached(self->fd));
-	EXPECT_EQ(0, read_detached(self->fd));
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EQ(0, read_detached(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-}
-
-TEST_F(detached, what_a_reader_adds_is_detached)
-{
-	int reader = open_reader(O_NONBLOCK);
-	struct twheel_pending pending;
-	__u64 id;
-
-	ASSERT_LE(0, reader);
-	id = add_keys(reader, TWHEEL_COND_ANY, 0, 1);
-	ASSERT_NE(0, id);
-	ASSERT_EQ(0, op_info(reader, id, &pending));
-	EXPECT_EQ(TWHEEL_PENDING_DETACHED | TWHEEL_PENDING_OWN, (int)pending.flags);
-	EXPECT_EQ(1, query(self->fd).detached);
-	close(reader);
-	EXPECT_EQ(1, query(self->fd).detached);
-	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
-	ASSERT_EQ(0, read_detached(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
-}
-
-TEST_F(detached, poll_tells_every_reader_and_none_else)
-{
-	int first = open_reader(O_NONBLOCK), second = open_reader(O_NONBLOCK);
-	__u64 id = add_detached(self->fd, 1, HOUR, 0);
-
-	EXPECT_NO_EVENT(first);
+	EXPECT_NO_EVENT(other);
 	EXPECT_EQ(0, op_complete(self->fd, id, 2));
 	EXPECT_NO_EVENT(self->fd);
-	EXPECT_TRUE(readable(first, 0));
-	EXPECT_TRUE(readable(second, 0));
-	EXPECT_EVENT(second, id, TWHEEL_COMPLETED, 2);
-	EXPECT_NO_EVENT(first);
-	close(first);
-	close(second);
+	EXPECT_TRUE(readable(self->events, 0));
+	EXPECT_TRUE(readable(other, 0));
+	EXPECT_EVENT(other, id, TWHEEL_COMPLETED, 2);
+	EXPECT_NO_EVENT(self->events);
+	EXPECT_EQ(-1, read_events(self->events, &event, 1));
+	EXPECT_EQ(EAGAIN, errno);
+	close(other);
 }
 
-TEST_F(detached, what_nobody_read_waits_for_a_reader)
+TEST_F(detached, unread_event_waits_for_a_descriptor)
 {
-	int reader = open_reader(O_NONBLOCK);
-	__u64 id = add_detached(reader, 1, HOUR, 0);
-
-	EXPECT_EQ(0, op_cancel(reader, id));
-	close(reader);
-	EXPECT_EQ(1, query(self->fd).detached_unread);
-	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
-	ASSERT_EQ(0, read_detached(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-}
-
-TEST_F(detached, a_read_that_fails_leaves_it_to_the_others)
-{
-	int first = open_reader(O_NONBLOCK), second = open_reader(O_NONBLOCK);
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 
 	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EQ(-1, read(first, cliff(), 4096));
-	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EVENT(second, id, TWHEEL_CANCELLED, 0);
-	close(first);
-	close(second);
+	close_it(&self->events);
+	EXPECT_EQ(1, query(self->fd).detached_unread);
+	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
+	self->events = open_events(self->fd, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
-TEST_F(detached, it_ends_with_complete_all_of_a_reader)
+TEST_F(detached, failed_read_leaves_the_event)
+{
+	int other = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+	__u64 id = add_detached(self->fd, 1, HOUR, 0);
+
+	EXPECT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(-1, read(self->events, cliff(), 4096));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EVENT(other, id, TWHEEL_CANCELLED, 0);
+	close(other);
+}
+
+TEST_F(detached, drain_ends_own_operations_only)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	__u64 own = add_deadline(self->fd, HOUR, 0, 0);
-	int reader = open_reader(O_NONBLOCK);
 
-	EXPECT_EQ(1, complete_all(reader, 6, 0, 0));
-	EXPECT_EVENT(reader, id, TWHEEL_COMPLETED, 6);
-	EXPECT_EQ(0, op_cancel(self->fd, own));
-	close(reader);
-}
-
-TEST_F(detached, a_reader_cannot_be_drained)
-{
-	ASSERT_EQ(0, read_detached(self->fd));
-	EXPECT_EQ(-1, drain(self->fd));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
-}
-
-TEST_F(detached, a_drained_file_may_not_add_them)
-{
-	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EQ(1, drain(self->fd));
+	EXPECT_EVENT(self->fd, own, TWHEEL_CANCELLED, 0);
+	EXPECT_NO_EVENT(self->events);
 	EXPECT_EQ(0, add_detached(self->fd, 1, HOUR, 0));
 	EXPECT_EQ(ESHUTDOWN, errno);
+	EXPECT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(detached, the_purgatory_is_busy_while_one_waits_or_is_unread)
+TEST_F(detached, purgatory_is_busy_while_one_is_pending_or_unread)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 
-	close(self->fd);
+	close_it(&self->events);
+	close_it(&self->fd);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
-	self->fd = open_reader(O_NONBLOCK);
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	EXPECT_EQ(0, op_cancel(self->fd, id));
-	close(self->fd);
+	close_it(&self->fd);
 	EXPECT_EQ(EBUSY, remove_named(NAME));
-	self->fd = open_reader(O_NONBLOCK);
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	close(self->fd);
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	self->events = open_events(self->fd, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	close_it(&self->events);
+	close_it(&self->fd);
 	EXPECT_EQ(0, remove_named(NAME));
-	self->fd = -1;
 }
 
-TEST_F(detached, removal_by_force_ends_them)
+TEST_F(detached, forced_removal_ends_them)
 {
 	ASSERT_NE(0, add_detached(self->fd, 1, HOUR, 0));
 	ASSERT_NE(0, add_detached(self->fd, 2, HOUR, 0));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	close(self->fd);
-	self->fd = -1;
+	close_it(&self->events);
+	close_it(&self->fd);
 	EXPECT_EQ(1, remove_by_force(NAME));
-	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-TEST_F(detached, a_reader_reads_on_after_removal_by_force)
+TEST_F(detached, descriptor_after_forced_removal)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	struct twheel_event event;
 
-	ASSERT_EQ(0, read_detached(self->fd));
 	EXPECT_EQ(1, remove_by_force(NAME));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(0, read_events(self->fd, &event, 1));
-	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(0, read_events(self->events, &event, 1));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->events));
+	EXPECT_EQ(-1, open_events(self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
 }
 
-/* One who adds, while another thread makes the same file a reader. */
+TEST_F(detached, epoll_reports_each_event_as_an_edge)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC), i;
+	struct twheel_event events[3];
+	__u64 id;
+
+	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->events, &in));
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+		id = add_detached(self->fd, 1, HOUR, i);
+		ASSERT_EQ(0, op_cancel(self->fd, id));
+		EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	}
+	ASSERT_EQ(3, read_events(self->events, events, 3));
+	EXPECT_EQ(0, remove_by_force(NAME));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, BUDGET_MS));
+	EXPECT_EQ(EPOLLIN | EPOLLHUP, (int)ready.events);
+	close(epfd);
+}
+
+/* One thread looks at the queue of a file while others open and close descriptors. */
 static struct {
 	int fd;
-	pthread_barrier_t start;
-	__u64 id;
-} turning;
+	bool over;
+	unsigned long looks;
+	unsigned int wrong;
+} watched;
 
-static void *add_one(void *arg)
+static void *look_for_the_end(void *arg)
 {
-	pthread_barrier_wait(&turning.start);
-	turning.id = add_deadline(turning.fd, HOUR, 0, 0);
+	struct twheel_event event;
+	bool wrong;
+
+	while (!__atomic_load_n(&watched.over, __ATOMIC_RELAXED)) {
+		wrong = read_events(watched.fd, &event, 1) != -1 || errno != EAGAIN;
+		wrong |= poll_now(watched.fd) != 0;
+		if (wrong)
+			__atomic_add_fetch(&watched.wrong, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&watched.looks, 1, __ATOMIC_RELAXED);
+	}
 	return arg;
 }
 
-TEST_F(detached, added_while_its_file_becomes_a_reader)
+/*
+ * Opening a descriptor of detached events never looks like the end of the file: no
+ * read() of 0 and no POLLHUP.
+ */
+TEST_F(detached, no_false_end_of_file)
 {
-	unsigned int own = 0;
 	pthread_t thread;
-	int i, error;
+	int i, events;
+	__u64 id;
 
-	ASSERT_EQ(0, pthread_barrier_init(&turning.start, NULL, 2));
+	watched.fd = self->fd;
+	ASSERT_EQ(0, pthread_create(&thread, NULL, look_for_the_end, NULL));
 	for (i = 0; i < rounds(2000); i++) {
-		turning.fd = twheel_open_named(NAME, O_NONBLOCK);
-		ASSERT_LE(0, turning.fd);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, add_one, NULL));
-		pthread_barrier_wait(&turning.start);
-		error = read_detached(turning.fd);
-		pthread_join(thread, NULL);
-		ASSERT_TRUE(error == 0 || error == EBUSY);
-		ASSERT_NE(0, turning.id);
-		own += error == EBUSY;
-		/* Wherever it belongs now, its event comes to who added it. */
-		ASSERT_EQ(1, complete_all(turning.fd, i, 0, 0));
-		EXPECT_EVENT(turning.fd, turning.id, TWHEEL_COMPLETED, i);
-		close(turning.fd);
+		events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
+		ASSERT_LE(0, events);
+		id = add_detached(self->fd, 1, HOUR, i);
+		ASSERT_EQ(0, op_complete(self->fd, id, i));
+		EXPECT_EVENT(events, id, TWHEEL_COMPLETED, i);
+		close(events);
 	}
-	TH_LOG("%u of them were the file's own", own);
+	EXPECT_TRUE(wait_for(__atomic_load_n(&watched.looks, __ATOMIC_RELAXED) > 100));
+	__atomic_store_n(&watched.over, true, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	EXPECT_EQ(0, watched.wrong);
+}
+
+/* Number of voluntary context switches of a thread of this process. */
+static long switches_of(pid_t tid)
+{
+	char path[64], line[256];
+	long nr = -1;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/status", tid);
+	file = fopen(path, "r");
+	while (file && fgets(line, sizeof(line), file))
+		if (sscanf(line, "voluntary_ctxt_switches: %ld", &nr) == 1)
+			break;
+	if (file)
+		fclose(file);
+	return nr;
+}
+
+/* A thread that waits for an event of a file of its own. */
+struct poller {
+	int fd;
+	pid_t tid;
+	bool epoll;
+};
+
+static void *wait_in_poll(void *arg)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct poller *poller = arg;
+
+	epoll_ctl(epfd, EPOLL_CTL_ADD, poller->fd, &in);
+	__atomic_store_n(&poller->tid, gettid(), __ATOMIC_RELEASE);
+	if (poller->epoll)
+		epoll_wait(epfd, &ready, 1, -1);
+	else
+		readable(poller->fd, -1);
+	close(epfd);
+	return NULL;
+}
+
+/* Whether the thread sleeps and has stopped to switch. */
+static bool is_asleep(struct poller *poller)
+{
+	pid_t tid = __atomic_load_n(&poller->tid, __ATOMIC_ACQUIRE);
+
+	if (!tid)
+		return false;
+	return blocked_in(tid, SYS_poll) || blocked_in(tid, SYS_epoll_wait) ||
+	       blocked_in(tid, SYS_epoll_pwait);
+}
+
+#define NR_POLLERS	20
+
+/* Detached events of one file do not wake the pollers of other files. */
+TEST_F(detached, pollers_of_other_files_sleep_on)
+{
+	struct poller pollers[NR_POLLERS] = { 0 };
+	pthread_t threads[NR_POLLERS];
+	struct twheel_event event;
+	long before = 0, after = 0;
+	__u64 id;
+	int i;
+
+	for (i = 0; i < NR_POLLERS; i++) {
+		pollers[i].fd = twheel_open_named(NAME, O_NONBLOCK);
+		pollers[i].epoll = i % 2;
+		ASSERT_LE(0, pollers[i].fd);
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, wait_in_poll, &pollers[i]));
+	}
+	for (i = 0; i < NR_POLLERS; i++) {
+		ASSERT_TRUE(wait_for(is_asleep(&pollers[i])));
+		before += switches_of(pollers[i].tid);
+	}
+	for (i = 0; i < 50; i++) {
+		id = add_detached(self->fd, 1, i % 2 ? 0 : HOUR, i);
+		if (i % 2 == 0)
+			ASSERT_EQ(0, op_complete(self->fd, id, 0));
+		ASSERT_TRUE(next_event(self->events, &event));
+		/* A thread that was woken has the time to sleep again. */
+		usleep(2000);
+	}
+	for (i = 0; i < NR_POLLERS; i++)
+		after += switches_of(pollers[i].tid);
+	EXPECT_LE(after - before, NR_POLLERS);
+	/* Their own events wake them. */
+	for (i = 0; i < NR_POLLERS; i++) {
+		ASSERT_NE(0, add_deadline(pollers[i].fd, 0, 0, 0));
+		pthread_join(threads[i], NULL);
+		close(pollers[i].fd);
+	}
 }
 
 #define NR_READERS	3
@@ -348,10 +540,10 @@ static struct {
 	unsigned int strange;
 } pool;
 
-/* Until the purgatory is removed: then read() comes to an end. */
+/* Read until the purgatory is removed. */
 static void *read_until_the_end(void *arg)
 {
-	int fd = open_reader(0);
+	int file = twheel_open_named(NAME, 0), fd = open_events(file, 0);
 	struct twheel_event events[3];
 	long i, nr;
 
@@ -368,23 +560,46 @@ static void *read_until_the_end(void *arg)
 	if (nr < 0)
 		__atomic_add_fetch(&pool.strange, 1, __ATOMIC_RELAXED);
 	close(fd);
+	close(file);
 	return arg;
 }
 
-TEST_F(detached, each_event_to_exactly_one_of_many_readers)
+/* The other user adds some of the operations. */
+static bool add_as_stranger(void)
 {
-	pthread_t threads[NR_READERS];
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
 	int i;
 
-	for (i = 0; i < NR_READERS; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_the_end, NULL));
-	ASSERT_TRUE(wait_for(query(self->fd).files == NR_READERS + 1));
-	for (i = 0; i < NR_OPS; i++) {
-		while (!add_detached(self->fd, i, i % 3 * MSEC, i)) {
-			ASSERT_TRUE(errno == ENOSPC || errno == EAGAIN);
+	for (i = 1; i < NR_OPS; i += 2) {
+		while (!add_detached(fd, i, i % 3 * MSEC, i)) {
+			if (errno != ENOSPC && errno != ENOBUFS)
+				return false;
 			usleep(1000);
 		}
 	}
+	return true;
+}
+
+TEST_F(detached, each_event_to_exactly_one_reader)
+{
+	pthread_t threads[NR_READERS];
+	pid_t stranger;
+	int i;
+
+	close_it(&self->events);
+	for (i = 0; i < NR_READERS; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_the_end, NULL));
+	ASSERT_TRUE(wait_for(query(self->fd).files == 2 * NR_READERS + 1));
+	stranger = fork();
+	if (!stranger)
+		_exit(become(STRANGER) && add_as_stranger() ? 0 : 1);
+	for (i = 0; i < NR_OPS; i += 2) {
+		while (!add_detached(self->fd, i, i % 3 * MSEC, i)) {
+			ASSERT_TRUE(errno == ENOSPC || errno == ENOBUFS);
+			usleep(1000);
+		}
+	}
+	EXPECT_TRUE(child_exited_well(stranger));
 	EXPECT_TRUE(wait_for(__atomic_load_n(&pool.got, __ATOMIC_RELAXED) == NR_OPS));
 	EXPECT_EQ(0, remove_by_force(NAME));
 	for (i = 0; i < NR_READERS; i++)

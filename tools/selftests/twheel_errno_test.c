@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the ioctls of /dev/twheel refuse by its content, and with which errno:
- * flags, reserved fields, conditions, keys and ids.
- * How the structures are passed is the matter of twheel_abi_test, the limits
- * that of twheel_limit_test.
+ * Arguments that the ioctls refuse for their content, and the errno: flags,
+ * reserved fields, conditions, keys and ids.  twheel_abi_test covers sizes and
+ * pointers, twheel_limit_test covers the limits.
  */
 #include "refused.h"
 
@@ -21,7 +20,7 @@ TEST_F(refused, unknown_flag)
 				continue;
 			good_args(&good, self->watching);
 			*one.flags = 1U << bit;
-			EXPECT_EQ(EINVAL, call(self->fd, one.request, one.args))
+			EXPECT_EQ(EINVAL, call_on_its_node(one, one.args))
 				TH_LOG("request %#x bit %d", one.request, bit);
 		}
 	}
@@ -39,7 +38,7 @@ TEST_F(refused, reserved_field)
 		for (bit = 0; one.reserved && bit < 32; bit++) {
 			good_args(&good, self->watching);
 			*one.reserved = 1U << bit;
-			EXPECT_EQ(EINVAL, call(self->fd, one.request, one.args))
+			EXPECT_EQ(EINVAL, call_on_its_node(one, one.args))
 				TH_LOG("request %#x bit %d", one.request, bit);
 		}
 	}
@@ -60,7 +59,7 @@ TEST_F(refused, condition_that_does_not_fit)
 	} bad[] = {
 		{ TWHEEL_COND_SUM + 1, 0, 2 },
 		{ TWHEEL_COND_SUM + 1, 0, 0 },
-		{ 128, 0, 2 },		/* that of modules */
+		{ 128, 0, 2 },		/* only for modules */
 		{ 128, 0, 0 },
 		{ ~0U, 0, 2 },
 		{ TWHEEL_COND_SUM, 0, 2 },	/* without a threshold */
@@ -84,6 +83,7 @@ TEST_F(refused, condition_that_does_not_fit)
 		good.add.condition = bad[i].condition;
 		good.add.quorum = bad[i].quorum;
 		good.add.nr_keys = bad[i].nr_keys;
+		good.add.key_size = bad[i].nr_keys ? sizeof(good.spec[0]) : 0;
 		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add))
 			TH_LOG("condition %u quorum %u keys %u", bad[i].condition,
 			       bad[i].quorum, bad[i].nr_keys);
@@ -106,6 +106,7 @@ TEST_F(refused, threshold_that_does_not_fit)
 	good_args(&good, 0);
 	good.add.condition = TWHEEL_COND_NONE;
 	good.add.nr_keys = 0;
+	good.add.key_size = 0;
 	good.add.threshold = 1;
 	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 }
@@ -143,7 +144,7 @@ TEST_F(refused, too_many_keys)
 		specs[i] = spec_of(11, 1);
 	for (i = 0; i < ARRAY_SIZE(nr); i++) {
 		good_args(&good, self->watching);
-		good.add.keys = (__u64)(unsigned long)specs;
+		good.add.keys = address(specs);
 		good.add.nr_keys = nr[i];
 		good.watch.keys = good.add.keys;
 		good.watch.nr_keys = nr[i];
@@ -217,7 +218,24 @@ TEST_F(refused, write)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* The same questions about operations that end while the test looks on. */
+/* 2^63 ns and more, up to the value that a caller might mean as "never". */
+TEST_F(refused, period_above_the_range_of_times)
+{
+	static const __u64 periods[] = {
+		KTIME_LAST + 1, KTIME_LAST + 2, ~0ULL - 1, ~0ULL,
+	};
+	struct good good;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(periods); i++) {
+		good_args(&good, 0);
+		good.add.period = periods[i];
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add))
+			TH_LOG("period %llu", periods[i]);
+	}
+}
+
+/* The same errors for operations that end during the test. */
 FIXTURE(ended) {
 	int fd;
 };

@@ -1,28 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every error that Documentation/device-calls.rst and device-files.rst list for a call:
- * that it is given, once each.  All the ways to come by an error are the matter of other
- * programs; that there is no memory is the matter of twheel_memory_test.
+ * Every error that Documentation/device-calls.rst and device-files.rst list for a call,
+ * one way to get each.  Other programs cover the other ways, twheel_memory_test covers
+ * failed allocations.
  *
- * Load the module with user_max_files=64 user_max_ops=64 max_purgatories=4 for it.
+ * Needs the module parameters user_max_files=64 user_max_ops=64 max_purgatories=4
+ * user_max_purgatories=2.
  */
+#include <sys/resource.h>
 #include <sys/time.h>
 #include "gives.h"
 #include "refused.h"
 
-/* What the parameters are that this wants. */
-#define FILES		64
-#define OPS		64
-#define PURGATORIES	4
+/* The module parameters. */
+#define FILES			64
+#define OPS			64
+#define PURGATORIES		4
+#define USER_PURGATORIES	2
 
 /*
- * A private purgatory and a named one, open twice, in which one operation may be pending.
- * The private one has an operation that watches, a periodic one, and an unread event.
+ * A private purgatory with an operation that watches, a periodic one, and an unread
+ * event.  A named purgatory with a limit of one pending operation, open twice: the
+ * second file is restricted.
  */
 FIXTURE(errors) {
 	int fd;
 	int shared;
-	int reader;
+	int confined;
 	__u64 watching;
 	__u64 periodic;
 	__u64 ended;
@@ -35,7 +39,7 @@ static int create_small(const char *name)
 
 	args.max_pending = 1;
 	args.max_watches = 2;
-	return call_once(TWHEEL_IOC_CREATE, &args);
+	return call_control(TWHEEL_IOC_CREATE, &args);
 }
 
 static __u64 add_periodic(int fd)
@@ -49,15 +53,16 @@ FIXTURE_SETUP(errors)
 {
 	if (module_parameter("user_max_files") != FILES ||
 	    module_parameter("user_max_ops") != OPS ||
-	    module_parameter("max_purgatories") != PURGATORIES)
-		SKIP(return, "load twheel with the parameters that stand above");
+	    module_parameter("max_purgatories") != PURGATORIES ||
+	    module_parameter("user_max_purgatories") != USER_PURGATORIES)
+		SKIP(return, "load twheel with the parameters above");
 	ASSERT_EQ(0, create_small(OLD_NAME));
 	self->fd = twheel_open(O_NONBLOCK);
 	self->shared = twheel_open_named(OLD_NAME, O_NONBLOCK);
-	self->reader = twheel_open_named(OLD_NAME, O_NONBLOCK);
+	self->confined = twheel_open_named(OLD_NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	ASSERT_LE(0, self->shared);
-	ASSERT_EQ(0, read_detached(self->reader));
+	ASSERT_EQ(0, file_restrict(self->confined));
 	self->watching = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	self->periodic = add_periodic(self->fd);
 	self->ended = add_deadline(self->fd, HOUR, 0, 0);
@@ -70,7 +75,7 @@ FIXTURE_TEARDOWN(errors)
 {
 	close(self->fd);
 	close(self->shared);
-	close(self->reader);
+	close(self->confined);
 	remove_all_named();
 }
 
@@ -81,7 +86,7 @@ FIXTURE_TEARDOWN(errors)
 	call(self->fd, TWHEEL_IOC_##NAME, &self->good.name);		\
 })
 
-/* What the node of a purgatory says to each call that changes something. */
+/* The common error of all calls on a purgatory that change something, or -1. */
 static int all_that_change(int fd, struct good *good)
 {
 	struct one_call one;
@@ -90,7 +95,7 @@ static int all_that_change(int fd, struct good *good)
 
 	for (i = 0; i < NR_CALLS; i++) {
 		one = nth_call(good, i);
-		if (only_looks(&one) || makes_names(&one))
+		if (only_reads(&one) || one.node == CONTROL)
 			continue;
 		if (error && error != call(fd, one.request, one.args))
 			return -1;
@@ -102,8 +107,11 @@ static int all_that_change(int fd, struct good *good)
 TEST_F(errors, of_every_ioctl)
 {
 	int only_read = open("/dev/twheel", O_RDONLY);
+	int control = open("/dev/twheel-control", O_RDONLY);
 	int read_named = twheel_open_named(OLD_NAME, 0);
 
+	ASSERT_LE(0, only_read);
+	ASSERT_LE(0, control);
 	GIVES(every_ioctl, ENOTTY, call(self->fd, _IO(TWHEEL_IOC_MAGIC, 99), NULL));
 	GIVES(every_ioctl, EINVAL, call(self->fd, _IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD,
 							__u32), &self->good.add));
@@ -113,25 +121,26 @@ TEST_F(errors, of_every_ioctl)
 				       &self->good.query));
 	GIVES(every_ioctl, EFAULT, call(self->fd, TWHEEL_IOC_QUERY, NULL));
 	GIVES(every_ioctl, EBADF, all_that_change(only_read, &self->good));
-	EXPECT_EQ(EBADF, call(only_read, TWHEEL_IOC_CREATE, &self->good.create));
-	EXPECT_EQ(EBADF, call(only_read, TWHEEL_IOC_REMOVE, &self->good.remove));
+	EXPECT_EQ(EBADF, call(control, TWHEEL_IOC_CREATE, &self->good.create));
+	EXPECT_EQ(EBADF, call(control, TWHEEL_IOC_REMOVE, &self->good.remove));
 	EXPECT_LE(0, remove_by_force(OLD_NAME));
 	GIVES(every_ioctl, ESHUTDOWN, all_that_change(read_named, &self->good));
 	close(only_read);
+	close(control);
 	close(read_named);
 }
 
-/* Add to the detached operations until an error comes, and cancel each. */
-static int add_and_cancel(int reader, unsigned int most)
+/* Add detached operations until one is refused, and cancel each. */
+static int add_and_cancel(int fd, unsigned int most)
 {
 	unsigned int i;
 	__u64 id;
 
 	for (i = 0; i < most; i++) {
-		id = add_deadline(reader, HOUR, 0, 0);
+		id = add_deadline(fd, HOUR, TWHEEL_ADD_DETACHED, 0);
 		if (!id)
 			return errno;
-		op_cancel(reader, id);
+		op_cancel(fd, id);
 	}
 	return 0;
 }
@@ -154,7 +163,7 @@ TEST_F(errors, of_add)
 	EXPECT_NE(0, add_deadline(self->shared, HOUR, 0, 0));
 	GIVES(TWHEEL_IOC_ADD, ENOSPC, errno_of(add_deadline(self->shared, HOUR, 0, 0) ? 0 : -1));
 	EXPECT_LE(0, complete_all(self->shared, 0, 0, 0));
-	GIVES(TWHEEL_IOC_ADD, EAGAIN, add_and_cancel(self->reader, 3));
+	GIVES(TWHEEL_IOC_ADD, ENOBUFS, add_and_cancel(self->shared, 4));
 	GIVES(TWHEEL_IOC_ADD, EDQUOT, add_until_refused(self->fd));
 	EXPECT_LE(0, drain(self->fd));
 	GIVES(TWHEEL_IOC_ADD, ESHUTDOWN, add_until_refused(self->fd));
@@ -167,7 +176,7 @@ TEST_F(errors, of_cancel_complete_and_rearm)
 	GIVES(TWHEEL_IOC_COMPLETE, EINVAL, op_fail(self->fd, self->watching, 1));
 	GIVES(TWHEEL_IOC_COMPLETE, ENOENT, op_complete(self->fd, 1, 0));
 	GIVES(TWHEEL_IOC_COMPLETE, EALREADY, op_complete(self->fd, self->ended, 0));
-	GIVES(TWHEEL_IOC_REARM, EINVAL, spoilt(REARM, rearm, self->good.rearm.which = 99));
+	GIVES(TWHEEL_IOC_REARM, EINVAL, spoilt(REARM, rearm, self->good.rearm.mode = 99));
 	GIVES(TWHEEL_IOC_REARM, EOPNOTSUPP,
 	      errno_of(op_rearm(self->fd, self->periodic, HOUR, 0, 0)));
 	GIVES(TWHEEL_IOC_REARM, ENOENT, errno_of(op_rearm(self->fd, 1, HOUR, 0, 0)));
@@ -190,9 +199,11 @@ TEST_F(errors, of_watch_and_unwatch)
 	GIVES(TWHEEL_IOC_UNWATCH, EALREADY, op_unwatch(self->fd, self->ended, 1));
 }
 
-/* The error of the first command of a batch, or a number above all if it is refused. */
+/* The error of the first command of a batch, or a large number if that is refused. */
 static int command_error(int fd, struct good *good)
 {
+	good->batch.done = 0;
+	good->batch.failed = 0;
 	if (call(fd, TWHEEL_IOC_BATCH, &good->batch) || good->batch.done != 2)
 		return 1 << 20;
 	return -good->result[0].error;
@@ -205,26 +216,84 @@ TEST_F(errors, of_batch)
 	command[0].call = TWHEEL_CALL_QUERY;
 	GIVES(TWHEEL_IOC_BATCH, ENOTTY, command_error(self->fd, &self->good));
 	command[0].call = TWHEEL_CALL_SIGNAL;
-	command[0].room[14] = 1;
+	command[0].pad[14] = 1;
 	GIVES(TWHEEL_IOC_BATCH, E2BIG, command_error(self->fd, &self->good));
-	command[0].room[14] = 0;
+	command[0].pad[14] = 0;
 	command[0].reserved = 1;
 	GIVES(TWHEEL_IOC_BATCH, EINVAL, command_error(self->fd, &self->good));
+	self->good.batch.done = 0;
+	self->good.batch.failed = 0;
 	EXPECT_EQ(EINVAL, spoilt(BATCH, batch, self->good.batch.nr = 0));
 	self->good.batch.nr = 1;
 	GIVES(TWHEEL_IOC_BATCH, EFAULT, spoilt(BATCH, batch, self->good.batch.commands = 0));
 }
 
-TEST_F(errors, of_complete_all_drain_and_detached)
+TEST_F(errors, of_calls_that_end_many)
 {
+	GIVES(TWHEEL_IOC_SIGNAL, EPERM, errno_of(key_signal(self->confined, 1, 0)));
+	GIVES(TWHEEL_IOC_CANCEL_KEY, EPERM, errno_of(key_cancel(self->confined, 1)));
 	GIVES(TWHEEL_IOC_COMPLETE_ALL, EINVAL, errno_of(complete_all(self->fd, 0, 1, 0)));
-	GIVES(TWHEEL_IOC_DRAIN, EINVAL, errno_of(drain(self->reader)));
-	GIVES(TWHEEL_IOC_DETACHED, EINVAL, read_detached(self->fd));
-	EXPECT_NE(0, add_deadline(self->shared, HOUR, 0, 0));
-	GIVES(TWHEEL_IOC_DETACHED, EBUSY, read_detached(self->shared));
-	EXPECT_EQ(1, drain(self->shared));
-	EXPECT_EVENT(self->shared, __event.id, TWHEEL_CANCELLED, 0);
-	GIVES(TWHEEL_IOC_DETACHED, ESHUTDOWN, read_detached(self->shared));
+	GIVES(TWHEEL_IOC_COMPLETE_ALL, EPERM,
+	      errno_of(complete_all(self->confined, 0, 0, TWHEEL_COMPLETE_OTHERS)));
+	NOT_HERE(TWHEEL_IOC_SIGNAL, EINTR, "only a killed process gets it");
+	NOT_HERE(TWHEEL_IOC_CANCEL_KEY, EINTR, "only a killed process gets it");
+	NOT_HERE(TWHEEL_IOC_COMPLETE_ALL, EINTR, "only a killed process gets it");
+	NOT_HERE(TWHEEL_IOC_DRAIN, EINTR, "only a killed process gets it");
+	NOT_HERE(TWHEEL_IOC_REMOVE, EINTR, "only a killed process gets it");
+}
+
+/* Make an attempt in a child, after a preparation. Return: the error of the attempt. */
+#define in_a_child(preparation, attempt)				\
+({									\
+	pid_t __child = fork();						\
+	int __status;							\
+									\
+	if (!__child)							\
+		_exit((preparation) ? (attempt) : 255);			\
+	waitpid(__child, &__status, 0) == __child &&			\
+		WIFEXITED(__status) ? WEXITSTATUS(__status) : -1;	\
+})
+
+/* Let this process open no further file. */
+static bool no_more_descriptors(void)
+{
+	struct rlimit limit = { 0 };
+
+	return !getrlimit(RLIMIT_NOFILE, &limit) &&
+	       (limit.rlim_cur = 0, !setrlimit(RLIMIT_NOFILE, &limit));
+}
+
+/* Open descriptors of the queue of detached events until one is refused. */
+static int open_events_until_refused(int fd)
+{
+	int fds[FILES], i, nr, error;
+
+	for (nr = 0; nr < FILES; nr++) {
+		fds[nr] = open_events(fd, 0);
+		if (fds[nr] < 0)
+			break;
+	}
+	error = nr < FILES ? errno : 0;
+	for (i = 0; i < nr; i++)
+		close(fds[i]);
+	return error;
+}
+
+TEST_F(errors, of_events)
+{
+	int only_write = open("/dev/twheel-" OLD_NAME, O_WRONLY);
+
+	ASSERT_LE(0, only_write);
+	GIVES(TWHEEL_IOC_EVENTS, EINVAL, errno_of(open_events(self->fd, 0)));
+	GIVES(TWHEEL_IOC_EVENTS, EBADF, errno_of(open_events(only_write, 0)));
+	GIVES(TWHEEL_IOC_EVENTS, EPERM, errno_of(open_events(self->confined, 0)));
+	GIVES(TWHEEL_IOC_EVENTS, EMFILE, in_a_child(no_more_descriptors(),
+						    errno_of(open_events(self->shared, 0))));
+	GIVES(TWHEEL_IOC_EVENTS, EDQUOT, open_events_until_refused(self->shared));
+	NOT_HERE(TWHEEL_IOC_EVENTS, ENFILE, "the limit on files of the whole machine");
+	close(only_write);
+	EXPECT_EQ(0, remove_by_force(OLD_NAME));
+	GIVES(TWHEEL_IOC_EVENTS, ENODEV, errno_of(open_events(self->shared, 0)));
 }
 
 TEST_F(errors, of_info_and_list)
@@ -234,53 +303,66 @@ TEST_F(errors, of_info_and_list)
 	GIVES(TWHEEL_IOC_INFO, ENOENT, spoilt(INFO, info, self->good.info.id = 1));
 	GIVES(TWHEEL_IOC_INFO, EALREADY, spoilt(INFO, info, self->good.info.id = self->ended));
 	GIVES(TWHEEL_IOC_LIST, EFAULT, spoilt(LIST, list, self->good.list.entries = 0));
-	GIVES(TWHEEL_IOC_LIST, EINVAL, spoilt(LIST, list, self->good.list.room = 0));
+	good_args(&self->good, self->watching);
+	GIVES(TWHEEL_IOC_LIST, EINVAL, spoilt(LIST, list, self->good.list.max_entries = 0));
+	good_args(&self->good, self->watching);
+	self->good.list.flags = TWHEEL_LIST_OTHERS;
+	GIVES(TWHEEL_IOC_LIST, EPERM, call(self->confined, TWHEEL_IOC_LIST, &self->good.list));
 }
 
-static int create_until_refused(void)
+static int create_until_refused(int control, char first)
 {
+	struct twheel_create_args args;
 	char name[] = "nth-0";
 	int i, error = 0;
 
 	for (i = 0; i <= PURGATORIES && !error; i++) {
-		name[4] = '0' + i;
-		error = create_named(name, 0600);
+		name[4] = first + i;
+		args = create_args(name, 0600);
+		error = call(control, TWHEEL_IOC_CREATE, &args);
 	}
 	return error;
 }
 
-/* What another user is told who has /dev/twheel open. */
-static int told_to_a_stranger(int fd, unsigned long request, void *args)
+/* The error of a call that another user makes on this descriptor. */
+static int error_of_stranger(int fd, unsigned long request, void *args)
 {
-	pid_t child = fork();
-	int status;
-
-	if (!child)
-		_exit(become_stranger() ? call(fd, request, args) : 0);
-	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	return in_a_child(become(STRANGER), call(fd, request, args));
 }
 
 TEST_F(errors, of_create)
 {
 	struct twheel_create_args *create = &self->good.create;
+	int control = twheel_open_control();
 
+	ASSERT_LE(0, control);
 	GIVES(TWHEEL_IOC_CREATE, ENOTTY, call(self->shared, TWHEEL_IOC_CREATE, create));
 	GIVES(TWHEEL_IOC_CREATE, EINVAL, create_named("-", 0600));
 	GIVES(TWHEEL_IOC_CREATE, EEXIST, create_named(OLD_NAME, 0600));
+	GIVES(TWHEEL_IOC_CREATE, EMFILE, in_a_child(no_more_descriptors(),
+						    call(control, TWHEEL_IOC_CREATE, create)));
+	EXPECT_FALSE(node_exists(NEW_NAME));
 	create->uid = 0;
-	GIVES(TWHEEL_IOC_CREATE, EPERM, told_to_a_stranger(self->fd, TWHEEL_IOC_CREATE, create));
-	GIVES(TWHEEL_IOC_CREATE, ENOSPC, create_until_refused());
+	GIVES(TWHEEL_IOC_CREATE, EPERM, error_of_stranger(control, TWHEEL_IOC_CREATE, create));
+	GIVES(TWHEEL_IOC_CREATE, EDQUOT, in_a_child(become(STRANGER),
+						    create_until_refused(control, '0')));
+	GIVES(TWHEEL_IOC_CREATE, ENOSPC, create_until_refused(control, '5'));
+	NOT_HERE(TWHEEL_IOC_CREATE, ENFILE, "the limit on files of the whole machine");
+	close(control);
 }
 
 TEST_F(errors, of_remove)
 {
 	struct twheel_remove_args *remove = &self->good.remove;
+	int control = twheel_open_control();
 
+	ASSERT_LE(0, control);
 	GIVES(TWHEEL_IOC_REMOVE, ENOTTY, call(self->shared, TWHEEL_IOC_REMOVE, remove));
 	GIVES(TWHEEL_IOC_REMOVE, EINVAL, remove_named("-"));
 	GIVES(TWHEEL_IOC_REMOVE, ENOENT, remove_named(NEW_NAME));
 	GIVES(TWHEEL_IOC_REMOVE, EBUSY, remove_named(OLD_NAME));
-	GIVES(TWHEEL_IOC_REMOVE, EPERM, told_to_a_stranger(self->fd, TWHEEL_IOC_REMOVE, remove));
+	GIVES(TWHEEL_IOC_REMOVE, EPERM, error_of_stranger(control, TWHEEL_IOC_REMOVE, remove));
+	close(control);
 }
 
 static int open_until_refused(void)
@@ -298,13 +380,13 @@ static int open_until_refused(void)
 	return error;
 }
 
-/* Open a node of the numbers that a purgatory had. */
+/* Open a node with the device number of a removed purgatory. */
 static int open_what_was_removed(void)
 {
 	struct twheel_create_args args = create_args(NEW_NAME, 0600);
 	int error;
 
-	if (call_once(TWHEEL_IOC_CREATE, &args) || remove_named(NEW_NAME) ||
+	if (call_control(TWHEEL_IOC_CREATE, &args) || remove_named(NEW_NAME) ||
 	    mknod("/dev/gone", S_IFCHR | 0600, makedev(args.major, args.minor)))
 		return -1;
 	error = errno_of(open("/dev/gone", O_RDWR));
@@ -316,7 +398,7 @@ TEST_F(errors, of_open)
 {
 	GIVES(open, EDQUOT, open_until_refused());
 	GIVES(open, ENXIO, open_what_was_removed());
-	NOT_HERE(open, ENODEV, "only who opens a purgatory at the moment of its removal");
+	NOT_HERE(open, ENODEV, "only an open during the removal of the purgatory");
 }
 
 static void nothing(int signal)
@@ -324,7 +406,7 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* Signals come until read() has been interrupted: one before it would not do. */
+/* Send signals until one interrupts read(); the first ones may come before it. */
 static int read_interrupted(int fd)
 {
 	struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };

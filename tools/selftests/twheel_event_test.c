@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How events leave /dev/twheel: read() with buffers of every kind, waiting by
- * blocking, poll, select and epoll.  When operations expire is the matter of
- * twheel_deadline_test.
+ * Reading events: read() and readv() with buffers of every kind, waiting with
+ * blocking reads, poll, select and epoll.  twheel_deadline_test covers the times of
+ * expiry.
  */
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
+#include <sys/sendfile.h>
+#include <sys/time.h>
+#include <sys/uio.h>
 #include "selftest.h"
 
 #define EVENT_SIZE	sizeof(struct twheel_event)
@@ -26,7 +29,7 @@ FIXTURE_TEARDOWN(event)
 	close(self->fd);
 }
 
-/* Have @nr events wait, the i-th with the value @first + i. */
+/* Create @nr events, the i-th with the value @first + i. */
 static bool end_some(int fd, __u64 first, int nr)
 {
 	__u64 id;
@@ -166,7 +169,7 @@ TEST_F(event, fault_leaves_the_rest_in_order)
 		EXPECT_EQ(1, two[1].value);
 		EXPECT_EQ(2, query(self->fd).unread);
 
-		/* What ends later comes after what was left. */
+		/* New events come after the ones that were left. */
 		ASSERT_TRUE(end_some(self->fd, 4, 2));
 		for (i = 2; i < 6; i += 2) {
 			ASSERT_EQ(2, read_events(self->fd, two, 2));
@@ -196,7 +199,7 @@ TEST_F(event, fault_at_the_first_loses_nothing)
 		EXPECT_EQ(i, events[i].value);
 }
 
-/* A thread that reads once and says what it got. */
+/* A thread that reads once and stores the result. */
 struct reader {
 	int fd;
 	pid_t tid;
@@ -284,9 +287,12 @@ TEST_F(event, fault_passes_the_event_to_the_next_reader)
 	EXPECT_EQ(1, query(self->fd).unread);
 }
 
+static int signals;
+
 static void on_signal(int sig)
 {
 	(void)sig;
+	signals++;
 }
 
 TEST_F(event, blocking_read_is_interrupted)
@@ -320,6 +326,176 @@ TEST_F(event, blocking_read_is_restarted)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(1, reader.got);
 	EXPECT_EQ(3, reader.events[0].value);
+}
+
+/* A call that blocks although it must not is interrupted after a while, and counted. */
+static void let_no_call_block(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct itimerval often = { { 0, 500000 }, { 5, 0 } };
+
+	signals = 0;
+	sigaction(SIGALRM, &action, NULL);
+	setitimer(ITIMER_REAL, &often, NULL);
+}
+
+/* Pieces of these sizes, one behind the other. Return: the first byte behind them. */
+static char *cut(struct iovec *iov, const size_t *sizes, int nr, char *at)
+{
+	int i;
+
+	for (i = 0; i < nr; i++) {
+		iov[i] = (struct iovec) { .iov_base = at, .iov_len = sizes[i] };
+		at += sizes[i];
+	}
+	return at;
+}
+
+/* The second piece is no reason to wait for a second event. */
+TEST_F(event, readv_does_not_wait_for_more_events)
+{
+	static const size_t sizes[] = { EVENT_SIZE, EVENT_SIZE, EVENT_SIZE };
+	struct twheel_event events[3];
+	struct iovec iov[3];
+
+	set_blocking(self->fd, true);
+	cut(iov, sizes, 3, (char *)events);
+	ASSERT_TRUE(end_some(self->fd, 5, 1));
+	let_no_call_block();
+	EXPECT_EQ((ssize_t)EVENT_SIZE, readv(self->fd, iov, 3));
+	EXPECT_EQ(0, signals);
+	EXPECT_EQ(5, events[0].value);
+	ASSERT_TRUE(end_some(self->fd, 6, 2));
+	EXPECT_EQ(2 * (ssize_t)EVENT_SIZE, readv(self->fd, iov, 3));
+	EXPECT_EQ(0, signals);
+	EXPECT_EQ(6, events[0].value);
+	EXPECT_EQ(7, events[1].value);
+}
+
+/* Events go across the pieces, whatever their sizes. */
+TEST_F(event, readv_into_pieces_of_any_size)
+{
+	static const struct {
+		size_t sizes[8];
+		ssize_t nr_events;	/* -1 for EINVAL */
+	} tries[] = {
+		{ { 63, 1 }, 1 },
+		{ { 1, 63 }, 1 },
+		{ { 32, 32, 32, 32 }, 2 },
+		{ { 0, 64, 0, 64, 0 }, 2 },
+		{ { 7, 11, 13, 17, 19, 23, 29, 31 }, 2 },	/* 150 bytes */
+		{ { 100, 100 }, 3 },
+		{ { 1, 1, 1, 61, 64 }, 2 },
+		{ { 127 }, 1 },
+		{ { 63 }, -1 },
+		{ { 31, 32 }, -1 },
+		{ { 0, 0, 0 }, 0 },				/* the VFS returns */
+		{ { 1, 2, 3, 4, 5, 6, 7, 8 }, -1 },
+	};
+	struct twheel_event events[4];
+	struct iovec iov[8];
+	unsigned int i;
+	ssize_t j, nr;
+
+	for (i = 0; i < ARRAY_SIZE(tries); i++) {
+		ASSERT_TRUE(end_some(self->fd, 10 * i, 4));
+		memset(events, 0xa5, sizeof(events));
+		cut(iov, tries[i].sizes, 8, (char *)events);
+		nr = readv(self->fd, iov, 8);
+		if (tries[i].nr_events < 0) {
+			EXPECT_EQ(-1, nr);
+			EXPECT_EQ(EINVAL, errno);
+		} else {
+			EXPECT_EQ(tries[i].nr_events * (ssize_t)EVENT_SIZE, nr)
+				TH_LOG("try %u", i);
+		}
+		for (j = 0; j < tries[i].nr_events; j++)
+			EXPECT_EQ(10 * i + j, events[j].value);
+		/* The others are there, in order. */
+		for (; j < 4; j++) {
+			if (j < 0)
+				continue;
+			ASSERT_EQ(1, read_events(self->fd, events, 1));
+			EXPECT_EQ(10 * i + j, events[0].value);
+		}
+		EXPECT_NO_EVENT(self->fd);
+	}
+}
+
+/* An event of which a part cannot be stored stays in the queue. */
+TEST_F(event, readv_that_faults_in_a_later_piece)
+{
+	char *edge = cliff(), buffer[EVENT_SIZE];
+	struct iovec iov[3] = {
+		{ buffer, 40 },			/* all of it is there */
+		{ edge - 48, 80 },		/* its last 32 bytes are not */
+		{ buffer, EVENT_SIZE },
+	};
+	struct twheel_event event;
+
+	ASSERT_TRUE(end_some(self->fd, 1, 3));
+	EXPECT_EQ((ssize_t)EVENT_SIZE, readv(self->fd, iov, 3));
+	EXPECT_EQ(2, query(self->fd).unread);
+	EXPECT_EQ(-1, readv(self->fd, iov + 1, 2));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(2, query(self->fd).unread);
+	for (event.value = 0; read_events(self->fd, &event, 1) == 1;)
+		EXPECT_LE(2, event.value);
+	EXPECT_EQ(3, event.value);
+}
+
+/* A descriptor has no position: no call at one takes an event and loses it. */
+TEST_F(event, pread_is_refused_or_reads)
+{
+	struct twheel_event event;
+	ssize_t got;
+
+	ASSERT_TRUE(end_some(self->fd, 1, 1));
+	EXPECT_EQ(-1, lseek(self->fd, 10, SEEK_SET));
+	EXPECT_EQ(ESPIPE, errno);
+	got = pread(self->fd, &event, sizeof(event), 64);
+	if (got < 0) {
+		EXPECT_EQ(ESPIPE, errno);
+		ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	}
+	EXPECT_EQ(1, event.value);
+	EXPECT_NO_EVENT(self->fd);
+}
+
+/* With RWF_NOWAIT a file that blocks does not: EAGAIN, or it does not know the flag. */
+TEST_F(event, nowait_does_not_block)
+{
+	struct twheel_event event;
+	struct iovec iov = { &event, sizeof(event) };
+	ssize_t got;
+
+	set_blocking(self->fd, true);
+	let_no_call_block();
+	EXPECT_EQ(-1, preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT));
+	EXPECT_TRUE(errno == EAGAIN || errno == EOPNOTSUPP)
+		TH_LOG("error %s", strerror(errno));
+	EXPECT_EQ(0, signals);
+	ASSERT_TRUE(end_some(self->fd, 1, 1));
+	got = preadv2(self->fd, &iov, 1, -1, RWF_NOWAIT);
+	if (got < 0)
+		EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(got < 0, query(self->fd).unread);
+}
+
+TEST_F(event, splice_and_sendfile_are_refused)
+{
+	struct twheel_event event;
+	int pipes[2];
+
+	ASSERT_TRUE(end_some(self->fd, 1, 1));
+	ASSERT_EQ(0, pipe(pipes));
+	EXPECT_EQ(-1, splice(self->fd, NULL, pipes[1], NULL, 4096, 0));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, sendfile(pipes[1], self->fd, NULL, 4096));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(1, read_events(self->fd, &event, 1));
+	close(pipes[0]);
+	close(pipes[1]);
 }
 
 TEST_F(event, nonblocking_by_open_and_by_fcntl)

@@ -1,38 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Absurd numbers in every field of every structure: whatever is in it, a call
- * answers with an error that it may answer with, and the purgatory works on.
+ * Absurd numbers in every field of every structure: a call returns one of its
+ * documented errors, and the purgatory keeps working.
  *
- * Structures and what they point to are static, so that no half of an address
- * that is spoilt leads to memory of this program.
+ * Structures and arrays are static, so that no address of which one half is spoilt
+ * leads to memory of this program.
  */
 #include "named.h"
 
 #define NAME	"fields"
 
-/* Which errors a call may answer with, beside success, EINVAL and EFAULT. */
+/* The errors of a call, beside EINVAL and EFAULT. */
 struct target {
 	const char *name;
 	unsigned int request;
-	bool device;		/* a call of /dev/twheel alone */
+	bool control;		/* a call of /dev/twheel-control */
 	int errors[6];
 };
 
 static const struct target targets[] = {
-	{ "add", TWHEEL_IOC_ADD, false, { ENOSPC, EAGAIN, EDQUOT, ENOMEM } },
+	{ "add", TWHEEL_IOC_ADD, false, { ENOSPC, ENOBUFS, EDQUOT, ENOMEM, E2BIG } },
 	{ "cancel", TWHEEL_IOC_CANCEL, false, { ENOENT, EALREADY } },
 	{ "complete", TWHEEL_IOC_COMPLETE, false, { ENOENT, EALREADY } },
 	{ "rearm", TWHEEL_IOC_REARM, false, { ENOENT, EALREADY, EOPNOTSUPP } },
-	{ "watch", TWHEEL_IOC_WATCH, false, { ENOENT, EALREADY, ENOSPC, ENOMEM } },
+	{ "watch", TWHEEL_IOC_WATCH, false, { ENOENT, EALREADY, ENOSPC, ENOMEM, E2BIG } },
 	{ "unwatch", TWHEEL_IOC_UNWATCH, false, { ENOENT, EALREADY, ESRCH } },
 	{ "signal", TWHEEL_IOC_SIGNAL, false, { 0 } },
 	{ "cancel_key", TWHEEL_IOC_CANCEL_KEY, false, { 0 } },
-	{ "batch", TWHEEL_IOC_BATCH, false, { 0 } },
+	{ "batch", TWHEEL_IOC_BATCH, false, { E2BIG } },
 	{ "complete_all", TWHEEL_IOC_COMPLETE_ALL, false, { 0 } },
 	{ "drain", TWHEEL_IOC_DRAIN, false, { 0 } },
-	{ "detached", TWHEEL_IOC_DETACHED, false, { EBUSY } },
-	{ "info", TWHEEL_IOC_INFO, false, { ENOENT, EALREADY } },
-	{ "list", TWHEEL_IOC_LIST, false, { 0 } },
+	{ "events", TWHEEL_IOC_EVENTS, false, { 0 } },
+	{ "restrict", TWHEEL_IOC_RESTRICT, false, { 0 } },
+	{ "info", TWHEEL_IOC_INFO, false, { ENOENT, EALREADY, E2BIG } },
+	{ "list", TWHEEL_IOC_LIST, false, { E2BIG } },
 	{ "query", TWHEEL_IOC_QUERY, false, { 0 } },
 	{ "create", TWHEEL_IOC_CREATE, true, { EEXIST, ENOSPC } },
 	{ "remove", TWHEEL_IOC_REMOVE, true, { ENOENT, EBUSY } },
@@ -49,6 +50,8 @@ static union {
 	struct twheel_cancel_key_args cancel_key;
 	struct twheel_batch_args batch;
 	struct twheel_complete_all_args complete_all;
+	struct twheel_events_args events;
+	struct twheel_restrict_args confine;
 	struct twheel_info_args info;
 	struct twheel_list_args list;
 	struct twheel_create_args create;
@@ -61,7 +64,7 @@ static struct twheel_pending entries[64];
 static struct twheel_command commands[4];
 static struct twheel_result results[4];
 
-/* What each call takes, before a field of it is spoilt. */
+/* Good arguments of each call. */
 static void make_good(unsigned int request, __u64 id)
 {
 	memset(&args, 0, sizeof(args));
@@ -71,12 +74,14 @@ static void make_good(unsigned int request, __u64 id)
 	case TWHEEL_CALL_ADD:
 		args.add.condition = TWHEEL_COND_ALL;
 		args.add.nr_keys = 2;
+		args.add.key_size = sizeof(struct twheel_watch_spec);
 		args.add.keys = address(specs);
 		args.add.deadline = HOUR;
 		break;
 	case TWHEEL_CALL_WATCH:
 		args.watch.id = id;
 		args.watch.nr_keys = 2;
+		args.watch.key_size = sizeof(struct twheel_watch_spec);
 		args.watch.keys = address(specs);
 		break;
 	case TWHEEL_CALL_UNWATCH:
@@ -92,17 +97,21 @@ static void make_good(unsigned int request, __u64 id)
 		break;
 	case TWHEEL_CALL_BATCH:
 		args.batch.commands = address(commands);
+		args.batch.command_size = sizeof(commands[0]);
 		args.batch.results = address(results);
+		args.batch.result_size = sizeof(results[0]);
 		args.batch.nr = ARRAY_SIZE(commands);
 		break;
 	case TWHEEL_CALL_LIST:
 		args.list.entries = address(entries);
-		args.list.room = ARRAY_SIZE(entries);
+		args.list.max_entries = ARRAY_SIZE(entries);
+		args.list.entry_size = sizeof(entries[0]);
 		break;
 	case TWHEEL_CALL_INFO:
 		args.info.id = id;
 		args.info.keys = address(specs);
-		args.info.room = ARRAY_SIZE(specs);
+		args.info.max_keys = ARRAY_SIZE(specs);
+		args.info.key_size = sizeof(specs[0]);
 		break;
 	case TWHEEL_CALL_CREATE:
 		args.create = create_args("made", 0600);
@@ -131,7 +140,7 @@ static bool allowed(const struct target *target, int error)
 	return false;
 }
 
-/* The first so many are all that there are in 32 bits. */
+/* Number of those that fit into 32 bits. */
 #define NR_SHORT	6
 
 static const __u64 numbers[] = {
@@ -169,19 +178,21 @@ FIXTURE_TEARDOWN(field)
 	close(self->fd);
 }
 
-/* The call as it is in args, as one of a batch. Return: its errno. */
+/* Make the call with these args in a batch. Return: its errno. */
 static int in_a_batch(int fd, unsigned int request)
 {
 	struct twheel_batch_args batch = {
 		.commands = address(commands),
+		.command_size = sizeof(struct twheel_command),
 		.results = address(results),
+		.result_size = sizeof(struct twheel_result),
 		.nr = 1,
 	};
 	int error;
 
 	memset(commands, 0, sizeof(commands));
 	commands[0].call = _IOC_NR(request);
-	memcpy(commands[0].room, &args, _IOC_SIZE(request));
+	memcpy(commands[0].pad, &args, _IOC_SIZE(request));
 	error = call(fd, TWHEEL_IOC_BATCH, &batch);
 	memset(commands, 0, sizeof(commands));
 	return error ?: -results[0].error;
@@ -191,17 +202,17 @@ static int in_a_batch(int fd, unsigned int request)
 static int spoilt(const struct target *target, bool batch, unsigned int at,
 		  unsigned int size, __u64 number)
 {
-	int fd = target->device ? twheel_open(0) : twheel_open_named(NAME, O_NONBLOCK);
+	int fd = target->control ? twheel_open_control() : twheel_open_named(NAME, O_NONBLOCK);
 	int error;
 	__u64 id;
 
 	if (fd < 0)
 		return errno;
-	id = target->device ? 0 : add_keys(fd, TWHEEL_COND_QUORUM, 2, 4);
+	id = target->control ? 0 : add_keys(fd, TWHEEL_COND_QUORUM, 2, 4);
 	make_good(target->request, id);
 	memcpy(args.bytes + at, &number, size);
 	error = batch ? in_a_batch(fd, target->request) : call(fd, target->request, &args);
-	if (target->device)
+	if (target->control)
 		remove_by_force("made");
 	close(fd);
 	return error;
@@ -253,7 +264,7 @@ TEST_F_TIMEOUT(field, whatever_is_in_it, 240)
 	EXPECT_NE(0, counts.accepted);
 	EXPECT_NE(counts.calls, counts.accepted);
 
-	/* It works as if nothing had been. */
+	/* The purgatory works as before. */
 	EXPECT_EQ(query(self->fd).detached, query(self->fd).pending);
 	EXPECT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
 	EXPECT_LE(1, key_signal(self->fd, 1, 1));
@@ -280,6 +291,7 @@ TEST_F(key, whatever_is_in_it)
 	struct twheel_add_args add = {
 		.condition = TWHEEL_COND_ALL,
 		.nr_keys = 2,
+		.key_size = sizeof(specs[0]),
 		.keys = address(specs),
 		.deadline = HOUR,
 	};

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the fuzzer has found once: see tools/fuzz.
+ * Defects that the fuzzer has found: see tools/fuzz.
  *
- * Most of it was a race.  There is nothing to be seen of one that is lost but what the
- * kernel says of it, and so these are for a kernel with KASAN, and are tried often.
+ * Most of these were races, which only the kernel's own checks can report.  The tests
+ * are for a kernel with KASAN and repeat each race many times.
  */
 #include "named.h"
 
@@ -15,7 +15,7 @@ FIXTURE(fuzzed) {
 	int fd;
 };
 
-/* One thread asks about operations of others, most of which are gone. */
+/* One thread asks about operations of other files, most of which have ended. */
 static struct {
 	int fd;
 	__u64 ids[NR_OPS];
@@ -41,7 +41,8 @@ static __u64 add_periodic(int fd)
 	struct twheel_add_args args = {
 		.condition = TWHEEL_COND_ALL,
 		.nr_keys = 1,
-		.keys = (__u64)(unsigned long)&spec,
+		.key_size = sizeof(struct twheel_watch_spec),
+		.keys = address(&spec),
 		.deadline = HOUR,
 		.period = HOUR,
 	};
@@ -59,7 +60,7 @@ static void add_and_close(void)
 	close(fd);
 }
 
-/* Whatever it answers: each of these looks at what belongs to the file that closes. */
+/* Each of these looks at state of the file that closes; the result does not matter. */
 static void ask_about(int fd, __u64 id)
 {
 	struct twheel_unwatch_args unwatch = { .id = id, .key = key_of(2) };
@@ -75,8 +76,9 @@ static void list_all(int fd)
 {
 	struct twheel_pending entries[2 * NR_OPS];
 	struct twheel_list_args list = {
-		.entries = (__u64)(unsigned long)entries,
-		.room = 2 * NR_OPS,
+		.entries = address(entries),
+		.max_entries = 2 * NR_OPS,
+		.entry_size = sizeof(entries[0]),
 		.flags = TWHEEL_LIST_OTHERS,
 	};
 
@@ -88,6 +90,7 @@ static void *ask(void *data)
 	unsigned int i;
 
 	(void)data;
+	act_for(STRANGER);
 	while (!__atomic_load_n(&asked.done, __ATOMIC_RELAXED)) {
 		for (i = 0; i < NR_OPS; i++)
 			ask_about(asked.fd, __atomic_load_n(&asked.ids[i], __ATOMIC_RELAXED));
@@ -96,7 +99,7 @@ static void *ask(void *data)
 	return NULL;
 }
 
-/* The operation is held by who asks about it, but its file was not. */
+/* A call held a reference on the operation, but not on its file. */
 TEST_F(fuzzed, a_file_may_close_while_others_ask_about_its_operations)
 {
 	pthread_t asker;

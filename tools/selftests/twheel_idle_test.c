@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What /dev/twheel costs while nothing is due: the reaper's wake-ups, counted
- * by the module itself.  The wheel is shared by all who use the device, so that
- * nobody else may use it meanwhile.
+ * The cost of the device while nothing is due: the wake-ups of the reapers of this
+ * user, counted by the module.  No other process of this user may use the device.  And
+ * the reapers of a user, which come with the first operation and go after the last one.
  */
-#include "selftest.h"
+#include <glob.h>
+#include "named.h"
 
 FIXTURE(idle) {
 	int fd;
@@ -15,7 +16,7 @@ FIXTURE_SETUP(idle)
 	self->fd = twheel_open(0);
 	ASSERT_LE(0, self->fd);
 	ASSERT_EQ(1, module_users())
-		TH_LOG("somebody else uses the device");
+		TH_LOG("another process uses the device");
 }
 
 FIXTURE_TEARDOWN(idle)
@@ -23,18 +24,25 @@ FIXTURE_TEARDOWN(idle)
 	close(self->fd);
 }
 
-/* How often the reaper wakes up in that time. */
+/* Number of wake-ups in that time; reapers that are gone count from 0 again. */
+static __u64 wakeups_since(int fd, __u64 before)
+{
+	__u64 now = query(fd).wakeups;
+
+	return now < before ? now : now - before;
+}
+
 static __u64 wakeups_within(int fd, unsigned int seconds)
 {
 	__u64 end, before = query(fd).wakeups;
 
-	/* The time itself is what is tested here. */
+	/* The test is about this time. */
 	for (end = now_ns() + seconds * SEC; now_ns() < end; )
 		usleep(100000);
-	return query(fd).wakeups - before;
+	return wakeups_since(fd, before);
 }
 
-/* How many levels of the wheel hold what is @distance away. */
+/* Number of levels of the wheel up to a distance. */
 static unsigned int levels_up_to(int fd, __u64 distance)
 {
 	__u64 span = query(fd).tick_ns, slots = module_parameter("slots");
@@ -47,12 +55,16 @@ static unsigned int levels_up_to(int fd, __u64 distance)
 	return levels;
 }
 
-TEST_F(idle, the_count_moves_when_something_expires)
+TEST_F(idle, count_grows_with_expiries)
 {
-	__u64 id, before = query(self->fd).wakeups;
+	__u64 id, before;
 	int i;
 
-	/* What a reaper finds when it is made, on whichever CPU, takes no wake-up. */
+	/* Has the reapers made, if there are none. */
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	before = query(self->fd).wakeups;
+
+	/* An operation that a new reaper finds takes no wake-up. */
 	for (i = 0; i < 100 && query(self->fd).wakeups == before; i++) {
 		id = add_deadline(self->fd, 20 * MSEC, 0, 0);
 		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
@@ -72,7 +84,7 @@ TEST_F(idle, one_operation_an_hour_away)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(idle, many_that_wait_for_keys)
+TEST_F(idle, many_that_watch_keys)
 {
 	int i;
 
@@ -82,11 +94,13 @@ TEST_F(idle, many_that_wait_for_keys)
 	EXPECT_EQ(32, query(self->fd).pending);
 }
 
-TEST_F(idle, signals_wake_nobody_but_readers)
+TEST_F(idle, signals_wake_no_reaper)
 {
-	__u64 before = query(self->fd).wakeups;
+	__u64 before;
 	int i;
 
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	before = query(self->fd).wakeups;
 	for (i = 0; i < 1000; i++) {
 		__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 
@@ -96,7 +110,7 @@ TEST_F(idle, signals_wake_nobody_but_readers)
 	EXPECT_EQ(before, query(self->fd).wakeups);
 }
 
-TEST_F(idle, what_was_cancelled_costs_one_at_most)
+TEST_F(idle, cancelled_operations_cost_one_wakeup_at_most)
 {
 	__u64 deadline = now_ns() + 3 * SEC;
 	__u64 ids[32];
@@ -114,12 +128,88 @@ TEST_F(idle, what_was_cancelled_costs_one_at_most)
 
 TEST_F(idle, one_wakeup_for_each_level_on_the_way_down)
 {
-	__u64 far = 5 * SEC, before = query(self->fd).wakeups;
-	__u64 id = add_deadline(self->fd, far, 0, 0);
+	__u64 far = 5 * SEC, before, id;
 
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	before = query(self->fd).wakeups;
+	id = add_deadline(self->fd, far, 0, 0);
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 	EXPECT_LT(before, query(self->fd).wakeups);
 	EXPECT_GE(levels_up_to(self->fd, far), query(self->fd).wakeups - before);
+}
+
+/* QUERY counts the reapers of the caller only. */
+TEST_F(idle, expiries_of_another_user_are_not_counted)
+{
+	__u64 before, theirs;
+	int i;
+
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	before = query(self->fd).wakeups;
+	ASSERT_TRUE(act_for(STRANGER));
+	for (i = 0; i < 20; i++) {
+		__u64 id = add_deadline(self->fd, 10 * MSEC, 0, 0);
+
+		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	}
+	theirs = query(self->fd).wakeups;
+	ASSERT_TRUE(act_for(0));
+	EXPECT_LT(0, theirs);
+	EXPECT_EQ(before, query(self->fd).wakeups);
+}
+
+/* Number of reapers of a user. */
+static unsigned int reapers_of(uid_t user)
+{
+	unsigned int nr = 0;
+	char name[32], comm[32];
+	glob_t found;
+	FILE *file;
+	size_t i;
+
+	snprintf(name, sizeof(name), "twheel-%u/", user);
+	if (glob("/proc/[0-9]*/comm", 0, NULL, &found))
+		return 0;
+	for (i = 0; i < found.gl_pathc; i++) {
+		file = fopen(found.gl_pathv[i], "r");
+		if (!file)
+			continue;
+		if (fgets(comm, sizeof(comm), file) && !strncmp(comm, name, strlen(name)))
+			nr++;
+		fclose(file);
+	}
+	globfree(&found);
+	return nr;
+}
+
+TEST_F(idle, reapers_come_and_go_with_the_operations_of_a_user)
+{
+	__u64 id;
+
+	ASSERT_TRUE(wait_for(reapers_of(STRANGER) == 0));
+	/* An open file alone makes none. */
+	ASSERT_TRUE(act_for(STRANGER));
+	EXPECT_EQ(0, query(self->fd).pending);
+	ASSERT_TRUE(act_for(0));
+	EXPECT_EQ(0, reapers_of(STRANGER));
+
+	ASSERT_TRUE(act_for(STRANGER));
+	id = add_deadline(self->fd, HOUR, 0, 0);
+	ASSERT_TRUE(act_for(0));
+	ASSERT_NE(0, id);
+	EXPECT_TRUE(wait_for(reapers_of(STRANGER) > 0));
+	/* They stay for a pending operation, and go some seconds after its event was read. */
+	EXPECT_EQ(0, wakeups_within(self->fd, 8));
+	EXPECT_LT(0, reapers_of(STRANGER));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_TRUE(wait_for(reapers_of(STRANGER) == 0));
+
+	/* And they come again. */
+	ASSERT_TRUE(act_for(STRANGER));
+	id = add_deadline(self->fd, MSEC, 0, 0);
+	ASSERT_TRUE(act_for(0));
+	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
 TEST_HARNESS_MAIN

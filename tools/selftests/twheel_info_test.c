@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looking at what waits: one operation with its keys, and the list of them all,
- * a page at a time, also while others come and go.
+ * Looking at pending operations: one of them with its keys, and a list of all in
+ * pages of any size, also while other operations are added and cancelled.
  */
 #include "named.h"
 
@@ -25,7 +25,7 @@ FIXTURE_TEARDOWN(info)
 	close(self->fd);
 }
 
-TEST_F(info, all_that_is_known_of_one)
+TEST_F(info, one_operation)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 3), spec_of(2, 0), spec_of(3, 1) };
 	__u64 before = now_ns(), deadline = before + HOUR;
@@ -34,6 +34,7 @@ TEST_F(info, all_that_is_known_of_one)
 		.condition = TWHEEL_COND_QUORUM,
 		.quorum = 2,
 		.nr_keys = 3,
+		.key_size = sizeof(struct twheel_watch_spec),
 		.keys = address(specs),
 		.deadline = deadline,
 		.cookie = POISON,
@@ -64,7 +65,7 @@ TEST_F(info, all_that_is_known_of_one)
 	EXPECT_EQ(1 ^ 2 ^ 3, p.keys[0].v[0] ^ p.keys[1].v[0] ^ p.keys[2].v[0]);
 }
 
-TEST_F(info, what_is_not_there_is_zero_or_never)
+TEST_F(info, operation_without_keys_and_deadline)
 {
 	__u64 id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
 	struct twheel_pending p;
@@ -80,17 +81,22 @@ TEST_F(info, what_is_not_there_is_zero_or_never)
 }
 
 /* Ask for the keys of an operation. Return: an errno. */
-static int info_keys(int fd, __u64 id, struct twheel_watch_spec *keys, __u32 room,
+static int info_keys(int fd, __u64 id, struct twheel_watch_spec *keys, __u32 max,
 		     __u32 *nr)
 {
-	struct twheel_info_args args = { .id = id, .keys = address(keys), .room = room };
+	struct twheel_info_args args = {
+		.id = id,
+		.keys = address(keys),
+		.max_keys = max,
+		.key_size = max ? sizeof(*keys) : 0,
+	};
 	int error = call(fd, TWHEEL_IOC_INFO, &args);
 
 	*nr = args.pending.nr_keys;
 	return error;
 }
 
-TEST_F(info, its_keys_with_what_they_still_need)
+TEST_F(info, keys_with_remaining_needs)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 5), spec_of(2, 1) };
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 2);
@@ -112,7 +118,7 @@ TEST_F(info, its_keys_with_what_they_still_need)
 	EXPECT_EQ(POISON, keys[2].key.v[0]);
 }
 
-TEST_F(info, no_more_keys_than_there_is_room_for)
+TEST_F(info, array_of_keys_is_too_small)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
 	struct twheel_watch_spec *edge = (void *)cliff();
@@ -127,7 +133,7 @@ TEST_F(info, no_more_keys_than_there_is_room_for)
 	EXPECT_EQ(0, info_keys(self->fd, id, NULL, 0, &nr));
 }
 
-TEST_F(info, what_has_ended_is_not_there)
+TEST_F(info, ended_operation_is_not_pending)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 	struct twheel_info_args args = { .flags = 1, .id = id };
@@ -141,7 +147,7 @@ TEST_F(info, what_has_ended_is_not_there)
 	EXPECT_EQ(ENOENT, op_info(self->fd, id, &p));
 }
 
-TEST_F(info, others_do_not_learn_the_cookie)
+TEST_F(info, cookie_is_hidden_from_other_files)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	__u64 id = add_deadline(self->fd, HOUR, 0, POISON);
@@ -154,15 +160,15 @@ TEST_F(info, others_do_not_learn_the_cookie)
 }
 
 /* One page of a list. Return: how many entries, -1 with errno if refused. */
-static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 room,
+static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 max,
 		     __u64 *cursor)
 {
 	struct twheel_list_args args = {
 		.entries = address(entries),
-		.room = room,
+		.max_entries = max,
+		.entry_size = sizeof(*entries),
 		.flags = flags,
 		.cursor = *cursor,
-		.nr = (__u32)POISON,
 	};
 
 	if (ioctl(fd, TWHEEL_IOC_LIST, &args))
@@ -174,7 +180,7 @@ static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 
 #define NR_STABLE	700
 
 /* How often a whole list has each cookie; entries with others are passed over. */
-static int list_all(int fd, __u32 flags, __u32 room, unsigned char seen[NR_STABLE])
+static int list_all(int fd, __u32 flags, __u32 max, unsigned char seen[NR_STABLE])
 {
 	struct twheel_pending entries[64];
 	int i, nr, all = 0;
@@ -182,8 +188,8 @@ static int list_all(int fd, __u32 flags, __u32 room, unsigned char seen[NR_STABL
 
 	memset(seen, 0, NR_STABLE);
 	while (cursor != TWHEEL_LIST_END) {
-		nr = list_page(fd, flags, entries, room, &cursor);
-		if (nr < 0 || nr > (int)room)
+		nr = list_page(fd, flags, entries, max, &cursor);
+		if (nr < 0 || nr > (int)max)
 			return -1;
 		for (i = 0; i < nr; i++)
 			if (entries[i].cookie < NR_STABLE)
@@ -209,8 +215,8 @@ TEST_F(info, each_is_listed_once_in_pages_of_any_size)
 	unsigned char seen[NR_STABLE];
 	unsigned int i, j, nr = NR_STABLE;
 
-	if (nr > query(self->fd).max_own)
-		nr = query(self->fd).max_own;
+	if (nr > query(self->fd).max_file_pending)
+		nr = query(self->fd).max_file_pending;
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
 	for (j = 0; j < ARRAY_SIZE(rooms); j++) {
@@ -220,7 +226,7 @@ TEST_F(info, each_is_listed_once_in_pages_of_any_size)
 	}
 }
 
-TEST_F(info, an_entry_says_what_info_says)
+TEST_F(info, list_entry_agrees_with_info)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5), cursor = 0;
 	struct twheel_pending entry, p;
@@ -231,7 +237,7 @@ TEST_F(info, an_entry_says_what_info_says)
 	EXPECT_EQ(0, memcmp(&entry, &p, sizeof(p)));
 }
 
-TEST_F(info, others_are_listed_if_one_asks_for_them)
+TEST_F(info, operations_of_other_files_are_listed)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK), alone = twheel_open(O_NONBLOCK);
 	struct twheel_pending entries[4];
@@ -249,10 +255,9 @@ TEST_F(info, others_are_listed_if_one_asks_for_them)
 	close(alone);
 }
 
-TEST_F(info, what_list_refuses)
+TEST_F(info, bad_list_arguments)
 {
 	struct twheel_pending *edge = (void *)cliff(), entry;
-	struct twheel_list_args args = { .room = 1, .entries = address(&entry) };
 	__u64 cursor = 0;
 	int bit;
 
@@ -264,13 +269,11 @@ TEST_F(info, what_list_refuses)
 		EXPECT_EQ(-1, list_page(self->fd, 1U << bit, &entry, 1, &cursor));
 		EXPECT_EQ(EINVAL, errno);
 	}
-	args.reserved = 1;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_LIST, &args));
 	EXPECT_EQ(-1, list_page(self->fd, 0, NULL, 1, &cursor));
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, list_page(self->fd, 0, edge, 1, &cursor));
 	EXPECT_EQ(EFAULT, errno);
-	/* It is refused only where something would have been written. */
+	/* An empty entry behind the end of the page does not matter. */
 	EXPECT_EQ(1, list_page(self->fd, 0, edge - 1, 1, &cursor));
 }
 
@@ -295,7 +298,7 @@ TEST_F(info, any_cursor_is_harmless)
 	}
 }
 
-/* Two who add and end operations all the time, of two files. */
+/* Two threads add and cancel operations of two files and two users. */
 static struct {
 	bool over;
 	unsigned long nr;
@@ -308,6 +311,8 @@ static void *churn(void *arg)
 	__u64 ids[16] = { 0 };
 	unsigned int i = 0;
 
+	if (arg)
+		act_for(STRANGER);
 	while (!__atomic_load_n(&churned.over, __ATOMIC_RELAXED)) {
 		if (ids[i % 16]) {
 			op_cancel(fd, ids[i % 16]);
@@ -327,15 +332,15 @@ TEST_F(info, each_that_stays_is_listed_once_while_others_come_and_go)
 	unsigned int i, nr = NR_STABLE, round;
 	pthread_t threads[2];
 
-	if (nr > query(self->fd).max_own)
-		nr = query(self->fd).max_own;
+	if (nr > query(self->fd).max_file_pending)
+		nr = query(self->fd).max_file_pending;
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, NULL));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, i ? &churned : NULL));
 	for (round = 0; round < 20; round++) {
 		ASSERT_LE((int)nr, list_all(self->fd, TWHEEL_LIST_OTHERS, 1 + round * 3, seen));
-		/* Those of others have no cookie that one is told, as has our first. */
+		/* Operations of other files are listed with the cookie 0, like our first one. */
 		for (i = 1; i < nr; i++)
 			ASSERT_EQ(1, seen[i]);
 		ASSERT_EQ((int)nr, list_all(self->fd, 0, 64 - round, seen));

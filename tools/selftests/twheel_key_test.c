@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What keys do on /dev/twheel: the conditions any, all and quorum, how often a
- * key is needed, signals and whom they reach, watching further keys, and that
- * what ended watches nothing any more.
+ * Keys: the conditions any, all and quorum, the number of signals that a key
+ * needs, the watchers that a signal reaches, watching more keys, and that an ended
+ * operation watches no key.
  */
 #include "selftest.h"
 
@@ -139,7 +139,6 @@ TEST_F(key, keys_are_compared_as_a_whole)
 	ASSERT_NE(0, id);
 	for (i = 0; i < ARRAY_SIZE(others); i++) {
 		args.key = others[i];
-		args.completed = (__u32)POISON;
 		ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
 		EXPECT_EQ(0, args.completed);
 	}
@@ -150,7 +149,7 @@ TEST_F(key, keys_are_compared_as_a_whole)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
 }
 
-TEST_F(key, signal_that_nobody_watches)
+TEST_F(key, signal_without_watchers)
 {
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	EXPECT_NO_EVENT(self->fd);
@@ -171,7 +170,7 @@ TEST_F(key, signal_before_the_watch_is_not_kept)
 
 TEST_F(key, signal_reaches_every_watcher)
 {
-	bool told[20] = { false };
+	bool seen[20] = { false };
 	struct twheel_event event;
 	__u64 ids[20];
 	int i, j;
@@ -188,13 +187,13 @@ TEST_F(key, signal_reaches_every_watcher)
 		for (j = 0; j < 20 && ids[j] != event.id; j++)
 			;
 		ASSERT_LT(j, 20);
-		EXPECT_FALSE(told[j]);
-		told[j] = true;
+		EXPECT_FALSE(seen[j]);
+		seen[j] = true;
 	}
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(key, signal_counts_only_what_it_completed)
+TEST_F(key, signal_counts_completed_operations)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
@@ -207,7 +206,7 @@ TEST_F(key, signal_counts_only_what_it_completed)
 	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(key, what_ended_leaves_its_keys_at_once)
+TEST_F(key, ended_operations_leave_their_keys_at_once)
 {
 	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 	__u64 completed = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4);
@@ -233,7 +232,8 @@ TEST_F(key, expired_leaves_its_keys_too)
 	struct twheel_add_args args = {
 		.condition = TWHEEL_COND_ALL,
 		.nr_keys = 1,
-		.keys = (__u64)(unsigned long)&spec,
+		.key_size = sizeof(struct twheel_watch_spec),
+		.keys = address(&spec),
 		.deadline = 5 * MSEC,
 	};
 
@@ -283,7 +283,7 @@ TEST_F(key, watch_leaves_the_quorum_as_it_was)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
 }
 
-TEST_F(key, watch_passes_over_what_is_watched)
+TEST_F(key, watch_ignores_watched_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	struct twheel_watch_spec again[] = {
@@ -299,7 +299,7 @@ TEST_F(key, watch_passes_over_what_is_watched)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
 }
 
-/* What the kernel has allocated for itself, in kB. */
+/* Unreclaimable slab memory in kB. */
 static long kernel_memory(void)
 {
 	FILE *file = fopen("/proc/meminfo", "r");
@@ -328,8 +328,8 @@ TEST_F(key, watch_again_takes_no_memory)
 	before = kernel_memory();
 	ASSERT_LT(0, before);
 	/*
-	 * If each call kept its room for watches, this would be 80 MB.  A kernel
-	 * with KASAN needs minutes for it, and keeps what was freed anyway.
+	 * If each call kept its array of watches, this would take 80 MB.  A kernel
+	 * with KASAN needs minutes for it, and delays each kfree() anyway.
 	 */
 	end = now_ns() + 5 * SEC;
 	for (i = 0; i < 20000 && now_ns() < end; i++)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits of an open /dev/twheel: at most max_pending operations pending,
- * and at most twice as many pending and unread together.  What is refused is
- * counted, and there is room again as soon as one ends or is read.
+ * The limits of a file: at most max_pending pending operations, and at most twice as
+ * many pending operations and unread events together.  Refused adds are counted, and
+ * further ones succeed as soon as an operation ends or its event is read.
  *
- * Load the module with a small max_pending for it.
+ * Needs a small module parameter max_pending.
  */
-#include "selftest.h"
+#include "named.h"
 
 #define MOST	100000
 
@@ -20,7 +20,7 @@ FIXTURE_SETUP(limit)
 {
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
-	self->max = query(self->fd).max_own;
+	self->max = query(self->fd).max_file_pending;
 	ASSERT_NE(0, self->max);
 	ASSERT_EQ(module_parameter("max_pending"), self->max);
 	if (self->max > MOST)
@@ -35,7 +35,7 @@ FIXTURE_TEARDOWN(limit)
 	close(self->fd);
 }
 
-/* Add operations until one is refused. Return: how many were not. */
+/* Add operations until one is refused. Return: number of added ones. */
 static unsigned int fill(int fd, __u64 *ids, unsigned int room)
 {
 	unsigned int nr;
@@ -80,13 +80,13 @@ TEST_F(limit, deadlines_in_the_past_count_as_well)
 {
 	unsigned int nr;
 
-	/* Whether the reaper was there already or not, twice max is the end. */
+	/* However fast they expire, twice max is the limit. */
 	for (nr = 0; nr <= 2 * self->max;) {
 		if (add_deadline(self->fd, 0, 0, nr)) {
 			nr++;
 			continue;
 		}
-		if (errno == EAGAIN)
+		if (errno == ENOBUFS)
 			break;
 		ASSERT_EQ(ENOSPC, errno);
 		ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
@@ -124,7 +124,7 @@ TEST_F(limit, room_as_soon_as_they_expire)
 {
 	unsigned int i;
 
-	/* None expires before it has been looked. */
+	/* None expires before the check. */
 	for (i = 0; i < self->max; i++) {
 		self->ids[i] = add_deadline(self->fd, HOUR, 0, 0);
 		ASSERT_NE(0, self->ids[i]);
@@ -136,7 +136,7 @@ TEST_F(limit, room_as_soon_as_they_expire)
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
-/* What could never be added says so, also where there is no room. */
+/* Bad input is EINVAL for a full file, too. */
 TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 {
 	struct twheel_watch_spec twice[2] = { spec_of(1, 1), spec_of(1, 1) };
@@ -145,7 +145,8 @@ TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 		.quorum = 2,
 		.deadline = HOUR,
 		.nr_keys = 2,
-		.keys = (__u64)(unsigned long)twice,
+		.key_size = sizeof(struct twheel_watch_spec),
+		.keys = address(twice),
 	};
 
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, self->max));
@@ -160,7 +161,7 @@ TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 	EXPECT_EQ(1, query(self->fd).rejected);
 }
 
-/* Go to twice max_pending: max + 1 unread, max - 1 pending. */
+/* Reach twice max_pending: max + 1 unread, max - 1 pending. */
 static bool fill_with_unread(int fd, __u64 *ids, unsigned int max)
 {
 	unsigned int i;
@@ -178,7 +179,7 @@ TEST_F(limit, unread_events_count_too)
 	struct twheel_query_args q;
 
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
-	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_TRUE(refused(self->fd, ENOBUFS));
 	q = query(self->fd);
 	EXPECT_EQ(self->max + 1, q.unread);
 	EXPECT_EQ(self->max - 1, q.pending);
@@ -191,7 +192,7 @@ TEST_F(limit, room_as_soon_as_one_is_read)
 	struct twheel_event event;
 
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
-	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_TRUE(refused(self->fd, ENOBUFS));
 	ASSERT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
@@ -202,7 +203,7 @@ TEST_F(limit, no_room_in_a_read_that_failed)
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
 	EXPECT_EQ(-1, read(self->fd, cliff(), 4096));
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_TRUE(refused(self->fd, ENOBUFS));
 	EXPECT_EQ(self->max + 1, query(self->fd).unread);
 }
 
@@ -213,7 +214,7 @@ TEST_F(limit, at_the_limit_every_event_comes)
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
 	for (i = 1; i < self->max; i++)
 		ASSERT_EQ(0, op_cancel(self->fd, self->ids[i]));
-	EXPECT_TRUE(refused(self->fd, EAGAIN));
+	EXPECT_TRUE(refused(self->fd, ENOBUFS));
 	EXPECT_EQ(2 * self->max, query(self->fd).unread);
 	EXPECT_EQ(2 * self->max, read_all(self->fd));
 	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
@@ -267,11 +268,14 @@ static void *push(void *arg)
 	__u64 id;
 	int i;
 
+	if (arg)
+		act_for(STRANGER);
+
 	for (i = 0; i < NR_TRIES; i++) {
 		id = add_deadline(crowd.fd, i % 4 * MSEC, 0, 0);
 		if (id)
 			__atomic_add_fetch(&crowd.added, 1, __ATOMIC_RELAXED);
-		else if (errno == ENOSPC || errno == EAGAIN)
+		else if (errno == ENOSPC || errno == ENOBUFS)
 			__atomic_add_fetch(&crowd.refused, 1, __ATOMIC_RELAXED);
 		else
 			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
@@ -290,13 +294,13 @@ TEST_F(limit, holds_when_many_push)
 	crowd.fd = self->fd;
 	crowd.max = self->max;
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, push, NULL));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, push, i % 2 ? &crowd : NULL));
 	while (__atomic_load_n(&crowd.refused, __ATOMIC_RELAXED) +
 	       __atomic_load_n(&crowd.added, __ATOMIC_RELAXED) < 2 * NR_TRIES)
 		nr += read_all(self->fd);
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	/* An operation is not pending any more a moment before its event is there. */
+	/* An operation ends a moment before its event can be read. */
 	ASSERT_TRUE(wait_for(query(self->fd).unread == crowd.added - nr));
 	nr += read_all(self->fd);
 

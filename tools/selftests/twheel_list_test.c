@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What debugfs lists: the purgatories with their counts, and every operation
- * that waits, with its keys and the time it has left.  The list is made while
- * operations come and go.
+ * The lists in debugfs: purgatories with their counts, and pending operations with
+ * their keys and remaining times, also while operations are added and cancelled.
  */
 #include <stdarg.h>
 
@@ -13,7 +12,7 @@
 
 #define CROWD		5000
 
-/* The whole of a file of debugfs, NULL if it can't be read; the caller frees it. */
+/* Contents of a file, NULL if it cannot be read; the caller frees them. */
 static char *contents(const char *path)
 {
 	size_t size = 0, room = 1 << 16;
@@ -37,7 +36,7 @@ static char *contents(const char *path)
 	return text;
 }
 
-/* How many lines of a file have all of some words in them, NULL at the end. */
+/* Number of lines of a file with all of these words; the last one is NULL. */
 static long lines_with(const char *path, ...)
 {
 	char *text = contents(path), *line, *state, *word;
@@ -105,7 +104,7 @@ TEST_F(list, an_operation_has_a_line_with_its_keys)
 	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel", NULL));
 }
 
-/* The time that the one operation has left, 0 if none is listed. */
+/* The remaining time of the only operation, 0 if none is listed. */
 static unsigned long long remaining(void)
 {
 	char *text = contents(OPERATIONS);
@@ -117,7 +116,7 @@ static unsigned long long remaining(void)
 	return ns;
 }
 
-TEST_F(list, what_time_is_left_goes_down)
+TEST_F(list, remaining_time_decreases)
 {
 	unsigned long long first, second;
 
@@ -129,7 +128,7 @@ TEST_F(list, what_time_is_left_goes_down)
 	EXPECT_NE(0, second);
 }
 
-TEST_F(list, all_that_wait_are_listed_once)
+TEST_F(list, all_pending_are_listed_once)
 {
 	unsigned int i;
 
@@ -146,7 +145,7 @@ struct churn {
 	unsigned long nr;
 };
 
-/* Operations that come and go, each the first or the last of those listed. */
+/* Add and cancel operations, each the first or the last of the list. */
 static void *churn(void *data)
 {
 	struct churn *churn = data;
@@ -162,7 +161,7 @@ static void *churn(void *data)
 	return NULL;
 }
 
-TEST_F(list, those_who_stay_are_listed_while_others_come_and_go)
+TEST_F(list, list_is_complete_while_operations_come_and_go)
 {
 	struct churn churned = { .fd = self->fd };
 	pthread_t thread;
@@ -179,8 +178,8 @@ TEST_F(list, those_who_stay_are_listed_while_others_come_and_go)
 	EXPECT_EQ(100, query(self->fd).pending);
 }
 
-/* A list that is being made keeps no file open: it goes when it is closed. */
-TEST_F(list, a_purgatory_that_is_closed_is_not_listed)
+/* A list keeps no file open. */
+TEST_F(list, closed_purgatory_is_not_listed)
 {
 	int other = twheel_open(O_NONBLOCK);
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls that have no memory: each allocation that a call makes is let fail once, and so is
- * each copy from or to the program.  It says so, has changed nothing, and works when it
- * is made again.
+ * Failed allocations: each allocation of a call fails once, and so does each copy from
+ * or to user memory.  The call returns the error, changes nothing, and works when it is
+ * repeated.
  *
- * That takes a kernel which can, by /proc/thread-self/fail-nth: see fault injection in the
- * kernel's documentation.
+ * Needs a kernel with /proc/thread-self/fail-nth: see fault injection in the kernel's
+ * documentation.
  */
 #include "gives.h"
 #include "named.h"
@@ -16,7 +16,7 @@
 /* The most allocations and copies that a call may make. */
 #define MOST		500
 
-/* Let the @nth allocation or copy from now on fail, none for 0. */
+/* Let the @nth allocation or copy of this thread fail, none for 0. */
 static bool let_fail(int fail_nth, int nth)
 {
 	char text[16];
@@ -25,7 +25,7 @@ static bool let_fail(int fail_nth, int nth)
 	return pwrite(fail_nth, text, len, 0) == len;
 }
 
-/* Whether it has. It may be this question itself that fails. */
+/* Whether it has failed; this call itself may fail. */
 static bool has_failed(int fail_nth)
 {
 	char text[16] = "";
@@ -42,9 +42,11 @@ static bool say(const char *path, const char *text)
 	return said;
 }
 
-/* Who makes the attempts, and what is there. */
+/* State of the attempts. */
 struct attempts {
 	int fd;
+	int named;
+	int control;
 	int fail_nth;
 	__u64 id;
 };
@@ -53,12 +55,12 @@ static bool same_state(const struct twheel_query_args *before, int fd)
 {
 	struct twheel_query_args after = query(fd);
 
-	/* The wheel has other users, who may wake its reaper. */
+	/* Another program of this user may wake its reapers. */
 	after.wakeups = before->wakeups;
 	return !memcmp(before, &after, sizeof(after));
 }
 
-/* The errno of an attempt of which something was let fail, or -1 if nothing was. */
+/* The errno of an attempt, or -1 if nothing has failed in it. */
 static int attempt(struct attempts *my, int nth, int (*make)(struct attempts *my))
 {
 	bool failed;
@@ -72,10 +74,10 @@ static int attempt(struct attempts *my, int nth, int (*make)(struct attempts *my
 }
 
 /*
- * Attempt something until nothing of it is let fail, and undo it each time that it may have
- * succeeded: that an answer can't be written comes up in the end.
- * Return: ENOMEM if it gave that and nothing but EFAULT besides, and has changed
- * nothing then; else what was wrong.
+ * Repeat an attempt until none of its allocations and copies fails, and undo it each
+ * time that it may have succeeded: at last the copy of its output fails.
+ * Return: ENOMEM if it returned that and nothing but EFAULT besides, and changed
+ * nothing; another number if something was wrong.
  */
 static int without_memory(struct attempts *my, int (*make)(struct attempts *my),
 			  void (*undo)(struct attempts *my))
@@ -104,7 +106,7 @@ FIXTURE(memory) {
 	struct attempts my;
 };
 
-/* Let allocations fail that could wait for memory, and say nothing of each. */
+/* Let allocations fail that could wait for memory, without messages. */
 static bool prepare_faults(void)
 {
 	return say(FAULTS "failslab/ignore-gfp-wait", "N") &&
@@ -121,7 +123,12 @@ FIXTURE_SETUP(memory)
 		SKIP(return, "this kernel lets nothing fail");
 	ASSERT_TRUE(prepare_faults());
 	self->my.fd = twheel_open(O_NONBLOCK);
+	self->my.control = twheel_open_control();
 	ASSERT_LE(0, self->my.fd);
+	ASSERT_LE(0, self->my.control);
+	ASSERT_EQ(0, create_named("other", 0600));
+	self->my.named = twheel_open_named("other", O_NONBLOCK);
+	ASSERT_LE(0, self->my.named);
 	self->my.id = add_keys(self->my.fd, TWHEEL_COND_ANY, 0, 1);
 	ASSERT_NE(0, self->my.id);
 }
@@ -130,6 +137,8 @@ FIXTURE_TEARDOWN(memory)
 {
 	close(self->my.fail_nth);
 	close(self->my.fd);
+	close(self->my.named);
+	close(self->my.control);
 	remove_all_named();
 }
 
@@ -141,7 +150,7 @@ static void cancel_and_read(struct attempts *my)
 	read_events(my->fd, &event, 1);
 }
 
-/* With so many keys that these need memory, too. */
+/* With many keys, which are allocated separately. */
 static int make_add(struct attempts *my)
 {
 	__u64 id = add_keys(my->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
@@ -151,7 +160,7 @@ static int make_add(struct attempts *my)
 	return id ? 0 : errno;
 }
 
-TEST_F(memory, an_add_that_fails_adds_nothing)
+TEST_F(memory, failed_add_adds_nothing)
 {
 	GIVES(TWHEEL_IOC_ADD, ENOMEM, without_memory(&self->my, make_add, cancel_and_read));
 }
@@ -166,14 +175,14 @@ static int make_watch(struct attempts *my)
 	return op_watch(my->fd, my->id, specs, i);
 }
 
-/* An operation leaves with its keys, and another one comes. */
+/* Replace the operation and its keys. */
 static void undo_watch(struct attempts *my)
 {
 	cancel_and_read(my);
 	my->id = add_keys(my->fd, TWHEEL_COND_ANY, 0, 1);
 }
 
-TEST_F(memory, a_watch_that_fails_watches_nothing)
+TEST_F(memory, failed_watch_watches_nothing)
 {
 	GIVES(TWHEEL_IOC_WATCH, ENOMEM, without_memory(&self->my, make_watch, undo_watch));
 }
@@ -190,7 +199,7 @@ static void undo_nothing(struct attempts *my)
 	(void)my;
 }
 
-TEST_F(memory, an_info_that_fails_tells_nothing)
+TEST_F(memory, failed_info_returns_nothing)
 {
 	GIVES(TWHEEL_IOC_INFO, ENOMEM, without_memory(&self->my, make_info, undo_nothing));
 }
@@ -199,20 +208,33 @@ static int make_create(struct attempts *my)
 {
 	struct twheel_create_args args = create_args("memory", 0600);
 
-	return call(my->fd, TWHEEL_IOC_CREATE, &args);
+	return call(my->control, TWHEEL_IOC_CREATE, &args);
 }
 
 static void undo_create(struct attempts *my)
 {
 	struct twheel_remove_args args = remove_args("memory", 0);
 
-	call(my->fd, TWHEEL_IOC_REMOVE, &args);
+	call(my->control, TWHEEL_IOC_REMOVE, &args);
 }
 
-TEST_F(memory, a_create_that_fails_makes_nothing)
+TEST_F(memory, failed_create_creates_nothing)
 {
 	GIVES(TWHEEL_IOC_CREATE, ENOMEM, without_memory(&self->my, make_create, undo_create));
 	EXPECT_FALSE(node_exists("memory"));
+}
+
+static int make_events(struct attempts *my)
+{
+	struct twheel_events_args args = { 0 };
+
+	return call(my->named, TWHEEL_IOC_EVENTS, &args);
+}
+
+TEST_F(memory, failed_events_opens_nothing)
+{
+	GIVES(TWHEEL_IOC_EVENTS, ENOMEM, without_memory(&self->my, make_events, undo_nothing));
+	EXPECT_EQ(1, query(self->my.named).files);
 }
 
 static int make_open(struct attempts *my)
@@ -226,7 +248,7 @@ static int make_open(struct attempts *my)
 	return 0;
 }
 
-TEST_F(memory, an_open_that_fails_leaves_nothing)
+TEST_F(memory, failed_open_opens_nothing)
 {
 	long users = module_users();
 

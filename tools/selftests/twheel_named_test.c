@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Named purgatories: what they may be called, their nodes, who may make and
- * open them, and that all who have one open share its keys and operations, while
- * events go to the file that added the operation.  Their end is the matter of
- * twheel_remove_test.
+ * Named purgatories: their names and nodes, permissions, and that all files share
+ * the keys and operations, while each event goes to the file that added the
+ * operation.  twheel_remove_test covers their removal.
  */
 #include "named.h"
 
@@ -18,7 +17,7 @@ FIXTURE_SETUP(named)
 {
 	remove_all_named();
 	self->args = create_args(NAME, 0600);
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &self->args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &self->args));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 }
@@ -40,7 +39,7 @@ static struct stat node_of(const char *name)
 	return st;
 }
 
-TEST_F(named, a_node_is_there_when_create_returns)
+TEST_F(named, create_makes_a_node)
 {
 	struct stat st = node_of(NAME);
 
@@ -50,11 +49,11 @@ TEST_F(named, a_node_is_there_when_create_returns)
 	EXPECT_EQ(makedev(self->args.major, self->args.minor), st.st_rdev);
 }
 
-TEST_F(named, create_sets_only_what_it_answers)
+TEST_F(named, create_writes_only_output_fields)
 {
 	struct twheel_create_args args = create_args("other", 0640), given = args;
 
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	given.major = args.major;
 	given.minor = args.minor;
 	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
@@ -72,7 +71,7 @@ TEST_F(named, a_node_has_the_mode_and_owner_it_was_given)
 		args = create_args("owned", modes[i]);
 		args.uid = STRANGER + 1;
 		args.gid = STRANGER + 2;
-		ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+		ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 		st = node_of("owned");
 		EXPECT_EQ(S_IFCHR | modes[i], st.st_mode);
 		EXPECT_EQ(STRANGER + 1, st.st_uid);
@@ -81,7 +80,7 @@ TEST_F(named, a_node_has_the_mode_and_owner_it_was_given)
 	}
 }
 
-TEST_F(named, query_tells_the_name_and_who_is_there)
+TEST_F(named, query_returns_name_and_files)
 {
 	struct twheel_query_args q = query(self->fd);
 	int other = twheel_open_named(NAME, 0);
@@ -89,7 +88,7 @@ TEST_F(named, query_tells_the_name_and_who_is_there)
 	EXPECT_EQ(0, strcmp(NAME, q.name));
 	EXPECT_EQ(1, q.files);
 	EXPECT_EQ(module_parameter("max_shared_pending"), q.max_pending);
-	EXPECT_EQ(module_parameter("max_pending"), q.max_own);
+	EXPECT_EQ(module_parameter("max_pending"), q.max_file_pending);
 	EXPECT_EQ(2, query(other).files);
 	close(other);
 	EXPECT_EQ(1, query(self->fd).files);
@@ -130,7 +129,7 @@ TEST_F(named, another_name_is_another_purgatory)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(named, whoever_has_it_open_may_name_an_operation)
+TEST_F(named, files_name_operations_of_each_other)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	struct twheel_watch_spec more = spec_of(9, 1);
@@ -174,7 +173,7 @@ TEST_F(named, each_file_counts_its_own)
 	close(other);
 }
 
-TEST_F(named, a_close_ends_only_what_that_file_added)
+TEST_F(named, close_ends_operations_of_its_file)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	__u64 kept = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
@@ -193,7 +192,7 @@ TEST_F(named, a_close_ends_only_what_that_file_added)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(named, the_mode_decides_who_may_open)
+TEST_F(named, mode_of_the_node_is_checked)
 {
 	struct twheel_create_args args = create_args("group", 0660);
 
@@ -201,7 +200,7 @@ TEST_F(named, the_mode_decides_who_may_open)
 	ASSERT_EQ(0, create_named("all", 0666));
 	EXPECT_TRUE(as_stranger(twheel_open_named("all", 0) >= 0));
 	args.gid = STRANGER;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	EXPECT_TRUE(as_stranger(twheel_open_named("group", 0) >= 0));
 	ASSERT_EQ(0, create_named("read", 0644));
 	EXPECT_TRUE(as_stranger(twheel_open_named("read", 0) < 0 && errno == EACCES));
@@ -209,19 +208,23 @@ TEST_F(named, the_mode_decides_who_may_open)
 	EXPECT_TRUE(as_stranger(open("/dev/twheel-read", O_WRONLY) < 0 && errno == EACCES));
 }
 
-TEST_F(named, who_may_not_write_may_only_look)
+TEST_F(named, read_only_file_changes_nothing)
 {
 	int fd = open("/dev/twheel-" NAME, O_RDONLY | O_NONBLOCK);
 	struct twheel_watch_spec spec = spec_of(9, 1);
 	struct twheel_add_args add = { .deadline = HOUR };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	struct twheel_batch_args batch = { .nr = 1 };
-	struct twheel_list_args list = { .room = 1, .flags = TWHEEL_LIST_OTHERS };
 	struct twheel_pending pending;
+	struct twheel_list_args list = {
+		.entries = address(&pending),
+		.max_entries = 1,
+		.entry_size = sizeof(pending),
+		.flags = TWHEEL_LIST_OTHERS,
+	};
 	struct twheel_event event;
 
 	ASSERT_LE(0, fd);
-	list.entries = address(&pending);
 	EXPECT_EQ(EBADF, op_add(fd, &add));
 	EXPECT_EQ(EBADF, op_cancel(fd, id));
 	EXPECT_EQ(EBADF, op_complete(fd, id, 1));
@@ -237,6 +240,7 @@ TEST_F(named, who_may_not_write_may_only_look)
 	EXPECT_EQ(EBADF, errno);
 	EXPECT_EQ(-1, drain(fd));
 	EXPECT_EQ(EBADF, errno);
+	EXPECT_EQ(EBADF, file_restrict(fd));
 	EXPECT_EQ(EBADF, call(fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EQ(1, query(fd).pending);
 	EXPECT_EQ(0, op_info(fd, id, &pending));
@@ -247,7 +251,7 @@ TEST_F(named, who_may_not_write_may_only_look)
 	close(fd);
 }
 
-TEST_F(named, who_may_not_read_gets_no_events)
+TEST_F(named, write_only_file_reads_no_events)
 {
 	int fd = open("/dev/twheel-" NAME, O_WRONLY | O_NONBLOCK);
 	struct twheel_event event;
@@ -263,8 +267,95 @@ TEST_F(named, who_may_not_read_gets_no_events)
 	close(fd);
 }
 
-/* Names, and whether they are good. */
-TEST_F(named, what_a_name_may_be)
+/* The descriptor that a create returns is like one that open() returns. */
+TEST_F(named, create_returns_a_descriptor)
+{
+	struct twheel_create_args args = create_args("made", 0600);
+	int made = create_open(&args), other;
+	__u64 id;
+
+	ASSERT_LE(0, made);
+	EXPECT_EQ(FD_CLOEXEC, fcntl(made, F_GETFD));
+	EXPECT_EQ(O_RDWR, fcntl(made, F_GETFL) & O_ACCMODE);
+	EXPECT_EQ(0, fcntl(made, F_GETFL) & O_NONBLOCK);
+	EXPECT_EQ(0, strcmp("made", query(made).name));
+	EXPECT_EQ(1, query(made).files);
+	EXPECT_EQ(EBUSY, remove_named("made"));
+	other = twheel_open_named("made", O_NONBLOCK);
+	ASSERT_LE(0, other);
+	EXPECT_EQ(2, query(made).files);
+	id = add_keys(made, TWHEEL_COND_ANY, 0, 1);
+	EXPECT_EQ(1, key_signal(other, 1, 6));
+	EXPECT_EVENT(made, id, TWHEEL_COMPLETED, 6);
+	close(made);
+	EXPECT_EQ(1, query(other).files);
+	close(other);
+	EXPECT_EQ(0, remove_named("made"));
+}
+
+/* The creator needs no permission on the node. */
+static bool create_for_others(int control)
+{
+	struct twheel_create_args args = create_args("made", 0);
+	int fd = ioctl(control, TWHEEL_IOC_CREATE, &args);
+
+	return fd >= 0 && twheel_open_named("made", 0) < 0 && errno == EACCES &&
+	       add_keys(fd, TWHEEL_COND_ANY, 0, 1) && key_signal(fd, 1, 1) == 1 &&
+	       readable(fd, 0);
+}
+
+TEST_F(named, creator_uses_it_without_permission_on_the_node)
+{
+	int control = twheel_open_control();
+
+	ASSERT_LE(0, control);
+	EXPECT_TRUE(as_stranger(create_for_others(control)));
+	EXPECT_EQ(0, remove_named("made"));
+	close(control);
+}
+
+TEST_F(named, refused_create_returns_no_descriptor)
+{
+	struct twheel_create_args args = create_args(NAME, 0600);
+	int before = dup(0);
+
+	close(before);
+	EXPECT_EQ(-1, create_open(&args));
+	EXPECT_EQ(EEXIST, errno);
+	EXPECT_EQ(before, dup(0));
+	close(before);
+	EXPECT_EQ(1, query(self->fd).files);
+}
+
+/* The nodes have different permissions, and neither call works on another one. */
+TEST_F(named, control_node_is_for_root)
+{
+	struct stat st;
+
+	ASSERT_EQ(0, stat("/dev/twheel-control", &st));
+	EXPECT_EQ(S_IFCHR | 0600, (int)st.st_mode);
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_EQ(0, st.st_gid);
+	EXPECT_TRUE(as_stranger(twheel_open_control() < 0 && errno == EACCES));
+}
+
+/* A purgatory of this name would take the node of the control device. */
+TEST_F(named, control_is_no_name)
+{
+	struct twheel_create_args args = create_args("control", 0666);
+	int error = call_control(TWHEEL_IOC_CREATE, &args);
+	struct stat st;
+
+	EXPECT_TRUE(error == EEXIST || error == EINVAL)
+		TH_LOG("error %d", error);
+	ASSERT_EQ(0, stat("/dev/twheel-control", &st));
+	EXPECT_EQ(S_IFCHR | 0600, (int)st.st_mode);
+	EXPECT_GT(0, remove_by_force("control"));
+	EXPECT_TRUE(node_exists("control"));
+}
+
+/* Good and bad names. */
+TEST_F(named, good_and_bad_names)
 {
 	static const struct {
 		const char *name;
@@ -290,7 +381,7 @@ TEST_F(named, what_a_name_may_be)
 	}
 }
 
-TEST_F(named, nothing_may_be_behind_the_name)
+TEST_F(named, name_ends_with_zeroes)
 {
 	struct twheel_create_args args;
 	unsigned int i;
@@ -298,22 +389,22 @@ TEST_F(named, nothing_may_be_behind_the_name)
 	for (i = 2; i < TWHEEL_NAME_SIZE; i++) {
 		args = create_args("a", 0600);
 		args.name[i] = 'b';
-		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+		EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	}
 	EXPECT_FALSE(node_exists("a"));
 }
 
-TEST_F(named, a_name_is_there_once)
+TEST_F(named, name_is_taken_once)
 {
 	struct twheel_create_args args = create_args(NAME, 0666);
 
-	EXPECT_EQ(EEXIST, call_once(TWHEEL_IOC_CREATE, &args));
-	EXPECT_EQ((__u32)POISON, args.major);
+	EXPECT_EQ(EEXIST, call_control(TWHEEL_IOC_CREATE, &args));
+	EXPECT_EQ(0, args.major);
 	EXPECT_EQ(S_IFCHR | 0600, (int)node_of(NAME).st_mode);
 	EXPECT_EQ(0, create_named("Shared", 0600));
 }
 
-TEST_F(named, what_create_refuses)
+TEST_F(named, bad_create_arguments)
 {
 	struct twheel_create_args args;
 	int bit;
@@ -321,32 +412,42 @@ TEST_F(named, what_create_refuses)
 	for (bit = 0; bit < 32; bit++) {
 		args = create_args("a", 0600);
 		args.flags = 1U << bit;
-		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+		EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 		if (1U << bit & 0666)
 			continue;
 		args = create_args("a", 1U << bit);
-		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+		EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	}
 	args = create_args("a", 0600);
 	args.max_pending = module_parameter("max_shared_pending") + 1;
-	EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	args.max_pending = ~0U;
-	EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
+	args.max_pending = 0;
+	args.max_file_pending = module_parameter("max_pending") + 1;
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
+	args.max_file_pending = ~0U;
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	EXPECT_FALSE(node_exists("a"));
 }
 
-TEST_F(named, create_and_remove_are_calls_of_the_device_alone)
+TEST_F(named, create_and_remove_are_calls_of_the_control_node)
 {
 	struct twheel_create_args create = create_args("a", 0600);
 	struct twheel_remove_args remove = remove_args(NAME, TWHEEL_REMOVE_FORCE);
 
+	int private = twheel_open(0);
+
 	EXPECT_EQ(ENOTTY, call(self->fd, TWHEEL_IOC_CREATE, &create));
 	EXPECT_EQ(ENOTTY, call(self->fd, TWHEEL_IOC_REMOVE, &remove));
+	EXPECT_EQ(ENOTTY, call(private, TWHEEL_IOC_CREATE, &create));
+	EXPECT_EQ(ENOTTY, call(private, TWHEEL_IOC_REMOVE, &remove));
+	close(private);
 	EXPECT_FALSE(node_exists("a"));
 	EXPECT_TRUE(node_exists(NAME));
 }
 
-/* Create "own" with these owners, through a descriptor that root has opened. */
+/* Create "own" with these owners, through a control descriptor that root has opened. */
 static int create_owned(int fd, __u32 uid, __u32 gid)
 {
 	struct twheel_create_args args = create_args("own", 0600);
@@ -356,9 +457,9 @@ static int create_owned(int fd, __u32 uid, __u32 gid)
 	return call(fd, TWHEEL_IOC_CREATE, &args);
 }
 
-TEST_F(named, nobody_gives_away_what_is_not_his)
+TEST_F(named, owner_of_a_node_is_the_creator_or_given_by_root)
 {
-	int fd = twheel_open(0);
+	int fd = twheel_open_control();
 	struct stat st;
 
 	ASSERT_LE(0, fd);
@@ -376,14 +477,14 @@ TEST_F(named, nobody_gives_away_what_is_not_his)
 	close(fd);
 }
 
-TEST_F(named, it_has_limits_of_its_own)
+TEST_F(named, limits_of_a_purgatory)
 {
 	struct twheel_create_args args = create_args("small", 0600);
 	int i, fd, other;
 
 	args.max_pending = 4;
 	args.max_watches = 6;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	fd = twheel_open_named("small", O_NONBLOCK);
 	other = twheel_open_named("small", O_NONBLOCK);
 	EXPECT_EQ(4, query(fd).max_pending);

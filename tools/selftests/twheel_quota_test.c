@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits that module parameters set: how many files and operations a user
- * may have, how many named purgatories there may be, and how much they may be
- * given.  What is refused is there again as soon as something goes.
+ * The limits of module parameters: the files, operations and named purgatories of a
+ * user, the number of named purgatories, and their own limits.  A limit refuses
+ * nothing any more as soon as something has ended.
  *
- * Load the module with small ones for it:
- * max_pending=16 max_shared_pending=32 max_purgatories=4 user_max_files=12
- * user_max_ops=40
+ * Needs the module parameters max_pending=16 max_shared_pending=32
+ * max_purgatories=4 user_max_files=12 user_max_ops=40 user_max_purgatories=2.
  */
 #include "named.h"
 
-#define MOST	64	/* the largest of these that the tests go through */
+#define MOST	64	/* above all of these limits */
 
 FIXTURE(quota) {
 	int fds[MOST];
@@ -18,6 +17,7 @@ FIXTURE(quota) {
 	unsigned int ops;
 	unsigned int pending;
 	unsigned int purgatories;
+	unsigned int names;
 };
 
 FIXTURE_SETUP(quota)
@@ -29,12 +29,13 @@ FIXTURE_SETUP(quota)
 	self->ops = module_parameter("user_max_ops");
 	self->pending = module_parameter("max_pending");
 	self->purgatories = module_parameter("max_purgatories");
+	self->names = module_parameter("user_max_purgatories");
 	ASSERT_TRUE(self->files && self->ops && self->pending && self->purgatories);
 	for (i = 0; i < MOST; i++)
 		self->fds[i] = -1;
 	if (self->files >= MOST || self->ops >= MOST || self->purgatories >= self->files ||
-	    self->ops < 2 * self->pending)
-		SKIP(return, "load twheel with the small limits of this program's top");
+	    self->ops < 2 * self->pending || self->purgatories < 2 * self->names)
+		SKIP(return, "load twheel with the parameters above");
 }
 
 FIXTURE_TEARDOWN(quota)
@@ -47,7 +48,7 @@ FIXTURE_TEARDOWN(quota)
 	remove_all_named();
 }
 
-/* Open as many as one may. Return: how many, with errno of the one refused. */
+/* Open files until one is refused. Return: their number, errno is that of the last. */
 static unsigned int open_all(int fds[MOST])
 {
 	unsigned int nr;
@@ -60,7 +61,7 @@ static unsigned int open_all(int fds[MOST])
 	return nr;
 }
 
-TEST_F(quota, as_many_files_as_a_user_may_have)
+TEST_F(quota, limit_on_files_of_a_user)
 {
 	ASSERT_EQ(self->files, open_all(self->fds));
 	EXPECT_EQ(EDQUOT, errno);
@@ -71,7 +72,7 @@ TEST_F(quota, as_many_files_as_a_user_may_have)
 	EXPECT_EQ(EDQUOT, errno);
 }
 
-TEST_F(quota, a_duplicate_is_no_further_file)
+TEST_F(quota, duplicate_is_not_counted)
 {
 	int i;
 
@@ -82,11 +83,11 @@ TEST_F(quota, a_duplicate_is_no_further_file)
 	}
 }
 
-TEST_F(quota, another_user_has_files_of_his_own)
+TEST_F(quota, files_are_counted_by_user)
 {
 	int fds[MOST];
 
-	/* What root has open does not count for a stranger, nor his for root. */
+	/* The files of root do not count for a stranger, nor the other way round. */
 	ASSERT_EQ(0, create_named("all", 0666));
 	ASSERT_EQ(self->files, open_all(self->fds));
 	EXPECT_TRUE(as_stranger(twheel_open_named("all", 0) >= 0));
@@ -103,7 +104,7 @@ TEST_F(quota, another_user_has_files_of_his_own)
 	EXPECT_LE(0, self->fds[0]);
 }
 
-/* Add as many operations as one may. Return: how many. */
+/* Add operations until one is refused. Return: their number. */
 static unsigned int add_all(int fd)
 {
 	unsigned int nr = 0;
@@ -113,7 +114,7 @@ static unsigned int add_all(int fd)
 	return nr;
 }
 
-TEST_F(quota, as_many_operations_as_a_user_may_have)
+TEST_F(quota, limit_on_operations_of_a_user)
 {
 	unsigned int nr, all = 0;
 	struct twheel_event event;
@@ -134,7 +135,7 @@ TEST_F(quota, as_many_operations_as_a_user_may_have)
 	EXPECT_EQ(EDQUOT, errno);
 	EXPECT_EQ(1, query(self->fds[i]).rejected);
 
-	/* What has ended counts until it is read. */
+	/* An ended operation counts until its event is read. */
 	ASSERT_EQ(self->pending, complete_all(self->fds[0], 0, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
 	EXPECT_EQ(EDQUOT, errno);
@@ -142,7 +143,7 @@ TEST_F(quota, as_many_operations_as_a_user_may_have)
 	EXPECT_NE(0, add_deadline(self->fds[i], HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
 
-	/* And a close gives back all that the file had. */
+	/* A close ends all operations of the file. */
 	close(self->fds[0]);
 	self->fds[0] = -1;
 	EXPECT_TRUE(wait_for(add_deadline(self->fds[i], HOUR, 0, 0)));
@@ -160,13 +161,15 @@ TEST_F(quota, bad_input_costs_nothing)
 	EXPECT_EQ(self->pending, add_all(self->fds[0]));
 }
 
-TEST_F(quota, a_batch_runs_into_it_as_well)
+TEST_F(quota, batch_reaches_the_limit)
 {
 	struct twheel_command commands[MOST] = { 0 };
 	struct twheel_result results[MOST];
 	struct twheel_batch_args args = {
 		.commands = address(commands),
+		.command_size = sizeof(struct twheel_command),
 		.results = address(results),
+		.result_size = sizeof(struct twheel_result),
 		.nr = MOST,
 	};
 	unsigned int i;
@@ -183,7 +186,188 @@ TEST_F(quota, a_batch_runs_into_it_as_well)
 	EXPECT_EQ(-ENOSPC, results[self->pending].error);
 }
 
-TEST_F(quota, as_many_named_purgatories_as_there_may_be)
+/* The user who adds an operation is charged, not the one who opened the file. */
+TEST_F(quota, operations_are_charged_to_the_adder)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i * self->pending < self->ops + self->pending; i++) {
+		self->fds[i] = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fds[i]);
+	}
+	nr = i - 1;
+	EXPECT_TRUE(as_stranger(({
+		unsigned int j, all = 0;
+
+		for (j = 0; j < nr; j++)
+			all += add_all(self->fds[j]);
+		all == self->ops && errno == EDQUOT;
+	})));
+	/* Root has all of its quota left. */
+	EXPECT_EQ(self->pending, add_all(self->fds[nr]));
+	EXPECT_EQ(ENOSPC, errno);
+	/* The file that has room left takes more of root's, and none of the stranger's. */
+	EXPECT_TRUE(as_stranger(!add_deadline(self->fds[nr - 1], HOUR, 0, 0) &&
+				errno == EDQUOT));
+	EXPECT_NE(0, add_deadline(self->fds[nr - 1], HOUR, 0, 0));
+	/* They are uncharged when root closes the file. */
+	close(self->fds[0]);
+	self->fds[0] = -1;
+	EXPECT_TRUE(wait_for(as_stranger(add_deadline(self->fds[nr - 1], HOUR, 0, 0))));
+}
+
+/* A detached operation stays charged to the adder after the close of its file. */
+TEST_F(quota, detached_operations_are_charged_to_the_adder)
+{
+	struct twheel_event event;
+	unsigned int i;
+	int events;
+
+	ASSERT_EQ(0, create_named("box", 0666));
+	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
+	EXPECT_TRUE(as_stranger(({
+		unsigned int all = 0;
+
+		for (i = 0; i < 2; i++) {
+			self->fds[1] = twheel_open_named("box", O_NONBLOCK);
+			while (add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0))
+				all++;
+			close(self->fds[1]);
+		}
+		/* The purgatory is full before the user has reached the limit. */
+		all == 2 * self->pending && errno == ENOSPC;
+	})));
+	EXPECT_TRUE(wait_for(query(self->fds[0]).files == 1));
+	EXPECT_EQ(2 * self->pending, query(self->fds[0]).detached);
+	for (i = 2; i < 6; i++) {
+		self->fds[i] = twheel_open(O_NONBLOCK);
+		ASSERT_LE(0, self->fds[i]);
+	}
+	EXPECT_TRUE(as_stranger(add_all(self->fds[2]) == self->ops - 2 * self->pending &&
+				errno == EDQUOT));
+	EXPECT_EQ(self->pending, add_all(self->fds[3]));
+
+	/* Unread events are charged until root reads them. */
+	events = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_LE(0, events);
+	EXPECT_EQ(2 * self->pending, complete_all(self->fds[0], 0, 0,
+						  TWHEEL_COMPLETE_OTHERS));
+	EXPECT_TRUE(as_stranger(!add_deadline(self->fds[4], HOUR, 0, 0) && errno == EDQUOT));
+	EXPECT_EQ(1, read_events(events, &event, 1));
+	EXPECT_TRUE(as_stranger(add_deadline(self->fds[4], HOUR, 0, 0)));
+	EXPECT_TRUE(as_stranger(!add_deadline(self->fds[4], HOUR, 0, 0) && errno == EDQUOT));
+	close(events);
+}
+
+/* Create purgatories until one is refused. Return: their number. */
+static unsigned int create_all(int control, char first)
+{
+	struct twheel_create_args args;
+	char name[] = "x0";
+	unsigned int nr;
+
+	for (nr = 0; nr < MOST; nr++) {
+		name[0] = first;
+		name[1] = '0' + nr;
+		args = create_args(name, 0600);
+		errno = call(control, TWHEEL_IOC_CREATE, &args);
+		if (errno)
+			break;
+	}
+	return nr;
+}
+
+static int remove_through(int control, const char *name)
+{
+	struct twheel_remove_args args = remove_args(name, 0);
+
+	return call(control, TWHEEL_IOC_REMOVE, &args);
+}
+
+/* Names count until their removal, also after the end of the process. */
+TEST_F(quota, limit_on_names_of_a_user)
+{
+	int control = twheel_open_control();
+
+	ASSERT_LE(0, control);
+	EXPECT_TRUE(as_stranger(create_all(control, 'a') == self->names && errno == EDQUOT));
+	EXPECT_TRUE(as_stranger(create_all(control, 'b') == 0 && errno == EDQUOT));
+	EXPECT_FALSE(node_exists("b0"));
+	/* Neither another user nor root is affected. */
+	EXPECT_TRUE(as_user(NEIGHBOUR, create_all(control, 'c') == self->names));
+	EXPECT_TRUE(as_stranger(remove_through(control, "a0") == 0));
+	EXPECT_EQ(0, create_named("root", 0600));
+	EXPECT_EQ(0, remove_named("root"));
+	EXPECT_TRUE(as_stranger(create_all(control, 'b') == 1));
+	/* Root removes one of them, and the user may create another one. */
+	EXPECT_EQ(0, remove_named("a1"));
+	EXPECT_TRUE(as_stranger(create_all(control, 'd') == 1));
+	close(control);
+}
+
+/* CAP_SYS_RESOURCE is exempt from the limit of a user, not from that of the module. */
+TEST_F(quota, limit_on_names_does_not_bind_root)
+{
+	int control = twheel_open_control();
+
+	EXPECT_EQ(self->purgatories, create_all(control, 'r'));
+	EXPECT_EQ(ENOSPC, errno);
+	close(control);
+}
+
+/* The descriptor that a create returns is an open file like any other. */
+TEST_F(quota, created_descriptor_is_an_open_file)
+{
+	struct twheel_create_args args = create_args("full", 0600);
+	unsigned int nr = open_all(self->fds);
+	int control = twheel_open_control();
+
+	ASSERT_EQ(self->files, nr);
+	EXPECT_EQ(EDQUOT, call(control, TWHEEL_IOC_CREATE, &args));
+	EXPECT_FALSE(node_exists("full"));
+	close(self->fds[0]);
+	self->fds[0] = ioctl(control, TWHEEL_IOC_CREATE, &args);
+	EXPECT_LE(0, self->fds[0]);
+	EXPECT_EQ(-1, open_events(self->fds[0], 0));
+	EXPECT_EQ(EDQUOT, errno);
+	close(control);
+}
+
+/* One file cannot fill a purgatory that all its files share. */
+TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
+{
+	struct twheel_create_args args = create_args("fair", 0600);
+
+	args.max_pending = 12;
+	args.max_file_pending = 4;
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
+	self->fds[0] = twheel_open_named("fair", O_NONBLOCK);
+	self->fds[1] = twheel_open_named("fair", O_NONBLOCK);
+	EXPECT_EQ(4, query(self->fds[0]).max_file_pending);
+	EXPECT_EQ(12, query(self->fds[0]).max_pending);
+	EXPECT_EQ(4, add_all(self->fds[0]));
+	EXPECT_EQ(ENOSPC, errno);
+
+	/* Detached operations count as long as their file is open. */
+	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_EQ(2, add_all(self->fds[1]));
+	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_EQ(ENOSPC, errno);
+	close(self->fds[1]);
+	self->fds[1] = twheel_open_named("fair", O_NONBLOCK);
+	EXPECT_TRUE(wait_for(query(self->fds[1]).pending == 6));
+	EXPECT_EQ(4, add_all(self->fds[1]));
+	EXPECT_EQ(ENOSPC, errno);
+
+	/* The purgatory is full before a third file is. */
+	self->fds[2] = twheel_open_named("fair", O_NONBLOCK);
+	EXPECT_EQ(2, add_all(self->fds[2]));
+	EXPECT_EQ(ENOSPC, errno);
+}
+
+TEST_F(quota, limit_on_named_purgatories)
 {
 	char name[TWHEEL_NAME_SIZE];
 	unsigned int i;
@@ -199,15 +383,18 @@ TEST_F(quota, as_many_named_purgatories_as_there_may_be)
 	EXPECT_EQ(ENOSPC, create_named("again", 0600));
 }
 
-TEST_F(quota, no_more_than_a_named_one_may_be_given)
+TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
 {
 	unsigned int most = module_parameter("max_shared_pending");
 	struct twheel_create_args args = create_args("most", 0600);
 
 	args.max_pending = most + 1;
-	EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_CREATE, &args));
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	args.max_pending = most;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	args.max_file_pending = self->pending + 1;
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
+	args.max_file_pending = self->pending;
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	self->fds[0] = twheel_open_named("most", O_NONBLOCK);
 	EXPECT_EQ(most, query(self->fds[0]).max_pending);
 	ASSERT_EQ(0, create_named("default", 0600));
@@ -215,14 +402,14 @@ TEST_F(quota, no_more_than_a_named_one_may_be_given)
 	EXPECT_EQ(most, query(self->fds[1]).max_pending);
 }
 
-/* Each file has its limit, and all files of a named one have that of it. */
-TEST_F(quota, a_named_one_is_full_for_all_files)
+/* Each file has a limit, and the purgatory has one for all of them. */
+TEST_F(quota, full_purgatory_is_full_for_all_files)
 {
 	struct twheel_create_args args = create_args("small", 0600);
 	int i;
 
 	args.max_pending = self->pending + 2;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	for (i = 0; i < 3; i++)
 		self->fds[i] = twheel_open_named("small", O_NONBLOCK);
 	EXPECT_EQ(self->pending, add_all(self->fds[0]));
@@ -237,7 +424,7 @@ TEST_F(quota, a_named_one_is_full_for_all_files)
 	EXPECT_TRUE(wait_for(add_all(self->fds[2]) > 0));
 }
 
-TEST_F(quota, unread_detached_events_are_bounded_too)
+TEST_F(quota, limit_on_unread_detached_events)
 {
 	struct twheel_create_args create = create_args("box", 0600);
 	struct twheel_event event;
@@ -245,21 +432,22 @@ TEST_F(quota, unread_detached_events_are_bounded_too)
 	__u64 id;
 
 	create.max_pending = 4;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &create));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
 	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
-	ASSERT_EQ(0, read_detached(self->fds[0]));
+	self->fds[1] = open_events(self->fds[0], TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_LE(0, self->fds[1]);
 	for (i = 0; i < 8; i++) {
-		id = add_deadline(self->fds[0], HOUR, 0, i);
+		id = add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i);
 		ASSERT_NE(0, id);
 		ASSERT_EQ(0, op_cancel(self->fds[0], id));
 	}
-	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, 0, 0));
-	EXPECT_EQ(EAGAIN, errno);
-	ASSERT_EQ(1, read_events(self->fds[0], &event, 1));
-	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, 0, 0));
+	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_EQ(ENOBUFS, errno);
+	ASSERT_EQ(1, read_events(self->fds[1], &event, 1));
+	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
 
-/* Users are forgotten with what they had: others are not refused for them. */
+/* The memory of a user is freed with all of their files and operations. */
 TEST_F(quota, removal_gives_everything_back)
 {
 	unsigned int i, round;
@@ -267,9 +455,8 @@ TEST_F(quota, removal_gives_everything_back)
 	for (round = 0; round < 3; round++) {
 		ASSERT_EQ(0, create_named("gone", 0600));
 		self->fds[0] = twheel_open_named("gone", O_NONBLOCK);
-		ASSERT_EQ(0, read_detached(self->fds[0]));
 		for (i = 0; i < self->pending; i++)
-			ASSERT_NE(0, add_deadline(self->fds[0], HOUR, 0, i));
+			ASSERT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i));
 		ASSERT_EQ(self->pending, remove_by_force("gone"));
 		close(self->fds[0]);
 		self->fds[0] = -1;

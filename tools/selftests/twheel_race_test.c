@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Three threads and the reaper race for the same operations of /dev/twheel.
- * Every operation ends exactly once, exactly one call learns that it was the
- * one, and its event says the same.
+ * Three threads and the reapers race for the same operations, of two users and two
+ * files.  Every operation ends exactly once, exactly one call reports that it ended
+ * it, and the event says the same.
  */
 #include "race.h"
 
-/* Who completed it is told by the value of the event. */
+/* Values of the events, which tell the calls apart. */
 #define BY_SIGNAL	1001
 #define BY_COMPLETE	1002
 
 /* Each comes from another side, so that they meet and none always wins. */
-static void end_them_all(int who)
+static void end_them_all(int me)
 {
 	int i;
 
@@ -20,16 +20,16 @@ static void end_them_all(int who)
 		struct race_op *down = &race.op[NR_OPS - 1 - i];
 		int middle = (i + NR_OPS / 2) % NR_OPS;
 
-		if (who == 0)
-			up->cancelled = op_cancel(race.fd, up->id);
-		if (who == 1)
-			down->completed = op_complete(race.fd, down->id, BY_COMPLETE);
-		if (who == 2)
-			race.op[middle].signalled = key_signal(race.fd, middle, BY_SIGNAL);
+		if (me == 0)
+			up->cancelled = op_cancel(file_of(me), up->id);
+		if (me == 1)
+			down->completed = op_complete(file_of(me), down->id, BY_COMPLETE);
+		if (me == 2)
+			race.op[middle].signalled = key_signal(file_of(me), middle, BY_SIGNAL);
 	}
 }
 
-/* Whether exactly one has won and everybody knows it. */
+/* Whether one call or the deadline has won, and the event agrees. */
 static bool consistent(const struct race_op *op)
 {
 	const struct twheel_event *event = &op->event;
@@ -52,7 +52,7 @@ static bool consistent(const struct race_op *op)
 	return false;
 }
 
-/* Whether the losers were told so; ENOENT only if events are read meanwhile. */
+/* Whether the other calls have failed; with ENOENT only if events are read meanwhile. */
 static bool lost_properly(const struct race_op *op, bool read_meanwhile)
 {
 	int errors[] = { op->cancelled, op->completed };
@@ -91,7 +91,7 @@ FIXTURE_TEARDOWN(everyone)
 	race_teardown(_metadata, &self->race, NULL);
 }
 
-/* A race that one side always wins is none. */
+/* Whether each side has won some of the races. */
 static bool all_have_won(const unsigned int *ended)
 {
 	return ended[TWHEEL_COMPLETED] && ended[TWHEEL_EXPIRED] && ended[TWHEEL_CANCELLED];
@@ -157,18 +157,18 @@ static struct {
 	__u64 value;		/* of the signal that completed it */
 } tally;
 
-static void signal_one_key(int who)
+static void signal_one_key(int me)
 {
 	__u64 value;
 	long nr;
 	int i;
 
 	for (i = 0; i < NR_SIGNALS; i++) {
-		value = who * NR_SIGNALS + i;
-		nr = key_signal(race.fd, 1, value);
+		value = me * NR_SIGNALS + i;
+		nr = key_signal(file_of(me), 1, value);
 		if (nr > 0)
 			tally.value = value;
-		tally.completed[who] += nr;
+		tally.completed[me] += nr;
 	}
 }
 
@@ -189,9 +189,9 @@ TEST_F(race, no_signal_is_lost)
 	EXPECT_EVENT(self->fd, pending, TWHEEL_COMPLETED, 7);
 }
 
-static void signal_them_all(int who)
+static void signal_them_all(int me)
 {
-	tally.completed[who] = key_signal(race.fd, 1, who);
+	tally.completed[me] = key_signal(file_of(me), 1, me);
 }
 
 TEST_F(race, each_watcher_completes_by_one_signal)
@@ -206,13 +206,16 @@ TEST_F(race, each_watcher_completes_by_one_signal)
 			struct twheel_add_args args = {
 				.condition = TWHEEL_COND_ANY,
 				.nr_keys = 1,
-				.keys = (__u64)(unsigned long)&spec,
+				.key_size = sizeof(struct twheel_watch_spec),
+				.keys = address(&spec),
 				.deadline = TWHEEL_NEVER,
 				.cookie = i,
 			};
 
-			ASSERT_EQ(0, op_add(self->fd, &args));
+			ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
+			ASSERT_EQ(0, op_add(file_of(i), &args));
 		}
+		ASSERT_TRUE(act_for(0));
 		ASSERT_TRUE(run_race(signal_them_all));
 		ASSERT_TRUE(collect_events());
 		for (i = 0; i < NR_OPS; i++) {
@@ -226,12 +229,12 @@ TEST_F(race, each_watcher_completes_by_one_signal)
 }
 
 /* Each has its share of the keys of every operation. */
-static void signal_a_share(int who)
+static void signal_a_share(int me)
 {
 	int i;
 
 	for (i = 0; i < NR_OPS; i++)
-		tally.completed[who] += key_signal(race.fd, i * NR_RACERS + who, who);
+		tally.completed[me] += key_signal(file_of(me), i * NR_RACERS + me, me);
 }
 
 TEST_F(race, the_last_key_of_all_completes)

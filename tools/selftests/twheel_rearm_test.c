@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moving deadlines: always, only earlier, only later, and the answer whether it
- * was moved; heartbeats, many in one batch; and deadlines that are moved just as
- * they come.
+ * Moving deadlines: always, only to an earlier or a later one, and whether the call
+ * reports it; many heartbeats in one batch; and moving a deadline as it expires.
  */
 #include "selftest.h"
 
@@ -89,11 +88,11 @@ TEST_F(rearm, to_never_and_back)
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
-/* What each kind does to a deadline in two hours, moved to one and to three. */
-TEST_F(rearm, only_what_would_end_earlier_or_later)
+/* Each mode for a deadline in two hours and a new one in one and three hours. */
+TEST_F(rearm, each_mode)
 {
 	static const struct {
-		__u32 which;
+		__u32 mode;
 		unsigned int to;
 		int moved;
 	} tries[] = {
@@ -111,7 +110,7 @@ TEST_F(rearm, only_what_would_end_earlier_or_later)
 		ASSERT_NE(0, id);
 		EXPECT_EQ(tries[i].moved,
 			  op_rearm(self->fd, id, start + tries[i].to * HOUR,
-				   TWHEEL_REARM_ABSTIME, tries[i].which));
+				   TWHEEL_REARM_ABSTIME, tries[i].mode));
 		EXPECT_EQ(start + (tries[i].moved ? tries[i].to : 2) * HOUR,
 			  deadline_of(self->fd, id));
 	}
@@ -166,8 +165,7 @@ TEST_F(rearm, only_the_answer_is_written)
 		.id = add_deadline(self->fd, HOUR, 0, 0),
 		.deadline = 2 * HOUR,
 		.slack = SEC,
-		.which = TWHEEL_REARM_IF_LATER,
-		.moved = (__u32)POISON,
+		.mode = TWHEEL_REARM_IF_LATER,
 	};
 	struct twheel_rearm_args given = args;
 
@@ -179,15 +177,15 @@ TEST_F(rearm, only_the_answer_is_written)
 TEST_F(rearm, bad_input_is_refused)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = deadline_of(self->fd, id);
-	struct twheel_rearm_args args = { .id = id, .moved = (__u32)POISON };
-	static const __u32 which[] = { 4, 5, 128, 1U << 31, ~0U };
+	struct twheel_rearm_args args = { .id = id };
+	static const __u32 modes[] = { 4, 5, 128, 1U << 31, ~0U };
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(which); i++) {
-		args.which = which[i];
+	for (i = 0; i < ARRAY_SIZE(modes); i++) {
+		args.mode = modes[i];
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
 	}
-	args.which = 0;
+	args.mode = 0;
 	for (i = 1; i < 32; i++) {
 		args.flags = 1U << i;
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
@@ -195,18 +193,18 @@ TEST_F(rearm, bad_input_is_refused)
 	args.flags = 0;
 	args.reserved = 1;
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
-	EXPECT_EQ((__u32)POISON, args.moved);
+	EXPECT_EQ(0, args.moved);
 	EXPECT_EQ(before, deadline_of(self->fd, id));
 }
 
-TEST_F(rearm, what_has_ended_stays_so)
+TEST_F(rearm, ended_operation_stays_ended)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-	__u32 which;
+	__u32 mode;
 
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	for (which = TWHEEL_REARM_ALWAYS; which <= TWHEEL_REARM_IF_LATER; which++) {
-		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, which));
+	for (mode = TWHEEL_REARM_ALWAYS; mode <= TWHEEL_REARM_IF_LATER; mode++) {
+		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, mode));
 		EXPECT_EQ(EALREADY, errno);
 	}
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
@@ -215,9 +213,8 @@ TEST_F(rearm, what_has_ended_stays_so)
 }
 
 /*
- * Members that have to be heard of every so often, and one call for all of
- * their heartbeats.  However long this test is kept from running, nobody may be
- * given up before his time is over since he was heard of last.
+ * Members with a session each, and one call for all of their heartbeats.  However
+ * slowly this test runs, no session may expire within its time after a heartbeat.
  */
 #define NR_MEMBERS	50
 #define SESSION		SEC
@@ -234,7 +231,9 @@ static void beat(int fd, struct members *members, int nr)
 	struct twheel_result results[NR_MEMBERS];
 	struct twheel_batch_args args = {
 		.commands = address(commands),
+		.command_size = sizeof(struct twheel_command),
 		.results = address(results),
+		.result_size = sizeof(struct twheel_result),
 		.nr = nr,
 	};
 	__u64 now = now_ns();
@@ -244,7 +243,7 @@ static void beat(int fd, struct members *members, int nr)
 		commands[i].call = TWHEEL_CALL_REARM;
 		commands[i].rearm.id = members->id[i];
 		commands[i].rearm.deadline = SESSION;
-		commands[i].rearm.which = TWHEEL_REARM_IF_LATER;
+		commands[i].rearm.mode = TWHEEL_REARM_IF_LATER;
 	}
 	if (call(fd, TWHEEL_IOC_BATCH, &args) || args.done != (__u32)nr)
 		return;
@@ -265,7 +264,7 @@ TEST_F(rearm, heartbeats_in_one_batch)
 		members.id[i] = add_deadline(self->fd, SESSION, 0, i);
 		ASSERT_NE(0, members.id[i]);
 	}
-	/* The last one is never heard of. */
+	/* The last one has no heartbeats. */
 	while (!silent) {
 		beat(self->fd, &members, NR_MEMBERS - 1);
 		rounds++;
@@ -284,7 +283,7 @@ TEST_F(rearm, heartbeats_in_one_batch)
 
 #define NR_RACES	2000
 
-/* Whoever is first: it is moved and does not expire, or it has expired. */
+/* Either the deadline is moved and does not expire, or the call fails. */
 TEST_F(rearm, just_as_the_deadline_comes)
 {
 	unsigned int moved = 0, late = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The end of named purgatories: who may remove one and when, what becomes of
- * those who have it open, read it or poll it, and that the name is free and the
- * module let go afterwards.
+ * Removal of named purgatories: permissions, open files that are read or polled
+ * meanwhile, and that the name and the module reference are released.
  */
+#include <signal.h>
 #include <sys/epoll.h>
 #include "named.h"
 
@@ -37,7 +37,7 @@ static void close_it(int *fd)
 	*fd = -1;
 }
 
-TEST_F(removal, what_is_not_there_is_not_found)
+TEST_F(removal, unknown_name_is_not_found)
 {
 	EXPECT_EQ(ENOENT, remove_named("another"));
 	EXPECT_EQ(-1, remove_by_force("another"));
@@ -52,7 +52,7 @@ TEST_F(removal, unknown_flags_are_refused)
 	close_it(&self->fd);
 	for (bit = 1; bit < 32; bit++) {
 		args = remove_args(NAME, 1U << bit);
-		EXPECT_EQ(EINVAL, call_once(TWHEEL_IOC_REMOVE, &args));
+		EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_REMOVE, &args));
 	}
 	EXPECT_TRUE(node_exists(NAME));
 }
@@ -78,7 +78,7 @@ TEST_F(removal, it_holds_the_module_until_it_is_removed)
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-TEST_F(removal, busy_while_somebody_has_it_open)
+TEST_F(removal, busy_while_a_file_is_open)
 {
 	int other = dup(self->fd);
 
@@ -97,9 +97,9 @@ static int remove_through(int fd, __u32 flags)
 	return call(fd, TWHEEL_IOC_REMOVE, &args);
 }
 
-TEST_F(removal, only_its_creator_or_an_administrator)
+TEST_F(removal, only_for_the_creator_and_root)
 {
-	int fd = twheel_open(0);
+	int fd = twheel_open_control();
 
 	close_it(&self->fd);
 	EXPECT_TRUE(as_stranger(remove_through(fd, 0) == EPERM));
@@ -115,9 +115,9 @@ static int create_through(int fd)
 	return call(fd, TWHEEL_IOC_CREATE, &args);
 }
 
-TEST_F(removal, a_stranger_removes_what_is_his)
+TEST_F(removal, creator_removes_a_purgatory)
 {
-	int fd = twheel_open(0);
+	int fd = twheel_open_control();
 
 	close_it(&self->fd);
 	ASSERT_EQ(0, remove_named(NAME));
@@ -128,7 +128,7 @@ TEST_F(removal, a_stranger_removes_what_is_his)
 	close(fd);
 }
 
-TEST_F(removal, by_force_cancels_what_waits)
+TEST_F(removal, force_cancels_pending_operations)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	struct twheel_event event;
@@ -145,7 +145,7 @@ TEST_F(removal, by_force_cancels_what_waits)
 	close(other);
 }
 
-TEST_F(removal, events_are_there_to_be_read_then_it_is_at_its_end)
+TEST_F(removal, events_are_read_before_the_end)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 	struct twheel_event events[2];
@@ -160,7 +160,7 @@ TEST_F(removal, events_are_there_to_be_read_then_it_is_at_its_end)
 	EXPECT_EQ(0, read_events(self->fd, events, 2));
 }
 
-TEST_F(removal, nothing_can_be_changed_afterwards)
+TEST_F(removal, calls_after_the_removal_fail)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args add = { .deadline = HOUR };
@@ -182,10 +182,12 @@ TEST_F(removal, nothing_can_be_changed_afterwards)
 	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, TWHEEL_COMPLETE_OTHERS));
 	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(ESHUTDOWN, call(self->fd, TWHEEL_IOC_BATCH, &batch));
+	EXPECT_EQ(-1, open_events(self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(removal, the_name_is_free_while_the_old_one_is_open)
+TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1), other;
 	int fd;
@@ -203,7 +205,7 @@ TEST_F(removal, the_name_is_free_while_the_old_one_is_open)
 	close(fd);
 }
 
-/* A thread that waits in a call while its purgatory is removed. */
+/* A thread that waits in a call during the removal of its purgatory. */
 struct waiter {
 	int fd;
 	pid_t tid;
@@ -239,7 +241,7 @@ static bool waits_in(struct waiter *w, long nr)
 	       wait_for(blocked_in(w->tid, nr));
 }
 
-TEST_F(removal, a_reader_comes_to_the_end)
+TEST_F(removal, blocked_reader_reads_the_end)
 {
 	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
 	pthread_t thread;
@@ -253,7 +255,7 @@ TEST_F(removal, a_reader_comes_to_the_end)
 	close(w.fd);
 }
 
-TEST_F(removal, a_reader_is_told_that_it_was_cancelled)
+TEST_F(removal, blocked_reader_reads_the_cancellation)
 {
 	struct waiter w = { .fd = twheel_open_named(NAME, 0), .result = -1 };
 	pthread_t thread;
@@ -269,7 +271,7 @@ TEST_F(removal, a_reader_is_told_that_it_was_cancelled)
 	close(w.fd);
 }
 
-TEST_F(removal, who_polls_is_woken)
+TEST_F(removal, poller_is_woken)
 {
 	struct waiter w = { .fd = self->fd };
 	pthread_t thread;
@@ -280,6 +282,41 @@ TEST_F(removal, who_polls_is_woken)
 	pthread_join(thread, NULL);
 	EXPECT_EQ(1, w.result);
 	EXPECT_EQ(POLLIN | POLLHUP, w.revents);
+}
+
+/* The removal goes on if its caller is killed, and the name is free at once. */
+TEST_F(removal, caller_is_killed)
+{
+	unsigned int i, nr = 0;
+	pid_t child;
+	int round;
+
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < 5000; i++)
+			ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
+		child = fork();
+		if (!child) {
+			remove_by_force(NAME);
+			_exit(0);
+		}
+		usleep(round * 2000);
+		kill(child, SIGKILL);
+		ASSERT_EQ(child, waitpid(child, NULL, 0));
+		/* Either it was killed before its call, or all of them are cancelled. */
+		if (node_exists(NAME)) {
+			EXPECT_EQ(5000, remove_by_force(NAME));
+		} else {
+			nr++;
+			EXPECT_EQ(ENOENT, remove_named(NAME));
+		}
+		EXPECT_TRUE(wait_for(query(self->fd).pending == 0));
+		EXPECT_EQ(5000, query(self->fd).unread);
+		close(self->fd);
+		ASSERT_EQ(0, create_named(NAME, 0600));
+		self->fd = twheel_open_named(NAME, O_NONBLOCK);
+		ASSERT_LE(0, self->fd);
+	}
+	TH_LOG("%u of %d removals had begun", nr, round);
 }
 
 TEST_F(removal, an_edge_for_epoll)
@@ -295,7 +332,7 @@ TEST_F(removal, an_edge_for_epoll)
 	close(epfd);
 }
 
-/* Opens, works and closes as long as there is a node, or none for a moment. */
+/* Two threads open, use and close the purgatory, which is removed again and again. */
 static struct {
 	bool over;
 	unsigned int opened;
@@ -306,6 +343,10 @@ static void *open_and_close(void *arg)
 {
 	__u64 id;
 	int fd;
+
+	/* Their operations belong to two users. */
+	if (arg && !act_for(STRANGER))
+		__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
 
 	while (!__atomic_load_n(&crowd.over, __ATOMIC_RELAXED)) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
@@ -332,7 +373,8 @@ TEST_F(removal, while_others_open_it)
 
 	close_it(&self->fd);
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, open_and_close, NULL));
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, open_and_close,
+					    i ? &crowd : NULL));
 	for (i = 0; i < 100; i++) {
 		ASSERT_LE(0, remove_by_force(NAME));
 		ASSERT_EQ(0, create_named(NAME, 0600));

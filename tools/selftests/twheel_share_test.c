@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One purgatory of /dev/twheel in several hands: duplicated, inherited, passed
- * over a socket, closed by one while another waits, left by a process that was
- * killed, read by many at a time.  And that it ends with its last descriptor.
+ * A file with several users: duplicated, inherited, passed over a socket, closed while
+ * another thread waits, used by a process that is killed, read by many threads.  Its
+ * purgatory ends with the last descriptor.
  */
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
-#include "selftest.h"
+#include "named.h"
 
 FIXTURE(share) {
 	int fd;
@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(share)
 {
 	if (self->fd >= 0)
 		close(self->fd);
-	/* Whatever the test did, nothing is left open. */
+	/* Nothing is left open. */
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
@@ -37,7 +37,7 @@ static bool exited_well(pid_t child)
 	return waitpid(child, &status, 0) == child && status == 0;
 }
 
-/* Room for the message that carries a descriptor. */
+/* Buffer of the message that passes a descriptor. */
 union fd_message {
 	struct cmsghdr header;
 	char space[CMSG_SPACE(sizeof(int))];
@@ -80,7 +80,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* A test kernel may do without sockets. */
+/* A test kernel may have no sockets. */
 static bool make_pair(int pair[2])
 {
 	return !socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
@@ -144,7 +144,7 @@ TEST_F(share, lives_on_inside_a_socket)
 		SKIP(return, "no sockets: %s", strerror(errno));
 	ASSERT_EQ(0, send_fd(pair[0], self->fd));
 	close(self->fd);
-	usleep(40000);	/* let it expire while nobody has it in hand */
+	usleep(40000);	/* it expires while no process has the descriptor */
 	self->fd = receive_fd(pair[1]);
 	ASSERT_LE(0, self->fd);
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
@@ -213,7 +213,7 @@ TEST_F(share, close_here_while_another_process_reads)
 	EXPECT_TRUE(exited_well(child));
 }
 
-/* A thread that waits on a descriptor that is closed meanwhile. */
+/* A thread that waits on a descriptor while that is closed. */
 struct waiter {
 	int fd;
 	pid_t tid;
@@ -305,7 +305,7 @@ TEST_F(share, killed_while_blocked_in_read)
 	kill(child, SIGKILL);
 	ASSERT_EQ(child, waitpid(child, NULL, 0));
 
-	/* It takes no event with it: the next one is for those who live. */
+	/* It takes no event: the next one is read here. */
 	id = add_deadline(self->fd, 5 * MSEC, 0, 0);
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
@@ -409,12 +409,14 @@ TEST_F(share, each_event_to_exactly_one_reader)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_stopped,
 					    (void *)i));
 	for (i = 0; i < NR_SHARED; i++) {
-		/* Some end at once, some in a bunch a little later. */
+		/* Of two users; some end at once, some together a little later. */
+		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
 		while (!add_deadline(self->fd, i % 3 * MSEC, 0, i)) {
-			ASSERT_TRUE(errno == ENOSPC || errno == EAGAIN);
+			ASSERT_TRUE(errno == ENOSPC || errno == ENOBUFS);
 			usleep(1000);
 		}
 	}
+	ASSERT_TRUE(act_for(0));
 	EXPECT_TRUE(wait_for(__atomic_load_n(&pool.got, __ATOMIC_RELAXED) == NR_SHARED));
 
 	/* One at a time, so that no reader takes two. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Being told of events without asking: SIGIO and signals of one's own choice to
- * a process or a thread, and what epoll promises of edges, one-shots and waking
- * only one of many.
+ * Notification of events: SIGIO or another signal to a process or a thread, once for
+ * each transition of a queue from empty to non-empty, and the edges, one-shots and
+ * exclusive wake-ups of epoll.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -57,7 +57,7 @@ TEST_F(signal_io, sigio_for_an_event)
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(signal_io, sigio_for_what_expires)
+TEST_F(signal_io, sigio_for_expiry)
 {
 	siginfo_t info;
 
@@ -67,7 +67,7 @@ TEST_F(signal_io, sigio_for_what_expires)
 	EXPECT_TRUE(readable(self->fd, 0));
 }
 
-TEST_F(signal_io, a_signal_of_ones_choice_says_which_descriptor)
+TEST_F(signal_io, chosen_signal_has_the_descriptor)
 {
 	siginfo_t info = { 0 };
 
@@ -162,14 +162,16 @@ TEST_F(signal_io, sigio_when_the_purgatory_is_removed)
 TEST_F(signal_io, sigio_for_detached_events)
 {
 	siginfo_t info;
-	int fd;
+	int fd, events;
 
 	ASSERT_EQ(0, create_named("io", 0600));
 	fd = twheel_open_named("io", O_NONBLOCK);
-	ASSERT_EQ(0, read_detached(fd));
-	ASSERT_TRUE(go_async(fd, getpid()));
-	ASSERT_NE(0, add_deadline(fd, MSEC, 0, 0));
+	events = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_TRUE(go_async(events, getpid()));
+	ASSERT_NE(0, add_deadline(fd, MSEC, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_TRUE(readable(events, 0));
+	close(events);
 	close(fd);
 	EXPECT_EQ(0, remove_by_force("io"));
 }
@@ -187,12 +189,102 @@ TEST_F(signal_io, closed_while_it_would_tell)
 	}
 }
 
-/* Have an event, by an operation that is completed. */
+/* Create an event by completing an operation. */
 static bool end_one(int fd)
 {
 	__u64 id = add_deadline(fd, HOUR, 0, 0);
 
 	return id && !op_complete(fd, id, 0);
+}
+
+/* The number of queued signals, when no more of them come for a while. */
+static int count_signals(const sigset_t *set)
+{
+	siginfo_t info;
+	int nr = 0;
+
+	while (next_signal(set, &info, 200))
+		nr++;
+	return nr;
+}
+
+/* A real-time signal is queued each time that it is sent. */
+TEST_F(signal_io, one_signal_for_each_transition_to_non_empty)
+{
+	struct twheel_event events[20];
+	int i;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	for (i = 0; i < 10; i++)
+		ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(1, count_signals(&self->set));
+
+	/* The queue does not become empty. */
+	ASSERT_EQ(9, read_events(self->fd, events, 9));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(0, count_signals(&self->set));
+
+	ASSERT_EQ(2, read_events(self->fd, events, 20));
+	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(1, count_signals(&self->set));
+	EXPECT_EQ(2, query(self->fd).unread);
+}
+
+TEST_F(signal_io, one_signal_for_many_that_expire_together)
+{
+	__u64 deadline = now_ns() + 300 * MSEC;
+	int i;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	for (i = 0; i < 100; i++)
+		ASSERT_NE(0, add_deadline(self->fd, deadline, TWHEEL_ADD_ABSTIME, i));
+	ASSERT_TRUE(wait_for(query(self->fd).unread == 100));
+	EXPECT_EQ(1, count_signals(&self->set));
+}
+
+/* One at the end, which says that it is the end. */
+TEST_F(signal_io, one_signal_for_the_end)
+{
+	siginfo_t info = { 0 };
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_EQ(0, drain(self->fd));
+	EXPECT_EQ(SIGRTMIN + 3, next_signal(&self->set, &info, BUDGET_MS));
+	EXPECT_EQ(POLL_HUP, info.si_code);
+	EXPECT_EQ(0, count_signals(&self->set));
+}
+
+/* O_ASYNC is a state of each descriptor's file: one does not affect another. */
+TEST_F(signal_io, file_and_its_events_descriptor_are_async_separately)
+{
+	struct twheel_event event;
+	int fd, events;
+
+	ASSERT_EQ(0, create_named("io", 0600));
+	fd = twheel_open_named("io", O_NONBLOCK);
+	events = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_TRUE(go_async(fd, getpid()));
+	ASSERT_TRUE(go_async(events, getpid()));
+	ASSERT_EQ(0, fcntl(fd, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_EQ(0, fcntl(events, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_TRUE(end_one(fd));
+	EXPECT_EQ(1, count_signals(&self->set));
+	ASSERT_NE(0, add_deadline(fd, 0, TWHEEL_ADD_DETACHED, 0));
+	ASSERT_TRUE(readable(events, BUDGET_MS));
+	EXPECT_EQ(1, count_signals(&self->set));
+
+	/* The file stays asynchronous after the end of the other descriptor. */
+	close(events);
+	EXPECT_EQ(O_ASYNC, fcntl(fd, F_GETFL) & O_ASYNC);
+	ASSERT_EQ(1, read_events(fd, &event, 1));
+	ASSERT_TRUE(end_one(fd));
+	EXPECT_EQ(1, count_signals(&self->set));
+	close(fd);
+	EXPECT_EQ(0, remove_by_force("io"));
 }
 
 TEST_F(signal_io, an_edge_comes_once)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Amounts: operations that complete when what signals carried under their keys
- * reaches a threshold, and signals that complete a limited number of operations.
+ * Amounts: operations that complete when the amounts signalled under their keys reach
+ * a threshold, and signals that complete a limited number of operations.
  */
 #include "selftest.h"
 
@@ -20,7 +20,7 @@ FIXTURE_TEARDOWN(sum)
 	close(self->fd);
 }
 
-/* Add an operation that waits for an amount under the keys 1 to @nr. */
+/* Add an operation with a threshold for the keys 1 to @nr. */
 static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
@@ -28,6 +28,7 @@ static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
 		.condition = TWHEEL_COND_SUM,
 		.threshold = threshold,
 		.nr_keys = nr,
+		.key_size = sizeof(struct twheel_watch_spec),
 		.keys = address(specs),
 		.deadline = TWHEEL_NEVER,
 	};
@@ -38,7 +39,7 @@ static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-/* Return: how many operations the signal completed, -1 if refused. */
+/* Return: number of operations that the signal completed, -1 if refused. */
 static long give(int fd, __u64 name, __u64 amount, __u64 value, __u32 limit)
 {
 	struct twheel_signal_args args = {
@@ -153,12 +154,13 @@ TEST_F(sum, further_keys_count_from_then_on)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 8);
 }
 
-TEST_F(sum, what_does_not_fit_together)
+TEST_F(sum, arguments_that_contradict_each_other)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1), twice = spec_of(2, 2);
 	struct twheel_add_args args = {
 		.condition = TWHEEL_COND_SUM,
 		.nr_keys = 1,
+		.key_size = sizeof(struct twheel_watch_spec),
 		.keys = address(&spec),
 		.deadline = HOUR,
 	};
@@ -180,6 +182,7 @@ TEST_F(sum, what_does_not_fit_together)
 		args.condition = counting[i];
 		args.quorum = counting[i] == TWHEEL_COND_QUORUM;
 		args.nr_keys = counting[i] != TWHEEL_COND_NONE;
+		args.key_size = sizeof(struct twheel_watch_spec);
 		EXPECT_EQ(EINVAL, op_add(self->fd, &args));
 	}
 	id = add_sum(self->fd, 1, 1, 1);
@@ -188,7 +191,7 @@ TEST_F(sum, what_does_not_fit_together)
 	EXPECT_EQ(1, query(self->fd).watches);
 }
 
-TEST_F(sum, a_limit_is_for_those_who_came_first)
+TEST_F(sum, limit_is_for_the_first_watchers)
 {
 	__u64 ids[4];
 	int i;
@@ -205,7 +208,7 @@ TEST_F(sum, a_limit_is_for_those_who_came_first)
 	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 33);
 }
 
-TEST_F(sum, behind_the_limit_nobody_is_told)
+TEST_F(sum, watchers_behind_the_limit_are_not_signalled)
 {
 	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
 
@@ -216,7 +219,7 @@ TEST_F(sum, behind_the_limit_nobody_is_told)
 	EXPECT_EQ(95, missing(self->fd, large));
 }
 
-TEST_F(sum, who_is_told_but_not_completed_is_not_counted)
+TEST_F(sum, signalled_operations_do_not_count_for_the_limit)
 {
 	struct twheel_watch_spec twice = spec_of(1, 2);
 	__u64 waits = add_specs(self->fd, TWHEEL_COND_ANY, 0, &twice, 1);
@@ -232,7 +235,6 @@ TEST_F(sum, a_signal_writes_only_its_answer)
 {
 	struct twheel_signal_args args = {
 		.key = key_of(1), .amount = POISON, .value = POISON, .limit = 3,
-		.completed = (__u32)POISON,
 	};
 	struct twheel_signal_args given = args;
 
@@ -243,7 +245,7 @@ TEST_F(sum, a_signal_writes_only_its_answer)
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
 }
 
-/* Amounts from two sides: no part of any is lost, and it completes once. */
+/* Amounts from two threads: none is lost, and the operation completes once. */
 #define NR_GIVEN	3000
 
 static struct {
@@ -261,7 +263,7 @@ static void *give_all(void *arg)
 	return arg;
 }
 
-TEST_F(sum, nothing_is_lost_between_two_who_signal)
+TEST_F(sum, no_amount_is_lost_between_two_threads)
 {
 	__u64 id = add_sum(self->fd, 2 * NR_GIVEN * 3 + 1, 2, 1);
 	pthread_t threads[2];

@@ -1,37 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the system tells of purgatories: fdinfo of an open file, the attributes
- * of a named one in sysfs, and the uevents of its node.
+ * Purgatories as the system shows them: fdinfo of open files, the attributes of a
+ * named one in sysfs, and the uevents of its node.
  */
 #include <linux/netlink.h>
 #include <sys/socket.h>
 #include "named.h"
 
-#define NAME	"told-of"
+#define NAME	"shown"
 
-FIXTURE(told) {
+FIXTURE(shown) {
 	int fd;
 };
 
-FIXTURE_SETUP(told)
+FIXTURE_SETUP(shown)
 {
 	struct twheel_create_args args = create_args(NAME, 0600);
 
 	remove_all_named();
 	args.max_pending = 50;
+	args.max_file_pending = 40;
 	args.max_watches = 70;
-	ASSERT_EQ(0, call_once(TWHEEL_IOC_CREATE, &args));
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 }
 
-FIXTURE_TEARDOWN(told)
+FIXTURE_TEARDOWN(shown)
 {
 	remove_all_named();
 	close(self->fd);
 }
 
-/* A number in sysfs, -1 if it can't be read or more than that is in it. */
+/* A number in sysfs, -1 if the attribute is not exactly that. */
 static long long attribute(const char *name)
 {
 	long long value = -1;
@@ -80,7 +81,7 @@ static long long fd_number(int fd, const char *field)
 	return end == text || *end ? -1 : value;
 }
 
-TEST_F(told, sysfs_has_what_query_says)
+TEST_F(shown, sysfs_agrees_with_query)
 {
 	struct twheel_query_args q;
 	struct twheel_event event;
@@ -108,32 +109,37 @@ TEST_F(told, sysfs_has_what_query_says)
 	EXPECT_EQ(q.rejected, attribute("rejected"));
 	EXPECT_EQ(q.files, attribute("files"));
 	EXPECT_EQ(50, attribute("max_pending"));
+	EXPECT_EQ(40, attribute("max_file_pending"));
 	EXPECT_EQ(70, attribute("max_watches"));
 	EXPECT_EQ(0, attribute("detached"));
 	EXPECT_EQ(0, attribute("detached_unread"));
 }
 
-TEST_F(told, sysfs_counts_what_is_detached)
+TEST_F(shown, sysfs_counts_detached_operations)
 {
+	int events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
 	__u64 ids[2];
 
-	ASSERT_EQ(0, read_detached(self->fd));
-	ids[0] = add_deadline(self->fd, HOUR, 0, 0);
-	ids[1] = add_deadline(self->fd, HOUR, 0, 0);
+	ASSERT_LE(0, events);
+	ids[0] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
+	ids[1] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
+	EXPECT_EQ(2, attribute("files"));
 	EXPECT_EQ(2, attribute("detached"));
 	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
 	EXPECT_EQ(1, attribute("detached"));
 	EXPECT_EQ(1, attribute("detached_unread"));
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(events, ids[0], TWHEEL_CANCELLED, 0);
 	EXPECT_EQ(0, attribute("detached_unread"));
+	close(events);
+	EXPECT_EQ(1, attribute("files"));
 }
 
-TEST_F(told, sysfs_is_only_to_be_read)
+TEST_F(shown, sysfs_is_read_only)
 {
 	static const char * const names[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_watches",
+		"max_file_pending", "max_watches",
 	};
 	char path[128];
 	struct stat st;
@@ -146,7 +152,7 @@ TEST_F(told, sysfs_is_only_to_be_read)
 	}
 }
 
-TEST_F(told, sysfs_goes_while_it_is_read)
+TEST_F(shown, sysfs_is_removed_during_a_read)
 {
 	char path[] = SYSFS_CLASS "/twheel-" NAME "/pending", text[32];
 	int held = open(path, O_RDONLY);
@@ -159,7 +165,7 @@ TEST_F(told, sysfs_goes_while_it_is_read)
 	close(held);
 }
 
-TEST_F(told, fdinfo_of_a_named_purgatory)
+TEST_F(shown, fdinfo_of_a_named_purgatory)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 
@@ -170,7 +176,7 @@ TEST_F(told, fdinfo_of_a_named_purgatory)
 	close(other);
 }
 
-TEST_F(told, fdinfo_of_a_private_purgatory)
+TEST_F(shown, fdinfo_of_a_private_purgatory)
 {
 	int fd = twheel_open(O_NONBLOCK);
 
@@ -180,7 +186,31 @@ TEST_F(told, fdinfo_of_a_private_purgatory)
 	close(fd);
 }
 
-TEST_F(told, fdinfo_after_its_removal)
+TEST_F(shown, fdinfo_of_an_events_descriptor)
+{
+	int events = open_events(self->fd, 0);
+	__u64 ids[2];
+
+	ASSERT_LE(0, events);
+	EXPECT_EQ(0, strcmp(NAME, fd_field(events, "twheel-name")));
+	EXPECT_EQ(0, fd_number(events, "twheel-detached"));
+	ids[0] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
+	ids[1] = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 0);
+	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
+	EXPECT_EQ(1, fd_number(events, "twheel-detached"));
+	EXPECT_EQ(1, fd_number(events, "twheel-unread"));
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-unread"));
+	close(events);
+}
+
+TEST_F(shown, fdinfo_of_a_restricted_file)
+{
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-restricted"));
+	ASSERT_EQ(0, file_restrict(self->fd));
+	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
+}
+
+TEST_F(shown, fdinfo_after_its_removal)
 {
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	ASSERT_EQ(1, remove_by_force(NAME));
@@ -204,7 +234,7 @@ static void *look_at_everything(void *arg)
 	return NULL;
 }
 
-TEST_F(told, it_is_read_while_everything_changes)
+TEST_F(shown, reads_during_all_changes)
 {
 	struct twheel_event event;
 	pthread_t thread;
@@ -227,7 +257,7 @@ TEST_F(told, it_is_read_while_everything_changes)
 	EXPECT_EQ(0, looker.strange);
 }
 
-/* Whether an uevent comes that begins with @what and has @field in it. */
+/* Whether an uevent comes that begins with @what and has the field @field. */
 static bool uevent_comes(int sock, const char *what, const char *field)
 {
 	__u64 end = now_ns() + BUDGET_MS * MSEC;
@@ -246,7 +276,7 @@ static bool uevent_comes(int sock, const char *what, const char *field)
 	return false;
 }
 
-TEST_F(told, udev_hears_of_it)
+TEST_F(shown, uevents_of_create_and_remove)
 {
 	struct sockaddr_nl kernel = { .nl_family = AF_NETLINK, .nl_groups = 1 };
 	int sock = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT);

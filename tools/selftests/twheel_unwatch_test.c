@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Watching a key no more: what an operation waits for then, when that is refused
- * because it could never complete, and signals that come at the same moment.
+ * Unwatching keys: the condition without them, calls that are refused because the
+ * operation could never complete, and signals at the same moment.
  */
 #include "race.h"
 
@@ -20,7 +20,7 @@ FIXTURE_TEARDOWN(unwatch)
 	close(self->fd);
 }
 
-TEST_F(unwatch, its_signals_are_not_heard_any_more)
+TEST_F(unwatch, signals_of_the_key_have_no_effect)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 
@@ -45,7 +45,7 @@ TEST_F(unwatch, others_still_watch_the_key)
 	EXPECT_EVENT(self->fd, first, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(unwatch, all_waits_for_the_others_only)
+TEST_F(unwatch, all_waits_for_the_other_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -66,7 +66,7 @@ TEST_F(unwatch, all_completes_without_the_last_that_was_missing)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(unwatch, a_quorum_forgets_what_the_key_gave)
+TEST_F(unwatch, quorum_forgets_signals_of_the_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 4);
 
@@ -78,13 +78,14 @@ TEST_F(unwatch, a_quorum_forgets_what_the_key_gave)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
 }
 
-TEST_F(unwatch, a_sum_keeps_what_the_key_gave)
+TEST_F(unwatch, sum_keeps_amounts_of_the_key)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 1) };
 	struct twheel_add_args args = {
 		.condition = TWHEEL_COND_SUM,
 		.threshold = 10,
 		.nr_keys = 2,
+		.key_size = sizeof(struct twheel_watch_spec),
 		.keys = address(specs),
 		.deadline = TWHEEL_NEVER,
 	};
@@ -93,17 +94,19 @@ TEST_F(unwatch, a_sum_keeps_what_the_key_gave)
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(0, op_unwatch(self->fd, args.id, 1));
+	signal.completed = 0;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_NO_EVENT(self->fd);
 	signal.key = key_of(2);
 	signal.amount = 4;
 	signal.value = 2;
+	signal.completed = 0;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(1, signal.completed);
 	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(unwatch, what_could_never_complete_is_refused)
+TEST_F(unwatch, condition_must_remain_possible)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
@@ -166,7 +169,7 @@ TEST_F(unwatch, watched_again_it_counts_anew)
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
 
-	/* As often as one likes. */
+	/* Any number of times. */
 	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS);
 	for (i = 0; i < 3 * TWHEEL_MAX_KEYS; i++) {
 		ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
@@ -175,29 +178,29 @@ TEST_F(unwatch, watched_again_it_counts_anew)
 	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
 }
 
-/* One lets each operation watch its second key no more, one signals that. */
+/* One thread unwatches the second key of each operation, another one signals it. */
 static struct {
 	int unwatched[NR_OPS];
 	long completed[NR_OPS];
 	unsigned int strange;
 } sides;
 
-static void unwatch_against_signal(int who)
+static void unwatch_against_signal(int me)
 {
 	int i;
 
 	for (i = 0; i < NR_OPS; i++) {
-		if (who == 0)
-			sides.unwatched[i] = op_unwatch(race.fd, race.op[i].id, NR_OPS + i);
-		if (who == 1)
-			sides.completed[i] = key_signal(race.fd, NR_OPS + i, 1);
-		/* Somebody else is busy with the same keys. */
-		if (who == 2 && key_signal(race.fd, 5 * NR_OPS + i, 2))
+		if (me == 0)
+			sides.unwatched[i] = op_unwatch(file_of(me), race.op[i].id, NR_OPS + i);
+		if (me == 1)
+			sides.completed[i] = key_signal(file_of(me), NR_OPS + i, 1);
+		/* A third one uses the same buckets. */
+		if (me == 2 && key_signal(file_of(me), 5 * NR_OPS + i, 2))
 			sides.strange++;
 	}
 }
 
-TEST_F(race, either_the_signal_is_heard_or_the_key_not_watched)
+TEST_F(race, either_signalled_or_unwatched)
 {
 	unsigned int heard = 0, unheard = 0;
 	struct twheel_watch_spec more;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of /dev/twheel end while they are still being added, or while they
- * begin to watch further keys: no signal is missed, and no watch stays behind.
+ * Operations end while they are being added, or while they begin to watch more keys:
+ * no signal is missed, and no watch is left.
  */
 #include "race.h"
 
@@ -11,22 +11,22 @@ static struct {
 	bool adding;
 } tally;
 
-/* The first adds, the others signal until each operation is done. */
-static void add_against_signals(int who)
+/* The first thread adds, the others signal until each operation has ended. */
+static void add_against_signals(int me)
 {
 	struct twheel_watch_spec spec;
 	int i;
 
-	if (who == 0) {
+	if (me == 0) {
 		for (i = 0; i < NR_OPS; i++) {
 			spec = spec_of(i, 1);
-			if (!add_specs(race.fd, TWHEEL_COND_ALL, 0, &spec, 1))
+			if (!add_specs(file_of(me), TWHEEL_COND_ALL, 0, &spec, 1))
 				__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 		}
 		return;
 	}
-	for (i = who - 1; i < NR_OPS; i += NR_RACERS - 1) {
-		if (!wait_for(key_signal(race.fd, i, i) == 1))
+	for (i = me - 1; i < NR_OPS; i += NR_RACERS - 1) {
+		if (!wait_for(key_signal(file_of(me), i, i) == 1))
 			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 	}
 }
@@ -42,20 +42,20 @@ TEST_F(race, add_against_signal_misses_nothing)
 		ASSERT_TRUE(next_event(self->fd, &event));
 }
 
-/* The first adds, the others complete by the first key as soon as it is watched. */
-static void add_many_keys_against_signals(int who)
+/* The first thread adds, the others complete by the first key as soon as it is watched. */
+static void add_many_keys_against_signals(int me)
 {
 	int i;
 
-	if (who == 0) {
+	if (me == 0) {
 		for (i = 0; i < NR_OPS; i++)
-			if (!add_keys(race.fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS))
+			if (!add_keys(file_of(me), TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS))
 				__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
 		return;
 	}
 	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE))
-		tally.completed[who] += key_signal(race.fd, 1, who);
+		tally.completed[me] += key_signal(file_of(me), 1, me);
 }
 
 TEST_F(race, add_that_ends_halfway_leaves_no_watch)
@@ -65,7 +65,7 @@ TEST_F(race, add_that_ends_halfway_leaves_no_watch)
 	int round, i;
 	__u64 keeper;
 
-	/* Keeps the other keys there, so that a watch left on one is met again. */
+	/* Keeps the other keys, so that a signal finds a watch that was left. */
 	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
 		specs[i] = spec_of(i + 2, 1);
 	keeper = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, TWHEEL_MAX_KEYS);
@@ -87,21 +87,21 @@ TEST_F(race, add_that_ends_halfway_leaves_no_watch)
 	EXPECT_EVENT(self->fd, keeper, TWHEEL_CANCELLED, 0);
 }
 
-/* One lets them watch more keys, one signals those, one cancels. */
-static void watch_against_end(int who)
+/* One thread watches more keys, one signals those, one cancels. */
+static void watch_against_end(int me)
 {
 	struct twheel_watch_spec more;
 	int i, error = 0;
 
 	for (i = 0; i < NR_OPS; i++) {
-		if (who == 0) {
+		if (me == 0) {
 			more = spec_of(NR_OPS + i, 1);
-			error = op_watch(race.fd, race.op[i].id, &more, 1);
+			error = op_watch(file_of(me), race.op[i].id, &more, 1);
 		}
-		if (who == 1)
-			key_signal(race.fd, NR_OPS + i, 1);
-		if (who == 2 && i % 2)
-			error = op_cancel(race.fd, race.op[i].id);
+		if (me == 1)
+			key_signal(file_of(me), NR_OPS + i, 1);
+		if (me == 2 && i % 2)
+			error = op_cancel(file_of(me), race.op[i].id);
 		if (error && error != EALREADY)
 			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 	}
@@ -115,7 +115,7 @@ TEST_F(race, watch_against_end_leaves_no_watch)
 		ASSERT_TRUE(add_race_ops(now_ns() + HOUR, now_ns() + 2 * HOUR));
 		ASSERT_TRUE(run_race(watch_against_end));
 		ASSERT_EQ(0, tally.failed);
-		/* Those that neither ended watch both keys, and only they do. */
+		/* The pending ones watch two keys each, and no other one does. */
 		ASSERT_EQ(2 * query(self->fd).pending, query(self->fd).watches);
 		for (i = 0; i < NR_OPS; i++)
 			op_cancel(self->fd, race.op[i].id);
@@ -127,21 +127,21 @@ TEST_F(race, watch_against_end_leaves_no_watch)
 	}
 }
 
-/* One lets an operation watch a key, the others take it away again at once. */
-static void watch_against_unwatch(int who)
+/* One thread watches a key, the others unwatch it at once. */
+static void watch_against_unwatch(int me)
 {
 	struct twheel_watch_spec more = spec_of(2, 1);
 	int i, error;
 
-	for (i = 0; who == 0 && i < rounds(100) * NR_OPS; i++) {
-		error = op_watch(race.fd, race.op[0].id, &more, 1);
+	for (i = 0; me == 0 && i < rounds(100) * NR_OPS; i++) {
+		error = op_watch(file_of(me), race.op[0].id, &more, 1);
 		if (error)
 			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 	}
-	if (who == 0)
+	if (me == 0)
 		__atomic_store_n(&tally.adding, false, __ATOMIC_RELEASE);
 	while (__atomic_load_n(&tally.adding, __ATOMIC_ACQUIRE)) {
-		error = op_unwatch(race.fd, race.op[0].id, 2);
+		error = op_unwatch(file_of(me), race.op[0].id, 2);
 		if (error && error != ESRCH)
 			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
 	}

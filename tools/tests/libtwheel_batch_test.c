@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's batches against a device that isn't there: how many
- * system calls they make, that each command is carried out once and in order,
- * with its keys, and that its result reaches who put it in.
+ * Tests of the library's batches with a fake device: the number of system calls,
+ * that each command is executed once and in order, with its keys, and that the
+ * callback receives its result.
  */
 #include <stdlib.h>
 
@@ -11,9 +11,9 @@
 
 #define MAX_SEEN	4096
 
-/* What the device does with batches, and has seen of them. */
+/* The device's behaviour, and the commands that it has seen. */
 static struct {
-	unsigned int most;		/* carried out by one call; 0 for all */
+	unsigned int most;		/* executed by one call; 0 for all */
 	unsigned int calls_left;	/* before they fail with EFAULT; 0 for all */
 	__u64 bad_cookie;		/* of adds that fail with ENOSPC; 0 for none */
 	unsigned int nr;
@@ -21,13 +21,13 @@ static struct {
 	struct twheel_watch_spec keys[MAX_SEEN];	/* the first one of each */
 } device;
 
-/* What the callback has been told. */
+/* The calls of the callback. */
 static struct {
 	unsigned int nr;
 	bool in_order;
 	struct twheel_result results[MAX_SEEN];
 	struct twheel_command commands[MAX_SEEN];
-} told;
+} reported;
 
 static const struct twheel_watch_spec *keys_of(const struct twheel_command *command)
 {
@@ -38,7 +38,7 @@ static const struct twheel_watch_spec *keys_of(const struct twheel_command *comm
 	return NULL;
 }
 
-static int carry_out(const struct twheel_command *command, struct twheel_result *result)
+static int execute(const struct twheel_command *command, struct twheel_result *result)
 {
 	const struct twheel_watch_spec *keys = keys_of(command);
 	unsigned int nr = device.nr++;
@@ -47,8 +47,10 @@ static int carry_out(const struct twheel_command *command, struct twheel_result 
 	if (keys)
 		device.keys[nr] = keys[0];
 	memset(result, 0, sizeof(*result));
-	if (command->call == TWHEEL_CALL_ADD && command->add.cookie &&
-	    command->add.cookie == device.bad_cookie)
+	if (!fake_command(command))
+		result->error = -EINVAL;
+	else if (command->call == TWHEEL_CALL_ADD && command->add.cookie &&
+		 command->add.cookie == device.bad_cookie)
 		result->error = -ENOSPC;
 	else
 		result->value = nr + 1;
@@ -68,7 +70,7 @@ static void answer(unsigned long request, void *args)
 	if (device.most && nr > device.most)
 		nr = device.most;
 	for (batch->done = 0; batch->done < nr;) {
-		int error = carry_out(&commands[batch->done], &results[batch->done]);
+		int error = execute(&commands[batch->done], &results[batch->done]);
 
 		batch->done++;
 		batch->failed += error != 0;
@@ -80,10 +82,10 @@ static void answer(unsigned long request, void *args)
 static void on_result(void *context, uint64_t index, const struct twheel_command *command,
 		      const struct twheel_result *result)
 {
-	CHECK(context == &told);
-	told.in_order &= index == told.nr;
-	told.commands[told.nr] = *command;
-	told.results[told.nr++] = *result;
+	CHECK(context == &reported);
+	reported.in_order &= index == reported.nr;
+	reported.commands[reported.nr] = *command;
+	reported.results[reported.nr++] = *result;
 }
 
 static struct twheel_batch *batch_of(unsigned int size, unsigned int flags)
@@ -91,12 +93,12 @@ static struct twheel_batch *batch_of(unsigned int size, unsigned int flags)
 	struct twheel_batch *batch = twheel_batch_new(FAKE_FD, size, flags);
 
 	memset(&device, 0, sizeof(device));
-	memset(&told, 0, sizeof(told));
-	told.in_order = true;
+	memset(&reported, 0, sizeof(reported));
+	reported.in_order = true;
 	fake_reset();
 	fake.answer = answer;
 	CHECK(batch);
-	CHECK(!twheel_batch_on_result(batch, on_result, &told));
+	CHECK(!twheel_batch_on_result(batch, on_result, &reported));
 	return batch;
 }
 
@@ -124,8 +126,8 @@ static void a_thousand_adds_make_a_thousand_by_size_calls(void)
 	CHECK(add_many(batch, 1, 1000) == 1000);
 	CHECK(!twheel_batch_submit(batch));
 	CHECK(fake.calls == 1000 / 50);
-	CHECK(device.nr == 1000 && told.nr == 1000 && told.in_order);
-	CHECK(device.seen[999].add.cookie == 1000 && told.results[999].value == 1000);
+	CHECK(device.nr == 1000 && reported.nr == 1000 && reported.in_order);
+	CHECK(device.seen[999].add.cookie == 1000 && reported.results[999].value == 1000);
 	twheel_batch_free(batch);
 }
 
@@ -151,8 +153,9 @@ static void each_call_can_be_a_command(void)
 {
 	static const struct twheel_key key = { .v = { 3, 4 } };
 	const struct twheel_watch_spec spec = { .key = key, .need = 2 };
-	const struct twheel_signal_args signal = { .key = key, .amount = 6 };
-	const struct twheel_rearm_args rearm = { .id = 7, .slack = 9 };
+	/* Output fields of an earlier call */
+	const struct twheel_signal_args signal = { .key = key, .amount = 6, .completed = 3 };
+	const struct twheel_rearm_args rearm = { .id = 7, .slack = 9, .moved = 1 };
 	struct twheel_batch *batch = batch_of(100, 0);
 	struct twheel_command *seen = device.seen;
 
@@ -172,7 +175,7 @@ static void each_call_can_be_a_command(void)
 	      seen[3].complete.id == 7);
 	CHECK(seen[4].call == TWHEEL_CALL_REARM && seen[4].rearm.deadline == 8 &&
 	      seen[4].rearm.flags == TWHEEL_REARM_ABSTIME &&
-	      seen[4].rearm.which == TWHEEL_REARM_IF_LATER);
+	      seen[4].rearm.mode == TWHEEL_REARM_IF_LATER);
 	CHECK(seen[5].call == TWHEEL_CALL_REARM && seen[5].rearm.slack == 9);
 	CHECK(seen[6].call == TWHEEL_CALL_WATCH && seen[6].watch.nr_keys == 1 &&
 	      device.keys[6].need == 2);
@@ -181,6 +184,8 @@ static void each_call_can_be_a_command(void)
 	CHECK(seen[8].call == TWHEEL_CALL_SIGNAL && seen[8].signal.value == 5);
 	CHECK(seen[9].call == TWHEEL_CALL_SIGNAL && seen[9].signal.amount == 6);
 	CHECK(seen[10].call == TWHEEL_CALL_CANCEL_KEY && seen[10].cancel_key.key.v[0] == 3);
+	for (unsigned int i = 0; i < reported.nr; i++)
+		CHECK(!reported.results[i].error);
 	twheel_batch_free(batch);
 }
 
@@ -188,7 +193,7 @@ static bool zero_behind(const struct twheel_command *command, size_t size)
 {
 	static const struct twheel_command zero;
 
-	return !memcmp((const char *)command->room + size, zero.room, sizeof(zero.room) - size);
+	return !memcmp((const char *)command->pad + size, zero.pad, sizeof(zero.pad) - size);
 }
 
 static void nothing_of_an_earlier_command_stays_in_a_later_one(void)
@@ -199,6 +204,29 @@ static void nothing_of_an_earlier_command_stays_in_a_later_one(void)
 	CHECK(!twheel_batch_submit(batch));
 	CHECK(!device.seen[1].reserved);
 	CHECK(zero_behind(&device.seen[1], sizeof(struct twheel_cancel_args)));
+	twheel_batch_free(batch);
+}
+
+static void sizes_of_entries_are_passed(void)
+{
+	static const struct twheel_key key = { .v = { 3, 4 } };
+	const struct twheel_watch_spec spec = { .key = key };
+	const struct twheel_add_args with_keys = {
+		.id = 5,
+		.keys = (uintptr_t)&spec,
+		.nr_keys = 1,
+	};
+	const struct twheel_add_args without_keys = { .key_size = 7 };
+	struct twheel_batch *batch = batch_of(10, 0);
+
+	CHECK(!twheel_batch_add(batch, &with_keys) && !twheel_batch_add(batch, &without_keys) &&
+	      !twheel_batch_watch(batch, 7, &spec, 1));
+	CHECK(!twheel_batch_submit(batch) && device.nr == 3);
+	CHECK(fake.args.batch.command_size == sizeof(struct twheel_command));
+	CHECK(fake.args.batch.result_size == sizeof(struct twheel_result));
+	CHECK(device.seen[0].add.key_size == sizeof(spec) && !device.seen[0].add.id);
+	CHECK(!device.seen[1].add.key_size);
+	CHECK(device.seen[2].watch.key_size == sizeof(spec));
 	twheel_batch_free(batch);
 }
 
@@ -235,20 +263,20 @@ static void too_many_keys_are_not_put_in(void)
 
 	CHECK(twheel_batch_add(batch, &args) == -1 && errno == EINVAL);
 	CHECK(twheel_batch_watch(batch, 7, NULL, ~0U) == -1 && errno == EINVAL);
-	CHECK(!twheel_batch_submit(batch) && !fake.calls && !told.nr);
+	CHECK(!twheel_batch_submit(batch) && !fake.calls && !reported.nr);
 	twheel_batch_free(batch);
 }
 
-static void each_failure_is_told_and_counted_once(void)
+static void each_failure_is_reported_and_counted_once(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
 	device.bad_cookie = 3;
 	CHECK(add_many(batch, 1, 10) == 10);
 	CHECK(twheel_batch_submit(batch) == 1);
-	CHECK(told.nr == 10 && told.in_order && device.nr == 10);
-	CHECK(told.results[2].error == -ENOSPC && told.commands[2].add.cookie == 3);
-	CHECK(!told.results[3].error && told.results[3].value == 4);
+	CHECK(reported.nr == 10 && reported.in_order && device.nr == 10);
+	CHECK(reported.results[2].error == -ENOSPC && reported.commands[2].add.cookie == 3);
+	CHECK(!reported.results[3].error && reported.results[3].value == 4);
 	CHECK(twheel_batch_submit(batch) == 0);
 	twheel_batch_free(batch);
 }
@@ -260,7 +288,7 @@ static void what_one_call_leaves_the_next_one_takes(void)
 	device.most = 30;
 	CHECK(add_many(batch, 1, 100) == 100);
 	CHECK(!twheel_batch_submit(batch));
-	CHECK(fake.calls == 4 && device.nr == 100 && told.nr == 100 && told.in_order);
+	CHECK(fake.calls == 4 && device.nr == 100 && reported.nr == 100 && reported.in_order);
 	CHECK(device.seen[99].add.cookie == 100);
 	twheel_batch_free(batch);
 }
@@ -284,7 +312,8 @@ static void keys_of_commands_that_are_left_stay(void)
 		spec.key.v[0] = i;
 		CHECK(!twheel_batch_watch(batch, 7, &spec, 1));
 	}
-	CHECK(!twheel_batch_submit(batch) && device.nr == 4 && told.nr == 4 && told.in_order);
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(device.nr == 4 && reported.nr == 4 && reported.in_order);
 	for (i = 0; i < 4; i++)
 		CHECK(device.keys[i].key.v[0] == i + 1);
 	twheel_batch_free(batch);
@@ -297,10 +326,10 @@ static void a_batch_that_is_to_stop_ends_what_stands_behind(void)
 	device.bad_cookie = 2;
 	CHECK(add_many(batch, 1, 10) == 10);
 	CHECK(twheel_batch_submit(batch) == 9);
-	CHECK(device.nr == 2 && told.nr == 10 && told.in_order && fake.calls == 1);
-	CHECK(!told.results[0].error && told.results[1].error == -ENOSPC);
-	CHECK(told.results[2].error == -ECANCELED && told.results[9].error == -ECANCELED);
-	CHECK(!told.results[9].value);
+	CHECK(device.nr == 2 && reported.nr == 10 && reported.in_order && fake.calls == 1);
+	CHECK(!reported.results[0].error && reported.results[1].error == -ENOSPC);
+	CHECK(reported.results[2].error == -ECANCELED && reported.results[9].error == -ECANCELED);
+	CHECK(!reported.results[9].value);
 	/* It was submitted: it begins anew. */
 	CHECK(add_many(batch, 11, 12) == 2);
 	CHECK(twheel_batch_submit(batch) == 0 && device.nr == 4);
@@ -315,10 +344,11 @@ static void a_call_that_fails_keeps_the_commands(void)
 	fake.error = ESHUTDOWN;
 	CHECK(add(batch, 5) == -1 && errno == ESHUTDOWN);
 	CHECK(twheel_batch_submit(batch) == -1 && errno == ESHUTDOWN);
-	CHECK(!told.nr && !device.nr);
+	CHECK(!reported.nr && !device.nr);
 	fake.error = 0;
 	CHECK(!add(batch, 5));
-	CHECK(!twheel_batch_submit(batch) && device.nr == 5 && told.nr == 5 && told.in_order);
+	CHECK(!twheel_batch_submit(batch));
+	CHECK(device.nr == 5 && reported.nr == 5 && reported.in_order);
 	twheel_batch_free(batch);
 }
 
@@ -337,7 +367,7 @@ static void use_batch(void *context, uint64_t index, const struct twheel_command
 {
 	struct twheel_batch *batch = context;
 
-	told.nr++;
+	reported.nr++;
 	CHECK(!index && command->add.cookie == 1 && !result->error);
 	CHECK(add(batch, 2) == -1 && errno == EBUSY);
 	CHECK(twheel_batch_submit(batch) == -1 && errno == EBUSY);
@@ -351,18 +381,18 @@ static void a_callback_cannot_use_its_batch(void)
 	CHECK(!twheel_batch_on_result(batch, use_batch, batch));
 	CHECK(!add(batch, 1));
 	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);
-	CHECK(!twheel_batch_submit(batch) && told.nr == 1 && device.nr == 1);
+	CHECK(!twheel_batch_submit(batch) && reported.nr == 1 && device.nr == 1);
 	twheel_batch_free(batch);
 }
 
-static void nobody_need_be_told(void)
+static void the_callback_is_optional(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
 	CHECK(!twheel_batch_on_result(batch, NULL, NULL));
 	device.bad_cookie = 2;
 	CHECK(add_many(batch, 1, 6) == 6);
-	CHECK(twheel_batch_submit(batch) == 1 && !told.nr);
+	CHECK(twheel_batch_submit(batch) == 1 && !reported.nr);
 	twheel_batch_free(batch);
 }
 
@@ -374,12 +404,14 @@ int main(void)
 		{ "an empty batch makes no call", an_empty_batch_makes_no_call },
 		{ "sizes and flags are checked", sizes_and_flags_are_checked },
 		{ "each call can be a command", each_call_can_be_a_command },
+		{ "sizes of entries are passed", sizes_of_entries_are_passed },
 		{ "nothing of an earlier command stays in a later one",
 		  nothing_of_an_earlier_command_stays_in_a_later_one },
 		{ "keys are copied when a command is put in",
 		  keys_are_copied_when_a_command_is_put_in },
 		{ "too many keys are not put in", too_many_keys_are_not_put_in },
-		{ "each failure is told and counted once", each_failure_is_told_and_counted_once },
+		{ "each failure is reported and counted once",
+		  each_failure_is_reported_and_counted_once },
 		{ "what one call leaves the next one takes",
 		  what_one_call_leaves_the_next_one_takes },
 		{ "keys of commands that are left stay", keys_of_commands_that_are_left_stay },
@@ -389,7 +421,7 @@ int main(void)
 		{ "a device that does nothing is an error",
 		  a_device_that_does_nothing_is_an_error },
 		{ "a callback can't use its batch", a_callback_cannot_use_its_batch },
-		{ "nobody need be told", nobody_need_be_told },
+		{ "the callback is optional", the_callback_is_optional },
 		{ }
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's calls against a device that isn't there: each makes one
- * system call with what it was given, and hands on what came of it.
+ * Tests of the library's functions with a fake device: each makes one system call
+ * with the parameters of the function and returns its results.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -17,14 +17,19 @@ static struct {
 	int flags;
 	unsigned int open;	/* descriptors that have not been closed */
 	unsigned int opens;
+	int error;		/* makes open() fail, if not 0 */
 } device;
 
 int open(const char *path, int flags, ...)
 {
 	snprintf(device.path, sizeof(device.path), "%s", path);
 	device.flags = flags;
-	device.open++;
 	device.opens++;
+	if (device.error) {
+		errno = device.error;
+		return -1;
+	}
+	device.open++;
 	return FAKE_FD;
 }
 
@@ -36,7 +41,7 @@ int close(int fd)
 	return 0;
 }
 
-/* How many bytes read() was asked for last. */
+/* Size of the last read(). */
 static size_t read_size;
 
 ssize_t read(int fd, void *buffer, size_t bytes)
@@ -45,7 +50,7 @@ ssize_t read(int fd, void *buffer, size_t bytes)
 	return fd == FAKE_FD && buffer ? 2 * (ssize_t)sizeof(struct twheel_event) : -1;
 }
 
-/* Whether that was one system call, of this number. */
+/* There was one system call, with this number. */
 #define CHECK_CALL(nr)				\
 	do {					\
 		CHECK(fake.calls == 1);		\
@@ -53,7 +58,7 @@ ssize_t read(int fd, void *buffer, size_t bytes)
 		fake.calls = 0;			\
 	} while (0)
 
-static void calls_about_one_operation(void)
+static void calls_on_one_operation_pass_their_arguments(void)
 {
 	struct twheel_watch_spec specs[2] = { };
 	struct twheel_add_args add = { .cookie = 5 };
@@ -82,17 +87,78 @@ static void calls_about_one_operation(void)
 	CHECK(fake.args.unwatch.id == 7 && fake.args.unwatch.key.v[1] == 4);
 }
 
+static void answer_id(unsigned long request, void *args)
+{
+	CHECK(request == TWHEEL_IOC_ADD);
+	((struct twheel_add_args *)args)->id = 21;
+}
+
+static void add_sets_the_key_size_and_only_the_id(void)
+{
+	struct twheel_watch_spec spec = { .key = key };
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_ANY,
+		.keys = (uintptr_t)&spec,
+		.nr_keys = 1,
+		.key_size = 1,
+	};
+	struct twheel_add_args expected = args;
+
+	fake_reset();
+	fake.answer = answer_id;
+	CHECK(!twheel_add(FAKE_FD, &args));
+	CHECK(fake.args.add.key_size == sizeof(spec) && fake.args.add.keys == (uintptr_t)&spec);
+	expected.id = 21;
+	CHECK(!memcmp(&args, &expected, sizeof(args)));
+	/* Without keys there is no size, whatever the caller left there. */
+	args.nr_keys = 0;
+	CHECK(!twheel_add(FAKE_FD, &args) && !fake.args.add.key_size);
+}
+
+static void a_structure_can_be_used_again(void)
+{
+	struct twheel_add_args add = { .id = 21 };
+	struct twheel_rearm_args rearm = { .id = 7, .moved = 1 };
+	struct twheel_signal_args signal = { .key = key, .completed = 9 };
+	struct twheel_create_args create = { .name = "x", .major = 240, .minor = 3 };
+
+	fake_reset();
+	fake.fd = FAKE_FD + 1;
+	CHECK(!twheel_add(FAKE_FD, &add) && !fake.args.add.id);
+	CHECK(!twheel_rearm_with(FAKE_FD, &rearm) && !rearm.moved);
+	CHECK(!twheel_signal_with(FAKE_FD, &signal) && !signal.completed);
+	CHECK(twheel_create_with(&create) == FAKE_FD + 1 && !create.major && !create.minor);
+}
+
+static void the_size_of_keys_and_entries_is_passed(void)
+{
+	struct twheel_watch_spec keys[2] = { };
+	struct twheel_pending entries[2];
+	uint64_t cursor = 0;
+
+	fake_reset();
+	CHECK(!twheel_watch(FAKE_FD, 7, keys, 2));
+	CHECK(fake.args.watch.key_size == sizeof(keys[0]));
+	CHECK(!twheel_watch(FAKE_FD, 7, keys, 0) && !fake.args.watch.key_size);
+	CHECK(!twheel_info(FAKE_FD, 7, entries, keys, 2));
+	CHECK(fake.args.info.key_size == sizeof(keys[0]));
+	CHECK(!twheel_info(FAKE_FD, 7, entries, NULL, 0));
+	CHECK(!fake.args.info.key_size && !fake.args.info.keys);
+	CHECK(!twheel_list(FAKE_FD, 0, &cursor, entries, 2));
+	CHECK(fake.args.list.entry_size == sizeof(entries[0]));
+}
+
 static void answer_moved(unsigned long request, void *args)
 {
 	struct twheel_rearm_args *rearm = args;
 
 	CHECK(request == TWHEEL_IOC_REARM);
-	rearm->moved = rearm->which == TWHEEL_REARM_ALWAYS;
+	rearm->moved = rearm->mode == TWHEEL_REARM_ALWAYS;
 }
 
-static void a_rearm_says_whether_it_moved(void)
+static void rearm_returns_whether_it_moved_the_deadline(void)
 {
-	struct twheel_rearm_args args = { .id = 7, .slack = 9, .which = TWHEEL_REARM_IF_LATER };
+	struct twheel_rearm_args args = { .id = 7, .slack = 9, .mode = TWHEEL_REARM_IF_LATER };
 
 	fake_reset();
 	fake.answer = answer_moved;
@@ -101,9 +167,11 @@ static void a_rearm_says_whether_it_moved(void)
 	CHECK(fake.args.rearm.id == 7 && fake.args.rearm.deadline == 8 &&
 	      fake.args.rearm.flags == TWHEEL_REARM_ABSTIME);
 	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0, TWHEEL_REARM_IF_EARLIER) == 0);
-	CHECK(fake.args.rearm.which == TWHEEL_REARM_IF_EARLIER);
+	CHECK(fake.args.rearm.mode == TWHEEL_REARM_IF_EARLIER);
 	CHECK(twheel_rearm_with(FAKE_FD, &args) == 0);
 	CHECK(fake.args.rearm.slack == 9);
+	args.mode = TWHEEL_REARM_ALWAYS;
+	CHECK(twheel_rearm_with(FAKE_FD, &args) == 1 && args.moved == 1);
 	fake.error = EALREADY;
 	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0, 0) == -1 && errno == EALREADY);
 }
@@ -129,7 +197,7 @@ static void answer_counts(unsigned long request, void *args)
 	}
 }
 
-static void calls_about_many_operations_count_them(void)
+static void calls_on_many_operations_count_them(void)
 {
 	struct twheel_signal_args args = { .key = key, .amount = 6, .limit = 2 };
 	unsigned int nr = 0;
@@ -153,7 +221,7 @@ static void calls_about_many_operations_count_them(void)
 	CHECK_CALL(TWHEEL_IOC_DRAIN);
 }
 
-static void counts_need_not_be_asked_for(void)
+static void counts_are_optional(void)
 {
 	fake_reset();
 	fake.answer = answer_counts;
@@ -163,6 +231,23 @@ static void counts_need_not_be_asked_for(void)
 	CHECK(!twheel_drain(FAKE_FD, NULL));
 	CHECK(!twheel_remove("n", 0, NULL));
 	CHECK(fake.calls == 5);
+}
+
+static void an_interrupted_call_reports_its_progress(void)
+{
+	struct twheel_signal_args args = { .key = key };
+	unsigned int nr = 0;
+
+	fake_reset();
+	fake.answer = answer_counts;
+	fake.error = EINTR;
+	CHECK(twheel_signal(FAKE_FD, key, 5, &nr) == -1 && errno == EINTR && nr == 11);
+	CHECK(twheel_signal_with(FAKE_FD, &args) == -1 && args.completed == 11);
+	CHECK(twheel_cancel_key(FAKE_FD, key, &nr) == -1 && nr == 12);
+	CHECK(twheel_complete_all(FAKE_FD, 5, 0, 0, &nr) == -1 && nr == 13);
+	CHECK(twheel_drain(FAKE_FD, &nr) == -1 && nr == 14);
+	CHECK(twheel_remove("n", 0, &nr) == -1 && errno == EINTR && nr == 15);
+	CHECK(twheel_drain(FAKE_FD, NULL) == -1 && errno == EINTR);
 }
 
 static void answer_states(unsigned long request, void *args)
@@ -181,7 +266,7 @@ static void answer_states(unsigned long request, void *args)
 	}
 }
 
-static void calls_that_ask(void)
+static void info_list_and_query_return_the_state(void)
 {
 	struct twheel_watch_spec keys[2];
 	struct twheel_pending entries[2];
@@ -192,40 +277,71 @@ static void calls_that_ask(void)
 	fake.answer = answer_states;
 	CHECK(!twheel_info(FAKE_FD, 7, entries, keys, 2) && entries[0].nr_keys == 3);
 	CHECK_CALL(TWHEEL_IOC_INFO);
-	CHECK(fake.args.info.id == 7 && fake.args.info.room == 2 &&
+	CHECK(fake.args.info.id == 7 && fake.args.info.max_keys == 2 &&
 	      fake.args.info.keys == (uintptr_t)keys);
 	CHECK(twheel_list(FAKE_FD, TWHEEL_LIST_OTHERS, &cursor, entries, 2) == 1 && cursor == 99);
 	CHECK_CALL(TWHEEL_IOC_LIST);
-	CHECK(fake.args.list.cursor == 98 && fake.args.list.room == 2 &&
+	CHECK(fake.args.list.cursor == 98 && fake.args.list.max_entries == 2 &&
 	      fake.args.list.flags == TWHEEL_LIST_OTHERS &&
 	      fake.args.list.entries == (uintptr_t)entries);
 	memset(&query, 0xff, sizeof(query));
 	CHECK(!twheel_query(FAKE_FD, &query) && query.pending == 17);
 	CHECK_CALL(TWHEEL_IOC_QUERY);
-	CHECK(!fake.args.query.flags);
-	CHECK(!twheel_read_detached(FAKE_FD));
-	CHECK_CALL(TWHEEL_IOC_DETACHED);
+}
+
+static void events_returns_a_descriptor(void)
+{
+	fake_reset();
+	fake.fd = 77;
+	CHECK(twheel_events(FAKE_FD, 0) == 77);
+	CHECK_CALL(TWHEEL_IOC_EVENTS);
+	CHECK(!fake.args.events.flags);
+	CHECK(twheel_events(FAKE_FD, O_NONBLOCK) == 77);
+	CHECK_CALL(TWHEEL_IOC_EVENTS);
+	CHECK(fake.args.events.flags == TWHEEL_EVENTS_NONBLOCK);
+	CHECK(twheel_events(FAKE_FD, O_APPEND) == -1 && errno == EINVAL);
+	CHECK(twheel_events(FAKE_FD, O_NONBLOCK | O_RDWR) == -1 && errno == EINVAL);
+	CHECK(!fake.calls);
+	fake.error = EPERM;
+	CHECK(twheel_events(FAKE_FD, 0) == -1 && errno == EPERM);
+}
+
+static void restrict_is_one_call(void)
+{
+	fake_reset();
+	CHECK(!twheel_restrict(FAKE_FD));
+	CHECK_CALL(TWHEEL_IOC_RESTRICT);
+	CHECK(!fake.args.restrict_args.flags);
+	fake.error = EBADF;
+	CHECK(twheel_restrict(FAKE_FD) == -1 && errno == EBADF);
 }
 
 static void a_failure_sets_nothing_but_errno(void)
 {
+	struct twheel_signal_args signal = { .key = key, .completed = 9 };
+	struct twheel_rearm_args rearm = { .id = 7, .moved = 9 };
 	struct twheel_pending pending = { .id = 5 };
+	struct twheel_add_args add = { .id = 9 };
 	unsigned int nr = 77;
 	uint64_t cursor = 98;
 
 	fake_reset();
+	fake.answer = answer_counts;
 	fake.error = ESHUTDOWN;
+	CHECK(twheel_add(FAKE_FD, &add) == -1 && errno == ESHUTDOWN && add.id == 9);
+	CHECK(twheel_rearm_with(FAKE_FD, &rearm) == -1 && rearm.moved == 9);
+	CHECK(twheel_signal_with(FAKE_FD, &signal) == -1 && signal.completed == 9);
 	CHECK(twheel_signal(FAKE_FD, key, 5, &nr) == -1 && errno == ESHUTDOWN);
 	CHECK(twheel_cancel_key(FAKE_FD, key, &nr) == -1);
 	CHECK(twheel_complete_all(FAKE_FD, 5, 0, 0, &nr) == -1);
 	CHECK(twheel_drain(FAKE_FD, &nr) == -1);
 	CHECK(twheel_info(FAKE_FD, 7, &pending, NULL, 0) == -1 && pending.id == 5);
 	CHECK(twheel_list(FAKE_FD, 0, &cursor, &pending, 1) == -1 && cursor == 98);
-	CHECK(twheel_read_detached(FAKE_FD) == -1);
+	CHECK(twheel_remove("n", 0, &nr) == -1 && errno == ESHUTDOWN);
 	CHECK(nr == 77);
 }
 
-static void open_flags_are_added(void)
+static void open_adds_its_flags(void)
 {
 	CHECK(twheel_open(O_NONBLOCK) == FAKE_FD);
 	CHECK(!strcmp(device.path, "/dev/twheel"));
@@ -237,7 +353,7 @@ static void open_flags_are_added(void)
 	CHECK(!strcmp(device.path, "/dev/twheel-0123456789012345678901234567890"));
 }
 
-static void what_is_no_name_opens_nothing(void)
+static void a_wrong_name_opens_nothing(void)
 {
 	device.opens = 0;
 	CHECK(twheel_open_named("", 0) == -1 && errno == EINVAL);
@@ -248,23 +364,63 @@ static void what_is_no_name_opens_nothing(void)
 	CHECK(!device.opens);
 }
 
-static void making_and_removing_leaves_nothing_open(void)
+static void the_control_node_is_no_purgatory(void)
 {
-	struct twheel_create_args args = { .name = "x", .max_watches = 5 };
+	device.opens = 0;
+	CHECK(twheel_open_named("control", 0) == -1 && errno == EINVAL);
+	CHECK(!device.opens);
+	CHECK(twheel_open_named("control-2", 0) == FAKE_FD);
+	CHECK(!strcmp(device.path, "/dev/twheel-control-2"));
+}
+
+static void answer_node(unsigned long request, void *args)
+{
+	CHECK(request == TWHEEL_IOC_CREATE);
+	((struct twheel_create_args *)args)->major = 240;
+	((struct twheel_create_args *)args)->minor = 3;
+}
+
+static void create_returns_the_descriptor_of_the_purgatory(void)
+{
+	struct twheel_create_args args = {
+		.name = "x",
+		.max_file_pending = 4,
+		.max_watches = 5,
+	};
+
+	fake_reset();
+	fake.answer = answer_node;
+	fake.fd = FAKE_FD + 1;
+	device.open = 0;
+	CHECK(twheel_create("orders", 0660) == FAKE_FD + 1);
+	CHECK_CALL(TWHEEL_IOC_CREATE);
+	CHECK(!strcmp(device.path, "/dev/twheel-control"));
+	CHECK(device.flags == (O_RDWR | O_CLOEXEC));
+	CHECK(!strcmp(fake.args.create.name, "orders") && fake.args.create.mode == 0660 &&
+	      fake.args.create.uid == TWHEEL_CALLER && fake.args.create.gid == TWHEEL_CALLER);
+	CHECK(twheel_create_with(&args) == FAKE_FD + 1);
+	CHECK(fake.args.create.max_watches == 5 && fake.args.create.max_file_pending == 4);
+	CHECK(args.major == 240 && args.minor == 3);
+	/* The control node is closed, the purgatory is not. */
+	CHECK(!device.open);
+	fake.error = EEXIST;
+	CHECK(twheel_create("orders", 0660) == -1 && errno == EEXIST && !device.open);
+	/* Descriptor 0 is one, too. */
+	fake.error = 0;
+	fake.fd = 0;
+	CHECK(twheel_create("orders", 0660) == 0 && !device.open);
+}
+
+static void remove_counts_the_cancelled_operations(void)
+{
 	unsigned int nr = 0;
 
 	fake_reset();
 	fake.answer = answer_counts;
 	device.open = 0;
-	CHECK(!twheel_create("orders", 0660));
-	CHECK_CALL(TWHEEL_IOC_CREATE);
-	CHECK(!strcmp(device.path, "/dev/twheel"));
-	CHECK(!strcmp(fake.args.create.name, "orders") && fake.args.create.mode == 0660 &&
-	      fake.args.create.uid == TWHEEL_CALLER && fake.args.create.gid == TWHEEL_CALLER);
-	CHECK(!twheel_create_with(&args) && fake.args.create.max_watches == 5);
-	fake.calls = 0;
 	CHECK(!twheel_remove("orders", TWHEEL_REMOVE_FORCE, &nr) && nr == 15);
 	CHECK_CALL(TWHEEL_IOC_REMOVE);
+	CHECK(!strcmp(device.path, "/dev/twheel-control"));
 	CHECK(!strcmp(fake.args.remove.name, "orders") &&
 	      fake.args.remove.flags == TWHEEL_REMOVE_FORCE);
 	fake.error = EBUSY;
@@ -272,7 +428,17 @@ static void making_and_removing_leaves_nothing_open(void)
 	CHECK(!device.open);
 }
 
-static void reading_counts_events_not_bytes(void)
+static void without_the_control_node_no_call_is_made(void)
+{
+	fake_reset();
+	device.error = EACCES;
+	CHECK(twheel_create("orders", 0660) == -1 && errno == EACCES);
+	CHECK(twheel_remove("orders", 0, NULL) == -1 && errno == EACCES);
+	CHECK(!fake.calls);
+	device.error = 0;
+}
+
+static void read_counts_events_instead_of_bytes(void)
 {
 	struct twheel_event events[4];
 
@@ -286,18 +452,32 @@ static void reading_counts_events_not_bytes(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "calls about one operation", calls_about_one_operation },
-		{ "a re-arm says whether it moved", a_rearm_says_whether_it_moved },
-		{ "calls about many operations count them",
-		  calls_about_many_operations_count_them },
-		{ "counts need not be asked for", counts_need_not_be_asked_for },
-		{ "calls that ask", calls_that_ask },
+		{ "calls on one operation pass their arguments",
+		  calls_on_one_operation_pass_their_arguments },
+		{ "add sets the key size and only the id", add_sets_the_key_size_and_only_the_id },
+		{ "a structure can be used again", a_structure_can_be_used_again },
+		{ "the size of keys and entries is passed",
+		  the_size_of_keys_and_entries_is_passed },
+		{ "rearm returns whether it moved the deadline",
+		  rearm_returns_whether_it_moved_the_deadline },
+		{ "calls on many operations count them", calls_on_many_operations_count_them },
+		{ "counts are optional", counts_are_optional },
+		{ "an interrupted call reports its progress",
+		  an_interrupted_call_reports_its_progress },
+		{ "info, list and query return the state", info_list_and_query_return_the_state },
+		{ "events returns a descriptor", events_returns_a_descriptor },
+		{ "restrict is one call", restrict_is_one_call },
 		{ "a failure sets nothing but errno", a_failure_sets_nothing_but_errno },
-		{ "open flags are added", open_flags_are_added },
-		{ "what is no name opens nothing", what_is_no_name_opens_nothing },
-		{ "making and removing leaves nothing open",
-		  making_and_removing_leaves_nothing_open },
-		{ "reading counts events, not bytes", reading_counts_events_not_bytes },
+		{ "open adds its flags", open_adds_its_flags },
+		{ "a wrong name opens nothing", a_wrong_name_opens_nothing },
+		{ "the control node is no purgatory", the_control_node_is_no_purgatory },
+		{ "create returns the descriptor of the purgatory",
+		  create_returns_the_descriptor_of_the_purgatory },
+		{ "remove counts the cancelled operations",
+		  remove_counts_the_cancelled_operations },
+		{ "without the control node no call is made",
+		  without_the_control_node_no_call_is_made },
+		{ "read counts events instead of bytes", read_counts_events_instead_of_bytes },
 		{ }
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The library from C++: the calls link, and what they take can be written down.
- * There need not be a device.
+ * The library from C++: the functions link, and their arguments can be written in
+ * C++. Needs no device.
  */
 #include <cerrno>
 #include <cstdio>
@@ -28,10 +28,12 @@ bool a_call_fails_with_errno()
 	twheel_query_args query;
 
 	add.deadline = TWHEEL_NEVER;
-	rearm.which = TWHEEL_REARM_IF_LATER;
+	rearm.mode = TWHEEL_REARM_IF_LATER;
 	return twheel_add(-1, &add) == -1 && errno == EBADF &&
 	       twheel_rearm_with(-1, &rearm) == -1 && errno == EBADF &&
 	       twheel_signal_with(-1, &signal) == -1 && errno == EBADF &&
+	       twheel_events(-1, 0) == -1 && errno == EBADF &&
+	       twheel_restrict(-1) == -1 && errno == EBADF &&
 	       twheel_query(-1, &query) == -1 && errno == EBADF;
 }
 

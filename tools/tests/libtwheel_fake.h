@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A device that isn't there, for tests of the library: system calls that the
- * test program defines itself, in front of those of the C library.  Each ioctl()
- * is counted, and its structure kept; what it answers is the test's to say.
+ * A fake device for tests of the library: the test program defines the system
+ * calls itself, in front of those of the C library.  ioctl() counts its calls,
+ * keeps the last structure, and refuses non-zero output fields and wrong sizes as
+ * the kernel does.  The test provides the answers.
  */
 #ifndef LIBTWHEEL_FAKE_H
 #define LIBTWHEEL_FAKE_H
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <twheel.h>
@@ -29,7 +31,8 @@ static struct {
 		struct twheel_cancel_key_args cancel_key;
 		struct twheel_complete_all_args complete_all;
 		struct twheel_drain_args drain;
-		struct twheel_detached_args detached;
+		struct twheel_events_args events;
+		struct twheel_restrict_args restrict_args;
 		struct twheel_info_args info;
 		struct twheel_list_args list;
 		struct twheel_query_args query;
@@ -38,7 +41,8 @@ static struct {
 		struct twheel_batch_args batch;
 		unsigned char bytes[512];
 	} args;				/* of the last one, as it came in */
-	int error;			/* what ioctl() fails with, if not 0 */
+	int error;			/* makes ioctl() fail, if not 0 */
+	int fd;				/* returned by calls that open a descriptor */
 	void (*answer)(unsigned long request, void *args);
 } fake;
 
@@ -47,10 +51,90 @@ static inline void fake_reset(void)
 	memset(&fake, 0, sizeof(fake));
 }
 
+/* An array has entries of one size; without an array the size is 0. */
+static inline bool fake_size(__u32 size, __u32 nr, size_t expected)
+{
+	return size == (nr ? expected : 0);
+}
+
+static inline bool fake_keys(__u32 size, __u32 nr)
+{
+	return fake_size(size, nr, sizeof(struct twheel_watch_spec));
+}
+
+static inline bool fake_zero(const void *field, size_t size)
+{
+	static const unsigned char zero[512];
+
+	return !memcmp(field, zero, size);
+}
+
+static inline bool fake_command(const struct twheel_command *command)
+{
+	switch (command->call) {
+	case TWHEEL_CALL_ADD:
+		return !command->add.id && fake_keys(command->add.key_size, command->add.nr_keys);
+	case TWHEEL_CALL_REARM:
+		return !command->rearm.moved;
+	case TWHEEL_CALL_WATCH:
+		return fake_keys(command->watch.key_size, command->watch.nr_keys);
+	case TWHEEL_CALL_SIGNAL:
+		return !command->signal.completed;
+	case TWHEEL_CALL_CANCEL_KEY:
+		return !command->cancel_key.cancelled;
+	default:
+		return true;
+	}
+}
+
+/* The output fields in fake.args are zero, and the sizes are right. */
+static inline bool fake_accepts(unsigned long request)
+{
+	const typeof(fake.args) *args = &fake.args;
+
+	switch (request) {
+	case TWHEEL_IOC_ADD:
+		return !args->add.id && fake_keys(args->add.key_size, args->add.nr_keys);
+	case TWHEEL_IOC_REARM:
+		return !args->rearm.moved;
+	case TWHEEL_IOC_WATCH:
+		return fake_keys(args->watch.key_size, args->watch.nr_keys);
+	case TWHEEL_IOC_SIGNAL:
+		return !args->signal.completed;
+	case TWHEEL_IOC_CANCEL_KEY:
+		return !args->cancel_key.cancelled;
+	case TWHEEL_IOC_COMPLETE_ALL:
+		return !args->complete_all.completed;
+	case TWHEEL_IOC_DRAIN:
+		return !args->drain.cancelled;
+	case TWHEEL_IOC_INFO:
+		return fake_keys(args->info.key_size, args->info.max_keys) &&
+		       fake_zero(&args->info.pending, sizeof(args->info.pending));
+	case TWHEEL_IOC_LIST:
+		return !args->list.nr && fake_size(args->list.entry_size, args->list.max_entries,
+						   sizeof(struct twheel_pending));
+	case TWHEEL_IOC_QUERY:
+		return fake_zero(&args->query, sizeof(args->query));
+	case TWHEEL_IOC_CREATE:
+		return !args->create.major && !args->create.minor;
+	case TWHEEL_IOC_REMOVE:
+		return !args->remove.cancelled;
+	case TWHEEL_IOC_BATCH:
+		return !args->batch.done && !args->batch.failed &&
+		       fake_size(args->batch.command_size, args->batch.nr,
+				 sizeof(struct twheel_command)) &&
+		       fake_size(args->batch.result_size, args->batch.results != 0,
+				 sizeof(struct twheel_result));
+	default:
+		return true;
+	}
+}
+
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list ap;
 	void *args;
+	int error;
 
 	va_start(ap, request);
 	args = va_arg(ap, void *);
@@ -62,13 +146,18 @@ int ioctl(int fd, unsigned long request, ...)
 	memcpy(&fake.args, args, _IOC_SIZE(request));
 	if (fd != FAKE_FD)
 		fake.error = EBADF;
-	if (fake.error) {
-		errno = fake.error;
+	else if (!fake_accepts(request))
+		fake.error = EINVAL;
+	/* An answer may set the error of the next call. */
+	error = fake.error;
+	/* EINTR reports the progress of the call. */
+	if (fake.answer && (!error || error == EINTR))
+		fake.answer(request, args);
+	if (error) {
+		errno = error;
 		return -1;
 	}
-	if (fake.answer)
-		fake.answer(request, args);
-	return 0;
+	return request == TWHEEL_IOC_CREATE || request == TWHEEL_IOC_EVENTS ? fake.fd : 0;
 }
 
 #endif /* LIBTWHEEL_FAKE_H */

@@ -46,6 +46,7 @@ static void counts(void)
 	struct named *list;
 
 	make("twheel-orders", "pending", "12\n");
+	make("twheel-orders", "max_file_pending", "7\n");
 	make("twheel-orders", "max_watches", "18446744073709551615\n");
 	make("twheel-orders", "keys", "many\n");
 	make("twheel-a.b", NULL, NULL);
@@ -57,6 +58,7 @@ static void counts(void)
 	CHECK(!strcmp(list[0].name, "a.b") && !strcmp(list[1].name, "orders"));
 	CHECK(!list[0].counts[NAMED_PENDING]);
 	CHECK(list[1].counts[NAMED_PENDING] == 12);
+	CHECK(list[1].counts[NAMED_MAX_FILE_PENDING] == 7);
 	CHECK(list[1].counts[NAMED_MAX_WATCHES] == UINT64_MAX);
 	CHECK(!list[1].counts[NAMED_KEYS] && !list[1].counts[NAMED_FILES]);
 	free(list);

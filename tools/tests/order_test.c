@@ -112,7 +112,7 @@ static void the_rest(void)
 	CHECK(args->slack == 5000000 && args->cookie == ~0ULL);
 	CHECK(takes("--in 1s --coarse --detach"));
 	CHECK(args->slack == TWHEEL_SLACK_COARSE && args->flags == TWHEEL_ADD_DETACHED);
-	CHECK(!args->reserved && !args->id);
+	CHECK(!args->key_size && !args->id);
 }
 
 int main(void)

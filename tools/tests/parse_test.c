@@ -85,11 +85,11 @@ static void calls_of_an_operation(void)
 	CHECK(parse("add moved in 1s any of a"));
 	CHECK(parse("rearm moved in 2s"));
 	CHECK(c.verb == VERB_REARM && c.when == WHEN_IN && c.time == 2000000000);
-	CHECK(c.which == TWHEEL_REARM_ALWAYS && !strcmp(ops.ops[c.op].name, "moved"));
+	CHECK(c.mode == TWHEEL_REARM_ALWAYS && !strcmp(ops.ops[c.op].name, "moved"));
 	CHECK(parse("rearm moved never if-later"));
-	CHECK(c.when == WHEN_NEVER && c.which == TWHEEL_REARM_IF_LATER);
+	CHECK(c.when == WHEN_NEVER && c.mode == TWHEEL_REARM_IF_LATER);
 	CHECK(parse("rearm moved at 2s if-earlier"));
-	CHECK(c.when == WHEN_AT && c.which == TWHEEL_REARM_IF_EARLIER);
+	CHECK(c.when == WHEN_AT && c.mode == TWHEEL_REARM_IF_EARLIER);
 	CHECK(parse("unwatch moved a"));
 	CHECK(c.verb == VERB_UNWATCH && is_key(&c.key, "a"));
 	CHECK(parse("cancel-key a"));

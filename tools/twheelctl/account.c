@@ -40,7 +40,7 @@ void account_event(struct account *a, const struct twheel_event *event,
 	bool expired = event->reason == TWHEEL_EXPIRED;
 	struct request *r;
 
-	/* Nothing is cancelled here, so that is no reason either. */
+	/* Requests are never cancelled. */
 	if (event->cookie >= a->nr ||
 	    (!expired && event->reason != TWHEEL_COMPLETED)) {
 		a->wrong++;
@@ -53,7 +53,7 @@ void account_event(struct account *a, const struct twheel_event *event,
 		return;
 	}
 	r->reason = event->reason;
-	a->told++;
+	a->reported++;
 
 	if (event->value != (expired ? 0 : request_value(event->cookie)))
 		a->wrong++;
@@ -85,7 +85,7 @@ void close_account(struct account *a, size_t added)
 		else if (r->completed != (r->reason == TWHEEL_COMPLETED))
 			a->wrong++;
 	}
-	/* Told though it was never added. */
+	/* An event of a request that was not added */
 	for (size_t i = added; i < a->nr; i++)
 		a->wrong += a->requests[i].reason != 0;
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The books of the workload: what was asked for, and what events told.
+ * The books of the workload: the requests, and the events of their operations.
  *
- * Each request is told exactly once, by an event that agrees with what the
- * thread that completes saw, and none is told early. The books trust their
- * own clock before they trust the times in the event.
+ * Each request has exactly one event, which is not early and agrees with the
+ * return value of the call that completed the request. Times are those of the
+ * clock of the reader, not those in the event.
  */
 #ifndef TWHEELCTL_ACCOUNT_H
 #define TWHEELCTL_ACCOUNT_H
@@ -17,8 +17,8 @@
 /**
  * struct request - one request; its number is the cookie of its operation
  * @not_before: it may not expire before this; set before it is added
- * @completed: the call that was to complete it did so
- * @reason: how it ended, by its first event; 0 while none has come
+ * @completed: the call to complete it succeeded
+ * @reason: from its first event; 0 before
  */
 struct request {
 	__u64 not_before;
@@ -29,21 +29,21 @@ struct request {
 /**
  * struct account - the books
  * @requests: all requests
- * @nr: how many
+ * @nr: number of requests
  * @lateness: of those that expired, in ns; sorted by close_account()
- * @told: requests that an event told
- * @ended: of these, how many by enum twheel_reason
- * @twice: events for a request that was told already
+ * @reported: requests with an event
+ * @ended: number of them by enum twheel_reason
+ * @twice: events of requests that had one already
  * @early: requests that expired too early, if only by a nanosecond
- * @wrong: events for no request of ours, with a wrong value, or that
- *	contradict the call that was to complete the request
- * @lost: requests that were added and not told; set by close_account()
+ * @wrong: events of unknown requests, with a wrong value, or that contradict the
+ *	call to complete the request
+ * @lost: requests without an event; set by close_account()
  */
 struct account {
 	struct request *requests;
 	size_t nr;
 	__u64 *lateness;
-	size_t told;
+	size_t reported;
 	size_t ended[TWHEEL_CANCELLED + 1];
 	size_t twice;
 	size_t early;
@@ -54,7 +54,7 @@ struct account {
 void init_account(struct account *a, size_t nr);
 void free_account(struct account *a);
 
-/* The value that a request is completed with; none is 0. */
+/* The value for completing a request; never 0. */
 __u64 request_value(size_t request);
 
 /**
@@ -69,17 +69,17 @@ void account_event(struct account *a, const struct twheel_event *event,
 /**
  * close_account() - settle the books when no more events will come
  * @a: the books
- * @added: how many requests were added, in the order of their numbers
+ * @added: number of requests that were added, in the order of their numbers
  */
 void close_account(struct account *a, size_t added);
 
-/* Return: nothing was lost, told twice, early or wrong. */
+/* Return: true if no event is lost, early, wrong or a second one. */
 bool account_holds(const struct account *a);
 
 /**
- * lateness() - how late requests expired
+ * lateness() - lateness of expired requests
  * @a: the books, closed
- * @percent: how many of them were no later than what is returned, up to 100
+ * @percent: percentile, up to 100
  *
  * Return: the lateness in ns, 0 if none expired.
  */

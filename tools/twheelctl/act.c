@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl signal, complete, cancel and rearm: what ends or moves operations
- * that others wait for.
+ * twheelctl signal, complete, cancel and rearm: end or move pending operations.
  */
 #include <stdio.h>
 #include <string.h>
@@ -19,22 +18,22 @@
 static const char signal_help[] =
 "usage: twheelctl -p NAME signal KEY [OPTION]...\n"
 "\n"
-"Signals a key once: every operation that watches it is told. Prints how many\n"
-"completed by it.\n"
+"Signals a key once to all operations that watch it, and prints the number of\n"
+"operations that this completed.\n"
 "\n"
-"  --value V    carried to the events of the operations that complete\n"
-"  --amount A   counted by operations that wait for a sum (default 1)\n"
-"  --limit N    after N completed operations, tell no further one\n"
+"  --value V    for the events of these operations\n"
+"  --amount A   counted by operations that wait for a sum (1)\n"
+"  --limit N    stop after N completed operations; 0 is no limit\n"
 "  --json       print JSON\n";
 
 static const char complete_help[] =
 "usage: twheelctl -p NAME complete ID|--all [OPTION]...\n"
 "\n"
-"Completes an operation whatever its keys say, or all of the purgatory.\n"
+"Completes an operation, or all of the purgatory, whatever their conditions.\n"
 "\n"
-"  --all         all that wait\n"
-"  --value V     carried to their events\n"
-"  --error NAME  they fail, with an error such as EIO\n"
+"  --all         all pending operations\n"
+"  --value V     for their events\n"
+"  --error NAME  complete with an error such as EIO\n"
 "  --json        print JSON\n"
 "\n"
 "Exits with 1 if there is no such operation or it has ended.\n";
@@ -42,9 +41,9 @@ static const char complete_help[] =
 static const char cancel_help[] =
 "usage: twheelctl -p NAME cancel ID|--key KEY\n"
 "\n"
-"Ends an operation as cancelled, or all that watch a key.\n"
+"Cancels an operation, or all that watch a key.\n"
 "\n"
-"  --key KEY    all that watch it; prints how many these were\n"
+"  --key KEY    all that watch this key; prints their number\n"
 "  --json       print JSON\n"
 "\n"
 "Exits with 1 if there is no such operation or it has ended.\n";
@@ -52,22 +51,22 @@ static const char cancel_help[] =
 static const char rearm_help[] =
 "usage: twheelctl -p NAME rearm ID --in TIME|--at POINT|--never [OPTION]...\n"
 "\n"
-"Gives an operation another deadline: a heartbeat, so heartbeat is the same.\n"
+"Moves the deadline of an operation: a heartbeat, so heartbeat is the same.\n"
 "\n"
-"  --in TIME     so long from now: 250ms, 5s, 2h, 1d\n"
+"  --in TIME     from now: 250ms, 5s, 2h, 1d\n"
 "  --at POINT    @2026-12-01T03:00[:05][Z|+01:00] or @SECONDS if its clock is\n"
-"                realtime, else what its clock reads: 500s\n"
+"                realtime, else a reading of its clock: 500s\n"
 "  --never       no deadline\n"
-"  --if-earlier  only if it would end earlier than it would now\n"
-"  --if-later    only if it would end later\n"
-"  --slack TIME  it may expire so much later, if that spares work\n"
+"  --if-earlier  only if the new deadline is earlier than the present one\n"
+"  --if-later    only if it is later\n"
+"  --slack TIME  it may expire so much later, if that saves work\n"
 "  --coarse      it may be late by an eighth of the time to its deadline\n"
 "  --json        print JSON\n"
 "\n"
-"Exits with 1 if it was left as it was, if there is no such operation, or if it\n"
-"has ended.\n";
+"Exits with 1 if the deadline was not moved, if there is no such operation, or if\n"
+"it has ended.\n";
 
-/* Prints how many operations it was, for what @verb says. */
+/* Prints the number of operations that were completed or cancelled: @verb. */
 static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
 {
 	if (line->json)
@@ -119,7 +118,7 @@ enum outcome signal_command(struct command_line *line)
 	return line->outcome;
 }
 
-/* The one argument that an option stands in for */
+/* Takes the ID, unless an option replaces it. */
 static bool take_id(struct command_line *line, bool instead, const char *option, __u64 *id)
 {
 	if (instead ? line->nr : !line->nr)
@@ -206,7 +205,7 @@ enum outcome cancel_command(struct command_line *line)
 	return line->outcome;
 }
 
-/* A date is no reading of a clock that starts with the machine. */
+/* A date is no reading of a clock that starts at boot. */
 static bool right_clock(struct command_line *line, int fd, __u64 id, const struct point *at)
 {
 	struct twheel_pending pending;
@@ -223,7 +222,7 @@ static bool right_clock(struct command_line *line, int fd, __u64 id, const struc
 		return true;
 	line->outcome = wrong_usage(line, "its clock is %s: --at takes %s, or use --in",
 				    clock_name(pending.clock),
-				    wall ? "a date" : "what that reads, such as 500s");
+				    wall ? "a date" : "a reading of it, such as 500s");
 	return false;
 }
 
@@ -277,7 +276,7 @@ enum outcome rearm_command(struct command_line *line)
 	args.deadline = when_deadline(&when);
 	args.flags = when.at.given ? TWHEEL_REARM_ABSTIME : 0;
 	args.slack = coarse ? TWHEEL_SLACK_COARSE : slack.value;
-	args.which = earlier ? TWHEEL_REARM_IF_EARLIER :
-		     later ? TWHEEL_REARM_IF_LATER : TWHEEL_REARM_ALWAYS;
+	args.mode = earlier ? TWHEEL_REARM_IF_EARLIER :
+		    later ? TWHEEL_REARM_IF_LATER : TWHEEL_REARM_ALWAYS;
 	return rearm(line, &args, &when.at);
 }

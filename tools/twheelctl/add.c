@@ -13,7 +13,7 @@
 #include "show.h"
 #include "trouble.h"
 
-/* Of a detached operation, only the id: a script goes on with it. */
+/* Only the ID of a detached operation, for scripts. */
 static void print_added(const struct command_line *line, const struct twheel_add_args *args)
 {
 	__u64 id = args->id;

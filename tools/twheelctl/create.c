@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <twheel.h>
 
@@ -18,29 +19,32 @@
 static const char create_help[] =
 "usage: twheelctl create NAME [OPTION]...\n"
 "\n"
-"Makes a purgatory that all who open /dev/twheel-NAME share.\n"
+"Creates a named purgatory, which all files of /dev/twheel-NAME share.\n"
 "\n"
-"  --mode MODE       permissions of its node, in octal, up to 0666 (0600, or\n"
-"                    0660 with --group)\n"
-"  --owner USER      whose it is, by name or number (who creates it)\n"
-"  --group GROUP     of its node, by name or number (of who creates it)\n"
-"  --max-pending N   the most operations that may be pending in it\n"
-"  --max-watches N   the most watches that these may have\n"
-"  --json            print JSON\n"
+"  --mode MODE           permissions of its node, in octal, up to 0666 (0600, or\n"
+"                        0660 with --group)\n"
+"  --owner USER          owner of its node, by name or number (the caller)\n"
+"  --group GROUP         group of its node, by name or number (the caller's)\n"
+"  --max-pending N       limit on its pending operations\n"
+"  --max-file-pending N  limit on those added through one open file\n"
+"  --max-watches N       limit on the watches of its operations\n"
+"  --json                print JSON\n"
 "\n"
-"Exits with 1 if there is one of that name.\n";
+"A limit of 0, the default, is no limit but that of the module's parameters.\n"
+"\n"
+"Exits with 1 if a purgatory of that name exists.\n";
 
 static const char remove_help[] =
 "usage: twheelctl remove NAME [--force]\n"
 "\n"
-"Ends a named purgatory.\n"
+"Removes a named purgatory.\n"
 "\n"
-"  --force   also if it is in use: what is pending in it is cancelled\n"
+"  --force   even if it is in use: its pending operations are cancelled\n"
 "  --json    print JSON\n"
 "\n"
-"Exits with 1 if it is in use, or there is none of that name.\n";
+"Exits with 1 if it is in use, or if no purgatory has that name.\n";
 
-/* Three octal digits, a zero in front or not */
+/* Three octal digits, with or without a leading zero */
 static bool take_mode(const char *text, void *to)
 {
 	struct number *mode = to;
@@ -77,7 +81,7 @@ static bool take_group(const char *text, void *to)
 	return true;
 }
 
-/* The purgatory comes as an argument, or as for other commands. */
+/* The name is an argument, or given as for other commands. */
 static bool take_name(struct command_line *line)
 {
 	if (line->nr && !take_purgatory(line, line->args[0]))
@@ -90,9 +94,13 @@ static bool take_name(struct command_line *line)
 
 static enum outcome create(struct command_line *line, struct twheel_create_args *args)
 {
+	int fd;
+
 	memcpy(args->name, line->purgatory, strlen(line->purgatory));
-	if (twheel_create_with(args))
+	fd = twheel_create_with(args);
+	if (fd < 0)
 		return control_refused(line);
+	close(fd);
 	if (line->json)
 		print_json(json_pack("{s:s, s:s, s:I, s:I}", "type", "created",
 				     "name", args->name, "major", (json_int_t)args->major,
@@ -105,12 +113,13 @@ static enum outcome create(struct command_line *line, struct twheel_create_args 
 enum outcome create_command(struct command_line *line)
 {
 	struct number uid = { .value = TWHEEL_CALLER }, gid = { .value = TWHEEL_CALLER };
-	struct number mode = { }, pending = { }, watches = { };
+	struct number mode = { }, pending = { }, file_pending = { }, watches = { };
 	const struct option_spec specs[] = {
 		{ "mode", take_mode, &mode, "permissions in octal, up to 0666" },
 		{ "owner", take_user, &uid, "a user" },
 		{ "group", take_group, &gid, "a group" },
 		{ "max-pending", take_number32, &pending, NUMBER32_EXPECTED },
+		{ "max-file-pending", take_number32, &file_pending, NUMBER32_EXPECTED },
 		{ "max-watches", take_number32, &watches, NUMBER32_EXPECTED },
 		{ }
 	};
@@ -124,6 +133,7 @@ enum outcome create_command(struct command_line *line)
 		.uid = uid.value,
 		.gid = gid.value,
 		.max_pending = pending.value,
+		.max_file_pending = file_pending.value,
 		.max_watches = watches.value,
 	};
 	return create(line, &args);

@@ -13,8 +13,8 @@
 #include <linux/types.h>
 
 /**
- * struct due - a request and when it is to be completed
- * @time: when, in ns
+ * struct due - a request and the time of its completion
+ * @time: in ns
  * @request: its number
  * @id: its operation
  */
@@ -29,8 +29,8 @@ struct due {
  * @lock: protects all below
  * @changed: a request became the earliest, or the queue was closed
  * @heap: the requests
- * @nr: how many
- * @room: for how many
+ * @nr: number of requests in @heap
+ * @room: size of @heap
  * @closed: no more will come
  */
 struct due_queue {

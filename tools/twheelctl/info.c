@@ -16,8 +16,8 @@
 static const char info_help[] =
 "usage: twheelctl -p NAME info [ID] [--json]\n"
 "\n"
-"Prints how far an operation has come, with each of its keys and the signals that\n"
-"it still needs; without an ID, the counts and limits of the purgatory.\n"
+"Describes an operation, with each of its keys and the signals that the key still\n"
+"needs; without an ID, prints the counts and limits of the purgatory.\n"
 "\n"
 "Exits with 1 if there is no such operation or it has ended.\n";
 
@@ -53,7 +53,7 @@ static void print_period(const struct twheel_pending *p)
 		return;
 	printf("period      %s", format_time(period, p->period));
 	if (p->flags & TWHEEL_PENDING_FIXED_DELAY)
-		fputs(" after it was told of", stdout);
+		fputs(", from the read of the previous event", stdout);
 	if (p->runs)
 		printf(", %llu left", p->runs);
 	putchar('\n');
@@ -114,6 +114,7 @@ static void print_counts(const struct twheel_query_args *q)
 	printf("pending     %llu of %u, %llu of them detached\n", q->pending, q->max_pending,
 	       q->detached);
 	printf("unread      %llu detached\n", q->detached_unread);
+	printf("per file    %u at most\n", q->max_file_pending);
 	printf("keys        %llu, watched %llu times\n", q->keys, q->watches);
 	printf("files       %u\n", q->files);
 	printf("added       %llu, and %llu rejected\n", q->added, q->rejected);

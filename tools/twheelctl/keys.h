@@ -16,7 +16,7 @@
 /**
  * struct watch_list - keys to watch
  * @specs: the keys, each with its need
- * @nr: how many
+ * @nr: number of keys
  */
 struct watch_list {
 	struct twheel_watch_spec *specs;

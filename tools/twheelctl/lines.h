@@ -14,8 +14,8 @@
 /**
  * struct lines - a descriptor that is read line by line
  * @fd: the descriptor
- * @buffer: what has been read
- * @start: what has been handed out
+ * @buffer: bytes that have been read
+ * @start: bytes that have been returned
  * @end: how much there is
  * @size: how much has room
  * @at_end: nothing more will come

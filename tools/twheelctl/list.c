@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl list: which named purgatories there are, or which operations wait in
- * one.
+ * twheelctl list: the named purgatories, or the pending operations of one.
  */
 #include <limits.h>
 #include <stdio.h>
@@ -18,14 +17,14 @@
 static const char list_help[] =
 "usage: twheelctl [-p NAME] list [OPTION]...\n"
 "\n"
-"Lists the named purgatories with their counts; with -p NAME the operations that\n"
-"wait in it, whoever added them.\n"
+"Lists the named purgatories with their counts; with -p NAME the pending operations\n"
+"of that one.\n"
 "\n"
 "  --max N   N operations at most\n"
 "  --json    print JSON, one object a line\n"
 "\n"
-"The operations come in no particular order; each that waits all the while is\n"
-"listed once.\n";
+"Operations are in no particular order. An operation that is pending during the\n"
+"whole listing is listed once.\n";
 
 static void print_named_json(const struct named *named)
 {
@@ -57,7 +56,7 @@ static void print_table(const struct named *list, size_t nr)
 		print_named(&list[i], width);
 }
 
-/* Without the module there are none either, but that is another thing to know. */
+/* A missing module is a failure, an empty list is not. */
 static enum outcome list_purgatories(bool json)
 {
 	struct named *list;
@@ -71,12 +70,12 @@ static enum outcome list_purgatories(bool json)
 	if (!json && nr)
 		print_table(list, nr);
 	else if (!json)
-		puts("no named purgatory: 'twheelctl create NAME' makes one");
+		puts("no named purgatory: 'twheelctl create NAME' creates one");
 	free(list);
 	return OUTCOME_OK;
 }
 
-/* The head of the table comes with the first line. */
+/* The head of the table is printed with the first line. */
 struct listing {
 	bool json;
 	bool begun;
@@ -109,7 +108,7 @@ static enum outcome list_operations(struct command_line *line, long max)
 	if (list_pending(fd, max, print_operation, &listing) < 0)
 		line->outcome = refused(line, "not listed");
 	else if (!listing.begun && !line->json)
-		puts("nothing waits");
+		puts("no pending operation");
 	close(fd);
 	return line->outcome;
 }

@@ -2,8 +2,8 @@
 /*
  * twheelctl: drives /dev/twheel from the command line.
  *
- * This file picks the command out of a table; each has a file of its own or
- * shares one with its kin.
+ * This file has the table of commands. Each command has a file of its own or shares
+ * one with related commands.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /**
  * struct command_entry - a command of twheelctl
- * @name: what it is called by
+ * @name: its name
  * @summary: for the list of commands; NULL for another name of the one above
  * @run: does it
  */
@@ -25,21 +25,21 @@ struct command_entry {
 };
 
 static const struct command_entry commands[] = {
-	{ "create", "make a named purgatory", create_command },
-	{ "remove", "end a named purgatory", remove_command },
-	{ "list", "the named purgatories; with -p NAME the operations that wait",
+	{ "create", "create a named purgatory", create_command },
+	{ "remove", "remove a named purgatory", remove_command },
+	{ "list", "list the named purgatories; with -p NAME the pending operations",
 	  list_command },
-	{ "info", "one operation, or the counts of a purgatory", info_command },
-	{ "top", "a live view of a purgatory", top_command },
+	{ "info", "describe an operation, or print the counts of a purgatory", info_command },
+	{ "top", "show a live view of a purgatory", top_command },
 	{ "add", "add an operation and wait for its end", add_command },
 	{ "signal", "signal a key", signal_command },
 	{ "complete", "complete an operation, or all", complete_command },
 	{ "cancel", "cancel an operation, or all that watch a key", cancel_command },
-	{ "rearm", "give an operation another deadline; also: heartbeat", rearm_command },
+	{ "rearm", "move the deadline of an operation; also: heartbeat", rearm_command },
 	{ "heartbeat", NULL, rearm_command },
-	{ "watch", "follow the events of detached operations", watch_command },
+	{ "watch", "print the events of detached operations", watch_command },
 	{ "run", "play a script of operations", run_command },
-	{ "purgatory", "run a workload of requests and check every ending",
+	{ "purgatory", "run a workload of requests and check every event",
 	  purgatory_command },
 	{ }
 };
@@ -51,16 +51,16 @@ static const char usage_top[] =
 static const char usage_bottom[] =
 "  help [COMMAND]  print this, or the help of a command\n"
 "\n"
-"  -p, --purgatory NAME  work on /dev/twheel-NAME, before or after the command;\n"
-"                        TWHEEL_PURGATORY in the environment does as well\n"
+"  -p, --purgatory NAME  use /dev/twheel-NAME, before or after the command; the\n"
+"                        default is TWHEEL_PURGATORY in the environment\n"
 "  --json                print JSON, one object a line\n"
 "  --version             print the version\n"
 "\n"
-"'twheelctl COMMAND --help' tells more, and so does twheelctl(1).\n"
+"See also 'twheelctl COMMAND --help' and twheelctl(1).\n"
 "\n"
-"Exit status: 0 all well; 1 something that was expected did not hold, or the\n"
-"operation failed; 2 wrong arguments or a wrong line; 3 trouble with the device;\n"
-"4 the operation expired; 5 it was cancelled.\n";
+"Exit status: 0 success; 1 an expectation failed, or the operation completed with\n"
+"an error; 2 wrong arguments or a wrong line; 3 failure of the device; 4 the\n"
+"operation expired; 5 it was cancelled.\n";
 
 static void print_usage(FILE *to)
 {
@@ -155,7 +155,7 @@ int main(int argc, char **argv)
 	const char *from_environment = getenv("TWHEEL_PURGATORY");
 	const struct command_entry *entry;
 
-	/* Whoever reads our output through a pipe gets each line as it comes. */
+	/* The reader of a pipe gets each line at once. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
 	if (from_environment && *from_environment &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The named purgatories that sysfs has. See names.h.
+ * The named purgatories in sysfs. See names.h.
  */
 #include <dirent.h>
 #include <stdint.h>
@@ -27,6 +27,7 @@ const char *const named_counts[NR_NAMED_COUNTS] = {
 	[NAMED_CANCELLED] = "cancelled",
 	[NAMED_REJECTED] = "rejected",
 	[NAMED_MAX_PENDING] = "max_pending",
+	[NAMED_MAX_FILE_PENDING] = "max_file_pending",
 	[NAMED_MAX_WATCHES] = "max_watches",
 };
 

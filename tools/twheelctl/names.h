@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The named purgatories that there are, with their counts, as sysfs has them.
+ * The named purgatories with their counts, from sysfs.
  */
 #ifndef TWHEELCTL_NAMES_H
 #define TWHEELCTL_NAMES_H
@@ -26,11 +26,12 @@ enum named_count {
 	NAMED_CANCELLED,
 	NAMED_REJECTED,
 	NAMED_MAX_PENDING,
+	NAMED_MAX_FILE_PENDING,
 	NAMED_MAX_WATCHES,
 	NR_NAMED_COUNTS,
 };
 
-/* What sysfs, and our JSON, call them. */
+/* Their names in sysfs and in JSON. */
 extern const char *const named_counts[NR_NAMED_COUNTS];
 
 /**
@@ -48,7 +49,7 @@ struct named {
  * @class: folder of the device class, PURGATORY_CLASS but for tests
  * @list: set to them, in the order of their names; for free()
  *
- * Return: how many.
+ * Return: number of purgatories.
  */
 size_t read_named(const char *class, struct named **list);
 

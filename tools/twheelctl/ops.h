@@ -18,15 +18,15 @@
  * @name: what the script calls it
  * @line: where the script adds it
  * @id: what the kernel calls it; 0 until it is added
- * @told: an event about its end has been read
- * @rounds: how often it has come round and nothing has expected that yet
+ * @over: the event of its end has been read
+ * @rounds: ended periods that no line has expected yet
  * @event: the last event about it
  */
 struct op {
 	char *name;
 	unsigned int line;
 	__u64 id;
-	bool told;
+	bool over;
 	__u64 rounds;
 	struct twheel_event event;
 };

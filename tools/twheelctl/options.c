@@ -13,7 +13,7 @@
 #include "options.h"
 #include "units.h"
 
-/* getopt_long() hands back these, or the place of the option in its table. */
+/* Codes of getopt_long(), or FIRST_OPTION plus the index in the table of the command. */
 enum common_option {
 	COMMON_PURGATORY = 'p',
 	COMMON_HELP = 'h',
@@ -38,7 +38,7 @@ enum outcome wrong_usage(const struct command_line *line, const char *format, ..
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\n'twheelctl %s --help' tells more.\n", line->command);
+	fprintf(stderr, "\nSee 'twheelctl %s --help'.\n", line->command);
 	return OUTCOME_USAGE;
 }
 
@@ -72,6 +72,9 @@ bool take_time(const char *text, void *to)
 	return parse_time(text, &number->value);
 }
 
+/* Its node is not that of a purgatory. */
+#define RESERVED_NAME	"control"
+
 static bool name_char(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -85,14 +88,14 @@ bool take_purgatory(struct command_line *line, const char *name)
 
 	for (size_t i = 0; i < len; i++)
 		ok &= name_char(name[i]) || strchr("-_.", name[i]);
-	if (ok) {
+	if (ok && strcmp(name, RESERVED_NAME)) {
 		line->purgatory = name;
 		return true;
 	}
 	line->outcome = OUTCOME_USAGE;
 	fprintf(stderr,
-		"twheelctl: '%s' can be no purgatory: a name has 1 to %d letters, digits, '-', '_' and '.', and starts with a letter or a digit\n",
-		name, TWHEEL_NAME_SIZE - 1);
+		"twheelctl: '%s' cannot be a purgatory: a name has 1 to %d letters, digits, '-', '_' and '.', begins with a letter or a digit, and is not '%s'\n",
+		name, TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
 	return false;
 }
 
@@ -122,7 +125,7 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 		line->outcome = OUTCOME_OK;
 		return false;
 	case '?':
-		fprintf(stderr, "'twheelctl %s --help' tells more.\n", line->command);
+		fprintf(stderr, "See 'twheelctl %s --help'.\n", line->command);
 		line->outcome = OUTCOME_USAGE;
 		return false;
 	}
@@ -142,7 +145,7 @@ bool take_options(struct command_line *line, const struct option_spec *specs)
 		};
 	memcpy(options + nr, common_options, sizeof(common_options));
 
-	/* 0 and not 1: it starts afresh, after what main() took. */
+	/* 0 resets getopt_long() after its use by main(). */
 	optind = 0;
 	while ((code = getopt_long(line->argc, line->argv, "p:h", options, NULL)) != -1)
 		if (!take_code(line, specs, code))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Options of a command, as a table: which there are, and what takes each.
+ * Options of a command, as a table of names and parsers.
  *
  * Every command also has --purgatory (-p), --json and --help (-h).
  */
@@ -13,10 +13,10 @@
 
 #include "twheelctl.h"
 
-/* The most options of a command, beside those that all have. */
+/* Maximum number of options of a command, without the common ones. */
 #define MAX_OPTIONS	28
 
-/* A number that may be missing. */
+/* An optional number. */
 struct number {
 	bool given;
 	__u64 value;
@@ -25,10 +25,10 @@ struct number {
 /**
  * struct option_spec - one option of a command
  * @name: without the dashes; NULL ends a table
- * @take: takes its argument; false if that is wrong. NULL for an option that
- *	has none.
- * @to: handed to @take; without one, a bool that becomes true
- * @expected: what @take takes, for messages
+ * @take: parses its argument; false if that is wrong. NULL for an option without
+ *	an argument.
+ * @to: passed to @take; without one, a bool that is set to true
+ * @expected: description of the argument, for messages
  */
 struct option_spec {
 	const char *name;
@@ -42,32 +42,32 @@ bool take_text(const char *text, void *to);
 bool take_number(const char *text, void *to);
 bool take_time(const char *text, void *to);
 
-/* As take_number(), for what fits 32 bits. */
+/* As take_number(), up to 32 bits. */
 bool take_number32(const char *text, void *to);
 
 #define NUMBER_EXPECTED		"a whole number"
 #define NUMBER32_EXPECTED	"a whole number up to 4294967295"
 
 /**
- * take_options() - go through the arguments of a command
+ * take_options() - parse the arguments of a command
  * @line: the arguments; its other fields are set from them
  * @specs: the options of the command
  *
- * Return: false if the command has nothing more to do than to return
- * line->outcome: help was asked for, or something is wrong and was told.
+ * Return: false if the command must return line->outcome: help was printed, or an
+ * argument is wrong and was reported.
  */
 bool take_options(struct command_line *line, const struct option_spec *specs);
 
-/* As take_options(), and demands @min to @max arguments that are no options. */
+/* As take_options(), with @min to @max arguments that are not options. */
 bool take_arguments(struct command_line *line, const struct option_spec *specs,
 		    int min, int max);
 
-/* Takes the name of a purgatory; says what is wrong with one that can be none. */
+/* Takes the name of a purgatory; reports a wrong one. */
 bool take_purgatory(struct command_line *line, const char *name);
 
 /*
- * Prints what is wrong with the arguments of the command, as printf() would, and
- * is OUTCOME_USAGE.
+ * Reports wrong arguments of the command, with the parameters of printf(), and
+ * returns OUTCOME_USAGE.
  */
 enum outcome wrong_usage(const struct command_line *line, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

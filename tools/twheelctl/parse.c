@@ -2,9 +2,9 @@
 /*
  * The parser of 'twheelctl run'. See parse.h for the language.
  *
- * It goes through a line word by word and never back: each parse_*() takes
- * the words that it knows from the front. What it meets instead of a word
- * that must be there goes into the message, with what was expected.
+ * It reads a line word by word without going back: each parse_*() takes the words
+ * that it knows from the front. The message about a wrong word has the word and
+ * the expected ones.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,7 +20,7 @@
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 			"0123456789-_.:/"
 
-/* JSON has no larger integers, at least not in the library that we use. */
+/* The JSON library has no larger integers. */
 #define VALUE_MAX	INT64_MAX
 
 /**
@@ -29,7 +29,7 @@
  * @line: the number of the line
  * @ops: the operations so far
  * @word: the word that comes next; NULL at the end of the line
- * @rest: what is behind it
+ * @rest: the line behind it
  */
 struct parser {
 	const char *file;
@@ -286,9 +286,9 @@ static bool parse_rearm(struct parser *p, struct command *c)
 	if (!parse_op(p, c) || !parse_deadline(p, c))
 		return false;
 	if (accept(p, "if-earlier"))
-		c->which = TWHEEL_REARM_IF_EARLIER;
+		c->mode = TWHEEL_REARM_IF_EARLIER;
 	else if (accept(p, "if-later"))
-		c->which = TWHEEL_REARM_IF_LATER;
+		c->mode = TWHEEL_REARM_IF_LATER;
 	return parse_end(p, "'if-earlier', 'if-later' or the end of the line");
 }
 

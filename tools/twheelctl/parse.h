@@ -64,22 +64,22 @@ enum when {
  * @text: the line as it was written
  * @error: the errno that the command must fail with, or 0
  * @op: position of the operation in the table
- * @when: how to take @time as a deadline
- * @time: the deadline, or how long to sleep or to wait
- * @period: after how long it comes round, or 0
- * @runs: how often, 0 for any number of times
+ * @when: kind of the deadline in @time
+ * @time: the deadline, or the time to sleep or to wait
+ * @period: period, or 0
+ * @runs: number of periods; 0 for no limit
  * @condition: one of enum twheel_condition
- * @quorum: how many keys of @watch
+ * @quorum: number of keys of @watch
  * @threshold: of TWHEEL_COND_SUM
  * @watch: the keys to watch
- * @key: the key to signal, to cancel by or to watch no more
- * @amount: that a signal carries
+ * @key: the key to signal, to cancel by or to stop watching
+ * @amount: of a signal; 0 for 1
  * @has_value: @value was given
  * @value: to signal or complete with, or expected
  * @has_count: @count was given
- * @count: how many operations the call should end, or are pending
- * @reason: how the operation should end, one of enum twheel_reason
- * @which: of VERB_REARM, one of enum twheel_rearm
+ * @count: expected number of operations
+ * @reason: expected end of the operation, one of enum twheel_reason
+ * @mode: for VERB_REARM, one of enum twheel_rearm
  */
 struct command {
 	enum verb verb;
@@ -102,7 +102,7 @@ struct command {
 	bool has_count;
 	__u64 count;
 	enum twheel_reason reason;
-	enum twheel_rearm which;
+	enum twheel_rearm mode;
 };
 
 /**
@@ -113,7 +113,7 @@ struct command {
  * @ops: where the names of operations are looked up and entered
  * @command: set to the command; free_command() it, also after a failure
  *
- * Return: false if the line is wrong; what was expected has been printed.
+ * Return: false if the line is wrong, which has been reported.
  */
 bool parse_line(const char *file, unsigned int line, const char *text,
 		struct op_table *ops, struct command *command);

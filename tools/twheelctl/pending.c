@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations that wait, for people and as JSON. See pending.h.
+ * Pending operations as text and as JSON. See pending.h.
  */
 #include <stdint.h>
 
@@ -11,8 +11,8 @@
 
 #define LIST_AT_ONCE	256
 
-/* How many keys a pending operation tells of */
-static unsigned int nr_told(const struct twheel_pending *pending)
+/* Number of keys in @pending */
+static unsigned int nr_shown(const struct twheel_pending *pending)
 {
 	return pending->nr_keys < TWHEEL_PENDING_KEYS ? pending->nr_keys :
 							 TWHEEL_PENDING_KEYS;
@@ -23,7 +23,7 @@ json_t *json_pending_keys(const struct twheel_pending *pending)
 	char text[TWHEEL_KEY_FORMAT_SIZE];
 	json_t *keys = json_array();
 
-	for (unsigned int i = 0; i < nr_told(pending); i++)
+	for (unsigned int i = 0; i < nr_shown(pending); i++)
 		json_array_append_new(keys, json_string(twheel_key_format(pending->keys[i],
 									  text)));
 	return keys;
@@ -71,10 +71,10 @@ void print_pending(const struct twheel_pending *pending)
 		printf("%7s  -", "-");
 	else
 		printf("%7llu ", pending->missing);
-	for (unsigned int i = 0; i < nr_told(pending); i++)
+	for (unsigned int i = 0; i < nr_shown(pending); i++)
 		printf(" %s", twheel_key_format(pending->keys[i], key));
-	if (pending->nr_keys > nr_told(pending))
-		printf(" and %u more", pending->nr_keys - nr_told(pending));
+	if (pending->nr_keys > nr_shown(pending))
+		printf(" and %u more", pending->nr_keys - nr_shown(pending));
 	putchar('\n');
 }
 
@@ -96,7 +96,7 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "cancelled", query->cancelled },
 		{ "rejected", query->rejected },
 		{ "max_pending", query->max_pending },
-		{ "max_own", query->max_own },
+		{ "max_file_pending", query->max_file_pending },
 		{ "tick_ns", query->tick_ns },
 		{ "wakeups", query->wakeups },
 	};

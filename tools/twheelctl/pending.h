@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the commands print of operations that wait and of a purgatory's counts.
+ * Output of pending operations and of the counts of a purgatory.
  */
 #ifndef TWHEELCTL_PENDING_H
 #define TWHEELCTL_PENDING_H
@@ -11,13 +11,13 @@
 #include <jansson.h>
 #include <twheel.h>
 
-/* Return: all that the device says of an operation but its keys. */
+/* Return: the fields of an operation, without its keys. */
 json_t *json_pending(const struct twheel_pending *pending);
 
-/* Return: an array of keys, those that @pending has. */
+/* Return: the keys in @pending, as an array. */
 json_t *json_pending_keys(const struct twheel_pending *pending);
 
-/* Prints the head of a table of operations, and a line of it. */
+/* Print the head of a table of operations, and a line of it. */
 void print_pending_head(void);
 void print_pending(const struct twheel_pending *pending);
 
@@ -25,13 +25,13 @@ void print_pending(const struct twheel_pending *pending);
 json_t *json_query(const char *type, const struct twheel_query_args *query);
 
 /**
- * list_pending() - go through all that wait in a purgatory
+ * list_pending() - visit all pending operations of a purgatory
  * @fd: the purgatory
- * @max: how many at most
+ * @max: maximum number
  * @each: called for each of them
- * @context: handed to it
+ * @context: passed to @each
  *
- * Return: how many; or -1, with errno set.
+ * Return: number of operations; or -1, with errno set.
  */
 long list_pending(int fd, long max,
 		  void (*each)(const struct twheel_pending *pending, void *context),

@@ -22,7 +22,7 @@
 	(fprintf(stderr, "%s:%u: " format "\n", (p)->file, (c)->line,	\
 		 __VA_ARGS__), OUTCOME_FAILED)
 
-/* For promises of the module that hold whatever the script says. */
+/* Reports a broken promise of the module, which fails any script. */
 static enum outcome broken(const struct player *p, const char *name,
 			   const char *what)
 {
@@ -35,21 +35,21 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 	struct op *op;
 
 	if (event->cookie >= p->ops.nr)
-		return broken(p, "an event", "nobody added its operation");
+		return broken(p, "an event", "the script did not add its operation");
 	op = &p->ops.ops[event->cookie];
 	if (event->id != op->id)
-		return broken(p, op->name, "told with an id that it has not");
+		return broken(p, op->name, "an event with a wrong ID");
 	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED)
-		return broken(p, op->name, "told with an unknown reason");
-	if (op->told)
-		return broken(p, op->name, "told twice");
+		return broken(p, op->name, "an event with an unknown reason");
+	if (op->over)
+		return broken(p, op->name, "a second event of its end");
 
 	op->event = *event;
-	p->nr_told++;
+	p->nr_events++;
 	if (event->flags & TWHEEL_EVENT_MORE) {
 		op->rounds += event->expirations;
 	} else {
-		op->told = true;
+		op->over = true;
 		p->tally.ended[event->reason]++;
 		p->tally.pending--;
 	}
@@ -78,7 +78,7 @@ enum outcome take_events(struct player *p)
 	return OUTCOME_OK;
 }
 
-/* Waits for events up to @until and takes those that came. */
+/* Waits for events until @until and takes them. */
 static enum outcome wait_events(struct player *p, __u64 until)
 {
 	struct pollfd poll_fd = { .fd = p->fd, .events = POLLIN };
@@ -144,10 +144,10 @@ static int call_rearm(const struct player *p, const struct command *c, __u64 id)
 {
 	__u32 flags = c->when == WHEN_AT ? TWHEEL_REARM_ABSTIME : 0;
 
-	return twheel_rearm(p->fd, id, deadline(p, c), flags, c->which) < 0 ? -1 : 0;
+	return twheel_rearm(p->fd, id, deadline(p, c), flags, c->mode) < 0 ? -1 : 0;
 }
 
-/* Return: what the device says; @ended is set by a call that counts. */
+/* Return: 0 or -1; @ended is set by calls that count operations. */
 static int call(struct player *p, const struct command *c, unsigned int *ended)
 {
 	__u64 id = c->op < p->ops.nr ? p->ops.ops[c->op].id : 0;
@@ -209,12 +209,12 @@ static enum outcome play_expect_end(struct player *p, const struct command *c)
 	const struct op *op = &p->ops.ops[c->op];
 	char within[TIME_TEXT_SIZE];
 
-	while (!outcome && !op->told && now_ns() < until)
+	while (!outcome && !op->over && now_ns() < until)
 		outcome = wait_events(p, until);
 	if (outcome)
 		return outcome;
 
-	if (!op->told)
+	if (!op->over)
 		return failed(p, c, "expected %s %s, nothing came within %s",
 			      op->name, reason_name(c->reason),
 			      format_time(within, c->time));
@@ -235,15 +235,15 @@ static enum outcome play_expect_round(struct player *p, const struct command *c)
 	struct op *op = &p->ops.ops[c->op];
 	char within[TIME_TEXT_SIZE];
 
-	while (!outcome && !op->rounds && !op->told && now_ns() < until)
+	while (!outcome && !op->rounds && !op->over && now_ns() < until)
 		outcome = wait_events(p, until);
 	if (outcome)
 		return outcome;
 
 	if (!op->rounds)
 		return failed(p, c, "expected %s to come round, it %s %s", op->name,
-			      op->told ? "is" : "did not within",
-			      op->told ? reason_name(op->event.reason) :
+			      op->over ? "is" : "did not within",
+			      op->over ? reason_name(op->event.reason) :
 					 format_time(within, c->time));
 	op->rounds--;
 	return OUTCOME_OK;
@@ -251,12 +251,12 @@ static enum outcome play_expect_round(struct player *p, const struct command *c)
 
 static enum outcome play_expect_nothing(struct player *p, const struct command *c)
 {
-	size_t nr_told = p->nr_told;
+	size_t nr_events = p->nr_events;
 	enum outcome outcome = play_sleep(p, c);
 
-	if (!outcome && p->nr_told > nr_told)
+	if (!outcome && p->nr_events > nr_events)
 		return failed(p, c, "expected nothing, %zu events came",
-			      p->nr_told - nr_told);
+			      p->nr_events - nr_events);
 	return outcome;
 }
 
@@ -311,7 +311,7 @@ enum outcome end_play(struct player *p)
 	} while (query.own != p->tally.pending && now_ns() < until);
 
 	if (query.own != p->tally.pending) {
-		fprintf(stderr, "%s: %zu operations are not told, but %llu pending\n",
+		fprintf(stderr, "%s: %zu operations have not ended, but %llu are pending\n",
 			p->file, p->tally.pending, query.own);
 		return OUTCOME_FAILED;
 	}

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Plays the commands of a script against one purgatory.
+ * Runs the commands of a script on one purgatory.
  *
  * Events are read only while the player waits: in sleep, in expect, for the
  * next line of standard input, and at the end. So a script that completes an
- * operation and cancels it on the next line meets EALREADY each time.
+ * operation and cancels it on the next line always gets EALREADY.
  *
- * Whatever the script says, the player holds the module to its promises: an
- * event for an operation that was told already, or that nobody added, or that
- * expired before its deadline, fails the run.
+ * The player also checks the promises of the module: an event of an operation that
+ * has ended or that the script did not add, or an expiration before the deadline,
+ * fails the run.
  */
 #ifndef TWHEELCTL_PLAYER_H
 #define TWHEELCTL_PLAYER_H
@@ -19,14 +19,14 @@
 #include "twheelctl.h"
 
 /**
- * struct player - a script that is being played
+ * struct player - a running script
  * @fd: its purgatory
  * @file: the name of the script, for messages
  * @json: print JSON lines
  * @start: when it started, in ns
  * @ops: its operations
  * @tally: how they ended so far
- * @nr_told: events so far
+ * @nr_events: events so far
  */
 struct player {
 	int fd;
@@ -35,16 +35,16 @@ struct player {
 	__u64 start;
 	struct op_table ops;
 	struct tally tally;
-	size_t nr_told;
+	size_t nr_events;
 };
 
-/* Plays one command. What does not go as it says has been printed. */
+/* Runs one command. Failures have been printed. */
 enum outcome play_command(struct player *p, const struct command *command);
 
-/* Prints the events that are there. */
+/* Reads and prints the queued events. */
 enum outcome take_events(struct player *p);
 
-/* Takes the events that are left, looks for lost ones, prints the tally. */
+/* Reads the remaining events, checks for lost ones, and prints the tally. */
 enum outcome end_play(struct player *p);
 
 #endif /* TWHEELCTL_PLAYER_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * twheelctl purgatory: the workload of Kafka's purgatory benchmark, with
- * every ending checked. Options and summary; workload.c does the work.
+ * every event checked. Options and summary; workload.c does the work.
  */
 #include <getopt.h>
 #include <math.h>
@@ -18,13 +18,13 @@ static const char purgatory_help[] =
 "usage: twheelctl purgatory [OPTION]...\n"
 "\n"
 "Requests arrive as a Poisson process. Each watches keys out of a key space,\n"
-"would complete after a log-normal latency, and expires at a timeout. Fails\n"
-"unless each was told exactly once, rightly, and none early. The purgatory is one\n"
-"of its own, whatever -p says.\n"
+"completes after a log-normal latency, and expires at a timeout. The command fails\n"
+"unless each request has exactly one event, which is correct and not early. It\n"
+"always uses a private purgatory.\n"
 "\n"
 "  --num N               requests (10000)\n"
 "  --rate N              requests a second (1000)\n"
-"  --keys N              keys that each watches, 1 to 63 (3)\n"
+"  --keys N              keys watched by each, 1 to 63 (3)\n"
 "  --key-space-size N    different keys (100)\n"
 "  --timeout MS          when a request expires (200)\n"
 "  --pct50 MS            half of the latencies are below this (20)\n"
@@ -176,7 +176,7 @@ static void print_summary(const struct workload *w, bool ok)
 	print_count("lost", a->lost);
 	print_count("delivered twice", a->twice);
 	print_count("expired too early", a->early);
-	print_count("told wrongly", a->wrong);
+	print_count("wrong events", a->wrong);
 	print_count("left in the purgatory", w->left);
 	print_count("completed too late", w->too_late);
 	print_count("held back by a limit", w->held_back);
@@ -188,7 +188,7 @@ static void print_summary(const struct workload *w, bool ok)
 	       w->options->rate, actual_rate(w));
 	printf("CPU time              %.3f s, seed %llu\n",
 	       cpu_seconds(), w->options->seed);
-	puts(ok ? "OK: each request was told exactly once, and none early" :
+	puts(ok ? "OK: each request had exactly one event, and none was early" :
 		  "FAILED: see the numbers above");
 }
 
@@ -225,7 +225,7 @@ enum outcome purgatory_command(struct command_line *line)
 	};
 	int index, code;
 
-	/* 0 and not 1: it starts afresh, after what main() took. */
+	/* 0 resets getopt_long() after its use by main(). */
 	optind = 0;
 	while ((code = getopt_long(line->argc, line->argv, "", options, &index)) != -1) {
 		if (code == OPTION_HELP) {

@@ -14,8 +14,8 @@
 
 /**
  * struct tally - how the operations of a script ended
- * @ended: how many, by enum twheel_reason
- * @pending: how many have not
+ * @ended: number by enum twheel_reason
+ * @pending: number of those that have not ended
  */
 struct tally {
 	size_t ended[TWHEEL_CANCELLED + 1];

@@ -2,10 +2,9 @@
 /*
  * twheelctl run: plays a script of operations against one purgatory.
  *
- * A file is parsed as a whole before its first line runs. Standard input may
- * be a person or a program that goes on when it has seen an event, so there
- * each line runs as it comes, and events are printed while the next line is
- * waited for.
+ * A file is parsed as a whole before its first line runs. Standard input may be a
+ * person or a program that reacts to events, so each of its lines runs as it
+ * comes, and events are printed while the command waits for the next line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -25,67 +24,66 @@
 static const char run_help[] =
 "usage: twheelctl [-p NAME] run [OPTION]... FILE|-\n"
 "\n"
-"  --check   parse the script and run nothing\n"
+"  --check   parse the script without running it\n"
 "  --echo    print each line of the script before it runs\n"
 "  --json    print events as JSON, one object a line\n"
 "\n"
-"One command a line; '#' starts a comment. All lines share one purgatory: NAME, or\n"
-"one of their own.\n"
+"One command a line; '#' begins a comment. All lines share one purgatory: NAME, or\n"
+"a private one.\n"
 "\n"
 "  add NAME in TIME|at TIME|never [every TIME [runs N]]\n"
 "      [any of|all of|K of|sum N of KEY[*NEED]...]\n"
-"      add an operation with a deadline: from now, or from the start of the\n"
-"      script, or none. It comes round again every TIME, and expires after N of\n"
-"      these. It completes when any, all or K of its keys are satisfied; a key is\n"
-"      after NEED signals, 1 unless given. Or when amounts of signals reach N.\n"
+"      add an operation with a deadline: from now, from the start of the script, or\n"
+"      none. It is periodic with every, and expires after N periods. It completes\n"
+"      when any, all or K of its keys are satisfied, a key being satisfied after\n"
+"      NEED signals (1); or when the amounts of signals reach N.\n"
 "  watch NAME KEY[*NEED]...\n"
-"      let it watch more keys\n"
+"      watch more keys\n"
 "  unwatch NAME KEY\n"
-"      let it watch a key no more\n"
+"      stop watching a key\n"
 "  signal KEY [value V] [amount A] [completes N]\n"
-"      signal a key once; check that N operations complete by it\n"
+"      signal a key once, with an amount (1); check that N operations complete\n"
 "  complete NAME [value V]\n"
-"      complete an operation whatever its keys say\n"
+"      complete an operation, whatever its condition\n"
 "  cancel NAME\n"
-"      end an operation as cancelled\n"
+"      cancel an operation\n"
 "  cancel-key KEY [cancels N]\n"
-"      cancel all that watch a key; check that these are N operations\n"
+"      cancel all operations that watch a key; check that they are N\n"
 "  rearm NAME in TIME|at TIME|never [if-earlier|if-later]\n"
-"      give it another deadline; or only an earlier or a later one\n"
+"      move its deadline; or only to an earlier or a later one\n"
 "  sleep TIME\n"
-"      let time pass\n"
+"      wait\n"
 "  expect NAME completed|expired|cancelled [value V] [within TIME]\n"
-"      wait until it has ended, 30s unless given, and check how\n"
+"      wait until it ends, up to TIME (30s), and check its event\n"
 "  expect NAME round [within TIME]\n"
-"      wait until it has come round once more\n"
+"      wait until a further period of it ends\n"
 "  expect nothing [for TIME]\n"
-"      check that no event comes meanwhile\n"
+"      check that there is no event during TIME\n"
 "  expect pending N\n"
-"      check how many operations are pending now\n"
+"      check the number of pending operations\n"
 "  expect-error ERROR COMMAND\n"
-"      check that a call, which is any but sleep and expect, is refused so\n"
+"      check that a command other than sleep and expect fails with ERROR\n"
 "\n"
 "  TIME  digits and ns, us, ms, s, m, h or d: 250ms\n"
-"  KEY   1 to 16 bytes of text, a number or a UUID; text:, num: or uuid: in front\n"
-"        says which\n"
-"  V     0 to 2^63 - 1; 0 unless given\n"
+"  KEY   1 to 16 bytes of text, a number or a UUID; the prefixes text:, num: and\n"
+"        uuid: are explicit\n"
+"  V     0 to 2^63 - 1 (0)\n"
 "  ERROR the name of an errno: EINVAL\n"
 "\n"
 "Events are read and printed while the script waits: in sleep, in expect, for\n"
 "the next line of standard input, and at the end.\n"
 "\n"
-"After a wrong line, or one that fails, no further line runs. A FILE is checked\n"
-"as a whole first, so with a wrong line none of it runs; lines of '-', which is\n"
-"standard input, run as they come.\n";
+"A wrong or a failed line ends the script. A FILE is checked as a whole first and\n"
+"not run if a line is wrong; lines of '-', the standard input, run as they come.\n";
 
 /**
  * struct run - a run of the command
  * @lines: the script as it is read
- * @nr_lines: how many lines so far
- * @player: what plays it
+ * @nr_lines: number of lines so far
+ * @player: runs it
  * @check: parse only
  * @echo: print each line before it runs
- * @command_line: which purgatory it is for
+ * @command_line: names its purgatory
  */
 struct run {
 	struct lines lines;
@@ -116,7 +114,7 @@ static enum outcome start(struct run *run)
 	return run->player.fd < 0 ? OUTCOME_DEVICE : OUTCOME_OK;
 }
 
-/* Parses all lines that there are, up to the first wrong one. */
+/* Parses all lines, up to the first wrong one. */
 static enum outcome parse_all(struct run *run, struct command **commands)
 {
 	struct command *command;

@@ -11,7 +11,7 @@
 #include "trouble.h"
 #include "units.h"
 
-/* Nine digits are enough for what is measured here. */
+/* Nine digits are enough for seconds and rates. */
 #define JSON_FLAGS	(JSON_COMPACT | JSON_REAL_PRECISION(9))
 
 char *format_id(char buffer[ID_TEXT_SIZE], __u64 id)

@@ -21,17 +21,17 @@
 static const char top_help[] =
 "usage: twheelctl -p NAME top [OPTION]...\n"
 "\n"
-"Shows what waits in a purgatory, how fast operations come and go, and which\n"
-"expire next, anew each second. 'q' or ^C ends it.\n"
+"Shows the counts and rates of a purgatory and the operations that expire next, and\n"
+"updates them each second. 'q' or ^C ends it.\n"
 "\n"
 "  --count N        exit after N frames\n"
 "  --interval TIME  time between frames (1s)\n"
-"  --rows N         how many operations to show, up to 32 (10)\n"
+"  --rows N         number of operations, up to 32 (10)\n"
 "  --json           print each frame as JSON on a line of its own\n"
 "\n"
-"To find the next deadlines it looks at 4096 operations at most for each frame.\n";
+"It searches up to 4096 operations for the next deadlines of each frame.\n";
 
-/* A frame is to cost little, however much waits. */
+/* Limits the cost of a frame. */
 #define MAX_LISTED	4096
 
 #define CLEAR		"\033[H\033[2J"
@@ -47,8 +47,8 @@ static const char top_help[] =
  * @last: those of the one before
  * @elapsed: time between the two in seconds; 0 in the first frame
  * @taken: when @query was taken, in ns
- * @soon: which operations expire next
- * @listed: out of how many these are
+ * @soon: the operations that expire next
+ * @listed: number of operations searched for them
  */
 struct top {
 	struct command_line *line;
@@ -146,7 +146,7 @@ static void print_frame_json(const struct top *t)
 	print_json(object);
 }
 
-/* Return: the wish to end, after a wait of one interval at most. */
+/* Waits for one interval at most. Return: true to end. */
 static bool wait_for_end(const struct top *t)
 {
 	struct pollfd input = { .fd = t->keys ? STDIN_FILENO : -1, .events = POLLIN };
@@ -179,14 +179,14 @@ static enum outcome show_frames(struct top *t, __u64 count)
 	return OUTCOME_OK;
 }
 
-/* Keys are to come one by one and unseen; the terminal is left as it was. */
+/* Keys are read one by one without echo; the terminal is restored at the end. */
 static enum outcome show_on(struct top *t, __u64 count)
 {
 	struct termios before, raw;
 	enum outcome outcome;
 
 	t->screen = isatty(STDOUT_FILENO) && !t->line->json;
-	/* In the background, to touch the terminal would stop us. */
+	/* In the background, changing the terminal would stop this process. */
 	t->keys = t->screen && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
 		  !tcgetattr(STDIN_FILENO, &before);
 	if (t->keys) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What twheelctl says and does when the device or memory is not to be had.
+ * Messages of twheelctl about failures of the device, and advice. See trouble.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,9 @@
 #include "names.h"
 #include "trouble.h"
 
-/* What to do about an error of a command; the first line that fits is told. */
+#define NODE_PATH_SIZE	(sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE)
+
+/* Advice about an error of a command; the first match is printed. */
 static const struct advice {
 	const char *command;	/* NULL for any */
 	int error;
@@ -25,47 +27,59 @@ static const struct advice {
 } advices[] = {
 	{
 		"create", EEXIST, OUTCOME_FAILED,
-		"There is one of that name: see 'twheelctl list'.",
+		"A purgatory of that name exists: see 'twheelctl list'.",
 	},
 	{
 		"create", EPERM, OUTCOME_DEVICE,
-		"To give it another owner than oneself, or a group that one is not in, takes root (CAP_CHOWN).",
+		"Only root (CAP_CHOWN) may give it to another user or to a group without the caller.",
 	},
 	{
 		"create", EINVAL, OUTCOME_DEVICE,
-		"More may not be pending in it than the module's parameter max_shared_pending says.",
+		"The module's parameters limit --max-pending (max_shared_pending) and --max-file-pending (max_pending).",
 	},
 	{
 		"create", ENOSPC, OUTCOME_DEVICE,
-		"There are as many as the module's parameter max_purgatories says; 'twheelctl remove' ends one.",
+		"The module's parameter max_purgatories limits the number of purgatories; 'twheelctl remove' removes one.",
+	},
+	{
+		"create", EDQUOT, OUTCOME_DEVICE,
+		"The module limits the purgatories of a user (user_max_purgatories) and the open files (user_max_files).",
 	},
 	{
 		"remove", EBUSY, OUTCOME_FAILED,
-		"It is open, or detached operations are pending or unread: --force ends it even so.",
+		"It is open, or detached operations are pending or unread: --force removes it anyway.",
 	},
 	{
 		"remove", EPERM, OUTCOME_DEVICE,
-		"Who created it may remove it, and root (CAP_SYS_ADMIN).",
+		"Only its creator and root (CAP_SYS_ADMIN) may remove it.",
 	},
 	{
 		"add", EINVAL, OUTCOME_DEVICE,
-		"The device takes no such operation: a quorum is 1 to the number of different keys.",
+		"The device refuses such an operation: a quorum is 1 to the number of different keys.",
 	},
 	{
 		"add", ENOSPC, OUTCOME_DEVICE,
-		"As many are pending as may be, or their watches are: see --max-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
+		"A limit on pending operations or on their watches is reached: see --max-pending, --max-file-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
 	},
 	{
-		"add", EAGAIN, OUTCOME_DEVICE,
-		"Too many have ended and their events are not read, twice max_pending: 'twheelctl watch' reads those of detached operations.",
+		"add", ENOBUFS, OUTCOME_DEVICE,
+		"Too many events are unread: pending operations and unread events together may be twice the limit on pending ones. 'twheelctl watch' reads the events of detached operations.",
 	},
 	{
 		"add", EDQUOT, OUTCOME_DEVICE,
-		"This user has as many as the module's parameter user_max_ops says, pending or unread.",
+		"The module's parameter user_max_ops limits the pending and unread operations of a user.",
+	},
+	{
+		"watch", EDQUOT, OUTCOME_DEVICE,
+		"The module's parameter user_max_files limits the open files of a user.",
+	},
+	{
+		"watch", ENODEV, OUTCOME_DEVICE,
+		"The purgatory has been removed.",
 	},
 	{
 		"rearm", EOPNOTSUPP, OUTCOME_FAILED,
-		"A periodic operation has no other deadline: cancel it and add another.",
+		"The deadline of a periodic operation cannot be moved: cancel it and add another.",
 	},
 	{
 		NULL, ENOENT, OUTCOME_FAILED,
@@ -73,7 +87,7 @@ static const struct advice {
 	},
 	{
 		NULL, EALREADY, OUTCOME_FAILED,
-		"It has ended; its event waits to be read.",
+		"It has ended; its event has not been read.",
 	},
 	{
 		NULL, ESHUTDOWN, OUTCOME_DEVICE,
@@ -81,11 +95,11 @@ static const struct advice {
 	},
 	{
 		NULL, ENOTTY, OUTCOME_DEVICE,
-		"The module that is loaded is older than twheelctl, and has no such call.",
+		"The loaded module does not have this call: it is older than twheelctl.",
 	},
 	{
 		NULL, EBADF, OUTCOME_DEVICE,
-		"That takes the right to write to its node.",
+		"This needs write access to its node.",
 	},
 	{ }
 };
@@ -117,7 +131,7 @@ static void advise_loading(void)
 	fputs("The module is not loaded: modprobe twheel, or insmod twheel.ko\n", stderr);
 }
 
-/* What is asked for is not there: which are? */
+/* The named purgatory does not exist: list those that do. */
 static void advise_names(const char *purgatory)
 {
 	struct named *list;
@@ -132,12 +146,12 @@ static void advise_names(const char *purgatory)
 	for (size_t i = 0; i < nr; i++)
 		fprintf(stderr, "%s%s", i ? ", " : "; there are: ", list[i].name);
 	if (!nr)
-		fprintf(stderr, ", and no other: 'twheelctl create %s' makes it", purgatory);
+		fprintf(stderr, ", and no other: 'twheelctl create %s' creates it", purgatory);
 	fputs(".\n", stderr);
 	free(list);
 }
 
-/* Who may not open a node can perhaps join its group. */
+/* A user without access to a node may be able to join its group. */
 static void advise_group(const char *path)
 {
 	const struct group *group;
@@ -147,23 +161,22 @@ static void advise_group(const char *path)
 		return;
 	group = getgrgid(node.st_gid);
 	if (!node.st_gid || !(node.st_mode & 0060))
-		fprintf(stderr, "Only %s may open it so, as long as its mode is not changed.\n",
+		fprintf(stderr, "Its mode grants this access only to %s.\n",
 			node.st_uid ? "its owner" : "root");
 	else if (group)
 		fprintf(stderr,
-			"It is for the group %s: 'usermod -aG %s USER' lets USER in from the next login on.\n",
+			"Its mode grants access to the group %s: 'usermod -aG %s USER' adds USER, from the next login on.\n",
 			group->gr_name, group->gr_name);
 	else
-		fprintf(stderr, "It is for the group of number %u.\n", node.st_gid);
+		fprintf(stderr, "Its mode grants access to the group with the number %u.\n",
+			node.st_gid);
 }
 
-static void open_trouble(const char *purgatory)
+/* @purgatory is NULL for the nodes that are there with the module. */
+static void open_trouble(const char *path, const char *purgatory)
 {
-	char path[sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE];
 	int error = errno;
 
-	snprintf(path, sizeof(path), "%s%s%s", TWHEEL_DEVICE, purgatory ? "-" : "",
-		 purgatory ? purgatory : "");
 	fprintf(stderr, "twheelctl: %s: %s\n", path, strerror(error));
 	switch (error) {
 	case ENOENT:
@@ -179,7 +192,7 @@ static void open_trouble(const char *purgatory)
 		advise_group(path);
 		break;
 	case EDQUOT:
-		fputs("This user has as many open as the module's parameter user_max_files says.\n",
+		fputs("The module's parameter user_max_files limits the open files of a user.\n",
 		      stderr);
 		break;
 	}
@@ -189,7 +202,7 @@ bool device_there(void)
 {
 	if (!access(TWHEEL_DEVICE, F_OK))
 		return true;
-	open_trouble(NULL);
+	open_trouble(TWHEEL_DEVICE, NULL);
 	return false;
 }
 
@@ -197,26 +210,35 @@ enum outcome control_refused(const struct command_line *line)
 {
 	switch (errno) {
 	case ENOENT:
-		if (access(TWHEEL_DEVICE, F_OK))
+		if (access(TWHEEL_CONTROL, F_OK))
 			break;
 		advise_names(line->purgatory);
 		return OUTCOME_FAILED;
 	case ENXIO:
 	case ENODEV:
 	case EACCES:
-	case EDQUOT:
 		break;
 	default:
 		return refused(line, line->purgatory);
 	}
-	open_trouble(NULL);
+	open_trouble(TWHEEL_CONTROL, NULL);
 	return OUTCOME_DEVICE;
+}
+
+/* The node of a named purgatory, or that of private ones for NULL. */
+static void node_path(char path[NODE_PATH_SIZE], const char *purgatory)
+{
+	snprintf(path, NODE_PATH_SIZE, "%s%s%s", TWHEEL_DEVICE, purgatory ? "-" : "",
+		 purgatory ? purgatory : "");
 }
 
 static int opened(struct command_line *line, int fd)
 {
+	char path[NODE_PATH_SIZE];
+
 	if (fd < 0) {
-		open_trouble(line->purgatory);
+		node_path(path, line->purgatory);
+		open_trouble(path, line->purgatory);
 		line->outcome = OUTCOME_DEVICE;
 	}
 	return fd;
@@ -232,9 +254,9 @@ int open_purgatory(struct command_line *line)
 
 static int open_to_look(const char *purgatory)
 {
-	char path[sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE];
+	char path[NODE_PATH_SIZE];
 
-	snprintf(path, sizeof(path), "%s-%s", TWHEEL_DEVICE, purgatory);
+	node_path(path, purgatory);
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
@@ -242,7 +264,7 @@ int open_named(struct command_line *line, enum open_for what)
 {
 	if (!line->purgatory) {
 		fprintf(stderr,
-			"twheelctl %s: which purgatory? Name one with -p NAME, or with TWHEEL_PURGATORY in the environment; 'twheelctl list' has those that there are.\n",
+			"twheelctl %s: which purgatory? Name one with -p NAME, or with TWHEEL_PURGATORY in the environment; 'twheelctl list' lists them.\n",
 			line->command);
 		line->outcome = OUTCOME_USAGE;
 		return -1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Opening a purgatory, and what to say and do when the device refuses: each
- * message names a way out where there is one.
+ * Opens purgatories and reports failures of the device, with advice where there
+ * is any.
  */
 #ifndef TWHEELCTL_TROUBLE_H
 #define TWHEELCTL_TROUBLE_H
@@ -10,19 +10,19 @@
 
 /* How to open a purgatory. */
 enum open_for {
-	OPEN_TO_LOOK,		/* which takes the right to read it */
-	OPEN_TO_CHANGE,
+	OPEN_TO_LOOK,		/* needs read access to its node */
+	OPEN_TO_CHANGE,		/* needs write access, too */
 };
 
-/* Return: the module is loaded; else what to do has been told. */
+/* Return: true if the module is loaded; else advice has been printed. */
 bool device_there(void);
 
 /**
- * open_purgatory() - open the purgatory that the command works on
+ * open_purgatory() - open the purgatory of a command
  * @line: names it, or none for a private one
  *
- * Return: a descriptor that does not block; or -1, why has been told, and
- * line->outcome is set.
+ * Return: a descriptor that does not block; or -1, with the reason printed and
+ * line->outcome set.
  */
 int open_purgatory(struct command_line *line);
 
@@ -36,21 +36,21 @@ int open_purgatory(struct command_line *line);
 int open_named(struct command_line *line, enum open_for what);
 
 /**
- * refused() - say that the device has refused a command, and what to do
+ * refused() - report that the device refused a call, with advice
  * @line: the command
- * @what: what was refused
+ * @what: beginning of the message
  *
- * errno says why.
+ * errno is the reason.
  *
- * Return: OUTCOME_FAILED where that is an answer, as for an operation that has
+ * Return: OUTCOME_FAILED for an expected error, as for an operation that has
  * ended; else OUTCOME_DEVICE.
  */
 enum outcome refused(const struct command_line *line, const char *what);
 
-/* As refused(), for the calls of /dev/twheel that make and end named purgatories. */
+/* As refused(), for twheel_create_with() and twheel_remove(). */
 enum outcome control_refused(const struct command_line *line);
 
-/* Prints what failed, with errno, and is OUTCOME_DEVICE. */
+/* Prints @what and errno, and returns OUTCOME_DEVICE. */
 enum outcome device_trouble(const char *what);
 
 #endif /* TWHEELCTL_TROUBLE_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the commands of twheelctl have in common. main.c dispatches to them,
- * options.c reads their options, trouble.c says what is wrong.
+ * Common parts of the commands of twheelctl. main.c dispatches to them, options.c
+ * parses their options, trouble.c reports failures.
  */
 #ifndef TWHEELCTL_H
 #define TWHEELCTL_H
@@ -13,24 +13,24 @@
 /* How twheelctl exits; 'twheelctl help' documents it. */
 enum outcome {
 	OUTCOME_OK		= 0,
-	OUTCOME_FAILED		= 1,	/* something that was expected did not hold */
+	OUTCOME_FAILED		= 1,	/* an expectation failed */
 	OUTCOME_USAGE		= 2,	/* wrong arguments or a wrong line */
-	OUTCOME_DEVICE		= 3,	/* the device, or memory, is not to be had */
-	OUTCOME_EXPIRED		= 4,	/* the operation that was waited for expired */
+	OUTCOME_DEVICE		= 3,	/* failure of the device, or no memory */
+	OUTCOME_EXPIRED		= 4,	/* the operation expired */
 	OUTCOME_CANCELLED	= 5,	/* it was cancelled */
 };
 
 /**
- * struct command_line - what a command is called with
+ * struct command_line - arguments of a command
  * @command: its name
- * @argc: how many of @argv
+ * @argc: number of entries in @argv
  * @argv: its arguments, as for main()
  * @help: its help; a command sets this before take_options()
  * @purgatory: the named purgatory to work on, or NULL
  * @json: print JSON, one object a line
- * @nr: how many arguments are no options; set by take_options()
- * @args: these
- * @outcome: how to exit, if take_options() says that there is nothing to do
+ * @nr: number of arguments that are not options; set by take_options()
+ * @args: these arguments
+ * @outcome: exit status if take_options() returns false
  */
 struct command_line {
 	const char *command;
@@ -58,7 +58,7 @@ enum outcome signal_command(struct command_line *line);
 enum outcome top_command(struct command_line *line);
 enum outcome watch_command(struct command_line *line);
 
-/* malloc() and its like do not fail here: the program ends instead. */
+/* These end the program when there is no memory. */
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);
 char *must_strdup(const char *text);
 

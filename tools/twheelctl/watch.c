@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl watch: follows the events of a purgatory's detached operations.
+ * twheelctl watch: prints the events of the detached operations of a purgatory.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,17 +19,17 @@ static const char watch_help[] =
 "usage: twheelctl -p NAME watch [OPTION]...\n"
 "\n"
 "Prints the events of detached operations as they come, up to ^C. Each event goes\n"
-"to one reader: who watches takes it away from others that do.\n"
+"to one reader: several watchers share them.\n"
 "\n"
-"  --count N   exit after N events; with 1 if --for was over before\n"
+"  --count N   exit after N events; with status 1 if --for ended first\n"
 "  --for TIME  exit after TIME\n"
 "  --json      print JSON, one object a line\n";
 
 /**
- * struct follow - how long to follow
- * @count: events to go
- * @until: when to end
- * @counted: that there are less events is worth an exit status
+ * struct follow - when to end
+ * @count: remaining events
+ * @until: end, in ns
+ * @counted: fewer events than @count are a failure
  */
 struct follow {
 	__u64 count;
@@ -48,7 +49,7 @@ static enum outcome wait_for_events(int fd, __u64 until)
 	return OUTCOME_OK;
 }
 
-/* One at a time: what is read is printed, whatever --count says. */
+/* Reads one event at a time, so that none is lost to --count. */
 static enum outcome follow(const struct command_line *line, int fd, struct follow *f)
 {
 	struct twheel_event event;
@@ -78,6 +79,20 @@ static enum outcome follow(const struct command_line *line, int fd, struct follo
 	return f->counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
+/* The queue of detached events, without an open file of the purgatory beside it. */
+static int open_events(struct command_line *line)
+{
+	int fd = open_named(line, OPEN_TO_LOOK), events;
+
+	if (fd < 0)
+		return -1;
+	events = twheel_events(fd, O_NONBLOCK);
+	if (events < 0)
+		line->outcome = refused(line, line->purgatory);
+	close(fd);
+	return events;
+}
+
 enum outcome watch_command(struct command_line *line)
 {
 	struct number count = { .value = UINT64_MAX }, time = { };
@@ -97,12 +112,11 @@ enum outcome watch_command(struct command_line *line)
 	if (time.given)
 		f.until = now_ns() + time.value;
 
-	fd = open_named(line, OPEN_TO_CHANGE);
+	fd = open_events(line);
 	if (fd < 0)
 		return line->outcome;
 	catch_interrupts();
-	line->outcome = twheel_read_detached(fd) ? refused(line, line->purgatory) :
-						   follow(line, fd, &f);
+	line->outcome = follow(line, fd, &f);
 	close(fd);
 	return line->outcome;
 }

@@ -16,10 +16,10 @@
 
 #define EVENTS_AT_ONCE	256
 
-/* When nothing has come for so long, what is missing is lost. */
+/* After so long without events the missing ones are lost. */
 #define GRACE		(10 * NSEC_PER_SEC)
 
-/* The first word of a key tells shared ones from those of one request. */
+/* The first word of a key distinguishes shared keys from those of one request. */
 enum key_kind {
 	KEY_SHARED,
 	KEY_OWN,
@@ -61,7 +61,7 @@ static void fill_keys(struct workload *w, struct twheel_watch_spec *specs,
 	};
 }
 
-/* Return: false if the device refuses for good. */
+/* Return: false on an error other than a limit. */
 static bool add_request(struct workload *w, size_t request, __u64 latency)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
@@ -77,13 +77,13 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 	fill_keys(w, specs, request);
 	for (;;) {
 		now = now_ns();
-		/* The reader sees it with the event, which the add precedes. */
+		/* Written before the add, so the reader of the event sees it. */
 		w->account.requests[request].not_before = now + args.deadline;
 		if (!twheel_add(w->fd, &args))
 			break;
-		if (errno != ENOSPC && errno != EAGAIN)
+		if (errno != ENOSPC && errno != ENOBUFS)
 			w->error = errno;
-		/* Ours, or another thread's: then there may be no room ever. */
+		/* After an error of any thread there may never be room. */
 		if (w->error)
 			return false;
 		w->held_back++;
@@ -191,19 +191,19 @@ static void print_progress(const struct workload *w, __u64 since_start)
 		"%3llu s: added %zu of %llu, completed %zu, expired %zu, pending %zu\n",
 		since_start / NSEC_PER_SEC, added, w->options->num,
 		a->ended[TWHEEL_COMPLETED], a->ended[TWHEEL_EXPIRED],
-		added > a->told ? added - a->told : 0);
+		added > a->reported ? added - a->reported : 0);
 }
 
-/* Returns when every request has been told, or none is for too long. */
+/* Returns when every request has an event, or after too long without events. */
 static void read_to_the_end(struct workload *w)
 {
 	struct pollfd poll_fd = { .fd = w->fd, .events = POLLIN };
 	__u64 start = now_ns();
 	__u64 next_line = start + NSEC_PER_SEC;
 	__u64 last_change = start;
-	size_t told = 0;
+	size_t reported = 0;
 
-	while (!w->all_added || w->account.told < w->added) {
+	while (!w->all_added || w->account.reported < w->added) {
 		__u64 now;
 
 		poll(&poll_fd, 1, 100);
@@ -215,11 +215,11 @@ static void read_to_the_end(struct workload *w)
 			print_progress(w, now - start);
 			next_line += NSEC_PER_SEC;
 		}
-		if (!w->all_added || w->account.told != told)
+		if (!w->all_added || w->account.reported != reported)
 			last_change = now;
 		if (now > last_change + w->options->timeout + GRACE)
 			break;
-		told = w->account.told;
+		reported = w->account.reported;
 	}
 }
 
@@ -258,7 +258,7 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 	pthread_join(adder, NULL);
 	pthread_join(completer, NULL);
 
-	/* What is told twice would be there by now. */
+	/* A second event of a request would have come by now. */
 	if (!read_events(w) || w->error || !query_left(w)) {
 		errno = w->error ? w->error : errno;
 		return device_trouble("the workload");

@@ -5,10 +5,10 @@
  *
  * One thread adds requests as they arrive. Each has a deadline and watches
  * keys that it shares with others, and one key of its own. A second thread
- * completes those whose latency is below the timeout when their time comes:
- * every other one by its id, the rest by a signal under their own key. Shared
- * keys are there for their weight; they need more signals than ever come. The
- * caller's thread reads the events and keeps the books.
+ * completes those with a latency below the timeout at their time: every other one
+ * by its id, the rest by a signal of their own key. Shared keys are only a load:
+ * they need more signals than there are. The caller's thread reads the events and
+ * keeps the books.
  */
 #ifndef TWHEELCTL_WORKLOAD_H
 #define TWHEELCTL_WORKLOAD_H
@@ -24,8 +24,8 @@
  * struct workload_options - what to run
  * @num: requests
  * @rate: requests a second
- * @keys: shared keys that each watches
- * @key_space_size: how many of these there are
+ * @keys: shared keys watched by each
+ * @key_space_size: number of different shared keys
  * @timeout: the deadline of each, in ns from its arrival
  * @pct50: half of the latencies are below this, in ms
  * @pct75: three quarters of them are below this, in ms
@@ -46,16 +46,16 @@ struct workload_options {
  * struct workload - a run of the workload
  * @options: what to run
  * @fd: the purgatory
- * @account: the books; reader only, but for what struct request says
+ * @account: the books; reader only, except as struct request says
  * @due: requests on their way from the adding to the completing thread
  * @added: requests added so far
  * @all_added: the adding thread has finished
  * @samples: adding thread only
- * @held_back: adds that had to be repeated for a limit; adding thread only
+ * @held_back: adds that were repeated because of a limit; adding thread only
  * @elapsed: from the start to the last add, in ns; adding thread only
  * @too_late: completions that came after the deadline; completing thread only
  * @error: of a call that must not fail, or 0
- * @left: operations, events, keys and watches that are there at the end
+ * @left: operations, events, keys and watches that remain at the end
  */
 struct workload {
 	const struct workload_options *options;
@@ -77,7 +77,7 @@ struct workload {
  * @w: to be filled in; free_workload() it after a success
  * @options: what to run; stays with @w
  *
- * Return: OUTCOME_OK if it ran; whether it went well is in the books.
+ * Return: OUTCOME_OK if it ran; the books have the result.
  */
 enum outcome run_workload(struct workload *w, const struct workload_options *options);
 

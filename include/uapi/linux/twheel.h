@@ -2,18 +2,28 @@
 /*
  * User-space interface of twheel: delayed operations on a timing wheel.
  *
- * Each open of /dev/twheel is a purgatory of its own; all who open
- * /dev/twheel-NAME share one.  An operation that is added to it has a deadline
- * and may watch keys; it completes exactly once, and each ending is one event
- * that read() delivers once, to who reads the open file that added it.
+ * An operation has a deadline and may watch keys.  It ends exactly once:
+ * completed, expired or cancelled.  Each end is one event, and read() delivers
+ * each event once.
  *
- * Times are nanoseconds.  Every structure may grow at its end: the size that a
- * program was built with is part of the ioctl number, and a kernel that knows
- * fewer fields accepts the longer structure as long as what it does not know
- * is zero (E2BIG otherwise).
+ *	/dev/twheel		each open creates a private purgatory
+ *	/dev/twheel-NAME	the named purgatory NAME, shared by all its files
+ *	/dev/twheel-control	creates and removes named purgatories
  *
- * Documentation/device.rst tells how it goes together; device-calls.rst and
- * device-files.rst have one section for each call.
+ * A file delivers the events of the operations that were added through it.  The
+ * events of detached operations have a descriptor of their own, returned by
+ * TWHEEL_IOC_EVENTS.
+ *
+ * Times are in nanoseconds, in the time namespace of the caller.  In all calls
+ * a limit of 0 is no limit, and an amount of 0 is 1.
+ *
+ * Structures grow at their end.  The size of a call's structure is part of its
+ * ioctl number; arrays are passed with the size of an entry.  Bytes unknown to
+ * the kernel must be zero (E2BIG otherwise).  Unknown flags, reserved fields
+ * and output fields ("out") must be zero as well (EINVAL).  Events never grow.
+ *
+ * Documentation/device.rst is the introduction; device-calls.rst and
+ * device-files.rst describe each call and its errors.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -21,33 +31,33 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/* The most keys that one operation may watch. */
+/* Maximum number of keys of one operation. */
 #define TWHEEL_MAX_KEYS		64
 
-/* The most commands of one TWHEEL_IOC_BATCH. */
+/* Maximum number of commands of one TWHEEL_IOC_BATCH. */
 #define TWHEEL_MAX_BATCH	1024
 
-/* Room for the name of a purgatory and the zero behind it. */
+/* Size of the name of a purgatory, including the terminating zero. */
 #define TWHEEL_NAME_SIZE	32
 
-/* A deadline that is never reached. Any deadline past 2^63 - 1 ns is one. */
+/* A deadline that never expires, like any deadline above 2^63 - 1. */
 #define TWHEEL_NEVER		(~0ULL)
 
-/* A slack that stands for an eighth of the time that is left to the deadline. */
+/* Slack: an eighth of the time to the deadline. */
 #define TWHEEL_SLACK_COARSE	(~0ULL)
 
-/* Where to go on in a listing that is at its end. */
+/* The cursor of a listing that is complete. */
 #define TWHEEL_LIST_END		(~0ULL)
 
-/* In place of a user or a group: that of the caller. */
+/* A user or group ID: that of the caller. */
 #define TWHEEL_CALLER		(~0U)
 
 /**
- * enum twheel_clock - what a deadline is told by
- * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stands still in suspend
- * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which goes on in suspend
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. Deadlines follow it
- *	when it is set, forwards and backwards.
+ * enum twheel_clock - clock of a deadline
+ * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stops during suspend
+ * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which includes suspend
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. When it is set,
+ *	deadlines follow it in both directions.
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC	= 0,
@@ -56,14 +66,14 @@ enum twheel_clock {
 };
 
 /**
- * enum twheel_rearm - what is moved to another deadline
- * @TWHEEL_REARM_ALWAYS: anything; a timer that is not pending is armed
- * @TWHEEL_REARM_IF_PENDING: what is pending; nothing else is armed
- * @TWHEEL_REARM_IF_EARLIER: what would end at an earlier time than now
- * @TWHEEL_REARM_IF_LATER: what would end at a later time than now
+ * enum twheel_rearm - condition for moving a deadline
+ * @TWHEEL_REARM_ALWAYS: none; arms a timer that is not pending
+ * @TWHEEL_REARM_IF_PENDING: it is pending
+ * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the present one
+ * @TWHEEL_REARM_IF_LATER: the new deadline is later than the present one
  *
- * An operation that has not ended is pending, also without a deadline. A timer
- * that is not pending is armed by all but TWHEEL_REARM_IF_PENDING.
+ * An operation is pending until it ends, with or without a deadline. A timer
+ * that is not pending is armed by all of them but TWHEEL_REARM_IF_PENDING.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
@@ -73,18 +83,18 @@ enum twheel_rearm {
 };
 
 /**
- * struct twheel_key - what an operation may watch: 128 opaque bits
- * @v: compared as a whole; no bit has a meaning to the kernel
+ * struct twheel_key - key that operations watch: 128 opaque bits
+ * @v: compared as a whole
  */
 struct twheel_key {
 	__u64 v[2];
 };
 
 /**
- * struct twheel_watch_spec - one key to watch, and how often
+ * struct twheel_watch_spec - one key to watch
  * @key: the key
- * @need: how many signals satisfy it; 0 is taken as 1, and with a condition
- *	that doesn't count signals nothing else may be given
+ * @need: number of signals that satisfy the key; 0 is 1. Conditions that do not
+ *	count signals accept only these two.
  * @reserved: must be zero
  */
 struct twheel_watch_spec {
@@ -94,13 +104,12 @@ struct twheel_watch_spec {
 };
 
 /**
- * enum twheel_condition - when an operation completes by its keys
- * @TWHEEL_COND_NONE: never; it has a deadline only and watches nothing
- * @TWHEEL_COND_ANY: as soon as one of its keys is satisfied
- * @TWHEEL_COND_ALL: when all of its keys are, those watched later included
- * @TWHEEL_COND_QUORUM: when as many as its quorum are
- * @TWHEEL_COND_SUM: when the amounts that signals carried under its keys reach
- *	its threshold
+ * enum twheel_condition - when signals complete an operation
+ * @TWHEEL_COND_NONE: never; the operation watches no key
+ * @TWHEEL_COND_ANY: one of its keys is satisfied
+ * @TWHEEL_COND_ALL: all of its keys are satisfied, those added later included
+ * @TWHEEL_COND_QUORUM: as many of its keys as its quorum are satisfied
+ * @TWHEEL_COND_SUM: the amounts signalled under its keys reach its threshold
  */
 enum twheel_condition {
 	TWHEEL_COND_NONE	= 0,
@@ -111,15 +120,15 @@ enum twheel_condition {
 };
 
 /*
- * Flags of twheel_add_args.
+ * twheel_add_args.flags
  *
- * ABSTIME: the deadline is a point in time, not a distance from now.
- * DETACHED: in a named purgatory, the operation outlives its file, and its
- *	events go to who reads the purgatory's detached events.
- * CANCEL_ON_SET: with TWHEEL_CLOCK_REALTIME, the operation is cancelled with
- *	-ECANCELED when that clock is set.
- * FIXED_DELAY: a period counts from when the last one was told of, not from the
- *	deadline before.
+ * ABSTIME: the deadline is a point in time, not an interval from now.
+ * DETACHED: in a named purgatory, the operation outlives its file. Its events go
+ *	to the descriptors of TWHEEL_IOC_EVENTS.
+ * CANCEL_ON_SET: with TWHEEL_CLOCK_REALTIME, setting the clock cancels the
+ *	operation with the error -ECANCELED.
+ * FIXED_DELAY: a period begins when the event of the previous one is read, not
+ *	at the previous deadline.
  */
 #define TWHEEL_ADD_ABSTIME		(1U << 0)
 #define TWHEEL_ADD_DETACHED		(1U << 1)
@@ -130,21 +139,21 @@ enum twheel_condition {
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
  * @flags: TWHEEL_ADD_*
  * @condition: one of enum twheel_condition
- * @quorum: 1 to the number of distinct keys for TWHEEL_COND_QUORUM, else 0
- * @nr_keys: how many keys @keys points to, up to TWHEEL_MAX_KEYS; a key that
- *	is given twice counts once, with what its first entry says
+ * @quorum: for TWHEEL_COND_QUORUM 1 to the number of distinct keys, else 0
+ * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS. Of several
+ *	entries with the same key the first one counts.
  * @keys: address of an array of struct twheel_watch_spec
- * @threshold: at least 1 for TWHEEL_COND_SUM, else 0
- * @deadline: in ns from now, or by the clock with TWHEEL_ADD_ABSTIME
- * @slack: by how much it may expire later than that, in ns, if that spares
- *	work; or TWHEEL_SLACK_COARSE
- * @period: 0, or after how many ns the deadline comes once more
- * @runs: how often a periodic operation tells of its deadline before it
- *	expires; 0 for any number of times
- * @cookie: the caller's own; handed back in the event
+ * @threshold: for TWHEEL_COND_SUM at least 1, else 0
+ * @deadline: in ns from now; with TWHEEL_ADD_ABSTIME by the clock
+ * @slack: the operation may expire so many ns later if that saves work; or
+ *	TWHEEL_SLACK_COARSE
+ * @period: period in ns, or 0 for an operation that is not periodic
+ * @runs: number of expirations that a periodic operation reports before it
+ *	ends; 0 for no limit
+ * @cookie: value for the caller, returned in the event
  * @clock: one of enum twheel_clock
- * @reserved: must be zero
- * @id: out: names the operation in further calls, never 0
+ * @key_size: size of an entry in @keys; 0 without keys
+ * @id: out: identifies the operation in further calls; never 0
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -159,12 +168,12 @@ struct twheel_add_args {
 	__u64 runs;
 	__u64 cookie;
 	__u32 clock;
-	__u32 reserved;
+	__u32 key_size;
 	__u64 id;
 };
 
 /**
- * struct twheel_cancel_args - TWHEEL_IOC_CANCEL: end an operation as cancelled
+ * struct twheel_cancel_args - TWHEEL_IOC_CANCEL: cancel an operation
  * @id: the operation
  * @flags: must be zero
  * @reserved: must be zero
@@ -176,10 +185,10 @@ struct twheel_cancel_args {
 };
 
 /**
- * struct twheel_complete_args - TWHEEL_IOC_COMPLETE: complete one operation now
- * @id: the operation, whatever its condition says
- * @value: carried to the operation's event; 0 with an error
- * @error: carried to the operation's event: 0 or a negative error number
+ * struct twheel_complete_args - TWHEEL_IOC_COMPLETE: complete an operation
+ * @id: the operation, whatever its condition
+ * @value: for its event; 0 with an error
+ * @error: for its event: 0 or a negative error number
  * @flags: must be zero
  */
 struct twheel_complete_args {
@@ -189,17 +198,17 @@ struct twheel_complete_args {
 	__u32 flags;
 };
 
-/* twheel_rearm_args.flags: the deadline is a point in time, not a distance. */
+/* twheel_rearm_args.flags: the deadline is a point in time. */
 #define TWHEEL_REARM_ABSTIME	(1U << 0)
 
 /**
- * struct twheel_rearm_args - TWHEEL_IOC_REARM: give an operation another deadline
- * @id: the operation, not a periodic one
- * @deadline: in ns from now, or by its clock with TWHEEL_REARM_ABSTIME
- * @slack: as for TWHEEL_IOC_ADD
+ * struct twheel_rearm_args - TWHEEL_IOC_REARM: move the deadline of an operation
+ * @id: the operation; not a periodic one
+ * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME by the operation's clock
+ * @slack: as in struct twheel_add_args
  * @flags: TWHEEL_REARM_ABSTIME
- * @which: one of enum twheel_rearm
- * @moved: out: 1 if it has the new deadline, 0 if @which left it the old one
+ * @mode: one of enum twheel_rearm
+ * @moved: out: 1 if the deadline was moved, 0 if @mode prevented it
  * @reserved: must be zero
  */
 struct twheel_rearm_args {
@@ -207,28 +216,32 @@ struct twheel_rearm_args {
 	__u64 deadline;
 	__u64 slack;
 	__u32 flags;
-	__u32 which;
+	__u32 mode;
 	__u32 moved;
 	__u32 reserved;
 };
 
 /**
- * struct twheel_watch_args - TWHEEL_IOC_WATCH: let an operation watch more keys
- * @id: the operation, which must have been added with keys
+ * struct twheel_watch_args - TWHEEL_IOC_WATCH: watch more keys
+ * @id: the operation, which was added with a condition
+ * @keys: address of an array of struct twheel_watch_spec. Keys that the
+ *	operation watches already are ignored.
+ * @nr_keys: number of entries in @keys, at least one
+ * @key_size: size of an entry
  * @flags: must be zero
- * @nr_keys: how many keys @keys points to, at least one; those that the
- *	operation watches already are passed over
- * @keys: address of an array of struct twheel_watch_spec
+ * @reserved: must be zero
  */
 struct twheel_watch_args {
 	__u64 id;
-	__u32 flags;
-	__u32 nr_keys;
 	__u64 keys;
+	__u32 nr_keys;
+	__u32 key_size;
+	__u32 flags;
+	__u32 reserved;
 };
 
 /**
- * struct twheel_unwatch_args - TWHEEL_IOC_UNWATCH: let it watch a key no more
+ * struct twheel_unwatch_args - TWHEEL_IOC_UNWATCH: stop watching a key
  * @key: the key
  * @id: the operation
  * @flags: must be zero
@@ -242,14 +255,14 @@ struct twheel_unwatch_args {
 };
 
 /**
- * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: one event under a key
- * @key: every operation that watches it is told
+ * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: signal a key
+ * @key: the key, signalled to its watchers in the order of their arrival
  * @amount: counted by operations with TWHEEL_COND_SUM; 0 is 1
- * @value: carried to the operations that complete by this signal
- * @limit: after how many completed operations no further one is told; 0 for
- *	no limit
+ * @value: for the events of the operations that this signal completes
+ * @limit: number of operations to complete; the watchers behind the last one
+ *	are not signalled. 0 for no limit.
  * @flags: must be zero
- * @completed: out: how many operations this signal completed
+ * @completed: out: number of operations that were completed
  * @reserved: must be zero
  */
 struct twheel_signal_args {
@@ -263,10 +276,10 @@ struct twheel_signal_args {
 };
 
 /**
- * struct twheel_cancel_key_args - TWHEEL_IOC_CANCEL_KEY: cancel all that watch a key
+ * struct twheel_cancel_key_args - TWHEEL_IOC_CANCEL_KEY: cancel the watchers of a key
  * @key: the key
  * @flags: must be zero
- * @cancelled: out: how many operations this call cancelled
+ * @cancelled: out: number of operations that were cancelled
  */
 struct twheel_cancel_key_args {
 	struct twheel_key key;
@@ -274,15 +287,15 @@ struct twheel_cancel_key_args {
 	__u32 cancelled;
 };
 
-/* twheel_complete_all_args.flags: also those that others have added. */
+/* twheel_complete_all_args.flags: also operations of other files. */
 #define TWHEEL_COMPLETE_OTHERS	(1U << 0)
 
 /**
- * struct twheel_complete_all_args - TWHEEL_IOC_COMPLETE_ALL: complete all that wait
- * @value: carried to their events; 0 with an error
- * @error: carried to their events: 0 or a negative error number
+ * struct twheel_complete_all_args - TWHEEL_IOC_COMPLETE_ALL: complete all operations
+ * @value: for their events; 0 with an error
+ * @error: for their events: 0 or a negative error number
  * @flags: TWHEEL_COMPLETE_OTHERS
- * @completed: out: how many operations this call completed
+ * @completed: out: number of operations that were completed
  * @reserved: must be zero
  */
 struct twheel_complete_all_args {
@@ -294,53 +307,72 @@ struct twheel_complete_all_args {
 };
 
 /**
- * struct twheel_drain_args - TWHEEL_IOC_DRAIN: end an open file
+ * struct twheel_drain_args - TWHEEL_IOC_DRAIN: cancel all operations of a file
  * @flags: must be zero
- * @cancelled: out: how many operations this call cancelled
+ * @cancelled: out: number of operations that were cancelled
+ *
+ * Further adds fail. After the last event read() returns 0.
  */
 struct twheel_drain_args {
 	__u32 flags;
 	__u32 cancelled;
 };
 
+/* twheel_events_args.flags: the descriptor does not block. */
+#define TWHEEL_EVENTS_NONBLOCK	(1U << 0)
+
 /**
- * struct twheel_detached_args - TWHEEL_IOC_DETACHED: read detached events
- * @flags: must be zero
+ * struct twheel_events_args - TWHEEL_IOC_EVENTS: open the queue of detached events
+ * @flags: TWHEEL_EVENTS_NONBLOCK
  * @reserved: must be zero
+ *
+ * The ioctl returns a descriptor for read() and poll(). Several descriptors share
+ * the queue of their purgatory, and each event goes to one of them.
  */
-struct twheel_detached_args {
+struct twheel_events_args {
 	__u32 flags;
 	__u32 reserved;
 };
 
-/* How many of its keys twheel_pending has. */
+/**
+ * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its own
+ * @flags: must be zero
+ * @reserved: must be zero
+ *
+ * From now on the file can name and list only the operations that were added
+ * through it, and can neither signal or cancel by key nor open the queue of
+ * detached events. There is no way back.
+ */
+struct twheel_restrict_args {
+	__u32 flags;
+	__u32 reserved;
+};
+
+/* Number of keys in struct twheel_pending. */
 #define TWHEEL_PENDING_KEYS	3
 
-/*
- * What twheel_pending.flags says. OWN: it was added through this open file, or
- * is a detached one and this file reads detached events.
- */
+/* twheel_pending.flags. OWN: the operation was added through this file. */
 #define TWHEEL_PENDING_OWN		(1U << 0)
 #define TWHEEL_PENDING_DETACHED		(1U << 1)
 #define TWHEEL_PENDING_CANCEL_ON_SET	(1U << 2)
 #define TWHEEL_PENDING_FIXED_DELAY	(1U << 3)
 
 /**
- * struct twheel_pending - an operation that waits
- * @id: names it in further calls
- * @cookie: as it was given; 0 if it is not one's own
- * @deadline: when it expires or its next period ends, by its clock, in ns;
- *	TWHEEL_NEVER for never
- * @remaining: until then, in ns; 0 if that has passed, TWHEEL_NEVER for never
- * @missing: how many keys are still to be satisfied, or for TWHEEL_COND_SUM what
- *	amount is missing; 0 if nothing of that can complete it
- * @period: of a periodic operation, in ns; else 0
- * @runs: how many are left of a periodic operation; 0 for any number
+ * struct twheel_pending - a pending operation
+ * @id: identifies it in further calls
+ * @cookie: of an own or a detached operation, else 0
+ * @deadline: its expiry or the end of its present period, by its clock, in ns;
+ *	TWHEEL_NEVER for none
+ * @remaining: time until then in ns; 0 if it has passed, TWHEEL_NEVER for never
+ * @missing: number of keys still to be satisfied; with TWHEEL_COND_SUM the
+ *	missing amount; 0 if signals cannot complete it
+ * @period: period in ns, or 0
+ * @runs: remaining expirations of a periodic operation; 0 for no limit
  * @condition: one of enum twheel_condition
  * @clock: one of enum twheel_clock
- * @nr_keys: how many keys it watches
+ * @nr_keys: number of keys that it watches
  * @flags: TWHEEL_PENDING_*
- * @keys: the first of these; what is not used is zero
+ * @keys: the first of these keys, then zeroes
  * @reserved: zero
  */
 struct twheel_pending {
@@ -360,71 +392,74 @@ struct twheel_pending {
 };
 
 /**
- * struct twheel_info_args - TWHEEL_IOC_INFO: how far an operation has come
+ * struct twheel_info_args - TWHEEL_IOC_INFO: describe a pending operation
  * @id: the operation
- * @keys: address of room for its keys, as struct twheel_watch_spec, each with
- *	the signals that it still needs
- * @room: for how many; more are not written
+ * @keys: address of an array of struct twheel_watch_spec, filled with the keys
+ *	that it watches and the signals that each of them still needs
+ * @max_keys: number of entries in @keys; further keys are left out
+ * @key_size: size of an entry; 0 without keys
  * @flags: must be zero
+ * @reserved: must be zero
  * @pending: out: the operation
  */
 struct twheel_info_args {
 	__u64 id;
 	__u64 keys;
-	__u32 room;
+	__u32 max_keys;
+	__u32 key_size;
 	__u32 flags;
+	__u32 reserved;
 	struct twheel_pending pending;
 };
 
-/* twheel_list_args.flags: also those that others have added. */
+/* twheel_list_args.flags: also operations of other files. */
 #define TWHEEL_LIST_OTHERS	(1U << 0)
 
 /**
- * struct twheel_list_args - TWHEEL_IOC_LIST: which operations wait
- * @entries: address of room for struct twheel_pending
- * @room: for how many, at least one
+ * struct twheel_list_args - TWHEEL_IOC_LIST: list pending operations
+ * @entries: address of an array of struct twheel_pending
+ * @max_entries: number of entries in it, at least one
+ * @entry_size: size of an entry
  * @flags: TWHEEL_LIST_OTHERS
- * @cursor: in: 0, or what the call before left here; out: where to go on, or
- *	TWHEEL_LIST_END
- * @nr: out: how many entries were written; 0 is not the end
- * @reserved: must be zero
+ * @nr: out: number of entries written; 0 is not the end
+ * @cursor: 0 for the first call, then the value left by the call before;
+ *	TWHEEL_LIST_END at the end
  */
 struct twheel_list_args {
 	__u64 entries;
-	__u32 room;
+	__u32 max_entries;
+	__u32 entry_size;
 	__u32 flags;
-	__u64 cursor;
 	__u32 nr;
-	__u32 reserved;
+	__u64 cursor;
 };
 
 /**
- * struct twheel_query_args - TWHEEL_IOC_QUERY: the state of a purgatory
+ * struct twheel_query_args - TWHEEL_IOC_QUERY: state of a purgatory
  * @flags: must be zero
- * @max_pending: out: the most operations that may be pending in the purgatory
- * @max_own: out: the most that this file may have pending
- * @files: out: how many have the purgatory open
- * @own: out: operations of this file that have not ended
- * @unread: out: events that wait to be read through this file
- * @detached: out: detached operations that have not ended
- * @detached_unread: out: their events that wait to be read
- * @pending: out: operations that have not ended, of all files
- * @keys: out: keys that something watches
- * @watches: out: watches, summed over all keys
- * @added: out: operations added so far
- * @completed: out: ended as completed so far
- * @expired: out: ended as expired so far
- * @cancelled: out: ended as cancelled so far
- * @rejected: out: adds refused by a limit so far
- * @tick_ns: out: the tick of the wheel in ns
- * @wakeups: out: how often the reaper of the wheel has woken up so far; the
- *	wheel is shared by all purgatories of the device
- * @name: out: of a named purgatory; empty for one of one's own
+ * @max_pending: out: limit on the pending operations of the purgatory
+ * @max_file_pending: out: limit on those of this file
+ * @files: out: number of open files
+ * @own: out: pending operations of this file, without detached ones
+ * @unread: out: unread events of this file
+ * @detached: out: pending detached operations
+ * @detached_unread: out: their unread events
+ * @pending: out: pending operations of all files
+ * @keys: out: number of watched keys
+ * @watches: out: number of watches, over all keys
+ * @added: out: number of operations added so far
+ * @completed: out: number of those completed
+ * @expired: out: number of those expired
+ * @cancelled: out: number of those cancelled
+ * @rejected: out: number of adds refused by a limit
+ * @tick_ns: out: tick of the wheel in ns
+ * @wakeups: out: wake-ups so far of the reapers of the calling user
+ * @name: out: name of the purgatory; empty for a private one
  */
 struct twheel_query_args {
 	__u32 flags;
 	__u32 max_pending;
-	__u32 max_own;
+	__u32 max_file_pending;
 	__u32 files;
 	__u64 own;
 	__u64 unread;
@@ -444,18 +479,22 @@ struct twheel_query_args {
 };
 
 /**
- * struct twheel_create_args - TWHEEL_IOC_CREATE: make a named purgatory
- * @name: 1 to 31 of letters, digits, '-', '_' and '.', the first a letter or a
- *	digit; zeros behind it
+ * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
+ * @name: 1 to 31 letters, digits, '-', '_' and '.', beginning with a letter or a
+ *	digit, then zeroes
  * @flags: must be zero
- * @mode: permissions of its node, up to 0666
+ * @mode: permissions of its node, at most 0666
  * @uid: owner of its node, or TWHEEL_CALLER
  * @gid: group of its node, or TWHEEL_CALLER
- * @max_pending: the most operations that may be pending in it; 0 for the most
- *	that may be given
- * @max_watches: the most watches that these may have; 0 for any number
- * @major: out: of its node
- * @minor: out: of its node
+ * @max_pending: limit on its pending operations; 0 for no limit but that of the
+ *	module
+ * @max_file_pending: likewise, on those added through one file
+ * @max_watches: limit on the watches of its operations; 0 for no limit
+ * @reserved: must be zero
+ * @major: out: device number of its node
+ * @minor: out: device number of its node
+ *
+ * The ioctl returns a descriptor of the new purgatory.
  */
 struct twheel_create_args {
 	char name[TWHEEL_NAME_SIZE];
@@ -464,19 +503,21 @@ struct twheel_create_args {
 	__u32 uid;
 	__u32 gid;
 	__u32 max_pending;
+	__u32 max_file_pending;
 	__u32 max_watches;
+	__u32 reserved;
 	__u32 major;
 	__u32 minor;
 };
 
-/* twheel_remove_args.flags: also if it is in use. */
+/* twheel_remove_args.flags: even if files are open or operations pending. */
 #define TWHEEL_REMOVE_FORCE	(1U << 0)
 
 /**
- * struct twheel_remove_args - TWHEEL_IOC_REMOVE: end a named purgatory
- * @name: as it was created
+ * struct twheel_remove_args - TWHEEL_IOC_REMOVE: remove a named purgatory
+ * @name: its name, then zeroes
  * @flags: TWHEEL_REMOVE_FORCE
- * @cancelled: out: how many operations this cancelled
+ * @cancelled: out: number of operations that were cancelled
  */
 struct twheel_remove_args {
 	char name[TWHEEL_NAME_SIZE];
@@ -485,9 +526,10 @@ struct twheel_remove_args {
 };
 
 /**
- * enum twheel_call - the numbers of the ioctls
+ * enum twheel_call - ioctl numbers
  *
- * Those up to TWHEEL_CALL_CANCEL_KEY may be commands of a batch.
+ * Calls up to TWHEEL_CALL_CANCEL_KEY are available in a batch, those from
+ * TWHEEL_CALL_CREATE on /dev/twheel-control only.
  */
 enum twheel_call {
 	TWHEEL_CALL_ADD			= 1,
@@ -501,20 +543,21 @@ enum twheel_call {
 	TWHEEL_CALL_BATCH		= 16,
 	TWHEEL_CALL_COMPLETE_ALL	= 17,
 	TWHEEL_CALL_DRAIN		= 18,
-	TWHEEL_CALL_DETACHED		= 19,
-	TWHEEL_CALL_INFO		= 20,
-	TWHEEL_CALL_LIST		= 21,
-	TWHEEL_CALL_QUERY		= 22,
-	TWHEEL_CALL_CREATE		= 23,
-	TWHEEL_CALL_REMOVE		= 24,
+	TWHEEL_CALL_EVENTS		= 19,
+	TWHEEL_CALL_RESTRICT		= 20,
+	TWHEEL_CALL_INFO		= 21,
+	TWHEEL_CALL_LIST		= 22,
+	TWHEEL_CALL_QUERY		= 23,
+	TWHEEL_CALL_CREATE		= 32,
+	TWHEEL_CALL_REMOVE		= 33,
 };
 
 /**
  * struct twheel_command - one call of a batch
  * @call: one of enum twheel_call, up to TWHEEL_CALL_CANCEL_KEY
  * @reserved: must be zero
- * @args: what the call takes; not written to
- * @room: what the call doesn't take must be zero
+ * @args: its structure; not written to
+ * @pad: zero behind the structure
  */
 struct twheel_command {
 	__u32 call;
@@ -528,14 +571,15 @@ struct twheel_command {
 		struct twheel_unwatch_args unwatch;
 		struct twheel_signal_args signal;
 		struct twheel_cancel_key_args cancel_key;
-		__u64 room[15];
+		__u64 pad[15];
 	};
 };
 
 /**
- * struct twheel_result - what came of one command of a batch
- * @value: what the call would have set: the id of an add, how many a signal has
- *	completed or a key has cancelled, whether a re-arm has moved; else 0
+ * struct twheel_result - result of one command of a batch
+ * @value: output field of the call: the id of an add, the number of operations
+ *	that a signal completed or a key cancelled, the moved field of a rearm;
+ *	else 0
  * @error: 0 or a negative error number
  * @reserved: zero
  */
@@ -545,32 +589,36 @@ struct twheel_result {
 	__u32 reserved;
 };
 
-/* twheel_batch_args.flags: a command that fails is the last. */
+/* twheel_batch_args.flags: stop after the first command that fails. */
 #define TWHEEL_BATCH_STOP	(1U << 0)
 
 /**
  * struct twheel_batch_args - TWHEEL_IOC_BATCH: many calls in one
  * @commands: address of an array of struct twheel_command
- * @results: address of room for as many struct twheel_result, or 0
- * @nr: how many, 1 to TWHEEL_MAX_BATCH
+ * @results: address of an array of struct twheel_result, or 0
+ * @nr: number of entries in both, 1 to TWHEEL_MAX_BATCH
  * @flags: TWHEEL_BATCH_*
- * @done: out: how many were carried out, from the first on
- * @failed: out: how many of these failed
+ * @command_size: size of an entry in @commands
+ * @result_size: size of an entry in @results; 0 without results
+ * @done: out: number of commands executed, beginning with the first one
+ * @failed: out: number of those that failed
  */
 struct twheel_batch_args {
 	__u64 commands;
 	__u64 results;
 	__u32 nr;
 	__u32 flags;
+	__u32 command_size;
+	__u32 result_size;
 	__u32 done;
 	__u32 failed;
 };
 
 /**
  * enum twheel_reason - how an operation ended
- * @TWHEEL_COMPLETED: its condition held, or somebody completed it
- * @TWHEEL_EXPIRED: its deadline came first
- * @TWHEEL_CANCELLED: somebody cancelled it
+ * @TWHEEL_COMPLETED: by its condition or by a call
+ * @TWHEEL_EXPIRED: at its deadline
+ * @TWHEEL_CANCELLED: by a call, or because the clock was set
  */
 enum twheel_reason {
 	TWHEEL_COMPLETED	= 1,
@@ -578,23 +626,22 @@ enum twheel_reason {
 	TWHEEL_CANCELLED	= 3,
 };
 
-/* twheel_event.flags: a period has passed, and the operation goes on. */
+/* twheel_event.flags: a period ended, and the operation continues. */
 #define TWHEEL_EVENT_MORE	(1U << 0)
 
 /**
- * struct twheel_event - what read() delivers, once for each operation, and once
- * for one or more periods of a periodic one
- * @id: the operation; unknown from now on unless TWHEEL_EVENT_MORE is set
- * @cookie: as it was given
- * @value: of the signal or the completion; 0 if it expired or was cancelled
+ * struct twheel_event - event delivered by read()
+ * @id: the operation; no longer valid unless TWHEEL_EVENT_MORE is set
+ * @cookie: from struct twheel_add_args
+ * @value: of the signal or the completion; else 0
  * @deadline: by its clock, in ns; TWHEEL_NEVER for none
- * @time: when it ended or the period was noticed, by its clock, in ns
+ * @time: time of the end by its clock, in ns; not before @deadline if it expired
  * @reason: one of enum twheel_reason; TWHEEL_EXPIRED for a period
  * @flags: TWHEEL_EVENT_*
- * @error: 0 or a negative error number: what it was completed with, or
- *	-ECANCELED if the clock was set
+ * @error: 0 or a negative error number, set by a completion; -ECANCELED if the
+ *	clock was set
  * @reserved: zero
- * @expirations: how many deadlines have passed that no event had told of yet
+ * @expirations: number of deadlines that passed since the previous event
  */
 struct twheel_event {
 	__u64 id;
@@ -633,8 +680,10 @@ struct twheel_event {
 				      struct twheel_complete_all_args)
 #define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_DRAIN, \
 				      struct twheel_drain_args)
-#define TWHEEL_IOC_DETACHED	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_DETACHED, \
-				     struct twheel_detached_args)
+#define TWHEEL_IOC_EVENTS	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_EVENTS, \
+				     struct twheel_events_args)
+#define TWHEEL_IOC_RESTRICT	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_RESTRICT, \
+				     struct twheel_restrict_args)
 #define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_INFO, \
 				      struct twheel_info_args)
 #define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_LIST, \

@@ -13,6 +13,11 @@
 
 #include "../rig.h"
 
+struct user_namespace {
+	int unused;
+};
+
+struct user_namespace init_user_ns;
 __thread uid_t rig_uid;
 
 /* User memory */
@@ -134,6 +139,66 @@ unsigned long clear_user(void __user *to, unsigned long size)
 	return size - cleared;
 }
 
+/* Iterators over user memory */
+
+void iov_iter_advance(struct iov_iter *iter, size_t size)
+{
+	size = min(size, iter->count);
+	iter->count -= size;
+	iter->rig_done += size;
+	size += iter->iov_offset;
+	/* As in the kernel, the iterator leaves a piece that it has used up. */
+	for (; iter->nr_segs && size >= iter->iov->iov_len; iter->iov++, iter->nr_segs--)
+		size -= iter->iov->iov_len;
+	iter->iov_offset = size;
+}
+
+void iov_iter_revert(struct iov_iter *iter, size_t size)
+{
+	if (WARN_ON(size > iter->rig_done))
+		return;
+	iter->count += size;
+	iter->rig_done -= size;
+	while (size > iter->iov_offset) {
+		size -= iter->iov_offset;
+		iter->iov--;
+		iter->nr_segs++;
+		iter->iov_offset = iter->iov->iov_len;
+	}
+	iter->iov_offset -= size;
+}
+
+void iov_iter_truncate(struct iov_iter *iter, size_t size)
+{
+	iter->count = min(iter->count, size);
+}
+
+/* Bytes copied; fewer than @size at the end of the iterator or where user memory faults. */
+size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter)
+{
+	size_t done = 0, part, left;
+
+	size = min(size, iter->count);
+	while (done < size) {
+		part = min(size - done, iter->iov->iov_len - iter->iov_offset);
+		left = copy_to_user(iter->iov->iov_base + iter->iov_offset, from + done, part);
+		iov_iter_advance(iter, part - left);
+		done += part - left;
+		if (left)
+			break;
+	}
+	return done;
+}
+
+bool copy_to_iter_full(const void *from, size_t size, struct iov_iter *iter)
+{
+	size_t done = copy_to_iter(from, size, iter);
+
+	if (done != size)
+		iov_iter_revert(iter, done);
+	return done == size;
+}
+
 int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_t usize)
 {
 	size_t size = min(ksize, usize), i;
@@ -159,6 +224,7 @@ int misc_register(struct miscdevice *misc)
 {
 	if (rig_should_fail())
 		return -ENOMEM;
+	misc->rig_inode.i_rdev = MKDEV(MISC_MAJOR, misc->minor);
 	pthread_mutex_lock(&nodes_lock);
 	list_add(&misc->rig_entry, &miscs);
 	pthread_mutex_unlock(&nodes_lock);
@@ -247,6 +313,7 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 		dev->type->devnode(dev, &mode, &uid, &gid);
 	get_device(dev);	/* held by the node and by each inode that is open */
 	cdev->dev = dev;
+	cdev->inode.i_rdev = dev->devt;
 	pthread_mutex_lock(&nodes_lock);
 	list_add(&cdev->entry, &cdevs);
 	pthread_mutex_unlock(&nodes_lock);
@@ -364,6 +431,110 @@ static struct file *file_alloc(struct inode *inode, const struct file_operations
 	return file;
 }
 
+struct file *anon_inode_getfile(const char *name, const struct file_operations *fops,
+				void *data, int flags)
+{
+	static struct inode anon;
+	struct file *file = file_alloc(&anon, fops, flags & (O_ACCMODE | O_NONBLOCK));
+
+	if (!file)
+		return ERR_PTR(-ENOMEM);
+	file->private_data = data;
+	return file;
+}
+
+/* Descriptors */
+
+static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct file *fds[RIG_NR_FDS];
+static bool fds_used[RIG_NR_FDS];
+
+/*
+ * A number is given out again as late as possible, so that a thread that is about to use a
+ * closed one does not meet another file.
+ */
+int get_unused_fd_flags(unsigned int flags)
+{
+	unsigned int tries = 0, index;
+	static unsigned int next;
+
+	if (rig_should_fail())
+		return -ENOMEM;
+	pthread_mutex_lock(&fds_lock);
+	do {
+		index = next++ % RIG_NR_FDS;
+	} while (fds_used[index] && ++tries < RIG_NR_FDS);
+	fds_used[index] = true;
+	pthread_mutex_unlock(&fds_lock);
+	return tries < RIG_NR_FDS ? (int)(RIG_FD_FIRST + index) : -EMFILE;
+}
+
+/* The descriptor gets the caller's reference. */
+void fd_install(unsigned int fd, struct file *file)
+{
+	pthread_mutex_lock(&fds_lock);
+	WARN_ON(!fds_used[fd - RIG_FD_FIRST] || fds[fd - RIG_FD_FIRST]);
+	fds[fd - RIG_FD_FIRST] = file;
+	pthread_mutex_unlock(&fds_lock);
+}
+
+void put_unused_fd(unsigned int fd)
+{
+	pthread_mutex_lock(&fds_lock);
+	WARN_ON(!fds_used[fd - RIG_FD_FIRST] || fds[fd - RIG_FD_FIRST]);
+	fds_used[fd - RIG_FD_FIRST] = false;
+	pthread_mutex_unlock(&fds_lock);
+}
+
+int anon_inode_getfd(const char *name, const struct file_operations *fops, void *data,
+		     int flags)
+{
+	int fd = get_unused_fd_flags(flags);
+	struct file *file;
+
+	if (fd < 0)
+		return fd;
+	file = anon_inode_getfile(name, fops, data, flags);
+	if (IS_ERR(file)) {
+		put_unused_fd(fd);
+		return PTR_ERR(file);
+	}
+	fd_install(fd, file);
+	return fd;
+}
+
+struct file *rig_fd_file(int fd)
+{
+	unsigned int index = fd - RIG_FD_FIRST;
+	struct file *file = NULL;
+
+	if (index >= RIG_NR_FDS)
+		return NULL;
+	pthread_mutex_lock(&fds_lock);
+	if (fds[index])
+		file = rig_file_get(fds[index]);
+	pthread_mutex_unlock(&fds_lock);
+	return file;
+}
+
+/* A number without a file is one that is still being opened. */
+struct file *rig_fd_take(int fd)
+{
+	unsigned int index = fd - RIG_FD_FIRST;
+	struct file *file;
+
+	if (index >= RIG_NR_FDS)
+		return NULL;
+	pthread_mutex_lock(&fds_lock);
+	file = fds[index];
+	if (file) {
+		fds[index] = NULL;
+		fds_used[index] = false;
+	}
+	pthread_mutex_unlock(&fds_lock);
+	return file;
+}
+
 struct file *rig_open(const char *name, int flags)
 {
 	const struct file_operations *fops = NULL;
@@ -377,7 +548,7 @@ struct file *rig_open(const char *name, int flags)
 	if (!inode)
 		return ERR_PTR(-ENOENT);
 	file = file_alloc(inode, fops, flags);
-	err = file ? fops->open(inode, file) : -ENOMEM;
+	err = !file ? -ENOMEM : fops->open ? fops->open(inode, file) : 0;
 	if (!err)
 		return file;
 	if (inode->i_cdev)
@@ -399,7 +570,8 @@ void rig_close(struct file *file)
 		return;
 	if (READ_ONCE(file->f_flags) & FASYNC)
 		file->f_op->fasync(-1, file, 0);
-	file->f_op->release(file->f_inode, file);
+	if (file->f_op->release)
+		file->f_op->release(file->f_inode, file);
 	if (file->rig_put)
 		file->rig_put(file);
 	kfree(file);
@@ -412,17 +584,38 @@ long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 
 long rig_ioctl(struct file *file, unsigned int cmd, void *arg)
 {
+	if (!file->f_op->unlocked_ioctl)
+		return -ENOTTY;
 	return file->f_op->unlocked_ioctl(file, cmd, (unsigned long)arg);
 }
 
-/* As vfs_read(): the buffer's address is looked at first, its pages are not. */
-ssize_t rig_read(struct file *file, void *buf, size_t size)
+/* As do_readv(): the addresses of the pieces are looked at first, their pages are not. */
+ssize_t rig_readv(struct file *file, const struct iovec *pieces, int nr, int flags)
 {
+	struct iov_iter iter = { .iov = pieces, .nr_segs = nr };
+	struct kiocb iocb = { .ki_filp = file, .ki_flags = flags };
+	int i;
+
 	if (!(file->f_mode & FMODE_READ))
 		return -EBADF;
-	if ((uintptr_t)buf >> 47 || size >> 47)
-		return -EFAULT;
-	return file->f_op->read(file, buf, min_t(size_t, size, INT_MAX & ~4095), &file->f_pos);
+	if (!file->f_op->read_iter)
+		return -EINVAL;
+	if (flags & ~IOCB_NOWAIT || (flags && !(file->f_mode & FMODE_NOWAIT)))
+		return -EOPNOTSUPP;
+	for (i = 0; i < nr; i++) {
+		if ((uintptr_t)pieces[i].iov_base >> 47 || pieces[i].iov_len >> 47)
+			return -EFAULT;
+		iter.count += pieces[i].iov_len;
+	}
+	iter.count = min_t(size_t, iter.count, INT_MAX & ~4095);
+	return file->f_op->read_iter(&iocb, &iter);
+}
+
+ssize_t rig_read(struct file *file, void *buf, size_t size)
+{
+	struct iovec piece = { buf, size };
+
+	return rig_readv(file, &piece, 1, 0);
 }
 
 /*
@@ -439,7 +632,8 @@ ssize_t rig_fdinfo(struct file *file, char *buf, size_t size)
 {
 	struct seq_file seq = { .buf = buf, .size = size };
 
-	file->f_op->show_fdinfo(&seq, file);
+	if (file->f_op->show_fdinfo)
+		file->f_op->show_fdinfo(&seq, file);
 	return seq.count;
 }
 
@@ -474,6 +668,8 @@ int rig_poll(struct file *file, int events, int timeout_ms)
 	struct poller poller = { .table = { .queue = timeout_ms ? poller_queue : NULL } };
 	int ready, i;
 
+	if (!file->f_op->poll)
+		return (POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM) & events;
 	for (;;) {
 		poller.nr = 0;
 		ready = file->f_op->poll(file, &poller.table) & (events | EPOLLHUP | EPOLLERR);
@@ -547,6 +743,8 @@ void kill_fasync(struct fasync_struct **list, int sig, int band)
 
 	if (!READ_ONCE(*list))
 		return;
+	/* The number of receivers has no limit, so no lock of the module may be held. */
+	WARN_ON(in_atomic());
 	pthread_mutex_lock(&fasync_lock);
 	for (entry = *list; entry; entry = entry->next)
 		entry->file->rig_sigios++;
@@ -556,7 +754,7 @@ void kill_fasync(struct fasync_struct **list, int sig, int band)
 /* FIOASYNC */
 int rig_fasync(struct file *file, bool on)
 {
-	if (!!(READ_ONCE(file->f_flags) & FASYNC) == on)
+	if (!!(READ_ONCE(file->f_flags) & FASYNC) == on || !file->f_op->fasync)
 		return 0;
 	return min(file->f_op->fasync(0, file, on), 0);
 }

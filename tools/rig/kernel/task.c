@@ -72,6 +72,7 @@ static struct rig_self *enter(struct task_struct *task, struct rig_self *self,
 	self->tally = &rig_tally;
 	self->random = mix(seed + self->tid) | 1;
 	task->pid = self->tid;
+	task->nsproxy = &init_nsproxy;
 	/* What a thread has used by now does not count. */
 	task->stack = here + 256 - rig_thread_size;
 	rig_this = self;
@@ -320,15 +321,18 @@ int wake_up_process(struct task_struct *task)
 	return 1;
 }
 
-/* A signal wakes a task only out of an interruptible sleep, which looks at it again. */
+/* A signal ends an interruptible sleep, and a fatal one a killable sleep too. */
 void rig_signal(struct task_struct *task, u8 signals)
 {
-	u32 state = TASK_INTERRUPTIBLE;
+	u32 state = TASK_INTERRUPTIBLE, killable = TASK_KILLABLE;
 
 	__atomic_fetch_or(&task->signals, signals, __ATOMIC_SEQ_CST);
 	/* A task that has looked at its signals already must not sleep any more. */
 	if (__atomic_compare_exchange_n(&task->state, &state, TASK_RUNNING, false,
-					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED))
+					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) ||
+	    (signals & RIG_SIGNAL_FATAL &&
+	     __atomic_compare_exchange_n(&task->state, &killable, TASK_RUNNING, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_RELAXED)))
 		rig_futex_wake(&task->state);
 }
 

@@ -389,6 +389,22 @@ int pvclock_gtod_unregister_notifier(struct notifier_block *nb)
 	return 0;
 }
 
+/* Time namespaces */
+
+struct time_namespace init_time_ns;
+struct nsproxy init_nsproxy = { .time_ns = &init_time_ns };
+
+void rig_set_time_ns(s64 monotonic, s64 boottime)
+{
+	static __thread struct time_namespace ns;
+	static __thread struct nsproxy proxy;
+
+	ns.offsets.monotonic = ns_to_timespec64(monotonic);
+	ns.offsets.boottime = ns_to_timespec64(boottime);
+	proxy.time_ns = &ns;
+	current->nsproxy = &proxy;
+}
+
 int do_settimeofday64(const struct timespec64 *to)
 {
 	s64 ns = to->tv_sec * NSEC_PER_SEC + to->tv_nsec;

@@ -105,6 +105,27 @@ bool rig_work_cancel(struct work_struct *work, bool wait)
 	return was_pending;
 }
 
+/* Wait for the last instance that was queued; a delayed one does not wait for its time. */
+bool rig_work_flush(struct work_struct *work)
+{
+	bool was_busy;
+	u64 seq;
+
+	might_sleep();
+	pthread_mutex_lock(&lock);
+	was_busy = work->pending || is_running(work);
+	seq = work->seq;
+	if (work->pending) {
+		work->due = 0;
+		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+		rig_futex_wake(&changes);
+	}
+	while ((work->pending && work->seq == seq) || is_running(work))
+		pthread_cond_wait(&done, &lock);
+	pthread_mutex_unlock(&lock);
+	return was_busy;
+}
+
 unsigned int work_busy(struct work_struct *work)
 {
 	unsigned int busy;
@@ -218,6 +239,19 @@ void destroy_workqueue(struct workqueue_struct *queue)
 		WARN_ON(work->queue == queue);
 	pthread_mutex_unlock(&lock);
 	kfree(queue);
+}
+
+/* Let all delayed items run now. */
+void rig_works_hurry(void)
+{
+	struct work_struct *work;
+
+	pthread_mutex_lock(&lock);
+	list_for_each_entry(work, &pending, entry)
+		work->due = 0;
+	__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+	rig_futex_wake(&changes);
 }
 
 /* Items that are still queued: there should be none once all modules are gone. */

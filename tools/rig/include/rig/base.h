@@ -55,6 +55,8 @@ struct rcu_head {
 
 #define callback_head rcu_head
 
+#define PAGE_SIZE	4096UL
+
 #define likely(x)	__builtin_expect(!!(x), 1)
 #define unlikely(x)	__builtin_expect(!!(x), 0)
 #define __aligned(x)	__attribute__((aligned(x)))
@@ -225,6 +227,7 @@ static inline u64 rol64(u64 word, unsigned int shift)
 ssize_t strscpy(char *to, const char *from, size_t size);
 void *memchr_inv(const void *from, int c, size_t size);
 int scnprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
+int snprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 
 #include <linux/const.h>
 #include <linux/kconfig.h>

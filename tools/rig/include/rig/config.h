@@ -5,6 +5,7 @@
 
 #define CONFIG_64BIT 1
 #define CONFIG_SMP 1
+#define CONFIG_TIME_NS 1
 #ifdef RIG_JITTER
 /* A damaged list is reported at the next change to it. */
 #define CONFIG_LIST_HARDENED 1

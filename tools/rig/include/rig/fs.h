@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files, devices, user memory, credentials: what the character devices need.
+ * Files, devices, user memory, credentials: for the character devices.
  *
  * The functions named rig_* are the system calls. They keep the rules of the VFS: a file
  * is released once, when its last reference is put, and no call runs on it then.
@@ -13,6 +13,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/stat.h>
+#include <sys/uio.h>
 
 #include <linux/ioctl.h>
 #include <linux/kref.h>
@@ -36,8 +37,12 @@ struct user_namespace;
 #define current_user_ns()	((struct user_namespace *)NULL)
 #define make_kuid(ns, uid)	((void)(ns), KUIDT_INIT(uid))
 #define make_kgid(ns, gid)	((void)(ns), KGIDT_INIT(gid))
+#define from_kuid(ns, uid)	((void)(ns), (uid).val)
+#define from_kuid_munged(ns, uid) from_kuid(ns, uid)
+extern struct user_namespace	init_user_ns;
 #define CAP_CHOWN		0
 #define CAP_SYS_ADMIN		21
+#define CAP_SYS_RESOURCE	24
 
 /* The user of the calling thread, and whether it is privileged */
 extern __thread uid_t rig_uid;
@@ -66,6 +71,7 @@ int copy_struct_from_user(void *to, size_t ksize, const void __user *from, size_
 /* Files */
 #define FMODE_READ	1u
 #define FMODE_WRITE	2u
+#define FMODE_NOWAIT	0x8000000u
 #define FASYNC		O_ASYNC
 
 struct cdev;
@@ -73,8 +79,41 @@ struct file;
 struct fasync_struct;
 
 struct inode {
-	struct cdev *i_cdev;
+	struct cdev	*i_cdev;
+	dev_t		i_rdev;
 };
+
+#define imajor(inode)	MAJOR((inode)->i_rdev)
+#define iminor(inode)	MINOR((inode)->i_rdev)
+#define file_inode(file) ((file)->f_inode)
+
+#define IOCB_NOWAIT	8	/* RWF_NOWAIT, which needs _GNU_SOURCE */
+
+struct kiocb {
+	struct file	*ki_filp;
+	loff_t		ki_pos;
+	int		ki_flags;	/* IOCB_NOWAIT or 0 */
+};
+
+/* The user memory of a read; iov_iter_revert() may take back @rig_done bytes. */
+struct iov_iter {
+	const struct iovec	*iov;		/* the piece that comes next */
+	unsigned long		nr_segs;	/* pieces left, that one included */
+	size_t			iov_offset;	/* in that piece */
+	size_t			count;		/* bytes left */
+	size_t			rig_done;
+};
+
+static inline size_t iov_iter_count(const struct iov_iter *iter)
+{
+	return iter->count;
+}
+
+size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter);
+bool copy_to_iter_full(const void *from, size_t size, struct iov_iter *iter);
+void iov_iter_advance(struct iov_iter *iter, size_t size);
+void iov_iter_revert(struct iov_iter *iter, size_t size);
+void iov_iter_truncate(struct iov_iter *iter, size_t size);
 
 struct poll_table_struct;
 struct file_operations {
@@ -83,6 +122,7 @@ struct file_operations {
 	int (*open)(struct inode *inode, struct file *file);
 	int (*release)(struct inode *inode, struct file *file);
 	ssize_t (*read)(struct file *file, char __user *buf, size_t size, loff_t *pos);
+	ssize_t (*read_iter)(struct kiocb *iocb, struct iov_iter *to);
 	__poll_t (*poll)(struct file *file, struct poll_table_struct *wait);
 	int (*fasync)(int fd, struct file *file, int on);
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
@@ -102,15 +142,46 @@ struct file {
 	void				(*rig_put)(struct file *file);
 };
 
-#define stream_open(inode, file)	0
+static inline int stream_open(struct inode *inode, struct file *file)
+{
+	return 0;
+}
+
+static inline int nonseekable_open(struct inode *inode, struct file *file)
+{
+	return 0;
+}
+
 long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
-/* Returns a file or an ERR_PTR(). @name is "/dev/twheel" or "/dev/twheel-NAME". */
+/* Returns a file or an ERR_PTR(). @name is that of a node: "/dev/twheel", "/dev/twheel-NAME". */
 struct file *rig_open(const char *name, int flags);
 struct file *rig_file_get(struct file *file);
 void rig_close(struct file *file);
+#define get_file(file)	rig_file_get(file)
+#define fput(file)	rig_close(file)
 long rig_ioctl(struct file *file, unsigned int cmd, void *arg);
 ssize_t rig_read(struct file *file, void *buf, size_t size);
+ssize_t rig_readv(struct file *file, const struct iovec *pieces, int nr, int flags);
+
+/* Files without a node */
+struct file *anon_inode_getfile(const char *name, const struct file_operations *fops,
+				void *data, int flags);
+int anon_inode_getfd(const char *name, const struct file_operations *fops, void *data,
+		     int flags);
+
+/*
+ * Descriptors: one table for all threads. Its numbers begin so high that the system gives
+ * out none of them. rig_fd_file() takes a reference; rig_fd_take() takes the file out, with
+ * the reference of the table.
+ */
+#define RIG_FD_FIRST	0x100000
+#define RIG_NR_FDS	512
+int get_unused_fd_flags(unsigned int flags);
+void fd_install(unsigned int fd, struct file *file);
+void put_unused_fd(unsigned int fd);
+struct file *rig_fd_file(int fd);
+struct file *rig_fd_take(int fd);
 int rig_poll(struct file *file, int events, int timeout_ms);
 int rig_fasync(struct file *file, bool on);
 void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags);
@@ -201,6 +272,7 @@ void cdev_init(struct cdev *cdev, const struct file_operations *fops);
 int cdev_device_add(struct cdev *cdev, struct device *dev);
 void cdev_device_del(struct cdev *cdev, struct device *dev);
 
+#define MISC_MAJOR		10
 #define MISC_DYNAMIC_MINOR	255
 struct miscdevice {
 	int				minor;

@@ -25,6 +25,7 @@
 struct mem_cgroup;
 struct mm_struct;
 struct module;
+struct nsproxy;
 
 struct task_struct {
 	u32			state;		/* futex word of a sleeping task */
@@ -41,6 +42,7 @@ struct task_struct {
 	char			*stack;		/* bottom of THREAD_SIZE bytes */
 	unsigned int		fail_nth;	/* this allocation from now fails; 0: none */
 	struct mm_struct	*mm;
+	struct nsproxy		*nsproxy;	/* see time.h */
 	char			comm[TASK_COMM_LEN];
 };
 

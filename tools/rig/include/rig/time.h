@@ -84,6 +84,29 @@ struct timespec64 {
 struct timespec64 ns_to_timespec64(s64 ns);
 int do_settimeofday64(const struct timespec64 *to);
 
+static inline s64 timespec64_to_ns(const struct timespec64 *ts)
+{
+	return (s64)ts->tv_sec * NSEC_PER_SEC + ts->tv_nsec;
+}
+
+/* Time namespaces: each thread that has called rig_set_time_ns() has one of its own. */
+struct timens_offsets {
+	struct timespec64 monotonic;
+	struct timespec64 boottime;
+};
+
+struct time_namespace {
+	struct timens_offsets offsets;
+};
+
+struct nsproxy {
+	struct time_namespace *time_ns;
+};
+
+extern struct nsproxy init_nsproxy;
+extern struct time_namespace init_time_ns;
+void rig_set_time_ns(s64 monotonic, s64 boottime);
+
 void msleep(unsigned int ms);
 void usleep_range(unsigned long min, unsigned long max);
 void udelay(unsigned long us);

@@ -32,6 +32,7 @@ void rig_work_init(struct work_struct *work, work_func_t fn);
 bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
 		    unsigned long delay, bool replace);
 bool rig_work_cancel(struct work_struct *work, bool wait);
+bool rig_work_flush(struct work_struct *work);
 unsigned int work_busy(struct work_struct *work);
 #define WORK_BUSY_PENDING	1
 #define WORK_BUSY_RUNNING	2
@@ -52,6 +53,8 @@ void destroy_workqueue(struct workqueue_struct *queue);
 #define schedule_work(work)		queue_work(system_wq, work)
 #define queue_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, false)
 #define mod_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, true)
+#define flush_work(work)		rig_work_flush(work)
+#define flush_delayed_work(dwork)	rig_work_flush(&(dwork)->work)
 #define cancel_work(work)		rig_work_cancel(work, false)
 #define cancel_work_sync(work)		rig_work_cancel(work, true)
 #define cancel_delayed_work(dwork)	rig_work_cancel(&(dwork)->work, false)

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Restricted files: all calls work on the operations that were added through the file,
+ * those of other files do not exist for it, and calls by key or on all operations are
+ * refused.  Nothing lifts the restriction.
+ */
+#include "named.h"
+
+#define NAME	"restricted"
+
+FIXTURE(confined) {
+	int fd;		/* restricted */
+	int other;	/* not */
+	int events;	/* of detached operations */
+	__u64 own;	/* watches the keys 1 and 2 */
+	__u64 theirs;	/* likewise, of the other file */
+};
+
+FIXTURE_SETUP(confined)
+{
+	remove_all_named();
+	ASSERT_EQ(0, create_named(NAME, 0666));
+	self->fd = twheel_open_named(NAME, O_NONBLOCK);
+	self->other = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_LE(0, self->fd);
+	ASSERT_LE(0, self->other);
+	self->events = open_events(self->other, TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_LE(0, self->events);
+	self->own = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	self->theirs = add_keys(self->other, TWHEEL_COND_ALL, 0, 2);
+	ASSERT_NE(0, self->own);
+	ASSERT_NE(0, self->theirs);
+	ASSERT_EQ(0, file_restrict(self->fd));
+}
+
+FIXTURE_TEARDOWN(confined)
+{
+	close(self->fd);
+	close(self->other);
+	close(self->events);
+	remove_all_named();
+}
+
+/* Also an operation that was added before the restriction. */
+TEST_F(confined, own_operations_work)
+{
+	struct twheel_watch_spec more = spec_of(9, 1);
+	__u64 later = add_deadline(self->fd, HOUR, 0, 5);
+	struct twheel_pending pending;
+
+	ASSERT_NE(0, later);
+	EXPECT_EQ(0, op_watch(self->fd, self->own, &more, 1));
+	EXPECT_EQ(0, op_unwatch(self->fd, self->own, 9));
+	EXPECT_EQ(1, op_rearm(self->fd, self->own, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(0, op_info(self->fd, self->own, &pending));
+	EXPECT_EQ(2, pending.nr_keys);
+	EXPECT_EQ(TWHEEL_PENDING_OWN, pending.flags);
+	EXPECT_EQ(0, op_complete(self->fd, self->own, 7));
+	EXPECT_EQ(0, op_cancel(self->fd, later));
+	EXPECT_EQ(EALREADY, op_cancel(self->fd, later));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, later, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
+}
+
+/* Pending, ended and unknown operations of others cannot be told apart. */
+TEST_F(confined, operations_of_others_do_not_exist)
+{
+	struct twheel_watch_spec more = spec_of(9, 1);
+	struct twheel_pending pending;
+	__u64 ids[3];
+	int i;
+
+	ids[0] = self->theirs;
+	ids[1] = add_deadline(self->other, HOUR, 0, 0);
+	ASSERT_EQ(0, op_cancel(self->other, ids[1]));
+	ids[2] = ~0ULL;
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 1));
+		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(ENOENT, errno);
+		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &more, 1));
+		EXPECT_EQ(ENOENT, op_unwatch(self->fd, ids[i], 1));
+		EXPECT_EQ(ENOENT, op_info(self->fd, ids[i], &pending));
+	}
+	EXPECT_EQ(0, op_info(self->other, self->theirs, &pending));
+	EXPECT_EQ(2, pending.nr_keys);
+	EXPECT_EQ(TWHEEL_NEVER, pending.deadline);
+	EXPECT_EQ(1, query(self->other).own);
+}
+
+/* A periodic operation of another file is no different. */
+TEST_F(confined, periodic_operation_of_another_file_does_not_exist)
+{
+	struct twheel_add_args args = { .deadline = HOUR, .period = HOUR };
+
+	ASSERT_EQ(0, op_add(self->other, &args));
+	EXPECT_EQ(-1, op_rearm(self->fd, args.id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(ENOENT, errno);
+	EXPECT_EQ(0, op_cancel(self->other, args.id));
+}
+
+TEST_F(confined, calls_by_key_are_refused)
+{
+	EXPECT_EQ(-1, key_signal(self->fd, 1, 1));
+	EXPECT_EQ(EPERM, errno);
+	/* Even if only an own operation or none watches the key. */
+	EXPECT_EQ(-1, key_signal(self->fd, 77, 1));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(-1, key_cancel(self->fd, 1));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(2, query(self->fd).pending);
+	/* No signal was counted. */
+	EXPECT_EQ(0, key_signal(self->other, 2, 1));
+	EXPECT_EQ(2, key_signal(self->other, 1, 2));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->other, self->theirs, TWHEEL_COMPLETED, 2);
+}
+
+TEST_F(confined, queue_of_detached_events_is_refused)
+{
+	EXPECT_EQ(-1, open_events(self->fd, 0));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(-1, open_events(self->fd, TWHEEL_EVENTS_NONBLOCK));
+	EXPECT_EQ(EPERM, errno);
+}
+
+TEST_F(confined, complete_all_completes_own_operations)
+{
+	EXPECT_EQ(-1, complete_all(self->fd, 1, 0, TWHEEL_COMPLETE_OTHERS));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(2, query(self->fd).pending);
+	EXPECT_EQ(1, complete_all(self->fd, 1, 0, 0));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 1);
+	EXPECT_EQ(1, query(self->fd).pending);
+	EXPECT_NO_EVENT(self->other);
+}
+
+/* List all. Return: the number of entries, -1 with errno if refused. */
+static int list_all(int fd, __u32 flags, struct twheel_pending *entries, __u32 max)
+{
+	struct twheel_list_args args = {
+		.entry_size = sizeof(*entries),
+		.flags = flags,
+	};
+	int nr = 0;
+
+	while (args.cursor != TWHEEL_LIST_END) {
+		args.entries = address(entries + nr);
+		args.max_entries = max - nr;
+		args.nr = 0;
+		if (ioctl(fd, TWHEEL_IOC_LIST, &args))
+			return -1;
+		nr += args.nr;
+	}
+	return nr;
+}
+
+TEST_F(confined, list_has_own_operations)
+{
+	struct twheel_pending entries[8];
+
+	EXPECT_EQ(-1, list_all(self->fd, TWHEEL_LIST_OTHERS, entries, 8));
+	EXPECT_EQ(EPERM, errno);
+	ASSERT_EQ(1, list_all(self->fd, 0, entries, 8));
+	EXPECT_EQ(self->own, entries[0].id);
+	ASSERT_EQ(2, list_all(self->other, TWHEEL_LIST_OTHERS, entries, 8));
+}
+
+TEST_F(confined, drain_cancels_own_operations)
+{
+	EXPECT_EQ(1, drain(self->fd));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_CANCELLED, 0);
+	EXPECT_EQ(1, query(self->other).pending);
+}
+
+/* Detached operations that were added through the file are own ones. */
+TEST_F(confined, own_detached_operations_work)
+{
+	__u64 mine = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 3);
+	__u64 theirs = add_deadline(self->other, HOUR, TWHEEL_ADD_DETACHED, 4);
+	struct twheel_pending pending;
+
+	ASSERT_NE(0, mine);
+	ASSERT_NE(0, theirs);
+	EXPECT_EQ(0, op_info(self->fd, mine, &pending));
+	EXPECT_EQ(TWHEEL_PENDING_OWN | TWHEEL_PENDING_DETACHED, (int)pending.flags);
+	EXPECT_EQ(ENOENT, op_info(self->fd, theirs, &pending));
+	EXPECT_EQ(ENOENT, op_cancel(self->fd, theirs));
+	EXPECT_EQ(1, op_rearm(self->fd, mine, 2 * HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(0, op_complete(self->fd, mine, 8));
+	EXPECT_EVENT(self->events, mine, TWHEEL_COMPLETED, 8);
+	EXPECT_EQ(0, op_cancel(self->other, theirs));
+}
+
+/* A file that opens later has not added the operations of one before it. */
+TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
+{
+	struct twheel_pending pending;
+	__u64 id;
+	int fd, i;
+
+	for (i = 0; i < 20; i++) {
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		id = add_deadline(fd, HOUR, TWHEEL_ADD_DETACHED, 0);
+		ASSERT_NE(0, id);
+		close(fd);
+		/* The memory of the closed file may be used again. */
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		ASSERT_EQ(0, file_restrict(fd));
+		EXPECT_EQ(ENOENT, op_info(fd, id, &pending));
+		EXPECT_EQ(ENOENT, op_cancel(fd, id));
+		close(fd);
+		ASSERT_EQ(0, op_cancel(self->other, id));
+	}
+}
+
+TEST_F(confined, others_may_name_its_operations)
+{
+	struct twheel_pending pending;
+
+	EXPECT_EQ(0, op_info(self->other, self->own, &pending));
+	EXPECT_EQ(0, op_complete(self->other, self->own, 4));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 4);
+}
+
+TEST_F(confined, commands_of_a_batch_are_refused)
+{
+	struct twheel_command commands[5] = {
+		{ .call = TWHEEL_CALL_SIGNAL, .signal = { .key = key_of(1) } },
+		{ .call = TWHEEL_CALL_CANCEL_KEY, .cancel_key = { .key = key_of(1) } },
+		{ .call = TWHEEL_CALL_CANCEL, .cancel = { .id = self->theirs } },
+		{ .call = TWHEEL_CALL_ADD, .add = { .deadline = HOUR } },
+		{ .call = TWHEEL_CALL_CANCEL, .cancel = { .id = self->own } },
+	};
+	static const int errors[5] = { -EPERM, -EPERM, -ENOENT, 0, 0 };
+	struct twheel_result results[5];
+	struct twheel_batch_args args = {
+		.commands = address(commands),
+		.command_size = sizeof(commands[0]),
+		.results = address(results),
+		.result_size = sizeof(results[0]),
+		.nr = 5,
+	};
+	int i;
+
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_BATCH, &args));
+	EXPECT_EQ(5, args.done);
+	EXPECT_EQ(3, args.failed);
+	for (i = 0; i < 5; i++)
+		EXPECT_EQ(errors[i], results[i].error);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_CANCELLED, 0);
+}
+
+TEST_F(confined, restriction_is_of_the_file)
+{
+	int copy = dup(self->fd), fresh;
+
+	EXPECT_EQ(0, file_restrict(self->fd));
+	EXPECT_EQ(0, file_restrict(copy));
+	EXPECT_EQ(-1, key_signal(copy, 1, 1));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_TRUE(as_stranger(key_signal(self->fd, 1, 1) == -1 && errno == EPERM &&
+				op_cancel(self->fd, self->theirs) == ENOENT &&
+				op_cancel(self->fd, self->own) == 0));
+	/* The node is not restricted. */
+	fresh = twheel_open_named(NAME, O_NONBLOCK);
+	EXPECT_EQ(0, key_signal(fresh, 1, 1));
+	close(fresh);
+	close(copy);
+}
+
+TEST_F(confined, queue_that_is_open_already_stays_open)
+{
+	int events = open_events(self->other, TWHEEL_EVENTS_NONBLOCK);
+	__u64 id = add_deadline(self->other, HOUR, TWHEEL_ADD_DETACHED, 0);
+
+	ASSERT_EQ(0, file_restrict(self->other));
+	ASSERT_EQ(0, op_cancel(self->other, id));
+	EXPECT_EVENT(events, id, TWHEEL_CANCELLED, 0);
+	close(events);
+}
+
+TEST_F(confined, read_only_file_is_not_restricted)
+{
+	int fd = open("/dev/twheel-" NAME, O_RDONLY);
+
+	EXPECT_EQ(EBADF, file_restrict(fd));
+	EXPECT_EQ(2, query(fd).pending);
+	close(fd);
+}
+
+TEST_F(confined, unknown_flags_are_refused)
+{
+	struct twheel_restrict_args args;
+	int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		args = (struct twheel_restrict_args) { .flags = 1U << bit };
+		EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
+		args = (struct twheel_restrict_args) { .reserved = 1U << bit };
+		EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
+	}
+	EXPECT_EQ(0, key_signal(self->other, 1, 1));
+}
+
+TEST_F(confined, private_purgatory)
+{
+	int fd = twheel_open(O_NONBLOCK);
+	__u64 id = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
+
+	ASSERT_EQ(0, file_restrict(fd));
+	EXPECT_EQ(-1, key_signal(fd, 1, 1));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(0, op_complete(fd, id, 3));
+	EXPECT_EVENT(fd, id, TWHEEL_COMPLETED, 3);
+	close(fd);
+}
+
+/* Another thread signals all the time while its file becomes restricted. */
+static struct {
+	int fd;
+	bool restricted;
+	bool over;
+	unsigned long calls;
+	unsigned int wrong;
+} racing;
+
+static void *signal_all_the_time(void *arg)
+{
+	bool restricted, allowed;
+
+	act_for(STRANGER);
+	while (!__atomic_load_n(&racing.over, __ATOMIC_RELAXED)) {
+		restricted = __atomic_load_n(&racing.restricted, __ATOMIC_ACQUIRE);
+		allowed = key_signal(racing.fd, 1, 1) >= 0;
+		if ((allowed && restricted) || (!allowed && errno != EPERM))
+			__atomic_add_fetch(&racing.wrong, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&racing.calls, 1, __ATOMIC_RELAXED);
+	}
+	return arg;
+}
+
+TEST_F(confined, no_signal_after_the_restriction)
+{
+	unsigned long calls;
+	pthread_t thread;
+	int round;
+
+	for (round = 0; round < rounds(50); round++) {
+		memset(&racing, 0, sizeof(racing));
+		racing.fd = twheel_open_named(NAME, O_NONBLOCK);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, signal_all_the_time, NULL));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&racing.calls, __ATOMIC_RELAXED)));
+		ASSERT_EQ(0, file_restrict(racing.fd));
+		__atomic_store_n(&racing.restricted, true, __ATOMIC_RELEASE);
+		calls = __atomic_load_n(&racing.calls, __ATOMIC_RELAXED);
+		ASSERT_TRUE(wait_for(__atomic_load_n(&racing.calls, __ATOMIC_RELAXED) >
+				     calls + 2));
+		__atomic_store_n(&racing.over, true, __ATOMIC_RELAXED);
+		pthread_join(thread, NULL);
+		EXPECT_EQ(0, racing.wrong);
+		close(racing.fd);
+	}
+}
+
+TEST_HARNESS_MAIN
