@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Users do not delay each other: however many operations of one user are due at one
+ * instant, the operation of another user beside them, on the same CPU, is not late in
+ * proportion.  The same with signals to a large process group for each event.
+ *
+ * Machines differ too much for a limit in ms.  The lateness is compared with the time
+ * that the many operations take in the same round, and with a round without them.
+ *
+ * Sizes go up until the time is used; LONG=1 tests all of them.
+ */
+#include <signal.h>
+#include "many.h"
+
+#define ROUNDS		5
+
+/* The operation of B is due so long after those of A. */
+#define BEHIND		(2 * MSEC)
+
+/* Time for the wake-up of a thread on a busy, emulated machine. */
+#define WAKEUP		(15 * MSEC)
+
+/* Time that the operations of A take at least, so that the comparison means anything. */
+#define BUSY		(60 * MSEC)
+
+#define TIME_LIMIT	(15 * SEC)
+
+FIXTURE(neighbours) {
+	int a;
+	int b;
+	__u64 lead;	/* time to add all before they are due */
+};
+
+FIXTURE_SETUP(neighbours)
+{
+	ASSERT_TRUE(pin_to(0));
+	self->a = twheel_open(O_NONBLOCK);
+	self->b = twheel_open(O_NONBLOCK);
+	ASSERT_LE(0, self->a);
+	ASSERT_LE(0, self->b);
+	self->lead = 50 * MSEC;
+}
+
+FIXTURE_TEARDOWN(neighbours)
+{
+	close(self->a);
+	close(self->b);
+}
+
+/* One round: how late the operation of B was, and how long those of A took. */
+struct round {
+	__u64 late;
+	__u64 busy;
+};
+
+enum outcome {
+	MEASURED,
+	TOO_SLOW,	/* they were due before all of them were added */
+	FAILED,
+};
+
+static enum outcome run_round(int a, int b, unsigned int nr, __u64 lead, struct round *round)
+{
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME };
+	struct twheel_event event;
+	bool in_time, added;
+	unsigned int left;
+	__u64 last, due;
+
+	due = now_ns() + lead;
+	args.deadline = due;
+	added = act_for(STRANGER) && add_many(a, &args, nr);
+	args.deadline = due + BEHIND;
+	added &= act_for(NEIGHBOUR) && !op_add(b, &args);
+	in_time = now_ns() < due;
+	if (!act_for(0) || !added || !next_event(b, &event) || event.id != args.id)
+		return FAILED;
+	round->late = event.time - event.deadline;
+	if (!wait_for(query(a).pending == 0))
+		return FAILED;
+	round->busy = 0;
+	for (left = nr; left;) {
+		unsigned int got = read_all_events(a, &last);
+
+		if (!got && !readable(a, BUDGET_MS))
+			return FAILED;
+		left -= got;
+		if (got && last > due + round->busy)
+			round->busy = last - due;
+	}
+	return in_time ? MEASURED : TOO_SLOW;
+}
+
+/* Medians of some rounds; @lead grows as needed. */
+static bool measure(int a, int b, unsigned int nr, __u64 *lead, struct round *result)
+{
+	unsigned int done = 0, rounds = nr > 50000 ? 3 : ROUNDS;
+	__u64 late[ROUNDS], busy[ROUNDS];
+	enum outcome outcome;
+	struct round round;
+
+	while (done < rounds) {
+		outcome = run_round(a, b, nr, *lead, &round);
+		if (outcome == FAILED || *lead > 100 * SEC)
+			return false;
+		if (outcome == TOO_SLOW) {
+			*lead *= 2;
+			continue;
+		}
+		late[done] = round.late;
+		busy[done] = round.busy;
+		done++;
+	}
+	result->late = median(late, rounds);
+	result->busy = median(busy, rounds);
+	return true;
+}
+
+TEST_F(neighbours, lateness_does_not_grow_with_operations_of_another_user)
+{
+	static const unsigned int sizes[] = { 1000, 10000, 30000, 100000, 245760 };
+	unsigned int i, compared = 0;
+	struct round quiet, round;
+	__u64 start, before;
+
+	ASSERT_TRUE(measure(self->a, self->b, 1, &self->lead, &quiet));
+	TH_LOG("beside 1 operation: %llu us late", quiet.late / USEC);
+	start = now_ns();
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		before = now_ns();
+		ASSERT_TRUE(measure(self->a, self->b, sizes[i], &self->lead, &round));
+		TH_LOG("beside %u operations, which take %llu us: %llu us late", sizes[i],
+		       round.busy / USEC, round.late / USEC);
+		if (round.busy >= BUSY) {
+			/* Behind them in one queue, it would be late by all of their time. */
+			EXPECT_LE(round.late, 4 * quiet.late + WAKEUP + round.busy / 8);
+			compared++;
+		}
+		/* The next size takes at least three times as long. */
+		if (!takes_long() && now_ns() - start + 3 * (now_ns() - before) > TIME_LIMIT)
+			break;
+	}
+	if (!compared)
+		SKIP(return, "this machine is too fast for the comparison");
+}
+
+/* Children that ignore SIGIO, in a process group of their own. */
+static pid_t fork_group(unsigned int nr, pid_t *children)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		children[i] = fork();
+		if (!children[i]) {
+			sigset_t all;
+
+			signal(SIGIO, SIG_DFL);
+			sigfillset(&all);
+			sigprocmask(SIG_BLOCK, &all, NULL);
+			for (;;)
+				pause();
+		}
+		if (children[i] < 0 || setpgid(children[i], children[0]))
+			return 0;
+	}
+	return children[0];
+}
+
+#define GROUP		150
+#define GROUP_OPS	500
+
+TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
+{
+	struct round quiet, round;
+	pid_t children[GROUP];
+	unsigned int i;
+	pid_t group;
+
+	ASSERT_TRUE(measure(self->a, self->b, GROUP_OPS, &self->lead, &quiet));
+	group = fork_group(GROUP, children);
+	ASSERT_LT(0, group);
+	ASSERT_EQ(0, fcntl(self->a, F_SETOWN, -group));
+	ASSERT_EQ(0, fcntl(self->a, F_SETFL, O_ASYNC | O_NONBLOCK));
+	EXPECT_TRUE(measure(self->a, self->b, GROUP_OPS, &self->lead, &round));
+	TH_LOG("%llu us late, with signals %llu us", quiet.late / USEC, round.late / USEC);
+	EXPECT_LE(round.late, 4 * quiet.late + WAKEUP);
+	/* One signal takes its time, one for each event would take 500 times that. */
+	EXPECT_LE(round.busy, 10 * quiet.busy + 2 * WAKEUP);
+	for (i = 0; i < GROUP; i++)
+		kill(children[i], SIGKILL);
+	for (i = 0; i < GROUP; i++)
+		waitpid(children[i], NULL, 0);
+}
+
+/* A user with very many pending operations does not slow down another user's adds. */
+TEST_F(neighbours, operations_of_another_user_are_in_another_wheel)
+{
+	struct twheel_add_args args = { .deadline = HOUR };
+	__u64 mine;
+
+	ASSERT_TRUE(act_for(NEIGHBOUR));
+	ASSERT_NE(0, add_deadline(self->b, 0, 0, 0));
+	ASSERT_TRUE(readable(self->b, BUDGET_MS));
+	mine = query(self->b).wakeups;
+	ASSERT_TRUE(act_for(STRANGER));
+	args.deadline = MSEC;
+	ASSERT_TRUE(add_many(self->a, &args, 100));
+	ASSERT_TRUE(wait_for(query(self->a).pending == 0));
+	ASSERT_TRUE(act_for(NEIGHBOUR));
+	EXPECT_EQ(mine, query(self->b).wakeups);
+	ASSERT_TRUE(act_for(0));
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,325 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * SIGKILL ends calls that take long, between two chunks of their work: SIGNAL,
+ * CANCEL_KEY, COMPLETE_ALL, DRAIN and BATCH.  No operation is lost or ends twice, and
+ * the purgatory works afterwards.  Other signals do not end these calls.  A process
+ * with a pending SIGKILL takes no event from the queue.
+ *
+ * Machines differ too much for a limit in ms.  The time that a killed call still takes
+ * is compared with that of the whole call, for a number of operations for which that
+ * takes long enough.
+ */
+#include <signal.h>
+#include <sys/time.h>
+#include <sys/uio.h>
+#include "many.h"
+
+#define NAME		"killed"
+#define ROUNDS		3
+
+/* Time of a whole call that is long beside the end of a process. */
+#define LONG_CALL	(80 * MSEC)
+
+/* Time for a process to notice a signal and to exit. */
+#define EXIT		(20 * MSEC)
+
+/* Operations of the first call, and at most. */
+#define FEW		5000
+#define MANY		200000
+
+enum what {
+	SIGNAL_KEY,
+	CANCEL_KEY,
+	COMPLETE_ALL,
+	COMPLETE_OTHERS,
+	DRAIN,
+	BATCH,
+};
+
+/* Shared with the child that makes the call. */
+struct shared {
+	bool began;
+	bool ended;
+};
+
+FIXTURE(killed) {
+	int fd;
+	struct shared *shared;
+};
+
+FIXTURE_VARIANT(killed) {
+	enum what what;
+};
+
+FIXTURE_VARIANT_ADD(killed, signal) { .what = SIGNAL_KEY };
+FIXTURE_VARIANT_ADD(killed, cancel_key) { .what = CANCEL_KEY };
+FIXTURE_VARIANT_ADD(killed, complete_all) { .what = COMPLETE_ALL };
+FIXTURE_VARIANT_ADD(killed, complete_others) { .what = COMPLETE_OTHERS };
+FIXTURE_VARIANT_ADD(killed, drain) { .what = DRAIN };
+FIXTURE_VARIANT_ADD(killed, batch) { .what = BATCH };
+
+static int open_it(void)
+{
+	remove_all_named();
+	return create_named(NAME, 0600) ? -1 : twheel_open_named(NAME, O_NONBLOCK);
+}
+
+FIXTURE_SETUP(killed)
+{
+	self->fd = open_it();
+	ASSERT_LE(0, self->fd);
+	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
+			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, self->shared);
+}
+
+FIXTURE_TEARDOWN(killed)
+{
+	close(self->fd);
+	remove_all_named();
+}
+
+/* Add operations that watch key 1; a signal under it completes none of them. */
+static bool add_watchers(int fd, unsigned int nr)
+{
+	struct twheel_watch_spec spec = spec_of(1, 1);
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_SUM,
+		.nr_keys = 1,
+		.key_size = sizeof(spec),
+		.keys = address(&spec),
+		.threshold = 1ULL << 60,
+		.deadline = TWHEEL_NEVER,
+	};
+
+	return add_many(fd, &args, nr);
+}
+
+/* As many signals as take long together. */
+static int signal_in_a_batch(int fd)
+{
+	struct twheel_command commands[16] = { 0 };
+	struct twheel_batch_args args = {
+		.commands = address(commands),
+		.command_size = sizeof(commands[0]),
+		.nr = ARRAY_SIZE(commands),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(commands); i++) {
+		commands[i].call = TWHEEL_CALL_SIGNAL;
+		commands[i].signal.key = key_of(1);
+	}
+	return call(fd, TWHEEL_IOC_BATCH, &args) || args.failed ? -1 : 0;
+}
+
+/* Return: number of operations that ended, -1 with errno if refused. */
+static long make_call(int fd, enum what what)
+{
+	switch (what) {
+	case SIGNAL_KEY:
+		return key_signal(fd, 1, 1);
+	case CANCEL_KEY:
+		return key_cancel(fd, 1);
+	case COMPLETE_ALL:
+		return complete_all(fd, 1, 0, 0);
+	case COMPLETE_OTHERS:
+		return complete_all(fd, 1, 0, TWHEEL_COMPLETE_OTHERS);
+	case DRAIN:
+		return drain(fd);
+	case BATCH:
+		return signal_in_a_batch(fd);
+	}
+	return -1;
+}
+
+/* Whether a call ends the operations. */
+static bool ends_them(enum what what)
+{
+	return what != SIGNAL_KEY && what != BATCH;
+}
+
+/* Time of a whole call on @nr operations, 0 if something failed. */
+static __u64 time_of_call(int fd, enum what what, unsigned int nr)
+{
+	__u64 start, took, last;
+	long ended;
+
+	if (!add_watchers(fd, nr))
+		return 0;
+	start = now_ns();
+	ended = make_call(fd, what);
+	took = now_ns() - start;
+	if (ended != (ends_them(what) ? (long)nr : 0))
+		return 0;
+	if (!ends_them(what) && key_cancel(fd, 1) != (long)nr)
+		return 0;
+	return read_all_events(fd, &last) == nr ? took : 0;
+}
+
+/* Kill a child a moment after it has begun the call. Return: how long it still lived. */
+static __u64 kill_in_call(int fd, enum what what, struct shared *shared, __u64 moment)
+{
+	__u64 start;
+	pid_t child;
+
+	memset(shared, 0, sizeof(*shared));
+	child = fork();
+	if (!child) {
+		__atomic_store_n(&shared->began, true, __ATOMIC_RELEASE);
+		make_call(fd, what);
+		__atomic_store_n(&shared->ended, true, __ATOMIC_RELEASE);
+		for (;;)
+			pause();
+	}
+	while (!__atomic_load_n(&shared->began, __ATOMIC_ACQUIRE))
+		sched_yield();
+	usleep(moment / USEC);
+	start = now_ns();
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	return now_ns() - start;
+}
+
+/* A drained file takes no more operations. */
+static int open_again(int fd, enum what what)
+{
+	if (what != DRAIN)
+		return fd;
+	close(fd);
+	return open_it();
+}
+
+/* So many operations that the call will take long, if @nr of them took that time. */
+static unsigned int more_for(__u64 took, unsigned int nr)
+{
+	__u64 more = nr * LONG_CALL * 3 / 2 / took;
+
+	return more < MANY ? more : MANY;
+}
+
+TEST_F(killed, call_ends_soon)
+{
+	__u64 whole, lived[ROUNDS], moment, last;
+	unsigned int nr = FEW, round, ended = 0;
+	long rest;
+
+	while ((whole = time_of_call(self->fd, variant->what, nr)) && whole < LONG_CALL &&
+	       nr < MANY) {
+		self->fd = open_again(self->fd, variant->what);
+		nr = more_for(whole, nr);
+	}
+	ASSERT_NE(0, whole);
+	self->fd = open_again(self->fd, variant->what);
+	moment = whole / 10;
+	for (round = 0; round < ROUNDS; round++) {
+		ASSERT_TRUE(add_watchers(self->fd, nr));
+		lived[round] = kill_in_call(self->fd, variant->what, self->shared, moment);
+		ended += self->shared->ended;
+		/* All that the killed call has not reached are still pending. */
+		rest = key_cancel(self->fd, 1);
+		EXPECT_LE(0, rest);
+		EXPECT_EQ(0, query(self->fd).pending);
+		EXPECT_EQ(0, query(self->fd).watches);
+		EXPECT_EQ(nr, read_all_events(self->fd, &last));
+		if (ends_them(variant->what) && !self->shared->ended)
+			EXPECT_LT(0, rest);
+		self->fd = open_again(self->fd, variant->what);
+	}
+	TH_LOG("%u operations: the whole call took %llu us, the killed one %llu us more", nr,
+	       whole / USEC, median(lived, ROUNDS) / USEC);
+	if (whole < LONG_CALL)
+		SKIP(return, "this machine is too fast for the comparison");
+	EXPECT_GE(ROUNDS / 2, ended);
+	EXPECT_LE(median(lived, ROUNDS), whole / 4 + EXIT);
+}
+
+static void on_signal(int sig)
+{
+	(void)sig;
+}
+
+TEST_F(killed, call_is_not_ended_by_other_signals)
+{
+	struct itimerval often = { { 0, 2000 }, { 0, 2000 } }, never = { 0 };
+	struct sigaction action = { .sa_handler = on_signal };
+	__u64 last;
+	long ended;
+
+	ASSERT_TRUE(add_watchers(self->fd, 20000));
+	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
+	ended = make_call(self->fd, variant->what);
+	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
+	EXPECT_EQ(ends_them(variant->what) ? 20000 : 0, ended);
+	if (!ends_them(variant->what))
+		EXPECT_EQ(20000, key_cancel(self->fd, 1));
+	EXPECT_EQ(20000, read_all_events(self->fd, &last));
+}
+
+FIXTURE(reader) {
+	int fd;		/* blocks */
+};
+
+FIXTURE_SETUP(reader)
+{
+	self->fd = twheel_open(0);
+	ASSERT_LE(0, self->fd);
+	ASSERT_TRUE(pin_to(0));
+}
+
+FIXTURE_TEARDOWN(reader)
+{
+	close(self->fd);
+}
+
+/* Read for ever, in one of two ways, when no other process runs. */
+static void read_for_ever(int fd, bool pieces)
+{
+	struct sched_param param = { 0 };
+	struct twheel_event events[2];
+	struct iovec iov[2] = {
+		{ &events[0], sizeof(events[0]) }, { &events[1], sizeof(events[1]) },
+	};
+
+	sched_setscheduler(0, SCHED_IDLE, &param);
+	for (;;) {
+		if (pieces)
+			readv(fd, iov, 2);
+		else
+			read_events(fd, events, 2);
+	}
+}
+
+/*
+ * A child sleeps in read() and is killed, then an event comes, both before the child
+ * runs again: on the same CPU, at the lowest priority.
+ */
+TEST_F(reader, event_is_not_taken_by_a_killed_process)
+{
+	struct twheel_event event;
+	unsigned int taken = 0;
+	pid_t child;
+	__u64 id;
+	int i;
+
+	for (i = 0; i < rounds(50); i++) {
+		id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
+		child = fork();
+		if (!child)
+			read_for_ever(self->fd, i % 2);
+		ASSERT_TRUE(wait_for(blocked_in(child, i % 2 ? SYS_readv : SYS_read)));
+		kill(child, SIGKILL);
+		ASSERT_EQ(1, key_signal(self->fd, 1, i));
+		ASSERT_EQ(child, waitpid(child, NULL, 0));
+		if (!readable(self->fd, 0)) {
+			taken++;
+			continue;
+		}
+		ASSERT_EQ(1, read_events(self->fd, &event, 1));
+		EXPECT_EQ(id, event.id);
+	}
+	EXPECT_EQ(0, taken);
+}
+
+TEST_HARNESS_MAIN

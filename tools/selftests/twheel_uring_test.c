@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reading events through io_uring: reads complete when an event comes, without a
+ * worker thread that blocks, and take each event once.  The ring is used without a
+ * library.
+ */
+#include <linux/io_uring.h>
+#include <sys/uio.h>
+#include "named.h"
+
+#define NAME		"uring"
+#define ENTRIES		8
+
+struct ring {
+	int fd;
+	unsigned int *sq_tail, *sq_mask, *sq_array;
+	unsigned int *cq_head, *cq_tail, *cq_mask;
+	struct io_uring_sqe *sqes;
+	struct io_uring_cqe *cqes;
+};
+
+static bool ring_open(struct ring *ring)
+{
+	struct io_uring_params p = { 0 };
+	char *sq, *cq;
+
+	ring->fd = syscall(SYS_io_uring_setup, ENTRIES, &p);
+	if (ring->fd < 0)
+		return false;
+	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(__u32), PROT_READ | PROT_WRITE,
+		  MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
+	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
+		  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
+		  IORING_OFF_CQ_RING);
+	ring->sqes = mmap(NULL, p.sq_entries * sizeof(struct io_uring_sqe),
+			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
+			  IORING_OFF_SQES);
+	if (sq == MAP_FAILED || cq == MAP_FAILED || ring->sqes == MAP_FAILED)
+		return false;
+	ring->sq_tail = (void *)(sq + p.sq_off.tail);
+	ring->sq_mask = (void *)(sq + p.sq_off.ring_mask);
+	ring->sq_array = (void *)(sq + p.sq_off.array);
+	ring->cq_head = (void *)(cq + p.cq_off.head);
+	ring->cq_tail = (void *)(cq + p.cq_off.tail);
+	ring->cq_mask = (void *)(cq + p.cq_off.ring_mask);
+	ring->cqes = (void *)(cq + p.cq_off.cqes);
+	return true;
+}
+
+/* Submit a read of up to @nr events, or into the pieces @iov. */
+static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, unsigned int nr,
+		      const struct iovec *iov, __u64 name)
+{
+	unsigned int tail = *ring->sq_tail, at = tail & *ring->sq_mask;
+
+	ring->sqes[at] = (struct io_uring_sqe) {
+		.opcode = iov ? IORING_OP_READV : IORING_OP_READ,
+		.fd = fd,
+		.off = ~0ULL,
+		.addr = iov ? address(iov) : address(events),
+		.len = iov ? nr : nr * sizeof(*events),
+		.user_data = name,
+	};
+	ring->sq_array[at] = at;
+	__atomic_store_n(ring->sq_tail, tail + 1, __ATOMIC_RELEASE);
+	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
+}
+
+/* Wait for a completion. Return: its result, -1000 if none came. */
+static int ring_result(struct ring *ring, __u64 *name)
+{
+	unsigned int head = *ring->cq_head;
+	struct io_uring_cqe *cqe;
+	int result;
+
+	if (!wait_for(__atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != head))
+		return -1000;
+	cqe = &ring->cqes[head & *ring->cq_mask];
+	result = cqe->res;
+	*name = cqe->user_data;
+	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
+	return result;
+}
+
+static bool is_complete(struct ring *ring)
+{
+	return __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != *ring->cq_head;
+}
+
+FIXTURE(uring) {
+	long users;		/* of the module, before this test */
+	int fd;			/* blocks */
+	struct ring ring;
+};
+
+FIXTURE_SETUP(uring)
+{
+	remove_all_named();
+	self->users = module_users();
+	if (!ring_open(&self->ring))
+		SKIP(return, "no io_uring: %s", strerror(errno));
+	ASSERT_EQ(0, create_named(NAME, 0600));
+	self->fd = twheel_open_named(NAME, 0);
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(uring)
+{
+	close(self->ring.fd);
+	close(self->fd);
+	remove_all_named();
+	/* A ring drops its files a moment after its own end. */
+	EXPECT_TRUE(wait_for(module_users() == self->users));
+}
+
+static bool end_one(int fd, __u32 flags, __u64 value)
+{
+	__u64 id = add_deadline(fd, HOUR, flags, 0);
+
+	return id && !op_complete(fd, id, value);
+}
+
+TEST_F(uring, read_of_queued_events)
+{
+	struct twheel_event events[4];
+	__u64 name;
+
+	ASSERT_TRUE(end_one(self->fd, 0, 1) && end_one(self->fd, 0, 2));
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, events, 4, NULL, 7));
+	EXPECT_EQ(2 * (int)sizeof(events[0]), ring_result(&self->ring, &name));
+	EXPECT_EQ(7, name);
+	EXPECT_EQ(1, events[0].value);
+	EXPECT_EQ(2, events[1].value);
+	EXPECT_EQ(0, query(self->fd).unread);
+}
+
+TEST_F(uring, read_waits_for_an_event)
+{
+	struct twheel_event event;
+	__u64 name, id;
+
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, &event, 1, NULL, 8));
+	EXPECT_FALSE(is_complete(&self->ring));
+	id = add_deadline(self->fd, 20 * MSEC, 0, 0);
+	EXPECT_EQ((int)sizeof(event), ring_result(&self->ring, &name));
+	EXPECT_EQ(id, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+}
+
+TEST_F(uring, readv_into_odd_pieces)
+{
+	struct twheel_event events[2];
+	char *at = (char *)events;
+	struct iovec iov[3] = { { at, 5 }, { at + 5, 90 }, { at + 95, 33 } };
+	__u64 name;
+
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, NULL, 3, iov, 9));
+	ASSERT_TRUE(end_one(self->fd, 0, 5));
+	EXPECT_EQ((int)sizeof(events[0]), ring_result(&self->ring, &name));
+	EXPECT_EQ(5, events[0].value);
+	ASSERT_TRUE(end_one(self->fd, 0, 6) && end_one(self->fd, 0, 7));
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, NULL, 3, iov, 9));
+	EXPECT_EQ((int)sizeof(events), ring_result(&self->ring, &name));
+	EXPECT_EQ(6, events[0].value);
+	EXPECT_EQ(7, events[1].value);
+}
+
+/* Several reads of one queue: each event goes to one of them. */
+TEST_F(uring, each_event_to_one_read)
+{
+	struct twheel_event events[4];
+	int events_fd = open_events(self->fd, 0);
+	unsigned int seen = 0;
+	__u64 name;
+	int i;
+
+	ASSERT_LE(0, events_fd);
+	for (i = 0; i < 4; i++)
+		ASSERT_TRUE(ring_read(&self->ring, events_fd, &events[i], 1, NULL, i));
+	for (i = 0; i < 4; i++)
+		ASSERT_TRUE(end_one(self->fd, TWHEEL_ADD_DETACHED, 1 << i));
+	for (i = 0; i < 4; i++) {
+		ASSERT_EQ((int)sizeof(events[0]), ring_result(&self->ring, &name));
+		ASSERT_GT(4, name);
+		seen += events[name].value;
+	}
+	EXPECT_EQ(15, seen);
+	EXPECT_FALSE(is_complete(&self->ring));
+	close(events_fd);
+}
+
+TEST_F(uring, read_at_the_end)
+{
+	struct twheel_event event;
+	__u64 name;
+
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, &event, 1, NULL, 1));
+	EXPECT_EQ(0, drain(self->fd));
+	EXPECT_EQ(0, ring_result(&self->ring, &name));
+}
+
+/* A read that waits holds the file; the end of the ring cancels it. */
+TEST_F(uring, ring_is_closed_during_a_read)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, &event, 1, NULL, 1));
+	close(self->ring.fd);
+	self->ring.fd = -1;
+	usleep(10000);
+	ASSERT_TRUE(end_one(self->fd, 0, 3));
+	/* The event was not lost, unless the read was faster than its end. */
+	if (readable(self->fd, 0))
+		EXPECT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_EQ(3, event.value);
+}
+
+TEST_F(uring, bad_buffers)
+{
+	struct twheel_event event;
+	struct iovec small = { &event, sizeof(event) - 1 };
+	__u64 name;
+
+	ASSERT_TRUE(end_one(self->fd, 0, 4));
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, (void *)cliff(), 1, NULL, 1));
+	EXPECT_EQ(-EFAULT, ring_result(&self->ring, &name));
+	ASSERT_TRUE(ring_read(&self->ring, self->fd, NULL, 1, &small, 1));
+	EXPECT_EQ(-EINVAL, ring_result(&self->ring, &name));
+	EXPECT_EQ(1, query(self->fd).unread);
+	EXPECT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_EQ(4, event.value);
+}
+
+TEST_HARNESS_MAIN
