@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * However many operations of one user are due at one instant, an operation of another user
+ * and a timer of a kernel consumer, both due a moment later on the same CPU, are not late in
+ * proportion.
+ *
+ * Machines differ too much for a limit in ms: the lateness is compared with the time that the
+ * many operations take in the same round, and with rounds without them.  The threads of the
+ * rig are scheduled by the kernel of this machine, as reapers are.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <linux/twheel.h>
+#include <rig/fs.h>
+#include <rig/time.h>
+
+#include "rig.h"
+
+#define ROUNDS		5
+#define LONG_ROUNDS	3
+#define BATCH		256
+
+/* The two are due so long after the many. */
+#define BEHIND		(2 * NSEC_PER_MSEC)
+/* Time for the wake-up of a thread on a busy machine. */
+#define WAKEUP		(10 * NSEC_PER_MSEC)
+/* With less time for the many the comparison means nothing. */
+#define BUSY		(40 * NSEC_PER_MSEC)
+
+enum { NOBODY, MANY, NEIGHBOUR };
+
+/* How late the operation and the timer were, and how long the many took. */
+enum { USER, CONSUMER, TAKEN, NR_FIGURES };
+
+struct round {
+	u64 ns[NR_FIGURES];
+};
+
+static struct file *many, *neighbour;
+static struct twheel *wheel;
+static struct twheel_timer timer;
+static u64 ran;
+
+static void expect(bool good, const char *what)
+{
+	if (good)
+		return;
+	printf("isolation: FAILURE: %s\n", what);
+	exit(1);
+}
+
+static void fn(struct twheel_timer *expired)
+{
+	__atomic_store_n(&ran, twheel_now(wheel), __ATOMIC_RELEASE);
+}
+
+/* Add operations as some user. */
+static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
+{
+	static struct twheel_command commands[BATCH];
+	struct twheel_batch_args args = {
+		.commands = (uintptr_t)commands, .command_size = sizeof(commands[0]),
+	};
+	unsigned int i;
+
+	rig_uid = user;
+	for (i = 0; i < BATCH; i++) {
+		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].add = (struct twheel_add_args) {
+			.flags = TWHEEL_ADD_ABSTIME, .deadline = deadline,
+		};
+	}
+	for (; nr; nr -= args.done) {
+		args.nr = min(nr, BATCH);
+		args.done = 0;
+		expect(!rig_ioctl(file, TWHEEL_IOC_BATCH, &args) && !args.failed, "an add failed");
+	}
+	rig_uid = NOBODY;
+}
+
+/* Wait for so many events and read them; the time of the latest one. */
+static u64 last_end(struct file *file, unsigned int nr)
+{
+	static struct twheel_event events[BATCH];
+	u64 last = 0;
+	ssize_t got, i;
+
+	while (nr) {
+		got = rig_read(file, events, sizeof(events));
+		if (got == -EAGAIN) {
+			msleep(1);
+			continue;
+		}
+		expect(got > 0, "read failed");
+		got /= (ssize_t)sizeof(events[0]);
+		for (i = 0; i < got; i++)
+			last = max(last, events[i].time);
+		nr -= got;
+	}
+	return last;
+}
+
+/* Return: whether all were added before any was due. */
+static bool run_round(unsigned int nr, u64 lead, struct round *round)
+{
+	u64 due = twheel_now(wheel) + lead;
+	bool in_time;
+
+	__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
+	add(many, MANY, due, nr);
+	add(neighbour, NEIGHBOUR, due + BEHIND, 1);
+	expect(!twheel_timer_add(&timer, due + BEHIND), "the timer was not added");
+	in_time = twheel_now(wheel) < due;
+	while (!__atomic_load_n(&ran, __ATOMIC_ACQUIRE))
+		msleep(1);
+	round->ns[CONSUMER] = ran - (due + BEHIND);
+	round->ns[USER] = last_end(neighbour, 1) - (due + BEHIND);
+	round->ns[TAKEN] = last_end(many, nr) - due;
+	return in_time;
+}
+
+static int compare(const void *a, const void *b)
+{
+	u64 x = *(const u64 *)a, y = *(const u64 *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Medians of some rounds. */
+static struct round measure(unsigned int nr)
+{
+	static u64 lead = 20 * NSEC_PER_MSEC;
+	unsigned int rounds = nr > 50000 ? LONG_ROUNDS : ROUNDS;
+	u64 all[NR_FIGURES][ROUNDS];
+	unsigned int done = 0, i;
+	struct round round;
+
+	while (done < rounds) {
+		if (!run_round(nr, lead, &round)) {
+			lead *= 2;
+			continue;
+		}
+		for (i = 0; i < NR_FIGURES; i++)
+			all[i][done] = round.ns[i];
+		done++;
+	}
+	for (i = 0; i < NR_FIGURES; i++) {
+		qsort(all[i], rounds, sizeof(all[i][0]), compare);
+		round.ns[i] = all[i][rounds / 2];
+	}
+	return round;
+}
+
+/* Return: whether they are late only by what the quiet ones are, and not with the many. */
+static bool is_apart(const struct round *round, const struct round *quiet)
+{
+	u64 most = WAKEUP + round->ns[TAKEN] / 8;
+
+	return round->ns[TAKEN] < BUSY ||
+	       (round->ns[USER] <= 4 * quiet->ns[USER] + most &&
+		round->ns[CONSUMER] <= 4 * quiet->ns[CONSUMER] + most);
+}
+
+static void show(unsigned int nr, const struct round *round)
+{
+	printf("isolation: beside %u operations, which take %llu us: the user is %llu us late, the consumer %llu us\n",
+	       nr, round->ns[TAKEN] / 1000, round->ns[USER] / 1000, round->ns[CONSUMER] / 1000);
+}
+
+int main(void)
+{
+	static const unsigned int sizes[] = { 1000, 10000, 100000, 245760 };
+	struct round quiet, round;
+	unsigned int i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	rig_start(2, 1);
+	rig_bind(0);
+	expect(!rig_module_init("twheel"), "module");
+	wheel = twheel_system();
+	many = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
+	neighbour = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
+	expect(!IS_ERR(wheel) && !IS_ERR(many) && !IS_ERR(neighbour), "open");
+	twheel_timer_init(&timer, wheel, fn);
+
+	quiet = measure(1);
+	show(1, &quiet);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		round = measure(sizes[i]);
+		show(sizes[i], &round);
+		expect(is_apart(&round, &quiet), "the lateness grows with the operations of a user");
+	}
+	expect(round.ns[TAKEN] >= BUSY, "this machine is too fast for the comparison");
+
+	twheel_timer_shutdown_sync(&timer);
+	rig_close(many);
+	rig_close(neighbour);
+	rig_module_exit("twheel");
+	if (rig_verdict())
+		return 1;
+	printf("isolation: SUCCESS: the lateness does not grow\n");
+	return 0;
+}
