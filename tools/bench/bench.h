@@ -120,6 +120,7 @@ extern const struct contender heap_single;
  * @only: names of contenders, or NULL for all
  * @skip: names of those that don't take part, or NULL
  * @memory: whether memory is measured too
+ * @neighbours: measure the lateness beside another user instead
  */
 struct options {
 	unsigned int	pending[16];
@@ -130,6 +131,7 @@ struct options {
 	const char	*only;
 	const char	*skip;
 	bool		memory;
+	bool		neighbours;
 };
 
 /* session.c */
@@ -149,7 +151,12 @@ int memory(const struct contender *contender, unsigned int pending);
 /* suite.c */
 void run_suite(const struct options *options);
 
-/* output.c */
+/* neighbours.c */
+void run_neighbours(const struct options *options);
+
+/* output.c; the name of the suite is "device" unless another is set */
+void set_suite(const char *name);
+void end_suite(void);
 void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool has_failed(void);
 void sample(const struct contender *contender, const char *what, unsigned int pending,

@@ -29,6 +29,7 @@ static const char help[] =
 "  --skip NAME,...    all but these\n"
 "  --cpu N            the CPU to run on (0)\n"
 "  --no-memory        do not measure memory\n"
+"  --neighbours       measure the lateness of one user beside another instead\n"
 "  --quick            1000 and 10000 pending, few of everything, no memory\n";
 
 static void refuse(const char *what)
@@ -104,6 +105,9 @@ static void take_one(struct options *options, int code)
 	case 'm':
 		options->memory = false;
 		break;
+	case 'u':
+		options->neighbours = true;
+		break;
 	case 'q':
 		be_quick(options);
 		break;
@@ -126,6 +130,7 @@ static void take_options(struct options *options, int argc, char **argv, unsigne
 		{ "skip", required_argument, NULL, 's' },
 		{ "cpu", required_argument, NULL, 'c' },
 		{ "no-memory", no_argument, NULL, 'm' },
+		{ "neighbours", no_argument, NULL, 'u' },
 		{ "quick", no_argument, NULL, 'q' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
@@ -206,9 +211,14 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
 	stay_on(cpu);
-	run_suite(&options);
+	if (options.neighbours) {
+		set_suite("neighbours");
+		run_neighbours(&options);
+	} else {
+		run_suite(&options);
+	}
 	if (has_failed())
 		return 1;
-	puts("end suite=device");
+	end_suite();
 	return 0;
 }

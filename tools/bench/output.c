@@ -10,7 +10,18 @@
 
 #include "bench.h"
 
+static const char *suite = "device";
 static bool failed;
+
+void set_suite(const char *name)
+{
+	suite = name;
+}
+
+void end_suite(void)
+{
+	printf("end suite=%s\n", suite);
+}
 
 void failure(const char *format, ...)
 {
@@ -32,7 +43,7 @@ bool has_failed(void)
 static void words(const char *kind, const struct contender *contender, const char *what,
 		  unsigned int pending)
 {
-	printf("%s suite=device case=%s of=%s what=%s pending=%u", kind, contender->case_name,
+	printf("%s suite=%s case=%s of=%s what=%s pending=%u", kind, suite, contender->case_name,
 	       contender->name, what, pending);
 }
 

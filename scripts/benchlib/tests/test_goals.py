@@ -22,7 +22,8 @@ def one(goal, *figures, about=""):
 class Goals(unittest.TestCase):
     def test_what_nobody_measured_is_neither_reached_nor_missed(self):
         rows = list(goals.rows(made_up()))
-        self.assertEqual({row.goal for row in rows}, {f"B{i}" for i in range(1, 15)})
+        self.assertEqual({row.goal for row in rows},
+                         {"B7b", *(f"B{i}" for i in range(1, 15))})
         self.assertEqual({row.verdict() for row in rows}, {"not measured"})
 
     def test_b1_is_the_ratio_in_the_same_run(self):
@@ -63,6 +64,14 @@ class Goals(unittest.TestCase):
         ours = figure([1100], of="twheel_op", **late)
         self.assertEqual(one("B7", ours).verdict(), "missed")
         self.assertEqual(one("B7", ours, figure([60], of="wakeup", **late)).verdict(), "reached")
+
+    def test_b7b_allows_a_time_slice_beside_what_is_late_anyway(self):
+        late = {"suite": "neighbours", "case": "50ms", "what": "p99", "unit": "us"}
+        quiet = figure([1100], pending=0, **late)
+        self.assertEqual(one("B7b", quiet, figure([11000], pending=1000000, **late)).verdict(),
+                         "reached")
+        self.assertEqual(one("B7b", quiet, figure([11200], pending=1000000, **late)).verdict(),
+                         "missed")
 
     def test_b8_takes_the_best_peer_with_as_many_as_it_allows(self):
         def cancel(value, **words):

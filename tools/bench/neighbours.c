@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Lateness of the operations of one user beside very many operations of another user that are
+ * due at one instant, on one CPU.
+ *
+ * The neighbour adds an operation of 50 ms each millisecond, from 50 ms before that instant
+ * until all of the others have expired.  Without others it does so for half a second.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "bench.h"
+
+/* Real user IDs: wheels belong to them. */
+#define CROWD		1001
+#define NEIGHBOUR	1002
+
+#define DISTANCE	(50 * NSEC_PER_MSEC)
+#define LEAST		450
+#define MOST		65536
+#define TOO_FAR		(300 * NSEC_PER_SEC)
+
+static const struct contender neighbour = { .name = "twheel", .case_name = "50ms" };
+
+struct round {
+	int crowd;		/* descriptors */
+	int neighbour;
+	unsigned int nr;	/* operations of the neighbour */
+	uint64_t tick_ns;
+	uint64_t due;
+	uint64_t over;		/* all of the others have expired */
+};
+
+/* The thread keeps the rights of root. */
+static int act_for(uid_t uid)
+{
+	return syscall(SYS_setresuid, uid, 0, 0) ? -errno : 0;
+}
+
+static int add_batch(int fd, uint64_t deadline, unsigned int nr)
+{
+	static struct twheel_command commands[LARGE_BATCH];
+	struct twheel_batch_args args = {
+		.commands = (uintptr_t)commands,
+		.nr = nr,
+		.flags = TWHEEL_BATCH_STOP,
+		.command_size = sizeof(commands[0]),
+	};
+
+	for (unsigned int i = 0; i < nr; i++)
+		commands[i] = (struct twheel_command){
+			.call = TWHEEL_CALL_ADD,
+			.add = { .flags = TWHEEL_ADD_ABSTIME, .deadline = deadline },
+		};
+	if (ioctl(fd, TWHEEL_IOC_BATCH, &args))
+		return -errno;
+	return args.failed ? -ENOSPC : 0;
+}
+
+static int add_crowd(struct round *round, unsigned int pending)
+{
+	int error = act_for(CROWD);
+
+	for (unsigned int nr; pending && !error; pending -= nr) {
+		nr = pending < LARGE_BATCH ? pending : LARGE_BATCH;
+		error = add_batch(round->crowd, round->due, nr);
+	}
+	return error;
+}
+
+static int pending_on(int fd, uint64_t *pending, uint64_t *tick_ns)
+{
+	struct twheel_query_args query = { 0 };
+
+	if (ioctl(fd, TWHEEL_IOC_QUERY, &query))
+		return -errno;
+	*pending = query.pending;
+	*tick_ns = query.tick_ns;
+	return 0;
+}
+
+static int add_neighbours(struct round *round)
+{
+	struct twheel_add_args args = { .deadline = DISTANCE };
+	uint64_t next = round->due - DISTANCE, pending = 1;
+	int error = act_for(NEIGHBOUR);
+
+	sleep_until(next);
+	while (!error && round->nr < MOST && (pending || round->nr < LEAST)) {
+		args.id = 0;
+		if (ioctl(round->neighbour, TWHEEL_IOC_ADD, &args))
+			return -errno;
+		round->nr++;
+		next += NSEC_PER_MSEC;
+		sleep_until(next);
+		error = pending_on(round->crowd, &pending, &round->tick_ns);
+		if (!pending && !round->over)
+			round->over = now_ns();
+	}
+	return error;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* Wait for the events of the neighbour; how late each was. */
+static int take_lateness(struct round *round, uint64_t *late)
+{
+	struct twheel_event event;
+	unsigned int nr = 0;
+	ssize_t got;
+
+	while (nr < round->nr) {
+		got = read(round->neighbour, &event, sizeof(event));
+		if (got < 0)
+			return -errno;
+		if (event.time < event.deadline)
+			failure("an operation expired early");
+		late[nr++] = event.time - event.deadline;
+	}
+	qsort(late, nr, sizeof(*late), compare);
+	return 0;
+}
+
+/* Everything of a round but the opening; -EAGAIN if the instant was too near. */
+static int run_round(struct round *round, unsigned int pending, uint64_t lead, uint64_t *late)
+{
+	int error;
+
+	round->due = now_ns() + lead;
+	error = add_crowd(round, pending);
+	if (!error && now_ns() + DISTANCE > round->due)
+		error = -EAGAIN;
+	if (!error)
+		error = add_neighbours(round);
+	if (!error)
+		error = take_lateness(round, late);
+	return act_for(0) ?: error;
+}
+
+static int open_round(struct round *round)
+{
+	memset(round, 0, sizeof(*round));
+	round->crowd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	round->neighbour = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	return round->crowd < 0 || round->neighbour < 0 ? -errno : 0;
+}
+
+static int repeat(unsigned int pending, uint64_t *late)
+{
+	static uint64_t lead = 2 * DISTANCE;
+	struct round round;
+	int error;
+
+	do {
+		error = open_round(&round);
+		if (!error)
+			error = run_round(&round, pending, lead, late);
+		if (error == -EAGAIN)
+			lead *= 2;
+		close(round.crowd);
+		close(round.neighbour);
+	} while (error == -EAGAIN && lead < TOO_FAR);
+	if (error)
+		return error;
+	sample(&neighbour, "p50", pending, "us", late[round.nr / 2] / 1000.0);
+	sample(&neighbour, "p99", pending, "us", late[round.nr * 99 / 100] / 1000.0);
+	sample(&neighbour, "max", pending, "us", late[round.nr - 1] / 1000.0);
+	sample(&neighbour, "tick", pending, "us", round.tick_ns / 1000.0);
+	if (pending)
+		sample(&neighbour, "crowd", pending, "us", (round.over - round.due) / 1000.0);
+	return 0;
+}
+
+void run_neighbours(const struct options *options)
+{
+	uint64_t *late = calloc(MOST, sizeof(*late));
+	int error = late ? 0 : -ENOMEM;
+
+	for (unsigned int i = 0; i < options->repetitions && !error; i++) {
+		error = repeat(0, late);
+		for (unsigned int j = 0; j < options->nr_pending && !error; j++)
+			error = repeat(options->pending[j], late);
+	}
+	free(late);
+	if (error)
+		failure("neighbours: %s", strerror(-error));
+}
