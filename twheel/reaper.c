@@ -342,16 +342,48 @@ static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 	}
 }
 
-/* Wake the reaper if it sleeps and there is something to do for it. */
-static void alarm_wake(struct twheel_shard *shard, u64 now)
+static void alarm_wake(struct twheel_shard *shard)
 {
 	if (!shard->asleep)
 		return;
-	if (base_advance(&shard->base[TWHEEL_BASE_REAPER], now, TWHEEL_ALARM_CHUNK) ||
-	    shard->base[TWHEEL_BASE_REAPER].queue.wheel.starved ||
-	    shard->base[TWHEEL_BASE_INLINE].queue.wheel.starved) {
-		shard->asleep = false;
-		wake_up_process(shard->task);
+	shard->asleep = false;
+	wake_up_process(shard->task);
+}
+
+/* Whether there is something to do for a reaper that sleeps. */
+static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now)
+{
+	return shard->asleep &&
+	       (base_advance(&shard->base[TWHEEL_BASE_REAPER], now, TWHEEL_ALARM_CHUNK) ||
+		shard->base[TWHEEL_BASE_REAPER].queue.wheel.starved ||
+		shard->base[TWHEEL_BASE_INLINE].queue.wheel.starved);
+}
+
+/*
+ * Whether the wall clock was set back since the alarm expired.  The hrtimer core reads the
+ * clock once for all timers of an interrupt: it would take an alarm that is armed by the new
+ * time for expired, and call it again and again for as long as the step was.
+ */
+static bool alarm_was_set_back(const struct twheel_shard *shard)
+{
+	return shard->clock == TWHEEL_CLOCK_REALTIME &&
+	       twheel_clock_ns(shard->clock) < hrtimer_get_expires_ns(&shard->alarm);
+}
+
+/* Arm the alarm at its end; @now is the tick it is. */
+static void alarm_rearm(struct twheel_shard *shard, u64 now)
+{
+	u64 next = twheel_shard_next(shard);
+
+	if (unlikely(alarm_was_set_back(shard))) {
+		/* The reaper arms it, or twheel_shard_set(), which follows each step. */
+		shard->armed = TWHEEL_TICK_NEVER;
+		alarm_wake(shard);
+	} else if (next > now) {
+		twheel_shard_arm(shard, next);
+	} else {
+		hrtimer_start(&shard->alarm, ns_to_ktime(twheel_clock_ns(shard->clock) +
+							 TWHEEL_ALARM_GAP_NS), TWHEEL_ALARM_MODE);
 	}
 }
 
@@ -362,14 +394,14 @@ static void alarm_wake(struct twheel_shard *shard, u64 now)
  * If there is more to do for inline timers than may be done in one interrupt, it goes
  * off again after a gap.
  *
- * Return: HRTIMER_NORESTART; it is armed here for what comes next.
+ * Return: HRTIMER_NORESTART; alarm_rearm() arms it.
  */
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
 	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
 	struct task_struct *task;
 	unsigned long flags;
-	u64 now, next;
+	u64 now;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
 		task = READ_ONCE(shard->task);
@@ -384,13 +416,9 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	alarm_run(shard, &flags);
 	/* Once more, since the lock was let go of. */
 	now = twheel_shard_look(shard);
-	alarm_wake(shard, now);
-	next = twheel_shard_next(shard);
-	if (next > now)
-		twheel_shard_arm(shard, next);
-	else
-		hrtimer_start(alarm, ns_to_ktime(twheel_clock_ns(shard->clock) +
-						 TWHEEL_ALARM_GAP_NS), TWHEEL_ALARM_MODE);
+	if (alarm_needs_reaper(shard, now))
+		alarm_wake(shard);
+	alarm_rearm(shard, now);
 	twheel_shard_unlock(shard, flags);
 	return HRTIMER_NORESTART;
 }

@@ -39,12 +39,16 @@ struct rig_hrtimer_base {
 
 static struct rig_hrtimer_base bases[RIG_CPUS];
 
-static s64 hrtimer_mono(const struct hrtimer *timer)
+static s64 hrtimer_mono_at(const struct hrtimer *timer, s64 wall_offset)
 {
 	if (timer->expires == KTIME_MAX)
 		return KTIME_MAX;
-	return timer->clock == CLOCK_REALTIME ? timer->expires - READ_ONCE(rig_wall_offset) :
-						timer->expires;
+	return timer->clock == CLOCK_REALTIME ? timer->expires - wall_offset : timer->expires;
+}
+
+static s64 hrtimer_mono(const struct hrtimer *timer)
+{
+	return hrtimer_mono_at(timer, READ_ONCE(rig_wall_offset));
 }
 
 static void base_kick(struct rig_hrtimer_base *base)
@@ -147,41 +151,45 @@ unsigned int rig_hrtimers_armed(void)
 	return nr;
 }
 
-static struct hrtimer *base_first(struct rig_hrtimer_base *base)
+static struct hrtimer *base_first(struct rig_hrtimer_base *base, s64 wall_offset)
 {
 	struct hrtimer *timer, *first = NULL;
 
 	list_for_each_entry(timer, &base->timers, entry)
-		if (!first || hrtimer_mono(timer) < hrtimer_mono(first))
+		if (!first || hrtimer_mono_at(timer, wall_offset) <
+			      hrtimer_mono_at(first, wall_offset))
 			first = timer;
 	return first;
 }
 
-/* Run the first timer if it is due: 0, or the time to sleep in ns. */
+/*
+ * An interrupt: run all timers that are due, and return the time to sleep in ns.  As in the
+ * kernel the clocks are read once, so a timer that starts itself again is due by the
+ * wall clock of the beginning.
+ */
 static s64 base_run(struct rig_hrtimer_base *base)
 {
+	s64 now = ktime_get_ns(), wall_offset = READ_ONCE(rig_wall_offset), left = NSEC_PER_SEC;
 	struct hrtimer *timer;
-	s64 left = NSEC_PER_SEC;
 
 	spin_lock(&base->lock);
-	timer = base_first(base);
-	if (timer)
-		left = hrtimer_mono(timer) - (s64)ktime_get_ns();
-	if (!timer || left > 0) {
+	while ((timer = base_first(base, wall_offset))) {
+		if (hrtimer_mono_at(timer, wall_offset) > now) {
+			left = hrtimer_mono(timer) - (s64)ktime_get_ns();
+			break;
+		}
+		list_del_init(&timer->entry);
+		base->running = timer;
 		spin_unlock(&base->lock);
-		return min_t(s64, left, NSEC_PER_SEC);
+
+		WARN_ON(timer->function(timer) != HRTIMER_NORESTART);
+		WARN_ON(in_atomic());
+
+		spin_lock(&base->lock);
+		base->running = NULL;
 	}
-	list_del_init(&timer->entry);
-	base->running = timer;
 	spin_unlock(&base->lock);
-
-	WARN_ON(timer->function(timer) != HRTIMER_NORESTART);
-	WARN_ON(in_atomic());
-
-	spin_lock(&base->lock);
-	base->running = NULL;
-	spin_unlock(&base->lock);
-	return 0;
+	return clamp_t(s64, left, 0, NSEC_PER_SEC);
 }
 
 static void *base_main(void *arg)

@@ -126,6 +126,11 @@ struct hrtimer {
 };
 
 void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode);
+static inline s64 hrtimer_get_expires_ns(const struct hrtimer *timer)
+{
+	return timer->expires;
+}
+
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
 int hrtimer_try_to_cancel(struct hrtimer *timer);
 int hrtimer_cancel(struct hrtimer *timer);
