@@ -82,6 +82,7 @@ struct twheel_stripe {
  * @starved: an allocation of buckets failed, or takes long; @resize tries again by itself
  * @crowded: some chain has reached its bound: see twheel_keys_admit()
  * @alloc_since: the time in jiffies at which @resize began an allocation; 0 for none
+ * @again: time in jiffies from a failed @resize to the next one; its own
  * @resize: gives stripes other buckets
  */
 struct twheel_keys {
@@ -92,6 +93,7 @@ struct twheel_keys {
 	bool			starved;
 	bool			crowded;
 	unsigned long		alloc_since;
+	unsigned long		again;
 	struct delayed_work	resize;
 };
 

@@ -62,8 +62,9 @@
 /* For the other stripes when that was not enough. */
 #define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
 
-/* How long after that the next attempt follows. */
+/* How long after that the next attempt follows: longer each time, since others wait for it. */
 #define AGAIN		(HZ / 10)
+#define AGAIN_MAX	(64 * AGAIN)
 
 /* No fewer buckets than this are worth to be replaced by fewer. */
 #define SHRINK_FROM	4
@@ -279,9 +280,10 @@ static void keys_resize(struct work_struct *work)
 	WRITE_ONCE(keys->starved, starved);
 	if (was_starved && !starved)
 		WRITE_ONCE(keys->crowded, false);
+	keys->again = starved ? clamp_t(unsigned long, 2 * keys->again, AGAIN, AGAIN_MAX) : 0;
 	/* Who did not ask till now may have had reason to, in a stripe that was passed already. */
 	if (starved || was_starved)
-		mod_delayed_work(system_unbound_wq, &keys->resize, starved ? AGAIN : 0);
+		mod_delayed_work(system_unbound_wq, &keys->resize, keys->again);
 }
 
 /**

@@ -288,7 +288,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 		twheel_shard_arm(shard, next);
 	if (unlikely(!shard->task) && !shard->starting) {
 		shard->starting = true;
-		queue_delayed_work(system_unbound_wq, &shard->start, 0);
+		queue_delayed_work(system_highpri_wq, &shard->start, 0);
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
@@ -359,7 +359,7 @@ static void shard_start(struct work_struct *work)
 
 	task = kthread_create(twheel_reaper, shard, "%s/%u", shard->name, shard->number);
 	if (IS_ERR(task)) {
-		queue_delayed_work(system_unbound_wq, &shard->start, START_AGAIN);
+		queue_delayed_work(system_highpri_wq, &shard->start, START_AGAIN);
 		return;
 	}
 	twheel_shard_lock_irq(shard);

@@ -16,9 +16,10 @@ struct workqueue_struct {
 	char name[32];
 };
 
-static struct workqueue_struct system_queues[2];
+static struct workqueue_struct system_queues[3];
 struct workqueue_struct *system_wq = &system_queues[0];
 struct workqueue_struct *system_unbound_wq = &system_queues[1];
+struct workqueue_struct *system_highpri_wq = &system_queues[2];
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;

@@ -26,7 +26,7 @@ struct delayed_work {
 	struct work_struct work;
 };
 
-extern struct workqueue_struct *system_wq, *system_unbound_wq;
+extern struct workqueue_struct *system_wq, *system_unbound_wq, *system_highpri_wq;
 
 void rig_work_init(struct work_struct *work, work_func_t fn);
 bool rig_work_queue(struct workqueue_struct *queue, struct work_struct *work,
