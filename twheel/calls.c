@@ -148,6 +148,18 @@ static int interrupted(void)
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
+static int complete_others(struct twheel_instance *instance, struct twheel_complete_all_args *all)
+{
+	int err;
+
+	if (mutex_lock_killable(&instance->walk))
+		return -EINTR;
+	err = twheel_complete_all_killable(instance->purgatory, all->error, all->value,
+					   &all->completed);
+	mutex_unlock(&instance->walk);
+	return err;
+}
+
 /**
  * twheel_call_complete_all - TWHEEL_IOC_COMPLETE_ALL
  * @call: the call
@@ -168,8 +180,7 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 	if (others && READ_ONCE(file->restricted))
 		return -EPERM;
 	if (others)
-		return twheel_complete_all_killable(file->instance->purgatory, all->error,
-						    all->value, &all->completed);
+		return complete_others(file->instance, all);
 	all->completed = twheel_events_complete(&file->own, all->error, all->value);
 	return interrupted();
 }

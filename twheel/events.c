@@ -38,9 +38,10 @@
 
 static_assert(sizeof(struct twheel_event) == 64);
 
-/* The events that a reader has taken off the list. */
+/* The events that a reader has taken off the list, and whether it made that non-empty since. */
 struct events_taken {
 	u32			nr;
+	bool			refilled;
 	struct twheel_file_op	*fop[EVENT_BATCH];
 	struct twheel_event	event[EVENT_BATCH];
 };
@@ -296,6 +297,7 @@ static void events_take(struct twheel_events *events, struct events_taken *taken
 	struct twheel_file_op *fop;
 
 	taken->nr = 0;
+	taken->refilled = false;
 	spin_lock(&events->lock);
 	while (taken->nr < max && events_there(events)) {
 		fop = list_first_entry(&events->events, struct twheel_file_op, event);
@@ -318,22 +320,22 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 	spin_lock(&events->lock);
 	while (nr > delivered) {
 		taken->fop[--nr]->reading = false;
-		event_put(events, taken->fop[nr], true);
+		taken->refilled |= event_put(events, taken->fop[nr], true);
 	}
 	spin_unlock(&events->lock);
 }
 
 /* The event of a period has been delivered, and the operation continues. */
-static void event_delivered(struct twheel_events *events, struct twheel_file_op *fop,
-			    const struct twheel_event *event)
+static void event_delivered(struct twheel_events *events, struct events_taken *taken, u32 i)
 {
+	struct twheel_file_op *fop = taken->fop[i];
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
 
 	spin_lock(&events->lock);
 	fop->reading = false;
-	periodic->expirations -= event->expirations;
+	periodic->expirations -= taken->event[i].expirations;
 	if (fop->ended || periodic->expirations)
-		event_put(events, fop, false);
+		taken->refilled |= event_put(events, fop, false);
 	if (!fop->ended)
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
@@ -353,7 +355,7 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 	}
 	for (i = 0; i < delivered; i++) {
 		if (taken->event[i].flags & TWHEEL_EVENT_MORE)
-			event_delivered(events, taken->fop[i], &taken->event[i]);
+			event_delivered(events, taken, i);
 		else
 			taken->fop[nr_last++] = taken->fop[i];
 	}
@@ -366,6 +368,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
 	size_t room = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
 	struct events_taken taken;
+	bool signal = false;
 	u32 delivered;
 
 	while (done < room && !fatal_signal_pending(current)) {
@@ -374,16 +377,17 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 			return done;
 		delivered = events_deliver(events, &taken, to);
 		done += delivered;
+		signal |= taken.refilled;
 		if (delivered < taken.nr) {
-			/* Periods that were put back are there for others. */
-			twheel_events_wake(events, false);
+			/* What was put back is there for others. */
+			twheel_events_wake(events, signal);
 			return done ?: -EFAULT;
 		}
 		cond_resched();
 	}
 	/* The wake-up for the events left behind may have been this reader's. */
 	if (events_there(events))
-		twheel_events_wake(events, false);
+		twheel_events_wake(events, signal);
 	return done ?: -ERESTARTSYS;
 }
 

@@ -43,15 +43,14 @@ static u64 plus(u64 deadline, u64 ns)
 	return check_add_overflow(deadline, ns, &sum) || sum > KTIME_MAX ? TWHEEL_NEVER : sum;
 }
 
-/* Count the deadlines that have passed by now; with a fixed delay that is one. */
-static void periodic_count(struct twheel_file_periodic *fp, u64 now)
+/* Count deadlines that have passed: one, and @overrun more at a fixed rate. */
+static void periodic_count(struct twheel_file_periodic *fp, u64 overrun, u64 now)
 {
-	u64 overrun = fp->fixed_delay ? 0 : div64_u64(now - fp->next, fp->period);
-
 	fp->expirations += overrun + 1;
 	fp->passed = fp->next + overrun * fp->period;
-	fp->time = now;
-	fp->next = plus(fp->fixed_delay ? now : fp->passed, fp->period);
+	/* The clock may have been set back since the deadline passed. */
+	fp->time = max(now, fp->passed);
+	fp->next = plus(fp->fixed_delay ? fp->time : fp->passed, fp->period);
 }
 
 /**
@@ -68,7 +67,7 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 		return;
 	now = twheel_now(periodic->wheel);
 	if (now >= periodic->next)
-		periodic_count(periodic, now);
+		periodic_count(periodic, div64_u64(now - periodic->next, periodic->period), now);
 }
 
 static void periodic_pause(struct twheel_file_periodic *fp)
@@ -92,8 +91,8 @@ static void periodic_run(struct twheel_periodic *periodic)
 	} else if (fop->queued || fop->reading) {
 		periodic_pause(fp);
 	} else {
-		/* The clock may have been set back since the deadline passed. */
-		periodic_count(fp, max(twheel_now(fp->wheel), fp->next));
+		/* Not by another look at the clock: the timer would run for one of them again. */
+		periodic_count(fp, twheel_periodic_overrun(periodic), twheel_now(fp->wheel));
 		fp->over = fp->runs == 1;
 		fp->runs -= !!fp->runs;
 		expire = fp->over;

@@ -42,7 +42,9 @@
 #include "device.h"
 #include "named.h"
 
-#define NR_MINORS	BIT(16)
+#define MAX_NAMES	BIT(16)
+/* A removed purgatory keeps its minor until its files are closed. */
+#define NR_MINORS	BIT(MINORBITS)
 
 static unsigned int max_purgatories = 256;
 module_param(max_purgatories, uint, 0444);
@@ -97,6 +99,8 @@ static void named_release(struct device *dev)
 {
 	struct twheel_named *named = to_twheel_named(dev);
 
+	/* Where the node could not be created, another process may have been faster. */
+	twheel_purgatory_drain(named->instance.purgatory);
 	twheel_events_empty(&named->instance.detached);
 	WARN_ON_ONCE(named->instance.detached.held);
 	twheel_instance_exit(&named->instance);
@@ -236,6 +240,24 @@ static void limits_set(struct twheel_instance *instance, const struct twheel_cre
 						 args->max_file_pending);
 }
 
+/*
+ * The next free minor, in turns: a stale node must not give access to the purgatory that
+ * comes next.
+ */
+static int minor_alloc(void)
+{
+	static unsigned int next;
+	unsigned int from = READ_ONCE(next);
+	int minor;
+
+	minor = ida_alloc_range(&named_minors, from, NR_MINORS - 1, GFP_KERNEL);
+	if (minor == -ENOSPC && from)
+		minor = ida_alloc_range(&named_minors, 0, from - 1, GFP_KERNEL);
+	if (minor >= 0)
+		WRITE_ONCE(next, (minor + 1) % NR_MINORS);
+	return minor;
+}
+
 /* A device without a name yet; its creator is charged for the name. */
 static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 {
@@ -254,7 +276,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 		err = PTR_ERR(named->creator);
 		goto free;
 	}
-	minor = ida_alloc_max(&named_minors, NR_MINORS - 1, GFP_KERNEL);
+	minor = minor_alloc();
 	if (minor < 0) {
 		err = minor;
 		goto put_user;
@@ -287,6 +309,26 @@ free:
 	return ERR_PTR(err);
 }
 
+/* Let no file and no detached operation in any more, if that is allowed. */
+static int named_close(struct twheel_named *named, bool force)
+{
+	struct twheel_instance *instance = &named->instance;
+	struct twheel_events *detached = &instance->detached;
+	int err = 0;
+
+	spin_lock(&instance->lock);
+	spin_lock(&detached->lock);
+	if (!force && (instance->nr_files || detached->held)) {
+		err = -EBUSY;
+	} else {
+		WRITE_ONCE(instance->gone, true);
+		WRITE_ONCE(detached->shut, true);
+	}
+	spin_unlock(&detached->lock);
+	spin_unlock(&instance->lock);
+	return err;
+}
+
 /* Give a device its name and its node. */
 static int named_add(struct twheel_named *named)
 {
@@ -305,6 +347,8 @@ static int named_add(struct twheel_named *named)
 	if (!err)
 		err = cdev_device_add(&named->cdev, &named->dev);
 	if (err) {
+		/* The device number was there for a moment. */
+		named_close(named, true);
 		twheel_user_uncharge_name(named->creator);
 		return err;
 	}
@@ -381,26 +425,6 @@ put:
 	return err;
 }
 
-/* Let no file and no detached operation in any more, if that is allowed. */
-static int named_close(struct twheel_named *named, bool force)
-{
-	struct twheel_instance *instance = &named->instance;
-	struct twheel_events *detached = &instance->detached;
-	int err = 0;
-
-	spin_lock(&instance->lock);
-	spin_lock(&detached->lock);
-	if (!force && (instance->nr_files || detached->held)) {
-		err = -EBUSY;
-	} else {
-		WRITE_ONCE(instance->gone, true);
-		WRITE_ONCE(detached->shut, true);
-	}
-	spin_unlock(&detached->lock);
-	spin_unlock(&instance->lock);
-	return err;
-}
-
 /* Take the name away; its reference passes to the work item. */
 static struct twheel_named *named_take(const struct twheel_remove_args *args)
 {
@@ -462,8 +486,8 @@ int __init twheel_named_init(void)
 {
 	int err;
 
-	if (max_purgatories > NR_MINORS) {
-		pr_err("max_purgatories=%u is more than %lu\n", max_purgatories, NR_MINORS);
+	if (max_purgatories > MAX_NAMES) {
+		pr_err("max_purgatories=%u is more than %lu\n", max_purgatories, MAX_NAMES);
 		return -EINVAL;
 	}
 	if (!max_shared_pending || max_shared_pending > TWHEEL_PENDING_MAX) {

@@ -210,11 +210,12 @@ void twheel_user_uncharge_file(struct twheel_user *user)
  */
 int twheel_user_charge_name(struct twheel_user *user)
 {
-	if (atomic_add_unless(&user->names, 1, user_max_purgatories))
-		return 0;
-	if (!capable(CAP_SYS_RESOURCE))
-		return -EDQUOT;
-	atomic_inc(&user->names);
+	int names = atomic_read(&user->names);
+
+	do {
+		if (names >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE))
+			return -EDQUOT;
+	} while (!atomic_try_cmpxchg(&user->names, &names, names + 1));
 	return 0;
 }
 

@@ -164,7 +164,7 @@ static bool is_apart(const struct round *round, const struct round *quiet)
 
 static void show(unsigned int nr, const struct round *round)
 {
-	printf("isolation: beside %u operations, which take %llu us: the user is %llu us late, the consumer %llu us\n",
+	printf("isolation: %u operations take %llu us: user %llu us late, consumer %llu us\n",
 	       nr, round->ns[TAKEN] / 1000, round->ns[USER] / 1000, round->ns[CONSUMER] / 1000);
 }
 
@@ -189,7 +189,7 @@ int main(void)
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		round = measure(sizes[i]);
 		show(sizes[i], &round);
-		expect(is_apart(&round, &quiet), "the lateness grows with the operations of a user");
+		expect(is_apart(&round, &quiet), "the lateness grows with the operations");
 	}
 	expect(round.ns[TAKEN] >= BUSY, "this machine is too fast for the comparison");
 

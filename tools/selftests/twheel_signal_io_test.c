@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include "named.h"
 
 FIXTURE(signal_io) {
@@ -230,6 +231,22 @@ TEST_F(signal_io, one_signal_for_each_transition_to_non_empty)
 	ASSERT_TRUE(end_one(self->fd));
 	EXPECT_EQ(1, count_signals(&self->set));
 	EXPECT_EQ(2, query(self->fd).unread);
+}
+
+/* While the event is in the hands of a reader, another task may have found the queue empty. */
+TEST_F(signal_io, one_signal_for_an_event_that_is_put_back)
+{
+	struct twheel_event event;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(1, count_signals(&self->set));
+	EXPECT_EQ(-1, syscall(SYS_read, self->fd, NULL, sizeof(event)));
+	EXPECT_EQ(EFAULT, errno);
+	EXPECT_EQ(1, count_signals(&self->set));
+	EXPECT_EQ(1, read_events(self->fd, &event, 1));
+	EXPECT_EQ(0, count_signals(&self->set));
 }
 
 TEST_F(signal_io, one_signal_for_many_that_expire_together)

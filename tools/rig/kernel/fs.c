@@ -761,10 +761,10 @@ int rig_fasync(struct file *file, bool on)
 
 /* Small numbers, by an array of pointers that mean nothing */
 
-int ida_alloc_max(struct ida *ida, unsigned int max, gfp_t gfp)
+int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max, gfp_t gfp)
 {
 	u32 id;
-	int err = xa_alloc(&ida->xa, &id, ida, XA_LIMIT(0, max), gfp);
+	int err = xa_alloc(&ida->xa, &id, ida, XA_LIMIT(min, max), gfp);
 
 	return err == -EBUSY ? -ENOSPC : err ?: (int)id;
 }

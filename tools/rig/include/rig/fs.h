@@ -292,7 +292,7 @@ struct ida {
 };
 
 #define DEFINE_IDA(name)	struct ida name = { XARRAY_INIT(name.xa, XA_FLAGS_ALLOC) }
-int ida_alloc_max(struct ida *ida, unsigned int max, gfp_t gfp);
+int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max, gfp_t gfp);
 void ida_free(struct ida *ida, unsigned int id);
 void ida_destroy(struct ida *ida);
 

@@ -99,6 +99,8 @@ struct mutex {
 #define DEFINE_MUTEX(name)	struct mutex name = { .mutex = PTHREAD_MUTEX_INITIALIZER }
 void mutex_init(struct mutex *mutex);
 void mutex_lock(struct mutex *mutex);
+#define mutex_lock_killable(mutex)							\
+	(fatal_signal_pending(current) ? -EINTR : (mutex_lock(mutex), 0))
 bool mutex_trylock(struct mutex *mutex);
 void mutex_unlock(struct mutex *mutex);
 
