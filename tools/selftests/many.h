@@ -9,14 +9,6 @@
 #include <sched.h>
 #include "named.h"
 
-/* Whether the largest sizes are tested as well. */
-static inline bool takes_long(void)
-{
-	const char *value = getenv("LONG");
-
-	return value && *value && strcmp(value, "0");
-}
-
 /* Let this thread run on one CPU only, where its operations are on one shard. */
 static inline bool pin_to(int cpu)
 {

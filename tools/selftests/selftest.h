@@ -44,13 +44,21 @@ static inline __u64 now_ns(void)
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
+/* Whether there is time for the largest numbers. */
+static inline bool takes_long(void)
+{
+	const char *value = getenv("LONG");
+
+	return value && *value && strcmp(value, "0");
+}
+
 /*
  * How often a race is run: less often where the kernel has tools that make each round
- * slow, and that see more in it.
+ * slow, and that see more in it, unless there is time.
  */
 static inline int rounds(int nr)
 {
-	return access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
+	return takes_long() || access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
 }
 
 /* Ask again and again until @condition holds: true, or the budget is spent. */

@@ -167,7 +167,7 @@ TEST_F(async, turned_on_and_off_while_descriptors_are_opened_and_closed)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, turn_all_the_time,
 					    (void *)(i + 1L)));
 	ASSERT_EQ(0, pthread_create(&threads[2], NULL, end_all_the_time, NULL));
-	for (i = 0; i < rounds(3000); i++) {
+	for (i = 0; i < rounds(1500); i++) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		made = i % 2 ? open_events(fd, TWHEEL_EVENTS_NONBLOCK) : dup(fd);

@@ -18,7 +18,7 @@
 #define ROUNDS		3
 
 /* Time of a whole call that is long beside the end of a process. */
-#define LONG_CALL	(80 * MSEC)
+#define LONG_CALL	(50 * MSEC)
 
 /* Time for a process to notice a signal and to exit. */
 #define EXIT		(20 * MSEC)
@@ -26,6 +26,9 @@
 /* Operations of the first call, and at most. */
 #define FEW		5000
 #define MANY		200000
+
+/* Operations of a call that many other signals meet. */
+#define OTHER_SIGNALS	6000
 
 enum what {
 	SIGNAL_KEY,
@@ -246,15 +249,15 @@ TEST_F(killed, call_is_not_ended_by_other_signals)
 	__u64 last;
 	long ended;
 
-	ASSERT_TRUE(add_watchers(self->fd, 20000));
+	ASSERT_TRUE(add_watchers(self->fd, OTHER_SIGNALS));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
 	ended = make_call(self->fd, variant->what);
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
-	EXPECT_EQ(ends_them(variant->what) ? 20000 : 0, ended);
+	EXPECT_EQ(ends_them(variant->what) ? OTHER_SIGNALS : 0, ended);
 	if (!ends_them(variant->what))
-		EXPECT_EQ(20000, key_cancel(self->fd, 1));
-	EXPECT_EQ(20000, read_all_events(self->fd, &last));
+		EXPECT_EQ(OTHER_SIGNALS, key_cancel(self->fd, 1));
+	EXPECT_EQ(OTHER_SIGNALS, read_all_events(self->fd, &last));
 }
 
 FIXTURE(reader) {

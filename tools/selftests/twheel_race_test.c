@@ -198,7 +198,7 @@ TEST_F(race, each_watcher_completes_by_one_signal)
 {
 	long by[NR_RACERS], i, round;
 
-	for (round = 0; round < 20; round++) {
+	for (round = 0; round < rounds(20); round++) {
 		memset(race.op, 0, sizeof(race.op));
 		memset(by, 0, sizeof(by));
 		for (i = 0; i < NR_OPS; i++) {

@@ -133,7 +133,7 @@ static void watch_against_unwatch(int me)
 	struct twheel_watch_spec more = spec_of(2, 1);
 	int i, error;
 
-	for (i = 0; me == 0 && i < rounds(100) * NR_OPS; i++) {
+	for (i = 0; me == 0 && i < rounds(50) * NR_OPS; i++) {
 		error = op_watch(file_of(me), race.op[0].id, &more, 1);
 		if (error)
 			__atomic_add_fetch(&tally.failed, 1, __ATOMIC_RELAXED);
