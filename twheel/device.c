@@ -32,7 +32,7 @@
  *
  * Locks, from the outside in, before those of layer 5: named_lock; instance->lock;
  * the lock of an event queue.  They are taken in process context only.  A user's lock
- * is taken with none of these.
+ * is taken with none of these; the walk mutex of an instance is outside of all of them.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

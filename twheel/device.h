@@ -99,8 +99,8 @@ struct twheel_events {
  * @rejected: number of adds refused by limits other than the purgatory's
  * @detached: event queue of the detached operations
  * @named: the named purgatory that contains this one, or NULL; immutable
- * @walk: taken by a call that walks over the operations of all files: each such walk is
- *	in the way of all ends
+ * @walk: serialises TWHEEL_COMPLETE_OTHERS: the end of an operation looks at every walk
+ *	under way, with softirqs off
  */
 struct twheel_instance {
 	struct twheel_purgatory	*purgatory;
@@ -115,7 +115,7 @@ struct twheel_instance {
 	atomic64_t		rejected;
 	struct twheel_events	detached;
 	struct twheel_named	*named;
-	struct mutex		walk;	/* see above */
+	struct mutex		walk;	/* of TWHEEL_COMPLETE_OTHERS */
 };
 
 /**

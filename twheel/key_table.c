@@ -62,7 +62,7 @@
 /* For the other stripes when that was not enough. */
 #define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
 
-/* How long after that the next attempt follows: longer each time, since others wait for it. */
+/* Delay of the next attempt, doubled by each failure: other work waits on the same queue. */
 #define AGAIN		(HZ / 10)
 #define AGAIN_MAX	(64 * AGAIN)
 

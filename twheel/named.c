@@ -99,7 +99,7 @@ static void named_release(struct device *dev)
 {
 	struct twheel_named *named = to_twheel_named(dev);
 
-	/* Where the node could not be created, another process may have been faster. */
+	/* If device_add() failed, the node may have been opened and used before that. */
 	twheel_purgatory_drain(named->instance.purgatory);
 	twheel_events_empty(&named->instance.detached);
 	WARN_ON_ONCE(named->instance.detached.held);
@@ -240,10 +240,7 @@ static void limits_set(struct twheel_instance *instance, const struct twheel_cre
 						 args->max_file_pending);
 }
 
-/*
- * The next free minor, in turns: a stale node must not give access to the purgatory that
- * comes next.
- */
+/* Minors are reused as late as possible: a stale node must not open the next purgatory. */
 static int minor_alloc(void)
 {
 	static unsigned int next;
@@ -258,7 +255,7 @@ static int minor_alloc(void)
 	return minor;
 }
 
-/* A device without a name yet; its creator is charged for the name. */
+/* A device without a name yet. */
 static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 {
 	u32 max_pending = args->max_pending ?: max_shared_pending;
@@ -347,7 +344,7 @@ static int named_add(struct twheel_named *named)
 	if (!err)
 		err = cdev_device_add(&named->cdev, &named->dev);
 	if (err) {
-		/* The device number was there for a moment. */
+		/* The device number was valid for a moment: admit nothing more. */
 		named_close(named, true);
 		twheel_user_uncharge_name(named->creator);
 		return err;

@@ -2,9 +2,9 @@
 /*
  * Layer 6, users: limits and wheels that a user has across all files.
  *
- * An open file is charged to the user who opened it, a named purgatory to its
- * creator, and an operation to the user who adds it: a descriptor that was passed
- * on does not give away the quota of its opener.
+ * An open file is charged to its opener, a named purgatory to its creator, and an
+ * operation to the adding user: a descriptor that was passed on does not give away the
+ * quota of its opener.
  *
  * Each user has wheels of their own, with reapers of their own, so that the load
  * of one user delays the deadlines of nobody else.  A wheel is created for the
