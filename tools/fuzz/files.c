@@ -16,6 +16,10 @@
 
 #include "fuzz.h"
 
+/* Numbers of descriptors that the slots use in turn; the usual hard limit is 4096. */
+#define FIRST_FD	256
+#define NR_FDS		3800
+
 /* Operations of named purgatories, as known to all processes. */
 static struct known {
 	__u64 ids[NR_NAMES][NR_IDS];
@@ -167,6 +171,25 @@ static void close_old(int fd)
 }
 
 /*
+ * Move a descriptor to a number that has not been used for long: a thread may have looked a
+ * number up before another closed the file, and call it after the number was given out anew.
+ */
+static int renumber(int fd)
+{
+	static unsigned int next;
+	unsigned int from = __atomic_fetch_add(&next, 1, __ATOMIC_RELAXED);
+	int copy;
+
+	if (fd < 0)
+		return fd;
+	copy = fcntl(fd, F_DUPFD_CLOEXEC, FIRST_FD + from % NR_FDS);
+	if (copy < 0)
+		return fd;
+	close(fd);
+	return copy;
+}
+
+/*
  * Return: the file that was there, to be closed once the slot has changed. All that is known
  * of the new one is written before it can be seen and used.
  */
@@ -182,7 +205,7 @@ static int put_file(struct slot *slot, int fd, enum file_type type, int name, in
 	/* The generation after slot_changed() */
 	slot->finals = (__u64)(slot->gen + 1) << 32;
 	memset(slot->ids, 0, sizeof(slot->ids));
-	return __atomic_exchange_n(&slot->fd, fd, __ATOMIC_SEQ_CST);
+	return __atomic_exchange_n(&slot->fd, renumber(fd), __ATOMIC_SEQ_CST);
 }
 
 static bool open_may_fail(int name, int error)

@@ -21,6 +21,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -91,10 +92,22 @@ usage:
 	exit(2);
 }
 
+/* For renumber() in files.c. */
+static void raise_fd_limit(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 static int set_up(void)
 {
 	int fd;
 
+	raise_fd_limit();
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (share_init() || corpus_init() || files_init())
 		return -1;
