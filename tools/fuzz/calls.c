@@ -149,12 +149,13 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 	bool failing;
 
 	may_end(view, trial->call);
-	removals = nr_removals();
+	removals = nr_removals_ended();
 	t->began[0] = clock_ns(CLOCK_MONOTONIC);
 	t->began[1] = clock_ns(CLOCK_BOOTTIME);
 	failing = inject(t);
 	got = ioctl(view->fd, request, at);
 	error = got < 0 ? errno : 0;
+	call_ended(trial->call);
 	if (failing)
 		trial->injected = injected(t);
 	count_step(trial->call, !error);

@@ -24,7 +24,9 @@
 static struct known {
 	__u64 ids[NR_NAMES][NR_IDS];
 	unsigned int next[NR_NAMES];
-	unsigned long removals;	/* of any of them, tried or made */
+	unsigned long removals_begun;	/* calls that may remove any of them */
+	unsigned long removals_ended;	/* returned, or their threads are gone */
+	unsigned long removing[MAX_WORKERS];	/* begun by the child and not ended */
 } *known;
 
 int files_init(void)
@@ -104,13 +106,40 @@ void may_end(const struct view *view, unsigned int call)
 		__atomic_store_n(&view->slot->drained, true, __ATOMIC_SEQ_CST);
 	if (call == TWHEEL_CALL_RESTRICT || call == KIND_WILD)
 		__atomic_store_n(&view->slot->restricted, true, __ATOMIC_SEQ_CST);
-	if (call == TWHEEL_CALL_REMOVE || call == KIND_WILD)
-		__atomic_add_fetch(&known->removals, 1, __ATOMIC_SEQ_CST);
+	if (call != TWHEEL_CALL_REMOVE && call != KIND_WILD)
+		return;
+	__atomic_add_fetch(&known->removals_begun, 1, __ATOMIC_SEQ_CST);
+	if (!child->is_fork)
+		__atomic_add_fetch(&known->removing[child->worker], 1, __ATOMIC_SEQ_CST);
 }
 
-unsigned long nr_removals(void)
+/* After such a call. */
+void call_ended(unsigned int call)
 {
-	return __atomic_load_n(&known->removals, __ATOMIC_SEQ_CST);
+	if (call != TWHEEL_CALL_REMOVE && call != KIND_WILD)
+		return;
+	if (!child->is_fork)
+		__atomic_sub_fetch(&known->removing[child->worker], 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&known->removals_ended, 1, __ATOMIC_SEQ_CST);
+}
+
+/* The child of a worker is gone, maybe killed in the middle of calls. */
+void child_ended(unsigned int worker)
+{
+	unsigned long nr = __atomic_exchange_n(&known->removing[worker], 0, __ATOMIC_SEQ_CST);
+
+	__atomic_add_fetch(&known->removals_ended, nr, __ATOMIC_SEQ_CST);
+}
+
+/* Removals that cannot affect a file that is opened after this. */
+unsigned long nr_removals_ended(void)
+{
+	return __atomic_load_n(&known->removals_ended, __ATOMIC_SEQ_CST);
+}
+
+static unsigned long nr_removals_begun(void)
+{
+	return __atomic_load_n(&known->removals_begun, __ATOMIC_SEQ_CST);
 }
 
 /* An open file is at its end after a drain or a removal only; an event file after a removal. */
@@ -118,7 +147,7 @@ bool may_be_at_end(const struct view *view)
 {
 	const struct slot *slot = view->slot;
 
-	if (view->name >= 0 && nr_removals() != slot->removals)
+	if (view->name >= 0 && nr_removals_begun() != slot->removals)
 		return true;
 	if (view->type != FILE_PURGATORY)
 		return false;
@@ -232,7 +261,7 @@ void step_open(struct thread *t)
 	int access = accesses[draw(t, ARRAY_SIZE(accesses))];
 	int flags = access | O_CLOEXEC | (one_in(t, 32) ? 0 : O_NONBLOCK);
 	char path[64] = "/dev/twheel";
-	unsigned long removals = nr_removals();
+	unsigned long removals = nr_removals_ended();
 	bool failing;
 	int fd, error;
 
@@ -260,7 +289,7 @@ void step_open(struct thread *t)
 	close_old(fd);
 }
 
-/* A call has returned @fd, the number of removals having been @removals before. */
+/* A call has returned @fd; before it, @removals had ended. */
 void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type, int name,
 		unsigned long removals)
 {

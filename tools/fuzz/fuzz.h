@@ -124,7 +124,7 @@ struct slot {
 	unsigned int drained_at; /* the generation in which it was */
 	bool restricted;	/* or about to be */
 	unsigned int restricted_at; /* likewise */
-	unsigned long removals;	/* of purgatories, before it was opened */
+	unsigned long removals;	/* of purgatories that had ended before it was opened */
 	__u64 finals;		/* events read that end an operation, below 32 bits of @gen */
 	__u64 ids[NR_IDS];
 	unsigned int next_id;
@@ -283,7 +283,9 @@ void may_end(const struct view *view, unsigned int call);
 bool may_be_at_end(const struct view *view);
 bool maybe_restricted(const struct view *view);
 bool surely_restricted(const struct view *view);
-unsigned long nr_removals(void);
+void call_ended(unsigned int call);
+void child_ended(unsigned int worker);
+unsigned long nr_removals_ended(void);
 void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type, int name,
 		unsigned long removals);
 void remember_id(const struct view *view, __u64 id);

@@ -110,8 +110,10 @@ void run_worker(unsigned int worker)
 
 		if (!pid)
 			run_child(worker, nr);
-		if (pid > 0)
+		if (pid > 0) {
 			follow(pid, &random);
+			child_ended(worker);
+		}
 	}
 	_exit(0);
 }
