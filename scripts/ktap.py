@@ -46,7 +46,7 @@ def without_comments(path):
 def kunit_expected():
     """suite.case of every KUNIT_CASE*() in a table that a suite refers to."""
     names = set()
-    for path in TOP.glob("kunit/*.c"):
+    for path in TOP.glob("kunit/**/*.c"):
         text = without_comments(path)
         tables = {
             table[1]: re.findall(r"KUNIT_CASE\w*\(\s*(\w+)", table[2])

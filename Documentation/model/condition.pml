@@ -3,7 +3,7 @@
  * A declared condition: an operation that waits for all of its keys to be signalled.
  * While it is being added (op_add() in op_add.c), another adds a key to it
  * (twheel_op_watch() in op_watch.c), another takes that off (twheel_op_unwatch()),
- * each key is signalled (walk.c), and it may be completed by hand.
+ * each key is signalled (signal.c), and it may be completed by hand.
  *
  * Holds: exactly_once nothing_missed leaves_first no_use_after_free
  * Holds: nothing_left counts_right ends

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * All ways of ending at once: while an operation is being added (op_add() in
- * op_add.c), another walks its key (walk_key() in walk.c), to ask or to cancel; the
+ * op_add.c), another walks its key (walk_key() in signal.c), to ask or to cancel; the
  * predicate may hold, or complete the operation itself before it says whether it
  * holds; the deadline may pass; another cancels it and waits
- * (twheel_op_cancel_sync() in op_end.c, twheel_op_wait() in op_call.c); and the purgatory is drained
+ * (twheel_op_cancel_sync() in op.c, twheel_op_wait() in op.c); and the purgatory is drained
  * (twheel_purgatory_drain() in purgatory.c) and then gone.
  *
  * Holds: exactly_once one_at_a_time leaves_first waits no_use_after_free
@@ -158,7 +158,7 @@ proctype walker()
 not_watched:
 }
 
-/* Make a callback that was left to the reaper: op_help() in op_call.c. */
+/* Make a callback that was left to the reaper: op_help() in op.c. */
 inline help()
 {
 	atomic {

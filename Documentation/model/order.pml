@@ -17,10 +17,10 @@
  *
  * An operation with a predicate waits, but nothing of it is linked yet. Two
  * CPUs make true what it waits for, a half of it each. One looks who watches the key
- * (walk_first() in walk.c), with the lock of its stripe held, as who links has it
+ * (walk_first() in signal.c), with the lock of its stripe held, as who links has it
  * (twheel_watches_link() in op_watch.c); the other has the operation, and asks for
  * the predicate (twheel_op_try_complete() in op.c).  There is no barrier but these
- * locks.  One waits for DONE (twheel_op_cancel_sync() in op_end.c).
+ * locks.  One waits for DONE (twheel_op_cancel_sync() in op.c).
  *
  * Holds: nothing_missed waits ends
  *

@@ -2,7 +2,7 @@
 /*
  * A predicate that waits for two things, each under a key of its own. While the
  * operation is being added (op_start() in op_add.c), both come true on other CPUs,
- * each of which then looks its key up and asks its watchers (walk.c). The deadline
+ * each of which then looks its key up and asks its watchers (signal.c). The deadline
  * may pass at any time, or no_deadline.
  *
  * Holds: exactly_once one_at_a_time nothing_missed leaves_first no_use_after_free

@@ -424,7 +424,7 @@ struct twheel_op_ops {
 /**
  * struct twheel_watch - room for one watch of an operation
  * @entry: in the ring of all who watch the key; protected by the lock of its stripe,
- *	see twheel/key.c
+ *	see twheel/op/key.c
  * @chain: of the first of that ring, if its bucket was full: the first watch of the next
  *	such key; likewise
  * @key: what is watched; immutable while the watch is on @op
@@ -452,7 +452,7 @@ struct twheel_watch {
  * struct twheel_op - a delayed operation
  *
  * Embed it in what is to be completed. The members are private;
- * twheel/op.c tells their life and what protects them.
+ * twheel/op/op.c tells their life and what protects them.
  */
 struct twheel_op {
 	/* private: */

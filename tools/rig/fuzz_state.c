@@ -8,9 +8,8 @@
  */
 #include <rig/fs.h>
 
-#include "device.h"
-#include "shards.h"
-#include "system.h"
+#include "core/twheel.h"
+#include "dev/dev.h"
 #include "fuzz_state.h"
 #include "rig.h"
 

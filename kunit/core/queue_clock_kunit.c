@@ -1,0 +1,344 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 2, the expiry queue, when the clock is set: no node is lost, early or
+ * late, nothing is placed anew that need not be, and the nodes that are cancelled by it
+ * are those that were added before.
+ */
+#include <kunit/test.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+
+#include "../../twheel/core/wheel.h"
+#include "../random.h"
+
+#define SLOTS		8
+#define NR_NODES	400
+#define START		100000
+#define BUDGET		5
+
+static struct twheel_queue queue;
+static struct twheel_node *nodes;
+
+static int clock_init(struct kunit *test)
+{
+	nodes = kunit_kcalloc(test, NR_NODES, sizeof(*nodes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nodes);
+	twheel_queue_init(&queue, SLOTS, true, START);
+	do {
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+	} while (!twheel_wheel_reaches(&queue.wheel, 2 * START));
+	return 0;
+}
+
+static void clock_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
+	queue.nr_nodes = 0;
+	twheel_queue_destroy(&queue);
+}
+
+static void add(struct twheel_node *node, u64 expires)
+{
+	node->expires = expires;
+	twheel_queue_add(&queue, node, false);
+}
+
+static void add_on_set(struct twheel_node *node, u64 expires)
+{
+	node->expires = expires;
+	twheel_queue_add(&queue, node, true);
+}
+
+static struct twheel_node *pop_set(void)
+{
+	unsigned int budget = BUDGET;
+	struct twheel_node *node;
+
+	do {
+		budget = BUDGET;
+		node = twheel_queue_pop_set(&queue, &budget);
+	} while (!node && !budget);
+	if (node)
+		queue.nr_nodes--;
+	return node;
+}
+
+/* Advance tick by tick; each node is due at its own tick, or at once if that has passed. */
+static unsigned int drain(struct kunit *test, u64 from, u64 to)
+{
+	struct twheel_node *node;
+	unsigned int nr = 0;
+	u64 now;
+
+	for (now = from; now <= to; now++) {
+		while (twheel_queue_advance(&queue, now, BUDGET)) {
+			while ((node = twheel_queue_pop(&queue))) {
+				KUNIT_EXPECT_EQ(test, max(node->expires, from), now);
+				nr++;
+			}
+		}
+	}
+	return nr;
+}
+
+static void step_back_moves_no_node(struct kunit *test)
+{
+	unsigned int i, due = 0, never = 0;
+	struct rnd_state random;
+	u64 moves;
+
+	random_start(test, &random);
+	for (i = 0; i < NR_NODES; i++)
+		add(&nodes[i], i % 50 ? START + random_below(&random, 5000) : TWHEEL_TICK_NEVER);
+	/* Some are due, and stay so; some are on lower levels by now. */
+	twheel_queue_advance(&queue, START + 1000, 30);
+
+	moves = queue.nr_cascaded;
+	twheel_queue_rewind(&queue, START - 3000);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START - 3000);
+	KUNIT_EXPECT_EQ(test, queue.nr_cascaded, moves);
+	while (twheel_queue_pop(&queue))
+		due++;
+	KUNIT_EXPECT_GT(test, due, 0);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, NR_NODES - due);
+	for (i = 0; i < NR_NODES; i += 50, never++)
+		twheel_queue_del(&queue, &nodes[i]);
+	KUNIT_EXPECT_EQ(test, drain(test, START - 3000, START + 5000), NR_NODES - due - never);
+}
+
+static void step_forward_changes_nothing(struct kunit *test)
+{
+	add(&nodes[0], START + 10);
+	add(&nodes[1], START + 3000);
+	twheel_queue_rewind(&queue, START + 2000);
+	twheel_queue_set(&queue);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
+	KUNIT_EXPECT_NULL(test, pop_set());
+	KUNIT_EXPECT_LE(test, twheel_queue_next(&queue), START + 10);
+	KUNIT_EXPECT_EQ(test, drain(test, START + 2000, START + 3000), 2);
+}
+
+/* One bucket holds nodes of two turns: ticks START - 5 and START + 3 share a slot. */
+static void after_a_step_back_a_bucket_is_shared(struct kunit *test)
+{
+	add(&nodes[0], START + 3);
+	twheel_queue_rewind(&queue, START - 8);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 3);
+	add(&nodes[1], START - 5);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START - 5);
+	KUNIT_EXPECT_EQ(test, drain(test, START - 8, START - 4), 1);
+	KUNIT_EXPECT_LE(test, twheel_queue_next(&queue), START + 3);
+	KUNIT_EXPECT_EQ(test, drain(test, START - 4, START + 3), 1);
+}
+
+static void each_step_cancels_the_nodes_added_before(struct kunit *test)
+{
+	add(&nodes[0], START + 100);
+	add_on_set(&nodes[1], START + 100);
+	add_on_set(&nodes[2], TWHEEL_TICK_NEVER);
+	add_on_set(&nodes[3], START);
+	twheel_queue_set(&queue);
+	KUNIT_EXPECT_TRUE(test, twheel_queue_ready(&queue));
+	/* In the same bucket as an older one, and without a deadline. */
+	add_on_set(&nodes[4], START + 100);
+	add_on_set(&nodes[5], TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[2]);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[1]);
+	KUNIT_EXPECT_NULL(test, pop_set());
+	/* It was due when the clock was set. */
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[3]);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
+
+	twheel_queue_set(&queue);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[5]);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[4]);
+	KUNIT_EXPECT_NULL(test, pop_set());
+	KUNIT_EXPECT_EQ(test, drain(test, START, START + 100), 1);
+}
+
+/* What a step forward passes is cancelled by it, though it expires before the sweep. */
+static void an_expired_bucket_of_an_old_generation_is_cancelled(struct kunit *test)
+{
+	add_on_set(&nodes[0], START + 100);
+	twheel_queue_set(&queue);
+	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, START + 100, BUDGET));
+	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[0]);
+	KUNIT_EXPECT_NULL(test, pop_set());
+}
+
+static void steps_faster_than_the_sweep_do_not_stop_it(struct kunit *test)
+{
+	unsigned int i, budget, nr = 0, steps = 0;
+	struct rnd_state random;
+
+	random_start(test, &random);
+	for (i = 0; i < NR_NODES; i++)
+		add_on_set(&nodes[i], START + 1 + random_below(&random, START));
+	while (nr < NR_NODES && steps++ < NR_NODES) {
+		twheel_queue_set(&queue);
+		budget = BUDGET;
+		while (twheel_queue_pop_set(&queue, &budget))
+			nr++;
+	}
+	KUNIT_EXPECT_EQ(test, nr, NR_NODES);
+	queue.nr_nodes -= nr;
+	KUNIT_EXPECT_NULL(test, pop_set());
+}
+
+static void an_emptied_queue_has_no_cancelled_nodes(struct kunit *test)
+{
+	struct twheel_node *node;
+	unsigned int nr = 0;
+
+	add(&nodes[0], START + 10);
+	add_on_set(&nodes[1], TWHEEL_TICK_NEVER);
+	add_on_set(&nodes[2], START + 10);
+	add_on_set(&nodes[3], START + 20);
+	twheel_queue_set(&queue);
+	add_on_set(&nodes[4], START + 10);
+	while (twheel_queue_take(&queue, &node))
+		nr += !!node;
+	KUNIT_EXPECT_EQ(test, nr, 5);
+	KUNIT_EXPECT_TRUE(test, list_empty(&queue.set));
+	KUNIT_EXPECT_NULL(test, pop_set());
+}
+
+/*
+ * The model: for each node whether it waits, whether it was due at the last step, and
+ * whether a step has cancelled it since it was added.
+ */
+static struct {
+	bool	waits;
+	bool	on_set;
+	bool	due;
+	bool	cancelled;
+} *model;
+
+static void model_add(struct rnd_state *random, unsigned int i, u64 now)
+{
+	u64 range = 1ULL << random_below(random, 14);
+
+	if (model[i].waits) {
+		twheel_queue_del(&queue, &nodes[i]);
+		model[i].waits = false;
+		return;
+	}
+	model[i].waits = true;
+	model[i].on_set = random_below(random, 4) == 0;
+	model[i].due = false;
+	model[i].cancelled = false;
+	nodes[i].expires = random_below(random, 20) ? now + 1 + random_below(random, range) :
+						      TWHEEL_TICK_NEVER;
+	twheel_queue_forward(&queue, now);
+	twheel_queue_add(&queue, &nodes[i], model[i].on_set);
+}
+
+static void model_set(u64 now)
+{
+	struct twheel_node *node;
+	unsigned int i;
+
+	list_for_each_entry(node, &queue.due, entry)
+		model[node - nodes].due = true;
+	twheel_queue_rewind(&queue, now);
+	twheel_queue_set(&queue);
+	for (i = 0; i < NR_NODES; i++)
+		model[i].cancelled |= model[i].waits && model[i].on_set && !model[i].due;
+}
+
+static void model_out(struct kunit *test, const struct twheel_node *node, bool cancelled)
+{
+	unsigned int i = node - nodes;
+
+	KUNIT_EXPECT_TRUE(test, model[i].waits);
+	KUNIT_EXPECT_EQ(test, model[i].cancelled, cancelled);
+	model[i].waits = false;
+}
+
+/* Everything is out that should be, and nothing else. */
+static void model_advance(struct kunit *test, u64 now)
+{
+	struct twheel_node *node;
+	unsigned int i;
+
+	while (twheel_queue_advance(&queue, now, BUDGET)) {
+		while ((node = twheel_queue_pop(&queue))) {
+			KUNIT_EXPECT_TRUE(test, node->expires <= now || model[node - nodes].due);
+			model_out(test, node, false);
+		}
+		while ((node = pop_set()))
+			model_out(test, node, true);
+	}
+	for (i = 0; i < NR_NODES; i++) {
+		if (!model[i].waits)
+			continue;
+		KUNIT_EXPECT_GT(test, nodes[i].expires, now);
+		KUNIT_EXPECT_FALSE(test, model[i].cancelled);
+		KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), nodes[i].expires);
+	}
+}
+
+static void random_steps_and_nodes_match_the_model(struct kunit *test)
+{
+	struct rnd_state random;
+	unsigned int round, i;
+	u64 now = START;
+
+	random_start(test, &random);
+	model = kunit_kcalloc(test, NR_NODES, sizeof(*model), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	for (round = 0; round < 3000; round++) {
+		for (i = random_below(&random, 30); i; i--)
+			model_add(&random, random_below(&random, NR_NODES), now);
+		switch (random_below(&random, 8)) {
+		case 0:
+			now -= random_below(&random, 1ULL << random_below(&random, 16));
+			model_set(now);
+			break;
+		case 1:
+			now += random_below(&random, 1ULL << random_below(&random, 16));
+			model_set(now);
+			break;
+		default:
+			now += random_below(&random, 1ULL << random_below(&random, 9));
+			break;
+		}
+		/* At times a bucket is in hand when the clock is set. */
+		if (random_below(&random, 2))
+			model_advance(test, now);
+		else
+			twheel_queue_advance(&queue, now, BUDGET);
+		now = max_t(u64, now, START);
+	}
+	for (i = 0; i < NR_NODES; i++)
+		if (model[i].waits)
+			twheel_queue_del(&queue, &nodes[i]);
+	while (pop_set())
+		;
+	while (twheel_queue_pop(&queue))
+		;
+}
+
+static struct kunit_case clock_cases[] = {
+	KUNIT_CASE(step_back_moves_no_node),
+	KUNIT_CASE(step_forward_changes_nothing),
+	KUNIT_CASE(after_a_step_back_a_bucket_is_shared),
+	KUNIT_CASE(each_step_cancels_the_nodes_added_before),
+	KUNIT_CASE(an_expired_bucket_of_an_old_generation_is_cancelled),
+	KUNIT_CASE(steps_faster_than_the_sweep_do_not_stop_it),
+	KUNIT_CASE(an_emptied_queue_has_no_cancelled_nodes),
+	KUNIT_CASE(random_steps_and_nodes_match_the_model),
+	{}
+};
+
+static struct kunit_suite clock_suite = {
+	.name		= "twheel_queue_clock",
+	.init		= clock_init,
+	.exit		= clock_exit,
+	.test_cases	= clock_cases,
+};
+
+kunit_test_suite(clock_suite);

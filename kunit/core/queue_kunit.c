@@ -1,0 +1,472 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 2, the expiry queue, told the time by hand: what comes out
+ * when, in which order, and how much work that is.  The last cases hold it
+ * against a model that can't be wrong: a plain array that is searched.
+ */
+#include <kunit/test.h>
+#include <linux/slab.h>
+
+#include "../../twheel/core/wheel.h"
+#include "../random.h"
+
+#define BUDGET	64
+
+static struct twheel_queue queue;
+
+/* Whether there is memory for further levels. */
+static bool starved;
+
+static void queue_start(struct kunit *test, unsigned int slots, u64 now)
+{
+	twheel_queue_init(&queue, slots, false, now);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+}
+
+static void queue_end(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	queue.nr_nodes = 0;
+	starved = false;
+	twheel_queue_destroy(&queue);
+}
+
+static void add(struct kunit *test, struct twheel_node *node, u64 expires)
+{
+	bool grow = !starved && expires != TWHEEL_TICK_NEVER;
+
+	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+	node->expires = expires;
+	twheel_queue_add(&queue, node, false);
+}
+
+/* Advance and take out all that is due by then; how many nodes that is. */
+static unsigned int drain(struct kunit *test, u64 now)
+{
+	struct twheel_node *node;
+	unsigned int nr = 0;
+	u64 last = 0;
+
+	while (twheel_queue_advance(&queue, now, BUDGET)) {
+		while ((node = twheel_queue_pop(&queue))) {
+			KUNIT_EXPECT_LE(test, node->expires, now);
+			KUNIT_EXPECT_GE(test, node->expires, last);
+			last = node->expires;
+			nr++;
+		}
+	}
+	return nr;
+}
+
+static void nothing_comes_of_an_empty_queue(struct kunit *test)
+{
+	queue_start(test, 64, 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000000, BUDGET));
+	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000000);
+}
+
+static void a_node_is_due_at_its_tick_and_not_before(struct kunit *test)
+{
+	struct twheel_node node;
+
+	queue_start(test, 64, 0);
+	add(test, &node, 5000);
+	KUNIT_EXPECT_EQ(test, drain(test, 4999), 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 5000);
+	KUNIT_EXPECT_EQ(test, drain(test, 5000), 1);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+}
+
+static void a_tick_that_has_passed_is_due_at_once(struct kunit *test)
+{
+	struct twheel_node nodes[3];
+
+	queue_start(test, 64, 100);
+	add(test, &nodes[0], 0);
+	add(test, &nodes[1], 99);
+	add(test, &nodes[2], 100);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 100);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[0]);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[1]);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[2]);
+}
+
+static void a_node_without_a_tick_is_never_due(struct kunit *test)
+{
+	struct twheel_node never, last;
+
+	queue_start(test, 64, 0);
+	add(test, &never, TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+	add(test, &last, TWHEEL_TICK_NEVER - 1);
+	KUNIT_EXPECT_EQ(test, drain(test, TWHEEL_TICK_NEVER - 1), 1);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 1);
+	twheel_queue_del(&queue, &never);
+}
+
+/* Tick 1 ms, 20 slots: 450 moves at 400 and at 440, and fires at 450. */
+static void it_goes_from_bucket_to_bucket(struct kunit *test)
+{
+	struct twheel_node node;
+
+	queue_start(test, 20, 0);
+	add(test, &node, 450);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 400);
+	KUNIT_EXPECT_EQ(test, drain(test, 400), 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 440);
+	KUNIT_EXPECT_EQ(test, drain(test, 440), 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 450);
+	KUNIT_EXPECT_EQ(test, drain(test, 450), 1);
+}
+
+/* Tick 100 ms, 512 slots: 51,250 ms are due at the end of their tick. */
+static void it_goes_on_after_a_full_turn(struct kunit *test)
+{
+	struct twheel_node node;
+
+	queue_start(test, 512, 0);
+	add(test, &node, 513);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 512);
+	KUNIT_EXPECT_EQ(test, drain(test, 512), 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 513);
+	KUNIT_EXPECT_EQ(test, drain(test, 513), 1);
+}
+
+static void what_is_taken_out_does_not_come(struct kunit *test)
+{
+	struct twheel_node near, far;
+
+	queue_start(test, 64, 0);
+	add(test, &near, 10);
+	add(test, &far, 100000);
+	twheel_queue_del(&queue, &near);
+	twheel_queue_del(&queue, &far);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	KUNIT_EXPECT_EQ(test, drain(test, 1000000), 0);
+}
+
+static void what_was_taken_out_costs_one_wakeup(struct kunit *test)
+{
+	struct twheel_node node;
+	u64 next;
+
+	queue_start(test, 64, 0);
+	add(test, &node, 100000);
+	twheel_queue_del(&queue, &node);
+	next = twheel_queue_next(&queue);
+	KUNIT_EXPECT_NE(test, next, TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_EQ(test, drain(test, next), 0);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+}
+
+static void a_far_node_costs_one_wakeup_a_level(struct kunit *test)
+{
+	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
+	struct twheel_node node;
+	unsigned int wakeups = 0;
+
+	queue_start(test, 64, 12345);
+	add(test, &node, 12345 + 10 * year);
+	while (!drain(test, twheel_queue_next(&queue)))
+		wakeups++;
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 12345 + 10 * year);
+	KUNIT_EXPECT_LE(test, wakeups + 1, queue.wheel.nr_levels);
+}
+
+static void an_idle_wheel_is_told_the_time(struct kunit *test)
+{
+	struct twheel_node near, far;
+
+	queue_start(test, 64, 0);
+	twheel_queue_forward(&queue, 1000000);
+	add(test, &near, 1000010);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 1000010);
+
+	/* Never past what has yet to expire, and never back. */
+	add(test, &far, 1000050);
+	twheel_queue_forward(&queue, 1000020);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
+	twheel_queue_forward(&queue, 1000000);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
+	KUNIT_EXPECT_EQ(test, drain(test, 1000050), 2);
+}
+
+/* A stall of ten years costs what is due, not the ticks that have passed. */
+static void a_stall_costs_what_is_due(struct kunit *test)
+{
+	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
+	struct twheel_node nodes[8];
+	unsigned int i, calls = 0;
+
+	queue_start(test, 64, 0);
+	for (i = 0; i < ARRAY_SIZE(nodes); i++)
+		add(test, &nodes[i], 10 + i * year);
+	while (twheel_queue_advance(&queue, 10 * year, BUDGET)) {
+		while (twheel_queue_pop(&queue))
+			i--;
+		calls++;
+	}
+	KUNIT_EXPECT_EQ(test, i, 0);
+	KUNIT_EXPECT_LE(test, calls, ARRAY_SIZE(nodes));
+}
+
+#define CROWD	10000
+
+/* All in one bucket of level 1, due one tick after it begins. */
+static struct twheel_node *crowd_start(struct kunit *test)
+{
+	struct twheel_node *crowd;
+	unsigned int i;
+
+	queue_start(test, 64, 0);
+	crowd = kunit_kcalloc(test, CROWD, sizeof(*crowd), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	for (i = 0; i < CROWD; i++)
+		add(test, &crowd[i], 129);
+	return crowd;
+}
+
+static void a_crowd_cascades_in_bounded_chunks(struct kunit *test)
+{
+	unsigned int calls = 1;
+
+	crowd_start(test);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 128);
+	while (twheel_queue_advance(&queue, 128, BUDGET))
+		calls++;
+	KUNIT_EXPECT_GE(test, calls, CROWD / BUDGET);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), CROWD);
+}
+
+static void between_chunks_nodes_come_and_go(struct kunit *test)
+{
+	struct twheel_node *crowd = crowd_start(test);
+	struct twheel_node late, due;
+	unsigned int i;
+
+	/* Half a cascade: some have moved, most have not. */
+	for (i = 0; i < CROWD / BUDGET / 2; i++)
+		KUNIT_ASSERT_TRUE(test, twheel_queue_advance(&queue, 128, BUDGET));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
+
+	twheel_queue_forward(&queue, 200);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
+	for (i = 0; i < CROWD; i += 2)
+		twheel_queue_del(&queue, &crowd[i]);
+	add(test, &late, 130);
+	add(test, &due, 128);
+	KUNIT_EXPECT_EQ(test, drain(test, 128), 1);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), CROWD / 2);
+	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
+}
+
+/* For want of memory it wakes up more often, and is neither early nor late. */
+static void without_memory_for_levels_it_is_exact(struct kunit *test)
+{
+	struct twheel_node near, far;
+	unsigned int wakeups = 0;
+
+	queue_start(test, 64, 0);
+	starved = true;
+	add(test, &near, 63);
+	add(test, &far, 5000);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
+	KUNIT_EXPECT_EQ(test, drain(test, 63), 1);
+	while (!drain(test, twheel_queue_next(&queue)))
+		wakeups++;
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 5000);
+	KUNIT_EXPECT_EQ(test, wakeups, 5000 / 63 - 1);
+}
+
+/* Due, waiting, never, and buckets that cancel left empty: a step for each. */
+static void it_is_emptied_step_by_step(struct kunit *test)
+{
+	struct twheel_node nodes[6], *node;
+	unsigned int taken = 0, steps = 0;
+
+	queue_start(test, 64, 1000);
+	add(test, &nodes[0], 0);
+	add(test, &nodes[1], TWHEEL_TICK_NEVER);
+	add(test, &nodes[2], 1010);
+	add(test, &nodes[3], 5000);
+	add(test, &nodes[4], 1020);
+	add(test, &nodes[5], 1030);
+	twheel_queue_del(&queue, &nodes[4]);
+	twheel_queue_del(&queue, &nodes[5]);
+	while (twheel_queue_take(&queue, &node)) {
+		taken += !!node;
+		steps++;
+	}
+	KUNIT_EXPECT_EQ(test, taken, 4);
+	KUNIT_EXPECT_EQ(test, steps, 4 + 4);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
+}
+
+/* The model: what is in the queue, to be searched. */
+#define MODEL_NODES	200
+
+struct model {
+	struct twheel_node	node[MODEL_NODES];
+	bool			pending[MODEL_NODES];
+	u64			now;
+};
+
+static u64 model_earliest(const struct model *model)
+{
+	u64 earliest = TWHEEL_TICK_NEVER;
+	unsigned int i;
+
+	for (i = 0; i < MODEL_NODES; i++)
+		if (model->pending[i])
+			earliest = min(earliest, model->node[i].expires);
+	return earliest;
+}
+
+static void model_add(struct kunit *test, struct model *model, unsigned int i, u64 distance)
+{
+	u64 expires;
+
+	if (model->pending[i])
+		twheel_queue_del(&queue, &model->node[i]);
+	if (check_add_overflow(model->now, distance, &expires))
+		expires = TWHEEL_TICK_NEVER;
+	add(test, &model->node[i], expires);
+	model->pending[i] = true;
+}
+
+static void model_cancel(struct model *model, unsigned int i)
+{
+	if (model->pending[i])
+		twheel_queue_del(&queue, &model->node[i]);
+	model->pending[i] = false;
+}
+
+/* All that comes is due and was pending; all that is left is not due yet. */
+static void model_advance(struct kunit *test, struct model *model, u64 now)
+{
+	struct twheel_node *node;
+	u64 last = 0;
+
+	while (twheel_queue_advance(&queue, now, 5)) {
+		while ((node = twheel_queue_pop(&queue))) {
+			KUNIT_ASSERT_TRUE(test, model->pending[node - model->node]);
+			KUNIT_ASSERT_LE(test, node->expires, now);
+			/* What was late when it was added is due at that time. */
+			if (node->expires > model->now)
+				KUNIT_ASSERT_GE(test, node->expires, last);
+			last = max(last, node->expires);
+			model->pending[node - model->node] = false;
+		}
+	}
+	model->now = now;
+	KUNIT_ASSERT_GT(test, model_earliest(model), now);
+	/* It wakes in time for the next one. */
+	KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), model_earliest(model));
+}
+
+static u64 model_step(const struct model *model, struct rnd_state *random, unsigned int bits)
+{
+	u64 earliest = model_earliest(model);
+	u64 now;
+
+	/* Without levels to jump by, a way of many ticks takes its time. */
+	if (bits < 40)
+		return model->now + random_magnitude(random, bits);
+	switch (random_below(random, 3)) {
+	case 0:
+		return earliest == TWHEEL_TICK_NEVER ? model->now : max(earliest, model->now);
+	case 1:
+		return max(model->now, min(earliest, TWHEEL_TICK_NEVER - 1) - 1);
+	default:
+		if (check_add_overflow(model->now, random_magnitude(random, bits), &now))
+			now = model->now;
+		return min(now, TWHEEL_TICK_NEVER - 1);
+	}
+}
+
+static const unsigned int slot_counts[] = { 2, 3, 20, 64, 100, 512 };
+
+static void slots_desc(const unsigned int *slots, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u slots", *slots);
+}
+
+KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
+
+static void model_run(struct kunit *test, bool lack_memory)
+{
+	const unsigned int *slots = test->param_value;
+	unsigned int bits = lack_memory ? 12 : 40;
+	struct rnd_state random;
+	struct model *model;
+	unsigned int round, i;
+
+	random_start(test, &random);
+	model = kunit_kzalloc(test, sizeof(*model), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, model);
+	model->now = random_magnitude(&random, 40);
+	queue_start(test, *slots, model->now);
+
+	for (round = 0; round < 5000; round++) {
+		starved = lack_memory && random_below(&random, 100);
+		i = random_below(&random, MODEL_NODES);
+		switch (random_below(&random, 8)) {
+		case 0:
+			model_advance(test, model, model_step(model, &random, bits));
+			break;
+		case 1:
+			model_cancel(model, i);
+			break;
+		case 2:
+			twheel_queue_forward(&queue, model->now);
+			break;
+		default:
+			model_add(test, model, i, random_magnitude(&random, 64) - 1);
+		}
+	}
+	for (i = 0; i < MODEL_NODES; i++)
+		model_cancel(model, i);
+}
+
+static void it_does_as_the_model(struct kunit *test)
+{
+	model_run(test, false);
+}
+
+static void it_does_as_the_model_with_little_memory(struct kunit *test)
+{
+	model_run(test, true);
+}
+
+static struct kunit_case queue_cases[] = {
+	KUNIT_CASE(nothing_comes_of_an_empty_queue),
+	KUNIT_CASE(a_node_is_due_at_its_tick_and_not_before),
+	KUNIT_CASE(a_tick_that_has_passed_is_due_at_once),
+	KUNIT_CASE(a_node_without_a_tick_is_never_due),
+	KUNIT_CASE(it_goes_from_bucket_to_bucket),
+	KUNIT_CASE(it_goes_on_after_a_full_turn),
+	KUNIT_CASE(what_is_taken_out_does_not_come),
+	KUNIT_CASE(what_was_taken_out_costs_one_wakeup),
+	KUNIT_CASE(a_far_node_costs_one_wakeup_a_level),
+	KUNIT_CASE(an_idle_wheel_is_told_the_time),
+	KUNIT_CASE(a_stall_costs_what_is_due),
+	KUNIT_CASE(a_crowd_cascades_in_bounded_chunks),
+	KUNIT_CASE(between_chunks_nodes_come_and_go),
+	KUNIT_CASE(it_is_emptied_step_by_step),
+	KUNIT_CASE(without_memory_for_levels_it_is_exact),
+	KUNIT_CASE_PARAM(it_does_as_the_model, slots_gen_params),
+	KUNIT_CASE_PARAM(it_does_as_the_model_with_little_memory, slots_gen_params),
+	{}
+};
+
+static struct kunit_suite queue_suite = {
+	.name		= "twheel_queue",
+	.exit		= queue_end,
+	.test_cases	= queue_cases,
+};
+
+kunit_test_suite(queue_suite);

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 3, the reaper: when it wakes, and how often.
+ *
+ * A shard is driven here without the timers above it; their locks and outcomes
+ * are tested in timer_kunit.c.
+ */
+#include <kunit/test.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "../../twheel/core/twheel.h"
+#include "../vtime.h"
+
+#define TICK_NS	1000000
+
+static struct twheel *wheel;
+static struct twheel_shard *shard;
+
+/* A timer that remembers when its function was called. */
+struct probe {
+	struct twheel_timer	timer;
+	u64			deadline;
+	u64			fired;
+	unsigned int		nr_fired;
+};
+
+static void probe_fired(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	probe->fired = ktime_get_ns();
+	probe->nr_fired++;
+}
+
+static void probe_add(struct probe *probe, u64 deadline)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_timer_init(&probe->timer, wheel, probe_fired);
+	probe->deadline = deadline;
+	probe->timer.node.expires = twheel_shard_tick(shard, deadline);
+	spin_lock_irq(&shard->lock);
+	twheel_shard_forward(shard);
+	twheel_shard_add(shard, &probe->timer);
+	spin_unlock_irq(&shard->lock);
+}
+
+static void expect_on_time(struct kunit *test, const struct probe *probe)
+{
+	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
+	KUNIT_EXPECT_GE(test, probe->fired, probe->deadline);
+	KUNIT_EXPECT_LE(test, probe->fired, probe->deadline + shard->tick_ns + VTIME_SLOP_NS);
+}
+
+static int wheel_start(struct kunit *test, u64 tick_ns, unsigned int slots)
+{
+	const struct twheel_config config = {
+		.name = "kunit", .tick_ns = tick_ns, .slots = slots,
+	};
+
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	shard = &wheel->shard[0];
+	return 0;
+}
+
+static int reaper_init(struct kunit *test)
+{
+	return wheel_start(test, TICK_NS, 64);
+}
+
+static void reaper_exit(struct kunit *test)
+{
+	twheel_destroy(wheel);
+}
+
+static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, 1), 1);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, TICK_NS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, TICK_NS + 1), 2);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, KTIME_MAX),
+			DIV_ROUND_UP_ULL(KTIME_MAX, TICK_NS));
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, (u64)KTIME_MAX + 1), TWHEEL_TICK_NEVER);
+	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, U64_MAX), TWHEEL_TICK_NEVER);
+}
+
+/*
+ * Tick 100 ms, 512 slots: 51,250 ms fire in the second turn, at 51,300, and 5 ms
+ * that are added at 95 ms at 100.
+ */
+static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
+{
+	u64 tick_ns = 100 * NSEC_PER_MSEC, start;
+	static struct probe near, far;
+
+	reaper_exit(test);
+	wheel_start(test, tick_ns, 512);
+	start = (ktime_get_ns() / tick_ns + 1) * tick_ns;
+	vtime_sleep_until(start);
+	probe_add(&far, start + 51250 * NSEC_PER_MSEC);
+	vtime_sleep_until(start + 95 * NSEC_PER_MSEC);
+	probe_add(&near, start + 100 * NSEC_PER_MSEC);
+
+	vtime_sleep_until(start + 52 * NSEC_PER_SEC);
+	expect_on_time(test, &near);
+	KUNIT_EXPECT_EQ(test, near.fired / tick_ns, start / tick_ns + 1);
+	expect_on_time(test, &far);
+	KUNIT_EXPECT_EQ(test, far.fired / tick_ns, start / tick_ns + 513);
+}
+
+static void an_idle_reaper_sleeps(struct kunit *test)
+{
+	u64 before = shard->wakeups;
+
+	vtime_sleep(100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, shard->wakeups, before);
+}
+
+static void a_near_timer_costs_one_wakeup(struct kunit *test)
+{
+	u64 before = shard->wakeups;
+	static struct probe probe;
+
+	probe_add(&probe, ktime_get_ns() + 5 * NSEC_PER_MSEC);
+	vtime_sleep(20 * NSEC_PER_MSEC);
+	expect_on_time(test, &probe);
+	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
+}
+
+static void neighbours_share_a_wakeup(struct kunit *test)
+{
+	u64 tick = (ktime_get_ns() / TICK_NS + 10) * TICK_NS;
+	u64 before = shard->wakeups;
+	static struct probe probes[10];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		probe_add(&probes[i], tick - i);
+	vtime_sleep(20 * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		expect_on_time(test, &probes[i]);
+	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
+}
+
+static struct twheel_queue *shard_queue(void)
+{
+	return &shard->base[TWHEEL_BASE_REAPER].queue;
+}
+
+static void grow_to(struct kunit *test, unsigned int nr_levels)
+{
+	spin_lock_irq(&shard->lock);
+	while (shard_queue()->wheel.nr_levels < nr_levels)
+		KUNIT_EXPECT_EQ(test, twheel_wheel_feed(&shard_queue()->wheel, GFP_ATOMIC), 0);
+	spin_unlock_irq(&shard->lock);
+}
+
+static void a_far_timer_costs_one_wakeup_a_level(struct kunit *test)
+{
+	u64 before = shard->wakeups;
+	static struct probe probe;
+
+	grow_to(test, 4);
+	probe_add(&probe, ktime_get_ns() + 290 * NSEC_PER_SEC);
+	vtime_sleep(291 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+	KUNIT_EXPECT_LE(test, shard->wakeups, before + 4);
+}
+
+/* As when there was no memory for levels: the reaper sees to it. */
+static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
+{
+	u64 before = shard->wakeups;
+	static struct probe probe;
+
+	probe_add(&probe, ktime_get_ns() + 100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, shard_queue()->wheel.nr_levels, 1);
+	vtime_sleep(101 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+	KUNIT_EXPECT_EQ(test, shard_queue()->wheel.nr_levels, 3);
+	KUNIT_EXPECT_LE(test, shard->wakeups, before + 8);
+}
+
+static void an_earlier_timer_moves_the_alarm(struct kunit *test)
+{
+	static struct probe late, early;
+
+	probe_add(&late, ktime_get_ns() + 60 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	probe_add(&early, ktime_get_ns() + 3 * NSEC_PER_MSEC);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	expect_on_time(test, &early);
+	KUNIT_EXPECT_EQ(test, late.nr_fired, 0);
+	vtime_sleep(60 * NSEC_PER_SEC);
+	expect_on_time(test, &late);
+}
+
+static void a_deadline_in_the_past_fires_at_once(struct kunit *test)
+{
+	static struct probe probe;
+
+	probe_add(&probe, 0);
+	vtime_sleep(10 * VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_LE(test, probe.fired, ktime_get_ns() - 9 * VTIME_SLOP_NS);
+}
+
+/* A function that takes minutes stalls its shard; what is due then comes in order. */
+static void stall(struct twheel_timer *timer)
+{
+	vtime_sleep(250 * NSEC_PER_SEC);
+	probe_fired(timer);
+}
+
+static void after_a_stall_what_is_due_fires_in_order(struct kunit *test)
+{
+	u64 now = ktime_get_ns(), before = shard->wakeups;
+	static struct probe staller, probes[50];
+	unsigned int i;
+
+	grow_to(test, 4);
+	probe_add(&staller, now + NSEC_PER_MSEC);
+	staller.timer.fn = stall;
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		probe_add(&probes[i], now + (1 + i * 7 % 50) * 4 * NSEC_PER_SEC);
+	vtime_sleep(251 * NSEC_PER_SEC);
+
+	KUNIT_EXPECT_EQ(test, staller.nr_fired, 1);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		if (probes[i].deadline < probes[(i + 1) % 50].deadline)
+			KUNIT_EXPECT_LT(test, probes[i].fired, probes[(i + 1) % 50].fired);
+		else
+			KUNIT_EXPECT_GT(test, probes[i].fired, probes[(i + 1) % 50].fired);
+	}
+	/* One for the staller; its sleep is not the reaper's. */
+	KUNIT_EXPECT_LE(test, shard->wakeups, before + 2);
+}
+
+static void stopping_it_leaves_no_alarm(struct kunit *test)
+{
+	static struct probe probe;
+
+	/* What is cancelled leaves its bucket, and the alarm for it, behind. */
+	probe_add(&probe, ktime_get_ns() + NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_MSEC);
+	spin_lock_irq(&shard->lock);
+	twheel_queue_del(shard_queue(), &probe.timer.node);
+	spin_unlock_irq(&shard->lock);
+	KUNIT_EXPECT_TRUE(test, hrtimer_active(&shard->alarm));
+	reaper_exit(test);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	reaper_init(test);
+}
+
+static struct kunit_case reaper_cases[] = {
+	KUNIT_CASE(deadlines_are_rounded_up_to_a_tick),
+	KUNIT_CASE(a_coarse_tick_is_late_by_one_at_most),
+	KUNIT_CASE(an_idle_reaper_sleeps),
+	KUNIT_CASE(a_near_timer_costs_one_wakeup),
+	KUNIT_CASE(neighbours_share_a_wakeup),
+	KUNIT_CASE(a_far_timer_costs_one_wakeup_a_level),
+	KUNIT_CASE(a_starved_wheel_is_fed_and_on_time),
+	KUNIT_CASE(an_earlier_timer_moves_the_alarm),
+	KUNIT_CASE(a_deadline_in_the_past_fires_at_once),
+	KUNIT_CASE(after_a_stall_what_is_due_fires_in_order),
+	KUNIT_CASE(stopping_it_leaves_no_alarm),
+	{}
+};
+
+static struct kunit_suite reaper_suite = {
+	.name		= "twheel_reaper",
+	.init		= reaper_init,
+	.exit		= reaper_exit,
+	.test_cases	= reaper_cases,
+};
+
+kunit_test_suite(reaper_suite);

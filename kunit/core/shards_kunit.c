@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, wheels: how they are made, counted and stopped.
+ */
+#include <linux/err.h>
+#include <linux/time64.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "timer_probe.h"
+
+static void count_cancelled(struct twheel_timer *timer, void *data)
+{
+	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
+	unsigned int *nr = data;
+
+	probe->cancelled = -ECANCELED;
+	(*nr)++;
+}
+
+static void stop_hands_back_what_had_not_fired(struct kunit *test)
+{
+	static struct timer_probe fired, near, far, never;
+	unsigned int nr = 0;
+
+	timer_probe_init(&fired);
+	timer_probe_init(&near);
+	timer_probe_init(&far);
+	timer_probe_init(&never);
+	timer_probe_add(&fired, NSEC_PER_MSEC);
+	timer_probe_add(&near, NSEC_PER_SEC);
+	timer_probe_add(&far, 100000 * NSEC_PER_SEC);
+	timer_probe_add(&never, TWHEEL_NEVER);
+	vtime_sleep(NSEC_PER_SEC / 2);
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 3);
+	KUNIT_EXPECT_EQ(test, nr, 3);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
+	KUNIT_EXPECT_EQ(test, near.cancelled, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, far.cancelled, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, never.cancelled, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&near.timer), -EALREADY);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, fired.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, near.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 0);
+}
+
+static void a_stopped_wheel_takes_no_timer(struct kunit *test)
+{
+	static struct timer_probe probe;
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
+	timer_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_ALWAYS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_IF_PENDING), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+}
+
+/* What is still pending is stop's to hand back, whoever re-arms it meanwhile. */
+static void rearm_cancelled(struct twheel_timer *timer, void *data)
+{
+	struct timer_probe *other = data;
+
+	other->cancelled = timer_probe_rearm(other, 0, TWHEEL_REARM_ALWAYS);
+}
+
+static void rearm_takes_nothing_from_stop(struct kunit *test)
+{
+	static struct timer_probe first, second;
+
+	timer_probe_init(&first);
+	timer_probe_init(&second);
+	timer_probe_add(&first, NSEC_PER_SEC);
+	timer_probe_add(&second, 2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, rearm_cancelled, &second), 2);
+	KUNIT_EXPECT_EQ(test, second.cancelled, -ESHUTDOWN);
+}
+
+/* Its function arms it again, which is refused once the wheel is stopped. */
+static void stop_waits_for_a_running_function(struct kunit *test)
+{
+	static struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	probe.takes_ns = NSEC_PER_SEC;
+	probe.again = UINT_MAX;
+	timer_probe_add(&probe, NSEC_PER_MSEC);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+}
+
+static void the_counts_add_up(struct kunit *test)
+{
+	static struct timer_probe fires, far, never;
+	struct twheel_stats stats;
+
+	timer_probe_init(&fires);
+	timer_probe_init(&far);
+	timer_probe_init(&never);
+	timer_probe_add(&fires, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	/* One that was added, one that was re-armed twice, one cancelled. */
+	timer_probe_add(&fires, 5 * NSEC_PER_SEC);
+	timer_probe_rearm(&far, 1000 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS);
+	timer_probe_rearm(&far, 2000 * NSEC_PER_SEC, TWHEEL_REARM_IF_LATER);
+	timer_probe_rearm(&far, 1000 * NSEC_PER_SEC, TWHEEL_REARM_IF_LATER);
+	timer_probe_add(&never, TWHEEL_NEVER);
+	twheel_timer_cancel(&never.timer);
+	vtime_sleep(10 * NSEC_PER_SEC);
+
+	stats = stats_of(timer_wheel);
+	KUNIT_EXPECT_EQ(test, stats.added, 4);
+	KUNIT_EXPECT_EQ(test, stats.rearmed, 1);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
+	KUNIT_EXPECT_EQ(test, stats.pending, 1);
+	/* Five seconds are on the third level: two moves, at most. */
+	KUNIT_EXPECT_GE(test, stats.cascaded, 1);
+	KUNIT_EXPECT_LE(test, stats.cascaded, 2);
+	KUNIT_EXPECT_EQ(test, stats.latest_ticks, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&far.timer), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cancelled, 2);
+}
+
+/* A function that takes a second makes another late; a past deadline is not. */
+static void lateness_is_counted(struct kunit *test)
+{
+	static struct timer_probe slow, late, past;
+
+	timer_probe_init(&slow);
+	timer_probe_init(&late);
+	timer_probe_init(&past);
+	twheel_timer_add(&past.timer, 0);
+	vtime_sleep(NSEC_PER_MSEC);
+	KUNIT_EXPECT_LE(test, stats_of(timer_wheel).latest_ticks, 1);
+	slow.takes_ns = NSEC_PER_SEC;
+	timer_probe_add(&slow, NSEC_PER_MSEC);
+	timer_probe_add(&late, 100 * NSEC_PER_MSEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).latest_ticks, 850);
+	KUNIT_EXPECT_LE(test, stats_of(timer_wheel).latest_ticks, 950);
+}
+
+static void bad_figures_make_no_wheel(struct kunit *test)
+{
+	static const struct twheel_config bad[] = {
+		{ .tick_ns = 999 },
+		{ .tick_ns = 10 * NSEC_PER_SEC + 1 },
+		{ .slots = 1 },
+		{ .slots = 1025 },
+		{ .shards = 1025 },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(twheel_create(&bad[i])), -EINVAL);
+}
+
+static struct kunit_case shards_cases[] = {
+	KUNIT_CASE(stop_hands_back_what_had_not_fired),
+	KUNIT_CASE(a_stopped_wheel_takes_no_timer),
+	KUNIT_CASE(rearm_takes_nothing_from_stop),
+	KUNIT_CASE(stop_waits_for_a_running_function),
+	KUNIT_CASE(the_counts_add_up),
+	KUNIT_CASE(lateness_is_counted),
+	KUNIT_CASE(bad_figures_make_no_wheel),
+	{}
+};
+
+static struct kunit_suite shards_suite = {
+	.name		= "twheel_shards",
+	.init		= timer_suite_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= shards_cases,
+};
+
+kunit_test_suite(shards_suite);

@@ -1,0 +1,513 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, clocks: wheels that go by the wall clock or by the time since
+ * boot, and what setting the wall clock does to them.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "../wall_clock.h"
+
+/*
+ * For how long it may go unnoticed that the clock was set: UML has no interrupt
+ * to tell of it, and the CPU that sets it looks at its own alarms at the next
+ * tick of the kernel.
+ */
+#define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
+
+/* A timer that remembers what its wheel's clock said when it fired. */
+struct clock_probe {
+	struct twheel_timer	timer;
+	u64			deadline;
+	u64			fired;
+	unsigned int		nr_fired;
+	int			error;
+};
+
+static struct twheel *wheel;
+/* How far the tests have moved the wall clock. */
+static s64 moved;
+
+static void clock_fired(struct twheel_timer *timer)
+{
+	struct clock_probe *probe = container_of(timer, struct clock_probe, timer);
+
+	probe->fired = twheel_now(wheel);
+	probe->error = twheel_timer_error(timer);
+	probe->nr_fired++;
+}
+
+static void clock_probe_init(struct clock_probe *probe, unsigned int flags)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_timer_init_flags(&probe->timer, wheel, clock_fired, flags);
+}
+
+static void add_at(struct kunit *test, struct clock_probe *probe, u64 deadline)
+{
+	probe->deadline = deadline;
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, deadline), 0);
+}
+
+static void add_in(struct kunit *test, struct clock_probe *probe, u64 delay)
+{
+	add_at(test, probe, twheel_deadline_on(wheel, delay));
+}
+
+static void expect_on_time(struct kunit *test, const struct clock_probe *probe)
+{
+	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe->error, 0);
+	KUNIT_EXPECT_GE(test, probe->fired, probe->deadline);
+	KUNIT_EXPECT_LE(test, probe->fired,
+			probe->deadline + twheel_tick_ns(wheel) + VTIME_SLOP_NS);
+}
+
+static void clock_move(struct kunit *test, s64 ns)
+{
+	moved += ns;
+	wall_clock_step(test, ns);
+}
+
+static int clock_start(struct kunit *test, enum twheel_clock clock)
+{
+	const struct twheel_config config = { .name = "kunit", .clock = clock };
+
+	moved = 0;
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	return 0;
+}
+
+static int clock_init(struct kunit *test)
+{
+	/* Away from 1970, so that there is room to go back. */
+	clock_move(test, 2000000000 * NSEC_PER_SEC - ktime_get_real_ns());
+	return clock_start(test, TWHEEL_CLOCK_REALTIME);
+}
+
+static void clock_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, 0);
+	twheel_destroy(wheel);
+	clock_move(test, -moved);
+}
+
+static void deadlines_are_by_the_wheels_clock(struct kunit *test)
+{
+	static struct clock_probe probe;
+
+	clock_probe_init(&probe, 0);
+	KUNIT_EXPECT_GE(test, twheel_now(wheel), 2000000000 * NSEC_PER_SEC);
+	add_in(test, &probe, NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+}
+
+static void boottime_goes_on(struct kunit *test)
+{
+	static struct clock_probe probe;
+
+	twheel_destroy(wheel);
+	clock_start(test, TWHEEL_CLOCK_BOOTTIME);
+	clock_probe_init(&probe, 0);
+	add_at(test, &probe, ktime_get_boottime_ns() + NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+}
+
+static void a_step_forward_makes_due_what_it_passes(struct kunit *test)
+{
+	static struct clock_probe passed, ahead;
+	u64 now;
+
+	clock_probe_init(&passed, 0);
+	clock_probe_init(&ahead, 0);
+	add_in(test, &passed, 3000 * NSEC_PER_SEC);
+	add_in(test, &ahead, 3660 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	now = twheel_now(wheel) + 3600 * NSEC_PER_SEC;
+	clock_move(test, 3600 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, passed.nr_fired, 1);
+	KUNIT_EXPECT_GE(test, passed.fired, now);
+	KUNIT_EXPECT_LE(test, passed.fired, now + NOTICE_NS);
+	KUNIT_EXPECT_EQ(test, ahead.nr_fired, 0);
+	vtime_sleep(61 * NSEC_PER_SEC);
+	expect_on_time(test, &ahead);
+}
+
+static void a_step_back_puts_off_what_is_pending(struct kunit *test)
+{
+	static struct clock_probe probe;
+
+	clock_probe_init(&probe, 0);
+	add_in(test, &probe, 10 * NSEC_PER_SEC);
+	vtime_sleep(9 * NSEC_PER_SEC);
+	clock_move(test, -60 * (s64)NSEC_PER_SEC);
+	vtime_sleep(60 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+}
+
+static void sleep_a_second(struct twheel_timer *timer)
+{
+	vtime_sleep(NSEC_PER_SEC);
+}
+
+/* The wheel stands at 10 s, the clock at -50: 5 s are not in the past. */
+static void after_a_step_back_nothing_is_early(struct kunit *test)
+{
+	static struct clock_probe first, between, past;
+	u64 start = twheel_now(wheel);
+
+	clock_probe_init(&first, 0);
+	clock_probe_init(&between, 0);
+	clock_probe_init(&past, 0);
+	add_at(test, &first, start + 10 * NSEC_PER_SEC);
+	vtime_sleep(11 * NSEC_PER_SEC);
+	expect_on_time(test, &first);
+	clock_move(test, -61 * (s64)NSEC_PER_SEC);
+	add_at(test, &between, start + 5 * NSEC_PER_SEC);
+	add_at(test, &past, start - 100 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, past.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, between.nr_fired, 0);
+	vtime_sleep(60 * NSEC_PER_SEC);
+	expect_on_time(test, &between);
+}
+
+/* The reaper is busy when they are added, and when the clock is set. */
+static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
+{
+	static struct clock_probe past[100];
+	static struct twheel_timer busy;
+	unsigned int i;
+
+	twheel_timer_init(&busy, wheel, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	for (i = 0; i < ARRAY_SIZE(past); i++) {
+		clock_probe_init(&past[i], 0);
+		add_at(test, &past[i], 0);
+	}
+	clock_move(test, -60 * (s64)NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(past); i++)
+		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
+}
+
+/* They keep the places that they have, wherever the clock is. */
+static void many_follow_a_step_back(struct kunit *test)
+{
+	static struct clock_probe probes[1000];
+	u64 start = twheel_now(wheel);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		clock_probe_init(&probes[i], 0);
+		add_at(test, &probes[i], start + (100 + i * 7 % 1000) * NSEC_PER_SEC / 10);
+	}
+	vtime_sleep(NSEC_PER_SEC);
+	clock_move(test, -100 * (s64)NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i += 3)
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
+	vtime_sleep(220 * NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		if (i % 3)
+			expect_on_time(test, &probes[i]);
+		else
+			KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 0);
+	}
+}
+
+static void who_wants_to_know_is_told_at_once(struct kunit *test)
+{
+	static struct clock_probe far, never, plain;
+	s64 steps[] = { 1000000, -5000000000LL, 7000000000LL };
+	unsigned int i;
+	u64 now;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		clock_probe_init(&far, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&never, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&plain, 0);
+		add_in(test, &far, 100000 * NSEC_PER_SEC);
+		add_at(test, &never, TWHEEL_NEVER);
+		add_in(test, &plain, 100000 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_SEC);
+		clock_move(test, steps[i]);
+		now = twheel_now(wheel);
+		vtime_sleep(2 * NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, far.error, -ECANCELED);
+		KUNIT_EXPECT_LE(test, far.fired, now + NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, never.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, never.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, plain.nr_fired, 0);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+	}
+}
+
+/* As timerfd: of the step nothing can be seen any more when the wheel looks at the clock. */
+static void a_step_that_is_undone_at_once_is_noticed(struct kunit *test)
+{
+	static struct clock_probe far, never, inline_far, plain;
+	unsigned int i;
+
+	for (i = 0; i < 10; i++) {
+		clock_probe_init(&far, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&never, TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&inline_far, TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_INLINE);
+		clock_probe_init(&plain, 0);
+		add_in(test, &far, 100000 * NSEC_PER_SEC);
+		add_at(test, &never, TWHEEL_NEVER);
+		add_in(test, &inline_far, 100000 * NSEC_PER_SEC);
+		add_in(test, &plain, 100000 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_SEC);
+		wall_clock_step_and_undo(test, i % 2 ? NSEC_PER_SEC : -(s64)NSEC_PER_SEC);
+		vtime_sleep(2 * NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, far.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, never.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, never.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, inline_far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, inline_far.error, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+	}
+}
+
+/* Of others, what is not due stays where it is, also after there were some that care. */
+static void a_step_wakes_no_thread_for_others(struct kunit *test)
+{
+	static struct clock_probe plain, wary;
+	u64 wakeups, cascaded;
+	unsigned int i;
+
+	clock_probe_init(&plain, 0);
+	clock_probe_init(&wary, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &wary, 100000 * NSEC_PER_SEC);
+	add_in(test, &plain, 100000 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	clock_move(test, NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, wary.error, -ECANCELED);
+	wakeups = stats_of(wheel).wakeups;
+	cascaded = stats_of(wheel).cascaded;
+	for (i = 0; i < 10; i++) {
+		clock_move(test, i % 2 ? NSEC_PER_SEC : -(s64)NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_MSEC);
+	}
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).wakeups, wakeups);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascaded, cascaded);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+}
+
+static unsigned int nr_called;
+
+static void count_call(struct twheel_timer *timer)
+{
+	struct clock_probe *probe = container_of(timer, struct clock_probe, timer);
+
+	probe->error = twheel_timer_error(timer);
+	probe->nr_fired = ++nr_called;
+}
+
+/* They are due while the reaper is busy, and then the clock is set. */
+static void due_timers_fire_first_and_with_their_own_result(struct kunit *test)
+{
+	static struct clock_probe due[100], wary[100];
+	static struct twheel_timer busy;
+	unsigned int i;
+
+	nr_called = 0;
+	twheel_timer_init(&busy, wheel, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		clock_probe_init(&due[i], i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+		clock_probe_init(&wary[i], TWHEEL_TIMER_CANCEL_ON_SET);
+		due[i].timer.fn = count_call;
+		wary[i].timer.fn = count_call;
+		add_in(test, &wary[i], (1 + i) * NSEC_PER_SEC);
+		add_at(test, &due[i], 0);
+	}
+	clock_move(test, 3600 * NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		KUNIT_EXPECT_EQ(test, due[i].error, 0);
+		KUNIT_EXPECT_EQ(test, due[i].nr_fired, 1 + i);
+		KUNIT_EXPECT_EQ(test, wary[i].error, -ECANCELED);
+		KUNIT_EXPECT_GT(test, wary[i].nr_fired, ARRAY_SIZE(due));
+	}
+}
+
+/* While very many are pending, some of which care. */
+static void expiry_goes_on_while_the_clock_is_set_again_and_again(struct kunit *test)
+{
+	static struct clock_probe probes[100], far[5000];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		clock_probe_init(&far[i], i % 8 ? 0 : TWHEEL_TIMER_CANCEL_ON_SET);
+		add_in(test, &far[i], (1000 + i) * NSEC_PER_SEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		clock_probe_init(&probes[i], 0);
+		add_in(test, &probes[i], (2 + i) * NSEC_PER_MSEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes) + 4; i++) {
+		clock_move(test, -500 * (s64)NSEC_PER_SEC);
+		clock_move(test, 500 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_MSEC);
+	}
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
+		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
+				twheel_tick_ns(wheel) + 2 * NOTICE_NS);
+	}
+	for (i = 0; i < ARRAY_SIZE(far); i++) {
+		KUNIT_EXPECT_EQ(test, far[i].nr_fired, i % 8 ? 0 : 1);
+		twheel_timer_cancel(&far[i].timer);
+	}
+}
+
+/* Its function may add it again, and the new deadline is a matter of its own. */
+static void a_later_deadline_is_not_cancelled(struct kunit *test)
+{
+	static struct clock_probe probe;
+
+	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &probe, 100 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	clock_move(test, -10 * (s64)NSEC_PER_SEC);
+	vtime_sleep(2 * NOTICE_NS);
+	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
+	probe.nr_fired = 0;
+	add_in(test, &probe, NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+}
+
+/* The step is seen by the add itself, before anybody has been told. */
+static void added_after_a_step_it_is_not_told_of_it(struct kunit *test)
+{
+	static struct clock_probe before, after;
+
+	clock_probe_init(&before, TWHEEL_TIMER_CANCEL_ON_SET);
+	clock_probe_init(&after, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &before, 100 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	preempt_disable();
+	clock_move(test, -50 * (s64)NSEC_PER_SEC);
+	add_in(test, &after, NSEC_PER_SEC);
+	preempt_enable();
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_EQ(test, before.error, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, after.nr_fired, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	expect_on_time(test, &after);
+}
+
+/* A timer that repeats, and sets the clock in its first run. */
+static struct {
+	struct twheel_periodic	periodic;
+	struct kunit		*test;
+	unsigned int		runs;
+	int			error;
+} setter;
+
+static void setter_run(struct twheel_periodic *periodic)
+{
+	setter.error = twheel_timer_error(&periodic->timer);
+	if (!setter.runs++)
+		clock_move(setter.test, -1000 * (s64)NSEC_PER_SEC);
+}
+
+/* Then it is on no wheel, where whoever is to be told is looked for. */
+static void set_while_its_function_runs_it_is_told_in_the_next(struct kunit *test)
+{
+	setter.test = test;
+	setter.runs = 0;
+	twheel_periodic_init(&setter.periodic, wheel, setter_run, TWHEEL_TIMER_CANCEL_ON_SET);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&setter.periodic,
+						    twheel_deadline_on(wheel, NSEC_PER_SEC),
+						    NSEC_PER_SEC, 0, TWHEEL_FIXED_RATE), 0);
+	vtime_sleep(NSEC_PER_SEC + 2 * NOTICE_NS);
+	KUNIT_EXPECT_EQ(test, setter.runs, 2);
+	KUNIT_EXPECT_EQ(test, setter.error, -ECANCELED);
+	vtime_sleep(200 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, setter.runs, 2);
+	twheel_periodic_shutdown_sync(&setter.periodic);
+}
+
+static void other_clocks_do_not_care(struct kunit *test)
+{
+	static struct clock_probe probe;
+
+	twheel_destroy(wheel);
+	clock_start(test, TWHEEL_CLOCK_MONOTONIC);
+	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &probe, 10 * NSEC_PER_SEC);
+	clock_move(test, -1000 * (s64)NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	clock_move(test, 1000 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	expect_on_time(test, &probe);
+}
+
+static void each_clock_has_a_system_wheel(struct kunit *test)
+{
+	struct twheel *system[] = {
+		twheel_system(),
+		twheel_system_clock(TWHEEL_CLOCK_BOOTTIME),
+		twheel_system_clock(TWHEEL_CLOCK_REALTIME),
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(system); i++)
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, system[i]);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_system_clock(TWHEEL_CLOCK_MONOTONIC), system[0]);
+	KUNIT_EXPECT_PTR_NE(test, system[0], system[1]);
+	KUNIT_EXPECT_PTR_NE(test, system[1], system[2]);
+	KUNIT_EXPECT_LE(test, twheel_now(system[2]), ktime_get_real_ns());
+	KUNIT_EXPECT_GE(test, twheel_now(system[2]) + NSEC_PER_SEC, ktime_get_real_ns());
+	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_system_clock(TWHEEL_CLOCK_REALTIME + 1)), -EINVAL);
+}
+
+static struct kunit_case clock_cases[] = {
+	KUNIT_CASE(deadlines_are_by_the_wheels_clock),
+	KUNIT_CASE(boottime_goes_on),
+	KUNIT_CASE(a_step_forward_makes_due_what_it_passes),
+	KUNIT_CASE(a_step_back_puts_off_what_is_pending),
+	KUNIT_CASE(after_a_step_back_nothing_is_early),
+	KUNIT_CASE(what_was_due_fires_whatever_the_clock_does),
+	KUNIT_CASE(many_follow_a_step_back),
+	KUNIT_CASE(who_wants_to_know_is_told_at_once),
+	KUNIT_CASE(a_step_that_is_undone_at_once_is_noticed),
+	KUNIT_CASE(a_step_wakes_no_thread_for_others),
+	KUNIT_CASE(due_timers_fire_first_and_with_their_own_result),
+	KUNIT_CASE(expiry_goes_on_while_the_clock_is_set_again_and_again),
+	KUNIT_CASE(a_later_deadline_is_not_cancelled),
+	KUNIT_CASE(added_after_a_step_it_is_not_told_of_it),
+	KUNIT_CASE(set_while_its_function_runs_it_is_told_in_the_next),
+	KUNIT_CASE(other_clocks_do_not_care),
+	KUNIT_CASE(each_clock_has_a_system_wheel),
+	{}
+};
+
+static struct kunit_suite clock_suite = {
+	.name		= "twheel_timer_clock",
+	.init		= clock_init,
+	.exit		= clock_exit,
+	.test_cases	= clock_cases,
+};
+
+kunit_test_suite(clock_suite);

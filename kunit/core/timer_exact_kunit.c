@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, timers: what fires does so once and on time, in wheels of
+ * any shape and as far ahead as a day.
+ */
+#include <linux/err.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "../random.h"
+#include "../stats.h"
+#include "../vtime.h"
+#include "timer_probe.h"
+
+struct shape {
+	u64		tick_ns;
+	unsigned int	slots;
+	unsigned int	shards;
+};
+
+static const struct shape shapes[] = {
+	{ 0, 0, 0 }, { 1000000, 20, 1 }, { 1000, 2, 1 }, { 100000000, 512, 1 }, { 333333, 7, 3 },
+};
+
+static void shape_desc(const struct shape *shape, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "tick %llu ns slots %u shards %u",
+		 shape->tick_ns, shape->slots, shape->shards);
+}
+
+KUNIT_ARRAY_PARAM(shape, shapes, shape_desc);
+
+#define MANY	1000
+
+/* Up to four minutes ahead, each with a few changes of mind before it fires. */
+static void many_timers_fire_once_and_on_time(struct kunit *test)
+{
+	const struct shape *shape = test->param_value;
+	const struct twheel_config config = {
+		.tick_ns = shape->tick_ns, .slots = shape->slots, .shards = shape->shards,
+	};
+	struct rnd_state random;
+	struct timer_probe *probes;
+	unsigned int i, round;
+
+	random_start(test, &random);
+	twheel_destroy(timer_wheel);
+	timer_wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+	probes = kunit_kcalloc(test, MANY, sizeof(*probes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	for (i = 0; i < MANY; i++)
+		timer_probe_init(&probes[i]);
+
+	for (round = 0; round < 3 * MANY; round++) {
+		struct timer_probe *probe = &probes[random_below(&random, MANY)];
+
+		/* So that it doesn't fire by its old deadline in between. */
+		preempt_disable();
+		probe->nr_fired = 0;
+		probe->deadline = twheel_deadline(random_magnitude(&random, 38) % 240000000000ULL);
+		twheel_timer_rearm(&probe->timer, probe->deadline, TWHEEL_REARM_ALWAYS);
+		preempt_enable();
+	}
+	for (i = 0; i < MANY; i += 10) {
+		twheel_timer_cancel_sync(&probes[i].timer);
+		probes[i].deadline = 0;
+		probes[i].nr_fired = 0;
+	}
+	vtime_sleep(250 * NSEC_PER_SEC);
+	for (i = 0; i < MANY; i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, !!probes[i].deadline);
+		if (!probes[i].deadline)
+			continue;
+		/* Those of one tick wait for each other. */
+		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
+		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
+				twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS + MANY * NSEC_PER_USEC);
+	}
+}
+
+static struct kunit_case exact_cases[] = {
+	KUNIT_CASE_PARAM(many_timers_fire_once_and_on_time, shape_gen_params),
+	{}
+};
+
+static struct kunit_suite exact_suite = {
+	.name		= "twheel_timer_exact",
+	.init		= timer_suite_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= exact_cases,
+};
+
+kunit_test_suite(exact_suite);
+
+/*
+ * A day ahead. A case may take 300 seconds of virtual time, so the day passes
+ * while the suite is set up, and the case looks at what has come of it.
+ */
+static struct timer_probe day_probe;
+static u64 day_wakeups;
+
+static int day_init(struct kunit_suite *suite)
+{
+	const struct twheel_config config = { .name = "kunit" };
+
+	timer_wheel = twheel_create(&config);
+	if (IS_ERR(timer_wheel))
+		return PTR_ERR(timer_wheel);
+	timer_probe_init(&day_probe);
+	vtime_sleep(NSEC_PER_MSEC);
+	day_wakeups = stats_of(timer_wheel).wakeups;
+	timer_probe_add(&day_probe, 24 * 3600 * NSEC_PER_SEC);
+	vtime_sleep_until(day_probe.deadline + NSEC_PER_SEC);
+	day_wakeups = stats_of(timer_wheel).wakeups - day_wakeups;
+	return 0;
+}
+
+static void day_exit(struct kunit_suite *suite)
+{
+	twheel_destroy(timer_wheel);
+}
+
+static void it_fires_on_time(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, day_probe.nr_fired, 1);
+	expect_on_time(test, &day_probe);
+}
+
+/* 64 slots of 2^20 ns: a day is on the fifth level. */
+static void it_costs_one_wakeup_a_level(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, day_wakeups, 5);
+	KUNIT_EXPECT_GE(test, day_wakeups, 1);
+}
+
+static struct kunit_case day_cases[] = {
+	KUNIT_CASE(it_fires_on_time),
+	KUNIT_CASE(it_costs_one_wakeup_a_level),
+	{}
+};
+
+static struct kunit_suite day_suite = {
+	.name		= "twheel_timer_a_day_ahead",
+	.suite_init	= day_init,
+	.suite_exit	= day_exit,
+	.test_cases	= day_cases,
+};
+
+kunit_test_suite(day_suite);

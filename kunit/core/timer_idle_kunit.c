@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, timers: what an hour costs in wake-ups of the reapers, on
+ * wheels on which little happens, or nothing.
+ *
+ * A case may take 300 seconds of virtual time only, so the hour passes while the suite
+ * is set up, on all wheels at once, and the cases look at what has come of it.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "crowd.h"
+
+#define HOUR_NS		(3600 * NSEC_PER_SEC)
+#define SIZE		200
+/* The hour, and a little more, so that what is due at its end has fired. */
+#define MINUTES		61
+
+/**
+ * struct quiet - a wheel on which little happens, if anything
+ * @what: in words
+ * @tick_ns: of the wheel; 0 for the default
+ * @slots: likewise
+ * @delay: how far ahead a timer lies; 0 if there is none
+ * @all: that as many do as there are, all due at once
+ * @cancel: that they are cancelled again
+ * @most: how many wake-ups it may cost; ONE_A_LEVEL if that
+ */
+struct quiet {
+	const char	*what;
+	u64		tick_ns;
+	unsigned int	slots;
+	u64		delay;
+	bool		all;
+	bool		cancel;
+	int		most;
+};
+
+#define ONE_A_LEVEL	(-1)
+#define YEAR_NS		(365 * 24 * HOUR_NS)
+
+static const struct quiet quiets[] = {
+	{ "that nobody uses", .most = 0 },
+	{ "with what is never due", .delay = TWHEEL_NEVER, .all = true, .most = 0 },
+	{ "with what is due in a year", .delay = YEAR_NS, .all = true, .most = 0 },
+	{ "with one cancelled", .delay = HOUR_NS / 2, .cancel = true, .most = 1 },
+	{ "with many cancelled", .delay = HOUR_NS / 2, .all = true, .cancel = true, .most = 1 },
+	{ "with one in an hour", .delay = HOUR_NS, .most = ONE_A_LEVEL },
+	{ "with many in an hour", .delay = HOUR_NS, .all = true, .most = ONE_A_LEVEL },
+	{ "with one in 50 ms", .delay = 50 * NSEC_PER_MSEC, .most = ONE_A_LEVEL },
+	{ "with one in 3 s", .delay = 3 * NSEC_PER_SEC, .most = ONE_A_LEVEL },
+	{ "with one in 200 s", .delay = 200 * NSEC_PER_SEC, .most = ONE_A_LEVEL },
+	{ "of 1 ms and 20 slots", 1000000, 20, HOUR_NS, .most = ONE_A_LEVEL },
+	{ "of 1 us and 2 slots", 1000, 2, HOUR_NS, .most = ONE_A_LEVEL },
+	{ "of 1 us and 1024 slots", 1000, 1024, HOUR_NS, .most = ONE_A_LEVEL },
+	{ "of 10 s and 2 slots", 10000000000, 2, HOUR_NS, .most = ONE_A_LEVEL },
+};
+
+#define NR_QUIET	ARRAY_SIZE(quiets)
+
+static void quiet_desc(const struct quiet *quiet, char *desc)
+{
+	strscpy(desc, quiet->what, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(quiet, quiets, quiet_desc);
+
+static const enum twheel_clock clocks[] = {
+	TWHEEL_CLOCK_MONOTONIC, TWHEEL_CLOCK_BOOTTIME, TWHEEL_CLOCK_REALTIME,
+};
+
+#define NR_CLOCKS	ARRAY_SIZE(clocks)
+
+static struct crowd crowds[NR_QUIET];
+static u64 wakeups[NR_QUIET];
+/* For each of the system's wheels: in an hour before its reaper was needed, and after that. */
+static u64 system_wakeups[2][NR_CLOCKS];
+/* One that is heard from each minute, and so is put off to half an hour later. */
+static struct crowd heard;
+static u64 heard_wakeups;
+
+static int quiet_start(struct crowd *crowd, const struct quiet *quiet)
+{
+	const struct twheel_config config = {
+		.name = quiet->delay ? "quiet" : "unused",
+		.tick_ns = quiet->tick_ns, .slots = quiet->slots,
+	};
+	int err;
+
+	err = crowd_start(crowd, &config, quiet->all ? SIZE : 1);
+	if (!err && quiet->delay)
+		crowd_wake(crowd);
+	return err;
+}
+
+static void quiet_add(struct crowd *crowd, const struct quiet *quiet)
+{
+	u64 deadline = twheel_deadline_on(crowd->wheel, quiet->delay);
+	unsigned int i;
+
+	for (i = 0; i < crowd->size && quiet->delay; i++)
+		crowd_add(&crowd->member[i], deadline, 0, 0);
+	for (i = 0; i < crowd->size && quiet->cancel; i++)
+		twheel_timer_cancel(&crowd->member[i].timer);
+}
+
+/* Until what was cancelled, by another suite, has left its bucket, too. */
+static void wait_until_idle(struct twheel *wheel)
+{
+	u64 next, now;
+
+	while ((next = twheel_next(wheel)) != TWHEEL_NEVER) {
+		now = twheel_now(wheel);
+		if (next > now + 2 * HOUR_NS)
+			break;
+		vtime_sleep(next > now ? next - now : NSEC_PER_MSEC);
+	}
+}
+
+static int idle_start(void)
+{
+	const struct twheel_config config = { .name = "heard" };
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < NR_QUIET; i++) {
+		err = quiet_start(&crowds[i], &quiets[i]);
+		if (err)
+			return err;
+	}
+	err = crowd_start(&heard, &config, 1);
+	if (!err)
+		crowd_wake(&heard);
+	return err;
+}
+
+/* How many wake-ups there have been since the last call. */
+static void count_wakeups(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_QUIET; i++)
+		wakeups[i] = stats_of(crowds[i].wheel).wakeups - wakeups[i];
+	heard_wakeups = stats_of(heard.wheel).wakeups - heard_wakeups;
+}
+
+static void idle_exit(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_QUIET; i++)
+		crowd_end(&crowds[i]);
+	crowd_end(&heard);
+}
+
+static void nothing(struct twheel_timer *timer)
+{
+}
+
+static void use(struct twheel *wheel)
+{
+	static struct twheel_timer timer;
+
+	twheel_timer_init(&timer, wheel, nothing);
+	twheel_timer_add(&timer, 0);
+	while (twheel_timer_pending(&timer))
+		vtime_sleep(NSEC_PER_USEC);
+	twheel_timer_cancel_sync(&timer);
+}
+
+/* Unless another suite has been here, these wheels are made now. */
+static int system_init(void)
+{
+	struct twheel *wheel[NR_CLOCKS];
+	unsigned int i, hour;
+
+	for (i = 0; i < NR_CLOCKS; i++) {
+		wheel[i] = twheel_system_clock(clocks[i]);
+		if (IS_ERR(wheel[i]))
+			return PTR_ERR(wheel[i]);
+	}
+	for (hour = 0; hour < 2; hour++) {
+		for (i = 0; i < NR_CLOCKS; i++) {
+			if (hour)
+				use(wheel[i]);
+			wait_until_idle(wheel[i]);
+			system_wakeups[hour][i] = stats_of(wheel[i]).wakeups;
+		}
+		vtime_sleep(HOUR_NS);
+		for (i = 0; i < NR_CLOCKS; i++)
+			system_wakeups[hour][i] = stats_of(wheel[i]).wakeups -
+						  system_wakeups[hour][i];
+	}
+	return 0;
+}
+
+static int idle_init(struct kunit_suite *suite)
+{
+	unsigned int i;
+	int err;
+
+	err = system_init() ?: idle_start();
+	if (err) {
+		idle_exit(suite);
+		return err;
+	}
+	count_wakeups();
+	for (i = 0; i < NR_QUIET; i++)
+		quiet_add(&crowds[i], &quiets[i]);
+	crowd_add(&heard.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
+	for (i = 0; i < MINUTES; i++) {
+		vtime_sleep(60 * NSEC_PER_SEC);
+		twheel_timer_rearm(&heard.member[0].timer, twheel_deadline(HOUR_NS / 2),
+				   TWHEEL_REARM_ALWAYS);
+	}
+	count_wakeups();
+	return 0;
+}
+
+static unsigned int quiet_of(struct kunit *test)
+{
+	return (const struct quiet *)test->param_value - quiets;
+}
+
+static void the_systems_wheels_do_not_wake_up(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_CLOCKS; i++) {
+		KUNIT_EXPECT_EQ(test, system_wakeups[0][i], 0);
+		KUNIT_EXPECT_EQ(test, system_wakeups[1][i], 0);
+	}
+}
+
+static void it_wakes_up_no_more_than_it_has_to(struct kunit *test)
+{
+	const struct quiet *quiet = test->param_value;
+	unsigned int n = quiet_of(test), most = quiet->most;
+
+	if (quiet->most == ONE_A_LEVEL)
+		most = 1 + level_of_delay(crowds[n].wheel, quiet->slots ?: 64, quiet->delay);
+	KUNIT_EXPECT_LE(test, wakeups[n], most);
+}
+
+/* Several wheels have something due at the same time, and there is one CPU. */
+static u64 slop_of_all(void)
+{
+	u64 slop = 0;
+	unsigned int i;
+
+	for (i = 0; i < NR_QUIET; i++)
+		slop += crowd_slop(&crowds[i]);
+	return slop;
+}
+
+static void what_was_due_has_fired_on_time(struct kunit *test)
+{
+	const struct quiet *quiet = test->param_value;
+	const struct crowd *crowd = &crowds[quiet_of(test)];
+	bool due = quiet->delay && !quiet->cancel && quiet->delay <= HOUR_NS;
+	unsigned int i;
+
+	for (i = 0; i < crowd->size; i++) {
+		if (due)
+			expect_exact(test, &crowd->member[i], slop_of_all());
+		else
+			KUNIT_EXPECT_EQ(test, crowd->member[i].nr_fired, 0);
+	}
+}
+
+/* The buckets that it left are empty when they expire, which the alarm sees to. */
+static void what_is_put_off_wakes_no_thread(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, heard.member[0].nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, heard_wakeups, 0);
+}
+
+static bool thread_exists(const char *name)
+{
+	struct task_struct *task;
+	bool exists = false;
+
+	rcu_read_lock();
+	for_each_process(task)
+		exists |= !strcmp(task->comm, name);
+	rcu_read_unlock();
+	return exists;
+}
+
+/* Not even a thread, until there is something to do. */
+static void a_wheel_that_nobody_uses_has_no_reaper(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, thread_exists("unused/0"));
+	crowd_wake(&crowds[0]);
+	KUNIT_EXPECT_TRUE(test, thread_exists("unused/0"));
+}
+
+static struct kunit_case idle_cases[] = {
+	KUNIT_CASE(the_systems_wheels_do_not_wake_up),
+	KUNIT_CASE_PARAM(it_wakes_up_no_more_than_it_has_to, quiet_gen_params),
+	KUNIT_CASE_PARAM(what_was_due_has_fired_on_time, quiet_gen_params),
+	KUNIT_CASE(what_is_put_off_wakes_no_thread),
+	KUNIT_CASE(a_wheel_that_nobody_uses_has_no_reaper),
+	{}
+};
+
+static struct kunit_suite idle_suite = {
+	.name		= "twheel_timer_idle_hour",
+	.suite_init	= idle_init,
+	.suite_exit	= idle_exit,
+	.test_cases	= idle_cases,
+};
+
+kunit_test_suite(idle_suite);

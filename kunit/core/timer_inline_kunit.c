@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, where functions run: inline in the alarm's interrupt, and on
+ * a workqueue.
+ */
+#include <linux/kthread.h>
+#include <linux/ktime.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/time64.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "timer_probe.h"
+
+/* An inline timer that remembers where its function ran. */
+struct inline_probe {
+	struct twheel_timer	timer;
+	u64			deadline;
+	u64			fired;
+	unsigned int		nr_fired;
+	unsigned int		again;
+	bool			in_interrupt;
+};
+
+static void inline_fired(struct twheel_timer *timer)
+{
+	struct inline_probe *probe = container_of(timer, struct inline_probe, timer);
+
+	probe->fired = ktime_get_ns();
+	probe->in_interrupt = in_hardirq();
+	probe->nr_fired++;
+	if (probe->again) {
+		probe->again--;
+		probe->deadline = twheel_deadline(NSEC_PER_SEC);
+		twheel_timer_add(timer, probe->deadline);
+	}
+}
+
+static void inline_add(struct inline_probe *probe, u64 deadline)
+{
+	memset(probe, 0, sizeof(*probe));
+	probe->deadline = deadline;
+	twheel_timer_init_flags(&probe->timer, timer_wheel, inline_fired, TWHEEL_TIMER_INLINE);
+	twheel_timer_add(&probe->timer, deadline);
+}
+
+static void expect_inline(struct kunit *test, const struct inline_probe *probe, u64 slop_ns)
+{
+	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
+	KUNIT_EXPECT_TRUE(test, probe->in_interrupt);
+	KUNIT_EXPECT_GE(test, probe->fired, probe->deadline);
+	KUNIT_EXPECT_LE(test, probe->fired,
+			probe->deadline + twheel_tick_ns(timer_wheel) + slop_ns);
+}
+
+/* Let the reaper start, and go to sleep, so that its wake-ups can be counted. */
+static void settle(void)
+{
+	static struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	timer_probe_add(&probe, 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+}
+
+static void an_inline_function_wakes_no_thread(struct kunit *test)
+{
+	static struct inline_probe probe;
+	u64 wakeups;
+
+	settle();
+	wakeups = stats_of(timer_wheel).wakeups;
+	inline_add(&probe, twheel_deadline(5 * NSEC_PER_MSEC));
+	vtime_sleep(NSEC_PER_SEC);
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 2);
+}
+
+/* The alarm moves it down the levels, too; the first that is far wakes the reaper for memory. */
+static void an_inline_timer_may_be_far(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(200 * NSEC_PER_SEC));
+	vtime_sleep(201 * NSEC_PER_SEC);
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+}
+
+/* One interrupt runs a few of them, and the next one follows after a gap. */
+static void many_inline_functions_take_several_interrupts(struct kunit *test)
+{
+	static struct inline_probe probes[100];
+	unsigned int i, gaps = 0;
+	u64 deadline, wakeups;
+
+	settle();
+	wakeups = stats_of(timer_wheel).wakeups;
+	deadline = twheel_deadline(20 * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		inline_add(&probes[i], deadline);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		expect_inline(test, &probes[i], NSEC_PER_MSEC);
+		if (i)
+			gaps += probes[i].fired - probes[i - 1].fired > 20 * NSEC_PER_USEC;
+	}
+	KUNIT_EXPECT_EQ(test, gaps, ARRAY_SIZE(probes) / 16);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
+}
+
+static void inline_timers_do_not_wait_for_others_of_their_tick(struct kunit *test)
+{
+	static struct inline_probe first, last;
+	static struct timer_probe between;
+	u64 deadline;
+
+	settle();
+	deadline = twheel_deadline(20 * NSEC_PER_MSEC);
+	timer_probe_init(&between);
+	inline_add(&first, deadline);
+	twheel_timer_add(&between.timer, deadline);
+	inline_add(&last, deadline);
+	vtime_sleep(NSEC_PER_SEC);
+	expect_inline(test, &first, VTIME_SLOP_NS);
+	expect_inline(test, &last, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, between.nr_fired, 1);
+}
+
+/* The function of an ordinary timer takes a second. */
+static void inline_timers_do_not_wait_for_a_busy_reaper(struct kunit *test)
+{
+	static struct inline_probe before, during;
+	static struct timer_probe busy;
+
+	settle();
+	timer_probe_init(&busy);
+	busy.takes_ns = NSEC_PER_SEC;
+	inline_add(&before, twheel_deadline(NSEC_PER_SEC / 2));
+	timer_probe_add(&busy, 20 * NSEC_PER_MSEC);
+	vtime_sleep(NSEC_PER_SEC / 4);
+	KUNIT_EXPECT_TRUE(test, busy.running);
+	inline_add(&during, twheel_deadline(NSEC_PER_SEC / 8));
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, busy.running);
+	expect_inline(test, &before, VTIME_SLOP_NS);
+	expect_inline(test, &during, VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&busy.timer), -EALREADY);
+}
+
+/* An ordinary timer is due before, and this thread does not let the reaper run. */
+static void inline_timers_do_not_wait_for_a_reaper_without_a_cpu(struct kunit *test)
+{
+	static struct timer_probe ordinary;
+	static struct inline_probe probe;
+	u64 until;
+
+	settle();
+	timer_probe_init(&ordinary);
+	timer_probe_add(&ordinary, 10 * NSEC_PER_MSEC);
+	inline_add(&probe, twheel_deadline(20 * NSEC_PER_MSEC));
+	until = ktime_get_ns() + 40 * NSEC_PER_MSEC;
+	preempt_disable();
+	while (ktime_get_ns() < until)
+		cpu_relax();
+	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 0);
+	preempt_enable();
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 1);
+}
+
+static void an_inline_function_may_add_its_timer(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
+	probe.again = 9;
+	vtime_sleep(11 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 10);
+	probe.nr_fired = 1;
+	expect_inline(test, &probe, VTIME_SLOP_NS);
+}
+
+static void an_inline_timer_can_be_cancelled(struct kunit *test)
+{
+	static struct inline_probe probe;
+
+	settle();
+	inline_add(&probe, twheel_deadline(NSEC_PER_SEC));
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
+}
+
+static struct kunit_case inline_cases[] = {
+	KUNIT_CASE(an_inline_function_wakes_no_thread),
+	KUNIT_CASE(an_inline_timer_may_be_far),
+	KUNIT_CASE(many_inline_functions_take_several_interrupts),
+	KUNIT_CASE(inline_timers_do_not_wait_for_others_of_their_tick),
+	KUNIT_CASE(inline_timers_do_not_wait_for_a_busy_reaper),
+	KUNIT_CASE(inline_timers_do_not_wait_for_a_reaper_without_a_cpu),
+	KUNIT_CASE(an_inline_function_may_add_its_timer),
+	KUNIT_CASE(an_inline_timer_can_be_cancelled),
+	{}
+};
+
+static struct kunit_suite inline_suite = {
+	.name		= "twheel_timer_inline",
+	.init		= timer_suite_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= inline_cases,
+};
+
+kunit_test_suite(inline_suite);
+
+/* Work that remembers when it ran, and may take its time. */
+struct work_probe {
+	struct twheel_work	work;
+	u64			fired;
+	unsigned int		nr_fired;
+	unsigned int		again;
+	u64			takes_ns;
+	bool			running;
+};
+
+static struct workqueue_struct *wq;
+
+static void work_fired(struct work_struct *work)
+{
+	struct work_probe *probe = container_of(to_twheel_work(work), struct work_probe, work);
+
+	probe->running = true;
+	probe->fired = ktime_get_ns();
+	probe->nr_fired++;
+	if (probe->takes_ns)
+		vtime_sleep(probe->takes_ns);
+	if (probe->again) {
+		probe->again--;
+		twheel_work_add(&probe->work, twheel_deadline(NSEC_PER_SEC));
+	}
+	probe->running = false;
+}
+
+static void work_probe_init(struct work_probe *probe)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_work_init(&probe->work, timer_wheel, wq, work_fired);
+}
+
+static int work_suite_init(struct kunit *test)
+{
+	wq = alloc_workqueue("twheel_kunit", 0, 1);
+	KUNIT_ASSERT_NOT_NULL(test, wq);
+	return timer_suite_init(test);
+}
+
+static void work_suite_exit(struct kunit *test)
+{
+	timer_suite_exit(test);
+	destroy_workqueue(wq);
+}
+
+static void work_runs_on_time(struct kunit *test)
+{
+	static struct work_probe probe;
+	u64 deadline = twheel_deadline(NSEC_PER_SEC);
+
+	work_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, deadline), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, deadline), -EBUSY);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_GE(test, probe.fired, deadline);
+	KUNIT_EXPECT_LE(test, probe.fired,
+			deadline + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&probe.work), -EALREADY);
+}
+
+static void slow_work_delays_no_timer(struct kunit *test)
+{
+	static struct timer_probe timer;
+	static struct work_probe probe;
+
+	work_probe_init(&probe);
+	timer_probe_init(&timer);
+	probe.takes_ns = 100 * NSEC_PER_SEC;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	timer_probe_add(&timer, NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, timer.nr_fired, 1);
+	expect_on_time(test, &timer);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 0);
+	vtime_sleep(100 * NSEC_PER_SEC);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+}
+
+static void work_is_cancelled_wherever_it_is(struct kunit *test)
+{
+	static struct work_probe pending, running, queued;
+
+	work_probe_init(&pending);
+	work_probe_init(&running);
+	work_probe_init(&queued);
+	/* The workqueue runs one at a time. */
+	running.takes_ns = 10 * NSEC_PER_SEC;
+	twheel_work_add(&running.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	twheel_work_add(&queued.work, 0);
+	twheel_work_add(&pending.work, twheel_deadline(NSEC_PER_SEC));
+	vtime_sleep(NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&pending.work), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&queued.work), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, twheel_work_rearm(&running.work, twheel_deadline(NSEC_PER_SEC),
+						TWHEEL_REARM_IF_PENDING), 0);
+	/* Pending or queued while the function runs from before. */
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, twheel_deadline(NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, 0), 0);
+	vtime_sleep(NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&running.work), -EALREADY);
+	KUNIT_EXPECT_FALSE(test, running.running);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, running.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, pending.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, queued.nr_fired, 0);
+}
+
+static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
+{
+	static struct work_probe probe;
+
+	work_probe_init(&probe);
+	probe.takes_ns = NSEC_PER_SEC;
+	probe.again = UINT_MAX;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(9 * NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	/* Its own add is refused by now. */
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, twheel_deadline(10 * NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+}
+
+/* A thread that cancels work, and tries at once to add it again. */
+static int cancel_and_add(void *data)
+{
+	struct work_probe *probe = data;
+
+	if (twheel_work_cancel_sync(&probe->work) != -EALREADY)
+		return -EIO;
+	return twheel_work_add(&probe->work, twheel_deadline(NSEC_PER_SEC));
+}
+
+/*
+ * The thread is the first to wait for the function, and the first to run when that
+ * has returned: it is done while we still wait.
+ */
+static void work_is_not_added_while_another_cancels_it(struct kunit *test)
+{
+	static struct work_probe probe;
+	struct task_struct *first;
+
+	work_probe_init(&probe);
+	probe.takes_ns = 10 * NSEC_PER_SEC;
+	twheel_work_add(&probe.work, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	first = kthread_create(cancel_and_add, &probe, "first");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, first);
+	get_task_struct(first);
+	sched_set_fifo(first);
+	wake_up_process(first);
+	vtime_sleep(NSEC_PER_SEC);
+
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
+	KUNIT_EXPECT_EQ(test, kthread_stop(first), -ESHUTDOWN);
+	put_task_struct(first);
+	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, twheel_deadline(NSEC_PER_SEC)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), 0);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+}
+
+static struct kunit_case work_cases[] = {
+	KUNIT_CASE(work_runs_on_time),
+	KUNIT_CASE(slow_work_delays_no_timer),
+	KUNIT_CASE(work_is_cancelled_wherever_it_is),
+	KUNIT_CASE(cancel_sync_cuts_short_work_that_adds_itself),
+	KUNIT_CASE(work_is_not_added_while_another_cancels_it),
+	{}
+};
+
+static struct kunit_suite work_suite = {
+	.name		= "twheel_timer_work",
+	.init		= work_suite_init,
+	.exit		= work_suite_exit,
+	.test_cases	= work_cases,
+};
+
+kunit_test_suite(work_suite);

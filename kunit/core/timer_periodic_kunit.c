@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: GPL-2.0
+/* Tests of layer 4, timers that repeat. */
+#include <linux/ktime.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "timer_probe.h"
+
+#define SECOND		((u64)NSEC_PER_SEC)
+#define NR_RUNS		64
+
+/* A timer that remembers its runs. */
+struct periodic_probe {
+	struct twheel_periodic	periodic;
+	unsigned int		nr_runs;
+	u64			run[NR_RUNS];
+	u64			overrun[NR_RUNS];
+	u64			takes_ns;	/* how long the next run takes; then none does */
+	unsigned int		cancel_at;	/* the run that cancels it */
+	int			cancelled;
+	bool			free;		/* and frees it */
+	bool			running;
+};
+
+static void probe_run(struct twheel_periodic *periodic)
+{
+	struct periodic_probe *probe = container_of(periodic, struct periodic_probe, periodic);
+	unsigned int i = probe->nr_runs++;
+	u64 takes_ns = probe->takes_ns;
+
+	probe->running = true;
+	if (i < NR_RUNS) {
+		probe->run[i] = ktime_get_ns();
+		probe->overrun[i] = twheel_periodic_overrun(periodic);
+	}
+	probe->takes_ns = 0;
+	if (takes_ns)
+		vtime_sleep(takes_ns);
+	probe->running = false;
+	if (probe->nr_runs == probe->cancel_at) {
+		probe->cancelled = twheel_periodic_cancel(periodic);
+		if (probe->free)
+			kfree(probe);
+	}
+}
+
+static void periodic_probe_init(struct periodic_probe *probe)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_periodic_init(&probe->periodic, timer_wheel, probe_run, 0);
+}
+
+static void expect_run(struct kunit *test, const struct periodic_probe *probe, unsigned int i,
+		       u64 when)
+{
+	KUNIT_ASSERT_LT(test, i, probe->nr_runs);
+	KUNIT_EXPECT_GE(test, probe->run[i], when);
+	KUNIT_EXPECT_LE(test, probe->run[i],
+			when + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
+}
+
+static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	u64 start = twheel_deadline(SECOND);
+	unsigned int i;
+
+	periodic_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, start, SECOND / 3, 0,
+						    TWHEEL_FIXED_RATE), 0);
+	vtime_sleep_until(start + 17 * SECOND + SECOND / 10);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 52);
+	for (i = 0; i < 52; i++) {
+		expect_run(test, &probe, i, start + i * (SECOND / 3));
+		KUNIT_EXPECT_EQ(test, probe.overrun[i], 0);
+	}
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
+	vtime_sleep(SECOND);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 52);
+}
+
+/* The first takes 3.5 s: two are missed, one is late, and then it is the grid again. */
+static void a_fixed_rate_counts_what_it_missed(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	u64 start = twheel_deadline(SECOND);
+
+	periodic_probe_init(&probe);
+	probe.takes_ns = 7 * SECOND / 2;
+	twheel_periodic_start(&probe.periodic, start, SECOND, 0, TWHEEL_FIXED_RATE);
+	vtime_sleep_until(start + 11 * SECOND / 2);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 4);
+	expect_run(test, &probe, 0, start);
+	KUNIT_EXPECT_EQ(test, probe.overrun[0], 0);
+	expect_run(test, &probe, 1, start + 7 * SECOND / 2);
+	KUNIT_EXPECT_EQ(test, probe.overrun[1], 2);
+	expect_run(test, &probe, 2, start + 4 * SECOND);
+	KUNIT_EXPECT_EQ(test, probe.overrun[2], 0);
+	expect_run(test, &probe, 3, start + 5 * SECOND);
+	KUNIT_EXPECT_EQ(test, probe.overrun[3], 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel_sync(&probe.periodic), 0);
+}
+
+static void a_first_deadline_long_past_is_one_run(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	u64 now = ktime_get_ns(), start = now - 10 * SECOND + SECOND / 2;
+
+	periodic_probe_init(&probe);
+	twheel_periodic_start(&probe.periodic, start, SECOND, 0, TWHEEL_FIXED_RATE);
+	vtime_sleep_until(now + SECOND);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 2);
+	KUNIT_EXPECT_EQ(test, probe.overrun[0], 9);
+	expect_run(test, &probe, 1, start + 10 * SECOND);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
+}
+
+static void a_fixed_delay_counts_from_the_end(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	u64 start = twheel_deadline(SECOND);
+
+	periodic_probe_init(&probe);
+	probe.takes_ns = 7 * SECOND / 2;
+	twheel_periodic_start(&probe.periodic, start, SECOND, 0, TWHEEL_FIXED_DELAY);
+	vtime_sleep_until(start + 7 * SECOND);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 4);
+	expect_run(test, &probe, 0, start);
+	KUNIT_EXPECT_GE(test, probe.run[1], probe.run[0] + 9 * SECOND / 2);
+	KUNIT_EXPECT_GE(test, probe.run[2], probe.run[1] + SECOND);
+	KUNIT_EXPECT_GE(test, probe.run[3], probe.run[2] + SECOND);
+	KUNIT_EXPECT_LE(test, probe.run[3], start + 13 * SECOND / 2 +
+			4 * (twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS));
+	KUNIT_EXPECT_EQ(test, probe.overrun[1], 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
+}
+
+static void it_ends_after_so_many_runs(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	unsigned int how;
+
+	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+		periodic_probe_init(&probe);
+		twheel_periodic_start(&probe.periodic, twheel_deadline(SECOND), SECOND, 5, how);
+		vtime_sleep(20 * SECOND);
+		KUNIT_EXPECT_EQ(test, probe.nr_runs, 5);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), -EALREADY);
+		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
+	}
+}
+
+static void its_function_may_cancel_it(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	unsigned int how;
+
+	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+		periodic_probe_init(&probe);
+		probe.cancel_at = 3;
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, how);
+		vtime_sleep(20 * SECOND);
+		KUNIT_EXPECT_EQ(test, probe.nr_runs, 3);
+		KUNIT_EXPECT_EQ(test, probe.cancelled, -EINPROGRESS);
+	}
+}
+
+/* KASAN and debugobjects watch this. */
+static void its_function_may_free_it(struct kunit *test)
+{
+	struct periodic_probe *probe;
+	unsigned int how;
+
+	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+		probe = kmalloc(sizeof(*probe), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, probe);
+		periodic_probe_init(probe);
+		probe->cancel_at = 3;
+		probe->free = true;
+		twheel_periodic_start(&probe->periodic, 0, SECOND, 0, how);
+		vtime_sleep(20 * SECOND);
+		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 3 * (how + 1));
+	}
+}
+
+static void cancel_while_it_runs_makes_this_the_last(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	unsigned int how;
+
+	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+		periodic_probe_init(&probe);
+		probe.takes_ns = 2 * SECOND;
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, how);
+		vtime_sleep(SECOND);
+		KUNIT_EXPECT_TRUE(test, probe.running);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), -EINPROGRESS);
+		vtime_sleep(10 * SECOND);
+		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
+		/* It can be started again. */
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 2, how);
+		vtime_sleep(10 * SECOND);
+		KUNIT_EXPECT_EQ(test, probe.nr_runs, 3);
+	}
+}
+
+static void shutdown_ends_it_for_good(struct kunit *test)
+{
+	static struct periodic_probe probe;
+
+	periodic_probe_init(&probe);
+	probe.takes_ns = 2 * SECOND;
+	twheel_periodic_start(&probe.periodic, 0, SECOND, 0, TWHEEL_FIXED_RATE);
+	vtime_sleep(SECOND);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&probe.periodic), -EALREADY);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
+						    TWHEEL_FIXED_RATE), -ESHUTDOWN);
+	vtime_sleep(5 * SECOND);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
+}
+
+static void a_bad_start_is_refused(struct kunit *test)
+{
+	static struct periodic_probe probe;
+
+	periodic_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, 0, 0, TWHEEL_FIXED_RATE),
+			-EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
+						    TWHEEL_FIXED_DELAY + 1), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, TWHEEL_NEVER, SECOND, 0,
+						    TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 0, SECOND, 0,
+						    TWHEEL_FIXED_RATE), -EBUSY);
+	vtime_sleep(SECOND);
+	KUNIT_EXPECT_EQ(test, probe.nr_runs, 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
+}
+
+/* A period that leads past the end of time is the last. */
+static void the_end_of_time_is_no_deadline(struct kunit *test)
+{
+	static struct periodic_probe probe;
+	unsigned int how;
+
+	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+		periodic_probe_init(&probe);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 1, (u64)KTIME_MAX + 1,
+							    0, how), -EINVAL);
+		twheel_periodic_start(&probe.periodic, 1, KTIME_MAX, 0, how);
+		vtime_sleep(SECOND);
+		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
+		KUNIT_EXPECT_EQ(test, twheel_timer_remaining(&probe.periodic.timer), TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
+	}
+}
+
+static struct kunit_case periodic_cases[] = {
+	KUNIT_CASE(a_fixed_rate_keeps_to_its_grid),
+	KUNIT_CASE(a_fixed_rate_counts_what_it_missed),
+	KUNIT_CASE(a_first_deadline_long_past_is_one_run),
+	KUNIT_CASE(a_fixed_delay_counts_from_the_end),
+	KUNIT_CASE(it_ends_after_so_many_runs),
+	KUNIT_CASE(its_function_may_cancel_it),
+	KUNIT_CASE(its_function_may_free_it),
+	KUNIT_CASE(cancel_while_it_runs_makes_this_the_last),
+	KUNIT_CASE(shutdown_ends_it_for_good),
+	KUNIT_CASE(a_bad_start_is_refused),
+	KUNIT_CASE(the_end_of_time_is_no_deadline),
+	{}
+};
+
+static struct kunit_suite periodic_suite = {
+	.name		= "twheel_timer_periodic",
+	.init		= timer_suite_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= periodic_cases,
+};
+
+kunit_test_suite(periodic_suite);

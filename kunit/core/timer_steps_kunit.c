@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 4, clocks: what steps of the wall clock leave alone, and what
+ * becomes of timers that repeat, are late already, or are waited for by a reaper
+ * that is busy.  For the many timers of one wheel see timer_clock_exact_kunit.c.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/err.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+
+#include "../random.h"
+#include "crowd.h"
+#include "leap.h"
+
+#define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
+/* Where the wall clock begins: far from both its ends. */
+#define START_NS	(50 * 365 * DAY_NS)
+#define SIZE		300
+
+static struct crowd crowd;
+static struct rnd_state random;
+static s64 offset;
+
+static int steps_init(struct kunit *test)
+{
+	offset = wall_offset();
+	wall_set(START_NS);
+	random_start(test, &random);
+	return 0;
+}
+
+static void steps_exit(struct kunit *test)
+{
+	crowd_end(&crowd);
+	wall_restore(offset);
+}
+
+static void start(struct kunit *test, enum twheel_clock clock)
+{
+	const struct twheel_config config = { .name = "steps", .clock = clock };
+
+	KUNIT_ASSERT_EQ(test, crowd_start(&crowd, &config, SIZE), 0);
+}
+
+/* By up to so many bits of nanoseconds, in either direction. */
+static void set_within(unsigned int bits)
+{
+	u64 size = random_magnitude(&random, bits);
+	u64 now = ktime_get_real_ns();
+
+	wall_set(random_below(&random, 2) ? now + size : max(now - size, START_NS / 2));
+}
+
+/* Any number of steps while timers wait for as long as two minutes. */
+static void it_goes_on(struct kunit *test, enum twheel_clock clock)
+{
+	unsigned int i;
+	u64 deadline;
+
+	start(test, clock);
+	for (i = 0; i < SIZE; i++) {
+		deadline = twheel_deadline_on(crowd.wheel,
+					      random_within(&random, 120 * NSEC_PER_SEC));
+		KUNIT_ASSERT_EQ(test, 0,
+				crowd_add(&crowd.member[i], deadline, 0,
+					  i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0));
+	}
+	while (atomic_read(&crowd.nr_fired) < SIZE && i++ < 1000) {
+		set_within(54);
+		vtime_sleep(random_within(&random, 2 * NSEC_PER_SEC));
+	}
+	for (i = 0; i < SIZE; i++)
+		expect_exact(test, &crowd.member[i], crowd_slop(&crowd));
+}
+
+static void a_monotonic_wheel_goes_on(struct kunit *test)
+{
+	it_goes_on(test, TWHEEL_CLOCK_MONOTONIC);
+}
+
+static void a_boottime_wheel_goes_on(struct kunit *test)
+{
+	it_goes_on(test, TWHEEL_CLOCK_BOOTTIME);
+}
+
+static DECLARE_COMPLETION(busy_begins);
+static DECLARE_COMPLETION(busy_may_end);
+
+static void busy(struct twheel_timer *timer)
+{
+	complete(&busy_begins);
+	wait_for_completion(&busy_may_end);
+}
+
+/* Of a crowd that is in the past already when its reaper comes to it. */
+static void what_has_passed_is_not_put_off(struct kunit *test)
+{
+	static struct twheel_timer first;
+	unsigned int i;
+	u64 at;
+
+	start(test, TWHEEL_CLOCK_REALTIME);
+	reinit_completion(&busy_begins);
+	reinit_completion(&busy_may_end);
+	twheel_timer_init(&first, crowd.wheel, busy);
+	twheel_timer_add(&first, 0);
+	wait_for_completion(&busy_begins);
+	for (i = 0; i < SIZE; i++)
+		crowd_add(&crowd.member[i], random_within(&random, START_NS - DAY_NS), 0, 0);
+	wall_set(START_NS - DAY_NS);
+	at = ktime_get_ns();
+	complete(&busy_may_end);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < SIZE; i++) {
+		KUNIT_ASSERT_EQ_MSG(test, crowd.member[i].nr_fired, 1, "timer %u", i);
+		KUNIT_ASSERT_LE_MSG(test, crowd.member[i].at, at + crowd_slop(&crowd),
+				    "timer %u", i);
+	}
+}
+
+/* What was due when its reaper was busy, and is not any more, waits once more. */
+static void what_a_busy_reaper_missed_waits_again(struct kunit *test)
+{
+	static struct twheel_timer first;
+	unsigned int i;
+
+	start(test, TWHEEL_CLOCK_REALTIME);
+	reinit_completion(&busy_begins);
+	reinit_completion(&busy_may_end);
+	twheel_timer_init(&first, crowd.wheel, busy);
+	twheel_timer_add(&first, 0);
+	wait_for_completion(&busy_begins);
+	for (i = 0; i < SIZE; i++)
+		crowd_add(&crowd.member[i],
+			  START_NS + NSEC_PER_SEC + random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	wall_set(START_NS);
+	complete(&busy_may_end);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd.nr_fired), 0);
+	vtime_sleep(10 * NSEC_PER_SEC);
+	for (i = 0; i < SIZE; i++)
+		expect_exact(test, &crowd.member[i], crowd_slop(&crowd));
+}
+
+#define PERIOD_NS	(777777777ULL)
+
+/**
+ * struct grid - a timer that repeats, and what its next run should be like
+ * @periodic: the timer
+ * @test: where to tell
+ * @deadline: of the next run
+ * @wall: when the wall clock was last set, by that
+ * @runs: how many there have been
+ * @served: how many deadlines these have served
+ */
+struct grid {
+	struct twheel_periodic	periodic;
+	struct kunit		*test;
+	u64			deadline;
+	u64			wall;
+	u64			runs;
+	u64			served;
+};
+
+static void grid_run(struct twheel_periodic *periodic)
+{
+	struct grid *grid = container_of(periodic, struct grid, periodic);
+	u64 missed = twheel_periodic_overrun(periodic);
+	u64 now = twheel_now(crowd.wheel);
+
+	KUNIT_EXPECT_GE(grid->test, now, grid->deadline);
+	KUNIT_EXPECT_LE(grid->test, now, VTIME_SLOP_NS +
+			max(grid->deadline + twheel_tick_ns(crowd.wheel), grid->wall + NOTICE_NS));
+	KUNIT_EXPECT_EQ(grid->test, missed, div64_u64(now - grid->deadline, PERIOD_NS));
+	grid->deadline += (missed + 1) * PERIOD_NS;
+	grid->served += missed + 1;
+	grid->runs++;
+}
+
+static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
+{
+	static struct grid grid;
+	unsigned int i;
+
+	start(test, TWHEEL_CLOCK_REALTIME);
+	grid = (struct grid){ .test = test, .deadline = START_NS + PERIOD_NS, .wall = START_NS };
+	twheel_periodic_init(&grid.periodic, crowd.wheel, grid_run, 0);
+	KUNIT_ASSERT_EQ(test, 0, twheel_periodic_start(&grid.periodic, grid.deadline, PERIOD_NS, 0,
+						       TWHEEL_FIXED_RATE));
+	vtime_sleep(2 * PERIOD_NS);
+	for (i = 0; i < 200; i++) {
+		vtime_sleep(NOTICE_NS + random_magnitude(&random, 31));
+		KUNIT_EXPECT_LT(test, ktime_get_real_ns(), VTIME_SLOP_NS +
+				grid.deadline + twheel_tick_ns(crowd.wheel));
+		set_within(33);
+		grid.wall = ktime_get_real_ns();
+	}
+	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel_sync(&grid.periodic), 0);
+	KUNIT_EXPECT_GT(test, grid.runs, 1);
+	KUNIT_EXPECT_EQ(test, START_NS + (grid.served + 1) * PERIOD_NS, grid.deadline);
+}
+
+static struct kunit_case steps_cases[] = {
+	KUNIT_CASE(a_monotonic_wheel_goes_on),
+	KUNIT_CASE(a_boottime_wheel_goes_on),
+	KUNIT_CASE(what_has_passed_is_not_put_off),
+	KUNIT_CASE(what_a_busy_reaper_missed_waits_again),
+	KUNIT_CASE(a_fixed_rate_keeps_to_its_grid),
+	{}
+};
+
+static struct kunit_suite steps_suite = {
+	.name		= "twheel_timer_clock_steps",
+	.init		= steps_init,
+	.exit		= steps_exit,
+	.test_cases	= steps_cases,
+};
+
+kunit_test_suite(steps_suite);

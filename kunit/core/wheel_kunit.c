@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 1, the wheel: where nodes are placed.
+ *
+ * Levels are counted from 0 here, as in the code; the worked examples that
+ * these cases come from count them from 1.
+ */
+#include <kunit/test.h>
+
+#include "../../twheel/core/wheel.h"
+
+static struct twheel_wheel wheel;
+
+static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
+{
+	twheel_wheel_init(&wheel, slots, false, now);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
+}
+
+static void wheel_end(struct kunit *test)
+{
+	twheel_wheel_destroy(&wheel);
+}
+
+/* Find the bucket for a tick, and let it expire when its slot begins. */
+static struct twheel_bucket *place_starved(u64 tick)
+{
+	struct twheel_bucket *bucket;
+	u64 expires;
+
+	bucket = twheel_wheel_place(&wheel, tick, false, &expires);
+	if (bucket)
+		bucket->expires = expires;
+	return bucket;
+}
+
+/* Likewise, and grow the wheel first until it reaches the tick. */
+static struct twheel_bucket *place(struct kunit *test, u64 tick)
+{
+	while (!twheel_wheel_reaches(&wheel, tick)) {
+		KUNIT_ASSERT_LT(test, wheel.nr_levels, TWHEEL_LEVELS_MAX);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
+	}
+	return place_starved(tick);
+}
+
+static void expect_place(struct kunit *test, u64 expires, unsigned int level,
+			 unsigned int slot, u64 begins)
+{
+	struct twheel_bucket *bucket = place(test, expires);
+
+	KUNIT_ASSERT_NOT_NULL(test, bucket);
+	KUNIT_EXPECT_EQ(test, bucket->level, level);
+	KUNIT_EXPECT_PTR_EQ(test, bucket, &wheel.level[level]->bucket[slot]);
+	KUNIT_EXPECT_EQ(test, bucket->expires, begins);
+}
+
+static void a_tick_that_has_come_is_due(struct kunit *test)
+{
+	wheel_start(test, 64, 1000);
+	KUNIT_EXPECT_NULL(test, place(test, 1000));
+	KUNIT_EXPECT_NULL(test, place(test, 999));
+	KUNIT_EXPECT_NULL(test, place(test, 0));
+	KUNIT_EXPECT_NOT_NULL(test, place(test, 1001));
+}
+
+/* Tick 1 ms, 20 slots. */
+static void three_hundred_and_fifty_of_twenty_slots(struct kunit *test)
+{
+	wheel_start(test, 20, 0);
+	expect_place(test, 350, 1, 17, 340);
+}
+
+static void four_hundred_and_fifty_of_twenty_slots(struct kunit *test)
+{
+	wheel_start(test, 20, 0);
+	expect_place(test, 450, 2, 1, 400);
+	wheel.now = 400;
+	expect_place(test, 450, 1, 2, 440);
+	wheel.now = 440;
+	expect_place(test, 450, 0, 10, 450);
+	wheel.now = 450;
+	KUNIT_EXPECT_NULL(test, place(test, 450));
+}
+
+static void twenty_eight_of_twenty_slots(struct kunit *test)
+{
+	wheel_start(test, 20, 0);
+	expect_place(test, 28, 1, 1, 20);
+	wheel.now = 20;
+	expect_place(test, 28, 0, 8, 28);
+}
+
+static void two_hundred_and_thirty_seven_of_twenty_slots(struct kunit *test)
+{
+	wheel_start(test, 20, 0);
+	expect_place(test, 237, 1, 11, 220);
+}
+
+/* A slot less than a turn away is on the lowest level, wherever now stands. */
+static void the_lowest_level_that_reaches_is_taken(struct kunit *test)
+{
+	wheel_start(test, 64, 63);
+	expect_place(test, 63 + 63, 0, 62, 126);
+	expect_place(test, 63 + 64, 1, 1, 64);
+	wheel.now = 64 * 64 - 1;
+	expect_place(test, 64 * 64, 0, 0, 64 * 64);
+}
+
+static void levels_come_on_demand(struct kunit *test)
+{
+	wheel_start(test, 64, 0);
+	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 1);
+	place(test, 63);
+	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 1);
+	place(test, 64);
+	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 2);
+	place(test, 64 * 64 * 64);
+	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 4);
+}
+
+/* Without memory for a level: never late, and nearer each turn. */
+static void beyond_the_last_level_the_last_slot_is_taken(struct kunit *test)
+{
+	struct twheel_bucket *bucket;
+	unsigned int turns = 0;
+
+	wheel_start(test, 64, 5);
+	while ((bucket = place_starved(1000000))) {
+		KUNIT_ASSERT_GT(test, bucket->expires, wheel.now);
+		KUNIT_ASSERT_LE(test, bucket->expires, 1000000);
+		wheel.now = bucket->expires;
+		turns++;
+	}
+	KUNIT_EXPECT_EQ(test, wheel.now, 1000000);
+	KUNIT_EXPECT_EQ(test, turns, DIV_ROUND_UP(1000000 - 5, 63));
+}
+
+static const unsigned int slot_counts[] = { 2, 3, 5, 7, 20, 64, 512, 1000, 1024 };
+
+static void slots_desc(const unsigned int *slots, char *desc)
+{
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u slots", *slots);
+}
+
+KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
+
+/* Follow a node down: its bucket is never late, and a level lower each time. */
+static void expect_descent(struct kunit *test, u64 expires)
+{
+	unsigned int level = TWHEEL_LEVELS_MAX;
+	struct twheel_bucket *bucket;
+
+	while ((bucket = place(test, expires))) {
+		KUNIT_ASSERT_LT(test, bucket->level, level);
+		KUNIT_ASSERT_GT(test, bucket->expires, wheel.now);
+		KUNIT_ASSERT_LE(test, bucket->expires, expires);
+		level = bucket->level;
+		wheel.now = bucket->expires;
+	}
+	KUNIT_EXPECT_EQ(test, wheel.now, expires);
+}
+
+static void every_tick_of_64_bits_is_reached(struct kunit *test)
+{
+	const unsigned int *slots = test->param_value;
+	unsigned int bit;
+
+	wheel_start(test, *slots, 0);
+	for (bit = 0; bit < 64; bit++) {
+		wheel.now = 0;
+		expect_descent(test, BIT_ULL(bit));
+		wheel.now = BIT_ULL(bit) / 3;
+		expect_descent(test, BIT_ULL(bit) + BIT_ULL(bit) / 2);
+	}
+	wheel.now = 12345;
+	expect_descent(test, U64_MAX - 1);
+}
+
+/* 2^20 ns a tick, as by default. */
+static void ten_years_are_met_to_the_tick(struct kunit *test)
+{
+	const unsigned int *slots = test->param_value;
+	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
+
+	wheel_start(test, *slots, year / 7);
+	expect_descent(test, 10 * year + 1);
+}
+
+static struct kunit_case wheel_cases[] = {
+	KUNIT_CASE(a_tick_that_has_come_is_due),
+	KUNIT_CASE(three_hundred_and_fifty_of_twenty_slots),
+	KUNIT_CASE(four_hundred_and_fifty_of_twenty_slots),
+	KUNIT_CASE(twenty_eight_of_twenty_slots),
+	KUNIT_CASE(two_hundred_and_thirty_seven_of_twenty_slots),
+	KUNIT_CASE(the_lowest_level_that_reaches_is_taken),
+	KUNIT_CASE(levels_come_on_demand),
+	KUNIT_CASE(beyond_the_last_level_the_last_slot_is_taken),
+	KUNIT_CASE_PARAM(every_tick_of_64_bits_is_reached, slots_gen_params),
+	KUNIT_CASE_PARAM(ten_years_are_met_to_the_tick, slots_gen_params),
+	{}
+};
+
+static struct kunit_suite wheel_suite = {
+	.name		= "twheel_wheel",
+	.exit		= wheel_end,
+	.test_cases	= wheel_cases,
+};
+
+kunit_test_suite(wheel_suite);

@@ -1,0 +1,305 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cases of Kafka's DelayedOperationTest, by their names.
+ * Documentation/cases.rst maps one to the other.
+ *
+ * Those that are about more than one thread are in kafka_delayed_operation_lock.c.
+ */
+#include <linux/ktime.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+
+#include "../op/op_probe.h"
+#include "../vtime.h"
+#include "kafka_delayed_operation.h"
+#include "watcher.h"
+
+static unsigned int look_from;
+
+/* Looks under its own key at its nth evaluation: is it watched by then? */
+static bool look_under_key(struct watcher *watcher, u64 *value)
+{
+	if (watcher->evaluated == look_from)
+		watcher_check(1);
+	return false;
+}
+
+static bool holds_the_second_time(struct watcher *watcher, u64 *value)
+{
+	return watcher->evaluated == 2;
+}
+
+/* It is watched only if it does not hold at once, and looked at again then. */
+static void safe_try_complete_or_else(struct kunit *test)
+{
+	struct watcher *holds = watcher_new(test), *later = watcher_new(test);
+	struct watcher *watched;
+
+	holds->completable = true;
+	KUNIT_EXPECT_EQ(test, watcher_add(holds, LONG_NS, 1, 1), 1);
+	KUNIT_EXPECT_EQ(test, holds->evaluated, 1);
+	expect_done(test, holds, TWHEEL_COMPLETED, 0);
+	expect_counts(test, 0, 0, 0);
+
+	later->holds = holds_the_second_time;
+	KUNIT_EXPECT_EQ(test, watcher_add(later, LONG_NS, 1, 1), 1);
+	KUNIT_EXPECT_EQ(test, later->evaluated, 2);
+	expect_done(test, later, TWHEEL_COMPLETED, 0);
+	expect_counts(test, 0, 0, 0);
+
+	/* By the second look, and not by the first, is it found under its key. */
+	for (look_from = 1; look_from <= 2; look_from++) {
+		watched = watcher_new(test);
+		watched->holds = look_under_key;
+		KUNIT_EXPECT_EQ(test, watcher_add(watched, LONG_NS, 1, 1), 0);
+		KUNIT_EXPECT_EQ(test, watched->evaluated, 1 + look_from);
+		expect_waits(test, watched);
+		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&watched->op), 0);
+	}
+}
+
+static void request_satisfaction(struct kunit *test)
+{
+	struct watcher *r1, *r2;
+
+	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
+	r1 = watcher_waiting(test, 1, 1);
+	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
+	r2 = watcher_waiting(test, 2, 1);
+	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
+
+	r1->completable = true;
+	KUNIT_EXPECT_EQ(test, watcher_check(1), 1);
+	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
+	expect_done(test, r1, TWHEEL_COMPLETED, 0);
+	expect_waits(test, r2);
+	r2->completable = true;
+	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
+	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
+	expect_done(test, r2, TWHEEL_COMPLETED, 0);
+}
+
+static void request_expiry(struct kunit *test)
+{
+	struct watcher *r1 = watcher_new(test), *r2 = watcher_new(test);
+	u64 expiration = 20 * NSEC_PER_MSEC, start = ktime_get_ns();
+
+	KUNIT_EXPECT_EQ(test, watcher_add(r1, expiration, 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, watcher_add(r2, 200 * NSEC_PER_SEC, 2, 1), 0);
+	vtime_sleep_until(start + expiration - VTIME_SLOP_NS);
+	expect_waits(test, r1);
+	vtime_sleep(twheel_tick_ns(probe_wheel) + 3 * VTIME_SLOP_NS);
+
+	expect_done(test, r1, TWHEEL_EXPIRED, 0);
+	KUNIT_EXPECT_GE(test, r1->result.time, start + expiration);
+	KUNIT_EXPECT_GE(test, r1->result.time, r1->result.deadline);
+	expect_waits(test, r2);
+	expect_counts(test, 1, 1, 1);
+}
+
+/* Delayed futures: an operation that two of these complete, and what is made of them. */
+
+#define NO_RESULT	(-1)
+
+struct future {
+	u64	key;
+	int	value;
+	int	error;
+	bool	done;
+};
+
+static struct future futures[2];
+static int sum;
+
+static bool both_done(struct watcher *watcher, u64 *value)
+{
+	return futures[0].done && futures[1].done;
+}
+
+/* What is not done by now has failed. */
+static void add_up(struct watcher *watcher)
+{
+	unsigned int i;
+
+	sum = 0;
+	for (i = 0; i < ARRAY_SIZE(futures); i++) {
+		if (!futures[i].done)
+			futures[i].error = -ETIMEDOUT;
+		futures[i].done = true;
+		if (!futures[i].error)
+			sum += futures[i].value;
+	}
+}
+
+static u32 future_complete(struct future *future, int value)
+{
+	future->value = value;
+	future->done = true;
+	return watcher_check(future->key);
+}
+
+/* Which of them are done already, with what value; 0 for those that are not. */
+static struct watcher *futures_wait(struct kunit *test, u64 delay, int first, int second)
+{
+	struct watcher *watcher = watcher_new(test);
+
+	futures[0] = (struct future){ .key = 1, .value = first, .done = first };
+	futures[1] = (struct future){ .key = 2, .value = second, .done = second };
+	sum = NO_RESULT;
+	watcher->holds = both_done;
+	watcher->then = add_up;
+	KUNIT_ASSERT_EQ(test, watcher_add(watcher, delay, 1, 2), first && second);
+	return watcher;
+}
+
+static void delayed_future(struct kunit *test)
+{
+	struct watcher *r;
+	u64 start;
+
+	/* Both are done: at once, and by who asks. */
+	r = futures_wait(test, LONG_NS, 10, 11);
+	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	KUNIT_EXPECT_PTR_EQ(test, r->ender, current);
+	KUNIT_EXPECT_EQ(test, sum, 21);
+
+	/* None is. */
+	r = futures_wait(test, LONG_NS, 0, 0);
+	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 20), 0);
+	expect_waits(test, r);
+	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
+	KUNIT_EXPECT_EQ(test, future_complete(&futures[1], 21), 1);
+	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	KUNIT_EXPECT_EQ(test, sum, 41);
+
+	/* One is. */
+	r = futures_wait(test, LONG_NS, 0, 31);
+	expect_waits(test, r);
+	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
+	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 30), 1);
+	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	KUNIT_EXPECT_EQ(test, sum, 61);
+
+	/* One is in time, the other never. */
+	start = ktime_get_ns();
+	r = futures_wait(test, 2 * NSEC_PER_SEC, 0, 0);
+	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 40), 0);
+	vtime_sleep(3 * NSEC_PER_SEC);
+	expect_done(test, r, TWHEEL_EXPIRED, 0);
+	KUNIT_EXPECT_GE(test, r->result.time, start + 2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_PTR_NE(test, r->ender, current);
+	KUNIT_EXPECT_EQ(test, futures[0].error, 0);
+	KUNIT_EXPECT_EQ(test, futures[1].error, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, sum, 40);
+}
+
+/* There is no purge to wait for: the counts are exact at once. */
+static void request_purge(struct kunit *test)
+{
+	struct watcher *r1 = watcher_waiting(test, 1, 1);
+	struct watcher *r2 = watcher_waiting(test, 1, 2);
+	struct watcher *r3 = watcher_waiting(test, 1, 3);
+
+	expect_counts(test, 3, 3, 6);
+	r2->completable = true;
+	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&r2->op), 1);
+	expect_counts(test, 2, 3, 4);
+	r3->completable = true;
+	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&r3->op), 1);
+	expect_counts(test, 1, 1, 1);
+
+	KUNIT_EXPECT_EQ(test, watcher_check(1) + watcher_check(2) + watcher_check(3), 0);
+	expect_counts(test, 1, 1, 1);
+	expect_waits(test, r1);
+	expect_done(test, r2, TWHEEL_COMPLETED, 0);
+	expect_done(test, r3, TWHEEL_COMPLETED, 0);
+}
+
+#define NR_CANCELLED	3
+
+struct cancelled {
+	struct twheel_op	*op[NR_CANCELLED];
+	unsigned int		nr;
+	unsigned int		untold;		/* whose callback had not been called by then */
+};
+
+static void remember_cancelled(struct twheel_op *op, void *data)
+{
+	struct cancelled *cancelled = data;
+
+	if (cancelled->nr < NR_CANCELLED)
+		cancelled->op[cancelled->nr] = op;
+	cancelled->nr++;
+	cancelled->untold += !container_of(op, struct watcher, op)->ended;
+}
+
+static u32 cancel_for_key(u64 number, struct cancelled *cancelled)
+{
+	const struct twheel_key key = { .v = { 0, number } };
+
+	return twheel_cancel_for_key(probe_purgatory, &key, remember_cancelled, cancelled);
+}
+
+/* The third watches another key, too: it is gone from that as well. */
+static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
+{
+	struct watcher *r1 = watcher_waiting(test, 1, 1);
+	struct watcher *r2 = watcher_waiting(test, 1, 1);
+	struct watcher *r3 = watcher_waiting(test, 1, 2);
+	struct watcher *r4 = watcher_waiting(test, 2, 1);
+	struct cancelled cancelled = {};
+
+	KUNIT_EXPECT_EQ(test, cancel_for_key(1, &cancelled), 3);
+	KUNIT_EXPECT_EQ(test, cancelled.nr, 3);
+	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[0], &r1->op);
+	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[1], &r2->op);
+	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[2], &r3->op);
+	KUNIT_EXPECT_EQ(test, cancelled.untold, 0);
+	expect_done(test, r1, TWHEEL_CANCELLED, 0);
+	expect_done(test, r2, TWHEEL_CANCELLED, 0);
+	expect_done(test, r3, TWHEEL_CANCELLED, 0);
+	expect_counts(test, 1, 1, 1);
+
+	r3->completable = true;
+	r4->completable = true;
+	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
+	expect_done(test, r4, TWHEEL_COMPLETED, 0);
+	KUNIT_EXPECT_EQ(test, r3->ended, 1);
+}
+
+static void cancel_for_key_when_key_doesnt_exist(struct kunit *test)
+{
+	struct watcher *other = watcher_waiting(test, 1, 2);
+	struct cancelled cancelled = {};
+
+	KUNIT_EXPECT_EQ(test, cancel_for_key(3, &cancelled), 0);
+	KUNIT_EXPECT_EQ(test, cancelled.nr, 0);
+	expect_waits(test, other);
+	expect_counts(test, 1, 2, 2);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&other->op), 0);
+	KUNIT_EXPECT_EQ(test, cancel_for_key(1, &cancelled), 0);
+	KUNIT_EXPECT_EQ(test, cancelled.nr, 0);
+}
+
+static struct kunit_case delayed_operation_cases[] = {
+	KUNIT_CASE(lock_in_try_complete_else_watch),
+	KUNIT_CASE(safe_try_complete_or_else),
+	KUNIT_CASE(request_satisfaction),
+	KUNIT_CASE(request_expiry),
+	KUNIT_CASE(delayed_future),
+	KUNIT_CASE(request_purge),
+	KUNIT_CASE(cancel_for_key_returning_cancelled_operations),
+	KUNIT_CASE(cancel_for_key_when_key_doesnt_exist),
+	KUNIT_CASE(try_complete_with_multiple_threads),
+	KUNIT_CASE(delayed_operation_lock),
+	{}
+};
+
+static struct kunit_suite delayed_operation_suite = {
+	.name		= "kafka_delayed_operation_test",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= delayed_operation_cases,
+};
+
+kunit_test_suite(delayed_operation_suite);

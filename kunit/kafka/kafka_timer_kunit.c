@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cases of Kafka's TimerTest, TimerTaskListTest and SystemTimerReaperTest,
+ * by their names. Documentation/cases.rst maps one to the other.
+ */
+#include <linux/ktime.h>
+#include <linux/list.h>
+#include <linux/sched.h>
+#include <linux/sched/task.h>
+#include <linux/time64.h>
+
+#include "../../twheel/core/wheel.h"
+#include "../core/timer_probe.h"
+#include "../vtime.h"
+
+/* TimerTest and SystemTimerReaperTest: on a wheel of tick 1 ms and 3 slots. */
+
+static int kafka_timer_init(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "kafka", .tick_ns = NSEC_PER_MSEC, .slots = 3,
+	};
+
+	timer_wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+	return 0;
+}
+
+static void add_at(struct kunit *test, struct timer_probe *probe, u64 deadline)
+{
+	timer_probe_init(probe);
+	probe->deadline = deadline;
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, deadline), 0);
+}
+
+/* Due 5 to 1 ms ago: there is no tick to wait for. */
+static void already_expired_task(struct kunit *test)
+{
+	static struct timer_probe probes[5];
+	u64 now = ktime_get_ns();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		add_at(test, &probes[i], now - (5 - i) * NSEC_PER_MSEC);
+	vtime_sleep_until(now + VTIME_SLOP_NS);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+}
+
+/* The delays of TimerTest in ms, in order: 0 to 4, 10 to 99 twice, 100 to 499. */
+#define NR_TASKS	(5 + 2 * 90 + 400)
+
+static u64 task_delay(unsigned int i)
+{
+	if (i < 5)
+		return i;
+	if (i < 5 + 2 * 90)
+		return 10 + (i - 5) / 2;
+	return 100 + i - (5 + 2 * 90);
+}
+
+static void task_expiration(struct kunit *test)
+{
+	struct timer_probe *probes;
+	unsigned int i, j;
+	u64 start;
+
+	probes = kunit_kcalloc(test, NR_TASKS, sizeof(*probes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	/* A tick ahead: to add them takes time, too. */
+	start = ktime_get_ns() + NSEC_PER_MSEC;
+	for (i = 0; i < NR_TASKS; i++) {
+		j = i * 7 % NR_TASKS;
+		add_at(test, &probes[j], start + task_delay(j) * NSEC_PER_MSEC);
+	}
+	vtime_sleep_until(start + 2000 * NSEC_PER_MSEC);
+
+	for (i = 0; i < NR_TASKS; i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		expect_on_time(test, &probes[i]);
+		if (i && probes[i - 1].deadline < probes[i].deadline)
+			KUNIT_EXPECT_LT(test, probes[i - 1].fired, probes[i].fired);
+	}
+}
+
+static struct kunit_case timer_cases[] = {
+	KUNIT_CASE(already_expired_task),
+	KUNIT_CASE(task_expiration),
+	{}
+};
+
+static struct kunit_suite timer_suite = {
+	.name		= "kafka_timer_test",
+	.init		= kafka_timer_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= timer_cases,
+};
+
+/* TimerTaskListTest: their lists are our buckets, their shared counter the queue's. */
+
+#define NR_NODES	10
+#define SLOTS		64
+#define START		1000
+
+static struct twheel_queue queue;
+
+static int task_list_init(struct kunit *test)
+{
+	twheel_queue_init(&queue, SLOTS, false, START);
+	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
+}
+
+static void task_list_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	queue.nr_nodes = 0;
+	twheel_queue_destroy(&queue);
+}
+
+static void put(struct twheel_node *node, u64 expires)
+{
+	node->expires = expires;
+	twheel_queue_add(&queue, node, false);
+}
+
+static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t third)
+{
+	struct twheel_bucket *bucket = queue.wheel.level[0]->bucket;
+
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 10) % SLOTS].nodes), first);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 20) % SLOTS].nodes), second);
+	KUNIT_EXPECT_EQ(test, list_count_nodes(&bucket[(START + 30) % SLOTS].nodes), third);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, first + second + third);
+}
+
+static void all(struct kunit *test)
+{
+	struct twheel_node nodes[NR_NODES];
+	unsigned int i;
+
+	for (i = 0; i < NR_NODES; i++) {
+		put(&nodes[i], START + 10);
+		expect_sizes(test, i + 1, 0, 0);
+	}
+	for (i = 0; i < NR_NODES; i++) {
+		twheel_queue_del(&queue, &nodes[i]);
+		put(&nodes[i], START + (i < 4 ? 20 : 30));
+		KUNIT_EXPECT_EQ(test, queue.nr_nodes, NR_NODES);
+		if (i == 3)
+			expect_sizes(test, 6, 4, 0);
+	}
+	expect_sizes(test, 0, 4, 6);
+
+	for (i = 0; i < 4; i++)
+		twheel_queue_del(&queue, &nodes[i]);
+	expect_sizes(test, 0, 0, 6);
+	for (; i < NR_NODES; i++)
+		twheel_queue_del(&queue, &nodes[i]);
+	expect_sizes(test, 0, 0, 0);
+}
+
+/* Ticks of a second: 5 of 10 have passed. */
+static void get_delay(struct kunit *test)
+{
+	struct twheel_node node;
+
+	put(&node, START + 10);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 10);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, START + 5, NR_NODES));
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue) - queue.wheel.now, 5);
+	twheel_queue_del(&queue, &node);
+}
+
+static struct kunit_case task_list_cases[] = {
+	KUNIT_CASE(all),
+	KUNIT_CASE(get_delay),
+	{}
+};
+
+static struct kunit_suite task_list_suite = {
+	.name		= "kafka_timer_task_list_test",
+	.init		= task_list_init,
+	.exit		= task_list_exit,
+	.test_cases	= task_list_cases,
+};
+
+/* SystemTimerReaperTest */
+
+/* Nobody but the reaper is there to drive them. */
+static void reaper(struct kunit *test)
+{
+	static struct timer_probe probes[3];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		add_at(test, &probes[i], twheel_deadline((i + 1) * 100 * NSEC_PER_MSEC));
+	vtime_sleep(400 * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		expect_on_time(test, &probes[i]);
+	}
+}
+
+static struct task_struct *reaper_task;
+
+/* A timer's function is called by the reaper, which is remembered here. */
+static void remember_reaper(struct twheel_timer *timer)
+{
+	reaper_task = get_task_struct(current);
+}
+
+static void reaper_close(struct kunit *test)
+{
+	static struct timer_probe first, probe;
+
+	reaper_task = NULL;
+	timer_probe_init(&first);
+	twheel_timer_init(&first.timer, timer_wheel, remember_reaper);
+	timer_probe_add(&first, 0);
+	timer_probe_init(&probe);
+	timer_probe_add(&probe, 100 * NSEC_PER_MSEC);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_ASSERT_NOT_NULL(test, reaper_task);
+	KUNIT_EXPECT_FALSE(test, reaper_task->flags & PF_EXITING);
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 1);
+	twheel_destroy(timer_wheel);
+	KUNIT_EXPECT_TRUE(test, reaper_task->flags & PF_EXITING);
+	vtime_sleep(200 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	put_task_struct(reaper_task);
+	/* A wheel for the suite's exit to end. */
+	kafka_timer_init(test);
+}
+
+/* The first ends, and takes nothing from the second. */
+static void shared_timer_between_consumers(struct kunit *test)
+{
+	static struct timer_probe first[2], second[2];
+
+	add_at(test, &first[0], twheel_deadline(100 * NSEC_PER_MSEC));
+	add_at(test, &second[0], twheel_deadline(200 * NSEC_PER_MSEC));
+	add_at(test, &first[1], second[0].deadline);
+	vtime_sleep(150 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, first[0].nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, second[0].nr_fired, 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&first[0].timer), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&first[1].timer), 0);
+	add_at(test, &second[1], twheel_deadline(100 * NSEC_PER_MSEC));
+	vtime_sleep(200 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, first[1].nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, second[0].nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, second[1].nr_fired, 1);
+	expect_on_time(test, &first[0]);
+	expect_on_time(test, &second[0]);
+	expect_on_time(test, &second[1]);
+}
+
+static struct kunit_case reaper_cases[] = {
+	KUNIT_CASE(reaper),
+	KUNIT_CASE(reaper_close),
+	KUNIT_CASE(shared_timer_between_consumers),
+	{}
+};
+
+static struct kunit_suite reaper_suite = {
+	.name		= "kafka_system_timer_reaper_test",
+	.init		= kafka_timer_init,
+	.exit		= timer_suite_exit,
+	.test_cases	= reaper_cases,
+};
+
+kunit_test_suites(&timer_suite, &task_list_suite, &reaper_suite);

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The cases of Kafka's TimingWheelTest, by their names, on layers 1 and 2: a
+ * tick of 10 ms, 5 slots, and a clock that starts at 1000 ms.
+ * Documentation/cases.rst maps one to the other.
+ */
+#include <kunit/test.h>
+#include <linux/math64.h>
+
+#include "../../twheel/core/wheel.h"
+
+#define TICK_MS		10
+#define SLOTS		5
+#define START_MS	1000
+#define TURN_MS		(TICK_MS * SLOTS)
+#define BUDGET		64
+
+static struct twheel_queue queue;
+
+/* Deadlines are rounded up to a tick, as the reaper does; its clock is down. */
+static u64 tick_of(u64 deadline_ms)
+{
+	return DIV_ROUND_UP_ULL(deadline_ms, TICK_MS);
+}
+
+static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
+{
+	node->expires = tick_of(deadline_ms);
+	while (!twheel_wheel_reaches(&queue.wheel, node->expires))
+		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+	twheel_queue_add(&queue, node, false);
+}
+
+/* Whether something is due by then. */
+static bool advance(u64 now_ms)
+{
+	return twheel_queue_advance(&queue, div_u64(now_ms, TICK_MS), BUDGET);
+}
+
+static int timing_wheel_init(struct kunit *test)
+{
+	twheel_queue_init(&queue, SLOTS, false, START_MS / TICK_MS);
+	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
+}
+
+static void timing_wheel_exit(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	queue.nr_nodes = 0;
+	twheel_queue_destroy(&queue);
+}
+
+static void add_valid_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	add(test, &node, START_MS + 2 * TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 1);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), tick_of(START_MS + 2 * TICK_MS));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + 2 * TICK_MS - 1));
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + 2 * TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+}
+
+/* It goes into no bucket: it is due as it comes. */
+static void add_expired_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	add(test, &node, START_MS - 1);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START_MS / TICK_MS);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+}
+
+static void add_cancelled_task(struct kunit *test)
+{
+	struct twheel_node node;
+
+	add(test, &node, START_MS + 2 * TICK_MS);
+	twheel_queue_del(&queue, &node);
+	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
+	KUNIT_EXPECT_TRUE(test, list_empty(&node.entry));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TURN_MS));
+	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
+}
+
+/* Theirs is due at once, up to a tick early. Ours waits for the tick to end. */
+static void add_task_in_current_bucket(struct kunit *test)
+{
+	struct twheel_node node;
+
+	add(test, &node, START_MS + 5);
+	KUNIT_EXPECT_FALSE(test, advance(START_MS));
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TICK_MS - 1));
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+}
+
+static void advance_clock_within_tick(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + 5));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START_MS / TICK_MS);
+}
+
+static void advance_clock_to_next_tick(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, advance(START_MS + TICK_MS));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, START_MS / TICK_MS + 1);
+}
+
+static void overflow_wheel_creation(struct kunit *test)
+{
+	struct twheel_node within, first, second;
+	struct twheel_level *overflow;
+
+	add(test, &within, START_MS + TURN_MS - TICK_MS);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
+
+	add(test, &first, START_MS + TURN_MS + TICK_MS);
+	KUNIT_ASSERT_EQ(test, queue.wheel.nr_levels, 2);
+	overflow = queue.wheel.level[1];
+
+	add(test, &second, START_MS + TURN_MS + TICK_MS + 1);
+	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 2);
+	KUNIT_EXPECT_PTR_EQ(test, queue.wheel.level[1], overflow);
+
+	twheel_queue_del(&queue, &within);
+	twheel_queue_del(&queue, &first);
+	twheel_queue_del(&queue, &second);
+}
+
+/* All levels go by one clock: with it the upper one reaches a slot further. */
+static void advance_clock_with_overflow_wheel(struct kunit *test)
+{
+	u64 far = tick_of(START_MS + TURN_MS * SLOTS);
+	struct twheel_node node;
+
+	add(test, &node, START_MS + TURN_MS + TICK_MS);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), tick_of(START_MS + TURN_MS));
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far - 1));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far));
+
+	KUNIT_EXPECT_TRUE(test, advance(START_MS + TURN_MS + TICK_MS));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, tick_of(START_MS + TURN_MS + TICK_MS));
+	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
+	KUNIT_EXPECT_TRUE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS - 1));
+	KUNIT_EXPECT_FALSE(test, twheel_wheel_reaches(&queue.wheel, far + SLOTS));
+}
+
+static struct kunit_case timing_wheel_cases[] = {
+	KUNIT_CASE(add_valid_task),
+	KUNIT_CASE(add_expired_task),
+	KUNIT_CASE(add_cancelled_task),
+	KUNIT_CASE(add_task_in_current_bucket),
+	KUNIT_CASE(advance_clock_within_tick),
+	KUNIT_CASE(advance_clock_to_next_tick),
+	KUNIT_CASE(overflow_wheel_creation),
+	KUNIT_CASE(advance_clock_with_overflow_wheel),
+	{}
+};
+
+static struct kunit_suite timing_wheel_suite = {
+	.name		= "kafka_timing_wheel_test",
+	.init		= timing_wheel_init,
+	.exit		= timing_wheel_exit,
+	.test_cases	= timing_wheel_cases,
+};
+
+kunit_test_suite(timing_wheel_suite);

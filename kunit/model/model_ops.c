@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The property test of layer 4: the calls of the module, and what the functions
+ * of its timers do. See model.h.
+ */
+#include <linux/err.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "model.h"
+
+/* What a function starts goes by this period. */
+#define SCRIPT_PERIOD_NS	(10 * NSEC_PER_MSEC)
+
+/* Whether others may run before a call returns. All else is called with interrupts off. */
+bool model_sleeps(const struct model_op *op)
+{
+	switch (op->what) {
+	case MODEL_CANCEL_SYNC:
+	case MODEL_SHUTDOWN_SYNC:
+	case MODEL_FLUSH:
+	case MODEL_STOP:
+	case MODEL_SET_CLOCK:
+	case MODEL_CREATE:
+		return true;
+	default:
+		return false;
+	}
+}
+
+struct model_time model_now(const struct model_run *run)
+{
+	struct model_time now;
+	unsigned long flags;
+
+	local_irq_save(flags);
+	now.mono = ktime_get_ns();
+	switch (run->sequence->config.clock) {
+	case TWHEEL_CLOCK_BOOTTIME:
+		now.clock = ktime_get_boottime_ns();
+		break;
+	case TWHEEL_CLOCK_REALTIME:
+		now.clock = ktime_get_real_ns();
+		break;
+	default:
+		now.clock = now.mono;
+	}
+	local_irq_restore(flags);
+	return now;
+}
+
+/* How far the wall clock is ahead of CLOCK_MONOTONIC. */
+s64 model_offset(void)
+{
+	unsigned long flags;
+	s64 offset;
+
+	local_irq_save(flags);
+	offset = ktime_get_real_ns() - ktime_get_ns();
+	local_irq_restore(flags);
+	return offset;
+}
+
+/* Returns 0 if the clock was set, and to another time. */
+static long set_clock(s64 by)
+{
+	s64 offset = model_offset();
+	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() + by);
+	int err = do_settimeofday64(&ts);
+
+	return err ?: model_offset() == offset;
+}
+
+/* And wait until the kernel has seen it. */
+void model_set_offset(s64 offset)
+{
+	s64 by = offset - model_offset();
+
+	if (by && !set_clock(by))
+		vtime_sleep(2 * TICK_NSEC);
+}
+
+static void log_event(struct model_slot *slot, struct model_event *event)
+{
+	struct model_run *run = slot->run;
+	unsigned long flags;
+
+	spin_lock_irqsave(&run->log_lock, flags);
+	event->t = slot->t;
+	event->now = model_now(run);
+	run->last = event->now.mono;
+	if (event->what == MODEL_BEGINS && slot->may_sleep && slot->takes_ns)
+		event->wakes = run->last + slot->takes_ns;
+	if (run->logged < MODEL_LOG)
+		run->log[run->logged++] = *event;
+	spin_unlock_irqrestore(&run->log_lock, flags);
+}
+
+/* What the functions of all timers do. Nobody gets between a call and the log of it. */
+static void fired(struct model_slot *slot, struct model_event *event)
+{
+	unsigned long flags;
+
+	event->what = MODEL_BEGINS;
+	log_event(slot, event);
+	if (event->wakes)
+		vtime_sleep_until(event->wakes);
+
+	if (slot->acts) {
+		slot->acts--;
+		event->what = MODEL_CALLS;
+		event->op = slot->act;
+		local_irq_save(flags);
+		model_do(slot->run, &event->op, &event->answer);
+		log_event(slot, event);
+		local_irq_restore(flags);
+	}
+	event->what = MODEL_ENDS;
+	log_event(slot, event);
+}
+
+static void timer_fired(struct twheel_timer *timer)
+{
+	struct model_event event = { .error = twheel_timer_error(timer) };
+
+	fired(container_of(timer, struct model_slot, timer), &event);
+}
+
+static void periodic_fired(struct twheel_periodic *periodic)
+{
+	struct model_event event = {
+		.error = twheel_timer_error(&periodic->timer),
+		.overrun = twheel_periodic_overrun(periodic),
+	};
+
+	fired(container_of(periodic, struct model_slot, periodic), &event);
+}
+
+static void work_done(struct work_struct *work)
+{
+	struct model_event event = {};
+
+	fired(container_of(to_twheel_work(work), struct model_slot, work), &event);
+}
+
+/* What a function is to do, from how its timer is initialised. */
+static struct model_op script(const struct model_op *op)
+{
+	struct model_op act = { .t = op->t, .when = op->when };
+
+	switch (op->which) {
+	case MODEL_REARM_SELF:
+		act.what = MODEL_REARM;
+		if (model_kind(op->t) == MODEL_IS_PERIODIC) {
+			act.what = MODEL_START;
+			act.more = SCRIPT_PERIOD_NS;
+			act.count = 1;
+		} else if (model_kind(op->t) == MODEL_IS_WORK) {
+			/* What is due while somebody waits for it is not queued. */
+			act.when = max_t(u64, op->when, NSEC_PER_MSEC);
+		}
+		break;
+	case MODEL_CANCEL_OTHER:
+		act.what = MODEL_CANCEL;
+		act.t = op->other;
+		break;
+	case MODEL_ADD_OTHER:
+		act.what = MODEL_ADD;
+		act.t = op->other;
+		break;
+	}
+	return act;
+}
+
+void model_init_slot(struct model_run *run, const struct model_op *op)
+{
+	struct model_slot *slot = &run->slot[op->t];
+
+	slot->run = run;
+	slot->t = op->t;
+	slot->may_sleep = !(op->flags & TWHEEL_TIMER_INLINE);
+	slot->takes_ns = op->more;
+	slot->acts = op->which == MODEL_NOTHING ? 0 : op->count;
+	slot->act = script(op);
+	switch (model_kind(op->t)) {
+	case MODEL_IS_PLAIN:
+		if (op->flags)
+			twheel_timer_init_flags(&slot->timer, run->wheel, timer_fired, op->flags);
+		else
+			twheel_timer_init(&slot->timer, run->wheel, timer_fired);
+		break;
+	case MODEL_IS_PERIODIC:
+		twheel_periodic_init(&slot->periodic, run->wheel, periodic_fired, op->flags);
+		break;
+	case MODEL_IS_WORK:
+		twheel_work_init(&slot->work, run->wheel, run->wq, work_done);
+		break;
+	}
+}
+
+/* The deadline of a call, and what it should be. */
+static void find_deadline(struct model_run *run, const struct model_op *op,
+			  struct model_answer *answer)
+{
+	u64 clock = answer->now.clock;
+
+	if (op->flags & MODEL_ABSOLUTE) {
+		answer->deadline = op->when;
+		answer->expected = op->when;
+		return;
+	}
+	if (run->sequence->config.clock == TWHEEL_CLOCK_MONOTONIC && op->t & 1)
+		answer->deadline = twheel_deadline(op->when);
+	else
+		answer->deadline = twheel_deadline_on(run->wheel, op->when);
+	if (check_add_overflow(clock, op->when, &answer->expected) ||
+	    answer->expected > KTIME_MAX)
+		answer->expected = TWHEEL_NEVER;
+}
+
+static long do_add(struct model_slot *slot, const struct model_op *op, u64 deadline)
+{
+	if (model_kind(op->t) == MODEL_IS_WORK)
+		return twheel_work_add(&slot->work, deadline);
+	return twheel_timer_add(&slot->timer, deadline);
+}
+
+static long do_rearm(struct model_slot *slot, const struct model_op *op, u64 deadline)
+{
+	if (model_kind(op->t) == MODEL_IS_WORK)
+		return twheel_work_rearm(&slot->work, deadline, op->which);
+	return twheel_timer_rearm(&slot->timer, deadline, op->which);
+}
+
+static long do_cancel(struct model_slot *slot, const struct model_op *op)
+{
+	switch (model_kind(op->t)) {
+	case MODEL_IS_PLAIN:
+		return twheel_timer_cancel(&slot->timer);
+	case MODEL_IS_PERIODIC:
+		return twheel_periodic_cancel(&slot->periodic);
+	default:
+		return twheel_work_cancel(&slot->work);
+	}
+}
+
+static long do_cancel_sync(struct model_slot *slot, const struct model_op *op)
+{
+	switch (model_kind(op->t)) {
+	case MODEL_IS_PLAIN:
+		return twheel_timer_cancel_sync(&slot->timer);
+	case MODEL_IS_PERIODIC:
+		return twheel_periodic_cancel_sync(&slot->periodic);
+	default:
+		return twheel_work_cancel_sync(&slot->work);
+	}
+}
+
+static long do_shutdown_sync(struct model_slot *slot, const struct model_op *op)
+{
+	if (model_kind(op->t) == MODEL_IS_PERIODIC)
+		return twheel_periodic_shutdown_sync(&slot->periodic);
+	return twheel_timer_shutdown_sync(&slot->timer);
+}
+
+static void handed_back(struct twheel_timer *timer, void *data)
+{
+	struct model_answer *answer = data;
+
+	if (!twheel_timer_pending(timer))
+		answer->handed |= BIT(container_of(timer, struct model_slot, timer)->t);
+}
+
+static void never_fired(struct twheel_timer *timer)
+{
+}
+
+/* Whether a wheel is as it was to be, and takes a timer until it is stopped. */
+static bool wheel_works(struct twheel *wheel, const struct twheel_config *config)
+{
+	struct twheel_timer timer;
+	bool works;
+
+	twheel_timer_init_onstack(&timer, wheel, never_fired, 0);
+	works = twheel_tick_ns(wheel) == (config->tick_ns ?: BIT_ULL(20)) &&
+		twheel_next(wheel) == TWHEEL_NEVER &&
+		!twheel_timer_add(&timer, TWHEEL_NEVER) &&
+		stats_of(wheel).pending == 1 &&
+		twheel_next(wheel) == TWHEEL_NEVER &&
+		twheel_stop(wheel, NULL, NULL) == 1 &&
+		twheel_timer_add(&timer, 0) == -ESHUTDOWN &&
+		stats_of(wheel).pending == 0;
+	twheel_timer_destroy_onstack(&timer);
+	return works;
+}
+
+static long do_create(const struct model_op *op)
+{
+	const struct twheel_config config = {
+		.name = "other", .tick_ns = op->when, .slots = op->count, .shards = op->other,
+		.clock = op->which, .max_pending = op->more,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	bool works;
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	works = wheel_works(wheel, &config);
+	twheel_destroy(wheel);
+	return works ? 0 : -EPROTO;
+}
+
+static long do_call(struct model_run *run, const struct model_op *op,
+		    struct model_answer *answer)
+{
+	struct model_slot *slot = &run->slot[op->t];
+
+	switch (op->what) {
+	case MODEL_ADD:
+		return do_add(slot, op, answer->deadline);
+	case MODEL_ADD_SLACK:
+		return twheel_timer_add_slack(&slot->timer, answer->deadline, op->more);
+	case MODEL_REARM:
+		return do_rearm(slot, op, answer->deadline);
+	case MODEL_REARM_SLACK:
+		return twheel_timer_rearm_slack(&slot->timer, answer->deadline, op->more,
+						op->which);
+	case MODEL_START:
+		return twheel_periodic_start(&slot->periodic, answer->deadline, op->more,
+					     op->count, op->which);
+	case MODEL_CANCEL:
+		return do_cancel(slot, op);
+	case MODEL_CANCEL_SYNC:
+		return do_cancel_sync(slot, op);
+	case MODEL_SHUTDOWN_SYNC:
+		return do_shutdown_sync(slot, op);
+	case MODEL_FLUSH:
+		return twheel_flush(run->wheel);
+	case MODEL_STOP:
+		return twheel_stop(run->wheel, handed_back, answer);
+	case MODEL_SET_CLOCK:
+		return set_clock(op->when);
+	case MODEL_CREATE:
+		return do_create(op);
+	}
+	return 0;
+}
+
+static void see_work(struct model_run *run, struct model_work_seen *seen)
+{
+	struct twheel_work *work;
+	unsigned int t;
+
+	*seen = (struct model_work_seen){};
+	for (t = 0; t < MODEL_TIMERS; t++) {
+		work = &run->slot[t].work;
+		if (model_kind(t) != MODEL_IS_WORK)
+			continue;
+		seen->pending |= twheel_timer_pending(&work->timer) ? BIT(t) : 0;
+		seen->queued |= work_pending(&work->work) ? BIT(t) : 0;
+		seen->busy |= work_busy(&work->work) ? BIT(t) : 0;
+	}
+}
+
+/* Do a step on the module. */
+void model_do(struct model_run *run, const struct model_op *op, struct model_answer *answer)
+{
+	memset(answer, 0, sizeof(*answer));
+	answer->now = model_now(run);
+	see_work(run, &answer->work);
+	switch (op->what) {
+	case MODEL_INIT:
+		model_init_slot(run, op);
+		return;
+	case MODEL_ADD:
+	case MODEL_ADD_SLACK:
+	case MODEL_REARM:
+	case MODEL_REARM_SLACK:
+	case MODEL_START:
+		find_deadline(run, op, answer);
+		break;
+	}
+	answer->ret = do_call(run, op, answer);
+}
+
+/* The counts since the run began. */
+static void see_stats(struct model_run *run, struct twheel_stats *stats)
+{
+	twheel_stats(run->wheel, stats);
+	stats->pending -= run->base.pending;
+	stats->added -= run->base.added;
+	stats->rearmed -= run->base.rearmed;
+	stats->cancelled -= run->base.cancelled;
+	stats->fired -= run->base.fired;
+	stats->rejected -= run->base.rejected;
+	stats->slow -= run->base.slow;
+}
+
+/* Look at all that can be seen. With interrupts off. */
+void model_see(struct model_run *run)
+{
+	struct model_seen *seen = &run->seen;
+	unsigned int t;
+
+	seen->now = model_now(run);
+	seen->wheel_now = twheel_now(run->wheel);
+	seen->tick_ns = twheel_tick_ns(run->wheel);
+	seen->next = twheel_next(run->wheel);
+	see_stats(run, &seen->stats);
+	for (t = 0; t < MODEL_TIMERS; t++) {
+		seen->pending[t] = twheel_timer_pending(&run->slot[t].timer);
+		seen->remaining[t] = twheel_timer_remaining(&run->slot[t].timer);
+	}
+	see_work(run, &seen->work);
+}
+
+/* Leave nothing behind, whatever has become of it. */
+void model_end_all(struct model_run *run)
+{
+	unsigned int t;
+
+	for (t = 0; t < MODEL_TIMERS; t++) {
+		if (model_kind(t) == MODEL_IS_WORK)
+			twheel_work_cancel_sync(&run->slot[t].work);
+		else
+			twheel_timer_shutdown_sync(&run->slot[t].timer);
+	}
+	twheel_flush(run->wheel);
+	if (run->sequence->system)
+		return;
+	twheel_stop(run->wheel, NULL, NULL);
+	twheel_destroy(run->wheel);
+}

@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The property test of layer 4: makes sequences of calls from a seed, and
+ * prints them. See model.h.
+ */
+#include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include "../random.h"
+#include "model.h"
+
+/* What goes on for ever must not go on too often. */
+#define PERIOD_MIN_NS	(10 * NSEC_PER_MSEC)
+
+/* How long a function may take. */
+#define TAKES_NS	(10 * NSEC_PER_MSEC)
+
+/* The calls that there are for each kind of timer, those more often that matter more. */
+static const u8 of_plain[] = {
+	MODEL_INIT, MODEL_INIT, MODEL_ADD, MODEL_ADD, MODEL_ADD, MODEL_ADD_SLACK,
+	MODEL_ADD_SLACK, MODEL_REARM, MODEL_REARM, MODEL_REARM, MODEL_REARM_SLACK,
+	MODEL_REARM_SLACK, MODEL_CANCEL, MODEL_CANCEL, MODEL_CANCEL_SYNC, MODEL_SHUTDOWN_SYNC,
+};
+
+static const u8 of_periodic[] = {
+	MODEL_INIT, MODEL_INIT, MODEL_START, MODEL_START, MODEL_START, MODEL_START,
+	MODEL_START, MODEL_CANCEL, MODEL_CANCEL_SYNC, MODEL_SHUTDOWN_SYNC,
+};
+
+static const u8 of_work[] = {
+	MODEL_INIT, MODEL_ADD, MODEL_ADD, MODEL_ADD, MODEL_REARM, MODEL_REARM, MODEL_REARM,
+	MODEL_CANCEL, MODEL_CANCEL_SYNC,
+};
+
+static const u8 of_wheel[] = {
+	MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_FLUSH, MODEL_CREATE, MODEL_SET_CLOCK,
+	MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK,
+	MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_STOP,
+};
+
+/* Of which timers there is to be much ado, so that calls find them in every state. */
+static const u8 favourites[] = { 0, 1, MODEL_PLAIN, MODEL_PLAIN + MODEL_PERIODIC };
+
+static u8 random_what(const struct model_sequence *sequence, u8 *t, struct rnd_state *random)
+{
+	*t = random_below(random, 2) ? random_below(random, MODEL_TIMERS) :
+				       favourites[random_below(random, ARRAY_SIZE(favourites))];
+	if (sequence->nr < MODEL_TIMERS)
+		return MODEL_INIT;
+	switch (random_below(random, 10)) {
+	case 0 ... 3:
+		return MODEL_SLEEP;
+	case 4:
+		return of_wheel[random_below(random, ARRAY_SIZE(of_wheel))];
+	}
+	switch (model_kind(*t)) {
+	case MODEL_IS_PLAIN:
+		return of_plain[random_below(random, ARRAY_SIZE(of_plain))];
+	case MODEL_IS_PERIODIC:
+		return of_periodic[random_below(random, ARRAY_SIZE(of_periodic))];
+	default:
+		return of_work[random_below(random, ARRAY_SIZE(of_work))];
+	}
+}
+
+/* So far as a sequence sleeps, in bits: some ticks, if they are not too long. */
+static unsigned int reach(const struct model_sequence *sequence)
+{
+	return clamp(ilog2(sequence->config.tick_ns ?: BIT_ULL(20)) + 4, 28, 33);
+}
+
+/* When it is to be: mostly soon, and now and then in the past, in years, or never. */
+static void random_when(const struct model_sequence *sequence, struct model_op *op,
+			struct rnd_state *random)
+{
+	static const u64 ends[] = {
+		0, 1, KTIME_MAX - 1, KTIME_MAX, KTIME_MAX + 1ULL, TWHEEL_NEVER - 1, TWHEEL_NEVER,
+	};
+
+	switch (random_below(random, 12)) {
+	case 0:
+		op->flags = MODEL_ABSOLUTE;
+		op->when = ends[random_below(random, ARRAY_SIZE(ends))];
+		break;
+	case 1:
+		op->flags = MODEL_ABSOLUTE;
+		op->when = random_magnitude(random, 64);
+		break;
+	case 2:
+		op->when = random_magnitude(random, 64);
+		break;
+	case 3:
+		op->when = random_magnitude(random, 45);
+		break;
+	case 4:
+		op->when = random_below(random, 5) * (sequence->config.tick_ns ?: BIT_ULL(20));
+		break;
+	default:
+		op->when = random_magnitude(random, reach(sequence));
+	}
+}
+
+static u64 random_slack(struct rnd_state *random)
+{
+	switch (random_below(random, 4)) {
+	case 0:
+		return TWHEEL_SLACK_COARSE;
+	case 1:
+		return random_magnitude(random, 64);
+	default:
+		return random_magnitude(random, 32);
+	}
+}
+
+static void generate_init(const struct model_sequence *sequence, struct model_op *op,
+			  struct rnd_state *random)
+{
+	op->which = random_below(random, MODEL_SCRIPTS);
+	op->count = 1 + random_below(random, 3);
+	op->when = random_below(random, 4) ? random_magnitude(random, reach(sequence)) : 0;
+	op->more = random_below(random, 3) ? random_below(random, TAKES_NS) : 0;
+	/* Whether work is queued is not in the log: others leave it alone. */
+	op->other = random_below(random, op->which == MODEL_CANCEL_OTHER ?
+				 MODEL_PLAIN + MODEL_PERIODIC : MODEL_PLAIN);
+	if (model_kind(op->t) == MODEL_IS_PLAIN)
+		op->flags = random_below(random, 4);
+	else if (model_kind(op->t) == MODEL_IS_PERIODIC)
+		op->flags = random_below(random, 2) ? TWHEEL_TIMER_CANCEL_ON_SET : 0;
+}
+
+static void generate_start(const struct model_sequence *sequence, struct model_op *op,
+			   struct rnd_state *random)
+{
+	random_when(sequence, op, random);
+	op->which = random_below(random, 20) ? random_below(random, 2) : 2;
+	op->count = random_below(random, 5);
+	op->more = random_below(random, 20) ? random_magnitude(random, reach(sequence)) : 0;
+	if (!op->count && op->more)
+		op->more = max_t(u64, op->more, PERIOD_MIN_NS);
+}
+
+/* A wheel that may be too much. */
+static void generate_create(struct model_op *op, struct rnd_state *random)
+{
+	op->when = random_below(random, 4) ? random_magnitude(random, 36) : 0;
+	op->count = random_magnitude(random, 12);
+	op->other = random_below(random, 8) ? random_below(random, 4) :
+					      1025 + random_below(random, 1000);
+	op->which = random_below(random, 4);
+	op->more = random_below(random, 3);
+}
+
+static void generate_op(const struct model_sequence *sequence, struct model_op *op,
+			struct rnd_state *random)
+{
+	*op = (struct model_op){};
+	op->what = random_what(sequence, &op->t, random);
+	switch (op->what) {
+	case MODEL_SLEEP:
+		op->which = random_below(random, 2);
+		op->when = random_magnitude(random, op->which ? 23 : reach(sequence));
+		op->more = BIT_ULL(reach(sequence));
+		break;
+	case MODEL_INIT:
+		generate_init(sequence, op, random);
+		break;
+	case MODEL_ADD_SLACK:
+	case MODEL_REARM_SLACK:
+		op->more = random_slack(random);
+		fallthrough;
+	case MODEL_ADD:
+	case MODEL_REARM:
+		op->which = random_below(random, TWHEEL_REARM_IF_LATER + 1);
+		random_when(sequence, op, random);
+		break;
+	case MODEL_START:
+		generate_start(sequence, op, random);
+		break;
+	case MODEL_SET_CLOCK:
+		op->when = random_magnitude(random, 57);
+		if (random_below(random, 2))
+			op->when = -op->when;
+		break;
+	case MODEL_CREATE:
+		generate_create(op, random);
+		break;
+	}
+}
+
+/* A wheel of any shape, mostly with a tick that is short to those who sleep. */
+static void generate_config(struct twheel_config *config, struct rnd_state *random)
+{
+	static const unsigned int slots[] = { 0, 2, 3, 7, 20, 64, 100, 512, 1024 };
+
+	switch (random_below(random, 4)) {
+	case 0:
+		break;
+	case 1:
+		config->tick_ns = clamp_val(random_magnitude(random, 34), 1000,
+					    10 * NSEC_PER_SEC);
+		break;
+	default:
+		config->tick_ns = max_t(u64, random_magnitude(random, 24), 1000);
+	}
+	config->slots = slots[random_below(random, ARRAY_SIZE(slots))];
+	config->shards = random_below(random, 2) ? random_below(random, 5) : 0;
+	config->max_pending = random_below(random, 3) ? 0 : 1 + random_below(random, 6);
+}
+
+void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
+		    enum twheel_clock clock)
+{
+	*sequence = (struct model_sequence){
+		.system = system,
+		.config = { .name = "model", .clock = clock },
+	};
+	if (!system)
+		generate_config(&sequence->config, random);
+	while (sequence->nr < MODEL_OPS)
+		generate_op(sequence, &sequence->op[sequence->nr++], random);
+}
+
+static const char * const clocks[] = {
+	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
+	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
+	[TWHEEL_CLOCK_REALTIME]		= "realtime",
+};
+
+static const char * const whats[] = {
+	[MODEL_SLEEP]		= "sleep",
+	[MODEL_INIT]		= "init",
+	[MODEL_ADD]		= "add",
+	[MODEL_ADD_SLACK]	= "add_slack",
+	[MODEL_REARM]		= "rearm",
+	[MODEL_REARM_SLACK]	= "rearm_slack",
+	[MODEL_START]		= "start",
+	[MODEL_CANCEL]		= "cancel",
+	[MODEL_CANCEL_SYNC]	= "cancel_sync",
+	[MODEL_SHUTDOWN_SYNC]	= "shutdown_sync",
+	[MODEL_FLUSH]		= "flush",
+	[MODEL_STOP]		= "stop",
+	[MODEL_SET_CLOCK]	= "set_clock",
+	[MODEL_CREATE]		= "create",
+};
+
+static const char * const kinds[] = {
+	[MODEL_IS_PLAIN]	= "timer",
+	[MODEL_IS_PERIODIC]	= "periodic",
+	[MODEL_IS_WORK]		= "work",
+};
+
+static const char * const rearms[] = {
+	[TWHEEL_REARM_ALWAYS]		= "always",
+	[TWHEEL_REARM_IF_PENDING]	= "if pending",
+	[TWHEEL_REARM_IF_EARLIER]	= "if earlier",
+	[TWHEEL_REARM_IF_LATER]		= "if later",
+};
+
+static const char * const scripts[] = {
+	[MODEL_REARM_SELF]	= "arm itself",
+	[MODEL_CANCEL_OTHER]	= "cancel",
+	[MODEL_ADD_OTHER]	= "add",
+};
+
+#define LINE	160
+
+static int print_when(char *line, const struct model_op *op)
+{
+	if (op->flags & MODEL_ABSOLUTE)
+		return scnprintf(line, LINE, " at %llu", op->when);
+	return scnprintf(line, LINE, " in %llu", op->when);
+}
+
+static int print_slack(char *line, const struct model_op *op)
+{
+	if (op->what != MODEL_ADD_SLACK && op->what != MODEL_REARM_SLACK)
+		return 0;
+	if (op->more == TWHEEL_SLACK_COARSE)
+		return scnprintf(line, LINE, ", coarse");
+	return scnprintf(line, LINE, ", slack %llu", op->more);
+}
+
+static int print_init(char *line, const struct model_op *op)
+{
+	int n = 0;
+
+	if (op->flags & TWHEEL_TIMER_INLINE)
+		n += scnprintf(line + n, LINE - n, ", inline");
+	else if (op->more)
+		n += scnprintf(line + n, LINE - n, ", takes %llu", op->more);
+	if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
+		n += scnprintf(line + n, LINE - n, ", cancel on set");
+	if (op->which == MODEL_NOTHING)
+		return n;
+	n += scnprintf(line + n, LINE - n, ", to %s", scripts[op->which]);
+	if (op->which != MODEL_REARM_SELF)
+		n += scnprintf(line + n, LINE - n, " %s %u", kinds[model_kind(op->other)],
+			       op->other);
+	if (op->which != MODEL_CANCEL_OTHER)
+		n += scnprintf(line + n, LINE - n, " in %llu", op->when);
+	return n + scnprintf(line + n, LINE - n, ", %u times", op->count);
+}
+
+static void print_timer_op(char *line, const struct model_op *op)
+{
+	int n = scnprintf(line, LINE, "%s %s %u", whats[op->what], kinds[model_kind(op->t)],
+			  op->t);
+
+	switch (op->what) {
+	case MODEL_INIT:
+		print_init(line + n, op);
+		break;
+	case MODEL_START:
+		n += print_when(line + n, op);
+		scnprintf(line + n, LINE - n, ", period %llu, runs %u, %s", op->more, op->count,
+			  op->which == TWHEEL_FIXED_RATE ? "fixed rate" :
+			  op->which == TWHEEL_FIXED_DELAY ? "fixed delay" : "neither way");
+		break;
+	case MODEL_REARM:
+	case MODEL_REARM_SLACK:
+		n += print_when(line + n, op);
+		n += print_slack(line + n, op);
+		scnprintf(line + n, LINE - n, ", %s", rearms[op->which]);
+		break;
+	case MODEL_ADD:
+	case MODEL_ADD_SLACK:
+		n += print_when(line + n, op);
+		print_slack(line + n, op);
+		break;
+	}
+}
+
+static void print_op(char *line, const struct model_op *op)
+{
+	switch (op->what) {
+	case MODEL_SLEEP:
+		scnprintf(line, LINE, op->which ? "sleep till something is due, and %llu" :
+			  "sleep %llu", op->when);
+		break;
+	case MODEL_FLUSH:
+	case MODEL_STOP:
+		scnprintf(line, LINE, "%s", whats[op->what]);
+		break;
+	case MODEL_SET_CLOCK:
+		scnprintf(line, LINE, "set_clock by %lld", (s64)op->when);
+		break;
+	case MODEL_CREATE:
+		scnprintf(line, LINE, "create tick %llu, slots %u, shards %u, clock %u, limit %llu",
+			  op->when, op->count, op->other, op->which, op->more);
+		break;
+	default:
+		print_timer_op(line, op);
+	}
+}
+
+/* A step a line; all times are in ns. */
+void model_print(struct kunit *test, const struct model_sequence *sequence)
+{
+	const struct twheel_config *config = &sequence->config;
+	char line[2 * LINE];
+	unsigned int i;
+
+	kunit_info(test, "%s wheel by %s, tick %llu, slots %u, shards %u, limit %llu\n",
+		   sequence->system ? "system" : "private", clocks[config->clock],
+		   config->tick_ns, config->slots, config->shards, config->max_pending);
+	for (i = 0; i < sequence->nr; i++) {
+		print_op(line, &sequence->op[i]);
+		kunit_info(test, "%3u. %s\n", i + 1, line);
+	}
+}

@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5 with too little memory, by the kernel's own fault injection: each
+ * allocation of the calls that make any fails once, and the others make none.
+ *
+ * A call that fails so has to say -ENOMEM, and to leave nothing: the counts are
+ * looked at after each, what is left in memory by kmemleak after the last suite.
+ * The job that loads the suites has let all allocations be made to fail.
+ */
+#include <linux/err.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "../../twheel/op/purgatory.h"
+#include "../vtime.h"
+#include "key_probe.h"
+#include "op_probe.h"
+
+/* No call makes more allocations than that, those of the kernel's debugging included. */
+#define MOST		1000
+
+/**
+ * struct attempt - a call to be made again and again
+ * @make: makes it; a negative error, or what undo is for
+ * @undo: makes it undone
+ * @probe: for it
+ * @keys: for it
+ * @purgatory: what came of it
+ * @pending: the counts of the purgatory without it
+ * @watches: likewise, each of another key
+ */
+struct attempt {
+	int				(*make)(struct attempt *attempt);
+	void				(*undo)(struct attempt *attempt);
+	struct probe			*probe;
+	struct probe_keys		*keys;
+	struct twheel_purgatory		*purgatory;
+	u64				pending;
+	u64				watches;
+};
+
+#ifdef CONFIG_FAILSLAB
+static void let_fail(unsigned int nth)
+{
+	current->fail_nth = nth;
+}
+
+/* Whether one has failed since. */
+static bool has_failed(void)
+{
+	bool failed = !current->fail_nth;
+
+	current->fail_nth = 0;
+	return failed;
+}
+
+/* Not even those that may sleep and wait for memory. */
+static bool can_fail(void)
+{
+	void *memory;
+
+	let_fail(1);
+	memory = kmalloc(100, GFP_KERNEL);
+	kfree(memory);
+	return has_failed() && !memory;
+}
+#else
+static void let_fail(unsigned int nth)
+{
+}
+
+static bool has_failed(void)
+{
+	return false;
+}
+
+static bool can_fail(void)
+{
+	return false;
+}
+#endif
+
+/* Have one allocation after the other fail until there is none left; how often it did. */
+static unsigned int try_each(struct kunit *test, struct attempt *attempt)
+{
+	unsigned int nth, nr_errors = 0;
+	bool failed = true;
+	int ret = -ENOMEM;
+
+	for (nth = 1; failed && nth < MOST; nth++) {
+		let_fail(nth);
+		ret = attempt->make(attempt);
+		failed = has_failed();
+		if (ret >= 0) {
+			attempt->undo(attempt);
+		} else {
+			KUNIT_EXPECT_EQ_MSG(test, ret, -ENOMEM, "without allocation %u", nth);
+			nr_errors++;
+		}
+		expect_counts(test, attempt->pending, attempt->watches, attempt->watches);
+	}
+	KUNIT_EXPECT_FALSE(test, failed);
+	KUNIT_EXPECT_GE(test, ret, 0);
+	return nr_errors;
+}
+
+/* How many keys are tried: few, all that may be, and some in between. */
+static const u32 sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 16, 31, 32, 33, 62, 63, TWHEEL_MAX_KEYS };
+
+static int make_purgatory(struct attempt *attempt)
+{
+	attempt->purgatory = probe_purgatory_create(10, 10);
+	return PTR_ERR_OR_ZERO(attempt->purgatory);
+}
+
+static void undo_purgatory(struct attempt *attempt)
+{
+	twheel_purgatory_destroy(attempt->purgatory);
+}
+
+static void a_purgatory_is_made_or_not(struct kunit *test)
+{
+	struct attempt attempt = { .make = make_purgatory, .undo = undo_purgatory };
+
+	/* Itself, and the table of its keys. */
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 2);
+}
+
+static int make_add(struct attempt *attempt)
+{
+	const struct twheel_op_args args = {
+		.deadline = twheel_deadline(NSEC_PER_SEC * 3600ULL),
+		.condition = TWHEEL_COND_ALL, .nr_keys = attempt->keys->nr,
+		.specs = attempt->keys->spec, .watches = attempt->probe->watch,
+	};
+
+	return twheel_op_add(probe_purgatory, &attempt->probe->op, &args);
+}
+
+static void undo_add(struct attempt *attempt)
+{
+	twheel_op_cancel(&attempt->probe->op);
+	probe_again(attempt->probe);
+}
+
+static void an_add_needs_no_memory(struct kunit *test)
+{
+	struct attempt attempt = { .make = make_add, .undo = undo_add };
+	unsigned int i;
+
+	attempt.probe = probe_new(test);
+	attempt.keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS);
+	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
+		attempt.keys->nr = sizes[i];
+		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
+	}
+	/* The wheel may want a level, and does without. */
+	KUNIT_EXPECT_GE(test, attempt.probe->ended, ARRAY_SIZE(sizes));
+	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
+	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
+}
+
+static int make_add_asking(struct attempt *attempt)
+{
+	return probe_add_asking(attempt->probe, TWHEEL_NEVER, attempt->keys);
+}
+
+static void an_add_with_a_predicate_needs_no_memory(struct kunit *test)
+{
+	struct attempt attempt = { .make = make_add_asking, .undo = undo_add };
+
+	attempt.probe = probe_new_asking(test);
+	attempt.keys = probe_keys_new(test, 10, 7);
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
+	KUNIT_EXPECT_GT(test, attempt.probe->asked, 1);
+	attempt.probe->holds = true;
+	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
+	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
+	KUNIT_EXPECT_GT(test, attempt.probe->ended, 1);
+	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
+}
+
+/* Room for further keys. */
+static struct twheel_watch further[TWHEEL_MAX_KEYS];
+
+static int make_watch(struct attempt *attempt)
+{
+	return twheel_op_watch(&attempt->probe->op, attempt->keys->spec, further,
+			       attempt->keys->nr);
+}
+
+static void undo_watch(struct attempt *attempt)
+{
+	u32 i;
+
+	for (i = 0; i < attempt->keys->nr; i++)
+		twheel_op_unwatch(&attempt->probe->op, &attempt->keys->spec[i].key);
+}
+
+static void further_keys_need_no_memory(struct kunit *test)
+{
+	struct attempt attempt = { .make = make_watch, .undo = undo_watch };
+	unsigned int i;
+
+	attempt.probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 5, 1);
+	attempt.pending = 1;
+	attempt.watches = 1;
+	attempt.keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS - 1);
+	/* One it watches already. */
+	for (i = 0; i < ARRAY_SIZE(sizes) - 1; i++) {
+		attempt.keys->nr = sizes[i];
+		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
+	}
+	KUNIT_EXPECT_EQ(test, attempt.probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(5, 1), 1);
+	expect_ended(test, attempt.probe, TWHEEL_COMPLETED, 1);
+}
+
+/* Calls that allocate nothing, on an operation that watches keys 10 and following. */
+static int by_signal(struct probe *probe)
+{
+	return probe_signal(11, 0) - 1;
+}
+
+static int by_completion(struct probe *probe)
+{
+	return twheel_op_complete(&probe->op, 0);
+}
+
+static int by_cancel(struct probe *probe)
+{
+	return twheel_op_cancel(&probe->op);
+}
+
+static int by_cancel_for_key(struct probe *probe)
+{
+	const struct twheel_key key = { .v = { 0, 10 } };
+
+	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL) - 1;
+}
+
+static int by_completing_all(struct probe *probe)
+{
+	return twheel_complete_all(probe_purgatory, -EIO, 0) - 1;
+}
+
+/* Never, and a deadline that needs levels which the wheel has not had so far. */
+static int by_expiry(struct probe *probe)
+{
+	int ret = twheel_op_rearm(&probe->op, twheel_deadline(40 * 86400 * (u64)NSEC_PER_SEC),
+				  TWHEEL_REARM_ALWAYS) - 1;
+
+	ret = ret ?: twheel_op_rearm(&probe->op, twheel_deadline(NSEC_PER_MSEC),
+				     TWHEEL_REARM_IF_EARLIER) - 1;
+	vtime_sleep(NSEC_PER_SEC);
+	return ret;
+}
+
+static void the_end_needs_no_memory(struct kunit *test)
+{
+	static int (*const ways[])(struct probe *probe) = {
+		by_signal, by_completion, by_cancel, by_cancel_for_key, by_completing_all,
+		by_expiry,
+	};
+	unsigned int i, nth;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		for (nth = 1; nth < 10; nth++) {
+			struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 20);
+
+			let_fail(nth);
+			KUNIT_EXPECT_EQ(test, ways[i](probe), 0);
+			has_failed();
+			KUNIT_EXPECT_EQ(test, probe->ended, 1);
+			expect_counts(test, 0, 0, 0);
+		}
+	}
+}
+
+/* The work that gets a purgatory's keys other buckets, and how often it had no memory. */
+static void (*resize)(struct work_struct *work);
+static unsigned int nr_refused;
+
+/* As if none of the stripes got any: of an allocation that fails there is a test below. */
+static void resize_without_memory(struct work_struct *work)
+{
+	nr_refused++;
+}
+
+static bool resize_is_refused(void)
+{
+	flush_delayed_work(&probe_purgatory->keys.resize);
+	return nr_refused;
+}
+
+/* So many, with so many keys each that all stripes want more buckets. */
+#define NR_FULL		16
+
+static void wait_under_many_keys(struct kunit *test, struct probe **probes)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_FULL; i++)
+		probes[i] = probe_waiting(test, TWHEEL_COND_ALL, 0, i * TWHEEL_MAX_KEYS,
+					  TWHEEL_MAX_KEYS);
+	expect_counts(test, NR_FULL, NR_FULL * TWHEEL_MAX_KEYS, NR_FULL * TWHEEL_MAX_KEYS);
+}
+
+/* Complete some of these, by signals under all of their keys. */
+static void complete_by_signals(struct kunit *test, struct probe **probes, unsigned int from,
+				unsigned int to)
+{
+	unsigned int i, nr = 0;
+
+	for (i = from * TWHEEL_MAX_KEYS; i < to * TWHEEL_MAX_KEYS; i++)
+		nr += probe_signal(i, 3);
+	KUNIT_EXPECT_EQ(test, nr, to - from);
+	for (i = from; i < to; i++)
+		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
+}
+
+static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
+{
+	struct twheel_keys *keys = &probe_purgatory->keys;
+	struct probe *probes[NR_FULL];
+	unsigned int i;
+
+	resize = keys->resize.work.func;
+	nr_refused = 0;
+	keys->resize.work.func = resize_without_memory;
+	wait_under_many_keys(test, probes);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	for (i = 0; i < 1U << keys->shift; i++)
+		KUNIT_EXPECT_EQ(test, keys->stripe[i].now.mask, 0);
+	complete_by_signals(test, probes, 0, NR_FULL / 2);
+
+	/* Who comes next asks for them again. */
+	keys->resize.work.func = resize;
+	probe_waiting(test, TWHEEL_COND_ALL, 0, 0, TWHEEL_MAX_KEYS);
+	flush_delayed_work(&keys->resize);
+	expect_fitting(test, keys);
+	for (i = 0; i < 1U << keys->shift; i++)
+		KUNIT_EXPECT_GT(test, keys->stripe[i].now.mask, 0);
+
+	/* Nor are they needed to become fewer. */
+	nr_refused = 0;
+	keys->resize.work.func = resize_without_memory;
+	complete_by_signals(test, probes, NR_FULL / 2, NR_FULL);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	expect_counts(test, 1, TWHEEL_MAX_KEYS, TWHEEL_MAX_KEYS);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), 1);
+	keys->resize.work.func = resize;
+}
+
+/* One of the stripes gets no buckets at first; another attempt follows by itself. */
+static void a_stripe_without_memory_gets_it_later(struct kunit *test)
+{
+	struct twheel_keys *keys = &probe_purgatory->keys;
+	struct probe *probes[NR_FULL];
+
+	resize = keys->resize.work.func;
+	keys->resize.work.func = resize_without_memory;
+	wait_under_many_keys(test, probes);
+	KUNIT_EXPECT_TRUE(test, resize_is_refused());
+	keys->resize.work.func = resize;
+	let_fail(1);
+	resize(&keys->resize.work);
+	KUNIT_EXPECT_TRUE(test, has_failed());
+	vtime_sleep(NSEC_PER_SEC);
+	flush_delayed_work(&keys->resize);
+	expect_fitting(test, keys);
+	complete_by_signals(test, probes, 0, NR_FULL);
+}
+
+static int alloc_suite_init(struct kunit *test)
+{
+	if (!IS_ENABLED(CONFIG_FAILSLAB))
+		kunit_skip(test, "the kernel was built without CONFIG_FAILSLAB");
+	KUNIT_ASSERT_TRUE_MSG(test, can_fail(), "failslab/ignore-gfp-wait is set");
+	return probe_suite_init(test);
+}
+
+static void alloc_suite_exit(struct kunit *test)
+{
+	if (probe_purgatory)
+		probe_suite_exit(test);
+}
+
+static struct kunit_case alloc_cases[] = {
+	KUNIT_CASE(a_purgatory_is_made_or_not),
+	KUNIT_CASE(an_add_needs_no_memory),
+	KUNIT_CASE(an_add_with_a_predicate_needs_no_memory),
+	KUNIT_CASE(further_keys_need_no_memory),
+	KUNIT_CASE(the_end_needs_no_memory),
+	KUNIT_CASE(without_memory_for_buckets_chains_are_longer),
+	KUNIT_CASE(a_stripe_without_memory_gets_it_later),
+	{}
+};
+
+static struct kunit_suite alloc_suite = {
+	.name		= "twheel_op_alloc",
+	.init		= alloc_suite_init,
+	.exit		= alloc_suite_exit,
+	.test_cases	= alloc_cases,
+};
+
+kunit_test_suite(alloc_suite);

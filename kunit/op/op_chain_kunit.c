@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, operations that end each other: however long the chain, the
+ * stack holds out, and each is called back once.
+ */
+#include <linux/time64.h>
+#include <linux/timer.h>
+
+#include "../vtime.h"
+#include "op_probe.h"
+
+#define CHAIN	1000
+
+/* Callbacks on top of each other: this many at most, on any stack that there is. */
+#define DEEPEST	64
+
+static struct probe *chain[CHAIN];
+static atomic_t next_link;
+static unsigned int depth, deepest;
+
+static void end_next(struct probe *probe)
+{
+	unsigned int next = atomic_inc_return(&next_link);
+
+	depth++;
+	deepest = max(deepest, depth);
+	if (next < CHAIN)
+		twheel_op_complete(&chain[next]->op, next);
+	depth--;
+}
+
+static void chain_init(struct kunit *test)
+{
+	unsigned int i;
+
+	atomic_set(&next_link, 0);
+	depth = 0;
+	deepest = 0;
+	for (i = 0; i < CHAIN; i++) {
+		chain[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, i, 1);
+		chain[i]->then = end_next;
+	}
+}
+
+static void expect_chain(struct kunit *test)
+{
+	unsigned int i;
+
+	/* Each waits for its callback, on whichever stack it is made. */
+	for (i = 0; i < CHAIN; i++) {
+		while (!READ_ONCE(chain[i]->ended))
+			vtime_sleep(NSEC_PER_MSEC);
+		twheel_op_cancel_sync(&chain[i]->op);
+		expect_ended(test, chain[i], TWHEEL_COMPLETED, i);
+		KUNIT_EXPECT_EQ(test, chain[i]->order, chain[0]->order + i);
+	}
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_GT(test, deepest, 1);
+	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
+}
+
+static void a_chain_may_be_of_any_length(struct kunit *test)
+{
+	chain_init(test);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	expect_chain(test);
+}
+
+static void end_first(struct timer_list *timer)
+{
+	twheel_op_complete(&chain[0]->op, 0);
+}
+
+static void a_chain_may_begin_in_a_softirq(struct kunit *test)
+{
+	static struct timer_list timer;
+
+	chain_init(test);
+	timer_setup(&timer, end_first, 0);
+	mod_timer(&timer, jiffies + 1);
+	expect_chain(test);
+	timer_shutdown_sync(&timer);
+}
+
+static bool begun, waited;
+
+/* On the reaper, which makes no callback meanwhile. */
+static void wait_for_chain(struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	while (!READ_ONCE(begun))
+		vtime_sleep(NSEC_PER_MSEC);
+	for (i = 0; i < CHAIN; i++)
+		twheel_op_cancel_sync(&chain[i]->op);
+	WRITE_ONCE(waited, true);
+}
+
+static void a_callback_left_to_a_reaper_that_waits_for_it_is_made(struct kunit *test)
+{
+	static struct twheel_timer timer;
+
+	chain_init(test);
+	begun = false;
+	waited = false;
+	twheel_timer_init(&timer, probe_wheel, wait_for_chain);
+	KUNIT_ASSERT_EQ(test, twheel_timer_add(&timer, 0), 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	WRITE_ONCE(begun, true);
+	while (!READ_ONCE(waited))
+		vtime_sleep(NSEC_PER_MSEC);
+	expect_chain(test);
+}
+
+static void drain_waits_for_a_chain(struct kunit *test)
+{
+	unsigned int i;
+
+	chain_init(test);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	twheel_purgatory_drain(probe_purgatory);
+	for (i = 0; i < CHAIN; i++)
+		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
+	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
+}
+
+static struct kunit_case chain_cases[] = {
+	KUNIT_CASE(a_chain_may_be_of_any_length),
+	KUNIT_CASE(a_chain_may_begin_in_a_softirq),
+	KUNIT_CASE(a_callback_left_to_a_reaper_that_waits_for_it_is_made),
+	KUNIT_CASE(drain_waits_for_a_chain),
+	{}
+};
+
+static struct kunit_suite chain_suite = {
+	.name		= "twheel_op_chain",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= chain_cases,
+};
+
+kunit_test_suite(chain_suite);

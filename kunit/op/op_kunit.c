@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, operations: how each can end, and what its callers are
+ * told.
+ *
+ * That exactly one of several CPUs wins is for the device's selftests, which
+ * have several.
+ */
+#include <linux/slab.h>
+#include <linux/time64.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "op_probe.h"
+
+static void it_expires_at_its_deadline(struct kunit *test)
+{
+	struct probe *probe = probe_new(test);
+
+	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
+	expect_counts(test, 1, 0, 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	KUNIT_EXPECT_GE(test, probe->result.time, probe->result.deadline);
+	KUNIT_EXPECT_LE(test, probe->result.time, probe->result.deadline +
+			twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
+	expect_counts(test, 0, 0, 0);
+}
+
+static void any_key_completes_it(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
+
+	expect_counts(test, 1, 3, 3);
+	KUNIT_EXPECT_EQ(test, probe_signal(9, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(12, 77), 1);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 77);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+}
+
+static void all_keys_complete_it(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 3);
+
+	KUNIT_EXPECT_EQ(test, probe_signal(11, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(12, 4), 1);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
+}
+
+static void a_quorum_completes_it(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_QUORUM, 2, 10, 3);
+
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 2), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(12, 3), 1);
+	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
+}
+
+static void a_key_is_satisfied_by_as_many_signals_as_it_needs(struct kunit *test)
+{
+	struct probe_keys *keys = probe_keys_new(test, 10, 2);
+	struct probe *probe = probe_new(test);
+
+	keys->spec[0].need = 3;
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(11, 0) + probe_signal(10, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+}
+
+static void a_key_given_twice_counts_once(struct kunit *test)
+{
+	struct probe_keys *keys = probe_keys_new(test, 10, 3);
+	struct probe *probe = probe_new(test);
+
+	keys->spec[2] = keys->spec[0];
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 3, keys), -EINVAL);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
+	expect_counts(test, 1, 2, 2);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(11, 0), 1);
+}
+
+static void complete_and_cancel_tell_who_won(struct kunit *test)
+{
+	struct probe *a = probe_new(test);
+	struct probe *b;
+
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 1), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&a->op), -ENOENT);
+	KUNIT_EXPECT_EQ(test, probe_add(a, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 8), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 9), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&a->op), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&a->op), -EALREADY);
+	expect_ended(test, a, TWHEEL_COMPLETED, 8);
+
+	b = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&b->op), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&b->op, 9), -EALREADY);
+	expect_ended(test, b, TWHEEL_CANCELLED, 0);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, a->ended, 1);
+}
+
+static void cancel_sync_waits_for_the_callback(struct kunit *test)
+{
+	struct probe *probe = probe_new(test);
+
+	probe->takes_ns = NSEC_PER_SEC;
+	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_MSEC, TWHEEL_COND_NONE, 0, NULL), 0);
+	vtime_sleep(NSEC_PER_SEC / 2);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), -EALREADY);
+	KUNIT_EXPECT_GE(test, ktime_get_ns(), probe->result.time + NSEC_PER_SEC);
+}
+
+static void it_is_released_once(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+
+	twheel_op_put(&probe->op);
+	KUNIT_EXPECT_EQ(test, probe->released, 0);
+	probe_signal(10, 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+	KUNIT_EXPECT_EQ(test, probe->released, 1);
+
+	probe = probe_new(test);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_MSEC, TWHEEL_COND_NONE, 0, NULL), 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, probe->released, 0);
+	twheel_op_put(&probe->op);
+	KUNIT_EXPECT_EQ(test, probe->released, 1);
+}
+
+/* A new watcher under the same key is not told by the same signal. */
+/* More watchers than are told at a time, and each puts another behind them. */
+static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int ret)
+{
+	struct probe_keys *keys = probe_keys_new(test, first, nr);
+	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
+
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, nr), ret);
+}
+
+static void further_keys_are_watched(struct kunit *test)
+{
+	struct probe *any = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 2);
+	struct probe *all = probe_waiting(test, TWHEEL_COND_ALL, 0, 20, 2);
+
+	expect_watch(test, any, 11, 2, 1);
+	expect_watch(test, any, 10, 2, 0);
+	expect_watch(test, all, 21, 2, 1);
+	expect_counts(test, 2, 6, 6);
+	KUNIT_EXPECT_EQ(test, probe_signal(12, 0), 1);
+	KUNIT_EXPECT_EQ(test, probe_signal(20, 0) + probe_signal(21, 0), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(22, 0), 1);
+	KUNIT_EXPECT_EQ(test, any->ended, 1);
+	KUNIT_EXPECT_EQ(test, all->ended, 1);
+}
+
+static void watching_further_keys_is_all_or_nothing(struct kunit *test)
+{
+	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 100, 60);
+	struct probe *plain = probe_new(test);
+
+	expect_watch(test, probe, 200, 5, -EINVAL);
+	expect_counts(test, 1, 60, 60);
+	/* Of these, one is watched already. */
+	expect_watch(test, probe, 159, 5, 4);
+	expect_counts(test, 1, 64, 64);
+	expect_watch(test, probe, 100, 0, -EINVAL);
+
+	expect_watch(test, plain, 10, 1, -ENOENT);
+	KUNIT_EXPECT_EQ(test, probe_add(plain, TWHEEL_NEVER, TWHEEL_COND_NONE, 0, NULL), 0);
+	expect_watch(test, plain, 10, 1, -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&plain->op), 0);
+	expect_watch(test, plain, 10, 1, -EALREADY);
+	expect_counts(test, 1, 64, 64);
+}
+
+static void bad_arguments_leave_nothing(struct kunit *test)
+{
+	struct probe_keys *keys = probe_keys_new(test, 10, 3);
+	struct probe *probe = probe_new(test);
+
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_NONE, 0, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 0, NULL), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ANY, 1, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 0, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 4, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM + 1, 0, keys), -EINVAL);
+	keys->spec[2].reserved = 1;
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
+	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS + 1);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+
+	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
+	expect_counts(test, 1, 64, 64);
+}
+
+static struct kunit_case op_cases[] = {
+	KUNIT_CASE(it_expires_at_its_deadline),
+	KUNIT_CASE(any_key_completes_it),
+	KUNIT_CASE(all_keys_complete_it),
+	KUNIT_CASE(a_quorum_completes_it),
+	KUNIT_CASE(a_key_is_satisfied_by_as_many_signals_as_it_needs),
+	KUNIT_CASE(a_key_given_twice_counts_once),
+	KUNIT_CASE(complete_and_cancel_tell_who_won),
+	KUNIT_CASE(cancel_sync_waits_for_the_callback),
+	KUNIT_CASE(it_is_released_once),
+	KUNIT_CASE(further_keys_are_watched),
+	KUNIT_CASE(watching_further_keys_is_all_or_nothing),
+	KUNIT_CASE(bad_arguments_leave_nothing),
+	{}
+};
+
+static struct kunit_suite op_suite = {
+	.name		= "twheel_op",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= op_cases,
+};
+
+kunit_test_suite(op_suite);

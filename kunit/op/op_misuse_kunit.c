@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What must not be done to operations and purgatories: it is found and reported,
+ * refused, and does no harm.  See misuse_kunit.c for how that is judged.
+ */
+#include <kunit/test.h>
+#include <linux/time64.h>
+#include <linux/twheel.h>
+
+#include "../report.h"
+#include "../vtime.h"
+
+static struct twheel *wheel;
+static struct twheel_purgatory *purgatory;
+
+/* An operation whose callback or predicate does something, and what came of that. */
+struct misused {
+	struct twheel_op	op;
+	int			(*attempt)(struct misused *misused);
+	bool			by_predicate;
+	int			outcome;
+	unsigned int		ended;
+};
+
+static bool misused_try_complete(struct twheel_op *op, u64 *value)
+{
+	struct misused *misused = container_of(op, struct misused, op);
+
+	if (misused->by_predicate)
+		misused->outcome = misused->attempt(misused);
+	return false;
+}
+
+static void misused_ended(struct twheel_op *op)
+{
+	struct misused *misused = container_of(op, struct misused, op);
+
+	misused->ended++;
+	if (!misused->by_predicate && misused->attempt)
+		misused->outcome = misused->attempt(misused);
+}
+
+static void misused_release(struct twheel_op *op)
+{
+}
+
+static const struct twheel_op_ops misused_ops = {
+	.try_complete	= misused_try_complete,
+	.ended		= misused_ended,
+	.release	= misused_release,
+};
+
+static int misused_add_to(struct misused *misused, struct twheel *on, u64 delay)
+{
+	const struct twheel_op_args args = {
+		.wheel		= on,
+		.deadline	= twheel_deadline(delay),
+		.condition	= TWHEEL_COND_PREDICATE,
+	};
+
+	return twheel_op_add(purgatory, &misused->op, &args);
+}
+
+static int misused_add(struct misused *misused, u64 delay)
+{
+	return misused_add_to(misused, NULL, delay);
+}
+
+static struct misused *misused_new(struct kunit *test, int (*attempt)(struct misused *misused))
+{
+	struct misused *misused = kunit_kzalloc(test, sizeof(*misused), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, misused);
+	twheel_op_init(&misused->op, &misused_ops);
+	misused->attempt = attempt;
+	return misused;
+}
+
+static void expect_pending(struct kunit *test, u64 pending)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(purgatory, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, pending);
+}
+
+static int try_cancel_sync(struct misused *misused)
+{
+	return twheel_op_cancel_sync(&misused->op);
+}
+
+/* It is one place that warns of both. */
+static void an_operation_cannot_wait_for_itself(struct kunit *test)
+{
+	struct misused *predicate = misused_new(test, try_cancel_sync);
+	struct misused *callback = misused_new(test, try_cancel_sync);
+
+	expect_report(test, "WARNING: * twheel_op_cancel_sync+*");
+	predicate->by_predicate = true;
+	KUNIT_EXPECT_EQ(test, misused_add(predicate, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, predicate->outcome, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, predicate->ended, 0);
+
+	KUNIT_EXPECT_EQ(test, misused_add(callback, NSEC_PER_SEC), 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, callback->outcome, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, callback->ended, 1);
+	KUNIT_EXPECT_EQ(test, predicate->ended, 1);
+	expect_pending(test, 0);
+}
+
+static void an_operation_is_added_once(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), 0);
+	expect_report(test, "WARNING: * twheel_op_add+*");
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), -EBUSY);
+	expect_pending(test, 1);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), -EBUSY);
+	expect_pending(test, 0);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+}
+
+static int try_drain(struct misused *misused)
+{
+	return twheel_purgatory_drain(purgatory);
+}
+
+static int try_destroy(struct misused *misused)
+{
+	twheel_purgatory_destroy(purgatory);
+	return 0;
+}
+
+/* Each refused, and the purgatory goes on. It need not be a reaper of its own wheel. */
+static void a_reaper_cannot_end_a_purgatory(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "other" };
+	struct twheel *other = twheel_create(&config);
+	struct misused *drains = misused_new(test, try_drain);
+	struct misused *destroys = misused_new(test, try_destroy);
+	struct misused *waits = misused_new(test, NULL);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
+	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
+	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
+	KUNIT_EXPECT_EQ(test, misused_add(waits, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add_to(drains, other, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(destroys, 2 * NSEC_PER_SEC), 0);
+	vtime_sleep(3 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, drains->ended, 1);
+	KUNIT_EXPECT_EQ(test, drains->outcome, 0);
+	KUNIT_EXPECT_EQ(test, destroys->ended, 1);
+	KUNIT_EXPECT_EQ(test, waits->ended, 0);
+	expect_pending(test, 1);
+	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), 1);
+	twheel_destroy(other);
+}
+
+static void an_operation_that_waits_has_no_result(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+	struct twheel_op_result result;
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "WARNING: * twheel_op_result+*");
+	twheel_op_result(&misused->op, &result);
+	expect_pending(test, 1);
+}
+
+static void what_is_no_error_completes_nobody_with_success(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+	struct twheel_op_result result;
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "WARNING: *twheel/op/iter.c:*");
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(purgatory, EIO, 7), 1);
+	twheel_op_result(&misused->op, &result);
+	KUNIT_EXPECT_EQ(test, result.error, -EINVAL);
+	KUNIT_EXPECT_EQ(test, result.value, 0);
+}
+
+static int misuse_init(struct kunit *test)
+{
+	const struct twheel_config wheel_config = { .name = "misuse" };
+	struct twheel_purgatory_config config = { .name = "misuse", .max_pending = 10 };
+
+	wheel = twheel_create(&wheel_config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	config.wheel = wheel;
+	purgatory = twheel_purgatory_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, purgatory);
+	return 0;
+}
+
+static void misuse_exit(struct kunit *test)
+{
+	twheel_purgatory_destroy(purgatory);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case misuse_cases[] = {
+	KUNIT_CASE(an_operation_cannot_wait_for_itself),
+	KUNIT_CASE(an_operation_is_added_once),
+	KUNIT_CASE(a_reaper_cannot_end_a_purgatory),
+	KUNIT_CASE(an_operation_that_waits_has_no_result),
+	KUNIT_CASE(what_is_no_error_completes_nobody_with_success),
+	{}
+};
+
+static struct kunit_suite misuse_suite = {
+	.name		= "twheel_op_misuse",
+	.init		= misuse_init,
+	.exit		= misuse_exit,
+	.test_cases	= misuse_cases,
+};
+
+kunit_test_suite(misuse_suite);

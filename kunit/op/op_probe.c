@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * A purgatory for the suites of layer 5, and operations to try it with. See
+ * op_probe.h.
+ */
+#include <linux/completion.h>
+#include <linux/kthread.h>
+#include <linux/sched/signal.h>
+#include <linux/sched/task.h>
+#include <linux/signal.h>
+#include <linux/slab.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "op_probe.h"
+
+struct twheel *probe_wheel;
+struct twheel_purgatory *probe_purgatory;
+
+/* How many callbacks there were, to number them. */
+static unsigned int nr_ended;
+
+static void probe_enter(struct probe *probe)
+{
+	if (probe->busy)
+		probe->intruders++;
+	probe->busy = true;
+}
+
+static bool probe_try_complete(struct twheel_op *op, u64 *value)
+{
+	struct probe *probe = container_of(op, struct probe, op);
+	bool holds;
+
+	probe_enter(probe);
+	if (probe->over)
+		probe->intruders++;
+	probe->asked++;
+	if (probe->when_asked)
+		probe->when_asked(probe);
+	holds = probe->holds;
+	if (probe->carries)
+		*value = probe->carries;
+	/* What comes true from here on is for a further evaluation to see. */
+	if (probe->asked_ns)
+		vtime_sleep(probe->asked_ns);
+	probe->busy = false;
+	return holds;
+}
+
+static void probe_ended(struct twheel_op *op)
+{
+	struct probe *probe = container_of(op, struct probe, op);
+
+	probe_enter(probe);
+	twheel_op_result(op, &probe->result);
+	probe->over = true;
+	probe->ended++;
+	probe->order = ++nr_ended;
+	if (probe->then)
+		probe->then(probe);
+	if (probe->takes_ns)
+		vtime_sleep(probe->takes_ns);
+	probe->busy = false;
+}
+
+static void probe_release(struct twheel_op *op)
+{
+	container_of(op, struct probe, op)->released++;
+}
+
+static const struct twheel_op_ops probe_ops = {
+	.ended		= probe_ended,
+	.release	= probe_release,
+};
+
+static const struct twheel_op_ops asking_ops = {
+	.try_complete	= probe_try_complete,
+	.ended		= probe_ended,
+	.release	= probe_release,
+};
+
+static struct probe *probe_alloc(struct kunit *test, const struct twheel_op_ops *ops)
+{
+	struct probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, probe);
+	probe->ops = ops;
+	twheel_op_init(&probe->op, ops);
+	return probe;
+}
+
+struct probe *probe_new(struct kunit *test)
+{
+	return probe_alloc(test, &probe_ops);
+}
+
+struct probe *probe_new_asking(struct kunit *test)
+{
+	return probe_alloc(test, &asking_ops);
+}
+
+void probe_again(struct probe *probe)
+{
+	twheel_op_put(&probe->op);
+	twheel_op_init(&probe->op, probe->ops);
+	probe->over = false;
+}
+
+struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
+{
+	struct probe_keys *keys = kunit_kzalloc(test, sizeof(*keys), GFP_KERNEL);
+	u32 i;
+
+	KUNIT_ASSERT_NOT_NULL(test, keys);
+	for (i = 0; i < nr; i++)
+		keys->spec[i].key.v[1] = first + i;
+	keys->nr = nr;
+	return keys;
+}
+
+static int probe_park(struct probe *probe, u64 delay, const struct probe_keys *keys,
+		      struct twheel_op_args args)
+{
+	args.deadline = twheel_deadline(delay);
+	args.nr_keys = keys ? keys->nr : 0;
+	args.specs = keys ? keys->spec : NULL;
+	args.watches = probe->watch;
+	return twheel_op_add(probe_purgatory, &probe->op, &args);
+}
+
+int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u32 quorum,
+	      const struct probe_keys *keys)
+{
+	return probe_park(probe, delay, keys, (struct twheel_op_args){
+		.condition = condition, .quorum = quorum,
+	});
+}
+
+int probe_add_sum(struct probe *probe, u64 delay, u64 threshold, const struct probe_keys *keys)
+{
+	return probe_park(probe, delay, keys, (struct twheel_op_args){
+		.condition = TWHEEL_COND_SUM, .threshold = threshold,
+	});
+}
+
+int probe_add_asking(struct probe *probe, u64 delay, const struct probe_keys *keys)
+{
+	return probe_park(probe, delay, keys, (struct twheel_op_args){
+		.condition = TWHEEL_COND_PREDICATE,
+	});
+}
+
+struct probe *probe_waiting(struct kunit *test, enum twheel_condition condition, u32 quorum,
+			    u64 first, u32 nr)
+{
+	struct probe *probe = probe_new(test);
+	struct probe_keys *keys = probe_keys_new(test, first, nr);
+
+	KUNIT_ASSERT_EQ(test, probe_add(probe, TWHEEL_NEVER, condition, quorum, keys), 0);
+	return probe;
+}
+
+int probe_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr)
+{
+	struct probe_keys *keys = probe_keys_new(test, first, nr);
+	struct twheel_watch *watches = kunit_kcalloc(test, nr, sizeof(*watches), GFP_KERNEL);
+
+	return twheel_op_watch(&probe->op, keys->spec, watches, nr);
+}
+
+u32 probe_signal_amount(u64 number, u64 amount, u64 value)
+{
+	const struct twheel_key key = { .v = { 0, number } };
+
+	return twheel_signal(probe_purgatory, &key, amount, value);
+}
+
+u32 probe_signal(u64 number, u64 value)
+{
+	return probe_signal_amount(number, 1, value);
+}
+
+u32 probe_check(u64 number, u32 limit)
+{
+	const struct twheel_key key = { .v = { 0, number } };
+
+	return twheel_check_and_complete(probe_purgatory, &key, limit);
+}
+
+struct forked {
+	int			(*call)(struct probe *probe);
+	struct probe		*probe;
+	struct completion	begun;
+};
+
+static int forked_main(void *data)
+{
+	struct forked *forked = data;
+
+	complete(&forked->begun);
+	return forked->call(forked->probe);
+}
+
+struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *probe),
+			       struct probe *probe)
+{
+	struct forked *forked = kunit_kzalloc(test, sizeof(*forked), GFP_KERNEL);
+	struct task_struct *task;
+
+	KUNIT_ASSERT_NOT_NULL(test, forked);
+	forked->call = call;
+	forked->probe = probe;
+	init_completion(&forked->begun);
+	task = kthread_create(forked_main, forked, "twheel_probe");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
+	get_task_struct(task);
+	wake_up_process(task);
+	/* Who is stopped before it has begun does not begin. */
+	wait_for_completion(&forked->begun);
+	return task;
+}
+
+int probe_join(struct task_struct *task)
+{
+	int ret = kthread_stop(task);
+
+	put_task_struct(task);
+	return ret;
+}
+
+void probe_die(void)
+{
+	allow_kernel_signal(SIGKILL);
+	send_sig(SIGKILL, current, 1);
+}
+
+void probe_revive(void)
+{
+	flush_signals(current);
+	disallow_signal(SIGKILL);
+}
+
+void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
+		  u64 value)
+{
+	KUNIT_EXPECT_EQ(test, probe->ended, 1);
+	KUNIT_EXPECT_EQ(test, probe->result.reason, reason);
+	KUNIT_EXPECT_EQ(test, probe->result.value, value);
+	KUNIT_EXPECT_EQ(test, probe->intruders, 0);
+}
+
+void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(probe_purgatory, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, pending);
+	KUNIT_EXPECT_EQ(test, stats.keys, keys);
+	KUNIT_EXPECT_EQ(test, stats.watches, watches);
+	KUNIT_EXPECT_EQ(test, stats.added, stats.pending + stats.ended[TWHEEL_COMPLETED] +
+			stats.ended[TWHEEL_EXPIRED] + stats.ended[TWHEEL_CANCELLED]);
+}
+
+void expect_rejected(struct kunit *test, u64 rejected)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(probe_purgatory, &stats);
+	KUNIT_EXPECT_EQ(test, stats.rejected, rejected);
+}
+
+struct twheel_purgatory *probe_purgatory_create(u32 max_pending, u32 max_watches)
+{
+	const struct twheel_purgatory_config config = {
+		.name		= "kunit",
+		.wheel		= probe_wheel,
+		.max_pending	= max_pending,
+		.max_watches	= max_watches,
+	};
+
+	return twheel_purgatory_create(&config);
+}
+
+void probe_limit(struct kunit *test, u32 max_pending, u32 max_watches)
+{
+	twheel_purgatory_destroy(probe_purgatory);
+	probe_purgatory = probe_purgatory_create(max_pending, max_watches);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_purgatory);
+}
+
+int probe_suite_init(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "kunit" };
+
+	probe_wheel = twheel_create(&config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_wheel);
+	probe_purgatory = probe_purgatory_create(MAX_PENDING, 0);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_purgatory);
+	nr_ended = 0;
+	return 0;
+}
+
+void probe_suite_exit(struct kunit *test)
+{
+	twheel_purgatory_drain(probe_purgatory);
+	expect_counts(test, 0, 0, 0);
+	twheel_purgatory_destroy(probe_purgatory);
+	probe_purgatory = NULL;
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+	twheel_destroy(probe_wheel);
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of layer 5, operations and the wheels that they bring: which will do, slack,
+ * callbacks that are left to their reapers, and ends before the deadline.
+ */
+#include <linux/ktime.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+
+#include "../stats.h"
+#include "../vtime.h"
+#include "../wall_clock.h"
+#include "op_probe.h"
+
+#define SECOND	((u64)NSEC_PER_SEC)
+
+static struct twheel *wheel_by(struct kunit *test, enum twheel_clock clock, u64 max_pending)
+{
+	const struct twheel_config config = {
+		.name = "kunit", .clock = clock, .max_pending = max_pending,
+	};
+	struct twheel *wheel = twheel_create(&config);
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheel);
+	return wheel;
+}
+
+/* An add that is refused, and the check of it says the same. */
+static void expect_refused(struct kunit *test, const struct twheel_op_args *args, int check)
+{
+	struct probe *probe = probe_new(test);
+
+	KUNIT_EXPECT_EQ(test, twheel_op_check(args), check);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, args),
+			-EINVAL);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+}
+
+static void a_wheel_that_will_not_do_is_refused(struct kunit *test)
+{
+	struct twheel *full = wheel_by(test, TWHEEL_CLOCK_MONOTONIC, 100);
+	struct twheel *boottime = wheel_by(test, TWHEEL_CLOCK_BOOTTIME, 0);
+	struct twheel_op_args args = { .deadline = TWHEEL_NEVER, .wheel = full };
+
+	expect_refused(test, &args, -EINVAL);
+	args.wheel = boottime;
+	args.flags = TWHEEL_OP_CANCEL_ON_SET;
+	expect_refused(test, &args, -EINVAL);
+	args.flags = TWHEEL_OP_CANCEL_ON_SET << 1;
+	expect_refused(test, &args, -EINVAL);
+	/* The check doesn't know which wheel the purgatory has. */
+	args.wheel = NULL;
+	args.flags = TWHEEL_OP_CANCEL_ON_SET;
+	expect_refused(test, &args, 0);
+	twheel_destroy(full);
+	twheel_destroy(boottime);
+}
+
+static void the_wheel_of_the_purgatory_may_be_told_of_steps(struct kunit *test)
+{
+	struct twheel *realtime = wheel_by(test, TWHEEL_CLOCK_REALTIME, 0), *before = probe_wheel;
+	const struct twheel_op_args args = {
+		.deadline = TWHEEL_NEVER, .flags = TWHEEL_OP_CANCEL_ON_SET,
+	};
+	struct probe *probe = probe_new(test);
+
+	probe_wheel = realtime;
+	probe_limit(test, 1, 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_check(&args), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
+	wall_clock_step(test, SECOND);
+	vtime_sleep(SECOND);
+	wall_clock_step(test, -(s64)SECOND);
+	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	KUNIT_EXPECT_EQ(test, probe->result.error, -ECANCELED);
+	probe_wheel = before;
+	probe_limit(test, MAX_PENDING, 0);
+	twheel_destroy(realtime);
+}
+
+static int add_slack(struct probe *probe, u64 deadline, u64 slack)
+{
+	const struct twheel_op_args args = { .deadline = deadline, .slack_ns = slack };
+
+	return twheel_op_add(probe_purgatory, &probe->op, &args);
+}
+
+/* Returns by how much it was late. */
+static u64 expect_within(struct kunit *test, const struct probe *probe, u64 slack)
+{
+	u64 late = probe->result.time - probe->result.deadline;
+
+	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	KUNIT_EXPECT_GE(test, probe->result.time, probe->result.deadline);
+	KUNIT_EXPECT_LE(test, late, slack + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
+	return late;
+}
+
+#define CROWD	300
+
+/* Those of the same slack share their wake-ups: 3 s of deadlines in few steps. */
+static void slack_lets_it_expire_later_but_never_early(struct kunit *test)
+{
+	u64 start = ktime_get_ns(), latest = 0, shared = 0;
+	static struct probe *probes[CROWD];
+	unsigned int i;
+
+	for (i = 0; i < CROWD; i++) {
+		probes[i] = probe_new(test);
+		KUNIT_EXPECT_EQ(test, add_slack(probes[i], start + (100 + i) * SECOND / 100,
+						SECOND), 0);
+	}
+	vtime_sleep(6 * SECOND);
+	for (i = 0; i < CROWD; i++) {
+		latest = max(latest, expect_within(test, probes[i], SECOND));
+		shared += i && probes[i]->result.time <
+			       probes[i - 1]->result.time + VTIME_SLOP_NS;
+	}
+	KUNIT_EXPECT_GT(test, latest, SECOND / 20);
+	KUNIT_EXPECT_GT(test, shared, CROWD / 2);
+	expect_counts(test, 0, 0, 0);
+}
+
+static void coarse_slack_is_an_eighth_of_the_delay(struct kunit *test)
+{
+	struct probe *probe = probe_new(test), *exact = probe_new(test);
+	u64 deadline = twheel_deadline(80 * SECOND + 1);
+
+	KUNIT_EXPECT_EQ(test, add_slack(probe, deadline, TWHEEL_SLACK_COARSE), 0);
+	KUNIT_EXPECT_EQ(test, add_slack(exact, deadline, 0), 0);
+	vtime_sleep(100 * SECOND);
+	expect_within(test, exact, 0);
+	KUNIT_EXPECT_GT(test, expect_within(test, probe, 10 * SECOND), SECOND / 10);
+	KUNIT_EXPECT_LT(test, exact->order, probe->order);
+}
+
+static void slack_is_of_the_last_deadline_only(struct kunit *test)
+{
+	struct probe *loses = probe_new(test), *gains = probe_new(test);
+	u64 deadline = twheel_deadline(80 * SECOND + 1);
+
+	KUNIT_EXPECT_EQ(test, add_slack(loses, deadline, 10 * SECOND), 0);
+	KUNIT_EXPECT_EQ(test, add_slack(gains, deadline, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&loses->op, deadline, TWHEEL_REARM_ALWAYS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm_slack(&gains->op, deadline, 10 * SECOND,
+						    TWHEEL_REARM_IF_LATER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm_slack(&gains->op, deadline, 10 * SECOND,
+						    TWHEEL_REARM_IF_PENDING), 1);
+	vtime_sleep(100 * SECOND);
+	expect_within(test, loses, 0);
+	KUNIT_EXPECT_GT(test, expect_within(test, gains, 10 * SECOND), SECOND / 10);
+}
+
+static u64 moved_to;
+
+static void move_itself(struct probe *probe)
+{
+	probe->when_asked = NULL;
+	twheel_op_rearm(&probe->op, moved_to, TWHEEL_REARM_ALWAYS);
+}
+
+/* The predicate is run before the add has armed anything. */
+static void a_rearm_in_the_middle_of_an_add_holds(struct kunit *test)
+{
+	struct probe *probe = probe_new_asking(test);
+	struct twheel_op_args args = {
+		.condition = TWHEEL_COND_PREDICATE, .slack_ns = 50 * SECOND,
+	};
+
+	moved_to = twheel_deadline(80 * SECOND + 1);
+	args.deadline = moved_to;
+	probe->when_asked = move_itself;
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
+	vtime_sleep(200 * SECOND);
+	expect_within(test, probe, 0);
+}
+
+#define CHAIN	1000
+
+static struct probe *chain[CHAIN];
+static unsigned int next_link;
+
+static void end_next(struct probe *probe)
+{
+	if (++next_link < CHAIN)
+		twheel_op_complete(&chain[next_link]->op, next_link);
+}
+
+/* Each with another deadline, so that its timer is somewhere on its wheel. */
+static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int flags)
+{
+	struct twheel_op_args args = { .wheel = wheel, .flags = flags };
+	unsigned int i;
+
+	next_link = 0;
+	for (i = 0; i < CHAIN; i++) {
+		chain[i] = probe_new(test);
+		chain[i]->then = end_next;
+		args.deadline = twheel_deadline_on(wheel, i % 3 ? (i + 1) * SECOND : TWHEEL_NEVER);
+		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
+	}
+}
+
+static void expect_chain(struct kunit *test)
+{
+	u64 limit = ktime_get_ns() + 10 * SECOND;
+	unsigned int i;
+
+	for (i = 0; i < CHAIN; i++) {
+		while (!READ_ONCE(chain[i]->ended) && ktime_get_ns() < limit)
+			vtime_sleep(NSEC_PER_MSEC);
+		expect_ended(test, chain[i], TWHEEL_COMPLETED, i);
+	}
+	expect_counts(test, 0, 0, 0);
+}
+
+static void the_reaper_of_any_wheel_makes_callbacks(struct kunit *test)
+{
+	struct twheel *wheel;
+	unsigned int clock;
+
+	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
+		wheel = wheel_by(test, clock, 0);
+		chain_init(test, wheel, 0);
+		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+		expect_chain(test);
+		/* Some were left to it. */
+		KUNIT_EXPECT_GT(test, stats_of(wheel).fired, 0);
+		twheel_destroy(wheel);
+	}
+}
+
+static void sleep_a_second(struct twheel_timer *timer)
+{
+	vtime_sleep(SECOND);
+}
+
+/*
+ * The reaper is busy when a callback is left to it, and when the clock is set. The callback
+ * is due before, and goes on with the chain; the step cancels the rest.
+ */
+static void a_step_does_not_lose_a_callback(struct kunit *test)
+{
+	struct twheel *realtime = wheel_by(test, TWHEEL_CLOCK_REALTIME, 0);
+	static struct twheel_timer busy;
+	unsigned int i, left, cancelled = 0;
+
+	chain_init(test, realtime, TWHEEL_OP_CANCEL_ON_SET);
+	twheel_timer_init(&busy, realtime, sleep_a_second);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&busy, 0), 0);
+	vtime_sleep(SECOND / 2);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
+	left = next_link;
+	KUNIT_ASSERT_LT(test, left, CHAIN);
+	KUNIT_EXPECT_EQ(test, chain[left]->ended, 0);
+	wall_clock_step(test, 5 * SECOND);
+	vtime_sleep(2 * SECOND);
+	wall_clock_step(test, -5 * (s64)SECOND);
+	expect_ended(test, chain[left], TWHEEL_COMPLETED, left);
+	for (i = 0; i < CHAIN; i++) {
+		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
+		cancelled += chain[i]->result.error == -ECANCELED;
+	}
+	KUNIT_EXPECT_GT(test, cancelled, 0);
+	expect_counts(test, 0, 0, 0);
+	twheel_destroy(realtime);
+}
+
+static void it_can_be_let_expire_at_once(struct kunit *test)
+{
+	struct probe *probe = probe_new(test), *waiting;
+	u64 now;
+
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), -ENOENT);
+	waiting = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 3);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, 100 * SECOND, TWHEEL_COND_NONE, 0, NULL), 0);
+	now = ktime_get_ns();
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&waiting->op), 0);
+	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, waiting, TWHEEL_EXPIRED, 0);
+	KUNIT_EXPECT_LE(test, probe->result.time, now + VTIME_SLOP_NS);
+	KUNIT_EXPECT_GT(test, probe->result.deadline, now + 99 * SECOND);
+	KUNIT_EXPECT_EQ(test, waiting->result.deadline, TWHEEL_NEVER);
+	expect_counts(test, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
+}
+
+static void of_expire_and_complete_the_first_wins(struct kunit *test)
+{
+	struct probe *expired = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	struct probe *completed = probe_waiting(test, TWHEEL_COND_ANY, 0, 11, 1);
+
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&expired->op), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&expired->op, 1), -EALREADY);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
+	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 1);
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&completed->op), -EALREADY);
+	expect_ended(test, expired, TWHEEL_EXPIRED, 0);
+	expect_ended(test, completed, TWHEEL_COMPLETED, 2);
+}
+
+static int own_answer;
+
+static void expire_itself(struct probe *probe)
+{
+	own_answer = twheel_op_expire(&probe->op);
+	probe->holds = true;
+}
+
+/* Though the predicate holds then: that is too late. */
+static void a_predicate_can_let_its_own_expire(struct kunit *test)
+{
+	struct probe *probe = probe_new_asking(test);
+
+	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, SECOND, NULL), 0);
+	probe->when_asked = expire_itself;
+	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 0);
+	KUNIT_EXPECT_EQ(test, own_answer, 0);
+	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	vtime_sleep(2 * SECOND);
+	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+}
+
+static struct kunit_case wheel_cases[] = {
+	KUNIT_CASE(a_wheel_that_will_not_do_is_refused),
+	KUNIT_CASE(the_wheel_of_the_purgatory_may_be_told_of_steps),
+	KUNIT_CASE(slack_lets_it_expire_later_but_never_early),
+	KUNIT_CASE(coarse_slack_is_an_eighth_of_the_delay),
+	KUNIT_CASE(slack_is_of_the_last_deadline_only),
+	KUNIT_CASE(a_rearm_in_the_middle_of_an_add_holds),
+	KUNIT_CASE(the_reaper_of_any_wheel_makes_callbacks),
+	KUNIT_CASE(a_step_does_not_lose_a_callback),
+	KUNIT_CASE(it_can_be_let_expire_at_once),
+	KUNIT_CASE(of_expire_and_complete_the_first_wins),
+	KUNIT_CASE(a_predicate_can_let_its_own_expire),
+	{}
+};
+
+static struct kunit_suite wheel_suite = {
+	.name		= "twheel_op_wheel",
+	.init		= probe_suite_init,
+	.exit		= probe_suite_exit,
+	.test_cases	= wheel_cases,
+};
+
+kunit_test_suite(wheel_suite);

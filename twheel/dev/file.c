@@ -1,0 +1,574 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 6, the character devices: /dev/twheel, each open of which creates a private
+ * purgatory; /dev/twheel-NAME, a named purgatory shared by its files; and
+ * /dev/twheel-control, which creates and removes the named ones.
+ *
+ * The devices are clients of the purgatory like any other module.
+ *
+ *	instance	a purgatory with the ids of its operations
+ *	file		an open file, with the event queue of what is added through it
+ *	events		an event queue; an instance has another one for detached operations
+ *	user		limits and wheels of a user, across all files
+ *
+ *	file.c		open and release, the file operations, descriptors of detached events
+ *	event.c	event queues
+ *	op.c	operations; op.c: their keys; periodic.c: their periods
+ *	ioctl.c		from ioctl numbers to calls; op.c, list.c, ioctl.c: the calls
+ *	named.c		named purgatories; named.c: their attributes
+ *	user.c		limits and wheels of users
+ *	op.c	time namespaces
+ *
+ * References:
+ *
+ *	event queue -> operation	from the add until its final event has been read
+ *	operation -> file		the memory only; the file may be closed
+ *	file -> instance		until the file is released
+ *	file, operation, name -> user
+ *
+ * An operation also uses the instance of its file after that was closed, if it is
+ * a detached one: its purgatory is drained before the instance is freed.  No call
+ * runs on a file that is being released, since the VFS holds it for each call.
+ *
+ * Locks, from the outside in, before those of layer 5: named_lock; instance->lock;
+ * the lock of an event queue.  They are taken in process context only.  A user's lock
+ * is taken with none of these; the walk mutex of an instance is outside of all of them.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/major.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/moduleparam.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+
+#include "dev.h"
+
+static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
+
+unsigned int twheel_max_pending = BIT(18);
+module_param_named(max_pending, twheel_max_pending, uint, 0444);
+MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
+
+/* For work that may outlive the last file; destroying it waits for the module's code. */
+struct workqueue_struct *twheel_wq;
+
+static struct miscdevice private_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &twheel_file_fops,
+	.mode	= 0600,
+};
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+};
+
+static struct miscdevice control_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel-control",
+	.fops	= &control_fops,
+	.mode	= 0600,
+};
+
+static int __init nodes_init(void)
+{
+	int err;
+
+	err = misc_register(&private_misc);
+	if (err)
+		return err;
+	err = misc_register(&control_misc);
+	if (err)
+		misc_deregister(&private_misc);
+	return err;
+}
+
+/**
+ * twheel_device_init - check the parameters of the devices, and create the nodes
+ *
+ * Return: 0, -EINVAL with a message that names the parameter, -ENOMEM, or an error of
+ * misc_register() or twheel_named_init().
+ */
+int __init twheel_device_init(void)
+{
+	int err;
+
+	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
+		pr_err("max_pending=%u is not between 1 and %lu\n",
+		       twheel_max_pending, TWHEEL_PENDING_MAX);
+		return -EINVAL;
+	}
+	err = twheel_users_check();
+	if (err)
+		return err;
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	if (!twheel_wq)
+		return -ENOMEM;
+	err = twheel_file_ops_init();
+	if (err)
+		goto wq_exit;
+	err = twheel_named_init();
+	if (err)
+		goto ops_exit;
+	err = nodes_init();
+	if (err)
+		goto named_exit;
+	return 0;
+
+named_exit:
+	twheel_named_exit();
+ops_exit:
+	twheel_file_ops_exit();
+wq_exit:
+	destroy_workqueue(twheel_wq);
+	return err;
+}
+
+/**
+ * twheel_device_exit - remove the nodes; no file is open and no name is left
+ */
+void twheel_device_exit(void)
+{
+	misc_deregister(&control_misc);
+	misc_deregister(&private_misc);
+	twheel_named_exit();
+	twheel_users_exit();
+	destroy_workqueue(twheel_wq);
+	twheel_file_ops_exit();
+}
+
+/*
+ * Layer 6, open files: files of private and named purgatories, and descriptors of
+ * detached events.
+ */
+
+/**
+ * twheel_instance_init - create the purgatory of an instance
+ * @instance: zeroed
+ * @name: name of the purgatory
+ * @max_pending: limit on its pending operations
+ * @max_watches: limit on their watches, 0 for none
+ *
+ * Return: 0 or an error of twheel_purgatory_create().
+ */
+int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
+			 u32 max_watches)
+{
+	const struct twheel_purgatory_config config = {
+		.name		= name,
+		.max_pending	= max_pending,
+		.max_watches	= max_watches,
+		.account	= true,
+	};
+
+	instance->purgatory = twheel_purgatory_create(&config);
+	if (IS_ERR(instance->purgatory))
+		return PTR_ERR(instance->purgatory);
+	instance->max_pending = max_pending;
+	instance->max_file_pending = min(max_pending, twheel_max_pending);
+	xa_init_flags(&instance->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	spin_lock_init(&instance->lock);
+	INIT_LIST_HEAD(&instance->files);
+	mutex_init(&instance->walk);
+	twheel_events_init(&instance->detached);
+	return 0;
+}
+
+/**
+ * twheel_instance_exit - destroy the purgatory of an instance
+ * @instance: without files and operations
+ *
+ * Context: process; may sleep.
+ */
+void twheel_instance_exit(struct twheel_instance *instance)
+{
+	twheel_purgatory_destroy(instance->purgatory);
+	WARN_ON_ONCE(!xa_empty(&instance->ops));
+	xa_destroy(&instance->ops);
+}
+
+static struct twheel_instance *private_create(void)
+{
+	struct twheel_instance *instance = kzalloc(sizeof(*instance), GFP_KERNEL_ACCOUNT);
+	int err;
+
+	if (!instance)
+		return ERR_PTR(-ENOMEM);
+	err = twheel_instance_init(instance, "/dev/twheel", twheel_max_pending, 0);
+	if (err) {
+		kfree(instance);
+		return ERR_PTR(err);
+	}
+	return instance;
+}
+
+static void instance_put(struct twheel_instance *instance)
+{
+	if (instance->named) {
+		twheel_named_put(instance->named);
+	} else {
+		twheel_instance_exit(instance);
+		kfree(instance);
+	}
+}
+
+/* Add a file to an instance, unless that has been removed. */
+static int instance_enter(struct twheel_instance *instance, struct twheel_file *file)
+{
+	int err = 0;
+
+	spin_lock(&instance->lock);
+	if (instance->gone) {
+		err = -ENODEV;
+	} else {
+		list_add_tail(&file->entry, &instance->files);
+		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
+	}
+	spin_unlock(&instance->lock);
+	return err;
+}
+
+/**
+ * twheel_file_put - drop a reference to the memory of a file
+ * @file: the file
+ */
+void twheel_file_put(struct twheel_file *file)
+{
+	if (refcount_dec_and_test(&file->ref)) {
+		twheel_user_put(file->user);
+		kfree(file);
+	}
+}
+
+/**
+ * twheel_file_create - create the state of an open file
+ * @instance: its instance; the caller's reference passes to the file
+ *
+ * Return: the file, or an ERR_PTR(): -EDQUOT, -ENODEV if the purgatory has been
+ * removed, -ENOMEM. On an error the reference to @instance is dropped.
+ */
+struct twheel_file *twheel_file_create(struct twheel_instance *instance)
+{
+	struct twheel_file *file;
+	int err = -ENOMEM;
+
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file)
+		goto put_instance;
+	file->user = twheel_user_get();
+	if (IS_ERR(file->user)) {
+		err = PTR_ERR(file->user);
+		kfree(file);
+		goto put_instance;
+	}
+	refcount_set(&file->ref, 1);
+	file->instance = instance;
+	twheel_events_init(&file->own);
+	err = twheel_user_charge_file(file->user);
+	if (err)
+		goto put_file;
+	err = instance_enter(instance, file);
+	if (err)
+		goto uncharge;
+	return file;
+
+uncharge:
+	twheel_user_uncharge_file(file->user);
+put_file:
+	twheel_file_put(file);
+put_instance:
+	instance_put(instance);
+	return ERR_PTR(err);
+}
+
+/**
+ * twheel_file_free - end a file and the operations that were added through it
+ * @file: the file, closed; detached operations stay
+ *
+ * Context: process; may sleep.
+ */
+void twheel_file_free(struct twheel_file *file)
+{
+	struct twheel_instance *instance = file->instance;
+
+	twheel_events_shut(&file->own);
+	twheel_events_cancel(&file->own, false);
+	twheel_events_empty(&file->own);
+	WARN_ON_ONCE(file->own.held);
+	spin_lock(&instance->lock);
+	list_del(&file->entry);
+	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
+	spin_unlock(&instance->lock);
+	twheel_user_uncharge_file(file->user);
+	twheel_file_put(file);
+	instance_put(instance);
+}
+
+/**
+ * twheel_file_charge - make room for an operation and its event
+ * @file: file through which it is added
+ * @detached: it is a detached operation
+ *
+ * A pending operation becomes an event, and an event stays until it is read: both
+ * together are limited to twice the limit on pending operations.
+ *
+ * Return: 0; -ESHUTDOWN if the file was drained or the purgatory removed; -ENOSPC at the
+ * limit on pending operations; -ENOBUFS at that on both.
+ */
+int twheel_file_charge(struct twheel_file *file, bool detached)
+{
+	u32 max = file->instance->max_file_pending;
+	struct twheel_events *events = &file->own;
+	int err = 0;
+
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->nr_pending + file->nr_detached >= max) {
+		err = -ENOSPC;
+	} else if (events->held + file->held_detached >= 2 * max) {
+		err = -ENOBUFS;
+	} else if (detached) {
+		file->nr_detached++;
+		file->held_detached++;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err || !detached)
+		return err;
+
+	events = &file->instance->detached;
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->held >= 2 * file->instance->max_pending) {
+		err = -ENOBUFS;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err) {
+		spin_lock(&file->own.lock);
+		file->nr_detached--;
+		file->held_detached--;
+		spin_unlock(&file->own.lock);
+	}
+	return err;
+}
+
+/**
+ * twheel_file_ended - a detached operation has ended
+ * @file: file through which it was added; it may be closed
+ */
+void twheel_file_ended(struct twheel_file *file)
+{
+	spin_lock(&file->own.lock);
+	file->nr_detached--;
+	spin_unlock(&file->own.lock);
+}
+
+/**
+ * twheel_file_uncharge - some operations are gone
+ * @file: file through which they were added; it may be closed
+ * @detached: they are detached operations
+ * @pending: number of those that were never added
+ * @nr: number of all of them
+ */
+void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr)
+{
+	if (!detached) {
+		twheel_events_uncharge(&file->own, pending, nr);
+		return;
+	}
+	spin_lock(&file->own.lock);
+	file->nr_detached -= pending;
+	file->held_detached -= nr;
+	spin_unlock(&file->own.lock);
+	twheel_events_uncharge(&file->instance->detached, pending, nr);
+}
+
+static int file_open(struct inode *inode, struct file *file)
+{
+	struct twheel_instance *instance;
+	struct twheel_file *tf;
+
+	/* The private node is a misc device, named ones have a major of their own. */
+	instance = imajor(inode) == MISC_MAJOR ? private_create() : twheel_named_open(inode);
+	if (IS_ERR(instance))
+		return PTR_ERR(instance);
+	tf = twheel_file_create(instance);
+	if (IS_ERR(tf))
+		return PTR_ERR(tf);
+	file->private_data = tf;
+	file->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, file);
+}
+
+static int file_release(struct inode *inode, struct file *file)
+{
+	twheel_file_free(file->private_data);
+	return 0;
+}
+
+static ssize_t file_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	return twheel_events_read(&tf->own, iocb, to);
+}
+
+static __poll_t file_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return twheel_events_poll(&tf->own, file, wait);
+}
+
+static int file_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return fasync_helper(fd, file, on, &tf->own.async);
+}
+
+static const char *instance_name(const struct twheel_instance *instance)
+{
+	return instance->named ? twheel_named_name(instance->named) : "-";
+}
+
+static void file_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_instance *instance = tf->instance;
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(instance->purgatory, &stats);
+	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
+	seq_printf(m, "twheel-restricted:\t%d\n", READ_ONCE(tf->restricted));
+	seq_printf(m, "twheel-own:\t%u\n", READ_ONCE(tf->own.nr_pending));
+	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(tf->own.unread));
+	seq_printf(m, "twheel-max-file-pending:\t%u\n", instance->max_file_pending);
+	seq_printf(m, "twheel-files:\t%u\n", READ_ONCE(instance->nr_files));
+	seq_printf(m, "twheel-pending:\t%llu\n", stats.pending);
+	seq_printf(m, "twheel-watches:\t%llu\n", stats.watches);
+	seq_printf(m, "twheel-keys:\t%llu\n", stats.keys);
+	seq_printf(m, "twheel-max-pending:\t%u\n", instance->max_pending);
+}
+
+/* Files of private and named purgatories. */
+const struct file_operations twheel_file_fops = {
+	.owner		= THIS_MODULE,
+	.open		= file_open,
+	.release	= file_release,
+	.read_iter	= file_read_iter,
+	.poll		= file_poll,
+	.fasync		= file_fasync,
+	.unlocked_ioctl	= twheel_file_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= file_show_fdinfo,
+};
+
+static ssize_t events_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	return twheel_events_read(&tf->instance->detached, iocb, to);
+}
+
+static __poll_t events_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return twheel_events_poll(&tf->instance->detached, file, wait);
+}
+
+static int events_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return fasync_helper(fd, file, on, &tf->instance->detached.async);
+}
+
+static void events_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_instance *instance = tf->instance;
+
+	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
+	seq_printf(m, "twheel-detached:\t%u\n", READ_ONCE(instance->detached.nr_pending));
+	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(instance->detached.unread));
+}
+
+/* Descriptors of detached events. Their own event queue stays empty. */
+static const struct file_operations events_fops = {
+	.owner		= THIS_MODULE,
+	.release	= file_release,
+	.read_iter	= events_read_iter,
+	.poll		= events_poll,
+	.fasync		= events_fasync,
+	.show_fdinfo	= events_show_fdinfo,
+};
+
+/**
+ * twheel_call_events - TWHEEL_IOC_EVENTS
+ * @call: the call; set to the new file
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_instance *instance = call->file->instance;
+	const struct twheel_events_args *events = &args->events;
+	struct twheel_file *tf;
+	struct file *file;
+	int flags = O_RDONLY;
+
+	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK || events->reserved || !instance->named)
+		return -EINVAL;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
+		flags |= O_NONBLOCK;
+	twheel_named_get(instance->named);
+	tf = twheel_file_create(instance);
+	if (IS_ERR(tf))
+		return PTR_ERR(tf);
+	file = anon_inode_getfile("[twheel-events]", &events_fops, tf, flags);
+	if (IS_ERR(file)) {
+		twheel_file_free(tf);
+		return PTR_ERR(file);
+	}
+	stream_open(file_inode(file), file);
+	file->f_mode |= FMODE_NOWAIT;
+	call->opened = file;
+	return 0;
+}
+
+/**
+ * twheel_call_restrict - TWHEEL_IOC_RESTRICT
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	if (args->restrict_file.flags || args->restrict_file.reserved)
+		return -EINVAL;
+	/* Calls that are under way may still see the file as it was. */
+	WRITE_ONCE(call->file->restricted, true);
+	return 0;
+}

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 6, listing: pending operations, and the progress of each.
+ *
+ * A listing goes by the index of the ids, so nothing is remembered between two
+ * calls: an operation keeps its index while it is pending, and is listed once.  No
+ * lock is held while user memory is written to.
+ */
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+
+#include "dev.h"
+
+/* Number of operations that a call skips before it returns. */
+#define LIST_SKIP	4096
+
+static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *fop)
+{
+	return fop->file == call->file;
+}
+
+static u32 pending_flags(const struct twheel_file_op *fop, bool own)
+{
+	return (own ? TWHEEL_PENDING_OWN : 0) |
+	       (fop->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
+	       (fop->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
+	       (fop->flags & TWHEEL_ADD_FIXED_DELAY ? TWHEEL_PENDING_FIXED_DELAY : 0);
+}
+
+static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pending)
+{
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
+	struct twheel_events *events = twheel_file_op_events(fop);
+	u64 now = twheel_time_after(fop->clock, 0);
+
+	spin_lock(&events->lock);
+	twheel_file_periodic_catch_up(fp);
+	pending->deadline = fp->next;
+	pending->runs = fp->runs;
+	spin_unlock(&events->lock);
+	pending->period = fp->period;
+	pending->remaining = pending->deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
+			     pending->deadline - min(now, pending->deadline);
+}
+
+/* Describe an operation that waits, with as many keys as there is room for. */
+static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
+			struct twheel_pending *pending, struct twheel_watch_spec *keys, u32 room)
+{
+	bool own = is_own(call, fop);
+	struct twheel_op_progress progress;
+	u32 i;
+	int err;
+
+	err = twheel_op_progress(&fop->op, &progress, keys, room);
+	if (err)
+		return err;
+	*pending = (struct twheel_pending) {
+		.id		= fop->id,
+		.cookie		= own || fop->flags & TWHEEL_ADD_DETACHED ? fop->cookie : 0,
+		.deadline	= progress.deadline,
+		.remaining	= progress.remaining,
+		.missing	= progress.missing,
+		.condition	= progress.condition,
+		.clock		= fop->clock,
+		.nr_keys	= progress.nr_keys,
+		.flags		= pending_flags(fop, own),
+	};
+	if (twheel_file_op_periodic(fop))
+		pending_period(fop, pending);
+	pending->deadline = twheel_time_from_host(fop->clock, pending->deadline);
+	for (i = 0; i < min3(progress.nr_keys, room, (u32)TWHEEL_PENDING_KEYS); i++)
+		pending->keys[i] = keys[i].key;
+	return 0;
+}
+
+static int info_keys(const struct twheel_info_args *info, const struct twheel_watch_spec *keys)
+{
+	u32 i, nr = min(info->max_keys, info->pending.nr_keys);
+	int err = 0;
+
+	for (i = 0; i < nr && !err; i++)
+		err = twheel_entry_write(info->keys, i, info->key_size, &keys[i], sizeof(*keys));
+	return err;
+}
+
+/**
+ * twheel_call_info - TWHEEL_IOC_INFO
+ * @call: the call
+ * @args: as from user space; the operation is described
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_watch_spec *keys = twheel_call_room(call);
+	struct twheel_info_args *info = &args->info;
+	struct twheel_file_op *fop;
+	int err;
+
+	if (info->flags || info->reserved || !info->max_keys != !info->key_size)
+		return -EINVAL;
+	if (info->key_size && info->key_size < sizeof(*keys))
+		return -EINVAL;
+	if (info->key_size > PAGE_SIZE)
+		return -E2BIG;
+	if (!keys)
+		return -ENOMEM;
+	fop = twheel_call_op(call, info->id);
+	if (!fop)
+		return -ENOENT;
+	memset(keys, 0, TWHEEL_MAX_KEYS * sizeof(*keys));
+	err = pending_fill(call, fop, &info->pending, keys, TWHEEL_MAX_KEYS);
+	twheel_file_op_put(fop);
+	return err ?: info_keys(info, keys);
+}
+
+/* Write an entry for an operation, if it is pending: 1, 0 or an error. */
+static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *list,
+		    struct twheel_file_op *fop)
+{
+	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
+	struct twheel_pending pending;
+
+	if (!(list->flags & TWHEEL_LIST_OTHERS) && !is_own(call, fop))
+		return 0;
+	if (pending_fill(call, fop, &pending, keys, ARRAY_SIZE(keys)))
+		return 0;
+	return twheel_entry_write(list->entries, list->nr, list->entry_size, &pending,
+				  sizeof(pending)) ?: 1;
+}
+
+static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
+{
+	unsigned long index = list->cursor;
+	u32 skip = LIST_SKIP;
+	struct twheel_file_op *fop;
+	int ret;
+
+	while (list->nr < list->max_entries && skip) {
+		fop = twheel_file_op_next(call->file->instance, &index);
+		if (!fop) {
+			list->cursor = TWHEEL_LIST_END;
+			return 0;
+		}
+		ret = list_one(call, list, fop);
+		twheel_file_op_put(fop);
+		if (ret < 0)
+			return ret;
+		list->nr += ret;
+		skip -= !ret;
+		list->cursor = ++index;
+		if (fatal_signal_pending(current))
+			break;
+		cond_resched();
+	}
+	return 0;
+}
+
+/**
+ * twheel_call_list - TWHEEL_IOC_LIST
+ * @call: the call
+ * @args: as from user space; where to go on, and how many there are, is set
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_list_args *list = &args->list;
+	int err;
+
+	if (list->flags & ~TWHEEL_LIST_OTHERS || !list->max_entries)
+		return -EINVAL;
+	if (list->entry_size < sizeof(struct twheel_pending))
+		return -EINVAL;
+	if (list->entry_size > PAGE_SIZE)
+		return -E2BIG;
+	if (list->flags & TWHEEL_LIST_OTHERS && READ_ONCE(call->file->restricted))
+		return -EPERM;
+	if (list->cursor >= BIT(TWHEEL_INDEX_BITS)) {
+		list->cursor = TWHEEL_LIST_END;
+		return 0;
+	}
+	err = list_some(call, list);
+	/* Entries that were written are not lost; the next call reports the error. */
+	return list->nr ? 0 : err;
+}

@@ -1,0 +1,951 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 6, operations added through files: ids, memory, adding.
+ *
+ * An id is an index into an array of the instance and a generation above it, so
+ * that a lookup is fast and an old id does not name a new operation, until 2^38
+ * more have been added.  The index becomes free when the final event has been
+ * read; until then calls with the id of an operation that has ended return
+ * -EALREADY.
+ *
+ * One allocation holds an operation, the watches of its add, and the periods of a
+ * periodic one.  Most operations have few keys or none, and have slab caches of
+ * exactly their size: kmalloc() would round 272 bytes up to 512.
+ *
+ * An operation has a reference to the memory of its file.  It is charged to its
+ * file and its event queue until its final event has been read, and to its user
+ * until its memory is freed.
+ */
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/minmax.h>
+#include <linux/nsproxy.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
+#include <linux/uaccess.h>
+
+#include "../core/shard.h"
+#include "../core/twheel.h"
+#include "dev.h"
+
+#define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
+			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
+
+/* Operations with so many keys at most have a slab cache of their own size. */
+#define CACHED_KEYS	4
+
+static struct kmem_cache *op_cache[CACHED_KEYS + 1];
+
+/* Beside other flags: from which of them it is, counted from 1. */
+#define FOP_CACHE_SHIFT	24
+#define FOP_CACHE	GENMASK(26, FOP_CACHE_SHIFT)
+
+static_assert(CACHED_KEYS + 1 <= FOP_CACHE >> FOP_CACHE_SHIFT);
+
+/* One allocation holds an operation, its watches, and before it what makes it periodic. */
+static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
+{
+	struct twheel_file_periodic *fp;
+	struct twheel_file_op *fop;
+
+	if (periodic) {
+		fp = kzalloc(sizeof(*fp) + struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+		if (!fp)
+			return NULL;
+		fp->fop = (struct twheel_file_op *)(fp + 1);
+		fp->fop->flags = TWHEEL_FOP_PERIODIC;
+		return fp->fop;
+	}
+	if (nr_keys > CACHED_KEYS)
+		return kzalloc(struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+	fop = kmem_cache_zalloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
+	if (fop)
+		fop->flags = (nr_keys + 1) << FOP_CACHE_SHIFT;
+	return fop;
+}
+
+static void file_op_free(struct twheel_file_op *fop)
+{
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
+	u32 cache = (fop->flags & FOP_CACHE) >> FOP_CACHE_SHIFT;
+
+	if (cache)
+		kmem_cache_free(op_cache[cache - 1], fop);
+	else
+		kfree(fp ? (void *)fp : fop);
+}
+
+static void file_op_ended(struct twheel_op *op)
+{
+	twheel_event_ended(container_of(op, struct twheel_file_op, op));
+}
+
+static void file_op_release(struct twheel_op *op)
+{
+	struct twheel_file_op *fop = container_of(op, struct twheel_file_op, op);
+
+	twheel_file_watches_free(fop);
+	twheel_user_uncharge_op(fop->user);
+	if (fop->flags & TWHEEL_FOP_USER)
+		twheel_user_put(fop->user);
+	twheel_file_put(fop->file);
+	file_op_free(fop);
+}
+
+static const struct twheel_op_ops file_op_ops = {
+	.ended		= file_op_ended,
+	.release	= file_op_release,
+};
+
+/**
+ * twheel_file_op_put - give back a reference to an operation
+ * @fop: the operation
+ */
+void twheel_file_op_put(struct twheel_file_op *fop)
+{
+	twheel_op_put(&fop->op);
+}
+
+static unsigned long id_index(u64 id)
+{
+	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
+}
+
+/**
+ * twheel_file_op_get - look up an operation
+ * @instance: its instance
+ * @id: its id
+ *
+ * Return: the operation, to be given back, or NULL.
+ */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
+{
+	struct twheel_file_op *fop;
+
+	xa_lock(&instance->ops);
+	fop = xa_load(&instance->ops, id_index(id));
+	if (fop && fop->id == id)
+		twheel_op_get(&fop->op);
+	else
+		fop = NULL;
+	xa_unlock(&instance->ops);
+	return fop;
+}
+
+/**
+ * twheel_file_op_next - look up the first operation from some index on
+ * @instance: its instance
+ * @index: from where; set to where it is
+ *
+ * Return: the operation, to be given back, or NULL at the end.
+ */
+struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
+{
+	struct twheel_file_op *fop;
+
+	xa_lock(&instance->ops);
+	fop = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
+	if (fop)
+		twheel_op_get(&fop->op);
+	xa_unlock(&instance->ops);
+	return fop;
+}
+
+/**
+ * twheel_file_ops_forget - the final events of operations have been read
+ * @fops: operations of one event queue, whose references are dropped
+ * @nr: number of operations
+ *
+ * Context: process; may sleep.
+ */
+void twheel_file_ops_forget(struct twheel_file_op **fops, u32 nr)
+{
+	struct twheel_file_periodic *periodic;
+	struct xarray *ops;
+	u32 i;
+
+	if (!nr)
+		return;
+	for (i = 0; i < nr; i++) {
+		periodic = twheel_file_op_periodic(fops[i]);
+		if (periodic && periodic->wheel)
+			twheel_periodic_shutdown_sync(&periodic->periodic);
+	}
+	ops = &fops[0]->file->instance->ops;
+	xa_lock(ops);
+	for (i = 0; i < nr; i++)
+		__xa_erase(ops, id_index(fops[i]->id));
+	xa_unlock(ops);
+	for (i = 0; i < nr; i++) {
+		twheel_file_uncharge(fops[i]->file, fops[i]->flags & TWHEEL_ADD_DETACHED,
+				     !fops[i]->ended, 1);
+		twheel_file_op_put(fops[i]);
+	}
+}
+
+/* Give an operation its id. From here on every file of the instance can use it. */
+static int file_op_publish(struct twheel_file_op *fop)
+{
+	struct twheel_instance *instance = fop->file->instance;
+	u32 index;
+	int err;
+
+	xa_lock(&instance->ops);
+	err = __xa_alloc(&instance->ops, &index, fop,
+			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
+	if (!err) {
+		instance->generation++;
+		fop->id = instance->generation << TWHEEL_INDEX_BITS | index;
+	}
+	xa_unlock(&instance->ops);
+	/* There are fewer indices than several files may hold together. */
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+/* The calling user, charged for an operation; with a reference if it is not the opener. */
+static struct twheel_user *caller_charge(struct twheel_file *file)
+{
+	struct twheel_user *user = file->user;
+	int err;
+
+	if (!uid_eq(user->uid, current_uid()))
+		user = twheel_user_get();
+	if (IS_ERR(user))
+		return user;
+	err = twheel_user_charge_op(user);
+	if (!err)
+		return user;
+	if (user != file->user)
+		twheel_user_put(user);
+	return ERR_PTR(err);
+}
+
+static void caller_uncharge(struct twheel_file *file, struct twheel_user *user)
+{
+	twheel_user_uncharge_op(user);
+	if (user != file->user)
+		twheel_user_put(user);
+}
+
+/* An operation without an id, whose memory is charged to a user. */
+static struct twheel_file_op *file_op_make(struct twheel_file *file,
+					   const struct twheel_add_args *args)
+{
+	struct twheel_user *user = caller_charge(file);
+	struct twheel_file_op *fop;
+
+	if (IS_ERR(user))
+		return ERR_CAST(user);
+	fop = file_op_alloc(args->nr_keys, args->period);
+	if (!fop) {
+		caller_uncharge(file, user);
+		return ERR_PTR(-ENOMEM);
+	}
+	twheel_op_init(&fop->op, &file_op_ops);
+	refcount_inc(&file->ref);
+	fop->file = file;
+	fop->user = user;
+	fop->cookie = args->cookie;
+	fop->clock = args->clock;
+	fop->flags |= args->flags;
+	if (user != file->user)
+		fop->flags |= TWHEEL_FOP_USER;
+	INIT_LIST_HEAD(&fop->entry);
+	return fop;
+}
+
+/* An operation with an id, charged and not added yet. */
+static struct twheel_file_op *file_op_create(struct twheel_file *file,
+					     const struct twheel_add_args *args)
+{
+	bool detached = args->flags & TWHEEL_ADD_DETACHED;
+	struct twheel_file_op *fop;
+	int err;
+
+	err = twheel_file_charge(file, detached);
+	if (err)
+		goto rejected;
+	fop = file_op_make(file, args);
+	err = PTR_ERR_OR_ZERO(fop);
+	if (err)
+		goto uncharge;
+	err = file_op_publish(fop);
+	if (!err)
+		return fop;
+	twheel_file_op_put(fop);
+uncharge:
+	twheel_file_uncharge(file, detached, 1, 1);
+rejected:
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
+		atomic64_inc(&file->instance->rejected);
+	return ERR_PTR(err);
+}
+
+/* Add a new operation to its event queue, unless it has ended already. */
+static void file_op_settle(struct twheel_file_op *fop)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+	struct twheel_events *events = twheel_file_op_events(fop);
+	bool shut;
+
+	spin_lock(&events->lock);
+	shut = events->shut;
+	if (!fop->ended) {
+		list_add_tail(&fop->entry, &events->pending);
+		if (periodic)
+			twheel_file_periodic_start(periodic);
+	}
+	spin_unlock(&events->lock);
+	/* A task that shut the queue may have cancelled before this one was there. */
+	if (shut)
+		twheel_op_cancel(&fop->op);
+}
+
+static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
+			 const struct twheel_add_args *args)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+	int err;
+
+	how->watches = fop->watch;
+	how->wheel = twheel_user_wheel(fop->user, fop->clock);
+	if (IS_ERR(how->wheel))
+		return PTR_ERR(how->wheel);
+	/* As late as possible: the clock may be set meanwhile. */
+	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
+			twheel_time_to_host(args->clock, args->deadline) :
+			twheel_time_after(args->clock, args->deadline);
+	if (periodic) {
+		twheel_file_periodic_init(periodic, how->wheel, args, how->deadline);
+		how->deadline = TWHEEL_NEVER;
+	}
+	err = twheel_op_add(fop->file->instance->purgatory, &fop->op, how);
+	if (!err)
+		file_op_settle(fop);
+	return err;
+}
+
+/* Arguments of the layer below, without wheel, deadline and watches. */
+static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args,
+		   struct twheel_op_args *how)
+{
+	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	/* Further conditions are for the kernel. */
+	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
+		return -EINVAL;
+	*how = (struct twheel_op_args) {
+		.slack_ns	= args->slack,
+		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
+				  TWHEEL_OP_CANCEL_ON_SET : 0,
+		.condition	= args->condition,
+		.quorum		= args->quorum,
+		.threshold	= args->threshold,
+		.nr_keys	= args->nr_keys,
+		.specs		= twheel_call_specs(call, args->keys, args->nr_keys,
+						    args->key_size),
+	};
+	if (IS_ERR(how->specs))
+		return PTR_ERR(how->specs);
+	return twheel_op_check(how);
+}
+
+/**
+ * twheel_call_add - TWHEEL_IOC_ADD
+ * @call: the call
+ * @args: as from user space; the id is set
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
+ */
+int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_add_args *add = &args->add;
+	struct twheel_file_op *fop;
+	struct twheel_op_args how;
+	int err;
+
+	err = add_how(call, add, &how);
+	if (err)
+		return err;
+	fop = file_op_create(call->file, add);
+	if (IS_ERR(fop))
+		return PTR_ERR(fop);
+	/* Its event may be read, and the reference of its queue dropped, before the end of this. */
+	twheel_op_get(&fop->op);
+	add->id = fop->id;
+	err = file_op_start(fop, &how, add);
+	if (err)
+		twheel_file_ops_forget(&fop, 1);
+	twheel_file_op_put(fop);
+	return err;
+}
+
+/**
+ * twheel_file_ops_exit - give up the caches; no operation is left
+ */
+void twheel_file_ops_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		kmem_cache_destroy(op_cache[i]);
+		op_cache[i] = NULL;
+	}
+}
+
+/**
+ * twheel_file_ops_init - make caches for operations of open files
+ *
+ * Return: 0 or -ENOMEM.
+ */
+int __init twheel_file_ops_init(void)
+{
+	static const char *const name[CACHED_KEYS + 1] = {
+		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
+		"twheel_op_4_keys",
+	};
+	struct twheel_file_op *fop;
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		op_cache[i] = kmem_cache_create(name[i], struct_size(fop, watch, i), 0,
+						SLAB_ACCOUNT, NULL);
+		if (!op_cache[i]) {
+			twheel_file_ops_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/*
+ * Layer 6, keys of operations: how they come from user space, and the room for
+ * the watches of those that are watched later.
+ *
+ * Each TWHEEL_IOC_WATCH brings a chunk of room.  It is freed when none of its watches
+ * is in use any more, so that an operation which watches and unwatches keys for
+ * ever does not grow.
+ */
+
+/* Room for further watches of an operation. */
+struct twheel_file_watches {
+	struct twheel_file_watches	*next;
+	u32			nr;
+	u32			used;
+	struct twheel_watch	watch[];
+};
+
+/**
+ * twheel_call_room - room for as many keys as there may be
+ * @call: the call, at whose end it is freed
+ *
+ * Return: the room, the same one each time, or NULL.
+ */
+struct twheel_watch_spec *twheel_call_room(struct twheel_ioctl *call)
+{
+	if (!call->many)
+		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
+					   GFP_KERNEL_ACCOUNT);
+	return call->many;
+}
+
+/**
+ * twheel_call_specs - copy the keys of a call
+ * @call: the call, which keeps them until its end or the next use
+ * @keys: address of the array in user space
+ * @nr_keys: number of its entries
+ * @key_size: size of an entry, 0 without entries
+ *
+ * Return: the keys, NULL for none, or an ERR_PTR(): -EINVAL for too many or a bad
+ * size, -E2BIG, -EFAULT, -ENOMEM.
+ */
+const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
+						  u32 key_size)
+{
+	struct twheel_watch_spec *specs = call->few;
+	int err;
+	u32 i;
+
+	if (!nr_keys)
+		return key_size ? ERR_PTR(-EINVAL) : NULL;
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return ERR_PTR(-EINVAL);
+	if (nr_keys > ARRAY_SIZE(call->few))
+		specs = twheel_call_room(call);
+	if (!specs)
+		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < nr_keys; i++) {
+		err = twheel_entry_read(&specs[i], sizeof(*specs), keys, i, key_size);
+		if (err)
+			return ERR_PTR(err);
+	}
+	return specs;
+}
+
+/**
+ * twheel_file_watches_free - free the room for further watches
+ * @fop: an operation that nobody has a reference to any more
+ */
+void twheel_file_watches_free(struct twheel_file_op *fop)
+{
+	struct twheel_file_watches *watches, *next;
+
+	for (watches = fop->more; watches; watches = next) {
+		next = watches->next;
+		kfree(watches);
+	}
+}
+
+/* Have the chunk known before its watches are: they may be given up at once. */
+static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fop, u32 nr)
+{
+	struct twheel_file_watches *watches;
+
+	watches = kmalloc(struct_size(watches, watch, nr), GFP_KERNEL_ACCOUNT);
+	if (!watches)
+		return NULL;
+	watches->nr = nr;
+	/*
+	 * All of it is in use until it is known how much really is, and by who asks that:
+	 * another thread may have unwatched the keys by then.
+	 */
+	watches->used = nr + 1;
+	spin_lock(&twheel_file_op_events(fop)->lock);
+	watches->next = fop->more;
+	fop->more = watches;
+	spin_unlock(&twheel_file_op_events(fop)->lock);
+	return watches;
+}
+
+/* So many watches are not in use; the chunk may be gone. */
+static void file_watches_release(struct twheel_file_op *fop,
+				 struct twheel_file_watches *watches, u32 nr)
+{
+	struct twheel_file_watches **link = &fop->more;
+
+	lockdep_assert_held(&twheel_file_op_events(fop)->lock);
+	watches->used -= nr;
+	if (watches->used)
+		return;
+	/* There are no more of them than an operation may watch keys. */
+	while (*link != watches)
+		link = &(*link)->next;
+	*link = watches->next;
+	kfree(watches);
+}
+
+/* The chunk of a watch, or NULL if it is one that the operation came with. */
+static struct twheel_file_watches *file_watches_of(struct twheel_file_op *fop,
+						   const struct twheel_watch *watch)
+{
+	struct twheel_file_watches *watches;
+
+	for (watches = fop->more; watches; watches = watches->next)
+		if (watch >= watches->watch && watch < watches->watch + watches->nr)
+			return watches;
+	return NULL;
+}
+
+static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_spec *specs,
+			 u32 nr_keys)
+{
+	struct twheel_file_watches *watches;
+	int nr;
+
+	watches = file_watches_create(fop, nr_keys);
+	if (!watches)
+		return -ENOMEM;
+	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys);
+	spin_lock(&twheel_file_op_events(fop)->lock);
+	file_watches_release(fop, watches, nr_keys - max(nr, 0) + 1);
+	spin_unlock(&twheel_file_op_events(fop)->lock);
+	return min(nr, 0);
+}
+
+/**
+ * twheel_call_watch - TWHEEL_IOC_WATCH
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	const struct twheel_watch_args *watch = &args->watch;
+	const struct twheel_watch_spec *specs;
+	struct twheel_file_op *fop;
+	int err;
+
+	if (watch->flags || watch->reserved || !watch->nr_keys)
+		return -EINVAL;
+	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
+	if (IS_ERR(specs))
+		return PTR_ERR(specs);
+	fop = twheel_call_op(call, watch->id);
+	if (!fop)
+		return -ENOENT;
+	err = file_op_watch(fop, specs, watch->nr_keys);
+	twheel_file_op_put(fop);
+	return err;
+}
+
+/**
+ * twheel_call_unwatch - TWHEEL_IOC_UNWATCH
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file_watches *watches;
+	struct twheel_file_op *fop;
+	struct twheel_watch *watch;
+
+	if (args->unwatch.flags || args->unwatch.reserved)
+		return -EINVAL;
+	fop = twheel_call_op(call, args->unwatch.id);
+	if (!fop)
+		return -ENOENT;
+	watch = twheel_op_unwatch(&fop->op, &args->unwatch.key);
+	if (!IS_ERR(watch)) {
+		spin_lock(&twheel_file_op_events(fop)->lock);
+		watches = file_watches_of(fop, watch);
+		if (watches)
+			file_watches_release(fop, watches, 1);
+		spin_unlock(&twheel_file_op_events(fop)->lock);
+	}
+	twheel_file_op_put(fop);
+	return PTR_ERR_OR_ZERO(watch);
+}
+
+/*
+ * Layer 6, calls: what an ioctl, or a command of a batch, does.
+ *
+ * They are given what user space said, and set what they answer.  ioctl.c has
+ * the table of all of them; those that are of a kind are in files of their own.
+ */
+
+/**
+ * twheel_call_cancel - TWHEEL_IOC_CANCEL
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file_op *fop;
+	int err;
+
+	if (args->cancel.flags || args->cancel.reserved)
+		return -EINVAL;
+	fop = twheel_call_op(call, args->cancel.id);
+	if (!fop)
+		return -ENOENT;
+	err = twheel_op_cancel(&fop->op);
+	twheel_file_op_put(fop);
+	return err;
+}
+
+/* Whether something can be completed with these. */
+static bool outcome_fits(int error, u64 value)
+{
+	return !error || (error < 0 && error >= -MAX_ERRNO && !value);
+}
+
+/**
+ * twheel_call_complete - TWHEEL_IOC_COMPLETE
+ * @call: the call
+ * @args: as from user space
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	const struct twheel_complete_args *complete = &args->complete;
+	struct twheel_file_op *fop;
+	int err;
+
+	if (complete->flags || !outcome_fits(complete->error, complete->value))
+		return -EINVAL;
+	fop = twheel_call_op(call, complete->id);
+	if (!fop)
+		return -ENOENT;
+	err = complete->error ? twheel_op_complete_error(&fop->op, complete->error) :
+				twheel_op_complete(&fop->op, complete->value);
+	twheel_file_op_put(fop);
+	return err;
+}
+
+static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_args *rearm)
+{
+	u64 deadline = rearm->deadline;
+
+	if (twheel_file_op_periodic(fop))
+		return -EOPNOTSUPP;
+	deadline = rearm->flags & TWHEEL_REARM_ABSTIME ?
+		   twheel_time_to_host(fop->clock, deadline) :
+		   twheel_time_after(fop->clock, deadline);
+	return twheel_op_rearm_slack(&fop->op, deadline, rearm->slack, rearm->mode);
+}
+
+/**
+ * twheel_call_rearm - TWHEEL_IOC_REARM
+ * @call: the call
+ * @args: as from user space; whether it moved is set
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
+ */
+int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_rearm_args *rearm = &args->rearm;
+	struct twheel_file_op *fop;
+	int ret;
+
+	if (rearm->flags & ~TWHEEL_REARM_ABSTIME || rearm->reserved)
+		return -EINVAL;
+	if (rearm->mode > TWHEEL_REARM_IF_LATER)
+		return -EINVAL;
+	fop = twheel_call_op(call, rearm->id);
+	if (!fop)
+		return -ENOENT;
+	ret = file_op_rearm(fop, rearm);
+	twheel_file_op_put(fop);
+	rearm->moved = ret > 0;
+	return min(ret, 0);
+}
+
+/**
+ * twheel_call_signal - TWHEEL_IOC_SIGNAL
+ * @call: the call
+ * @args: as from user space; the number of completed operations is set
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
+ */
+int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_purgatory *purgatory = call->file->instance->purgatory;
+	struct twheel_signal_args *signal = &args->signal;
+
+	if (signal->flags || signal->reserved)
+		return -EINVAL;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	return twheel_signal_killable(purgatory, &signal->key, signal->amount, signal->value,
+				      signal->limit, &signal->completed);
+}
+
+/**
+ * twheel_call_cancel_key - TWHEEL_IOC_CANCEL_KEY
+ * @call: the call
+ * @args: as from user space; the number of cancelled operations is set
+ *
+ * Return: 0 or an error; Documentation/device-calls.rst lists them.
+ */
+int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_cancel_key_args *cancel = &args->cancel_key;
+
+	if (cancel->flags)
+		return -EINVAL;
+	if (READ_ONCE(call->file->restricted))
+		return -EPERM;
+	return twheel_cancel_for_key_killable(call->file->instance->purgatory, &cancel->key,
+					      NULL, NULL, &cancel->cancelled);
+}
+
+/* Result of a call that stops at a fatal signal; its output says how far it came. */
+static int interrupted(void)
+{
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
+static int complete_others(struct twheel_instance *instance, struct twheel_complete_all_args *all)
+{
+	int err;
+
+	if (mutex_lock_killable(&instance->walk))
+		return -EINTR;
+	err = twheel_complete_all_killable(instance->purgatory, all->error, all->value,
+					   &all->completed);
+	mutex_unlock(&instance->walk);
+	return err;
+}
+
+/**
+ * twheel_call_complete_all - TWHEEL_IOC_COMPLETE_ALL
+ * @call: the call
+ * @args: as from user space; the number of completed operations is set
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_complete_all_args *all = &args->complete_all;
+	struct twheel_file *file = call->file;
+	bool others = all->flags & TWHEEL_COMPLETE_OTHERS;
+
+	if (all->flags & ~TWHEEL_COMPLETE_OTHERS || all->reserved)
+		return -EINVAL;
+	if (!outcome_fits(all->error, all->value))
+		return -EINVAL;
+	if (others && READ_ONCE(file->restricted))
+		return -EPERM;
+	if (others)
+		return complete_others(file->instance, all);
+	all->completed = twheel_events_complete(&file->own, all->error, all->value);
+	return interrupted();
+}
+
+/**
+ * twheel_call_drain - TWHEEL_IOC_DRAIN
+ * @call: the call
+ * @args: as from user space; the number of cancelled operations is set
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file *file = call->file;
+
+	if (args->drain.flags)
+		return -EINVAL;
+	twheel_events_shut(&file->own);
+	args->drain.cancelled = twheel_events_cancel(&file->own, true);
+	return interrupted();
+}
+
+/* Wake-ups of the reapers of the calling user. */
+static u64 caller_wakeups(void)
+{
+	struct twheel_user *user = twheel_user_get();
+	u64 wakeups;
+
+	if (IS_ERR(user))
+		return 0;
+	wakeups = twheel_user_wakeups(user);
+	twheel_user_put(user);
+	return wakeups;
+}
+
+/**
+ * twheel_call_query - TWHEEL_IOC_QUERY
+ * @call: the call
+ * @args: as from user space; all fields but the flags are set
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_instance *instance = call->file->instance;
+	struct twheel_events *own = &call->file->own, *detached = &instance->detached;
+	struct twheel_query_args *query = &args->query;
+	struct twheel_purgatory_stats stats;
+
+	if (query->flags)
+		return -EINVAL;
+	twheel_purgatory_stats(instance->purgatory, &stats);
+	*query = (struct twheel_query_args) {
+		.max_pending		= instance->max_pending,
+		.max_file_pending	= instance->max_file_pending,
+		.files			= READ_ONCE(instance->nr_files),
+		.own			= READ_ONCE(own->nr_pending),
+		.unread			= READ_ONCE(own->unread),
+		.detached		= READ_ONCE(detached->nr_pending),
+		.detached_unread	= READ_ONCE(detached->unread),
+		.pending		= stats.pending,
+		.keys			= stats.keys,
+		.watches		= stats.watches,
+		.added			= stats.added,
+		.completed		= stats.ended[TWHEEL_COMPLETED],
+		.expired		= stats.ended[TWHEEL_EXPIRED],
+		.cancelled		= stats.ended[TWHEEL_CANCELLED],
+		.rejected		= stats.rejected + atomic64_read(&instance->rejected),
+		.tick_ns		= twheel_system_tick_ns(),
+		.wakeups		= caller_wakeups(),
+	};
+	if (instance->named)
+		strscpy(query->name, twheel_named_name(instance->named), sizeof(query->name));
+	return 0;
+}
+
+/*
+ * Layer 6, time namespaces: the caller's clocks and those of the host.
+ *
+ * In a time namespace CLOCK_MONOTONIC and CLOCK_BOOTTIME are shifted by offsets that
+ * do not change once a task is in it.  Operations keep the time of the host.
+ */
+
+/* How far the caller's clock is ahead of the host's. */
+static s64 timens_offset(enum twheel_clock clock)
+{
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
+
+	if (clock == TWHEEL_CLOCK_MONOTONIC)
+		return timespec64_to_ns(&offsets->monotonic);
+	if (clock == TWHEEL_CLOCK_BOOTTIME)
+		return timespec64_to_ns(&offsets->boottime);
+#endif
+	return 0;
+}
+
+/* Move a time that is at most KTIME_MAX; times before 0 become 0. */
+static u64 time_move(u64 ns, s64 offset)
+{
+	s64 sum;
+
+	if (check_add_overflow((s64)ns, offset, &sum))
+		return offset > 0 ? TWHEEL_NEVER : 0;
+	return max(sum, 0LL);
+}
+
+/**
+ * twheel_time_to_host - from the clock of the caller to that of the host
+ * @clock: the clock
+ * @ns: time in ns
+ *
+ * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
+ */
+u64 twheel_time_to_host(enum twheel_clock clock, u64 ns)
+{
+	return ns > KTIME_MAX ? TWHEEL_NEVER : time_move(ns, -timens_offset(clock));
+}
+
+/**
+ * twheel_time_from_host - from the clock of the host to that of the caller
+ * @clock: the clock
+ * @ns: time in ns, or TWHEEL_NEVER
+ *
+ * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
+ */
+u64 twheel_time_from_host(enum twheel_clock clock, u64 ns)
+{
+	return ns > KTIME_MAX ? TWHEEL_NEVER : time_move(ns, timens_offset(clock));
+}
+
+/**
+ * twheel_time_after - a time in the future, by the clock of the host
+ * @clock: the clock
+ * @delay_ns: interval from now in ns
+ *
+ * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
+ */
+u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns)
+{
+	u64 ns;
+
+	if (check_add_overflow(twheel_clock_ns(clock), delay_ns, &ns) || ns > KTIME_MAX)
+		return TWHEEL_NEVER;
+	return ns;
+}

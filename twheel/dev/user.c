@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 6, users: limits and wheels that a user has across all files.
+ *
+ * An open file is charged to its opener, a named purgatory to its creator, and an
+ * operation to the adding user: a descriptor that was passed on does not give away the
+ * quota of its opener.
+ *
+ * Each user has wheels of their own, with reapers of their own, so that the load
+ * of one user delays the deadlines of nobody else.  A wheel is created for the
+ * first operation that needs it.  All are destroyed some seconds after the last
+ * operation is gone:
+ *
+ *	adder					idle work
+ *	-----					---------
+ *	ops++ (full barrier)			wheel = NULL
+ *	load wheel				smp_mb()
+ *	if NULL: take lock, create		if ops: restore wheel, else destroy
+ *
+ * Either the work sees the operation, or the adder sees no wheel.  An operation
+ * is uncharged when its memory is freed, so a charged operation may use its wheel
+ * without further references.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+
+#include "../core/twheel.h"
+#include "dev.h"
+
+/* Wheels stay for so long after the last operation: their threads cost more to create. */
+#define IDLE_TIME	(5 * HZ)
+
+static unsigned int user_max_files = BIT(14);
+module_param(user_max_files, uint, 0444);
+MODULE_PARM_DESC(user_max_files, "open files of a user, at least 1 (default 16384)");
+
+static unsigned int user_max_ops = BIT(22);
+module_param(user_max_ops, uint, 0444);
+MODULE_PARM_DESC(user_max_ops, "operations of a user that are pending or unread, at least 1 (default 4194304)");
+
+static unsigned int user_max_purgatories = 16;
+module_param(user_max_purgatories, uint, 0444);
+MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
+
+/* By uid. Its lock protects the step from there to a reference. */
+static DEFINE_XARRAY(users);
+
+/**
+ * twheel_users_check - check the module parameters of this file
+ *
+ * Return: 0, or -EINVAL with a message that names the bad one.
+ */
+int __init twheel_users_check(void)
+{
+	if (!user_max_files || user_max_files > INT_MAX) {
+		pr_err("user_max_files=%u is not between 1 and %d\n", user_max_files, INT_MAX);
+		return -EINVAL;
+	}
+	if (!user_max_ops || user_max_ops > INT_MAX) {
+		pr_err("user_max_ops=%u is not between 1 and %d\n", user_max_ops, INT_MAX);
+		return -EINVAL;
+	}
+	if (user_max_purgatories > INT_MAX) {
+		pr_err("user_max_purgatories=%u is more than %d\n", user_max_purgatories, INT_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static struct twheel_user *user_find(kuid_t uid)
+{
+	struct twheel_user *user;
+
+	xa_lock(&users);
+	user = xa_load(&users, __kuid_val(uid));
+	if (user)
+		refcount_inc(&user->ref);
+	xa_unlock(&users);
+	return user;
+}
+
+/**
+ * twheel_user_put - drop a reference
+ * @user: the user
+ */
+void twheel_user_put(struct twheel_user *user)
+{
+	if (refcount_dec_not_one(&user->ref))
+		return;
+	/* The lock keeps user_find() from taking the last reference away. */
+	xa_lock(&users);
+	if (!refcount_dec_and_test(&user->ref)) {
+		xa_unlock(&users);
+		return;
+	}
+	__xa_erase(&users, __kuid_val(user->uid));
+	xa_unlock(&users);
+	kfree(user);
+}
+
+static u64 wheel_destroy(struct twheel *wheel)
+{
+	u64 wakeups = wheel ? twheel_wakeups(wheel) : 0;
+
+	twheel_destroy(wheel);
+	return wakeups;
+}
+
+/* Destroy the wheels, unless there are operations again. Holds a reference to the user. */
+static void user_idle(struct work_struct *work)
+{
+	struct twheel_user *user = container_of(to_delayed_work(work), struct twheel_user, idle);
+	struct twheel *wheel[ARRAY_SIZE(user->wheel)];
+	unsigned int i;
+
+	mutex_lock(&user->lock);
+	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
+		wheel[i] = user->wheel[i];
+		WRITE_ONCE(user->wheel[i], NULL);
+	}
+	/* Pairs with the increment of ops in twheel_user_charge_op(). */
+	smp_mb();
+	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
+		if (atomic_read(&user->ops)) {
+			/* Pairs with the acquire in twheel_user_wheel(). */
+			smp_store_release(&user->wheel[i], wheel[i]);
+		} else {
+			user->wakeups += wheel_destroy(wheel[i]);
+		}
+	}
+	mutex_unlock(&user->lock);
+	twheel_user_put(user);
+}
+
+static struct twheel_user *user_alloc(kuid_t uid)
+{
+	struct twheel_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+
+	if (!user)
+		return NULL;
+	user->uid = uid;
+	refcount_set(&user->ref, 1);
+	mutex_init(&user->lock);
+	INIT_DELAYED_WORK(&user->idle, user_idle);
+	return user;
+}
+
+/**
+ * twheel_user_get - look up or create the calling user
+ *
+ * Context: process; may sleep.
+ * Return: the user, for twheel_user_put(), or an ERR_PTR(): -ENOMEM.
+ */
+struct twheel_user *twheel_user_get(void)
+{
+	kuid_t uid = current_uid();
+	struct twheel_user *user;
+	int err;
+
+	for (;;) {
+		user = user_find(uid);
+		if (user)
+			return user;
+		user = user_alloc(uid);
+		if (!user)
+			return ERR_PTR(-ENOMEM);
+		err = xa_insert(&users, __kuid_val(uid), user, GFP_KERNEL_ACCOUNT);
+		if (!err)
+			return user;
+		kfree(user);
+		/* -EBUSY: another thread was faster. */
+		if (err != -EBUSY)
+			return ERR_PTR(err);
+	}
+}
+
+/**
+ * twheel_user_charge_file - charge a user for an open file
+ * @user: the user
+ *
+ * Return: 0, or -EDQUOT at the limit.
+ */
+int twheel_user_charge_file(struct twheel_user *user)
+{
+	return atomic_add_unless(&user->files, 1, user_max_files) ? 0 : -EDQUOT;
+}
+
+/**
+ * twheel_user_uncharge_file - a file has been closed
+ * @user: as charged
+ */
+void twheel_user_uncharge_file(struct twheel_user *user)
+{
+	atomic_dec(&user->files);
+}
+
+/**
+ * twheel_user_charge_name - charge a user for a named purgatory
+ * @user: the calling user
+ *
+ * Return: 0, or -EDQUOT at the limit, which CAP_SYS_RESOURCE overrides.
+ */
+int twheel_user_charge_name(struct twheel_user *user)
+{
+	int names = atomic_read(&user->names);
+
+	do {
+		if (names >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE))
+			return -EDQUOT;
+	} while (!atomic_try_cmpxchg(&user->names, &names, names + 1));
+	return 0;
+}
+
+/**
+ * twheel_user_uncharge_name - a named purgatory has been removed
+ * @user: as charged
+ */
+void twheel_user_uncharge_name(struct twheel_user *user)
+{
+	atomic_dec(&user->names);
+}
+
+/**
+ * twheel_user_charge_op - charge a user for an operation
+ * @user: the user
+ *
+ * Return: 0, or -EDQUOT at the limit.
+ */
+int twheel_user_charge_op(struct twheel_user *user)
+{
+	/* A full barrier: pairs with that of user_idle(). */
+	return atomic_add_unless(&user->ops, 1, user_max_ops) ? 0 : -EDQUOT;
+}
+
+/**
+ * twheel_user_uncharge_op - the memory of an operation is about to be freed
+ * @user: as charged
+ */
+void twheel_user_uncharge_op(struct twheel_user *user)
+{
+	/* The work needs the user, even if this was the last one. */
+	if (atomic_dec_return(&user->ops))
+		return;
+	refcount_inc(&user->ref);
+	if (!queue_delayed_work(twheel_wq, &user->idle, IDLE_TIME))
+		twheel_user_put(user);
+}
+
+static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock clock)
+{
+	char name[sizeof("twheel-4294967295")];
+	struct twheel_config config;
+
+	snprintf(name, sizeof(name), "twheel-%u", __kuid_val(user->uid));
+	twheel_system_config(&config, clock);
+	config.name = name;
+	return twheel_make(&config, TWHEEL_MAKE_UNLIMITED | TWHEEL_MAKE_ACCOUNT);
+}
+
+/**
+ * twheel_user_wheel - the wheel of a user
+ * @user: the user, charged for an operation
+ * @clock: clock of the wheel
+ *
+ * Context: process; may sleep.
+ * Return: the wheel, valid until the operation is uncharged, or an ERR_PTR():
+ * -ENOMEM.
+ */
+struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock)
+{
+	struct twheel *wheel;
+
+	/* Pairs with the releases here and in user_idle(). */
+	wheel = smp_load_acquire(&user->wheel[clock]);
+	if (likely(wheel))
+		return wheel;
+	mutex_lock(&user->lock);
+	wheel = user->wheel[clock];
+	if (!wheel) {
+		wheel = wheel_create(user, clock);
+		if (!IS_ERR(wheel)) {
+			/* Pairs with the acquire above. */
+			smp_store_release(&user->wheel[clock], wheel);
+		}
+	}
+	mutex_unlock(&user->lock);
+	return wheel;
+}
+
+/**
+ * twheel_user_wakeups - number of wake-ups of a user's reapers
+ * @user: the user
+ *
+ * Context: process; may sleep.
+ */
+u64 twheel_user_wakeups(struct twheel_user *user)
+{
+	unsigned int i;
+	u64 wakeups;
+
+	mutex_lock(&user->lock);
+	wakeups = user->wakeups;
+	for (i = 0; i < ARRAY_SIZE(user->wheel); i++)
+		if (user->wheel[i])
+			wakeups += twheel_wakeups(user->wheel[i]);
+	mutex_unlock(&user->lock);
+	return wakeups;
+}
+
+/**
+ * twheel_users_exit - destroy the wheels of all users; no file is open any more
+ *
+ * Context: process; may sleep.
+ */
+void twheel_users_exit(void)
+{
+	struct twheel_user *user;
+	unsigned long uid = 0;
+
+	for (;;) {
+		xa_lock(&users);
+		user = xa_find(&users, &uid, ULONG_MAX, XA_PRESENT);
+		if (user)
+			refcount_inc(&user->ref);
+		xa_unlock(&users);
+		if (!user)
+			break;
+		flush_delayed_work(&user->idle);
+		twheel_user_put(user);
+		uid++;
+	}
+	WARN_ON_ONCE(!xa_empty(&users));
+}

@@ -1,0 +1,267 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 5, listing: the operations that wait in a purgatory, one after the other,
+ * and how far each has come.
+ *
+ * An iterator goes from home to home, and stands between two calls at the operation
+ * that comes next.  It is on a list of the home, and when that operation leaves, it
+ * is moved on by whoever ends the operation, under the home's lock.  So it costs
+ * nothing to go on, however long ago the last call was and whatever has gone, and
+ * nothing to those who end operations while nobody looks.
+ *
+ * It goes as far as what was last when it came to the home, so that it comes to an
+ * end however many are added meanwhile.
+ */
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+
+#include "op.h"
+#include "purgatory.h"
+
+static struct twheel_op *op_after(struct twheel_home *home, struct twheel_op *op)
+{
+	return list_is_last(&op->parked, &home->ops) ? NULL : list_next_entry(op, parked);
+}
+
+static struct twheel_op *op_before(struct twheel_home *home, struct twheel_op *op)
+{
+	return list_is_first(&op->parked, &home->ops) ? NULL : list_prev_entry(op, parked);
+}
+
+static void iter_pass(struct twheel_op_iter *iter, struct twheel_home *home,
+		      struct twheel_op *op)
+{
+	if (iter->next == op)
+		iter->next = iter->last == op ? NULL : op_after(home, op);
+	if (iter->last == op)
+		iter->last = op_before(home, op);
+}
+
+void __twheel_iters_pass(struct twheel_home *home, struct twheel_op *op)
+{
+	struct twheel_op_iter *iter;
+
+	lockdep_assert_held(&home->lock);
+	list_for_each_entry(iter, &home->iters, entry)
+		iter_pass(iter, home, op);
+}
+
+static void iter_enter(struct twheel_op_iter *iter, struct twheel_home *home)
+{
+	lockdep_assert_held(&home->lock);
+	list_add(&iter->entry, &home->iters);
+	iter->next = list_first_entry_or_null(&home->ops, struct twheel_op, parked);
+	iter->last = iter->next ? list_last_entry(&home->ops, struct twheel_op, parked) : NULL;
+}
+
+/* The next operation of a home, held, or NULL, and the iterator has left the home. */
+static struct twheel_op *iter_next_of_home(struct twheel_op_iter *iter, struct twheel_home *home)
+{
+	struct twheel_op *op;
+
+	spin_lock_bh(&home->lock);
+	if (list_empty(&iter->entry))
+		iter_enter(iter, home);
+	op = iter->next;
+	if (op) {
+		/* It is listed, so that it waits, and is held for that. */
+		twheel_op_hold(op);
+		iter->next = op == iter->last ? NULL : op_after(home, op);
+	} else {
+		list_del_init(&iter->entry);
+	}
+	spin_unlock_bh(&home->lock);
+	return op;
+}
+
+/**
+ * twheel_op_iter_start - begin to walk over the operations that wait
+ * @iter: the iterator
+ * @purgatory: where; it must stay until twheel_op_iter_end()
+ *
+ * Each operation that waits all the time of the walk is met once, in no
+ * particular order. Those that come or go meanwhile do no harm, and are met or not.
+ * Whoever ends an operation takes a step for each iterator that stands in the
+ * same part of the purgatory: a few at a time do no harm either.
+ *
+ * Context: any.
+ */
+void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory)
+{
+	INIT_LIST_HEAD(&iter->entry);
+	iter->purgatory = purgatory;
+	iter->op = NULL;
+	iter->next = NULL;
+	iter->last = NULL;
+	iter->home = 0;
+}
+EXPORT_SYMBOL_GPL(twheel_op_iter_start);
+
+static void iter_let_go(struct twheel_op_iter *iter)
+{
+	if (iter->op)
+		twheel_op_unhold(iter->op);
+	iter->op = NULL;
+}
+
+/**
+ * twheel_op_iter_next - the next operation
+ * @iter: the iterator, of one user at a time
+ *
+ * To drain a purgatory waits for the iterators that stand at one of its operations.
+ *
+ * Context: process or softirq, with interrupts enabled. The consumer may sleep
+ * between two calls.
+ * Return: an operation that waited just now; the iterator keeps a reference
+ * to it until the next call. NULL at the end.
+ */
+struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
+{
+	struct twheel_purgatory *purgatory = iter->purgatory;
+	struct twheel_op *op = NULL;
+
+	while (!op && iter->home < purgatory->nr_homes) {
+		op = iter_next_of_home(iter, &purgatory->home[iter->home]);
+		iter->home += !op;
+	}
+	/* Last: it may be all that keeps the purgatory. */
+	iter_let_go(iter);
+	iter->op = op;
+	return op;
+}
+EXPORT_SYMBOL_GPL(twheel_op_iter_next);
+
+/**
+ * twheel_op_iter_end - end a walk, whether it came to its end or not
+ * @iter: the iterator
+ *
+ * Context: as twheel_op_iter_next().
+ */
+void twheel_op_iter_end(struct twheel_op_iter *iter)
+{
+	struct twheel_home *home;
+
+	if (!list_empty(&iter->entry)) {
+		home = &iter->purgatory->home[iter->home];
+		spin_lock_bh(&home->lock);
+		list_del_init(&iter->entry);
+		spin_unlock_bh(&home->lock);
+	}
+	iter_let_go(iter);
+}
+EXPORT_SYMBOL_GPL(twheel_op_iter_end);
+
+static u64 op_remaining(const struct twheel_op *op)
+{
+	u64 now = twheel_op_now(op);
+
+	if (op->deadline == TWHEEL_NEVER)
+		return TWHEEL_NEVER;
+	return op->deadline - min(now, op->deadline);
+}
+
+/**
+ * twheel_op_progress - how far an operation that waits has come
+ * @op: the operation; the caller has a reference
+ * @progress: filled in
+ * @keys: filled in with the keys that it watches, and how many more signals each
+ *	needs, 0 for one that is satisfied
+ * @room: how many keys fit
+ *
+ * Context: process or softirq, with interrupts enabled.
+ * Return:
+ * * 0         - it waits
+ * * -EALREADY - it has ended
+ * * -ENOENT   - it was not added
+ */
+int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
+		       struct twheel_watch_spec *keys, u32 room)
+{
+	const struct twheel_watch *watch;
+	u32 i = 0;
+	int err;
+
+	spin_lock_bh(&op->lock);
+	err = twheel_op_not_waiting(op);
+	if (err)
+		goto out;
+	progress->deadline = op->deadline;
+	progress->remaining = op_remaining(op);
+	progress->condition = op->condition;
+	progress->missing = op->missing;
+	progress->nr_keys = op->nr_watches;
+	for (watch = op->watches; watch && i < room; watch = watch->next, i++)
+		keys[i] = (struct twheel_watch_spec) {
+			.key	= watch->key,
+			.need	= watch->need,
+		};
+out:
+	spin_unlock_bh(&op->lock);
+	return err;
+}
+EXPORT_SYMBOL_GPL(twheel_op_progress);
+
+static int complete_each(struct twheel_purgatory *purgatory, int error, u64 value,
+			 bool killable, u32 *nr)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *op;
+	int ret = 0;
+
+	might_sleep();
+	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
+		error = -EINVAL;
+	*nr = 0;
+	twheel_op_iter_start(&iter, purgatory);
+	while ((op = twheel_op_iter_next(&iter))) {
+		if (killable && fatal_signal_pending(current)) {
+			ret = -EINTR;
+			break;
+		}
+		*nr += !(error ? twheel_op_complete_error(op, error) :
+				 twheel_op_complete(op, value));
+		cond_resched();
+	}
+	twheel_op_iter_end(&iter);
+	return ret;
+}
+
+/**
+ * twheel_complete_all - complete every operation that waits
+ * @purgatory: the purgatory
+ * @error: 0, or a negative error number that they are completed with
+ * @value: for the results of the operations; not used with an error
+ *
+ * Those that are added meanwhile are completed or not.
+ *
+ * Context: process; may sleep.
+ * Return: how many operations this completed.
+ */
+u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value)
+{
+	u32 nr;
+
+	complete_each(purgatory, error, value, false, &nr);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(twheel_complete_all);
+
+/**
+ * twheel_complete_all_killable - twheel_complete_all() that a fatal signal ends early
+ * @purgatory: the purgatory
+ * @error: 0, or a negative error number that they are completed with
+ * @value: for the results of the operations; not used with an error
+ * @completed: set to the number of operations that this completed, in any case
+ *
+ * Context: process; may sleep.
+ * Return: 0; or -EINTR if the caller is being killed, and some operations still wait.
+ */
+int twheel_complete_all_killable(struct twheel_purgatory *purgatory, int error, u64 value,
+				 u32 *completed)
+{
+	return complete_each(purgatory, error, value, true, completed);
+}
+EXPORT_SYMBOL_GPL(twheel_complete_all_killable);

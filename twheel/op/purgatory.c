@@ -1,0 +1,424 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layer 5, the purgatory: where operations wait.
+ *
+ * What all of them share: the limits, the counts, and the end.  What happens to a
+ * single operation is in op.c, and how they are found by key in signal.c.
+ */
+#include <linux/bits.h>
+#include <linux/bug.h>
+#include <linux/completion.h>
+#include <linux/debugfs.h>
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/kthread.h>
+#include <linux/list.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mutex.h>
+#include <linux/overflow.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "../core/shard.h"
+#include "../core/twheel.h"
+#include "op.h"
+#include "purgatory.h"
+
+/* All of them hold the purgatory, and walks do as well. */
+#define MAX_PENDING_MAX	BIT(30)
+
+/* More lists than this make the counting slow, and contention no rarer. */
+#define HOMES_MAX	16
+
+static bool config_fits(const struct twheel_purgatory_config *config)
+{
+	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX)
+		return false;
+	if (config->max_watches > INT_MAX)
+		return false;
+	return !config->name || strlen(config->name) < TWHEEL_PURGATORY_NAME;
+}
+
+static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
+{
+	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), HOMES_MAX);
+	struct twheel_purgatory *purgatory;
+	unsigned int i;
+	int err;
+
+	purgatory = kzalloc(struct_size(purgatory, home, nr),
+			    account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+	if (!purgatory)
+		return ERR_PTR(-ENOMEM);
+	err = twheel_keys_init(&purgatory->keys, max_pending, account);
+	if (err) {
+		kfree(purgatory);
+		return ERR_PTR(err);
+	}
+	refcount_set(&purgatory->holds, 1);
+	init_completion(&purgatory->drained);
+	purgatory->nr_homes = nr;
+	for (i = 0; i < nr; i++) {
+		spin_lock_init(&purgatory->home[i].lock);
+		INIT_LIST_HEAD(&purgatory->home[i].ops);
+		INIT_LIST_HEAD(&purgatory->home[i].iters);
+	}
+	return purgatory;
+}
+
+/**
+ * twheel_purgatory_create - make a purgatory
+ * @config: how
+ *
+ * Context: process; may sleep.
+ * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit on operations that is
+ * none or too high, a limit on watches above INT_MAX, a name that is too long, or a
+ * wheel with a limit of its own; -ENOMEM.
+ */
+struct twheel_purgatory *
+twheel_purgatory_create(const struct twheel_purgatory_config *config)
+{
+	struct twheel *wheel = config->wheel;
+	struct twheel_purgatory *purgatory;
+
+	might_sleep();
+	if (!config_fits(config))
+		return ERR_PTR(-EINVAL);
+	if (!wheel)
+		wheel = twheel_system();
+	if (IS_ERR(wheel))
+		return ERR_CAST(wheel);
+	if (twheel_op_check_wheel(wheel, 0))
+		return ERR_PTR(-EINVAL);
+
+	purgatory = purgatory_alloc(config->max_pending, config->account);
+	if (IS_ERR(purgatory))
+		return purgatory;
+	purgatory->wheel = wheel;
+	purgatory->max_pending = config->max_pending;
+	purgatory->max_watches = config->max_watches;
+	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
+	twheel_purgatories_add(purgatory);
+	return purgatory;
+}
+EXPORT_SYMBOL_GPL(twheel_purgatory_create);
+
+/* Some operation that waits, with a reference to it, or NULL. */
+static struct twheel_op *home_first(struct twheel_home *home)
+{
+	struct twheel_op *op;
+
+	spin_lock_bh(&home->lock);
+	op = list_first_entry_or_null(&home->ops, struct twheel_op, parked);
+	if (op)
+		twheel_op_hold(op);
+	spin_unlock_bh(&home->lock);
+	return op;
+}
+
+/* Let no operation in any more; whether that was so already. */
+static bool home_close(struct twheel_home *home)
+{
+	bool draining;
+
+	spin_lock_bh(&home->lock);
+	draining = home->draining;
+	home->draining = true;
+	spin_unlock_bh(&home->lock);
+	return draining;
+}
+
+/* Cancel all that are pending; the number of those that this call cancelled. */
+static u32 home_drain(struct twheel_home *home)
+{
+	struct twheel_op *op;
+	u32 nr = 0;
+
+	/* A listed operation is pending; another task that ends it first takes it off. */
+	while ((op = home_first(home))) {
+		nr += !twheel_op_cancel(op);
+		twheel_op_unhold(op);
+		cond_resched();
+	}
+	return nr;
+}
+
+/*
+ * Whether it may be a timer's function that asks. Of any wheel: operations bring their
+ * own, and whoever is held up by that function may be one of them.
+ */
+static bool in_timer_function(void)
+{
+	return in_interrupt() || kthread_func(current) == twheel_reaper;
+}
+
+/* Let no operation in any more.  The first call ends the hold that lasted until now. */
+static void purgatory_close(struct twheel_purgatory *purgatory)
+{
+	bool again = home_close(&purgatory->home[0]);
+	unsigned int i;
+
+	for (i = 1; i < purgatory->nr_homes; i++)
+		home_close(&purgatory->home[i]);
+	if (!again)
+		twheel_purgatory_release(purgatory);
+}
+
+/**
+ * twheel_purgatory_drain - cancel all that waits, and let nothing in any more
+ * @purgatory: the purgatory
+ *
+ * Every operation that was still pending is handed back through its callback,
+ * as cancelled. When this returns no predicate or callback is running and none
+ * will, and adds are refused with -ESHUTDOWN. To drain twice is fine.
+ *
+ * Context: process; may sleep. Not from a predicate, a callback or a timer's function,
+ * nor from within a walk over its operations: it would wait for itself. On the
+ * reaper of any wheel it is refused with a warning.
+ * Return: how many operations this handed back.
+ */
+u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
+{
+	unsigned int i;
+	u32 nr = 0;
+
+	might_sleep();
+	if (WARN_ON_ONCE(in_timer_function()))
+		return 0;
+	purgatory_close(purgatory);
+	for (i = 0; i < purgatory->nr_homes; i++)
+		nr += home_drain(&purgatory->home[i]);
+	wait_for_completion(&purgatory->drained);
+	return nr;
+}
+EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
+
+/**
+ * twheel_purgatory_destroy - drain a purgatory, and free it
+ * @purgatory: the purgatory, which no call uses any more; NULL and ERR_PTR()
+ *	are left alone
+ *
+ * Context: as twheel_purgatory_drain().
+ */
+void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
+{
+	if (IS_ERR_OR_NULL(purgatory))
+		return;
+	if (WARN_ON_ONCE(in_timer_function()))
+		return;
+	twheel_purgatories_remove(purgatory);
+	twheel_purgatory_drain(purgatory);
+	twheel_keys_destroy(&purgatory->keys);
+	kfree(purgatory);
+}
+EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
+
+static void home_stats(struct twheel_home *home, struct twheel_purgatory_stats *stats)
+{
+	unsigned int i;
+
+	spin_lock_bh(&home->lock);
+	stats->watches += home->watches;
+	stats->added += home->added;
+	for (i = 0; i < ARRAY_SIZE(home->ended); i++)
+		stats->ended[i] += home->ended[i];
+	spin_unlock_bh(&home->lock);
+}
+
+/**
+ * twheel_purgatory_stats - the counts of a purgatory
+ * @purgatory: the purgatory
+ * @stats: filled in
+ *
+ * Context: process or softirq.
+ */
+void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
+			    struct twheel_purgatory_stats *stats)
+{
+	unsigned int i;
+
+	memset(stats, 0, sizeof(*stats));
+	stats->pending = atomic_read(&purgatory->pending);
+	stats->keys = twheel_keys_count(&purgatory->keys);
+	stats->rejected = atomic64_read(&purgatory->rejected);
+	for (i = 0; i < purgatory->nr_homes; i++)
+		home_stats(&purgatory->home[i], stats);
+}
+EXPORT_SYMBOL_GPL(twheel_purgatory_stats);
+
+/*
+ * Layer 5, seen from outside: all the purgatories that there are, and what
+ * waits in them.
+ *
+ * In debugfs, twheel/purgatories has a line of counts for each, and
+ * twheel/operations one for each operation that waits.  That may take long, so
+ * that a purgatory is held meanwhile, which its end waits for, and the lock, which
+ * protects the list and its serial numbers, is not.
+ */
+
+static DEFINE_MUTEX(purgatories_lock);
+static LIST_HEAD(purgatories);
+static u64 last_serial;
+
+static struct dentry *purgatories_file, *operations_file;
+
+/**
+ * twheel_purgatories_add - know a purgatory from now on
+ * @purgatory: the purgatory, set up
+ *
+ * Context: process; may sleep.
+ */
+void twheel_purgatories_add(struct twheel_purgatory *purgatory)
+{
+	mutex_lock(&purgatories_lock);
+	purgatory->serial = ++last_serial;
+	list_add_tail(&purgatory->listed, &purgatories);
+	mutex_unlock(&purgatories_lock);
+}
+
+/**
+ * twheel_purgatories_remove - forget a purgatory
+ * @purgatory: the purgatory
+ *
+ * Context: process; may sleep.
+ */
+void twheel_purgatories_remove(struct twheel_purgatory *purgatory)
+{
+	mutex_lock(&purgatories_lock);
+	list_del(&purgatory->listed);
+	mutex_unlock(&purgatories_lock);
+}
+
+static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purgatory)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(purgatory, &stats);
+	seq_printf(file, "%s max_pending=%u max_watches=%u pending=%llu keys=%llu watches=%llu",
+		   purgatory->name, purgatory->max_pending, purgatory->max_watches,
+		   stats.pending, stats.keys, stats.watches);
+	seq_printf(file, " added=%llu completed=%llu expired=%llu cancelled=%llu rejected=%llu\n",
+		   stats.added, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED],
+		   stats.ended[TWHEEL_CANCELLED], stats.rejected);
+}
+
+static int purgatories_show(struct seq_file *file, void *unused)
+{
+	struct twheel_purgatory *purgatory;
+
+	mutex_lock(&purgatories_lock);
+	list_for_each_entry(purgatory, &purgatories, listed)
+		purgatory_show(file, purgatory);
+	mutex_unlock(&purgatories_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(purgatories);
+
+static const char *condition_name(enum twheel_condition condition)
+{
+	static const char * const names[] = {
+		[TWHEEL_COND_NONE]	= "none",
+		[TWHEEL_COND_ANY]	= "any",
+		[TWHEEL_COND_ALL]	= "all",
+		[TWHEEL_COND_QUORUM]	= "quorum",
+		[TWHEEL_COND_SUM]	= "sum",
+	};
+
+	return condition < ARRAY_SIZE(names) ? names[condition] : "predicate";
+}
+
+/* A line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1", a key for each watch. */
+static void operation_show(struct seq_file *file, const struct twheel_purgatory *purgatory,
+			   struct twheel_op *op, struct twheel_watch_spec *keys)
+{
+	struct twheel_op_progress progress;
+	u32 i;
+
+	if (twheel_op_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
+		return;
+	seq_printf(file, "%s %s missing=%llu", purgatory->name,
+		   condition_name(progress.condition), progress.missing);
+	if (progress.remaining == TWHEEL_NEVER)
+		seq_puts(file, " remaining_ns=never");
+	else
+		seq_printf(file, " remaining_ns=%llu", progress.remaining);
+	for (i = 0; i < progress.nr_keys; i++)
+		seq_printf(file, " key=%llx:%llx/%u", keys[i].key.v[0], keys[i].key.v[1],
+			   keys[i].need);
+	seq_putc(file, '\n');
+}
+
+static void purgatory_show_operations(struct seq_file *file, struct twheel_purgatory *purgatory,
+				      struct twheel_watch_spec *keys)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *op;
+
+	twheel_op_iter_start(&iter, purgatory);
+	/* Once its buffer is full, the file is shown anew with a larger one. */
+	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter))) {
+		operation_show(file, purgatory, op, keys);
+		cond_resched();
+	}
+	twheel_op_iter_end(&iter);
+}
+
+/* The next purgatory that has not been drained, held, or NULL. */
+static struct twheel_purgatory *purgatory_after(u64 serial)
+{
+	struct twheel_purgatory *purgatory, *found = NULL;
+
+	mutex_lock(&purgatories_lock);
+	list_for_each_entry(purgatory, &purgatories, listed) {
+		if (purgatory->serial > serial && twheel_purgatory_try_hold(purgatory)) {
+			found = purgatory;
+			break;
+		}
+	}
+	mutex_unlock(&purgatories_lock);
+	return found;
+}
+
+static int operations_show(struct seq_file *file, void *unused)
+{
+	struct twheel_purgatory *purgatory;
+	struct twheel_watch_spec *keys;
+	u64 serial = 0;
+
+	keys = kcalloc(TWHEEL_MAX_KEYS, sizeof(*keys), GFP_KERNEL);
+	if (!keys)
+		return -ENOMEM;
+	while ((purgatory = purgatory_after(serial))) {
+		serial = purgatory->serial;
+		purgatory_show_operations(file, purgatory, keys);
+		twheel_purgatory_release(purgatory);
+	}
+	kfree(keys);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(operations);
+
+/**
+ * twheel_purgatories_init - show what there is
+ */
+void __init twheel_purgatories_init(void)
+{
+	struct dentry *dir = twheel_registry_debugfs();
+
+	purgatories_file = debugfs_create_file("purgatories", 0400, dir, NULL, &purgatories_fops);
+	operations_file = debugfs_create_file("operations", 0400, dir, NULL, &operations_fops);
+}
+
+/**
+ * twheel_purgatories_exit - there are no purgatories any more
+ */
+void twheel_purgatories_exit(void)
+{
+	debugfs_remove(operations_file);
+	debugfs_remove(purgatories_file);
+	WARN_ON_ONCE(!list_empty(&purgatories));
+}
