@@ -80,13 +80,13 @@ int kind_add(struct torture_timer *t, u64 deadline, u64 slack)
 	return twheel_timer_add(&t->timer, deadline);
 }
 
-int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which)
+int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	if (t->kind == KIND_WORK)
-		return twheel_work_rearm(&t->work, deadline, which);
+		return twheel_work_rearm(&t->work, deadline, mode);
 	if (slack)
-		return twheel_timer_rearm_slack(&t->timer, deadline, slack, which);
-	return twheel_timer_rearm(&t->timer, deadline, which);
+		return twheel_timer_rearm_slack(&t->timer, deadline, slack, mode);
+	return twheel_timer_rearm(&t->timer, deadline, mode);
 }
 
 int kind_cancel(struct torture_timer *t)

@@ -21,151 +21,151 @@
 /* And half of the time all workers go to the same wheel, for so long. */
 #define MEETING	(HZ / 4)
 
-static u64 random_deadline(struct rnd_state *dice, const struct torture_wheel *w)
+static u64 random_deadline(struct rnd_state *rng, const struct torture_wheel *w)
 {
 	u64 delay;
 
-	switch (torture_below(dice, 8)) {
+	switch (torture_below(rng, 8)) {
 	case 0:
 		return 0;
 	case 1:
-		delay = torture_below(dice, 100 * NSEC_PER_USEC);
+		delay = torture_below(rng, 100 * NSEC_PER_USEC);
 		break;
 	case 2 ... 3:
-		delay = torture_below(dice, 2 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 2 * NSEC_PER_MSEC);
 		break;
 	case 4:
-		delay = torture_below(dice, 30 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		break;
 	case 5:
 		/* At one instant with others, of all kinds. */
-		delay = torture_below(dice, 30 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		return (twheel_deadline_on(w->wheel, delay) | (BIT_ULL(23) - 1)) + 1;
 	case 6:
-		delay = torture_below(dice, 300 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 300 * NSEC_PER_MSEC);
 		break;
 	default:
 		/* Hours to centuries, which nobody will wait for, or never. */
-		delay = (u64)(torture_below(dice, U32_MAX) | 1 << 20) <<
-			(22 + torture_below(dice, 12));
+		delay = (u64)(torture_below(rng, U32_MAX) | 1 << 20) <<
+			(22 + torture_below(rng, 12));
 		break;
 	}
 	return twheel_deadline_on(w->wheel, delay);
 }
 
-static u64 random_slack(struct rnd_state *dice)
+static u64 random_slack(struct rnd_state *rng)
 {
-	if (torture_below(dice, 4))
+	if (torture_below(rng, 4))
 		return 0;
-	return torture_below(dice, 4) ? torture_below(dice, 5 * NSEC_PER_MSEC) :
+	return torture_below(rng, 4) ? torture_below(rng, 5 * NSEC_PER_MSEC) :
 					TWHEEL_SLACK_COARSE;
 }
 
-static enum twheel_rearm random_rearm(struct rnd_state *dice)
+static enum twheel_rearm random_rearm(struct rnd_state *rng)
 {
-	return torture_below(dice, TWHEEL_REARM_IF_LATER + 1);
+	return torture_below(rng, TWHEEL_REARM_IF_LATER + 1);
 }
 
-static struct torture_timer *random_timer(struct rnd_state *dice, struct torture_wheel *w)
+static struct torture_timer *random_timer(struct rnd_state *rng, struct torture_wheel *w)
 {
-	u32 of = torture_below(dice, 2) ? HOT_TIMERS : TORTURE_TIMERS;
+	u32 of = torture_below(rng, 2) ? HOT_TIMERS : TORTURE_TIMERS;
 
-	return &w->timer[torture_below(dice, of)];
+	return &w->timer[torture_below(rng, of)];
 }
 
-static struct torture_wheel *random_wheel(struct rnd_state *dice)
+static struct torture_wheel *random_wheel(struct rnd_state *rng)
 {
-	return &torture_wheels[torture_below(dice, torture_nr_wheels)];
+	return &torture_wheels[torture_below(rng, torture_nr_wheels)];
 }
 
-static struct torture_wheel *meeting_wheel(struct rnd_state *dice)
+static struct torture_wheel *meeting_wheel(struct rnd_state *rng)
 {
-	if (torture_below(dice, 2))
-		return random_wheel(dice);
+	if (torture_below(rng, 2))
+		return random_wheel(rng);
 	return &torture_wheels[jiffies / MEETING % torture_nr_wheels];
 }
 
 /* What can be done to a timer from anywhere, beside others. */
-static void meddle(struct rnd_state *dice, struct torture_timer *t)
+static void meddle(struct rnd_state *rng, struct torture_timer *t)
 {
-	u64 deadline = random_deadline(dice, t->wheel);
+	u64 deadline = random_deadline(rng, t->wheel);
 
-	switch (t->kind == KIND_TIMER ? torture_below(dice, 4) : 3) {
+	switch (t->kind == KIND_TIMER ? torture_below(rng, 4) : 3) {
 	case 0:
-		fate_add(t, deadline, random_slack(dice));
+		outcome_add(t, deadline, random_slack(rng));
 		break;
 	case 1 ... 2:
-		fate_rearm(t, deadline, random_slack(dice), random_rearm(dice));
+		outcome_rearm(t, deadline, random_slack(rng), random_rearm(rng));
 		break;
 	case 3:
-		fate_cancel(t);
+		outcome_cancel(t);
 		break;
 	}
 }
 
-static void meddle_with_any(struct rnd_state *dice, struct torture_wheel *w)
+static void meddle_with_any(struct rnd_state *rng, struct torture_wheel *w)
 {
-	struct torture_timer *t = random_timer(dice, w);
+	struct torture_timer *t = random_timer(rng, w);
 
-	if (!fate_share(t))
+	if (!outcome_share(t))
 		return;
-	meddle(dice, t);
-	fate_unshare(t);
+	meddle(rng, t);
+	outcome_unshare(t);
 }
 
 /* Timers' functions */
 
-static void meddle_elsewhere(struct rnd_state *dice)
+static void meddle_elsewhere(struct rnd_state *rng)
 {
-	struct torture_wheel *w = random_wheel(dice);
+	struct torture_wheel *w = random_wheel(rng);
 
 	if (!down_read_trylock(&w->gate))
 		return;
 	if (w->wheel)
-		meddle_with_any(dice, w);
+		meddle_with_any(rng, w);
 	up_read(&w->gate);
 }
 
 static void arm_myself(struct torture_timer *t)
 {
-	u64 deadline = random_deadline(&t->dice, t->wheel);
+	u64 deadline = random_deadline(&t->rng, t->wheel);
 
 	if (READ_ONCE(t->wheel->draining) || t->kind == KIND_ORPHAN || t->kind == KIND_PERIODIC)
 		return;
-	if (t->kind == KIND_TIMER && torture_below(&t->dice, 4))
-		fate_rearm(t, deadline, random_slack(&t->dice), random_rearm(&t->dice));
+	if (t->kind == KIND_TIMER && torture_below(&t->rng, 4))
+		outcome_rearm(t, deadline, random_slack(&t->rng), random_rearm(&t->rng));
 	else
-		fate_add(t, deadline, 0);
+		outcome_add(t, deadline, 0);
 }
 
 /* Anything may be done in process context, but an inline timer is mostly not. */
 static void act(struct torture_timer *t)
 {
-	struct rnd_state *dice = &t->dice;
+	struct rnd_state *rng = &t->rng;
 	bool may_sleep = !(t->flags & TWHEEL_TIMER_INLINE);
 
-	switch (torture_below(dice, 16)) {
+	switch (torture_below(rng, 16)) {
 	case 0 ... 3:
 		arm_myself(t);
 		break;
 	case 4:
 		arm_myself(t);
-		fate_cancel(t);
+		outcome_cancel(t);
 		break;
 	case 5 ... 7:
 		if (!READ_ONCE(t->wheel->closing))
-			meddle_with_any(dice, t->wheel);
+			meddle_with_any(rng, t->wheel);
 		break;
 	case 8:
 		if (!READ_ONCE(t->wheel->closing) && may_sleep)
-			meddle_elsewhere(dice);
+			meddle_elsewhere(rng);
 		break;
 	case 9:
-		if (torture_idles(dice))
-			udelay(torture_below(dice, 50));
+		if (torture_idles(rng))
+			udelay(torture_below(rng, 50));
 		break;
 	case 10:
-		if (may_sleep && torture_idles(dice))
+		if (may_sleep && torture_idles(rng))
 			usleep_range(100, 1000);
 		arm_myself(t);
 		break;
@@ -178,7 +178,7 @@ static void put_orphan(struct torture_timer *t)
 
 	if (!refcount_dec_and_test(&t->refs))
 		return;
-	if (fate_nr_open(t))
+	if (outcome_nr_open(t))
 		torture_wrong(WRONG_LOST, t, "freed, and has not ended");
 	kfree(t);
 	atomic_dec(&w->orphans);
@@ -187,14 +187,14 @@ static void put_orphan(struct torture_timer *t)
 /* An orphan frees itself, and then its function may go on for a while. */
 static void run_orphan(struct torture_timer *t)
 {
-	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->dice, 4) &&
-		      torture_idles(&t->dice);
+	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->rng, 4) &&
+		      torture_idles(&t->rng);
 	struct torture_wheel *w = t->wheel;
 
 	atomic_inc(&w->inside);
-	fate_enter(t);
+	outcome_enter(t);
 	act(t);
-	fate_leave(t);
+	outcome_leave(t);
 	put_orphan(t);
 	if (linger)
 		usleep_range(100, 2000);
@@ -208,9 +208,9 @@ void torture_run(struct torture_timer *t)
 		run_orphan(t);
 		return;
 	}
-	fate_enter(t);
+	outcome_enter(t);
 	act(t);
-	fate_leave(t);
+	outcome_leave(t);
 }
 
 /* What twheel_stop() calls. */
@@ -219,18 +219,18 @@ void torture_handed_back(struct twheel_timer *timer, void *data)
 	struct torture_timer *t = container_of(timer, struct torture_timer, timer);
 
 	++*(long *)data;
-	fate_handed_back(t);
+	outcome_handed_back(t);
 	if (t->kind == KIND_ORPHAN)
 		put_orphan(t);
 }
 
-static unsigned int random_flags(struct rnd_state *dice, enum torture_kind kind)
+static unsigned int random_flags(struct rnd_state *rng, enum torture_kind kind)
 {
 	unsigned int flags = 0;
 
-	if (kind != KIND_WORK && !torture_below(dice, 4))
+	if (kind != KIND_WORK && !torture_below(rng, 4))
 		flags |= TWHEEL_TIMER_CANCEL_ON_SET;
-	if (kind != KIND_WORK && kind != KIND_PERIODIC && !torture_below(dice, 4))
+	if (kind != KIND_WORK && kind != KIND_PERIODIC && !torture_below(rng, 4))
 		flags |= TWHEEL_TIMER_INLINE;
 	return flags;
 }
@@ -240,7 +240,7 @@ void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum t
 {
 	t->wheel = w;
 	t->kind = kind;
-	t->flags = random_flags(&t->dice, kind);
+	t->flags = random_flags(&t->rng, kind);
 	t->quiet = false;
 	t->shutting = false;
 	t->shut = false;
@@ -251,11 +251,11 @@ void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum t
 }
 
 /* What the timer with this number is for a round. */
-enum torture_kind torture_any_kind(struct rnd_state *dice, unsigned int number, bool works)
+enum torture_kind torture_any_kind(struct rnd_state *rng, unsigned int number, bool works)
 {
 	if (number < HOT_TIMERS)
 		return KIND_TIMER;
-	switch (torture_below(dice, 5)) {
+	switch (torture_below(rng, 5)) {
 	case 0:
 		return KIND_PERIODIC;
 	case 1:
@@ -267,7 +267,7 @@ enum torture_kind torture_any_kind(struct rnd_state *dice, unsigned int number, 
 
 /* Workers */
 
-static struct torture_timer *new_orphan(struct rnd_state *dice, struct torture_wheel *w)
+static struct torture_timer *new_orphan(struct rnd_state *rng, struct torture_wheel *w)
 {
 	struct torture_timer *t = kzalloc(sizeof(*t), GFP_KERNEL);
 
@@ -276,14 +276,14 @@ static struct torture_timer *new_orphan(struct rnd_state *dice, struct torture_w
 	refcount_set(&t->refs, 2);
 	atomic64_set(&t->earliest, U64_MAX);
 	t->sets = torture_clock_seq();
-	torture_seed(&t->dice, prandom_u32_state(dice));
+	torture_seed(&t->rng, prandom_u32_state(rng));
 	torture_timer_init(t, w, KIND_ORPHAN);
 	atomic_inc(&w->orphans);
 	return t;
 }
 
 /* Send a timer out to free itself, and maybe run after it. */
-static void orphan(struct rnd_state *dice, struct torture_wheel *w)
+static void orphan(struct rnd_state *rng, struct torture_wheel *w)
 {
 	struct torture_timer *t;
 	int err;
@@ -291,20 +291,20 @@ static void orphan(struct rnd_state *dice, struct torture_wheel *w)
 	/* It might have to wait for hours after all. */
 	if (w->clock == TWHEEL_CLOCK_REALTIME)
 		return;
-	t = new_orphan(dice, w);
+	t = new_orphan(rng, w);
 	if (!t)
 		return;
-	err = fate_add(t, twheel_deadline_on(w->wheel, torture_below(dice, 5 * NSEC_PER_MSEC)), 0);
+	err = outcome_add(t, twheel_deadline_on(w->wheel, torture_below(rng, 5 * NSEC_PER_MSEC)), 0);
 	if (!err) {
-		switch (torture_below(dice, 4)) {
+		switch (torture_below(rng, 4)) {
 		case 0:
-			err = fate_cancel(t) >= 0;
+			err = outcome_cancel(t) >= 0;
 			break;
 		case 1:
-			err = !fate_settle(t);
+			err = !outcome_settle(t);
 			break;
 		case 2:
-			fate_rearm(t, 0, 0, TWHEEL_REARM_IF_PENDING);
+			outcome_rearm(t, 0, 0, TWHEEL_REARM_IF_PENDING);
 			break;
 		}
 	}
@@ -315,34 +315,34 @@ static void orphan(struct rnd_state *dice, struct torture_wheel *w)
 }
 
 /* A while in which a timer that rests would be caught running. */
-static void watch_it_rest(struct rnd_state *dice)
+static void watch_it_rest(struct rnd_state *rng)
 {
-	if (!torture_idles(dice))
+	if (!torture_idles(rng))
 		return;
-	if (torture_below(dice, 4))
-		udelay(torture_below(dice, 20));
+	if (torture_below(rng, 4))
+		udelay(torture_below(rng, 20));
 	else
 		usleep_range(10, 3000);
 }
 
-static void random_periods(struct rnd_state *dice, struct torture_timer *t)
+static void random_periods(struct rnd_state *rng, struct torture_timer *t)
 {
-	t->period = 500 * NSEC_PER_USEC + torture_below(dice, 20 * NSEC_PER_MSEC);
-	t->repeat = torture_below(dice, 2) ? TWHEEL_FIXED_RATE : TWHEEL_FIXED_DELAY;
-	t->limit = torture_below(dice, 4) ? 1 + torture_below(dice, 10) : U32_MAX;
+	t->period = 500 * NSEC_PER_USEC + torture_below(rng, 20 * NSEC_PER_MSEC);
+	t->repeat = torture_below(rng, 2) ? TWHEEL_FIXED_RATE : TWHEEL_FIXED_DELAY;
+	t->limit = torture_below(rng, 4) ? 1 + torture_below(rng, 10) : U32_MAX;
 }
 
-static void alone(struct rnd_state *dice, struct torture_wheel *w, struct torture_timer *t)
+static void alone(struct rnd_state *rng, struct torture_wheel *w, struct torture_timer *t)
 {
-	fate_settle(t);
-	watch_it_rest(dice);
-	if (!READ_ONCE(w->stopping) && (t->shut || !torture_below(dice, 4)))
+	outcome_settle(t);
+	watch_it_rest(rng);
+	if (!READ_ONCE(w->stopping) && (t->shut || !torture_below(rng, 4)))
 		torture_timer_init(t, w, t->kind);
 	if (t->kind == KIND_PERIODIC)
-		random_periods(dice, t);
-	if (torture_below(dice, 8))
-		fate_arm_exactly(t, random_deadline(dice, w), random_deadline(dice, w),
-				 random_rearm(dice));
+		random_periods(rng, t);
+	if (torture_below(rng, 8))
+		outcome_arm_exactly(t, random_deadline(rng, w), random_deadline(rng, w),
+				 random_rearm(rng));
 }
 
 /* Read what anybody may read; and what was added has a fate, or is pending. */
@@ -362,15 +362,15 @@ static void work_beside_others(struct torture_thread *thread, struct torture_whe
 {
 	unsigned int n;
 
-	switch (torture_below(&thread->dice, 64)) {
+	switch (torture_below(&thread->rng, 64)) {
 	case 0:
 		torture_step(thread, "shutdown_sync");
 		if (t->kind != KIND_WORK)
-			fate_shutdown_sync(t);
+			outcome_shutdown_sync(t);
 		break;
 	case 1 ... 8:
 		torture_step(thread, "cancel_sync");
-		fate_cancel_sync(t);
+		outcome_cancel_sync(t);
 		break;
 	case 9 ... 12:
 		torture_step(thread, "look");
@@ -378,27 +378,27 @@ static void work_beside_others(struct torture_thread *thread, struct torture_whe
 		break;
 	default:
 		torture_step(thread, "meddle");
-		for (n = torture_below(&thread->dice, 16); n; n--)
-			meddle(&thread->dice, t);
+		for (n = torture_below(&thread->rng, 16); n; n--)
+			meddle(&thread->rng, t);
 		break;
 	}
 }
 
 static void work_on(struct torture_thread *thread, struct torture_wheel *w)
 {
-	struct torture_timer *t = random_timer(&thread->dice, w);
-	u32 what = torture_below(&thread->dice, 16);
+	struct torture_timer *t = random_timer(&thread->rng, w);
+	u32 what = torture_below(&thread->rng, 16);
 
 	if (what < 2) {
 		torture_step(thread, "orphan");
-		orphan(&thread->dice, w);
-	} else if (what < 6 && fate_alone(t)) {
+		orphan(&thread->rng, w);
+	} else if (what < 6 && outcome_alone(t)) {
 		torture_step(thread, "settle");
-		alone(&thread->dice, w, t);
-		fate_release(t);
-	} else if (fate_share(t)) {
+		alone(&thread->rng, w, t);
+		outcome_release(t);
+	} else if (outcome_share(t)) {
 		work_beside_others(thread, w, t);
-		fate_unshare(t);
+		outcome_unshare(t);
 	}
 }
 
@@ -410,11 +410,11 @@ void torture_worker(struct torture_thread *thread)
 	bool open;
 
 	while (!torture_over()) {
-		w = meeting_wheel(&thread->dice);
+		w = meeting_wheel(&thread->rng);
 		torture_step(thread, "look for a wheel");
 		open = down_read_trylock(&w->gate);
 		if (open) {
-			for (n = torture_below(&thread->dice, 64); n && w->wheel; n--)
+			for (n = torture_below(&thread->rng, 64); n && w->wheel; n--)
 				work_on(thread, w);
 			up_read(&w->gate);
 		}

@@ -54,13 +54,13 @@ unsigned int torture_nr_purgatories;
 /* Beginning */
 
 /* The system's wheels have their counts compared, so that it is always another. */
-static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *dice)
+static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *rng)
 {
 	const struct twheel_config config = {
 		.name		= "twheel_p",
-		.tick_ns	= 1000ULL << torture_below(dice, 14),
-		.slots		= 2 + torture_below(dice, 80),
-		.shards		= 1 + torture_below(dice, 4),
+		.tick_ns	= 1000ULL << torture_below(rng, 14),
+		.slots		= 2 + torture_below(rng, 80),
+		.shards		= 1 + torture_below(rng, 4),
 		.clock		= clock,
 	};
 
@@ -69,14 +69,14 @@ static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *di
 
 /* Limits that are met now and then, in some purgatories. */
 static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
-						 struct rnd_state *dice)
+						 struct rnd_state *rng)
 {
-	bool few_ops = !torture_below(dice, 4), few_watches = !torture_below(dice, 4);
+	bool few_ops = !torture_below(rng, 4), few_watches = !torture_below(rng, 4);
 	const struct twheel_purgatory_config config = {
-		.name		= torture_below(dice, 2) ? "torture" : NULL,
+		.name		= torture_below(rng, 2) ? "torture" : NULL,
 		.wheel		= p->wheel[0],
-		.max_pending	= few_ops ? 8 + torture_below(dice, 32) : 1 << 30,
-		.max_watches	= few_watches ? 32 + torture_below(dice, 128) : 0,
+		.max_pending	= few_ops ? 8 + torture_below(rng, 32) : 1 << 30,
+		.max_watches	= few_watches ? 32 + torture_below(rng, 128) : 0,
 	};
 
 	p->max_pending = few_ops ? config.max_pending : 0;
@@ -94,14 +94,14 @@ static void end_wheels(struct torture_purgatory *p)
 	}
 }
 
-static int make_wheels(struct torture_purgatory *p, struct rnd_state *dice)
+static int make_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel *wheel;
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_WHEELS; i++) {
-		p->clock[i] = torture_below(dice, TWHEEL_CLOCK_REALTIME + 1);
-		wheel = random_wheel(p->clock[i], dice);
+		p->clock[i] = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
+		wheel = random_wheel(p->clock[i], rng);
 		if (IS_ERR(wheel)) {
 			end_wheels(p);
 			return PTR_ERR(wheel);
@@ -111,15 +111,15 @@ static int make_wheels(struct torture_purgatory *p, struct rnd_state *dice)
 	return 0;
 }
 
-static int make(struct torture_purgatory *p, struct rnd_state *dice)
+static int make(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel_purgatory *purgatory;
 	int err;
 
-	err = make_wheels(p, dice);
+	err = make_wheels(p, rng);
 	if (err)
 		return err;
-	purgatory = random_purgatory(p, dice);
+	purgatory = random_purgatory(p, rng);
 	if (IS_ERR(purgatory)) {
 		end_wheels(p);
 		return PTR_ERR(purgatory);
@@ -129,7 +129,7 @@ static int make(struct torture_purgatory *p, struct rnd_state *dice)
 }
 
 /* The books go on from round to round, for the report. */
-static void open_books(struct torture_purgatory *p)
+static void open_account(struct torture_purgatory *p)
 {
 	unsigned int i;
 
@@ -144,13 +144,13 @@ static void open_books(struct torture_purgatory *p)
 		torture_key_init(&p->key[i], 0, i);
 }
 
-static void begin(struct torture_purgatory *p, struct rnd_state *dice)
+static void begin(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	unsigned int i;
 	int err;
 
-	open_books(p);
-	err = make(p, dice);
+	open_account(p);
+	err = make(p, rng);
 	if (err) {
 		if (err != -ENOMEM)
 			torture_wrong(WRONG_ANSWER, NULL, "a purgatory could not be made");
@@ -206,22 +206,22 @@ static void drain_it(struct torture_purgatory *p, u32 most)
 		torture_wrong(WRONG_ANSWER, NULL, "of the second drain");
 }
 
-static void complete_them(struct torture_purgatory *p, struct rnd_state *dice)
+static void complete_them(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel_purgatory_stats stats;
 
-	purgatory_complete_all(p, dice);
+	purgatory_complete_all(p, rng);
 	/* A reaper that expires an operation unlists it first, and counts it off then. */
 	flush_wheels(p);
 	twheel_purgatory_stats(p->purgatory, &stats);
 	if (stats.pending)
 		torture_wrong(WRONG_LOST, NULL, "some wait after all were completed");
-	purgatory_expect_room(p, dice);
+	purgatory_expect_room(p, rng);
 }
 
 static void rest(struct torture_purgatory *p, struct torture_thread *thread)
 {
-	u32 way = torture_below(&thread->dice, 3);
+	u32 way = torture_below(&thread->rng, 3);
 
 	torture_step(thread, "wait for workers");
 	let_it_rest(p);
@@ -232,7 +232,7 @@ static void rest(struct torture_purgatory *p, struct torture_thread *thread)
 		purgatory_await_near(p);
 	} else if (way == 2) {
 		torture_step(thread, "complete all");
-		complete_them(p, &thread->dice);
+		complete_them(p, &thread->rng);
 	}
 	torture_step(thread, "drain");
 	drain_it(p, way == 2 ? 0 : U32_MAX);
@@ -240,7 +240,7 @@ static void rest(struct torture_purgatory *p, struct torture_thread *thread)
 
 static void end(struct torture_purgatory *p, struct torture_thread *thread)
 {
-	bool busy = torture_below(&thread->dice, 2);
+	bool busy = torture_below(&thread->rng, 2);
 
 	if (busy) {
 		torture_step(thread, "drain");
@@ -266,9 +266,9 @@ static void end(struct torture_purgatory *p, struct torture_thread *thread)
 }
 
 /* Many short rounds, and most of the time in long ones: to begin and to end take theirs. */
-static u32 any_length(struct rnd_state *dice)
+static u32 any_length(struct rnd_state *rng)
 {
-	return torture_below(dice, 2) ? 100 : 2000;
+	return torture_below(rng, 2) ? 100 : 2000;
 }
 
 /* A thread that makes and ends purgatories, one after the other. */
@@ -279,9 +279,9 @@ void purgatory_keeper(struct torture_thread *thread)
 	while (!torture_over()) {
 		torture_step(thread, "begin");
 		down_write(&p->gate);
-		begin(p, &thread->dice);
+		begin(p, &thread->rng);
 		up_write(&p->gate);
-		torture_nap(20 + torture_below(&thread->dice, any_length(&thread->dice)));
+		torture_nap(20 + torture_below(&thread->rng, any_length(&thread->rng)));
 		if (p->purgatory)
 			end(p, thread);
 	}
@@ -302,7 +302,7 @@ static void set_up(struct torture_purgatory *p, unsigned int number)
 		spin_lock_init(&p->slot[i].lock);
 	for (i = 0; i < TORTURE_SOFTIRQS; i++) {
 		p->softirq[i].p = p;
-		torture_seed(&p->softirq[i].dice, 2000000 + 100 * number + i);
+		torture_seed(&p->softirq[i].rng, 2000000 + 100 * number + i);
 		timer_setup(&p->softirq[i].timer, purgatory_softirq, 0);
 	}
 }

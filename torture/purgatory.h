@@ -99,7 +99,7 @@ struct torture_key {
  * @sure: of @key, after the add
  * @amount_sure: likewise
  * @cancels: likewise
- * @told: signals and checks of @key when the predicate came to hold
+ * @signalled: signals and checks of @key when the predicate came to hold
  */
 struct torture_want {
 	struct torture_key	*key;
@@ -109,7 +109,7 @@ struct torture_want {
 	s64			sure;
 	s64			amount_sure;
 	s64			cancels;
-	s64			told;
+	s64			signalled;
 };
 
 /**
@@ -126,12 +126,12 @@ struct torture_slot {
  * struct torture_softirq - a worker in softirq context
  * @timer: calls it
  * @p: what it works on
- * @dice: what it does next
+ * @rng: what it does next
  */
 struct torture_softirq {
 	struct timer_list		timer;
 	struct torture_purgatory	*p;
-	struct rnd_state		dice;
+	struct rnd_state		rng;
 };
 
 #define TORTURE_SOFTIRQS	2
@@ -250,7 +250,7 @@ struct torture_purgatory {
  * @error: with which it ended, set by its callback
  * @reason: likewise
  * @value: likewise
- * @dice: what its callbacks do next
+ * @rng: what its callbacks do next
  * @own_key: keys that nobody else watches
  * @watch: room for its watches
  * @want: the keys it is added with
@@ -301,7 +301,7 @@ struct torture_op {
 	int				error;
 	enum twheel_reason		reason;
 	u64				value;
-	struct rnd_state		dice;
+	struct rnd_state		rng;
 	struct torture_key		own_key[OWN_KEYS];
 	struct twheel_watch		*watch;
 	struct torture_want		want[];
@@ -327,7 +327,7 @@ struct torture_call {
 
 /* How one calls: what may sleep doesn't do so in callbacks and softirqs. */
 struct torture_caller {
-	struct rnd_state		*dice;
+	struct rnd_state		*rng;
 	bool				may_sleep;
 };
 
@@ -352,14 +352,14 @@ void purgatory_keeper(struct torture_thread *thread);
 /* purgatory_end.c */
 void purgatory_inspect(struct torture_purgatory *p);
 void purgatory_await_near(struct torture_purgatory *p);
-void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *dice);
+void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *rng);
 void purgatory_expect_nothing(struct torture_purgatory *p);
 
 /* purgatory_load.c */
 void purgatory_worker(struct torture_thread *thread);
 void purgatory_softirq(struct timer_list *timer);
 void purgatory_play(struct torture_purgatory *p, const struct torture_caller *c);
-void purgatory_chain(struct torture_purgatory *p, struct rnd_state *dice);
+void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng);
 void slots_empty(struct torture_purgatory *p);
 
 /* purgatory_op.c */
@@ -368,15 +368,15 @@ struct torture_op *op_make_idle(struct torture_purgatory *p, const struct tortur
 				u32 nr);
 struct torture_op *op_make_patient(struct torture_purgatory *p, const struct torture_caller *c,
 				   struct torture_key *key);
-void op_books_put(struct torture_op *o);
+void op_account_put(struct torture_op *o);
 void graves_free(struct torture_purgatory *p, unsigned int keep);
 void wrong_op(enum torture_wrong what, const struct torture_op *o, const char *detail);
 
 /* purgatory_judge.c */
 bool op_enter(struct torture_op *o);
 void op_leave(struct torture_op *o);
-void op_books_begin(struct torture_op *o);
-void op_books_begun(struct torture_op *o);
+void op_account_begin(struct torture_op *o);
+void op_account_begun(struct torture_op *o);
 bool op_due(struct torture_op *o);
 void op_judge_end(struct torture_op *o, const struct twheel_op_result *result);
 void op_judge_release(struct torture_op *o);
@@ -393,18 +393,18 @@ bool op_won(struct torture_op *o);
 int op_add(struct torture_op *o, const struct torture_caller *c);
 void op_try(struct torture_op *o);
 void op_complete(struct torture_op *o);
-void op_fail(struct torture_op *o, struct rnd_state *dice);
+void op_fail(struct torture_op *o, struct rnd_state *rng);
 void op_expire(struct torture_op *o);
 void op_cancel(struct torture_op *o);
 void op_cancel_wait(struct torture_op *o);
 void op_hold(struct torture_op *o);
 
 /* purgatory_shape.c */
-u64 op_slack(struct rnd_state *dice);
-u64 op_deadline(const struct torture_op *o, struct rnd_state *dice);
-void op_rearm(struct torture_op *o, struct rnd_state *dice);
+u64 op_slack(struct rnd_state *rng);
+u64 op_deadline(const struct torture_op *o, struct rnd_state *rng);
+void op_rearm(struct torture_op *o, struct rnd_state *rng);
 void op_watch(struct torture_op *o, const struct torture_caller *c);
-void op_unwatch(struct torture_op *o, struct rnd_state *dice);
+void op_unwatch(struct torture_op *o, struct rnd_state *rng);
 void op_look(struct torture_op *o);
 
 /* purgatory_key.c */
@@ -415,7 +415,7 @@ void check_key(struct torture_purgatory *p, struct torture_key *key,
 	       const struct torture_caller *c);
 void cancel_key(struct torture_purgatory *p, struct torture_key *key,
 		const struct torture_caller *c);
-u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *dice);
-void purgatory_walk(struct torture_purgatory *p, struct rnd_state *dice);
+u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *rng);
+void purgatory_walk(struct torture_purgatory *p, struct rnd_state *rng);
 
 #endif /* _TWHEEL_TORTURE_PURGATORY_H */

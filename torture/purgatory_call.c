@@ -220,9 +220,9 @@ void op_complete(struct torture_op *o)
 }
 
 /* twheel_op_complete_error(), on the books */
-void op_fail(struct torture_op *o, struct rnd_state *dice)
+void op_fail(struct torture_op *o, struct rnd_state *rng)
 {
-	int error = -1 - (int)torture_below(dice, -ALONE_ERROR), ret;
+	int error = -1 - (int)torture_below(rng, -ALONE_ERROR), ret;
 	struct known known = known_of(o);
 	struct torture_call call;
 
@@ -313,7 +313,7 @@ void op_hold(struct torture_op *o)
 	/* The predicate sees that before whoever is not counted here begins. */
 	smp_mb();
 	for (want = o->want; want < o->want + o->nr_want; want++)
-		want->told = atomic64_read(&want->key->sure) + atomic64_read(&want->key->checks);
+		want->signalled = atomic64_read(&want->key->sure) + atomic64_read(&want->key->checks);
 	atomic_set_release(&o->held, HELD);
 }
 
@@ -357,7 +357,7 @@ static void expect_refusal(struct torture_op *o, int err)
 static void added(struct torture_op *o, int ret, const struct torture_call *call)
 {
 	atomic64_inc(&o->p->added);
-	op_books_begun(o);
+	op_account_begun(o);
 	o->sets_after = torture_clock_seq();
 	smp_store_release(&o->added, true);	/* these are on the books */
 	if (!ret)
@@ -371,7 +371,7 @@ static void added(struct torture_op *o, int ret, const struct torture_call *call
 /* twheel_op_add(), on the books. The operation may be gone afterwards, these not. */
 int op_add(struct torture_op *o, const struct torture_caller *c)
 {
-	bool twice = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->dice, 8);
+	bool twice = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->rng, 8);
 	struct twheel_op_args args = {
 		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
 		.flags		= o->wary ? TWHEEL_OP_CANCEL_ON_SET : 0,
@@ -391,7 +391,7 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 		return -ENOMEM;
 	args.specs = specs;
 	o->sets_before = torture_clock_seq();
-	op_books_begin(o);
+	op_account_begin(o);
 	call_begin(&call, o->p, HOW_ADD);
 	ret = twheel_op_add(o->p->purgatory, &o->op, &args);
 	call_end(&call, ret == 1);

@@ -167,14 +167,14 @@ static bool fill(struct torture_purgatory *p, const struct torture_caller *c, u3
 		twheel_op_put(&o->op);
 	if (err != -ENOMEM && fits != !err)
 		wrong_op(WRONG_COUNTS, o, "of what may wait");
-	op_books_put(o);
+	op_account_put(o);
 	return err != -ENOMEM;
 }
 
 /* Nothing waits: as much as may can wait again, and no more. */
-void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *dice)
+void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *rng)
 {
-	const struct torture_caller c = { .dice = dice, .may_sleep = true };
+	const struct torture_caller c = { .rng = rng, .may_sleep = true };
 	bool full = p->max_pending;
 	u32 left, nr;
 
@@ -182,7 +182,7 @@ void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *dice)
 		full &= fill(p, &c, 0, true);
 	if (full)
 		fill(p, &c, 0, false);
-	purgatory_complete_all(p, dice);
+	purgatory_complete_all(p, rng);
 	full = p->max_watches;
 	for (left = p->max_watches; left; left -= nr) {
 		nr = min_t(u32, left, TWHEEL_MAX_KEYS);
@@ -190,7 +190,7 @@ void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *dice)
 	}
 	if (full)
 		fill(p, &c, 1, false);
-	purgatory_complete_all(p, dice);
+	purgatory_complete_all(p, rng);
 }
 
 static void expect_tickets(struct torture_purgatory *p)

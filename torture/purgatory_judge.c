@@ -43,7 +43,7 @@ void op_leave(struct torture_op *o)
 /* What it has seen */
 
 /* Before the add. */
-void op_books_begin(struct torture_op *o)
+void op_account_begin(struct torture_op *o)
 {
 	struct torture_want *want;
 
@@ -57,7 +57,7 @@ void op_books_begin(struct torture_op *o)
 }
 
 /* After the add. */
-void op_books_begun(struct torture_op *o)
+void op_account_begun(struct torture_op *o)
 {
 	struct torture_want *want;
 
@@ -120,7 +120,7 @@ static bool predicate_asked(const struct torture_op *o)
 		return false;
 	for (want = o->want; want < o->want + o->nr_want; want++)
 		if (atomic64_read(&want->key->sure) + atomic64_read(&want->key->checks) !=
-		    want->told)
+		    want->signalled)
 			return true;
 	return false;
 }

@@ -29,9 +29,9 @@ static void judge_killable(int err)
 
 /* Signal */
 
-static u32 any_limit(struct rnd_state *dice)
+static u32 any_limit(struct rnd_state *rng)
 {
-	return torture_below(dice, 4) ? 0 : 1 + torture_below(dice, 3);
+	return torture_below(rng, 4) ? 0 : 1 + torture_below(rng, 3);
 }
 
 static u32 do_signal(struct torture_purgatory *p, const struct torture_key *key, u64 amount,
@@ -39,14 +39,14 @@ static u32 do_signal(struct torture_purgatory *p, const struct torture_key *key,
 {
 	u32 nr;
 
-	if (c->may_sleep && !torture_below(c->dice, 4)) {
+	if (c->may_sleep && !torture_below(c->rng, 4)) {
 		judge_killable(twheel_signal_killable(p->purgatory, &key->key, amount, value,
 						      limit, &nr));
 		return nr;
 	}
 	if (limit)
 		return twheel_signal_some(p->purgatory, &key->key, amount, value, limit);
-	if (c->may_sleep && torture_below(c->dice, 2))
+	if (c->may_sleep && torture_below(c->rng, 2))
 		return twheel_signal_cansleep(p->purgatory, &key->key, amount, value);
 	return twheel_signal(p->purgatory, &key->key, amount, value);
 }
@@ -55,8 +55,8 @@ static u32 do_signal(struct torture_purgatory *p, const struct torture_key *key,
 void signal_key(struct torture_purgatory *p, struct torture_key *key,
 		const struct torture_caller *c)
 {
-	u32 limit = any_limit(c->dice), nr;
-	u64 amount = 1 + torture_below(c->dice, 10);
+	u32 limit = any_limit(c->rng), nr;
+	u64 amount = 1 + torture_below(c->rng, 10);
 	struct torture_call call;
 
 	atomic64_inc(&key->begun);
@@ -78,13 +78,13 @@ void signal_key(struct torture_purgatory *p, struct torture_key *key,
 void check_key(struct torture_purgatory *p, struct torture_key *key,
 	       const struct torture_caller *c)
 {
-	u32 limit = any_limit(c->dice), nr;
+	u32 limit = any_limit(c->rng), nr;
 	struct torture_call call;
 
 	if (!limit)
 		atomic64_inc_return(&key->checks);	/* pairs with op_hold() */
 	call_begin(&call, p, HOW_CHECK);
-	if (c->may_sleep && torture_below(c->dice, 2))
+	if (c->may_sleep && torture_below(c->rng, 2))
 		nr = twheel_check_and_complete_cansleep(p->purgatory, &key->key, limit);
 	else
 		nr = twheel_check_and_complete(p->purgatory, &key->key, limit);
@@ -115,35 +115,35 @@ void cancel_key(struct torture_purgatory *p, struct torture_key *key,
 		const struct torture_caller *c)
 {
 	struct torture_call call;
-	u32 nr, told = 0;
+	u32 nr, signalled = 0;
 
 	atomic64_inc_return(&key->cancels);
 	call_begin(&call, p, HOW_CANCEL);
-	if (c->may_sleep && !torture_below(c->dice, 4))
+	if (c->may_sleep && !torture_below(c->rng, 4))
 		judge_killable(twheel_cancel_for_key_killable(p->purgatory, &key->key,
-							      cancelled_for_key, &told, &nr));
-	else if (c->may_sleep && torture_below(c->dice, 2))
+							      cancelled_for_key, &signalled, &nr));
+	else if (c->may_sleep && torture_below(c->rng, 2))
 		nr = twheel_cancel_for_key_cansleep(p->purgatory, &key->key, cancelled_for_key,
-						    &told);
+						    &signalled);
 	else
-		nr = twheel_cancel_for_key(p->purgatory, &key->key, cancelled_for_key, &told);
+		nr = twheel_cancel_for_key(p->purgatory, &key->key, cancelled_for_key, &signalled);
 	call_end(&call, 0);
-	if (nr != told)
+	if (nr != signalled)
 		torture_wrong(WRONG_ANSWER, NULL, "of cancel_for_key");
 }
 
 /* All */
 
 /* twheel_complete_all(), on the books */
-u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *dice)
+u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *rng)
 {
-	int error = torture_below(dice, 2) ? ALONE_ERROR - 1 - (int)torture_below(dice, 2000) : 0;
+	int error = torture_below(rng, 2) ? ALONE_ERROR - 1 - (int)torture_below(rng, 2000) : 0;
 	struct torture_call call;
 	u32 nr;
 
 	atomic64_inc_return(&p->alls);
 	call_begin(&call, p, HOW_ALL);
-	if (torture_below(dice, 2))
+	if (torture_below(rng, 2))
 		nr = twheel_complete_all(p->purgatory, error, call_value(&call));
 	else
 		judge_killable(twheel_complete_all_killable(p->purgatory, error, call_value(&call),
@@ -206,10 +206,10 @@ static void walk_over(struct torture_purgatory *p, u32 number, u32 most)
 }
 
 /* Walk over all that waits; who waits from before it until after it is met. */
-void purgatory_walk(struct torture_purgatory *p, struct rnd_state *dice)
+void purgatory_walk(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct torture_op *anchor[ANCHORS];
-	bool whole = torture_below(dice, 4);
+	bool whole = torture_below(rng, 4);
 	unsigned int i, nr;
 	u32 number;
 
@@ -218,7 +218,7 @@ void purgatory_walk(struct torture_purgatory *p, struct rnd_state *dice)
 		return;
 	number = ++p->walks;
 	nr = find_anchors(p, anchor);
-	walk_over(p, number, whole ? U32_MAX : torture_below(dice, 8));
+	walk_over(p, number, whole ? U32_MAX : torture_below(rng, 8));
 	for (i = 0; i < nr; i++) {
 		if (whole && waits(anchor[i]) && READ_ONCE(anchor[i]->walk) != number)
 			wrong_op(WRONG_LOST, anchor[i], "not met on a walk");

@@ -76,13 +76,13 @@ void slots_empty(struct torture_purgatory *p)
 }
 
 /* A new one takes the place: mostly nobody is left who might end the old one. */
-static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_state *dice)
+static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_state *rng)
 {
 	struct torture_op *old = slot_swap(slot, o);
 
 	if (!old)
 		return;
-	if (!atomic_read(&old->ended) && torture_below(dice, 8))
+	if (!atomic_read(&old->ended) && torture_below(rng, 8))
 		op_cancel(old);
 	twheel_op_put(&old->op);
 }
@@ -90,9 +90,9 @@ static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_
 /* On one operation */
 
 /* End any that waits; its callback does the same, until the stack is deep. */
-void purgatory_chain(struct torture_purgatory *p, struct rnd_state *dice)
+void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng)
 {
-	u32 first = torture_below(dice, TORTURE_SLOTS), i;
+	u32 first = torture_below(rng, TORTURE_SLOTS), i;
 	struct torture_op *o = NULL;
 
 	for (i = 0; i < TORTURE_SLOTS && !o; i++) {
@@ -113,12 +113,12 @@ static void ask(struct torture_op *o, const struct torture_caller *c)
 {
 	struct torture_key *key;
 
-	if (!o->nr_want || !torture_below(c->dice, 3)) {
+	if (!o->nr_want || !torture_below(c->rng, 3)) {
 		op_try(o);
 		return;
 	}
-	key = o->want[torture_below(c->dice, o->nr_want)].key;
-	if (torture_below(c->dice, 2))
+	key = o->want[torture_below(c->rng, o->nr_want)].key;
+	if (torture_below(c->rng, 2))
 		signal_key(o->p, key, c);
 	else
 		check_key(o->p, key, c);
@@ -127,15 +127,15 @@ static void ask(struct torture_op *o, const struct torture_caller *c)
 /* Calls that leave it waiting, mostly. */
 static void work_with(struct torture_op *o, const struct torture_caller *c)
 {
-	switch (torture_below(c->dice, 16)) {
+	switch (torture_below(c->rng, 16)) {
 	case 0 ... 3:
-		op_rearm(o, c->dice);
+		op_rearm(o, c->rng);
 		break;
 	case 4:
 		op_watch(o, c);
 		break;
 	case 5:
-		op_unwatch(o, c->dice);
+		op_unwatch(o, c->rng);
 		break;
 	case 6:
 		op_look(o);
@@ -144,7 +144,7 @@ static void work_with(struct torture_op *o, const struct torture_caller *c)
 		op_hold(o);
 		break;
 	default:
-		if (!torture_below(c->dice, 2))
+		if (!torture_below(c->rng, 2))
 			op_hold(o);
 		ask(o, c);
 		break;
@@ -153,7 +153,7 @@ static void work_with(struct torture_op *o, const struct torture_caller *c)
 
 static void end_it(struct torture_op *o, const struct torture_caller *c)
 {
-	switch (torture_below(c->dice, 6)) {
+	switch (torture_below(c->rng, 6)) {
 	case 0:
 		op_complete(o);
 		break;
@@ -161,7 +161,7 @@ static void end_it(struct torture_op *o, const struct torture_caller *c)
 		op_expire(o);
 		break;
 	case 1:
-		op_fail(o, c->dice);
+		op_fail(o, c->rng);
 		break;
 	case 2:
 		op_cancel(o);
@@ -183,9 +183,9 @@ static void work_on(struct torture_op *o, const struct torture_caller *c)
 
 	if (!op_enter(o))
 		return;
-	for (n = 1 + torture_below(c->dice, 4); n; n--)
+	for (n = 1 + torture_below(c->rng, 4); n; n--)
 		work_with(o, c);
-	if (!torture_below(c->dice, 4))
+	if (!torture_below(c->rng, 4))
 		end_it(o, c);
 	op_leave(o);
 }
@@ -204,31 +204,31 @@ static void make(struct torture_purgatory *p, struct torture_slot *slot,
 
 	/* Those that nobody ends would make each call that meets many longer and longer. */
 	if (atomic_read(&p->alive) >= MOST_OPS)
-		cancel_key(p, &p->key[torture_below(c->dice, HOT_KEYS)], c);
+		cancel_key(p, &p->key[torture_below(c->rng, HOT_KEYS)], c);
 	o = op_make(p, c);
 	if (!o)
 		return;
 	if (o->orphan) {
 		send_out(o, c);
 	} else {
-		if (!torture_below(c->dice, 8))
+		if (!torture_below(c->rng, 8))
 			op_hold(o);
-		replace(slot, o, c->dice);
-		if (op_add(o, c) < 0 && (torture_below(c->dice, 2) || op_add(o, c) < 0))
+		replace(slot, o, c->rng);
+		if (op_add(o, c) < 0 && (torture_below(c->rng, 2) || op_add(o, c) < 0))
 			WRITE_ONCE(o->refused, true);
 		op_leave(o);
 		twheel_op_put(&o->op);
 	}
-	op_books_put(o);
+	op_account_put(o);
 }
 
 static void play_with_slot(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	u32 of = torture_below(c->dice, 2) ? HOT_SLOTS : TORTURE_SLOTS;
-	struct torture_slot *slot = &p->slot[torture_below(c->dice, of)];
+	u32 of = torture_below(c->rng, 2) ? HOT_SLOTS : TORTURE_SLOTS;
+	struct torture_slot *slot = &p->slot[torture_below(c->rng, of)];
 	struct torture_op *o = slot_get(slot);
 
-	if (!o || atomic_read(&o->ended) || READ_ONCE(o->refused) || !torture_below(c->dice, 16))
+	if (!o || atomic_read(&o->ended) || READ_ONCE(o->refused) || !torture_below(c->rng, 16))
 		make(p, slot, c);
 	else
 		work_on(o, c);
@@ -239,9 +239,9 @@ static void play_with_slot(struct torture_purgatory *p, const struct torture_cal
 /* On a key that many share */
 static void play_with_key(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	u32 of = torture_below(c->dice, 2) ? HOT_KEYS : TORTURE_KEYS;
-	struct torture_key *key = &p->key[torture_below(c->dice, of)];
-	u32 what = torture_below(c->dice, 32);
+	u32 of = torture_below(c->rng, 2) ? HOT_KEYS : TORTURE_KEYS;
+	struct torture_key *key = &p->key[torture_below(c->rng, of)];
+	u32 what = torture_below(c->rng, 32);
 
 	if (!what)
 		cancel_key(p, key, c);
@@ -254,7 +254,7 @@ static void play_with_key(struct torture_purgatory *p, const struct torture_call
 /* What can be done from anywhere. */
 void purgatory_play(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	if (torture_below(c->dice, 4))
+	if (torture_below(c->rng, 4))
 		play_with_slot(p, c);
 	else
 		play_with_key(p, c);
@@ -275,8 +275,8 @@ static void look(struct torture_purgatory *p)
 /* Very many watch one key, or some very many, for as long as nobody ends them. */
 static void send_out_crowd(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	struct torture_key *key = torture_below(c->dice, 2) ?
-				  &p->key[torture_below(c->dice, HOT_KEYS)] : NULL;
+	struct torture_key *key = torture_below(c->rng, 2) ?
+				  &p->key[torture_below(c->rng, HOT_KEYS)] : NULL;
 	unsigned int n, nr = key ? CROWD : SPREAD;
 	struct torture_op *o;
 
@@ -285,22 +285,22 @@ static void send_out_crowd(struct torture_purgatory *p, const struct torture_cal
 		if (!o)
 			return;
 		send_out(o, c);
-		op_books_put(o);
+		op_account_put(o);
 	}
 }
 
 static void work(struct torture_thread *thread, struct torture_purgatory *p)
 {
-	const struct torture_caller c = { .dice = &thread->dice, .may_sleep = true };
+	const struct torture_caller c = { .rng = &thread->rng, .may_sleep = true };
 
-	switch (torture_below(c.dice, 256)) {
+	switch (torture_below(c.rng, 256)) {
 	case 0:
 		torture_step(thread, "complete all");
-		purgatory_complete_all(p, c.dice);
+		purgatory_complete_all(p, c.rng);
 		break;
 	case 1 ... 8:
 		torture_step(thread, "walk");
-		purgatory_walk(p, c.dice);
+		purgatory_walk(p, c.rng);
 		break;
 	case 9 ... 12:
 		torture_step(thread, "look");
@@ -317,9 +317,9 @@ static void work(struct torture_thread *thread, struct torture_purgatory *p)
 	}
 }
 
-static struct torture_purgatory *meeting_purgatory(struct rnd_state *dice)
+static struct torture_purgatory *meeting_purgatory(struct rnd_state *rng)
 {
-	u32 nr = torture_below(dice, 2) ? torture_below(dice, torture_nr_purgatories) :
+	u32 nr = torture_below(rng, 2) ? torture_below(rng, torture_nr_purgatories) :
 					  jiffies / MEETING % torture_nr_purgatories;
 
 	return &torture_purgatories[nr];
@@ -333,11 +333,11 @@ void purgatory_worker(struct torture_thread *thread)
 	bool open;
 
 	while (!torture_over()) {
-		p = meeting_purgatory(&thread->dice);
+		p = meeting_purgatory(&thread->rng);
 		torture_step(thread, "look for a purgatory");
 		open = down_read_trylock(&p->gate);
 		if (open) {
-			for (n = torture_below(&thread->dice, 32); n && p->purgatory; n--)
+			for (n = torture_below(&thread->rng, 32); n && p->purgatory; n--)
 				work(thread, p);
 			up_read(&p->gate);
 		}
@@ -352,12 +352,12 @@ void purgatory_worker(struct torture_thread *thread)
 void purgatory_softirq(struct timer_list *timer)
 {
 	struct torture_softirq *s = container_of(timer, struct torture_softirq, timer);
-	const struct torture_caller c = { .dice = &s->dice };
+	const struct torture_caller c = { .rng = &s->rng };
 	u64 begin = ktime_get_ns();
 	unsigned int n;
 
-	for (n = torture_below(&s->dice, 64); n && ktime_get_ns() - begin < SOFTIRQ_NS; n--)
+	for (n = torture_below(&s->rng, 64); n && ktime_get_ns() - begin < SOFTIRQ_NS; n--)
 		purgatory_play(s->p, &c);
-	mod_timer(timer, jiffies + torture_below(&s->dice, 3) +
+	mod_timer(timer, jiffies + torture_below(&s->rng, 3) +
 		  nsecs_to_jiffies(20 * (ktime_get_ns() - begin)));
 }

@@ -46,21 +46,21 @@ static struct torture_op *to_op(struct twheel_op *op)
  */
 static void act(struct torture_op *o, unsigned int seldom)
 {
-	const struct torture_caller c = { .dice = &o->dice };
+	const struct torture_caller c = { .rng = &o->rng };
 	struct torture_call *call = call_current();
 
 	if (READ_ONCE(o->p->closing))
 		return;
 	if (call && call->chain)
-		purgatory_chain(o->p, c.dice);
-	else if (!torture_below(c.dice, seldom) && (!call || call->depth < 2))
+		purgatory_chain(o->p, c.rng);
+	else if (!torture_below(c.rng, seldom) && (!call || call->depth < 2))
 		purgatory_play(o->p, &c);
 }
 
 /* What can be done to itself: its callback comes when the predicate has returned. */
 static void act_on_itself(struct torture_op *o)
 {
-	switch (torture_below(&o->dice, 32)) {
+	switch (torture_below(&o->rng, 32)) {
 	case 0:
 		op_complete(o);
 		break;
@@ -71,7 +71,7 @@ static void act_on_itself(struct torture_op *o)
 		op_try(o);
 		break;
 	case 3:
-		op_rearm(o, &o->dice);
+		op_rearm(o, &o->rng);
 		break;
 	}
 }
@@ -110,8 +110,8 @@ static bool evaluate(struct twheel_op *op, u64 *value)
 		wrong_op(WRONG_ANSWER, o, "its predicate runs in no call that asks for it");
 	held = atomic_read(&o->held) != NOT_HELD;
 	/* Others come to ask, and what they know is not in the answer. */
-	if (torture_below(&o->dice, 2) && torture_idles(&o->dice))
-		udelay(torture_below(&o->dice, 30));
+	if (torture_below(&o->rng, 2) && torture_idles(&o->rng))
+		udelay(torture_below(&o->rng, 30));
 	act_on_itself(o);
 	act(o, 64);
 	if (held && call)
@@ -123,7 +123,7 @@ static bool evaluate(struct twheel_op *op, u64 *value)
 
 static void expect_over(struct torture_op *o)
 {
-	u32 what = torture_below(&o->dice, 16);
+	u32 what = torture_below(&o->rng, 16);
 
 	if (what == 0)
 		op_complete(o);
@@ -132,7 +132,7 @@ static void expect_over(struct torture_op *o)
 	else if (what == 2)
 		op_try(o);
 	else if (what == 3)
-		op_rearm(o, &o->dice);
+		op_rearm(o, &o->rng);
 	else if (what == 4)
 		op_look(o);
 }
@@ -157,8 +157,8 @@ static void ended(struct twheel_op *op)
 	if (result.reason <= TWHEEL_CANCELLED)
 		atomic64_inc(&p->ended[result.reason]);
 	/* Others come to wait for it. */
-	if (!torture_below(&o->dice, 8) && torture_idles(&o->dice))
-		udelay(torture_below(&o->dice, 30));
+	if (!torture_below(&o->rng, 8) && torture_idles(&o->rng))
+		udelay(torture_below(&o->rng, 30));
 	expect_over(o);
 	act(o, 8);
 	/* Pairs with the acquire in cancelled_for_key(): the result is on the books. */
@@ -204,7 +204,7 @@ void graves_free(struct torture_purgatory *p, unsigned int keep)
 }
 
 /* Give up the books of an operation; the last to do so closes them. */
-void op_books_put(struct torture_op *o)
+void op_account_put(struct torture_op *o)
 {
 	struct torture_purgatory *p = o->p;
 
@@ -232,7 +232,7 @@ static void release(struct twheel_op *op)
 		expect_poison(o, &o->watch[i], sizeof(o->watch[i]));
 	memset(&o->op, TORTURE_POISON, sizeof(o->op));
 	memset(o->watch, TORTURE_POISON, o->nr_rooms * sizeof(*o->watch));
-	op_books_put(o);
+	op_account_put(o);
 }
 
 static const struct twheel_op_ops predicate_ops = {
@@ -248,7 +248,7 @@ static const struct twheel_op_ops declared_ops = {
 
 /* The beginning */
 
-static enum twheel_condition any_condition(struct rnd_state *dice)
+static enum twheel_condition any_condition(struct rnd_state *rng)
 {
 	static const enum twheel_condition conditions[] = {
 		TWHEEL_COND_NONE, TWHEEL_COND_ANY, TWHEEL_COND_ALL, TWHEEL_COND_QUORUM,
@@ -256,19 +256,19 @@ static enum twheel_condition any_condition(struct rnd_state *dice)
 		TWHEEL_COND_PREDICATE,
 	};
 
-	return conditions[torture_below(dice, ARRAY_SIZE(conditions))];
+	return conditions[torture_below(rng, ARRAY_SIZE(conditions))];
 }
 
 /* Few keys mostly, as many as there may be now and then. */
-static u32 any_nr_keys(struct rnd_state *dice, enum twheel_condition condition, bool own)
+static u32 any_nr_keys(struct rnd_state *rng, enum twheel_condition condition, bool own)
 {
 	if (condition == TWHEEL_COND_NONE)
 		return 0;
-	if (condition == TWHEEL_COND_PREDICATE && !torture_below(dice, 8))
+	if (condition == TWHEEL_COND_PREDICATE && !torture_below(rng, 8))
 		return 0;
 	if (own)
-		return 1 + torture_below(dice, OWN_KEYS - 1);
-	return 1 + torture_below(dice, torture_below(dice, 16) ? 4 : TWHEEL_MAX_KEYS);
+		return 1 + torture_below(rng, OWN_KEYS - 1);
+	return 1 + torture_below(rng, torture_below(rng, 16) ? 4 : TWHEEL_MAX_KEYS);
 }
 
 /* Half of them watch the same first ones. */
@@ -276,20 +276,20 @@ static void want_keys(struct torture_op *o)
 {
 	bool counts = o->condition == TWHEEL_COND_ANY || o->condition == TWHEEL_COND_ALL ||
 		      o->condition == TWHEEL_COND_QUORUM;
-	u32 i, first = torture_below(&o->dice, 2) ? 0 : torture_below(&o->dice, TORTURE_KEYS);
+	u32 i, first = torture_below(&o->rng, 2) ? 0 : torture_below(&o->rng, TORTURE_KEYS);
 
 	for (i = 0; i < OWN_KEYS; i++)
 		torture_key_init(&o->own_key[i], o->number, 1 + i);
 	for (i = 0; i < o->nr_want; i++) {
 		o->want[i].key = o->own ? &o->own_key[i] :
 					  &o->p->key[(first + i) % TORTURE_KEYS];
-		o->want[i].need = counts ? 1 + torture_below(&o->dice, 3) : 0;
+		o->want[i].need = counts ? 1 + torture_below(&o->rng, 3) : 0;
 	}
 }
 
 static void want_time(struct torture_op *o, u64 deadline)
 {
-	o->loose = !torture_below(&o->dice, 4);
+	o->loose = !torture_below(&o->rng, 4);
 	o->deadline = deadline;
 	o->next = deadline;
 	atomic64_set(&o->earliest, deadline);
@@ -323,18 +323,18 @@ static struct torture_op *make(struct torture_purgatory *p, const struct torture
 		return NULL;
 	o->p = p;
 	o->number = atomic_inc_return(&number);
-	torture_seed(&o->dice, prandom_u32_state(c->dice));
+	torture_seed(&o->rng, prandom_u32_state(c->rng));
 	o->condition = condition;
 	o->own = own;
-	o->quorum = condition == TWHEEL_COND_QUORUM ? 1 + torture_below(&o->dice, nr) : 0;
-	o->threshold = condition == TWHEEL_COND_SUM ? 1 + torture_below(&o->dice, 30) : 0;
+	o->quorum = condition == TWHEEL_COND_QUORUM ? 1 + torture_below(&o->rng, nr) : 0;
+	o->threshold = condition == TWHEEL_COND_SUM ? 1 + torture_below(&o->rng, 30) : 0;
 	refcount_set(&o->refs, 2);
 	atomic_set(&o->users, 1);
 	want_keys(o);
-	o->wheel = torture_below(&o->dice, TORTURE_WHEELS);
-	o->wary = by_wall_clock(o) && torture_below(&o->dice, 2);
-	o->slack = op_slack(&o->dice);
-	want_time(o, op_deadline(o, &o->dice));
+	o->wheel = torture_below(&o->rng, TORTURE_WHEELS);
+	o->wary = by_wall_clock(o) && torture_below(&o->rng, 2);
+	o->slack = op_slack(&o->rng);
+	want_time(o, op_deadline(o, &o->rng));
 	twheel_op_init(&o->op, condition == TWHEEL_COND_PREDICATE ? &predicate_ops :
 								    &declared_ops);
 	atomic_inc(&p->alive);
@@ -344,10 +344,10 @@ static struct torture_op *make(struct torture_purgatory *p, const struct torture
 /* Make an operation, with a reference to it and to its books for the caller, who works on it. */
 struct torture_op *op_make(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	enum twheel_condition condition = any_condition(c->dice);
-	bool orphan = !torture_below(c->dice, 8);
-	bool own = !orphan && torture_below(c->dice, 2);
-	struct torture_op *o = make(p, c, condition, own, any_nr_keys(c->dice, condition, own));
+	enum twheel_condition condition = any_condition(c->rng);
+	bool orphan = !torture_below(c->rng, 8);
+	bool own = !orphan && torture_below(c->rng, 2);
+	struct torture_op *o = make(p, c, condition, own, any_nr_keys(c->rng, condition, own));
 
 	if (o)
 		o->orphan = orphan;
@@ -380,6 +380,6 @@ struct torture_op *op_make_patient(struct torture_purgatory *p, const struct tor
 	if (key)
 		o->want[0].key = key;
 	for (i = 0; i < o->nr_want; i++)
-		o->want[i].need = 100 + torture_below(c->dice, 400);
+		o->want[i].need = 100 + torture_below(c->rng, 400);
 	return o;
 }

@@ -16,11 +16,11 @@
 /* Deadlines */
 
 /* None mostly; little enough for nobody to wait long. */
-u64 op_slack(struct rnd_state *dice)
+u64 op_slack(struct rnd_state *rng)
 {
-	switch (torture_below(dice, 8)) {
+	switch (torture_below(rng, 8)) {
 	case 0:
-		return torture_below(dice, 100 * NSEC_PER_MSEC);
+		return torture_below(rng, 100 * NSEC_PER_MSEC);
 	case 1:
 		return TWHEEL_SLACK_COARSE;
 	default:
@@ -28,38 +28,38 @@ u64 op_slack(struct rnd_state *dice)
 	}
 }
 
-u64 op_deadline(const struct torture_op *o, struct rnd_state *dice)
+u64 op_deadline(const struct torture_op *o, struct rnd_state *rng)
 {
 	u64 delay;
 
-	switch (torture_below(dice, 8)) {
+	switch (torture_below(rng, 8)) {
 	case 0:
 		return TWHEEL_NEVER;
 	case 1:
 		delay = 0;
 		break;
 	case 2:
-		delay = torture_below(dice, 100 * NSEC_PER_USEC);
+		delay = torture_below(rng, 100 * NSEC_PER_USEC);
 		break;
 	case 3:
-		delay = torture_below(dice, 2 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 2 * NSEC_PER_MSEC);
 		break;
 	case 4 ... 5:
-		delay = torture_below(dice, 30 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		break;
 	case 6:
-		delay = torture_below(dice, 300 * NSEC_PER_MSEC);
+		delay = torture_below(rng, 300 * NSEC_PER_MSEC);
 		break;
 	default:
 		/* Hours, for which nobody will wait. */
-		delay = (u64)(torture_below(dice, U32_MAX) | 1 << 30) << 13;
+		delay = (u64)(torture_below(rng, U32_MAX) | 1 << 30) << 13;
 		break;
 	}
 	return twheel_deadline_on(o->p->wheel[o->wheel], delay);
 }
 
 /* What the call may answer; @sure if it had been added, and nobody else moves the deadline. */
-static void judge_rearm(struct torture_op *o, u64 deadline, enum twheel_rearm which, int ret,
+static void judge_rearm(struct torture_op *o, u64 deadline, enum twheel_rearm mode, int ret,
 			bool sure)
 {
 	if (ret == -ENOENT || ret == -EALREADY) {
@@ -69,12 +69,12 @@ static void judge_rearm(struct torture_op *o, u64 deadline, enum twheel_rearm wh
 	}
 	if (ret < 0 || ret > 1)
 		wrong_op(WRONG_ANSWER, o, "of rearm");
-	if (!ret && (which == TWHEEL_REARM_ALWAYS || which == TWHEEL_REARM_IF_PENDING))
+	if (!ret && (mode == TWHEEL_REARM_ALWAYS || mode == TWHEEL_REARM_IF_PENDING))
 		wrong_op(WRONG_ANSWER, o, "rearm left the deadline where it was");
 	if (!sure || ret != 1)
 		return;
-	if ((which == TWHEEL_REARM_IF_EARLIER && deadline > o->deadline) ||
-	    (which == TWHEEL_REARM_IF_LATER && deadline < o->deadline))
+	if ((mode == TWHEEL_REARM_IF_EARLIER && deadline > o->deadline) ||
+	    (mode == TWHEEL_REARM_IF_LATER && deadline < o->deadline))
 		wrong_op(WRONG_ANSWER, o, "rearm moved the deadline the wrong way");
 }
 
@@ -86,34 +86,34 @@ static void lower(atomic64_t *bound, u64 to)
 		;
 }
 
-static int rearm(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm which)
+static int rearm(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	bool added = smp_load_acquire(&o->added);	/* with the books of the add */
 	int sets = torture_clock_seq(), ret;
 
-	ret = twheel_op_rearm_slack(&o->op, deadline, slack, which);
+	ret = twheel_op_rearm_slack(&o->op, deadline, slack, mode);
 	if (ret == 1 && o->wary && added && sets >= 0 && o->sets_after >= 0 &&
 	    sets != o->sets_after)
 		wrong_op(WRONG_LOST, o, "it goes on though the clock was set");
 	return ret;
 }
 
-static void rearm_loose(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm which)
+static void rearm_loose(struct torture_op *o, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	lower(&o->earliest, deadline);
-	fate_raise(&o->latest, deadline);
-	judge_rearm(o, deadline, which, rearm(o, deadline, slack, which), false);
+	outcome_raise(&o->latest, deadline);
+	judge_rearm(o, deadline, mode, rearm(o, deadline, slack, mode), false);
 }
 
 static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
-			  enum twheel_rearm which)
+			  enum twheel_rearm mode)
 {
 	bool added = smp_load_acquire(&o->added);	/* so that it can't be before that */
 	int ret;
 
 	WRITE_ONCE(o->next, deadline);
-	ret = rearm(o, deadline, slack, which);
-	judge_rearm(o, deadline, which, ret, added);
+	ret = rearm(o, deadline, slack, mode);
+	judge_rearm(o, deadline, mode, ret, added);
 	/* Of one that has ended it doesn't matter any more, but to its callback. */
 	if (ret == 1)
 		WRITE_ONCE(o->deadline, deadline);
@@ -122,15 +122,15 @@ static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
 }
 
 /* twheel_op_rearm_slack(), on the books */
-void op_rearm(struct torture_op *o, struct rnd_state *dice)
+void op_rearm(struct torture_op *o, struct rnd_state *rng)
 {
-	enum twheel_rearm which = torture_below(dice, TWHEEL_REARM_IF_LATER + 1);
-	u64 deadline = op_deadline(o, dice), slack = op_slack(dice);
+	enum twheel_rearm mode = torture_below(rng, TWHEEL_REARM_IF_LATER + 1);
+	u64 deadline = op_deadline(o, rng), slack = op_slack(rng);
 
 	if (o->loose) {
-		rearm_loose(o, deadline, slack, which);
+		rearm_loose(o, deadline, slack, mode);
 	} else if (!test_and_set_bit_lock(0, &o->rearming)) {
-		rearm_exactly(o, deadline, slack, which);
+		rearm_exactly(o, deadline, slack, mode);
 		clear_bit_unlock(0, &o->rearming);
 	}
 }
@@ -146,15 +146,15 @@ static struct twheel_watch *more_room(struct torture_op *o, u32 nr)
 }
 
 /* Keys that it may watch already. One that has its own gets no others. */
-static void more_specs(struct torture_op *o, struct rnd_state *dice,
+static void more_specs(struct torture_op *o, struct rnd_state *rng,
 		       struct twheel_watch_spec *specs, u32 nr)
 {
 	u32 i;
 
 	memset(specs, 0, nr * sizeof(*specs));
 	for (i = 0; i < nr; i++)
-		specs[i].key = o->own ? o->own_key[torture_below(dice, OWN_KEYS)].key :
-					o->p->key[torture_below(dice, TORTURE_KEYS)].key;
+		specs[i].key = o->own ? o->own_key[torture_below(rng, OWN_KEYS)].key :
+					o->p->key[torture_below(rng, TORTURE_KEYS)].key;
 }
 
 static void judge_watch(struct torture_op *o, int ret, u32 nr)
@@ -184,7 +184,7 @@ static void judge_watch(struct torture_op *o, int ret, u32 nr)
 void op_watch(struct torture_op *o, const struct torture_caller *c)
 {
 	bool held = atomic_read_acquire(&o->held) == HELD, over = READ_ONCE(o->over);
-	u32 nr = 1 + torture_below(c->dice, 3);
+	u32 nr = 1 + torture_below(c->rng, 3);
 	struct twheel_watch_spec specs[3];
 	struct torture_call call;
 	struct twheel_watch *room = more_room(o, nr);
@@ -192,7 +192,7 @@ void op_watch(struct torture_op *o, const struct torture_caller *c)
 
 	if (!room)
 		return;
-	more_specs(o, c->dice, specs, nr);
+	more_specs(o, c->rng, specs, nr);
 	WRITE_ONCE(o->reshaped, true);
 	smp_mb();	/* who sees the new watch sees that */
 	call_begin(&call, o->p, HOW_WATCH);
@@ -218,7 +218,7 @@ static void take_back(struct torture_op *o, struct twheel_watch *room)
 }
 
 /* twheel_op_unwatch(), on the books */
-void op_unwatch(struct torture_op *o, struct rnd_state *dice)
+void op_unwatch(struct torture_op *o, struct rnd_state *rng)
 {
 	bool over = READ_ONCE(o->over);
 	struct twheel_watch *room;
@@ -229,7 +229,7 @@ void op_unwatch(struct torture_op *o, struct rnd_state *dice)
 	WRITE_ONCE(o->reshaped, true);
 	smp_mb();	/* who misses the watch sees that */
 	call_begin(&call, o->p, HOW_UNWATCH);
-	room = twheel_op_unwatch(&o->op, &o->want[torture_below(dice, o->nr_want)].key->key);
+	room = twheel_op_unwatch(&o->op, &o->want[torture_below(rng, o->nr_want)].key->key);
 	call_end(&call, 0);
 	switch (PTR_ERR_OR_ZERO(room)) {
 	case 0:

@@ -53,12 +53,12 @@ static void expect_time(struct torture_timer *t)
 	bool realtime = t->wheel->clock == TWHEEL_CLOCK_REALTIME;
 	u64 now = twheel_now(t->wheel->wheel);
 	/* Each is read once: another thread may be moving it. */
-	u64 earliest = atomic64_read(&t->earliest), latest = fate_latest(t);
+	u64 earliest = atomic64_read(&t->earliest), latest = outcome_latest(t);
 
 	if (now < earliest && !was_due(t, earliest))
 		torture_wrong(WRONG_EARLY, t, "fires before its deadline");
 	if (now > latest && !realtime) {
-		fate_raise(&torture_late_ns, now - latest);
+		outcome_raise(&torture_late_ns, now - latest);
 		if (now - latest > TORTURE_LOST_NS)
 			torture_wrong(WRONG_LOST, t, "fires long after its deadline");
 	}
@@ -90,20 +90,20 @@ static void expect_on_time(struct torture_timer *t)
 /* From when the next run may come, which has not yet been armed. */
 static void expect_next(struct torture_timer *t, u64 from)
 {
-	fate_raise(&t->latest, from + t->period);
+	outcome_raise(&t->latest, from + t->period);
 	atomic64_set(&t->earliest, from + t->period);
 }
 
 /* First thing in a timer's function. */
-void fate_enter(struct torture_timer *t)
+void outcome_enter(struct torture_timer *t)
 {
 	/* Pairs with the barriers of those who say that it must not run. */
 	if (atomic_inc_return(&t->running) != 1)
 		torture_wrong(WRONG_OVERLAP, t, "its function is running");
 	expect_call(t);
 	expect_on_time(t);
-	fate_repeated(t);
-	fate_end(t, COUNT_FIRED);
+	outcome_repeated(t);
+	outcome_end(t, COUNT_FIRED);
 	if (t->kind != KIND_PERIODIC)
 		return;
 	WRITE_ONCE(t->runs, t->runs + 1);
@@ -114,7 +114,7 @@ void fate_enter(struct torture_timer *t)
 }
 
 /* Last thing in a timer's function. */
-void fate_leave(struct torture_timer *t)
+void outcome_leave(struct torture_timer *t)
 {
 	if (t->kind == KIND_PERIODIC && t->repeat == TWHEEL_FIXED_DELAY) {
 		t->next_sets = torture_clock_seq();
@@ -127,30 +127,30 @@ void fate_leave(struct torture_timer *t)
 /* Audit */
 
 /* Whether a timer has to fire sooner or later. False also if that can't be said. */
-bool fate_open(const struct torture_timer *t)
+bool outcome_open(const struct torture_timer *t)
 {
 	if (t->kind == KIND_PERIODIC)
-		return fate_repeats(t);
-	return fate_nr_open(t) > 0 && !atomic_read(&t->syncs);
+		return outcome_repeats(t);
+	return outcome_nr_open(t) > 0 && !atomic_read(&t->syncs);
 }
 
 /* The time by which a timer should have fired. */
-u64 fate_latest(const struct torture_timer *t)
+u64 outcome_latest(const struct torture_timer *t)
 {
 	return atomic64_read(&t->latest);
 }
 
 /* See whether a timer was forgotten, while others use it. */
-void fate_audit(const struct torture_timer *t)
+void outcome_audit(const struct torture_timer *t)
 {
 	u64 now = twheel_now(t->wheel->wheel);
 	int ended = atomic_read_acquire(&t->ended);
 	u64 latest;
 
-	if (!fate_open(t))
+	if (!outcome_open(t))
 		return;
 	smp_rmb();	/* pairs with the increment in arming_begin() */
-	latest = fate_latest(t);
+	latest = outcome_latest(t);
 	if (now > latest && now - latest > TORTURE_LOST_NS && atomic_read(&t->ended) == ended)
 		torture_wrong(WRONG_LOST, t, "has not fired long after its deadline");
 }

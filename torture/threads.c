@@ -37,7 +37,7 @@ void torture_nap(unsigned int ms)
 /* Between two visits. If the gate was closed, leave the CPU to the keeper. */
 void torture_rest(struct torture_thread *thread, bool closed)
 {
-	if (torture_idles(&thread->dice) && torture_below(&thread->dice, 4))
+	if (torture_idles(&thread->rng) && torture_below(&thread->rng, 4))
 		usleep_range(20, 4000);
 	else if (closed)
 		usleep_range(20, 200);
@@ -66,7 +66,7 @@ static int start(void (*fn)(struct torture_thread *thread), const char *name, un
 
 	if (WARN_ON(nr_threads == max_threads))
 		return -ENOSPC;
-	torture_seed(&thread->dice, nr_threads);
+	torture_seed(&thread->rng, nr_threads);
 	thread->fn = fn;
 	thread->seen_at = jiffies;
 	thread->doing = "start";

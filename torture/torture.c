@@ -23,13 +23,13 @@
  * a cancel_sync, shutdown_sync or stop that forbids it has returned.  When a
  * wheel ends, twheel_stats() must say exactly what we have counted.
  *
- *	fate.c		keeps these books; tells how it can while threads race
+ *	outcome.c	keeps these books; tells how it can while threads race
  *	running.c	judges each call of a timer's function
  *	kinds.c		timers that fire once, that repeat, and that queue work
  *	load.c		what is done to timers, and what their functions do
  *	wheels.c	wheels, made and ended
  *	purgatory*.c	operations and purgatories
- *	upset.c		CPUs, off and on, and the wall clock, set
+ *	disturb.c	CPUs, off and on, and the wall clock, set
  *	threads.c	starts and watches all these threads
  *	report.c	the log
  *
@@ -91,15 +91,15 @@ struct torture_wheel *torture_wheels;
 unsigned int torture_nr_wheels;
 
 /* A random number from 0 to @below - 1. */
-u32 torture_below(struct rnd_state *dice, u32 below)
+u32 torture_below(struct rnd_state *rng, u32 below)
 {
-	return (u64)prandom_u32_state(dice) * below >> 32;
+	return (u64)prandom_u32_state(rng) * below >> 32;
 }
 
 /* Dice for one of many, told apart by their numbers. */
-void torture_seed(struct rnd_state *dice, u32 number)
+void torture_seed(struct rnd_state *rng, u32 number)
 {
-	prandom_seed_state(dice, seed + ((u64)number << 32));
+	prandom_seed_state(rng, seed + ((u64)number << 32));
 }
 
 /*
@@ -110,9 +110,9 @@ void torture_seed(struct rnd_state *dice, u32 number)
 static bool calm = true;
 
 /* Return: whether the caller should sleep or spin here, to let others run. */
-bool torture_idles(struct rnd_state *dice)
+bool torture_idles(struct rnd_state *rng)
 {
-	return READ_ONCE(calm) || !torture_below(dice, 256);
+	return READ_ONCE(calm) || !torture_below(rng, 256);
 }
 
 static int set_up_wheel(struct torture_wheel *w, unsigned int number)
@@ -125,7 +125,7 @@ static int set_up_wheel(struct torture_wheel *w, unsigned int number)
 	if (!w->timer)
 		return -ENOMEM;
 	for (i = 0; i < TORTURE_TIMERS; i++) {
-		torture_seed(&w->timer[i].dice, 1000 * (number + 1) + i);
+		torture_seed(&w->timer[i].rng, 1000 * (number + 1) + i);
 		atomic64_set(&w->timer[i].earliest, U64_MAX);
 	}
 	return 0;
@@ -169,13 +169,13 @@ static void watch(void)
 {
 	unsigned long begin = jiffies, report = begin + REPORT_S * HZ;
 	unsigned long end = begin + seconds * HZ;
-	struct rnd_state dice;
+	struct rnd_state rng;
 
-	torture_seed(&dice, 3000000);
+	torture_seed(&rng, 3000000);
 	while (time_before(jiffies, end) && !torture_failed()) {
 		if (schedule_timeout_interruptible(PHASE))
 			return;
-		WRITE_ONCE(calm, !torture_below(&dice, 8));
+		WRITE_ONCE(calm, !torture_below(&rng, 8));
 		torture_audit();
 		torture_stalled();
 		if (time_before(jiffies, report))

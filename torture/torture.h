@@ -126,7 +126,7 @@ struct torture_wheel {
  * @sets: how often the clock had been set when it was armed
  * @next_sets: likewise, when its function knew from when the next run may come
  * @refs: of an orphan: its creator, and its arming
- * @dice: what its function does next
+ * @rng: what its function does next
  */
 struct torture_timer {
 	union {
@@ -156,7 +156,7 @@ struct torture_timer {
 	int			sets;
 	int			next_sets;
 	refcount_t		refs;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 };
 
 /* So that what is pending can be known by its timer. */
@@ -167,7 +167,7 @@ static_assert(!offsetof(struct twheel_work, timer) && !offsetof(struct twheel_pe
  * @task: the thread
  * @fn: what it does until torture_over()
  * @done: @fn has returned
- * @dice: what it does next
+ * @rng: what it does next
  * @wheel: of a keeper, what it keeps
  * @purgatory: likewise
  * @doing: what it does, for the report of a stall
@@ -179,7 +179,7 @@ struct torture_thread {
 	struct task_struct	*task;
 	void			(*fn)(struct torture_thread *thread);
 	bool			done;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 	struct torture_wheel	*wheel;
 	struct torture_purgatory *purgatory;
 	const char		*doing;
@@ -200,9 +200,9 @@ extern unsigned int torture_nr_wheels;
 extern unsigned int torture_onoff_ms;
 extern unsigned int torture_clock_ms;
 extern bool torture_verbose;
-bool torture_idles(struct rnd_state *dice);
-u32 torture_below(struct rnd_state *dice, u32 below);
-void torture_seed(struct rnd_state *dice, u32 number);
+bool torture_idles(struct rnd_state *rng);
+u32 torture_below(struct rnd_state *rng, u32 below);
+void torture_seed(struct rnd_state *rng, u32 number);
 
 /* threads.c */
 int torture_start(unsigned int workers);
@@ -219,7 +219,7 @@ void torture_audit(void);
 /* load.c */
 void torture_worker(struct torture_thread *thread);
 void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum torture_kind kind);
-enum torture_kind torture_any_kind(struct rnd_state *dice, unsigned int number, bool works);
+enum torture_kind torture_any_kind(struct rnd_state *rng, unsigned int number, bool works);
 void torture_run(struct torture_timer *t);
 void torture_handed_back(struct twheel_timer *timer, void *data);
 
@@ -229,7 +229,7 @@ void kinds_tear_down(void);
 void kinds_flush(void);
 void kind_init(struct torture_timer *t);
 int kind_add(struct torture_timer *t, u64 deadline, u64 slack);
-int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which);
+int kind_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode);
 int kind_cancel(struct torture_timer *t);
 int kind_cancel_sync(struct torture_timer *t);
 
@@ -243,39 +243,39 @@ void torture_progress(unsigned long s);
 void torture_expect_sums(void);
 void torture_verdict(void);
 
-/* fate.c */
-bool fate_share(struct torture_timer *t);
-void fate_unshare(struct torture_timer *t);
-bool fate_alone(struct torture_timer *t);
-void fate_release(struct torture_timer *t);
+/* outcome.c */
+bool outcome_share(struct torture_timer *t);
+void outcome_unshare(struct torture_timer *t);
+bool outcome_alone(struct torture_timer *t);
+void outcome_release(struct torture_timer *t);
 
-int fate_add(struct torture_timer *t, u64 deadline, u64 slack);
-int fate_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which);
-int fate_cancel(struct torture_timer *t);
-int fate_cancel_sync(struct torture_timer *t);
-void fate_shutdown_sync(struct torture_timer *t);
-int fate_settle(struct torture_timer *t);
-void fate_settled(struct torture_timer *t);
-void fate_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm which);
-void fate_handed_back(struct torture_timer *t);
-void fate_raise(atomic64_t *bound, u64 to);
-void fate_end(struct torture_timer *t, enum torture_count how);
-void fate_repeated(struct torture_timer *t);
-int fate_nr_open(const struct torture_timer *t);
-bool fate_repeats(const struct torture_timer *t);
+int outcome_add(struct torture_timer *t, u64 deadline, u64 slack);
+int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode);
+int outcome_cancel(struct torture_timer *t);
+int outcome_cancel_sync(struct torture_timer *t);
+void outcome_shutdown_sync(struct torture_timer *t);
+int outcome_settle(struct torture_timer *t);
+void outcome_settled(struct torture_timer *t);
+void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm mode);
+void outcome_handed_back(struct torture_timer *t);
+void outcome_raise(atomic64_t *bound, u64 to);
+void outcome_end(struct torture_timer *t, enum torture_count how);
+void outcome_repeated(struct torture_timer *t);
+int outcome_nr_open(const struct torture_timer *t);
+bool outcome_repeats(const struct torture_timer *t);
 
 /* running.c */
-void fate_enter(struct torture_timer *t);
-void fate_leave(struct torture_timer *t);
-bool fate_open(const struct torture_timer *t);
-u64 fate_latest(const struct torture_timer *t);
-void fate_audit(const struct torture_timer *t);
+void outcome_enter(struct torture_timer *t);
+void outcome_leave(struct torture_timer *t);
+bool outcome_open(const struct torture_timer *t);
+u64 outcome_latest(const struct torture_timer *t);
+void outcome_audit(const struct torture_timer *t);
 
-/* upset.c */
+/* disturb.c */
 extern atomic_t torture_offlined, torture_clock_steps;
 bool torture_can_unplug(void);
 void torture_unplugger(struct torture_thread *thread);
-bool torture_set_clock(struct rnd_state *dice);
+bool torture_set_clock(struct rnd_state *rng);
 void torture_reset_clock(void);
 bool torture_clock_reached(int sets, u64 time);
 int torture_clock_seq(void);

@@ -31,38 +31,38 @@ static bool is_system(const struct torture_wheel *w)
 /* Beginning */
 
 /* A limit that is met now and then, on some wheels. */
-static struct twheel *random_wheel(struct torture_wheel *w, struct rnd_state *dice)
+static struct twheel *random_wheel(struct torture_wheel *w, struct rnd_state *rng)
 {
 	const struct twheel_config config = {
 		.name		= "twheel_t",
-		.tick_ns	= 1000ULL << torture_below(dice, 14),
-		.slots		= 2 + torture_below(dice, 80),
-		.shards		= 1 + torture_below(dice, 4),
+		.tick_ns	= 1000ULL << torture_below(rng, 14),
+		.slots		= 2 + torture_below(rng, 80),
+		.shards		= 1 + torture_below(rng, 4),
 		.clock		= w->clock,
-		.max_pending	= torture_below(dice, 3) ? 0 : 8 + torture_below(dice, 32),
+		.max_pending	= torture_below(rng, 3) ? 0 : 8 + torture_below(rng, 32),
 	};
 
 	w->max_pending = config.max_pending;
 	return twheel_create(&config);
 }
 
-static void begin_timers(struct torture_wheel *w, struct rnd_state *dice)
+static void begin_timers(struct torture_wheel *w, struct rnd_state *rng)
 {
-	bool works = !torture_below(dice, 2);
+	bool works = !torture_below(rng, 2);
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_TIMERS; i++)
-		torture_timer_init(&w->timer[i], w, torture_any_kind(dice, i, works));
+		torture_timer_init(&w->timer[i], w, torture_any_kind(rng, i, works));
 }
 
-static void begin(struct torture_wheel *w, struct rnd_state *dice)
+static void begin(struct torture_wheel *w, struct rnd_state *rng)
 {
 	struct twheel *wheel;
 	unsigned int i;
 
-	w->clock = torture_below(dice, TWHEEL_CLOCK_REALTIME + 1);
+	w->clock = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
 	w->max_pending = 0;
-	wheel = is_system(w) ? twheel_system_clock(w->clock) : random_wheel(w, dice);
+	wheel = is_system(w) ? twheel_system_clock(w->clock) : random_wheel(w, rng);
 	if (IS_ERR(wheel)) {
 		if (PTR_ERR(wheel) != -ENOMEM)
 			torture_wrong(WRONG_ANSWER, NULL, "a wheel could not be made");
@@ -76,7 +76,7 @@ static void begin(struct torture_wheel *w, struct rnd_state *dice)
 	for (i = 0; i < COUNT_KINDS; i++)
 		w->before[i] = atomic64_read(&w->count[i]);
 	twheel_stats(wheel, &w->stats);
-	begin_timers(w, dice);
+	begin_timers(w, rng);
 	torture_count(w, COUNT_ROUNDS, 1);
 }
 
@@ -132,12 +132,12 @@ static void expect_places(struct torture_wheel *w)
 		do {
 			torture_timer_init(&w->timer[i], w, KIND_TIMER);
 		} while (w->timer[i].flags & TWHEEL_TIMER_CANCEL_ON_SET);
-		if (fate_add(&w->timer[i], TWHEEL_NEVER, 0) !=
+		if (outcome_add(&w->timer[i], TWHEEL_NEVER, 0) !=
 		    (i < w->max_pending ? 0 : -ENOSPC))
 			torture_wrong(WRONG_COUNTS, &w->timer[i], "of places");
 	}
 	for (i = 0; i <= w->max_pending; i++)
-		fate_settle(&w->timer[i]);
+		outcome_settle(&w->timer[i]);
 }
 
 /* End */
@@ -171,15 +171,15 @@ static void await_orphans(struct torture_wheel *w)
 static void stop_all(struct torture_wheel *w)
 {
 	s64 before = atomic64_read(&w->count[COUNT_HANDED_BACK]);
-	long told = 0, ret;
+	long signalled = 0, ret;
 	unsigned int i;
 
 	WRITE_ONCE(w->stopping, true);
-	ret = twheel_stop(w->wheel, torture_handed_back, &told);
+	ret = twheel_stop(w->wheel, torture_handed_back, &signalled);
 	WRITE_ONCE(w->stopped, true);
-	smp_mb();	/* pairs with the increment in fate_enter() */
+	smp_mb();	/* pairs with the increment in outcome_enter() */
 	expect_nobody_inside(w);
-	if (ret != told || told != atomic64_read(&w->count[COUNT_HANDED_BACK]) - before)
+	if (ret != signalled || signalled != atomic64_read(&w->count[COUNT_HANDED_BACK]) - before)
 		torture_wrong(WRONG_ANSWER, NULL, "of stop");
 
 	down_write(&w->gate);
@@ -188,37 +188,37 @@ static void stop_all(struct torture_wheel *w)
 	/* The workqueue goes on without the wheel. */
 	for (i = 0; i < TORTURE_TIMERS; i++)
 		if (w->timer[i].kind == KIND_WORK)
-			fate_cancel_sync(&w->timer[i]);
+			outcome_cancel_sync(&w->timer[i]);
 	for (i = 0; i < TORTURE_TIMERS; i++) {
-		fate_settled(&w->timer[i]);
+		outcome_settled(&w->timer[i]);
 		if (twheel_timer_add(&w->timer[i].timer, 0) != -ESHUTDOWN)
 			torture_wrong(WRONG_ANSWER, &w->timer[i], "of add after stop");
 	}
-	if (twheel_stop(w->wheel, torture_handed_back, &told))
+	if (twheel_stop(w->wheel, torture_handed_back, &signalled))
 		torture_wrong(WRONG_ANSWER, NULL, "of the second stop");
 }
 
 /* Whether to wait for a timer: the others are far, or told all the same. */
-static bool is_near(const struct torture_timer *t, u64 soon, bool told)
+static bool is_near(const struct torture_timer *t, u64 soon, bool signalled)
 {
 	if (t->kind == KIND_PERIODIC && t->limit == U32_MAX)
 		return false;
-	return fate_latest(t) < soon || (told && t->flags & TWHEEL_TIMER_CANCEL_ON_SET);
+	return outcome_latest(t) < soon || (signalled && t->flags & TWHEEL_TIMER_CANCEL_ON_SET);
 }
 
 /* One that will fire soon, NULL if there is none. All that is far is cancelled. */
-static struct torture_timer *any_near(struct torture_wheel *w, bool told)
+static struct torture_timer *any_near(struct torture_wheel *w, bool signalled)
 {
 	u64 soon = twheel_now(w->wheel) + NSEC_PER_SEC;
 	struct torture_timer *t, *near = NULL;
 
 	for (t = w->timer; t < w->timer + TORTURE_TIMERS; t++) {
-		if (!fate_open(t))
+		if (!outcome_open(t))
 			continue;
-		if (is_near(t, soon, told))
+		if (is_near(t, soon, signalled))
 			near = t;
 		else
-			fate_cancel(t);
+			outcome_cancel(t);
 	}
 	return near;
 }
@@ -227,17 +227,17 @@ static struct torture_timer *any_near(struct torture_wheel *w, bool told)
  * Once all functions that might arm a timer have returned, the clock is set, for
  * those that are to be told of it.
  */
-static void drain_all(struct torture_wheel *w, struct rnd_state *dice)
+static void drain_all(struct torture_wheel *w, struct rnd_state *rng)
 {
 	u64 limit = ktime_get_ns() + NSEC_PER_SEC + TORTURE_LOST_NS;
 	struct torture_timer *t;
-	bool told;
+	bool signalled;
 
 	WRITE_ONCE(w->draining, true);
 	twheel_flush(w->wheel);
 	kinds_flush();
-	told = w->clock == TWHEEL_CLOCK_REALTIME && torture_clock_ms && torture_set_clock(dice);
-	while ((t = any_near(w, told))) {
+	signalled = w->clock == TWHEEL_CLOCK_REALTIME && torture_clock_ms && torture_set_clock(rng);
+	while ((t = any_near(w, signalled))) {
 		if (ktime_get_ns() > limit) {
 			torture_wrong(WRONG_LOST, t, "it was near, and has not fired");
 			return;
@@ -255,14 +255,14 @@ static void cancel_all(struct torture_wheel *w)
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_TIMERS; i++)
-		fate_cancel_sync(&w->timer[i]);
+		outcome_cancel_sync(&w->timer[i]);
 	for (i = 0; i < TORTURE_TIMERS; i++)
-		fate_settle(&w->timer[i]);
+		outcome_settle(&w->timer[i]);
 }
 
 static void end(struct torture_wheel *w, struct torture_thread *thread)
 {
-	u32 way = torture_below(&thread->dice, is_system(w) ? 2 : 4);
+	u32 way = torture_below(&thread->rng, is_system(w) ? 2 : 4);
 
 	if (way >= 2) {
 		torture_step(thread, "stop");
@@ -275,7 +275,7 @@ static void end(struct torture_wheel *w, struct torture_thread *thread)
 		await_orphans(w);
 		torture_step(thread, "drain");
 		if (way == 1)
-			drain_all(w, &thread->dice);
+			drain_all(w, &thread->rng);
 		torture_step(thread, "cancel");
 		cancel_all(w);
 		if (w->max_pending)
@@ -301,9 +301,9 @@ void torture_keeper(struct torture_thread *thread)
 	while (!torture_over()) {
 		torture_step(thread, "begin");
 		down_write(&w->gate);
-		begin(w, &thread->dice);
+		begin(w, &thread->rng);
 		up_write(&w->gate);
-		torture_nap(20 + torture_below(&thread->dice, is_system(w) ? 3000 : 600));
+		torture_nap(20 + torture_below(&thread->rng, is_system(w) ? 3000 : 600));
 		if (w->wheel)
 			end(w, thread);
 	}
@@ -312,10 +312,10 @@ void torture_keeper(struct torture_thread *thread)
 /* A worker that is alone with a timer may be making it another one. */
 static void audit_timer(struct torture_timer *t)
 {
-	if (!fate_share(t))
+	if (!outcome_share(t))
 		return;
-	fate_audit(t);
-	fate_unshare(t);
+	outcome_audit(t);
+	outcome_unshare(t);
 }
 
 /* By a clock that may be set there is no telling. */

@@ -44,7 +44,7 @@ struct twheel_node {
  * @node: its place in the wheel
  * @fn: called when the deadline has come, with no lock held; NULL once the
  *	timer has been shut down. Protected by the lock of its shard
- * @place: the shard it is on, and its flags in the low bits. Changes with the
+ * @shard_flags: the shard it is on, and its flags in the low bits. Changes with the
  *	locks of both shards held, the old and the new
  *
  * Embed it, and treat the members as private.
@@ -52,7 +52,7 @@ struct twheel_node {
 struct twheel_timer {
 	struct twheel_node	node;
 	void			(*fn)(struct twheel_timer *timer);
-	unsigned long		place;
+	unsigned long		shard_flags;
 };
 
 /*
@@ -146,9 +146,9 @@ void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
 			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
 int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns);
-int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which);
+int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode);
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
-			     enum twheel_rearm which);
+			     enum twheel_rearm mode);
 int twheel_timer_cancel(struct twheel_timer *timer);
 int twheel_timer_cancel_sync(struct twheel_timer *timer);
 int twheel_timer_shutdown_sync(struct twheel_timer *timer);
@@ -366,15 +366,15 @@ static inline int twheel_work_add(struct twheel_work *work, u64 deadline)
  * twheel_work_rearm - twheel_timer_rearm() for work
  * @work: the work, initialised
  * @deadline: when to queue it
- * @which: which work is moved. To be queued or running is not to be pending.
+ * @mode: which work is moved. To be queued or running is not to be pending.
  *
  * Context: as twheel_timer_add().
  * Return: as twheel_timer_rearm().
  */
 static inline int twheel_work_rearm(struct twheel_work *work, u64 deadline,
-				    enum twheel_rearm which)
+				    enum twheel_rearm mode)
 {
-	return twheel_timer_rearm(&work->timer, deadline, which);
+	return twheel_timer_rearm(&work->timer, deadline, mode);
 }
 
 int twheel_work_cancel(struct twheel_work *work);
@@ -476,7 +476,7 @@ struct twheel_op {
 	pid_t				owner;
 	u16				state;
 	s16				error;
-	u8				home;
+	u8				list;
 	u8				nr_watches;
 	u8				condition;
 	u8				reason;
@@ -605,7 +605,7 @@ struct twheel_op_iter {
 	struct twheel_op		*op;
 	struct twheel_op		*next;
 	struct twheel_op		*last;
-	unsigned int			home;
+	unsigned int			list;
 };
 
 struct twheel_purgatory *
@@ -625,9 +625,9 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys);
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
-int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which);
+int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm mode);
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
-			  enum twheel_rearm which);
+			  enum twheel_rearm mode);
 
 int twheel_op_try_complete(struct twheel_op *op);
 int twheel_op_complete(struct twheel_op *op, u64 value);
@@ -637,7 +637,7 @@ int twheel_op_cancel(struct twheel_op *op);
 int twheel_op_cancel_sync(struct twheel_op *op);
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);
 int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
-		       struct twheel_watch_spec *keys, u32 room);
+		       struct twheel_watch_spec *keys, u32 max_keys);
 
 u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		  u64 amount, u64 value);

@@ -25,7 +25,7 @@ static int clock_init(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, nodes);
 	twheel_queue_init(&queue, SLOTS, true, START);
 	do {
-		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	} while (!twheel_wheel_reaches(&queue.wheel, 2 * START));
 	return 0;
 }

@@ -20,7 +20,7 @@ static bool starved;
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
 	twheel_queue_init(&queue, slots, false, now);
-	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 }
 
 static void queue_end(struct kunit *test)
@@ -36,7 +36,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 	bool grow = !starved && expires != TWHEEL_TICK_NEVER;
 
 	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	node->expires = expires;
 	twheel_queue_add(&queue, node, false);
 }
@@ -214,53 +214,53 @@ static void a_stall_costs_what_is_due(struct kunit *test)
 	KUNIT_EXPECT_LE(test, calls, ARRAY_SIZE(nodes));
 }
 
-#define CROWD	10000
+#define TIMER_SET	10000
 
 /* All in one bucket of level 1, due one tick after it begins. */
-static struct twheel_node *crowd_start(struct kunit *test)
+static struct twheel_node *timer_set_start(struct kunit *test)
 {
-	struct twheel_node *crowd;
+	struct twheel_node *timer_set;
 	unsigned int i;
 
 	queue_start(test, 64, 0);
-	crowd = kunit_kcalloc(test, CROWD, sizeof(*crowd), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, crowd);
-	for (i = 0; i < CROWD; i++)
-		add(test, &crowd[i], 129);
-	return crowd;
+	timer_set = kunit_kcalloc(test, TIMER_SET, sizeof(*timer_set), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, timer_set);
+	for (i = 0; i < TIMER_SET; i++)
+		add(test, &timer_set[i], 129);
+	return timer_set;
 }
 
-static void a_crowd_cascades_in_bounded_chunks(struct kunit *test)
+static void many_timers_cascade_in_bounded_chunks(struct kunit *test)
 {
 	unsigned int calls = 1;
 
-	crowd_start(test);
+	timer_set_start(test);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 128);
 	while (twheel_queue_advance(&queue, 128, BUDGET))
 		calls++;
-	KUNIT_EXPECT_GE(test, calls, CROWD / BUDGET);
-	KUNIT_EXPECT_EQ(test, drain(test, 129), CROWD);
+	KUNIT_EXPECT_GE(test, calls, TIMER_SET / BUDGET);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), TIMER_SET);
 }
 
 static void between_chunks_nodes_come_and_go(struct kunit *test)
 {
-	struct twheel_node *crowd = crowd_start(test);
+	struct twheel_node *timer_set = timer_set_start(test);
 	struct twheel_node late, due;
 	unsigned int i;
 
 	/* Half a cascade: some have moved, most have not. */
-	for (i = 0; i < CROWD / BUDGET / 2; i++)
+	for (i = 0; i < TIMER_SET / BUDGET / 2; i++)
 		KUNIT_ASSERT_TRUE(test, twheel_queue_advance(&queue, 128, BUDGET));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
 
 	twheel_queue_forward(&queue, 200);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
-	for (i = 0; i < CROWD; i += 2)
-		twheel_queue_del(&queue, &crowd[i]);
+	for (i = 0; i < TIMER_SET; i += 2)
+		twheel_queue_del(&queue, &timer_set[i]);
 	add(test, &late, 130);
 	add(test, &due, 128);
 	KUNIT_EXPECT_EQ(test, drain(test, 128), 1);
-	KUNIT_EXPECT_EQ(test, drain(test, 129), CROWD / 2);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), TIMER_SET / 2);
 	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
 }
 
@@ -454,7 +454,7 @@ static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(a_far_node_costs_one_wakeup_a_level),
 	KUNIT_CASE(an_idle_wheel_is_told_the_time),
 	KUNIT_CASE(a_stall_costs_what_is_due),
-	KUNIT_CASE(a_crowd_cascades_in_bounded_chunks),
+	KUNIT_CASE(many_timers_cascade_in_bounded_chunks),
 	KUNIT_CASE(between_chunks_nodes_come_and_go),
 	KUNIT_CASE(it_is_emptied_step_by_step),
 	KUNIT_CASE(without_memory_for_levels_it_is_exact),

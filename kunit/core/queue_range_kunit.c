@@ -12,7 +12,7 @@
 
 #include "../../twheel/core/wheel.h"
 #include "../random.h"
-#include "crowd.h"
+#include "timer_set.h"
 
 #define BUDGET		64
 /* The last tick that comes. */
@@ -94,7 +94,7 @@ static void add(struct kunit *test)
 	node->expires = random_tick(journey->horizon[journey->nr_added++ % journey->nr_horizons]);
 	while (!twheel_wheel_reaches(wheel, node->expires)) {
 		KUNIT_ASSERT_LT(test, wheel->nr_levels, TWHEEL_LEVELS_MAX);
-		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
 	}
 	twheel_queue_add(&journey->queue, node, false);
 	journey->most_cascaded += level_of(node->expires - wheel->now, wheel->slots);

@@ -154,7 +154,7 @@ static void grow_to(struct kunit *test, unsigned int nr_levels)
 {
 	spin_lock_irq(&shard->lock);
 	while (shard_queue()->wheel.nr_levels < nr_levels)
-		KUNIT_EXPECT_EQ(test, twheel_wheel_feed(&shard_queue()->wheel, GFP_ATOMIC), 0);
+		KUNIT_EXPECT_EQ(test, twheel_wheel_add_level(&shard_queue()->wheel, GFP_ATOMIC), 0);
 	spin_unlock_irq(&shard->lock);
 }
 

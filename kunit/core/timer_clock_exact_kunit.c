@@ -12,7 +12,7 @@
 #include <linux/string.h>
 
 #include "../random.h"
-#include "crowd.h"
+#include "timer_set.h"
 #include "leap.h"
 
 #define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
@@ -60,7 +60,7 @@ struct stretch {
 	unsigned int	nr_fired;	/* how many had fired until then */
 };
 
-static struct crowd crowd;
+static struct timer_set timer_set;
 static struct rnd_state random;
 static struct stretch stretch;
 /* Of each timer: the stretch in which it was added; 0 before that. */
@@ -85,7 +85,7 @@ static int walk_init(struct kunit *test)
 
 static void walk_exit(struct kunit *test)
 {
-	crowd_end(&crowd);
+	timer_set_end(&timer_set);
 	wall_restore(offset);
 }
 
@@ -120,7 +120,7 @@ static void add(struct kunit *test, const struct walk *walk, unsigned int i)
 	vacant[i] = false;
 	added_in[i] = stretch.number;
 	plain[i] = !slack && !flags_of(walk, i);
-	KUNIT_ASSERT_EQ(test, crowd_add(&crowd.member[i], deadline, slack, flags_of(walk, i)), 0);
+	KUNIT_ASSERT_EQ(test, timer_set_add(&timer_set.member[i], deadline, slack, flags_of(walk, i)), 0);
 }
 
 /* Let one in @of begin to wait of those that don't, and some others anew. */
@@ -128,9 +128,9 @@ static void refill(struct kunit *test, const struct walk *walk, unsigned int of)
 {
 	unsigned int i;
 
-	for (i = 0; i < crowd.size; i++) {
+	for (i = 0; i < timer_set.size; i++) {
 		if (!vacant[i] && !random_below(&random, 50))
-			vacant[i] = !twheel_timer_cancel(&crowd.member[i].timer);
+			vacant[i] = !twheel_timer_cancel(&timer_set.member[i].timer);
 		if (vacant[i] && !random_below(&random, of))
 			add(test, walk, i);
 	}
@@ -154,7 +154,7 @@ static void step(void)
 	s64 before = wall_offset();
 
 	local_irq_disable();
-	stretch.nr_fired = atomic_read(&crowd.nr_fired);
+	stretch.nr_fired = atomic_read(&timer_set.nr_fired);
 	stretch.before = ktime_get_real_ns();
 	if (!random_below(&random, 4))
 		set_anywhere();
@@ -169,10 +169,10 @@ static void step(void)
 /* One that has not fired should not have. */
 static void expect_waits(struct kunit *test, const struct walk *walk, unsigned int i)
 {
-	const struct member *member = &crowd.member[i];
+	const struct member *member = &timer_set.member[i];
 
 	KUNIT_ASSERT_TRUE_MSG(test, twheel_timer_pending(&member->timer), "timer %u", i);
-	KUNIT_ASSERT_GT_MSG(test, member->latest + crowd_slop(&crowd), ktime_get_real_ns(),
+	KUNIT_ASSERT_GT_MSG(test, member->latest + timer_set_slop(&timer_set), ktime_get_real_ns(),
 			    "timer %u", i);
 	/* It would have been told. */
 	if (flags_of(walk, i))
@@ -188,7 +188,7 @@ static bool was_due(const struct member *member)
 /* One that has fired was neither early nor late, or it was told of the step. */
 static void expect_right(struct kunit *test, const struct walk *walk, unsigned int i)
 {
-	const struct member *member = &crowd.member[i];
+	const struct member *member = &timer_set.member[i];
 	u64 noticed = stretch.wall + NOTICE_NS;
 
 	KUNIT_ASSERT_EQ_MSG(test, member->nr_fired, 1, "timer %u", i);
@@ -196,13 +196,13 @@ static void expect_right(struct kunit *test, const struct walk *walk, unsigned i
 		KUNIT_ASSERT_EQ_MSG(test, member->error, -ECANCELED, "timer %u", i);
 		KUNIT_ASSERT_TRUE_MSG(test, flags_of(walk, i), "timer %u", i);
 		KUNIT_ASSERT_LT_MSG(test, added_in[i], stretch.number, "timer %u", i);
-		KUNIT_ASSERT_LE_MSG(test, member->fired, noticed + crowd_slop(&crowd),
+		KUNIT_ASSERT_LE_MSG(test, member->fired, noticed + timer_set_slop(&timer_set),
 				    "timer %u", i);
 	} else {
 		if (!was_due(member))
 			KUNIT_ASSERT_GE_MSG(test, member->fired, member->deadline, "timer %u", i);
 		KUNIT_ASSERT_LE_MSG(test, member->fired,
-				    max(member->latest, noticed) + crowd_slop(&crowd),
+				    max(member->latest, noticed) + timer_set_slop(&timer_set),
 				    "timer %u", i);
 	}
 	vacant[i] = true;
@@ -215,12 +215,12 @@ static void expect_ordered(struct kunit *test, unsigned int nr)
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
-		unsigned int m = order[i] - crowd.member;
+		unsigned int m = order[i] - timer_set.member;
 
 		KUNIT_ASSERT_NOT_NULL(test, order[i]);
 		if (!plain[m] || added_in[m] == stretch.number || was_due(order[i]))
 			continue;
-		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(crowd.wheel));
+		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(timer_set.wheel));
 		KUNIT_ASSERT_GE_MSG(test, tick, last, "timer %u", m);
 		last = tick;
 	}
@@ -228,13 +228,13 @@ static void expect_ordered(struct kunit *test, unsigned int nr)
 
 static void expect_stretch(struct kunit *test, const struct walk *walk)
 {
-	unsigned int i, nr = atomic_read(&crowd.nr_fired) - stretch.nr_fired;
+	unsigned int i, nr = atomic_read(&timer_set.nr_fired) - stretch.nr_fired;
 	const struct member *member;
 
-	KUNIT_ASSERT_LE(test, nr, crowd.size);
+	KUNIT_ASSERT_LE(test, nr, timer_set.size);
 	memset(order, 0, sizeof(order));
-	for (i = 0; i < crowd.size; i++) {
-		member = &crowd.member[i];
+	for (i = 0; i < timer_set.size; i++) {
+		member = &timer_set.member[i];
 		if (vacant[i]) {
 			continue;
 		} else if (!member->nr_fired) {
@@ -244,7 +244,7 @@ static void expect_stretch(struct kunit *test, const struct walk *walk)
 			expect_right(test, walk, i);
 		} else {
 			/* In the last moments of the stretch before this. */
-			expect_exact(test, member, crowd_slop(&crowd));
+			expect_exact(test, member, timer_set_slop(&timer_set));
 			vacant[i] = true;
 		}
 	}
@@ -256,7 +256,7 @@ static void exact_whatever_the_clock_is_set_to(struct kunit *test)
 	const struct walk *walk = test->param_value;
 
 	random_start(test, &random);
-	KUNIT_ASSERT_EQ(test, crowd_start(&crowd, &walk->config, SIZE), 0);
+	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &walk->config, SIZE), 0);
 	while (stretch.number < STEPS) {
 		step();
 		/* Who adds a timer may see the step before the reaper does. */
@@ -264,7 +264,7 @@ static void exact_whatever_the_clock_is_set_to(struct kunit *test)
 			refill(test, walk, 2);
 		vtime_sleep(random_magnitude(&random, 26));
 		refill(test, walk, 1);
-		vtime_sleep(NOTICE_NS + crowd_slop(&crowd) + random_magnitude(&random, 29));
+		vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set) + random_magnitude(&random, 29));
 		expect_stretch(test, walk);
 	}
 }
@@ -276,12 +276,12 @@ static void a_large_step_keeps_the_order(struct kunit *test)
 	unsigned int i;
 
 	random_start(test, &random);
-	KUNIT_ASSERT_EQ(test, crowd_start(&crowd, &walk->config, LARGE), 0);
+	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &walk->config, LARGE), 0);
 	for (i = 0; i < LARGE; i++) {
 		vacant[i] = false;
 		plain[i] = !flags_of(walk, i);
 		KUNIT_ASSERT_EQ(test, 0,
-				crowd_add(&crowd.member[i],
+				timer_set_add(&timer_set.member[i],
 					  START_NS + DAY_NS + random_within(&random, 30 * DAY_NS),
 					  0, flags_of(walk, i)));
 	}
@@ -290,8 +290,8 @@ static void a_large_step_keeps_the_order(struct kunit *test)
 	stretch.before = ktime_get_real_ns();
 	wall_set(START_NS + 40 * DAY_NS);
 	stretch.wall = ktime_get_real_ns();
-	vtime_sleep(NOTICE_NS + crowd_slop(&crowd));
-	KUNIT_EXPECT_EQ(test, atomic_read(&crowd.nr_fired), LARGE);
+	vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set));
+	KUNIT_EXPECT_EQ(test, atomic_read(&timer_set.nr_fired), LARGE);
 	expect_stretch(test, walk);
 }
 

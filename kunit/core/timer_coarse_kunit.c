@@ -11,7 +11,7 @@
 #include "../random.h"
 #include "../stats.h"
 #include "../vtime.h"
-#include "crowd.h"
+#include "timer_set.h"
 
 #define SIZE	1000
 
@@ -44,23 +44,23 @@ static void bargain_desc(const struct bargain *bargain, char *desc)
 
 KUNIT_ARRAY_PARAM(bargain, bargains, bargain_desc);
 
-static struct crowd exact, coarse;
+static struct timer_set exact, coarse;
 
 static int coarse_init(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "coarse" };
 
-	KUNIT_ASSERT_EQ(test, crowd_start(&exact, &config, SIZE), 0);
-	KUNIT_ASSERT_EQ(test, crowd_start(&coarse, &config, SIZE), 0);
-	crowd_wake(&exact);
-	crowd_wake(&coarse);
+	KUNIT_ASSERT_EQ(test, timer_set_start(&exact, &config, SIZE), 0);
+	KUNIT_ASSERT_EQ(test, timer_set_start(&coarse, &config, SIZE), 0);
+	timer_set_wake(&exact);
+	timer_set_wake(&coarse);
 	return 0;
 }
 
 static void coarse_exit(struct kunit *test)
 {
-	crowd_end(&exact);
-	crowd_end(&coarse);
+	timer_set_end(&exact);
+	timer_set_end(&coarse);
 }
 
 static void slack_makes_for_fewer_moves_and_wakeups(struct kunit *test)
@@ -74,15 +74,15 @@ static void slack_makes_for_fewer_moves_and_wakeups(struct kunit *test)
 	random_start(test, &random);
 	for (i = 0; i < SIZE; i++) {
 		deadline = twheel_deadline(random_within(&random, bargain->ahead));
-		crowd_add(&exact.member[i], deadline, 0, 0);
-		crowd_add(&coarse.member[i], deadline, bargain->slack, 0);
+		timer_set_add(&exact.member[i], deadline, 0, 0);
+		timer_set_add(&coarse.member[i], deadline, bargain->slack, 0);
 		vtime_sleep(1);
 	}
 	vtime_sleep(bargain->ahead + bargain->ahead / 8 + NSEC_PER_SEC);
 	vtime_sleep(bargain->slack == TWHEEL_SLACK_COARSE ? 0 : bargain->slack);
 	for (i = 0; i < SIZE; i++) {
-		expect_exact(test, &exact.member[i], crowd_slop(&exact));
-		expect_exact(test, &coarse.member[i], crowd_slop(&coarse));
+		expect_exact(test, &exact.member[i], timer_set_slop(&exact));
+		expect_exact(test, &coarse.member[i], timer_set_slop(&coarse));
 	}
 	dear = stats_of(exact.wheel);
 	cheap = stats_of(coarse.wheel);

@@ -15,7 +15,7 @@
 
 #include "../stats.h"
 #include "../vtime.h"
-#include "crowd.h"
+#include "timer_set.h"
 
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
 #define SIZE		200
@@ -77,15 +77,15 @@ static const enum twheel_clock clocks[] = {
 
 #define NR_CLOCKS	ARRAY_SIZE(clocks)
 
-static struct crowd crowds[NR_QUIET];
+static struct timer_set timer_sets[NR_QUIET];
 static u64 wakeups[NR_QUIET];
 /* For each of the system's wheels: in an hour before its reaper was needed, and after that. */
 static u64 system_wakeups[2][NR_CLOCKS];
 /* One that is heard from each minute, and so is put off to half an hour later. */
-static struct crowd heard;
+static struct timer_set heard;
 static u64 heard_wakeups;
 
-static int quiet_start(struct crowd *crowd, const struct quiet *quiet)
+static int quiet_start(struct timer_set *timer_set, const struct quiet *quiet)
 {
 	const struct twheel_config config = {
 		.name = quiet->delay ? "quiet" : "unused",
@@ -93,21 +93,21 @@ static int quiet_start(struct crowd *crowd, const struct quiet *quiet)
 	};
 	int err;
 
-	err = crowd_start(crowd, &config, quiet->all ? SIZE : 1);
+	err = timer_set_start(timer_set, &config, quiet->all ? SIZE : 1);
 	if (!err && quiet->delay)
-		crowd_wake(crowd);
+		timer_set_wake(timer_set);
 	return err;
 }
 
-static void quiet_add(struct crowd *crowd, const struct quiet *quiet)
+static void quiet_add(struct timer_set *timer_set, const struct quiet *quiet)
 {
-	u64 deadline = twheel_deadline_on(crowd->wheel, quiet->delay);
+	u64 deadline = twheel_deadline_on(timer_set->wheel, quiet->delay);
 	unsigned int i;
 
-	for (i = 0; i < crowd->size && quiet->delay; i++)
-		crowd_add(&crowd->member[i], deadline, 0, 0);
-	for (i = 0; i < crowd->size && quiet->cancel; i++)
-		twheel_timer_cancel(&crowd->member[i].timer);
+	for (i = 0; i < timer_set->size && quiet->delay; i++)
+		timer_set_add(&timer_set->member[i], deadline, 0, 0);
+	for (i = 0; i < timer_set->size && quiet->cancel; i++)
+		twheel_timer_cancel(&timer_set->member[i].timer);
 }
 
 /* Until what was cancelled, by another suite, has left its bucket, too. */
@@ -130,13 +130,13 @@ static int idle_start(void)
 	int err;
 
 	for (i = 0; i < NR_QUIET; i++) {
-		err = quiet_start(&crowds[i], &quiets[i]);
+		err = quiet_start(&timer_sets[i], &quiets[i]);
 		if (err)
 			return err;
 	}
-	err = crowd_start(&heard, &config, 1);
+	err = timer_set_start(&heard, &config, 1);
 	if (!err)
-		crowd_wake(&heard);
+		timer_set_wake(&heard);
 	return err;
 }
 
@@ -146,7 +146,7 @@ static void count_wakeups(void)
 	unsigned int i;
 
 	for (i = 0; i < NR_QUIET; i++)
-		wakeups[i] = stats_of(crowds[i].wheel).wakeups - wakeups[i];
+		wakeups[i] = stats_of(timer_sets[i].wheel).wakeups - wakeups[i];
 	heard_wakeups = stats_of(heard.wheel).wakeups - heard_wakeups;
 }
 
@@ -155,8 +155,8 @@ static void idle_exit(struct kunit_suite *suite)
 	unsigned int i;
 
 	for (i = 0; i < NR_QUIET; i++)
-		crowd_end(&crowds[i]);
-	crowd_end(&heard);
+		timer_set_end(&timer_sets[i]);
+	timer_set_end(&heard);
 }
 
 static void nothing(struct twheel_timer *timer)
@@ -212,8 +212,8 @@ static int idle_init(struct kunit_suite *suite)
 	}
 	count_wakeups();
 	for (i = 0; i < NR_QUIET; i++)
-		quiet_add(&crowds[i], &quiets[i]);
-	crowd_add(&heard.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
+		quiet_add(&timer_sets[i], &quiets[i]);
+	timer_set_add(&heard.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
 	for (i = 0; i < MINUTES; i++) {
 		vtime_sleep(60 * NSEC_PER_SEC);
 		twheel_timer_rearm(&heard.member[0].timer, twheel_deadline(HOUR_NS / 2),
@@ -244,7 +244,7 @@ static void it_wakes_up_no_more_than_it_has_to(struct kunit *test)
 	unsigned int n = quiet_of(test), most = quiet->most;
 
 	if (quiet->most == ONE_A_LEVEL)
-		most = 1 + level_of_delay(crowds[n].wheel, quiet->slots ?: 64, quiet->delay);
+		most = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
 	KUNIT_EXPECT_LE(test, wakeups[n], most);
 }
 
@@ -255,22 +255,22 @@ static u64 slop_of_all(void)
 	unsigned int i;
 
 	for (i = 0; i < NR_QUIET; i++)
-		slop += crowd_slop(&crowds[i]);
+		slop += timer_set_slop(&timer_sets[i]);
 	return slop;
 }
 
 static void what_was_due_has_fired_on_time(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
-	const struct crowd *crowd = &crowds[quiet_of(test)];
+	const struct timer_set *timer_set = &timer_sets[quiet_of(test)];
 	bool due = quiet->delay && !quiet->cancel && quiet->delay <= HOUR_NS;
 	unsigned int i;
 
-	for (i = 0; i < crowd->size; i++) {
+	for (i = 0; i < timer_set->size; i++) {
 		if (due)
-			expect_exact(test, &crowd->member[i], slop_of_all());
+			expect_exact(test, &timer_set->member[i], slop_of_all());
 		else
-			KUNIT_EXPECT_EQ(test, crowd->member[i].nr_fired, 0);
+			KUNIT_EXPECT_EQ(test, timer_set->member[i].nr_fired, 0);
 	}
 }
 
@@ -297,7 +297,7 @@ static bool thread_exists(const char *name)
 static void a_wheel_that_nobody_uses_has_no_reaper(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, thread_exists("unused/0"));
-	crowd_wake(&crowds[0]);
+	timer_set_wake(&timer_sets[0]);
 	KUNIT_EXPECT_TRUE(test, thread_exists("unused/0"));
 }
 

@@ -77,7 +77,7 @@ static void rearm_if_pending_arms_nothing(struct kunit *test)
 }
 
 /* Two deadlines, of which one way of re-arming keeps the earlier or the later. */
-static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm which, u64 kept)
+static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm mode, u64 kept)
 {
 	u64 first, second, delays[] = { NSEC_PER_SEC, 2 * NSEC_PER_SEC };
 	static struct timer_probe probe;
@@ -86,8 +86,8 @@ static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm which, u64 
 	for (i = 0; i < 2; i++) {
 		timer_probe_init(&probe);
 		first = ktime_get_ns();
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[i], which), 2);
-		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[!i], which),
+		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[i], mode), 2);
+		KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, delays[!i], mode),
 				delays[!i] == kept);
 		second = ktime_get_ns();
 		vtime_sleep(3 * NSEC_PER_SEC);

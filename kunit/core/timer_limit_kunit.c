@@ -198,9 +198,9 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 	timer_probe_init(&follower);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 3);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 3);
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->places.pending), 0);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 0);
 }
 
 static void a_purgatory_wants_a_wheel_without_limit(struct kunit *test)

@@ -66,8 +66,8 @@ void timer_suite_exit(struct kunit *test)
 	twheel_destroy(timer_wheel);
 }
 
-int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm which)
+int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode)
 {
 	probe->deadline = twheel_deadline(delay);
-	return twheel_timer_rearm(&probe->timer, probe->deadline, which);
+	return twheel_timer_rearm(&probe->timer, probe->deadline, mode);
 }

@@ -29,7 +29,7 @@ void timer_suite_exit(struct kunit *test);
 
 void timer_probe_init(struct timer_probe *probe);
 int timer_probe_add(struct timer_probe *probe, u64 delay);
-int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm which);
+int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode);
 void expect_on_time(struct kunit *test, const struct timer_probe *probe);
 
 #endif /* _KUNIT_TIMER_PROBE_H */

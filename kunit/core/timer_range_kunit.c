@@ -21,7 +21,7 @@
 #include "../../twheel/core/shard.h"
 #include "../random.h"
 #include "../stats.h"
-#include "crowd.h"
+#include "timer_set.h"
 #include "leap.h"
 
 #define YEAR_NS		(365ULL * 24 * 3600 * NSEC_PER_SEC)
@@ -90,7 +90,7 @@ struct horizons {
 
 /* A wheel, and how it has fared. */
 struct traveller {
-	struct crowd		crowd;
+	struct timer_set		timer_set;
 	struct horizons		horizons;
 	unsigned int		next;	/* the member that is added next */
 	struct twheel_stats	stats;	/* in the end */
@@ -135,7 +135,7 @@ static int traveller_start(struct traveller *traveller, const struct shape *shap
 	horizons_by(horizons, config.tick_ns, config.slots, end);
 	horizons_by(horizons, config.tick_ns, 10, end);
 	horizons_by(horizons, end - 1, 2, end);
-	return crowd_start(&traveller->crowd, &config, NR_BEYOND + shape->each * horizons->nr);
+	return timer_set_start(&traveller->timer_set, &config, NR_BEYOND + shape->each * horizons->nr);
 }
 
 /* Mostly anywhere within a horizon, and at times near its very end. */
@@ -168,13 +168,13 @@ static bool traveller_add(struct traveller *traveller)
 {
 	const struct shape *shape = &shapes[traveller - travellers];
 	unsigned int i = traveller->next++;
-	struct crowd *crowd = &traveller->crowd;
+	struct timer_set *timer_set = &traveller->timer_set;
 	u64 left, slack, delay;
 
-	if (i >= crowd->size)
+	if (i >= timer_set->size)
 		return false;
 	if (i < NR_BEYOND) {
-		crowd_add(&crowd->member[i], beyond[i], 0, 0);
+		timer_set_add(&timer_set->member[i], beyond[i], 0, 0);
 		return true;
 	}
 	left = time_until(passage_end);
@@ -182,7 +182,7 @@ static bool traveller_add(struct traveller *traveller)
 	delay = random_delay(traveller->horizons.ns[i % traveller->horizons.nr],
 			     shape->tick_ns);
 	delay = min(delay, left);
-	crowd_add(&crowd->member[i], twheel_deadline_on(crowd->wheel, delay), slack, 0);
+	timer_set_add(&timer_set->member[i], twheel_deadline_on(timer_set->wheel, delay), slack, 0);
 	return true;
 }
 
@@ -193,8 +193,8 @@ static u64 nearest(void)
 	unsigned int i;
 
 	for (i = 0; i < NR_SHAPES; i++) {
-		next = twheel_next(travellers[i].crowd.wheel);
-		now = twheel_now(travellers[i].crowd.wheel);
+		next = twheel_next(travellers[i].timer_set.wheel);
+		now = twheel_now(travellers[i].timer_set.wheel);
 		if (next != TWHEEL_NEVER)
 			ahead = min(ahead, next > now ? next - now : 0);
 	}
@@ -238,7 +238,7 @@ static void depart(void)
 		add_to_each();
 	vtime_sleep(NOTICE_NS);
 	for (i = 0; i < NR_SHAPES; i++) {
-		while (travellers[i].next < travellers[i].crowd.size / 2) {
+		while (travellers[i].next < travellers[i].timer_set.size / 2) {
 			traveller_add(&travellers[i]);
 			vtime_sleep(1);
 		}
@@ -270,7 +270,7 @@ static void range_exit(struct kunit_suite *suite)
 	unsigned int i;
 
 	for (i = 0; i < NR_SHAPES; i++)
-		crowd_end(&travellers[i].crowd);
+		timer_set_end(&travellers[i].timer_set);
 }
 
 static int range_run(struct kunit_suite *suite, u64 end)
@@ -290,7 +290,7 @@ static int range_run(struct kunit_suite *suite, u64 end)
 		return err;
 	}
 	for (i = 0; i < NR_SHAPES; i++)
-		travellers[i].stats = stats_of(travellers[i].crowd.wheel);
+		travellers[i].stats = stats_of(travellers[i].timer_set.wheel);
 	return 0;
 }
 
@@ -329,25 +329,25 @@ static const struct traveller *traveller_of(struct kunit *test)
 static void each_fires_once_and_on_time(struct kunit *test)
 {
 	const struct traveller *traveller = traveller_of(test);
-	const struct crowd *crowd = &traveller->crowd;
+	const struct timer_set *timer_set = &traveller->timer_set;
 	/* Only those of one tick wait for each other. */
-	u64 slop = VTIME_SLOP_NS + min(crowd_slop(crowd), twheel_tick_ns(crowd->wheel));
+	u64 slop = VTIME_SLOP_NS + min(timer_set_slop(timer_set), twheel_tick_ns(timer_set->wheel));
 	unsigned int i;
 
-	for (i = NR_BEYOND; i < crowd->size; i++)
-		expect_exact(test, &crowd->member[i], slop);
-	KUNIT_EXPECT_EQ(test, traveller->stats.fired + NR_BEYOND, crowd->size);
+	for (i = NR_BEYOND; i < timer_set->size; i++)
+		expect_exact(test, &timer_set->member[i], slop);
+	KUNIT_EXPECT_EQ(test, traveller->stats.fired + NR_BEYOND, timer_set->size);
 	KUNIT_EXPECT_EQ(test, traveller->stats.pending, NR_BEYOND);
 }
 
 static void what_lies_beyond_goes_on_waiting(struct kunit *test)
 {
-	const struct crowd *crowd = &traveller_of(test)->crowd;
+	const struct timer_set *timer_set = &traveller_of(test)->timer_set;
 	unsigned int i;
 
 	for (i = 0; i < NR_BEYOND; i++) {
-		KUNIT_EXPECT_EQ(test, crowd->member[i].nr_fired, 0);
-		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&crowd->member[i].timer), 0);
+		KUNIT_EXPECT_EQ(test, timer_set->member[i].nr_fired, 0);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer_set->member[i].timer), 0);
 	}
 }
 
@@ -355,15 +355,15 @@ static void none_moves_more_than_once_a_level(struct kunit *test)
 {
 	const struct traveller *traveller = traveller_of(test);
 	const struct shape *shape = test->param_value;
-	const struct crowd *crowd = &traveller->crowd;
+	const struct timer_set *timer_set = &traveller->timer_set;
 	const struct member *member;
 	u64 most = 0;
 	unsigned int i;
 
-	for (i = 0; i < crowd->size; i++) {
-		member = &crowd->member[i];
+	for (i = 0; i < timer_set->size; i++) {
+		member = &timer_set->member[i];
 		if (member->deadline <= KTIME_MAX)
-			most += level_of_delay(crowd->wheel, shape->slots,
+			most += level_of_delay(timer_set->wheel, shape->slots,
 					 member->latest - member->added);
 	}
 	KUNIT_EXPECT_LE(test, traveller->stats.cascaded, most);

@@ -17,7 +17,7 @@
 
 #include "../random.h"
 #include "../stats.h"
-#include "crowd.h"
+#include "timer_set.h"
 #include "leap.h"
 
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
@@ -40,7 +40,7 @@ KUNIT_ARRAY_PARAM(clock, clocks, clock_desc);
 
 /**
  * struct victim - a wheel that is held up
- * @crowd: its timers
+ * @timer_set: its timers
  * @busy: the one whose function keeps the reaper
  * @begin: when it began to be held up, by its clock
  * @end: when that was over
@@ -49,7 +49,7 @@ KUNIT_ARRAY_PARAM(clock, clocks, clock_desc);
  * @stats: its counts when everything had
  */
 struct victim {
-	struct crowd		crowd;
+	struct timer_set		timer_set;
 	struct twheel_timer	busy;
 	u64			begin;
 	u64			end;
@@ -66,7 +66,7 @@ static void stall_exit(struct kunit_suite *suite)
 	unsigned int i;
 
 	for (i = 0; i < NR_CLOCKS; i++)
-		crowd_end(&victims[i].crowd);
+		timer_set_end(&victims[i].timer_set);
 }
 
 /* Half of them anywhere in three hours, and half more likely soon. */
@@ -76,7 +76,7 @@ static void add(struct victim *victim, unsigned int i)
 
 	if (i % 2)
 		delay = min(delay, random_magnitude(&random, 44));
-	crowd_add(&victim->crowd.member[i], twheel_deadline_on(victim->crowd.wheel, delay), 0, 0);
+	timer_set_add(&victim->timer_set.member[i], twheel_deadline_on(victim->timer_set.wheel, delay), 0, 0);
 	/* Let reapers run, if need be. */
 	vtime_sleep(1);
 }
@@ -92,10 +92,10 @@ static int stall_init(struct kunit_suite *suite)
 	memset(victims, 0, sizeof(victims));
 	for (n = 0; n < NR_CLOCKS; n++) {
 		config.clock = clocks[n];
-		err = crowd_start(&victims[n].crowd, &config, SIZE);
+		err = timer_set_start(&victims[n].timer_set, &config, SIZE);
 		if (err)
 			break;
-		crowd_wake(&victims[n].crowd);
+		timer_set_wake(&victims[n].timer_set);
 		for (i = 0; i < SIZE - LATE; i++)
 			add(&victims[n], i);
 	}
@@ -108,13 +108,13 @@ static int stall_init(struct kunit_suite *suite)
 
 static void stall_begins(struct victim *victim)
 {
-	victim->before = stats_of(victim->crowd.wheel);
-	victim->begin = twheel_now(victim->crowd.wheel);
+	victim->before = stats_of(victim->timer_set.wheel);
+	victim->begin = twheel_now(victim->timer_set.wheel);
 }
 
 static void stall_ends(struct victim *victim)
 {
-	victim->end = twheel_now(victim->crowd.wheel);
+	victim->end = twheel_now(victim->timer_set.wheel);
 }
 
 /* What is due fires, and in time everything else. */
@@ -122,15 +122,15 @@ static void stall_passes(unsigned int added)
 {
 	unsigned int i, n;
 
-	vtime_sleep(NR_CLOCKS * crowd_slop(&victims[0].crowd));
+	vtime_sleep(NR_CLOCKS * timer_set_slop(&victims[0].timer_set));
 	for (n = 0; n < NR_CLOCKS; n++)
-		victims[n].after = stats_of(victims[n].crowd.wheel);
+		victims[n].after = stats_of(victims[n].timer_set.wheel);
 	for (i = added; i < SIZE; i++)
 		for (n = 0; n < NR_CLOCKS; n++)
 			add(&victims[n], i);
 	vtime_sleep(4 * HOUR_NS);
 	for (n = 0; n < NR_CLOCKS; n++)
-		victims[n].stats = stats_of(victims[n].crowd.wheel);
+		victims[n].stats = stats_of(victims[n].timer_set.wheel);
 }
 
 static void keep_the_reaper(struct twheel_timer *timer)
@@ -152,9 +152,9 @@ static int busy_init(struct kunit_suite *suite)
 	if (err)
 		return err;
 	for (n = 0; n < NR_CLOCKS; n++) {
-		twheel_timer_init(&victims[n].busy, victims[n].crowd.wheel, keep_the_reaper);
+		twheel_timer_init(&victims[n].busy, victims[n].timer_set.wheel, keep_the_reaper);
 		twheel_timer_add(&victims[n].busy,
-				 twheel_deadline_on(victims[n].crowd.wheel, 0));
+				 twheel_deadline_on(victims[n].timer_set.wheel, 0));
 	}
 	for (i = SIZE - LATE; i < SIZE; i++) {
 		vtime_sleep(HOUR_NS / LATE / 2);
@@ -162,7 +162,7 @@ static int busy_init(struct kunit_suite *suite)
 			add(&victims[n], i);
 	}
 	for (n = 0; n < NR_CLOCKS; n++)
-		twheel_flush(victims[n].crowd.wheel);
+		twheel_flush(victims[n].timer_set.wheel);
 	stall_passes(SIZE);
 	return 0;
 }
@@ -206,13 +206,13 @@ static void what_was_due_fires_at_once(struct kunit *test)
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < SIZE; i++) {
-		member = &victim->crowd.member[i];
+		member = &victim->timer_set.member[i];
 		if (!held_up(victim, member))
 			continue;
 		nr++;
 		KUNIT_ASSERT_EQ_MSG(test, member->nr_fired, 1, "timer %u", i);
 		KUNIT_ASSERT_GE_MSG(test, member->fired, member->deadline, "timer %u", i);
-		KUNIT_ASSERT_LE_MSG(test, member->fired, NR_CLOCKS * crowd_slop(&victim->crowd) +
+		KUNIT_ASSERT_LE_MSG(test, member->fired, NR_CLOCKS * timer_set_slop(&victim->timer_set) +
 				    max(member->latest, victim->end), "timer %u", i);
 	}
 	/* They were to be many. */
@@ -229,13 +229,13 @@ static void what_was_due_fires_tick_by_tick(struct kunit *test)
 	order = kunit_kcalloc(test, SIZE, sizeof(*order), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, order);
 	for (i = 0; i < SIZE; i++) {
-		KUNIT_ASSERT_EQ(test, victim->crowd.member[i].nr_fired, 1);
-		order[victim->crowd.member[i].rank - 1] = &victim->crowd.member[i];
+		KUNIT_ASSERT_EQ(test, victim->timer_set.member[i].nr_fired, 1);
+		order[victim->timer_set.member[i].rank - 1] = &victim->timer_set.member[i];
 	}
 	for (i = 0; i < SIZE; i++) {
 		if (!held_up(victim, order[i]) || order[i]->added > victim->end)
 			continue;
-		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(victim->crowd.wheel));
+		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(victim->timer_set.wheel));
 		KUNIT_ASSERT_GE_MSG(test, tick, last, "the %u. to fire", i);
 		last = tick;
 	}
@@ -247,8 +247,8 @@ static void what_was_not_is_exact(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < SIZE; i++)
-		if (!held_up(victim, &victim->crowd.member[i]))
-			expect_exact(test, &victim->crowd.member[i], crowd_slop(&victim->crowd));
+		if (!held_up(victim, &victim->timer_set.member[i]))
+			expect_exact(test, &victim->timer_set.member[i], timer_set_slop(&victim->timer_set));
 }
 
 /* A timer moves four times at the most: three hours are on the fifth level. */
@@ -264,7 +264,7 @@ static void it_costs_what_is_pending(struct kunit *test)
 static void it_is_told_how_late_that_was(struct kunit *test)
 {
 	const struct victim *victim = victim_of(test);
-	u64 tick_ns = twheel_tick_ns(victim->crowd.wheel);
+	u64 tick_ns = twheel_tick_ns(victim->timer_set.wheel);
 	u64 hour = div64_u64(HOUR_NS, tick_ns);
 
 	/* Before, a reaper has waited for others at the most, until a tick of the kernel. */

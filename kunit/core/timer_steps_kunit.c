@@ -11,7 +11,7 @@
 #include <linux/minmax.h>
 
 #include "../random.h"
-#include "crowd.h"
+#include "timer_set.h"
 #include "leap.h"
 
 #define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
@@ -19,7 +19,7 @@
 #define START_NS	(50 * 365 * DAY_NS)
 #define SIZE		300
 
-static struct crowd crowd;
+static struct timer_set timer_set;
 static struct rnd_state random;
 static s64 offset;
 
@@ -33,7 +33,7 @@ static int steps_init(struct kunit *test)
 
 static void steps_exit(struct kunit *test)
 {
-	crowd_end(&crowd);
+	timer_set_end(&timer_set);
 	wall_restore(offset);
 }
 
@@ -41,7 +41,7 @@ static void start(struct kunit *test, enum twheel_clock clock)
 {
 	const struct twheel_config config = { .name = "steps", .clock = clock };
 
-	KUNIT_ASSERT_EQ(test, crowd_start(&crowd, &config, SIZE), 0);
+	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &config, SIZE), 0);
 }
 
 /* By up to so many bits of nanoseconds, in either direction. */
@@ -61,18 +61,18 @@ static void it_goes_on(struct kunit *test, enum twheel_clock clock)
 
 	start(test, clock);
 	for (i = 0; i < SIZE; i++) {
-		deadline = twheel_deadline_on(crowd.wheel,
+		deadline = twheel_deadline_on(timer_set.wheel,
 					      random_within(&random, 120 * NSEC_PER_SEC));
 		KUNIT_ASSERT_EQ(test, 0,
-				crowd_add(&crowd.member[i], deadline, 0,
+				timer_set_add(&timer_set.member[i], deadline, 0,
 					  i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0));
 	}
-	while (atomic_read(&crowd.nr_fired) < SIZE && i++ < 1000) {
+	while (atomic_read(&timer_set.nr_fired) < SIZE && i++ < 1000) {
 		set_within(54);
 		vtime_sleep(random_within(&random, 2 * NSEC_PER_SEC));
 	}
 	for (i = 0; i < SIZE; i++)
-		expect_exact(test, &crowd.member[i], crowd_slop(&crowd));
+		expect_exact(test, &timer_set.member[i], timer_set_slop(&timer_set));
 }
 
 static void a_monotonic_wheel_goes_on(struct kunit *test)
@@ -104,18 +104,18 @@ static void what_has_passed_is_not_put_off(struct kunit *test)
 	start(test, TWHEEL_CLOCK_REALTIME);
 	reinit_completion(&busy_begins);
 	reinit_completion(&busy_may_end);
-	twheel_timer_init(&first, crowd.wheel, busy);
+	twheel_timer_init(&first, timer_set.wheel, busy);
 	twheel_timer_add(&first, 0);
 	wait_for_completion(&busy_begins);
 	for (i = 0; i < SIZE; i++)
-		crowd_add(&crowd.member[i], random_within(&random, START_NS - DAY_NS), 0, 0);
+		timer_set_add(&timer_set.member[i], random_within(&random, START_NS - DAY_NS), 0, 0);
 	wall_set(START_NS - DAY_NS);
 	at = ktime_get_ns();
 	complete(&busy_may_end);
 	vtime_sleep(NSEC_PER_SEC);
 	for (i = 0; i < SIZE; i++) {
-		KUNIT_ASSERT_EQ_MSG(test, crowd.member[i].nr_fired, 1, "timer %u", i);
-		KUNIT_ASSERT_LE_MSG(test, crowd.member[i].at, at + crowd_slop(&crowd),
+		KUNIT_ASSERT_EQ_MSG(test, timer_set.member[i].nr_fired, 1, "timer %u", i);
+		KUNIT_ASSERT_LE_MSG(test, timer_set.member[i].at, at + timer_set_slop(&timer_set),
 				    "timer %u", i);
 	}
 }
@@ -129,20 +129,20 @@ static void what_a_busy_reaper_missed_waits_again(struct kunit *test)
 	start(test, TWHEEL_CLOCK_REALTIME);
 	reinit_completion(&busy_begins);
 	reinit_completion(&busy_may_end);
-	twheel_timer_init(&first, crowd.wheel, busy);
+	twheel_timer_init(&first, timer_set.wheel, busy);
 	twheel_timer_add(&first, 0);
 	wait_for_completion(&busy_begins);
 	for (i = 0; i < SIZE; i++)
-		crowd_add(&crowd.member[i],
+		timer_set_add(&timer_set.member[i],
 			  START_NS + NSEC_PER_SEC + random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
 	vtime_sleep(10 * NSEC_PER_SEC);
 	wall_set(START_NS);
 	complete(&busy_may_end);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, atomic_read(&crowd.nr_fired), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&timer_set.nr_fired), 0);
 	vtime_sleep(10 * NSEC_PER_SEC);
 	for (i = 0; i < SIZE; i++)
-		expect_exact(test, &crowd.member[i], crowd_slop(&crowd));
+		expect_exact(test, &timer_set.member[i], timer_set_slop(&timer_set));
 }
 
 #define PERIOD_NS	(777777777ULL)
@@ -169,11 +169,11 @@ static void grid_run(struct twheel_periodic *periodic)
 {
 	struct grid *grid = container_of(periodic, struct grid, periodic);
 	u64 missed = twheel_periodic_overrun(periodic);
-	u64 now = twheel_now(crowd.wheel);
+	u64 now = twheel_now(timer_set.wheel);
 
 	KUNIT_EXPECT_GE(grid->test, now, grid->deadline);
 	KUNIT_EXPECT_LE(grid->test, now, VTIME_SLOP_NS +
-			max(grid->deadline + twheel_tick_ns(crowd.wheel), grid->wall + NOTICE_NS));
+			max(grid->deadline + twheel_tick_ns(timer_set.wheel), grid->wall + NOTICE_NS));
 	KUNIT_EXPECT_EQ(grid->test, missed, div64_u64(now - grid->deadline, PERIOD_NS));
 	grid->deadline += (missed + 1) * PERIOD_NS;
 	grid->served += missed + 1;
@@ -187,14 +187,14 @@ static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
 
 	start(test, TWHEEL_CLOCK_REALTIME);
 	grid = (struct grid){ .test = test, .deadline = START_NS + PERIOD_NS, .wall = START_NS };
-	twheel_periodic_init(&grid.periodic, crowd.wheel, grid_run, 0);
+	twheel_periodic_init(&grid.periodic, timer_set.wheel, grid_run, 0);
 	KUNIT_ASSERT_EQ(test, 0, twheel_periodic_start(&grid.periodic, grid.deadline, PERIOD_NS, 0,
 						       TWHEEL_FIXED_RATE));
 	vtime_sleep(2 * PERIOD_NS);
 	for (i = 0; i < 200; i++) {
 		vtime_sleep(NOTICE_NS + random_magnitude(&random, 31));
 		KUNIT_EXPECT_LT(test, ktime_get_real_ns(), VTIME_SLOP_NS +
-				grid.deadline + twheel_tick_ns(crowd.wheel));
+				grid.deadline + twheel_tick_ns(timer_set.wheel));
 		set_within(33);
 		grid.wall = ktime_get_real_ns();
 	}

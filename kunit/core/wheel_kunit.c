@@ -14,7 +14,7 @@ static struct twheel_wheel wheel;
 static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
 {
 	twheel_wheel_init(&wheel, slots, false, now);
-	KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
+	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
 }
 
 static void wheel_end(struct kunit *test)
@@ -28,7 +28,7 @@ static struct twheel_bucket *place_starved(u64 tick)
 	struct twheel_bucket *bucket;
 	u64 expires;
 
-	bucket = twheel_wheel_place(&wheel, tick, false, &expires);
+	bucket = twheel_wheel_find(&wheel, tick, false, &expires);
 	if (bucket)
 		bucket->expires = expires;
 	return bucket;
@@ -39,7 +39,7 @@ static struct twheel_bucket *place(struct kunit *test, u64 tick)
 {
 	while (!twheel_wheel_reaches(&wheel, tick)) {
 		KUNIT_ASSERT_LT(test, wheel.nr_levels, TWHEEL_LEVELS_MAX);
-		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
 	}
 	return place_starved(tick);
 }

@@ -107,7 +107,7 @@ static struct twheel_queue queue;
 static int task_list_init(struct kunit *test)
 {
 	twheel_queue_init(&queue, SLOTS, false, START);
-	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
+	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
 static void task_list_exit(struct kunit *test)

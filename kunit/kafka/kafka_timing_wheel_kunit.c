@@ -27,7 +27,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
 {
 	node->expires = tick_of(deadline_ms);
 	while (!twheel_wheel_reaches(&queue.wheel, node->expires))
-		KUNIT_ASSERT_EQ(test, twheel_wheel_feed(&queue.wheel, GFP_KERNEL), 0);
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	twheel_queue_add(&queue, node, false);
 }
 
@@ -40,7 +40,7 @@ static bool advance(u64 now_ms)
 static int timing_wheel_init(struct kunit *test)
 {
 	twheel_queue_init(&queue, SLOTS, false, START_MS / TICK_MS);
-	return twheel_wheel_feed(&queue.wheel, GFP_KERNEL);
+	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
 static void timing_wheel_exit(struct kunit *test)

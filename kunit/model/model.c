@@ -137,7 +137,7 @@ static long call_add(struct model *model, struct model_timer *timer,
  * and those past the end of the clock can't be told from each other.
  * Returns 1 if it was moved, 0 if not, and @answered where that is open.
  */
-static long call_move(struct model *model, struct model_timer *timer, enum twheel_rearm which,
+static long call_move(struct model *model, struct model_timer *timer, enum twheel_rearm mode,
 		      u64 due, u64 last, const struct model_time *now, long answered)
 {
 	u64 old_last = max(timer->due_last, timer->armed.clock);
@@ -145,14 +145,14 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 	bool was_due = timer->was_due;
 	bool surely = true, not = false;
 
-	if (which == TWHEEL_REARM_IF_EARLIER && model->lie != MODEL_EARLIER_MOVES) {
+	if (mode == TWHEEL_REARM_IF_EARLIER && model->lie != MODEL_EARLIER_MOVES) {
 		surely = last < timer->due;
 		not = due > old_last || (due == old_last && due < KTIME_MAX);
 		if (!surely) {
 			due = min(due, timer->due);
 			last = min(last, timer->due_last);
 		}
-	} else if (which == TWHEEL_REARM_IF_LATER) {
+	} else if (mode == TWHEEL_REARM_IF_LATER) {
 		surely = due > old_last;
 		not = last < timer->due || (last == timer->due && last < KTIME_MAX);
 		if (!surely) {
@@ -176,11 +176,11 @@ static long call_rearm(struct model *model, struct model_timer *timer,
 		       const struct model_op *op, const struct model_answer *answer)
 {
 	if (!timer->pending) {
-		if (op->which == TWHEEL_REARM_IF_PENDING)
+		if (op->choice == TWHEEL_REARM_IF_PENDING)
 			return 0;
 		return call_attach(model, timer, op, answer) ?: 2;
 	}
-	return call_move(model, timer, op->which, model_tick_due(model, answer->deadline),
+	return call_move(model, timer, op->choice, model_tick_due(model, answer->deadline),
 			 tick_due_last(model, answer->deadline, op->more, answer->now.clock),
 			 &answer->now, answer->ret);
 }
@@ -191,7 +191,7 @@ static long call_start(struct model *model, struct model_timer *timer,
 	struct model_op add = { .what = MODEL_ADD };
 	long ret;
 
-	if (!op->more || op->more > KTIME_MAX || op->which > TWHEEL_FIXED_DELAY)
+	if (!op->more || op->more > KTIME_MAX || op->choice > TWHEEL_FIXED_DELAY)
 		return -EINVAL;
 	ret = call_add(model, timer, &add, answer);
 	if (ret)
@@ -200,7 +200,7 @@ static long call_start(struct model *model, struct model_timer *timer,
 	timer->deadline = answer->deadline;
 	timer->period = op->more;
 	timer->left = op->count ?: U64_MAX;
-	timer->repeat = op->which;
+	timer->repeat = op->choice;
 	return 0;
 }
 
@@ -308,7 +308,7 @@ static long call_create(const struct model_op *op)
 		return -EINVAL;
 	if (op->count == 1 || op->count > 1024 || op->other > 1024)
 		return -EINVAL;
-	return op->which > TWHEEL_CLOCK_REALTIME ? -EINVAL : 0;
+	return op->choice > TWHEEL_CLOCK_REALTIME ? -EINVAL : 0;
 }
 
 static void check_ret(struct model *model, const struct model_answer *answer, long ret)

@@ -82,7 +82,7 @@ enum model_script {
  * @what: enum model_what
  * @t: the timer
  * @flags: of the timer that is initialised, or MODEL_ABSOLUTE
- * @which: enum twheel_rearm, twheel_repeat, twheel_clock or model_script; whether
+ * @choice: enum twheel_rearm, twheel_repeat, twheel_clock or model_script; whether
  *	to sleep till something is due first
  * @other: the timer that a script is about; shards of a wheel that is created
  * @count: how often a script acts; runs; slots
@@ -95,7 +95,7 @@ struct model_op {
 	u8	what;
 	u8	t;
 	u8	flags;
-	u8	which;
+	u8	choice;
 	u16	other;
 	u16	count;
 	u64	when;

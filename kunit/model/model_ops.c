@@ -155,7 +155,7 @@ static struct model_op script(const struct model_op *op)
 {
 	struct model_op act = { .t = op->t, .when = op->when };
 
-	switch (op->which) {
+	switch (op->choice) {
 	case MODEL_REARM_SELF:
 		act.what = MODEL_REARM;
 		if (model_kind(op->t) == MODEL_IS_PERIODIC) {
@@ -187,7 +187,7 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 	slot->t = op->t;
 	slot->may_sleep = !(op->flags & TWHEEL_TIMER_INLINE);
 	slot->takes_ns = op->more;
-	slot->acts = op->which == MODEL_NOTHING ? 0 : op->count;
+	slot->acts = op->choice == MODEL_NOTHING ? 0 : op->count;
 	slot->act = script(op);
 	switch (model_kind(op->t)) {
 	case MODEL_IS_PLAIN:
@@ -235,8 +235,8 @@ static long do_add(struct model_slot *slot, const struct model_op *op, u64 deadl
 static long do_rearm(struct model_slot *slot, const struct model_op *op, u64 deadline)
 {
 	if (model_kind(op->t) == MODEL_IS_WORK)
-		return twheel_work_rearm(&slot->work, deadline, op->which);
-	return twheel_timer_rearm(&slot->timer, deadline, op->which);
+		return twheel_work_rearm(&slot->work, deadline, op->choice);
+	return twheel_timer_rearm(&slot->timer, deadline, op->choice);
 }
 
 static long do_cancel(struct model_slot *slot, const struct model_op *op)
@@ -305,7 +305,7 @@ static long do_create(const struct model_op *op)
 {
 	const struct twheel_config config = {
 		.name = "other", .tick_ns = op->when, .slots = op->count, .shards = op->other,
-		.clock = op->which, .max_pending = op->more,
+		.clock = op->choice, .max_pending = op->more,
 	};
 	struct twheel *wheel = twheel_create(&config);
 	bool works;
@@ -331,10 +331,10 @@ static long do_call(struct model_run *run, const struct model_op *op,
 		return do_rearm(slot, op, answer->deadline);
 	case MODEL_REARM_SLACK:
 		return twheel_timer_rearm_slack(&slot->timer, answer->deadline, op->more,
-						op->which);
+						op->choice);
 	case MODEL_START:
 		return twheel_periodic_start(&slot->periodic, answer->deadline, op->more,
-					     op->count, op->which);
+					     op->count, op->choice);
 	case MODEL_CANCEL:
 		return do_cancel(slot, op);
 	case MODEL_CANCEL_SYNC:

@@ -194,7 +194,7 @@ static void step_asleep(struct model_run *run, const struct model_op *op)
 	struct model_time now = model_now(run);
 	u64 due = model_next_due(&run->model, &now);
 
-	if (op->which && due < now.mono + op->more)
+	if (op->choice && due < now.mono + op->more)
 		sleep_until(run, due + op->when);
 	else
 		sleep_until(run, now.mono + op->when);

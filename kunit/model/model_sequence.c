@@ -117,12 +117,12 @@ static u64 random_slack(struct rnd_state *random)
 static void generate_init(const struct model_sequence *sequence, struct model_op *op,
 			  struct rnd_state *random)
 {
-	op->which = random_below(random, MODEL_SCRIPTS);
+	op->choice = random_below(random, MODEL_SCRIPTS);
 	op->count = 1 + random_below(random, 3);
 	op->when = random_below(random, 4) ? random_magnitude(random, reach(sequence)) : 0;
 	op->more = random_below(random, 3) ? random_below(random, TAKES_NS) : 0;
 	/* Whether work is queued is not in the log: others leave it alone. */
-	op->other = random_below(random, op->which == MODEL_CANCEL_OTHER ?
+	op->other = random_below(random, op->choice == MODEL_CANCEL_OTHER ?
 				 MODEL_PLAIN + MODEL_PERIODIC : MODEL_PLAIN);
 	if (model_kind(op->t) == MODEL_IS_PLAIN)
 		op->flags = random_below(random, 4);
@@ -134,7 +134,7 @@ static void generate_start(const struct model_sequence *sequence, struct model_o
 			   struct rnd_state *random)
 {
 	random_when(sequence, op, random);
-	op->which = random_below(random, 20) ? random_below(random, 2) : 2;
+	op->choice = random_below(random, 20) ? random_below(random, 2) : 2;
 	op->count = random_below(random, 5);
 	op->more = random_below(random, 20) ? random_magnitude(random, reach(sequence)) : 0;
 	if (!op->count && op->more)
@@ -148,7 +148,7 @@ static void generate_create(struct model_op *op, struct rnd_state *random)
 	op->count = random_magnitude(random, 12);
 	op->other = random_below(random, 8) ? random_below(random, 4) :
 					      1025 + random_below(random, 1000);
-	op->which = random_below(random, 4);
+	op->choice = random_below(random, 4);
 	op->more = random_below(random, 3);
 }
 
@@ -159,8 +159,8 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 	op->what = random_what(sequence, &op->t, random);
 	switch (op->what) {
 	case MODEL_SLEEP:
-		op->which = random_below(random, 2);
-		op->when = random_magnitude(random, op->which ? 23 : reach(sequence));
+		op->choice = random_below(random, 2);
+		op->when = random_magnitude(random, op->choice ? 23 : reach(sequence));
 		op->more = BIT_ULL(reach(sequence));
 		break;
 	case MODEL_INIT:
@@ -172,7 +172,7 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 		fallthrough;
 	case MODEL_ADD:
 	case MODEL_REARM:
-		op->which = random_below(random, TWHEEL_REARM_IF_LATER + 1);
+		op->choice = random_below(random, TWHEEL_REARM_IF_LATER + 1);
 		random_when(sequence, op, random);
 		break;
 	case MODEL_START:
@@ -292,13 +292,13 @@ static int print_init(char *line, const struct model_op *op)
 		n += scnprintf(line + n, LINE - n, ", takes %llu", op->more);
 	if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
 		n += scnprintf(line + n, LINE - n, ", cancel on set");
-	if (op->which == MODEL_NOTHING)
+	if (op->choice == MODEL_NOTHING)
 		return n;
-	n += scnprintf(line + n, LINE - n, ", to %s", scripts[op->which]);
-	if (op->which != MODEL_REARM_SELF)
+	n += scnprintf(line + n, LINE - n, ", to %s", scripts[op->choice]);
+	if (op->choice != MODEL_REARM_SELF)
 		n += scnprintf(line + n, LINE - n, " %s %u", kinds[model_kind(op->other)],
 			       op->other);
-	if (op->which != MODEL_CANCEL_OTHER)
+	if (op->choice != MODEL_CANCEL_OTHER)
 		n += scnprintf(line + n, LINE - n, " in %llu", op->when);
 	return n + scnprintf(line + n, LINE - n, ", %u times", op->count);
 }
@@ -315,14 +315,14 @@ static void print_timer_op(char *line, const struct model_op *op)
 	case MODEL_START:
 		n += print_when(line + n, op);
 		scnprintf(line + n, LINE - n, ", period %llu, runs %u, %s", op->more, op->count,
-			  op->which == TWHEEL_FIXED_RATE ? "fixed rate" :
-			  op->which == TWHEEL_FIXED_DELAY ? "fixed delay" : "neither way");
+			  op->choice == TWHEEL_FIXED_RATE ? "fixed rate" :
+			  op->choice == TWHEEL_FIXED_DELAY ? "fixed delay" : "neither way");
 		break;
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:
 		n += print_when(line + n, op);
 		n += print_slack(line + n, op);
-		scnprintf(line + n, LINE - n, ", %s", rearms[op->which]);
+		scnprintf(line + n, LINE - n, ", %s", rearms[op->choice]);
 		break;
 	case MODEL_ADD:
 	case MODEL_ADD_SLACK:
@@ -336,7 +336,7 @@ static void print_op(char *line, const struct model_op *op)
 {
 	switch (op->what) {
 	case MODEL_SLEEP:
-		scnprintf(line, LINE, op->which ? "sleep till something is due, and %llu" :
+		scnprintf(line, LINE, op->choice ? "sleep till something is due, and %llu" :
 			  "sleep %llu", op->when);
 		break;
 	case MODEL_FLUSH:
@@ -348,7 +348,7 @@ static void print_op(char *line, const struct model_op *op)
 		break;
 	case MODEL_CREATE:
 		scnprintf(line, LINE, "create tick %llu, slots %u, shards %u, clock %u, limit %llu",
-			  op->when, op->count, op->other, op->which, op->more);
+			  op->when, op->count, op->other, op->choice, op->more);
 		break;
 	default:
 		print_timer_op(line, op);

@@ -141,7 +141,7 @@ static void simplify_which(struct shrinker *shrinker, unsigned int i)
 {
 	struct model_op op = shrinker->best->op[i];
 
-	op.which = 0;
+	op.choice = 0;
 	try_op(shrinker, i, &op);
 	if (op.what != MODEL_INIT && op.what != MODEL_START)
 		return;

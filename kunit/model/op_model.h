@@ -92,7 +92,7 @@ struct op_model_op {
  * @max_pending: how many operations may be pending, and
  * @max_watches: how many watches these may have in all, 0 for any number
  * @random: what to do next
- * @step: how many were made, the last one @what to operation number @which
+ * @step: how many were made, the last one @what to operation number @choice
  * @turns: watches so far
  * @calls: of callbacks so far
  * @nr_ended: operations that should have ended so far, by @ended
@@ -107,7 +107,7 @@ struct op_model {
 	struct rnd_state		random;
 	unsigned int			step;
 	const char			*what;
-	unsigned int			which;
+	unsigned int			choice;
 	u64				turns;
 	unsigned int			calls;
 	unsigned int			nr_ended;
@@ -121,7 +121,7 @@ do {										\
 	const struct op_model *__model = (_model);				\
 										\
 	KUNIT_ASSERT_EQ_MSG(__model->test, _left, _right, "step %u: %s %u",	\
-			    __model->step, __model->what, __model->which);	\
+			    __model->step, __model->what, __model->choice);	\
 } while (0)
 
 static inline bool op_model_counts_signals(enum twheel_condition condition)

@@ -195,11 +195,11 @@ static void call_change(struct op_model *model, struct op_model_op *m)
 	m->holds_value = prandom_u32_state(&model->random);
 }
 
-static bool is_moved(u64 from, u64 to, enum twheel_rearm which)
+static bool is_moved(u64 from, u64 to, enum twheel_rearm mode)
 {
-	if (which == TWHEEL_REARM_IF_EARLIER)
+	if (mode == TWHEEL_REARM_IF_EARLIER)
 		return to < from;
-	if (which == TWHEEL_REARM_IF_LATER)
+	if (mode == TWHEEL_REARM_IF_LATER)
 		return to > from;
 	return true;
 }
@@ -207,10 +207,10 @@ static bool is_moved(u64 from, u64 to, enum twheel_rearm which)
 static void call_rearm(struct op_model *model, struct op_model_op *m)
 {
 	u64 deadline = random_deadline(model), to = deadline > KTIME_MAX ? TWHEEL_NEVER : deadline;
-	enum twheel_rearm which = random_below(&model->random, TWHEEL_REARM_IF_LATER + 1);
-	int ret = twheel_op_rearm(&m->op, deadline, which);
+	enum twheel_rearm mode = random_below(&model->random, TWHEEL_REARM_IF_LATER + 1);
+	int ret = twheel_op_rearm(&m->op, deadline, mode);
 
-	OP_MODEL_EQ(model, ret, not_waiting(m) ?: is_moved(m->deadline, to, which));
+	OP_MODEL_EQ(model, ret, not_waiting(m) ?: is_moved(m->deadline, to, mode));
 	if (ret > 0)
 		arm(m, deadline);
 }
@@ -387,13 +387,13 @@ void op_model_step(struct op_model *model)
 	weight = random_below(&model->random, weight);
 	for (i = 0; weight >= calls[i].weight; i++)
 		weight -= calls[i].weight;
-	model->which = random_below(&model->random, OP_MODEL_OPS);
+	model->choice = random_below(&model->random, OP_MODEL_OPS);
 	/* Most of what is done is done to those that wait. */
-	if (model->op[model->which].life != OP_MODEL_WAITING && random_below(&model->random, 4))
+	if (model->op[model->choice].life != OP_MODEL_WAITING && random_below(&model->random, 4))
 		i = 0;
 	model->step++;
 	model->what = calls[i].what;
-	calls[i].call(model, &model->op[model->which]);
+	calls[i].call(model, &model->op[model->choice]);
 }
 
 /* Everything that waits is handed back. */

@@ -24,9 +24,9 @@ static struct probe *expiring(struct kunit *test, u64 delay)
 	return probe;
 }
 
-static int rearm(struct probe *probe, u64 delay, enum twheel_rearm which)
+static int rearm(struct probe *probe, u64 delay, enum twheel_rearm mode)
 {
-	return twheel_op_rearm(&probe->op, twheel_deadline(delay), which);
+	return twheel_op_rearm(&probe->op, twheel_deadline(delay), mode);
 }
 
 static u64 remaining(struct probe *probe)

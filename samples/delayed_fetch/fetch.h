@@ -35,7 +35,7 @@ struct batch {
 struct partition {
 	struct work_struct	leader;		/* the only one who appends */
 	unsigned int		number;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 	u64			end;		/* offset behind its last byte */
 	unsigned int		nr;		/* of batches so far */
 	struct batch		*batch;
@@ -63,7 +63,7 @@ struct fetch {
 /* Asks for the same in each style at a time, and goes on when both are answered. */
 struct reader {
 	struct work_struct	work;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 	u64			offset[MAX_PARTITIONS];	/* up to where it has read */
 	struct fetch		**fetch;	/* STYLES for each request */
 	unsigned int		nr;
@@ -78,9 +78,9 @@ extern struct workqueue_struct *workqueue;
 extern struct partition partition[MAX_PARTITIONS];
 extern struct reader reader[MAX_READERS];
 
-static inline u32 below(struct rnd_state *dice, u32 limit)
+static inline u32 below(struct rnd_state *rng, u32 limit)
 {
-	return prandom_u32_state(dice) % limit;
+	return prandom_u32_state(rng) % limit;
 }
 
 /* partition.c */

@@ -57,7 +57,7 @@ static void lead(struct work_struct *work)
 	struct partition *self = container_of(work, struct partition, leader);
 
 	while (self->nr < batches && !READ_ONCE(over)) {
-		append(self, 1 + below(&self->dice, 1000));
+		append(self, 1 + below(&self->rng, 1000));
 		usleep_range(100, 1000);
 	}
 }
@@ -68,7 +68,7 @@ int partitions_alloc(u32 seed)
 
 	for (part = partition; part < partition + partitions; part++) {
 		part->number = part - partition;
-		prandom_seed_state(&part->dice, seed + part->number);
+		prandom_seed_state(&part->rng, seed + part->number);
 		INIT_WORK(&part->leader, lead);
 		part->batch = kvcalloc(batches, sizeof(*part->batch), GFP_KERNEL);
 		if (!part->batch)

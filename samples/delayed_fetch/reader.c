@@ -130,9 +130,9 @@ static struct fetch *fetch_alloc(struct reader *self, enum style style)
 /* Some of the partitions; half of the time whatever comes, else some bytes; some time. */
 static int draw_fetches(struct reader *self)
 {
-	unsigned long which = 1 + below(&self->dice, BIT(partitions) - 1);
-	u64 min = below(&self->dice, 2) ? 1 : 1 + below(&self->dice, 5000);
-	u64 deadline = twheel_deadline(below(&self->dice, 15 * NSEC_PER_MSEC));
+	unsigned long which = 1 + below(&self->rng, BIT(partitions) - 1);
+	u64 min = below(&self->rng, 2) ? 1 : 1 + below(&self->rng, 5000);
+	u64 deadline = twheel_deadline(below(&self->rng, 15 * NSEC_PER_MSEC));
 	struct fetch *fetch;
 	enum style style;
 
@@ -190,7 +190,7 @@ int readers_alloc(u32 seed)
 	struct reader *self;
 
 	for (self = reader; self < reader + readers; self++) {
-		prandom_seed_state(&self->dice, seed + MAX_PARTITIONS + (self - reader));
+		prandom_seed_state(&self->rng, seed + MAX_PARTITIONS + (self - reader));
 		init_completion(&self->answered);
 		INIT_WORK(&self->work, read_all);
 		self->fetch = kcalloc(fetches * STYLES, sizeof(*self->fetch), GFP_KERNEL);

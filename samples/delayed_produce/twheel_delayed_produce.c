@@ -69,7 +69,7 @@ struct append {
 struct replica {
 	struct task_struct	*task;
 	unsigned int		number;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 	u64			completed;	/* appends, by its signals */
 };
 
@@ -82,9 +82,9 @@ static atomic_t allocated;		/* appends that were not released */
 static atomic_t awaited = ATOMIC_INIT(1);	/* that end by themselves but have not, and one */
 static DECLARE_COMPLETION(all_ended);
 
-static u32 below(struct rnd_state *dice, u32 limit)
+static u32 below(struct rnd_state *rng, u32 limit)
 {
-	return prandom_u32_state(dice) % limit;
+	return prandom_u32_state(rng) % limit;
 }
 
 static struct twheel_key append_key(unsigned int n, unsigned int r)
@@ -121,7 +121,7 @@ static const struct twheel_op_ops append_ops = {
 };
 
 /* Half of them need all replicas, and a quarter waits for them however long it takes. */
-static struct append *append_alloc(struct rnd_state *dice)
+static struct append *append_alloc(struct rnd_state *rng)
 {
 	struct append *a = kzalloc(sizeof(*a), GFP_KERNEL);
 
@@ -129,10 +129,10 @@ static struct append *append_alloc(struct rnd_state *dice)
 		return NULL;
 	twheel_op_init(&a->op, &append_ops);
 	atomic_inc(&allocated);
-	a->need = below(dice, 2) ? replicas : replicas / 2 + 1;
+	a->need = below(rng, 2) ? replicas : replicas / 2 + 1;
 	a->deadline = TWHEEL_NEVER;
-	if (below(dice, 4))
-		a->deadline = twheel_deadline((20 + below(dice, 180)) * NSEC_PER_MSEC);
+	if (below(rng, 4))
+		a->deadline = twheel_deadline((20 + below(rng, 180)) * NSEC_PER_MSEC);
 	return a;
 }
 
@@ -162,13 +162,13 @@ static int append_park(struct append *a, unsigned int n)
 /* Park first, then let the replicas know of it, so that no ack comes too early. */
 static int append_all(void)
 {
-	struct rnd_state dice;
+	struct rnd_state rng;
 	unsigned int n;
 	int err;
 
-	prandom_seed_state(&dice, seed);
+	prandom_seed_state(&rng, seed);
 	for (n = 0; n < appends; n++) {
-		append[n] = append_alloc(&dice);
+		append[n] = append_alloc(&rng);
 		if (!append[n])
 			return -ENOMEM;
 		err = append_park(append[n], n);
@@ -187,14 +187,14 @@ static void acknowledge(struct replica *self, unsigned int n)
 	struct twheel_key key = append_key(n, self->number);
 	struct ack *ack = &append[n]->ack[self->number];
 
-	if (!below(&self->dice, 8))
+	if (!below(&self->rng, 8))
 		usleep_range(1000, 5000);
-	if (below(&self->dice, 100) < loss)
+	if (below(&self->rng, 100) < loss)
 		return;
 	ack->from = ktime_get_ns();
 	do {
 		self->completed += twheel_signal_cansleep(purgatory, &key, 1, self->number);
-	} while (!below(&self->dice, 16));
+	} while (!below(&self->rng, 16));
 	ack->to = ktime_get_ns();
 }
 
@@ -219,7 +219,7 @@ static int replicas_start(void)
 
 	for (r = 0; r < replicas; r++) {
 		replica[r].number = r;
-		prandom_seed_state(&replica[r].dice, seed + r + 1);
+		prandom_seed_state(&replica[r].rng, seed + r + 1);
 		replica[r].task = kthread_run(follow, &replica[r], "replica/%u", r);
 		if (IS_ERR(replica[r].task))
 			return PTR_ERR(replica[r].task);

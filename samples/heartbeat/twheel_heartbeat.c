@@ -72,7 +72,7 @@ struct member {
 
 struct beater {
 	struct work_struct	work;
-	struct rnd_state	dice;
+	struct rnd_state	rng;
 };
 
 static struct twheel_purgatory *group;
@@ -85,9 +85,9 @@ static atomic_t allocated;		/* members that were not released */
 static atomic_t awaited = ATOMIC_INIT(1);	/* whose membership has not ended, and one */
 static DECLARE_COMPLETION(all_ended);
 
-static u64 below(struct rnd_state *dice, u32 limit)
+static u64 below(struct rnd_state *rng, u32 limit)
 {
-	return prandom_u32_state(dice) % limit;
+	return prandom_u32_state(rng) % limit;
 }
 
 static void await_less(void)
@@ -118,23 +118,23 @@ static const struct twheel_op_ops member_ops = {
 };
 
 /* Of different lengths, so that a beat may also bring the deadline nearer. */
-static u64 draw_session(const struct member *m, struct rnd_state *dice)
+static u64 draw_session(const struct member *m, struct rnd_state *rng)
 {
 	u32 half = session_ms * (NSEC_PER_MSEC / 2);
 
 	if (m->habit == TARDY)
 		half /= 10;
-	return half + below(dice, half);
+	return half + below(rng, half);
 }
 
-static u64 draw_next_beat(const struct member *m, struct rnd_state *dice)
+static u64 draw_next_beat(const struct member *m, struct rnd_state *rng)
 {
 	if (m->habit == TARDY)
-		return m->deadline - NSEC_PER_MSEC + below(dice, 2 * NSEC_PER_MSEC);
-	return ktime_get_ns() + (1 + below(dice, session_ms / 4)) * NSEC_PER_MSEC;
+		return m->deadline - NSEC_PER_MSEC + below(rng, 2 * NSEC_PER_MSEC);
+	return ktime_get_ns() + (1 + below(rng, session_ms / 4)) * NSEC_PER_MSEC;
 }
 
-static struct member *member_alloc(unsigned int n, struct rnd_state *dice)
+static struct member *member_alloc(unsigned int n, struct rnd_state *rng)
 {
 	struct member *m = kzalloc(sizeof(*m), GFP_KERNEL);
 
@@ -143,9 +143,9 @@ static struct member *member_alloc(unsigned int n, struct rnd_state *dice)
 	twheel_op_init(&m->op, &member_ops);
 	atomic_inc(&allocated);
 	m->habit = n % HABITS;
-	m->beats_left = m->habit == STOPPING ? below(dice, 10) : UINT_MAX;
-	m->deadline = twheel_deadline(draw_session(m, dice));
-	m->next_beat = draw_next_beat(m, dice);
+	m->beats_left = m->habit == STOPPING ? below(rng, 10) : UINT_MAX;
+	m->deadline = twheel_deadline(draw_session(m, rng));
+	m->next_beat = draw_next_beat(m, rng);
 	return m;
 }
 
@@ -162,13 +162,13 @@ static int member_join(struct member *m)
 
 static int join_all(void)
 {
-	struct rnd_state dice;
+	struct rnd_state rng;
 	unsigned int n;
 	int err;
 
-	prandom_seed_state(&dice, seed);
+	prandom_seed_state(&rng, seed);
 	for (n = 0; n < members; n++) {
-		member[n] = member_alloc(n, &dice);
+		member[n] = member_alloc(n, &rng);
 		if (!member[n])
 			return -ENOMEM;
 		err = member_join(member[n]);
@@ -180,9 +180,9 @@ static int join_all(void)
 	return 0;
 }
 
-static void beat(struct member *m, struct rnd_state *dice)
+static void beat(struct member *m, struct rnd_state *rng)
 {
-	u64 deadline = twheel_deadline(draw_session(m, dice));
+	u64 deadline = twheel_deadline(draw_session(m, rng));
 	int ret = twheel_op_rearm(&m->op, deadline, TWHEEL_REARM_ALWAYS);
 
 	m->to = ktime_get_ns();
@@ -193,7 +193,7 @@ static void beat(struct member *m, struct rnd_state *dice)
 	m->deadline = deadline;
 	m->beats++;
 	m->beats_left--;
-	m->next_beat = draw_next_beat(m, dice);
+	m->next_beat = draw_next_beat(m, rng);
 }
 
 static void leave(struct member *m)
@@ -222,7 +222,7 @@ static void beat_for_members(struct work_struct *work)
 			if (over)
 				leave(member[n]);
 			else if (ktime_get_ns() >= member[n]->next_beat)
-				beat(member[n], &self->dice);
+				beat(member[n], &self->rng);
 		}
 		usleep_range(100, 300);
 	} while (!over);
@@ -248,7 +248,7 @@ static int join_and_beat(void)
 	int err;
 
 	for (i = 0; i < BEATERS; i++) {
-		prandom_seed_state(&beater[i].dice, seed + i + 1);
+		prandom_seed_state(&beater[i].rng, seed + i + 1);
 		INIT_WORK(&beater[i].work, beat_for_members);
 		queue_work(system_unbound_wq, &beater[i].work);
 	}

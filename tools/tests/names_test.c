@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../twheelctl/names.h"
-#include "../twheelctl/soon.h"
+#include "../twheelctl/nearest.h"
 #include "tap.h"
 
 #define CLASS_TEMPLATE	"/tmp/names_test.XXXXXX"
@@ -64,30 +64,31 @@ static void counts(void)
 	free(list);
 }
 
-static void keep(struct soon *soon, __u64 id, __u64 remaining)
+static void keep(struct nearest *nearest, __u64 id, __u64 remaining)
 {
 	struct twheel_pending pending = { .id = id, .remaining = remaining };
 
-	keep_soon(&pending, soon);
+	keep_nearest(&pending, nearest);
 }
 
 static void the_next(void)
 {
-	struct soon soon = { .room = 3 };
+	struct nearest nearest = { .room = 3 };
 
-	keep(&soon, 1, 50);
-	keep(&soon, 2, TWHEEL_NEVER);
-	CHECK(soon.nr == 1);
-	keep(&soon, 3, 70);
-	keep(&soon, 4, 10);
-	keep(&soon, 5, 60);
-	keep(&soon, 6, 60);
-	keep(&soon, 7, 90);
-	CHECK(soon.nr == 3);
-	CHECK(soon.pending[0].id == 4 && soon.pending[1].id == 1 && soon.pending[2].id == 5);
-	soon = (struct soon){ };
-	keep(&soon, 1, 50);
-	CHECK(soon.nr == 0);
+	keep(&nearest, 1, 50);
+	keep(&nearest, 2, TWHEEL_NEVER);
+	CHECK(nearest.nr == 1);
+	keep(&nearest, 3, 70);
+	keep(&nearest, 4, 10);
+	keep(&nearest, 5, 60);
+	keep(&nearest, 6, 60);
+	keep(&nearest, 7, 90);
+	CHECK(nearest.nr == 3);
+	CHECK(nearest.pending[0].id == 4 && nearest.pending[1].id == 1 &&
+	      nearest.pending[2].id == 5);
+	nearest = (struct nearest){ };
+	keep(&nearest, 1, 50);
+	CHECK(nearest.nr == 0);
 }
 
 static void clean_up(void)

@@ -116,51 +116,51 @@ static const struct twheel_event expired = {
 	.cookie = 1, .deadline = 100, .time = 103, .reason = TWHEEL_EXPIRED,
 };
 
-static void open_books(struct account *a)
+static void open_account(struct account *a)
 {
 	init_account(a, 2);
 	a->requests[0] = (struct request){ .not_before = 100, .completed = true };
 	a->requests[1] = (struct request){ .not_before = 100 };
 }
 
-static bool close_books(struct account *a)
+static bool is_correct(struct account *a)
 {
 	close_account(a, 2);
 	free_account(a);
 	return account_holds(a);
 }
 
-static void books_hold(void)
+static void account_accepts_correct_events(void)
 {
 	struct account a;
 
-	open_books(&a);
+	open_account(&a);
 	account_event(&a, &completed, 60);
 	account_event(&a, &expired, 110);
-	CHECK(close_books(&a));
+	CHECK(is_correct(&a));
 	CHECK(a.reported == 2 && a.ended[TWHEEL_COMPLETED] == 1);
 	CHECK(a.ended[TWHEEL_EXPIRED] == 1);
 }
 
-static void books_find_lost(void)
+static void account_finds_lost(void)
 {
 	struct account a;
 
-	open_books(&a);
+	open_account(&a);
 	account_event(&a, &completed, 60);
-	CHECK(!close_books(&a));
+	CHECK(!is_correct(&a));
 	CHECK(a.lost == 1 && !a.twice && !a.early && !a.wrong);
 }
 
-static void books_find_twice(void)
+static void account_finds_twice(void)
 {
 	struct account a;
 
-	open_books(&a);
+	open_account(&a);
 	account_event(&a, &completed, 60);
 	account_event(&a, &expired, 110);
 	account_event(&a, &completed, 120);
-	CHECK(!close_books(&a));
+	CHECK(!is_correct(&a));
 	CHECK(!a.lost && a.twice == 1 && !a.early && !a.wrong);
 }
 
@@ -171,13 +171,13 @@ static bool early(__u64 deadline, __u64 time, __u64 seen)
 
 	event.deadline = deadline;
 	event.time = time;
-	open_books(&a);
+	open_account(&a);
 	account_event(&a, &completed, 60);
 	account_event(&a, &event, seen);
-	return !close_books(&a) && a.early == 1 && !a.wrong && !a.twice;
+	return !is_correct(&a) && a.early == 1 && !a.wrong && !a.twice;
 }
 
-static void books_find_early(void)
+static void account_finds_early(void)
 {
 	CHECK(!early(100, 100, 100));
 	CHECK(early(100, 99, 110));	/* by its own words */
@@ -189,13 +189,13 @@ static bool wrong(const struct twheel_event *first, const struct twheel_event *s
 {
 	struct account a;
 
-	open_books(&a);
+	open_account(&a);
 	account_event(&a, first, 110);
 	account_event(&a, second, 110);
-	return !close_books(&a) && a.wrong;
+	return !is_correct(&a) && a.wrong;
 }
 
-static void books_find_wrong(void)
+static void account_finds_wrong(void)
 {
 	struct twheel_event event;
 
@@ -250,11 +250,11 @@ int main(void)
 		{ "a seed gives the same requests again", seeds },
 		{ "what is due comes in order", due_in_order },
 		{ "nothing is due before its time", due_in_time },
-		{ "the books hold when all went well", books_hold },
-		{ "the books find what is lost", books_find_lost },
-		{ "the books find a second event", books_find_twice },
-		{ "the books find what is early by a nanosecond", books_find_early },
-		{ "the books find a wrong event", books_find_wrong },
+		{ "the books hold when all went well", account_accepts_correct_events },
+		{ "the books find what is lost", account_finds_lost },
+		{ "the books find a second event", account_finds_twice },
+		{ "the books find what is early by a nanosecond", account_finds_early },
+		{ "the books find a wrong event", account_finds_wrong },
 		{ "lateness is a percentile of those that expired", percentiles },
 		{ }
 	};

@@ -11,7 +11,7 @@
 #include "options.h"
 #include "order.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 #include "when.h"
 

@@ -11,7 +11,7 @@
 
 #include "order.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 
 /* Only the ID of a detached operation, for scripts. */
 static void print_added(const struct command_line *line, const struct twheel_add_args *args)
@@ -37,10 +37,10 @@ static enum outcome follow(const struct command_line *line, int fd)
 
 	do {
 		if (poll(&poll_fd, 1, -1) < 0 && errno != EINTR)
-			return device_trouble("waiting for an event");
+			return device_failure("waiting for an event");
 		nr = twheel_read_events(fd, &event, 1);
 		if (nr < 0 && errno != EAGAIN && errno != EINTR)
-			return device_trouble("reading an event");
+			return device_failure("reading an event");
 		if (nr > 0)
 			show_event(&event, line->json);
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));

@@ -13,7 +13,7 @@
 
 #include "options.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 static const char create_help[] =

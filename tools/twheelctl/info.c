@@ -10,7 +10,7 @@
 #include "order.h"
 #include "pending.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 static const char info_help[] =

@@ -12,7 +12,7 @@
 #include "options.h"
 #include "pending.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 
 static const char list_help[] =
 "usage: twheelctl [-p NAME] list [OPTION]...\n"

@@ -9,7 +9,7 @@
 
 #include "player.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 #define EVENTS_AT_ONCE	64
@@ -74,7 +74,7 @@ enum outcome take_events(struct player *p)
 		}
 	}
 	if (nr < 0 && errno != EAGAIN && errno != EINTR)
-		return device_trouble("reading events");
+		return device_failure("reading events");
 	return OUTCOME_OK;
 }
 
@@ -86,7 +86,7 @@ static enum outcome wait_events(struct player *p, __u64 until)
 	struct timespec timeout = to_timespec(until > now ? until - now : 0);
 
 	if (ppoll(&poll_fd, 1, &timeout, NULL) < 0 && errno != EINTR)
-		return device_trouble("waiting for events");
+		return device_failure("waiting for events");
 	return take_events(p);
 }
 
@@ -265,7 +265,7 @@ static enum outcome play_expect_pending(struct player *p, const struct command *
 	struct twheel_query_args query;
 
 	if (twheel_query(p->fd, &query))
-		return device_trouble("query");
+		return device_failure("query");
 	if (query.own != c->count)
 		return failed(p, c, "expected %llu operations pending, %llu are",
 			      c->count, query.own);
@@ -307,7 +307,7 @@ enum outcome end_play(struct player *p)
 		if (outcome)
 			return outcome;
 		if (twheel_query(p->fd, &query))
-			return device_trouble("query");
+			return device_failure("query");
 	} while (query.own != p->tally.pending && now_ns() < until);
 
 	if (query.own != p->tally.pending) {

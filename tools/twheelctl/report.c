@@ -7,7 +7,7 @@
 
 #include "report.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 static void report_event_json(const struct op *op)
@@ -17,7 +17,7 @@ static void report_event_json(const struct op *op)
 
 	/* What it has already keeps its place: the name comes second. */
 	if (json_object_update(named, event))
-		exit(device_trouble("JSON"));
+		exit(device_failure("JSON"));
 	json_decref(event);
 	print_json(named);
 }

@@ -18,7 +18,7 @@
 #include "options.h"
 #include "parse.h"
 #include "player.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 static const char run_help[] =
@@ -184,14 +184,14 @@ static enum outcome run_as_it_comes(struct run *run)
 		if (poll(fds, 2, -1) < 0) {
 			if (errno == EINTR)
 				continue;
-			return device_trouble("waiting for a line");
+			return device_failure("waiting for a line");
 		}
 		if (fds[1].revents)
 			outcome = take_events(&run->player);
 		if (outcome || !fds[0].revents)
 			continue;
 		if (!fill_lines(&run->lines))
-			return device_trouble("standard input");
+			return device_failure("standard input");
 		outcome = run_lines_there(run);
 	}
 	return outcome ? outcome : end_play(&run->player);

@@ -8,7 +8,7 @@
 
 #include "errors.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 /* Nine digits are enough for seconds and rates. */
@@ -23,7 +23,7 @@ char *format_id(char buffer[ID_TEXT_SIZE], __u64 id)
 void print_json(json_t *object)
 {
 	if (!object || json_dumpf(object, stdout, JSON_FLAGS))
-		exit(device_trouble("JSON"));
+		exit(device_failure("JSON"));
 	putchar('\n');
 	json_decref(object);
 }

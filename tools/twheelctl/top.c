@@ -14,8 +14,8 @@
 #include "options.h"
 #include "pending.h"
 #include "show.h"
-#include "soon.h"
-#include "trouble.h"
+#include "nearest.h"
+#include "failure.h"
 #include "units.h"
 
 static const char top_help[] =
@@ -47,7 +47,7 @@ static const char top_help[] =
  * @last: those of the one before
  * @elapsed: time between the two in seconds; 0 in the first frame
  * @taken: when @query was taken, in ns
- * @soon: the operations that expire next
+ * @nearest: the operations that expire next
  * @listed: number of operations searched for them
  */
 struct top {
@@ -60,7 +60,7 @@ struct top {
 	struct twheel_query_args last;
 	double elapsed;
 	__u64 taken;
-	struct soon soon;
+	struct nearest nearest;
 	long listed;
 };
 
@@ -71,10 +71,10 @@ static bool take_frame(struct top *t)
 	t->elapsed = t->taken ? (now - t->taken) / 1e9 : 0;
 	t->taken = now;
 	t->last = t->query;
-	t->soon.nr = 0;
+	t->nearest.nr = 0;
 	if (twheel_query(t->fd, &t->query))
 		return false;
-	t->listed = list_pending(t->fd, MAX_LISTED, keep_soon, &t->soon);
+	t->listed = list_pending(t->fd, MAX_LISTED, keep_nearest, &t->nearest);
 	return t->listed >= 0;
 }
 
@@ -110,12 +110,12 @@ static void print_frame(const struct top *t)
 
 	if (t->listed == MAX_LISTED)
 		printf("of %ld operations:\n", t->listed);
-	if (t->soon.nr)
+	if (t->nearest.nr)
 		print_pending_head();
 	else
 		puts("nothing expires");
-	for (unsigned int i = 0; i < t->soon.nr; i++)
-		print_pending(&t->soon.pending[i]);
+	for (unsigned int i = 0; i < t->nearest.nr; i++)
+		print_pending(&t->nearest.pending[i]);
 	if (!t->screen)
 		putchar('\n');
 }
@@ -136,10 +136,10 @@ static void print_frame_json(const struct top *t)
 	set_rate(t, object, "expired_rate", q->expired, last->expired);
 	set_rate(t, object, "cancelled_rate", q->cancelled, last->cancelled);
 	set_rate(t, object, "rejected_rate", q->rejected, last->rejected);
-	for (unsigned int i = 0; i < t->soon.nr; i++) {
-		json_t *pending = json_pending(&t->soon.pending[i]);
+	for (unsigned int i = 0; i < t->nearest.nr; i++) {
+		json_t *pending = json_pending(&t->nearest.pending[i]);
 
-		json_object_set_new(pending, "keys", json_pending_keys(&t->soon.pending[i]));
+		json_object_set_new(pending, "keys", json_pending_keys(&t->nearest.pending[i]));
 		json_array_append_new(next, pending);
 	}
 	json_object_set_new(object, "next", next);
@@ -215,13 +215,13 @@ enum outcome top_command(struct command_line *line)
 	line->help = top_help;
 	if (!take_arguments(line, specs, 0, 0))
 		return line->outcome;
-	if (rows.value > MAX_SOON)
-		return wrong_usage(line, "--rows: expected up to %d", MAX_SOON);
+	if (rows.value > MAX_NEAREST)
+		return wrong_usage(line, "--rows: expected up to %d", MAX_NEAREST);
 	top.fd = open_named(line, OPEN_TO_LOOK);
 	if (top.fd < 0)
 		return line->outcome;
 	top.interval = interval.value;
-	top.soon.room = rows.value;
+	top.nearest.room = rows.value;
 	catch_interrupts();
 	line->outcome = show_on(&top, count.value);
 	close(top.fd);

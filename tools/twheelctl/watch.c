@@ -12,7 +12,7 @@
 #include "interrupt.h"
 #include "options.h"
 #include "show.h"
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 
 static const char watch_help[] =
@@ -45,7 +45,7 @@ static enum outcome wait_for_events(int fd, __u64 until)
 
 	if (wait_or_interrupt(&poll_fd, 1, until == UINT64_MAX ? NULL : &timeout) < 0 &&
 	    errno != EINTR)
-		return device_trouble("waiting for events");
+		return device_failure("waiting for events");
 	return OUTCOME_OK;
 }
 
@@ -69,7 +69,7 @@ static enum outcome follow(const struct command_line *line, int fd, struct follo
 			return OUTCOME_DEVICE;
 		}
 		if (errno != EAGAIN && errno != EINTR)
-			return device_trouble("reading events");
+			return device_failure("reading events");
 		if (now_ns() >= f->until)
 			break;
 		outcome = wait_for_events(fd, f->until);

@@ -10,7 +10,7 @@
 
 #include <twheel.h>
 
-#include "trouble.h"
+#include "failure.h"
 #include "units.h"
 #include "workload.h"
 
@@ -249,10 +249,10 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 
 	errno = pthread_create(&completer, NULL, complete_requests, w);
 	if (errno)
-		return device_trouble("thread");
+		return device_failure("thread");
 	errno = pthread_create(&adder, NULL, add_requests, w);
 	if (errno)
-		return device_trouble("thread");
+		return device_failure("thread");
 
 	read_to_the_end(w);
 	pthread_join(adder, NULL);
@@ -261,7 +261,7 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 	/* A second event of a request would have come by now. */
 	if (!read_events(w) || w->error || !query_left(w)) {
 		errno = w->error ? w->error : errno;
-		return device_trouble("the workload");
+		return device_failure("the workload");
 	}
 	close_account(&w->account, w->added);
 	return OUTCOME_OK;

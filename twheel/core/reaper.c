@@ -89,11 +89,11 @@ static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel
 		return NULL;
 	timer = container_of(node, struct twheel_timer, node);
 	twheel_debug_deactivate(timer);
-	twheel_shard_vacate(shard);
+	twheel_shard_uncharge(shard);
 	trace_twheel_timer_fire(timer, shard->number);
 	base->fired++;
 	base->running = timer;
-	base->cut = false;
+	base->running_cancelled = false;
 	/* The next one is on its way since this left the list; this is the one after it. */
 	prefetchw(base->queue.due.next->next);
 	base->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
@@ -142,7 +142,7 @@ static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
 
 	while ((node = twheel_queue_pop_set(&base->queue, &budget))) {
 		timer = container_of(node, struct twheel_timer, node);
-		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
 		twheel_queue_expire(&base->queue, node);
 	}
 }
@@ -206,8 +206,8 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 		twheel_shard_lock_irq(shard);
 		base_end(shard, base);
 		last = list_empty(&base->queue.due) || need_resched();
-		if (shard->singly || last || !(budget & (twheel_timed_together - 1))) {
-			shard->singly -= !!shard->singly;
+		if (shard->timed_alone || last || !(budget & (twheel_timed_together - 1))) {
+			shard->timed_alone -= !!shard->timed_alone;
 			begin = reap_timed(shard, timer, fn, begin);
 		}
 		if (last)
@@ -220,7 +220,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
  * due must not depend on reclaim. One level at a time, at each waking spell;
  * what is too far even then will say so again.
  */
-static void reaper_feed(struct twheel_shard *shard, struct twheel_wheel *wheel)
+static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	__must_hold(&shard->lock)
 {
 	struct twheel_level *level;
@@ -286,13 +286,13 @@ int twheel_reaper(void *data)
 		/* There the alarm did not take the lock to do so. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
 			shard->armed = TWHEEL_TICK_NEVER;
-		shard->singly = TIMED_SINGLY;
+		shard->timed_alone = TIMED_SINGLY;
 		trace_twheel_reaper_wake(shard->number,
 					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
 					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);
 		/* Lets go of the lock, so it comes before the last look. */
 		for (i = 0; i < TWHEEL_BASES; i++)
-			reaper_feed(shard, &shard->base[i].queue.wheel);
+			reaper_add_level(shard, &shard->base[i].queue.wheel);
 		reap(shard);
 		set_current_state(TASK_IDLE);
 		shard->asleep = true;

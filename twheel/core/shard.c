@@ -318,35 +318,35 @@ void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *bas
 }
 
 /**
- * twheel_shard_place - take a place for a timer that begins to wait
+ * twheel_shard_charge - take a place for a timer that begins to wait
  * @shard: the shard
  *
  * Return: false if the wheel is full.
  */
-bool twheel_shard_place(struct twheel_shard *shard)
+bool twheel_shard_charge(struct twheel_shard *shard)
 {
-	struct twheel_places *places = shard->places;
+	struct twheel_limit *limit = shard->limit;
 	s64 pending;
 
-	if (!places)
+	if (!limit)
 		return true;
 	/* Timers that repeat may have brought it above the limit. */
-	pending = atomic64_read(&places->pending);
+	pending = atomic64_read(&limit->pending);
 	do {
-		if (pending >= places->max)
+		if (pending >= limit->max)
 			return false;
-	} while (!atomic64_try_cmpxchg(&places->pending, &pending, pending + 1));
+	} while (!atomic64_try_cmpxchg(&limit->pending, &pending, pending + 1));
 	return true;
 }
 
 /**
- * twheel_shard_vacate - give back the place of a timer that waits no more
+ * twheel_shard_uncharge - give back the place of a timer that waits no more
  * @shard: the shard
  */
-void twheel_shard_vacate(struct twheel_shard *shard)
+void twheel_shard_uncharge(struct twheel_shard *shard)
 {
-	if (shard->places)
-		atomic64_dec(&shard->places->pending);
+	if (shard->limit)
+		atomic64_dec(&shard->limit->pending);
 }
 
 /* Make the reaper. If there is no memory for a thread now, there will be. */
@@ -370,7 +370,7 @@ static void shard_start(struct work_struct *work)
 
 /**
  * twheel_shard_init - set up a shard
- * @shard: the shard, zeroed but for @wheel, @places, @account and @memcg
+ * @shard: the shard, zeroed but for @wheel, @limit, @account and @memcg
  * @config: tick, slots, clock and name, all set
  * @number: which of its wheel's shards this is
  *
@@ -404,7 +404,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	for (i = 0; i < TWHEEL_BASES; i++)
 		twheel_queue_init(&shard->base[i].queue, config->slots, on_set, now);
 	/* That of inline timers gets its first level with the first of them. */
-	return twheel_wheel_feed(&shard->base[TWHEEL_BASE_REAPER].queue.wheel,
+	return twheel_wheel_add_level(&shard->base[TWHEEL_BASE_REAPER].queue.wheel,
 				 GFP_KERNEL | shard->account);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);

@@ -137,11 +137,11 @@ static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 struct mem_cgroup;
 
 /**
- * struct twheel_places - a limit on the timers that are pending on a wheel
+ * struct twheel_limit - a limit on the timers that are pending on a wheel
  * @pending: how many are
  * @max: how many may be
  */
-struct twheel_places {
+struct twheel_limit {
 	atomic64_t	pending;
 	s64		max;
 };
@@ -152,7 +152,7 @@ struct twheel_places {
  * @running: the timer whose function is being called. Only ever compared: the
  *	timer may be gone by now
  * @fired: times that one's function was called
- * @cut: @running was cancelled meanwhile and must not repeat
+ * @running_cancelled: @running was cancelled meanwhile and must not repeat
  * @was_set: @running was called because the clock was set; also read by its function,
  *	without the lock
  *
@@ -162,7 +162,7 @@ struct twheel_base {
 	struct twheel_queue	queue;
 	struct twheel_timer	*running;
 	u64			fired;
-	bool			cut;
+	bool			running_cancelled;
 	bool			was_set;
 };
 
@@ -186,7 +186,7 @@ struct twheel_base {
  * @cancelled: times that one was cancelled
  * @rejected: times that one was refused for want of a place
  * @slow: times that a function took longer than it should
- * @singly: how many more functions of this waking spell are timed one by one
+ * @timed_alone: how many more functions of this waking spell are timed one by one
  * @latest_ticks: the most ticks that one was late
  * @wakeups: how often the reaper has woken up
  * @held_since: when the lock was taken, if that is measured
@@ -197,7 +197,7 @@ struct twheel_base {
  * @task: the reaper, NULL until then; changes under @lock, and once
  * @wheel: whose shard it is; immutable after init, as all that follows
  * @number: which one of that wheel
- * @places: the limit on what is pending, NULL for none
+ * @limit: the limit on what is pending, NULL for none
  * @account: __GFP_ACCOUNT if the levels of the wheels are charged, or 0
  * @memcg: the memory cgroup that is charged for those that the reaper allocates
  * @clock: what it goes by
@@ -222,7 +222,7 @@ struct twheel_shard {
 	u64			cancelled;
 	u64			rejected;
 	u64			slow;
-	unsigned int		singly;
+	unsigned int		timed_alone;
 	u64			latest_ticks;
 	u64			wakeups;
 	u64			held_since;
@@ -233,7 +233,7 @@ struct twheel_shard {
 	struct task_struct	*task;
 	struct twheel		*wheel;
 	unsigned int		number;
-	struct twheel_places	*places;
+	struct twheel_limit	*limit;
 	gfp_t			account;
 	struct mem_cgroup	*memcg;
 	enum twheel_clock	clock;
@@ -247,12 +247,12 @@ static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);
 
 static inline struct twheel_shard *twheel_timer_shard(const struct twheel_timer *timer)
 {
-	return (struct twheel_shard *)(READ_ONCE(timer->place) & ~TWHEEL_TIMER_FLAGS);
+	return (struct twheel_shard *)(READ_ONCE(timer->shard_flags) & ~TWHEEL_TIMER_FLAGS);
 }
 
 static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
 {
-	return READ_ONCE(timer->place) & TWHEEL_TIMER_FLAGS;
+	return READ_ONCE(timer->shard_flags) & TWHEEL_TIMER_FLAGS;
 }
 
 static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
@@ -335,8 +335,8 @@ void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer);
 void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *base);
-bool twheel_shard_place(struct twheel_shard *shard);
-void twheel_shard_vacate(struct twheel_shard *shard);
+bool twheel_shard_charge(struct twheel_shard *shard);
+void twheel_shard_uncharge(struct twheel_shard *shard);
 
 static inline u64 twheel_tick_floor(const struct twheel_shard *shard, u64 ns)
 {

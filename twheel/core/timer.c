@@ -81,7 +81,7 @@ void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 	INIT_LIST_HEAD(&timer->node.entry);
 	timer->node.expires = TWHEEL_TICK_NEVER;
 	timer->fn = fn;
-	timer->place = (unsigned long)twheel_local_shard(wheel) |
+	timer->shard_flags = (unsigned long)twheel_local_shard(wheel) |
 		       (flags & (TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET));
 }
 
@@ -138,7 +138,7 @@ bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer)
 		return false;
 	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
 	twheel_debug_deactivate(timer);
-	twheel_shard_vacate(shard);
+	twheel_shard_uncharge(shard);
 	trace_twheel_timer_cancel(timer, shard->number);
 	shard->cancelled++;
 	return true;
@@ -220,7 +220,7 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 	    !spin_trylock(&local->lock))
 		return shard;
 	twheel_shard_locked(local);
-	WRITE_ONCE(timer->place, (unsigned long)local | twheel_timer_flags(timer));
+	WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
 	twheel_shard_unlocking(shard);
 	spin_unlock(&shard->lock);
 	return local;
@@ -294,7 +294,7 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 	__acquires(timer)
 {
 	struct twheel_shard *shard;
-	bool fed = true;
+	bool grown = true;
 
 	for (;;) {
 		shard = twheel_timer_lock(timer, flags);
@@ -302,10 +302,10 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 			shard = timer_come(timer, shard);
 		*tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
 					    tick_coarse(shard, deadline, slack_ns);
-		if (timer_reaches(shard, timer, *tick) || !fed)
+		if (timer_reaches(shard, timer, *tick) || !grown)
 			return shard;
 		twheel_shard_unlock(shard, *flags);
-		fed = wheel_grow(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
+		grown = wheel_grow(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
 	}
 }
 
@@ -338,10 +338,10 @@ static bool timer_refused(const struct twheel_shard *shard, const struct twheel_
 static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
 	if (unlikely(twheel_timer_flags(timer)))
-		WRITE_ONCE(timer->place, timer->place &
+		WRITE_ONCE(timer->shard_flags, timer->shard_flags &
 			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
 	if (unlikely(tick < twheel_timer_base(shard, timer)->queue.wheel.now))
-		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_PAST);
+		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
 	timer->node.expires = tick;
 	trace_twheel_timer_add(timer, shard->number);
@@ -355,7 +355,7 @@ static int timer_attach(struct twheel_shard *shard, struct twheel_timer *timer, 
 		return -ESHUTDOWN;
 	if (timer_lacks_level(shard, timer, tick))
 		return -ENOMEM;
-	if (!twheel_shard_place(shard)) {
+	if (!twheel_shard_charge(shard)) {
 		shard->rejected++;
 		return -ENOSPC;
 	}
@@ -419,11 +419,11 @@ int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add);
 
-static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twheel_rearm which)
+static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twheel_rearm mode)
 {
 	bool pending = twheel_timer_pending(timer);
 
-	switch (which) {
+	switch (mode) {
 	case TWHEEL_REARM_ALWAYS:
 		return true;
 	case TWHEEL_REARM_IF_PENDING:
@@ -458,13 +458,13 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
  * @timer: the timer, initialised
  * @deadline: as in twheel_timer_add()
  * @slack_ns: as in twheel_timer_add_slack()
- * @which: as in twheel_timer_rearm()
+ * @mode: as in twheel_timer_rearm()
  *
  * Context: as twheel_timer_add().
  * Return: as twheel_timer_rearm().
  */
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
-			     enum twheel_rearm which)
+			     enum twheel_rearm mode)
 {
 	struct twheel_shard *shard;
 	unsigned long flags;
@@ -474,7 +474,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	shard = timer_lock_reaching(timer, deadline, slack_ns, &tick, &flags);
-	if (rearm_applies(timer, tick, which))
+	if (rearm_applies(timer, tick, mode))
 		ret = timer_rearm(shard, timer, tick);
 	twheel_shard_unlock(shard, flags);
 	return ret;
@@ -485,7 +485,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
  * twheel_timer_rearm - give a timer another deadline
  * @timer: the timer, initialised
  * @deadline: as in twheel_timer_add()
- * @which: which timers are moved, and whether one that is not pending is armed
+ * @mode: which timers are moved, and whether one that is not pending is armed
  *
  * In place, and in O(1) but for the way down the levels: heartbeats and idle
  * timeouts live on it.  As with twheel_op_rearm(), a return value above 0 means that
@@ -496,15 +496,15 @@ EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
  * Return:
  * * 1          - it was pending, and was moved
  * * 2          - it was not pending, and was armed
- * * 0          - @which left it as it was
+ * * 0          - @mode left it as it was
  * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
  * * -ENOSPC    - it was not pending, and as many timers as may are
  * * -ENOMEM    - as for twheel_timer_add(); if it was pending, it waits as before
  * * -EINVAL    - it was never initialised; with a warning
  */
-int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm which)
+int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
 {
-	return twheel_timer_rearm_slack(timer, deadline, 0, which);
+	return twheel_timer_rearm_slack(timer, deadline, 0, mode);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm);
 
@@ -518,7 +518,7 @@ static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer,
 
 	timer_link(shard, timer, was_set ? 0 : tick);
 	if (was_set)
-		WRITE_ONCE(timer->place, timer->place | TWHEEL_TIMER_WAS_SET);
+		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
 }
 
 /**
@@ -543,22 +543,22 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
-	bool fed = true;
+	bool grown = true;
 
 	for (;;) {
 		flags = twheel_shard_lock(shard);
 		WARN_ON_ONCE(base->running != timer);
-		if (base->cut || timer_refused(shard, timer) || twheel_timer_pending(timer))
+		if (base->running_cancelled || timer_refused(shard, timer) || twheel_timer_pending(timer))
 			break;
-		if (timer_reaches(shard, timer, tick) || !fed) {
-			if (shard->places)
-				atomic64_inc(&shard->places->pending);
+		if (timer_reaches(shard, timer, tick) || !grown) {
+			if (shard->limit)
+				atomic64_inc(&shard->limit->pending);
 			timer_relink(shard, timer, tick, generation);
 			shard->added++;
 			break;
 		}
 		twheel_shard_unlock(shard, flags);
-		fed = wheel_grow(shard, &base->queue.wheel, tick);
+		grown = wheel_grow(shard, &base->queue.wheel, tick);
 	}
 	twheel_shard_unlock(shard, flags);
 }
@@ -584,7 +584,7 @@ static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
 	struct twheel_base *base = twheel_timer_base(shard, timer);
 
 	if (base->running == timer)
-		base->cut = true;
+		base->running_cancelled = true;
 	return twheel_timer_detach(shard, timer);
 }
 

@@ -63,14 +63,14 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 	unsigned int i;
 	int err;
 
-	wheel->places.max = config->max_pending;
+	wheel->limit.max = config->max_pending;
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
 		wheel->shard[i].wheel = wheel;
 		wheel->shard[i].account = account;
 		wheel->shard[i].memcg = wheel->memcg;
 		if (config->max_pending)
-			wheel->shard[i].places = &wheel->places;
+			wheel->shard[i].limit = &wheel->limit;
 		err = twheel_shard_init(&wheel->shard[i], config, i);
 		if (err)
 			return err;
@@ -154,7 +154,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 	if (node) {
 		*timer = container_of(node, struct twheel_timer, node);
 		twheel_debug_deactivate(*timer);
-		twheel_shard_vacate(shard);
+		twheel_shard_uncharge(shard);
 		shard->cancelled++;
 	}
 	twheel_shard_unlock_irq(shard);

@@ -15,7 +15,7 @@
  * struct twheel - a wheel
  * @registered: in the list of all wheels; see twheel.c
  * @shared: it is one of the system's, and no limit holds for it
- * @places: the limit on what is pending, if there is one
+ * @limit: the limit on what is pending, if there is one
  * @memcg: memory cgroup that is charged for the levels, or NULL
  * @nr_shards: how many shards have been set up; immutable after init
  * @shard: the shards
@@ -23,7 +23,7 @@
 struct twheel {
 	struct list_head	registered;
 	bool			shared;
-	struct twheel_places	places;
+	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
 	unsigned int		nr_shards;
 	struct twheel_shard	shard[];

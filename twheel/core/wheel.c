@@ -3,7 +3,7 @@
  * Layer 1, the wheel: levels of buckets.
  *
  * A pure data structure.  The caller passes the time in ticks.  The wheel takes no lock,
- * reads no clock, and allocates only in twheel_wheel_feed().  The expiry
+ * reads no clock, and allocates only in twheel_wheel_add_level().  The expiry
  * queue above it knows which buckets hold something and when they expire.
  *
  * Level 0 has one slot a tick; each further level has slots as wide as one
@@ -138,13 +138,13 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
 /**
- * twheel_wheel_feed - allocate one more level and put it on top
+ * twheel_wheel_add_level - allocate one more level and put it on top
  * @wheel: the wheel, which no one else uses at the same time
  * @gfp: how to allocate
  *
  * Return: 0, or -ENOMEM.
  */
-int twheel_wheel_feed(struct twheel_wheel *wheel, gfp_t gfp)
+int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
 {
 	struct twheel_level *level = twheel_level_alloc(wheel, gfp);
 
@@ -153,7 +153,7 @@ int twheel_wheel_feed(struct twheel_wheel *wheel, gfp_t gfp)
 	twheel_wheel_grow(wheel, level);
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_feed);
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_add_level);
 
 /*
  * What is as far away as a whole turn of a level has no place on it. So most levels
@@ -236,7 +236,7 @@ static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsi
 }
 
 /**
- * twheel_wheel_place - find the bucket for a tick
+ * twheel_wheel_find - find the bucket for a tick
  * @wheel: the wheel, which has one level at least
  * @tick: at which a node is due
  * @on_set: whether the node is cancelled when the clock is set
@@ -247,7 +247,7 @@ static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsi
  *
  * Return: the bucket, or NULL if the tick has come.
  */
-struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel, u64 tick, bool on_set,
+struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
 					 u64 *expires)
 {
 	struct twheel_bucket *bucket;
@@ -275,7 +275,7 @@ struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel, u64 tick, b
 	wheel->starved = true;
 	return bucket;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_place);
+EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
 /*
  * Layer 2, the expiry queue: an rbtree of non-empty buckets, ordered by expiry.
@@ -364,12 +364,12 @@ static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket
 }
 
 /* Put a node, which is in no list, where it belongs now; when there is to be done for it. */
-static u64 queue_place(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
+static u64 queue_enqueue(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
 {
 	struct twheel_bucket *bucket;
 	u64 expires;
 
-	bucket = twheel_wheel_place(&queue->wheel, node->expires, on_set, &expires);
+	bucket = twheel_wheel_find(&queue->wheel, node->expires, on_set, &expires);
 	if (!bucket) {
 		list_add_tail(&node->entry, &queue->due);
 		return queue->wheel.now;
@@ -465,7 +465,7 @@ u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool 
 {
 	queue->nr_nodes++;
 	if (likely(node->expires != TWHEEL_TICK_NEVER))
-		return queue_place(queue, node, on_set);
+		return queue_enqueue(queue, node, on_set);
 	list_add_tail(&node->entry, on_set ? &queue->never_on_set : &queue->never);
 	return TWHEEL_TICK_NEVER;
 }
@@ -511,7 +511,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 		prefetchw(bucket->nodes.next->next);
 		/* A coarse one may be due on a high level. */
 		queue->nr_cascaded += node->expires > queue->wheel.now;
-		queue_place(queue, node, bucket->on_set);
+		queue_enqueue(queue, node, bucket->on_set);
 		budget--;
 	}
 	return budget;

@@ -86,9 +86,9 @@ bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp);
 void twheel_level_free(struct twheel_level *level);
 void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
-int twheel_wheel_feed(struct twheel_wheel *wheel, gfp_t gfp);
+int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
-struct twheel_bucket *twheel_wheel_place(struct twheel_wheel *wheel, u64 tick, bool on_set,
+struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
 					 u64 *expires);
 
 /* Layer 2: the buckets that hold something, by expiry. See wheel.c. */

@@ -101,7 +101,7 @@ struct twheel_events {
  * @rejected: number of adds refused by limits other than the purgatory's
  * @detached: event queue of the detached operations
  * @named: the named purgatory that contains this one, or NULL; immutable
- * @walk: serialises TWHEEL_COMPLETE_OTHERS: the end of an operation looks at every walk
+ * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS: the end of an operation looks at every walk
  *	under way, with softirqs off
  */
 struct twheel_instance {
@@ -117,7 +117,7 @@ struct twheel_instance {
 	atomic64_t		rejected;
 	struct twheel_events	detached;
 	struct twheel_named	*named;
-	struct mutex		walk;	/* of TWHEEL_COMPLETE_OTHERS */
+	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
 
 /**
@@ -147,7 +147,7 @@ struct twheel_file {
  * struct twheel_file_periodic - the periods of a periodic operation
  * @periodic: timer
  * @wheel: wheel of the timer; immutable
- * @fop: the operation, which follows in memory; immutable
+ * @file_op: the operation, which follows in memory; immutable
  * @expirations: number of deadlines that passed and are in no event yet
  * @next: next deadline
  * @passed: latest deadline that passed
@@ -163,7 +163,7 @@ struct twheel_file {
 struct twheel_file_periodic {
 	struct twheel_periodic	periodic;
 	struct twheel		*wheel;
-	struct twheel_file_op	*fop;
+	struct twheel_file_op	*file_op;
 	u64			expirations;
 	u64			next;
 	u64			passed;
@@ -214,24 +214,24 @@ struct twheel_file_op {
 };
 
 /* Beside TWHEEL_ADD_*: struct twheel_file_periodic precedes it in memory. */
-#define TWHEEL_FOP_PERIODIC	BIT(31)
+#define TWHEEL_FILE_OP_PERIODIC	BIT(31)
 /* It holds a reference to its user. */
-#define TWHEEL_FOP_USER		BIT(30)
+#define TWHEEL_FILE_OP_USER		BIT(30)
 
 /* The event queue of an operation. */
-static inline struct twheel_events *twheel_file_op_events(const struct twheel_file_op *fop)
+static inline struct twheel_events *twheel_file_op_events(const struct twheel_file_op *file_op)
 {
-	struct twheel_file *file = fop->file;
+	struct twheel_file *file = file_op->file;
 
-	return fop->flags & TWHEEL_ADD_DETACHED ? &file->instance->detached : &file->own;
+	return file_op->flags & TWHEEL_ADD_DETACHED ? &file->instance->detached : &file->own;
 }
 
 /* The periods of an operation, or NULL. */
-static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel_file_op *fop)
+static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel_file_op *file_op)
 {
-	if (likely(!(fop->flags & TWHEEL_FOP_PERIODIC)))
+	if (likely(!(file_op->flags & TWHEEL_FILE_OP_PERIODIC)))
 		return NULL;
-	return (struct twheel_file_periodic *)fop - 1;
+	return (struct twheel_file_periodic *)file_op - 1;
 }
 
 /* Number of keys that fit into struct twheel_ioctl. */
@@ -314,9 +314,9 @@ void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr);
 void twheel_events_empty(struct twheel_events *events);
 u32 twheel_events_cancel(struct twheel_events *events, bool killable);
 u32 twheel_events_complete(struct twheel_events *events, int error, u64 value);
-bool twheel_event_queue(struct twheel_file_op *fop);
+bool twheel_event_queue(struct twheel_file_op *file_op);
 void twheel_events_wake(struct twheel_events *events, bool signal);
-void twheel_event_ended(struct twheel_file_op *fop);
+void twheel_event_ended(struct twheel_file_op *file_op);
 ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
@@ -324,8 +324,8 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 /* op.c */
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
-void twheel_file_op_put(struct twheel_file_op *fop);
-void twheel_file_ops_forget(struct twheel_file_op **fops, u32 nr);
+void twheel_file_op_put(struct twheel_file_op *file_op);
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
 int twheel_file_ops_init(void);
 void twheel_file_ops_exit(void);
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);
@@ -337,14 +337,14 @@ void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twh
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_resume(struct twheel_file_periodic *periodic);
-void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,
+void twheel_file_periodic_fill(const struct twheel_file_periodic *periodic,
 			       struct twheel_event *event);
 
 /* op.c */
 const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
 						  u32 key_size);
-struct twheel_watch_spec *twheel_call_room(struct twheel_ioctl *call);
-void twheel_file_watches_free(struct twheel_file_op *fop);
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
+void twheel_file_watches_free(struct twheel_file_op *file_op);
 int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args);
 

@@ -42,7 +42,7 @@ static_assert(sizeof(struct twheel_event) == 64);
 struct events_taken {
 	u32			nr;
 	bool			refilled;
-	struct twheel_file_op	*fop[EVENT_BATCH];
+	struct twheel_file_op	*file_op[EVENT_BATCH];
 	struct twheel_event	event[EVENT_BATCH];
 };
 
@@ -115,16 +115,16 @@ static bool events_there(const struct twheel_events *events)
 /* The first pending operation, with a reference; it moves to the tail of the list. */
 static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	spin_lock(&events->lock);
-	fop = list_first_entry_or_null(&events->pending, struct twheel_file_op, entry);
-	if (fop) {
-		list_move_tail(&fop->entry, &events->pending);
-		twheel_op_get(&fop->op);
+	file_op = list_first_entry_or_null(&events->pending, struct twheel_file_op, entry);
+	if (file_op) {
+		list_move_tail(&file_op->entry, &events->pending);
+		twheel_op_get(&file_op->op);
 	}
 	spin_unlock(&events->lock);
-	return fop;
+	return file_op;
 }
 
 /**
@@ -140,13 +140,13 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
  */
 u32 twheel_events_cancel(struct twheel_events *events, bool killable)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	u32 nr = 0;
 
 	while (!(killable && fatal_signal_pending(current)) &&
-	       (fop = events_next_pending(events))) {
-		nr += !twheel_op_cancel_sync(&fop->op);
-		twheel_file_op_put(fop);
+	       (file_op = events_next_pending(events))) {
+		nr += !twheel_op_cancel_sync(&file_op->op);
+		twheel_file_op_put(file_op);
 		cond_resched();
 	}
 	return nr;
@@ -165,13 +165,13 @@ u32 twheel_events_cancel(struct twheel_events *events, bool killable)
 u32 twheel_events_complete(struct twheel_events *events, int error, u64 value)
 {
 	u32 todo = READ_ONCE(events->nr_pending), nr = 0;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	/* An operation that another thread is ending may be met more than once. */
-	while (todo-- && !fatal_signal_pending(current) && (fop = events_next_pending(events))) {
-		nr += !(error ? twheel_op_complete_error(&fop->op, error) :
-				twheel_op_complete(&fop->op, value));
-		twheel_file_op_put(fop);
+	while (todo-- && !fatal_signal_pending(current) && (file_op = events_next_pending(events))) {
+		nr += !(error ? twheel_op_complete_error(&file_op->op, error) :
+				twheel_op_complete(&file_op->op, value));
+		twheel_file_op_put(file_op);
 		cond_resched();
 	}
 	return nr;
@@ -185,39 +185,39 @@ u32 twheel_events_complete(struct twheel_events *events, int error, u64 value)
  */
 void twheel_events_empty(struct twheel_events *events)
 {
-	struct twheel_file_op *fop, *next;
+	struct twheel_file_op *file_op, *next;
 
-	list_for_each_entry_safe(fop, next, &events->events, event) {
-		twheel_file_ops_forget(&fop, 1);
+	list_for_each_entry_safe(file_op, next, &events->events, event) {
+		twheel_file_ops_forget(&file_op, 1);
 		cond_resched();
 	}
 }
 
 /* Queue an event; whether it is the only one now. */
-static bool event_put(struct twheel_events *events, struct twheel_file_op *fop, bool at_head)
+static bool event_put(struct twheel_events *events, struct twheel_file_op *file_op, bool at_head)
 {
 	bool was_empty = list_empty(&events->events);
 
 	lockdep_assert_held(&events->lock);
-	fop->queued = true;
+	file_op->queued = true;
 	if (at_head)
-		list_add(&fop->event, &events->events);
+		list_add(&file_op->event, &events->events);
 	else
-		list_add_tail(&fop->event, &events->events);
+		list_add_tail(&file_op->event, &events->events);
 	WRITE_ONCE(events->unread, events->unread + 1);
 	return was_empty;
 }
 
 /**
  * twheel_event_queue - queue an operation for reading
- * @fop: the operation, with the lock of its event queue held
+ * @file_op: the operation, with the lock of its event queue held
  *
  * Return: whether the queue was empty; the caller unlocks it and passes this to
  * twheel_events_wake().
  */
-bool twheel_event_queue(struct twheel_file_op *fop)
+bool twheel_event_queue(struct twheel_file_op *file_op)
 {
-	return !fop->queued && !fop->reading && event_put(twheel_file_op_events(fop), fop, false);
+	return !file_op->queued && !file_op->reading && event_put(twheel_file_op_events(file_op), file_op, false);
 }
 
 /**
@@ -236,76 +236,76 @@ void twheel_events_wake(struct twheel_events *events, bool signal)
 
 /**
  * twheel_event_ended - queue the event of an operation that has ended
- * @fop: the operation
+ * @file_op: the operation
  *
  * Context: process; the callback of the operation.
  */
-void twheel_event_ended(struct twheel_file_op *fop)
+void twheel_event_ended(struct twheel_file_op *file_op)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
-	struct twheel_events *events = twheel_file_op_events(fop);
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = twheel_file_op_events(file_op);
 	bool signal;
 
 	/* The reader may forget the operation as soon as it is queued. */
-	twheel_op_get(&fop->op);
-	if (fop->flags & TWHEEL_ADD_DETACHED)
-		twheel_file_ended(fop->file);
+	twheel_op_get(&file_op->op);
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		twheel_file_ended(file_op->file);
 	spin_lock(&events->lock);
 	if (periodic)
 		twheel_file_periodic_catch_up(periodic);
-	fop->ended = true;
-	list_del_init(&fop->entry);
+	file_op->ended = true;
+	list_del_init(&file_op->entry);
 	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	signal = twheel_event_queue(fop);
+	signal = twheel_event_queue(file_op);
 	spin_unlock(&events->lock);
 	/* A run of the timer that is under way sees that the operation has ended. */
 	if (periodic)
 		twheel_periodic_cancel(&periodic->periodic);
 	twheel_events_wake(events, signal);
-	twheel_file_op_put(fop);
+	twheel_file_op_put(file_op);
 }
 
-static void event_fill(struct twheel_file_op *fop, struct twheel_event *event)
+static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
 
-	if (fop->ended)
-		twheel_op_result(&fop->op, &result);
+	if (file_op->ended)
+		twheel_op_result(&file_op->op, &result);
 	else if (periodic)
 		twheel_file_periodic_catch_up(periodic);
 	*event = (struct twheel_event) {
-		.id		= fop->id,
-		.cookie		= fop->cookie,
+		.id		= file_op->id,
+		.cookie		= file_op->cookie,
 		.value		= result.value,
 		.deadline	= result.deadline,
 		.time		= result.time,
 		.reason		= result.reason,
-		.flags		= fop->ended ? 0 : TWHEEL_EVENT_MORE,
+		.flags		= file_op->ended ? 0 : TWHEEL_EVENT_MORE,
 		.error		= result.error,
 		.expirations	= result.reason == TWHEEL_EXPIRED,
 	};
 	if (periodic)
-		twheel_file_periodic_told(periodic, event);
-	event->deadline = twheel_time_from_host(fop->clock, event->deadline);
-	event->time = twheel_time_from_host(fop->clock, event->time);
+		twheel_file_periodic_fill(periodic, event);
+	event->deadline = twheel_time_from_host(file_op->clock, event->deadline);
+	event->time = twheel_time_from_host(file_op->clock, event->time);
 }
 
 /* Take some events off the head of the list. */
 static void events_take(struct twheel_events *events, struct events_taken *taken, u32 max)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	taken->nr = 0;
 	taken->refilled = false;
 	spin_lock(&events->lock);
 	while (taken->nr < max && events_there(events)) {
-		fop = list_first_entry(&events->events, struct twheel_file_op, event);
-		list_del(&fop->event);
-		fop->queued = false;
-		fop->reading = true;
-		event_fill(fop, &taken->event[taken->nr]);
-		taken->fop[taken->nr++] = fop;
+		file_op = list_first_entry(&events->events, struct twheel_file_op, event);
+		list_del(&file_op->event);
+		file_op->queued = false;
+		file_op->reading = true;
+		event_fill(file_op, &taken->event[taken->nr]);
+		taken->file_op[taken->nr++] = file_op;
 	}
 	WRITE_ONCE(events->unread, events->unread - taken->nr);
 	spin_unlock(&events->lock);
@@ -319,8 +319,8 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 
 	spin_lock(&events->lock);
 	while (nr > delivered) {
-		taken->fop[--nr]->reading = false;
-		taken->refilled |= event_put(events, taken->fop[nr], true);
+		taken->file_op[--nr]->reading = false;
+		taken->refilled |= event_put(events, taken->file_op[nr], true);
 	}
 	spin_unlock(&events->lock);
 }
@@ -328,15 +328,15 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 /* The event of a period has been delivered, and the operation continues. */
 static void event_delivered(struct twheel_events *events, struct events_taken *taken, u32 i)
 {
-	struct twheel_file_op *fop = taken->fop[i];
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+	struct twheel_file_op *file_op = taken->file_op[i];
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
 	spin_lock(&events->lock);
-	fop->reading = false;
+	file_op->reading = false;
 	periodic->expirations -= taken->event[i].expirations;
-	if (fop->ended || periodic->expirations)
-		taken->refilled |= event_put(events, fop, false);
-	if (!fop->ended)
+	if (file_op->ended || periodic->expirations)
+		taken->refilled |= event_put(events, file_op, false);
+	if (!file_op->ended)
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
 }
@@ -357,22 +357,22 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 		if (taken->event[i].flags & TWHEEL_EVENT_MORE)
 			event_delivered(events, taken, i);
 		else
-			taken->fop[nr_last++] = taken->fop[i];
+			taken->file_op[nr_last++] = taken->file_op[i];
 	}
-	twheel_file_ops_forget(taken->fop, nr_last);
+	twheel_file_ops_forget(taken->file_op, nr_last);
 	return delivered;
 }
 
 /* Deliver as many events as fit: their number, or -EFAULT if the first one cannot be. */
 static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
-	size_t room = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
+	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
 	struct events_taken taken;
 	bool signal = false;
 	u32 delivered;
 
-	while (done < room && !fatal_signal_pending(current)) {
-		events_take(events, &taken, min_t(size_t, room - done, EVENT_BATCH));
+	while (done < max && !fatal_signal_pending(current)) {
+		events_take(events, &taken, min_t(size_t, max - done, EVENT_BATCH));
 		if (!taken.nr)
 			return done;
 		delivered = events_deliver(events, &taken, to);

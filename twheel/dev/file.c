@@ -178,7 +178,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 	xa_init_flags(&instance->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
 	spin_lock_init(&instance->lock);
 	INIT_LIST_HEAD(&instance->files);
-	mutex_init(&instance->walk);
+	mutex_init(&instance->complete_lock);
 	twheel_events_init(&instance->detached);
 	return 0;
 }

@@ -145,13 +145,13 @@ int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t 
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
 	struct twheel_file *file = call->file;
-	struct twheel_file_op *fop = twheel_file_op_get(file->instance, id);
+	struct twheel_file_op *file_op = twheel_file_op_get(file->instance, id);
 
-	if (fop && READ_ONCE(file->restricted) && fop->file != file) {
-		twheel_file_op_put(fop);
-		fop = NULL;
+	if (file_op && READ_ONCE(file->restricted) && file_op->file != file) {
+		twheel_file_op_put(file_op);
+		file_op = NULL;
 	}
-	return fop;
+	return file_op;
 }
 
 static const struct call_info *call_find(unsigned int nr)

@@ -18,24 +18,24 @@
 /* Number of operations that a call skips before it returns. */
 #define LIST_SKIP	4096
 
-static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *fop)
+static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
 {
-	return fop->file == call->file;
+	return file_op->file == call->file;
 }
 
-static u32 pending_flags(const struct twheel_file_op *fop, bool own)
+static u32 pending_flags(const struct twheel_file_op *file_op, bool own)
 {
 	return (own ? TWHEEL_PENDING_OWN : 0) |
-	       (fop->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
-	       (fop->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
-	       (fop->flags & TWHEEL_ADD_FIXED_DELAY ? TWHEEL_PENDING_FIXED_DELAY : 0);
+	       (file_op->flags & TWHEEL_ADD_DETACHED ? TWHEEL_PENDING_DETACHED : 0) |
+	       (file_op->flags & TWHEEL_ADD_CANCEL_ON_SET ? TWHEEL_PENDING_CANCEL_ON_SET : 0) |
+	       (file_op->flags & TWHEEL_ADD_FIXED_DELAY ? TWHEEL_PENDING_FIXED_DELAY : 0);
 }
 
-static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pending)
+static void pending_period(struct twheel_file_op *file_op, struct twheel_pending *pending)
 {
-	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
-	struct twheel_events *events = twheel_file_op_events(fop);
-	u64 now = twheel_time_after(fop->clock, 0);
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = twheel_file_op_events(file_op);
+	u64 now = twheel_time_after(file_op->clock, 0);
 
 	spin_lock(&events->lock);
 	twheel_file_periodic_catch_up(fp);
@@ -48,32 +48,32 @@ static void pending_period(struct twheel_file_op *fop, struct twheel_pending *pe
 }
 
 /* Describe an operation that waits, with as many keys as there is room for. */
-static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *fop,
-			struct twheel_pending *pending, struct twheel_watch_spec *keys, u32 room)
+static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_op,
+			struct twheel_pending *pending, struct twheel_watch_spec *keys, u32 max_keys)
 {
-	bool own = is_own(call, fop);
+	bool own = is_own(call, file_op);
 	struct twheel_op_progress progress;
 	u32 i;
 	int err;
 
-	err = twheel_op_progress(&fop->op, &progress, keys, room);
+	err = twheel_op_progress(&file_op->op, &progress, keys, max_keys);
 	if (err)
 		return err;
 	*pending = (struct twheel_pending) {
-		.id		= fop->id,
-		.cookie		= own || fop->flags & TWHEEL_ADD_DETACHED ? fop->cookie : 0,
+		.id		= file_op->id,
+		.cookie		= own || file_op->flags & TWHEEL_ADD_DETACHED ? file_op->cookie : 0,
 		.deadline	= progress.deadline,
 		.remaining	= progress.remaining,
 		.missing	= progress.missing,
 		.condition	= progress.condition,
-		.clock		= fop->clock,
+		.clock		= file_op->clock,
 		.nr_keys	= progress.nr_keys,
-		.flags		= pending_flags(fop, own),
+		.flags		= pending_flags(file_op, own),
 	};
-	if (twheel_file_op_periodic(fop))
-		pending_period(fop, pending);
-	pending->deadline = twheel_time_from_host(fop->clock, pending->deadline);
-	for (i = 0; i < min3(progress.nr_keys, room, (u32)TWHEEL_PENDING_KEYS); i++)
+	if (twheel_file_op_periodic(file_op))
+		pending_period(file_op, pending);
+	pending->deadline = twheel_time_from_host(file_op->clock, pending->deadline);
+	for (i = 0; i < min3(progress.nr_keys, max_keys, (u32)TWHEEL_PENDING_KEYS); i++)
 		pending->keys[i] = keys[i].key;
 	return 0;
 }
@@ -97,9 +97,9 @@ static int info_keys(const struct twheel_info_args *info, const struct twheel_wa
  */
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_watch_spec *keys = twheel_call_room(call);
+	struct twheel_watch_spec *keys = twheel_call_keys(call);
 	struct twheel_info_args *info = &args->info;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int err;
 
 	if (info->flags || info->reserved || !info->max_keys != !info->key_size)
@@ -110,25 +110,25 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -E2BIG;
 	if (!keys)
 		return -ENOMEM;
-	fop = twheel_call_op(call, info->id);
-	if (!fop)
+	file_op = twheel_call_op(call, info->id);
+	if (!file_op)
 		return -ENOENT;
 	memset(keys, 0, TWHEEL_MAX_KEYS * sizeof(*keys));
-	err = pending_fill(call, fop, &info->pending, keys, TWHEEL_MAX_KEYS);
-	twheel_file_op_put(fop);
+	err = pending_fill(call, file_op, &info->pending, keys, TWHEEL_MAX_KEYS);
+	twheel_file_op_put(file_op);
 	return err ?: info_keys(info, keys);
 }
 
 /* Write an entry for an operation, if it is pending: 1, 0 or an error. */
 static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *list,
-		    struct twheel_file_op *fop)
+		    struct twheel_file_op *file_op)
 {
 	struct twheel_watch_spec keys[TWHEEL_PENDING_KEYS];
 	struct twheel_pending pending;
 
-	if (!(list->flags & TWHEEL_LIST_OTHERS) && !is_own(call, fop))
+	if (!(list->flags & TWHEEL_LIST_OTHERS) && !is_own(call, file_op))
 		return 0;
-	if (pending_fill(call, fop, &pending, keys, ARRAY_SIZE(keys)))
+	if (pending_fill(call, file_op, &pending, keys, ARRAY_SIZE(keys)))
 		return 0;
 	return twheel_entry_write(list->entries, list->nr, list->entry_size, &pending,
 				  sizeof(pending)) ?: 1;
@@ -138,17 +138,17 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 {
 	unsigned long index = list->cursor;
 	u32 skip = LIST_SKIP;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int ret;
 
 	while (list->nr < list->max_entries && skip) {
-		fop = twheel_file_op_next(call->file->instance, &index);
-		if (!fop) {
+		file_op = twheel_file_op_next(call->file->instance, &index);
+		if (!file_op) {
 			list->cursor = TWHEEL_LIST_END;
 			return 0;
 		}
-		ret = list_one(call, list, fop);
-		twheel_file_op_put(fop);
+		ret = list_one(call, list, file_op);
+		twheel_file_op_put(file_op);
 		if (ret < 0)
 			return ret;
 		list->nr += ret;

@@ -42,42 +42,42 @@
 static struct kmem_cache *op_cache[CACHED_KEYS + 1];
 
 /* Beside other flags: from which of them it is, counted from 1. */
-#define FOP_CACHE_SHIFT	24
-#define FOP_CACHE	GENMASK(26, FOP_CACHE_SHIFT)
+#define FILE_OP_CACHE_SHIFT	24
+#define FILE_OP_CACHE	GENMASK(26, FILE_OP_CACHE_SHIFT)
 
-static_assert(CACHED_KEYS + 1 <= FOP_CACHE >> FOP_CACHE_SHIFT);
+static_assert(CACHED_KEYS + 1 <= FILE_OP_CACHE >> FILE_OP_CACHE_SHIFT);
 
 /* One allocation holds an operation, its watches, and before it what makes it periodic. */
 static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 {
 	struct twheel_file_periodic *fp;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	if (periodic) {
-		fp = kzalloc(sizeof(*fp) + struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
 		if (!fp)
 			return NULL;
-		fp->fop = (struct twheel_file_op *)(fp + 1);
-		fp->fop->flags = TWHEEL_FOP_PERIODIC;
-		return fp->fop;
+		fp->file_op = (struct twheel_file_op *)(fp + 1);
+		fp->file_op->flags = TWHEEL_FILE_OP_PERIODIC;
+		return fp->file_op;
 	}
 	if (nr_keys > CACHED_KEYS)
-		return kzalloc(struct_size(fop, watch, nr_keys), GFP_KERNEL_ACCOUNT);
-	fop = kmem_cache_zalloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
-	if (fop)
-		fop->flags = (nr_keys + 1) << FOP_CACHE_SHIFT;
-	return fop;
+		return kzalloc(struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+	file_op = kmem_cache_zalloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
+	if (file_op)
+		file_op->flags = (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
+	return file_op;
 }
 
-static void file_op_free(struct twheel_file_op *fop)
+static void file_op_free(struct twheel_file_op *file_op)
 {
-	struct twheel_file_periodic *fp = twheel_file_op_periodic(fop);
-	u32 cache = (fop->flags & FOP_CACHE) >> FOP_CACHE_SHIFT;
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
+	u32 cache = (file_op->flags & FILE_OP_CACHE) >> FILE_OP_CACHE_SHIFT;
 
 	if (cache)
-		kmem_cache_free(op_cache[cache - 1], fop);
+		kmem_cache_free(op_cache[cache - 1], file_op);
 	else
-		kfree(fp ? (void *)fp : fop);
+		kfree(fp ? (void *)fp : file_op);
 }
 
 static void file_op_ended(struct twheel_op *op)
@@ -87,14 +87,14 @@ static void file_op_ended(struct twheel_op *op)
 
 static void file_op_release(struct twheel_op *op)
 {
-	struct twheel_file_op *fop = container_of(op, struct twheel_file_op, op);
+	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
 
-	twheel_file_watches_free(fop);
-	twheel_user_uncharge_op(fop->user);
-	if (fop->flags & TWHEEL_FOP_USER)
-		twheel_user_put(fop->user);
-	twheel_file_put(fop->file);
-	file_op_free(fop);
+	twheel_file_watches_free(file_op);
+	twheel_user_uncharge_op(file_op->user);
+	if (file_op->flags & TWHEEL_FILE_OP_USER)
+		twheel_user_put(file_op->user);
+	twheel_file_put(file_op->file);
+	file_op_free(file_op);
 }
 
 static const struct twheel_op_ops file_op_ops = {
@@ -104,11 +104,11 @@ static const struct twheel_op_ops file_op_ops = {
 
 /**
  * twheel_file_op_put - give back a reference to an operation
- * @fop: the operation
+ * @file_op: the operation
  */
-void twheel_file_op_put(struct twheel_file_op *fop)
+void twheel_file_op_put(struct twheel_file_op *file_op)
 {
-	twheel_op_put(&fop->op);
+	twheel_op_put(&file_op->op);
 }
 
 static unsigned long id_index(u64 id)
@@ -125,16 +125,16 @@ static unsigned long id_index(u64 id)
  */
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	xa_lock(&instance->ops);
-	fop = xa_load(&instance->ops, id_index(id));
-	if (fop && fop->id == id)
-		twheel_op_get(&fop->op);
+	file_op = xa_load(&instance->ops, id_index(id));
+	if (file_op && file_op->id == id)
+		twheel_op_get(&file_op->op);
 	else
-		fop = NULL;
+		file_op = NULL;
 	xa_unlock(&instance->ops);
-	return fop;
+	return file_op;
 }
 
 /**
@@ -146,24 +146,24 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
  */
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	xa_lock(&instance->ops);
-	fop = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
-	if (fop)
-		twheel_op_get(&fop->op);
+	file_op = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
+	if (file_op)
+		twheel_op_get(&file_op->op);
 	xa_unlock(&instance->ops);
-	return fop;
+	return file_op;
 }
 
 /**
  * twheel_file_ops_forget - the final events of operations have been read
- * @fops: operations of one event queue, whose references are dropped
+ * @file_ops: operations of one event queue, whose references are dropped
  * @nr: number of operations
  *
  * Context: process; may sleep.
  */
-void twheel_file_ops_forget(struct twheel_file_op **fops, u32 nr)
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
 	struct twheel_file_periodic *periodic;
 	struct xarray *ops;
@@ -172,35 +172,35 @@ void twheel_file_ops_forget(struct twheel_file_op **fops, u32 nr)
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++) {
-		periodic = twheel_file_op_periodic(fops[i]);
+		periodic = twheel_file_op_periodic(file_ops[i]);
 		if (periodic && periodic->wheel)
 			twheel_periodic_shutdown_sync(&periodic->periodic);
 	}
-	ops = &fops[0]->file->instance->ops;
+	ops = &file_ops[0]->file->instance->ops;
 	xa_lock(ops);
 	for (i = 0; i < nr; i++)
-		__xa_erase(ops, id_index(fops[i]->id));
+		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
 	for (i = 0; i < nr; i++) {
-		twheel_file_uncharge(fops[i]->file, fops[i]->flags & TWHEEL_ADD_DETACHED,
-				     !fops[i]->ended, 1);
-		twheel_file_op_put(fops[i]);
+		twheel_file_uncharge(file_ops[i]->file, file_ops[i]->flags & TWHEEL_ADD_DETACHED,
+				     !file_ops[i]->ended, 1);
+		twheel_file_op_put(file_ops[i]);
 	}
 }
 
 /* Give an operation its id. From here on every file of the instance can use it. */
-static int file_op_publish(struct twheel_file_op *fop)
+static int file_op_publish(struct twheel_file_op *file_op)
 {
-	struct twheel_instance *instance = fop->file->instance;
+	struct twheel_instance *instance = file_op->file->instance;
 	u32 index;
 	int err;
 
 	xa_lock(&instance->ops);
-	err = __xa_alloc(&instance->ops, &index, fop,
+	err = __xa_alloc(&instance->ops, &index, file_op,
 			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
 	if (!err) {
 		instance->generation++;
-		fop->id = instance->generation << TWHEEL_INDEX_BITS | index;
+		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;
 	}
 	xa_unlock(&instance->ops);
 	/* There are fewer indices than several files may hold together. */
@@ -237,26 +237,26 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 					   const struct twheel_add_args *args)
 {
 	struct twheel_user *user = caller_charge(file);
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 
 	if (IS_ERR(user))
 		return ERR_CAST(user);
-	fop = file_op_alloc(args->nr_keys, args->period);
-	if (!fop) {
+	file_op = file_op_alloc(args->nr_keys, args->period);
+	if (!file_op) {
 		caller_uncharge(file, user);
 		return ERR_PTR(-ENOMEM);
 	}
-	twheel_op_init(&fop->op, &file_op_ops);
+	twheel_op_init(&file_op->op, &file_op_ops);
 	refcount_inc(&file->ref);
-	fop->file = file;
-	fop->user = user;
-	fop->cookie = args->cookie;
-	fop->clock = args->clock;
-	fop->flags |= args->flags;
+	file_op->file = file;
+	file_op->user = user;
+	file_op->cookie = args->cookie;
+	file_op->clock = args->clock;
+	file_op->flags |= args->flags;
 	if (user != file->user)
-		fop->flags |= TWHEEL_FOP_USER;
-	INIT_LIST_HEAD(&fop->entry);
-	return fop;
+		file_op->flags |= TWHEEL_FILE_OP_USER;
+	INIT_LIST_HEAD(&file_op->entry);
+	return file_op;
 }
 
 /* An operation with an id, charged and not added yet. */
@@ -264,20 +264,20 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 					     const struct twheel_add_args *args)
 {
 	bool detached = args->flags & TWHEEL_ADD_DETACHED;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int err;
 
 	err = twheel_file_charge(file, detached);
 	if (err)
 		goto rejected;
-	fop = file_op_make(file, args);
-	err = PTR_ERR_OR_ZERO(fop);
+	file_op = file_op_make(file, args);
+	err = PTR_ERR_OR_ZERO(file_op);
 	if (err)
 		goto uncharge;
-	err = file_op_publish(fop);
+	err = file_op_publish(file_op);
 	if (!err)
-		return fop;
-	twheel_file_op_put(fop);
+		return file_op;
+	twheel_file_op_put(file_op);
 uncharge:
 	twheel_file_uncharge(file, detached, 1, 1);
 rejected:
@@ -287,33 +287,33 @@ rejected:
 }
 
 /* Add a new operation to its event queue, unless it has ended already. */
-static void file_op_settle(struct twheel_file_op *fop)
+static void file_op_settle(struct twheel_file_op *file_op)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
-	struct twheel_events *events = twheel_file_op_events(fop);
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = twheel_file_op_events(file_op);
 	bool shut;
 
 	spin_lock(&events->lock);
 	shut = events->shut;
-	if (!fop->ended) {
-		list_add_tail(&fop->entry, &events->pending);
+	if (!file_op->ended) {
+		list_add_tail(&file_op->entry, &events->pending);
 		if (periodic)
 			twheel_file_periodic_start(periodic);
 	}
 	spin_unlock(&events->lock);
 	/* A task that shut the queue may have cancelled before this one was there. */
 	if (shut)
-		twheel_op_cancel(&fop->op);
+		twheel_op_cancel(&file_op->op);
 }
 
-static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
+static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *how,
 			 const struct twheel_add_args *args)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(fop);
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	int err;
 
-	how->watches = fop->watch;
-	how->wheel = twheel_user_wheel(fop->user, fop->clock);
+	how->watches = file_op->watch;
+	how->wheel = twheel_user_wheel(file_op->user, file_op->clock);
 	if (IS_ERR(how->wheel))
 		return PTR_ERR(how->wheel);
 	/* As late as possible: the clock may be set meanwhile. */
@@ -324,9 +324,9 @@ static int file_op_start(struct twheel_file_op *fop, struct twheel_op_args *how,
 		twheel_file_periodic_init(periodic, how->wheel, args, how->deadline);
 		how->deadline = TWHEEL_NEVER;
 	}
-	err = twheel_op_add(fop->file->instance->purgatory, &fop->op, how);
+	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, how);
 	if (!err)
-		file_op_settle(fop);
+		file_op_settle(file_op);
 	return err;
 }
 
@@ -369,23 +369,23 @@ static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_add_args *add = &args->add;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	struct twheel_op_args how;
 	int err;
 
 	err = add_how(call, add, &how);
 	if (err)
 		return err;
-	fop = file_op_create(call->file, add);
-	if (IS_ERR(fop))
-		return PTR_ERR(fop);
+	file_op = file_op_create(call->file, add);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	/* Its event may be read, and the reference of its queue dropped, before the end of this. */
-	twheel_op_get(&fop->op);
-	add->id = fop->id;
-	err = file_op_start(fop, &how, add);
+	twheel_op_get(&file_op->op);
+	add->id = file_op->id;
+	err = file_op_start(file_op, &how, add);
 	if (err)
-		twheel_file_ops_forget(&fop, 1);
-	twheel_file_op_put(fop);
+		twheel_file_ops_forget(&file_op, 1);
+	twheel_file_op_put(file_op);
 	return err;
 }
 
@@ -413,11 +413,11 @@ int __init twheel_file_ops_init(void)
 		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
 		"twheel_op_4_keys",
 	};
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	unsigned int i;
 
 	for (i = 0; i <= CACHED_KEYS; i++) {
-		op_cache[i] = kmem_cache_create(name[i], struct_size(fop, watch, i), 0,
+		op_cache[i] = kmem_cache_create(name[i], struct_size(file_op, watch, i), 0,
 						SLAB_ACCOUNT, NULL);
 		if (!op_cache[i]) {
 			twheel_file_ops_exit();
@@ -445,12 +445,12 @@ struct twheel_file_watches {
 };
 
 /**
- * twheel_call_room - room for as many keys as there may be
+ * twheel_call_keys - room for as many keys as there may be
  * @call: the call, at whose end it is freed
  *
  * Return: the room, the same one each time, or NULL.
  */
-struct twheel_watch_spec *twheel_call_room(struct twheel_ioctl *call)
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
 {
 	if (!call->many)
 		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
@@ -480,7 +480,7 @@ const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return ERR_PTR(-EINVAL);
 	if (nr_keys > ARRAY_SIZE(call->few))
-		specs = twheel_call_room(call);
+		specs = twheel_call_keys(call);
 	if (!specs)
 		return ERR_PTR(-ENOMEM);
 	for (i = 0; i < nr_keys; i++) {
@@ -493,20 +493,20 @@ const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64
 
 /**
  * twheel_file_watches_free - free the room for further watches
- * @fop: an operation that nobody has a reference to any more
+ * @file_op: an operation that nobody has a reference to any more
  */
-void twheel_file_watches_free(struct twheel_file_op *fop)
+void twheel_file_watches_free(struct twheel_file_op *file_op)
 {
 	struct twheel_file_watches *watches, *next;
 
-	for (watches = fop->more; watches; watches = next) {
+	for (watches = file_op->more; watches; watches = next) {
 		next = watches->next;
 		kfree(watches);
 	}
 }
 
 /* Have the chunk known before its watches are: they may be given up at once. */
-static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fop, u32 nr)
+static struct twheel_file_watches *file_watches_create(struct twheel_file_op *file_op, u32 nr)
 {
 	struct twheel_file_watches *watches;
 
@@ -519,20 +519,20 @@ static struct twheel_file_watches *file_watches_create(struct twheel_file_op *fo
 	 * another thread may have unwatched the keys by then.
 	 */
 	watches->used = nr + 1;
-	spin_lock(&twheel_file_op_events(fop)->lock);
-	watches->next = fop->more;
-	fop->more = watches;
-	spin_unlock(&twheel_file_op_events(fop)->lock);
+	spin_lock(&twheel_file_op_events(file_op)->lock);
+	watches->next = file_op->more;
+	file_op->more = watches;
+	spin_unlock(&twheel_file_op_events(file_op)->lock);
 	return watches;
 }
 
 /* So many watches are not in use; the chunk may be gone. */
-static void file_watches_release(struct twheel_file_op *fop,
+static void file_watches_release(struct twheel_file_op *file_op,
 				 struct twheel_file_watches *watches, u32 nr)
 {
-	struct twheel_file_watches **link = &fop->more;
+	struct twheel_file_watches **link = &file_op->more;
 
-	lockdep_assert_held(&twheel_file_op_events(fop)->lock);
+	lockdep_assert_held(&twheel_file_op_events(file_op)->lock);
 	watches->used -= nr;
 	if (watches->used)
 		return;
@@ -544,30 +544,30 @@ static void file_watches_release(struct twheel_file_op *fop,
 }
 
 /* The chunk of a watch, or NULL if it is one that the operation came with. */
-static struct twheel_file_watches *file_watches_of(struct twheel_file_op *fop,
+static struct twheel_file_watches *file_watches_of(struct twheel_file_op *file_op,
 						   const struct twheel_watch *watch)
 {
 	struct twheel_file_watches *watches;
 
-	for (watches = fop->more; watches; watches = watches->next)
+	for (watches = file_op->more; watches; watches = watches->next)
 		if (watch >= watches->watch && watch < watches->watch + watches->nr)
 			return watches;
 	return NULL;
 }
 
-static int file_op_watch(struct twheel_file_op *fop, const struct twheel_watch_spec *specs,
+static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_watch_spec *specs,
 			 u32 nr_keys)
 {
 	struct twheel_file_watches *watches;
 	int nr;
 
-	watches = file_watches_create(fop, nr_keys);
+	watches = file_watches_create(file_op, nr_keys);
 	if (!watches)
 		return -ENOMEM;
-	nr = twheel_op_watch(&fop->op, specs, watches->watch, nr_keys);
-	spin_lock(&twheel_file_op_events(fop)->lock);
-	file_watches_release(fop, watches, nr_keys - max(nr, 0) + 1);
-	spin_unlock(&twheel_file_op_events(fop)->lock);
+	nr = twheel_op_watch(&file_op->op, specs, watches->watch, nr_keys);
+	spin_lock(&twheel_file_op_events(file_op)->lock);
+	file_watches_release(file_op, watches, nr_keys - max(nr, 0) + 1);
+	spin_unlock(&twheel_file_op_events(file_op)->lock);
 	return min(nr, 0);
 }
 
@@ -582,7 +582,7 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	const struct twheel_watch_args *watch = &args->watch;
 	const struct twheel_watch_spec *specs;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int err;
 
 	if (watch->flags || watch->reserved || !watch->nr_keys)
@@ -590,11 +590,11 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
 	if (IS_ERR(specs))
 		return PTR_ERR(specs);
-	fop = twheel_call_op(call, watch->id);
-	if (!fop)
+	file_op = twheel_call_op(call, watch->id);
+	if (!file_op)
 		return -ENOENT;
-	err = file_op_watch(fop, specs, watch->nr_keys);
-	twheel_file_op_put(fop);
+	err = file_op_watch(file_op, specs, watch->nr_keys);
+	twheel_file_op_put(file_op);
 	return err;
 }
 
@@ -608,23 +608,23 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file_watches *watches;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	struct twheel_watch *watch;
 
 	if (args->unwatch.flags || args->unwatch.reserved)
 		return -EINVAL;
-	fop = twheel_call_op(call, args->unwatch.id);
-	if (!fop)
+	file_op = twheel_call_op(call, args->unwatch.id);
+	if (!file_op)
 		return -ENOENT;
-	watch = twheel_op_unwatch(&fop->op, &args->unwatch.key);
+	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
 	if (!IS_ERR(watch)) {
-		spin_lock(&twheel_file_op_events(fop)->lock);
-		watches = file_watches_of(fop, watch);
+		spin_lock(&twheel_file_op_events(file_op)->lock);
+		watches = file_watches_of(file_op, watch);
 		if (watches)
-			file_watches_release(fop, watches, 1);
-		spin_unlock(&twheel_file_op_events(fop)->lock);
+			file_watches_release(file_op, watches, 1);
+		spin_unlock(&twheel_file_op_events(file_op)->lock);
 	}
-	twheel_file_op_put(fop);
+	twheel_file_op_put(file_op);
 	return PTR_ERR_OR_ZERO(watch);
 }
 
@@ -644,16 +644,16 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
  */
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int err;
 
 	if (args->cancel.flags || args->cancel.reserved)
 		return -EINVAL;
-	fop = twheel_call_op(call, args->cancel.id);
-	if (!fop)
+	file_op = twheel_call_op(call, args->cancel.id);
+	if (!file_op)
 		return -ENOENT;
-	err = twheel_op_cancel(&fop->op);
-	twheel_file_op_put(fop);
+	err = twheel_op_cancel(&file_op->op);
+	twheel_file_op_put(file_op);
 	return err;
 }
 
@@ -673,30 +673,30 @@ static bool outcome_fits(int error, u64 value)
 int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	const struct twheel_complete_args *complete = &args->complete;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int err;
 
 	if (complete->flags || !outcome_fits(complete->error, complete->value))
 		return -EINVAL;
-	fop = twheel_call_op(call, complete->id);
-	if (!fop)
+	file_op = twheel_call_op(call, complete->id);
+	if (!file_op)
 		return -ENOENT;
-	err = complete->error ? twheel_op_complete_error(&fop->op, complete->error) :
-				twheel_op_complete(&fop->op, complete->value);
-	twheel_file_op_put(fop);
+	err = complete->error ? twheel_op_complete_error(&file_op->op, complete->error) :
+				twheel_op_complete(&file_op->op, complete->value);
+	twheel_file_op_put(file_op);
 	return err;
 }
 
-static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_args *rearm)
+static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rearm_args *rearm)
 {
 	u64 deadline = rearm->deadline;
 
-	if (twheel_file_op_periodic(fop))
+	if (twheel_file_op_periodic(file_op))
 		return -EOPNOTSUPP;
 	deadline = rearm->flags & TWHEEL_REARM_ABSTIME ?
-		   twheel_time_to_host(fop->clock, deadline) :
-		   twheel_time_after(fop->clock, deadline);
-	return twheel_op_rearm_slack(&fop->op, deadline, rearm->slack, rearm->mode);
+		   twheel_time_to_host(file_op->clock, deadline) :
+		   twheel_time_after(file_op->clock, deadline);
+	return twheel_op_rearm_slack(&file_op->op, deadline, rearm->slack, rearm->mode);
 }
 
 /**
@@ -709,18 +709,18 @@ static int file_op_rearm(struct twheel_file_op *fop, const struct twheel_rearm_a
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_rearm_args *rearm = &args->rearm;
-	struct twheel_file_op *fop;
+	struct twheel_file_op *file_op;
 	int ret;
 
 	if (rearm->flags & ~TWHEEL_REARM_ABSTIME || rearm->reserved)
 		return -EINVAL;
 	if (rearm->mode > TWHEEL_REARM_IF_LATER)
 		return -EINVAL;
-	fop = twheel_call_op(call, rearm->id);
-	if (!fop)
+	file_op = twheel_call_op(call, rearm->id);
+	if (!file_op)
 		return -ENOENT;
-	ret = file_op_rearm(fop, rearm);
-	twheel_file_op_put(fop);
+	ret = file_op_rearm(file_op, rearm);
+	twheel_file_op_put(file_op);
 	rearm->moved = ret > 0;
 	return min(ret, 0);
 }
@@ -774,11 +774,11 @@ static int complete_others(struct twheel_instance *instance, struct twheel_compl
 {
 	int err;
 
-	if (mutex_lock_killable(&instance->walk))
+	if (mutex_lock_killable(&instance->complete_lock))
 		return -EINTR;
 	err = twheel_complete_all_killable(instance->purgatory, all->error, all->value,
 					   &all->completed);
-	mutex_unlock(&instance->walk);
+	mutex_unlock(&instance->complete_lock);
 	return err;
 }
 

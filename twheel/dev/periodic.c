@@ -61,7 +61,7 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 {
 	u64 now;
 
-	lockdep_assert_held(&twheel_file_op_events(periodic->fop)->lock);
+	lockdep_assert_held(&twheel_file_op_events(periodic->file_op)->lock);
 	/* A delay does not begin before the event of the one before has been read. */
 	if (!periodic->paused || periodic->fixed_delay)
 		return;
@@ -80,15 +80,15 @@ static void periodic_run(struct twheel_periodic *periodic)
 {
 	struct twheel_file_periodic *fp =
 		container_of(periodic, struct twheel_file_periodic, periodic);
-	struct twheel_file_op *fop = fp->fop;
-	struct twheel_events *events = twheel_file_op_events(fop);
+	struct twheel_file_op *file_op = fp->file_op;
+	struct twheel_events *events = twheel_file_op_events(file_op);
 	bool expire = false, wake = false, signal = false;
 
 	/* The operation is forgotten before its queue is gone, and that waits for this function. */
 	spin_lock(&events->lock);
-	if (fop->ended || fp->over) {
+	if (file_op->ended || fp->over) {
 		/* Another task ended it, or is about to. */
-	} else if (fop->queued || fop->reading) {
+	} else if (file_op->queued || file_op->reading) {
 		periodic_pause(fp);
 	} else {
 		/* Not by another look at the clock: the timer would run for one of them again. */
@@ -98,11 +98,11 @@ static void periodic_run(struct twheel_periodic *periodic)
 		expire = fp->over;
 		wake = !expire;
 		if (wake)
-			signal = twheel_event_queue(fop);
+			signal = twheel_event_queue(file_op);
 	}
 	spin_unlock(&events->lock);
 	if (expire)
-		twheel_op_expire(&fop->op);
+		twheel_op_expire(&file_op->op);
 	else if (wake)
 		twheel_events_wake(events, signal);
 }
@@ -135,7 +135,7 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 							    TWHEEL_FIXED_RATE;
 	int err;
 
-	lockdep_assert_held(&twheel_file_op_events(periodic->fop)->lock);
+	lockdep_assert_held(&twheel_file_op_events(periodic->file_op)->lock);
 	err = twheel_periodic_start(&periodic->periodic, periodic->next, periodic->period,
 				    0, repeat);
 	/* Nobody stops the system's wheels, and they have no limit. */
@@ -157,11 +157,11 @@ void twheel_file_periodic_resume(struct twheel_file_periodic *periodic)
 }
 
 /**
- * twheel_file_periodic_told - what the event of a periodic operation says besides
+ * twheel_file_periodic_fill - what the event of a periodic operation says besides
  * @periodic: its timer, with the lock of its event queue held
  * @event: filled in already as for one that is not periodic
  */
-void twheel_file_periodic_told(const struct twheel_file_periodic *periodic,
+void twheel_file_periodic_fill(const struct twheel_file_periodic *periodic,
 			       struct twheel_event *event)
 {
 	event->expirations = periodic->expirations;

@@ -21,59 +21,59 @@
 #include "op.h"
 #include "purgatory.h"
 
-static struct twheel_op *op_after(struct twheel_home *home, struct twheel_op *op)
+static struct twheel_op *op_after(struct twheel_op_list *list, struct twheel_op *op)
 {
-	return list_is_last(&op->parked, &home->ops) ? NULL : list_next_entry(op, parked);
+	return list_is_last(&op->parked, &list->ops) ? NULL : list_next_entry(op, parked);
 }
 
-static struct twheel_op *op_before(struct twheel_home *home, struct twheel_op *op)
+static struct twheel_op *op_before(struct twheel_op_list *list, struct twheel_op *op)
 {
-	return list_is_first(&op->parked, &home->ops) ? NULL : list_prev_entry(op, parked);
+	return list_is_first(&op->parked, &list->ops) ? NULL : list_prev_entry(op, parked);
 }
 
-static void iter_pass(struct twheel_op_iter *iter, struct twheel_home *home,
+static void iter_pass(struct twheel_op_iter *iter, struct twheel_op_list *list,
 		      struct twheel_op *op)
 {
 	if (iter->next == op)
-		iter->next = iter->last == op ? NULL : op_after(home, op);
+		iter->next = iter->last == op ? NULL : op_after(list, op);
 	if (iter->last == op)
-		iter->last = op_before(home, op);
+		iter->last = op_before(list, op);
 }
 
-void __twheel_iters_pass(struct twheel_home *home, struct twheel_op *op)
+void __twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op)
 {
 	struct twheel_op_iter *iter;
 
-	lockdep_assert_held(&home->lock);
-	list_for_each_entry(iter, &home->iters, entry)
-		iter_pass(iter, home, op);
+	lockdep_assert_held(&list->lock);
+	list_for_each_entry(iter, &list->iters, entry)
+		iter_pass(iter, list, op);
 }
 
-static void iter_enter(struct twheel_op_iter *iter, struct twheel_home *home)
+static void iter_enter(struct twheel_op_iter *iter, struct twheel_op_list *list)
 {
-	lockdep_assert_held(&home->lock);
-	list_add(&iter->entry, &home->iters);
-	iter->next = list_first_entry_or_null(&home->ops, struct twheel_op, parked);
-	iter->last = iter->next ? list_last_entry(&home->ops, struct twheel_op, parked) : NULL;
+	lockdep_assert_held(&list->lock);
+	list_add(&iter->entry, &list->iters);
+	iter->next = list_first_entry_or_null(&list->ops, struct twheel_op, parked);
+	iter->last = iter->next ? list_last_entry(&list->ops, struct twheel_op, parked) : NULL;
 }
 
 /* The next operation of a home, held, or NULL, and the iterator has left the home. */
-static struct twheel_op *iter_next_of_home(struct twheel_op_iter *iter, struct twheel_home *home)
+static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct twheel_op_list *list)
 {
 	struct twheel_op *op;
 
-	spin_lock_bh(&home->lock);
+	spin_lock_bh(&list->lock);
 	if (list_empty(&iter->entry))
-		iter_enter(iter, home);
+		iter_enter(iter, list);
 	op = iter->next;
 	if (op) {
 		/* It is listed, so that it waits, and is held for that. */
 		twheel_op_hold(op);
-		iter->next = op == iter->last ? NULL : op_after(home, op);
+		iter->next = op == iter->last ? NULL : op_after(list, op);
 	} else {
 		list_del_init(&iter->entry);
 	}
-	spin_unlock_bh(&home->lock);
+	spin_unlock_bh(&list->lock);
 	return op;
 }
 
@@ -96,7 +96,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 	iter->op = NULL;
 	iter->next = NULL;
 	iter->last = NULL;
-	iter->home = 0;
+	iter->list = 0;
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
@@ -123,9 +123,9 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 	struct twheel_purgatory *purgatory = iter->purgatory;
 	struct twheel_op *op = NULL;
 
-	while (!op && iter->home < purgatory->nr_homes) {
-		op = iter_next_of_home(iter, &purgatory->home[iter->home]);
-		iter->home += !op;
+	while (!op && iter->list < purgatory->nr_lists) {
+		op = iter_next_of_list(iter, &purgatory->list[iter->list]);
+		iter->list += !op;
 	}
 	/* Last: it may be all that keeps the purgatory. */
 	iter_let_go(iter);
@@ -142,13 +142,13 @@ EXPORT_SYMBOL_GPL(twheel_op_iter_next);
  */
 void twheel_op_iter_end(struct twheel_op_iter *iter)
 {
-	struct twheel_home *home;
+	struct twheel_op_list *list;
 
 	if (!list_empty(&iter->entry)) {
-		home = &iter->purgatory->home[iter->home];
-		spin_lock_bh(&home->lock);
+		list = &iter->purgatory->list[iter->list];
+		spin_lock_bh(&list->lock);
 		list_del_init(&iter->entry);
-		spin_unlock_bh(&home->lock);
+		spin_unlock_bh(&list->lock);
 	}
 	iter_let_go(iter);
 }
@@ -169,7 +169,7 @@ static u64 op_remaining(const struct twheel_op *op)
  * @progress: filled in
  * @keys: filled in with the keys that it watches, and how many more signals each
  *	needs, 0 for one that is satisfied
- * @room: how many keys fit
+ * @max_keys: how many keys fit
  *
  * Context: process or softirq, with interrupts enabled.
  * Return:
@@ -178,14 +178,14 @@ static u64 op_remaining(const struct twheel_op *op)
  * * -ENOENT   - it was not added
  */
 int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
-		       struct twheel_watch_spec *keys, u32 room)
+		       struct twheel_watch_spec *keys, u32 max_keys)
 {
 	const struct twheel_watch *watch;
 	u32 i = 0;
 	int err;
 
 	spin_lock_bh(&op->lock);
-	err = twheel_op_not_waiting(op);
+	err = twheel_op_check_pending(op);
 	if (err)
 		goto out;
 	progress->deadline = op->deadline;
@@ -193,7 +193,7 @@ int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress
 	progress->condition = op->condition;
 	progress->missing = op->missing;
 	progress->nr_keys = op->nr_watches;
-	for (watch = op->watches; watch && i < room; watch = watch->next, i++)
+	for (watch = op->watches; watch && i < max_keys; watch = watch->next, i++)
 		keys[i] = (struct twheel_watch_spec) {
 			.key	= watch->key,
 			.need	= watch->need,

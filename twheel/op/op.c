@@ -146,12 +146,12 @@ EXPORT_SYMBOL_GPL(twheel_op_put);
  * @op: the operation, with its lock held
  * @to: the step
  */
-void twheel_op_move(struct twheel_op *op, enum twheel_op_life to)
+void twheel_op_move(struct twheel_op *op, enum twheel_op_state to)
 {
 	lockdep_assert_held(&op->lock);
-	WARN_ON_ONCE(twheel_op_life(op) != to - 1);
+	WARN_ON_ONCE(twheel_op_state(op) != to - 1);
 	/* Pairs with the acquire of who waits for DONE: all that was done before it. */
-	smp_store_release(&op->state, (op->state & ~OP_LIFE) | to);
+	smp_store_release(&op->state, (op->state & ~OP_STATE) | to);
 }
 
 /* Own an operation, if nobody does. */
@@ -185,18 +185,18 @@ void twheel_op_disown(struct twheel_op *op)
  */
 void twheel_op_park(struct twheel_op *op)
 {
-	struct twheel_home *home = twheel_op_home(op);
+	struct twheel_op_list *list = twheel_op_to_list(op);
 
-	lockdep_assert_held(&home->lock);
+	lockdep_assert_held(&list->lock);
 	twheel_purgatory_hold(op->purgatory);
 	twheel_op_get(op);
 	refcount_set(&op->holds, 1);
-	home->added++;
-	home->watches += op->nr_watches;
-	list_add_tail(&op->parked, &home->ops);
-	twheel_op_move(op, OP_WAITING);
+	list->added++;
+	list->watches += op->nr_watches;
+	list_add_tail(&op->parked, &list->ops);
+	twheel_op_move(op, OP_PENDING);
 	if (twheel_op_has_predicate(op)) {
-		WRITE_ONCE(op->state, op->state | OP_AGAIN);
+		WRITE_ONCE(op->state, op->state | OP_RECHECK);
 		op_own(op);
 	}
 	trace_twheel_op_add(op, twheel_op_clock(op));
@@ -238,21 +238,21 @@ static void op_prefetch(const struct twheel_op *op)
  */
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
-	struct twheel_home *home;
+	struct twheel_op_list *list;
 
 	lockdep_assert_held(&op->lock);
-	if (twheel_op_life(op) != OP_WAITING)
+	if (twheel_op_state(op) != OP_PENDING)
 		return false;
 
 	op_prefetch(op);
 	twheel_op_move(op, OP_ENDED);
-	home = twheel_op_home(op);
-	spin_lock(&home->lock);
-	twheel_iters_pass(home, op);
+	list = twheel_op_to_list(op);
+	spin_lock(&list->lock);
+	twheel_iters_pass(list, op);
 	list_del(&op->parked);
-	home->watches -= op->nr_watches;
-	home->ended[reason]++;
-	spin_unlock(&home->lock);
+	list->watches -= op->nr_watches;
+	list->ended[reason]++;
+	spin_unlock(&list->lock);
 
 	op->reason = reason;
 	op->error = error;
@@ -283,7 +283,7 @@ static void op_unlink_keys(struct twheel_op *op)
 }
 
 /* Take an operation that the caller has ended off the wheel and off its keys. */
-static void op_unlink(struct twheel_op *op)
+static void op_remove(struct twheel_op *op)
 {
 	/*
 	 * If its function is running, that gives up the timer's hold. Nobody arms it any
@@ -295,20 +295,20 @@ static void op_unlink(struct twheel_op *op)
 }
 
 /**
- * twheel_op_leave - take an operation off everything after it has ended
+ * twheel_op_unlink - take an operation off everything after it has ended
  * @op: the operation, which the caller has claimed; it may be gone after that if
  *	it is not for the caller to call back
  *
  * Context: process or softirq, with no lock held.
  * Return: true if the caller owns it now, and has to call back.
  */
-bool twheel_op_leave(struct twheel_op *op)
+bool twheel_op_unlink(struct twheel_op *op)
 {
 	bool mine;
 
-	op_unlink(op);
+	op_remove(op);
 	spin_lock_bh(&op->lock);
-	twheel_op_move(op, OP_LEFT);
+	twheel_op_move(op, OP_UNLINKED);
 	mine = op_own(op);
 	spin_unlock_bh(&op->lock);
 	return mine;
@@ -322,7 +322,7 @@ bool twheel_op_leave(struct twheel_op *op)
  */
 void twheel_op_finish(struct twheel_op *op)
 {
-	if (twheel_op_leave(op))
+	if (twheel_op_unlink(op))
 		twheel_op_call_back(op);
 }
 
@@ -346,20 +346,20 @@ static bool op_evaluate(struct twheel_op *op)
 	if (!claimed)
 		return false;
 
-	op_unlink(op);
+	op_remove(op);
 	spin_lock_bh(&op->lock);
-	twheel_op_move(op, OP_LEFT);
+	twheel_op_move(op, OP_UNLINKED);
 	spin_unlock_bh(&op->lock);
 	return true;
 }
 
 /* Take the word that was left for the owner; false if that's it for the predicate. */
-static bool op_asked(struct twheel_op *op)
+static bool op_test_recheck(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
-	if (twheel_op_life(op) != OP_WAITING || !(op->state & OP_AGAIN))
+	if (twheel_op_state(op) != OP_PENDING || !(op->state & OP_RECHECK))
 		return false;
-	WRITE_ONCE(op->state, op->state & ~OP_AGAIN);
+	WRITE_ONCE(op->state, op->state & ~OP_RECHECK);
 	return true;
 }
 
@@ -376,12 +376,12 @@ bool twheel_op_serve(struct twheel_op *op)
 	bool completed = false, left;
 
 	spin_lock_bh(&op->lock);
-	while (op_asked(op)) {
+	while (op_test_recheck(op)) {
 		spin_unlock_bh(&op->lock);
 		completed = op_evaluate(op);
 		spin_lock_bh(&op->lock);
 	}
-	left = twheel_op_life(op) == OP_LEFT;
+	left = twheel_op_state(op) == OP_UNLINKED;
 	if (!left)
 		twheel_op_disown(op);
 	spin_unlock_bh(&op->lock);
@@ -412,9 +412,9 @@ int twheel_op_try_complete(struct twheel_op *op)
 	int err;
 
 	spin_lock_bh(&op->lock);
-	err = twheel_op_not_waiting(op);
+	err = twheel_op_check_pending(op);
 	if (!err && twheel_op_has_predicate(op)) {
-		WRITE_ONCE(op->state, op->state | OP_AGAIN);
+		WRITE_ONCE(op->state, op->state | OP_RECHECK);
 		mine = op_own(op);
 	}
 	spin_unlock_bh(&op->lock);
@@ -436,7 +436,7 @@ static int op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 	int err;
 
 	spin_lock_bh(&op->lock);
-	err = twheel_op_not_waiting(op);
+	err = twheel_op_check_pending(op);
 	if (!err)
 		twheel_op_claim(op, reason, error, value);
 	spin_unlock_bh(&op->lock);
@@ -545,7 +545,7 @@ EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
  */
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result)
 {
-	WARN_ON_ONCE(twheel_op_life(op) < OP_ENDED);
+	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
 	result->reason = op->reason;
 	result->error = op->error;
 	result->value = op->value;
@@ -707,7 +707,7 @@ bool twheel_op_take_deferred(struct twheel_op *op)
 static bool op_done(const struct twheel_op *op)
 {
 	/* Pairs with the release that made it DONE, after its callback. */
-	return (smp_load_acquire(&op->state) & OP_LIFE) == OP_DONE;
+	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
 }
 
 static bool op_deferred(const struct twheel_op *op)

@@ -16,30 +16,30 @@
 #include "purgatory.h"
 
 /* The life of an operation, in the low bits of its state word. */
-enum twheel_op_life {
+enum twheel_op_state {
 	OP_NEW,
-	OP_WAITING,
+	OP_PENDING,
 	OP_ENDED,
-	OP_LEFT,
+	OP_UNLINKED,
 	OP_DONE,
 };
 
-#define OP_LIFE		GENMASK(2, 0)
+#define OP_STATE		GENMASK(2, 0)
 #define OP_OWNED	BIT(3)
-#define OP_AGAIN	BIT(4)
+#define OP_RECHECK	BIT(4)
 #define OP_DEFERRED	BIT(5)
 #define OP_ARMED	BIT(6)
 #define OP_AWAITED	BIT(7)
 
 /* What is read under the lock is stable; without it, it may have gone on. */
-static inline enum twheel_op_life twheel_op_life(const struct twheel_op *op)
+static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)
 {
-	return READ_ONCE(op->state) & OP_LIFE;
+	return READ_ONCE(op->state) & OP_STATE;
 }
 
-static inline struct twheel_home *twheel_op_home(const struct twheel_op *op)
+static inline struct twheel_op_list *twheel_op_to_list(const struct twheel_op *op)
 {
-	return &op->purgatory->home[op->home];
+	return &op->purgatory->list[op->list];
 }
 
 /* What an operation's deadline is told by; its timer knows. */
@@ -66,12 +66,12 @@ static inline bool twheel_counts_signals(enum twheel_condition condition)
 }
 
 /* What a call is told that needs an operation which waits. */
-static inline int twheel_op_not_waiting(const struct twheel_op *op)
+static inline int twheel_op_check_pending(const struct twheel_op *op)
 {
-	enum twheel_op_life life = twheel_op_life(op);
+	enum twheel_op_state life = twheel_op_state(op);
 
 	lockdep_assert_held(&op->lock);
-	return life == OP_WAITING ? 0 : life == OP_NEW ? -ENOENT : -EALREADY;
+	return life == OP_PENDING ? 0 : life == OP_NEW ? -ENOENT : -EALREADY;
 }
 
 /*
@@ -95,11 +95,11 @@ static inline void twheel_op_unhold(struct twheel_op *op)
 }
 
 /* op.c */
-void twheel_op_move(struct twheel_op *op, enum twheel_op_life to);
+void twheel_op_move(struct twheel_op *op, enum twheel_op_state to);
 void twheel_op_disown(struct twheel_op *op);
 void twheel_op_park(struct twheel_op *op);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
-bool twheel_op_leave(struct twheel_op *op);
+bool twheel_op_unlink(struct twheel_op *op);
 void twheel_op_finish(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
 

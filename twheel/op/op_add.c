@@ -79,7 +79,7 @@ static bool nr_keys_fits(enum twheel_condition condition, u32 nr_keys)
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 {
 	/* Its timer is armed when it is too late to fail. */
-	if (wheel->places.max)
+	if (wheel->limit.max)
 		return -EINVAL;
 	if (flags & TWHEEL_OP_CANCEL_ON_SET && wheel->shard[0].clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
@@ -179,7 +179,7 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 		     const struct twheel_op_args *args)
 {
 	op->purgatory = purgatory;
-	op->home = raw_smp_processor_id() & (purgatory->nr_homes - 1);
+	op->list = raw_smp_processor_id() & (purgatory->nr_lists - 1);
 	op->condition = args->condition;
 	op->missing = missing_at_first(args);
 	op->watches = NULL;
@@ -190,18 +190,18 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 /* Let an operation wait, and the caller hold it, unless the purgatory is being drained. */
 static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
-	struct twheel_home *home = twheel_op_home(op);
+	struct twheel_op_list *list = twheel_op_to_list(op);
 	int err = -ESHUTDOWN;
 
 	spin_lock_bh(&op->lock);
-	spin_lock(&home->lock);
-	if (!home->draining) {
+	spin_lock(&list->lock);
+	if (!list->draining) {
 		twheel_watches_attach(op, watches, nr);
 		twheel_op_park(op);
 		twheel_op_hold(op);
 		err = 0;
 	}
-	spin_unlock(&home->lock);
+	spin_unlock(&list->lock);
 	spin_unlock_bh(&op->lock);
 	return err;
 }
@@ -212,7 +212,7 @@ static void op_arm(struct twheel_op *op, u64 slack_ns)
 	bool claimed = false;
 
 	spin_lock_bh(&op->lock);
-	if (twheel_op_life(op) == OP_WAITING && !(op->state & OP_ARMED))
+	if (twheel_op_state(op) == OP_PENDING && !(op->state & OP_ARMED))
 		claimed = twheel_op_arm(op, slack_ns);
 	spin_unlock_bh(&op->lock);
 	if (claimed)
@@ -294,7 +294,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 {
 	int ret;
 
-	if (WARN_ON_ONCE(twheel_op_life(op) != OP_NEW))
+	if (WARN_ON_ONCE(twheel_op_state(op) != OP_NEW))
 		return -EBUSY;
 	ret = twheel_op_check(args);
 	if (ret)

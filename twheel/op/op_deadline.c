@@ -148,9 +148,9 @@ void twheel_op_expired(struct twheel_timer *timer)
 	twheel_op_unhold(op);
 }
 
-static bool is_moved(u64 from, u64 to, enum twheel_rearm which)
+static bool is_moved(u64 from, u64 to, enum twheel_rearm mode)
 {
-	switch (which) {
+	switch (mode) {
 	case TWHEEL_REARM_IF_EARLIER:
 		return to < from;
 	case TWHEEL_REARM_IF_LATER:
@@ -180,7 +180,7 @@ static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
  * @deadline: by the clock of its wheel; TWHEEL_NEVER for never
  * @slack_ns: by how much it may expire later, as in struct twheel_op_args; what it
  *	had before does not count any more
- * @which: whether it is moved always or only to an earlier or a later time, by its
+ * @mode: whether it is moved always or only to an earlier or a later time, by its
  *	deadline. An operation that waits is pending, also without a deadline.
  *
  * For heartbeats. An operation for which this returned 1 or 0 before it expired
@@ -192,20 +192,20 @@ static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
  * its callback takes.
  * Return:
  * * 1         - it was moved
- * * 0         - @which left it as it was
+ * * 0         - @mode left it as it was
  * * -EALREADY - it has ended, or does so now, since its clock was set
  * * -ENOENT   - it was not added
  */
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
-			  enum twheel_rearm which)
+			  enum twheel_rearm mode)
 {
 	bool claimed = false;
 	int ret;
 
 	deadline = deadline_of(deadline);
 	spin_lock_bh(&op->lock);
-	ret = twheel_op_not_waiting(op);
-	if (!ret && is_moved(op->deadline, deadline, which)) {
+	ret = twheel_op_check_pending(op);
+	if (!ret && is_moved(op->deadline, deadline, mode)) {
 		claimed = op_move(op, deadline, slack_ns);
 		ret = claimed ? -EALREADY : 1;
 	}
@@ -220,15 +220,15 @@ EXPORT_SYMBOL_GPL(twheel_op_rearm_slack);
  * twheel_op_rearm - give an operation that waits another deadline
  * @op: the operation; the caller has a reference
  * @deadline: as in twheel_op_rearm_slack()
- * @which: likewise
+ * @mode: likewise
  *
  * As twheel_op_rearm_slack(), without slack.
  *
  * Context: as twheel_op_rearm_slack().
  * Return: as twheel_op_rearm_slack().
  */
-int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm which)
+int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm mode)
 {
-	return twheel_op_rearm_slack(op, deadline, 0, which);
+	return twheel_op_rearm_slack(op, deadline, 0, mode);
 }
 EXPORT_SYMBOL_GPL(twheel_op_rearm);

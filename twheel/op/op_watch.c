@@ -88,7 +88,7 @@ void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32
 	for (watch = watches; watch < watches + nr; watch++) {
 		at = twheel_key_lock(&op->purgatory->keys, twheel_watch_hash(watch));
 		spin_lock(&op->lock);
-		if (twheel_op_life(op) == OP_WAITING)
+		if (twheel_op_state(op) == OP_PENDING)
 			twheel_key_link(&at, watch);
 		spin_unlock(&op->lock);
 		twheel_key_unlock(&at);
@@ -119,7 +119,7 @@ static u32 op_sort_new(const struct twheel_op *op, struct twheel_watch *watches,
 /* Attach those watches whose key is new; how many, or an error. */
 static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
-	int err = twheel_op_not_waiting(op);
+	int err = twheel_op_check_pending(op);
 
 	if (err)
 		return err;
@@ -130,7 +130,7 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 	if (err)
 		return err;
 	twheel_watches_attach(op, watches, nr);
-	twheel_home_count_watches(twheel_op_home(op), nr);
+	twheel_op_list_count_watches(twheel_op_to_list(op), nr);
 	return nr;
 }
 
@@ -159,7 +159,7 @@ int twheel_op_may_watch(struct twheel_op *op)
 	int err;
 
 	spin_lock_bh(&op->lock);
-	err = twheel_op_not_waiting(op);
+	err = twheel_op_check_pending(op);
 	if (!err && op->condition == TWHEEL_COND_NONE)
 		err = -EINVAL;
 	if (!err)
@@ -285,7 +285,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 				      const struct twheel_key *key)
 {
 	struct twheel_watch **link, *watch;
-	int err = twheel_op_not_waiting(op);
+	int err = twheel_op_check_pending(op);
 
 	if (err)
 		return ERR_PTR(err);
@@ -300,7 +300,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	*link = watch->next;
 	twheel_key_unlink(at, watch);
 	op->nr_watches--;
-	twheel_home_count_watches(twheel_op_home(op), -1);
+	twheel_op_list_count_watches(twheel_op_to_list(op), -1);
 	twheel_purgatory_dismiss_watches(op->purgatory, 1);
 	trace_twheel_op_watch(op, -1);
 	return watch;

@@ -32,7 +32,7 @@
 #define MAX_PENDING_MAX	BIT(30)
 
 /* More lists than this make the counting slow, and contention no rarer. */
-#define HOMES_MAX	16
+#define LISTS_MAX	16
 
 static bool config_fits(const struct twheel_purgatory_config *config)
 {
@@ -45,12 +45,12 @@ static bool config_fits(const struct twheel_purgatory_config *config)
 
 static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 {
-	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), HOMES_MAX);
+	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), LISTS_MAX);
 	struct twheel_purgatory *purgatory;
 	unsigned int i;
 	int err;
 
-	purgatory = kzalloc(struct_size(purgatory, home, nr),
+	purgatory = kzalloc(struct_size(purgatory, list, nr),
 			    account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
@@ -61,11 +61,11 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 	}
 	refcount_set(&purgatory->holds, 1);
 	init_completion(&purgatory->drained);
-	purgatory->nr_homes = nr;
+	purgatory->nr_lists = nr;
 	for (i = 0; i < nr; i++) {
-		spin_lock_init(&purgatory->home[i].lock);
-		INIT_LIST_HEAD(&purgatory->home[i].ops);
-		INIT_LIST_HEAD(&purgatory->home[i].iters);
+		spin_lock_init(&purgatory->list[i].lock);
+		INIT_LIST_HEAD(&purgatory->list[i].ops);
+		INIT_LIST_HEAD(&purgatory->list[i].iters);
 	}
 	return purgatory;
 }
@@ -108,38 +108,38 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
 /* Some operation that waits, with a reference to it, or NULL. */
-static struct twheel_op *home_first(struct twheel_home *home)
+static struct twheel_op *oplist_first(struct twheel_op_list *list)
 {
 	struct twheel_op *op;
 
-	spin_lock_bh(&home->lock);
-	op = list_first_entry_or_null(&home->ops, struct twheel_op, parked);
+	spin_lock_bh(&list->lock);
+	op = list_first_entry_or_null(&list->ops, struct twheel_op, parked);
 	if (op)
 		twheel_op_hold(op);
-	spin_unlock_bh(&home->lock);
+	spin_unlock_bh(&list->lock);
 	return op;
 }
 
 /* Let no operation in any more; whether that was so already. */
-static bool home_close(struct twheel_home *home)
+static bool oplist_close(struct twheel_op_list *list)
 {
 	bool draining;
 
-	spin_lock_bh(&home->lock);
-	draining = home->draining;
-	home->draining = true;
-	spin_unlock_bh(&home->lock);
+	spin_lock_bh(&list->lock);
+	draining = list->draining;
+	list->draining = true;
+	spin_unlock_bh(&list->lock);
 	return draining;
 }
 
 /* Cancel all that are pending; the number of those that this call cancelled. */
-static u32 home_drain(struct twheel_home *home)
+static u32 oplist_drain(struct twheel_op_list *list)
 {
 	struct twheel_op *op;
 	u32 nr = 0;
 
 	/* A listed operation is pending; another task that ends it first takes it off. */
-	while ((op = home_first(home))) {
+	while ((op = oplist_first(list))) {
 		nr += !twheel_op_cancel(op);
 		twheel_op_unhold(op);
 		cond_resched();
@@ -159,11 +159,11 @@ static bool in_timer_function(void)
 /* Let no operation in any more.  The first call ends the hold that lasted until now. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
-	bool again = home_close(&purgatory->home[0]);
+	bool again = oplist_close(&purgatory->list[0]);
 	unsigned int i;
 
-	for (i = 1; i < purgatory->nr_homes; i++)
-		home_close(&purgatory->home[i]);
+	for (i = 1; i < purgatory->nr_lists; i++)
+		oplist_close(&purgatory->list[i]);
 	if (!again)
 		twheel_purgatory_release(purgatory);
 }
@@ -190,8 +190,8 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	if (WARN_ON_ONCE(in_timer_function()))
 		return 0;
 	purgatory_close(purgatory);
-	for (i = 0; i < purgatory->nr_homes; i++)
-		nr += home_drain(&purgatory->home[i]);
+	for (i = 0; i < purgatory->nr_lists; i++)
+		nr += oplist_drain(&purgatory->list[i]);
 	wait_for_completion(&purgatory->drained);
 	return nr;
 }
@@ -217,16 +217,16 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
-static void home_stats(struct twheel_home *home, struct twheel_purgatory_stats *stats)
+static void oplist_stats(struct twheel_op_list *list, struct twheel_purgatory_stats *stats)
 {
 	unsigned int i;
 
-	spin_lock_bh(&home->lock);
-	stats->watches += home->watches;
-	stats->added += home->added;
-	for (i = 0; i < ARRAY_SIZE(home->ended); i++)
-		stats->ended[i] += home->ended[i];
-	spin_unlock_bh(&home->lock);
+	spin_lock_bh(&list->lock);
+	stats->watches += list->watches;
+	stats->added += list->added;
+	for (i = 0; i < ARRAY_SIZE(list->ended); i++)
+		stats->ended[i] += list->ended[i];
+	spin_unlock_bh(&list->lock);
 }
 
 /**
@@ -245,8 +245,8 @@ void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 	stats->pending = atomic_read(&purgatory->pending);
 	stats->keys = twheel_keys_count(&purgatory->keys);
 	stats->rejected = atomic64_read(&purgatory->rejected);
-	for (i = 0; i < purgatory->nr_homes; i++)
-		home_stats(&purgatory->home[i], stats);
+	for (i = 0; i < purgatory->nr_lists; i++)
+		oplist_stats(&purgatory->list[i], stats);
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_stats);
 

@@ -18,7 +18,7 @@
 #define TWHEEL_PURGATORY_NAME	32
 
 /**
- * struct twheel_home - where a part of the operations of a purgatory is listed
+ * struct twheel_op_list - where a part of the operations of a purgatory is listed
  * @lock: protects the rest; taken inside of the lock of an operation
  * @ops: those that have not ended
  * @iters: those who stand here, see iter.c
@@ -30,7 +30,7 @@
  * An operation is listed in the home of the CPU that added it, so that CPUs
  * don't serialise on one list.
  */
-struct twheel_home {
+struct twheel_op_list {
 	spinlock_t		lock;	/* inside of an op's */
 	struct list_head	ops;
 	struct list_head	iters;
@@ -48,7 +48,7 @@ struct twheel_home {
  * @serial: in the order of their making; immutable
  * @max_pending: how many may wait at a time; immutable
  * @max_watches: how many watches they may have, 0 for any number; immutable
- * @nr_homes: a power of two; immutable
+ * @nr_lists: a power of two; immutable
  * @pending: how many wait
  * @watches: how many watches there are, if that is limited
  * @rejected: how many were refused because of a limit
@@ -56,7 +56,7 @@ struct twheel_home {
  *	until it is drained
  * @drained: completed when @holds is down to zero
  * @keys: what they watch
- * @home: where they are listed
+ * @list: where they are listed
  */
 struct twheel_purgatory {
 	struct twheel		*wheel;
@@ -65,7 +65,7 @@ struct twheel_purgatory {
 	u64			serial;
 	u32			max_pending;
 	u32			max_watches;
-	unsigned int		nr_homes;
+	unsigned int		nr_lists;
 	/* What all CPUs write, apart from what they read. */
 	atomic_t		pending ____cacheline_aligned_in_smp;
 	atomic_t		watches;
@@ -73,7 +73,7 @@ struct twheel_purgatory {
 	refcount_t		holds;
 	struct completion	drained;
 	struct twheel_keys	keys ____cacheline_aligned_in_smp;
-	struct twheel_home	home[];
+	struct twheel_op_list	list[];
 };
 
 /* Count an operation that is about to wait; -ENOSPC if as many as may do. */
@@ -115,11 +115,11 @@ static inline void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory, 
 	atomic_dec(&purgatory->pending);
 }
 
-static inline void twheel_home_count_watches(struct twheel_home *home, int more)
+static inline void twheel_op_list_count_watches(struct twheel_op_list *list, int more)
 {
-	spin_lock(&home->lock);
-	home->watches += more;
-	spin_unlock(&home->lock);
+	spin_lock(&list->lock);
+	list->watches += more;
+	spin_unlock(&list->lock);
 }
 
 /* Let the end of a purgatory wait; it is held, or not drained, already. */
@@ -143,13 +143,13 @@ static inline void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 
 /* Layer 5: the operations of a purgatory, one after the other. See iter.c. */
 
-void __twheel_iters_pass(struct twheel_home *home, struct twheel_op *op);
+void __twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op);
 
 /* Move those who stand at an operation that is about to leave its home. */
-static inline void twheel_iters_pass(struct twheel_home *home, struct twheel_op *op)
+static inline void twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op)
 {
-	if (unlikely(!list_empty(&home->iters)))
-		__twheel_iters_pass(home, op);
+	if (unlikely(!list_empty(&list->iters)))
+		__twheel_iters_pass(list, op);
 }
 
 /* Layer 5: all the purgatories that there are. See purgatory.c. */

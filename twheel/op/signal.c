@@ -33,24 +33,24 @@
 #include "op.h"
 
 /* How many watches are visited before the lock of the stripe is dropped. */
-#define WALK_CHUNK	32
+#define SIGNAL_CHUNK	32
 
 /* For how many of them there may be something to do then; on the stack. */
-#define WALK_FOUND	16
+#define SIGNAL_FOUND	16
 
 /* What is done to an operation. */
-enum walk_what {
-	WALK_SIGNAL,
-	WALK_CHECK,
-	WALK_CANCEL,
+enum signal_kind {
+	SIGNAL_COUNT,
+	SIGNAL_CHECK,
+	SIGNAL_CANCEL,
 };
 
 /*
  * What is given; what became of it; where it stands; and the operations of this
  * chunk that have ended, or are held and to be asked.
  */
-struct walk {
-	enum walk_what		what;
+struct signal {
+	enum signal_kind		kind;
 	u64			amount;
 	u64			value;
 	u32			limit;
@@ -67,74 +67,74 @@ struct walk {
 	bool			met;
 	bool			marked;
 
-	struct twheel_op	*found[WALK_FOUND];
+	struct twheel_op	*found[SIGNAL_FOUND];
 	unsigned int		nr_found;
 	unsigned long		ended;
 };
 
-static void walk_found(struct walk *walk, struct twheel_op *op, bool ended)
+static void signal_found(struct signal *signal, struct twheel_op *op, bool ended)
 {
 	if (ended)
-		walk->ended |= BIT(walk->nr_found);
+		signal->ended |= BIT(signal->nr_found);
 	/* One that has ended is there until we finish it, and not for longer. */
-	if (!ended || walk->fn)
+	if (!ended || signal->fn)
 		twheel_op_hold(op);
-	walk->found[walk->nr_found++] = op;
+	signal->found[signal->nr_found++] = op;
 }
 
-static void walk_visit(struct walk *walk, struct twheel_watch *watch)
+static void signal_visit(struct signal *signal, struct twheel_watch *watch)
 {
 	struct twheel_op *op = watch->op;
 	bool ended = false, ask = false;
 
 	spin_lock(&op->lock);
-	if (twheel_op_life(op) == OP_WAITING) {
-		ask = twheel_op_has_predicate(op) && walk->what != WALK_CANCEL;
-		if (walk->what == WALK_CANCEL)
+	if (twheel_op_state(op) == OP_PENDING) {
+		ask = twheel_op_has_predicate(op) && signal->kind != SIGNAL_CANCEL;
+		if (signal->kind == SIGNAL_CANCEL)
 			ended = twheel_op_claim(op, TWHEEL_CANCELLED, 0, 0);
-		else if (walk->what == WALK_SIGNAL && !ask)
-			ended = twheel_op_count(op, watch, walk->amount, walk->value);
+		else if (signal->kind == SIGNAL_COUNT && !ask)
+			ended = twheel_op_count(op, watch, signal->amount, signal->value);
 	}
 	if (ended || ask)
-		walk_found(walk, op, ended);
+		signal_found(signal, op, ended);
 	spin_unlock(&op->lock);
 }
 
 /* Put the marks: the end behind all watches, the cursor before the next one to visit. */
-static void walk_mark(struct walk *walk, const struct twheel_key_at *at,
+static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
 		      const struct twheel_key *key, struct twheel_watch *next)
 {
-	walk->marked = true;
-	walk->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
-	walk->cursor = walk->end;
-	twheel_key_link(at, &walk->end);
-	twheel_key_link_before(&walk->cursor, next);
+	signal->marked = true;
+	signal->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
+	signal->cursor = signal->end;
+	twheel_key_link(at, &signal->end);
+	twheel_key_link_before(&signal->cursor, next);
 }
 
 /*
  * Visit some watches, up to a last one that is not visited but by itself; the next one
  * to visit, which is that last one when all have been.
  */
-static struct twheel_watch *walk_chunk(struct walk *walk, struct twheel_watch *watch,
+static struct twheel_watch *signal_chunk(struct signal *signal, struct twheel_watch *watch,
 				       const struct twheel_watch *last)
 {
-	unsigned int room = min_t(u32, WALK_FOUND, walk->limit - walk->nr);
-	unsigned int budget = WALK_CHUNK;
+	unsigned int max_found = min_t(u32, SIGNAL_FOUND, signal->limit - signal->nr);
+	unsigned int budget = SIGNAL_CHUNK;
 
-	walk->nr_found = 0;
-	walk->ended = 0;
+	signal->nr_found = 0;
+	signal->ended = 0;
 	do {
 		/* Another walk's marks are watched by nobody. */
 		if (watch->op)
-			walk_visit(walk, watch);
+			signal_visit(signal, watch);
 		watch = list_next_entry(watch, entry);
 		prefetchw(watch->op);
-	} while (--budget && watch != last && walk->nr_found < room);
+	} while (--budget && watch != last && signal->nr_found < max_found);
 	return watch;
 }
 
 /* The first chunk; whether there are more, for which the purgatory is held. */
-static bool walk_first(struct walk *walk, struct twheel_purgatory *purgatory,
+static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
 		       const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &purgatory->keys;
@@ -142,53 +142,53 @@ static bool walk_first(struct walk *walk, struct twheel_purgatory *purgatory,
 	struct twheel_watch *first = twheel_key_first(&at, key), *next = first;
 
 	if (first)
-		next = walk_chunk(walk, first, first);
-	walk->met = first;
-	if (next != first && hweight_long(walk->ended) < walk->limit) {
+		next = signal_chunk(signal, first, first);
+	signal->met = first;
+	if (next != first && hweight_long(signal->ended) < signal->limit) {
 		/* Those whose watches there are hold the purgatory, too. */
 		twheel_purgatory_hold(purgatory);
-		walk_mark(walk, &at, key, next);
+		signal_mark(signal, &at, key, next);
 	}
 	twheel_key_unlock(&at);
-	return walk->marked;
+	return signal->marked;
 }
 
 /* A further chunk; whether there are more. The marks go with the last one. */
-static bool walk_next(struct walk *walk, struct twheel_purgatory *purgatory)
+static bool signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
 {
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
-						  twheel_watch_hash(&walk->cursor));
-	struct twheel_watch *next = list_next_entry(&walk->cursor, entry);
+						  twheel_watch_hash(&signal->cursor));
+	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
 	bool more = false;
 
-	walk->nr_found = 0;
-	if (next != &walk->end && walk->nr < walk->limit) {
-		if (walk->killable && fatal_signal_pending(current)) {
-			walk->killed = true;
+	signal->nr_found = 0;
+	if (next != &signal->end && signal->nr < signal->limit) {
+		if (signal->killable && fatal_signal_pending(current)) {
+			signal->killed = true;
 		} else {
-			next = walk_chunk(walk, next, &walk->end);
-			more = next != &walk->end;
+			next = signal_chunk(signal, next, &signal->end);
+			more = next != &signal->end;
 		}
 	}
-	twheel_key_unlink(&at, &walk->cursor);
+	twheel_key_unlink(&at, &signal->cursor);
 	if (more) {
 		/* What was visited is still between the first one and this. */
-		twheel_key_link_before(&walk->cursor, next);
+		twheel_key_link_before(&signal->cursor, next);
 	} else {
-		twheel_key_unlink(&at, &walk->end);
+		twheel_key_unlink(&at, &signal->end);
 	}
 	twheel_key_unlock(&at);
 	return more;
 }
 
 /* Take what has ended off everything; which of them are ours to call back. */
-static unsigned long walk_leave(struct walk *walk)
+static unsigned long signal_unlink(struct signal *signal)
 {
 	unsigned long mine = 0;
 	unsigned int i;
 
-	for (i = 0; i < walk->nr_found; i++)
-		if (walk->ended & BIT(i) && twheel_op_leave(walk->found[i]))
+	for (i = 0; i < signal->nr_found; i++)
+		if (signal->ended & BIT(i) && twheel_op_unlink(signal->found[i]))
 			mine |= BIT(i);
 	return mine;
 }
@@ -197,61 +197,61 @@ static unsigned long walk_leave(struct walk *walk)
  * First let all leave that have ended, and then call back and ask, in their order:
  * who runs consumers' code owes nobody anything.
  */
-static void walk_do(struct walk *walk)
+static void signal_finish(struct signal *signal)
 {
-	unsigned long mine = walk_leave(walk);
+	unsigned long mine = signal_unlink(signal);
 	struct twheel_op *op;
 	unsigned int i;
 
-	for (i = 0; i < walk->nr_found; i++) {
-		op = walk->found[i];
-		if (!(walk->ended & BIT(i))) {
-			walk->nr += twheel_op_try_complete(op) == 1;
+	for (i = 0; i < signal->nr_found; i++) {
+		op = signal->found[i];
+		if (!(signal->ended & BIT(i))) {
+			signal->nr += twheel_op_try_complete(op) == 1;
 			twheel_op_unhold(op);
 			continue;
 		}
-		walk->nr++;
+		signal->nr++;
 		if (mine & BIT(i))
 			twheel_op_call_back(op);
-		if (walk->fn) {
-			walk->fn(op, walk->data);
+		if (signal->fn) {
+			signal->fn(op, signal->data);
 			twheel_op_unhold(op);
 		}
 	}
 }
 
-static u32 walk_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		    struct walk *walk)
+static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+		    struct signal *signal)
 {
 	/* A callback may free what it lies in. */
 	const struct twheel_key copy = *key;
 	bool more;
 
-	more = walk_first(walk, purgatory, key);
-	walk_do(walk);
+	more = signal_first(signal, purgatory, key);
+	signal_finish(signal);
 	while (more) {
-		if (walk->may_sleep)
+		if (signal->may_sleep)
 			cond_resched();
-		more = walk_next(walk, purgatory);
-		walk_do(walk);
+		more = signal_next(signal, purgatory);
+		signal_finish(signal);
 	}
-	if (walk->met)
-		trace_twheel_walk(&copy, walk->what, walk->nr);
+	if (signal->met)
+		trace_twheel_signal_key(&copy, signal->kind, signal->nr);
 	/* Last: a callback may be what others wait for before they end the purgatory. */
-	if (walk->marked)
+	if (signal->marked)
 		twheel_purgatory_release(purgatory);
-	return walk->nr;
+	return signal->nr;
 }
 
 static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		      u64 amount, u64 value, u32 limit, bool may_sleep)
 {
-	struct walk walk = {
-		.what = WALK_SIGNAL, .amount = amount ?: 1, .value = value,
+	struct signal signal = {
+		.kind = SIGNAL_COUNT, .amount = amount ?: 1, .value = value,
 		.limit = limit ?: U32_MAX, .may_sleep = may_sleep,
 	};
 
-	return walk_key(purgatory, key, &walk);
+	return signal_run(purgatory, key, &signal);
 }
 
 /**
@@ -356,25 +356,25 @@ EXPORT_SYMBOL_GPL(twheel_signal_some_cansleep);
 int twheel_signal_killable(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 			   u64 amount, u64 value, u32 limit, u32 *completed)
 {
-	struct walk walk = {
-		.what = WALK_SIGNAL, .amount = amount ?: 1, .value = value,
+	struct signal signal = {
+		.kind = SIGNAL_COUNT, .amount = amount ?: 1, .value = value,
 		.limit = limit ?: U32_MAX, .may_sleep = true, .killable = true,
 	};
 
 	might_sleep();
-	*completed = walk_key(purgatory, key, &walk);
-	return walk.killed ? -EINTR : 0;
+	*completed = signal_run(purgatory, key, &signal);
+	return signal.killed ? -EINTR : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_signal_killable);
 
 static u32 check_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		     u32 limit, bool may_sleep)
 {
-	struct walk walk = {
-		.what = WALK_CHECK, .limit = limit ?: U32_MAX, .may_sleep = may_sleep,
+	struct signal signal = {
+		.kind = SIGNAL_CHECK, .limit = limit ?: U32_MAX, .may_sleep = may_sleep,
 	};
 
-	return walk_key(purgatory, key, &walk);
+	return signal_run(purgatory, key, &signal);
 }
 
 /**
@@ -422,12 +422,12 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete_cansleep);
 static u32 cancel_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		      void (*fn)(struct twheel_op *op, void *data), void *data, bool may_sleep)
 {
-	struct walk walk = {
-		.what = WALK_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
+	struct signal signal = {
+		.kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
 		.may_sleep = may_sleep,
 	};
 
-	return walk_key(purgatory, key, &walk);
+	return signal_run(purgatory, key, &signal);
 }
 
 /**
@@ -488,13 +488,13 @@ int twheel_cancel_for_key_killable(struct twheel_purgatory *purgatory,
 				   void (*fn)(struct twheel_op *op, void *data), void *data,
 				   u32 *cancelled)
 {
-	struct walk walk = {
-		.what = WALK_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
+	struct signal signal = {
+		.kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
 		.may_sleep = true, .killable = true,
 	};
 
 	might_sleep();
-	*cancelled = walk_key(purgatory, key, &walk);
-	return walk.killed ? -EINTR : 0;
+	*cancelled = signal_run(purgatory, key, &signal);
+	return signal.killed ? -EINTR : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key_killable);

@@ -210,7 +210,7 @@ TRACE_EVENT(twheel_op_watch,
  * Whoever watched a key was signalled (what=0), had predicates run (1), or was
  * cancelled (2), by which so many have ended.
  */
-TRACE_EVENT(twheel_walk,
+TRACE_EVENT(twheel_signal_key,
 	TP_PROTO(const struct twheel_key *key, unsigned int what, u32 ended),
 	TP_ARGS(key, what, ended),
 	TP_STRUCT__entry(

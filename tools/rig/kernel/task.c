@@ -181,22 +181,22 @@ void get_random_bytes(void *bytes, size_t nr)
 void rig_jitter(void)
 {
 	struct rig_self *self = rig_self();
-	u64 dice = rig_random() >> 20;
+	u64 rng = rig_random() >> 20;
 	unsigned int spin;
 
-	if (dice & 15)
+	if (rng & 15)
 		return;
-	dice >>= 4;
-	if (!(dice & 2047))
-		usleep(dice >> 12 & 127);
-	else if (!(dice & 63))
+	rng >>= 4;
+	if (!(rng & 2047))
+		usleep(rng >> 12 & 127);
+	else if (!(rng & 63))
 		sched_yield();
 	else
-		for (spin = dice >> 12 & 127; spin; spin--)
+		for (spin = rng >> 12 & 127; spin; spin--)
 			barrier();
 	/* A task that holds no lock may be preempted, and go on elsewhere. */
-	if (!self->atomic && self->context == RIG_TASK && !(dice >> 20 & 7))
-		self->cpu = (dice >> 24) % nr_cpu_ids;
+	if (!self->atomic && self->context == RIG_TASK && !(rng >> 20 & 7))
+		self->cpu = (rng >> 24) % nr_cpu_ids;
 }
 
 void rig_linger(void)

@@ -55,9 +55,9 @@ bool torture_can_unplug(void)
 
 #endif /* CONFIG_HOTPLUG_CPU */
 
-static void turn_any(struct rnd_state *dice)
+static void turn_any(struct rnd_state *rng)
 {
-	unsigned int cpu, nr = torture_below(dice, num_present_cpus());
+	unsigned int cpu, nr = torture_below(rng, num_present_cpus());
 
 	for_each_present_cpu(cpu) {
 		if (!nr--) {
@@ -81,7 +81,7 @@ void torture_unplugger(struct torture_thread *thread)
 {
 	while (!torture_over()) {
 		torture_step(thread, "turn a CPU on or off");
-		turn_any(&thread->dice);
+		turn_any(&thread->rng);
 		torture_nap(torture_onoff_ms);
 	}
 	turn_all_on();
@@ -125,19 +125,19 @@ static bool set_clock(s64 wrong)
 }
 
 /* Set the clock, by little or by much, maybe to undo it at once. False if the kernel refuses. */
-bool torture_set_clock(struct rnd_state *dice)
+bool torture_set_clock(struct rnd_state *rng)
 {
 	static const s64 most[] = {
 		10 * NSEC_PER_MSEC, 3 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
 	};
-	s64 span = most[torture_below(dice, ARRAY_SIZE(most))];
-	s64 before, wrong = (s64)torture_below(dice, 2001) - 1000;
+	s64 span = most[torture_below(rng, ARRAY_SIZE(most))];
+	s64 before, wrong = (s64)torture_below(rng, 2001) - 1000;
 	bool was_set;
 
 	mutex_lock(&clock_lock);
 	before = clock_wrong;
 	was_set = set_clock(div_s64(span, 1000) * wrong);
-	if (was_set && !torture_below(dice, 3))
+	if (was_set && !torture_below(rng, 3))
 		set_clock(before);
 	mutex_unlock(&clock_lock);
 	return was_set;
@@ -182,7 +182,7 @@ void torture_clock_setter(struct torture_thread *thread)
 {
 	while (!torture_over()) {
 		torture_step(thread, "set the clock");
-		torture_set_clock(&thread->dice);
-		torture_nap(torture_clock_ms / 2 + torture_below(&thread->dice, torture_clock_ms));
+		torture_set_clock(&thread->rng);
+		torture_nap(torture_clock_ms / 2 + torture_below(&thread->rng, torture_clock_ms));
 	}
 }

@@ -21,7 +21,7 @@
  *
  * When several threads give a timer deadlines, nobody can say which holds. Only
  * the earliest and the latest of all since it was settled are known, and only
- * what is outside of those is wrong.  fate_arm_exactly() knows it exactly.
+ * what is outside of those is wrong.  outcome_arm_exactly() knows it exactly.
  *
  * running.c is about what is judged when a timer's function is called.
  */
@@ -33,23 +33,23 @@
 /* Who works on a timer */
 
 /* Work on a timer beside others. False if somebody is alone with it. */
-bool fate_share(struct torture_timer *t)
+bool outcome_share(struct torture_timer *t)
 {
 	return atomic_inc_unless_negative(&t->users);
 }
 
-void fate_unshare(struct torture_timer *t)
+void outcome_unshare(struct torture_timer *t)
 {
 	atomic_dec_return_release(&t->users);
 }
 
 /* Keep all from working on a timer, but its own function. */
-bool fate_alone(struct torture_timer *t)
+bool outcome_alone(struct torture_timer *t)
 {
 	return atomic_cmpxchg(&t->users, 0, -1) == 0;
 }
 
-void fate_release(struct torture_timer *t)
+void outcome_release(struct torture_timer *t)
 {
 	WRITE_ONCE(t->quiet, false);
 	atomic_set_release(&t->users, 0);
@@ -67,7 +67,7 @@ static void lower(atomic64_t *bound, u64 to)
 }
 
 /* Set a bound higher, if it isn't. */
-void fate_raise(atomic64_t *bound, u64 to)
+void outcome_raise(atomic64_t *bound, u64 to)
 {
 	s64 old = atomic64_read(bound);
 
@@ -88,7 +88,7 @@ static u64 latest(u64 now, u64 deadline, u64 slack)
 static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 {
 	lower(&t->earliest, deadline);
-	fate_raise(&t->latest, latest(twheel_now(t->wheel->wheel), deadline, slack));
+	outcome_raise(&t->latest, latest(twheel_now(t->wheel->wheel), deadline, slack));
 	atomic_inc_return(&t->begun);
 	if (t->kind == KIND_PERIODIC) {
 		WRITE_ONCE(t->runs, 0);
@@ -126,7 +126,7 @@ static void arming_end(struct torture_timer *t, int err)
 }
 
 /* twheel_timer_add(), or what takes its place, on the books */
-int fate_add(struct torture_timer *t, u64 deadline, u64 slack)
+int outcome_add(struct torture_timer *t, u64 deadline, u64 slack)
 {
 	int err;
 
@@ -137,17 +137,17 @@ int fate_add(struct torture_timer *t, u64 deadline, u64 slack)
 }
 
 /* twheel_timer_rearm(), on the books */
-int fate_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm which)
+int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	int ret;
 
 	arming_begin(t, deadline, slack);
-	ret = kind_rearm(t, deadline, slack, which);
+	ret = kind_rearm(t, deadline, slack, mode);
 	if (ret == 1)
 		torture_count(t->wheel, COUNT_MOVED, 1);
-	if (!ret && which == TWHEEL_REARM_ALWAYS)
+	if (!ret && mode == TWHEEL_REARM_ALWAYS)
 		torture_wrong(WRONG_ANSWER, t, "neither moved nor armed by a rearm");
-	if (ret == 2 && which == TWHEEL_REARM_IF_PENDING)
+	if (ret == 2 && mode == TWHEEL_REARM_IF_PENDING)
 		torture_wrong(WRONG_ANSWER, t, "armed by a rearm of pending timers");
 	/* Only a timer that was not pending begins to wait. */
 	if (ret == 1 || !ret)
@@ -159,7 +159,7 @@ int fate_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rea
 
 /* Fates */
 
-void fate_end(struct torture_timer *t, enum torture_count how)
+void outcome_end(struct torture_timer *t, enum torture_count how)
 {
 	int ended = atomic_inc_return(&t->ended);
 
@@ -169,7 +169,7 @@ void fate_end(struct torture_timer *t, enum torture_count how)
 }
 
 /* That which meets its fate now, the reaper has armed. */
-void fate_repeated(struct torture_timer *t)
+void outcome_repeated(struct torture_timer *t)
 {
 	if (t->kind != KIND_PERIODIC || !READ_ONCE(t->runs))
 		return;
@@ -177,19 +177,19 @@ void fate_repeated(struct torture_timer *t)
 	torture_count(t->wheel, COUNT_ARMED, 1);
 }
 
-static void fate_cancelled(struct torture_timer *t)
+static void outcome_cancelled(struct torture_timer *t)
 {
-	fate_repeated(t);
-	fate_end(t, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED);
+	outcome_repeated(t);
+	outcome_end(t, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED);
 }
 
 /* twheel_timer_cancel(), on the books */
-int fate_cancel(struct torture_timer *t)
+int outcome_cancel(struct torture_timer *t)
 {
 	int err = kind_cancel(t);
 
 	if (err >= 0)
-		fate_cancelled(t);
+		outcome_cancelled(t);
 	else if (err != -EINPROGRESS && err != -EALREADY)
 		torture_wrong(WRONG_ANSWER, t, "of cancel");
 	/* A run that goes on may have yet to say so. */
@@ -202,14 +202,14 @@ int fate_cancel(struct torture_timer *t)
 static void synced(struct torture_timer *t, int err)
 {
 	if (!err)
-		fate_cancelled(t);
+		outcome_cancelled(t);
 	else if (err != -EALREADY)
 		torture_wrong(WRONG_ANSWER, t, "of a cancel that waits");
 	WRITE_ONCE(t->cut, 2);
 }
 
 /* twheel_timer_cancel_sync(), on the books, while others may arm the timer */
-int fate_cancel_sync(struct torture_timer *t)
+int outcome_cancel_sync(struct torture_timer *t)
 {
 	int err;
 
@@ -226,28 +226,28 @@ int fate_cancel_sync(struct torture_timer *t)
  * twheel_timer_shutdown_sync(), on the books. Nobody can arm the timer any
  * more, so that even who isn't alone with it knows that it rests.
  */
-void fate_shutdown_sync(struct torture_timer *t)
+void outcome_shutdown_sync(struct torture_timer *t)
 {
 	WRITE_ONCE(t->shutting, true);
 	synced(t, twheel_timer_shutdown_sync(&t->timer));
 	WRITE_ONCE(t->shut, true);
-	smp_mb();	/* pairs with the increment in fate_enter() */
+	smp_mb();	/* pairs with the increment in outcome_enter() */
 	if (atomic_read(&t->running))
 		torture_wrong(WRONG_AFTER, t, "runs after shutdown_sync");
 }
 
 /* From here on it must not run, until it is armed again. */
-static void fate_quiet(struct torture_timer *t)
+static void outcome_quiet(struct torture_timer *t)
 {
 	WRITE_ONCE(t->quiet, true);
-	smp_mb();	/* pairs with the increment in fate_enter() */
+	smp_mb();	/* pairs with the increment in outcome_enter() */
 	if (atomic_read(&t->running))
 		torture_wrong(WRONG_AFTER, t, "runs after the promise that it doesn't");
 	if (twheel_timer_pending(&t->timer) || twheel_timer_remaining(&t->timer) != TWHEEL_NEVER)
 		torture_wrong(WRONG_AFTER, t, "pending after the promise that it isn't");
 }
 
-int fate_nr_open(const struct torture_timer *t)
+int outcome_nr_open(const struct torture_timer *t)
 {
 	/* Pairs with the increments of both, of which @begun's comes first. */
 	int ended = atomic_read_acquire(&t->ended);
@@ -256,7 +256,7 @@ int fate_nr_open(const struct torture_timer *t)
 }
 
 /* Close the books of a timer that rests, with so many armings open. */
-static void fate_close(struct torture_timer *t, int open)
+static void outcome_close(struct torture_timer *t, int open)
 {
 	torture_count(t->wheel, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED,
 		      open);
@@ -265,7 +265,7 @@ static void fate_close(struct torture_timer *t, int open)
 }
 
 /* Whether a timer that repeats ought to be pending, unless it is running. */
-bool fate_repeats(const struct torture_timer *t)
+bool outcome_repeats(const struct torture_timer *t)
 {
 	return !READ_ONCE(t->cut) && READ_ONCE(t->runs) < READ_ONCE(t->limit);
 }
@@ -273,26 +273,26 @@ bool fate_repeats(const struct torture_timer *t)
 /* Settle a timer that repeats: it can't be armed anew behind our back. */
 static int settle_periodic(struct torture_timer *t)
 {
-	int err = fate_cancel(t);
+	int err = outcome_cancel(t);
 
-	if (err == -EALREADY && fate_repeats(t) && !READ_ONCE(t->wheel->stopping))
+	if (err == -EALREADY && outcome_repeats(t) && !READ_ONCE(t->wheel->stopping))
 		torture_wrong(WRONG_LOST, t, "it doesn't repeat any more");
 	if (kind_cancel_sync(t) != -EALREADY)
 		torture_wrong(WRONG_ANSWER, t, "of cancel_sync after cancel");
 	WRITE_ONCE(t->cut, 2);
-	fate_quiet(t);
+	outcome_quiet(t);
 	return err;
 }
 
 /* Alone with a timer, cancel it synchronously, and see that all is accounted for. */
-int fate_settle(struct torture_timer *t)
+int outcome_settle(struct torture_timer *t)
 {
 	int err, open;
 
 	if (t->kind == KIND_PERIODIC)
 		return settle_periodic(t);
 	err = kind_cancel_sync(t);
-	fate_quiet(t);
+	outcome_quiet(t);
 	/* What it has taken out, twheel_stop() may not have handed back yet. */
 	if (READ_ONCE(t->wheel->stopping)) {
 		atomic_inc(&t->syncs);
@@ -300,34 +300,34 @@ int fate_settle(struct torture_timer *t)
 		return err;
 	}
 
-	open = fate_nr_open(t);
+	open = outcome_nr_open(t);
 	if (err && err != -EALREADY)
 		torture_wrong(WRONG_ANSWER, t, "of cancel_sync");
 	else if (!err && open < 1)
 		torture_wrong(WRONG_TWICE, t, "cancelled, but all its armings had ended");
 	else if (err && open && !atomic_read(&t->syncs))
 		torture_wrong(WRONG_LOST, t, "it rests, and has not ended");
-	fate_close(t, open);
+	outcome_close(t, open);
 	return err;
 }
 
 /* See that all is accounted for of a timer that nobody uses, on a stopped wheel. */
-void fate_settled(struct torture_timer *t)
+void outcome_settled(struct torture_timer *t)
 {
-	int open = fate_nr_open(t);
+	int open = outcome_nr_open(t);
 
-	fate_quiet(t);
+	outcome_quiet(t);
 	if (open && !atomic_read(&t->syncs))
 		torture_wrong(WRONG_LOST, t, "its wheel has stopped, and it was not handed back");
-	fate_close(t, open);
+	outcome_close(t, open);
 }
 
 /* The deadline that holds after a re-arm of a pending timer, or one before it. */
-static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm which)
+static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm mode)
 {
-	if (which == TWHEEL_REARM_IF_EARLIER)
+	if (mode == TWHEEL_REARM_IF_EARLIER)
 		return min(old, new);
-	if (which == TWHEEL_REARM_IF_LATER)
+	if (mode == TWHEEL_REARM_IF_LATER)
 		return max(old, new);
 	return new;
 }
@@ -336,7 +336,7 @@ static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm which)
  * Alone with a timer that is settled, arm and re-arm it, and know what deadline
  * holds then: if the re-arm found it pending, what was pending was the add.
  */
-void fate_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm which)
+void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm mode)
 {
 	bool stopping = READ_ONCE(t->wheel->stopping);
 	int err;
@@ -350,22 +350,22 @@ void fate_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twh
 		t->sets = torture_clock_seq();
 	}
 	WRITE_ONCE(t->quiet, false);
-	err = fate_add(t, deadline, 0);
+	err = outcome_add(t, deadline, 0);
 	if (err == -EBUSY)
 		torture_wrong(WRONG_ANSWER, t, "of add to one that rests");
 	if (err || t->kind == KIND_PERIODIC)
 		return;
 	if (t->kind == KIND_WORK)
-		which = TWHEEL_REARM_IF_PENDING;
-	err = fate_rearm(t, other, 0, which);
+		mode = TWHEEL_REARM_IF_PENDING;
+	err = outcome_rearm(t, other, 0, mode);
 	/* If it has fired since, its next deadline is another one. */
-	if (err == 1 || (!err && which != TWHEEL_REARM_IF_PENDING))
-		atomic64_set(&t->earliest, rearmed_to(deadline, other, which));
+	if (err == 1 || (!err && mode != TWHEEL_REARM_IF_PENDING))
+		atomic64_set(&t->earliest, rearmed_to(deadline, other, mode));
 }
 
 /* A timer has been handed back by twheel_stop(). */
-void fate_handed_back(struct torture_timer *t)
+void outcome_handed_back(struct torture_timer *t)
 {
-	fate_repeated(t);
-	fate_end(t, COUNT_HANDED_BACK);
+	outcome_repeated(t);
+	outcome_end(t, COUNT_HANDED_BACK);
 }

@@ -397,7 +397,7 @@ static struct kunit_case walk_cases[] = {
 };
 
 static struct kunit_suite walk_suite = {
-	.name		= "twheel_key_walk",
+	.name		= "twheel_key_signal",
 	.init		= walk_init,
 	.exit		= probe_suite_exit,
 	.test_cases	= walk_cases,

@@ -3,8 +3,8 @@
  * What the suites about exactness share: a wheel with many timers that remember
  * when they were to fire, and when they did.
  */
-#ifndef _KUNIT_CROWD_H
-#define _KUNIT_CROWD_H
+#ifndef _KUNIT_TIMER_SET_H
+#define _KUNIT_TIMER_SET_H
 
 #include <kunit/test.h>
 #include <linux/atomic.h>
@@ -13,7 +13,7 @@
 /**
  * struct member - one timer of a crowd
  * @timer: the timer
- * @crowd: whose it is
+ * @timer_set: whose it is
  * @flags: the timer's
  * @ready: it has been initialised, with these
  * @deadline: by the clock of the wheel, as are @latest, @added and @fired
@@ -27,7 +27,7 @@
  */
 struct member {
 	struct twheel_timer	timer;
-	struct crowd		*crowd;
+	struct timer_set		*timer_set;
 	unsigned int		flags;
 	bool			ready;
 	u64			deadline;
@@ -47,22 +47,22 @@ struct member {
  * @size: how many there are
  * @nr_fired: how many functions have been called
  */
-struct crowd {
+struct timer_set {
 	struct twheel	*wheel;
 	struct member	*member;
 	unsigned int	size;
 	atomic_t	nr_fired;
 };
 
-int crowd_start(struct crowd *crowd, const struct twheel_config *config, unsigned int size);
-void crowd_wake(struct crowd *crowd);
-void crowd_end(struct crowd *crowd);
+int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config, unsigned int size);
+void timer_set_wake(struct timer_set *timer_set);
+void timer_set_end(struct timer_set *timer_set);
 
 /* Let a member wait, for the first time or anew; errors as twheel_timer_add(). */
-int crowd_add(struct member *member, u64 deadline, u64 slack, unsigned int flags);
+int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int flags);
 
 /* The machine's own time, when all of a crowd are due at once. */
-u64 crowd_slop(const struct crowd *crowd);
+u64 timer_set_slop(const struct timer_set *timer_set);
 
 /* It has fired once: not early, and no later than it may, but for the machine's own time. */
 void expect_exact(struct kunit *test, const struct member *member, u64 slop);
@@ -76,4 +76,4 @@ unsigned int level_of(u64 ticks, unsigned int slots);
  */
 unsigned int level_of_delay(const struct twheel *wheel, unsigned int slots, u64 delay);
 
-#endif /* _KUNIT_CROWD_H */
+#endif /* _KUNIT_TIMER_SET_H */

@@ -3,8 +3,8 @@
  * Opens purgatories and reports failures of the device, with advice where there
  * is any.
  */
-#ifndef TWHEELCTL_TROUBLE_H
-#define TWHEELCTL_TROUBLE_H
+#ifndef TWHEELCTL_FAILURE_H
+#define TWHEELCTL_FAILURE_H
 
 #include "twheelctl.h"
 
@@ -51,6 +51,6 @@ enum outcome refused(const struct command_line *line, const char *what);
 enum outcome control_refused(const struct command_line *line);
 
 /* Prints @what and errno, and returns OUTCOME_DEVICE. */
-enum outcome device_trouble(const char *what);
+enum outcome device_failure(const char *what);
 
-#endif /* TWHEELCTL_TROUBLE_H */
+#endif /* TWHEELCTL_FAILURE_H */

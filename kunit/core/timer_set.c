@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel with many timers, for the suites about exactness. See crowd.h.
+ * A wheel with many timers, for the suites about exactness. See timer_set.h.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -13,7 +13,7 @@
 #include <linux/time64.h>
 
 #include "../vtime.h"
-#include "crowd.h"
+#include "timer_set.h"
 
 /* Of one function call: looks at the clock, four or five of them. */
 #define CALL_NS		2000
@@ -22,63 +22,63 @@ static void member_fired(struct twheel_timer *timer)
 {
 	struct member *member = container_of(timer, struct member, timer);
 
-	member->fired = twheel_now(member->crowd->wheel);
+	member->fired = twheel_now(member->timer_set->wheel);
 	member->at = ktime_get_ns();
 	member->error = twheel_timer_error(timer);
-	member->rank = atomic_inc_return(&member->crowd->nr_fired);
+	member->rank = atomic_inc_return(&member->timer_set->nr_fired);
 	member->nr_fired++;
 }
 
 /**
- * crowd_start - make a wheel, and its timers
- * @crowd: the crowd
+ * timer_set_start - make a wheel, and its timers
+ * @timer_set: the crowd
  * @config: of the wheel
  * @size: how many timers
  *
- * Return: 0 or an error; crowd_end() is to be called in any case.
+ * Return: 0 or an error; timer_set_end() is to be called in any case.
  */
-int crowd_start(struct crowd *crowd, const struct twheel_config *config, unsigned int size)
+int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config, unsigned int size)
 {
 	unsigned int i;
 
-	memset(crowd, 0, sizeof(*crowd));
-	crowd->wheel = twheel_create(config);
-	if (IS_ERR(crowd->wheel))
-		return PTR_ERR(crowd->wheel);
-	crowd->member = kvcalloc(size, sizeof(*crowd->member), GFP_KERNEL);
-	if (!crowd->member)
+	memset(timer_set, 0, sizeof(*timer_set));
+	timer_set->wheel = twheel_create(config);
+	if (IS_ERR(timer_set->wheel))
+		return PTR_ERR(timer_set->wheel);
+	timer_set->member = kvcalloc(size, sizeof(*timer_set->member), GFP_KERNEL);
+	if (!timer_set->member)
 		return -ENOMEM;
-	crowd->size = size;
+	timer_set->size = size;
 	for (i = 0; i < size; i++)
-		crowd->member[i].crowd = crowd;
+		timer_set->member[i].timer_set = timer_set;
 	return 0;
 }
 
 /**
- * crowd_wake - let the reaper start, as it would on a wheel that is in use
- * @crowd: the crowd, started; its first timer fires once, for nothing
+ * timer_set_wake - let the reaper start, as it would on a wheel that is in use
+ * @timer_set: the crowd, started; its first timer fires once, for nothing
  */
-void crowd_wake(struct crowd *crowd)
+void timer_set_wake(struct timer_set *timer_set)
 {
-	crowd_add(&crowd->member[0], 0, 0, 0);
-	while (twheel_timer_pending(&crowd->member[0].timer))
+	timer_set_add(&timer_set->member[0], 0, 0, 0);
+	while (twheel_timer_pending(&timer_set->member[0].timer))
 		vtime_sleep(NSEC_PER_USEC);
-	twheel_flush(crowd->wheel);
-	atomic_set(&crowd->nr_fired, 0);
+	twheel_flush(timer_set->wheel);
+	atomic_set(&timer_set->nr_fired, 0);
 }
 
 /**
- * crowd_end - end a wheel, whatever is pending, and forget its timers
- * @crowd: the crowd; all zeroes, or started
+ * timer_set_end - end a wheel, whatever is pending, and forget its timers
+ * @timer_set: the crowd; all zeroes, or started
  */
-void crowd_end(struct crowd *crowd)
+void timer_set_end(struct timer_set *timer_set)
 {
-	if (!IS_ERR_OR_NULL(crowd->wheel)) {
-		twheel_stop(crowd->wheel, NULL, NULL);
-		twheel_destroy(crowd->wheel);
+	if (!IS_ERR_OR_NULL(timer_set->wheel)) {
+		twheel_stop(timer_set->wheel, NULL, NULL);
+		twheel_destroy(timer_set->wheel);
 	}
-	kvfree(crowd->member);
-	memset(crowd, 0, sizeof(*crowd));
+	kvfree(timer_set->member);
+	memset(timer_set, 0, sizeof(*timer_set));
 }
 
 /* No clock gets past KTIME_MAX. */
@@ -94,14 +94,14 @@ static void member_init(struct member *member, unsigned int flags)
 {
 	if (member->ready && member->flags == flags)
 		return;
-	twheel_timer_init_flags(&member->timer, member->crowd->wheel, member_fired, flags);
+	twheel_timer_init_flags(&member->timer, member->timer_set->wheel, member_fired, flags);
 	member->flags = flags;
 	member->ready = true;
 }
 
-int crowd_add(struct member *member, u64 deadline, u64 slack, unsigned int flags)
+int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int flags)
 {
-	struct crowd *crowd = member->crowd;
+	struct timer_set *timer_set = member->timer_set;
 	u64 allowed = slack;
 	int err;
 
@@ -111,24 +111,24 @@ int crowd_add(struct member *member, u64 deadline, u64 slack, unsigned int flags
 	member->deadline = deadline;
 	/* It may fire before we are back. */
 	preempt_disable();
-	member->added = twheel_now(crowd->wheel);
+	member->added = twheel_now(timer_set->wheel);
 	if (slack == TWHEEL_SLACK_COARSE)
 		allowed = deadline > member->added ? (deadline - member->added) / 8 : 0;
 	member->latest = sum(max(deadline, member->added), allowed);
-	member->latest = sum(member->latest, twheel_tick_ns(crowd->wheel));
+	member->latest = sum(member->latest, twheel_tick_ns(timer_set->wheel));
 	err = twheel_timer_add_slack(&member->timer, deadline, slack);
 	preempt_enable();
 	return err;
 }
 
-u64 crowd_slop(const struct crowd *crowd)
+u64 timer_set_slop(const struct timer_set *timer_set)
 {
-	return VTIME_SLOP_NS + crowd->size * CALL_NS;
+	return VTIME_SLOP_NS + timer_set->size * CALL_NS;
 }
 
 void expect_exact(struct kunit *test, const struct member *member, u64 slop)
 {
-	unsigned int i = member - member->crowd->member;
+	unsigned int i = member - member->timer_set->member;
 
 	KUNIT_EXPECT_EQ_MSG(test, member->nr_fired, 1, "timer %u, %llu ns ahead",
 			    i, member->deadline - member->added);

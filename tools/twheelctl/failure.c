@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages of twheelctl about failures of the device, and advice. See trouble.h.
+ * Messages of twheelctl about failures of the device, and advice. See failure.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include <twheel.h>
 
 #include "names.h"
-#include "trouble.h"
+#include "failure.h"
 
 #define NODE_PATH_SIZE	(sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE)
 
@@ -104,7 +104,7 @@ static const struct advice {
 	{ }
 };
 
-enum outcome device_trouble(const char *what)
+enum outcome device_failure(const char *what)
 {
 	fprintf(stderr, "twheelctl: %s: %s\n", what, strerror(errno));
 	return OUTCOME_DEVICE;
@@ -173,7 +173,7 @@ static void advise_group(const char *path)
 }
 
 /* @purgatory is NULL for the nodes that are there with the module. */
-static void open_trouble(const char *path, const char *purgatory)
+static void open_failure(const char *path, const char *purgatory)
 {
 	int error = errno;
 
@@ -202,7 +202,7 @@ bool device_there(void)
 {
 	if (!access(TWHEEL_DEVICE, F_OK))
 		return true;
-	open_trouble(TWHEEL_DEVICE, NULL);
+	open_failure(TWHEEL_DEVICE, NULL);
 	return false;
 }
 
@@ -221,7 +221,7 @@ enum outcome control_refused(const struct command_line *line)
 	default:
 		return refused(line, line->purgatory);
 	}
-	open_trouble(TWHEEL_CONTROL, NULL);
+	open_failure(TWHEEL_CONTROL, NULL);
 	return OUTCOME_DEVICE;
 }
 
@@ -238,7 +238,7 @@ static int opened(struct command_line *line, int fd)
 
 	if (fd < 0) {
 		node_path(path, line->purgatory);
-		open_trouble(path, line->purgatory);
+		open_failure(path, line->purgatory);
 		line->outcome = OUTCOME_DEVICE;
 	}
 	return fd;
@@ -278,7 +278,7 @@ void *must_realloc(void *memory, unsigned long nr, unsigned long size)
 {
 	memory = reallocarray(memory, nr, size);
 	if (!memory && nr)
-		exit(device_trouble("memory"));
+		exit(device_failure("memory"));
 	return memory;
 }
 
@@ -287,6 +287,6 @@ char *must_strdup(const char *text)
 	char *copy = strdup(text);
 
 	if (!copy)
-		exit(device_trouble("memory"));
+		exit(device_failure("memory"));
 	return copy;
 }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations that expire next. See soon.h.
+ * The operations that expire next. See nearest.h.
  */
-#include "soon.h"
+#include "nearest.h"
 
-void keep_soon(const struct twheel_pending *pending, void *soon)
+void keep_nearest(const struct twheel_pending *pending, void *nearest)
 {
-	struct soon *s = soon;
+	struct nearest *s = nearest;
 	unsigned int at;
 
 	if (pending->remaining == TWHEEL_NEVER || !s->room)

@@ -380,7 +380,7 @@ static void all_are_handed_back_by_a_drain(struct kunit *test)
 	expect_all_ended(test, &result, false);
 }
 
-static int crowd_init(struct kunit *test)
+static int fanout_init(struct kunit *test)
 {
 	int err = probe_suite_init(test);
 
@@ -396,13 +396,13 @@ static int crowd_init(struct kunit *test)
 	return watchers ? 0 : -ENOMEM;
 }
 
-static void crowd_exit(struct kunit *test)
+static void fanout_exit(struct kunit *test)
 {
 	probe_suite_exit(test);
 	kvfree(watchers);
 }
 
-static struct kunit_case crowd_cases[] = {
+static struct kunit_case fanout_cases[] = {
 	KUNIT_CASE(they_complete_by_one_signal),
 	KUNIT_CASE(they_complete_in_order),
 	KUNIT_CASE(they_expire_at_once),
@@ -418,11 +418,11 @@ static struct kunit_case crowd_cases[] = {
 	{}
 };
 
-static struct kunit_suite crowd_suite = {
-	.name		= "twheel_purgatory_crowd",
-	.init		= crowd_init,
-	.exit		= crowd_exit,
-	.test_cases	= crowd_cases,
+static struct kunit_suite fanout_suite = {
+	.name		= "twheel_purgatory_fanout",
+	.init		= fanout_init,
+	.exit		= fanout_exit,
+	.test_cases	= fanout_cases,
 };
 
-kunit_test_suite(crowd_suite);
+kunit_test_suite(fanout_suite);
