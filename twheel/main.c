@@ -13,6 +13,7 @@
 
 #include "core/shard.h"
 #include "core/twheel.h"
+#include "debugfs.h"
 #include "dev/dev.h"
 #include "op/purgatory.h"
 
@@ -24,18 +25,16 @@ static int __init twheel_init(void)
 	if (err)
 		return err;
 	twheel_shard_measure();
-	twheel_registry_init();
-	twheel_purgatories_init();
 	err = twheel_device_init();
-	if (err) {
-		twheel_purgatories_exit();
-		twheel_registry_exit();
-	}
-	return err;
+	if (err)
+		return err;
+	twheel_debugfs_init();
+	return 0;
 }
 
 static void __exit twheel_exit(void)
 {
+	twheel_debugfs_exit();
 	twheel_device_exit();
 	twheel_purgatories_exit();
 	twheel_system_exit();

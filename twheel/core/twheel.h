@@ -6,6 +6,7 @@
 #include <linux/bits.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -41,12 +42,10 @@ u64 twheel_wakeups(const struct twheel *wheel);
 
 /* Layer 4: all the wheels that there are. See twheel.c. */
 
-struct dentry;
-struct twheel;
+extern struct list_head twheel_wheels;
+extern struct mutex twheel_wheels_lock;
 
-void __init twheel_registry_init(void);
 void twheel_registry_exit(void);
-struct dentry *twheel_registry_debugfs(void);
 
 int twheel_registry_add(struct twheel *wheel);
 void twheel_registry_remove(struct twheel *wheel);

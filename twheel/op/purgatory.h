@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/init.h>
 #include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
@@ -154,9 +155,10 @@ static inline void twheel_iters_pass(struct twheel_op_list *list, struct twheel_
 
 /* Layer 5: all the purgatories that there are. See purgatory.c. */
 
-struct twheel_purgatory;
+extern struct list_head twheel_purgatories;
+extern struct mutex twheel_purgatories_lock;
 
-void __init twheel_purgatories_init(void);
+struct twheel_purgatory *twheel_purgatory_after(u64 serial);
 void twheel_purgatories_exit(void);
 
 void twheel_purgatories_add(struct twheel_purgatory *purgatory);

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * debugfs: wheels, purgatories and pending operations.
+ *
+ * twheel/wheels has a line for each wheel and for each of its shards in use,
+ * twheel/purgatories a line for each purgatory, twheel/operations one for each pending
+ * operation.  A listing of operations may take long: it holds one purgatory at a time and
+ * no lock.
+ */
+#include <linux/debugfs.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "core/twheel.h"
+#include "debugfs.h"
+#include "op/op.h"
+
+static struct dentry *dir;
+
+static const char *clock_name(enum twheel_clock clock)
+{
+	static const char * const names[] = {
+		[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
+		[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
+		[TWHEEL_CLOCK_REALTIME]		= "realtime",
+	};
+
+	return names[clock];
+}
+
+static void counts_show(struct seq_file *file, const struct twheel_stats *stats)
+{
+	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
+		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
+	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
+		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
+	seq_printf(file, " latest_ticks=%llu irqs_off_ns=%llu\n",
+		   stats->latest_ticks, stats->irqs_off_ns);
+}
+
+/* A line for the wheel, and one for each of its shards that has been used. */
+static void wheel_show(struct seq_file *file, struct twheel *wheel)
+{
+	const struct twheel_shard *first = &wheel->shard[0];
+	struct twheel_stats stats;
+	unsigned int i;
+
+	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
+		   first->name, clock_name(first->clock), first->tick_ns,
+		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
+	twheel_stats(wheel, &stats);
+	counts_show(file, &stats);
+	for (i = 0; i < wheel->nr_shards; i++) {
+		memset(&stats, 0, sizeof(stats));
+		twheel_shard_stats(&wheel->shard[i], &stats);
+		if (!stats.added)
+			continue;
+		seq_printf(file, "%s/%u", first->name, i);
+		counts_show(file, &stats);
+	}
+}
+
+static int wheels_show(struct seq_file *file, void *unused)
+{
+	struct twheel *wheel;
+
+	mutex_lock(&twheel_wheels_lock);
+	list_for_each_entry(wheel, &twheel_wheels, registered)
+		wheel_show(file, wheel);
+	mutex_unlock(&twheel_wheels_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(wheels);
+
+/* The distribution of what wheels_show() has the longest of. */
+static int irqs_off_show(struct seq_file *file, void *unused)
+{
+	unsigned int us;
+	u64 nr;
+
+	for (us = 0; us < TWHEEL_STRETCHES; us++) {
+		nr = twheel_shard_stretches(us);
+		if (nr)
+			seq_printf(file, "%u us%s: %llu\n", us,
+				   us == TWHEEL_STRETCHES - 1 ? " and more" : "", nr);
+	}
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(irqs_off);
+
+static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purgatory)
+{
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(purgatory, &stats);
+	seq_printf(file, "%s max_pending=%u max_watches=%u pending=%llu keys=%llu watches=%llu",
+		   purgatory->name, purgatory->max_pending, purgatory->max_watches,
+		   stats.pending, stats.keys, stats.watches);
+	seq_printf(file, " added=%llu completed=%llu expired=%llu cancelled=%llu rejected=%llu\n",
+		   stats.added, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED],
+		   stats.ended[TWHEEL_CANCELLED], stats.rejected);
+}
+
+static int purgatories_show(struct seq_file *file, void *unused)
+{
+	struct twheel_purgatory *purgatory;
+
+	mutex_lock(&twheel_purgatories_lock);
+	list_for_each_entry(purgatory, &twheel_purgatories, listed)
+		purgatory_show(file, purgatory);
+	mutex_unlock(&twheel_purgatories_lock);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(purgatories);
+
+static const char *condition_name(enum twheel_condition condition)
+{
+	static const char * const names[] = {
+		[TWHEEL_COND_NONE]	= "none",
+		[TWHEEL_COND_ANY]	= "any",
+		[TWHEEL_COND_ALL]	= "all",
+		[TWHEEL_COND_QUORUM]	= "quorum",
+		[TWHEEL_COND_SUM]	= "sum",
+	};
+
+	return condition < ARRAY_SIZE(names) ? names[condition] : "predicate";
+}
+
+/* A line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1", a key for each watch. */
+static void operation_show(struct seq_file *file, const struct twheel_purgatory *purgatory,
+			   struct twheel_op *op, struct twheel_watch_spec *keys)
+{
+	struct twheel_op_progress progress;
+	u32 i;
+
+	if (twheel_op_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
+		return;
+	seq_printf(file, "%s %s missing=%llu", purgatory->name,
+		   condition_name(progress.condition), progress.missing);
+	if (progress.remaining == TWHEEL_NEVER)
+		seq_puts(file, " remaining_ns=never");
+	else
+		seq_printf(file, " remaining_ns=%llu", progress.remaining);
+	for (i = 0; i < progress.nr_keys; i++)
+		seq_printf(file, " key=%llx:%llx/%u", keys[i].key.v[0], keys[i].key.v[1],
+			   keys[i].need);
+	seq_putc(file, '\n');
+}
+
+static void purgatory_show_operations(struct seq_file *file, struct twheel_purgatory *purgatory,
+				      struct twheel_watch_spec *keys)
+{
+	struct twheel_op_iter iter;
+	struct twheel_op *op;
+
+	twheel_op_iter_start(&iter, purgatory);
+	/* Once its buffer is full, the file is shown anew with a larger one. */
+	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter))) {
+		operation_show(file, purgatory, op, keys);
+		cond_resched();
+	}
+	twheel_op_iter_end(&iter);
+}
+
+static int operations_show(struct seq_file *file, void *unused)
+{
+	struct twheel_purgatory *purgatory;
+	struct twheel_watch_spec *keys;
+	u64 serial = 0;
+
+	keys = kcalloc(TWHEEL_MAX_KEYS, sizeof(*keys), GFP_KERNEL);
+	if (!keys)
+		return -ENOMEM;
+	while ((purgatory = twheel_purgatory_after(serial))) {
+		serial = purgatory->serial;
+		purgatory_show_operations(file, purgatory, keys);
+		twheel_purgatory_release(purgatory);
+	}
+	kfree(keys);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(operations);
+
+/**
+ * twheel_debugfs_init - create the directory
+ */
+void __init twheel_debugfs_init(void)
+{
+	dir = debugfs_create_dir("twheel", NULL);
+	debugfs_create_file("wheels", 0400, dir, NULL, &wheels_fops);
+	debugfs_create_file("irqs_off", 0400, dir, NULL, &irqs_off_fops);
+	debugfs_create_file("purgatories", 0400, dir, NULL, &purgatories_fops);
+	debugfs_create_file("operations", 0400, dir, NULL, &operations_fops);
+}
+
+/**
+ * twheel_debugfs_exit - remove the directory
+ */
+void twheel_debugfs_exit(void)
+{
+	debugfs_remove(dir);
+}

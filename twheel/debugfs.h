@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* The debugfs directory. See debugfs.c. */
+#ifndef _TWHEEL_DEBUGFS_H
+#define _TWHEEL_DEBUGFS_H
+
+#include <linux/init.h>
+
+void __init twheel_debugfs_init(void);
+void twheel_debugfs_exit(void);
+
+#endif /* _TWHEEL_DEBUGFS_H */
