@@ -126,6 +126,7 @@ struct twheel_instance {
  * @instance: immutable
  * @user: user who opened it; immutable
  * @own: event queue of the operations added through it
+ * @queue: event queue to read: @own, or the detached events of the instance; immutable
  * @nr_detached: number of pending detached operations added through it;
  *	protected by the lock of @own, like the next
  * @held_detached: @nr_detached and those that ended and have not been read
@@ -137,6 +138,7 @@ struct twheel_file {
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
 	struct twheel_events	own;
+	struct twheel_events	*queue;
 	u32			nr_detached;
 	u32			held_detached;
 	bool			restricted;

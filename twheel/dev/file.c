@@ -273,6 +273,7 @@ struct twheel_file *twheel_file_create(struct twheel_instance *instance)
 	refcount_set(&file->ref, 1);
 	file->instance = instance;
 	twheel_events_init(&file->own);
+	file->queue = &file->own;
 	err = twheel_user_charge_file(file->user);
 	if (err)
 		goto put_file;
@@ -426,21 +427,21 @@ static ssize_t file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct twheel_file *tf = iocb->ki_filp->private_data;
 
-	return twheel_events_read(&tf->own, iocb, to);
+	return twheel_events_read(tf->queue, iocb, to);
 }
 
 static __poll_t file_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
 
-	return twheel_events_poll(&tf->own, file, wait);
+	return twheel_events_poll(tf->queue, file, wait);
 }
 
 static int file_fasync(int fd, struct file *file, int on)
 {
 	struct twheel_file *tf = file->private_data;
 
-	return fasync_helper(fd, file, on, &tf->own.async);
+	return fasync_helper(fd, file, on, &tf->queue->async);
 }
 
 static const char *instance_name(const struct twheel_instance *instance)
@@ -480,27 +481,6 @@ const struct file_operations twheel_file_fops = {
 	.show_fdinfo	= file_show_fdinfo,
 };
 
-static ssize_t events_read_iter(struct kiocb *iocb, struct iov_iter *to)
-{
-	struct twheel_file *tf = iocb->ki_filp->private_data;
-
-	return twheel_events_read(&tf->instance->detached, iocb, to);
-}
-
-static __poll_t events_poll(struct file *file, struct poll_table_struct *wait)
-{
-	struct twheel_file *tf = file->private_data;
-
-	return twheel_events_poll(&tf->instance->detached, file, wait);
-}
-
-static int events_fasync(int fd, struct file *file, int on)
-{
-	struct twheel_file *tf = file->private_data;
-
-	return fasync_helper(fd, file, on, &tf->instance->detached.async);
-}
-
 static void events_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
@@ -515,9 +495,9 @@ static void events_show_fdinfo(struct seq_file *m, struct file *file)
 static const struct file_operations events_fops = {
 	.owner		= THIS_MODULE,
 	.release	= file_release,
-	.read_iter	= events_read_iter,
-	.poll		= events_poll,
-	.fasync		= events_fasync,
+	.read_iter	= file_read_iter,
+	.poll		= file_poll,
+	.fasync		= file_fasync,
 	.show_fdinfo	= events_show_fdinfo,
 };
 
@@ -546,6 +526,7 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 	tf = twheel_file_create(instance);
 	if (IS_ERR(tf))
 		return PTR_ERR(tf);
+	tf->queue = &instance->detached;
 	file = anon_inode_getfile("[twheel-events]", &events_fops, tf, flags);
 	if (IS_ERR(file)) {
 		twheel_file_free(tf);
