@@ -264,6 +264,101 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	return true;
 }
 
+/*
+ * The condition.
+ *
+ * @missing is the number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing
+ * amount.  The operation completes when a signal brings it to zero.  For TWHEEL_COND_ALL it
+ * grows and shrinks with the watches.  A predicate does not use it.
+ */
+
+/**
+ * twheel_op_condition_init - set the condition of an operation
+ * @op: the operation, new and without watches
+ * @args: arguments of the add, checked
+ */
+void twheel_op_condition_init(struct twheel_op *op, const struct twheel_op_args *args)
+{
+	op->condition = args->condition;
+	switch (args->condition) {
+	case TWHEEL_COND_ANY:
+		op->missing = 1;
+		break;
+	case TWHEEL_COND_QUORUM:
+		op->missing = args->quorum;
+		break;
+	case TWHEEL_COND_SUM:
+		op->missing = args->threshold;
+		break;
+	default:
+		op->missing = 0;
+	}
+}
+
+/**
+ * twheel_op_condition_attach - account for further watches
+ * @op: the operation, with its lock held
+ * @nr: number of watches
+ */
+void twheel_op_condition_attach(struct twheel_op *op, u32 nr)
+{
+	lockdep_assert_held(&op->lock);
+	if (op->condition == TWHEEL_COND_ALL)
+		op->missing += nr;
+}
+
+/**
+ * twheel_op_condition_detach - account for a watch that is about to be removed
+ * @op: the operation, with its lock held
+ * @watch: the watch, still attached
+ *
+ * Return: 0, or -EINVAL if the condition could not hold without the watch.
+ */
+int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *watch)
+{
+	const struct twheel_watch *other;
+	u64 missing = op->missing;
+	u32 unsatisfied = 0;
+
+	lockdep_assert_held(&op->lock);
+	if (twheel_op_has_predicate(op))
+		return 0;
+	for (other = op->watches; other; other = other->next)
+		unsatisfied += other != watch && other->need;
+	if (op->condition == TWHEEL_COND_ALL)
+		missing = unsatisfied;
+	if (op->condition == TWHEEL_COND_QUORUM)
+		missing += !watch->need;
+	if (op->nr_watches == 1 ||
+	    (twheel_op_counts_signals(op->condition) && missing > unsatisfied))
+		return -EINVAL;
+	op->missing = missing;
+	return 0;
+}
+
+/**
+ * twheel_op_condition_signal - count a signal, and claim the operation if it completes
+ * @op: the operation, with its lock and the lock of the watch's stripe held
+ * @watch: watch of the signalled key
+ * @amount: amount of the signal
+ * @value: value of the completion
+ *
+ * Return: as twheel_op_claim().
+ */
+bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
+				u64 value)
+{
+	u64 counts;
+
+	lockdep_assert_held(&op->lock);
+	if (op->condition == TWHEEL_COND_SUM)
+		counts = amount;
+	else
+		counts = watch->need && !--watch->need;
+	op->missing -= min(counts, op->missing);
+	return !op->missing && twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
+}
+
 /* Take an operation that the caller has ended off its keys. */
 static void op_unlink_keys(struct twheel_op *op)
 {
@@ -553,28 +648,6 @@ void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *resul
 	result->time = op->time;
 }
 EXPORT_SYMBOL_GPL(twheel_op_result);
-
-/**
- * twheel_op_count - count a signal for one watch of an operation
- * @op: the operation, with its lock held and that of the stripe of the watched key
- * @watch: one of its watches
- * @amount: of the signal
- * @value: for the operation, if this completes it
- *
- * Return: as twheel_op_claim().
- */
-bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value)
-{
-	u64 counts;
-
-	lockdep_assert_held(&op->lock);
-	if (op->condition == TWHEEL_COND_SUM)
-		counts = amount;
-	else
-		counts = watch->need && !--watch->need;
-	op->missing -= min(counts, op->missing);
-	return !op->missing && twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
-}
 
 /*
  * Layer 5, operations: their callbacks, and how deep they may be nested.

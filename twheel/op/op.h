@@ -58,8 +58,8 @@ static inline bool twheel_op_has_predicate(const struct twheel_op *op)
 	return op->condition == TWHEEL_COND_PREDICATE;
 }
 
-/* Whether a condition counts signals, key by key. */
-static inline bool twheel_counts_signals(enum twheel_condition condition)
+/* Whether a condition counts the signals of each key. */
+static inline bool twheel_op_counts_signals(enum twheel_condition condition)
 {
 	return condition == TWHEEL_COND_ANY || condition == TWHEEL_COND_ALL ||
 	       condition == TWHEEL_COND_QUORUM;
@@ -100,6 +100,11 @@ void twheel_op_disown(struct twheel_op *op);
 void twheel_op_park(struct twheel_op *op);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
 bool twheel_op_unlink(struct twheel_op *op);
+void twheel_op_condition_init(struct twheel_op *op, const struct twheel_op_args *args);
+void twheel_op_condition_attach(struct twheel_op *op, u32 nr);
+int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *watch);
+bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
+				u64 value);
 void twheel_op_finish(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
 
@@ -108,9 +113,6 @@ void twheel_op_call_back(struct twheel_op *op);
 void twheel_op_call_back_now(struct twheel_op *op);
 bool twheel_op_take_deferred(struct twheel_op *op);
 void twheel_op_wait(struct twheel_op *op);
-
-/* op.c */
-bool twheel_op_count(struct twheel_op *op, struct twheel_watch *watch, u64 amount, u64 value);
 
 /* op_deadline.c */
 void twheel_op_begin(struct twheel_op *op, struct twheel *wheel,

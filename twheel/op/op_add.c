@@ -28,7 +28,7 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
 		if (specs[i].reserved ||
-		    (specs[i].need > 1 && !twheel_counts_signals(condition)))
+		    (specs[i].need > 1 && !twheel_op_counts_signals(condition)))
 			return -EINVAL;
 	return 0;
 }
@@ -160,28 +160,12 @@ EXPORT_SYMBOL_GPL(twheel_op_check);
  * States, references and the order of locks are explained in op.c.
  */
 
-/* What one without keys, or one that waits for all of them, has missing at first is 0. */
-static u64 missing_at_first(const struct twheel_op_args *args)
-{
-	switch (args->condition) {
-	case TWHEEL_COND_ANY:
-		return 1;
-	case TWHEEL_COND_QUORUM:
-		return args->quorum;
-	case TWHEEL_COND_SUM:
-		return args->threshold;
-	default:
-		return 0;
-	}
-}
-
 static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 		     const struct twheel_op_args *args)
 {
 	op->purgatory = purgatory;
 	op->list = raw_smp_processor_id() & (purgatory->nr_lists - 1);
-	op->condition = args->condition;
-	op->missing = missing_at_first(args);
+	twheel_op_condition_init(op, args);
 	op->watches = NULL;
 	op->nr_watches = 0;
 	twheel_op_begin(op, args->wheel ?: purgatory->wheel, args);

@@ -68,8 +68,7 @@ void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u
 		op->watches = &watches[i];
 	}
 	op->nr_watches += nr;
-	if (op->condition == TWHEEL_COND_ALL)
-		op->missing += nr;
+	twheel_op_condition_attach(op, nr);
 }
 
 /**
@@ -250,36 +249,6 @@ static struct twheel_watch **op_find(struct twheel_op *op, const struct twheel_k
 	return link;
 }
 
-/* How many watches are not satisfied. */
-static u32 nr_unsatisfied(const struct twheel_op *op)
-{
-	const struct twheel_watch *watch;
-	u32 nr = 0;
-
-	for (watch = op->watches; watch; watch = watch->next)
-		nr += !!watch->need;
-	return nr;
-}
-
-/* Do without one of the watches, unless the condition could never hold then. */
-static int op_forgo(struct twheel_op *op, const struct twheel_watch *watch)
-{
-	u32 unsatisfied = nr_unsatisfied(op) - !!watch->need;
-	u64 missing = op->missing;
-
-	lockdep_assert_held(&op->lock);
-	if (twheel_op_has_predicate(op))
-		return 0;
-	if (op->condition == TWHEEL_COND_ALL)
-		missing = unsatisfied;
-	if (op->condition == TWHEEL_COND_QUORUM)
-		missing += !watch->need;
-	if (op->nr_watches == 1 || (twheel_counts_signals(op->condition) && missing > unsatisfied))
-		return -EINVAL;
-	op->missing = missing;
-	return 0;
-}
-
 /* Take the watch of a key off its operation and its key. */
 static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_key_at *at,
 				      const struct twheel_key *key)
@@ -293,7 +262,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	watch = *link;
 	if (!watch || !twheel_watch_is_linked(watch))
 		return ERR_PTR(-ESRCH);
-	err = op_forgo(op, watch);
+	err = twheel_op_condition_detach(op, watch);
 	if (err)
 		return ERR_PTR(err);
 
@@ -315,7 +284,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 
 	spin_lock(&op->lock);
 	watch = op_detach(op, &at, key);
-	if (!IS_ERR(watch) && op->condition == TWHEEL_COND_ALL && !op->missing)
+	if (!IS_ERR(watch) && !op->missing && twheel_op_counts_signals(op->condition))
 		claimed = twheel_op_claim(op, TWHEEL_COMPLETED, 0, 0);
 	spin_unlock(&op->lock);
 	twheel_key_unlock(&at);

@@ -93,7 +93,8 @@ static void signal_visit(struct signal *signal, struct twheel_watch *watch)
 		if (signal->kind == SIGNAL_CANCEL)
 			ended = twheel_op_claim(op, TWHEEL_CANCELLED, 0, 0);
 		else if (signal->kind == SIGNAL_COUNT && !ask)
-			ended = twheel_op_count(op, watch, signal->amount, signal->value);
+			ended = twheel_op_condition_signal(op, watch, signal->amount,
+							   signal->value);
 	}
 	if (ended || ask)
 		signal_found(signal, op, ended);
