@@ -73,7 +73,7 @@ static u32 signal_next(void)
 	struct twheel_key key = {};
 
 	key.v[0] = run.nr_keys == FEW_KEYS ? nr % FEW_KEYS : many_key(SIGNALS + nr);
-	return twheel_signal_cansleep(bench_ops.purgatory, &key, 1, 0);
+	return twheel_signal_some(bench_ops.purgatory, &key, 1, 0, 0, TWHEEL_MAY_SLEEP);
 }
 
 /* Until a block is complete; how many it was at last. */

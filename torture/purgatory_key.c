@@ -20,13 +20,6 @@ static void judge_number(u32 nr, u32 limit, const char *detail)
 		torture_wrong(WRONG_ANSWER, NULL, detail);
 }
 
-/* Nobody kills the caller, so a call that could be interrupted is not. */
-static void judge_killable(int err)
-{
-	if (err)
-		torture_wrong(WRONG_ANSWER, NULL, "interrupted without a signal");
-}
-
 /* Signal */
 
 static u32 any_limit(struct rnd_state *rng)
@@ -34,21 +27,19 @@ static u32 any_limit(struct rnd_state *rng)
 	return torture_below(rng, 4) ? 0 : 1 + torture_below(rng, 3);
 }
 
+static unsigned int any_flags(const struct torture_caller *c)
+{
+	static const unsigned int flags[] = { 0, TWHEEL_MAY_SLEEP, TWHEEL_KILLABLE };
+
+	return c->may_sleep ? flags[torture_below(c->rng, ARRAY_SIZE(flags))] : 0;
+}
+
 static u32 do_signal(struct torture_purgatory *p, const struct torture_key *key, u64 amount,
 		     u64 value, u32 limit, const struct torture_caller *c)
 {
-	u32 nr;
-
-	if (c->may_sleep && !torture_below(c->rng, 4)) {
-		judge_killable(twheel_signal_killable(p->purgatory, &key->key, amount, value,
-						      limit, &nr));
-		return nr;
-	}
-	if (limit)
-		return twheel_signal_some(p->purgatory, &key->key, amount, value, limit);
-	if (c->may_sleep && torture_below(c->rng, 2))
-		return twheel_signal_cansleep(p->purgatory, &key->key, amount, value);
-	return twheel_signal(p->purgatory, &key->key, amount, value);
+	if (!limit && torture_below(c->rng, 2))
+		return twheel_signal(p->purgatory, &key->key, amount, value);
+	return twheel_signal_some(p->purgatory, &key->key, amount, value, limit, any_flags(c));
 }
 
 /* A signal of any kind, on the books. With a limit it may stop before some. */
@@ -84,10 +75,7 @@ void check_key(struct torture_purgatory *p, struct torture_key *key,
 	if (!limit)
 		atomic64_inc_return(&key->checks);	/* pairs with op_hold() */
 	call_begin(&call, p, HOW_CHECK);
-	if (c->may_sleep && torture_below(c->rng, 2))
-		nr = twheel_check_and_complete_cansleep(p->purgatory, &key->key, limit);
-	else
-		nr = twheel_check_and_complete(p->purgatory, &key->key, limit);
+	nr = twheel_check_and_complete(p->purgatory, &key->key, limit, any_flags(c));
 	call_end(&call, nr);
 	judge_number(nr, limit, "a check has completed more than it may");
 }
@@ -119,14 +107,8 @@ void cancel_key(struct torture_purgatory *p, struct torture_key *key,
 
 	atomic64_inc_return(&key->cancels);
 	call_begin(&call, p, HOW_CANCEL);
-	if (c->may_sleep && !torture_below(c->rng, 4))
-		judge_killable(twheel_cancel_for_key_killable(p->purgatory, &key->key,
-							      cancelled_for_key, &signalled, &nr));
-	else if (c->may_sleep && torture_below(c->rng, 2))
-		nr = twheel_cancel_for_key_cansleep(p->purgatory, &key->key, cancelled_for_key,
-						    &signalled);
-	else
-		nr = twheel_cancel_for_key(p->purgatory, &key->key, cancelled_for_key, &signalled);
+	nr = twheel_cancel_for_key(p->purgatory, &key->key, cancelled_for_key, &signalled,
+				   any_flags(c));
 	call_end(&call, 0);
 	if (nr != signalled)
 		torture_wrong(WRONG_ANSWER, NULL, "of cancel_for_key");
@@ -143,11 +125,8 @@ u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *rng)
 
 	atomic64_inc_return(&p->alls);
 	call_begin(&call, p, HOW_ALL);
-	if (torture_below(rng, 2))
-		nr = twheel_complete_all(p->purgatory, error, call_value(&call));
-	else
-		judge_killable(twheel_complete_all_killable(p->purgatory, error, call_value(&call),
-							    &nr));
+	nr = twheel_complete_all(p->purgatory, error, call_value(&call),
+				 torture_below(rng, 2) ? TWHEEL_KILLABLE : 0);
 	call_end(&call, error ? 0 : nr);
 	if (error)
 		atomic_sub(nr, &p->all_errors);

@@ -630,41 +630,106 @@ int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			  enum twheel_rearm mode);
 
 int twheel_op_try_complete(struct twheel_op *op);
-int twheel_op_complete(struct twheel_op *op, u64 value);
-int twheel_op_complete_error(struct twheel_op *op, int error);
-int twheel_op_expire(struct twheel_op *op);
-int twheel_op_cancel(struct twheel_op *op);
+int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
+
+/**
+ * twheel_op_complete - complete an operation regardless of its condition
+ * @op: the operation; the caller has a reference
+ * @value: value of the completion
+ *
+ * Kafka's forceComplete.
+ *
+ * Context: as twheel_op_end().
+ * Return: as twheel_op_end().
+ */
+static inline int twheel_op_complete(struct twheel_op *op, u64 value)
+{
+	return twheel_op_end(op, TWHEEL_COMPLETED, 0, value);
+}
+
+/**
+ * twheel_op_complete_error - complete an operation with an error
+ * @op: the operation; the caller has a reference
+ * @error: a negative error number
+ *
+ * Context: as twheel_op_end().
+ * Return: as twheel_op_end(); -EINVAL if @error is not negative.
+ */
+static inline int twheel_op_complete_error(struct twheel_op *op, int error)
+{
+	return error < 0 ? twheel_op_end(op, TWHEEL_COMPLETED, error, 0) : -EINVAL;
+}
+
+/**
+ * twheel_op_expire - expire an operation regardless of the time
+ * @op: the operation; the caller has a reference
+ *
+ * For consumers with further timers of their own.
+ *
+ * Context: as twheel_op_end().
+ * Return: as twheel_op_end().
+ */
+static inline int twheel_op_expire(struct twheel_op *op)
+{
+	return twheel_op_end(op, TWHEEL_EXPIRED, 0, 0);
+}
+
+/**
+ * twheel_op_cancel - cancel an operation
+ * @op: the operation; the caller has a reference
+ *
+ * Context: as twheel_op_end().
+ * Return: as twheel_op_end().
+ */
+static inline int twheel_op_cancel(struct twheel_op *op)
+{
+	return twheel_op_end(op, TWHEEL_CANCELLED, 0, 0);
+}
+
 int twheel_op_cancel_sync(struct twheel_op *op);
 void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);
 int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
 		       struct twheel_watch_spec *keys, u32 max_keys);
 
-u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		  u64 amount, u64 value);
-u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory,
-			   const struct twheel_key *key, u64 amount, u64 value);
+/*
+ * Flags of calls that may end many operations.
+ *
+ * TWHEEL_MAY_SLEEP: the call reschedules after each chunk of operations.
+ *
+ * TWHEEL_KILLABLE: likewise, and a fatal signal ends the call early.  It returns the number
+ * of operations that it ended; fatal_signal_pending() is the reason if others are left.
+ */
+#define TWHEEL_MAY_SLEEP	BIT(0)
+#define TWHEEL_KILLABLE		BIT(1)
+
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		       u64 amount, u64 value, u32 limit);
-u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
-				const struct twheel_key *key, u64 amount, u64 value, u32 limit);
-int twheel_signal_killable(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			   u64 amount, u64 value, u32 limit, u32 *completed);
-u32 twheel_check_and_complete(struct twheel_purgatory *purgatory,
-			      const struct twheel_key *key, u32 limit);
-u32 twheel_check_and_complete_cansleep(struct twheel_purgatory *purgatory,
-				       const struct twheel_key *key, u32 limit);
+		       u64 amount, u64 value, u32 limit, unsigned int flags);
+
+/**
+ * twheel_signal - signal a key
+ * @purgatory: the purgatory
+ * @key: the key
+ * @amount: amount for TWHEEL_COND_SUM; 0 means 1
+ * @value: value for the operations that this call completes
+ *
+ * twheel_signal_some() without a limit and without sleeping.
+ *
+ * Context: as twheel_signal_some() without flags.
+ * Return: number of operations that this call completed.
+ */
+static inline u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+				u64 amount, u64 value)
+{
+	return twheel_signal_some(purgatory, key, amount, value, 0, 0);
+}
+
+u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+			      u32 limit, unsigned int flags);
 u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			  void (*fn)(struct twheel_op *op, void *data), void *data);
-u32 twheel_cancel_for_key_cansleep(struct twheel_purgatory *purgatory,
-				   const struct twheel_key *key,
-				   void (*fn)(struct twheel_op *op, void *data), void *data);
-int twheel_cancel_for_key_killable(struct twheel_purgatory *purgatory,
-				   const struct twheel_key *key,
-				   void (*fn)(struct twheel_op *op, void *data), void *data,
-				   u32 *cancelled);
-u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value);
-int twheel_complete_all_killable(struct twheel_purgatory *purgatory, int error, u64 value,
-				 u32 *completed);
+			  void (*fn)(struct twheel_op *op, void *data), void *data,
+			  unsigned int flags);
+u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value,
+			unsigned int flags);
 
 void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *purgatory);
 struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter);

@@ -237,7 +237,7 @@ static u32 cancel_for_key(u64 number, struct cancelled *cancelled)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_cancel_for_key(probe_purgatory, &key, remember_cancelled, cancelled);
+	return twheel_cancel_for_key(probe_purgatory, &key, remember_cancelled, cancelled, 0);
 }
 
 /* The third watches another key, too: it is gone from that as well. */

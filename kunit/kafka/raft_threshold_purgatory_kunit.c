@@ -133,7 +133,7 @@ static void complete_all_with(struct kunit *test, int error, u64 value)
 	unsigned int i;
 
 	expect_waiting(test, ARRAY_SIZE(futures));
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, error, value),
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, error, value, 0),
 			ARRAY_SIZE(futures));
 	expect_waiting(test, 0);
 	for (i = 0; i < ARRAY_SIZE(futures); i++) {

@@ -92,7 +92,7 @@ u32 watcher_check(u64 number)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_check_and_complete(probe_purgatory, &key, 0);
+	return twheel_check_and_complete(probe_purgatory, &key, 0, 0);
 }
 
 void expect_waits(struct kunit *test, const struct watcher *watcher)

@@ -287,11 +287,12 @@ static void call_signal(struct op_model *model, struct op_model_op *m)
 		nr = twheel_signal(probe_purgatory, &key, amount, value);
 		break;
 	case 1:
-		nr = twheel_signal_cansleep(probe_purgatory, &key, amount, value);
+		nr = twheel_signal_some(probe_purgatory, &key, amount, value,
+					0, TWHEEL_MAY_SLEEP);
 		break;
 	default:
 		limit = random_below(&model->random, 4);
-		nr = twheel_signal_some(probe_purgatory, &key, amount, value, limit);
+		nr = twheel_signal_some(probe_purgatory, &key, amount, value, limit, 0);
 	}
 	OP_MODEL_EQ(model, nr, op_model_signal(model, key.v[1], amount ?: 1, value,
 					       limit ?: U32_MAX));
@@ -303,9 +304,9 @@ static void call_check(struct op_model *model, struct op_model_op *m)
 	u32 limit = random_below(&model->random, 4), nr;
 
 	if (random_below(&model->random, 2))
-		nr = twheel_check_and_complete(probe_purgatory, &key, limit);
+		nr = twheel_check_and_complete(probe_purgatory, &key, limit, 0);
 	else
-		nr = twheel_check_and_complete_cansleep(probe_purgatory, &key, limit);
+		nr = twheel_check_and_complete(probe_purgatory, &key, limit, TWHEEL_MAY_SLEEP);
 	OP_MODEL_EQ(model, nr, op_model_check(model, key.v[1], limit ?: U32_MAX));
 }
 
@@ -324,10 +325,10 @@ static void call_cancel_key(struct op_model *model, struct op_model_op *m)
 	u32 nr, handed = 0;
 
 	if (random_below(&model->random, 2)) {
-		nr = twheel_cancel_for_key(probe_purgatory, &key, handed_back, &handed);
+		nr = twheel_cancel_for_key(probe_purgatory, &key, handed_back, &handed, 0);
 		OP_MODEL_EQ(model, handed, nr);
 	} else {
-		nr = twheel_cancel_for_key_cansleep(probe_purgatory, &key, NULL, NULL);
+		nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_MAY_SLEEP);
 	}
 	OP_MODEL_EQ(model, nr, op_model_cancel_key(model, key.v[1]));
 }
@@ -336,7 +337,7 @@ static void call_complete_all(struct op_model *model, struct op_model_op *m)
 {
 	int error = random_below(&model->random, 2) ? -EIO : 0;
 	u64 value = prandom_u32_state(&model->random);
-	u32 nr = twheel_complete_all(probe_purgatory, error, value), pending = 0, i;
+	u32 nr = twheel_complete_all(probe_purgatory, error, value, 0), pending = 0, i;
 
 	model->any_order = true;
 	for (i = 0; i < OP_MODEL_OPS; i++) {

@@ -191,7 +191,7 @@ static void resize_not_yet(struct work_struct *work)
 
 static void end_all(struct kunit *test)
 {
-	twheel_complete_all(probe_purgatory, 0, 0);
+	twheel_complete_all(probe_purgatory, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, nr_waiting, 0);
 	expect_counts(test, 0, 0, 0);
 }

@@ -185,10 +185,10 @@ static void a_limit_is_kept_and_the_rest_is_not_told(struct kunit *test)
 		nr = min_t(u32, limit, NR);
 		add_all(test, TWHEEL_COND_ANY, 2);
 		KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 0);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, limit), nr);
+		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, limit, 0), nr);
 		expect_ended_up_to(test, nr);
 		expect_watched(test, KEY, NR - nr);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, NR), NR - nr);
+		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, NR, 0), NR - nr);
 		expect_ended_up_to(test, NR);
 		expect_counts(test, 0, 0, 0);
 	}
@@ -214,7 +214,7 @@ static void a_limit_on_predicates_passes_over_those_that_do_not_hold(struct kuni
 					    "watcher %u", i);
 		}
 		expect_watched(test, KEY, NR - limit);
-		KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), NR - limit);
+		KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), NR - limit);
 		expect_counts(test, 0, 0, 0);
 	}
 }

@@ -237,12 +237,12 @@ static int by_cancel_for_key(struct probe *probe)
 {
 	const struct twheel_key key = { .v = { 0, 10 } };
 
-	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL) - 1;
+	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, 0) - 1;
 }
 
 static int by_completing_all(struct probe *probe)
 {
-	return twheel_complete_all(probe_purgatory, -EIO, 0) - 1;
+	return twheel_complete_all(probe_purgatory, -EIO, 0, 0) - 1;
 }
 
 /* Never, and a deadline that needs levels which the wheel has not had so far. */
@@ -349,7 +349,7 @@ static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
 	complete_by_signals(test, probes, NR_FULL / 2, NR_FULL);
 	KUNIT_EXPECT_TRUE(test, resize_is_refused());
 	expect_counts(test, 1, TWHEEL_MAX_KEYS, TWHEEL_MAX_KEYS);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), 1);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), 1);
 	keys->resize.work.func = resize;
 }
 

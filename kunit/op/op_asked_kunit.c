@@ -112,12 +112,12 @@ static int cancel_its_key(struct probe *probe)
 {
 	const struct twheel_key key = { .v = { 0, 10 } };
 
-	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL);
+	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, 0);
 }
 
 static int complete_them_all(struct probe *probe)
 {
-	return twheel_complete_all(probe_purgatory, 0, 4);
+	return twheel_complete_all(probe_purgatory, 0, 4, 0);
 }
 
 static int let_it_expire(struct probe *probe)

@@ -226,7 +226,7 @@ static u32 signal_some(u64 number, u64 amount, u64 value, u32 limit)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_signal_some(probe_purgatory, &key, amount, value, limit);
+	return twheel_signal_some(probe_purgatory, &key, amount, value, limit, 0);
 }
 
 static void a_signal_for_some_completes_the_first(struct kunit *test)
@@ -260,7 +260,8 @@ static void a_limit_of_0_is_no_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 0), 5);
 	for (i = 0; i < 5; i++)
 		probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
-	KUNIT_EXPECT_EQ(test, twheel_signal_some_cansleep(probe_purgatory, &key, 1, 7, 0), 5);
+	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 7, 0,
+						 TWHEEL_MAY_SLEEP), 5);
 	expect_counts(test, 0, 0, 0);
 }
 

@@ -100,7 +100,7 @@ static void walk_with(struct kunit *test, unsigned int after, unsigned long vict
 				      "%u of victims %#lx, %u added after %u",
 				      i, victims, added, after);
 	}
-	twheel_complete_all(probe_purgatory, 0, 0);
+	twheel_complete_all(probe_purgatory, 0, 0, 0);
 }
 
 static void those_that_go_meanwhile_do_no_harm(struct kunit *test)
@@ -160,7 +160,7 @@ static void walk_and_add(struct kunit *test, unsigned int victim)
 	twheel_op_iter_end(&iter);
 	KUNIT_EXPECT_LT(test, nr, MANY);
 	KUNIT_EXPECT_GE(test, nr, 2);
-	twheel_complete_all(probe_purgatory, 0, 0);
+	twheel_complete_all(probe_purgatory, 0, 0, 0);
 }
 
 static void a_walk_has_an_end(struct kunit *test)

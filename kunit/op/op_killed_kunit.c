@@ -59,10 +59,10 @@ static void expect_no_mark(struct kunit *test)
 
 static void a_signal_ends_early(struct kunit *test)
 {
-	u32 nr = 0;
+	u32 nr;
 
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_signal_killable(probe_purgatory, &key, 1, 7, 0, &nr), -EINTR);
+	nr = twheel_signal_some(probe_purgatory, &key, 1, 7, 0, TWHEEL_KILLABLE);
 	probe_revive();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_COMPLETED, 7);
@@ -71,11 +71,10 @@ static void a_signal_ends_early(struct kunit *test)
 
 static void a_cancel_for_a_key_ends_early(struct kunit *test)
 {
-	u32 nr = 0;
+	u32 nr;
 
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key_killable(probe_purgatory, &key, NULL, NULL,
-							     &nr), -EINTR);
+	nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_KILLABLE);
 	probe_revive();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_CANCELLED, 0);
@@ -84,37 +83,32 @@ static void a_cancel_for_a_key_ends_early(struct kunit *test)
 
 static void a_completion_of_all_ends_early(struct kunit *test)
 {
-	u32 nr = 0;
+	u32 nr;
 
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all_killable(probe_purgatory, -EIO, 0, &nr), -EINTR);
+	nr = twheel_complete_all(probe_purgatory, -EIO, 0, TWHEEL_KILLABLE);
 	probe_revive();
 	expect_some_ended(test, nr, false);
 	expect_no_mark(test);
 }
 
-/* A signal that arrives when nothing is left to do is not an interruption. */
-static void what_is_complete_is_not_interrupted(struct kunit *test)
+static void fatal_signal_after_last_watcher_changes_nothing(struct kunit *test)
 {
-	u32 nr = 0;
-
 	wait_for_death(test, NR - 1);
-	KUNIT_EXPECT_EQ(test, twheel_signal_killable(probe_purgatory, &key, 1, 0, 0, &nr), 0);
-	KUNIT_EXPECT_EQ(test, nr, NR);
+	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, 0, TWHEEL_KILLABLE),
+			NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
-	KUNIT_EXPECT_EQ(test, twheel_signal_killable(probe_purgatory, &key, 1, 0, 0, &nr), 0);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all_killable(probe_purgatory, 0, 0, &nr), 0);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, TWHEEL_KILLABLE), 0);
 	probe_revive();
 	expect_counts(test, 0, 0, 0);
 }
 
 static void a_limit_that_is_reached_is_no_interruption(struct kunit *test)
 {
-	u32 nr = 0;
+	u32 nr;
 
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_signal_killable(probe_purgatory, &key, 1, 0, KILLER + 1, &nr),
-			0);
+	nr = twheel_signal_some(probe_purgatory, &key, 1, 0, KILLER + 1, TWHEEL_KILLABLE);
 	probe_revive();
 	KUNIT_EXPECT_EQ(test, nr, KILLER + 1);
 	expect_some_ended(test, nr, true);
@@ -125,12 +119,14 @@ static void a_limit_that_is_reached_is_no_interruption(struct kunit *test)
 static void other_calls_are_complete_though_the_caller_is_killed(struct kunit *test)
 {
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_signal_cansleep(probe_purgatory, &key, 1, 0), NR);
+	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0,
+						 0, TWHEEL_MAY_SLEEP), NR);
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key_cansleep(probe_purgatory, &key, NULL, NULL),
+	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL,
+						    TWHEEL_MAY_SLEEP),
 			NR);
 	wait_for_death(test, KILLER);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), NR);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), NR);
 	wait_for_death(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
@@ -142,7 +138,7 @@ static struct kunit_case killed_cases[] = {
 	KUNIT_CASE(a_signal_ends_early),
 	KUNIT_CASE(a_cancel_for_a_key_ends_early),
 	KUNIT_CASE(a_completion_of_all_ends_early),
-	KUNIT_CASE(what_is_complete_is_not_interrupted),
+	KUNIT_CASE(fatal_signal_after_last_watcher_changes_nothing),
 	KUNIT_CASE(a_limit_that_is_reached_is_no_interruption),
 	KUNIT_CASE(other_calls_are_complete_though_the_caller_is_killed),
 	{}

@@ -177,7 +177,7 @@ static void what_is_no_error_completes_nobody_with_success(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
 	expect_report(test, "WARNING: *twheel/op/iter.c:*");
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(purgatory, EIO, 7), 1);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(purgatory, EIO, 7, 0), 1);
 	twheel_op_result(&misused->op, &result);
 	KUNIT_EXPECT_EQ(test, result.error, -EINVAL);
 	KUNIT_EXPECT_EQ(test, result.value, 0);

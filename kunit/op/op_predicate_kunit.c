@@ -139,9 +139,11 @@ static void a_check_that_may_sleep_does_the_same(struct kunit *test)
 
 	probe->holds = true;
 	other->holds = true;
-	KUNIT_EXPECT_EQ(test, twheel_check_and_complete_cansleep(probe_purgatory, &key, 1), 1);
+	KUNIT_EXPECT_EQ(test, twheel_check_and_complete(probe_purgatory, &key, 1,
+							TWHEEL_MAY_SLEEP), 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-	KUNIT_EXPECT_EQ(test, twheel_check_and_complete_cansleep(probe_purgatory, &key, 0), 1);
+	KUNIT_EXPECT_EQ(test, twheel_check_and_complete(probe_purgatory, &key, 0,
+							TWHEEL_MAY_SLEEP), 1);
 	KUNIT_EXPECT_EQ(test, other->ended, 1);
 }
 

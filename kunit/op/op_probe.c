@@ -185,7 +185,7 @@ u32 probe_check(u64 number, u32 limit)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_check_and_complete(probe_purgatory, &key, limit);
+	return twheel_check_and_complete(probe_purgatory, &key, limit, 0);
 }
 
 struct forked {

@@ -203,7 +203,8 @@ static void they_complete_in_order(struct kunit *test)
 	const struct twheel_key key = { .v = { 0, KEY } };
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ALL, 1);
-	KUNIT_EXPECT_EQ(test, twheel_signal_cansleep(probe_purgatory, &key, 1, 5), NR);
+	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 5,
+						 0, TWHEEL_MAY_SLEEP), NR);
 	expect_all_ended(test, &result, true);
 }
 
@@ -275,7 +276,7 @@ static void those_that_remain_are_told_few_at_a_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, kthread_stop(task), 0);
 	KUNIT_EXPECT_EQ(test, nr_troubles, 0);
 	expect_counts(test, left, 1, left);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0), left);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), left);
 }
 
 static void handed(struct twheel_op *op, void *data)
@@ -295,13 +296,13 @@ static void they_are_cancelled_for_the_key(struct kunit *test)
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
 	task = let_others_run(test);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers), NR);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers, 0), NR);
 	expect_others_ran(test, task);
 	expect_all_ended(test, &result, false);
 	for (i = 0; i < NR; i++)
 		wrong += watchers[i].handed != 1;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers, 0), 0);
 }
 
 static void their_predicates_come_true(struct kunit *test)
@@ -356,10 +357,10 @@ static void all_are_completed_with_a_value(struct kunit *test)
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_PREDICATE, 1);
 	task = let_others_run(test);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11), NR);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), NR);
 	expect_others_ran(test, task);
 	expect_all_ended(test, &result, false);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11), 0);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), 0);
 }
 
 static void all_are_completed_with_an_error(struct kunit *test)
@@ -367,7 +368,7 @@ static void all_are_completed_with_an_error(struct kunit *test)
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .error = -EIO };
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, -EIO, 11), NR);
+	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, -EIO, 11, 0), NR);
 	expect_all_ended(test, &result, false);
 }
 

@@ -99,7 +99,7 @@ static void passer_end(struct passer *passer)
 		twheel_op_complete(&passer->op, 0);
 		break;
 	case 2:
-		twheel_cancel_for_key(probe_purgatory, &keys[0], NULL, NULL);
+		twheel_cancel_for_key(probe_purgatory, &keys[0], NULL, NULL, 0);
 		break;
 	case 3:
 		twheel_signal(probe_purgatory, &keys[0], 1, 0);

@@ -41,13 +41,14 @@ static void append(struct partition *self, u64 bytes)
 	batch->from = ktime_get_ns();
 	WRITE_ONCE(self->end, batch->end);
 	self->completed[BY_SUM] +=
-		twheel_signal_cansleep(purgatory[BY_SUM], &key, bytes, batch->end);
+		twheel_signal_some(purgatory[BY_SUM], &key, bytes, batch->end,
+				   0, TWHEEL_MAY_SLEEP);
 	up_read(&append_sem);
 	batch->told[BY_SUM] = ktime_get_ns();
 
 	/* Who looks for itself needs no lock, and no number. */
 	self->completed[BY_PREDICATE] +=
-		twheel_check_and_complete_cansleep(purgatory[BY_PREDICATE], &key, 0);
+		twheel_check_and_complete(purgatory[BY_PREDICATE], &key, 0, TWHEEL_MAY_SLEEP);
 	batch->told[BY_PREDICATE] = ktime_get_ns();
 	self->nr++;
 }

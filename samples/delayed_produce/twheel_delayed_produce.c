@@ -193,7 +193,8 @@ static void acknowledge(struct replica *self, unsigned int n)
 		return;
 	ack->from = ktime_get_ns();
 	do {
-		self->completed += twheel_signal_cansleep(purgatory, &key, 1, self->number);
+		self->completed += twheel_signal_some(purgatory, &key, 1, self->number,
+						      0, TWHEEL_MAY_SLEEP);
 	} while (!below(&self->rng, 16));
 	ack->to = ktime_get_ns();
 }

@@ -125,7 +125,8 @@ static void signal_all(struct work_struct *work)
 		wait_var_event(&handover.parked, atomic_read(&handover.parked) > n);
 		for (k = 0; k < KEYS && !LEFT_TO_EXPIRE(n); k++) {
 			key = parcel_key(n, k);
-			twheel_signal_cansleep(handover.purgatory, &key, 1, n + k);
+			twheel_signal_some(handover.purgatory, &key, 1, n + k,
+					   0, TWHEEL_MAY_SLEEP);
 		}
 	}
 }

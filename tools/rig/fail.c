@@ -442,17 +442,17 @@ static int do_signal(void)
 
 static int do_check_and_complete(void)
 {
-	return twheel_check_and_complete(purgatory, &specs[0].key, 1) ? -EBUSY : 0;
+	return twheel_check_and_complete(purgatory, &specs[0].key, 1, 0) ? -EBUSY : 0;
 }
 
 static int do_cancel_for_key(void)
 {
-	return twheel_cancel_for_key(purgatory, &specs[0].key, NULL, NULL) == 1 ? 0 : -ENOENT;
+	return twheel_cancel_for_key(purgatory, &specs[0].key, NULL, NULL, 0) == 1 ? 0 : -ENOENT;
 }
 
 static int do_complete_all(void)
 {
-	return twheel_complete_all(purgatory, 0, 1) == 1 ? 0 : -ENOENT;
+	return twheel_complete_all(purgatory, 0, 1, 0) == 1 ? 0 : -ENOENT;
 }
 
 static int do_op_iterate(void)
@@ -775,7 +775,7 @@ static void test_growth(void)
 	while (!wrong && lone_add_all())
 		if (++tries == 100)
 			wrong = "there is memory, and no growth";
-	if (twheel_complete_all(purgatory, 0, 0) != KEYS && !wrong)
+	if (twheel_complete_all(purgatory, 0, 0, 0) != KEYS && !wrong)
 		wrong = "some were lost";
 	twheel_purgatory_destroy(purgatory);
 	verdict("growth", wrong, 0);

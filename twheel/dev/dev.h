@@ -314,8 +314,8 @@ void twheel_events_init(struct twheel_events *events);
 void twheel_events_shut(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr);
 void twheel_events_empty(struct twheel_events *events);
-u32 twheel_events_cancel(struct twheel_events *events, bool killable);
-u32 twheel_events_complete(struct twheel_events *events, int error, u64 value);
+u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
+			  u64 value, unsigned int flags);
 bool twheel_event_queue(struct twheel_file_op *file_op);
 void twheel_events_wake(struct twheel_events *events, bool signal);
 void twheel_event_ended(struct twheel_file_op *file_op);

@@ -128,49 +128,32 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 }
 
 /**
- * twheel_events_cancel - cancel all pending operations of a queue that is shut
+ * twheel_events_end_all - end all pending operations of a queue
  * @events: the event queue
- * @killable: stop at a fatal signal
+ * @reason: cancelled, of a queue that is shut; or completed
+ * @error: 0 or a negative error number, for the results
+ * @value: value for the results
+ * @flags: TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP
  *
- * An operation whose add is under way is cancelled by its adder. When all have been
- * cancelled, no callback of theirs is running.
+ * Of a queue that is shut, the adder cancels an operation whose add is under way, and when
+ * all have been ended no callback of theirs is running.  Of another queue, operations that
+ * are added meanwhile may be ended or not.
  *
  * Context: process; may sleep.
- * Return: number of operations that this call cancelled.
+ * Return: number of operations that this call ended.
  */
-u32 twheel_events_cancel(struct twheel_events *events, bool killable)
+u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
+			  u64 value, unsigned int flags)
 {
-	struct twheel_file_op *file_op;
-	u32 nr = 0;
-
-	while (!(killable && fatal_signal_pending(current)) &&
-	       (file_op = events_next_pending(events))) {
-		nr += !twheel_op_cancel_sync(&file_op->op);
-		twheel_file_op_put(file_op);
-		cond_resched();
-	}
-	return nr;
-}
-
-/**
- * twheel_events_complete - complete all pending operations, until a fatal signal
- * @events: the event queue
- * @error: 0 or a negative error number
- * @value: for their events; not used with an error
- *
- * Operations added meanwhile may be completed or not.
- *
- * Return: number of operations that this call completed.
- */
-u32 twheel_events_complete(struct twheel_events *events, int error, u64 value)
-{
-	u32 todo = READ_ONCE(events->nr_pending), nr = 0;
+	bool sync = reason == TWHEEL_CANCELLED;
+	u32 todo = sync ? U32_MAX : READ_ONCE(events->nr_pending), nr = 0;
 	struct twheel_file_op *file_op;
 
 	/* An operation that another thread is ending may be met more than once. */
-	while (todo-- && !fatal_signal_pending(current) && (file_op = events_next_pending(events))) {
-		nr += !(error ? twheel_op_complete_error(&file_op->op, error) :
-				twheel_op_complete(&file_op->op, value));
+	while (todo-- && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) &&
+	       (file_op = events_next_pending(events))) {
+		nr += !(sync ? twheel_op_cancel_sync(&file_op->op) :
+			       twheel_op_end(&file_op->op, reason, error, value));
 		twheel_file_op_put(file_op);
 		cond_resched();
 	}

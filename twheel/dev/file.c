@@ -302,7 +302,7 @@ void twheel_file_free(struct twheel_file *file)
 	struct twheel_instance *instance = file->instance;
 
 	twheel_events_shut(&file->own);
-	twheel_events_cancel(&file->own, false);
+	twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
 	spin_lock(&instance->lock);

@@ -681,8 +681,7 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 	file_op = twheel_call_op(call, complete->id);
 	if (!file_op)
 		return -ENOENT;
-	err = complete->error ? twheel_op_complete_error(&file_op->op, complete->error) :
-				twheel_op_complete(&file_op->op, complete->value);
+	err = twheel_op_end(&file_op->op, TWHEEL_COMPLETED, complete->error, complete->value);
 	twheel_file_op_put(file_op);
 	return err;
 }
@@ -725,6 +724,12 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	return min(ret, 0);
 }
 
+/* Result of a call that stops at a fatal signal; its output says how far it came. */
+static int interrupted(void)
+{
+	return fatal_signal_pending(current) ? -EINTR : 0;
+}
+
 /**
  * twheel_call_signal - TWHEEL_IOC_SIGNAL
  * @call: the call
@@ -741,8 +746,9 @@ int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	if (READ_ONCE(call->file->restricted))
 		return -EPERM;
-	return twheel_signal_killable(purgatory, &signal->key, signal->amount, signal->value,
-				      signal->limit, &signal->completed);
+	signal->completed = twheel_signal_some(purgatory, &signal->key, signal->amount,
+					       signal->value, signal->limit, TWHEEL_KILLABLE);
+	return interrupted();
 }
 
 /**
@@ -760,26 +766,19 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
 		return -EINVAL;
 	if (READ_ONCE(call->file->restricted))
 		return -EPERM;
-	return twheel_cancel_for_key_killable(call->file->instance->purgatory, &cancel->key,
-					      NULL, NULL, &cancel->cancelled);
-}
-
-/* Result of a call that stops at a fatal signal; its output says how far it came. */
-static int interrupted(void)
-{
-	return fatal_signal_pending(current) ? -EINTR : 0;
+	cancel->cancelled = twheel_cancel_for_key(call->file->instance->purgatory, &cancel->key,
+						  NULL, NULL, TWHEEL_KILLABLE);
+	return interrupted();
 }
 
 static int complete_others(struct twheel_instance *instance, struct twheel_complete_all_args *all)
 {
-	int err;
-
 	if (mutex_lock_killable(&instance->complete_lock))
 		return -EINTR;
-	err = twheel_complete_all_killable(instance->purgatory, all->error, all->value,
-					   &all->completed);
+	all->completed = twheel_complete_all(instance->purgatory, all->error, all->value,
+					     TWHEEL_KILLABLE);
 	mutex_unlock(&instance->complete_lock);
-	return err;
+	return interrupted();
 }
 
 /**
@@ -803,7 +802,8 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 		return -EPERM;
 	if (others)
 		return complete_others(file->instance, all);
-	all->completed = twheel_events_complete(&file->own, all->error, all->value);
+	all->completed = twheel_events_end_all(&file->own, TWHEEL_COMPLETED, all->error,
+					       all->value, TWHEEL_KILLABLE);
 	return interrupted();
 }
 
@@ -821,7 +821,8 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->drain.flags)
 		return -EINVAL;
 	twheel_events_shut(&file->own);
-	args->drain.cancelled = twheel_events_cancel(&file->own, true);
+	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0,
+						      TWHEEL_KILLABLE);
 	return interrupted();
 }
 

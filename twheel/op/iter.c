@@ -204,64 +204,56 @@ out:
 }
 EXPORT_SYMBOL_GPL(twheel_op_progress);
 
-static int complete_each(struct twheel_purgatory *purgatory, int error, u64 value,
-			 bool killable, u32 *nr)
+/**
+ * twheel_purgatory_end_all - end every pending operation
+ * @purgatory: the purgatory
+ * @reason: completed or cancelled
+ * @error: 0 or a negative error number, for the results
+ * @value: value for the results
+ * @flags: TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP
+ *
+ * Operations that are added meanwhile may be ended or not.
+ *
+ * Context: process; may sleep.
+ * Return: number of operations that this call ended.
+ */
+u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
+			     int error, u64 value, unsigned int flags)
 {
 	struct twheel_op_iter iter;
 	struct twheel_op *op;
-	int ret = 0;
+	u32 nr = 0;
 
 	might_sleep();
-	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
-		error = -EINVAL;
-	*nr = 0;
 	twheel_op_iter_start(&iter, purgatory);
 	while ((op = twheel_op_iter_next(&iter))) {
-		if (killable && fatal_signal_pending(current)) {
-			ret = -EINTR;
+		if (flags & TWHEEL_KILLABLE && fatal_signal_pending(current))
 			break;
-		}
-		*nr += !(error ? twheel_op_complete_error(op, error) :
-				 twheel_op_complete(op, value));
+		nr += !twheel_op_end(op, reason, error, value);
 		cond_resched();
 	}
 	twheel_op_iter_end(&iter);
-	return ret;
-}
-
-/**
- * twheel_complete_all - complete every operation that waits
- * @purgatory: the purgatory
- * @error: 0, or a negative error number that they are completed with
- * @value: for the results of the operations; not used with an error
- *
- * Those that are added meanwhile are completed or not.
- *
- * Context: process; may sleep.
- * Return: how many operations this completed.
- */
-u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value)
-{
-	u32 nr;
-
-	complete_each(purgatory, error, value, false, &nr);
 	return nr;
 }
-EXPORT_SYMBOL_GPL(twheel_complete_all);
 
 /**
- * twheel_complete_all_killable - twheel_complete_all() that a fatal signal ends early
+ * twheel_complete_all - complete every pending operation
  * @purgatory: the purgatory
- * @error: 0, or a negative error number that they are completed with
- * @value: for the results of the operations; not used with an error
- * @completed: set to the number of operations that this completed, in any case
+ * @error: 0 or a negative error number, for the results
+ * @value: value for the results; ignored with an error
+ * @flags: TWHEEL_KILLABLE or 0
+ *
+ * Operations that are added meanwhile may be completed or not.
  *
  * Context: process; may sleep.
- * Return: 0; or -EINTR if the caller is being killed, and some operations still wait.
+ * Return: number of operations that this call completed.
  */
-int twheel_complete_all_killable(struct twheel_purgatory *purgatory, int error, u64 value,
-				 u32 *completed)
+u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value,
+			unsigned int flags)
 {
-	return complete_each(purgatory, error, value, true, completed);
+	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
+		error = -EINVAL;
+	return twheel_purgatory_end_all(purgatory, TWHEEL_COMPLETED, error, error ? 0 : value,
+					flags);
 }
-EXPORT_SYMBOL_GPL(twheel_complete_all_killable);
+EXPORT_SYMBOL_GPL(twheel_complete_all);

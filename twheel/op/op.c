@@ -526,10 +526,29 @@ EXPORT_SYMBOL_GPL(twheel_op_try_complete);
  * tells what that is.
  */
 
-static int op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
+/**
+ * twheel_op_end - end an operation
+ * @op: the operation; the caller has a reference
+ * @reason: completed, expired or cancelled
+ * @error: 0 or a negative error number, for its result
+ * @value: value for its result
+ *
+ * Context: process or softirq, with interrupts enabled and without locks that its callback
+ * takes.
+ * Return:
+ * * 0         - this call ended it.  The operation has been removed from its wheel and its
+ *	keys, and its callback has returned, with the exceptions listed at &struct
+ *	twheel_op_ops
+ * * -EALREADY - it had ended; its callback may be running
+ * * -ENOENT   - it was not added
+ * * -EINVAL   - @error is no error number
+ */
+int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
 	int err;
 
+	if (error > 0 || error < -MAX_ERRNO)
+		return -EINVAL;
 	spin_lock_bh(&op->lock);
 	err = twheel_op_check_pending(op);
 	if (!err)
@@ -540,71 +559,7 @@ static int op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 		twheel_op_finish(op);
 	return err;
 }
-
-/**
- * twheel_op_complete - complete an operation, whatever its condition says
- * @op: the operation; the caller has a reference
- * @value: for whoever waits for it
- *
- * Kafka's forceComplete.
- *
- * Context: process or softirq, with interrupts enabled and no lock held that
- * its callback takes.
- * Return:
- * * 0         - this call completed it. It has left the wheel and its keys, and its
- *	callback has returned, but for what struct twheel_op_ops says
- * * -EALREADY - it has ended by another way; its callback may be running
- * * -ENOENT   - it was not added
- */
-int twheel_op_complete(struct twheel_op *op, u64 value)
-{
-	return op_end(op, TWHEEL_COMPLETED, 0, value);
-}
-EXPORT_SYMBOL_GPL(twheel_op_complete);
-
-/**
- * twheel_op_complete_error - complete an operation, with an error for a value
- * @op: the operation; the caller has a reference
- * @error: a negative error number
- *
- * Context: as twheel_op_complete().
- * Return: as twheel_op_complete(), or -EINVAL if @error is none.
- */
-int twheel_op_complete_error(struct twheel_op *op, int error)
-{
-	if (error >= 0 || error < -MAX_ERRNO)
-		return -EINVAL;
-	return op_end(op, TWHEEL_COMPLETED, error, 0);
-}
-EXPORT_SYMBOL_GPL(twheel_op_complete_error);
-
-/**
- * twheel_op_expire - expire an operation, whatever the time
- * @op: the operation; the caller has a reference
- *
- * For consumers that have further timers of their own for it.
- *
- * Context: as twheel_op_complete().
- * Return: as twheel_op_complete().
- */
-int twheel_op_expire(struct twheel_op *op)
-{
-	return op_end(op, TWHEEL_EXPIRED, 0, 0);
-}
-EXPORT_SYMBOL_GPL(twheel_op_expire);
-
-/**
- * twheel_op_cancel - cancel an operation
- * @op: the operation; the caller has a reference
- *
- * Context: as twheel_op_complete().
- * Return: as twheel_op_complete().
- */
-int twheel_op_cancel(struct twheel_op *op)
-{
-	return op_end(op, TWHEEL_CANCELLED, 0, 0);
-}
-EXPORT_SYMBOL_GPL(twheel_op_cancel);
+EXPORT_SYMBOL_GPL(twheel_op_end);
 
 /**
  * twheel_op_cancel_sync - cancel an operation, and wait for its callback

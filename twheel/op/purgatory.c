@@ -104,19 +104,6 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
-/* Some operation that waits, with a reference to it, or NULL. */
-static struct twheel_op *oplist_first(struct twheel_op_list *list)
-{
-	struct twheel_op *op;
-
-	spin_lock_bh(&list->lock);
-	op = list_first_entry_or_null(&list->ops, struct twheel_op, parked);
-	if (op)
-		twheel_op_hold(op);
-	spin_unlock_bh(&list->lock);
-	return op;
-}
-
 /* Let no operation in any more; whether that was so already. */
 static bool oplist_close(struct twheel_op_list *list)
 {
@@ -127,21 +114,6 @@ static bool oplist_close(struct twheel_op_list *list)
 	list->draining = true;
 	spin_unlock_bh(&list->lock);
 	return draining;
-}
-
-/* Cancel all that are pending; the number of those that this call cancelled. */
-static u32 oplist_drain(struct twheel_op_list *list)
-{
-	struct twheel_op *op;
-	u32 nr = 0;
-
-	/* A listed operation is pending; another task that ends it first takes it off. */
-	while ((op = oplist_first(list))) {
-		nr += !twheel_op_cancel(op);
-		twheel_op_unhold(op);
-		cond_resched();
-	}
-	return nr;
 }
 
 /*
@@ -180,15 +152,14 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
-	unsigned int i;
-	u32 nr = 0;
+	u32 nr;
 
 	might_sleep();
 	if (WARN_ON_ONCE(in_timer_function()))
 		return 0;
 	purgatory_close(purgatory);
-	for (i = 0; i < purgatory->nr_lists; i++)
-		nr += oplist_drain(&purgatory->list[i]);
+	/* Nothing is added any more, so that one pass is enough. */
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	wait_for_completion(&purgatory->drained);
 	return nr;
 }

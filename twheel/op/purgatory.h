@@ -159,6 +159,8 @@ extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
 
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
+u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
+			     int error, u64 value, unsigned int flags);
 void twheel_purgatories_exit(void);
 
 void twheel_purgatories_add(struct twheel_purgatory *purgatory);

@@ -56,11 +56,9 @@ struct signal {
 	u32			limit;
 	void			(*fn)(struct twheel_op *op, void *data);
 	void			*data;
-	bool			may_sleep;
-	bool			killable;
+	unsigned int		flags;
 
 	u32			nr;
-	bool			killed;
 
 	struct twheel_watch	cursor;
 	struct twheel_watch	end;
@@ -161,15 +159,13 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 						  twheel_watch_hash(&signal->cursor));
 	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
 	bool more = false;
+	bool stop = signal->nr >= signal->limit ||
+		    (signal->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
 	signal->nr_found = 0;
-	if (next != &signal->end && signal->nr < signal->limit) {
-		if (signal->killable && fatal_signal_pending(current)) {
-			signal->killed = true;
-		} else {
-			next = signal_chunk(signal, next, &signal->end);
-			more = next != &signal->end;
-		}
+	if (next != &signal->end && !stop) {
+		next = signal_chunk(signal, next, &signal->end);
+		more = next != &signal->end;
 	}
 	twheel_key_unlink(&at, &signal->cursor);
 	if (more) {
@@ -222,280 +218,108 @@ static void signal_finish(struct signal *signal)
 }
 
 static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		    struct signal *signal)
+		      struct signal *signal, unsigned int flags)
 {
-	/* A callback may free what it lies in. */
+	/* A callback may free the memory of @key. */
 	const struct twheel_key copy = *key;
+	bool may_sleep = flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE);
 	bool more;
 
+	might_sleep_if(may_sleep);
+	signal->flags = flags;
 	more = signal_first(signal, purgatory, key);
 	signal_finish(signal);
 	while (more) {
-		if (signal->may_sleep)
+		if (may_sleep)
 			cond_resched();
 		more = signal_next(signal, purgatory);
 		signal_finish(signal);
 	}
 	if (signal->met)
 		trace_twheel_signal_key(&copy, signal->kind, signal->nr);
-	/* Last: a callback may be what others wait for before they end the purgatory. */
+	/* Last: a callback may be the condition of another task for ending the purgatory. */
 	if (signal->marked)
 		twheel_purgatory_release(purgatory);
 	return signal->nr;
 }
 
-static u32 signal_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		      u64 amount, u64 value, u32 limit, bool may_sleep)
+/**
+ * twheel_signal_some - signal a key
+ * @purgatory: the purgatory
+ * @key: the key
+ * @amount: amount for TWHEEL_COND_SUM; 0 means 1
+ * @value: value for the operations that this call completes
+ * @limit: maximum number of operations to complete; 0 for no limit
+ * @flags: TWHEEL_MAY_SLEEP for keys with very many watchers, TWHEEL_KILLABLE, or 0
+ *
+ * Every operation that watches the key counts the signal, in the order of the watches, and
+ * completes if its condition holds.  Predicates are run as by twheel_check_and_complete().
+ * With a limit, operations behind the last completed one are not signalled.  When this
+ * returns, the callbacks have returned, with the exceptions listed at &struct
+ * twheel_op_ops.
+ *
+ * Context: process or softirq, with interrupts enabled and without locks that a predicate
+ * or a callback takes; with TWHEEL_MAY_SLEEP process context only.
+ * Return: number of operations that this call completed.
+ */
+u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+		       u64 amount, u64 value, u32 limit, unsigned int flags)
 {
 	struct signal signal = {
 		.kind = SIGNAL_COUNT, .amount = amount ?: 1, .value = value,
-		.limit = limit ?: U32_MAX, .may_sleep = may_sleep,
+		.limit = limit ?: U32_MAX,
 	};
 
-	return signal_run(purgatory, key, &signal);
-}
-
-/**
- * twheel_signal - tell whoever watches a key that something has happened
- * @purgatory: the purgatory
- * @key: under which
- * @amount: how much, for those that wait for a sum; 0 is 1
- * @value: for the operations that this completes
- *
- * Every operation that watches the key when the signal comes counts it, in the
- * order in which they came to watch, and completes if its condition holds by
- * that. Those with a predicate have it run, as by twheel_check_and_complete().
- * Their callbacks have returned by then, but for what struct twheel_op_ops says.
- *
- * Context: process or softirq, with interrupts enabled and no lock held that a
- * predicate or a callback takes. Does not sleep.
- * Return: how many operations this completed.
- */
-u32 twheel_signal(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		  u64 amount, u64 value)
-{
-	return signal_key(purgatory, key, amount, value, 0, false);
-}
-EXPORT_SYMBOL_GPL(twheel_signal);
-
-/**
- * twheel_signal_cansleep - the same, letting others run in between
- * @purgatory: the purgatory
- * @key: under which
- * @amount: how much, for those that wait for a sum; 0 is 1
- * @value: for the operations that this completes
- *
- * For keys that very many operations may watch.
- *
- * Context: process; may sleep.
- * Return: how many operations this completed.
- */
-u32 twheel_signal_cansleep(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			   u64 amount, u64 value)
-{
-	might_sleep();
-	return signal_key(purgatory, key, amount, value, 0, true);
-}
-EXPORT_SYMBOL_GPL(twheel_signal_cansleep);
-
-/**
- * twheel_signal_some - twheel_signal() until so many operations are complete
- * @purgatory: the purgatory
- * @key: under which
- * @amount: how much, for those that wait for a sum; 0 is 1
- * @value: for the operations that this completes
- * @limit: number of operations to complete; 0 for no limit
- *
- * First come, first served: those behind the last one that this completes are
- * not signalled.
- *
- * Context: as twheel_signal().
- * Return: how many operations this completed.
- */
-u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		       u64 amount, u64 value, u32 limit)
-{
-	return signal_key(purgatory, key, amount, value, limit, false);
+	return signal_run(purgatory, key, &signal, flags);
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some);
 
 /**
- * twheel_signal_some_cansleep - the same, letting others run in between
+ * twheel_check_and_complete - run the predicates of the operations that watch a key
  * @purgatory: the purgatory
- * @key: under which
- * @amount: how much, for those that wait for a sum; 0 is 1
- * @value: for the operations that this completes
- * @limit: number of operations to complete; 0 for no limit
+ * @key: the key
+ * @limit: maximum number of operations to complete; 0 for no limit
+ * @flags: as for twheel_signal_some()
  *
- * Context: process; may sleep.
- * Return: how many operations this completed.
- */
-u32 twheel_signal_some_cansleep(struct twheel_purgatory *purgatory,
-				const struct twheel_key *key, u64 amount, u64 value, u32 limit)
-{
-	might_sleep();
-	return signal_key(purgatory, key, amount, value, limit, true);
-}
-EXPORT_SYMBOL_GPL(twheel_signal_some_cansleep);
-
-/**
- * twheel_signal_killable - twheel_signal_some_cansleep() that a fatal signal ends early
- * @purgatory: the purgatory
- * @key: under which
- * @amount: how much, for those that wait for a sum; 0 is 1
- * @value: for the operations that this completes
- * @limit: number of operations to complete; 0 for no limit
- * @completed: set to the number of operations that this completed, in any case
+ * Call this after changing the state that the predicates read.  Without a limit, every
+ * predicate of an operation that watches the key is run after the change: by this call, or
+ * by another task that is running it at the moment and runs it once more.  With a limit,
+ * operations behind the last completed one are skipped.
  *
- * For calls on behalf of a process, which should not have to end all of 2^20 operations
- * before it can be killed.
- *
- * Context: process; may sleep.
- * Return: 0; or -EINTR if the caller is being killed, and some watchers have not been
- * signalled: those behind the last one that has.
- */
-int twheel_signal_killable(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			   u64 amount, u64 value, u32 limit, u32 *completed)
-{
-	struct signal signal = {
-		.kind = SIGNAL_COUNT, .amount = amount ?: 1, .value = value,
-		.limit = limit ?: U32_MAX, .may_sleep = true, .killable = true,
-	};
-
-	might_sleep();
-	*completed = signal_run(purgatory, key, &signal);
-	return signal.killed ? -EINTR : 0;
-}
-EXPORT_SYMBOL_GPL(twheel_signal_killable);
-
-static u32 check_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		     u32 limit, bool may_sleep)
-{
-	struct signal signal = {
-		.kind = SIGNAL_CHECK, .limit = limit ?: U32_MAX, .may_sleep = may_sleep,
-	};
-
-	return signal_run(purgatory, key, &signal);
-}
-
-/**
- * twheel_check_and_complete - run the predicates of whoever watches a key
- * @purgatory: the purgatory
- * @key: which key
- * @limit: how many operations this may complete, first come, first served; 0 for
- *	any number
- *
- * To be called after something has changed that the predicates look at. Without
- * a limit nothing is missed: what an operation that watches the key waits for, and
- * what is the case before this call, its predicate will see, run by this call or by
- * who is about it. With one, those behind the last that this completes are not
- * asked.
- *
- * Context: as twheel_signal().
- * Return: how many operations this completed; those whose predicate is being run
- * by somebody else are counted there.
+ * Context: as twheel_signal_some().
+ * Return: number of operations that this call completed.  A completion by another task that
+ * runs the predicate counts there.
  */
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			      u32 limit)
+			      u32 limit, unsigned int flags)
 {
-	return check_key(purgatory, key, limit, false);
+	struct signal signal = { .kind = SIGNAL_CHECK, .limit = limit ?: U32_MAX };
+
+	return signal_run(purgatory, key, &signal, flags);
 }
 EXPORT_SYMBOL_GPL(twheel_check_and_complete);
 
 /**
- * twheel_check_and_complete_cansleep - the same, letting others run in between
+ * twheel_cancel_for_key - cancel the operations that watch a key
  * @purgatory: the purgatory
- * @key: which key
- * @limit: how many operations this may complete, first come, first served; 0 for
- *	any number
- *
- * Context: process; may sleep.
- * Return: as twheel_check_and_complete().
- */
-u32 twheel_check_and_complete_cansleep(struct twheel_purgatory *purgatory,
-				       const struct twheel_key *key, u32 limit)
-{
-	might_sleep();
-	return check_key(purgatory, key, limit, true);
-}
-EXPORT_SYMBOL_GPL(twheel_check_and_complete_cansleep);
-
-static u32 cancel_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		      void (*fn)(struct twheel_op *op, void *data), void *data, bool may_sleep)
-{
-	struct signal signal = {
-		.kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
-		.may_sleep = may_sleep,
-	};
-
-	return signal_run(purgatory, key, &signal);
-}
-
-/**
- * twheel_cancel_for_key - cancel whoever watches a key
- * @purgatory: the purgatory
- * @key: which key
- * @fn: is handed each operation that this has cancelled, with a reference that is
- *	given back when it returns; NULL for none. Its callback has returned, but for
- *	what struct twheel_op_ops says.
+ * @key: the key
+ * @fn: called for each operation that this call cancelled, after its callback, with a
+ *	reference that is dropped when @fn returns; may be NULL.  It must neither sleep nor
+ *	wait for the end of an operation or of the purgatory.
  * @data: for @fn
+ * @flags: as for twheel_signal_some()
  *
- * They have left all of their keys, not only this one.
+ * A cancelled operation has been removed from all of its keys.
  *
- * Context: as twheel_signal(). @fn may not sleep, nor wait for an operation or the
- * purgatory to end.
- * Return: how many operations this cancelled.
+ * Context: as twheel_signal_some().
+ * Return: number of operations that this call cancelled.
  */
 u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-			  void (*fn)(struct twheel_op *op, void *data), void *data)
+			  void (*fn)(struct twheel_op *op, void *data), void *data,
+			  unsigned int flags)
 {
-	return cancel_key(purgatory, key, fn, data, false);
+	struct signal signal = { .kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data };
+
+	return signal_run(purgatory, key, &signal, flags);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key);
-
-/**
- * twheel_cancel_for_key_cansleep - the same, letting others run in between
- * @purgatory: the purgatory
- * @key: which key
- * @fn: as for twheel_cancel_for_key(), and it may not sleep here either; NULL for none
- * @data: for @fn
- *
- * Context: process; may sleep.
- * Return: how many operations this cancelled.
- */
-u32 twheel_cancel_for_key_cansleep(struct twheel_purgatory *purgatory,
-				   const struct twheel_key *key,
-				   void (*fn)(struct twheel_op *op, void *data), void *data)
-{
-	might_sleep();
-	return cancel_key(purgatory, key, fn, data, true);
-}
-EXPORT_SYMBOL_GPL(twheel_cancel_for_key_cansleep);
-
-/**
- * twheel_cancel_for_key_killable - twheel_cancel_for_key_cansleep() that a fatal signal ends early
- * @purgatory: the purgatory
- * @key: which key
- * @fn: as for twheel_cancel_for_key(), and it may not sleep here either; NULL for none
- * @data: for @fn
- * @cancelled: set to the number of operations that this cancelled, in any case
- *
- * Context: process; may sleep.
- * Return: 0; or -EINTR if the caller is being killed, and some watchers have not been
- * cancelled.
- */
-int twheel_cancel_for_key_killable(struct twheel_purgatory *purgatory,
-				   const struct twheel_key *key,
-				   void (*fn)(struct twheel_op *op, void *data), void *data,
-				   u32 *cancelled)
-{
-	struct signal signal = {
-		.kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data,
-		.may_sleep = true, .killable = true,
-	};
-
-	might_sleep();
-	*cancelled = signal_run(purgatory, key, &signal);
-	return signal.killed ? -EINTR : 0;
-}
-EXPORT_SYMBOL_GPL(twheel_cancel_for_key_killable);

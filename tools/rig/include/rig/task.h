@@ -142,6 +142,7 @@ extern unsigned long rig_thread_size;
 #define local_bh_disable()		barrier()
 #define local_bh_enable()		barrier()
 #define might_sleep()			WARN_ON(in_atomic() || in_interrupt())
+#define might_sleep_if(cond)		do { if (cond) might_sleep(); } while (0)
 #define might_alloc(gfp)		((void)(gfp))
 
 /* Signals, as far as the device looks at them */
