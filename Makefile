@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The commands of the project, done by scripts/.  Everything that is built lies in build/,
-# kernels for the tests in the user's cache folder.
+# Build, test and benchmark targets; scripts/ implements them.  Build output goes to build/,
+# the kernels for the tests to the user's cache directory.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO_KERNEL ?= 6.12
@@ -23,26 +23,26 @@ tools: ## build only libtwheel and twheelctl, in build/tools
 install: ## install libtwheel and its manual pages (PREFIX=, DESTDIR=)
 	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools install
 
-demo: ## see it work in a VM, from nothing (DEMO_KERNEL=6.1|6.12)
+demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
-vm: ## a shell in that VM, the module loaded and twheelctl in the path
+vm: ## a shell in that VM, with the module loaded and twheelctl in PATH
 	@scripts/install-packages demo
 	@scripts/stage-guest $(DEMO_KERNEL)
 	@scripts/vm $(DEMO_KERNEL) shell
 
-shell: ## a second shell in it, from another terminal
+shell: ## a second shell in that VM, from another terminal
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
 
-check-quick: ## before a commit: static, tools, KUnit
-check: ## before a push: every kind of test, in about ten minutes
-check-long: ## before a release: every test on every kernel, in hours (MINUTES=)
+check-quick: ## before a commit: static checks, tools, KUnit
+check: ## before a push: all kinds of tests, about ten minutes
+check-long: ## before a release: all tests on all kernels, several hours (MINUTES=)
 check:
 	@scripts/install-packages check
 	@scripts/check
 
-check-static: ## checkpatch, kernel-doc, shellcheck, documents; W=1 and sparse
+check-static: ## checkpatch, kernel-doc, shellcheck, documentation; W=1 and sparse builds
 	@scripts/install-packages check
 	@scripts/check static guest-6.1 guest-6.12
 
@@ -51,43 +51,43 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 	@scripts/check 6.1 6.12 debug
 
 check-tools: ## tests of the tools that need no device
-check-model: ## the models of Documentation/model, by spin
+check-model: ## verify the models of Documentation/model with spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
-check-6.1: ## selftests on Debian's 6.1 (TESTS=program,program)
-check-6.12: ## those for 32 bit on Debian's 6.12
-check-debug: ## those that race or run out of memory on the 6.12 debug kernel; the next two
-check-torture: ## 20 seconds of make torture, on the same kernel
-check-fuzz: ## 12 seconds of make fuzz, on the same kernel
-check-rig: ## 15 seconds of make rig with sanitizers
-check-bench: ## the benchmarks, quickly, only to see that they work
+check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
+check-6.12: ## 32-bit selftests on Debian's 6.12
+check-debug: ## race and fault injection selftests, torture and fuzzing on the debug kernel
+check-torture: ## 20 seconds of torture on the debug kernel
+check-fuzz: ## 12 seconds of fuzzing on the debug kernel
+check-rig: ## 15 seconds of the native rig with sanitizers
+check-bench: ## a smoke test of the benchmarks
 check-%:
 	@scripts/install-packages check
 	@scripts/check $*
 
-bench: ## every benchmark, in guests (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
+bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
 	@scripts/install-packages bench
 	@scripts/bench
 
 torture: export MINUTES ?= 10
-torture: ## race timers and operations for long (MINUTES=, TORTURE_KERNEL=)
+torture: ## stress timers and operations for ten minutes (MINUTES=, TORTURE_KERNEL=)
 	@scripts/install-packages check
 	@scripts/check torture
 
 fuzz: export MINUTES ?= 10
-fuzz: ## calls of the device at random, led by coverage (MINUTES=, SEED=, FUZZ_KERNEL=)
+fuzz: ## coverage-guided fuzzing of the device (MINUTES=, SEED=, FUZZ_KERNEL=)
 	@scripts/install-packages check
 	@scripts/check fuzz
 
 rig: export MINUTES ?= 1
-rig: ## the module as a native program, raced with and without sanitizers (MINUTES=, THREADS=, SEED=)
+rig: ## stress the module as a native program, also with sanitizers (MINUTES=, THREADS=, SEED=)
 	@scripts/install-packages check
 	@scripts/rig run
 
-rig-broken: ## the proof that the rig can fail: variants that are broken on purpose
+rig-broken: ## check that the rig detects deliberately broken variants
 	@scripts/install-packages check
 	@scripts/rig broken
 
-clean: ## remove what was built, but not the cached kernels
+clean: ## remove the build output, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
