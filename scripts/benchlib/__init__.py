@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-What the scripts bench-* share: how a log is read, what a result holds, and what is
-made of it.  The format is in Documentation/performance.rst.
+Common code of the scripts bench-*: parse logs, read and write results, and present them.
+Documentation/performance.rst describes the format.
 """

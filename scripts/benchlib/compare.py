@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Set two results side by side, and tell what moved beyond the noise.
+Compare two results and find the changes that exceed the noise.
 
-A figure has moved if its medians are further apart than NOISE times the spreads of both
-together, and further than LEAST of the old one, and if the middle halves of their
-values do not overlap.  A figure of fewer than ENOUGH values on either side is not
-judged, unless all its values are the same.
+A figure has moved if the difference of its medians is larger than NOISE times the sum of both
+spreads, and larger than the fraction LEAST of the old median, and if the middle halves of the
+values do not overlap.  A figure with fewer than ENOUGH values on either side is not judged,
+except for counts and sizes if all values are equal.
 """
 
 import statistics
@@ -16,9 +16,9 @@ from benchlib.table import is_ours, is_peer
 NOISE = 3
 LEAST = 0.05
 ENOUGH = 3
-# More of these is better; of all else, less.
+# For these units more is better, except in the suites below; for other units less is better.
 MORE_IS_BETTER = ("per_second",)
-LESS_AFTER_ALL = ("wakeups", "irqs_off")
+LESS_IS_BETTER = ("wakeups", "irqs_off")
 
 
 def middle_half(values):
@@ -34,8 +34,9 @@ def too_few(figure):
 
 
 def beyond_noise(old, new):
-    apart = abs(new["median"] - old["median"])
-    if apart <= NOISE * (old["spread"] + new["spread"]) or apart <= LEAST * abs(old["median"]):
+    difference = abs(new["median"] - old["median"])
+    noise = NOISE * (old["spread"] + new["spread"])
+    if difference <= noise or difference <= LEAST * abs(old["median"]):
         return False
     old_low, old_high = middle_half(old["values"])
     new_low, new_high = middle_half(new["values"])
@@ -44,26 +45,26 @@ def beyond_noise(old, new):
 
 def is_worse(old, new):
     more = new["median"] > old["median"]
-    if old["unit"] in MORE_IS_BETTER and old["suite"] not in LESS_AFTER_ALL:
+    if old["unit"] in MORE_IS_BETTER and old["suite"] not in LESS_IS_BETTER:
         return not more
     return more
 
 
 def factor(old, new):
-    """How many times as much; from nothing to something is without limit."""
+    """The ratio of the medians; infinite if only the old one is 0."""
     if old["median"] == new["median"]:
         return 1.0
     return new["median"] / old["median"] if old["median"] else float("inf")
 
 
 def size(old, new):
-    """How far something moved, up or down alike."""
+    """The size of a change, regardless of its direction."""
     times = factor(old, new)
     return max(times, 1 / times if times > 0 else float("inf"))
 
 
 class Comparison:
-    """What two results have in common, and what of it moved."""
+    """The common figures of two results, and the moved ones."""
 
     def __init__(self, old, new):
         olds = {tuple(figure[name] for name in KEY): figure for figure in old["figures"]}
@@ -81,21 +82,21 @@ class Comparison:
                 if is_worse(*pair) and is_ours(pair[0]["of"])]
 
     def peers_factor(self):
-        """By how much all the others moved: if they did, the machine is another."""
+        """The median ratio of the peers' times; not 1 if the speed of the machine changed."""
         times = [factor(*pair) for pair in self.pairs
                  if is_peer(pair[0]["of"]) and pair[0]["unit"] == "ns" and pair[0]["median"]]
         return statistics.median(times) if times else None
 
 
-def unlike_machines(old, new):
+def machine_differences(old, new):
     for name in ("cpu", "cpus", "caches", "virtual"):
         if old["machine"][name] != new["machine"][name]:
-            yield (f"another machine: {name} {old['machine'][name]}, "
+            yield (f"the machine differs: {name} {old['machine'][name]}, "
                    f"then {new['machine'][name]}")
     places = {place["name"]: place for place in old["places"]}
     for place in new["places"]:
         before = places.get(place["name"], place)
         for name in ("release", "accel", "cpus"):
             if before[name] != place[name]:
-                yield (f"another place: {place['name']} had {name} {before[name]}, "
+                yield (f"the place differs: {place['name']} had {name} {before[name]}, "
                        f"then {place[name]}")

@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The goals B1 to B14: what of a result each one is about, and whether it is reached.
+The goals B1 to B14: the figures of a result that each goal refers to, and whether it is reached.
 
-A ratio is one of medians, of two contenders in the same run; its range is that of the
-ratios of each repetition.  What is emulated is held against the goal all the same, and
-named as such.
+A ratio is the ratio of the medians of two contenders in the same run; its range is the range
+of the ratios of the repetitions.  Emulated figures are compared with the goals as well, and
+labelled.
 """
 
 from dataclasses import dataclass
 
 from benchlib.table import aligned, chosen, pending_name, short
 
-# Measured by others, on another run: Kafka's purgatory, ported, on a machine like
-# ours, a million pending, three keys, in ns of CPU time for an operation.
+# The CPU time of an operation in Kafka's purgatory in ns, with a million pending and three
+# keys: a port of it, measured in a separate run on a similar machine.
 KAFKA_NS = 11000
 THIRD_LEVEL = 1000000
-# A time slice of the scheduler in uml: a tick of it, in us.
+# A time slice of the scheduler in uml is one tick, in us.
 SLICE_US = 10000
 DEVICE = 100000
-# How many at a time the device and io_uring are asked for, in so many cases.
+# The batch sizes of the cases for the device and for io_uring.
 BATCHES = (64, 1024)
-# That a cost is flat allows for caches, and for nothing that grows with the number.
+# A cost that grows by less than this factor is constant apart from cache misses.
 FLAT = 2
 
 
 @dataclass
 class Row:
-    """One line of the table: a goal, or one of the figures that it is about."""
+    """A row of the table: a figure of a goal."""
     goal: str
     about: str
     limit: float
@@ -68,7 +68,7 @@ class Row:
 
 
 class Figures:
-    """Look-ups in one result; what was measured in several places counts where it is native."""
+    """Look up figures in a result; native figures take precedence over emulated ones."""
 
     def __init__(self, result):
         self.result = result
@@ -90,7 +90,7 @@ class Figures:
         return row
 
     def ratio(self, row, over, under):
-        """Of two figures of the same place; pairs of repetitions give the range."""
+        """Set the ratio of two figures of the same place; its range is over the repetitions."""
         if not over or not under or over["place"] != under["place"] or not under["median"]:
             return row
         row.value = row.low = row.high = over["median"] / under["median"]
@@ -114,7 +114,7 @@ def timer(find, of, what, pending):
 def b1(find):
     for what in ("add", "cancel", "rearm"):
         for pending in (1000, 100000, 1000000):
-            row = Row("B1", f"{what} at {pending_name(pending)}, to timer_list's", 1, "x",
+            row = Row("B1", f"{what} at {pending_name(pending)}, relative to timer_list", 1, "x",
                       make_bench("timer"))
             yield find.ratio(row, timer(find, "twheel", what, pending),
                              timer(find, "timer_list", what, pending))
@@ -122,15 +122,15 @@ def b1(find):
 
 def b2(find):
     for what, limit in (("rearm", 1 / 10), ("add", 1 / 15)):
-        row = Row("B2", f"{what} at 1e6, to hrtimer's", limit, "x", make_bench("timer"))
+        row = Row("B2", f"{what} at 1e6, relative to hrtimer", limit, "x", make_bench("timer"))
         yield find.ratio(row, timer(find, "twheel", what, THIRD_LEVEL),
                          timer(find, "hrtimer", what, THIRD_LEVEL))
 
 
 def b3(find):
-    """Whatever cases there are of it."""
+    """All cases in the result."""
     for ours in find.all(suite="timer", of="twheel", what="expire", pending=THIRD_LEVEL):
-        row = Row("B3", f"expire at 1e6, {ours['case']}, to timer_list's", 1, "x",
+        row = Row("B3", f"expire at 1e6, {ours['case']}, relative to timer_list", 1, "x",
                   make_bench("timer"))
         yield find.ratio(row, ours, find.one(suite="timer", case=ours["case"], of="timer_list",
                                              what="expire", pending=THIRD_LEVEL))
@@ -143,7 +143,7 @@ def growth(find, of, what):
 
 def b4(find):
     for what in ("add", "cancel", "rearm"):
-        row = Row("B4", f"growth of {what} from 1e3 to 1e6, to timer_list's", 1, "x",
+        row = Row("B4", f"growth of {what} from 1e3 to 1e6, relative to timer_list", 1, "x",
                   make_bench("timer"))
         ours, theirs = growth(find, "twheel", what), growth(find, "timer_list", what)
         if ours.value is not None and theirs.value:
@@ -166,16 +166,16 @@ def b5(find):
     slab = [timers(of, "kmem_cache") for of in ("twheel", "timer_list")]
     if all(slab):
         row.note = (f"{short(slab[0]['median'])} in a slab cache, "
-                    f"a timer_list's {short(slab[1]['median'])}")
+                    f"timer_list {short(slab[1]['median'])}")
     yield find.absolute(row, timers("twheel", "sizeof"))
-    row = Row("B5", "an operation with 3 keys, all in", 224, "bytes", make_bench("memory"))
+    row = Row("B5", "an operation with 3 keys, total", 224, "bytes", make_bench("memory"))
     yield find.absolute(row, biggest(find.all(suite="memory", of="twheel_op", case="keys3",
                                               what="bytes")))
 
 
 def b6(find):
-    row = Row("B6", "watch 3 keys, complete by one, at 1e6, to Kafka's 11 us", 1 / 20, "x",
-              make_bench("purgatory"), note="Kafka's is a figure of another run")
+    row = Row("B6", "watch 3 keys, complete by one, at 1e6, relative to Kafka (11 us)", 1 / 20, "x",
+              make_bench("purgatory"), note="the figure of Kafka is from another run")
     figure = find.one(suite="purgatory", case="keys3", of=("twheel", "twheel_op"),
                       what="watch_complete", pending=THIRD_LEVEL)
     find.absolute(row, figure)
@@ -194,10 +194,10 @@ def b7(find):
         same = {"place": ours["place"], "pending": THIRD_LEVEL} if ours else {}
         tick, wakeup = late("twheel_op", "tick", **same), late("wakeup", "p99", **same)
         limit = (tick["median"] if tick else 1048.576) + (wakeup["median"] if wakeup else 0)
-        row = Row("B7", "p99 lateness of 50 ms operations beside 1e6", limit, "us",
+        row = Row("B7", "p99 lateness of 50 ms operations with 1e6 pending", limit, "us",
                   make_bench("lateness"))
         if wakeup:
-            row.note = f"a tick, and {short(wakeup['median'])} us that a wake-up takes there (p99)"
+            row.note = f"a tick plus {short(wakeup['median'])} us for a wake-up (p99)"
         yield find.absolute(row, ours)
 
 
@@ -208,27 +208,27 @@ def b7b(find):
 
     alone = late(0)
     limit = (alone["median"] if alone else 1048.576) + SLICE_US
-    row = Row("B7b", "p99 lateness beside 1e6 operations of another user, due at one instant",
+    row = Row("B7b", "p99 lateness while 1e6 operations of another user expire at once",
               limit, "us", make_bench("neighbours"))
     if alone:
-        row.note = f"{short(alone['median'])} us without them, and a time slice"
+        row.note = f"{short(alone['median'])} us without them, plus a time slice"
     yield find.absolute(row, late(THIRD_LEVEL))
 
 
 def places_of(find, suite):
-    """The native ones, if there are any, first."""
+    """The places of a suite, native ones first."""
     places = dict.fromkeys(figure["place"] for figure in find.all(suite=suite))
     return sorted(places, key=lambda place: place in find.emulated) or ["-"]
 
 
 def of_device(find, place, of, what, case, pending=DEVICE):
-    """The better one, where several figures say the same of a contender."""
+    """The lowest of several equivalent figures of a contender."""
     found = find.all(suite="device", place=place, of=of, what=what, case=case, pending=pending)
     return min(found, key=lambda figure: figure["median"], default=None)
 
 
 def best_peer(find, place, what, batch):
-    """Each peer with as many pending as it allows, up to ours, and in batches up to ours."""
+    """The best peer: each with its largest number pending and batches no larger than ours."""
     peers = []
     for of in ("io_uring", "timerfd", "posix_timer"):
         figures = [figure for figure in find.all(suite="device", place=place, of=of, what=what,
@@ -240,7 +240,7 @@ def best_peer(find, place, what, batch):
 
 
 def to_best_peer(find, row, place, what, ours, batch):
-    """The row of a cost through the device, with the peer's name beside."""
+    """A cost of the device relative to the best peer, which is named in the note."""
     peer = best_peer(find, place, what, batch)
     if peer:
         row.note = f"{peer['of']}, {peer['case']}, at {pending_name(peer['pending'])}"
@@ -252,19 +252,19 @@ def cases_up_to(batch):
 
 
 def batches_of(find, place):
-    """Which ones were measured; the first is missed if none was."""
+    """The measured batch sizes; only the first size if there is none."""
     found = {figure["case"] for figure in find.all(suite="device", place=place, of="twheel")}
     return [size for size in BATCHES if f"batch{size}" in found] or BATCHES[:1]
 
 
 def b8(find):
-    """Adds are the better of such beside others, and of those that fill up."""
+    """The cost of an add is the lower one of the figures "add" and "fill"."""
     command = make_bench("device")
     for place in places_of(find, "device"):
         for batch in batches_of(find, place):
             case = f"batch{batch}"
             for about, what in (("add", ["add", "fill"]), ("cancel", "cancel")):
-                row = Row("B8", f"{about} in batches of {batch} at 1e5, to the best peer's",
+                row = Row("B8", f"{about} in batches of {batch} at 1e5, relative to the best peer",
                           1 / 2, "x", command)
                 yield to_best_peer(find, row, place, what,
                                    of_device(find, place, "twheel", what, case), batch)
@@ -277,10 +277,10 @@ def b8(find):
 def b9(find):
     for place in places_of(find, "device"):
         for batch in batches_of(find, place):
-            for about, what in (("an expiry, until it is read", "expire"),
-                                ("the delivery alone", "deliver")):
-                row = Row("B9", f"{about}, up to {batch} at a time, at 1e5, to the best peer's",
-                          1 / 2, "x", make_bench("device"))
+            for about, what in (("an expiry until the read", "expire"),
+                                ("only the delivery", "deliver")):
+                row = Row("B9", f"{about}, up to {batch} at a time, at 1e5, "
+                          "relative to the best peer", 1 / 2, "x", make_bench("device"))
                 ours = of_device(find, place, "twheel", what, cases_up_to(batch))
                 yield to_best_peer(find, row, place, what, ours, batch)
 
@@ -293,47 +293,48 @@ def b10(find):
 
 
 def b11(find):
-    """Two real CPUs; the guests' figure is emulated, and stands beside."""
-    for case, about, limit in (("timers_own", "timers on their own shards", 1.9),
+    """Use the rig, which has two real CPUs; the guests may be emulated."""
+    for case, about, limit in (("timers_own", "timers on separate shards", 1.9),
                                ("ops_own", "operations in two purgatories", 1.9),
                                ("ops_shared", "operations in one purgatory", 1.7)):
         for ours in find.all(suite="contention", case=case, unit="ratio") or [None]:
             what = f", {ours['what']}" if ours else ""
-            row = Row("B11", f"2 CPUs to 1: {about}{what}", limit, "x",
+            row = Row("B11", f"2 CPUs relative to 1: {about}{what}", limit, "x",
                       make_bench("contention"), at_least=True)
             yield find.absolute(row, ours)
 
 
 def b12(find):
-    for case, about in (("idle", "with nothing pending"), ("far", "with only far deadlines")):
-        row = Row("B12", f"wake-ups {about}", 0, "a second", make_bench("wakeups"))
+    for case, about in (("idle", "with nothing pending"), ("far", "with distant deadlines only")):
+        row = Row("B12", f"wake-ups {about}", 0, "per second", make_bench("wakeups"))
         yield find.absolute(row, find.one(suite="wakeups", of="twheel", case=case,
                                           what="per_second"))
     levels = find.one(suite="wakeups", of="twheel", case="alone", what="levels")
-    row = Row("B12", "wake-ups of a far timer, to its levels", levels["median"] if levels else 1,
-              "wake-ups", make_bench("wakeups"))
+    row = Row("B12", "wake-ups of a distant timer, one per level",
+              levels["median"] if levels else 1, "wake-ups", make_bench("wakeups"))
     yield find.absolute(row, find.one(suite="wakeups", of="twheel", case="alone",
                                       what="per_timer"), worst=True)
 
 
 def b13(find):
-    """The longest of all, not that of a median run."""
+    """Use the longest stretch of all runs, not the median."""
     for case in ("cascade", "cascade-spread"):
-        row = Row("B13", f"interrupts off, {case} of 1e6", 20000, "ns", make_bench("irqs_off"))
+        row = Row("B13", f"longest stretch with interrupts off, {case} of 1e6", 20000, "ns",
+                  make_bench("irqs_off"))
         ours, machine = (biggest(find.all(suite="irqs_off", of=of, case=case, what="longest",
                                           unit="ns")) for of in ("twheel", "machine"))
         find.absolute(row, ours, worst=True)
         if ours and machine:
             row.note = (f"median {short(ours['median'])}; a loop that only reads the clock "
-                        f"was stopped for {short(machine['median'])}, {short(machine['max'])} "
-                        "at most")
+                        f"was interrupted for {short(machine['median'])}, "
+                        f"{short(machine['max'])} at most")
         yield row
 
 
 def b14(find):
     for case, about, limit in (("device_add", "a device add with one key", 6),
-                               ("device_signal", "a signal that completes", 6),
-                               ("device_expire_read", "an expiry, until it is read", 5)):
+                               ("device_signal", "a completing signal", 6),
+                               ("device_expire_read", "an expiry until the read", 5)):
         row = Row("B14", f"locks taken by {about}", limit, "locks", make_bench("counts"))
         yield find.absolute(row, find.one(suite="counts", case=case, what="locks"))
 
@@ -355,7 +356,7 @@ def text_lines(table):
 
 
 def rst_lines(table):
-    """A list-table: its cells may be of any width."""
+    """A list-table, since it allows cells of any width."""
     yield ".. list-table::"
     yield "   :header-rows: 1"
     yield ""
@@ -367,13 +368,13 @@ def rst_lines(table):
 
 
 def summary(table):
-    """A goal is reached if all of its figures are."""
+    """A goal is reached if all its rows are."""
     verdicts = {}
     for row in table:
         verdicts.setdefault(row.goal, set()).add(row.verdict())
     for words in ("missed", "not measured", "reached"):
-        names = [goal for goal, said in verdicts.items()
-                 if words in said and (words == "missed" or "missed" not in said)
-                 and (words != "reached" or said == {"reached"})]
+        names = [goal for goal, found in verdicts.items()
+                 if words in found and (words == "missed" or "missed" not in found)
+                 and (words != "reached" or found == {"reached"})]
         if names:
             yield f"{words}: {', '.join(names)}"

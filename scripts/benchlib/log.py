@@ -1,21 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Read what the benchmarks said in a guest's log, or on their stdout: samples, skips,
-the frame of each suite, and failures.
+Parse the output of the benchmarks in a console log or on stdout: samples, skips, the begin and
+the end of suites, and failures.
 
-The guest's job writes "begin suite=S pending=N" before it starts a suite, and the
-suite itself "end suite=S" if all went through.  Whatever begins like one of these
-lines must be one of them to the end: a figure that can't be read is a failure,
-and so is a suite that has no end, or nothing to say, or did not run at all.  What runs as
-S_PART is a part of suite S.  What another suite's code says meanwhile was
-taken with other parameters than that suite's, and is left out.
+The guest job prints "begin suite=S pending=N" before it starts a suite; the suite prints
+"end suite=S" if it succeeds.  A malformed line is a failure, and so is a suite without an end,
+without output, or in the plan but not in the log.  S_PART is a part of suite S.  Samples of
+another suite between begin and end are ignored, since they have the wrong parameters.
 """
 
 import pathlib
 import re
 
-# A time of the kernel's, and then a guest's program or twheel_bench itself.
-SPEAKER = re.compile(r"^(?:\[ *\d+\.\d+\] )?(?:\| |twheel_bench: )?")
+# The timestamp of the kernel, and the prefix of a guest program or of twheel_bench.
+PREFIX = re.compile(r"^(?:\[ *\d+\.\d+\] )?(?:\| |twheel_bench: )?")
 WORDS = ("suite", "case", "of", "what", "pending", "unit")
 UNITS = ("ns", "bytes", "us", "ticks", "per_second", "count", "ratio")
 LINE = {
@@ -29,17 +27,17 @@ LINE = {
     "place-note": re.compile(r"place-note (.+)"),
     "place": re.compile(r"place release=(\S+) cpus=(\d+)"),
 }
-MEANT = re.compile(r".*?\b(sample|skip|begin|end) suite=")
+SIMILAR = re.compile(r".*?\b(sample|skip|begin|end) suite=")
 
 
 def number(text):
-    """Whole numbers stay whole, in JSON too."""
+    """Return an int if possible, so that JSON has no fraction."""
     value = float(text)
     return int(value) if value.is_integer() else value
 
 
 class Log:
-    """What one guest said; the figures are a dictionary: words -> values in their order."""
+    """The output of a guest; figures maps words to a list of values, in order."""
 
     def __init__(self, lines=()):
         self.figures = {}
@@ -50,21 +48,21 @@ class Log:
         self.note = ""
         self.ran = []
         self.suite = None
-        self.said = False
+        self.has_output = False
         for line in lines:
             self.take(line.rstrip())
-        self.no_longer()
+        self.close_suite()
 
     def fail(self, text):
         self.failures.append(text)
 
     def take(self, line):
-        text = SPEAKER.sub("", line)
+        text = PREFIX.sub("", line)
         kind = text.split(" ", 1)[0]
         match = kind in LINE and LINE[kind].fullmatch(text)
         if match:
             getattr(self, "take_" + kind.replace("-", "_"))(*match.groups())
-        elif MEANT.match(text):
+        elif SIMILAR.match(text):
             self.fail(f"unreadable: {text}")
         elif "FAILURE:" in text:
             self.fail(text)
@@ -76,28 +74,28 @@ class Log:
         self.note = note
 
     def take_begin(self, suite, pending):
-        self.no_longer()
-        self.suite, self.said = suite, False
+        self.close_suite()
+        self.suite, self.has_output = suite, False
         self.ran.append((suite, int(pending)))
 
     def is_of(self, suite):
-        """Whether it is the suite that runs, or a part of it that runs."""
+        """Whether the current suite is this one or a part of it."""
         return self.suite == suite or (self.suite or "").startswith(suite + "_")
 
     def take_sample(self, *words):
         *words, pending, unit, value = words
         if self.suite is None:
-            self.fail(f"a sample outside of any suite: {' '.join(words)}")
+            self.fail(f"a sample outside of suites: {' '.join(words)}")
         elif not self.is_of(words[0]):
             return
-        self.said = True
+        self.has_output = True
         key = (*words, int(pending), unit)
         self.figures.setdefault(key, []).append(number(value))
 
     def take_skip(self, suite, case, of, what, pending, reason):
         if not self.is_of(suite):
             return
-        self.said = True
+        self.has_output = True
         skip = dict(suite=suite, case=case, of=of, what=what, pending=int(pending),
                     reason=reason)
         if skip not in self.skips:
@@ -105,20 +103,20 @@ class Log:
 
     def take_end(self, suite):
         if suite != self.suite:
-            self.fail(f"the end of suite {suite}, which had not begun")
-        elif not self.said:
-            self.fail(f"suite {suite} said nothing")
+            self.fail(f"the end of suite {suite} without a begin")
+        elif not self.has_output:
+            self.fail(f"suite {suite} has no output")
         self.suite = None
 
-    def no_longer(self):
-        """Another suite begins, or the log ends: by then the last one must have ended."""
+    def close_suite(self):
+        """A suite begins or the log ends: the previous suite must have an end."""
         if self.suite is not None:
             suite, pending = self.ran[-1]
-            self.fail(f"suite {suite} with {pending} pending did not reach its end")
+            self.fail(f"suite {suite} with {pending} pending has no end")
         self.suite = None
 
-    def must_have_run(self, plan):
-        """plan: words SUITE:PENDING:REPETITIONS, as the guest's job had it."""
+    def check_plan(self, plan):
+        """Add a failure for each SUITE:PENDING:REPETITIONS of the plan that did not run."""
         ran = list(self.ran)
         for item in plan:
             suite, pending = item.split(":")[:2]

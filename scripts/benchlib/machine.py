@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Describe the machine that figures are taken on: no time is worth anything without.
+Describe the machine on which figures are measured.
 """
 
 import os
@@ -23,7 +23,7 @@ def line_of(text, name):
 
 
 def caches():
-    """L1d -> "32K" and so on, of the first CPU; code caches are left out."""
+    """The cache sizes of CPU 0, as {"L1d": "32K"}, without instruction caches."""
     found = {}
     for index in sorted(CPU.glob("index*")):
         kind = read(index / "type")

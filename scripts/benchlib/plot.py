@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A result as plots: for each a script for gnuplot, data among it.  A contender has the
-same colour in all of them, and twheel's line is the thick one.
+Plots of a result: gnuplot scripts that include their data.  A contender has the same colour
+in all plots, and the line of twheel is thicker.
 """
 
 import math
@@ -44,20 +44,20 @@ def colour_of(contender, used):
 
 
 def block(name, rows):
-    """Data for gnuplot, in a script."""
+    """A data block of a gnuplot script."""
     lines = "\n".join(" ".join(str(cell) for cell in row) for row in rows)
     return f"${name} << EOD\n{lines}\nEOD\n"
 
 
 def curves(series, used):
-    """series: contender -> rows of x, median, least, most; drawn with their range, and a
-    little beside each other, so that none hides behind the next one."""
+    """Plot series, which maps contenders to rows of x, median, minimum and maximum, with error
+    bars.  Shift the curves slightly along x, so that none hides another."""
     data, plots = "", []
     xs = [row[0] for rows in series.values() for row in rows]
     step = (max(xs) / min(xs)) ** (0.06 / len(series)) if len(series) > 1 else 1
     for i, (contender, rows) in enumerate(series.items()):
-        aside = step ** (i - (len(series) - 1) / 2)
-        data += block(f"c{i}", [(f"{row[0] * aside:.6g}", *row[1:]) for row in rows])
+        shift = step ** (i - (len(series) - 1) / 2)
+        data += block(f"c{i}", [(f"{row[0] * shift:.6g}", *row[1:]) for row in rows])
         width = 3 if is_ours(contender) else 1.6
         plots.append(f"$c{i} using 1:2:3:4 with yerrorlines lw {width} pt 7 ps 0.45 "
                      f"lc rgb '{colour_of(contender, used)}' title {quoted(contender)}")
@@ -70,7 +70,7 @@ def label_of(place, machine_):
 
 
 def ticks(low, high):
-    """1, 2 and 5 of each decade; where there are many decades, only those."""
+    """1, 2 and 5 times powers of 10; only powers of 10 if there are many decades."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     parts = (1, 2, 5) if last - first <= 3 else (1,)
     return [part * 10 ** i for i in range(first, last + 1) for part in parts
@@ -78,7 +78,7 @@ def ticks(low, high):
 
 
 def value_axis(series):
-    """Logarithmic, from just below the least to just above the most."""
+    """A logarithmic axis that covers all values with a margin."""
     values = [value for rows in series.values() for row in rows for value in row[1:]]
     low, high = min(values) / 1.4, max(values) * 1.4
     names = ", ".join(f"{quoted(short(tick))} {tick}" for tick in ticks(low, high))
@@ -100,11 +100,11 @@ def cost_panel(figures, title, used, name_of):
     order = sorted(series, key=lambda name: (not is_ours(name), name))
     data, plot = curves({name: series[name] for name in order}, used)
     return (data + pending_axis(figures) + value_axis(series) +
-            f"set ylabel 'ns, each'\nset title {quoted(title)}\n" + plot)
+            f"set ylabel 'ns per operation'\nset title {quoted(title)}\n" + plot)
 
 
 def cost_plot(result, place, suite, case, name_of=lambda figure: figure["of"]):
-    """Four panels, one for each operation, against the number pending, log-log."""
+    """A log-log panel for each kind of operation, over the number pending."""
     panels, used = [], {}
     for what in OPERATIONS:
         figures = [figure for figure in chosen(result, place=place["name"], suite=suite,
@@ -114,7 +114,7 @@ def cost_plot(result, place, suite, case, name_of=lambda figure: figure["of"]):
             panels.append(cost_panel(figures, TITLES[what], used, name_of))
     if not panels:
         return None
-    title = quoted(f"{suite}: cost of an operation; medians, least and most\n"
+    title = quoted(f"{suite}: cost of an operation; median, minimum and maximum\n"
                    + label_of(place, result["machine"]))
     script = PREAMBLE.format(width=1080, height=400 * ((len(panels) + 1) // 2) + 60)
     return (script + f"set multiplot layout {(len(panels) + 1) // 2},2 title "
@@ -123,7 +123,7 @@ def cost_plot(result, place, suite, case, name_of=lambda figure: figure["of"]):
 
 
 def horizon_ns(case):
-    """10ms, 1s and so on; none of anything else."""
+    """Parse a case such as 10ms or 1s; None for other cases."""
     for unit, ns in (("ms", 10 ** 6), ("us", 1000), ("min", 60 * 10 ** 9), ("h", 3600 * 10 ** 9),
                      ("s", 10 ** 9)):
         if case.endswith(unit) and case[:-len(unit)].isdigit():
@@ -132,7 +132,7 @@ def horizon_ns(case):
 
 
 def lateness_plot(result, place):
-    """p99 and the latest against the horizon, both of them logarithmic."""
+    """p99, with p50 and the maximum, over the time to expiry, log-log."""
     figures = [figure for figure in chosen(result, place=place["name"], suite="lateness",
                                            unit="us", what=("p50", "p99", "max"))
                if horizon_ns(figure["case"]) and figure["of"] not in ("twheel_op", "wakeup")]
@@ -143,8 +143,8 @@ def lateness_plot(result, place):
     script = PREAMBLE.format(width=900, height=520)
     script += f"set logscale x\nset xtics ({tics})\n"
     script += f"set xrange [{horizon_ns(cases[0]) / 2}:{horizon_ns(cases[-1]) * 2}]\n"
-    script += "set xlabel 'how far ahead a timer is armed'\nset ylabel 'late by, us'\n"
-    title = ("lateness, p50 to the latest, and p99 as the line\n"
+    script += "set xlabel 'time to expiry'\nset ylabel 'lateness, us'\n"
+    title = ("lateness: p99, with bars from p50 to the maximum\n"
              + label_of(place, result["machine"]))
     script += "set title " + quoted(title) + "\n"
     series = {}
@@ -167,7 +167,7 @@ def bar_name(figure):
 
 
 def memory_plot(result, place):
-    """Bytes of one that is pending, each contender at the most that it was measured with."""
+    """Bytes of a pending object; each contender at its largest measured number."""
     bars = {}
     for figure in chosen(result, place=place["name"], what="bytes", unit="bytes"):
         name = bar_name(figure)
@@ -181,7 +181,7 @@ def memory_plot(result, place):
     script = PREAMBLE.format(width=900, height=120 + 34 * len(rows))
     script += "unset key\nset style fill solid 1.0 noborder\nset grid noytics xtics\n"
     script += "set ytics scale 0\n"
-    script += "set xlabel 'bytes of kernel memory, each that is pending'\nset xrange [0:*]\n"
+    script += "set xlabel 'bytes of kernel memory per pending object'\nset xrange [0:*]\n"
     script += f"set yrange [-0.6:{len(rows) - 0.4}] reverse\nset title "
     script += quoted(f"memory\n{label_of(place, result['machine'])}") + "\n"
     script += block("bars", [(i, bar["median"], quoted(name), quoted(short(bar["median"])),
@@ -199,7 +199,7 @@ def device_name(figure):
 
 
 def purgatory_plot(result, place):
-    """What an operation with three keys costs, by figure: it has no peer in the kernel."""
+    """The cost of an operation with three keys, by figure: there is no peer in the kernel."""
     figures = [figure for figure in chosen(result, place=place["name"], suite="purgatory",
                                            case="keys3", unit="ns", of=("twheel", "twheel_op"))
                if figure["min"] > 0 and figure["pending"] > 0]
@@ -211,7 +211,7 @@ def purgatory_plot(result, place):
 
 
 def scripts(result):
-    """Name of the plot -> gnuplot's script."""
+    """The gnuplot scripts by name of the plot."""
     found = {}
     for place in result["places"]:
         at = place["name"].replace(".", "_")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A result: all figures of a run, with the machine and the places where they were
-taken, as it lies in a JSON file.  problems() says what is wrong with one.
+A result, stored as JSON: all figures of a run, with a description of the machine and the
+places.  problems() validates a result.
 """
 
 import json
@@ -27,22 +27,22 @@ RESULT = {"schema": int, "version": str, "date": str, "quick": bool, "machine": 
 
 
 class BadResult(Exception):
-    """A file that is no result, or one that is wrong."""
+    """The file does not have a valid result."""
 
 
 def spread_of(values):
-    """The median absolute deviation, made comparable to a standard deviation."""
+    """The median absolute deviation, scaled to estimate the standard deviation."""
     middle = statistics.median(values)
     return round(1.4826 * statistics.median(abs(value - middle) for value in values), 4)
 
 
-def summed_up(values):
+def summarize(values):
     return {"values": values, "median": statistics.median(values), "min": min(values),
             "max": max(values), "spread": spread_of(values)}
 
 
 def figures_of(place, log):
-    return [{"place": place, **dict(zip(WORDS, words)), **summed_up(values)}
+    return [{"place": place, **dict(zip(WORDS, words)), **summarize(values)}
             for words, values in log.figures.items()]
 
 
@@ -50,64 +50,64 @@ def skips_of(place, log):
     return [{"place": place, **skip} for skip in log.skips]
 
 
-def unlike(what, thing, fields):
-    """How a dictionary differs from the fields and types that it must have."""
-    if not isinstance(thing, dict):
-        return [f"{what}: not an object"]
-    said = [f"{what}: no {name}" for name in fields if name not in thing]
-    said += [f"{what}: unknown {name}" for name in thing if name not in fields]
-    # A bool is an int to Python, and none to us.
-    said += [f"{what}: {name} is {thing[name]!r}" for name, kind in fields.items()
-             if name in thing and (not isinstance(thing[name], kind)
-                                   or (kind != bool and isinstance(thing[name], bool)))]
-    return said
+def mismatches(label, item, fields):
+    """The differences of a dictionary from the required fields and types."""
+    if not isinstance(item, dict):
+        return [f"{label}: not an object"]
+    found = [f"{label}: no {name}" for name in fields if name not in item]
+    found += [f"{label}: unknown {name}" for name in item if name not in fields]
+    # In Python a bool is an int: do not accept it as a number.
+    found += [f"{label}: {name} is {item[name]!r}" for name, kind in fields.items()
+              if name in item and (not isinstance(item[name], kind)
+                                   or (kind != bool and isinstance(item[name], bool)))]
+    return found
 
 
-def figure_problems(what, figure, places):
-    said = unlike(what, figure, FIGURE)
-    if said:
-        return said
+def figure_problems(label, figure, places):
+    found = mismatches(label, figure, FIGURE)
+    if found:
+        return found
     if figure["place"] not in places:
-        said.append(f"{what}: a place that is not described, {figure['place']}")
+        found.append(f"{label}: unknown place {figure['place']}")
     if figure["unit"] not in UNITS:
-        said.append(f"{what}: unit {figure['unit']}")
+        found.append(f"{label}: unknown unit {figure['unit']}")
     values = figure["values"]
     if not values or not all(type(value) in NUMBER for value in values):
-        return said + [f"{what}: values {values}"]
-    said += [f"{what}: {name} is not that of its values"
-             for name, value in summed_up(values).items() if figure[name] != value]
-    return said
+        return found + [f"{label}: invalid values {values}"]
+    found += [f"{label}: {name} does not match the values"
+              for name, value in summarize(values).items() if figure[name] != value]
+    return found
 
 
-def twice(figures):
+def duplicates(figures):
     seen = set()
     for figure in figures:
         words = tuple(figure[name] for name in KEY)
         if words in seen:
-            yield f"twice: {words}"
+            yield f"duplicate figure: {words}"
         seen.add(words)
 
 
 def problems(result):
-    """All that is wrong with a result, as sentences; none if it is one."""
-    said = unlike("result", result, RESULT)
-    if said:
-        return said
+    """The errors in a result, as sentences; empty if it is valid."""
+    found = mismatches("result", result, RESULT)
+    if found:
+        return found
     if result["schema"] != SCHEMA:
-        return [f"schema {result['schema']}, and not {SCHEMA}"]
-    said += unlike("machine", result["machine"], MACHINE)
+        return [f"schema is {result['schema']}, not {SCHEMA}"]
+    found += mismatches("machine", result["machine"], MACHINE)
     for i, place in enumerate(result["places"]):
-        said += unlike(f"place {i}", place, PLACE)
+        found += mismatches(f"place {i}", place, PLACE)
     for i, skip in enumerate(result["skips"]):
-        said += unlike(f"skip {i}", skip, SKIP)
-    said += [f"failure {i}: not a string" for i, text in enumerate(result["failures"])
-             if not isinstance(text, str)]
-    if said:
-        return said
+        found += mismatches(f"skip {i}", skip, SKIP)
+    found += [f"failure {i}: not a string" for i, text in enumerate(result["failures"])
+              if not isinstance(text, str)]
+    if found:
+        return found
     places = {place["name"] for place in result["places"]}
     for i, figure in enumerate(result["figures"]):
-        said += figure_problems(f"figure {i}", figure, places)
-    return said or list(twice(result["figures"]))
+        found += figure_problems(f"figure {i}", figure, places)
+    return found or list(duplicates(result["figures"]))
 
 
 def load(path):
@@ -116,14 +116,15 @@ def load(path):
             result = json.load(file)
     except (OSError, ValueError) as error:
         raise BadResult(f"{path}: {error}") from error
-    said = problems(result)
-    if said:
-        raise BadResult(f"{path}: {said[0]}" + (f" (and {len(said) - 1} more)" if said[1:] else ""))
+    found = problems(result)
+    if found:
+        more = f" (and {len(found) - 1} more)" if found[1:] else ""
+        raise BadResult(f"{path}: {found[0]}" + more)
     return result
 
 
 def dump(result, file):
-    """One figure a line, so that two files can be compared by eye."""
+    """Write one figure per line, so that diffs are readable."""
     lists = ("places", "figures", "skips", "failures")
     head = {name: value for name, value in result.items() if name not in lists}
     file.write(json.dumps(head, indent=1)[:-2])

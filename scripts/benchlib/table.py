@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-A result as tables for people: for each suite at each place a row for each figure of each
-contender, a column for each number of pending.
+A result as text tables, one for each suite and place, with a row for each figure of each
+contender and a column for each number pending.
 """
 
 from benchlib import machine
 
 LEGEND = """\
-Each cell: the median, and in brackets the least and the most of all repetitions. After a
-peer's stands twheel's median divided by it: below 1, twheel is ahead."""
+Each cell has the median, and the minimum and maximum of all repetitions in parentheses. Cells
+of peers also have the ratio of twheel's median to theirs: below 1, twheel is faster."""
 
 
 def short(value):
-    """Three digits are enough for people; what is larger keeps its whole part."""
+    """Format with three digits; larger numbers keep their integer part."""
     if value == int(value) or abs(value) >= 100:
         return f"{round(value):,}"
     return f"{value:.3g}"
@@ -30,12 +30,12 @@ def is_ours(contender):
 
 
 def is_peer(contender):
-    """The machine's own figures, and what is beside a measurement, are nobody's."""
+    """Figures of the machine and of background load belong to no contender."""
     return not is_ours(contender) and contender not in ("machine", "others", "wakeup")
 
 
 def chosen(result, **words):
-    """The figures that have all these words; a list stands for any of its words."""
+    """The figures that match all these words; a list matches any of its words."""
     return [figure for figure in result["figures"]
             if all(figure[name] in word if isinstance(word, (list, tuple)) else
                    figure[name] == word for name, word in words.items())]
@@ -55,7 +55,7 @@ def cell_of(figure, ours):
 
 
 def rows_of(result, figures, pending, place):
-    """Rows by case, figure and contender, the last ones with what they can't do."""
+    """Rows by case, figure and contender; skipped combinations are marked."""
     seen = {}
     for figure in figures:
         seen.setdefault((figure["case"], figure["what"], figure["unit"]), {}).setdefault(

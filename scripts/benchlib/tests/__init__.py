@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-Tests of benchlib, on logs and results that are made up.
+Unit tests of benchlib.
 
-made_up() is a result with the figures that it is given, all else being in order.
+made_up() returns a valid result with the given figures.
 """
 
 from benchlib import result
@@ -17,7 +17,7 @@ EMULATED = PLACE | {"name": "6.12", "accel": "tcg", "emulated": True}
 def figure(values, place="uml", suite="timer", case="mixed", of="twheel", what="add",
            pending=1000, unit="ns"):
     return {"place": place, "suite": suite, "case": case, "of": of, "what": what,
-            "pending": pending, "unit": unit, **result.summed_up(list(values))}
+            "pending": pending, "unit": unit, **result.summarize(list(values))}
 
 
 def made_up(*figures, **changed):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""The commands bench-*, with files: what they say, and their exit status."""
+"""Tests of the commands bench-*: output and exit status."""
 
 import pathlib
 import subprocess
@@ -42,31 +42,31 @@ class Commands(unittest.TestCase):
 
 
 class Results(Commands):
-    def test_a_log_becomes_a_result(self):
+    def test_make_of_valid_log_writes_valid_result(self):
         self.assertEqual(self.make(LOG), (0, ""))
         made = result.load(self.folder / "made.json")
         self.assertEqual((made["places"][0]["release"], made["figures"][0]["median"]),
                          ("6.12.1", 23.4))
         self.assertEqual(self.call("bench-result", "check", self.folder / "made.json"), (0, ""))
 
-    def test_a_suite_that_failed_fails_both_commands(self):
-        status, said = self.make(LOG + "[ 1.4] twheel_bench: FAILURE: lost 1 timer\n")
-        self.assertEqual((status, "lost 1 timer" in said), (1, True))
+    def test_failed_suite_fails_make_and_check(self):
+        status, output = self.make(LOG + "[ 1.4] twheel_bench: FAILURE: lost 1 timer\n")
+        self.assertEqual((status, "lost 1 timer" in output), (1, True))
         self.assertEqual(self.call("bench-result", "check", self.folder / "made.json")[0], 1)
 
-    def test_a_suite_without_an_end_fails(self):
+    def test_make_of_suite_without_end_fails(self):
         self.assertEqual(self.make(LOG.replace("end suite", "ended"))[0], 1)
 
-    def test_a_line_that_can_t_be_read_fails(self):
+    def test_make_of_malformed_line_fails(self):
         self.assertEqual(self.make(LOG.replace("value=23.4", "value="))[0], 1)
 
-    def test_a_suite_that_did_not_run_fails(self):
+    def test_make_of_missing_suite_fails(self):
         self.assertEqual(self.make(LOG, "timer:1000:5,purgatory:1000:5")[0], 1)
 
-    def test_a_log_without_a_figure_fails(self):
+    def test_make_of_empty_log_fails(self):
         self.assertEqual(self.make("")[0], 1)
 
-    def test_what_is_no_json_or_no_result_fails(self):
+    def test_invalid_file_fails_all_commands(self):
         path = self.folder / "bad.json"
         for text in ("", "{", "[]", '{"schema": 1}'):
             path.write_text(text)
@@ -75,22 +75,22 @@ class Results(Commands):
 
 
 class Comparing(Commands):
-    def test_a_file_and_itself_have_nothing_that_moved(self):
+    def test_compare_with_itself_finds_no_change(self):
         path = self.file("a.json", figure([1, 2, 3]), figure([4, 5, 6], of="hrtimer"))
-        status, said = self.call("bench-compare", "--fail", path, path)
-        self.assertEqual((status, "nothing moved" in said), (0, True))
+        status, output = self.call("bench-compare", "--fail", path, path)
+        self.assertEqual((status, "nothing moved" in output), (0, True))
 
-    def test_a_regression_fails_only_if_it_is_asked_to(self):
+    def test_regression_fails_only_with_fail_option(self):
         old, new = self.file("a.json", figure([100] * 5)), self.file("b.json", figure([200] * 5))
-        status, said = self.call("bench-compare", old, new)
-        self.assertEqual((status, "x2.00" in said, "worse" in said), (0, True, True))
+        status, output = self.call("bench-compare", old, new)
+        self.assertEqual((status, "x2.00" in output, "worse" in output), (0, True, True))
         self.assertEqual(self.call("bench-compare", "--fail", old, new)[0], 2)
         self.assertEqual(self.call("bench-compare", "--fail", new, old)[0], 0)
 
-    def test_nothing_in_common_is_an_error(self):
+    def test_compare_without_common_figures_fails(self):
         old, new = self.file("a.json", figure([1])), self.file("b.json", figure([1], of="hrtimer"))
         self.assertEqual(self.call("bench-compare", old, new)[0], 1)
 
-    def test_bad_usage_is_an_error(self):
+    def test_compare_with_bad_arguments_fails(self):
         self.assertEqual(self.call("bench-compare")[0], 1)
         self.assertEqual(self.call("bench-compare", "/nowhere", "/nowhere")[0], 1)

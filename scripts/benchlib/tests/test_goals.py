@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""That goals are taken from the right figures, and judged rightly."""
+"""Tests of the goals: selection of figures and verdicts."""
 
 import unittest
 
@@ -20,26 +20,26 @@ def one(goal, *figures, about=""):
 
 
 class Goals(unittest.TestCase):
-    def test_what_nobody_measured_is_neither_reached_nor_missed(self):
+    def test_goals_without_figures_are_not_measured(self):
         rows = list(goals.rows(made_up()))
         self.assertEqual({row.goal for row in rows},
                          {"B7b", *(f"B{i}" for i in range(1, 15))})
         self.assertEqual({row.verdict() for row in rows}, {"not measured"})
 
-    def test_b1_is_the_ratio_in_the_same_run(self):
+    def test_b1_value_is_ratio_within_one_run(self):
         row = one("B1", figure([10, 20, 30]), figure([20, 40, 30], of="timer_list"))
         self.assertEqual((row.value, row.low, row.high), (20 / 30, 0.5, 1))
         self.assertEqual(row.verdict(), "reached")
 
-    def test_b1_is_missed_by_a_little_too(self):
+    def test_b1_slightly_above_limit_is_missed(self):
         row = one("B1", figure([31]), figure([30], of="timer_list"))
         self.assertEqual(row.verdict(), "missed")
 
-    def test_ratios_of_two_places_are_none(self):
+    def test_ratio_across_places_is_not_measured(self):
         rows = rows_of("B1", figure([1]), figure([2], of="timer_list", place="6.12"))
         self.assertEqual({row.verdict() for row in rows}, {"not measured"})
 
-    def test_what_is_native_counts_where_it_is_there(self):
+    def test_native_figure_takes_precedence(self):
         both = [figure([value], of=of, place=place) for of, value in
                 (("twheel", 10), ("timer_list", 20)) for place in ("6.12", "uml")]
         self.assertFalse(one("B1", *both).emulated)
@@ -47,25 +47,25 @@ class Goals(unittest.TestCase):
         self.assertTrue(row.emulated)
         self.assertIn("emulated", row.measured())
 
-    def test_b4_sets_growth_against_growth(self):
+    def test_b4_value_is_ratio_of_growths(self):
         row = one("B4", figure([10]), figure([30], pending=1000000),
                   figure([20], of="timer_list"), figure([40], of="timer_list", pending=1000000))
         self.assertEqual((row.value, row.verdict()), (1.5, "missed"))
 
-    def test_b6_holds_kafka_s_time_against_ours(self):
+    def test_b6_value_is_relative_to_kafka(self):
         row = one("B6", figure([550], suite="purgatory", case="keys3", of="twheel_op",
                                what="watch_complete", pending=1000000))
         self.assertEqual((row.value, row.verdict()), (1 / 20, "reached"))
         self.assertIn("another run", row.note)
 
-    def test_b7_allows_a_tick_and_a_wake_up(self):
+    def test_b7_limit_is_tick_plus_wakeup(self):
         late = {"suite": "lateness", "case": "50ms", "what": "p99", "unit": "us",
                 "pending": 1000000}
         ours = figure([1100], of="twheel_op", **late)
         self.assertEqual(one("B7", ours).verdict(), "missed")
         self.assertEqual(one("B7", ours, figure([60], of="wakeup", **late)).verdict(), "reached")
 
-    def test_b7b_allows_a_time_slice_beside_what_is_late_anyway(self):
+    def test_b7b_limit_is_lateness_alone_plus_time_slice(self):
         late = {"suite": "neighbours", "case": "50ms", "what": "p99", "unit": "us"}
         quiet = figure([1100], pending=0, **late)
         self.assertEqual(one("B7b", quiet, figure([11000], pending=1000000, **late)).verdict(),
@@ -73,7 +73,7 @@ class Goals(unittest.TestCase):
         self.assertEqual(one("B7b", quiet, figure([11200], pending=1000000, **late)).verdict(),
                          "missed")
 
-    def test_b8_takes_the_best_peer_with_as_many_as_it_allows(self):
+    def test_b8_best_peer_has_its_largest_number_pending(self):
         def cancel(value, **words):
             return figure([value], **DEVICE | {"what": "cancel"} | words)
         row = one("B8", cancel(100), cancel(1500000, of="io_uring"),
@@ -84,24 +84,24 @@ class Goals(unittest.TestCase):
         self.assertEqual((row.value, row.verdict()), (0.25, "reached"))
         self.assertIn("timerfd", row.note)
 
-    def test_b8_sets_a_batch_against_peers_whose_batches_are_no_larger(self):
+    def test_b8_peers_have_batches_up_to_own_size(self):
         figures = [figure([value], **DEVICE | {"of": of, "what": "add", "case": case})
                    for of, case, value in (
                        ("twheel", "batch64", 30), ("io_uring", "batch64", 40),
                        ("twheel", "batch1024", 5), ("io_uring", "batch1024", 20))]
         for batch, value in ((64, 0.75), (1024, 0.25)):
             self.assertEqual(one("B8", *figures, about=f"add in batches of {batch} ").value, value)
-        # Whose best is a small batch is measured by that.
+        # The peer's best case may be a smaller batch.
         figures[1]["values"] = [10]
         figures[1]["median"] = figures[1]["min"] = figures[1]["max"] = 10
         self.assertEqual(one("B8", *figures, about="add in batches of 1024").value, 0.5)
 
-    def test_b8_and_b9_have_no_rows_for_batches_that_were_not_measured(self):
+    def test_b8_and_b9_omit_unmeasured_batches(self):
         ours = figure([1], **DEVICE | {"of": "twheel", "what": "add"})
         for goal in ("B8", "B9"):
             self.assertFalse([row for row in rows_of(goal, ours) if "1024" in row.about])
 
-    def test_b8_takes_the_better_of_two_figures_of_adds_on_both_sides(self):
+    def test_b8_add_is_lower_of_add_and_fill(self):
         row = one("B8", *(figure([value], of=of, what=what, **DEVICE) for of, what, value in
                           (("twheel", "add", 300), ("twheel", "fill", 200),
                            ("io_uring", "add", 900), ("io_uring", "fill", 400))))
@@ -113,7 +113,7 @@ class Goals(unittest.TestCase):
         rows = [row for row in rows_of("B9", *figures) if row.value is not None]
         self.assertEqual([row.emulated for row in rows], [False, True])
 
-    def test_b11_wants_more_and_not_less(self):
+    def test_b11_below_limit_is_missed(self):
         def contention(value):
             return figure([value], place="rig", suite="contention", case="ops_own",
                           what="add_complete", unit="ratio")
@@ -121,7 +121,7 @@ class Goals(unittest.TestCase):
         self.assertEqual(one("B11", contention(1.95), about="two purgatories").verdict(), "reached")
         self.assertEqual(one("B11", contention(1.85), about="two purgatories").verdict(), "missed")
 
-    def test_b14_counts_locks(self):
+    def test_b14_above_limit_is_missed(self):
         def locks(value):
             return figure([value], place="rig", suite="counts", case="device_add", what="locks",
                           unit="count")
@@ -129,14 +129,14 @@ class Goals(unittest.TestCase):
         self.assertEqual(one("B14", locks(6), about="device add").verdict(), "reached")
         self.assertEqual(one("B14", locks(9), about="device add").verdict(), "missed")
 
-    def test_b12_allows_nothing_at_all(self):
+    def test_b12_any_idle_wakeup_is_missed(self):
         def idle(value):
             return figure([value], suite="wakeups", case="idle", what="per_second",
                           unit="per_second")
         self.assertEqual(one("B12", idle(0)).verdict(), "reached")
         self.assertEqual(one("B12", idle(0.5)).verdict(), "missed")
 
-    def test_b12_allows_a_far_timer_one_wake_up_a_level(self):
+    def test_b12_limit_of_distant_timer_is_one_wakeup_per_level(self):
         def alone(value, what):
             return figure([value], suite="wakeups", case="alone", what=what, unit="count")
         self.assertEqual(one("B12", alone(4, "per_timer"), alone(4, "levels")).verdict(),
@@ -144,12 +144,12 @@ class Goals(unittest.TestCase):
         self.assertEqual(one("B12", alone(5, "per_timer"), alone(4, "levels")).verdict(),
                          "missed")
 
-    def test_b13_is_the_longest_of_all_runs(self):
+    def test_b13_value_is_longest_of_all_runs(self):
         row = one("B13", figure([900, 1000, 30000], suite="irqs_off", case="cascade",
                                 what="longest", pending=1000000))
         self.assertEqual((row.value, row.verdict()), (30000, "missed"))
 
-    def test_a_goal_with_one_figure_missed_is_missed(self):
+    def test_goal_with_one_missed_row_is_missed(self):
         rows = list(goals.rows(made_up(
             figure([1]), figure([2], of="timer_list"), figure([3], what="cancel"),
             figure([2], what="cancel", of="timer_list"))))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0
-"""What people get to see: tables, the table of goals, plots."""
+"""Tests of the presentation: tables, goals, plots and the published page."""
 
 import pathlib
 import unittest
@@ -16,21 +16,21 @@ class Tables(unittest.TestCase):
         return next(line for line in self.lines(*figures, **changed)
                     if line.split()[2:3] == [contender])
 
-    def test_a_cell_has_the_median_with_the_least_and_the_most(self):
+    def test_cell_has_median_minimum_and_maximum(self):
         self.assertIn("20 (10-40)", self.row("twheel", figure([10, 20, 40])))
 
-    def test_a_peer_s_cell_has_the_ratio_too(self):
+    def test_cell_of_peer_has_ratio(self):
         row = self.row("hrtimer", figure([10]), figure([40], of="hrtimer"))
         self.assertIn("40 x0.25", row)
 
-    def test_what_is_no_peer_has_none(self):
+    def test_cell_of_machine_has_no_ratio(self):
         self.assertNotIn("x0.25", self.row("machine", figure([10]), figure([40], of="machine")))
 
-    def test_each_emulated_figure_is_labelled(self):
+    def test_emulated_figure_is_labelled(self):
         self.assertIn("ns emulated", self.row("twheel", figure([10], place="6.12")))
         self.assertNotIn("emulated", self.row("twheel", figure([10])))
 
-    def test_what_can_t_be_done_is_told_with_its_reason(self):
+    def test_skip_is_listed_with_reason(self):
         skip = {"place": "uml", "suite": "timer", "case": "mixed", "of": "hrtimer", "what": "add",
                 "pending": 1000000, "reason": "no-memory"}
         lines = self.lines(figure([1]), figure([2], pending=1000000), figure([3], of="hrtimer"),
@@ -39,17 +39,17 @@ class Tables(unittest.TestCase):
                             for line in lines))
         self.assertTrue(any("hrtimer" in line and "cannot" in line for line in lines))
 
-    def test_the_machine_stands_above_all(self):
+    def test_machine_is_in_first_line(self):
         self.assertIn("made up, 2 CPUs", self.lines()[0])
 
 
 class GoalTables(unittest.TestCase):
-    def test_every_goal_has_a_row_of_rst(self):
+    def test_every_goal_has_an_rst_row(self):
         lines = list(goals.rst_lines(list(goals.rows(made_up()))))
         for i in range(1, 14):
             self.assertIn(f"   * - B{i}", lines)
 
-    def test_every_row_of_rst_has_as_many_cells(self):
+    def test_rst_rows_have_equal_number_of_cells(self):
         lines = list(goals.rst_lines(list(goals.rows(made_up(figure([1]))))))[3:]
         starts = [i for i, line in enumerate(lines) if line.startswith("   * -")]
         self.assertEqual({b - a for a, b in zip(starts, starts[1:])}, {6})
@@ -64,36 +64,36 @@ class Plots(unittest.TestCase):
         self.assertIn('title "twheel"', script)
         self.assertIn('title "hrtimer"', script)
 
-    def test_what_is_emulated_has_it_in_its_title(self):
+    def test_emulated_plot_is_labelled_in_title(self):
         native = plot.scripts(made_up(*self.FIGURES))["timer-uml"]
         emulated = plot.scripts(made_up(*(value | {"place": "6.12"} for value in self.FIGURES)))
         self.assertNotIn("EMULATED", native)
         self.assertIn("EMULATED", emulated["timer-6_12"])
 
-    def test_a_figure_of_0_is_in_no_logarithmic_plot(self):
+    def test_zero_figure_is_omitted_from_logarithmic_plot(self):
         zero = figure([0], what="cancel")
         self.assertNotIn("cancel", plot.scripts(made_up(*self.FIGURES, zero))["timer-uml"])
 
-    def test_expiry_is_drawn_beside_the_other_costs(self):
+    def test_expiry_is_plotted_with_other_costs(self):
         burst = figure([5], what="expire", case="burst")
         self.assertIn('title "expire"', plot.scripts(made_up(*self.FIGURES, burst))["timer-uml"])
 
-    def test_ticks_lie_within_the_axis(self):
+    def test_ticks_are_within_axis(self):
         self.assertEqual(plot.ticks(15, 130), [20, 50, 100])
         self.assertEqual(plot.ticks(1, 100000), [1, 10, 100, 1000, 10000, 100000])
 
-    def test_horizons_are_read(self):
+    def test_horizon_is_parsed_from_case(self):
         self.assertEqual([plot.horizon_ns(case) for case in ("10ms", "1s", "1h", "idle", "-")],
                          [10 ** 7, 10 ** 9, 3600 * 10 ** 9, None, None])
 
-    def test_a_text_can_t_leave_its_quotes(self):
+    def test_quoted_text_is_escaped(self):
         self.assertEqual(plot.quoted('a"b\\c\nd'), '"a\\"b\\\\c\\nd"')
 
 
 class Pages(unittest.TestCase):
     PAGE = f"before\n{publish.BEGIN}old\n{publish.END}after\n"
 
-    def test_only_what_is_between_the_marks_is_replaced(self):
+    def test_page_is_replaced_between_marks_only(self):
         page = publish.page(self.PAGE, made_up(figure([1])), [pathlib.Path("x/timer-uml.svg")])
         self.assertTrue(page.startswith(f"before\n{publish.BEGIN}"))
         self.assertTrue(page.endswith(f"{publish.END}after\n"))
@@ -101,9 +101,9 @@ class Pages(unittest.TestCase):
         self.assertIn("made up, 2 CPUs", page)
         self.assertIn(".. image:: performance/timer-uml.svg\n", page)
 
-    def test_to_publish_twice_is_to_publish_once(self):
+    def test_publishing_twice_changes_nothing(self):
         once = publish.page(self.PAGE, made_up(), [])
         self.assertEqual(publish.page(once, made_up(), []), once)
 
-    def test_a_page_without_marks_is_refused(self):
+    def test_page_without_marks_is_rejected(self):
         self.assertRaises(ValueError, publish.page, "no marks", made_up(), [])
