@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Read the test results in a guest's console log, and hold them against the cases
-that the sources have: a case that did not run is a failure, and so is one that
-no source has.  Prints one "pass|fail|skip <tab> NAME" a line; used by check-*.
+Parse the test results in a console log and compare them with the cases in the sources: a
+case that did not run is a failure, and so is a case that is not in the sources.  Prints a
+line "pass|fail|skip <tab> NAME" for each case.  Used by check-*.
 
-    ktap.py kunit LOG [GLOB]            suites of kunit/*.c (GLOB: suite.case)
-    ktap.py misuse LOG [GLOB]           those of them that are called *_misuse
-    ktap.py selftests LOG PROGRAM,...   programs of tools/selftests/*.c, which end in 32
-                                        if built for 32 bit; the tools' device_test;
-                                        and "device", the guest's job of that name with
-                                        the examples of the manual pages
-    ktap.py tap LOG                     other programs, held against their plans
+    ktap.py kunit LOG [GLOB]            KUnit suites, except *_misuse (GLOB: suite.case)
+    ktap.py misuse LOG [GLOB]           KUnit suites named *_misuse
+    ktap.py selftests LOG PROGRAM,...   programs of tools/selftests, with the suffix 32 if
+                                        built for 32 bit; device_test of the tools; and
+                                        "device", the guest job with the examples of the
+                                        manual pages
+    ktap.py tap LOG                     other programs, compared with their TAP plans
 """
 
 import fnmatch
@@ -24,16 +24,16 @@ STAMP = re.compile(r"^\[ *\d+\.\d+\] ")
 RESULT = re.compile(r"^( *)(ok|not ok) \d+ (?:- )?(.*?)(?: +# (\w+).*)?$")
 
 
-def log_lines(path, said_by_guest):
-    """The lines of the guest's programs, or those of the kernel itself."""
+def log_lines(path, from_programs):
+    """Yield the lines of the guest's programs or the lines of the kernel."""
     for line in pathlib.Path(path).read_text(errors="replace").splitlines():
         line, stamped = STAMP.subn("", line.rstrip())
-        if stamped and line.startswith("| ") == said_by_guest:
-            yield line[2:] if said_by_guest else line
+        if stamped and line.startswith("| ") == from_programs:
+            yield line[2:] if from_programs else line
 
 
 def outcome(match):
-    """Anything but a plain "ok" or a skip is a failure."""
+    """Everything except a plain "ok" or a skip is a failure."""
     if match[2] == "ok" and match[4] is None:
         return "pass"
     return "skip" if match[2] == "ok" and match[4] == "SKIP" else "fail"
@@ -44,7 +44,7 @@ def without_comments(path):
 
 
 def kunit_expected():
-    """suite.case of every KUNIT_CASE*() in a table that a suite refers to."""
+    """The names suite.case of all KUNIT_CASE*() in the tables of suites."""
     names = set()
     for path in TOP.glob("kunit/**/*.c"):
         text = without_comments(path)
@@ -56,22 +56,23 @@ def kunit_expected():
             name = re.search(r'\.name\s*=\s*"([^"]+)"', suite[1])[1]
             table = re.search(r"\.test_cases\s*=\s*(\w+)", suite[1])[1]
             names |= {f"{name}.{case}" for case in tables.pop(table)}
-        # Without a suite a table would never run.
+        # Cases of a table without a suite never run: use the name of the table, to report
+        # them.
         names |= {f"{table}.{case}" for table, cases in tables.items() for case in cases}
     return names
 
 
 def of_boot(kind, names):
-    """What provokes warnings runs in a boot of its own."""
+    """Select the suites of a boot: suites that provoke warnings run in a separate boot."""
     return {name for name in names
             if name.split(".")[0].endswith("_misuse") == (kind == "misuse")}
 
 
 def kunit_results(log):
-    """Cases stand four columns in, their parameters deeper, suites at none."""
+    """Suites have no indentation, cases four columns, and their parameters more."""
     results = {}
     suite = None
-    for line in log_lines(log, said_by_guest=False):
+    for line in log_lines(log, from_programs=False):
         subtest = re.match(r"^ {4}# Subtest: (\S+)", line)
         if subtest:
             suite = subtest[1]
@@ -80,7 +81,7 @@ def kunit_results(log):
             results[f"{suite}.{match[3]}"] = outcome(match)
         elif match and match[1] == "" and outcome(match) == "fail":
             results.setdefault(f"{match[3]}.*", "fail")
-    # A suite fails with its cases: that is no failure of its own.
+    # Do not count the failure of a suite that has failed cases.
     return {
         name: result
         for name, result in results.items()
@@ -91,7 +92,7 @@ def kunit_results(log):
 
 
 def source_with_headers(path):
-    """A program's text; its own headers may bring fixtures and tests."""
+    """The text of a program with its own headers, which may define fixtures and tests."""
     text = without_comments(path)
     for header in re.findall(r'#include "([^"]+)"', text):
         text += without_comments(path.parent / header)
@@ -99,7 +100,7 @@ def source_with_headers(path):
 
 
 def program_expected(path, program):
-    """Names as kselftest_harness.h prints them: fixture[.variant].test."""
+    """The names as printed by kselftest_harness.h: fixture[.variant].test."""
     text = source_with_headers(path)
     variants = {}
     for fixture, variant in re.findall(r"^FIXTURE_VARIANT_ADD\((\w+), (\w+)\)", text, re.M):
@@ -121,7 +122,7 @@ def job_expected():
     job = (TOP / "scripts/guest/device").read_text()
     pages = [page for page in TOP.glob("tools/man/*.[347]") if "\n.EX\n" in page.read_text()]
     return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
-            {f"device: the example of {page.stem} ends well" for page in pages})
+            {f"device: the example of {page.stem} succeeds" for page in pages})
 
 
 def selftests_expected(programs):
@@ -140,7 +141,7 @@ def selftests_expected(programs):
 
 
 def framed_results(lines):
-    """Programs' TAP, each between "# begin NAME" and "# end NAME STATUS"."""
+    """Parse the TAP of programs, each between "# begin NAME" and "# end NAME STATUS"."""
     results = {}
     planned = {}
     program = None
@@ -160,8 +161,8 @@ def framed_results(lines):
     return results, planned
 
 
-def unlike_plan(results, planned):
-    """Cases that their program announced, but that did not run."""
+def plan_mismatches(results, planned):
+    """Yield the programs that did not run as many cases as planned."""
     for program, cases in planned.items():
         seen = sum(name.startswith(f"{program}: ") for name in results)
         if seen != cases:
@@ -181,17 +182,17 @@ def main():
             expected = set(fnmatch.filter(expected, glob))
     elif kind == "selftests":
         expected = selftests_expected(only)
-        results, _ = framed_results(log_lines(log, said_by_guest=True))
+        results, _ = framed_results(log_lines(log, from_programs=True))
     else:
         text = pathlib.Path(log).read_text(errors="replace")
         results, planned = framed_results(text.splitlines())
-        expected = results.keys() | set(unlike_plan(results, planned))
+        expected = results.keys() | set(plan_mismatches(results, planned))
 
     for name in sorted(expected | results.keys()):
         if name not in results:
             print(f"fail\t{name} (did not run)")
         elif name not in expected and results[name] != "fail":
-            print(f"fail\t{name} (ran, but no source has it)")
+            print(f"fail\t{name} (ran, but is not in the sources)")
         else:
             print(f"{results[name]}\t{name}")
 

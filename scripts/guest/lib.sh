@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=sh
 #
-# What the jobs in the guest share.
+# Common functions of the guest jobs.
 
 # load MODULE [parameters], unload MODULE
 #
-# busybox's insmod repeats a load that has failed, which may then succeed: the report of
-# the first one counts.
+# insmod of busybox repeats a failed load, which may then succeed: look for a failure report of
+# the first attempt.
 load()
 {
 	module=$1
@@ -20,7 +20,7 @@ unload()
 	rmmod "$1"
 }
 
-# exact_timers: wait until this kernel, just booted, has hrtimers of full resolution.
+# exact_timers: wait until the kernel has switched to high-resolution mode.
 exact_timers()
 {
 	until grep -q 'hres_active *: 1' /proc/timer_list; do
@@ -28,8 +28,8 @@ exact_timers()
 	done
 }
 
-# nothing_left: after the last unload, no trace of twheel may remain; a stopped thread
-# may take a moment to disappear.
+# nothing_left: check that unloading twheel has released everything.  Stopped threads may
+# need a moment to exit.
 nothing_left()
 {
 	for _ in $(seq 50); do
@@ -46,12 +46,12 @@ nothing_left()
 	echo "no node, module, thread or slab cache of twheel"
 }
 
-# no_leak: on a kernel with kmemleak, report leaked memory.
+# no_leak: check for leaked memory if the kernel has kmemleak.
 no_leak()
 {
 	kmemleak=/sys/kernel/debug/kmemleak
 	[ -e $kmemleak ] || return 0
-	# Memory that RCU has not freed yet looks like a leak, and would be logged.
+	# kmemleak would report memory that RCU has not freed yet.
 	sleep 1
 	for _ in 1 2; do
 		echo scan >$kmemleak
