@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# The stages of scripts/check, and the kernels, programs and guests that they need.  make
-# is the scheduler: it starts each as soon as its needs are met and a slot is free, those
-# in the front of STAGES first.  LONG=1 adds the variants that only make check-long runs.
+# The stages of scripts/check, and the kernels, programs and guests that they depend on.
+# make schedules them: it starts a target as soon as its prerequisites are complete and a
+# job slot is free, in the order of STAGES.  LONG=1 adds the variants that only make
+# check-long runs.
 
 stage = @scripts/timed stage $@
 build = @scripts/timed build $@
 
-# A warning of the compiler or of sparse is an error, so that an incremental build cannot
-# hide one.
+# Warnings of the compiler and of sparse are errors: otherwise an incremental build could hide
+# them.
 warnings := W=1 KCFLAGS=-Werror
 sparse := C=1 CF=-Wsparse-error
 flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
@@ -17,11 +18,11 @@ flags-uml := TWHEEL_OTHERS=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
 device := 6.1 6.12 $(if $(LONG),debug)
-ours := uml bench debug kcsan
-kernels := 6.1 6.12 $(ours)
+built := uml bench debug kcsan
+kernels := 6.1 6.12 $(built)
 torture := torture torture-6.1 torture-6.12 torture-kcsan
 fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
-# The kernel of torture and fuzz is in their names, or in the environment.
+# The kernel for torture and fuzz is part of the target name, or comes from the environment.
 kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
 
 all: $(STAGES)
@@ -35,7 +36,7 @@ kunit: guest-uml
 $(device): %: guest-%
 	$(stage) scripts/check-device $*
 
-# Without LONG the torture and the fuzzer are part of this one boot.
+# Without LONG, this boot includes the torture test and the fuzzer.
 ifndef LONG
 debug: guest-debug
 	$(stage) scripts/check-debug
@@ -64,7 +65,7 @@ programs: source
 kernel-6.1 kernel-6.12: kernel-%:
 	$(build) scripts/fetch-kernel $* >/dev/null
 
-$(addprefix kernel-,$(ours)): kernel-%: source
+$(addprefix kernel-,$(built)): kernel-%: source
 	$(build) scripts/build-kernel $* >/dev/null
 
 static rig rig-broken: source

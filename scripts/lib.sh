@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034
 #
-# Paths, messages and results, shared by all scripts.
-# Sourced by every script here, run by none.
+# Common paths, messages and results.  All shell scripts here source this file.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$top/build
@@ -10,7 +9,7 @@ logs=$build/logs
 cache=${XDG_CACHE_HOME:-$HOME/.cache}/twheel
 jobs=$(nproc)
 
-# Progress goes to stderr, so that a script's stdout can be its answer.
+# Progress messages go to stderr, since some scripts return a result on stdout.
 say()
 {
 	printf '==> %s\n' "$*" >&2
@@ -22,14 +21,14 @@ die()
 	exit 1
 }
 
-# need COMMAND GROUP: stop with a hint when a program is missing.
+# need COMMAND GROUP: exit with a hint if a program is missing.
 need()
 {
 	command -v "$1" >/dev/null ||
 		die "$1 is missing; run: scripts/install-packages $2"
 }
 
-# quietly LOG COMMAND...: run it with its output in LOG, shown only on failure.
+# quietly LOG COMMAND...: redirect its output to LOG, and show the end of it on failure.
 quietly()
 {
 	local log=$1
@@ -41,37 +40,38 @@ quietly()
 	}
 }
 
-# with_lock NAME: one process at a time fills a part of the cache.  After a wait that part
-# may be filled: look again.
+# with_lock NAME: take the lock of a part of the cache until the process exits.  The caller
+# must check again whether another process has filled that part in the meantime.
 with_lock()
 {
 	mkdir -p "$cache"
 	exec 9>"$cache/.lock-$1"
 	flock -n 9 || {
-		say "waiting for another run that prepares $1"
+		say "waiting for another process that prepares $1"
 		flock 9
 	}
 }
 
-# kernel_dir 6.1|6.12|debug|kcsan|uml|bench: the kernel's folder, made when it is missing.
+# kernel_dir 6.1|6.12|debug|kcsan|uml|bench: print the folder of a kernel; create it if
+# missing.
 kernel_dir()
 {
 	case $1 in
 	6.1 | 6.12) "$top/scripts/fetch-kernel" "$1" ;;
 	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
-	*) die "no such kernel: $1 (there are 6.1, 6.12, debug, kcsan, uml and bench)" ;;
+	*) die "no such kernel: $1 (use 6.1, 6.12, debug, kcsan, uml or bench)" ;;
 	esac
 }
 
-# new_token: a random word that a guest must repeat at its end.
+# new_token: print a random word that a guest must repeat in its verdict.
 new_token()
 {
 	od -An -N8 -tx8 /dev/urandom | tr -d ' '
 }
 
-# guest_says VERBOSE: of a console log keep the output of the guest's job and the messages
-# of twheel's modules; nothing at all if VERBOSE is false.
-guest_says()
+# guest_output VERBOSE: filter a console log for the output of the guest's job and the
+# messages of twheel's modules.  Print nothing if VERBOSE is false.
+guest_output()
 {
 	if $1; then
 		sed -un -e 's/\r$//' -e '/| verdict /d;/tainting\|taints/d' \
@@ -88,9 +88,9 @@ result()
 	printf '%s\t%s\t%s\n' "$1" "$2" "${3-}" >>"$build/results"
 }
 
-# boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job, and record as NAME
-# whether the job is done.  With IN_LOG the job was one of several of an earlier boot, and
-# this is its log: see check-debug.
+# boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job and record its result as
+# NAME.  Do nothing if IN_LOG is set: the job has run in an earlier boot with that log, see
+# check-debug.
 boot_job()
 {
 	local name=$1
@@ -104,7 +104,7 @@ boot_job()
 	fi
 }
 
-# results_of STAGE LOG ARGUMENTS...: record the results of ktap.py ARGUMENTS for LOG.
+# results_of STAGE LOG ARGUMENTS...: record the results that ktap.py ARGUMENTS prints for LOG.
 results_of()
 {
 	local stage=$1 log=$2 outcome name found=0

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Prints the frequency of this machine's time-stamp counter in kHz.
+ * Print the TSC frequency of this machine in kHz.
  *
- * An emulated CPU's counter is that of the host.  A guest that has nothing else
- * to hold it against tries a timer that the host emulates; on a busy host it
- * often gives up, and goes by ticks from then on, of which it misses many.
+ * An emulated CPU has the TSC of the host.  Without another reference clock a guest
+ * calibrates it with an emulated timer.  On a busy host the calibration often fails; the
+ * guest then uses ticks for timekeeping, and loses many of them.
  */
 #include <stdio.h>
 #include <time.h>
@@ -15,7 +15,7 @@ struct instant {
 	unsigned long long	tsc;
 };
 
-/* Both clocks at the same time: nothing came between if they were read quickly. */
+/* Read both clocks at the same time: use the pair with the shortest interval. */
 static struct instant now(void)
 {
 	struct instant best = { 0 };
@@ -38,11 +38,11 @@ static struct instant now(void)
 
 int main(void)
 {
-	const struct timespec while_it_counts = { .tv_nsec = 200000000 };
+	const struct timespec interval = { .tv_nsec = 200000000 };
 	struct instant begin, end;
 
 	begin = now();
-	nanosleep(&while_it_counts, NULL);
+	nanosleep(&interval, NULL);
 	end = now();
 	printf("%.0f\n", (end.tsc - begin.tsc) * 1e6 / (end.ns - begin.ns));
 	return 0;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lets UML kernels up to 6.12 run programs on CPUs with large vector state.
+ * Let UML kernels up to 6.12 run programs on CPUs with a large vector state.
  *
- * Such a kernel keeps the registers of a process in a buffer of fixed size.
- * Where the CPU has more of them (AMX), writing the short buffer back with
- * PTRACE_SETREGSET fails with EFAULT, and the first program dies.  Preloaded
- * into UML, this repeats the call with the missing tail filled in by what the
- * process has.  Used by scripts/uml, only where that failure was seen.
+ * Such a kernel stores the registers of a process in a buffer of fixed size.  If the CPU has
+ * a larger register state (AMX), PTRACE_SETREGSET with the short buffer fails with EFAULT,
+ * and the first program dies.  This library is preloaded into UML.  It repeats the failed
+ * call and takes the missing tail from the current registers of the process.  scripts/uml
+ * uses it only after it has seen that failure.
  */
 
 #define _GNU_SOURCE
@@ -40,7 +40,7 @@ static long set_whole_regset(long pid, void *type, const struct iovec *part)
 	return kernel_ptrace(PTRACE_SETREGSET, pid, type, &all);
 }
 
-/* The C library returns a peeked word; the system call stores it. */
+/* The C library returns the peeked word, the system call stores it. */
 static long peek(long request, long pid, void *addr)
 {
 	long word;
