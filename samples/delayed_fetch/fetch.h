@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * A consumer of twheel: fetches that wait for enough bytes.  See main.c.
- */
+/* A consumer of twheel: fetches that complete when enough bytes are available. See main.c. */
 #ifndef _TWHEEL_SAMPLE_FETCH_H
 #define _TWHEEL_SAMPLE_FETCH_H
 
@@ -15,31 +13,31 @@
 
 #define MAX_PARTITIONS	8
 #define MAX_READERS	8
-#define MAX_FETCHES	1000	/* of each reader */
-#define MAX_BATCHES	10000	/* of each partition */
+#define MAX_FETCHES	1000	/* per reader */
+#define MAX_BATCHES	10000	/* per partition */
 
-/* How a fetch learns that the bytes are there: main.c explains. */
+/* How a fetch detects that its bytes are available. See main.c. */
 enum style {
 	BY_SUM,
 	BY_PREDICATE,
 	STYLES,
 };
 
-/* Bytes that were appended at once. The times are for the check in the end. */
+/* One append. The times are used by check.c. */
 struct batch {
-	u64	end;		/* the offset behind them */
-	u64	from;		/* when their append began, */
-	u64	told[STYLES];	/* and when the fetches of each style had been told */
+	u64	end;			/* offset after the last byte */
+	u64	from;			/* start of the append */
+	u64	notified[STYLES];	/* return of the call that notified twheel */
 };
 
 struct partition {
-	struct work_struct	leader;		/* the only one who appends */
+	struct work_struct	leader;		/* appends batches */
 	unsigned int		number;
 	struct rnd_state	rng;
-	u64			end;		/* offset behind its last byte */
-	unsigned int		nr;		/* of batches so far */
+	u64			end;		/* offset after the last byte */
+	unsigned int		nr;		/* batches so far */
 	struct batch		*batch;
-	u64			completed[STYLES];	/* fetches, by its telling */
+	u64			completed[STYLES];	/* fetches, by the leader's calls */
 };
 
 struct fetch {
@@ -47,25 +45,25 @@ struct fetch {
 	struct twheel_watch		watch[MAX_PARTITIONS];
 	struct reader			*reader;
 	enum style			style;
-	unsigned long			partitions;	/* which it reads, a bit each, */
-	u64				start[MAX_PARTITIONS];	/* and where it begins */
-	u64				min;		/* bytes it wants from all of them */
+	unsigned long			partitions;	/* bitmap of the partitions to read */
+	u64				start[MAX_PARTITIONS];	/* offset in each of them */
+	u64				min;		/* bytes wanted in total */
 	u64				deadline;
-	bool				parked;		/* or answered without */
-	u64				add_from, add_to;	/* when it was added */
+	bool				added;		/* passed to twheel_op_add() */
+	u64				add_from, add_to;	/* start and end of that call */
 	int				add_ret;
-	atomic_t			told;		/* how often */
-	u64				told_at;
-	u64				bytes;		/* that were there when it was told */
+	atomic_t			nr_ended;		/* calls of ended() */
+	u64				ended_at;
+	u64				bytes;		/* available bytes at that time */
 	struct twheel_op_result		result;
 };
 
-/* Asks for the same in each style at a time, and goes on when both are answered. */
+/* A reader issues the same request in both styles and continues when both are answered. */
 struct reader {
 	struct work_struct	work;
 	struct rnd_state	rng;
-	u64			offset[MAX_PARTITIONS];	/* up to where it has read */
-	struct fetch		**fetch;	/* STYLES for each request */
+	u64			offset[MAX_PARTITIONS];	/* read up to here */
+	struct fetch		**fetch;	/* STYLES per request */
 	unsigned int		nr;
 	atomic_t		unanswered;
 	struct completion	answered;

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer of twheel: fetches that wait for enough bytes.
+ * A consumer of twheel: fetches that complete when enough bytes are available.
  *
- * A reader wants at least so many bytes from several partitions, as soon as
- * they are there, or what there is when its time is over.  Leaders append to the
- * partitions.  Each fetch is made in two styles at a time:
+ * A reader requests a minimum number of bytes from a set of partitions. The request is
+ * answered as soon as these bytes are available, or when its deadline expires. Leaders
+ * append to the partitions. Each request is issued in two styles at the same time:
  *
- * By sum: a fetch is parked for as many bytes as are missing, and a leader signals
- * how many it has appended.  twheel counts; no code of ours runs until the fetch ends.
- * But a signal is an event: a byte that is appended while a fetch is on its way
- * must not be missed, nor counted by both.  A lock sees to that (partition.c).
+ * By sum: the fetch is added with the number of missing bytes as its threshold, and a
+ * leader signals the number of bytes that it has appended. twheel does the counting, and
+ * no code of the consumer runs until the fetch ends. But a signal is an event: bytes
+ * appended while a fetch is being added must be counted exactly once. A lock ensures this
+ * (see partition.c).
  *
- * By predicate: a fetch is parked with a function that looks at how much there is, and
- * a leader says only that something has changed.  That is state, which can't be
- * missed: twheel looks before it lets the fetch wait, and again when all of its
- * partitions are watched.  It costs a call for each fetch and each append.
+ * By predicate: the fetch is added with a function that counts the available bytes, and a
+ * leader only reports a change. The predicate checks state, so it cannot miss an append:
+ * twheel evaluates it before the operation becomes pending, and again when all keys are
+ * watched. The cost is one call per fetch and append.
  *
- * Loading the module runs this once and reports in the kernel log.  It fails
- * with -EIO unless every fetch was told exactly once, had its bytes when it
- * completed, and had not when it expired (check.c).
+ * Loading the module runs the sample once and prints the result to the kernel log. The
+ * load fails with -EIO unless ended() ran exactly once for each fetch, each completed
+ * fetch had its bytes, and no expired fetch had them (see check.c).
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,27 +33,27 @@
 
 unsigned int partitions = 4;
 module_param(partitions, uint, 0444);
-MODULE_PARM_DESC(partitions, "how many, 1 to 8 (default 4)");
+MODULE_PARM_DESC(partitions, "number of partitions, 1 to 8 (default 4)");
 
 unsigned int readers = 2;
 module_param(readers, uint, 0444);
-MODULE_PARM_DESC(readers, "how many, 1 to 8 (default 2)");
+MODULE_PARM_DESC(readers, "number of readers, 1 to 8 (default 2)");
 
 unsigned int fetches = 60;
 module_param(fetches, uint, 0444);
-MODULE_PARM_DESC(fetches, "of each reader in each style, 1 to 1000 (default 60)");
+MODULE_PARM_DESC(fetches, "requests per reader, 1 to 1000 (default 60)");
 
 unsigned int batches = 2000;
 module_param(batches, uint, 0444);
-MODULE_PARM_DESC(batches, "to each partition at most, 1 to 10000 (default 2000)");
+MODULE_PARM_DESC(batches, "maximum number of appends to each partition, 1 to 10000 (default 2000)");
 
 unsigned int look_us = 100;
 module_param(look_us, uint, 0444);
-MODULE_PARM_DESC(look_us, "how long it takes to look how much is there, in microseconds, 0 to 1000 (default 100)");
+MODULE_PARM_DESC(look_us, "simulated cost of counting the available bytes, in microseconds, 0 to 1000 (default 100)");
 
 static uint seed;
 module_param(seed, uint, 0444);
-MODULE_PARM_DESC(seed, "of what is random; 0, the default, for a new one each time");
+MODULE_PARM_DESC(seed, "seed of the random numbers; 0 picks a new one (default 0)");
 
 struct twheel_purgatory *purgatory[STYLES];
 struct workqueue_struct *workqueue;
@@ -89,23 +90,23 @@ static int purgatories_create(void)
 	return 0;
 }
 
-static bool params_right(void)
+static bool params_valid(void)
 {
 	if (partitions && partitions <= MAX_PARTITIONS && readers && readers <= MAX_READERS &&
 	    fetches && fetches <= MAX_FETCHES && batches && batches <= MAX_BATCHES &&
 	    look_us <= 1000)
 		return true;
-	pr_err("partitions= is 1 to %u, readers= 1 to %u, fetches= 1 to %u, batches= 1 to %u, look_us= 0 to 1000\n",
+	pr_err("invalid parameter: partitions=1..%u, readers=1..%u, fetches=1..%u, batches=1..%u, look_us=0..1000\n",
 	       MAX_PARTITIONS, MAX_READERS, MAX_FETCHES, MAX_BATCHES);
 	return false;
 }
 
-/* What was not made is passed over by what unmakes it. */
+/* On error, partitions_free() and readers_free() skip the parts that were not allocated. */
 static int __init fetch_init(void)
 {
 	int err;
 
-	if (!params_right())
+	if (!params_valid())
 		return -EINVAL;
 	if (!seed)
 		seed = get_random_u32();
@@ -122,7 +123,7 @@ static int __init fetch_init(void)
 	if (!err)
 		err = run();
 
-	/* After this, none of the references is twheel's. */
+	/* Drops the references that twheel still holds. */
 	purgatories_destroy();
 free_readers:
 	readers_free();
@@ -143,6 +144,6 @@ static void __exit fetch_exit(void)
 module_init(fetch_init);
 module_exit(fetch_exit);
 
-MODULE_DESCRIPTION("Sample consumer of twheel: fetches that wait for enough bytes");
+MODULE_DESCRIPTION("twheel sample: fetches of a minimum number of bytes");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The partitions, and their leaders, who append and tell the fetches that wait.
- */
+/* Partitions, and the leaders that append to them and notify the pending fetches. */
 #include <linux/compiler.h>
 #include <linux/delay.h>
 #include <linux/slab.h>
@@ -12,13 +10,13 @@
 struct partition partition[MAX_PARTITIONS];
 
 /*
- * Held for reading while bytes are appended and signalled, and for writing while
- * it is counted how many are there and a fetch for the rest is parked: so each
- * byte is either there or signalled, and none is both.
+ * Held for reading while bytes are appended and signalled, and for writing while the
+ * available bytes are counted and a fetch for the missing ones is added. So each byte is
+ * either counted or signalled, never both.
  */
 DECLARE_RWSEM(append_sem);
 
-static bool over;
+static bool stopping;
 
 struct twheel_key partition_key(unsigned int p)
 {
@@ -44,20 +42,20 @@ static void append(struct partition *self, u64 bytes)
 		twheel_signal_some(purgatory[BY_SUM], &key, bytes, batch->end,
 				   0, TWHEEL_MAY_SLEEP);
 	up_read(&append_sem);
-	batch->told[BY_SUM] = ktime_get_ns();
+	batch->notified[BY_SUM] = ktime_get_ns();
 
-	/* Who looks for itself needs no lock, and no number. */
+	/* A predicate checks state and needs neither the lock nor the amount. */
 	self->completed[BY_PREDICATE] +=
 		twheel_check_and_complete(purgatory[BY_PREDICATE], &key, 0, TWHEEL_MAY_SLEEP);
-	batch->told[BY_PREDICATE] = ktime_get_ns();
+	batch->notified[BY_PREDICATE] = ktime_get_ns();
 	self->nr++;
 }
 
-static void lead(struct work_struct *work)
+static void leader_work(struct work_struct *work)
 {
 	struct partition *self = container_of(work, struct partition, leader);
 
-	while (self->nr < batches && !READ_ONCE(over)) {
+	while (self->nr < batches && !READ_ONCE(stopping)) {
 		append(self, 1 + below(&self->rng, 1000));
 		usleep_range(100, 1000);
 	}
@@ -70,7 +68,7 @@ int partitions_alloc(u32 seed)
 	for (part = partition; part < partition + partitions; part++) {
 		part->number = part - partition;
 		prandom_seed_state(&part->rng, seed + part->number);
-		INIT_WORK(&part->leader, lead);
+		INIT_WORK(&part->leader, leader_work);
 		part->batch = kvcalloc(batches, sizeof(*part->batch), GFP_KERNEL);
 		if (!part->batch)
 			return -ENOMEM;
@@ -78,7 +76,7 @@ int partitions_alloc(u32 seed)
 	return 0;
 }
 
-/* Also when not all could be allocated. */
+/* Also called after a partial allocation. */
 void partitions_free(void)
 {
 	unsigned int p;
@@ -99,7 +97,7 @@ void leaders_stop(void)
 {
 	unsigned int p;
 
-	WRITE_ONCE(over, true);
+	WRITE_ONCE(stopping, true);
 	for (p = 0; p < partitions; p++)
 		flush_work(&partition[p].leader);
 }

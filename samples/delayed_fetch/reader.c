@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The readers, and their fetches in both styles.
- */
+/* Readers, and their fetches in both styles. */
 #include <linux/bitops.h>
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -17,7 +15,7 @@
 struct reader reader[MAX_READERS];
 atomic_t fetches_allocated;
 
-/* How many bytes are there for a fetch. */
+/* Number of bytes available to a fetch. */
 u64 fetch_bytes(const struct fetch *fetch)
 {
 	u64 bytes = 0;
@@ -25,7 +23,7 @@ u64 fetch_bytes(const struct fetch *fetch)
 
 	for_each_set_bit(p, &fetch->partitions, partitions)
 		bytes += partition_end(p) - fetch->start[p];
-	/* To look into a real log takes its time, and the log may grow meanwhile. */
+	/* Reading a real log takes time, during which it may grow. */
 	udelay(look_us);
 	return bytes;
 }
@@ -48,10 +46,10 @@ static void fetch_ended(struct twheel_op *op)
 {
 	struct fetch *fetch = container_of(op, struct fetch, op);
 
-	fetch->told_at = ktime_get_ns();
+	fetch->ended_at = ktime_get_ns();
 	fetch->bytes = fetch_bytes(fetch);
 	twheel_op_result(op, &fetch->result);
-	atomic_inc(&fetch->told);
+	atomic_inc(&fetch->nr_ended);
 	answer(fetch->reader);
 }
 
@@ -86,7 +84,7 @@ static void fetch_add(struct fetch *fetch, enum twheel_condition condition, u64 
 
 	for_each_set_bit(p, &fetch->partitions, partitions)
 		specs[args.nr_keys++].key = partition_key(p);
-	fetch->parked = true;
+	fetch->added = true;
 	fetch->add_from = ktime_get_ns();
 	fetch->add_ret = twheel_op_add(purgatory[fetch->style], &fetch->op, &args);
 	fetch->add_to = ktime_get_ns();
@@ -94,7 +92,7 @@ static void fetch_add(struct fetch *fetch, enum twheel_condition condition, u64 
 		answer(fetch->reader);
 }
 
-/* Count what is there, and let twheel count what is still to come. */
+/* Count the available bytes, and let twheel count the missing ones. */
 static void fetch_by_sum(struct fetch *fetch)
 {
 	down_write(&append_sem);
@@ -102,11 +100,11 @@ static void fetch_by_sum(struct fetch *fetch)
 	if (fetch->bytes < fetch->min)
 		fetch_add(fetch, TWHEEL_COND_SUM, fetch->min - fetch->bytes);
 	up_write(&append_sem);
-	if (!fetch->parked)
+	if (!fetch->added)
 		answer(fetch->reader);
 }
 
-/* Its predicate counts, whenever it may have become true, and first of all at once. */
+/* twheel evaluates the predicate in twheel_op_add() and at each notification. */
 static void fetch_by_predicate(struct fetch *fetch)
 {
 	fetch_add(fetch, TWHEEL_COND_PREDICATE, 0);
@@ -127,10 +125,10 @@ static struct fetch *fetch_alloc(struct reader *self, enum style style)
 	return fetch;
 }
 
-/* Some of the partitions; half of the time whatever comes, else some bytes; some time. */
-static int draw_fetches(struct reader *self)
+/* A random set of partitions, a random deadline, and in half of the requests a minimum of 1. */
+static int alloc_fetches(struct reader *self)
 {
-	unsigned long which = 1 + below(&self->rng, BIT(partitions) - 1);
+	unsigned long mask = 1 + below(&self->rng, BIT(partitions) - 1);
 	u64 min = below(&self->rng, 2) ? 1 : 1 + below(&self->rng, 5000);
 	u64 deadline = twheel_deadline(below(&self->rng, 15 * NSEC_PER_MSEC));
 	struct fetch *fetch;
@@ -140,21 +138,21 @@ static int draw_fetches(struct reader *self)
 		fetch = fetch_alloc(self, style);
 		if (!fetch)
 			return -ENOMEM;
-		fetch->partitions = which;
+		fetch->partitions = mask;
 		fetch->min = min;
 		fetch->deadline = deadline;
 	}
 	return 0;
 }
 
-/* Ask for the same in both styles, and wait for both answers. */
+/* Issue the same request in both styles and wait for both answers. */
 static int fetch_once(struct reader *self)
 {
 	struct fetch *by_sum, *by_predicate;
 	unsigned int p;
 	int err;
 
-	err = draw_fetches(self);
+	err = alloc_fetches(self);
 	if (err)
 		return err;
 	by_predicate = self->fetch[self->nr - 1];
@@ -164,11 +162,11 @@ static int fetch_once(struct reader *self)
 	reinit_completion(&self->answered);
 	fetch_by_sum(by_sum);
 	fetch_by_predicate(by_predicate);
-	/* What is not answered after so long never will be: check.c finds it. */
+	/* The timeout only limits a failing run, which check.c reports. */
 	if (!wait_for_completion_timeout(&self->answered, 30 * HZ))
 		return -ETIME;
 
-	/* What is there by now has been read. */
+	/* Skip the bytes that are available now. */
 	for_each_set_bit(p, &by_sum->partitions, partitions)
 		self->offset[p] = partition_end(p);
 	if (by_sum->add_ret < 0)
@@ -176,7 +174,7 @@ static int fetch_once(struct reader *self)
 	return min(by_predicate->add_ret, 0);
 }
 
-static void read_all(struct work_struct *work)
+static void reader_work(struct work_struct *work)
 {
 	struct reader *self = container_of(work, struct reader, work);
 	unsigned int n;
@@ -192,7 +190,7 @@ int readers_alloc(u32 seed)
 	for (self = reader; self < reader + readers; self++) {
 		prandom_seed_state(&self->rng, seed + MAX_PARTITIONS + (self - reader));
 		init_completion(&self->answered);
-		INIT_WORK(&self->work, read_all);
+		INIT_WORK(&self->work, reader_work);
 		self->fetch = kcalloc(fetches * STYLES, sizeof(*self->fetch), GFP_KERNEL);
 		if (!self->fetch)
 			return -ENOMEM;
@@ -200,7 +198,7 @@ int readers_alloc(u32 seed)
 	return 0;
 }
 
-/* Also when not all could be allocated. Gives the fetches back. */
+/* Also called after a partial allocation. Drops the references to the fetches. */
 void readers_free(void)
 {
 	struct reader *self;
@@ -212,7 +210,7 @@ void readers_free(void)
 	}
 }
 
-/* Let them all read until they are done. */
+/* Start all readers and wait for them. */
 int readers_run(void)
 {
 	unsigned int r;

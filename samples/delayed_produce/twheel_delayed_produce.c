@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer of twheel: appends that wait for their replicas.
+ * A consumer of twheel: appends that complete when their replicas have acknowledged them.
  *
- * The answer to an append is due when all of its replicas have acknowledged it,
- * or most of them, or when its time is over.  An append is an operation that
- * watches a key for each replica.  The leader, which is the thread of insmod,
- * appends; the replicas are threads that follow at a pace of their own, and
- * acknowledge an append by a signal under their key of it.  Some of these acks are
- * lost, and some come twice.
+ * An append is an operation with one key per replica. It completes when all replicas, or
+ * a majority of them, have acknowledged it, and expires at its deadline otherwise. The
+ * leader, which is the thread of insmod, appends. Each replica is a thread that follows
+ * at its own pace and acknowledges an append by signalling its own key of that append.
+ * Some acknowledgements are lost, and some are sent twice.
  *
- * Loading the module runs this once and reports in the kernel log.  It fails
- * with -EIO unless every append was told exactly once how it ended, and rightly:
- * told_rightly() says what that is.
+ * Loading the module runs the sample once and prints the result to the kernel log. The
+ * load fails with -EIO unless ended() ran exactly once for each append, with a correct
+ * result: see append_valid().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -36,21 +35,21 @@
 
 static unsigned int appends = 200;
 module_param(appends, uint, 0444);
-MODULE_PARM_DESC(appends, "how many, 1 to 4096 (default 200)");
+MODULE_PARM_DESC(appends, "number of appends, 1 to 4096 (default 200)");
 
 static unsigned int replicas = 3;
 module_param(replicas, uint, 0444);
-MODULE_PARM_DESC(replicas, "of each append, 1 to 8 (default 3)");
+MODULE_PARM_DESC(replicas, "number of replicas, 1 to 8 (default 3)");
 
 static unsigned int loss = 10;
 module_param(loss, uint, 0444);
-MODULE_PARM_DESC(loss, "per cent of the acks that are lost, 0 to 100 (default 10)");
+MODULE_PARM_DESC(loss, "percentage of lost acks, 0 to 100 (default 10)");
 
 static ulong seed;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of what is random; 0, the default, for a new one each time");
+MODULE_PARM_DESC(seed, "seed of the random numbers; 0 picks a new one (default 0)");
 
-/* When a replica began to signal that it has an append, 0 for never, and when it was done. */
+/* Start and end of a replica's signalling of an append. @from is 0 if it sent no signal. */
 struct ack {
 	u64	from, to;
 };
@@ -58,11 +57,11 @@ struct ack {
 struct append {
 	struct twheel_op		op;
 	struct twheel_watch		watch[MAX_REPLICAS];
-	struct ack			ack[MAX_REPLICAS];	/* each its replica's */
-	unsigned int			need;	/* acks */
+	struct ack			ack[MAX_REPLICAS];	/* written by the replica */
+	unsigned int			need;	/* number of acks */
 	u64				deadline;
-	atomic_t			told;	/* how often */
-	u64				told_at;
+	atomic_t			nr_ended;	/* calls of ended() */
+	u64				ended_at;
 	struct twheel_op_result		result;
 };
 
@@ -70,16 +69,18 @@ struct replica {
 	struct task_struct	*task;
 	unsigned int		number;
 	struct rnd_state	rng;
-	u64			completed;	/* appends, by its signals */
+	u64			completed;	/* appends completed by its signals */
 };
 
 static struct twheel_purgatory *purgatory;
 static struct append **append;
 static struct replica replica[MAX_REPLICAS];
-static unsigned int appended;		/* the replicas follow up to here */
-static DECLARE_WAIT_QUEUE_HEAD(appended_more);
-static atomic_t allocated;		/* appends that were not released */
-static atomic_t awaited = ATOMIC_INIT(1);	/* that end by themselves but have not, and one */
+static unsigned int appended;		/* appends visible to the replicas */
+static DECLARE_WAIT_QUEUE_HEAD(append_wq);
+static atomic_t allocated;		/* appends not released yet */
+
+/* Appends with a deadline that have not ended, plus one, which run() drops. */
+static atomic_t unfinished = ATOMIC_INIT(1);
 static DECLARE_COMPLETION(all_ended);
 
 static u32 below(struct rnd_state *rng, u32 limit)
@@ -92,9 +93,9 @@ static struct twheel_key append_key(unsigned int n, unsigned int r)
 	return (struct twheel_key){ .v = { n, r } };
 }
 
-static void await_less(void)
+static void finish_one(void)
 {
-	if (atomic_dec_and_test(&awaited))
+	if (atomic_dec_and_test(&unfinished))
 		complete(&all_ended);
 }
 
@@ -102,11 +103,11 @@ static void append_ended(struct twheel_op *op)
 {
 	struct append *a = container_of(op, struct append, op);
 
-	a->told_at = ktime_get_ns();
+	a->ended_at = ktime_get_ns();
 	twheel_op_result(op, &a->result);
-	atomic_inc(&a->told);
+	atomic_inc(&a->nr_ended);
 	if (a->deadline != TWHEEL_NEVER)
-		await_less();
+		finish_one();
 }
 
 static void append_release(struct twheel_op *op)
@@ -120,7 +121,7 @@ static const struct twheel_op_ops append_ops = {
 	.release	= append_release,
 };
 
-/* Half of them need all replicas, and a quarter waits for them however long it takes. */
+/* Half of the appends need all replicas, and a quarter have no deadline. */
 static struct append *append_alloc(struct rnd_state *rng)
 {
 	struct append *a = kzalloc(sizeof(*a), GFP_KERNEL);
@@ -136,7 +137,7 @@ static struct append *append_alloc(struct rnd_state *rng)
 	return a;
 }
 
-static int append_park(struct append *a, unsigned int n)
+static int append_add(struct append *a, unsigned int n)
 {
 	struct twheel_watch_spec specs[MAX_REPLICAS] = {};
 	struct twheel_op_args args = {
@@ -155,11 +156,14 @@ static int append_park(struct append *a, unsigned int n)
 	for (r = 0; r < replicas; r++)
 		specs[r].key = append_key(n, r);
 	if (a->deadline != TWHEEL_NEVER)
-		atomic_inc(&awaited);
+		atomic_inc(&unfinished);
 	return twheel_op_add(purgatory, &a->op, &args);
 }
 
-/* Park first, then let the replicas know of it, so that no ack comes too early. */
+/*
+ * Add the operation before the replicas see the append. Otherwise an ack could arrive
+ * before the operation watches its keys, and would be lost.
+ */
 static int append_all(void)
 {
 	struct rnd_state rng;
@@ -171,18 +175,18 @@ static int append_all(void)
 		append[n] = append_alloc(&rng);
 		if (!append[n])
 			return -ENOMEM;
-		err = append_park(append[n], n);
+		err = append_add(append[n], n);
 		if (err)
 			return err;
-		/* Pairs with the acquire in follow(). */
+		/* Pairs with the acquire in replica_thread(). */
 		smp_store_release(&appended, n + 1);
-		wake_up_all(&appended_more);
+		wake_up_all(&append_wq);
 		usleep_range(300, 1500);
 	}
 	return 0;
 }
 
-static void acknowledge(struct replica *self, unsigned int n)
+static void replica_ack(struct replica *self, unsigned int n)
 {
 	struct twheel_key key = append_key(n, self->number);
 	struct ack *ack = &append[n]->ack[self->number];
@@ -199,18 +203,18 @@ static void acknowledge(struct replica *self, unsigned int n)
 	ack->to = ktime_get_ns();
 }
 
-/* A replica that is stopped goes through all that was appended before. */
-static int follow(void *data)
+/* A stopped replica handles all earlier appends before it exits. */
+static int replica_thread(void *data)
 {
 	struct replica *self = data;
 	unsigned int n;
 
 	for (n = 0;; n++) {
-		wait_event_idle(appended_more, READ_ONCE(appended) > n || kthread_should_stop());
+		wait_event_idle(append_wq, READ_ONCE(appended) > n || kthread_should_stop());
 		/* Pairs with the release in append_all(). */
 		if (smp_load_acquire(&appended) <= n)
 			return 0;
-		acknowledge(self, n);
+		replica_ack(self, n);
 	}
 }
 
@@ -221,7 +225,7 @@ static int replicas_start(void)
 	for (r = 0; r < replicas; r++) {
 		replica[r].number = r;
 		prandom_seed_state(&replica[r].rng, seed + r + 1);
-		replica[r].task = kthread_run(follow, &replica[r], "replica/%u", r);
+		replica[r].task = kthread_run(replica_thread, &replica[r], "replica/%u", r);
 		if (IS_ERR(replica[r].task))
 			return PTR_ERR(replica[r].task);
 	}
@@ -237,7 +241,7 @@ static void replicas_stop(void)
 			kthread_stop(replica[r].task);
 }
 
-/* How many acks had begun by some time, or were over before it. */
+/* Number of acks that were started by @time, or finished before it. */
 static unsigned int acks(const struct append *a, u64 time, bool over)
 {
 	const struct ack *ack;
@@ -248,8 +252,8 @@ static unsigned int acks(const struct append *a, u64 time, bool over)
 	return nr;
 }
 
-/* Completed by the ack that its value names, before that was over. */
-static bool completed_rightly(const struct append *a)
+/* The value names the completing replica. Its ack must be in progress when ended() runs. */
+static bool completion_valid(const struct append *a)
 {
 	const struct twheel_op_result *result = &a->result;
 	const struct ack *last;
@@ -257,24 +261,24 @@ static bool completed_rightly(const struct append *a)
 	if (result->value >= replicas || acks(a, result->time, false) < a->need)
 		return false;
 	last = &a->ack[result->value];
-	return last->from && last->from <= result->time && a->told_at <= last->to;
+	return last->from && last->from <= result->time && a->ended_at <= last->to;
 }
 
 /*
- * No append had what it needs before it ended.  It completed by the ack with which
- * it had; or expired, not before its deadline; or, without a deadline, was still
- * there in the end.
+ * An append must end as soon as it has enough acks. It completes by the last of these
+ * acks, or expires at or after its deadline, or, without a deadline, is cancelled when
+ * the purgatory is drained.
  */
-static bool told_rightly(const struct append *a)
+static bool append_valid(const struct append *a)
 {
 	const struct twheel_op_result *result = &a->result;
 
-	if (atomic_read(&a->told) != 1 || result->deadline != a->deadline || result->error ||
-	    a->told_at < result->time || acks(a, result->time, true) >= a->need)
+	if (atomic_read(&a->nr_ended) != 1 || result->deadline != a->deadline || result->error ||
+	    a->ended_at < result->time || acks(a, result->time, true) >= a->need)
 		return false;
 	switch (result->reason) {
 	case TWHEEL_COMPLETED:
-		return completed_rightly(a);
+		return completion_valid(a);
 	case TWHEEL_EXPIRED:
 		return result->time >= a->deadline;
 	default:
@@ -282,8 +286,8 @@ static bool told_rightly(const struct append *a)
 	}
 }
 
-/* Nothing is left of what ended, and all is there of what did not. */
-static bool counts_right(const struct twheel_purgatory_stats *before, u32 handed_back,
+/* @before was taken before the purgatory was drained. */
+static bool counts_valid(const struct twheel_purgatory_stats *before, u32 drained,
 			 const unsigned int *ended)
 {
 	struct twheel_purgatory_stats stats;
@@ -293,34 +297,34 @@ static bool counts_right(const struct twheel_purgatory_stats *before, u32 handed
 	for (r = 0; r < replicas; r++)
 		completed += replica[r].completed;
 	twheel_purgatory_stats(purgatory, &stats);
-	return before->added == appends && before->pending == handed_back &&
-	       before->watches == handed_back * replicas && before->keys == before->watches &&
-	       completed == ended[TWHEEL_COMPLETED] && handed_back == ended[TWHEEL_CANCELLED] &&
+	return before->added == appends && before->pending == drained &&
+	       before->watches == drained * replicas && before->keys == before->watches &&
+	       completed == ended[TWHEEL_COMPLETED] && drained == ended[TWHEEL_CANCELLED] &&
 	       stats.ended[TWHEEL_COMPLETED] == ended[TWHEEL_COMPLETED] &&
 	       stats.ended[TWHEEL_EXPIRED] == ended[TWHEEL_EXPIRED] &&
 	       stats.ended[TWHEEL_CANCELLED] == ended[TWHEEL_CANCELLED] &&
 	       !stats.pending && !stats.keys && !stats.watches;
 }
 
-/* End what still waits, and see whether all was as it should be. */
-static int settle(void)
+/* Drain the purgatory and check the results. */
+static int check_all(void)
 {
 	unsigned int n, wrong = 0, ended[TWHEEL_CANCELLED + 1] = {};
 	struct twheel_purgatory_stats before;
-	u32 handed_back;
+	u32 drained;
 	bool right;
 
 	twheel_purgatory_stats(purgatory, &before);
-	handed_back = twheel_purgatory_drain(purgatory);
+	drained = twheel_purgatory_drain(purgatory);
 
 	for (n = 0; n < appends; n++) {
-		wrong += !told_rightly(append[n]);
+		wrong += !append_valid(append[n]);
 		ended[append[n]->result.reason]++;
 	}
-	right = counts_right(&before, handed_back, ended);
-	pr_info("%u appends to %u replicas (seed %lu): %u completed, %u expired, %u handed back, %u told wrongly%s\n",
+	right = counts_valid(&before, drained, ended);
+	pr_info("%u appends to %u replicas (seed %lu): %u completed, %u expired, %u cancelled, %u incorrect%s\n",
 		appends, replicas, seed, ended[TWHEEL_COMPLETED], ended[TWHEEL_EXPIRED],
-		ended[TWHEEL_CANCELLED], wrong, right ? "" : ", counts that do not add up");
+		ended[TWHEEL_CANCELLED], wrong, right ? "" : ", inconsistent counters");
 	return wrong || !right ? -EIO : 0;
 }
 
@@ -333,10 +337,10 @@ static int run(void)
 	replicas_stop();
 	if (err)
 		return err;
-	/* What has not expired after so long never will, and is found by settle(). */
-	await_less();
+	/* The timeout only limits a failing run, which check_all() reports. */
+	finish_one();
 	wait_for_completion_timeout(&all_ended, 30 * HZ);
-	return settle();
+	return check_all();
 }
 
 static void appends_put(void)
@@ -348,12 +352,12 @@ static void appends_put(void)
 	kfree(append);
 }
 
-static bool params_right(void)
+static bool params_valid(void)
 {
 	if (appends && appends <= MAX_APPENDS && replicas && replicas <= MAX_REPLICAS &&
 	    loss <= 100)
 		return true;
-	pr_err("appends= is 1 to %u, replicas= 1 to %u, loss= 0 to 100\n",
+	pr_err("invalid parameter: appends=1..%u, replicas=1..%u, loss=0..100\n",
 	       MAX_APPENDS, MAX_REPLICAS);
 	return false;
 }
@@ -366,7 +370,7 @@ static int __init produce_init(void)
 	};
 	int err;
 
-	if (!params_right())
+	if (!params_valid())
 		return -EINVAL;
 	if (!seed)
 		seed = get_random_u32();
@@ -378,7 +382,7 @@ static int __init produce_init(void)
 	if (!err)
 		err = run();
 
-	/* After this, none of the references is twheel's. */
+	/* Drops the references that twheel still holds. */
 	twheel_purgatory_destroy(purgatory);
 	appends_put();
 	if (atomic_read(&allocated)) {
@@ -395,6 +399,6 @@ static void __exit produce_exit(void)
 module_init(produce_init);
 module_exit(produce_exit);
 
-MODULE_DESCRIPTION("Sample consumer of twheel: appends that wait for their replicas");
+MODULE_DESCRIPTION("twheel sample: appends acknowledged by replicas");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

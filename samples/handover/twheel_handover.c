@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer of twheel in the kernel, by its exported symbols only.
+ * A minimal consumer of twheel: operations completed by another thread.
  *
- * One thread, that of insmod, parks operations that each wait for two of three
- * keys, or for their deadline; another, a worker, signals the keys of every
- * operation but each tenth, which is left to expire.  Loading the module runs
- * it, reports in the kernel log, and fails if not every operation was told
- * exactly once how it ended.
+ * Loading the module runs the sample once. The thread of insmod adds operations, called
+ * parcels here, to a purgatory. Each one watches three keys, completes when two of them
+ * have been signalled, and otherwise expires at its deadline. A work item signals the
+ * keys of nine parcels out of ten; every tenth parcel expires.
+ *
+ * The result is printed to the kernel log. The load fails with -EIO unless ended() ran
+ * exactly once for each parcel, with the expected result.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,11 +27,11 @@
 #define KEYS		3
 #define LEFT_TO_EXPIRE(n)	((n) % 10 == 9)
 
-/* One thing handed over: an operation, and what became of it. */
+/* A parcel is an operation, memory for its watches, and its recorded result. */
 struct parcel {
 	struct twheel_op	op;
 	struct twheel_watch	watch[KEYS];
-	atomic_t		told;
+	atomic_t		nr_ended;
 	enum twheel_reason	reason;
 	u64			value;
 	bool			early;
@@ -39,8 +41,8 @@ struct handover {
 	struct twheel_purgatory	*purgatory;
 	struct parcel		*parcel;
 	struct work_struct	signaller;
-	atomic_t		parked;		/* how many the signaller may signal */
-	atomic_t		referenced;	/* parcels that are not released */
+	atomic_t		added;		/* parcels that may be signalled */
+	atomic_t		unreleased;	/* parcels not released yet */
 	struct completion	all_released;
 };
 
@@ -55,13 +57,13 @@ static void parcel_ended(struct twheel_op *op)
 	parcel->reason = result.reason;
 	parcel->value = result.value;
 	parcel->early = result.reason == TWHEEL_EXPIRED && result.time < result.deadline;
-	atomic_inc(&parcel->told);
+	atomic_inc(&parcel->nr_ended);
 }
 
-/* Nothing refers to the parcel any more: its memory could be freed here. */
+/* The last reference is gone. A consumer usually frees the operation here. */
 static void parcel_release(struct twheel_op *op)
 {
-	if (atomic_dec_and_test(&handover.referenced))
+	if (atomic_dec_and_test(&handover.unreleased))
 		complete(&handover.all_released);
 }
 
@@ -75,11 +77,11 @@ static struct twheel_key parcel_key(unsigned int n, unsigned int k)
 	return (struct twheel_key){ .v = { n, k } };
 }
 
-static int parcel_park(struct parcel *parcel, unsigned int n)
+static int parcel_add(struct parcel *parcel, unsigned int n)
 {
 	struct twheel_watch_spec specs[KEYS] = {};
 	struct twheel_op_args args = {
-		/* Those that are signalled have all the time they need. */
+		/* Far longer than the run, except for the parcels that are meant to expire. */
 		.deadline	= twheel_deadline(LEFT_TO_EXPIRE(n) ? 50 * NSEC_PER_MSEC :
 						  600 * NSEC_PER_SEC),
 		.condition	= TWHEEL_COND_QUORUM,
@@ -95,24 +97,25 @@ static int parcel_park(struct parcel *parcel, unsigned int n)
 	return twheel_op_add(handover.purgatory, &parcel->op, &args);
 }
 
-static void let_signal(unsigned int n)
+/* Allow the work item to signal the first @n parcels. */
+static void publish(unsigned int n)
 {
-	atomic_set(&handover.parked, n);
-	smp_mb();	/* pairs with the one in wait_var_event() */
-	wake_up_var(&handover.parked);
+	atomic_set(&handover.added, n);
+	smp_mb();	/* Pairs with the barrier in wait_var_event(). */
+	wake_up_var(&handover.added);
 }
 
-static int park_all(void)
+static int add_all(void)
 {
 	unsigned int n;
 	int err = 0;
 
 	for (n = 0; n < PARCELS && !err; n++) {
-		err = parcel_park(&handover.parcel[n], n);
-		let_signal(n + 1);
+		err = parcel_add(&handover.parcel[n], n);
+		publish(n + 1);
 	}
-	/* What could not be parked is signalled to nobody, which does no harm. */
-	let_signal(PARCELS);
+	/* After an error, signalling the remaining keys has no effect. */
+	publish(PARCELS);
 	return err;
 }
 
@@ -122,7 +125,7 @@ static void signal_all(struct work_struct *work)
 	unsigned int n, k;
 
 	for (n = 0; n < PARCELS; n++) {
-		wait_var_event(&handover.parked, atomic_read(&handover.parked) > n);
+		wait_var_event(&handover.added, atomic_read(&handover.added) > n);
 		for (k = 0; k < KEYS && !LEFT_TO_EXPIRE(n); k++) {
 			key = parcel_key(n, k);
 			twheel_signal_some(handover.purgatory, &key, 1, n + k,
@@ -131,10 +134,10 @@ static void signal_all(struct work_struct *work)
 	}
 }
 
-/* The second of its keys completes a parcel, with the value of that signal. */
-static bool parcel_is_right(const struct parcel *parcel, unsigned int n)
+/* The second signal completes the parcel and provides the value. */
+static bool parcel_valid(const struct parcel *parcel, unsigned int n)
 {
-	if (atomic_read(&parcel->told) != 1 || parcel->early)
+	if (atomic_read(&parcel->nr_ended) != 1 || parcel->early)
 		return false;
 	if (LEFT_TO_EXPIRE(n))
 		return parcel->reason == TWHEEL_EXPIRED;
@@ -147,10 +150,10 @@ static int report(void)
 	unsigned int n, wrong = 0;
 
 	for (n = 0; n < PARCELS; n++)
-		wrong += !parcel_is_right(&handover.parcel[n], n);
+		wrong += !parcel_valid(&handover.parcel[n], n);
 
 	twheel_purgatory_stats(handover.purgatory, &stats);
-	pr_info("%u parked, %llu completed, %llu expired, %u not told exactly once and rightly\n",
+	pr_info("%u added, %llu completed, %llu expired, %u incorrect\n",
 		PARCELS, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED], wrong);
 	if (wrong || stats.pending || stats.keys || stats.watches)
 		return -EIO;
@@ -164,12 +167,12 @@ static int run(void)
 
 	for (n = 0; n < PARCELS; n++)
 		twheel_op_init(&handover.parcel[n].op, &parcel_ops);
-	atomic_set(&handover.referenced, PARCELS);
+	atomic_set(&handover.unreleased, PARCELS);
 	init_completion(&handover.all_released);
 	INIT_WORK(&handover.signaller, signal_all);
 
 	queue_work(system_unbound_wq, &handover.signaller);
-	err = park_all();
+	err = add_all();
 	flush_work(&handover.signaller);
 
 	if (err)
@@ -209,6 +212,6 @@ static void __exit handover_exit(void)
 module_init(handover_init);
 module_exit(handover_exit);
 
-MODULE_DESCRIPTION("Sample consumer of twheel: operations handed from one thread to another");
+MODULE_DESCRIPTION("twheel sample: operations completed by another thread");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A consumer of twheel: members of a group, who stay in it as long as they beat.
+ * A consumer of twheel: group members that expire when they stop sending heartbeats.
  *
- * A member is an operation that watches nothing and has a deadline: the end of
- * its session.  Each beat re-arms that, sometimes for less than it was; who stops
- * beating expires.  There are members who beat steadily and leave in the end,
- * members who stop, and tardy ones whose every beat races their deadline.
- * Beaters, which are work items, beat for a share of the members each.
+ * A member is an operation without keys. Its deadline is the end of its session, and each
+ * heartbeat moves the deadline, sometimes to an earlier time. A member that stops sending
+ * heartbeats expires. Work items, the beaters, send the heartbeats for a share of the
+ * members each. There are three kinds of members: some send heartbeats in time and leave
+ * at the end, some stop earlier, and some send each heartbeat close to their deadline, so
+ * that it races with the expiry.
  *
- * Loading the module runs this once and reports in the kernel log.  It fails
- * with -EIO unless every member was told exactly once how its membership ended,
- * and rightly.  What is right is judged by times that were taken, since on a busy
- * machine also a steady member may come too late: see told_rightly().
+ * Loading the module runs the sample once and prints the result to the kernel log. The
+ * load fails with -EIO unless ended() ran exactly once for each member, with a correct
+ * result. The check uses recorded times, since even a heartbeat of a steady member may be
+ * late on a busy machine: see member_valid().
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,24 +35,24 @@
 
 static unsigned int members = 240;
 module_param(members, uint, 0444);
-MODULE_PARM_DESC(members, "of the group, 1 to 4096 (default 240)");
+MODULE_PARM_DESC(members, "number of members, 1 to 4096 (default 240)");
 
 static unsigned int session_ms = 200;
 module_param(session_ms, uint, 0444);
-MODULE_PARM_DESC(session_ms, "how long a session lasts at most, 20 to 4000 (default 200)");
+MODULE_PARM_DESC(session_ms, "maximum length of a session in milliseconds, 20 to 4000 (default 200)");
 
 static unsigned int run_ms = 800;
 module_param(run_ms, uint, 0444);
-MODULE_PARM_DESC(run_ms, "after how long those who still beat leave, 1 to 60000 (default 800)");
+MODULE_PARM_DESC(run_ms, "duration of the run in milliseconds, 1 to 60000 (default 800)");
 
 static ulong seed;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of what is random; 0, the default, for a new one each time");
+MODULE_PARM_DESC(seed, "seed of the random numbers; 0 picks a new one (default 0)");
 
 enum habit {
-	STEADY,		/* beats well within its session, and leaves in the end */
-	STOPPING,	/* does likewise, and stops */
-	TARDY,		/* beats at its deadline, about */
+	STEADY,		/* sends heartbeats in time, leaves at the end */
+	STOPPING,	/* stops after some heartbeats */
+	TARDY,		/* sends heartbeats close to its deadline */
 	HABITS,
 };
 
@@ -60,13 +61,13 @@ struct member {
 	enum habit			habit;
 	unsigned int			beats, beats_left;
 	u64				next_beat;
-	u64				deadline;	/* that the last beat has set */
+	u64				deadline;	/* set by the last heartbeat */
 	bool				left;
-	int				refusal;	/* of a beat, or of leaving, or 0 */
-	u64				from, to;	/* when it left, or beat last */
+	int				error;		/* of a heartbeat or of leaving */
+	u64				from, to;	/* start and end of the last call */
 	unsigned int			listed;
-	atomic_t			told;		/* how often */
-	u64				told_at;
+	atomic_t			nr_ended;		/* calls of ended() */
+	u64				ended_at;
 	struct twheel_op_result		result;
 };
 
@@ -78,11 +79,13 @@ struct beater {
 static struct twheel_purgatory *group;
 static struct member **member;
 static struct beater beater[BEATERS];
-static unsigned int joined;		/* the beaters beat for so many */
-static bool leaving;			/* all, when that is true */
-static u64 listed_at;			/* when all had been who were there throughout */
-static atomic_t allocated;		/* members that were not released */
-static atomic_t awaited = ATOMIC_INIT(1);	/* whose membership has not ended, and one */
+static unsigned int joined;		/* members visible to the beaters */
+static bool leaving;			/* all members leave now */
+static u64 listed_at;			/* end of the listing */
+static atomic_t allocated;		/* members not released yet */
+
+/* Members that have not ended, plus one, which run() drops. */
+static atomic_t unfinished = ATOMIC_INIT(1);
 static DECLARE_COMPLETION(all_ended);
 
 static u64 below(struct rnd_state *rng, u32 limit)
@@ -90,9 +93,9 @@ static u64 below(struct rnd_state *rng, u32 limit)
 	return prandom_u32_state(rng) % limit;
 }
 
-static void await_less(void)
+static void finish_one(void)
 {
-	if (atomic_dec_and_test(&awaited))
+	if (atomic_dec_and_test(&unfinished))
 		complete(&all_ended);
 }
 
@@ -100,10 +103,10 @@ static void member_ended(struct twheel_op *op)
 {
 	struct member *m = container_of(op, struct member, op);
 
-	m->told_at = ktime_get_ns();
+	m->ended_at = ktime_get_ns();
 	twheel_op_result(op, &m->result);
-	atomic_inc(&m->told);
-	await_less();
+	atomic_inc(&m->nr_ended);
+	finish_one();
 }
 
 static void member_release(struct twheel_op *op)
@@ -117,8 +120,8 @@ static const struct twheel_op_ops member_ops = {
 	.release	= member_release,
 };
 
-/* Of different lengths, so that a beat may also bring the deadline nearer. */
-static u64 draw_session(const struct member *m, struct rnd_state *rng)
+/* Session lengths differ, so a heartbeat may also move the deadline to an earlier time. */
+static u64 random_session(const struct member *m, struct rnd_state *rng)
 {
 	u32 half = session_ms * (NSEC_PER_MSEC / 2);
 
@@ -127,7 +130,7 @@ static u64 draw_session(const struct member *m, struct rnd_state *rng)
 	return half + below(rng, half);
 }
 
-static u64 draw_next_beat(const struct member *m, struct rnd_state *rng)
+static u64 random_next_beat(const struct member *m, struct rnd_state *rng)
 {
 	if (m->habit == TARDY)
 		return m->deadline - NSEC_PER_MSEC + below(rng, 2 * NSEC_PER_MSEC);
@@ -144,8 +147,8 @@ static struct member *member_alloc(unsigned int n, struct rnd_state *rng)
 	atomic_inc(&allocated);
 	m->habit = n % HABITS;
 	m->beats_left = m->habit == STOPPING ? below(rng, 10) : UINT_MAX;
-	m->deadline = twheel_deadline(draw_session(m, rng));
-	m->next_beat = draw_next_beat(m, rng);
+	m->deadline = twheel_deadline(random_session(m, rng));
+	m->next_beat = random_next_beat(m, rng);
 	return m;
 }
 
@@ -156,7 +159,7 @@ static int member_join(struct member *m)
 		.condition	= TWHEEL_COND_NONE,
 	};
 
-	atomic_inc(&awaited);
+	atomic_inc(&unfinished);
 	return twheel_op_add(group, &m->op, &args);
 }
 
@@ -174,7 +177,7 @@ static int join_all(void)
 		err = member_join(member[n]);
 		if (err)
 			return err;
-		/* Pairs with beat_for_members(). */
+		/* Pairs with the acquire in beater_work(). */
 		smp_store_release(&joined, n + 1);
 	}
 	return 0;
@@ -182,42 +185,45 @@ static int join_all(void)
 
 static void beat(struct member *m, struct rnd_state *rng)
 {
-	u64 deadline = twheel_deadline(draw_session(m, rng));
+	u64 deadline = twheel_deadline(random_session(m, rng));
 	int ret = twheel_op_rearm(&m->op, deadline, TWHEEL_REARM_ALWAYS);
 
 	m->to = ktime_get_ns();
 	if (ret != 1) {
-		m->refusal = ret ?: -EIO;
+		m->error = ret ?: -EIO;
 		return;
 	}
 	m->deadline = deadline;
 	m->beats++;
 	m->beats_left--;
-	m->next_beat = draw_next_beat(m, rng);
+	m->next_beat = random_next_beat(m, rng);
 }
 
 static void leave(struct member *m)
 {
 	m->from = ktime_get_ns();
-	m->refusal = twheel_op_cancel(&m->op);
+	m->error = twheel_op_cancel(&m->op);
 	m->to = ktime_get_ns();
-	m->left = !m->refusal;
+	m->left = !m->error;
 }
 
-/* Whose members' time has come beat, and at the end who still beats leaves. */
-static void beat_for_members(struct work_struct *work)
+/* Send the heartbeats that are due. At the end, let the remaining members leave. */
+static void beater_work(struct work_struct *work)
 {
 	struct beater *self = container_of(work, struct beater, work);
 	unsigned int n, nr;
 	bool over;
 
 	do {
-		/* First, so that in the end all have joined. Pairs with join_and_beat(). */
+		/*
+		 * Read before @joined, so that the last round covers all members. Pairs
+		 * with the release in join_and_beat().
+		 */
 		over = smp_load_acquire(&leaving);
-		/* Pairs with join_all(). */
+		/* Pairs with the release in join_all(). */
 		nr = smp_load_acquire(&joined);
 		for (n = self - beater; n < nr; n += BEATERS) {
-			if (member[n]->refusal || !member[n]->beats_left)
+			if (member[n]->error || !member[n]->beats_left)
 				continue;
 			if (over)
 				leave(member[n]);
@@ -228,7 +234,7 @@ static void beat_for_members(struct work_struct *work)
 	} while (!over);
 }
 
-/* Walk the group once while it lives. */
+/* Iterate over the group while members expire. */
 static void list_group(void)
 {
 	struct twheel_op_iter iter;
@@ -241,7 +247,7 @@ static void list_group(void)
 	listed_at = ktime_get_ns();
 }
 
-/* They beat from when they join, which may take a while, until all leave. */
+/* The beaters run while the members join, since joining may take longer than a session. */
 static int join_and_beat(void)
 {
 	unsigned int i;
@@ -249,7 +255,7 @@ static int join_and_beat(void)
 
 	for (i = 0; i < BEATERS; i++) {
 		prandom_seed_state(&beater[i].rng, seed + i + 1);
-		INIT_WORK(&beater[i].work, beat_for_members);
+		INIT_WORK(&beater[i].work, beater_work);
 		queue_work(system_unbound_wq, &beater[i].work);
 	}
 	err = join_all();
@@ -258,7 +264,7 @@ static int join_and_beat(void)
 		list_group();
 		msleep(run_ms / 2);
 	}
-	/* Pairs with beat_for_members(). */
+	/* Pairs with the acquire in beater_work(). */
 	smp_store_release(&leaving, true);
 	for (i = 0; i < BEATERS; i++)
 		flush_work(&beater[i].work);
@@ -266,37 +272,37 @@ static int join_and_beat(void)
 }
 
 /*
- * Nobody expires before the deadline that the last beat had set, by the clock; and
- * who has not stopped expires only by coming too late.
+ * A member must not expire before the deadline set by its last heartbeat. It only expires
+ * if it has stopped, or if a heartbeat was late.
  */
-static bool expired_rightly(const struct member *m)
+static bool expiry_valid(const struct member *m)
 {
 	if (m->result.time < m->deadline || m->left)
 		return false;
-	if (!m->refusal)
+	if (!m->error)
 		return m->habit == STOPPING && !m->beats_left;
-	return m->refusal == -EALREADY && m->result.time <= m->to;
+	return m->error == -EALREADY && m->result.time <= m->to;
 }
 
-/* Who was there throughout is listed once, and nobody twice. */
-static bool listed_rightly(const struct member *m)
+/* A member that was pending during the whole listing is listed once, no member twice. */
+static bool listing_valid(const struct member *m)
 {
 	return m->listed == 1 || (!m->listed && m->result.time <= listed_at);
 }
 
-static bool told_rightly(const struct member *m)
+static bool member_valid(const struct member *m)
 {
 	const struct twheel_op_result *result = &m->result;
 
-	if (atomic_read(&m->told) != 1 || m->told_at < result->time ||
-	    result->deadline != m->deadline || !listed_rightly(m))
+	if (atomic_read(&m->nr_ended) != 1 || m->ended_at < result->time ||
+	    result->deadline != m->deadline || !listing_valid(m))
 		return false;
 	if (result->reason == TWHEEL_CANCELLED)
-		return m->left && m->from <= result->time && m->told_at <= m->to;
-	return result->reason == TWHEEL_EXPIRED && expired_rightly(m);
+		return m->left && m->from <= result->time && m->ended_at <= m->to;
+	return result->reason == TWHEEL_EXPIRED && expiry_valid(m);
 }
 
-static bool counts_right(const struct twheel_purgatory_stats *stats, const unsigned int *ended)
+static bool counts_valid(const struct twheel_purgatory_stats *stats, const unsigned int *ended)
 {
 	return stats->added == members &&
 	       stats->ended[TWHEEL_EXPIRED] == ended[TWHEEL_EXPIRED] &&
@@ -305,8 +311,8 @@ static bool counts_right(const struct twheel_purgatory_stats *stats, const unsig
 	       !stats->pending && !stats->keys && !stats->watches;
 }
 
-/* See whether all was as it should be, and nobody is left. */
-static int settle(void)
+/* Check the results and the counters. */
+static int check_all(void)
 {
 	unsigned int n, beats = 0, late = 0, wrong = 0, ended[TWHEEL_CANCELLED + 1] = {};
 	struct twheel_purgatory_stats stats;
@@ -317,14 +323,14 @@ static int settle(void)
 
 	for (n = 0; n < members; n++) {
 		beats += member[n]->beats;
-		late += !!member[n]->refusal;
-		wrong += !told_rightly(member[n]);
+		late += !!member[n]->error;
+		wrong += !member_valid(member[n]);
 		ended[member[n]->result.reason]++;
 	}
-	right = counts_right(&stats, ended);
-	pr_info("%u members (seed %lu) beat %u times: %u left, %u expired, of whom %u beat too late, %u told wrongly%s\n",
+	right = counts_valid(&stats, ended);
+	pr_info("%u members (seed %lu), %u heartbeats: %u left, %u expired, %u of these with a late heartbeat, %u incorrect%s\n",
 		members, seed, beats, ended[TWHEEL_CANCELLED], ended[TWHEEL_EXPIRED], late, wrong,
-		right ? "" : ", counts that do not add up");
+		right ? "" : ", inconsistent counters");
 	return wrong || !right ? -EIO : 0;
 }
 
@@ -334,10 +340,10 @@ static int run(void)
 
 	if (err)
 		return err;
-	/* Who has not expired after so long never will, and is found by settle(). */
-	await_less();
+	/* The timeout only limits a failing run, which check_all() reports. */
+	finish_one();
 	wait_for_completion_timeout(&all_ended, msecs_to_jiffies(session_ms) + 30 * HZ);
-	return settle();
+	return check_all();
 }
 
 static void members_put(void)
@@ -349,12 +355,13 @@ static void members_put(void)
 	kfree(member);
 }
 
-static bool params_right(void)
+static bool params_valid(void)
 {
 	if (members && members <= MAX_MEMBERS && session_ms >= 20 && session_ms <= 4000 &&
 	    run_ms && run_ms <= 60000)
 		return true;
-	pr_err("members= is 1 to %u, session_ms= 20 to 4000, run_ms= 1 to 60000\n", MAX_MEMBERS);
+	pr_err("invalid parameter: members=1..%u, session_ms=20..4000, run_ms=1..60000\n",
+	       MAX_MEMBERS);
 	return false;
 }
 
@@ -366,7 +373,7 @@ static int __init heartbeat_init(void)
 	};
 	int err;
 
-	if (!params_right())
+	if (!params_valid())
 		return -EINVAL;
 	if (!seed)
 		seed = get_random_u32();
@@ -378,7 +385,7 @@ static int __init heartbeat_init(void)
 	if (!err)
 		err = run();
 
-	/* After this, none of the references is twheel's. */
+	/* Drops the references that twheel still holds. */
 	twheel_purgatory_destroy(group);
 	members_put();
 	if (atomic_read(&allocated)) {
@@ -395,6 +402,6 @@ static void __exit heartbeat_exit(void)
 module_init(heartbeat_init);
 module_exit(heartbeat_exit);
 
-MODULE_DESCRIPTION("Sample consumer of twheel: members who stay as long as they beat");
+MODULE_DESCRIPTION("twheel sample: group members with heartbeats");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
