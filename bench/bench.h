@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the benchmark share. See main.c. */
+/* Declarations shared by all benchmarks. See main.c. */
 #ifndef _TWHEEL_BENCH_H
 #define _TWHEEL_BENCH_H
 
@@ -11,13 +11,13 @@
 struct twheel;
 
 /**
- * struct bench_config - what a run is asked to do, by the module's parameters
- * @nr: how many timers or operations are pending
- * @reps: how often each contender is measured
- * @seed: of everything random
- * @quick: whether it is only to be seen that it works
- * @ahead_ns: how far ahead of the first add the bucket expires
- * @others: whether other timers are added and cancelled meanwhile
+ * struct bench_config - configuration of a run, from the module parameters
+ * @nr: number of pending timers or operations
+ * @reps: number of repetitions per contender
+ * @seed: seed of the random numbers
+ * @quick: run only a short functional check
+ * @ahead_ns: time from the first add to the expiry of the bucket
+ * @others: add and cancel other timers during the run
  */
 struct bench_config {
 	unsigned int	nr;
@@ -30,9 +30,9 @@ struct bench_config {
 
 /**
  * struct bench - one of the benchmarks
- * @name: what the parameter @what calls it
- * @run: does it and prints a line of figures; fails if anything went wrong,
- *	never because it was slow
+ * @name: value of the module parameter that selects it
+ * @run: runs the benchmark and prints a line of figures. Fails on incorrect behaviour,
+ *	never because of low speed.
  */
 struct bench {
 	const char	*name;
@@ -40,20 +40,20 @@ struct bench {
 };
 
 /**
- * struct bench_suite - figures of several contenders, side by side
- * @name: what the parameter @suite calls it
- * @run: measures, and reports by bench_sample(); fails as above
+ * struct bench_suite - comparison of several contenders
+ * @name: value of the parameter @suite
+ * @run: runs the suite and reports by bench_sample(). Fails as above.
  */
 struct bench_suite {
 	const char	*name;
 	int		(*run)(const struct bench_config *config);
 };
 
-void bench_sample(const char *suite, const char *variant, const char *of, const char *what,
+void bench_sample(const char *suite, const char *variant, const char *of, const char *figure,
 		  u64 pending, const char *unit, u64 milli);
-void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *what,
+void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *figure,
 		     u64 pending, u64 ns, u64 nr);
-void bench_skip(const char *suite, const char *variant, const char *of, const char *what,
+void bench_skip(const char *suite, const char *variant, const char *of, const char *figure,
 		u64 pending, const char *reason);
 __printf(1, 2) int bench_failure(const char *fmt, ...);
 
@@ -62,10 +62,14 @@ void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random);
 u32 *bench_order(u32 nr, struct rnd_state *random);
 
 /**
- * bench_turn - whose turn it is: each comes first as often as the others
- * @rep: which repetition
- * @i: the how-many-th in it
- * @nr: how many there are
+ * bench_turn - rotate the order of contenders
+ * @rep: number of the repetition
+ * @i: position in the repetition
+ * @nr: number of contenders
+ *
+ * Each contender comes first equally often.
+ *
+ * Return: the index of the contender for this position.
  */
 static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned int nr)
 {
@@ -87,12 +91,12 @@ int cascade_spread(const struct bench *bench, const struct bench_config *config)
 int cascade_cancel(const struct bench *bench, const struct bench_config *config);
 
 /**
- * struct others_report - what became of the other timers
- * @turns: how often one was added and cancelled at once, and added again
- * @fired: how many of those that were left alone had their function called
- * @cancelled: how many of those were cancelled in time
- * @wrong: how many had neither, or both, or were early
- * @longest_ns: the longest that an add and a cancel took together
+ * struct others_report - results of the background timers
+ * @turns: iterations; each adds and cancels a timer, and adds it again
+ * @fired: timers of the second add that fired
+ * @cancelled: timers of the second add that were cancelled in time
+ * @wrong: timers that did neither or both, or fired early
+ * @longest_ns: longest time of an add followed by a cancel
  */
 struct others_report {
 	u64	turns;
@@ -106,9 +110,9 @@ int others_start(struct twheel *wheel);
 void others_stop(struct others_report *report);
 
 /**
- * struct machine_gaps - times at which the machine did something else
- * @nr: how many there were
- * @longest_ns: how long the longest was
+ * struct machine_gaps - interruptions by the machine itself
+ * @nr: number of gaps
+ * @longest_ns: length of the longest one
  */
 struct machine_gaps {
 	u64	nr;

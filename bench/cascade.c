@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Very many timers in one bucket of a high level, which move down all levels
- * together and fire, or are cancelled on their way.
+ * Very many timers in one bucket of a high level. They move down all levels together and
+ * fire, or are cancelled on the way.
  *
- *	cascade		all are due at the same tick, just after the bucket expires:
- *			three moves for each, and then its function
- *	cascade-spread	they are due all over the bucket's span
- *	cascade-cancel	as cascade, but every other one is cancelled from when
- *			half of them have made their first move
+ *	cascade		all timers are due at the same tick, just after the bucket
+ *			expires. Each one moves three times and fires
+ *	cascade-spread	deadlines are spread over the span of the bucket
+ *	cascade-cancel	as cascade, but every other timer is cancelled, starting when
+ *			half of the timers have made their first move
  *
- * The wheel is one of our own, so that its counts are: a tick of about 1 us and
- * 64 slots a level, on one shard.
+ * The wheel is private, so its counters cover only this run. It has a tick of about 1 us,
+ * 64 slots per level, and one shard.
  *
  *	level 3   |.......|bucket.|.......|	a slot is 268 ms
  *	level 2           |.x...|.....|		4.2 ms
  *	level 1             |.x.|		65 us
  *	level 0               |x			1 us
  *
- * Each timer must be called once, or else have been cancelled, and not be
- * called early.  Its function has no time to spare: a reading of the clock that
- * does for one timer does for all whose deadlines are not later.
+ * Each timer must be called once or be cancelled, and must not be called early. To keep
+ * the function short, it reuses a reading of the clock for all timers with deadlines
+ * before it.
  *
- * The suite irqs_off lets the first two run.  With interrupts off nothing else counts,
- * and without measure=1 it is the speed that does.
+ * The suite irqs_off runs the first two benchmarks. With measure=1 it reports only the
+ * time with interrupts off, otherwise the speed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,25 +45,25 @@
 
 #define TICK_SHIFT	10
 #define SLOTS_SHIFT	6
-/* How long a slot is, and so a bucket. */
+/* Length of a slot. */
 #define SLOT_NS(level)	BIT_ULL(TICK_SHIFT + (level) * SLOTS_SHIFT)
 #define LEVEL		3
 
-/* How often the reaper reads the clock for the figures' sake. */
+/* Functions per reading of the clock. */
 #define FIRED_A_READING	64
 
-/* For how long to look what the machine itself does: about as long as a run takes. */
+/* Duration of the gap measurement, about that of a run. */
 #define GAPS_NS		(200 * NSEC_PER_MSEC)
 
-/* How long before the bucket expires the other timers begin. */
+/* Time between the start of the other timers and the expiry of the bucket. */
 #define EARLY_NS	(100 * NSEC_PER_MSEC)
 
-/* When none has fired for so long, none will. */
+/* Without any call for this time, the run has failed. */
 #define STUCK_NS	(30 * NSEC_PER_SEC)
 
 /*
- * A timer, and what became of it: @fired is the reaper's, and everybody's when
- * the wheel has been stopped.
+ * A timer and its result. @fired is written by the reaper, and read by others after the
+ * wheel has been stopped.
  */
 struct item {
 	struct twheel_timer	timer;
@@ -73,14 +73,14 @@ struct item {
 };
 
 /*
- * The run: there is one at a time. From @clock
- * on it is the reaper's; others may have a look at @fired.
+ * The current run. Members from @clock on belong to the reaper; other threads only read
+ * @fired.
  */
 static struct cascade {
 	const struct bench_config *config;
 	struct twheel		*wheel;
 	struct item		*item;
-	u64			expires;	/* when the bucket does */
+	u64			expires;	/* expiry of the bucket */
 	struct machine_gaps	gaps;
 	u64			add_ns;
 	unsigned int		cancelled;
@@ -107,7 +107,7 @@ static void item_fire(struct twheel_timer *timer)
 	WRITE_ONCE(cascade.fired, fired);
 }
 
-/* One slot on, on each level below that of the bucket, so that no level is spared. */
+/* One slot further on each lower level, so that timers move through all levels. */
 static u64 deadline_one_tick(unsigned int i)
 {
 	return cascade.expires + SLOT_NS(2) + SLOT_NS(1) + SLOT_NS(0);
@@ -132,7 +132,7 @@ static void items_init(u64 (*deadline)(unsigned int i))
 	}
 }
 
-/* All that were added are pending when this fails, for twheel_stop() to take. */
+/* On failure, twheel_stop() cancels the timers added so far. */
 static int items_add(void)
 {
 	u64 begin = twheel_now(cascade.wheel);
@@ -151,7 +151,10 @@ static int items_add(void)
 	return 0;
 }
 
-/* Every other one, while they move and fire: on one CPU, in between. */
+/*
+ * Cancel every other timer while they move and fire. On a single CPU, this requires
+ * sleeping.
+ */
 static void items_cancel(void)
 {
 	struct item *item = cascade.item;
@@ -165,7 +168,7 @@ static void items_cancel(void)
 	}
 }
 
-/* Until a little before that, so that the others are there in time. */
+/* Wake up early enough to start the other timers. */
 static void sleep_until_expiry(void)
 {
 	u64 now = twheel_now(cascade.wheel), end = cascade.expires - EARLY_NS;
@@ -174,18 +177,18 @@ static void sleep_until_expiry(void)
 		msleep(div_u64(end - now, NSEC_PER_MSEC));
 }
 
-/* Or have fired: some are added so late, if others were in the way, that they never move. */
+/* Timers that were added late, due to other load, fire without moving. */
 static bool half_moved(const struct twheel_stats *stats)
 {
 	return stats->cascaded >= cascade.config->nr / 2 || stats->fired >= cascade.config->nr / 2;
 }
 
-static bool all_over(const struct twheel_stats *stats)
+static bool all_done(const struct twheel_stats *stats)
 {
 	return READ_ONCE(cascade.fired) + cascade.cancelled >= cascade.config->nr;
 }
 
-/* Wait for something to have come about, unless nothing comes about any more. */
+/* Wait for a condition, as long as there is progress. */
 static int wait_until(bool (*reached)(const struct twheel_stats *stats), unsigned int pause_us)
 {
 	u64 now, since = twheel_now(cascade.wheel);
@@ -207,7 +210,7 @@ static int wait_until(bool (*reached)(const struct twheel_stats *stats), unsigne
 	}
 }
 
-/* At a priority that lets us in while the reaper is busy, should there be one CPU. */
+/* Raise the priority, to run while the reaper is busy on a single CPU. */
 static int cancel_half_way(void)
 {
 	int err;
@@ -224,7 +227,7 @@ static int cascade_watch(bool cancel)
 {
 	int err = cancel ? cancel_half_way() : 0;
 
-	return err ?: wait_until(all_over, 1000);
+	return err ?: wait_until(all_done, 1000);
 }
 
 static int cascade_go(bool cancel)
@@ -246,7 +249,7 @@ static int cascade_go(bool cancel)
 	return err;
 }
 
-/* The wheel has been stopped: nobody touches a timer any more. */
+/* The wheel has been stopped, so no other thread accesses the timers. */
 static int cascade_check(long left)
 {
 	const struct twheel_stats *stats = &cascade.stats;
@@ -259,7 +262,7 @@ static int cascade_check(long left)
 	if (!wrong && !cascade.early && !cascade.others.wrong && !left && stats->added == added)
 		return 0;
 
-	pr_err("FAILURE: %u not once, %u early, %ld never; %llu others not once or early; %llu added, %llu ended\n",
+	pr_err("FAILURE: %u timers not ended once, %u early, %ld left; %llu other timers wrong; %llu added, %llu ended\n",
 	       wrong, cascade.early, left, cascade.others.wrong, stats->added, added);
 	return -EIO;
 }
@@ -281,7 +284,7 @@ static void cascade_report(const struct bench *bench)
 		others->longest_ns);
 }
 
-/* The same in samples: how long interrupts were off, or if nobody looked, the speed. */
+/* Report the longest stretch with interrupts off as a sample or, if not measured, the speed. */
 static void cascade_samples(const struct bench *bench)
 {
 	unsigned int nr = cascade.config->nr;
@@ -318,7 +321,6 @@ static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i
 	return err ?: wrong;
 }
 
-/* Make what a run needs, and let it run. */
 static int cascade_bench(const struct bench *bench, const struct bench_config *config,
 			 u64 (*deadline)(unsigned int i), bool cancel)
 {
@@ -360,10 +362,10 @@ int cascade_cancel(const struct bench *bench, const struct bench_config *config)
 }
 
 /**
- * irqs_off_suite - cascade and cascade-spread, again and again
- * @config: how
+ * irqs_off_suite - run cascade and cascade-spread repeatedly
+ * @config: configuration
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int irqs_off_suite(const struct bench_config *config)
 {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the machine itself adds to a stretch with interrupts off.
+ * Interruptions by the machine while interrupts are off.
  *
- * A virtual machine's processor, and a User Mode Linux's process all the more,
- * is taken away now and then, interrupts off or not, and then every stretch
- * looks long that is timed just then.  A loop that does nothing but read the
- * clock shows how often, and for how long.
+ * A hypervisor may stop a virtual CPU at any time, and a host may preempt User Mode
+ * Linux, regardless of the interrupt state of the guest. Such gaps inflate the measured
+ * stretches with interrupts off. A loop that only reads the clock shows how often they
+ * occur and how long they last.
  */
 #include <linux/irqflags.h>
 #include <linux/minmax.h>
@@ -15,16 +15,16 @@
 
 #include "bench.h"
 
-/* Some microseconds each time, like a step of the reaper. */
+/* Some microseconds per loop, like a step of the reaper. */
 #define READINGS	100
 
-/* What is longer than any reading of the clock. */
+/* Longer than any reading of the clock. */
 #define GAP_NS		(5 * NSEC_PER_USEC)
 
 /**
- * machine_gaps - see how long the time between two readings of the clock can be
- * @ns: for how long to read it, with interrupts off for most of that
- * @gaps: filled in
+ * machine_gaps - measure the gaps between readings of the clock
+ * @ns: duration of the measurement, mostly with interrupts off
+ * @gaps: result
  */
 void machine_gaps(u64 ns, struct machine_gaps *gaps)
 {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite lateness_op: by how much operations expire late, which are to after 50 ms,
- * while 10,000 are added each second and as many others as asked for wait in the
- * same purgatory for long.
+ * Suite lateness_op: lateness of operations with a deadline of 50 ms. 10,000 of them are
+ * added per second, beside a given number of other operations that are pending in the
+ * same purgatory during the whole run.
  *
- * Each watches 3 keys of its own.  Every other one is completed by a signal of one of
- * them when half of its time has passed; the rest expire.  How late is told by the
- * clock as their callback reads it. Beside them a thread is woken by a bare hrtimer, a
- * thousand times a second: what it is late by is the machine's part. The tick of the
- * wheel is the most that may be added to that.
+ * Each operation watches 3 keys that no other operation watches. Every other one is
+ * completed by a signal of one of its keys at half of its time; the rest expire. The
+ * ended() callback reads the clock to determine the lateness.
+ *
+ * At the same time, a thread is woken by an hrtimer 1,000 times per second. Its lateness
+ * is the share of the machine. Operations may exceed it by at most a tick of the wheel.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -30,17 +31,17 @@
 #define DELAY_NS	(50 * NSEC_PER_MSEC)
 #define COMPLETE_NS	(25 * NSEC_PER_MSEC)
 
-/* One each so many ns, and for how long. */
+/* Interval between adds, and duration of a run. */
 #define INTERVAL_NS	(100 * NSEC_PER_USEC)
 #define SECONDS		5
 #define SECONDS_QUICK	1
 
-/* When this has passed, none will expire any more. */
+/* Operations that have not expired after this time never will. */
 #define STUCK_NS	(60 * (u64)NSEC_PER_SEC)
 
 /*
- * @ends counts how often each has ended, @total is how many there are. What has expired
- * is the reaper's to count, and what was completed is ours: there is one of each.
+ * @ends counts the ended() calls of each of @total operations. Members updated on expiry
+ * are written by the only reaper, those updated on completion by the signalling thread.
  */
 static struct late_run {
 	const struct bench_config *config;
@@ -49,11 +50,11 @@ static struct late_run {
 	u8		*ends;
 	u32		total;
 	u32		added;
-	u32		asked;
+	u32		visited;
 	u32		completed;
 	u32		expired;
 	u32		early;
-	u32		otherwise;
+	u32		other_reason;
 	u32		missed;
 } run;
 
@@ -67,12 +68,12 @@ static void late_ended(struct twheel_op *op)
 	run.ends[o->id]++;
 	if (result.reason == TWHEEL_EXPIRED) {
 		run.early += now < result.deadline;
-		late_note(&run.late, now - min(result.deadline, now));
+		late_record(&run.late, now - min(result.deadline, now));
 		WRITE_ONCE(run.expired, run.expired + 1);
 	} else if (result.reason == TWHEEL_COMPLETED) {
 		run.completed++;
 	} else {
-		run.otherwise++;
+		run.other_reason++;
 	}
 	twheel_op_put(op);
 }
@@ -82,16 +83,16 @@ static const struct twheel_op_ops late_ops = {
 	.release	= ops_release,
 };
 
-/* Their keys are none of those that the others have. */
+/* The keys differ from those of the other operations. */
 static int add_one(u32 id)
 {
 	struct twheel_watch_spec specs[KEYS];
 
-	ops_own_keys(specs, KEYS, run.config->nr + id);
-	return ops_add_own(&late_ops, id, specs, twheel_deadline(DELAY_NS));
+	ops_unique_keys(specs, KEYS, run.config->nr + id);
+	return ops_add_custom(&late_ops, id, specs, twheel_deadline(DELAY_NS));
 }
 
-/* It waits until @deadline at least. If this comes later, it may have expired. */
+/* The operation is pending until @deadline at least. A later signal may find it expired. */
 static void complete_one(u32 id, u64 deadline)
 {
 	const struct twheel_key key = { .v = { run.config->nr + id, id % KEYS } };
@@ -103,7 +104,7 @@ static void complete_one(u32 id, u64 deadline)
 	run.missed += nr != 1 && ktime_get_ns() < deadline;
 }
 
-/* Do all for which the time has come. */
+/* Add and signal all operations that are due. */
 static int catch_up(u64 begin)
 {
 	u64 now = ktime_get_ns();
@@ -111,9 +112,9 @@ static int catch_up(u64 begin)
 
 	while (run.added < run.total && begin + run.added * INTERVAL_NS <= now && !err)
 		err = add_one(run.added++);
-	while (run.asked < run.added && begin + run.asked * INTERVAL_NS + COMPLETE_NS <= now) {
-		complete_one(run.asked, begin + run.asked * INTERVAL_NS + DELAY_NS);
-		run.asked++;
+	while (run.visited < run.added && begin + run.visited * INTERVAL_NS + COMPLETE_NS <= now) {
+		complete_one(run.visited, begin + run.visited * INTERVAL_NS + DELAY_NS);
+		run.visited++;
 	}
 	return err;
 }
@@ -122,7 +123,7 @@ static int all_ended(void)
 {
 	u64 stuck = ktime_get_ns() + STUCK_NS;
 
-	while (run.completed + READ_ONCE(run.expired) + run.otherwise < run.total) {
+	while (run.completed + READ_ONCE(run.expired) + run.other_reason < run.total) {
 		if (ktime_get_ns() > stuck)
 			return -ETIMEDOUT;
 		usleep_range(500, 1000);
@@ -130,12 +131,12 @@ static int all_ended(void)
 	return 0;
 }
 
-static int go_on(void)
+static int generate_load(void)
 {
 	u64 begin = ktime_get_ns();
 	int err = 0;
 
-	while (run.asked < run.total && !err) {
+	while (run.visited < run.total && !err) {
 		err = catch_up(begin);
 		usleep_range(300, 600);
 	}
@@ -148,12 +149,12 @@ static int check(int err)
 
 	for (i = 0; i < run.total; i++)
 		wrong += run.ends[i] != 1;
-	if (!err && !wrong && !run.early && !run.otherwise && !run.missed)
+	if (!err && !wrong && !run.early && !run.other_reason && !run.missed)
 		return 0;
-	bench_failure("lateness: %d; of %u, %u completed, %u expired", err, run.total,
-		      run.completed, run.expired);
-	return bench_failure("lateness: %u early, %u otherwise, %u not once, %u not by their keys",
-			     run.early, run.otherwise, wrong, run.missed);
+	bench_failure("lateness: error %d; of %u operations, %u completed, %u expired", err,
+		      run.total, run.completed, run.expired);
+	return bench_failure("lateness: %u early, %u other reason, %u not once, %u missed",
+			     run.early, run.other_reason, wrong, run.missed);
 }
 
 static int measure_once(void)
@@ -162,13 +163,13 @@ static int measure_once(void)
 
 	memset(run.ends, 0, run.total);
 	run.added = 0;
-	run.asked = 0;
+	run.visited = 0;
 	run.completed = 0;
 	run.expired = 0;
 	err = late_wakeups_start(&run.wakeups);
 	if (err)
 		return err;
-	err = go_on();
+	err = generate_load();
 	stopped = late_wakeups_stop();
 	err = check(err ?: stopped);
 	if (err)
@@ -186,8 +187,8 @@ static int measure_all(void)
 	u32 id;
 
 	for (id = 0; id < run.config->nr && !err; id++) {
-		ops_own_keys(specs, KEYS, id);
-		err = ops_add(NULL, specs, ops_far());
+		ops_unique_keys(specs, KEYS, id);
+		err = ops_add(NULL, specs, ops_far_deadline());
 		if (id % 1024 == 0)
 			cond_resched();
 	}
@@ -222,8 +223,10 @@ static int late_run(const struct bench_config *config)
 }
 
 /**
- * late_op_suite - how late operations expire
- * @config: how many wait beside them, and how often
+ * late_op_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
  */
 int late_op_suite(const struct bench_config *config)
 {
@@ -232,5 +235,5 @@ int late_op_suite(const struct bench_config *config)
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
 	bench_sample(SUITE, VARIANT, "twheel_op", "tick", config->nr, "us", twheel_tick_ns(wheel));
-	return ops_stay(late_run, config);
+	return ops_run_pinned(late_run, config);
 }

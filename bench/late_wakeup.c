@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite lateness_op, what it is measured by: how late a thread is that does
- * nothing but sleep until an hrtimer wakes it, a thousand times a second; and how
- * figures of lateness are kept and reported.
+ * Suite lateness_op, reference: lateness of a thread that only sleeps until an hrtimer
+ * wakes it, 1,000 times per second. Also records and reports lateness values.
  */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
@@ -21,14 +20,14 @@
 #define SUITE		"lateness"
 #define VARIANT		"50ms"
 
-/* From one wake-up to the next. */
+/* Interval between wake-ups. */
 #define PERIOD_NS	NSEC_PER_MSEC
 
 static struct task_struct *task;
 
-int late_alloc(struct late *late, u32 room)
+int late_alloc(struct late *late, u32 size)
 {
-	*late = (struct late){ .ns = vmalloc(array_size(room, sizeof(*late->ns))), .room = room };
+	*late = (struct late){ .ns = vmalloc(array_size(size, sizeof(*late->ns))), .size = size };
 	return late->ns ? 0 : -ENOMEM;
 }
 
@@ -37,10 +36,10 @@ void late_free(struct late *late)
 	vfree(late->ns);
 }
 
-/* By one at a time. */
-void late_note(struct late *late, u64 ns)
+/* Callers must not run concurrently. */
+void late_record(struct late *late, u64 ns)
 {
-	if (late->nr < late->room)
+	if (late->nr < late->size)
 		late->ns[late->nr++] = min_t(u64, ns, U32_MAX);
 }
 
@@ -51,16 +50,16 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const char *of, const char *what, u64 pending, u32 ns)
+static void report(const char *of, const char *figure, u64 pending, u32 ns)
 {
-	bench_sample(SUITE, VARIANT, of, what, pending, "us", ns);
+	bench_sample(SUITE, VARIANT, of, figure, pending, "us", ns);
 }
 
 /**
- * late_report - report what was noted, and forget it
- * @late: by one at a time
- * @of: who was late
- * @pending: how many were pending meanwhile
+ * late_report - report the recorded values and reset the record
+ * @late: the record
+ * @of: the contender
+ * @pending: number of pending operations
  */
 void late_report(struct late *late, const char *of, u64 pending)
 {
@@ -76,8 +75,8 @@ void late_report(struct late *late, const char *of, u64 pending)
 }
 
 /*
- * Wake up at each millisecond. Those that pass before we are awake count as well, for
- * an operation that is due then is held up too.
+ * Wake up every millisecond. Periods that pass before the thread runs count as well,
+ * since an operation due in one of them would be delayed, too.
  */
 static int wakeups(void *data)
 {
@@ -92,16 +91,16 @@ static int wakeups(void *data)
 			schedule_hrtimeout(&expires, HRTIMER_MODE_ABS);
 		__set_current_state(TASK_RUNNING);
 		for (now = ktime_get_ns(); until <= now; until += PERIOD_NS)
-			late_note(late, now - until);
+			late_record(late, now - until);
 	}
 	return 0;
 }
 
 /**
- * late_wakeups_start - note how late an hrtimer wakes a thread, from now on
- * @late: where
+ * late_wakeups_start - start to record the lateness of a thread woken by an hrtimer
+ * @late: the record
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int late_wakeups_start(struct late *late)
 {
@@ -110,9 +109,9 @@ int late_wakeups_start(struct late *late)
 }
 
 /**
- * late_wakeups_stop - no longer
+ * late_wakeups_stop - stop the recording
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int late_wakeups_stop(void)
 {

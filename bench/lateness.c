@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite of lateness: how long after its deadline a timer's function is called.
+ * Suite lateness: time from the deadline of a timer to the call of its function.
  *
- * On a machine that has little else to do, timers of all contenders and of all
- * horizons are armed side by side, one of each at a time, at random distances
- * in time, and then all are waited for.  A deadline lies the horizon ahead and up to
- * a tenth of it more.
+ * On an otherwise idle machine, timers of all contenders and all horizons are armed side
+ * by side, one of each at a time, at random intervals. The suite then waits for all of
+ * them. The delay of a timer is its horizon plus up to a tenth of that.
  *
- * What goes by jiffies depends on how long these are: that is reported too.  None
- * may be early, but it is only for ours that we fail.
+ * The lateness of jiffies-based contenders depends on HZ, which is reported as well.
+ * Early timers are reported for all contenders, but only early timers of twheel fail the
+ * suite.
  */
 #include <linux/completion.h>
 #include <linux/delay.h>
@@ -30,15 +30,15 @@
 
 #define SUITE		"lateness"
 
-/* How many of each contender and horizon there are in a repetition. */
+/* Timers per contender and horizon in a repetition. */
 #define TIMERS		400U
 #define TIMERS_QUICK	50U
 
-/* How long after the last deadline those are called that are most late: an eighth, and more. */
+/* Time to wait after the last deadline. A timer_list may be late by an eighth of its delay. */
 #define PATIENCE_SHARE	4
 #define PATIENCE_NS	(10 * NSEC_PER_SEC)
 
-/* How far apart they are armed. */
+/* Average interval between rounds of arming, in us. */
 #define APART_US	700
 
 static const struct horizon {
@@ -53,7 +53,7 @@ static const struct horizon {
 
 #define HORIZONS_QUICK	2U
 
-/* One that is waited for. @called is 0 until its function is called. */
+/* @called is the time of the call, 0 before. */
 struct late {
 	union {
 		struct twheel_timer	twheel;
@@ -67,33 +67,33 @@ struct late {
 
 static struct twheel *wheel;
 
-static void late_call(struct late *late)
+static void record_call(struct late *late)
 {
 	WRITE_ONCE(late->called, ktime_get_ns());
 }
 
 static void twheel_fire(struct twheel_timer *timer)
 {
-	late_call(container_of(timer, struct late, twheel));
+	record_call(container_of(timer, struct late, twheel));
 }
 
 static void list_fire(struct timer_list *timer)
 {
-	late_call(container_of(timer, struct late, timer_list));
+	record_call(container_of(timer, struct late, timer_list));
 }
 
 static enum hrtimer_restart hrtimer_fire(struct hrtimer *timer)
 {
-	late_call(container_of(timer, struct late, hrtimer));
+	record_call(container_of(timer, struct late, hrtimer));
 	return HRTIMER_NORESTART;
 }
 
 static void work_fire(struct work_struct *work)
 {
-	late_call(container_of(to_delayed_work(work), struct late, delayed_work));
+	record_call(container_of(to_delayed_work(work), struct late, delayed_work));
 }
 
-/* So that one is not early: the jiffy that goes on does not count. */
+/* Round up, and add the current jiffy, which has partly elapsed. */
 static unsigned long in_jiffies(u64 delay)
 {
 	return nsecs_to_jiffies(delay) + 1;
@@ -157,11 +157,11 @@ static const struct contender {
 #define CONTENDERS	ARRAY_SIZE(contenders)
 
 /**
- * struct lateness - a repetition
- * @nr: how many timers there are of each contender and horizon
- * @horizons: how many of these
- * @late: all of them; see late_of()
- * @ns: how late those were of one contender and one horizon
+ * struct lateness - one repetition
+ * @nr: timers per contender and horizon
+ * @horizons: number of horizons
+ * @late: all timers; see late_of()
+ * @ns: lateness of the timers of one contender and horizon
  */
 struct lateness {
 	u32		nr;
@@ -205,7 +205,7 @@ static void arm_all(const struct lateness *l, struct rnd_state *random)
 	}
 }
 
-/* After this all are ours; what has not been called by then counts as lost. */
+/* No function runs after this. A timer that was not called counts as lost. */
 static void disarm_all(const struct lateness *l)
 {
 	u32 c, horizon, i;
@@ -242,12 +242,12 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report_one(const char *variant, const char *of, const char *what, u64 ns)
+static void report_one(const char *variant, const char *of, const char *figure, u64 ns)
 {
-	/* ns are thousandths of us. */
-	bench_sample(SUITE, variant, of, what, 0, "us", ns);
+	/* A nanosecond is a thousandth of the unit. */
+	bench_sample(SUITE, variant, of, figure, 0, "us", ns);
 	if (!strcmp(of, "twheel"))
-		bench_sample(SUITE, variant, of, what, 0, "ticks",
+		bench_sample(SUITE, variant, of, figure, 0, "ticks",
 			     div64_u64(ns * 1000, twheel_tick_ns(wheel)));
 }
 
@@ -261,8 +261,8 @@ static void report(const struct lateness *l, u32 contender, u32 horizon)
 	report_one(variant, of, "max", l->ns[l->nr - 1]);
 }
 
-/* Look at those of one contender and horizon. */
-static int judge(const struct lateness *l, u32 contender, u32 horizon)
+/* Check and report the timers of one contender and horizon. */
+static int check_one(const struct lateness *l, u32 contender, u32 horizon)
 {
 	u32 i, lost = 0, early = 0;
 	struct late *late;
@@ -274,7 +274,7 @@ static int judge(const struct lateness *l, u32 contender, u32 horizon)
 		l->ns[i] = late->called > late->deadline ? late->called - late->deadline : 0;
 	}
 	if (lost || (early && !contender))
-		return bench_failure("%s at %s: of %u timers %u lost, %u early",
+		return bench_failure("%s at %s: of %u timers, %u lost, %u early",
 				     contenders[contender].name, horizons[horizon].name, l->nr,
 				     lost, early);
 	report(l, contender, horizon);
@@ -283,14 +283,14 @@ static int judge(const struct lateness *l, u32 contender, u32 horizon)
 	return 0;
 }
 
-static int judge_all(const struct lateness *l)
+static int check_all(const struct lateness *l)
 {
 	u32 contender, horizon;
 	int err = 0;
 
 	for (contender = 0; contender < CONTENDERS && !err; contender++)
 		for (horizon = 0; horizon < l->horizons && !err; horizon++)
-			err = judge(l, contender, horizon);
+			err = check_one(l, contender, horizon);
 	return err;
 }
 
@@ -304,7 +304,7 @@ static int lateness_rep(struct lateness *l, struct rnd_state *random)
 		arm_all(l, random);
 		wait_for_all(l);
 		disarm_all(l);
-		err = judge_all(l);
+		err = check_all(l);
 	}
 	vfree(l->late);
 	vfree(l->ns);
@@ -312,10 +312,10 @@ static int lateness_rep(struct lateness *l, struct rnd_state *random)
 }
 
 /**
- * lateness_suite - run it
- * @config: how
+ * lateness_suite - run the suite
+ * @config: configuration
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int lateness_suite(const struct bench_config *config)
 {

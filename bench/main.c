@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Benchmarks of twheel within the kernel, by its exported symbols only.
+ * In-kernel benchmarks of twheel. They use only exported symbols.
  *
- * Loading the module runs one of them, prints its figures to the kernel log, and
- * fails if a timer was early, lost, or called twice.  It never fails for being
- * slow: figures are for people, see Documentation/performance.rst.
+ * Loading the module runs one benchmark and prints its figures to the kernel log. The
+ * load fails if a timer was early, lost, or called twice. It never fails because of low
+ * speed: see Documentation/performance.rst for the figures.
  *
- * There are suites, which set twheel and its peers side by side and report as
- * report.c tells, and the three of cascade.c.
+ * There are suites, which compare twheel with its peers and report in the format
+ * described in report.c, and the three benchmarks of cascade.c.
  *
- * Of twheel itself, the parameter measure=1 should be set: the longest stretch
- * with interrupts off is 0 without.
+ * twheel should be loaded with measure=1. Otherwise, the longest stretch with interrupts
+ * off is reported as 0.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -25,35 +25,35 @@
 
 static char *what = "cascade";
 module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "cascade, cascade-spread or cascade-cancel (default cascade)");
+MODULE_PARM_DESC(what, "benchmark to run: cascade, cascade-spread or cascade-cancel (default cascade)");
 
 static char *suite;
 module_param(suite, charp, 0444);
-MODULE_PARM_DESC(suite, "a suite to run instead");
+MODULE_PARM_DESC(suite, "suite to run instead of a benchmark");
 
 static unsigned int reps = 5;
 module_param(reps, uint, 0444);
-MODULE_PARM_DESC(reps, "how often each contender of a suite is measured (default 5)");
+MODULE_PARM_DESC(reps, "repetitions per contender of a suite (default 5)");
 
 static unsigned long seed = 1;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of everything random in a suite (default 1)");
+MODULE_PARM_DESC(seed, "seed of the random numbers of a suite (default 1)");
 
 static bool quick;
 module_param(quick, bool, 0444);
-MODULE_PARM_DESC(quick, "leave out of a suite what takes long (default no)");
+MODULE_PARM_DESC(quick, "skip the long parts of a suite (default no)");
 
 static unsigned int nr = 1000000;
 module_param(nr, uint, 0444);
-MODULE_PARM_DESC(nr, "how many timers (default 1000000)");
+MODULE_PARM_DESC(nr, "number of timers or operations (default 1000000)");
 
 static unsigned int ahead_ms = 5000;
 module_param(ahead_ms, uint, 0444);
-MODULE_PARM_DESC(ahead_ms, "how far ahead their bucket expires; to add them all should take less (default 5000)");
+MODULE_PARM_DESC(ahead_ms, "time until the bucket of the timers expires, in ms; must exceed the time to add them (default 5000)");
 
 static bool others = true;
 module_param(others, bool, 0444);
-MODULE_PARM_DESC(others, "add and cancel other timers meanwhile (default yes)");
+MODULE_PARM_DESC(others, "add and cancel other timers during a benchmark (default yes)");
 
 static const struct bench benches[] = {
 	{ "cascade",		cascade_one_tick },
@@ -73,7 +73,7 @@ static const struct bench_suite suites[] = {
 	{ "scale",		scale_suite },
 };
 
-/* The line at its end says that it went through. */
+/* The last line marks a complete suite. */
 static int suite_run(const struct bench_config *config)
 {
 	unsigned int i;
@@ -129,6 +129,6 @@ static void __exit bench_exit(void)
 module_init(bench_init);
 module_exit(bench_exit);
 
-MODULE_DESCRIPTION("Benchmarks of twheel within the kernel");
+MODULE_DESCRIPTION("In-kernel benchmarks of twheel");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

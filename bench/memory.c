@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite of memory: bytes that a pending timer takes, by what the slab
- * allocator has more than before.
+ * Suite memory: bytes per pending timer, from the growth of the slab caches.
  *
- *	kmem_cache	each from a cache of that size: as part of something larger it
- *			takes as much. They are pending, so that nothing is left out
- *	kmalloc		each allocated alone
+ *	kmem_cache	timers from a slab cache of their size, which is also their cost
+ *			as a member of a larger object. They are pending, so the memory
+ *			of the data structure is included
+ *	kmalloc		timers allocated by kmalloc(), not pending
  */
 #include <linux/err.h>
 #include <linux/math64.h>
@@ -21,11 +21,11 @@
 
 #define SUITE		"memory"
 
-/* Fewer than that, and the pages that CPUs have at hand would count. */
+/* With fewer timers, pages on per-CPU lists would distort the result. */
 #define NR_MIN		100000U
 #define NR_MAX		1000000U
 
-/* How far away they are. */
+/* Range of the delays. */
 #define NEAR_NS		(3600 * NSEC_PER_SEC)
 #define FAR_NS		(86400 * NSEC_PER_SEC)
 
@@ -100,12 +100,12 @@ static int contender_run(const struct timer_contender *contender, u32 nr, u64 se
 }
 
 /**
- * memory_suite - run it
- * @config: how
+ * memory_suite - run the suite
+ * @config: configuration
  *
- * The order does not matter here, so that there is none to rotate.
+ * The order of the contenders does not matter and is not rotated.
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int memory_suite(const struct bench_config *config)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite memory_op: what an operation takes that is pending, with 1, 3 or 16 keys that
- * no other has.
+ * Suite memory_op: memory of a pending operation with 1, 3 or 16 keys that no other
+ * operation watches.
  *
- *	bytes		all in: by how much fewer pages are free, per operation
- *	slab_bytes	by how much more pages the slab caches have; what is missing to
- *			@bytes is a table that is too large for them
- *	object_bytes	the operation and its watches, before the allocator rounds
- *	left_bytes	what slab caches still have when all have ended, per operation
+ *	bytes		decrease in free pages, per operation
+ *	slab_bytes	increase of the slab caches; the difference to bytes is a hash
+ *			table that is too large for a slab cache
+ *	object_bytes	size of the operation and its watches
+ *	left_bytes	remaining increase of the slab caches after all operations have
+ *			ended, per operation
  *
- * Nothing is calculated from what structures should take. Each CPU keeps lists of pages
- * that are in use by nobody, and yet not counted as free: these are emptied first. What
- * others do on the machine meanwhile is counted too, and so it takes many operations for
- * that not to matter.
+ * All figures but object_bytes are measured. Pages on per-CPU lists are unused but do not
+ * count as free, so these lists are emptied first. Other activity on the machine is
+ * counted as well; a large number of operations keeps its share small.
  */
 #include <linux/delay.h>
 #include <linux/gfp.h>
@@ -29,15 +29,15 @@
 #define SUITE	"memory"
 #define OF	"twheel_op"
 
-/* With fewer the pages that are not theirs would count. */
+/* With fewer operations, pages of other users would distort the result. */
 #define NR_MIN		100000U
 
-/* Until RCU has freed what was used last, and slab caches their empty pages. */
+/* Time for RCU to free recent objects, and for slab caches to free empty pages. */
 #define SETTLE_MS	50
 #define SETTLE_TIMES	200
 #define QUIET_TIMES	10
 
-/* Pages that we hold, of each order of which a CPU keeps some: each leads to the next. */
+/* Pages taken from the per-CPU lists, by order, linked through their first word. */
 static void *hoard[PAGE_ALLOC_COSTLY_ORDER + 1];
 
 static s64 pages_free(void)
@@ -51,7 +51,7 @@ static s64 pages_slab(void)
 	       global_node_page_state_pages(NR_SLAB_UNRECLAIMABLE_B);
 }
 
-/* A CPU that has none left of an order takes those that are free. */
+/* Allocate until the number of free pages drops: then the per-CPU list is empty. */
 static void hoard_order(unsigned int order)
 {
 	s64 before = pages_free();
@@ -87,7 +87,7 @@ static void hoard_return(void)
 	}
 }
 
-/* Wait until slab caches have given back no more for a while, or enough. */
+/* Wait until slab caches have stopped shrinking, or have shrunk to @enough pages. */
 static s64 slab_settled(s64 enough)
 {
 	s64 before, now = pages_slab();
@@ -102,11 +102,11 @@ static s64 slab_settled(s64 enough)
 	return now;
 }
 
-static void report(const char *variant, const char *what, u64 nr, s64 pages)
+static void report(const char *variant, const char *figure, u64 nr, s64 pages)
 {
 	u64 bytes = max(pages, 0LL) * PAGE_SIZE;
 
-	bench_sample(SUITE, variant, OF, what, nr, "bytes", div64_u64(bytes * 1000, nr));
+	bench_sample(SUITE, variant, OF, figure, nr, "bytes", div64_u64(bytes * 1000, nr));
 }
 
 static int fill(u32 nr)
@@ -116,15 +116,15 @@ static int fill(u32 nr)
 	u32 id;
 
 	for (id = 0; id < nr && !err; id++) {
-		ops_own_keys(specs, bench_ops.nr_keys, id);
-		err = ops_add(NULL, specs, ops_far());
+		ops_unique_keys(specs, bench_ops.nr_keys, id);
+		err = ops_add(NULL, specs, ops_far_deadline());
 		if (id % 1024 == 0)
 			cond_resched();
 	}
 	return err;
 }
 
-/* From a purgatory with nothing in it to one with all that are pending. */
+/* Fill an empty purgatory, and report the growth. */
 static int measure(const char *variant, u32 nr)
 {
 	s64 was_free = pages_free(), was_slab = pages_slab();
@@ -176,10 +176,12 @@ static int memory_run(const struct bench_config *config)
 }
 
 /**
- * memory_op_suite - bytes an operation
- * @config: how many, if that is enough to be measured, and how often
+ * memory_op_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
  */
 int memory_op_suite(const struct bench_config *config)
 {
-	return ops_stay(memory_run, config);
+	return ops_run_pinned(memory_run, config);
 }

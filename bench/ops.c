@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of a benchmark, the way that a consumer has them.
+ * Operations of a benchmark, managed in the same way as by a real consumer.
  *
- * Each is one object, with room for its watches, from a slab cache.  It is allocated
- * when it is added and freed when it is released, so that what a suite takes for
- * an add and for an end is all that these cost, the allocator's part too.
+ * An operation and its watches are one object from a slab cache. It is allocated when it
+ * is added, and freed in its release callback, so that the measured costs of adding and
+ * ending an operation include those of the allocator.
  *
- * Its reference is given back when it has ended.  If it has ended twice, or early,
- * or in another way than the suite is about, it is not: it stays to be looked at,
- * and the run fails.
+ * ended() drops the reference. If an operation ended twice, early, or for an unexpected
+ * reason, the reference is kept for debugging, and the run fails.
  *
- * Whoever runs a suite stays on one CPU, and so do the operations: those that
- * expire do on one reaper, one after the other.
+ * A suite is bound to one CPU, and so are its operations: they expire on a single reaper,
+ * one after the other.
  */
 #include <linux/cpumask.h>
 #include <linux/err.h>
@@ -26,14 +25,14 @@
 #include "ops.h"
 
 /*
- * About what a key takes, with its place in a table that has just grown: only for
- * telling whether there is memory enough.
+ * Approximate memory per key, including its slot in a hash table that has just grown.
+ * Used only to estimate the memory required.
  */
 #define KEY_BYTES	112
 
 struct bench_ops bench_ops;
 
-/* The reaper reads the clock for those alone whose deadline is not known to have passed. */
+/* The reaper reads the clock only for deadlines later than the last reading. */
 static bool op_early(u64 deadline)
 {
 	struct bench_ops *ops = &bench_ops;
@@ -77,7 +76,7 @@ static void op_ended(struct twheel_op *op)
 }
 
 /**
- * ops_release - the release of operations that came by ops_add() or ops_add_own()
+ * ops_release - release callback of the operations
  * @op: the operation
  */
 void ops_release(struct twheel_op *op)
@@ -90,8 +89,8 @@ static const struct twheel_op_ops op_ops = {
 	.release	= ops_release,
 };
 
-/* Allocate an operation and add it, to complete by any of its keys. */
-static int op_add(struct bench_op **op, const struct twheel_op_ops *its_ops, u32 id,
+/* Allocate and add an operation that completes by any of its keys. */
+static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u32 id,
 		  const struct twheel_watch_spec *specs, u64 deadline)
 {
 	struct bench_ops *ops = &bench_ops;
@@ -109,7 +108,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *its_ops, u32
 	o->ended = 0;
 	o->id = id;
 	args.watches = o->watch;
-	twheel_op_init(&o->op, its_ops);
+	twheel_op_init(&o->op, callbacks);
 	if (op)
 		*op = o;
 	err = twheel_op_add(ops->purgatory, &o->op, &args);
@@ -119,12 +118,12 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *its_ops, u32
 }
 
 /**
- * ops_add - add an operation that is to end as expected
- * @op: where to put it before it waits; NULL if that does not matter
+ * ops_add - add an operation that ends as expected
+ * @op: set to the operation before it is added; may be NULL
  * @specs: its keys
- * @deadline: when it expires
+ * @deadline: its deadline
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline)
 {
@@ -135,35 +134,39 @@ int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 dea
 }
 
 /**
- * ops_add_own - add an operation the end of which the suite sees to itself
- * @ops: what it does about it; its release is ops_release()
- * @id: to know it by
+ * ops_add_custom - add an operation with callbacks of the suite
+ * @ops: the callbacks; release has to be ops_release()
+ * @id: number of the operation
  * @specs: its keys
- * @deadline: when it expires
+ * @deadline: its deadline
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
-int ops_add_own(const struct twheel_op_ops *ops, u32 id, const struct twheel_watch_spec *specs,
-		u64 deadline)
+int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
+		   const struct twheel_watch_spec *specs, u64 deadline)
 {
 	int err = op_add(NULL, ops, id, specs, deadline);
 
-	bench_ops.added_own += !err;
+	bench_ops.added_custom += !err;
 	return err;
 }
 
 /**
- * ops_far - a deadline that does not come during the run
+ * ops_far_deadline - random deadline after the end of the run
+ *
+ * Return: the deadline.
  */
-u64 ops_far(void)
+u64 ops_far_deadline(void)
 {
 	return twheel_deadline(bench_between(&bench_ops.random, OPS_FAR_MIN_NS, OPS_FAR_MAX_NS));
 }
 
 /**
- * ops_fit - whether there is memory for so many operations
- * @nr: how many
- * @nr_keys: how many keys each has, which it shares with no other
+ * ops_fit - check the available memory
+ * @nr: number of operations
+ * @nr_keys: number of keys of each operation, watched by no other
+ *
+ * Return: true if the operations fit.
  */
 bool ops_fit(u64 nr, unsigned int nr_keys)
 {
@@ -173,11 +176,11 @@ bool ops_fit(u64 nr, unsigned int nr_keys)
 }
 
 /**
- * ops_start - begin a run
- * @nr_keys: how many keys each operation watches
- * @seed: of their deadlines
+ * ops_start - set up a run
+ * @nr_keys: number of keys of each operation
+ * @seed: seed of the deadlines
  *
- * Return: 0 or an error, and there is nothing to be stopped.
+ * Return: 0 or a negative error number. On error, ops_stop() must not be called.
  */
 int ops_start(unsigned int nr_keys, u64 seed)
 {
@@ -203,8 +206,11 @@ int ops_start(unsigned int nr_keys, u64 seed)
 	return 0;
 }
 
-/* All have ended: ours and the purgatory's counts must agree. */
-static int ops_check(u32 handed_back, u64 before)
+/*
+ * Compare the counters of the benchmark with those of the purgatory. All operations have
+ * ended.
+ */
+static int ops_check(u32 drained, u64 before)
 {
 	const struct bench_ops *ops = &bench_ops;
 	struct twheel_purgatory_stats stats;
@@ -213,19 +219,20 @@ static int ops_check(u32 handed_back, u64 before)
 	twheel_purgatory_stats(ops->purgatory, &stats);
 	ended = stats.ended[TWHEEL_COMPLETED] + stats.ended[TWHEEL_EXPIRED] +
 		stats.ended[TWHEEL_CANCELLED];
-	if (!ops->wrong && ops->added == ops->ended && ops->added + ops->added_own == stats.added &&
-	    ended == stats.added && ops->ended - before == handed_back &&
+	if (!ops->wrong && ops->added == ops->ended &&
+	    ops->added + ops->added_custom == stats.added &&
+	    ended == stats.added && ops->ended - before == drained &&
 	    !stats.pending && !stats.keys && !stats.watches)
 		return 0;
-	bench_failure("%llu added, %llu ended, %llu not once, or early, or otherwise",
+	bench_failure("%llu added, %llu ended, %llu twice, early, or with another reason",
 		      ops->added, ops->ended, ops->wrong);
 	return bench_failure("purgatory: %llu added, %llu ended, %llu pending, %llu keys",
 			     stats.added, ended, stats.pending, stats.keys);
 }
 
 /**
- * ops_stop - end a run
- * @err: what it has come to
+ * ops_stop - finish a run
+ * @err: result of the run so far
  *
  * Return: @err, or else -EIO if an operation was lost, early, or ended twice.
  */
@@ -233,25 +240,26 @@ int ops_stop(int err)
 {
 	struct bench_ops *ops = &bench_ops;
 	u64 before = ops->ended;
-	u32 handed_back;
+	u32 drained;
 	int wrong;
 
 	ops->expected = TWHEEL_CANCELLED;
-	handed_back = twheel_purgatory_drain(ops->purgatory);
-	wrong = ops_check(handed_back, before);
+	drained = twheel_purgatory_drain(ops->purgatory);
+	wrong = ops_check(drained, before);
 	twheel_purgatory_destroy(ops->purgatory);
 	kmem_cache_destroy(ops->cache);
 	return err ?: wrong;
 }
 
 /**
- * ops_stay - run a suite without leaving this CPU
+ * ops_run_pinned - run a suite bound to the current CPU
  * @run: the suite
- * @config: for it
+ * @config: its configuration
  *
- * Return: what it returns, or an error.
+ * Return: the return value of @run, or a negative error number.
  */
-int ops_stay(int (*run)(const struct bench_config *config), const struct bench_config *config)
+int ops_run_pinned(int (*run)(const struct bench_config *config),
+		   const struct bench_config *config)
 {
 	cpumask_var_t before;
 	int err;

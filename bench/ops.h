@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the suites of operations share. See ops.c. */
+/* Declarations shared by the suites of operations. See ops.c. */
 #ifndef _TWHEEL_BENCH_OPS_H
 #define _TWHEEL_BENCH_OPS_H
 
@@ -9,19 +9,19 @@
 #include <linux/twheel.h>
 #include <linux/types.h>
 
-/* Deadlines that are not to come while something else is measured. */
+/* Delays that exceed the length of a run. */
 #define OPS_FAR_MIN_NS	(10 * 60 * (u64)NSEC_PER_SEC)
 #define OPS_FAR_MAX_NS	(100 * 60 * (u64)NSEC_PER_SEC)
 
-/* The most keys that an operation of ours watches. */
+/* Maximum number of keys of an operation. */
 #define OPS_KEYS_MAX	16
 
 /**
- * struct bench_op - an operation as consumers have it: one object with all it needs
+ * struct bench_op - an operation and its watches, in one object
  * @op: the operation
- * @ended: how often it has ended
- * @id: which it is, for suites that want to know
- * @watch: as many as it has keys
+ * @ended: number of ended() calls
+ * @id: number of the operation, for suites that need it
+ * @watch: one watch per key
  */
 struct bench_op {
 	struct twheel_op	op;
@@ -31,20 +31,20 @@ struct bench_op {
 };
 
 /**
- * struct bench_ops - a purgatory, and what has become of the operations in it
- * @purgatory: where they wait
- * @cache: where they are allocated
- * @nr_keys: how many each watches
- * @random: for their deadlines
- * @expected: how they are to end now
- * @added: how many were added
- * @added_own: how many more were added of which the suite takes care itself
- * @ended: how many have ended as expected, once and not early
- * @wrong: how many have not
- * @expiring: how many more are to expire before @expired is completed
- * @expired: by the last of them
- * @clock: read by the reaper, at the first that expires and at the last
- * @first: what it said at the first
+ * struct bench_ops - a purgatory and counters of its operations
+ * @purgatory: the purgatory
+ * @cache: slab cache of the operations
+ * @nr_keys: number of keys of each operation
+ * @random: state of the generator of deadlines
+ * @expected: reason that operations should end with at present
+ * @added: operations added by ops_add()
+ * @added_custom: operations added by ops_add_custom(), which the suite tracks itself
+ * @ended: operations that ended once, not early, and for the expected reason
+ * @wrong: operations that ended otherwise
+ * @expiring: operations that still have to expire before @expired is completed
+ * @expired: completed by the last of these
+ * @clock: time read by the reaper at the first and the last expiry
+ * @first: time of the first expiry
  */
 struct bench_ops {
 	struct twheel_purgatory	*purgatory;
@@ -53,7 +53,7 @@ struct bench_ops {
 	struct rnd_state	random;
 	enum twheel_reason	expected;
 	u64			added;
-	u64			added_own;
+	u64			added_custom;
 	u64			ended;
 	u64			wrong;
 	u32			expiring;
@@ -62,21 +62,22 @@ struct bench_ops {
 	u64			first;
 };
 
-/* There is one, for each time that the module is loaded. */
+/* The module runs one suite at a time. */
 extern struct bench_ops bench_ops;
 
 bool ops_fit(u64 nr, unsigned int nr_keys);
 int ops_start(unsigned int nr_keys, u64 seed);
 int ops_stop(int err);
 int ops_add(struct bench_op **op, const struct twheel_watch_spec *specs, u64 deadline);
-int ops_add_own(const struct twheel_op_ops *ops, u32 id, const struct twheel_watch_spec *specs,
-		u64 deadline);
+int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
+		   const struct twheel_watch_spec *specs, u64 deadline);
 void ops_release(struct twheel_op *op);
-u64 ops_far(void);
-int ops_stay(int (*run)(const struct bench_config *config), const struct bench_config *config);
+u64 ops_far_deadline(void);
+int ops_run_pinned(int (*run)(const struct bench_config *config),
+		   const struct bench_config *config);
 
-/* The keys of operation @id, which no other has. */
-static inline void ops_own_keys(struct twheel_watch_spec *specs, unsigned int nr, u32 id)
+/* Keys that only operation @id watches. */
+static inline void ops_unique_keys(struct twheel_watch_spec *specs, unsigned int nr, u32 id)
 {
 	unsigned int i;
 

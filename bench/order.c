@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Chance for the suites, the same for each contender: random orders and random
- * times, made before anything is timed, so that the loops which are timed only
- * walk along an array.
+ * Random numbers of the suites, the same for all contenders. Random orders and times are
+ * generated before a measurement, so that timed loops only iterate over an array.
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -12,16 +11,16 @@
 
 #include "bench.h"
 
-/* How much is done before others may run. */
+/* Items to process before rescheduling. */
 #define CHUNK	65536
 
 /**
- * bench_between - a random number of a range
- * @random: where the numbers come from
- * @from: the least
- * @to: above all, more than @from
+ * bench_between - random number of a range
+ * @random: state of the generator
+ * @from: lower limit
+ * @to: upper limit, exclusive; must be greater than @from
  *
- * In steps of 2^-32 of the range.
+ * The resolution is 2^-32 of the range.
  */
 u64 bench_between(struct rnd_state *random, u64 from, u64 to)
 {
@@ -29,10 +28,10 @@ u64 bench_between(struct rnd_state *random, u64 from, u64 to)
 }
 
 /**
- * bench_shuffle - bring indices into a random order
- * @order: the indices
- * @nr: how many
- * @random: where the order comes from
+ * bench_shuffle - shuffle an array of indices
+ * @order: the array
+ * @nr: its length
+ * @random: state of the generator
  */
 void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random)
 {
@@ -47,11 +46,11 @@ void bench_shuffle(u32 *order, u32 nr, struct rnd_state *random)
 }
 
 /**
- * bench_order - the indices 0 to nr - 1 in a random order
- * @nr: how many
- * @random: where the order comes from
+ * bench_order - random permutation of 0 to nr - 1
+ * @nr: length
+ * @random: state of the generator
  *
- * Return: an array for vfree(), or NULL.
+ * Return: an array allocated by vmalloc(), or NULL.
  */
 u32 *bench_order(u32 nr, struct rnd_state *random)
 {

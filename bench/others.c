@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A thread that goes on adding and cancelling timers on a wheel that is busy.
+ * A thread that adds and cancels timers on a busy wheel.
  *
- * It goes round an array of timers, a turn for each.  A turn first sees what
- * became of the timer since the turn before: it has fired, or is cancelled now,
- * and never both.  Then it is added far ahead and cancelled at once, which is
- * timed; and at last it is added for a moment not far ahead, and left alone.
+ * The thread iterates over an array of timers. For each one it first checks the result of
+ * the previous iteration: the timer has fired, or is cancelled now, but never both. Then
+ * it adds the timer far ahead and cancels it immediately, which is timed. Finally, it
+ * adds the timer with a short delay.
  *
- * The thread comes before the reaper, should there be one CPU.  The add and
- * cancel that are timed run with preemption off, so that what they wait for is
- * the wheel and nobody else.
+ * The thread has a higher priority than the reaper, so that it also runs on a single CPU.
+ * The timed add and cancel run with preemption disabled, so that only the wheel can delay
+ * them.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -28,8 +28,8 @@
 #define OTHERS		64U
 
 /*
- * The thread's but for @fired and @early, which belong to the reaper from the
- * add to the end of the function.
+ * Accessed by the thread only, except for @fired and @early: they belong to the reaper
+ * from the add until the function returns.
  */
 struct other {
 	struct twheel_timer	timer;
@@ -53,13 +53,13 @@ static void other_fire(struct twheel_timer *timer)
 	o->early += twheel_now(others_wheel) < o->deadline;
 }
 
-/* When this returns, its function is not running: all counts are ours to read. */
+/* After this, the function is not running, so all counters can be read. */
 static void other_settle(struct other *o)
 {
 	o->cancelled += !twheel_timer_cancel(&o->timer);
 	twheel_timer_cancel_sync(&o->timer);
 	others_wrong += o->added != o->fired + o->cancelled;
-	/* Each mistake counts once. */
+	/* Count each error once. */
 	o->added = o->fired + o->cancelled;
 }
 
@@ -101,10 +101,10 @@ static int others_thread(void *unused)
 }
 
 /**
- * others_start - let the thread run
- * @wheel: where its timers wait
+ * others_start - start the thread
+ * @wheel: wheel of its timers
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int others_start(struct twheel *wheel)
 {
@@ -126,8 +126,8 @@ int others_start(struct twheel *wheel)
 }
 
 /**
- * others_stop - end the thread
- * @report: what became of its timers, none of which is pending any more
+ * others_stop - stop the thread
+ * @report: results of its timers, none of which is pending any more
  */
 void others_stop(struct others_report *report)
 {

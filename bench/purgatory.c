@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite purgatory: what it takes to watch keys, and to end an operation in each way.
+ * Suite purgatory: cost of watching keys, and of each way to end an operation.
  *
- *	keys1 keys3 keys16	each operation has so many keys, and no other has them
+ *	keys1 keys3 keys16	operations with that number of keys, which no other
+ *				operation watches
  *	few_keys many_keys	see purgatory_shared.c
  *
- * As many operations as asked for wait all the time.  A sample goes round in blocks:
- * some of those that wait are ended in random order, which is timed, and then as
- * many are added for them, which is timed too. So each of them lies where an older
- * one was freed, as in a purgatory that has been in use for long.
+ * The given number of operations is pending during the whole run. A sample consists of
+ * several blocks. In each block, a number of operations is ended in random order, and the
+ * same number is added again; both parts are timed. So the memory of a new operation is
+ * that of an older one, as in a purgatory that has been in use for a long time.
  *
  *	watch		allocate an operation, read the clock, add it with its keys
- *	complete	twheel_op_complete(), and free it
+ *	complete	twheel_op_complete(), and free the operation
  *	signal		twheel_signal() of one of its keys, which completes it
  *	cancel		twheel_op_cancel()
- *	watch_complete	signal one, and then watch one, in turns
- *	signal_nobody	twheel_signal() of a key that nothing watches
- *	expire		from the first callback of those due at one tick to the last
+ *	watch_complete	alternately signal one operation and add another
+ *	signal_nobody	twheel_signal() of a key without watchers
+ *	expire		from the first to the last ended() callback of operations that
+ *			are due at the same tick
  *
- * Freeing keys takes RCU some time; what is done about that in the background is in
- * the figures, should there be one CPU. The wake-up of the reaper is not in
- * expire, only what comes with each operation.
+ * RCU frees objects in the background; on a single CPU, this is included in the figures.
+ * The figure expire does not include the wake-up of the reaper, only the cost per
+ * operation.
  */
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -34,27 +36,27 @@
 
 #define SUITE		"purgatory"
 
-/* How many are ended before as many are added, and this part of all at most. */
+/* Block size: at most BLOCK_MAX, and at most this fraction of all operations. */
 #define BLOCK_MAX	8192
 #define BLOCK_PART	8
 
-/* How many make a sample. */
+/* Operations per sample. */
 #define SAMPLE		65536
 #define SAMPLE_QUICK	4096
 
-/* How far ahead deadlines are that are waited for, per operation, unless that is too short. */
+/* Time to the deadline for expire, per operation. Doubled if adding takes longer. */
 #define AHEAD_NS	(5 * NSEC_PER_USEC)
 #define AHEAD_MAX_NS	(60 * (u64)NSEC_PER_SEC)
 
-/* How many are due at one tick at least. */
+/* Minimum number of operations due at one tick. */
 #define DUE_MIN		256U
 
-/* When so many seconds have passed, none will expire any more. */
+/* Operations that have not expired after this time never will. */
 #define STUCK_SECONDS	60
 
 /*
- * @op is indexed by what tells their keys; @order goes through it at random, and
- * @at is how far it has come.
+ * @op is indexed by the number that determines the keys. @order is a random permutation
+ * of its indices, and @at the current position in it.
  */
 static struct purgatory_run {
 	const struct bench_config *config;
@@ -70,7 +72,7 @@ static struct purgatory_run {
 
 /* A way to end the operations of a block. */
 struct way {
-	const char		*what;
+	const char		*figure;
 	enum twheel_reason	reason;
 	int			(*end)(const u32 *ids, u32 nr);
 };
@@ -85,9 +87,9 @@ u32 purgatory_sample(const struct bench_config *config)
 	return config->quick ? SAMPLE_QUICK : SAMPLE;
 }
 
-void purgatory_report(const char *variant, const char *what, u64 ns, u64 nr)
+void purgatory_report(const char *variant, const char *figure, u64 ns, u64 nr)
 {
-	bench_sample_ns(SUITE, variant, "twheel", what, run.config->nr, ns, nr);
+	bench_sample_ns(SUITE, variant, "twheel", figure, run.config->nr, ns, nr);
 }
 
 static const u32 *next_block(void)
@@ -105,8 +107,8 @@ static int watch_one(u32 id)
 {
 	struct twheel_watch_spec specs[OPS_KEYS_MAX];
 
-	ops_own_keys(specs, bench_ops.nr_keys, id);
-	return ops_add(&run.op[id], specs, ops_far());
+	ops_unique_keys(specs, bench_ops.nr_keys, id);
+	return ops_add(&run.op[id], specs, ops_far_deadline());
 }
 
 static int watch_block(const u32 *ids, u32 nr)
@@ -119,7 +121,7 @@ static int watch_block(const u32 *ids, u32 nr)
 	return err;
 }
 
-/* By any of its keys, though it could be by each of them. */
+/* Signal one of its keys; any of them completes the operation. */
 static int signal_one(u32 id)
 {
 	const struct twheel_key key = { .v = { id, id % bench_ops.nr_keys } };
@@ -167,7 +169,7 @@ static int watch_complete_block(const u32 *ids, u32 nr)
 	return err;
 }
 
-static int signal_nobody_block(const u32 *ids, u32 nr)
+static int signal_unwatched_block(const u32 *ids, u32 nr)
 {
 	int err = 0;
 	u32 i;
@@ -186,10 +188,10 @@ static const struct way ways[] = {
 	{ "cancel",	TWHEEL_CANCELLED,	cancel_block },
 };
 
-/* What leaves as many pending as there were. */
+/* These leave the number of pending operations unchanged. */
 static const struct way pairs[] = {
 	{ "watch_complete",	TWHEEL_COMPLETED,	watch_complete_block },
-	{ "signal_nobody",	TWHEEL_COMPLETED,	signal_nobody_block },
+	{ "signal_nobody",	TWHEEL_COMPLETED,	signal_unwatched_block },
 };
 
 static int timed(int (*block)(const u32 *ids, u32 nr), const u32 *ids, u64 *ns)
@@ -201,7 +203,7 @@ static int timed(int (*block)(const u32 *ids, u32 nr), const u32 *ids, u64 *ns)
 	return err;
 }
 
-/* A sample of one way; what is added to make up for it counts for all ways together. */
+/* Take a sample of one way. The time to add new operations is summed over all ways. */
 static int measure_way(const struct way *way, bool again)
 {
 	u64 ns = 0, nr = 0;
@@ -220,8 +222,8 @@ static int measure_way(const struct way *way, bool again)
 		cond_resched();
 	}
 	if (err)
-		return bench_failure("%s: %d", way->what, err);
-	purgatory_report(run.variant, way->what, ns, nr);
+		return bench_failure("%s: error %d", way->figure, err);
+	purgatory_report(run.variant, way->figure, ns, nr);
 	return 0;
 }
 
@@ -230,7 +232,7 @@ static u32 due_at_once(void)
 	return max(run.block, DUE_MIN);
 }
 
-/* Add operations which are due at one tick; whether that was done before it came. */
+/* Add operations that are due at one tick. @in_time is false if this took too long. */
 static int add_due(u32 nr, bool *in_time)
 {
 	struct twheel_watch_spec specs[OPS_KEYS_MAX];
@@ -239,14 +241,14 @@ static int add_due(u32 nr, bool *in_time)
 	u32 i;
 
 	for (i = 0; i < nr && !err; i++) {
-		ops_own_keys(specs, bench_ops.nr_keys, run.config->nr + i);
+		ops_unique_keys(specs, bench_ops.nr_keys, run.config->nr + i);
 		err = ops_add(NULL, specs, deadline);
 	}
 	*in_time = ktime_get_ns() < deadline;
 	return err;
 }
 
-/* Let a block of further operations expire; it counts if all had been added by then. */
+/* Let a block of additional operations expire. Skip the result if the adds took too long. */
 static int expire_block(u32 nr, u64 *ns, u64 *intervals)
 {
 	struct bench_ops *ops = &bench_ops;
@@ -280,12 +282,12 @@ static int measure_expire(void)
 	while (!err && intervals < purgatory_sample(run.config) / 4)
 		err = expire_block(nr, &ns, &intervals);
 	if (err)
-		return bench_failure("expire: %d, %u not yet", err, bench_ops.expiring);
+		return bench_failure("expire: error %d, %u still pending", err, bench_ops.expiring);
 	purgatory_report(run.variant, "expire", ns, intervals);
 	return 0;
 }
 
-/* Each way comes first as often as the others. */
+/* The order of the ways is rotated. */
 static int measure_once(unsigned int rep)
 {
 	unsigned int i;
@@ -327,7 +329,7 @@ static int measure_all(void)
 	return err;
 }
 
-static int own_keys(const char *variant, unsigned int nr_keys)
+static int unique_keys(const char *variant, unsigned int nr_keys)
 {
 	const struct bench_config *config = run.config;
 	struct rnd_state random;
@@ -355,16 +357,18 @@ static int purgatory_run(const struct bench_config *config)
 {
 	run.config = config;
 	run.block = purgatory_block(config);
-	return own_keys("keys1", 1) ?: own_keys("keys3", 3) ?: own_keys("keys16", 16) ?:
+	return unique_keys("keys1", 1) ?: unique_keys("keys3", 3) ?: unique_keys("keys16", 16) ?:
 	       purgatory_shared(config, "few_keys", FEW_KEYS) ?:
 	       purgatory_shared(config, "many_keys", config->nr);
 }
 
 /**
- * purgatory_suite - watch, complete, signal, cancel, expire
- * @config: how many, and how often
+ * purgatory_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
  */
 int purgatory_suite(const struct bench_config *config)
 {
-	return ops_stay(purgatory_run, config);
+	return ops_run_pinned(purgatory_run, config);
 }

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite purgatory, keys that are shared.
+ * Suite purgatory, shared keys.
  *
- *	few_keys	each operation watches 3 of 16 keys: each key has very many
- *			watchers, and a signal completes all of these
- *	many_keys	there are as many keys as operations, and each of these watches
- *			3 at random: a key has a few watchers, or none
+ *	few_keys	each operation watches 3 of 16 keys. Each key has many watchers,
+ *			and a signal completes all of them
+ *	many_keys	there are as many keys as operations, and each operation watches
+ *			3 random keys. A key has few watchers or none
  *
- *	signal		per operation that it completes
- *	watch		per operation, as in purgatory.c
+ *	signal		time per completed operation
+ *	watch		time per operation, as in purgatory.c
  *
- * A sample signals keys until a block has been completed, and then adds as many
- * operations as that were, and so on.
+ * A sample signals keys until a block of operations has completed, adds the same number
+ * of operations, and repeats this.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -26,10 +26,10 @@
 #define SUITE	"purgatory"
 #define KEYS	3
 
-/* How far apart the keys of an operation are, of few: so that they differ. */
+/* Distance between the keys of an operation in the case few_keys, so that they differ. */
 #define STEP	5
 
-/* Added to what a random key is made of, for the order of signals to be another one. */
+/* Added to the input of the hash, for a different random order of the signals. */
 #define SIGNALS	BIT_ULL(40)
 
 static struct shared_run {
@@ -64,7 +64,7 @@ static int watch_next(void)
 		key = run.nr_keys == FEW_KEYS ? few_key(id, i) : many_key((u64)id * KEYS + i);
 		specs[i] = (struct twheel_watch_spec){ .key.v = { key } };
 	}
-	return ops_add(NULL, specs, ops_far());
+	return ops_add(NULL, specs, ops_far_deadline());
 }
 
 static u32 signal_next(void)
@@ -76,7 +76,7 @@ static u32 signal_next(void)
 	return twheel_signal_some(bench_ops.purgatory, &key, 1, 0, 0, TWHEEL_MAY_SLEEP);
 }
 
-/* Until a block is complete; how many it was at last. */
+/* Complete at least a block of operations. Returns the number of completed ones. */
 static u32 signal_some(void)
 {
 	u32 block = purgatory_block(run.config), nr = 0;
@@ -115,7 +115,7 @@ static int measure_once(const char *variant)
 		cond_resched();
 	}
 	if (err)
-		return bench_failure("%s: %d", variant, err);
+		return bench_failure("%s: error %d", variant, err);
 	purgatory_report(variant, "signal", run.signal_ns, run.completed);
 	purgatory_report(variant, "watch", run.watch_ns, run.watched);
 	return 0;
@@ -139,12 +139,12 @@ static int measure_all(const char *variant)
 }
 
 /**
- * purgatory_shared - operations that share keys
- * @config: how many, and how often
- * @variant: what that is called
- * @nr_keys: how many keys there are: %FEW_KEYS, or any other number for many
+ * purgatory_shared - measure operations with shared keys
+ * @config: configuration
+ * @variant: name of the case
+ * @nr_keys: total number of keys; %FEW_KEYS selects the case few_keys
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int purgatory_shared(const struct bench_config *config, const char *variant, u32 nr_keys)
 {

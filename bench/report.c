@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the suites say what they measured: a line of the kernel log for each sample, of
- * name=value words that are always the same and in the same order.  Whoever
- * reads them groups by all but the last; several lines of a group are repetitions.
+ * Output of the suites: one line in the kernel log per sample, with name=value fields in
+ * a fixed order. Lines that differ only in the value are repetitions of a measurement.
  *
  *	sample suite=timer case=mixed of=hrtimer what=add pending=1000 unit=ns value=123.456
  */
@@ -16,62 +15,62 @@
 
 /**
  * bench_sample - report one sample
- * @suite: which suite, no blanks in this and the other words
- * @variant: what is varied besides @pending, "-" for nothing
- * @of: what was measured: the contender
- * @what: the figure
- * @pending: how many were pending meanwhile, 0 if that makes no sense
- * @unit: of the value
+ * @suite: name of the suite. This and the other fields contain no blanks.
+ * @variant: the case, or "-" if the suite has none
+ * @of: the contender
+ * @figure: name of the figure
+ * @pending: number of pending timers or operations, or 0 if not applicable
+ * @unit: unit of the value
  * @milli: the value in thousandths of @unit
  */
-void bench_sample(const char *suite, const char *variant, const char *of, const char *what,
+void bench_sample(const char *suite, const char *variant, const char *of, const char *figure,
 		  u64 pending, const char *unit, u64 milli)
 {
 	u32 fraction;
 	u64 whole = div_u64_rem(milli, 1000, &fraction);
 
 	pr_info("sample suite=%s case=%s of=%s what=%s pending=%llu unit=%s value=%llu.%03u\n",
-		suite, variant, of, what, pending, unit, whole, fraction);
+		suite, variant, of, figure, pending, unit, whole, fraction);
 }
 
 /**
- * bench_sample_ns - report what an operation took
- * @suite: as in bench_sample(), and so on
- * @variant: what is varied
- * @of: the contender
- * @what: the operation
- * @pending: how many were pending
- * @ns: what all the operations took together
- * @nr: how many these were; nothing is reported of none
+ * bench_sample_ns - report the average time of an operation
+ * @suite: as in bench_sample()
+ * @variant: as in bench_sample()
+ * @of: as in bench_sample()
+ * @figure: the operation
+ * @pending: as in bench_sample()
+ * @ns: total time of all operations
+ * @nr: number of operations; without any, nothing is reported
  */
-void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *what,
+void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *figure,
 		     u64 pending, u64 ns, u64 nr)
 {
 	if (nr)
-		bench_sample(suite, variant, of, what, pending, "ns", div64_u64(ns * 1000, nr));
+		bench_sample(suite, variant, of, figure, pending, "ns", div64_u64(ns * 1000, nr));
 }
 
 /**
- * bench_skip - report what is not measured
- * @suite: as in bench_sample(), and so on
- * @variant: what would be varied
- * @of: the contender
- * @what: the figure
- * @pending: how many would be pending
- * @reason: why not, words-joined-by-dashes
+ * bench_skip - report that a figure is not measured
+ * @suite: as in bench_sample()
+ * @variant: as in bench_sample()
+ * @of: as in bench_sample()
+ * @figure: as in bench_sample()
+ * @pending: as in bench_sample()
+ * @reason: the reason, as words-joined-by-dashes
  */
-void bench_skip(const char *suite, const char *variant, const char *of, const char *what,
+void bench_skip(const char *suite, const char *variant, const char *of, const char *figure,
 		u64 pending, const char *reason)
 {
 	pr_info("skip suite=%s case=%s of=%s what=%s pending=%llu reason=%s\n",
-		suite, variant, of, what, pending, reason);
+		suite, variant, of, figure, pending, reason);
 }
 
 /**
- * bench_failure - report that something was wrong, never that it was slow
- * @fmt: as for printk(), with no newline at its end
+ * bench_failure - report incorrect behaviour
+ * @fmt: format as for printk(), without a trailing newline
  *
- * Return: -EIO, for the suite to return.
+ * Return: -EIO, as the return value of the suite.
  */
 int bench_failure(const char *fmt, ...)
 {

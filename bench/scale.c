@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite scale: what all CPUs get done together, against what one does.
+ * Suite scale: throughput of all CPUs compared to one CPU.
  *
- *	add_cancel	a pair of these, of timers on the system's wheel, of timer_list and
- *			of hrtimer: each thread with timers of its own
- *	watch_signal	an operation is added with 3 keys, and the oldest is completed by a
- *			signal of one of its keys: all threads in one purgatory
+ *	add_cancel	a timer is added and cancelled: on the system wheel, as a
+ *			timer_list or as an hrtimer. Each thread has its own timers
+ *	watch_signal	an operation with 3 keys is added, and the oldest one is
+ *			completed by a signal of one of its keys. All threads use one
+ *			purgatory
  *
- * The case is cpus1, cpus2 and so on; with shared_keys behind, two of each operation's
- * keys are among a few that all threads watch.
+ * The case is cpus1, cpus2, and so on. With the suffix shared_keys, two keys of each
+ * operation are taken from a small set that all threads watch.
  *
- * Each thread stays on its CPU. They make what they need, wait for each other, and go
- * on for a fixed time, read once every so many turns. The figure is the sum of what
- * each did per second.  Every repetition does one CPU and all of them for each
- * contender, in turns.
+ * Each thread is bound to its CPU. The threads set up their data, wait for each other,
+ * and run for a fixed time, reading the clock once per batch. The figure is the total
+ * throughput per second. In each repetition, each contender runs on one CPU and on all
+ * CPUs.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -31,21 +32,21 @@
 
 #define SUITE		"scale"
 
-/* For how long a sample goes on. */
+/* Duration of a sample. */
 #define SAMPLE_NS	(500 * NSEC_PER_MSEC)
 #define SAMPLE_QUICK_NS	(50 * NSEC_PER_MSEC)
 
-/* More CPUs than that are not set to work. */
+/* Maximum number of threads. */
 #define THREADS_MAX	64U
 
 static const struct bench_config *scale_config;
 static struct scale_thread *thread;
 static unsigned int nr_threads;
 
-/* How many threads are ready to begin, or will never be. */
+/* Threads that are ready to start, or could not be created. */
 static atomic_t ready;
 
-static void meet_others(void)
+static void wait_for_others(void)
 {
 	atomic_inc(&ready);
 	while (atomic_read(&ready) < nr_threads) {
@@ -54,7 +55,7 @@ static void meet_others(void)
 	}
 }
 
-static void go_on(struct scale_thread *t)
+static void measure(struct scale_thread *t)
 {
 	u64 begin = ktime_get_ns(), now = begin;
 	u64 end = begin + (scale_config->quick ? SAMPLE_QUICK_NS : SAMPLE_NS);
@@ -74,9 +75,9 @@ static int scale_main(void *data)
 	struct scale_thread *t = data;
 
 	t->err = t->contender->prepare(t);
-	meet_others();
+	wait_for_others();
 	if (!t->err)
-		go_on(t);
+		measure(t);
 	t->contender->clear(t);
 	complete(&t->ended);
 	return 0;
@@ -124,11 +125,11 @@ static void report(const struct scale_contender *contender)
 	for (i = 0; i < nr_threads; i++)
 		milli += div64_u64(thread[i].done * 1000 * NSEC_PER_SEC, max(thread[i].ns, 1ULL));
 	snprintf(variant, sizeof(variant), "cpus%u%s", nr_threads, contender->suffix);
-	bench_sample(SUITE, variant, contender->of, contender->what, scale_config->nr,
+	bench_sample(SUITE, variant, contender->of, contender->figure, scale_config->nr,
 		     "per_second", milli);
 }
 
-/* All threads have ended when this returns. No CPU goes away meanwhile. */
+/* CPU hotplug is disabled until all threads have ended. */
 static int threads_run(const struct scale_contender *contender, unsigned int cpus,
 		       unsigned int rep)
 {
@@ -158,13 +159,13 @@ static int contender_run(const struct scale_contender *contender, unsigned int c
 		return err;
 	err = contender->stop(threads_run(contender, cpus, rep));
 	if (err)
-		return bench_failure("%s %s on %u CPUs: %d", contender->of, contender->what, cpus,
-				     err);
+		return bench_failure("%s %s on %u CPUs: error %d", contender->of,
+				     contender->figure, cpus, err);
 	report(contender);
 	return 0;
 }
 
-/* One CPU first, or all of them: the longer the machine is at it, the warmer it is. */
+/* Alternate the order of the two runs, since the CPUs heat up over time. */
 static int contender_both(const struct scale_contender *contender, unsigned int cpus,
 			  unsigned int rep)
 {
@@ -188,14 +189,14 @@ static int contenders(const struct scale_contender *contender, unsigned int nr,
 	return err;
 }
 
-static void skip_second(const struct scale_contender *contender, unsigned int nr)
+static void skip_two_cpus(const struct scale_contender *contender, unsigned int nr)
 {
 	char variant[32];
 	unsigned int i;
 
 	for (i = 0; i < nr; i++) {
 		snprintf(variant, sizeof(variant), "cpus2%s", contender[i].suffix);
-		bench_skip(SUITE, variant, contender[i].of, contender[i].what, scale_config->nr,
+		bench_skip(SUITE, variant, contender[i].of, contender[i].figure, scale_config->nr,
 			   "one-cpu");
 	}
 }
@@ -206,8 +207,8 @@ static int scale_run(unsigned int cpus)
 	int err = 0;
 
 	if (cpus == 1) {
-		skip_second(scale_timers, SCALE_TIMERS);
-		skip_second(scale_ops, SCALE_OPS);
+		skip_two_cpus(scale_timers, SCALE_TIMERS);
+		skip_two_cpus(scale_ops, SCALE_OPS);
 	}
 	for (rep = 0; rep < scale_config->reps && !err; rep++)
 		err = contenders(scale_timers, SCALE_TIMERS, cpus, rep) ?:
@@ -216,8 +217,10 @@ static int scale_run(unsigned int cpus)
 }
 
 /**
- * scale_suite - one CPU, and all CPUs
- * @config: how many are pending in all, and how often
+ * scale_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
  */
 int scale_suite(const struct bench_config *config)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What the parts of the suite scale share. See scale.c. */
+/* Declarations shared by the parts of the suite scale. See scale.c. */
 #ifndef _TWHEEL_BENCH_SCALE_H
 #define _TWHEEL_BENCH_SCALE_H
 
@@ -12,21 +12,21 @@
 struct bench_config;
 struct scale_contender;
 
-/* What is done between two readings of the clock. */
+/* Operations between two readings of the clock. */
 #define SCALE_BATCH	64
 
 /**
- * struct scale_thread - one of the threads that do the same on a CPU each
- * @contender: what they do
- * @index: which thread this is
- * @cpu: where it runs
- * @nr: how many this thread has pending
- * @random: chance, its own
- * @own: what the contender needs for this thread
- * @done: how often it has done it
- * @ns: in what time
- * @err: what it has come to
- * @ended: it is through
+ * struct scale_thread - a thread of the suite, bound to a CPU
+ * @contender: the contender to run
+ * @index: number of the thread
+ * @cpu: its CPU
+ * @nr: its share of the pending timers or operations
+ * @random: state of its generator
+ * @private: data of the contender
+ * @done: number of operations done
+ * @ns: duration
+ * @err: result
+ * @ended: completed when the thread has finished
  */
 struct scale_thread {
 	const struct scale_contender	*contender;
@@ -34,7 +34,7 @@ struct scale_thread {
 	unsigned int			cpu;
 	u32				nr;
 	struct rnd_state		random;
-	void				*own;
+	void				*private;
 	u64				done;
 	u64				ns;
 	int				err;
@@ -42,19 +42,19 @@ struct scale_thread {
 } ____cacheline_aligned_in_smp;
 
 /**
- * struct scale_contender - something that several CPUs do at a time
- * @of: who does it
- * @what: what it is
- * @suffix: of the case, for what is varied beside the CPUs
- * @start: make what all threads share
- * @stop: undo that, and see that nothing is wrong; @err is what there was
- * @prepare: on its CPU, make what a thread needs
- * @turn: do it %SCALE_BATCH times; how often it went as it should
- * @clear: undo @prepare, as far as it came
+ * struct scale_contender - a workload that runs on several CPUs in parallel
+ * @of: name of the contender
+ * @figure: name of the figure
+ * @suffix: suffix of the case, besides the number of CPUs
+ * @start: sets up the state shared by all threads
+ * @stop: undoes @start and checks the state; @err is the result so far
+ * @prepare: sets up the data of a thread, on its CPU
+ * @turn: performs %SCALE_BATCH operations; returns the number of successful ones
+ * @clear: undoes @prepare, also if it failed
  */
 struct scale_contender {
 	const char	*of;
-	const char	*what;
+	const char	*figure;
 	const char	*suffix;
 	int		(*start)(const struct bench_config *config);
 	int		(*stop)(int err);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite scale, operations: in one purgatory, each thread adds one with 3 keys and
- * completes its oldest by a signal, and so on.
+ * Suite scale, operations: each thread adds an operation with 3 keys, completes its
+ * oldest one by a signal, and repeats this. All threads use one purgatory.
  *
- * The keys are the operation's own, or with shared_keys one of them is, by which it is
- * completed, and the others are among 16 that all threads watch.
+ * By default, no other operation watches these keys. With shared_keys, this is only true
+ * for the key that completes the operation; the other keys are among 16 that all threads
+ * watch.
  */
 #include <linux/bits.h>
 #include <linux/err.h>
@@ -19,12 +20,12 @@
 #define KEYS		3
 #define SHARED_KEYS	16
 
-/* The first word of keys that are shared. */
+/* First word of shared keys. */
 #define SHARED		BIT_ULL(63)
 
 /*
- * The operations of a thread are numbered; @oldest is the first of those that
- * are pending, @next the first that is not yet.
+ * Numbers of the operations of a thread: @oldest is the oldest pending one, @next the
+ * next one to add.
  */
 struct thread_ops {
 	u64	oldest;
@@ -43,7 +44,7 @@ static struct kmem_cache *cache;
 static struct twheel_purgatory *purgatory;
 static bool shared;
 
-/* On the thread whose it is: nobody else signals its keys, or lets it expire. */
+/* Runs on the owning thread, which is the only one to signal the first key. */
 static void op_ended(struct twheel_op *op)
 {
 	struct scale_op *o = container_of(op, struct scale_op, op);
@@ -85,7 +86,7 @@ static int start(const struct bench_config *config, bool with_shared_keys)
 	return 0;
 }
 
-static int start_own(const struct bench_config *config)
+static int start_unique(const struct bench_config *config)
 {
 	return start(config, false);
 }
@@ -95,7 +96,7 @@ static int start_shared(const struct bench_config *config)
 	return start(config, true);
 }
 
-/* The threads have ended all of theirs. */
+/* The threads have completed all of their operations. */
 static int stop(int err)
 {
 	struct twheel_purgatory_stats stats;
@@ -109,7 +110,7 @@ static int stop(int err)
 	return err;
 }
 
-static struct twheel_key own_key(const struct scale_thread *thread, u64 number, unsigned int i)
+static struct twheel_key unique_key(const struct scale_thread *thread, u64 number, unsigned int i)
 {
 	return (struct twheel_key){ .v = { number * KEYS + i, thread->index } };
 }
@@ -120,7 +121,7 @@ static void specs_of(struct scale_thread *thread, u64 number, struct twheel_watc
 	unsigned int i;
 
 	for (i = 0; i < KEYS; i++)
-		specs[i] = (struct twheel_watch_spec){ .key = own_key(thread, number, i) };
+		specs[i] = (struct twheel_watch_spec){ .key = unique_key(thread, number, i) };
 	if (!shared)
 		return;
 	for (i = 1; i < KEYS; i++)
@@ -129,7 +130,7 @@ static void specs_of(struct scale_thread *thread, u64 number, struct twheel_watc
 
 static int watch_next(struct scale_thread *thread)
 {
-	struct thread_ops *ops = thread->own;
+	struct thread_ops *ops = thread->private;
 	struct scale_op *o = kmem_cache_alloc(cache, GFP_KERNEL);
 	struct twheel_watch_spec specs[KEYS];
 	struct twheel_op_args args = {
@@ -156,8 +157,8 @@ static int watch_next(struct scale_thread *thread)
 
 static bool signal_oldest(struct scale_thread *thread)
 {
-	struct thread_ops *ops = thread->own;
-	const struct twheel_key key = own_key(thread, ops->oldest++, 0);
+	struct thread_ops *ops = thread->private;
+	const struct twheel_key key = unique_key(thread, ops->oldest++, 0);
 
 	return twheel_signal(purgatory, &key, 1, 0) == 1;
 }
@@ -170,7 +171,7 @@ static int prepare(struct scale_thread *thread)
 
 	if (!ops)
 		return -ENOMEM;
-	thread->own = ops;
+	thread->private = ops;
 	for (i = 0; i < thread->nr && !err; i++)
 		err = watch_next(thread);
 	return err;
@@ -178,7 +179,7 @@ static int prepare(struct scale_thread *thread)
 
 static unsigned int turn(struct scale_thread *thread)
 {
-	const struct thread_ops *ops = thread->own;
+	const struct thread_ops *ops = thread->private;
 	unsigned int i, done = 0;
 
 	for (i = 0; i < SCALE_BATCH; i++)
@@ -186,10 +187,10 @@ static unsigned int turn(struct scale_thread *thread)
 	return ops->wrong ? 0 : done;
 }
 
-/* If something of this goes wrong, the counts of the purgatory will tell. */
+/* stop() detects errors by the counters of the purgatory. */
 static void clear(struct scale_thread *thread)
 {
-	struct thread_ops *ops = thread->own;
+	struct thread_ops *ops = thread->private;
 
 	while (ops && ops->oldest < ops->next)
 		signal_oldest(thread);
@@ -198,7 +199,7 @@ static void clear(struct scale_thread *thread)
 
 #define OPS(_suffix, _start) {			\
 	.of		= "twheel",		\
-	.what		= "watch_signal",	\
+	.figure		= "watch_signal",	\
 	.suffix		= _suffix,		\
 	.start		= _start,		\
 	.stop		= stop,			\
@@ -208,5 +209,5 @@ static void clear(struct scale_thread *thread)
 }
 
 const struct scale_contender scale_ops[SCALE_OPS] = {
-	OPS("", start_own), OPS("-shared_keys", start_shared),
+	OPS("", start_unique), OPS("-shared_keys", start_shared),
 };

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite scale, timers: each thread adds a batch of its own beside many that are
- * pending, and cancels them, and so on.
+ * Suite scale, timers: beside a number of pending timers, each thread adds a batch of its
+ * own timers, cancels them, and repeats this.
  *
- * The loops are those of suite timer.  Here twheel's timers are on the system's
- * wheel, which has a shard for each CPU, as those of its peers are on what
- * each CPU has of theirs.
+ * The loops are those of the suite timer. Here, twheel uses the system wheel with one
+ * shard per CPU, as its peers use one base per CPU.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
@@ -17,16 +16,16 @@
 #include "scale.h"
 #include "timer.h"
 
-/* None is to fire. */
+/* Delays that exceed the length of a run. */
 #define DELAY_MIN_NS	(10 * 60 * (u64)NSEC_PER_SEC)
 #define DELAY_MAX_NS	(100 * 60 * (u64)NSEC_PER_SEC)
 
-/* Delays for batch after batch, so that these differ; a power of two. */
+/* Delays of successive batches, so that these differ; a power of two. */
 #define DELAYS		4096
 
 /*
- * The timers of a thread: those that stay pending, and a batch of others behind.
- * @at is where in @delay the next batch takes its delays.
+ * The timers of a thread: pending ones, followed by one batch. @at is the position of the
+ * next batch in @delay.
  */
 struct thread_timers {
 	const struct timer_contender	*contender;
@@ -40,7 +39,7 @@ static const struct timer_contender *started;
 
 static void never_fire(struct twheel_timer *timer)
 {
-	bench_failure("a timer fired that was due much later");
+	bench_failure("a timer fired long before its deadline");
 }
 
 static int start(const struct timer_contender *contender)
@@ -130,7 +129,7 @@ static int prepare(struct scale_thread *thread)
 	timers = kvzalloc(struct_size(timers, item, thread->nr + SCALE_BATCH), GFP_KERNEL);
 	if (!timers)
 		return -ENOMEM;
-	thread->own = timers;
+	thread->private = timers;
 	timers->contender = started;
 	err = items_alloc(thread, timers);
 	for (i = 0; i < thread->nr && !err; i++) {
@@ -145,7 +144,7 @@ static int prepare(struct scale_thread *thread)
 
 static unsigned int turn(struct scale_thread *thread)
 {
-	struct thread_timers *timers = thread->own;
+	struct thread_timers *timers = thread->private;
 	const struct timer_run run = run_next(timers, timers->item + thread->nr);
 	u32 added = timers->contender->add(&run);
 
@@ -154,7 +153,7 @@ static unsigned int turn(struct scale_thread *thread)
 
 static void clear(struct scale_thread *thread)
 {
-	struct thread_timers *timers = thread->own;
+	struct thread_timers *timers = thread->private;
 	u32 i;
 
 	for (i = 0; timers && i < thread->nr + SCALE_BATCH && timers->item[i]; i++) {
@@ -168,7 +167,7 @@ static void clear(struct scale_thread *thread)
 
 #define TIMERS(_of) {				\
 	.of		= #_of,			\
-	.what		= "add_cancel",		\
+	.figure		= "add_cancel",		\
 	.suffix		= "",			\
 	.start		= start_##_of,		\
 	.stop		= stop,			\

@@ -1,24 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite of timers: what it takes to add, cancel, and re-arm one while many
- * are pending, of twheel and of its peers, and in timer_expire.c what it takes to
- * call them.
+ * Suite timer: cost of adding, cancelling and re-arming a timer while many are pending,
+ * for twheel and its peers. timer_expire.c measures the cost of expiry.
  *
  *	near	delays of 2 s to 10 s
  *	far	10 min to 24 h
  *	mixed	1 ms to 10 min
- *	pairs	30 s and a bit: requests, answered long before their timeout
+ *	pairs	30 s to 31 s, as for requests that are answered long before their timeout
  *
- * In each repetition each contender has its turn, alone in memory: as many timers as
- * are wanted are added in random order and stay pending.  Then, again
- * and again until the reading of the clock doesn't count, an eighth as many are added,
- * and so many that are picked from all are re-armed, and so many cancelled.
- * Everything goes on one CPU.  The nearest fire meanwhile; at the end each add
- * must have led to one call or one cancel.
+ * Each repetition runs all contenders, one after the other. The given number of timers is
+ * added in random order and stays pending. Then blocks of an eighth of that number are
+ * added, re-armed and cancelled, until the cost of reading the clock is negligible. The
+ * timers to re-arm and to cancel are picked at random from all of them. Everything runs
+ * on one CPU. Timers may fire during the run; in the end, each add must have led to one
+ * call or one cancel.
  *
- * With pairs, those that are pending are cancelled from the oldest on, though
- * not quite in order, and each that is cancelled serves for the request after the
- * next.  None is left to expire.
+ * In the case pairs, timers are cancelled from the oldest to the newest, with some
+ * reordering, and each cancelled timer is reused for the request after the next one. None
+ * of them expires.
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
@@ -32,25 +31,28 @@
 
 #define SUITE		"timer"
 
-/* What share of those that are pending is added at a time; and how many at the least. */
+/* Block size: a share of the pending timers, but at least BLOCK_MIN. */
 #define BLOCK_SHARE	8
 #define BLOCK_MIN	100U
 
-/* How often each is done in a sample, at the least. */
+/* Minimum number of operations per sample. */
 #define OPS		100000U
 #define OPS_QUICK	10000U
 
-/* Who has had so much time has no further turn; and of very many there are so many turns. */
+/* Time limit per contender, and limit of repetitions above TIMER_MANY timers. */
 #define PATIENCE_NS	(90 * NSEC_PER_SEC)
 #define REPS_MANY	2U
 
-/* How many are added at a time of those that stay pending. */
+/* Timers added at a time to reach the pending number. */
 #define POPULATE	65536U
 
-/* By how many places requests overtake each other. */
+/* Maximum distance by which requests overtake each other. */
 #define JITTER		16
 
-/* @limit_ns: how long it may take to add all: after that too few would be pending. */
+/*
+ * @limit_ns: time limit for the initial adds, after which too many timers would have
+ * expired.
+ */
 struct timer_case {
 	const char	*name;
 	u64		from_ns;
@@ -62,7 +64,7 @@ static const struct timer_case mixed = {
 	"mixed", NSEC_PER_MSEC, 600 * NSEC_PER_SEC, 30 * NSEC_PER_SEC,
 };
 
-/* Left out if there are very many. */
+/* Skipped above TIMER_MANY timers. */
 static const struct timer_case others[] = {
 	{ "near", 2 * NSEC_PER_SEC, 10 * NSEC_PER_SEC, 3 * NSEC_PER_SEC / 2 },
 	{ "far", 600 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC, 300 * NSEC_PER_SEC },
@@ -72,7 +74,7 @@ static const struct timer_case pairs = {
 	"pairs", 30 * NSEC_PER_SEC, 31 * NSEC_PER_SEC, 15 * NSEC_PER_SEC,
 };
 
-/* What was done in a sample: how often, and what it took together. */
+/* Number of operations in a sample, and their total times. */
 struct timer_sums {
 	u64	nr;
 	u64	add_ns;
@@ -100,7 +102,7 @@ static u64 block_add_delay(struct timer_set *set)
 	return ktime_get_ns() - begin;
 }
 
-/* What is not pending any more is added by that. */
+/* A re-arm counts as an add if the timer was no longer pending. */
 static u64 block_rearm(struct timer_set *set)
 {
 	const struct timer_run run = { set->item + set->nr, set->delay, set->block };
@@ -110,7 +112,10 @@ static u64 block_rearm(struct timer_set *set)
 	return ktime_get_ns() - begin;
 }
 
-/* All of a block are pending before it is re-armed or cancelled, and none before it is added. */
+/*
+ * Timers of a block are pending before they are re-armed or cancelled, but not before
+ * they are added.
+ */
 static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 			    struct timer_sums *sums)
 {
@@ -128,7 +133,7 @@ static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 	cond_resched();
 }
 
-/* Add those that stay pending; false if that takes too long. */
+/* Add the timers that stay pending. Returns false if this takes too long. */
 static bool populate(struct timer_set *set, const struct timer_case *c)
 {
 	u64 end = ktime_get_ns() + c->limit_ns;
@@ -146,7 +151,6 @@ static bool populate(struct timer_set *set, const struct timer_case *c)
 	return false;
 }
 
-/* None may be left. */
 static int depopulate(struct timer_set *set)
 {
 	timer_set_cancel(set, 0, set->nr + set->block);
@@ -172,7 +176,7 @@ static int case_run(struct timer_set *set, const struct timer_case *c,
 	return depopulate(set);
 }
 
-/* Let each change places with one that comes soon after it. */
+/* Swap each timer with one of the next JITTER timers. */
 static void overtake(struct timer_set *set, void **item, u32 nr)
 {
 	u32 i, other;
@@ -183,10 +187,7 @@ static void overtake(struct timer_set *set, void **item, u32 nr)
 	}
 }
 
-/*
- * Requests go on for a block: item[-1] is not pending at first, and the last of them
- * is not when this is over.
- */
+/* Run a block of requests. item[-1] is not pending before, and item[nr - 1] not after this. */
 static u64 some_pairs(struct timer_set *set, void **item, u32 nr)
 {
 	const struct timer_run run = { item, set->delay, nr };
@@ -211,7 +212,7 @@ static int pairs_run(struct timer_set *set, const struct bench_config *config)
 	timer_set_init(set, false);
 	if (!populate(set, &pairs))
 		return depopulate(set);
-	/* So that there is one before the first, and that one is not pending. */
+	/* The first request uses item[0], which must not be pending. */
 	swap(set->item[0], set->item[set->nr]);
 	while (done < ops_of(config)) {
 		for (at = 1; at <= set->nr; at += nr) {
@@ -246,7 +247,7 @@ static int contender_run(const struct timer_contender *contender,
 	return err ?: timer_expire(contender, config, rep);
 }
 
-/* A contender's turn, unless it has had so much time that the others would wait too long. */
+/* Run a contender, unless it has reached its time limit. */
 static int contender_turn(unsigned int i, const struct bench_config *config, unsigned int rep,
 			  u64 *spent)
 {
@@ -266,10 +267,10 @@ static int contender_turn(unsigned int i, const struct bench_config *config, uns
 }
 
 /**
- * timer_suite - run it
- * @config: how
+ * timer_suite - run the suite
+ * @config: configuration
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int timer_suite(const struct bench_config *config)
 {

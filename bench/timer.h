@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Timers and their peers, for the suites that set them side by side. See timer.c. */
+/* Timers and their peers, for the suites that compare them. See timer.c. */
 #ifndef _TWHEEL_BENCH_TIMER_H
 #define _TWHEEL_BENCH_TIMER_H
 
@@ -10,10 +10,10 @@
 struct kmem_cache;
 
 /**
- * struct timer_run - what a loop that is timed walks along
- * @item: the timers, in the order in which it is their turn
- * @delay: for how long each is to wait, by the contender's clock
- * @nr: how many
+ * struct timer_run - input of a timed loop
+ * @item: the timers, in the order of processing
+ * @delay: their delays, in the unit of the contender
+ * @nr: number of timers
  */
 struct timer_run {
 	void		**item;
@@ -22,25 +22,25 @@ struct timer_run {
 };
 
 /**
- * struct timer_contender - something that calls a function after a while
- * @name: of it
- * @size: of one
- * @jiffies: whether delays are in jiffies, not in ns
- * @start: make what all of them share
- * @stop: none is pending any more: wait for the functions, and undo @start
- * @init: make one ready; @held if @hold is to follow
- * @add: let each wait. This and the next return how many did as they should have
- * @add_delay: the same, each from the moment that it is added
- * @cancel: stop each, and count those that were pending
- * @rearm: give each another delay, and count those that were pending
- * @pairs: for each, cancel it and let the one before it wait
- * @hold: from here on no function is called
- * @release: from here on they are; some contenders call them all before returning
- * @moves: how often timers have moved in the structure so far, NULL if they don't
+ * struct timer_contender - a timer implementation
+ * @name: its name
+ * @size: size of a timer
+ * @jiffies: delays are in jiffies instead of ns
+ * @start: sets up the shared state
+ * @stop: waits for running functions and undoes @start; no timer is pending
+ * @init: initialises a timer; @held is set if @hold will be called
+ * @add: adds the timers. Like the following ones, returns the number of successes.
+ * @add_delay: the same, but each delay starts at the add of the timer
+ * @cancel: cancels the timers; returns the number of pending ones
+ * @rearm: sets new delays; returns the number of timers that were pending
+ * @pairs: for each timer, cancels it and adds the previous one
+ * @hold: prevents functions from being called
+ * @release: undoes @hold; some contenders call all functions before it returns
+ * @moves: number of moves of timers within the data structure so far; may be NULL
  *
- * Each loop is the contender's own, so that what it calls is called as its users
- * call it. Those who take a time rather than a delay read the clock once a loop,
- * but for @add_delay.
+ * Each contender has its own loops, so that its functions are called directly, as in real
+ * code. Contenders that take a time instead of a delay read the clock once per loop,
+ * except in @add_delay.
  */
 struct timer_contender {
 	const char	*name;
@@ -64,21 +64,21 @@ extern const struct timer_contender bench_timer_list;
 extern const struct timer_contender bench_hrtimer;
 extern const struct timer_contender bench_delayed_work;
 
-/* With more than that, not everything is measured: it takes too long. */
+/* Above this number, slow cases are skipped. */
 #define TIMER_MANY		1000000
 
 #define TIMER_CONTENDERS	4
 extern const struct timer_contender *const timer_contenders[TIMER_CONTENDERS];
 
 /**
- * struct timer_fired - the functions that were called
- * @nr: how many
- * @sum: of the addresses of their timers: each once, if it is that of all
- * @awaited: how many are awaited; the last of these completes @all
- * @end_ns: when that was
- * @all: they have been called
+ * struct timer_fired - record of the calls
+ * @nr: number of calls
+ * @sum: sum of the addresses of the timers, to detect lost and repeated calls
+ * @awaited: number of calls that completes @all
+ * @end_ns: time of that call
+ * @all: completed by that call
  *
- * All timers of a run are on one CPU or one shard, so that there is one to write.
+ * There is only one writer, since all timers of a run are on one CPU or one shard.
  */
 struct timer_fired {
 	u64			nr;
@@ -92,7 +92,7 @@ extern struct timer_fired timer_fired;
 
 void timer_fired_last(void);
 
-/* What each contender's function does: no more than it takes to see that all were called. */
+/* Function of all timers: only records the call. */
 static inline void timer_fire(const void *item)
 {
 	timer_fired.sum += (unsigned long)item;
@@ -101,17 +101,17 @@ static inline void timer_fire(const void *item)
 }
 
 /**
- * struct timer_set - timers of one contender, allocated like anybody's
- * @contender: what they are
- * @cache: where they come from
- * @item: all of them, in random order; the first @nr are those that are pending
- *	while the others, a block, are added and cancelled
- * @nr: how many are pending
- * @block: how many others there are
- * @delay: room for as many delays
- * @random: chance
- * @added: how often one began to wait
- * @cancelled: how often one ceased to before its function was called
+ * struct timer_set - timers of one contender
+ * @contender: the contender
+ * @cache: slab cache of the timers
+ * @item: all timers, in random order; the first @nr stay pending while the others, the
+ *	block, are added and cancelled
+ * @nr: number of pending timers
+ * @block: number of other timers
+ * @delay: delays, an array of the same length
+ * @random: state of the generator
+ * @added: number of adds
+ * @cancelled: number of successful cancels
  */
 struct timer_set {
 	const struct timer_contender	*contender;

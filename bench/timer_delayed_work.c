@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A contender: struct delayed_work, on a workqueue of the usual kind, on which
- * nothing else is. Its timer is a struct timer_list.
+ * Contender: struct delayed_work, on an otherwise unused ordinary workqueue. It contains
+ * a struct timer_list.
  */
 #include <linux/bottom_half.h>
 #include <linux/smp.h>
@@ -32,7 +32,7 @@ static void init(void *item, bool held)
 	INIT_DELAYED_WORK((struct delayed_work *)item, fire);
 }
 
-/* It takes no time of day but a delay: this is what add_delay() is, too. */
+/* Also used as add_delay(), since queue_delayed_work() takes a delay. */
 static u32 add(const struct timer_run *run)
 {
 	u32 i, done = 0;

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite of timers: what it takes to call one when it is due.
+ * Suite timer: cost of calling the functions of timers that are due.
  *
- * As many timers as are wanted are added, to be due within a window, but the
- * contender is held: nothing is called until the window is over.  Then it is
- * released, and the time counts until the last function is called.  We wait for
- * that asleep, so that on one CPU it is all the time of that CPU.
+ * The given number of timers is added with deadlines in a time window, but the contender
+ * is held, so that no function is called before the window is over. Then it is released,
+ * and the time to the call of the last function is measured. The suite sleeps while it
+ * waits for this call, so that on a single CPU all of the time is spent on expiry.
  *
- *	burst	they are due within 100 ms
- *	spread	within 5 s: as much for those that have nothing to do before it is
- *		time; with twheel, more moves down the levels, all of them counted
+ *	burst	deadlines within 100 ms
+ *	spread	within 5 s: the same work for contenders that only act at the deadline;
+ *		twheel moves timers over more levels, which is included
  *
- * How often a timer moves is a figure of its own: one that was added further ahead than
- * can be waited for here moves three times at the default tick, not once or twice.
+ * The number of moves per timer is a separate figure. Timers with longer delays than this
+ * suite can wait for move three times at the default tick, instead of once or twice.
  *
- * timer_list, hrtimer and delayed_work are held together with all softirqs, from
- * shortly before the window on.
+ * timer_list, hrtimer and delayed_work are held by disabling softirqs, starting shortly
+ * before the window.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -30,23 +30,24 @@
 
 #define SUITE		"timer"
 
-/* How far ahead the window begins: for adding to be over by then. */
+/* Time from the adds to the start of the window. */
 #define LEAD_NS		(100 * NSEC_PER_MSEC)
 #define LEAD_EACH_NS	2500
 #define LEAD_MANY_NS	1000
 
 /*
- * How long before it begins they are held, and after its end released: some are late
- * by an eighth of their delay, at a jiffy at least, and are waited for by all.
+ * The contender is held from EARLY_NS before the window until AFTER_NS and 1 /
+ * AFTER_SHARE of the longest delay after it. A timer_list may be late by an eighth of its
+ * delay or a jiffy, so all contenders wait for that long.
  */
 #define EARLY_NS	(40 * NSEC_PER_MSEC)
 #define AFTER_NS	(30 * NSEC_PER_MSEC)
 #define AFTER_SHARE	8
 
-/* When it has not come about by then, a function was lost. */
+/* Functions that have not been called after this time never will be. */
 #define STUCK		(60 * HZ)
 
-/* What takes long is not done often, nor with few, nor with very many. */
+/* The case spread is slow: it is limited to some repetitions and a range of timers. */
 #define SPREAD_REPS	3
 #define SPREAD_MIN	100000
 
@@ -67,7 +68,7 @@ static u64 items_sum(const struct timer_set *set)
 	return sum;
 }
 
-/* Not by msleep(), which is late by an eighth. */
+/* msleep() may be late by an eighth. */
 static void sleep_until(u64 ns)
 {
 	u64 us, now = ktime_get_ns();
@@ -78,7 +79,7 @@ static void sleep_until(u64 ns)
 	}
 }
 
-/* While they are held nobody may sleep. */
+/* Sleeping is not possible with softirqs disabled. */
 static void spin_until(u64 ns)
 {
 	while (ktime_get_ns() < ns)
@@ -86,8 +87,8 @@ static void spin_until(u64 ns)
 }
 
 /*
- * Hold the contender while all become due. False if the machine had something else to
- * do and some were due before it was held.
+ * Hold the contender until all timers are due. Returns false if this started too late, so
+ * that some timers were already due.
  */
 static bool hold_over(const struct timer_set *set, const struct window *window)
 {
@@ -104,7 +105,7 @@ static int expire_check(const struct timer_set *set, u64 early)
 {
 	if (!early && timer_fired.nr == set->nr && timer_fired.sum == items_sum(set))
 		return 0;
-	return bench_failure("%s: %llu of %u called, %llu of them early, or not each once",
+	return bench_failure("%s: %llu of %u called, %llu early, or some called twice",
 			     set->contender->name, timer_fired.nr, set->nr, early);
 }
 
@@ -130,7 +131,7 @@ static u64 moves_of(const struct timer_set *set)
 	return set->contender->moves ? set->contender->moves() : 0;
 }
 
-/* They have been added. Hold, release, and wait for them all. */
+/* Measure the expiry of all timers. They have been added. */
 static int expire_go(struct timer_set *set, const struct window *window)
 {
 	u64 early, begin, moves = moves_of(set);
@@ -150,7 +151,7 @@ static int expire_go(struct timer_set *set, const struct window *window)
 	return 0;
 }
 
-/* Of very many it is too much to wait for the slowest contender. */
+/* Above TIMER_MANY timers, slow contenders are skipped to limit the lead time. */
 static u64 lead_of(u32 nr)
 {
 	return LEAD_NS + (u64)nr * (nr > TIMER_MANY ? LEAD_MANY_NS : LEAD_EACH_NS);
@@ -183,12 +184,12 @@ static bool spread_wanted(const struct bench_config *config, unsigned int rep)
 }
 
 /**
- * timer_expire - let timers of a contender become due all together
+ * timer_expire - measure the expiry of timers of a contender
  * @contender: the contender
- * @config: how
- * @rep: which repetition it is
+ * @config: configuration
+ * @rep: number of the repetition
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int timer_expire(const struct timer_contender *contender, const struct bench_config *config,
 		 unsigned int rep)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A contender: struct hrtimer, in hard mode.
+ * Contender: struct hrtimer, in hard mode.
  *
- * Where its functions are to be held back it is in soft mode, in which these are run
- * by the same code, but as a softirq: nobody wants interrupts off for so long.
+ * If its functions have to be held, it is used in soft mode. Soft mode runs them by the
+ * same code, but in a softirq; hard mode would require disabling interrupts for too long.
  */
 #include <linux/bottom_half.h>
 #include <linux/hrtimer.h>
@@ -32,7 +32,7 @@ static void init(void *item, bool held)
 			     held ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS);
 }
 
-/* Soft if it was made so: the mode must not change. */
+/* The mode must not change after the setup. */
 static enum hrtimer_mode mode_of(const struct timer_run *run)
 {
 	const struct hrtimer *timer = run->item[0];
@@ -69,7 +69,7 @@ static u32 cancel(const struct timer_run *run)
 	return done;
 }
 
-/* hrtimer_start() does not tell; to look before takes next to nothing. */
+/* hrtimer_start() does not return the previous state. The check costs next to nothing. */
 static u32 rearm(const struct timer_run *run)
 {
 	u64 now = ktime_get_ns();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A contender: struct timer_list, up to an eighth of its delay late by design,
- * which is what it saves a cascade by.
+ * Contender: struct timer_list. It never moves timers, and may therefore be late by an
+ * eighth of the delay.
  *
- * Its functions are held back as softirqs are.
+ * Its functions are held by disabling softirqs.
  */
 #include <linux/bottom_half.h>
 #include <linux/jiffies.h>

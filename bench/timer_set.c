@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of one contender, as many as are wanted, and what is done to them
- * beside what is timed.
+ * Timers of one contender, and the code around the timed loops.
  *
- * They come one by one from a slab cache, so that they lie as anybody's objects do,
- * each with its own size only, and are visited in random order by an array of
- * pointers.
+ * The timers are allocated one by one from a slab cache of their size, so their layout in
+ * memory is that of ordinary objects. They are visited in random order through an array
+ * of pointers.
  */
 #include <linux/jiffies.h>
 #include <linux/mm.h>
@@ -17,7 +16,7 @@
 #include "bench.h"
 #include "timer.h"
 
-/* How many are dealt with before others may run. */
+/* Timers to process before rescheduling. */
 #define CHUNK	65536U
 
 const struct timer_contender *const timer_contenders[TIMER_CONTENDERS] = {
@@ -35,11 +34,11 @@ void timer_fired_last(void)
 }
 
 /**
- * timer_set_fits - whether there is memory for as many timers
- * @contender: what they are
- * @nr: how many
+ * timer_set_fits - check the available memory
+ * @contender: the contender
+ * @nr: number of timers
  *
- * Better not to find out by allocating.
+ * Return: true if there is enough memory, with a margin.
  */
 bool timer_set_fits(const struct timer_contender *contender, u64 nr)
 {
@@ -73,7 +72,7 @@ static void items_free(struct timer_set *set)
 	}
 }
 
-/* Give back whatever there is. */
+/* Also called after a partial allocation. */
 static void set_free(struct timer_set *set)
 {
 	items_free(set);
@@ -94,7 +93,7 @@ static int set_alloc(struct timer_set *set)
 	return items_alloc(set);
 }
 
-/* Put a random one of all before it into each place from the last one down to the first. */
+/* Swap each element after @first, last one first, with a random one at or before it. */
 static void shuffle_down_to(struct timer_set *set, u32 first)
 {
 	u32 i, other;
@@ -108,14 +107,14 @@ static void shuffle_down_to(struct timer_set *set, u32 first)
 }
 
 /**
- * timer_set_make - make timers
- * @set: filled in
- * @contender: what they are
- * @nr: how many are to be pending
- * @block: how many others there are
- * @seed: of their order, and of all that is random later
+ * timer_set_make - allocate timers and start the contender
+ * @set: the result
+ * @contender: the contender
+ * @nr: number of timers to keep pending
+ * @block: number of other timers
+ * @seed: seed of all random numbers
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int timer_set_make(struct timer_set *set, const struct timer_contender *contender, u32 nr,
 		   u32 block, u64 seed)
@@ -140,9 +139,9 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 }
 
 /**
- * timer_set_init - initialise all timers, none of which is pending
- * @set: the timers
- * @held: whether the contender is to be held
+ * timer_set_init - initialise all timers
+ * @set: the timers, none of them pending
+ * @held: whether the contender will be held
  */
 void timer_set_init(struct timer_set *set, bool held)
 {
@@ -159,8 +158,8 @@ void timer_set_init(struct timer_set *set, bool held)
 }
 
 /**
- * timer_set_free - give timers back
- * @set: none of them pending, but the function of the last may still be running
+ * timer_set_free - stop the contender and free the timers
+ * @set: the timers, none of them pending; the last function may still be running
  */
 void timer_set_free(struct timer_set *set)
 {
@@ -169,13 +168,13 @@ void timer_set_free(struct timer_set *set)
 }
 
 /**
- * timer_set_delays - make up random delays
- * @set: whose
- * @nr: for how many timers
- * @from_ns: the shortest
- * @to_ns: above the longest
+ * timer_set_delays - generate random delays
+ * @set: the timers
+ * @nr: number of timers
+ * @from_ns: lower limit
+ * @to_ns: upper limit, exclusive
  *
- * A jiffy more where it is these that count, as anybody adds who must not be early.
+ * Delays in jiffies are increased by one, as in any code that must not be early.
  */
 void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 {
@@ -191,8 +190,8 @@ void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
 }
 
 /**
- * timer_set_pick - make any timers the block
- * @set: all of them
+ * timer_set_pick - select random timers as the block
+ * @set: the timers
  */
 void timer_set_pick(struct timer_set *set)
 {
@@ -200,12 +199,12 @@ void timer_set_pick(struct timer_set *set)
 }
 
 /**
- * timer_set_add - let timers wait, for the delays that were made up
- * @set: whose
- * @from: the first of them
- * @nr: how many
+ * timer_set_add - add timers with the generated delays
+ * @set: the timers
+ * @from: index of the first one
+ * @nr: number of timers
  *
- * Return: what it took, in ns.
+ * Return: the duration in ns.
  */
 u64 timer_set_add(struct timer_set *set, u32 from, u32 nr)
 {
@@ -218,11 +217,11 @@ u64 timer_set_add(struct timer_set *set, u32 from, u32 nr)
 
 /**
  * timer_set_cancel - cancel timers
- * @set: whose
- * @from: the first of them
- * @nr: how many
+ * @set: the timers
+ * @from: index of the first one
+ * @nr: number of timers
  *
- * Return: what it took, in ns.
+ * Return: the duration in ns.
  */
 u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr)
 {
@@ -234,10 +233,10 @@ u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr)
 }
 
 /**
- * timer_set_check - see whether each add led to one call or one cancel
- * @set: all were cancelled that could be, and so none is pending
+ * timer_set_check - check that each add led to one call or one cancel
+ * @set: the timers, after all of them have been cancelled
  *
- * Return: 0, or -EIO with a message.
+ * Return: 0, or -EIO after a message.
  */
 int timer_set_check(struct timer_set *set)
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A contender: the timers of twheel, on a wheel as that of twheel_system(), but for
- * its counts, which are ours alone, and for its one shard.
+ * Contender: timers of twheel. The wheel is like that of twheel_system(), but has a
+ * single shard and counters of its own.
  *
- * Its functions are held back by the reaper, which waits in one of them.
+ * To hold its functions, the reaper is blocked in the function of a timer.
  */
 #include <linux/completion.h>
 #include <linux/err.h>
@@ -13,7 +13,7 @@
 
 static struct twheel *wheel;
 
-/* What holds the reaper. */
+/* The timer that blocks the reaper. */
 static struct twheel_timer gate;
 static DECLARE_COMPLETION(held);
 static DECLARE_COMPLETION(released);
@@ -42,7 +42,7 @@ static void release(void)
 	complete(&released);
 }
 
-/* It is held once to see that its reaper, which comes with the first timer, is there. */
+/* Hold and release once to start the reaper, which is created with the first timer. */
 static int start(void)
 {
 	static const struct twheel_config config = { .name = "tw_bench" };

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite of wake-ups: how often the reaper wakes up for timers that are far away.
+ * Suite wakeups: number of wake-ups of the reaper for timers that are far away.
  *
- *	idle	of a wheel on which nothing waits, nor has for a moment
- *	far	of a wheel on which many wait for 1 h to 24 h
- *	alone	for one timer, which is alone on its wheel, until it has been called:
- *		at the most one a level. There are several such wheels, of a tick of
- *		1 us and 64 slots, so that a second or two is on the fourth level
- *		already.
+ *	idle	no timer is pending, and none has been for a moment
+ *	far	many timers are pending, with delays of 1 h to 24 h
+ *	alone	a single timer per wheel, until its function is called: at most one
+ *		wake-up per level. There are several such wheels, with a tick of 1 us
+ *		and 64 slots, so that a delay of a second or two is on the fourth level
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -24,22 +23,22 @@
 #define LOOK_NS		(2 * NSEC_PER_SEC)
 #define LOOK_QUICK_NS	(NSEC_PER_SEC / 2)
 
-/* How far away are those that wait for long. */
+/* Delays of the far timers. */
 #define NEAR_NS		(3600 * NSEC_PER_SEC)
 #define FAR_NS		(86400 * NSEC_PER_SEC)
 
-/* Those that are alone; and on which level. */
+/* Lone timers; their delays are on level ALONE_LEVELS. */
 #define ALONE		8
 #define ALONE_TICK_NS	1024
 #define ALONE_NEAR_NS	(400 * NSEC_PER_MSEC)
 #define ALONE_FAR_NS	(1600 * NSEC_PER_MSEC)
 #define ALONE_LEVELS	4
 
-/* How often, and for how long, they are waited for: only what fails takes a minute. */
+/* Polling of lone timers. Only a failing run reaches the limit of a minute. */
 #define ALONE_TRIES	1200
 #define ALONE_PAUSE_MS	50
 
-/* A timer that is alone is called twice: the first time it is only to bring the reaper. */
+/* A lone timer fires twice. The first call only starts the reaper. */
 struct alone {
 	struct twheel		*wheel;
 	struct twheel_timer	timer;
@@ -49,7 +48,7 @@ struct alone {
 
 static void far_fire(struct twheel_timer *timer)
 {
-	bench_failure("a timer is called an hour early");
+	bench_failure("a timer fired an hour early");
 }
 
 static void alone_fire(struct twheel_timer *timer)
@@ -67,9 +66,9 @@ static u64 wakeups_of(struct twheel *wheel)
 	return stats.wakeups;
 }
 
-/* Look for a while how often the reaper wakes up. */
-static void look(struct twheel *wheel, const char *variant, u32 nr,
-		 const struct bench_config *config)
+/* Count the wake-ups of the reaper over some time. */
+static void count_wakeups(struct twheel *wheel, const char *variant, u32 nr,
+			  const struct bench_config *config)
 {
 	u64 length = config->quick ? LOOK_QUICK_NS : LOOK_NS;
 	u64 begin = ktime_get_ns(), before = wakeups_of(wheel), ns;
@@ -80,7 +79,7 @@ static void look(struct twheel *wheel, const char *variant, u32 nr,
 		     div64_u64((wakeups_of(wheel) - before) * 1000 * NSEC_PER_SEC, ns));
 }
 
-/* Add as many as are wanted, look, and cancel them. */
+/* Add the timers, count the wake-ups, and cancel the timers. */
 static int many_far(struct twheel *wheel, struct twheel_timer *timer,
 		    const struct bench_config *config)
 {
@@ -96,16 +95,16 @@ static int many_far(struct twheel *wheel, struct twheel_timer *timer,
 		if (i % 1024 == 0)
 			cond_resched();
 	}
-	look(wheel, "far", config->nr, config);
+	count_wakeups(wheel, "far", config->nr, config);
 	for (i = 0; i < config->nr; i++) {
 		lost += twheel_timer_cancel(&timer[i]) != 0;
 		if (i % 1024 == 0)
 			cond_resched();
 	}
-	return lost ? bench_failure("%u far timers were not pending any more", lost) : 0;
+	return lost ? bench_failure("%u far timers were no longer pending", lost) : 0;
 }
 
-/* The reaper comes with the first timer, and so there is one before the wheel is idle. */
+/* The reaper is created with the first timer, so add one before counting on an idle wheel. */
 static int wheel_run(struct twheel *wheel, const struct bench_config *config)
 {
 	struct twheel_timer *timer;
@@ -119,7 +118,7 @@ static int wheel_run(struct twheel *wheel, const struct bench_config *config)
 	twheel_timer_add(timer, twheel_deadline(NEAR_NS));
 	msleep(100);
 	twheel_timer_cancel(timer);
-	look(wheel, "idle", 0, config);
+	count_wakeups(wheel, "idle", 0, config);
 	err = many_far(wheel, timer, config);
 	left = twheel_stop(wheel, NULL, NULL);
 	vfree(timer);
@@ -158,8 +157,8 @@ static int alone_make(struct alone *alone)
 	return 0;
 }
 
-/* Wait until each has been called so often; how many have not, after very long. */
-static unsigned int alone_await(const struct alone *alone, unsigned int nr, unsigned int called)
+/* Wait until each timer has been called @called times. Returns the number of missing ones. */
+static unsigned int alone_wait(const struct alone *alone, unsigned int nr, unsigned int called)
 {
 	unsigned int i, missing, tries;
 
@@ -173,10 +172,10 @@ static unsigned int alone_await(const struct alone *alone, unsigned int nr, unsi
 	return missing;
 }
 
-/* Let each wait for a while on the fourth level, and see what that took. */
-static int alone_wait(struct alone *alone, unsigned int nr, struct rnd_state *random)
+/* Add each timer to the fourth level and count the wake-ups until all have fired. */
+static int alone_measure(struct alone *alone, unsigned int nr, struct rnd_state *random)
 {
-	unsigned int i, missing = alone_await(alone, nr, 1);
+	unsigned int i, missing = alone_wait(alone, nr, 1);
 	u64 wakeups = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -185,11 +184,11 @@ static int alone_wait(struct alone *alone, unsigned int nr, struct rnd_state *ra
 				 twheel_deadline(bench_between(random, ALONE_NEAR_NS,
 							       ALONE_FAR_NS)));
 	}
-	missing += alone_await(alone, nr, 2);
+	missing += alone_wait(alone, nr, 2);
 	for (i = 0; i < nr; i++)
 		wakeups += wakeups_of(alone[i].wheel) - alone[i].before;
 	if (missing)
-		return bench_failure("of %u lone timers %u were not called twice", nr, missing);
+		return bench_failure("of %u lone timers, %u did not fire twice", nr, missing);
 	bench_sample(SUITE, "alone", "twheel", "per_timer", 1, "count",
 		     div_u64(wakeups * 1000, nr));
 	bench_sample(SUITE, "alone", "twheel", "levels", 1, "count", ALONE_LEVELS * 1000);
@@ -209,7 +208,7 @@ static int alone_run(const struct bench_config *config, unsigned int rep)
 	if (err)
 		nr--;
 	else
-		err = alone_wait(alone, nr, &random);
+		err = alone_measure(alone, nr, &random);
 	while (nr--) {
 		twheel_stop(alone[nr].wheel, NULL, NULL);
 		twheel_destroy(alone[nr].wheel);
@@ -218,10 +217,10 @@ static int alone_run(const struct bench_config *config, unsigned int rep)
 }
 
 /**
- * wakeups_suite - run it
- * @config: how
+ * wakeups_suite - run the suite
+ * @config: configuration
  *
- * Return: 0 or an error.
+ * Return: 0 or a negative error number.
  */
 int wakeups_suite(const struct bench_config *config)
 {
