@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of twheel_bench share: a contender is one way to wait for many deadlines
- * from user space, a session is one use of it, and the figures are taken by suite.c.
+ * Declarations shared by all parts of twheel_bench. A contender is a way to manage many
+ * deadlines in user space, a session is one use of it, and suite.c takes the figures.
  */
 #ifndef TWHEEL_BENCH_H
 #define TWHEEL_BENCH_H
@@ -17,29 +17,32 @@
 
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 
-/* How many operations one call of a contender's functions is for at most. */
+/* Maximum number of operations per call of a contender. */
 #define BATCH		64
 #define LARGE_BATCH	1024
 
-/* With fewer pending, what other processes do outweighs what these take of memory. */
+/* With fewer operations, other processes would distort the memory figures. */
 #define LEAST_FOR_MEMORY	10000
 
-/* What may stand in place of an error number: why was said already, or it takes too long. */
+/*
+ * Returned instead of an error number: the error has been reported, or the run took too
+ * long.
+ */
 #define FAILED		4096
 #define TOO_LONG	4097
 
-/* What has become of an operation, as far as it was told. */
+/* State of an operation, as reported by the contender. */
 enum op_state {
-	OP_IDLE,		/* not added yet, or cancelled, or completed */
+	OP_IDLE,		/* not added, cancelled or completed */
 	OP_PENDING,
 	OP_EXPIRED,
 };
 
 /**
- * struct op - an operation, as the bench sees it
- * @deadline: a point in time of CLOCK_MONOTONIC, in ns
- * @handle: what the contender knows it by
- * @state: one of enum op_state
+ * struct op - an operation
+ * @deadline: time of CLOCK_MONOTONIC in ns
+ * @handle: identifier used by the contender
+ * @state: an enum op_state
  */
 struct op {
 	uint64_t	deadline;
@@ -48,12 +51,12 @@ struct op {
 };
 
 /**
- * struct session - one use of a contender, with so many operations
- * @contender: which one
- * @nr: how many operations there are
- * @ops: these
- * @expired: how many have been told as expired
- * @data: the contender's own
+ * struct session - one use of a contender
+ * @contender: the contender
+ * @nr: number of operations
+ * @ops: the operations
+ * @expired: number of operations reported as expired
+ * @data: data of the contender
  */
 struct session {
 	const struct contender	*contender;
@@ -64,23 +67,26 @@ struct session {
 };
 
 /**
- * struct contender - one way to wait for many deadlines
- * @name: what it is called in the output
- * @case_name: "single" for a system call each, "batch64" for one for many, or another
- * @batch: BATCH or LARGE_BATCH, how many operations its functions get at most
- * @open: begins a session
- * @create: makes what outlives a cancel, such as a descriptor for each operation; may be NULL
- * @add: adds those operations, with their deadlines
- * @cancel: cancels them; all are pending
- * @signal: completes them by a signal under the key of each; may be NULL
- * @settle: reads the events of cancelled or completed ones, @nr of them; may be NULL
- * @rearm: gives pending ones the deadlines that they have now
- * @take: gets what is due, and waits no longer than that until something is
- * @close: ends the session, with whatever is pending in it
- * @user_bytes: what the program itself needs for each, if it is the program that waits
+ * struct contender - a way to manage many deadlines
+ * @name: name in the output
+ * @case_name: "single" for one system call per operation, "batch64" for one per batch, or
+ *	another case
+ * @batch: maximum number of operations per call: BATCH or LARGE_BATCH
+ * @open: starts a session
+ * @create: creates objects that survive a cancel, such as a descriptor per operation; may
+ *	be NULL
+ * @add: adds the operations, with their deadlines
+ * @cancel: cancels the operations, all of them pending
+ * @signal: completes each operation by a signal of its key; may be NULL
+ * @settle: reads the events of @nr cancelled or completed operations; may be NULL
+ * @rearm: moves pending operations to their present deadlines
+ * @take: reads expired operations, waiting for the first one up to the timeout
+ * @close: ends the session, including all pending operations
+ * @user_bytes: memory per operation of contenders implemented in user space
  *
- * All but @close return 0 or a negative error number, @take also if nothing came. Of each
- * operation they tell expired() when it has expired, and ended() when it will not any more.
+ * All functions except @close return 0 or a negative error number. @take also returns 0
+ * on timeout. They call expired() for each operation that expires, and ended() for each
+ * one that ends otherwise.
  */
 struct contender {
 	const char	*name;
@@ -111,15 +117,15 @@ extern const struct contender uring_large_batch;
 extern const struct contender heap_single;
 
 /**
- * struct options - what a run is asked to do
- * @pending: how many operations are pending while it is measured, one number after the other
- * @nr_pending: how many of these numbers there are
- * @repetitions: how often all of it is done
- * @operations: how many operations each figure is of, unless time runs out
- * @budget_ns: for how long each figure is measured
- * @only: names of contenders, or NULL for all
- * @skip: names of those that don't take part, or NULL
- * @memory: whether memory is measured too
+ * struct options - options of a run
+ * @pending: numbers of pending operations, measured one after the other
+ * @nr_pending: length of @pending
+ * @repetitions: number of repetitions
+ * @operations: number of operations per figure
+ * @budget_ns: time limit per figure
+ * @only: names of the selected contenders, or NULL for all
+ * @skip: names of the contenders to skip, or NULL
+ * @memory: measure memory as well
  * @neighbours: measure the lateness beside another user instead
  */
 struct options {
@@ -142,7 +148,7 @@ void session_close(struct session *session);
 int expired(struct session *session, uint64_t number, uint64_t now);
 int ended(struct session *session, uint64_t number);
 
-/* churn.c, expire.c, memory.c: one set of figures each */
+/* churn.c, expire.c, memory.c */
 int churn(const struct contender *contender, unsigned int pending,
 	  const struct options *options, double *add_ns);
 int expire(const struct contender *contender, unsigned int pending, double add_ns);
@@ -154,16 +160,16 @@ void run_suite(const struct options *options);
 /* neighbours.c */
 void run_neighbours(const struct options *options);
 
-/* output.c; the name of the suite is "device" unless another is set */
+/* output.c. The suite is "device" unless set_suite() changes it. */
 void set_suite(const char *name);
 void end_suite(void);
 void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool has_failed(void);
-void sample(const struct contender *contender, const char *what, unsigned int pending,
+void sample(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *unit, double value);
-void skip(const struct contender *contender, const char *what, unsigned int pending,
+void skip(const struct contender *contender, const char *figure, unsigned int pending,
 	  const char *reason);
-void remark(const struct contender *contender, const char *what, unsigned int pending,
+void remark(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *text, unsigned long long number);
 
 /* clock.c */

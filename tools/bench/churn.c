@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs to re-arm, to cancel and to add while so many operations are pending.
+ * Cost of re-arming, cancelling and adding while many operations are pending.
  *
- * "fill" is the last eighth of the adds that make them so many. Then, in each round, some
- * operations, picked at random, are re-armed; some are cancelled and as many added in their
- * place; and the same with signals, where there are such. So from seven eighths to all of the
- * number are pending all the time. Deadlines are one to ten minutes ahead: none comes.
+ * "fill" is the last eighth of the initial adds. After that, each round re-arms some
+ * operations picked at random, cancels some and adds the same number again. Contenders
+ * with signals repeat the last step with signals instead of cancels. So at least seven
+ * eighths of the operations are always pending. Deadlines are one to ten minutes ahead,
+ * and no operation expires.
  *
- * "add" and "fill" differ in what was before: "add" finds memory that was just freed, but also
- * caches full of what the cancels have looked at.
+ * "add" differs from "fill" in the state of the memory: "add" reuses memory that was just
+ * freed, but the cancels have replaced the contents of the caches.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,33 +18,33 @@
 
 #define MOST_A_ROUND	1024
 
-/* The first deadline comes a minute after the session has begun. */
+/* The first deadline is a minute after the start of the session. */
 #define ENOUGH_NS	(50 * NSEC_PER_SEC)
 
-/* How many operations took how long */
+/* Number of operations and their total time. */
 struct total {
 	uint64_t	nr;
 	uint64_t	ns;
 };
 
-/* Calls that end operations alone, and with the reading of the events that they leave */
+/* Calls that end operations, without and with reading the resulting events. */
 struct ends {
 	struct total	calls;
 	struct total	all;
 };
 
 /**
- * struct churn - a measurement under way
- * @session: with all operations pending between the rounds
- * @options: of the run
- * @numbers: of all operations, the picked ones first
- * @picked: how many are picked in each round
- * @created: what it took to create, if anything was
- * @filled: the last of the first adds
- * @added: adds in the rounds, as are the other totals
- * @cancelled: cancels
- * @signalled: signals that complete one operation each
- * @rearmed: re-arms
+ * struct churn - state of a measurement
+ * @session: the session; all operations are pending between rounds
+ * @options: options of the run
+ * @numbers: numbers of all operations, the picked ones first
+ * @picked: number of operations picked per round
+ * @created: creation of objects, if there are any
+ * @filled: the last initial adds
+ * @added: adds of all rounds
+ * @cancelled: cancels of all rounds
+ * @signalled: signals of all rounds, one operation each
+ * @rearmed: re-arms of all rounds
  */
 struct churn {
 	struct session		session;
@@ -74,7 +75,10 @@ static bool is_enough(const struct churn *c, const struct total *total)
 	return total->nr >= c->options->operations || total->ns >= c->options->budget_ns;
 }
 
-/* Do it with up to @nr of the picked operations, for as long as there is time. */
+/*
+ * Call @function for up to @nr picked operations, within @budget_ns. @nr is set to the
+ * number of processed operations.
+ */
 static int timed(struct churn *c, struct total *total, unsigned int *nr, uint64_t budget_ns,
 		 int (*function)(struct session *, const uint32_t *, unsigned int))
 {
@@ -108,7 +112,7 @@ static int rearm_some(struct churn *c)
 		     c->session.contender->rearm);
 }
 
-/* End some operations, read what they have left to be read, and see that all have ended. */
+/* End picked operations, read the resulting events, and check that all of them have ended. */
 static int end_some(struct churn *c, struct ends *ends, unsigned int *nr,
 		    int (*function)(struct session *, const uint32_t *, unsigned int))
 {
@@ -129,7 +133,7 @@ static int end_some(struct churn *c, struct ends *ends, unsigned int *nr,
 	for (unsigned int i = 0; i < *nr && !error; i++) {
 		if (c->session.ops[c->numbers[i]].state == OP_IDLE)
 			continue;
-		failure("%s: the end of operation %u was not told", contender->name,
+		failure("%s: the end of operation %u was not reported", contender->name,
 			c->numbers[i]);
 		error = -FAILED;
 	}
@@ -146,11 +150,11 @@ static int add_some(struct churn *c, unsigned int nr)
 		op->deadline = mixed_deadline(now);
 		op->state = OP_PENDING;
 	}
-	/* All of them, however long it takes: the next round counts on that. */
+	/* Without a time limit, since the next round needs all of them. */
 	return timed(c, &c->added, &nr, UINT64_MAX, c->session.contender->add);
 }
 
-/* End some and add as many, unless there were enough. */
+/* End operations and add the same number, unless the figure is complete. */
 static int replace_some(struct churn *c, struct ends *ends,
 			int (*function)(struct session *, const uint32_t *, unsigned int))
 {
@@ -184,19 +188,19 @@ static int rounds(struct churn *c, uint64_t end)
 	return 0;
 }
 
-static void report(const struct churn *c, const char *what, const struct total *total)
+static void report(const struct churn *c, const char *figure, const struct total *total)
 {
-	sample(c->session.contender, what, c->session.nr, "ns", (double)total->ns / total->nr);
+	sample(c->session.contender, figure, c->session.nr, "ns", (double)total->ns / total->nr);
 }
 
-/* That a figure is of few operations should be known. */
-static void report_round(const struct churn *c, const char *what, const struct total *total)
+/* Add a remark if the figure is based on fewer operations than requested. */
+static void report_round(const struct churn *c, const char *figure, const struct total *total)
 {
 	if (!total->nr)
 		return;
-	report(c, what, total);
+	report(c, figure, total);
 	if (total->nr < c->options->operations)
-		remark(c->session.contender, what, c->session.nr, "operations:", total->nr);
+		remark(c->session.contender, figure, c->session.nr, "operations:", total->nr);
 }
 
 static void report_all(const struct churn *c)
@@ -231,7 +235,7 @@ static int fill(struct churn *c)
 	return error;
 }
 
-/* @add_ns is set to what each of the last adds of the fill took. */
+/* @add_ns is set to the time per operation of "fill". */
 int churn(const struct contender *contender, unsigned int pending,
 	  const struct options *options, double *add_ns)
 {

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The clock, and random numbers that are cheap and the same in each run.
- */
+/* The clock, and fast random numbers that are the same in each run. */
 #include "bench.h"
 
 uint64_t now_ns(void)
@@ -44,7 +42,7 @@ uint32_t random_below(uint32_t limit)
 	return (next_random() >> 32) * limit >> 32;
 }
 
-/* One to ten minutes ahead: nothing of it comes due while it is measured. */
+/* One to ten minutes ahead, so that no operation expires during a measurement. */
 uint64_t mixed_deadline(uint64_t from)
 {
 	return from + 60 * NSEC_PER_SEC + next_random() % (540 * NSEC_PER_SEC);

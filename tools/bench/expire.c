@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What it costs per event when so many operations expire at nearly the same time and are told
- * of. Each has a deadline of its own, 10 ns for each operation apart on the average.
+ * Cost per event when many operations expire at nearly the same time. Deadlines are 10 ns
+ * apart on average.
  *
- * "expire" is all of it, by the wall: from that time on until the last event is here, while
- * the kernel and the program share a CPU. "deliver" is the program's part: the kernel has had
- * time to notice all of them before the first is asked for.
+ * "expire" is the elapsed time from the first deadline to the last event, while the
+ * kernel and the program share a CPU. "deliver" is the part of the program: the kernel
+ * has had time to process all expiries before the program reads the first event.
  */
 #include <errno.h>
 
 #include "bench.h"
 
-/* When nothing has come for so long, what is missing is lost. */
+/* Operations that have not expired after this time are lost. */
 #define LOST_MS		20000
 
-/* How far apart deadlines are: faster than any contender is, so that it is busy all along */
+/* Average distance of deadlines, short enough to keep every contender busy. */
 #define APART_NS	10
 
-/* What an event too many has to come within */
+/* Time to wait for surplus events. */
 #define SURPLUS_MS	20
 
-/* Due from @due on, in no order */
+/* Add all operations with random deadlines from @due on. */
 static int add_due(struct session *session, uint64_t due)
 {
 	for (unsigned int i = 0; i < session->nr; i++)
@@ -29,8 +29,8 @@ static int add_due(struct session *session, uint64_t due)
 }
 
 /*
- * A session whose operations are due from @due on, before which all have been added. If
- * @add_ns for each of them were too few, once more with more.
+ * Open a session and add all operations before @due, the first deadline. Retry with a
+ * later @due if @add_ns per operation was not enough.
  */
 static int open_due(struct session *session, const struct contender *contender,
 		    unsigned int pending, double add_ns, uint64_t *due)
@@ -71,7 +71,7 @@ static int take_all(struct session *session)
 			since = now_ns();
 			continue;
 		}
-		/* A wait may end before its time, as by a signal: go by the clock. */
+		/* take() may return early, for example after a signal, so check the clock. */
 		if (now_ns() - since < LOST_MS * NSEC_PER_MSEC)
 			continue;
 		failure("%s: %u of %u operations never expired", name, session->nr - before,
@@ -82,8 +82,8 @@ static int take_all(struct session *session)
 }
 
 /*
- * @pause_ns is for how long nobody looks at what has expired; @ns is set to what the rest
- * takes.
+ * The program does not read events for @pause_ns after the first deadline. @ns is set to
+ * the time it needs to read them all.
  */
 static int burst(const struct contender *contender, unsigned int pending, double add_ns,
 		 uint64_t pause_ns, uint64_t *ns)
@@ -95,7 +95,7 @@ static int burst(const struct contender *contender, unsigned int pending, double
 	error = open_due(&session, contender, pending, add_ns, &due);
 	if (error)
 		return error;
-	/* From some time before, so that what comes early is seen. */
+	/* Start early, to detect early events. */
 	sleep_until(due - 100 * NSEC_PER_MSEC);
 	if (pause_ns) {
 		sleep_until(due + pause_ns);
@@ -103,7 +103,7 @@ static int burst(const struct contender *contender, unsigned int pending, double
 	}
 	error = take_all(&session);
 	*ns = now_ns() - due;
-	/* One that comes twice is a failure, and would come now. */
+	/* A surplus event is a failure and would arrive now. */
 	if (!error)
 		error = contender->take(&session, SURPLUS_MS);
 	session_close(&session);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What most programs do today: a binary heap in the program, and one timerfd that is armed
- * for its top. Here it has a single thread and needs no lock.
+ * Contender: a binary heap in user space and one timerfd, armed for the top of the heap.
+ * This is how most programs manage timeouts today. A single thread uses it, without a
+ * lock.
  */
 #include <errno.h>
 #include <poll.h>
@@ -17,11 +18,11 @@ struct entry {
 };
 
 /**
- * struct heap - no entry is earlier than its parent
+ * struct heap - a binary heap in which no entry is earlier than its parent
  * @fd: the timerfd
- * @armed: for when, or 0 if it is not
- * @nr: how many entries there are
- * @entries: these; the handle of each operation says where it is
+ * @armed: the expiry time of @fd, or 0 if disarmed
+ * @nr: number of entries
+ * @entries: the entries; the handle of each operation is its index
  */
 struct heap {
 	int		fd;
@@ -65,7 +66,7 @@ static void place(struct session *session, unsigned int i, struct entry entry)
 	session->ops[entry.number].handle = i;
 }
 
-/* Put @entry in the place @i or, if its parents are later, in theirs. */
+/* Move @entry up from index @i until its parent is not later. */
 static void sift_up(struct session *session, unsigned int i, struct entry entry)
 {
 	struct heap *heap = session->data;
@@ -95,7 +96,7 @@ static void sift_down(struct session *session, unsigned int i, struct entry entr
 	place(session, i, entry);
 }
 
-/* The place @i is free for @entry, which may belong above or below. */
+/* Insert @entry at the free index @i, and move it up or down. */
 static void sift(struct session *session, unsigned int i, struct entry entry)
 {
 	struct heap *heap = session->data;
@@ -115,7 +116,7 @@ static void take_out(struct session *session, unsigned int i)
 		sift(session, i, heap->entries[heap->nr]);
 }
 
-/* A system call only if the top has changed */
+/* Avoid the system call if the top has not changed. */
 static int arm(struct heap *heap)
 {
 	uint64_t top = heap->nr ? heap->entries[0].deadline : 0;

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheel_bench: /dev/twheel beside the other ways to wait for many deadlines from user space,
- * in one run. Options, limits and the last word.
+ * twheel_bench: compare /dev/twheel with other ways to manage many deadlines in user
+ * space. This file parses the options and sets the limits.
  *
- * Prints a line for each sample; a contender that is not there or comes to a limit is passed
- * over with a line that says why. Exits with 1 and without the line that ends the suite if
- * anything came early, twice or never: not for being slow. Run it as root, which may raise
- * the limits on descriptors and signals.
+ * The output has one line per sample. A contender that is not available or reaches a
+ * limit is skipped, and the reason is printed. If an operation ended early, twice or
+ * never, the exit status is 1 and the final line of the suite is missing. Low speed is
+ * not an error. Run it as root, which is allowed to raise the limits on descriptors and
+ * signals.
  */
 #include <getopt.h>
 #include <sched.h>
@@ -20,25 +21,25 @@
 static const char help[] =
 "usage: twheel_bench [OPTION]...\n"
 "\n"
-"  --pending N,N...   how many operations are pending, 64 at least (1000,10000,100000)\n"
+"  --pending N,N...   numbers of pending operations, at least 64 (1000,10000,100000)\n"
 "  --reps N           repetitions (5)\n"
-"  --ops N            operations that each figure is of (20000)\n"
-"  --budget MS        unless these take longer than that (1000)\n"
-"  --only NAME,...    only these: twheel, timerfd, posix_timer, io_uring, heap_timerfd,\n"
-"                     or one case of one, such as io_uring/batch64\n"
-"  --skip NAME,...    all but these\n"
-"  --cpu N            the CPU to run on (0)\n"
+"  --ops N            operations per figure (20000)\n"
+"  --budget MS        time limit per figure (1000)\n"
+"  --only NAME,...    contenders to run: twheel, timerfd, posix_timer, io_uring,\n"
+"                     heap_timerfd, or a single case such as io_uring/batch64\n"
+"  --skip NAME,...    contenders to skip\n"
+"  --cpu N            CPU to run on (0)\n"
 "  --no-memory        do not measure memory\n"
 "  --neighbours       measure the lateness of one user beside another instead\n"
-"  --quick            1000 and 10000 pending, few of everything, no memory\n";
+"  --quick            1000 and 10000 pending, fewer operations, no memory\n";
 
-static void refuse(const char *what)
+static void refuse(const char *text)
 {
-	fprintf(stderr, "twheel_bench: wrong number or option: %s\n%s", what, help);
+	fprintf(stderr, "twheel_bench: invalid number or option: %s\n%s", text, help);
 	exit(2);
 }
 
-static unsigned int take_number(const char *text, unsigned int least, char **end)
+static unsigned int parse_number(const char *text, unsigned int least, char **end)
 {
 	unsigned long number = strtoul(text, end, 10);
 
@@ -47,17 +48,17 @@ static unsigned int take_number(const char *text, unsigned int least, char **end
 	return number;
 }
 
-static unsigned int take_option(const char *text, unsigned int least)
+static unsigned int parse_option(const char *text, unsigned int least)
 {
 	char *end;
-	unsigned int number = take_number(text, least, &end);
+	unsigned int number = parse_number(text, least, &end);
 
 	if (*end)
 		refuse(text);
 	return number;
 }
 
-static void take_pending(struct options *options, const char *text)
+static void parse_pending(struct options *options, const char *text)
 {
 	char *end;
 
@@ -65,36 +66,36 @@ static void take_pending(struct options *options, const char *text)
 	do {
 		if (options->nr_pending == ARRAY_SIZE(options->pending))
 			refuse(text);
-		options->pending[options->nr_pending++] = take_number(text, 64, &end);
+		options->pending[options->nr_pending++] = parse_number(text, 64, &end);
 		text = end + 1;
 	} while (*end == ',');
 	if (*end)
 		refuse(text);
 }
 
-static void be_quick(struct options *options)
+static void set_quick(struct options *options)
 {
-	take_pending(options, "1000,10000");
+	parse_pending(options, "1000,10000");
 	options->repetitions = 2;
 	options->operations = 1000;
 	options->budget_ns = 100 * NSEC_PER_MSEC;
 	options->memory = false;
 }
 
-static void take_one(struct options *options, int code)
+static void parse_one(struct options *options, int code)
 {
 	switch (code) {
 	case 'p':
-		take_pending(options, optarg);
+		parse_pending(options, optarg);
 		break;
 	case 'r':
-		options->repetitions = take_option(optarg, 1);
+		options->repetitions = parse_option(optarg, 1);
 		break;
 	case 'n':
-		options->operations = take_option(optarg, 1);
+		options->operations = parse_option(optarg, 1);
 		break;
 	case 'b':
-		options->budget_ns = take_option(optarg, 1) * NSEC_PER_MSEC;
+		options->budget_ns = parse_option(optarg, 1) * NSEC_PER_MSEC;
 		break;
 	case 'o':
 		options->only = optarg;
@@ -109,7 +110,7 @@ static void take_one(struct options *options, int code)
 		options->neighbours = true;
 		break;
 	case 'q':
-		be_quick(options);
+		set_quick(options);
 		break;
 	case 'h':
 		fputs(help, stdout);
@@ -119,7 +120,7 @@ static void take_one(struct options *options, int code)
 	}
 }
 
-static void take_options(struct options *options, int argc, char **argv, unsigned int *cpu)
+static void parse_options(struct options *options, int argc, char **argv, unsigned int *cpu)
 {
 	static const struct option names[] = {
 		{ "pending", required_argument, NULL, 'p' },
@@ -139,9 +140,9 @@ static void take_options(struct options *options, int argc, char **argv, unsigne
 
 	while ((code = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		if (code == 'c')
-			*cpu = take_option(optarg, 0);
+			*cpu = parse_option(optarg, 0);
 		else
-			take_one(options, code);
+			parse_one(options, code);
 	}
 	if (optind != argc)
 		refuse(argv[optind]);
@@ -157,7 +158,7 @@ static void write_limit(const char *path, unsigned int limit)
 	fclose(file);
 }
 
-/* As far as we may: whoever needs more is passed over. */
+/* Raise a limit as far as permitted. Contenders that need more are skipped. */
 static void raise_limit(int which, rlim_t limit)
 {
 	struct rlimit now, both = { limit, limit };
@@ -175,24 +176,24 @@ static void raise_limits(const struct options *options)
 	for (unsigned int i = 0; i < options->nr_pending; i++)
 		if (options->pending[i] > most)
 			most = options->pending[i];
-	/* And some for whatever else there is. */
+	/* Some more for other files. */
 	most += 100;
 	if (most > 1048576)
 		write_limit("/proc/sys/fs/nr_open", most);
 	raise_limit(RLIMIT_NOFILE, most);
-	/* Timers that were deleted count until RCU has freed them. */
+	/* Deleted timers count until RCU has freed them. */
 	raise_limit(RLIMIT_SIGPENDING, 4 * most);
 	raise_limit(RLIMIT_MEMLOCK, RLIM_INFINITY);
 }
 
-static void stay_on(unsigned int cpu)
+static void pin_to_cpu(unsigned int cpu)
 {
 	cpu_set_t set;
 
 	CPU_ZERO(&set);
 	CPU_SET(cpu, &set);
 	if (sched_setaffinity(0, sizeof(set), &set))
-		perror("twheel_bench: cannot stay on one CPU");
+		perror("twheel_bench: cannot set the CPU affinity");
 }
 
 int main(int argc, char **argv)
@@ -207,10 +208,10 @@ int main(int argc, char **argv)
 	};
 	unsigned int cpu = 0;
 
-	take_options(&options, argc, argv, &cpu);
+	parse_options(&options, argc, argv, &cpu);
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
-	stay_on(cpu);
+	pin_to_cpu(cpu);
 	if (options.neighbours) {
 		set_suite("neighbours");
 		run_neighbours(&options);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel needs for each pending operation, by its own account of slab caches,
- * vmalloc and per-CPU memory. Other processes show there too: a quiet machine is needed, and
- * many operations.
+ * Kernel memory per pending operation, as accounted in slab caches, vmalloc and per-CPU
+ * memory. Other processes contribute as well, so the machine should be idle, and the
+ * number of operations large.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -12,10 +12,10 @@
 
 #include "bench.h"
 
-/* How long RCU may take to free what an earlier session had */
+/* Time for RCU to free the objects of an earlier session. */
 #define QUIET_NS	(100 * NSEC_PER_MSEC)
 
-/* Empty slabs that were kept would be taken into use and not be seen. */
+/* Otherwise, new objects could reuse empty slabs, and the total would not grow. */
 static void shrink_slabs(void)
 {
 	static const char all[] = "/sys/kernel/slab";
@@ -37,7 +37,7 @@ static void shrink_slabs(void)
 		closedir(dir);
 }
 
-/* In bytes; 0 if the kernel doesn't say */
+/* In bytes; 0 if not available. */
 static uint64_t kernel_memory(void)
 {
 	static const char *const names[] = { "Slab:", "VmallocUsed:", "Percpu:" };

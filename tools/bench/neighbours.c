@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lateness of the operations of one user beside very many operations of another user that are
- * due at one instant, on one CPU.
+ * Lateness of the operations of one user beside a large number of operations of another
+ * user that are due at the same instant, on one CPU.
  *
- * The neighbour adds an operation of 50 ms each millisecond, from 50 ms before that instant
- * until all of the others have expired.  Without others it does so for half a second.
+ * The neighbour adds an operation of 50 ms every millisecond, from 50 ms before that
+ * instant until all operations of the other user have expired. If that user has none, it
+ * does so for half a second.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,9 +19,9 @@
 
 #include "bench.h"
 
-/* Real user IDs: wheels belong to them. */
-#define CROWD		1001
-#define NEIGHBOUR	1002
+/* Real user IDs. Each user has its own wheels. */
+#define OTHER_USER	1001
+#define MEASURED_USER	1002
 
 #define DISTANCE	(50 * NSEC_PER_MSEC)
 #define LEAST		450
@@ -30,16 +31,16 @@
 static const struct contender neighbour = { .name = "twheel", .case_name = "50ms" };
 
 struct round {
-	int crowd;		/* descriptors */
+	int others;		/* file descriptors */
 	int neighbour;
 	unsigned int nr;	/* operations of the neighbour */
 	uint64_t tick_ns;
 	uint64_t due;
-	uint64_t over;		/* all of the others have expired */
+	uint64_t over;		/* time when all other operations have expired */
 };
 
-/* The thread keeps the rights of root. */
-static int act_for(uid_t uid)
+/* Set the real user ID only, to keep the capabilities. */
+static int set_uid(uid_t uid)
 {
 	return syscall(SYS_setresuid, uid, 0, 0) ? -errno : 0;
 }
@@ -64,13 +65,13 @@ static int add_batch(int fd, uint64_t deadline, unsigned int nr)
 	return args.failed ? -ENOSPC : 0;
 }
 
-static int add_crowd(struct round *round, unsigned int pending)
+static int add_others(struct round *round, unsigned int pending)
 {
-	int error = act_for(CROWD);
+	int error = set_uid(OTHER_USER);
 
 	for (unsigned int nr; pending && !error; pending -= nr) {
 		nr = pending < LARGE_BATCH ? pending : LARGE_BATCH;
-		error = add_batch(round->crowd, round->due, nr);
+		error = add_batch(round->others, round->due, nr);
 	}
 	return error;
 }
@@ -86,11 +87,11 @@ static int pending_on(int fd, uint64_t *pending, uint64_t *tick_ns)
 	return 0;
 }
 
-static int add_neighbours(struct round *round)
+static int add_measured(struct round *round)
 {
 	struct twheel_add_args args = { .deadline = DISTANCE };
 	uint64_t next = round->due - DISTANCE, pending = 1;
-	int error = act_for(NEIGHBOUR);
+	int error = set_uid(MEASURED_USER);
 
 	sleep_until(next);
 	while (!error && round->nr < MOST && (pending || round->nr < LEAST)) {
@@ -100,7 +101,7 @@ static int add_neighbours(struct round *round)
 		round->nr++;
 		next += NSEC_PER_MSEC;
 		sleep_until(next);
-		error = pending_on(round->crowd, &pending, &round->tick_ns);
+		error = pending_on(round->others, &pending, &round->tick_ns);
 		if (!pending && !round->over)
 			round->over = now_ns();
 	}
@@ -114,8 +115,8 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Wait for the events of the neighbour; how late each was. */
-static int take_lateness(struct round *round, uint64_t *late)
+/* Read the events of the neighbour and sort their lateness. */
+static int read_lateness(struct round *round, uint64_t *late)
 {
 	struct twheel_event event;
 	unsigned int nr = 0;
@@ -133,28 +134,28 @@ static int take_lateness(struct round *round, uint64_t *late)
 	return 0;
 }
 
-/* Everything of a round but the opening; -EAGAIN if the instant was too near. */
+/* Run a round on open descriptors. Returns -EAGAIN if the adds took longer than @lead. */
 static int run_round(struct round *round, unsigned int pending, uint64_t lead, uint64_t *late)
 {
 	int error;
 
 	round->due = now_ns() + lead;
-	error = add_crowd(round, pending);
+	error = add_others(round, pending);
 	if (!error && now_ns() + DISTANCE > round->due)
 		error = -EAGAIN;
 	if (!error)
-		error = add_neighbours(round);
+		error = add_measured(round);
 	if (!error)
-		error = take_lateness(round, late);
-	return act_for(0) ?: error;
+		error = read_lateness(round, late);
+	return set_uid(0) ?: error;
 }
 
 static int open_round(struct round *round)
 {
 	memset(round, 0, sizeof(*round));
-	round->crowd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	round->others = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	round->neighbour = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	return round->crowd < 0 || round->neighbour < 0 ? -errno : 0;
+	return round->others < 0 || round->neighbour < 0 ? -errno : 0;
 }
 
 static int repeat(unsigned int pending, uint64_t *late)
@@ -169,7 +170,7 @@ static int repeat(unsigned int pending, uint64_t *late)
 			error = run_round(&round, pending, lead, late);
 		if (error == -EAGAIN)
 			lead *= 2;
-		close(round.crowd);
+		close(round.others);
 		close(round.neighbour);
 	} while (error == -EAGAIN && lead < TOO_FAR);
 	if (error)

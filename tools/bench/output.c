@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines for programs: samples, what could not be measured, failures, and remarks.
+ * Output for scripts: samples, skipped figures, failures and remarks.
  *
- * A sample is eight words in a fixed order, and nothing else is in its line. Who repeats a
- * measurement prints further lines with the same words and another value.
+ * A sample is a line with eight words in a fixed order. A repeated measurement prints
+ * another line with the same words and a different value.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -40,31 +40,31 @@ bool has_failed(void)
 	return failed;
 }
 
-static void words(const char *kind, const struct contender *contender, const char *what,
+static void words(const char *kind, const struct contender *contender, const char *figure,
 		  unsigned int pending)
 {
 	printf("%s suite=%s case=%s of=%s what=%s pending=%u", kind, suite, contender->case_name,
-	       contender->name, what, pending);
+	       contender->name, figure, pending);
 }
 
-void sample(const struct contender *contender, const char *what, unsigned int pending,
+void sample(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *unit, double value)
 {
-	words("sample", contender, what, pending);
+	words("sample", contender, figure, pending);
 	printf(" unit=%s value=%.2f\n", unit, value);
 }
 
-void skip(const struct contender *contender, const char *what, unsigned int pending,
+void skip(const struct contender *contender, const char *figure, unsigned int pending,
 	  const char *reason)
 {
-	words("skip", contender, what, pending);
+	words("skip", contender, figure, pending);
 	printf(" reason=%s\n", reason);
 }
 
-/* What a reader of the figures should know: a line that is no sample. */
-void remark(const struct contender *contender, const char *what, unsigned int pending,
+/* Additional information for human readers. Not a sample. */
+void remark(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *text, unsigned long long number)
 {
-	words("#", contender, what, pending);
+	words("#", contender, figure, pending);
 	printf(": %s %llu\n", text, number);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * POSIX timers that queue a signal each, read from a signalfd, 64 at a time. To add is to
- * arm, to cancel to disarm: the timers are made before, and kept.
+ * Contender: POSIX timers. Each one queues a signal, and up to 64 signals are read from a
+ * signalfd at a time. Adding arms a timer and cancelling disarms it: the timers are
+ * created in advance and kept.
  */
 #include <errno.h>
 #include <poll.h>
@@ -14,9 +15,9 @@
 #include "bench.h"
 
 /**
- * struct timers - of a session
+ * struct timers - state of a session
  * @signals: the signalfd
- * @nr: how many timers there are: the handles of the first operations
+ * @nr: number of timers, which are the handles of the first operations
  */
 struct timers {
 	int		signals;
@@ -116,7 +117,7 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return error;
 }
 
-/* A signal that is queued outlives its timer, and would be taken for the next session's. */
+/* Queued signals outlive their timer, so discard them before the next session. */
 static void close_all(struct session *session)
 {
 	struct timers *timers = session->data;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A session: operations of one contender, and what it has told of them. Whoever is told of
- * one that is not pending, or of one before its deadline, has found a failure.
+ * A session: the operations of a contender and their reported ends. A report for an
+ * operation that is not pending, or before its deadline, is a failure.
  */
 #include <errno.h>
 #include <stdlib.h>
 
 #include "bench.h"
 
-/* Longer than this, and what is pending would come due while it is measured. */
+/* After this time, pending operations would soon expire. */
 #define LONGEST_NS	(40 * NSEC_PER_SEC)
 
 int session_open(struct session *session, const struct contender *contender, unsigned int nr)
@@ -37,7 +37,7 @@ void session_close(struct session *session)
 	session->ops = NULL;
 }
 
-/* Do it with the operations from @from on up to @to, in the order of their numbers. */
+/* Call @function for the operations from @from to @to - 1, in batches. */
 static int for_range(struct session *session, unsigned int from, unsigned int to,
 		     int (*function)(struct session *, const uint32_t *, unsigned int))
 {
@@ -72,19 +72,19 @@ int session_add(struct session *session, unsigned int from, unsigned int to)
 	return for_range(session, from, to, session->contender->add);
 }
 
-/* @now is a time at which it had expired. */
+/* @now is a time at or after the expiry. */
 int expired(struct session *session, uint64_t number, uint64_t now)
 {
 	const char *name = session->contender->name;
 	struct op *op = &session->ops[number];
 
 	if (number >= session->nr || op->state != OP_PENDING) {
-		failure("%s: the end of operation %llu came twice", name,
+		failure("%s: operation %llu: expiry while not pending", name,
 			(unsigned long long)number);
 		return -FAILED;
 	}
 	if (now < op->deadline) {
-		failure("%s: operation %llu came %llu ns early", name,
+		failure("%s: operation %llu: expiry %llu ns early", name,
 			(unsigned long long)number, (unsigned long long)(op->deadline - now));
 		return -FAILED;
 	}
@@ -96,7 +96,7 @@ int expired(struct session *session, uint64_t number, uint64_t now)
 int ended(struct session *session, uint64_t number)
 {
 	if (number >= session->nr || session->ops[number].state != OP_PENDING) {
-		failure("%s: operation %llu came to an end without being pending",
+		failure("%s: operation %llu: end while not pending",
 			session->contender->name, (unsigned long long)number);
 		return -FAILED;
 	}

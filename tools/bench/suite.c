@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The suite: for each number pending and each repetition, all contenders, one after the other
- * so that what the machine does meanwhile hits all of them. Each repetition begins with
- * another one.
+ * The suite: for each number of pending operations and each repetition, run all
+ * contenders in turn, so that disturbances affect all of them. The first contender
+ * changes with each repetition.
  */
 #include <stdio.h>
 #include <string.h>
@@ -25,10 +25,10 @@ static const struct contender *const contenders[] = {
 
 #define NR_CONTENDERS	ARRAY_SIZE(contenders)
 
-/* Why a contender goes no further: what it could not do with fewer it can't do with more. */
+/* Reason to skip a contender: it failed, and would also fail with more operations. */
 static char given_up[NR_CONTENDERS][64];
 
-/* Whether @list, with commas between, has this contender, as "name" or as "name/case" */
+/* Returns true if the comma-separated @list contains "name" or "name/case" of the contender. */
 static bool is_in(const char *list, const struct contender *contender)
 {
 	char full[64];
@@ -44,7 +44,7 @@ static bool is_in(const char *list, const struct contender *contender)
 	return false;
 }
 
-/* In the order in which they are measured */
+/* In the order of measurement. */
 enum stage {
 	STAGE_OPEN,
 	STAGE_MEMORY,
@@ -54,7 +54,7 @@ enum stage {
 
 static const struct {
 	enum stage	stage;
-	const char	*what;
+	const char	*name;
 } figures[] = {
 	{ STAGE_MEMORY, "bytes" },
 	{ STAGE_CHURN, "fill" },
@@ -65,7 +65,7 @@ static const struct {
 	{ STAGE_EXPIRE, "deliver" },
 };
 
-/* Say of all figures from @stage on why they are missing. */
+/* Report all figures of @stage and later stages as skipped. */
 static void skip_from(unsigned int i, enum stage stage, unsigned int pending,
 		      const struct options *options)
 {
@@ -75,11 +75,11 @@ static void skip_from(unsigned int i, enum stage stage, unsigned int pending,
 		if (figures[j].stage == STAGE_MEMORY &&
 		    (!options->memory || pending < LEAST_FOR_MEMORY))
 			continue;
-		skip(contenders[i], figures[j].what, pending, given_up[i]);
+		skip(contenders[i], figures[j].name, pending, given_up[i]);
 	}
 }
 
-/* What fails with this number will with larger ones, and is not tried. */
+/* Skip the contender from now on: it would also fail with more operations. */
 static void give_up(unsigned int i, enum stage stage, unsigned int pending,
 		    const struct options *options, int error)
 {
@@ -95,7 +95,7 @@ static void give_up(unsigned int i, enum stage stage, unsigned int pending,
 	skip_from(i, stage, pending, options);
 }
 
-/* Whether it is there at all */
+/* Check that the contender is available. */
 static int try_one(const struct contender *contender)
 {
 	struct session session;
@@ -137,7 +137,7 @@ static void run_one(unsigned int i, unsigned int pending, const struct options *
 	}
 }
 
-static bool takes_part(const struct contender *contender, const struct options *options)
+static bool is_selected(const struct contender *contender, const struct options *options)
 {
 	if (options->only && !is_in(options->only, contender))
 		return false;
@@ -149,7 +149,7 @@ static void run_all(unsigned int pending, unsigned int repetition, const struct 
 	for (unsigned int i = 0; i < NR_CONTENDERS; i++) {
 		unsigned int turn = (i + repetition) % NR_CONTENDERS;
 
-		if (!takes_part(contenders[turn], options))
+		if (!is_selected(contenders[turn], options))
 			continue;
 		if (!given_up[turn][0])
 			run_one(turn, pending, options);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * timerfd: a descriptor for each operation, all of them in one epoll. To add is to arm, to
- * cancel to disarm: the descriptors are made before, and kept.
+ * Contender: timerfd, one per operation, all of them in one epoll instance. Adding arms a
+ * timer and cancelling disarms it: the descriptors are created in advance and kept.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "bench.h"
 
 /**
- * struct descriptors - of a session
- * @epoll: tells which timer has expired, by the operation's number
- * @nr: how many timers there are: the handles of the first operations
+ * struct descriptors - state of a session
+ * @epoll: the epoll instance; the data of an event is the number of the operation
+ * @nr: number of timers, which are the handles of the first operations
  */
 struct descriptors {
 	int		epoll;

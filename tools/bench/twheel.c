@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * /dev/twheel: an ioctl for each operation and a read() for each event, or 64 or 1024 of them
- * at a time ("batch64", "batch1024"). With "keys1" each operation also watches a key of its own
- * and can be completed by a signal.
+ * Contender: /dev/twheel, with one ioctl per operation and one read() per event, or with
+ * batches of 64 or 1024 ("batch64", "batch1024"). In the cases "keys1", each operation
+ * also watches a unique key and can be completed by a signal.
  */
 #include <assert.h>
 #include <errno.h>
@@ -18,13 +18,13 @@
 
 /**
  * struct device - an open purgatory
- * @fd: its descriptor
- * @keys: how many keys each operation watches, 0 or 1
- * @at_once: how many events are read at a time
- * @specs: the key of each command of a batch
- * @commands: a batch
- * @results: its results
- * @events: room for what is read
+ * @fd: its file descriptor
+ * @keys: number of keys per operation, 0 or 1
+ * @at_once: events per read()
+ * @specs: keys of the commands of a batch
+ * @commands: the commands of a batch
+ * @results: their results
+ * @events: buffer for events
  */
 struct device {
 	int				fd;
@@ -153,7 +153,7 @@ static int rearm_single(struct session *session, const uint32_t *numbers, unsign
 	return 0;
 }
 
-/* Nobody but the operation itself watches its key. */
+/* Only one operation watches each key. */
 static int signal_single(struct session *session, const uint32_t *numbers, unsigned int nr)
 {
 	struct device *device = session->data;
@@ -167,7 +167,7 @@ static int signal_single(struct session *session, const uint32_t *numbers, unsig
 	return 0;
 }
 
-/* Executes the first @nr commands. Each of them must succeed. */
+/* Execute the first @nr commands. All of them must succeed. */
 static int execute(struct device *device, unsigned int nr)
 {
 	struct twheel_batch_args args = {
@@ -239,18 +239,18 @@ static int signal_batch(struct session *session, const uint32_t *numbers, unsign
 	return execute(device, nr);
 }
 
-static int tell(struct session *session, const struct twheel_event *event, uint64_t now)
+static int handle(struct session *session, const struct twheel_event *event, uint64_t now)
 {
 	if (event->reason == TWHEEL_CANCELLED || event->reason == TWHEEL_COMPLETED)
 		return ended(session, event->cookie);
 	if (event->reason == TWHEEL_EXPIRED && event->time <= now)
 		return expired(session, event->cookie, event->time);
-	failure("twheel: an event of reason %u at %llu, now it is %llu", event->reason,
+	failure("twheel: unexpected event: reason %u at %llu, current time %llu", event->reason,
 		(unsigned long long)event->time, (unsigned long long)now);
 	return -FAILED;
 }
 
-/* Return: how many events there were, up to a bufferful, or a negative error number. */
+/* Returns the number of events read, at most a full buffer, or a negative error number. */
 static int read_events(struct session *session)
 {
 	struct device *device = session->data;
@@ -263,14 +263,14 @@ static int read_events(struct session *session)
 		return errno == EAGAIN ? 0 : -errno;
 	now = now_ns();
 	for (int i = 0; i < nr; i++) {
-		error = tell(session, &device->events[i], now);
+		error = handle(session, &device->events[i], now);
 		if (error)
 			return error;
 	}
 	return nr;
 }
 
-/* When a cancel or a signal has returned, its event is there. */
+/* The events are available as soon as a cancel or signal has returned. */
 static int settle(struct session *session, unsigned int nr)
 {
 	while (nr) {
@@ -299,7 +299,7 @@ static int take(struct session *session, unsigned int timeout_ms)
 	return got < 0 ? got : 0;
 }
 
-static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "one call is for all of a batch");
+static_assert(LARGE_BATCH <= TWHEEL_MAX_BATCH, "a batch fits in one call");
 
 #define DEVICE(open_function, kind, most, how, signal_function) {	\
 	.name = "twheel",				\

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * io_uring: a timeout for each operation, one submitted at a time, or, as "batch64" and
- * "batch1024", so many.
+ * Contender: io_uring, with one timeout per operation. Timeouts are submitted one by one
+ * or in batches of 64 or 1024 ("batch64", "batch1024").
  *
- * A cancel is told twice, by an entry of its own and by one of the timeout; a re-arm by its
- * own. Both are waited for. An add tells nothing until it expires.
+ * A cancel results in two completion entries, one for the cancel and one for the timeout.
+ * A re-arm results in one entry. The contender waits for all of them. An add results in
+ * no entry before the timeout.
  */
 #include <errno.h>
 #include <liburing.h>
@@ -12,10 +13,13 @@
 
 #include "bench.h"
 
-/* The most that the kernel takes; more than these wait elsewhere. */
+/*
+ * Maximum size of the completion queue. The kernel keeps further entries in an overflow
+ * list.
+ */
 #define MOST_ENTRIES	65536
 
-/* What an entry is of: the lowest bits of its user data, the rest is a number. */
+/* Type of an entry, in the lowest bits of its user data. The rest is a number. */
 enum kind {
 	KIND_TIMEOUT,
 	KIND_CANCEL,
@@ -26,9 +30,9 @@ enum kind {
 
 /**
  * struct uring - a ring
- * @ring: it
- * @at_once: how many are submitted at a time
- * @times: the deadlines of a batch
+ * @ring: the ring
+ * @at_once: entries per submission
+ * @times: deadlines of a batch
  */
 struct uring {
 	struct io_uring			ring;
@@ -41,7 +45,7 @@ static uint64_t user_data(uint32_t number, enum kind kind)
 	return (uint64_t)number * KINDS + kind;
 }
 
-/* As this program is told best to: by itself alone, when it asks. Older kernels can't. */
+/* Use the flags recommended for a single thread, if the kernel supports them. */
 static int init_ring(struct io_uring *ring, unsigned int nr, unsigned int batch)
 {
 	struct io_uring_params params = {
@@ -95,7 +99,7 @@ static void close_ring(struct session *session)
 	free(uring);
 }
 
-static int tell(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
+static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
 {
 	uint64_t number = cqe->user_data / KINDS;
 	enum kind kind = cqe->user_data % KINDS;
@@ -109,7 +113,7 @@ static int tell(struct session *session, const struct io_uring_cqe *cqe, uint64_
 	return cqe->res;
 }
 
-/* Return: how many entries there were, or a negative error number. */
+/* Returns the number of completion entries, or a negative error number. */
 static int reap(struct session *session)
 {
 	struct uring *uring = session->data;
@@ -121,12 +125,12 @@ static int reap(struct session *session)
 	nr = io_uring_peek_batch_cqe(&uring->ring, cqes, most);
 	now = nr ? now_ns() : 0;
 	for (unsigned int i = 0; i < nr && !error; i++)
-		error = tell(session, cqes[i], now);
+		error = handle(session, cqes[i], now);
 	io_uring_cq_advance(&uring->ring, nr);
 	return error ? error : (int)nr;
 }
 
-/* Submit, and wait for so many entries. */
+/* Submit, and wait for the given number of completion entries. */
 static int submit(struct session *session, unsigned int entries)
 {
 	struct uring *uring = session->data;
@@ -173,7 +177,7 @@ static void prepare(struct session *session, struct io_uring_sqe *sqe, enum kind
 	io_uring_sqe_set_data64(sqe, user_data(number, kind));
 }
 
-/* Each of these is answered by so many entries. */
+/* Each submission results in @answers completion entries. */
 static int do_all(struct session *session, const uint32_t *numbers, unsigned int nr,
 		  enum kind kind, unsigned int answers)
 {
