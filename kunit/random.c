@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Random numbers for the property tests, and the module that holds all suites.
+ * Random numbers for the property tests, and the metadata of the twheel_kunit module.
  *
- * A failing run is had again by loading the module with the seed it printed.
+ * To repeat a failing run, load the module with the seed that the run printed.
  */
 #include <linux/bits.h>
 #include <linux/math64.h>
@@ -13,7 +13,7 @@
 
 static ulong seed;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of the property tests; 0, the default, for a new one each time");
+MODULE_PARM_DESC(seed, "Seed of the property tests, 0 for a random one (default 0)");
 
 void random_start(struct kunit *test, struct rnd_state *state)
 {

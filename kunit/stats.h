@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Single counts of a wheel, for the suites. */
+/* Return the counters of a wheel by value, for use in expressions. */
 #ifndef _KUNIT_STATS_H
 #define _KUNIT_STATS_H
 

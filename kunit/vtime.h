@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Exact sleeps for the suites that need the clock to run.
+ * Exact sleeps for suites that need the clock to advance.
  *
- * They are meant for UML's virtual time, where a sleep takes no time and
- * computing hardly any, so that being late by a tick is a failure and not noise.
+ * They are meant for UML in virtual time, where a sleep takes no real time and
+ * computation takes almost no virtual time. A timer that is late by a tick is then a
+ * failure, not noise.
  */
 #ifndef _KUNIT_VTIME_H
 #define _KUNIT_VTIME_H
@@ -13,8 +14,8 @@
 #include <linux/sched.h>
 
 /*
- * Computing between two looks at the clock: each costs 256 ns of virtual time,
- * and a wake-up takes a few.
+ * Allowance for computation between two clock reads. Each read costs 256 ns of virtual
+ * time, and a wakeup takes a few reads.
  */
 #define VTIME_SLOP_NS	100000
 

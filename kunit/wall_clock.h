@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Set the wall clock, for the suites that promise something about it. */
+/* Steps of the wall clock, for the suites that test them. */
 #ifndef _KUNIT_WALL_CLOCK_H
 #define _KUNIT_WALL_CLOCK_H
 
@@ -8,7 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
-/* By so much, forwards or backwards. Whoever does it puts it right again. */
+/* Step the wall clock by @ns, which may be negative. The caller must undo the step. */
 static inline void wall_clock_step(struct kunit *test, s64 ns)
 {
 	struct timespec64 time = ns_to_timespec64(ktime_get_real_ns() + ns);
@@ -17,8 +17,9 @@ static inline void wall_clock_step(struct kunit *test, s64 ns)
 }
 
 /*
- * By so much and back at once, to the nanosecond, so that only the kernel's notification
- * tells of it. In virtual time the clock goes on by as much whenever it is set.
+ * Step the wall clock by @ns and undo that at once, exact to the nanosecond, so that only
+ * the kernel's notification shows the step. In virtual time each call to set the clock
+ * takes the same time, which the loop measures and compensates.
  */
 static inline void wall_clock_step_and_undo(struct kunit *test, s64 ns)
 {

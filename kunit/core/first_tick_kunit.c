@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A test of layer 3 in the first tick that there is, number 0. It is linked
- * first, as a long tick is over ten seconds after boot.
+ * Test of layer 3 in tick 0. It is linked first: even with the longest tick, tick 1
+ * begins ten seconds after boot.
  */
 #include <kunit/test.h>
 #include <linux/ktime.h>
@@ -17,8 +17,8 @@ static void count(struct twheel_timer *timer)
 	nr_fired++;
 }
 
-/* The alarm, set for tick 0, finds that the reaper sleeps. */
-static void an_alarm_may_be_set_for_tick_zero(struct kunit *test)
+/* An inline timer programs the alarm for tick 0 while the reaper sleeps. */
+static void alarm_for_tick_zero_fires(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit", .tick_ns = 10ULL * NSEC_PER_SEC };
 	static struct twheel_timer later, now;
@@ -41,7 +41,7 @@ static void an_alarm_may_be_set_for_tick_zero(struct kunit *test)
 }
 
 static struct kunit_case first_tick_cases[] = {
-	KUNIT_CASE(an_alarm_may_be_set_for_tick_zero),
+	KUNIT_CASE(alarm_for_tick_zero_fires),
 	{}
 };
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of folly's HHWheelTimerTest about order and about what a function may
- * do to its wheel, by their names: a tick of 1 ms, 256 slots. That a function
- * can't end its wheel is in misuse_kunit.c. Documentation/cases.rst maps them.
+ * Cases of folly's HHWheelTimerTest, under their own names: the order of timers, and
+ * callbacks that use their own wheel. The wheel has a tick of 1 ms and 256 slots.
+ * misuse_kunit.c has the case of a callback that destroys its wheel.
+ * Documentation/cases.rst maps the names.
  */
 #include <linux/ktime.h>
 #include <linux/time64.h>
@@ -24,7 +25,7 @@ static int folly_init(struct kunit *test)
 	return 0;
 }
 
-/* What is added later, for an earlier deadline, comes first. */
+/* A timer that is added later, with an earlier deadline, fires first. */
 static void slow_fast(struct kunit *test)
 {
 	static struct timer_probe slow, fast;
@@ -43,7 +44,7 @@ static void slow_fast(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
 }
 
-/* A timer whose function adds another. */
+/* The timer that a callback adds, with its delay. */
 static struct timer_probe added;
 static u64 added_delay, pending_after_add;
 
@@ -76,7 +77,10 @@ static void expect_added_within(struct kunit *test, u64 delay, u64 then)
 	expect_on_time(test, &added);
 }
 
-/* Half a turn ahead, and from there as far as a level reaches: over its end. */
+/*
+ * The callback runs half a turn ahead, and adds a timer with a delay of about the range
+ * of a level: just within it, equal to it, and past it.
+ */
 static void resched(struct kunit *test)
 {
 	expect_added_within(test, SLOTS / 2 * NSEC_PER_MSEC, (SLOTS - 1) * NSEC_PER_MSEC);
@@ -84,10 +88,7 @@ static void resched(struct kunit *test)
 	expect_added_within(test, SLOTS / 2 * NSEC_PER_MSEC, (SLOTS + 1) * NSEC_PER_MSEC);
 }
 
-/*
- * For the next tick, and for the one that is just being gone through. The clock
- * may seem to lag: what has passed is due as well.
- */
+/* The callback adds a timer with a delay of one tick, and one without a delay. */
 static void scheduling_within_callback(struct kunit *test)
 {
 	expect_added_within(test, 500 * NSEC_PER_MSEC, NSEC_PER_MSEC);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the JDK's Timer and ScheduledThreadPoolExecutor promise, or are known to
- * break, and the cases of its ScheduledExecutorTest about what repeats, by their
- * names. Documentation/cases.rst maps one to the other.
+ * Guarantees that the JDK's Timer and ScheduledThreadPoolExecutor give, or are known to
+ * violate, and the cases of its ScheduledExecutorTest about periodic timers, under their
+ * own names. Documentation/cases.rst maps the names.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -14,51 +14,57 @@
 #include "../wall_clock.h"
 #include "timer_probe.h"
 
-/* Fails at all that it tries: to arm what waits, what is over, and to be in time. */
-static struct timer_probe waits, over;
-static int add_waits, add_over;
+/*
+ * A callback in which everything fails: it adds a pending timer, adds a timer that was
+ * shut down, and takes too long.
+ */
+static struct timer_probe pending, shut;
+static int add_pending, add_shut;
 
-static void fails(struct twheel_timer *timer)
+static void failing_callback(struct twheel_timer *timer)
 {
-	add_waits = timer_probe_add(&waits, 0);
-	add_over = timer_probe_add(&over, 0);
+	add_pending = timer_probe_add(&pending, 0);
+	add_shut = timer_probe_add(&shut, 0);
 	vtime_sleep(NSEC_PER_SEC);
 }
 
-/* A TimerTask that throws ends its Timer. Ours can fail as it likes. */
+/*
+ * A TimerTask that throws terminates its Timer. A failing callback here affects no other
+ * timer.
+ */
 static void a_callback_that_fails_does_not_stop_the_timer(struct kunit *test)
 {
 	static struct timer_probe failing, due, later;
 	u64 deadline = twheel_deadline(10 * NSEC_PER_MSEC);
 
-	timer_probe_init(&waits);
-	timer_probe_init(&over);
+	timer_probe_init(&pending);
+	timer_probe_init(&shut);
 	timer_probe_init(&failing);
 	timer_probe_init(&due);
 	timer_probe_init(&later);
-	twheel_timer_init(&failing.timer, timer_wheel, fails);
-	timer_probe_add(&waits, 100 * NSEC_PER_SEC);
-	twheel_timer_shutdown_sync(&over.timer);
+	twheel_timer_init(&failing.timer, timer_wheel, failing_callback);
+	timer_probe_add(&pending, 100 * NSEC_PER_SEC);
+	twheel_timer_shutdown_sync(&shut.timer);
 	twheel_timer_add(&failing.timer, deadline);
 	twheel_timer_add(&due.timer, deadline);
 	timer_probe_add(&later, 5 * NSEC_PER_SEC);
 
 	vtime_sleep(10 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, add_waits, -EBUSY);
-	KUNIT_EXPECT_EQ(test, add_over, -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, add_pending, -EBUSY);
+	KUNIT_EXPECT_EQ(test, add_shut, -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, due.nr_fired, 1);
 	KUNIT_EXPECT_EQ(test, later.nr_fired, 1);
 	expect_on_time(test, &later);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 1);
 
-	/* Neither is the timer that failed stopped. */
+	/* The failing timer itself can be added again, too. */
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&failing.timer, 0), 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 2);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&waits.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&pending.timer), 0);
 }
 
-/* Timer goes by the wall clock, to its cost. */
+/* java.util.Timer uses the wall clock, so that steps of the clock move its deadlines. */
 static void the_wall_clock_being_set_does_not_move_deadlines(struct kunit *test)
 {
 	static const s64 steps[] = { 3600LL * NSEC_PER_SEC, -3600LL * NSEC_PER_SEC };
@@ -110,7 +116,7 @@ struct run {
 	u64	overrun;
 };
 
-/* What repeats, and when each run was. One of them may take a stall. */
+/* A periodic timer that records its runs. Run number @stalled, if not 0, takes STALL. */
 struct sequence {
 	struct twheel_periodic	periodic;
 	u64			first;
@@ -153,8 +159,8 @@ static void expect_start(struct kunit *test, const struct run *run, u64 deadline
 }
 
 /*
- * After a stall there are as many deadlines behind us as were run or counted,
- * and the runs that follow lie on the grid again.
+ * At each run, runs and overruns add up to the number of passed deadlines. After the
+ * stall, runs start on the grid again.
  */
 static void expect_caught_up(struct kunit *test, const struct sequence *sequence)
 {
@@ -170,7 +176,7 @@ static void expect_caught_up(struct kunit *test, const struct sequence *sequence
 		if (i != sequence->stalled)
 			expect_start(test, run, sequence->first + (behind - 1) * PERIOD);
 	}
-	/* None of those that passed in the stall is made up for. */
+	/* There are no extra runs for the deadlines that passed during the stall. */
 	KUNIT_EXPECT_GE(test, served, CYCLES + STALL / PERIOD - 1);
 }
 
@@ -199,7 +205,7 @@ static void expect_delayed(struct kunit *test, const struct sequence *sequence)
 	}
 }
 
-/* Nothing is caught up with: a stall delays all that follows. */
+/* There are no runs to catch up: a stall delays all later runs. */
 static void fixed_delay_sequence(struct kunit *test)
 {
 	static struct sequence sequence;

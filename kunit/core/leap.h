@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Long ways through time, for suites that look further ahead than sleep gets
- * them: in a second of ours UML sleeps for two days.
+ * Leaps in time, for suites that look further ahead than sleeps allow: in a second of
+ * real time, UML sleeps for two days of virtual time.
  *
- * In a leap the machine stands still, with interrupts off, while the clock
- * goes on, as a virtual machine does that is paused. Who leaps no further than to
- * where somebody wants to wake up has not held up anybody.
+ * During a leap the machine stands still with interrupts off while the clock advances,
+ * like a virtual machine that is paused. A leap that ends before the next wakeup delays
+ * nothing.
  */
 #ifndef _KUNIT_LEAP_H
 #define _KUNIT_LEAP_H
@@ -20,23 +20,22 @@
 #include "../vtime.h"
 
 /*
- * For how long it may go unnoticed that the wall clock was set: UML has no
- * interrupt to tell of it, and the CPU that sets it looks at its own alarms at
- * the next tick of the kernel.
+ * Maximum delay until a step of the wall clock is noticed: UML has no interrupt for it,
+ * and the CPU that sets the clock checks its own hrtimers at the next jiffy.
  */
 #define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
 
-/* Nobody can set the wall clock to later than that. */
+/* The latest time to which the wall clock can be set. */
 #define WALL_END_NS	((u64)TIME_SETTOD_SEC_MAX * NSEC_PER_SEC - 1)
 
-/* RCU takes a machine that stood still for one that is stuck: exported, in no header. */
+/* RCU reports a leap as a stall. The variable is exported, but no header declares it. */
 extern int rcu_cpu_stall_suppress;
 
-/* A suite that leaps begins with this, and ends with leaps_end(). */
+/* Called before the first leap of a suite. leaps_end() is called after the last one. */
 static inline void leaps_begin(void)
 {
 #ifdef CONFIG_TASKS_RCU
-	/* It has a self-test at boot that may take half a minute, and no longer. */
+	/* Wait for the RCU Tasks self-test at boot, which fails if it takes half a minute. */
 	rcu_barrier_tasks();
 #endif
 	rcu_cpu_stall_suppress = 1;
@@ -44,7 +43,7 @@ static inline void leaps_begin(void)
 
 static inline void leaps_end(void)
 {
-	/* The grace period that was under way in a leap is over. */
+	/* Wait for a grace period that was in progress during a leap. */
 	synchronize_rcu();
 	rcu_cpu_stall_suppress = 0;
 }
@@ -64,7 +63,7 @@ static inline void wall_set(u64 ns)
 	WARN_ON_ONCE(do_settimeofday64(&ts));
 }
 
-/* By how much the wall clock is ahead of CLOCK_MONOTONIC. */
+/* Return the offset of the wall clock from CLOCK_MONOTONIC. */
 static inline s64 wall_offset(void)
 {
 	return ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));

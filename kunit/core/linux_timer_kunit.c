@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the kernel's own timers are relied on for: timer_list, timerfd, and the
- * timeouts of io_uring. They have no tests of it by name; each case is named
- * after the promise. Documentation/cases.rst lists them.
+ * Guarantees of the kernel's own timers: timer_list, timerfd, and the timeouts of
+ * io_uring. The kernel has no named tests of them, so each case is named after the
+ * guarantee. Documentation/cases.rst lists them.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -16,7 +16,10 @@
 
 /* timer_list */
 
-/* As mod_timer_pending(): also from the timer's own function, where it runs. */
+/*
+ * Like mod_timer_pending(), also in the timer's own callback, where the timer is not
+ * pending.
+ */
 static int rearmed_from_within;
 
 static void rearm_if_pending(struct twheel_timer *timer)
@@ -51,8 +54,9 @@ static void modify_only_if_pending(struct kunit *test)
 }
 
 /*
- * As timer_delete_sync(), at each 100 us of a function that takes 3 ms and of the
- * wait between two runs. It always arms its timer again, and in the end it hasn't.
+ * Like timer_delete_sync(), called in steps of 100 us throughout a callback that takes
+ * 3 ms and the delay until its next run. The callback always re-arms its timer, but after
+ * the call the timer is neither pending nor running.
  */
 static void delete_sync_against_a_callback_that_arms_itself(struct kunit *test)
 {
@@ -91,7 +95,7 @@ static void expect_refused(struct kunit *test, struct timer_probe *probe)
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe->timer));
 }
 
-/* As timer_shutdown_sync(): pending, running, or neither. */
+/* Like timer_shutdown_sync(), for a pending, a running and an idle timer. */
 static void shutdown_forbids_rearm(struct kunit *test)
 {
 	static struct timer_probe idle, pending, running;
@@ -133,29 +137,30 @@ static struct kunit_suite timer_list_suite = {
 	.test_cases	= timer_list_cases,
 };
 
-/* timerfd: a timer that is told when the wall clock is set */
+/* timerfd: a timer that is cancelled when the wall clock is set */
 
-struct told {
+struct set_probe {
 	struct twheel_timer	timer;
 	unsigned int		nr_fired;
 	int			error;
-	u64			when;
+	u64			fired;
 };
 
-static void told_fired(struct twheel_timer *timer)
+static void set_probe_fired(struct twheel_timer *timer)
 {
-	struct told *told = container_of(timer, struct told, timer);
+	struct set_probe *probe = container_of(timer, struct set_probe, timer);
 
-	told->nr_fired++;
-	told->error = twheel_timer_error(timer);
-	told->when = ktime_get_ns();
+	probe->nr_fired++;
+	probe->error = twheel_timer_error(timer);
+	probe->fired = ktime_get_ns();
 }
 
-static void told_add(struct kunit *test, struct told *told, unsigned int flags, u64 delay)
+static void set_probe_add(struct kunit *test, struct set_probe *probe, unsigned int flags,
+			  u64 delay)
 {
-	memset(told, 0, sizeof(*told));
-	twheel_timer_init_flags(&told->timer, timer_wheel, told_fired, flags);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&told->timer,
+	memset(probe, 0, sizeof(*probe));
+	twheel_timer_init_flags(&probe->timer, timer_wheel, set_probe_fired, flags);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer,
 					       twheel_deadline_on(timer_wheel, delay)), 0);
 }
 
@@ -170,54 +175,57 @@ static int timerfd_init(struct kunit *test)
 
 #define FAR	(1000LL * NSEC_PER_SEC)
 
-/* UML has no interrupt of its own for what is told late: a jiffy passes. */
-#define TOLD_NS	(TICK_NSEC + VTIME_SLOP_NS)
+/* Maximum delay of the cancellation: UML has no interrupt for it, so it takes a jiffy. */
+#define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
 
-/* Set by so much and put right again, which is to set it, too. */
+/* Step the clock by @step and back, which is a second step. */
 static void expect_cancelled_by(struct kunit *test, s64 step)
 {
-	static struct told told, keeps, done;
+	static struct set_probe probe, keeps, done;
 	unsigned int passed = step > FAR;
 	u64 set;
 
-	told_add(test, &done, TWHEEL_TIMER_CANCEL_ON_SET, NSEC_PER_MSEC);
+	set_probe_add(test, &done, TWHEEL_TIMER_CANCEL_ON_SET, NSEC_PER_MSEC);
 	vtime_sleep(NSEC_PER_SEC);
-	told_add(test, &told, TWHEEL_TIMER_CANCEL_ON_SET, FAR);
-	told_add(test, &keeps, 0, FAR);
+	set_probe_add(test, &probe, TWHEEL_TIMER_CANCEL_ON_SET, FAR);
+	set_probe_add(test, &keeps, 0, FAR);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, told.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 
 	set = ktime_get_ns();
 	wall_clock_step(test, step);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, told.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, told.error, -ECANCELED);
-	KUNIT_EXPECT_LE(test, told.when, set + TOLD_NS);
-	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&told.timer));
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
+	KUNIT_EXPECT_LE(test, probe.fired, set + NOTICE_NS);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 
-	/* Once is once, and those that didn't ask, or had fired, are not told. */
+	/*
+	 * The timer was cancelled once only. Timers without the flag or already fired
+	 * were not.
+	 */
 	wall_clock_step(test, -step);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, told.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 	KUNIT_EXPECT_EQ(test, keeps.nr_fired, passed);
 	KUNIT_EXPECT_EQ(test, keeps.error, 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&keeps.timer), passed ? -EALREADY : 0);
 	KUNIT_EXPECT_EQ(test, done.nr_fired, 1);
 	KUNIT_EXPECT_EQ(test, done.error, 0);
 
-	/* It can wait again, and then ends as any other. */
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&told.timer,
+	/* The timer can be added again, and then expires normally. */
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer,
 					       twheel_deadline_on(timer_wheel, NSEC_PER_SEC)), 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, told.nr_fired, 2);
-	KUNIT_EXPECT_EQ(test, told.error, 0);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 2);
+	KUNIT_EXPECT_EQ(test, probe.error, 0);
 }
 
 static void cancel_on_set(struct kunit *test)
 {
 	expect_cancelled_by(test, 10 * NSEC_PER_SEC);
 	expect_cancelled_by(test, -10LL * NSEC_PER_SEC);
-	/* Past the deadline: it has not expired, the clock was set. */
+	/* A step past the deadline cancels the timer instead of expiring it. */
 	expect_cancelled_by(test, 5 * FAR);
 }
 
@@ -233,7 +241,7 @@ static struct kunit_suite timerfd_suite = {
 	.test_cases	= timerfd_cases,
 };
 
-/* io_uring: cancel against a firing timeout, and one event whoever wins */
+/* io_uring: a cancel races with a firing timeout, and there is exactly one event */
 
 struct outcomes {
 	unsigned int	won;
@@ -254,11 +262,11 @@ static void count_outcome(struct kunit *test, struct outcomes *outcomes, int out
 		outcomes->too_late++;
 		break;
 	default:
-		KUNIT_FAIL(test, "cancel said %d", outcome);
+		KUNIT_FAIL(test, "cancel returned %d", outcome);
 	}
 }
 
-/* From before the deadline until after its function, which takes 300 us. */
+/* Moments from before the deadline until after the callback, which takes 300 us. */
 #define NR_MOMENTS	400
 
 static u64 moment(u64 deadline, unsigned int i)
@@ -289,7 +297,7 @@ static void cancel_against_a_firing_timer(struct kunit *test)
 	KUNIT_EXPECT_GT(test, outcomes.too_late, 0);
 }
 
-/* All are due in one tick, and each one's function cancels the next but one. */
+/* All timers are due in one tick, and each callback cancels the next timer but one. */
 #define NR_PEERS	30
 
 static struct timer_probe peers[NR_PEERS];
@@ -325,7 +333,7 @@ static void cancel_against_timers_of_one_tick(struct kunit *test)
 	KUNIT_EXPECT_GT(test, nr_won, 0);
 }
 
-/* An operation is what has an event: one, and of the kind that the winner says. */
+/* An operation has an event: exactly one, with the reason given by the winner. */
 static void cancel_against_an_expiring_operation(struct kunit *test)
 {
 	struct outcomes outcomes = {};

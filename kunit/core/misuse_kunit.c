@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What must not be done to timers and wheels: it is found and reported, and the
- * kernel goes on.
+ * Misuse of timers and wheels is detected and reported, and the kernel continues.
  *
- * The kernel is to complain here, and nowhere else in the suites. So these are a
- * module of their own, twheel_misuse.ko, and run in a boot of their own. A case
- * says what it is about to provoke, and scripts/verdict holds the log against
- * it: each such report comes once, and no other.  Most places warn only once
- * in a boot, so that no two cases may provoke the same.
+ * Only the *_misuse suites provoke kernel warnings. They are in a separate module,
+ * twheel_misuse.ko, and run in a separate boot. Each case announces its warnings, and
+ * scripts/verdict compares them with the log: each announced warning appears once, and no
+ * other. Most places warn only once per boot, so no two cases may provoke the same
+ * warning.
  */
 #include <kunit/test.h>
 #include <linux/ktime.h>
@@ -24,74 +23,77 @@
 
 static struct twheel *wheel;
 
-/* A timer whose function does something, and what came of that. */
-struct tryer {
+/* A timer with a callback that attempts a forbidden call, and the return value of that call. */
+struct probe {
 	struct twheel_timer	timer;
 	unsigned int		nr_fired;
-	int			(*attempt)(struct tryer *tryer);
+	int			(*attempt)(struct probe *probe);
 	int			outcome;
 };
 
-static void tryer_fired(struct twheel_timer *timer)
+static void probe_fired(struct twheel_timer *timer)
 {
-	struct tryer *tryer = container_of(timer, struct tryer, timer);
+	struct probe *probe = container_of(timer, struct probe, timer);
 
-	tryer->nr_fired++;
-	if (tryer->attempt)
-		tryer->outcome = tryer->attempt(tryer);
+	probe->nr_fired++;
+	if (probe->attempt)
+		probe->outcome = probe->attempt(probe);
 }
 
-static void tryer_init(struct tryer *tryer, int (*attempt)(struct tryer *tryer))
+static void probe_init(struct probe *probe, int (*attempt)(struct probe *probe))
 {
-	memset(tryer, 0, sizeof(*tryer));
-	tryer->attempt = attempt;
-	twheel_timer_init(&tryer->timer, wheel, tryer_fired);
+	memset(probe, 0, sizeof(*probe));
+	probe->attempt = attempt;
+	twheel_timer_init(&probe->timer, wheel, probe_fired);
 }
 
-static void tryer_add(struct kunit *test, struct tryer *tryer, u64 delay)
+static void probe_add(struct kunit *test, struct probe *probe, u64 delay)
 {
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&tryer->timer, twheel_deadline(delay)), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, twheel_deadline(delay)), 0);
 }
 
-/* Let its function try it while another timer waits; what does it get? */
-static void expect_outcome(struct kunit *test, int (*attempt)(struct tryer *tryer), int outcome)
+/*
+ * Run @attempt in a callback and check its return value. Another timer, pending
+ * meanwhile, must not be affected.
+ */
+static void expect_outcome(struct kunit *test, int (*attempt)(struct probe *probe), int outcome)
 {
-	static struct tryer tries, other;
+	static struct probe probe, other;
 
-	tryer_init(&tries, attempt);
-	tryer_init(&other, NULL);
-	tryer_add(test, &tries, NSEC_PER_MSEC);
-	tryer_add(test, &other, NSEC_PER_SEC);
+	probe_init(&probe, attempt);
+	probe_init(&other, NULL);
+	probe_add(test, &probe, NSEC_PER_MSEC);
+	probe_add(test, &other, NSEC_PER_SEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, tries.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, tries.outcome, outcome);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.outcome, outcome);
 	KUNIT_EXPECT_EQ(test, other.nr_fired, 1);
 
-	/* Nor is it hurt: it takes and fires what comes now. */
-	tryer_init(&other, NULL);
-	tryer_add(test, &other, NSEC_PER_SEC);
+	/* The wheel still accepts and fires timers. */
+	probe_init(&other, NULL);
+	probe_add(test, &other, NSEC_PER_SEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, other.nr_fired, 1);
 }
 
-static int leave_preemption_disabled(struct tryer *tryer)
+static int leave_preemption_disabled(struct probe *probe)
 {
 	preempt_disable();
 	return 0;
 }
 
-/* It is put right, and the reaper goes on. */
-static void a_function_must_not_leave_preemption_disabled(struct kunit *test)
+/* The preempt count is corrected, and the reaper continues. */
+static void callback_leaving_preemption_disabled_is_reported(struct kunit *test)
 {
 	expect_report(test, "WARNING: *twheel/core/timer.h:*");
 	expect_outcome(test, leave_preemption_disabled, 0);
 }
 
-/* What debugobjects finds it warns of, and says; five times in a boot, not more. */
-static void expect_odebug(struct kunit *test, const char *what)
+/* debugobjects logs each error with a warning, at most five times per boot. */
+static void expect_odebug(struct kunit *test, const char *error)
 {
 	expect_report(test, "WARNING: * debug_print_object+*");
-	kunit_info(test, "expected: ODEBUG: %s *twheel_timer*\n", what);
+	kunit_info(test, "expected: ODEBUG: %s *twheel_timer*\n", error);
 }
 
 static int misuse_init(struct kunit *test)
@@ -111,63 +113,66 @@ static void misuse_exit(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static int try_cancel_sync(struct tryer *tryer)
+static int try_cancel_sync(struct probe *probe)
 {
-	return twheel_timer_cancel_sync(&tryer->timer);
+	return twheel_timer_cancel_sync(&probe->timer);
 }
 
-static int try_shutdown_sync(struct tryer *tryer)
+static int try_shutdown_sync(struct probe *probe)
 {
-	return twheel_timer_shutdown_sync(&tryer->timer);
+	return twheel_timer_shutdown_sync(&probe->timer);
 }
 
 static DEFINE_MUTEX(mutex);
 
-static int take_mutex(struct tryer *tryer)
+static int take_mutex(struct probe *probe)
 {
 	mutex_lock(&mutex);
 	mutex_unlock(&mutex);
 	return 0;
 }
 
-/* Though nobody has to wait this time. After the report lockdep is off. */
-static void to_wait_under_a_lock_of_the_function_is_found(struct kunit *test)
+/*
+ * lockdep reports the dependency even if the call does not have to wait. The report
+ * disables lockdep.
+ */
+static void wait_under_lock_of_callback_is_reported(struct kunit *test)
 {
-	static struct tryer tryer;
+	static struct probe probe;
 
 	expect_outcome(test, take_mutex, 0);
-	tryer_init(&tryer, NULL);
+	probe_init(&probe, NULL);
 	expect_report(test, "WARNING: possible circular locking dependency detected");
 	mutex_lock(&mutex);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&tryer.timer), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), -EALREADY);
 	mutex_unlock(&mutex);
 }
 
-/* It is one place that warns of both. */
-static void a_function_cannot_wait_for_its_own_timer(struct kunit *test)
+/* Both calls share the place that warns once. */
+static void callback_waiting_for_own_timer_gets_edeadlk(struct kunit *test)
 {
 	expect_report(test, "WARNING: *twheel/core/timer.c:* cancel_and_wait*");
 	expect_outcome(test, try_cancel_sync, -EDEADLK);
 	expect_outcome(test, try_shutdown_sync, -EDEADLK);
 }
 
-static int try_flush(struct tryer *tryer)
+static int try_flush(struct probe *probe)
 {
 	return twheel_flush(wheel);
 }
 
-static void a_function_cannot_flush_its_wheel(struct kunit *test)
+static void callback_flushing_own_wheel_gets_edeadlk(struct kunit *test)
 {
 	expect_report(test, "WARNING: * twheel_flush+*");
 	expect_outcome(test, try_flush, -EDEADLK);
 }
 
-static int try_stop(struct tryer *tryer)
+static int try_stop(struct probe *probe)
 {
 	return twheel_stop(wheel, NULL, NULL);
 }
 
-static void a_function_cannot_stop_its_wheel(struct kunit *test)
+static void callback_stopping_own_wheel_gets_edeadlk(struct kunit *test)
 {
 	expect_report(test, "WARNING: * twheel_stop+*");
 	expect_outcome(test, try_stop, -EDEADLK);
@@ -179,37 +184,37 @@ static void need_debug_objects(struct kunit *test)
 		kunit_skip(test, "this kernel has no debugobjects");
 }
 
-/* It is taken out first, so that nothing of the old one is left. */
-static void to_initialise_a_pending_timer_is_found(struct kunit *test)
+/* The pending timer is cancelled before it is initialised again. */
+static void init_of_pending_timer_is_reported(struct kunit *test)
 {
-	static struct tryer tryer;
+	static struct probe probe;
 
 	need_debug_objects(test);
-	tryer_init(&tryer, NULL);
-	tryer_add(test, &tryer, NSEC_PER_SEC);
+	probe_init(&probe, NULL);
+	probe_add(test, &probe, NSEC_PER_SEC);
 	expect_odebug(test, "init active");
-	twheel_timer_init(&tryer.timer, wheel, tryer_fired);
+	twheel_timer_init(&probe.timer, wheel, probe_fired);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).pending, 0);
-	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&tryer.timer));
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, tryer.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 
-	tryer_add(test, &tryer, NSEC_PER_SEC);
+	probe_add(test, &probe, NSEC_PER_SEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, tryer.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-/* Its neighbours in the bucket are none the worse. */
-static void to_free_a_pending_timer_is_found(struct kunit *test)
+/* The other timers in the bucket are not affected. */
+static void free_of_pending_timer_is_reported(struct kunit *test)
 {
-	struct tryer *freed = kzalloc(sizeof(*freed), GFP_KERNEL);
-	static struct tryer before, after;
+	struct probe *freed = kzalloc(sizeof(*freed), GFP_KERNEL);
+	static struct probe before, after;
 	u64 deadline = twheel_deadline(NSEC_PER_SEC);
 
 	KUNIT_ASSERT_NOT_NULL(test, freed);
-	tryer_init(&before, NULL);
-	tryer_init(freed, NULL);
-	tryer_init(&after, NULL);
+	probe_init(&before, NULL);
+	probe_init(freed, NULL);
+	probe_init(&after, NULL);
 	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE)) {
 		twheel_timer_add(&before.timer, deadline);
 		twheel_timer_add(&freed->timer, deadline);
@@ -225,7 +230,10 @@ static void to_free_a_pending_timer_is_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 2);
 }
 
-/* Whichever case comes first: it is one place that warns of all that is zeroes. */
+/*
+ * All calls share the place that warns once of a zeroed timer: announce it in the first
+ * case only.
+ */
 static void expect_never_initialised(struct kunit *test)
 {
 	static bool warned;
@@ -237,10 +245,10 @@ static void expect_never_initialised(struct kunit *test)
 	warned = true;
 }
 
-/* All zeroes are not a timer: each call refuses it, and warns once. */
-static void what_was_never_initialised_is_not_added(struct kunit *test)
+/* A zeroed timer is not a timer: each call refuses it, and the first one warns. */
+static void add_of_uninitialised_timer_returns_einval(struct kunit *test)
 {
-	struct tryer *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);
+	struct probe *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, zeroes);
 	expect_never_initialised(test);
@@ -250,8 +258,8 @@ static void what_was_never_initialised_is_not_added(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, zeroes->nr_fired, 0);
 }
 
-/* Nor are they work: neither a wheel nor a workqueue is looked for. */
-static void work_that_was_never_initialised_is_not_waited_for(struct kunit *test)
+/* The call uses neither the wheel nor the workqueue of zeroed work. */
+static void cancel_sync_of_uninitialised_work_returns_einval(struct kunit *test)
 {
 	struct twheel_work *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);
 
@@ -260,48 +268,48 @@ static void work_that_was_never_initialised_is_not_waited_for(struct kunit *test
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(zeroes), -EINVAL);
 }
 
-/* They don't fire, nor do they hang on to what is gone: they can be freed. */
-static void to_destroy_a_wheel_with_timers_is_found(struct kunit *test)
+/* The timers do not fire and do not refer to the destroyed wheel, so they can be freed. */
+static void destroy_of_wheel_with_timers_is_reported(struct kunit *test)
 {
 	static const u64 delays[] = { NSEC_PER_MSEC, NSEC_PER_SEC, 1000 * NSEC_PER_SEC, U64_MAX };
-	struct tryer *tryers[ARRAY_SIZE(delays)];
+	struct probe *probes[ARRAY_SIZE(delays)];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		tryers[i] = kunit_kzalloc(test, sizeof(*tryers[i]), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, tryers[i]);
-		tryer_init(tryers[i], NULL);
+		probes[i] = kunit_kzalloc(test, sizeof(*probes[i]), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, probes[i]);
+		probe_init(probes[i], NULL);
 	}
 	for (i = 0; i < ARRAY_SIZE(delays); i++)
-		tryer_add(test, tryers[i], delays[i]);
+		probe_add(test, probes[i], delays[i]);
 	expect_report(test, "WARNING: *twheel/core/twheel.c:*");
 	twheel_destroy(wheel);
 	wheel = NULL;
 
 	vtime_sleep(2 * NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&tryers[i]->timer));
-		KUNIT_EXPECT_EQ(test, tryers[i]->nr_fired, 0);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probes[i]->timer));
+		KUNIT_EXPECT_EQ(test, probes[i]->nr_fired, 0);
 	}
-	/* Where they stand they can begin anew. */
+	/* The timers can be initialised again in place. */
 	misuse_init(test);
-	tryer_init(tryers[0], NULL);
-	tryer_add(test, tryers[0], NSEC_PER_MSEC);
+	probe_init(probes[0], NULL);
+	probe_add(test, probes[0], NSEC_PER_MSEC);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, tryers[0]->nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probes[0]->nr_fired, 1);
 }
 
 static struct kunit_case misuse_cases[] = {
-	KUNIT_CASE(to_wait_under_a_lock_of_the_function_is_found),
-	KUNIT_CASE(a_function_must_not_leave_preemption_disabled),
-	KUNIT_CASE(a_function_cannot_wait_for_its_own_timer),
-	KUNIT_CASE(a_function_cannot_flush_its_wheel),
-	KUNIT_CASE(a_function_cannot_stop_its_wheel),
-	KUNIT_CASE(to_initialise_a_pending_timer_is_found),
-	KUNIT_CASE(to_free_a_pending_timer_is_found),
-	KUNIT_CASE(what_was_never_initialised_is_not_added),
-	KUNIT_CASE(work_that_was_never_initialised_is_not_waited_for),
-	KUNIT_CASE(to_destroy_a_wheel_with_timers_is_found),
+	KUNIT_CASE(wait_under_lock_of_callback_is_reported),
+	KUNIT_CASE(callback_leaving_preemption_disabled_is_reported),
+	KUNIT_CASE(callback_waiting_for_own_timer_gets_edeadlk),
+	KUNIT_CASE(callback_flushing_own_wheel_gets_edeadlk),
+	KUNIT_CASE(callback_stopping_own_wheel_gets_edeadlk),
+	KUNIT_CASE(init_of_pending_timer_is_reported),
+	KUNIT_CASE(free_of_pending_timer_is_reported),
+	KUNIT_CASE(add_of_uninitialised_timer_returns_einval),
+	KUNIT_CASE(cancel_sync_of_uninitialised_work_returns_einval),
+	KUNIT_CASE(destroy_of_wheel_with_timers_is_reported),
 	{}
 };
 
@@ -312,9 +320,9 @@ static struct kunit_suite misuse_suite = {
 	.test_cases	= misuse_cases,
 };
 
-/* folly's HHWheelTimerTest: where theirs is destroyed, ours goes on. */
+/* folly's HHWheelTimerTest: folly destroys the wheel, twheel refuses and continues. */
 
-static int try_destroy(struct tryer *tryer)
+static int try_destroy(struct probe *probe)
 {
 	twheel_destroy(wheel);
 	return 0;
