@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 2, the expiry queue, when the clock is set: no node is lost, early or
- * late, nothing is placed anew that need not be, and the nodes that are cancelled by it
- * are those that were added before.
+ * Tests of layer 2, the expiry queue, when the clock is set. No node is lost, early or
+ * late, no node is moved unnecessarily, and a step cancels exactly those cancel-on-set
+ * nodes that were added before it.
  */
 #include <kunit/test.h>
 #include <linux/minmax.h>
@@ -64,7 +64,7 @@ static struct twheel_node *pop_set(void)
 	return node;
 }
 
-/* Advance tick by tick; each node is due at its own tick, or at once if that has passed. */
+/* Advance tick by tick. Each node is due at its tick, or at @from if that tick has passed. */
 static unsigned int drain(struct kunit *test, u64 from, u64 to)
 {
 	struct twheel_node *node;
@@ -91,7 +91,7 @@ static void step_back_moves_no_node(struct kunit *test)
 	random_start(test, &random);
 	for (i = 0; i < NR_NODES; i++)
 		add(&nodes[i], i % 50 ? START + random_below(&random, 5000) : TWHEEL_TICK_NEVER);
-	/* Some are due, and stay so; some are on lower levels by now. */
+	/* Some nodes become due and stay due, and some cascade to lower levels. */
 	twheel_queue_advance(&queue, START + 1000, 30);
 
 	moves = queue.nr_cascaded;
@@ -121,7 +121,7 @@ static void step_forward_changes_nothing(struct kunit *test)
 }
 
 /* One bucket holds nodes of two turns: ticks START - 5 and START + 3 share a slot. */
-static void after_a_step_back_a_bucket_is_shared(struct kunit *test)
+static void bucket_holds_two_turns_after_step_back(struct kunit *test)
 {
 	add(&nodes[0], START + 3);
 	twheel_queue_rewind(&queue, START - 8);
@@ -133,7 +133,7 @@ static void after_a_step_back_a_bucket_is_shared(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, START - 4, START + 3), 1);
 }
 
-static void each_step_cancels_the_nodes_added_before(struct kunit *test)
+static void step_cancels_nodes_added_before(struct kunit *test)
 {
 	add(&nodes[0], START + 100);
 	add_on_set(&nodes[1], START + 100);
@@ -141,13 +141,13 @@ static void each_step_cancels_the_nodes_added_before(struct kunit *test)
 	add_on_set(&nodes[3], START);
 	twheel_queue_set(&queue);
 	KUNIT_EXPECT_TRUE(test, twheel_queue_ready(&queue));
-	/* In the same bucket as an older one, and without a deadline. */
+	/* One node is for the tick of an older one, the other has no deadline. */
 	add_on_set(&nodes[4], START + 100);
 	add_on_set(&nodes[5], TWHEEL_TICK_NEVER);
 	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[2]);
 	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[1]);
 	KUNIT_EXPECT_NULL(test, pop_set());
-	/* It was due when the clock was set. */
+	/* nodes[3] was due when the clock was set. */
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[3]);
 	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
 
@@ -158,8 +158,8 @@ static void each_step_cancels_the_nodes_added_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, START, START + 100), 1);
 }
 
-/* What a step forward passes is cancelled by it, though it expires before the sweep. */
-static void an_expired_bucket_of_an_old_generation_is_cancelled(struct kunit *test)
+/* A step forward cancels the nodes that it passes, even if they expire before the sweep. */
+static void expired_bucket_of_old_generation_is_cancelled(struct kunit *test)
 {
 	add_on_set(&nodes[0], START + 100);
 	twheel_queue_set(&queue);
@@ -169,7 +169,7 @@ static void an_expired_bucket_of_an_old_generation_is_cancelled(struct kunit *te
 	KUNIT_EXPECT_NULL(test, pop_set());
 }
 
-static void steps_faster_than_the_sweep_do_not_stop_it(struct kunit *test)
+static void sweep_completes_despite_frequent_steps(struct kunit *test)
 {
 	unsigned int i, budget, nr = 0, steps = 0;
 	struct rnd_state random;
@@ -188,7 +188,7 @@ static void steps_faster_than_the_sweep_do_not_stop_it(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pop_set());
 }
 
-static void an_emptied_queue_has_no_cancelled_nodes(struct kunit *test)
+static void emptied_queue_has_no_cancelled_nodes(struct kunit *test)
 {
 	struct twheel_node *node;
 	unsigned int nr = 0;
@@ -207,11 +207,11 @@ static void an_emptied_queue_has_no_cancelled_nodes(struct kunit *test)
 }
 
 /*
- * The model: for each node whether it waits, whether it was due at the last step, and
- * whether a step has cancelled it since it was added.
+ * The model. For each node: whether it is pending, is a cancel-on-set node, was due at
+ * the last step, and was cancelled by a step since it was added.
  */
 static struct {
-	bool	waits;
+	bool	pending;
 	bool	on_set;
 	bool	due;
 	bool	cancelled;
@@ -221,12 +221,12 @@ static void model_add(struct rnd_state *random, unsigned int i, u64 now)
 {
 	u64 range = 1ULL << random_below(random, 14);
 
-	if (model[i].waits) {
+	if (model[i].pending) {
 		twheel_queue_del(&queue, &nodes[i]);
-		model[i].waits = false;
+		model[i].pending = false;
 		return;
 	}
-	model[i].waits = true;
+	model[i].pending = true;
 	model[i].on_set = random_below(random, 4) == 0;
 	model[i].due = false;
 	model[i].cancelled = false;
@@ -246,19 +246,19 @@ static void model_set(u64 now)
 	twheel_queue_rewind(&queue, now);
 	twheel_queue_set(&queue);
 	for (i = 0; i < NR_NODES; i++)
-		model[i].cancelled |= model[i].waits && model[i].on_set && !model[i].due;
+		model[i].cancelled |= model[i].pending && model[i].on_set && !model[i].due;
 }
 
 static void model_out(struct kunit *test, const struct twheel_node *node, bool cancelled)
 {
 	unsigned int i = node - nodes;
 
-	KUNIT_EXPECT_TRUE(test, model[i].waits);
+	KUNIT_EXPECT_TRUE(test, model[i].pending);
 	KUNIT_EXPECT_EQ(test, model[i].cancelled, cancelled);
-	model[i].waits = false;
+	model[i].pending = false;
 }
 
-/* Everything is out that should be, and nothing else. */
+/* Check that exactly the expired and the cancelled nodes leave the queue. */
 static void model_advance(struct kunit *test, u64 now)
 {
 	struct twheel_node *node;
@@ -273,7 +273,7 @@ static void model_advance(struct kunit *test, u64 now)
 			model_out(test, node, true);
 	}
 	for (i = 0; i < NR_NODES; i++) {
-		if (!model[i].waits)
+		if (!model[i].pending)
 			continue;
 		KUNIT_EXPECT_GT(test, nodes[i].expires, now);
 		KUNIT_EXPECT_FALSE(test, model[i].cancelled);
@@ -281,7 +281,7 @@ static void model_advance(struct kunit *test, u64 now)
 	}
 }
 
-static void random_steps_and_nodes_match_the_model(struct kunit *test)
+static void random_steps_match_model(struct kunit *test)
 {
 	struct rnd_state random;
 	unsigned int round, i;
@@ -306,7 +306,7 @@ static void random_steps_and_nodes_match_the_model(struct kunit *test)
 			now += random_below(&random, 1ULL << random_below(&random, 9));
 			break;
 		}
-		/* At times a bucket is in hand when the clock is set. */
+		/* Sometimes the clock is set while a bucket is partly emptied. */
 		if (random_below(&random, 2))
 			model_advance(test, now);
 		else
@@ -314,7 +314,7 @@ static void random_steps_and_nodes_match_the_model(struct kunit *test)
 		now = max_t(u64, now, START);
 	}
 	for (i = 0; i < NR_NODES; i++)
-		if (model[i].waits)
+		if (model[i].pending)
 			twheel_queue_del(&queue, &nodes[i]);
 	while (pop_set())
 		;
@@ -325,12 +325,12 @@ static void random_steps_and_nodes_match_the_model(struct kunit *test)
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
 	KUNIT_CASE(step_forward_changes_nothing),
-	KUNIT_CASE(after_a_step_back_a_bucket_is_shared),
-	KUNIT_CASE(each_step_cancels_the_nodes_added_before),
-	KUNIT_CASE(an_expired_bucket_of_an_old_generation_is_cancelled),
-	KUNIT_CASE(steps_faster_than_the_sweep_do_not_stop_it),
-	KUNIT_CASE(an_emptied_queue_has_no_cancelled_nodes),
-	KUNIT_CASE(random_steps_and_nodes_match_the_model),
+	KUNIT_CASE(bucket_holds_two_turns_after_step_back),
+	KUNIT_CASE(step_cancels_nodes_added_before),
+	KUNIT_CASE(expired_bucket_of_old_generation_is_cancelled),
+	KUNIT_CASE(sweep_completes_despite_frequent_steps),
+	KUNIT_CASE(emptied_queue_has_no_cancelled_nodes),
+	KUNIT_CASE(random_steps_match_model),
 	{}
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 2, the expiry queue, told the time by hand: what comes out
- * when, in which order, and how much work that is.  The last cases hold it
- * against a model that can't be wrong: a plain array that is searched.
+ * Tests of layer 2, the expiry queue, with time supplied by the test: the time and order
+ * of expiry, and the amount of work. The last cases compare the queue with a trivial
+ * model, an array that is searched linearly.
  */
 #include <kunit/test.h>
 #include <linux/slab.h>
@@ -14,7 +14,7 @@
 
 static struct twheel_queue queue;
 
-/* Whether there is memory for further levels. */
+/* Adds find no memory for further levels. */
 static bool starved;
 
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
@@ -41,7 +41,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 	twheel_queue_add(&queue, node, false);
 }
 
-/* Advance and take out all that is due by then; how many nodes that is. */
+/* Advance to @now and remove all due nodes. Return the number of removed nodes. */
 static unsigned int drain(struct kunit *test, u64 now)
 {
 	struct twheel_node *node;
@@ -59,7 +59,7 @@ static unsigned int drain(struct kunit *test, u64 now)
 	return nr;
 }
 
-static void nothing_comes_of_an_empty_queue(struct kunit *test)
+static void empty_queue_has_no_expiry(struct kunit *test)
 {
 	queue_start(test, 64, 0);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
@@ -68,7 +68,7 @@ static void nothing_comes_of_an_empty_queue(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000000);
 }
 
-static void a_node_is_due_at_its_tick_and_not_before(struct kunit *test)
+static void node_is_due_at_its_tick_and_not_before(struct kunit *test)
 {
 	struct twheel_node node;
 
@@ -80,7 +80,7 @@ static void a_node_is_due_at_its_tick_and_not_before(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
 }
 
-static void a_tick_that_has_passed_is_due_at_once(struct kunit *test)
+static void node_for_passed_tick_is_due_at_once(struct kunit *test)
 {
 	struct twheel_node nodes[3];
 
@@ -94,7 +94,7 @@ static void a_tick_that_has_passed_is_due_at_once(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[2]);
 }
 
-static void a_node_without_a_tick_is_never_due(struct kunit *test)
+static void node_without_tick_is_never_due(struct kunit *test)
 {
 	struct twheel_node never, last;
 
@@ -107,8 +107,8 @@ static void a_node_without_a_tick_is_never_due(struct kunit *test)
 	twheel_queue_del(&queue, &never);
 }
 
-/* Tick 1 ms, 20 slots: 450 moves at 400 and at 440, and fires at 450. */
-static void it_goes_from_bucket_to_bucket(struct kunit *test)
+/* Tick of 1 ms, 20 slots: a node for 450 moves at 400 and at 440, and expires at 450. */
+static void node_moves_from_bucket_to_bucket(struct kunit *test)
 {
 	struct twheel_node node;
 
@@ -122,8 +122,8 @@ static void it_goes_from_bucket_to_bucket(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 450), 1);
 }
 
-/* Tick 100 ms, 512 slots: 51,250 ms are due at the end of their tick. */
-static void it_goes_on_after_a_full_turn(struct kunit *test)
+/* Tick of 100 ms, 512 slots: 51,250 ms is rounded up to tick 513, in the second turn. */
+static void node_expires_after_full_turn(struct kunit *test)
 {
 	struct twheel_node node;
 
@@ -135,7 +135,7 @@ static void it_goes_on_after_a_full_turn(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 513), 1);
 }
 
-static void what_is_taken_out_does_not_come(struct kunit *test)
+static void deleted_node_does_not_expire(struct kunit *test)
 {
 	struct twheel_node near, far;
 
@@ -148,7 +148,7 @@ static void what_is_taken_out_does_not_come(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 1000000), 0);
 }
 
-static void what_was_taken_out_costs_one_wakeup(struct kunit *test)
+static void deleted_node_costs_one_wakeup(struct kunit *test)
 {
 	struct twheel_node node;
 	u64 next;
@@ -162,7 +162,7 @@ static void what_was_taken_out_costs_one_wakeup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
 }
 
-static void a_far_node_costs_one_wakeup_a_level(struct kunit *test)
+static void far_node_costs_one_wakeup_per_level(struct kunit *test)
 {
 	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
 	struct twheel_node node;
@@ -176,7 +176,7 @@ static void a_far_node_costs_one_wakeup_a_level(struct kunit *test)
 	KUNIT_EXPECT_LE(test, wakeups + 1, queue.wheel.nr_levels);
 }
 
-static void an_idle_wheel_is_told_the_time(struct kunit *test)
+static void idle_queue_is_forwarded(struct kunit *test)
 {
 	struct twheel_node near, far;
 
@@ -186,7 +186,7 @@ static void an_idle_wheel_is_told_the_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 1000010);
 
-	/* Never past what has yet to expire, and never back. */
+	/* The time never moves past the next expiry, and never back. */
 	add(test, &far, 1000050);
 	twheel_queue_forward(&queue, 1000020);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000009);
@@ -195,8 +195,8 @@ static void an_idle_wheel_is_told_the_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 1000050), 2);
 }
 
-/* A stall of ten years costs what is due, not the ticks that have passed. */
-static void a_stall_costs_what_is_due(struct kunit *test)
+/* After a stall of ten years the work depends on the due nodes, not on the passed ticks. */
+static void work_after_stall_depends_on_due_nodes(struct kunit *test)
 {
 	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
 	struct twheel_node nodes[8];
@@ -216,7 +216,7 @@ static void a_stall_costs_what_is_due(struct kunit *test)
 
 #define TIMER_SET	10000
 
-/* All in one bucket of level 1, due one tick after it begins. */
+/* All nodes are in one bucket of level 1, and due one tick after it begins. */
 static struct twheel_node *timer_set_start(struct kunit *test)
 {
 	struct twheel_node *timer_set;
@@ -230,7 +230,7 @@ static struct twheel_node *timer_set_start(struct kunit *test)
 	return timer_set;
 }
 
-static void many_timers_cascade_in_bounded_chunks(struct kunit *test)
+static void many_nodes_cascade_in_bounded_chunks(struct kunit *test)
 {
 	unsigned int calls = 1;
 
@@ -242,13 +242,13 @@ static void many_timers_cascade_in_bounded_chunks(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 129), TIMER_SET);
 }
 
-static void between_chunks_nodes_come_and_go(struct kunit *test)
+static void nodes_are_added_and_deleted_between_chunks(struct kunit *test)
 {
 	struct twheel_node *timer_set = timer_set_start(test);
 	struct twheel_node late, due;
 	unsigned int i;
 
-	/* Half a cascade: some have moved, most have not. */
+	/* Stop in the middle of the cascade. */
 	for (i = 0; i < TIMER_SET / BUDGET / 2; i++)
 		KUNIT_ASSERT_TRUE(test, twheel_queue_advance(&queue, 128, BUDGET));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
@@ -264,8 +264,8 @@ static void between_chunks_nodes_come_and_go(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
 }
 
-/* For want of memory it wakes up more often, and is neither early nor late. */
-static void without_memory_for_levels_it_is_exact(struct kunit *test)
+/* Without memory the queue needs more wakeups, but no node is early or late. */
+static void expiry_is_exact_without_memory_for_levels(struct kunit *test)
 {
 	struct twheel_node near, far;
 	unsigned int wakeups = 0;
@@ -282,8 +282,11 @@ static void without_memory_for_levels_it_is_exact(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wakeups, 5000 / 63 - 1);
 }
 
-/* Due, waiting, never, and buckets that cancel left empty: a step for each. */
-static void it_is_emptied_step_by_step(struct kunit *test)
+/*
+ * Each step removes one node (due, pending or never due) or one bucket, including buckets
+ * that deletions left empty.
+ */
+static void queue_is_emptied_step_by_step(struct kunit *test)
 {
 	struct twheel_node nodes[6], *node;
 	unsigned int taken = 0, steps = 0;
@@ -306,7 +309,7 @@ static void it_is_emptied_step_by_step(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
 }
 
-/* The model: what is in the queue, to be searched. */
+/* The model: an array with the nodes in the queue. */
 #define MODEL_NODES	200
 
 struct model {
@@ -345,7 +348,7 @@ static void model_cancel(struct model *model, unsigned int i)
 	model->pending[i] = false;
 }
 
-/* All that comes is due and was pending; all that is left is not due yet. */
+/* Expect that expired nodes were pending and due, and that no remaining node is due. */
 static void model_advance(struct kunit *test, struct model *model, u64 now)
 {
 	struct twheel_node *node;
@@ -355,7 +358,7 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 		while ((node = twheel_queue_pop(&queue))) {
 			KUNIT_ASSERT_TRUE(test, model->pending[node - model->node]);
 			KUNIT_ASSERT_LE(test, node->expires, now);
-			/* What was late when it was added is due at that time. */
+			/* A node that was late when added is due at once, out of order. */
 			if (node->expires > model->now)
 				KUNIT_ASSERT_GE(test, node->expires, last);
 			last = max(last, node->expires);
@@ -364,7 +367,7 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	}
 	model->now = now;
 	KUNIT_ASSERT_GT(test, model_earliest(model), now);
-	/* It wakes in time for the next one. */
+	/* The next wakeup is in time for the earliest node. */
 	KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), model_earliest(model));
 }
 
@@ -373,7 +376,7 @@ static u64 model_step(const struct model *model, struct rnd_state *random, unsig
 	u64 earliest = model_earliest(model);
 	u64 now;
 
-	/* Without levels to jump by, a way of many ticks takes its time. */
+	/* Without higher levels it takes long to advance by many ticks. */
 	if (bits < 40)
 		return model->now + random_magnitude(random, bits);
 	switch (random_below(random, 3)) {
@@ -432,34 +435,34 @@ static void model_run(struct kunit *test, bool lack_memory)
 		model_cancel(model, i);
 }
 
-static void it_does_as_the_model(struct kunit *test)
+static void queue_matches_model(struct kunit *test)
 {
 	model_run(test, false);
 }
 
-static void it_does_as_the_model_with_little_memory(struct kunit *test)
+static void queue_matches_model_with_little_memory(struct kunit *test)
 {
 	model_run(test, true);
 }
 
 static struct kunit_case queue_cases[] = {
-	KUNIT_CASE(nothing_comes_of_an_empty_queue),
-	KUNIT_CASE(a_node_is_due_at_its_tick_and_not_before),
-	KUNIT_CASE(a_tick_that_has_passed_is_due_at_once),
-	KUNIT_CASE(a_node_without_a_tick_is_never_due),
-	KUNIT_CASE(it_goes_from_bucket_to_bucket),
-	KUNIT_CASE(it_goes_on_after_a_full_turn),
-	KUNIT_CASE(what_is_taken_out_does_not_come),
-	KUNIT_CASE(what_was_taken_out_costs_one_wakeup),
-	KUNIT_CASE(a_far_node_costs_one_wakeup_a_level),
-	KUNIT_CASE(an_idle_wheel_is_told_the_time),
-	KUNIT_CASE(a_stall_costs_what_is_due),
-	KUNIT_CASE(many_timers_cascade_in_bounded_chunks),
-	KUNIT_CASE(between_chunks_nodes_come_and_go),
-	KUNIT_CASE(it_is_emptied_step_by_step),
-	KUNIT_CASE(without_memory_for_levels_it_is_exact),
-	KUNIT_CASE_PARAM(it_does_as_the_model, slots_gen_params),
-	KUNIT_CASE_PARAM(it_does_as_the_model_with_little_memory, slots_gen_params),
+	KUNIT_CASE(empty_queue_has_no_expiry),
+	KUNIT_CASE(node_is_due_at_its_tick_and_not_before),
+	KUNIT_CASE(node_for_passed_tick_is_due_at_once),
+	KUNIT_CASE(node_without_tick_is_never_due),
+	KUNIT_CASE(node_moves_from_bucket_to_bucket),
+	KUNIT_CASE(node_expires_after_full_turn),
+	KUNIT_CASE(deleted_node_does_not_expire),
+	KUNIT_CASE(deleted_node_costs_one_wakeup),
+	KUNIT_CASE(far_node_costs_one_wakeup_per_level),
+	KUNIT_CASE(idle_queue_is_forwarded),
+	KUNIT_CASE(work_after_stall_depends_on_due_nodes),
+	KUNIT_CASE(many_nodes_cascade_in_bounded_chunks),
+	KUNIT_CASE(nodes_are_added_and_deleted_between_chunks),
+	KUNIT_CASE(queue_is_emptied_step_by_step),
+	KUNIT_CASE(expiry_is_exact_without_memory_for_levels),
+	KUNIT_CASE_PARAM(queue_matches_model, slots_gen_params),
+	KUNIT_CASE_PARAM(queue_matches_model_with_little_memory, slots_gen_params),
 	{}
 };
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 3, the reaper: when it wakes, and how often.
+ * Tests of layer 3, the reaper: when and how often it wakes up.
  *
- * A shard is driven here without the timers above it; their locks and outcomes
- * are tested in timer_kunit.c.
+ * The tests use a shard directly, without the timer layer above it. timer_kunit.c tests
+ * the locking and the return values of timers.
  */
 #include <kunit/test.h>
 #include <linux/minmax.h>
@@ -18,7 +18,7 @@
 static struct twheel *wheel;
 static struct twheel_shard *shard;
 
-/* A timer that remembers when its function was called. */
+/* A timer that records its expiry. */
 struct probe {
 	struct twheel_timer	timer;
 	u64			deadline;
@@ -75,7 +75,7 @@ static void reaper_exit(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
+static void deadlines_are_rounded_up_to_tick(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, 0), 0);
 	KUNIT_EXPECT_EQ(test, twheel_shard_tick(shard, 1), 1);
@@ -88,10 +88,10 @@ static void deadlines_are_rounded_up_to_a_tick(struct kunit *test)
 }
 
 /*
- * Tick 100 ms, 512 slots: 51,250 ms fire in the second turn, at 51,300, and 5 ms
- * that are added at 95 ms at 100.
+ * Tick of 100 ms, 512 slots: 51,250 ms fires in the second turn, at 51,300 ms, and a
+ * delay of 5 ms that is added at 95 ms fires at 100 ms.
  */
-static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
+static void coarse_wheel_is_late_by_one_tick_at_most(struct kunit *test)
 {
 	u64 tick_ns = 100 * NSEC_PER_MSEC, start;
 	static struct probe near, far;
@@ -111,7 +111,7 @@ static void a_coarse_tick_is_late_by_one_at_most(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, far.fired / tick_ns, start / tick_ns + 513);
 }
 
-static void an_idle_reaper_sleeps(struct kunit *test)
+static void idle_reaper_sleeps(struct kunit *test)
 {
 	u64 before = shard->wakeups;
 
@@ -119,7 +119,7 @@ static void an_idle_reaper_sleeps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shard->wakeups, before);
 }
 
-static void a_near_timer_costs_one_wakeup(struct kunit *test)
+static void near_timer_costs_one_wakeup(struct kunit *test)
 {
 	u64 before = shard->wakeups;
 	static struct probe probe;
@@ -130,7 +130,7 @@ static void a_near_timer_costs_one_wakeup(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, shard->wakeups, before + 1);
 }
 
-static void neighbours_share_a_wakeup(struct kunit *test)
+static void timers_of_one_tick_share_wakeup(struct kunit *test)
 {
 	u64 tick = (ktime_get_ns() / TICK_NS + 10) * TICK_NS;
 	u64 before = shard->wakeups;
@@ -158,7 +158,7 @@ static void grow_to(struct kunit *test, unsigned int nr_levels)
 	spin_unlock_irq(&shard->lock);
 }
 
-static void a_far_timer_costs_one_wakeup_a_level(struct kunit *test)
+static void far_timer_costs_one_wakeup_per_level(struct kunit *test)
 {
 	u64 before = shard->wakeups;
 	static struct probe probe;
@@ -170,8 +170,8 @@ static void a_far_timer_costs_one_wakeup_a_level(struct kunit *test)
 	KUNIT_EXPECT_LE(test, shard->wakeups, before + 4);
 }
 
-/* As when there was no memory for levels: the reaper sees to it. */
-static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
+/* An earlier add found no memory for levels. The reaper allocates them. */
+static void reaper_adds_levels_to_starved_wheel(struct kunit *test)
 {
 	u64 before = shard->wakeups;
 	static struct probe probe;
@@ -184,7 +184,7 @@ static void a_starved_wheel_is_fed_and_on_time(struct kunit *test)
 	KUNIT_EXPECT_LE(test, shard->wakeups, before + 8);
 }
 
-static void an_earlier_timer_moves_the_alarm(struct kunit *test)
+static void earlier_timer_reprograms_alarm(struct kunit *test)
 {
 	static struct probe late, early;
 
@@ -198,7 +198,7 @@ static void an_earlier_timer_moves_the_alarm(struct kunit *test)
 	expect_on_time(test, &late);
 }
 
-static void a_deadline_in_the_past_fires_at_once(struct kunit *test)
+static void past_deadline_fires_at_once(struct kunit *test)
 {
 	static struct probe probe;
 
@@ -208,14 +208,14 @@ static void a_deadline_in_the_past_fires_at_once(struct kunit *test)
 	KUNIT_EXPECT_LE(test, probe.fired, ktime_get_ns() - 9 * VTIME_SLOP_NS);
 }
 
-/* A function that takes minutes stalls its shard; what is due then comes in order. */
+/* A callback that takes minutes stalls its shard. */
 static void stall(struct twheel_timer *timer)
 {
 	vtime_sleep(250 * NSEC_PER_SEC);
 	probe_fired(timer);
 }
 
-static void after_a_stall_what_is_due_fires_in_order(struct kunit *test)
+static void due_timers_fire_in_order_after_stall(struct kunit *test)
 {
 	u64 now = ktime_get_ns(), before = shard->wakeups;
 	static struct probe staller, probes[50];
@@ -236,15 +236,15 @@ static void after_a_stall_what_is_due_fires_in_order(struct kunit *test)
 		else
 			KUNIT_EXPECT_GT(test, probes[i].fired, probes[(i + 1) % 50].fired);
 	}
-	/* One for the staller; its sleep is not the reaper's. */
+	/* One wakeup is for the stalling timer. The sleep in its callback does not count. */
 	KUNIT_EXPECT_LE(test, shard->wakeups, before + 2);
 }
 
-static void stopping_it_leaves_no_alarm(struct kunit *test)
+static void stopped_reaper_leaves_no_alarm(struct kunit *test)
 {
 	static struct probe probe;
 
-	/* What is cancelled leaves its bucket, and the alarm for it, behind. */
+	/* A cancelled timer leaves its bucket behind, and the alarm for it. */
 	probe_add(&probe, ktime_get_ns() + NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_MSEC);
 	spin_lock_irq(&shard->lock);
@@ -258,17 +258,17 @@ static void stopping_it_leaves_no_alarm(struct kunit *test)
 }
 
 static struct kunit_case reaper_cases[] = {
-	KUNIT_CASE(deadlines_are_rounded_up_to_a_tick),
-	KUNIT_CASE(a_coarse_tick_is_late_by_one_at_most),
-	KUNIT_CASE(an_idle_reaper_sleeps),
-	KUNIT_CASE(a_near_timer_costs_one_wakeup),
-	KUNIT_CASE(neighbours_share_a_wakeup),
-	KUNIT_CASE(a_far_timer_costs_one_wakeup_a_level),
-	KUNIT_CASE(a_starved_wheel_is_fed_and_on_time),
-	KUNIT_CASE(an_earlier_timer_moves_the_alarm),
-	KUNIT_CASE(a_deadline_in_the_past_fires_at_once),
-	KUNIT_CASE(after_a_stall_what_is_due_fires_in_order),
-	KUNIT_CASE(stopping_it_leaves_no_alarm),
+	KUNIT_CASE(deadlines_are_rounded_up_to_tick),
+	KUNIT_CASE(coarse_wheel_is_late_by_one_tick_at_most),
+	KUNIT_CASE(idle_reaper_sleeps),
+	KUNIT_CASE(near_timer_costs_one_wakeup),
+	KUNIT_CASE(timers_of_one_tick_share_wakeup),
+	KUNIT_CASE(far_timer_costs_one_wakeup_per_level),
+	KUNIT_CASE(reaper_adds_levels_to_starved_wheel),
+	KUNIT_CASE(earlier_timer_reprograms_alarm),
+	KUNIT_CASE(past_deadline_fires_at_once),
+	KUNIT_CASE(due_timers_fire_in_order_after_stall),
+	KUNIT_CASE(stopped_reaper_leaves_no_alarm),
 	{}
 };
 
