@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of Netty's HashedWheelTimerTest, by their names. Where they give a
- * wheel no figures, ours has those that theirs has by default: a tick of 100 ms
- * and 512 slots. Documentation/cases.rst maps one to the other.
+ * Cases of Netty's HashedWheelTimerTest, under their own names. Where Netty's case uses
+ * the default parameters, so does this one: a tick of 100 ms and 512 slots.
+ * Documentation/cases.rst maps the names.
  */
 #include <linux/ktime.h>
 #include <linux/mm.h>
@@ -29,7 +29,7 @@ static void start(struct kunit *test, u64 tick_ms, unsigned int slots, u64 max_p
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
 }
 
-/* Another wheel than the one that each case finds. */
+/* Replace the wheel that netty_init() created. */
 static void start_anew(struct kunit *test, u64 tick_ms, unsigned int slots, u64 max_pending)
 {
 	twheel_destroy(timer_wheel);
@@ -117,9 +117,9 @@ static void throw_exception_after_shutdown_for_new_timeouts(struct kunit *test)
 }
 
 /*
- * Armed by itself for a second, again and again, for many turns of the wheel:
- * 32 slots are 3.2 seconds. It comes at the end of a tick, so that it takes a
- * second and a tick each time.
+ * The callback re-arms its timer for a second later, through many turns of the wheel:
+ * 32 slots are 3.2 s. The callback runs just after the start of a tick and the new
+ * deadline is rounded up, so each round takes a second and a tick.
  */
 static void timer_overflow_wheel_length(struct kunit *test)
 {
@@ -155,7 +155,7 @@ static void task_fired(struct twheel_timer *timer)
 	task->nr_fired++;
 }
 
-/* Those of one tick wait for each other, a microsecond each. */
+/* The timers of one tick fire one after the other, and each takes up to a microsecond. */
 static void expect_tasks_on_time(struct kunit *test, const struct task *tasks)
 {
 	u64 late = twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS + NR_TASKS * NSEC_PER_USEC;
@@ -190,7 +190,7 @@ static void execution_on_time(struct kunit *test)
 	kvfree(tasks);
 }
 
-/* What a task executor is to them, a workqueue of one's own is here. */
+/* A private workqueue takes the place of Netty's task executor. */
 static struct work_struct *worked_on;
 static bool on_workqueue;
 static u64 worked;
@@ -236,7 +236,7 @@ static void rejected_execution_when_too_many_timeouts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).rejected, 2);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 2);
 
-	/* To move one that is pending takes no further place. */
+	/* To re-arm a pending timer needs no further charge. */
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[0], NSEC_PER_MSEC, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probes[0].nr_fired, 1);
@@ -244,7 +244,7 @@ static void rejected_execution_when_too_many_timeouts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 1);
 }
 
-/* Theirs has to wait for the next tick. */
+/* In Netty, a cancelled timer counts until the next tick. Here it is uncharged at once. */
 static void stop_rejecting_when_cancelled(struct kunit *test)
 {
 	static struct timer_probe stays, cancelled, next;
@@ -261,7 +261,7 @@ static void stop_rejecting_when_cancelled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 1);
 }
 
-/* The place is free before the function runs: it may take it for itself. */
+/* A timer is uncharged before its callback runs, so the callback can re-arm it. */
 static void stop_rejecting_when_executed(struct kunit *test)
 {
 	static struct timer_probe stays, first, second;
@@ -298,7 +298,10 @@ static void report_pending_timeouts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
 }
 
-/* The largest delay there is, and the largest that is not yet 'never'. */
+/*
+ * The largest possible delay, which means never, and a delay just below the end of the
+ * clock.
+ */
 static void overflow(struct kunit *test)
 {
 	static struct timer_probe never, last;
@@ -340,7 +343,7 @@ static void stop_timer_cancels_pending_tasks(struct kunit *test)
 	expect_fired(test, probes, ARRAY_SIZE(probes), 0);
 }
 
-/* A timer's canceller needs no callback; an operation has one, whoever ends it. */
+/* Cancelling a timer calls no callback, but cancelling an operation does. */
 static void cancel_will_call_callback(struct kunit *test)
 {
 	struct probe *probe;
@@ -357,8 +360,8 @@ static void cancel_will_call_callback(struct kunit *test)
 }
 
 /*
- * All eleven have become due in the same tick, and the first is running when the
- * others are cancelled. Which one is first is not promised.
+ * All eleven timers are due in the same tick, and the first is running when the others
+ * are cancelled. The order within a tick is not guaranteed.
  */
 static void pending_count_when_cancelled_within_goal_tick(struct kunit *test)
 {

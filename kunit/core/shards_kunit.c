@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, wheels: how they are made, counted and stopped.
+ * Tests of layer 4, wheels: creation, counters and stop.
  */
 #include <linux/err.h>
 #include <linux/time64.h>
@@ -18,7 +18,7 @@ static void count_cancelled(struct twheel_timer *timer, void *data)
 	(*nr)++;
 }
 
-static void stop_hands_back_what_had_not_fired(struct kunit *test)
+static void stop_hands_back_pending_timers(struct kunit *test)
 {
 	static struct timer_probe fired, near, far, never;
 	unsigned int nr = 0;
@@ -46,7 +46,7 @@ static void stop_hands_back_what_had_not_fired(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 0);
 }
 
-static void a_stopped_wheel_takes_no_timer(struct kunit *test)
+static void stopped_wheel_refuses_timers(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -60,7 +60,7 @@ static void a_stopped_wheel_takes_no_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 }
 
-/* What is still pending is stop's to hand back, whoever re-arms it meanwhile. */
+/* twheel_stop() hands back each timer that is still pending. A re-arm in its callback fails. */
 static void rearm_cancelled(struct twheel_timer *timer, void *data)
 {
 	struct timer_probe *other = data;
@@ -68,7 +68,7 @@ static void rearm_cancelled(struct twheel_timer *timer, void *data)
 	other->cancelled = timer_probe_rearm(other, 0, TWHEEL_REARM_ALWAYS);
 }
 
-static void rearm_takes_nothing_from_stop(struct kunit *test)
+static void rearm_during_stop_returns_eshutdown(struct kunit *test)
 {
 	static struct timer_probe first, second;
 
@@ -80,8 +80,8 @@ static void rearm_takes_nothing_from_stop(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, second.cancelled, -ESHUTDOWN);
 }
 
-/* Its function arms it again, which is refused once the wheel is stopped. */
-static void stop_waits_for_a_running_function(struct kunit *test)
+/* The callback re-arms its timer, which fails once the wheel is stopped. */
+static void stop_waits_for_running_callback(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -97,7 +97,7 @@ static void stop_waits_for_a_running_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-static void the_counts_add_up(struct kunit *test)
+static void counters_add_up(struct kunit *test)
 {
 	static struct timer_probe fires, far, never;
 	struct twheel_stats stats;
@@ -107,7 +107,7 @@ static void the_counts_add_up(struct kunit *test)
 	timer_probe_init(&never);
 	timer_probe_add(&fires, 0);
 	vtime_sleep(NSEC_PER_SEC);
-	/* One that was added, one that was re-armed twice, one cancelled. */
+	/* One timer is added again, one is armed and re-armed, and one is cancelled. */
 	timer_probe_add(&fires, 5 * NSEC_PER_SEC);
 	timer_probe_rearm(&far, 1000 * NSEC_PER_SEC, TWHEEL_REARM_ALWAYS);
 	timer_probe_rearm(&far, 2000 * NSEC_PER_SEC, TWHEEL_REARM_IF_LATER);
@@ -122,7 +122,7 @@ static void the_counts_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.fired, 2);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
 	KUNIT_EXPECT_EQ(test, stats.pending, 1);
-	/* Five seconds are on the third level: two moves, at most. */
+	/* A delay of five seconds is on the third level: at most two moves. */
 	KUNIT_EXPECT_GE(test, stats.cascaded, 1);
 	KUNIT_EXPECT_LE(test, stats.cascaded, 2);
 	KUNIT_EXPECT_EQ(test, stats.latest_ticks, 0);
@@ -130,7 +130,7 @@ static void the_counts_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cancelled, 2);
 }
 
-/* A function that takes a second makes another late; a past deadline is not. */
+/* A callback that takes a second makes another timer late. A past deadline is not late. */
 static void lateness_is_counted(struct kunit *test)
 {
 	static struct timer_probe slow, late, past;
@@ -149,7 +149,7 @@ static void lateness_is_counted(struct kunit *test)
 	KUNIT_EXPECT_LE(test, stats_of(timer_wheel).latest_ticks, 950);
 }
 
-static void bad_figures_make_no_wheel(struct kunit *test)
+static void create_with_invalid_config_returns_einval(struct kunit *test)
 {
 	static const struct twheel_config bad[] = {
 		{ .tick_ns = 999 },
@@ -165,13 +165,13 @@ static void bad_figures_make_no_wheel(struct kunit *test)
 }
 
 static struct kunit_case shards_cases[] = {
-	KUNIT_CASE(stop_hands_back_what_had_not_fired),
-	KUNIT_CASE(a_stopped_wheel_takes_no_timer),
-	KUNIT_CASE(rearm_takes_nothing_from_stop),
-	KUNIT_CASE(stop_waits_for_a_running_function),
-	KUNIT_CASE(the_counts_add_up),
+	KUNIT_CASE(stop_hands_back_pending_timers),
+	KUNIT_CASE(stopped_wheel_refuses_timers),
+	KUNIT_CASE(rearm_during_stop_returns_eshutdown),
+	KUNIT_CASE(stop_waits_for_running_callback),
+	KUNIT_CASE(counters_add_up),
 	KUNIT_CASE(lateness_is_counted),
-	KUNIT_CASE(bad_figures_make_no_wheel),
+	KUNIT_CASE(create_with_invalid_config_returns_einval),
 	{}
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: exact however the wall clock is set.  Wheels that go
- * by it hold many timers while it is set forwards and backwards, by little and
- * by much, and after each step it is seen what fired since, and what did not.
+ * Tests of layer 4, clocks: exact expiry when the wall clock is set. Wheels that use
+ * CLOCK_REALTIME hold many timers while the clock is set forward and back, by small and
+ * large steps. After each step the test checks every timer, fired or pending.
  */
 #include <kunit/test.h>
 #include <linux/irqflags.h>
@@ -16,7 +16,7 @@
 #include "leap.h"
 
 #define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
-/* Where the wall clock begins: far from both its ends. */
+/* Initial time of the wall clock, far from both limits. */
 #define START_NS	(50 * 365 * DAY_NS)
 
 #define SIZE		600
@@ -24,9 +24,9 @@
 #define STEPS		120
 
 /**
- * struct walk - what a wheel looks like, and which timers are on it
- * @config: of the wheel
- * @on_set: one timer of so many wants to know that the clock is set; 0 for none
+ * struct walk - a random walk of the wall clock
+ * @config: configuration of the wheel
+ * @on_set: one in @on_set timers has TWHEEL_TIMER_CANCEL_ON_SET; 0 for none
  */
 struct walk {
 	struct twheel_config	config;
@@ -46,30 +46,30 @@ static const struct walk walks[] = {
 
 static void walk_desc(const struct walk *walk, char *desc)
 {
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "tick %llu ns slots %u, told of steps: 1 of %u",
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "tick %llu ns slots %u, cancel on set: 1 of %u",
 		 walk->config.tick_ns, walk->config.slots, walk->on_set);
 }
 
 KUNIT_ARRAY_PARAM(walk, walks, walk_desc);
 
-/* What lies between two steps: the clock runs as any other. */
-struct stretch {
+/* The interval between two steps of the wall clock. */
+struct interval {
 	unsigned int	number;
-	u64		before;		/* the wall clock before it began */
-	u64		wall;		/* when it began, by the wall clock */
-	unsigned int	nr_fired;	/* how many had fired until then */
+	u64		before;		/* wall clock just before the first step */
+	u64		wall;		/* wall clock just after the first step */
+	unsigned int	nr_fired;	/* timers that had fired before the interval */
 };
 
 static struct timer_set timer_set;
 static struct rnd_state random;
-static struct stretch stretch;
-/* Of each timer: the stretch in which it was added; 0 before that. */
+static struct interval interval;
+/* For each timer, the interval in which it was added; 0 before the first. */
 static unsigned int added_in[LARGE];
-/* That it has fired, and been looked at: it may be added again. */
+/* The timer has fired and was checked, so it may be added again. */
 static bool vacant[LARGE];
-/* That its deadline tells the tick at which it is due. */
+/* The timer has neither slack nor flags: its deadline determines its tick. */
 static bool plain[LARGE];
-/* Those that have fired in a stretch, in that order. */
+/* The timers that fired in an interval, in this order. */
 static const struct member *order[LARGE];
 static s64 offset;
 
@@ -77,7 +77,7 @@ static int walk_init(struct kunit *test)
 {
 	offset = wall_offset();
 	wall_set(START_NS);
-	stretch = (struct stretch){};
+	interval = (struct interval){};
 	memset(vacant, true, sizeof(vacant));
 	memset(added_in, 0, sizeof(added_in));
 	return 0;
@@ -95,8 +95,8 @@ static unsigned int flags_of(const struct walk *walk, unsigned int i)
 }
 
 /*
- * Mostly ahead, at any distance, but some in the past; some with slack. Those that
- * are told of the next step may also be due never.
+ * Most deadlines are in the future, at any distance, and some are in the past. Some
+ * timers have slack. A cancel-on-set timer may also have no deadline.
  */
 static void add(struct kunit *test, const struct walk *walk, unsigned int i)
 {
@@ -118,12 +118,13 @@ static void add(struct kunit *test, const struct walk *walk, unsigned int i)
 	if (!random_below(&random, 4))
 		slack = random_magnitude(&random, 50);
 	vacant[i] = false;
-	added_in[i] = stretch.number;
+	added_in[i] = interval.number;
 	plain[i] = !slack && !flags_of(walk, i);
-	KUNIT_ASSERT_EQ(test, timer_set_add(&timer_set.member[i], deadline, slack, flags_of(walk, i)), 0);
+	KUNIT_ASSERT_EQ(test, 0, timer_set_add(&timer_set.member[i], deadline, slack,
+					       flags_of(walk, i)));
 }
 
-/* Let one in @of begin to wait of those that don't, and some others anew. */
+/* Cancel a few timers, and add one in @of of the timers that are not pending. */
 static void refill(struct kunit *test, const struct walk *walk, unsigned int of)
 {
 	unsigned int i;
@@ -136,7 +137,7 @@ static void refill(struct kunit *test, const struct walk *walk, unsigned int of)
 	}
 }
 
-/* To anywhere, but not where it can't be set to. */
+/* Set the wall clock to a random time that is far from its limits. */
 static void set_anywhere(void)
 {
 	u64 size = random_magnitude(&random, 54);
@@ -146,56 +147,56 @@ static void set_anywhere(void)
 }
 
 /*
- * A step, and at times two at once, unless they come to nothing. Nothing becomes due in
- * between: to which stretch would it belong?
+ * Step the clock, sometimes by two calls, with a total that is not zero. Interrupts are
+ * off so that no timer fires in between, which would belong to neither interval.
  */
 static void step(void)
 {
 	s64 before = wall_offset();
 
 	local_irq_disable();
-	stretch.nr_fired = atomic_read(&timer_set.nr_fired);
-	stretch.before = ktime_get_real_ns();
+	interval.nr_fired = atomic_read(&timer_set.nr_fired);
+	interval.before = ktime_get_real_ns();
 	if (!random_below(&random, 4))
 		set_anywhere();
 	do {
 		set_anywhere();
 	} while (wall_offset() == before);
-	stretch.number++;
-	stretch.wall = ktime_get_real_ns();
+	interval.number++;
+	interval.wall = ktime_get_real_ns();
 	local_irq_enable();
 }
 
-/* One that has not fired should not have. */
-static void expect_waits(struct kunit *test, const struct walk *walk, unsigned int i)
+/* Check a pending timer: it is not overdue, and the step should not have cancelled it. */
+static void expect_pending(struct kunit *test, const struct walk *walk, unsigned int i)
 {
 	const struct member *member = &timer_set.member[i];
 
 	KUNIT_ASSERT_TRUE_MSG(test, twheel_timer_pending(&member->timer), "timer %u", i);
 	KUNIT_ASSERT_GT_MSG(test, member->latest + timer_set_slop(&timer_set), ktime_get_real_ns(),
 			    "timer %u", i);
-	/* It would have been told. */
+	/* The step would have cancelled an older timer. */
 	if (flags_of(walk, i))
-		KUNIT_ASSERT_EQ_MSG(test, added_in[i], stretch.number, "timer %u", i);
+		KUNIT_ASSERT_EQ_MSG(test, added_in[i], interval.number, "timer %u", i);
 }
 
 /* Timers that were due before the step fire after it, before all others. */
 static bool was_due(const struct member *member)
 {
-	return member->deadline <= stretch.before;
+	return member->deadline <= interval.before;
 }
 
-/* One that has fired was neither early nor late, or it was told of the step. */
-static void expect_right(struct kunit *test, const struct walk *walk, unsigned int i)
+/* Check a fired timer: it was neither early nor late, or the step cancelled it. */
+static void expect_fired(struct kunit *test, const struct walk *walk, unsigned int i)
 {
 	const struct member *member = &timer_set.member[i];
-	u64 noticed = stretch.wall + NOTICE_NS;
+	u64 noticed = interval.wall + NOTICE_NS;
 
 	KUNIT_ASSERT_EQ_MSG(test, member->nr_fired, 1, "timer %u", i);
 	if (member->error) {
 		KUNIT_ASSERT_EQ_MSG(test, member->error, -ECANCELED, "timer %u", i);
 		KUNIT_ASSERT_TRUE_MSG(test, flags_of(walk, i), "timer %u", i);
-		KUNIT_ASSERT_LT_MSG(test, added_in[i], stretch.number, "timer %u", i);
+		KUNIT_ASSERT_LT_MSG(test, added_in[i], interval.number, "timer %u", i);
 		KUNIT_ASSERT_LE_MSG(test, member->fired, noticed + timer_set_slop(&timer_set),
 				    "timer %u", i);
 	} else {
@@ -208,7 +209,10 @@ static void expect_right(struct kunit *test, const struct walk *walk, unsigned i
 	vacant[i] = true;
 }
 
-/* What was pending when the stretch began has fired in the order of its ticks. */
+/*
+ * The timers that were pending at the start of the interval fired in the order of their
+ * ticks.
+ */
 static void expect_ordered(struct kunit *test, unsigned int nr)
 {
 	u64 tick, last = 0;
@@ -218,7 +222,7 @@ static void expect_ordered(struct kunit *test, unsigned int nr)
 		unsigned int m = order[i] - timer_set.member;
 
 		KUNIT_ASSERT_NOT_NULL(test, order[i]);
-		if (!plain[m] || added_in[m] == stretch.number || was_due(order[i]))
+		if (!plain[m] || added_in[m] == interval.number || was_due(order[i]))
 			continue;
 		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(timer_set.wheel));
 		KUNIT_ASSERT_GE_MSG(test, tick, last, "timer %u", m);
@@ -226,9 +230,9 @@ static void expect_ordered(struct kunit *test, unsigned int nr)
 	}
 }
 
-static void expect_stretch(struct kunit *test, const struct walk *walk)
+static void expect_interval(struct kunit *test, const struct walk *walk)
 {
-	unsigned int i, nr = atomic_read(&timer_set.nr_fired) - stretch.nr_fired;
+	unsigned int i, nr = atomic_read(&timer_set.nr_fired) - interval.nr_fired;
 	const struct member *member;
 
 	KUNIT_ASSERT_LE(test, nr, timer_set.size);
@@ -238,12 +242,12 @@ static void expect_stretch(struct kunit *test, const struct walk *walk)
 		if (vacant[i]) {
 			continue;
 		} else if (!member->nr_fired) {
-			expect_waits(test, walk, i);
-		} else if (member->rank > stretch.nr_fired) {
-			order[member->rank - stretch.nr_fired - 1] = member;
-			expect_right(test, walk, i);
+			expect_pending(test, walk, i);
+		} else if (member->rank > interval.nr_fired) {
+			order[member->rank - interval.nr_fired - 1] = member;
+			expect_fired(test, walk, i);
 		} else {
-			/* In the last moments of the stretch before this. */
+			/* The timer fired at the very end of the previous interval. */
 			expect_exact(test, member, timer_set_slop(&timer_set));
 			vacant[i] = true;
 		}
@@ -251,26 +255,26 @@ static void expect_stretch(struct kunit *test, const struct walk *walk)
 	expect_ordered(test, nr);
 }
 
-static void exact_whatever_the_clock_is_set_to(struct kunit *test)
+static void expiry_is_exact_when_clock_is_set(struct kunit *test)
 {
 	const struct walk *walk = test->param_value;
 
 	random_start(test, &random);
 	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &walk->config, SIZE), 0);
-	while (stretch.number < STEPS) {
+	while (interval.number < STEPS) {
 		step();
-		/* Who adds a timer may see the step before the reaper does. */
+		/* An add may notice the step before the reaper does. */
 		if (random_below(&random, 2))
 			refill(test, walk, 2);
 		vtime_sleep(random_magnitude(&random, 26));
 		refill(test, walk, 1);
 		vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set) + random_magnitude(&random, 29));
-		expect_stretch(test, walk);
+		expect_interval(test, walk);
 	}
 }
 
-/* All at once, and yet one after the other. */
-static void a_large_step_keeps_the_order(struct kunit *test)
+/* The step makes many timers due at once. They fire in the order of their ticks. */
+static void large_step_keeps_order(struct kunit *test)
 {
 	const struct walk *walk = test->param_value;
 	unsigned int i;
@@ -282,22 +286,22 @@ static void a_large_step_keeps_the_order(struct kunit *test)
 		plain[i] = !flags_of(walk, i);
 		KUNIT_ASSERT_EQ(test, 0,
 				timer_set_add(&timer_set.member[i],
-					  START_NS + DAY_NS + random_within(&random, 30 * DAY_NS),
-					  0, flags_of(walk, i)));
+					      START_NS + DAY_NS + random_within(&random, 30 * DAY_NS),
+					      0, flags_of(walk, i)));
 	}
 	vtime_sleep(NSEC_PER_SEC);
-	stretch.number++;
-	stretch.before = ktime_get_real_ns();
+	interval.number++;
+	interval.before = ktime_get_real_ns();
 	wall_set(START_NS + 40 * DAY_NS);
-	stretch.wall = ktime_get_real_ns();
+	interval.wall = ktime_get_real_ns();
 	vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set));
 	KUNIT_EXPECT_EQ(test, atomic_read(&timer_set.nr_fired), LARGE);
-	expect_stretch(test, walk);
+	expect_interval(test, walk);
 }
 
 static struct kunit_case walk_cases[] = {
-	KUNIT_CASE_PARAM(exact_whatever_the_clock_is_set_to, walk_gen_params),
-	KUNIT_CASE_PARAM(a_large_step_keeps_the_order, walk_gen_params),
+	KUNIT_CASE_PARAM(expiry_is_exact_when_clock_is_set, walk_gen_params),
+	KUNIT_CASE_PARAM(large_step_keeps_order, walk_gen_params),
 	{}
 };
 

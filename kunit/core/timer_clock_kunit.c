@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: wheels that go by the wall clock or by the time since
- * boot, and what setting the wall clock does to them.
+ * Tests of layer 4, clocks: wheels that use CLOCK_REALTIME or CLOCK_BOOTTIME, and the
+ * effect of setting the wall clock.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -13,13 +13,12 @@
 #include "../wall_clock.h"
 
 /*
- * For how long it may go unnoticed that the clock was set: UML has no interrupt
- * to tell of it, and the CPU that sets it looks at its own alarms at the next
- * tick of the kernel.
+ * Maximum delay until a step of the wall clock is noticed: UML has no interrupt for it,
+ * and the CPU that sets the clock checks its own hrtimers at the next jiffy.
  */
 #define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
 
-/* A timer that remembers what its wheel's clock said when it fired. */
+/* A timer that records its expiry by the clock of its wheel. */
 struct clock_probe {
 	struct twheel_timer	timer;
 	u64			deadline;
@@ -29,7 +28,7 @@ struct clock_probe {
 };
 
 static struct twheel *wheel;
-/* How far the tests have moved the wall clock. */
+/* Sum of all steps of the wall clock. */
 static s64 moved;
 
 static void clock_fired(struct twheel_timer *timer)
@@ -85,7 +84,7 @@ static int clock_start(struct kunit *test, enum twheel_clock clock)
 
 static int clock_init(struct kunit *test)
 {
-	/* Away from 1970, so that there is room to go back. */
+	/* Far from 1970, so that the clock can be set back. */
 	clock_move(test, 2000000000 * NSEC_PER_SEC - ktime_get_real_ns());
 	return clock_start(test, TWHEEL_CLOCK_REALTIME);
 }
@@ -97,7 +96,7 @@ static void clock_exit(struct kunit *test)
 	clock_move(test, -moved);
 }
 
-static void deadlines_are_by_the_wheels_clock(struct kunit *test)
+static void deadlines_use_clock_of_wheel(struct kunit *test)
 {
 	static struct clock_probe probe;
 
@@ -108,7 +107,7 @@ static void deadlines_are_by_the_wheels_clock(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-static void boottime_goes_on(struct kunit *test)
+static void boottime_wheel_fires_on_time(struct kunit *test)
 {
 	static struct clock_probe probe;
 
@@ -120,7 +119,7 @@ static void boottime_goes_on(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-static void a_step_forward_makes_due_what_it_passes(struct kunit *test)
+static void step_forward_fires_passed_timers(struct kunit *test)
 {
 	static struct clock_probe passed, ahead;
 	u64 now;
@@ -141,7 +140,7 @@ static void a_step_forward_makes_due_what_it_passes(struct kunit *test)
 	expect_on_time(test, &ahead);
 }
 
-static void a_step_back_puts_off_what_is_pending(struct kunit *test)
+static void step_back_delays_pending_timers(struct kunit *test)
 {
 	static struct clock_probe probe;
 
@@ -160,8 +159,8 @@ static void sleep_a_second(struct twheel_timer *timer)
 	vtime_sleep(NSEC_PER_SEC);
 }
 
-/* The wheel stands at 10 s, the clock at -50: 5 s are not in the past. */
-static void after_a_step_back_nothing_is_early(struct kunit *test)
+/* The wheel is at 10 s and the clock at -50 s, so a deadline at 5 s has not passed. */
+static void no_timer_is_early_after_step_back(struct kunit *test)
 {
 	static struct clock_probe first, between, past;
 	u64 start = twheel_now(wheel);
@@ -182,8 +181,8 @@ static void after_a_step_back_nothing_is_early(struct kunit *test)
 	expect_on_time(test, &between);
 }
 
-/* The reaper is busy when they are added, and when the clock is set. */
-static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
+/* The reaper is busy while the timers are added and the clock is set. */
+static void due_timers_fire_after_step_back(struct kunit *test)
 {
 	static struct clock_probe past[100];
 	static struct twheel_timer busy;
@@ -202,8 +201,8 @@ static void what_was_due_fires_whatever_the_clock_does(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
 }
 
-/* They keep the places that they have, wherever the clock is. */
-static void many_follow_a_step_back(struct kunit *test)
+/* The timers stay in their buckets when the clock is set back. */
+static void many_timers_follow_step_back(struct kunit *test)
 {
 	static struct clock_probe probes[1000];
 	u64 start = twheel_now(wheel);
@@ -226,7 +225,7 @@ static void many_follow_a_step_back(struct kunit *test)
 	}
 }
 
-static void who_wants_to_know_is_told_at_once(struct kunit *test)
+static void step_cancels_cancel_on_set_timers_at_once(struct kunit *test)
 {
 	static struct clock_probe far, never, plain;
 	s64 steps[] = { 1000000, -5000000000LL, 7000000000LL };
@@ -254,8 +253,11 @@ static void who_wants_to_know_is_told_at_once(struct kunit *test)
 	}
 }
 
-/* As timerfd: of the step nothing can be seen any more when the wheel looks at the clock. */
-static void a_step_that_is_undone_at_once_is_noticed(struct kunit *test)
+/*
+ * As with timerfd, a step cancels timers even if it is undone before the wheel reads the
+ * clock.
+ */
+static void step_undone_at_once_is_noticed(struct kunit *test)
 {
 	static struct clock_probe far, never, inline_far, plain;
 	unsigned int i;
@@ -282,21 +284,24 @@ static void a_step_that_is_undone_at_once_is_noticed(struct kunit *test)
 	}
 }
 
-/* Of others, what is not due stays where it is, also after there were some that care. */
-static void a_step_wakes_no_thread_for_others(struct kunit *test)
+/*
+ * A step does not move other timers unless they are due, even after cancel-on-set timers
+ * were on the wheel.
+ */
+static void step_wakes_no_reaper_for_other_timers(struct kunit *test)
 {
-	static struct clock_probe plain, wary;
+	static struct clock_probe plain, on_set;
 	u64 wakeups, cascaded;
 	unsigned int i;
 
 	clock_probe_init(&plain, 0);
-	clock_probe_init(&wary, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_in(test, &wary, 100000 * NSEC_PER_SEC);
+	clock_probe_init(&on_set, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &on_set, 100000 * NSEC_PER_SEC);
 	add_in(test, &plain, 100000 * NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
 	clock_move(test, NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, wary.error, -ECANCELED);
+	KUNIT_EXPECT_EQ(test, on_set.error, -ECANCELED);
 	wakeups = stats_of(wheel).wakeups;
 	cascaded = stats_of(wheel).cascaded;
 	for (i = 0; i < 10; i++) {
@@ -318,10 +323,10 @@ static void count_call(struct twheel_timer *timer)
 	probe->nr_fired = ++nr_called;
 }
 
-/* They are due while the reaper is busy, and then the clock is set. */
-static void due_timers_fire_first_and_with_their_own_result(struct kunit *test)
+/* The timers are due while the reaper is busy, and then the clock is set. */
+static void due_timers_fire_before_cancelled_timers(struct kunit *test)
 {
-	static struct clock_probe due[100], wary[100];
+	static struct clock_probe due[100], on_set[100];
 	static struct twheel_timer busy;
 	unsigned int i;
 
@@ -331,10 +336,10 @@ static void due_timers_fire_first_and_with_their_own_result(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC / 2);
 	for (i = 0; i < ARRAY_SIZE(due); i++) {
 		clock_probe_init(&due[i], i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
-		clock_probe_init(&wary[i], TWHEEL_TIMER_CANCEL_ON_SET);
+		clock_probe_init(&on_set[i], TWHEEL_TIMER_CANCEL_ON_SET);
 		due[i].timer.fn = count_call;
-		wary[i].timer.fn = count_call;
-		add_in(test, &wary[i], (1 + i) * NSEC_PER_SEC);
+		on_set[i].timer.fn = count_call;
+		add_in(test, &on_set[i], (1 + i) * NSEC_PER_SEC);
 		add_at(test, &due[i], 0);
 	}
 	clock_move(test, 3600 * NSEC_PER_SEC);
@@ -342,13 +347,13 @@ static void due_timers_fire_first_and_with_their_own_result(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(due); i++) {
 		KUNIT_EXPECT_EQ(test, due[i].error, 0);
 		KUNIT_EXPECT_EQ(test, due[i].nr_fired, 1 + i);
-		KUNIT_EXPECT_EQ(test, wary[i].error, -ECANCELED);
-		KUNIT_EXPECT_GT(test, wary[i].nr_fired, ARRAY_SIZE(due));
+		KUNIT_EXPECT_EQ(test, on_set[i].error, -ECANCELED);
+		KUNIT_EXPECT_GT(test, on_set[i].nr_fired, ARRAY_SIZE(due));
 	}
 }
 
-/* While very many are pending, some of which care. */
-static void expiry_goes_on_while_the_clock_is_set_again_and_again(struct kunit *test)
+/* Many timers are pending, some of them cancel-on-set timers. */
+static void expiry_continues_during_repeated_steps(struct kunit *test)
 {
 	static struct clock_probe probes[100], far[5000];
 	unsigned int i;
@@ -378,8 +383,8 @@ static void expiry_goes_on_while_the_clock_is_set_again_and_again(struct kunit *
 	}
 }
 
-/* Its function may add it again, and the new deadline is a matter of its own. */
-static void a_later_deadline_is_not_cancelled(struct kunit *test)
+/* A cancelled timer may be added again, and the old step does not affect its new deadline. */
+static void timer_added_after_cancel_is_not_cancelled(struct kunit *test)
 {
 	static struct clock_probe probe;
 
@@ -395,8 +400,8 @@ static void a_later_deadline_is_not_cancelled(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-/* The step is seen by the add itself, before anybody has been told. */
-static void added_after_a_step_it_is_not_told_of_it(struct kunit *test)
+/* The add itself notices the step, before any timer has been cancelled. */
+static void timer_added_after_step_is_not_cancelled(struct kunit *test)
 {
 	static struct clock_probe before, after;
 
@@ -415,7 +420,7 @@ static void added_after_a_step_it_is_not_told_of_it(struct kunit *test)
 	expect_on_time(test, &after);
 }
 
-/* A timer that repeats, and sets the clock in its first run. */
+/* A periodic timer that sets the clock in its first run. */
 static struct {
 	struct twheel_periodic	periodic;
 	struct kunit		*test;
@@ -430,8 +435,11 @@ static void setter_run(struct twheel_periodic *periodic)
 		clock_move(setter.test, -1000 * (s64)NSEC_PER_SEC);
 }
 
-/* Then it is on no wheel, where whoever is to be told is looked for. */
-static void set_while_its_function_runs_it_is_told_in_the_next(struct kunit *test)
+/*
+ * While its callback runs, the timer is not on the wheel, so the sweep for cancelled
+ * timers does not find it.
+ */
+static void step_during_callback_cancels_next_run(struct kunit *test)
 {
 	setter.test = test;
 	setter.runs = 0;
@@ -447,7 +455,7 @@ static void set_while_its_function_runs_it_is_told_in_the_next(struct kunit *tes
 	twheel_periodic_shutdown_sync(&setter.periodic);
 }
 
-static void other_clocks_do_not_care(struct kunit *test)
+static void steps_do_not_affect_other_clocks(struct kunit *test)
 {
 	static struct clock_probe probe;
 
@@ -483,22 +491,22 @@ static void each_clock_has_a_system_wheel(struct kunit *test)
 }
 
 static struct kunit_case clock_cases[] = {
-	KUNIT_CASE(deadlines_are_by_the_wheels_clock),
-	KUNIT_CASE(boottime_goes_on),
-	KUNIT_CASE(a_step_forward_makes_due_what_it_passes),
-	KUNIT_CASE(a_step_back_puts_off_what_is_pending),
-	KUNIT_CASE(after_a_step_back_nothing_is_early),
-	KUNIT_CASE(what_was_due_fires_whatever_the_clock_does),
-	KUNIT_CASE(many_follow_a_step_back),
-	KUNIT_CASE(who_wants_to_know_is_told_at_once),
-	KUNIT_CASE(a_step_that_is_undone_at_once_is_noticed),
-	KUNIT_CASE(a_step_wakes_no_thread_for_others),
-	KUNIT_CASE(due_timers_fire_first_and_with_their_own_result),
-	KUNIT_CASE(expiry_goes_on_while_the_clock_is_set_again_and_again),
-	KUNIT_CASE(a_later_deadline_is_not_cancelled),
-	KUNIT_CASE(added_after_a_step_it_is_not_told_of_it),
-	KUNIT_CASE(set_while_its_function_runs_it_is_told_in_the_next),
-	KUNIT_CASE(other_clocks_do_not_care),
+	KUNIT_CASE(deadlines_use_clock_of_wheel),
+	KUNIT_CASE(boottime_wheel_fires_on_time),
+	KUNIT_CASE(step_forward_fires_passed_timers),
+	KUNIT_CASE(step_back_delays_pending_timers),
+	KUNIT_CASE(no_timer_is_early_after_step_back),
+	KUNIT_CASE(due_timers_fire_after_step_back),
+	KUNIT_CASE(many_timers_follow_step_back),
+	KUNIT_CASE(step_cancels_cancel_on_set_timers_at_once),
+	KUNIT_CASE(step_undone_at_once_is_noticed),
+	KUNIT_CASE(step_wakes_no_reaper_for_other_timers),
+	KUNIT_CASE(due_timers_fire_before_cancelled_timers),
+	KUNIT_CASE(expiry_continues_during_repeated_steps),
+	KUNIT_CASE(timer_added_after_cancel_is_not_cancelled),
+	KUNIT_CASE(timer_added_after_step_is_not_cancelled),
+	KUNIT_CASE(step_during_callback_cancels_next_run),
+	KUNIT_CASE(steps_do_not_affect_other_clocks),
 	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: what fires does so once and on time, in wheels of
- * any shape and as far ahead as a day.
+ * Tests of layer 4, timers: timers fire once and on time, on wheels of various shapes, up
+ * to a day ahead.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -33,7 +33,7 @@ KUNIT_ARRAY_PARAM(shape, shapes, shape_desc);
 
 #define MANY	1000
 
-/* Up to four minutes ahead, each with a few changes of mind before it fires. */
+/* Timers up to four minutes ahead, most of them re-armed several times. */
 static void many_timers_fire_once_and_on_time(struct kunit *test)
 {
 	const struct shape *shape = test->param_value;
@@ -56,7 +56,10 @@ static void many_timers_fire_once_and_on_time(struct kunit *test)
 	for (round = 0; round < 3 * MANY; round++) {
 		struct timer_probe *probe = &probes[random_below(&random, MANY)];
 
-		/* So that it doesn't fire by its old deadline in between. */
+		/*
+		 * Without preemption, the timer does not fire at its old deadline in
+		 * between.
+		 */
 		preempt_disable();
 		probe->nr_fired = 0;
 		probe->deadline = twheel_deadline(random_magnitude(&random, 38) % 240000000000ULL);
@@ -73,7 +76,7 @@ static void many_timers_fire_once_and_on_time(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, !!probes[i].deadline);
 		if (!probes[i].deadline)
 			continue;
-		/* Those of one tick wait for each other. */
+		/* The timers of one tick fire one after the other. */
 		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
 		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
 				twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS + MANY * NSEC_PER_USEC);
@@ -95,8 +98,8 @@ static struct kunit_suite exact_suite = {
 kunit_test_suite(exact_suite);
 
 /*
- * A day ahead. A case may take 300 seconds of virtual time, so the day passes
- * while the suite is set up, and the case looks at what has come of it.
+ * A timer a day ahead. A case may take only 300 s of virtual time, so the day passes
+ * while the suite is initialised, and the cases check the result.
  */
 static struct timer_probe day_probe;
 static u64 day_wakeups;
@@ -122,22 +125,22 @@ static void day_exit(struct kunit_suite *suite)
 	twheel_destroy(timer_wheel);
 }
 
-static void it_fires_on_time(struct kunit *test)
+static void timer_fires_on_time(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, day_probe.nr_fired, 1);
 	expect_on_time(test, &day_probe);
 }
 
-/* 64 slots of 2^20 ns: a day is on the fifth level. */
-static void it_costs_one_wakeup_a_level(struct kunit *test)
+/* With 64 slots and a tick of 2^20 ns, a day is on the fifth level. */
+static void timer_costs_one_wakeup_per_level(struct kunit *test)
 {
 	KUNIT_EXPECT_LE(test, day_wakeups, 5);
 	KUNIT_EXPECT_GE(test, day_wakeups, 1);
 }
 
 static struct kunit_case day_cases[] = {
-	KUNIT_CASE(it_fires_on_time),
-	KUNIT_CASE(it_costs_one_wakeup_a_level),
+	KUNIT_CASE(timer_fires_on_time),
+	KUNIT_CASE(timer_costs_one_wakeup_per_level),
 	{}
 };
 

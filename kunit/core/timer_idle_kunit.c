@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: what an hour costs in wake-ups of the reapers, on
- * wheels on which little happens, or nothing.
+ * Tests of layer 4, timers: wakeups of the reapers during an hour with little or no
+ * activity.
  *
- * A case may take 300 seconds of virtual time only, so the hour passes while the suite
- * is set up, on all wheels at once, and the cases look at what has come of it.
+ * A case may take only 300 s of virtual time, so the hour passes while the suite is
+ * initialised, for all wheels at once, and the cases check the result.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -19,54 +19,54 @@
 
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
 #define SIZE		200
-/* The hour, and a little more, so that what is due at its end has fired. */
+/* An hour and a minute, so that timers due at the end of the hour have fired. */
 #define MINUTES		61
 
 /**
- * struct quiet - a wheel on which little happens, if anything
- * @what: in words
- * @tick_ns: of the wheel; 0 for the default
- * @slots: likewise
- * @delay: how far ahead a timer lies; 0 if there is none
- * @all: that as many do as there are, all due at once
- * @cancel: that they are cancelled again
- * @most: how many wake-ups it may cost; ONE_A_LEVEL if that
+ * struct quiet - a wheel with little or no activity
+ * @desc: description
+ * @tick_ns: tick of the wheel; 0 for the default
+ * @slots: slots of the wheel; 0 for the default
+ * @delay: delay of the timers; 0 for no timers
+ * @all: there are SIZE timers, all due at once, instead of one
+ * @cancel: the timers are cancelled again
+ * @max: maximum number of wakeups; ONE_PER_LEVEL for one per level
  */
 struct quiet {
-	const char	*what;
+	const char	*desc;
 	u64		tick_ns;
 	unsigned int	slots;
 	u64		delay;
 	bool		all;
 	bool		cancel;
-	int		most;
+	int		max;
 };
 
-#define ONE_A_LEVEL	(-1)
+#define ONE_PER_LEVEL	(-1)
 #define YEAR_NS		(365 * 24 * HOUR_NS)
 
 static const struct quiet quiets[] = {
-	{ "that nobody uses", .most = 0 },
-	{ "with what is never due", .delay = TWHEEL_NEVER, .all = true, .most = 0 },
-	{ "with what is due in a year", .delay = YEAR_NS, .all = true, .most = 0 },
-	{ "with one cancelled", .delay = HOUR_NS / 2, .cancel = true, .most = 1 },
-	{ "with many cancelled", .delay = HOUR_NS / 2, .all = true, .cancel = true, .most = 1 },
-	{ "with one in an hour", .delay = HOUR_NS, .most = ONE_A_LEVEL },
-	{ "with many in an hour", .delay = HOUR_NS, .all = true, .most = ONE_A_LEVEL },
-	{ "with one in 50 ms", .delay = 50 * NSEC_PER_MSEC, .most = ONE_A_LEVEL },
-	{ "with one in 3 s", .delay = 3 * NSEC_PER_SEC, .most = ONE_A_LEVEL },
-	{ "with one in 200 s", .delay = 200 * NSEC_PER_SEC, .most = ONE_A_LEVEL },
-	{ "of 1 ms and 20 slots", 1000000, 20, HOUR_NS, .most = ONE_A_LEVEL },
-	{ "of 1 us and 2 slots", 1000, 2, HOUR_NS, .most = ONE_A_LEVEL },
-	{ "of 1 us and 1024 slots", 1000, 1024, HOUR_NS, .most = ONE_A_LEVEL },
-	{ "of 10 s and 2 slots", 10000000000, 2, HOUR_NS, .most = ONE_A_LEVEL },
+	{ "unused", .max = 0 },
+	{ "timers that are never due", .delay = TWHEEL_NEVER, .all = true, .max = 0 },
+	{ "timers due in a year", .delay = YEAR_NS, .all = true, .max = 0 },
+	{ "one cancelled timer", .delay = HOUR_NS / 2, .cancel = true, .max = 1 },
+	{ "many cancelled timers", .delay = HOUR_NS / 2, .all = true, .cancel = true, .max = 1 },
+	{ "one timer in an hour", .delay = HOUR_NS, .max = ONE_PER_LEVEL },
+	{ "many timers in an hour", .delay = HOUR_NS, .all = true, .max = ONE_PER_LEVEL },
+	{ "one timer in 50 ms", .delay = 50 * NSEC_PER_MSEC, .max = ONE_PER_LEVEL },
+	{ "one timer in 3 s", .delay = 3 * NSEC_PER_SEC, .max = ONE_PER_LEVEL },
+	{ "one timer in 200 s", .delay = 200 * NSEC_PER_SEC, .max = ONE_PER_LEVEL },
+	{ "1 ms, 20 slots", 1000000, 20, HOUR_NS, .max = ONE_PER_LEVEL },
+	{ "1 us, 2 slots", 1000, 2, HOUR_NS, .max = ONE_PER_LEVEL },
+	{ "1 us, 1024 slots", 1000, 1024, HOUR_NS, .max = ONE_PER_LEVEL },
+	{ "10 s, 2 slots", 10000000000, 2, HOUR_NS, .max = ONE_PER_LEVEL },
 };
 
 #define NR_QUIET	ARRAY_SIZE(quiets)
 
 static void quiet_desc(const struct quiet *quiet, char *desc)
 {
-	strscpy(desc, quiet->what, KUNIT_PARAM_DESC_SIZE);
+	strscpy(desc, quiet->desc, KUNIT_PARAM_DESC_SIZE);
 }
 
 KUNIT_ARRAY_PARAM(quiet, quiets, quiet_desc);
@@ -79,11 +79,11 @@ static const enum twheel_clock clocks[] = {
 
 static struct timer_set timer_sets[NR_QUIET];
 static u64 wakeups[NR_QUIET];
-/* For each of the system's wheels: in an hour before its reaper was needed, and after that. */
+/* Wakeups of the system wheels in an hour, before and after a timer started the reaper. */
 static u64 system_wakeups[2][NR_CLOCKS];
-/* One that is heard from each minute, and so is put off to half an hour later. */
-static struct timer_set heard;
-static u64 heard_wakeups;
+/* A timer that is re-armed each minute, for half an hour later. */
+static struct timer_set rearmed;
+static u64 rearmed_wakeups;
 
 static int quiet_start(struct timer_set *timer_set, const struct quiet *quiet)
 {
@@ -110,7 +110,7 @@ static void quiet_add(struct timer_set *timer_set, const struct quiet *quiet)
 		twheel_timer_cancel(&timer_set->member[i].timer);
 }
 
-/* Until what was cancelled, by another suite, has left its bucket, too. */
+/* Wait until the buckets of timers that other suites cancelled have expired, too. */
 static void wait_until_idle(struct twheel *wheel)
 {
 	u64 next, now;
@@ -125,7 +125,7 @@ static void wait_until_idle(struct twheel *wheel)
 
 static int idle_start(void)
 {
-	const struct twheel_config config = { .name = "heard" };
+	const struct twheel_config config = { .name = "rearmed" };
 	unsigned int i;
 	int err;
 
@@ -134,20 +134,20 @@ static int idle_start(void)
 		if (err)
 			return err;
 	}
-	err = timer_set_start(&heard, &config, 1);
+	err = timer_set_start(&rearmed, &config, 1);
 	if (!err)
-		timer_set_wake(&heard);
+		timer_set_wake(&rearmed);
 	return err;
 }
 
-/* How many wake-ups there have been since the last call. */
+/* Count the wakeups since the last call. */
 static void count_wakeups(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR_QUIET; i++)
 		wakeups[i] = stats_of(timer_sets[i].wheel).wakeups - wakeups[i];
-	heard_wakeups = stats_of(heard.wheel).wakeups - heard_wakeups;
+	rearmed_wakeups = stats_of(rearmed.wheel).wakeups - rearmed_wakeups;
 }
 
 static void idle_exit(struct kunit_suite *suite)
@@ -156,10 +156,10 @@ static void idle_exit(struct kunit_suite *suite)
 
 	for (i = 0; i < NR_QUIET; i++)
 		timer_set_end(&timer_sets[i]);
-	timer_set_end(&heard);
+	timer_set_end(&rearmed);
 }
 
-static void nothing(struct twheel_timer *timer)
+static void empty_callback(struct twheel_timer *timer)
 {
 }
 
@@ -167,14 +167,14 @@ static void use(struct twheel *wheel)
 {
 	static struct twheel_timer timer;
 
-	twheel_timer_init(&timer, wheel, nothing);
+	twheel_timer_init(&timer, wheel, empty_callback);
 	twheel_timer_add(&timer, 0);
 	while (twheel_timer_pending(&timer))
 		vtime_sleep(NSEC_PER_USEC);
 	twheel_timer_cancel_sync(&timer);
 }
 
-/* Unless another suite has been here, these wheels are made now. */
+/* Create the system wheels, unless another suite has used them before. */
 static int system_init(void)
 {
 	struct twheel *wheel[NR_CLOCKS];
@@ -213,10 +213,10 @@ static int idle_init(struct kunit_suite *suite)
 	count_wakeups();
 	for (i = 0; i < NR_QUIET; i++)
 		quiet_add(&timer_sets[i], &quiets[i]);
-	timer_set_add(&heard.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
+	timer_set_add(&rearmed.member[0], twheel_deadline(HOUR_NS / 2), 0, 0);
 	for (i = 0; i < MINUTES; i++) {
 		vtime_sleep(60 * NSEC_PER_SEC);
-		twheel_timer_rearm(&heard.member[0].timer, twheel_deadline(HOUR_NS / 2),
+		twheel_timer_rearm(&rearmed.member[0].timer, twheel_deadline(HOUR_NS / 2),
 				   TWHEEL_REARM_ALWAYS);
 	}
 	count_wakeups();
@@ -228,7 +228,7 @@ static unsigned int quiet_of(struct kunit *test)
 	return (const struct quiet *)test->param_value - quiets;
 }
 
-static void the_systems_wheels_do_not_wake_up(struct kunit *test)
+static void system_wheels_do_not_wake_up(struct kunit *test)
 {
 	unsigned int i;
 
@@ -238,17 +238,17 @@ static void the_systems_wheels_do_not_wake_up(struct kunit *test)
 	}
 }
 
-static void it_wakes_up_no_more_than_it_has_to(struct kunit *test)
+static void wakeups_do_not_exceed_maximum(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
-	unsigned int n = quiet_of(test), most = quiet->most;
+	unsigned int n = quiet_of(test), max_wakeups = quiet->max;
 
-	if (quiet->most == ONE_A_LEVEL)
-		most = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
-	KUNIT_EXPECT_LE(test, wakeups[n], most);
+	if (quiet->max == ONE_PER_LEVEL)
+		max_wakeups = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
+	KUNIT_EXPECT_LE(test, wakeups[n], max_wakeups);
 }
 
-/* Several wheels have something due at the same time, and there is one CPU. */
+/* Several wheels have timers due at the same time, and there is one CPU. */
 static u64 slop_of_all(void)
 {
 	u64 slop = 0;
@@ -259,7 +259,7 @@ static u64 slop_of_all(void)
 	return slop;
 }
 
-static void what_was_due_has_fired_on_time(struct kunit *test)
+static void due_timers_fired_on_time(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
 	const struct timer_set *timer_set = &timer_sets[quiet_of(test)];
@@ -274,11 +274,11 @@ static void what_was_due_has_fired_on_time(struct kunit *test)
 	}
 }
 
-/* The buckets that it left are empty when they expire, which the alarm sees to. */
-static void what_is_put_off_wakes_no_thread(struct kunit *test)
+/* The buckets that the timer left are empty, and the alarm handles their expiry. */
+static void rearmed_timer_wakes_no_reaper(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, heard.member[0].nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, heard_wakeups, 0);
+	KUNIT_EXPECT_EQ(test, rearmed.member[0].nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, rearmed_wakeups, 0);
 }
 
 static bool thread_exists(const char *name)
@@ -293,8 +293,8 @@ static bool thread_exists(const char *name)
 	return exists;
 }
 
-/* Not even a thread, until there is something to do. */
-static void a_wheel_that_nobody_uses_has_no_reaper(struct kunit *test)
+/* The reaper is created when it is first needed. */
+static void unused_wheel_has_no_reaper(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, thread_exists("unused/0"));
 	timer_set_wake(&timer_sets[0]);
@@ -302,11 +302,11 @@ static void a_wheel_that_nobody_uses_has_no_reaper(struct kunit *test)
 }
 
 static struct kunit_case idle_cases[] = {
-	KUNIT_CASE(the_systems_wheels_do_not_wake_up),
-	KUNIT_CASE_PARAM(it_wakes_up_no_more_than_it_has_to, quiet_gen_params),
-	KUNIT_CASE_PARAM(what_was_due_has_fired_on_time, quiet_gen_params),
-	KUNIT_CASE(what_is_put_off_wakes_no_thread),
-	KUNIT_CASE(a_wheel_that_nobody_uses_has_no_reaper),
+	KUNIT_CASE(system_wheels_do_not_wake_up),
+	KUNIT_CASE_PARAM(wakeups_do_not_exceed_maximum, quiet_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fired_on_time, quiet_gen_params),
+	KUNIT_CASE(rearmed_timer_wakes_no_reaper),
+	KUNIT_CASE(unused_wheel_has_no_reaper),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, where functions run: inline in the alarm's interrupt, and on
- * a workqueue.
+ * Tests of layer 4, the context of callbacks: inline in the interrupt of the alarm, and
+ * on a workqueue.
  */
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -15,7 +15,7 @@
 #include "../vtime.h"
 #include "timer_probe.h"
 
-/* An inline timer that remembers where its function ran. */
+/* An inline timer that records the context of its callback. */
 struct inline_probe {
 	struct twheel_timer	timer;
 	u64			deadline;
@@ -56,7 +56,7 @@ static void expect_inline(struct kunit *test, const struct inline_probe *probe, 
 			probe->deadline + twheel_tick_ns(timer_wheel) + slop_ns);
 }
 
-/* Let the reaper start, and go to sleep, so that its wake-ups can be counted. */
+/* Start the reaper and let it sleep again, so that its wakeups can be counted. */
 static void settle(void)
 {
 	static struct timer_probe probe;
@@ -66,7 +66,7 @@ static void settle(void)
 	vtime_sleep(10 * NSEC_PER_MSEC);
 }
 
-static void an_inline_function_wakes_no_thread(struct kunit *test)
+static void inline_callback_wakes_no_reaper(struct kunit *test)
 {
 	static struct inline_probe probe;
 	u64 wakeups;
@@ -80,8 +80,11 @@ static void an_inline_function_wakes_no_thread(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 2);
 }
 
-/* The alarm moves it down the levels, too; the first that is far wakes the reaper for memory. */
-static void an_inline_timer_may_be_far(struct kunit *test)
+/*
+ * The alarm also moves inline timers down the levels. The first far timer wakes the
+ * reaper, which allocates memory.
+ */
+static void far_inline_timer_fires_on_time(struct kunit *test)
 {
 	static struct inline_probe probe;
 
@@ -91,8 +94,8 @@ static void an_inline_timer_may_be_far(struct kunit *test)
 	expect_inline(test, &probe, VTIME_SLOP_NS);
 }
 
-/* One interrupt runs a few of them, and the next one follows after a gap. */
-static void many_inline_functions_take_several_interrupts(struct kunit *test)
+/* One interrupt runs a limited number of callbacks. The next interrupt follows after a gap. */
+static void many_inline_callbacks_take_several_interrupts(struct kunit *test)
 {
 	static struct inline_probe probes[100];
 	unsigned int i, gaps = 0;
@@ -113,7 +116,7 @@ static void many_inline_functions_take_several_interrupts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
 }
 
-static void inline_timers_do_not_wait_for_others_of_their_tick(struct kunit *test)
+static void ordinary_timers_do_not_delay_inline_timers(struct kunit *test)
 {
 	static struct inline_probe first, last;
 	static struct timer_probe between;
@@ -131,8 +134,8 @@ static void inline_timers_do_not_wait_for_others_of_their_tick(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, between.nr_fired, 1);
 }
 
-/* The function of an ordinary timer takes a second. */
-static void inline_timers_do_not_wait_for_a_busy_reaper(struct kunit *test)
+/* The callback of an ordinary timer takes a second. */
+static void busy_reaper_does_not_delay_inline_timers(struct kunit *test)
 {
 	static struct inline_probe before, during;
 	static struct timer_probe busy;
@@ -152,8 +155,8 @@ static void inline_timers_do_not_wait_for_a_busy_reaper(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&busy.timer), -EALREADY);
 }
 
-/* An ordinary timer is due before, and this thread does not let the reaper run. */
-static void inline_timers_do_not_wait_for_a_reaper_without_a_cpu(struct kunit *test)
+/* An ordinary timer is due first, and this thread keeps the reaper from running. */
+static void reaper_without_cpu_does_not_delay_inline_timers(struct kunit *test)
 {
 	static struct timer_probe ordinary;
 	static struct inline_probe probe;
@@ -174,7 +177,7 @@ static void inline_timers_do_not_wait_for_a_reaper_without_a_cpu(struct kunit *t
 	KUNIT_EXPECT_EQ(test, ordinary.nr_fired, 1);
 }
 
-static void an_inline_function_may_add_its_timer(struct kunit *test)
+static void inline_callback_may_add_own_timer(struct kunit *test)
 {
 	static struct inline_probe probe;
 
@@ -187,7 +190,7 @@ static void an_inline_function_may_add_its_timer(struct kunit *test)
 	expect_inline(test, &probe, VTIME_SLOP_NS);
 }
 
-static void an_inline_timer_can_be_cancelled(struct kunit *test)
+static void inline_timer_can_be_cancelled(struct kunit *test)
 {
 	static struct inline_probe probe;
 
@@ -200,14 +203,14 @@ static void an_inline_timer_can_be_cancelled(struct kunit *test)
 }
 
 static struct kunit_case inline_cases[] = {
-	KUNIT_CASE(an_inline_function_wakes_no_thread),
-	KUNIT_CASE(an_inline_timer_may_be_far),
-	KUNIT_CASE(many_inline_functions_take_several_interrupts),
-	KUNIT_CASE(inline_timers_do_not_wait_for_others_of_their_tick),
-	KUNIT_CASE(inline_timers_do_not_wait_for_a_busy_reaper),
-	KUNIT_CASE(inline_timers_do_not_wait_for_a_reaper_without_a_cpu),
-	KUNIT_CASE(an_inline_function_may_add_its_timer),
-	KUNIT_CASE(an_inline_timer_can_be_cancelled),
+	KUNIT_CASE(inline_callback_wakes_no_reaper),
+	KUNIT_CASE(far_inline_timer_fires_on_time),
+	KUNIT_CASE(many_inline_callbacks_take_several_interrupts),
+	KUNIT_CASE(ordinary_timers_do_not_delay_inline_timers),
+	KUNIT_CASE(busy_reaper_does_not_delay_inline_timers),
+	KUNIT_CASE(reaper_without_cpu_does_not_delay_inline_timers),
+	KUNIT_CASE(inline_callback_may_add_own_timer),
+	KUNIT_CASE(inline_timer_can_be_cancelled),
 	{}
 };
 
@@ -220,7 +223,7 @@ static struct kunit_suite inline_suite = {
 
 kunit_test_suite(inline_suite);
 
-/* Work that remembers when it ran, and may take its time. */
+/* Work that records its runs and may take long. */
 struct work_probe {
 	struct twheel_work	work;
 	u64			fired;
@@ -303,14 +306,14 @@ static void slow_work_delays_no_timer(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, probe.running);
 }
 
-static void work_is_cancelled_wherever_it_is(struct kunit *test)
+static void cancel_of_work_returns_its_state(struct kunit *test)
 {
 	static struct work_probe pending, running, queued;
 
 	work_probe_init(&pending);
 	work_probe_init(&running);
 	work_probe_init(&queued);
-	/* The workqueue runs one at a time. */
+	/* The workqueue runs one work item at a time. */
 	running.takes_ns = 10 * NSEC_PER_SEC;
 	twheel_work_add(&running.work, 0);
 	vtime_sleep(NSEC_PER_SEC);
@@ -322,7 +325,7 @@ static void work_is_cancelled_wherever_it_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), -EINPROGRESS);
 	KUNIT_EXPECT_EQ(test, twheel_work_rearm(&running.work, twheel_deadline(NSEC_PER_SEC),
 						TWHEEL_REARM_IF_PENDING), 0);
-	/* Pending or queued while the function runs from before. */
+	/* The work is pending or queued while its function still runs. */
 	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, twheel_deadline(NSEC_PER_SEC)), 0);
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel(&running.work), 1);
 	KUNIT_EXPECT_EQ(test, twheel_work_add(&running.work, 0), 0);
@@ -337,7 +340,7 @@ static void work_is_cancelled_wherever_it_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queued.nr_fired, 0);
 }
 
-static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
+static void cancel_sync_stops_work_that_adds_itself(struct kunit *test)
 {
 	static struct work_probe probe;
 
@@ -347,7 +350,7 @@ static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
 	twheel_work_add(&probe.work, 0);
 	vtime_sleep(9 * NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_TRUE(test, probe.running);
-	/* Its own add is refused by now. */
+	/* The add in the work function is refused meanwhile. */
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, probe.running);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
@@ -357,7 +360,7 @@ static void cancel_sync_cuts_short_work_that_adds_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
 }
 
-/* A thread that cancels work, and tries at once to add it again. */
+/* A thread that cancels work and then adds it again. */
 static int cancel_and_add(void *data)
 {
 	struct work_probe *probe = data;
@@ -368,10 +371,10 @@ static int cancel_and_add(void *data)
 }
 
 /*
- * The thread is the first to wait for the function, and the first to run when that
- * has returned: it is done while we still wait.
+ * The thread waits for the work function first, and has a higher priority than this task:
+ * it adds the work while this task still waits in its own cancel.
  */
-static void work_is_not_added_while_another_cancels_it(struct kunit *test)
+static void add_during_cancel_sync_returns_eshutdown(struct kunit *test)
 {
 	static struct work_probe probe;
 	struct task_struct *first;
@@ -399,9 +402,9 @@ static void work_is_not_added_while_another_cancels_it(struct kunit *test)
 static struct kunit_case work_cases[] = {
 	KUNIT_CASE(work_runs_on_time),
 	KUNIT_CASE(slow_work_delays_no_timer),
-	KUNIT_CASE(work_is_cancelled_wherever_it_is),
-	KUNIT_CASE(cancel_sync_cuts_short_work_that_adds_itself),
-	KUNIT_CASE(work_is_not_added_while_another_cancels_it),
+	KUNIT_CASE(cancel_of_work_returns_its_state),
+	KUNIT_CASE(cancel_sync_stops_work_that_adds_itself),
+	KUNIT_CASE(add_during_cancel_sync_returns_eshutdown),
 	{}
 };
 

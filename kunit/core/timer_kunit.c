@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: the calls that other modules use, and what they are
- * told. That many timers are on time is in timer_exact_kunit.c.
+ * Tests of layer 4, timers: the calls of the kernel interface and their return values.
+ * timer_exact_kunit.c tests that many timers are on time.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -11,7 +11,7 @@
 #include "../vtime.h"
 #include "timer_probe.h"
 
-static void a_timer_fires_once_and_on_time(struct kunit *test)
+static void timer_fires_once_and_on_time(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -25,7 +25,7 @@ static void a_timer_fires_once_and_on_time(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-static void add_refuses_a_pending_timer(struct kunit *test)
+static void add_of_pending_timer_returns_ebusy(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -41,7 +41,7 @@ static void add_refuses_a_pending_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 2);
 }
 
-static void rearm_moves_it_both_ways(struct kunit *test)
+static void rearm_moves_timer_both_ways(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -58,7 +58,7 @@ static void rearm_moves_it_both_ways(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
-static void rearm_if_pending_arms_nothing(struct kunit *test)
+static void rearm_if_pending_does_not_arm_idle_timer(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -76,7 +76,7 @@ static void rearm_if_pending_arms_nothing(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 }
 
-/* Two deadlines, of which one way of re-arming keeps the earlier or the later. */
+/* Arm a timer for two deadlines, in either order. @mode keeps the deadline after @kept. */
 static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm mode, u64 kept)
 {
 	u64 first, second, delays[] = { NSEC_PER_SEC, 2 * NSEC_PER_SEC };
@@ -98,17 +98,17 @@ static void expect_rearm_keeps(struct kunit *test, enum twheel_rearm mode, u64 k
 	}
 }
 
-static void rearm_if_earlier_keeps_the_earlier(struct kunit *test)
+static void rearm_if_earlier_keeps_earlier_deadline(struct kunit *test)
 {
 	expect_rearm_keeps(test, TWHEEL_REARM_IF_EARLIER, NSEC_PER_SEC);
 }
 
-static void rearm_if_later_keeps_the_later(struct kunit *test)
+static void rearm_if_later_keeps_later_deadline(struct kunit *test)
 {
 	expect_rearm_keeps(test, TWHEEL_REARM_IF_LATER, 2 * NSEC_PER_SEC);
 }
 
-static void rearm_knows_that_never_is_the_latest(struct kunit *test)
+static void rearm_treats_never_as_latest_deadline(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -129,8 +129,8 @@ static void rearm_and_sleep(struct twheel_timer *timer)
 	vtime_sleep(NSEC_PER_SEC);
 }
 
-/* The timer is pending and running at once, and must not be freed yet. */
-static void cancel_of_a_pending_timer_reports_that_its_function_runs(struct kunit *test)
+/* The timer is pending and running at once, so it must not be freed after the first cancel. */
+static void cancel_of_pending_and_running_timer_returns_one(struct kunit *test)
 {
 	static struct twheel_timer timer;
 
@@ -147,7 +147,7 @@ static void cancel_of_a_pending_timer_reports_that_its_function_runs(struct kuni
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&timer), 0);
 }
 
-static void cancel_tells_its_outcomes_apart(struct kunit *test)
+static void cancel_returns_state_of_timer(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -169,7 +169,7 @@ static void cancel_tells_its_outcomes_apart(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-static void cancel_sync_waits_for_the_function(struct kunit *test)
+static void cancel_sync_waits_for_callback(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -187,7 +187,7 @@ static void cancel_sync_waits_for_the_function(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-static void a_function_may_arm_its_own_timer(struct kunit *test)
+static void callback_may_rearm_own_timer(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -199,8 +199,8 @@ static void a_function_may_arm_its_own_timer(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
-/* Armed for the past again and again, until long after the other's deadline. */
-static void a_timer_that_is_always_due_starves_nobody(struct kunit *test)
+/* One timer is re-armed for the past, until long after the deadline of the other. */
+static void always_due_timer_does_not_starve_others(struct kunit *test)
 {
 	static struct timer_probe greedy, other;
 
@@ -217,7 +217,7 @@ static void a_timer_that_is_always_due_starves_nobody(struct kunit *test)
 	expect_on_time(test, &other);
 }
 
-static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
+static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 {
 	unsigned int nr_fired;
 	static struct timer_probe probe;
@@ -234,7 +234,7 @@ static void cancel_sync_ends_a_timer_that_arms_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, nr_fired);
 }
 
-static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
+static void shutdown_stops_timer_that_rearms_itself(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -244,14 +244,14 @@ static void shutdown_ends_a_timer_that_arms_itself(struct kunit *test)
 	timer_probe_add(&probe, NSEC_PER_MSEC);
 	vtime_sleep(NSEC_PER_SEC / 200);
 	KUNIT_EXPECT_TRUE(test, probe.running);
-	/* Its function is running, and is told that it may not arm it again. */
+	/* The callback is running, and its re-arm fails. */
 	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&probe.timer), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, probe.running);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-static void what_is_shut_down_is_not_armed_again(struct kunit *test)
+static void add_after_shutdown_returns_eshutdown(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -278,7 +278,7 @@ static void free_fired(struct twheel_timer *timer)
 	kfree(timer);
 }
 
-static void a_function_may_free_its_own_timer(struct kunit *test)
+static void callback_may_free_own_timer(struct kunit *test)
 {
 	struct twheel_timer *timer = kzalloc(sizeof(*timer), GFP_KERNEL);
 
@@ -290,7 +290,7 @@ static void a_function_may_free_its_own_timer(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, freed_timer, timer);
 }
 
-static void never_is_pending_and_never_fires(struct kunit *test)
+static void timer_without_deadline_stays_pending(struct kunit *test)
 {
 	u64 before = stats_of(timer_wheel).wakeups;
 	static struct timer_probe probe;
@@ -308,7 +308,7 @@ static void never_is_pending_and_never_fires(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
-static void the_largest_deadline_can_be_waited_for(struct kunit *test)
+static void largest_deadline_is_accepted(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -320,24 +320,24 @@ static void the_largest_deadline_can_be_waited_for(struct kunit *test)
 }
 
 static struct kunit_case timer_cases[] = {
-	KUNIT_CASE(a_timer_fires_once_and_on_time),
-	KUNIT_CASE(add_refuses_a_pending_timer),
-	KUNIT_CASE(rearm_moves_it_both_ways),
-	KUNIT_CASE(rearm_if_pending_arms_nothing),
-	KUNIT_CASE(rearm_if_earlier_keeps_the_earlier),
-	KUNIT_CASE(rearm_if_later_keeps_the_later),
-	KUNIT_CASE(rearm_knows_that_never_is_the_latest),
-	KUNIT_CASE(cancel_tells_its_outcomes_apart),
-	KUNIT_CASE(cancel_of_a_pending_timer_reports_that_its_function_runs),
-	KUNIT_CASE(cancel_sync_waits_for_the_function),
-	KUNIT_CASE(a_function_may_arm_its_own_timer),
-	KUNIT_CASE(a_timer_that_is_always_due_starves_nobody),
-	KUNIT_CASE(cancel_sync_ends_a_timer_that_arms_itself),
-	KUNIT_CASE(shutdown_ends_a_timer_that_arms_itself),
-	KUNIT_CASE(what_is_shut_down_is_not_armed_again),
-	KUNIT_CASE(a_function_may_free_its_own_timer),
-	KUNIT_CASE(never_is_pending_and_never_fires),
-	KUNIT_CASE(the_largest_deadline_can_be_waited_for),
+	KUNIT_CASE(timer_fires_once_and_on_time),
+	KUNIT_CASE(add_of_pending_timer_returns_ebusy),
+	KUNIT_CASE(rearm_moves_timer_both_ways),
+	KUNIT_CASE(rearm_if_pending_does_not_arm_idle_timer),
+	KUNIT_CASE(rearm_if_earlier_keeps_earlier_deadline),
+	KUNIT_CASE(rearm_if_later_keeps_later_deadline),
+	KUNIT_CASE(rearm_treats_never_as_latest_deadline),
+	KUNIT_CASE(cancel_returns_state_of_timer),
+	KUNIT_CASE(cancel_of_pending_and_running_timer_returns_one),
+	KUNIT_CASE(cancel_sync_waits_for_callback),
+	KUNIT_CASE(callback_may_rearm_own_timer),
+	KUNIT_CASE(always_due_timer_does_not_starve_others),
+	KUNIT_CASE(cancel_sync_stops_timer_that_rearms_itself),
+	KUNIT_CASE(shutdown_stops_timer_that_rearms_itself),
+	KUNIT_CASE(add_after_shutdown_returns_eshutdown),
+	KUNIT_CASE(callback_may_free_own_timer),
+	KUNIT_CASE(timer_without_deadline_stays_pending),
+	KUNIT_CASE(largest_deadline_is_accepted),
 	{}
 };
 

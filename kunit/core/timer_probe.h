@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of layer 4 share: a wheel, and timers that remember what
- * became of them.
+ * Shared by the suites of layer 4: a wheel, and timers that record their expiry.
  */
 #ifndef _KUNIT_TIMER_PROBE_H
 #define _KUNIT_TIMER_PROBE_H
@@ -16,14 +15,14 @@ struct timer_probe {
 	u64			deadline;
 	u64			fired;
 	unsigned int		nr_fired;
-	unsigned int		again;		/* how often its function re-arms it */
-	u64			after_ns;	/* and how far ahead; 0 for the past */
-	u64			takes_ns;	/* how long its function runs */
+	unsigned int		again;		/* how often the callback re-arms the timer */
+	u64			after_ns;	/* delay when re-armed; 0 for a past deadline */
+	u64			takes_ns;	/* duration of the callback */
 	bool			running;
-	int			cancelled;	/* what cancel says from within */
+	int			cancelled;	/* result of a cancel in the callback */
 };
 
-/* Init and exit of a suite: exit finds that nothing is pending. */
+/* Init and exit functions of a suite. The exit function expects that no timer is pending. */
 int timer_suite_init(struct kunit *test);
 void timer_suite_exit(struct kunit *test);
 
