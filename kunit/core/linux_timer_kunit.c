@@ -201,8 +201,8 @@ static void expect_cancelled_by(struct kunit *test, s64 step)
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 
 	/*
-	 * The timer was cancelled once only. Timers without the flag or already fired
-	 * were not.
+	 * Only the first step cancelled the timer, and neither step cancelled the other
+	 * timers.
 	 */
 	wall_clock_step(test, -step);
 	vtime_sleep(NSEC_PER_SEC);
@@ -241,7 +241,7 @@ static struct kunit_suite timerfd_suite = {
 	.test_cases	= timerfd_cases,
 };
 
-/* io_uring: a cancel races with a firing timeout, and there is exactly one event */
+/* io_uring: a cancel races with a firing timeout, with exactly one event */
 
 struct outcomes {
 	unsigned int	won;

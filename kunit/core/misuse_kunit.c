@@ -53,8 +53,8 @@ static void probe_add(struct kunit *test, struct probe *probe, u64 delay)
 }
 
 /*
- * Run @attempt in a callback and check its return value. Another timer, pending
- * meanwhile, must not be affected.
+ * Run @attempt in a callback and check its return value. Another timer is pending during
+ * the attempt and must not be affected.
  */
 static void expect_outcome(struct kunit *test, int (*attempt)(struct probe *probe), int outcome)
 {
@@ -148,7 +148,7 @@ static void wait_under_lock_of_callback_is_reported(struct kunit *test)
 	mutex_unlock(&mutex);
 }
 
-/* Both calls share the place that warns once. */
+/* Both calls warn at the same place, which warns only once. */
 static void callback_waiting_for_own_timer_gets_edeadlk(struct kunit *test)
 {
 	expect_report(test, "WARNING: *twheel/core/timer.c:* cancel_and_wait*");
@@ -230,10 +230,7 @@ static void free_of_pending_timer_is_reported(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 2);
 }
 
-/*
- * All calls share the place that warns once of a zeroed timer: announce it in the first
- * case only.
- */
+/* All calls warn at the same place, which warns only once per boot. */
 static void expect_never_initialised(struct kunit *test)
 {
 	static bool warned;
@@ -245,7 +242,7 @@ static void expect_never_initialised(struct kunit *test)
 	warned = true;
 }
 
-/* A zeroed timer is not a timer: each call refuses it, and the first one warns. */
+/* Each call refuses a zeroed timer, and the first call warns. */
 static void add_of_uninitialised_timer_returns_einval(struct kunit *test)
 {
 	struct probe *zeroes = kunit_kzalloc(test, sizeof(*zeroes), GFP_KERNEL);

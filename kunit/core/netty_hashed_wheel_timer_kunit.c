@@ -236,7 +236,7 @@ static void rejected_execution_when_too_many_timeouts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).rejected, 2);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 2);
 
-	/* To re-arm a pending timer needs no further charge. */
+	/* Re-arming a pending timer needs no further charge. */
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[0], NSEC_PER_MSEC, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probes[0].nr_fired, 1);

@@ -285,8 +285,8 @@ static void large_step_keeps_order(struct kunit *test)
 		vacant[i] = false;
 		plain[i] = !flags_of(walk, i);
 		KUNIT_ASSERT_EQ(test, 0,
-				timer_set_add(&timer_set.member[i],
-					      START_NS + DAY_NS + random_within(&random, 30 * DAY_NS),
+				timer_set_add(&timer_set.member[i], START_NS + DAY_NS +
+					      random_within(&random, 30 * DAY_NS),
 					      0, flags_of(walk, i)));
 	}
 	vtime_sleep(NSEC_PER_SEC);

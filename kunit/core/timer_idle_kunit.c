@@ -241,14 +241,14 @@ static void system_wheels_do_not_wake_up(struct kunit *test)
 static void wakeups_do_not_exceed_maximum(struct kunit *test)
 {
 	const struct quiet *quiet = test->param_value;
-	unsigned int n = quiet_of(test), max_wakeups = quiet->max;
+	unsigned int n = quiet_of(test), limit = quiet->max;
 
 	if (quiet->max == ONE_PER_LEVEL)
-		max_wakeups = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
-	KUNIT_EXPECT_LE(test, wakeups[n], max_wakeups);
+		limit = 1 + level_of_delay(timer_sets[n].wheel, quiet->slots ?: 64, quiet->delay);
+	KUNIT_EXPECT_LE(test, wakeups[n], limit);
 }
 
-/* Several wheels have timers due at the same time, and there is one CPU. */
+/* Several wheels have timers due at the same time, on one CPU. */
 static u64 slop_of_all(void)
 {
 	u64 slop = 0;

@@ -350,7 +350,7 @@ static void cancel_sync_stops_work_that_adds_itself(struct kunit *test)
 	twheel_work_add(&probe.work, 0);
 	vtime_sleep(9 * NSEC_PER_SEC / 2);
 	KUNIT_EXPECT_TRUE(test, probe.running);
-	/* The add in the work function is refused meanwhile. */
+	/* The add in the work function fails during the cancel. */
 	KUNIT_EXPECT_EQ(test, twheel_work_cancel_sync(&probe.work), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, probe.running);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
@@ -372,7 +372,7 @@ static int cancel_and_add(void *data)
 
 /*
  * The thread waits for the work function first, and has a higher priority than this task:
- * it adds the work while this task still waits in its own cancel.
+ * it tries to add the work while this task still waits in its own cancel.
  */
 static void add_during_cancel_sync_returns_eshutdown(struct kunit *test)
 {

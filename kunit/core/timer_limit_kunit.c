@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4: slack, limits, flush, what can be asked of a timer and a
- * wheel, and threads that are made when they are needed.
+ * Tests of layer 4: slack, limits, flush, queries of timers and wheels, and reapers that
+ * are created on demand.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -16,7 +16,7 @@
 
 #define SECOND	((u64)NSEC_PER_SEC)
 
-static void a_wheel_has_no_thread_before_its_first_timer(struct kunit *test)
+static void wheel_has_no_reaper_before_first_timer(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -29,8 +29,8 @@ static void a_wheel_has_no_thread_before_its_first_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
-/* Neither is one made for a wheel that goes while it was about to. */
-static void a_wheel_may_end_before_it_has_a_thread(struct kunit *test)
+/* The wheel is destroyed before its reaper has been created. */
+static void wheel_may_be_destroyed_before_reaper_is_created(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -43,7 +43,7 @@ static void a_wheel_may_end_before_it_has_a_thread(struct kunit *test)
 	timer_suite_init(test);
 }
 
-static void slack_is_never_early_and_bounded(struct kunit *test)
+static void slack_is_bounded_and_never_early(struct kunit *test)
 {
 	u64 slacks[] = { 1, NSEC_PER_MSEC, 50 * NSEC_PER_MSEC, SECOND, 100 * SECOND };
 	static struct timer_probe probes[ARRAY_SIZE(slacks)];
@@ -66,8 +66,8 @@ static void slack_is_never_early_and_bounded(struct kunit *test)
 
 #define MANY	1000
 
-/* A thousand deadlines within 50 seconds, without slack and with. */
-static void slack_shares_wakeups_and_spares_moves(struct kunit *test)
+/* A thousand deadlines within 50 s, first without slack and then with slack. */
+static void slack_reduces_wakeups_and_moves(struct kunit *test)
 {
 	struct twheel_stats exact, coarse;
 	struct timer_probe *probes;
@@ -85,7 +85,7 @@ static void slack_shares_wakeups_and_spares_moves(struct kunit *test)
 			probes[i].deadline = twheel_deadline(delay);
 			twheel_timer_add_slack(&probes[i].timer, probes[i].deadline,
 					       round ? TWHEEL_SLACK_COARSE : 0);
-			/* An eighth, give or take a tick of the kernel's. */
+			/* The slack is an eighth of the delay, with some tolerance. */
 			probes[i].after_ns = round ? delay / 8 + NSEC_PER_MSEC : 0;
 		}
 		vtime_sleep(120 * SECOND);
@@ -104,7 +104,7 @@ static void slack_shares_wakeups_and_spares_moves(struct kunit *test)
 	KUNIT_EXPECT_LE(test, (coarse.wakeups - exact.wakeups) * 10, exact.wakeups);
 }
 
-static void remaining_goes_down(struct kunit *test)
+static void remaining_time_decreases(struct kunit *test)
 {
 	static struct timer_probe probe;
 	u64 tick = twheel_tick_ns(timer_wheel);
@@ -134,7 +134,7 @@ static void limited_wheel(struct kunit *test, unsigned int shards, u64 max_pendi
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
 }
 
-/* Its function adds another: its own place is free by then. */
+/* A callback that adds another timer: its own timer is already uncharged. */
 static struct timer_probe follower;
 
 static void add_follower(struct twheel_timer *timer)
@@ -144,7 +144,7 @@ static void add_follower(struct twheel_timer *timer)
 	probe->cancelled = timer_probe_add(&follower, SECOND);
 }
 
-static void a_full_wheel_refuses_and_forgets_at_once(struct kunit *test)
+static void full_wheel_returns_enospc(struct kunit *test)
 {
 	static struct timer_probe probes[4];
 	unsigned int i;
@@ -159,7 +159,7 @@ static void a_full_wheel_refuses_and_forgets_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[3], SECOND), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[3], SECOND, TWHEEL_REARM_ALWAYS), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).rejected, 2);
-	/* Those that are in may be moved. */
+	/* A pending timer can still be re-armed. */
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[2], 9 * SECOND, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(3 * SECOND / 2);
 	KUNIT_EXPECT_EQ(test, probes[0].cancelled, 0);
@@ -173,7 +173,7 @@ static void a_full_wheel_refuses_and_forgets_at_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
 }
 
-/* Others take all the places while it runs; it does not lose its own. */
+/* The callback fills the wheel up to its limit, but its own timer is still armed again. */
 static struct timer_probe greedy[2];
 
 static void take_all(struct twheel_periodic *periodic)
@@ -182,7 +182,7 @@ static void take_all(struct twheel_periodic *periodic)
 	timer_probe_rearm(&greedy[1], 100 * SECOND, TWHEEL_REARM_ALWAYS);
 }
 
-static void a_repeating_timer_keeps_its_place(struct kunit *test)
+static void periodic_timer_is_rearmed_on_full_wheel(struct kunit *test)
 {
 	static struct twheel_periodic periodic;
 
@@ -194,7 +194,7 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 	vtime_sleep(10 * SECOND);
 	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).fired, 9);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
-	/* One above the limit: others are refused, and take nothing. */
+	/* The wheel is one above its limit. Further adds are refused and not charged. */
 	timer_probe_init(&follower);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&follower, SECOND), -ENOSPC);
@@ -203,7 +203,7 @@ static void a_repeating_timer_keeps_its_place(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 0);
 }
 
-static void a_purgatory_wants_a_wheel_without_limit(struct kunit *test)
+static void purgatory_on_limited_wheel_returns_einval(struct kunit *test)
 {
 	struct twheel_purgatory_config config = { .max_pending = 1 };
 
@@ -214,7 +214,7 @@ static void a_purgatory_wants_a_wheel_without_limit(struct kunit *test)
 
 #define MAX_WHEELS	64
 
-static void too_many_wheels_are_refused(struct kunit *test)
+static void too_many_wheels_return_eusers(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "kunit" };
 	static struct twheel *wheels[MAX_WHEELS];
@@ -226,7 +226,7 @@ static void too_many_wheels_are_refused(struct kunit *test)
 			break;
 		nr++;
 	}
-	/* The suite has one. */
+	/* One wheel belongs to the suite. */
 	KUNIT_EXPECT_EQ(test, nr, MAX_WHEELS - 1);
 	KUNIT_EXPECT_EQ(test, PTR_ERR(wheels[nr]), -EUSERS);
 	KUNIT_EXPECT_FALSE(test, IS_ERR(twheel_system_clock(TWHEEL_CLOCK_BOOTTIME)));
@@ -237,7 +237,7 @@ static void too_many_wheels_are_refused(struct kunit *test)
 	twheel_destroy(wheels[0]);
 }
 
-static void flush_waits_for_the_function_that_runs(struct kunit *test)
+static void flush_waits_for_running_callback(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -250,13 +250,13 @@ static void flush_waits_for_the_function_that_runs(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, probe.running);
 	KUNIT_EXPECT_EQ(test, twheel_flush(timer_wheel), 0);
 	KUNIT_EXPECT_FALSE(test, probe.running);
-	/* Not for what is pending. */
+	/* A flush does not wait for pending timers. */
 	KUNIT_EXPECT_EQ(test, twheel_flush(timer_wheel), 0);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
-static void slow_functions_are_counted(struct kunit *test)
+static void slow_callbacks_are_counted(struct kunit *test)
 {
 	static struct timer_probe probes[3];
 	unsigned int i;
@@ -271,15 +271,18 @@ static void slow_functions_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 1);
 }
 
-/* The first eight of a spell are timed one by one, and the others eight at a time. */
-static void among_very_many_eight_are_timed_together(struct kunit *test)
+/* The reaper times the first eight callbacks after a wakeup one by one, then eight together. */
+static void callbacks_are_timed_in_groups_of_eight(struct kunit *test)
 {
 	static struct timer_probe probes[32];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		timer_probe_init(&probes[i]);
-		/* Two of the first eight, one of the second, all of the third and the fourth. */
+		/*
+		 * Two of the first eight callbacks are slow, one of the second eight, and
+		 * the third and fourth eight as a whole.
+		 */
 		if (i == 2 || i == 3 || i == 12)
 			probes[i].takes_ns = 2 * NSEC_PER_MSEC;
 		else if (i / 8 >= 2)
@@ -292,18 +295,18 @@ static void among_very_many_eight_are_timed_together(struct kunit *test)
 }
 
 static struct kunit_case limit_cases[] = {
-	KUNIT_CASE(a_wheel_has_no_thread_before_its_first_timer),
-	KUNIT_CASE(a_wheel_may_end_before_it_has_a_thread),
-	KUNIT_CASE(slack_is_never_early_and_bounded),
-	KUNIT_CASE(slack_shares_wakeups_and_spares_moves),
-	KUNIT_CASE(remaining_goes_down),
-	KUNIT_CASE(a_full_wheel_refuses_and_forgets_at_once),
-	KUNIT_CASE(a_repeating_timer_keeps_its_place),
-	KUNIT_CASE(a_purgatory_wants_a_wheel_without_limit),
-	KUNIT_CASE(too_many_wheels_are_refused),
-	KUNIT_CASE(flush_waits_for_the_function_that_runs),
-	KUNIT_CASE(slow_functions_are_counted),
-	KUNIT_CASE(among_very_many_eight_are_timed_together),
+	KUNIT_CASE(wheel_has_no_reaper_before_first_timer),
+	KUNIT_CASE(wheel_may_be_destroyed_before_reaper_is_created),
+	KUNIT_CASE(slack_is_bounded_and_never_early),
+	KUNIT_CASE(slack_reduces_wakeups_and_moves),
+	KUNIT_CASE(remaining_time_decreases),
+	KUNIT_CASE(full_wheel_returns_enospc),
+	KUNIT_CASE(periodic_timer_is_rearmed_on_full_wheel),
+	KUNIT_CASE(purgatory_on_limited_wheel_returns_einval),
+	KUNIT_CASE(too_many_wheels_return_eusers),
+	KUNIT_CASE(flush_waits_for_running_callback),
+	KUNIT_CASE(slow_callbacks_are_counted),
+	KUNIT_CASE(callbacks_are_timed_in_groups_of_eight),
 	{}
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of layer 4, timers that repeat. */
+/* Tests of layer 4, periodic timers. */
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -11,16 +11,16 @@
 #define SECOND		((u64)NSEC_PER_SEC)
 #define NR_RUNS		64
 
-/* A timer that remembers its runs. */
+/* A periodic timer that records its runs. */
 struct periodic_probe {
 	struct twheel_periodic	periodic;
 	unsigned int		nr_runs;
 	u64			run[NR_RUNS];
 	u64			overrun[NR_RUNS];
-	u64			takes_ns;	/* how long the next run takes; then none does */
-	unsigned int		cancel_at;	/* the run that cancels it */
+	u64			takes_ns;	/* duration of the next run, not of later ones */
+	unsigned int		cancel_at;	/* number of the run that cancels the timer */
 	int			cancelled;
-	bool			free;		/* and frees it */
+	bool			free;		/* that run also frees the timer */
 	bool			running;
 };
 
@@ -61,7 +61,7 @@ static void expect_run(struct kunit *test, const struct periodic_probe *probe, u
 			when + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
 }
 
-static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
+static void fixed_rate_stays_on_grid(struct kunit *test)
 {
 	static struct periodic_probe probe;
 	u64 start = twheel_deadline(SECOND);
@@ -81,8 +81,11 @@ static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_runs, 52);
 }
 
-/* The first takes 3.5 s: two are missed, one is late, and then it is the grid again. */
-static void a_fixed_rate_counts_what_it_missed(struct kunit *test)
+/*
+ * The first run takes 3.5 s: two runs are missed, one is late, and the following runs are
+ * on the grid again.
+ */
+static void fixed_rate_counts_missed_runs(struct kunit *test)
 {
 	static struct periodic_probe probe;
 	u64 start = twheel_deadline(SECOND);
@@ -103,7 +106,7 @@ static void a_fixed_rate_counts_what_it_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel_sync(&probe.periodic), 0);
 }
 
-static void a_first_deadline_long_past_is_one_run(struct kunit *test)
+static void past_first_deadline_causes_one_run(struct kunit *test)
 {
 	static struct periodic_probe probe;
 	u64 now = ktime_get_ns(), start = now - 10 * SECOND + SECOND / 2;
@@ -117,7 +120,7 @@ static void a_first_deadline_long_past_is_one_run(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
 }
 
-static void a_fixed_delay_counts_from_the_end(struct kunit *test)
+static void fixed_delay_begins_after_callback(struct kunit *test)
 {
 	static struct periodic_probe probe;
 	u64 start = twheel_deadline(SECOND);
@@ -137,14 +140,14 @@ static void a_fixed_delay_counts_from_the_end(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
 }
 
-static void it_ends_after_so_many_runs(struct kunit *test)
+static void timer_stops_after_number_of_runs(struct kunit *test)
 {
 	static struct periodic_probe probe;
-	unsigned int how;
+	unsigned int repeat;
 
-	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
 		periodic_probe_init(&probe);
-		twheel_periodic_start(&probe.periodic, twheel_deadline(SECOND), SECOND, 5, how);
+		twheel_periodic_start(&probe.periodic, twheel_deadline(SECOND), SECOND, 5, repeat);
 		vtime_sleep(20 * SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 5);
 		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), -EALREADY);
@@ -152,61 +155,61 @@ static void it_ends_after_so_many_runs(struct kunit *test)
 	}
 }
 
-static void its_function_may_cancel_it(struct kunit *test)
+static void callback_may_cancel_own_timer(struct kunit *test)
 {
 	static struct periodic_probe probe;
-	unsigned int how;
+	unsigned int repeat;
 
-	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
 		periodic_probe_init(&probe);
 		probe.cancel_at = 3;
-		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, how);
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, repeat);
 		vtime_sleep(20 * SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 3);
 		KUNIT_EXPECT_EQ(test, probe.cancelled, -EINPROGRESS);
 	}
 }
 
-/* KASAN and debugobjects watch this. */
-static void its_function_may_free_it(struct kunit *test)
+/* KASAN and debugobjects detect a use after free. */
+static void callback_may_free_own_timer(struct kunit *test)
 {
 	struct periodic_probe *probe;
-	unsigned int how;
+	unsigned int repeat;
 
-	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
 		probe = kmalloc(sizeof(*probe), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, probe);
 		periodic_probe_init(probe);
 		probe->cancel_at = 3;
 		probe->free = true;
-		twheel_periodic_start(&probe->periodic, 0, SECOND, 0, how);
+		twheel_periodic_start(&probe->periodic, 0, SECOND, 0, repeat);
 		vtime_sleep(20 * SECOND);
-		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 3 * (how + 1));
+		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 3 * (repeat + 1));
 	}
 }
 
-static void cancel_while_it_runs_makes_this_the_last(struct kunit *test)
+static void cancel_during_run_prevents_further_runs(struct kunit *test)
 {
 	static struct periodic_probe probe;
-	unsigned int how;
+	unsigned int repeat;
 
-	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
 		periodic_probe_init(&probe);
 		probe.takes_ns = 2 * SECOND;
-		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, how);
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 0, repeat);
 		vtime_sleep(SECOND);
 		KUNIT_EXPECT_TRUE(test, probe.running);
 		KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), -EINPROGRESS);
 		vtime_sleep(10 * SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
-		/* It can be started again. */
-		twheel_periodic_start(&probe.periodic, 0, SECOND, 2, how);
+		/* The timer can be started again. */
+		twheel_periodic_start(&probe.periodic, 0, SECOND, 2, repeat);
 		vtime_sleep(10 * SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 3);
 	}
 }
 
-static void shutdown_ends_it_for_good(struct kunit *test)
+static void start_after_shutdown_returns_eshutdown(struct kunit *test)
 {
 	static struct periodic_probe probe;
 
@@ -222,7 +225,7 @@ static void shutdown_ends_it_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
 }
 
-static void a_bad_start_is_refused(struct kunit *test)
+static void invalid_start_is_refused(struct kunit *test)
 {
 	static struct periodic_probe probe;
 
@@ -240,17 +243,20 @@ static void a_bad_start_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_cancel(&probe.periodic), 0);
 }
 
-/* A period that leads past the end of time is the last. */
-static void the_end_of_time_is_no_deadline(struct kunit *test)
+/*
+ * If the next deadline is past the end of the clock, the timer stays pending but never
+ * fires.
+ */
+static void deadline_past_end_of_clock_does_not_fire(struct kunit *test)
 {
 	static struct periodic_probe probe;
-	unsigned int how;
+	unsigned int repeat;
 
-	for (how = TWHEEL_FIXED_RATE; how <= TWHEEL_FIXED_DELAY; how++) {
+	for (repeat = TWHEEL_FIXED_RATE; repeat <= TWHEEL_FIXED_DELAY; repeat++) {
 		periodic_probe_init(&probe);
 		KUNIT_EXPECT_EQ(test, twheel_periodic_start(&probe.periodic, 1, (u64)KTIME_MAX + 1,
-							    0, how), -EINVAL);
-		twheel_periodic_start(&probe.periodic, 1, KTIME_MAX, 0, how);
+							    0, repeat), -EINVAL);
+		twheel_periodic_start(&probe.periodic, 1, KTIME_MAX, 0, repeat);
 		vtime_sleep(SECOND);
 		KUNIT_EXPECT_EQ(test, probe.nr_runs, 1);
 		KUNIT_EXPECT_EQ(test, twheel_timer_remaining(&probe.periodic.timer), TWHEEL_NEVER);
@@ -259,17 +265,17 @@ static void the_end_of_time_is_no_deadline(struct kunit *test)
 }
 
 static struct kunit_case periodic_cases[] = {
-	KUNIT_CASE(a_fixed_rate_keeps_to_its_grid),
-	KUNIT_CASE(a_fixed_rate_counts_what_it_missed),
-	KUNIT_CASE(a_first_deadline_long_past_is_one_run),
-	KUNIT_CASE(a_fixed_delay_counts_from_the_end),
-	KUNIT_CASE(it_ends_after_so_many_runs),
-	KUNIT_CASE(its_function_may_cancel_it),
-	KUNIT_CASE(its_function_may_free_it),
-	KUNIT_CASE(cancel_while_it_runs_makes_this_the_last),
-	KUNIT_CASE(shutdown_ends_it_for_good),
-	KUNIT_CASE(a_bad_start_is_refused),
-	KUNIT_CASE(the_end_of_time_is_no_deadline),
+	KUNIT_CASE(fixed_rate_stays_on_grid),
+	KUNIT_CASE(fixed_rate_counts_missed_runs),
+	KUNIT_CASE(past_first_deadline_causes_one_run),
+	KUNIT_CASE(fixed_delay_begins_after_callback),
+	KUNIT_CASE(timer_stops_after_number_of_runs),
+	KUNIT_CASE(callback_may_cancel_own_timer),
+	KUNIT_CASE(callback_may_free_own_timer),
+	KUNIT_CASE(cancel_during_run_prevents_further_runs),
+	KUNIT_CASE(start_after_shutdown_returns_eshutdown),
+	KUNIT_CASE(invalid_start_is_refused),
+	KUNIT_CASE(deadline_past_end_of_clock_does_not_fire),
 	{}
 };
 

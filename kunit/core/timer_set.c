@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel with many timers, for the suites about exactness. See timer_set.h.
+ * A wheel with many timers, for the suites that test exact expiry. See timer_set.h.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -15,7 +15,7 @@
 #include "../vtime.h"
 #include "timer_set.h"
 
-/* Of one function call: looks at the clock, four or five of them. */
+/* Duration of a callback in virtual time: four or five clock reads. */
 #define CALL_NS		2000
 
 static void member_fired(struct twheel_timer *timer)
@@ -30,14 +30,15 @@ static void member_fired(struct twheel_timer *timer)
 }
 
 /**
- * timer_set_start - make a wheel, and its timers
- * @timer_set: the crowd
- * @config: of the wheel
- * @size: how many timers
+ * timer_set_start - create a wheel and its timers
+ * @timer_set: the set
+ * @config: configuration of the wheel
+ * @size: number of timers
  *
- * Return: 0 or an error; timer_set_end() is to be called in any case.
+ * Return: 0 or an error. The caller must call timer_set_end() in either case.
  */
-int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config, unsigned int size)
+int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config,
+		    unsigned int size)
 {
 	unsigned int i;
 
@@ -55,8 +56,8 @@ int timer_set_start(struct timer_set *timer_set, const struct twheel_config *con
 }
 
 /**
- * timer_set_wake - let the reaper start, as it would on a wheel that is in use
- * @timer_set: the crowd, started; its first timer fires once, for nothing
+ * timer_set_wake - start the reaper, as on a wheel that is in use
+ * @timer_set: the set, started. Its first timer fires once
  */
 void timer_set_wake(struct timer_set *timer_set)
 {
@@ -68,8 +69,8 @@ void timer_set_wake(struct timer_set *timer_set)
 }
 
 /**
- * timer_set_end - end a wheel, whatever is pending, and forget its timers
- * @timer_set: the crowd; all zeroes, or started
+ * timer_set_end - destroy a wheel and its timers, pending or not
+ * @timer_set: the set, started or zeroed
  */
 void timer_set_end(struct timer_set *timer_set)
 {
@@ -81,7 +82,7 @@ void timer_set_end(struct timer_set *timer_set)
 	memset(timer_set, 0, sizeof(*timer_set));
 }
 
-/* No clock gets past KTIME_MAX. */
+/* No clock exceeds KTIME_MAX. */
 static u64 sum(u64 a, u64 b)
 {
 	u64 s;
@@ -89,7 +90,7 @@ static u64 sum(u64 a, u64 b)
 	return check_add_overflow(a, b, &s) || s > KTIME_MAX ? KTIME_MAX : s;
 }
 
-/* Once is enough, for timers that are used again and again. */
+/* Initialise a member, unless it has been initialised with the same flags. */
 static void member_init(struct member *member, unsigned int flags)
 {
 	if (member->ready && member->flags == flags)
@@ -109,7 +110,10 @@ int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int f
 	member->nr_fired = 0;
 	member->error = 0;
 	member->deadline = deadline;
-	/* It may fire before we are back. */
+	/*
+	 * All fields are set before the add, since the timer may fire before the add
+	 * returns.
+	 */
 	preempt_disable();
 	member->added = twheel_now(timer_set->wheel);
 	if (slack == TWHEEL_SLACK_COARSE)

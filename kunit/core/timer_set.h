@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites about exactness share: a wheel with many timers that remember
- * when they were to fire, and when they did.
+ * Shared by the suites that test exact expiry: a wheel with many timers that record their
+ * deadlines and their expiry.
  */
 #ifndef _KUNIT_TIMER_SET_H
 #define _KUNIT_TIMER_SET_H
@@ -11,23 +11,23 @@
 #include <linux/twheel.h>
 
 /**
- * struct member - one timer of a crowd
+ * struct member - one timer of a set
  * @timer: the timer
- * @timer_set: whose it is
- * @flags: the timer's
- * @ready: it has been initialised, with these
+ * @timer_set: the set
+ * @flags: flags of the timer
+ * @ready: the timer has been initialised with @flags
  * @deadline: by the clock of the wheel, as are @latest, @added and @fired
- * @latest: when it has to have fired, but for the machine's own time
+ * @latest: latest expiry, without the overhead of the machine
  * @added: when it was added
- * @fired: when its function was called
+ * @fired: when its callback was called
  * @at: the same by CLOCK_MONOTONIC
- * @nr_fired: how often it was called
- * @rank: the how many-th of the crowd's it was
- * @error: what twheel_timer_error() said
+ * @nr_fired: number of calls of its callback
+ * @rank: position in the order of all expirations of the set, from 1
+ * @error: return value of twheel_timer_error()
  */
 struct member {
 	struct twheel_timer	timer;
-	struct timer_set		*timer_set;
+	struct timer_set	*timer_set;
 	unsigned int		flags;
 	bool			ready;
 	u64			deadline;
@@ -41,11 +41,11 @@ struct member {
 };
 
 /**
- * struct crowd - a wheel and its timers
+ * struct timer_set - a wheel and its timers
  * @wheel: the wheel
  * @member: the timers
- * @size: how many there are
- * @nr_fired: how many functions have been called
+ * @size: number of timers
+ * @nr_fired: number of callbacks that have been called
  */
 struct timer_set {
 	struct twheel	*wheel;
@@ -54,26 +54,24 @@ struct timer_set {
 	atomic_t	nr_fired;
 };
 
-int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config, unsigned int size);
+int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config,
+		    unsigned int size);
 void timer_set_wake(struct timer_set *timer_set);
 void timer_set_end(struct timer_set *timer_set);
 
-/* Let a member wait, for the first time or anew; errors as twheel_timer_add(). */
+/* Add a member, for the first time or again. Return: see twheel_timer_add(). */
 int timer_set_add(struct member *member, u64 deadline, u64 slack, unsigned int flags);
 
-/* The machine's own time, when all of a crowd are due at once. */
+/* Return the overhead of the machine if all timers of a set are due at once. */
 u64 timer_set_slop(const struct timer_set *timer_set);
 
-/* It has fired once: not early, and no later than it may, but for the machine's own time. */
+/* Expect that a timer fired once, not early, and at most @slop after @latest. */
 void expect_exact(struct kunit *test, const struct member *member, u64 slop);
 
-/* On how high a level what lies so many ticks ahead may be put; the lowest is 0. */
+/* Return the highest possible level of a node that is @ticks ahead. The lowest level is 0. */
 unsigned int level_of(u64 ticks, unsigned int slots);
 
-/*
- * The same for a timer of a wheel: the time by which it is placed may be as old as
- * the kernel's last tick.
- */
+/* level_of() for a timer of a wheel, which may place it by a time that is a jiffy old. */
 unsigned int level_of_delay(const struct twheel *wheel, unsigned int slots, u64 delay);
 
 #endif /* _KUNIT_TIMER_SET_H */

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: an hour in which nobody sees to them, because a
- * function keeps the reaper, or because the machine stands still.  After it what
- * is due fires tick by tick, what is not is as exact as ever, and all that takes
- * is in proportion to the timers, whatever time has passed.
+ * Tests of layer 4, timers: an hour in which no timer is processed, because a callback
+ * blocks the reaper or the machine stands still. After that hour due timers fire tick by
+ * tick, all other timers are exact, and the work is proportional to the number of timers,
+ * not to the time that has passed.
  *
- * A case may take 300 seconds of virtual time only, so the hours pass while a suite
- * is set up, and the cases look at what has come of it.
+ * A case may take only 300 s of virtual time, so the hours pass while a suite is
+ * initialised, and the cases check the result.
  */
 #include <kunit/test.h>
 #include <linux/jiffies.h>
@@ -22,7 +22,7 @@
 
 #define HOUR_NS		(3600 * NSEC_PER_SEC)
 #define SIZE		750
-/* Of which so many are added when others have been held up. */
+/* Number of these timers that are added during or after the stall. */
 #define LATE		100
 
 static const enum twheel_clock clocks[] = {
@@ -39,17 +39,17 @@ static void clock_desc(const enum twheel_clock *clock, char *desc)
 KUNIT_ARRAY_PARAM(clock, clocks, clock_desc);
 
 /**
- * struct victim - a wheel that is held up
+ * struct stall - a wheel that is stalled
  * @timer_set: its timers
- * @busy: the one whose function keeps the reaper
- * @begin: when it began to be held up, by its clock
- * @end: when that was over
- * @before: its counts at @begin
- * @after: its counts when all that was due by @end had fired
- * @stats: its counts when everything had
+ * @busy: the timer with the callback that blocks the reaper
+ * @begin: start of the stall, by the clock of the wheel
+ * @end: end of the stall
+ * @before: counters at @begin
+ * @after: counters when all timers due by @end had fired
+ * @stats: counters when all timers had fired
  */
-struct victim {
-	struct timer_set		timer_set;
+struct stall {
+	struct timer_set	timer_set;
 	struct twheel_timer	busy;
 	u64			begin;
 	u64			end;
@@ -58,7 +58,7 @@ struct victim {
 	struct twheel_stats	stats;
 };
 
-static struct victim victims[NR_CLOCKS];
+static struct stall stalls[NR_CLOCKS];
 static struct rnd_state random;
 
 static void stall_exit(struct kunit_suite *suite)
@@ -66,22 +66,23 @@ static void stall_exit(struct kunit_suite *suite)
 	unsigned int i;
 
 	for (i = 0; i < NR_CLOCKS; i++)
-		timer_set_end(&victims[i].timer_set);
+		timer_set_end(&stalls[i].timer_set);
 }
 
-/* Half of them anywhere in three hours, and half more likely soon. */
-static void add(struct victim *victim, unsigned int i)
+/* Half of the delays are uniform in three hours, the others are usually short. */
+static void add(struct stall *stall, unsigned int i)
 {
 	u64 delay = random_within(&random, 3 * HOUR_NS);
 
 	if (i % 2)
 		delay = min(delay, random_magnitude(&random, 44));
-	timer_set_add(&victim->timer_set.member[i], twheel_deadline_on(victim->timer_set.wheel, delay), 0, 0);
-	/* Let reapers run, if need be. */
+	timer_set_add(&stall->timer_set.member[i],
+		      twheel_deadline_on(stall->timer_set.wheel, delay), 0, 0);
+	/* Let the reapers run if necessary. */
 	vtime_sleep(1);
 }
 
-/* All but a few timers begin to wait, and a minute passes. */
+/* Add all but LATE timers, and let a minute pass. */
 static int stall_init(struct kunit_suite *suite)
 {
 	struct twheel_config config = { .name = "stall" };
@@ -89,15 +90,15 @@ static int stall_init(struct kunit_suite *suite)
 	int err = 0;
 
 	random_start_suite(suite, &random);
-	memset(victims, 0, sizeof(victims));
+	memset(stalls, 0, sizeof(stalls));
 	for (n = 0; n < NR_CLOCKS; n++) {
 		config.clock = clocks[n];
-		err = timer_set_start(&victims[n].timer_set, &config, SIZE);
+		err = timer_set_start(&stalls[n].timer_set, &config, SIZE);
 		if (err)
 			break;
-		timer_set_wake(&victims[n].timer_set);
+		timer_set_wake(&stalls[n].timer_set);
 		for (i = 0; i < SIZE - LATE; i++)
-			add(&victims[n], i);
+			add(&stalls[n], i);
 	}
 	if (err)
 		stall_exit(suite);
@@ -106,40 +107,40 @@ static int stall_init(struct kunit_suite *suite)
 	return err;
 }
 
-static void stall_begins(struct victim *victim)
+static void stall_begins(struct stall *stall)
 {
-	victim->before = stats_of(victim->timer_set.wheel);
-	victim->begin = twheel_now(victim->timer_set.wheel);
+	stall->before = stats_of(stall->timer_set.wheel);
+	stall->begin = twheel_now(stall->timer_set.wheel);
 }
 
-static void stall_ends(struct victim *victim)
+static void stall_ends(struct stall *stall)
 {
-	victim->end = twheel_now(victim->timer_set.wheel);
+	stall->end = twheel_now(stall->timer_set.wheel);
 }
 
-/* What is due fires, and in time everything else. */
+/* Let due timers fire, add the timers from @added on, and let all of them fire. */
 static void stall_passes(unsigned int added)
 {
 	unsigned int i, n;
 
-	vtime_sleep(NR_CLOCKS * timer_set_slop(&victims[0].timer_set));
+	vtime_sleep(NR_CLOCKS * timer_set_slop(&stalls[0].timer_set));
 	for (n = 0; n < NR_CLOCKS; n++)
-		victims[n].after = stats_of(victims[n].timer_set.wheel);
+		stalls[n].after = stats_of(stalls[n].timer_set.wheel);
 	for (i = added; i < SIZE; i++)
 		for (n = 0; n < NR_CLOCKS; n++)
-			add(&victims[n], i);
+			add(&stalls[n], i);
 	vtime_sleep(4 * HOUR_NS);
 	for (n = 0; n < NR_CLOCKS; n++)
-		victims[n].stats = stats_of(victims[n].timer_set.wheel);
+		stalls[n].stats = stats_of(stalls[n].timer_set.wheel);
 }
 
-static void keep_the_reaper(struct twheel_timer *timer)
+static void block_reaper(struct twheel_timer *timer)
 {
-	struct victim *victim = container_of(timer, struct victim, busy);
+	struct stall *stall = container_of(timer, struct stall, busy);
 
-	stall_begins(victim);
+	stall_begins(stall);
 	vtime_sleep(HOUR_NS);
-	stall_ends(victim);
+	stall_ends(stall);
 }
 
 /* The last timers are added while the reapers are busy. */
@@ -152,23 +153,23 @@ static int busy_init(struct kunit_suite *suite)
 	if (err)
 		return err;
 	for (n = 0; n < NR_CLOCKS; n++) {
-		twheel_timer_init(&victims[n].busy, victims[n].timer_set.wheel, keep_the_reaper);
-		twheel_timer_add(&victims[n].busy,
-				 twheel_deadline_on(victims[n].timer_set.wheel, 0));
+		twheel_timer_init(&stalls[n].busy, stalls[n].timer_set.wheel, block_reaper);
+		twheel_timer_add(&stalls[n].busy,
+				 twheel_deadline_on(stalls[n].timer_set.wheel, 0));
 	}
 	for (i = SIZE - LATE; i < SIZE; i++) {
 		vtime_sleep(HOUR_NS / LATE / 2);
 		for (n = 0; n < NR_CLOCKS; n++)
-			add(&victims[n], i);
+			add(&stalls[n], i);
 	}
 	for (n = 0; n < NR_CLOCKS; n++)
-		twheel_flush(victims[n].timer_set.wheel);
+		twheel_flush(stalls[n].timer_set.wheel);
 	stall_passes(SIZE);
 	return 0;
 }
 
-/* The last timers are added just after it. */
-static int still_init(struct kunit_suite *suite)
+/* The last timers are added just after the stall. */
+static int paused_init(struct kunit_suite *suite)
 {
 	unsigned int n;
 	int err;
@@ -178,50 +179,50 @@ static int still_init(struct kunit_suite *suite)
 		return err;
 	leaps_begin();
 	for (n = 0; n < NR_CLOCKS; n++)
-		stall_begins(&victims[n]);
+		stall_begins(&stalls[n]);
 	vtime_leap_until(ktime_get_ns() + HOUR_NS);
 	for (n = 0; n < NR_CLOCKS; n++)
-		stall_ends(&victims[n]);
+		stall_ends(&stalls[n]);
 	stall_passes(SIZE - LATE);
 	leaps_end();
 	return 0;
 }
 
-static struct victim *victim_of(struct kunit *test)
+static struct stall *stall_of(struct kunit *test)
 {
 	const enum twheel_clock *clock = test->param_value;
 
-	return &victims[clock - clocks];
+	return &stalls[clock - clocks];
 }
 
-static bool held_up(const struct victim *victim, const struct member *member)
+static bool was_delayed(const struct stall *stall, const struct member *member)
 {
-	return member->latest > victim->begin && member->deadline <= victim->end;
+	return member->latest > stall->begin && member->deadline <= stall->end;
 }
 
-static void what_was_due_fires_at_once(struct kunit *test)
+static void due_timers_fire_at_once(struct kunit *test)
 {
-	const struct victim *victim = victim_of(test);
+	const struct stall *stall = stall_of(test);
 	const struct member *member;
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < SIZE; i++) {
-		member = &victim->timer_set.member[i];
-		if (!held_up(victim, member))
+		member = &stall->timer_set.member[i];
+		if (!was_delayed(stall, member))
 			continue;
 		nr++;
 		KUNIT_ASSERT_EQ_MSG(test, member->nr_fired, 1, "timer %u", i);
 		KUNIT_ASSERT_GE_MSG(test, member->fired, member->deadline, "timer %u", i);
-		KUNIT_ASSERT_LE_MSG(test, member->fired, NR_CLOCKS * timer_set_slop(&victim->timer_set) +
-				    max(member->latest, victim->end), "timer %u", i);
+		KUNIT_ASSERT_LE_MSG(test, member->fired, max(member->latest, stall->end) +
+				    NR_CLOCKS * timer_set_slop(&stall->timer_set), "timer %u", i);
 	}
-	/* They were to be many. */
+	/* The stall must affect many timers. */
 	KUNIT_EXPECT_GT(test, nr, SIZE / 10);
 }
 
-static void what_was_due_fires_tick_by_tick(struct kunit *test)
+static void due_timers_fire_tick_by_tick(struct kunit *test)
 {
-	const struct victim *victim = victim_of(test);
+	const struct stall *stall = stall_of(test);
 	const struct member **order;
 	u64 tick, last = 0;
 	unsigned int i;
@@ -229,56 +230,57 @@ static void what_was_due_fires_tick_by_tick(struct kunit *test)
 	order = kunit_kcalloc(test, SIZE, sizeof(*order), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, order);
 	for (i = 0; i < SIZE; i++) {
-		KUNIT_ASSERT_EQ(test, victim->timer_set.member[i].nr_fired, 1);
-		order[victim->timer_set.member[i].rank - 1] = &victim->timer_set.member[i];
+		KUNIT_ASSERT_EQ(test, stall->timer_set.member[i].nr_fired, 1);
+		order[stall->timer_set.member[i].rank - 1] = &stall->timer_set.member[i];
 	}
 	for (i = 0; i < SIZE; i++) {
-		if (!held_up(victim, order[i]) || order[i]->added > victim->end)
+		if (!was_delayed(stall, order[i]) || order[i]->added > stall->end)
 			continue;
-		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(victim->timer_set.wheel));
-		KUNIT_ASSERT_GE_MSG(test, tick, last, "the %u. to fire", i);
+		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(stall->timer_set.wheel));
+		KUNIT_ASSERT_GE_MSG(test, tick, last, "expiry %u", i);
 		last = tick;
 	}
 }
 
-static void what_was_not_is_exact(struct kunit *test)
+static void other_timers_are_exact(struct kunit *test)
 {
-	const struct victim *victim = victim_of(test);
+	const struct stall *stall = stall_of(test);
 	unsigned int i;
 
 	for (i = 0; i < SIZE; i++)
-		if (!held_up(victim, &victim->timer_set.member[i]))
-			expect_exact(test, &victim->timer_set.member[i], timer_set_slop(&victim->timer_set));
+		if (!was_delayed(stall, &stall->timer_set.member[i]))
+			expect_exact(test, &stall->timer_set.member[i],
+				     timer_set_slop(&stall->timer_set));
 }
 
-/* A timer moves four times at the most: three hours are on the fifth level. */
-static void it_costs_what_is_pending(struct kunit *test)
+/* A timer moves at most four times, since three hours are on the fifth level. */
+static void work_is_proportional_to_timers(struct kunit *test)
 {
-	const struct victim *victim = victim_of(test);
+	const struct stall *stall = stall_of(test);
 
-	KUNIT_EXPECT_EQ(test, victim->stats.pending, 0);
-	KUNIT_EXPECT_LE(test, victim->after.cascaded - victim->before.cascaded, 4 * SIZE);
-	KUNIT_EXPECT_LE(test, victim->after.wakeups - victim->before.wakeups, 1);
+	KUNIT_EXPECT_EQ(test, stall->stats.pending, 0);
+	KUNIT_EXPECT_LE(test, stall->after.cascaded - stall->before.cascaded, 4 * SIZE);
+	KUNIT_EXPECT_LE(test, stall->after.wakeups - stall->before.wakeups, 1);
 }
 
-static void it_is_told_how_late_that_was(struct kunit *test)
+static void lateness_is_reported(struct kunit *test)
 {
-	const struct victim *victim = victim_of(test);
-	u64 tick_ns = twheel_tick_ns(victim->timer_set.wheel);
+	const struct stall *stall = stall_of(test);
+	u64 tick_ns = twheel_tick_ns(stall->timer_set.wheel);
 	u64 hour = div64_u64(HOUR_NS, tick_ns);
 
-	/* Before, a reaper has waited for others at the most, until a tick of the kernel. */
-	KUNIT_EXPECT_LE(test, victim->before.latest_ticks, div64_u64(TICK_NSEC, tick_ns) + 1);
-	KUNIT_EXPECT_LE(test, victim->stats.latest_ticks, hour + 1);
-	KUNIT_EXPECT_GE(test, victim->stats.latest_ticks, hour - hour / 20);
+	/* Before the stall, other reapers delayed a reaper by at most a jiffy. */
+	KUNIT_EXPECT_LE(test, stall->before.latest_ticks, div64_u64(TICK_NSEC, tick_ns) + 1);
+	KUNIT_EXPECT_LE(test, stall->stats.latest_ticks, hour + 1);
+	KUNIT_EXPECT_GE(test, stall->stats.latest_ticks, hour - hour / 20);
 }
 
 static struct kunit_case busy_cases[] = {
-	KUNIT_CASE_PARAM(what_was_due_fires_at_once, clock_gen_params),
-	KUNIT_CASE_PARAM(what_was_due_fires_tick_by_tick, clock_gen_params),
-	KUNIT_CASE_PARAM(what_was_not_is_exact, clock_gen_params),
-	KUNIT_CASE_PARAM(it_costs_what_is_pending, clock_gen_params),
-	KUNIT_CASE_PARAM(it_is_told_how_late_that_was, clock_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fire_at_once, clock_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fire_tick_by_tick, clock_gen_params),
+	KUNIT_CASE_PARAM(other_timers_are_exact, clock_gen_params),
+	KUNIT_CASE_PARAM(work_is_proportional_to_timers, clock_gen_params),
+	KUNIT_CASE_PARAM(lateness_is_reported, clock_gen_params),
 	{}
 };
 
@@ -289,20 +291,20 @@ static struct kunit_suite busy_suite = {
 	.test_cases	= busy_cases,
 };
 
-static struct kunit_case still_cases[] = {
-	KUNIT_CASE_PARAM(what_was_due_fires_at_once, clock_gen_params),
-	KUNIT_CASE_PARAM(what_was_due_fires_tick_by_tick, clock_gen_params),
-	KUNIT_CASE_PARAM(what_was_not_is_exact, clock_gen_params),
-	KUNIT_CASE_PARAM(it_costs_what_is_pending, clock_gen_params),
-	KUNIT_CASE_PARAM(it_is_told_how_late_that_was, clock_gen_params),
+static struct kunit_case paused_cases[] = {
+	KUNIT_CASE_PARAM(due_timers_fire_at_once, clock_gen_params),
+	KUNIT_CASE_PARAM(due_timers_fire_tick_by_tick, clock_gen_params),
+	KUNIT_CASE_PARAM(other_timers_are_exact, clock_gen_params),
+	KUNIT_CASE_PARAM(work_is_proportional_to_timers, clock_gen_params),
+	KUNIT_CASE_PARAM(lateness_is_reported, clock_gen_params),
 	{}
 };
 
-static struct kunit_suite still_suite = {
-	.name		= "twheel_timer_still_for_an_hour",
-	.suite_init	= still_init,
+static struct kunit_suite paused_suite = {
+	.name		= "twheel_timer_paused_for_an_hour",
+	.suite_init	= paused_init,
 	.suite_exit	= stall_exit,
-	.test_cases	= still_cases,
+	.test_cases	= paused_cases,
 };
 
-kunit_test_suites(&busy_suite, &still_suite);
+kunit_test_suites(&busy_suite, &paused_suite);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: what steps of the wall clock leave alone, and what
- * becomes of timers that repeat, are late already, or are waited for by a reaper
- * that is busy.  For the many timers of one wheel see timer_clock_exact_kunit.c.
+ * Tests of layer 4, clocks: wheels that are not affected by steps of the wall clock, and
+ * the effect of steps on timers that are periodic, already late, or due while the reaper
+ * is busy. timer_clock_exact_kunit.c tests many timers on one wheel.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -15,7 +15,7 @@
 #include "leap.h"
 
 #define DAY_NS		(24 * 3600 * NSEC_PER_SEC)
-/* Where the wall clock begins: far from both its ends. */
+/* Initial time of the wall clock, far from both limits. */
 #define START_NS	(50 * 365 * DAY_NS)
 #define SIZE		300
 
@@ -44,7 +44,7 @@ static void start(struct kunit *test, enum twheel_clock clock)
 	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &config, SIZE), 0);
 }
 
-/* By up to so many bits of nanoseconds, in either direction. */
+/* Step the wall clock by up to 2^@bits ns in either direction. */
 static void set_within(unsigned int bits)
 {
 	u64 size = random_magnitude(&random, bits);
@@ -53,8 +53,8 @@ static void set_within(unsigned int bits)
 	wall_set(random_below(&random, 2) ? now + size : max(now - size, START_NS / 2));
 }
 
-/* Any number of steps while timers wait for as long as two minutes. */
-static void it_goes_on(struct kunit *test, enum twheel_clock clock)
+/* Step the clock at random while timers are pending for up to two minutes. */
+static void expect_unaffected(struct kunit *test, enum twheel_clock clock)
 {
 	unsigned int i;
 	u64 deadline;
@@ -65,7 +65,7 @@ static void it_goes_on(struct kunit *test, enum twheel_clock clock)
 					      random_within(&random, 120 * NSEC_PER_SEC));
 		KUNIT_ASSERT_EQ(test, 0,
 				timer_set_add(&timer_set.member[i], deadline, 0,
-					  i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0));
+					      i % 2 ? TWHEEL_TIMER_CANCEL_ON_SET : 0));
 	}
 	while (atomic_read(&timer_set.nr_fired) < SIZE && i++ < 1000) {
 		set_within(54);
@@ -75,14 +75,14 @@ static void it_goes_on(struct kunit *test, enum twheel_clock clock)
 		expect_exact(test, &timer_set.member[i], timer_set_slop(&timer_set));
 }
 
-static void a_monotonic_wheel_goes_on(struct kunit *test)
+static void steps_do_not_affect_monotonic_wheel(struct kunit *test)
 {
-	it_goes_on(test, TWHEEL_CLOCK_MONOTONIC);
+	expect_unaffected(test, TWHEEL_CLOCK_MONOTONIC);
 }
 
-static void a_boottime_wheel_goes_on(struct kunit *test)
+static void steps_do_not_affect_boottime_wheel(struct kunit *test)
 {
-	it_goes_on(test, TWHEEL_CLOCK_BOOTTIME);
+	expect_unaffected(test, TWHEEL_CLOCK_BOOTTIME);
 }
 
 static DECLARE_COMPLETION(busy_begins);
@@ -94,8 +94,8 @@ static void busy(struct twheel_timer *timer)
 	wait_for_completion(&busy_may_end);
 }
 
-/* Of a crowd that is in the past already when its reaper comes to it. */
-static void what_has_passed_is_not_put_off(struct kunit *test)
+/* All deadlines have already passed when the reaper processes the timers. */
+static void step_back_does_not_delay_passed_timers(struct kunit *test)
 {
 	static struct twheel_timer first;
 	unsigned int i;
@@ -108,7 +108,8 @@ static void what_has_passed_is_not_put_off(struct kunit *test)
 	twheel_timer_add(&first, 0);
 	wait_for_completion(&busy_begins);
 	for (i = 0; i < SIZE; i++)
-		timer_set_add(&timer_set.member[i], random_within(&random, START_NS - DAY_NS), 0, 0);
+		timer_set_add(&timer_set.member[i],
+			      random_within(&random, START_NS - DAY_NS), 0, 0);
 	wall_set(START_NS - DAY_NS);
 	at = ktime_get_ns();
 	complete(&busy_may_end);
@@ -120,8 +121,11 @@ static void what_has_passed_is_not_put_off(struct kunit *test)
 	}
 }
 
-/* What was due when its reaper was busy, and is not any more, waits once more. */
-static void what_a_busy_reaper_missed_waits_again(struct kunit *test)
+/*
+ * Timers became due while the reaper was busy, and the clock was set back before it could
+ * process them. They stay pending.
+ */
+static void step_back_delays_timers_missed_by_busy_reaper(struct kunit *test)
 {
 	static struct twheel_timer first;
 	unsigned int i;
@@ -133,8 +137,8 @@ static void what_a_busy_reaper_missed_waits_again(struct kunit *test)
 	twheel_timer_add(&first, 0);
 	wait_for_completion(&busy_begins);
 	for (i = 0; i < SIZE; i++)
-		timer_set_add(&timer_set.member[i],
-			  START_NS + NSEC_PER_SEC + random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
+		timer_set_add(&timer_set.member[i], START_NS + NSEC_PER_SEC +
+			      random_within(&random, 9 * NSEC_PER_SEC), 0, 0);
 	vtime_sleep(10 * NSEC_PER_SEC);
 	wall_set(START_NS);
 	complete(&busy_may_end);
@@ -148,13 +152,13 @@ static void what_a_busy_reaper_missed_waits_again(struct kunit *test)
 #define PERIOD_NS	(777777777ULL)
 
 /**
- * struct grid - a timer that repeats, and what its next run should be like
+ * struct grid - a periodic timer, and its expected next run
  * @periodic: the timer
- * @test: where to tell
+ * @test: the test
  * @deadline: of the next run
- * @wall: when the wall clock was last set, by that
- * @runs: how many there have been
- * @served: how many deadlines these have served
+ * @wall: wall clock just after the last step
+ * @runs: number of runs
+ * @served: number of deadlines that the runs have served
  */
 struct grid {
 	struct twheel_periodic	periodic;
@@ -173,14 +177,15 @@ static void grid_run(struct twheel_periodic *periodic)
 
 	KUNIT_EXPECT_GE(grid->test, now, grid->deadline);
 	KUNIT_EXPECT_LE(grid->test, now, VTIME_SLOP_NS +
-			max(grid->deadline + twheel_tick_ns(timer_set.wheel), grid->wall + NOTICE_NS));
+			max(grid->deadline + twheel_tick_ns(timer_set.wheel),
+			    grid->wall + NOTICE_NS));
 	KUNIT_EXPECT_EQ(grid->test, missed, div64_u64(now - grid->deadline, PERIOD_NS));
 	grid->deadline += (missed + 1) * PERIOD_NS;
 	grid->served += missed + 1;
 	grid->runs++;
 }
 
-static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
+static void fixed_rate_stays_on_grid(struct kunit *test)
 {
 	static struct grid grid;
 	unsigned int i;
@@ -204,11 +209,11 @@ static void a_fixed_rate_keeps_to_its_grid(struct kunit *test)
 }
 
 static struct kunit_case steps_cases[] = {
-	KUNIT_CASE(a_monotonic_wheel_goes_on),
-	KUNIT_CASE(a_boottime_wheel_goes_on),
-	KUNIT_CASE(what_has_passed_is_not_put_off),
-	KUNIT_CASE(what_a_busy_reaper_missed_waits_again),
-	KUNIT_CASE(a_fixed_rate_keeps_to_its_grid),
+	KUNIT_CASE(steps_do_not_affect_monotonic_wheel),
+	KUNIT_CASE(steps_do_not_affect_boottime_wheel),
+	KUNIT_CASE(step_back_does_not_delay_passed_timers),
+	KUNIT_CASE(step_back_delays_timers_missed_by_busy_reaper),
+	KUNIT_CASE(fixed_rate_stays_on_grid),
 	{}
 };
 

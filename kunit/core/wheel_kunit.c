@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 1, the wheel: where nodes are placed.
+ * Tests of layer 1, the wheel: the placement of nodes.
  *
- * Levels are counted from 0 here, as in the code; the worked examples that
- * these cases come from count them from 1.
+ * Levels are counted from 0, as in the code. The worked examples that some cases come
+ * from count them from 1.
  */
 #include <kunit/test.h>
 
@@ -22,7 +22,7 @@ static void wheel_end(struct kunit *test)
 	twheel_wheel_destroy(&wheel);
 }
 
-/* Find the bucket for a tick, and let it expire when its slot begins. */
+/* Find the bucket for a tick, and set its expiry to the beginning of its slot. */
 static struct twheel_bucket *place_starved(u64 tick)
 {
 	struct twheel_bucket *bucket;
@@ -34,7 +34,7 @@ static struct twheel_bucket *place_starved(u64 tick)
 	return bucket;
 }
 
-/* Likewise, and grow the wheel first until it reaches the tick. */
+/* Grow the wheel until it reaches the tick, and find the bucket. */
 static struct twheel_bucket *place(struct kunit *test, u64 tick)
 {
 	while (!twheel_wheel_reaches(&wheel, tick)) {
@@ -55,7 +55,7 @@ static void expect_place(struct kunit *test, u64 expires, unsigned int level,
 	KUNIT_EXPECT_EQ(test, bucket->expires, begins);
 }
 
-static void a_tick_that_has_come_is_due(struct kunit *test)
+static void current_or_passed_tick_is_due(struct kunit *test)
 {
 	wheel_start(test, 64, 1000);
 	KUNIT_EXPECT_NULL(test, place(test, 1000));
@@ -64,14 +64,14 @@ static void a_tick_that_has_come_is_due(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, place(test, 1001));
 }
 
-/* Tick 1 ms, 20 slots. */
-static void three_hundred_and_fifty_of_twenty_slots(struct kunit *test)
+/* Tick of 1 ms, 20 slots. */
+static void placement_of_tick_350(struct kunit *test)
 {
 	wheel_start(test, 20, 0);
 	expect_place(test, 350, 1, 17, 340);
 }
 
-static void four_hundred_and_fifty_of_twenty_slots(struct kunit *test)
+static void placement_of_tick_450(struct kunit *test)
 {
 	wheel_start(test, 20, 0);
 	expect_place(test, 450, 2, 1, 400);
@@ -83,7 +83,7 @@ static void four_hundred_and_fifty_of_twenty_slots(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, place(test, 450));
 }
 
-static void twenty_eight_of_twenty_slots(struct kunit *test)
+static void placement_of_tick_28(struct kunit *test)
 {
 	wheel_start(test, 20, 0);
 	expect_place(test, 28, 1, 1, 20);
@@ -91,14 +91,14 @@ static void twenty_eight_of_twenty_slots(struct kunit *test)
 	expect_place(test, 28, 0, 8, 28);
 }
 
-static void two_hundred_and_thirty_seven_of_twenty_slots(struct kunit *test)
+static void placement_of_tick_237(struct kunit *test)
 {
 	wheel_start(test, 20, 0);
 	expect_place(test, 237, 1, 11, 220);
 }
 
-/* A slot less than a turn away is on the lowest level, wherever now stands. */
-static void the_lowest_level_that_reaches_is_taken(struct kunit *test)
+/* A slot less than a turn ahead is on the lowest level, for any current tick. */
+static void lowest_level_that_reaches_is_used(struct kunit *test)
 {
 	wheel_start(test, 64, 63);
 	expect_place(test, 63 + 63, 0, 62, 126);
@@ -107,7 +107,7 @@ static void the_lowest_level_that_reaches_is_taken(struct kunit *test)
 	expect_place(test, 64 * 64, 0, 0, 64 * 64);
 }
 
-static void levels_come_on_demand(struct kunit *test)
+static void levels_are_added_on_demand(struct kunit *test)
 {
 	wheel_start(test, 64, 0);
 	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 1);
@@ -119,8 +119,8 @@ static void levels_come_on_demand(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel.nr_levels, 4);
 }
 
-/* Without memory for a level: never late, and nearer each turn. */
-static void beyond_the_last_level_the_last_slot_is_taken(struct kunit *test)
+/* Without memory for a level a bucket is never late, and closer to the tick each turn. */
+static void tick_beyond_last_level_uses_last_slot(struct kunit *test)
 {
 	struct twheel_bucket *bucket;
 	unsigned int turns = 0;
@@ -145,7 +145,7 @@ static void slots_desc(const unsigned int *slots, char *desc)
 
 KUNIT_ARRAY_PARAM(slots, slot_counts, slots_desc);
 
-/* Follow a node down: its bucket is never late, and a level lower each time. */
+/* Follow a node down: its bucket is never late, and on a lower level each time. */
 static void expect_descent(struct kunit *test, u64 expires)
 {
 	unsigned int level = TWHEEL_LEVELS_MAX;
@@ -161,7 +161,7 @@ static void expect_descent(struct kunit *test, u64 expires)
 	KUNIT_EXPECT_EQ(test, wheel.now, expires);
 }
 
-static void every_tick_of_64_bits_is_reached(struct kunit *test)
+static void every_64_bit_tick_is_reached(struct kunit *test)
 {
 	const unsigned int *slots = test->param_value;
 	unsigned int bit;
@@ -177,8 +177,8 @@ static void every_tick_of_64_bits_is_reached(struct kunit *test)
 	expect_descent(test, U64_MAX - 1);
 }
 
-/* 2^20 ns a tick, as by default. */
-static void ten_years_are_met_to_the_tick(struct kunit *test)
+/* The default tick of 2^20 ns. */
+static void ten_years_ahead_is_exact(struct kunit *test)
 {
 	const unsigned int *slots = test->param_value;
 	u64 year = 365ULL * 24 * 3600 * NSEC_PER_SEC >> 20;
@@ -188,16 +188,16 @@ static void ten_years_are_met_to_the_tick(struct kunit *test)
 }
 
 static struct kunit_case wheel_cases[] = {
-	KUNIT_CASE(a_tick_that_has_come_is_due),
-	KUNIT_CASE(three_hundred_and_fifty_of_twenty_slots),
-	KUNIT_CASE(four_hundred_and_fifty_of_twenty_slots),
-	KUNIT_CASE(twenty_eight_of_twenty_slots),
-	KUNIT_CASE(two_hundred_and_thirty_seven_of_twenty_slots),
-	KUNIT_CASE(the_lowest_level_that_reaches_is_taken),
-	KUNIT_CASE(levels_come_on_demand),
-	KUNIT_CASE(beyond_the_last_level_the_last_slot_is_taken),
-	KUNIT_CASE_PARAM(every_tick_of_64_bits_is_reached, slots_gen_params),
-	KUNIT_CASE_PARAM(ten_years_are_met_to_the_tick, slots_gen_params),
+	KUNIT_CASE(current_or_passed_tick_is_due),
+	KUNIT_CASE(placement_of_tick_350),
+	KUNIT_CASE(placement_of_tick_450),
+	KUNIT_CASE(placement_of_tick_28),
+	KUNIT_CASE(placement_of_tick_237),
+	KUNIT_CASE(lowest_level_that_reaches_is_used),
+	KUNIT_CASE(levels_are_added_on_demand),
+	KUNIT_CASE(tick_beyond_last_level_uses_last_slot),
+	KUNIT_CASE_PARAM(every_64_bit_tick_is_reached, slots_gen_params),
+	KUNIT_CASE_PARAM(ten_years_ahead_is_exact, slots_gen_params),
 	{}
 };
 

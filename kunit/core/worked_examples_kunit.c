@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The worked examples of the articles that explain such wheels, from outside: a
- * tick of 1 ms and 20 slots, with a real reaper. Where the timers lie meanwhile is
- * tested in wheel_kunit.c and queue_kunit.c; when they move can be seen here,
- * since the wheel counts its moves.
+ * The worked examples in articles about hierarchical timing wheels, through the kernel
+ * interface: a tick of 1 ms and 20 slots, with a real reaper. wheel_kunit.c and
+ * queue_kunit.c test the placement of the timers. These cases test when they cascade, by
+ * the counter of moves.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -15,7 +15,7 @@
 
 #define SLOTS	20
 
-/* The examples begin at 0: here, at the beginning of a slot of the fourth level. */
+/* Time 0 of the examples: the beginning of a slot of the fourth level. */
 static u64 start;
 
 static u64 at(unsigned int ms)
@@ -44,7 +44,7 @@ static void add_at(struct kunit *test, struct timer_probe *probe, unsigned int m
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, probe->deadline), 0);
 }
 
-/* Just before a moment so many moves have been made; at it, one more. */
+/* Expect @moves moves just before a time, and one more just after it. */
 static void expect_move_at(struct kunit *test, unsigned int ms, u64 moves)
 {
 	vtime_sleep_until(at(ms) - VTIME_SLOP_NS);
@@ -53,7 +53,7 @@ static void expect_move_at(struct kunit *test, unsigned int ms, u64 moves)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, moves + 1);
 }
 
-/* It fires at the beginning of its very tick. */
+/* Expect that the timer fires at the beginning of its tick. */
 static void expect_fires_at(struct kunit *test, struct timer_probe *probe, unsigned int ms)
 {
 	vtime_sleep_until(at(ms) - VTIME_SLOP_NS);
@@ -63,7 +63,7 @@ static void expect_fires_at(struct kunit *test, struct timer_probe *probe, unsig
 	KUNIT_EXPECT_GE(test, probe->fired, at(ms));
 }
 
-static void twenty_eight_moves_at_20(struct kunit *test)
+static void timer_for_28_moves_at_20(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -73,7 +73,7 @@ static void twenty_eight_moves_at_20(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
 }
 
-static void two_hundred_and_thirty_seven_moves_at_220(struct kunit *test)
+static void timer_for_237_moves_at_220(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -83,8 +83,8 @@ static void two_hundred_and_thirty_seven_moves_at_220(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
 }
 
-/* At 350 nothing is left of it but to fire: 340 is where its slot begins. */
-static void three_hundred_and_fifty_moves_at_340(struct kunit *test)
+/* The slot of the timer begins at 340. At 350 the timer only fires. */
+static void timer_for_350_moves_at_340(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -94,7 +94,7 @@ static void three_hundred_and_fifty_moves_at_340(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
 }
 
-static void four_hundred_and_fifty_moves_at_400_and_440(struct kunit *test)
+static void timer_for_450_moves_at_400_and_440(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -106,10 +106,10 @@ static void four_hundred_and_fifty_moves_at_400_and_440(struct kunit *test)
 }
 
 static struct kunit_case examples_cases[] = {
-	KUNIT_CASE(twenty_eight_moves_at_20),
-	KUNIT_CASE(two_hundred_and_thirty_seven_moves_at_220),
-	KUNIT_CASE(three_hundred_and_fifty_moves_at_340),
-	KUNIT_CASE(four_hundred_and_fifty_moves_at_400_and_440),
+	KUNIT_CASE(timer_for_28_moves_at_20),
+	KUNIT_CASE(timer_for_237_moves_at_220),
+	KUNIT_CASE(timer_for_350_moves_at_340),
+	KUNIT_CASE(timer_for_450_moves_at_400_and_440),
 	{}
 };
 
