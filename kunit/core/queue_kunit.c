@@ -214,53 +214,53 @@ static void work_after_stall_depends_on_due_nodes(struct kunit *test)
 	KUNIT_EXPECT_LE(test, calls, ARRAY_SIZE(nodes));
 }
 
-#define TIMER_SET	10000
+#define NR_MANY	10000
 
 /* All nodes are in one bucket of level 1, and due one tick after it begins. */
-static struct twheel_node *timer_set_start(struct kunit *test)
+static struct twheel_node *many_nodes_start(struct kunit *test)
 {
-	struct twheel_node *timer_set;
+	struct twheel_node *many;
 	unsigned int i;
 
 	queue_start(test, 64, 0);
-	timer_set = kunit_kcalloc(test, TIMER_SET, sizeof(*timer_set), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, timer_set);
-	for (i = 0; i < TIMER_SET; i++)
-		add(test, &timer_set[i], 129);
-	return timer_set;
+	many = kunit_kcalloc(test, NR_MANY, sizeof(*many), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, many);
+	for (i = 0; i < NR_MANY; i++)
+		add(test, &many[i], 129);
+	return many;
 }
 
 static void many_nodes_cascade_in_bounded_chunks(struct kunit *test)
 {
 	unsigned int calls = 1;
 
-	timer_set_start(test);
+	many_nodes_start(test);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 128);
 	while (twheel_queue_advance(&queue, 128, BUDGET))
 		calls++;
-	KUNIT_EXPECT_GE(test, calls, TIMER_SET / BUDGET);
-	KUNIT_EXPECT_EQ(test, drain(test, 129), TIMER_SET);
+	KUNIT_EXPECT_GE(test, calls, NR_MANY / BUDGET);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), NR_MANY);
 }
 
 static void nodes_are_added_and_deleted_between_chunks(struct kunit *test)
 {
-	struct twheel_node *timer_set = timer_set_start(test);
+	struct twheel_node *many = many_nodes_start(test);
 	struct twheel_node late, due;
 	unsigned int i;
 
 	/* Stop in the middle of the cascade. */
-	for (i = 0; i < TIMER_SET / BUDGET / 2; i++)
+	for (i = 0; i < NR_MANY / BUDGET / 2; i++)
 		KUNIT_ASSERT_TRUE(test, twheel_queue_advance(&queue, 128, BUDGET));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
 
 	twheel_queue_forward(&queue, 200);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
-	for (i = 0; i < TIMER_SET; i += 2)
-		twheel_queue_del(&queue, &timer_set[i]);
+	for (i = 0; i < NR_MANY; i += 2)
+		twheel_queue_del(&queue, &many[i]);
 	add(test, &late, 130);
 	add(test, &due, 128);
 	KUNIT_EXPECT_EQ(test, drain(test, 128), 1);
-	KUNIT_EXPECT_EQ(test, drain(test, 129), TIMER_SET / 2);
+	KUNIT_EXPECT_EQ(test, drain(test, 129), NR_MANY / 2);
 	KUNIT_EXPECT_EQ(test, drain(test, 130), 1);
 }
 
