@@ -98,7 +98,7 @@ static void shuffle_down_to(struct timer_set *set, u32 first)
 {
 	u32 i, other;
 
-	for (i = set->nr + set->block; i > first + 1; i--) {
+	for (i = set->nr + set->block; i > first; i--) {
 		other = bench_between(&set->random, 0, i);
 		swap(set->item[i - 1], set->item[other]);
 		if (i % CHUNK == 0)

@@ -105,6 +105,8 @@ static int add_measured(struct round *round)
 		if (!pending && !round->over)
 			round->over = now_ns();
 	}
+	if (!round->over)
+		round->over = now_ns();
 	return error;
 }
 
@@ -154,8 +156,11 @@ static int open_round(struct round *round)
 {
 	memset(round, 0, sizeof(*round));
 	round->others = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	round->neighbour = -1;
+	if (round->others < 0)
+		return -errno;
 	round->neighbour = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	return round->others < 0 || round->neighbour < 0 ? -errno : 0;
+	return round->neighbour < 0 ? -errno : 0;
 }
 
 static int repeat(unsigned int pending, uint64_t *late)
@@ -170,8 +175,10 @@ static int repeat(unsigned int pending, uint64_t *late)
 			error = run_round(&round, pending, lead, late);
 		if (error == -EAGAIN)
 			lead *= 2;
-		close(round.others);
-		close(round.neighbour);
+		if (round.others >= 0)
+			close(round.others);
+		if (round.neighbour >= 0)
+			close(round.neighbour);
 	} while (error == -EAGAIN && lead < TOO_FAR);
 	if (error)
 		return error;
