@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, keys: how long the chain of a bucket may become.
+ * KUnit tests for the key table (layer 5): bound on the length of a bucket's chain.
  *
- * New keys are refused where the table cannot grow, and where keys of one bucket were
- * chosen.  Whatever is watched already stays as it is.
+ * New keys are refused if the table cannot grow, or if the keys were chosen to collide in
+ * one bucket. Keys that are already watched are not affected.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -15,69 +15,69 @@
 #include "key_probe.h"
 #include "op_probe.h"
 
-/* The first bucket to be full has one key more than the bound: that is how it shows. */
+/* The bucket that sets @crowded has one key more than the bound. */
 #define FULL		(TWHEEL_KEY_SLOTS + TWHEEL_KEY_CHAIN + 1)
 
-struct lodger {
+struct key_op {
 	struct twheel_op	op;
 	struct twheel_watch	watch;
 	struct twheel_key	key;
 	unsigned int		ended;
-	bool			waits;
+	bool			pending;
 };
 
-static struct lodger *lodgers;
-static unsigned int nr_lodgers, nr_waiting;
+static struct key_op *key_ops;
+static unsigned int nr_key_ops, nr_pending;
 static void (*resize)(struct work_struct *work);
 
-static void lodger_ended(struct twheel_op *op)
+static void key_op_ended(struct twheel_op *op)
 {
-	struct lodger *lodger = container_of(op, struct lodger, op);
+	struct key_op *key_op = container_of(op, struct key_op, op);
 
-	lodger->ended++;
-	lodger->waits = false;
-	nr_waiting--;
+	key_op->ended++;
+	key_op->pending = false;
+	nr_pending--;
 }
 
-static void lodger_release(struct twheel_op *op)
+static void key_op_release(struct twheel_op *op)
 {
 }
 
-static const struct twheel_op_ops lodger_ops = {
-	.ended		= lodger_ended,
-	.release	= lodger_release,
+static const struct twheel_op_ops key_op_ops = {
+	.ended		= key_op_ended,
+	.release	= key_op_release,
 };
 
-static void lodger_init(struct lodger *lodger)
+static void key_op_init(struct key_op *key_op)
 {
-	twheel_op_init(&lodger->op, &lodger_ops);
-	lodger->ended = 0;
+	twheel_op_init(&key_op->op, &key_op_ops);
+	key_op->ended = 0;
 }
 
-static int lodger_add(struct lodger *lodger)
+static int key_op_add(struct key_op *key_op)
 {
-	const struct twheel_watch_spec spec = { .key = lodger->key };
+	const struct twheel_watch_spec spec = { .key = key_op->key };
 	const struct twheel_op_args args = {
 		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
-		.nr_keys = 1, .specs = &spec, .watches = &lodger->watch,
+		.nr_keys = 1, .specs = &spec, .watches = &key_op->watch,
 	};
-	int ret = twheel_op_add(probe_purgatory, &lodger->op, &args);
+	int ret = twheel_op_add(probe_purgatory, &key_op->op, &args);
 
-	lodger->waits = !ret;
-	nr_waiting += !ret;
+	key_op->pending = !ret;
+	nr_pending += !ret;
 	return ret;
 }
 
-/* All of them, each under another key; the number of those that were refused. */
+/* Add every operation that is not pending, each with its own key. Return the number refused. */
 static unsigned int add_all(struct kunit *test)
 {
 	unsigned int i, nr_refused = 0;
 	int ret;
 
-	for (i = 0; i < nr_lodgers; i++) {
-		if (lodgers[i].waits)
+	for (i = 0; i < nr_key_ops; i++) {
+		if (key_ops[i].pending)
 			continue;
-		ret = lodger_add(&lodgers[i]);
+		ret = key_op_add(&key_ops[i]);
 		nr_refused += ret == -ENOMEM;
 		if (ret)
 			KUNIT_ASSERT_EQ(test, ret, -ENOMEM);
@@ -85,51 +85,51 @@ static unsigned int add_all(struct kunit *test)
 	return nr_refused;
 }
 
-static struct lodger *some_lodger(struct kunit *test, bool waits)
+static struct key_op *find_key_op(struct kunit *test, bool pending)
 {
 	unsigned int i;
 
-	for (i = 0; i < nr_lodgers; i++)
-		if (lodgers[i].waits == waits)
-			return &lodgers[i];
+	for (i = 0; i < nr_key_ops; i++)
+		if (key_ops[i].pending == pending)
+			return &key_ops[i];
 	KUNIT_ASSERT_TRUE(test, false);
 	return NULL;
 }
 
-/* What remains of a refused add is nothing. */
+/* Check that refused adds left no trace. */
 static void expect_clean(struct kunit *test)
 {
 	struct twheel_purgatory_stats stats;
 	unsigned int i;
 
 	twheel_purgatory_stats(probe_purgatory, &stats);
-	KUNIT_EXPECT_EQ(test, stats.pending, nr_waiting);
-	KUNIT_EXPECT_EQ(test, stats.keys, nr_waiting);
-	KUNIT_EXPECT_EQ(test, stats.watches, nr_waiting);
-	KUNIT_EXPECT_EQ(test, stats.added, nr_waiting);
+	KUNIT_EXPECT_EQ(test, stats.pending, nr_pending);
+	KUNIT_EXPECT_EQ(test, stats.keys, nr_pending);
+	KUNIT_EXPECT_EQ(test, stats.watches, nr_pending);
+	KUNIT_EXPECT_EQ(test, stats.added, nr_pending);
 	KUNIT_EXPECT_EQ(test, stats.rejected, 0);
-	KUNIT_EXPECT_EQ(test, keys_found(&probe_purgatory->keys), nr_waiting);
-	for (i = 0; i < nr_lodgers; i++) {
-		if (lodgers[i].ended)
-			KUNIT_FAIL(test, "%u has ended", i);
-		if (!lodgers[i].waits && twheel_op_cancel(&lodgers[i].op) != -ENOENT)
-			KUNIT_FAIL(test, "%u was refused and is not new", i);
+	KUNIT_EXPECT_EQ(test, keys_found(&probe_purgatory->keys), nr_pending);
+	for (i = 0; i < nr_key_ops; i++) {
+		if (key_ops[i].ended)
+			KUNIT_FAIL(test, "operation %u has ended", i);
+		if (!key_ops[i].pending && twheel_op_cancel(&key_ops[i].op) != -ENOENT)
+			KUNIT_FAIL(test, "refused operation %u is not new", i);
 	}
 }
 
-/* The keys of a full table can still be signalled and watched. */
-static void expect_use(struct kunit *test)
+/* Keys of a full table can still be signalled and watched. */
+static void expect_usable_keys(struct kunit *test)
 {
-	struct lodger *in = some_lodger(test, true), *out = some_lodger(test, false);
-	struct probe *probe = probe_new(test), *asking = probe_new_asking(test);
-	struct twheel_watch_spec specs[2] = { { .key = in->key }, { .key = out->key } };
+	struct key_op *linked = find_key_op(test, true), *refused = find_key_op(test, false);
+	struct probe *probe = probe_new(test), *predicate = probe_new_predicate(test);
+	struct twheel_watch_spec specs[2] = { { .key = linked->key }, { .key = refused->key } };
 	struct twheel_op_args args = {
 		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ALL,
 		.nr_keys = 2, .specs = specs, .watches = probe->watch,
 	};
 	struct twheel_op_progress progress;
 
-	/* One new key is too many, whatever the others are; another watch of an old one is not. */
+	/* One new key is enough for the add to fail. Another watch of an existing key succeeds. */
 	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), -ENOMEM);
 	args.nr_keys = 1;
 	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
@@ -138,26 +138,26 @@ static void expect_use(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, 1);
 	KUNIT_EXPECT_EQ(test, progress.missing, 1);
 
-	/* Nothing is asked of an operation that is refused. */
+	/* The predicate of a refused operation is not evaluated. */
 	args.condition = TWHEEL_COND_PREDICATE;
 	args.nr_keys = 2;
-	args.watches = asking->watch;
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &asking->op, &args), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, asking->asked + asking->ended, 0);
+	args.watches = predicate->watch;
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &predicate->op, &args), -ENOMEM);
+	KUNIT_EXPECT_EQ(test, predicate->evaluated + predicate->ended, 0);
 
-	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &in->key, 1, 7), 2);
+	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &linked->key, 1, 7), 2);
 	expect_ended(test, probe, TWHEEL_COMPLETED, 7);
-	KUNIT_EXPECT_EQ(test, in->ended, 1);
-	/* Its place is free again. */
-	lodger_init(in);
-	KUNIT_EXPECT_EQ(test, lodger_add(in), 0);
+	KUNIT_EXPECT_EQ(test, linked->ended, 1);
+	/* Its slot is free again. */
+	key_op_init(linked);
+	KUNIT_EXPECT_EQ(test, key_op_add(linked), 0);
 }
 
-/* The marks of a walk join a key that is there. */
+/* The markers of a walk are linked under an existing key, so a full table has space for them. */
 static void expect_walks(struct kunit *test)
 {
-	struct lodger *lodger = some_lodger(test, true);
-	const struct twheel_watch_spec spec = { .key = lodger->key };
+	struct key_op *key_op = find_key_op(test, true);
+	const struct twheel_watch_spec spec = { .key = key_op->key };
 	struct probe *probes[100];
 	unsigned int i;
 
@@ -171,133 +171,133 @@ static void expect_walks(struct kunit *test)
 		args.watches = probes[i]->watch;
 		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &probes[i]->op, &args), 0);
 	}
-	/* It ends the lodger, and none of the others. */
+	/* This completes the key's first operation and none of the others. */
 	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &spec.key, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &spec.key, 1, 1), ARRAY_SIZE(probes));
-	lodger_init(lodger);
+	key_op_init(key_op);
 }
 
-static void resize_in_vain(struct work_struct *work)
+static void resize_fails(struct work_struct *work)
 {
 	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
 
-	/* As after an allocation that failed in each stripe. */
+	/* Same state as after a failed allocation in every stripe. */
 	WRITE_ONCE(keys->starved, true);
 }
 
-static void resize_not_yet(struct work_struct *work)
+static void resize_noop(struct work_struct *work)
 {
 }
 
-static void end_all(struct kunit *test)
+static void complete_all_ops(struct kunit *test)
 {
 	twheel_complete_all(probe_purgatory, 0, 0, 0);
-	KUNIT_EXPECT_EQ(test, nr_waiting, 0);
+	KUNIT_EXPECT_EQ(test, nr_pending, 0);
 	expect_counts(test, 0, 0, 0);
 }
 
-static void lodgers_make(struct kunit *test, unsigned int nr)
+static void key_ops_alloc(struct kunit *test, unsigned int nr)
 {
 	unsigned int i;
 
-	lodgers = kvcalloc(nr, sizeof(*lodgers), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, lodgers);
-	nr_lodgers = nr;
+	key_ops = kvcalloc(nr, sizeof(*key_ops), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, key_ops);
+	nr_key_ops = nr;
 	for (i = 0; i < nr; i++) {
-		lodgers[i].key = key_number(i);
-		lodger_init(&lodgers[i]);
+		key_ops[i].key = key_number(i);
+		key_op_init(&key_ops[i]);
 	}
 }
 
-static void without_memory_new_keys_are_refused_and_old_ones_work(struct kunit *test)
+static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *test)
 {
 	unsigned int nr_stripes = 1U << probe_purgatory->keys.shift;
 	struct twheel_keys *keys;
 
-	/* Twice as many as all stripes have room for. */
-	lodgers_make(test, 2 * FULL * nr_stripes);
-	probe_limit(test, 2 * nr_lodgers, 0);
+	/* Twice the capacity of all stripes. */
+	key_ops_alloc(test, 2 * FULL * nr_stripes);
+	probe_limit(test, 2 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_in_vain;
-	resize_in_vain(&keys->resize.work);
+	keys->resize.work.func = resize_fails;
+	resize_fails(&keys->resize.work);
 
-	KUNIT_EXPECT_GE(test, add_all(test), nr_lodgers / 2);
-	KUNIT_EXPECT_GE(test, nr_waiting, FULL * nr_stripes / 2);
-	KUNIT_EXPECT_LE(test, keys_crowding(keys), FULL);
+	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
+	KUNIT_EXPECT_GE(test, nr_pending, FULL * nr_stripes / 2);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
 	expect_clean(test);
-	expect_use(test);
+	expect_usable_keys(test);
 	expect_walks(test);
 
-	/* There is memory again: another attempt follows by itself, and all find room. */
+	/* Memory is available again. The table retries by itself, and all adds succeed. */
 	keys->resize.work.func = resize;
 	resize(&keys->resize.work);
 	flush_delayed_work(&keys->resize);
 	KUNIT_EXPECT_FALSE(test, keys->starved);
 	KUNIT_EXPECT_FALSE(test, keys->crowded);
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	KUNIT_EXPECT_EQ(test, nr_waiting, nr_lodgers);
+	KUNIT_EXPECT_EQ(test, nr_pending, nr_key_ops);
 	flush_delayed_work(&keys->resize);
-	expect_fitting(test, keys);
-	end_all(test);
+	expect_bucket_sizes(test, keys);
+	complete_all_ops(test);
 }
 
-/* While reclaim takes its time, others go on adding. */
-static void an_allocation_that_takes_long_counts_as_failed(struct kunit *test)
+/* Adds continue while an allocation waits for reclaim. */
+static void slow_allocation_counts_as_failed(struct kunit *test)
 {
 	struct twheel_keys *keys;
 
-	lodgers_make(test, 2 * FULL << probe_purgatory->keys.shift);
-	probe_limit(test, 2 * nr_lodgers, 0);
+	key_ops_alloc(test, 2 * FULL << probe_purgatory->keys.shift);
+	probe_limit(test, 2 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_not_yet;
+	keys->resize.work.func = resize_noop;
 	keys->alloc_since = jiffies - HZ;
 	KUNIT_EXPECT_GT(test, add_all(test), 0);
-	KUNIT_EXPECT_LE(test, keys_crowding(keys), FULL);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
 	keys->alloc_since = 0;
 	flush_delayed_work(&keys->resize);
 	keys->resize.work.func = resize;
 	resize(&keys->resize.work);
 	flush_delayed_work(&keys->resize);
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	end_all(test);
+	complete_all_ops(test);
 }
 
-/* Keys of one bucket that somebody has found by patience, in a table with memory. */
-static void keys_of_one_bucket_are_refused(struct kunit *test)
+/* Keys found by brute force to collide in one bucket. The table has memory. */
+static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 {
 	struct twheel_keys *keys;
 	unsigned int i;
 	u64 number = 0;
 
-	lodgers_make(test, 2 * FULL);
-	probe_limit(test, 4 * nr_lodgers, 0);
+	key_ops_alloc(test, 2 * FULL);
+	probe_limit(test, 4 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
-	for (i = 0; i < nr_lodgers; i++) {
+	for (i = 0; i < nr_key_ops; i++) {
 		do {
-			lodgers[i].key = key_number(number++);
-		} while (twheel_keys_hash(keys, &lodgers[i].key) & GENMASK(15, 2));
-		lodger_add(&lodgers[i]);
+			key_ops[i].key = key_number(number++);
+		} while (twheel_keys_hash(keys, &key_ops[i].key) & GENMASK(15, 2));
+		key_op_add(&key_ops[i]);
 		flush_delayed_work(&keys->resize);
 	}
 	KUNIT_EXPECT_FALSE(test, keys->starved);
-	KUNIT_EXPECT_EQ(test, nr_waiting, FULL);
-	KUNIT_EXPECT_EQ(test, keys_crowding(keys), FULL);
+	KUNIT_EXPECT_EQ(test, nr_pending, FULL);
+	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), FULL);
 	expect_clean(test);
-	/* Keys of other buckets are not. */
-	for (i = 0; i < nr_lodgers; i++)
-		if (!lodgers[i].waits)
-			lodgers[i].key = key_number((u64)(i + 1) << 40);
+	/* Keys of other buckets are accepted. */
+	for (i = 0; i < nr_key_ops; i++)
+		if (!key_ops[i].pending)
+			key_ops[i].key = key_number((u64)(i + 1) << 40);
 	KUNIT_EXPECT_LE(test, add_all(test), 6);
-	end_all(test);
+	complete_all_ops(test);
 }
 
 static int bound_init(struct kunit *test)
 {
 	int err = probe_suite_init(test);
 
-	nr_waiting = 0;
-	nr_lodgers = 0;
-	lodgers = NULL;
+	nr_pending = 0;
+	nr_key_ops = 0;
+	key_ops = NULL;
 	if (!err)
 		resize = probe_purgatory->keys.resize.work.func;
 	return err;
@@ -306,13 +306,13 @@ static int bound_init(struct kunit *test)
 static void bound_exit(struct kunit *test)
 {
 	probe_suite_exit(test);
-	kvfree(lodgers);
+	kvfree(key_ops);
 }
 
 static struct kunit_case bound_cases[] = {
-	KUNIT_CASE(without_memory_new_keys_are_refused_and_old_ones_work),
-	KUNIT_CASE(an_allocation_that_takes_long_counts_as_failed),
-	KUNIT_CASE(keys_of_one_bucket_are_refused),
+	KUNIT_CASE(without_memory_new_keys_fail_and_existing_keys_work),
+	KUNIT_CASE(slow_allocation_counts_as_failed),
+	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	{}
 };
 

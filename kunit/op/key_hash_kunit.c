@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, keys: an attacker chooses the keys, and knows everything but the
- * secret of the table.  The keys must spread over stripes and buckets as random ones do.
+ * KUnit tests for the key table (layer 5): hashing of keys chosen by an attacker.
+ *
+ * The attacker knows everything except the secret of the table. The keys must spread over
+ * stripes and buckets as random keys do.
  */
 #include <linux/jhash.h>
 #include <linux/mm.h>
@@ -14,19 +16,19 @@
 #define NR		8192
 
 /*
- * A resized table has at most four keys a bucket on average.  With random keys, one table
- * in 10^10 has a bucket with more than this.
+ * A resized table has at most four keys per bucket on average. With random keys, one
+ * table in 10^10 has a bucket with more keys than this.
  */
 #define LONGEST		28
 
 static struct twheel_watch *watches;
 
-static struct twheel_key in_sequence(u64 n)
+static struct twheel_key sequential(u64 n)
 {
 	return (struct twheel_key) { .v = { 0, n } };
 }
 
-static struct twheel_key in_sequence_in_the_first_word(u64 n)
+static struct twheel_key sequential_first_word(u64 n)
 {
 	return (struct twheel_key) { .v = { n, 0 } };
 }
@@ -51,8 +53,8 @@ static struct twheel_key same_difference(u64 n)
 	return (struct twheel_key) { .v = { n << 32 | n, n << 32 | n } };
 }
 
-/* Keys for one stripe and few buckets, if jhash were used with this seed. */
-static struct twheel_key next_of_same_jhash(u32 seed, u64 *tried)
+/* Keys that share a stripe and a few buckets if the hash function is jhash with this seed. */
+static struct twheel_key next_jhash_collision(u32 seed, u64 *tried)
 {
 	struct twheel_key key = {};
 
@@ -62,18 +64,18 @@ static struct twheel_key next_of_same_jhash(u32 seed, u64 *tried)
 	return key;
 }
 
-/* Link the keys as fast as an attacker: the table grows when they are all there. */
-static void expect_spread(struct kunit *test, const char *what)
+/* The attacker can add all keys before the table grows, so resize only after the last one. */
+static void expect_spread(struct kunit *test, const char *pattern)
 {
 	unsigned int i, nr_stripes = 1U << key_table.shift, mean = NR / nr_stripes;
 
 	for (i = 0; i < nr_stripes; i++) {
-		KUNIT_EXPECT_GT_MSG(test, key_table.stripe[i].nr, mean / 2, "%s", what);
-		KUNIT_EXPECT_LT_MSG(test, key_table.stripe[i].nr, mean * 2, "%s", what);
+		KUNIT_EXPECT_GT_MSG(test, key_table.stripe[i].nr, mean / 2, "%s", pattern);
+		KUNIT_EXPECT_LT_MSG(test, key_table.stripe[i].nr, mean * 2, "%s", pattern);
 	}
 	key_resize();
-	expect_fitting(test, &key_table);
-	KUNIT_EXPECT_LE_MSG(test, keys_crowding(&key_table), LONGEST, "%s", what);
+	expect_bucket_sizes(test, &key_table);
+	KUNIT_EXPECT_LE_MSG(test, keys_max_per_bucket(&key_table), LONGEST, "%s", pattern);
 	for (i = 0; i < NR; i++)
 		key_unwatch(&watches[i]);
 	key_resize();
@@ -83,8 +85,8 @@ static const struct pattern {
 	const char		*name;
 	struct twheel_key	(*key)(u64 n);
 } patterns[] = {
-	{ "in sequence", in_sequence },
-	{ "in sequence in the first word", in_sequence_in_the_first_word },
+	{ "sequential", sequential },
+	{ "sequential in the first word", sequential_first_word },
 	{ "same low bits", same_low_bits },
 	{ "same low bits in both words", same_low_bits_in_both_words },
 	{ "same sum", same_sum },
@@ -108,7 +110,7 @@ static void regular_keys_spread(struct kunit *test)
 	expect_spread(test, pattern->name);
 }
 
-static void keys_that_collide_under_jhash_spread(struct kunit *test)
+static void keys_colliding_under_jhash_spread(struct kunit *test)
 {
 	const u32 seeds[] = { 0, 1, U32_MAX, get_random_u32() };
 	unsigned int i, s;
@@ -117,20 +119,20 @@ static void keys_that_collide_under_jhash_spread(struct kunit *test)
 	for (s = 0; s < ARRAY_SIZE(seeds); s++) {
 		tried = 0;
 		for (i = 0; i < NR; i++)
-			key_watch_key(&watches[i], next_of_same_jhash(seeds[s], &tried));
-		expect_spread(test, "same jhash");
+			key_watch_key(&watches[i], next_jhash_collision(seeds[s], &tried));
+		expect_spread(test, "jhash collisions");
 	}
 }
 
-/* Keys that collide in one table are no use against another one. */
-static void each_table_has_a_secret_of_its_own(struct kunit *test)
+/* Keys that collide in one table do not collide in another. */
+static void each_table_has_its_own_secret(struct kunit *test)
 {
 	static struct twheel_keys other;
 	unsigned int i, nr_same = 0;
 
 	KUNIT_ASSERT_EQ(test, twheel_keys_init(&other, 1, false), 0);
 	for (i = 0; i < NR; i++) {
-		const struct twheel_key key = in_sequence(i);
+		const struct twheel_key key = sequential(i);
 
 		nr_same += twheel_keys_hash(&key_table, &key) == twheel_keys_hash(&other, &key);
 	}
@@ -153,8 +155,8 @@ static void key_hash_exit(struct kunit *test)
 
 static struct kunit_case key_hash_cases[] = {
 	KUNIT_CASE_PARAM(regular_keys_spread, pattern_gen_params),
-	KUNIT_CASE(keys_that_collide_under_jhash_spread),
-	KUNIT_CASE(each_table_has_a_secret_of_its_own),
+	KUNIT_CASE(keys_colliding_under_jhash_spread),
+	KUNIT_CASE(each_table_has_its_own_secret),
 	{}
 };
 

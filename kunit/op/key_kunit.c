@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, keys: the rings of those who watch, and the buckets in which the
- * first of each ring stands.
+ * KUnit tests for the key table (layer 5): rings of watches, and the buckets that hold
+ * the first watch of each ring.
  *
- * There are no operations here, and nothing is done by a work item unless the test does
- * it: so a stripe can be looked at between any two steps of a move.
+ * There are no operations here, and the resize work item is replaced by a stub. The test
+ * moves keys itself and can check a stripe between any two steps of a move.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 
 static struct twheel_watch ring[NR_RING];
 
-/* Pointers to the watches of the ring, in the order in which they came. */
+/* Link all watches of the ring and store pointers to them in link order. */
 static void watch_ring(struct twheel_watch **watches, u64 number)
 {
 	unsigned int i;
@@ -30,14 +30,14 @@ static void watch_ring(struct twheel_watch **watches, u64 number)
 	}
 }
 
-static void leave(struct twheel_watch **watches, unsigned int *nr, unsigned int which)
+static void unlink_nth(struct twheel_watch **watches, unsigned int *nr, unsigned int i)
 {
-	key_unwatch(watches[which]);
+	key_unwatch(watches[i]);
 	--*nr;
-	memmove(&watches[which], &watches[which + 1], (*nr - which) * sizeof(*watches));
+	memmove(&watches[i], &watches[i + 1], (*nr - i) * sizeof(*watches));
 }
 
-static void they_stand_in_the_order_in_which_they_came(struct kunit *test)
+static void watches_stay_in_link_order(struct kunit *test)
 {
 	struct twheel_watch *watches[NR_RING];
 	unsigned int nr = NR_RING;
@@ -46,12 +46,12 @@ static void they_stand_in_the_order_in_which_they_came(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), 1);
 	expect_ring(test, 1, watches, nr);
 	while (nr) {
-		leave(watches, &nr, nr - 1);
+		unlink_nth(watches, &nr, nr - 1);
 		expect_ring(test, 1, watches, nr);
 	}
 }
 
-static void whoever_leaves_the_others_keep_their_order(struct kunit *test)
+static void unlink_keeps_order_of_other_watches(struct kunit *test)
 {
 	struct twheel_watch *watches[NR_RING];
 	unsigned int first, second, nr;
@@ -60,18 +60,18 @@ static void whoever_leaves_the_others_keep_their_order(struct kunit *test)
 		for (second = 0; second < NR_RING - 1; second++) {
 			nr = NR_RING;
 			watch_ring(watches, 1);
-			leave(watches, &nr, first);
+			unlink_nth(watches, &nr, first);
 			expect_ring(test, 1, watches, nr);
-			leave(watches, &nr, second);
+			unlink_nth(watches, &nr, second);
 			expect_ring(test, 1, watches, nr);
 			while (nr)
-				leave(watches, &nr, 0);
+				unlink_nth(watches, &nr, 0);
 			expect_ring(test, 1, watches, nr);
 		}
 	}
 }
 
-static void who_comes_again_stands_last(struct kunit *test)
+static void relinked_watch_is_last(struct kunit *test)
 {
 	struct twheel_watch *watches[NR_RING], *again;
 	unsigned int i, nr = NR_RING;
@@ -79,7 +79,7 @@ static void who_comes_again_stands_last(struct kunit *test)
 	watch_ring(watches, 1);
 	for (i = 0; i < 2 * NR_RING; i++) {
 		again = watches[0];
-		leave(watches, &nr, 0);
+		unlink_nth(watches, &nr, 0);
 		KUNIT_EXPECT_FALSE(test, twheel_watch_is_linked(again));
 		KUNIT_EXPECT_FALSE(test, twheel_watch_is_first(again));
 		key_watch(again, 1);
@@ -87,10 +87,10 @@ static void who_comes_again_stands_last(struct kunit *test)
 		expect_ring(test, 1, watches, nr);
 	}
 	while (nr)
-		leave(watches, &nr, 0);
+		unlink_nth(watches, &nr, 0);
 }
 
-static void the_last_takes_the_key_along(struct kunit *test)
+static void last_unlink_removes_key(struct kunit *test)
 {
 	struct twheel_watch watch[2];
 
@@ -106,7 +106,7 @@ static void the_last_takes_the_key_along(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, key_first(1), NULL);
 }
 
-static void both_words_make_the_key(struct kunit *test)
+static void both_words_identify_key(struct kunit *test)
 {
 	static const struct twheel_key keys[] = {
 		{ .v = { 1, 2 } }, { .v = { 2, 1 } }, { .v = { 1, 1 } }, { .v = { 2, 2 } },
@@ -133,8 +133,8 @@ static void both_words_make_the_key(struct kunit *test)
 		key_unwatch(&watch[i]);
 }
 
-/* Numbers of keys that are in one stripe, and at first in its only bucket. */
-static void same_stripe(u64 *numbers, unsigned int nr)
+/* Find keys that map to the stripe of key 0, which starts with a single bucket. */
+static void find_same_stripe(u64 *numbers, unsigned int nr)
 {
 	struct twheel_stripe *stripe = key_stripe(0);
 	unsigned int i = 0;
@@ -145,7 +145,7 @@ static void same_stripe(u64 *numbers, unsigned int nr)
 			numbers[i++] = number;
 }
 
-/* Watches @first and following of each key that has any. */
+/* Check that key k has the watches from @first[k] on. */
 static void expect_chain(struct kunit *test, const u64 *numbers,
 			 struct twheel_watch (*watch)[NR_CHAIN], const unsigned int *first)
 {
@@ -159,14 +159,14 @@ static void expect_chain(struct kunit *test, const u64 *numbers,
 	}
 }
 
-/* More keys than a bucket has slots, three watches each; the firsts go one after the other. */
-static void the_next_takes_the_place_of_the_first(struct kunit *test)
+/* More keys than a bucket has slots, three watches each. The first watches leave in turn. */
+static void next_watch_replaces_first(struct kunit *test)
 {
 	static struct twheel_watch watch[3][NR_CHAIN];
 	unsigned int i, k, start, first[NR_CHAIN];
 	u64 numbers[NR_CHAIN];
 
-	same_stripe(numbers, NR_CHAIN);
+	find_same_stripe(numbers, NR_CHAIN);
 	for (start = 0; start < NR_CHAIN; start++) {
 		for (k = 0; k < NR_CHAIN; k++)
 			first[k] = 0;
@@ -182,7 +182,7 @@ static void the_next_takes_the_place_of_the_first(struct kunit *test)
 	}
 }
 
-static void buckets_follow_the_number_of_keys(struct kunit *test)
+static void buckets_scale_with_number_of_keys(struct kunit *test)
 {
 	struct twheel_watch *watch = kvcalloc(NR_MANY, sizeof(*watch), GFP_KERNEL);
 	struct twheel_watch *watches[1];
@@ -193,45 +193,45 @@ static void buckets_follow_the_number_of_keys(struct kunit *test)
 		key_watch(&watch[i], i);
 		if (i % 1000 == 999) {
 			key_resize();
-			expect_fitting(test, &key_table);
+			expect_bucket_sizes(test, &key_table);
 		}
 	}
-	KUNIT_EXPECT_GT(test, key_nr_asked, 0);
+	KUNIT_EXPECT_GT(test, key_nr_requests, 0);
 	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), NR_MANY);
 	KUNIT_EXPECT_EQ(test, keys_found(&key_table), NR_MANY);
 	for (i = 0; i < NR_MANY; i++) {
 		watches[0] = &watch[i];
 		expect_ring(test, i, watches, 1);
 	}
-	key_nr_asked = 0;
+	key_nr_requests = 0;
 	for (i = 0; i < NR_MANY; i++) {
 		key_unwatch(&watch[i]);
 		if (i % 1000 == 999) {
 			key_resize();
-			expect_fitting(test, &key_table);
+			expect_bucket_sizes(test, &key_table);
 			KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), NR_MANY - 1 - i);
 		}
 	}
-	KUNIT_EXPECT_GT(test, key_nr_asked, 0);
+	KUNIT_EXPECT_GT(test, key_nr_requests, 0);
 	kvfree(watch);
 }
 
-/* Let one more key come and go: nothing is to be asked for. */
-static bool asks_for_nothing(struct twheel_watch *watch, u64 number)
+/* Link and unlink one more key. Returns true if the table requested no resize. */
+static bool requests_no_resize(struct twheel_watch *watch, u64 number)
 {
 	flush_delayed_work(&key_table.resize);
-	key_nr_asked = 0;
+	key_nr_requests = 0;
 	key_watch(watch, number);
 	key_unwatch(watch);
 	flush_delayed_work(&key_table.resize);
-	return !key_nr_asked;
+	return !key_nr_requests;
 }
 
 /*
- * A stripe with too few buckets, or too many, has got others; all its keys are looked for
- * between any two steps, and at each one of them comes, goes, or gets an heir.
+ * Move the keys of a stripe to a larger or smaller bucket array. Between any two steps,
+ * look up all keys, and let each key lose its first watch or be removed and added again.
  */
-static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*watch)[2],
+static void expect_found_during_move(struct kunit *test, struct twheel_watch (*watch)[2],
 				     const u64 *numbers, unsigned int nr)
 {
 	struct twheel_stripe *stripe = key_stripe(numbers[0]);
@@ -240,7 +240,7 @@ static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*w
 
 	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
 	do {
-		/* Those near both ends, so that some have been moved and some have not. */
+		/* Moved as well as unmoved keys. */
 		for (i = 0; i < nr; i++) {
 			watches[0] = &watch[i][first];
 			watches[1] = &watch[i][!first];
@@ -255,11 +255,11 @@ static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*w
 			key_watch(watches[0], numbers[i]);
 		}
 		first = !first;
-		KUNIT_EXPECT_TRUE(test, asks_for_nothing(&other, numbers[nr]));
+		KUNIT_EXPECT_TRUE(test, requests_no_resize(&other, numbers[nr]));
 		KUNIT_EXPECT_EQ(test, keys_found(&key_table), nr);
 		KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), nr);
 		steps++;
-	} while (key_move_on(stripe));
+	} while (key_move_step(stripe));
 	KUNIT_EXPECT_GE(test, steps, 2);
 	for (i = 0; i < nr; i++) {
 		watches[0] = &watch[i][first];
@@ -267,8 +267,8 @@ static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*w
 		expect_ring(test, numbers[i], watches, 2);
 	}
 	KUNIT_EXPECT_EQ(test, keys_found(&key_table), nr);
-	expect_fitting(test, &key_table);
-	/* As they were. */
+	expect_bucket_sizes(test, &key_table);
+	/* Restore the original order of the watches. */
 	for (i = 0; first && i < nr; i++) {
 		key_unwatch(&watch[i][0]);
 		key_unwatch(&watch[i][1]);
@@ -277,7 +277,7 @@ static void expect_found_while_moved(struct kunit *test, struct twheel_watch (*w
 	}
 }
 
-static void keys_are_found_while_they_are_moved(struct kunit *test)
+static void keys_are_found_during_move(struct kunit *test)
 {
 	struct twheel_watch (*watch)[2] = kvcalloc(NR_MOVED, sizeof(*watch), GFP_KERNEL);
 	u64 *numbers = kvcalloc(NR_MOVED + 1, sizeof(*numbers), GFP_KERNEL);
@@ -285,25 +285,25 @@ static void keys_are_found_while_they_are_moved(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, watch);
 	KUNIT_ASSERT_NOT_NULL(test, numbers);
-	same_stripe(numbers, NR_MOVED + 1);
+	find_same_stripe(numbers, NR_MOVED + 1);
 	for (i = 0; i < 4 * few; i++)
 		key_watch(&watch[i / 2][i % 2], numbers[i / 2]);
 	key_resize();
 	for (; i < 2 * NR_MOVED; i++)
 		key_watch(&watch[i / 2][i % 2], numbers[i / 2]);
 	/* From 32 buckets to 512 ... */
-	expect_found_while_moved(test, watch, numbers, NR_MOVED);
+	expect_found_during_move(test, watch, numbers, NR_MOVED);
 	for (i = 2 * few; i < 2 * NR_MOVED; i++)
 		key_unwatch(&watch[i / 2][i % 2]);
 	/* ... and back to 16. */
-	expect_found_while_moved(test, watch, numbers, few);
+	expect_found_during_move(test, watch, numbers, few);
 	for (i = 0; i < 2 * few; i++)
 		key_unwatch(&watch[i / 2][i % 2]);
 	kvfree(numbers);
 	kvfree(watch);
 }
 
-static void more_operations_get_more_stripes(struct kunit *test)
+static void stripes_scale_with_max_ops(struct kunit *test)
 {
 	static struct twheel_keys few, many, most;
 
@@ -319,8 +319,8 @@ static void more_operations_get_more_stripes(struct kunit *test)
 	twheel_keys_destroy(&most);
 }
 
-/* However many were chained behind one bucket, since there was no memory for others. */
-static void a_long_chain_is_moved_in_bounded_steps(struct kunit *test)
+/* Chains may be arbitrarily long if the allocation of buckets has failed. */
+static void long_chain_moves_in_bounded_steps(struct kunit *test)
 {
 	unsigned int i, steps = 0, nr = 20000;
 	struct twheel_watch *watch = kvcalloc(nr, sizeof(*watch), GFP_KERNEL);
@@ -328,16 +328,16 @@ static void a_long_chain_is_moved_in_bounded_steps(struct kunit *test)
 	struct twheel_stripe *stripe;
 
 	KUNIT_ASSERT_TRUE(test, watch && numbers);
-	same_stripe(numbers, nr);
+	find_same_stripe(numbers, nr);
 	stripe = key_stripe(numbers[0]);
 	for (i = 0; i < nr; i++)
 		key_watch(&watch[i], numbers[i]);
 	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
 	do {
-		/* Of those in between some have moved, and some have not. */
+		/* Moved as well as unmoved keys. */
 		KUNIT_EXPECT_PTR_EQ(test, key_first(numbers[steps * 20]), &watch[steps * 20]);
 		steps++;
-	} while (key_move_on(stripe));
+	} while (key_move_step(stripe));
 	KUNIT_EXPECT_GE(test, steps, nr / 32);
 	for (i = 0; i < nr; i++)
 		key_unwatch(&watch[i]);
@@ -346,16 +346,16 @@ static void a_long_chain_is_moved_in_bounded_steps(struct kunit *test)
 }
 
 static struct kunit_case key_cases[] = {
-	KUNIT_CASE(a_long_chain_is_moved_in_bounded_steps),
-	KUNIT_CASE(they_stand_in_the_order_in_which_they_came),
-	KUNIT_CASE(whoever_leaves_the_others_keep_their_order),
-	KUNIT_CASE(who_comes_again_stands_last),
-	KUNIT_CASE(the_last_takes_the_key_along),
-	KUNIT_CASE(both_words_make_the_key),
-	KUNIT_CASE(the_next_takes_the_place_of_the_first),
-	KUNIT_CASE(buckets_follow_the_number_of_keys),
-	KUNIT_CASE(keys_are_found_while_they_are_moved),
-	KUNIT_CASE(more_operations_get_more_stripes),
+	KUNIT_CASE(long_chain_moves_in_bounded_steps),
+	KUNIT_CASE(watches_stay_in_link_order),
+	KUNIT_CASE(unlink_keeps_order_of_other_watches),
+	KUNIT_CASE(relinked_watch_is_last),
+	KUNIT_CASE(last_unlink_removes_key),
+	KUNIT_CASE(both_words_identify_key),
+	KUNIT_CASE(next_watch_replaces_first),
+	KUNIT_CASE(buckets_scale_with_number_of_keys),
+	KUNIT_CASE(keys_are_found_during_move),
+	KUNIT_CASE(stripes_scale_with_max_ops),
 	{}
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A table of keys, and watches without operations. See key_probe.h.
+ * A key table, and watches without operations. See key_probe.h.
  */
 #include <linux/minmax.h>
 #include <linux/slab.h>
@@ -8,14 +8,14 @@
 #include "key_probe.h"
 
 struct twheel_keys key_table;
-unsigned int key_nr_asked;
+unsigned int key_nr_requests;
 
 static void (*table_resize)(struct work_struct *work);
 
-/* In place of the table's own work, which comes when it likes. */
-static void only_count(struct work_struct *work)
+/* Replaces the resize work item of the table, which would run at any time. */
+static void count_resize(struct work_struct *work)
 {
-	key_nr_asked++;
+	key_nr_requests++;
 }
 
 int key_suite_init(struct kunit *test)
@@ -25,8 +25,8 @@ int key_suite_init(struct kunit *test)
 	if (err)
 		return err;
 	table_resize = key_table.resize.work.func;
-	key_table.resize.work.func = only_count;
-	key_nr_asked = 0;
+	key_table.resize.work.func = count_resize;
+	key_nr_requests = 0;
 	return 0;
 }
 
@@ -114,7 +114,7 @@ static unsigned int bucket_found(const struct twheel_key_bucket *bucket)
 	const struct twheel_watch *watch;
 	unsigned int i, nr = 0;
 
-	/* A slot is in use or not, in both respects. */
+	/* The tag and the pointer of a slot are either both set or both clear. */
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
 		nr += bucket->tag[i] || bucket->slot[i];
 	for (watch = bucket->more; watch; watch = watch->chain)
@@ -145,7 +145,7 @@ u64 keys_found(struct twheel_keys *keys)
 	return nr;
 }
 
-unsigned int keys_crowding(struct twheel_keys *keys)
+unsigned int keys_max_per_bucket(struct twheel_keys *keys)
 {
 	const struct twheel_stripe *stripe;
 	unsigned int i, b, most = 0;
@@ -158,7 +158,7 @@ unsigned int keys_crowding(struct twheel_keys *keys)
 	return most;
 }
 
-bool key_move_on(struct twheel_stripe *stripe)
+bool key_move_step(struct twheel_stripe *stripe)
 {
 	struct twheel_key_buckets old;
 
@@ -175,7 +175,7 @@ void key_resize(void)
 	table_resize(&key_table.resize.work);
 }
 
-void expect_fitting(struct kunit *test, struct twheel_keys *keys)
+void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)
 {
 	const struct twheel_stripe *stripe;
 	u32 i, size;

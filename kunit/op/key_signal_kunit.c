@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, walks of more than one chunk: what keeps their place while callbacks
- * add, end, signal and unwatch under the same key.
+ * KUnit tests for signals that walk the watches of a key in more than one chunk (layer
+ * 5): the walk keeps its position while callbacks add, end, signal and unwatch operations
+ * under the same key.
  *
- * All of it is done by callbacks, on one thread, between two chunks. What must hold does not
- * depend on how large a chunk is; there are only so many watchers that it is several.
+ * Callbacks do all of this between two chunks, in a single thread. The expected results
+ * do not depend on the chunk size. The number of watchers only ensures several chunks.
  */
 #include <linux/minmax.h>
 #include <linux/slab.h>
@@ -15,50 +16,50 @@
 #define NR	150
 #define KEY	10
 
-struct walker {
+struct watcher {
 	struct twheel_op	op;
 	struct twheel_watch	watch[2];
 	unsigned int		ended;
 	unsigned int		order;
 	unsigned int		evaluated;
 	bool			holds;
-	void			(*then)(struct walker *walker);
+	void			(*on_ended)(struct watcher *watcher);
 };
 
-static struct walker *walkers, *late;
+static struct watcher *watchers, *added;
 static unsigned int nr_ended, nr_inner;
 
-static bool walker_try_complete(struct twheel_op *op, u64 *value)
+static bool watcher_try_complete(struct twheel_op *op, u64 *value)
 {
-	struct walker *walker = container_of(op, struct walker, op);
+	struct watcher *watcher = container_of(op, struct watcher, op);
 
-	walker->evaluated++;
-	return walker->holds;
+	watcher->evaluated++;
+	return watcher->holds;
 }
 
-static void walker_ended(struct twheel_op *op)
+static void watcher_ended(struct twheel_op *op)
 {
-	struct walker *walker = container_of(op, struct walker, op);
+	struct watcher *watcher = container_of(op, struct watcher, op);
 
-	walker->ended++;
-	walker->order = ++nr_ended;
-	if (walker->then)
-		walker->then(walker);
+	watcher->ended++;
+	watcher->order = ++nr_ended;
+	if (watcher->on_ended)
+		watcher->on_ended(watcher);
 }
 
-static void walker_release(struct twheel_op *op)
+static void watcher_release(struct twheel_op *op)
 {
 }
 
-static const struct twheel_op_ops walker_ops = {
-	.try_complete	= walker_try_complete,
-	.ended		= walker_ended,
-	.release	= walker_release,
+static const struct twheel_op_ops watcher_ops = {
+	.try_complete	= watcher_try_complete,
+	.ended		= watcher_ended,
+	.release	= watcher_release,
 };
 
-/* Under the key that is walked, and maybe under the next one. */
-static int walker_add(struct walker *walker, enum twheel_condition condition, u32 need,
-		      u32 nr_keys)
+/* Add an operation that watches the walked key, and possibly the next one. */
+static int watcher_add(struct watcher *watcher, enum twheel_condition condition, u32 need,
+		       u32 nr_keys)
 {
 	const struct twheel_watch_spec specs[2] = {
 		{ .key = { .v = { 0, KEY } }, .need = need },
@@ -66,11 +67,11 @@ static int walker_add(struct walker *walker, enum twheel_condition condition, u3
 	};
 	const struct twheel_op_args args = {
 		.deadline = TWHEEL_NEVER, .condition = condition,
-		.nr_keys = nr_keys, .specs = specs, .watches = walker->watch,
+		.nr_keys = nr_keys, .specs = specs, .watches = watcher->watch,
 	};
 
-	twheel_op_init(&walker->op, &walker_ops);
-	return twheel_op_add(probe_purgatory, &walker->op, &args);
+	twheel_op_init(&watcher->op, &watcher_ops);
+	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
 static void add_all(struct kunit *test, enum twheel_condition condition, u32 need)
@@ -78,18 +79,19 @@ static void add_all(struct kunit *test, enum twheel_condition condition, u32 nee
 	unsigned int i;
 
 	for (i = 0; i < NR; i++)
-		KUNIT_ASSERT_EQ(test, walker_add(&walkers[i], condition, need, 1), 0);
+		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], condition, need, 1), 0);
 }
 
-/* Let one that waits need so many signals, and then do something. */
-static void let_then(struct walker *walker, u32 need, void (*then)(struct walker *walker))
+/* Set the remaining need of a pending operation, and the function called when it ends. */
+static void set_on_ended(struct watcher *watcher, u32 need,
+			 void (*on_ended)(struct watcher *watcher))
 {
-	walker->watch[0].need = need;
-	walker->then = then;
+	watcher->watch[0].need = need;
+	watcher->on_ended = on_ended;
 }
 
-/* How many are in the ring of a key, firsts and marks among them. */
-static unsigned int nr_linked(u64 number, unsigned int *nr_firsts, unsigned int *nr_marks)
+/* Count the watches in the ring of a key, and the first watches and markers among them. */
+static unsigned int nr_linked(u64 number, unsigned int *nr_first, unsigned int *nr_markers)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 	struct twheel_keys *keys = &probe_purgatory->keys;
@@ -100,8 +102,8 @@ static unsigned int nr_linked(u64 number, unsigned int *nr_firsts, unsigned int 
 	if (watch) {
 		do {
 			nr++;
-			*nr_firsts += twheel_watch_is_first(watch);
-			*nr_marks += !watch->op;
+			*nr_first += twheel_watch_is_first(watch);
+			*nr_markers += !watch->op;
 			watch = list_next_entry(watch, entry);
 		} while (watch != first);
 	}
@@ -109,23 +111,23 @@ static unsigned int nr_linked(u64 number, unsigned int *nr_firsts, unsigned int 
 	return nr;
 }
 
-/* No walk has left a mark behind; so many watch the key. */
+/* Expect @nr watches under the key and no marker of a walk. */
 static void expect_watched(struct kunit *test, u64 number, unsigned int nr)
 {
-	unsigned int nr_firsts = 0, nr_marks = 0;
+	unsigned int nr_first = 0, nr_markers = 0;
 
-	KUNIT_EXPECT_EQ(test, nr_linked(number, &nr_firsts, &nr_marks), nr);
-	KUNIT_EXPECT_EQ(test, nr_firsts, !!nr);
-	KUNIT_EXPECT_EQ(test, nr_marks, 0);
+	KUNIT_EXPECT_EQ(test, nr_linked(number, &nr_first, &nr_markers), nr);
+	KUNIT_EXPECT_EQ(test, nr_first, !!nr);
+	KUNIT_EXPECT_EQ(test, nr_markers, 0);
 }
 
-/* Those up to a number have ended once, the others not at all. */
+/* Expect operations 0 to @nr - 1 to have ended exactly once, and the others not at all. */
 static void expect_ended_up_to(struct kunit *test, unsigned int nr)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR; i++)
-		KUNIT_EXPECT_EQ_MSG(test, walkers[i].ended, i < nr, "watcher %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, watchers[i].ended, i < nr, "watcher %u", i);
 }
 
 static void expect_order(struct kunit *test)
@@ -133,21 +135,22 @@ static void expect_order(struct kunit *test)
 	unsigned int i;
 
 	for (i = 1; i < NR; i++)
-		KUNIT_EXPECT_GT_MSG(test, walkers[i].order, walkers[i - 1].order, "watcher %u", i);
+		KUNIT_EXPECT_GT_MSG(test, watchers[i].order, watchers[i - 1].order,
+				    "watcher %u", i);
 }
 
-static void add_one_more(struct walker *walker)
+static void add_another(struct watcher *watcher)
 {
-	nr_inner += !walker_add(&late[walker - walkers], TWHEEL_COND_ANY, 1, 1);
+	nr_inner += !watcher_add(&added[watcher - watchers], TWHEEL_COND_ANY, 1, 1);
 }
 
-static void a_walk_ends_where_it_began_to(struct kunit *test)
+static void walk_skips_operations_added_by_callbacks(struct kunit *test)
 {
 	unsigned int i;
 
 	add_all(test, TWHEEL_COND_ANY, 1);
 	for (i = 0; i < NR; i++)
-		walkers[i].then = add_one_more;
+		watchers[i].on_ended = add_another;
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
 	expect_ended_up_to(test, NR);
 	expect_order(test);
@@ -156,12 +159,12 @@ static void a_walk_ends_where_it_began_to(struct kunit *test)
 	expect_watched(test, KEY, NR);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
 	for (i = 0; i < NR; i++)
-		KUNIT_EXPECT_EQ(test, late[i].ended, 1);
+		KUNIT_EXPECT_EQ(test, added[i].ended, 1);
 	expect_counts(test, 0, 0, 0);
 }
 
-/* They stay: the marks move on between those who watch. */
-static void a_walk_that_ends_nobody_leaves_all_in_order(struct kunit *test)
+/* No watcher completes, so the markers move along between the watches. */
+static void walk_that_completes_none_keeps_order(struct kunit *test)
 {
 	unsigned int i;
 
@@ -175,13 +178,13 @@ static void a_walk_that_ends_nobody_leaves_all_in_order(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void a_limit_is_kept_and_the_rest_is_not_told(struct kunit *test)
+static void signal_some_stops_at_limit(struct kunit *test)
 {
 	const struct twheel_key key = { .v = { 0, KEY } };
 	u32 limit, nr;
 
 	for (limit = 1; limit <= NR + 1; limit += limit < 40 ? 1 : 13) {
-		memset(walkers, 0, NR * sizeof(*walkers));
+		memset(watchers, 0, NR * sizeof(*watchers));
 		nr = min_t(u32, limit, NR);
 		add_all(test, TWHEEL_COND_ANY, 2);
 		KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 0);
@@ -194,23 +197,23 @@ static void a_limit_is_kept_and_the_rest_is_not_told(struct kunit *test)
 	}
 }
 
-static void a_limit_on_predicates_passes_over_those_that_do_not_hold(struct kunit *test)
+static void check_limit_skips_false_predicates(struct kunit *test)
 {
 	unsigned int i;
 	u32 limit;
 
 	for (limit = 1; limit <= NR / 3; limit += 7) {
-		memset(walkers, 0, NR * sizeof(*walkers));
+		memset(watchers, 0, NR * sizeof(*watchers));
 		add_all(test, TWHEEL_COND_PREDICATE, 0);
 		for (i = 0; i < NR; i++) {
-			walkers[i].holds = i % 3 == 2;
-			walkers[i].evaluated = 0;
+			watchers[i].holds = i % 3 == 2;
+			watchers[i].evaluated = 0;
 		}
 		KUNIT_EXPECT_EQ(test, probe_check(KEY, limit), limit);
 		for (i = 0; i < NR; i++) {
-			KUNIT_EXPECT_EQ_MSG(test, walkers[i].ended, i < 3 * limit && i % 3 == 2,
+			KUNIT_EXPECT_EQ_MSG(test, watchers[i].ended, i < 3 * limit && i % 3 == 2,
 					    "watcher %u", i);
-			KUNIT_EXPECT_EQ_MSG(test, walkers[i].evaluated, i < 3 * limit,
+			KUNIT_EXPECT_EQ_MSG(test, watchers[i].evaluated, i < 3 * limit,
 					    "watcher %u", i);
 		}
 		expect_watched(test, KEY, NR - limit);
@@ -219,18 +222,18 @@ static void a_limit_on_predicates_passes_over_those_that_do_not_hold(struct kuni
 	}
 }
 
-static void signal_once_more(struct walker *walker)
+static void signal_again(struct watcher *watcher)
 {
 	nr_inner += probe_signal(KEY, 0);
 }
 
-/* The inner walk comes to those whom the outer one has told, and to those that it will tell. */
-static void two_walks_of_a_key_do_not_hinder_each_other(struct kunit *test)
+/* The inner walk visits operations before and after the position of the outer walk. */
+static void two_walks_of_one_key_complete_all(struct kunit *test)
 {
 	u32 outer;
 
 	add_all(test, TWHEEL_COND_ANY, 2);
-	let_then(&walkers[0], 1, signal_once_more);
+	set_on_ended(&watchers[0], 1, signal_again);
 	outer = probe_signal(KEY, 0);
 	KUNIT_EXPECT_GT(test, outer, 1);
 	KUNIT_EXPECT_GT(test, nr_inner, 0);
@@ -240,87 +243,87 @@ static void two_walks_of_a_key_do_not_hinder_each_other(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void walks_within_walks_tell_each_watcher_once_each(struct kunit *test)
+static void nested_walks_visit_each_watcher_once(struct kunit *test)
 {
 	unsigned int i, nr = 3;
 
-	/* Each of the first few begins another walk, while all before it stand still. */
+	/* Each of the first operations starts another walk while the outer walks are suspended. */
 	add_all(test, TWHEEL_COND_ANY, nr + 1);
 	for (i = 0; i < nr; i++)
-		let_then(&walkers[i], i + 1, signal_once_more);
-	/* The walk that is number i ends number i: nr + 1 walks. */
+		set_on_ended(&watchers[i], i + 1, signal_again);
+	/* Walk i completes operation i, so there are nr + 1 walks. */
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0) + nr_inner, NR);
 	expect_ended_up_to(test, NR);
 	expect_counts(test, 0, 0, 0);
 }
 
-/* Let all go that were visited, so that the mark is first, and some of those to come. */
-static void cancel_around_the_mark(struct walker *walker)
+/* Cancel all visited operations, which makes the marker first, and some that come next. */
+static void cancel_around_the_mark(struct watcher *watcher)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR / 2; i++)
-		nr_inner += !twheel_op_cancel(&walkers[i].op);
+		nr_inner += !twheel_op_cancel(&watchers[i].op);
 }
 
-static void a_mark_becomes_the_first_of_its_key(struct kunit *test)
+static void marker_becomes_first_of_its_key(struct kunit *test)
 {
 	unsigned int i;
 
 	add_all(test, TWHEEL_COND_ANY, 2);
-	let_then(&walkers[5], 1, cancel_around_the_mark);
+	set_on_ended(&watchers[5], 1, cancel_around_the_mark);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, NR / 2 - 1);
 	expect_ended_up_to(test, NR / 2);
 	expect_counts(test, NR - NR / 2, 1, NR - NR / 2);
 	expect_watched(test, KEY, NR - NR / 2);
-	/* The rest was told once. */
+	/* The remaining operations were signalled once. */
 	for (i = NR / 2; i < NR; i++)
-		KUNIT_EXPECT_EQ(test, walkers[i].watch[0].need, 1);
+		KUNIT_EXPECT_EQ(test, watchers[i].watch[0].need, 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR - NR / 2);
 	expect_counts(test, 0, 0, 0);
 }
 
-static void cancel_all(struct walker *walker)
+static void cancel_all(struct watcher *watcher)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR; i++)
-		nr_inner += !twheel_op_cancel(&walkers[i].op);
-	nr_inner += !walker_add(&late[0], TWHEEL_COND_ANY, 1, 1);
+		nr_inner += !twheel_op_cancel(&watchers[i].op);
+	nr_inner += !watcher_add(&added[0], TWHEEL_COND_ANY, 1, 1);
 }
 
-/* A key that nothing but the walk has kept, and then one who comes behind it. */
-static void marks_may_be_all_that_is_left(struct kunit *test)
+/* Only the markers keep the key alive. Then a new operation is linked behind them. */
+static void markers_keep_key_without_watchers(struct kunit *test)
 {
 	add_all(test, TWHEEL_COND_ANY, 2);
-	let_then(&walkers[5], 1, cancel_all);
+	set_on_ended(&watchers[5], 1, cancel_all);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, NR);
 	expect_ended_up_to(test, NR);
-	KUNIT_EXPECT_EQ(test, late[0].ended, 0);
+	KUNIT_EXPECT_EQ(test, added[0].ended, 0);
 	expect_counts(test, 1, 1, 1);
 	expect_watched(test, KEY, 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	expect_counts(test, 0, 0, 0);
 }
 
-static void unwatch_many(struct walker *walker)
+static void unwatch_many(struct watcher *watcher)
 {
 	const struct twheel_key key = { .v = { 0, KEY } };
 	unsigned int i;
 
 	for (i = 0; i < NR; i += 2)
-		nr_inner += !IS_ERR(twheel_op_unwatch(&walkers[i].op, &key));
+		nr_inner += !IS_ERR(twheel_op_unwatch(&watchers[i].op, &key));
 }
 
-static void those_who_watch_no_more_are_not_told(struct kunit *test)
+static void unwatched_operations_are_not_signalled(struct kunit *test)
 {
 	unsigned int i, nr = (NR + 1) / 2;
 
 	for (i = 0; i < NR; i++)
-		KUNIT_ASSERT_EQ(test, walker_add(&walkers[i], TWHEEL_COND_ANY, 2, 2), 0);
-	let_then(&walkers[5], 1, unwatch_many);
+		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], TWHEEL_COND_ANY, 2, 2), 0);
+	set_on_ended(&watchers[5], 1, unwatch_many);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 1);
 	KUNIT_EXPECT_EQ(test, nr_inner, nr);
 	expect_watched(test, KEY, NR - nr - 1);
@@ -332,22 +335,22 @@ static void those_who_watch_no_more_are_not_told(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static int add_under(struct walker *walker, u64 number)
+static int add_under(struct watcher *watcher, u64 number)
 {
 	const struct twheel_watch_spec spec = { .key = { .v = { 0, number } } };
 	const struct twheel_op_args args = {
 		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
-		.nr_keys = 1, .specs = &spec, .watches = walker->watch,
+		.nr_keys = 1, .specs = &spec, .watches = watcher->watch,
 	};
 
-	twheel_op_init(&walker->op, &walker_ops);
-	return twheel_op_add(probe_purgatory, &walker->op, &args);
+	twheel_op_init(&watcher->op, &watcher_ops);
+	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
-/* Keys come, and the buckets with them, while the marks of a walk stand among them. */
-static void grow_and_shrink(struct walker *walker)
+/* Add and remove keys, so that buckets are replaced while the markers of a walk are linked. */
+static void grow_and_shrink(struct watcher *watcher)
 {
-	static struct walker others[300];
+	static struct watcher others[300];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(others); i++)
@@ -359,13 +362,13 @@ static void grow_and_shrink(struct walker *walker)
 	nr_ended -= ARRAY_SIZE(others);
 }
 
-static void marks_are_moved_to_other_buckets(struct kunit *test)
+static void markers_survive_resize(struct kunit *test)
 {
 	unsigned int i;
 
 	add_all(test, TWHEEL_COND_ANY, 1);
 	for (i = 0; i < NR; i += 10)
-		walkers[i].then = grow_and_shrink;
+		watchers[i].on_ended = grow_and_shrink;
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR);
 	KUNIT_EXPECT_EQ(test, nr_inner, 0);
 	expect_ended_up_to(test, NR);
@@ -375,24 +378,24 @@ static void marks_are_moved_to_other_buckets(struct kunit *test)
 
 static int walk_init(struct kunit *test)
 {
-	walkers = kunit_kcalloc(test, NR, sizeof(*walkers), GFP_KERNEL);
-	late = kunit_kcalloc(test, NR, sizeof(*late), GFP_KERNEL);
+	watchers = kunit_kcalloc(test, NR, sizeof(*watchers), GFP_KERNEL);
+	added = kunit_kcalloc(test, NR, sizeof(*added), GFP_KERNEL);
 	nr_ended = 0;
 	nr_inner = 0;
-	return walkers && late ? probe_suite_init(test) : -ENOMEM;
+	return watchers && added ? probe_suite_init(test) : -ENOMEM;
 }
 
 static struct kunit_case walk_cases[] = {
-	KUNIT_CASE(a_walk_ends_where_it_began_to),
-	KUNIT_CASE(a_walk_that_ends_nobody_leaves_all_in_order),
-	KUNIT_CASE(a_limit_is_kept_and_the_rest_is_not_told),
-	KUNIT_CASE(a_limit_on_predicates_passes_over_those_that_do_not_hold),
-	KUNIT_CASE(two_walks_of_a_key_do_not_hinder_each_other),
-	KUNIT_CASE(walks_within_walks_tell_each_watcher_once_each),
-	KUNIT_CASE(a_mark_becomes_the_first_of_its_key),
-	KUNIT_CASE(marks_may_be_all_that_is_left),
-	KUNIT_CASE(those_who_watch_no_more_are_not_told),
-	KUNIT_CASE(marks_are_moved_to_other_buckets),
+	KUNIT_CASE(walk_skips_operations_added_by_callbacks),
+	KUNIT_CASE(walk_that_completes_none_keeps_order),
+	KUNIT_CASE(signal_some_stops_at_limit),
+	KUNIT_CASE(check_limit_skips_false_predicates),
+	KUNIT_CASE(two_walks_of_one_key_complete_all),
+	KUNIT_CASE(nested_walks_visit_each_watcher_once),
+	KUNIT_CASE(marker_becomes_first_of_its_key),
+	KUNIT_CASE(markers_keep_key_without_watchers),
+	KUNIT_CASE(unwatched_operations_are_not_signalled),
+	KUNIT_CASE(markers_survive_resize),
 	{}
 };
 

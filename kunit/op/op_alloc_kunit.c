@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5 with too little memory, by the kernel's own fault injection: each
- * allocation of the calls that make any fails once, and the others make none.
+ * KUnit tests for layer 5 with fault injection (failslab): every allocation of the calls
+ * that allocate memory fails once, and the other calls do not allocate.
  *
- * A call that fails so has to say -ENOMEM, and to leave nothing: the counts are
- * looked at after each, what is left in memory by kmemleak after the last suite.
- * The job that loads the suites has let all allocations be made to fail.
+ * A failing call must return -ENOMEM and leave no trace. The counts are checked after
+ * each call, and kmemleak runs after the last suite. The job that loads the suites
+ * enables failslab for all allocations.
  */
 #include <linux/err.h>
 #include <linux/sched.h>
@@ -17,18 +17,18 @@
 #include "key_probe.h"
 #include "op_probe.h"
 
-/* No call makes more allocations than that, those of the kernel's debugging included. */
+/* Upper bound on the allocations of a call, including those of debugging code. */
 #define MOST		1000
 
 /**
- * struct attempt - a call to be made again and again
- * @make: makes it; a negative error, or what undo is for
- * @undo: makes it undone
- * @probe: for it
- * @keys: for it
- * @purgatory: what came of it
- * @pending: the counts of the purgatory without it
- * @watches: likewise, each of another key
+ * struct attempt - a call that is repeated with failing allocations
+ * @make: makes the call and returns its result
+ * @undo: reverts a call that has succeeded
+ * @probe: operation for the call
+ * @keys: keys for the call
+ * @purgatory: purgatory created by the call
+ * @pending: operations that are pending without the call
+ * @watches: watches that exist without the call, each of a different key
  */
 struct attempt {
 	int				(*make)(struct attempt *attempt);
@@ -46,7 +46,7 @@ static void let_fail(unsigned int nth)
 	current->fail_nth = nth;
 }
 
-/* Whether one has failed since. */
+/* Returns true if an allocation has failed since let_fail(). */
 static bool has_failed(void)
 {
 	bool failed = !current->fail_nth;
@@ -55,7 +55,7 @@ static bool has_failed(void)
 	return failed;
 }
 
-/* Not even those that may sleep and wait for memory. */
+/* Check that allocations that may sleep can fail, too. */
 static bool can_fail(void)
 {
 	void *memory;
@@ -81,7 +81,7 @@ static bool can_fail(void)
 }
 #endif
 
-/* Have one allocation after the other fail until there is none left; how often it did. */
+/* Let each allocation of a call fail in turn. Returns the number of failed calls. */
 static unsigned int try_each(struct kunit *test, struct attempt *attempt)
 {
 	unsigned int nth, nr_errors = 0;
@@ -105,7 +105,7 @@ static unsigned int try_each(struct kunit *test, struct attempt *attempt)
 	return nr_errors;
 }
 
-/* How many keys are tried: few, all that may be, and some in between. */
+/* Numbers of keys: small ones, the maximum, and some in between. */
 static const u32 sizes[] = { 1, 2, 3, 4, 5, 6, 7, 8, 16, 31, 32, 33, 62, 63, TWHEEL_MAX_KEYS };
 
 static int make_purgatory(struct attempt *attempt)
@@ -119,11 +119,11 @@ static void undo_purgatory(struct attempt *attempt)
 	twheel_purgatory_destroy(attempt->purgatory);
 }
 
-static void a_purgatory_is_made_or_not(struct kunit *test)
+static void purgatory_create_without_memory_fails(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_purgatory, .undo = undo_purgatory };
 
-	/* Itself, and the table of its keys. */
+	/* The purgatory and its key table. */
 	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 2);
 }
 
@@ -141,10 +141,10 @@ static int make_add(struct attempt *attempt)
 static void undo_add(struct attempt *attempt)
 {
 	twheel_op_cancel(&attempt->probe->op);
-	probe_again(attempt->probe);
+	probe_reinit(attempt->probe);
 }
 
-static void an_add_needs_no_memory(struct kunit *test)
+static void add_needs_no_memory(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_add, .undo = undo_add };
 	unsigned int i;
@@ -155,33 +155,33 @@ static void an_add_needs_no_memory(struct kunit *test)
 		attempt.keys->nr = sizes[i];
 		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
 	}
-	/* The wheel may want a level, and does without. */
+	/* The wheel does without another level if it cannot allocate one. */
 	KUNIT_EXPECT_GE(test, attempt.probe->ended, ARRAY_SIZE(sizes));
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
-	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
+	KUNIT_EXPECT_EQ(test, attempt.probe->overlaps, 0);
 }
 
-static int make_add_asking(struct attempt *attempt)
+static int make_add_predicate(struct attempt *attempt)
 {
-	return probe_add_asking(attempt->probe, TWHEEL_NEVER, attempt->keys);
+	return probe_add_predicate(attempt->probe, TWHEEL_NEVER, attempt->keys);
 }
 
-static void an_add_with_a_predicate_needs_no_memory(struct kunit *test)
+static void add_with_predicate_needs_no_memory(struct kunit *test)
 {
-	struct attempt attempt = { .make = make_add_asking, .undo = undo_add };
+	struct attempt attempt = { .make = make_add_predicate, .undo = undo_add };
 
-	attempt.probe = probe_new_asking(test);
+	attempt.probe = probe_new_predicate(test);
 	attempt.keys = probe_keys_new(test, 10, 7);
 	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
-	KUNIT_EXPECT_GT(test, attempt.probe->asked, 1);
+	KUNIT_EXPECT_GT(test, attempt.probe->evaluated, 1);
 	attempt.probe->holds = true;
 	KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
-	KUNIT_EXPECT_EQ(test, attempt.probe->intruders, 0);
+	KUNIT_EXPECT_EQ(test, attempt.probe->overlaps, 0);
 	KUNIT_EXPECT_GT(test, attempt.probe->ended, 1);
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, attempt.probe->released);
 }
 
-/* Room for further keys. */
+/* Memory for the watches of further keys. */
 static struct twheel_watch further[TWHEEL_MAX_KEYS];
 
 static int make_watch(struct attempt *attempt)
@@ -198,16 +198,16 @@ static void undo_watch(struct attempt *attempt)
 		twheel_op_unwatch(&attempt->probe->op, &attempt->keys->spec[i].key);
 }
 
-static void further_keys_need_no_memory(struct kunit *test)
+static void watch_needs_no_memory(struct kunit *test)
 {
 	struct attempt attempt = { .make = make_watch, .undo = undo_watch };
 	unsigned int i;
 
-	attempt.probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 5, 1);
+	attempt.probe = probe_pending(test, TWHEEL_COND_ALL, 0, 5, 1);
 	attempt.pending = 1;
 	attempt.watches = 1;
 	attempt.keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS - 1);
-	/* One it watches already. */
+	/* The operation watches one key already. */
 	for (i = 0; i < ARRAY_SIZE(sizes) - 1; i++) {
 		attempt.keys->nr = sizes[i];
 		KUNIT_EXPECT_EQ(test, try_each(test, &attempt), 0);
@@ -217,13 +217,13 @@ static void further_keys_need_no_memory(struct kunit *test)
 	expect_ended(test, attempt.probe, TWHEEL_COMPLETED, 1);
 }
 
-/* Calls that allocate nothing, on an operation that watches keys 10 and following. */
+/* Calls that do not allocate, on an operation that watches 20 keys from 10 on. */
 static int by_signal(struct probe *probe)
 {
 	return probe_signal(11, 0) - 1;
 }
 
-static int by_completion(struct probe *probe)
+static int by_complete(struct probe *probe)
 {
 	return twheel_op_complete(&probe->op, 0);
 }
@@ -240,12 +240,12 @@ static int by_cancel_for_key(struct probe *probe)
 	return twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, 0) - 1;
 }
 
-static int by_completing_all(struct probe *probe)
+static int by_complete_all(struct probe *probe)
 {
 	return twheel_complete_all(probe_purgatory, -EIO, 0, 0) - 1;
 }
 
-/* Never, and a deadline that needs levels which the wheel has not had so far. */
+/* The second deadline needs levels that the wheel does not have yet. */
 static int by_expiry(struct probe *probe)
 {
 	int ret = twheel_op_rearm(&probe->op, twheel_deadline(40 * 86400 * (u64)NSEC_PER_SEC),
@@ -257,20 +257,20 @@ static int by_expiry(struct probe *probe)
 	return ret;
 }
 
-static void the_end_needs_no_memory(struct kunit *test)
+static void end_needs_no_memory(struct kunit *test)
 {
-	static int (*const ways[])(struct probe *probe) = {
-		by_signal, by_completion, by_cancel, by_cancel_for_key, by_completing_all,
+	static int (*const calls[])(struct probe *probe) = {
+		by_signal, by_complete, by_cancel, by_cancel_for_key, by_complete_all,
 		by_expiry,
 	};
 	unsigned int i, nth;
 
-	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+	for (i = 0; i < ARRAY_SIZE(calls); i++) {
 		for (nth = 1; nth < 10; nth++) {
-			struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 20);
+			struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 20);
 
 			let_fail(nth);
-			KUNIT_EXPECT_EQ(test, ways[i](probe), 0);
+			KUNIT_EXPECT_EQ(test, calls[i](probe), 0);
 			has_failed();
 			KUNIT_EXPECT_EQ(test, probe->ended, 1);
 			expect_counts(test, 0, 0, 0);
@@ -278,11 +278,11 @@ static void the_end_needs_no_memory(struct kunit *test)
 	}
 }
 
-/* The work that gets a purgatory's keys other buckets, and how often it had no memory. */
+/* The work function that resizes the key table, and the number of its skipped runs. */
 static void (*resize)(struct work_struct *work);
 static unsigned int nr_refused;
 
-/* As if none of the stripes got any: of an allocation that fails there is a test below. */
+/* Acts as if no stripe got memory. Failing allocations are tested below. */
 static void resize_without_memory(struct work_struct *work)
 {
 	nr_refused++;
@@ -294,20 +294,20 @@ static bool resize_is_refused(void)
 	return nr_refused;
 }
 
-/* So many, with so many keys each that all stripes want more buckets. */
+/* Number of operations. With TWHEEL_MAX_KEYS keys each, all stripes need more buckets. */
 #define NR_FULL		16
 
-static void wait_under_many_keys(struct kunit *test, struct probe **probes)
+static void add_with_many_keys(struct kunit *test, struct probe **probes)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR_FULL; i++)
-		probes[i] = probe_waiting(test, TWHEEL_COND_ALL, 0, i * TWHEEL_MAX_KEYS,
+		probes[i] = probe_pending(test, TWHEEL_COND_ALL, 0, i * TWHEEL_MAX_KEYS,
 					  TWHEEL_MAX_KEYS);
 	expect_counts(test, NR_FULL, NR_FULL * TWHEEL_MAX_KEYS, NR_FULL * TWHEEL_MAX_KEYS);
 }
 
-/* Complete some of these, by signals under all of their keys. */
+/* Complete some of the operations by signalling all of their keys. */
 static void complete_by_signals(struct kunit *test, struct probe **probes, unsigned int from,
 				unsigned int to)
 {
@@ -320,7 +320,7 @@ static void complete_by_signals(struct kunit *test, struct probe **probes, unsig
 		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
 }
 
-static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
+static void without_memory_for_buckets_chains_grow(struct kunit *test)
 {
 	struct twheel_keys *keys = &probe_purgatory->keys;
 	struct probe *probes[NR_FULL];
@@ -329,21 +329,21 @@ static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
 	resize = keys->resize.work.func;
 	nr_refused = 0;
 	keys->resize.work.func = resize_without_memory;
-	wait_under_many_keys(test, probes);
+	add_with_many_keys(test, probes);
 	KUNIT_EXPECT_TRUE(test, resize_is_refused());
 	for (i = 0; i < 1U << keys->shift; i++)
 		KUNIT_EXPECT_EQ(test, keys->stripe[i].now.mask, 0);
 	complete_by_signals(test, probes, 0, NR_FULL / 2);
 
-	/* Who comes next asks for them again. */
+	/* The next add requests the resize again. */
 	keys->resize.work.func = resize;
-	probe_waiting(test, TWHEEL_COND_ALL, 0, 0, TWHEEL_MAX_KEYS);
+	probe_pending(test, TWHEEL_COND_ALL, 0, 0, TWHEEL_MAX_KEYS);
 	flush_delayed_work(&keys->resize);
-	expect_fitting(test, keys);
+	expect_bucket_sizes(test, keys);
 	for (i = 0; i < 1U << keys->shift; i++)
 		KUNIT_EXPECT_GT(test, keys->stripe[i].now.mask, 0);
 
-	/* Nor are they needed to become fewer. */
+	/* Removing keys needs no new buckets either. */
 	nr_refused = 0;
 	keys->resize.work.func = resize_without_memory;
 	complete_by_signals(test, probes, NR_FULL / 2, NR_FULL);
@@ -353,15 +353,15 @@ static void without_memory_for_buckets_chains_are_longer(struct kunit *test)
 	keys->resize.work.func = resize;
 }
 
-/* One of the stripes gets no buckets at first; another attempt follows by itself. */
-static void a_stripe_without_memory_gets_it_later(struct kunit *test)
+/* The first allocation fails, so that one stripe gets no buckets. The work retries later. */
+static void stripe_without_memory_is_resized_later(struct kunit *test)
 {
 	struct twheel_keys *keys = &probe_purgatory->keys;
 	struct probe *probes[NR_FULL];
 
 	resize = keys->resize.work.func;
 	keys->resize.work.func = resize_without_memory;
-	wait_under_many_keys(test, probes);
+	add_with_many_keys(test, probes);
 	KUNIT_EXPECT_TRUE(test, resize_is_refused());
 	keys->resize.work.func = resize;
 	let_fail(1);
@@ -369,7 +369,7 @@ static void a_stripe_without_memory_gets_it_later(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, has_failed());
 	vtime_sleep(NSEC_PER_SEC);
 	flush_delayed_work(&keys->resize);
-	expect_fitting(test, keys);
+	expect_bucket_sizes(test, keys);
 	complete_by_signals(test, probes, 0, NR_FULL);
 }
 
@@ -388,13 +388,13 @@ static void alloc_suite_exit(struct kunit *test)
 }
 
 static struct kunit_case alloc_cases[] = {
-	KUNIT_CASE(a_purgatory_is_made_or_not),
-	KUNIT_CASE(an_add_needs_no_memory),
-	KUNIT_CASE(an_add_with_a_predicate_needs_no_memory),
-	KUNIT_CASE(further_keys_need_no_memory),
-	KUNIT_CASE(the_end_needs_no_memory),
-	KUNIT_CASE(without_memory_for_buckets_chains_are_longer),
-	KUNIT_CASE(a_stripe_without_memory_gets_it_later),
+	KUNIT_CASE(purgatory_create_without_memory_fails),
+	KUNIT_CASE(add_needs_no_memory),
+	KUNIT_CASE(add_with_predicate_needs_no_memory),
+	KUNIT_CASE(watch_needs_no_memory),
+	KUNIT_CASE(end_needs_no_memory),
+	KUNIT_CASE(without_memory_for_buckets_chains_grow),
+	KUNIT_CASE(stripe_without_memory_is_resized_later),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, operations that end each other: however long the chain, the
- * stack holds out, and each is called back once.
+ * KUnit tests for operations that end each other in their callbacks (layer 5): the stack
+ * depth is bounded for a chain of any length, and each callback runs once.
  */
 #include <linux/time64.h>
 #include <linux/timer.h>
@@ -11,7 +11,7 @@
 
 #define CHAIN	1000
 
-/* Callbacks on top of each other: this many at most, on any stack that there is. */
+/* Upper bound on nested callbacks, for all stack sizes. */
 #define DEEPEST	64
 
 static struct probe *chain[CHAIN];
@@ -37,8 +37,8 @@ static void chain_init(struct kunit *test)
 	depth = 0;
 	deepest = 0;
 	for (i = 0; i < CHAIN; i++) {
-		chain[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, i, 1);
-		chain[i]->then = end_next;
+		chain[i] = probe_pending(test, TWHEEL_COND_ANY, 0, i, 1);
+		chain[i]->on_ended = end_next;
 	}
 }
 
@@ -46,7 +46,7 @@ static void expect_chain(struct kunit *test)
 {
 	unsigned int i;
 
-	/* Each waits for its callback, on whichever stack it is made. */
+	/* Callbacks may run in any thread, so wait for each of them. */
 	for (i = 0; i < CHAIN; i++) {
 		while (!READ_ONCE(chain[i]->ended))
 			vtime_sleep(NSEC_PER_MSEC);
@@ -59,7 +59,7 @@ static void expect_chain(struct kunit *test)
 	KUNIT_EXPECT_LE(test, deepest, DEEPEST);
 }
 
-static void a_chain_may_be_of_any_length(struct kunit *test)
+static void long_chain_completes_on_bounded_stack(struct kunit *test)
 {
 	chain_init(test);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
@@ -71,7 +71,7 @@ static void end_first(struct timer_list *timer)
 	twheel_op_complete(&chain[0]->op, 0);
 }
 
-static void a_chain_may_begin_in_a_softirq(struct kunit *test)
+static void chain_may_start_in_softirq(struct kunit *test)
 {
 	static struct timer_list timer;
 
@@ -82,38 +82,38 @@ static void a_chain_may_begin_in_a_softirq(struct kunit *test)
 	timer_shutdown_sync(&timer);
 }
 
-static bool begun, waited;
+static bool started, waited;
 
-/* On the reaper, which makes no callback meanwhile. */
+/* Runs on the reaper, which cannot run deferred callbacks until this function returns. */
 static void wait_for_chain(struct twheel_timer *timer)
 {
 	unsigned int i;
 
-	while (!READ_ONCE(begun))
+	while (!READ_ONCE(started))
 		vtime_sleep(NSEC_PER_MSEC);
 	for (i = 0; i < CHAIN; i++)
 		twheel_op_cancel_sync(&chain[i]->op);
 	WRITE_ONCE(waited, true);
 }
 
-static void a_callback_left_to_a_reaper_that_waits_for_it_is_made(struct kunit *test)
+static void cancel_sync_on_reaper_runs_deferred_callbacks(struct kunit *test)
 {
 	static struct twheel_timer timer;
 
 	chain_init(test);
-	begun = false;
+	started = false;
 	waited = false;
 	twheel_timer_init(&timer, probe_wheel, wait_for_chain);
 	KUNIT_ASSERT_EQ(test, twheel_timer_add(&timer, 0), 0);
 	vtime_sleep(10 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
-	WRITE_ONCE(begun, true);
+	WRITE_ONCE(started, true);
 	while (!READ_ONCE(waited))
 		vtime_sleep(NSEC_PER_MSEC);
 	expect_chain(test);
 }
 
-static void drain_waits_for_a_chain(struct kunit *test)
+static void drain_waits_for_chain(struct kunit *test)
 {
 	unsigned int i;
 
@@ -126,10 +126,10 @@ static void drain_waits_for_a_chain(struct kunit *test)
 }
 
 static struct kunit_case chain_cases[] = {
-	KUNIT_CASE(a_chain_may_be_of_any_length),
-	KUNIT_CASE(a_chain_may_begin_in_a_softirq),
-	KUNIT_CASE(a_callback_left_to_a_reaper_that_waits_for_it_is_made),
-	KUNIT_CASE(drain_waits_for_a_chain),
+	KUNIT_CASE(long_chain_completes_on_bounded_stack),
+	KUNIT_CASE(chain_may_start_in_softirq),
+	KUNIT_CASE(cancel_sync_on_reaper_runs_deferred_callbacks),
+	KUNIT_CASE(drain_waits_for_chain),
 	{}
 };
 

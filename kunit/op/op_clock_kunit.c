@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, clocks: operations that bring a wheel of their own for their
- * deadline, and what setting the wall clock does to them.
+ * KUnit tests for clocks (layer 5): operations with their own wheel, and steps of the
+ * wall clock.
  *
- * That a step and the end of an operation may meet on two CPUs is for the torture;
- * here the reaper is held up, so that either comes first.
+ * Races between a step and the end of an operation on different CPUs are left to the
+ * torture test. Here the reaper is kept busy to get either order.
  */
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
@@ -17,13 +17,13 @@
 #define SECOND		((s64)NSEC_PER_SEC)
 #define NR_CLOCKS	(TWHEEL_CLOCK_REALTIME + 1)
 
-/* See timer_clock_kunit.c: for how long a step may go unnoticed. */
+/* Upper bound on the time until a step is noticed. See timer_clock_kunit.c. */
 #define NOTICE_NS	(TICK_NSEC + VTIME_SLOP_NS)
 
 static struct twheel *wheels[NR_CLOCKS];
 #define realtime	(wheels[TWHEEL_CLOCK_REALTIME])
 
-/* How far the tests have moved the wall clock. */
+/* Sum of all steps, to restore the clock. */
 static s64 moved;
 
 static void clock_move(struct kunit *test, s64 ns)
@@ -37,7 +37,7 @@ static int clock_init(struct kunit *test)
 	struct twheel_config config = { .name = "kunit" };
 
 	moved = 0;
-	/* Away from 1970, so that there is room to go back. */
+	/* Start far from 1970, so that the clock can be set back. */
 	clock_move(test, 2000000000 * SECOND - ktime_get_real_ns());
 	for (config.clock = 0; config.clock < NR_CLOCKS; config.clock++) {
 		wheels[config.clock] = twheel_create(&config);
@@ -58,7 +58,7 @@ static void clock_exit(struct kunit *test)
 	clock_move(test, -moved);
 }
 
-/* Add an operation that watches key @key, if that is not 0. */
+/* Add an operation that watches @key, unless @key is 0. */
 static int add_at(struct kunit *test, struct probe *probe, struct twheel *wheel, u64 deadline,
 		  unsigned int flags, u64 key)
 {
@@ -76,8 +76,8 @@ static int add_at(struct kunit *test, struct probe *probe, struct twheel *wheel,
 	return twheel_op_add(probe_purgatory, &probe->op, &args);
 }
 
-/* One that expires after a delay. */
-static struct probe *plain_in(struct kunit *test, struct twheel *wheel, u64 delay)
+/* Add an operation that expires after @delay. */
+static struct probe *add_plain(struct kunit *test, struct twheel *wheel, u64 delay)
 {
 	struct probe *probe = probe_new(test);
 
@@ -86,8 +86,8 @@ static struct probe *plain_in(struct kunit *test, struct twheel *wheel, u64 dela
 	return probe;
 }
 
-/* One that would rather know when the clock is set. */
-static struct probe *wary_in(struct kunit *test, u64 delay)
+/* Add an operation that is cancelled if the clock is set. */
+static struct probe *add_cancel_on_set(struct kunit *test, u64 delay)
 {
 	struct probe *probe = probe_new(test);
 
@@ -128,14 +128,14 @@ static u64 remaining(struct probe *probe)
 	return progress.remaining;
 }
 
-static void it_expires_by_the_clock_of_its_wheel(struct kunit *test)
+static void op_expires_by_clock_of_its_wheel(struct kunit *test)
 {
 	struct probe *probes[NR_CLOCKS];
 	u64 deadlines[NR_CLOCKS];
 	unsigned int i;
 
 	for (i = 0; i < NR_CLOCKS; i++) {
-		probes[i] = plain_in(test, wheels[i], 10 * SECOND);
+		probes[i] = add_plain(test, wheels[i], 10 * SECOND);
 		deadlines[i] = deadline_of(probes[i]);
 		KUNIT_EXPECT_EQ(test, stats_of(wheels[i]).pending, 1);
 	}
@@ -152,8 +152,11 @@ static void it_expires_by_the_clock_of_its_wheel(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-/* However it ends, and where none is brought it is the purgatory's wheel that counts. */
-static void the_time_of_its_end_is_by_that_clock(struct kunit *test)
+/*
+ * The end time is reported by the clock of the operation's wheel. Without such a wheel,
+ * this is the wheel of the purgatory.
+ */
+static void end_time_uses_clock_of_wheel(struct kunit *test)
 {
 	struct probe *none = probe_new(test), *real = probe_new(test);
 	u64 now, real_now;
@@ -173,12 +176,12 @@ static void the_time_of_its_end_is_by_that_clock(struct kunit *test)
 	KUNIT_EXPECT_LE(test, real->result.time, real_now + VTIME_SLOP_NS);
 }
 
-static void a_step_forward_expires_what_it_passes(struct kunit *test)
+static void step_forward_expires_passed_deadlines(struct kunit *test)
 {
-	struct probe *passed = plain_in(test, realtime, 3000 * SECOND);
-	struct probe *ahead = plain_in(test, realtime, 3660 * SECOND);
-	struct probe *boottime = plain_in(test, wheels[TWHEEL_CLOCK_BOOTTIME], 3000 * SECOND);
-	struct probe *monotonic = plain_in(test, probe_wheel, 3000 * SECOND);
+	struct probe *passed = add_plain(test, realtime, 3000 * SECOND);
+	struct probe *ahead = add_plain(test, realtime, 3660 * SECOND);
+	struct probe *boottime = add_plain(test, wheels[TWHEEL_CLOCK_BOOTTIME], 3000 * SECOND);
+	struct probe *monotonic = add_plain(test, probe_wheel, 3000 * SECOND);
 	u64 now, deadline = deadline_of(ahead);
 
 	clock_move(test, 3600 * SECOND);
@@ -193,9 +196,9 @@ static void a_step_forward_expires_what_it_passes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, monotonic->ended, 0);
 }
 
-static void a_step_back_puts_off_what_waits(struct kunit *test)
+static void step_back_delays_pending_op(struct kunit *test)
 {
-	struct probe *probe = plain_in(test, realtime, 10 * SECOND);
+	struct probe *probe = add_plain(test, realtime, 10 * SECOND);
 	u64 deadline = deadline_of(probe);
 
 	vtime_sleep(9 * SECOND);
@@ -207,7 +210,7 @@ static void a_step_back_puts_off_what_waits(struct kunit *test)
 	expect_on_time(test, probe, deadline);
 }
 
-static void who_wants_to_know_of_a_step_is_cancelled(struct kunit *test)
+static void step_cancels_ops_with_cancel_on_set(struct kunit *test)
 {
 	static const s64 steps[] = { 1000000, -5 * SECOND, 7 * SECOND };
 	struct probe *far, *never, *past, *plain;
@@ -215,10 +218,10 @@ static void who_wants_to_know_of_a_step_is_cancelled(struct kunit *test)
 	u64 now;
 
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
-		far = wary_in(test, 100000 * SECOND);
-		never = wary_in(test, TWHEEL_NEVER);
-		past = wary_in(test, 6 * SECOND);
-		plain = plain_in(test, realtime, 100000 * SECOND);
+		far = add_cancel_on_set(test, 100000 * SECOND);
+		never = add_cancel_on_set(test, TWHEEL_NEVER);
+		past = add_cancel_on_set(test, 6 * SECOND);
+		plain = add_plain(test, realtime, 100000 * SECOND);
 		vtime_sleep(SECOND);
 		clock_move(test, steps[i]);
 		now = twheel_now(realtime);
@@ -234,18 +237,18 @@ static void who_wants_to_know_of_a_step_is_cancelled(struct kunit *test)
 	}
 }
 
-/* Its deadline, a signal, a cancel: and the step comes after that. */
-static void without_a_step_it_ends_as_any_other(struct kunit *test)
+/* Ended by expiry, signal and cancel before the step. */
+static void cancel_on_set_op_ends_normally_without_step(struct kunit *test)
 {
-	struct probe *expires = wary_in(test, SECOND);
+	struct probe *expires = add_cancel_on_set(test, SECOND);
 	u64 deadline = deadline_of(expires);
 	struct probe *completes, *cancelled;
 
 	vtime_sleep(2 * SECOND);
 	expect_on_time(test, expires, deadline);
-	completes = wary_in(test, TWHEEL_NEVER);
+	completes = add_cancel_on_set(test, TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 5), 1);
-	cancelled = wary_in(test, 100 * SECOND);
+	cancelled = add_cancel_on_set(test, 100 * SECOND);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&cancelled->op), 0);
 	KUNIT_EXPECT_EQ(test, stats_of(realtime).pending, 0);
 
@@ -257,10 +260,10 @@ static void without_a_step_it_ends_as_any_other(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cancelled->result.error, 0);
 }
 
-/* The add sees the step itself, before anybody has been told. */
-static void added_after_a_step_it_is_not_cancelled(struct kunit *test)
+/* The add itself detects the step, before the notification. */
+static void op_added_after_step_is_not_cancelled(struct kunit *test)
 {
-	struct probe *before = wary_in(test, 100 * SECOND), *after = probe_new(test);
+	struct probe *before = add_cancel_on_set(test, 100 * SECOND), *after = probe_new(test);
 	struct twheel_op_args args = { .wheel = realtime, .flags = TWHEEL_OP_CANCEL_ON_SET };
 
 	vtime_sleep(SECOND);
@@ -276,18 +279,18 @@ static void added_after_a_step_it_is_not_cancelled(struct kunit *test)
 	expect_on_time(test, after, args.deadline);
 }
 
-static struct kunit *stepping;
+static struct kunit *step_test;
 
-static void step_when_asked(struct probe *probe)
+static void step_in_predicate(struct probe *probe)
 {
-	probe->when_asked = NULL;
-	clock_move(stepping, 3 * SECOND);
+	probe->on_eval = NULL;
+	clock_move(step_test, 3 * SECOND);
 }
 
-/* It waits from before its predicate is run for the first time. */
-static void a_step_in_the_middle_of_an_add_counts(struct kunit *test)
+/* The operation is pending before its predicate is first evaluated. */
+static void step_during_add_cancels(struct kunit *test)
 {
-	struct probe *probe = probe_new_asking(test);
+	struct probe *probe = probe_new_predicate(test);
 	const struct twheel_op_args args = {
 		.wheel		= realtime,
 		.flags		= TWHEEL_OP_CANCEL_ON_SET,
@@ -295,31 +298,31 @@ static void a_step_in_the_middle_of_an_add_counts(struct kunit *test)
 		.condition	= TWHEEL_COND_PREDICATE,
 	};
 
-	stepping = test;
-	probe->when_asked = step_when_asked;
+	step_test = test;
+	probe->on_eval = step_in_predicate;
 	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	expect_cancelled(test, probe);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(realtime).pending, 0);
 }
 
-/* It is the re-arm that sees the step first. */
-static void a_rearm_does_not_hide_a_step(struct kunit *test)
+/* The re-arm is the first call that sees the step. */
+static void rearm_does_not_hide_step(struct kunit *test)
 {
 	static const u64 to[] = { 1, SECOND, 200 * SECOND, TWHEEL_NEVER };
-	u64 deadline, moved_to;
+	u64 deadline, new_deadline;
 	struct probe *probe;
 	unsigned int i;
 	int ret;
 
 	for (i = 0; i < ARRAY_SIZE(to); i++) {
-		probe = wary_in(test, 100 * SECOND);
+		probe = add_cancel_on_set(test, 100 * SECOND);
 		deadline = deadline_of(probe);
 		vtime_sleep(SECOND);
 		preempt_disable();
 		clock_move(test, i % 2 ? 5 * SECOND : -5 * SECOND);
-		moved_to = twheel_deadline_on(realtime, to[i]);
-		ret = twheel_op_rearm(&probe->op, moved_to, TWHEEL_REARM_ALWAYS);
+		new_deadline = twheel_deadline_on(realtime, to[i]);
+		ret = twheel_op_rearm(&probe->op, new_deadline, TWHEEL_REARM_ALWAYS);
 		preempt_enable();
 		KUNIT_EXPECT_EQ(test, ret, -EALREADY);
 		expect_cancelled(test, probe);
@@ -330,9 +333,10 @@ static void a_rearm_does_not_hide_a_step(struct kunit *test)
 	}
 }
 
-static void rearmed_without_a_step_it_is_as_wary_as_before(struct kunit *test)
+static void step_after_rearm_cancels(struct kunit *test)
 {
-	struct probe *probe = wary_in(test, SECOND), *expires = wary_in(test, SECOND);
+	struct probe *probe = add_cancel_on_set(test, SECOND);
+	struct probe *expires = add_cancel_on_set(test, SECOND);
 	u64 deadline = twheel_deadline_on(realtime, 5 * SECOND);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&probe->op, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
@@ -346,27 +350,27 @@ static void rearmed_without_a_step_it_is_as_wary_as_before(struct kunit *test)
 	expect_cancelled(test, probe);
 }
 
-#define CROWD	200
+#define NR_OPS	200
 
 /*
- * The reaper cancels one after the other, each with a callback that sleeps, and
- * meanwhile a signal comes for the rest.
+ * The reaper cancels one operation after another, each with a callback that sleeps. A
+ * signal completes the rest in the meantime.
  */
-static void a_step_and_a_signal_end_each_once(struct kunit *test)
+static void step_and_signal_end_each_op_once(struct kunit *test)
 {
-	static struct probe *probes[CROWD];
+	static struct probe *probes[NR_OPS];
 	unsigned int i, cancelled = 0;
 	u32 completed;
 
-	for (i = 0; i < CROWD; i++) {
-		probes[i] = wary_in(test, i % 2 ? 100 * SECOND : TWHEEL_NEVER);
+	for (i = 0; i < NR_OPS; i++) {
+		probes[i] = add_cancel_on_set(test, i % 2 ? 100 * SECOND : TWHEEL_NEVER);
 		probes[i]->takes_ns = SECOND / 100;
 	}
 	clock_move(test, 10 * SECOND);
 	vtime_sleep(SECOND / 2);
 	completed = probe_signal(10, 4);
-	vtime_sleep(SECOND * CROWD / 50);
-	for (i = 0; i < CROWD; i++) {
+	vtime_sleep(SECOND * NR_OPS / 50);
+	for (i = 0; i < NR_OPS; i++) {
 		if (probes[i]->result.reason == TWHEEL_CANCELLED) {
 			expect_cancelled(test, probes[i]);
 			cancelled++;
@@ -376,43 +380,44 @@ static void a_step_and_a_signal_end_each_once(struct kunit *test)
 	}
 	KUNIT_EXPECT_GT(test, cancelled, 0);
 	KUNIT_EXPECT_GT(test, completed, 0);
-	KUNIT_EXPECT_EQ(test, cancelled + completed, CROWD);
+	KUNIT_EXPECT_EQ(test, cancelled + completed, NR_OPS);
 	expect_counts(test, 0, 0, 0);
 }
 
-static void a_step_that_is_undone_at_once_cancels(struct kunit *test)
+static void undone_step_cancels_ops_with_cancel_on_set(struct kunit *test)
 {
-	struct probe *wary = wary_in(test, 3600 * SECOND), *beaten = wary_in(test, 3600 * SECOND);
-	struct probe *plain = plain_in(test, realtime, 10 * SECOND);
+	struct probe *pending = add_cancel_on_set(test, 3600 * SECOND);
+	struct probe *rearmed = add_cancel_on_set(test, 3600 * SECOND);
+	struct probe *plain = add_plain(test, realtime, 10 * SECOND);
 	u64 deadline = deadline_of(plain);
 
 	vtime_sleep(SECOND);
 	preempt_disable();
 	wall_clock_step_and_undo(test, SECOND);
-	/* Before the wheel has looked at the clock. */
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&beaten->op, deadline_of(beaten) + SECOND,
+	/* The wheel has not read the clock yet. */
+	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&rearmed->op, deadline_of(rearmed) + SECOND,
 					      TWHEEL_REARM_ALWAYS), -EALREADY);
 	preempt_enable();
-	expect_cancelled(test, beaten);
+	expect_cancelled(test, rearmed);
 	vtime_sleep(2 * NOTICE_NS);
-	expect_cancelled(test, wary);
+	expect_cancelled(test, pending);
 	vtime_sleep(10 * SECOND);
 	expect_on_time(test, plain, deadline);
 }
 
 static struct kunit_case clock_cases[] = {
-	KUNIT_CASE(it_expires_by_the_clock_of_its_wheel),
-	KUNIT_CASE(the_time_of_its_end_is_by_that_clock),
-	KUNIT_CASE(a_step_forward_expires_what_it_passes),
-	KUNIT_CASE(a_step_back_puts_off_what_waits),
-	KUNIT_CASE(who_wants_to_know_of_a_step_is_cancelled),
-	KUNIT_CASE(a_step_that_is_undone_at_once_cancels),
-	KUNIT_CASE(without_a_step_it_ends_as_any_other),
-	KUNIT_CASE(added_after_a_step_it_is_not_cancelled),
-	KUNIT_CASE(a_step_in_the_middle_of_an_add_counts),
-	KUNIT_CASE(a_rearm_does_not_hide_a_step),
-	KUNIT_CASE(rearmed_without_a_step_it_is_as_wary_as_before),
-	KUNIT_CASE(a_step_and_a_signal_end_each_once),
+	KUNIT_CASE(op_expires_by_clock_of_its_wheel),
+	KUNIT_CASE(end_time_uses_clock_of_wheel),
+	KUNIT_CASE(step_forward_expires_passed_deadlines),
+	KUNIT_CASE(step_back_delays_pending_op),
+	KUNIT_CASE(step_cancels_ops_with_cancel_on_set),
+	KUNIT_CASE(undone_step_cancels_ops_with_cancel_on_set),
+	KUNIT_CASE(cancel_on_set_op_ends_normally_without_step),
+	KUNIT_CASE(op_added_after_step_is_not_cancelled),
+	KUNIT_CASE(step_during_add_cancels),
+	KUNIT_CASE(rearm_does_not_hide_step),
+	KUNIT_CASE(step_after_rearm_cancels),
+	KUNIT_CASE(step_and_signal_end_each_op_once),
 	{}
 };
 

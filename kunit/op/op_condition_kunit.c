@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, declared conditions: what counts towards them, which can't
- * be, and how many a signal may complete.
+ * KUnit tests for declared conditions (layer 5): counting of signals and amounts, checks
+ * of arguments, and the limit on the operations that a signal completes.
  *
- * Keys that come and go are in op_unwatch_kunit.c.
+ * Adding and removing keys of pending operations is tested in op_unwatch_kunit.c.
  */
 #include <linux/limits.h>
 #include <linux/slab.h>
@@ -11,8 +11,8 @@
 
 #include "op_probe.h"
 
-/* One that waits for amounts under keys @first and following to add up. */
-static struct probe *summing(struct kunit *test, u64 threshold, u64 first, u32 nr)
+/* Add an operation that completes when the amounts under its keys add up to @threshold. */
+static struct probe *add_sum(struct kunit *test, u64 threshold, u64 first, u32 nr)
 {
 	struct probe *probe = probe_new(test);
 
@@ -21,9 +21,9 @@ static struct probe *summing(struct kunit *test, u64 threshold, u64 first, u32 n
 	return probe;
 }
 
-static void amounts_add_up_to_the_threshold(struct kunit *test)
+static void amounts_add_up_to_threshold(struct kunit *test)
 {
-	struct probe *probe = summing(test, 10, 20, 1);
+	struct probe *probe = add_sum(test, 10, 20, 1);
 
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 4, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 5, 3), 0);
@@ -35,9 +35,9 @@ static void amounts_add_up_to_the_threshold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 }
 
-static void an_amount_of_0_is_1(struct kunit *test)
+static void amount_of_0_counts_as_1(struct kunit *test)
 {
-	struct probe *probe = summing(test, 3, 20, 1);
+	struct probe *probe = add_sum(test, 3, 20, 1);
 
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 2), 0);
@@ -48,7 +48,7 @@ static void an_amount_of_0_is_1(struct kunit *test)
 
 static void amounts_of_all_keys_count(struct kunit *test)
 {
-	struct probe *probe = summing(test, 100, 20, 3);
+	struct probe *probe = add_sum(test, 100, 20, 3);
 	struct probe *once = probe_new(test);
 	struct probe_keys *keys = probe_keys_new(test, 20, 2);
 
@@ -60,18 +60,18 @@ static void amounts_of_all_keys_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 
-	/* A key that is given twice is watched once. */
+	/* A duplicate key is watched once. */
 	keys->spec[1] = keys->spec[0];
 	KUNIT_EXPECT_EQ(test, probe_add_sum(once, TWHEEL_NEVER, 4, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 1);
 }
 
-static void a_sum_stops_at_the_largest_amount(struct kunit *test)
+static void sum_saturates(struct kunit *test)
 {
-	struct probe *exact = summing(test, U64_MAX, 20, 1);
-	struct probe *over = summing(test, U64_MAX, 21, 2);
-	struct probe *small = summing(test, 3, 23, 1);
+	struct probe *exact = add_sum(test, U64_MAX, 20, 1);
+	struct probe *over = add_sum(test, U64_MAX, 21, 2);
+	struct probe *small = add_sum(test, 3, 23, 1);
 
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, U64_MAX - 1, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
@@ -84,14 +84,14 @@ static void a_sum_stops_at_the_largest_amount(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, small->ended, 1);
 }
 
-static void amounts_are_nothing_to_other_conditions(struct kunit *test)
+static void amounts_are_ignored_by_other_conditions(struct kunit *test)
 {
 	struct probe *twice = probe_new(test), *quorum;
 	struct probe_keys *keys = probe_keys_new(test, 20, 1);
 
 	keys->spec[0].need = 2;
 	KUNIT_EXPECT_EQ(test, probe_add(twice, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
-	quorum = probe_waiting(test, TWHEEL_COND_QUORUM, 2, 20, 3);
+	quorum = probe_pending(test, TWHEEL_COND_QUORUM, 2, 20, 3);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1000, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 8), 1);
 	expect_ended(test, twice, TWHEEL_COMPLETED, 8);
@@ -100,7 +100,7 @@ static void amounts_are_nothing_to_other_conditions(struct kunit *test)
 	expect_ended(test, quorum, TWHEEL_COMPLETED, 9);
 }
 
-static void each_key_has_a_need_of_its_own(struct kunit *test)
+static void each_key_has_its_own_need(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 20, 3);
 	struct probe *any = probe_new(test), *quorum = probe_new(test);
@@ -114,15 +114,15 @@ static void each_key_has_a_need_of_its_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(22, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 1), 1);
 	expect_ended(test, any, TWHEEL_COMPLETED, 1);
-	/* Further signals do not make up for the other keys'. */
+	/* Additional signals of this key do not count for the other keys. */
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(21, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(20, 2), 1);
 	expect_ended(test, quorum, TWHEEL_COMPLETED, 2);
 }
 
-/* Arguments that go together in all respects but one, or in all. */
-static const struct bad {
-	const char		*what;
+/* Arguments that are valid, or have exactly one error. */
+static const struct args_case {
+	const char		*name;
 	enum twheel_condition	condition;
 	u32			nr_keys;
 	u32			quorum;
@@ -130,7 +130,7 @@ static const struct bad {
 	u32			need;
 	u32			reserved;
 	int			ret;
-} bads[] = {
+} args_cases[] = {
 	{ "none", TWHEEL_COND_NONE },
 	{ "none with a key", TWHEEL_COND_NONE, 1, .ret = -EINVAL },
 	{ "none with a quorum", TWHEEL_COND_NONE, .quorum = 1, .ret = -EINVAL },
@@ -140,14 +140,14 @@ static const struct bad {
 	{ "any of too many keys", TWHEEL_COND_ANY, 65, .ret = -EINVAL },
 	{ "any with a quorum", TWHEEL_COND_ANY, 1, 1, .ret = -EINVAL },
 	{ "any with a threshold", TWHEEL_COND_ANY, 1, .threshold = 1, .ret = -EINVAL },
-	{ "any with what is reserved", TWHEEL_COND_ANY, 1, .reserved = 1, .ret = -EINVAL },
+	{ "any with reserved field set", TWHEEL_COND_ANY, 1, .reserved = 1, .ret = -EINVAL },
 	{ "all", TWHEEL_COND_ALL, 64, .need = 2 },
 	{ "all without keys", TWHEEL_COND_ALL, .ret = -EINVAL },
 	{ "all of too many keys", TWHEEL_COND_ALL, 65, .ret = -EINVAL },
 	{ "all with a quorum", TWHEEL_COND_ALL, 1, 1, .ret = -EINVAL },
 	{ "all with a threshold", TWHEEL_COND_ALL, 1, .threshold = 1, .ret = -EINVAL },
 	{ "quorum", TWHEEL_COND_QUORUM, 64, 64, .need = 2 },
-	{ "quorum of nobody", TWHEEL_COND_QUORUM, 3, 0, .ret = -EINVAL },
+	{ "quorum of zero", TWHEEL_COND_QUORUM, 3, 0, .ret = -EINVAL },
 	{ "quorum of more than all", TWHEEL_COND_QUORUM, 3, 4, .ret = -EINVAL },
 	{ "quorum with a threshold", TWHEEL_COND_QUORUM, 3, 2, 1, .ret = -EINVAL },
 	{ "quorum of too many keys", TWHEEL_COND_QUORUM, 65, 2, .ret = -EINVAL },
@@ -157,59 +157,59 @@ static const struct bad {
 	{ "sum with a quorum", TWHEEL_COND_SUM, 1, 1, 1, .ret = -EINVAL },
 	{ "sum with a need", TWHEEL_COND_SUM, 1, .threshold = 1, .need = 2, .ret = -EINVAL },
 	{ "sum of too many keys", TWHEEL_COND_SUM, 65, .threshold = 1, .ret = -EINVAL },
-	{ "sum with what is reserved", TWHEEL_COND_SUM, 1, 0, 1, 0, 1, -EINVAL },
+	{ "sum with reserved field set", TWHEEL_COND_SUM, 1, 0, 1, 0, 1, -EINVAL },
 	{ "predicate", TWHEEL_COND_PREDICATE, 64, .need = 1 },
 	{ "predicate without keys", TWHEEL_COND_PREDICATE },
 	{ "predicate with a quorum", TWHEEL_COND_PREDICATE, 1, 1, .ret = -EINVAL },
 	{ "predicate with a threshold", TWHEEL_COND_PREDICATE, 1, 0, 1, .ret = -EINVAL },
 	{ "predicate with a need", TWHEEL_COND_PREDICATE, 1, .need = 2, .ret = -EINVAL },
 	{ "predicate of too many keys", TWHEEL_COND_PREDICATE, 65, .ret = -EINVAL },
-	{ "one past the last", TWHEEL_COND_SUM + 1, 1, .ret = -EINVAL },
-	{ "one past the kernel's", TWHEEL_COND_PREDICATE + 1, 1, .ret = -EINVAL },
-	{ "the predicate's, cut short", TWHEEL_COND_PREDICATE + 256, 1, .ret = -EINVAL },
+	{ "past the last condition", TWHEEL_COND_SUM + 1, 1, .ret = -EINVAL },
+	{ "past the predicate", TWHEEL_COND_PREDICATE + 1, 1, .ret = -EINVAL },
+	{ "truncated to predicate", TWHEEL_COND_PREDICATE + 256, 1, .ret = -EINVAL },
 };
 
 static void conditions_are_checked(struct kunit *test)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(bads); i++) {
-		const struct bad *bad = &bads[i];
-		struct probe_keys *keys = probe_keys_new(test, 20, bad->nr_keys);
-		struct probe *probe = probe_new_asking(test);
+	for (i = 0; i < ARRAY_SIZE(args_cases); i++) {
+		const struct args_case *c = &args_cases[i];
+		struct probe_keys *keys = probe_keys_new(test, 20, c->nr_keys);
+		struct probe *probe = probe_new_predicate(test);
 		const struct twheel_op_args args = {
-			.deadline = TWHEEL_NEVER, .condition = bad->condition,
-			.quorum = bad->quorum, .threshold = bad->threshold,
-			.nr_keys = bad->nr_keys, .specs = keys->spec, .watches = probe->watch,
+			.deadline = TWHEEL_NEVER, .condition = c->condition,
+			.quorum = c->quorum, .threshold = c->threshold,
+			.nr_keys = c->nr_keys, .specs = keys->spec, .watches = probe->watch,
 		};
 
-		if (bad->nr_keys) {
-			keys->spec[bad->nr_keys - 1].need = bad->need;
-			keys->spec[bad->nr_keys - 1].reserved = bad->reserved;
+		if (c->nr_keys) {
+			keys->spec[c->nr_keys - 1].need = c->need;
+			keys->spec[c->nr_keys - 1].reserved = c->reserved;
 		}
-		KUNIT_EXPECT_EQ_MSG(test, twheel_op_check(&args), bad->ret, "%s", bad->what);
+		KUNIT_EXPECT_EQ_MSG(test, twheel_op_check(&args), c->ret, "%s", c->name);
 		KUNIT_EXPECT_EQ_MSG(test, twheel_op_add(probe_purgatory, &probe->op, &args),
-				    bad->ret, "%s", bad->what);
+				    c->ret, "%s", c->name);
 		KUNIT_EXPECT_EQ(test, probe->ended, 0);
-		expect_counts(test, !bad->ret, bad->ret ? 0 : bad->nr_keys,
-			      bad->ret ? 0 : bad->nr_keys);
+		expect_counts(test, !c->ret, c->ret ? 0 : c->nr_keys,
+			      c->ret ? 0 : c->nr_keys);
 		twheel_op_cancel(&probe->op);
 	}
 }
 
-static void a_predicate_must_be_there(struct kunit *test)
+static void predicate_condition_without_try_complete_fails(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
-	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 1)),
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 1)),
 			-EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&probe->op, 0), -ENOENT);
 	expect_counts(test, 0, 0, 0);
 }
 
-static void only_an_error_is_an_error(struct kunit *test)
+static void complete_error_rejects_other_values(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 5), -EINVAL);
@@ -229,13 +229,13 @@ static u32 signal_some(u64 number, u64 amount, u64 value, u32 limit)
 	return twheel_signal_some(probe_purgatory, &key, amount, value, limit, 0);
 }
 
-static void a_signal_for_some_completes_the_first(struct kunit *test)
+static void signal_some_completes_first_watchers(struct kunit *test)
 {
 	struct probe *probes[5];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		probes[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+		probes[i] = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 2), 2);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		KUNIT_EXPECT_EQ(test, probes[i]->ended, i < 2);
@@ -250,44 +250,44 @@ static void a_signal_for_some_completes_the_first(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 9, 100), 0);
 }
 
-static void a_limit_of_0_is_no_limit(struct kunit *test)
+static void limit_of_0_is_unlimited(struct kunit *test)
 {
 	const struct twheel_key key = { .v = { 0, 20 } };
 	unsigned int i;
 
 	for (i = 0; i < 5; i++)
-		probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+		probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 0), 5);
 	for (i = 0; i < 5; i++)
-		probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 1);
+		probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 7, 0,
 						 TWHEEL_MAY_SLEEP), 5);
 	expect_counts(test, 0, 0, 0);
 }
 
-/* In the order of their watching: a sum, a predicate, and two that need two signals. */
-static void those_behind_the_limit_are_not_told(struct kunit *test)
+/* Watchers in ring order: a sum, a predicate, and two operations that need two signals. */
+static void watchers_behind_limit_are_not_signalled(struct kunit *test)
 {
-	struct probe *sum = summing(test, 10, 20, 1), *asked = probe_new_asking(test);
+	struct probe *sum = add_sum(test, 10, 20, 1), *predicate = probe_new_predicate(test);
 	struct probe *first = probe_new(test), *second = probe_new(test);
 	struct probe_keys *keys = probe_keys_new(test, 20, 1);
 
-	KUNIT_EXPECT_EQ(test, probe_add_asking(asked, TWHEEL_NEVER, keys), 0);
-	asked->asked = 0;
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(predicate, TWHEEL_NEVER, keys), 0);
+	predicate->evaluated = 0;
 	keys->spec[0].need = 2;
 	KUNIT_EXPECT_EQ(test, probe_add(first, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_add(second, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
 
-	/* The sum is the one: nobody behind it hears of it. */
+	/* The sum completes and reaches the limit, so the watchers behind it are not visited. */
 	KUNIT_EXPECT_EQ(test, signal_some(20, 10, 1, 1), 1);
 	expect_ended(test, sum, TWHEEL_COMPLETED, 1);
-	KUNIT_EXPECT_EQ(test, asked->asked, 0);
-	/* Nobody is the one: all hear of it. */
+	KUNIT_EXPECT_EQ(test, predicate->evaluated, 0);
+	/* No operation completes, so all are visited. */
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 2, 1), 0);
-	KUNIT_EXPECT_EQ(test, asked->asked, 1);
-	asked->holds = true;
+	KUNIT_EXPECT_EQ(test, predicate->evaluated, 1);
+	predicate->holds = true;
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 3, 1), 1);
-	KUNIT_EXPECT_EQ(test, asked->ended, 1);
+	KUNIT_EXPECT_EQ(test, predicate->ended, 1);
 	KUNIT_EXPECT_EQ(test, first->ended, 0);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 4, 1), 1);
 	expect_ended(test, first, TWHEEL_COMPLETED, 4);
@@ -297,18 +297,18 @@ static void those_behind_the_limit_are_not_told(struct kunit *test)
 }
 
 static struct kunit_case condition_cases[] = {
-	KUNIT_CASE(amounts_add_up_to_the_threshold),
-	KUNIT_CASE(an_amount_of_0_is_1),
+	KUNIT_CASE(amounts_add_up_to_threshold),
+	KUNIT_CASE(amount_of_0_counts_as_1),
 	KUNIT_CASE(amounts_of_all_keys_count),
-	KUNIT_CASE(a_sum_stops_at_the_largest_amount),
-	KUNIT_CASE(amounts_are_nothing_to_other_conditions),
-	KUNIT_CASE(each_key_has_a_need_of_its_own),
+	KUNIT_CASE(sum_saturates),
+	KUNIT_CASE(amounts_are_ignored_by_other_conditions),
+	KUNIT_CASE(each_key_has_its_own_need),
 	KUNIT_CASE(conditions_are_checked),
-	KUNIT_CASE(a_predicate_must_be_there),
-	KUNIT_CASE(only_an_error_is_an_error),
-	KUNIT_CASE(a_signal_for_some_completes_the_first),
-	KUNIT_CASE(a_limit_of_0_is_no_limit),
-	KUNIT_CASE(those_behind_the_limit_are_not_told),
+	KUNIT_CASE(predicate_condition_without_try_complete_fails),
+	KUNIT_CASE(complete_error_rejects_other_values),
+	KUNIT_CASE(signal_some_completes_first_watchers),
+	KUNIT_CASE(limit_of_0_is_unlimited),
+	KUNIT_CASE(watchers_behind_limit_are_not_signalled),
 	{}
 };
 

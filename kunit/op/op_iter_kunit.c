@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, listing: the walk over what waits, while that comes and goes,
- * and what is told of each.
+ * KUnit tests for the iterator over pending operations (layer 5) while operations are
+ * added and end, and for the reported progress.
  */
 #include <linux/bits.h>
 #include <linux/slab.h>
@@ -13,9 +13,9 @@
 #define MANY	100
 #define FEW	5
 
-static struct probe *waiting(struct kunit *test)
+static struct probe *add_pending(struct kunit *test)
 {
-	return probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	return probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
 }
 
 static struct probe *next(struct twheel_op_iter *iter)
@@ -25,7 +25,7 @@ static struct probe *next(struct twheel_op_iter *iter)
 	return op ? container_of(op, struct probe, op) : NULL;
 }
 
-static void there_may_be_nothing(struct kunit *test)
+static void empty_purgatory_returns_null(struct kunit *test)
 {
 	struct twheel_op_iter iter;
 
@@ -34,8 +34,8 @@ static void there_may_be_nothing(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, next(&iter));
 	twheel_op_iter_end(&iter);
 
-	/* Begun and ended, and not gone. */
-	waiting(test);
+	/* Ending an iteration does not remove the operation. */
+	add_pending(test);
 	twheel_op_iter_start(&iter, probe_purgatory);
 	twheel_op_iter_end(&iter);
 	twheel_op_iter_start(&iter, probe_purgatory);
@@ -43,15 +43,15 @@ static void there_may_be_nothing(struct kunit *test)
 	twheel_op_iter_end(&iter);
 }
 
-/* The orders are of use here to count how often each was seen. */
-static void each_that_waits_is_seen_once(struct kunit *test)
+/* @order is reused here to count how often each operation was seen. */
+static void each_pending_op_is_seen_once(struct kunit *test)
 {
 	struct probe *probes[MANY], *probe;
 	struct twheel_op_iter iter;
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < MANY; i++)
-		probes[i] = waiting(test);
+		probes[i] = add_pending(test);
 	for (i = 0; i < MANY; i += 10)
 		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probes[i]->op), 0);
 	for (i = 0; i < MANY; i++)
@@ -68,25 +68,25 @@ static void each_that_waits_is_seen_once(struct kunit *test)
 }
 
 /*
- * See @after of a few, then have those of @victims end and as many others come
- * as @added says, and see the rest.
+ * Advance the iterator @after times, then end the operations in @victims, add @added
+ * operations, and continue to the end.
  */
-static void walk_with(struct kunit *test, unsigned int after, unsigned long victims,
-		      unsigned int added)
+static void iterate_with(struct kunit *test, unsigned int after, unsigned long victims,
+			 unsigned int added)
 {
 	struct probe *probes[FEW], *probe;
 	unsigned int seen[FEW] = {}, i, nr = 0;
 	struct twheel_op_iter iter;
 
 	for (i = 0; i < FEW; i++)
-		probes[i] = waiting(test);
+		probes[i] = add_pending(test);
 	twheel_op_iter_start(&iter, probe_purgatory);
 	do {
 		for (i = 0; i < FEW && nr == after; i++)
 			if (victims & BIT(i))
 				twheel_op_cancel(&probes[i]->op);
 		for (i = 0; i < added && nr == after; i++)
-			waiting(test);
+			add_pending(test);
 		probe = next(&iter);
 		for (i = 0; i < FEW; i++)
 			seen[i] += probe == probes[i];
@@ -103,35 +103,35 @@ static void walk_with(struct kunit *test, unsigned int after, unsigned long vict
 	twheel_complete_all(probe_purgatory, 0, 0, 0);
 }
 
-static void those_that_go_meanwhile_do_no_harm(struct kunit *test)
+static void remaining_ops_are_seen_if_others_end(struct kunit *test)
 {
 	unsigned long victims;
 	unsigned int after;
 
 	for (after = 0; after <= FEW; after++)
 		for (victims = 0; victims < BIT(FEW); victims++)
-			walk_with(test, after, victims, 0);
+			iterate_with(test, after, victims, 0);
 }
 
-static void neither_do_those_that_come(struct kunit *test)
+static void remaining_ops_are_seen_if_others_end_and_are_added(struct kunit *test)
 {
 	unsigned long victims;
 	unsigned int after;
 
 	for (after = 0; after <= FEW; after++)
 		for (victims = 0; victims < BIT(FEW); victims++)
-			walk_with(test, after, victims, 1 + victims % 3);
+			iterate_with(test, after, victims, 1 + victims % 3);
 }
 
-/* What has ended is not seen any more, wherever the walk stands. */
-static void what_has_ended_is_not_seen(struct kunit *test)
+/* Ended operations are not returned, at any position of the iterator. */
+static void ended_ops_are_not_seen(struct kunit *test)
 {
 	struct probe *probes[FEW], *probe;
 	struct twheel_op_iter iter;
 	unsigned int i, nr = 0;
 
 	for (i = 0; i < FEW; i++)
-		probes[i] = waiting(test);
+		probes[i] = add_pending(test);
 	twheel_op_iter_start(&iter, probe_purgatory);
 	while ((probe = next(&iter)) && !probe->ended) {
 		for (i = 0; i < FEW; i++)
@@ -144,10 +144,10 @@ static void what_has_ended_is_not_seen(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, nr, 1);
 }
 
-/* Each time another is added, and at first one of the three may go. */
-static void walk_and_add(struct kunit *test, unsigned int victim)
+/* Add an operation in each step. In the first step, cancel one of the three initial ones. */
+static void iterate_and_add(struct kunit *test, unsigned int victim)
 {
-	struct probe *probes[] = { waiting(test), waiting(test), waiting(test) };
+	struct probe *probes[] = { add_pending(test), add_pending(test), add_pending(test) };
 	struct twheel_op_iter iter;
 	unsigned int nr = 0;
 
@@ -155,7 +155,7 @@ static void walk_and_add(struct kunit *test, unsigned int victim)
 	while (next(&iter) && nr++ < MANY) {
 		if (nr == 1 && victim < ARRAY_SIZE(probes))
 			KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probes[victim]->op), 0);
-		waiting(test);
+		add_pending(test);
 	}
 	twheel_op_iter_end(&iter);
 	KUNIT_EXPECT_LT(test, nr, MANY);
@@ -163,23 +163,23 @@ static void walk_and_add(struct kunit *test, unsigned int victim)
 	twheel_complete_all(probe_purgatory, 0, 0, 0);
 }
 
-static void a_walk_has_an_end(struct kunit *test)
+static void iteration_terminates_despite_adds(struct kunit *test)
 {
 	unsigned int victim;
 
 	for (victim = 0; victim <= 3; victim++)
-		walk_and_add(test, victim);
+		iterate_and_add(test, victim);
 }
 
-/* Three walks at different paces, and what ends is at where one of them stands. */
-static void walks_do_not_get_in_each_others_way(struct kunit *test)
+/* Three iterators at different positions. Operations end at the position of the first. */
+static void concurrent_iterators_are_independent(struct kunit *test)
 {
 	struct twheel_op_iter iters[3];
 	unsigned int i, round, seen[ARRAY_SIZE(iters)] = {}, ended = 0;
 	struct probe *probe;
 
 	for (i = 0; i < MANY; i++)
-		waiting(test);
+		add_pending(test);
 	for (i = 0; i < ARRAY_SIZE(iters); i++)
 		twheel_op_iter_start(&iters[i], probe_purgatory);
 	for (round = 0; round < 4 * MANY; round++) {
@@ -187,7 +187,7 @@ static void walks_do_not_get_in_each_others_way(struct kunit *test)
 		probe = next(&iters[i]);
 		if (probe)
 			seen[i]++;
-		/* It is behind the first, and before the others. */
+		/* The operation is at the first iterator, and not yet reached by the others. */
 		if (probe && !i && seen[0] % 5 == 0) {
 			KUNIT_EXPECT_EQ(test, twheel_op_cancel(&probe->op), 0);
 			ended++;
@@ -206,9 +206,9 @@ static void walks_do_not_get_in_each_others_way(struct kunit *test)
 	expect_counts(test, MANY - ended, 1, MANY - ended);
 }
 
-static void what_it_stands_at_is_held(struct kunit *test)
+static void iterator_holds_current_op(struct kunit *test)
 {
-	struct probe *probe = waiting(test), *other = waiting(test), *at;
+	struct probe *probe = add_pending(test), *other = add_pending(test), *at;
 	struct twheel_op_iter iter;
 
 	twheel_op_iter_start(&iter, probe_purgatory);
@@ -222,8 +222,8 @@ static void what_it_stands_at_is_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, at->released, 1);
 	twheel_op_iter_end(&iter);
 
-	/* The end of the walk gives it back, too. */
-	probe = waiting(test);
+	/* The end of the iteration drops the reference, too. */
+	probe = add_pending(test);
 	twheel_op_iter_start(&iter, probe_purgatory);
 	KUNIT_EXPECT_PTR_EQ(test, next(&iter), probe);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
@@ -233,7 +233,7 @@ static void what_it_stands_at_is_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->released, 1);
 }
 
-static void progress_is_told_while_it_waits(struct kunit *test)
+static void progress_is_reported_while_pending(struct kunit *test)
 {
 	struct twheel_op_progress progress;
 	struct probe *probe = probe_new(test);
@@ -266,22 +266,22 @@ static void progress_of(struct kunit *test, struct probe *probe, enum twheel_con
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, nr_keys);
 }
 
-static void progress_tells_what_is_missing(struct kunit *test)
+static void progress_reports_missing_count(struct kunit *test)
 {
-	struct probe *all = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 4);
-	struct probe *quorum = probe_waiting(test, TWHEEL_COND_QUORUM, 3, 10, 4);
-	struct probe *any = probe_waiting(test, TWHEEL_COND_ANY, 0, 20, 4);
-	struct probe *sum = probe_new(test), *asked = probe_new_asking(test);
+	struct probe *all = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 4);
+	struct probe *quorum = probe_pending(test, TWHEEL_COND_QUORUM, 3, 10, 4);
+	struct probe *any = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 4);
+	struct probe *sum = probe_new(test), *predicate = probe_new_predicate(test);
 
 	KUNIT_EXPECT_EQ(test, probe_add_sum(sum, TWHEEL_NEVER, 100, probe_keys_new(test, 10, 2)),
 			0);
-	KUNIT_EXPECT_EQ(test, probe_add_asking(asked, TWHEEL_NEVER, probe_keys_new(test, 10, 3)),
-			0);
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(predicate, TWHEEL_NEVER,
+						  probe_keys_new(test, 10, 3)), 0);
 	progress_of(test, all, TWHEEL_COND_ALL, 4, 4);
 	progress_of(test, quorum, TWHEEL_COND_QUORUM, 3, 4);
 	progress_of(test, any, TWHEEL_COND_ANY, 1, 4);
 	progress_of(test, sum, TWHEEL_COND_SUM, 100, 2);
-	progress_of(test, asked, TWHEEL_COND_PREDICATE, 0, 3);
+	progress_of(test, predicate, TWHEEL_COND_PREDICATE, 0, 3);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(11, 30, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(11, 30, 0), 0);
 	progress_of(test, all, TWHEEL_COND_ALL, 3, 4);
@@ -293,7 +293,8 @@ static void progress_tells_what_is_missing(struct kunit *test)
 
 static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 {
-	struct probe_keys *keys = probe_keys_new(test, 10, 3), *told = probe_keys_new(test, 0, 4);
+	struct probe_keys *keys = probe_keys_new(test, 10, 3);
+	struct probe_keys *reported = probe_keys_new(test, 0, 4);
 	struct twheel_op_progress progress;
 	struct probe *probe = probe_new(test);
 	u32 i, found = 0;
@@ -301,36 +302,36 @@ static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 	keys->spec[0].need = 5;
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(12, 0), 0);
-	told->spec[3].key.v[1] = 99;
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, told->spec, 4), 0);
+	reported->spec[3].key.v[1] = 99;
+	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, reported->spec, 4), 0);
 	for (i = 0; i < 3; i++) {
-		u64 number = told->spec[i].key.v[1];
+		u64 number = reported->spec[i].key.v[1];
 
 		KUNIT_ASSERT_GE(test, number, 10);
 		KUNIT_ASSERT_LE(test, number, 12);
-		KUNIT_EXPECT_EQ(test, told->spec[i].need, number == 10 ? 4 : number == 11);
-		KUNIT_EXPECT_EQ(test, told->spec[i].reserved, 0);
+		KUNIT_EXPECT_EQ(test, reported->spec[i].need, number == 10 ? 4 : number == 11);
+		KUNIT_EXPECT_EQ(test, reported->spec[i].reserved, 0);
 		found |= BIT(number - 10);
 	}
 	KUNIT_EXPECT_EQ(test, found, 7);
-	KUNIT_EXPECT_EQ(test, told->spec[3].key.v[1], 99);
-	told->spec[2].key.v[1] = 99;
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, told->spec, 2), 0);
+	KUNIT_EXPECT_EQ(test, reported->spec[3].key.v[1], 99);
+	reported->spec[2].key.v[1] = 99;
+	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, reported->spec, 2), 0);
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, 3);
-	KUNIT_EXPECT_EQ(test, told->spec[2].key.v[1], 99);
+	KUNIT_EXPECT_EQ(test, reported->spec[2].key.v[1], 99);
 }
 
 static struct kunit_case iter_cases[] = {
-	KUNIT_CASE(there_may_be_nothing),
-	KUNIT_CASE(each_that_waits_is_seen_once),
-	KUNIT_CASE(those_that_go_meanwhile_do_no_harm),
-	KUNIT_CASE(neither_do_those_that_come),
-	KUNIT_CASE(what_has_ended_is_not_seen),
-	KUNIT_CASE(a_walk_has_an_end),
-	KUNIT_CASE(walks_do_not_get_in_each_others_way),
-	KUNIT_CASE(what_it_stands_at_is_held),
-	KUNIT_CASE(progress_is_told_while_it_waits),
-	KUNIT_CASE(progress_tells_what_is_missing),
+	KUNIT_CASE(empty_purgatory_returns_null),
+	KUNIT_CASE(each_pending_op_is_seen_once),
+	KUNIT_CASE(remaining_ops_are_seen_if_others_end),
+	KUNIT_CASE(remaining_ops_are_seen_if_others_end_and_are_added),
+	KUNIT_CASE(ended_ops_are_not_seen),
+	KUNIT_CASE(iteration_terminates_despite_adds),
+	KUNIT_CASE(concurrent_iterators_are_independent),
+	KUNIT_CASE(iterator_holds_current_op),
+	KUNIT_CASE(progress_is_reported_while_pending),
+	KUNIT_CASE(progress_reports_missing_count),
 	KUNIT_CASE(progress_lists_as_many_keys_as_fit),
 	{}
 };

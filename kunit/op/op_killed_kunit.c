@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5 while the caller is being killed: calls that may take long end early if
- * they are to, say how far they came, and leave nothing behind.
+ * KUnit tests for layer 5 with a pending SIGKILL: killable calls return early, report the
+ * number of ended operations, and leave no trace.
  *
- * A callback sends the signal, so that it comes between two steps of the call.
+ * A callback sends the signal, so that it arrives between two steps of the call.
  */
 #include <linux/errno.h>
 #include <linux/sched/signal.h>
@@ -16,22 +16,22 @@
 static const struct twheel_key key = { .v = { 0, 10 } };
 static struct probe *probes[NR];
 
-static void die(struct probe *probe)
+static void send_sigkill(struct probe *probe)
 {
-	probe_die();
+	probe_kill_current();
 }
 
-/* All wait under one key; the callback of one of them kills the caller. */
-static void wait_for_death(struct kunit *test, unsigned int killer)
+/* Add operations that watch the same key. The callback of one of them sends SIGKILL. */
+static void add_with_killer(struct kunit *test, unsigned int killer)
 {
 	unsigned int i;
 
 	for (i = 0; i < NR; i++)
-		probes[i] = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
-	probes[killer]->then = die;
+		probes[i] = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
+	probes[killer]->on_ended = send_sigkill;
 }
 
-/* So many have ended, and those are the first to come if they should be. */
+/* Expect @nr operations to have ended. With @in_order, these are the first ones. */
 static void expect_some_ended(struct kunit *test, u32 nr, bool in_order)
 {
 	unsigned int i, nr_ended = 0;
@@ -47,8 +47,8 @@ static void expect_some_ended(struct kunit *test, u32 nr, bool in_order)
 	expect_counts(test, NR - nr, 1, NR - nr);
 }
 
-/* No mark of the call has stayed: with the last watcher the key is gone. */
-static void expect_no_mark(struct kunit *test)
+/* The call has left no marker, so the key disappears with its last watcher. */
+static void expect_no_marker(struct kunit *test)
 {
 	unsigned int i;
 
@@ -57,90 +57,91 @@ static void expect_no_mark(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void a_signal_ends_early(struct kunit *test)
+static void killed_signal_returns_early(struct kunit *test)
 {
 	u32 nr;
 
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	nr = twheel_signal_some(probe_purgatory, &key, 1, 7, 0, TWHEEL_KILLABLE);
-	probe_revive();
+	probe_clear_kill();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_COMPLETED, 7);
-	expect_no_mark(test);
+	expect_no_marker(test);
 }
 
-static void a_cancel_for_a_key_ends_early(struct kunit *test)
+static void killed_cancel_for_key_returns_early(struct kunit *test)
 {
 	u32 nr;
 
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_KILLABLE);
-	probe_revive();
+	probe_clear_kill();
 	expect_some_ended(test, nr, true);
 	expect_ended(test, probes[nr - 1], TWHEEL_CANCELLED, 0);
-	expect_no_mark(test);
+	expect_no_marker(test);
 }
 
-static void a_completion_of_all_ends_early(struct kunit *test)
+static void killed_complete_all_returns_early(struct kunit *test)
 {
 	u32 nr;
 
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	nr = twheel_complete_all(probe_purgatory, -EIO, 0, TWHEEL_KILLABLE);
-	probe_revive();
+	probe_clear_kill();
 	expect_some_ended(test, nr, false);
-	expect_no_mark(test);
+	expect_no_marker(test);
 }
 
-static void fatal_signal_after_last_watcher_changes_nothing(struct kunit *test)
+/* A signal that arrives when there is no work left does not interrupt the call. */
+static void finished_call_is_not_interrupted(struct kunit *test)
 {
-	wait_for_death(test, NR - 1);
+	add_with_killer(test, NR - 1);
 	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, 0, TWHEEL_KILLABLE),
 			NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, TWHEEL_KILLABLE), 0);
-	probe_revive();
+	probe_clear_kill();
 	expect_counts(test, 0, 0, 0);
 }
 
-static void a_limit_that_is_reached_is_no_interruption(struct kunit *test)
+static void call_at_its_limit_is_not_interrupted(struct kunit *test)
 {
 	u32 nr;
 
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	nr = twheel_signal_some(probe_purgatory, &key, 1, 0, KILLER + 1, TWHEEL_KILLABLE);
-	probe_revive();
+	probe_clear_kill();
 	KUNIT_EXPECT_EQ(test, nr, KILLER + 1);
 	expect_some_ended(test, nr, true);
-	expect_no_mark(test);
+	expect_no_marker(test);
 }
 
-/* A kernel consumer relies on it, whatever process it runs in. */
-static void other_calls_are_complete_though_the_caller_is_killed(struct kunit *test)
+/* Kernel users rely on this when they run in the context of a killed process. */
+static void other_calls_ignore_sigkill(struct kunit *test)
 {
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0,
 						 0, TWHEEL_MAY_SLEEP), NR);
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL,
 						    TWHEEL_MAY_SLEEP),
 			NR);
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), NR);
-	wait_for_death(test, KILLER);
+	add_with_killer(test, KILLER);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);
 	KUNIT_EXPECT_TRUE(test, fatal_signal_pending(current));
-	probe_revive();
+	probe_clear_kill();
 	expect_counts(test, 0, 0, 0);
 }
 
 static struct kunit_case killed_cases[] = {
-	KUNIT_CASE(a_signal_ends_early),
-	KUNIT_CASE(a_cancel_for_a_key_ends_early),
-	KUNIT_CASE(a_completion_of_all_ends_early),
-	KUNIT_CASE(fatal_signal_after_last_watcher_changes_nothing),
-	KUNIT_CASE(a_limit_that_is_reached_is_no_interruption),
-	KUNIT_CASE(other_calls_are_complete_though_the_caller_is_killed),
+	KUNIT_CASE(killed_signal_returns_early),
+	KUNIT_CASE(killed_cancel_for_key_returns_early),
+	KUNIT_CASE(killed_complete_all_returns_early),
+	KUNIT_CASE(finished_call_is_not_interrupted),
+	KUNIT_CASE(call_at_its_limit_is_not_interrupted),
+	KUNIT_CASE(other_calls_ignore_sigkill),
 	{}
 };
 

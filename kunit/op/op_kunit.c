@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, operations: how each can end, and what its callers are
- * told.
+ * KUnit tests for operations (layer 5): the ways to end an operation, and return values.
  *
- * That exactly one of several CPUs wins is for the device's selftests, which
- * have several.
+ * The selftests of the device check on several CPUs that exactly one caller ends an
+ * operation.
  */
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -13,7 +12,7 @@
 #include "../vtime.h"
 #include "op_probe.h"
 
-static void it_expires_at_its_deadline(struct kunit *test)
+static void op_expires_at_its_deadline(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
@@ -27,9 +26,9 @@ static void it_expires_at_its_deadline(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void any_key_completes_it(struct kunit *test)
+static void any_completes_on_one_key(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
 
 	expect_counts(test, 1, 3, 3);
 	KUNIT_EXPECT_EQ(test, probe_signal(9, 1), 0);
@@ -40,9 +39,9 @@ static void any_key_completes_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 }
 
-static void all_keys_complete_it(struct kunit *test)
+static void all_completes_on_last_key(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 3);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 3);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 0);
@@ -52,9 +51,9 @@ static void all_keys_complete_it(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
 }
 
-static void a_quorum_completes_it(struct kunit *test)
+static void quorum_completes_on_last_missing_key(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_QUORUM, 2, 10, 3);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_QUORUM, 2, 10, 3);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 2), 0);
@@ -62,7 +61,7 @@ static void a_quorum_completes_it(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
 }
 
-static void a_key_is_satisfied_by_as_many_signals_as_it_needs(struct kunit *test)
+static void key_with_need_takes_that_many_signals(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 10, 2);
 	struct probe *probe = probe_new(test);
@@ -74,7 +73,7 @@ static void a_key_is_satisfied_by_as_many_signals_as_it_needs(struct kunit *test
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 }
 
-static void a_key_given_twice_counts_once(struct kunit *test)
+static void duplicate_key_counts_once(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 10, 3);
 	struct probe *probe = probe_new(test);
@@ -88,7 +87,7 @@ static void a_key_given_twice_counts_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 0), 1);
 }
 
-static void complete_and_cancel_tell_who_won(struct kunit *test)
+static void complete_and_cancel_of_ended_op_return_ealready(struct kunit *test)
 {
 	struct probe *a = probe_new(test);
 	struct probe *b;
@@ -102,7 +101,7 @@ static void complete_and_cancel_tell_who_won(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&a->op), -EALREADY);
 	expect_ended(test, a, TWHEEL_COMPLETED, 8);
 
-	b = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
+	b = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&b->op), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&b->op, 9), -EALREADY);
 	expect_ended(test, b, TWHEEL_CANCELLED, 0);
@@ -112,7 +111,7 @@ static void complete_and_cancel_tell_who_won(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->ended, 1);
 }
 
-static void cancel_sync_waits_for_the_callback(struct kunit *test)
+static void cancel_sync_waits_for_callback(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
@@ -124,9 +123,9 @@ static void cancel_sync_waits_for_the_callback(struct kunit *test)
 	KUNIT_EXPECT_GE(test, ktime_get_ns(), probe->result.time + NSEC_PER_SEC);
 }
 
-static void it_is_released_once(struct kunit *test)
+static void op_is_released_once(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
 
 	twheel_op_put(&probe->op);
 	KUNIT_EXPECT_EQ(test, probe->released, 0);
@@ -142,8 +141,6 @@ static void it_is_released_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->released, 1);
 }
 
-/* A new watcher under the same key is not told by the same signal. */
-/* More watchers than are told at a time, and each puts another behind them. */
 static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr, int ret)
 {
 	struct probe_keys *keys = probe_keys_new(test, first, nr);
@@ -154,8 +151,8 @@ static void expect_watch(struct kunit *test, struct probe *probe, u64 first, u32
 
 static void further_keys_are_watched(struct kunit *test)
 {
-	struct probe *any = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 2);
-	struct probe *all = probe_waiting(test, TWHEEL_COND_ALL, 0, 20, 2);
+	struct probe *any = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 2);
+	struct probe *all = probe_pending(test, TWHEEL_COND_ALL, 0, 20, 2);
 
 	expect_watch(test, any, 11, 2, 1);
 	expect_watch(test, any, 10, 2, 0);
@@ -170,12 +167,12 @@ static void further_keys_are_watched(struct kunit *test)
 
 static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 100, 60);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 100, 60);
 	struct probe *plain = probe_new(test);
 
 	expect_watch(test, probe, 200, 5, -EINVAL);
 	expect_counts(test, 1, 60, 60);
-	/* Of these, one is watched already. */
+	/* Key 159 is watched already. */
 	expect_watch(test, probe, 159, 5, 4);
 	expect_counts(test, 1, 64, 64);
 	expect_watch(test, probe, 100, 0, -EINVAL);
@@ -188,7 +185,7 @@ static void watching_further_keys_is_all_or_nothing(struct kunit *test)
 	expect_counts(test, 1, 64, 64);
 }
 
-static void bad_arguments_leave_nothing(struct kunit *test)
+static void bad_arguments_return_einval(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 10, 3);
 	struct probe *probe = probe_new(test);
@@ -212,18 +209,18 @@ static void bad_arguments_leave_nothing(struct kunit *test)
 }
 
 static struct kunit_case op_cases[] = {
-	KUNIT_CASE(it_expires_at_its_deadline),
-	KUNIT_CASE(any_key_completes_it),
-	KUNIT_CASE(all_keys_complete_it),
-	KUNIT_CASE(a_quorum_completes_it),
-	KUNIT_CASE(a_key_is_satisfied_by_as_many_signals_as_it_needs),
-	KUNIT_CASE(a_key_given_twice_counts_once),
-	KUNIT_CASE(complete_and_cancel_tell_who_won),
-	KUNIT_CASE(cancel_sync_waits_for_the_callback),
-	KUNIT_CASE(it_is_released_once),
+	KUNIT_CASE(op_expires_at_its_deadline),
+	KUNIT_CASE(any_completes_on_one_key),
+	KUNIT_CASE(all_completes_on_last_key),
+	KUNIT_CASE(quorum_completes_on_last_missing_key),
+	KUNIT_CASE(key_with_need_takes_that_many_signals),
+	KUNIT_CASE(duplicate_key_counts_once),
+	KUNIT_CASE(complete_and_cancel_of_ended_op_return_ealready),
+	KUNIT_CASE(cancel_sync_waits_for_callback),
+	KUNIT_CASE(op_is_released_once),
 	KUNIT_CASE(further_keys_are_watched),
 	KUNIT_CASE(watching_further_keys_is_all_or_nothing),
-	KUNIT_CASE(bad_arguments_leave_nothing),
+	KUNIT_CASE(bad_arguments_return_einval),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What must not be done to operations and purgatories: it is found and reported,
- * refused, and does no harm.  See misuse_kunit.c for how that is judged.
+ * Misuse of operations and purgatories is reported and refused, and does no harm. See
+ * misuse_kunit.c for the check of the reports.
  */
 #include <kunit/test.h>
 #include <linux/time64.h>
@@ -13,12 +13,12 @@
 static struct twheel *wheel;
 static struct twheel_purgatory *purgatory;
 
-/* An operation whose callback or predicate does something, and what came of that. */
+/* An operation that misuses the API in its callback or predicate, and the return value. */
 struct misused {
 	struct twheel_op	op;
 	int			(*attempt)(struct misused *misused);
 	bool			by_predicate;
-	int			outcome;
+	int			ret;
 	unsigned int		ended;
 };
 
@@ -27,7 +27,7 @@ static bool misused_try_complete(struct twheel_op *op, u64 *value)
 	struct misused *misused = container_of(op, struct misused, op);
 
 	if (misused->by_predicate)
-		misused->outcome = misused->attempt(misused);
+		misused->ret = misused->attempt(misused);
 	return false;
 }
 
@@ -37,7 +37,7 @@ static void misused_ended(struct twheel_op *op)
 
 	misused->ended++;
 	if (!misused->by_predicate && misused->attempt)
-		misused->outcome = misused->attempt(misused);
+		misused->ret = misused->attempt(misused);
 }
 
 static void misused_release(struct twheel_op *op)
@@ -89,8 +89,8 @@ static int try_cancel_sync(struct misused *misused)
 	return twheel_op_cancel_sync(&misused->op);
 }
 
-/* It is one place that warns of both. */
-static void an_operation_cannot_wait_for_itself(struct kunit *test)
+/* The WARN_ON_ONCE() is shared, so only the first call warns. */
+static void cancel_sync_of_itself_returns_edeadlk(struct kunit *test)
 {
 	struct misused *predicate = misused_new(test, try_cancel_sync);
 	struct misused *callback = misused_new(test, try_cancel_sync);
@@ -98,18 +98,18 @@ static void an_operation_cannot_wait_for_itself(struct kunit *test)
 	expect_report(test, "WARNING: * twheel_op_cancel_sync+*");
 	predicate->by_predicate = true;
 	KUNIT_EXPECT_EQ(test, misused_add(predicate, NSEC_PER_SEC), 0);
-	KUNIT_EXPECT_EQ(test, predicate->outcome, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, predicate->ret, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, predicate->ended, 0);
 
 	KUNIT_EXPECT_EQ(test, misused_add(callback, NSEC_PER_SEC), 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, callback->outcome, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, callback->ret, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, callback->ended, 1);
 	KUNIT_EXPECT_EQ(test, predicate->ended, 1);
 	expect_pending(test, 0);
 }
 
-static void an_operation_is_added_once(struct kunit *test)
+static void second_add_returns_ebusy(struct kunit *test)
 {
 	struct misused *misused = misused_new(test, NULL);
 
@@ -134,32 +134,32 @@ static int try_destroy(struct misused *misused)
 	return 0;
 }
 
-/* Each refused, and the purgatory goes on. It need not be a reaper of its own wheel. */
-static void a_reaper_cannot_end_a_purgatory(struct kunit *test)
+/* Both calls are refused on the reaper of any wheel, and the purgatory stays usable. */
+static void drain_and_destroy_on_reaper_are_refused(struct kunit *test)
 {
 	const struct twheel_config config = { .name = "other" };
 	struct twheel *other = twheel_create(&config);
-	struct misused *drains = misused_new(test, try_drain);
-	struct misused *destroys = misused_new(test, try_destroy);
-	struct misused *waits = misused_new(test, NULL);
+	struct misused *drain = misused_new(test, try_drain);
+	struct misused *destroy = misused_new(test, try_destroy);
+	struct misused *pending = misused_new(test, NULL);
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
 	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
 	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
-	KUNIT_EXPECT_EQ(test, misused_add(waits, TWHEEL_NEVER), 0);
-	KUNIT_EXPECT_EQ(test, misused_add_to(drains, other, NSEC_PER_SEC), 0);
-	KUNIT_EXPECT_EQ(test, misused_add(destroys, 2 * NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(pending, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add_to(drain, other, NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(destroy, 2 * NSEC_PER_SEC), 0);
 	vtime_sleep(3 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, drains->ended, 1);
-	KUNIT_EXPECT_EQ(test, drains->outcome, 0);
-	KUNIT_EXPECT_EQ(test, destroys->ended, 1);
-	KUNIT_EXPECT_EQ(test, waits->ended, 0);
+	KUNIT_EXPECT_EQ(test, drain->ended, 1);
+	KUNIT_EXPECT_EQ(test, drain->ret, 0);
+	KUNIT_EXPECT_EQ(test, destroy->ended, 1);
+	KUNIT_EXPECT_EQ(test, pending->ended, 0);
 	expect_pending(test, 1);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), 1);
 	twheel_destroy(other);
 }
 
-static void an_operation_that_waits_has_no_result(struct kunit *test)
+static void result_of_pending_op_warns(struct kunit *test)
 {
 	struct misused *misused = misused_new(test, NULL);
 	struct twheel_op_result result;
@@ -170,7 +170,7 @@ static void an_operation_that_waits_has_no_result(struct kunit *test)
 	expect_pending(test, 1);
 }
 
-static void what_is_no_error_completes_nobody_with_success(struct kunit *test)
+static void complete_all_with_positive_error_reports_einval(struct kunit *test)
 {
 	struct misused *misused = misused_new(test, NULL);
 	struct twheel_op_result result;
@@ -203,11 +203,11 @@ static void misuse_exit(struct kunit *test)
 }
 
 static struct kunit_case misuse_cases[] = {
-	KUNIT_CASE(an_operation_cannot_wait_for_itself),
-	KUNIT_CASE(an_operation_is_added_once),
-	KUNIT_CASE(a_reaper_cannot_end_a_purgatory),
-	KUNIT_CASE(an_operation_that_waits_has_no_result),
-	KUNIT_CASE(what_is_no_error_completes_nobody_with_success),
+	KUNIT_CASE(cancel_sync_of_itself_returns_edeadlk),
+	KUNIT_CASE(second_add_returns_ebusy),
+	KUNIT_CASE(drain_and_destroy_on_reaper_are_refused),
+	KUNIT_CASE(result_of_pending_op_warns),
+	KUNIT_CASE(complete_all_with_positive_error_reports_einval),
 	{}
 };
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A purgatory for the suites of layer 5, and operations to try it with. See
- * op_probe.h.
+ * A purgatory and test operations for the suites of layer 5. See op_probe.h.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>
@@ -17,13 +16,13 @@
 struct twheel *probe_wheel;
 struct twheel_purgatory *probe_purgatory;
 
-/* How many callbacks there were, to number them. */
+/* Number of callbacks so far, to record their order. */
 static unsigned int nr_ended;
 
 static void probe_enter(struct probe *probe)
 {
 	if (probe->busy)
-		probe->intruders++;
+		probe->overlaps++;
 	probe->busy = true;
 }
 
@@ -33,17 +32,17 @@ static bool probe_try_complete(struct twheel_op *op, u64 *value)
 	bool holds;
 
 	probe_enter(probe);
-	if (probe->over)
-		probe->intruders++;
-	probe->asked++;
-	if (probe->when_asked)
-		probe->when_asked(probe);
+	if (probe->done)
+		probe->overlaps++;
+	probe->evaluated++;
+	if (probe->on_eval)
+		probe->on_eval(probe);
 	holds = probe->holds;
-	if (probe->carries)
-		*value = probe->carries;
-	/* What comes true from here on is for a further evaluation to see. */
-	if (probe->asked_ns)
-		vtime_sleep(probe->asked_ns);
+	if (probe->value)
+		*value = probe->value;
+	/* A condition set from here on must be seen by another evaluation. */
+	if (probe->eval_ns)
+		vtime_sleep(probe->eval_ns);
 	probe->busy = false;
 	return holds;
 }
@@ -54,11 +53,11 @@ static void probe_ended(struct twheel_op *op)
 
 	probe_enter(probe);
 	twheel_op_result(op, &probe->result);
-	probe->over = true;
+	probe->done = true;
 	probe->ended++;
 	probe->order = ++nr_ended;
-	if (probe->then)
-		probe->then(probe);
+	if (probe->on_ended)
+		probe->on_ended(probe);
 	if (probe->takes_ns)
 		vtime_sleep(probe->takes_ns);
 	probe->busy = false;
@@ -74,7 +73,7 @@ static const struct twheel_op_ops probe_ops = {
 	.release	= probe_release,
 };
 
-static const struct twheel_op_ops asking_ops = {
+static const struct twheel_op_ops predicate_ops = {
 	.try_complete	= probe_try_complete,
 	.ended		= probe_ended,
 	.release	= probe_release,
@@ -95,16 +94,16 @@ struct probe *probe_new(struct kunit *test)
 	return probe_alloc(test, &probe_ops);
 }
 
-struct probe *probe_new_asking(struct kunit *test)
+struct probe *probe_new_predicate(struct kunit *test)
 {
-	return probe_alloc(test, &asking_ops);
+	return probe_alloc(test, &predicate_ops);
 }
 
-void probe_again(struct probe *probe)
+void probe_reinit(struct probe *probe)
 {
 	twheel_op_put(&probe->op);
 	twheel_op_init(&probe->op, probe->ops);
-	probe->over = false;
+	probe->done = false;
 }
 
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
@@ -119,8 +118,8 @@ struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr)
 	return keys;
 }
 
-static int probe_park(struct probe *probe, u64 delay, const struct probe_keys *keys,
-		      struct twheel_op_args args)
+static int probe_add_args(struct probe *probe, u64 delay, const struct probe_keys *keys,
+			  struct twheel_op_args args)
 {
 	args.deadline = twheel_deadline(delay);
 	args.nr_keys = keys ? keys->nr : 0;
@@ -132,26 +131,26 @@ static int probe_park(struct probe *probe, u64 delay, const struct probe_keys *k
 int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u32 quorum,
 	      const struct probe_keys *keys)
 {
-	return probe_park(probe, delay, keys, (struct twheel_op_args){
+	return probe_add_args(probe, delay, keys, (struct twheel_op_args){
 		.condition = condition, .quorum = quorum,
 	});
 }
 
 int probe_add_sum(struct probe *probe, u64 delay, u64 threshold, const struct probe_keys *keys)
 {
-	return probe_park(probe, delay, keys, (struct twheel_op_args){
+	return probe_add_args(probe, delay, keys, (struct twheel_op_args){
 		.condition = TWHEEL_COND_SUM, .threshold = threshold,
 	});
 }
 
-int probe_add_asking(struct probe *probe, u64 delay, const struct probe_keys *keys)
+int probe_add_predicate(struct probe *probe, u64 delay, const struct probe_keys *keys)
 {
-	return probe_park(probe, delay, keys, (struct twheel_op_args){
+	return probe_add_args(probe, delay, keys, (struct twheel_op_args){
 		.condition = TWHEEL_COND_PREDICATE,
 	});
 }
 
-struct probe *probe_waiting(struct kunit *test, enum twheel_condition condition, u32 quorum,
+struct probe *probe_pending(struct kunit *test, enum twheel_condition condition, u32 quorum,
 			    u64 first, u32 nr)
 {
 	struct probe *probe = probe_new(test);
@@ -188,36 +187,36 @@ u32 probe_check(u64 number, u32 limit)
 	return twheel_check_and_complete(probe_purgatory, &key, limit, 0);
 }
 
-struct forked {
+struct forked_call {
 	int			(*call)(struct probe *probe);
 	struct probe		*probe;
-	struct completion	begun;
+	struct completion	started;
 };
 
 static int forked_main(void *data)
 {
-	struct forked *forked = data;
+	struct forked_call *forked = data;
 
-	complete(&forked->begun);
+	complete(&forked->started);
 	return forked->call(forked->probe);
 }
 
 struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *probe),
 			       struct probe *probe)
 {
-	struct forked *forked = kunit_kzalloc(test, sizeof(*forked), GFP_KERNEL);
+	struct forked_call *forked = kunit_kzalloc(test, sizeof(*forked), GFP_KERNEL);
 	struct task_struct *task;
 
 	KUNIT_ASSERT_NOT_NULL(test, forked);
 	forked->call = call;
 	forked->probe = probe;
-	init_completion(&forked->begun);
+	init_completion(&forked->started);
 	task = kthread_create(forked_main, forked, "twheel_probe");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	get_task_struct(task);
 	wake_up_process(task);
-	/* Who is stopped before it has begun does not begin. */
-	wait_for_completion(&forked->begun);
+	/* A kthread that is stopped before it has run never calls its function. */
+	wait_for_completion(&forked->started);
 	return task;
 }
 
@@ -229,13 +228,13 @@ int probe_join(struct task_struct *task)
 	return ret;
 }
 
-void probe_die(void)
+void probe_kill_current(void)
 {
 	allow_kernel_signal(SIGKILL);
 	send_sig(SIGKILL, current, 1);
 }
 
-void probe_revive(void)
+void probe_clear_kill(void)
 {
 	flush_signals(current);
 	disallow_signal(SIGKILL);
@@ -247,7 +246,7 @@ void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_rea
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 	KUNIT_EXPECT_EQ(test, probe->result.reason, reason);
 	KUNIT_EXPECT_EQ(test, probe->result.value, value);
-	KUNIT_EXPECT_EQ(test, probe->intruders, 0);
+	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);
 }
 
 void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)

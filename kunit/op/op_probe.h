@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the suites of layer 5 share: a purgatory, and operations that remember
- * what became of them.
+ * Shared by the suites of layer 5: a purgatory, and operations that record their end.
  */
 #ifndef _KUNIT_OP_PROBE_H
 #define _KUNIT_OP_PROBE_H
@@ -19,23 +18,23 @@ struct probe {
 	const struct twheel_op_ops *ops;
 	struct twheel_watch	watch[TWHEEL_MAX_KEYS];
 	struct twheel_op_result	result;
-	unsigned int		ended;		/* how often it was told */
-	unsigned int		order;		/* when, among all */
+	unsigned int		ended;		/* number of callbacks */
+	unsigned int		order;		/* position among all callbacks */
 	unsigned int		released;
-	u64			takes_ns;	/* how long the callback runs */
-	void			(*then)(struct probe *probe);
+	u64			takes_ns;	/* run time of the callback */
+	void			(*on_ended)(struct probe *probe);
 
-	/* Of one that has a predicate: */
-	unsigned int		asked;		/* how often that was evaluated */
-	bool			holds;		/* what it says */
-	u64			carries;	/* and the value it sets, if not 0 */
-	u64			asked_ns;	/* how long it takes */
-	void			(*when_asked)(struct probe *probe);
+	/* Only if it has a predicate: */
+	unsigned int		evaluated;	/* number of evaluations */
+	bool			holds;		/* return value of the predicate */
+	u64			value;		/* value set by the predicate, if not 0 */
+	u64			eval_ns;	/* run time of the predicate */
+	void			(*on_eval)(struct probe *probe);
 
-	/* Who runs beside its callback or its predicate, or too late, is an intruder. */
+	/* Overlapping calls of callback and predicate, or calls after the end, are errors. */
 	bool			busy;
-	bool			over;
-	unsigned int		intruders;
+	bool			done;
+	unsigned int		overlaps;
 };
 
 struct probe_keys {
@@ -43,53 +42,53 @@ struct probe_keys {
 	u32				nr;
 };
 
-/* Init and exit of a suite: exit finds that nothing is left. */
+/* Suite init and exit. Exit checks that no operation, key or watch is left. */
 int probe_suite_init(struct kunit *test);
 void probe_suite_exit(struct kunit *test);
 
-/* A purgatory on the suite's wheel. */
+/* Create a purgatory on the wheel of the suite. */
 struct twheel_purgatory *probe_purgatory_create(u32 max_pending, u32 max_watches);
 
-/* Let the suite's purgatory be one with other limits; its operations are gone. */
+/* Replace the purgatory of the suite by one with other limits. Its operations are cancelled. */
 void probe_limit(struct kunit *test, u32 max_pending, u32 max_watches);
 
 struct probe *probe_new(struct kunit *test);
 
-/* One with a predicate, which does not hold. */
-struct probe *probe_new_asking(struct kunit *test);
+/* Create an operation with a predicate, which returns false. */
+struct probe *probe_new_predicate(struct kunit *test);
 
-/* Use one again which has ended and to which only we refer. */
-void probe_again(struct probe *probe);
+/* Reinitialise an ended operation. The caller must own the last reference. */
+void probe_reinit(struct probe *probe);
 
-/* Keys of small numbers, each needed once, for as long as the test runs. */
+/* Keys @first to @first + @nr - 1, each with need 1. Freed at the end of the test. */
 struct probe_keys *probe_keys_new(struct kunit *test, u64 first, u32 nr);
 
 int probe_add(struct probe *probe, u64 delay, enum twheel_condition condition, u32 quorum,
 	      const struct probe_keys *keys);
 
-/* The same for what waits until amounts add up, or until a predicate holds. */
+/* The same for TWHEEL_COND_SUM and TWHEEL_COND_PREDICATE. */
 int probe_add_sum(struct probe *probe, u64 delay, u64 threshold, const struct probe_keys *keys);
-int probe_add_asking(struct probe *probe, u64 delay, const struct probe_keys *keys);
+int probe_add_predicate(struct probe *probe, u64 delay, const struct probe_keys *keys);
 
-/* Add an operation that waits for keys @first and following. */
-struct probe *probe_waiting(struct kunit *test, enum twheel_condition condition, u32 quorum,
+/* Add an operation that watches @nr keys from @first on and never expires. */
+struct probe *probe_pending(struct kunit *test, enum twheel_condition condition, u32 quorum,
 			    u64 first, u32 nr);
 
-/* Watch keys @first and following, with room of the test's own. */
+/* Watch @nr more keys from @first on, with watches allocated for the test. */
 int probe_watch(struct kunit *test, struct probe *probe, u64 first, u32 nr);
 
 u32 probe_signal(u64 number, u64 value);
 u32 probe_signal_amount(u64 number, u64 amount, u64 value);
 u32 probe_check(u64 number, u32 limit);
 
-/* Have a call made on a probe by another thread; its answer is that of the join. */
+/* Run @call on a probe in another thread. probe_join() returns its return value. */
 struct task_struct *probe_fork(struct kunit *test, int (*call)(struct probe *probe),
 			       struct probe *probe);
 int probe_join(struct task_struct *task);
 
-/* Be about to be killed, and no longer. */
-void probe_die(void);
-void probe_revive(void);
+/* Send SIGKILL to the current thread, and clear it again. */
+void probe_kill_current(void);
+void probe_clear_kill(void);
 
 void expect_ended(struct kunit *test, const struct probe *probe, enum twheel_reason reason,
 		  u64 value);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, deadlines that are moved while an operation waits.
+ * KUnit tests for re-arming pending operations (layer 5).
  *
- * That a re-arm and the expiry may meet on two CPUs is for the torture.
+ * Races between re-arm and expiry on different CPUs are left to the torture test.
  */
 #include <linux/ktime.h>
 #include <linux/limits.h>
@@ -15,7 +15,7 @@
 
 #define SECOND	((u64)NSEC_PER_SEC)
 
-static struct probe *expiring(struct kunit *test, u64 delay)
+static struct probe *add_expiring(struct kunit *test, u64 delay)
 {
 	struct probe *probe = probe_new(test);
 
@@ -36,7 +36,7 @@ static u64 remaining(struct probe *probe)
 	return twheel_op_progress(&probe->op, &progress, NULL, 0) ? 0 : progress.remaining;
 }
 
-/* It expired once, at @deadline and not before, and late by no more than a tick. */
+/* The operation expired once, not before @deadline, and late by at most a tick. */
 static void expect_expired_at(struct kunit *test, const struct probe *probe, u64 deadline)
 {
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
@@ -46,7 +46,7 @@ static void expect_expired_at(struct kunit *test, const struct probe *probe, u64
 			deadline + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
 }
 
-static void it_expires_at_the_deadline_that_it_has_last(struct kunit *test)
+static void rearmed_op_expires_at_new_deadline(struct kunit *test)
 {
 	static const u64 delays[] = { 9 * SECOND, 1, 3 * SECOND, SECOND, 100 * SECOND };
 	struct probe *probes[ARRAY_SIZE(delays)];
@@ -54,7 +54,7 @@ static void it_expires_at_the_deadline_that_it_has_last(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delays); i++)
-		probes[i] = expiring(test, 5 * SECOND);
+		probes[i] = add_expiring(test, 5 * SECOND);
 	vtime_sleep(SECOND);
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
 		deadlines[i] = twheel_deadline(delays[i]);
@@ -71,9 +71,9 @@ static void it_expires_at_the_deadline_that_it_has_last(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void what_has_passed_is_now(struct kunit *test)
+static void rearm_to_past_expires_at_once(struct kunit *test)
 {
-	struct probe *probe = expiring(test, 5 * SECOND);
+	struct probe *probe = add_expiring(test, 5 * SECOND);
 	u64 past = ktime_get_ns() - SECOND / 1000, now;
 
 	now = ktime_get_ns();
@@ -85,9 +85,10 @@ static void what_has_passed_is_now(struct kunit *test)
 			now + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
 }
 
-static void never_is_a_deadline_too(struct kunit *test)
+static void rearm_to_never_and_back(struct kunit *test)
 {
-	struct probe *to_never = expiring(test, SECOND), *back = expiring(test, TWHEEL_NEVER);
+	struct probe *to_never = add_expiring(test, SECOND);
+	struct probe *back = add_expiring(test, TWHEEL_NEVER);
 	u64 deadline;
 
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
@@ -106,9 +107,9 @@ static void never_is_a_deadline_too(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, to_never->result.deadline, TWHEEL_NEVER);
 }
 
-static void only_earlier_or_only_later(struct kunit *test)
+static void rearm_if_earlier_and_if_later(struct kunit *test)
 {
-	struct probe *probe = expiring(test, 10 * SECOND);
+	struct probe *probe = add_expiring(test, 10 * SECOND);
 
 	KUNIT_EXPECT_EQ(test, rearm(probe, 20 * SECOND, TWHEEL_REARM_IF_EARLIER), 0);
 	KUNIT_EXPECT_EQ(test, rearm(probe, 5 * SECOND, TWHEEL_REARM_IF_LATER), 0);
@@ -121,7 +122,7 @@ static void only_earlier_or_only_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rearm(probe, 7 * SECOND, TWHEEL_REARM_IF_PENDING), 1);
 	KUNIT_EXPECT_GT(test, remaining(probe), 6 * SECOND);
 
-	/* Never is later than any other. */
+	/* TWHEEL_NEVER is later than any other deadline. */
 	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_EARLIER), 0);
 	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_LATER), 1);
 	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_IF_LATER), 0);
@@ -132,15 +133,15 @@ static void only_earlier_or_only_later(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
 }
 
-static void what_does_not_wait_is_not_moved(struct kunit *test)
+static void rearm_of_op_that_is_not_pending_fails(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_ALWAYS), -ENOENT);
-	probe = expiring(test, SECOND);
+	probe = add_expiring(test, SECOND);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_ALWAYS), -EALREADY);
-	probe = expiring(test, SECOND);
+	probe = add_expiring(test, SECOND);
 	vtime_sleep(2 * SECOND);
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_LATER), -EALREADY);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
@@ -150,9 +151,9 @@ static void what_does_not_wait_is_not_moved(struct kunit *test)
 
 #define HEARTBEATS	10000
 
-static void heartbeats_keep_it_until_they_cease(struct kunit *test)
+static void op_expires_when_heartbeats_stop(struct kunit *test)
 {
-	struct probe *probe = expiring(test, SECOND / 50);
+	struct probe *probe = add_expiring(test, SECOND / 50);
 	u64 deadline = 0;
 	unsigned int i;
 
@@ -170,14 +171,15 @@ static void heartbeats_keep_it_until_they_cease(struct kunit *test)
 }
 
 /*
- * The callback of one that is due at the same tick holds up the reaper, so that
- * this one is taken off the wheel late, with its deadline long past. What is said
- * before its function runs is what holds.
+ * The callback of another operation with the same deadline blocks the reaper, so that
+ * this operation is removed from the wheel long after its deadline. A call made before
+ * the timer function runs takes effect.
  */
-static struct probe *overdue(struct kunit *test)
+static struct probe *add_overdue(struct kunit *test)
 {
 	u64 deadline = twheel_deadline(SECOND);
-	struct probe *slow = expiring(test, TWHEEL_NEVER), *probe = expiring(test, TWHEEL_NEVER);
+	struct probe *slow = add_expiring(test, TWHEEL_NEVER);
+	struct probe *probe = add_expiring(test, TWHEEL_NEVER);
 
 	slow->takes_ns = 2 * SECOND;
 	twheel_op_rearm(&slow->op, deadline, TWHEEL_REARM_ALWAYS);
@@ -189,9 +191,9 @@ static struct probe *overdue(struct kunit *test)
 	return probe;
 }
 
-static void what_is_overdue_can_be_moved(struct kunit *test)
+static void overdue_op_can_be_rearmed(struct kunit *test)
 {
-	struct probe *probe = overdue(test);
+	struct probe *probe = add_overdue(test);
 	u64 deadline = twheel_deadline(3 * SECOND);
 
 	KUNIT_EXPECT_EQ(test, remaining(probe), 0);
@@ -203,9 +205,9 @@ static void what_is_overdue_can_be_moved(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
 
-static void what_is_overdue_can_be_moved_to_never(struct kunit *test)
+static void overdue_op_can_be_rearmed_to_never(struct kunit *test)
 {
-	struct probe *probe = overdue(test);
+	struct probe *probe = add_overdue(test);
 
 	KUNIT_EXPECT_EQ(test, rearm(probe, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(10 * SECOND);
@@ -216,9 +218,9 @@ static void what_is_overdue_can_be_moved_to_never(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
 }
 
-static void what_is_overdue_can_be_completed(struct kunit *test)
+static void overdue_op_can_be_completed(struct kunit *test)
 {
-	struct probe *probe = overdue(test);
+	struct probe *probe = add_overdue(test);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 6), 1);
 	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
@@ -227,52 +229,52 @@ static void what_is_overdue_can_be_completed(struct kunit *test)
 }
 
 /*
- * The last moment: the reaper has taken the timer off the wheel, and is about to
- * call its function. Nobody else comes in between on one CPU, so this is done for the
- * reaper here, by what is private else.
+ * The reaper has removed the timer from the wheel and is about to call the timer
+ * function. No other thread can run at that point on one CPU, so the test emulates the
+ * reaper with private functions.
  */
-static void reaper_takes(struct kunit *test, struct probe *probe)
+static void emulate_removal(struct kunit *test, struct probe *probe)
 {
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe->op.timer), 0);
 }
 
-static void reaper_calls(struct probe *probe)
+static void emulate_call(struct probe *probe)
 {
 	probe->op.timer.fn(&probe->op.timer);
 }
 
-static void what_is_about_to_expire_can_be_moved(struct kunit *test)
+static void expiring_op_can_be_rearmed(struct kunit *test)
 {
-	struct probe *plain = expiring(test, SECOND), *later = expiring(test, SECOND);
+	struct probe *plain = add_expiring(test, SECOND), *later = add_expiring(test, SECOND);
 	u64 deadline = twheel_deadline(5 * SECOND);
 
-	reaper_takes(test, plain);
-	reaper_calls(plain);
+	emulate_removal(test, plain);
+	emulate_call(plain);
 	expect_ended(test, plain, TWHEEL_EXPIRED, 0);
 
-	reaper_takes(test, later);
+	emulate_removal(test, later);
 	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&later->op, deadline, TWHEEL_REARM_ALWAYS), 1);
-	reaper_calls(later);
+	emulate_call(later);
 	KUNIT_EXPECT_EQ(test, later->ended, 0);
 	expect_counts(test, 1, 2, 2);
 	vtime_sleep(6 * SECOND);
 	expect_expired_at(test, later, deadline);
 }
 
-static void what_is_about_to_expire_can_be_moved_to_never(struct kunit *test)
+static void expiring_op_can_be_rearmed_to_never(struct kunit *test)
 {
-	struct probe *never = expiring(test, SECOND), *twice = expiring(test, SECOND);
+	struct probe *never = add_expiring(test, SECOND), *twice = add_expiring(test, SECOND);
 
-	reaper_takes(test, never);
+	emulate_removal(test, never);
 	KUNIT_EXPECT_EQ(test, rearm(never, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
-	reaper_calls(never);
+	emulate_call(never);
 	KUNIT_EXPECT_EQ(test, never->ended, 0);
 
-	/* And back again, before the function has run. */
-	reaper_takes(test, twice);
+	/* And back again, before the timer function runs. */
+	emulate_removal(test, twice);
 	KUNIT_EXPECT_EQ(test, rearm(twice, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS), 1);
 	KUNIT_EXPECT_EQ(test, rearm(twice, 2 * SECOND, TWHEEL_REARM_IF_EARLIER), 1);
-	reaper_calls(twice);
+	emulate_call(twice);
 	KUNIT_EXPECT_EQ(test, twice->ended, 0);
 	vtime_sleep(3 * SECOND);
 	expect_ended(test, twice, TWHEEL_EXPIRED, 0);
@@ -280,51 +282,51 @@ static void what_is_about_to_expire_can_be_moved_to_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
 
-/* From within: a callback moves others, but not its own; a predicate does, too. */
-static struct probe *moved;
-static int own_answer, other_answer;
+/* A callback can re-arm other operations, but not its own. A predicate can re-arm its own. */
+static struct probe *other_probe;
+static int own_ret, other_ret;
 
-static void move_both(struct probe *probe)
+static void rearm_both(struct probe *probe)
 {
-	own_answer = rearm(probe, SECOND, TWHEEL_REARM_ALWAYS);
-	other_answer = rearm(moved, 10 * SECOND, TWHEEL_REARM_ALWAYS);
+	own_ret = rearm(probe, SECOND, TWHEEL_REARM_ALWAYS);
+	other_ret = rearm(other_probe, 10 * SECOND, TWHEEL_REARM_ALWAYS);
 }
 
-static void a_callback_moves_others_and_not_its_own(struct kunit *test)
+static void callback_rearms_other_op_but_not_its_own(struct kunit *test)
 {
-	struct probe *probe = expiring(test, SECOND);
+	struct probe *probe = add_expiring(test, SECOND);
 
-	moved = expiring(test, 2 * SECOND);
-	probe->then = move_both;
+	other_probe = add_expiring(test, 2 * SECOND);
+	probe->on_ended = rearm_both;
 	vtime_sleep(5 * SECOND);
-	KUNIT_EXPECT_EQ(test, own_answer, -EALREADY);
-	KUNIT_EXPECT_EQ(test, other_answer, 1);
+	KUNIT_EXPECT_EQ(test, own_ret, -EALREADY);
+	KUNIT_EXPECT_EQ(test, other_ret, 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-	KUNIT_EXPECT_EQ(test, moved->ended, 0);
+	KUNIT_EXPECT_EQ(test, other_probe->ended, 0);
 	vtime_sleep(7 * SECOND);
-	expect_ended(test, moved, TWHEEL_EXPIRED, 0);
+	expect_ended(test, other_probe, TWHEEL_EXPIRED, 0);
 }
 
-static void move_itself(struct probe *probe)
+static void rearm_self(struct probe *probe)
 {
-	own_answer = rearm(probe, 10 * SECOND, TWHEEL_REARM_ALWAYS);
+	own_ret = rearm(probe, 10 * SECOND, TWHEEL_REARM_ALWAYS);
 }
 
-/* Also before the add has armed it. */
-static void a_predicate_moves_its_own(struct kunit *test)
+/* This also works before the add has armed the timer. */
+static void predicate_rearms_its_own_op(struct kunit *test)
 {
-	struct probe *probe = probe_new_asking(test);
+	struct probe *probe = probe_new_predicate(test);
 
-	probe->when_asked = move_itself;
-	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, SECOND, NULL), 0);
-	probe->when_asked = NULL;
-	KUNIT_EXPECT_EQ(test, own_answer, 1);
+	probe->on_eval = rearm_self;
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, SECOND, NULL), 0);
+	probe->on_eval = NULL;
+	KUNIT_EXPECT_EQ(test, own_ret, 1);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
 	vtime_sleep(9 * SECOND);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	probe->when_asked = move_itself;
+	probe->on_eval = rearm_self;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 0);
-	KUNIT_EXPECT_EQ(test, own_answer, 1);
+	KUNIT_EXPECT_EQ(test, own_ret, 1);
 	vtime_sleep(9 * SECOND);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	vtime_sleep(2 * SECOND);
@@ -332,19 +334,19 @@ static void a_predicate_moves_its_own(struct kunit *test)
 }
 
 static struct kunit_case rearm_cases[] = {
-	KUNIT_CASE(it_expires_at_the_deadline_that_it_has_last),
-	KUNIT_CASE(what_has_passed_is_now),
-	KUNIT_CASE(never_is_a_deadline_too),
-	KUNIT_CASE(only_earlier_or_only_later),
-	KUNIT_CASE(what_does_not_wait_is_not_moved),
-	KUNIT_CASE(heartbeats_keep_it_until_they_cease),
-	KUNIT_CASE(what_is_overdue_can_be_moved),
-	KUNIT_CASE(what_is_overdue_can_be_moved_to_never),
-	KUNIT_CASE(what_is_overdue_can_be_completed),
-	KUNIT_CASE(what_is_about_to_expire_can_be_moved),
-	KUNIT_CASE(what_is_about_to_expire_can_be_moved_to_never),
-	KUNIT_CASE(a_callback_moves_others_and_not_its_own),
-	KUNIT_CASE(a_predicate_moves_its_own),
+	KUNIT_CASE(rearmed_op_expires_at_new_deadline),
+	KUNIT_CASE(rearm_to_past_expires_at_once),
+	KUNIT_CASE(rearm_to_never_and_back),
+	KUNIT_CASE(rearm_if_earlier_and_if_later),
+	KUNIT_CASE(rearm_of_op_that_is_not_pending_fails),
+	KUNIT_CASE(op_expires_when_heartbeats_stop),
+	KUNIT_CASE(overdue_op_can_be_rearmed),
+	KUNIT_CASE(overdue_op_can_be_rearmed_to_never),
+	KUNIT_CASE(overdue_op_can_be_completed),
+	KUNIT_CASE(expiring_op_can_be_rearmed),
+	KUNIT_CASE(expiring_op_can_be_rearmed_to_never),
+	KUNIT_CASE(callback_rearms_other_op_but_not_its_own),
+	KUNIT_CASE(predicate_rearms_its_own_op),
 	{}
 };
 

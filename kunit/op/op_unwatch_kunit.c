@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, keys of an operation that come and go while it waits, and
- * the limit on how many there may be.
+ * KUnit tests for adding and removing keys of pending operations, and for the limit on
+ * watches (layer 5).
  */
 #include <linux/err.h>
 #include <linux/slab.h>
@@ -9,7 +9,7 @@
 
 #include "op_probe.h"
 
-/* The error, or 0 if that key's room came back, which is poisoned then. */
+/* Unwatch a key. Returns an error, or 0 after poisoning the returned memory. */
 static int unwatch(struct probe *probe, u64 number)
 {
 	const struct twheel_key key = { .v = { 0, number } };
@@ -21,10 +21,10 @@ static int unwatch(struct probe *probe, u64 number)
 	return 0;
 }
 
-static void an_unwatched_key_is_nothing_to_it(struct kunit *test)
+static void unwatched_key_has_no_effect(struct kunit *test)
 {
-	struct probe *any = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
-	struct probe *other = probe_waiting(test, TWHEEL_COND_ANY, 0, 11, 1);
+	struct probe *any = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
+	struct probe *other = probe_pending(test, TWHEEL_COND_ANY, 0, 11, 1);
 
 	KUNIT_EXPECT_EQ(test, unwatch(any, 11), 0);
 	expect_counts(test, 2, 3, 3);
@@ -40,9 +40,9 @@ static void an_unwatched_key_is_nothing_to_it(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void the_room_of_a_watch_comes_back(struct kunit *test)
+static void unwatch_returns_watch_memory(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 2);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 2);
 	const struct twheel_watch_spec spec = { .key = { .v = { 0, 30 } } };
 	struct twheel_watch *watch = twheel_op_unwatch(&probe->op, &(struct twheel_key){
 		.v = { 0, 10 }
@@ -50,14 +50,14 @@ static void the_room_of_a_watch_comes_back(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, watch);
 	KUNIT_EXPECT_TRUE(test, watch >= probe->watch && watch < probe->watch + 2);
-	/* For a further key of the same operation, for one. */
+	/* It can be used for another key of the same operation, for example. */
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, &spec, watch, 1), 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(30, 4), 1);
 	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
 }
 
-static void unwatch_tells_why_not(struct kunit *test)
+static void unwatch_error_codes(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
@@ -65,20 +65,20 @@ static void unwatch_tells_why_not(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ANY, 0,
 					probe_keys_new(test, 10, 2)), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 9), -ESRCH);
-	probe_waiting(test, TWHEEL_COND_ANY, 0, 9, 1);
+	probe_pending(test, TWHEEL_COND_ANY, 0, 9, 1);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 9), -ESRCH);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 10), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 10), -ESRCH);
-	/* No key would be left. */
+	/* An operation with this condition needs at least one key. */
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), -EINVAL);
 	expect_counts(test, 2, 2, 2);
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 0), 1);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), -EALREADY);
 }
 
-static void all_waits_for_one_less(struct kunit *test)
+static void unwatch_reduces_keys_needed_by_all(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 4);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 4);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), 0);
@@ -89,9 +89,9 @@ static void all_waits_for_one_less(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 9);
 }
 
-static void all_completes_when_the_last_that_was_missing_goes(struct kunit *test)
+static void unwatch_of_last_missing_key_completes_all(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 3);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 3);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1) + probe_signal(12, 2), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
@@ -100,10 +100,10 @@ static void all_completes_when_the_last_that_was_missing_goes(struct kunit *test
 	expect_counts(test, 0, 0, 0);
 }
 
-/* Two of four; in each step what counts, and what could never hold. */
-static void a_quorum_forgets_what_was_satisfied(struct kunit *test)
+/* A quorum of two out of four keys. */
+static void unwatch_of_satisfied_key_reduces_quorum(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_QUORUM, 2, 10, 4);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_QUORUM, 2, 10, 4);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 10), 0);
@@ -117,7 +117,7 @@ static void a_quorum_forgets_what_was_satisfied(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 5);
 }
 
-static void a_sum_keeps_what_came(struct kunit *test)
+static void sum_keeps_amounts_of_unwatched_key(struct kunit *test)
 {
 	struct probe *probe = probe_new(test);
 
@@ -131,11 +131,11 @@ static void a_sum_keeps_what_came(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
 }
 
-static void a_predicate_may_do_without_any_key(struct kunit *test)
+static void predicate_op_may_unwatch_all_keys(struct kunit *test)
 {
-	struct probe *probe = probe_new_asking(test), *plain = probe_new(test);
+	struct probe *probe = probe_new_predicate(test), *plain = probe_new(test);
 
-	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, TWHEEL_NEVER, probe_keys_new(test, 10, 2)),
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 10, 2)),
 			0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 10), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), 0);
@@ -149,8 +149,8 @@ static void a_predicate_may_do_without_any_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwatch(plain, 10), -EINVAL);
 }
 
-/* Sum: a need can't be; a key more than there is room for neither. */
-static void further_keys_are_checked_like_the_first(struct kunit *test)
+/* TWHEEL_COND_SUM allows neither a need above 1 nor more than TWHEEL_MAX_KEYS keys. */
+static void watch_checks_arguments_like_add(struct kunit *test)
 {
 	struct probe_keys *keys = probe_keys_new(test, 30, 2);
 	struct twheel_watch watches[2];
@@ -173,12 +173,12 @@ static void further_keys_are_checked_like_the_first(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 5);
 }
 
-static void an_add_beyond_the_limit_leaves_nothing(struct kunit *test)
+static void add_beyond_watch_limit_leaves_no_trace(struct kunit *test)
 {
 	struct probe *probe, *refused = probe_new(test);
 
 	probe_limit(test, 10, 5);
-	probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 3);
+	probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
 	KUNIT_EXPECT_EQ(test, probe_add(refused, TWHEEL_NEVER, TWHEEL_COND_ANY, 0,
 					probe_keys_new(test, 11, 3)), -ENOSPC);
 	expect_counts(test, 1, 3, 3);
@@ -187,33 +187,33 @@ static void an_add_beyond_the_limit_leaves_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&refused->op), -ENOENT);
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 0), 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-	/* Three are free now, and one that was refused may come again. */
+	/* Three watches are free now, and a refused operation can be added again. */
 	KUNIT_EXPECT_EQ(test, probe_add(refused, TWHEEL_NEVER, TWHEEL_COND_ANY, 0,
 					probe_keys_new(test, 11, 5)), 0);
 	expect_counts(test, 1, 5, 5);
 	KUNIT_EXPECT_EQ(test, probe_add(probe_new(test), TWHEEL_NEVER, TWHEEL_COND_ANY, 0,
 					probe_keys_new(test, 11, 1)), -ENOSPC);
-	/* Who watches nothing needs no room. */
+	/* An operation without keys needs no watches. */
 	KUNIT_EXPECT_EQ(test, probe_add(probe_new(test), TWHEEL_NEVER, TWHEEL_COND_NONE, 0, NULL),
 			0);
 	expect_counts(test, 2, 5, 5);
 	expect_rejected(test, 2);
 }
 
-static void further_watches_have_the_same_limit(struct kunit *test)
+static void watch_beyond_limit_returns_enospc(struct kunit *test)
 {
 	struct probe *probe, *other;
 
 	probe_limit(test, 10, 5);
-	probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 2);
-	other = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 2);
+	probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 2);
+	other = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 2);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 2), -ENOSPC);
 	expect_counts(test, 2, 2, 4);
 	expect_rejected(test, 1);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 1), 1);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, other, 20, 1), -ENOSPC);
 	expect_counts(test, 2, 3, 5);
-	/* Room again when a watch goes, and when an operation goes. */
+	/* Watches become available if a watch is removed or an operation ends. */
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), 0);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, other, 20, 1), 1);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, other, 21, 1), -ENOSPC);
@@ -221,24 +221,24 @@ static void further_watches_have_the_same_limit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_watch(test, other, 21, 2), 2);
 	expect_counts(test, 1, 5, 5);
 	expect_rejected(test, 3);
-	/* It still waits for all of them. */
+	/* All of its keys are still needed. */
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(11, 0) + probe_signal(20, 0) +
 			probe_signal(21, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(22, 0), 1);
 }
 
 static struct kunit_case unwatch_cases[] = {
-	KUNIT_CASE(an_unwatched_key_is_nothing_to_it),
-	KUNIT_CASE(the_room_of_a_watch_comes_back),
-	KUNIT_CASE(unwatch_tells_why_not),
-	KUNIT_CASE(all_waits_for_one_less),
-	KUNIT_CASE(all_completes_when_the_last_that_was_missing_goes),
-	KUNIT_CASE(a_quorum_forgets_what_was_satisfied),
-	KUNIT_CASE(a_sum_keeps_what_came),
-	KUNIT_CASE(a_predicate_may_do_without_any_key),
-	KUNIT_CASE(further_keys_are_checked_like_the_first),
-	KUNIT_CASE(an_add_beyond_the_limit_leaves_nothing),
-	KUNIT_CASE(further_watches_have_the_same_limit),
+	KUNIT_CASE(unwatched_key_has_no_effect),
+	KUNIT_CASE(unwatch_returns_watch_memory),
+	KUNIT_CASE(unwatch_error_codes),
+	KUNIT_CASE(unwatch_reduces_keys_needed_by_all),
+	KUNIT_CASE(unwatch_of_last_missing_key_completes_all),
+	KUNIT_CASE(unwatch_of_satisfied_key_reduces_quorum),
+	KUNIT_CASE(sum_keeps_amounts_of_unwatched_key),
+	KUNIT_CASE(predicate_op_may_unwatch_all_keys),
+	KUNIT_CASE(watch_checks_arguments_like_add),
+	KUNIT_CASE(add_beyond_watch_limit_leaves_no_trace),
+	KUNIT_CASE(watch_beyond_limit_returns_enospc),
 	{}
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, operations and the wheels that they bring: which will do, slack,
- * callbacks that are left to their reapers, and ends before the deadline.
+ * KUnit tests for operations with their own wheel (layer 5): checks of the wheel, slack,
+ * callbacks deferred to the reaper, and twheel_op_expire().
  */
 #include <linux/ktime.h>
 #include <linux/time64.h>
@@ -14,7 +14,7 @@
 
 #define SECOND	((u64)NSEC_PER_SEC)
 
-static struct twheel *wheel_by(struct kunit *test, enum twheel_clock clock, u64 max_pending)
+static struct twheel *create_wheel(struct kunit *test, enum twheel_clock clock, u64 max_pending)
 {
 	const struct twheel_config config = {
 		.name = "kunit", .clock = clock, .max_pending = max_pending,
@@ -25,7 +25,7 @@ static struct twheel *wheel_by(struct kunit *test, enum twheel_clock clock, u64 
 	return wheel;
 }
 
-/* An add that is refused, and the check of it says the same. */
+/* Expect an add to be refused, and twheel_op_check() to return @check. */
 static void expect_refused(struct kunit *test, const struct twheel_op_args *args, int check)
 {
 	struct probe *probe = probe_new(test);
@@ -37,10 +37,10 @@ static void expect_refused(struct kunit *test, const struct twheel_op_args *args
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 }
 
-static void a_wheel_that_will_not_do_is_refused(struct kunit *test)
+static void unsuitable_wheel_is_refused(struct kunit *test)
 {
-	struct twheel *full = wheel_by(test, TWHEEL_CLOCK_MONOTONIC, 100);
-	struct twheel *boottime = wheel_by(test, TWHEEL_CLOCK_BOOTTIME, 0);
+	struct twheel *full = create_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100);
+	struct twheel *boottime = create_wheel(test, TWHEEL_CLOCK_BOOTTIME, 0);
 	struct twheel_op_args args = { .deadline = TWHEEL_NEVER, .wheel = full };
 
 	expect_refused(test, &args, -EINVAL);
@@ -49,7 +49,7 @@ static void a_wheel_that_will_not_do_is_refused(struct kunit *test)
 	expect_refused(test, &args, -EINVAL);
 	args.flags = TWHEEL_OP_CANCEL_ON_SET << 1;
 	expect_refused(test, &args, -EINVAL);
-	/* The check doesn't know which wheel the purgatory has. */
+	/* twheel_op_check() does not know the wheel of the purgatory. */
 	args.wheel = NULL;
 	args.flags = TWHEEL_OP_CANCEL_ON_SET;
 	expect_refused(test, &args, 0);
@@ -57,9 +57,10 @@ static void a_wheel_that_will_not_do_is_refused(struct kunit *test)
 	twheel_destroy(boottime);
 }
 
-static void the_wheel_of_the_purgatory_may_be_told_of_steps(struct kunit *test)
+static void cancel_on_set_works_with_purgatory_wheel(struct kunit *test)
 {
-	struct twheel *realtime = wheel_by(test, TWHEEL_CLOCK_REALTIME, 0), *before = probe_wheel;
+	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
+	struct twheel *before = probe_wheel;
 	const struct twheel_op_args args = {
 		.deadline = TWHEEL_NEVER, .flags = TWHEEL_OP_CANCEL_ON_SET,
 	};
@@ -86,7 +87,7 @@ static int add_slack(struct probe *probe, u64 deadline, u64 slack)
 	return twheel_op_add(probe_purgatory, &probe->op, &args);
 }
 
-/* Returns by how much it was late. */
+/* Returns the delay after the deadline. */
 static u64 expect_within(struct kunit *test, const struct probe *probe, u64 slack)
 {
 	u64 late = probe->result.time - probe->result.deadline;
@@ -97,28 +98,28 @@ static u64 expect_within(struct kunit *test, const struct probe *probe, u64 slac
 	return late;
 }
 
-#define CROWD	300
+#define NR_OPS	300
 
-/* Those of the same slack share their wake-ups: 3 s of deadlines in few steps. */
-static void slack_lets_it_expire_later_but_never_early(struct kunit *test)
+/* Operations with the same slack share wake-ups: deadlines spread over 3 s, few expiry times. */
+static void slack_delays_expiry_but_never_early(struct kunit *test)
 {
 	u64 start = ktime_get_ns(), latest = 0, shared = 0;
-	static struct probe *probes[CROWD];
+	static struct probe *probes[NR_OPS];
 	unsigned int i;
 
-	for (i = 0; i < CROWD; i++) {
+	for (i = 0; i < NR_OPS; i++) {
 		probes[i] = probe_new(test);
 		KUNIT_EXPECT_EQ(test, add_slack(probes[i], start + (100 + i) * SECOND / 100,
 						SECOND), 0);
 	}
 	vtime_sleep(6 * SECOND);
-	for (i = 0; i < CROWD; i++) {
+	for (i = 0; i < NR_OPS; i++) {
 		latest = max(latest, expect_within(test, probes[i], SECOND));
 		shared += i && probes[i]->result.time <
 			       probes[i - 1]->result.time + VTIME_SLOP_NS;
 	}
 	KUNIT_EXPECT_GT(test, latest, SECOND / 20);
-	KUNIT_EXPECT_GT(test, shared, CROWD / 2);
+	KUNIT_EXPECT_GT(test, shared, NR_OPS / 2);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -135,7 +136,7 @@ static void coarse_slack_is_an_eighth_of_the_delay(struct kunit *test)
 	KUNIT_EXPECT_LT(test, exact->order, probe->order);
 }
 
-static void slack_is_of_the_last_deadline_only(struct kunit *test)
+static void rearm_replaces_slack(struct kunit *test)
 {
 	struct probe *loses = probe_new(test), *gains = probe_new(test);
 	u64 deadline = twheel_deadline(80 * SECOND + 1);
@@ -152,25 +153,25 @@ static void slack_is_of_the_last_deadline_only(struct kunit *test)
 	KUNIT_EXPECT_GT(test, expect_within(test, gains, 10 * SECOND), SECOND / 10);
 }
 
-static u64 moved_to;
+static u64 new_deadline;
 
-static void move_itself(struct probe *probe)
+static void rearm_self(struct probe *probe)
 {
-	probe->when_asked = NULL;
-	twheel_op_rearm(&probe->op, moved_to, TWHEEL_REARM_ALWAYS);
+	probe->on_eval = NULL;
+	twheel_op_rearm(&probe->op, new_deadline, TWHEEL_REARM_ALWAYS);
 }
 
-/* The predicate is run before the add has armed anything. */
-static void a_rearm_in_the_middle_of_an_add_holds(struct kunit *test)
+/* The predicate is evaluated before the add arms the timer. */
+static void rearm_during_add_takes_effect(struct kunit *test)
 {
-	struct probe *probe = probe_new_asking(test);
+	struct probe *probe = probe_new_predicate(test);
 	struct twheel_op_args args = {
 		.condition = TWHEEL_COND_PREDICATE, .slack_ns = 50 * SECOND,
 	};
 
-	moved_to = twheel_deadline(80 * SECOND + 1);
-	args.deadline = moved_to;
-	probe->when_asked = move_itself;
+	new_deadline = twheel_deadline(80 * SECOND + 1);
+	args.deadline = new_deadline;
+	probe->on_eval = rearm_self;
 	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 1);
 	vtime_sleep(200 * SECOND);
@@ -188,7 +189,7 @@ static void end_next(struct probe *probe)
 		twheel_op_complete(&chain[next_link]->op, next_link);
 }
 
-/* Each with another deadline, so that its timer is somewhere on its wheel. */
+/* The deadlines differ, so that the timers are in various places of the wheel. */
 static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int flags)
 {
 	struct twheel_op_args args = { .wheel = wheel, .flags = flags };
@@ -197,7 +198,7 @@ static void chain_init(struct kunit *test, struct twheel *wheel, unsigned int fl
 	next_link = 0;
 	for (i = 0; i < CHAIN; i++) {
 		chain[i] = probe_new(test);
-		chain[i]->then = end_next;
+		chain[i]->on_ended = end_next;
 		args.deadline = twheel_deadline_on(wheel, i % 3 ? (i + 1) * SECOND : TWHEEL_NEVER);
 		KUNIT_ASSERT_EQ(test, twheel_op_add(probe_purgatory, &chain[i]->op, &args), 0);
 	}
@@ -216,17 +217,17 @@ static void expect_chain(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void the_reaper_of_any_wheel_makes_callbacks(struct kunit *test)
+static void reaper_of_any_wheel_runs_deferred_callbacks(struct kunit *test)
 {
 	struct twheel *wheel;
 	unsigned int clock;
 
 	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
-		wheel = wheel_by(test, clock, 0);
+		wheel = create_wheel(test, clock, 0);
 		chain_init(test, wheel, 0);
 		KUNIT_EXPECT_EQ(test, twheel_op_complete(&chain[0]->op, 0), 0);
 		expect_chain(test);
-		/* Some were left to it. */
+		/* Some callbacks were deferred to the reaper. */
 		KUNIT_EXPECT_GT(test, stats_of(wheel).fired, 0);
 		twheel_destroy(wheel);
 	}
@@ -238,12 +239,13 @@ static void sleep_a_second(struct twheel_timer *timer)
 }
 
 /*
- * The reaper is busy when a callback is left to it, and when the clock is set. The callback
- * is due before, and goes on with the chain; the step cancels the rest.
+ * The reaper is busy when a callback is deferred to it, and when the clock is set. The
+ * deferred callback was due before the step and continues the chain. The step cancels the
+ * rest.
  */
-static void a_step_does_not_lose_a_callback(struct kunit *test)
+static void step_does_not_lose_deferred_callback(struct kunit *test)
 {
-	struct twheel *realtime = wheel_by(test, TWHEEL_CLOCK_REALTIME, 0);
+	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
 	static struct twheel_timer busy;
 	unsigned int i, left, cancelled = 0;
 
@@ -268,30 +270,30 @@ static void a_step_does_not_lose_a_callback(struct kunit *test)
 	twheel_destroy(realtime);
 }
 
-static void it_can_be_let_expire_at_once(struct kunit *test)
+static void expire_ends_op_at_once(struct kunit *test)
 {
-	struct probe *probe = probe_new(test), *waiting;
+	struct probe *probe = probe_new(test), *pending;
 	u64 now;
 
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), -ENOENT);
-	waiting = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 3);
+	pending = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 3);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 100 * SECOND, TWHEEL_COND_NONE, 0, NULL), 0);
 	now = ktime_get_ns();
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_expire(&waiting->op), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_expire(&pending->op), 0);
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
-	expect_ended(test, waiting, TWHEEL_EXPIRED, 0);
+	expect_ended(test, pending, TWHEEL_EXPIRED, 0);
 	KUNIT_EXPECT_LE(test, probe->result.time, now + VTIME_SLOP_NS);
 	KUNIT_EXPECT_GT(test, probe->result.deadline, now + 99 * SECOND);
-	KUNIT_EXPECT_EQ(test, waiting->result.deadline, TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, pending->result.deadline, TWHEEL_NEVER);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
 
-static void of_expire_and_complete_the_first_wins(struct kunit *test)
+static void first_of_expire_and_complete_wins(struct kunit *test)
 {
-	struct probe *expired = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
-	struct probe *completed = probe_waiting(test, TWHEEL_COND_ANY, 0, 11, 1);
+	struct probe *expired = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
+	struct probe *completed = probe_pending(test, TWHEEL_COND_ANY, 0, 11, 1);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&expired->op), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&expired->op, 1), -EALREADY);
@@ -302,40 +304,40 @@ static void of_expire_and_complete_the_first_wins(struct kunit *test)
 	expect_ended(test, completed, TWHEEL_COMPLETED, 2);
 }
 
-static int own_answer;
+static int own_ret;
 
-static void expire_itself(struct probe *probe)
+static void expire_self(struct probe *probe)
 {
-	own_answer = twheel_op_expire(&probe->op);
+	own_ret = twheel_op_expire(&probe->op);
 	probe->holds = true;
 }
 
-/* Though the predicate holds then: that is too late. */
-static void a_predicate_can_let_its_own_expire(struct kunit *test)
+/* The predicate returns true too late. */
+static void predicate_can_expire_its_own_op(struct kunit *test)
 {
-	struct probe *probe = probe_new_asking(test);
+	struct probe *probe = probe_new_predicate(test);
 
-	KUNIT_EXPECT_EQ(test, probe_add_asking(probe, SECOND, NULL), 0);
-	probe->when_asked = expire_itself;
+	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, SECOND, NULL), 0);
+	probe->on_eval = expire_self;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 0);
-	KUNIT_EXPECT_EQ(test, own_answer, 0);
+	KUNIT_EXPECT_EQ(test, own_ret, 0);
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
 	vtime_sleep(2 * SECOND);
 	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
 }
 
 static struct kunit_case wheel_cases[] = {
-	KUNIT_CASE(a_wheel_that_will_not_do_is_refused),
-	KUNIT_CASE(the_wheel_of_the_purgatory_may_be_told_of_steps),
-	KUNIT_CASE(slack_lets_it_expire_later_but_never_early),
+	KUNIT_CASE(unsuitable_wheel_is_refused),
+	KUNIT_CASE(cancel_on_set_works_with_purgatory_wheel),
+	KUNIT_CASE(slack_delays_expiry_but_never_early),
 	KUNIT_CASE(coarse_slack_is_an_eighth_of_the_delay),
-	KUNIT_CASE(slack_is_of_the_last_deadline_only),
-	KUNIT_CASE(a_rearm_in_the_middle_of_an_add_holds),
-	KUNIT_CASE(the_reaper_of_any_wheel_makes_callbacks),
-	KUNIT_CASE(a_step_does_not_lose_a_callback),
-	KUNIT_CASE(it_can_be_let_expire_at_once),
-	KUNIT_CASE(of_expire_and_complete_the_first_wins),
-	KUNIT_CASE(a_predicate_can_let_its_own_expire),
+	KUNIT_CASE(rearm_replaces_slack),
+	KUNIT_CASE(rearm_during_add_takes_effect),
+	KUNIT_CASE(reaper_of_any_wheel_runs_deferred_callbacks),
+	KUNIT_CASE(step_does_not_lose_deferred_callback),
+	KUNIT_CASE(expire_ends_op_at_once),
+	KUNIT_CASE(first_of_expire_and_complete_wins),
+	KUNIT_CASE(predicate_can_expire_its_own_op),
 	{}
 };
 

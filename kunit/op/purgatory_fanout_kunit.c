@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5 with a hundred thousand watchers of one key: all that can be
- * done to all of them at once ends in exact counts, and lets others run.
+ * KUnit tests for layer 5 with 100,000 watchers of one key: calls that affect all of them
+ * keep exact counts and let other threads run.
  *
- * These others are a thread that wants to run every millisecond, and uses the
- * same purgatory, wheel and key each time. Callbacks take 10 us each, so that how
- * many there were between two of its turns tells for how long it could not run.
+ * The other thread (the neighbour) runs every millisecond and uses the same purgatory,
+ * wheel and key. Each callback takes 10 us, so the number of callbacks between two of its
+ * runs measures the time for which it could not run.
  *
- * What is done under a lock takes no time in virtual time. How much that is at once
- * is seen from the callbacks: how many more have ended, or were told, by then.
+ * Work done under a lock takes no virtual time. The callbacks measure the amount of such
+ * work by the number of other operations that have ended or have been signalled.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -28,11 +28,11 @@
 #define PAUSE_NS	NSEC_PER_MSEC
 #define CALL_NS		(10 * NSEC_PER_USEC)
 
-/* 100 ms: the kernel's scheduler lets who wants to run do so within a few ticks. */
-#define MOST_CALLS	10000
+/* 100 ms. The scheduler runs a runnable thread within a few ticks. */
+#define MAX_CALLS	10000
 
-/* Far more than are looked at under a lock, and far less than all. */
-#define MOST		1000
+/* Much more than one chunk under a lock, and much less than all. */
+#define MAX_AT_ONCE	1000
 
 struct watcher {
 	struct twheel_op	op;
@@ -42,14 +42,14 @@ struct watcher {
 	unsigned int		order;
 	unsigned int		handed;
 	bool			holds;
-	void			(*then)(struct watcher *watcher);
+	void			(*on_ended)(struct watcher *watcher);
 };
 
 static struct watcher *watchers;
 static unsigned int nr_ended;
 
-/* How many, at most, had ended and were still to be called back. */
-static unsigned int most_at_once;
+/* Maximum number of ended operations with an outstanding callback. */
+static unsigned int max_at_once;
 
 static bool watcher_try_complete(struct twheel_op *op, u64 *value)
 {
@@ -57,14 +57,14 @@ static bool watcher_try_complete(struct twheel_op *op, u64 *value)
 	return container_of(op, struct watcher, op)->holds;
 }
 
-/* All of them are in the purgatory, or were, and the neighbour at times. */
-static void look_who_has_ended(void)
+/* All watchers have been added. The neighbour may be pending as well. */
+static void sample_ended(void)
 {
 	struct twheel_purgatory_stats stats;
 
 	twheel_purgatory_stats(probe_purgatory, &stats);
 	if (stats.pending + nr_ended < NR)
-		most_at_once = max_t(unsigned int, most_at_once, NR - stats.pending - nr_ended);
+		max_at_once = max_t(unsigned int, max_at_once, NR - stats.pending - nr_ended);
 }
 
 static void watcher_ended(struct twheel_op *op)
@@ -74,11 +74,11 @@ static void watcher_ended(struct twheel_op *op)
 	twheel_op_result(op, &watcher->result);
 	watcher->ended++;
 	watcher->order = ++nr_ended;
-	if (nr_ended % (MOST / 2) == 1)
-		look_who_has_ended();
+	if (nr_ended % (MAX_AT_ONCE / 2) == 1)
+		sample_ended();
 	ndelay(CALL_NS);
-	if (watcher->then)
-		watcher->then(watcher);
+	if (watcher->on_ended)
+		watcher->on_ended(watcher);
 }
 
 static void watcher_release(struct twheel_op *op)
@@ -115,60 +115,60 @@ static void watch_all(struct kunit *test, u64 deadline, enum twheel_condition co
 	expect_counts(test, NR, 1, NR);
 }
 
-/* The other one, and what it does each time. */
+/* The operation of the neighbour thread, and its work. */
 static struct probe *neighbour;
 static struct probe_keys *neighbour_keys;
-static unsigned int nr_turns, nr_troubles, most_calls;
+static unsigned int nr_runs, nr_errors, max_calls;
 
-static void take_turn(void)
+static void neighbour_run(void)
 {
 	if (probe_add(neighbour, NSEC_PER_SEC, TWHEEL_COND_ALL, 0, neighbour_keys) ||
 	    twheel_op_rearm(&neighbour->op, TWHEEL_NEVER, TWHEEL_REARM_ALWAYS) != 1 ||
 	    probe_signal(KEY + 1, 0) || twheel_op_cancel(&neighbour->op))
-		nr_troubles++;
-	probe_again(neighbour);
+		nr_errors++;
+	probe_reinit(neighbour);
 }
 
-static int take_turns(void *unused)
+static int neighbour_thread(void *unused)
 {
 	unsigned int before = nr_ended;
 
 	while (!kthread_should_stop()) {
 		vtime_sleep(PAUSE_NS);
-		most_calls = max(most_calls, nr_ended - before);
+		max_calls = max(max_calls, nr_ended - before);
 		before = nr_ended;
-		take_turn();
-		nr_turns++;
+		neighbour_run();
+		nr_runs++;
 	}
 	return 0;
 }
 
-static struct task_struct *let_others_run(struct kunit *test)
+static struct task_struct *start_neighbour(struct kunit *test)
 {
 	struct task_struct *task;
 
-	nr_turns = 0;
-	nr_troubles = 0;
-	most_calls = 0;
-	task = kthread_create(take_turns, NULL, "twheel_probe");
+	nr_runs = 0;
+	nr_errors = 0;
+	max_calls = 0;
+	task = kthread_create(neighbour_thread, NULL, "twheel_probe");
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, task);
 	wake_up_process(task);
 	vtime_sleep(10 * PAUSE_NS);
 	return task;
 }
 
-static void expect_others_ran(struct kunit *test, struct task_struct *task)
+static void expect_neighbour_ran(struct kunit *test, struct task_struct *task)
 {
 	KUNIT_EXPECT_EQ(test, kthread_stop(task), 0);
-	KUNIT_EXPECT_GT(test, nr_turns, NR / MOST_CALLS);
-	KUNIT_EXPECT_LE(test, most_calls, MOST_CALLS);
-	KUNIT_EXPECT_LE(test, most_at_once, MOST);
-	KUNIT_EXPECT_EQ(test, nr_troubles, 0);
-	KUNIT_EXPECT_EQ(test, neighbour->ended, nr_turns);
-	KUNIT_EXPECT_EQ(test, neighbour->released, nr_turns);
+	KUNIT_EXPECT_GT(test, nr_runs, NR / MAX_CALLS);
+	KUNIT_EXPECT_LE(test, max_calls, MAX_CALLS);
+	KUNIT_EXPECT_LE(test, max_at_once, MAX_AT_ONCE);
+	KUNIT_EXPECT_EQ(test, nr_errors, 0);
+	KUNIT_EXPECT_EQ(test, neighbour->ended, nr_runs);
+	KUNIT_EXPECT_EQ(test, neighbour->released, nr_runs);
 }
 
-/* Each once and as it should be, and in the order in which they came. */
+/* Each operation ended once with the given result. If @ordered, in the order of the adds. */
 static void expect_all_ended(struct kunit *test, const struct twheel_op_result *result,
 			     bool ordered)
 {
@@ -185,19 +185,19 @@ static void expect_all_ended(struct kunit *test, const struct twheel_op_result *
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
 
-static void they_complete_by_one_signal(struct kunit *test)
+static void all_complete_by_one_signal(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 5 };
 	struct task_struct *task;
 
 	watch_all(test, TWHEEL_NEVER, TWHEEL_COND_ANY, 1);
-	task = let_others_run(test);
+	task = start_neighbour(test);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 5), NR);
-	expect_others_ran(test, task);
+	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 }
 
-static void they_complete_in_order(struct kunit *test)
+static void all_complete_in_watch_order(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 5 };
 	const struct twheel_key key = { .v = { 0, KEY } };
@@ -208,7 +208,7 @@ static void they_complete_in_order(struct kunit *test)
 	expect_all_ended(test, &result, true);
 }
 
-static void they_expire_at_once(struct kunit *test)
+static void all_expire_at_same_deadline(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
 	u64 deadline = twheel_deadline(NSEC_PER_SEC);
@@ -218,9 +218,9 @@ static void they_expire_at_once(struct kunit *test)
 	watch_all(test, deadline, TWHEEL_COND_ANY, 1);
 	vtime_sleep_until(deadline - 20 * PAUSE_NS);
 	KUNIT_EXPECT_EQ(test, nr_ended, 0);
-	task = let_others_run(test);
+	task = start_neighbour(test);
 	vtime_sleep(5 * (u64)NSEC_PER_SEC);
-	expect_others_ran(test, task);
+	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 	for (i = 0; i < NR; i++)
 		early += watchers[i].result.time < deadline;
@@ -237,7 +237,7 @@ static u32 missing(struct watcher *watcher)
 	return spec.need;
 }
 
-static void they_count_a_signal_that_completes_none(struct kunit *test)
+static void signal_that_completes_none_is_counted_by_all(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 7 };
 	unsigned int i, wrong = 0;
@@ -252,42 +252,42 @@ static void they_count_a_signal_that_completes_none(struct kunit *test)
 	expect_all_ended(test, &result, true);
 }
 
-/* Those just before it have been told by now, and those far behind it have not. */
-static void look_who_was_told(struct watcher *watcher)
+/* The preceding watchers have been signalled, and those far behind have not. */
+static void check_signalled(struct watcher *watcher)
 {
 	if (watcher > watchers && missing(watcher - 1) != 1)
-		nr_troubles++;
-	if (watcher + MOST < watchers + NR && missing(watcher + MOST - 1) != 2)
-		nr_troubles++;
+		nr_errors++;
+	if (watcher + MAX_AT_ONCE < watchers + NR && missing(watcher + MAX_AT_ONCE - 1) != 2)
+		nr_errors++;
 }
 
-static void those_that_remain_are_told_few_at_a_time(struct kunit *test)
+static void remaining_watchers_are_signalled_in_chunks(struct kunit *test)
 {
 	struct task_struct *task;
-	unsigned int i, left = NR - NR / MOST / 5;
+	unsigned int i, left = NR - NR / MAX_AT_ONCE / 5;
 
 	for (i = 0; i < NR; i++)
 		KUNIT_ASSERT_EQ(test, watcher_add(&watchers[i], TWHEEL_NEVER, TWHEEL_COND_ANY,
-						  i % (5 * MOST) ? 2 : 1), 0);
-	for (i = 0; i < NR; i += 5 * MOST)
-		watchers[i].then = look_who_was_told;
-	task = let_others_run(test);
+						  i % (5 * MAX_AT_ONCE) ? 2 : 1), 0);
+	for (i = 0; i < NR; i += 5 * MAX_AT_ONCE)
+		watchers[i].on_ended = check_signalled;
+	task = start_neighbour(test);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR - left);
 	KUNIT_EXPECT_EQ(test, kthread_stop(task), 0);
-	KUNIT_EXPECT_EQ(test, nr_troubles, 0);
+	KUNIT_EXPECT_EQ(test, nr_errors, 0);
 	expect_counts(test, left, 1, left);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), left);
 }
 
-static void handed(struct twheel_op *op, void *data)
+static void hand_back(struct twheel_op *op, void *data)
 {
 	struct watcher *watcher = container_of(op, struct watcher, op);
 
-	/* After its callback, and with what it was called with. */
+	/* Count only calls made after the callback and with the right argument. */
 	watcher->handed += watcher->ended == 1 && data == watchers;
 }
 
-static void they_are_cancelled_for_the_key(struct kunit *test)
+static void all_are_cancelled_for_key(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_CANCELLED };
 	const struct twheel_key key = { .v = { 0, KEY } };
@@ -295,17 +295,20 @@ static void they_are_cancelled_for_the_key(struct kunit *test)
 	unsigned int i, wrong = 0;
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
-	task = let_others_run(test);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers, 0), NR);
-	expect_others_ran(test, task);
+	task = start_neighbour(test);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, hand_back, watchers,
+						    0),
+			NR);
+	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 	for (i = 0; i < NR; i++)
 		wrong += watchers[i].handed != 1;
 	KUNIT_EXPECT_EQ(test, wrong, 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, handed, watchers, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_for_key(probe_purgatory, &key, hand_back, watchers,
+						    0), 0);
 }
 
-static void their_predicates_come_true(struct kunit *test)
+static void check_completes_all_true_predicates(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 3 };
 	struct task_struct *task;
@@ -317,13 +320,13 @@ static void their_predicates_come_true(struct kunit *test)
 		watchers[i].holds = true;
 	KUNIT_EXPECT_EQ(test, probe_check(KEY, NR / 4), NR / 4);
 	expect_counts(test, NR - NR / 4, 1, NR - NR / 4);
-	task = let_others_run(test);
+	task = start_neighbour(test);
 	KUNIT_EXPECT_EQ(test, probe_check(KEY, 0), NR - NR / 4);
-	expect_others_ran(test, task);
+	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 }
 
-static void they_are_complete_when_they_come(struct kunit *test)
+static void all_complete_during_add(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 3 };
 	unsigned int i, wrong = 0;
@@ -337,7 +340,7 @@ static void they_are_complete_when_they_come(struct kunit *test)
 	expect_all_ended(test, &result, true);
 }
 
-static void they_are_overdue_when_they_come(struct kunit *test)
+static void all_expire_if_overdue_when_added(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
 	unsigned int i, wrong = 0;
@@ -350,20 +353,20 @@ static void they_are_overdue_when_they_come(struct kunit *test)
 	expect_all_ended(test, &result, false);
 }
 
-static void all_are_completed_with_a_value(struct kunit *test)
+static void complete_all_with_value(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 11 };
 	struct task_struct *task;
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_PREDICATE, 1);
-	task = let_others_run(test);
+	task = start_neighbour(test);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), NR);
-	expect_others_ran(test, task);
+	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), 0);
 }
 
-static void all_are_completed_with_an_error(struct kunit *test)
+static void complete_all_with_error(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .error = -EIO };
 
@@ -372,7 +375,7 @@ static void all_are_completed_with_an_error(struct kunit *test)
 	expect_all_ended(test, &result, false);
 }
 
-static void all_are_handed_back_by_a_drain(struct kunit *test)
+static void drain_cancels_all(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_CANCELLED };
 
@@ -393,7 +396,7 @@ static int fanout_init(struct kunit *test)
 	neighbour_keys = probe_keys_new(test, KEY, 2);
 	neighbour_keys->spec[0].need = 5;
 	nr_ended = 0;
-	most_at_once = 0;
+	max_at_once = 0;
 	return watchers ? 0 : -ENOMEM;
 }
 
@@ -404,18 +407,18 @@ static void fanout_exit(struct kunit *test)
 }
 
 static struct kunit_case fanout_cases[] = {
-	KUNIT_CASE(they_complete_by_one_signal),
-	KUNIT_CASE(they_complete_in_order),
-	KUNIT_CASE(they_expire_at_once),
-	KUNIT_CASE(they_count_a_signal_that_completes_none),
-	KUNIT_CASE(those_that_remain_are_told_few_at_a_time),
-	KUNIT_CASE(they_are_cancelled_for_the_key),
-	KUNIT_CASE(their_predicates_come_true),
-	KUNIT_CASE(they_are_complete_when_they_come),
-	KUNIT_CASE(they_are_overdue_when_they_come),
-	KUNIT_CASE(all_are_completed_with_a_value),
-	KUNIT_CASE(all_are_completed_with_an_error),
-	KUNIT_CASE(all_are_handed_back_by_a_drain),
+	KUNIT_CASE(all_complete_by_one_signal),
+	KUNIT_CASE(all_complete_in_watch_order),
+	KUNIT_CASE(all_expire_at_same_deadline),
+	KUNIT_CASE(signal_that_completes_none_is_counted_by_all),
+	KUNIT_CASE(remaining_watchers_are_signalled_in_chunks),
+	KUNIT_CASE(all_are_cancelled_for_key),
+	KUNIT_CASE(check_completes_all_true_predicates),
+	KUNIT_CASE(all_complete_during_add),
+	KUNIT_CASE(all_expire_if_overdue_when_added),
+	KUNIT_CASE(complete_all_with_value),
+	KUNIT_CASE(complete_all_with_error),
+	KUNIT_CASE(drain_cancels_all),
 	{}
 };
 

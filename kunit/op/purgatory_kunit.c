@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 5, purgatories: signals and who they reach, limits, and the
- * end.
+ * KUnit tests for purgatories (layer 5): signals, limits and drain.
  */
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -9,23 +8,23 @@
 #include "../vtime.h"
 #include "op_probe.h"
 
-static void a_signal_is_not_remembered(struct kunit *test)
+static void signal_is_not_remembered(struct kunit *test)
 {
 	struct probe *probe;
 
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
 	expect_counts(test, 0, 0, 0);
-	probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 }
 
-static void a_signal_tells_every_watcher_in_order(struct kunit *test)
+static void signal_completes_watchers_in_order(struct kunit *test)
 {
 	struct probe *probes[100];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		probes[i] = probe_waiting(test, i % 3 ? TWHEEL_COND_ANY : TWHEEL_COND_ALL, 0, 10,
+		probes[i] = probe_pending(test, i % 3 ? TWHEEL_COND_ANY : TWHEEL_COND_ALL, 0, 10,
 					  i % 3 ? 1 : 2);
 	expect_counts(test, 100, 2, 134);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 5), 66);
@@ -38,8 +37,8 @@ static void a_signal_tells_every_watcher_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 5), 34);
 }
 
-/* Wherever a walk lets go of the key's lock, it goes on behind the one it was at. */
-static void a_signal_is_counted_once_by_each_of_many(struct kunit *test)
+/* After dropping the lock of the stripe, a walk resumes behind its last position. */
+static void signal_is_counted_once_by_each_watcher(struct kunit *test)
 {
 	struct probe *probes[100];
 	struct probe_keys *keys;
@@ -65,11 +64,11 @@ static void put_own(struct probe *probe)
 	twheel_op_put(&probe->op);
 }
 
-static void a_callback_may_drop_the_last_reference(struct kunit *test)
+static void callback_may_drop_last_reference(struct kunit *test)
 {
-	struct probe *probe = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
 
-	probe->then = put_own;
+	probe->on_ended = put_own;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
 	KUNIT_EXPECT_EQ(test, probe->released, 1);
 }
@@ -84,32 +83,32 @@ static void add_next(struct probe *probe)
 		.nr_keys = 1, .specs = &spec, .watches = next_probe->watch,
 	};
 
-	/* All of ours is out of the way by now: see the watches of the old one. */
+	/* The ended operation no longer watches the key. */
 	if (twheel_op_add(probe_purgatory, &next_probe->op, &args))
 		return;
-	next_probe->then = probe->then;
+	next_probe->on_ended = probe->on_ended;
 	probe_signal(11, 0);
 }
 
-static void a_callback_may_add_and_signal(struct kunit *test)
+static void callback_may_add_and_signal(struct kunit *test)
 {
-	struct probe *first = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
-	struct probe *other = probe_waiting(test, TWHEEL_COND_ANY, 0, 11, 1);
+	struct probe *first = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
+	struct probe *other = probe_pending(test, TWHEEL_COND_ANY, 0, 11, 1);
 
 	next_probe = probe_new(test);
-	first->then = add_next;
+	first->on_ended = add_next;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
 	KUNIT_EXPECT_EQ(test, first->ended, 1);
 	KUNIT_EXPECT_EQ(test, other->ended, 1);
 	KUNIT_EXPECT_EQ(test, next_probe->ended, 0);
 	expect_counts(test, 1, 1, 1);
-	next_probe->then = NULL;
+	next_probe->on_ended = NULL;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
 }
 
-#define CROWD	100
+#define NR_OPS	100
 
-static struct probe *spare[CROWD];
+static struct probe *spare[NR_OPS];
 static unsigned int nr_spare;
 
 static void add_spare(struct probe *probe)
@@ -120,28 +119,28 @@ static void add_spare(struct probe *probe)
 	add_next(probe);
 }
 
-static void a_signal_ends_with_those_who_were_there(struct kunit *test)
+static void signal_skips_ops_added_by_callbacks(struct kunit *test)
 {
 	unsigned int i;
 
-	for (i = 0; i < CROWD; i++) {
-		probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1)->then = add_spare;
+	for (i = 0; i < NR_OPS; i++) {
+		probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1)->on_ended = add_spare;
 		spare[i] = probe_new(test);
 	}
-	nr_spare = CROWD;
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), CROWD);
+	nr_spare = NR_OPS;
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), NR_OPS);
 	KUNIT_EXPECT_EQ(test, nr_spare, 0);
-	expect_counts(test, CROWD, 1, CROWD);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), CROWD);
+	expect_counts(test, NR_OPS, 1, NR_OPS);
+	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), NR_OPS);
 }
 
-static void bad_limits_make_no_purgatory(struct kunit *test)
+static void create_with_bad_limits_returns_einval(struct kunit *test)
 {
 	KUNIT_EXPECT_PTR_EQ(test, probe_purgatory_create(0, 0), ERR_PTR(-EINVAL));
 	KUNIT_EXPECT_PTR_EQ(test, probe_purgatory_create(U32_MAX, 0), ERR_PTR(-EINVAL));
 }
 
-static void a_full_purgatory_refuses_until_one_ends(struct kunit *test)
+static void full_purgatory_refuses_adds_until_op_ends(struct kunit *test)
 {
 	struct twheel_purgatory *big = probe_purgatory;
 	struct twheel_purgatory_stats stats;
@@ -149,7 +148,7 @@ static void a_full_purgatory_refuses_until_one_ends(struct kunit *test)
 
 	probe_purgatory = probe_purgatory_create(1, 0);
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, probe_purgatory);
-	a = probe_waiting(test, TWHEEL_COND_ANY, 0, 10, 1);
+	a = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 1);
 	b = probe_new(test);
 	KUNIT_EXPECT_EQ(test, probe_add(b, 0, TWHEEL_COND_NONE, 0, NULL), -ENOSPC);
 	expect_counts(test, 1, 1, 1);
@@ -163,9 +162,9 @@ static void a_full_purgatory_refuses_until_one_ends(struct kunit *test)
 	probe_purgatory = big;
 }
 
-static void drain_hands_back_what_waits(struct kunit *test)
+static void drain_cancels_pending_ops(struct kunit *test)
 {
-	struct probe *keyed = probe_waiting(test, TWHEEL_COND_ALL, 0, 10, 5);
+	struct probe *keyed = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 5);
 	struct probe *plain = probe_new(test), *late = probe_new(test);
 
 	KUNIT_EXPECT_EQ(test, probe_add(plain, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
@@ -192,15 +191,15 @@ static void drain_waits_for_callbacks(struct kunit *test)
 }
 
 static struct kunit_case purgatory_cases[] = {
-	KUNIT_CASE(a_signal_is_not_remembered),
-	KUNIT_CASE(a_signal_tells_every_watcher_in_order),
-	KUNIT_CASE(a_signal_is_counted_once_by_each_of_many),
-	KUNIT_CASE(a_callback_may_drop_the_last_reference),
-	KUNIT_CASE(a_callback_may_add_and_signal),
-	KUNIT_CASE(a_signal_ends_with_those_who_were_there),
-	KUNIT_CASE(bad_limits_make_no_purgatory),
-	KUNIT_CASE(a_full_purgatory_refuses_until_one_ends),
-	KUNIT_CASE(drain_hands_back_what_waits),
+	KUNIT_CASE(signal_is_not_remembered),
+	KUNIT_CASE(signal_completes_watchers_in_order),
+	KUNIT_CASE(signal_is_counted_once_by_each_watcher),
+	KUNIT_CASE(callback_may_drop_last_reference),
+	KUNIT_CASE(callback_may_add_and_signal),
+	KUNIT_CASE(signal_skips_ops_added_by_callbacks),
+	KUNIT_CASE(create_with_bad_limits_returns_einval),
+	KUNIT_CASE(full_purgatory_refuses_adds_until_op_ends),
+	KUNIT_CASE(drain_cancels_pending_ops),
 	KUNIT_CASE(drain_waits_for_callbacks),
 	{}
 };

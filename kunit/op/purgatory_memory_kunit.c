@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test of layer 5: a purgatory takes the memory of what is pending now, however
- * many operations have passed through it.
+ * KUnit test for purgatories (layer 5): memory use depends on the number of pending
+ * operations, and not on the number of operations that have ended.
  *
- * Operations are allocated, each with two keys that nobody has had before, and
- * freed when they are released. As many as the module's parameter "passes" says
- * pass, and all the time the same number is pending. What counts is all the
- * memory that the kernel's slab caches have got: theirs, and that of whatever else
- * is left behind. A kernel with KASAN keeps for a while what was freed, so
- * that some have to pass before it is measured for the first time, and lets go
- * of it a MiB at a time, whoever's it was: the figures waver by two.
+ * Operations are allocated, each with two keys that have not been used before, and freed
+ * when they are released. The module parameter "passes" sets their number. The number of
+ * pending operations stays the same. The test measures the size of all slab caches, which
+ * includes operations, keys and any other leak.
+ *
+ * With KASAN, freed objects stay in quarantine. Therefore some operations run before the
+ * first measurement. KASAN releases objects of all slab caches in steps of 1 MiB, which
+ * makes the result vary by 2 MiB.
  */
 #include <linux/err.h>
 #include <linux/minmax.h>
@@ -24,79 +25,79 @@
 
 static ulong passes = 60000;
 module_param(passes, ulong, 0444);
-MODULE_PARM_DESC(passes, "how many operations pass through a purgatory");
+MODULE_PARM_DESC(passes, "number of operations that pass through a purgatory");
 
-/* Of those that have a place, a quarter expires, and the others are pending. */
-#define PLACES		1000
-#define PENDING		(PLACES / 4 * 3)
-#define KEYS		2
+/* A quarter of the operations has expired, the others are pending. */
+#define NR_SLOTS	1000
+#define NR_PENDING	(NR_SLOTS / 4 * 3)
+#define NR_KEYS		2
 
-/* In these, KASAN gets what it may keep, a 32nd of all memory. */
+/* Fills the quarantine of KASAN, which is limited to 1/32 of the memory. */
 #define WARM_UP		20000
 
-/* Half of what the default leaves behind if one key of each stays. */
+/* Half of the memory leaked by the default number of operations if each leaks one key. */
 #define LEEWAY_KB	3072
 
-struct passer {
+struct mem_op {
 	struct twheel_op	op;
-	struct twheel_watch	watch[KEYS];
+	struct twheel_watch	watch[NR_KEYS];
 	u64			number;
 };
 
-static struct passer *passers[PLACES];
+static struct mem_op *mem_ops[NR_SLOTS];
 static u64 nr_freed;
 
-static void passer_ended(struct twheel_op *op)
+static void mem_op_ended(struct twheel_op *op)
 {
 }
 
-static void passer_release(struct twheel_op *op)
+static void mem_op_release(struct twheel_op *op)
 {
 	nr_freed++;
-	kfree(container_of(op, struct passer, op));
+	kfree(container_of(op, struct mem_op, op));
 }
 
-static const struct twheel_op_ops passer_ops = {
-	.ended		= passer_ended,
-	.release	= passer_release,
+static const struct twheel_op_ops mem_op_ops = {
+	.ended		= mem_op_ended,
+	.release	= mem_op_release,
 };
 
-static struct passer *passer_add(u64 number)
+static struct mem_op *mem_op_add(u64 number)
 {
-	const struct twheel_watch_spec specs[KEYS] = {
+	const struct twheel_watch_spec specs[NR_KEYS] = {
 		{ .key = { .v = { number, 1 } } }, { .key = { .v = { number, 2 } } },
 	};
-	struct passer *passer = kmalloc(sizeof(*passer), GFP_KERNEL);
+	struct mem_op *mem_op = kmalloc(sizeof(*mem_op), GFP_KERNEL);
 	const struct twheel_op_args args = {
-		/* A quarter expires before anything else can happen to it. */
+		/* A quarter of the operations expires at once. */
 		.deadline	= twheel_deadline(number % 4 ? 10 * (u64)NSEC_PER_SEC : 0),
 		.condition	= TWHEEL_COND_ALL,
-		.nr_keys	= KEYS,
+		.nr_keys	= NR_KEYS,
 		.specs		= specs,
-		.watches	= passer ? passer->watch : NULL,
+		.watches	= mem_op ? mem_op->watch : NULL,
 	};
 
-	if (!passer)
+	if (!mem_op)
 		return NULL;
-	twheel_op_init(&passer->op, &passer_ops);
-	passer->number = number;
-	if (twheel_op_add(probe_purgatory, &passer->op, &args)) {
-		kfree(passer);
+	twheel_op_init(&mem_op->op, &mem_op_ops);
+	mem_op->number = number;
+	if (twheel_op_add(probe_purgatory, &mem_op->op, &args)) {
+		kfree(mem_op);
 		return NULL;
 	}
-	return passer;
+	return mem_op;
 }
 
-/* Let one end, in one way or the other, if it has not yet. */
-static void passer_end(struct passer *passer)
+/* End an operation by one of several calls, unless it has expired. */
+static void mem_op_end(struct mem_op *mem_op)
 {
-	const struct twheel_key keys[KEYS] = {
-		{ .v = { passer->number, 1 } }, { .v = { passer->number, 2 } },
+	const struct twheel_key keys[NR_KEYS] = {
+		{ .v = { mem_op->number, 1 } }, { .v = { mem_op->number, 2 } },
 	};
 
-	switch (passer->number % 4) {
+	switch (mem_op->number % 4) {
 	case 1:
-		twheel_op_complete(&passer->op, 0);
+		twheel_op_complete(&mem_op->op, 0);
 		break;
 	case 2:
 		twheel_cancel_for_key(probe_purgatory, &keys[0], NULL, NULL, 0);
@@ -106,7 +107,7 @@ static void passer_end(struct passer *passer)
 		twheel_signal(probe_purgatory, &keys[1], 1, 0);
 		break;
 	}
-	twheel_op_put(&passer->op);
+	twheel_op_put(&mem_op->op);
 }
 
 static u64 slab_kb(void)
@@ -115,28 +116,28 @@ static u64 slab_kb(void)
 		     global_node_page_state_pages(NR_SLAB_RECLAIMABLE_B)) << (PAGE_SHIFT - 10);
 }
 
-/* Let so many pass, from that number on; the most memory that was in use. */
-static u64 pass(struct kunit *test, u64 from, u64 nr)
+/* Run @nr operations with numbers from @from on. Returns the maximum size of the slab caches. */
+static u64 run_ops(struct kunit *test, u64 from, u64 nr)
 {
-	u64 number, most = 0;
+	u64 number, max_kb = 0;
 
 	for (number = from; number < from + nr; number++) {
-		struct passer **place = &passers[number % PLACES];
+		struct mem_op **slot = &mem_ops[number % NR_SLOTS];
 
-		if (*place)
-			passer_end(*place);
-		*place = passer_add(number);
-		KUNIT_ASSERT_NOT_NULL(test, *place);
-		/* Time for deadlines to come, and for RCU to free keys. */
-		if (number % PLACES == 0) {
+		if (*slot)
+			mem_op_end(*slot);
+		*slot = mem_op_add(number);
+		KUNIT_ASSERT_NOT_NULL(test, *slot);
+		/* Let deadlines expire and RCU free keys. */
+		if (number % NR_SLOTS == 0) {
 			vtime_sleep(10 * NSEC_PER_MSEC);
-			most = max(most, slab_kb());
+			max_kb = max(max_kb, slab_kb());
 		}
 	}
-	return most;
+	return max_kb;
 }
 
-/* What has ended is freed by now. */
+/* Size of the slab caches after all ended operations have been freed. */
 static u64 settled_kb(void)
 {
 	vtime_sleep(NSEC_PER_SEC);
@@ -145,33 +146,33 @@ static u64 settled_kb(void)
 	return slab_kb();
 }
 
-static void it_takes_the_memory_of_what_is_pending(struct kunit *test)
+static void memory_use_depends_on_pending_ops_only(struct kunit *test)
 {
-	u64 before, most, after;
+	u64 before_kb, max_kb, after_kb;
 	unsigned int i;
 
-	/* Where time is the real one, those that expire may be late. */
-	probe_limit(test, 2 * PLACES, 2 * PLACES * KEYS);
+	/* Without virtual time, operations may expire late. */
+	probe_limit(test, 2 * NR_SLOTS, 2 * NR_SLOTS * NR_KEYS);
 	nr_freed = 0;
-	pass(test, 0, WARM_UP);
-	before = settled_kb();
-	most = pass(test, WARM_UP, passes);
-	after = settled_kb();
-	kunit_info(test, "%lu passed, slab caches: %llu KiB before, %llu at most, %llu after",
-		   passes, before, most, after);
-	KUNIT_EXPECT_LE(test, after, before + LEEWAY_KB);
-	KUNIT_EXPECT_LE(test, most, before + LEEWAY_KB);
-	expect_counts(test, PENDING, KEYS * PENDING, KEYS * PENDING);
+	run_ops(test, 0, WARM_UP);
+	before_kb = settled_kb();
+	max_kb = run_ops(test, WARM_UP, passes);
+	after_kb = settled_kb();
+	kunit_info(test, "%lu operations, slab caches: %llu KiB before, %llu at most, %llu after",
+		   passes, before_kb, max_kb, after_kb);
+	KUNIT_EXPECT_LE(test, after_kb, before_kb + LEEWAY_KB);
+	KUNIT_EXPECT_LE(test, max_kb, before_kb + LEEWAY_KB);
+	expect_counts(test, NR_PENDING, NR_KEYS * NR_PENDING, NR_KEYS * NR_PENDING);
 	expect_rejected(test, 0);
-	for (i = 0; i < PLACES; i++) {
-		passer_end(passers[i]);
-		passers[i] = NULL;
+	for (i = 0; i < NR_SLOTS; i++) {
+		mem_op_end(mem_ops[i]);
+		mem_ops[i] = NULL;
 	}
 	KUNIT_EXPECT_EQ(test, nr_freed, WARM_UP + passes);
 }
 
 static struct kunit_case memory_cases[] = {
-	KUNIT_CASE_SLOW(it_takes_the_memory_of_what_is_pending),
+	KUNIT_CASE_SLOW(memory_use_depends_on_pending_ops_only),
 	{}
 };
 
