@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The cases of Kafka's DelayedOperationTest, for its suite to list. */
+/* Test cases of Kafka's DelayedOperationTest in kafka_delayed_operation_lock.c. */
 #ifndef _KUNIT_KAFKA_DELAYED_OPERATION_H
 #define _KUNIT_KAFKA_DELAYED_OPERATION_H
 
 #include <kunit/test.h>
 #include <linux/time64.h>
 
-/* For operations that don't expire while a case runs. */
+/* Timeout for operations that do not expire during a test. */
 #define LONG_NS		(100 * NSEC_PER_SEC)
 
 void lock_in_try_complete_else_watch(struct kunit *test);

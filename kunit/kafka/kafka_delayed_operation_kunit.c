@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of Kafka's DelayedOperationTest, by their names.
- * Documentation/cases.rst maps one to the other.
+ * The test cases of Kafka's DelayedOperationTest, with the same names.
+ * Documentation/cases.rst has the mapping.
  *
- * Those that are about more than one thread are in kafka_delayed_operation_lock.c.
+ * The test cases with more than one thread are in kafka_delayed_operation_lock.c.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -14,46 +14,46 @@
 #include "kafka_delayed_operation.h"
 #include "watcher.h"
 
-static unsigned int look_from;
+static unsigned int check_evaluation;
 
-/* Looks under its own key at its nth evaluation: is it watched by then? */
-static bool look_under_key(struct watcher *watcher, u64 *value)
+/* In the given evaluation, check the key of the operation to see if it is watched. */
+static bool check_own_key(struct watcher *watcher, u64 *value)
 {
-	if (watcher->evaluated == look_from)
+	if (watcher->evaluated == check_evaluation)
 		watcher_check(1);
 	return false;
 }
 
-static bool holds_the_second_time(struct watcher *watcher, u64 *value)
+static bool true_on_second_eval(struct watcher *watcher, u64 *value)
 {
 	return watcher->evaluated == 2;
 }
 
-/* It is watched only if it does not hold at once, and looked at again then. */
+/* The key is watched only if the first evaluation returns false. Then comes the second. */
 static void safe_try_complete_or_else(struct kunit *test)
 {
-	struct watcher *holds = watcher_new(test), *later = watcher_new(test);
+	struct watcher *first = watcher_new(test), *later = watcher_new(test);
 	struct watcher *watched;
 
-	holds->completable = true;
-	KUNIT_EXPECT_EQ(test, watcher_add(holds, LONG_NS, 1, 1), 1);
-	KUNIT_EXPECT_EQ(test, holds->evaluated, 1);
-	expect_done(test, holds, TWHEEL_COMPLETED, 0);
+	first->completable = true;
+	KUNIT_EXPECT_EQ(test, watcher_add(first, LONG_NS, 1, 1), 1);
+	KUNIT_EXPECT_EQ(test, first->evaluated, 1);
+	expect_done(test, first, TWHEEL_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
-	later->holds = holds_the_second_time;
+	later->predicate = true_on_second_eval;
 	KUNIT_EXPECT_EQ(test, watcher_add(later, LONG_NS, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, later->evaluated, 2);
 	expect_done(test, later, TWHEEL_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
-	/* By the second look, and not by the first, is it found under its key. */
-	for (look_from = 1; look_from <= 2; look_from++) {
+	/* The second evaluation finds the operation under its key, the first does not. */
+	for (check_evaluation = 1; check_evaluation <= 2; check_evaluation++) {
 		watched = watcher_new(test);
-		watched->holds = look_under_key;
+		watched->predicate = check_own_key;
 		KUNIT_EXPECT_EQ(test, watcher_add(watched, LONG_NS, 1, 1), 0);
-		KUNIT_EXPECT_EQ(test, watched->evaluated, 1 + look_from);
-		expect_waits(test, watched);
+		KUNIT_EXPECT_EQ(test, watched->evaluated, 1 + check_evaluation);
+		expect_pending(test, watched);
 		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&watched->op), 0);
 	}
 }
@@ -63,16 +63,16 @@ static void request_satisfaction(struct kunit *test)
 	struct watcher *r1, *r2;
 
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
-	r1 = watcher_waiting(test, 1, 1);
+	r1 = watcher_pending(test, 1, 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
-	r2 = watcher_waiting(test, 2, 1);
+	r2 = watcher_pending(test, 2, 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
 
 	r1->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
 	expect_done(test, r1, TWHEEL_COMPLETED, 0);
-	expect_waits(test, r2);
+	expect_pending(test, r2);
 	r2->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
@@ -87,17 +87,17 @@ static void request_expiry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watcher_add(r1, expiration, 1, 1), 0);
 	KUNIT_EXPECT_EQ(test, watcher_add(r2, 200 * NSEC_PER_SEC, 2, 1), 0);
 	vtime_sleep_until(start + expiration - VTIME_SLOP_NS);
-	expect_waits(test, r1);
+	expect_pending(test, r1);
 	vtime_sleep(twheel_tick_ns(probe_wheel) + 3 * VTIME_SLOP_NS);
 
 	expect_done(test, r1, TWHEEL_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r1->result.time, start + expiration);
 	KUNIT_EXPECT_GE(test, r1->result.time, r1->result.deadline);
-	expect_waits(test, r2);
+	expect_pending(test, r2);
 	expect_counts(test, 1, 1, 1);
 }
 
-/* Delayed futures: an operation that two of these complete, and what is made of them. */
+/* Delayed futures: an operation that completes when both futures are done, and their sum. */
 
 #define NO_RESULT	(-1)
 
@@ -116,7 +116,7 @@ static bool both_done(struct watcher *watcher, u64 *value)
 	return futures[0].done && futures[1].done;
 }
 
-/* What is not done by now has failed. */
+/* Futures that are not done have failed. */
 static void add_up(struct watcher *watcher)
 {
 	unsigned int i;
@@ -138,16 +138,16 @@ static u32 future_complete(struct future *future, int value)
 	return watcher_check(future->key);
 }
 
-/* Which of them are done already, with what value; 0 for those that are not. */
-static struct watcher *futures_wait(struct kunit *test, u64 delay, int first, int second)
+/* A value of 0 is for a future that is not done yet. */
+static struct watcher *futures_add(struct kunit *test, u64 delay, int first, int second)
 {
 	struct watcher *watcher = watcher_new(test);
 
 	futures[0] = (struct future){ .key = 1, .value = first, .done = first };
 	futures[1] = (struct future){ .key = 2, .value = second, .done = second };
 	sum = NO_RESULT;
-	watcher->holds = both_done;
-	watcher->then = add_up;
+	watcher->predicate = both_done;
+	watcher->on_ended = add_up;
 	KUNIT_ASSERT_EQ(test, watcher_add(watcher, delay, 1, 2), first && second);
 	return watcher;
 }
@@ -157,48 +157,48 @@ static void delayed_future(struct kunit *test)
 	struct watcher *r;
 	u64 start;
 
-	/* Both are done: at once, and by who asks. */
-	r = futures_wait(test, LONG_NS, 10, 11);
+	/* Both are done: completed by the caller of the add. */
+	r = futures_add(test, LONG_NS, 10, 11);
 	expect_done(test, r, TWHEEL_COMPLETED, 0);
-	KUNIT_EXPECT_PTR_EQ(test, r->ender, current);
+	KUNIT_EXPECT_PTR_EQ(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, sum, 21);
 
-	/* None is. */
-	r = futures_wait(test, LONG_NS, 0, 0);
+	/* None is done. */
+	r = futures_add(test, LONG_NS, 0, 0);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 20), 0);
-	expect_waits(test, r);
+	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[1], 21), 1);
 	expect_done(test, r, TWHEEL_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 41);
 
-	/* One is. */
-	r = futures_wait(test, LONG_NS, 0, 31);
-	expect_waits(test, r);
+	/* One is done. */
+	r = futures_add(test, LONG_NS, 0, 31);
+	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 30), 1);
 	expect_done(test, r, TWHEEL_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 61);
 
-	/* One is in time, the other never. */
+	/* One is done in time, the other is never done. */
 	start = ktime_get_ns();
-	r = futures_wait(test, 2 * NSEC_PER_SEC, 0, 0);
+	r = futures_add(test, 2 * NSEC_PER_SEC, 0, 0);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 40), 0);
 	vtime_sleep(3 * NSEC_PER_SEC);
 	expect_done(test, r, TWHEEL_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r->result.time, start + 2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_PTR_NE(test, r->ender, current);
+	KUNIT_EXPECT_PTR_NE(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, futures[0].error, 0);
 	KUNIT_EXPECT_EQ(test, futures[1].error, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, sum, 40);
 }
 
-/* There is no purge to wait for: the counts are exact at once. */
+/* There is no purge. The counts are exact at once. */
 static void request_purge(struct kunit *test)
 {
-	struct watcher *r1 = watcher_waiting(test, 1, 1);
-	struct watcher *r2 = watcher_waiting(test, 1, 2);
-	struct watcher *r3 = watcher_waiting(test, 1, 3);
+	struct watcher *r1 = watcher_pending(test, 1, 1);
+	struct watcher *r2 = watcher_pending(test, 1, 2);
+	struct watcher *r3 = watcher_pending(test, 1, 3);
 
 	expect_counts(test, 3, 3, 6);
 	r2->completable = true;
@@ -210,7 +210,7 @@ static void request_purge(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, watcher_check(1) + watcher_check(2) + watcher_check(3), 0);
 	expect_counts(test, 1, 1, 1);
-	expect_waits(test, r1);
+	expect_pending(test, r1);
 	expect_done(test, r2, TWHEEL_COMPLETED, 0);
 	expect_done(test, r3, TWHEEL_COMPLETED, 0);
 }
@@ -220,33 +220,33 @@ static void request_purge(struct kunit *test)
 struct cancelled {
 	struct twheel_op	*op[NR_CANCELLED];
 	unsigned int		nr;
-	unsigned int		untold;		/* whose callback had not been called by then */
+	unsigned int		not_ended;	/* operations with an outstanding callback */
 };
 
-static void remember_cancelled(struct twheel_op *op, void *data)
+static void save_cancelled(struct twheel_op *op, void *data)
 {
 	struct cancelled *cancelled = data;
 
 	if (cancelled->nr < NR_CANCELLED)
 		cancelled->op[cancelled->nr] = op;
 	cancelled->nr++;
-	cancelled->untold += !container_of(op, struct watcher, op)->ended;
+	cancelled->not_ended += !container_of(op, struct watcher, op)->ended;
 }
 
 static u32 cancel_for_key(u64 number, struct cancelled *cancelled)
 {
 	const struct twheel_key key = { .v = { 0, number } };
 
-	return twheel_cancel_for_key(probe_purgatory, &key, remember_cancelled, cancelled, 0);
+	return twheel_cancel_for_key(probe_purgatory, &key, save_cancelled, cancelled, 0);
 }
 
-/* The third watches another key, too: it is gone from that as well. */
+/* r3 watches a second key, which it leaves as well. */
 static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 {
-	struct watcher *r1 = watcher_waiting(test, 1, 1);
-	struct watcher *r2 = watcher_waiting(test, 1, 1);
-	struct watcher *r3 = watcher_waiting(test, 1, 2);
-	struct watcher *r4 = watcher_waiting(test, 2, 1);
+	struct watcher *r1 = watcher_pending(test, 1, 1);
+	struct watcher *r2 = watcher_pending(test, 1, 1);
+	struct watcher *r3 = watcher_pending(test, 1, 2);
+	struct watcher *r4 = watcher_pending(test, 2, 1);
 	struct cancelled cancelled = {};
 
 	KUNIT_EXPECT_EQ(test, cancel_for_key(1, &cancelled), 3);
@@ -254,7 +254,7 @@ static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[0], &r1->op);
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[1], &r2->op);
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[2], &r3->op);
-	KUNIT_EXPECT_EQ(test, cancelled.untold, 0);
+	KUNIT_EXPECT_EQ(test, cancelled.not_ended, 0);
 	expect_done(test, r1, TWHEEL_CANCELLED, 0);
 	expect_done(test, r2, TWHEEL_CANCELLED, 0);
 	expect_done(test, r3, TWHEEL_CANCELLED, 0);
@@ -269,12 +269,12 @@ static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 
 static void cancel_for_key_when_key_doesnt_exist(struct kunit *test)
 {
-	struct watcher *other = watcher_waiting(test, 1, 2);
+	struct watcher *other = watcher_pending(test, 1, 2);
 	struct cancelled cancelled = {};
 
 	KUNIT_EXPECT_EQ(test, cancel_for_key(3, &cancelled), 0);
 	KUNIT_EXPECT_EQ(test, cancelled.nr, 0);
-	expect_waits(test, other);
+	expect_pending(test, other);
 	expect_counts(test, 1, 2, 2);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&other->op), 0);
 	KUNIT_EXPECT_EQ(test, cancel_for_key(1, &cancelled), 0);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of Kafka's DelayedOperationTest that are about its locks and about
- * more than one thread.
+ * The test cases of Kafka's DelayedOperationTest with locks or more than one thread.
  *
- * Where Kafka has a lock for each operation, we let one thread at a time
- * evaluate its condition; who comes meanwhile asks for another look. Predicates
- * sleep here, in virtual time: nobody but the suite evaluates them.
+ * Kafka has a lock per operation. Here, one thread at a time evaluates the predicate, and
+ * requests of other threads cause another evaluation. The predicates sleep in virtual
+ * time, which is allowed because only threads of this suite evaluate them.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -17,101 +16,101 @@
 #include "kafka_delayed_operation.h"
 #include "watcher.h"
 
-/* Asks for itself from within, the first time: it is told that it is not complete. */
-static bool ask_from_within(struct watcher *watcher, u64 *value)
+/* In the first evaluation, request another one. The request must return 0. */
+static bool request_in_predicate(struct watcher *watcher, u64 *value)
 {
 	if (watcher->evaluated == 1)
 		watcher->overlapped += twheel_op_try_complete(&watcher->op) != 0;
 	return false;
 }
 
-/* Takes a while, the first time, for another thread to ask. */
-static bool take_a_while(struct watcher *watcher, u64 *value)
+/* Sleep in the first evaluation, so that another thread can request the next one. */
+static bool sleep_once(struct watcher *watcher, u64 *value)
 {
 	if (watcher->evaluated == 1)
 		vtime_sleep(10 * NSEC_PER_MSEC);
 	return false;
 }
 
-static void ask_meanwhile(struct racer *racer)
+static void request_later(struct racer *racer)
 {
 	vtime_sleep(5 * NSEC_PER_MSEC);
 	racer->completed = twheel_op_try_complete(&racer->watcher->op);
 }
 
-/* To be asked while it is evaluated makes for one more look, after that. */
+/* A request during an evaluation causes one more evaluation afterwards. */
 void lock_in_try_complete_else_watch(struct kunit *test)
 {
 	struct watcher *within = watcher_new(test), *slow = watcher_new(test);
 	static struct racer racer;
 
-	within->holds = ask_from_within;
+	within->predicate = request_in_predicate;
 	KUNIT_EXPECT_EQ(test, watcher_add(within, LONG_NS, 1, 1), 0);
 	KUNIT_EXPECT_EQ(test, within->evaluated, 3);
-	expect_waits(test, within);
+	expect_pending(test, within);
 
-	slow->holds = take_a_while;
-	racer.run = ask_meanwhile;
+	slow->predicate = sleep_once;
+	racer.run = request_later;
 	racer.watcher = slow;
 	racer_start(test, &racer);
 	KUNIT_EXPECT_EQ(test, watcher_add(slow, LONG_NS, 1, 1), 0);
 	racer_join(&racer);
 	KUNIT_EXPECT_EQ(test, racer.completed, 0);
 	KUNIT_EXPECT_EQ(test, slow->evaluated, 3);
-	expect_waits(test, slow);
+	expect_pending(test, slow);
 }
 
 /* 20 threads make 20 attempts at each of 100 operations. */
 #define NR_OPS		100
 #define ATTEMPTS	20
 #define NR_THREADS	20
-#define MOST_NS		(10 * NSEC_PER_MSEC)
+#define MAX_NS		(10 * NSEC_PER_MSEC)
 
 struct attempted {
 	struct watcher		watcher;
 	struct rnd_state	random;
-	atomic_t		attempts;	/* left */
+	atomic_t		attempts;	/* remaining attempts */
 };
 
 static struct attempted *attempted;
 
-/* At which operation each attempt is, and how many were made. */
-static u8 attempt_at[NR_OPS * ATTEMPTS];
+/* Operation of each attempt, and the number of attempts made. */
+static u8 attempt_op[NR_OPS * ATTEMPTS];
 static atomic_t nr_attempts;
 
-/* In any order, so that several come to the same operation at a time. */
+/* Random order, so that several threads try the same operation at the same time. */
 static void shuffle_attempts(struct rnd_state *random)
 {
 	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(attempt_at); i++) {
+	for (i = 0; i < ARRAY_SIZE(attempt_op); i++) {
 		j = random_below(random, i + 1);
-		attempt_at[i] = attempt_at[j];
-		attempt_at[j] = i % NR_OPS;
+		attempt_op[i] = attempt_op[j];
+		attempt_op[j] = i % NR_OPS;
 	}
 	atomic_set(&nr_attempts, 0);
 }
 
-/* What it says is what held before it took its time. */
-static bool slowly_say(struct watcher *watcher, u64 *value)
+/* Return the condition as it was before the sleep. */
+static bool slow_predicate(struct watcher *watcher, u64 *value)
 {
 	struct attempted *a = container_of(watcher, struct attempted, watcher);
 	bool completable = READ_ONCE(watcher->completable);
 
-	vtime_sleep(random_below(&a->random, MOST_NS));
+	vtime_sleep(random_below(&a->random, MAX_NS));
 	return completable;
 }
 
-/* Only the last attempt at an operation makes it completable. */
+/* The last attempt at an operation makes it completable. */
 static void attempt(struct racer *racer)
 {
 	struct rnd_state random;
 	unsigned int i;
 
-	while ((i = atomic_fetch_inc(&nr_attempts)) < ARRAY_SIZE(attempt_at)) {
+	while ((i = atomic_fetch_inc(&nr_attempts)) < ARRAY_SIZE(attempt_op)) {
 		prandom_seed_state(&random, i);
-		vtime_sleep(random_below(&random, MOST_NS));
-		i = attempt_at[i];
+		vtime_sleep(random_below(&random, MAX_NS));
+		i = attempt_op[i];
 		if (atomic_dec_and_test(&attempted[i].attempts))
 			WRITE_ONCE(attempted[i].watcher.completable, true);
 		racer->completed += watcher_check(i);
@@ -132,7 +131,7 @@ void try_complete_with_multiple_threads(struct kunit *test)
 		prandom_seed_state(&attempted[i].random, prandom_u32_state(&random));
 		atomic_set(&attempted[i].attempts, ATTEMPTS);
 		watcher_init(&attempted[i].watcher);
-		attempted[i].watcher.holds = slowly_say;
+		attempted[i].watcher.predicate = slow_predicate;
 		KUNIT_ASSERT_EQ(test, watcher_add(&attempted[i].watcher, TWHEEL_NEVER, i, 1), 0);
 	}
 	for (i = 0; i < NR_THREADS; i++) {
@@ -152,8 +151,8 @@ void try_complete_with_multiple_threads(struct kunit *test)
 
 static void watch_two(struct kunit *test, struct watcher *ops[2])
 {
-	ops[0] = watcher_waiting(test, 1, 1);
-	ops[1] = watcher_waiting(test, 1, 1);
+	ops[0] = watcher_pending(test, 1, 1);
+	ops[1] = watcher_pending(test, 1, 1);
 }
 
 static void check_and_complete(struct kunit *test, struct watcher *ops[2], u32 completed)
@@ -163,14 +162,14 @@ static void check_and_complete(struct kunit *test, struct watcher *ops[2], u32 c
 	KUNIT_EXPECT_EQ(test, watcher_check(1), completed);
 }
 
-static u32 completed_within;
+static u32 completed_in_predicate;
 
-/* Who evaluates this one makes both completable, and looks under the key. */
-static bool check_within(struct watcher *watcher, u64 *value)
+/* Make both operations completable and check their key. */
+static bool check_in_predicate(struct watcher *watcher, u64 *value)
 {
 	if (!watcher->completable) {
 		watcher->completable = true;
-		completed_within = watcher_check(1);
+		completed_in_predicate = watcher_check(1);
 		return false;
 	}
 	return true;
@@ -178,8 +177,8 @@ static bool check_within(struct watcher *watcher, u64 *value)
 
 static struct completion evaluating, go_on;
 
-/* Once it has begun, it stays here until told; what held then is what it says. */
-static bool stay_here(struct watcher *watcher, u64 *value)
+/* Block the first evaluation. It returns the condition as it was on entry. */
+static bool block_once(struct watcher *watcher, u64 *value)
 {
 	bool completable = watcher->completable;
 
@@ -195,22 +194,22 @@ static void evaluate(struct racer *racer)
 	racer->completed = twheel_op_try_complete(&racer->watcher->op);
 }
 
-static void hold_by_another(struct kunit *test, struct watcher *ops[2])
+static void hold_by_other_thread(struct kunit *test, struct watcher *ops[2])
 {
 	static struct racer racer;
 
 	init_completion(&evaluating);
 	init_completion(&go_on);
 	watch_two(test, ops);
-	ops[0]->holds = stay_here;
+	ops[0]->predicate = block_once;
 	racer.run = evaluate;
 	racer.watcher = ops[0];
 	racer_start(test, &racer);
 	wait_for_completion(&evaluating);
 
-	/* Nobody waits for it, and it is not forgotten. */
+	/* The check does not block, and the owner evaluates the predicate again. */
 	check_and_complete(test, ops, 1);
-	expect_waits(test, ops[0]);
+	expect_pending(test, ops[0]);
 	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
 	complete(&go_on);
 	racer_join(&racer);
@@ -223,24 +222,24 @@ void delayed_operation_lock(struct kunit *test)
 	struct watcher *ops[2];
 	unsigned int i;
 
-	/* Free: both complete. */
+	/* No thread owns the operations, so both complete. */
 	watch_two(test, ops);
 	check_and_complete(test, ops, 2);
 	expect_done(test, ops[0], TWHEEL_COMPLETED, 0);
 	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
 
-	/* Held by me: the other completes at once, this one when it is let go of. */
+	/* The current thread owns ops[1]. ops[0] completes at once, ops[1] after its evaluation. */
 	watch_two(test, ops);
 	ops[0]->completable = true;
-	ops[1]->holds = check_within;
+	ops[1]->predicate = check_in_predicate;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&ops[1]->op), 1);
-	KUNIT_EXPECT_EQ(test, completed_within, 1);
+	KUNIT_EXPECT_EQ(test, completed_in_predicate, 1);
 	expect_done(test, ops[0], TWHEEL_COMPLETED, 0);
 	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
 
-	hold_by_another(test, ops);
+	hold_by_other_thread(test, ops);
 
-	/* Completable at once: nobody ever waits. */
+	/* Completable when added, so the operations never become pending. */
 	for (i = 0; i < 2; i++) {
 		ops[i] = watcher_new(test);
 		ops[i]->completable = true;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of Kafka's TimerTest, TimerTaskListTest and SystemTimerReaperTest,
- * by their names. Documentation/cases.rst maps one to the other.
+ * The test cases of Kafka's TimerTest, TimerTaskListTest and SystemTimerReaperTest, with
+ * the same names. Documentation/cases.rst has the mapping.
  */
 #include <linux/ktime.h>
 #include <linux/list.h>
@@ -13,7 +13,7 @@
 #include "../core/timer_probe.h"
 #include "../vtime.h"
 
-/* TimerTest and SystemTimerReaperTest: on a wheel of tick 1 ms and 3 slots. */
+/* TimerTest and SystemTimerReaperTest, on a wheel with ticks of 1 ms and 3 slots */
 
 static int kafka_timer_init(struct kunit *test)
 {
@@ -33,7 +33,7 @@ static void add_at(struct kunit *test, struct timer_probe *probe, u64 deadline)
 	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, deadline), 0);
 }
 
-/* Due 5 to 1 ms ago: there is no tick to wait for. */
+/* Due 5 to 1 ms ago, so they fire without waiting for a tick. */
 static void already_expired_task(struct kunit *test)
 {
 	static struct timer_probe probes[5];
@@ -67,7 +67,7 @@ static void task_expiration(struct kunit *test)
 
 	probes = kunit_kcalloc(test, NR_TASKS, sizeof(*probes), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, probes);
-	/* A tick ahead: to add them takes time, too. */
+	/* One tick of margin, since the adds take time. */
 	start = ktime_get_ns() + NSEC_PER_MSEC;
 	for (i = 0; i < NR_TASKS; i++) {
 		j = i * 7 % NR_TASKS;
@@ -96,7 +96,7 @@ static struct kunit_suite timer_suite = {
 	.test_cases	= timer_cases,
 };
 
-/* TimerTaskListTest: their lists are our buckets, their shared counter the queue's. */
+/* TimerTaskListTest: Kafka's lists are buckets here, its shared counter is @nr_nodes. */
 
 #define NR_NODES	10
 #define SLOTS		64
@@ -159,7 +159,7 @@ static void all(struct kunit *test)
 	expect_sizes(test, 0, 0, 0);
 }
 
-/* Ticks of a second: 5 of 10 have passed. */
+/* With ticks of one second, 5 of 10 have passed. */
 static void get_delay(struct kunit *test)
 {
 	struct twheel_node node;
@@ -186,7 +186,7 @@ static struct kunit_suite task_list_suite = {
 
 /* SystemTimerReaperTest */
 
-/* Nobody but the reaper is there to drive them. */
+/* Only the reaper advances the timers. */
 static void reaper(struct kunit *test)
 {
 	static struct timer_probe probes[3];
@@ -203,8 +203,8 @@ static void reaper(struct kunit *test)
 
 static struct task_struct *reaper_task;
 
-/* A timer's function is called by the reaper, which is remembered here. */
-static void remember_reaper(struct twheel_timer *timer)
+/* The reaper calls the timer function, which saves a reference to it. */
+static void save_reaper(struct twheel_timer *timer)
 {
 	reaper_task = get_task_struct(current);
 }
@@ -215,7 +215,7 @@ static void reaper_close(struct kunit *test)
 
 	reaper_task = NULL;
 	timer_probe_init(&first);
-	twheel_timer_init(&first.timer, timer_wheel, remember_reaper);
+	twheel_timer_init(&first.timer, timer_wheel, save_reaper);
 	timer_probe_add(&first, 0);
 	timer_probe_init(&probe);
 	timer_probe_add(&probe, 100 * NSEC_PER_MSEC);
@@ -229,11 +229,11 @@ static void reaper_close(struct kunit *test)
 	vtime_sleep(200 * NSEC_PER_MSEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 	put_task_struct(reaper_task);
-	/* A wheel for the suite's exit to end. */
+	/* Create a wheel for the exit of the suite. */
 	kafka_timer_init(test);
 }
 
-/* The first ends, and takes nothing from the second. */
+/* Ending the first consumer does not affect the second. */
 static void shared_timer_between_consumers(struct kunit *test)
 {
 	static struct timer_probe first[2], second[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cases of Kafka's TimingWheelTest, by their names, on layers 1 and 2: a
- * tick of 10 ms, 5 slots, and a clock that starts at 1000 ms.
- * Documentation/cases.rst maps one to the other.
+ * The test cases of Kafka's TimingWheelTest, with the same names, on layers 1 and 2: a
+ * tick of 10 ms, 5 slots, and a clock that starts at 1000 ms. Documentation/cases.rst has
+ * the mapping.
  */
 #include <kunit/test.h>
 #include <linux/math64.h>
@@ -17,7 +17,7 @@
 
 static struct twheel_queue queue;
 
-/* Deadlines are rounded up to a tick, as the reaper does; its clock is down. */
+/* Round deadlines up to a tick, as timer adds do. The clock is rounded down. */
 static u64 tick_of(u64 deadline_ms)
 {
 	return DIV_ROUND_UP_ULL(deadline_ms, TICK_MS);
@@ -31,7 +31,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
 	twheel_queue_add(&queue, node, false);
 }
 
-/* Whether something is due by then. */
+/* Returns true if a node is due. */
 static bool advance(u64 now_ms)
 {
 	return twheel_queue_advance(&queue, div_u64(now_ms, TICK_MS), BUDGET);
@@ -62,7 +62,7 @@ static void add_valid_task(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &node);
 }
 
-/* It goes into no bucket: it is due as it comes. */
+/* The node is due at once and is not put into a bucket. */
 static void add_expired_task(struct kunit *test)
 {
 	struct twheel_node node;
@@ -84,7 +84,7 @@ static void add_cancelled_task(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
 }
 
-/* Theirs is due at once, up to a tick early. Ours waits for the tick to end. */
+/* Kafka's task is due at once, up to a tick early. Here it is due at the end of the tick. */
 static void add_task_in_current_bucket(struct kunit *test)
 {
 	struct twheel_node node;
@@ -129,7 +129,7 @@ static void overflow_wheel_creation(struct kunit *test)
 	twheel_queue_del(&queue, &second);
 }
 
-/* All levels go by one clock: with it the upper one reaches a slot further. */
+/* All levels use one clock, so the second level reaches one slot further, too. */
 static void advance_clock_with_overflow_wheel(struct kunit *test)
 {
 	u64 far = tick_of(START_MS + TURN_MS * SLOTS);

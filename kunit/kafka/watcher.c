@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations with predicates, and threads to race for them. See watcher.h.
+ * Operations with predicates, and racing threads. See watcher.h.
  */
 #include <linux/bitops.h>
 #include <linux/kthread.h>
@@ -13,14 +13,14 @@
 static bool watcher_try_complete(struct twheel_op *op, u64 *value)
 {
 	struct watcher *watcher = container_of(op, struct watcher, op);
-	bool holds;
+	bool ret;
 
 	if (test_and_set_bit(0, &watcher->busy))
 		watcher->overlapped++;
 	watcher->evaluated++;
-	holds = watcher->holds ? watcher->holds(watcher, value) : watcher->completable;
+	ret = watcher->predicate ? watcher->predicate(watcher, value) : watcher->completable;
 	clear_bit(0, &watcher->busy);
-	return holds;
+	return ret;
 }
 
 static void watcher_ended(struct twheel_op *op)
@@ -31,13 +31,13 @@ static void watcher_ended(struct twheel_op *op)
 		watcher->overlapped++;
 	twheel_op_result(op, &watcher->result);
 	watcher->ended++;
-	watcher->ender = current;
-	if (watcher->then)
-		watcher->then(watcher);
+	watcher->ended_by = current;
+	if (watcher->on_ended)
+		watcher->on_ended(watcher);
 	clear_bit(0, &watcher->busy);
 }
 
-/* The test's memory goes with the test. */
+/* The memory is freed at the end of the test. */
 static void watcher_release(struct twheel_op *op)
 {
 }
@@ -79,12 +79,12 @@ int watcher_add(struct watcher *watcher, u64 delay, u64 first, u32 nr)
 	return twheel_op_add(probe_purgatory, &watcher->op, &args);
 }
 
-struct watcher *watcher_waiting(struct kunit *test, u64 first, u32 nr)
+struct watcher *watcher_pending(struct kunit *test, u64 first, u32 nr)
 {
 	struct watcher *watcher = watcher_new(test);
 
 	KUNIT_ASSERT_EQ(test, watcher_add(watcher, TWHEEL_NEVER, first, nr), 0);
-	expect_waits(test, watcher);
+	expect_pending(test, watcher);
 	return watcher;
 }
 
@@ -95,7 +95,7 @@ u32 watcher_check(u64 number)
 	return twheel_check_and_complete(probe_purgatory, &key, 0, 0);
 }
 
-void expect_waits(struct kunit *test, const struct watcher *watcher)
+void expect_pending(struct kunit *test, const struct watcher *watcher)
 {
 	KUNIT_EXPECT_EQ(test, watcher->ended, 0);
 	KUNIT_EXPECT_EQ(test, watcher->overlapped, 0);
@@ -131,7 +131,7 @@ void racer_start(struct kunit *test, struct racer *racer)
 
 void racer_join(struct racer *racer)
 {
-	/* One that is stopped before it has begun never begins. */
+	/* A kthread that is stopped before it has run never calls its function. */
 	wait_for_completion(&racer->returned);
 	kthread_stop(racer->task);
 	put_task_struct(racer->task);
