@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model of layer 4: what each call should return and do. See model.h.
+ * The model of layer 4: return values and effects of the calls. See model.h.
  *
- * It is as naive as can be: no wheel, no shards, an array that is searched. A
- * timer that has slack may fire at any tick that the slack allows, until one
- * look at how long it has yet to wait tells which.
+ * It is as simple as possible: no wheel, no shards, just an array that is searched. A
+ * timer with slack may fire at any tick that the slack allows. The first query of its
+ * remaining time determines the tick.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -16,10 +16,10 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* On one CPU, with no interrupt for it, the kernel's next tick tells that the clock was set. */
+/* Time until a clock change is noticed: with one CPU and no interrupts, by the next tick. */
 #define SET_SEEN_NS	(2 * TICK_NSEC)
 
-/* Only the first difference counts: what follows may be due to that. */
+/* Only the first difference is reported, since others may be a consequence of it. */
 void model_differs(struct model *model, const char *format, ...)
 {
 	va_list args;
@@ -32,10 +32,10 @@ void model_differs(struct model *model, const char *format, ...)
 }
 
 void model_start(struct model *model, const struct model_sequence *sequence,
-		 u64 tick_ns, enum model_lie lie)
+		 u64 tick_ns, enum model_bug bug)
 {
 	memset(model, 0, sizeof(*model));
-	model->lie = lie;
+	model->bug = bug;
 	model->system = sequence->system;
 	model->ordered = !sequence->system && sequence->config.shards <= 1;
 	model->tick_ns = tick_ns;
@@ -54,7 +54,7 @@ u64 model_pending(const struct model *model)
 	return nr;
 }
 
-/* The first tick that does not begin before a deadline. */
+/* The first tick that begins at or after @deadline. */
 u64 model_tick_due(const struct model *model, u64 deadline)
 {
 	if (deadline > KTIME_MAX)
@@ -63,7 +63,7 @@ u64 model_tick_due(const struct model *model, u64 deadline)
 		     div64_u64(deadline + model->tick_ns - 1, model->tick_ns));
 }
 
-/* The last tick that slack allows. */
+/* The last tick allowed by the slack. */
 static u64 tick_due_last(const struct model *model, u64 deadline, u64 slack, u64 clock)
 {
 	u64 due = model_tick_due(model, deadline);
@@ -81,23 +81,23 @@ static u64 tick_due_last(const struct model *model, u64 deadline, u64 slack, u64
 void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct model_time *now)
 {
 	timer->pending = true;
-	timer->told = MODEL_NOT_TOLD;
+	timer->on_set = MODEL_ON_SET_NONE;
 	timer->was_due = false;
 	timer->due = due;
 	timer->due_last = due_last;
 	timer->armed = *now;
 }
 
-/* Whether a call is one that its documentation allows now. */
+/* Returns true if the documentation of the API allows the call in this state. */
 bool model_allows(const struct model *model, const struct model_op *op)
 {
 	const struct model_timer *timer = &model->timer[op->t];
 
-	if (op->what == MODEL_INIT)
+	if (op->type == MODEL_INIT)
 		return !timer->pending && !timer->running && !timer->queued;
-	if (op->what == MODEL_START)
+	if (op->type == MODEL_START)
 		return !timer->running;
-	return op->what != MODEL_STOP || !model->system;
+	return op->type != MODEL_STOP || !model->system;
 }
 
 static void call_init(struct model_timer *timer, const struct model_op *op)
@@ -106,13 +106,13 @@ static void call_init(struct model_timer *timer, const struct model_op *op)
 	timer->flags = op->flags;
 }
 
-/* To add what is not pending. */
-static long call_attach(struct model *model, struct model_timer *timer,
-			const struct model_op *op, const struct model_answer *answer)
+/* Add a timer that is not pending. */
+static long call_add_idle(struct model *model, struct model_timer *timer,
+			  const struct model_op *op, const struct model_answer *answer)
 {
 	u64 clock = answer->now.clock;
 
-	if (model->stopped || timer->shut)
+	if (model->stopped || timer->shutdown)
 		return -ESHUTDOWN;
 	if (model->limit && model_pending(model) >= model->limit) {
 		model->stats.rejected++;
@@ -127,25 +127,25 @@ static long call_attach(struct model *model, struct model_timer *timer,
 static long call_add(struct model *model, struct model_timer *timer,
 		     const struct model_op *op, const struct model_answer *answer)
 {
-	return timer->pending ? -EBUSY : call_attach(model, timer, op, answer);
+	return timer->pending ? -EBUSY : call_add_idle(model, timer, op, answer);
 }
 
 /*
- * Move what is pending to a tick from @due to @last, if that lies before, or
- * after, the one at which it fires now. Where the slack leaves that open, so
- * does the model. Ticks that have passed all count as the one that it was then,
- * and those past the end of the clock can't be told from each other.
- * Returns 1 if it was moved, 0 if not, and @answered where that is open.
+ * Move a pending timer to a tick between @due and @last, provided that this is earlier or
+ * later than its current tick if @mode says so. If the slack leaves this open, the model
+ * allows both. Ticks that had passed when the timer was armed count as the tick of that
+ * time, and all ticks beyond the end of the clock are equal. Returns 1 if the timer was
+ * moved, 0 if not, and @answered if both are possible.
  */
 static long call_move(struct model *model, struct model_timer *timer, enum twheel_rearm mode,
 		      u64 due, u64 last, const struct model_time *now, long answered)
 {
 	u64 old_last = max(timer->due_last, timer->armed.clock);
-	enum model_told told = timer->told;
+	enum model_on_set on_set = timer->on_set;
 	bool was_due = timer->was_due;
 	bool surely = true, not = false;
 
-	if (mode == TWHEEL_REARM_IF_EARLIER && model->lie != MODEL_EARLIER_MOVES) {
+	if (mode == TWHEEL_REARM_IF_EARLIER && model->bug != MODEL_BUG_IF_EARLIER) {
 		surely = last < timer->due;
 		not = due > old_last || (due == old_last && due < KTIME_MAX);
 		if (!surely) {
@@ -166,7 +166,7 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 	model->rearmed_maybe += !surely;
 	model_arm(timer, due, last, now);
 	if (!surely) {
-		timer->told = told ? MODEL_MAYBE_MOVED : MODEL_NOT_TOLD;
+		timer->on_set = on_set ? MODEL_ON_SET_MAYBE_MOVED : MODEL_ON_SET_NONE;
 		timer->was_due = was_due;
 	}
 	return surely ? 1 : clamp_t(long, answered, 0, 1);
@@ -178,7 +178,7 @@ static long call_rearm(struct model *model, struct model_timer *timer,
 	if (!timer->pending) {
 		if (op->choice == TWHEEL_REARM_IF_PENDING)
 			return 0;
-		return call_attach(model, timer, op, answer) ?: 2;
+		return call_add_idle(model, timer, op, answer) ?: 2;
 	}
 	return call_move(model, timer, op->choice, model_tick_due(model, answer->deadline),
 			 tick_due_last(model, answer->deadline, op->more, answer->now.clock),
@@ -188,7 +188,7 @@ static long call_rearm(struct model *model, struct model_timer *timer,
 static long call_start(struct model *model, struct model_timer *timer,
 		       const struct model_op *op, const struct model_answer *answer)
 {
-	struct model_op add = { .what = MODEL_ADD };
+	struct model_op add = { .type = MODEL_ADD };
 	long ret;
 
 	if (!op->more || op->more > KTIME_MAX || op->choice > TWHEEL_FIXED_DELAY)
@@ -204,13 +204,13 @@ static long call_start(struct model *model, struct model_timer *timer,
 	return 0;
 }
 
-/* Take what is pending, or queued. */
-static bool take(struct model *model, struct model_timer *timer)
+/* Cancel a timer that is pending, or work that is queued. */
+static bool dequeue(struct model *model, struct model_timer *timer)
 {
 	bool won = timer->pending || timer->queued;
 
 	model->stats.cancelled += timer->pending;
-	timer->cut |= timer->running;
+	timer->cancelled |= timer->running;
 	timer->pending = false;
 	timer->queued = false;
 	return won;
@@ -219,38 +219,38 @@ static bool take(struct model *model, struct model_timer *timer)
 static long call_cancel(struct model *model, struct model_timer *timer,
 			const struct model_answer *answer)
 {
-	if (take(model, timer))
+	if (dequeue(model, timer))
 		return timer->running && (!timer->ended || answer->ret);
-	/* The workqueue may have seen that, or not. */
+	/* The workqueue may or may not have noticed that the function has returned. */
 	if (timer->ended && answer->ret == -EALREADY)
 		return -EALREADY;
 	return timer->running ? -EINPROGRESS : -EALREADY;
 }
 
-/* A look of a call that cancels and waits, until there is no more to wait for. */
-void model_look_sync(struct model *model)
+/* One iteration of a call that cancels a timer and waits for its function. */
+void model_recheck_sync(struct model *model)
 {
 	struct model_timer *timer = &model->timer[model->sync];
 
-	model->won |= take(model, timer);
+	model->won |= dequeue(model, timer);
 	if (timer->running)
 		return;
 	if (model_kind(model->sync) == MODEL_IS_WORK)
-		timer->shut = false;
+		timer->shutdown = false;
 	model->sync = -1;
 }
 
 static void call_cancel_sync(struct model *model, const struct model_op *op)
 {
 	model->won = false;
-	/* Meanwhile nobody adds work that is being cancelled. */
-	model->timer[op->t].shut |= op->what == MODEL_SHUTDOWN_SYNC ||
-				    model_kind(op->t) == MODEL_IS_WORK;
+	/* Work cannot be added while it is being cancelled. */
+	model->timer[op->t].shutdown |= op->type == MODEL_SHUTDOWN_SYNC ||
+					model_kind(op->t) == MODEL_IS_WORK;
 	model->sync = op->t;
-	model_look_sync(model);
+	model_recheck_sync(model);
 }
 
-/* Functions on workqueues are nothing that a wheel waits for. */
+/* twheel_flush() does not wait for functions on workqueues. */
 static void call_flush(struct model *model)
 {
 	unsigned int t;
@@ -269,7 +269,7 @@ static long call_stop(struct model *model, const struct model_answer *answer)
 
 	call_flush(model);
 	for (t = 0; t < MODEL_TIMERS; t++) {
-		if (!model->timer[t].pending || model->lie == MODEL_STOP_FORGETS)
+		if (!model->timer[t].pending || model->bug == MODEL_BUG_STOP)
 			continue;
 		model->timer[t].pending = false;
 		model->stats.cancelled++;
@@ -278,12 +278,12 @@ static long call_stop(struct model *model, const struct model_answer *answer)
 	}
 	model->stopped = true;
 	if (answer->handed != handed)
-		model_differs(model, "timers handed back: %#x, and not %#x",
+		model_differs(model, "stop returned timers %#x, expected %#x",
 			      answer->handed, handed);
 	return nr;
 }
 
-/* What has come due stays due, or waits for its tick once more if nobody saw it come. */
+/* Timers that are due stay due, or wait for their tick again if that was not noticed. */
 static void call_set_clock(struct model *model, const struct model_answer *answer)
 {
 	struct model_timer *timer;
@@ -291,14 +291,15 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 	if (model->clock != TWHEEL_CLOCK_REALTIME || answer->ret)
 		return;
 	model->sets++;
-	model->seen_set = answer->now.mono + SET_SEEN_NS;
+	model->set_noticed = answer->now.mono + SET_SEEN_NS;
 	model->ordered = false;
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {
 		if (!timer->pending)
 			continue;
 		timer->was_due |= timer->due <= answer->now.clock;
-		if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET && timer->told != MODEL_TOLD)
-			timer->told = timer->was_due ? MODEL_MAYBE_TOLD : MODEL_TOLD;
+		if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
+		    timer->on_set != MODEL_ON_SET_CANCEL)
+			timer->on_set = timer->was_due ? MODEL_ON_SET_MAYBE : MODEL_ON_SET_CANCEL;
 	}
 }
 
@@ -314,20 +315,20 @@ static long call_create(const struct model_op *op)
 static void check_ret(struct model *model, const struct model_answer *answer, long ret)
 {
 	if (answer->ret != ret)
-		model_differs(model, "it returned %ld, and not %ld", answer->ret, ret);
+		model_differs(model, "call returned %ld, expected %ld", answer->ret, ret);
 	if (answer->deadline != answer->expected)
-		model_differs(model, "the deadline was %llu, and not %llu", answer->deadline,
+		model_differs(model, "deadline is %llu, expected %llu", answer->deadline,
 			      answer->expected);
 }
 
-/* Do what a call did, and see whether it answered as it should have. */
+/* Apply a call to the model and check its result. */
 void model_call(struct model *model, const struct model_op *op,
 		const struct model_answer *answer)
 {
 	struct model_timer *timer = &model->timer[op->t];
 
 	model_work_fired(model, &answer->work, &answer->now);
-	switch (op->what) {
+	switch (op->type) {
 	case MODEL_INIT:
 		call_init(timer, op);
 		break;
@@ -365,18 +366,18 @@ void model_call(struct model *model, const struct model_op *op,
 	}
 }
 
-/* A call that may have slept has returned, after all that happened meanwhile. */
+/* A call that may sleep has returned, after all concurrent events. */
 void model_finish(struct model *model, const struct model_op *op,
 		  const struct model_answer *answer)
 {
-	bool lie = model->lie == MODEL_CANCEL_SYNC_LOSES;
+	bool bug = model->bug == MODEL_BUG_CANCEL_SYNC;
 
 	if (model->sync >= 0)
-		model_look_sync(model);
+		model_recheck_sync(model);
 	if (model->sync >= 0 || model->awaited)
-		model_differs(model, "it returned while a function was running");
-	if (op->what == MODEL_CANCEL_SYNC || op->what == MODEL_SHUTDOWN_SYNC)
-		check_ret(model, answer, model->won && !lie ? 0 : -EALREADY);
+		model_differs(model, "call returned while a function was running");
+	if (op->type == MODEL_CANCEL_SYNC || op->type == MODEL_SHUTDOWN_SYNC)
+		check_ret(model, answer, model->won && !bug ? 0 : -EALREADY);
 	model->sync = -1;
 	model->awaited = 0;
 }

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A property test of layer 4: sequences of random calls, run on the module and
- * on a naive model in step.
+ * Property test for layer 4: sequences of random calls are run on the module and on a
+ * simple model in lockstep.
  *
- *	model_sequence.c	makes sequences from a seed, and prints them
- *	model_ops.c		makes the calls, and is what the timers' functions do
+ *	model_sequence.c	generates sequences from a seed, and prints them
+ *	model_ops.c		the calls, and the functions of the timers
  *	model.c			the model: an array of timers with exact deadlines
- *	model_events.c		what of it time changes, and what can be seen
- *	model_run.c		runs a sequence on both, up to the first difference
- *	model_shrink.c		makes a sequence that fails as short as it can
+ *	model_events.c		effects of time on the model, and checks of the state
+ *	model_run.c		runs a sequence on both, until the first difference
+ *	model_shrink.c		shortens a failing sequence
  *
- * The functions of the timers write what happens to them, and what they do
- * themselves, into a log. The model does not foretell the order in which that
- * happens; it is told it from the log, and says whether it may have been.
+ * The timer functions log their calls and their own actions. The model does not predict
+ * the order of these events. It replays the log and checks that each event is allowed.
  *
- * All of this goes by UML's virtual time on one CPU: with interrupts off the
- * time stands still, and nothing can happen between two looks.
+ * The test needs UML's virtual time on one CPU: with interrupts disabled, time stands
+ * still and nothing happens between two observations.
  */
 #ifndef _KUNIT_MODEL_H
 #define _KUNIT_MODEL_H
@@ -25,7 +24,7 @@
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
 
-/* Of each kind some: plain timers, ones that repeat, and work. */
+/* Number of timers of each kind: plain timers, periodic timers and work. */
 #define MODEL_PLAIN	6
 #define MODEL_PERIODIC	2
 #define MODEL_WORK	2
@@ -46,8 +45,8 @@ static inline enum model_kind model_kind(unsigned int t)
 	return t < MODEL_PLAIN + MODEL_PERIODIC ? MODEL_IS_PERIODIC : MODEL_IS_WORK;
 }
 
-/* Each stands for the call of that name for the kind of its timer, if there is one. */
-enum model_what {
+/* Each type is the call of that name for the kind of the timer, if the API has one. */
+enum model_op_type {
 	MODEL_SLEEP,
 	MODEL_INIT,
 	MODEL_ADD,
@@ -62,37 +61,37 @@ enum model_what {
 	MODEL_STOP,
 	MODEL_SET_CLOCK,
 	MODEL_CREATE,
-	MODEL_WHATS
+	MODEL_OP_TYPES
 };
 
-/* What a timer's function does besides, after it has slept. */
-enum model_script {
+/* Additional action of a timer function, after its sleep. */
+enum model_action {
 	MODEL_NOTHING,
 	MODEL_REARM_SELF,
 	MODEL_CANCEL_OTHER,
 	MODEL_ADD_OTHER,
-	MODEL_SCRIPTS
+	MODEL_ACTIONS
 };
 
-/* Besides the flags of timers: @when is no delay but a deadline. */
+/* In addition to the flags of timers: @when is a deadline, and not a delay. */
 #define MODEL_ABSOLUTE	BIT(7)
 
 /**
  * struct model_op - a step of a sequence
- * @what: enum model_what
- * @t: the timer
- * @flags: of the timer that is initialised, or MODEL_ABSOLUTE
- * @choice: enum twheel_rearm, twheel_repeat, twheel_clock or model_script; whether
- *	to sleep till something is due first
- * @other: the timer that a script is about; shards of a wheel that is created
- * @count: how often a script acts; runs; slots
- * @when: delay or deadline; how long to sleep; by how much the clock is set;
- *	delay of a script; tick
- * @more: slack; period; how long a function sleeps; limit of a wheel; how
- *	long to wait for what is due at most
+ * @type: enum model_op_type
+ * @t: index of the timer
+ * @flags: flags for init, or MODEL_ABSOLUTE
+ * @choice: enum twheel_rearm, twheel_repeat, twheel_clock or model_action; for a sleep,
+ *	whether to sleep until the next expiry first
+ * @other: timer of an action; number of shards for create
+ * @count: number of actions; runs; slots
+ * @when: delay or deadline; duration of a sleep; clock adjustment; delay of an action;
+ *	tick
+ * @more: slack; period; duration of a function; limit for create; maximum time to the
+ *	next expiry
  */
 struct model_op {
-	u8	what;
+	u8	type;
 	u8	t;
 	u8	flags;
 	u8	choice;
@@ -103,12 +102,12 @@ struct model_op {
 };
 
 /**
- * struct model_sequence - what is run
- * @system: on a wheel of the system's, of which @config has but the clock
- * @config: of the wheel
- * @nr: how many steps
+ * struct model_sequence - a sequence of steps
+ * @system: use the system's wheel for the clock in @config
+ * @config: configuration of the wheel
+ * @nr: number of steps
  * @op: the steps
- * @diff: in what it differed from the model
+ * @diff: difference between the module and the model
  */
 struct model_sequence {
 	bool			system;
@@ -118,14 +117,14 @@ struct model_sequence {
 	char			diff[MODEL_DIFF];
 };
 
-/* What the model may wrongly believe, to see that it is found out. */
-enum model_lie {
-	MODEL_TRUTH,
-	MODEL_CANCEL_SYNC_LOSES, /* to cancel what is pending and wait comes too late */
-	MODEL_EARLIER_MOVES,	/* TWHEEL_REARM_IF_EARLIER moves any timer */
-	MODEL_REPEATS_FOREVER,	/* runs are not counted */
-	MODEL_STOP_FORGETS,	/* stop hands nothing back */
-	MODEL_LIES
+/* Deliberate bugs of the model, to check that differences are found. */
+enum model_bug {
+	MODEL_NO_BUG,
+	MODEL_BUG_CANCEL_SYNC,	/* cancel_sync of a pending timer fails */
+	MODEL_BUG_IF_EARLIER,	/* TWHEEL_REARM_IF_EARLIER moves any timer */
+	MODEL_BUG_RUNS,		/* runs are not counted */
+	MODEL_BUG_STOP,		/* stop returns no timers */
+	MODEL_BUGS
 };
 
 /* The same moment by CLOCK_MONOTONIC and by the clock of the wheel. */
@@ -134,50 +133,50 @@ struct model_time {
 	u64	clock;
 };
 
-/* Of which work that is true, a bit for each timer. */
-struct model_work_seen {
+/* States of work, one bit per timer. */
+struct model_work_state {
 	u32	pending;
 	u32	queued;
 	u32	busy;		/* queued or running */
 };
 
 /**
- * struct model_answer - what became of a call
- * @ret: what it returned
- * @deadline: what was given to it
- * @expected: the deadline that the delay should have come to
- * @handed: the timers that stop handed back, a bit each
- * @work: the work that was pending before, and that was queued
- * @now: when it was called; with interrupts off also when it returned
+ * struct model_answer - result of a call
+ * @ret: return value
+ * @deadline: deadline passed to the call
+ * @expected: expected deadline for the delay
+ * @handed: timers returned by stop, one bit each
+ * @work: work that was pending or queued before the call
+ * @now: time of the call; with interrupts disabled, also the time of return
  */
 struct model_answer {
 	long			ret;
 	u64			deadline;
 	u64			expected;
 	u32			handed;
-	struct model_work_seen	work;
+	struct model_work_state	work;
 	struct model_time	now;
 };
 
-enum model_event_what {
+enum model_event_type {
 	MODEL_BEGINS,
 	MODEL_CALLS,
 	MODEL_ENDS,
 };
 
 /**
- * struct model_event - something that a timer's function saw or did
- * @what: which
- * @t: the timer
- * @error: that twheel_timer_error() told as it began
- * @overrun: that twheel_periodic_overrun() told
- * @wakes: when it will have slept, by CLOCK_MONOTONIC
- * @op: what it called
- * @answer: and what came of it
- * @now: when that was
+ * struct model_event - an event logged by a timer function
+ * @type: kind of event
+ * @t: index of the timer
+ * @error: twheel_timer_error() at the start of the function
+ * @overrun: twheel_periodic_overrun() at the start of the function
+ * @wakes: end of the function's sleep, by CLOCK_MONOTONIC
+ * @op: call made by the function
+ * @answer: result of the call
+ * @now: time of the event
  */
 struct model_event {
-	enum model_event_what	what;
+	enum model_event_type	type;
 	unsigned int		t;
 	int			error;
 	u64			overrun;
@@ -187,48 +186,48 @@ struct model_event {
 	struct model_time	now;
 };
 
-/* What can be seen of a wheel and its timers at one moment. */
-struct model_seen {
+/* Observable state of a wheel and its timers. */
+struct model_state {
 	struct model_time	now;
 	u64			wheel_now;
 	u64			tick_ns;
 	u64			next;
 	struct twheel_stats	stats;
 	bool			pending[MODEL_TIMERS];
-	struct model_work_seen	work;
+	struct model_work_state	work;
 	u64			remaining[MODEL_TIMERS];
 };
 
-enum model_told {
-	MODEL_NOT_TOLD,
-	MODEL_MAYBE_TOLD,	/* it was due already */
-	MODEL_MAYBE_MOVED,	/* else it will be told, or was due */
-	MODEL_TOLD,		/* that the clock was set */
+enum model_on_set {
+	MODEL_ON_SET_NONE,
+	MODEL_ON_SET_MAYBE,		/* the timer was due already */
+	MODEL_ON_SET_MAYBE_MOVED,	/* possibly re-armed since; if not, one of the others */
+	MODEL_ON_SET_CANCEL,		/* the timer is cancelled */
 };
 
 /**
- * struct model_timer - all there is to know about a timer
+ * struct model_timer - state of a timer
  * @flags: its flags
- * @pending: it waits
- * @running: its function is being called
- * @queued: it is work, and waits for its function to be called
- * @ended: it is work whose function has returned, which the workqueue has yet to see
- * @last: the run that goes on is the last one
- * @cut: cancelled while it was running
- * @shut: shut down
- * @told: whether it ends as the clock was set
- * @sets: how often the clock had been set when it was started
- * @due: the tick at which it fires, in ns by the clock; TWHEEL_NEVER
- * @due_last: the last tick at which it may, until it has been looked at
- * @was_due: that had come, once, when the clock was set
+ * @pending: the timer is pending
+ * @running: its function is running
+ * @queued: work: waiting for the workqueue to call its function
+ * @ended: work: the function has returned, but the workqueue has not noticed yet
+ * @last: the current run is the last one
+ * @cancelled: cancelled while its function was running
+ * @shutdown: shut down
+ * @on_set: whether the timer is cancelled because the clock was set
+ * @sets: number of clock changes when it was started
+ * @due: tick at which it fires, in ns by the clock; TWHEEL_NEVER
+ * @due_last: last tick at which it may fire, until the exact tick is known
+ * @was_due: it was due when the clock was set
  * @armed: when it was added or moved
- * @begun: when its function was called
- * @wakes: when that will have slept
- * @done: when its function returned
- * @deadline: of the next run, if it repeats at a fixed rate
+ * @started: start of its function
+ * @wakes: end of the sleep of its function
+ * @done: return of its function
+ * @deadline: of the next run, if it is periodic at a fixed rate
  * @period: in ns
- * @left: runs, with the one that goes on
- * @repeat: from when a period counts
+ * @left: remaining runs, including the current one
+ * @repeat: start of each period
  */
 struct model_timer {
 	unsigned int		flags;
@@ -237,15 +236,15 @@ struct model_timer {
 	bool			queued;
 	bool			ended;
 	bool			last;
-	bool			cut;
-	bool			shut;
-	enum model_told		told;
+	bool			cancelled;
+	bool			shutdown;
+	enum model_on_set	on_set;
 	unsigned int		sets;
 	u64			due;
 	u64			due_last;
 	bool			was_due;
 	struct model_time	armed;
-	u64			begun;
+	u64			started;
 	u64			wakes;
 	u64			done;
 	u64			deadline;
@@ -255,31 +254,31 @@ struct model_timer {
 };
 
 /**
- * struct model - the wheel as it should be
+ * struct model - expected state of the wheel
  * @timer: its timers
- * @lie: what it believes wrongly
- * @system: it is a wheel of the system's
- * @ordered: what is due at an earlier tick must fire first
- * @stopped: it was stopped
+ * @bug: deliberate bug of the model
+ * @system: the wheel is one of the system's
+ * @ordered: timers of earlier ticks must fire first
+ * @stopped: the wheel was stopped
  * @tick_ns: length of a tick
- * @limit: on what may be pending, 0 for none
- * @clock: what it goes by
- * @sets: how often the clock was set
- * @seen_set: when it is known for sure that the clock was set
- * @freed: when the last function returned that others had to wait for
- * @late_ns: the most that one was late
- * @stats: the counts as they should be
- * @rearmed_maybe: by how much more they may be
- * @slow_maybe: by how much more they may be
- * @sync: the timer that is being cancelled and waited for; -1 for none
- * @eager: that looks as soon as the function has returned
- * @won: that was pending
- * @awaited: functions that a call has to wait for, a bit for each timer
- * @diff: the first difference to what was seen; empty for none
+ * @limit: maximum number of pending timers, 0 for none
+ * @clock: clock of the wheel
+ * @sets: number of clock changes
+ * @set_noticed: time by which the last clock change has been noticed
+ * @unblocked_at: return of the last function that delayed other timers
+ * @late_ns: maximum lateness
+ * @stats: expected counts
+ * @rearmed_maybe: possible additional re-arms
+ * @slow_maybe: possible additional slow functions
+ * @sync: timer of a pending cancel_sync or shutdown_sync; -1 for none
+ * @eager: that call rechecks the timer as soon as the function has returned
+ * @won: that call has cancelled the timer
+ * @awaited: functions that a call waits for, one bit per timer
+ * @diff: the first difference to the observed state; empty for none
  */
 struct model {
 	struct model_timer	timer[MODEL_TIMERS];
-	enum model_lie		lie;
+	enum model_bug		bug;
 	bool			system;
 	bool			ordered;
 	bool			stopped;
@@ -287,8 +286,8 @@ struct model {
 	u64			limit;
 	enum twheel_clock	clock;
 	unsigned int		sets;
-	u64			seen_set;
-	u64			freed;
+	u64			set_noticed;
+	u64			unblocked_at;
 	u64			late_ns;
 	struct twheel_stats	stats;
 	u64			rearmed_maybe;
@@ -300,35 +299,35 @@ struct model {
 	char			diff[MODEL_DIFF];
 };
 
-/* How long it takes until what is under way has been done, in virtual time. */
+/* Virtual time that events in progress take to finish. */
 #define MODEL_NEAR_NS	20000
 
 void model_start(struct model *model, const struct model_sequence *sequence,
-		 u64 tick_ns, enum model_lie lie);
+		 u64 tick_ns, enum model_bug bug);
 bool model_allows(const struct model *model, const struct model_op *op);
 void model_call(struct model *model, const struct model_op *op,
 		const struct model_answer *answer);
 void model_finish(struct model *model, const struct model_op *op,
 		  const struct model_answer *answer);
 void model_event(struct model *model, const struct model_event *event);
-void model_look(struct model *model, const struct model_seen *seen);
+void model_compare(struct model *model, const struct model_state *seen);
 u64 model_next_due(const struct model *model, const struct model_time *now);
-void model_look_at_work(struct model *model, const struct model_seen *seen);
+void model_update_work(struct model *model, const struct model_state *seen);
 u64 model_busy_until(const struct model *model, const struct model_time *now, bool patient);
 
-/* Between model.c and model_events.c. */
+/* Shared by model.c and model_events.c. */
 __printf(2, 3)
 void model_differs(struct model *model, const char *format, ...);
 u64 model_pending(const struct model *model);
 u64 model_tick_due(const struct model *model, u64 deadline);
 void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct model_time *now);
-void model_look_sync(struct model *model);
-void model_work_fired(struct model *model, const struct model_work_seen *work,
+void model_recheck_sync(struct model *model);
+void model_work_fired(struct model *model, const struct model_work_state *work,
 		      const struct model_time *now);
 
 #define MODEL_LOG	1024
 
-/* A timer of the module's, and what its function does. */
+/* A timer of the module, and the behaviour of its function. */
 struct model_slot {
 	union {
 		struct twheel_timer	timer;
@@ -344,20 +343,20 @@ struct model_slot {
 };
 
 /**
- * struct model_run - a sequence that is being run
+ * struct model_run - a run of a sequence
  * @sequence: the sequence
- * @model: how it should be
- * @start: how it was before a call that others may come between
- * @wheel: how it is
+ * @model: expected state
+ * @start: expected state before a call that allows concurrent events
+ * @wheel: the wheel
  * @slot: its timers
- * @wq: for work
- * @base: the counts when it began
- * @seen: at the last look
- * @log_lock: protects the log; taken from any context
- * @log: what happened since the model was told last
- * @logged: how many events these are
- * @last: when the last event was
- * @offset: of the wall clock, to be restored
+ * @wq: workqueue for work
+ * @base: counts at the start
+ * @seen: last observed state
+ * @log_lock: protects the log; taken in any context
+ * @log: events since the last replay
+ * @logged: number of events in the log
+ * @last: time of the last event
+ * @offset: of the wall clock, to restore it
  */
 struct model_run {
 	const struct model_sequence	*sequence;
@@ -367,37 +366,37 @@ struct model_run {
 	struct model_slot		slot[MODEL_TIMERS];
 	struct workqueue_struct		*wq;
 	struct twheel_stats		base;
-	struct model_seen		seen;
-	spinlock_t			log_lock;	/* with interrupts off */
+	struct model_state		seen;
+	spinlock_t			log_lock;	/* taken with interrupts disabled */
 	struct model_event		log[MODEL_LOG];
 	unsigned int			logged;
 	u64				last;
 	s64				offset;
 };
 
-/* The calls; see model_ops.c. */
+/* The calls. See model_ops.c. */
 bool model_sleeps(const struct model_op *op);
 struct model_time model_now(const struct model_run *run);
 void model_init_slot(struct model_run *run, const struct model_op *op);
 void model_do(struct model_run *run, const struct model_op *op, struct model_answer *answer);
-void model_see(struct model_run *run);
+void model_observe(struct model_run *run);
 void model_set_offset(s64 offset);
 s64 model_offset(void);
 void model_end_all(struct model_run *run);
 
 /*
- * Runs a sequence. Returns at which step it differed from the model, with what it
- * differed in left in the sequence; -1 if it did not. The end of the wheel counts
- * as one more step.
+ * Run a sequence. Returns -1 if it does not differ from the model. Otherwise returns the
+ * index of the differing step, and stores the difference in the sequence. The end of the
+ * wheel counts as one more step.
  */
-int model_run(struct model_run *run, struct model_sequence *sequence, enum model_lie lie);
+int model_run(struct model_run *run, struct model_sequence *sequence, enum model_bug bug);
 
 void model_generate(struct model_sequence *sequence, struct rnd_state *random, bool system,
 		    enum twheel_clock clock);
 void model_print(struct kunit *test, const struct model_sequence *sequence);
 
-/* Makes a sequence that fails shorter while it does, until @until by CLOCK_MONOTONIC. */
-void model_shrink(struct model_run *run, struct model_sequence *sequence, enum model_lie lie,
+/* Shorten a failing sequence, until @until by CLOCK_MONOTONIC. */
+void model_shrink(struct model_run *run, struct model_sequence *sequence, enum model_bug bug,
 		  u64 until);
 
 #endif /* _KUNIT_MODEL_H */

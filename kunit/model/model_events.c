@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model of layer 4: what happens as time passes, and what can be seen of
- * that. See model.h.
+ * The model of layer 4: effects of time, and checks of the observable state. See model.h.
  *
- * The model is told when a function was called, and says whether that was the
- * time for it: not before the tick of the deadline, and late by no more than
- * computing takes, unless the clock was set or another function was in the way.
+ * The model replays calls of timer functions from the log and checks their time: not
+ * before the tick of the deadline, and not late by more than the time of computation,
+ * unless the clock was set or another function delayed it.
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -14,7 +13,7 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* As long as the module's parameter slow_ns says by default. */
+/* Default of the module parameter slow_ns. */
 #define SLOW_NS		NSEC_PER_MSEC
 
 static const char * const kinds[] = {
@@ -23,8 +22,8 @@ static const char * const kinds[] = {
 	[MODEL_IS_WORK]		= "work",
 };
 
-/* Whether a function is running that a timer has to wait for. Inline timers do not. */
-static bool held_up(const struct model *model, const struct model_timer *timer)
+/* Returns true if a running function delays the timer. Inline timers are not delayed. */
+static bool is_delayed(const struct model *model, const struct model_timer *timer)
 {
 	unsigned int t;
 
@@ -36,19 +35,19 @@ static bool held_up(const struct model *model, const struct model_timer *timer)
 	return false;
 }
 
-/* From when on a timer could fire, by CLOCK_MONOTONIC; U64_MAX if it can't yet. */
+/* The earliest time at which a timer can fire, by CLOCK_MONOTONIC; U64_MAX if not yet due. */
 static u64 ready_at(const struct model *model, const struct model_timer *timer,
 		    const struct model_time *now)
 {
-	u64 reached = max(timer->armed.mono, model->seen_set);
+	u64 reached = max(timer->armed.mono, model->set_noticed);
 
 	if (!(timer->flags & TWHEEL_TIMER_INLINE))
-		reached = max(reached, model->freed);
-	if (timer->told && timer->told != MODEL_MAYBE_MOVED)
+		reached = max(reached, model->unblocked_at);
+	if (timer->on_set && timer->on_set != MODEL_ON_SET_MAYBE_MOVED)
 		return reached;
 	if (now->clock < timer->due_last)
 		return U64_MAX;
-	/* Before the clock was set it may have read anything. */
+	/* The clock may have had any value before it was set. */
 	return max_t(s64, reached, now->mono - (now->clock - timer->due_last));
 }
 
@@ -57,18 +56,18 @@ static void check_late(struct model *model, unsigned int t, const struct model_t
 	const struct model_timer *timer = &model->timer[t];
 	u64 ready = ready_at(model, timer, now);
 
-	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !held_up(model, timer))
+	if (ready != U64_MAX && now->mono > ready + VTIME_SLOP_NS && !is_delayed(model, timer))
 		model_differs(model, "%s %u is late by %llu ns", kinds[model_kind(t)], t,
 			      now->mono - ready);
 }
 
-/* Whether the alarm calls the function of a timer, in no order with those of the reaper. */
+/* Returns true if the hrtimer calls the function, and not the reaper. Both are not ordered. */
 static bool is_inline(const struct model *model, unsigned int t)
 {
 	return model_kind(t) == MODEL_IS_WORK || model->timer[t].flags & TWHEEL_TIMER_INLINE;
 }
 
-/* Within a shard, timers of an earlier tick fire first; inline ones are not ordered. */
+/* Timers of an earlier tick in the same shard fire first. Inline timers are not ordered. */
 static void check_order(struct model *model, unsigned int t)
 {
 	const struct model_timer *timer;
@@ -86,47 +85,47 @@ static void check_order(struct model *model, unsigned int t)
 	}
 }
 
-/* A timer has ceased to wait some time ago, as its time had come. */
-static void fired(struct model *model, unsigned int t, const struct model_time *now)
+/* A timer has fired at or before @now. */
+static void timer_fired(struct model *model, unsigned int t, const struct model_time *now)
 {
 	struct model_timer *timer = &model->timer[t];
 
-	if (!timer->told && !timer->was_due && now->clock < timer->due)
+	if (!timer->on_set && !timer->was_due && now->clock < timer->due)
 		model_differs(model, "%s %u is early by %llu ns", kinds[model_kind(t)], t,
 			      timer->due - now->clock);
-	if (timer->told != MODEL_TOLD && now->clock > timer->due)
+	if (timer->on_set != MODEL_ON_SET_CANCEL && now->clock > timer->due)
 		model->late_ns = max(model->late_ns, now->clock - timer->due);
 	timer->pending = false;
 	model->stats.fired++;
 }
 
-/* It does so now. */
-static void fires(struct model *model, unsigned int t, const struct model_time *now)
+/* A timer fires at @now. */
+static void timer_fires(struct model *model, unsigned int t, const struct model_time *now)
 {
 	check_late(model, t, now);
 	check_order(model, t);
-	fired(model, t, now);
+	timer_fired(model, t, now);
 }
 
 static void check_error(struct model *model, const struct model_event *event)
 {
-	enum model_told told = model->timer[event->t].told;
+	enum model_on_set on_set = model->timer[event->t].on_set;
 
-	if ((told == MODEL_MAYBE_TOLD || told == MODEL_MAYBE_MOVED) &&
+	if ((on_set == MODEL_ON_SET_MAYBE || on_set == MODEL_ON_SET_MAYBE_MOVED) &&
 	    event->error == -ECANCELED)
 		return;
-	if (event->error != (told == MODEL_TOLD ? -ECANCELED : 0))
-		model_differs(model, "%s %u was told the error %d", kinds[model_kind(event->t)],
+	if (event->error != (on_set == MODEL_ON_SET_CANCEL ? -ECANCELED : 0))
+		model_differs(model, "%s %u got error %d", kinds[model_kind(event->t)],
 			      event->t, event->error);
 }
 
-/* The next run, and how many there should have been by now. */
+/* The next run of a periodic timer, and a check of its overrun. */
 static void begin_periodic(struct model *model, const struct model_event *event)
 {
 	struct model_timer *timer = &model->timer[event->t];
 	u64 least = 0, most = 0, periods, now = event->now.clock;
 
-	timer->last = event->error || (timer->left == 1 && model->lie != MODEL_REPEATS_FOREVER);
+	timer->last = event->error || (timer->left == 1 && model->bug != MODEL_BUG_RUNS);
 	if (timer->left != U64_MAX)
 		timer->left--;
 	if (timer->repeat == TWHEEL_FIXED_RATE && now > timer->deadline) {
@@ -135,7 +134,7 @@ static void begin_periodic(struct model *model, const struct model_event *event)
 			div64_u64(now - VTIME_SLOP_NS - timer->deadline, timer->period);
 	}
 	if (event->overrun < least || event->overrun > most)
-		model_differs(model, "periodic %u has overrun %llu, and not %llu to %llu",
+		model_differs(model, "periodic %u has overrun %llu, expected %llu to %llu",
 			      event->t, event->overrun, least, most);
 	if (timer->repeat != TWHEEL_FIXED_RATE)
 		return;
@@ -150,11 +149,11 @@ static void begin_work(struct model *model, const struct model_event *event)
 
 	/* It may have been queued while the function was running. */
 	if (!timer->queued && timer->pending && event->now.mono < timer->done + MODEL_NEAR_NS)
-		fired(model, event->t, &event->now);
+		timer_fired(model, event->t, &event->now);
 	else if (!timer->queued && timer->pending)
-		fires(model, event->t, &event->now);
+		timer_fires(model, event->t, &event->now);
 	else if (!timer->queued)
-		model_differs(model, "work %u is done that was not queued", event->t);
+		model_differs(model, "work %u ran but was not queued", event->t);
 	timer->queued = false;
 	timer->ended = false;
 }
@@ -168,32 +167,33 @@ static void event_begins(struct model *model, const struct model_event *event)
 		begin_work(model, event);
 	} else {
 		if (!timer->pending)
-			model_differs(model, "%s %u fired, and was not pending", kinds[kind],
+			model_differs(model, "%s %u fired but was not pending", kinds[kind],
 				      event->t);
-		fires(model, event->t, &event->now);
+		timer_fires(model, event->t, &event->now);
 		check_error(model, event);
 	}
 	timer->running = true;
-	timer->cut = false;
-	timer->begun = event->now.mono;
+	timer->cancelled = false;
+	timer->started = event->now.mono;
 	timer->wakes = event->wakes;
 	if (kind == MODEL_IS_PERIODIC)
 		begin_periodic(model, event);
 }
 
-/* Whether a timer that repeats is to be told of the clock as it is armed again. */
+/* Returns true if re-arming a periodic timer cancels it because the clock was set. */
 static bool was_set(const struct model *model, const struct model_timer *timer)
 {
 	return timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
 	       model->clock == TWHEEL_CLOCK_REALTIME && model->sets != timer->sets;
 }
 
-/* Its run is over: does it wait for another? */
-static void repeat(struct model *model, struct model_timer *timer, const struct model_time *now)
+/* Re-arm a periodic timer at the end of its run. */
+static void rearm_periodic(struct model *model, struct model_timer *timer,
+			   const struct model_time *now)
 {
 	u64 deadline = timer->deadline, last = deadline;
 
-	if (timer->pending || timer->last || timer->cut || timer->shut || model->stopped)
+	if (timer->pending || timer->last || timer->cancelled || timer->shutdown || model->stopped)
 		return;
 	if (timer->repeat == TWHEEL_FIXED_DELAY) {
 		if (check_add_overflow(now->clock, timer->period, &deadline))
@@ -203,9 +203,9 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
 	model->stats.added++;
 	if (was_set(model, timer)) {
-		/* It is due at once, and waits for nothing but its turn. */
+		/* It is due at once. */
 		model_arm(timer, 0, 0, now);
-		timer->told = MODEL_TOLD;
+		timer->on_set = MODEL_ON_SET_CANCEL;
 		model->ordered = false;
 	}
 }
@@ -213,32 +213,32 @@ static void repeat(struct model *model, struct model_timer *timer, const struct 
 static void event_ends(struct model *model, const struct model_event *event)
 {
 	struct model_timer *timer = &model->timer[event->t];
-	u64 took = event->now.mono - timer->begun;
+	u64 took = event->now.mono - timer->started;
 
 	model->awaited &= ~BIT(event->t);
 	timer->wakes = 0;
 	timer->done = event->now.mono;
 	if (model_kind(event->t) == MODEL_IS_WORK) {
 		timer->ended = true;
-		/* Who waits for work does so until the workqueue has seen that. */
+		/* cancel_sync waits until the workqueue has noticed the return. */
 		timer->running = model->sync != event->t;
 	} else {
 		timer->running = false;
-		model->freed = event->now.mono;
+		model->unblocked_at = event->now.mono;
 		model->stats.slow += took > SLOW_NS;
 		model->slow_maybe += took <= SLOW_NS && took > SLOW_NS - VTIME_SLOP_NS;
 	}
 	if (model_kind(event->t) == MODEL_IS_PERIODIC)
-		repeat(model, timer, &event->now);
-	/* Who waits for it may look at once, or too late to keep it from firing again. */
+		rearm_periodic(model, timer, &event->now);
+	/* cancel_sync may check at once, or too late to prevent another run. */
 	if (model->sync == event->t && model->eager)
-		model_look_sync(model);
+		model_recheck_sync(model);
 }
 
-/* Something that is in the log. */
+/* Replay an event of the log. */
 void model_event(struct model *model, const struct model_event *event)
 {
-	switch (event->what) {
+	switch (event->type) {
 	case MODEL_BEGINS:
 		event_begins(model, event);
 		break;
@@ -251,7 +251,7 @@ void model_event(struct model *model, const struct model_event *event)
 	}
 }
 
-/* Whether work that was to be queued is, or has been, and its function called since. */
+/* Returns true if expired work is queued, or was queued and its function has been called. */
 static bool was_queued(const struct model *model, unsigned int t, bool queued,
 		       const struct model_time *now)
 {
@@ -259,12 +259,12 @@ static bool was_queued(const struct model *model, unsigned int t, bool queued,
 
 	if (queued || timer->was_due)
 		return true;
-	return now->clock >= timer->due && timer->begun >= timer->armed.mono &&
-	       now->mono - timer->begun <= now->clock - timer->due;
+	return now->clock >= timer->due && timer->started >= timer->armed.mono &&
+	       now->mono - timer->started <= now->clock - timer->due;
 }
 
-/* Work is queued without a word in the log: all of a sudden it is not pending any more. */
-void model_work_fired(struct model *model, const struct model_work_seen *work,
+/* The log has no event for queueing work. The work just stops being pending. */
+void model_work_fired(struct model *model, const struct model_work_state *work,
 		      const struct model_time *now)
 {
 	struct model_timer *timer;
@@ -276,12 +276,12 @@ void model_work_fired(struct model *model, const struct model_work_seen *work,
 		    !was_queued(model, t, work->queued & BIT(t), now))
 			continue;
 		timer->queued = work->queued & BIT(t);
-		fired(model, t, now);
+		timer_fired(model, t, now);
 	}
 }
 
-/* What becomes of work besides what is in the log. */
-void model_look_at_work(struct model *model, const struct model_seen *seen)
+/* State changes of work that are not in the log. */
+void model_update_work(struct model *model, const struct model_state *seen)
 {
 	struct model_timer *timer;
 	unsigned int t;
@@ -292,13 +292,13 @@ void model_look_at_work(struct model *model, const struct model_seen *seen)
 		if (model_kind(t) != MODEL_IS_WORK || seen->work.busy & BIT(t))
 			continue;
 		if (timer->queued)
-			model_differs(model, "work %u is queued no more, and was not done", t);
+			model_differs(model, "work %u was dequeued but did not run", t);
 		timer->running &= !timer->ended;
 		timer->ended = false;
 	}
 }
 
-static void look_at_timer(struct model *model, unsigned int t, const struct model_seen *seen)
+static void check_timer(struct model *model, unsigned int t, const struct model_state *seen)
 {
 	struct model_timer *timer = &model->timer[t];
 	const char *kind = kinds[model_kind(t)];
@@ -312,7 +312,7 @@ static void look_at_timer(struct model *model, unsigned int t, const struct mode
 		most = timer->due_last > clock ? timer->due_last - clock : 0;
 	}
 	if (seen->remaining[t] < least || seen->remaining[t] > most)
-		model_differs(model, "%s %u waits %llu ns, and not %llu to %llu", kind, t,
+		model_differs(model, "%s %u has %llu ns remaining, expected %llu to %llu", kind, t,
 			      seen->remaining[t], least, most);
 	if (timer->pending && seen->remaining[t] && timer->due != TWHEEL_NEVER) {
 		timer->due = clock + seen->remaining[t];
@@ -325,10 +325,10 @@ static void look_at_timer(struct model *model, unsigned int t, const struct mode
 static void check_count(struct model *model, const char *name, u64 seen, u64 least, u64 most)
 {
 	if (seen < least || seen > most)
-		model_differs(model, "%s is %llu, and not %llu to %llu", name, seen, least, most);
+		model_differs(model, "%s is %llu, expected %llu to %llu", name, seen, least, most);
 }
 
-static void look_at_stats(struct model *model, const struct twheel_stats *seen)
+static void check_stats(struct model *model, const struct twheel_stats *seen)
 {
 	struct twheel_stats *stats = &model->stats;
 	u64 pending = model_pending(model);
@@ -350,8 +350,8 @@ static void look_at_stats(struct model *model, const struct twheel_stats *seen)
 	model->slow_maybe = 0;
 }
 
-/* Nothing fires before the wheel has something to do. */
-static void look_at_next(struct model *model, const struct model_seen *seen)
+/* The wheel must wake up before the next timer fires. */
+static void check_next(struct model *model, const struct model_state *seen)
 {
 	const struct model_timer *timer;
 	u64 next = TWHEEL_NEVER;
@@ -363,29 +363,29 @@ static void look_at_next(struct model *model, const struct model_seen *seen)
 			next = min(next, max(timer->due_last, seen->now.clock));
 	}
 	if (seen->next > next)
-		model_differs(model, "it is to wake at %llu, and not by %llu", seen->next, next);
+		model_differs(model, "next wake-up is at %llu, expected by %llu", seen->next, next);
 	if (!model->system && !model->stats.added && seen->next != TWHEEL_NEVER)
-		model_differs(model, "it is to wake at %llu for nothing", seen->next);
+		model_differs(model, "next wake-up is at %llu, but no timer was added", seen->next);
 }
 
-/* Whether all is as it should be at a moment. */
-void model_look(struct model *model, const struct model_seen *seen)
+/* Compare the model with the observed state. */
+void model_compare(struct model *model, const struct model_state *seen)
 {
 	unsigned int t;
 
 	if (seen->tick_ns != model->tick_ns)
-		model_differs(model, "the tick is %llu", seen->tick_ns);
+		model_differs(model, "tick is %llu", seen->tick_ns);
 	if (seen->wheel_now != seen->now.clock)
-		model_differs(model, "now is %llu, and not %llu", seen->wheel_now,
+		model_differs(model, "now is %llu, expected %llu", seen->wheel_now,
 			      seen->now.clock);
-	model_look_at_work(model, seen);
+	model_update_work(model, seen);
 	for (t = 0; t < MODEL_TIMERS; t++)
-		look_at_timer(model, t, seen);
-	look_at_stats(model, &seen->stats);
-	look_at_next(model, seen);
+		check_timer(model, t, seen);
+	check_stats(model, &seen->stats);
+	check_next(model, seen);
 }
 
-/* When the next timer is due, by CLOCK_MONOTONIC; U64_MAX if none will be. */
+/* The next expiry by CLOCK_MONOTONIC, or U64_MAX. */
 u64 model_next_due(const struct model *model, const struct model_time *now)
 {
 	const struct model_timer *timer;
@@ -400,7 +400,7 @@ u64 model_next_due(const struct model *model, const struct model_time *now)
 	return next == TWHEEL_NEVER ? next : now->mono + (next - now->clock);
 }
 
-/* Until when a timer may be in the middle of something; 0 for not at all. */
+/* The time until which a timer is in a transition, or 0 if it is in none. */
 static u64 timer_busy_until(const struct model *model, const struct model_timer *timer,
 			    const struct model_time *now, bool patient)
 {
@@ -419,13 +419,13 @@ static u64 timer_busy_until(const struct model *model, const struct model_timer 
 	}
 	if (now->clock - timer->due_last < MODEL_NEAR_NS)
 		return now->mono + MODEL_NEAR_NS;
-	return patient && !held_up(model, timer) ? now->mono + MODEL_NEAR_NS : 0;
+	return patient && !is_delayed(model, timer) ? now->mono + MODEL_NEAR_NS : 0;
 }
 
 /*
- * Until when something is about to happen, by CLOCK_MONOTONIC, that would get
- * between a call and the look at it; 0 for nothing. What is due already is left
- * alone unless @patient, so that calls meet it too.
+ * The time by CLOCK_MONOTONIC until which a timer is about to change state, or 0. Such a
+ * change might happen between a call and the check of its effects. Timers that are
+ * already due are ignored unless @patient, so that calls are made on due timers, too.
  */
 u64 model_busy_until(const struct model *model, const struct model_time *now, bool patient)
 {

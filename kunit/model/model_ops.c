@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The property test of layer 4: the calls of the module, and what the functions
- * of its timers do. See model.h.
+ * Property test for layer 4: the calls of the module, and the functions of its timers.
+ * See model.h.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -16,13 +16,13 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* What a function starts goes by this period. */
-#define SCRIPT_PERIOD_NS	(10 * NSEC_PER_MSEC)
+/* Period of the timers started by timer functions. */
+#define ACTION_PERIOD_NS	(10 * NSEC_PER_MSEC)
 
-/* Whether others may run before a call returns. All else is called with interrupts off. */
+/* Returns true if other threads may run during the call. The others disable interrupts. */
 bool model_sleeps(const struct model_op *op)
 {
-	switch (op->what) {
+	switch (op->type) {
 	case MODEL_CANCEL_SYNC:
 	case MODEL_SHUTDOWN_SYNC:
 	case MODEL_FLUSH:
@@ -56,7 +56,7 @@ struct model_time model_now(const struct model_run *run)
 	return now;
 }
 
-/* How far the wall clock is ahead of CLOCK_MONOTONIC. */
+/* Difference between the wall clock and CLOCK_MONOTONIC. */
 s64 model_offset(void)
 {
 	unsigned long flags;
@@ -68,7 +68,7 @@ s64 model_offset(void)
 	return offset;
 }
 
-/* Returns 0 if the clock was set, and to another time. */
+/* Returns 0 if the clock was changed. */
 static long set_clock(s64 by)
 {
 	s64 offset = model_offset();
@@ -78,7 +78,7 @@ static long set_clock(s64 by)
 	return err ?: model_offset() == offset;
 }
 
-/* And wait until the kernel has seen it. */
+/* Set the clock and wait until the kernel has noticed it. */
 void model_set_offset(s64 offset)
 {
 	s64 by = offset - model_offset();
@@ -96,33 +96,33 @@ static void log_event(struct model_slot *slot, struct model_event *event)
 	event->t = slot->t;
 	event->now = model_now(run);
 	run->last = event->now.mono;
-	if (event->what == MODEL_BEGINS && slot->may_sleep && slot->takes_ns)
+	if (event->type == MODEL_BEGINS && slot->may_sleep && slot->takes_ns)
 		event->wakes = run->last + slot->takes_ns;
 	if (run->logged < MODEL_LOG)
 		run->log[run->logged++] = *event;
 	spin_unlock_irqrestore(&run->log_lock, flags);
 }
 
-/* What the functions of all timers do. Nobody gets between a call and the log of it. */
-static void fired(struct model_slot *slot, struct model_event *event)
+/* Common part of all timer functions. Nothing happens between a call and its log entry. */
+static void run_function(struct model_slot *slot, struct model_event *event)
 {
 	unsigned long flags;
 
-	event->what = MODEL_BEGINS;
+	event->type = MODEL_BEGINS;
 	log_event(slot, event);
 	if (event->wakes)
 		vtime_sleep_until(event->wakes);
 
 	if (slot->acts) {
 		slot->acts--;
-		event->what = MODEL_CALLS;
+		event->type = MODEL_CALLS;
 		event->op = slot->act;
 		local_irq_save(flags);
 		model_do(slot->run, &event->op, &event->answer);
 		log_event(slot, event);
 		local_irq_restore(flags);
 	}
-	event->what = MODEL_ENDS;
+	event->type = MODEL_ENDS;
 	log_event(slot, event);
 }
 
@@ -130,7 +130,7 @@ static void timer_fired(struct twheel_timer *timer)
 {
 	struct model_event event = { .error = twheel_timer_error(timer) };
 
-	fired(container_of(timer, struct model_slot, timer), &event);
+	run_function(container_of(timer, struct model_slot, timer), &event);
 }
 
 static void periodic_fired(struct twheel_periodic *periodic)
@@ -140,39 +140,39 @@ static void periodic_fired(struct twheel_periodic *periodic)
 		.overrun = twheel_periodic_overrun(periodic),
 	};
 
-	fired(container_of(periodic, struct model_slot, periodic), &event);
+	run_function(container_of(periodic, struct model_slot, periodic), &event);
 }
 
 static void work_done(struct work_struct *work)
 {
 	struct model_event event = {};
 
-	fired(container_of(to_twheel_work(work), struct model_slot, work), &event);
+	run_function(container_of(to_twheel_work(work), struct model_slot, work), &event);
 }
 
-/* What a function is to do, from how its timer is initialised. */
-static struct model_op script(const struct model_op *op)
+/* Returns the action of a timer function for the init step of its timer. */
+static struct model_op action_of(const struct model_op *op)
 {
 	struct model_op act = { .t = op->t, .when = op->when };
 
 	switch (op->choice) {
 	case MODEL_REARM_SELF:
-		act.what = MODEL_REARM;
+		act.type = MODEL_REARM;
 		if (model_kind(op->t) == MODEL_IS_PERIODIC) {
-			act.what = MODEL_START;
-			act.more = SCRIPT_PERIOD_NS;
+			act.type = MODEL_START;
+			act.more = ACTION_PERIOD_NS;
 			act.count = 1;
 		} else if (model_kind(op->t) == MODEL_IS_WORK) {
-			/* What is due while somebody waits for it is not queued. */
+			/* Work that is due while it is being cancelled is not queued. */
 			act.when = max_t(u64, op->when, NSEC_PER_MSEC);
 		}
 		break;
 	case MODEL_CANCEL_OTHER:
-		act.what = MODEL_CANCEL;
+		act.type = MODEL_CANCEL;
 		act.t = op->other;
 		break;
 	case MODEL_ADD_OTHER:
-		act.what = MODEL_ADD;
+		act.type = MODEL_ADD;
 		act.t = op->other;
 		break;
 	}
@@ -188,7 +188,7 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 	slot->may_sleep = !(op->flags & TWHEEL_TIMER_INLINE);
 	slot->takes_ns = op->more;
 	slot->acts = op->choice == MODEL_NOTHING ? 0 : op->count;
-	slot->act = script(op);
+	slot->act = action_of(op);
 	switch (model_kind(op->t)) {
 	case MODEL_IS_PLAIN:
 		if (op->flags)
@@ -205,9 +205,9 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 	}
 }
 
-/* The deadline of a call, and what it should be. */
-static void find_deadline(struct model_run *run, const struct model_op *op,
-			  struct model_answer *answer)
+/* Compute the deadline of a call, and the expected one. */
+static void compute_deadline(struct model_run *run, const struct model_op *op,
+			     struct model_answer *answer)
 {
 	u64 clock = answer->now.clock;
 
@@ -270,7 +270,7 @@ static long do_shutdown_sync(struct model_slot *slot, const struct model_op *op)
 	return twheel_timer_shutdown_sync(&slot->timer);
 }
 
-static void handed_back(struct twheel_timer *timer, void *data)
+static void hand_back(struct twheel_timer *timer, void *data)
 {
 	struct model_answer *answer = data;
 
@@ -282,7 +282,7 @@ static void never_fired(struct twheel_timer *timer)
 {
 }
 
-/* Whether a wheel is as it was to be, and takes a timer until it is stopped. */
+/* Returns true if a wheel has the requested configuration and accepts timers until stopped. */
 static bool wheel_works(struct twheel *wheel, const struct twheel_config *config)
 {
 	struct twheel_timer timer;
@@ -322,7 +322,7 @@ static long do_call(struct model_run *run, const struct model_op *op,
 {
 	struct model_slot *slot = &run->slot[op->t];
 
-	switch (op->what) {
+	switch (op->type) {
 	case MODEL_ADD:
 		return do_add(slot, op, answer->deadline);
 	case MODEL_ADD_SLACK:
@@ -344,7 +344,7 @@ static long do_call(struct model_run *run, const struct model_op *op,
 	case MODEL_FLUSH:
 		return twheel_flush(run->wheel);
 	case MODEL_STOP:
-		return twheel_stop(run->wheel, handed_back, answer);
+		return twheel_stop(run->wheel, hand_back, answer);
 	case MODEL_SET_CLOCK:
 		return set_clock(op->when);
 	case MODEL_CREATE:
@@ -353,12 +353,12 @@ static long do_call(struct model_run *run, const struct model_op *op,
 	return 0;
 }
 
-static void see_work(struct model_run *run, struct model_work_seen *seen)
+static void observe_work(struct model_run *run, struct model_work_state *seen)
 {
 	struct twheel_work *work;
 	unsigned int t;
 
-	*seen = (struct model_work_seen){};
+	*seen = (struct model_work_state){};
 	for (t = 0; t < MODEL_TIMERS; t++) {
 		work = &run->slot[t].work;
 		if (model_kind(t) != MODEL_IS_WORK)
@@ -369,13 +369,13 @@ static void see_work(struct model_run *run, struct model_work_seen *seen)
 	}
 }
 
-/* Do a step on the module. */
+/* Run a step on the module. */
 void model_do(struct model_run *run, const struct model_op *op, struct model_answer *answer)
 {
 	memset(answer, 0, sizeof(*answer));
 	answer->now = model_now(run);
-	see_work(run, &answer->work);
-	switch (op->what) {
+	observe_work(run, &answer->work);
+	switch (op->type) {
 	case MODEL_INIT:
 		model_init_slot(run, op);
 		return;
@@ -384,14 +384,14 @@ void model_do(struct model_run *run, const struct model_op *op, struct model_ans
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:
 	case MODEL_START:
-		find_deadline(run, op, answer);
+		compute_deadline(run, op, answer);
 		break;
 	}
 	answer->ret = do_call(run, op, answer);
 }
 
-/* The counts since the run began. */
-static void see_stats(struct model_run *run, struct twheel_stats *stats)
+/* The counts since the start of the run. */
+static void observe_stats(struct model_run *run, struct twheel_stats *stats)
 {
 	twheel_stats(run->wheel, stats);
 	stats->pending -= run->base.pending;
@@ -403,25 +403,25 @@ static void see_stats(struct model_run *run, struct twheel_stats *stats)
 	stats->slow -= run->base.slow;
 }
 
-/* Look at all that can be seen. With interrupts off. */
-void model_see(struct model_run *run)
+/* Observe the state of the module. Called with interrupts disabled. */
+void model_observe(struct model_run *run)
 {
-	struct model_seen *seen = &run->seen;
+	struct model_state *seen = &run->seen;
 	unsigned int t;
 
 	seen->now = model_now(run);
 	seen->wheel_now = twheel_now(run->wheel);
 	seen->tick_ns = twheel_tick_ns(run->wheel);
 	seen->next = twheel_next(run->wheel);
-	see_stats(run, &seen->stats);
+	observe_stats(run, &seen->stats);
 	for (t = 0; t < MODEL_TIMERS; t++) {
 		seen->pending[t] = twheel_timer_pending(&run->slot[t].timer);
 		seen->remaining[t] = twheel_timer_remaining(&run->slot[t].timer);
 	}
-	see_work(run, &seen->work);
+	observe_work(run, &seen->work);
 }
 
-/* Leave nothing behind, whatever has become of it. */
+/* Cancel all timers and destroy the wheel, in any state. */
 void model_end_all(struct model_run *run)
 {
 	unsigned int t;

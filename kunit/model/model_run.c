@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The property test of layer 4: runs a sequence on the module and on the model
- * in step, up to the first difference. See model.h.
+ * Property test for layer 4: runs a sequence on the module and on the model, until the
+ * first difference. See model.h.
  *
- * Nothing else runs between a call and the look at what it did. A call that
- * sleeps is different: what is in the log by then happened before it took
- * effect, or after, and any of these orders will do.
+ * No event can happen between a call and the check of its effects, except for calls that
+ * sleep. Their logged events may have happened before or after the call took effect, and
+ * the model accepts any such order.
  */
 #include <linux/err.h>
 #include <linux/irqflags.h>
@@ -15,14 +15,14 @@
 #include "../vtime.h"
 #include "model.h"
 
-/* The log must not run over, however often a timer repeats. */
+/* Longest sleep between two replays, so that periodic timers do not overflow the log. */
 #define SLEEP_NS	(100 * NSEC_PER_MSEC)
 
-/* How many orders are tried: each timer may fire, and do something, before a call takes effect. */
+/* Number of orders to try: each timer may fire and act before a call takes effect. */
 #define ORDERS		64
 
-/* How often we look again before we believe that something is wrong. */
-#define LOOKS		4
+/* Number of checks before a difference is reported. */
+#define CHECKS		4
 
 static void replay(struct model_run *run, unsigned int from, unsigned int to)
 {
@@ -34,7 +34,7 @@ static void replay(struct model_run *run, unsigned int from, unsigned int to)
 		model_event(&run->model, &run->log[i]);
 }
 
-/* Tell the model all that has happened. */
+/* Replay all logged events on the model. */
 static void drain(struct model_run *run)
 {
 	unsigned long flags;
@@ -56,22 +56,22 @@ static void sleep_until(struct model_run *run, u64 until)
 	}
 }
 
-/* As drain(), and find what work has been queued. */
+/* Like drain(), but also update the state of work. */
 static struct model_time catch_up(struct model_run *run)
 {
 	unsigned long flags;
 
 	local_irq_save(flags);
 	drain(run);
-	model_see(run);
-	model_look_at_work(&run->model, &run->seen);
+	model_observe(run);
+	model_update_work(&run->model, &run->seen);
 	local_irq_restore(flags);
 	return run->seen.now;
 }
 
 /*
- * Wait until nothing is in the middle of happening, or about to. What is due already,
- * and has not fired for a while, will not soon: somebody holds it up.
+ * Wait until no timer is in a transition or about to fire. A timer that is due but has
+ * not fired for some time is blocked by a running function.
  */
 static void settle(struct model_run *run, bool patient)
 {
@@ -90,23 +90,23 @@ static void settle(struct model_run *run, bool patient)
 		patience -= !!patience;
 		sleep_until(run, until);
 	}
-	model_differs(&run->model, "it never comes to rest");
+	model_differs(&run->model, "no steady state is reached");
 }
 
-static void look(struct model_run *run)
+static void check_state(struct model_run *run)
 {
-	unsigned int looks = LOOKS;
+	unsigned int checks = CHECKS;
 	unsigned long flags;
 
 	while (!run->model.diff[0]) {
 		local_irq_save(flags);
 		drain(run);
 		run->start = run->model;
-		model_see(run);
+		model_observe(run);
 		if (!run->model.diff[0])
-			model_look(&run->model, &run->seen);
+			model_compare(&run->model, &run->seen);
 		local_irq_restore(flags);
-		if (!run->model.diff[0] || !--looks)
+		if (!run->model.diff[0] || !--checks)
 			return;
 		run->model = run->start;
 		vtime_sleep(MODEL_NEAR_NS);
@@ -125,7 +125,7 @@ static bool try_order(struct model_run *run, const struct model_op *op,
 	return !run->model.diff[0];
 }
 
-/* How many events came before the clock was set: they saw it as it had been. */
+/* Number of events before the clock was set. */
 static unsigned int before_set(struct model_run *run, const struct model_answer *answer)
 {
 	const struct model_event *event = run->log;
@@ -137,14 +137,14 @@ static unsigned int before_set(struct model_run *run, const struct model_answer 
 	return nr;
 }
 
-/* Others come before or after a call that slept: find out when it took effect. */
+/* Find an order in which a call that sleeps took effect among the logged events. */
 static void resolve(struct model_run *run, const struct model_op *op,
 		    const struct model_answer *answer)
 {
 	unsigned int orders = min_t(unsigned int, ORDERS, run->logged + 1);
 	unsigned int i;
 
-	if (op->what == MODEL_SET_CLOCK) {
+	if (op->type == MODEL_SET_CLOCK) {
 		try_order(run, op, answer, before_set(run, answer), false);
 		run->logged = 0;
 		return;
@@ -152,7 +152,7 @@ static void resolve(struct model_run *run, const struct model_op *op,
 	for (i = 0; i < 2 * orders; i++)
 		if (try_order(run, op, answer, i / 2, i % 2))
 			break;
-	/* What is said of a failure is for the likeliest of them. */
+	/* On failure, report the difference for the most likely order. */
 	if (i == 2 * orders)
 		try_order(run, op, answer, 0, false);
 	run->logged = 0;
@@ -189,7 +189,7 @@ static void step_at_once(struct model_run *run, const struct model_op *op)
 	local_irq_restore(flags);
 }
 
-static void step_asleep(struct model_run *run, const struct model_op *op)
+static void step_sleep(struct model_run *run, const struct model_op *op)
 {
 	struct model_time now = model_now(run);
 	u64 due = model_next_due(&run->model, &now);
@@ -205,8 +205,8 @@ static bool step(struct model_run *run, const struct model_op *op)
 {
 	bool sleeps = model_sleeps(op);
 
-	if (op->what == MODEL_SLEEP) {
-		step_asleep(run, op);
+	if (op->type == MODEL_SLEEP) {
+		step_sleep(run, op);
 	} else {
 		settle(run, sleeps);
 		if (sleeps)
@@ -214,16 +214,16 @@ static bool step(struct model_run *run, const struct model_op *op)
 		else
 			step_at_once(run, op);
 	}
-	look(run);
+	check_state(run);
 	return !run->model.diff[0];
 }
 
-/* The end of a wheel: it hands back what is pending, and nothing fires any more. */
+/* Stop the wheel, which returns the pending timers, and check that no timer fires. */
 static bool end_steps(struct model_run *run)
 {
-	struct model_op cancel = { .what = MODEL_CANCEL_SYNC };
-	const struct model_op stop = { .what = MODEL_STOP };
-	const struct model_op sleep = { .what = MODEL_SLEEP, .when = NSEC_PER_MSEC };
+	struct model_op cancel = { .type = MODEL_CANCEL_SYNC };
+	const struct model_op stop = { .type = MODEL_STOP };
+	const struct model_op sleep = { .type = MODEL_SLEEP, .when = NSEC_PER_MSEC };
 	bool ok = step(run, &stop);
 
 	for (; ok && cancel.t < MODEL_TIMERS; cancel.t++)
@@ -231,10 +231,10 @@ static bool end_steps(struct model_run *run)
 	return ok && step(run, &sleep);
 }
 
-static bool run_start(struct model_run *run, enum model_lie lie)
+static bool run_start(struct model_run *run, enum model_bug bug)
 {
 	const struct model_sequence *sequence = run->sequence;
-	struct model_op init = { .what = MODEL_INIT };
+	struct model_op init = { .type = MODEL_INIT };
 
 	run->logged = 0;
 	run->last = 0;
@@ -245,9 +245,9 @@ static bool run_start(struct model_run *run, enum model_lie lie)
 		run->wheel = twheel_system();
 	else
 		run->wheel = twheel_system_clock(sequence->config.clock);
-	model_start(&run->model, sequence, sequence->config.tick_ns ?: BIT_ULL(20), lie);
+	model_start(&run->model, sequence, sequence->config.tick_ns ?: BIT_ULL(20), bug);
 	if (IS_ERR(run->wheel)) {
-		model_differs(&run->model, "no wheel: error %ld", PTR_ERR(run->wheel));
+		model_differs(&run->model, "cannot create wheel: error %ld", PTR_ERR(run->wheel));
 		return false;
 	}
 	twheel_stats(run->wheel, &run->base);
@@ -256,12 +256,12 @@ static bool run_start(struct model_run *run, enum model_lie lie)
 	return true;
 }
 
-int model_run(struct model_run *run, struct model_sequence *sequence, enum model_lie lie)
+int model_run(struct model_run *run, struct model_sequence *sequence, enum model_bug bug)
 {
 	unsigned int i = 0;
 
 	run->sequence = sequence;
-	if (!run_start(run, lie))
+	if (!run_start(run, bug))
 		return 0;
 	while (i < sequence->nr && step(run, &sequence->op[i]))
 		i++;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The property test of layer 4: makes sequences of calls from a seed, and
- * prints them. See model.h.
+ * Property test for layer 4: generates sequences of calls from a seed, and prints them.
+ * See model.h.
  */
 #include <linux/ktime.h>
 #include <linux/log2.h>
@@ -11,13 +11,13 @@
 #include "../random.h"
 #include "model.h"
 
-/* What goes on for ever must not go on too often. */
+/* Periodic timers without a limit on runs must not fire too often. */
 #define PERIOD_MIN_NS	(10 * NSEC_PER_MSEC)
 
-/* How long a function may take. */
+/* Maximum run time of a timer function. */
 #define TAKES_NS	(10 * NSEC_PER_MSEC)
 
-/* The calls that there are for each kind of timer, those more often that matter more. */
+/* The calls for each kind of timer. Repeated entries increase the frequency of a call. */
 static const u8 of_plain[] = {
 	MODEL_INIT, MODEL_INIT, MODEL_ADD, MODEL_ADD, MODEL_ADD, MODEL_ADD_SLACK,
 	MODEL_ADD_SLACK, MODEL_REARM, MODEL_REARM, MODEL_REARM, MODEL_REARM_SLACK,
@@ -40,13 +40,13 @@ static const u8 of_wheel[] = {
 	MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_SET_CLOCK, MODEL_STOP,
 };
 
-/* Of which timers there is to be much ado, so that calls find them in every state. */
-static const u8 favourites[] = { 0, 1, MODEL_PLAIN, MODEL_PLAIN + MODEL_PERIODIC };
+/* Timers that are used more often, so that calls find them in all states. */
+static const u8 frequent[] = { 0, 1, MODEL_PLAIN, MODEL_PLAIN + MODEL_PERIODIC };
 
-static u8 random_what(const struct model_sequence *sequence, u8 *t, struct rnd_state *random)
+static u8 random_type(const struct model_sequence *sequence, u8 *t, struct rnd_state *random)
 {
 	*t = random_below(random, 2) ? random_below(random, MODEL_TIMERS) :
-				       favourites[random_below(random, ARRAY_SIZE(favourites))];
+				       frequent[random_below(random, ARRAY_SIZE(frequent))];
 	if (sequence->nr < MODEL_TIMERS)
 		return MODEL_INIT;
 	switch (random_below(random, 10)) {
@@ -65,13 +65,13 @@ static u8 random_what(const struct model_sequence *sequence, u8 *t, struct rnd_s
 	}
 }
 
-/* So far as a sequence sleeps, in bits: some ticks, if they are not too long. */
+/* Longest sleep of a sequence in bits: some ticks, unless these are very long. */
 static unsigned int reach(const struct model_sequence *sequence)
 {
 	return clamp(ilog2(sequence->config.tick_ns ?: BIT_ULL(20)) + 4, 28, 33);
 }
 
-/* When it is to be: mostly soon, and now and then in the past, in years, or never. */
+/* Mostly near deadlines, and sometimes past or very distant ones, or TWHEEL_NEVER. */
 static void random_when(const struct model_sequence *sequence, struct model_op *op,
 			struct rnd_state *random)
 {
@@ -117,11 +117,11 @@ static u64 random_slack(struct rnd_state *random)
 static void generate_init(const struct model_sequence *sequence, struct model_op *op,
 			  struct rnd_state *random)
 {
-	op->choice = random_below(random, MODEL_SCRIPTS);
+	op->choice = random_below(random, MODEL_ACTIONS);
 	op->count = 1 + random_below(random, 3);
 	op->when = random_below(random, 4) ? random_magnitude(random, reach(sequence)) : 0;
 	op->more = random_below(random, 3) ? random_below(random, TAKES_NS) : 0;
-	/* Whether work is queued is not in the log: others leave it alone. */
+	/* The queueing of work is not logged, so other timers do not act on work. */
 	op->other = random_below(random, op->choice == MODEL_CANCEL_OTHER ?
 				 MODEL_PLAIN + MODEL_PERIODIC : MODEL_PLAIN);
 	if (model_kind(op->t) == MODEL_IS_PLAIN)
@@ -141,7 +141,7 @@ static void generate_start(const struct model_sequence *sequence, struct model_o
 		op->more = max_t(u64, op->more, PERIOD_MIN_NS);
 }
 
-/* A wheel that may be too much. */
+/* The configuration may be invalid. */
 static void generate_create(struct model_op *op, struct rnd_state *random)
 {
 	op->when = random_below(random, 4) ? random_magnitude(random, 36) : 0;
@@ -156,8 +156,8 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 			struct rnd_state *random)
 {
 	*op = (struct model_op){};
-	op->what = random_what(sequence, &op->t, random);
-	switch (op->what) {
+	op->type = random_type(sequence, &op->t, random);
+	switch (op->type) {
 	case MODEL_SLEEP:
 		op->choice = random_below(random, 2);
 		op->when = random_magnitude(random, op->choice ? 23 : reach(sequence));
@@ -189,7 +189,7 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 	}
 }
 
-/* A wheel of any shape, mostly with a tick that is short to those who sleep. */
+/* A wheel of any shape. Mostly, the tick is short compared with the sleeps. */
 static void generate_config(struct twheel_config *config, struct rnd_state *random)
 {
 	static const unsigned int slots[] = { 0, 2, 3, 7, 20, 64, 100, 512, 1024 };
@@ -222,13 +222,13 @@ void model_generate(struct model_sequence *sequence, struct rnd_state *random, b
 		generate_op(sequence, &sequence->op[sequence->nr++], random);
 }
 
-static const char * const clocks[] = {
+static const char * const clock_names[] = {
 	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
 	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
 	[TWHEEL_CLOCK_REALTIME]		= "realtime",
 };
 
-static const char * const whats[] = {
+static const char * const op_names[] = {
 	[MODEL_SLEEP]		= "sleep",
 	[MODEL_INIT]		= "init",
 	[MODEL_ADD]		= "add",
@@ -245,20 +245,20 @@ static const char * const whats[] = {
 	[MODEL_CREATE]		= "create",
 };
 
-static const char * const kinds[] = {
+static const char * const kind_names[] = {
 	[MODEL_IS_PLAIN]	= "timer",
 	[MODEL_IS_PERIODIC]	= "periodic",
 	[MODEL_IS_WORK]		= "work",
 };
 
-static const char * const rearms[] = {
+static const char * const rearm_names[] = {
 	[TWHEEL_REARM_ALWAYS]		= "always",
 	[TWHEEL_REARM_IF_PENDING]	= "if pending",
 	[TWHEEL_REARM_IF_EARLIER]	= "if earlier",
 	[TWHEEL_REARM_IF_LATER]		= "if later",
 };
 
-static const char * const scripts[] = {
+static const char * const action_names[] = {
 	[MODEL_REARM_SELF]	= "arm itself",
 	[MODEL_CANCEL_OTHER]	= "cancel",
 	[MODEL_ADD_OTHER]	= "add",
@@ -275,7 +275,7 @@ static int print_when(char *line, const struct model_op *op)
 
 static int print_slack(char *line, const struct model_op *op)
 {
-	if (op->what != MODEL_ADD_SLACK && op->what != MODEL_REARM_SLACK)
+	if (op->type != MODEL_ADD_SLACK && op->type != MODEL_REARM_SLACK)
 		return 0;
 	if (op->more == TWHEEL_SLACK_COARSE)
 		return scnprintf(line, LINE, ", coarse");
@@ -294,9 +294,9 @@ static int print_init(char *line, const struct model_op *op)
 		n += scnprintf(line + n, LINE - n, ", cancel on set");
 	if (op->choice == MODEL_NOTHING)
 		return n;
-	n += scnprintf(line + n, LINE - n, ", to %s", scripts[op->choice]);
+	n += scnprintf(line + n, LINE - n, ", to %s", action_names[op->choice]);
 	if (op->choice != MODEL_REARM_SELF)
-		n += scnprintf(line + n, LINE - n, " %s %u", kinds[model_kind(op->other)],
+		n += scnprintf(line + n, LINE - n, " %s %u", kind_names[model_kind(op->other)],
 			       op->other);
 	if (op->choice != MODEL_CANCEL_OTHER)
 		n += scnprintf(line + n, LINE - n, " in %llu", op->when);
@@ -305,10 +305,10 @@ static int print_init(char *line, const struct model_op *op)
 
 static void print_timer_op(char *line, const struct model_op *op)
 {
-	int n = scnprintf(line, LINE, "%s %s %u", whats[op->what], kinds[model_kind(op->t)],
+	int n = scnprintf(line, LINE, "%s %s %u", op_names[op->type], kind_names[model_kind(op->t)],
 			  op->t);
 
-	switch (op->what) {
+	switch (op->type) {
 	case MODEL_INIT:
 		print_init(line + n, op);
 		break;
@@ -316,13 +316,13 @@ static void print_timer_op(char *line, const struct model_op *op)
 		n += print_when(line + n, op);
 		scnprintf(line + n, LINE - n, ", period %llu, runs %u, %s", op->more, op->count,
 			  op->choice == TWHEEL_FIXED_RATE ? "fixed rate" :
-			  op->choice == TWHEEL_FIXED_DELAY ? "fixed delay" : "neither way");
+			  op->choice == TWHEEL_FIXED_DELAY ? "fixed delay" : "invalid repeat");
 		break;
 	case MODEL_REARM:
 	case MODEL_REARM_SLACK:
 		n += print_when(line + n, op);
 		n += print_slack(line + n, op);
-		scnprintf(line + n, LINE - n, ", %s", rearms[op->choice]);
+		scnprintf(line + n, LINE - n, ", %s", rearm_names[op->choice]);
 		break;
 	case MODEL_ADD:
 	case MODEL_ADD_SLACK:
@@ -334,14 +334,14 @@ static void print_timer_op(char *line, const struct model_op *op)
 
 static void print_op(char *line, const struct model_op *op)
 {
-	switch (op->what) {
+	switch (op->type) {
 	case MODEL_SLEEP:
-		scnprintf(line, LINE, op->choice ? "sleep till something is due, and %llu" :
+		scnprintf(line, LINE, op->choice ? "sleep until next expiry plus %llu" :
 			  "sleep %llu", op->when);
 		break;
 	case MODEL_FLUSH:
 	case MODEL_STOP:
-		scnprintf(line, LINE, "%s", whats[op->what]);
+		scnprintf(line, LINE, "%s", op_names[op->type]);
 		break;
 	case MODEL_SET_CLOCK:
 		scnprintf(line, LINE, "set_clock by %lld", (s64)op->when);
@@ -355,15 +355,15 @@ static void print_op(char *line, const struct model_op *op)
 	}
 }
 
-/* A step a line; all times are in ns. */
+/* Print one step per line. All times are in ns. */
 void model_print(struct kunit *test, const struct model_sequence *sequence)
 {
 	const struct twheel_config *config = &sequence->config;
 	char line[2 * LINE];
 	unsigned int i;
 
-	kunit_info(test, "%s wheel by %s, tick %llu, slots %u, shards %u, limit %llu\n",
-		   sequence->system ? "system" : "private", clocks[config->clock],
+	kunit_info(test, "%s wheel, clock %s, tick %llu, slots %u, shards %u, limit %llu\n",
+		   sequence->system ? "system" : "private", clock_names[config->clock],
 		   config->tick_ns, config->slots, config->shards, config->max_pending);
 	for (i = 0; i < sequence->nr; i++) {
 		print_op(line, &sequence->op[i]);

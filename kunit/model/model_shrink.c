@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The property test of layer 4: makes a sequence that fails as short as it can.
- * See model.h.
+ * Property test for layer 4: shortens a failing sequence. See model.h.
  *
- * It leaves out chunks of the sequence, by halves down to single steps, and
- * then makes what is left simpler, as long as it still fails; in whatever way it
- * does. Each attempt is a run on a fresh wheel, so that their number is bounded, and
- * the time: KUnit gives a case 300 seconds.
+ * This removes parts of the sequence, from halves down to single steps, and then
+ * simplifies the remaining steps, as long as the sequence fails in any way. Each attempt
+ * is a run on a new wheel. Therefore the number of attempts is bounded, and so is the
+ * time: KUnit limits a test case to 300 seconds.
  */
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -17,24 +16,24 @@
 #define RUNS	400
 
 /**
- * struct shrinker - what is being shrunk
- * @run: where to run it
- * @best: the shortest sequence so far that fails
- * @candidate: one that may
- * @lie: of the model
- * @left: how many more attempts there may be
- * @until: when to give up, by CLOCK_MONOTONIC
+ * struct shrinker - state of shrinking a sequence
+ * @run: for running sequences
+ * @best: the shortest failing sequence so far
+ * @candidate: the sequence to try next
+ * @bug: deliberate bug of the model
+ * @left: remaining attempts
+ * @until: time limit, by CLOCK_MONOTONIC
  */
 struct shrinker {
 	struct model_run	*run;
 	struct model_sequence	*best;
 	struct model_sequence	candidate;
-	enum model_lie		lie;
+	enum model_bug		bug;
 	unsigned int		left;
 	u64			until;
 };
 
-/* Whether the candidate fails too; it is the best then, without what it didn't come to. */
+/* Run the candidate. If it fails, truncate it after the failing step and make it the best. */
 static bool attempt(struct shrinker *shrinker)
 {
 	struct model_sequence *candidate = &shrinker->candidate;
@@ -43,7 +42,7 @@ static bool attempt(struct shrinker *shrinker)
 	if (!shrinker->left || ktime_get_ns() > shrinker->until)
 		return false;
 	shrinker->left--;
-	at = model_run(shrinker->run, candidate, shrinker->lie);
+	at = model_run(shrinker->run, candidate, shrinker->bug);
 	if (at < 0)
 		return false;
 	candidate->nr = min_t(unsigned int, candidate->nr, at + 1);
@@ -51,8 +50,8 @@ static bool attempt(struct shrinker *shrinker)
 	return true;
 }
 
-/* Leave out some steps. */
-static bool without(struct shrinker *shrinker, unsigned int from, unsigned int nr)
+/* Try to remove some steps. */
+static bool try_without(struct shrinker *shrinker, unsigned int from, unsigned int nr)
 {
 	struct model_sequence *candidate = &shrinker->candidate;
 
@@ -70,7 +69,7 @@ static bool drop_chunks(struct shrinker *shrinker, unsigned int size)
 	unsigned int from = 0;
 
 	while (from < shrinker->best->nr) {
-		if (without(shrinker, from, size))
+		if (try_without(shrinker, from, size))
 			dropped = true;
 		else
 			from += size;
@@ -88,7 +87,7 @@ static void drop(struct shrinker *shrinker)
 	}
 }
 
-/* 12345 becomes 10000. */
+/* For example, 12345 becomes 10000. */
 static u64 round_off(u64 number)
 {
 	u64 unit = 1;
@@ -105,7 +104,7 @@ static bool try_config(struct shrinker *shrinker, const struct twheel_config *co
 	return attempt(shrinker);
 }
 
-/* An ordinary wheel is easier to think about. */
+/* Defaults are easier to debug. */
 static void simplify_config(struct shrinker *shrinker)
 {
 	struct twheel_config config = shrinker->best->config;
@@ -137,13 +136,13 @@ static bool try_op(struct shrinker *shrinker, unsigned int i, const struct model
 	return attempt(shrinker);
 }
 
-static void simplify_which(struct shrinker *shrinker, unsigned int i)
+static void simplify_choice(struct shrinker *shrinker, unsigned int i)
 {
 	struct model_op op = shrinker->best->op[i];
 
 	op.choice = 0;
 	try_op(shrinker, i, &op);
-	if (op.what != MODEL_INIT && op.what != MODEL_START)
+	if (op.type != MODEL_INIT && op.type != MODEL_START)
 		return;
 	op = shrinker->best->op[i];
 	op.flags = 0;
@@ -171,8 +170,8 @@ static void simplify_more(struct shrinker *shrinker, unsigned int i)
 {
 	struct model_op op = shrinker->best->op[i];
 
-	/* A short period that goes on for ever would be too much for the log. */
-	if (op.what == MODEL_START && !op.count)
+	/* A short period without a limit on runs would overflow the log. */
+	if (op.type == MODEL_START && !op.count)
 		return;
 	op.more = 0;
 	if (try_op(shrinker, i, &op))
@@ -181,7 +180,7 @@ static void simplify_more(struct shrinker *shrinker, unsigned int i)
 	try_op(shrinker, i, &op);
 }
 
-void model_shrink(struct model_run *run, struct model_sequence *sequence, enum model_lie lie,
+void model_shrink(struct model_run *run, struct model_sequence *sequence, enum model_bug bug,
 		  u64 until)
 {
 	struct shrinker *shrinker = kzalloc(sizeof(*shrinker), GFP_KERNEL);
@@ -191,16 +190,16 @@ void model_shrink(struct model_run *run, struct model_sequence *sequence, enum m
 		return;
 	shrinker->run = run;
 	shrinker->best = sequence;
-	shrinker->lie = lie;
+	shrinker->bug = bug;
 	shrinker->left = RUNS;
 	shrinker->until = until;
 	shrinker->candidate = *sequence;
 	attempt(shrinker);
-	/* First of all, as a long tick costs time. */
+	/* Done first, since long ticks take much time. */
 	simplify_config(shrinker);
 	drop(shrinker);
 	for (i = 0; i < sequence->nr; i++) {
-		simplify_which(shrinker, i);
+		simplify_choice(shrinker, i);
 		simplify_when(shrinker, i);
 		simplify_more(shrinker, i);
 	}

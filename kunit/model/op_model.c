@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model of a purgatory: an array of operations, each with an array of what it
- * watches. Everything is looked up and counted anew each time. See op_model.h.
+ * The model of a purgatory: an array of operations, each with an array of watches. All
+ * lookups and counts are done by linear search. See op_model.h.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -20,7 +20,7 @@ static u32 nr_satisfied(const struct op_model_op *m)
 	return nr;
 }
 
-/* What progress tells: keys, or an amount. */
+/* The number of missing keys, or the missing amount. */
 u64 op_model_missing(const struct op_model_op *m)
 {
 	switch ((unsigned int)m->condition) {
@@ -47,7 +47,7 @@ struct op_model_watch *op_model_watch_of(struct op_model_op *m, u64 key)
 	return NULL;
 }
 
-/* How many of some keys are others than those that are watched. */
+/* Number of keys that the operation does not watch yet. */
 u32 op_model_nr_new(struct op_model_op *m, const struct twheel_watch_spec *specs, u32 nr_keys)
 {
 	u32 i, j, nr = 0;
@@ -60,14 +60,14 @@ u32 op_model_nr_new(struct op_model_op *m, const struct twheel_watch_spec *specs
 	return nr;
 }
 
-/* Whether there is room for so many more; 0, or -ENOSPC. */
+/* Returns 0 if the limits allow more operations and watches, else -ENOSPC. */
 int op_model_admit(struct op_model *model, u32 nr_ops, u32 nr_watches)
 {
 	u64 pending = nr_ops, watches = nr_watches;
 	const struct op_model_op *m;
 
 	for (m = model->op; m < model->op + OP_MODEL_OPS; m++) {
-		pending += m->life == OP_MODEL_WAITING;
+		pending += m->life == OP_MODEL_PENDING;
 		watches += m->nr_watches;
 	}
 	if (pending <= model->max_pending &&
@@ -98,8 +98,8 @@ void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_rea
 	model->stats.ended[reason]++;
 }
 
-/* Have its predicate evaluated, if it has one; whether that ends it. */
-bool op_model_ask(struct op_model *model, struct op_model_op *m)
+/* Evaluate the predicate, if there is one. Returns true if the operation completes. */
+bool op_model_evaluate(struct op_model *model, struct op_model_op *m)
 {
 	if (m->condition != TWHEEL_COND_PREDICATE || !m->holds)
 		return false;
@@ -107,7 +107,7 @@ bool op_model_ask(struct op_model *model, struct op_model_op *m)
 	return true;
 }
 
-/* Watch those of some keys that are not watched, with what the first says of each. */
+/* Watch keys that are not watched yet. Of duplicate keys, the first one counts. */
 u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 		   const struct twheel_watch_spec *specs, u32 nr_keys)
 {
@@ -118,7 +118,7 @@ u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 			continue;
 		m->watch[m->nr_watches++] = (struct op_model_watch) {
 			.key	= specs[i].key.v[1],
-			.turn	= ++model->turns,
+			.serial	= ++model->nr_serials,
 			.need	= specs[i].need ?: 1,
 		};
 		nr++;
@@ -126,7 +126,7 @@ u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 	return nr;
 }
 
-/* Whether a condition could still hold with one key less. */
+/* Returns true if the condition can still be satisfied with one key less. */
 static bool can_do_without(const struct op_model_op *m)
 {
 	if (m->condition == TWHEEL_COND_PREDICATE)
@@ -150,34 +150,34 @@ int op_model_unwatch(struct op_model *model, struct op_model_op *m, u64 key)
 	return 0;
 }
 
-/* Who watches a key and came next after @turn, but not after @last. */
-static struct op_model_op *next_watcher(struct op_model *model, u64 key, u64 *turn, u64 last)
+/* The next watcher of a key, in the order of serial numbers after @serial up to @last. */
+static struct op_model_op *next_watcher(struct op_model *model, u64 key, u64 *serial, u64 last)
 {
 	struct op_model_op *m, *next = NULL;
 	struct op_model_watch *watch;
 	u64 first = last + 1;
 
 	for (m = model->op; m < model->op + OP_MODEL_OPS; m++) {
-		if (m->life != OP_MODEL_WAITING)
+		if (m->life != OP_MODEL_PENDING)
 			continue;
 		watch = op_model_watch_of(m, key);
-		if (watch && watch->turn > *turn && watch->turn < first) {
+		if (watch && watch->serial > *serial && watch->serial < first) {
 			next = m;
-			first = watch->turn;
+			first = watch->serial;
 		}
 	}
-	*turn = first;
+	*serial = first;
 	return next;
 }
 
-/* Count a signal; whether that ends it. */
+/* Count a signal. Returns true if the operation completes. */
 static bool op_model_count(struct op_model *model, struct op_model_op *m, u64 key, u64 amount,
 			   u64 value)
 {
 	struct op_model_watch *watch = op_model_watch_of(m, key);
 
 	if (m->condition == TWHEEL_COND_PREDICATE)
-		return op_model_ask(model, m);
+		return op_model_evaluate(model, m);
 	if (m->condition == TWHEEL_COND_SUM)
 		m->amount += min(amount, U64_MAX - m->amount);
 	else if (watch->need)
@@ -190,33 +190,33 @@ static bool op_model_count(struct op_model *model, struct op_model_op *m, u64 ke
 
 u32 op_model_signal(struct op_model *model, u64 key, u64 amount, u64 value, u32 limit)
 {
-	u64 turn = 0, last = model->turns;
+	u64 serial = 0, last = model->nr_serials;
 	struct op_model_op *m;
 	u32 nr = 0;
 
-	while (nr < limit && (m = next_watcher(model, key, &turn, last)))
+	while (nr < limit && (m = next_watcher(model, key, &serial, last)))
 		nr += op_model_count(model, m, key, amount, value);
 	return nr;
 }
 
 u32 op_model_check(struct op_model *model, u64 key, u32 limit)
 {
-	u64 turn = 0, last = model->turns;
+	u64 serial = 0, last = model->nr_serials;
 	struct op_model_op *m;
 	u32 nr = 0;
 
-	while (nr < limit && (m = next_watcher(model, key, &turn, last)))
-		nr += op_model_ask(model, m);
+	while (nr < limit && (m = next_watcher(model, key, &serial, last)))
+		nr += op_model_evaluate(model, m);
 	return nr;
 }
 
 u32 op_model_cancel_key(struct op_model *model, u64 key)
 {
-	u64 turn = 0, last = model->turns;
+	u64 serial = 0, last = model->nr_serials;
 	struct op_model_op *m;
 	u32 nr = 0;
 
-	while ((m = next_watcher(model, key, &turn, last))) {
+	while ((m = next_watcher(model, key, &serial, last))) {
 		op_model_end(model, m, TWHEEL_CANCELLED, 0, 0);
 		nr++;
 	}
@@ -234,9 +234,8 @@ static void op_model_expire(struct op_model *model, struct op_model_op *m, u64 t
 }
 
 /*
- * Let time pass, and for as long that it is well within a tick then. Nothing is due
- * before the next, so that what has expired by then is known to the operation, and
- * nothing does in the step that follows.
+ * Sleep until a time well inside of a tick, so that nothing is due before the next tick.
+ * Therefore it is known which operations have expired, and none expires in the next step.
  */
 void op_model_sleep(struct op_model *model, u64 ns)
 {
@@ -254,6 +253,6 @@ void op_model_sleep(struct op_model *model, u64 ns)
 	div64_u64_rem(now, tick, &rest);
 	KUNIT_ASSERT_LT(model->test, rest, tick / 2 + VTIME_SLOP_NS);
 	for (m = model->op; m < model->op + OP_MODEL_OPS; m++)
-		if (m->life == OP_MODEL_WAITING && m->deadline <= now - rest)
+		if (m->life == OP_MODEL_PENDING && m->deadline <= now - rest)
 			op_model_expire(model, m, tick);
 }

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A property test of layer 5: random calls about operations and keys, made on the
- * module and on a naive model in step.
+ * Property test for layer 5: random calls on operations and keys are made on the module
+ * and on a simple model in lockstep.
  *
- *	op_model.c		the model: what waits for what, and what each call makes of it
- *	op_model_op.c		what the operations do when they are called
- *	op_model_calls.c	the calls, on both, and what they return
- *	op_model_look.c		all that can be seen of the module, held against the model
- *	purgatory_model_kunit.c	goes from step to step
+ *	op_model.c		the model: operations, watches, and effects of the calls
+ *	op_model_op.c		callbacks of the operations
+ *	op_model_calls.c	the calls, on both, and checks of their results
+ *	op_model_look.c		comparison of the observable state with the model
+ *	purgatory_model_kunit.c	the test cases
  *
- * Nothing is due while a step is made: see op_model_sleep(). The conditions of
- * operations with predicates are words of the model that change without anybody
- * being told, so that what waits may well be complete until somebody asks.
+ * No operation becomes due during a step: see op_model_sleep(). The conditions of
+ * operations with predicates are variables of the model that change without notification.
+ * Therefore the condition of a pending operation may be true until its next evaluation.
  */
 #ifndef _KUNIT_OP_MODEL_H
 #define _KUNIT_OP_MODEL_H
@@ -20,57 +20,69 @@
 #include <linux/prandom.h>
 #include <linux/twheel.h>
 
-/* So many for so few keys that a walk under one takes more than a chunk. */
+/* Enough operations per key that a walk takes more than one chunk. */
 #define OP_MODEL_OPS	150
 #define OP_MODEL_KEYS	8
 #define OP_MODEL_SPECS	6
-/* Used once in the life of an operation, so that a use after unwatch is found. */
-#define OP_MODEL_ROOM	40
+/* Each watch is used once per operation, to detect a use after unwatch. */
+#define OP_MODEL_SLOTS	40
 #define OP_MODEL_POISON	0x5a
 
 enum op_model_life {
 	OP_MODEL_NEW,
-	OP_MODEL_WAITING,
+	OP_MODEL_PENDING,
 	OP_MODEL_ENDED,
 };
 
-/* A watch, as the model knows it; @turn numbers all of them in the order of coming. */
+/* A watch in the model. @serial is the position among all watches in the order of linking. */
 struct op_model_watch {
 	u64	key;
-	u64	turn;
+	u64	serial;
 	u32	need;
 };
 
 struct op_model;
 
 /**
- * struct op_model_op - an operation, and what the model knows of it
- * @op: for the module
- * @model: where it is
- * @room: for its watches, @nr_room of them used so far; the others are poisoned, and so
- *	are those that were handed @back
- * @holds: what its predicate says, and with what @holds_value
- * @calls: of its callback, the last one as number @order of all, with @result
- * @releases: of it
- * @met: by an iterator
- * @life: and the rest: what the model thinks. @amount is what came of a sum, and
- *	@armed_at when it was given its deadline
- * @end: how it should have ended, by the call that was number @end_order to end one,
- *	0 if the order is any; @end.time is the earliest, @latest the latest time
+ * struct op_model_op - an operation, and its expected state
+ * @op: operation of the module
+ * @model: the model
+ * @watches: memory for its watches. The first @nr_used are in use. The others are poisoned,
+ *	and so are those returned by unwatch
+ * @returned: bit mask of the watches returned by unwatch
+ * @holds: result of its predicate
+ * @holds_value: value set by its predicate
+ * @calls: number of callbacks
+ * @order: position of the last callback among all callbacks
+ * @result: result reported in the callback
+ * @releases: number of releases
+ * @visited: number of times that an iterator returned it
+ * @life: expected state, also in all following members
+ * @condition: its condition
+ * @quorum: number of keys for TWHEEL_COND_QUORUM
+ * @threshold: for TWHEEL_COND_SUM
+ * @amount: sum of the signalled amounts
+ * @deadline: its deadline
+ * @armed_at: when the deadline was set
+ * @nr_watches: number of watches
+ * @watch: its watches
+ * @end: expected result; @end.time is the earliest possible time
+ * @end_order: expected position among all ends, 0 for any
+ * @latest: latest possible time of the end
  */
 struct op_model_op {
 	struct twheel_op		op;
 	struct op_model			*model;
-	struct twheel_watch		room[OP_MODEL_ROOM];
-	u32				nr_room;
-	unsigned long			back;
+	struct twheel_watch		watches[OP_MODEL_SLOTS];
+	u32				nr_used;
+	unsigned long			returned;
 	bool				holds;
 	u64				holds_value;
 	unsigned int			calls;
 	unsigned int			order;
 	struct twheel_op_result		result;
 	unsigned int			releases;
-	unsigned int			met;
+	unsigned int			visited;
 
 	enum op_model_life		life;
 	enum twheel_condition		condition;
@@ -80,24 +92,26 @@ struct op_model_op {
 	u64				deadline;
 	u64				armed_at;
 	u32				nr_watches;
-	struct op_model_watch		watch[OP_MODEL_ROOM];
+	struct op_model_watch		watch[OP_MODEL_SLOTS];
 	struct twheel_op_result		end;
 	unsigned int			end_order;
 	u64				latest;
 };
 
 /**
- * struct op_model - a purgatory, as the model knows it
+ * struct op_model - expected state of a purgatory
  * @test: the test
- * @max_pending: how many operations may be pending, and
- * @max_watches: how many watches these may have in all, 0 for any number
- * @random: what to do next
- * @step: how many were made, the last one @what to operation number @choice
- * @turns: watches so far
- * @calls: of callbacks so far
- * @nr_ended: operations that should have ended so far, by @ended
- * @any_order: ends of this step come in any order
- * @stats: as they should be, but for what is counted anew
+ * @max_pending: limit on pending operations
+ * @max_watches: limit on watches, 0 for none
+ * @random: source of random numbers
+ * @step: number of steps
+ * @call_name: name of the last call
+ * @choice: operation chosen for the last call, unused by calls on keys
+ * @nr_serials: number of watches so far
+ * @calls: number of callbacks so far
+ * @nr_ended: number of ended operations so far
+ * @any_order: the operations of this step may end in any order
+ * @stats: expected counts
  * @op: the operations
  */
 struct op_model {
@@ -106,9 +120,9 @@ struct op_model {
 	u64				max_watches;
 	struct rnd_state		random;
 	unsigned int			step;
-	const char			*what;
+	const char			*call_name;
 	unsigned int			choice;
-	u64				turns;
+	u64				nr_serials;
 	unsigned int			calls;
 	unsigned int			nr_ended;
 	bool				any_order;
@@ -120,8 +134,9 @@ struct op_model {
 do {										\
 	const struct op_model *__model = (_model);				\
 										\
-	KUNIT_ASSERT_EQ_MSG(__model->test, _left, _right, "step %u: %s %u",	\
-			    __model->step, __model->what, __model->choice);	\
+	KUNIT_ASSERT_EQ_MSG(__model->test, _left, _right,			\
+			    "step %u: %s (operation %u)", __model->step,	\
+			    __model->call_name, __model->choice);		\
 } while (0)
 
 static inline bool op_model_counts_signals(enum twheel_condition condition)
@@ -137,7 +152,7 @@ u32 op_model_nr_new(struct op_model_op *m, const struct twheel_watch_spec *specs
 int op_model_admit(struct op_model *model, u32 nr_ops, u32 nr_watches);
 void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_reason reason,
 		  int error, u64 value);
-bool op_model_ask(struct op_model *model, struct op_model_op *m);
+bool op_model_evaluate(struct op_model *model, struct op_model_op *m);
 u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 		   const struct twheel_watch_spec *specs, u32 nr_keys);
 int op_model_unwatch(struct op_model *model, struct op_model_op *m, u64 key);
@@ -146,7 +161,7 @@ u32 op_model_check(struct op_model *model, u64 key, u32 limit);
 u32 op_model_cancel_key(struct op_model *model, u64 key);
 void op_model_sleep(struct op_model *model, u64 ns);
 
-/* op_model_op.c: to clear is to forget what it watches; to finish, to find it released. */
+/* op_model_op.c: clear removes all watches, finish expects the release. */
 void op_model_begin(struct op_model *model, struct op_model_op *m);
 void op_model_clear(struct op_model_op *m);
 void op_model_finish(struct op_model *model, struct op_model_op *m);
@@ -157,6 +172,6 @@ void op_model_step(struct op_model *model);
 void op_model_stop(struct op_model *model);
 
 /* op_model_look.c */
-void op_model_look(struct op_model *model);
+void op_model_verify(struct op_model *model);
 
 #endif /* _KUNIT_OP_MODEL_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The calls of the property test of layer 5: each is made on the module, then on the
- * model, and has to return the same. See op_model.h.
+ * The calls of the property test for layer 5: each is made on the module and on the
+ * model, and must return the same. See op_model.h.
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
@@ -13,19 +13,19 @@
 #include "../random.h"
 #include "op_model.h"
 
-static int not_waiting(const struct op_model_op *m)
+static int pending_error(const struct op_model_op *m)
 {
 	switch (m->life) {
 	case OP_MODEL_NEW:
 		return -ENOENT;
-	case OP_MODEL_WAITING:
+	case OP_MODEL_PENDING:
 		return 0;
 	default:
 		return -EALREADY;
 	}
 }
 
-/* One of them is the favourite. */
+/* Key 0 is used more often than the others. */
 static struct twheel_key random_key(struct op_model *model)
 {
 	u32 number = random_below(&model->random, OP_MODEL_KEYS + 2);
@@ -97,13 +97,13 @@ static void add_with(struct op_model *model, struct op_model_op *m, u32 nr_keys)
 	struct twheel_watch_spec specs[OP_MODEL_SPECS];
 	struct twheel_op_args args = {
 		.deadline = random_deadline(model), .condition = m->condition,
-		.nr_keys = nr_keys, .specs = specs, .watches = m->room,
+		.nr_keys = nr_keys, .specs = specs, .watches = m->watches,
 	};
 	int err, ret;
 
 	random_specs(model, specs, nr_keys, op_model_counts_signals(m->condition) ? 2 : 1);
 	err = op_model_admit(model, 1, op_model_nr_new(m, specs, nr_keys));
-	m->nr_room = nr_keys;
+	m->nr_used = nr_keys;
 	op_model_watch(model, m, specs, nr_keys);
 	if (m->condition == TWHEEL_COND_QUORUM)
 		m->quorum = random_within(&model->random, m->nr_watches);
@@ -121,15 +121,15 @@ static void add_with(struct op_model *model, struct op_model_op *m, u32 nr_keys)
 		return;
 	}
 	arm(m, args.deadline);
-	m->life = OP_MODEL_WAITING;
+	m->life = OP_MODEL_PENDING;
 	model->stats.added++;
-	OP_MODEL_EQ(model, ret, op_model_ask(model, m));
+	OP_MODEL_EQ(model, ret, op_model_evaluate(model, m));
 }
 
 static void call_add(struct op_model *model, struct op_model_op *m)
 {
-	/* To add one twice is misuse. */
-	if (m->life == OP_MODEL_WAITING)
+	/* Adding a pending operation is not allowed. */
+	if (m->life == OP_MODEL_PENDING)
 		return;
 	if (m->life == OP_MODEL_ENDED) {
 		op_model_finish(model, m);
@@ -142,7 +142,7 @@ static void call_add(struct op_model *model, struct op_model_op *m)
 static void call_complete(struct op_model *model, struct op_model_op *m)
 {
 	u64 value = prandom_u32_state(&model->random);
-	int err = not_waiting(m);
+	int err = pending_error(m);
 
 	OP_MODEL_EQ(model, twheel_op_complete(&m->op, value), err);
 	if (!err)
@@ -153,7 +153,7 @@ static void call_complete_error(struct op_model *model, struct op_model_op *m)
 {
 	int error = 1 - (int)random_below(&model->random, MAX_ERRNO + 3);
 	bool bad = error >= 0 || error < -MAX_ERRNO;
-	int err = bad ? -EINVAL : not_waiting(m);
+	int err = bad ? -EINVAL : pending_error(m);
 
 	OP_MODEL_EQ(model, twheel_op_complete_error(&m->op, error), err);
 	if (!err)
@@ -162,7 +162,7 @@ static void call_complete_error(struct op_model *model, struct op_model_op *m)
 
 static void call_cancel(struct op_model *model, struct op_model_op *m)
 {
-	int err = not_waiting(m);
+	int err = pending_error(m);
 
 	if (random_below(&model->random, 2))
 		OP_MODEL_EQ(model, twheel_op_cancel(&m->op), err);
@@ -174,7 +174,7 @@ static void call_cancel(struct op_model *model, struct op_model_op *m)
 
 static void call_expire(struct op_model *model, struct op_model_op *m)
 {
-	int err = not_waiting(m);
+	int err = pending_error(m);
 
 	OP_MODEL_EQ(model, twheel_op_expire(&m->op), err);
 	if (!err)
@@ -185,10 +185,10 @@ static void call_try_complete(struct op_model *model, struct op_model_op *m)
 {
 	int ret = twheel_op_try_complete(&m->op);
 
-	OP_MODEL_EQ(model, ret, not_waiting(m) ?: op_model_ask(model, m));
+	OP_MODEL_EQ(model, ret, pending_error(m) ?: op_model_evaluate(model, m));
 }
 
-/* What it waits for comes or goes, and nobody is told. */
+/* Change the condition without notification. */
 static void call_change(struct op_model *model, struct op_model_op *m)
 {
 	m->holds = !m->holds;
@@ -210,19 +210,19 @@ static void call_rearm(struct op_model *model, struct op_model_op *m)
 	enum twheel_rearm mode = random_below(&model->random, TWHEEL_REARM_IF_LATER + 1);
 	int ret = twheel_op_rearm(&m->op, deadline, mode);
 
-	OP_MODEL_EQ(model, ret, not_waiting(m) ?: is_moved(m->deadline, to, mode));
+	OP_MODEL_EQ(model, ret, pending_error(m) ?: is_moved(m->deadline, to, mode));
 	if (ret > 0)
 		arm(m, deadline);
 }
 
-/* What a watch of these keys comes to, before it is made. */
+/* The expected error of a watch call, if any. */
 static int watch_error(struct op_model *model, struct op_model_op *m,
 		       const struct twheel_watch_spec *specs, u32 nr_keys)
 {
 	u32 i;
 
-	if (m->life != OP_MODEL_WAITING)
-		return not_waiting(m);
+	if (m->life != OP_MODEL_PENDING)
+		return pending_error(m);
 	if (m->condition == TWHEEL_COND_NONE || !nr_keys)
 		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
@@ -235,45 +235,45 @@ static void call_watch(struct op_model *model, struct op_model_op *m)
 {
 	u32 nr_keys = random_below(&model->random, 5);
 	struct twheel_watch_spec specs[5];
-	struct twheel_watch *room = m->room + m->nr_room;
+	struct twheel_watch *watches = m->watches + m->nr_used;
 	int ret, expected;
 
-	if (m->nr_room + nr_keys > OP_MODEL_ROOM || (!nr_keys && m->life != OP_MODEL_WAITING))
+	if (m->nr_used + nr_keys > OP_MODEL_SLOTS || (!nr_keys && m->life != OP_MODEL_PENDING))
 		return;
 	random_specs(model, specs, nr_keys, random_below(&model->random, 4) ? 1 : 3);
-	ret = twheel_op_watch(&m->op, specs, room, nr_keys);
+	ret = twheel_op_watch(&m->op, specs, watches, nr_keys);
 	expected = watch_error(model, m, specs, nr_keys) ?:
 		   op_model_watch(model, m, specs, nr_keys);
 	OP_MODEL_EQ(model, ret, expected);
 	if (ret > 0) {
-		m->nr_room += nr_keys;
-		op_model_ask(model, m);
+		m->nr_used += nr_keys;
+		op_model_evaluate(model, m);
 	} else {
-		memset(room, OP_MODEL_POISON, nr_keys * sizeof(*room));
+		memset(watches, OP_MODEL_POISON, nr_keys * sizeof(*watches));
 	}
 }
 
 static void call_unwatch(struct op_model *model, struct op_model_op *m)
 {
 	struct twheel_key key = random_key(model);
-	struct twheel_watch *room;
-	int err = not_waiting(m);
+	struct twheel_watch *watch;
+	int err = pending_error(m);
 	unsigned long i;
 
 	if (m->nr_watches && random_below(&model->random, 4))
 		key.v[1] = m->watch[random_below(&model->random, m->nr_watches)].key;
-	room = twheel_op_unwatch(&m->op, &key);
+	watch = twheel_op_unwatch(&m->op, &key);
 	if (!err)
 		err = op_model_unwatch(model, m, key.v[1]);
-	OP_MODEL_EQ(model, PTR_ERR_OR_ZERO(room), err);
+	OP_MODEL_EQ(model, PTR_ERR_OR_ZERO(watch), err);
 	if (err)
 		return;
 
-	i = room - m->room;
-	KUNIT_ASSERT_LT(model->test, i, m->nr_room);
-	KUNIT_ASSERT_FALSE(model->test, m->back & BIT(i));
-	m->back |= BIT(i);
-	memset(room, OP_MODEL_POISON, sizeof(*room));
+	i = watch - m->watches;
+	KUNIT_ASSERT_LT(model->test, i, m->nr_used);
+	KUNIT_ASSERT_FALSE(model->test, m->returned & BIT(i));
+	m->returned |= BIT(i);
+	memset(watch, OP_MODEL_POISON, sizeof(*watch));
 }
 
 static void call_signal(struct op_model *model, struct op_model_op *m)
@@ -310,8 +310,8 @@ static void call_check(struct op_model *model, struct op_model_op *m)
 	OP_MODEL_EQ(model, nr, op_model_check(model, key.v[1], limit ?: U32_MAX));
 }
 
-/* Handed back in the order of their callbacks, after each. */
-static void handed_back(struct twheel_op *op, void *data)
+/* Called for each operation after its callback, in the same order. */
+static void hand_back(struct twheel_op *op, void *data)
 {
 	struct op_model_op *m = container_of(op, struct op_model_op, op);
 	u32 *nr = data;
@@ -325,7 +325,7 @@ static void call_cancel_key(struct op_model *model, struct op_model_op *m)
 	u32 nr, handed = 0;
 
 	if (random_below(&model->random, 2)) {
-		nr = twheel_cancel_for_key(probe_purgatory, &key, handed_back, &handed, 0);
+		nr = twheel_cancel_for_key(probe_purgatory, &key, hand_back, &handed, 0);
 		OP_MODEL_EQ(model, handed, nr);
 	} else {
 		nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_MAY_SLEEP);
@@ -341,7 +341,7 @@ static void call_complete_all(struct op_model *model, struct op_model_op *m)
 
 	model->any_order = true;
 	for (i = 0; i < OP_MODEL_OPS; i++) {
-		if (model->op[i].life != OP_MODEL_WAITING)
+		if (model->op[i].life != OP_MODEL_PENDING)
 			continue;
 		op_model_end(model, &model->op[i], TWHEEL_COMPLETED, error, value);
 		pending++;
@@ -351,7 +351,7 @@ static void call_complete_all(struct op_model *model, struct op_model_op *m)
 }
 
 static const struct {
-	const char	*what;
+	const char	*name;
 	void		(*call)(struct op_model *model, struct op_model_op *m);
 	unsigned int	weight;
 } calls[] = {
@@ -361,14 +361,14 @@ static const struct {
 	{ "cancel", call_cancel, 12 },
 	{ "expire", call_expire, 12 },
 	{ "try_complete", call_try_complete, 40 },
-	{ "change of", call_change, 80 },
+	{ "change", call_change, 80 },
 	{ "rearm", call_rearm, 80 },
 	{ "watch", call_watch, 80 },
 	{ "unwatch", call_unwatch, 80 },
-	{ "signal, not of", call_signal, 100 },
-	{ "check, not of", call_check, 80 },
-	{ "cancel_for_key, not of", call_cancel_key, 5 },
-	{ "complete_all, not of", call_complete_all, 1 },
+	{ "signal", call_signal, 100 },
+	{ "check", call_check, 80 },
+	{ "cancel_for_key", call_cancel_key, 5 },
+	{ "complete_all", call_complete_all, 1 },
 };
 
 void op_model_start(struct op_model *model)
@@ -389,23 +389,23 @@ void op_model_step(struct op_model *model)
 	for (i = 0; weight >= calls[i].weight; i++)
 		weight -= calls[i].weight;
 	model->choice = random_below(&model->random, OP_MODEL_OPS);
-	/* Most of what is done is done to those that wait. */
-	if (model->op[model->choice].life != OP_MODEL_WAITING && random_below(&model->random, 4))
+	/* Prefer calls on pending operations. */
+	if (model->op[model->choice].life != OP_MODEL_PENDING && random_below(&model->random, 4))
 		i = 0;
 	model->step++;
-	model->what = calls[i].what;
+	model->call_name = calls[i].name;
 	calls[i].call(model, &model->op[model->choice]);
 }
 
-/* Everything that waits is handed back. */
+/* Drain the purgatory, which cancels all pending operations. */
 void op_model_stop(struct op_model *model)
 {
 	u32 nr = twheel_purgatory_drain(probe_purgatory), pending = 0, i;
 
-	model->what = "drain, not of";
+	model->call_name = "drain";
 	model->any_order = true;
 	for (i = 0; i < OP_MODEL_OPS; i++) {
-		if (model->op[i].life != OP_MODEL_WAITING)
+		if (model->op[i].life != OP_MODEL_PENDING)
 			continue;
 		op_model_end(model, &model->op[i], TWHEEL_CANCELLED, 0, 0);
 		pending++;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What can be seen of a purgatory, held against the model: how operations have
- * ended, how far the others have come, which wait, and all counts. See op_model.h.
+ * Compares the observable state of a purgatory with the model: results of ended
+ * operations, progress of pending operations, the iterator, and all counts. See
+ * op_model.h.
  */
 #include <linux/ktime.h>
 #include <linux/minmax.h>
@@ -10,7 +11,7 @@
 #include "../stats.h"
 #include "op_model.h"
 
-static void look_ended(struct op_model *model, const struct op_model_op *m)
+static void verify_ended(struct op_model *model, const struct op_model_op *m)
 {
 	OP_MODEL_EQ(model, m->calls, m->life == OP_MODEL_ENDED);
 	OP_MODEL_EQ(model, m->releases, 0);
@@ -31,8 +32,8 @@ static u64 until(u64 deadline, u64 now)
 	return deadline == TWHEEL_NEVER ? TWHEEL_NEVER : deadline - min(now, deadline);
 }
 
-static void look_keys(struct op_model *model, struct op_model_op *m,
-		      const struct twheel_watch_spec *keys, u32 nr)
+static void verify_keys(struct op_model *model, struct op_model_op *m,
+			const struct twheel_watch_spec *keys, u32 nr)
 {
 	struct op_model_watch *watch;
 	bool seen[OP_MODEL_KEYS] = {};
@@ -47,17 +48,17 @@ static void look_keys(struct op_model *model, struct op_model_op *m,
 	}
 }
 
-static void look_progress(struct op_model *model, struct op_model_op *m)
+static void verify_progress(struct op_model *model, struct op_model_op *m)
 {
-	/* At times there is room for one only. */
-	u32 room = model->step % 4 ? OP_MODEL_KEYS : 1;
+	/* Sometimes request only one key. */
+	u32 max_keys = model->step % 4 ? OP_MODEL_KEYS : 1;
 	struct twheel_watch_spec keys[OP_MODEL_KEYS];
 	struct twheel_op_progress progress;
 	u64 now = ktime_get_ns();
 	int ret;
 
-	ret = twheel_op_progress(&m->op, &progress, keys, room);
-	if (m->life != OP_MODEL_WAITING) {
+	ret = twheel_op_progress(&m->op, &progress, keys, max_keys);
+	if (m->life != OP_MODEL_PENDING) {
 		OP_MODEL_EQ(model, ret, m->life == OP_MODEL_NEW ? -ENOENT : -EALREADY);
 		return;
 	}
@@ -68,28 +69,28 @@ static void look_progress(struct op_model *model, struct op_model_op *m)
 	OP_MODEL_EQ(model, progress.condition, m->condition);
 	OP_MODEL_EQ(model, progress.missing, op_model_missing(m));
 	OP_MODEL_EQ(model, progress.nr_keys, m->nr_watches);
-	look_keys(model, m, keys, min(room, m->nr_watches));
+	verify_keys(model, m, keys, min(max_keys, m->nr_watches));
 }
 
-/* Exactly those that wait are met, each of them once. */
-static void look_around(struct op_model *model)
+/* The iterator must return each pending operation once, and no others. */
+static void verify_iterator(struct op_model *model)
 {
 	struct twheel_op_iter iter;
 	struct twheel_op *op;
 	u32 i;
 
 	for (i = 0; i < OP_MODEL_OPS; i++)
-		model->op[i].met = 0;
+		model->op[i].visited = 0;
 	twheel_op_iter_start(&iter, probe_purgatory);
 	while ((op = twheel_op_iter_next(&iter)))
-		container_of(op, struct op_model_op, op)->met++;
+		container_of(op, struct op_model_op, op)->visited++;
 	twheel_op_iter_end(&iter);
 	for (i = 0; i < OP_MODEL_OPS; i++)
-		OP_MODEL_EQ(model, model->op[i].met, model->op[i].life == OP_MODEL_WAITING);
+		OP_MODEL_EQ(model, model->op[i].visited, model->op[i].life == OP_MODEL_PENDING);
 }
 
-/* Counted anew, but for what has been. */
-static void look_counts(struct op_model *model)
+/* Current numbers are recounted, totals are kept by the model. */
+static void verify_counts(struct op_model *model)
 {
 	struct twheel_purgatory_stats stats, *expected = &model->stats;
 	bool watched[OP_MODEL_KEYS] = {};
@@ -102,8 +103,8 @@ static void look_counts(struct op_model *model)
 	for (i = 0; i < OP_MODEL_OPS; i++) {
 		struct op_model_op *m = &model->op[i];
 
-		expected->pending += m->life == OP_MODEL_WAITING;
-		armed += m->life == OP_MODEL_WAITING && m->deadline != TWHEEL_NEVER;
+		expected->pending += m->life == OP_MODEL_PENDING;
+		armed += m->life == OP_MODEL_PENDING && m->deadline != TWHEEL_NEVER;
 		for (j = 0; j < m->nr_watches; j++) {
 			expected->watches++;
 			expected->keys += !watched[m->watch[j].key];
@@ -121,14 +122,14 @@ static void look_counts(struct op_model *model)
 	OP_MODEL_EQ(model, stats_of(probe_wheel).pending, armed);
 }
 
-void op_model_look(struct op_model *model)
+void op_model_verify(struct op_model *model)
 {
 	u32 i;
 
 	for (i = 0; i < OP_MODEL_OPS; i++) {
-		look_ended(model, &model->op[i]);
-		look_progress(model, &model->op[i]);
+		verify_ended(model, &model->op[i]);
+		verify_progress(model, &model->op[i]);
 	}
-	look_around(model);
-	look_counts(model);
+	verify_iterator(model);
+	verify_counts(model);
 }

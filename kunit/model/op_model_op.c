@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of the property test of layer 5: what they do when they are called,
- * their beginning and their end. See op_model.h.
+ * The operations of the property test for layer 5: their callbacks, initialisation and
+ * release. See op_model.h.
  */
 #include <linux/bits.h>
 #include <linux/string.h>
@@ -12,7 +12,7 @@ static bool model_try_complete(struct twheel_op *op, u64 *value)
 {
 	struct op_model_op *m = container_of(op, struct op_model_op, op);
 
-	/* If it does not hold, that is for nobody. */
+	/* The value must be ignored if the predicate is false. */
 	*value = m->holds_value;
 	return m->holds;
 }
@@ -37,11 +37,11 @@ static const struct twheel_op_ops model_ops = {
 	.release	= model_release,
 };
 
-/* It watches nothing, and nothing of its room is in use. */
+/* Reset the watches and poison their memory. */
 void op_model_clear(struct op_model_op *m)
 {
-	memset(m->room, OP_MODEL_POISON, sizeof(m->room));
-	m->nr_room = 0;
+	memset(m->watches, OP_MODEL_POISON, sizeof(m->watches));
+	m->nr_used = 0;
 	m->nr_watches = 0;
 	m->quorum = 0;
 	m->threshold = 0;
@@ -55,7 +55,7 @@ void op_model_begin(struct op_model *model, struct op_model_op *m)
 	twheel_op_init(&m->op, &model_ops);
 }
 
-/* Its memory is ours again, and nobody has used what was ours all the time. */
+/* Drop the last reference, and check that unused watches have not been written to. */
 void op_model_finish(struct op_model *model, struct op_model_op *m)
 {
 	u32 i;
@@ -63,9 +63,9 @@ void op_model_finish(struct op_model *model, struct op_model_op *m)
 	OP_MODEL_EQ(model, m->releases, 0);
 	twheel_op_put(&m->op);
 	OP_MODEL_EQ(model, m->releases, 1);
-	for (i = 0; i < OP_MODEL_ROOM; i++) {
-		if (i >= m->nr_room || m->back & BIT(i))
-			KUNIT_ASSERT_NULL(model->test, memchr_inv(&m->room[i], OP_MODEL_POISON,
-								  sizeof(m->room[i])));
+	for (i = 0; i < OP_MODEL_SLOTS; i++) {
+		if (i >= m->nr_used || m->returned & BIT(i))
+			KUNIT_ASSERT_NULL(model->test, memchr_inv(&m->watches[i], OP_MODEL_POISON,
+								  sizeof(m->watches[i])));
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test of layer 5: random calls about operations and keys, and sleeps,
- * held against a naive model. See op_model.h.
+ * Property test for layer 5: random calls on operations and keys, and sleeps, compared
+ * with a simple model. See op_model.h.
  */
 #include <linux/time64.h>
 
@@ -11,7 +11,7 @@
 
 #define STEPS	5000
 
-/* Whether there was enough of everything. */
+/* Check that the random calls covered all ways to end. */
 static void expect_variety(struct kunit *test, const struct twheel_purgatory_stats *stats)
 {
 	unsigned int i;
@@ -38,20 +38,20 @@ static struct twheel_purgatory_stats run(struct kunit *test, u64 max_pending, u6
 	for (i = 0; i < STEPS; i++) {
 		op_model_step(model);
 		op_model_sleep(model, random_within(&model->random, 2 * NSEC_PER_MSEC));
-		op_model_look(model);
+		op_model_verify(model);
 	}
 	op_model_stop(model);
 	expect_variety(test, &model->stats);
 	return model->stats;
 }
 
-static void it_does_as_the_model(struct kunit *test)
+static void random_calls_match_model(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, run(test, MAX_PENDING, 0).rejected, 0);
 }
 
-/* First of operations, then of watches. */
-static void it_does_as_the_model_within_limits(struct kunit *test)
+/* A limit on operations, then a limit on watches. */
+static void random_calls_match_model_within_limits(struct kunit *test)
 {
 	static const u64 limits[][2] = { { OP_MODEL_OPS / 2, 0 }, { OP_MODEL_OPS, 60 } };
 	u32 i;
@@ -65,8 +65,8 @@ static void it_does_as_the_model_within_limits(struct kunit *test)
 }
 
 static struct kunit_case model_cases[] = {
-	KUNIT_CASE(it_does_as_the_model),
-	KUNIT_CASE(it_does_as_the_model_within_limits),
+	KUNIT_CASE(random_calls_match_model),
+	KUNIT_CASE(random_calls_match_model_within_limits),
 	{}
 };
 

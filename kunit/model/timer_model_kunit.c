@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test of layer 4: random sequences of all the calls, on wheels of the
- * system's and of any other shape, held against a model. See model.h.
+ * Property test for layer 4: random sequences of all calls, on system wheels and on
+ * wheels of any configuration, compared with a model. See model.h.
  *
- * Of a sequence that fails, what is needed to make it fail is printed.
+ * Failing sequences are shrunk and printed.
  */
 #include <linux/minmax.h>
 #include <linux/slab.h>
@@ -13,7 +13,7 @@
 #include "../random.h"
 #include "model.h"
 
-/* What a case may take of KUnit's 300 seconds: to look for a failure, and to shrink it. */
+/* Time limits, below KUnit's 300 seconds per test: for the search, and including shrinking. */
 #define SEARCH_NS	(120 * NSEC_PER_SEC)
 #define SHRINK_NS	(280 * NSEC_PER_SEC)
 
@@ -24,7 +24,7 @@ static struct model_sequence sequence;
 
 static int model_init(struct kunit *test)
 {
-	/* The model counts slow functions one by one. */
+	/* The model counts each slow function. */
 	twheel_timed_together = 1;
 	run = kvzalloc(sizeof(*run), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, run);
@@ -43,20 +43,20 @@ static void model_exit(struct kunit *test)
 	run = NULL;
 }
 
-/* Run sequences until one fails, and shrink that. True if one did. */
+/* Run sequences until one fails, and shrink that one. Returns true if one failed. */
 static bool find_failure(struct rnd_state *random, bool system, enum twheel_clock clock,
-			 enum model_lie lie)
+			 enum model_bug bug)
 {
 	u64 begin = ktime_get_ns();
 	unsigned int i;
 
 	for (i = 0; i < SEQUENCES && ktime_get_ns() < begin + SEARCH_NS; i++) {
 		model_generate(&sequence, random, system, clock);
-		/* By a long tick there is no time to shrink what surely fails. */
-		if (lie && sequence.config.tick_ns > 20 * NSEC_PER_MSEC)
+		/* With long ticks, there is not enough time to shrink failures. */
+		if (bug && sequence.config.tick_ns > 20 * NSEC_PER_MSEC)
 			continue;
-		if (model_run(run, &sequence, lie) >= 0) {
-			model_shrink(run, &sequence, lie, begin + SHRINK_NS);
+		if (model_run(run, &sequence, bug) >= 0) {
+			model_shrink(run, &sequence, bug, begin + SHRINK_NS);
 			return true;
 		}
 	}
@@ -85,75 +85,75 @@ static void kind_desc(const struct kind *kind, char *desc)
 
 KUNIT_ARRAY_PARAM(kind, kinds, kind_desc);
 
-static void it_does_as_the_model(struct kunit *test)
+static void random_calls_match_model(struct kunit *test)
 {
 	const struct kind *kind = test->param_value;
 	struct rnd_state random;
 
 	random_start(test, &random);
-	if (!find_failure(&random, kind->system, kind->clock, MODEL_TRUTH))
+	if (!find_failure(&random, kind->system, kind->clock, MODEL_NO_BUG))
 		return;
-	kunit_info(test, "with the seed above, and no more than these steps:\n");
+	kunit_info(test, "fails with the seed above and only these steps:\n");
 	model_print(test, &sequence);
 	KUNIT_FAIL(test, "%s", sequence.diff);
 }
 
-struct lie {
+struct bug {
 	const char	*name;
-	enum model_lie	lie;
+	enum model_bug	bug;
 	bool		system;
-	unsigned int	steps;		/* what it takes at the least */
+	unsigned int	steps;		/* length of the shortest failing sequence */
 };
 
 /*
- * None can be left out, but there are longer ways to the same end; seldom one so long
- * that the shortest of a few failures is no better.
+ * Shrinking may end with a longer sequence from which no step can be removed. The
+ * shortest of a few failures is rarely longer than this.
  */
-#define DETOUR	3
+#define EXTRA_STEPS	3
 #define FAILURES	4
 
-static const struct lie lies[] = {
-	{ "cancel_sync loses", MODEL_CANCEL_SYNC_LOSES, true, 2 },
-	{ "if earlier moves later ones", MODEL_EARLIER_MOVES, true, 2 },
-	{ "runs are not counted", MODEL_REPEATS_FOREVER, true, 3 },
-	{ "stop hands nothing back", MODEL_STOP_FORGETS, false, 1 },
+static const struct bug bugs[] = {
+	{ "cancel_sync always fails", MODEL_BUG_CANCEL_SYNC, true, 2 },
+	{ "if earlier moves any timer", MODEL_BUG_IF_EARLIER, true, 2 },
+	{ "runs are not counted", MODEL_BUG_RUNS, true, 3 },
+	{ "stop returns no timers", MODEL_BUG_STOP, false, 1 },
 };
 
-static void lie_desc(const struct lie *lie, char *desc)
+static void bug_desc(const struct bug *bug, char *desc)
 {
-	strscpy(desc, lie->name, KUNIT_PARAM_DESC_SIZE);
+	strscpy(desc, bug->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(lie, lies, lie_desc);
+KUNIT_ARRAY_PARAM(bug, bugs, bug_desc);
 
-/* Find a failure, and shrink it; how many steps it takes. */
-static unsigned int shrunk(struct kunit *test, const struct lie *lie, struct rnd_state *random)
+/* Find and shrink a failure. Returns the number of steps. */
+static unsigned int shrunk(struct kunit *test, const struct bug *bug, struct rnd_state *random)
 {
-	KUNIT_ASSERT_TRUE(test, find_failure(random, lie->system, TWHEEL_CLOCK_MONOTONIC,
-					     lie->lie));
+	KUNIT_ASSERT_TRUE(test, find_failure(random, bug->system, TWHEEL_CLOCK_MONOTONIC,
+					     bug->bug));
 	KUNIT_EXPECT_STRNEQ(test, sequence.diff, "");
-	KUNIT_EXPECT_LT(test, model_run(run, &sequence, MODEL_TRUTH), 0);
+	KUNIT_EXPECT_LT(test, model_run(run, &sequence, MODEL_NO_BUG), 0);
 	return sequence.nr;
 }
 
-/* A wrong model stands for a wrong module: it is found out by few steps. */
-static void a_failure_is_found_and_shrunk(struct kunit *test)
+/* A bug in the model looks like a bug in the module. It must be found with few steps. */
+static void model_bug_is_found_and_shrunk(struct kunit *test)
 {
-	const struct lie *lie = test->param_value;
+	const struct bug *bug = test->param_value;
 	unsigned int i, least = UINT_MAX;
 	struct rnd_state random;
 
 	random_start(test, &random);
-	for (i = 0; i < FAILURES && least > lie->steps + DETOUR; i++)
-		least = min(least, shrunk(test, lie, &random));
-	KUNIT_EXPECT_LE(test, least, lie->steps + DETOUR);
-	if (least > lie->steps + DETOUR)
+	for (i = 0; i < FAILURES && least > bug->steps + EXTRA_STEPS; i++)
+		least = min(least, shrunk(test, bug, &random));
+	KUNIT_EXPECT_LE(test, least, bug->steps + EXTRA_STEPS);
+	if (least > bug->steps + EXTRA_STEPS)
 		model_print(test, &sequence);
 }
 
 static struct kunit_case model_cases[] = {
-	KUNIT_CASE_PARAM(it_does_as_the_model, kind_gen_params),
-	KUNIT_CASE_PARAM(a_failure_is_found_and_shrunk, lie_gen_params),
+	KUNIT_CASE_PARAM(random_calls_match_model, kind_gen_params),
+	KUNIT_CASE_PARAM(model_bug_is_found_and_shrunk, bug_gen_params),
 	{}
 };
 
