@@ -6,7 +6,7 @@
  * Operations are allocated, each with two keys that have not been used before, and freed
  * when they are released. The module parameter "passes" sets their number. The number of
  * pending operations stays the same. The test measures the size of all slab caches, which
- * includes operations, keys and any other leak.
+ * includes the operations and any leak.
  *
  * With KASAN, freed objects stay in quarantine. Therefore some operations run before the
  * first measurement. KASAN releases objects of all slab caches in steps of 1 MiB, which
@@ -35,7 +35,7 @@ MODULE_PARM_DESC(passes, "number of operations that pass through a purgatory");
 /* Fills the quarantine of KASAN, which is limited to 1/32 of the memory. */
 #define WARM_UP		20000
 
-/* Half of the memory leaked by the default number of operations if each leaks one key. */
+/* Half of the growth if the default number of operations leaks about 100 bytes each. */
 #define LEEWAY_KB	3072
 
 struct mem_op {
@@ -128,7 +128,7 @@ static u64 run_ops(struct kunit *test, u64 from, u64 nr)
 			mem_op_end(*slot);
 		*slot = mem_op_add(number);
 		KUNIT_ASSERT_NOT_NULL(test, *slot);
-		/* Let deadlines expire and RCU free keys. */
+		/* Let deadlines expire. */
 		if (number % NR_SLOTS == 0) {
 			vtime_sleep(10 * NSEC_PER_MSEC);
 			max_kb = max(max_kb, slab_kb());
