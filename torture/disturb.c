@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What upsets the machine while timers wait: CPUs that come and go, and a wall
- * clock that is set forwards and backwards.
+ * Disturbances of pending timers: CPUs go offline and online, and the wall clock is
+ * set forwards and backwards.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -18,8 +18,8 @@ atomic_t torture_offlined, torture_clock_steps;
 
 #ifdef CONFIG_HOTPLUG_CPU
 
-/* The boot CPU stays: some platforms can't do without, and one has to be left. */
-static void turn(unsigned int cpu)
+/* CPU 0 stays online: some platforms need it, and one CPU must remain. */
+static void toggle_cpu(unsigned int cpu)
 {
 	if (!cpu || !cpu_is_hotpluggable(cpu))
 		return;
@@ -31,7 +31,7 @@ static void turn(unsigned int cpu)
 	}
 }
 
-/* Whether there are CPUs that can come and go. */
+/* Whether any CPU can be taken offline. */
 bool torture_can_unplug(void)
 {
 	unsigned int cpu;
@@ -44,7 +44,7 @@ bool torture_can_unplug(void)
 
 #else
 
-static void turn(unsigned int cpu)
+static void toggle_cpu(unsigned int cpu)
 {
 }
 
@@ -55,134 +55,137 @@ bool torture_can_unplug(void)
 
 #endif /* CONFIG_HOTPLUG_CPU */
 
-static void turn_any(struct rnd_state *rng)
+static void toggle_random_cpu(struct rnd_state *rng)
 {
 	unsigned int cpu, nr = torture_below(rng, num_present_cpus());
 
 	for_each_present_cpu(cpu) {
 		if (!nr--) {
-			turn(cpu);
+			toggle_cpu(cpu);
 			return;
 		}
 	}
 }
 
-static void turn_all_on(void)
+static void online_all_cpus(void)
 {
 	unsigned int cpu;
 
 	for_each_present_cpu(cpu)
 		if (!cpu_online(cpu))
-			turn(cpu);
+			toggle_cpu(cpu);
 }
 
-/* A thread that takes CPUs offline and online again. */
+/* Thread function: takes CPUs offline and online again. */
 void torture_unplugger(struct torture_thread *thread)
 {
-	while (!torture_over()) {
-		torture_step(thread, "turn a CPU on or off");
-		turn_any(&thread->rng);
-		torture_nap(torture_onoff_ms);
+	while (!torture_should_stop()) {
+		torture_step(thread, "toggle a CPU");
+		toggle_random_cpu(&thread->rng);
+		torture_sleep(torture_onoff_ms);
 	}
-	turn_all_on();
+	online_all_cpus();
 }
 
 /* The wall clock */
 
-/* Serialises who sets it. */
+/* Serialises changes of the clock. */
 static DEFINE_MUTEX(clock_lock);
 
-/* How often it was set, twice: odd while it is. */
+/* Sequence counter of the changes: odd while one is in progress. */
 static atomic_t clock_sets;
 
-/* The latest time that it showed before each of the last times that it was set. */
+/* The time of the wall clock just before each of the last changes. */
 #define PEAKS	64
 static atomic64_t peaks[PEAKS];
 
-/* By how much it is wrong now. Protected by clock_lock. */
-static s64 clock_wrong;
+/* Current offset from the correct time. Protected by clock_lock. */
+static s64 clock_offset;
 
-/* Make the clock wrong by so much. */
-static bool set_clock(s64 wrong)
+/* Set the clock to the correct time plus @offset. */
+static bool set_clock(s64 offset)
 {
 	unsigned int number = atomic_read(&clock_sets) / 2 + 1;
 	u64 monotonic = ktime_get_ns(), real = ktime_get_real_ns();
-	struct timespec64 to = ns_to_timespec64(real - clock_wrong + wrong);
+	struct timespec64 to = ns_to_timespec64(real - clock_offset + offset);
 	bool was_set;
 
 	atomic_inc(&clock_sets);
-	smp_mb();	/* pairs with the barriers of the judges */
+	smp_mb();	/* pairs with the read barriers of the checks */
 	was_set = !do_settimeofday64(&to);
 	if (was_set) {
-		clock_wrong = wrong;
+		clock_offset = offset;
 		atomic_inc(&torture_clock_steps);
 	}
-	/* It went on until it was set. */
+	/* The clock ran on until it was set. */
 	atomic64_set(&peaks[number % PEAKS], real + (ktime_get_ns() - monotonic));
-	smp_mb();	/* it had been set before this says so */
+	smp_mb();	/* the change precedes its count */
 	atomic_inc(&clock_sets);
 	return was_set;
 }
 
-/* Set the clock, by little or by much, maybe to undo it at once. False if the kernel refuses. */
+/*
+ * Step the clock by a random amount, and sometimes back at once. Return: false if the
+ * kernel refuses.
+ */
 bool torture_set_clock(struct rnd_state *rng)
 {
-	static const s64 most[] = {
+	static const s64 max_step[] = {
 		10 * NSEC_PER_MSEC, 3 * NSEC_PER_SEC, 3600 * NSEC_PER_SEC,
 	};
-	s64 span = most[torture_below(rng, ARRAY_SIZE(most))];
-	s64 before, wrong = (s64)torture_below(rng, 2001) - 1000;
+	s64 span = max_step[torture_below(rng, ARRAY_SIZE(max_step))];
+	s64 before, offset = (s64)torture_below(rng, 2001) - 1000;
 	bool was_set;
 
 	mutex_lock(&clock_lock);
-	before = clock_wrong;
-	was_set = set_clock(div_s64(span, 1000) * wrong);
+	before = clock_offset;
+	was_set = set_clock(div_s64(span, 1000) * offset);
 	if (was_set && !torture_below(rng, 3))
 		set_clock(before);
 	mutex_unlock(&clock_lock);
 	return was_set;
 }
 
-/* Set the clock right again, but for what it took to set it so often. */
+/* Restore the correct time, except for the delay of each change. */
 void torture_reset_clock(void)
 {
 	mutex_lock(&clock_lock);
-	if (clock_wrong)
+	if (clock_offset)
 		set_clock(0);
 	mutex_unlock(&clock_lock);
 }
 
-/* How often the clock was set; -1 while it is just being. */
+/* Return: the number of changes of the clock so far, -1 while one is in progress. */
 int torture_clock_seq(void)
 {
-	int sets = atomic_read(&clock_sets);
+	int seq = atomic_read(&clock_sets);
 
-	return sets & 1 ? -1 : sets / 2;
+	return seq & 1 ? -1 : seq / 2;
 }
 
 /*
- * Whether the clock may have shown a time before it was last set, but after it had been
- * set @sets times. Also true if that is not known.
+ * Whether the clock may have shown @time after change number @seq and before the last
+ * change. Also true if that is unknown.
  */
-bool torture_clock_reached(int sets, u64 time)
+bool torture_clock_reached(int seq, u64 time)
 {
 	int i, now = torture_clock_seq();
 
-	smp_rmb();	/* the peaks are at least as new; pairs with set_clock() */
-	if (sets < 0 || now < 0 || now - sets >= PEAKS)
+	smp_rmb();	/* read the peaks after the count; pairs with set_clock() */
+	if (seq < 0 || now < 0 || now - seq >= PEAKS)
 		return true;
-	for (i = sets + 1; i <= now; i++)
+	for (i = seq + 1; i <= now; i++)
 		if (time <= (u64)atomic64_read(&peaks[i % PEAKS]))
 			return true;
 	return false;
 }
 
-/* A thread that sets the clock. */
+/* Thread function: sets the clock. */
 void torture_clock_setter(struct torture_thread *thread)
 {
-	while (!torture_over()) {
+	while (!torture_should_stop()) {
 		torture_step(thread, "set the clock");
 		torture_set_clock(&thread->rng);
-		torture_nap(torture_clock_ms / 2 + torture_below(&thread->rng, torture_clock_ms));
+		torture_sleep(torture_clock_ms / 2 + torture_below(&thread->rng, torture_clock_ms));
 	}
 }

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Timers of all kinds, behind the same few calls: plain ones, those that repeat,
- * and those whose functions run on a workqueue.
+ * One interface to all kinds of timers: plain timers, periodic timers, and work that a
+ * timer queues.
  *
- * A plain timer may be worked on by many at a time.  One that repeats is to be
- * started only while it rests; and work that is armed while it is queued may be
- * done once for both.  So these two are armed only by who is alone with them and
- * has settled them, and work also by its own function, once in a run.  Anybody
- * may cancel them.
+ * Any number of threads may work on a plain timer.  A periodic timer must be idle when it
+ * is started, and work that is armed while it is queued may run once for both armings.
+ * So these two are armed only by a thread with exclusive access that has settled them;
+ * the function of a work item may also arm it, once per run.  Any thread may cancel them.
  */
 #include <linux/errno.h>
 #include <linux/workqueue.h>
@@ -16,7 +15,7 @@
 
 static struct workqueue_struct *queue;
 
-/* CPUs come and go under this one, too. */
+/* A per-CPU workqueue, so that CPU hotplug affects it, too. */
 int kinds_set_up(void)
 {
 	queue = alloc_workqueue("twheel_torture", 0, 0);
@@ -28,7 +27,7 @@ void kinds_tear_down(void)
 	destroy_workqueue(queue);
 }
 
-/* Wait until all work that is running or queued has been done. */
+/* Wait for running and queued work. */
 void kinds_flush(void)
 {
 	flush_workqueue(queue);
@@ -49,7 +48,7 @@ static void run_work(struct work_struct *work)
 	torture_run(container_of(to_twheel_work(work), struct torture_timer, work));
 }
 
-/* Make a timer ready, whose @wheel, @kind and @flags are set. */
+/* Initialise a timer with its @wheel, @kind and @flags. */
 void kind_init(struct torture_timer *t)
 {
 	struct twheel *wheel = t->wheel->wheel;

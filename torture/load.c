@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the torture does to timers: the workers, from outside, and the functions
- * of the timers themselves.
+ * Random calls on timers, from worker threads and from timer functions.
  *
- * A worker goes through the gate of a wheel and plays with its timers for a
- * while, mostly beside others, sometimes alone with one.  Orphans are timers
- * that nobody knows but their creator: whoever ends one frees it.
+ * A worker enters the gate of a wheel and makes a number of calls on its timers, mostly
+ * concurrently with other threads, sometimes with exclusive access to a timer.  Orphans
+ * are timers that only their creator knows; the last reference frees an orphan.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -15,11 +14,11 @@
 
 #include "torture.h"
 
-/* Half of what is done goes to these, so that threads meet. */
+/* Half of the calls use these timers, to increase contention. */
 #define HOT_TIMERS	2
 
-/* And half of the time all workers go to the same wheel, for so long. */
-#define MEETING	(HZ / 4)
+/* Half of the time all workers use the same wheel, which changes after this period. */
+#define SHARED_PERIOD	(HZ / 4)
 
 static u64 random_deadline(struct rnd_state *rng, const struct torture_wheel *w)
 {
@@ -38,14 +37,14 @@ static u64 random_deadline(struct rnd_state *rng, const struct torture_wheel *w)
 		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		break;
 	case 5:
-		/* At one instant with others, of all kinds. */
+		/* Round up, so that timers of all kinds share a deadline. */
 		delay = torture_below(rng, 30 * NSEC_PER_MSEC);
 		return (twheel_deadline_on(w->wheel, delay) | (BIT_ULL(23) - 1)) + 1;
 	case 6:
 		delay = torture_below(rng, 300 * NSEC_PER_MSEC);
 		break;
 	default:
-		/* Hours to centuries, which nobody will wait for, or never. */
+		/* Hours to centuries, or never. */
 		delay = (u64)(torture_below(rng, U32_MAX) | 1 << 20) <<
 			(22 + torture_below(rng, 12));
 		break;
@@ -68,9 +67,9 @@ static enum twheel_rearm random_rearm(struct rnd_state *rng)
 
 static struct torture_timer *random_timer(struct rnd_state *rng, struct torture_wheel *w)
 {
-	u32 of = torture_below(rng, 2) ? HOT_TIMERS : TORTURE_TIMERS;
+	u32 nr = torture_below(rng, 2) ? HOT_TIMERS : TORTURE_TIMERS;
 
-	return &w->timer[torture_below(rng, of)];
+	return &w->timer[torture_below(rng, nr)];
 }
 
 static struct torture_wheel *random_wheel(struct rnd_state *rng)
@@ -78,15 +77,15 @@ static struct torture_wheel *random_wheel(struct rnd_state *rng)
 	return &torture_wheels[torture_below(rng, torture_nr_wheels)];
 }
 
-static struct torture_wheel *meeting_wheel(struct rnd_state *rng)
+static struct torture_wheel *pick_wheel(struct rnd_state *rng)
 {
 	if (torture_below(rng, 2))
 		return random_wheel(rng);
-	return &torture_wheels[jiffies / MEETING % torture_nr_wheels];
+	return &torture_wheels[jiffies / SHARED_PERIOD % torture_nr_wheels];
 }
 
-/* What can be done to a timer from anywhere, beside others. */
-static void meddle(struct rnd_state *rng, struct torture_timer *t)
+/* A random call that is safe in any context and concurrently with other calls. */
+static void random_call(struct rnd_state *rng, struct torture_timer *t)
 {
 	u64 deadline = random_deadline(rng, t->wheel);
 
@@ -103,30 +102,30 @@ static void meddle(struct rnd_state *rng, struct torture_timer *t)
 	}
 }
 
-static void meddle_with_any(struct rnd_state *rng, struct torture_wheel *w)
+static void random_call_here(struct rnd_state *rng, struct torture_wheel *w)
 {
 	struct torture_timer *t = random_timer(rng, w);
 
-	if (!outcome_share(t))
+	if (!outcome_get_shared(t))
 		return;
-	meddle(rng, t);
-	outcome_unshare(t);
+	random_call(rng, t);
+	outcome_put_shared(t);
 }
 
-/* Timers' functions */
+/* Timer functions */
 
-static void meddle_elsewhere(struct rnd_state *rng)
+static void random_call_elsewhere(struct rnd_state *rng)
 {
 	struct torture_wheel *w = random_wheel(rng);
 
 	if (!down_read_trylock(&w->gate))
 		return;
 	if (w->wheel)
-		meddle_with_any(rng, w);
+		random_call_here(rng, w);
 	up_read(&w->gate);
 }
 
-static void arm_myself(struct torture_timer *t)
+static void arm_self(struct torture_timer *t)
 {
 	u64 deadline = random_deadline(&t->rng, t->wheel);
 
@@ -138,7 +137,7 @@ static void arm_myself(struct torture_timer *t)
 		outcome_add(t, deadline, 0);
 }
 
-/* Anything may be done in process context, but an inline timer is mostly not. */
+/* A random action of a timer function. Inline timers mostly run in hardirq context. */
 static void act(struct torture_timer *t)
 {
 	struct rnd_state *rng = &t->rng;
@@ -146,28 +145,28 @@ static void act(struct torture_timer *t)
 
 	switch (torture_below(rng, 16)) {
 	case 0 ... 3:
-		arm_myself(t);
+		arm_self(t);
 		break;
 	case 4:
-		arm_myself(t);
+		arm_self(t);
 		outcome_cancel(t);
 		break;
 	case 5 ... 7:
 		if (!READ_ONCE(t->wheel->closing))
-			meddle_with_any(rng, t->wheel);
+			random_call_here(rng, t->wheel);
 		break;
 	case 8:
 		if (!READ_ONCE(t->wheel->closing) && may_sleep)
-			meddle_elsewhere(rng);
+			random_call_elsewhere(rng);
 		break;
 	case 9:
-		if (torture_idles(rng))
+		if (torture_may_delay(rng))
 			udelay(torture_below(rng, 50));
 		break;
 	case 10:
-		if (may_sleep && torture_idles(rng))
+		if (may_sleep && torture_may_delay(rng))
 			usleep_range(100, 1000);
-		arm_myself(t);
+		arm_self(t);
 		break;
 	}
 }
@@ -179,29 +178,29 @@ static void put_orphan(struct torture_timer *t)
 	if (!refcount_dec_and_test(&t->refs))
 		return;
 	if (outcome_nr_open(t))
-		torture_wrong(WRONG_LOST, t, "freed, and has not ended");
+		torture_fail(FAIL_LOST, t, "freed without an outcome");
 	kfree(t);
 	atomic_dec(&w->orphans);
 }
 
-/* An orphan frees itself, and then its function may go on for a while. */
+/* An orphan drops its own reference; sometimes the function continues after that. */
 static void run_orphan(struct torture_timer *t)
 {
 	bool linger = !(t->flags & TWHEEL_TIMER_INLINE) && !torture_below(&t->rng, 4) &&
-		      torture_idles(&t->rng);
+		      torture_may_delay(&t->rng);
 	struct torture_wheel *w = t->wheel;
 
-	atomic_inc(&w->inside);
+	atomic_inc(&w->orphans_running);
 	outcome_enter(t);
 	act(t);
 	outcome_leave(t);
 	put_orphan(t);
 	if (linger)
 		usleep_range(100, 2000);
-	atomic_dec_return_release(&w->inside);
+	atomic_dec_return_release(&w->orphans_running);
 }
 
-/* The function of all timers. */
+/* The common function of all timers. */
 void torture_run(struct torture_timer *t)
 {
 	if (t->kind == KIND_ORPHAN) {
@@ -213,7 +212,7 @@ void torture_run(struct torture_timer *t)
 	outcome_leave(t);
 }
 
-/* What twheel_stop() calls. */
+/* The callback of twheel_stop(). */
 void torture_handed_back(struct twheel_timer *timer, void *data)
 {
 	struct torture_timer *t = container_of(timer, struct torture_timer, timer);
@@ -235,23 +234,23 @@ static unsigned int random_flags(struct rnd_state *rng, enum torture_kind kind)
 	return flags;
 }
 
-/* Make a timer ready, that is settled, for the wheel that is there now. */
+/* Initialise a settled timer for the current wheel of @w. */
 void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum torture_kind kind)
 {
 	t->wheel = w;
 	t->kind = kind;
 	t->flags = random_flags(&t->rng, kind);
 	t->quiet = false;
-	t->shutting = false;
-	t->shut = false;
+	t->shutdown_begun = false;
+	t->shutdown_done = false;
 	t->runs = 0;
 	t->limit = 0;
-	t->cut = 2;
+	t->cancel_stage = 2;
 	kind_init(t);
 }
 
-/* What the timer with this number is for a round. */
-enum torture_kind torture_any_kind(struct rnd_state *rng, unsigned int number, bool works)
+/* Pick the kind of a timer for a round. The hot timers are always plain ones. */
+enum torture_kind torture_random_kind(struct rnd_state *rng, unsigned int number, bool allow_work)
 {
 	if (number < HOT_TIMERS)
 		return KIND_TIMER;
@@ -259,7 +258,7 @@ enum torture_kind torture_any_kind(struct rnd_state *rng, unsigned int number, b
 	case 0:
 		return KIND_PERIODIC;
 	case 1:
-		return works ? KIND_WORK : KIND_TIMER;
+		return allow_work ? KIND_WORK : KIND_TIMER;
 	default:
 		return KIND_TIMER;
 	}
@@ -275,26 +274,27 @@ static struct torture_timer *new_orphan(struct rnd_state *rng, struct torture_wh
 		return NULL;
 	refcount_set(&t->refs, 2);
 	atomic64_set(&t->earliest, U64_MAX);
-	t->sets = torture_clock_seq();
+	t->clock_seq = torture_clock_seq();
 	torture_seed(&t->rng, prandom_u32_state(rng));
 	torture_timer_init(t, w, KIND_ORPHAN);
 	atomic_inc(&w->orphans);
 	return t;
 }
 
-/* Send a timer out to free itself, and maybe run after it. */
-static void orphan(struct rnd_state *rng, struct torture_wheel *w)
+/* Add an orphan, and mostly cancel, settle or re-arm it. */
+static void start_orphan(struct rnd_state *rng, struct torture_wheel *w)
 {
 	struct torture_timer *t;
 	int err;
 
-	/* It might have to wait for hours after all. */
+	/* A change of the clock could delay it for hours. */
 	if (w->clock == TWHEEL_CLOCK_REALTIME)
 		return;
 	t = new_orphan(rng, w);
 	if (!t)
 		return;
-	err = outcome_add(t, twheel_deadline_on(w->wheel, torture_below(rng, 5 * NSEC_PER_MSEC)), 0);
+	err = outcome_add(t, twheel_deadline_on(w->wheel,
+						torture_below(rng, 5 * NSEC_PER_MSEC)), 0);
 	if (!err) {
 		switch (torture_below(rng, 4)) {
 		case 0:
@@ -308,16 +308,16 @@ static void orphan(struct rnd_state *rng, struct torture_wheel *w)
 			break;
 		}
 	}
-	/* If it doesn't wait any more, what it would have done falls to us. */
+	/* The arming failed or was cancelled: drop its reference, too. */
 	if (err)
 		put_orphan(t);
 	put_orphan(t);
 }
 
-/* A while in which a timer that rests would be caught running. */
-static void watch_it_rest(struct rnd_state *rng)
+/* A delay during which outcome_enter() would catch a call of a settled timer. */
+static void delay_while_settled(struct rnd_state *rng)
 {
-	if (!torture_idles(rng))
+	if (!torture_may_delay(rng))
 		return;
 	if (torture_below(rng, 4))
 		udelay(torture_below(rng, 20));
@@ -325,28 +325,28 @@ static void watch_it_rest(struct rnd_state *rng)
 		usleep_range(10, 3000);
 }
 
-static void random_periods(struct rnd_state *rng, struct torture_timer *t)
+static void random_period(struct rnd_state *rng, struct torture_timer *t)
 {
 	t->period = 500 * NSEC_PER_USEC + torture_below(rng, 20 * NSEC_PER_MSEC);
 	t->repeat = torture_below(rng, 2) ? TWHEEL_FIXED_RATE : TWHEEL_FIXED_DELAY;
 	t->limit = torture_below(rng, 4) ? 1 + torture_below(rng, 10) : U32_MAX;
 }
 
-static void alone(struct rnd_state *rng, struct torture_wheel *w, struct torture_timer *t)
+static void work_exclusive(struct rnd_state *rng, struct torture_wheel *w, struct torture_timer *t)
 {
 	outcome_settle(t);
-	watch_it_rest(rng);
-	if (!READ_ONCE(w->stopping) && (t->shut || !torture_below(rng, 4)))
+	delay_while_settled(rng);
+	if (!READ_ONCE(w->stopping) && (t->shutdown_done || !torture_below(rng, 4)))
 		torture_timer_init(t, w, t->kind);
 	if (t->kind == KIND_PERIODIC)
-		random_periods(rng, t);
+		random_period(rng, t);
 	if (torture_below(rng, 8))
 		outcome_arm_exactly(t, random_deadline(rng, w), random_deadline(rng, w),
-				 random_rearm(rng));
+				    random_rearm(rng));
 }
 
-/* Read what anybody may read; and what was added has a fate, or is pending. */
-static void look(struct torture_wheel *w, struct torture_timer *t)
+/* Read the public state. Each added timer must be pending or have an outcome. */
+static void read_stats(struct torture_wheel *w, struct torture_timer *t)
 {
 	struct twheel_stats stats;
 
@@ -354,11 +354,11 @@ static void look(struct torture_wheel *w, struct torture_timer *t)
 	twheel_timer_remaining(&t->timer);
 	twheel_stats(w->wheel, &stats);
 	if (stats.added != stats.fired + stats.cancelled + stats.pending)
-		torture_wrong(WRONG_COUNTS, NULL, "these don't add up");
+		torture_fail(FAIL_COUNTS, NULL, "added is not fired + cancelled + pending");
 }
 
-static void work_beside_others(struct torture_thread *thread, struct torture_wheel *w,
-			       struct torture_timer *t)
+static void work_shared(struct torture_thread *thread, struct torture_wheel *w,
+			struct torture_timer *t)
 {
 	unsigned int n;
 
@@ -373,13 +373,13 @@ static void work_beside_others(struct torture_thread *thread, struct torture_whe
 		outcome_cancel_sync(t);
 		break;
 	case 9 ... 12:
-		torture_step(thread, "look");
-		look(w, t);
+		torture_step(thread, "read stats");
+		read_stats(w, t);
 		break;
 	default:
-		torture_step(thread, "meddle");
+		torture_step(thread, "random calls");
 		for (n = torture_below(&thread->rng, 16); n; n--)
-			meddle(&thread->rng, t);
+			random_call(&thread->rng, t);
 		break;
 	}
 }
@@ -387,37 +387,37 @@ static void work_beside_others(struct torture_thread *thread, struct torture_whe
 static void work_on(struct torture_thread *thread, struct torture_wheel *w)
 {
 	struct torture_timer *t = random_timer(&thread->rng, w);
-	u32 what = torture_below(&thread->rng, 16);
+	u32 choice = torture_below(&thread->rng, 16);
 
-	if (what < 2) {
+	if (choice < 2) {
 		torture_step(thread, "orphan");
-		orphan(&thread->rng, w);
-	} else if (what < 6 && outcome_alone(t)) {
+		start_orphan(&thread->rng, w);
+	} else if (choice < 6 && outcome_get_exclusive(t)) {
 		torture_step(thread, "settle");
-		alone(&thread->rng, w, t);
-		outcome_release(t);
-	} else if (outcome_share(t)) {
-		work_beside_others(thread, w, t);
-		outcome_unshare(t);
+		work_exclusive(&thread->rng, w, t);
+		outcome_put_exclusive(t);
+	} else if (outcome_get_shared(t)) {
+		work_shared(thread, w, t);
+		outcome_put_shared(t);
 	}
 }
 
-/* A thread that works on whatever wheel it finds. */
+/* Thread function: works on random wheels. */
 void torture_worker(struct torture_thread *thread)
 {
 	struct torture_wheel *w;
 	unsigned int n;
 	bool open;
 
-	while (!torture_over()) {
-		w = meeting_wheel(&thread->rng);
-		torture_step(thread, "look for a wheel");
+	while (!torture_should_stop()) {
+		w = pick_wheel(&thread->rng);
+		torture_step(thread, "pick a wheel");
 		open = down_read_trylock(&w->gate);
 		if (open) {
 			for (n = torture_below(&thread->rng, 64); n && w->wheel; n--)
 				work_on(thread, w);
 			up_read(&w->gate);
 		}
-		torture_rest(thread, !open);
+		torture_pause(thread, !open);
 	}
 }

@@ -1,55 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The books of the torture: what was promised of each timer, and what it did.
+ * The account of armings and their outcomes.
  *
- * Each call that may arm a timer counts in @begun before it is made, and is
- * taken back if it armed nothing.  Each fate counts in @ended.  So @ended never
- * exceeds @begun, whoever does what at the same time: a timer that fires twice,
- * or after it was cancelled, shows at once or at the latest when it is settled.
+ * Each call that may arm a timer increments @begun in advance, and decrements it again
+ * if it has armed nothing.  Each outcome increments @ended.  So @ended never exceeds
+ * @begun, however calls race: a timer that fires twice, or after it was cancelled, is
+ * detected at once or at the latest when it is settled.
  *
- * To settle a timer is to be alone with it and to cancel it synchronously.
- * Then it neither waits nor runs, nor will it, and @ended is @begun.  One that
- * was dropped on the way shows here.  A call of twheel_timer_cancel_sync() may
- * cancel more than once, if the timer is armed anew while the call waits for
- * its function; the books are exact if nobody but that function can do so.
- * Otherwise the call goes into @syncs, and what is missing from @ended is taken
- * for cancelled; whether that is so, the counts of the wheel will tell.
+ * To settle a timer is to cancel it synchronously with exclusive access.  The timer is
+ * then neither pending nor running, and @ended equals @begun, unless an arming was lost.
+ * A call of twheel_timer_cancel_sync() may cancel the timer more than once, if the timer
+ * is armed again while the call waits for the timer function; the account stays exact
+ * if only that function can arm it.  Otherwise the call is counted in @syncs, and
+ * armings without an outcome are counted as cancelled; the counts of the wheel show
+ * whether they were.
  *
- * A timer that repeats is armed by the reaper, which we see only by the fate of
- * that arming: it is put on the books together with that.  How many runs there
- * may be is known, and that is what is judged.
+ * A periodic timer is re-armed by the reaper, which the test notices only at the
+ * outcome: such an arming is counted together with its outcome.  The expected number of
+ * runs is known, and is checked instead.
  *
- * When several threads give a timer deadlines, nobody can say which holds. Only
- * the earliest and the latest of all since it was settled are known, and only
- * what is outside of those is wrong.  outcome_arm_exactly() knows it exactly.
+ * When several threads set the deadline of a timer, the current one is unknown.  Only
+ * the earliest and the latest one since the timer was settled are known, and only a time
+ * outside of these bounds is an error.  outcome_arm_exactly() knows the exact deadline.
  *
- * running.c is about what is judged when a timer's function is called.
+ * running.c checks the calls of timer functions.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
 
 #include "torture.h"
 
-/* Who works on a timer */
+/* Shared and exclusive access */
 
-/* Work on a timer beside others. False if somebody is alone with it. */
-bool outcome_share(struct torture_timer *t)
+/* Return: false if another thread has exclusive access. */
+bool outcome_get_shared(struct torture_timer *t)
 {
 	return atomic_inc_unless_negative(&t->users);
 }
 
-void outcome_unshare(struct torture_timer *t)
+void outcome_put_shared(struct torture_timer *t)
 {
 	atomic_dec_return_release(&t->users);
 }
 
-/* Keep all from working on a timer, but its own function. */
-bool outcome_alone(struct torture_timer *t)
+/* Exclude other threads. The timer's own function may still run. */
+bool outcome_get_exclusive(struct torture_timer *t)
 {
 	return atomic_cmpxchg(&t->users, 0, -1) == 0;
 }
 
-void outcome_release(struct torture_timer *t)
+void outcome_put_exclusive(struct torture_timer *t)
 {
 	WRITE_ONCE(t->quiet, false);
 	atomic_set_release(&t->users, 0);
@@ -57,7 +57,7 @@ void outcome_release(struct torture_timer *t)
 
 /* Armings */
 
-/* Set a bound lower, if it isn't. */
+/* Lower a bound, unless it is lower already. */
 static void lower(atomic64_t *bound, u64 to)
 {
 	s64 old = atomic64_read(bound);
@@ -66,7 +66,7 @@ static void lower(atomic64_t *bound, u64 to)
 		;
 }
 
-/* Set a bound higher, if it isn't. */
+/* Raise a bound, unless it is higher already. */
 void outcome_raise(atomic64_t *bound, u64 to)
 {
 	s64 old = atomic64_read(bound);
@@ -84,7 +84,7 @@ static u64 latest(u64 now, u64 deadline, u64 slack)
 	return deadline + slack < deadline ? U64_MAX : deadline + slack;
 }
 
-/* The bounds come first: whoever sees the arming must not find old ones. */
+/* Update the bounds first: a reader that sees the new @begun must see them, too. */
 static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 {
 	lower(&t->earliest, deadline);
@@ -92,11 +92,11 @@ static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 	atomic_inc_return(&t->begun);
 	if (t->kind == KIND_PERIODIC) {
 		WRITE_ONCE(t->runs, 0);
-		WRITE_ONCE(t->cut, 0);
+		WRITE_ONCE(t->cancel_stage, 0);
 	}
 }
 
-/* Only who was told to go away may be refused. */
+/* Account for the result of a call that may arm. An error must have a known reason. */
 static void arming_end(struct torture_timer *t, int err)
 {
 	struct torture_wheel *w = t->wheel;
@@ -107,25 +107,24 @@ static void arming_end(struct torture_timer *t, int err)
 	}
 	atomic_dec(&t->begun);
 	if (t->kind == KIND_PERIODIC)
-		WRITE_ONCE(t->cut, 2);
+		WRITE_ONCE(t->cancel_stage, 2);
 	if (err == -ENOSPC) {
 		torture_count(w, COUNT_REJECTED, 1);
 		if (!w->max_pending)
-			torture_wrong(WRONG_ANSWER, t, "rejected without a limit");
+			torture_fail(FAIL_RESULT, t, "-ENOSPC without a limit");
 	} else if (err == -ESHUTDOWN) {
 		torture_count(w, COUNT_REFUSED, 1);
-		if (!READ_ONCE(t->shutting) && !READ_ONCE(w->stopping) &&
+		if (!READ_ONCE(t->shutdown_begun) && !READ_ONCE(w->stopping) &&
 		    !atomic_read(&t->blocked))
-			torture_wrong(WRONG_ANSWER, t, "refused for no reason");
+			torture_fail(FAIL_RESULT, t, "-ESHUTDOWN without a shutdown");
 	} else if (err == -ENOMEM) {
 		if (t->kind != KIND_WORK && !(t->flags & TWHEEL_TIMER_INLINE))
-			torture_wrong(WRONG_ANSWER, t, "no memory, and needs none");
+			torture_fail(FAIL_RESULT, t, "-ENOMEM, but the call needs no memory");
 	} else if (err != -EBUSY) {
-		torture_wrong(WRONG_ANSWER, t, "of add or rearm");
+		torture_fail(FAIL_RESULT, t, "unexpected result of add or rearm");
 	}
 }
 
-/* twheel_timer_add(), or what takes its place, on the books */
 int outcome_add(struct torture_timer *t, u64 deadline, u64 slack)
 {
 	int err;
@@ -136,7 +135,6 @@ int outcome_add(struct torture_timer *t, u64 deadline, u64 slack)
 	return err;
 }
 
-/* twheel_timer_rearm(), on the books */
 int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
 	int ret;
@@ -146,10 +144,10 @@ int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_
 	if (ret == 1)
 		torture_count(t->wheel, COUNT_MOVED, 1);
 	if (!ret && mode == TWHEEL_REARM_ALWAYS)
-		torture_wrong(WRONG_ANSWER, t, "neither moved nor armed by a rearm");
+		torture_fail(FAIL_RESULT, t, "rearm neither moved nor armed it");
 	if (ret == 2 && mode == TWHEEL_REARM_IF_PENDING)
-		torture_wrong(WRONG_ANSWER, t, "armed by a rearm of pending timers");
-	/* Only a timer that was not pending begins to wait. */
+		torture_fail(FAIL_RESULT, t, "armed with TWHEEL_REARM_IF_PENDING");
+	/* A timer that was pending already is not armed again. */
 	if (ret == 1 || !ret)
 		atomic_dec(&t->begun);
 	else
@@ -157,19 +155,19 @@ int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_
 	return ret;
 }
 
-/* Fates */
+/* Outcomes */
 
-void outcome_end(struct torture_timer *t, enum torture_count how)
+void outcome_end(struct torture_timer *t, enum torture_count outcome)
 {
 	int ended = atomic_inc_return(&t->ended);
 
-	torture_count(t->wheel, how, 1);
+	torture_count(t->wheel, outcome, 1);
 	if (ended - atomic_read(&t->begun) > 0)
-		torture_wrong(WRONG_TWICE, t, "more fates than armings");
+		torture_fail(FAIL_TWICE, t, "more outcomes than armings");
 }
 
-/* That which meets its fate now, the reaper has armed. */
-void outcome_repeated(struct torture_timer *t)
+/* Count an arming by the reaper, at its outcome. */
+void outcome_count_repeat(struct torture_timer *t)
 {
 	if (t->kind != KIND_PERIODIC || !READ_ONCE(t->runs))
 		return;
@@ -179,11 +177,10 @@ void outcome_repeated(struct torture_timer *t)
 
 static void outcome_cancelled(struct torture_timer *t)
 {
-	outcome_repeated(t);
+	outcome_count_repeat(t);
 	outcome_end(t, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED);
 }
 
-/* twheel_timer_cancel(), on the books */
 int outcome_cancel(struct torture_timer *t)
 {
 	int err = kind_cancel(t);
@@ -191,24 +188,24 @@ int outcome_cancel(struct torture_timer *t)
 	if (err >= 0)
 		outcome_cancelled(t);
 	else if (err != -EINPROGRESS && err != -EALREADY)
-		torture_wrong(WRONG_ANSWER, t, "of cancel");
-	/* A run that goes on may have yet to say so. */
+		torture_fail(FAIL_RESULT, t, "unexpected result of cancel");
+	/* A running function may not have reached outcome_enter() yet. */
 	if (err >= 0 || err == -EINPROGRESS)
-		WRITE_ONCE(t->cut, err ? 1 : 2);
+		WRITE_ONCE(t->cancel_stage, err ? 1 : 2);
 	return err;
 }
 
-/* The answers of those that wait. */
+/* Account for the result of a synchronous cancel or shutdown. */
 static void synced(struct torture_timer *t, int err)
 {
 	if (!err)
 		outcome_cancelled(t);
 	else if (err != -EALREADY)
-		torture_wrong(WRONG_ANSWER, t, "of a cancel that waits");
-	WRITE_ONCE(t->cut, 2);
+		torture_fail(FAIL_RESULT, t, "unexpected result of a synchronous cancel");
+	WRITE_ONCE(t->cancel_stage, 2);
 }
 
-/* twheel_timer_cancel_sync(), on the books, while others may arm the timer */
+/* Cancel synchronously with shared access: other threads may arm the timer. */
 int outcome_cancel_sync(struct torture_timer *t)
 {
 	int err;
@@ -216,46 +213,46 @@ int outcome_cancel_sync(struct torture_timer *t)
 	atomic_inc(&t->syncs);
 	err = kind_cancel_sync(t);
 	synced(t, err);
-	/* It has cancelled nothing that it didn't tell of. */
+	/* An error means that the call cancelled no arming at all. */
 	if (err)
 		atomic_dec(&t->syncs);
 	return err;
 }
 
 /*
- * twheel_timer_shutdown_sync(), on the books. Nobody can arm the timer any
- * more, so that even who isn't alone with it knows that it rests.
+ * After twheel_timer_shutdown_sync() no thread can arm the timer, so that it must be idle
+ * even with shared access.
  */
 void outcome_shutdown_sync(struct torture_timer *t)
 {
-	WRITE_ONCE(t->shutting, true);
+	WRITE_ONCE(t->shutdown_begun, true);
 	synced(t, twheel_timer_shutdown_sync(&t->timer));
-	WRITE_ONCE(t->shut, true);
+	WRITE_ONCE(t->shutdown_done, true);
 	smp_mb();	/* pairs with the increment in outcome_enter() */
 	if (atomic_read(&t->running))
-		torture_wrong(WRONG_AFTER, t, "runs after shutdown_sync");
+		torture_fail(FAIL_AFTER, t, "runs after shutdown_sync");
 }
 
-/* From here on it must not run, until it is armed again. */
+/* From here on the timer must not run before it is armed again. */
 static void outcome_quiet(struct torture_timer *t)
 {
 	WRITE_ONCE(t->quiet, true);
 	smp_mb();	/* pairs with the increment in outcome_enter() */
 	if (atomic_read(&t->running))
-		torture_wrong(WRONG_AFTER, t, "runs after the promise that it doesn't");
+		torture_fail(FAIL_AFTER, t, "runs although it was settled");
 	if (twheel_timer_pending(&t->timer) || twheel_timer_remaining(&t->timer) != TWHEEL_NEVER)
-		torture_wrong(WRONG_AFTER, t, "pending after the promise that it isn't");
+		torture_fail(FAIL_AFTER, t, "pending although it was settled");
 }
 
 int outcome_nr_open(const struct torture_timer *t)
 {
-	/* Pairs with the increments of both, of which @begun's comes first. */
+	/* Pairs with the increments of both; @begun is incremented first. */
 	int ended = atomic_read_acquire(&t->ended);
 
 	return atomic_read(&t->begun) - ended;
 }
 
-/* Close the books of a timer that rests, with so many armings open. */
+/* Count the @open armings of an idle timer as cancelled. */
 static void outcome_close(struct torture_timer *t, int open)
 {
 	torture_count(t->wheel, t->kind == KIND_WORK ? COUNT_WORK_CANCELLED : COUNT_CANCELLED,
@@ -264,27 +261,27 @@ static void outcome_close(struct torture_timer *t, int open)
 	atomic_set(&t->syncs, 0);
 }
 
-/* Whether a timer that repeats ought to be pending, unless it is running. */
-bool outcome_repeats(const struct torture_timer *t)
+/* Whether a periodic timer must be pending or running. */
+bool outcome_is_repeating(const struct torture_timer *t)
 {
-	return !READ_ONCE(t->cut) && READ_ONCE(t->runs) < READ_ONCE(t->limit);
+	return !READ_ONCE(t->cancel_stage) && READ_ONCE(t->runs) < READ_ONCE(t->limit);
 }
 
-/* Settle a timer that repeats: it can't be armed anew behind our back. */
+/* Settle a periodic timer. No other thread can start it meanwhile. */
 static int settle_periodic(struct torture_timer *t)
 {
 	int err = outcome_cancel(t);
 
-	if (err == -EALREADY && outcome_repeats(t) && !READ_ONCE(t->wheel->stopping))
-		torture_wrong(WRONG_LOST, t, "it doesn't repeat any more");
+	if (err == -EALREADY && outcome_is_repeating(t) && !READ_ONCE(t->wheel->stopping))
+		torture_fail(FAIL_LOST, t, "stopped repeating");
 	if (kind_cancel_sync(t) != -EALREADY)
-		torture_wrong(WRONG_ANSWER, t, "of cancel_sync after cancel");
-	WRITE_ONCE(t->cut, 2);
+		torture_fail(FAIL_RESULT, t, "unexpected result of cancel_sync after cancel");
+	WRITE_ONCE(t->cancel_stage, 2);
 	outcome_quiet(t);
 	return err;
 }
 
-/* Alone with a timer, cancel it synchronously, and see that all is accounted for. */
+/* With exclusive access, cancel a timer synchronously and check its account. */
 int outcome_settle(struct torture_timer *t)
 {
 	int err, open;
@@ -293,7 +290,7 @@ int outcome_settle(struct torture_timer *t)
 		return settle_periodic(t);
 	err = kind_cancel_sync(t);
 	outcome_quiet(t);
-	/* What it has taken out, twheel_stop() may not have handed back yet. */
+	/* twheel_stop() may have removed the timer and not handed it back yet. */
 	if (READ_ONCE(t->wheel->stopping)) {
 		atomic_inc(&t->syncs);
 		synced(t, err);
@@ -302,27 +299,27 @@ int outcome_settle(struct torture_timer *t)
 
 	open = outcome_nr_open(t);
 	if (err && err != -EALREADY)
-		torture_wrong(WRONG_ANSWER, t, "of cancel_sync");
+		torture_fail(FAIL_RESULT, t, "unexpected result of cancel_sync");
 	else if (!err && open < 1)
-		torture_wrong(WRONG_TWICE, t, "cancelled, but all its armings had ended");
+		torture_fail(FAIL_TWICE, t, "cancelled without an open arming");
 	else if (err && open && !atomic_read(&t->syncs))
-		torture_wrong(WRONG_LOST, t, "it rests, and has not ended");
+		torture_fail(FAIL_LOST, t, "idle, but an arming has no outcome");
 	outcome_close(t, open);
 	return err;
 }
 
-/* See that all is accounted for of a timer that nobody uses, on a stopped wheel. */
-void outcome_settled(struct torture_timer *t)
+/* Check the account of an unused timer on a stopped wheel. */
+void outcome_settle_stopped(struct torture_timer *t)
 {
 	int open = outcome_nr_open(t);
 
 	outcome_quiet(t);
 	if (open && !atomic_read(&t->syncs))
-		torture_wrong(WRONG_LOST, t, "its wheel has stopped, and it was not handed back");
+		torture_fail(FAIL_LOST, t, "not handed back by twheel_stop()");
 	outcome_close(t, open);
 }
 
-/* The deadline that holds after a re-arm of a pending timer, or one before it. */
+/* The deadline after a re-arm of a pending timer, or a lower bound of it. */
 static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm mode)
 {
 	if (mode == TWHEEL_REARM_IF_EARLIER)
@@ -333,39 +330,38 @@ static u64 rearmed_to(u64 old, u64 new, enum twheel_rearm mode)
 }
 
 /*
- * Alone with a timer that is settled, arm and re-arm it, and know what deadline
- * holds then: if the re-arm found it pending, what was pending was the add.
+ * With exclusive access, arm and re-arm a settled timer, so that its deadline is known: a
+ * re-arm that finds the timer pending replaces the deadline of the add.
  */
 void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm mode)
 {
 	bool stopping = READ_ONCE(t->wheel->stopping);
 	int err;
 
-	/* The fate of what twheel_stop() has taken will be known by its runs. */
+	/* A start resets @runs, which the outcome of a timer removed by twheel_stop() needs. */
 	if (stopping && t->kind == KIND_PERIODIC)
 		return;
 	if (!stopping) {
 		atomic64_set(&t->earliest, U64_MAX);
 		atomic64_set(&t->latest, 0);
-		t->sets = torture_clock_seq();
+		t->clock_seq = torture_clock_seq();
 	}
 	WRITE_ONCE(t->quiet, false);
 	err = outcome_add(t, deadline, 0);
 	if (err == -EBUSY)
-		torture_wrong(WRONG_ANSWER, t, "of add to one that rests");
+		torture_fail(FAIL_RESULT, t, "-EBUSY from add of an idle timer");
 	if (err || t->kind == KIND_PERIODIC)
 		return;
 	if (t->kind == KIND_WORK)
 		mode = TWHEEL_REARM_IF_PENDING;
 	err = outcome_rearm(t, other, 0, mode);
-	/* If it has fired since, its next deadline is another one. */
+	/* If the timer has fired since the add, its function may have set another deadline. */
 	if (err == 1 || (!err && mode != TWHEEL_REARM_IF_PENDING))
 		atomic64_set(&t->earliest, rearmed_to(deadline, other, mode));
 }
 
-/* A timer has been handed back by twheel_stop(). */
 void outcome_handed_back(struct torture_timer *t)
 {
-	outcome_repeated(t);
+	outcome_count_repeat(t);
 	outcome_end(t, COUNT_HANDED_BACK);
 }

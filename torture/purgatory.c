@@ -1,37 +1,36 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A torture of layer 5, operations and purgatories, beside that of the timers.
+ * Stress test of operations and purgatories (layer 5), concurrent with that of timers.
  *
- * Threads, softirqs and the operations' own callbacks add, ask, signal, complete,
- * cancel, re-arm and reshape operations of all kinds of condition, one by one and
- * by the keys that they share, while their deadlines come, and while the purgatories
- * are drained, ended and made anew.  What has to hold:
+ * Threads, softirqs and callbacks add, evaluate, signal, complete, cancel and re-arm
+ * operations with all kinds of conditions and change their keys, one by one and by shared
+ * keys, while deadlines expire and purgatories are drained, destroyed and created again.
+ * The invariants:
  *
- *	- an operation that was added ends once, by one of those who may end
- *	  it, and each call answers with exactly those that ended by it
- *	- not before its condition can hold, nor before its deadline; and
- *	  not never, if its condition does hold or its deadline has come
- *	- its predicate runs neither beside itself, nor beside nor after its
- *	  callback; after a cancel that waits, and a drain, that has returned
- *	- it is released once, and not touched after
- *	- when nobody works on it, a purgatory counts what is there, and in the end
- *	  nothing
+ *	- an added operation ends exactly once, and the results of calls match the
+ *	  operations that they ended
+ *	- an operation does not end before its condition can hold or its deadline has
+ *	  come, and it does end once its condition holds or its deadline has come
+ *	- a predicate does not run concurrently with itself or with the callback, nor
+ *	  after the callback, nor after a synchronous cancel or a drain has returned
+ *	- an operation is released once, and not written after that
+ *	- the counts of a purgatory are exact while it is idle, and zero at the end
  *
- *	purgatory.c		purgatories, made and ended
- *	purgatory_end.c		what is left of them
- *	purgatory_op.c		operations: their callbacks, and their release
- *	purgatory_judge.c	whether one may, or must, have ended
- *	purgatory_call.c	calls that end one
- *	purgatory_shape.c	calls that change what one waits for
- *	purgatory_key.c		calls that meet many
- *	purgatory_load.c	what is done to all of them
+ *	purgatory.c		creates and ends purgatories
+ *	purgatory_end.c		checks idle and drained purgatories
+ *	purgatory_op.c		operations: creation, callbacks and release
+ *	purgatory_check.c	checks whether an operation may, or must, have ended
+ *	purgatory_call.c	calls that end an operation
+ *	purgatory_change.c	calls that change the deadline or the keys
+ *	purgatory_key.c		calls that affect many operations
+ *	purgatory_load.c	random calls on all of these
  *
  * A round of a purgatory ends in one of these ways:
  *
- *	drain	while workers and callbacks go on
- *	rest	no more is done, and what is there is looked at
- *	wait	likewise, and what expires soon is waited for
- *	all	likewise, all are completed, and there is room for as many again
+ *	drain	drain it, while workers and callbacks continue
+ *	idle	stop all calls, check the pending operations, then drain
+ *	wait	likewise, but let near deadlines expire before the drain
+ *	all	likewise, but complete all operations and check the limits
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -45,15 +44,15 @@
 
 #include "purgatory.h"
 
-/* Each has wheels of its own, of which there are not any number. */
-#define MOST_PURGATORIES	16
+/* Each has separate wheels, and the number of wheels is limited. */
+#define MAX_PURGATORIES	16
 
 struct torture_purgatory *torture_purgatories;
 unsigned int torture_nr_purgatories;
 
-/* Beginning */
+/* Start of a round */
 
-/* The system's wheels have their counts compared, so that it is always another. */
+/* Not a system wheel: wheels.c checks the counts of these. */
 static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *rng)
 {
 	const struct twheel_config config = {
@@ -67,7 +66,7 @@ static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *rn
 	return twheel_create(&config);
 }
 
-/* Limits that are met now and then, in some purgatories. */
+/* Some purgatories get limits that are low enough to be reached. */
 static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
 {
@@ -84,7 +83,7 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 	return twheel_purgatory_create(&config);
 }
 
-static void end_wheels(struct torture_purgatory *p)
+static void destroy_wheels(struct torture_purgatory *p)
 {
 	unsigned int i;
 
@@ -94,7 +93,7 @@ static void end_wheels(struct torture_purgatory *p)
 	}
 }
 
-static int make_wheels(struct torture_purgatory *p, struct rnd_state *rng)
+static int create_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel *wheel;
 	unsigned int i;
@@ -103,7 +102,7 @@ static int make_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 		p->clock[i] = torture_below(rng, TWHEEL_CLOCK_REALTIME + 1);
 		wheel = random_wheel(p->clock[i], rng);
 		if (IS_ERR(wheel)) {
-			end_wheels(p);
+			destroy_wheels(p);
 			return PTR_ERR(wheel);
 		}
 		p->wheel[i] = wheel;
@@ -111,25 +110,25 @@ static int make_wheels(struct torture_purgatory *p, struct rnd_state *rng)
 	return 0;
 }
 
-static int make(struct torture_purgatory *p, struct rnd_state *rng)
+static int create(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel_purgatory *purgatory;
 	int err;
 
-	err = make_wheels(p, rng);
+	err = create_wheels(p, rng);
 	if (err)
 		return err;
 	purgatory = random_purgatory(p, rng);
 	if (IS_ERR(purgatory)) {
-		end_wheels(p);
+		destroy_wheels(p);
 		return PTR_ERR(purgatory);
 	}
 	p->purgatory = purgatory;
 	return 0;
 }
 
-/* The books go on from round to round, for the report. */
-static void open_account(struct torture_purgatory *p)
+/* The report needs counters over all rounds, so keep them and record their values. */
+static void reset_account(struct torture_purgatory *p)
 {
 	unsigned int i;
 
@@ -149,11 +148,11 @@ static void begin(struct torture_purgatory *p, struct rnd_state *rng)
 	unsigned int i;
 	int err;
 
-	open_account(p);
-	err = make(p, rng);
+	reset_account(p);
+	err = create(p, rng);
 	if (err) {
 		if (err != -ENOMEM)
-			torture_wrong(WRONG_ANSWER, NULL, "a purgatory could not be made");
+			torture_fail(FAIL_RESULT, NULL, "cannot create a purgatory");
 		return;
 	}
 	atomic64_inc(&p->rounds);
@@ -161,7 +160,7 @@ static void begin(struct torture_purgatory *p, struct rnd_state *rng)
 		mod_timer(&p->softirq[i].timer, jiffies + i);
 }
 
-/* End */
+/* End of a round */
 
 static void stop_softirqs(struct torture_purgatory *p)
 {
@@ -179,8 +178,8 @@ static void flush_wheels(struct torture_purgatory *p)
 		twheel_flush(p->wheel[i]);
 }
 
-/* From here on nothing is done to it, but by its deadlines. */
-static void let_it_rest(struct torture_purgatory *p)
+/* Stop all calls. From here on only deadlines expire. */
+static void quiesce(struct torture_purgatory *p)
 {
 	down_write(&p->gate);
 	stop_softirqs(p);
@@ -188,54 +187,54 @@ static void let_it_rest(struct torture_purgatory *p)
 	flush_wheels(p);
 }
 
-/* Drain it, of what is there; @most if more than that can't be. */
-static void drain_it(struct torture_purgatory *p, u32 most)
+/* Drain a purgatory with at most @limit pending operations. */
+static void drain_purgatory(struct torture_purgatory *p, u32 limit)
 {
 	u32 nr;
 
 	WRITE_ONCE(p->draining, true);
 	nr = twheel_purgatory_drain(p->purgatory);
 	WRITE_ONCE(p->drained, true);
-	smp_mb();	/* pairs with the increment in each callback */
-	if (atomic_read(&p->inside))
-		torture_wrong(WRONG_AFTER, NULL, "a callback is on its way after the drain");
-	if (nr > most)
-		torture_wrong(WRONG_ANSWER, NULL, "of drain");
+	smp_mb();	/* pairs with the increment in callback_enter() */
+	if (atomic_read(&p->callbacks))
+		torture_fail(FAIL_AFTER, NULL, "a callback runs after the drain");
+	if (nr > limit)
+		torture_fail(FAIL_RESULT, NULL, "too many operations drained");
 	atomic_sub(nr, &p->unclaimed);
 	if (twheel_purgatory_drain(p->purgatory))
-		torture_wrong(WRONG_ANSWER, NULL, "of the second drain");
+		torture_fail(FAIL_RESULT, NULL, "operations drained by the second drain");
 }
 
-static void complete_them(struct torture_purgatory *p, struct rnd_state *rng)
+static void complete_pending(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	struct twheel_purgatory_stats stats;
 
 	purgatory_complete_all(p, rng);
-	/* A reaper that expires an operation unlists it first, and counts it off then. */
+	/* A reaper unlinks an expired operation first and updates the counts later. */
 	flush_wheels(p);
 	twheel_purgatory_stats(p->purgatory, &stats);
 	if (stats.pending)
-		torture_wrong(WRONG_LOST, NULL, "some wait after all were completed");
-	purgatory_expect_room(p, rng);
+		torture_fail(FAIL_LOST, NULL, "operations pending after twheel_complete_all()");
+	purgatory_check_limits(p, rng);
 }
 
-static void rest(struct torture_purgatory *p, struct torture_thread *thread)
+static void end_idle(struct torture_purgatory *p, struct torture_thread *thread)
 {
 	u32 way = torture_below(&thread->rng, 3);
 
 	torture_step(thread, "wait for workers");
-	let_it_rest(p);
+	quiesce(p);
 	torture_step(thread, "inspect");
 	purgatory_inspect(p);
 	if (way == 1) {
 		torture_step(thread, "wait for deadlines");
-		purgatory_await_near(p);
+		purgatory_wait_for_near(p);
 	} else if (way == 2) {
 		torture_step(thread, "complete all");
-		complete_them(p, &thread->rng);
+		complete_pending(p, &thread->rng);
 	}
 	torture_step(thread, "drain");
-	drain_it(p, way == 2 ? 0 : U32_MAX);
+	drain_purgatory(p, way == 2 ? 0 : U32_MAX);
 }
 
 static void end(struct torture_purgatory *p, struct torture_thread *thread)
@@ -244,59 +243,59 @@ static void end(struct torture_purgatory *p, struct torture_thread *thread)
 
 	if (busy) {
 		torture_step(thread, "drain");
-		drain_it(p, U32_MAX);
+		drain_purgatory(p, U32_MAX);
 		torture_step(thread, "wait for workers");
-		let_it_rest(p);
+		quiesce(p);
 	} else {
-		rest(p, thread);
+		end_idle(p, thread);
 	}
 	torture_step(thread, "empty");
 	slots_empty(p);
-	purgatory_expect_nothing(p);
-	graves_free(p, 0);
+	purgatory_check_empty(p);
+	quarantine_free(p, 0);
 	if (torture_verbose)
 		pr_info("purgatory %u: drained %s after %lld operations\n", p->number,
-			busy ? "in use" : "at rest",
+			busy ? "in use" : "when idle",
 			atomic64_read(&p->added) - (s64)p->before.added);
 	torture_step(thread, "destroy");
 	twheel_purgatory_destroy(p->purgatory);
-	end_wheels(p);
+	destroy_wheels(p);
 	p->purgatory = NULL;
 	up_write(&p->gate);
 }
 
-/* Many short rounds, and most of the time in long ones: to begin and to end take theirs. */
-static u32 any_length(struct rnd_state *rng)
+/* Half of the rounds are short, for frequent starts and ends; long ones take most time. */
+static u32 random_length(struct rnd_state *rng)
 {
 	return torture_below(rng, 2) ? 100 : 2000;
 }
 
-/* A thread that makes and ends purgatories, one after the other. */
+/* Thread function: creates and ends purgatories, one at a time. */
 void purgatory_keeper(struct torture_thread *thread)
 {
 	struct torture_purgatory *p = thread->purgatory;
 
-	while (!torture_over()) {
+	while (!torture_should_stop()) {
 		torture_step(thread, "begin");
 		down_write(&p->gate);
 		begin(p, &thread->rng);
 		up_write(&p->gate);
-		torture_nap(20 + torture_below(&thread->rng, any_length(&thread->rng)));
+		torture_sleep(20 + torture_below(&thread->rng, random_length(&thread->rng)));
 		if (p->purgatory)
 			end(p, thread);
 	}
 }
 
-/* Places */
+/* Setup */
 
 static void set_up(struct torture_purgatory *p, unsigned int number)
 {
 	unsigned int i;
 
 	init_rwsem(&p->gate);
-	mutex_init(&p->walking);
-	spin_lock_init(&p->grave_lock);
-	INIT_LIST_HEAD(&p->grave);
+	mutex_init(&p->walk_lock);
+	spin_lock_init(&p->quarantine_lock);
+	INIT_LIST_HEAD(&p->quarantine);
 	p->number = number;
 	for (i = 0; i < TORTURE_SLOTS; i++)
 		spin_lock_init(&p->slot[i].lock);
@@ -317,7 +316,7 @@ int purgatories_set_up(unsigned int nr)
 	err = calls_set_up();
 	if (err)
 		return err;
-	nr = min_t(unsigned int, nr, MOST_PURGATORIES);
+	nr = min_t(unsigned int, nr, MAX_PURGATORIES);
 	torture_purgatories = kvcalloc(nr, sizeof(*torture_purgatories), GFP_KERNEL);
 	if (!torture_purgatories) {
 		calls_tear_down();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the torture that race operations share; purgatory.c tells
- * what is promised of these.
+ * Declarations shared by the torture of operations; purgatory.c has an overview.
  */
 #ifndef _TWHEEL_TORTURE_PURGATORY_H
 #define _TWHEEL_TORTURE_PURGATORY_H
@@ -12,50 +11,50 @@
 
 #include "torture.h"
 
-/* Few enough for the threads to meet on one. */
+/* Few operations, so that threads often race on the same one. */
 #define TORTURE_SLOTS	24
 
 /*
- * Keys that operations share, some more than one of them may watch. So many that a
- * purgatory gets them other buckets again and again, as they come and go.
+ * Shared keys. There are more than one operation can watch, and enough for the hash table
+ * of a purgatory to grow and shrink again and again.
  */
 #define TORTURE_KEYS	640
 
-/* Keys that only one operation watches. */
+/* Keys that only one operation watches, of each such operation. */
 #define OWN_KEYS	4
 
-/* Rooms for watches that come later. */
-#define MORE_WATCHES	8
-#define MAX_ROOMS	(TWHEEL_MAX_KEYS + 1 + MORE_WATCHES)
+/* Spare watches for twheel_op_watch(). */
+#define SPARE_WATCHES	8
+#define MAX_WATCHES	(TWHEEL_MAX_KEYS + 1 + SPARE_WATCHES)
 
-/* Wheels of a purgatory's operations: the first is its own. */
+/* Wheels for the operations of a purgatory: the first is its default. */
 #define TORTURE_WHEELS	2
 
-/* Calls that can be told apart by what their completions carry. */
+/* Number of tickets. A ticket identifies the call that completed an operation. */
 #define TORTURE_TICKETS	1024
 
-/* What must stay in the memory of what nobody is to touch. */
+/* Contents of memory that must not be written. */
 #define TORTURE_POISON	0x6b
 
-/* By errors of this and less an operation was completed alone. */
-#define ALONE_ERROR	(-2000)
+/* twheel_op_complete_error() passes -1 to this, twheel_complete_all() lower numbers. */
+#define MIN_OP_ERROR	(-2000)
 
 /*
- * The call that completed an operation. It is in the upper half of the value, and
- * in the lower is which of these calls it was. But for the first: completed
- * by an unwatch, an operation carries 0.
+ * The call that completed an operation is in its value: the type in the upper half, the
+ * ticket in the lower half. The exception is the first type: twheel_op_unwatch() completes
+ * an operation with the value 0.
  */
-enum torture_how {
-	HOW_UNWATCH,
-	HOW_SIGNAL,
-	HOW_CHECK,
-	HOW_TRY,
-	HOW_ADD,
-	HOW_WATCH,
-	HOW_COMPLETE,
-	HOW_ALL,
-	HOW_CANCEL,		/* carries nothing, nor does the next */
-	HOW_EXPIRE,
+enum torture_call_type {
+	CALL_UNWATCH,
+	CALL_SIGNAL,
+	CALL_CHECK,
+	CALL_TRY,
+	CALL_ADD,
+	CALL_WATCH,
+	CALL_COMPLETE,
+	CALL_ALL,
+	CALL_CANCEL,		/* this and the next pass no value */
+	CALL_EXPIRE,
 };
 
 enum torture_held {
@@ -67,66 +66,66 @@ enum torture_held {
 struct torture_op;
 
 /**
- * struct torture_key - a key, and what it was told
+ * struct torture_key - a key and its counters
  * @key: the key
- * @begun: signals, from before the call
- * @over: signals that have returned
- * @sure: signals that tell all who watch, from before the call
- * @amount_begun: what the same carried
- * @amount_over: likewise
- * @amount_sure: likewise
+ * @begun: signals, counted before the call
+ * @done: signals, counted after the call
+ * @unlimited: signals without a limit, which reach all watchers; counted before the call
+ * @amount_begun: total amount of the signals in @begun
+ * @amount_done: total amount of the signals in @done
+ * @amount_unlimited: total amount of the signals in @unlimited
  * @checks: calls of twheel_check_and_complete() without a limit
  * @cancels: calls of twheel_cancel_for_key()
  */
 struct torture_key {
 	struct twheel_key	key;
 	atomic64_t		begun;
-	atomic64_t		over;
-	atomic64_t		sure;
+	atomic64_t		done;
+	atomic64_t		unlimited;
 	atomic64_t		amount_begun;
-	atomic64_t		amount_over;
-	atomic64_t		amount_sure;
+	atomic64_t		amount_done;
+	atomic64_t		amount_unlimited;
 	atomic64_t		checks;
 	atomic64_t		cancels;
 };
 
 /**
- * struct torture_want - that an operation was added with a key
+ * struct torture_want - a key of an operation, with its counters at the add
  * @key: the key
- * @need: signals that satisfy it
- * @over: of @key, before the add
- * @amount_over: likewise
- * @sure: of @key, after the add
- * @amount_sure: likewise
- * @cancels: likewise
- * @signalled: signals and checks of @key when the predicate came to hold
+ * @need: number of signals that satisfy it
+ * @done: @done of @key before the add
+ * @amount_done: @amount_done of @key before the add
+ * @unlimited: @unlimited of @key after the add
+ * @amount_unlimited: @amount_unlimited of @key after the add
+ * @cancels: @cancels of @key after the add
+ * @signalled: @unlimited plus @checks of @key when the predicate started to hold
  */
 struct torture_want {
 	struct torture_key	*key;
 	u32			need;
-	s64			over;
-	s64			amount_over;
-	s64			sure;
-	s64			amount_sure;
+	s64			done;
+	s64			amount_done;
+	s64			unlimited;
+	s64			amount_unlimited;
 	s64			cancels;
 	s64			signalled;
 };
 
 /**
- * struct torture_slot - where an operation is found
+ * struct torture_slot - makes an operation reachable for all callers
  * @lock: protects @op
- * @op: with a reference to it; NULL if there is none
+ * @op: the operation, with a reference to it, or NULL
  */
 struct torture_slot {
-	spinlock_t		lock;	/* of @op */
+	spinlock_t		lock;	/* protects op */
 	struct torture_op	*op;
 };
 
 /**
  * struct torture_softirq - a worker in softirq context
- * @timer: calls it
- * @p: what it works on
- * @rng: what it does next
+ * @timer: calls the worker
+ * @p: the purgatory it works on
+ * @rng: its random numbers
  */
 struct torture_softirq {
 	struct timer_list		timer;
@@ -137,37 +136,39 @@ struct torture_softirq {
 #define TORTURE_SOFTIRQS	2
 
 /**
- * struct torture_purgatory - a place for purgatories, one after the other
- * @gate: read by who uses what is there, written by who makes and ends it
- * @purgatory: what is there now, NULL if nothing. Protected by @gate, like all of
- *	the round that is no flag or count
- * @wheel: which it is on, and another that operations bring
- * @clock: of each @wheel
- * @number: which place this is
- * @max_pending: how many operations may wait, 0 for any number
- * @max_watches: how many watches they may have, likewise
- * @draining: it is being drained
- * @drained: that has returned
- * @closing: callbacks do nothing else any more
- * @inside: callbacks and predicates under way
- * @alive: operations that we have made, and whose books are open
+ * struct torture_purgatory - a purgatory under test, created anew in each round
+ * @gate: held for reading while @purgatory is used, for writing while it is created or
+ *	ended
+ * @purgatory: the current purgatory, or NULL. Protected by @gate, like all other state of
+ *	the round except for flags and counters
+ * @wheel: its wheel, and another one that operations may use
+ * @clock: the clock of each @wheel
+ * @number: index in torture_purgatories
+ * @max_pending: limit on pending operations, 0 for none
+ * @max_watches: limit on watches, 0 for none
+ * @draining: set before twheel_purgatory_drain() is called
+ * @drained: set after twheel_purgatory_drain() has returned
+ * @closing: callbacks must not make further calls
+ * @callbacks: callbacks and predicates in progress
+ * @alive: operations that have been created and not yet put into the quarantine
  * @rounds: purgatories so far
- * @added: operations so far
- * @ended: likewise, by enum twheel_reason
- * @rejected: likewise, by a limit
- * @before: what these were when the round began
- * @alls: calls of twheel_complete_all()
- * @all_errors: what these answered to errors, less the operations that ended so
- * @unclaimed: operations that were cancelled, less the answers that say so
- * @next_ticket: for the next call
- * @ticket: what ended by a call, less what the call answered
- * @walking: serialises who walks with a number
- * @walks: the last of these numbers
- * @grave_lock: protects what follows
- * @grave: released operations, to be looked at before they are freed
- * @nr_graves: how many
- * @key: the keys
- * @slot: the operations that can be found
+ * @added: operations added so far
+ * @ended: operations ended so far, by enum twheel_reason
+ * @rejected: calls so far that exceeded a limit
+ * @before: @added, @ended and @rejected at the start of the round
+ * @complete_alls: calls of twheel_complete_all()
+ * @complete_all_errors: operations that twheel_complete_all() ended with an error, less
+ *	the results of these calls
+ * @unclaimed: cancelled operations that no other call claims, less the results of drains
+ * @next_ticket: the next ticket
+ * @ticket: for each ticket, operations completed with it, less the result of the call
+ * @walk_lock: serialises walks
+ * @nr_walks: number of the current or last walk
+ * @quarantine_lock: protects @quarantine and @nr_quarantined
+ * @quarantine: released operations, which are checked before they are freed
+ * @nr_quarantined: length of @quarantine
+ * @key: the shared keys
+ * @slot: the reachable operations
  * @softirq: its workers in softirq context
  */
 struct torture_purgatory {
@@ -181,123 +182,123 @@ struct torture_purgatory {
 	bool			draining;
 	bool			drained;
 	bool			closing;
-	atomic_t		inside;
+	atomic_t		callbacks;
 	atomic_t		alive;
 	atomic64_t		rounds;
 	atomic64_t		added;
 	atomic64_t		ended[TWHEEL_CANCELLED + 1];
 	atomic64_t		rejected;
 	struct twheel_purgatory_stats before;
-	atomic64_t		alls;
-	atomic_t		all_errors;
+	atomic64_t		complete_alls;
+	atomic_t		complete_all_errors;
 	atomic_t		unclaimed;
 	atomic_t		next_ticket;
 	atomic_t		ticket[TORTURE_TICKETS];
-	struct mutex		walking;	/* of who walks */
-	u32			walks;
-	spinlock_t		grave_lock;	/* of the graves */
-	struct list_head	grave;
-	unsigned int		nr_graves;
+	struct mutex		walk_lock;	/* serialises walks */
+	u32			nr_walks;
+	spinlock_t		quarantine_lock; /* protects quarantine */
+	struct list_head	quarantine;
+	unsigned int		nr_quarantined;
 	struct torture_key	key[TORTURE_KEYS];
 	struct torture_slot	slot[TORTURE_SLOTS];
 	struct torture_softirq	softirq[TORTURE_SOFTIRQS];
 };
 
 /**
- * struct torture_op - an operation, and its books
- * @op: the operation; poisoned when it is released, as are @watch
- * @p: where it is
- * @refs: on the books: of the operation until its release, and of its maker
- * @grave: in the list of the graves
- * @number: tells it apart
- * @condition: when it completes
- * @quorum: likewise
- * @threshold: likewise
- * @nr_want: how many keys it is added with
- * @nr_rooms: how many @watch there are
- * @own: its keys are its own: whoever asks for it counts in @users
- * @loose: its deadline may be moved by several at a time
- * @orphan: its callback gives back the only reference
- * @refused: its add has failed, and is not tried again
- * @wary: it is cancelled when the wall clock is set
- * @urged: somebody lets it expire at once
- * @wheel: which wheel of @p it is on
- * @slack: by how much it may expire later
- * @sets_before: how often the clock was set before the add; -1 if that can't be said
- * @sets_after: likewise, after the add
- * @users: of the operation and its own keys; -1 for one who judges it
- * @inside: calls of its predicate under way
+ * struct torture_op - an operation and its account
+ * @op: the operation; poisoned when it is released, like @watch
+ * @p: its purgatory
+ * @refs: references to the account: one until the release, one for the creator
+ * @quarantine_entry: entry in the quarantine
+ * @number: identifies it in messages
+ * @condition: its condition
+ * @quorum: its quorum, for TWHEEL_COND_QUORUM
+ * @threshold: its threshold, for TWHEEL_COND_SUM
+ * @nr_want: number of keys it is added with
+ * @nr_watches: number of elements of @watch
+ * @own: it watches only keys in @own_key, and @users counts the threads that use it
+ * @shared_deadline: several threads may move its deadline at the same time
+ * @orphan: its callback drops the only reference
+ * @refused: its add has failed and is not tried again
+ * @cancel_on_set: a change of the wall clock cancels it
+ * @expire_called: set before twheel_op_expire() is called
+ * @wheel: index of its wheel in @p
+ * @slack: its slack in ns
+ * @clock_seq_before: torture_clock_seq() before the add
+ * @clock_seq_after: torture_clock_seq() after the add
+ * @users: users of an operation with @own; -1 while the last user checks it
+ * @evaluating: calls of its predicate in progress
  * @ended: calls of its callback
  * @released: calls of its release
- * @answers: calls that say that it was they who ended it
- * @adding: its add has been called, or is about to be
- * @added: its add has returned, and it was added
+ * @claims: calls that reported to have ended it
+ * @adding: set before it is added
+ * @added: set after a successful add
  * @returned: its callback has returned
- * @over: a call has said that it has ended
- * @asked: its predicate held when it was asked for, and that has returned
- * @held_before: its predicate held before it was added
- * @reshaped: it may watch other keys than it was added with
- * @held: its predicate, by enum torture_held
- * @alls: of its place, after the add
- * @rearming: bit 0 is set by who moves the deadline of one that is not @loose
- * @deadline: when it expires, unless it is just being moved
- * @next: to there
- * @earliest: of one that is @loose, no deadline that may hold is before this
- * @latest: nor of any after this
- * @walk: number of the last walk that came by
- * @nr_more: rooms of @watch that were used after the add
- * @back: which rooms were handed back
- * @error: with which it ended, set by its callback
- * @reason: likewise
- * @value: likewise
- * @rng: what its callbacks do next
- * @own_key: keys that nobody else watches
- * @watch: room for its watches
+ * @known_ended: a call or the callback has shown that it has ended
+ * @checked: a call that began after the predicate held has evaluated it and returned
+ * @held_before: the predicate held before the add
+ * @keys_changed: its keys may differ from those of the add
+ * @held: state of its predicate, by enum torture_held
+ * @complete_alls: @complete_alls of @p after the add
+ * @rearming: without @shared_deadline, bit 0 serialises re-arms
+ * @deadline: its deadline, unless a re-arm is in progress
+ * @next_deadline: the deadline that a re-arm in progress sets
+ * @earliest: with @shared_deadline, a lower bound of its deadline
+ * @latest: with @shared_deadline, an upper bound of its deadline
+ * @last_walk: number of the last walk that visited it
+ * @nr_spare_used: elements of @watch used after the add
+ * @unwatched: elements of @watch returned by twheel_op_unwatch()
+ * @error: the error it ended with, set by its callback
+ * @reason: the reason it ended for, set by its callback
+ * @value: the value it ended with, set by its callback
+ * @rng: random numbers for its callbacks
+ * @own_key: keys that no other operation watches
+ * @watch: memory for its watches
  * @want: the keys it is added with
  */
 struct torture_op {
 	struct twheel_op		op;
 	struct torture_purgatory	*p;
 	refcount_t			refs;
-	struct list_head		grave;
+	struct list_head		quarantine_entry;
 	u32				number;
 	enum twheel_condition		condition;
 	u32				quorum;
 	u64				threshold;
 	u32				nr_want;
-	u32				nr_rooms;
+	u32				nr_watches;
 	bool				own;
-	bool				loose;
+	bool				shared_deadline;
 	bool				orphan;
 	bool				refused;
-	bool				wary;
-	bool				urged;
+	bool				cancel_on_set;
+	bool				expire_called;
 	unsigned int			wheel;
 	u64				slack;
-	int				sets_before;
-	int				sets_after;
+	int				clock_seq_before;
+	int				clock_seq_after;
 	atomic_t			users;
-	atomic_t			inside;
+	atomic_t			evaluating;
 	atomic_t			ended;
 	atomic_t			released;
-	atomic_t			answers;
+	atomic_t			claims;
 	bool				adding;
 	bool				added;
 	bool				returned;
-	bool				over;
-	bool				asked;
+	bool				known_ended;
+	bool				checked;
 	bool				held_before;
-	bool				reshaped;
+	bool				keys_changed;
 	atomic_t			held;
-	s64				alls;
+	s64				complete_alls;
 	unsigned long			rearming;
 	u64				deadline;
-	u64				next;
+	u64				next_deadline;
 	atomic64_t			earliest;
 	atomic64_t			latest;
-	u32				walk;
-	atomic_t			nr_more;
-	DECLARE_BITMAP(back, MAX_ROOMS);
+	u32				last_walk;
+	atomic_t			nr_spare_used;
+	DECLARE_BITMAP(unwatched, MAX_WATCHES);
 	int				error;
 	enum twheel_reason		reason;
 	u64				value;
@@ -308,31 +309,31 @@ struct torture_op {
 };
 
 /**
- * struct torture_call - a call under way, on the stack of who makes it
- * @p: where
- * @outer: the call from whose callback it is made, NULL for none
- * @how: which call
- * @ticket: which of these
- * @depth: how many calls are around this one
- * @chain: each callback ends one more operation, on top of the last
+ * struct torture_call - a call in progress, on the stack of the caller
+ * @p: its purgatory
+ * @outer: the call that runs the callback making this call, or NULL
+ * @type: its type
+ * @ticket: its ticket
+ * @depth: number of outer calls
+ * @chain: each callback completes another operation, recursively
  */
 struct torture_call {
 	struct torture_purgatory	*p;
 	struct torture_call		*outer;
-	enum torture_how		how;
+	enum torture_call_type		type;
 	u32				ticket;
 	unsigned int			depth;
 	bool				chain;
 };
 
-/* How one calls: what may sleep doesn't do so in callbacks and softirqs. */
+/* The context of a call. Callbacks and softirqs must not sleep. */
 struct torture_caller {
 	struct rnd_state		*rng;
 	bool				may_sleep;
 };
 
-/* Deadlines that follow the wall clock: of those we know little. */
-static inline bool by_wall_clock(const struct torture_op *o)
+/* Deadlines by CLOCK_REALTIME, which are not checked exactly. */
+static inline bool uses_wall_clock(const struct torture_op *o)
 {
 	return o->p->clock[o->wheel] == TWHEEL_CLOCK_REALTIME;
 }
@@ -351,52 +352,53 @@ void purgatory_keeper(struct torture_thread *thread);
 
 /* purgatory_end.c */
 void purgatory_inspect(struct torture_purgatory *p);
-void purgatory_await_near(struct torture_purgatory *p);
-void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *rng);
-void purgatory_expect_nothing(struct torture_purgatory *p);
+void purgatory_wait_for_near(struct torture_purgatory *p);
+void purgatory_check_limits(struct torture_purgatory *p, struct rnd_state *rng);
+void purgatory_check_empty(struct torture_purgatory *p);
 
 /* purgatory_load.c */
 void purgatory_worker(struct torture_thread *thread);
 void purgatory_softirq(struct timer_list *timer);
-void purgatory_play(struct torture_purgatory *p, const struct torture_caller *c);
+void purgatory_random_call(struct torture_purgatory *p, const struct torture_caller *c);
 void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng);
 void slots_empty(struct torture_purgatory *p);
 
 /* purgatory_op.c */
-struct torture_op *op_make(struct torture_purgatory *p, const struct torture_caller *c);
-struct torture_op *op_make_idle(struct torture_purgatory *p, const struct torture_caller *c,
-				u32 nr);
-struct torture_op *op_make_patient(struct torture_purgatory *p, const struct torture_caller *c,
-				   struct torture_key *key);
+struct torture_op *op_create(struct torture_purgatory *p, const struct torture_caller *c);
+struct torture_op *op_create_idle(struct torture_purgatory *p, const struct torture_caller *c,
+				  u32 nr);
+struct torture_op *op_create_patient(struct torture_purgatory *p, const struct torture_caller *c,
+				     struct torture_key *key);
 void op_account_put(struct torture_op *o);
-void graves_free(struct torture_purgatory *p, unsigned int keep);
-void wrong_op(enum torture_wrong what, const struct torture_op *o, const char *detail);
+void quarantine_free(struct torture_purgatory *p, unsigned int keep);
+void op_fail(enum torture_failure kind, const struct torture_op *o, const char *detail);
 
 /* purgatory_judge.c */
 bool op_enter(struct torture_op *o);
 void op_leave(struct torture_op *o);
 void op_account_begin(struct torture_op *o);
-void op_account_begun(struct torture_op *o);
+void op_account_added(struct torture_op *o);
 bool op_due(struct torture_op *o);
-void op_judge_end(struct torture_op *o, const struct twheel_op_result *result);
-void op_judge_release(struct torture_op *o);
+void op_check_end(struct torture_op *o, const struct twheel_op_result *result);
+void op_check_release(struct torture_op *o);
 
 /* purgatory_call.c */
 int calls_set_up(void);
 void calls_tear_down(void);
 struct torture_call *call_current(void);
-void call_begin(struct torture_call *call, struct torture_purgatory *p, enum torture_how how);
-void call_end(struct torture_call *call, int answer);
+void call_begin(struct torture_call *call, struct torture_purgatory *p,
+		enum torture_call_type type);
+void call_end(struct torture_call *call, int completed);
 u64 call_value(const struct torture_call *call);
 bool call_is_shallow(const struct torture_call *call);
-bool op_won(struct torture_op *o);
+bool op_claim(struct torture_op *o);
 int op_add(struct torture_op *o, const struct torture_caller *c);
-void op_try(struct torture_op *o);
+void op_try_complete(struct torture_op *o);
 void op_complete(struct torture_op *o);
-void op_fail(struct torture_op *o, struct rnd_state *rng);
+void op_complete_error(struct torture_op *o, struct rnd_state *rng);
 void op_expire(struct torture_op *o);
 void op_cancel(struct torture_op *o);
-void op_cancel_wait(struct torture_op *o);
+void op_cancel_sync(struct torture_op *o);
 void op_hold(struct torture_op *o);
 
 /* purgatory_shape.c */
@@ -405,15 +407,15 @@ u64 op_deadline(const struct torture_op *o, struct rnd_state *rng);
 void op_rearm(struct torture_op *o, struct rnd_state *rng);
 void op_watch(struct torture_op *o, const struct torture_caller *c);
 void op_unwatch(struct torture_op *o, struct rnd_state *rng);
-void op_look(struct torture_op *o);
+void op_check_progress(struct torture_op *o);
 
 /* purgatory_key.c */
 void torture_key_init(struct torture_key *key, u64 v0, u64 v1);
-void signal_key(struct torture_purgatory *p, struct torture_key *key,
+void key_signal(struct torture_purgatory *p, struct torture_key *key,
 		const struct torture_caller *c);
-void check_key(struct torture_purgatory *p, struct torture_key *key,
+void key_check(struct torture_purgatory *p, struct torture_key *key,
 	       const struct torture_caller *c);
-void cancel_key(struct torture_purgatory *p, struct torture_key *key,
+void key_cancel(struct torture_purgatory *p, struct torture_key *key,
 		const struct torture_caller *c);
 u32 purgatory_complete_all(struct torture_purgatory *p, struct rnd_state *rng);
 void purgatory_walk(struct torture_purgatory *p, struct rnd_state *rng);

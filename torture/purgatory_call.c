@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls that end an operation, on the books, and which call it was.
+ * Calls that end an operation, with checks of their results.
  *
- * A call that completes carries a ticket, in the value.  The ticket goes up with
- * each operation that ended by it, and down by what the call answers: when
- * nothing is under way, each is zero.
+ * A call passes a ticket in the value of the operations that it completes.  The counter
+ * of the ticket is incremented by each of these operations and reduced by the result of
+ * the call, so that it is zero when no call is in progress.
  *
- * With a predicate, it is the call that evaluates it, not the one that has made it
- * hold.  So the calls that are under way are known by their context: for each
- * task, and for the softirq of each CPU, the innermost.
+ * An operation with a predicate is completed by the call that evaluates the predicate, not
+ * by the call that made it hold.  So the innermost call in progress is recorded for each
+ * context, that is for each task and for the softirq of each CPU.
  *
- * What a call on a single operation answers is held against what was known of the
- * operation before the call: one that has ended does not come back.
+ * The result of a call on a single operation is checked against the state of the operation
+ * before the call: an operation that has ended does not become pending again.
  */
 #include <linux/errno.h>
 #include <linux/hash.h>
@@ -22,17 +22,17 @@
 
 #include "purgatory.h"
 
-/* Calls under way */
+/* Calls in progress */
 
 #define TASKS_BITS	10
 
-/* A task is no farther than this from where it belongs. */
+/* Maximum number of probes in the hash table of tasks. */
 #define PROBES		16
 
-/* Of so many calls one begins a chain. */
-#define CHAINS		64
+/* One call in this many starts a chain. */
+#define CHAIN_INTERVAL		64
 
-/* A task with a call under way. It alone writes here, once it has its place. */
+/* A task with a call in progress. Only the task writes to an entry that it has claimed. */
 struct task_calls {
 	struct task_struct	*task;
 	struct torture_call	*call;
@@ -52,81 +52,82 @@ void calls_tear_down(void)
 	kfree(tasks);
 }
 
-/* The place of this task, or with NULL as @task one that is free. */
+/* Return the entry of the current task, or a free entry if @task is NULL. */
 static struct task_calls *find_task(struct task_struct *task)
 {
 	unsigned int i, first = hash_ptr(current, TASKS_BITS);
-	struct task_calls *place;
+	struct task_calls *entry;
 
 	for (i = 0; i < PROBES; i++) {
-		place = &tasks[(first + i) % (1 << TASKS_BITS)];
-		if (READ_ONCE(place->task) == task)
-			return place;
+		entry = &tasks[(first + i) % (1 << TASKS_BITS)];
+		if (READ_ONCE(entry->task) == task)
+			return entry;
 	}
 	return NULL;
 }
 
-static struct task_calls *take_place(void)
+static struct task_calls *claim_entry(void)
 {
-	struct task_calls *place;
+	struct task_calls *entry;
 
 	do {
-		place = find_task(NULL);
-	} while (place && cmpxchg(&place->task, NULL, current));
-	return place;
+		entry = find_task(NULL);
+	} while (entry && cmpxchg(&entry->task, NULL, current));
+	return entry;
 }
 
-/* The innermost call in this context, NULL if there is none. */
+/* The innermost call in this context, or NULL. */
 struct torture_call *call_current(void)
 {
-	struct task_calls *place;
+	struct task_calls *entry;
 
 	if (in_serving_softirq())
 		return this_cpu_read(softirq_call);
-	place = find_task(current);
-	return place ? place->call : NULL;
+	entry = find_task(current);
+	return entry ? entry->call : NULL;
 }
 
 static void set_current_call(struct torture_call *call)
 {
-	struct task_calls *place;
+	struct task_calls *entry;
 
 	if (in_serving_softirq()) {
 		this_cpu_write(softirq_call, call);
 		return;
 	}
-	place = find_task(current) ?: take_place();
-	if (!place) {
-		torture_wrong(WRONG_STALL, NULL, "too many tasks for our books");
+	entry = find_task(current) ?: claim_entry();
+	if (!entry) {
+		torture_fail(FAIL_STALL, NULL, "too many tasks with a call in progress");
 		return;
 	}
-	place->call = call;
+	entry->call = call;
 	if (!call)
-		smp_store_release(&place->task, NULL);	/* for the next */
+		smp_store_release(&entry->task, NULL);	/* free the entry */
 }
 
-/* First thing, before a call that may run callbacks. */
-void call_begin(struct torture_call *call, struct torture_purgatory *p, enum torture_how how)
+/* Called before a call that may run callbacks. */
+void call_begin(struct torture_call *call, struct torture_purgatory *p,
+		enum torture_call_type type)
 {
 	call->p = p;
 	call->outer = call_current();
-	call->how = how;
+	call->type = type;
 	call->ticket = (u32)atomic_inc_return(&p->next_ticket) % TORTURE_TICKETS;
 	call->depth = call->outer ? call->outer->depth + 1 : 0;
-	call->chain = call->outer ? call->outer->chain : call->ticket % CHAINS == 0;
+	call->chain = call->outer ? call->outer->chain : call->ticket % CHAIN_INTERVAL == 0;
 	set_current_call(call);
 }
 
-/* And after it, which says that it has completed so many. */
-void call_end(struct torture_call *call, int answer)
+/* Called after such a call, with the number of operations that it reports as completed. */
+void call_end(struct torture_call *call, int completed)
 {
 	set_current_call(call->outer);
-	atomic_sub(answer, &call->p->ticket[call->ticket]);
+	atomic_sub(completed, &call->p->ticket[call->ticket]);
 }
 
 /*
- * Whether there is stack enough for sure for a callback. If not, it may be left to
- * the reaper, and the call return before it.
+ * Whether a call certainly has enough stack to run callbacks. If not, it may leave them to
+ * the reaper and return before they run.
  */
 bool call_is_shallow(const struct torture_call *call)
 {
@@ -135,191 +136,188 @@ bool call_is_shallow(const struct torture_call *call)
 
 u64 call_value(const struct torture_call *call)
 {
-	return (u64)call->how << 32 | call->ticket;
+	return (u64)call->type << 32 | call->ticket;
 }
 
-/* Answers */
+/* Results */
 
-/* Whoever says so must be the only one. */
-bool op_won(struct torture_op *o)
+/* A call has reported that it ended the operation. It must be the only one. */
+bool op_claim(struct torture_op *o)
 {
-	WRITE_ONCE(o->over, true);
-	if (atomic_inc_return(&o->answers) == 1)
+	WRITE_ONCE(o->known_ended, true);
+	if (atomic_inc_return(&o->claims) == 1)
 		return true;
-	wrong_op(WRONG_TWICE, o, "more than one has ended it");
+	op_fail(FAIL_TWICE, o, "more than one call has ended it");
 	return false;
 }
 
-/* What is known before a call. */
+/* The state of an operation before a call. */
 struct known {
 	bool added;
-	bool over;
+	bool ended;
 };
 
 static struct known known_of(const struct torture_op *o)
 {
 	return (struct known) {
-		.added = smp_load_acquire(&o->added),	/* with the books of the add */
-		.over = READ_ONCE(o->over),
+		.added = smp_load_acquire(&o->added),	/* with the account of the add */
+		.ended = READ_ONCE(o->known_ended),
 	};
 }
 
 /*
- * Hold what a call on an operation has answered against that.
- * Return: whether it has succeeded.
+ * Check the result of a call on an operation against the state before it.
+ * Return: true if the call has succeeded.
  */
-static bool answer_is_right(struct torture_op *o, const struct known *known, int ret)
+static bool check_op_result(struct torture_op *o, const struct known *known, int ret)
 {
 	if (ret == -ENOENT) {
 		if (known->added)
-			wrong_op(WRONG_ANSWER, o, "it was added");
+			op_fail(FAIL_RESULT, o, "-ENOENT after the add");
 		return false;
 	}
 	if (!READ_ONCE(o->adding))
-		wrong_op(WRONG_ANSWER, o, "it was not added");
+		op_fail(FAIL_RESULT, o, "no -ENOENT before the add");
 	if (ret == -EALREADY) {
-		WRITE_ONCE(o->over, true);
+		WRITE_ONCE(o->known_ended, true);
 		return false;
 	}
 	if (ret < 0) {
-		wrong_op(WRONG_ANSWER, o, "of a call on an operation");
+		op_fail(FAIL_RESULT, o, "unexpected result of a call on an operation");
 		return false;
 	}
-	if (known->over)
-		wrong_op(WRONG_TWICE, o, "it had ended before");
+	if (known->ended)
+		op_fail(FAIL_TWICE, o, "success after the end");
 	return true;
 }
 
-/* Its callback has returned; @sure unless that may have been left to others. */
+/* The callback must have returned, unless the reaper may run it (@sure is false). */
 static void expect_returned(struct torture_op *o, bool sure)
 {
-	/* The call has to see all that the callback did, without a barrier of ours. */
+	/* No barrier here: the call itself must order this after the callback. */
 	if (sure && !READ_ONCE(o->returned))
-		wrong_op(WRONG_AFTER, o, "its callback has not returned");
+		op_fail(FAIL_AFTER, o, "its callback has not returned");
 }
 
-/* A call says that it has ended the operation. */
-static void won(struct torture_op *o, const struct torture_call *call)
+/* A call on a single operation has ended it. */
+static void claimed(struct torture_op *o, const struct torture_call *call)
 {
-	op_won(o);
+	op_claim(o);
 	expect_returned(o, o->condition != TWHEEL_COND_PREDICATE && call_is_shallow(call));
 }
 
-/* twheel_op_complete(), on the books */
+/* Calls on a single operation */
+
 void op_complete(struct torture_op *o)
 {
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	call_begin(&call, o->p, HOW_COMPLETE);
+	call_begin(&call, o->p, CALL_COMPLETE);
 	ret = twheel_op_complete(&o->op, call_value(&call));
 	call_end(&call, !ret);
-	if (answer_is_right(o, &known, ret))
-		won(o, &call);
+	if (check_op_result(o, &known, ret))
+		claimed(o, &call);
 }
 
-/* twheel_op_complete_error(), on the books */
-void op_fail(struct torture_op *o, struct rnd_state *rng)
+void op_complete_error(struct torture_op *o, struct rnd_state *rng)
 {
-	int error = -1 - (int)torture_below(rng, -ALONE_ERROR), ret;
+	int error = -1 - (int)torture_below(rng, -MIN_OP_ERROR), ret;
 	struct known known = known_of(o);
 	struct torture_call call;
 
-	call_begin(&call, o->p, HOW_COMPLETE);
+	call_begin(&call, o->p, CALL_COMPLETE);
 	ret = twheel_op_complete_error(&o->op, error);
 	call_end(&call, 0);
-	if (answer_is_right(o, &known, ret))
-		won(o, &call);
+	if (check_op_result(o, &known, ret))
+		claimed(o, &call);
 }
 
-/* twheel_op_expire(), on the books */
 void op_expire(struct torture_op *o)
 {
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	WRITE_ONCE(o->urged, true);
-	call_begin(&call, o->p, HOW_EXPIRE);
+	WRITE_ONCE(o->expire_called, true);
+	call_begin(&call, o->p, CALL_EXPIRE);
 	ret = twheel_op_expire(&o->op);
 	call_end(&call, 0);
-	if (answer_is_right(o, &known, ret))
-		won(o, &call);
+	if (check_op_result(o, &known, ret))
+		claimed(o, &call);
 }
 
-/* twheel_op_cancel(), on the books */
 void op_cancel(struct torture_op *o)
 {
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	call_begin(&call, o->p, HOW_CANCEL);
+	call_begin(&call, o->p, CALL_CANCEL);
 	ret = twheel_op_cancel(&o->op);
 	call_end(&call, 0);
-	if (answer_is_right(o, &known, ret))
-		won(o, &call);
+	if (check_op_result(o, &known, ret))
+		claimed(o, &call);
 }
 
-/* twheel_op_cancel_sync(), on the books */
-void op_cancel_wait(struct torture_op *o)
+void op_cancel_sync(struct torture_op *o)
 {
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	call_begin(&call, o->p, HOW_CANCEL);
+	call_begin(&call, o->p, CALL_CANCEL);
 	ret = twheel_op_cancel_sync(&o->op);
-	/* A plain read: that the callback has returned is for the call to order. */
+	/* A plain read: the call itself must order it after the callback. */
 	if ((!ret || ret == -EALREADY) && !o->reason)
-		wrong_op(WRONG_ANSWER, o, "of cancel_sync: the end is not on record");
+		op_fail(FAIL_RESULT, o, "cancel_sync returned before the result was recorded");
 	call_end(&call, 0);
-	if (answer_is_right(o, &known, ret))
-		won(o, &call);
+	if (check_op_result(o, &known, ret))
+		claimed(o, &call);
 	expect_returned(o, ret != -ENOENT);
 }
 
-/* twheel_op_try_complete(), on the books */
-void op_try(struct torture_op *o)
+void op_try_complete(struct torture_op *o)
 {
 	bool held = atomic_read_acquire(&o->held) == HELD;
 	struct known known = known_of(o);
 	struct torture_call call;
 	int ret;
 
-	call_begin(&call, o->p, HOW_TRY);
+	call_begin(&call, o->p, CALL_TRY);
 	ret = twheel_op_try_complete(&o->op);
 	call_end(&call, ret == 1);
-	if (!answer_is_right(o, &known, ret))
+	if (!check_op_result(o, &known, ret))
 		return;
 	if (ret > 1 || (ret && o->condition != TWHEEL_COND_PREDICATE))
-		wrong_op(WRONG_ANSWER, o, "of try_complete");
+		op_fail(FAIL_RESULT, o, "unexpected result of try_complete");
 	if (ret == 1) {
-		op_won(o);
+		op_claim(o);
 		expect_returned(o, call_is_shallow(&call));
 	}
 	if (held)
-		WRITE_ONCE(o->asked, true);
+		WRITE_ONCE(o->checked, true);
 }
 
-/* Let its predicate hold; what it was told until now is no reason to complete. */
+/* Let the predicate hold. Signals and checks so far need not notice it. */
 void op_hold(struct torture_op *o)
 {
 	struct torture_want *want;
 
 	if (atomic_cmpxchg(&o->held, NOT_HELD, BEING_HELD) != NOT_HELD)
 		return;
-	/* The predicate sees that before whoever is not counted here begins. */
+	/* A signal or check that is not counted below must see BEING_HELD. */
 	smp_mb();
 	for (want = o->want; want < o->want + o->nr_want; want++)
-		want->signalled = atomic64_read(&want->key->sure) + atomic64_read(&want->key->checks);
+		want->signalled = atomic64_read(&want->key->unlimited) +
+				  atomic64_read(&want->key->checks);
 	atomic_set_release(&o->held, HELD);
 }
 
 /* Add */
 
-static struct twheel_watch_spec *make_specs(struct torture_op *o, bool twice, gfp_t gfp)
+static struct twheel_watch_spec *make_specs(struct torture_op *o, bool duplicate, gfp_t gfp)
 {
 	struct twheel_watch_spec *specs;
 	u32 i;
@@ -327,76 +325,76 @@ static struct twheel_watch_spec *make_specs(struct torture_op *o, bool twice, gf
 	specs = kcalloc(o->nr_want + 1, sizeof(*specs), gfp);
 	for (i = 0; specs && i < o->nr_want; i++) {
 		specs[i].key = o->want[i].key->key;
-		/* No need is a need of one. */
+		/* A need of 0 means 1. */
 		specs[i].need = o->want[i].need == 1 && i % 2 ? 0 : o->want[i].need;
 	}
-	/* What it says then doesn't count. */
-	if (specs && twice) {
+	/* The need of a duplicate key is ignored. */
+	if (specs && duplicate) {
 		specs[o->nr_want] = specs[0];
 		specs[o->nr_want].need = 1;
 	}
 	return specs;
 }
 
-/* twheel_op_add() may fail only for a reason. */
-static void expect_refusal(struct torture_op *o, int err)
+/* Check the error of a failed add. */
+static void check_refusal(struct torture_op *o, int err)
 {
 	if (err == -ENOSPC) {
 		atomic64_inc(&o->p->rejected);
 		if (!o->p->max_pending && !o->p->max_watches)
-			wrong_op(WRONG_ANSWER, o, "rejected without a limit");
+			op_fail(FAIL_RESULT, o, "-ENOSPC without a limit");
 	} else if (err == -ESHUTDOWN) {
 		if (!READ_ONCE(o->p->draining))
-			wrong_op(WRONG_ANSWER, o, "refused for no reason");
+			op_fail(FAIL_RESULT, o, "-ESHUTDOWN without a drain");
 	} else if (err != -ENOMEM) {
-		/* With too little memory, there is at times no room for a new key. */
-		wrong_op(WRONG_ANSWER, o, "of add");
+		/* The add of a new key may fail with -ENOMEM. */
+		op_fail(FAIL_RESULT, o, "unexpected result of add");
 	}
 }
 
 static void added(struct torture_op *o, int ret, const struct torture_call *call)
 {
 	atomic64_inc(&o->p->added);
-	op_account_begun(o);
-	o->sets_after = torture_clock_seq();
-	smp_store_release(&o->added, true);	/* these are on the books */
+	op_account_added(o);
+	o->clock_seq_after = torture_clock_seq();
+	smp_store_release(&o->added, true);	/* publishes the account */
 	if (!ret)
 		return;
 	if (ret != 1 || o->condition != TWHEEL_COND_PREDICATE)
-		wrong_op(WRONG_ANSWER, o, "of add");
-	op_won(o);
+		op_fail(FAIL_RESULT, o, "unexpected result of add");
+	op_claim(o);
 	expect_returned(o, call_is_shallow(call));
 }
 
-/* twheel_op_add(), on the books. The operation may be gone afterwards, these not. */
+/* Add an operation. It may be released before this returns; its account is not. */
 int op_add(struct torture_op *o, const struct torture_caller *c)
 {
-	bool twice = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->rng, 8);
+	bool duplicate = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->rng, 8);
 	struct twheel_op_args args = {
 		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
-		.flags		= o->wary ? TWHEEL_OP_CANCEL_ON_SET : 0,
+		.flags		= o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0,
 		.slack_ns	= o->slack,
 		.deadline	= o->deadline,
 		.condition	= o->condition,
 		.quorum		= o->quorum,
 		.threshold	= o->threshold,
-		.nr_keys	= o->nr_want + twice,
+		.nr_keys	= o->nr_want + duplicate,
 		.watches	= o->watch,
 	};
-	struct twheel_watch_spec *specs = make_specs(o, twice, caller_gfp(c));
+	struct twheel_watch_spec *specs = make_specs(o, duplicate, caller_gfp(c));
 	struct torture_call call;
 	int ret;
 
 	if (!specs)
 		return -ENOMEM;
 	args.specs = specs;
-	o->sets_before = torture_clock_seq();
+	o->clock_seq_before = torture_clock_seq();
 	op_account_begin(o);
-	call_begin(&call, o->p, HOW_ADD);
+	call_begin(&call, o->p, CALL_ADD);
 	ret = twheel_op_add(o->p->purgatory, &o->op, &args);
 	call_end(&call, ret == 1);
 	if (ret < 0)
-		expect_refusal(o, ret);
+		check_refusal(o, ret);
 	else
 		added(o, ret, &call);
 	kfree(specs);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What is seen of a purgatory when nobody works on it any more, and what must be
- * left of it in the end, which is nothing.
+ * Checks of a purgatory: while it is idle, and after the drain, when it must be empty.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -15,7 +14,7 @@
 
 #include "purgatory.h"
 
-/* What a walk over all operations comes by. Of keys, which are those that are shared. */
+/* The result of a walk over all operations; @keys has a bit for each shared key. */
 struct survey {
 	u64 ops;
 	u64 watches;
@@ -25,33 +24,33 @@ struct survey {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 };
 
-static void expect_count(const struct torture_purgatory *p, const char *name, s64 theirs,
-			 s64 ours)
+static void expect_count(const struct torture_purgatory *p, const char *name, s64 reported,
+			 s64 expected)
 {
-	if (theirs == ours)
+	if (reported == expected)
 		return;
-	if (torture_tell(WRONG_COUNTS, name))
-		pr_err("  purgatory %u: %s is %lld, and should be %lld\n",
-		       p->number, name, theirs, ours);
+	if (torture_report(FAIL_COUNTS, name))
+		pr_err("  purgatory %u: %s is %lld, expected %lld\n",
+		       p->number, name, reported, expected);
 }
 
-/* Whether it is going to expire soon. */
+/* Whether the operation expires soon. */
 static bool is_near(const struct torture_op *o, const struct twheel_op_progress *progress)
 {
-	return !by_wall_clock(o) && progress->remaining < NSEC_PER_SEC;
+	return !uses_wall_clock(o) && progress->remaining < NSEC_PER_SEC;
 }
 
-/* It waits, and was @due before that was seen. */
-static void judge_waiting(struct torture_purgatory *p, struct torture_op *o, bool due)
+/* Check a pending operation; @due is op_due() from before it was seen pending. */
+static void check_pending(struct torture_purgatory *p, struct torture_op *o, bool due)
 {
 	if (due)
-		wrong_op(WRONG_LOST, o, "it still waits, and everybody has gone");
+		op_fail(FAIL_LOST, o, "pending although it is due and no call is in progress");
 	else if (!o->added)
-		wrong_op(WRONG_ANSWER, o, "it waits, and was not added");
-	else if (atomic64_read(&p->alls) != o->alls)
-		wrong_op(WRONG_LOST, o, "it still waits, and all were completed");
+		op_fail(FAIL_RESULT, o, "pending without an add");
+	else if (atomic64_read(&p->complete_alls) != o->complete_alls)
+		op_fail(FAIL_LOST, o, "pending after twheel_complete_all()");
 	if (atomic_read(&o->released))
-		wrong_op(WRONG_AFTER, o, "it waits, and was released");
+		op_fail(FAIL_AFTER, o, "pending after its release");
 }
 
 static void count_keys(const struct torture_op *o, struct survey *seen, u32 nr)
@@ -64,16 +63,16 @@ static void count_keys(const struct torture_op *o, struct survey *seen, u32 nr)
 		__set_bit(seen->specs[i].key.v[1] % TORTURE_KEYS, seen->keys);
 }
 
-static void look_at(struct torture_purgatory *p, struct torture_op *o, struct survey *seen)
+static void survey_op(struct torture_purgatory *p, struct torture_op *o, struct survey *seen)
 {
 	struct twheel_op_progress progress;
 	bool due = op_due(o);
 
 	if (twheel_op_progress(&o->op, &progress, seen->specs, TWHEEL_MAX_KEYS))
 		return;
-	judge_waiting(p, o, due);
-	if (!o->loose && progress.deadline != o->deadline)
-		wrong_op(WRONG_ANSWER, o, "it waits for another time");
+	check_pending(p, o, due);
+	if (!o->shared_deadline && progress.deadline != o->deadline)
+		op_fail(FAIL_RESULT, o, "pending with a wrong deadline");
 	count_keys(o, seen, progress.nr_keys);
 	seen->ops++;
 	seen->watches += progress.nr_keys;
@@ -88,7 +87,7 @@ static void survey(struct torture_purgatory *p, struct survey *seen)
 	memset(seen, 0, sizeof(*seen));
 	twheel_op_iter_start(&iter, p->purgatory);
 	while ((op = twheel_op_iter_next(&iter)))
-		look_at(p, container_of(op, struct torture_op, op), seen);
+		survey_op(p, container_of(op, struct torture_op, op), seen);
 	twheel_op_iter_end(&iter);
 }
 
@@ -99,8 +98,8 @@ static u64 all_ended(const struct twheel_purgatory_stats *stats)
 }
 
 /*
- * Nothing happens any more but that deadlines come: whoever is due has ended, and the
- * counts are those of what is seen, if none has ended while we looked.
+ * Check an idle purgatory, in which only deadlines still expire: no pending operation is
+ * due, and the counts match a walk if no operation has ended during the walk.
  */
 void purgatory_inspect(struct torture_purgatory *p)
 {
@@ -120,7 +119,7 @@ void purgatory_inspect(struct torture_purgatory *p)
 		expect_count(p, "watches", after.watches, seen->watches);
 		expect_count(p, "keys", after.keys,
 			     seen->own_keys + bitmap_weight(seen->keys, TORTURE_KEYS));
-		expect_count(p, "what was added and has not ended",
+		expect_count(p, "added less ended",
 			     after.added - all_ended(&after), seen->ops);
 	}
 	kfree(seen);
@@ -139,25 +138,25 @@ static bool any_near(struct torture_purgatory *p)
 	return any;
 }
 
-/* Whoever is going to expire soon does so. */
-void purgatory_await_near(struct torture_purgatory *p)
+/* Wait until no operation is_near(). */
+void purgatory_wait_for_near(struct torture_purgatory *p)
 {
 	u64 limit = ktime_get_ns() + NSEC_PER_SEC + TORTURE_LOST_NS;
 
 	while (any_near(p)) {
 		if (ktime_get_ns() > limit) {
-			torture_wrong(WRONG_LOST, NULL, "it was near, and has not expired");
+			torture_fail(FAIL_LOST, NULL, "an operation has not expired in time");
 			return;
 		}
 		usleep_range(500, 2000);
 	}
 }
 
-/* Add an operation, which must be refused unless it fits. False if there was no memory. */
+/* Add an operation, which must fail unless it @fits. Return: false if out of memory. */
 static bool fill(struct torture_purgatory *p, const struct torture_caller *c, u32 nr_keys,
 		 bool fits)
 {
-	struct torture_op *o = op_make_idle(p, c, nr_keys);
+	struct torture_op *o = op_create_idle(p, c, nr_keys);
 	int err;
 
 	if (!o)
@@ -166,13 +165,13 @@ static bool fill(struct torture_purgatory *p, const struct torture_caller *c, u3
 	if (err < 0)
 		twheel_op_put(&o->op);
 	if (err != -ENOMEM && fits != !err)
-		wrong_op(WRONG_COUNTS, o, "of what may wait");
+		op_fail(FAIL_COUNTS, o, "limit on operations or watches is not exact");
 	op_account_put(o);
 	return err != -ENOMEM;
 }
 
-/* Nothing waits: as much as may can wait again, and no more. */
-void purgatory_expect_room(struct torture_purgatory *p, struct rnd_state *rng)
+/* In an empty purgatory, check that the limits on operations and watches are exact. */
+void purgatory_check_limits(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	const struct torture_caller c = { .rng = rng, .may_sleep = true };
 	bool full = p->max_pending;
@@ -198,18 +197,18 @@ static void expect_tickets(struct torture_purgatory *p)
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_TICKETS; i++) {
-		expect_count(p, "what ended by a call, less its answer",
+		expect_count(p, "operations completed by a call, less its result",
 			     atomic_read(&p->ticket[i]), 0);
 		atomic_set(&p->ticket[i], 0);
 	}
-	expect_count(p, "what ended by an error for all, less the answers",
-		     atomic_read(&p->all_errors), 0);
-	expect_count(p, "what was cancelled, less the answers", atomic_read(&p->unclaimed), 0);
-	atomic_set(&p->all_errors, 0);
+	expect_count(p, "operations ended by complete_all errors, less the results",
+		     atomic_read(&p->complete_all_errors), 0);
+	expect_count(p, "cancelled operations, less the results", atomic_read(&p->unclaimed), 0);
+	atomic_set(&p->complete_all_errors, 0);
 	atomic_set(&p->unclaimed, 0);
 }
 
-/* Its wheels are empty, too. */
+/* The wheels of a drained purgatory must be empty, too. */
 static void expect_wheel(struct torture_purgatory *p, struct twheel *wheel)
 {
 	struct twheel_stats stats;
@@ -219,23 +218,23 @@ static void expect_wheel(struct torture_purgatory *p, struct twheel *wheel)
 	expect_count(p, "added to the wheel", stats.added, stats.fired + stats.cancelled);
 }
 
-/* It is drained, and nobody has an operation of it in hand. */
-void purgatory_expect_nothing(struct torture_purgatory *p)
+/* Check a drained purgatory, after all references to its operations were dropped. */
+void purgatory_check_empty(struct torture_purgatory *p)
 {
 	struct twheel_purgatory_stats now, *before = &p->before;
 	unsigned int i;
 
 	twheel_purgatory_stats(p->purgatory, &now);
-	expect_count(p, "pending in the end", now.pending, 0);
-	expect_count(p, "watches in the end", now.watches, 0);
-	expect_count(p, "keys in the end", now.keys, 0);
-	expect_count(p, "not released in the end", atomic_read(&p->alive), 0);
+	expect_count(p, "pending at the end", now.pending, 0);
+	expect_count(p, "watches at the end", now.watches, 0);
+	expect_count(p, "keys at the end", now.keys, 0);
+	expect_count(p, "not released at the end", atomic_read(&p->alive), 0);
 	expect_count(p, "added", now.added, atomic64_read(&p->added) - before->added);
-	expect_count(p, "added and not ended", now.added, all_ended(&now));
+	expect_count(p, "total added", now.added, all_ended(&now));
 	expect_count(p, "rejected", now.rejected,
 		     atomic64_read(&p->rejected) - before->rejected);
 	for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
-		expect_count(p, "ended by a reason", now.ended[i],
+		expect_count(p, "ended for one reason", now.ended[i],
 			     atomic64_read(&p->ended[i]) - before->ended[i]);
 	expect_tickets(p);
 	for (i = 0; i < TORTURE_WHEELS; i++)

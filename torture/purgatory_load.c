@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the torture does to operations: the workers, in threads and in softirqs,
- * and the callbacks of operations, all do the same, but that only threads may sleep.
+ * Random calls on operations, from threads, softirqs and callbacks. Only threads may sleep.
  *
- * An operation is found in a slot, from before it is added until another takes
- * its place.  Half of the time it is the first slots, so that calls on one operation
- * meet.  Keys that operations share are told things on their own.
+ * A slot makes an operation reachable, from before its add until another operation
+ * replaces it.  Half of the calls use the first slots, so that calls on one operation
+ * race.  Other calls signal and check the shared keys directly.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -15,24 +14,24 @@
 
 #include "purgatory.h"
 
-/* Half of what is done goes to these, so that threads meet. */
+/* Half of the calls use these slots and keys, to increase contention. */
 #define HOT_SLOTS	2
 #define HOT_KEYS	4
 
-/* When there are so many, some are cancelled. */
-#define MOST_OPS	256
+/* Some operations are cancelled when there are this many. */
+#define MAX_OPS	256
 
 /*
- * So many come at once under one key: a walk of it takes several chunks. And so many under as
- * many keys as they may watch: buckets follow.
+ * Operations that are added at once: with one common key, enough for a signal to take
+ * several chunks; or each with as many keys as possible, so that the hash table grows.
  */
-#define CROWD		100
-#define SPREAD		10
+#define SAME_KEY_OPS		100
+#define MANY_KEYS_OPS		10
 
-/* And half of the time all workers go to the same purgatory, for so long. */
-#define MEETING		(HZ / 4)
+/* Half of the time all workers use the same purgatory, which changes after this period. */
+#define SHARED_PERIOD		(HZ / 4)
 
-/* A softirq begins nothing more after this long. */
+/* A softirq starts no more calls after this time. */
 #define SOFTIRQ_NS	(200 * NSEC_PER_USEC)
 
 /* Slots */
@@ -49,7 +48,7 @@ static struct torture_op *slot_get(struct torture_slot *slot)
 	return o;
 }
 
-/* Put an operation into a slot; the one that was there, with its reference. */
+/* Put an operation into a slot. Return: the old operation, with its reference. */
 static struct torture_op *slot_swap(struct torture_slot *slot, struct torture_op *o)
 {
 	struct torture_op *old;
@@ -75,7 +74,7 @@ void slots_empty(struct torture_purgatory *p)
 	}
 }
 
-/* A new one takes the place: mostly nobody is left who might end the old one. */
+/* Replace the operation in a slot. Mostly cancel the old one, which is unreachable now. */
 static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_state *rng)
 {
 	struct torture_op *old = slot_swap(slot, o);
@@ -87,9 +86,9 @@ static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_
 	twheel_op_put(&old->op);
 }
 
-/* On one operation */
+/* Calls on a single operation */
 
-/* End any that waits; its callback does the same, until the stack is deep. */
+/* Complete a pending operation. Its callback does the same, until the stack is deep. */
 void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng)
 {
 	u32 first = torture_below(rng, TORTURE_SLOTS), i;
@@ -97,7 +96,7 @@ void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng)
 
 	for (i = 0; i < TORTURE_SLOTS && !o; i++) {
 		o = slot_get(&p->slot[(first + i) % TORTURE_SLOTS]);
-		if (o && (!READ_ONCE(o->added) || READ_ONCE(o->over))) {
+		if (o && (!READ_ONCE(o->added) || READ_ONCE(o->known_ended))) {
 			twheel_op_put(&o->op);
 			o = NULL;
 		}
@@ -108,24 +107,24 @@ void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng)
 	twheel_op_put(&o->op);
 }
 
-/* Ask for it by one of the keys that it was added with, or by itself. */
-static void ask(struct torture_op *o, const struct torture_caller *c)
+/* Have the condition checked, by a key of the operation or directly. */
+static void recheck(struct torture_op *o, const struct torture_caller *c)
 {
 	struct torture_key *key;
 
 	if (!o->nr_want || !torture_below(c->rng, 3)) {
-		op_try(o);
+		op_try_complete(o);
 		return;
 	}
 	key = o->want[torture_below(c->rng, o->nr_want)].key;
 	if (torture_below(c->rng, 2))
-		signal_key(o->p, key, c);
+		key_signal(o->p, key, c);
 	else
-		check_key(o->p, key, c);
+		key_check(o->p, key, c);
 }
 
-/* Calls that leave it waiting, mostly. */
-static void work_with(struct torture_op *o, const struct torture_caller *c)
+/* Calls that mostly leave the operation pending. */
+static void random_op_call(struct torture_op *o, const struct torture_caller *c)
 {
 	switch (torture_below(c->rng, 16)) {
 	case 0 ... 3:
@@ -138,7 +137,7 @@ static void work_with(struct torture_op *o, const struct torture_caller *c)
 		op_unwatch(o, c->rng);
 		break;
 	case 6:
-		op_look(o);
+		op_check_progress(o);
 		break;
 	case 7 ... 9:
 		op_hold(o);
@@ -146,12 +145,12 @@ static void work_with(struct torture_op *o, const struct torture_caller *c)
 	default:
 		if (!torture_below(c->rng, 2))
 			op_hold(o);
-		ask(o, c);
+		recheck(o, c);
 		break;
 	}
 }
 
-static void end_it(struct torture_op *o, const struct torture_caller *c)
+static void end_op(struct torture_op *o, const struct torture_caller *c)
 {
 	switch (torture_below(c->rng, 6)) {
 	case 0:
@@ -161,18 +160,18 @@ static void end_it(struct torture_op *o, const struct torture_caller *c)
 		op_expire(o);
 		break;
 	case 1:
-		op_fail(o, c->rng);
+		op_complete_error(o, c->rng);
 		break;
 	case 2:
 		op_cancel(o);
 		break;
 	case 3:
 		if (o->own && o->nr_want)
-			cancel_key(o->p, o->want[0].key, c);
+			key_cancel(o->p, o->want[0].key, c);
 		break;
 	default:
 		if (c->may_sleep)
-			op_cancel_wait(o);
+			op_cancel_sync(o);
 		break;
 	}
 }
@@ -184,32 +183,32 @@ static void work_on(struct torture_op *o, const struct torture_caller *c)
 	if (!op_enter(o))
 		return;
 	for (n = 1 + torture_below(c->rng, 4); n; n--)
-		work_with(o, c);
+		random_op_call(o, c);
 	if (!torture_below(c->rng, 4))
-		end_it(o, c);
+		end_op(o, c);
 	op_leave(o);
 }
 
-/* Make one that nobody will find: it may be gone before its add has returned. */
-static void send_out(struct torture_op *o, const struct torture_caller *c)
+/* Add an orphan. It may be released before its add has returned. */
+static void add_orphan(struct torture_op *o, const struct torture_caller *c)
 {
 	if (op_add(o, c) < 0)
 		twheel_op_put(&o->op);
 }
 
-static void make(struct torture_purgatory *p, struct torture_slot *slot,
-		 const struct torture_caller *c)
+static void add_op(struct torture_purgatory *p, struct torture_slot *slot,
+		   const struct torture_caller *c)
 {
 	struct torture_op *o;
 
-	/* Those that nobody ends would make each call that meets many longer and longer. */
-	if (atomic_read(&p->alive) >= MOST_OPS)
-		cancel_key(p, &p->key[torture_below(c->rng, HOT_KEYS)], c);
-	o = op_make(p, c);
+	/* Many pending operations would slow down all calls on their keys. */
+	if (atomic_read(&p->alive) >= MAX_OPS)
+		key_cancel(p, &p->key[torture_below(c->rng, HOT_KEYS)], c);
+	o = op_create(p, c);
 	if (!o)
 		return;
 	if (o->orphan) {
-		send_out(o, c);
+		add_orphan(o, c);
 	} else {
 		if (!torture_below(c->rng, 8))
 			op_hold(o);
@@ -222,69 +221,69 @@ static void make(struct torture_purgatory *p, struct torture_slot *slot,
 	op_account_put(o);
 }
 
-static void play_with_slot(struct torture_purgatory *p, const struct torture_caller *c)
+static void random_slot_call(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	u32 of = torture_below(c->rng, 2) ? HOT_SLOTS : TORTURE_SLOTS;
-	struct torture_slot *slot = &p->slot[torture_below(c->rng, of)];
+	u32 nr = torture_below(c->rng, 2) ? HOT_SLOTS : TORTURE_SLOTS;
+	struct torture_slot *slot = &p->slot[torture_below(c->rng, nr)];
 	struct torture_op *o = slot_get(slot);
 
 	if (!o || atomic_read(&o->ended) || READ_ONCE(o->refused) || !torture_below(c->rng, 16))
-		make(p, slot, c);
+		add_op(p, slot, c);
 	else
 		work_on(o, c);
 	if (o)
 		twheel_op_put(&o->op);
 }
 
-/* On a key that many share */
-static void play_with_key(struct torture_purgatory *p, const struct torture_caller *c)
+/* A random call on a shared key. */
+static void random_key_call(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	u32 of = torture_below(c->rng, 2) ? HOT_KEYS : TORTURE_KEYS;
-	struct torture_key *key = &p->key[torture_below(c->rng, of)];
-	u32 what = torture_below(c->rng, 32);
+	u32 nr = torture_below(c->rng, 2) ? HOT_KEYS : TORTURE_KEYS;
+	struct torture_key *key = &p->key[torture_below(c->rng, nr)];
+	u32 choice = torture_below(c->rng, 32);
 
-	if (!what)
-		cancel_key(p, key, c);
-	else if (what < 16)
-		check_key(p, key, c);
+	if (!choice)
+		key_cancel(p, key, c);
+	else if (choice < 16)
+		key_check(p, key, c);
 	else
-		signal_key(p, key, c);
+		key_signal(p, key, c);
 }
 
-/* What can be done from anywhere. */
-void purgatory_play(struct torture_purgatory *p, const struct torture_caller *c)
+/* A random call that is safe in any context. */
+void purgatory_random_call(struct torture_purgatory *p, const struct torture_caller *c)
 {
 	if (torture_below(c->rng, 4))
-		play_with_slot(p, c);
+		random_slot_call(p, c);
 	else
-		play_with_key(p, c);
+		random_key_call(p, c);
 }
 
 /* Workers */
 
-/* Nothing that is read may be out of the question, whatever is under way. */
-static void look(struct torture_purgatory *p)
+/* The counts must be plausible even while calls are in progress. */
+static void read_stats(struct torture_purgatory *p)
 {
 	struct twheel_purgatory_stats stats;
 
 	twheel_purgatory_stats(p->purgatory, &stats);
 	if (stats.pending > INT_MAX || stats.keys > INT_MAX || stats.watches > INT_MAX)
-		torture_wrong(WRONG_COUNTS, NULL, "less than nothing");
+		torture_fail(FAIL_COUNTS, NULL, "a negative count");
 }
 
-/* Very many watch one key, or some very many, for as long as nobody ends them. */
-static void send_out_crowd(struct torture_purgatory *p, const struct torture_caller *c)
+/* Add many orphans with one key, or some with many keys, which stay pending. */
+static void add_many(struct torture_purgatory *p, const struct torture_caller *c)
 {
 	struct torture_key *key = torture_below(c->rng, 2) ?
 				  &p->key[torture_below(c->rng, HOT_KEYS)] : NULL;
-	unsigned int n, nr = key ? CROWD : SPREAD;
+	unsigned int n, nr = key ? SAME_KEY_OPS : MANY_KEYS_OPS;
 	struct torture_op *o;
 
-	for (n = 0; n < nr && atomic_read(&p->alive) < MOST_OPS; n++) {
-		o = op_make_patient(p, c, key);
+	for (n = 0; n < nr && atomic_read(&p->alive) < MAX_OPS; n++) {
+		o = op_create_patient(p, c, key);
 		if (!o)
 			return;
-		send_out(o, c);
+		add_orphan(o, c);
 		op_account_put(o);
 	}
 }
@@ -303,51 +302,51 @@ static void work(struct torture_thread *thread, struct torture_purgatory *p)
 		purgatory_walk(p, c.rng);
 		break;
 	case 9 ... 12:
-		torture_step(thread, "look");
-		look(p);
+		torture_step(thread, "read stats");
+		read_stats(p);
 		break;
 	case 13:
-		torture_step(thread, "send out a crowd");
-		send_out_crowd(p, &c);
+		torture_step(thread, "add many");
+		add_many(p, &c);
 		break;
 	default:
-		torture_step(thread, "play");
-		purgatory_play(p, &c);
+		torture_step(thread, "random call");
+		purgatory_random_call(p, &c);
 		break;
 	}
 }
 
-static struct torture_purgatory *meeting_purgatory(struct rnd_state *rng)
+static struct torture_purgatory *pick_purgatory(struct rnd_state *rng)
 {
 	u32 nr = torture_below(rng, 2) ? torture_below(rng, torture_nr_purgatories) :
-					  jiffies / MEETING % torture_nr_purgatories;
+					  jiffies / SHARED_PERIOD % torture_nr_purgatories;
 
 	return &torture_purgatories[nr];
 }
 
-/* A thread that works on whatever purgatory it finds. */
+/* Thread function: works on random purgatories. */
 void purgatory_worker(struct torture_thread *thread)
 {
 	struct torture_purgatory *p;
 	unsigned int n;
 	bool open;
 
-	while (!torture_over()) {
-		p = meeting_purgatory(&thread->rng);
-		torture_step(thread, "look for a purgatory");
+	while (!torture_should_stop()) {
+		p = pick_purgatory(&thread->rng);
+		torture_step(thread, "pick a purgatory");
 		open = down_read_trylock(&p->gate);
 		if (open) {
 			for (n = torture_below(&thread->rng, 32); n && p->purgatory; n--)
 				work(thread, p);
 			up_read(&p->gate);
 		}
-		torture_rest(thread, !open);
+		torture_pause(thread, !open);
 	}
 }
 
 /*
- * The same in softirq context, as long as its timer is not stopped. Most of the time
- * is left to those that a softirq keeps waiting, however slow the machine is.
+ * A worker in softirq context; its timer re-arms itself. The interval leaves most of the
+ * CPU time to threads, even on a slow machine.
  */
 void purgatory_softirq(struct timer_list *timer)
 {
@@ -357,7 +356,7 @@ void purgatory_softirq(struct timer_list *timer)
 	unsigned int n;
 
 	for (n = torture_below(&s->rng, 64); n && ktime_get_ns() - begin < SOFTIRQ_NS; n--)
-		purgatory_play(s->p, &c);
+		purgatory_random_call(s->p, &c);
 	mod_timer(timer, jiffies + torture_below(&s->rng, 3) +
 		  nsecs_to_jiffies(20 * (ktime_get_ns() - begin)));
 }

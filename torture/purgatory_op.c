@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations to torture: made, asked, called back, released, and buried.
+ * The operations under test: their creation, callbacks and release.
  *
- * An operation of ours is kept longer than its consumer may: its release only
- * poisons it.  So we see it if something calls back after that, or writes to what
- * is no longer there.  It is freed when some more have been released.
+ * The memory of an operation is not freed by its release, which only poisons it and puts
+ * it into a quarantine.  This detects callbacks after the release, and writes to memory
+ * that a consumer could have freed.  The memory is freed after further releases.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,23 +17,23 @@
 
 #include "purgatory.h"
 
-/* So many are kept before they are freed. */
-#define GRAVES	64
+/* Number of released operations that are kept. */
+#define QUARANTINE_OPS	64
 
-/* Say what is wrong with an operation. */
-void wrong_op(enum torture_wrong what, const struct torture_op *o, const char *detail)
+/* Report a failure of an operation. */
+void op_fail(enum torture_failure kind, const struct torture_op *o, const char *detail)
 {
-	if (!torture_tell(what, detail))
+	if (!torture_report(kind, detail))
 		return;
-	pr_err("  purgatory %u, operation %u, condition %d of %u keys%s%s%s%s, held %d, added %d, ended %d, released %d, over %d, answers %d; reason %d, value %llx, error %d\n",
-	       o->p->number, o->number, o->condition, o->nr_want, o->own ? " of its own" : "",
-	       o->loose ? ", loose" : "", o->orphan ? ", orphan" : "",
-	       o->reshaped ? ", reshaped" : "", atomic_read(&o->held),
-	       o->added, atomic_read(&o->ended), atomic_read(&o->released), o->over,
-	       atomic_read(&o->answers), o->reason, o->value, o->error);
+	pr_err("  purgatory %u, operation %u, condition %d of %u keys%s%s%s%s, held %d, added %d, ended %d, released %d, known ended %d, claims %d; reason %d, value %llx, error %d\n",
+	       o->p->number, o->number, o->condition, o->nr_want, o->own ? " (own)" : "",
+	       o->shared_deadline ? ", shared deadline" : "", o->orphan ? ", orphan" : "",
+	       o->keys_changed ? ", keys changed" : "", atomic_read(&o->held),
+	       o->added, atomic_read(&o->ended), atomic_read(&o->released), o->known_ended,
+	       atomic_read(&o->claims), o->reason, o->value, o->error);
 }
 
-/* Its callbacks */
+/* Callbacks */
 
 static struct torture_op *to_op(struct twheel_op *op)
 {
@@ -41,10 +41,10 @@ static struct torture_op *to_op(struct twheel_op *op)
 }
 
 /*
- * Anything may be done in a callback, but not for ever: what is done leads to callbacks,
- * of all that watch a key, and these do the same.
+ * Callbacks make random calls, but rarely and only up to a certain depth: a call may run
+ * the callbacks of all operations that watch a key, which make further calls.
  */
-static void act(struct torture_op *o, unsigned int seldom)
+static void act(struct torture_op *o, unsigned int one_in)
 {
 	const struct torture_caller c = { .rng = &o->rng };
 	struct torture_call *call = call_current();
@@ -53,12 +53,12 @@ static void act(struct torture_op *o, unsigned int seldom)
 		return;
 	if (call && call->chain)
 		purgatory_chain(o->p, c.rng);
-	else if (!torture_below(c.rng, seldom) && (!call || call->depth < 2))
-		purgatory_play(o->p, &c);
+	else if (!torture_below(c.rng, one_in) && (!call || call->depth < 2))
+		purgatory_random_call(o->p, &c);
 }
 
-/* What can be done to itself: its callback comes when the predicate has returned. */
-static void act_on_itself(struct torture_op *o)
+/* Calls from a predicate on its operation. The callback runs after the predicate. */
+static void act_on_self(struct torture_op *o)
 {
 	switch (torture_below(&o->rng, 32)) {
 	case 0:
@@ -68,7 +68,7 @@ static void act_on_itself(struct torture_op *o)
 		op_cancel(o);
 		break;
 	case 2:
-		op_try(o);
+		op_try_complete(o);
 		break;
 	case 3:
 		op_rearm(o, &o->rng);
@@ -76,22 +76,23 @@ static void act_on_itself(struct torture_op *o)
 	}
 }
 
-/* Who runs this counts it as its own, and must be one who asks. */
-static bool called_by_asker(const struct torture_call *call)
+/* Whether the predicate runs in a call that evaluates predicates. */
+static bool called_by_evaluator(const struct torture_call *call)
 {
-	return call && (call->how == HOW_SIGNAL || call->how == HOW_CHECK ||
-			call->how == HOW_TRY || call->how == HOW_ADD || call->how == HOW_WATCH);
+	return call && (call->type == CALL_SIGNAL || call->type == CALL_CHECK ||
+			call->type == CALL_TRY || call->type == CALL_ADD ||
+			call->type == CALL_WATCH);
 }
 
-static void enter(struct torture_op *o)
+static void callback_enter(struct torture_op *o)
 {
-	atomic_inc_return(&o->p->inside);	/* pairs with the barrier after the drain */
+	atomic_inc_return(&o->p->callbacks);	/* pairs with the barrier after the drain */
 	if (READ_ONCE(o->p->drained))
-		wrong_op(WRONG_AFTER, o, "called back though its purgatory was drained");
+		op_fail(FAIL_AFTER, o, "called back after the drain");
 	if (atomic_read(&o->released))
-		wrong_op(WRONG_AFTER, o, "called back though it was released");
+		op_fail(FAIL_AFTER, o, "called back after its release");
 	if (!READ_ONCE(o->adding))
-		wrong_op(WRONG_AFTER, o, "called back though it was not added");
+		op_fail(FAIL_AFTER, o, "called back without an add");
 }
 
 static bool evaluate(struct twheel_op *op, u64 *value)
@@ -101,40 +102,40 @@ static bool evaluate(struct twheel_op *op, u64 *value)
 	struct torture_op *o = to_op(op);
 	bool held;
 
-	enter(o);
-	if (atomic_inc_return(&o->inside) != 1)
-		wrong_op(WRONG_OVERLAP, o, "its predicate is running");
+	callback_enter(o);
+	if (atomic_inc_return(&o->evaluating) != 1)
+		op_fail(FAIL_OVERLAP, o, "its predicate is running already");
 	if (atomic_read(&o->ended))
-		wrong_op(WRONG_AFTER, o, "its predicate runs after its callback");
-	if (!called_by_asker(call))
-		wrong_op(WRONG_ANSWER, o, "its predicate runs in no call that asks for it");
+		op_fail(FAIL_AFTER, o, "its predicate runs after its callback");
+	if (!called_by_evaluator(call))
+		op_fail(FAIL_RESULT, o, "its predicate runs outside of a call that evaluates it");
 	held = atomic_read(&o->held) != NOT_HELD;
-	/* Others come to ask, and what they know is not in the answer. */
-	if (torture_below(&o->rng, 2) && torture_idles(&o->rng))
+	/* Let other calls race, after the result has been determined. */
+	if (torture_below(&o->rng, 2) && torture_may_delay(&o->rng))
 		udelay(torture_below(&o->rng, 30));
-	act_on_itself(o);
+	act_on_self(o);
 	act(o, 64);
 	if (held && call)
 		*value = call_value(call);
-	atomic_dec_return_release(&o->inside);
-	atomic_dec_return_release(&p->inside);
+	atomic_dec_return_release(&o->evaluating);
+	atomic_dec_return_release(&p->callbacks);
 	return held;
 }
 
-static void expect_over(struct torture_op *o)
+static void random_call_after_end(struct torture_op *o)
 {
-	u32 what = torture_below(&o->rng, 16);
+	u32 choice = torture_below(&o->rng, 16);
 
-	if (what == 0)
+	if (choice == 0)
 		op_complete(o);
-	else if (what == 1)
+	else if (choice == 1)
 		op_cancel(o);
-	else if (what == 2)
-		op_try(o);
-	else if (what == 3)
+	else if (choice == 2)
+		op_try_complete(o);
+	else if (choice == 3)
 		op_rearm(o, &o->rng);
-	else if (what == 4)
-		op_look(o);
+	else if (choice == 4)
+		op_check_progress(o);
 }
 
 static void ended(struct twheel_op *op)
@@ -143,80 +144,80 @@ static void ended(struct twheel_op *op)
 	struct torture_op *o = to_op(op);
 	struct twheel_op_result result;
 
-	enter(o);
+	callback_enter(o);
 	if (atomic_inc_return(&o->ended) != 1)
-		wrong_op(WRONG_TWICE, o, "called back once more");
-	if (atomic_read(&o->inside))
-		wrong_op(WRONG_OVERLAP, o, "called back while its predicate is running");
+		op_fail(FAIL_TWICE, o, "called back twice");
+	if (atomic_read(&o->evaluating))
+		op_fail(FAIL_OVERLAP, o, "called back while its predicate is running");
 	twheel_op_result(op, &result);
 	o->reason = result.reason;
 	o->error = result.error;
 	o->value = result.value;
-	WRITE_ONCE(o->over, true);
-	op_judge_end(o, &result);
+	WRITE_ONCE(o->known_ended, true);
+	op_check_end(o, &result);
 	if (result.reason <= TWHEEL_CANCELLED)
 		atomic64_inc(&p->ended[result.reason]);
-	/* Others come to wait for it. */
-	if (!torture_below(&o->rng, 8) && torture_idles(&o->rng))
+	/* Let other calls wait for this callback. */
+	if (!torture_below(&o->rng, 8) && torture_may_delay(&o->rng))
 		udelay(torture_below(&o->rng, 30));
-	expect_over(o);
+	random_call_after_end(o);
 	act(o, 8);
-	/* Pairs with the acquire in cancelled_for_key(): the result is on the books. */
+	/* Publishes the result; pairs with the acquire in cancelled_for_key(). */
 	smp_store_release(&o->returned, true);
 	if (o->orphan)
 		twheel_op_put(op);
-	atomic_dec_return_release(&p->inside);
+	atomic_dec_return_release(&p->callbacks);
 }
 
-/* The end of one */
+/* Release */
 
 static void expect_poison(const struct torture_op *o, const void *from, size_t size)
 {
 	if (memchr_inv(from, TORTURE_POISON, size))
-		wrong_op(WRONG_AFTER, o, "touched after it was given back");
+		op_fail(FAIL_AFTER, o, "written after its release or an unwatch");
 }
 
-static void bury(struct torture_op *o)
+static void free_op(struct torture_op *o)
 {
 	expect_poison(o, &o->op, sizeof(o->op));
-	expect_poison(o, o->watch, o->nr_rooms * sizeof(*o->watch));
+	expect_poison(o, o->watch, o->nr_watches * sizeof(*o->watch));
 	kfree(o->watch);
 	kfree(o);
 }
 
-/* Free those that were released, but for some. */
-void graves_free(struct torture_purgatory *p, unsigned int keep)
+/* Free released operations, except for the last @keep. */
+void quarantine_free(struct torture_purgatory *p, unsigned int keep)
 {
 	struct torture_op *o;
 
 	do {
 		o = NULL;
-		spin_lock_bh(&p->grave_lock);
-		if (p->nr_graves > keep) {
-			o = list_first_entry(&p->grave, struct torture_op, grave);
-			list_del(&o->grave);
-			p->nr_graves--;
+		spin_lock_bh(&p->quarantine_lock);
+		if (p->nr_quarantined > keep) {
+			o = list_first_entry(&p->quarantine, struct torture_op, quarantine_entry);
+			list_del(&o->quarantine_entry);
+			p->nr_quarantined--;
 		}
-		spin_unlock_bh(&p->grave_lock);
+		spin_unlock_bh(&p->quarantine_lock);
 		if (o)
-			bury(o);
+			free_op(o);
 	} while (o);
 }
 
-/* Give up the books of an operation; the last to do so closes them. */
+/* Drop a reference to the account. The last one puts the operation into the quarantine. */
 void op_account_put(struct torture_op *o)
 {
 	struct torture_purgatory *p = o->p;
 
 	if (!refcount_dec_and_test(&o->refs))
 		return;
-	op_judge_release(o);
-	spin_lock_bh(&p->grave_lock);
-	list_add_tail(&o->grave, &p->grave);
-	p->nr_graves++;
-	spin_unlock_bh(&p->grave_lock);
+	op_check_release(o);
+	spin_lock_bh(&p->quarantine_lock);
+	list_add_tail(&o->quarantine_entry, &p->quarantine);
+	p->nr_quarantined++;
+	spin_unlock_bh(&p->quarantine_lock);
 	atomic_dec(&p->alive);
-	graves_free(p, GRAVES);
+	quarantine_free(p, QUARANTINE_OPS);
 }
 
 static void release(struct twheel_op *op)
@@ -225,13 +226,13 @@ static void release(struct twheel_op *op)
 	unsigned int i;
 
 	if (atomic_inc_return(&o->released) != 1) {
-		wrong_op(WRONG_TWICE, o, "released once more");
+		op_fail(FAIL_TWICE, o, "released twice");
 		return;
 	}
-	for_each_set_bit(i, o->back, o->nr_rooms)
+	for_each_set_bit(i, o->unwatched, o->nr_watches)
 		expect_poison(o, &o->watch[i], sizeof(o->watch[i]));
 	memset(&o->op, TORTURE_POISON, sizeof(o->op));
-	memset(o->watch, TORTURE_POISON, o->nr_rooms * sizeof(*o->watch));
+	memset(o->watch, TORTURE_POISON, o->nr_watches * sizeof(*o->watch));
 	op_account_put(o);
 }
 
@@ -246,9 +247,9 @@ static const struct twheel_op_ops declared_ops = {
 	.release	= release,
 };
 
-/* The beginning */
+/* Creation */
 
-static enum twheel_condition any_condition(struct rnd_state *rng)
+static enum twheel_condition random_condition(struct rnd_state *rng)
 {
 	static const enum twheel_condition conditions[] = {
 		TWHEEL_COND_NONE, TWHEEL_COND_ANY, TWHEEL_COND_ALL, TWHEEL_COND_QUORUM,
@@ -259,8 +260,8 @@ static enum twheel_condition any_condition(struct rnd_state *rng)
 	return conditions[torture_below(rng, ARRAY_SIZE(conditions))];
 }
 
-/* Few keys mostly, as many as there may be now and then. */
-static u32 any_nr_keys(struct rnd_state *rng, enum twheel_condition condition, bool own)
+/* Mostly few keys, sometimes up to the maximum. */
+static u32 random_nr_keys(struct rnd_state *rng, enum twheel_condition condition, bool own)
 {
 	if (condition == TWHEEL_COND_NONE)
 		return 0;
@@ -271,8 +272,8 @@ static u32 any_nr_keys(struct rnd_state *rng, enum twheel_condition condition, b
 	return 1 + torture_below(rng, torture_below(rng, 16) ? 4 : TWHEEL_MAX_KEYS);
 }
 
-/* Half of them watch the same first ones. */
-static void want_keys(struct torture_op *o)
+/* Half of the operations start with the same shared key. */
+static void init_keys(struct torture_op *o)
 {
 	bool counts = o->condition == TWHEEL_COND_ANY || o->condition == TWHEEL_COND_ALL ||
 		      o->condition == TWHEEL_COND_QUORUM;
@@ -287,11 +288,11 @@ static void want_keys(struct torture_op *o)
 	}
 }
 
-static void want_time(struct torture_op *o, u64 deadline)
+static void init_deadline(struct torture_op *o, u64 deadline)
 {
-	o->loose = !torture_below(&o->rng, 4);
+	o->shared_deadline = !torture_below(&o->rng, 4);
 	o->deadline = deadline;
-	o->next = deadline;
+	o->next_deadline = deadline;
 	atomic64_set(&o->earliest, deadline);
 	atomic64_set(&o->latest, deadline);
 }
@@ -303,18 +304,18 @@ static struct torture_op *op_alloc(u32 nr, gfp_t gfp)
 	if (!o)
 		return NULL;
 	o->nr_want = nr;
-	o->nr_rooms = nr + 1 + MORE_WATCHES;
-	o->watch = kmalloc_array(o->nr_rooms, sizeof(*o->watch), gfp);
+	o->nr_watches = nr + 1 + SPARE_WATCHES;
+	o->watch = kmalloc_array(o->nr_watches, sizeof(*o->watch), gfp);
 	if (!o->watch) {
 		kfree(o);
 		return NULL;
 	}
-	memset(o->watch, TORTURE_POISON, o->nr_rooms * sizeof(*o->watch));
+	memset(o->watch, TORTURE_POISON, o->nr_watches * sizeof(*o->watch));
 	return o;
 }
 
-static struct torture_op *make(struct torture_purgatory *p, const struct torture_caller *c,
-			       enum twheel_condition condition, bool own, u32 nr)
+static struct torture_op *create(struct torture_purgatory *p, const struct torture_caller *c,
+				 enum twheel_condition condition, bool own, u32 nr)
 {
 	struct torture_op *o = op_alloc(nr, caller_gfp(c));
 	static atomic_t number;
@@ -330,49 +331,52 @@ static struct torture_op *make(struct torture_purgatory *p, const struct torture
 	o->threshold = condition == TWHEEL_COND_SUM ? 1 + torture_below(&o->rng, 30) : 0;
 	refcount_set(&o->refs, 2);
 	atomic_set(&o->users, 1);
-	want_keys(o);
+	init_keys(o);
 	o->wheel = torture_below(&o->rng, TORTURE_WHEELS);
-	o->wary = by_wall_clock(o) && torture_below(&o->rng, 2);
+	o->cancel_on_set = uses_wall_clock(o) && torture_below(&o->rng, 2);
 	o->slack = op_slack(&o->rng);
-	want_time(o, op_deadline(o, &o->rng));
+	init_deadline(o, op_deadline(o, &o->rng));
 	twheel_op_init(&o->op, condition == TWHEEL_COND_PREDICATE ? &predicate_ops :
 								    &declared_ops);
 	atomic_inc(&p->alive);
 	return o;
 }
 
-/* Make an operation, with a reference to it and to its books for the caller, who works on it. */
-struct torture_op *op_make(struct torture_purgatory *p, const struct torture_caller *c)
+/*
+ * Create an operation. The caller becomes a user of it, with a reference to the operation
+ * and one to its account.
+ */
+struct torture_op *op_create(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	enum twheel_condition condition = any_condition(c->rng);
+	enum twheel_condition condition = random_condition(c->rng);
 	bool orphan = !torture_below(c->rng, 8);
 	bool own = !orphan && torture_below(c->rng, 2);
-	struct torture_op *o = make(p, c, condition, own, any_nr_keys(c->rng, condition, own));
+	struct torture_op *o = create(p, c, condition, own, random_nr_keys(c->rng, condition, own));
 
 	if (o)
 		o->orphan = orphan;
 	return o;
 }
 
-/* Make an orphan that will wait until somebody ends it. */
-struct torture_op *op_make_idle(struct torture_purgatory *p, const struct torture_caller *c,
-				u32 nr)
+/* Create an orphan that stays pending until a call ends it. */
+struct torture_op *op_create_idle(struct torture_purgatory *p, const struct torture_caller *c,
+				  u32 nr)
 {
-	struct torture_op *o = make(p, c, nr ? TWHEEL_COND_ANY : TWHEEL_COND_NONE, false, nr);
+	struct torture_op *o = create(p, c, nr ? TWHEEL_COND_ANY : TWHEEL_COND_NONE, false, nr);
 
 	if (!o)
 		return NULL;
 	o->orphan = true;
-	o->wary = false;
-	want_time(o, TWHEEL_NEVER);
+	o->cancel_on_set = false;
+	init_deadline(o, TWHEEL_NEVER);
 	return o;
 }
 
-/* Likewise one that many signals do not complete, under one key or, for NULL, under many. */
-struct torture_op *op_make_patient(struct torture_purgatory *p, const struct torture_caller *c,
-				   struct torture_key *key)
+/* Likewise, but it needs 100 or more signals of @key, or of one of many keys if NULL. */
+struct torture_op *op_create_patient(struct torture_purgatory *p, const struct torture_caller *c,
+				     struct torture_key *key)
 {
-	struct torture_op *o = op_make_idle(p, c, key ? 1 : TWHEEL_MAX_KEYS);
+	struct torture_op *o = op_create_idle(p, c, key ? 1 : TWHEEL_MAX_KEYS);
 	u32 i;
 
 	if (!o)

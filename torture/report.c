@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What the torture counts, and what it has to say.
+ * Counters and log messages of the torture.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -10,39 +10,38 @@
 
 #include "purgatory.h"
 
-/* Of each kind of what is wrong, so many are shown; the rest is counted. */
-#define SHOWN	5
+/* Failures of each kind that are printed; the rest is only counted. */
+#define MAX_REPORTS	5
 
-static const char * const wrong_name[WRONG_KINDS] = {
-	[WRONG_TWICE]	= "ended twice",
-	[WRONG_EARLY]	= "early",
-	[WRONG_LOST]	= "lost",
-	[WRONG_AFTER]	= "ran after all",
-	[WRONG_OVERLAP]	= "ran twice at once",
-	[WRONG_ANSWER]	= "answered wrong",
-	[WRONG_COUNTS]	= "counted wrong",
-	[WRONG_STALL]	= "stalled",
+static const char * const failure_name[FAIL_KINDS] = {
+	[FAIL_TWICE]	= "ended twice",
+	[FAIL_EARLY]	= "early",
+	[FAIL_LOST]	= "lost",
+	[FAIL_AFTER]	= "active after end",
+	[FAIL_OVERLAP]	= "ran concurrently",
+	[FAIL_RESULT]	= "returned wrong",
+	[FAIL_COUNTS]	= "counted wrong",
+	[FAIL_STALL]	= "stalled",
 };
 
-static atomic_t wrongs[WRONG_KINDS];
+static atomic_t failures[FAIL_KINDS];
 
-/* By how much a timer was late, at the most, and for sure. */
+/* The maximum lateness of a timer, or a lower bound of it. */
 atomic64_t torture_late_ns;
 
-/* Count what happened on a wheel. */
-void torture_count(struct torture_wheel *w, enum torture_count what, s64 more)
+void torture_count(struct torture_wheel *w, enum torture_count count, s64 n)
 {
-	atomic64_add(more, &w->count[what]);
+	atomic64_add(n, &w->count[count]);
 }
 
-/* A count, over all wheels. */
-static s64 sum(enum torture_count what)
+/* The sum of a counter over all wheels. */
+static s64 sum(enum torture_count count)
 {
 	unsigned int i;
 	s64 sum = 0;
 
 	for (i = 0; i < torture_nr_wheels; i++)
-		sum += atomic64_read(&torture_wheels[i].count[what]);
+		sum += atomic64_read(&torture_wheels[i].count[count]);
 	return sum;
 }
 
@@ -58,7 +57,7 @@ static const char *kind_name(const struct torture_timer *t)
 	return names[t->kind];
 }
 
-/* Whole microseconds by which a time is ahead. */
+/* Time from @now to @ns in microseconds. */
 static s64 ahead_us(const atomic64_t *ns, u64 now)
 {
 	return div_s64(atomic64_read(ns) - now, NSEC_PER_USEC);
@@ -69,41 +68,40 @@ static void show_timer(const struct torture_timer *t)
 	const struct torture_wheel *w = t->wheel;
 	u64 now = twheel_now(w->wheel);
 
-	pr_err("  wheel %u, clock %d, %s %d, flags %u, armed %d, ended %d, runs %u of %u, cut %u; due in %lld to %lld us\n",
+	pr_err("  wheel %u, clock %d, %s %d, flags %u, armed %d, ended %d, runs %u of %u, cancel stage %u; due in %lld to %lld us\n",
 	       w->number, w->clock, kind_name(t),
 	       t->kind == KIND_ORPHAN ? -1 : (int)(t - w->timer), t->flags,
-	       atomic_read(&t->begun), atomic_read(&t->ended), t->runs, t->limit, t->cut,
+	       atomic_read(&t->begun), atomic_read(&t->ended), t->runs, t->limit, t->cancel_stage,
 	       ahead_us(&t->earliest, now), ahead_us(&t->latest, now));
 }
 
-/* A promise was broken. Whether there is room to say more of it. */
-bool torture_tell(enum torture_wrong what, const char *detail)
+/* Report a failure. Return: true if the caller may print details. */
+bool torture_report(enum torture_failure kind, const char *detail)
 {
-	if (atomic_inc_return(&wrongs[what]) > SHOWN)
+	if (atomic_inc_return(&failures[kind]) > MAX_REPORTS)
 		return false;
-	pr_err("%s: %s\n", wrong_name[what], detail);
+	pr_err("%s: %s\n", failure_name[kind], detail);
 	return true;
 }
 
-/* The same, perhaps to a timer. */
-void torture_wrong(enum torture_wrong what, const struct torture_timer *t, const char *detail)
+/* Report a failure, with the state of a timer if @t is not NULL. */
+void torture_fail(enum torture_failure kind, const struct torture_timer *t, const char *detail)
 {
-	if (torture_tell(what, detail) && t)
+	if (torture_report(kind, detail) && t)
 		show_timer(t);
 }
 
-/* Whether any promise was broken so far. */
 bool torture_failed(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < WRONG_KINDS; i++)
-		if (atomic_read(&wrongs[i]))
+	for (i = 0; i < FAIL_KINDS; i++)
+		if (atomic_read(&failures[i]))
 			return true;
 	return false;
 }
 
-/* What is counted of operations, over all purgatories. */
+/* Counters of operations, summed over all purgatories. */
 struct op_sums {
 	s64 rounds;
 	s64 added;
@@ -127,21 +125,21 @@ static struct op_sums op_sums(void)
 	return sums;
 }
 
-/* A count that grows, and since how many seconds it has not. */
+/* A growing count, and the time of its last change in seconds. */
 struct progress {
 	s64 count;
 	unsigned long since;
 };
 
-/* On a slow machine little happens from one report to the next, and a drain takes long. */
+/* A slow machine makes little progress between two reports, and a drain takes long. */
 static void expect_progress(struct progress *progress, s64 count, unsigned long s,
-			    const char *what)
+			    const char *detail)
 {
 	if (count != progress->count) {
 		progress->count = count;
 		progress->since = s;
 	} else if (s - progress->since >= TORTURE_STALL_S) {
-		torture_wrong(WRONG_STALL, NULL, what);
+		torture_fail(FAIL_STALL, NULL, detail);
 	}
 }
 
@@ -156,10 +154,10 @@ static void progress_of_ops(unsigned long s)
 		s, sums.rounds, sums.added, sums.ended[TWHEEL_COMPLETED],
 		sums.ended[TWHEEL_EXPIRED]);
 	expect_progress(&progress, sums.ended[TWHEEL_COMPLETED], s,
-			"no operation has completed for long");
+			"no operation has completed for a long time");
 }
 
-/* Say how far it got, and that it gets on. */
+/* Log the progress, and check that there is some. */
 void torture_progress(unsigned long s)
 {
 	static struct progress progress;
@@ -168,53 +166,53 @@ void torture_progress(unsigned long s)
 	pr_info("%lu s: %lld wheels, %lld armed, %lld fired; CPUs %d times off, clock %d times set\n",
 		s, sum(COUNT_ROUNDS), sum(COUNT_ARMED), fired,
 		atomic_read(&torture_offlined), atomic_read(&torture_clock_steps));
-	expect_progress(&progress, fired, s, "no timer has fired for long");
+	expect_progress(&progress, fired, s, "no timer has fired for a long time");
 	progress_of_ops(s);
 }
 
-/* What was wrong, and how often: "2 early, 1 lost; ". */
-static const char *list_wrongs(void)
+/* The failures and their numbers: "2 early, 1 lost; ". */
+static const char *list_failures(void)
 {
 	static char text[200];
 	int nr, len = 0;
 	unsigned int i;
 
-	for (i = 0; i < WRONG_KINDS; i++) {
-		nr = atomic_read(&wrongs[i]);
+	for (i = 0; i < FAIL_KINDS; i++) {
+		nr = atomic_read(&failures[i]);
 		if (nr)
 			len += scnprintf(text + len, sizeof(text) - len, "%s%d %s",
-					 len ? ", " : "", nr, wrong_name[i]);
+					 len ? ", " : "", nr, failure_name[i]);
 	}
 	if (len)
 		scnprintf(text + len, sizeof(text) - len, "; ");
 	return text;
 }
 
-/* When the last purgatory has ended, each operation has. */
+/* After the last purgatory has ended, each operation must have ended. */
 static void expect_sums_of_ops(void)
 {
 	struct op_sums sums = op_sums();
 
 	if (sums.added != sums.ended[TWHEEL_COMPLETED] + sums.ended[TWHEEL_EXPIRED] +
 	    sums.ended[TWHEEL_CANCELLED])
-		torture_wrong(WRONG_COUNTS, NULL, "not as many ends as adds");
+		torture_fail(FAIL_COUNTS, NULL, "adds and ends differ");
 	if (!sums.ended[TWHEEL_COMPLETED] || !sums.ended[TWHEEL_EXPIRED])
-		torture_wrong(WRONG_STALL, NULL, "nothing has completed, or expired, at all");
+		torture_fail(FAIL_STALL, NULL, "no operation has completed, or none has expired");
 }
 
-/* When the last wheel has ended, each arming has had its fate. */
+/* After the last wheel has ended, each arming must have an outcome. */
 void torture_expect_sums(void)
 {
 	if (sum(COUNT_ARMED) != sum(COUNT_FIRED) + sum(COUNT_CANCELLED) +
 	    sum(COUNT_WORK_CANCELLED) + sum(COUNT_HANDED_BACK))
-		torture_wrong(WRONG_COUNTS, NULL, "not as many fates as armings");
+		torture_fail(FAIL_COUNTS, NULL, "armings and outcomes differ");
 	if (!sum(COUNT_FIRED))
-		torture_wrong(WRONG_STALL, NULL, "nothing has fired at all");
+		torture_fail(FAIL_STALL, NULL, "no timer has fired");
 	if (torture_nr_purgatories)
 		expect_sums_of_ops();
 }
 
-/* All that was raced and counted: armings and adds, and how each of them ended. */
+/* Number of events: armings and adds, and the outcome of each. */
 static s64 nr_events(const struct op_sums *ops)
 {
 	return sum(COUNT_ARMED) + sum(COUNT_FIRED) + sum(COUNT_CANCELLED) +
@@ -223,15 +221,15 @@ static s64 nr_events(const struct op_sums *ops)
 	       ops->ended[TWHEEL_CANCELLED];
 }
 
-/* The last word. */
+/* Log the result. Scripts parse this line. */
 void torture_verdict(void)
 {
-	const char *word = torture_failed() ? "FAILURE" : "SUCCESS";
+	const char *result = torture_failed() ? "FAILURE" : "SUCCESS";
 	s64 cancelled = sum(COUNT_CANCELLED) + sum(COUNT_WORK_CANCELLED);
 	struct op_sums ops = op_sums();
 
 	pr_info("%s: %s%lld armed, %lld fired, %lld cancelled, %lld handed back; %lld re-armed, %lld refused, %lld rejected; %lld wheels; %lld operations, %lld completed, %lld expired, %lld cancelled, %lld rejected; %lld purgatories; CPUs %d times off, clock %d times set; late by %llu us; %lld events\n",
-		word, list_wrongs(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
+		result, list_failures(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
 		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED),
 		sum(COUNT_REFUSED), sum(COUNT_REJECTED), sum(COUNT_ROUNDS),
 		ops.added, ops.ended[TWHEEL_COMPLETED], ops.ended[TWHEEL_EXPIRED],

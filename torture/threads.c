@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The threads of the torture: started, watched, stopped.
+ * Starts, watches and stops the threads of the torture.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -17,27 +17,26 @@
 static struct torture_thread *threads;
 static unsigned int nr_threads, max_threads;
 
-static bool over;
+static bool stopping;
 
-/* Whether it is time to come to an end. */
-bool torture_over(void)
+bool torture_should_stop(void)
 {
-	return READ_ONCE(over);
+	return READ_ONCE(stopping);
 }
 
-/* Sleep, but not past the end. */
-void torture_nap(unsigned int ms)
+/* Sleep for up to @ms. torture_stop() wakes the thread. */
+void torture_sleep(unsigned int ms)
 {
 	set_current_state(TASK_IDLE);
-	if (!torture_over())
+	if (!torture_should_stop())
 		schedule_timeout(msecs_to_jiffies(ms));
 	__set_current_state(TASK_RUNNING);
 }
 
-/* Between two visits. If the gate was closed, leave the CPU to the keeper. */
-void torture_rest(struct torture_thread *thread, bool closed)
+/* Pause between two wheels or purgatories. If the gate was closed, yield to the keeper. */
+void torture_pause(struct torture_thread *thread, bool closed)
 {
-	if (torture_idles(&thread->rng) && torture_below(&thread->rng, 4))
+	if (torture_may_delay(&thread->rng) && torture_below(&thread->rng, 4))
 		usleep_range(20, 4000);
 	else if (closed)
 		usleep_range(20, 200);
@@ -77,14 +76,14 @@ static int start(void (*fn)(struct torture_thread *thread), const char *name, un
 	task = kthread_create(run, thread, "twheel_%s/%u", name, number);
 	if (IS_ERR(task))
 		return PTR_ERR(task);
-	/* It may die, and we want to say who it was. */
+	/* The report of a stall needs the task even if the thread has died. */
 	thread->task = get_task_struct(task);
 	nr_threads++;
 	wake_up_process(task);
 	return 0;
 }
 
-/* Those that race operations. */
+/* Start the threads that work on operations. */
 static int start_purgatories(unsigned int workers)
 {
 	unsigned int i;
@@ -98,8 +97,8 @@ static int start_purgatories(unsigned int workers)
 }
 
 /*
- * Start all threads, of which so many work on timers, and as many on operations.
- * After an error some may be running: torture_stop() ends them.
+ * Start all threads: @workers for timers, and as many for operations. After an error
+ * some threads may be running; torture_stop() stops them.
  */
 int torture_start(unsigned int workers)
 {
@@ -123,7 +122,7 @@ int torture_start(unsigned int workers)
 	return err;
 }
 
-/* Whether a thread does nothing any more. */
+/* Whether a thread makes no progress. */
 static bool stalled(struct torture_thread *thread)
 {
 	unsigned long steps = READ_ONCE(thread->steps);
@@ -136,7 +135,7 @@ static bool stalled(struct torture_thread *thread)
 	       time_after(jiffies, thread->seen_at + TORTURE_STALL_S * HZ);
 }
 
-/* Whether any thread hangs, and if so where. */
+/* Report stalled threads. Return: true if there are any. */
 bool torture_stalled(void)
 {
 	bool any = false;
@@ -145,8 +144,8 @@ bool torture_stalled(void)
 	for (i = 0; i < nr_threads; i++) {
 		if (!stalled(&threads[i]))
 			continue;
-		torture_wrong(WRONG_STALL, NULL, READ_ONCE(threads[i].doing));
-		pr_err("%s has done nothing for %u s\n", threads[i].task->comm, TORTURE_STALL_S);
+		torture_fail(FAIL_STALL, NULL, READ_ONCE(threads[i].doing));
+		pr_err("%s made no progress for %u s\n", threads[i].task->comm, TORTURE_STALL_S);
 		any = true;
 	}
 	return any;
@@ -162,15 +161,12 @@ static bool all_done(void)
 	return true;
 }
 
-/*
- * Let all threads come to an end. False if one of them hangs: they can't be
- * stopped then.
- */
+/* Stop all threads. Return: false if one has stalled, since it cannot be stopped. */
 bool torture_stop(void)
 {
 	unsigned int i;
 
-	WRITE_ONCE(over, true);
+	WRITE_ONCE(stopping, true);
 	for (i = 0; i < nr_threads; i++)
 		wake_up_process(threads[i].task);
 	while (!all_done()) {

@@ -1,41 +1,41 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A torture of layer 4, timers, and of layer 5, operations, in the manner of
+ * Stress test of timers (layer 4) and operations (layer 5) in the manner of
  * rcutorture: races need real CPUs, and time.
  *
- * Threads add, re-arm, cancel and shut down timers, on wheels that are made and
- * stopped meanwhile and on those of the system, while the timers fire, CPUs go
- * offline and online, and the wall clock is set.  Loading the module runs it,
- * which ends with one line in the kernel log, SUCCESS or FAILURE.  The load itself
- * succeeds either way: there are programs that try a failed one again.  What is done
- * to operations meanwhile, and promised of them, is told in purgatory.c.
+ * Threads add, re-arm, cancel and shut down timers, on the system wheels and on wheels
+ * that are created and stopped concurrently, while timers fire, CPUs go offline and
+ * online, and the wall clock is set.  The test runs when the module is loaded and ends
+ * with one line in the kernel log, SUCCESS or FAILURE.  The load itself succeeds in
+ * either case, because some programs retry a failed load.  purgatory.c describes the
+ * test of operations.
  *
- * The promise above all is that of the fates.  A timer is armed when an add or
- * a re-arm says that it was not pending and now is.  Each arming has exactly
- * one fate:
+ * The main invariant concerns armings.  An add or a re-arm arms a timer if it reports
+ * that the timer was not pending before and is pending now.  Each arming has exactly
+ * one outcome:
  *
- *	fired		its function was called
- *	cancelled	a cancel returned 0, of whichever kind
- *	handed back	twheel_stop() called back for it
+ *	fired		the timer function was called
+ *	cancelled	a cancel function returned 0 or 1
+ *	handed back	twheel_stop() passed the timer to its callback
  *
- * Besides, a timer never fires before the earliest deadline that it may have,
- * nor long after the latest; never while its function is running; and not once
- * a cancel_sync, shutdown_sync or stop that forbids it has returned.  When a
- * wheel ends, twheel_stats() must say exactly what we have counted.
+ * In addition, a timer must not fire before its earliest possible deadline, nor long
+ * after the latest one, nor while its function is running, nor after the return of a
+ * cancel_sync, shutdown_sync or stop that rules it out.  At the end of each round the
+ * counts in twheel_stats() must match those of the test exactly.
  *
- *	outcome.c	keeps these books; tells how it can while threads race
- *	running.c	judges each call of a timer's function
- *	kinds.c		timers that fire once, that repeat, and that queue work
- *	load.c		what is done to timers, and what their functions do
- *	wheels.c	wheels, made and ended
+ *	outcome.c	accounts for armings and their outcomes
+ *	running.c	checks each call of a timer function
+ *	kinds.c		plain timers, periodic timers and work behind one interface
+ *	load.c		random calls on timers, from threads and from timer functions
+ *	wheels.c	creates and ends wheels
  *	purgatory*.c	operations and purgatories
- *	disturb.c	CPUs, off and on, and the wall clock, set
- *	threads.c	starts and watches all these threads
- *	report.c	the log
+ *	disturb.c	takes CPUs offline and online, sets the wall clock
+ *	threads.c	starts and watches the threads
+ *	report.c	counters and log messages
  *
- * It counts whatever happens on the system's wheels as its own: nobody else may
- * use twheel meanwhile, and purgatories are on wheels of their own.  And it does
- * set the clock: it is for machines on which nothing else happens.
+ * The test attributes all timers on the system wheels to itself, so there must be no
+ * other user of twheel; purgatories get separate wheels.  It also sets the clock.  Run
+ * it only on a dedicated machine.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -52,65 +52,68 @@
 
 #define REPORT_S	10
 
-/* The load is busy or calm for this long. */
+/* Length of a busy or calm phase. */
 #define PHASE	(HZ / 4)
 
 static unsigned int seconds = 60;
 module_param(seconds, uint, 0444);
-MODULE_PARM_DESC(seconds, "how long it runs (default 60)");
+MODULE_PARM_DESC(seconds, "duration in seconds (default 60)");
 
 static unsigned int threads;
 module_param(threads, uint, 0444);
-MODULE_PARM_DESC(threads, "on timers, and as many on operations (default 0: two for each CPU)");
+MODULE_PARM_DESC(threads,
+		 "threads for timers, and as many for operations (default 0: two per CPU)");
 
 static unsigned int purgatories = 2;
 module_param(purgatories, uint, 0444);
-MODULE_PARM_DESC(purgatories, "made and ended at a time, up to 16; 0 for no operations (default 2)");
+MODULE_PARM_DESC(purgatories,
+		 "concurrent purgatories, at most 16; 0 tests no operations (default 2)");
 
 static unsigned int wheels = 3;
 module_param(wheels, uint, 0444);
-MODULE_PARM_DESC(wheels, "made and ended at a time, beside the system's (default 3)");
+MODULE_PARM_DESC(wheels, "concurrent wheels, in addition to the system wheels (default 3)");
 
 unsigned int torture_onoff_ms = 300;
 module_param_named(onoff_interval_ms, torture_onoff_ms, uint, 0444);
-MODULE_PARM_DESC(onoff_interval_ms, "until the next CPU goes or comes, 0 for never (default 300)");
+MODULE_PARM_DESC(onoff_interval_ms,
+		 "interval between CPU hotplug operations, 0 for none (default 300)");
 
 unsigned int torture_clock_ms = 2000;
 module_param_named(clock_interval_ms, torture_clock_ms, uint, 0444);
-MODULE_PARM_DESC(clock_interval_ms, "until the wall clock is set, about; 0 for never (default 2000)");
+MODULE_PARM_DESC(clock_interval_ms,
+		 "mean interval between changes of the wall clock, 0 for none (default 2000)");
 
 static ulong seed;
 module_param(seed, ulong, 0444);
-MODULE_PARM_DESC(seed, "of what the threads do; 0, the default, for a new one each time");
+MODULE_PARM_DESC(seed, "seed of the random numbers, 0 for a random seed (default 0)");
 
 bool torture_verbose;
 module_param_named(verbose, torture_verbose, bool, 0444);
-MODULE_PARM_DESC(verbose, "tell how each wheel ends (default no)");
+MODULE_PARM_DESC(verbose, "log the end of each wheel and purgatory (default no)");
 
 struct torture_wheel *torture_wheels;
 unsigned int torture_nr_wheels;
 
-/* A random number from 0 to @below - 1. */
+/* Return: a random number less than @below. */
 u32 torture_below(struct rnd_state *rng, u32 below)
 {
 	return (u64)prandom_u32_state(rng) * below >> 32;
 }
 
-/* Dice for one of many, told apart by their numbers. */
+/* Seed a generator. @number differs between the generators of a run. */
 void torture_seed(struct rnd_state *rng, u32 number)
 {
 	prandom_seed_state(rng, seed + ((u64)number << 32));
 }
 
 /*
- * In a calm phase threads sleep between calls, timers' functions and callbacks take
- * their time, and reapers go idle and are woken again. In a busy phase all of them
- * work at full speed, most of the time.
+ * In a calm phase threads sleep between calls, timer functions and callbacks take
+ * longer, and reapers go idle and are woken again. In a busy phase such delays are rare.
  */
 static bool calm = true;
 
-/* Return: whether the caller should sleep or spin here, to let others run. */
-bool torture_idles(struct rnd_state *rng)
+/* Return: true if the caller may sleep or spin here, to let other threads run. */
+bool torture_may_delay(struct rnd_state *rng)
 {
 	return READ_ONCE(calm) || !torture_below(rng, 256);
 }
@@ -164,8 +167,8 @@ static int set_up(void)
 	return err;
 }
 
-/* Until the time is up, a promise was broken, or whoever loads us gives up. */
-static void watch(void)
+/* Runs until the time is up, a check fails or a signal interrupts the loading task. */
+static void monitor(void)
 {
 	unsigned long begin = jiffies, report = begin + REPORT_S * HZ;
 	unsigned long end = begin + seconds * HZ;
@@ -190,10 +193,10 @@ static void run(void)
 	int err = torture_start(threads);
 
 	if (!err)
-		watch();
+		monitor();
 	else
-		torture_wrong(WRONG_STALL, NULL, "not all threads could be started");
-	/* A thread that hangs can't be stopped, and needs our code: we stay loaded. */
+		torture_fail(FAIL_STALL, NULL, "cannot start all threads");
+	/* A stalled thread cannot be stopped and still needs this code: pin the module. */
 	if (!torture_stop()) {
 		torture_verdict();
 		__module_get(THIS_MODULE);
@@ -230,6 +233,6 @@ static void __exit torture_exit(void)
 module_init(torture_init);
 module_exit(torture_exit);
 
-MODULE_DESCRIPTION("Torture of twheel: timers and operations raced from all sides");
+MODULE_DESCRIPTION("Stress test of twheel timers and operations");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");

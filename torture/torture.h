@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the parts of the torture module share; torture.c tells what it is all
- * about.
+ * Declarations shared by the parts of the torture module; torture.c has an overview.
  */
 #ifndef _TWHEEL_TORTURE_H
 #define _TWHEEL_TORTURE_H
@@ -13,35 +12,34 @@
 #include <linux/time64.h>
 #include <linux/twheel.h>
 
-/* Few enough for the threads to meet on one. */
+/* Few timers, so that threads often race on the same one. */
 #define TORTURE_TIMERS	48
 
-/* What is this late was forgotten, even on a machine that is emulated and busy. */
+/* A timer this late counts as lost, even on a busy emulated machine. */
 #define TORTURE_LOST_NS	(10 * NSEC_PER_SEC)
 
-/* A thread that does nothing for this long hangs. */
+/* A thread without progress for this long counts as stalled. */
 #define TORTURE_STALL_S	30
 
-/* What can be wrong. */
-enum torture_wrong {
-	WRONG_TWICE,		/* more fates than armings, or ends than adds */
-	WRONG_EARLY,
-	WRONG_LOST,		/* an arming without a fate, an add without an end */
-	WRONG_AFTER,		/* ran, or was touched, after it was promised not to */
-	WRONG_OVERLAP,		/* ran while it was running */
-	WRONG_ANSWER,		/* a call returned what it can't have */
-	WRONG_COUNTS,		/* of twheel_stats(), twheel_purgatory_stats() */
-	WRONG_STALL,
-	WRONG_KINDS,
+enum torture_failure {
+	FAIL_TWICE,		/* more outcomes than armings, or ends than adds */
+	FAIL_EARLY,
+	FAIL_LOST,		/* an arming without an outcome, an add without an end */
+	FAIL_AFTER,		/* ran or was written after a call that rules it out */
+	FAIL_OVERLAP,		/* ran concurrently with itself */
+	FAIL_RESULT,		/* a call returned an impossible result */
+	FAIL_COUNTS,		/* in twheel_stats() or twheel_purgatory_stats() */
+	FAIL_STALL,
+	FAIL_KINDS,
 };
 
-/* What is counted, by wheel. */
+/* Counters of a wheel. */
 enum torture_count {
 	COUNT_ARMED,
 	COUNT_MOVED,		/* re-armed while pending */
 	COUNT_FIRED,
 	COUNT_CANCELLED,
-	COUNT_WORK_CANCELLED,	/* while it was pending, or queued after it had fired */
+	COUNT_WORK_CANCELLED,	/* while pending, or queued after it had fired */
 	COUNT_HANDED_BACK,
 	COUNT_REFUSED,		/* -ESHUTDOWN */
 	COUNT_REJECTED,		/* -ENOSPC */
@@ -49,10 +47,10 @@ enum torture_count {
 	COUNT_KINDS,
 };
 
-/* What a timer is: they are armed and cancelled by different calls. */
+/* Kinds of timers, which are armed and cancelled by different calls. */
 enum torture_kind {
 	KIND_TIMER,
-	KIND_ORPHAN,		/* one that frees itself */
+	KIND_ORPHAN,		/* frees itself */
 	KIND_PERIODIC,
 	KIND_WORK,
 };
@@ -61,25 +59,25 @@ struct torture_timer;
 struct torture_purgatory;
 
 /**
- * struct torture_wheel - a place for wheels, one after the other
- * @gate: read by who uses what is there, written by who makes and ends it
- * @wheel: what is there now, NULL if nothing. Protected by @gate, like all of
- *	the round that is no flag or count
- * @number: which place this is; the system's wheels are at place 0
- * @clock: what it goes by
- * @max_pending: how many timers may be pending, 0 for any number
- * @stopping: twheel_stop() has been called, or is about to be
- * @stopped: twheel_stop() has returned
- * @closing: its timers' functions arm no other timers any more
- * @draining: nor their own
- * @inside: functions of orphans under way
- * @orphans: how many are not freed
- * @count: by enum torture_count, over all rounds
- * @before: @count when the round began
- * @stats: counts of the wheel when the round began
- * @timer: the others; TORTURE_TIMERS of them
+ * struct torture_wheel - a wheel under test, created anew in each round
+ * @gate: held for reading while @wheel is used, for writing while it is created or ended
+ * @wheel: the current wheel, or NULL. Protected by @gate, like all other state of the
+ *	round except for flags and counters
+ * @number: index in torture_wheels; 0 stands for the system wheels
+ * @clock: the clock of @wheel
+ * @max_pending: limit on pending timers, 0 for none
+ * @stopping: set before twheel_stop() is called
+ * @stopped: set after twheel_stop() has returned
+ * @closing: timer functions must not arm other timers
+ * @draining: timer functions must not arm their own timer either
+ * @orphans_running: running functions of orphans
+ * @orphans: orphans that have not been freed
+ * @count: counters by enum torture_count, over all rounds
+ * @before: @count at the start of the round
+ * @stats: twheel_stats() at the start of the round
+ * @timer: array of TORTURE_TIMERS timers; orphans are not part of it
  *
- * The flags change only one way in a round.
+ * In each round a flag changes at most once.
  */
 struct torture_wheel {
 	struct rw_semaphore	gate;
@@ -91,7 +89,7 @@ struct torture_wheel {
 	bool			stopped;
 	bool			closing;
 	bool			draining;
-	atomic_t		inside;
+	atomic_t		orphans_running;
 	atomic_t		orphans;
 	atomic64_t		count[COUNT_KINDS];
 	s64			before[COUNT_KINDS];
@@ -100,33 +98,34 @@ struct torture_wheel {
 };
 
 /**
- * struct torture_timer - a timer, and what became of its armings
- * @timer: the timer
- * @work: the same
- * @periodic: the same
- * @wheel: where it is
- * @kind: which of these it is; changes only between rounds
- * @flags: of the timer
- * @users: how many work on it; -1 for one who wants to be alone
- * @begun: armings, and calls that may yet become one
- * @ended: fates
- * @syncs: calls that may have ended more than the one that they tell of
- * @running: calls of its function under way
- * @earliest: no deadline that may hold now is before this, by the wheel's clock
- * @latest: nor after this, nor after the time when it was armed
- * @quiet: it must not run, for it is neither pending nor running
- * @shutting: twheel_timer_shutdown_sync() has been called, or is about to be
- * @shut: twheel_timer_shutdown_sync() has returned
- * @blocked: calls of twheel_work_cancel_sync() under way
- * @period: of a periodic timer
- * @repeat: likewise
- * @runs: since it was started; written by its function
- * @limit: how many there will be
- * @cut: how many more runs there may be is 2 - @cut; 0 for all
- * @sets: how often the clock had been set when it was armed
- * @next_sets: likewise, when its function knew from when the next run may come
- * @refs: of an orphan: its creator, and its arming
- * @rng: what its function does next
+ * struct torture_timer - a timer and the account of its armings
+ * @timer: a timer of any kind
+ * @work: the timer, for KIND_WORK
+ * @periodic: the timer, for KIND_PERIODIC
+ * @wheel: its wheel
+ * @kind: its kind; changes only between rounds
+ * @flags: its TWHEEL_TIMER_* flags
+ * @users: threads with shared access; -1 for exclusive access
+ * @begun: armings, including calls in progress that may arm it
+ * @ended: armings that have an outcome
+ * @syncs: calls that may have ended more armings than the one they report
+ * @running: calls of its function in progress
+ * @earliest: lower bound of the current deadline, by the clock of the wheel
+ * @latest: upper bound of the time at which it should fire, likewise
+ * @quiet: its function must not run: it is neither pending nor running
+ * @shutdown_begun: set before twheel_timer_shutdown_sync() is called
+ * @shutdown_done: set after twheel_timer_shutdown_sync() has returned
+ * @blocked: calls of twheel_work_cancel_sync() in progress
+ * @period: the period of a periodic timer
+ * @repeat: the repeat mode of a periodic timer
+ * @runs: runs of a periodic timer since its start; written by its function
+ * @limit: number of runs after which a periodic timer stops
+ * @cancel_stage: 0 while a periodic timer repeats, 1 if at most one more run may start,
+ *	2 if none may
+ * @clock_seq: torture_clock_seq() before it was armed
+ * @next_clock_seq: torture_clock_seq() before the bounds of the next run were computed
+ * @refs: references to an orphan: one for its creator, one for its arming
+ * @rng: random numbers for its function
  */
 struct torture_timer {
 	union {
@@ -145,35 +144,35 @@ struct torture_timer {
 	atomic64_t		earliest;
 	atomic64_t		latest;
 	bool			quiet;
-	bool			shutting;
-	bool			shut;
+	bool			shutdown_begun;
+	bool			shutdown_done;
 	atomic_t		blocked;
 	u64			period;
 	enum twheel_repeat	repeat;
 	u32			runs;
 	u32			limit;
-	unsigned int		cut;
-	int			sets;
-	int			next_sets;
+	unsigned int		cancel_stage;
+	int			clock_seq;
+	int			next_clock_seq;
 	refcount_t		refs;
 	struct rnd_state	rng;
 };
 
-/* So that what is pending can be known by its timer. */
+/* torture_handed_back() converts a struct twheel_timer of any kind. */
 static_assert(!offsetof(struct twheel_work, timer) && !offsetof(struct twheel_periodic, timer));
 
 /**
- * struct torture_thread - one of ours
+ * struct torture_thread - a thread of the torture
  * @task: the thread
- * @fn: what it does until torture_over()
+ * @fn: its function, which runs until torture_should_stop()
  * @done: @fn has returned
- * @rng: what it does next
- * @wheel: of a keeper, what it keeps
- * @purgatory: likewise
- * @doing: what it does, for the report of a stall
- * @steps: goes up as long as it gets on
- * @seen: @steps when last looked at
- * @seen_at: when @steps had last changed
+ * @rng: random numbers for @fn
+ * @wheel: the wheel of a torture_keeper()
+ * @purgatory: the purgatory of a purgatory_keeper()
+ * @doing: the current step, for the report of a stall
+ * @steps: number of steps so far
+ * @seen: @steps at the last check for a stall
+ * @seen_at: time of the last check that found a new value of @steps, in jiffies
  */
 struct torture_thread {
 	struct task_struct	*task;
@@ -200,7 +199,7 @@ extern unsigned int torture_nr_wheels;
 extern unsigned int torture_onoff_ms;
 extern unsigned int torture_clock_ms;
 extern bool torture_verbose;
-bool torture_idles(struct rnd_state *rng);
+bool torture_may_delay(struct rnd_state *rng);
 u32 torture_below(struct rnd_state *rng, u32 below);
 void torture_seed(struct rnd_state *rng, u32 number);
 
@@ -208,9 +207,9 @@ void torture_seed(struct rnd_state *rng, u32 number);
 int torture_start(unsigned int workers);
 bool torture_stop(void);
 bool torture_stalled(void);
-bool torture_over(void);
-void torture_nap(unsigned int ms);
-void torture_rest(struct torture_thread *thread, bool closed);
+bool torture_should_stop(void);
+void torture_sleep(unsigned int ms);
+void torture_pause(struct torture_thread *thread, bool closed);
 
 /* wheels.c */
 void torture_keeper(struct torture_thread *thread);
@@ -219,7 +218,7 @@ void torture_audit(void);
 /* load.c */
 void torture_worker(struct torture_thread *thread);
 void torture_timer_init(struct torture_timer *t, struct torture_wheel *w, enum torture_kind kind);
-enum torture_kind torture_any_kind(struct rnd_state *rng, unsigned int number, bool works);
+enum torture_kind torture_random_kind(struct rnd_state *rng, unsigned int number, bool allow_work);
 void torture_run(struct torture_timer *t);
 void torture_handed_back(struct twheel_timer *timer, void *data);
 
@@ -235,19 +234,19 @@ int kind_cancel_sync(struct torture_timer *t);
 
 /* report.c */
 extern atomic64_t torture_late_ns;
-void torture_count(struct torture_wheel *w, enum torture_count what, s64 more);
-bool torture_tell(enum torture_wrong what, const char *detail);
-void torture_wrong(enum torture_wrong what, const struct torture_timer *t, const char *detail);
+void torture_count(struct torture_wheel *w, enum torture_count count, s64 n);
+bool torture_report(enum torture_failure kind, const char *detail);
+void torture_fail(enum torture_failure kind, const struct torture_timer *t, const char *detail);
 bool torture_failed(void);
 void torture_progress(unsigned long s);
 void torture_expect_sums(void);
 void torture_verdict(void);
 
 /* outcome.c */
-bool outcome_share(struct torture_timer *t);
-void outcome_unshare(struct torture_timer *t);
-bool outcome_alone(struct torture_timer *t);
-void outcome_release(struct torture_timer *t);
+bool outcome_get_shared(struct torture_timer *t);
+void outcome_put_shared(struct torture_timer *t);
+bool outcome_get_exclusive(struct torture_timer *t);
+void outcome_put_exclusive(struct torture_timer *t);
 
 int outcome_add(struct torture_timer *t, u64 deadline, u64 slack);
 int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode);
@@ -255,19 +254,19 @@ int outcome_cancel(struct torture_timer *t);
 int outcome_cancel_sync(struct torture_timer *t);
 void outcome_shutdown_sync(struct torture_timer *t);
 int outcome_settle(struct torture_timer *t);
-void outcome_settled(struct torture_timer *t);
+void outcome_settle_stopped(struct torture_timer *t);
 void outcome_arm_exactly(struct torture_timer *t, u64 deadline, u64 other, enum twheel_rearm mode);
 void outcome_handed_back(struct torture_timer *t);
 void outcome_raise(atomic64_t *bound, u64 to);
-void outcome_end(struct torture_timer *t, enum torture_count how);
-void outcome_repeated(struct torture_timer *t);
+void outcome_end(struct torture_timer *t, enum torture_count outcome);
+void outcome_count_repeat(struct torture_timer *t);
 int outcome_nr_open(const struct torture_timer *t);
-bool outcome_repeats(const struct torture_timer *t);
+bool outcome_is_repeating(const struct torture_timer *t);
 
 /* running.c */
 void outcome_enter(struct torture_timer *t);
 void outcome_leave(struct torture_timer *t);
-bool outcome_open(const struct torture_timer *t);
+bool outcome_is_open(const struct torture_timer *t);
 u64 outcome_latest(const struct torture_timer *t);
 void outcome_audit(const struct torture_timer *t);
 
@@ -277,7 +276,7 @@ bool torture_can_unplug(void);
 void torture_unplugger(struct torture_thread *thread);
 bool torture_set_clock(struct rnd_state *rng);
 void torture_reset_clock(void);
-bool torture_clock_reached(int sets, u64 time);
+bool torture_clock_reached(int seq, u64 time);
 int torture_clock_seq(void);
 void torture_clock_setter(struct torture_thread *thread);
 

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wheels that are tortured, and the thread that keeps each of them.
+ * The wheels under test, and a thread for each that creates and ends it.
  *
- * A round of a wheel: it is made, its timers are made ready, workers play with
- * them for a while, it ends in one of three ways, and its counts are compared
- * with ours.
+ * In each round the thread creates the wheel and initialises its timers.  Then workers
+ * make calls on the timers, until the thread ends the wheel in one of three ways and
+ * compares its counts with those of the test.
  *
- *	stop	twheel_stop(), while workers and functions go on
- *	cancel	each timer is cancelled, while functions go on
- *	drain	no more is armed, and what is near is waited for: nothing but its
- *		own alarm will wake the reaper, so that a lost one shows
+ *	stop	twheel_stop(), while workers and timer functions continue
+ *	cancel	cancel each timer, while timer functions continue
+ *	drain	stop arming, and let near deadlines expire: only the alarm wakes the
+ *		reaper, so that a lost alarm is detected
  *
- * The system's wheels are there for all: they are only emptied, never stopped.
+ * The system wheels are never stopped, only emptied.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -28,9 +28,9 @@ static bool is_system(const struct torture_wheel *w)
 	return !w->number;
 }
 
-/* Beginning */
+/* Start of a round */
 
-/* A limit that is met now and then, on some wheels. */
+/* Some wheels get a limit that is low enough to be reached. */
 static struct twheel *random_wheel(struct torture_wheel *w, struct rnd_state *rng)
 {
 	const struct twheel_config config = {
@@ -48,11 +48,11 @@ static struct twheel *random_wheel(struct torture_wheel *w, struct rnd_state *rn
 
 static void begin_timers(struct torture_wheel *w, struct rnd_state *rng)
 {
-	bool works = !torture_below(rng, 2);
+	bool allow_work = !torture_below(rng, 2);
 	unsigned int i;
 
 	for (i = 0; i < TORTURE_TIMERS; i++)
-		torture_timer_init(&w->timer[i], w, torture_any_kind(rng, i, works));
+		torture_timer_init(&w->timer[i], w, torture_random_kind(rng, i, allow_work));
 }
 
 static void begin(struct torture_wheel *w, struct rnd_state *rng)
@@ -65,7 +65,7 @@ static void begin(struct torture_wheel *w, struct rnd_state *rng)
 	wheel = is_system(w) ? twheel_system_clock(w->clock) : random_wheel(w, rng);
 	if (IS_ERR(wheel)) {
 		if (PTR_ERR(wheel) != -ENOMEM)
-			torture_wrong(WRONG_ANSWER, NULL, "a wheel could not be made");
+			torture_fail(FAIL_RESULT, NULL, "cannot create a wheel");
 		return;
 	}
 	w->wheel = wheel;
@@ -82,24 +82,24 @@ static void begin(struct torture_wheel *w, struct rnd_state *rng)
 
 /* Counts */
 
-static s64 counted(const struct torture_wheel *w, enum torture_count what)
+static s64 counted(const struct torture_wheel *w, enum torture_count count)
 {
-	return atomic64_read(&w->count[what]) - w->before[what];
+	return atomic64_read(&w->count[count]) - w->before[count];
 }
 
-static void expect_count(const struct torture_wheel *w, const char *name, s64 theirs,
+static void expect_count(const struct torture_wheel *w, const char *name, s64 reported,
 			 s64 least, s64 most)
 {
-	if (theirs >= least && theirs <= most)
+	if (reported >= least && reported <= most)
 		return;
-	torture_wrong(WRONG_COUNTS, NULL, name);
-	pr_err("wheel %u: %s is %lld, and should be %lld to %lld\n",
-	       w->number, name, theirs, least, most);
+	torture_fail(FAIL_COUNTS, NULL, name);
+	pr_err("wheel %u: %s is %lld, expected %lld to %lld\n",
+	       w->number, name, reported, least, most);
 }
 
 /*
- * Nothing is under way: what the wheel says has to be exactly what we know. Of
- * work that was cancelled only its workqueue knows whether it had fired.
+ * No call is in progress, so the counts of the wheel must match exactly. Only the
+ * workqueue knows whether the timer of cancelled work had fired.
  */
 static void expect_counts(const struct torture_wheel *w)
 {
@@ -118,104 +118,104 @@ static void expect_counts(const struct torture_wheel *w)
 		     cancelled, cancelled + work);
 	expect_count(w, "rearmed", now.rearmed - before->rearmed, moved, moved);
 	expect_count(w, "rejected", now.rejected - before->rejected, rejected, rejected);
-	expect_count(w, "what was added", now.added, now.fired + now.cancelled,
+	expect_count(w, "total added", now.added, now.fired + now.cancelled,
 		     now.fired + now.cancelled);
 }
 
-/* As many timers as may be pending can be, and no more. */
-static void expect_places(struct torture_wheel *w)
+/* Exactly @max_pending timers can be pending. */
+static void expect_limit(struct torture_wheel *w)
 {
 	unsigned int i;
 
 	for (i = 0; i <= w->max_pending; i++) {
-		/* None that ends when the clock is set. */
+		/* A change of the clock must not cancel it. */
 		do {
 			torture_timer_init(&w->timer[i], w, KIND_TIMER);
 		} while (w->timer[i].flags & TWHEEL_TIMER_CANCEL_ON_SET);
 		if (outcome_add(&w->timer[i], TWHEEL_NEVER, 0) !=
 		    (i < w->max_pending ? 0 : -ENOSPC))
-			torture_wrong(WRONG_COUNTS, &w->timer[i], "of places");
+			torture_fail(FAIL_COUNTS, &w->timer[i], "limit on timers is not exact");
 	}
 	for (i = 0; i <= w->max_pending; i++)
 		outcome_settle(&w->timer[i]);
 }
 
-/* End */
+/* End of a round */
 
-/* No function is on its way of a timer that it has freed. */
-static void expect_nobody_inside(const struct torture_wheel *w)
+static void expect_no_orphan_running(const struct torture_wheel *w)
 {
-	if (atomic_read_acquire(&w->inside))
-		torture_wrong(WRONG_AFTER, NULL, "a function is on its way");
+	if (atomic_read_acquire(&w->orphans_running))
+		torture_fail(FAIL_AFTER, NULL, "the function of an orphan is running");
 }
 
 /*
- * Orphans are short-lived: all of them end soon, and then free themselves. To
- * wait for their functions beyond that takes the wheel.
+ * Orphans have near deadlines and free themselves. Their functions may continue after
+ * that: twheel_flush() waits for these.
  */
-static void await_orphans(struct torture_wheel *w)
+static void wait_for_orphans(struct torture_wheel *w)
 {
 	u64 limit = ktime_get_ns() + TORTURE_LOST_NS;
 
 	while (atomic_read(&w->orphans)) {
 		if (ktime_get_ns() > limit) {
-			torture_wrong(WRONG_LOST, NULL, "an orphan has not come back");
+			torture_fail(FAIL_LOST, NULL, "an orphan was not freed");
 			return;
 		}
 		usleep_range(100, 1000);
 	}
 	twheel_flush(w->wheel);
-	expect_nobody_inside(w);
+	expect_no_orphan_running(w);
 }
 
 static void stop_all(struct torture_wheel *w)
 {
 	s64 before = atomic64_read(&w->count[COUNT_HANDED_BACK]);
-	long signalled = 0, ret;
+	long handed_back = 0, ret;
 	unsigned int i;
 
 	WRITE_ONCE(w->stopping, true);
-	ret = twheel_stop(w->wheel, torture_handed_back, &signalled);
+	ret = twheel_stop(w->wheel, torture_handed_back, &handed_back);
 	WRITE_ONCE(w->stopped, true);
 	smp_mb();	/* pairs with the increment in outcome_enter() */
-	expect_nobody_inside(w);
-	if (ret != signalled || signalled != atomic64_read(&w->count[COUNT_HANDED_BACK]) - before)
-		torture_wrong(WRONG_ANSWER, NULL, "of stop");
+	expect_no_orphan_running(w);
+	if (ret != handed_back ||
+	    handed_back != atomic64_read(&w->count[COUNT_HANDED_BACK]) - before)
+		torture_fail(FAIL_RESULT, NULL, "wrong result of twheel_stop()");
 
 	down_write(&w->gate);
 	if (atomic_read(&w->orphans))
-		torture_wrong(WRONG_LOST, NULL, "an orphan was not handed back");
-	/* The workqueue goes on without the wheel. */
+		torture_fail(FAIL_LOST, NULL, "an orphan was not handed back");
+	/* Queued work still runs after the stop. */
 	for (i = 0; i < TORTURE_TIMERS; i++)
 		if (w->timer[i].kind == KIND_WORK)
 			outcome_cancel_sync(&w->timer[i]);
 	for (i = 0; i < TORTURE_TIMERS; i++) {
-		outcome_settled(&w->timer[i]);
+		outcome_settle_stopped(&w->timer[i]);
 		if (twheel_timer_add(&w->timer[i].timer, 0) != -ESHUTDOWN)
-			torture_wrong(WRONG_ANSWER, &w->timer[i], "of add after stop");
+			torture_fail(FAIL_RESULT, &w->timer[i], "wrong result of add after stop");
 	}
-	if (twheel_stop(w->wheel, torture_handed_back, &signalled))
-		torture_wrong(WRONG_ANSWER, NULL, "of the second stop");
+	if (twheel_stop(w->wheel, torture_handed_back, &handed_back))
+		torture_fail(FAIL_RESULT, NULL, "timers handed back by the second stop");
 }
 
-/* Whether to wait for a timer: the others are far, or told all the same. */
-static bool is_near(const struct torture_timer *t, u64 soon, bool signalled)
+/* Whether to wait for a timer: it fires soon, or the change of the clock cancels it. */
+static bool is_near(const struct torture_timer *t, u64 horizon, bool clock_set)
 {
 	if (t->kind == KIND_PERIODIC && t->limit == U32_MAX)
 		return false;
-	return outcome_latest(t) < soon || (signalled && t->flags & TWHEEL_TIMER_CANCEL_ON_SET);
+	return outcome_latest(t) < horizon || (clock_set && t->flags & TWHEEL_TIMER_CANCEL_ON_SET);
 }
 
-/* One that will fire soon, NULL if there is none. All that is far is cancelled. */
-static struct torture_timer *any_near(struct torture_wheel *w, bool signalled)
+/* Return a timer that is_near(), or NULL. Cancel all others. */
+static struct torture_timer *any_near(struct torture_wheel *w, bool clock_set)
 {
-	u64 soon = twheel_now(w->wheel) + NSEC_PER_SEC;
+	u64 horizon = twheel_now(w->wheel) + NSEC_PER_SEC;
 	struct torture_timer *t, *near = NULL;
 
 	for (t = w->timer; t < w->timer + TORTURE_TIMERS; t++) {
-		if (!outcome_open(t))
+		if (!outcome_is_open(t))
 			continue;
-		if (is_near(t, soon, signalled))
+		if (is_near(t, horizon, clock_set))
 			near = t;
 		else
 			outcome_cancel(t);
@@ -224,22 +224,22 @@ static struct torture_timer *any_near(struct torture_wheel *w, bool signalled)
 }
 
 /*
- * Once all functions that might arm a timer have returned, the clock is set, for
- * those that are to be told of it.
+ * Set the clock after all functions that may arm a timer have returned: the change must
+ * cancel the timers with TWHEEL_TIMER_CANCEL_ON_SET.
  */
 static void drain_all(struct torture_wheel *w, struct rnd_state *rng)
 {
 	u64 limit = ktime_get_ns() + NSEC_PER_SEC + TORTURE_LOST_NS;
 	struct torture_timer *t;
-	bool signalled;
+	bool clock_set;
 
 	WRITE_ONCE(w->draining, true);
 	twheel_flush(w->wheel);
 	kinds_flush();
-	signalled = w->clock == TWHEEL_CLOCK_REALTIME && torture_clock_ms && torture_set_clock(rng);
-	while ((t = any_near(w, signalled))) {
+	clock_set = w->clock == TWHEEL_CLOCK_REALTIME && torture_clock_ms && torture_set_clock(rng);
+	while ((t = any_near(w, clock_set))) {
 		if (ktime_get_ns() > limit) {
-			torture_wrong(WRONG_LOST, t, "it was near, and has not fired");
+			torture_fail(FAIL_LOST, t, "has not fired in time");
 			return;
 		}
 		usleep_range(100, 1000);
@@ -247,8 +247,8 @@ static void drain_all(struct torture_wheel *w, struct rnd_state *rng)
 }
 
 /*
- * A function that was running when @closing was set may have armed others. The
- * first pass waits for all of these.
+ * A function that was running when @closing was set may have armed other timers. The
+ * first pass waits for all such functions.
  */
 static void cancel_all(struct torture_wheel *w)
 {
@@ -272,14 +272,14 @@ static void end(struct torture_wheel *w, struct torture_thread *thread)
 		down_write(&w->gate);
 		WRITE_ONCE(w->closing, true);
 		torture_step(thread, "wait for orphans");
-		await_orphans(w);
+		wait_for_orphans(w);
 		torture_step(thread, "drain");
 		if (way == 1)
 			drain_all(w, &thread->rng);
 		torture_step(thread, "cancel");
 		cancel_all(w);
 		if (w->max_pending)
-			expect_places(w);
+			expect_limit(w);
 	}
 	expect_counts(w);
 	if (torture_verbose)
@@ -293,32 +293,32 @@ static void end(struct torture_wheel *w, struct torture_thread *thread)
 	up_write(&w->gate);
 }
 
-/* A thread that makes and ends wheels, one after the other. */
+/* Thread function: creates and ends wheels, one at a time. */
 void torture_keeper(struct torture_thread *thread)
 {
 	struct torture_wheel *w = thread->wheel;
 
-	while (!torture_over()) {
+	while (!torture_should_stop()) {
 		torture_step(thread, "begin");
 		down_write(&w->gate);
 		begin(w, &thread->rng);
 		up_write(&w->gate);
-		torture_nap(20 + torture_below(&thread->rng, is_system(w) ? 3000 : 600));
+		torture_sleep(20 + torture_below(&thread->rng, is_system(w) ? 3000 : 600));
 		if (w->wheel)
 			end(w, thread);
 	}
 }
 
-/* A worker that is alone with a timer may be making it another one. */
+/* A worker with exclusive access may be initialising the timer: skip it. */
 static void audit_timer(struct torture_timer *t)
 {
-	if (!outcome_share(t))
+	if (!outcome_get_shared(t))
 		return;
 	outcome_audit(t);
-	outcome_unshare(t);
+	outcome_put_shared(t);
 }
 
-/* By a clock that may be set there is no telling. */
+/* CLOCK_REALTIME may be set: skip wheels that use it. */
 static void audit(struct torture_wheel *w)
 {
 	unsigned int i;
@@ -330,7 +330,7 @@ static void audit(struct torture_wheel *w)
 	up_read(&w->gate);
 }
 
-/* See whether a timer was forgotten. */
+/* Check all wheels for lost timers. */
 void torture_audit(void)
 {
 	unsigned int i;
