@@ -308,6 +308,9 @@ void twheel_file_ended(struct twheel_file *file);
 void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr);
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
+void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
+			   struct twheel_query_args *query);
 
 /* event.c */
 void twheel_events_init(struct twheel_events *events);
@@ -358,7 +361,6 @@ int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* list.c */
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args);

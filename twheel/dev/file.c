@@ -46,8 +46,10 @@
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "../core/twheel.h"
 #include "dev.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
@@ -444,28 +446,57 @@ static int file_fasync(int fd, struct file *file, int on)
 	return fasync_helper(fd, file, on, &tf->queue->async);
 }
 
-static const char *instance_name(const struct twheel_instance *instance)
+/**
+ * twheel_instance_query - limits and counts of an instance
+ * @instance: the instance
+ * @own: event queue of a file, or NULL
+ * @query: set, but for the wake-ups
+ */
+void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
+			   struct twheel_query_args *query)
 {
-	return instance->named ? twheel_named_name(instance->named) : "-";
+	const struct twheel_events *detached = &instance->detached;
+	struct twheel_purgatory_stats stats;
+
+	twheel_purgatory_stats(instance->purgatory, &stats);
+	*query = (struct twheel_query_args) {
+		.max_pending		= instance->max_pending,
+		.max_file_pending	= instance->max_file_pending,
+		.files			= READ_ONCE(instance->nr_files),
+		.own			= own ? READ_ONCE(own->nr_pending) : 0,
+		.unread			= own ? READ_ONCE(own->unread) : 0,
+		.detached		= READ_ONCE(detached->nr_pending),
+		.detached_unread	= READ_ONCE(detached->unread),
+		.pending		= stats.pending,
+		.keys			= stats.keys,
+		.watches		= stats.watches,
+		.added			= stats.added,
+		.completed		= stats.ended[TWHEEL_COMPLETED],
+		.expired		= stats.ended[TWHEEL_EXPIRED],
+		.cancelled		= stats.ended[TWHEEL_CANCELLED],
+		.rejected		= stats.rejected + atomic64_read(&instance->rejected),
+		.tick_ns		= twheel_system_tick_ns(),
+	};
+	if (instance->named)
+		strscpy(query->name, twheel_named_name(instance->named), sizeof(query->name));
 }
 
 static void file_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_instance *instance = tf->instance;
-	struct twheel_purgatory_stats stats;
+	struct twheel_query_args query;
 
-	twheel_purgatory_stats(instance->purgatory, &stats);
-	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
+	twheel_instance_query(tf->instance, &tf->own, &query);
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->named ? query.name : "-");
 	seq_printf(m, "twheel-restricted:\t%d\n", READ_ONCE(tf->restricted));
-	seq_printf(m, "twheel-own:\t%u\n", READ_ONCE(tf->own.nr_pending));
-	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(tf->own.unread));
-	seq_printf(m, "twheel-max-file-pending:\t%u\n", instance->max_file_pending);
-	seq_printf(m, "twheel-files:\t%u\n", READ_ONCE(instance->nr_files));
-	seq_printf(m, "twheel-pending:\t%llu\n", stats.pending);
-	seq_printf(m, "twheel-watches:\t%llu\n", stats.watches);
-	seq_printf(m, "twheel-keys:\t%llu\n", stats.keys);
-	seq_printf(m, "twheel-max-pending:\t%u\n", instance->max_pending);
+	seq_printf(m, "twheel-own:\t%llu\n", query.own);
+	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
+	seq_printf(m, "twheel-max-file-pending:\t%u\n", query.max_file_pending);
+	seq_printf(m, "twheel-files:\t%u\n", query.files);
+	seq_printf(m, "twheel-pending:\t%llu\n", query.pending);
+	seq_printf(m, "twheel-watches:\t%llu\n", query.watches);
+	seq_printf(m, "twheel-keys:\t%llu\n", query.keys);
+	seq_printf(m, "twheel-max-pending:\t%u\n", query.max_pending);
 }
 
 /* Files of private and named purgatories. */
@@ -484,11 +515,12 @@ const struct file_operations twheel_file_fops = {
 static void events_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_instance *instance = tf->instance;
+	struct twheel_query_args query;
 
-	seq_printf(m, "twheel-name:\t%s\n", instance_name(instance));
-	seq_printf(m, "twheel-detached:\t%u\n", READ_ONCE(instance->detached.nr_pending));
-	seq_printf(m, "twheel-unread:\t%u\n", READ_ONCE(instance->detached.unread));
+	twheel_instance_query(tf->instance, NULL, &query);
+	seq_printf(m, "twheel-name:\t%s\n", query.name);
+	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
+	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
 }
 
 /* Descriptors of detached events. Their own event queue stays empty. */
@@ -551,5 +583,34 @@ int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args
 		return -EINVAL;
 	/* Calls that are under way may still see the file as it was. */
 	WRITE_ONCE(call->file->restricted, true);
+	return 0;
+}
+
+/* Wake-ups of the reapers of the calling user. */
+static u64 caller_wakeups(void)
+{
+	struct twheel_user *user = twheel_user_get();
+	u64 wakeups;
+
+	if (IS_ERR(user))
+		return 0;
+	wakeups = twheel_user_wakeups(user);
+	twheel_user_put(user);
+	return wakeups;
+}
+
+/**
+ * twheel_call_query - TWHEEL_IOC_QUERY
+ * @call: the call
+ * @args: as from user space; all fields but the flags are set
+ *
+ * Return: 0 or an error; Documentation/device-files.rst lists them.
+ */
+int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	if (args->query.flags)
+		return -EINVAL;
+	twheel_instance_query(call->file->instance, &call->file->own, &args->query);
+	args->query.wakeups = caller_wakeups();
 	return 0;
 }

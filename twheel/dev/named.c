@@ -519,42 +519,37 @@ void twheel_named_exit(void)
  * One number in each file; see Documentation/ABI/testing/sysfs-class-twheel.
  */
 
-#define SHOW(name, format, value)						\
+/* A number of struct twheel_query_args. */
+#define SHOW(name, format, field)						\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 			   char *buf)						\
 {										\
-	struct twheel_named *named = to_twheel_named(dev);			\
+	struct twheel_query_args query;						\
 										\
-	return sysfs_emit(buf, format "\n", value);				\
+	twheel_instance_query(&to_twheel_named(dev)->instance, NULL, &query);	\
+	return sysfs_emit(buf, format "\n", query.field);			\
 }										\
 static DEVICE_ATTR_RO(name)
 
-#define SHOW_STAT(name, value)							\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
-			   char *buf)						\
-{										\
-	struct twheel_named *named = to_twheel_named(dev);			\
-	struct twheel_purgatory_stats stats;					\
-										\
-	twheel_purgatory_stats(named->instance.purgatory, &stats);			\
-	return sysfs_emit(buf, "%llu\n", (u64)(value));				\
-}										\
-static DEVICE_ATTR_RO(name)
+SHOW(max_pending, "%u", max_pending);
+SHOW(max_file_pending, "%u", max_file_pending);
+SHOW(files, "%u", files);
+SHOW(detached, "%llu", detached);
+SHOW(detached_unread, "%llu", detached_unread);
+SHOW(pending, "%llu", pending);
+SHOW(keys, "%llu", keys);
+SHOW(watches, "%llu", watches);
+SHOW(added, "%llu", added);
+SHOW(completed, "%llu", completed);
+SHOW(expired, "%llu", expired);
+SHOW(cancelled, "%llu", cancelled);
+SHOW(rejected, "%llu", rejected);
 
-SHOW(max_pending, "%u", named->instance.max_pending);
-SHOW(max_file_pending, "%u", named->instance.max_file_pending);
-SHOW(max_watches, "%u", named->max_watches);
-SHOW(files, "%u", READ_ONCE(named->instance.nr_files));
-SHOW(detached, "%u", READ_ONCE(named->instance.detached.nr_pending));
-SHOW(detached_unread, "%u", READ_ONCE(named->instance.detached.unread));
-SHOW_STAT(pending, stats.pending);
-SHOW_STAT(keys, stats.keys);
-SHOW_STAT(watches, stats.watches);
-SHOW_STAT(added, stats.added);
-SHOW_STAT(completed, stats.ended[TWHEEL_COMPLETED]);
-SHOW_STAT(expired, stats.ended[TWHEEL_EXPIRED]);
-SHOW_STAT(cancelled, stats.ended[TWHEEL_CANCELLED]);
-SHOW_STAT(rejected, stats.rejected + atomic64_read(&named->instance.rejected));
+static ssize_t max_watches_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->max_watches);
+}
+static DEVICE_ATTR_RO(max_watches);
 
 static struct attribute *twheel_named_attrs[] = {
 	&dev_attr_max_pending.attr,

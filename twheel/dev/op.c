@@ -30,7 +30,6 @@
 #include <linux/uaccess.h>
 
 #include "../core/shard.h"
-#include "../core/twheel.h"
 #include "dev.h"
 
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
@@ -824,60 +823,6 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0,
 						      TWHEEL_KILLABLE);
 	return interrupted();
-}
-
-/* Wake-ups of the reapers of the calling user. */
-static u64 caller_wakeups(void)
-{
-	struct twheel_user *user = twheel_user_get();
-	u64 wakeups;
-
-	if (IS_ERR(user))
-		return 0;
-	wakeups = twheel_user_wakeups(user);
-	twheel_user_put(user);
-	return wakeups;
-}
-
-/**
- * twheel_call_query - TWHEEL_IOC_QUERY
- * @call: the call
- * @args: as from user space; all fields but the flags are set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
-int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
-{
-	struct twheel_instance *instance = call->file->instance;
-	struct twheel_events *own = &call->file->own, *detached = &instance->detached;
-	struct twheel_query_args *query = &args->query;
-	struct twheel_purgatory_stats stats;
-
-	if (query->flags)
-		return -EINVAL;
-	twheel_purgatory_stats(instance->purgatory, &stats);
-	*query = (struct twheel_query_args) {
-		.max_pending		= instance->max_pending,
-		.max_file_pending	= instance->max_file_pending,
-		.files			= READ_ONCE(instance->nr_files),
-		.own			= READ_ONCE(own->nr_pending),
-		.unread			= READ_ONCE(own->unread),
-		.detached		= READ_ONCE(detached->nr_pending),
-		.detached_unread	= READ_ONCE(detached->unread),
-		.pending		= stats.pending,
-		.keys			= stats.keys,
-		.watches		= stats.watches,
-		.added			= stats.added,
-		.completed		= stats.ended[TWHEEL_COMPLETED],
-		.expired		= stats.ended[TWHEEL_EXPIRED],
-		.cancelled		= stats.ended[TWHEEL_CANCELLED],
-		.rejected		= stats.rejected + atomic64_read(&instance->rejected),
-		.tick_ns		= twheel_system_tick_ns(),
-		.wakeups		= caller_wakeups(),
-	};
-	if (instance->named)
-		strscpy(query->name, twheel_named_name(instance->named), sizeof(query->name));
-	return 0;
 }
 
 /*
