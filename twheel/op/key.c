@@ -150,14 +150,14 @@ static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
 }
 
 /**
- * __twheel_keys_admit - the slow path of twheel_keys_admit()
+ * __twheel_keys_check - the slow path of twheel_keys_check()
  * @keys: the table
  * @watches: as there
  * @nr: as there
  *
  * Return: as there.
  */
-int __twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr)
+int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr)
 {
 	const struct twheel_watch *watch;
 	struct twheel_key_at at;
@@ -174,7 +174,7 @@ int __twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *wat
 	}
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_admit);
+EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 
 /* The number of keys has changed: have the number of buckets follow some time. */
 static void stripe_count(const struct twheel_key_at *at, int more)

@@ -80,7 +80,7 @@ struct twheel_stripe {
  * @secret: key of the hash function, unknown to callers; immutable
  * @memcg: the memory cgroup charged for the buckets, NULL for none; immutable
  * @starved: an allocation of buckets failed, or takes long; @resize tries again by itself
- * @crowded: some chain has reached its bound: see twheel_keys_admit()
+ * @crowded: some chain has reached its bound: see twheel_keys_check()
  * @alloc_since: the time in jiffies at which @resize began an allocation; 0 for none
  * @again: time in jiffies from a failed @resize to the next one; its own
  * @resize: gives stripes other buckets
@@ -199,7 +199,7 @@ static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash
 }
 
 /* key.c */
-int __twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
+int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
 void twheel_key_unlock(const struct twheel_key_at *at);
 
@@ -222,7 +222,7 @@ bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first);
 
 /**
- * twheel_keys_admit - check that the table has room for new keys
+ * twheel_keys_check - check that the table has room for new keys
  * @keys: the table
  * @watches: the watches to be linked, with key and hash
  * @nr: number of watches
@@ -234,10 +234,10 @@ void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_w
  * Context: process or softirq.
  * Return: 0, or -ENOMEM if a new key finds its bucket full and the table cannot grow.
  */
-static inline int twheel_keys_admit(struct twheel_keys *keys, const struct twheel_watch *watches,
+static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
 				    u32 nr)
 {
-	return likely(!READ_ONCE(keys->crowded)) ? 0 : __twheel_keys_admit(keys, watches, nr);
+	return likely(!READ_ONCE(keys->crowded)) ? 0 : __twheel_keys_check(keys, watches, nr);
 }
 
 #endif /* _TWHEEL_OP_KEY_H */

@@ -259,7 +259,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	/* In the place of @parked. */
 	op->value = value;
 	op->time = twheel_op_now(op);
-	twheel_purgatory_dismiss(op->purgatory, op->nr_watches);
+	twheel_purgatory_uncharge(op->purgatory, op->nr_watches);
 	trace_twheel_op_end(op);
 	return true;
 }

@@ -124,7 +124,7 @@ EXPORT_SYMBOL_GPL(twheel_op_check);
  * An add checks its arguments and the limits, parks the operation, links its watches,
  * arms its timer. What can fail comes before the operation waits, so that an add
  * which fails leaves nothing behind. It allocates nothing, but the table of keys may be
- * full, see twheel_keys_admit().
+ * full, see twheel_keys_check().
  *
  * Nothing missed: an operation is WAITING before its first watch is linked,
  * and is told of signals from that link on, so there is no gap in which a signal
@@ -223,16 +223,16 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	int err;
 
 	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-	err = twheel_keys_admit(&purgatory->keys, args->watches, nr);
+	err = twheel_keys_check(&purgatory->keys, args->watches, nr);
 	if (err)
 		return err;
-	err = twheel_purgatory_admit_watches(purgatory, nr);
+	err = twheel_purgatory_charge_watches(purgatory, nr);
 	if (err)
 		return err;
 	op_setup(op, purgatory, args);
 	err = op_park(op, args->watches, nr);
 	if (err) {
-		twheel_purgatory_dismiss_watches(purgatory, nr);
+		twheel_purgatory_uncharge_watches(purgatory, nr);
 		return err;
 	}
 	completed = op_start(op, args, nr);
@@ -287,12 +287,12 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		return -EINVAL;
 	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
 		return -EINVAL;
-	ret = twheel_purgatory_admit(purgatory);
+	ret = twheel_purgatory_charge(purgatory);
 	if (ret)
 		return ret;
 	ret = op_add(purgatory, op, args);
 	if (ret < 0)
-		twheel_purgatory_dismiss(purgatory, 0);
+		twheel_purgatory_uncharge(purgatory, 0);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_op_add);

@@ -5,7 +5,7 @@
  * Watching has two steps: to attach the watches to the operation makes them its own,
  * and what its condition counts; to link each under its key lets it be found by
  * signals. Neither can fail: before that, the caller asks whether the table has room, see
- * twheel_keys_admit(). Once they are attached, the caller that ends the operation unlinks
+ * twheel_keys_check(). Once they are attached, the caller that ends the operation unlinks
  * those that are linked.
  *
  * How a key is watched no more is in op_watch.c.
@@ -125,7 +125,7 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 	nr = op_sort_new(op, watches, nr);
 	if (op->nr_watches + nr > TWHEEL_MAX_KEYS)
 		return -EINVAL;
-	err = twheel_purgatory_admit_watches(op->purgatory, nr);
+	err = twheel_purgatory_charge_watches(op->purgatory, nr);
 	if (err)
 		return err;
 	twheel_watches_attach(op, watches, nr);
@@ -176,7 +176,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
 	nr = twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
-	ret = twheel_keys_admit(&op->purgatory->keys, watches, nr);
+	ret = twheel_keys_check(&op->purgatory->keys, watches, nr);
 	if (ret)
 		return ret;
 	ret = op_watch_new(op, watches, nr);
@@ -270,7 +270,7 @@ static struct twheel_watch *op_detach(struct twheel_op *op, const struct twheel_
 	twheel_key_unlink(at, watch);
 	op->nr_watches--;
 	twheel_op_list_count_watches(twheel_op_to_list(op), -1);
-	twheel_purgatory_dismiss_watches(op->purgatory, 1);
+	twheel_purgatory_uncharge_watches(op->purgatory, 1);
 	trace_twheel_op_watch(op, -1);
 	return watch;
 }

@@ -78,7 +78,7 @@ struct twheel_purgatory {
 };
 
 /* Count an operation that is about to wait; -ENOSPC if as many as may do. */
-static inline int twheel_purgatory_admit(struct twheel_purgatory *purgatory)
+static inline int twheel_purgatory_charge(struct twheel_purgatory *purgatory)
 {
 	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
 		return 0;
@@ -87,7 +87,7 @@ static inline int twheel_purgatory_admit(struct twheel_purgatory *purgatory)
 }
 
 /* Count watches that are about to be attached; -ENOSPC if there are too many. */
-static inline int twheel_purgatory_admit_watches(struct twheel_purgatory *purgatory, u32 nr)
+static inline int twheel_purgatory_charge_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
 	int old = atomic_read(&purgatory->watches);
 
@@ -103,16 +103,16 @@ static inline int twheel_purgatory_admit_watches(struct twheel_purgatory *purgat
 }
 
 /* Make room for other watches. */
-static inline void twheel_purgatory_dismiss_watches(struct twheel_purgatory *purgatory, u32 nr)
+static inline void twheel_purgatory_uncharge_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
 	if (purgatory->max_watches)
 		atomic_sub(nr, &purgatory->watches);
 }
 
 /* Make room for another operation, and as many watches as this one had. */
-static inline void twheel_purgatory_dismiss(struct twheel_purgatory *purgatory, u32 nr_watches)
+static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory, u32 nr_watches)
 {
-	twheel_purgatory_dismiss_watches(purgatory, nr_watches);
+	twheel_purgatory_uncharge_watches(purgatory, nr_watches);
 	atomic_dec(&purgatory->pending);
 }
 
