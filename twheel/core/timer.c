@@ -548,7 +548,8 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 	for (;;) {
 		flags = twheel_shard_lock(shard);
 		WARN_ON_ONCE(base->running != timer);
-		if (base->running_cancelled || timer_refused(shard, timer) || twheel_timer_pending(timer))
+		if (base->running_cancelled || timer_refused(shard, timer) ||
+		    twheel_timer_pending(timer))
 			break;
 		if (timer_reaches(shard, timer, tick) || !grown) {
 			if (shard->limit)

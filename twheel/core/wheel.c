@@ -248,7 +248,7 @@ static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsi
  * Return: the bucket, or NULL if the tick has come.
  */
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
-					 u64 *expires)
+					u64 *expires)
 {
 	struct twheel_bucket *bucket;
 	u64 number, now;

@@ -89,7 +89,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
-					 u64 *expires);
+					u64 *expires);
 
 /* Layer 2: the buckets that hold something, by expiry. See wheel.c. */
 

@@ -200,7 +200,8 @@ static bool event_put(struct twheel_events *events, struct twheel_file_op *file_
  */
 bool twheel_event_queue(struct twheel_file_op *file_op)
 {
-	return !file_op->queued && !file_op->reading && event_put(twheel_file_op_events(file_op), file_op, false);
+	return !file_op->queued && !file_op->reading &&
+	       event_put(twheel_file_op_events(file_op), file_op, false);
 }
 
 /**

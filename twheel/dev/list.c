@@ -49,7 +49,8 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 
 /* Describe an operation that waits, with as many keys as there is room for. */
 static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_op,
-			struct twheel_pending *pending, struct twheel_watch_spec *keys, u32 max_keys)
+			struct twheel_pending *pending, struct twheel_watch_spec *keys,
+			u32 max_keys)
 {
 	bool own = is_own(call, file_op);
 	struct twheel_op_progress progress;

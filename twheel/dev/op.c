@@ -53,7 +53,8 @@ static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 	struct twheel_file_op *file_op;
 
 	if (periodic) {
-		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys),
+			     GFP_KERNEL_ACCOUNT);
 		if (!fp)
 			return NULL;
 		fp->file_op = (struct twheel_file_op *)(fp + 1);

@@ -101,7 +101,7 @@ static void signal_visit(struct signal *signal, struct twheel_watch *watch)
 
 /* Put the marks: the end behind all watches, the cursor before the next one to visit. */
 static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
-		      const struct twheel_key *key, struct twheel_watch *next)
+			const struct twheel_key *key, struct twheel_watch *next)
 {
 	signal->marked = true;
 	signal->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
@@ -115,7 +115,7 @@ static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
  * to visit, which is that last one when all have been.
  */
 static struct twheel_watch *signal_chunk(struct signal *signal, struct twheel_watch *watch,
-				       const struct twheel_watch *last)
+					 const struct twheel_watch *last)
 {
 	unsigned int max_found = min_t(u32, SIGNAL_FOUND, signal->limit - signal->nr);
 	unsigned int budget = SIGNAL_CHUNK;
@@ -134,7 +134,7 @@ static struct twheel_watch *signal_chunk(struct signal *signal, struct twheel_wa
 
 /* The first chunk; whether there are more, for which the purgatory is held. */
 static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
-		       const struct twheel_key *key)
+			 const struct twheel_key *key)
 {
 	struct twheel_keys *keys = &purgatory->keys;
 	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
