@@ -188,10 +188,12 @@ static void signal_some_stops_at_limit(struct kunit *test)
 		nr = min_t(u32, limit, NR);
 		add_all(test, TWHEEL_COND_ANY, 2);
 		KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), 0);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, limit, 0), nr);
+		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, limit, 0),
+				nr);
 		expect_ended_up_to(test, nr);
 		expect_watched(test, KEY, NR - nr);
-		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, NR, 0), NR - nr);
+		KUNIT_EXPECT_EQ(test, twheel_signal_some(probe_purgatory, &key, 1, 0, NR, 0),
+				NR - nr);
 		expect_ended_up_to(test, NR);
 		expect_counts(test, 0, 0, 0);
 	}
