@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Named purgatories are read from sysfs as it may look, and the operations that
- * expire next are picked out of a listing.
+ * Tests of reading named purgatories from sysfs, and of selecting the operations that
+ * expire next from a list.
  */
 #include <fcntl.h>
 #include <stdlib.h>
@@ -71,9 +71,9 @@ static void keep(struct nearest *nearest, __u64 id, __u64 remaining)
 	keep_nearest(&pending, nearest);
 }
 
-static void the_next(void)
+static void nearest_operations(void)
 {
-	struct nearest nearest = { .room = 3 };
+	struct nearest nearest = { .max = 3 };
 
 	keep(&nearest, 1, 50);
 	keep(&nearest, 2, TWHEEL_NEVER);
@@ -102,10 +102,10 @@ static void clean_up(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "without the class there are none", no_class },
-		{ "names in order, with their counts", counts },
-		{ "those that expire next, in order", the_next },
-		{ "nothing is left", clean_up },
+		{ "no purgatories without the class", no_class },
+		{ "purgatories are sorted by name and have counts", counts },
+		{ "operations that expire next are sorted by deadline", nearest_operations },
+		{ "the test directory is removed", clean_up },
 		{ }
 	};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The books of the workload. See account.h.
+ * Accounting of the workload. See account.h.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ __u64 request_value(size_t request)
 	return request + 1;
 }
 
-static bool told_early(const struct request *r, const struct twheel_event *event,
-		       __u64 seen)
+static bool is_early(const struct request *r, const struct twheel_event *event,
+		     __u64 seen)
 {
 	return event->time < event->deadline || event->time < r->not_before ||
 	       seen < r->not_before;
@@ -58,7 +58,7 @@ void account_event(struct account *a, const struct twheel_event *event,
 	if (event->value != (expired ? 0 : request_value(event->cookie)))
 		a->wrong++;
 	if (expired) {
-		if (told_early(r, event, seen))
+		if (is_early(r, event, seen))
 			a->early++;
 		a->lateness[a->ended[TWHEEL_EXPIRED]] =
 			event->time > event->deadline ?
@@ -85,7 +85,7 @@ void close_account(struct account *a, size_t added)
 		else if (r->completed != (r->reason == TWHEEL_COMPLETED))
 			a->wrong++;
 	}
-	/* An event of a request that was not added */
+	/* Events of requests that were not added */
 	for (size_t i = added; i < a->nr; i++)
 		a->wrong += a->requests[i].reason != 0;
 

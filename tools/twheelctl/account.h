@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The books of the workload: the requests, and the events of their operations.
+ * Accounting of the workload: the requests, and the events of their operations.
  *
- * Each request has exactly one event, which is not early and agrees with the
- * return value of the call that completed the request. Times are those of the
- * clock of the reader, not those in the event.
+ * Each request must have exactly one event, which is not early and agrees with the
+ * return value of the call that completed the request. The earliest time is checked
+ * against the clock of the reader, too, not only against the times in the event.
  */
 #ifndef TWHEELCTL_ACCOUNT_H
 #define TWHEELCTL_ACCOUNT_H
@@ -15,10 +15,10 @@
 #include <twheel.h>
 
 /**
- * struct request - one request; its number is the cookie of its operation
- * @not_before: it may not expire before this; set before it is added
- * @completed: the call to complete it succeeded
- * @reason: from its first event; 0 before
+ * struct request - a request; its index is the cookie of its operation
+ * @not_before: earliest valid time of expiry, in ns; set before the add
+ * @completed: the call to complete the request succeeded
+ * @reason: reason of the first event; 0 without an event
  */
 struct request {
 	__u64 not_before;
@@ -27,17 +27,17 @@ struct request {
 };
 
 /**
- * struct account - the books
+ * struct account - accounting of all requests and events
  * @requests: all requests
  * @nr: number of requests
- * @lateness: of those that expired, in ns; sorted by close_account()
- * @reported: requests with an event
- * @ended: number of them by enum twheel_reason
- * @twice: events of requests that had one already
- * @early: requests that expired too early, if only by a nanosecond
- * @wrong: events of unknown requests, with a wrong value, or that contradict the
- *	call to complete the request
- * @lost: requests without an event; set by close_account()
+ * @lateness: lateness of the expired requests, in ns; sorted by close_account()
+ * @reported: number of requests with an event
+ * @ended: number of requests with an event, by enum twheel_reason
+ * @twice: number of further events of a request that had one already
+ * @early: number of requests that expired early, even by a nanosecond
+ * @wrong: number of events of unknown requests, with a wrong value, or contradicting
+ *	the call to complete the request
+ * @lost: number of requests without an event; set by close_account()
  */
 struct account {
 	struct request *requests;
@@ -54,34 +54,34 @@ struct account {
 void init_account(struct account *a, size_t nr);
 void free_account(struct account *a);
 
-/* The value for completing a request; never 0. */
+/* Return: the value to complete a request with; never 0. */
 __u64 request_value(size_t request);
 
 /**
- * account_event() - enter an event
- * @a: the books
- * @event: as it was read
- * @seen: the clock after it was read, in ns
+ * account_event() - account an event
+ * @a: the account
+ * @event: the event
+ * @seen: time after the event was read, in ns
  */
 void account_event(struct account *a, const struct twheel_event *event,
 		   __u64 seen);
 
 /**
- * close_account() - settle the books when no more events will come
- * @a: the books
- * @added: number of requests that were added, in the order of their numbers
+ * close_account() - find lost and wrong events after the last event
+ * @a: the account
+ * @added: number of added requests; requests are added in the order of their index
  */
 void close_account(struct account *a, size_t added);
 
-/* Return: true if no event is lost, early, wrong or a second one. */
+/* Return: true if no event is lost, duplicate, early or wrong. */
 bool account_holds(const struct account *a);
 
 /**
  * lateness() - lateness of expired requests
- * @a: the books, closed
+ * @a: the closed account
  * @percent: percentile, up to 100
  *
- * Return: the lateness in ns, 0 if none expired.
+ * Return: the lateness in ns, 0 if no request expired.
  */
 __u64 lateness(const struct account *a, unsigned int percent);
 

@@ -19,54 +19,54 @@ static const char signal_help[] =
 "usage: twheelctl -p NAME signal KEY [OPTION]...\n"
 "\n"
 "Signals a key once to all operations that watch it, and prints the number of\n"
-"operations that this completed.\n"
+"completed operations.\n"
 "\n"
-"  --value V    for the events of these operations\n"
-"  --amount A   counted by operations that wait for a sum (1)\n"
-"  --limit N    stop after N completed operations; 0 is no limit\n"
+"  --value V    value in the events of the completed operations\n"
+"  --amount A   amount to add to the sum of operations with --sum (1)\n"
+"  --limit N    stop after N completed operations; 0 means no limit\n"
 "  --json       print JSON\n";
 
 static const char complete_help[] =
 "usage: twheelctl -p NAME complete ID|--all [OPTION]...\n"
 "\n"
-"Completes an operation, or all of the purgatory, whatever their conditions.\n"
+"Completes an operation, or all of the purgatory, regardless of their conditions.\n"
 "\n"
-"  --all         all pending operations\n"
-"  --value V     for their events\n"
+"  --all         complete all pending operations\n"
+"  --value V     value in their events\n"
 "  --error NAME  complete with an error such as EIO\n"
 "  --json        print JSON\n"
 "\n"
-"Exits with 1 if there is no such operation or it has ended.\n";
+"Exits with 1 if the operation does not exist or has ended.\n";
 
 static const char cancel_help[] =
 "usage: twheelctl -p NAME cancel ID|--key KEY\n"
 "\n"
 "Cancels an operation, or all that watch a key.\n"
 "\n"
-"  --key KEY    all that watch this key; prints their number\n"
+"  --key KEY    cancel all that watch this key, and print their number\n"
 "  --json       print JSON\n"
 "\n"
-"Exits with 1 if there is no such operation or it has ended.\n";
+"Exits with 1 if the operation does not exist or has ended.\n";
 
 static const char rearm_help[] =
 "usage: twheelctl -p NAME rearm ID --in TIME|--at POINT|--never [OPTION]...\n"
 "\n"
-"Moves the deadline of an operation: a heartbeat, so heartbeat is the same.\n"
+"Moves the deadline of an operation. 'twheelctl heartbeat' is an alias.\n"
 "\n"
 "  --in TIME     from now: 250ms, 5s, 2h, 1d\n"
-"  --at POINT    @2026-12-01T03:00[:05][Z|+01:00] or @SECONDS if its clock is\n"
-"                realtime, else a reading of its clock: 500s\n"
+"  --at POINT    @2026-12-01T03:00[:05][Z|+01:00] or @SECONDS if the operation uses\n"
+"                the realtime clock, else a reading of its clock: 500s\n"
 "  --never       no deadline\n"
-"  --if-earlier  only if the new deadline is earlier than the present one\n"
-"  --if-later    only if it is later\n"
-"  --slack TIME  it may expire so much later, if that saves work\n"
-"  --coarse      it may be late by an eighth of the time to its deadline\n"
+"  --if-earlier  only if the new deadline is earlier than the current one\n"
+"  --if-later    only if the new deadline is later than the current one\n"
+"  --slack TIME  allow it to expire up to TIME late, to save work\n"
+"  --coarse      allow it to be late by an eighth of the time to its deadline\n"
 "  --json        print JSON\n"
 "\n"
-"Exits with 1 if the deadline was not moved, if there is no such operation, or if\n"
-"it has ended.\n";
+"Exits with 1 if the deadline was not moved, or if the operation does not exist or\n"
+"has ended.\n";
 
-/* Prints the number of operations that were completed or cancelled: @verb. */
+/* @verb: "completed" or "cancelled" */
 static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
 {
 	if (line->json)
@@ -107,10 +107,10 @@ enum outcome signal_command(struct command_line *line)
 	args.amount = amount.value;
 	args.limit = limit.value;
 
-	fd = open_named(line, OPEN_TO_CHANGE);
+	fd = open_named(line, OPEN_READ_WRITE);
 	if (fd < 0)
 		return line->outcome;
-	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "not signalled") :
+	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "cannot signal") :
 							OUTCOME_OK;
 	close(fd);
 	if (!line->outcome)
@@ -118,11 +118,11 @@ enum outcome signal_command(struct command_line *line)
 	return line->outcome;
 }
 
-/* Takes the ID, unless an option replaces it. */
+/* Parses the ID. @instead: @option was given, which replaces the ID. */
 static bool take_id(struct command_line *line, bool instead, const char *option, __u64 *id)
 {
 	if (instead ? line->nr : !line->nr)
-		line->outcome = wrong_usage(line, "expected an ID or %s, and not both", option);
+		line->outcome = wrong_usage(line, "expected either an ID or %s", option);
 	else if (line->nr && !parse_count(line->args[0], UINT64_MAX, id))
 		line->outcome = wrong_usage(line, "expected the ID of an operation, got '%s'",
 					    line->args[0]);
@@ -134,7 +134,7 @@ static bool take_id(struct command_line *line, bool instead, const char *option,
 static enum outcome complete(struct command_line *line, __u64 id, bool all, __u64 value,
 			     int error)
 {
-	int fd = open_named(line, OPEN_TO_CHANGE);
+	int fd = open_named(line, OPEN_READ_WRITE);
 	unsigned int nr;
 	int result;
 
@@ -146,7 +146,7 @@ static enum outcome complete(struct command_line *line, __u64 id, bool all, __u6
 		result = twheel_complete_error(fd, id, -error);
 	else
 		result = twheel_complete(fd, id, value);
-	line->outcome = result ? refused(line, "not completed") : OUTCOME_OK;
+	line->outcome = result ? refused(line, "cannot complete") : OUTCOME_OK;
 	close(fd);
 
 	if (!line->outcome && all)
@@ -173,7 +173,7 @@ enum outcome complete_command(struct command_line *line)
 	if (!take_arguments(line, specs, 0, 1) || !take_id(line, all, "--all", &id))
 		return line->outcome;
 	if (value.given && error)
-		return wrong_usage(line, "--value or --error?");
+		return wrong_usage(line, "--value and --error are mutually exclusive");
 	return complete(line, id, all, value.value, error);
 }
 
@@ -191,11 +191,11 @@ enum outcome cancel_command(struct command_line *line)
 	line->help = cancel_help;
 	if (!take_arguments(line, specs, 0, 1) || !take_id(line, key.given, "--key KEY", &id))
 		return line->outcome;
-	fd = open_named(line, OPEN_TO_CHANGE);
+	fd = open_named(line, OPEN_READ_WRITE);
 	if (fd < 0)
 		return line->outcome;
 	result = key.given ? twheel_cancel_key(fd, key.key, &nr) : twheel_cancel(fd, id);
-	line->outcome = result ? refused(line, "not cancelled") : OUTCOME_OK;
+	line->outcome = result ? refused(line, "cannot cancel") : OUTCOME_OK;
 	close(fd);
 
 	if (!line->outcome && key.given)
@@ -205,7 +205,7 @@ enum outcome cancel_command(struct command_line *line)
 	return line->outcome;
 }
 
-/* A date is no reading of a clock that starts at boot. */
+/* A date is valid only if the operation uses CLOCK_REALTIME, and required then. */
 static bool right_clock(struct command_line *line, int fd, __u64 id, const struct point *at)
 {
 	struct twheel_pending pending;
@@ -214,7 +214,7 @@ static bool right_clock(struct command_line *line, int fd, __u64 id, const struc
 	if (!at->given)
 		return true;
 	if (twheel_info(fd, id, &pending, NULL, 0)) {
-		line->outcome = refused(line, "not moved");
+		line->outcome = refused(line, "cannot move the deadline");
 		return false;
 	}
 	wall = pending.clock == TWHEEL_CLOCK_REALTIME;
@@ -229,14 +229,14 @@ static bool right_clock(struct command_line *line, int fd, __u64 id, const struc
 static enum outcome rearm(struct command_line *line, struct twheel_rearm_args *args,
 			  const struct point *at)
 {
-	int fd = open_named(line, OPEN_TO_CHANGE);
+	int fd = open_named(line, OPEN_READ_WRITE);
 	int moved;
 
 	if (fd < 0)
 		return line->outcome;
 	if (right_clock(line, fd, args->id, at)) {
 		moved = twheel_rearm_with(fd, args);
-		line->outcome = moved < 0 ? refused(line, "not moved") :
+		line->outcome = moved < 0 ? refused(line, "cannot move the deadline") :
 					    moved ? OUTCOME_OK : OUTCOME_FAILED;
 		if (moved >= 0 && line->json)
 			print_json(json_pack("{s:s, s:b}", "type", "rearm", "moved", moved));
@@ -271,8 +271,8 @@ enum outcome rearm_command(struct command_line *line)
 	if (nr_when(&when) != 1)
 		return wrong_usage(line, "expected one of --in TIME, --at POINT and --never");
 	if ((earlier && later) || (slack.given && coarse))
-		return wrong_usage(line, "one of two will do: %s",
-				   earlier ? "--if-earlier, --if-later" : "--slack, --coarse");
+		return wrong_usage(line, "%s are mutually exclusive",
+				   earlier ? "--if-earlier and --if-later" : "--slack and --coarse");
 	args.deadline = when_deadline(&when);
 	args.flags = when.at.given ? TWHEEL_REARM_ABSTIME : 0;
 	args.slack = coarse ? TWHEEL_SLACK_COARSE : slack.value;

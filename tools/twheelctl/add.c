@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl add: adds an operation, and waits for its events unless it is
- * detached.
+ * twheelctl add: adds an operation and, unless it is detached, prints its events.
  */
 #include <errno.h>
 #include <poll.h>
@@ -13,7 +12,7 @@
 #include "show.h"
 #include "failure.h"
 
-/* Only the ID of a detached operation, for scripts. */
+/* Prints only the ID of a detached operation, for use by scripts. */
 static void print_added(const struct command_line *line, const struct twheel_add_args *args)
 {
 	__u64 id = args->id;
@@ -28,7 +27,7 @@ static void print_added(const struct command_line *line, const struct twheel_add
 		printf("operation %llu waits\n", id);
 }
 
-/* Prints events up to the last one of the operation. */
+/* Prints the events of the operation, including the last one. */
 static enum outcome follow(const struct command_line *line, int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
@@ -45,7 +44,7 @@ static enum outcome follow(const struct command_line *line, int fd)
 			show_event(&event, line->json);
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
-		fputs("twheelctl add: the purgatory has ended, and no event came\n", stderr);
+		fputs("twheelctl add: the purgatory was removed before the event\n", stderr);
 		return OUTCOME_DEVICE;
 	}
 	return event_outcome(&event);
@@ -59,7 +58,7 @@ static enum outcome add(struct command_line *line, struct order *order)
 	if (fd < 0)
 		return line->outcome;
 	if (twheel_add(fd, &order->args)) {
-		outcome = refused(line, "the operation was not added");
+		outcome = refused(line, "cannot add the operation");
 	} else {
 		print_added(line, &order->args);
 		if (!(order->args.flags & TWHEEL_ADD_DETACHED))

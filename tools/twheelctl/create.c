@@ -19,18 +19,18 @@
 static const char create_help[] =
 "usage: twheelctl create NAME [OPTION]...\n"
 "\n"
-"Creates a named purgatory, which all files of /dev/twheel-NAME share.\n"
+"Creates a named purgatory, shared by all open files of /dev/twheel-NAME.\n"
 "\n"
 "  --mode MODE           permissions of its node, in octal, up to 0666 (0600, or\n"
 "                        0660 with --group)\n"
 "  --owner USER          owner of its node, by name or number (the caller)\n"
 "  --group GROUP         group of its node, by name or number (the caller's)\n"
-"  --max-pending N       limit on its pending operations\n"
-"  --max-file-pending N  limit on those added through one open file\n"
+"  --max-pending N       limit on pending operations\n"
+"  --max-file-pending N  limit on pending operations of one open file\n"
 "  --max-watches N       limit on the watches of its operations\n"
 "  --json                print JSON\n"
 "\n"
-"A limit of 0, the default, is no limit but that of the module's parameters.\n"
+"With a limit of 0, the default, only the module parameters apply.\n"
 "\n"
 "Exits with 1 if a purgatory of that name exists.\n";
 
@@ -39,10 +39,10 @@ static const char remove_help[] =
 "\n"
 "Removes a named purgatory.\n"
 "\n"
-"  --force   even if it is in use: its pending operations are cancelled\n"
+"  --force   remove it even if it is in use, and cancel its pending operations\n"
 "  --json    print JSON\n"
 "\n"
-"Exits with 1 if it is in use, or if no purgatory has that name.\n";
+"Exits with 1 if the purgatory is in use or does not exist.\n";
 
 /* Three octal digits, with or without a leading zero */
 static bool take_mode(const char *text, void *to)
@@ -81,14 +81,14 @@ static bool take_group(const char *text, void *to)
 	return true;
 }
 
-/* The name is an argument, or given as for other commands. */
+/* The name is the first argument, or given by -p or TWHEEL_PURGATORY. */
 static bool take_name(struct command_line *line)
 {
 	if (line->nr && !take_purgatory(line, line->args[0]))
 		return false;
 	if (line->purgatory)
 		return true;
-	line->outcome = wrong_usage(line, "which purgatory? Name one");
+	line->outcome = wrong_usage(line, "no purgatory given");
 	return false;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests in the order in which they are to be completed. See due.h.
+ * Priority queue of requests. See due.h.
  */
 #include <stdlib.h>
 #include <time.h>
@@ -33,12 +33,12 @@ void put_due(struct due_queue *q, struct due due)
 	size_t at;
 
 	pthread_mutex_lock(&q->lock);
-	if (q->nr == q->room) {
-		q->room = q->room ? q->room * 2 : 1024;
-		q->heap = must_realloc(q->heap, q->room, sizeof(due));
+	if (q->nr == q->capacity) {
+		q->capacity = q->capacity ? q->capacity * 2 : 1024;
+		q->heap = must_realloc(q->heap, q->capacity, sizeof(due));
 	}
 
-	/* Parents that are later move down to make room. */
+	/* Sift up: move later parents down. */
 	for (at = q->nr++; at; at = (at - 1) / 2) {
 		size_t parent = (at - 1) / 2;
 
@@ -67,7 +67,7 @@ static struct due take_first(struct due_queue *q)
 	struct due last = q->heap[--q->nr];
 	size_t at = 0;
 
-	/* The last one sinks from the top; children that are earlier move up. */
+	/* Sift the last entry down from the root: move earlier children up. */
 	for (;;) {
 		size_t child = 2 * at + 1;
 

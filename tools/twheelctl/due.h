@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests of the workload in the order in which they are to be completed.
+ * Priority queue of the requests of the workload, ordered by completion time.
  *
- * One thread puts them in, another waits for the next that is due.
+ * One thread adds requests, another waits for the next due request.
  */
 #ifndef TWHEELCTL_DUE_H
 #define TWHEELCTL_DUE_H
@@ -13,10 +13,10 @@
 #include <linux/types.h>
 
 /**
- * struct due - a request and the time of its completion
- * @time: in ns
- * @request: its number
- * @id: its operation
+ * struct due - a request and its completion time
+ * @time: completion time, in ns
+ * @request: index of the request
+ * @id: ID of its operation
  */
 struct due {
 	__u64 time;
@@ -26,19 +26,19 @@ struct due {
 
 /**
  * struct due_queue - a heap of requests, the earliest first
- * @lock: protects all below
- * @changed: a request became the earliest, or the queue was closed
+ * @lock: protects all fields
+ * @changed: signalled when a request becomes the earliest and when the queue is closed
  * @heap: the requests
  * @nr: number of requests in @heap
- * @room: size of @heap
- * @closed: no more will come
+ * @capacity: allocated entries of @heap
+ * @closed: no more requests will be added
  */
 struct due_queue {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	struct due *heap;
 	size_t nr;
-	size_t room;
+	size_t capacity;
 	bool closed;
 };
 
@@ -47,13 +47,13 @@ void free_due(struct due_queue *q);
 
 void put_due(struct due_queue *q, struct due due);
 
-/* Says that no more will come. */
+/* No requests may be added afterwards. */
 void close_due(struct due_queue *q);
 
 /**
- * wait_due() - wait until the earliest request is due and take it out
+ * wait_due() - wait until the earliest request is due and remove it from the queue
  * @q: the queue
- * @due: set to it
+ * @due: set to the request
  *
  * Return: false once the queue is closed and empty.
  */

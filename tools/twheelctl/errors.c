@@ -6,7 +6,7 @@
 
 #include "errors.h"
 
-/* Past the last one that has a name, and short of those that have a meaning. */
+/* Greater than every errno that has a name. */
 #define MAX_ERROR	256
 
 int error_number(const char *name)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Messages of twheelctl about failures of the device, and advice. See failure.h.
+ * Error messages about the device, with advice. See failure.h.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +18,7 @@
 
 #define NODE_PATH_SIZE	(sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE)
 
-/* Advice about an error of a command; the first match is printed. */
+/* Advice for an error of a command; the first match is printed. */
 static const struct advice {
 	const char *command;	/* NULL for any */
 	int error;
@@ -31,7 +31,7 @@ static const struct advice {
 	},
 	{
 		"create", EPERM, OUTCOME_DEVICE,
-		"Only root (CAP_CHOWN) may give it to another user or to a group without the caller.",
+		"Only root (CAP_CHOWN) may give it to another user, or to a group that the caller is not a member of.",
 	},
 	{
 		"create", EINVAL, OUTCOME_DEVICE,
@@ -55,7 +55,7 @@ static const struct advice {
 	},
 	{
 		"add", EINVAL, OUTCOME_DEVICE,
-		"The device refuses such an operation: a quorum is 1 to the number of different keys.",
+		"The device rejected the operation: a quorum must be between 1 and the number of distinct keys.",
 	},
 	{
 		"add", ENOSPC, OUTCOME_DEVICE,
@@ -95,27 +95,27 @@ static const struct advice {
 	},
 	{
 		NULL, ENOTTY, OUTCOME_DEVICE,
-		"The loaded module does not have this call: it is older than twheelctl.",
+		"The loaded module does not support this call: it is older than twheelctl.",
 	},
 	{
 		NULL, EBADF, OUTCOME_DEVICE,
-		"This needs write access to its node.",
+		"This requires write access to the node.",
 	},
 	{ }
 };
 
-enum outcome device_failure(const char *what)
+enum outcome device_failure(const char *message)
 {
-	fprintf(stderr, "twheelctl: %s: %s\n", what, strerror(errno));
+	fprintf(stderr, "twheelctl: %s: %s\n", message, strerror(errno));
 	return OUTCOME_DEVICE;
 }
 
-enum outcome refused(const struct command_line *line, const char *what)
+enum outcome refused(const struct command_line *line, const char *message)
 {
 	const char *command = strcmp(line->command, "heartbeat") ? line->command : "rearm";
 	int error = errno;
 
-	fprintf(stderr, "twheelctl: %s: %s\n", what, strerror(error));
+	fprintf(stderr, "twheelctl: %s: %s\n", message, strerror(error));
 	for (const struct advice *advice = advices; advice->text; advice++) {
 		if (advice->error != error ||
 		    (advice->command && strcmp(advice->command, command)))
@@ -131,7 +131,7 @@ static void advise_loading(void)
 	fputs("The module is not loaded: modprobe twheel, or insmod twheel.ko\n", stderr);
 }
 
-/* The named purgatory does not exist: list those that do. */
+/* The named purgatory does not exist: print the existing ones. */
 static void advise_names(const char *purgatory)
 {
 	struct named *list;
@@ -144,14 +144,14 @@ static void advise_names(const char *purgatory)
 	nr = read_named(PURGATORY_CLASS, &list);
 	fprintf(stderr, "There is no purgatory '%s'", purgatory);
 	for (size_t i = 0; i < nr; i++)
-		fprintf(stderr, "%s%s", i ? ", " : "; there are: ", list[i].name);
+		fprintf(stderr, "%s%s", i ? ", " : "; existing purgatories: ", list[i].name);
 	if (!nr)
-		fprintf(stderr, ", and no other: 'twheelctl create %s' creates it", purgatory);
+		fprintf(stderr, "; 'twheelctl create %s' creates it", purgatory);
 	fputs(".\n", stderr);
 	free(list);
 }
 
-/* A user without access to a node may be able to join its group. */
+/* Suggests joining the group of a node if its mode grants access to the group. */
 static void advise_group(const char *path)
 {
 	const struct group *group;
@@ -172,7 +172,7 @@ static void advise_group(const char *path)
 			node.st_gid);
 }
 
-/* @purgatory is NULL for the nodes that are there with the module. */
+/* @purgatory: NULL for /dev/twheel and /dev/twheel-control */
 static void open_failure(const char *path, const char *purgatory)
 {
 	int error = errno;
@@ -198,7 +198,7 @@ static void open_failure(const char *path, const char *purgatory)
 	}
 }
 
-bool device_there(void)
+bool device_present(void)
 {
 	if (!access(TWHEEL_DEVICE, F_OK))
 		return true;
@@ -225,7 +225,7 @@ enum outcome control_refused(const struct command_line *line)
 	return OUTCOME_DEVICE;
 }
 
-/* The node of a named purgatory, or that of private ones for NULL. */
+/* @purgatory: name, or NULL for /dev/twheel */
 static void node_path(char path[NODE_PATH_SIZE], const char *purgatory)
 {
 	snprintf(path, NODE_PATH_SIZE, "%s%s%s", TWHEEL_DEVICE, purgatory ? "-" : "",
@@ -252,7 +252,7 @@ int open_purgatory(struct command_line *line)
 	return opened(line, fd);
 }
 
-static int open_to_look(const char *purgatory)
+static int open_read_only(const char *purgatory)
 {
 	char path[NODE_PATH_SIZE];
 
@@ -260,18 +260,18 @@ static int open_to_look(const char *purgatory)
 	return open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 }
 
-int open_named(struct command_line *line, enum open_for what)
+int open_named(struct command_line *line, enum open_mode mode)
 {
 	if (!line->purgatory) {
 		fprintf(stderr,
-			"twheelctl %s: which purgatory? Name one with -p NAME, or with TWHEEL_PURGATORY in the environment; 'twheelctl list' lists them.\n",
+			"twheelctl %s: no purgatory given: use -p NAME, or set TWHEEL_PURGATORY in the environment; 'twheelctl list' lists the purgatories.\n",
 			line->command);
 		line->outcome = OUTCOME_USAGE;
 		return -1;
 	}
-	if (what == OPEN_TO_CHANGE)
+	if (mode == OPEN_READ_WRITE)
 		return open_purgatory(line);
-	return opened(line, open_to_look(line->purgatory));
+	return opened(line, open_read_only(line->purgatory));
 }
 
 void *must_realloc(void *memory, unsigned long nr, unsigned long size)

@@ -1,56 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Opens purgatories and reports failures of the device, with advice where there
- * is any.
+ * Opening of purgatories, and error messages about the device with advice.
  */
 #ifndef TWHEELCTL_FAILURE_H
 #define TWHEELCTL_FAILURE_H
 
 #include "twheelctl.h"
 
-/* How to open a purgatory. */
-enum open_for {
-	OPEN_TO_LOOK,		/* needs read access to its node */
-	OPEN_TO_CHANGE,		/* needs write access, too */
+/* Required access to the node of a purgatory. */
+enum open_mode {
+	OPEN_READ_ONLY,
+	OPEN_READ_WRITE,
 };
 
-/* Return: true if the module is loaded; else advice has been printed. */
-bool device_there(void);
+/* Return: true if the module is loaded; otherwise prints advice. */
+bool device_present(void);
 
 /**
  * open_purgatory() - open the purgatory of a command
- * @line: names it, or none for a private one
+ * @line: the command; without a name, a private purgatory is opened
  *
- * Return: a descriptor that does not block; or -1, with the reason printed and
+ * Return: a non-blocking descriptor; on failure -1, with the reason printed and
  * line->outcome set.
  */
 int open_purgatory(struct command_line *line);
 
 /**
- * open_named() - as open_purgatory(), for commands that need a named one
- * @line: names it
- * @what: how to open it
+ * open_named() - open_purgatory() for commands that require a named purgatory
+ * @line: the command
+ * @mode: required access
  *
  * Return: as open_purgatory().
  */
-int open_named(struct command_line *line, enum open_for what);
+int open_named(struct command_line *line, enum open_mode mode);
 
 /**
- * refused() - report that the device refused a call, with advice
+ * refused() - report a call that failed with errno, with advice
  * @line: the command
- * @what: beginning of the message
+ * @message: start of the message
  *
- * errno is the reason.
- *
- * Return: OUTCOME_FAILED for an expected error, as for an operation that has
- * ended; else OUTCOME_DEVICE.
+ * Return: OUTCOME_FAILED for an expected error, for example if the operation has
+ * ended; otherwise OUTCOME_DEVICE.
  */
-enum outcome refused(const struct command_line *line, const char *what);
+enum outcome refused(const struct command_line *line, const char *message);
 
-/* As refused(), for twheel_create_with() and twheel_remove(). */
+/* refused() for twheel_create_with() and twheel_remove(). */
 enum outcome control_refused(const struct command_line *line);
 
-/* Prints @what and errno, and returns OUTCOME_DEVICE. */
-enum outcome device_failure(const char *what);
+/* Prints @message and the text of errno. Return: OUTCOME_DEVICE. */
+enum outcome device_failure(const char *message);
 
 #endif /* TWHEELCTL_FAILURE_H */

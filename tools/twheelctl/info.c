@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl info: one operation with its keys, or the counts of a purgatory.
+ * twheelctl info: describes an operation, or prints the counts of a purgatory.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -17,9 +17,9 @@ static const char info_help[] =
 "usage: twheelctl -p NAME info [ID] [--json]\n"
 "\n"
 "Describes an operation, with each of its keys and the signals that the key still\n"
-"needs; without an ID, prints the counts and limits of the purgatory.\n"
+"needs. Without an ID, prints the counts and limits of the purgatory.\n"
 "\n"
-"Exits with 1 if there is no such operation or it has ended.\n";
+"Exits with 1 if the operation does not exist or has ended.\n";
 
 static void print_key(const struct twheel_watch_spec *spec, __u32 condition)
 {
@@ -149,7 +149,7 @@ enum outcome info_command(struct command_line *line)
 	if (line->nr && !parse_count(line->args[0], UINT64_MAX, &id))
 		return wrong_usage(line, "expected the ID of an operation, got '%s'",
 				   line->args[0]);
-	fd = open_named(line, OPEN_TO_LOOK);
+	fd = open_named(line, OPEN_READ_ONLY);
 	if (fd < 0)
 		return line->outcome;
 	line->outcome = line->nr ? info_operation(line, fd, id) : info_counts(line, fd);

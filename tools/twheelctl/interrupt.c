@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * ^C as a wish to end in good order. See interrupt.h.
+ * Orderly exit on SIGINT and SIGTERM. See interrupt.h.
  *
- * The signals stay blocked and pending for good: that they are is the wish.
+ * The signals stay blocked and are never consumed: a pending signal requests the exit.
  */
 #include <signal.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 
 #include "interrupt.h"
 
-/* The most that wait_or_interrupt() waits for, beside the signals. */
+/* Maximum number of descriptors passed to wait_or_interrupt(). */
 #define MAX_FDS	2
 
-/* Readable when one of the signals is pending; -1 is passed over by poll(). */
+/* Readable when one of the signals is pending; ignored by ppoll() if -1. */
 static int signals = -1;
 
 void catch_interrupts(void)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * ^C as a wish to end in good order: what runs on and on asks for it.
+ * Orderly exit on SIGINT and SIGTERM, for commands that run until interrupted.
  */
 #ifndef TWHEELCTL_INTERRUPT_H
 #define TWHEELCTL_INTERRUPT_H
@@ -9,13 +9,13 @@
 #include <stdbool.h>
 #include <time.h>
 
-/* From now on SIGINT and SIGTERM end nothing but wait_or_interrupt(), once and for all. */
+/* Blocks SIGINT and SIGTERM: once one is pending, wait_or_interrupt() does not block. */
 void catch_interrupts(void);
 
-/* Return: one of them has come. */
+/* Return: true if SIGINT or SIGTERM is pending. */
 bool interrupted(void);
 
-/* As ppoll() for up to two descriptors; it returns for a signal as well. */
+/* ppoll() for up to two descriptors, which also returns if a signal is pending. */
 int wait_or_interrupt(struct pollfd *fds, nfds_t nr, const struct timespec *timeout);
 
 #endif /* TWHEELCTL_INTERRUPT_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys as people write them. See keys.h.
+ * Keys on the command line and in scripts. See keys.h.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Keys as people write them: TEXT, NUMBER or UUID, with text:, num: or uuid: in
- * front where it could be taken for another, and a need behind it.
+ * Keys on the command line and in scripts: TEXT, NUMBER or UUID. The prefixes text:,
+ * num: and uuid: resolve ambiguities. A key to watch may have a suffix *NEED.
  */
 #ifndef TWHEELCTL_KEYS_H
 #define TWHEELCTL_KEYS_H
@@ -23,28 +23,30 @@ struct watch_list {
 	unsigned int nr;
 };
 
-/* Return: false if @text is no key. */
+/* Return: false if @text is not a key. */
 bool parse_key(const char *text, struct twheel_key *key);
 
 /**
- * parse_watch_spec() - read a key with what it needs, KEY[*NEED]
- * @text: what is written
- * @spec: set to it; without a NEED, 1
+ * parse_watch_spec() - parse a key and its need, KEY[*NEED]
+ * @text: the text
+ * @spec: set to the key and its need, which is 1 by default
  *
- * Return: NULL; or what was expected instead.
+ * Return: NULL; or a description of the expected text if @text is invalid.
  */
 const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec);
 
 void add_watch(struct watch_list *list, const struct twheel_watch_spec *spec);
 
-/* A key that an option took. */
+/* The argument of an option. */
 struct key_option {
 	bool given;
 	struct twheel_key key;
 };
 
-/* For option_spec.take: @to is a struct watch_list; a struct key_option. */
+/* For option_spec.take: @to is a struct watch_list. */
 bool take_watch(const char *text, void *to);
+
+/* For option_spec.take: @to is a struct key_option. */
 bool take_key(const char *text, void *to);
 
 #endif /* TWHEELCTL_KEYS_H */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Lines out of a descriptor, for run.c. See lines.h.
+ * Reads a descriptor line by line. See lines.h.
  */
 #include <errno.h>
 #include <string.h>
@@ -19,7 +19,7 @@ bool fill_lines(struct lines *lines)
 	lines->start = 0;
 	lines->end = left;
 
-	/* One byte stays free for the end of a last line without newline. */
+	/* Reserve a byte to terminate a last line without newline. */
 	if (lines->size < left + 2) {
 		lines->size = lines->size ? lines->size * 2 : 4096;
 		lines->buffer = must_realloc(lines->buffer, lines->size, 1);
@@ -52,7 +52,7 @@ char *next_line(struct lines *lines)
 	if (!newline)
 		newline = line + left;
 
-	/* A zero byte would hide what is behind it from the parser. */
+	/* A NUL byte would hide the rest of the line from the parser. */
 	for (char *c = line; c < newline; c++)
 		if (!*c)
 			*c = '?';

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Lines out of a descriptor, as they arrive.
+ * Reads a descriptor line by line.
  *
- * Unlike stdio this tells 'no whole line yet' from 'the end', so that the
- * player can wait for the next line and for events at the same time.
+ * Unlike stdio, this distinguishes an incomplete line from the end of the file, so
+ * that the player can wait for the next line and for events at the same time.
  */
 #ifndef TWHEELCTL_LINES_H
 #define TWHEELCTL_LINES_H
@@ -14,11 +14,11 @@
 /**
  * struct lines - a descriptor that is read line by line
  * @fd: the descriptor
- * @buffer: bytes that have been read
- * @start: bytes that have been returned
- * @end: how much there is
- * @size: how much has room
- * @at_end: nothing more will come
+ * @buffer: buffered data
+ * @start: offset of the next line in @buffer
+ * @end: number of valid bytes in @buffer
+ * @size: allocated size of @buffer
+ * @at_end: the end of the file was reached
  */
 struct lines {
 	int fd;
@@ -30,19 +30,19 @@ struct lines {
 };
 
 /**
- * fill_lines() - read once, which waits if nothing is there
- * @lines: where to
+ * fill_lines() - call read() once; blocks if no data is available
+ * @lines: receives the data
  *
- * Return: false, with errno set, if the descriptor cannot be read.
+ * Return: false, with errno set, if read() failed.
  */
 bool fill_lines(struct lines *lines);
 
 /**
- * next_line() - take a line that has been read
- * @lines: where from
+ * next_line() - return the next buffered line
+ * @lines: the descriptor
  *
- * Return: the line without its end, good until the next call of either
- * function; NULL if fill_lines() is needed or, with @at_end, if it was all.
+ * Return: the line without its newline, valid until the next call of either
+ * function; NULL if fill_lines() is needed or, with @at_end, after the last line.
  */
 char *next_line(struct lines *lines);
 

@@ -17,11 +17,11 @@
 static const char list_help[] =
 "usage: twheelctl [-p NAME] list [OPTION]...\n"
 "\n"
-"Lists the named purgatories with their counts; with -p NAME the pending operations\n"
-"of that one.\n"
+"Lists the named purgatories with their counts; with -p NAME, lists the pending\n"
+"operations of that purgatory.\n"
 "\n"
-"  --max N   N operations at most\n"
-"  --json    print JSON, one object a line\n"
+"  --max N   list at most N operations\n"
+"  --json    print JSON, one object per line\n"
 "\n"
 "Operations are in no particular order. An operation that is pending during the\n"
 "whole listing is listed once.\n";
@@ -56,13 +56,13 @@ static void print_table(const struct named *list, size_t nr)
 		print_named(&list[i], width);
 }
 
-/* A missing module is a failure, an empty list is not. */
+/* An empty list is not an error, a missing module is. */
 static enum outcome list_purgatories(bool json)
 {
 	struct named *list;
 	size_t nr;
 
-	if (!device_there())
+	if (!device_present())
 		return OUTCOME_DEVICE;
 	nr = read_named(PURGATORY_CLASS, &list);
 	for (size_t i = 0; json && i < nr; i++)
@@ -75,7 +75,7 @@ static enum outcome list_purgatories(bool json)
 	return OUTCOME_OK;
 }
 
-/* The head of the table is printed with the first line. */
+/* @begun: the table header has been printed, before the first operation */
 struct listing {
 	bool json;
 	bool begun;
@@ -101,12 +101,12 @@ static void print_operation(const struct twheel_pending *pending, void *context)
 static enum outcome list_operations(struct command_line *line, long max)
 {
 	struct listing listing = { .json = line->json };
-	int fd = open_named(line, OPEN_TO_LOOK);
+	int fd = open_named(line, OPEN_READ_ONLY);
 
 	if (fd < 0)
 		return line->outcome;
 	if (list_pending(fd, max, print_operation, &listing) < 0)
-		line->outcome = refused(line, "not listed");
+		line->outcome = refused(line, "cannot list the operations");
 	else if (!listing.begun && !line->json)
 		puts("no pending operation");
 	close(fd);

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl: drives /dev/twheel from the command line.
+ * twheelctl: command line interface to /dev/twheel.
  *
- * This file has the table of commands. Each command has a file of its own or shares
- * one with related commands.
+ * This file has the table of commands; the other files implement them.
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -14,9 +13,9 @@
 
 /**
  * struct command_entry - a command of twheelctl
- * @name: its name
- * @summary: for the list of commands; NULL for another name of the one above
- * @run: does it
+ * @name: name of the command
+ * @summary: description for the list of commands; NULL for an alias of the entry above
+ * @run: runs the command
  */
 struct command_entry {
 	const char *name;
@@ -31,11 +30,11 @@ static const struct command_entry commands[] = {
 	  list_command },
 	{ "info", "describe an operation, or print the counts of a purgatory", info_command },
 	{ "top", "show a live view of a purgatory", top_command },
-	{ "add", "add an operation and wait for its end", add_command },
+	{ "add", "add an operation and wait until it ends", add_command },
 	{ "signal", "signal a key", signal_command },
-	{ "complete", "complete an operation, or all", complete_command },
+	{ "complete", "complete an operation, or all operations", complete_command },
 	{ "cancel", "cancel an operation, or all that watch a key", cancel_command },
-	{ "rearm", "move the deadline of an operation; also: heartbeat", rearm_command },
+	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command },
 	{ "heartbeat", NULL, rearm_command },
 	{ "watch", "print the events of detached operations", watch_command },
 	{ "run", "play a script of operations", run_command },
@@ -49,18 +48,18 @@ static const char usage_top[] =
 "\n";
 
 static const char usage_bottom[] =
-"  help [COMMAND]  print this, or the help of a command\n"
+"  help [COMMAND]  print this help, or the help of a command\n"
 "\n"
-"  -p, --purgatory NAME  use /dev/twheel-NAME, before or after the command; the\n"
-"                        default is TWHEEL_PURGATORY in the environment\n"
-"  --json                print JSON, one object a line\n"
+"  -p, --purgatory NAME  use /dev/twheel-NAME; valid before and after the command;\n"
+"                        the default is TWHEEL_PURGATORY in the environment\n"
+"  --json                print JSON, one object per line\n"
 "  --version             print the version\n"
 "\n"
 "See also 'twheelctl COMMAND --help' and twheelctl(1).\n"
 "\n"
 "Exit status: 0 success; 1 an expectation failed, or the operation completed with\n"
-"an error; 2 wrong arguments or a wrong line; 3 failure of the device; 4 the\n"
-"operation expired; 5 it was cancelled.\n";
+"an error; 2 invalid arguments or an invalid line; 3 device failure; 4 the operation\n"
+"expired; 5 the operation was cancelled.\n";
 
 static void print_usage(FILE *to)
 {
@@ -80,7 +79,7 @@ static const struct command_entry *find_command(const char *name)
 	return entry->name ? entry : NULL;
 }
 
-/* The options before the command; the same as behind it, and --version. */
+/* Parses the options before the command: the common options and --version. */
 static bool take_main_options(struct command_line *line)
 {
 	static const struct option options[] = {
@@ -121,7 +120,7 @@ static enum outcome run_entry(const struct command_entry *entry, struct command_
 {
 	line->command = entry->name;
 	line->argv = argv;
-	/* getopt_long() begins its messages with this. */
+	/* getopt_long() prints argv[0] in its error messages. */
 	line->argv[0] = "twheelctl";
 	return entry->run(line);
 }
@@ -136,8 +135,8 @@ static enum outcome unknown_command(const char *name)
 static enum outcome print_help(struct command_line *line, const char *name)
 {
 	const struct command_entry *entry = name ? find_command(name) : NULL;
-	/* The first word is that of the program, which run_entry() sets. */
-	char wish[] = { "--help" }, *argv[] = { wish, wish, NULL };
+	/* run_entry() overwrites argv[0]. */
+	char help[] = { "--help" }, *argv[] = { help, help, NULL };
 
 	if (entry) {
 		line->argc = 2;
@@ -155,7 +154,7 @@ int main(int argc, char **argv)
 	const char *from_environment = getenv("TWHEEL_PURGATORY");
 	const struct command_entry *entry;
 
-	/* The reader of a pipe gets each line at once. */
+	/* Flush each line, also into a pipe. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 
 	if (from_environment && *from_environment &&

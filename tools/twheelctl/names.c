@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The named purgatories in sysfs. See names.h.
+ * Reads the named purgatories from sysfs. See names.h.
  */
 #include <dirent.h>
 #include <stdint.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The named purgatories with their counts, from sysfs.
+ * Reads the named purgatories and their counts from sysfs.
  */
 #ifndef TWHEELCTL_NAMES_H
 #define TWHEELCTL_NAMES_H
@@ -12,7 +12,6 @@
 
 #define PURGATORY_CLASS	"/sys/class/twheel"
 
-/* The counts of a purgatory. */
 enum named_count {
 	NAMED_PENDING,
 	NAMED_DETACHED,
@@ -31,13 +30,13 @@ enum named_count {
 	NR_NAMED_COUNTS,
 };
 
-/* Their names in sysfs and in JSON. */
+/* Names of the counts in sysfs and in JSON, by enum named_count. */
 extern const char *const named_counts[NR_NAMED_COUNTS];
 
 /**
  * struct named - a named purgatory
- * @name: of the purgatory
- * @counts: by enum named_count; one that can't be read is 0
+ * @name: name of the purgatory
+ * @counts: counts by enum named_count; 0 if a count cannot be read
  */
 struct named {
 	char name[TWHEEL_NAME_SIZE];
@@ -45,9 +44,9 @@ struct named {
 };
 
 /**
- * read_named() - look which named purgatories there are
- * @class: folder of the device class, PURGATORY_CLASS but for tests
- * @list: set to them, in the order of their names; for free()
+ * read_named() - list the named purgatories
+ * @class: directory of the device class; PURGATORY_CLASS except in tests
+ * @list: set to the purgatories, sorted by name; freed by the caller
  *
  * Return: number of purgatories.
  */

@@ -9,9 +9,9 @@ void keep_nearest(const struct twheel_pending *pending, void *nearest)
 	struct nearest *s = nearest;
 	unsigned int at;
 
-	if (pending->remaining == TWHEEL_NEVER || !s->room)
+	if (pending->remaining == TWHEEL_NEVER || !s->max)
 		return;
-	if (s->nr == s->room) {
+	if (s->nr == s->max) {
 		if (pending->remaining >= s->pending[s->nr - 1].remaining)
 			return;
 		s->nr--;

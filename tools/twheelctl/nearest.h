@@ -7,22 +7,22 @@
 
 #include <twheel.h>
 
-/* Maximum number of them. */
+/* Maximum number of operations. */
 #define MAX_NEAREST	32
 
 /**
- * struct soon - the operations that expire next, in order
- * @room: maximum number, up to MAX_NEAREST
+ * struct nearest - the operations that expire next, sorted by deadline
+ * @max: maximum number of operations, up to MAX_NEAREST
  * @nr: number of entries in @pending
  * @pending: the operations
  */
 struct nearest {
-	unsigned int room;
+	unsigned int max;
 	unsigned int nr;
 	struct twheel_pending pending[MAX_NEAREST];
 };
 
-/* Keeps an operation that is one of them. For list_pending(): @nearest is a struct soon. */
+/* For list_pending(): keeps an operation that expires next. @nearest is a struct nearest. */
 void keep_nearest(const struct twheel_pending *pending, void *nearest);
 
 #endif /* TWHEELCTL_NEAREST_H */

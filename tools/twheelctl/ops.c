@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of a script, by name. See ops.h.
+ * The table of the operations of a script. See ops.h.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The operations of a script, by name.
+ * The table of the operations of a script.
  *
- * The parser enters each name as it meets it; the player fills in what became
- * of the operation. The position in the table is the operation's cookie.
+ * The parser enters the names, the player the events. The index in the table is the
+ * cookie of the operation.
  */
 #ifndef TWHEELCTL_OPS_H
 #define TWHEELCTL_OPS_H
@@ -15,12 +15,12 @@
 
 /**
  * struct op - an operation of a script
- * @name: what the script calls it
- * @line: where the script adds it
- * @id: what the kernel calls it; 0 until it is added
- * @over: the event of its end has been read
- * @rounds: ended periods that no line has expected yet
- * @event: the last event about it
+ * @name: name in the script
+ * @line: number of the line that adds it
+ * @id: ID assigned by the kernel; 0 before the add
+ * @over: its last event has been read
+ * @rounds: ended periods not yet consumed by "expect NAME round"
+ * @event: its most recent event
  */
 struct op {
 	char *name;
@@ -31,7 +31,7 @@ struct op {
 	struct twheel_event event;
 };
 
-/* Operations are named by their position: @ops moves as the table grows. */
+/* Refer to operations by index: @ops is reallocated as the table grows. */
 struct op_table {
 	struct op *ops;
 	size_t nr;
@@ -40,7 +40,7 @@ struct op_table {
 /* Return: the operation of that name, or NULL. */
 struct op *find_op(const struct op_table *table, const char *name);
 
-/* Enters a name that is not there yet. */
+/* Adds an operation. The name must not be in the table. */
 struct op *enter_op(struct op_table *table, const char *name, unsigned int line);
 
 void free_ops(struct op_table *table);

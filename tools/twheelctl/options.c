@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The options of the commands. See options.h.
+ * Option parsing for the commands. See options.h.
  */
 #include <getopt.h>
 #include <stdarg.h>
@@ -13,7 +13,7 @@
 #include "options.h"
 #include "units.h"
 
-/* Codes of getopt_long(), or FIRST_OPTION plus the index in the table of the command. */
+/* Return values of getopt_long(): one of these, or FIRST_OPTION + index in the table. */
 enum common_option {
 	COMMON_PURGATORY = 'p',
 	COMMON_HELP = 'h',
@@ -72,7 +72,7 @@ bool take_time(const char *text, void *to)
 	return parse_time(text, &number->value);
 }
 
-/* Its node is not that of a purgatory. */
+/* /dev/twheel-control is not the node of a purgatory. */
 #define RESERVED_NAME	"control"
 
 static bool name_char(char c)
@@ -94,7 +94,7 @@ bool take_purgatory(struct command_line *line, const char *name)
 	}
 	line->outcome = OUTCOME_USAGE;
 	fprintf(stderr,
-		"twheelctl: '%s' cannot be a purgatory: a name has 1 to %d letters, digits, '-', '_' and '.', begins with a letter or a digit, and is not '%s'\n",
+		"twheelctl: invalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",
 		name, TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
 	return false;
 }
@@ -145,7 +145,7 @@ bool take_options(struct command_line *line, const struct option_spec *specs)
 		};
 	memcpy(options + nr, common_options, sizeof(common_options));
 
-	/* 0 resets getopt_long() after its use by main(). */
+	/* 0 reinitializes getopt_long() after its use by main(). */
 	optind = 0;
 	while ((code = getopt_long(line->argc, line->argv, "p:h", options, NULL)) != -1)
 		if (!take_code(line, specs, code))

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arguments of 'twheelctl add', checked as far as that needs no device. See
- * order.h.
+ * Parses and checks the arguments of 'twheelctl add', without the device. See order.h.
  */
 #include <stdint.h>
 #include <string.h>
@@ -14,9 +13,9 @@
 const char add_help[] =
 "usage: twheelctl [-p NAME] add --in TIME|--at POINT|--never [OPTION]...\n"
 "\n"
-"Adds an operation, prints its ID, waits, and prints its event. The exit status is\n"
-"0 if it completed, 1 if it completed with an error, 4 if it expired, 5 if it was\n"
-"cancelled.\n"
+"Adds an operation, prints its ID, waits until it ends, and prints its events. The\n"
+"exit status is 0 if it completed, 1 if it completed with an error, 4 if it expired,\n"
+"5 if it was cancelled.\n"
 "\n"
 "  --in TIME         deadline, from now: 250ms, 5s, 2h, 1d\n"
 "  --at POINT        deadline: @2026-12-01T03:00[:05][Z|+01:00] or @SECONDS since\n"
@@ -24,30 +23,30 @@ const char add_help[] =
 "                    --clock: 500s\n"
 "  --never           no deadline; the default with keys\n"
 "  --clock CLOCK     monotonic (default), boottime or realtime\n"
-"  --cancel-on-set   with realtime: cancel it when that clock is set\n"
-"  --slack TIME      it may expire so much later, if that saves work\n"
-"  --coarse          it may be late by an eighth of the time to its deadline\n"
+"  --cancel-on-set   with realtime: cancel the operation when the clock is set\n"
+"  --slack TIME      allow it to expire up to TIME late, to save work\n"
+"  --coarse          allow it to be late by an eighth of the time to its deadline\n"
 "\n"
-"  --key KEY[*NEED]  watch a key, which is satisfied after NEED signals (1); may be\n"
-"                    given several times\n"
-"  --any             it completes when one of its keys is satisfied (default)\n"
-"  --all             when all are satisfied\n"
-"  --quorum K        when K are satisfied\n"
-"  --sum N           when the amounts signalled under its keys reach N\n"
+"  --key KEY[*NEED]  watch a key, which is satisfied after NEED signals (1); can be\n"
+"                    repeated\n"
+"  --any             complete when one key is satisfied (default)\n"
+"  --all             complete when all keys are satisfied\n"
+"  --quorum K        complete when K keys are satisfied\n"
+"  --sum N           complete when the amounts signalled to its keys reach N\n"
 "\n"
 "  --every TIME      periodic, with an event for each period; the first period ends\n"
 "                    after TIME unless a deadline is given\n"
-"  --runs N          it expires after N periods\n"
-"  --fixed-delay     a period begins when the previous event is read\n"
+"  --runs N          expire after N periods\n"
+"  --fixed-delay     start a period when the previous event is read\n"
 "\n"
-"  --cookie N        returned in its events\n"
+"  --cookie N        number returned in its events\n"
 "  --detach          print its ID and exit: the operation remains, and 'twheelctl\n"
 "                    watch' reads its events\n"
-"  --json            print JSON, one object a line\n"
+"  --json            print JSON, one object per line\n"
 "\n"
-"A KEY is a UUID if it has the form of one, a number if it is digits, else text of\n"
-"1 to 16 bytes; the prefixes text:, num: and uuid: are explicit. Without -p, only\n"
-"the deadline can end the operation.\n";
+"A KEY in the form of a UUID is a UUID, a KEY of digits is a number, any other KEY\n"
+"is text of 1 to 16 bytes. The prefixes text:, num: and uuid: select the type.\n"
+"Without -p, only the deadline can end the operation.\n";
 
 static const char *const clock_names[] = {
 	[TWHEEL_CLOCK_MONOTONIC] = "monotonic",
@@ -88,7 +87,7 @@ bool take_clock(const char *text, void *to)
 	return false;
 }
 
-/* What the options said. */
+/* The parsed options. */
 struct order_options {
 	struct when_options when;
 	struct number clock;
@@ -111,29 +110,29 @@ static const char *wrong_condition(const struct order_options *o, const struct o
 	int nr = o->any + o->all + o->quorum.given + o->sum.given;
 
 	if (nr > 1)
-		return "one of --any, --all, --quorum and --sum will do";
+		return "--any, --all, --quorum and --sum are mutually exclusive";
 	if (nr && !order->keys.nr)
-		return "a condition takes keys: --key KEY";
+		return "a condition requires keys: --key KEY";
 	if (order->keys.nr > TWHEEL_MAX_KEYS)
-		return "an operation watches 64 keys at most";
+		return "an operation watches at most 64 keys";
 	if (o->sum.given && !o->sum.value)
-		return "--sum takes 1 or more";
+		return "--sum must be at least 1";
 	for (unsigned int i = 0; o->sum.given && i < order->keys.nr; i++)
 		if (order->keys.specs[i].need != 1)
-			return "--sum counts amounts, so its keys take no NEED";
+			return "--sum counts amounts: its keys cannot have a NEED";
 	return NULL;
 }
 
 static const char *wrong_period(const struct order_options *o)
 {
 	if (!o->every.given && (o->runs.given || o->fixed_delay))
-		return "--runs and --fixed-delay go with --every";
+		return "--runs and --fixed-delay require --every";
 	if (o->every.given && !o->every.value)
-		return "--every takes more than no time";
+		return "--every must not be 0";
 	if (o->every.given && o->when.never)
-		return "what never comes can't come again: --every or --never?";
+		return "--every and --never are mutually exclusive";
 	if (o->every.given && (o->slack.given || o->coarse))
-		return "--slack and --coarse are not for --every";
+		return "--slack and --coarse cannot be used with --every";
 	return NULL;
 }
 
@@ -142,17 +141,17 @@ static const char *wrong_time(const struct order_options *o, const struct order 
 	bool realtime = o->clock.given && o->clock.value == TWHEEL_CLOCK_REALTIME;
 
 	if (nr_when(&o->when) > 1)
-		return "one of --in, --at and --never will do";
+		return "--in, --at and --never are mutually exclusive";
 	if (!nr_when(&o->when) && !order->keys.nr && !o->every.given)
-		return "when does it expire? --in TIME, --at POINT or --never";
+		return "no deadline given: use --in TIME, --at POINT or --never";
 	if (o->when.at.given && o->when.at.wall && o->clock.given && !realtime)
-		return "--at with a date is by --clock realtime";
+		return "--at with a date requires --clock realtime";
 	if (o->when.at.given && !o->when.at.wall && (!o->clock.given || realtime))
-		return "--at takes " POINT_EXPECTED "; --in is from now";
+		return "--at requires " POINT_EXPECTED "; --in is relative to now";
 	if (o->cancel_on_set && !realtime && !(o->when.at.given && o->when.at.wall))
-		return "--cancel-on-set goes with --clock realtime";
+		return "--cancel-on-set requires --clock realtime";
 	if (o->slack.given && o->coarse)
-		return "--slack or --coarse?";
+		return "--slack and --coarse are mutually exclusive";
 	return NULL;
 }
 
@@ -162,9 +161,9 @@ static const char *wrong_purgatory(const struct command_line *line,
 	if (line->purgatory)
 		return NULL;
 	if (o->detach)
-		return "--detach takes a named purgatory: -p NAME";
+		return "--detach requires a named purgatory: -p NAME";
 	if (order->keys.nr)
-		return "nobody else could signal its keys: name a purgatory with -p NAME";
+		return "--key requires a named purgatory: -p NAME";
 	return NULL;
 }
 

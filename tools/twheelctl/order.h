@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The arguments of 'twheelctl add': what operation is ordered.
+ * The arguments of 'twheelctl add'.
  */
 #ifndef TWHEELCTL_ORDER_H
 #define TWHEELCTL_ORDER_H
@@ -12,8 +12,8 @@
 
 /**
  * struct order - an operation to add
- * @args: as the device takes it
- * @keys: the keys that @args points to
+ * @args: arguments of the system call
+ * @keys: keys that @args points to
  */
 struct order {
 	struct twheel_add_args args;
@@ -23,9 +23,9 @@ struct order {
 extern const char add_help[];
 
 /**
- * take_order() - go through the arguments of 'twheelctl add'
+ * take_order() - parse the arguments of 'twheelctl add'
  * @line: the arguments
- * @order: set to what they say
+ * @order: set to the operation to add
  *
  * Return: as take_options().
  */
@@ -34,7 +34,7 @@ bool take_order(struct command_line *line, struct order *order);
 /* For option_spec.take: @to is a struct number, set to an enum twheel_clock. */
 bool take_clock(const char *text, void *to);
 
-/* Return: the word for an enum twheel_clock; for an enum twheel_condition. */
+/* Return: the name of an enum twheel_clock or an enum twheel_condition. */
 const char *clock_name(__u32 clock);
 const char *condition_name(__u32 condition);
 

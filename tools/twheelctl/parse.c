@@ -2,9 +2,9 @@
 /*
  * The parser of 'twheelctl run'. See parse.h for the language.
  *
- * It reads a line word by word without going back: each parse_*() takes the words
- * that it knows from the front. The message about a wrong word has the word and
- * the expected ones.
+ * The parser reads a line word by word without backtracking: each parse_*() consumes
+ * words from the front of the line. The message about a wrong word prints the word
+ * and the expected ones.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -20,16 +20,16 @@
 #define NAME_CHARS	"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ" \
 			"0123456789-_.:/"
 
-/* The JSON library has no larger integers. */
+/* The largest integer of the JSON library. */
 #define VALUE_MAX	INT64_MAX
 
 /**
  * struct parser - a line that is being parsed
  * @file: the name of the script
  * @line: the number of the line
- * @ops: the operations so far
- * @word: the word that comes next; NULL at the end of the line
- * @rest: the line behind it
+ * @ops: the operations added so far
+ * @word: the next word; NULL at the end of the line
+ * @rest: the rest of the line after @word
  */
 struct parser {
 	const char *file;
@@ -59,10 +59,10 @@ static bool accept(struct parser *p, const char *word)
 	return true;
 }
 
-/* Always false, so that a parse_*() can return it. */
-static bool wrong_word(const struct parser *p, const char *what)
+/* Always returns false, for the return statement of a parse_*(). */
+static bool wrong_word(const struct parser *p, const char *expected)
 {
-	fprintf(stderr, "%s:%u: expected %s, ", p->file, p->line, what);
+	fprintf(stderr, "%s:%u: expected %s, ", p->file, p->line, expected);
 	if (p->word)
 		fprintf(stderr, "got '%s'\n", p->word);
 	else
@@ -70,9 +70,9 @@ static bool wrong_word(const struct parser *p, const char *what)
 	return false;
 }
 
-static bool parse_end(struct parser *p, const char *what)
+static bool parse_end(struct parser *p, const char *expected)
 {
-	return !p->word || wrong_word(p, what);
+	return !p->word || wrong_word(p, expected);
 }
 
 static bool parse_time_word(struct parser *p, __u64 *ns)
@@ -85,12 +85,12 @@ static bool parse_time_word(struct parser *p, __u64 *ns)
 
 static bool parse_count_word(struct parser *p, __u64 max, __u64 *count)
 {
-	char what[64];
+	char expected[64];
 
 	if (!p->word || !parse_count(p->word, max, count)) {
-		snprintf(what, sizeof(what), "a whole number up to %llu",
+		snprintf(expected, sizeof(expected), "a whole number up to %llu",
 			 max);
-		return wrong_word(p, what);
+		return wrong_word(p, expected);
 	}
 	next_word(p);
 	return true;
@@ -105,7 +105,7 @@ static bool parse_value(struct parser *p, struct command *c)
 	return parse_count_word(p, VALUE_MAX, &c->value);
 }
 
-/* NAME of an operation that an earlier line adds */
+/* NAME of an operation added by an earlier line */
 static bool parse_op(struct parser *p, struct command *c)
 {
 	struct op *op = p->word ? find_op(p->ops, p->word) : NULL;
@@ -117,16 +117,16 @@ static bool parse_op(struct parser *p, struct command *c)
 	return true;
 }
 
-/* NAME that no operation has yet */
+/* NAME of a new operation */
 static bool parse_new_op(struct parser *p, struct command *c)
 {
 	const struct op *op;
 
 	if (!p->word || p->word[strspn(p->word, NAME_CHARS)])
 		return wrong_word(p, "a NAME of letters, digits and -_.:/");
-	/* 'expect' would take these for something else. */
+	/* Keywords of 'expect'. */
 	if (at_word(p, "nothing") || at_word(p, "pending"))
-		return wrong_word(p, "another NAME, which 'expect' does not use");
+		return wrong_word(p, "another NAME, not a keyword of 'expect'");
 
 	op = find_op(p->ops, p->word);
 	if (op) {
@@ -160,7 +160,7 @@ static bool parse_keys(struct parser *p, struct command *c)
 
 		if (expected)
 			return wrong_word(p, expected);
-		/* A sum takes no need, and counts no signals. */
+		/* The keys of a sum have no need. An explicit one is left to the device. */
 		if (c->condition == TWHEEL_COND_SUM && spec.need == 1)
 			spec.need = 0;
 		add_watch(&c->watch, &spec);
@@ -195,7 +195,7 @@ static bool parse_period(struct parser *p, struct command *c)
 	return !accept(p, "runs") || parse_count_word(p, UINT64_MAX, &c->runs);
 }
 
-/* N of a sum, which comes before 'of' */
+/* sum N */
 static bool parse_threshold(struct parser *p, struct command *c)
 {
 	c->condition = TWHEEL_COND_SUM;
@@ -369,7 +369,7 @@ static bool parse_error(struct parser *p, struct command *c)
 	return true;
 }
 
-/* The commands that end in a call of the device */
+/* The commands that make a system call */
 static const struct {
 	const char *word;
 	bool (*parse)(struct parser *p, struct command *c);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The language of 'twheelctl run': one line of a script becomes one command.
+ * The script language of 'twheelctl run': each line is a command.
  *
  *	add NAME in TIME|at TIME|never [every TIME [runs N]]
  *		[any of|all of|K of|sum N of KEY[*NEED]...]
@@ -18,7 +18,7 @@
  *	expect pending N
  *	expect-error ERROR COMMAND
  *
- * run_help[] in run.c explains them to users.
+ * run_help[] in run.c documents the commands for users.
  */
 #ifndef TWHEELCTL_PARSE_H
 #define TWHEELCTL_PARSE_H
@@ -54,32 +54,32 @@ enum when {
 	WHEN_NEVER,
 };
 
-/* command.op of an add that must fail: it enters no operation. */
+/* command.op of an add that must fail: it has no entry in the table. */
 #define NO_OP	SIZE_MAX
 
 /**
- * struct command - one line of a script
- * @verb: what to do
- * @line: the number of the line, from 1
- * @text: the line as it was written
- * @error: the errno that the command must fail with, or 0
- * @op: position of the operation in the table
- * @when: kind of the deadline in @time
- * @time: the deadline, or the time to sleep or to wait
+ * struct command - a parsed line of a script
+ * @verb: the command
+ * @line: line number, from 1
+ * @text: text of the line
+ * @error: errno that the command must fail with, or 0
+ * @op: index of the operation in the table
+ * @when: type of the deadline in @time
+ * @time: deadline, or time to sleep or to wait
  * @period: period, or 0
  * @runs: number of periods; 0 for no limit
- * @condition: one of enum twheel_condition
- * @quorum: number of keys of @watch
- * @threshold: of TWHEEL_COND_SUM
- * @watch: the keys to watch
- * @key: the key to signal, to cancel by or to stop watching
- * @amount: of a signal; 0 for 1
+ * @condition: condition of an add
+ * @quorum: quorum of TWHEEL_COND_QUORUM
+ * @threshold: threshold of TWHEEL_COND_SUM
+ * @watch: keys to watch
+ * @key: key to signal, to cancel by or to stop watching
+ * @amount: amount of a signal; 0 for 1
  * @has_value: @value was given
- * @value: to signal or complete with, or expected
+ * @value: value to signal or to complete with, or the expected value
  * @has_count: @count was given
  * @count: expected number of operations
- * @reason: expected end of the operation, one of enum twheel_reason
- * @mode: for VERB_REARM, one of enum twheel_rearm
+ * @reason: expected reason of the last event
+ * @mode: mode of a rearm
  */
 struct command {
 	enum verb verb;
@@ -106,14 +106,14 @@ struct command {
 };
 
 /**
- * parse_line() - turn a line into a command
- * @file: the name of the script, for messages
- * @line: the number of the line
+ * parse_line() - parse a line
+ * @file: name of the script, for messages
+ * @line: line number
  * @text: the line
- * @ops: where the names of operations are looked up and entered
- * @command: set to the command; free_command() it, also after a failure
+ * @ops: table to look up and to enter names of operations
+ * @command: set to the command; free with free_command(), also after a failure
  *
- * Return: false if the line is wrong, which has been reported.
+ * Return: false if the line is invalid, which has been reported.
  */
 bool parse_line(const char *file, unsigned int line, const char *text,
 		struct op_table *ops, struct command *command);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Pending operations as text and as JSON. See pending.h.
+ * Output of pending operations as text and JSON. See pending.h.
  */
 #include <stdint.h>
 
@@ -9,9 +9,9 @@
 #include "show.h"
 #include "units.h"
 
-#define LIST_AT_ONCE	256
+#define LIST_BATCH	256
 
-/* Number of keys in @pending */
+/* Number of keys in @pending->keys; @pending->nr_keys may be larger. */
 static unsigned int nr_shown(const struct twheel_pending *pending)
 {
 	return pending->nr_keys < TWHEEL_PENDING_KEYS ? pending->nr_keys :
@@ -111,13 +111,13 @@ long list_pending(int fd, long max,
 		  void (*each)(const struct twheel_pending *pending, void *context),
 		  void *context)
 {
-	struct twheel_pending entries[LIST_AT_ONCE];
+	struct twheel_pending entries[LIST_BATCH];
 	uint64_t cursor = 0;
 	long nr = 0;
 
 	while (cursor != TWHEEL_LIST_END && nr < max) {
-		long room = max - nr < LIST_AT_ONCE ? max - nr : LIST_AT_ONCE;
-		int got = twheel_list(fd, TWHEEL_LIST_OTHERS, &cursor, entries, room);
+		long batch = max - nr < LIST_BATCH ? max - nr : LIST_BATCH;
+		int got = twheel_list(fd, TWHEEL_LIST_OTHERS, &cursor, entries, batch);
 
 		if (got < 0)
 			return -1;

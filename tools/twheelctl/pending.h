@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Output of pending operations and of the counts of a purgatory.
+ * Output of pending operations and of the counts of a purgatory, as text and JSON.
  */
 #ifndef TWHEELCTL_PENDING_H
 #define TWHEELCTL_PENDING_H
@@ -11,24 +11,24 @@
 #include <jansson.h>
 #include <twheel.h>
 
-/* Return: the fields of an operation, without its keys. */
+/* Return: an operation as a JSON object, without its keys. */
 json_t *json_pending(const struct twheel_pending *pending);
 
-/* Return: the keys in @pending, as an array. */
+/* Return: the keys in @pending as a JSON array. */
 json_t *json_pending_keys(const struct twheel_pending *pending);
 
-/* Print the head of a table of operations, and a line of it. */
+/* Print the header and a line of the table of operations. */
 void print_pending_head(void);
 void print_pending(const struct twheel_pending *pending);
 
-/* Return: the counts of a purgatory, of type @type. */
+/* Return: the counts of a purgatory as a JSON object with type @type. */
 json_t *json_query(const char *type, const struct twheel_query_args *query);
 
 /**
- * list_pending() - visit all pending operations of a purgatory
- * @fd: the purgatory
- * @max: maximum number
- * @each: called for each of them
+ * list_pending() - visit the pending operations of a purgatory
+ * @fd: descriptor of the purgatory
+ * @max: maximum number of operations
+ * @each: called for each operation
  * @context: passed to @each
  *
  * Return: number of operations; or -1, with errno set.

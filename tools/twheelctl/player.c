@@ -12,21 +12,21 @@
 #include "failure.h"
 #include "units.h"
 
-#define EVENTS_AT_ONCE	64
+#define EVENT_BATCH	64
 
 /*
- * For calls and expectations of command @c: prints its line and what failed.
+ * Reports a failed call or expectation of command @c with its line number.
  * A macro, so that the compiler checks the format.
  */
 #define failed(p, c, format, ...)					\
 	(fprintf(stderr, "%s:%u: " format "\n", (p)->file, (c)->line,	\
 		 __VA_ARGS__), OUTCOME_FAILED)
 
-/* Reports a broken promise of the module, which fails any script. */
+/* Reports a bug of the module, which fails any script. */
 static enum outcome broken(const struct player *p, const char *name,
-			   const char *what)
+			   const char *message)
 {
-	fprintf(stderr, "%s: %s: %s\n", p->file, name, what);
+	fprintf(stderr, "%s: %s: %s\n", p->file, name, message);
 	return OUTCOME_FAILED;
 }
 
@@ -42,7 +42,7 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED)
 		return broken(p, op->name, "an event with an unknown reason");
 	if (op->over)
-		return broken(p, op->name, "a second event of its end");
+		return broken(p, op->name, "an event after its last event");
 
 	op->event = *event;
 	p->nr_events++;
@@ -62,10 +62,10 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 
 enum outcome take_events(struct player *p)
 {
-	struct twheel_event events[EVENTS_AT_ONCE];
+	struct twheel_event events[EVENT_BATCH];
 	ssize_t nr;
 
-	while ((nr = twheel_read_events(p->fd, events, EVENTS_AT_ONCE)) > 0) {
+	while ((nr = twheel_read_events(p->fd, events, EVENT_BATCH)) > 0) {
 		for (ssize_t i = 0; i < nr; i++) {
 			enum outcome outcome = take_event(p, &events[i]);
 
@@ -78,7 +78,7 @@ enum outcome take_events(struct player *p)
 	return OUTCOME_OK;
 }
 
-/* Waits for events until @until and takes them. */
+/* Waits until @until at the latest, and handles the queued events. */
 static enum outcome wait_events(struct player *p, __u64 until)
 {
 	struct pollfd poll_fd = { .fd = p->fd, .events = POLLIN };
@@ -147,7 +147,7 @@ static int call_rearm(const struct player *p, const struct command *c, __u64 id)
 	return twheel_rearm(p->fd, id, deadline(p, c), flags, c->mode) < 0 ? -1 : 0;
 }
 
-/* Return: 0 or -1; @ended is set by calls that count operations. */
+/* Return: 0 or -1. @ended is set by calls that return a number of operations. */
 static int call(struct player *p, const struct command *c, unsigned int *ended)
 {
 	__u64 id = c->op < p->ops.nr ? p->ops.ops[c->op].id : 0;
@@ -299,8 +299,8 @@ enum outcome end_play(struct player *p)
 	enum outcome outcome;
 
 	/*
-	 * An operation may end between the last read and the query, and even
-	 * while the query counts; only a difference that stays is a loss.
+	 * An operation may end between the last read and the query, or during the
+	 * query. Only a persistent difference is an error.
 	 */
 	do {
 		outcome = take_events(p);

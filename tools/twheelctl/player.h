@@ -2,13 +2,13 @@
 /*
  * Runs the commands of a script on one purgatory.
  *
- * Events are read only while the player waits: in sleep, in expect, for the
- * next line of standard input, and at the end. So a script that completes an
- * operation and cancels it on the next line always gets EALREADY.
+ * Events are read only while the player waits: in sleep, in expect, for the next line
+ * of standard input, and at the end. This makes errors deterministic: if a script
+ * completes an operation and cancels it on the next line, it always gets EALREADY.
  *
- * The player also checks the promises of the module: an event of an operation that
- * has ended or that the script did not add, or an expiration before the deadline,
- * fails the run.
+ * The player also checks the guarantees of the module. The run fails on an event of an
+ * operation that has ended or that the script did not add, and on an expiration before
+ * the deadline.
  */
 #ifndef TWHEELCTL_PLAYER_H
 #define TWHEELCTL_PLAYER_H
@@ -20,13 +20,13 @@
 
 /**
  * struct player - a running script
- * @fd: its purgatory
- * @file: the name of the script, for messages
- * @json: print JSON lines
- * @start: when it started, in ns
- * @ops: its operations
- * @tally: how they ended so far
- * @nr_events: events so far
+ * @fd: descriptor of the purgatory
+ * @file: name of the script, for messages
+ * @json: print JSON, one object per line
+ * @start: start time, in ns
+ * @ops: operations of the script
+ * @tally: counts of ended and pending operations
+ * @nr_events: number of events read
  */
 struct player {
 	int fd;
@@ -38,13 +38,13 @@ struct player {
 	size_t nr_events;
 };
 
-/* Runs one command. Failures have been printed. */
+/* Runs a command and reports its failure. */
 enum outcome play_command(struct player *p, const struct command *command);
 
 /* Reads and prints the queued events. */
 enum outcome take_events(struct player *p);
 
-/* Reads the remaining events, checks for lost ones, and prints the tally. */
+/* Reads the remaining events, checks for lost events, and prints the tally. */
 enum outcome end_play(struct player *p);
 
 #endif /* TWHEELCTL_PLAYER_H */

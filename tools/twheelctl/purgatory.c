@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl purgatory: the workload of Kafka's purgatory benchmark, with
- * every event checked. Options and summary; workload.c does the work.
+ * twheelctl purgatory: the workload of Kafka's purgatory benchmark, with a check of
+ * every event. This file has the options and the summary, workload.c the workload.
  */
 #include <getopt.h>
 #include <math.h>
@@ -17,28 +17,28 @@
 static const char purgatory_help[] =
 "usage: twheelctl purgatory [OPTION]...\n"
 "\n"
-"Requests arrive as a Poisson process. Each watches keys out of a key space,\n"
-"completes after a log-normal latency, and expires at a timeout. The command fails\n"
-"unless each request has exactly one event, which is correct and not early. It\n"
-"always uses a private purgatory.\n"
+"Requests arrive as a Poisson process. Each request watches keys from a key space,\n"
+"completes after a log-normal latency, and expires after a timeout. The command\n"
+"fails unless each request has exactly one event, which is correct and not early.\n"
+"It always uses a private purgatory.\n"
 "\n"
-"  --num N               requests (10000)\n"
-"  --rate N              requests a second (1000)\n"
-"  --keys N              keys watched by each, 1 to 63 (3)\n"
-"  --key-space-size N    different keys (100)\n"
-"  --timeout MS          when a request expires (200)\n"
-"  --pct50 MS            half of the latencies are below this (20)\n"
-"  --pct75 MS            three quarters of them are below this (60)\n"
-"  --seed N              of the random numbers (the time)\n"
+"  --num N               number of requests (10000)\n"
+"  --rate N              requests per second (1000)\n"
+"  --keys N              keys watched by each request, 1 to 63 (3)\n"
+"  --key-space-size N    number of distinct keys (100)\n"
+"  --timeout MS          timeout of a request (200)\n"
+"  --pct50 MS            median of the latency (20)\n"
+"  --pct75 MS            75th percentile of the latency (60)\n"
+"  --seed N              seed of the random numbers (the time)\n"
 "  --json                print the summary as a JSON object\n"
 "\n"
-"Progress goes to standard error.\n";
+"Progress is printed on standard error.\n";
 
 #define MAX_NUM		100000000
 #define MAX_RATE	1e9
 #define MAX_MS		1e9
 
-/* getopt_long() hands these back. */
+/* Return values of getopt_long(). */
 enum option_code {
 	OPTION_NUM = 256,
 	OPTION_RATE,
@@ -66,13 +66,13 @@ static const struct option options[] = {
 	{ }
 };
 
-/* A whole number, at least 1 */
+/* A positive integer */
 static bool take_count(__u64 max, __u64 *count)
 {
 	return parse_count(optarg, max, count) && *count;
 }
 
-/* A number above 0, with a fraction if need be */
+/* A positive real number */
 static bool take_real(double max, double *real)
 {
 	char *end;
@@ -81,7 +81,7 @@ static bool take_real(double max, double *real)
 	return end != optarg && !*end && *real > 0 && *real <= max;
 }
 
-/* Return: false if the option's argument, optarg, is wrong. */
+/* Return: false if optarg is invalid. */
 static bool take_option(struct workload_options *o, int code)
 {
 	double ms;
@@ -160,9 +160,9 @@ static void print_summary_json(const struct workload *w, bool ok)
 	print_json(summary);
 }
 
-static void print_count(const char *what, __u64 count)
+static void print_count(const char *label, __u64 count)
 {
-	printf("%-22s%8llu\n", what, count);
+	printf("%-22s%8llu\n", label, count);
 }
 
 static void print_summary(const struct workload *w, bool ok)
@@ -225,7 +225,7 @@ enum outcome purgatory_command(struct command_line *line)
 	};
 	int index, code;
 
-	/* 0 resets getopt_long() after its use by main(). */
+	/* 0 reinitializes getopt_long() after its use by main(). */
 	optind = 0;
 	while ((code = getopt_long(line->argc, line->argv, "", options, &index)) != -1) {
 		if (code == OPTION_HELP) {

@@ -15,7 +15,7 @@ static void report_event_json(const struct op *op)
 	json_t *event = json_event(&op->event);
 	json_t *named = json_pack("{s:s, s:s}", "type", "event", "name", op->name);
 
-	/* What it has already keeps its place: the name comes second. */
+	/* Updates keep the order of existing keys: the name stays second. */
 	if (json_object_update(named, event))
 		exit(device_failure("JSON"));
 	json_decref(event);

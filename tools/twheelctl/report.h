@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What 'twheelctl run' prints, for people or as JSON lines.
+ * The output of 'twheelctl run', as text or as JSON.
  */
 #ifndef TWHEELCTL_REPORT_H
 #define TWHEELCTL_REPORT_H
@@ -13,9 +13,9 @@
 #include "ops.h"
 
 /**
- * struct tally - how the operations of a script ended
- * @ended: number by enum twheel_reason
- * @pending: number of those that have not ended
+ * struct tally - counts of ended and pending operations of a script
+ * @ended: number of ended operations, by enum twheel_reason
+ * @pending: number of pending operations
  */
 struct tally {
 	size_t ended[TWHEEL_CANCELLED + 1];
@@ -23,17 +23,17 @@ struct tally {
 };
 
 /**
- * report_event() - print how an operation ended, or that it came round
- * @op: the operation, with its event
- * @start: when the script started; times are printed from there
- * @json: print a JSON object instead of a sentence
+ * report_event() - print the most recent event of an operation
+ * @op: the operation
+ * @start: start time of the script; times are printed relative to it
+ * @json: print a JSON object instead of text
  */
 void report_event(const struct op *op, __u64 start, bool json);
 
 /**
- * report_tally() - print the last line of a run that went well
- * @tally: the numbers
- * @json: print a JSON object instead of a sentence
+ * report_tally() - print the last line of a successful run
+ * @tally: the counts
+ * @json: print a JSON object instead of text
  */
 void report_tally(const struct tally *tally, bool json);
 

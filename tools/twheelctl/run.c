@@ -2,9 +2,9 @@
 /*
  * twheelctl run: plays a script of operations against one purgatory.
  *
- * A file is parsed as a whole before its first line runs. Standard input may be a
- * person or a program that reacts to events, so each of its lines runs as it
- * comes, and events are printed while the command waits for the next line.
+ * A file is parsed completely before its first line runs. Standard input may be
+ * interactive: each line runs as it arrives, and events are printed while the command
+ * waits for the next line.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,17 +26,17 @@ static const char run_help[] =
 "\n"
 "  --check   parse the script without running it\n"
 "  --echo    print each line of the script before it runs\n"
-"  --json    print events as JSON, one object a line\n"
+"  --json    print events as JSON, one object per line\n"
 "\n"
-"One command a line; '#' begins a comment. All lines share one purgatory: NAME, or\n"
+"One command per line; '#' starts a comment. All lines share one purgatory: NAME, or\n"
 "a private one.\n"
 "\n"
 "  add NAME in TIME|at TIME|never [every TIME [runs N]]\n"
 "      [any of|all of|K of|sum N of KEY[*NEED]...]\n"
 "      add an operation with a deadline: from now, from the start of the script, or\n"
-"      none. It is periodic with every, and expires after N periods. It completes\n"
-"      when any, all or K of its keys are satisfied, a key being satisfied after\n"
-"      NEED signals (1); or when the amounts of signals reach N.\n"
+"      none. With every, it is periodic and expires after N periods. It completes\n"
+"      when any, all or K of its keys are satisfied, each after NEED signals (1); or\n"
+"      when the sum of the signalled amounts reaches N.\n"
 "  watch NAME KEY[*NEED]...\n"
 "      watch more keys\n"
 "  unwatch NAME KEY\n"
@@ -44,19 +44,19 @@ static const char run_help[] =
 "  signal KEY [value V] [amount A] [completes N]\n"
 "      signal a key once, with an amount (1); check that N operations complete\n"
 "  complete NAME [value V]\n"
-"      complete an operation, whatever its condition\n"
+"      complete an operation, regardless of its condition\n"
 "  cancel NAME\n"
 "      cancel an operation\n"
 "  cancel-key KEY [cancels N]\n"
-"      cancel all operations that watch a key; check that they are N\n"
+"      cancel all operations that watch a key; check that N operations are cancelled\n"
 "  rearm NAME in TIME|at TIME|never [if-earlier|if-later]\n"
-"      move its deadline; or only to an earlier or a later one\n"
+"      move its deadline, or only if the new deadline is earlier or later\n"
 "  sleep TIME\n"
 "      wait\n"
 "  expect NAME completed|expired|cancelled [value V] [within TIME]\n"
-"      wait until it ends, up to TIME (30s), and check its event\n"
+"      wait up to TIME (30s) until it ends, and check its event\n"
 "  expect NAME round [within TIME]\n"
-"      wait until a further period of it ends\n"
+"      wait until its next period ends\n"
 "  expect nothing [for TIME]\n"
 "      check that there is no event during TIME\n"
 "  expect pending N\n"
@@ -66,24 +66,24 @@ static const char run_help[] =
 "\n"
 "  TIME  digits and ns, us, ms, s, m, h or d: 250ms\n"
 "  KEY   1 to 16 bytes of text, a number or a UUID; the prefixes text:, num: and\n"
-"        uuid: are explicit\n"
+"        uuid: select the type\n"
 "  V     0 to 2^63 - 1 (0)\n"
 "  ERROR the name of an errno: EINVAL\n"
 "\n"
 "Events are read and printed while the script waits: in sleep, in expect, for\n"
 "the next line of standard input, and at the end.\n"
 "\n"
-"A wrong or a failed line ends the script. A FILE is checked as a whole first and\n"
-"not run if a line is wrong; lines of '-', the standard input, run as they come.\n";
+"An invalid or failed line ends the script. A FILE is parsed completely first and is\n"
+"not run if a line is invalid; lines of '-', standard input, run as they arrive.\n";
 
 /**
  * struct run - a run of the command
- * @lines: the script as it is read
- * @nr_lines: number of lines so far
- * @player: runs it
+ * @lines: lines of the script
+ * @nr_lines: number of lines parsed
+ * @player: runs the commands
  * @check: parse only
  * @echo: print each line before it runs
- * @command_line: names its purgatory
+ * @command_line: the command line
  */
 struct run {
 	struct lines lines;
@@ -114,7 +114,7 @@ static enum outcome start(struct run *run)
 	return run->player.fd < 0 ? OUTCOME_DEVICE : OUTCOME_OK;
 }
 
-/* Parses all lines, up to the first wrong one. */
+/* Stops at the first invalid line. */
 static enum outcome parse_all(struct run *run, struct command **commands)
 {
 	struct command *command;
@@ -156,7 +156,7 @@ static enum outcome run_whole(struct run *run)
 	return outcome;
 }
 
-static enum outcome run_lines_there(struct run *run)
+static enum outcome run_buffered_lines(struct run *run)
 {
 	enum outcome outcome = OUTCOME_OK;
 	struct command command;
@@ -171,7 +171,7 @@ static enum outcome run_lines_there(struct run *run)
 	return outcome;
 }
 
-static enum outcome run_as_it_comes(struct run *run)
+static enum outcome run_stdin(struct run *run)
 {
 	struct pollfd fds[] = {
 		{ .fd = run->lines.fd, .events = POLLIN },
@@ -192,7 +192,7 @@ static enum outcome run_as_it_comes(struct run *run)
 			continue;
 		if (!fill_lines(&run->lines))
 			return device_failure("standard input");
-		outcome = run_lines_there(run);
+		outcome = run_buffered_lines(run);
 	}
 	return outcome ? outcome : end_play(&run->player);
 }
@@ -213,7 +213,7 @@ static enum outcome run_script(struct run *run, const char *file)
 	}
 
 	if (run->lines.fd == STDIN_FILENO && !run->check)
-		outcome = run_as_it_comes(run);
+		outcome = run_stdin(run);
 	else
 		outcome = run_whole(run);
 
@@ -239,7 +239,7 @@ enum outcome run_command(struct command_line *line)
 	if (!take_arguments(line, specs, 1, 1))
 		return line->outcome;
 	if (run.echo && line->json)
-		return wrong_usage(line, "--echo or --json?");
+		return wrong_usage(line, "--echo and --json are mutually exclusive");
 	run.player.json = line->json;
 	return run_script(&run, line->args[0]);
 }

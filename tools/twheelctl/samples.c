@@ -8,10 +8,10 @@
 #include "samples.h"
 #include "units.h"
 
-/* The standard normal distribution has three quarters of its mass below this. */
+/* 75th percentile of the standard normal distribution. */
 #define NORMAL_PCT75	0.6744897501960817
 
-/* Also keeps the conversion to an integer defined. */
+/* Upper bound, without which the conversion to an integer could overflow. */
 #define LONGEST_NS	9e18
 
 void init_samples(struct samples *s, __u64 seed, double rate, double pct50,
@@ -25,7 +25,7 @@ void init_samples(struct samples *s, __u64 seed, double rate, double pct50,
 	s->sigma = (log(pct75) - s->mu) / NORMAL_PCT75;
 }
 
-/* Above 0, so that its logarithm is finite; at most 1. */
+/* In (0, 1], so that the logarithm is finite. */
 static double next_positive(struct samples *s)
 {
 	return 1.0 - erand48(s->state);
@@ -38,7 +38,7 @@ __u64 next_interval(struct samples *s)
 
 __u64 next_latency(struct samples *s)
 {
-	/* Box-Muller: two uniform numbers make a normal one. */
+	/* Box-Muller transform. */
 	double radius = sqrt(-2.0 * log(next_positive(s)));
 	double normal = radius * cos(2.0 * M_PI * erand48(s->state));
 

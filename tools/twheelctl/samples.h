@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Random numbers for the workload: the same seed gives the same requests.
+ * Random numbers for the workload. The same seed gives the same requests.
  */
 #ifndef TWHEELCTL_SAMPLES_H
 #define TWHEELCTL_SAMPLES_H
@@ -9,10 +9,10 @@
 
 /**
  * struct samples - a source of random times and keys
- * @state: of erand48()
- * @rate: arrivals a second
+ * @state: state of erand48()
+ * @rate: arrivals per second
  * @mu: mean of the logarithm of the latency in ms
- * @sigma: standard deviation of it
+ * @sigma: standard deviation of the logarithm of the latency in ms
  */
 struct samples {
 	unsigned short state[3];
@@ -22,12 +22,12 @@ struct samples {
 };
 
 /**
- * init_samples() - start a sequence
+ * init_samples() - start a sequence of random numbers
  * @s: the source
- * @seed: where it starts; the low 48 bits count
- * @rate: arrivals a second
- * @pct50: half of the latencies are below this, in ms
- * @pct75: three quarters of them are below this, in ms
+ * @seed: seed, of which the low 48 bits are used
+ * @rate: arrivals per second
+ * @pct50: median of the latency, in ms
+ * @pct75: 75th percentile of the latency, in ms
  */
 void init_samples(struct samples *s, __u64 seed, double rate, double pct50,
 		  double pct75);

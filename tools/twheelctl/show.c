@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events for people and as JSON. See show.h.
+ * Output of events as text and JSON. See show.h.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -51,7 +51,7 @@ const char *reason_name(__u32 reason)
 	case TWHEEL_CANCELLED:
 		return "cancelled";
 	}
-	return "ended for no known reason";
+	return "ended for an unknown reason";
 }
 
 json_t *json_event(const struct twheel_event *event)

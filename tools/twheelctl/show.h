@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What the commands print of events, operations and counts: for people, or as
- * JSON with one object a line.
+ * Output of events and numbers, as text or as JSON with one object per line.
  *
- * In JSON, ids are strings: they are opaque, and may be past what readers of JSON
- * keep exact. Times are nanoseconds of the operation's clock.
+ * In JSON, IDs are strings: they are opaque, and may exceed the integers that JSON
+ * readers represent exactly. Times are nanoseconds of the operation's clock.
  */
 #ifndef TWHEELCTL_SHOW_H
 #define TWHEELCTL_SHOW_H
@@ -16,33 +15,33 @@
 
 #include "twheelctl.h"
 
-/* Room for what format_id() writes, the end of the string included. */
+/* Buffer size for format_id(), including the terminating NUL. */
 #define ID_TEXT_SIZE	24
 
 char *format_id(char buffer[ID_TEXT_SIZE], __u64 id);
 
-/* Prints a JSON object on a line of its own, and gives it up. */
+/* Prints a JSON object on a line and drops the reference to it. */
 void print_json(json_t *object);
 
-/* Return: a number; as a string if it is past what JSON's numbers are here. */
+/* Return: a number; a string if it exceeds INT64_MAX, the limit of jansson. */
 json_t *json_number(__u64 number);
 
-/* Return: a deadline or what remains to it, in ns; null for never. */
+/* Return: a deadline or a remaining time in ns; null for never. */
 json_t *json_deadline(__u64 deadline);
 
-/* Return: the word for an enum twheel_reason. */
+/* Return: the name of an enum twheel_reason. */
 const char *reason_name(__u32 reason);
 
-/* Return: all that an event says, as a JSON object. */
+/* Return: an event as a JSON object. */
 json_t *json_event(const struct twheel_event *event);
 
-/* Prints the rest of a line that says whose event it is: how it ended, and when. */
+/* Prints the reason and the time of an event, after the name of its operation. */
 void print_ending(const struct twheel_event *event);
 
-/* Prints an event of an operation that has only its id as a name. */
+/* Prints an event with the ID of its operation. */
 void show_event(const struct twheel_event *event, bool json);
 
-/* Return: how a command exits that has waited for this event. */
+/* Return: the exit status for the last event of an operation. */
 enum outcome event_outcome(const struct twheel_event *event);
 
 #endif /* TWHEELCTL_SHOW_H */

@@ -2,8 +2,8 @@
 /*
  * twheelctl top: a live view of a purgatory.
  *
- * On a terminal each frame replaces the one before, and 'q' ends it; elsewhere
- * frames follow each other as plain text.
+ * On a terminal, each frame replaces the previous one, and 'q' exits. Otherwise,
+ * frames are printed one after another as plain text.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,16 +22,16 @@ static const char top_help[] =
 "usage: twheelctl -p NAME top [OPTION]...\n"
 "\n"
 "Shows the counts and rates of a purgatory and the operations that expire next, and\n"
-"updates them each second. 'q' or ^C ends it.\n"
+"updates them every second. 'q' or ^C exits.\n"
 "\n"
 "  --count N        exit after N frames\n"
 "  --interval TIME  time between frames (1s)\n"
 "  --rows N         number of operations, up to 32 (10)\n"
-"  --json           print each frame as JSON on a line of its own\n"
+"  --json           print JSON, one frame per line\n"
 "\n"
 "It searches up to 4096 operations for the next deadlines of each frame.\n";
 
-/* Limits the cost of a frame. */
+/* Maximum number of operations listed for a frame, to limit its cost. */
 #define MAX_LISTED	4096
 
 #define CLEAR		"\033[H\033[2J"
@@ -39,16 +39,16 @@ static const char top_help[] =
 /**
  * struct top - a live view
  * @line: the command line
- * @fd: the purgatory
+ * @fd: descriptor of the purgatory
  * @interval: time between frames, in ns
- * @screen: frames go to a terminal
- * @keys: 'q' can come from a terminal
- * @query: the counts of this frame
- * @last: those of the one before
- * @elapsed: time between the two in seconds; 0 in the first frame
- * @taken: when @query was taken, in ns
- * @nearest: the operations that expire next
- * @listed: number of operations searched for them
+ * @screen: standard output is a terminal
+ * @keys: standard input is a terminal and is read for 'q'
+ * @query: counts of this frame
+ * @last: counts of the previous frame
+ * @elapsed: time since the previous frame, in seconds; 0 in the first frame
+ * @taken: time of @query, in ns
+ * @nearest: operations that expire next
+ * @listed: number of operations searched for @nearest
  */
 struct top {
 	struct command_line *line;
@@ -83,12 +83,12 @@ static double rate(const struct top *t, __u64 now, __u64 last)
 	return (now - last) / t->elapsed;
 }
 
-static void print_rate(const struct top *t, const char *what, __u64 now, __u64 last)
+static void print_rate(const struct top *t, const char *name, __u64 now, __u64 last)
 {
 	if (t->elapsed > 0)
-		printf("%-10s  %12llu  %10.1f\n", what, now, rate(t, now, last));
+		printf("%-10s  %12llu  %10.1f\n", name, now, rate(t, now, last));
 	else
-		printf("%-10s  %12llu  %10s\n", what, now, "-");
+		printf("%-10s  %12llu  %10s\n", name, now, "-");
 }
 
 static void print_frame(const struct top *t)
@@ -120,9 +120,9 @@ static void print_frame(const struct top *t)
 		putchar('\n');
 }
 
-static void set_rate(const struct top *t, json_t *object, const char *what, __u64 now, __u64 last)
+static void set_rate(const struct top *t, json_t *object, const char *name, __u64 now, __u64 last)
 {
-	json_object_set_new(object, what,
+	json_object_set_new(object, name,
 			    t->elapsed > 0 ? json_real(rate(t, now, last)) : json_null());
 }
 
@@ -146,7 +146,7 @@ static void print_frame_json(const struct top *t)
 	print_json(object);
 }
 
-/* Waits for one interval at most. Return: true to end. */
+/* Waits until the next frame. Return: true to exit. */
 static bool wait_for_end(const struct top *t)
 {
 	struct pollfd input = { .fd = t->keys ? STDIN_FILENO : -1, .events = POLLIN };
@@ -179,7 +179,7 @@ static enum outcome show_frames(struct top *t, __u64 count)
 	return OUTCOME_OK;
 }
 
-/* Keys are read one by one without echo; the terminal is restored at the end. */
+/* Keys are read without line buffering and echo; the terminal is restored at the end. */
 static enum outcome show_on(struct top *t, __u64 count)
 {
 	struct termios before, raw;
@@ -217,11 +217,11 @@ enum outcome top_command(struct command_line *line)
 		return line->outcome;
 	if (rows.value > MAX_NEAREST)
 		return wrong_usage(line, "--rows: expected up to %d", MAX_NEAREST);
-	top.fd = open_named(line, OPEN_TO_LOOK);
+	top.fd = open_named(line, OPEN_READ_ONLY);
 	if (top.fd < 0)
 		return line->outcome;
 	top.interval = interval.value;
-	top.nearest.room = rows.value;
+	top.nearest.max = rows.value;
 	catch_interrupts();
 	line->outcome = show_on(&top, count.value);
 	close(top.fd);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Common parts of the commands of twheelctl. main.c dispatches to them, options.c
- * parses their options, trouble.c reports failures.
+ * Declarations shared by the commands of twheelctl. main.c dispatches to the commands,
+ * options.c parses their options, failure.c reports failures.
  */
 #ifndef TWHEELCTL_H
 #define TWHEELCTL_H
@@ -10,26 +10,26 @@
 
 #define TWHEELCTL_VERSION	"0.1"
 
-/* How twheelctl exits; 'twheelctl help' documents it. */
+/* Exit status of twheelctl, documented by 'twheelctl help'. */
 enum outcome {
 	OUTCOME_OK		= 0,
 	OUTCOME_FAILED		= 1,	/* an expectation failed */
-	OUTCOME_USAGE		= 2,	/* wrong arguments or a wrong line */
-	OUTCOME_DEVICE		= 3,	/* failure of the device, or no memory */
+	OUTCOME_USAGE		= 2,	/* invalid arguments or an invalid line */
+	OUTCOME_DEVICE		= 3,	/* device failure, or out of memory */
 	OUTCOME_EXPIRED		= 4,	/* the operation expired */
-	OUTCOME_CANCELLED	= 5,	/* it was cancelled */
+	OUTCOME_CANCELLED	= 5,	/* the operation was cancelled */
 };
 
 /**
  * struct command_line - arguments of a command
- * @command: its name
+ * @command: name of the command
  * @argc: number of entries in @argv
- * @argv: its arguments, as for main()
- * @help: its help; a command sets this before take_options()
- * @purgatory: the named purgatory to work on, or NULL
- * @json: print JSON, one object a line
- * @nr: number of arguments that are not options; set by take_options()
- * @args: these arguments
+ * @argv: arguments, as for main()
+ * @help: help text; set by the command before take_options()
+ * @purgatory: name of the purgatory, or NULL
+ * @json: print JSON, one object per line
+ * @nr: number of non-option arguments; set by take_options()
+ * @args: the non-option arguments; set by take_options()
  * @outcome: exit status if take_options() returns false
  */
 struct command_line {
@@ -58,7 +58,7 @@ enum outcome signal_command(struct command_line *line);
 enum outcome top_command(struct command_line *line);
 enum outcome watch_command(struct command_line *line);
 
-/* These end the program when there is no memory. */
+/* These exit on allocation failure. */
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);
 char *must_strdup(const char *text);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers and times for the script parser, the options and the output.
+ * Parsing and formatting of numbers and times. See units.h.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static const struct unit {
 	{ }
 };
 
-/* strtoull() takes signs, blanks and hex as well; none of these is meant. */
+/* Unlike strtoull(), this accepts no signs, blanks or hexadecimal numbers. */
 static const char *parse_digits(const char *text, __u64 max, __u64 *number)
 {
 	const char *c = text;
@@ -71,7 +71,7 @@ char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns)
 {
 	const struct unit *unit = units;
 
-	/* From minutes on, seconds still read best. */
+	/* Use no unit larger than seconds. */
 	while (unit->ns < NSEC_PER_SEC && ns >= unit->ns * 1000)
 		unit++;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Numbers and times: as people write them, as people read them, and now.
+ * Parsing and formatting of numbers and times, and the current time.
  */
 #ifndef TWHEELCTL_UNITS_H
 #define TWHEELCTL_UNITS_H
@@ -14,34 +14,34 @@
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
 
-/* Room for what format_time() writes, the end of the string included. */
+/* Buffer size for format_time(), including the terminating NUL. */
 #define TIME_TEXT_SIZE	48
 
-/* How an error message describes what parse_time() takes. */
+/* Description of a time for error messages. */
 #define TIME_EXPECTED	"a time such as 250ms (ns, us, ms, s, m, h, d)"
 
 /**
- * parse_count() - read a whole number in decimal
- * @text: digits and nothing else
- * @max: the largest that is taken
+ * parse_count() - parse a decimal number
+ * @text: the text, only digits
+ * @max: largest valid number
  * @count: set to the number
  *
- * Return: false if @text is not such a number, and then @count is untouched.
+ * Return: false if @text is invalid; @count is unchanged then.
  */
 bool parse_count(const char *text, __u64 max, __u64 *count);
 
 /**
- * parse_time() - read a time, digits with a unit behind them
- * @text: for example 7ns, 10us, 250ms, 5s, 3m, 2h, 1d
+ * parse_time() - parse a time, digits followed by a unit
+ * @text: the text, for example 7ns, 10us, 250ms, 5s, 3m, 2h, 1d
  * @ns: set to the time in nanoseconds
  *
- * Return: false if @text is no such time or is past 2^63 - 1 ns.
+ * Return: false if @text is invalid or exceeds 2^63 - 1 ns.
  */
 bool parse_time(const char *text, __u64 *ns);
 
 /**
- * format_time() - write a time with the unit that suits its size
- * @buffer: where to
+ * format_time() - format a time with a suitable unit
+ * @buffer: receives the text
  * @ns: the time
  *
  * Return: @buffer.
@@ -50,7 +50,7 @@ char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns);
 
 struct timespec to_timespec(__u64 ns);
 
-/* The clock of deadlines and events, in ns. */
+/* Return: CLOCK_MONOTONIC in ns, the default clock of deadlines and events. */
 __u64 now_ns(void);
 
 #endif /* TWHEELCTL_UNITS_H */

@@ -18,18 +18,18 @@
 static const char watch_help[] =
 "usage: twheelctl -p NAME watch [OPTION]...\n"
 "\n"
-"Prints the events of detached operations as they come, up to ^C. Each event goes\n"
-"to one reader: several watchers share them.\n"
+"Prints the events of detached operations as they arrive, until interrupted by ^C.\n"
+"Each event is delivered to one reader: several readers share the events.\n"
 "\n"
-"  --count N   exit after N events; with status 1 if --for ended first\n"
+"  --count N   exit after N events; the exit status is 1 if --for elapses first\n"
 "  --for TIME  exit after TIME\n"
-"  --json      print JSON, one object a line\n";
+"  --json      print JSON, one object per line\n";
 
 /**
- * struct follow - when to end
- * @count: remaining events
- * @until: end, in ns
- * @counted: fewer events than @count are a failure
+ * struct follow - end of the output
+ * @count: remaining number of events
+ * @until: end time, in ns
+ * @counted: --count was given; fewer events are a failure
  */
 struct follow {
 	__u64 count;
@@ -49,7 +49,7 @@ static enum outcome wait_for_events(int fd, __u64 until)
 	return OUTCOME_OK;
 }
 
-/* Reads one event at a time, so that none is lost to --count. */
+/* Reads one event at a time: events beyond --count stay in the queue. */
 static enum outcome follow(const struct command_line *line, int fd, struct follow *f)
 {
 	struct twheel_event event;
@@ -79,10 +79,10 @@ static enum outcome follow(const struct command_line *line, int fd, struct follo
 	return f->counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
-/* The queue of detached events, without an open file of the purgatory beside it. */
+/* Opens the queue of detached events. The file of the purgatory is closed again. */
 static int open_events(struct command_line *line)
 {
-	int fd = open_named(line, OPEN_TO_LOOK), events;
+	int fd = open_named(line, OPEN_READ_ONLY), events;
 
 	if (fd < 0)
 		return -1;

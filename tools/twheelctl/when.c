@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Points in time for deadlines. See when.h.
+ * Parses deadlines. See when.h.
  */
 #include <stdint.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 #define MAX_SECONDS	(INT64_MAX / NSEC_PER_SEC)
 
-/* In @pattern, a '0' stands for any digit. Return: what is behind it, or NULL. */
+/* Matches @pattern, where '0' is any digit. Return: the text after it, or NULL. */
 static const char *skip(const char *text, const char *pattern)
 {
 	for (; *pattern; pattern++, text++) {
@@ -34,7 +34,7 @@ static int digits(const char *text, int nr)
 	return number;
 }
 
-/* Z, +01:00 or -01:00. Return: false if it is none. */
+/* Z, +01:00 or -01:00. Return: false if @text is none of them. */
 static bool parse_zone(const char *text, long *seconds)
 {
 	int sign = *text == '-' ? -1 : 1;
@@ -58,7 +58,7 @@ static bool same_time(const struct tm *a, const struct tm *b)
 	       a->tm_min == b->tm_min && a->tm_sec == b->tm_sec;
 }
 
-/* A 30th of February comes back as another day, and so is refused. */
+/* An invalid date, such as February 30, changes in the conversion and is rejected. */
 static bool to_seconds(const struct tm *written, const char *zone, time_t *seconds)
 {
 	struct tm tm = *written;
@@ -94,7 +94,7 @@ static bool parse_date(const char *text, time_t *seconds)
 	return to_seconds(&tm, rest, seconds);
 }
 
-/* What is behind an '@', or a date without one */
+/* The text after '@', or a date without it */
 static bool parse_wall(const char *text, __u64 *ns)
 {
 	__u64 count;

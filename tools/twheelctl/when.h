@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * When a deadline is: from now, at a point in time, or never; and the options
- * --in, --at and --never of the commands that take one.
+ * Deadlines relative to now, at a point in time, or never: the options --in, --at and
+ * --never.
  */
 #ifndef TWHEELCTL_WHEN_H
 #define TWHEELCTL_WHEN_H
@@ -10,9 +10,9 @@
 
 /**
  * struct point - a point in time
- * @given: there is one
- * @wall: of CLOCK_REALTIME; else of the operation's clock
- * @ns: what the clock reads then, in ns
+ * @given: false if the option is absent
+ * @wall: a time of CLOCK_REALTIME; otherwise of the operation's clock
+ * @ns: reading of the clock, in ns
  */
 struct point {
 	bool given;
@@ -20,7 +20,7 @@ struct point {
 	__u64 ns;
 };
 
-/* What --in, --at and --never said. */
+/* The parsed options --in, --at and --never. */
 struct when_options {
 	struct number in;
 	struct point at;
@@ -28,25 +28,24 @@ struct when_options {
 };
 
 /**
- * parse_point() - read a point in time
- * @text: @SECONDS since 1970, or a date as in [@]2026-12-01T03:00[:05][Z|+01:00],
- *	by the local time zone unless it names one; or what the operation's clock
- *	reads, such as 500s
- * @point: set to it
+ * parse_point() - parse a point in time
+ * @text: @SECONDS since 1970, a date as in [@]2026-12-01T03:00[:05][Z|+01:00], in the
+ *	local time zone by default, or a reading of the operation's clock such as 500s
+ * @point: set to the point in time
  *
- * Return: false if @text is none of these, is before 1970, or too far away.
+ * Return: false if @text is invalid or out of range.
  */
 bool parse_point(const char *text, struct point *point);
 
 /* For option_spec.take: @to is a struct point. */
 bool take_point(const char *text, void *to);
 
-#define POINT_EXPECTED	"a time such as @2026-12-01T03:00, with Z or +01:00 behind it, or @SECONDS"
+#define POINT_EXPECTED	"a time such as @2026-12-01T03:00, optionally with Z or +01:00, or @SECONDS"
 
-/* Return: how many of the three were given. */
+/* Return: the number of options that were given. */
 int nr_when(const struct when_options *when);
 
-/* Return: the deadline as the device takes it; with --at, a point in time. */
+/* Return: the deadline for the device: absolute with --at, relative with --in. */
 __u64 when_deadline(const struct when_options *when);
 
 #endif /* TWHEELCTL_WHEN_H */

@@ -14,12 +14,12 @@
 #include "units.h"
 #include "workload.h"
 
-#define EVENTS_AT_ONCE	256
+#define EVENT_BATCH	256
 
-/* After so long without events the missing ones are lost. */
+/* Events that are missing for the timeout and this time are lost. */
 #define GRACE		(10 * NSEC_PER_SEC)
 
-/* The first word of a key distinguishes shared keys from those of one request. */
+/* The first word of a key distinguishes shared keys from keys of a single request. */
 enum key_kind {
 	KEY_SHARED,
 	KEY_OWN,
@@ -77,13 +77,13 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 	fill_keys(w, specs, request);
 	for (;;) {
 		now = now_ns();
-		/* Written before the add, so the reader of the event sees it. */
+		/* Must be set before the add: the event may be read before it returns. */
 		w->account.requests[request].not_before = now + args.deadline;
 		if (!twheel_add(w->fd, &args))
 			break;
 		if (errno != ENOSPC && errno != ENOBUFS)
 			w->error = errno;
-		/* After an error of any thread there may never be room. */
+		/* After an error of any thread, the limit may never be lifted. */
 		if (w->error)
 			return false;
 		w->held_back++;
@@ -166,10 +166,10 @@ static void *complete_requests(void *data)
 /* Return: false if the device cannot be read. */
 static bool read_events(struct workload *w)
 {
-	struct twheel_event events[EVENTS_AT_ONCE];
+	struct twheel_event events[EVENT_BATCH];
 	ssize_t nr;
 
-	while ((nr = twheel_read_events(w->fd, events, EVENTS_AT_ONCE)) > 0) {
+	while ((nr = twheel_read_events(w->fd, events, EVENT_BATCH)) > 0) {
 		__u64 seen = now_ns();
 
 		for (ssize_t i = 0; i < nr; i++)
@@ -194,7 +194,7 @@ static void print_progress(const struct workload *w, __u64 since_start)
 		added > a->reported ? added - a->reported : 0);
 }
 
-/* Returns when every request has an event, or after too long without events. */
+/* Returns when every request has an event, or when the missing events are lost. */
 static void read_to_the_end(struct workload *w)
 {
 	struct pollfd poll_fd = { .fd = w->fd, .events = POLLIN };
@@ -258,7 +258,7 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 	pthread_join(adder, NULL);
 	pthread_join(completer, NULL);
 
-	/* A second event of a request would have come by now. */
+	/* Read once more, to find duplicate events. */
 	if (!read_events(w) || w->error || !query_left(w)) {
 		errno = w->error ? w->error : errno;
 		return device_failure("the workload");

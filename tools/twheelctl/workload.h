@@ -1,14 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The workload of 'twheelctl purgatory', as Kafka's own benchmark of its
- * purgatory runs it.
+ * The workload of 'twheelctl purgatory', modelled on Kafka's benchmark of its purgatory.
  *
- * One thread adds requests as they arrive. Each has a deadline and watches
- * keys that it shares with others, and one key of its own. A second thread
- * completes those with a latency below the timeout at their time: every other one
- * by its id, the rest by a signal of their own key. Shared keys are only a load:
- * they need more signals than there are. The caller's thread reads the events and
- * keeps the books.
+ * One thread adds requests as they arrive. Each request has a deadline and watches
+ * keys shared with other requests, and a private key. A second thread completes the
+ * requests with a latency below the timeout when the latency has elapsed: alternately
+ * by ID and by a signal of the private key. The shared keys are only load: they need
+ * more signals than are ever sent. The calling thread reads and accounts the events.
  */
 #ifndef TWHEELCTL_WORKLOAD_H
 #define TWHEELCTL_WORKLOAD_H
@@ -21,15 +19,15 @@
 #include "twheelctl.h"
 
 /**
- * struct workload_options - what to run
- * @num: requests
- * @rate: requests a second
- * @keys: shared keys watched by each
- * @key_space_size: number of different shared keys
- * @timeout: the deadline of each, in ns from its arrival
- * @pct50: half of the latencies are below this, in ms
- * @pct75: three quarters of them are below this, in ms
- * @seed: of the random numbers
+ * struct workload_options - parameters of the workload
+ * @num: number of requests
+ * @rate: requests per second
+ * @keys: number of shared keys watched by each request
+ * @key_space_size: number of distinct shared keys
+ * @timeout: deadline of each request, in ns from its arrival
+ * @pct50: median of the latency, in ms
+ * @pct75: 75th percentile of the latency, in ms
+ * @seed: seed of the random numbers
  */
 struct workload_options {
 	__u64 num;
@@ -44,18 +42,19 @@ struct workload_options {
 
 /**
  * struct workload - a run of the workload
- * @options: what to run
- * @fd: the purgatory
- * @account: the books; reader only, except as struct request says
- * @due: requests on their way from the adding to the completing thread
- * @added: requests added so far
+ * @options: parameters
+ * @fd: descriptor of the purgatory
+ * @account: accounting of the events; reader only, except @not_before (adding thread)
+ *	and @completed (completing thread) of a request
+ * @due: requests passed from the adding to the completing thread
+ * @added: number of requests added
  * @all_added: the adding thread has finished
- * @samples: adding thread only
- * @held_back: adds that were repeated because of a limit; adding thread only
- * @elapsed: from the start to the last add, in ns; adding thread only
- * @too_late: completions that came after the deadline; completing thread only
- * @error: of a call that must not fail, or 0
- * @left: operations, events, keys and watches that remain at the end
+ * @samples: random numbers; adding thread only
+ * @held_back: number of adds repeated because of a limit; adding thread only
+ * @elapsed: time from the start to the last add, in ns; adding thread only
+ * @too_late: number of completions after the end of the operation; completing thread only
+ * @error: errno of a call that must not fail, or 0
+ * @left: number of operations, events, keys and watches remaining at the end
  */
 struct workload {
 	const struct workload_options *options;
@@ -73,11 +72,11 @@ struct workload {
 };
 
 /**
- * run_workload() - run it to its end, with a line of progress each second
- * @w: to be filled in; free_workload() it after a success
- * @options: what to run; stays with @w
+ * run_workload() - run the workload, and print the progress every second
+ * @w: set to the results; freed with free_workload() after success
+ * @options: parameters, used as long as @w
  *
- * Return: OUTCOME_OK if it ran; the books have the result.
+ * Return: OUTCOME_OK if the workload ran. The account has the result.
  */
 enum outcome run_workload(struct workload *w, const struct workload_options *options);
 
