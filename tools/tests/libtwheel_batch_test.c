@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's batches with a fake device: the number of system calls,
- * that each command is executed once and in order, with its keys, and that the
- * callback receives its result.
+ * Tests of the library's batches with a fake device: the number of system calls, that
+ * each command is executed once and in order with its keys, and that the callback
+ * receives its result.
  */
 #include <stdlib.h>
 
@@ -11,17 +11,17 @@
 
 #define MAX_SEEN	4096
 
-/* The device's behaviour, and the commands that it has seen. */
+/* Behaviour of the fake device, and the commands that it executed. */
 static struct {
-	unsigned int most;		/* executed by one call; 0 for all */
-	unsigned int calls_left;	/* before they fail with EFAULT; 0 for all */
-	__u64 bad_cookie;		/* of adds that fail with ENOSPC; 0 for none */
+	unsigned int most;		/* commands executed by a call; 0 for all */
+	unsigned int calls_left;	/* calls before EFAULT; 0 for no limit */
+	__u64 bad_cookie;		/* adds with it fail with ENOSPC; 0 for none */
 	unsigned int nr;
 	struct twheel_command seen[MAX_SEEN];
-	struct twheel_watch_spec keys[MAX_SEEN];	/* the first one of each */
+	struct twheel_watch_spec keys[MAX_SEEN];	/* first key of each command */
 } device;
 
-/* The calls of the callback. */
+/* Arguments of the callback. */
 static struct {
 	unsigned int nr;
 	bool in_order;
@@ -66,7 +66,7 @@ static void answer(unsigned long request, void *args)
 
 	CHECK(request == TWHEEL_IOC_BATCH);
 	if (device.calls_left && !--device.calls_left)
-		fake.error = EFAULT;	/* from the next one on */
+		fake.error = EFAULT;	/* for the next calls */
 	if (device.most && nr > device.most)
 		nr = device.most;
 	for (batch->done = 0; batch->done < nr;) {
@@ -109,7 +109,7 @@ static int add(struct twheel_batch *batch, __u64 cookie)
 	return twheel_batch_add(batch, &args);
 }
 
-/* Adds with the cookies @from to @to; how many were put into the batch. */
+/* Adds with the cookies @from to @to. Return: number of commands put into the batch. */
 static unsigned int add_many(struct twheel_batch *batch, __u64 from, __u64 to)
 {
 	unsigned int nr = 0;
@@ -119,7 +119,7 @@ static unsigned int add_many(struct twheel_batch *batch, __u64 from, __u64 to)
 	return nr;
 }
 
-static void a_thousand_adds_make_a_thousand_by_size_calls(void)
+static void adds_need_one_call_per_full_batch(void)
 {
 	struct twheel_batch *batch = batch_of(50, 0);
 
@@ -131,7 +131,7 @@ static void a_thousand_adds_make_a_thousand_by_size_calls(void)
 	twheel_batch_free(batch);
 }
 
-static void an_empty_batch_makes_no_call(void)
+static void empty_batch_makes_no_call(void)
 {
 	struct twheel_batch *batch = batch_of(50, 0);
 
@@ -189,21 +189,21 @@ static void each_call_can_be_a_command(void)
 	twheel_batch_free(batch);
 }
 
-static bool zero_behind(const struct twheel_command *command, size_t size)
+static bool zero_after(const struct twheel_command *command, size_t size)
 {
 	static const struct twheel_command zero;
 
 	return !memcmp((const char *)command->pad + size, zero.pad, sizeof(zero.pad) - size);
 }
 
-static void nothing_of_an_earlier_command_stays_in_a_later_one(void)
+static void command_has_no_data_of_earlier_command(void)
 {
 	struct twheel_batch *batch = batch_of(1, 0);
 
 	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7));
 	CHECK(!twheel_batch_submit(batch));
 	CHECK(!device.seen[1].reserved);
-	CHECK(zero_behind(&device.seen[1], sizeof(struct twheel_cancel_args)));
+	CHECK(zero_after(&device.seen[1], sizeof(struct twheel_cancel_args)));
 	twheel_batch_free(batch);
 }
 
@@ -230,7 +230,7 @@ static void sizes_of_entries_are_passed(void)
 	twheel_batch_free(batch);
 }
 
-static void keys_are_copied_when_a_command_is_put_in(void)
+static void keys_are_copied_into_the_batch(void)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 	struct twheel_add_args args = { .keys = (uintptr_t)specs };
@@ -238,7 +238,7 @@ static void keys_are_copied_when_a_command_is_put_in(void)
 	unsigned int round, i;
 	bool right = true;
 
-	/* The second and third round find blocks of keys that are there. */
+	/* The second and third round reuse the allocated blocks of keys. */
 	for (round = 0; round < 3; round++) {
 		for (i = 0; i < 300; i++) {
 			memset(specs, 0, sizeof(specs));
@@ -256,7 +256,7 @@ static void keys_are_copied_when_a_command_is_put_in(void)
 	twheel_batch_free(batch);
 }
 
-static void too_many_keys_are_not_put_in(void)
+static void too_many_keys_are_refused(void)
 {
 	struct twheel_add_args args = { .nr_keys = TWHEEL_MAX_KEYS + 1, .keys = 1 };
 	struct twheel_batch *batch = batch_of(10, 0);
@@ -281,7 +281,7 @@ static void each_failure_is_reported_and_counted_once(void)
 	twheel_batch_free(batch);
 }
 
-static void what_one_call_leaves_the_next_one_takes(void)
+static void partial_call_is_continued_by_next_call(void)
 {
 	struct twheel_batch *batch = batch_of(100, 0);
 
@@ -293,7 +293,7 @@ static void what_one_call_leaves_the_next_one_takes(void)
 	twheel_batch_free(batch);
 }
 
-static void keys_of_commands_that_are_left_stay(void)
+static void remaining_commands_keep_their_keys(void)
 {
 	struct twheel_watch_spec spec = { .need = 1 };
 	struct twheel_batch *batch = batch_of(3, 0);
@@ -303,7 +303,7 @@ static void keys_of_commands_that_are_left_stay(void)
 		spec.key.v[0] = i;
 		CHECK(!twheel_batch_watch(batch, 7, &spec, 1));
 	}
-	/* The second call fails: one command is left, and two others come. */
+	/* The second call fails: one command remains, and two more are added. */
 	device.most = 1;
 	device.calls_left = 1;
 	CHECK(twheel_batch_submit(batch) == -1 && errno == EFAULT && device.nr == 1);
@@ -319,7 +319,7 @@ static void keys_of_commands_that_are_left_stay(void)
 	twheel_batch_free(batch);
 }
 
-static void a_batch_that_is_to_stop_ends_what_stands_behind(void)
+static void batch_with_stop_cancels_commands_after_a_failure(void)
 {
 	struct twheel_batch *batch = batch_of(4, TWHEEL_BATCH_STOP);
 
@@ -330,13 +330,13 @@ static void a_batch_that_is_to_stop_ends_what_stands_behind(void)
 	CHECK(!reported.results[0].error && reported.results[1].error == -ENOSPC);
 	CHECK(reported.results[2].error == -ECANCELED && reported.results[9].error == -ECANCELED);
 	CHECK(!reported.results[9].value);
-	/* It was submitted: it begins anew. */
+	/* The batch is empty after submission and can be reused. */
 	CHECK(add_many(batch, 11, 12) == 2);
 	CHECK(twheel_batch_submit(batch) == 0 && device.nr == 4);
 	twheel_batch_free(batch);
 }
 
-static void a_call_that_fails_keeps_the_commands(void)
+static void failed_call_keeps_the_commands(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -352,7 +352,7 @@ static void a_call_that_fails_keeps_the_commands(void)
 	twheel_batch_free(batch);
 }
 
-static void a_device_that_does_nothing_is_an_error(void)
+static void device_without_progress_is_an_error(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -374,7 +374,7 @@ static void use_batch(void *context, uint64_t index, const struct twheel_command
 	CHECK(twheel_batch_on_result(batch, NULL, NULL) == -1 && errno == EBUSY);
 }
 
-static void a_callback_cannot_use_its_batch(void)
+static void callback_cannot_use_its_batch(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -385,7 +385,7 @@ static void a_callback_cannot_use_its_batch(void)
 	twheel_batch_free(batch);
 }
 
-static void the_callback_is_optional(void)
+static void callback_is_optional(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
 
@@ -399,29 +399,26 @@ static void the_callback_is_optional(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "a thousand adds make a thousand / size calls",
-		  a_thousand_adds_make_a_thousand_by_size_calls },
-		{ "an empty batch makes no call", an_empty_batch_makes_no_call },
+		{ "adds need one call per full batch", adds_need_one_call_per_full_batch },
+		{ "an empty batch makes no call", empty_batch_makes_no_call },
 		{ "sizes and flags are checked", sizes_and_flags_are_checked },
 		{ "each call can be a command", each_call_can_be_a_command },
 		{ "sizes of entries are passed", sizes_of_entries_are_passed },
-		{ "nothing of an earlier command stays in a later one",
-		  nothing_of_an_earlier_command_stays_in_a_later_one },
-		{ "keys are copied when a command is put in",
-		  keys_are_copied_when_a_command_is_put_in },
-		{ "too many keys are not put in", too_many_keys_are_not_put_in },
+		{ "a command has no data of an earlier command",
+		  command_has_no_data_of_earlier_command },
+		{ "keys are copied into the batch", keys_are_copied_into_the_batch },
+		{ "too many keys are refused", too_many_keys_are_refused },
 		{ "each failure is reported and counted once",
 		  each_failure_is_reported_and_counted_once },
-		{ "what one call leaves the next one takes",
-		  what_one_call_leaves_the_next_one_takes },
-		{ "keys of commands that are left stay", keys_of_commands_that_are_left_stay },
-		{ "a batch that is to stop ends what stands behind",
-		  a_batch_that_is_to_stop_ends_what_stands_behind },
-		{ "a call that fails keeps the commands", a_call_that_fails_keeps_the_commands },
-		{ "a device that does nothing is an error",
-		  a_device_that_does_nothing_is_an_error },
-		{ "a callback can't use its batch", a_callback_cannot_use_its_batch },
-		{ "the callback is optional", the_callback_is_optional },
+		{ "a partial call is continued by the next call",
+		  partial_call_is_continued_by_next_call },
+		{ "remaining commands keep their keys", remaining_commands_keep_their_keys },
+		{ "a batch with stop cancels the commands after a failure",
+		  batch_with_stop_cancels_commands_after_a_failure },
+		{ "a failed call keeps the commands", failed_call_keeps_the_commands },
+		{ "a device without progress is an error", device_without_progress_is_an_error },
+		{ "a callback cannot use its batch", callback_cannot_use_its_batch },
+		{ "the callback is optional", callback_is_optional },
 		{ }
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's functions with a fake device: each makes one system call
- * with the parameters of the function and returns its results.
+ * Tests of the library's functions with a fake device: each function makes one system
+ * call with its parameters and returns the results.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -15,9 +15,9 @@ static const struct twheel_key key = { .v = { 3, 4 } };
 static struct {
 	char path[64];
 	int flags;
-	unsigned int open;	/* descriptors that have not been closed */
+	unsigned int open;	/* number of open descriptors */
 	unsigned int opens;
-	int error;		/* makes open() fail, if not 0 */
+	int error;		/* returned by open(), if not 0 */
 } device;
 
 int open(const char *path, int flags, ...)
@@ -50,7 +50,7 @@ ssize_t read(int fd, void *buffer, size_t bytes)
 	return fd == FAKE_FD && buffer ? 2 * (ssize_t)sizeof(struct twheel_event) : -1;
 }
 
-/* There was one system call, with this number. */
+/* Exactly one system call was made, with this number. */
 #define CHECK_CALL(nr)				\
 	do {					\
 		CHECK(fake.calls == 1);		\
@@ -110,12 +110,12 @@ static void add_sets_the_key_size_and_only_the_id(void)
 	CHECK(fake.args.add.key_size == sizeof(spec) && fake.args.add.keys == (uintptr_t)&spec);
 	expected.id = 21;
 	CHECK(!memcmp(&args, &expected, sizeof(args)));
-	/* Without keys there is no size, whatever the caller left there. */
+	/* Without keys the size is 0, regardless of the caller's value. */
 	args.nr_keys = 0;
 	CHECK(!twheel_add(FAKE_FD, &args) && !fake.args.add.key_size);
 }
 
-static void a_structure_can_be_used_again(void)
+static void structure_can_be_reused(void)
 {
 	struct twheel_add_args add = { .id = 21 };
 	struct twheel_rearm_args rearm = { .id = 7, .moved = 1 };
@@ -130,7 +130,7 @@ static void a_structure_can_be_used_again(void)
 	CHECK(twheel_create_with(&create) == FAKE_FD + 1 && !create.major && !create.minor);
 }
 
-static void the_size_of_keys_and_entries_is_passed(void)
+static void size_of_keys_and_entries_is_passed(void)
 {
 	struct twheel_watch_spec keys[2] = { };
 	struct twheel_pending entries[2];
@@ -233,7 +233,7 @@ static void counts_are_optional(void)
 	CHECK(fake.calls == 5);
 }
 
-static void an_interrupted_call_reports_its_progress(void)
+static void interrupted_call_reports_its_progress(void)
 {
 	struct twheel_signal_args args = { .key = key };
 	unsigned int nr = 0;
@@ -316,7 +316,7 @@ static void restrict_is_one_call(void)
 	CHECK(twheel_restrict(FAKE_FD) == -1 && errno == EBADF);
 }
 
-static void a_failure_sets_nothing_but_errno(void)
+static void failure_sets_only_errno(void)
 {
 	struct twheel_signal_args signal = { .key = key, .completed = 9 };
 	struct twheel_rearm_args rearm = { .id = 7, .moved = 9 };
@@ -353,7 +353,7 @@ static void open_adds_its_flags(void)
 	CHECK(!strcmp(device.path, "/dev/twheel-0123456789012345678901234567890"));
 }
 
-static void a_wrong_name_opens_nothing(void)
+static void invalid_name_opens_nothing(void)
 {
 	device.opens = 0;
 	CHECK(twheel_open_named("", 0) == -1 && errno == EINVAL);
@@ -364,7 +364,7 @@ static void a_wrong_name_opens_nothing(void)
 	CHECK(!device.opens);
 }
 
-static void the_control_node_is_no_purgatory(void)
+static void control_node_is_not_a_purgatory(void)
 {
 	device.opens = 0;
 	CHECK(twheel_open_named("control", 0) == -1 && errno == EINVAL);
@@ -401,11 +401,11 @@ static void create_returns_the_descriptor_of_the_purgatory(void)
 	CHECK(twheel_create_with(&args) == FAKE_FD + 1);
 	CHECK(fake.args.create.max_watches == 5 && fake.args.create.max_file_pending == 4);
 	CHECK(args.major == 240 && args.minor == 3);
-	/* The control node is closed, the purgatory is not. */
+	/* The control node is closed, the purgatory stays open. */
 	CHECK(!device.open);
 	fake.error = EEXIST;
 	CHECK(twheel_create("orders", 0660) == -1 && errno == EEXIST && !device.open);
-	/* Descriptor 0 is one, too. */
+	/* 0 is a valid descriptor. */
 	fake.error = 0;
 	fake.fd = 0;
 	CHECK(twheel_create("orders", 0660) == 0 && !device.open);
@@ -428,7 +428,7 @@ static void remove_counts_the_cancelled_operations(void)
 	CHECK(!device.open);
 }
 
-static void without_the_control_node_no_call_is_made(void)
+static void no_call_is_made_without_control_node(void)
 {
 	fake_reset();
 	device.error = EACCES;
@@ -455,28 +455,27 @@ int main(void)
 		{ "calls on one operation pass their arguments",
 		  calls_on_one_operation_pass_their_arguments },
 		{ "add sets the key size and only the id", add_sets_the_key_size_and_only_the_id },
-		{ "a structure can be used again", a_structure_can_be_used_again },
-		{ "the size of keys and entries is passed",
-		  the_size_of_keys_and_entries_is_passed },
+		{ "a structure can be reused", structure_can_be_reused },
+		{ "the size of keys and entries is passed", size_of_keys_and_entries_is_passed },
 		{ "rearm returns whether it moved the deadline",
 		  rearm_returns_whether_it_moved_the_deadline },
 		{ "calls on many operations count them", calls_on_many_operations_count_them },
 		{ "counts are optional", counts_are_optional },
 		{ "an interrupted call reports its progress",
-		  an_interrupted_call_reports_its_progress },
+		  interrupted_call_reports_its_progress },
 		{ "info, list and query return the state", info_list_and_query_return_the_state },
 		{ "events returns a descriptor", events_returns_a_descriptor },
 		{ "restrict is one call", restrict_is_one_call },
-		{ "a failure sets nothing but errno", a_failure_sets_nothing_but_errno },
+		{ "a failure sets only errno", failure_sets_only_errno },
 		{ "open adds its flags", open_adds_its_flags },
-		{ "a wrong name opens nothing", a_wrong_name_opens_nothing },
-		{ "the control node is no purgatory", the_control_node_is_no_purgatory },
+		{ "an invalid name opens nothing", invalid_name_opens_nothing },
+		{ "the control node is not a purgatory", control_node_is_not_a_purgatory },
 		{ "create returns the descriptor of the purgatory",
 		  create_returns_the_descriptor_of_the_purgatory },
 		{ "remove counts the cancelled operations",
 		  remove_counts_the_cancelled_operations },
-		{ "without the control node no call is made",
-		  without_the_control_node_no_call_is_made },
+		{ "no call is made without the control node",
+		  no_call_is_made_without_control_node },
 		{ "read counts events instead of bytes", read_counts_events_instead_of_bytes },
 		{ }
 	};

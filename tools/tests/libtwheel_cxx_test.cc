@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The library from C++: the functions link, and their arguments can be written in
- * C++. Needs no device.
+ * Tests of the library from C++: the functions link and accept C++ arguments. Needs no
+ * device.
  */
 #include <cerrno>
 #include <cstdio>

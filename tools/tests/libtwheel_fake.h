@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A fake device for tests of the library: the test program defines the system
- * calls itself, in front of those of the C library.  ioctl() counts its calls,
- * keeps the last structure, and refuses non-zero output fields and wrong sizes as
- * the kernel does.  The test provides the answers.
+ * A fake device for tests of the library: the test program overrides the system calls
+ * of the C library.  ioctl() counts its calls, saves the last structure, and refuses
+ * non-zero output fields and wrong sizes like the kernel.  The test provides the
+ * results.
  */
 #ifndef LIBTWHEEL_FAKE_H
 #define LIBTWHEEL_FAKE_H
@@ -18,8 +18,8 @@
 #define FAKE_FD	1000
 
 static struct {
-	unsigned int calls;		/* of ioctl() */
-	unsigned long request;		/* of the last one */
+	unsigned int calls;		/* number of ioctl() calls */
+	unsigned long request;		/* number of the last call */
 	union {
 		struct twheel_add_args add;
 		struct twheel_cancel_args cancel;
@@ -40,8 +40,8 @@ static struct {
 		struct twheel_remove_args remove;
 		struct twheel_batch_args batch;
 		unsigned char bytes[512];
-	} args;				/* of the last one, as it came in */
-	int error;			/* makes ioctl() fail, if not 0 */
+	} args;				/* structure of the last call on entry */
+	int error;			/* returned by ioctl(), if not 0 */
 	int fd;				/* returned by calls that open a descriptor */
 	void (*answer)(unsigned long request, void *args);
 } fake;
@@ -51,7 +51,7 @@ static inline void fake_reset(void)
 	memset(&fake, 0, sizeof(fake));
 }
 
-/* An array has entries of one size; without an array the size is 0. */
+/* The entry size of an array; 0 without an array. */
 static inline bool fake_size(__u32 size, __u32 nr, size_t expected)
 {
 	return size == (nr ? expected : 0);
@@ -87,7 +87,7 @@ static inline bool fake_command(const struct twheel_command *command)
 	}
 }
 
-/* The output fields in fake.args are zero, and the sizes are right. */
+/* Return: true if the output fields in fake.args are zero and the sizes are correct. */
 static inline bool fake_accepts(unsigned long request)
 {
 	const typeof(fake.args) *args = &fake.args;
@@ -150,7 +150,7 @@ int ioctl(int fd, unsigned long request, ...)
 		fake.error = EINVAL;
 	/* An answer may set the error of the next call. */
 	error = fake.error;
-	/* EINTR reports the progress of the call. */
+	/* A call that fails with EINTR still reports its progress. */
 	if (fake.answer && (!error || error == EINTR))
 		fake.answer(request, args);
 	if (error) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's keys: texts, numbers and UUIDs keep apart, and what is
- * shown of a key makes that key again.
+ * Tests of the library's keys: texts, numbers and UUIDs are distinct, and a formatted
+ * key parses to the same key.
  */
 #include <errno.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static bool same(struct twheel_key a, struct twheel_key b)
 	return !memcmp(&a, &b, sizeof(a));
 }
 
-/* Return: 0 or the error number, @key being unchanged then. */
+/* Return: 0 or the error number; checks that @key is unchanged on an error. */
 static int parse(const char *text, struct twheel_key *key)
 {
 	const struct twheel_key before = *key;
@@ -58,7 +58,7 @@ static void each_kind_is_recognised(void)
 		      16));
 }
 
-static void kinds_keep_apart(void)
+static void kinds_are_distinct(void)
 {
 	CHECK(!same(key_of("text:42"), key_of("num:42")));
 	CHECK(!same(key_of("text:0"), key_of("num:0")));
@@ -75,7 +75,7 @@ static void different_inputs_give_different_keys(void)
 	CHECK(!same(key_of(UUID), key_of("123e4567-e89b-42d3-a456-426614174001")));
 }
 
-static void what_is_no_key_is_refused(void)
+static void invalid_keys_are_refused(void)
 {
 	CHECK(error_of("") == EINVAL);
 	CHECK(error_of("text:") == EINVAL);
@@ -92,7 +92,7 @@ static void what_is_no_key_is_refused(void)
 	CHECK(error_of("uuid:") == EINVAL);
 }
 
-/* Whether the key that @text makes is shown as @shown, and that makes it again. */
+/* @text is formatted as @shown, which parses to the same key. */
 static void check_shown(const char *text, const char *shown)
 {
 	char buffer[TWHEEL_KEY_FORMAT_SIZE + 1];
@@ -101,13 +101,13 @@ static void check_shown(const char *text, const char *shown)
 	buffer[TWHEEL_KEY_FORMAT_SIZE] = '!';
 	CHECK(twheel_key_format(key, buffer) == buffer);
 	if (strcmp(buffer, shown))
-		printf("# %s is shown as %s\n", text, buffer);
+		printf("# %s is formatted as %s\n", text, buffer);
 	CHECK(!strcmp(buffer, shown));
 	CHECK(buffer[TWHEEL_KEY_FORMAT_SIZE] == '!');
 	CHECK(same(key_of(buffer), key));
 }
 
-static void what_is_shown_makes_the_key_again(void)
+static void formatted_key_parses_to_the_same_key(void)
 {
 	check_shown("orders", "orders");
 	check_shown("two words", "two words");
@@ -130,10 +130,11 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "each kind is recognised", each_kind_is_recognised },
-		{ "kinds keep apart", kinds_keep_apart },
+		{ "kinds are distinct", kinds_are_distinct },
 		{ "different inputs give different keys", different_inputs_give_different_keys },
-		{ "what is no key is refused", what_is_no_key_is_refused },
-		{ "what is shown makes the key again", what_is_shown_makes_the_key_again },
+		{ "invalid keys are refused", invalid_keys_are_refused },
+		{ "a formatted key parses to the same key",
+		  formatted_key_parses_to_the_same_key },
 		{ }
 	};
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arguments of 'twheelctl add' become what the device takes. tests/cli_test
- * has wrong ones.
+ * Tests of the arguments of 'twheelctl add'. Invalid arguments are in cli_test.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +13,7 @@
 static struct order order;
 static const struct twheel_add_args *args = &order.args;
 
-/* Takes the words of @text behind 'twheelctl -p NAME add'. */
+/* Parses @text as the arguments of 'twheelctl -p NAME add'. */
 static bool takes(const char *text)
 {
 	char *argv[MAX_WORDS] = { "twheelctl" };
@@ -106,7 +105,7 @@ static void periods(void)
 	CHECK(args->runs == 3 && args->flags == TWHEEL_ADD_FIXED_DELAY);
 }
 
-static void the_rest(void)
+static void other_options(void)
 {
 	CHECK(takes("--in 1s --slack 5ms --cookie 18446744073709551615"));
 	CHECK(args->slack == 5000000 && args->cookie == ~0ULL);
@@ -118,12 +117,12 @@ static void the_rest(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "a deadline from now, or none", deadlines },
-		{ "a point in time, by the clock that it is of", points },
+		{ "relative and missing deadlines", deadlines },
+		{ "absolute deadlines, with their clocks", points },
 		{ "each condition", conditions },
 		{ "keys are text, numbers and UUIDs", keys },
-		{ "periods, the first one after a period unless said", periods },
-		{ "slack, a cookie, and detached", the_rest },
+		{ "periods, by default with the first deadline after a period", periods },
+		{ "slack, cookie and detached", other_options },
 		{ }
 	};
 	int status = tap_run(cases);

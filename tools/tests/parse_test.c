@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A right line becomes the command that it says. tests/cli has wrong ones.
+ * Tests of the script parser with valid lines. Invalid lines are in cli_test.
  */
 #include <errno.h>
 #include <string.h>
@@ -47,7 +47,7 @@ static void conditions(void)
 	CHECK(parse("add two in 1s 2 of a b c"));
 	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 2);
 	CHECK(c.watch.nr == 3);
-	/* Whether a quorum makes sense is for the device to say. */
+	/* The device validates the quorum. */
 	CHECK(parse("add none-of in 1s 0 of a"));
 	CHECK(c.condition == TWHEEL_COND_QUORUM && c.quorum == 0);
 }
@@ -159,15 +159,15 @@ static void blanks(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "add takes each kind of deadline", deadlines },
-		{ "add takes each condition", conditions },
-		{ "keys are text, with how often they are needed", keys },
+		{ "add accepts each kind of deadline", deadlines },
+		{ "add accepts each condition", conditions },
+		{ "keys are text, with an optional need", keys },
 		{ "signal, complete and cancel", endings },
 		{ "rearm, unwatch and cancel-key", calls_of_an_operation },
 		{ "sums, amounts and periods", sums_and_periods },
-		{ "expect takes endings, nothing and pending", expectations },
+		{ "expect accepts reasons, nothing and pending", expectations },
 		{ "expect-error adds no operation", errors },
-		{ "blanks and comments count for nothing", blanks },
+		{ "blanks and comments are ignored", blanks },
 		{ }
 	};
 	int status = tap_run(cases);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Events and operations as JSON: each field, and numbers that JSON can't have.
+ * Tests of events and operations as JSON, including numbers that exceed JSON integers.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,7 +16,7 @@ static void is_json(json_t *object, const char *text)
 	bool same = made && !strcmp(made, text);
 
 	if (!same)
-		printf("# it is %s\n", made ? made : "no JSON");
+		printf("# got %s\n", made ? made : "no JSON");
 	free(made);
 	json_decref(object);
 	CHECK(same);
@@ -85,9 +85,9 @@ static void operations(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "events, with all that they say", endings },
-		{ "an exit status for each ending", outcomes },
-		{ "operations, with the keys that are told", operations },
+		{ "events with all their fields", endings },
+		{ "the exit status of each event", outcomes },
+		{ "operations with the listed keys", operations },
 		{ }
 	};
 

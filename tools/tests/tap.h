@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The least that a test program needs: cases, checks, and results as TAP.
+ * A minimal test framework: cases, checks, and results as TAP.
  */
 #ifndef TWHEEL_TESTS_TAP_H
 #define TWHEEL_TESTS_TAP_H
@@ -15,7 +15,7 @@ struct tap_case {
 
 static bool tap_failed;
 
-/* Fails the case that is running, which goes on, unless @condition holds. */
+/* Marks the running case as failed unless @condition holds. The case continues. */
 #define CHECK(condition)						\
 	do {								\
 		if (!(condition)) {					\
@@ -25,7 +25,7 @@ static bool tap_failed;
 		}							\
 	} while (0)
 
-/* @cases ends with a case without a name. Return: the exit status. */
+/* @cases is terminated by a case without a name. Return: the exit status. */
 static inline int tap_run(const struct tap_case *cases)
 {
 	int nr = 0, nr_failed = 0;

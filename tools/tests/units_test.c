@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Numbers and times are read exactly, or refused.
+ * Tests of parsing and formatting numbers and times.
  */
 #include <stdint.h>
 #include <string.h>
@@ -83,7 +83,7 @@ static void wrong_times(void)
 	CHECK(time_of("106752d") == UNTOUCHED);
 }
 
-static void times_to_read(void)
+static void formatted_times(void)
 {
 	CHECK(formats_as(0, "0 ns"));
 	CHECK(formats_as(999, "999 ns"));
@@ -98,11 +98,11 @@ static void times_to_read(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "whole numbers up to the largest that is taken", counts },
-		{ "what is no such number is refused", wrong_counts },
+		{ "whole numbers up to the maximum", counts },
+		{ "invalid numbers are refused", wrong_counts },
 		{ "times in every unit", times },
-		{ "what is no time is refused", wrong_times },
-		{ "times are printed in the unit that suits", times_to_read },
+		{ "invalid times are refused", wrong_times },
+		{ "times are formatted in a suitable unit", formatted_times },
 		{ }
 	};
 

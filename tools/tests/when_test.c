@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Points in time are read exactly, or refused.
+ * Tests of parsing points in time and deadlines.
  */
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 #define REFUSED		12345
 
-/* The seconds of a wall clock, or REFUSED. */
+/* Return: seconds since 1970, or REFUSED. */
 static __u64 wall(const char *text)
 {
 	struct point point = { };
@@ -43,7 +43,7 @@ static void local_dates(void)
 	setenv("TZ", "XYZ-2", 1);
 	CHECK(wall("@2026-12-01T05:00") == 1796094000);
 	CHECK(wall("@2026-12-01T03:00Z") == 1796094000);
-	/* In March the hour after 02:00 is left out here. */
+	/* The hour from 02:00 does not exist on the last Sunday of March. */
 	setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1);
 	CHECK(wall("@2026-03-29T02:30") == REFUSED);
 	CHECK(wall("@2026-03-29T03:30") == 1774747800);
@@ -66,7 +66,7 @@ static void wrong_points(void)
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(*wrong); i++) {
 		if (wall(wrong[i]) == REFUSED)
 			continue;
-		printf("# %s is taken\n", wrong[i]);
+		printf("# %s is accepted\n", wrong[i]);
 		CHECK(false);
 	}
 }
@@ -98,11 +98,11 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "seconds since 1970", seconds },
-		{ "dates with a zone", dates },
-		{ "dates without one are local", local_dates },
-		{ "what is no point in time is refused", wrong_points },
-		{ "what another clock reads", readings },
-		{ "a deadline is in, at or never", deadlines },
+		{ "dates with a time zone", dates },
+		{ "dates without a time zone are local", local_dates },
+		{ "invalid points in time are refused", wrong_points },
+		{ "readings of other clocks", readings },
+		{ "deadlines by --in, --at and --never", deadlines },
 		{ }
 	};
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The parts of the workload that need no device: its random numbers, the
- * queue of what is due, and the books, which must find every fault.
+ * Tests of the parts of the workload that need no device: the random numbers, the queue
+ * of due requests, and the accounting, which must find every error.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 
 #define NR_SAMPLES	100000
 
-/* Seeds are fixed: a distribution that is off by 2 % is a fault of ours. */
+/* The seeds are fixed: a deviation of 2 % is an error, not chance. */
 static bool near(double value, double target)
 {
 	return value > target * 0.98 && value < target * 1.02;
@@ -71,7 +71,7 @@ static void seeds(void)
 	CHECK(same && different);
 }
 
-static void due_in_order(void)
+static void due_requests_are_sorted(void)
 {
 	struct due_queue q;
 	struct samples s;
@@ -92,7 +92,7 @@ static void due_in_order(void)
 	free_due(&q);
 }
 
-static void due_in_time(void)
+static void no_request_is_due_early(void)
 {
 	__u64 time = now_ns() + 20 * NSEC_PER_MSEC;
 	struct due_queue q;
@@ -142,7 +142,7 @@ static void account_accepts_correct_events(void)
 	CHECK(a.ended[TWHEEL_EXPIRED] == 1);
 }
 
-static void account_finds_lost(void)
+static void account_finds_lost_event(void)
 {
 	struct account a;
 
@@ -152,7 +152,7 @@ static void account_finds_lost(void)
 	CHECK(a.lost == 1 && !a.twice && !a.early && !a.wrong);
 }
 
-static void account_finds_twice(void)
+static void account_finds_duplicate_event(void)
 {
 	struct account a;
 
@@ -177,12 +177,12 @@ static bool early(__u64 deadline, __u64 time, __u64 seen)
 	return !is_correct(&a) && a.early == 1 && !a.wrong && !a.twice;
 }
 
-static void account_finds_early(void)
+static void account_finds_early_event(void)
 {
 	CHECK(!early(100, 100, 100));
-	CHECK(early(100, 99, 110));	/* by its own words */
-	CHECK(early(98, 99, 110));	/* with a deadline that is not ours */
-	CHECK(early(100, 105, 99));	/* with a time that is not true */
+	CHECK(early(100, 99, 110));	/* before the deadline of the event */
+	CHECK(early(98, 99, 110));	/* wrong deadline in the event */
+	CHECK(early(100, 105, 99));	/* wrong time in the event */
 }
 
 static bool wrong(const struct twheel_event *first, const struct twheel_event *second)
@@ -195,7 +195,7 @@ static bool wrong(const struct twheel_event *first, const struct twheel_event *s
 	return !is_correct(&a) && a.wrong;
 }
 
-static void account_finds_wrong(void)
+static void account_finds_wrong_event(void)
 {
 	struct twheel_event event;
 
@@ -212,7 +212,7 @@ static void account_finds_wrong(void)
 	event.reason = TWHEEL_CANCELLED;
 	CHECK(wrong(&completed, &event));
 
-	/* Told as ended otherwise than the call that completes it saw. */
+	/* The event contradicts the call that completes the request. */
 	event = expired;
 	event.cookie = 0;
 	CHECK(wrong(&event, &expired));
@@ -246,16 +246,17 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "arrivals are a Poisson process", arrivals },
-		{ "latencies have the percentiles asked for", latencies },
+		{ "latencies have the requested percentiles", latencies },
 		{ "a seed gives the same requests again", seeds },
-		{ "what is due comes in order", due_in_order },
-		{ "nothing is due before its time", due_in_time },
-		{ "the books hold when all went well", account_accepts_correct_events },
-		{ "the books find what is lost", account_finds_lost },
-		{ "the books find a second event", account_finds_twice },
-		{ "the books find what is early by a nanosecond", account_finds_early },
-		{ "the books find a wrong event", account_finds_wrong },
-		{ "lateness is a percentile of those that expired", percentiles },
+		{ "due requests are sorted by time", due_requests_are_sorted },
+		{ "no request is due before its time", no_request_is_due_early },
+		{ "accounting accepts correct events", account_accepts_correct_events },
+		{ "accounting finds a lost event", account_finds_lost_event },
+		{ "accounting finds a duplicate event", account_finds_duplicate_event },
+		{ "accounting finds an event that is early by a nanosecond",
+		  account_finds_early_event },
+		{ "accounting finds a wrong event", account_finds_wrong_event },
+		{ "lateness is a percentile of the expired requests", percentiles },
 		{ }
 	};
 
