@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: batches, many calls of the device in one. See twheel.h.
+ * libtwheel: batches, which execute many commands in one system call. See twheel.h.
  *
- * A batch holds commands, their results and copies of their keys.  A command
- * stays in the batch until the kernel has executed it, so the caller can submit
+ * A batch holds commands, their results and copies of their keys.  A command stays in
+ * the batch until the kernel has executed it, so that the caller can submit the batch
  * again after any failure.
  */
 #include <errno.h>
@@ -14,7 +14,7 @@
 
 #include "twheel.h"
 
-/* The keys of any one command fit into an empty block. */
+/* An empty block has space for the keys of any command. */
 #define KEYS_OF_BLOCK	(4 * TWHEEL_MAX_KEYS)
 
 struct key_block {
@@ -29,15 +29,15 @@ struct twheel_batch {
 	unsigned int flags;
 	unsigned int nr;	/* commands not yet executed */
 	unsigned int failed;	/* failures since the last successful submit */
-	bool stopped;		/* one failed, with TWHEEL_BATCH_STOP */
+	bool stopped;		/* a command failed, with TWHEEL_BATCH_STOP */
 	bool reporting;		/* fn is running */
-	__u64 index;		/* of the first command in the batch */
+	__u64 index;		/* index of the first command in the batch */
 	twheel_batch_fn *fn;
 	void *context;
 	struct twheel_command *commands;
 	struct twheel_result *results;
 	struct key_block *blocks;	/* keys of the commands */
-	struct key_block *block;	/* the block being filled */
+	struct key_block *block;	/* current block */
 };
 
 struct twheel_batch *twheel_batch_new(int fd, unsigned int size, unsigned int flags)
@@ -102,8 +102,8 @@ int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn, void
 }
 
 /*
- * Returns space for @nr keys, in the present block or the next one. Blocks are
- * kept for later commands and reused in the order of their allocation.
+ * Returns space for @nr keys in the current block or the next one. Blocks are kept for
+ * later commands and reused in the order of their allocation.
  */
 static struct twheel_watch_spec *reserve_keys(struct twheel_batch *batch, unsigned int nr)
 {
@@ -133,8 +133,8 @@ static void forget_keys(struct twheel_batch *batch)
 }
 
 /*
- * Replaces @keys, an address of @nr keys, by that of a copy, and sets the size of
- * an entry. Without keys the address is ignored.
+ * Replaces @keys, the address of @nr keys, by the address of a copy, and sets the size
+ * of an entry. The address is ignored if @nr is 0.
  */
 static int copy_keys(struct twheel_batch *batch, __u64 *keys, unsigned int nr, __u32 *key_size)
 {
@@ -185,7 +185,7 @@ static void drop(struct twheel_batch *batch, unsigned int nr)
 		forget_keys(batch);
 }
 
-/* Cancels the commands behind a failure that stopped the batch. */
+/* Cancels the commands after the failure that stopped the batch. */
 static void skip_all(struct twheel_batch *batch)
 {
 	unsigned int i;
@@ -196,7 +196,7 @@ static void skip_all(struct twheel_batch *batch)
 	drop(batch, batch->nr);
 }
 
-/* One system call, which may execute fewer commands than it was given. */
+/* One system call, which may execute only the first commands. */
 static int execute(struct twheel_batch *batch)
 {
 	struct twheel_batch_args args = {
@@ -210,7 +210,7 @@ static int execute(struct twheel_batch *batch)
 
 	if (ioctl(batch->fd, TWHEEL_IOC_BATCH, &args))
 		return -1;
-	/* The kernel executes at least one; otherwise flush() would never end. */
+	/* The kernel executes at least one command; otherwise flush() would loop forever. */
 	if (!args.done || args.done > batch->nr) {
 		errno = EIO;
 		return -1;

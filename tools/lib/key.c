@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: keys of texts, numbers and UUIDs, and back. See twheel.h.
+ * libtwheel: conversion of texts, numbers and UUIDs to keys and back. See twheel.h.
  *
- * A key has 16 bytes.  A text begins with its first byte, which is never zero; a
- * number has eight zeroes in front; a UUID takes all of them.  By RFC 9562 byte 8
- * of a UUID is 0x80 or more, which is not ASCII, and byte 6 is not zero.
+ * A key has 16 bytes.  A text starts at byte 0, which is never zero; a number has eight
+ * leading zero bytes; a UUID uses all bytes.  According to RFC 9562, byte 8 of a UUID is
+ * 0x80 or more, which is not ASCII, and byte 6 is not zero.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -40,7 +40,7 @@ struct twheel_key twheel_key_number(uint64_t number)
 	return key;
 }
 
-/* isxdigit() and its like depend on the locale. */
+/* Unlike isxdigit(), this does not depend on the locale. */
 static int hex_digit(char c)
 {
 	static const char digits[] = "0123456789abcdef0123456789ABCDEF";
@@ -54,7 +54,7 @@ static bool is_dash_at(int at)
 	return at == 8 || at == 13 || at == 18 || at == 23;
 }
 
-/* Return: whether @text is a UUID, whose bytes are in @bytes then. */
+/* Return: true if @text is a UUID; @bytes is set to its bytes then. */
 static bool read_uuid(const char *text, unsigned char *bytes)
 {
 	int at, nr = 0;
@@ -106,20 +106,20 @@ static int parse_number(const char *text, struct twheel_key *key)
 }
 
 /* The kinds of keys and their prefixes. */
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_UNSAID };
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_NO_PREFIX };
 
 static const char prefixes[][6] = { "text:", "num:", "uuid:" };
 
-static enum kind kind_said(const char *text)
+static enum kind kind_by_prefix(const char *text)
 {
 	enum kind kind = KIND_TEXT;
 
-	while (kind < KIND_UNSAID && strncmp(text, prefixes[kind], strlen(prefixes[kind])))
+	while (kind < KIND_NO_PREFIX && strncmp(text, prefixes[kind], strlen(prefixes[kind])))
 		kind++;
 	return kind;
 }
 
-static enum kind kind_guessed(const char *text)
+static enum kind kind_by_form(const char *text)
 {
 	unsigned char bytes[UUID_BYTES];
 
@@ -130,10 +130,10 @@ static enum kind kind_guessed(const char *text)
 
 int twheel_key_parse(const char *text, struct twheel_key *key)
 {
-	enum kind kind = kind_said(text);
+	enum kind kind = kind_by_prefix(text);
 
-	if (kind == KIND_UNSAID)
-		kind = kind_guessed(text);
+	if (kind == KIND_NO_PREFIX)
+		kind = kind_by_form(text);
 	else
 		text += strlen(prefixes[kind]);
 
@@ -147,7 +147,7 @@ int twheel_key_parse(const char *text, struct twheel_key *key)
 	}
 }
 
-/* Return: the length if @bytes are a text that can be printed, zeros behind it; or 0. */
+/* Return: length of the text if @bytes is a printable, zero-padded text; otherwise 0. */
 static int text_length(const unsigned char *bytes)
 {
 	int len = 0, i;
@@ -167,7 +167,7 @@ static void format_text(const unsigned char *bytes, int len, char *text)
 	memcpy(plain, bytes, len);
 	plain[len] = '\0';
 	snprintf(text, TWHEEL_KEY_FORMAT_SIZE, "%s%s",
-		 kind_said(plain) == KIND_UNSAID && kind_guessed(plain) == KIND_TEXT ?
+		 kind_by_prefix(plain) == KIND_NO_PREFIX && kind_by_form(plain) == KIND_TEXT ?
 		 "" : prefixes[KIND_TEXT], plain);
 }
 

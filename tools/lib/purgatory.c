@@ -11,7 +11,7 @@
 
 #include "twheel.h"
 
-/* This name leads to TWHEEL_CONTROL, not to a purgatory. */
+/* /dev/twheel-control is TWHEEL_CONTROL, not a purgatory. */
 #define NAME_OF_CONTROL	"control"
 
 /* Pads @name with zeroes if it fits. The kernel checks the characters. */
@@ -28,7 +28,7 @@ static int copy_name(char *to, const char *name)
 	return 0;
 }
 
-/* One call on the control node, which is open only for its duration. */
+/* Opens the control node only for the duration of the call. */
 static int call_control(unsigned long request, void *args)
 {
 	int fd = open(TWHEEL_CONTROL, O_RDWR | O_CLOEXEC), status, error;
@@ -54,7 +54,7 @@ int twheel_open_named(const char *name, int flags)
 
 	if (copy_name(checked, name))
 		return -1;
-	/* A slash could lead to any file. */
+	/* With a slash, the path could refer to any file. */
 	if (strchr(checked, '/') || !strcmp(checked, NAME_OF_CONTROL)) {
 		errno = EINVAL;
 		return -1;

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later
 /*
- * libtwheel: one function for each call on an open purgatory. See twheel.h.
+ * libtwheel: a function for each system call on an open purgatory. See twheel.h.
  *
- * The kernel requires output fields to be zero and the size of the entries of
- * each array.  Functions that take a structure of the caller work on a copy: the
- * caller's structure can be used again as it is, and only its output fields
- * change.
+ * The kernel requires that output fields are zero, and needs the size of the entries of
+ * each array.  Functions that take a structure work on a copy: only the output fields
+ * of the caller's structure change, and it can be reused.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,7 +16,7 @@
 
 #include "twheel.h"
 
-/* A failed call has done nothing, except that EINTR reports its progress. */
+/* A failed call has no output, except that EINTR reports its progress. */
 static bool has_output(int status)
 {
 	return !status || errno == EINTR;

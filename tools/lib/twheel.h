@@ -2,31 +2,27 @@
 /*
  * libtwheel: the calls of /dev/twheel as C functions.
  *
- * <twheel.h> includes the structures and constants of <linux/twheel.h>.  Link
- * with -ltwheel.  The library is for services and tools that park delayed
- * operations; twheelctl is built on it.
+ * <twheel.h> includes the structures and constants of <linux/twheel.h>.  Link with
+ * -ltwheel.  The library is for services and tools that park delayed operations;
+ * twheelctl is built on it.
  *
- * Unless stated otherwise, a function returns 0, or -1 and sets errno; a call
- * that failed has changed nothing in the purgatory.  The exception is EINTR,
- * see below.  Each function has a manual page; Documentation/device-calls.rst
- * lists the errors of each call.
+ * Unless stated otherwise, a function returns 0 on success, and -1 with errno set on
+ * failure.  A failed call has not changed the purgatory, except after EINTR, see below.
+ * Each function has a manual page; Documentation/device-calls.rst lists the errors of
+ * each call.
  *
- * The library fills in the sizes of structures and array entries (key_size and
- * the like) and clears output fields, so that a structure can be used for
- * several calls.
+ * The library sets the sizes of structures and array entries, such as key_size, and
+ * clears output fields, so that a structure can be reused.
  *
- * The library keeps no state and prints nothing.  Any function may run in any
- * thread at any time, also on a descriptor that other threads use; but a struct
- * twheel_batch is for one thread at a time.
+ * The library keeps no state and prints nothing.  All functions are thread-safe, also
+ * on a shared descriptor, but a struct twheel_batch must be used by one thread at a time.
  *
- * No call is repeated after EINTR.  twheel_read_events() fails with it when a
- * signal handler ran.  A call that ends or signals many operations fails with it
- * only if a signal kills the process; its counts are then those of the
- * operations that it has ended so far.
+ * No call is restarted after EINTR.  twheel_read_events() fails with EINTR when a signal
+ * handler ran.  A call that ends or signals many operations fails with EINTR only if a
+ * signal kills the process; its counts are the operations ended so far.
  *
- * When a structure of <linux/twheel.h> grows, the functions that take it get a
- * new symbol version, and programs continue with the version that they were
- * built with.
+ * When a structure of <linux/twheel.h> grows, the functions that take it get a new
+ * symbol version, and existing programs keep using the old version.
  */
 #ifndef TWHEEL_H
 #define TWHEEL_H
@@ -43,13 +39,13 @@ extern "C" {
 /* Each open creates a private purgatory. */
 #define TWHEEL_DEVICE	"/dev/twheel"
 
-/* Creates and removes the named purgatories, whose nodes are /dev/twheel-NAME. */
+/* Creates and removes the named purgatories, /dev/twheel-NAME. */
 #define TWHEEL_CONTROL	"/dev/twheel-control"
 
 /* Maximum length of a text for twheel_key_text(), in bytes. */
 #define TWHEEL_KEY_TEXT_MAX	16
 
-/* Size of the text of twheel_key_format(), including the terminating zero. */
+/* Size of the text of twheel_key_format(), including the terminating NUL. */
 #define TWHEEL_KEY_FORMAT_SIZE	37
 
 /*
@@ -63,39 +59,38 @@ extern "C" {
  * The purgatory, its operations and its events last until the last descriptor is
  * closed.
  *
- * Return: a descriptor for the calls below, for poll() and for close(); or -1.
+ * Return: a descriptor for the functions below, for poll() and for close(); or -1.
  */
 int twheel_open(int flags);
 
 /**
  * twheel_open_named() - open a named purgatory
- * @name: its name
+ * @name: name of the purgatory
  * @flags: as for twheel_open()
  *
  * When the last descriptor of this open file is closed, the operations that were
  * added through it end. Detached operations and the purgatory remain.
  *
- * Return: a descriptor; or -1, with EINVAL if @name cannot be a name and ENOENT
- * if there is no such purgatory.
+ * Return: a descriptor; or -1, with EINVAL if @name is invalid and ENOENT if the
+ * purgatory does not exist.
  */
 int twheel_open_named(const char *name, int flags);
 
 /**
  * twheel_create() - create a named purgatory, owned by the caller
- * @name: 1 to 31 letters, digits, '-', '_' and '.', beginning with a letter or a
- *	digit
+ * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a digit
  * @mode: permissions of its node, such as 0660
  *
- * The module's parameters limit the number of pending operations.
+ * The module parameters limit the number of pending operations.
  *
- * Return: a descriptor of the purgatory, as from twheel_open_named(), which need
- * not be permitted by @mode; or -1.
+ * Return: a descriptor of the purgatory, as from twheel_open_named() but independent of
+ * @mode; or -1.
  */
 int twheel_create(const char *name, unsigned int mode);
 
 /**
  * twheel_create_with() - create a named purgatory with an owner and limits
- * @args: its properties; @major and @minor are set
+ * @args: properties of the purgatory; @major and @minor are set
  *
  * Return: as twheel_create().
  */
@@ -103,11 +98,11 @@ int twheel_create_with(struct twheel_create_args *args);
 
 /**
  * twheel_remove() - remove a named purgatory
- * @name: its name
- * @flags: 0, or TWHEEL_REMOVE_FORCE if it may be in use
- * @cancelled: set to the number of operations that were cancelled, unless NULL
+ * @name: name of the purgatory
+ * @flags: 0, or TWHEEL_REMOVE_FORCE to remove it even if it is in use
+ * @cancelled: set to the number of cancelled operations, unless NULL
  *
- * Return: 0 or -1; EBUSY if it is in use.
+ * Return: 0; or -1, with EBUSY if the purgatory is in use.
  */
 int twheel_remove(const char *name, unsigned int flags,
 		  unsigned int *cancelled);
@@ -116,10 +111,10 @@ int twheel_remove(const char *name, unsigned int flags,
  * twheel_restrict() - confine an open file to its own operations
  * @fd: the purgatory
  *
- * From now on the file can name and list only the operations that were added
- * through it, and can neither signal or cancel by key nor open the queue of
- * detached events. There is no way back. Restrict a descriptor before it is
- * passed to another process.
+ * Afterwards the file can access and list only the operations that were added through
+ * it, and can neither signal or cancel by key nor open the queue of detached events.
+ * This cannot be undone. It is intended for a descriptor that is passed to another
+ * process.
  *
  * Return: 0 or -1.
  */
@@ -128,16 +123,16 @@ int twheel_restrict(int fd);
 /**
  * twheel_query() - read the state of a purgatory
  * @fd: the purgatory
- * @args: set as a whole
+ * @args: set to the state
  *
  * Return: 0 or -1.
  */
 int twheel_query(int fd, struct twheel_query_args *args);
 
 /*
- * Operations. Any file of a purgatory can name any of its operations by id,
- * unless it is restricted. EALREADY: the operation has ended. ENOENT: its event
- * has been read, too, or there was no such operation.
+ * Operations. Unless it is restricted, any file of a purgatory can access any of its
+ * operations by ID. EALREADY: the operation has ended. ENOENT: its event has been read,
+ * or the operation never existed.
  */
 
 /**
@@ -159,10 +154,10 @@ int twheel_add(int fd, struct twheel_add_args *args);
 int twheel_cancel(int fd, uint64_t id);
 
 /**
- * twheel_complete() - complete an operation, whatever its condition
+ * twheel_complete() - complete an operation, regardless of its condition
  * @fd: the purgatory
  * @id: the operation
- * @value: for its event
+ * @value: value in its event
  *
  * Return: 0 or -1.
  */
@@ -172,7 +167,7 @@ int twheel_complete(int fd, uint64_t id, uint64_t value);
  * twheel_complete_error() - complete an operation with an error
  * @fd: the purgatory
  * @id: the operation
- * @error: for its event: a negative error number, such as -EIO
+ * @error: error in its event, a negative error number such as -EIO
  *
  * Return: 0 or -1.
  */
@@ -181,10 +176,10 @@ int twheel_complete_error(int fd, uint64_t id, int error);
 /**
  * twheel_complete_all() - complete all pending operations
  * @fd: the purgatory
- * @value: for their events; 0 with an error
- * @error: for their events: 0 or a negative error number
+ * @value: value in their events; 0 with an error
+ * @error: error in their events, 0 or a negative error number
  * @flags: 0 for the operations of this open file, TWHEEL_COMPLETE_OTHERS for all
- * @completed: set to the number of operations that were completed, unless NULL
+ * @completed: set to the number of completed operations, unless NULL
  *
  * Return: 0 or -1.
  */
@@ -195,7 +190,7 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
  * twheel_rearm() - move the deadline of an operation
  * @fd: the purgatory
  * @id: the operation; not a periodic one
- * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME by the operation's clock
+ * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME, a time of the operation's clock
  * @flags: 0 or TWHEEL_REARM_ABSTIME
  * @mode: one of enum twheel_rearm
  *
@@ -243,10 +238,10 @@ int twheel_unwatch(int fd, uint64_t id, struct twheel_key key);
  * twheel_signal() - signal a key once, with an amount of 1
  * @fd: the purgatory
  * @key: the key
- * @value: for the events of the operations that the signal completes
+ * @value: value in the events of the operations that the signal completes
  * @completed: set to the number of these operations, unless NULL
  *
- * A key without watchers is no error.
+ * It is not an error if no operation watches the key.
  *
  * Return: 0 or -1.
  */
@@ -256,8 +251,8 @@ int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 /**
  * twheel_signal_with() - signal a key with an amount and a limit
  * @fd: the purgatory
- * @args: the signal; its @completed is set. An @amount of 0 is 1, and a @limit
- *	of 0 is no limit.
+ * @args: the signal; its @completed is set. An @amount of 0 means 1, and a @limit
+ *	of 0 means no limit.
  *
  * Return: 0 or -1.
  */
@@ -267,7 +262,7 @@ int twheel_signal_with(int fd, struct twheel_signal_args *args);
  * twheel_cancel_key() - cancel all operations that watch a key
  * @fd: the purgatory
  * @key: the key
- * @cancelled: set to the number of operations that were cancelled, unless NULL
+ * @cancelled: set to the number of cancelled operations, unless NULL
  *
  * Return: 0 or -1.
  */
@@ -286,8 +281,8 @@ int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
  * Waits for the first event, unless the descriptor is O_NONBLOCK. Each event is
  * delivered to exactly one reader.
  *
- * Return: the number of events; 0 if no more will come, as after twheel_drain();
- * or -1, with EAGAIN if there is none and EINTR if a signal handler ran.
+ * Return: the number of events; 0 after the last event, as after twheel_drain(); or -1,
+ * with EAGAIN if no event is queued and EINTR if a signal handler ran.
  */
 ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
 
@@ -296,9 +291,9 @@ ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
  * @fd: the purgatory
  * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
  *
- * The events of operations that were added with TWHEEL_ADD_DETACHED go to this
- * queue. All its descriptors share it, and each event goes to one reader. They
- * stay valid after @fd was closed.
+ * The events of operations that were added with TWHEEL_ADD_DETACHED go to this queue.
+ * All its descriptors share the queue, and each event is delivered to one reader. The
+ * descriptors stay valid after @fd was closed.
  *
  * Return: a descriptor for twheel_read_events(), poll() and close(); or -1.
  */
@@ -307,7 +302,7 @@ int twheel_events(int fd, int flags);
 /**
  * twheel_drain() - cancel all operations of an open file
  * @fd: the purgatory
- * @cancelled: set to the number of operations that were cancelled, unless NULL
+ * @cancelled: set to the number of cancelled operations, unless NULL
  *
  * Further adds fail; the events can be read.
  *
@@ -320,11 +315,10 @@ int twheel_drain(int fd, unsigned int *cancelled);
  * @fd: the purgatory
  * @id: the operation
  * @pending: set to its description
- * @keys: filled with its keys and the signals that each of them still needs
+ * @keys: filled with its keys and the signals that each key still needs
  * @max_keys: number of entries in @keys; may be 0
  *
- * The operation watches @pending->nr_keys keys, of which @max_keys at most are
- * written.
+ * The operation watches @pending->nr_keys keys, of which at most @max_keys are written.
  *
  * Return: 0 or -1.
  */
@@ -335,15 +329,15 @@ int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
  * twheel_list() - list pending operations
  * @fd: the purgatory
  * @flags: 0 for the operations of this open file, TWHEEL_LIST_OTHERS for all
- * @cursor: 0 for the first call; each call sets it for the next one, the last
- *	one to TWHEEL_LIST_END
+ * @cursor: 0 for the first call; each call sets it for the next call, the last call
+ *	sets it to TWHEEL_LIST_END
  * @entries: filled with the operations
  * @max_entries: number of entries in @entries, at least one
  *
  * An operation that is pending from the first call to the last one is listed
  * exactly once.
  *
- * Return: the number of entries written, 0 not being the end; or -1.
+ * Return: the number of entries written, which may be 0 before the end; or -1.
  */
 int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
 		struct twheel_pending *entries, unsigned int max_entries);
@@ -351,21 +345,21 @@ int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
 /*
  * Batches: many calls in one system call
  *
- * A command is put into a batch and stays there until the batch is submitted: by
- * twheel_batch_submit(), or by a command that finds the batch full.  Commands
- * are executed in order, and each has a result.
+ * A command stays in a batch until the batch is submitted, by twheel_batch_submit() or
+ * when a command is added to a full batch.  Commands are executed in order, and each has
+ * a result.
  */
 struct twheel_batch;
 
 /**
  * typedef twheel_batch_fn - reports the result of a command
  * @context: from twheel_batch_on_result()
- * @index: number of commands that were put in before, counted from that call
+ * @index: index of the command, counted from the call of twheel_batch_on_result()
  * @command: the command; for an add, @command->add.cookie identifies it
- * @result: an error and a value, which is the id for an add
+ * @result: an error and a value, which is the ID for an add
  *
  * Called once for each command, in order, by the thread that submits the batch.
- * It must not use the batch (EBUSY).
+ * The function must not use the batch (EBUSY).
  */
 typedef void twheel_batch_fn(void *context, uint64_t index,
 			     const struct twheel_command *command,
@@ -374,10 +368,9 @@ typedef void twheel_batch_fn(void *context, uint64_t index,
 /**
  * twheel_batch_new() - create a batch
  * @fd: the purgatory; it must stay open as long as the batch is used
- * @size: number of commands that fill the batch, 1 to TWHEEL_MAX_BATCH
- * @flags: 0 or TWHEEL_BATCH_STOP. With the latter, the commands behind one that
- *	fails are not executed and end with -ECANCELED, up to the next
- *	twheel_batch_submit().
+ * @size: capacity of the batch in commands, 1 to TWHEEL_MAX_BATCH
+ * @flags: 0 or TWHEEL_BATCH_STOP. With the latter, the commands after a failed one
+ *	are not executed and end with -ECANCELED, up to the next twheel_batch_submit().
  *
  * Return: the batch, or NULL.
  */
@@ -387,7 +380,7 @@ struct twheel_batch *twheel_batch_new(int fd, unsigned int size,
 /**
  * twheel_batch_on_result() - set the function that reports results
  * @batch: the batch
- * @fn: called for each command from now on, or NULL
+ * @fn: function called for each result, or NULL
  * @context: passed to @fn
  *
  * Return: 0; or -1 with EBUSY while commands are in the batch.
@@ -402,7 +395,7 @@ int twheel_batch_on_result(struct twheel_batch *batch, twheel_batch_fn *fn,
  * After a failure, the commands that were not executed are still in the batch.
  *
  * Return: the number of commands that failed since this function last succeeded,
- * including those that a full batch submitted; or -1.
+ * including commands of automatically submitted full batches; or -1.
  */
 int twheel_batch_submit(struct twheel_batch *batch);
 
@@ -415,10 +408,9 @@ int twheel_batch_submit(struct twheel_batch *batch);
 void twheel_batch_free(struct twheel_batch *batch);
 
 /*
- * The commands. Each has the parameters of the function without "batch_" in its
- * name, and copies them, including the keys. Return: 0; or -1, in which case the
- * command is not in the batch: the full batch could not be submitted, ENOMEM, or
- * EINVAL for too many keys.
+ * The commands. Each has the parameters of the function without "batch_" in its name,
+ * and copies them, including the keys. Return: 0; or -1 if the command was not added to
+ * the batch: the full batch could not be submitted, ENOMEM, or EINVAL for too many keys.
  */
 int twheel_batch_add(struct twheel_batch *batch,
 		     const struct twheel_add_args *args);
@@ -442,37 +434,37 @@ int twheel_batch_signal_with(struct twheel_batch *batch,
 int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 
 /*
- * Making keys
+ * Conversion of keys
  *
- * Different texts, numbers or UUIDs make different keys, and no number makes the
- * key of a text.  A UUID can be any key: the nil UUID is the key of the number 0.
- * But a UUID that follows RFC 9562, of any version, is never the key of a number
- * or of an ASCII text.
+ * Different texts have different keys, as have different numbers and different UUIDs,
+ * and the keys of texts and numbers are distinct.  A UUID can be any key: the nil UUID
+ * is the key of the number 0.  However, a UUID of any version of RFC 9562 is never the
+ * key of a number or of an ASCII text.
  */
 
 /**
- * twheel_key_text() - make a key of a short text
+ * twheel_key_text() - convert a short text to a key
  * @text: 1 to TWHEEL_KEY_TEXT_MAX bytes
  * @key: set to these bytes, padded with zeroes
  *
- * Longer texts are refused, not hashed: two that collide would complete each
- * other's operations.
+ * Longer texts are refused, not hashed: a signal of a key would complete operations
+ * that watch a colliding key.
  *
  * Return: 0; or -1 with EINVAL for an empty text, ENAMETOOLONG for a long one.
  */
 int twheel_key_text(const char *text, struct twheel_key *key);
 
 /**
- * twheel_key_number() - make a key of a number
- * @number: any
+ * twheel_key_number() - convert a number to a key
+ * @number: any number
  *
  * Return: the key: 64 zero bits and the number.
  */
 struct twheel_key twheel_key_number(uint64_t number);
 
 /**
- * twheel_key_uuid() - make a key of a UUID
- * @text: its 36 characters, digits in either case
+ * twheel_key_uuid() - convert a UUID to a key
+ * @text: the UUID, 36 characters in upper or lower case
  * @key: set to its 16 bytes, in the order of the digits
  *
  * Return: 0; or -1 with EINVAL.
@@ -480,10 +472,10 @@ struct twheel_key twheel_key_number(uint64_t number);
 int twheel_key_uuid(const char *text, struct twheel_key *key);
 
 /**
- * twheel_key_parse() - make a key of user input
- * @text: "text:TEXT", "num:NUMBER" in decimal or "uuid:UUID". Without a prefix, a
- *	text of the form of a UUID is a UUID, decimal digits are a number, and
- *	everything else is a text.
+ * twheel_key_parse() - convert user input to a key
+ * @text: "text:TEXT", "num:NUMBER" in decimal or "uuid:UUID". Without a prefix, input
+ *	in the form of a UUID is a UUID, decimal digits are a number, and anything else
+ *	is a text.
  * @key: set to the key
  *
  * Return: 0; or -1 with EINVAL, ENAMETOOLONG for a text that is too long, ERANGE
@@ -494,10 +486,10 @@ int twheel_key_parse(const char *text, struct twheel_key *key);
 /**
  * twheel_key_format() - format a key
  * @key: the key
- * @text: set to the text if the key is one in printable ASCII, else to a number
- *	or a UUID; prefixed with "text:" where it would be ambiguous
+ * @text: set to the text if the key is a printable ASCII text, else to a number or a
+ *	UUID; an ambiguous text has the prefix "text:"
  *
- * twheel_key_parse() makes the same key of it.
+ * twheel_key_parse() converts the text to the same key.
  *
  * Return: @text.
  */
