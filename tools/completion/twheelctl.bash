@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Completion of twheelctl for bash: commands, options, and the purgatories that
-# there are. Goes to /usr/share/bash-completion/completions/twheelctl.
+# Completion of twheelctl for bash: commands, options, and existing purgatories.
+# Installed as /usr/share/bash-completion/completions/twheelctl.
 
-# The options of a command, as its help lists them.
+# The options of a command, from its help.
 _twheelctl_options()
 {
 	twheelctl help "$1" 2>/dev/null | grep -oE '^  --[a-z][a-z0-9-]*' | tr -d ' '
@@ -25,7 +25,7 @@ _twheelctl_purgatories()
 	done
 }
 
-# The command on the line, past the options that stand before it.
+# The command, after any options before it.
 _twheelctl_command()
 {
 	local i
@@ -41,7 +41,7 @@ _twheelctl_command()
 	done
 }
 
-# What the word can be: the value of the option before it, or what the command takes.
+# Candidates for a word: values of the preceding option, or arguments of the command.
 _twheelctl_words()
 {
 	local command=$1 word=$2 before=$3
