@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of the documented errors: scripts/check-abi compares GIVES() and
+ * For the tests of the documented errors. scripts/check-abi compares GIVES() and
  * NOT_HERE() with the documents.
  */
 #ifndef _TWHEEL_GIVES_H
@@ -8,20 +8,20 @@
 
 #include "selftest.h"
 
-/* @attempt is an errno: that of a documented @call. */
+/* @attempt evaluates to an errno, which must be the documented @error of @call. */
 #define GIVES(call, error, attempt)					\
 do {									\
 	int __got = (attempt);						\
 									\
 	EXPECT_EQ(error, __got)					\
-		TH_LOG("%s should give %s", #call, #error);		\
+		TH_LOG("%s should fail with %s", #call, #error);		\
 } while (0)
 
-/* A documented error that no test can provoke, for the reason @why. */
+/* A documented error that cannot be provoked by a test, for the reason @why. */
 #define NOT_HERE(call, error, why)					\
 	((void)(#call #error why))
 
-/* The errno of an attempt that returns -1 and sets errno. */
+/* The errno of an attempt that returns -1 on failure. */
 #define errno_of(attempt)						\
 	((attempt) < 0 ? errno : 0)
 

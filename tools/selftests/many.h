@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests with very many operations: adding them quickly, pinning threads, and
+ * For the tests with many operations: adding operations quickly, pinning threads, and
  * medians of measurements.
  */
 #ifndef _TWHEEL_MANY_H
@@ -9,7 +9,7 @@
 #include <sched.h>
 #include "named.h"
 
-/* Let this thread run on one CPU only, where its operations are on one shard. */
+/* Run this thread on one CPU only, so that its operations are on one shard. */
 static inline bool pin_to(int cpu)
 {
 	cpu_set_t set;
@@ -19,7 +19,7 @@ static inline bool pin_to(int cpu)
 	return !sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* Add @nr operations like this one, in batches. Return: whether all were added. */
+/* Add @nr identical operations in batches. Return: true if all were added. */
 static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned int nr)
 {
 	static struct twheel_command commands[TWHEEL_MAX_BATCH];
@@ -45,7 +45,7 @@ static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned
 	return true;
 }
 
-/* Read all events. Return: their number; @last is set to the latest end. */
+/* Read all events. Return: number of events; @last is set to the latest end time. */
 static inline unsigned int read_all_events(int fd, __u64 *last)
 {
 	static struct twheel_event events[1024];

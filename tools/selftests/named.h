@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of named purgatories: creating and removing them, doing something
- * as another user, and removing all that are left when the program ends.
+ * For the tests of named purgatories: creating and removing them, running code as
+ * another user, and removing leftover purgatories when the program exits.
  */
 #ifndef _TWHEEL_NAMED_H
 #define _TWHEEL_NAMED_H
@@ -14,7 +14,7 @@
 
 #define SYSFS_CLASS	"/sys/class/twheel"
 
-/* Two users that are not root, with groups of the same numbers. */
+/* Two users other than root, with groups of the same numbers. */
 #define STRANGER	1234
 #define NEIGHBOUR	1235
 
@@ -44,7 +44,7 @@ static inline int call_control(unsigned long request, void *args)
 	return error;
 }
 
-/* Return: the descriptor of a new purgatory, -1 with errno. */
+/* Return: a descriptor of the new purgatory, -1 with errno on failure. */
 static inline int create_open(struct twheel_create_args *args)
 {
 	int made, error, fd = twheel_open_control();
@@ -80,7 +80,7 @@ static inline int remove_named(const char *name)
 	return call_control(TWHEEL_IOC_REMOVE, &args);
 }
 
-/* Return: number of operations that were cancelled, -1 with errno if refused. */
+/* Return: number of cancelled operations, -1 with errno on failure. */
 static inline long remove_by_force(const char *name)
 {
 	struct twheel_remove_args args = remove_args(name, TWHEEL_REMOVE_FORCE);
@@ -89,7 +89,7 @@ static inline long remove_by_force(const char *name)
 	return errno ? -1 : (long)args.cancelled;
 }
 
-/* Whether the node of a purgatory exists. */
+/* Return: true if the node of the purgatory exists. */
 static inline bool node_exists(const char *name)
 {
 	char path[64];
@@ -106,8 +106,8 @@ static inline bool child_exited_well(pid_t child)
 }
 
 /*
- * Have operations that this thread adds charged to @user, without giving up the
- * privileges of root: only the real user ID of this thread changes.
+ * Charge operations that this thread adds to @user, without giving up the privileges of
+ * root: only the real user ID of this thread changes.
  */
 static inline bool act_for(uid_t user)
 {
@@ -118,14 +118,14 @@ static inline bool act_for(uid_t user)
 #endif
 }
 
-/* Give up root for this user, in no group but its own. */
+/* Drop root privileges and become @user, in no group except its own. */
 static inline bool become(uid_t user)
 {
 	return !setgroups(0, NULL) && !setresgid(user, user, user) &&
 	       !setresuid(user, user, user);
 }
 
-/* Evaluate @expression, a bool, in a child that belongs to @user. */
+/* Evaluate @expression, a bool, in a child process of @user. */
 #define as_user(user, expression)					\
 ({									\
 	pid_t __child = fork();						\
@@ -137,7 +137,7 @@ static inline bool become(uid_t user)
 
 #define as_stranger(expression)		as_user(STRANGER, expression)
 
-/* Remove all named purgatories; a test that failed may have left some. */
+/* Remove all named purgatories; a failed test may have left some. */
 static inline void remove_all_named(void)
 {
 	DIR *dir = opendir(SYSFS_CLASS);
@@ -151,7 +151,7 @@ static inline void remove_all_named(void)
 		closedir(dir);
 }
 
-/* No teardown runs for a test that was killed; the harness ends with exit(). */
+/* The teardown does not run for a killed test; the harness calls exit(). */
 static __attribute__((destructor)) void leave_none_behind(void)
 {
 	remove_all_named();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests with racing threads: starting them at the same moment, the
- * operations that they race for, and a fixture that checks the counts at the end.
+ * For the tests with racing threads: starting threads simultaneously, the operations of
+ * a race, and a fixture that checks the counts at the end.
  *
- * The threads share a named purgatory, but not all of them a file and a user: each
- * second operation is added through the second file for another user, and each
- * second thread makes its calls as that user on that file.
+ * The threads share a named purgatory, but use two files and two users: every second
+ * operation is added through the second file for another user, and every second thread
+ * makes its calls as that user on that file.
  */
 #ifndef _TWHEEL_RACE_H
 #define _TWHEEL_RACE_H
@@ -20,7 +20,7 @@
 
 struct race_op {
 	__u64 id;
-	int cancelled;		/* result of each call */
+	int cancelled;		/* results of the calls */
 	int completed;
 	long signalled;
 	int nr_events;
@@ -28,7 +28,7 @@ struct race_op {
 };
 
 static struct {
-	int fd;			/* the first of the files */
+	int fd;			/* the first of @files */
 	int files[2];
 	pthread_barrier_t start;
 	void (*job)(int me);
@@ -70,7 +70,7 @@ FIXTURE_TEARDOWN(race)
 	remove_all_named();
 }
 
-/* The file of a racer. */
+/* The file of a thread. */
 static inline int file_of(int me)
 {
 	return race.files[me % 2];
@@ -78,14 +78,14 @@ static inline int file_of(int me)
 
 static inline void *racer(void *me)
 {
-	/* If this fails, all of them belong to one user. */
+	/* On failure, all operations belong to one user. */
 	act_for((long)me % 2 ? STRANGER : 0);
 	pthread_barrier_wait(&race.start);
 	race.job((long)me);
 	return NULL;
 }
 
-/* Let job(0) to job(NR_RACERS - 1) start at the same moment. */
+/* Start job(0) to job(NR_RACERS - 1) simultaneously. */
 static inline bool start_race(void (*job)(int me), pthread_t threads[NR_RACERS])
 {
 	long me;
@@ -115,7 +115,7 @@ static inline bool run_race(void (*job)(int me))
 	return true;
 }
 
-/* Read the events of all of race.op: false if that takes too long. */
+/* Read the events of all of race.op. Return: false after a timeout. */
 static inline bool collect_events(void)
 {
 	struct twheel_event event;
@@ -130,7 +130,7 @@ static inline bool collect_events(void)
 	return !readable(race.files[0], 0) && !readable(race.files[1], 0);
 }
 
-/* Add operations with a key of its own each, and a deadline between @from and @to. */
+/* Add operations, each with its own key and a deadline between @from and @to. */
 static inline bool add_race_ops(__u64 from, __u64 to)
 {
 	struct twheel_watch_spec spec;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of bad input: good arguments for every ioctl, of which a test
- * spoils one, and a fixture that checks that a refused call changed nothing.
- * Each test finds two pending operations and one unread event; the teardown
- * finds them again, unchanged, and no new purgatory.
+ * For the tests of bad input: valid arguments for every ioctl, of which a test corrupts
+ * one, and a fixture that checks that a refused call has no effect.  Each test starts
+ * with two pending operations and one unread event; the teardown checks that they are
+ * unchanged, and that no purgatory was created.
  */
 #ifndef _TWHEEL_REFUSED_H
 #define _TWHEEL_REFUSED_H
@@ -14,7 +14,7 @@
 #define NEW_NAME	"new"
 #define OLD_NAME	"old"
 
-/* Good arguments for each call, for a test to spoil one of them. */
+/* Valid arguments for each call; a test corrupts one of them. */
 struct good {
 	struct twheel_watch_spec spec[2];
 	struct twheel_pending entry[2];
@@ -65,7 +65,7 @@ static inline void good_op_args(struct good *good, __u64 id)
 	good->info.key_size = sizeof(good->spec[0]);
 }
 
-/* @id is that of an operation which watches the keys 1 and 2. */
+/* @id is an operation that watches the keys 1 and 2. */
 static inline void good_args(struct good *good, __u64 id)
 {
 	unsigned int i;
@@ -90,7 +90,7 @@ static inline void good_args(struct good *good, __u64 id)
 	good->remove = remove_args(OLD_NAME, 0);
 }
 
-/* The kinds of nodes. */
+/* The types of nodes. */
 enum node {
 	PRIVATE,
 	NAMED,
@@ -98,7 +98,7 @@ enum node {
 	NR_NODES,
 };
 
-/* Bytes of a structure. */
+/* A range of bytes in a structure. */
 struct bytes {
 	char *at;
 	size_t size;
@@ -110,14 +110,14 @@ static inline struct bytes bytes_between(void *from, void *to)
 }
 
 /**
- * struct one_call - a call and its good arguments
- * @request: its number
- * @node: the node that a test makes it on
- * @args: its structure
- * @flags: the flags in it
- * @known: the valid flags
+ * struct one_call - a call and its valid arguments
+ * @request: ioctl number
+ * @node: node that the call is made on
+ * @args: structure of the call
+ * @flags: flags field of the structure
+ * @known: valid flags
  * @reserved: a reserved field, or NULL
- * @out: its output fields
+ * @out: output fields
  */
 struct one_call {
 	unsigned int request;
@@ -138,12 +138,12 @@ struct one_call {
 		.reserved = reserve, .out = output,				\
 	}
 
-/* The output fields @from to @to. */
+/* The output fields from @from to @to. */
 #define OUT(from, to)		bytes_between(&(from), &(to) + 1)
 #define NO_OUT			bytes_between(NULL, NULL)
 #define SAME_OUT(field)		OUT(field, field)
 
-/* The call at the place @nr of the header. */
+/* The call with index @nr, in the order of the header. */
 static inline struct one_call nth_call(struct good *g, unsigned int nr)
 {
 	struct one_call calls[NR_CALLS] = {
@@ -174,7 +174,7 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 	return calls[nr];
 }
 
-/* Whether a call only reads. */
+/* Return: true if the call only reads. */
 static inline bool only_reads(const struct one_call *one)
 {
 	return one->request == TWHEEL_IOC_EVENTS || one->request == TWHEEL_IOC_INFO ||
@@ -182,14 +182,14 @@ static inline bool only_reads(const struct one_call *one)
 }
 
 /**
- * struct one_array - an array that a call takes
+ * struct one_array - an array argument of a call
  * @call: the call
- * @entries: the address in its structure
- * @nr: the number of entries in its structure, or NULL if another array has it
- * @size: the size of an entry in its structure
+ * @entries: field with the address of the array
+ * @nr: field with the number of entries, or NULL if another array has it
+ * @size: field with the size of an entry
  * @first: size of an entry in the first version
- * @input: the call reads it
- * @output: the call writes to it
+ * @input: the call reads the array
+ * @output: the call writes the array
  */
 struct one_array {
 	struct one_call call;
@@ -203,7 +203,7 @@ struct one_array {
 
 #define NR_ARRAYS	6
 
-/* Places of the calls of nth_call() that take arrays. */
+/* Indexes for nth_call() of the calls that take arrays. */
 #define PLACE_ADD	0
 #define PLACE_WATCH	4
 #define PLACE_BATCH	8
@@ -269,7 +269,7 @@ FIXTURE_TEARDOWN(refused)
 
 	EXPECT_FALSE(node_exists(NEW_NAME));
 	EXPECT_EVENT(self->fd, self->ended, TWHEEL_CANCELLED, 0);
-	/* The tests signal key 1: if one of these counted, key 2 completes it. */
+	/* The tests signal key 1: if a signal had been counted, key 2 would complete it. */
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
 	EXPECT_EVENT(self->fd, self->watching, TWHEEL_COMPLETED, 1);

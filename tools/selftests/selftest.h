@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared by the selftests: the ioctls of the device as plain calls, waiting for
- * events with a time limit, and helpers that look at other tasks.
+ * Shared by the selftests: wrappers for the ioctls of the device, waiting for events
+ * with a timeout, and helpers that inspect other tasks.
  *
  * The tests do not use libtwheel, so that they can pass arguments that a library
- * would not.  The helpers return an errno, 0 for success.
+ * would reject.  The helpers return an errno, 0 for success.
  *
- * No test sleeps and hopes: it waits for a condition for up to BUDGET_MS, and
+ * No test relies on a fixed delay: it waits for a condition for up to BUDGET_MS, and
  * only a failing test takes that long.
  */
 #ifndef _TWHEEL_SELFTEST_H
@@ -27,12 +27,12 @@
 #define HOUR		(3600 * SEC)
 #define KTIME_LAST	0x7fffffffffffffffULL
 
-/* A value that no call returns by chance. */
+/* A value that is not returned by chance. */
 #define POISON		0xa5a5a5a5a5a5a5a5ULL
 
 #define BUDGET_MS	30000
 
-/* A test may use up its budget and still say where. */
+/* Longer than BUDGET_MS, so that a failing test can still report its location. */
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	240
 
@@ -44,7 +44,7 @@ static inline __u64 now_ns(void)
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
-/* Whether there is time for the largest numbers. */
+/* Return: true if LONG is set, which enables the largest tests. */
 static inline bool takes_long(void)
 {
 	const char *value = getenv("LONG");
@@ -53,15 +53,15 @@ static inline bool takes_long(void)
 }
 
 /*
- * How often a race is run: less often where the kernel has tools that make each round
- * slow, and that see more in it, unless there is time.
+ * Number of rounds of a race: fewer on a debug kernel, where each round is slow and the
+ * checks are more thorough, unless LONG is set.
  */
 static inline int rounds(int nr)
 {
 	return takes_long() || access("/sys/kernel/debug/kmemleak", F_OK) ? nr : nr / 5;
 }
 
-/* Ask again and again until @condition holds: true, or the budget is spent. */
+/* Poll @condition until it is true or the time is up. Return: its last value. */
 #define wait_for(condition)						\
 ({									\
 	__u64 __end = now_ns() + BUDGET_MS * MSEC;			\
@@ -96,8 +96,8 @@ static inline int twheel_open_control(void)
 }
 
 /*
- * Make a call. Return: its errno, 0 for success. A descriptor that the call
- * returns is closed: a test that needs it calls ioctl().
+ * Make a call. Return: its errno, 0 for success. A descriptor returned by the call is
+ * closed: a test that needs the descriptor calls ioctl() itself.
  */
 static inline int call(int fd, unsigned long request, void *args)
 {
@@ -108,7 +108,7 @@ static inline int call(int fd, unsigned long request, void *args)
 	return result < 0 ? errno : 0;
 }
 
-/* An address as the structures hold it. */
+/* Convert a pointer to an address field. */
 static inline __u64 address(const void *where)
 {
 	return (unsigned long)where;
@@ -124,7 +124,7 @@ static inline struct twheel_watch_spec spec_of(__u64 name, __u32 need)
 	return (struct twheel_watch_spec){ .key = key_of(name), .need = need };
 }
 
-/* The output field of a call before is reset. */
+/* Clears the output field, which may be set by an earlier call. */
 static inline int op_add(int fd, struct twheel_add_args *args)
 {
 	if (args)
@@ -132,7 +132,7 @@ static inline int op_add(int fd, struct twheel_add_args *args)
 	return call(fd, TWHEEL_IOC_ADD, args);
 }
 
-/* Add an operation with a deadline and no key. Return: its id, 0 if refused. */
+/* Add an operation with a deadline and no key. Return: its ID, 0 if refused. */
 static inline __u64 add_deadline(int fd, __u64 deadline, __u32 flags, __u64 cookie)
 {
 	struct twheel_add_args args = {
@@ -144,7 +144,7 @@ static inline __u64 add_deadline(int fd, __u64 deadline, __u32 flags, __u64 cook
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-/* Add an operation with keys and no deadline. Return: its id, 0 if refused. */
+/* Add an operation with keys and no deadline. Return: its ID, 0 if refused. */
 static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
 			      const struct twheel_watch_spec *specs, __u32 nr)
 {
@@ -160,7 +160,7 @@ static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-/* The same with the keys 1 to @nr, one signal needed under each. */
+/* The same with the keys 1 to @nr, each of which needs one signal. */
 static inline __u64 add_keys(int fd, __u32 condition, __u32 quorum, __u32 nr)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
@@ -198,7 +198,7 @@ static inline int op_watch(int fd, __u64 id,
 	return call(fd, TWHEEL_IOC_WATCH, &args);
 }
 
-/* Return: number of operations that the signal completed, -1 with errno if refused. */
+/* Return: number of operations completed by the signal, -1 with errno if refused. */
 static inline long key_signal(int fd, __u64 name, __u64 value)
 {
 	struct twheel_signal_args args = {
@@ -246,7 +246,7 @@ static inline int op_info(int fd, __u64 id, struct twheel_pending *pending)
 	return error;
 }
 
-/* Return: number of operations that were cancelled, -1 with errno if refused. */
+/* Return: number of cancelled operations, -1 with errno if refused. */
 static inline long key_cancel(int fd, __u64 name)
 {
 	struct twheel_cancel_key_args args = { .key = key_of(name) };
@@ -254,7 +254,7 @@ static inline long key_cancel(int fd, __u64 name)
 	return ioctl(fd, TWHEEL_IOC_CANCEL_KEY, &args) ? -1 : (long)args.cancelled;
 }
 
-/* Return: number of operations that were completed, -1 with errno if refused. */
+/* Return: number of completed operations, -1 with errno if refused. */
 static inline long complete_all(int fd, __u64 value, int error, __u32 flags)
 {
 	struct twheel_complete_all_args args = {
@@ -266,7 +266,7 @@ static inline long complete_all(int fd, __u64 value, int error, __u32 flags)
 	return ioctl(fd, TWHEEL_IOC_COMPLETE_ALL, &args) ? -1 : (long)args.completed;
 }
 
-/* Return: number of operations that were cancelled, -1 with errno if refused. */
+/* Return: number of cancelled operations, -1 with errno if refused. */
 static inline long drain(int fd)
 {
 	struct twheel_drain_args args = { 0 };
@@ -299,7 +299,7 @@ static inline struct twheel_query_args query(int fd)
 	return args;
 }
 
-/* Whether an event is there within @timeout_ms. */
+/* Return: true if an event is queued within @timeout_ms. */
 static inline bool readable(int fd, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -307,7 +307,7 @@ static inline bool readable(int fd, int timeout_ms)
 	return poll(&pfd, 1, timeout_ms) == 1 && (pfd.revents & POLLIN);
 }
 
-/* Read up to @nr events. Return: number of events, -1 with errno for none. */
+/* Read up to @nr events. Return: number of events, -1 with errno if none. */
 static inline long read_events(int fd, struct twheel_event *events, size_t nr)
 {
 	long got = read(fd, events, nr * sizeof(*events));
@@ -317,13 +317,13 @@ static inline long read_events(int fd, struct twheel_event *events, size_t nr)
 	return got % sizeof(*events) ? -1 : got / (long)sizeof(*events);
 }
 
-/* Wait for one event and read it: false if none came. */
+/* Wait for one event and read it. Return: false after a timeout. */
 static inline bool next_event(int fd, struct twheel_event *event)
 {
 	return readable(fd, BUDGET_MS) && read_events(fd, event, 1) == 1;
 }
 
-/* Wait for an event of one of two files and read it: false if none came. */
+/* Wait for an event of one of two files and read it. Return: false after a timeout. */
 static inline bool next_event_of_two(const int fds[2], struct twheel_event *event)
 {
 	struct pollfd pfds[2] = {
@@ -336,7 +336,7 @@ static inline bool next_event_of_two(const int fds[2], struct twheel_event *even
 	return read_events(fds[!(pfds[0].revents & POLLIN)], event, 1) == 1;
 }
 
-/* The next event is the end of operation @_id with this reason and value. */
+/* The next event is the last one of operation @_id, with this reason and value. */
 #define EXPECT_EVENT(fd, _id, _reason, _value)				\
 do {									\
 	struct twheel_event __event;					\
@@ -360,7 +360,7 @@ static inline short poll_now(int fd)
 
 /*
  * Map two pages, the second one without access.
- * Return: the beginning of the second page.
+ * Return: the start of the second page.
  */
 static inline char *cliff(void)
 {
@@ -373,7 +373,7 @@ static inline char *cliff(void)
 	return map + page;
 }
 
-/* Whether task @tid is asleep in the system call @nr. */
+/* Return: true if task @tid is blocked in the system call @nr. */
 static inline bool blocked_in(pid_t tid, long nr)
 {
 	char path[64];
@@ -404,7 +404,7 @@ static inline long module_users(void)
 	return users;
 }
 
-/* A parameter of the loaded module, 0 if it cannot be read. */
+/* Return: a parameter of the loaded module, 0 if it cannot be read. */
 static inline unsigned long module_parameter(const char *name)
 {
 	unsigned long value = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * How the ioctls of the device take their structures and arrays: unknown numbers,
- * sizes below and above those of the kernel, output fields that are not zero, bad
- * pointers, and input that only resembles these.
+ * Structures and arrays of the ioctls: unknown numbers, sizes smaller and larger than
+ * those of the kernel, non-zero output fields, bad pointers, and valid input that
+ * resembles bad input.
  */
 #include <limits.h>
 #include "refused.h"
@@ -12,7 +12,7 @@ static unsigned int resized(unsigned int request, unsigned int size)
 	return _IOC(_IOC_DIR(request), _IOC_TYPE(request), _IOC_NR(request), size);
 }
 
-/* Whether a node has a call of this number. */
+/* Return: true if the node has a call with this number. */
 static bool is_known(enum node node, unsigned int nr)
 {
 	struct one_call one;
@@ -71,7 +71,7 @@ TEST_F(refused, call_of_another_node)
 	}
 }
 
-TEST_F(refused, known_ioctl_in_another_direction)
+TEST_F(refused, known_ioctl_with_wrong_direction)
 {
 	unsigned int i, dir, request;
 	struct one_call one;
@@ -90,7 +90,7 @@ TEST_F(refused, known_ioctl_in_another_direction)
 	}
 }
 
-TEST_F(refused, structure_too_short)
+TEST_F(refused, short_structure)
 {
 	struct one_call one;
 	unsigned int i, size;
@@ -109,7 +109,7 @@ TEST_F(refused, structure_too_short)
 /* The longest structure of any ioctl number. */
 static char longest[_IOC_SIZEMASK];
 
-/* Append @more zero bytes to a structure, or as many as the longest one has. */
+/* Append up to @more zero bytes to a structure, limited by the longest structure. */
 static unsigned int lengthen(const struct one_call *one, unsigned int more)
 {
 	unsigned int size = _IOC_SIZE(one->request);
@@ -139,7 +139,7 @@ TEST_F(refused, longer_structure_with_unknown_fields)
 	}
 }
 
-TEST_F(refused, output_field_that_is_not_zero)
+TEST_F(refused, nonzero_output_field)
 {
 	struct one_call one;
 	struct good good;
@@ -172,14 +172,14 @@ TEST_F(refused, bad_pointer)
 	}
 }
 
-TEST_F(refused, result_that_cannot_be_stored)
+TEST_F(refused, result_at_a_bad_pointer)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	struct good *good = (void *)(cliff() - page);
 	struct one_call one;
 	unsigned int i;
 
-	/* TWHEEL_IOC_REMOVE would be refused for an open file. */
+	/* TWHEEL_IOC_REMOVE would be refused while a file is open. */
 	close(self->nodes[NAMED]);
 	self->nodes[NAMED] = -1;
 	good_args(good, self->watching);
@@ -207,7 +207,7 @@ TEST_F(refused, array_at_a_bad_pointer)
 	for (i = 0; i < NR_ARRAYS; i++) {
 		array = nth_array(&good, i);
 		for (j = 0; j < ARRAY_SIZE(bad); j++) {
-			/* A batch without results takes no size of them. */
+			/* A batch without results requires an entry size of 0. */
 			if (!array.nr && !bad[j])
 				continue;
 			good_args(&good, self->watching);
@@ -218,12 +218,12 @@ TEST_F(refused, array_at_a_bad_pointer)
 	}
 }
 
-TEST_F(refused, keys_that_are_partly_readable)
+TEST_F(refused, partly_readable_keys)
 {
 	size_t spec_size = sizeof(struct twheel_watch_spec);
 	char *edge = cliff();
 	__u64 bad[] = {
-		address(edge) - spec_size,	/* the first one is */
+		address(edge) - spec_size,	/* the first entry is readable */
 		address(edge) - spec_size - 8,	/* and a part of the second one */
 	};
 	struct good good;
@@ -238,9 +238,9 @@ TEST_F(refused, keys_that_are_partly_readable)
 	}
 }
 
-TEST_F(refused, array_entry_of_a_bad_size)
+TEST_F(refused, array_with_a_bad_entry_size)
 {
-	/* Above a page. */
+	/* Larger than a page. */
 	static const __u32 too_large[] = { 4097, 8192, 1U << 31, ~0U };
 	struct one_array array;
 	struct good good;
@@ -287,10 +287,10 @@ TEST_F(refused, entry_size_without_an_array)
 	}
 }
 
-/* Room for arrays whose entries have the largest size. */
+/* Space for arrays with the largest entry size. */
 static char wide[3 * 4096];
 
-/* Have an array begin at wide[0], with its two entries @size bytes apart. */
+/* Store the two entries of an array in wide[], @size bytes apart. */
 static void widen(const struct one_array *array, __u32 size)
 {
 	const char *entries = (void *)(unsigned long)*array->entries;
@@ -305,7 +305,7 @@ static void widen(const struct one_array *array, __u32 size)
 
 static const __u32 wider[] = { 1, 8, 64, 1024 };
 
-/* The error of a call, or for a batch that of its first command. */
+/* The error of a call; for a batch, the error of its first command. */
 static int error_within(int fd, const struct one_array *array, const struct good *good)
 {
 	int error = call(fd, array->call.request, array->call.args);
@@ -329,14 +329,14 @@ TEST_F(refused, longer_entry_with_unknown_fields)
 			size = array.first + wider[j];
 			widen(&array, size);
 			wide[size - 1] = 1;
-			/* The second command signals a key without watchers. */
+			/* The second command signals a key that is not watched. */
 			EXPECT_EQ(E2BIG, error_within(self->fd, &array, &good))
 				TH_LOG("array %u entry size %u", i, size);
 		}
 	}
 }
 
-/* An events descriptor knows no ioctl at all. */
+/* An events descriptor has no ioctls. */
 TEST_F(refused, ioctl_on_an_events_descriptor)
 {
 	int fd = open_events(self->nodes[NAMED], 0);
@@ -365,8 +365,8 @@ TEST_F(refused, read_of_the_control_node)
 }
 
 /*
- * Input that only resembles bad input.  Each call has a purgatory of its own, in
- * which an operation watches two keys, or the control node.
+ * Valid input that resembles bad input.  Each call has its own purgatory, in which an
+ * operation watches two keys, or the control node.
  */
 struct prepared {
 	int fd;
@@ -397,7 +397,7 @@ static int open_node(enum node node)
 			       twheel_open(O_NONBLOCK);
 }
 
-/* Prepare for the call at the place @nr. */
+/* Prepare for the call with index @nr. */
 static bool prepare(struct prepared *made, unsigned int nr)
 {
 	close(made->fd);
@@ -470,7 +470,7 @@ TEST_F(accepted, largest_entry)
 	}
 }
 
-/* A size that is no multiple of the first version's leads to the right entries. */
+/* The second entry is found even if the size is not a multiple of the first version's. */
 TEST_F(accepted, second_of_two_longer_entries)
 {
 	struct twheel_pending *entries[2];

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Calls that end many operations: completing all of a file or of all files, cancelling
- * the watchers of a key, and draining a file, which refuses further adds and is at its
- * end after its last event.
+ * Calls that end many operations: completing all operations of a file or of all files,
+ * cancelling the watchers of a key, and draining a file, which then refuses adds and
+ * reports the end of the file after its last event.
  */
 #include <sys/epoll.h>
 #include "named.h"
 
-#define NAME	"crowd"
+#define NAME	"many"
 
 FIXTURE(all) {
 	int fd;
@@ -43,7 +43,7 @@ static bool add_some(int fd, int nr)
 	return true;
 }
 
-/* Read all events. Return: their number, -1 if one of them is different. */
+/* Read all events. Return: number of events, -1 if one has other values. */
 static int read_alike(int fd, __u32 reason, __u64 value, __s32 error)
 {
 	struct twheel_event event;
@@ -173,7 +173,7 @@ TEST_F(all, drained_file_refuses_adds)
 	ASSERT_EQ(0, drain(self->fd));
 	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &args));
 	EXPECT_EQ(0, args.id);
-	/* It still signals the operations of other files. */
+	/* The drained file can still signal the operations of other files. */
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
 	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 4);
 	EXPECT_EQ(0, op_add(self->other, &args));
@@ -215,7 +215,7 @@ TEST_F(all, drain_refuses_unknown_flags)
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
-TEST_F(all, small_buffer_is_refused_at_the_end)
+TEST_F(all, small_buffer_is_refused_at_end_of_file)
 {
 	char small[sizeof(struct twheel_event) - 1];
 
@@ -224,7 +224,7 @@ TEST_F(all, small_buffer_is_refused_at_the_end)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* A thread that reads until the end of its file. */
+/* A thread that reads up to the end of its file. */
 struct reader {
 	int fd;
 	pid_t tid;
@@ -267,7 +267,7 @@ TEST_F(all, drain_wakes_every_reader)
 	close(fd);
 }
 
-TEST_F(all, drain_is_an_edge_for_epoll)
+TEST_F(all, drain_is_an_epoll_edge)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -285,18 +285,18 @@ static struct {
 	int fd;
 	bool over;
 	unsigned int added;
-	unsigned int strange;
+	unsigned int unexpected;
 } busy;
 
 static void *add_until_refused(void *arg)
 {
 	do {
-		/* The file may be full before it is drained. */
+		/* The file may reach its limit before it is drained. */
 		while (add_keys(busy.fd, TWHEEL_COND_ALL, 0, 2))
 			__atomic_add_fetch(&busy.added, 1, __ATOMIC_RELAXED);
 	} while (errno == ENOSPC || errno == ENOBUFS);
 	if (errno != ESHUTDOWN)
-		__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&busy.unexpected, 1, __ATOMIC_RELAXED);
 	return arg;
 }
 
@@ -305,12 +305,12 @@ static void *end_all_the_time(void *arg)
 	act_for(STRANGER);
 	while (!__atomic_load_n(&busy.over, __ATOMIC_RELAXED)) {
 		if (complete_all(busy.fd, 1, 0, 0) < 0 || key_cancel(busy.fd, 2) < 0)
-			__atomic_add_fetch(&busy.strange, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&busy.unexpected, 1, __ATOMIC_RELAXED);
 	}
 	return arg;
 }
 
-TEST_F(all, drain_while_others_add_and_end)
+TEST_F(all, drain_during_adds_and_completions)
 {
 	pthread_t threads[2];
 	unsigned int events;
@@ -335,7 +335,7 @@ TEST_F(all, drain_while_others_add_and_end)
 				break;
 		}
 		EXPECT_EQ(busy.added, events);
-		EXPECT_EQ(0, busy.strange);
+		EXPECT_EQ(0, busy.unexpected);
 		close(busy.fd);
 	}
 }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * O_ASYNC of files and of descriptors of detached events, while threads turn it on and
- * off, open further descriptors and close them.  A file that closes leaves no entry in
- * any list of those to be signalled: the events that come afterwards would use it.
+ * O_ASYNC of files and of descriptors of detached events, while threads set and clear it,
+ * open further descriptors and close them.  A closed file must not leave an entry in a
+ * fasync list: the next event would use it.
  *
- * The threads belong to two users.  The tests also need the kernel's own checks.
+ * The threads belong to two users.  The tests rely on the checks of a debug kernel.
  */
 #include <signal.h>
 #include "named.h"
@@ -40,7 +40,7 @@ static bool is_async(int fd)
 	return fcntl(fd, F_GETFL) & O_ASYNC;
 }
 
-/* Create detached events and wait for them, so that each entry of the list is used. */
+/* Create and wait for detached events, so that each entry of the list is used. */
 static bool send_events(int fd, int nr)
 {
 	int events = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
@@ -56,7 +56,7 @@ static bool send_events(int fd, int nr)
 	return good;
 }
 
-/* Two threads that meet at each round. */
+/* Two threads, synchronized at each round. */
 static struct {
 	pthread_barrier_t start, end;
 	int fd;
@@ -65,7 +65,7 @@ static struct {
 	unsigned int failed;
 } pair;
 
-static void *turn_on_at_each_round(void *arg)
+static void *set_at_each_round(void *arg)
 {
 	int i;
 
@@ -80,11 +80,11 @@ static void *turn_on_at_each_round(void *arg)
 }
 
 /*
- * Two threads turn O_ASYNC on, none turns it off, and one of them opens the queue of
- * detached events in between: the file has the flag, and both descriptors are closed
- * with an entry in one list each.
+ * Two threads set O_ASYNC, none clears it, and one of them opens the queue of detached
+ * events meanwhile: the file has the flag, and both descriptors are closed with an entry
+ * in one list each.
  */
-TEST_F(async, turned_on_by_two_threads_it_is_on)
+TEST_F(async, flag_is_set_by_two_threads)
 {
 	pthread_t thread;
 	int i, off = 0;
@@ -92,7 +92,7 @@ TEST_F(async, turned_on_by_two_threads_it_is_on)
 	pair.rounds = rounds(1000);
 	ASSERT_EQ(0, pthread_barrier_init(&pair.start, NULL, 2));
 	ASSERT_EQ(0, pthread_barrier_init(&pair.end, NULL, 2));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, turn_on_at_each_round, NULL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, set_at_each_round, NULL));
 	for (i = 0; i < pair.rounds; i++) {
 		pair.fd = twheel_open_named(NAME, O_NONBLOCK);
 		fcntl(pair.fd, F_SETOWN, getpid());
@@ -113,39 +113,39 @@ TEST_F(async, turned_on_by_two_threads_it_is_on)
 	EXPECT_TRUE(send_events(self->fd, 20));
 }
 
-/* Threads that turn it on and off and close, all on the same numbers. */
+/* Threads that set and clear O_ASYNC and close files, all on the same descriptors. */
 #define NR_SLOTS	4
 
 static struct {
-	int base;		/* the numbers from here on */
+	int base;		/* first descriptor */
 	bool over;
-	unsigned long turns;
-} crowd;
+	unsigned long toggles;
+} slots;
 
-static void *turn_all_the_time(void *arg)
+static void *toggle_in_loop(void *arg)
 {
 	unsigned int state = (unsigned long)arg, fd;
 
 	if (state % 2)
 		act_for(STRANGER);
-	while (!__atomic_load_n(&crowd.over, __ATOMIC_RELAXED)) {
-		fd = crowd.base + rand_r(&state) % NR_SLOTS;
-		/* The descriptor may be closed at the moment. */
+	while (!__atomic_load_n(&slots.over, __ATOMIC_RELAXED)) {
+		fd = slots.base + rand_r(&state) % NR_SLOTS;
+		/* The descriptor may be closed now. */
 		set_async(fd, rand_r(&state) % 3 > 0);
-		__atomic_add_fetch(&crowd.turns, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&slots.toggles, 1, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
 
-/* Own and detached events for whatever is open, of another user. */
-static void *end_all_the_time(void *arg)
+/* Creates detached events, which signal the open descriptors, as another user. */
+static void *send_in_loop(void *arg)
 {
 	int fd = twheel_open_named(NAME, O_NONBLOCK);
 	struct twheel_event events[16];
 	int queue = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
 
 	act_for(STRANGER);
-	while (!__atomic_load_n(&crowd.over, __ATOMIC_RELAXED)) {
+	while (!__atomic_load_n(&slots.over, __ATOMIC_RELAXED)) {
 		add_deadline(fd, 0, TWHEEL_ADD_DETACHED, 0);
 		add_deadline(fd, 100 * USEC, TWHEEL_ADD_DETACHED, 0);
 		read_events(queue, events, ARRAY_SIZE(events));
@@ -156,37 +156,37 @@ static void *end_all_the_time(void *arg)
 	return arg;
 }
 
-TEST_F(async, turned_on_and_off_while_descriptors_are_opened_and_closed)
+TEST_F(async, flag_is_toggled_while_descriptors_are_closed)
 {
 	pthread_t threads[3];
 	int i, fd, made;
 
-	/* Numbers that nothing else of this program uses. */
-	crowd.base = 100;
+	/* Descriptors not used otherwise by this program. */
+	slots.base = 100;
 	for (i = 0; i < 2; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, turn_all_the_time,
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, toggle_in_loop,
 					    (void *)(i + 1L)));
-	ASSERT_EQ(0, pthread_create(&threads[2], NULL, end_all_the_time, NULL));
+	ASSERT_EQ(0, pthread_create(&threads[2], NULL, send_in_loop, NULL));
 	for (i = 0; i < rounds(1500); i++) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
 		ASSERT_LE(0, fd);
 		made = i % 2 ? open_events(fd, TWHEEL_EVENTS_NONBLOCK) : dup(fd);
 		ASSERT_LE(0, made);
 		fcntl(made, F_SETOWN, getpid());
-		ASSERT_EQ(crowd.base + i % NR_SLOTS, dup2(made, crowd.base + i % NR_SLOTS));
-		/* An own event of a file that closes at the same moment. */
+		ASSERT_EQ(slots.base + i % NR_SLOTS, dup2(made, slots.base + i % NR_SLOTS));
+		/* The file is closed while its event is created. */
 		add_deadline(fd, i % 5 * 20 * USEC, 0, 0);
 		close(made);
 		close(fd);
 		if (i % 7 == 0)
-			close(crowd.base + (i + 2) % NR_SLOTS);
+			close(slots.base + (i + 2) % NR_SLOTS);
 	}
-	EXPECT_TRUE(wait_for(__atomic_load_n(&crowd.turns, __ATOMIC_RELAXED) > 1000));
-	__atomic_store_n(&crowd.over, true, __ATOMIC_RELAXED);
+	EXPECT_TRUE(wait_for(__atomic_load_n(&slots.toggles, __ATOMIC_RELAXED) > 1000));
+	__atomic_store_n(&slots.over, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
 	for (i = 0; i < NR_SLOTS; i++)
-		close(crowd.base + i);
+		close(slots.base + i);
 	EXPECT_TRUE(wait_for(query(self->fd).files == 1));
 	EXPECT_TRUE(send_events(self->fd, 20));
 }

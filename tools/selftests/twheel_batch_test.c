@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Many calls in one: executed in order, each with a result, and with the effect of
- * single calls.  A command that fails does not affect the others, unless the batch
- * stops there.  A command or result that cannot be accessed ends the batch.
+ * Batches: commands are executed in order, have a result each, and have the effect of
+ * single calls.  A failed command does not affect the others, unless the batch stops at
+ * it.  A command or result that cannot be accessed ends the batch.
  */
 #include "named.h"
 
@@ -38,7 +38,7 @@ FIXTURE_TEARDOWN(batch)
 	close(self->fd);
 }
 
-/* Append a command to a batch, with only its call set. */
+/* Append a command to a batch and set its call. */
 static struct twheel_command *put(struct twheel_batch_args *args, __u32 nr)
 {
 	struct twheel_command *commands = (void *)(unsigned long)args->commands;
@@ -92,7 +92,7 @@ do {									\
 #define EXPECT_UNTOUCHED(nr)						\
 	EXPECT_EQ(POISON, self->results[nr].value)
 
-TEST_F(batch, one_after_the_other_in_order)
+TEST_F(batch, commands_are_executed_in_order)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 
@@ -114,7 +114,7 @@ TEST_F(batch, one_after_the_other_in_order)
 	EXPECT_EVENT(self->fd, self->results[2].value, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(batch, every_call_of_a_batch)
+TEST_F(batch, every_call_is_executed)
 {
 	struct twheel_watch_spec more = spec_of(9, 1);
 	struct twheel_command *command;
@@ -177,14 +177,14 @@ TEST_F(batch, failure_does_not_affect_other_commands)
 	EXPECT_RESULT(3, 0, -ENOENT);
 	EXPECT_EQ(2, query(self->fd).pending);
 
-	/* A batch of which all commands fail succeeds. */
+	/* A batch succeeds even if all its commands fail. */
 	self->args.nr = 0;
 	put_cancel(&self->args, ~0ULL);
 	ASSERT_EQ(0, submit(self->fd, &self->args));
 	EXPECT_EQ(1, self->args.failed);
 }
 
-TEST_F(batch, stops_at_the_first_failure)
+TEST_F(batch, batch_stops_at_the_first_failure)
 {
 	put_add(&self->args, NULL);
 	put_cancel(&self->args, ~0ULL);
@@ -197,7 +197,7 @@ TEST_F(batch, stops_at_the_first_failure)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(batch, results_may_be_left_out)
+TEST_F(batch, results_are_optional)
 {
 	put_add(&self->args, NULL);
 	put_cancel(&self->args, ~0ULL);
@@ -209,7 +209,7 @@ TEST_F(batch, results_may_be_left_out)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(batch, largest_batch)
+TEST_F(batch, largest_batch_is_executed)
 {
 	struct twheel_event event;
 	unsigned int i;
@@ -231,7 +231,7 @@ TEST_F(batch, largest_batch)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(batch, none_and_too_many_are_refused)
+TEST_F(batch, bad_number_of_commands_is_refused)
 {
 	static const __u32 bad[] = { 0, MOST + 1, 1U << 31, ~0U };
 	unsigned int i;
@@ -250,7 +250,7 @@ TEST_F(batch, none_and_too_many_are_refused)
 	EXPECT_UNTOUCHED(0);
 }
 
-TEST_F(batch, calls_that_no_batch_has)
+TEST_F(batch, unknown_calls_are_refused)
 {
 	__u32 nr;
 
@@ -283,7 +283,7 @@ static const size_t sizes[] = {
 	[TWHEEL_CALL_CANCEL_KEY] = sizeof(struct twheel_cancel_key_args),
 };
 
-TEST_F(batch, bytes_behind_the_structure_must_be_zero)
+TEST_F(batch, bytes_after_the_structure_must_be_zero)
 {
 	struct twheel_command *command;
 	size_t at;
@@ -306,8 +306,8 @@ TEST_F(batch, bytes_behind_the_structure_must_be_zero)
 	EXPECT_EQ(0, query(self->fd).added);
 }
 
-/* As for single calls, although a batch writes to its results only. */
-TEST_F(batch, output_field_that_is_not_zero)
+/* As for single calls, although a batch writes only to its results. */
+TEST_F(batch, nonzero_output_field_is_refused)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	struct twheel_command *command;
@@ -332,7 +332,7 @@ TEST_F(batch, output_field_that_is_not_zero)
 	EXPECT_EQ(1, query(self->fd).added);
 }
 
-TEST_F(batch, commands_that_cannot_be_read_at_first)
+TEST_F(batch, unreadable_first_command_is_refused)
 {
 	char *edge = cliff();
 	void *bad[] = { NULL, edge, edge - 8, (void *)-4096L, (void *)(1UL << 31) };
@@ -347,7 +347,7 @@ TEST_F(batch, commands_that_cannot_be_read_at_first)
 	EXPECT_UNTOUCHED(0);
 }
 
-TEST_F(batch, commands_that_end_in_the_middle)
+TEST_F(batch, batch_ends_at_an_unreadable_command)
 {
 	struct twheel_command *edge = (void *)cliff();
 	unsigned int good;
@@ -367,7 +367,7 @@ TEST_F(batch, commands_that_end_in_the_middle)
 	}
 }
 
-TEST_F(batch, results_that_cannot_be_written_at_first)
+TEST_F(batch, unwritable_first_result_is_refused)
 {
 	char *edge = cliff();
 	void *bad[] = { edge, edge - 8, (void *)-4096L, (void *)8UL };
@@ -382,20 +382,20 @@ TEST_F(batch, results_that_cannot_be_written_at_first)
 	EXPECT_EQ(0, query(self->fd).added);
 }
 
-TEST_F(batch, results_that_end_in_the_middle)
+TEST_F(batch, batch_ends_at_an_unwritable_result)
 {
 	struct twheel_result *edge = (void *)cliff();
-	unsigned int room, i;
+	unsigned int nr_writable, i;
 
 	for (i = 0; i < 30; i++)
 		put_add(&self->args, NULL);
-	for (room = 1; room < 30; room++) {
+	for (nr_writable = 1; nr_writable < 30; nr_writable++) {
 		__u64 before = query(self->fd).added;
 
-		self->args.results = address(edge - room);
+		self->args.results = address(edge - nr_writable);
 		ASSERT_EQ(0, submit(self->fd, &self->args));
 		EXPECT_LE(1, self->args.done);
-		EXPECT_GE(room + 1, self->args.done);
+		EXPECT_GE(nr_writable + 1, self->args.done);
 		EXPECT_EQ(before + self->args.done, query(self->fd).added);
 		EXPECT_NE(0, edge[-1].value);
 	}
@@ -417,7 +417,7 @@ TEST_F(batch, commands_are_only_read)
 	EXPECT_EQ(1, self->args.failed);
 }
 
-TEST_F(batch, only_answers_are_written)
+TEST_F(batch, only_output_fields_are_written)
 {
 	struct twheel_batch_args given;
 
@@ -429,7 +429,7 @@ TEST_F(batch, only_answers_are_written)
 	EXPECT_EQ(0, memcmp(&given, &self->args, sizeof(given)));
 }
 
-/* Two threads of two users, with a file each in one purgatory. */
+/* Two threads of two users, each with its own file of one purgatory. */
 static struct {
 	int files[2];
 	unsigned int bad;
@@ -464,7 +464,7 @@ static void *add_and_cancel(void *arg)
 	return arg;
 }
 
-TEST_F(batch, from_many_threads_at_once)
+TEST_F(batch, batches_of_several_threads)
 {
 	pthread_t threads[2];
 	int i;

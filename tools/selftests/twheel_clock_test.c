@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The clocks of deadlines, and operations while the wall clock is set, forwards and
- * backwards.  Each test restores the wall clock by the progress of CLOCK_MONOTONIC.
+ * The clocks of deadlines, and operations while CLOCK_REALTIME is set, forward and
+ * backward.  Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
  */
 #include "named.h"
 
@@ -26,7 +26,7 @@ static bool set_wall_clock(__u64 ns)
 	return !clock_settime(CLOCK_REALTIME, &ts);
 }
 
-/* Set the wall clock forward or back by this time. */
+/* Move CLOCK_REALTIME by @ns. */
 static bool turn_wall_clock(__s64 ns)
 {
 	return set_wall_clock(time_by(TWHEEL_CLOCK_REALTIME) + ns);
@@ -42,11 +42,11 @@ FIXTURE_SETUP(wall_clock)
 {
 	self->wall = time_by(TWHEEL_CLOCK_REALTIME);
 	self->monotonic = now_ns();
-	/* A guest may begin in 1970, from where there is no way back. */
+	/* A guest may start in 1970, from where the clock cannot be moved back. */
 	if (self->wall < 10 * 365 * 24 * HOUR)
 		self->wall += 20 * 365 * 24 * HOUR;
 	if (!set_wall_clock(self->wall))
-		SKIP(return, "the wall clock can't be set: %s", strerror(errno));
+		SKIP(return, "cannot set the realtime clock: %s", strerror(errno));
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 }
@@ -57,7 +57,7 @@ FIXTURE_TEARDOWN(wall_clock)
 	set_wall_clock(self->wall + now_ns() - self->monotonic);
 }
 
-/* Add an operation with a deadline by a clock. Return: its id, 0 if refused. */
+/* Add an operation with a deadline of a clock. Return: its ID, 0 if refused. */
 static __u64 add_by(int fd, __u32 clock, __u64 deadline, __u32 flags, __u64 cookie)
 {
 	struct twheel_add_args args = {
@@ -76,7 +76,7 @@ static __u64 add_wall(int fd, __s64 ahead, __u32 flags, __u64 cookie)
 		      flags | TWHEEL_ADD_ABSTIME, cookie);
 }
 
-TEST_F(wall_clock, never_early_by_each_clock)
+TEST_F(wall_clock, expiry_is_never_early_on_any_clock)
 {
 	__u32 clock, nr = ARRAY_SIZE(clocks);
 	__u64 asked[2 * ARRAY_SIZE(clocks)], ahead;
@@ -101,7 +101,7 @@ TEST_F(wall_clock, never_early_by_each_clock)
 	}
 }
 
-TEST_F(wall_clock, times_are_of_the_clock_of_the_operation)
+TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 {
 	struct twheel_pending pending;
 	struct twheel_event event;
@@ -137,7 +137,7 @@ TEST_F(wall_clock, unknown_clocks_are_refused)
 	EXPECT_EQ(0, query(self->fd).added);
 }
 
-TEST_F(wall_clock, set_forwards_past_the_deadline)
+TEST_F(wall_clock, clock_set_past_the_deadline_expires)
 {
 	__u64 id = add_wall(self->fd, HOUR, 0, 0);
 	struct twheel_event event;
@@ -150,14 +150,14 @@ TEST_F(wall_clock, set_forwards_past_the_deadline)
 	EXPECT_LE(event.deadline + HOUR / 2, event.time);
 }
 
-TEST_F(wall_clock, set_backwards_before_the_deadline)
+TEST_F(wall_clock, clock_set_back_delays_the_expiry)
 {
 	__u64 wall = add_wall(self->fd, 2 * SEC, 0, 1), control;
 	struct twheel_event event;
 
 	ASSERT_NE(0, wall);
 	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
-	/* Due after the time at which the other one expired before the clock was set. */
+	/* Due later than the other operation would have been without setting the clock. */
 	control = add_deadline(self->fd, 2300 * MSEC, 0, 2);
 	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
 	EXPECT_EQ(1, query(self->fd).pending);
@@ -167,7 +167,7 @@ TEST_F(wall_clock, set_backwards_before_the_deadline)
 	EXPECT_LE(event.deadline, event.time);
 }
 
-TEST_F(wall_clock, the_other_clocks_are_not_set)
+TEST_F(wall_clock, other_clocks_are_not_affected)
 {
 	__u64 ids[2];
 
@@ -179,7 +179,7 @@ TEST_F(wall_clock, the_other_clocks_are_not_set)
 	EXPECT_EQ(0, op_cancel(self->fd, ids[1]));
 }
 
-TEST_F(wall_clock, cancelled_when_it_is_set)
+TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
 {
 	__u64 id = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 7);
 	__u64 stays = add_wall(self->fd, HOUR, 0, 0);
@@ -202,7 +202,7 @@ TEST_F(wall_clock, cancelled_when_it_is_set)
 	EXPECT_EQ(0, event.error);
 }
 
-TEST_F(wall_clock, all_of_them_are_cancelled)
+TEST_F(wall_clock, all_operations_are_cancelled_when_the_clock_is_set)
 {
 	struct twheel_event event;
 	int i, nr = 200;
@@ -224,7 +224,7 @@ TEST_F(wall_clock, all_of_them_are_cancelled)
 	EXPECT_EQ(0, query(self->fd).pending);
 }
 
-TEST_F(wall_clock, not_set_it_expires_like_any_other)
+TEST_F(wall_clock, operation_expires_without_clock_set)
 {
 	__u64 id = add_wall(self->fd, 20 * MSEC, TWHEEL_ADD_CANCEL_ON_SET, 0);
 	struct twheel_event event;
@@ -235,7 +235,7 @@ TEST_F(wall_clock, not_set_it_expires_like_any_other)
 	EXPECT_EQ(0, event.error);
 }
 
-TEST_F(wall_clock, it_also_completes_by_key)
+TEST_F(wall_clock, operation_completes_by_key)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args args = {
@@ -255,7 +255,7 @@ TEST_F(wall_clock, it_also_completes_by_key)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(wall_clock, without_a_deadline_it_is_cancelled_as_well)
+TEST_F(wall_clock, operation_without_deadline_is_cancelled)
 {
 	__u64 id = add_by(self->fd, TWHEEL_CLOCK_REALTIME, TWHEEL_NEVER,
 			  TWHEEL_ADD_CANCEL_ON_SET, 0);
@@ -265,7 +265,7 @@ TEST_F(wall_clock, without_a_deadline_it_is_cancelled_as_well)
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(wall_clock, a_periodic_one_is_cancelled_when_it_is_set)
+TEST_F(wall_clock, periodic_operation_is_cancelled)
 {
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_CANCEL_ON_SET,
@@ -285,7 +285,7 @@ TEST_F(wall_clock, a_periodic_one_is_cancelled_when_it_is_set)
 	EXPECT_EQ(0, event.expirations);
 }
 
-TEST_F(wall_clock, only_by_the_wall_clock)
+TEST_F(wall_clock, cancel_on_set_requires_realtime)
 {
 	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR,
 			    TWHEEL_ADD_CANCEL_ON_SET, 0));
@@ -313,8 +313,8 @@ TEST_F(wall_clock, skipped_periods_are_counted)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-/* A step that is undone at once is noticed, as it is by timerfd. */
-TEST_F(wall_clock, cancelled_by_a_step_that_is_undone_at_once)
+/* A step that is undone immediately is detected, as by timerfd. */
+TEST_F(wall_clock, operation_is_cancelled_by_a_step_undone_immediately)
 {
 	unsigned int missed = 0;
 	struct twheel_event event;
@@ -330,7 +330,7 @@ TEST_F(wall_clock, cancelled_by_a_step_that_is_undone_at_once)
 		ASSERT_TRUE(turn_wall_clock(SEC));
 		ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
 		for (j = 0; j < 2; j++) {
-			/* Only a miss takes that long. */
+			/* Only a missed cancellation takes that long. */
 			if (!readable(self->fd, missed ? 100 : 2000)) {
 				missed++;
 				op_cancel(self->fd, ids[j]);
@@ -342,14 +342,14 @@ TEST_F(wall_clock, cancelled_by_a_step_that_is_undone_at_once)
 	EXPECT_EQ(0, missed);
 }
 
-/* The wall clock goes forth and back by these steps while @over is not set. */
+/* The realtime clock is moved by these steps, forward and backward, until @over is set. */
 static struct {
 	bool over;
 	__s64 step;
 	unsigned int turns;
 } turner;
 
-/* The clock stands where it stood, but for the time of the steps themselves. */
+/* Each pair of steps leaves the clock unchanged, except for the duration of the steps. */
 static void *turn_by_steps(void *arg)
 {
 	while (!__atomic_load_n(&turner.over, __ATOMIC_RELAXED)) {
@@ -374,8 +374,8 @@ do {									\
 	pthread_join(thread, NULL);					\
 } while (0)
 
-/* However the clock is set around the expiry, the event has a time after its deadline. */
-TEST_F(wall_clock, time_is_not_before_the_deadline)
+/* The time of the event is not before the deadline, regardless of clock steps around it. */
+TEST_F(wall_clock, event_time_is_not_before_the_deadline)
 {
 	struct twheel_add_args periodic = {
 		.clock = TWHEEL_CLOCK_REALTIME,
@@ -407,8 +407,8 @@ TEST_F(wall_clock, time_is_not_before_the_deadline)
 	EXPECT_EQ(0, op_cancel(self->fd, periodic.id));
 }
 
-/* Setting the clock again and again keeps nothing from expiring, of two users. */
-TEST_F(wall_clock, expiry_goes_on_while_the_clock_is_set)
+/* Frequent setting of the clock does not keep operations of two users from expiring. */
+TEST_F(wall_clock, operations_expire_while_the_clock_is_set)
 {
 	struct twheel_event event;
 	pthread_t thread;
@@ -445,8 +445,8 @@ static void *turn_back_and_forth(void *arg)
 	return arg;
 }
 
-/* Each ends once, by its deadline or because the clock is set. */
-TEST_F(wall_clock, each_ends_once_while_it_is_set)
+/* Each operation ends once, by its deadline or because the clock is set. */
+TEST_F(wall_clock, operations_end_once_while_the_clock_is_set)
 {
 	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
 	struct twheel_event event;

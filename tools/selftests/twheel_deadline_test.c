@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The times of expiry: never early, in order, as exact far away as near, at once if
- * the deadline has passed, and never without one.
+ * Times of expiry: never early, in order, exact for near and distant deadlines, immediate
+ * if the deadline has passed, and never without a deadline.
  */
 #include <sched.h>
 #include "selftest.h"
@@ -21,13 +21,13 @@ FIXTURE_TEARDOWN(deadline)
 	close(self->fd);
 }
 
-TEST_F(deadline, never_early)
+TEST_F(deadline, operation_never_expires_early)
 {
 	__u64 asked[50], before, after, deadline;
 	struct twheel_event event;
 	unsigned int i;
 
-	/* Odd ones relative, even ones absolute; none a multiple of a tick. */
+	/* Odd indexes relative, even ones absolute; none is a multiple of a tick. */
 	for (i = 0; i < ARRAY_SIZE(asked); i++) {
 		before = now_ns();
 		asked[i] = (i * 37 % 200) * MSEC + 12345;
@@ -58,7 +58,7 @@ TEST_F(deadline, earlier_ticks_expire_first)
 	int i, nr = 40;
 	cpu_set_t one;
 
-	/* From one CPU, so that they are on one shard. */
+	/* Add on one CPU, so that the operations are on one shard. */
 	CPU_ZERO(&one);
 	CPU_SET(sched_getcpu(), &one);
 	ASSERT_EQ(0, sched_setaffinity(0, sizeof(one), &one));
@@ -80,7 +80,7 @@ static int by_size(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-TEST_F(deadline, as_exact_far_away_as_near)
+TEST_F(deadline, distant_deadline_is_exact)
 {
 	__u64 tick = query(self->fd).tick_ns, late[21];
 	struct twheel_event event;
@@ -88,8 +88,8 @@ TEST_F(deadline, as_exact_far_away_as_near)
 
 	/*
 	 * Beyond two levels of the default wheel, where a wheel that does not cascade is
-	 * late by seconds.  The median over some seconds, with ample time for the wake-up,
-	 * since a virtual CPU may not run for a while.
+	 * late by seconds.  Use the median over some seconds and allow much time for the
+	 * wakeup, since a virtual CPU may be stopped temporarily.
 	 */
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, 4400 * MSEC + i * 200 * MSEC, 0, 0));
@@ -102,7 +102,7 @@ TEST_F(deadline, as_exact_far_away_as_near)
 	EXPECT_LE(late[nr / 2], tick + 100 * MSEC);
 }
 
-TEST_F(deadline, in_the_past_expires_at_once)
+TEST_F(deadline, past_deadline_expires_immediately)
 {
 	__u64 past[] = { 0, 1, now_ns() - 1, now_ns() - SEC / 100 };
 	struct twheel_event event;
@@ -122,7 +122,7 @@ TEST_F(deadline, in_the_past_expires_at_once)
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
-TEST_F(deadline, never_is_never)
+TEST_F(deadline, never_does_not_expire)
 {
 	static const struct {
 		__u64 deadline;
@@ -149,7 +149,7 @@ TEST_F(deadline, never_is_never)
 	}
 }
 
-TEST_F(deadline, the_last_that_is_one)
+TEST_F(deadline, largest_deadline_is_kept)
 {
 	__u64 id = add_deadline(self->fd, KTIME_LAST, TWHEEL_ADD_ABSTIME, 0);
 	struct twheel_event event;

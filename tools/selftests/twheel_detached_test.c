@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Detached operations: they belong to a named purgatory and outlive the file that
- * added them, however that was closed.  Their events have a queue of their own, of
- * which TWHEEL_IOC_EVENTS returns descriptors; each event goes to one of them.
+ * Detached operations: they belong to a named purgatory and outlive the file that added
+ * them, regardless of how that was closed.  Their events have a separate queue, of which
+ * TWHEEL_IOC_EVENTS returns descriptors; each event is delivered to one of them.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -13,9 +13,9 @@
 #define NAME	"detached"
 
 FIXTURE(detached) {
-	long users;	/* of the module, before this test */
+	long users;	/* module reference count before this test */
 	int fd;
-	int events;	/* does not block */
+	int events;	/* non-blocking */
 };
 
 FIXTURE_SETUP(detached)
@@ -59,7 +59,7 @@ static void close_it(int *fd)
 	*fd = -1;
 }
 
-TEST_F(detached, only_in_a_named_purgatory)
+TEST_F(detached, detached_add_requires_a_named_purgatory)
 {
 	int fd = twheel_open(O_NONBLOCK);
 
@@ -115,7 +115,7 @@ TEST_F(detached, descriptor_needs_a_file_open_for_reading)
 	close(fd);
 }
 
-/* Whether /proc has this word for the file behind a descriptor. */
+/* Return: true if /proc shows this word for the file of a descriptor. */
 static bool fd_is(int fd, const char *word)
 {
 	char path[64], target[256] = "";
@@ -124,7 +124,7 @@ static bool fd_is(int fd, const char *word)
 	return readlink(path, target, sizeof(target) - 1) > 0 && strstr(target, word);
 }
 
-TEST_F(detached, proc_names_the_descriptor)
+TEST_F(detached, proc_shows_the_descriptor)
 {
 	EXPECT_TRUE(fd_is(self->events, "[twheel-events]"));
 	EXPECT_TRUE(fd_is(self->fd, "/dev/twheel-" NAME));
@@ -171,7 +171,7 @@ TEST_F(detached, splice_and_sendfile_are_refused)
 	close(pipes[1]);
 }
 
-TEST_F(detached, operation_does_not_belong_to_its_file)
+TEST_F(detached, operation_is_not_counted_for_its_file)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	struct twheel_pending pending;
@@ -193,7 +193,7 @@ TEST_F(detached, operation_does_not_belong_to_its_file)
 	EXPECT_EQ(1, q.detached_unread);
 }
 
-/* Every file shows the cookie of a detached operation, only the adder OWN. */
+/* Every file shows the cookie of a detached operation, only the adding file shows OWN. */
 TEST_F(detached, other_files_see_its_cookie)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
@@ -270,7 +270,7 @@ TEST_F(detached, operation_outlives_a_killed_process)
 	EXPECT_EQ(5, event.cookie);
 }
 
-TEST_F(detached, every_descriptor_is_readable_and_one_gets_the_event)
+TEST_F(detached, event_wakes_all_descriptors_and_is_read_once)
 {
 	int other = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
@@ -288,7 +288,7 @@ TEST_F(detached, every_descriptor_is_readable_and_one_gets_the_event)
 	close(other);
 }
 
-TEST_F(detached, unread_event_waits_for_a_descriptor)
+TEST_F(detached, unread_event_is_kept_without_a_descriptor)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 
@@ -313,7 +313,7 @@ TEST_F(detached, failed_read_leaves_the_event)
 	close(other);
 }
 
-TEST_F(detached, drain_ends_own_operations_only)
+TEST_F(detached, drain_ends_only_own_operations)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	__u64 own = add_deadline(self->fd, HOUR, 0, 0);
@@ -327,7 +327,7 @@ TEST_F(detached, drain_ends_own_operations_only)
 	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(detached, purgatory_is_busy_while_one_is_pending_or_unread)
+TEST_F(detached, purgatory_is_busy_while_operation_is_pending_or_unread)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 
@@ -346,7 +346,7 @@ TEST_F(detached, purgatory_is_busy_while_one_is_pending_or_unread)
 	EXPECT_EQ(0, remove_named(NAME));
 }
 
-TEST_F(detached, forced_removal_ends_them)
+TEST_F(detached, forced_removal_cancels_operations)
 {
 	ASSERT_NE(0, add_detached(self->fd, 1, HOUR, 0));
 	ASSERT_NE(0, add_detached(self->fd, 2, HOUR, 0));
@@ -390,15 +390,15 @@ TEST_F(detached, epoll_reports_each_event_as_an_edge)
 	close(epfd);
 }
 
-/* One thread looks at the queue of a file while others open and close descriptors. */
+/* One thread polls the queue of a file while others open and close descriptors. */
 static struct {
 	int fd;
 	bool over;
-	unsigned long looks;
+	unsigned long polls;
 	unsigned int wrong;
 } watched;
 
-static void *look_for_the_end(void *arg)
+static void *poll_in_loop(void *arg)
 {
 	struct twheel_event event;
 	bool wrong;
@@ -408,23 +408,23 @@ static void *look_for_the_end(void *arg)
 		wrong |= poll_now(watched.fd) != 0;
 		if (wrong)
 			__atomic_add_fetch(&watched.wrong, 1, __ATOMIC_RELAXED);
-		__atomic_add_fetch(&watched.looks, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&watched.polls, 1, __ATOMIC_RELAXED);
 	}
 	return arg;
 }
 
 /*
- * Opening a descriptor of detached events never looks like the end of the file: no
+ * Opening a descriptor of detached events never causes a false end of the file: no
  * read() of 0 and no POLLHUP.
  */
-TEST_F(detached, no_false_end_of_file)
+TEST_F(detached, open_causes_no_false_end_of_file)
 {
 	pthread_t thread;
 	int i, events;
 	__u64 id;
 
 	watched.fd = self->fd;
-	ASSERT_EQ(0, pthread_create(&thread, NULL, look_for_the_end, NULL));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, poll_in_loop, NULL));
 	for (i = 0; i < rounds(2000); i++) {
 		events = open_events(self->fd, TWHEEL_EVENTS_NONBLOCK);
 		ASSERT_LE(0, events);
@@ -433,7 +433,7 @@ TEST_F(detached, no_false_end_of_file)
 		EXPECT_EVENT(events, id, TWHEEL_COMPLETED, i);
 		close(events);
 	}
-	EXPECT_TRUE(wait_for(__atomic_load_n(&watched.looks, __ATOMIC_RELAXED) > 100));
+	EXPECT_TRUE(wait_for(__atomic_load_n(&watched.polls, __ATOMIC_RELAXED) > 100));
 	__atomic_store_n(&watched.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	EXPECT_EQ(0, watched.wrong);
@@ -456,7 +456,7 @@ static long switches_of(pid_t tid)
 	return nr;
 }
 
-/* A thread that waits for an event of a file of its own. */
+/* A thread that waits for an event of its own file. */
 struct poller {
 	int fd;
 	pid_t tid;
@@ -479,7 +479,7 @@ static void *wait_in_poll(void *arg)
 	return NULL;
 }
 
-/* Whether the thread sleeps and has stopped to switch. */
+/* Return: true if the thread is blocked in poll() or epoll_wait(). */
 static bool is_asleep(struct poller *poller)
 {
 	pid_t tid = __atomic_load_n(&poller->tid, __ATOMIC_ACQUIRE);
@@ -493,7 +493,7 @@ static bool is_asleep(struct poller *poller)
 #define NR_POLLERS	20
 
 /* Detached events of one file do not wake the pollers of other files. */
-TEST_F(detached, pollers_of_other_files_sleep_on)
+TEST_F(detached, event_does_not_wake_pollers_of_other_files)
 {
 	struct poller pollers[NR_POLLERS] = { 0 };
 	pthread_t threads[NR_POLLERS];
@@ -517,7 +517,7 @@ TEST_F(detached, pollers_of_other_files_sleep_on)
 		if (i % 2 == 0)
 			ASSERT_EQ(0, op_complete(self->fd, id, 0));
 		ASSERT_TRUE(next_event(self->events, &event));
-		/* A thread that was woken has the time to sleep again. */
+		/* Give a thread that was woken the time to sleep again. */
 		usleep(2000);
 	}
 	for (i = 0; i < NR_POLLERS; i++)
@@ -537,7 +537,7 @@ TEST_F(detached, pollers_of_other_files_sleep_on)
 static struct {
 	unsigned char seen[NR_OPS];
 	unsigned int got;
-	unsigned int strange;
+	unsigned int unexpected;
 } pool;
 
 /* Read until the purgatory is removed. */
@@ -550,7 +550,7 @@ static void *read_until_the_end(void *arg)
 	while ((nr = read_events(fd, events, 3)) > 0) {
 		for (i = 0; i < nr; i++) {
 			if (events[i].cookie >= NR_OPS)
-				__atomic_add_fetch(&pool.strange, 1, __ATOMIC_RELAXED);
+				__atomic_add_fetch(&pool.unexpected, 1, __ATOMIC_RELAXED);
 			else
 				__atomic_add_fetch(&pool.seen[events[i].cookie], 1,
 						   __ATOMIC_RELAXED);
@@ -558,13 +558,13 @@ static void *read_until_the_end(void *arg)
 		}
 	}
 	if (nr < 0)
-		__atomic_add_fetch(&pool.strange, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&pool.unexpected, 1, __ATOMIC_RELAXED);
 	close(fd);
 	close(file);
 	return arg;
 }
 
-/* The other user adds some of the operations. */
+/* Some operations are added by another user. */
 static bool add_as_stranger(void)
 {
 	int fd = twheel_open_named(NAME, O_NONBLOCK);
@@ -606,7 +606,7 @@ TEST_F(detached, each_event_to_exactly_one_reader)
 		pthread_join(threads[i], NULL);
 	for (i = 0; i < NR_OPS; i++)
 		ASSERT_EQ(1, pool.seen[i]);
-	EXPECT_EQ(0, pool.strange);
+	EXPECT_EQ(0, pool.unexpected);
 	EXPECT_EQ(NR_OPS, pool.got);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Arguments that the ioctls refuse for their content, and the errno: flags,
- * reserved fields, conditions, keys and ids.  twheel_abi_test covers sizes and
- * pointers, twheel_limit_test covers the limits.
+ * Invalid contents of arguments, and the errno of the ioctls: flags, reserved fields,
+ * conditions, keys and IDs.  twheel_abi_test covers sizes and pointers, twheel_limit_test
+ * covers the limits.
  */
 #include "refused.h"
 
@@ -50,7 +50,7 @@ TEST_F(refused, reserved_field)
 	}
 }
 
-TEST_F(refused, condition_that_does_not_fit)
+TEST_F(refused, inconsistent_condition)
 {
 	static const struct {
 		__u32 condition;
@@ -59,7 +59,7 @@ TEST_F(refused, condition_that_does_not_fit)
 	} bad[] = {
 		{ TWHEEL_COND_SUM + 1, 0, 2 },
 		{ TWHEEL_COND_SUM + 1, 0, 0 },
-		{ 128, 0, 2 },		/* only for modules */
+		{ 128, 0, 2 },		/* only for kernel modules */
 		{ 128, 0, 0 },
 		{ ~0U, 0, 2 },
 		{ TWHEEL_COND_SUM, 0, 2 },	/* without a threshold */
@@ -90,7 +90,7 @@ TEST_F(refused, condition_that_does_not_fit)
 	}
 }
 
-TEST_F(refused, threshold_that_does_not_fit)
+TEST_F(refused, inconsistent_threshold)
 {
 	struct good good;
 	__u32 condition;
@@ -111,7 +111,7 @@ TEST_F(refused, threshold_that_does_not_fit)
 	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 }
 
-TEST_F(refused, need_where_signals_are_not_counted)
+TEST_F(refused, need_with_sum_condition)
 {
 	struct good good;
 
@@ -139,7 +139,7 @@ TEST_F(refused, too_many_keys)
 	struct good good;
 	unsigned int i;
 
-	/* Even if they are all the same. */
+	/* Even if all keys are the same. */
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		specs[i] = spec_of(11, 1);
 	for (i = 0; i < ARRAY_SIZE(nr); i++) {
@@ -153,12 +153,12 @@ TEST_F(refused, too_many_keys)
 	}
 }
 
-TEST_F(refused, watch_more_keys_than_fit)
+TEST_F(refused, watch_of_too_many_keys)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS - 1];
 	unsigned int i;
 
-	/* Two are watched, so that one more is one too many. */
+	/* Two keys are watched, so one more is too many. */
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
 		specs[i] = spec_of(100 + i, 1);
 	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, specs, i));
@@ -171,7 +171,7 @@ TEST_F(refused, watch_without_keys)
 	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, &spec, 0));
 }
 
-TEST_F(refused, watch_with_an_operation_that_has_no_condition)
+TEST_F(refused, watch_without_condition)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
 
@@ -203,7 +203,7 @@ TEST_F(refused, id_of_another_purgatory)
 	close(other);
 }
 
-TEST_F(refused, operation_that_has_ended)
+TEST_F(refused, ended_operation)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
 
@@ -218,7 +218,7 @@ TEST_F(refused, write)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* 2^63 ns and more, up to the value that a caller might mean as "never". */
+/* 2^63 ns and more, up to the value that a caller might use as "never". */
 TEST_F(refused, period_above_the_range_of_times)
 {
 	static const __u64 periods[] = {

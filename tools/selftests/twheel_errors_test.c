@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Every error that Documentation/device-calls.rst and device-files.rst list for a call,
- * one way to get each.  Other programs cover the other ways, twheel_memory_test covers
+ * provoked in one way.  Other programs cover the other ways, twheel_memory_test covers
  * failed allocations.
  *
  * Needs the module parameters user_max_files=64 user_max_ops=64 max_purgatories=4
@@ -19,9 +19,9 @@
 #define USER_PURGATORIES	2
 
 /*
- * A private purgatory with an operation that watches, a periodic one, and an unread
- * event.  A named purgatory with a limit of one pending operation, open twice: the
- * second file is restricted.
+ * A private purgatory with an operation that watches keys, a periodic operation, and an
+ * unread event.  A named purgatory with a limit of one pending operation, opened twice:
+ * the second file is restricted.
  */
 FIXTURE(errors) {
 	int fd;
@@ -79,14 +79,14 @@ FIXTURE_TEARDOWN(errors)
 	remove_all_named();
 }
 
-/* The good arguments of a call, after a statement that spoils them. */
+/* The valid arguments of a call, corrupted by a statement. */
 #define spoilt(NAME, name, spoil)					\
 ({									\
 	spoil;								\
 	call(self->fd, TWHEEL_IOC_##NAME, &self->good.name);		\
 })
 
-/* The common error of all calls on a purgatory that change something, or -1. */
+/* The common error of all modifying calls on a purgatory, or -1. */
 static int all_that_change(int fd, struct good *good)
 {
 	struct one_call one;
@@ -199,7 +199,7 @@ TEST_F(errors, of_watch_and_unwatch)
 	GIVES(TWHEEL_IOC_UNWATCH, EALREADY, op_unwatch(self->fd, self->ended, 1));
 }
 
-/* The error of the first command of a batch, or a large number if that is refused. */
+/* The error of the first command of a batch, or a large number if the batch is refused. */
 static int command_error(int fd, struct good *good)
 {
 	good->batch.done = 0;
@@ -228,7 +228,7 @@ TEST_F(errors, of_batch)
 	GIVES(TWHEEL_IOC_BATCH, EFAULT, spoilt(BATCH, batch, self->good.batch.commands = 0));
 }
 
-TEST_F(errors, of_calls_that_end_many)
+TEST_F(errors, of_calls_on_many_operations)
 {
 	GIVES(TWHEEL_IOC_SIGNAL, EPERM, errno_of(key_signal(self->confined, 1, 0)));
 	GIVES(TWHEEL_IOC_CANCEL_KEY, EPERM, errno_of(key_cancel(self->confined, 1)));
@@ -254,7 +254,7 @@ TEST_F(errors, of_calls_that_end_many)
 		WIFEXITED(__status) ? WEXITSTATUS(__status) : -1;	\
 })
 
-/* Let this process open no further file. */
+/* Prevent this process from opening further files. */
 static bool no_more_descriptors(void)
 {
 	struct rlimit limit = { 0 };
@@ -381,7 +381,7 @@ static int open_until_refused(void)
 }
 
 /* Open a node with the device number of a removed purgatory. */
-static int open_what_was_removed(void)
+static int open_removed_node(void)
 {
 	struct twheel_create_args args = create_args(NEW_NAME, 0600);
 	int error;
@@ -397,7 +397,7 @@ static int open_what_was_removed(void)
 TEST_F(errors, of_open)
 {
 	GIVES(open, EDQUOT, open_until_refused());
-	GIVES(open, ENXIO, open_what_was_removed());
+	GIVES(open, ENXIO, open_removed_node());
 	NOT_HERE(open, ENODEV, "only an open during the removal of the purgatory");
 }
 
@@ -406,7 +406,7 @@ static void nothing(int signal)
 	(void)signal;
 }
 
-/* Send signals until one interrupts read(); the first ones may come before it. */
+/* Send signals until one interrupts read(); the first ones may arrive before it. */
 static int read_interrupted(int fd)
 {
 	struct itimerval often = { { 0, 10000 }, { 0, 10000 } }, never = { 0 };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading events: read() and readv() with buffers of every kind, waiting with
- * blocking reads, poll, select and epoll.  twheel_deadline_test covers the times of
- * expiry.
+ * Reading events: read() and readv() with buffers of every kind, waiting with blocking
+ * reads, poll, select and epoll.  twheel_deadline_test covers the times of expiry.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -50,7 +49,7 @@ static void set_blocking(int fd, bool blocking)
 	fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-TEST_F(event, one_at_a_time_in_order)
+TEST_F(event, single_reads_are_in_order)
 {
 	struct twheel_event event;
 	int i;
@@ -64,7 +63,7 @@ TEST_F(event, one_at_a_time_in_order)
 	EXPECT_EQ(EAGAIN, errno);
 }
 
-TEST_F(event, as_many_as_are_there)
+TEST_F(event, read_returns_all_queued_events)
 {
 	struct twheel_event events[20];
 	int i;
@@ -75,12 +74,12 @@ TEST_F(event, as_many_as_are_there)
 		EXPECT_EQ(i, events[i].value);
 }
 
-TEST_F(event, as_many_as_fit)
+TEST_F(event, read_returns_only_whole_events)
 {
 	char buffer[4 * EVENT_SIZE];
 	size_t size;
 
-	/* A buffer of 1 to nearly 4 events is filled with whole events. */
+	/* A buffer for 1 to almost 4 events is filled with whole events. */
 	for (size = EVENT_SIZE; size < sizeof(buffer); size += 21) {
 		ASSERT_TRUE(end_some(self->fd, 0, 4));
 		memset(buffer, 0xa5, sizeof(buffer));
@@ -92,7 +91,7 @@ TEST_F(event, as_many_as_fit)
 	}
 }
 
-TEST_F(event, more_than_any_chunk)
+TEST_F(event, read_of_many_events_is_in_order)
 {
 	static struct twheel_event events[3000];
 	long i, nr = ARRAY_SIZE(events), got = 0, more;
@@ -110,7 +109,7 @@ TEST_F(event, more_than_any_chunk)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(event, buffer_below_one_event)
+TEST_F(event, buffer_smaller_than_an_event_is_refused)
 {
 	char buffer[EVENT_SIZE];
 	size_t size;
@@ -151,14 +150,14 @@ TEST_F(event, all_fields_are_set)
 	EXPECT_EQ(0, event.expirations);
 }
 
-TEST_F(event, fault_leaves_the_rest_in_order)
+TEST_F(event, fault_keeps_the_remaining_events_in_order)
 {
 	char *edge = cliff();
 	struct twheel_event *two = (void *)(edge - 2 * EVENT_SIZE);
 	size_t into;
 	int i;
 
-	/* Two fit; the third would end @into bytes beyond the edge. */
+	/* Two events fit; the third one would end @into bytes beyond the edge. */
 	for (into = EVENT_SIZE; into > 0; into -= 16) {
 		ASSERT_TRUE(end_some(self->fd, 0, 4));
 		EXPECT_EQ(2 * EVENT_SIZE,
@@ -169,7 +168,7 @@ TEST_F(event, fault_leaves_the_rest_in_order)
 		EXPECT_EQ(1, two[1].value);
 		EXPECT_EQ(2, query(self->fd).unread);
 
-		/* New events come after the ones that were left. */
+		/* New events are queued after the remaining ones. */
 		ASSERT_TRUE(end_some(self->fd, 4, 2));
 		for (i = 2; i < 6; i += 2) {
 			ASSERT_EQ(2, read_events(self->fd, two, 2));
@@ -180,7 +179,7 @@ TEST_F(event, fault_leaves_the_rest_in_order)
 	}
 }
 
-TEST_F(event, fault_at_the_first_loses_nothing)
+TEST_F(event, fault_at_the_first_event_loses_nothing)
 {
 	struct twheel_event events[4];
 	char *edge = cliff();
@@ -199,13 +198,13 @@ TEST_F(event, fault_at_the_first_loses_nothing)
 		EXPECT_EQ(i, events[i].value);
 }
 
-/* A thread that reads once and stores the result. */
+/* A thread that calls read() once and stores the result. */
 struct reader {
 	int fd;
 	pid_t tid;
 	long got;
 	int error;
-	struct twheel_event *to;	/* NULL for events */
+	struct twheel_event *to;	/* NULL for @events */
 	struct twheel_event events[8];
 };
 
@@ -225,7 +224,7 @@ static bool reader_blocks(struct reader *reader)
 	       wait_for(blocked_in(reader->tid, SYS_read));
 }
 
-TEST_F(event, blocking_read_is_woken_by_each_ending)
+TEST_F(event, blocking_read_is_woken_by_each_reason)
 {
 	__u64 id[3];
 	int i;
@@ -279,7 +278,7 @@ TEST_F(event, fault_passes_the_event_to_the_next_reader)
 	EXPECT_EQ(1, good.got);
 	EXPECT_EQ(6, good.events[0].value);
 
-	/* If the good one was quicker, the bad one still waits. */
+	/* If the good reader was first, the bad one still waits. */
 	ASSERT_TRUE(end_some(self->fd, 7, 1));
 	pthread_join(threads[0], NULL);
 	EXPECT_EQ(-1, bad.got);
@@ -328,7 +327,7 @@ TEST_F(event, blocking_read_is_restarted)
 	EXPECT_EQ(3, reader.events[0].value);
 }
 
-/* A call that blocks although it must not is interrupted after a while, and counted. */
+/* A call that blocks unexpectedly is interrupted after a timeout, and counted. */
 static void let_no_call_block(void)
 {
 	struct sigaction action = { .sa_handler = on_signal };
@@ -339,8 +338,8 @@ static void let_no_call_block(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 }
 
-/* Pieces of these sizes, one behind the other. Return: the first byte behind them. */
-static char *cut(struct iovec *iov, const size_t *sizes, int nr, char *at)
+/* Split a buffer into consecutive pieces of these sizes. Return: the end of the last one. */
+static char *split(struct iovec *iov, const size_t *sizes, int nr, char *at)
 {
 	int i;
 
@@ -351,7 +350,7 @@ static char *cut(struct iovec *iov, const size_t *sizes, int nr, char *at)
 	return at;
 }
 
-/* The second piece is no reason to wait for a second event. */
+/* The remaining pieces are no reason to wait for more events. */
 TEST_F(event, readv_does_not_wait_for_more_events)
 {
 	static const size_t sizes[] = { EVENT_SIZE, EVENT_SIZE, EVENT_SIZE };
@@ -359,7 +358,7 @@ TEST_F(event, readv_does_not_wait_for_more_events)
 	struct iovec iov[3];
 
 	set_blocking(self->fd, true);
-	cut(iov, sizes, 3, (char *)events);
+	split(iov, sizes, 3, (char *)events);
 	ASSERT_TRUE(end_some(self->fd, 5, 1));
 	let_no_call_block();
 	EXPECT_EQ((ssize_t)EVENT_SIZE, readv(self->fd, iov, 3));
@@ -372,7 +371,7 @@ TEST_F(event, readv_does_not_wait_for_more_events)
 	EXPECT_EQ(7, events[1].value);
 }
 
-/* Events go across the pieces, whatever their sizes. */
+/* Events are stored across pieces of any size. */
 TEST_F(event, readv_into_pieces_of_any_size)
 {
 	static const struct {
@@ -389,7 +388,7 @@ TEST_F(event, readv_into_pieces_of_any_size)
 		{ { 127 }, 1 },
 		{ { 63 }, -1 },
 		{ { 31, 32 }, -1 },
-		{ { 0, 0, 0 }, 0 },				/* the VFS returns */
+		{ { 0, 0, 0 }, 0 },				/* returned by the VFS */
 		{ { 1, 2, 3, 4, 5, 6, 7, 8 }, -1 },
 	};
 	struct twheel_event events[4];
@@ -400,7 +399,7 @@ TEST_F(event, readv_into_pieces_of_any_size)
 	for (i = 0; i < ARRAY_SIZE(tries); i++) {
 		ASSERT_TRUE(end_some(self->fd, 10 * i, 4));
 		memset(events, 0xa5, sizeof(events));
-		cut(iov, tries[i].sizes, 8, (char *)events);
+		split(iov, tries[i].sizes, 8, (char *)events);
 		nr = readv(self->fd, iov, 8);
 		if (tries[i].nr_events < 0) {
 			EXPECT_EQ(-1, nr);
@@ -411,7 +410,7 @@ TEST_F(event, readv_into_pieces_of_any_size)
 		}
 		for (j = 0; j < tries[i].nr_events; j++)
 			EXPECT_EQ(10 * i + j, events[j].value);
-		/* The others are there, in order. */
+		/* The remaining events are queued, in order. */
 		for (; j < 4; j++) {
 			if (j < 0)
 				continue;
@@ -422,13 +421,13 @@ TEST_F(event, readv_into_pieces_of_any_size)
 	}
 }
 
-/* An event of which a part cannot be stored stays in the queue. */
-TEST_F(event, readv_that_faults_in_a_later_piece)
+/* An event that cannot be stored completely stays in the queue. */
+TEST_F(event, readv_faults_in_a_later_piece)
 {
 	char *edge = cliff(), buffer[EVENT_SIZE];
 	struct iovec iov[3] = {
-		{ buffer, 40 },			/* all of it is there */
-		{ edge - 48, 80 },		/* its last 32 bytes are not */
+		{ buffer, 40 },			/* fully accessible */
+		{ edge - 48, 80 },		/* the last 32 bytes are not accessible */
 		{ buffer, EVENT_SIZE },
 	};
 	struct twheel_event event;
@@ -444,7 +443,7 @@ TEST_F(event, readv_that_faults_in_a_later_piece)
 	EXPECT_EQ(3, event.value);
 }
 
-/* A descriptor has no position: no call at one takes an event and loses it. */
+/* The file has no position: a positioned read must not consume and lose an event. */
 TEST_F(event, pread_is_refused_or_reads)
 {
 	struct twheel_event event;
@@ -462,7 +461,7 @@ TEST_F(event, pread_is_refused_or_reads)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-/* With RWF_NOWAIT a file that blocks does not: EAGAIN, or it does not know the flag. */
+/* With RWF_NOWAIT, a read of a blocking file fails with EAGAIN or EOPNOTSUPP. */
 TEST_F(event, nowait_does_not_block)
 {
 	struct twheel_event event;
@@ -512,7 +511,7 @@ TEST_F(event, nonblocking_by_open_and_by_fcntl)
 	close(fd);
 }
 
-TEST_F(event, poll_says_in_and_nothing_else)
+TEST_F(event, poll_reports_only_pollin)
 {
 	struct pollfd pfd = { .fd = self->fd, .events = ~0 };
 	struct twheel_event events[2];
@@ -549,7 +548,7 @@ TEST_F(event, poll_and_select_wait_for_expiry)
 	EXPECT_EQ(id, event.id);
 }
 
-TEST_F(event, epoll_by_level)
+TEST_F(event, epoll_is_level_triggered)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN };
 	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -567,12 +566,12 @@ TEST_F(event, epoll_by_level)
 	close(epfd);
 }
 
-TEST_F(event, epoll_by_edge)
+TEST_F(event, epoll_is_edge_triggered)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
 
-	/* Each event is an edge, even if those before it are not read. */
+	/* Each event is an edge, even if earlier events are unread. */
 	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Absurd numbers in every field of every structure: a call returns one of its
- * documented errors, and the purgatory keeps working.
+ * Extreme values in every field of every structure: a call returns one of its documented
+ * errors, and the purgatory keeps working.
  *
- * Structures and arrays are static, so that no address of which one half is spoilt
- * leads to memory of this program.
+ * Structures and arrays are static, so that an address with a corrupted half does not
+ * refer to memory of this program.
  */
 #include "named.h"
 
 #define NAME	"fields"
 
-/* The errors of a call, beside EINVAL and EFAULT. */
+/* The errors of a call, in addition to EINVAL and EFAULT. */
 struct target {
 	const char *name;
 	unsigned int request;
@@ -64,7 +64,7 @@ static struct twheel_pending entries[64];
 static struct twheel_command commands[4];
 static struct twheel_result results[4];
 
-/* Good arguments of each call. */
+/* Set valid arguments of each call. */
 static void make_good(unsigned int request, __u64 id)
 {
 	memset(&args, 0, sizeof(args));
@@ -122,7 +122,7 @@ static void make_good(unsigned int request, __u64 id)
 	case TWHEEL_CALL_CANCEL:
 	case TWHEEL_CALL_COMPLETE:
 	case TWHEEL_CALL_REARM:
-		/* The id is the first field of these. */
+		/* The ID is the first field of these structures. */
 		args.cancel.id = id;
 		break;
 	}
@@ -140,7 +140,7 @@ static bool allowed(const struct target *target, int error)
 	return false;
 }
 
-/* Number of those that fit into 32 bits. */
+/* Number of values that fit into 32 bits. */
 #define NR_SHORT	6
 
 static const __u64 numbers[] = {
@@ -198,7 +198,7 @@ static int in_a_batch(int fd, unsigned int request)
 	return error ?: -results[0].error;
 }
 
-/* Make a call with @size bytes at @at spoilt. Return: an errno. */
+/* Make a call with @size bytes at @at set to @number. Return: an errno. */
 static int spoilt(const struct target *target, bool batch, unsigned int at,
 		  unsigned int size, __u64 number)
 {
@@ -221,10 +221,10 @@ static int spoilt(const struct target *target, bool batch, unsigned int at,
 struct counts {
 	unsigned int calls;
 	unsigned int accepted;
-	unsigned int strange;
+	unsigned int unexpected;
 };
 
-/* Try all numbers in one place. */
+/* Try all values at one offset. */
 static void spoil(const struct target *target, bool batch, unsigned int at,
 		  unsigned int size, struct counts *counts)
 {
@@ -237,14 +237,14 @@ static void spoil(const struct target *target, bool batch, unsigned int at,
 		counts->accepted += !error;
 		if (allowed(target, error))
 			continue;
-		counts->strange++;
+		counts->unexpected++;
 		printf("# %s: 0x%llx in %u bytes at %u: %s\n", target->name, numbers[i],
 		       size, at, strerror(error));
 	}
 }
 
-/* Thousands of calls: on a kernel that checks everything they take their time. */
-TEST_F_TIMEOUT(field, whatever_is_in_it, 240)
+/* Thousands of calls take long on a debug kernel. */
+TEST_F_TIMEOUT(field, extreme_values_are_handled, 240)
 {
 	const struct target *target;
 	struct counts counts = { 0 };
@@ -260,11 +260,11 @@ TEST_F_TIMEOUT(field, whatever_is_in_it, 240)
 			spoil(target, variant->batch, at, 8, &counts);
 	}
 	TH_LOG("%u calls, of which %u were accepted", counts.calls, counts.accepted);
-	EXPECT_EQ(0, counts.strange);
+	EXPECT_EQ(0, counts.unexpected);
 	EXPECT_NE(0, counts.accepted);
 	EXPECT_NE(counts.calls, counts.accepted);
 
-	/* The purgatory works as before. */
+	/* The purgatory still works. */
 	EXPECT_EQ(query(self->fd).detached, query(self->fd).pending);
 	EXPECT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
 	EXPECT_LE(1, key_signal(self->fd, 1, 1));
@@ -286,7 +286,7 @@ FIXTURE_TEARDOWN(key)
 	close(self->fd);
 }
 
-TEST_F(key, whatever_is_in_it)
+TEST_F(key, extreme_values_are_handled)
 {
 	struct twheel_add_args add = {
 		.condition = TWHEEL_COND_ALL,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Defects that the fuzzer has found: see tools/fuzz.
+ * Bugs found by the fuzzer, see tools/fuzz.
  *
- * Most of these were races, which only the kernel's own checks can report.  The tests
- * are for a kernel with KASAN and repeat each race many times.
+ * Most of them were races, which only the checks of the kernel can report.  The tests are
+ * for a kernel with KASAN and repeat each race many times.
  */
 #include "named.h"
 
@@ -15,7 +15,7 @@ FIXTURE(fuzzed) {
 	int fd;
 };
 
-/* One thread asks about operations of other files, most of which have ended. */
+/* One thread queries operations of other files, most of which have ended. */
 static struct {
 	int fd;
 	__u64 ids[NR_OPS];
@@ -60,7 +60,7 @@ static void add_and_close(void)
 	close(fd);
 }
 
-/* Each of these looks at state of the file that closes; the result does not matter. */
+/* Each call accesses state of the file that is closed; the result does not matter. */
 static void ask_about(int fd, __u64 id)
 {
 	struct twheel_unwatch_args unwatch = { .id = id, .key = key_of(2) };
@@ -99,8 +99,8 @@ static void *ask(void *data)
 	return NULL;
 }
 
-/* A call held a reference on the operation, but not on its file. */
-TEST_F(fuzzed, a_file_may_close_while_others_ask_about_its_operations)
+/* A call had a reference to the operation, but not to its file. */
+TEST_F(fuzzed, file_is_closed_during_queries_of_its_operations)
 {
 	pthread_t asker;
 	int round;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The cost of the device while nothing is due: the wake-ups of the reapers of this
- * user, counted by the module.  No other process of this user may use the device.  And
- * the reapers of a user, which come with the first operation and go after the last one.
+ * The cost of the device while nothing is due: the wakeups of the reapers of this user,
+ * counted by the module.  No other process of this user may use the device.  Also the
+ * lifetime of a user's reapers, from the first operation to some time after the last one.
  */
 #include <glob.h>
 #include "named.h"
@@ -24,7 +24,7 @@ FIXTURE_TEARDOWN(idle)
 	close(self->fd);
 }
 
-/* Number of wake-ups in that time; reapers that are gone count from 0 again. */
+/* Number of wakeups since @before; new reapers count from 0. */
 static __u64 wakeups_since(int fd, __u64 before)
 {
 	__u64 now = query(fd).wakeups;
@@ -36,7 +36,7 @@ static __u64 wakeups_within(int fd, unsigned int seconds)
 {
 	__u64 end, before = query(fd).wakeups;
 
-	/* The test is about this time. */
+	/* The test measures this time. */
 	for (end = now_ns() + seconds * SEC; now_ns() < end; )
 		usleep(100000);
 	return wakeups_since(fd, before);
@@ -55,16 +55,16 @@ static unsigned int levels_up_to(int fd, __u64 distance)
 	return levels;
 }
 
-TEST_F(idle, count_grows_with_expiries)
+TEST_F(idle, wakeups_increase_with_expiries)
 {
 	__u64 id, before;
 	int i;
 
-	/* Has the reapers made, if there are none. */
+	/* Creates the reapers if necessary. */
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	before = query(self->fd).wakeups;
 
-	/* An operation that a new reaper finds takes no wake-up. */
+	/* An operation that a new reaper finds on start causes no wakeup. */
 	for (i = 0; i < 100 && query(self->fd).wakeups == before; i++) {
 		id = add_deadline(self->fd, 20 * MSEC, 0, 0);
 		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
@@ -72,19 +72,19 @@ TEST_F(idle, count_grows_with_expiries)
 	EXPECT_LT(before, query(self->fd).wakeups);
 }
 
-TEST_F(idle, nothing_pending)
+TEST_F(idle, no_wakeups_without_operations)
 {
 	EXPECT_EQ(0, wakeups_within(self->fd, 3));
 }
 
-TEST_F(idle, one_operation_an_hour_away)
+TEST_F(idle, no_wakeups_for_a_distant_deadline)
 {
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	EXPECT_EQ(0, wakeups_within(self->fd, 10));
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(idle, many_that_watch_keys)
+TEST_F(idle, no_wakeups_for_watched_keys)
 {
 	int i;
 
@@ -110,13 +110,13 @@ TEST_F(idle, signals_wake_no_reaper)
 	EXPECT_EQ(before, query(self->fd).wakeups);
 }
 
-TEST_F(idle, cancelled_operations_cost_one_wakeup_at_most)
+TEST_F(idle, cancelled_operations_cause_at_most_one_wakeup)
 {
 	__u64 deadline = now_ns() + 3 * SEC;
 	__u64 ids[32];
 	int i;
 
-	/* One bucket in each of at most two shards, however long this takes. */
+	/* One bucket in each of at most two shards, regardless of the duration. */
 	for (i = 0; i < 32; i++) {
 		ids[i] = add_deadline(self->fd, deadline, TWHEEL_ADD_ABSTIME, 0);
 		ASSERT_NE(0, ids[i]);
@@ -126,7 +126,7 @@ TEST_F(idle, cancelled_operations_cost_one_wakeup_at_most)
 	EXPECT_GE(2, wakeups_within(self->fd, 4));
 }
 
-TEST_F(idle, one_wakeup_for_each_level_on_the_way_down)
+TEST_F(idle, each_level_causes_at_most_one_wakeup)
 {
 	__u64 far = 5 * SEC, before, id;
 
@@ -138,7 +138,7 @@ TEST_F(idle, one_wakeup_for_each_level_on_the_way_down)
 	EXPECT_GE(levels_up_to(self->fd, far), query(self->fd).wakeups - before);
 }
 
-/* QUERY counts the reapers of the caller only. */
+/* QUERY counts only the reapers of the caller. */
 TEST_F(idle, expiries_of_another_user_are_not_counted)
 {
 	__u64 before, theirs;
@@ -182,12 +182,12 @@ static unsigned int reapers_of(uid_t user)
 	return nr;
 }
 
-TEST_F(idle, reapers_come_and_go_with_the_operations_of_a_user)
+TEST_F(idle, reapers_exist_only_with_operations_of_the_user)
 {
 	__u64 id;
 
 	ASSERT_TRUE(wait_for(reapers_of(STRANGER) == 0));
-	/* An open file alone makes none. */
+	/* An open file alone creates no reapers. */
 	ASSERT_TRUE(act_for(STRANGER));
 	EXPECT_EQ(0, query(self->fd).pending);
 	ASSERT_TRUE(act_for(0));
@@ -198,14 +198,14 @@ TEST_F(idle, reapers_come_and_go_with_the_operations_of_a_user)
 	ASSERT_TRUE(act_for(0));
 	ASSERT_NE(0, id);
 	EXPECT_TRUE(wait_for(reapers_of(STRANGER) > 0));
-	/* They stay for a pending operation, and go some seconds after its event was read. */
+	/* They exist while an operation is pending, and exit seconds after its event is read. */
 	EXPECT_EQ(0, wakeups_within(self->fd, 8));
 	EXPECT_LT(0, reapers_of(STRANGER));
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 	EXPECT_TRUE(wait_for(reapers_of(STRANGER) == 0));
 
-	/* And they come again. */
+	/* They are created again. */
 	ASSERT_TRUE(act_for(STRANGER));
 	id = add_deadline(self->fd, MSEC, 0, 0);
 	ASSERT_TRUE(act_for(0));

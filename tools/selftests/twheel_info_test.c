@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Looking at pending operations: one of them with its keys, and a list of all in
- * pages of any size, also while other operations are added and cancelled.
+ * Inspecting pending operations: a single operation with its keys, and a list of all
+ * operations in pages of any size, also during adds and cancels.
  */
 #include "named.h"
 
@@ -80,7 +80,7 @@ TEST_F(info, operation_without_keys_and_deadline)
 		EXPECT_EQ(0, p.keys[i].v[0] | p.keys[i].v[1]);
 }
 
-/* Ask for the keys of an operation. Return: an errno. */
+/* Query the keys of an operation. Return: an errno. */
 static int info_keys(int fd, __u64 id, struct twheel_watch_spec *keys, __u32 max,
 		     __u32 *nr)
 {
@@ -118,14 +118,14 @@ TEST_F(info, keys_with_remaining_needs)
 	EXPECT_EQ(POISON, keys[2].key.v[0]);
 }
 
-TEST_F(info, array_of_keys_is_too_small)
+TEST_F(info, small_array_of_keys_is_filled)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
 	struct twheel_watch_spec *edge = (void *)cliff();
-	__u32 room, nr;
+	__u32 max, nr;
 
-	for (room = 0; room <= TWHEEL_MAX_KEYS; room++) {
-		ASSERT_EQ(0, info_keys(self->fd, id, edge - room, room, &nr));
+	for (max = 0; max <= TWHEEL_MAX_KEYS; max++) {
+		ASSERT_EQ(0, info_keys(self->fd, id, edge - max, max, &nr));
 		EXPECT_EQ(TWHEEL_MAX_KEYS, nr);
 	}
 	EXPECT_EQ(EFAULT, info_keys(self->fd, id, edge - 3, 4, &nr));
@@ -159,7 +159,7 @@ TEST_F(info, cookie_is_hidden_from_other_files)
 	close(other);
 }
 
-/* One page of a list. Return: how many entries, -1 with errno if refused. */
+/* One page of a list. Return: number of entries, -1 with errno if refused. */
 static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 max,
 		     __u64 *cursor)
 {
@@ -179,7 +179,7 @@ static int list_page(int fd, __u32 flags, struct twheel_pending *entries, __u32 
 
 #define NR_STABLE	700
 
-/* How often a whole list has each cookie; entries with others are passed over. */
+/* Count each cookie in a complete list; entries with other cookies are ignored. */
 static int list_all(int fd, __u32 flags, __u32 max, unsigned char seen[NR_STABLE])
 {
 	struct twheel_pending entries[64];
@@ -199,7 +199,7 @@ static int list_all(int fd, __u32 flags, __u32 max, unsigned char seen[NR_STABLE
 	return all;
 }
 
-TEST_F(info, an_empty_list)
+TEST_F(info, empty_list)
 {
 	struct twheel_pending entry;
 	__u64 cursor = 0;
@@ -209,9 +209,9 @@ TEST_F(info, an_empty_list)
 		ASSERT_EQ(0, list_page(self->fd, 0, &entry, 1, &cursor));
 }
 
-TEST_F(info, each_is_listed_once_in_pages_of_any_size)
+TEST_F(info, operations_are_listed_once_in_pages_of_any_size)
 {
-	static const __u32 rooms[] = { 1, 2, 7, 64 };
+	static const __u32 page_sizes[] = { 1, 2, 7, 64 };
 	unsigned char seen[NR_STABLE];
 	unsigned int i, j, nr = NR_STABLE;
 
@@ -219,8 +219,8 @@ TEST_F(info, each_is_listed_once_in_pages_of_any_size)
 		nr = query(self->fd).max_file_pending;
 	for (i = 0; i < nr; i++)
 		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, i));
-	for (j = 0; j < ARRAY_SIZE(rooms); j++) {
-		EXPECT_EQ((int)nr, list_all(self->fd, 0, rooms[j], seen));
+	for (j = 0; j < ARRAY_SIZE(page_sizes); j++) {
+		EXPECT_EQ((int)nr, list_all(self->fd, 0, page_sizes[j], seen));
 		for (i = 0; i < nr; i++)
 			ASSERT_EQ(1, seen[i]);
 	}
@@ -273,11 +273,11 @@ TEST_F(info, bad_list_arguments)
 	EXPECT_EQ(EFAULT, errno);
 	EXPECT_EQ(-1, list_page(self->fd, 0, edge, 1, &cursor));
 	EXPECT_EQ(EFAULT, errno);
-	/* An empty entry behind the end of the page does not matter. */
+	/* An inaccessible entry after the end of the page does not matter. */
 	EXPECT_EQ(1, list_page(self->fd, 0, edge - 1, 1, &cursor));
 }
 
-TEST_F(info, any_cursor_is_harmless)
+TEST_F(info, arbitrary_cursors_are_harmless)
 {
 	static const __u64 cursors[] = {
 		1, 2, 1ULL << 26, 1ULL << 32, 1ULL << 63, ~0ULL - 1, ~0ULL,
@@ -326,7 +326,7 @@ static void *churn(void *arg)
 	return arg;
 }
 
-TEST_F(info, each_that_stays_is_listed_once_while_others_come_and_go)
+TEST_F(info, pending_operations_are_listed_once_during_adds_and_cancels)
 {
 	unsigned char seen[NR_STABLE];
 	unsigned int i, nr = NR_STABLE, round;
@@ -340,7 +340,7 @@ TEST_F(info, each_that_stays_is_listed_once_while_others_come_and_go)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, churn, i ? &churned : NULL));
 	for (round = 0; round < 20; round++) {
 		ASSERT_LE((int)nr, list_all(self->fd, TWHEEL_LIST_OTHERS, 1 + round * 3, seen));
-		/* Operations of other files are listed with the cookie 0, like our first one. */
+		/* Operations of other files are listed with cookie 0, as is our first one. */
 		for (i = 1; i < nr; i++)
 			ASSERT_EQ(1, seen[i]);
 		ASSERT_EQ((int)nr, list_all(self->fd, 0, 64 - round, seen));

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The ioctls on single operations with good arguments: adding, completing,
- * cancelling, querying.  twheel_key_test covers keys, twheel_abi_test and
- * twheel_errno_test cover bad arguments.
+ * The ioctls on single operations with valid arguments: add, complete, cancel, query.
+ * twheel_key_test covers keys, twheel_abi_test and twheel_errno_test cover bad arguments.
  */
 #include "selftest.h"
 
@@ -65,7 +64,7 @@ TEST_F(ioctl, ids_are_distinct_and_never_zero)
 	EXPECT_EQ(nr, query(self->fd).pending);
 }
 
-TEST_F(ioctl, add_sets_the_id_and_nothing_else)
+TEST_F(ioctl, add_sets_only_the_id)
 {
 	struct twheel_watch_spec spec = spec_of(1, 2);
 	struct twheel_add_args args = {
@@ -88,7 +87,7 @@ TEST_F(ioctl, add_sets_the_id_and_nothing_else)
 	EXPECT_EQ(0, op_cancel(self->fd, args.id));
 }
 
-TEST_F(ioctl, cookie_comes_back)
+TEST_F(ioctl, cookie_is_returned)
 {
 	static const __u64 cookies[] = { 0, 1, POISON, ~0ULL };
 	struct twheel_event event;
@@ -105,7 +104,7 @@ TEST_F(ioctl, cookie_comes_back)
 	}
 }
 
-TEST_F(ioctl, complete_whatever_the_condition)
+TEST_F(ioctl, complete_ignores_the_condition)
 {
 	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5);
@@ -118,7 +117,7 @@ TEST_F(ioctl, complete_whatever_the_condition)
 	EXPECT_EVENT(self->fd, none, TWHEEL_COMPLETED, ~0ULL);
 }
 
-TEST_F(ioctl, cancel_gives_an_event_without_value)
+TEST_F(ioctl, cancel_event_has_no_value)
 {
 	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
@@ -130,7 +129,7 @@ TEST_F(ioctl, cancel_gives_an_event_without_value)
 	EXPECT_EVENT(self->fd, none, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(ioctl, event_has_the_error)
+TEST_F(ioctl, complete_event_has_the_error)
 {
 	static const int errors[] = { -1, -EIO, -ETIMEDOUT, -4095 };
 	struct twheel_event event;
@@ -148,7 +147,7 @@ TEST_F(ioctl, event_has_the_error)
 	}
 }
 
-TEST_F(ioctl, bad_error_numbers)
+TEST_F(ioctl, bad_error_numbers_are_refused)
 {
 	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
@@ -196,7 +195,7 @@ TEST_F(ioctl, slack_is_never_early)
 	}
 }
 
-TEST_F(ioctl, query_counts_every_ending)
+TEST_F(ioctl, query_counts_every_reason)
 {
 	struct twheel_event events[8];
 	struct twheel_query_args q;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Users do not delay each other: however many operations of one user are due at one
- * instant, the operation of another user beside them, on the same CPU, is not late in
- * proportion.  The same with signals to a large process group for each event.
+ * Users do not delay each other: the operation of user B is not late in proportion to the
+ * number of operations of user A that are due at the same time on the same CPU.  The same
+ * holds when each event of A sends signals to a large process group.
  *
  * Machines differ too much for a limit in ms.  The lateness is compared with the time
- * that the many operations take in the same round, and with a round without them.
+ * that the operations of A take in the same round, and with a round without them.
  *
- * Sizes go up until the time is used; LONG=1 tests all of them.
+ * The sizes increase until the time limit is reached; LONG=1 tests all sizes.
  */
 #include <signal.h>
 #include "many.h"
 
 #define ROUNDS		5
 
-/* The operation of B is due so long after those of A. */
+/* Time from the deadline of the operations of A to the deadline of B. */
 #define BEHIND		(2 * MSEC)
 
-/* Time for the wake-up of a thread on a busy, emulated machine. */
+/* Time for the wakeup of a thread on a busy, emulated machine. */
 #define WAKEUP		(15 * MSEC)
 
-/* Time that the operations of A take at least, so that the comparison means anything. */
+/* Minimum duration of the operations of A for a meaningful comparison. */
 #define BUSY		(60 * MSEC)
 
 #define TIME_LIMIT	(15 * SEC)
@@ -28,7 +28,7 @@
 FIXTURE(neighbours) {
 	int a;
 	int b;
-	__u64 lead;	/* time to add all before they are due */
+	__u64 lead;	/* time to add all operations before they are due */
 };
 
 FIXTURE_SETUP(neighbours)
@@ -47,7 +47,7 @@ FIXTURE_TEARDOWN(neighbours)
 	close(self->b);
 }
 
-/* One round: how late the operation of B was, and how long those of A took. */
+/* A round: lateness of the operation of B, and duration of the operations of A. */
 struct round {
 	__u64 late;
 	__u64 busy;
@@ -55,7 +55,7 @@ struct round {
 
 enum outcome {
 	MEASURED,
-	TOO_SLOW,	/* they were due before all of them were added */
+	TOO_SLOW,	/* operations were due before all of them were added */
 	FAILED,
 };
 
@@ -124,15 +124,15 @@ TEST_F(neighbours, lateness_does_not_grow_with_operations_of_another_user)
 	__u64 start, before;
 
 	ASSERT_TRUE(measure(self->a, self->b, 1, &self->lead, &quiet));
-	TH_LOG("beside 1 operation: %llu us late", quiet.late / USEC);
+	TH_LOG("with 1 operation: %llu us late", quiet.late / USEC);
 	start = now_ns();
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		before = now_ns();
 		ASSERT_TRUE(measure(self->a, self->b, sizes[i], &self->lead, &round));
-		TH_LOG("beside %u operations, which take %llu us: %llu us late", sizes[i],
+		TH_LOG("with %u operations, which take %llu us: %llu us late", sizes[i],
 		       round.busy / USEC, round.late / USEC);
 		if (round.busy >= BUSY) {
-			/* Behind them in one queue, it would be late by all of their time. */
+			/* In a shared queue, it would be late by the duration of all of them. */
 			EXPECT_LE(round.late, 4 * quiet.late + WAKEUP + round.busy / 8);
 			compared++;
 		}
@@ -144,7 +144,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_operations_of_another_user)
 		SKIP(return, "this machine is too fast for the comparison");
 }
 
-/* Children that ignore SIGIO, in a process group of their own. */
+/* Children that block all signals, in a separate process group. */
 static pid_t fork_group(unsigned int nr, pid_t *children)
 {
 	unsigned int i;
@@ -184,7 +184,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
 	EXPECT_TRUE(measure(self->a, self->b, GROUP_OPS, &self->lead, &round));
 	TH_LOG("%llu us late, with signals %llu us", quiet.late / USEC, round.late / USEC);
 	EXPECT_LE(round.late, 4 * quiet.late + WAKEUP);
-	/* One signal takes its time, one for each event would take 500 times that. */
+	/* One signal takes some time, one for each event would take 500 times as long. */
 	EXPECT_LE(round.busy, 10 * quiet.busy + 2 * WAKEUP);
 	for (i = 0; i < GROUP; i++)
 		kill(children[i], SIGKILL);
@@ -192,7 +192,7 @@ TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
 		waitpid(children[i], NULL, 0);
 }
 
-/* A user with very many pending operations does not slow down another user's adds. */
+/* A user with many pending operations does not slow down another user's adds. */
 TEST_F(neighbours, operations_of_another_user_are_in_another_wheel)
 {
 	struct twheel_add_args args = { .deadline = HOUR };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Keys: the conditions any, all and quorum, the number of signals that a key
- * needs, the watchers that a signal reaches, watching more keys, and that an ended
- * operation watches no key.
+ * Keys: the conditions any, all and quorum, the number of signals that a key needs, the
+ * watchers reached by a signal, watching more keys, and ended operations, which watch no
+ * key.
  */
 #include "selftest.h"
 
@@ -21,7 +21,7 @@ FIXTURE_TEARDOWN(key)
 	close(self->fd);
 }
 
-TEST_F(key, any_completes_by_the_first_key)
+TEST_F(key, any_completes_at_the_first_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 
@@ -32,7 +32,7 @@ TEST_F(key, any_completes_by_the_first_key)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(key, all_waits_for_every_key)
+TEST_F(key, all_needs_every_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -45,7 +45,7 @@ TEST_F(key, all_waits_for_every_key)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 22);
 }
 
-TEST_F(key, all_of_the_most_keys)
+TEST_F(key, all_needs_the_maximum_of_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
 	unsigned int i;
@@ -97,7 +97,7 @@ TEST_F(key, need_is_per_key_and_zero_means_one)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
 }
 
-TEST_F(key, the_largest_need_is_not_met_early)
+TEST_F(key, largest_need_is_not_met_early)
 {
 	struct twheel_watch_spec spec = spec_of(1, ~0U);
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
@@ -109,7 +109,7 @@ TEST_F(key, the_largest_need_is_not_met_early)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(key, same_key_twice_counts_as_its_first)
+TEST_F(key, duplicate_keys_are_ignored)
 {
 	struct twheel_watch_spec specs[] = {
 		spec_of(1, 2), spec_of(1, 1), spec_of(1, 9),
@@ -149,7 +149,7 @@ TEST_F(key, keys_are_compared_as_a_whole)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
 }
 
-TEST_F(key, signal_without_watchers)
+TEST_F(key, signal_without_watchers_completes_nothing)
 {
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	EXPECT_NO_EVENT(self->fd);
@@ -206,7 +206,7 @@ TEST_F(key, signal_counts_completed_operations)
 	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(key, ended_operations_leave_their_keys_at_once)
+TEST_F(key, ended_operations_leave_their_keys_immediately)
 {
 	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 	__u64 completed = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4);
@@ -226,7 +226,7 @@ TEST_F(key, ended_operations_leave_their_keys_at_once)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(key, expired_leaves_its_keys_too)
+TEST_F(key, expired_operation_leaves_its_keys)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args args = {
@@ -257,7 +257,7 @@ TEST_F(key, watch_adds_keys_to_any)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(key, watch_makes_all_wait_for_more)
+TEST_F(key, watch_adds_keys_to_all)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	struct twheel_watch_spec more = spec_of(3, 1);
@@ -271,7 +271,7 @@ TEST_F(key, watch_makes_all_wait_for_more)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
 }
 
-TEST_F(key, watch_leaves_the_quorum_as_it_was)
+TEST_F(key, watch_keeps_the_quorum)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
 	struct twheel_watch_spec more = spec_of(3, 1);
@@ -328,8 +328,8 @@ TEST_F(key, watch_again_takes_no_memory)
 	before = kernel_memory();
 	ASSERT_LT(0, before);
 	/*
-	 * If each call kept its array of watches, this would take 80 MB.  A kernel
-	 * with KASAN needs minutes for it, and delays each kfree() anyway.
+	 * If each call leaked its array of watches, this would take 80 MB.  A kernel with
+	 * KASAN needs minutes for it, and delays each kfree() anyway.
 	 */
 	end = now_ns() + 5 * SEC;
 	for (i = 0; i < 20000 && now_ns() < end; i++)
@@ -337,7 +337,7 @@ TEST_F(key, watch_again_takes_no_memory)
 	EXPECT_GT(before + 40000, kernel_memory());
 }
 
-TEST_F(key, watch_up_to_the_most_keys)
+TEST_F(key, watch_up_to_the_maximum_of_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS - 1);
 	struct twheel_watch_spec last[] = {

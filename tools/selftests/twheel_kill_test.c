@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * SIGKILL ends calls that take long, between two chunks of their work: SIGNAL,
- * CANCEL_KEY, COMPLETE_ALL, DRAIN and BATCH.  No operation is lost or ends twice, and
- * the purgatory works afterwards.  Other signals do not end these calls.  A process
- * with a pending SIGKILL takes no event from the queue.
+ * SIGKILL ends long calls between two chunks of their work: SIGNAL, CANCEL_KEY,
+ * COMPLETE_ALL, DRAIN and BATCH.  No operation is lost or ends twice, and the purgatory
+ * works afterwards.  Other signals do not end these calls.  A process with a pending
+ * SIGKILL takes no event from the queue.
  *
- * Machines differ too much for a limit in ms.  The time that a killed call still takes
- * is compared with that of the whole call, for a number of operations for which that
- * takes long enough.
+ * Machines differ too much for a limit in ms.  The remaining time of a killed call is
+ * compared with the time of the whole call, with enough operations for a long call.
  */
 #include <signal.h>
 #include <sys/time.h>
@@ -17,20 +16,20 @@
 #define NAME		"killed"
 #define ROUNDS		3
 
-/* Time of a whole call that is long beside the end of a process. */
+/* Duration of a call that is long compared with the exit of a process. */
 #define LONG_CALL	(50 * MSEC)
 
-/* Time for a process to notice a signal and to exit. */
+/* Time for a process to handle a signal and to exit. */
 #define EXIT		(20 * MSEC)
 
-/* Operations of the first call, and at most. */
+/* Number of operations of the first call, and the maximum. */
 #define FEW		5000
 #define MANY		200000
 
-/* Operations of a call that many other signals meet. */
+/* Number of operations of a call that receives many other signals. */
 #define OTHER_SIGNALS	6000
 
-enum what {
+enum long_call {
 	SIGNAL_KEY,
 	CANCEL_KEY,
 	COMPLETE_ALL,
@@ -51,17 +50,17 @@ FIXTURE(killed) {
 };
 
 FIXTURE_VARIANT(killed) {
-	enum what what;
+	enum long_call kind;
 };
 
-FIXTURE_VARIANT_ADD(killed, signal) { .what = SIGNAL_KEY };
-FIXTURE_VARIANT_ADD(killed, cancel_key) { .what = CANCEL_KEY };
-FIXTURE_VARIANT_ADD(killed, complete_all) { .what = COMPLETE_ALL };
-FIXTURE_VARIANT_ADD(killed, complete_others) { .what = COMPLETE_OTHERS };
-FIXTURE_VARIANT_ADD(killed, drain) { .what = DRAIN };
-FIXTURE_VARIANT_ADD(killed, batch) { .what = BATCH };
+FIXTURE_VARIANT_ADD(killed, signal) { .kind = SIGNAL_KEY };
+FIXTURE_VARIANT_ADD(killed, cancel_key) { .kind = CANCEL_KEY };
+FIXTURE_VARIANT_ADD(killed, complete_all) { .kind = COMPLETE_ALL };
+FIXTURE_VARIANT_ADD(killed, complete_others) { .kind = COMPLETE_OTHERS };
+FIXTURE_VARIANT_ADD(killed, drain) { .kind = DRAIN };
+FIXTURE_VARIANT_ADD(killed, batch) { .kind = BATCH };
 
-static int open_it(void)
+static int create_and_open(void)
 {
 	remove_all_named();
 	return create_named(NAME, 0600) ? -1 : twheel_open_named(NAME, O_NONBLOCK);
@@ -69,7 +68,7 @@ static int open_it(void)
 
 FIXTURE_SETUP(killed)
 {
-	self->fd = open_it();
+	self->fd = create_and_open();
 	ASSERT_LE(0, self->fd);
 	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -82,7 +81,7 @@ FIXTURE_TEARDOWN(killed)
 	remove_all_named();
 }
 
-/* Add operations that watch key 1; a signal under it completes none of them. */
+/* Add operations that watch key 1; a signal of it completes none of them. */
 static bool add_watchers(int fd, unsigned int nr)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
@@ -98,7 +97,7 @@ static bool add_watchers(int fd, unsigned int nr)
 	return add_many(fd, &args, nr);
 }
 
-/* As many signals as take long together. */
+/* A batch with enough signals to be a long call. */
 static int signal_in_a_batch(int fd)
 {
 	struct twheel_command commands[16] = { 0 };
@@ -116,10 +115,10 @@ static int signal_in_a_batch(int fd)
 	return call(fd, TWHEEL_IOC_BATCH, &args) || args.failed ? -1 : 0;
 }
 
-/* Return: number of operations that ended, -1 with errno if refused. */
-static long make_call(int fd, enum what what)
+/* Return: number of ended operations, -1 with errno if refused. */
+static long make_call(int fd, enum long_call kind)
 {
-	switch (what) {
+	switch (kind) {
 	case SIGNAL_KEY:
 		return key_signal(fd, 1, 1);
 	case CANCEL_KEY:
@@ -136,14 +135,14 @@ static long make_call(int fd, enum what what)
 	return -1;
 }
 
-/* Whether a call ends the operations. */
-static bool ends_them(enum what what)
+/* Return: true if the call ends the operations. */
+static bool ends_operations(enum long_call kind)
 {
-	return what != SIGNAL_KEY && what != BATCH;
+	return kind != SIGNAL_KEY && kind != BATCH;
 }
 
-/* Time of a whole call on @nr operations, 0 if something failed. */
-static __u64 time_of_call(int fd, enum what what, unsigned int nr)
+/* Duration of a whole call on @nr operations, 0 on failure. */
+static __u64 time_of_call(int fd, enum long_call kind, unsigned int nr)
 {
 	__u64 start, took, last;
 	long ended;
@@ -151,17 +150,17 @@ static __u64 time_of_call(int fd, enum what what, unsigned int nr)
 	if (!add_watchers(fd, nr))
 		return 0;
 	start = now_ns();
-	ended = make_call(fd, what);
+	ended = make_call(fd, kind);
 	took = now_ns() - start;
-	if (ended != (ends_them(what) ? (long)nr : 0))
+	if (ended != (ends_operations(kind) ? (long)nr : 0))
 		return 0;
-	if (!ends_them(what) && key_cancel(fd, 1) != (long)nr)
+	if (!ends_operations(kind) && key_cancel(fd, 1) != (long)nr)
 		return 0;
 	return read_all_events(fd, &last) == nr ? took : 0;
 }
 
-/* Kill a child a moment after it has begun the call. Return: how long it still lived. */
-static __u64 kill_in_call(int fd, enum what what, struct shared *shared, __u64 moment)
+/* Kill a child @moment after the start of the call. Return: time until it exited. */
+static __u64 kill_in_call(int fd, enum long_call kind, struct shared *shared, __u64 moment)
 {
 	__u64 start;
 	pid_t child;
@@ -170,7 +169,7 @@ static __u64 kill_in_call(int fd, enum what what, struct shared *shared, __u64 m
 	child = fork();
 	if (!child) {
 		__atomic_store_n(&shared->began, true, __ATOMIC_RELEASE);
-		make_call(fd, what);
+		make_call(fd, kind);
 		__atomic_store_n(&shared->ended, true, __ATOMIC_RELEASE);
 		for (;;)
 			pause();
@@ -184,16 +183,16 @@ static __u64 kill_in_call(int fd, enum what what, struct shared *shared, __u64 m
 	return now_ns() - start;
 }
 
-/* A drained file takes no more operations. */
-static int open_again(int fd, enum what what)
+/* A drained file accepts no more operations. */
+static int open_again(int fd, enum long_call kind)
 {
-	if (what != DRAIN)
+	if (kind != DRAIN)
 		return fd;
 	close(fd);
-	return open_it();
+	return create_and_open();
 }
 
-/* So many operations that the call will take long, if @nr of them took that time. */
+/* Number of operations for a long call, given the time for @nr operations. */
 static unsigned int more_for(__u64 took, unsigned int nr)
 {
 	__u64 more = nr * LONG_CALL * 3 / 2 / took;
@@ -201,33 +200,33 @@ static unsigned int more_for(__u64 took, unsigned int nr)
 	return more < MANY ? more : MANY;
 }
 
-TEST_F(killed, call_ends_soon)
+TEST_F(killed, call_ends_early)
 {
 	__u64 whole, lived[ROUNDS], moment, last;
 	unsigned int nr = FEW, round, ended = 0;
 	long rest;
 
-	while ((whole = time_of_call(self->fd, variant->what, nr)) && whole < LONG_CALL &&
+	while ((whole = time_of_call(self->fd, variant->kind, nr)) && whole < LONG_CALL &&
 	       nr < MANY) {
-		self->fd = open_again(self->fd, variant->what);
+		self->fd = open_again(self->fd, variant->kind);
 		nr = more_for(whole, nr);
 	}
 	ASSERT_NE(0, whole);
-	self->fd = open_again(self->fd, variant->what);
+	self->fd = open_again(self->fd, variant->kind);
 	moment = whole / 10;
 	for (round = 0; round < ROUNDS; round++) {
 		ASSERT_TRUE(add_watchers(self->fd, nr));
-		lived[round] = kill_in_call(self->fd, variant->what, self->shared, moment);
+		lived[round] = kill_in_call(self->fd, variant->kind, self->shared, moment);
 		ended += self->shared->ended;
-		/* All that the killed call has not reached are still pending. */
+		/* The operations not reached by the killed call are still pending. */
 		rest = key_cancel(self->fd, 1);
 		EXPECT_LE(0, rest);
 		EXPECT_EQ(0, query(self->fd).pending);
 		EXPECT_EQ(0, query(self->fd).watches);
 		EXPECT_EQ(nr, read_all_events(self->fd, &last));
-		if (ends_them(variant->what) && !self->shared->ended)
+		if (ends_operations(variant->kind) && !self->shared->ended)
 			EXPECT_LT(0, rest);
-		self->fd = open_again(self->fd, variant->what);
+		self->fd = open_again(self->fd, variant->kind);
 	}
 	TH_LOG("%u operations: the whole call took %llu us, the killed one %llu us more", nr,
 	       whole / USEC, median(lived, ROUNDS) / USEC);
@@ -252,16 +251,16 @@ TEST_F(killed, call_is_not_ended_by_other_signals)
 	ASSERT_TRUE(add_watchers(self->fd, OTHER_SIGNALS));
 	ASSERT_EQ(0, sigaction(SIGALRM, &action, NULL));
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &often, NULL));
-	ended = make_call(self->fd, variant->what);
+	ended = make_call(self->fd, variant->kind);
 	ASSERT_EQ(0, setitimer(ITIMER_REAL, &never, NULL));
-	EXPECT_EQ(ends_them(variant->what) ? OTHER_SIGNALS : 0, ended);
-	if (!ends_them(variant->what))
+	EXPECT_EQ(ends_operations(variant->kind) ? OTHER_SIGNALS : 0, ended);
+	if (!ends_operations(variant->kind))
 		EXPECT_EQ(OTHER_SIGNALS, key_cancel(self->fd, 1));
 	EXPECT_EQ(OTHER_SIGNALS, read_all_events(self->fd, &last));
 }
 
 FIXTURE(reader) {
-	int fd;		/* blocks */
+	int fd;		/* blocking */
 };
 
 FIXTURE_SETUP(reader)
@@ -276,8 +275,8 @@ FIXTURE_TEARDOWN(reader)
 	close(self->fd);
 }
 
-/* Read for ever, in one of two ways, when no other process runs. */
-static void read_for_ever(int fd, bool pieces)
+/* Read in an endless loop, in one of two ways, at idle priority. */
+static void read_forever(int fd, bool pieces)
 {
 	struct sched_param param = { 0 };
 	struct twheel_event events[2];
@@ -295,10 +294,10 @@ static void read_for_ever(int fd, bool pieces)
 }
 
 /*
- * A child sleeps in read() and is killed, then an event comes, both before the child
- * runs again: on the same CPU, at the lowest priority.
+ * A child is killed while it sleeps in read(), then an event is queued, both before the
+ * child runs again: it runs on the same CPU, at the lowest priority.
  */
-TEST_F(reader, event_is_not_taken_by_a_killed_process)
+TEST_F(reader, killed_process_takes_no_event)
 {
 	struct twheel_event event;
 	unsigned int taken = 0;
@@ -310,7 +309,7 @@ TEST_F(reader, event_is_not_taken_by_a_killed_process)
 		id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 		child = fork();
 		if (!child)
-			read_for_ever(self->fd, i % 2);
+			read_forever(self->fd, i % 2);
 		ASSERT_TRUE(wait_for(blocked_in(child, i % 2 ? SYS_readv : SYS_read)));
 		kill(child, SIGKILL);
 		ASSERT_EQ(1, key_signal(self->fd, 1, i));

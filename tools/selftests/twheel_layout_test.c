@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The layout of the device's interface: the offset and size of each field of each
- * structure, and the value of each constant.  A structure that grows at its end adds
- * a line here and changes its size; no other line may ever change.
+ * structure, and the value of each constant.  When a structure grows at its end, a line
+ * is added here and its size changes; no other line may ever change.
  *
- * All of it is asserted at compile time, for 32 and for 64 bit alike, and again at
- * run time, so that it is counted.  The kernel is asked whether it knows the same
- * ioctl numbers.  scripts/check-abi sees that nothing is missing.
+ * Everything is asserted at compile time, for 32 and 64 bit, and again at run time, so
+ * that it is counted.  The kernel must support the same ioctl numbers.
+ * scripts/check-abi checks that this file is complete.
  */
 #include <assert.h>
 #include <stddef.h>

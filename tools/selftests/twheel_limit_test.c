@@ -2,7 +2,7 @@
 /*
  * The limits of a file: at most max_pending pending operations, and at most twice as
  * many pending operations and unread events together.  Refused adds are counted, and
- * further ones succeed as soon as an operation ends or its event is read.
+ * adds succeed again when an operation has ended or its event was read.
  *
  * Needs a small module parameter max_pending.
  */
@@ -35,12 +35,12 @@ FIXTURE_TEARDOWN(limit)
 	close(self->fd);
 }
 
-/* Add operations until one is refused. Return: number of added ones. */
-static unsigned int fill(int fd, __u64 *ids, unsigned int room)
+/* Add operations until one is refused. Return: number of added operations. */
+static unsigned int fill(int fd, __u64 *ids, unsigned int max)
 {
 	unsigned int nr;
 
-	for (nr = 0; nr < room; nr++) {
+	for (nr = 0; nr < max; nr++) {
 		ids[nr] = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
 		if (!ids[nr])
 			break;
@@ -48,7 +48,7 @@ static unsigned int fill(int fd, __u64 *ids, unsigned int room)
 	return nr;
 }
 
-/* Whether one more is refused, with @error. */
+/* Return: true if an add is refused with @error. */
 static bool refused(int fd, int error)
 {
 	return !add_deadline(fd, HOUR, 0, 0) && errno == error;
@@ -64,7 +64,7 @@ static unsigned int read_all(int fd)
 	return nr;
 }
 
-TEST_F(limit, as_many_as_max_pending)
+TEST_F(limit, max_pending_operations_are_added)
 {
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	EXPECT_EQ(ENOSPC, errno);
@@ -76,11 +76,11 @@ TEST_F(limit, as_many_as_max_pending)
 	EXPECT_EQ(2, query(self->fd).rejected);
 }
 
-TEST_F(limit, deadlines_in_the_past_count_as_well)
+TEST_F(limit, past_deadlines_are_counted)
 {
 	unsigned int nr;
 
-	/* However fast they expire, twice max is the limit. */
+	/* Twice max is the limit, regardless of the speed of expiry. */
 	for (nr = 0; nr <= 2 * self->max;) {
 		if (add_deadline(self->fd, 0, 0, nr)) {
 			nr++;
@@ -96,7 +96,7 @@ TEST_F(limit, deadlines_in_the_past_count_as_well)
 	EXPECT_EQ(nr, read_all(self->fd));
 }
 
-TEST_F(limit, room_as_soon_as_one_is_cancelled)
+TEST_F(limit, add_succeeds_after_cancel)
 {
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	ASSERT_EQ(0, op_cancel(self->fd, self->ids[0]));
@@ -104,7 +104,7 @@ TEST_F(limit, room_as_soon_as_one_is_cancelled)
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 }
 
-TEST_F(limit, room_as_soon_as_one_is_completed)
+TEST_F(limit, add_succeeds_after_complete)
 {
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	ASSERT_EQ(0, op_complete(self->fd, self->ids[self->max - 1], 1));
@@ -112,7 +112,7 @@ TEST_F(limit, room_as_soon_as_one_is_completed)
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 }
 
-TEST_F(limit, room_as_soon_as_a_signal_completes_them)
+TEST_F(limit, adds_succeed_after_signal)
 {
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	ASSERT_EQ(self->max, key_signal(self->fd, 1, 0));
@@ -120,7 +120,7 @@ TEST_F(limit, room_as_soon_as_a_signal_completes_them)
 	EXPECT_EQ(2 * self->max, query(self->fd).unread + query(self->fd).pending);
 }
 
-TEST_F(limit, room_as_soon_as_they_expire)
+TEST_F(limit, adds_succeed_after_expiry)
 {
 	unsigned int i;
 
@@ -136,7 +136,7 @@ TEST_F(limit, room_as_soon_as_they_expire)
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
-/* Bad input is EINVAL for a full file, too. */
+/* Bad input gives EINVAL for a full file, too. */
 TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 {
 	struct twheel_watch_spec twice[2] = { spec_of(1, 1), spec_of(1, 1) };
@@ -174,7 +174,7 @@ static bool fill_with_unread(int fd, __u64 *ids, unsigned int max)
 	return fill(fd, ids, 2 * max) == max && !op_cancel(fd, ids[0]);
 }
 
-TEST_F(limit, unread_events_count_too)
+TEST_F(limit, unread_events_are_counted)
 {
 	struct twheel_query_args q;
 
@@ -187,7 +187,7 @@ TEST_F(limit, unread_events_count_too)
 	EXPECT_EQ(3, q.rejected);
 }
 
-TEST_F(limit, room_as_soon_as_one_is_read)
+TEST_F(limit, add_succeeds_after_read)
 {
 	struct twheel_event event;
 
@@ -198,7 +198,7 @@ TEST_F(limit, room_as_soon_as_one_is_read)
 	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
-TEST_F(limit, no_room_in_a_read_that_failed)
+TEST_F(limit, add_is_refused_after_failed_read)
 {
 	ASSERT_TRUE(fill_with_unread(self->fd, self->ids, self->max));
 	EXPECT_EQ(-1, read(self->fd, cliff(), 4096));
@@ -207,7 +207,7 @@ TEST_F(limit, no_room_in_a_read_that_failed)
 	EXPECT_EQ(self->max + 1, query(self->fd).unread);
 }
 
-TEST_F(limit, at_the_limit_every_event_comes)
+TEST_F(limit, no_event_is_lost_at_the_limit)
 {
 	unsigned int i;
 
@@ -230,7 +230,7 @@ TEST_F(limit, bad_input_is_not_counted)
 	EXPECT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 }
 
-TEST_F(limit, each_open_has_its_own)
+TEST_F(limit, each_file_has_its_own_limit)
 {
 	int other = twheel_open(O_NONBLOCK);
 
@@ -242,7 +242,7 @@ TEST_F(limit, each_open_has_its_own)
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 }
 
-TEST_F(limit, others_work_when_it_is_full)
+TEST_F(limit, other_calls_work_at_the_limit)
 {
 	struct twheel_watch_spec more = spec_of(2, 1);
 
@@ -260,10 +260,10 @@ static struct {
 	unsigned int max;
 	unsigned int added;
 	unsigned int refused;
-	unsigned int strange;
-} crowd;
+	unsigned int unexpected;
+} adders;
 
-static void *push(void *arg)
+static void *add_in_loop(void *arg)
 {
 	__u64 id;
 	int i;
@@ -272,44 +272,45 @@ static void *push(void *arg)
 		act_for(STRANGER);
 
 	for (i = 0; i < NR_TRIES; i++) {
-		id = add_deadline(crowd.fd, i % 4 * MSEC, 0, 0);
+		id = add_deadline(adders.fd, i % 4 * MSEC, 0, 0);
 		if (id)
-			__atomic_add_fetch(&crowd.added, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&adders.added, 1, __ATOMIC_RELAXED);
 		else if (errno == ENOSPC || errno == ENOBUFS)
-			__atomic_add_fetch(&crowd.refused, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&adders.refused, 1, __ATOMIC_RELAXED);
 		else
-			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
-		if (query(crowd.fd).pending > crowd.max)
-			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&adders.unexpected, 1, __ATOMIC_RELAXED);
+		if (query(adders.fd).pending > adders.max)
+			__atomic_add_fetch(&adders.unexpected, 1, __ATOMIC_RELAXED);
 	}
 	return arg;
 }
 
-TEST_F(limit, holds_when_many_push)
+TEST_F(limit, limit_holds_for_concurrent_adds)
 {
 	unsigned int i, nr = 0;
 	struct twheel_query_args q;
 	pthread_t threads[3];
 
-	crowd.fd = self->fd;
-	crowd.max = self->max;
+	adders.fd = self->fd;
+	adders.max = self->max;
 	for (i = 0; i < 3; i++)
-		ASSERT_EQ(0, pthread_create(&threads[i], NULL, push, i % 2 ? &crowd : NULL));
-	while (__atomic_load_n(&crowd.refused, __ATOMIC_RELAXED) +
-	       __atomic_load_n(&crowd.added, __ATOMIC_RELAXED) < 2 * NR_TRIES)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, add_in_loop,
+					    i % 2 ? &adders : NULL));
+	while (__atomic_load_n(&adders.refused, __ATOMIC_RELAXED) +
+	       __atomic_load_n(&adders.added, __ATOMIC_RELAXED) < 2 * NR_TRIES)
 		nr += read_all(self->fd);
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	/* An operation ends a moment before its event can be read. */
-	ASSERT_TRUE(wait_for(query(self->fd).unread == crowd.added - nr));
+	/* An operation ends slightly before its event can be read. */
+	ASSERT_TRUE(wait_for(query(self->fd).unread == adders.added - nr));
 	nr += read_all(self->fd);
 
 	q = query(self->fd);
-	EXPECT_EQ(0, crowd.strange);
-	EXPECT_EQ(crowd.added, nr);
-	EXPECT_EQ(crowd.added, q.added);
-	EXPECT_EQ(crowd.refused, q.rejected);
-	EXPECT_EQ(3 * NR_TRIES, crowd.added + crowd.refused);
+	EXPECT_EQ(0, adders.unexpected);
+	EXPECT_EQ(adders.added, nr);
+	EXPECT_EQ(adders.added, q.added);
+	EXPECT_EQ(adders.refused, q.rejected);
+	EXPECT_EQ(3 * NR_TRIES, adders.added + adders.refused);
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The lists in debugfs: purgatories with their counts, and pending operations with
- * their keys and remaining times, also while operations are added and cancelled.
+ * The lists in debugfs: purgatories with their counts, and pending operations with their
+ * keys and remaining times, also during adds and cancels.
  */
 #include <stdarg.h>
 
@@ -12,20 +12,20 @@
 
 #define CROWD		5000
 
-/* Contents of a file, NULL if it cannot be read; the caller frees them. */
+/* Contents of a file, freed by the caller; NULL if it cannot be read. */
 static char *contents(const char *path)
 {
-	size_t size = 0, room = 1 << 16;
-	char *text = malloc(room);
+	size_t size = 0, capacity = 1 << 16;
+	char *text = malloc(capacity);
 	int fd = open(path, O_RDONLY);
 	ssize_t got;
 
-	while (fd >= 0 && text && (got = read(fd, text + size, room - size - 1)) > 0) {
+	while (fd >= 0 && text && (got = read(fd, text + size, capacity - size - 1)) > 0) {
 		size += got;
-		if (room - size > 1)
+		if (capacity - size > 1)
 			continue;
-		room *= 2;
-		text = realloc(text, room);
+		capacity *= 2;
+		text = realloc(text, capacity);
 	}
 	if (fd < 0 || !text) {
 		free(text);
@@ -36,7 +36,7 @@ static char *contents(const char *path)
 	return text;
 }
 
-/* Number of lines of a file with all of these words; the last one is NULL. */
+/* Number of lines of a file that contain all of these words, terminated by NULL. */
 static long lines_with(const char *path, ...)
 {
 	char *text = contents(path), *line, *state, *word;
@@ -67,7 +67,7 @@ FIXTURE_SETUP(list)
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	if (access(OPERATIONS, R_OK))
-		SKIP(return, "debugfs is not there");
+		SKIP(return, "debugfs is not available");
 }
 
 FIXTURE_TEARDOWN(list)
@@ -75,7 +75,7 @@ FIXTURE_TEARDOWN(list)
 	close(self->fd);
 }
 
-TEST_F(list, a_purgatory_has_a_line_of_counts)
+TEST_F(list, purgatory_has_a_line_of_counts)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -88,7 +88,7 @@ TEST_F(list, a_purgatory_has_a_line_of_counts)
 				" cancelled=1 ", NULL));
 }
 
-TEST_F(list, an_operation_has_a_line_with_its_keys)
+TEST_F(list, operation_has_a_line_with_its_keys)
 {
 	struct twheel_watch_spec specs[] = { spec_of(0x1a, 3), spec_of(0x1b, 1) };
 	__u64 id = add_specs(self->fd, TWHEEL_COND_QUORUM, 2, specs, 2);
@@ -128,7 +128,7 @@ TEST_F(list, remaining_time_decreases)
 	EXPECT_NE(0, second);
 }
 
-TEST_F(list, all_pending_are_listed_once)
+TEST_F(list, pending_operations_are_listed_once)
 {
 	unsigned int i;
 
@@ -145,7 +145,7 @@ struct churn {
 	unsigned long nr;
 };
 
-/* Add and cancel operations, each the first or the last of the list. */
+/* Add and cancel operations, each of which is listed first or last while it is pending. */
 static void *churn(void *data)
 {
 	struct churn *churn = data;
@@ -161,7 +161,7 @@ static void *churn(void *data)
 	return NULL;
 }
 
-TEST_F(list, list_is_complete_while_operations_come_and_go)
+TEST_F(list, list_is_complete_during_adds_and_cancels)
 {
 	struct churn churned = { .fd = self->fd };
 	pthread_t thread;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Failed allocations: each allocation of a call fails once, and so does each copy from
- * or to user memory.  The call returns the error, changes nothing, and works when it is
+ * Failed allocations: each allocation of a call fails once, and so does each copy from or
+ * to user memory.  The call returns the error, has no effect, and succeeds when it is
  * repeated.
  *
  * Needs a kernel with /proc/thread-self/fail-nth: see fault injection in the kernel's
@@ -13,7 +13,7 @@
 #define FAIL_NTH	"/proc/thread-self/fail-nth"
 #define FAULTS		"/sys/kernel/debug/"
 
-/* The most allocations and copies that a call may make. */
+/* Maximum number of allocations and copies of a call. */
 #define MOST		500
 
 /* Let the @nth allocation or copy of this thread fail, none for 0. */
@@ -25,7 +25,7 @@ static bool let_fail(int fail_nth, int nth)
 	return pwrite(fail_nth, text, len, 0) == len;
 }
 
-/* Whether it has failed; this call itself may fail. */
+/* Return: true if the fault was injected; this call itself may fail. */
 static bool has_failed(int fail_nth)
 {
 	char text[16] = "";
@@ -60,7 +60,7 @@ static bool same_state(const struct twheel_query_args *before, int fd)
 	return !memcmp(before, &after, sizeof(after));
 }
 
-/* The errno of an attempt, or -1 if nothing has failed in it. */
+/* The errno of an attempt, or -1 if no fault was injected. */
 static int attempt(struct attempts *my, int nth, int (*make)(struct attempts *my))
 {
 	bool failed;
@@ -74,10 +74,10 @@ static int attempt(struct attempts *my, int nth, int (*make)(struct attempts *my
 }
 
 /*
- * Repeat an attempt until none of its allocations and copies fails, and undo it each
- * time that it may have succeeded: at last the copy of its output fails.
- * Return: ENOMEM if it returned that and nothing but EFAULT besides, and changed
- * nothing; another number if something was wrong.
+ * Repeat an attempt until none of its allocations and copies fails.  Undo it unless it
+ * failed with ENOMEM: a call may have taken effect before the copy of its output failed.
+ * Return: ENOMEM if some attempts failed with ENOMEM and had no effect, and the others
+ * failed only with EFAULT; another number otherwise.
  */
 static int without_memory(struct attempts *my, int (*make)(struct attempts *my),
 			  void (*undo)(struct attempts *my))
@@ -106,7 +106,7 @@ FIXTURE(memory) {
 	struct attempts my;
 };
 
-/* Let allocations fail that could wait for memory, without messages. */
+/* Inject faults also into allocations that may sleep, without messages. */
 static bool prepare_faults(void)
 {
 	return say(FAULTS "failslab/ignore-gfp-wait", "N") &&
@@ -120,7 +120,7 @@ FIXTURE_SETUP(memory)
 {
 	self->my.fail_nth = open(FAIL_NTH, O_RDWR);
 	if (self->my.fail_nth < 0)
-		SKIP(return, "this kernel lets nothing fail");
+		SKIP(return, "no fault injection in this kernel");
 	ASSERT_TRUE(prepare_faults());
 	self->my.fd = twheel_open(O_NONBLOCK);
 	self->my.control = twheel_open_control();

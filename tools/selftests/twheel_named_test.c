@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Named purgatories: their names and nodes, permissions, and that all files share
- * the keys and operations, while each event goes to the file that added the
+ * Named purgatories: their names and nodes, permissions, and the sharing of keys and
+ * operations by all files, while each event is delivered to the file that added the
  * operation.  twheel_remove_test covers their removal.
  */
 #include "named.h"
@@ -39,7 +39,7 @@ static struct stat node_of(const char *name)
 	return st;
 }
 
-TEST_F(named, create_makes_a_node)
+TEST_F(named, create_adds_a_node)
 {
 	struct stat st = node_of(NAME);
 
@@ -60,7 +60,7 @@ TEST_F(named, create_writes_only_output_fields)
 	EXPECT_FALSE(args.major == self->args.major && args.minor == self->args.minor);
 }
 
-TEST_F(named, a_node_has_the_mode_and_owner_it_was_given)
+TEST_F(named, node_has_the_given_mode_and_owner)
 {
 	static const __u32 modes[] = { 0, 0400, 0620, 0646, 0666 };
 	struct twheel_create_args args;
@@ -129,7 +129,7 @@ TEST_F(named, another_name_is_another_purgatory)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(named, files_name_operations_of_each_other)
+TEST_F(named, files_access_operations_of_each_other)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	struct twheel_watch_spec more = spec_of(9, 1);
@@ -155,7 +155,7 @@ TEST_F(named, files_name_operations_of_each_other)
 	close(other);
 }
 
-TEST_F(named, each_file_counts_its_own)
+TEST_F(named, each_file_counts_its_own_operations)
 {
 	int other = twheel_open_named(NAME, O_NONBLOCK);
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
@@ -267,7 +267,7 @@ TEST_F(named, write_only_file_reads_no_events)
 	close(fd);
 }
 
-/* The descriptor that a create returns is like one that open() returns. */
+/* The returned descriptor is equivalent to one returned by open(). */
 TEST_F(named, create_returns_a_descriptor)
 {
 	struct twheel_create_args args = create_args("made", 0600);
@@ -304,7 +304,7 @@ static bool create_for_others(int control)
 	       readable(fd, 0);
 }
 
-TEST_F(named, creator_uses_it_without_permission_on_the_node)
+TEST_F(named, creator_needs_no_permission_on_the_node)
 {
 	int control = twheel_open_control();
 
@@ -327,7 +327,7 @@ TEST_F(named, refused_create_returns_no_descriptor)
 	EXPECT_EQ(1, query(self->fd).files);
 }
 
-/* The nodes have different permissions, and neither call works on another one. */
+/* The nodes have different permissions, and reject the calls of the other node. */
 TEST_F(named, control_node_is_for_root)
 {
 	struct stat st;
@@ -339,8 +339,8 @@ TEST_F(named, control_node_is_for_root)
 	EXPECT_TRUE(as_stranger(twheel_open_control() < 0 && errno == EACCES));
 }
 
-/* A purgatory of this name would take the node of the control device. */
-TEST_F(named, control_is_no_name)
+/* The node of this name would be the control node. */
+TEST_F(named, name_control_is_refused)
 {
 	struct twheel_create_args args = create_args("control", 0666);
 	int error = call_control(TWHEEL_IOC_CREATE, &args);
@@ -354,8 +354,8 @@ TEST_F(named, control_is_no_name)
 	EXPECT_TRUE(node_exists("control"));
 }
 
-/* Good and bad names. */
-TEST_F(named, good_and_bad_names)
+/* Valid and invalid names. */
+TEST_F(named, names_are_validated)
 {
 	static const struct {
 		const char *name;
@@ -381,7 +381,7 @@ TEST_F(named, good_and_bad_names)
 	}
 }
 
-TEST_F(named, name_ends_with_zeroes)
+TEST_F(named, name_is_padded_with_zeroes)
 {
 	struct twheel_create_args args;
 	unsigned int i;
@@ -394,7 +394,7 @@ TEST_F(named, name_ends_with_zeroes)
 	EXPECT_FALSE(node_exists("a"));
 }
 
-TEST_F(named, name_is_taken_once)
+TEST_F(named, name_is_unique)
 {
 	struct twheel_create_args args = create_args(NAME, 0666);
 
@@ -404,7 +404,7 @@ TEST_F(named, name_is_taken_once)
 	EXPECT_EQ(0, create_named("Shared", 0600));
 }
 
-TEST_F(named, bad_create_arguments)
+TEST_F(named, bad_create_arguments_are_refused)
 {
 	struct twheel_create_args args;
 	int bit;
@@ -431,7 +431,7 @@ TEST_F(named, bad_create_arguments)
 	EXPECT_FALSE(node_exists("a"));
 }
 
-TEST_F(named, create_and_remove_are_calls_of_the_control_node)
+TEST_F(named, create_and_remove_need_the_control_node)
 {
 	struct twheel_create_args create = create_args("a", 0600);
 	struct twheel_remove_args remove = remove_args(NAME, TWHEEL_REMOVE_FORCE);
@@ -447,7 +447,7 @@ TEST_F(named, create_and_remove_are_calls_of_the_control_node)
 	EXPECT_TRUE(node_exists(NAME));
 }
 
-/* Create "own" with these owners, through a control descriptor that root has opened. */
+/* Create "own" with these owners, through a control descriptor opened by root. */
 static int create_owned(int fd, __u32 uid, __u32 gid)
 {
 	struct twheel_create_args args = create_args("own", 0600);
@@ -457,7 +457,7 @@ static int create_owned(int fd, __u32 uid, __u32 gid)
 	return call(fd, TWHEEL_IOC_CREATE, &args);
 }
 
-TEST_F(named, owner_of_a_node_is_the_creator_or_given_by_root)
+TEST_F(named, foreign_owner_is_refused)
 {
 	int fd = twheel_open_control();
 	struct stat st;
@@ -477,7 +477,7 @@ TEST_F(named, owner_of_a_node_is_the_creator_or_given_by_root)
 	close(fd);
 }
 
-TEST_F(named, limits_of_a_purgatory)
+TEST_F(named, limits_of_a_purgatory_are_enforced)
 {
 	struct twheel_create_args args = create_args("small", 0600);
 	int i, fd, other;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Periodic operations: an event for each period, or one for several periods if the
- * events are not read, and one for the end.
+ * Periodic operations: an event for each period, or one event for several unread periods,
+ * and an event for the end.
  */
 #include "named.h"
 
@@ -33,7 +33,7 @@ FIXTURE_TEARDOWN(periodic)
 	close(self->fd);
 }
 
-/* Add self->args; a fixture moves, and the address of its keys with it. */
+/* Add self->args. The keys are set here, since the fixture may move. */
 #define ADD()								\
 ({									\
 	self->args.keys = address(&self->spec);				\
@@ -41,7 +41,7 @@ FIXTURE_TEARDOWN(periodic)
 	self->args.id;							\
 })
 
-/* The next event is the end of operation @_id, not a period. */
+/* The next event is the end of operation @_id, not of a period. */
 #define EXPECT_END(_id, _reason, _value, event)				\
 do {									\
 	ASSERT_TRUE(next_event(self->fd, event));			\
@@ -51,7 +51,7 @@ do {									\
 	EXPECT_EQ(_value, (event)->value);				\
 } while (0)
 
-TEST_F(periodic, an_event_for_each_period)
+TEST_F(periodic, each_period_has_an_event)
 {
 	struct twheel_event event;
 	__u64 id = ADD();
@@ -73,7 +73,7 @@ TEST_F(periodic, an_event_for_each_period)
 	EXPECT_EQ(1, query(self->fd).added);
 }
 
-/* Deadlines are multiples of the period from the first one, and none is left out. */
+/* Deadlines are multiples of the period after the first one, and none is skipped. */
 TEST_F(periodic, every_deadline_is_counted_once)
 {
 	__u64 counted = 0, first, before = now_ns();
@@ -87,7 +87,7 @@ TEST_F(periodic, every_deadline_is_counted_once)
 		counted += event.expirations;
 		EXPECT_LE(before + counted * PERIOD, event.deadline);
 		EXPECT_GE(first + (counted - 1) * PERIOD, event.deadline);
-		/* Let some of them pass before the next is read. */
+		/* Let some of them pass before the next read. */
 		usleep(i * 7000);
 	}
 }
@@ -100,7 +100,7 @@ static __u64 next_deadline(int fd, __u64 id)
 	return op_info(fd, id, &pending) ? 0 : pending.deadline;
 }
 
-TEST_F(periodic, one_event_for_all_unread_periods)
+TEST_F(periodic, unread_periods_share_an_event)
 {
 	__u64 id = ADD(), start = next_deadline(self->fd, id);
 	struct twheel_event events[2];
@@ -129,14 +129,14 @@ TEST_F(periodic, event_counts_the_periods_before_it)
 	ASSERT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 	EXPECT_LE(5, event.expirations);
-	/* The next event counts from here on. */
+	/* The next event counts from here. */
 	counted = event.expirations;
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_END(id, TWHEEL_CANCELLED, 0, &event);
 	EXPECT_GE((event.time - start) / PERIOD + 1, counted + event.expirations);
 }
 
-TEST_F(periodic, end_after_the_runs)
+TEST_F(periodic, operation_expires_after_its_runs)
 {
 	struct twheel_event event;
 	__u64 id, counted = 0;
@@ -161,7 +161,7 @@ TEST_F(periodic, end_after_the_runs)
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, unread_periods_use_up_no_run)
+TEST_F(periodic, unread_periods_consume_no_run)
 {
 	__u64 start = now_ns() + PERIOD, id;
 	struct twheel_pending pending;
@@ -172,7 +172,7 @@ TEST_F(periodic, unread_periods_use_up_no_run)
 	self->args.deadline = start;
 	self->args.runs = 3;
 	id = ADD();
-	/* However many periods pass, they are one event. */
+	/* Any number of unread periods is one event. */
 	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= start + 5 * PERIOD));
 	ASSERT_EQ(0, op_info(self->fd, id, &pending));
 	EXPECT_EQ(2, pending.runs);
@@ -189,8 +189,8 @@ TEST_F(periodic, unread_periods_use_up_no_run)
 	EXPECT_EQ(1, query(self->fd).expired);
 }
 
-/* An unread event does not keep the reaper busy, however short the period. */
-TEST_F(periodic, an_unread_event_costs_no_wakeups)
+/* An unread event does not keep the reaper busy, even with a short period. */
+TEST_F(periodic, unread_event_causes_no_wakeups)
 {
 	__u64 wakeups, end, id;
 
@@ -236,7 +236,7 @@ TEST_F(periodic, info_has_the_remaining_runs)
 	EXPECT_LT(1000000 - BUDGET_MS, pending.runs);
 }
 
-TEST_F(periodic, completes_by_key_between_periods)
+TEST_F(periodic, operation_completes_by_key_between_periods)
 {
 	struct twheel_event event;
 	__u64 id = ADD();
@@ -249,7 +249,7 @@ TEST_F(periodic, completes_by_key_between_periods)
 	EXPECT_EQ(1, query(self->fd).completed);
 }
 
-TEST_F(periodic, unread_period_becomes_the_end)
+TEST_F(periodic, unread_period_becomes_the_last_event)
 {
 	struct twheel_event event;
 	__u64 id = ADD();
@@ -263,7 +263,7 @@ TEST_F(periodic, unread_period_becomes_the_end)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(periodic, close_ends_it)
+TEST_F(periodic, close_ends_the_operation)
 {
 	long users = module_users();
 	int i, fd;
@@ -318,7 +318,7 @@ TEST_F(periodic, deadline_cannot_be_moved)
 	}
 }
 
-TEST_F(periodic, first_deadline_is_not_the_period)
+TEST_F(periodic, first_deadline_is_independent_of_the_period)
 {
 	struct twheel_event event;
 	__u64 id;
@@ -333,8 +333,8 @@ TEST_F(periodic, first_deadline_is_not_the_period)
 	EXPECT_LE(event.deadline + HOUR, next_deadline(self->fd, id));
 }
 
-/* Periods far below a tick and far beyond any time, up to the largest one. */
-TEST_F(periodic, absurd_periods)
+/* Periods from far below a tick up to the largest one. */
+TEST_F(periodic, extreme_periods_expire)
 {
 	static const __u64 periods[] = {
 		1, 2, 999, KTIME_LAST / 2, KTIME_LAST - 1, KTIME_LAST,
@@ -349,7 +349,7 @@ TEST_F(periodic, absurd_periods)
 		self->args.cookie = i;
 		ids[i] = ADD();
 	}
-	/* Another operation expires meanwhile, and the counts stay in bounds. */
+	/* Another operation expires meanwhile, and the counts are valid. */
 	other = add_deadline(self->fd, 50 * MSEC, 0, 99);
 	ASSERT_NE(0, other);
 	do {
@@ -367,7 +367,7 @@ TEST_F(periodic, absurd_periods)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(periodic, a_nanosecond_counts_each)
+TEST_F(periodic, period_of_a_nanosecond_counts_each)
 {
 	struct twheel_event event;
 	__u64 id, first = 0;
@@ -385,7 +385,7 @@ TEST_F(periodic, a_nanosecond_counts_each)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, arguments_that_contradict_each_other)
+TEST_F(periodic, contradicting_arguments_are_refused)
 {
 	struct twheel_add_args good = self->args, args;
 
@@ -409,8 +409,8 @@ TEST_F(periodic, arguments_that_contradict_each_other)
 
 #define NR_OPS	100
 
-/* Each ends by a signal while its periods pass, with one event of the end. */
-TEST_F(periodic, ends_that_race_with_periods)
+/* Each operation ends by a signal while its periods elapse, with one last event. */
+TEST_F(periodic, signal_races_with_periods)
 {
 	unsigned char ended[NR_OPS];
 	struct twheel_event event;
@@ -439,12 +439,12 @@ TEST_F(periodic, ends_that_race_with_periods)
 	}
 }
 
-/* Another user completes the operations as their last runs come. */
+/* Another user completes the operations during their last runs. */
 static struct {
 	int fd;
 	__u64 ids[NR_OPS];
 	unsigned int completed;
-	unsigned int strange;
+	unsigned int unexpected;
 } ending;
 
 static void *complete_them(void *arg)
@@ -455,14 +455,14 @@ static void *complete_them(void *arg)
 	for (i = 0; i < NR_OPS; i++) {
 		error = op_complete(ending.fd, ending.ids[i], 5);
 		ending.completed += !error;
-		ending.strange += error && error != EALREADY && error != ENOENT;
+		ending.unexpected += error && error != EALREADY && error != ENOENT;
 		usleep(i % 3 * 30);
 	}
 	return arg;
 }
 
-/* No more events of periods than runs, and none behind the end. */
-TEST_F(periodic, ends_that_race_with_the_last_run)
+/* There are no more events than runs, and no event after the last one. */
+TEST_F(periodic, complete_races_with_the_last_run)
 {
 	unsigned int runs[NR_OPS], expired = 0, completed = 0;
 	bool ended[NR_OPS];
@@ -503,7 +503,7 @@ TEST_F(periodic, ends_that_race_with_the_last_run)
 		EXPECT_EQ(0, query(self->fd).pending);
 	}
 	TH_LOG("%u expired, %u were completed", expired, completed);
-	EXPECT_EQ(0, ending.strange);
+	EXPECT_EQ(0, ending.unexpected);
 	EXPECT_EQ(ending.completed, completed);
 }
 

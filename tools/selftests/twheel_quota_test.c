@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The limits of module parameters: the files, operations and named purgatories of a
- * user, the number of named purgatories, and their own limits.  A limit refuses
- * nothing any more as soon as something has ended.
+ * The limits of the module parameters: the files, operations and named purgatories of a
+ * user, the number of named purgatories, and their own limits.  After an object has been
+ * released, a limit allows a new one.
  *
  * Needs the module parameters max_pending=16 max_shared_pending=32
  * max_purgatories=4 user_max_files=12 user_max_ops=40 user_max_purgatories=2.
  */
 #include "named.h"
 
-#define MOST	64	/* above all of these limits */
+#define MOST	64	/* greater than all of these limits */
 
 FIXTURE(quota) {
 	int fds[MOST];
@@ -48,7 +48,7 @@ FIXTURE_TEARDOWN(quota)
 	remove_all_named();
 }
 
-/* Open files until one is refused. Return: their number, errno is that of the last. */
+/* Open files until one is refused, with errno. Return: number of opened files. */
 static unsigned int open_all(int fds[MOST])
 {
 	unsigned int nr;
@@ -87,7 +87,7 @@ TEST_F(quota, files_are_counted_by_user)
 {
 	int fds[MOST];
 
-	/* The files of root do not count for a stranger, nor the other way round. */
+	/* Files of root are not charged to another user, and vice versa. */
 	ASSERT_EQ(0, create_named("all", 0666));
 	ASSERT_EQ(self->files, open_all(self->fds));
 	EXPECT_TRUE(as_stranger(twheel_open_named("all", 0) >= 0));
@@ -104,7 +104,7 @@ TEST_F(quota, files_are_counted_by_user)
 	EXPECT_LE(0, self->fds[0]);
 }
 
-/* Add operations until one is refused. Return: their number. */
+/* Add operations until one is refused. Return: number of added operations. */
 static unsigned int add_all(int fd)
 {
 	unsigned int nr = 0;
@@ -120,7 +120,7 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	struct twheel_event event;
 	int i;
 
-	/* Each file up to its own limit, until all of them together are enough. */
+	/* Each file up to its own limit, until the limit of the user is reached. */
 	for (i = 0; all < self->ops; i++) {
 		self->fds[i] = twheel_open(O_NONBLOCK);
 		ASSERT_LE(0, self->fds[i]);
@@ -135,7 +135,7 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	EXPECT_EQ(EDQUOT, errno);
 	EXPECT_EQ(1, query(self->fds[i]).rejected);
 
-	/* An ended operation counts until its event is read. */
+	/* An ended operation is charged until its event is read. */
 	ASSERT_EQ(self->pending, complete_all(self->fds[0], 0, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
 	EXPECT_EQ(EDQUOT, errno);
@@ -143,14 +143,14 @@ TEST_F(quota, limit_on_operations_of_a_user)
 	EXPECT_NE(0, add_deadline(self->fds[i], HOUR, 0, 0));
 	EXPECT_EQ(0, add_deadline(self->fds[i], HOUR, 0, 0));
 
-	/* A close ends all operations of the file. */
+	/* Closing a file ends and uncharges its operations. */
 	close(self->fds[0]);
 	self->fds[0] = -1;
 	EXPECT_TRUE(wait_for(add_deadline(self->fds[i], HOUR, 0, 0)));
 	EXPECT_EQ(self->pending - 2, add_all(self->fds[i]));
 }
 
-TEST_F(quota, bad_input_costs_nothing)
+TEST_F(quota, bad_input_is_not_charged)
 {
 	struct twheel_add_args args = { .flags = ~0U };
 	unsigned int i;
@@ -161,7 +161,7 @@ TEST_F(quota, bad_input_costs_nothing)
 	EXPECT_EQ(self->pending, add_all(self->fds[0]));
 }
 
-TEST_F(quota, batch_reaches_the_limit)
+TEST_F(quota, batch_is_refused_at_the_limit)
 {
 	struct twheel_command commands[MOST] = { 0 };
 	struct twheel_result results[MOST];
@@ -186,7 +186,7 @@ TEST_F(quota, batch_reaches_the_limit)
 	EXPECT_EQ(-ENOSPC, results[self->pending].error);
 }
 
-/* The user who adds an operation is charged, not the one who opened the file. */
+/* An operation is charged to the user that adds it, not to the user that opened the file. */
 TEST_F(quota, operations_are_charged_to_the_adder)
 {
 	unsigned int i, nr = 0;
@@ -203,10 +203,10 @@ TEST_F(quota, operations_are_charged_to_the_adder)
 			all += add_all(self->fds[j]);
 		all == self->ops && errno == EDQUOT;
 	})));
-	/* Root has all of its quota left. */
+	/* Root's quota is unused. */
 	EXPECT_EQ(self->pending, add_all(self->fds[nr]));
 	EXPECT_EQ(ENOSPC, errno);
-	/* The file that has room left takes more of root's, and none of the stranger's. */
+	/* This file accepts operations of root, but no more of the other user. */
 	EXPECT_TRUE(as_stranger(!add_deadline(self->fds[nr - 1], HOUR, 0, 0) &&
 				errno == EDQUOT));
 	EXPECT_NE(0, add_deadline(self->fds[nr - 1], HOUR, 0, 0));
@@ -216,7 +216,7 @@ TEST_F(quota, operations_are_charged_to_the_adder)
 	EXPECT_TRUE(wait_for(as_stranger(add_deadline(self->fds[nr - 1], HOUR, 0, 0))));
 }
 
-/* A detached operation stays charged to the adder after the close of its file. */
+/* A detached operation stays charged to the adding user after its file is closed. */
 TEST_F(quota, detached_operations_are_charged_to_the_adder)
 {
 	struct twheel_event event;
@@ -259,7 +259,7 @@ TEST_F(quota, detached_operations_are_charged_to_the_adder)
 	close(events);
 }
 
-/* Create purgatories until one is refused. Return: their number. */
+/* Create purgatories until one is refused. Return: number of created purgatories. */
 static unsigned int create_all(int control, char first)
 {
 	struct twheel_create_args args;
@@ -284,7 +284,7 @@ static int remove_through(int control, const char *name)
 	return call(control, TWHEEL_IOC_REMOVE, &args);
 }
 
-/* Names count until their removal, also after the end of the process. */
+/* Names are charged until their removal, also after the end of the process. */
 TEST_F(quota, limit_on_names_of_a_user)
 {
 	int control = twheel_open_control();
@@ -293,20 +293,20 @@ TEST_F(quota, limit_on_names_of_a_user)
 	EXPECT_TRUE(as_stranger(create_all(control, 'a') == self->names && errno == EDQUOT));
 	EXPECT_TRUE(as_stranger(create_all(control, 'b') == 0 && errno == EDQUOT));
 	EXPECT_FALSE(node_exists("b0"));
-	/* Neither another user nor root is affected. */
+	/* Other users and root are not affected. */
 	EXPECT_TRUE(as_user(NEIGHBOUR, create_all(control, 'c') == self->names));
 	EXPECT_TRUE(as_stranger(remove_through(control, "a0") == 0));
 	EXPECT_EQ(0, create_named("root", 0600));
 	EXPECT_EQ(0, remove_named("root"));
 	EXPECT_TRUE(as_stranger(create_all(control, 'b') == 1));
-	/* Root removes one of them, and the user may create another one. */
+	/* Root removes one of them, and the user can create another one. */
 	EXPECT_EQ(0, remove_named("a1"));
 	EXPECT_TRUE(as_stranger(create_all(control, 'd') == 1));
 	close(control);
 }
 
-/* CAP_SYS_RESOURCE is exempt from the limit of a user, not from that of the module. */
-TEST_F(quota, limit_on_names_does_not_bind_root)
+/* CAP_SYS_RESOURCE overrides the limit of a user, but not the limit of the module. */
+TEST_F(quota, root_is_exempt_from_the_limit_on_names)
 {
 	int control = twheel_open_control();
 
@@ -315,8 +315,8 @@ TEST_F(quota, limit_on_names_does_not_bind_root)
 	close(control);
 }
 
-/* The descriptor that a create returns is an open file like any other. */
-TEST_F(quota, created_descriptor_is_an_open_file)
+/* The descriptor returned by create is an open file like any other. */
+TEST_F(quota, created_descriptor_is_counted)
 {
 	struct twheel_create_args args = create_args("full", 0600);
 	unsigned int nr = open_all(self->fds);
@@ -333,7 +333,7 @@ TEST_F(quota, created_descriptor_is_an_open_file)
 	close(control);
 }
 
-/* One file cannot fill a purgatory that all its files share. */
+/* One file cannot fill a shared purgatory. */
 TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 {
 	struct twheel_create_args args = create_args("fair", 0600);
@@ -348,7 +348,7 @@ TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 	EXPECT_EQ(4, add_all(self->fds[0]));
 	EXPECT_EQ(ENOSPC, errno);
 
-	/* Detached operations count as long as their file is open. */
+	/* Detached operations are counted as long as their file is open. */
 	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_EQ(2, add_all(self->fds[1]));
@@ -361,7 +361,7 @@ TEST_F(quota, limit_of_a_file_in_a_shared_purgatory)
 	EXPECT_EQ(4, add_all(self->fds[1]));
 	EXPECT_EQ(ENOSPC, errno);
 
-	/* The purgatory is full before a third file is. */
+	/* The purgatory is full before the limit of a third file is reached. */
 	self->fds[2] = twheel_open_named("fair", O_NONBLOCK);
 	EXPECT_EQ(2, add_all(self->fds[2]));
 	EXPECT_EQ(ENOSPC, errno);
@@ -402,7 +402,7 @@ TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
 	EXPECT_EQ(most, query(self->fds[1]).max_pending);
 }
 
-/* Each file has a limit, and the purgatory has one for all of them. */
+/* Each file has a limit, and the purgatory has a limit for all files. */
 TEST_F(quota, full_purgatory_is_full_for_all_files)
 {
 	struct twheel_create_args args = create_args("small", 0600);
@@ -447,8 +447,8 @@ TEST_F(quota, limit_on_unread_detached_events)
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
 
-/* The memory of a user is freed with all of their files and operations. */
-TEST_F(quota, removal_gives_everything_back)
+/* The memory of a user is freed with the last file and operation. */
+TEST_F(quota, removal_uncharges_everything)
 {
 	unsigned int i, round;
 

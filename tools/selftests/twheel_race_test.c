@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Three threads and the reapers race for the same operations, of two users and two
- * files.  Every operation ends exactly once, exactly one call reports that it ended
- * it, and the event says the same.
+ * Three threads and the reapers race to end the same operations, of two users and two
+ * files.  Every operation ends exactly once, exactly one call reports that it ended it,
+ * and the event agrees with that call.
  */
 #include "race.h"
 
-/* Values of the events, which tell the calls apart. */
+/* Values of the events, which identify the calls. */
 #define BY_SIGNAL	1001
 #define BY_COMPLETE	1002
 
-/* Each comes from another side, so that they meet and none always wins. */
-static void end_them_all(int me)
+/* The threads start at the first, the last and the middle operation: each wins some races. */
+static void end_all(int me)
 {
 	int i;
 
@@ -29,7 +29,7 @@ static void end_them_all(int me)
 	}
 }
 
-/* Whether one call or the deadline has won, and the event agrees. */
+/* Return: true if exactly one call or the deadline won, and the event agrees. */
 static bool consistent(const struct race_op *op)
 {
 	const struct twheel_event *event = &op->event;
@@ -52,7 +52,7 @@ static bool consistent(const struct race_op *op)
 	return false;
 }
 
-/* Whether the other calls have failed; with ENOENT only if events are read meanwhile. */
+/* Return: true if the other calls failed; ENOENT only if events are read meanwhile. */
 static bool lost_properly(const struct race_op *op, bool read_meanwhile)
 {
 	int errors[] = { op->cancelled, op->completed };
@@ -65,39 +65,39 @@ static bool lost_properly(const struct race_op *op, bool read_meanwhile)
 	return op->signalled == 0 || op->signalled == 1;
 }
 
-FIXTURE(everyone) {
+FIXTURE(contended) {
 	FIXTURE_DATA(race) race;
 };
 
-FIXTURE_VARIANT(everyone) {
+FIXTURE_VARIANT(contended) {
 	bool read_meanwhile;
 };
 
-FIXTURE_VARIANT_ADD(everyone, read_meanwhile) {
+FIXTURE_VARIANT_ADD(contended, read_meanwhile) {
 	.read_meanwhile = true,
 };
 
-FIXTURE_VARIANT_ADD(everyone, read_afterwards) {
+FIXTURE_VARIANT_ADD(contended, read_afterwards) {
 	.read_meanwhile = false,
 };
 
-FIXTURE_SETUP(everyone)
+FIXTURE_SETUP(contended)
 {
 	race_setup(_metadata, &self->race, NULL);
 }
 
-FIXTURE_TEARDOWN(everyone)
+FIXTURE_TEARDOWN(contended)
 {
 	race_teardown(_metadata, &self->race, NULL);
 }
 
-/* Whether each side has won some of the races. */
+/* Return: true if each side has won some of the races. */
 static bool all_have_won(const unsigned int *ended)
 {
 	return ended[TWHEEL_COMPLETED] && ended[TWHEEL_EXPIRED] && ended[TWHEEL_CANCELLED];
 }
 
-TEST_F(everyone, exactly_one_wins)
+TEST_F(contended, exactly_one_call_wins)
 {
 	__u64 add_ns = 20 * MSEC, race_ns = 5 * MSEC, start, began;
 	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
@@ -105,9 +105,9 @@ TEST_F(everyone, exactly_one_wins)
 	pthread_t threads[NR_RACERS];
 	int round, i;
 
-	/* On a machine that is busy with other things it may take some rounds more. */
+	/* A busy machine may need some more rounds. */
 	for (round = 0; round < (all_have_won(ended) ? NR_ROUNDS : 10 * NR_ROUNDS); round++) {
-		/* The deadlines fall into the race, if it goes like the last one. */
+		/* The deadlines expire during the race, if it takes as long as the last one. */
 		began = now_ns();
 		start = began + add_ns + add_ns / 4 + MSEC;
 		ASSERT_TRUE(add_race_ops(start - race_ns / 4, start + race_ns));
@@ -116,7 +116,7 @@ TEST_F(everyone, exactly_one_wins)
 			sched_yield();
 
 		began = now_ns();
-		ASSERT_TRUE(start_race(end_them_all, threads));
+		ASSERT_TRUE(start_race(end_all, threads));
 		if (variant->read_meanwhile)
 			ASSERT_TRUE(collect_events());
 		end_race(threads);
@@ -154,7 +154,7 @@ TEST_F(everyone, exactly_one_wins)
 
 static struct {
 	long completed[NR_RACERS];
-	__u64 value;		/* of the signal that completed it */
+	__u64 value;		/* value of the signal that completed it */
 } tally;
 
 static void signal_one_key(int me)
@@ -228,7 +228,7 @@ TEST_F(race, each_watcher_completes_by_one_signal)
 	}
 }
 
-/* Each has its share of the keys of every operation. */
+/* Each thread signals a share of the keys of every operation. */
 static void signal_a_share(int me)
 {
 	int i;
@@ -237,7 +237,7 @@ static void signal_a_share(int me)
 		tally.completed[me] += key_signal(file_of(me), i * NR_RACERS + me, me);
 }
 
-TEST_F(race, the_last_key_of_all_completes)
+TEST_F(race, last_key_of_all_completes)
 {
 	struct twheel_watch_spec specs[NR_RACERS];
 	struct twheel_event event;

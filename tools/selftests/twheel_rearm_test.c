@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Moving deadlines: always, only to an earlier or a later one, and whether the call
- * reports it; many heartbeats in one batch; and moving a deadline as it expires.
+ * Moving deadlines: always, only to an earlier or a later deadline, and the reported
+ * result; many heartbeats in one batch; and moving a deadline while it expires.
  */
 #include "selftest.h"
 
@@ -62,7 +62,7 @@ TEST_F(rearm, to_a_point_in_time)
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
-TEST_F(rearm, by_the_clock_of_the_operation)
+TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
 {
 	struct twheel_add_args args = {
 		.clock = TWHEEL_CLOCK_REALTIME,
@@ -88,7 +88,7 @@ TEST_F(rearm, to_never_and_back)
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
-/* Each mode for a deadline in two hours and a new one in one and three hours. */
+/* Each mode, from a deadline in two hours to deadlines in one and three hours. */
 TEST_F(rearm, each_mode)
 {
 	static const struct {
@@ -127,7 +127,7 @@ TEST_F(rearm, never_is_later_than_any_deadline)
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
 }
 
-TEST_F(rearm, its_keys_stay_as_they_are)
+TEST_F(rearm, keys_are_unchanged)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 
@@ -159,7 +159,7 @@ TEST_F(rearm, slack_is_never_early)
 	}
 }
 
-TEST_F(rearm, only_the_answer_is_written)
+TEST_F(rearm, only_the_output_field_is_written)
 {
 	struct twheel_rearm_args args = {
 		.id = add_deadline(self->fd, HOUR, 0, 0),
@@ -213,15 +213,15 @@ TEST_F(rearm, ended_operation_stays_ended)
 }
 
 /*
- * Members with a session each, and one call for all of their heartbeats.  However
- * slowly this test runs, no session may expire within its time after a heartbeat.
+ * Members with a session each, and one call for all of their heartbeats.  No session may
+ * expire within its timeout after a heartbeat, regardless of the speed of this test.
  */
 #define NR_MEMBERS	50
 #define SESSION		SEC
 
 struct members {
 	__u64 id[NR_MEMBERS];
-	__u64 heard[NR_MEMBERS];	/* at that time or later */
+	__u64 heard[NR_MEMBERS];	/* lower bound of the time of the last heartbeat */
 	bool over[NR_MEMBERS];
 };
 
@@ -264,7 +264,7 @@ TEST_F(rearm, heartbeats_in_one_batch)
 		members.id[i] = add_deadline(self->fd, SESSION, 0, i);
 		ASSERT_NE(0, members.id[i]);
 	}
-	/* The last one has no heartbeats. */
+	/* The last member has no heartbeats. */
 	while (!silent) {
 		beat(self->fd, &members, NR_MEMBERS - 1);
 		rounds++;
@@ -284,7 +284,7 @@ TEST_F(rearm, heartbeats_in_one_batch)
 #define NR_RACES	2000
 
 /* Either the deadline is moved and does not expire, or the call fails. */
-TEST_F(rearm, just_as_the_deadline_comes)
+TEST_F(rearm, rearm_races_with_expiry)
 {
 	unsigned int moved = 0, late = 0;
 	struct twheel_event event;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Removal of named purgatories: permissions, open files that are read or polled
- * meanwhile, and that the name and the module reference are released.
+ * meanwhile, and the release of the name and the module reference.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -10,7 +10,7 @@
 #define NAME	"ending"
 
 FIXTURE(removal) {
-	long users;	/* of the module, before this test */
+	long users;	/* module reference count before this test */
 	int fd;
 };
 
@@ -57,7 +57,7 @@ TEST_F(removal, unknown_flags_are_refused)
 	EXPECT_TRUE(node_exists(NAME));
 }
 
-TEST_F(removal, the_node_and_the_name_go)
+TEST_F(removal, node_and_name_are_removed)
 {
 	close_it(&self->fd);
 	EXPECT_EQ(0, remove_named(NAME));
@@ -68,7 +68,7 @@ TEST_F(removal, the_node_and_the_name_go)
 	EXPECT_EQ(0, remove_named(NAME));
 }
 
-TEST_F(removal, it_holds_the_module_until_it_is_removed)
+TEST_F(removal, purgatory_pins_the_module_until_removal)
 {
 	close_it(&self->fd);
 	EXPECT_EQ(self->users + 1, module_users());
@@ -97,7 +97,7 @@ static int remove_through(int fd, __u32 flags)
 	return call(fd, TWHEEL_IOC_REMOVE, &args);
 }
 
-TEST_F(removal, only_for_the_creator_and_root)
+TEST_F(removal, removal_is_limited_to_creator_and_root)
 {
 	int fd = twheel_open_control();
 
@@ -205,7 +205,7 @@ TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)
 	close(fd);
 }
 
-/* A thread that waits in a call during the removal of its purgatory. */
+/* A thread that blocks in a call during the removal of its purgatory. */
 struct waiter {
 	int fd;
 	pid_t tid;
@@ -284,8 +284,8 @@ TEST_F(removal, poller_is_woken)
 	EXPECT_EQ(POLLIN | POLLHUP, w.revents);
 }
 
-/* The removal goes on if its caller is killed, and the name is free at once. */
-TEST_F(removal, caller_is_killed)
+/* The removal continues if its caller is killed, and the name is available immediately. */
+TEST_F(removal, removal_continues_if_the_caller_is_killed)
 {
 	unsigned int i, nr = 0;
 	pid_t child;
@@ -302,7 +302,7 @@ TEST_F(removal, caller_is_killed)
 		usleep(round * 2000);
 		kill(child, SIGKILL);
 		ASSERT_EQ(child, waitpid(child, NULL, 0));
-		/* Either it was killed before its call, or all of them are cancelled. */
+		/* Either the caller was killed before the call, or all operations are cancelled. */
 		if (node_exists(NAME)) {
 			EXPECT_EQ(5000, remove_by_force(NAME));
 		} else {
@@ -319,7 +319,7 @@ TEST_F(removal, caller_is_killed)
 	TH_LOG("%u of %d removals had begun", nr, round);
 }
 
-TEST_F(removal, an_edge_for_epoll)
+TEST_F(removal, removal_is_an_epoll_edge)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -332,12 +332,12 @@ TEST_F(removal, an_edge_for_epoll)
 	close(epfd);
 }
 
-/* Two threads open, use and close the purgatory, which is removed again and again. */
+/* Two threads open, use and close the purgatory, which is removed repeatedly. */
 static struct {
 	bool over;
 	unsigned int opened;
-	unsigned int strange;
-} crowd;
+	unsigned int unexpected;
+} openers;
 
 static void *open_and_close(void *arg)
 {
@@ -346,27 +346,27 @@ static void *open_and_close(void *arg)
 
 	/* Their operations belong to two users. */
 	if (arg && !act_for(STRANGER))
-		__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
 
-	while (!__atomic_load_n(&crowd.over, __ATOMIC_RELAXED)) {
+	while (!__atomic_load_n(&openers.over, __ATOMIC_RELAXED)) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
 		if (fd < 0) {
 			if (errno != ENOENT && errno != ENODEV && errno != ENXIO)
-				__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+				__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
 			continue;
 		}
-		__atomic_add_fetch(&crowd.opened, 1, __ATOMIC_RELAXED);
+		__atomic_add_fetch(&openers.opened, 1, __ATOMIC_RELAXED);
 		id = add_keys(fd, TWHEEL_COND_ANY, 0, 3);
 		if (!id && errno != ESHUTDOWN)
-			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
 		if (key_signal(fd, 2, 1) < 0 && errno != ESHUTDOWN)
-			__atomic_add_fetch(&crowd.strange, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&openers.unexpected, 1, __ATOMIC_RELAXED);
 		close(fd);
 	}
 	return arg;
 }
 
-TEST_F(removal, while_others_open_it)
+TEST_F(removal, removal_races_with_open)
 {
 	pthread_t threads[2];
 	int i;
@@ -374,17 +374,17 @@ TEST_F(removal, while_others_open_it)
 	close_it(&self->fd);
 	for (i = 0; i < 2; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, open_and_close,
-					    i ? &crowd : NULL));
+					    i ? &openers : NULL));
 	for (i = 0; i < 100; i++) {
 		ASSERT_LE(0, remove_by_force(NAME));
 		ASSERT_EQ(0, create_named(NAME, 0600));
-		ASSERT_TRUE(wait_for(__atomic_load_n(&crowd.opened, __ATOMIC_RELAXED) >
+		ASSERT_TRUE(wait_for(__atomic_load_n(&openers.opened, __ATOMIC_RELAXED) >
 				     (unsigned int)i));
 	}
-	__atomic_store_n(&crowd.over, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&openers.over, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
-	EXPECT_EQ(0, crowd.strange);
+	EXPECT_EQ(0, openers.unexpected);
 	EXPECT_EQ(0, remove_named(NAME));
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Restricted files: all calls work on the operations that were added through the file,
- * those of other files do not exist for it, and calls by key or on all operations are
- * refused.  Nothing lifts the restriction.
+ * the operations of other files do not exist for it, and calls by key or on all
+ * operations are refused.  The restriction is permanent.
  */
 #include "named.h"
 
@@ -10,10 +10,10 @@
 
 FIXTURE(confined) {
 	int fd;		/* restricted */
-	int other;	/* not */
+	int other;	/* not restricted */
 	int events;	/* of detached operations */
 	__u64 own;	/* watches the keys 1 and 2 */
-	__u64 theirs;	/* likewise, of the other file */
+	__u64 theirs;	/* watches the same keys, added through @other */
 };
 
 FIXTURE_SETUP(confined)
@@ -63,7 +63,7 @@ TEST_F(confined, own_operations_work)
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
 }
 
-/* Pending, ended and unknown operations of others cannot be told apart. */
+/* Pending, ended and unknown operations of other files cannot be distinguished. */
 TEST_F(confined, operations_of_others_do_not_exist)
 {
 	struct twheel_watch_spec more = spec_of(9, 1);
@@ -90,7 +90,7 @@ TEST_F(confined, operations_of_others_do_not_exist)
 	EXPECT_EQ(1, query(self->other).own);
 }
 
-/* A periodic operation of another file is no different. */
+/* The same for a periodic operation of another file. */
 TEST_F(confined, periodic_operation_of_another_file_does_not_exist)
 {
 	struct twheel_add_args args = { .deadline = HOUR, .period = HOUR };
@@ -105,7 +105,7 @@ TEST_F(confined, calls_by_key_are_refused)
 {
 	EXPECT_EQ(-1, key_signal(self->fd, 1, 1));
 	EXPECT_EQ(EPERM, errno);
-	/* Even if only an own operation or none watches the key. */
+	/* Even if the key is watched only by an own operation, or not at all. */
 	EXPECT_EQ(-1, key_signal(self->fd, 77, 1));
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(-1, key_cancel(self->fd, 1));
@@ -137,7 +137,7 @@ TEST_F(confined, complete_all_completes_own_operations)
 	EXPECT_NO_EVENT(self->other);
 }
 
-/* List all. Return: the number of entries, -1 with errno if refused. */
+/* List all. Return: number of entries, -1 with errno if refused. */
 static int list_all(int fd, __u32 flags, struct twheel_pending *entries, __u32 max)
 {
 	struct twheel_list_args args = {
@@ -175,7 +175,7 @@ TEST_F(confined, drain_cancels_own_operations)
 	EXPECT_EQ(1, query(self->other).pending);
 }
 
-/* Detached operations that were added through the file are own ones. */
+/* Detached operations that were added through the file are own operations. */
 TEST_F(confined, own_detached_operations_work)
 {
 	__u64 mine = add_deadline(self->fd, HOUR, TWHEEL_ADD_DETACHED, 3);
@@ -194,7 +194,7 @@ TEST_F(confined, own_detached_operations_work)
 	EXPECT_EQ(0, op_cancel(self->other, theirs));
 }
 
-/* A file that opens later has not added the operations of one before it. */
+/* A new file does not own the operations of an earlier file. */
 TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
 {
 	struct twheel_pending pending;
@@ -206,7 +206,7 @@ TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
 		id = add_deadline(fd, HOUR, TWHEEL_ADD_DETACHED, 0);
 		ASSERT_NE(0, id);
 		close(fd);
-		/* The memory of the closed file may be used again. */
+		/* The memory of the closed file may be reused. */
 		fd = twheel_open_named(NAME, O_NONBLOCK);
 		ASSERT_EQ(0, file_restrict(fd));
 		EXPECT_EQ(ENOENT, op_info(fd, id, &pending));
@@ -216,7 +216,7 @@ TEST_F(confined, detached_operations_of_a_closed_file_do_not_exist)
 	}
 }
 
-TEST_F(confined, others_may_name_its_operations)
+TEST_F(confined, other_files_access_its_operations)
 {
 	struct twheel_pending pending;
 
@@ -253,7 +253,7 @@ TEST_F(confined, commands_of_a_batch_are_refused)
 	EXPECT_EVENT(self->fd, self->own, TWHEEL_CANCELLED, 0);
 }
 
-TEST_F(confined, restriction_is_of_the_file)
+TEST_F(confined, restriction_applies_to_the_file)
 {
 	int copy = dup(self->fd), fresh;
 
@@ -271,7 +271,7 @@ TEST_F(confined, restriction_is_of_the_file)
 	close(copy);
 }
 
-TEST_F(confined, queue_that_is_open_already_stays_open)
+TEST_F(confined, open_queue_stays_open)
 {
 	int events = open_events(self->other, TWHEEL_EVENTS_NONBLOCK);
 	__u64 id = add_deadline(self->other, HOUR, TWHEEL_ADD_DETACHED, 0);
@@ -305,7 +305,7 @@ TEST_F(confined, unknown_flags_are_refused)
 	EXPECT_EQ(0, key_signal(self->other, 1, 1));
 }
 
-TEST_F(confined, private_purgatory)
+TEST_F(confined, private_purgatory_is_restricted)
 {
 	int fd = twheel_open(O_NONBLOCK);
 	__u64 id = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
@@ -318,7 +318,7 @@ TEST_F(confined, private_purgatory)
 	close(fd);
 }
 
-/* Another thread signals all the time while its file becomes restricted. */
+/* Another thread signals in a loop while its file becomes restricted. */
 static struct {
 	int fd;
 	bool restricted;
@@ -327,7 +327,7 @@ static struct {
 	unsigned int wrong;
 } racing;
 
-static void *signal_all_the_time(void *arg)
+static void *signal_in_loop(void *arg)
 {
 	bool restricted, allowed;
 
@@ -351,7 +351,7 @@ TEST_F(confined, no_signal_after_the_restriction)
 	for (round = 0; round < rounds(50); round++) {
 		memset(&racing, 0, sizeof(racing));
 		racing.fd = twheel_open_named(NAME, O_NONBLOCK);
-		ASSERT_EQ(0, pthread_create(&thread, NULL, signal_all_the_time, NULL));
+		ASSERT_EQ(0, pthread_create(&thread, NULL, signal_in_loop, NULL));
 		ASSERT_TRUE(wait_for(__atomic_load_n(&racing.calls, __ATOMIC_RELAXED)));
 		ASSERT_EQ(0, file_restrict(racing.fd));
 		__atomic_store_n(&racing.restricted, true, __ATOMIC_RELEASE);

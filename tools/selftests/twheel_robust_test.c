@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Programs that misbehave and harm only themselves: readers that never read,
- * processes that are killed in the middle of any call, descriptors that are closed
- * and memory that is unmapped during a call, and a crowd of openers.  They belong to
- * two users.
+ * Misbehaving programs, which only affect themselves: files without a reader, processes
+ * that are killed during any call, descriptors that are closed and memory that is
+ * unmapped during a call, and many open files.  They belong to two users.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -39,7 +38,7 @@ FIXTURE_TEARDOWN(robust)
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
-/* Whether the operations of the well-behaved user complete. */
+/* Return: true if the operations of the well-behaved user complete. */
 static bool works(int fd)
 {
 	__u64 id = add_keys(fd, TWHEEL_COND_ALL, 0, 2);
@@ -49,7 +48,7 @@ static bool works(int fd)
 	       next_event(fd, &event) && event.id == id && event.value == 2;
 }
 
-TEST_F(robust, only_the_file_that_never_reads_is_refused)
+TEST_F(robust, only_the_file_without_reads_is_refused)
 {
 	int fd = twheel_open_named(NAME, O_NONBLOCK);
 	struct twheel_query_args q;
@@ -182,7 +181,7 @@ static void (* const deeds[])(int fd) = {
 	do_adds, do_batches, do_reads, do_polls, do_opens, do_periods, do_lists,
 };
 
-TEST_F(robust, killed_at_random_instants)
+TEST_F(robust, process_is_killed_at_random_times)
 {
 	unsigned int i, round;
 	pid_t child;
@@ -199,7 +198,7 @@ TEST_F(robust, killed_at_random_instants)
 				deeds[i](fd);
 			}
 			ASSERT_LT(0, child);
-			/* At a random instant. */
+			/* At a random time. */
 			usleep(1000 + round * 1700);
 			kill(child, SIGKILL);
 			ASSERT_EQ(child, waitpid(child, NULL, 0));
@@ -213,10 +212,10 @@ struct victim {
 	int fd;
 	bool over;
 	unsigned int threads;
-	unsigned int strange;
+	unsigned int unexpected;
 };
 
-/* Whether a call on a descriptor that may be closed has an expected result. */
+/* Return: true if a call on a descriptor that may be closed has a valid result. */
 static bool as_expected(bool good)
 {
 	return good || errno == EBADF || errno == EAGAIN || errno == ENOBUFS ||
@@ -238,13 +237,13 @@ static void *make_calls(void *arg)
 		id = add_keys(fd, TWHEEL_COND_ANY, 0, 8);
 		if (!as_expected(id) || !as_expected(key_signal(fd, 7, 1) >= 0) ||
 		    !as_expected(read_events(fd, &event, 1) == 1))
-			__atomic_add_fetch(&victim->strange, 1, __ATOMIC_RELAXED);
+			__atomic_add_fetch(&victim->unexpected, 1, __ATOMIC_RELAXED);
 		readable(fd, 0);
 	}
 	return NULL;
 }
 
-TEST_F(robust, closed_during_calls_of_other_threads)
+TEST_F(robust, descriptor_is_closed_during_calls)
 {
 	struct victim victim = { .fd = twheel_open_named(NAME, O_NONBLOCK) };
 	pthread_t threads[3];
@@ -252,7 +251,7 @@ TEST_F(robust, closed_during_calls_of_other_threads)
 
 	for (i = 0; i < 3; i++)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, make_calls, &victim));
-	/* The number stays the same, so that a late call uses the next file. */
+	/* The descriptor number is reused, so that a late call uses the next file. */
 	for (i = 0; i < 500; i++) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
 		ASSERT_LE(0, fd);
@@ -264,33 +263,33 @@ TEST_F(robust, closed_during_calls_of_other_threads)
 	__atomic_store_n(&victim.over, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 3; i++)
 		pthread_join(threads[i], NULL);
-	EXPECT_EQ(0, victim.strange);
+	EXPECT_EQ(0, victim.unexpected);
 	close(victim.fd);
 	EXPECT_TRUE(works(self->fd));
 }
 
 /* Memory that is mapped and unmapped while calls read and write it. */
-struct sand {
+struct mapping {
 	char *page;
 	bool over;
 };
 
-static void *shift(void *arg)
+static void *remap_in_loop(void *arg)
 {
 	long size = sysconf(_SC_PAGESIZE);
-	struct sand *sand = arg;
+	struct mapping *mapping = arg;
 
-	while (!__atomic_load_n(&sand->over, __ATOMIC_RELAXED)) {
-		mprotect(sand->page, size, PROT_NONE);
-		munmap(sand->page, size);
-		mmap(sand->page, size, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS,
+	while (!__atomic_load_n(&mapping->over, __ATOMIC_RELAXED)) {
+		mprotect(mapping->page, size, PROT_NONE);
+		munmap(mapping->page, size);
+		mmap(mapping->page, size, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS,
 		     -1, 0);
-		mprotect(sand->page, size, PROT_READ | PROT_WRITE);
+		mprotect(mapping->page, size, PROT_READ | PROT_WRITE);
 	}
 	return NULL;
 }
 
-/* Whether a call failed for missing memory or zeroes in it. */
+/* Return: true for errors of unmapped or zeroed memory. */
 static bool harmless(int error)
 {
 	return !error || error == EFAULT || error == EINVAL || error == ENOENT ||
@@ -298,9 +297,9 @@ static bool harmless(int error)
 	       error == ENOBUFS || error == E2BIG;
 }
 
-TEST_F(robust, memory_that_is_unmapped_during_a_call)
+TEST_F(robust, memory_is_unmapped_during_calls)
 {
-	struct sand sand = { .page = cliff() };
+	struct mapping mapping = { .page = cliff() };
 	struct twheel_batch_args batch = {
 		.nr = 8,
 		.command_size = sizeof(struct twheel_command),
@@ -312,35 +311,35 @@ TEST_F(robust, memory_that_is_unmapped_during_a_call)
 		.flags = TWHEEL_LIST_OTHERS,
 	};
 	int fd = twheel_open_named(NAME, O_NONBLOCK);
-	unsigned int i, strange = 0;
-	char *at = sand.page - 64;
+	unsigned int i, unexpected = 0;
+	char *at = mapping.page - 64;
 	pthread_t thread;
 	__u64 id = 0;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, shift, &sand));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, remap_in_loop, &mapping));
 	for (i = 0; i < 5000; i++) {
 		/* One half is always mapped: zeroes there are an operation without keys. */
-		strange += !harmless(call(fd, TWHEEL_IOC_ADD, at));
-		strange += !harmless(call(fd, TWHEEL_IOC_SIGNAL, sand.page - 8));
-		strange += !harmless(call(fd, TWHEEL_IOC_QUERY, at));
-		strange += read(fd, at, 4096) < 0 && !harmless(errno);
+		unexpected += !harmless(call(fd, TWHEEL_IOC_ADD, at));
+		unexpected += !harmless(call(fd, TWHEEL_IOC_SIGNAL, mapping.page - 8));
+		unexpected += !harmless(call(fd, TWHEEL_IOC_QUERY, at));
+		unexpected += read(fd, at, 4096) < 0 && !harmless(errno);
 		batch.commands = address(at);
-		batch.results = address(sand.page - 8);
-		strange += !harmless(call(fd, TWHEEL_IOC_BATCH, &batch));
+		batch.results = address(mapping.page - 8);
+		unexpected += !harmless(call(fd, TWHEEL_IOC_BATCH, &batch));
 		list.entries = address(at);
 		list.cursor = 0;
 		list.nr = 0;
 		batch.done = 0;
 		batch.failed = 0;
-		strange += !harmless(call(fd, TWHEEL_IOC_LIST, &list));
-		id = add_specs(fd, TWHEEL_COND_ANY, 0, (void *)(sand.page - 24), 4);
+		unexpected += !harmless(call(fd, TWHEEL_IOC_LIST, &list));
+		id = add_specs(fd, TWHEEL_COND_ANY, 0, (void *)(mapping.page - 24), 4);
 		if (id)
 			op_cancel(fd, id);
 		memset(at, 0, 64);
 	}
-	__atomic_store_n(&sand.over, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&mapping.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	EXPECT_EQ(0, strange);
+	EXPECT_EQ(0, unexpected);
 	close(fd);
 	EXPECT_TRUE(works(self->fd));
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A file with several users: duplicated, inherited, passed over a socket, closed while
- * another thread waits, used by a process that is killed, read by many threads.  Its
- * purgatory ends with the last descriptor.
+ * Sharing of a file: duplicated, inherited, passed over a socket, closed while another
+ * thread waits, used by a process that is killed, read by many threads.  Its purgatory
+ * ends with the last descriptor.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -11,7 +11,7 @@
 
 FIXTURE(share) {
 	int fd;
-	long users;	/* of the module, before this test opened it */
+	long users;	/* module reference count before this test */
 };
 
 FIXTURE_SETUP(share)
@@ -26,7 +26,7 @@ FIXTURE_TEARDOWN(share)
 {
 	if (self->fd >= 0)
 		close(self->fd);
-	/* Nothing is left open. */
+	/* No file is left open. */
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
@@ -80,7 +80,7 @@ static int receive_fd(int socket)
 	return fd;
 }
 
-/* A test kernel may have no sockets. */
+/* A test kernel may not support sockets. */
 static bool make_pair(int pair[2])
 {
 	return !socketpair(AF_UNIX, SOCK_STREAM, 0, pair);
@@ -115,7 +115,7 @@ TEST_F(share, fork_shares_both_ways)
 	EXPECT_EQ(77, event.cookie);
 }
 
-TEST_F(share, passed_over_a_socket)
+TEST_F(share, descriptor_is_passed_over_a_socket)
 {
 	int pair[2], fd;
 	pid_t child;
@@ -135,7 +135,7 @@ TEST_F(share, passed_over_a_socket)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 6);
 }
 
-TEST_F(share, lives_on_inside_a_socket)
+TEST_F(share, purgatory_survives_inside_a_socket)
 {
 	__u64 id = add_deadline(self->fd, 20 * MSEC, 0, 0);
 	int pair[2];
@@ -150,7 +150,7 @@ TEST_F(share, lives_on_inside_a_socket)
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
-TEST_F(share, ends_inside_a_socket)
+TEST_F(share, purgatory_ends_inside_a_socket)
 {
 	int pair[2];
 
@@ -198,7 +198,7 @@ TEST_F(share, close_while_operations_expire)
 	}
 }
 
-TEST_F(share, close_here_while_another_process_reads)
+TEST_F(share, close_while_another_process_reads)
 {
 	struct twheel_event event;
 	pid_t child = fork();
@@ -213,7 +213,7 @@ TEST_F(share, close_here_while_another_process_reads)
 	EXPECT_TRUE(exited_well(child));
 }
 
-/* A thread that waits on a descriptor while that is closed. */
+/* A thread that waits on a descriptor while it is closed. */
 struct waiter {
 	int fd;
 	pid_t tid;
@@ -276,7 +276,7 @@ TEST_F(share, close_while_another_thread_polls)
 	self->fd = -1;
 	pthread_join(thread, NULL);
 	EXPECT_EQ(1, w.result);
-	/* Woken up by the event, poll looks the descriptor up again. */
+	/* Woken by the event, poll looks up the descriptor again. */
 	EXPECT_TRUE(w.revents == POLLNVAL || w.revents == POLLIN);
 }
 
@@ -305,7 +305,7 @@ TEST_F(share, killed_while_blocked_in_read)
 	kill(child, SIGKILL);
 	ASSERT_EQ(child, waitpid(child, NULL, 0));
 
-	/* It takes no event: the next one is read here. */
+	/* The killed process takes no event: the next one is read here. */
 	id = add_deadline(self->fd, 5 * MSEC, 0, 0);
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
@@ -333,7 +333,7 @@ TEST_F(share, killed_while_others_read)
 	EXPECT_EQ(0, query(self->fd).unread);
 }
 
-TEST_F(share, killed_in_the_middle_of_work)
+TEST_F(share, killed_during_calls)
 {
 	struct twheel_query_args q;
 	int round, i;
@@ -346,7 +346,7 @@ TEST_F(share, killed_in_the_middle_of_work)
 				op_cancel(self->fd, add_keys(self->fd, TWHEEL_COND_ALL,
 							     0, i % 64 + 1));
 		}
-		/* It ends somewhere in its calls, or out of room. */
+		/* The child is killed during one of its calls, or after it reached a limit. */
 		usleep(500 * round);
 		kill(child, SIGKILL);
 		ASSERT_EQ(child, waitpid(child, NULL, 0));
@@ -366,17 +366,17 @@ static struct {
 	int running;
 	unsigned int got;
 	unsigned char seen[NR_SHARED];
-	unsigned int strange;
+	unsigned int unexpected;
 } pool;
 
 static void *read_until_stopped(void *arg)
 {
 	struct twheel_event events[4];
-	long i, nr, room = 1 + (long)arg % 4;
+	long i, nr, max = 1 + (long)arg % 4;
 	bool stop = false;
 
 	while (!stop) {
-		nr = read_events(pool.fd, events, room);
+		nr = read_events(pool.fd, events, max);
 		if (nr < 1)
 			break;
 		for (i = 0; i < nr; i++) {
@@ -385,7 +385,7 @@ static void *read_until_stopped(void *arg)
 				continue;
 			}
 			if (events[i].cookie >= NR_SHARED)
-				__atomic_add_fetch(&pool.strange, 1, __ATOMIC_RELAXED);
+				__atomic_add_fetch(&pool.unexpected, 1, __ATOMIC_RELAXED);
 			else
 				__atomic_add_fetch(&pool.seen[events[i].cookie], 1,
 						   __ATOMIC_RELAXED);
@@ -409,7 +409,7 @@ TEST_F(share, each_event_to_exactly_one_reader)
 		ASSERT_EQ(0, pthread_create(&threads[i], NULL, read_until_stopped,
 					    (void *)i));
 	for (i = 0; i < NR_SHARED; i++) {
-		/* Of two users; some end at once, some together a little later. */
+		/* Of two users; some end immediately, some together a little later. */
 		ASSERT_TRUE(act_for(i % 2 ? STRANGER : 0));
 		while (!add_deadline(self->fd, i % 3 * MSEC, 0, i)) {
 			ASSERT_TRUE(errno == ENOSPC || errno == ENOBUFS);
@@ -429,7 +429,7 @@ TEST_F(share, each_event_to_exactly_one_reader)
 		pthread_join(threads[i], NULL);
 	for (i = 0; i < NR_SHARED; i++)
 		ASSERT_EQ(1, pool.seen[i]);
-	EXPECT_EQ(0, pool.strange);
+	EXPECT_EQ(0, pool.unexpected);
 	EXPECT_EQ(NR_SHARED, pool.got);
 	q = query(self->fd);
 	EXPECT_EQ(NR_SHARED + NR_READERS, q.expired);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Notification of events: SIGIO or another signal to a process or a thread, once for
- * each transition of a queue from empty to non-empty, and the edges, one-shots and
- * exclusive wake-ups of epoll.
+ * Notification of events: SIGIO or another signal to a process or a thread, once for each
+ * transition of a queue from empty to non-empty, and edge-triggered, one-shot and
+ * exclusive wakeups of epoll.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -37,7 +37,7 @@ static bool go_async(int fd, pid_t owner)
 	       !fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_ASYNC);
 }
 
-/* The signal that comes within the budget, 0 if none does. */
+/* The next signal within @ms, 0 after a timeout. */
 static int next_signal(const sigset_t *set, siginfo_t *info, int ms)
 {
 	struct timespec budget = { .tv_sec = ms / 1000, .tv_nsec = ms % 1000 * MSEC };
@@ -80,7 +80,7 @@ TEST_F(signal_io, chosen_signal_has_the_descriptor)
 	EXPECT_NE(0, info.si_band & POLLIN);
 }
 
-TEST_F(signal_io, none_without_being_asked_and_none_after)
+TEST_F(signal_io, no_signal_without_o_async)
 {
 	siginfo_t info;
 	__u64 id;
@@ -177,7 +177,7 @@ TEST_F(signal_io, sigio_for_detached_events)
 	EXPECT_EQ(0, remove_by_force("io"));
 }
 
-TEST_F(signal_io, closed_while_it_would_tell)
+TEST_F(signal_io, file_is_closed_while_signals_are_sent)
 {
 	int i, fd;
 
@@ -198,7 +198,7 @@ static bool end_one(int fd)
 	return id && !op_complete(fd, id, 0);
 }
 
-/* The number of queued signals, when no more of them come for a while. */
+/* The number of queued signals, until no signal arrives for 200 ms. */
 static int count_signals(const sigset_t *set)
 {
 	siginfo_t info;
@@ -209,7 +209,7 @@ static int count_signals(const sigset_t *set)
 	return nr;
 }
 
-/* A real-time signal is queued each time that it is sent. */
+/* A real-time signal is queued each time it is sent. */
 TEST_F(signal_io, one_signal_for_each_transition_to_non_empty)
 {
 	struct twheel_event events[20];
@@ -233,7 +233,7 @@ TEST_F(signal_io, one_signal_for_each_transition_to_non_empty)
 	EXPECT_EQ(2, query(self->fd).unread);
 }
 
-/* While the event is in the hands of a reader, another task may have found the queue empty. */
+/* While a reader copies the event, another task may have found the queue empty. */
 TEST_F(signal_io, one_signal_for_an_event_that_is_put_back)
 {
 	struct twheel_event event;
@@ -262,7 +262,7 @@ TEST_F(signal_io, one_signal_for_many_that_expire_together)
 	EXPECT_EQ(1, count_signals(&self->set));
 }
 
-/* One at the end, which says that it is the end. */
+/* One signal at the end of the file. */
 TEST_F(signal_io, one_signal_for_the_end)
 {
 	siginfo_t info = { 0 };
@@ -275,7 +275,7 @@ TEST_F(signal_io, one_signal_for_the_end)
 	EXPECT_EQ(0, count_signals(&self->set));
 }
 
-/* O_ASYNC is a state of each descriptor's file: one does not affect another. */
+/* O_ASYNC is a flag of an open file: the descriptors do not affect each other. */
 TEST_F(signal_io, file_and_its_events_descriptor_are_async_separately)
 {
 	struct twheel_event event;
@@ -294,7 +294,7 @@ TEST_F(signal_io, file_and_its_events_descriptor_are_async_separately)
 	ASSERT_TRUE(readable(events, BUDGET_MS));
 	EXPECT_EQ(1, count_signals(&self->set));
 
-	/* The file stays asynchronous after the end of the other descriptor. */
+	/* The file stays asynchronous after the other descriptor was closed. */
 	close(events);
 	EXPECT_EQ(O_ASYNC, fcntl(fd, F_GETFL) & O_ASYNC);
 	ASSERT_EQ(1, read_events(fd, &event, 1));
@@ -304,7 +304,7 @@ TEST_F(signal_io, file_and_its_events_descriptor_are_async_separately)
 	EXPECT_EQ(0, remove_by_force("io"));
 }
 
-TEST_F(signal_io, an_edge_comes_once)
+TEST_F(signal_io, edge_is_reported_once)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -319,7 +319,7 @@ TEST_F(signal_io, an_edge_comes_once)
 	close(epfd);
 }
 
-TEST_F(signal_io, an_edge_for_each_period_that_was_read)
+TEST_F(signal_io, edge_for_each_period_after_a_read)
 {
 	struct twheel_add_args args = { .deadline = MSEC, .period = 5 * MSEC };
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
@@ -337,7 +337,7 @@ TEST_F(signal_io, an_edge_for_each_period_that_was_read)
 	close(epfd);
 }
 
-TEST_F(signal_io, a_one_shot_is_armed_again)
+TEST_F(signal_io, oneshot_can_be_rearmed)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLONESHOT };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -352,7 +352,7 @@ TEST_F(signal_io, a_one_shot_is_armed_again)
 	close(epfd);
 }
 
-TEST_F(signal_io, select_says_when_it_can_be_read)
+TEST_F(signal_io, select_reports_readable)
 {
 	struct timeval none = { 0 }, budget = { .tv_sec = BUDGET_MS / 1000 };
 	fd_set in, out, exceptional;
@@ -370,7 +370,7 @@ TEST_F(signal_io, select_says_when_it_can_be_read)
 	EXPECT_FALSE(FD_ISSET(self->fd, &exceptional));
 }
 
-TEST_F(signal_io, it_is_watched_beside_other_descriptors)
+TEST_F(signal_io, epoll_with_other_descriptors)
 {
 	int sigfd = signalfd(-1, &self->set, SFD_CLOEXEC | SFD_NONBLOCK);
 	struct epoll_event ready[2], in = { .events = EPOLLIN };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Amounts: operations that complete when the amounts signalled under their keys reach
- * a threshold, and signals that complete a limited number of operations.
+ * Amounts: operations that complete when the amounts signalled to their keys reach a
+ * threshold, and signals that complete a limited number of operations.
  */
 #include "selftest.h"
 
@@ -39,7 +39,7 @@ static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
 	return op_add(fd, &args) ? 0 : args.id;
 }
 
-/* Return: number of operations that the signal completed, -1 if refused. */
+/* Return: number of operations completed by the signal, -1 if refused. */
 static long give(int fd, __u64 name, __u64 amount, __u64 value, __u32 limit)
 {
 	struct twheel_signal_args args = {
@@ -59,7 +59,7 @@ static __u64 missing(int fd, __u64 id)
 	return op_info(fd, id, &pending) ? POISON : pending.missing;
 }
 
-TEST_F(sum, it_completes_when_the_threshold_is_reached)
+TEST_F(sum, operation_completes_at_the_threshold)
 {
 	__u64 id = add_sum(self->fd, 10, 1, 1);
 
@@ -73,7 +73,7 @@ TEST_F(sum, it_completes_when_the_threshold_is_reached)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(sum, amounts_under_all_of_its_keys_count)
+TEST_F(sum, amounts_of_all_keys_are_added)
 {
 	__u64 id = add_sum(self->fd, 64, TWHEEL_MAX_KEYS, 0);
 	int i;
@@ -85,7 +85,7 @@ TEST_F(sum, amounts_under_all_of_its_keys_count)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
 }
 
-TEST_F(sum, more_than_is_missing_completes_it_too)
+TEST_F(sum, amount_above_the_threshold_completes)
 {
 	__u64 id = add_sum(self->fd, 10, 2, 1);
 
@@ -114,7 +114,7 @@ TEST_F(sum, amount_0_counts_as_1)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
 }
 
-TEST_F(sum, other_conditions_do_not_look_at_amounts)
+TEST_F(sum, other_conditions_ignore_amounts)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	struct twheel_watch_spec thrice = spec_of(1, 3);
@@ -127,7 +127,7 @@ TEST_F(sum, other_conditions_do_not_look_at_amounts)
 	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 3);
 }
 
-TEST_F(sum, each_has_a_threshold_of_its_own)
+TEST_F(sum, operations_have_their_own_thresholds)
 {
 	__u64 ids[3];
 	int i;
@@ -142,7 +142,7 @@ TEST_F(sum, each_has_a_threshold_of_its_own)
 	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(sum, further_keys_count_from_then_on)
+TEST_F(sum, watched_keys_count_from_then_on)
 {
 	struct twheel_watch_spec more = spec_of(9, 0);
 	__u64 id = add_sum(self->fd, 5, 1, 1);
@@ -154,7 +154,7 @@ TEST_F(sum, further_keys_count_from_then_on)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 8);
 }
 
-TEST_F(sum, arguments_that_contradict_each_other)
+TEST_F(sum, contradicting_arguments_are_refused)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1), twice = spec_of(2, 2);
 	struct twheel_add_args args = {
@@ -191,7 +191,7 @@ TEST_F(sum, arguments_that_contradict_each_other)
 	EXPECT_EQ(1, query(self->fd).watches);
 }
 
-TEST_F(sum, limit_is_for_the_first_watchers)
+TEST_F(sum, limit_completes_the_first_watchers)
 {
 	__u64 ids[4];
 	int i;
@@ -208,7 +208,7 @@ TEST_F(sum, limit_is_for_the_first_watchers)
 	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 33);
 }
 
-TEST_F(sum, watchers_behind_the_limit_are_not_signalled)
+TEST_F(sum, watchers_after_the_limit_are_not_signalled)
 {
 	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
 
@@ -219,7 +219,7 @@ TEST_F(sum, watchers_behind_the_limit_are_not_signalled)
 	EXPECT_EQ(95, missing(self->fd, large));
 }
 
-TEST_F(sum, signalled_operations_do_not_count_for_the_limit)
+TEST_F(sum, only_completed_operations_count_for_the_limit)
 {
 	struct twheel_watch_spec twice = spec_of(1, 2);
 	__u64 waits = add_specs(self->fd, TWHEEL_COND_ANY, 0, &twice, 1);
@@ -231,7 +231,7 @@ TEST_F(sum, signalled_operations_do_not_count_for_the_limit)
 	EXPECT_EVENT(self->fd, waits, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(sum, a_signal_writes_only_its_answer)
+TEST_F(sum, signal_writes_only_the_output_field)
 {
 	struct twheel_signal_args args = {
 		.key = key_of(1), .amount = POISON, .value = POISON, .limit = 3,
@@ -263,7 +263,7 @@ static void *give_all(void *arg)
 	return arg;
 }
 
-TEST_F(sum, no_amount_is_lost_between_two_threads)
+TEST_F(sum, no_amount_of_two_threads_is_lost)
 {
 	__u64 id = add_sum(self->fd, 2 * NR_GIVEN * 3 + 1, 2, 1);
 	pthread_t threads[2];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Purgatories as the system shows them: fdinfo of open files, the attributes of a
- * named one in sysfs, and the uevents of its node.
+ * State of purgatories in procfs and sysfs: fdinfo of open files, the sysfs attributes of
+ * a named purgatory, and the uevents of its node.
  */
 #include <linux/netlink.h>
 #include <sys/socket.h>
@@ -32,7 +32,7 @@ FIXTURE_TEARDOWN(shown)
 	close(self->fd);
 }
 
-/* A number in sysfs, -1 if the attribute is not exactly that. */
+/* A number in sysfs, -1 if the attribute has another format. */
 static long long attribute(const char *name)
 {
 	long long value = -1;
@@ -49,7 +49,7 @@ static long long attribute(const char *name)
 	return value;
 }
 
-/* The words behind @field in the fdinfo of a descriptor, "" if it has none. */
+/* The text after @field in the fdinfo of a descriptor, "" without the field. */
 static const char *fd_field(int fd, const char *field)
 {
 	static char line[256];
@@ -219,28 +219,28 @@ TEST_F(shown, fdinfo_after_its_removal)
 
 static struct {
 	bool over;
-	unsigned int strange;
-} looker;
+	unsigned int unexpected;
+} reader;
 
-static void *look_at_everything(void *arg)
+static void *read_everything(void *arg)
 {
 	int fd = *(int *)arg;
 
-	while (!__atomic_load_n(&looker.over, __ATOMIC_RELAXED)) {
-		looker.strange += attribute("pending") > 50;
-		looker.strange += attribute("watches") > 70;
-		looker.strange += fd_number(fd, "twheel-pending") < 0;
+	while (!__atomic_load_n(&reader.over, __ATOMIC_RELAXED)) {
+		reader.unexpected += attribute("pending") > 50;
+		reader.unexpected += attribute("watches") > 70;
+		reader.unexpected += fd_number(fd, "twheel-pending") < 0;
 	}
 	return NULL;
 }
 
-TEST_F(shown, reads_during_all_changes)
+TEST_F(shown, reads_during_changes_are_consistent)
 {
 	struct twheel_event event;
 	pthread_t thread;
 	int i;
 
-	ASSERT_EQ(0, pthread_create(&thread, NULL, look_at_everything, &self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, read_everything, &self->fd));
 	for (i = 0; i < 3000; i++) {
 		add_keys(self->fd, TWHEEL_COND_ANY, 0, 1 + i % 3);
 		if (i % 20 == 0)
@@ -252,13 +252,13 @@ TEST_F(shown, reads_during_all_changes)
 			remove_by_force("passing");
 		}
 	}
-	__atomic_store_n(&looker.over, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&reader.over, true, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
-	EXPECT_EQ(0, looker.strange);
+	EXPECT_EQ(0, reader.unexpected);
 }
 
-/* Whether an uevent comes that begins with @what and has the field @field. */
-static bool uevent_comes(int sock, const char *what, const char *field)
+/* Wait for a uevent that starts with @prefix and has the field @field. */
+static bool uevent_comes(int sock, const char *prefix, const char *field)
 {
 	__u64 end = now_ns() + BUDGET_MS * MSEC;
 	char text[4096];
@@ -266,7 +266,7 @@ static bool uevent_comes(int sock, const char *what, const char *field)
 
 	while (readable(sock, 1000) || now_ns() < end) {
 		size = recv(sock, text, sizeof(text) - 1, MSG_DONTWAIT);
-		if (size <= 0 || strncmp(text, what, strlen(what)))
+		if (size <= 0 || strncmp(text, prefix, strlen(prefix)))
 			continue;
 		text[size] = 0;
 		for (at = 0; at < size; at += strlen(text + at) + 1)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Time namespaces: a process passes and gets times of its own namespace, for the
- * clocks that have an offset there.  An operation is shared by processes in different
+ * Time namespaces: a process passes and gets times of its own namespace, for the clocks
+ * that have an offset there.  An operation is shared by processes in different
  * namespaces, each of which sees its deadline in its own time.
  */
 #include <sched.h>
@@ -28,10 +28,10 @@ static __u64 time_by(__u32 clock)
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
-/* In seconds, not smaller than the time since the boot if negative. */
+/* In seconds; if negative, not smaller than the time since boot. */
 static long offsets[ARRAY_SIZE(clocks)];
 
-/* Shared with the children: the line of the check that failed, and what they pass. */
+/* Shared with the children: the line of the failed check, and data of the children. */
 struct shared {
 	int line;
 	__u64 id;
@@ -56,7 +56,7 @@ FIXTURE_VARIANT_ADD(timens, clocks_behind) {
 	.negative = true,
 };
 
-/* Have the next child of this process live in a new namespace. */
+/* Let the next child of this process run in a new namespace. */
 static bool make_namespace(void)
 {
 	FILE *file;
@@ -95,7 +95,7 @@ FIXTURE_TEARDOWN(timens)
 	remove_all_named();
 }
 
-/* Leave the line of the first condition that does not hold, in a child. */
+/* In a child, store the line of the first condition that does not hold. */
 static void check(struct shared *shared, bool condition, int line)
 {
 	if (!condition && !shared->line)
@@ -104,7 +104,7 @@ static void check(struct shared *shared, bool condition, int line)
 
 #define CHECK(condition)	check(shared, condition, __LINE__)
 
-/* Run a function in the namespace; it has failed if it has left its line. */
+/* Run a function in the namespace; it has failed if it stored a line. */
 #define EXPECT_INSIDE(function)						\
 do {									\
 	pid_t __child = fork();						\
@@ -118,18 +118,18 @@ do {									\
 	EXPECT_EQ(0, self->shared->line);				\
 } while (0)
 
-static void be_elsewhere(int fd, struct shared *shared)
+static void report_time(int fd, struct shared *shared)
 {
 	(void)fd;
 	shared->time = now_ns();
 }
 
-/* If this fails, the tests below mean nothing. */
-TEST_F(timens, child_has_another_time)
+/* The other tests rely on this. */
+TEST_F(timens, child_has_offset_clocks)
 {
 	__u64 before = now_ns(), offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
 
-	EXPECT_INSIDE(be_elsewhere);
+	EXPECT_INSIDE(report_time);
 	EXPECT_LE(before + offset, self->shared->time);
 	EXPECT_GE(now_ns() + offset, self->shared->time);
 }
@@ -153,7 +153,7 @@ static void add_absolute(int fd, struct shared *shared)
 		CHECK(!op_info(fd, args.id, &pending));
 		CHECK(pending.deadline == deadline);
 		CHECK(pending.remaining <= 2 * SEC);
-		/* It is not moved by the hours between the namespaces. */
+		/* The offset between the namespaces does not affect the comparison. */
 		CHECK(op_rearm(fd, args.id, deadline - 1900 * MSEC, TWHEEL_REARM_ABSTIME,
 			       TWHEEL_REARM_IF_EARLIER) == 1);
 		deadline -= 1900 * MSEC;
@@ -163,12 +163,12 @@ static void add_absolute(int fd, struct shared *shared)
 		CHECK(event.deadline == deadline);
 		CHECK(event.time >= deadline);
 		CHECK(event.time <= time_by(clock));
-		/* Late, but by no offset. */
+		/* Late, but not by the offset. */
 		CHECK(event.time < deadline + 100 * SEC);
 	}
 }
 
-TEST_F(timens, absolute_deadlines_go_in_and_out)
+TEST_F(timens, absolute_deadlines_are_converted)
 {
 	EXPECT_INSIDE(add_absolute);
 }
@@ -203,7 +203,7 @@ static void add_relative(int fd, struct shared *shared)
 	}
 }
 
-TEST_F(timens, relative_deadlines_come_out)
+TEST_F(timens, relative_deadlines_are_reported_in_the_namespace)
 {
 	EXPECT_INSIDE(add_relative);
 }
@@ -226,14 +226,14 @@ static void add_never(int fd, struct shared *shared)
 		CHECK(next_event(fd, &event));
 		CHECK(event.deadline == TWHEEL_NEVER);
 	}
-	/* The last deadline is not wrapped into the past. */
+	/* The last deadline does not wrap into the past. */
 	id = add_deadline(fd, KTIME_LAST, TWHEEL_ADD_ABSTIME, 0);
 	CHECK(id);
 	CHECK(!readable(fd, 50));
 	CHECK(!op_cancel(fd, id));
 	CHECK(next_event(fd, &event));
 	CHECK(event.deadline >= KTIME_LAST / 2);
-	/* The first one has passed, whether the other namespace has it or not. */
+	/* The first time has passed, even if it is out of range in the other namespace. */
 	id = add_deadline(fd, 1, TWHEEL_ADD_ABSTIME, 0);
 	CHECK(id);
 	CHECK(next_event(fd, &event));
@@ -241,7 +241,7 @@ static void add_never(int fd, struct shared *shared)
 	CHECK(event.time <= now_ns() && event.time >= event.deadline);
 }
 
-TEST_F(timens, never_and_the_ends_of_time)
+TEST_F(timens, extreme_deadlines_do_not_wrap)
 {
 	EXPECT_INSIDE(add_never);
 }
@@ -268,13 +268,13 @@ static void add_periodic(int fd, struct shared *shared)
 	CHECK(!op_cancel(fd, args.id));
 }
 
-TEST_F(timens, periods)
+TEST_F(timens, periods_are_in_the_namespace)
 {
 	EXPECT_INSIDE(add_periodic);
 }
 
-/* The child looks at, moves and reads an operation of the parent. */
-static void look_at_it(int fd, struct shared *shared)
+/* The child describes, moves and reads an operation of the parent. */
+static void use_operation(int fd, struct shared *shared)
 {
 	__u64 offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
 	struct twheel_pending pending, entry;
@@ -314,7 +314,7 @@ TEST_F(timens, operation_of_another_namespace)
 	self->shared->id = add_deadline(self->fd, self->shared->deadline,
 					TWHEEL_ADD_ABSTIME, 0);
 	ASSERT_NE(0, self->shared->id);
-	EXPECT_INSIDE(look_at_it);
+	EXPECT_INSIDE(use_operation);
 	ASSERT_EQ(0, op_info(self->fd, self->shared->id, &pending));
 	EXPECT_EQ(self->shared->deadline + SEC, pending.deadline);
 	self->shared->deadline = pending.deadline;
@@ -329,7 +329,7 @@ static void add_and_leave(int fd, struct shared *shared)
 	CHECK(shared->id);
 }
 
-/* The reader's namespace counts, not that of the adder. */
+/* The event has the time of the reader's namespace, not of the adding task's. */
 TEST_F(timens, event_is_in_the_time_of_its_reader)
 {
 	__u64 offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;

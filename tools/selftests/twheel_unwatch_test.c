@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Unwatching keys: the condition without them, calls that are refused because the
- * operation could never complete, and signals at the same moment.
+ * operation could never complete, and concurrent signals.
  */
 #include "race.h"
 
@@ -32,7 +32,7 @@ TEST_F(unwatch, signals_of_the_key_have_no_effect)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
 }
 
-TEST_F(unwatch, others_still_watch_the_key)
+TEST_F(unwatch, other_operations_still_watch_the_key)
 {
 	__u64 first = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	__u64 second = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
@@ -45,7 +45,7 @@ TEST_F(unwatch, others_still_watch_the_key)
 	EXPECT_EVENT(self->fd, first, TWHEEL_COMPLETED, 2);
 }
 
-TEST_F(unwatch, all_waits_for_the_other_keys)
+TEST_F(unwatch, all_needs_the_other_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -56,7 +56,7 @@ TEST_F(unwatch, all_waits_for_the_other_keys)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
 }
 
-TEST_F(unwatch, all_completes_without_the_last_that_was_missing)
+TEST_F(unwatch, all_completes_without_the_last_missing_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 
@@ -120,7 +120,7 @@ TEST_F(unwatch, condition_must_remain_possible)
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
 }
 
-TEST_F(unwatch, a_key_that_it_does_not_watch)
+TEST_F(unwatch, unwatched_key_is_refused)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 
@@ -155,7 +155,7 @@ TEST_F(unwatch, bad_input_is_refused)
 	EXPECT_EQ(ENOENT, op_unwatch(self->fd, id, 1));
 }
 
-TEST_F(unwatch, watched_again_it_counts_anew)
+TEST_F(unwatch, rewatched_key_counts_from_zero)
 {
 	struct twheel_watch_spec again = spec_of(1, 2);
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
@@ -182,7 +182,7 @@ TEST_F(unwatch, watched_again_it_counts_anew)
 static struct {
 	int unwatched[NR_OPS];
 	long completed[NR_OPS];
-	unsigned int strange;
+	unsigned int unexpected;
 } sides;
 
 static void unwatch_against_signal(int me)
@@ -194,15 +194,15 @@ static void unwatch_against_signal(int me)
 			sides.unwatched[i] = op_unwatch(file_of(me), race.op[i].id, NR_OPS + i);
 		if (me == 1)
 			sides.completed[i] = key_signal(file_of(me), NR_OPS + i, 1);
-		/* A third one uses the same buckets. */
+		/* A third thread uses the same buckets. */
 		if (me == 2 && key_signal(file_of(me), 5 * NR_OPS + i, 2))
-			sides.strange++;
+			sides.unexpected++;
 	}
 }
 
 TEST_F(race, either_signalled_or_unwatched)
 {
-	unsigned int heard = 0, unheard = 0;
+	unsigned int signalled = 0, unsignalled = 0;
 	struct twheel_watch_spec more;
 	int round, i;
 
@@ -215,19 +215,19 @@ TEST_F(race, either_signalled_or_unwatched)
 		ASSERT_TRUE(run_race(unwatch_against_signal));
 		for (i = 0; i < NR_OPS; i++) {
 			if (sides.completed[i]) {
-				heard++;
+				signalled++;
 				ASSERT_EQ(EALREADY, sides.unwatched[i]);
 				continue;
 			}
-			unheard++;
+			unsignalled++;
 			ASSERT_EQ(0, sides.unwatched[i]);
 			ASSERT_EQ(0, op_cancel(race.fd, race.op[i].id));
 		}
 		ASSERT_TRUE(collect_events());
 		ASSERT_EQ(0, query(race.fd).watches);
 	}
-	EXPECT_EQ(0, sides.strange);
-	TH_LOG("%u signals were heard, %u not", heard, unheard);
+	EXPECT_EQ(0, sides.unexpected);
+	TH_LOG("%u signals reached an operation, %u did not", signalled, unsignalled);
 }
 
 TEST_HARNESS_MAIN

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reading events through io_uring: reads complete when an event comes, without a
- * worker thread that blocks, and take each event once.  The ring is used without a
+ * Reading events through io_uring: a read completes when an event is queued, without a
+ * worker thread that blocks, and takes each event once.  The ring is used without a
  * library.
  */
 #include <linux/io_uring.h>
@@ -66,7 +66,7 @@ static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, un
 	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
 }
 
-/* Wait for a completion. Return: its result, -1000 if none came. */
+/* Wait for a completion. Return: its result, -1000 after a timeout. */
 static int ring_result(struct ring *ring, __u64 *name)
 {
 	unsigned int head = *ring->cq_head;
@@ -88,8 +88,8 @@ static bool is_complete(struct ring *ring)
 }
 
 FIXTURE(uring) {
-	long users;		/* of the module, before this test */
-	int fd;			/* blocks */
+	long users;		/* module reference count before this test */
+	int fd;			/* blocking */
 	struct ring ring;
 };
 
@@ -109,7 +109,7 @@ FIXTURE_TEARDOWN(uring)
 	close(self->ring.fd);
 	close(self->fd);
 	remove_all_named();
-	/* A ring drops its files a moment after its own end. */
+	/* A ring releases its files some time after it was closed. */
 	EXPECT_TRUE(wait_for(module_users() == self->users));
 }
 
@@ -165,8 +165,8 @@ TEST_F(uring, readv_into_odd_pieces)
 	EXPECT_EQ(7, events[1].value);
 }
 
-/* Several reads of one queue: each event goes to one of them. */
-TEST_F(uring, each_event_to_one_read)
+/* Several reads of one queue: each event is delivered to one of them. */
+TEST_F(uring, each_event_completes_one_read)
 {
 	struct twheel_event events[4];
 	int events_fd = open_events(self->fd, 0);
@@ -199,7 +199,7 @@ TEST_F(uring, read_at_the_end)
 	EXPECT_EQ(0, ring_result(&self->ring, &name));
 }
 
-/* A read that waits holds the file; the end of the ring cancels it. */
+/* A pending read holds the file; closing the ring cancels it. */
 TEST_F(uring, ring_is_closed_during_a_read)
 {
 	struct twheel_event event;
@@ -209,7 +209,7 @@ TEST_F(uring, ring_is_closed_during_a_read)
 	self->ring.fd = -1;
 	usleep(10000);
 	ASSERT_TRUE(end_one(self->fd, 0, 3));
-	/* The event was not lost, unless the read was faster than its end. */
+	/* The event was not lost, unless the read completed before it was cancelled. */
 	if (readable(self->fd, 0))
 		EXPECT_EQ(1, read_events(self->fd, &event, 1));
 	EXPECT_EQ(3, event.value);

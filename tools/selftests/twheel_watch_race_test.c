@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations end while they are being added, or while they begin to watch more keys:
- * no signal is missed, and no watch is left.
+ * Operations end while they are added, or while they start to watch more keys: no signal
+ * is missed, and no watch is left behind.
  */
 #include "race.h"
 
@@ -42,7 +42,7 @@ TEST_F(race, add_against_signal_misses_nothing)
 		ASSERT_TRUE(next_event(self->fd, &event));
 }
 
-/* The first thread adds, the others complete by the first key as soon as it is watched. */
+/* The first thread adds, the others signal the first key as soon as it is watched. */
 static void add_many_keys_against_signals(int me)
 {
 	int i;
@@ -65,7 +65,7 @@ TEST_F(race, add_that_ends_halfway_leaves_no_watch)
 	int round, i;
 	__u64 keeper;
 
-	/* Keeps the other keys, so that a signal finds a watch that was left. */
+	/* The other keys stay watched, so that a signal would find a watch left behind. */
 	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
 		specs[i] = spec_of(i + 2, 1);
 	keeper = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, TWHEEL_MAX_KEYS);
@@ -87,7 +87,7 @@ TEST_F(race, add_that_ends_halfway_leaves_no_watch)
 	EXPECT_EVENT(self->fd, keeper, TWHEEL_CANCELLED, 0);
 }
 
-/* One thread watches more keys, one signals those, one cancels. */
+/* One thread watches more keys, one signals them, one cancels. */
 static void watch_against_end(int me)
 {
 	struct twheel_watch_spec more;
@@ -115,7 +115,7 @@ TEST_F(race, watch_against_end_leaves_no_watch)
 		ASSERT_TRUE(add_race_ops(now_ns() + HOUR, now_ns() + 2 * HOUR));
 		ASSERT_TRUE(run_race(watch_against_end));
 		ASSERT_EQ(0, tally.failed);
-		/* The pending ones watch two keys each, and no other one does. */
+		/* Only the pending operations watch keys, two each. */
 		ASSERT_EQ(2 * query(self->fd).pending, query(self->fd).watches);
 		for (i = 0; i < NR_OPS; i++)
 			op_cancel(self->fd, race.op[i].id);
@@ -127,7 +127,7 @@ TEST_F(race, watch_against_end_leaves_no_watch)
 	}
 }
 
-/* One thread watches a key, the others unwatch it at once. */
+/* One thread watches a key, the others unwatch it immediately. */
 static void watch_against_unwatch(int me)
 {
 	struct twheel_watch_spec more = spec_of(2, 1);
@@ -147,7 +147,7 @@ static void watch_against_unwatch(int me)
 	}
 }
 
-TEST_F(race, watch_whose_keys_are_all_unwatched_meanwhile_does_no_harm)
+TEST_F(race, watch_races_with_unwatch)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_event event;
