@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Answers of the kernel, checked against the promises of the header.
+ * Checks of the kernel's output against the documentation in the header.
  *
- * The checks hold whatever other processes do meanwhile: an operation has one last event,
- * each queue delivers its own events, reserved fields are zero, values are within bounds.
+ * The checks hold regardless of other processes: an operation has one last event, each queue
+ * delivers its own events, reserved fields are zero, values are within bounds.
  */
 #include <fcntl.h>
 #include <stdint.h>
@@ -14,9 +14,9 @@
 
 #include "fuzz.h"
 
-#define EVENT_ROOM	64
-#define MAX_PIECES	6	/* of the buffer of a readv() */
-#define CLOCK_ERROR	(20 * MSEC)	/* of two clocks that are read one after the other */
+#define MAX_EVENTS	64
+#define MAX_PIECES	6	/* pieces of the buffer of a readv() */
+#define CLOCK_ERROR	(20 * MSEC)	/* difference of two clocks read one after the other */
 
 static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
@@ -49,8 +49,8 @@ static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
 }
 
 /*
- * Whether the event lies in the future, by the clocks of the reader's time namespace. The
- * wall clock may have been set back since.
+ * Return: true if the event is in the future of the reader's time namespace. Not checked for
+ * CLOCK_REALTIME, which may have been set back since.
  */
 static bool too_late(const struct twheel_event *event, unsigned int marks)
 {
@@ -58,13 +58,13 @@ static bool too_late(const struct twheel_event *event, unsigned int marks)
 	       event->time > clock_ns(CLOCK_BOOTTIME);
 }
 
-static void tell_event(struct thread *t, const struct twheel_event *event, const char *what)
+static void report_event(struct thread *t, const struct twheel_event *event, const char *message)
 {
 	char text[160];
 
 	snprintf(text, sizeof(text), "reason %u flags %x error %d reserved %x expirations %llu",
 		 event->reason, event->flags, event->error, event->reserved, event->expirations);
-	failed(t, "%s: event id %llx cookie %llx value %llx deadline %llu time %llu %s", what,
+	failed(t, "%s: event id %llx cookie %llx value %llx deadline %llu time %llu %s", message,
 	       event->id, event->cookie, event->value, event->deadline, event->time, text);
 }
 
@@ -81,20 +81,20 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 		marks = cookie_marks(event->cookie);
 	detached = marks & COOKIE_DETACHED;
 	if (!event->id || bad_reason(event))
-		tell_event(t, event, "nonsense");
+		report_event(t, event, "invalid fields");
 	else if (bad_expiry(event, marks) || (more && !(marks & COOKIE_PERIODIC)))
-		tell_event(t, event, "wrong expiry");
+		report_event(t, event, "wrong expiry");
 	else if (too_late(event, marks))
-		tell_event(t, event, "in the future");
+		report_event(t, event, "in the future");
 	if (ours && detached != from_detached)
-		tell_event(t, event, "in the wrong queue");
+		report_event(t, event, "in the wrong queue");
 	if (!more)
 		count_final(view);
 	if (!more && ours && !cookie_ended(event->cookie))
-		tell_event(t, event, "delivered twice");
+		report_event(t, event, "delivered twice");
 }
 
-/* Memory that other threads change as well does not show what the kernel wrote. */
+/* Memory that is also changed by other threads does not show the kernel's output. */
 static void check_events(struct thread *t, const struct view *view, const char *from, long nr,
 			 unsigned int place)
 {
@@ -105,7 +105,7 @@ static void check_events(struct thread *t, const struct view *view, const char *
 		const char *at = from + i * sizeof(event);
 
 		if (place == PLACE_SHAKY)
-			nobody_is_sure();
+			set_all_unsure();
 		else if (!try_load(&t->memory, &event, at, sizeof(event)))
 			failed(t, "an event was delivered to memory that is not mapped");
 		else
@@ -130,7 +130,7 @@ static bool read_may_fail(const struct view *view, size_t size, bool plain, int 
 	}
 }
 
-/* Cut the buffer into pieces of any size, empty ones included. */
+/* Split the buffer into pieces of any size, including empty ones. */
 static ssize_t read_pieces(struct thread *t, int fd, char *buffer, size_t size)
 {
 	struct iovec pieces[MAX_PIECES];
@@ -147,31 +147,31 @@ static ssize_t read_pieces(struct thread *t, int fd, char *buffer, size_t size)
 	return readv(fd, pieces, nr);
 }
 
-/* Return: the number of events, which have been checked, or an error. */
+/* Read and check events. Return: the number of events, or an error. */
 long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
-		 unsigned int place, bool cut)
+		 unsigned int place, bool split)
 {
-	/* Signals are blocked then, so that a read might wait for good. */
+	/* Signals are blocked during injection: allow it only for reads that cannot block. */
 	bool failing = child->settling && inject(t), same;
-	ssize_t got = cut ? read_pieces(t, view->fd, buffer, size) : read(view->fd, buffer, size);
+	ssize_t got = split ? read_pieces(t, view->fd, buffer, size) : read(view->fd, buffer, size);
 	int error = errno;
 
 	failing = failing && injected(t);
 	same = same_file(view);
 	count_step(KIND_READ, got >= 0);
 	if (!same)
-		nobody_is_sure();
+		set_all_unsure();
 	if (got < 0) {
 		if (same && !read_may_fail(view, size, place == PLACE_PLAIN && !failing, error))
 			failed(t, "read of %zu bytes: %s", size, strerror(error));
 		return -error;
 	}
 	if (same && view->type == FILE_CONTROL)
-		failed(t, "the control node was read");
+		failed(t, "a read of the control node succeeded");
 	else if (same && !got && !may_be_at_end(view))
 		failed(t, "read returned 0 for a file that is not at its end");
 	if (same && (got % sizeof(struct twheel_event) || (size_t)got > size))
-		failed(t, "read gave %zd of %zu bytes", got, size);
+		failed(t, "read returned %zd of %zu bytes", got, size);
 	if (same)
 		check_events(t, view, buffer, got / sizeof(struct twheel_event), place);
 	return got / sizeof(struct twheel_event);
@@ -180,8 +180,8 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 void step_read(struct thread *t)
 {
 	unsigned int place = draw(t, 4) ? PLACE_PLAIN : draw(t, NR_PLACES);
-	unsigned int room = 1 + (draw(t, EVENT_ROOM) >> draw(t, 6));
-	size_t size = room * sizeof(struct twheel_event);
+	unsigned int nr = 1 + (draw(t, MAX_EVENTS) >> draw(t, 6));
+	size_t size = nr * sizeof(struct twheel_event);
 	struct view view = look_at(t);
 	void *buffer;
 
@@ -191,7 +191,7 @@ void step_read(struct thread *t)
 	read_events(t, &view, buffer, size, place, one_in(t, 3));
 }
 
-/* Both times must be by the clock of the caller's time namespace, during the call. */
+/* Both times must be times of the caller's time namespace, during the call. */
 static bool bad_times(const struct thread *t, const struct twheel_pending *pending)
 {
 	__u64 now = pending->deadline - pending->remaining;
@@ -266,7 +266,7 @@ static void check_add(struct thread *t, const struct view *view, const struct tw
 		remember_id(view, args->id);
 }
 
-/* Check @args, with the answers of a call that was made as @trial describes. */
+/* Check @args, the output of the call described by @trial. */
 void check_answer(struct thread *t, const struct view *view, const struct trial *trial,
 		  const void *args)
 {
@@ -297,7 +297,7 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		break;
 	}
 	if (wrong)
-		failed(t, "%s answers nonsense", rule_of(trial->call)->name);
+		failed(t, "%s returned invalid output", rule_of(trial->call)->name);
 }
 
 static bool pad_is_used(const struct twheel_command *command, const struct rule *rule)
@@ -336,7 +336,7 @@ static void check_result(struct thread *t, const struct view *view, const struct
 		failed(t, "%s of a batch: %s", rule->name, strerror(error));
 }
 
-/* A batch that has succeeded. */
+/* Check a successful batch. */
 void check_batch(struct thread *t, const struct view *view, const struct trial *trial,
 		 const struct twheel_batch_args *args)
 {
@@ -348,11 +348,11 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 	__u32 i, wrong = 0;
 
 	if (!args->done || args->done > asked->nr || args->failed > args->done) {
-		failed(t, "%u of a batch of %u are done, %u failed", args->done, asked->nr,
+		failed(t, "%u of %u commands of a batch are done, %u failed", args->done, asked->nr,
 		       args->failed);
 		return;
 	}
-	/* The injected failure may be that of writing a result. */
+	/* The injected failure may be that of a copy of a result. */
 	if (!results || trial->injected)
 		return;
 	for (i = 0; i < args->done; i++) {
@@ -362,12 +362,12 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 		memcpy(&result, results, sizeof(result));
 		if (result.reserved ||
 		    not_zero(results + sizeof(result), asked->result_size - sizeof(result)))
-			failed(t, "no zeroes behind a result");
+			failed(t, "no zeroes after a result");
 		check_result(t, view, trial, &command, &result);
 		wrong += !!result.error;
 		commands += asked->command_size;
 		results += asked->result_size;
 	}
 	if (i == args->done && wrong != args->failed)
-		failed(t, "%u of a batch failed, and not %u", wrong, args->failed);
+		failed(t, "%u commands of a batch failed, not %u", wrong, args->failed);
 }

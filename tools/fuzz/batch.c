@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: the same calls, as commands.  All commands of a batch share one array of keys in
- * plain memory; only the commands and the results may be in other places.
+ * Batches of the same calls.  All commands of a batch share one array of keys in plain
+ * memory; only the commands and the results may be in other places.
  */
 #include <string.h>
 
 #include "fuzz.h"
 
-/* One command of a batch; if it takes keys, they are at @keys. */
+/* Build a command of a batch; its keys, if any, are at @keys. */
 static void build_command(struct thread *t, const struct view *view, __u64 keys,
 			  struct twheel_command *command)
 {
@@ -32,11 +32,11 @@ static void build_command(struct thread *t, const struct view *view, __u64 keys,
 		command->add.cookie = new_cookie(marks_of(&command->add));
 }
 
-/* A batch of calls as build_call() makes them. */
-void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room)
+/* Build a batch of calls made by build_call(). */
+void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
 	static __thread struct twheel_command commands[TWHEEL_MAX_BATCH + 1];
-	struct twheel_batch_args *args = room;
+	struct twheel_batch_args *args = buf;
 	struct twheel_watch_spec *keys = (void *)t->memory.out;
 	unsigned int i;
 
@@ -58,7 +58,7 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 		args->result_size = sizeof(struct twheel_result);
 		if (args->nr <= MAX_COMMANDS)
 			args->result_size = some_stride(t, args->nr, args->result_size);
-		/* The kernel must write zeroes behind its part of a result. */
+		/* The kernel must write zeroes after its part of a result. */
 		memset(t->memory.results, 0xa5, args->nr * args->result_size);
 	}
 	if (is_odd(t) && one_in(t, 4))

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The structures of the calls, filled in as by a program, and then made a little wrong.
+ * Builds the structures of the calls: filled in as by a program, then made slightly wrong.
  *
- * Cookies and addresses are never made wrong: an operation is tracked by its cookie, and
+ * Cookies and addresses are never corrupted: an operation is tracked by its cookie, and
  * the kernel must not write to memory that the fuzzer needs.  That includes addresses in
- * commands, so the size of a command is either right or one that must be refused.  The
+ * commands, so the size of a command is either correct or one that must be refused.  The
  * fields are drawn in an order that leaves the step's own bytes to the most important ones.
  */
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "fuzz.h"
 
 #define NR_KEYS		12	/* distinct keys */
-#define MAX_WIDE	(32 * 4096UL)	/* of an array whose entries are larger than ours */
+#define MAX_WIDE	(32 * 4096UL)	/* size of an array with larger entries than ours */
 
-/* The place of a call's memory: in a batch, arrays are in plain memory or nowhere. */
+/* The place of a call's memory: in a batch, arrays are in plain memory or at NULL. */
 unsigned int place_of(struct thread *t, struct trial *trial)
 {
 	unsigned int place = PLACE_PLAIN;
@@ -71,7 +71,7 @@ static __u64 some_deadline(struct thread *t, bool absolute, unsigned int clock)
 	return clock_ns(clocks[clock % 3]) + distance - 2 * MSEC;
 }
 
-/* A size of entries that the kernel must refuse. */
+/* An entry size that the kernel must refuse. */
 __u32 bad_stride(struct thread *t, size_t size)
 {
 	const __u32 bad[] = { 0, 1, size - 8, size - 1, 4097, ~0U };
@@ -79,7 +79,7 @@ __u32 bad_stride(struct thread *t, size_t size)
 	return bad[random_below(&t->detail, ARRAY_SIZE(bad))];
 }
 
-/* The size of entries of @size bytes, to the kernel: now and then that of a later version. */
+/* The entry size passed to the kernel: @size, or occasionally that of a later version. */
 __u32 some_stride(struct thread *t, unsigned int nr, size_t size)
 {
 	static const unsigned int more[] = { 8, 16, 40, 512 };
@@ -90,7 +90,7 @@ __u32 some_stride(struct thread *t, unsigned int nr, size_t size)
 	return t->step->oddity % 16 == 7 && nr * (size_t)stride <= MAX_WIDE ? stride : size;
 }
 
-/* Put @nr entries of @size bytes where the kernel is to read them, so far apart. */
+/* Store @nr entries of @size bytes as input of the kernel, @stride bytes apart. */
 void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned int nr,
 	      size_t size, __u32 stride)
 {
@@ -103,7 +103,7 @@ void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned 
 	memset(wide, 0, (size_t)nr * stride);
 	for (i = 0; i < nr; i++)
 		memcpy(wide + (size_t)i * stride, (const char *)from + i * size, size);
-	/* In a batch, the command that is too new fails, and not the call. */
+	/* In a batch, the command with unknown fields would fail, not the call. */
 	if (trial->call != TWHEEL_CALL_BATCH && one_in(t, 3)) {
 		i = random_below(&t->detail, nr);
 		wide[(size_t)i * stride + size + random_below(&t->detail, stride - size)] = 1;
@@ -113,7 +113,7 @@ void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned 
 }
 
 /*
- * Up to @nr watches.  In a batch all commands point to the same ones, see build_batch().
+ * Up to @nr watches.  In a batch, all commands point to the same watches, see build_batch().
  */
 static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool sum,
 			 __u32 stride)
@@ -178,9 +178,9 @@ static void build_period(struct thread *t, struct twheel_add_args *args)
 		args->flags |= TWHEEL_ADD_FIXED_DELAY;
 }
 
-static void build_add(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_add(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_add_args *args = room;
+	struct twheel_add_args *args = buf;
 
 	build_condition(t, trial, args);
 	args->clock = draw(t, 6) % 4 % 3;
@@ -196,18 +196,18 @@ static void build_add(struct thread *t, const struct view *view, struct trial *t
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }
 
-static void build_cancel(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_cancel(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_cancel_args *args = room;
+	struct twheel_cancel_args *args = buf;
 
 	(void)trial;
 	args->id = some_id(t, view);
 }
 
 static void build_complete(struct thread *t, const struct view *view, struct trial *trial,
-			   void *room)
+			   void *buf)
 {
-	struct twheel_complete_args *args = room;
+	struct twheel_complete_args *args = buf;
 
 	(void)trial;
 	args->id = some_id(t, view);
@@ -217,9 +217,9 @@ static void build_complete(struct thread *t, const struct view *view, struct tri
 		args->error = -(int)random_below(&t->detail, 4096);
 }
 
-static void build_rearm(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_rearm(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_rearm_args *args = room;
+	struct twheel_rearm_args *args = buf;
 
 	(void)trial;
 	args->id = some_id(t, view);
@@ -230,9 +230,9 @@ static void build_rearm(struct thread *t, const struct view *view, struct trial 
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }
 
-static void build_watch(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_watch(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_watch_args *args = room;
+	struct twheel_watch_args *args = buf;
 
 	args->id = some_id(t, view);
 	args->nr_keys = some_nr_keys(t);
@@ -244,18 +244,18 @@ static void build_watch(struct thread *t, const struct view *view, struct trial 
 }
 
 static void build_unwatch(struct thread *t, const struct view *view, struct trial *trial,
-			  void *room)
+			  void *buf)
 {
-	struct twheel_unwatch_args *args = room;
+	struct twheel_unwatch_args *args = buf;
 
 	(void)trial;
 	args->id = some_id(t, view);
 	args->key = some_key(t);
 }
 
-static void build_signal(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_signal(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_signal_args *args = room;
+	struct twheel_signal_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -266,9 +266,9 @@ static void build_signal(struct thread *t, const struct view *view, struct trial
 }
 
 static void build_cancel_key(struct thread *t, const struct view *view, struct trial *trial,
-			     void *room)
+			     void *buf)
 {
-	struct twheel_cancel_key_args *args = room;
+	struct twheel_cancel_key_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -276,9 +276,9 @@ static void build_cancel_key(struct thread *t, const struct view *view, struct t
 }
 
 static void build_complete_all(struct thread *t, const struct view *view, struct trial *trial,
-			       void *room)
+			       void *buf)
 {
-	struct twheel_complete_all_args *args = room;
+	struct twheel_complete_all_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -289,9 +289,9 @@ static void build_complete_all(struct thread *t, const struct view *view, struct
 		args->error = -(int)random_below(&t->detail, 4096);
 }
 
-static void build_info(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_info(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_info_args *args = room;
+	struct twheel_info_args *args = buf;
 
 	args->id = some_id(t, view);
 	args->max_keys = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
@@ -301,9 +301,9 @@ static void build_info(struct thread *t, const struct view *view, struct trial *
 					       args->max_keys * args->key_size));
 }
 
-static void build_events(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_events(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_events_args *args = room;
+	struct twheel_events_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -322,9 +322,9 @@ static __u64 some_cursor(struct thread *t, __u64 id)
 	}
 }
 
-static void build_list(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_list(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_list_args *args = room;
+	struct twheel_list_args *args = buf;
 	size_t size;
 
 	args->flags = draw(t, 2);
@@ -333,12 +333,12 @@ static void build_list(struct thread *t, const struct view *view, struct trial *
 	args->entry_size = some_stride(t, args->max_entries, sizeof(struct twheel_pending));
 	size = args->max_entries * args->entry_size;
 	args->entries = address(place_out(t, place_of(t, trial), size));
-	/* The kernel must write zeroes behind its part of an entry. */
+	/* The kernel must write zeroes after its part of an entry. */
 	if (trial->plain)
 		memset(t->memory.out, 0xa5, size);
 }
 
-/* Write the name of a purgatory. */
+/* Write the name of a purgatory to @to. */
 void name_of(unsigned int name, char *to)
 {
 	snprintf(to, TWHEEL_NAME_SIZE, "f%u", name);
@@ -365,9 +365,9 @@ static __u32 some_user(struct thread *t)
 	return users[draw(t, ARRAY_SIZE(users))];
 }
 
-static void build_create(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_create(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_create_args *args = room;
+	struct twheel_create_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -380,9 +380,9 @@ static void build_create(struct thread *t, const struct view *view, struct trial
 	args->max_file_pending = one_in(t, 3) ? random_below(&t->detail, 20) : 0;
 }
 
-static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *room)
+static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	struct twheel_remove_args *args = room;
+	struct twheel_remove_args *args = buf;
 
 	(void)view;
 	(void)trial;
@@ -391,17 +391,17 @@ static void build_remove(struct thread *t, const struct view *view, struct trial
 }
 
 static void build_nothing(struct thread *t, const struct view *view, struct trial *trial,
-			  void *room)
+			  void *buf)
 {
 	(void)t;
 	(void)view;
 	(void)trial;
-	(void)room;
+	(void)buf;
 }
 
 static const struct layout {
-	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *room);
-	unsigned int kept[2];	/* offsets of 8 bytes that are not made wrong; 0: unused */
+	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *buf);
+	unsigned int kept[2];	/* offsets of 8 bytes that are never corrupted; 0: unused */
 } layouts[TWHEEL_CALL_REMOVE + 1] = {
 	[TWHEEL_CALL_ADD]	= { .build = build_add,
 				    .kept = { offsetof(struct twheel_add_args, cookie),
@@ -429,10 +429,10 @@ static const struct layout {
 	[TWHEEL_CALL_REMOVE]	= { .build = build_remove },
 };
 
-/* Fill in the structure of call @trial. */
-void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room)
+/* Fill in the structure of the call @trial. */
+void build_args(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	layouts[trial->call].build(t, view, trial, room);
+	layouts[trial->call].build(t, view, trial, buf);
 }
 
 static bool is_kept(unsigned int call, unsigned int at)
@@ -440,7 +440,7 @@ static bool is_kept(unsigned int call, unsigned int at)
 	const struct layout *layout = &layouts[call];
 	unsigned int i;
 
-	/* Their first field is an address. */
+	/* The first field is an address. */
 	if (at < 8 && (call == TWHEEL_CALL_BATCH || call == TWHEEL_CALL_LIST))
 		return true;
 	for (i = 0; i < ARRAY_SIZE(layout->kept); i++) {
@@ -450,7 +450,7 @@ static bool is_kept(unsigned int call, unsigned int at)
 	return false;
 }
 
-/* Make one field of @args wrong, or two: 4 bytes at any place. */
+/* Corrupt one or two fields of @args: 4 bytes at any offset. */
 void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
 {
 	unsigned int times = 1 + one_in(t, 4);
@@ -476,7 +476,7 @@ bool is_odd(struct thread *t)
 	return t->step->oddity % 4 == 1;
 }
 
-/* Fill in @args. Return: how large it is. */
+/* Fill in @args. Return: its size. */
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args)
 {
 	size_t size = rule_of(trial->call)->size;

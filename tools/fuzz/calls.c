@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One ioctl: built, made with memory that may not be mapped and a number that may be
- * wrong, perhaps while the kernel is made to run out of memory, and judged.
+ * One ioctl: built, made with memory that may not be mapped and a number that may be wrong,
+ * possibly with an injected failure, and checked.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 #define LONGEST		((1 << _IOC_SIZEBITS) - 1)
 
-/* The size that goes into the number, mostly that of the structure. */
+/* The size encoded in the ioctl number, usually that of the structure. */
 static size_t odd_size(struct thread *t, struct trial *trial, size_t size, char *args)
 {
 	size_t longer;
@@ -54,8 +54,8 @@ static unsigned long odd_request(struct thread *t, struct trial *trial, unsigned
 }
 
 /*
- * Leave the structure where it was built, or put it into the place of the step.  The kernel
- * can't reach the copy of it that is judged.
+ * Leave the structure where it was built, or move it to the place of the step.  The kernel
+ * cannot modify the copy that is checked.
  */
 static void *place_args(struct thread *t, struct trial *trial, size_t size)
 {
@@ -88,9 +88,9 @@ static void judge(struct thread *t, const struct view *view, struct trial *trial
 		failed(t, "%s: %s", rule->name, strerror(error));
 }
 
-/* The answers, if they are where they can be read. */
-static void look_at_answer(struct thread *t, const struct view *view, const struct trial *trial,
-			   const void *at)
+/* Check the output if it is readable. */
+static void check_output(struct thread *t, const struct view *view, const struct trial *trial,
+			 const void *at)
 {
 	union {
 		struct twheel_add_args add;
@@ -106,7 +106,7 @@ static void look_at_answer(struct thread *t, const struct view *view, const stru
 	}
 }
 
-/* The call has returned @fd: put it into a slot if it is clear which file that is. */
+/* The call returned the descriptor @fd: put it into a slot if its file is known. */
 static void take_file(struct thread *t, const struct view *view, const struct trial *trial,
 		      unsigned long request, int fd, unsigned long removals)
 {
@@ -161,7 +161,7 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 	count_step(trial->call, !error);
 	judge(t, view, trial, error);
 	if (!error && rule_of(trial->call))
-		look_at_answer(t, view, trial, at);
+		check_output(t, view, trial, at);
 	if (got > 0)
 		take_file(t, view, trial, request, got, removals);
 	else if (!got && returns_file(trial->call) && !trial->odd_number)
@@ -171,7 +171,7 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 void step_call(struct thread *t)
 {
 	union {
-		char room[512];
+		char bytes[512];
 		struct twheel_add_args add;
 	} copy = {};
 	unsigned int call = t->step->kind;
@@ -186,7 +186,7 @@ void step_call(struct thread *t)
 		.named = view.name >= 0,
 		.readable = view.access != O_WRONLY,
 		.writable = view.access != O_RDONLY,
-		.restricted = surely_restricted(&view),
+		.restricted = is_restricted(&view),
 	};
 	const struct rule *rule = rule_of(trial.call);
 	size_t used = LONGEST, size = LONGEST;

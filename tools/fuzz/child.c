@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One child: threads of two users that run sequences on common files, until its time is
- * over or its worker kills it.
+ * A child: threads of two users that run sequences on shared files, until its time is over
+ * or its worker kills it.
  *
- * The main thread sends signals all the time, which interrupt calls that wait.  A child
- * that is not killed checks its own files in the end, when no thread changes them: all
- * operations must have ended, and their events must have been read once.
+ * The main thread continuously sends signals, which interrupt blocking calls.  A child that
+ * is not killed checks its own files at the end, when no thread changes them: all operations
+ * must have ended, and their events must have been read once.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -42,8 +42,8 @@ static void open_fail_nth(struct thread *t)
 }
 
 /*
- * The library would change the user of the whole process. Threads alternate between two
- * users; in one child in four, both are without privileges.
+ * The library function would change the user of the whole process. Threads alternate between
+ * two users; in one child out of four, both are unprivileged.
  */
 static void change_user(const struct thread *t)
 {
@@ -110,7 +110,7 @@ static bool all_done(void)
 	return true;
 }
 
-/* Let the threads run for their time, and disturb them. */
+/* Let the threads run for their time, and send signals to them. */
 static void disturb(void)
 {
 	__u64 end = now_ns() + CHILD_LIFE_MS * MSEC;
@@ -127,7 +127,7 @@ static void disturb(void)
 		pthread_join(child->threads[i].self, NULL);
 }
 
-/* The control file stays as it is, so its generation is that of a complete change. */
+/* The control file never changes, so its generation is that of a completed change. */
 static void open_control(void)
 {
 	child->control = (struct slot){
@@ -136,7 +136,7 @@ static void open_control(void)
 	};
 }
 
-/* The main function of a child. @nr is its number among those of its worker. */
+/* Main function of a child. @nr is its index among the children of its worker. */
 void run_child(unsigned int worker, unsigned int nr)
 {
 	unsigned int i;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which sequences are run: new ones, and changed ones of those that were kept.
+ * Selection of sequences: new ones, and mutations of kept ones.
  *
- * A sequence is kept when it led the kernel from one place to another that none had led
- * it before.  Writers and readers may be killed at any instant, so there is no lock: a
- * sequence that is half written is just another sequence.
+ * A sequence is kept if it caused a transition between two PCs of the module that no earlier
+ * sequence had caused.  Writers and readers may be killed at any time, so there is no lock: a
+ * partly written sequence is just another sequence.
  */
 #include <string.h>
 
@@ -19,7 +19,7 @@ static struct corpus {
 
 static const struct {
 	const char *name;
-	unsigned int weight;	/* how often it is among new steps */
+	unsigned int weight;	/* relative frequency among new steps */
 } kinds[NR_KINDS] = {
 	[KIND_WILD]			= { "wild ioctl", 6 },
 	[TWHEEL_CALL_ADD]		= { "add", 110 },
@@ -79,7 +79,7 @@ static unsigned int some_kind(struct random *random)
 	return kind;
 }
 
-/* Most calls go to few files, have their memory, and are right. */
+/* Most calls use few files, valid memory and valid arguments. */
 static void some_step(struct random *random, struct step *step)
 {
 	__u64 bytes = next_random(random);
@@ -92,7 +92,7 @@ static void some_step(struct random *random, struct step *step)
 	step->oddity = random_below(random, 4) ? 0 : random_below(random, 256);
 }
 
-/* A sequence of random steps. */
+/* Create a sequence of random steps. */
 void new_sequence(struct random *random, struct sequence *sequence)
 {
 	unsigned int i;
@@ -102,7 +102,7 @@ void new_sequence(struct random *random, struct sequence *sequence)
 		some_step(random, &sequence->steps[i]);
 }
 
-/* Return: whether there is one. */
+/* Return: false if no sequence has been kept. */
 static bool old_sequence(struct random *random, struct sequence *sequence)
 {
 	unsigned long nr = __atomic_load_n(&corpus->nr, __ATOMIC_ACQUIRE);
@@ -119,9 +119,9 @@ static bool old_sequence(struct random *random, struct sequence *sequence)
 
 static void change_field(struct random *random, struct step *step)
 {
-	unsigned int which = random_below(random, 12);
+	unsigned int choice = random_below(random, 12);
 
-	switch (which) {
+	switch (choice) {
 	case 0:
 		step->seed = next_random(random);
 		break;
@@ -135,11 +135,11 @@ static void change_field(struct random *random, struct step *step)
 		step->slot = random_below(random, NR_SLOTS);
 		break;
 	default:
-		step->arg[which - 4] = next_random(random);
+		step->arg[choice - 4] = next_random(random);
 	}
 }
 
-/* Take over the end of another one that was kept. */
+/* Append the end of another kept sequence. */
 static void join_sequence(struct random *random, struct sequence *sequence)
 {
 	struct sequence other;
@@ -211,7 +211,7 @@ void next_sequence(struct thread *t)
 		change_sequence(&t->random, &t->now);
 }
 
-/* Before there is another process. */
+/* Called before any other process exists. */
 int corpus_init(void)
 {
 	corpus = share_alloc(sizeof(*corpus));

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where in the module the calls of the fuzzer lead, by KCOV.
+ * Coverage of the module by KCOV.
  *
- * Only the module is built with it (see Kbuild), so every PC is one of the module's.
- * Reached PCs are marked by their distance from its first one.  A sequence is worth
- * keeping if it has a new step from one PC to another.  Without KCOV in the
- * kernel there is none of that, and sequences are random only.
+ * Only the module is instrumented (see Kbuild), so every PC belongs to the module.  Reached
+ * PCs are marked by their distance from the first one.  A sequence is worth keeping if it
+ * has a new transition from one PC to another.  Without KCOV in the kernel, all sequences
+ * are random.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static struct {
 
 static unsigned long text;
 
-/* Where the module's code begins: 0 if it is not loaded, or one may not know. */
+/* Start address of the module's code; 0 if the module is not loaded or it is hidden. */
 static unsigned long find_text(void)
 {
 	FILE *file = fopen("/sys/module/twheel/sections/.text", "r");
@@ -53,7 +53,7 @@ void cover_setup(void)
 		options.cover = false;
 }
 
-/* Before privileges are given up.  It is the calling thread's from cover_start() on. */
+/* Called before privileges are dropped.  The area belongs to the caller of cover_start(). */
 void cover_open(struct cover *cover)
 {
 	void *area;
@@ -113,7 +113,7 @@ unsigned long nr_pcs(void)
 	return seen ? seen->nr_pcs : 0;
 }
 
-/* A line for each PC that was reached, by its place in .text. */
+/* Write a line for each reached PC, as an offset in .text. */
 void write_pcs(const char *path)
 {
 	FILE *file = fopen(path, "w");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The files of a child, which its threads share: one thread opens and closes files that
- * others are calling.
+ * The files of a child, shared by its threads: a thread opens and closes files while other
+ * threads make calls on them.
  *
- * The permitted answers of a call depend on its file.  So a slot has a generation, odd
- * while it changes: if it is the same after a call, then the call went to the file that
+ * The permitted results of a call depend on its file.  Therefore a slot has a generation,
+ * which is odd during a change: if it is unchanged after a call, the call used the file that
  * the slot describes.
  */
 #include <errno.h>
@@ -16,17 +16,17 @@
 
 #include "fuzz.h"
 
-/* Numbers of descriptors that the slots use in turn; the usual hard limit is 4096. */
+/* Descriptor numbers that the slots use in turn; the usual hard limit is 4096. */
 #define FIRST_FD	256
 #define NR_FDS		3800
 
-/* Operations of named purgatories, as known to all processes. */
+/* Operations of named purgatories, shared by all processes. */
 static struct known {
 	__u64 ids[NR_NAMES][NR_IDS];
 	unsigned int next[NR_NAMES];
-	unsigned long removals_begun;	/* calls that may remove any of them */
-	unsigned long removals_ended;	/* returned, or their threads are gone */
-	unsigned long removing[MAX_WORKERS];	/* begun by the child and not ended */
+	unsigned long removals_begun;	/* calls that may remove a purgatory */
+	unsigned long removals_ended;	/* calls that returned, or whose threads are gone */
+	unsigned long removing[MAX_WORKERS];	/* calls of the child that have not returned */
 } *known;
 
 int files_init(void)
@@ -57,14 +57,14 @@ struct view look_at_control(void)
 	return view_of(&child->control);
 }
 
-/* Whether the calls since look_at() went to the file that was in the slot then. */
+/* Return: true if the calls since look_at() used the file of the slot. */
 bool same_file(const struct view *view)
 {
 	return view->fd >= 0 && !child->is_fork && !(view->gen & 1) &&
 	       __atomic_load_n(&view->slot->gen, __ATOMIC_SEQ_CST) == view->gen;
 }
 
-/* An event that ends an operation was read from a file, which may have left its slot since. */
+/* A last event was read from a file, which may have left its slot since. */
 void count_final(const struct view *view)
 {
 	__u64 finals = __atomic_load_n(&view->slot->finals, __ATOMIC_RELAXED);
@@ -75,7 +75,7 @@ void count_final(const struct view *view)
 		;
 }
 
-/* Return: whether the caller may change it, until slot_changed(). */
+/* Return: true if the caller may change the slot, until slot_changed(). */
 bool change_slot(struct slot *slot)
 {
 	if (__atomic_exchange_n(&slot->lock, 1, __ATOMIC_ACQUIRE))
@@ -90,8 +90,8 @@ void slot_changed(struct slot *slot)
 	__atomic_store_n(&slot->lock, 0, __ATOMIC_RELEASE);
 }
 
-/* Somebody has read events of a file, and it is not known of which. */
-void nobody_is_sure(void)
+/* Events of an unknown file have been read. */
+void set_all_unsure(void)
 {
 	unsigned int i;
 
@@ -99,7 +99,7 @@ void nobody_is_sure(void)
 		child->slots[i].unsure = true;
 }
 
-/* Before a call that changes the state of files. */
+/* Called before a call that changes the state of files. */
 void may_end(const struct view *view, unsigned int call)
 {
 	if (call == TWHEEL_CALL_DRAIN || call == KIND_WILD)
@@ -113,7 +113,7 @@ void may_end(const struct view *view, unsigned int call)
 		__atomic_add_fetch(&known->removing[child->worker], 1, __ATOMIC_SEQ_CST);
 }
 
-/* After such a call. */
+/* After a call that may_end() was called for. */
 void call_ended(unsigned int call)
 {
 	if (call != TWHEEL_CALL_REMOVE && call != KIND_WILD)
@@ -123,7 +123,7 @@ void call_ended(unsigned int call)
 	__atomic_add_fetch(&known->removals_ended, 1, __ATOMIC_SEQ_CST);
 }
 
-/* The child of a worker is gone, maybe killed in the middle of calls. */
+/* The child of a worker has ended; a killed child may have left calls unfinished. */
 void child_ended(unsigned int worker)
 {
 	unsigned long nr = __atomic_exchange_n(&known->removing[worker], 0, __ATOMIC_SEQ_CST);
@@ -131,7 +131,7 @@ void child_ended(unsigned int worker)
 	__atomic_add_fetch(&known->removals_ended, nr, __ATOMIC_SEQ_CST);
 }
 
-/* Removals that cannot affect a file that is opened after this. */
+/* Number of removals that cannot affect a file opened later. */
 unsigned long nr_removals_ended(void)
 {
 	return __atomic_load_n(&known->removals_ended, __ATOMIC_SEQ_CST);
@@ -142,7 +142,7 @@ static unsigned long nr_removals_begun(void)
 	return __atomic_load_n(&known->removals_begun, __ATOMIC_SEQ_CST);
 }
 
-/* An open file is at its end after a drain or a removal only; an event file after a removal. */
+/* read() returns 0 only after a drain or a removal; for an event file only after a removal. */
 bool may_be_at_end(const struct view *view)
 {
 	const struct slot *slot = view->slot;
@@ -155,7 +155,7 @@ bool may_be_at_end(const struct view *view)
 	       __atomic_load_n(&slot->drained, __ATOMIC_SEQ_CST);
 }
 
-/* Whether the file may have been restricted by now. */
+/* Return: true if the file may be restricted. */
 bool maybe_restricted(const struct view *view)
 {
 	const struct slot *slot = view->slot;
@@ -164,8 +164,8 @@ bool maybe_restricted(const struct view *view)
 	       __atomic_load_n(&slot->restricted, __ATOMIC_SEQ_CST);
 }
 
-/* Whether a call that restricts it has returned. */
-bool surely_restricted(const struct view *view)
+/* Return: true if a call that restricts the file has returned. */
+bool is_restricted(const struct view *view)
 {
 	return view->slot->restricted_at == view->gen;
 }
@@ -180,7 +180,7 @@ void remember_id(const struct view *view, __u64 id)
 		slot->ids[slot->next_id++ % NR_IDS] = id;
 }
 
-/* One that was added a while ago; seldom one that never was. */
+/* A recently added operation; rarely a number that was never an ID. */
 __u64 some_id(struct thread *t, const struct view *view)
 {
 	const __u64 *ids = view->name >= 0 ? known->ids[view->name] : view->slot->ids;
@@ -189,7 +189,7 @@ __u64 some_id(struct thread *t, const struct view *view)
 
 	if (one_in(t, 24))
 		return draw_wide(t);
-	/* Most of those that were added long ago have ended. */
+	/* Most operations that were added long ago have ended. */
 	return ids[(next - 1 - back / (1 + draw(t, 3))) % NR_IDS];
 }
 
@@ -200,8 +200,8 @@ static void close_old(int fd)
 }
 
 /*
- * Move a descriptor to a number that has not been used for long: a thread may have looked a
- * number up before another closed the file, and call it after the number was given out anew.
+ * Move a descriptor to a number that has not been used recently: a thread may have read the
+ * number before another thread closed the file, and use it after it was assigned again.
  */
 static int renumber(int fd)
 {
@@ -219,8 +219,8 @@ static int renumber(int fd)
 }
 
 /*
- * Return: the file that was there, to be closed once the slot has changed. All that is known
- * of the new one is written before it can be seen and used.
+ * Return: the previous file, to be closed after the slot has changed. All fields of the slot
+ * are written before the new file can be seen and used.
  */
 static int put_file(struct slot *slot, int fd, enum file_type type, int name, int access,
 		    bool unsure)
@@ -289,7 +289,7 @@ void step_open(struct thread *t)
 	close_old(fd);
 }
 
-/* A call has returned @fd; before it, @removals had ended. */
+/* A call returned the descriptor @fd; @removals had ended before the call. */
 void adopt_file(struct thread *t, struct slot *slot, int fd, enum file_type type, int name,
 		unsigned long removals)
 {
@@ -318,7 +318,7 @@ void step_close(struct thread *t)
 	count_step(t->step->kind, true);
 }
 
-/* Another slot gets the same open file. */
+/* Store the same open file in another slot. */
 void step_dup(struct thread *t)
 {
 	struct slot *from = &child->slots[t->step->slot % NR_SLOTS];
@@ -340,7 +340,7 @@ void step_dup(struct thread *t)
 	count_step(t->step->kind, true);
 }
 
-/* The description of a descriptor goes with it. */
+/* The description of a passed descriptor. */
 struct letter {
 	enum file_type type;
 	unsigned long removals;
@@ -353,7 +353,7 @@ struct envelope {
 	struct iovec iov;
 	union {
 		struct cmsghdr header;
-		char room[CMSG_SPACE(sizeof(int))];
+		char bytes[CMSG_SPACE(sizeof(int))];
 	} control;
 };
 
@@ -363,12 +363,12 @@ static struct cmsghdr *make_envelope(struct envelope *envelope, struct letter *l
 	envelope->iov = (struct iovec){ letter, sizeof(*letter) };
 	envelope->msg.msg_iov = &envelope->iov;
 	envelope->msg.msg_iovlen = 1;
-	envelope->msg.msg_control = envelope->control.room;
-	envelope->msg.msg_controllen = sizeof(envelope->control.room);
+	envelope->msg.msg_control = envelope->control.bytes;
+	envelope->msg.msg_controllen = sizeof(envelope->control.bytes);
 	return &envelope->control.header;
 }
 
-/* Pass a file to any process that receives it; it may stay under way for long. */
+/* Pass a file to any process; it may be in flight for a long time. */
 void step_send(struct thread *t)
 {
 	struct view view = look_at(t);
@@ -383,7 +383,7 @@ void step_send(struct thread *t)
 	header->cmsg_type = SCM_RIGHTS;
 	header->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(header), &view.fd, sizeof(int));
-	/* The letter would describe another file that came in between wrongly. */
+	/* The description would be wrong if another file had been put into the slot. */
 	if (change_slot(view.slot)) {
 		if (view.slot->gen == view.gen + 1) {
 			int got = sendmsg(mailbox(draw(t, 2))[0], &envelope.msg, MSG_DONTWAIT);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The fuzzer of the device: declarations that its parts share.
+ * The fuzzer of the device: shared declarations.
  *
- * A step is one call, in 16 bytes: its kind, its file, the place of its memory, its
- * defect, and bytes that the rest is drawn from.  A thread does nothing but run sequences
- * of steps, which can be kept and changed without knowing their meaning.
+ * A step is one call, in 16 bytes: its kind, its file, the place of its memory, its defect,
+ * and bytes that determine the rest.  A thread only runs sequences of steps, which can be
+ * kept and changed without knowing their meaning.
  *
- * The first process (main.c) starts workers; a worker starts one child after the other and
+ * The first process (main.c) starts workers; a worker starts one child after another and
  * kills half of them (worker.c); the threads of a child belong to two users and run
- * sequences on common files (child.c).  The memory that all processes share outlives each
- * of them, and has no locks that a killed process could hold.
+ * sequences on shared files (child.c).  The memory shared by all processes outlives each of
+ * them, and has no locks that a killed process could hold.
  */
 #ifndef _TWHEEL_FUZZ_H
 #define _TWHEEL_FUZZ_H
@@ -30,22 +30,22 @@
 
 #define MAX_WORKERS	16
 #ifndef NR_THREADS
-#define NR_THREADS	3	/* of a child */
+#define NR_THREADS	3	/* threads of a child */
 #endif
 #define NR_SLOTS	8	/* files of a child */
-#define NR_NAMES	5	/* named purgatories that are spoken of */
-#define NR_IDS		16	/* operations that are remembered, per file or name */
-#define MAX_STEPS	32	/* of a sequence */
-#define MAX_COMMANDS	24	/* of a batch, unless it is absurd */
+#define NR_NAMES	5	/* named purgatories used */
+#define NR_IDS		16	/* remembered operations per file or name */
+#define MAX_STEPS	32	/* steps of a sequence */
+#define MAX_COMMANDS	24	/* commands of a batch, unless its number is corrupted */
 #define CHILD_LIFE_MS	4000
-#define USER		1000	/* a user without privileges, and another one */
+#define USER		1000	/* an unprivileged user, and another one */
 #define OTHER_USER	1001
 
 #define ARRAY_SIZE(x)	(sizeof(x) / sizeof((x)[0]))
 
 /* The kinds of steps: the ioctls by their numbers, then all others. */
 enum kind {
-	KIND_WILD	= 0,	/* an ioctl of any number */
+	KIND_WILD	= 0,	/* an ioctl with any number */
 	/* enum twheel_call */
 	KIND_OPEN	= 40,
 	KIND_OPEN_NAMED,
@@ -67,7 +67,7 @@ enum kind {
 	NR_KINDS
 };
 
-/* The kinds of files. */
+/* The types of files. */
 enum file_type {
 	FILE_PURGATORY,
 	FILE_EVENTS,
@@ -96,36 +96,36 @@ struct random {
 struct cover {
 	int fd;
 	unsigned long *area;	/* the number of PCs, and the PCs; NULL without KCOV */
-	bool news;		/* the sequence that runs has been where none was */
+	bool news;		/* the current sequence has reached a new transition */
 };
 
-/* The memory that a thread hands to the kernel; see memory.c. */
+/* The memory that a thread passes to the kernel; see memory.c. */
 struct memory {
-	char *args;		/* zeros, but for the structure of a call */
-	char *in;		/* end of the memory that the kernel reads by a pointer */
-	char *out;		/* memory that the kernel writes by a pointer */
+	char *args;		/* zeroes, except the structure of a call */
+	char *in;		/* end of the memory that the kernel reads through a pointer */
+	char *out;		/* memory that the kernel writes through a pointer */
 	size_t out_size;
-	char *results;		/* room for results of the largest batch */
-	char *shaky;		/* a page that others map and unmap */
+	char *results;		/* space for the results of the largest batch */
+	char *shaky;		/* a page that other threads map and unmap */
 	char *read_only;
-	int pipe[2];		/* to touch memory that may not be there */
+	int pipe[2];		/* to access memory that may not be mapped */
 };
 
-/* An open file of a child.  It is being changed while @gen is odd. */
+/* An open file of a child.  @gen is odd during a change. */
 struct slot {
 	unsigned int gen;
 	int lock;
 	int fd;
 	enum file_type type;
-	int name;		/* of its purgatory, -1 for a private one */
-	int access;		/* O_RDONLY and so on */
-	bool unsure;		/* other processes or slots may have the file */
-	bool drained;		/* or about to be */
-	unsigned int drained_at; /* the generation in which it was */
-	bool restricted;	/* or about to be */
-	unsigned int restricted_at; /* likewise */
-	unsigned long removals;	/* of purgatories that had ended before it was opened */
-	__u64 finals;		/* events read that end an operation, below 32 bits of @gen */
+	int name;		/* name of its purgatory, -1 for a private one */
+	int access;		/* O_RDONLY, O_WRONLY or O_RDWR */
+	bool unsure;		/* other processes or slots may use the file */
+	bool drained;		/* drained, or about to be */
+	unsigned int drained_at; /* generation in which it was drained */
+	bool restricted;	/* restricted, or about to be */
+	unsigned int restricted_at; /* generation in which it was restricted */
+	unsigned long removals;	/* removals that had ended before it was opened */
+	__u64 finals;		/* number of last events read; the upper 32 bits are @gen */
 	__u64 ids[NR_IDS];
 	unsigned int next_id;
 };
@@ -133,24 +133,24 @@ struct slot {
 struct thread {
 	pthread_t self;
 	unsigned int index;
-	struct random random;	/* of which sequences are made */
+	struct random random;	/* creates the sequences */
 	const struct step *step;
-	struct random detail;	/* of the step, once its bytes are used up */
+	struct random detail;	/* used after the bytes of the step */
 	unsigned int used;
-	__u64 began[2];		/* the call, by CLOCK_MONOTONIC and by CLOCK_BOOTTIME */
+	__u64 began[2];		/* start of the call on CLOCK_MONOTONIC and CLOCK_BOOTTIME */
 	struct sequence now;
 	struct cover cover;
 	struct memory memory;
-	int fail_nth;		/* -1 where there is none */
+	int fail_nth;		/* -1 if not supported */
 	int epoll;
 	bool done;
 };
 
 struct child {
 	unsigned int worker;
-	unsigned int nr;	/* of the worker's children */
-	bool forked;		/* others have all of its files */
-	bool is_fork;		/* one of them: nothing is known of its files */
+	unsigned int nr;	/* index among the children of its worker */
+	bool forked;		/* a child process has all of its files */
+	bool is_fork;		/* is such a child process: its files are unknown */
 	bool stop;
 	bool settling;		/* only one thread is left */
 	struct slot slots[NR_SLOTS];
@@ -158,7 +158,7 @@ struct child {
 	struct thread threads[NR_THREADS];
 };
 
-/* A file as it was when the call was made. */
+/* A file at the time of a call. */
 struct view {
 	struct slot *slot;
 	unsigned int gen;
@@ -168,31 +168,31 @@ struct view {
 	int access;
 };
 
-/* A call as it was made, for the rules to judge. */
+/* A call, for the check by the rules. */
 struct trial {
 	unsigned int call;
 	const void *args;
-	bool known_file;	/* it went to the file that the next fields describe */
+	bool known_file;	/* the call used the file described by the next fields */
 	enum file_type type;
 	bool named;
 	bool readable;
 	bool writable;
 	bool restricted;	/* before the call */
 	bool maybe_restricted;	/* during the call */
-	bool plain;		/* all memory that it needs is there */
-	bool odd;		/* a field is wrong: it may need more */
-	bool odd_number;	/* the ioctl may be one that there is not */
+	bool plain;		/* all required memory is mapped */
+	bool odd;		/* a field is corrupted: it may need more memory */
+	bool odd_number;	/* the ioctl number may be unknown */
 	bool shorter;
 	bool longer;
-	bool tail;		/* longer, and not zero there */
+	bool tail;		/* longer, with non-zero bytes at the end */
 	bool bad_spec;		/* a watch that must be refused */
-	__u32 stride;		/* size of an entry of the array that the call reads */
-	bool entry_tail;	/* a byte behind the known part of an entry is not zero */
-	bool injected;		/* the kernel was made to fail */
+	__u32 stride;		/* entry size of the input array of the call */
+	bool entry_tail;	/* a byte after the known part of an entry is not zero */
+	bool injected;		/* a failure was injected */
 	bool in_batch;
 };
 
-/* Counts of each kind of steps */
+/* Counts for each kind of step */
 struct count {
 	unsigned long ok;
 	unsigned long failed;
@@ -204,8 +204,8 @@ struct options {
 	__u64 seed;
 	bool clock;
 	bool cover;
-	unsigned long total;	/* PCs that there are in the module, 0 if nobody said */
-	const char *pcs;	/* file for the PCs that were reached */
+	unsigned long total;	/* number of PCs in the module, 0 if unknown */
+	const char *pcs;	/* output file for the reached PCs */
 };
 
 extern struct options options;
@@ -278,11 +278,11 @@ bool same_file(const struct view *view);
 void count_final(const struct view *view);
 bool change_slot(struct slot *slot);
 void slot_changed(struct slot *slot);
-void nobody_is_sure(void);
+void set_all_unsure(void);
 void may_end(const struct view *view, unsigned int call);
 bool may_be_at_end(const struct view *view);
 bool maybe_restricted(const struct view *view);
-bool surely_restricted(const struct view *view);
+bool is_restricted(const struct view *view);
 void call_ended(unsigned int call);
 void child_ended(unsigned int worker);
 unsigned long nr_removals_ended(void);
@@ -312,7 +312,7 @@ void step_call(struct thread *t);
 bool inject(struct thread *t);
 bool injected(struct thread *t);
 
-/* build.c: fill in a structure, and note its defects in the trial. */
+/* build.c: fill in a structure, and record its defects in the trial. */
 void name_of(unsigned int name, char *to);
 int name_number(const char *name);
 __u32 some_stride(struct thread *t, unsigned int nr, size_t size);
@@ -320,7 +320,7 @@ __u32 bad_stride(struct thread *t, size_t size);
 void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned int nr,
 	      size_t size, __u32 stride);
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args);
-void build_args(struct thread *t, const struct view *view, struct trial *trial, void *room);
+void build_args(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 void build_odd(struct thread *t, unsigned int call, void *args, size_t size);
 bool is_odd(struct thread *t);
 unsigned int place_of(struct thread *t, struct trial *trial);
@@ -329,7 +329,7 @@ struct twheel_key some_key(struct thread *t);
 __u64 address(const void *memory);
 
 /* batch.c */
-void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *room);
+void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 
 /* rules.c */
 enum access { ANY, READ, WRITE };
@@ -355,9 +355,9 @@ void check_batch(struct thread *t, const struct view *view, const struct trial *
 		 const struct twheel_batch_args *args);
 void step_read(struct thread *t);
 long read_events(struct thread *t, const struct view *view, void *buffer, size_t size,
-		 unsigned int place, bool cut);
+		 unsigned int place, bool split);
 
-/* share.c: the memory of all processes. */
+/* share.c: the memory shared by all processes. */
 enum cookie_mark { COOKIE_PERIODIC = 1, COOKIE_REALTIME = 2, COOKIE_DETACHED = 4 };
 
 int share_init(void);
@@ -373,7 +373,7 @@ void count_event(void);
 unsigned long nr_events(void);
 void failed(struct thread *t, const char *format, ...) __attribute__((format(printf, 2, 3)));
 unsigned long nr_failures(void);
-int *mailbox(unsigned int which);
+int *mailbox(unsigned int index);
 
 static inline __u64 clock_ns(clockid_t clock)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Let the kernel fail in a call: by the fault injection of debug kernels, which counts
- * the allocations and copies of one thread, and lets the n-th fail.
+ * Fault injection of debug kernels: it counts the allocations and copies of a thread, and
+ * lets the n-th one fail.
  */
 #include <signal.h>
 #include <stdio.h>
@@ -12,18 +12,18 @@
 
 #define MAX_NTH		24
 
-/* The frame of a signal is copied, too, and a thread does not survive if that fails. */
-static void let_signals_in(bool in)
+/* The signal frame is copied to user memory, too: a failure would kill the thread. */
+static void unblock_signals(bool unblock)
 {
 	sigset_t signals;
 
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGUSR1);
 	sigaddset(&signals, SIGIO);
-	pthread_sigmask(in ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
+	pthread_sigmask(unblock ? SIG_UNBLOCK : SIG_BLOCK, &signals, NULL);
 }
 
-/* Before a call that does not wait. Return: whether one of its allocations may fail. */
+/* Called before a non-blocking call. Return: true if a failure is armed. */
 bool inject(struct thread *t)
 {
 	char text[16];
@@ -31,15 +31,15 @@ bool inject(struct thread *t)
 
 	if (t->fail_nth < 0 || !one_in(t, 12))
 		return false;
-	let_signals_in(false);
+	unblock_signals(false);
 	length = snprintf(text, sizeof(text), "%u", 1 + draw(t, MAX_NTH));
 	if (pwrite(t->fail_nth, text, length, 0) == length)
 		return true;
-	let_signals_in(true);
+	unblock_signals(true);
 	return false;
 }
 
-/* After it, if inject() was true. Return: whether something did fail. */
+/* Called after it, if inject() was true. Return: true if the failure was injected. */
 bool injected(struct thread *t)
 {
 	char text[16] = "1";
@@ -47,9 +47,9 @@ bool injected(struct thread *t)
 
 	if (got > 0)
 		text[got] = '\0';
-	/* This is the next call, which may be the one that fails. */
+	/* This call itself may fail. */
 	if (pwrite(t->fail_nth, "0", 1, 0) != 1 && pwrite(t->fail_nth, "0", 1, 0) != 1)
-		failed(t, "fault injection can't be ended");
-	let_signals_in(true);
+		failed(t, "cannot end the fault injection");
+	unblock_signals(true);
 	return !atoi(text);
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheel_fuzz: calls of the device that make sense, nearly make sense, or make none, by
- * several processes, threads and users at once, led by coverage of the module.
+ * twheel_fuzz: makes valid, nearly valid and invalid calls of the device, from several
+ * processes, threads and users at once, guided by the coverage of the module.
  *
  *   twheel_fuzz [seconds=60] [workers=4] [seed=n] [clock=0] [cover=0] [total=n] [pcs=file]
  *
- * Run it as root, in a virtual machine: it sets the wall clock, and makes the kernel fail.
- * seed= lets each thread decide anew as it did, though not at the same instants as the
- * others; clock=0 leaves the wall clock alone, cover=0 goes without KCOV,
- * total= says how many PCs there are in the module, and pcs= names a file for those that
- * were reached, by their place in its .text.
+ * Run it as root, in a virtual machine: it sets the realtime clock, and injects failures into
+ * the kernel.  seed= repeats the random decisions of each thread, but not their timing;
+ * clock=0 does not set the realtime clock, cover=0 does not use KCOV, total= is the number of
+ * PCs in the module, and pcs= names an output file for the reached PCs, as offsets in its
+ * .text.
  *
- * It says every ten seconds how far it is.  The last line begins with "twheel_fuzz:
- * SUCCESS:" or "twheel_fuzz: FAILURE:"; the failures are above, each with the steps up to
- * it.  That nothing is left in the kernel, the kernel's log and rmmod have to show.
+ * The progress is printed every ten seconds.  The last line starts with "twheel_fuzz:
+ * SUCCESS:" or "twheel_fuzz: FAILURE:"; the failures are printed before it, each with its
+ * preceding steps.  Leaks are found by the kernel's log and rmmod.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,7 +43,7 @@ static __u64 some_seed(void)
 	return seed % 1000000000;
 }
 
-/* Return: whether @text is NAME=VALUE for a number that there is. */
+/* Return: true if @text is NAME=VALUE for a known numeric option. */
 static bool take_number(const char *text)
 {
 	const char *value = strchr(text, '=');
@@ -111,7 +111,7 @@ static int set_up(void)
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	if (share_init() || corpus_init() || files_init())
 		return -1;
-	/* Children without privileges open both, too. */
+	/* Unprivileged children open both nodes, too. */
 	chmod("/dev/twheel", 0666);
 	chmod("/dev/twheel-control", 0666);
 	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
@@ -143,7 +143,7 @@ static void progress(__u64 since)
 	fflush(stdout);
 }
 
-/* Wait for the workers, and for processes that their children left behind. */
+/* Wait for the workers, and for processes left behind by their children. */
 static void wait_for_all(__u64 since)
 {
 	__u64 next = since + 10 * SEC, worst = since + (options.seconds + 400) * SEC;
@@ -155,7 +155,7 @@ static void wait_for_all(__u64 since)
 		if (pid < 0 && errno == ECHILD)
 			return;
 		if (pid > 0 && WIFEXITED(status) && WEXITSTATUS(status) == 3)
-			failed(NULL, "a process can't be killed");
+			failed(NULL, "cannot kill a process");
 		if (pid > 0)
 			continue;
 		usleep(100000);
@@ -164,7 +164,7 @@ static void wait_for_all(__u64 since)
 			next += 10 * SEC;
 		}
 		if (now_ns() > worst) {
-			failed(NULL, "processes are left that come to no end");
+			failed(NULL, "processes are left that do not exit");
 			return;
 		}
 	}
@@ -219,7 +219,7 @@ int main(int argc, char **argv)
 	if (set_up())
 		return 2;
 	printf("twheel_fuzz: seed=%llu, %u workers, %u s, %s\n", options.seed, options.workers,
-	       options.seconds, options.cover ? "led by KCOV" : "without KCOV");
+	       options.seconds, options.cover ? "guided by KCOV" : "without KCOV");
 	fflush(stdout);
 	since = now_ns();
 	for (i = 0; i < options.workers; i++) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The memory that the fuzzer hands to the kernel.
+ * The memory that the fuzzer passes to the kernel.
  *
- * Each thread has its own, with pages around it that can't be touched: whatever number is
- * wrong in a call, the kernel overwrites nothing that the fuzzer needs, and reads no
- * command of an earlier batch again.  Other threads unmap, protect and map
- * the shaky page anew while the kernel may be using it.
+ * Each thread has its own memory, between inaccessible pages: with any corrupted value in a
+ * call, the kernel overwrites nothing that the fuzzer needs, and does not read the commands of
+ * an earlier batch again.  Other threads unmap, protect and remap the shaky page while the
+ * kernel may be using it.
  */
 #include <string.h>
 #include <sys/mman.h>
@@ -14,12 +14,12 @@
 #include "fuzz.h"
 
 #define PAGE		4096UL
-#define ARGS_SIZE	(8 * PAGE)	/* more than the size in an ioctl's number can be */
-#define IN_SIZE		(34 * PAGE)	/* more than the commands of the largest batch */
+#define ARGS_SIZE	(8 * PAGE)	/* larger than the maximum size in an ioctl number */
+#define IN_SIZE		(34 * PAGE)	/* larger than the commands of the largest batch */
 #define OUT_SIZE	(24 * PAGE)
 #define RESULTS_SIZE	(8 * PAGE)
 
-/* @size bytes between two pages that are not there. */
+/* @size bytes between two inaccessible pages. */
 static char *guarded(size_t size)
 {
 	char *map = mmap(NULL, size + 2 * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -45,14 +45,14 @@ int memory_init(struct memory *memory)
 	return pipe(memory->pipe);
 }
 
-/* Do something to a shaky page, which may be another thread's. */
+/* Change a shaky page, possibly of another thread. */
 void shake(struct memory *memory, unsigned int how)
 {
 	char *page = memory->shaky;
 
 	switch (how % 5) {
 	case 0:
-		/* Not munmap(): a mapping of another thread would take its place. */
+		/* Not munmap(): a mapping of another thread could take its place. */
 		mmap(page, PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
 		break;
 	case 1:
@@ -83,7 +83,7 @@ static void empty_pipe(struct memory *memory, size_t left)
 	}
 }
 
-/* Copy through the kernel, which doesn't crash if @to is not there. */
+/* Copy through a pipe, which fails without a crash if @to is not mapped. */
 bool try_store(struct memory *memory, void *to, const void *from, size_t size)
 {
 	ssize_t put = write(memory->pipe[1], from, size), got;
@@ -97,7 +97,7 @@ bool try_store(struct memory *memory, void *to, const void *from, size_t size)
 	return got == (ssize_t)size;
 }
 
-/* The same if @from may not be there. */
+/* The same if @from may not be mapped. */
 bool try_load(struct memory *memory, void *to, const void *from, size_t size)
 {
 	ssize_t put = write(memory->pipe[1], from, size), got;
@@ -127,8 +127,7 @@ static void *nowhere(unsigned int place)
 }
 
 /*
- * Put @size bytes where the kernel is to read them: plain memory, which ends with
- * them, or such a @place.
+ * Store @size bytes as input of the kernel: at the end of plain memory, or at another @place.
  */
 void *place_in(struct thread *t, unsigned int place, const void *from, size_t size)
 {
@@ -157,7 +156,7 @@ void *place_in(struct thread *t, unsigned int place, const void *from, size_t si
 	}
 }
 
-/* Where the kernel is to write up to @size bytes, or more: there is an end to it. */
+/* Memory for @size bytes of output, or more: its end is not accessible. */
 void *place_out(struct thread *t, unsigned int place, size_t size)
 {
 	struct memory *memory = &t->memory;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * After all files have been closed: named purgatories can be removed, and the limits of
- * each user are unused: they admit neither more nor fewer files, operations and names.
+ * Checks after all files have been closed: named purgatories can be removed, and the quota of
+ * each user is unused: neither more nor fewer files, operations and names are allowed.
  *
- * A count that was wrong on any path of an operation, a file or a name shows there.
+ * This finds accounting errors on any path of an operation, a file or a name.
  */
 #include <dirent.h>
 #include <fcntl.h>
@@ -17,10 +17,10 @@
 #include "fuzz.h"
 
 #define PREFIX		"twheel-"
-#define MAX_FILES	2000	/* of a limit that is tried out */
+#define MAX_FILES	2000	/* largest limit that is tested */
 #define MAX_OPS		20000
 
-/* Return: 0 if the module has no such parameter. */
+/* Return: the value of a module parameter, 0 if it does not exist. */
 static unsigned long parameter(const char *name)
 {
 	unsigned long value = 0;
@@ -43,10 +43,10 @@ static void end_name(int fd, const char *name)
 
 	snprintf(args.name, sizeof(args.name), "%s", name);
 	if (ioctl(fd, TWHEEL_IOC_REMOVE, &args))
-		failed(NULL, "removing %s in the end: %s", name, strerror(errno));
+		failed(NULL, "removing %s at the end: %s", name, strerror(errno));
 }
 
-/* Remove every named purgatory. Return: whether there is none left. */
+/* Remove every named purgatory. Return: true if none is left. */
 bool end_names(void)
 {
 	int fd = open("/dev/twheel-control", O_RDWR | O_CLOEXEC), round, found = 0;
@@ -74,8 +74,8 @@ bool end_names(void)
 static const unsigned int users[] = { 0, USER, OTHER_USER };
 
 /*
- * Keep a file of each user open until the end: the kernel drops a user without files, and
- * wrong counts with it.
+ * Keep a file of each user open until the end: the kernel frees a user without files, and
+ * its accounting errors with it.
  */
 void hold_users(void)
 {
@@ -89,7 +89,7 @@ void hold_users(void)
 		failed(NULL, "user 0: %s", strerror(errno));
 }
 
-/* Open files up to @most. Return: how many there are. */
+/* Open up to @most files. Return: number of open files. */
 static unsigned long open_files(int *fds, unsigned long most)
 {
 	unsigned long nr;
@@ -167,8 +167,8 @@ static bool has_all_names(void)
 	return got == names;
 }
 
-/* Return: whether the user gets as many files, operations and names as the limits admit. */
-static bool has_whole(unsigned long files, unsigned long ops)
+/* Return: true if the user can use exactly the limits on files, operations and names. */
+static bool has_full_quota(unsigned long files, unsigned long ops)
 {
 	static int fds[MAX_FILES + 1];
 	unsigned long got_files = open_files(fds, files + 1), got_ops, i;
@@ -186,8 +186,8 @@ static bool has_whole(unsigned long files, unsigned long ops)
 	return false;
 }
 
-/* Closed files may be uncharged a moment later: try again for a while. */
-static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
+/* Closed files may be uncharged with a delay: retry. */
+static bool gets_full_quota(unsigned int uid, unsigned long files, unsigned long ops)
 {
 	__u64 end = now_ns() + 20 * SEC;
 	struct rlimit limit = { MAX_FILES + 100, MAX_FILES + 100 };
@@ -195,7 +195,7 @@ static bool gets_whole(unsigned int uid, unsigned long files, unsigned long ops)
 	setrlimit(RLIMIT_NOFILE, &limit);
 	if (uid && setuid(uid))
 		return false;
-	while (!has_whole(files, ops) || !has_all_names()) {
+	while (!has_full_quota(files, ops) || !has_all_names()) {
 		if (now_ns() > end)
 			return false;
 		usleep(500000);
@@ -208,7 +208,7 @@ void check_quotas(void)
 	unsigned long files = parameter("user_max_files"), ops = parameter("user_max_ops");
 	unsigned int i;
 
-	/* One is held open. */
+	/* One file is kept open. */
 	if (files)
 		files--;
 	if (!files || !ops || files > MAX_FILES || ops > MAX_OPS)
@@ -218,9 +218,9 @@ void check_quotas(void)
 		pid_t pid = fork();
 
 		if (!pid)
-			_exit(!gets_whole(users[i], files, ops));
+			_exit(!gets_full_quota(users[i], files, ops));
 		if (pid < 0 || waitpid(pid, &status, 0) != pid || status)
-			failed(NULL, "user %u does not get %lu files and %lu operations in the end",
+			failed(NULL, "user %u cannot use %lu files and %lu operations at the end",
 			       users[i], files, ops);
 	}
 }

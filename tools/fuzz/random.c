@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Where the fuzzer's decisions come from.
+ * Random decisions of the fuzzer.
  *
- * Sequences are made by a thread's own generator.  The effect of a step is drawn from the
- * step alone: first from its bytes, so that changing one of them changes one thing, then
- * from a generator that its seed starts.
+ * Sequences are created by a thread's own generator.  The effect of a step depends only on
+ * the step: first on its bytes, so that changing one of them changes one decision, then on a
+ * generator initialized by its seed.
  */
 
 #include "fuzz.h"
@@ -23,7 +23,7 @@ __u64 random_below(struct random *random, __u64 n)
 	return n ? next_random(random) % n : 0;
 }
 
-/* One of @n, at most 256, by the step. */
+/* One of @n decisions, at most 256, by the step. */
 unsigned int draw(struct thread *t, unsigned int n)
 {
 	if (t->used < sizeof(t->step->arg))
@@ -31,13 +31,13 @@ unsigned int draw(struct thread *t, unsigned int n)
 	return random_below(&t->detail, n);
 }
 
-/* Rare decisions must not use up the bytes of the step. */
+/* Rare decisions must not consume the bytes of the step. */
 bool one_in(struct thread *t, unsigned int n)
 {
 	return !random_below(&t->detail, n);
 }
 
-/* A number as programs get them wrong: small, a power of two, nearly one, or any. */
+/* A number typical for wrong programs: small, near a power of two, or any. */
 __u64 draw_wide(struct thread *t)
 {
 	__u64 bit = 1ULL << random_below(&t->detail, 64);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arguments that a call must refuse, and the errors that it may return, by the header
- * and Documentation/device.rst.
+ * The arguments that a call must refuse, and the errors that it may return, according to the
+ * header and Documentation/device.rst.
  *
- * The kernel is checked in both directions: a call with wrong arguments must fail, and one
- * with right arguments may fail only with the errors of its rule.  EINVAL is among these
+ * The kernel is checked in both directions: a call with invalid arguments must fail, and a
+ * call with valid arguments may only fail with the errors of its rule.  These include EINVAL
  * where it depends on the state.
  */
 #include <stdint.h>
@@ -26,7 +26,7 @@ static bool bad_condition(const struct twheel_add_args *args)
 	       args->quorum > args->nr_keys || sum != !!args->threshold;
 }
 
-/* Of the entries of an array; @size is that of their first version. */
+/* For the entries of an array; @size is their size in the first version. */
 static bool wrong_stride(__u32 nr, __u32 stride, size_t size)
 {
 	return nr ? stride < size || stride > MAX_STRIDE : stride;
@@ -248,13 +248,13 @@ static const struct rule rules[] = {
 	RULE(REMOVE, remove, WRITE, ENOENT, EPERM, EBUSY),
 };
 
-/* Return: NULL if there is no such call. */
+/* Return: NULL if the call does not exist. */
 const struct rule *rule_of(unsigned int call)
 {
 	return call < ARRAY_SIZE(rules) && rules[call].name ? &rules[call] : NULL;
 }
 
-/* Whether the node of the file does not have the call. */
+/* Return: true if the node of the file does not support the call. */
 static bool misplaced(const struct trial *trial)
 {
 	bool control = trial->call == TWHEEL_CALL_CREATE || trial->call == TWHEEL_CALL_REMOVE;
@@ -263,7 +263,7 @@ static bool misplaced(const struct trial *trial)
 	       trial->type != (control ? FILE_CONTROL : FILE_PURGATORY);
 }
 
-/* Whether the file was opened without the access that the call needs. */
+/* Return: true if the file was opened without the required access. */
 static bool lacks_access(const struct trial *trial)
 {
 	enum access access = rule_of(trial->call)->access;
@@ -272,7 +272,7 @@ static bool lacks_access(const struct trial *trial)
 				     (access == READ && !trial->readable));
 }
 
-/* Whether a restricted file does not have the call. */
+/* Return: true if a restricted file does not support the call. */
 static bool needs_all(const struct trial *trial)
 {
 	const struct twheel_complete_all_args *complete_all = trial->args;
@@ -292,7 +292,7 @@ static bool needs_all(const struct trial *trial)
 	}
 }
 
-/* Whether the call, made on memory that is there, must have been refused. */
+/* Return: true if the call, made with mapped memory, must have been refused. */
 bool must_fail(const struct trial *trial)
 {
 	const struct rule *rule = rule_of(trial->call);
@@ -304,7 +304,7 @@ bool must_fail(const struct trial *trial)
 	return trial->bad_spec || rule->refused(trial);
 }
 
-/* Of random keys two may be equal, and the distinct ones be too few then. */
+/* Random keys may be equal, and the quorum larger than the number of distinct keys. */
 static bool too_few_keys(const struct trial *trial)
 {
 	const struct twheel_add_args *args = trial->args;
@@ -312,8 +312,8 @@ static bool too_few_keys(const struct trial *trial)
 	return trial->call == TWHEEL_CALL_ADD && args->quorum > 1;
 }
 
-/* Whether the call takes the entries of its array from other places than they are in. */
-static bool reads_askew(const struct trial *trial)
+/* Return: true if the kernel reads the entries of an array at wrong addresses. */
+static bool misreads_array(const struct trial *trial)
 {
 	const struct twheel_add_args *add = trial->args;
 	const struct twheel_watch_args *watch = trial->args;
@@ -331,7 +331,7 @@ static bool reads_askew(const struct trial *trial)
 	}
 }
 
-/* Whether the entries of an array are larger than the kernel takes them. */
+/* Return: true if the entries of an array are larger than the kernel accepts. */
 static bool too_large(const struct trial *trial)
 {
 	const struct twheel_info_args *info = trial->args;
@@ -350,7 +350,7 @@ static bool too_large(const struct trial *trial)
 	}
 }
 
-/* Whether it may have failed with @error. */
+/* Return: true if the call may have failed with @error. */
 bool may_fail(const struct trial *trial, int error)
 {
 	const struct rule *rule = rule_of(trial->call);
@@ -367,9 +367,9 @@ bool may_fail(const struct trial *trial, int error)
 		return misplaced(trial);
 	case EINVAL:
 		return !trial->plain || must_fail(trial) || too_few_keys(trial) ||
-		       reads_askew(trial);
+		       misreads_array(trial);
 	case E2BIG:
-		return trial->tail || trial->entry_tail || !trial->plain || reads_askew(trial) ||
+		return trial->tail || trial->entry_tail || !trial->plain || misreads_array(trial) ||
 		       too_large(trial);
 	case EFAULT:
 		return !trial->plain || trial->odd || trial->injected;

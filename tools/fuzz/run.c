@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * One step of a sequence, and the end of a file; both fuzzers have these.
+ * Running a step of a sequence, and the final check of a file; used by both fuzzers.
  */
 #include <fcntl.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 struct child *child;
 
-/* Most steps make sense only with a file. */
+/* Most steps need a file. */
 static void fill_slot(struct thread *t)
 {
 	const struct step *now = t->step;
@@ -116,7 +116,7 @@ void settle(struct thread *t, struct slot *slot)
 	} while (got && got != -EAGAIN);
 	memset(&query, 0, sizeof(query));
 	if (ioctl(slot->fd, TWHEEL_IOC_QUERY, &query)) {
-		failed(NULL, "a drained file can't be queried");
+		failed(NULL, "cannot query a drained file");
 		return;
 	}
 	ended = query.completed + query.expired + query.cancelled;
@@ -125,6 +125,6 @@ void settle(struct thread *t, struct slot *slot)
 		failed(NULL, "drained: %llu pending, %llu unread, %llu watches, %llu of %llu ended",
 		       query.pending, query.unread, query.watches, ended, query.added);
 	if (!slot->unsure && !child->forked && (__u32)slot->finals != ended)
-		failed(NULL, "%llu ended, and %u last events were read", ended,
+		failed(NULL, "%llu operations ended, but %u last events were read", ended,
 		       (__u32)slot->finals);
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory that all processes of the fuzzer share: counts, failures, and the fate of each
+ * Memory shared by all processes of the fuzzer: counts, failures, and the state of each
  * cookie.
  *
- * A cookie is given to one operation only, in whichever purgatory.  A bit is set when its
- * add was refused or its last event was read: an event that finds the bit set was
- * delivered twice, or belongs to an operation that was never added.  The cookie itself
- * describes the operation, and has a check sum: a cookie that was torn or zeroed, by a
- * thread that maps memory anew, is not ours.
+ * A cookie is used by one operation only, in all purgatories.  A bit is set when its add was
+ * refused or its last event was read: an event that finds the bit set was delivered twice, or
+ * belongs to an operation that was never added.  The cookie itself describes the operation,
+ * and has a checksum: a cookie that was torn or zeroed, by a thread that maps memory anew, is
+ * not ours.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -18,9 +18,9 @@
 
 #include "fuzz.h"
 
-#define COOKIE_BITS	27	/* of an index: operations that can be followed */
+#define COOKIE_BITS	27	/* bits of the index: number of tracked operations */
 #define MARK_BITS	4
-#define MAX_TOLD	20	/* failures that are printed in full */
+#define MAX_PRINTED	20	/* failures printed with all details */
 #define NR_MAILBOXES	2
 
 static struct share {
@@ -32,7 +32,7 @@ static struct share {
 	__u8 ended[1UL << (COOKIE_BITS - 3)];
 } *share;
 
-/* Memory that is the same in every process from now on; it is given when touched. */
+/* Allocate shared memory, inherited by all processes; pages are allocated on first use. */
 void *share_alloc(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE,
@@ -55,10 +55,10 @@ int share_init(void)
 	return 0;
 }
 
-/* Sockets by which any process may pass descriptors to any other. */
-int *mailbox(unsigned int which)
+/* Sockets to pass descriptors between any two processes. */
+int *mailbox(unsigned int index)
 {
-	return share->mailboxes[which % NR_MAILBOXES];
+	return share->mailboxes[index % NR_MAILBOXES];
 }
 
 static __u64 check_sum(__u64 value)
@@ -66,7 +66,7 @@ static __u64 check_sum(__u64 value)
 	return (value * 0x9e3779b97f4a7c15ULL) >> 40;
 }
 
-/* Return: a cookie that no operation has, 0 when there are no more. */
+/* Return: an unused cookie, 0 if none is left. */
 __u64 new_cookie(unsigned int marks)
 {
 	__u64 index = __atomic_add_fetch(&share->next_cookie, 1, __ATOMIC_RELAXED);
@@ -88,7 +88,7 @@ unsigned int cookie_marks(__u64 cookie)
 	return cookie & ((1 << MARK_BITS) - 1);
 }
 
-/* Return: whether it was marked before. */
+/* Return: true if it was already marked. */
 static bool mark_cookie(__u64 cookie)
 {
 	__u64 index = (cookie & ((1ULL << 40) - 1)) >> MARK_BITS;
@@ -97,14 +97,14 @@ static bool mark_cookie(__u64 cookie)
 	return __atomic_fetch_or(&share->ended[index / 8], bit, __ATOMIC_SEQ_CST) & bit;
 }
 
-/* No event may come of this one. */
+/* No event may have this cookie. */
 void cookie_refused(__u64 cookie)
 {
 	if (cookie_is_ours(cookie) && mark_cookie(cookie))
 		failed(NULL, "event of an add that was refused, cookie %llx", cookie);
 }
 
-/* Its last event was read. Return: whether that is the first time. */
+/* Its last event was read. Return: true for the first time. */
 bool cookie_ended(__u64 cookie)
 {
 	return !mark_cookie(cookie);
@@ -147,13 +147,13 @@ static void tell_sequence(const struct thread *t)
 	}
 }
 
-/* Print a failure, with the sequence of @t, if one runs. */
+/* Print a failure, with the current sequence of @t, if any. */
 void failed(struct thread *t, const char *format, ...)
 {
 	unsigned long before = __atomic_fetch_add(&share->failures, 1, __ATOMIC_SEQ_CST);
 	va_list args;
 
-	if (before >= MAX_TOLD)
+	if (before >= MAX_PRINTED)
 		return;
 	flockfile(stdout);
 	va_start(args, format);

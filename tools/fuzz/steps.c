@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Steps that are no ioctl of the device: waiting, signals, forks, the wall clock, and all
+ * Steps other than ioctls of the device: waiting, signals, forks, the realtime clock, and all
  * other system calls on its files.
  */
 #include <fcntl.h>
@@ -34,7 +34,7 @@ void step_poll(struct thread *t)
 	if (got > 0 && view.fd >= 0 && same_file(&view) && view.type != FILE_CONTROL &&
 	    (fds[0].revents & (POLLERR | POLLNVAL | POLLPRI) ||
 	     (fds[0].revents & POLLHUP && !may_be_at_end(&view))))
-		failed(t, "poll says %x", fds[0].revents);
+		failed(t, "poll returned %x", fds[0].revents);
 }
 
 void step_epoll(struct thread *t)
@@ -73,13 +73,13 @@ void step_fcntl(struct thread *t)
 }
 
 /* Steps of the child's child, which keeps all files open even if its parent is killed. */
-static void be_forked(struct thread *t)
+static void run_forked(struct thread *t)
 {
 	unsigned int i;
 
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	alarm(2);
-	/* Descriptors and memory were not copied at the same instant. */
+	/* Descriptors and memory were not copied atomically. */
 	child->is_fork = true;
 	t->fail_nth = -1;
 	t->cover.area = NULL;
@@ -104,14 +104,14 @@ void step_fork(struct thread *t)
 	if (pid < 0)
 		return;
 	if (!pid)
-		be_forked(t);
+		run_forked(t);
 	usleep(random_below(&t->detail, 3000));
 	kill(pid, SIGKILL);
 	while (waitpid(pid, NULL, 0) < 0 && errno == EINTR)
 		;
 }
 
-/* A small step of the wall clock, forwards or backwards. */
+/* Move the realtime clock slightly, forward or backward. */
 void step_clock(struct thread *t)
 {
 	struct timex step = {
@@ -169,7 +169,7 @@ void step_misc(struct thread *t)
 	}
 	count_step(t->step->kind, got >= 0);
 	if (got >= 0 && view.fd >= 0 && same_file(&view))
-		failed(t, "the device can be written, mapped, sought or spliced");
+		failed(t, "a write, mmap, seek or splice of the device succeeded");
 }
 
 static void read_path(struct thread *t, const char *path)
@@ -184,7 +184,7 @@ static void read_path(struct thread *t, const char *path)
 	count_step(t->step->kind, got >= 0);
 }
 
-/* The descriptions of a file or of a purgatory in text. */
+/* Read the text descriptions of a file or of a purgatory. */
 void step_look(struct thread *t)
 {
 	static const char * const attributes[] = {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker: one child after the other, half of which it kills at some instant.
+ * A worker: runs one child after another, and kills half of them at a random time.
  *
- * A child that does not end by itself hangs in a call that no signal interrupts.  The
- * worker prints the stacks of its threads and kills it; if that fails too, the run ends.
+ * A child that does not exit hangs in a call that no signal interrupts.  The worker prints
+ * the stacks of its threads and kills it; if that fails too, the run ends.
  */
 #include <fcntl.h>
 #include <poll.h>
@@ -21,7 +21,7 @@
 
 #define PATIENCE	(150 * SEC)
 
-/* Return: whether it ended by @end, with its @status. */
+/* Return: true if it exited before @end, with its @status. */
 static bool wait_until(pid_t pid, int *status, __u64 end)
 {
 	struct pollfd ended = { .fd = syscall(SYS_pidfd_open, pid, 0), .events = POLLIN };
@@ -75,8 +75,8 @@ static void follow(pid_t pid, struct random *random)
 }
 
 /*
- * The children of half of the workers are in a time namespace of their own. The offsets are
- * refused on a machine that has just booted.
+ * The children of half of the workers are in a separate time namespace. The kernel refuses
+ * the offsets on a machine that has just booted.
  */
 static void make_time_ns(unsigned int worker)
 {
