@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What two CPUs get done together, against what one does: real CPUs, each with a thread
- * of its own that is bound to it, and locks that are fair as the kernel's are.
+ * Throughput of two CPUs compared with one: real CPUs, each with a thread bound to it, and
+ * fair locks as in the kernel.
  *
- *	timers_own	each thread has timers of its own, on the shard of its CPU
- *	ops_own		each thread has a purgatory of its own
- *	ops_shared	both use one purgatory, with keys of their own
+ *	timers_own	each thread uses its own timers, on the shard of its CPU
+ *	ops_own		each thread uses its own purgatory
+ *	ops_shared	both threads use one purgatory, with their own keys
  *
- * One and two threads take turns; the figure is the ratio of their rates, and the time of a
- * pair of calls beside it. A thread that another program has interrupted may have held a
- * lock: such a sample is taken once more, some times. So samples are short.
+ * Samples with one and with two threads alternate; the figures are the ratio of their rates
+ * and the time of a pair of calls. A thread that was interrupted by another program may have
+ * held a lock: such a sample is repeated, up to a limit. Therefore samples are short.
  */
 #define _GNU_SOURCE
 #include <getopt.h>
@@ -25,7 +25,7 @@
 #include "rig.h"
 
 #define POOL		128
-/* Others wait in each purgatory meanwhile, so that its table of keys keeps its size. */
+/* Other operations that stay pending in each purgatory, so that its hash table keeps its size. */
 #define OTHERS		4096
 #define CPUS		2
 #define AHEAD		(60 * NSEC_PER_SEC)
@@ -42,7 +42,7 @@ struct runner {
 	u64 random;
 	u64 pairs;
 	u64 ns;
-	long interrupted;	/* how often the thread lost its CPU */
+	long interrupted;	/* involuntary context switches of the thread */
 	struct twheel_timer timers[POOL];
 	struct contended_op ops[POOL];
 } __aligned(128);
@@ -62,9 +62,9 @@ static u64 far(struct runner *r, u64 now)
 	return now + AHEAD + (r->random & 0xfffffffff);
 }
 
-static void fail(const char *what)
+static void fail(const char *message)
 {
-	printf("FAILURE: %s\n", what);
+	printf("FAILURE: %s\n", message);
 	exit(1);
 }
 
@@ -79,7 +79,7 @@ static void ended(struct twheel_op *op)
 
 static const struct twheel_op_ops op_ops = { .ended = ended, .release = ended };
 
-/* Each of these does POOL pairs of calls. */
+/* Each of these functions does POOL pairs of calls. */
 
 static void timer_pairs(struct runner *r, u64 now)
 {
@@ -141,7 +141,7 @@ static void op_pairs_keys1(struct runner *r, u64 now)
 
 static const struct job {
 	const char *name;
-	const char *what;
+	const char *figure;
 	void (*pairs)(struct runner *r, u64 now);
 	bool ops;
 	bool shared;
@@ -221,7 +221,7 @@ static struct twheel_purgatory *purgatory_of(const struct job *job, unsigned int
 	return purgatory;
 }
 
-/* Pairs a second that so many threads get done together; whether one was interrupted. */
+/* Return: pairs per second of all threads; @interrupted is set if one was interrupted. */
 static double rate_once(const struct job *job, unsigned int cpus, bool *interrupted)
 {
 	pthread_t thread[CPUS];
@@ -240,7 +240,7 @@ static double rate_once(const struct job *job, unsigned int cpus, bool *interrup
 	}
 	while (atomic_read(&ready) < (int)cpus)
 		msleep(1);
-	msleep(20);	/* buckets for the others' keys */
+	msleep(20);	/* buckets for the keys of the other operations */
 	smp_store_release(&go, true);
 	msleep(sample_ms);
 	WRITE_ONCE(stop, true);
@@ -274,7 +274,7 @@ static double rate(const struct job *job, unsigned int cpus)
 static void sample(const struct job *job, const char *suffix, const char *unit, double value)
 {
 	printf("sample suite=contention case=%s of=twheel what=%s%s ",
-	       job->name, job->what, suffix);
+	       job->name, job->figure, suffix);
 	printf("pending=%u unit=%s value=%.3f\n", POOL, unit, value);
 	fflush(stdout);
 }

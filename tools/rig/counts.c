@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Locks, atomic operations, user copies and so on of each kind of call, counted and not
+ * Counts locks, atomic operations, user copies and so on for each kind of call; no time is
  * measured.
  *
  * Each case makes a call NR times and counts in all threads meanwhile, so an expiry includes
- * its reaper. Preparation, clean-up and the waiting of this program are not counted. A case
- * runs several times, and the turn with the fewest counts: work items of the module may
- * come in between.
+ * its reaper. Setup, cleanup and the waiting of this program are not counted. A case runs
+ * several times, and the turn with the lowest counts is used: work items of the module may
+ * run meanwhile.
  *
- * An alarm is a call of hrtimer_start(), a wake-up one of a task that slept.
+ * An alarm is a call of hrtimer_start(), a wakeup is one of a sleeping task.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static struct counted_op {
 	struct twheel_watch watch[3];
 } ops[NR];
 static u64 ids[NR];
-static u64 soon;			/* one deadline for all, by the clock of the wheel */
+static u64 turn_end;			/* common deadline of a turn */
 static struct twheel_event events[NR];
 static atomic_t fired;
 
@@ -54,11 +54,11 @@ static void release(struct twheel_op *op)
 
 static const struct twheel_op_ops op_ops = { .ended = ended, .release = release };
 
-static void expect(bool good, const char *what)
+static void expect(bool good, const char *message)
 {
 	if (good)
 		return;
-	printf("FAILURE: %s\n", what);
+	printf("FAILURE: %s\n", message);
 	exit(1);
 }
 
@@ -67,22 +67,22 @@ static struct twheel_key key_of(unsigned int n, unsigned int i)
 	return (struct twheel_key) { { n, i } };
 }
 
-/* The deadline of a turn, far enough for all adds to come before it. */
-static u64 deadline_soon(unsigned int n)
+/* The deadline of a turn, late enough to add all before it. */
+static u64 turn_deadline(unsigned int n)
 {
 	if (!n)
-		soon = twheel_now(wheel) + SOON;
-	return soon;
+		turn_end = twheel_now(wheel) + SOON;
+	return turn_end;
 }
 
-/* Wait without being counted. */
+/* Wait without counting. */
 static void wait_until(bool (*condition)(void))
 {
 	struct rig_tally before = rig_tally;
 
 	while (!condition())
 		msleep(1);
-	/* The reaper goes back to sleep. */
+	/* Let the reaper sleep again. */
 	msleep(20);
 	rig_tally = before;
 }
@@ -112,7 +112,7 @@ static void timer_cancel(unsigned int n)
 
 static void timer_soon(unsigned int n)
 {
-	expect(!twheel_timer_add(&timers[n], deadline_soon(n)), "add");
+	expect(!twheel_timer_add(&timers[n], turn_deadline(n)), "add");
 }
 
 static void all_fired(unsigned int n)
@@ -158,7 +158,7 @@ static void op_add_keys3(unsigned int n)
 
 static void op_add_soon(unsigned int n)
 {
-	op_add(n, deadline_soon(n), 1);
+	op_add(n, turn_deadline(n), 1);
 }
 
 static void op_signal(unsigned int n)
@@ -214,7 +214,7 @@ static void device_add_soon(unsigned int n)
 {
 	u64 now = twheel_now(wheel);
 
-	device_add_for(n, deadline_soon(n) - min(now, soon));
+	device_add_for(n, turn_deadline(n) - min(now, turn_end));
 }
 
 static void device_signal(unsigned int n)
@@ -245,7 +245,7 @@ static bool have_ended(void)
 	return query.unread == NR;
 }
 
-/* All in one call, once there are so many. */
+/* Reads all events with one call, when NR events are queued. */
 static void device_read_all(unsigned int n)
 {
 	if (n)
@@ -278,7 +278,7 @@ static void device_batch(unsigned int n)
 		ids[i] = results[i].value;
 }
 
-/* Cases: calls one after the other, of which each that has a name is counted. */
+/* Cases: calls in this order; calls with a name are counted. */
 static const struct step {
 	const char *name;
 	void (*call)(unsigned int n);
@@ -377,7 +377,7 @@ int main(void)
 	for (i = 0; i < NR; i++)
 		twheel_timer_init(&timers[i], wheel, fn);
 
-	/* The first turn makes threads and levels, and does not count. */
+	/* The first turn creates threads and levels, and is ignored. */
 	for (turn = 0; turn <= TURNS; turn++)
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
 			step_run(&steps[i], least[i], turn <= 1);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Every allocation of every entry point fails once, in turn.
+ * Fails every allocation of every entry point once, one after another.
  *
  * A call is made with its first allocation failing, then its second, until it makes no
- * more of them. A call that fails must return -ENOMEM and leave nothing behind; one that
- * succeeds in spite of a failure is right, too. Then it is made once more and must
- * succeed, and be undone. In the end no allocation is left.
+ * further allocations. A call that fails must return -ENOMEM and have no effect; it may also
+ * succeed in spite of a failure. Then it is made once more and must succeed, and is undone.
+ * At the end, no allocation is left.
  *
- * Allocations of work items and reapers are not the caller's: torture -f fails those.
+ * Allocations of work items and reapers are not made by the caller: torture -f fails them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,15 +19,15 @@
 
 #include "rig.h"
 
-/* More allocations than any call makes */
+/* Greater than the number of allocations of any call */
 #define MOST	1000
 
 /*
- * Arrays of buckets that a table of keys may have got meanwhile. The verdict in the end
- * knows no such allowance.
+ * Arrays of buckets that a hash table of keys may have allocated meanwhile. The final check
+ * allows none.
  */
 #define BUCKETS	16
-/* Keys of operations that are added while the table of keys gets no memory */
+/* Keys of operations that are added while the hash table cannot allocate memory */
 #define KEYS	4000
 #define HOUR	(3600 * NSEC_PER_SEC)
 #define DAY	(24 * HOUR)
@@ -256,7 +256,7 @@ static void undo_device_add_detached(void)
 	rig_close(opened);
 }
 
-/* On top of an operation that waits */
+/* For a pending operation */
 static int do_device_watch(void)
 {
 	struct twheel_watch_args args = {
@@ -315,7 +315,7 @@ static void undo_device_batch(void)
 	take_events();
 }
 
-/* A batch stops at the command that fails; those before it have been carried out. */
+/* A batch stops at the failed command; the commands before it have been executed. */
 static int do_device_batch(void)
 {
 	struct twheel_command commands[9] = {};
@@ -405,7 +405,7 @@ static int do_fdinfo(void)
 	return 0;
 }
 
-/* Calls on an operation that waits: it is added before, and nothing is left to undo. */
+/* Calls on a pending operation: it is added before, and there is nothing to undo. */
 
 static int do_op_watch(void)
 {
@@ -533,7 +533,7 @@ static int do_device_poll(void)
 	return rig_poll(file, EPOLLIN, 0) < 0 ? -EIO : 0;
 }
 
-/* On a file that is opened before and closed after */
+/* With a file that is opened before and closed afterwards */
 
 static void open_one(void)
 {
@@ -584,7 +584,7 @@ static void undo_module_init(void)
 	rig_module_exit("twheel");
 }
 
-/* Make a call with the @nth of its allocations failing: false if it made fewer. */
+/* Make a call with its @nth allocation failing. Return: false if it made fewer. */
 static bool fail_nth(unsigned int nth, int (*call)(void), int *err)
 {
 	bool was_made;
@@ -645,9 +645,9 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 	s64 before;
 	int err;
 
-	/* Create the levels and threads that stay, and let the table of keys grow. */
+	/* Create the levels and threads that persist, and let the hash table grow. */
 	if (call())
-		wrong = "fails although nothing was made to fail";
+		wrong = "fails without an injected failure";
 	else
 		undo();
 	before = allocated_at_rest();
@@ -655,13 +655,13 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 		bool was_made = fail_nth(nth, call, &err);
 
 		if (err && err != -ENOMEM)
-			wrong = "another error than -ENOMEM";
+			wrong = "fails with an error other than -ENOMEM";
 		else if (err && !was_made)
 			wrong = "fails without a failed allocation";
 		else if (!err)
 			undo();
 		if (!wrong && !settles_at(before + BUCKETS))
-			wrong = "something is left";
+			wrong = "objects are left";
 		if (!was_made)
 			break;
 	}
@@ -670,7 +670,7 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 
 #define TEST(call, undo)	test(#call, do_##call, undo)
 
-/* A call on something that is made before each attempt, and undone after it. */
+/* A call on an object that is created before each attempt, and destroyed after it. */
 static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
 		    void (*undo)(void))
 {
@@ -690,11 +690,11 @@ static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
 		undo();
 		nth += was_made;
 		if (err && (err != -ENOMEM || !was_made))
-			wrong = "fails otherwise than for a failed allocation";
+			wrong = "fails, but not because of an allocation";
 		else if (!settles_at(before + BUCKETS))
-			wrong = "something is left";
+			wrong = "objects are left";
 	}
-	verdict(name, nth == MOST ? "no end of allocations" : wrong, nth);
+	verdict(name, nth == MOST ? "endless allocations" : wrong, nth);
 }
 
 #define TEST_ON(prepare, call, undo)	test_on(#call, prepare, do_##call, undo)
@@ -702,7 +702,7 @@ static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
 static struct {
 	struct twheel_op op;
 	struct twheel_watch watch;
-	bool waits;
+	bool pending;
 } lone[KEYS];
 
 static struct twheel_key lone_key(unsigned int i)
@@ -721,22 +721,22 @@ static int lone_add(unsigned int i)
 
 	twheel_op_init(&lone[i].op, &op_ops);
 	err = twheel_op_add(purgatory, &lone[i].op, &args);
-	lone[i].waits = !err;
+	lone[i].pending = !err;
 	return err;
 }
 
-/* Add those that do not wait; how many were refused, or another error. */
+/* Add the operations that are not pending. Return: number of refused ones, or another error. */
 static int lone_add_all(void)
 {
 	unsigned int i, nr = 0;
 	int err;
 
 	for (i = 0; i < KEYS; i++) {
-		err = lone[i].waits ? 0 : lone_add(i);
+		err = lone[i].pending ? 0 : lone_add(i);
 		if (err && err != -ENOMEM)
 			return err;
 		nr += !!err;
-		/* Time for an attempt to grow */
+		/* Time for an attempt to grow the table */
 		if (i % 200 == 0)
 			msleep(20);
 	}
@@ -744,8 +744,8 @@ static int lone_add_all(void)
 }
 
 /*
- * All allocations of other threads fail: the table of keys cannot grow for long, and takes
- * no more keys than it can bear, until there is memory again.
+ * All allocations of other threads fail: the hash table cannot grow, and accepts only a
+ * limited number of keys, until memory is available again.
  */
 static void test_growth(void)
 {
@@ -757,26 +757,26 @@ static void test_growth(void)
 	WRITE_ONCE(rig_fail_every, 1);
 	refused = lone_add_all();
 	if (refused < 0)
-		wrong = "another error than -ENOMEM";
+		wrong = "fails with an error other than -ENOMEM";
 	else if (refused < KEYS / 2)
-		wrong = "too many keys are admitted";
-	/* Each other one ends, and makes room for others. */
+		wrong = "too many keys are accepted";
+	/* Every second operation ends, and allows others to be added. */
 	for (i = 0; i < KEYS; i += 2) {
 		struct twheel_key key = lone_key(i);
 
-		nr += lone[i].waits;
-		if (twheel_signal(purgatory, &key, 1, 0) != lone[i].waits)
-			wrong = "a key that is watched is not found";
-		lone[i].waits = false;
+		nr += lone[i].pending;
+		if (twheel_signal(purgatory, &key, 1, 0) != lone[i].pending)
+			wrong = "a watched key is not found";
+		lone[i].pending = false;
 	}
 	if (nr < 100)
-		wrong = "too few keys are admitted";
+		wrong = "too few keys are accepted";
 	WRITE_ONCE(rig_fail_every, 0);
 	while (!wrong && lone_add_all())
 		if (++tries == 100)
-			wrong = "there is memory, and no growth";
+			wrong = "the table does not grow with available memory";
 	if (twheel_complete_all(purgatory, 0, 0, 0) != KEYS && !wrong)
-		wrong = "some were lost";
+		wrong = "operations were lost";
 	twheel_purgatory_destroy(purgatory);
 	verdict("growth", wrong, 0);
 }
@@ -879,7 +879,7 @@ int main(void)
 	test_device();
 	undo_module_init();
 	if (rig_verdict())
-		verdict("end", "warnings, or something is left", 0);
+		verdict("end", "warnings, or objects are left", 0);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed ? 1 : 0;
 }

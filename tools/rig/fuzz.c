@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fuzzer of the device, natively: the steps and the rules of tools/fuzz on the rig, led
+ * The native fuzzer of the device: the steps and the rules of tools/fuzz on the rig, guided
  * by libFuzzer's coverage of the module.
  *
- * An input is a header and steps, each of which names its thread. Threads of two users, some
- * in time namespaces of their own, run their steps at the same time on files that they
- * share. In the end all files are closed and all names removed, and the next input begins
- * with the same module: nothing may be left of this one.
+ * An input is a header and steps, each of which selects its thread. Threads of two users,
+ * some in their own time namespaces, run their steps concurrently on shared files. At the
+ * end all files are closed and all names removed, and the next input uses the same module:
+ * nothing may be left of this one.
  *
- * Threads do not stop at certain places, so an input that failed by a race may have to be
- * replayed often. libFuzzer runs in a child process; the parent reports its end.
+ * The interleaving of threads is not controlled, so an input that failed by a race may have
+ * to be replayed many times. libFuzzer runs in a child process; the parent reports its exit.
  */
 #include <assert.h>
 #include <glob.h>
@@ -31,32 +31,32 @@
 #define TICK_NS		MSEC
 #define PATIENCE_MS	20000
 #define TIME_OFFSET	(50 * (long long)SEC)	/* of a time namespace */
-#define NOBODY		7
+#define NO_THREAD		7
 #define EXIT_WRONG	77
 #define TRASH_NAMES	64
 
 /* The first bytes of an input. */
 struct header {
-	__u8 threads;		/* how many, from 1 on; above, so many names that exist */
-	__u8 users;		/* a bit for each thread of another user; above, a time namespace */
+	__u8 threads;		/* number of threads - 1; above, number of existing names */
+	__u8 users;		/* bits of threads of the other user; above, in a time namespace */
 	__u8 killed;		/* the thread to kill, if it exists */
-	__u8 delay;		/* until then, in 10 us */
+	__u8 delay;		/* time until the kill, in 10 us */
 	__u32 seed;		/* of the rig's jitter */
 };
 
-/* An input as it is run. */
+/* A decoded input. */
 struct plan {
 	struct header header;
-	unsigned int names;	/* of the header, taken apart */
+	unsigned int names;	/* from the header */
 	struct sequence sequences[NR_THREADS];
 };
 
-/* Memory that the parent and its child share */
+/* Memory shared by the parent and its child */
 static struct report {
 	unsigned long inputs;
 	unsigned long edges;
 	unsigned long all_edges;
-	size_t size;		/* of the input that runs */
+	size_t size;		/* of the current input */
 	__u8 input[MAX_INPUT];
 	bool reached[1 << 17];
 } *report;
@@ -69,7 +69,7 @@ static struct settings {
 	unsigned long seconds;
 	unsigned long seed;
 	unsigned long rounds;	/* of a replay */
-	unsigned int threads;	/* of an input, at most */
+	unsigned int threads;	/* maximum number of threads of an input */
 	const char *corpus;
 	const char *failures;
 	bool minimize;
@@ -82,7 +82,7 @@ static unsigned int thread_of(const struct step *step)
 	return step->slot / NR_SLOTS % NR_THREADS;
 }
 
-/* Steps of threads that do not exist or have too many steps are left out. */
+/* Steps of threads that do not exist or have too many steps are skipped. */
 static void decode(struct plan *plan, const __u8 *data, size_t size)
 {
 	unsigned int threads;
@@ -90,7 +90,7 @@ static void decode(struct plan *plan, const __u8 *data, size_t size)
 
 	memset(plan, 0, sizeof(*plan));
 	plan->header.threads = 1;
-	plan->header.killed = NOBODY;
+	plan->header.killed = NO_THREAD;
 	if (size < sizeof(plan->header))
 		return;
 	memcpy(&plan->header, data, sizeof(plan->header));
@@ -110,12 +110,12 @@ static void decode(struct plan *plan, const __u8 *data, size_t size)
 	}
 }
 
-static size_t encode(const struct plan *plan, __u8 *data, size_t room)
+static size_t encode(const struct plan *plan, __u8 *data, size_t space)
 {
 	size_t size = sizeof(plan->header);
 	unsigned int i, at;
 
-	if (room < size)
+	if (space < size)
 		return 0;
 	memcpy(data, &plan->header, size);
 	data[0] = plan->header.threads - 1 + plan->names * 16;
@@ -123,7 +123,7 @@ static size_t encode(const struct plan *plan, __u8 *data, size_t room)
 		for (i = 0; i < NR_THREADS; i++) {
 			struct step step = plan->sequences[i].steps[at];
 
-			if (at >= plan->sequences[i].nr || size + sizeof(step) > room)
+			if (at >= plan->sequences[i].nr || size + sizeof(step) > space)
 				continue;
 			step.slot = step.slot % NR_SLOTS + i * NR_SLOTS;
 			memcpy(data + size, &step, sizeof(step));
@@ -168,7 +168,7 @@ static void show_plan(const struct plan *plan)
 	}
 }
 
-/* Changes of inputs: libFuzzer chooses the input, and the change keeps its structure. */
+/* Mutation of inputs: libFuzzer chooses the input, and the mutation keeps its structure. */
 
 static void change_header(struct random *random, struct plan *plan)
 {
@@ -182,7 +182,7 @@ static void change_header(struct random *random, struct plan *plan)
 		header->users = random_below(random, 256);
 		break;
 	case 2:
-		header->killed = random_below(random, 3) ? NOBODY :
+		header->killed = random_below(random, 3) ? NO_THREAD :
 				 random_below(random, NR_THREADS);
 		header->delay = random_below(random, 256);
 		break;
@@ -225,10 +225,10 @@ static void new_plan(struct random *random, struct plan *plan)
 	unsigned int i;
 
 	memset(plan, 0, sizeof(*plan));
-	/* Two threads at least, and the first two belong to two users. */
+	/* At least two threads, and the first two belong to different users. */
 	plan->header.threads = 2 + random_below(random, NR_THREADS - 1);
 	plan->header.users = random_below(random, 64) << 2 | (1 + random_below(random, 2));
-	plan->header.killed = NOBODY;
+	plan->header.killed = NO_THREAD;
 	plan->header.seed = next_random(random);
 	plan->names = random_below(random, 4);
 	for (i = 0; i < plan->header.threads; i++)
@@ -253,8 +253,8 @@ static void change_plan(struct random *random, struct plan *plan)
 		new_sequence(random, sequence);
 }
 
-size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned int seed);
-size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned int seed)
+size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned int seed);
+size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t space, unsigned int seed)
 {
 	static struct plan plan;
 	struct random random = { .state = seed };
@@ -264,19 +264,19 @@ size_t LLVMFuzzerCustomMutator(__u8 *data, size_t size, size_t room, unsigned in
 	if (size <= sizeof(plan.header) || !random_below(&random, 8)) {
 		new_plan(&random, &plan);
 	} else {
-		/* Other sequences may be joined with those that libFuzzer has kept. */
+		/* Sequences may be joined with sequences kept by libFuzzer. */
 		for (i = 0; i < plan.header.threads; i++)
 			if (plan.sequences[i].nr && !random_below(&random, 8))
 				keep_sequence(&plan.sequences[i]);
 		change_plan(&random, &plan);
 	}
-	return encode(&plan, data, room);
+	return encode(&plan, data, space);
 }
 
 size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
-				 size_t two_size, __u8 *out, size_t room, unsigned int seed);
+				 size_t two_size, __u8 *out, size_t space, unsigned int seed);
 size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *two,
-				 size_t two_size, __u8 *out, size_t room, unsigned int seed)
+				 size_t two_size, __u8 *out, size_t space, unsigned int seed)
 {
 	static struct plan plan, other;
 	struct random random = { .state = seed };
@@ -289,7 +289,7 @@ size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *t
 			plan.sequences[i] = other.sequences[i];
 	if (plan.header.threads < other.header.threads)
 		plan.header.threads = other.header.threads;
-	return encode(&plan, out, room);
+	return encode(&plan, out, space);
 }
 
 /* Threads */
@@ -297,12 +297,12 @@ size_t LLVMFuzzerCustomCrossOver(const __u8 *one, size_t one_size, const __u8 *t
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
-	unsigned int round;	/* the one that runs, or ran last */
-	unsigned int left;	/* threads that have not come to its end */
+	unsigned int round;	/* current or last round */
+	unsigned int left;	/* threads that have not finished the round */
 	const struct plan *plan;
 } pool = { .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER };
 
-/* The parts of tools/fuzz that the rig does not need */
+/* Parts of tools/fuzz that the rig does not use */
 void cover_begin(struct cover *cover)
 {
 	(void)cover;
@@ -319,9 +319,9 @@ static void run_sequence(struct thread *t)
 	sigjmp_buf death;
 	unsigned int i;
 
-	/* A thread that dies may have taken events, and leaves its arguments behind. */
+	/* A killed thread may have taken events, and has left its arguments in memory. */
 	if (sigsetjmp(death, 0)) {
-		nobody_is_sure();
+		set_all_unsure();
 		memset(t->memory.args, 0, 1 << _IOC_SIZEBITS);
 		return;
 	}
@@ -361,11 +361,11 @@ static void give_up(void)
 
 	for (i = 0; i < NR_THREADS; i++)
 		if (!child->threads[i].done)
-			failed(&child->threads[i], "thread %u does not come to its end", i);
+			failed(&child->threads[i], "thread %u does not finish", i);
 	_exit(EXIT_WRONG);
 }
 
-/* A call that waits is interrupted after a while. */
+/* Blocking calls are interrupted after some time. */
 static void disturb(const struct header *header)
 {
 	__u64 since = now_ns(), kill_at = since + header->delay * 10 * USEC;
@@ -390,7 +390,7 @@ static void disturb(const struct header *header)
 		for (i = 0; i < NR_THREADS; i++)
 			if (now > since + TICK_NS && !child->threads[i].done)
 				user_signal(child->threads[i].self, false);
-		/* Adds race with the end of their wheels. */
+		/* Adds race with the destruction of their wheels. */
 		if (header->seed & 4)
 			rig_works_hurry();
 		if (now > since + PATIENCE_MS * MSEC)
@@ -459,7 +459,7 @@ static void start(const struct plan *plan)
 	pthread_mutex_unlock(&pool.lock);
 }
 
-/* The end of an input */
+/* End of an input */
 
 static void remove_names(void)
 {
@@ -472,28 +472,28 @@ static void remove_names(void)
 		args.flags = TWHEEL_REMOVE_FORCE;
 		memcpy(args.name, name, strnlen(name, sizeof(args.name) - 1));
 		if (user_ioctl(fd, TWHEEL_IOC_REMOVE, &args))
-			failed(NULL, "removing %s in the end: %s", name, strerror(errno));
+			failed(NULL, "removing %s at the end: %s", name, strerror(errno));
 	}
 	if (i == TRASH_NAMES)
-		failed(NULL, "there is no end of named purgatories");
+		failed(NULL, "too many named purgatories");
 	user_close(fd);
 }
 
-/* The module frees some objects a while later. */
+/* The module frees some objects with a delay. */
 static void check_left(void)
 {
 	__u64 end = now_ns() + 5 * SEC;
-	char what[160];
+	char text[160];
 
 	for (;;) {
 		rcu_barrier();
-		if (!fuzz_state_left(what, sizeof(what)))
+		if (!fuzz_state_left(text, sizeof(text)))
 			return;
 		if (now_ns() > end)
 			break;
 		usleep(200);
 	}
-	failed(NULL, "all is closed, and there are left: %s", what);
+	failed(NULL, "objects are left after closing all files: %s", text);
 }
 
 static void finish(const struct header *header)
@@ -512,7 +512,7 @@ static void finish(const struct header *header)
 	check_left();
 }
 
-/* The counters that the compiler puts into the module, a byte for each edge */
+/* Counters inserted by the compiler into the module, a byte for each edge */
 extern __u8 __start___sancov_cntrs[], __stop___sancov_cntrs[];
 
 static void count_edges(void)
@@ -580,7 +580,7 @@ static void init_child(void)
 
 	user_memory_init();
 	rig_start(CPUS, settings.seed);
-	/* Limits so low that an input reaches them */
+	/* Limits low enough to be reached by an input */
 	rig_param_set("twheel", "max_pending", 40);
 	rig_param_set("twheel", "max_shared_pending", 100);
 	rig_param_set("twheel", "max_purgatories", 4);
@@ -604,7 +604,7 @@ static void init_child(void)
 
 int LLVMFuzzerRunDriver(int *argc, char ***argv, int (*run)(const __u8 *data, size_t size));
 
-static size_t load(const char *path, __u8 *data, size_t room)
+static size_t load(const char *path, __u8 *data, size_t space)
 {
 	FILE *file = fopen(path, "r");
 	size_t size;
@@ -613,14 +613,14 @@ static size_t load(const char *path, __u8 *data, size_t room)
 		perror(path);
 		exit(2);
 	}
-	size = fread(data, 1, room, file);
+	size = fread(data, 1, space, file);
 	fclose(file);
 	return size;
 }
 
 /*
- * The inputs in the sources have failed once, most of them by races: try them for an eighth
- * of the time, and begin with them.
+ * The stored inputs have failed in the past, most of them by races: replay them for an eighth
+ * of the time, and start with them.
  */
 static void try_seeds(const glob_t *found)
 {
@@ -635,15 +635,15 @@ static void try_seeds(const glob_t *found)
 	}
 }
 
-static void begin_with_seeds(char *list, size_t room)
+static void begin_with_seeds(char *list, size_t space)
 {
 	glob_t found;
-	size_t i, used = snprintf(list, room, "-seed_inputs=");
+	size_t i, used = snprintf(list, space, "-seed_inputs=");
 
 	if (glob(FUZZ_INPUTS "/*", 0, NULL, &found))
 		return;
-	for (i = 0; i < found.gl_pathc && used < room; i++)
-		used += snprintf(list + used, room - used, "%s%s", i ? "," : "",
+	for (i = 0; i < found.gl_pathc && used < space; i++)
+		used += snprintf(list + used, space - used, "%s%s", i ? "," : "",
 				 found.gl_pathv[i]);
 	try_seeds(&found);
 	globfree(&found);
@@ -678,7 +678,7 @@ static void replay(const char *path)
 		LLVMFuzzerTestOneInput(data, size);
 }
 
-/* The sanitizers end the process at their first report, as libFuzzer wants it. */
+/* The sanitizers must exit at their first report, as libFuzzer expects. */
 const char *__tsan_default_options(void);
 const char *__tsan_default_options(void)
 {
@@ -691,7 +691,7 @@ const char *__asan_default_options(void)
 	return "detect_leaks=0:detect_stack_use_after_return=0";
 }
 
-/* The parent */
+/* The parent process */
 
 static void save_input(void)
 {
@@ -747,7 +747,7 @@ static int verdict(int status, bool fuzzed, __u64 since)
 	return bad;
 }
 
-/* Whether @plan fails in one of the rounds. */
+/* Return: true if @plan fails in one of the rounds. */
 static bool fails(const struct plan *plan)
 {
 	__u8 data[MAX_INPUT];
@@ -771,7 +771,7 @@ static bool fails(const struct plan *plan)
 	       (!WIFEXITED(status) || WEXITSTATUS(status));
 }
 
-/* Leave out each step without which the input still fails. */
+/* Remove each step that is not needed for the failure. */
 static void minimize(struct plan *plan)
 {
 	unsigned int i, at;
@@ -818,11 +818,11 @@ static void usage(int status)
 	fprintf(status ? stderr : stdout,
 		"usage: fuzz [-s SECONDS] [-S SEED] [-t THREADS] [-c FOLDER] [-o FOLDER]\n"
 		"       fuzz [-r ROUNDS] [-m] FILE...\n"
-		"  -t  most threads of an input, up to %u\n"
-		"  -c  where inputs are kept from one run to the next\n"
-		"  -o  where an input that fails is saved\n"
-		"  -r  so often each FILE is replayed\n"
-		"  -m  save FILE without the steps that its failure does not need\n", NR_THREADS);
+		"  -t  maximum number of threads of an input, up to %u\n"
+		"  -c  folder for inputs, kept from one run to the next\n"
+		"  -o  folder for inputs that fail\n"
+		"  -r  number of replays of each FILE\n"
+		"  -m  reduce FILE to the steps required for its failure\n", NR_THREADS);
 	exit(status);
 }
 

@@ -6,7 +6,7 @@ fuzz := ../fuzz
 FUZZ := run calls build batch rules answers files memory share random corpus inject steps
 FUZZ := $(FUZZ:%=$(B)/fuzz/%.o) $(B)/user.main.o $(B)/fuzz_state.main.o
 
-# Coverage is that of the module.
+# Only the module is instrumented for coverage.
 ifneq ($(filter fuzz%,$(V)),)
 CC := clang
 CFLAGS += -Wno-microsoft -Wno-initializer-overrides
@@ -14,13 +14,13 @@ COVER := -fsanitize=fuzzer-no-link
 PROGRAMS := fuzz
 LIBFUZZER = $(shell clang -print-file-name=libclang_rt.fuzzer_no_main-x86_64.a) -lstdc++ -lm
 endif
-# Counters that are put in first would be variables that threads race for.
+# Counters inserted before ThreadSanitizer runs would be reported as data races.
 ifeq ($(V),fuzz-tsan)
 COVER := -emit-llvm
 COVER_LATER = clang -O1 -fsanitize=fuzzer-no-link -c -x ir $@ -o $@.covered && mv $@.covered $@
 endif
 
-# tools/fuzz is a program: it gets the system's headers, and is not instrumented. Its threads
+# tools/fuzz is a program: it uses the system's headers, and is not instrumented. Its threads
 # race for their slots on purpose.
 PROGRAM_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -pthread -D_GNU_SOURCE
 PROGRAM_CFLAGS += -D__SANE_USERSPACE_TYPES__ -DNR_THREADS=4 -I$(SRC)/include/uapi -I$(fuzz)

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Nothing may be left of an input: no memory, no timer, no operation, file or name that a
- * user is charged for. A file is held for each user, since a user without files is freed,
- * and wrong counts with it; not for all inputs, since a user that is freed too early is not
- * noticed then. The levels of the system's wheels stay, and are counted; the wheels of users
- * are destroyed some seconds after their last operation, or at once if that is asked for.
+ * Checks that nothing is left of an input: no memory, no timer, no operation, file or name
+ * that is charged to a user. A file is held for each user, since a user without files is
+ * freed, with its accounting errors; but not for all inputs, since a premature free of a user
+ * is not detected then. The levels of the system's wheels persist, and are counted; the
+ * wheels of users are destroyed some seconds after their last operation, or immediately on
+ * request.
  */
 #include <rig/fs.h>
 
@@ -74,7 +75,7 @@ void fuzz_state_release(void)
 		rig_close(held[--nr_held]);
 }
 
-bool fuzz_state_left(char *what, size_t size)
+bool fuzz_state_left(char *text, size_t size)
 {
 	unsigned int i;
 	s64 more;
@@ -82,11 +83,11 @@ bool fuzz_state_left(char *what, size_t size)
 	rig_works_hurry();
 	more = -nr_levels() - allocated + rig_allocated();
 	if (more) {
-		scnprintf(what, size, "%lld allocations", more);
+		scnprintf(text, size, "%lld allocations", more);
 		return true;
 	}
 	if (nr_timers()) {
-		scnprintf(what, size, "%llu timers", nr_timers());
+		scnprintf(text, size, "%llu timers", nr_timers());
 		return true;
 	}
 	for (i = 0; i < nr_held; i++) {
@@ -96,7 +97,7 @@ bool fuzz_state_left(char *what, size_t size)
 
 		if (!files && !ops && !names && refcount_read(&user->ref) == 1)
 			continue;
-		scnprintf(what, size, "%d files, %d operations, %d names of user %u, %u references",
+		scnprintf(text, size, "%d files, %d operations, %d names of user %u, %u references",
 			  files, ops, names, user->uid.val, refcount_read(&user->ref) - 1);
 		return true;
 	}

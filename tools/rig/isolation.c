@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * However many operations of one user are due at one instant, an operation of another user
- * and a timer of a kernel consumer, both due a moment later on the same CPU, are not late in
- * proportion.
+ * An operation of a user and a timer of a kernel consumer are not late in proportion to the
+ * number of operations of another user that are due slightly earlier on the same CPU.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with the time that the
  * many operations take in the same round, and with rounds without them.  The threads of the
@@ -21,16 +20,16 @@
 #define LONG_ROUNDS	3
 #define BATCH		256
 
-/* The two are due so long after the many. */
+/* Time from the deadline of the many operations to the deadline of the two. */
 #define BEHIND		(2 * NSEC_PER_MSEC)
-/* Time for the wake-up of a thread on a busy machine. */
+/* Time for the wakeup of a thread on a busy machine. */
 #define WAKEUP		(10 * NSEC_PER_MSEC)
-/* With less time for the many the comparison means nothing. */
+/* Minimum duration of the many operations for a meaningful comparison. */
 #define BUSY		(40 * NSEC_PER_MSEC)
 
 enum { NOBODY, MANY, NEIGHBOUR };
 
-/* How late the operation and the timer were, and how long the many took. */
+/* Lateness of the operation and of the timer, and duration of the many operations. */
 enum { USER, CONSUMER, TAKEN, NR_FIGURES };
 
 struct round {
@@ -42,11 +41,11 @@ static struct twheel *wheel;
 static struct twheel_timer timer;
 static u64 ran;
 
-static void expect(bool good, const char *what)
+static void expect(bool good, const char *message)
 {
 	if (good)
 		return;
-	printf("isolation: FAILURE: %s\n", what);
+	printf("isolation: FAILURE: %s\n", message);
 	exit(1);
 }
 
@@ -55,7 +54,7 @@ static void fn(struct twheel_timer *expired)
 	__atomic_store_n(&ran, twheel_now(wheel), __ATOMIC_RELEASE);
 }
 
-/* Add operations as some user. */
+/* Add operations as @user. */
 static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
 {
 	static struct twheel_command commands[BATCH];
@@ -79,7 +78,7 @@ static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
 	rig_uid = NOBODY;
 }
 
-/* Wait for so many events and read them; the time of the latest one. */
+/* Wait for @nr events and read them. Return: time of the latest one. */
 static u64 last_end(struct file *file, unsigned int nr)
 {
 	static struct twheel_event events[BATCH];
@@ -101,7 +100,7 @@ static u64 last_end(struct file *file, unsigned int nr)
 	return last;
 }
 
-/* Return: whether all were added before any was due. */
+/* Return: true if all operations were added before they were due. */
 static bool run_round(unsigned int nr, u64 lead, struct round *round)
 {
 	u64 due = twheel_now(wheel) + lead;
@@ -127,7 +126,7 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-/* Medians of some rounds. */
+/* Medians of several rounds. */
 static struct round measure(unsigned int nr)
 {
 	static u64 lead = 20 * NSEC_PER_MSEC;
@@ -152,7 +151,7 @@ static struct round measure(unsigned int nr)
 	return round;
 }
 
-/* Return: whether they are late only by what the quiet ones are, and not with the many. */
+/* Return: true if the lateness is about that of a quiet round, and does not grow. */
 static bool is_apart(const struct round *round, const struct round *quiet)
 {
 	u64 most = WAKEUP + round->ns[TAKEN] / 8;

@@ -2,14 +2,14 @@
 /*
  * The native rig: the module's sources, unchanged, as a multi-threaded program.
  *
- *	include/rig/	stand-ins for the kernel's headers, by concept; the file `headers`
- *			says which of them, or which header of the kernel's own source,
- *			a #include of the module gets
+ *	include/rig/	replacements for the kernel's headers, by topic; the file `headers`
+ *			maps each #include of the module to one of them or to a header of the
+ *			kernel's source
  *	kernel/		the functions behind them
  *	*.c		programs: torture, benchmark, allocation failures, fuzzer
- *	broken/		patches that break the module on purpose, to be found by them
+ *	broken/		patches that break the module on purpose, to be detected by them
  *
- * Documentation/testing.rst says what the rig can and cannot show.
+ * Documentation/testing.rst describes the limits of the rig.
  */
 #ifndef _RIG_H
 #define _RIG_H
@@ -17,16 +17,16 @@
 #include <rig/module.h>
 #include <rig/task.h>
 
-/* Start the interrupt threads of so many virtual CPUs; before all else, once. */
+/* Start the interrupt threads of @cpus virtual CPUs; called first, once. */
 void rig_start(unsigned int cpus, u64 seed);
 
-/* Bind the calling thread to a virtual CPU, and to a real one if there are that many. */
+/* Bind the calling thread to a virtual CPU, and to a real one if enough exist. */
 void rig_bind(unsigned int cpu);
 
-/* Print the number of warnings and of leaks: nonzero if there are any. */
+/* Print the number of warnings and of leaks. Return: nonzero if there are any. */
 int rig_verdict(void);
 
-/* Used by kernel/ only */
+/* Used only by kernel/ */
 void rig_time_start(void);
 unsigned int rig_kthreads(void);
 unsigned int rig_works_pending(void);

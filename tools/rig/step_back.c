@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The function of a timer sets the wall clock back by an hour and adds another timer, due in
- * a second.  The hrtimer core goes by the time before the step until the end of its
- * interrupt: an alarm that armed itself for the second timer would run again and again for
+ * The function of a timer sets CLOCK_REALTIME back by an hour and adds another timer, due in
+ * a second.  The hrtimer core uses the time read before the step until the end of its
+ * interrupt: an alarm that rearmed itself for the second timer would fire continuously for
  * that second.
  */
 #include <stdio.h>
@@ -15,7 +15,7 @@
 #define BACK	(3600 * NSEC_PER_SEC)
 #define SOON	(50 * NSEC_PER_MSEC)
 #define WAIT	NSEC_PER_SEC
-/* Many more than are needed, and far fewer than fit into the time. */
+/* Many more than required, and far fewer than are possible in the time. */
 #define MAX_ALARMS	100
 
 static struct twheel *wheel;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The torture module, natively: the same load and the same judges on real CPUs.
+ * The torture module as a native program: the same load and the same checks on real CPUs.
  *
- * Options are its module parameters and the rig's own; see usage().
+ * The options are its module parameters and options of the rig; see usage().
  */
 #include <getopt.h>
 #include <stdio.h>
@@ -18,10 +18,10 @@ static void usage(int status)
 	fprintf(status ? stderr : stdout,
 		"usage: torture [-s SECONDS] [-t THREADS] [-c CPUS] [-w WHEELS] [-p PURGATORIES]\n"
 		"               [-k CLOCK_MS] [-f N] [-S SEED] [-W]\n"
-		"  -t  threads on timers, and as many on operations\n"
+		"  -t  number of threads for timers, and for operations each\n"
 		"  -c  virtual CPUs, with an interrupt and a softirq thread each\n"
-		"  -k  the wall clock is set about so often; 0: never\n"
-		"  -f  one allocation in N fails, and one kthread in N cannot be made\n"
+		"  -k  interval between changes of the realtime clock; 0: never\n"
+		"  -f  one in N allocations and kthread creations fails\n"
 		"  -W  stop at the first warning\n");
 	exit(status);
 }
@@ -98,7 +98,7 @@ int main(int argc, char **argv)
 	set("seed", o.seed);
 	if (rig_module_init("twheel") || rig_module_init("twheel_torture"))
 		return 2;
-	/* Threads that hang keep the module. */
+	/* Hanging threads still use the module. */
 	if (torture_failed())
 		return 1;
 	rig_module_exit("twheel_torture");

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The system calls of user.h: descriptors, and the way into the kernel and out of it.
+ * The system calls of user.h: descriptors, kernel entry and exit.
  *
- * A call holds a reference to its file, as fdget() does where descriptors are shared, so
- * that a file may be closed under a call. Signals are looked at on the way in and out: one
- * that has a handler is over then, a fatal one ends the thread.
+ * A call holds a reference to its file, as fdget() does for shared descriptors, so that a
+ * file may be closed during a call. Signals are handled on entry and exit: a signal with a
+ * handler is consumed, a fatal one ends the thread.
  */
 #define _GNU_SOURCE
 #include <rig/fs.h>
@@ -17,7 +17,7 @@
 #include "user.h"
 
 #define FD_FAIL_NTH	0x200000	/* the calling thread's /proc/thread-self/fail-nth */
-#define FD_TEXT		0x200001	/* the text that the calling thread has opened last */
+#define FD_TEXT		0x200001	/* the text last opened by the calling thread */
 #define NR_THREADS	64
 #define MEMORY_SIZE	(64UL << 20)
 #define PAGE		4096UL
@@ -33,7 +33,7 @@ static __thread sigjmp_buf *death;
 static __thread char text[8192];
 static __thread size_t text_size, text_pos;
 
-/* Into the kernel and out of it */
+/* Kernel entry and exit */
 
 static void take_signals(void)
 {
@@ -46,7 +46,7 @@ static void take_signals(void)
 	}
 }
 
-/* The stack of the kernel is empty. */
+/* The kernel stack is empty. */
 static noinline void call_begin(void)
 {
 	take_signals();
@@ -56,7 +56,7 @@ static noinline void call_begin(void)
 static long call_end(long ret)
 {
 	if (WARN_ON(in_atomic()))
-		abort();	/* others would wait for that lock for good */
+		abort();	/* other threads would wait for that lock forever */
 	take_signals();
 	if (ret >= 0 || ret < -4095)
 		return ret;
@@ -112,7 +112,7 @@ static bool is_ours(int fd)
 	return fd >= RIG_FD_FIRST;
 }
 
-/* The descriptor gets the reference. */
+/* The descriptor takes over the reference. */
 static int install(struct file *file)
 {
 	int fd = get_unused_fd_flags(O_CLOEXEC);
@@ -142,7 +142,7 @@ void user_exit_files(void)
 		uninstall(fd);
 }
 
-/* Files that show text, whose whole text is made when they are opened */
+/* Text files; the whole text is generated on open. */
 
 static ssize_t show_fdinfo(int fd)
 {
@@ -393,7 +393,7 @@ static int poll_all(struct pollfd *fds, nfds_t nr)
 	return ready;
 }
 
-/* It sleeps on the first file only. */
+/* Sleeps on the first file only. */
 int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 {
 	int ready;
@@ -435,8 +435,8 @@ pid_t user_fork(void)
 }
 
 /*
- * Memory: mappings without access, which may get access later, come from one piece. It
- * is always there; a byte for each page holds the accesses that the kernel may make.
+ * Memory: mappings without access, which may get access later, are allocated from one area.
+ * It is always mapped; a byte for each page holds the accesses allowed for the kernel.
  */
 
 static char *memory;
@@ -466,7 +466,7 @@ static void memory_protect(char *at, size_t size, int prot)
 		WRITE_ONCE(memory_may[page], may);
 }
 
-/* Calls of others may be using the memory, as they may in the kernel. */
+/* Calls of other threads may be using the memory, as in the kernel. */
 static void memory_zero(char *at, size_t size)
 {
 	__asm__ __volatile__("rep stosb" : "+D"(at), "+c"(size) : "a"(0) : "memory");

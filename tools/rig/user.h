@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * System calls for sources that are programs elsewhere: included before anything else, it
- * lets them call the rig where they would call the kernel, and changes nothing in them.
+ * System calls for sources that are separate programs otherwise: included first, this header
+ * redirects their calls from the kernel to the rig, without changing them.
  *
- * Descriptors of the rig are numbers that the system never gives out; with others, and for
- * files that the rig does not have, the system is called. fork() and epoll fail with ENOSYS:
- * the threads of the rig would not be copied, and its wait queues wake tasks only.
+ * Descriptors of the rig are numbers that are not used by the system; for other descriptors,
+ * and for files unknown to the rig, the system is called. fork() and epoll fail with ENOSYS:
+ * the threads of the rig would not be copied, and its wait queues only wake tasks.
  */
 #ifndef _RIG_USER_H
 #define _RIG_USER_H
@@ -68,28 +68,27 @@ pid_t user_fork(void);
 #define fork		user_fork
 #endif
 
-/* Memory between the pages that mmap() was asked for comes from here; before threads exist. */
+/* Reserve the area for mmap(); called before threads exist. */
 void user_memory_init(void);
 
 /*
- * The calling thread makes system calls as user @uid from now on, in a time namespace whose
- * CLOCK_MONOTONIC is ahead by @time_offset in ns, and whose CLOCK_BOOTTIME is ahead by half
- * of that. Where a fatal signal meets it, in a call or before one, it goes to @death instead
- * of returning.
+ * The calling thread makes system calls as user @uid from now on, in a time namespace with a
+ * CLOCK_MONOTONIC ahead by @time_offset in ns, and a CLOCK_BOOTTIME ahead by half of that. On
+ * a fatal signal, during or before a call, it jumps to @death instead of returning.
  */
 void user_enter(unsigned int uid, long long time_offset, unsigned long long seed,
 		sigjmp_buf *death);
 
-/* Send the thread a signal, or SIGKILL. */
+/* Send a signal, or SIGKILL, to the thread. */
 void user_signal(pthread_t thread, bool fatal);
 
-/* Close all descriptors of the rig, as the end of a process does. */
+/* Close all descriptors of the rig, as on exit of a process. */
 void user_exit_files(void);
 
-/* The name of a named purgatory that exists, or false if there is none. */
+/* The name of an existing named purgatory. Return: false if there is none. */
 bool user_find_name(char *name, size_t size);
 
-/* Of the rig; see rig.h and module.h */
+/* Declared in rig.h and module.h */
 void rig_start(unsigned int cpus, unsigned long long seed);
 void rig_param_set(const char *module, const char *name, unsigned long value);
 int rig_module_init(const char *name);

@@ -2,8 +2,8 @@
 /*
  * System calls on files of character devices, devices and their nodes, user memory.
  *
- * One lock protects the nodes and the references that a lookup takes. A node keeps its
- * device until the last file is closed, as cdev_add() and the VFS do.
+ * One lock protects the nodes and the references taken by a lookup. A node keeps its device
+ * until the last file is closed, as cdev_add() and the VFS do.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ __thread uid_t rig_uid;
 
 /* User memory */
 
-/* Nothing of a program lies below. */
+/* A program has no memory below this address. */
 #define USER_LOWEST	BIT(20)
 
 static char *hole;
@@ -44,7 +44,7 @@ void rig_user_pages(void *start, size_t size, const u8 *may)
 	pages_may = may;
 }
 
-/* Bytes from @start, which is among the pages, up to the first page without @access. */
+/* Bytes from @start, an address in the pages, up to the first page without @access. */
 static size_t reachable_pages(const char *start, size_t size, u8 access)
 {
 	size_t at = start - pages_start, end = at;
@@ -54,7 +54,7 @@ static size_t reachable_pages(const char *start, size_t size, u8 access)
 	return min(end - at, size);
 }
 
-/* Bytes of a user buffer that can be reached. */
+/* Accessible bytes of a user buffer. */
 static size_t reachable(const void __user *user, size_t size, u8 access)
 {
 	const char *start = user;
@@ -72,8 +72,8 @@ static size_t reachable(const void __user *user, size_t size, u8 access)
 }
 
 /*
- * A program may change its memory during a call, which is no race of the module's. So the
- * sanitizers check the kernel's side of a copy, and do not see the user's.
+ * A program may change its memory during a call, which is not a race of the module.
+ * Therefore the sanitizers only check the kernel's side of a copy.
  */
 static void user_move(void *to, const void *from, size_t size)
 {
@@ -88,7 +88,7 @@ static void user_copy(char *to, const char *from, size_t size, bool to_user)
 		memcpy(to, from, size);
 		return;
 	}
-	/* Now and then a page has to be read from disk, and most of all for large buffers. */
+	/* Simulate page faults, more often for large buffers. */
 	if (!(rig_random() >> 32 & (size < 64 ? 511 : 31)))
 		usleep_range(1, 200);
 	while (size) {
@@ -147,7 +147,7 @@ void iov_iter_advance(struct iov_iter *iter, size_t size)
 	iter->count -= size;
 	iter->rig_done += size;
 	size += iter->iov_offset;
-	/* As in the kernel, the iterator leaves a piece that it has used up. */
+	/* As in the kernel, the iterator advances beyond a used piece. */
 	for (; iter->nr_segs && size >= iter->iov->iov_len; iter->iov++, iter->nr_segs--)
 		size -= iter->iov->iov_len;
 	iter->iov_offset = size;
@@ -173,7 +173,7 @@ void iov_iter_truncate(struct iov_iter *iter, size_t size)
 	iter->count = min(iter->count, size);
 }
 
-/* Bytes copied; fewer than @size at the end of the iterator or where user memory faults. */
+/* Return: bytes copied; fewer than @size at the end of the iterator or after a fault. */
 size_t copy_to_iter(const void *from, size_t size, struct iov_iter *iter)
 {
 	size_t done = 0, part, left;
@@ -311,7 +311,7 @@ int cdev_device_add(struct cdev *cdev, struct device *dev)
 		return -ENOMEM;
 	if (dev->type->devnode)
 		dev->type->devnode(dev, &mode, &uid, &gid);
-	get_device(dev);	/* held by the node and by each inode that is open */
+	get_device(dev);	/* held by the node and by each open inode */
 	cdev->dev = dev;
 	cdev->inode.i_rdev = dev->devt;
 	pthread_mutex_lock(&nodes_lock);
@@ -328,7 +328,7 @@ void cdev_device_del(struct cdev *cdev, struct device *dev)
 	put_device(dev);
 }
 
-/* The name of any node of a cdev, or false if there is none. */
+/* The name of any node of a cdev. Return: false if there is none. */
 bool rig_node_name(char *name, size_t size)
 {
 	struct cdev *cdev;
@@ -351,7 +351,7 @@ static struct device_attribute *attribute_find(struct device *dev, const char *n
 	return NULL;
 }
 
-/* As in sysfs, the device cannot be deleted while an attribute of it is being shown. */
+/* As in sysfs, the device cannot be deleted while one of its attributes is read. */
 ssize_t rig_sysfs_read(const char *device, const char *attribute, char *page)
 {
 	struct device_attribute *attr;
@@ -389,7 +389,7 @@ static void file_put_cdev(struct file *file)
 	put_device(file->f_inode->i_cdev->dev);
 }
 
-/* Find the node; that of a named purgatory comes with a reference to its device. */
+/* Find the node; for a named purgatory, take a reference to its device. */
 static struct inode *node_get(const char *name, const struct file_operations **fops)
 {
 	struct inode *inode = NULL;
@@ -414,7 +414,7 @@ static struct inode *node_get(const char *name, const struct file_operations **f
 	return inode;
 }
 
-/* Files, too, come from the kernel's memory, and are counted with it. */
+/* As in the kernel, files are allocated from the kernel's memory, and are counted. */
 static struct file *file_alloc(struct inode *inode, const struct file_operations *fops, int flags)
 {
 	struct file *file = kzalloc(sizeof(*file), GFP_KERNEL);
@@ -450,8 +450,8 @@ static struct file *fds[RIG_NR_FDS];
 static bool fds_used[RIG_NR_FDS];
 
 /*
- * A number is given out again as late as possible, so that a thread that is about to use a
- * closed one does not meet another file.
+ * A number is reused as late as possible, so that a thread that is about to use a closed
+ * descriptor does not access another file.
  */
 int get_unused_fd_flags(unsigned int flags)
 {
@@ -469,7 +469,7 @@ int get_unused_fd_flags(unsigned int flags)
 	return tries < RIG_NR_FDS ? (int)(RIG_FD_FIRST + index) : -EMFILE;
 }
 
-/* The descriptor gets the caller's reference. */
+/* The descriptor takes over the caller's reference. */
 void fd_install(unsigned int fd, struct file *file)
 {
 	pthread_mutex_lock(&fds_lock);
@@ -517,7 +517,7 @@ struct file *rig_fd_file(int fd)
 	return file;
 }
 
-/* A number without a file is one that is still being opened. */
+/* A number without a file belongs to a descriptor that is still being opened. */
 struct file *rig_fd_take(int fd)
 {
 	unsigned int index = fd - RIG_FD_FIRST;
@@ -563,7 +563,7 @@ struct file *rig_file_get(struct file *file)
 	return file;
 }
 
-/* Put a reference; the last one releases the file. */
+/* Drop a reference; the last one releases the file. */
 void rig_close(struct file *file)
 {
 	if (!refcount_dec_and_test(&file->f_ref))
@@ -589,7 +589,7 @@ long rig_ioctl(struct file *file, unsigned int cmd, void *arg)
 	return file->f_op->unlocked_ioctl(file, cmd, (unsigned long)arg);
 }
 
-/* As do_readv(): the addresses of the pieces are looked at first, their pages are not. */
+/* As do_readv(): the addresses of the pieces are checked first, but not their pages. */
 ssize_t rig_readv(struct file *file, const struct iovec *pieces, int nr, int flags)
 {
 	struct iov_iter iter = { .iov = pieces, .nr_segs = nr };
@@ -620,7 +620,7 @@ ssize_t rig_read(struct file *file, void *buf, size_t size)
 
 /*
  * The flags are read without a lock by every driver, and written under a lock of the VFS that
- * drivers never take: a race that is the VFS's own, and hidden from ThreadSanitizer.
+ * drivers never take: this race belongs to the VFS, and is hidden from ThreadSanitizer.
  */
 void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags)
 {
@@ -661,7 +661,7 @@ static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table
 	rig_wait_prepare(queue, entry, TASK_INTERRUPTIBLE);
 }
 
-/* A timeout of 0 only looks, and queues nobody. */
+/* With a timeout of 0, only polls, without queueing the task. */
 int rig_poll(struct file *file, int events, int timeout_ms)
 {
 	u64 until = ktime_get_ns() + (u64)max(timeout_ms, 0) * NSEC_PER_MSEC;
@@ -690,7 +690,7 @@ int rig_poll(struct file *file, int events, int timeout_ms)
 	}
 }
 
-/* SIGIO: every entry of a list points to an open file, which counts its signals. */
+/* SIGIO: every entry of a list refers to an open file, which counts its signals. */
 
 struct fasync_struct {
 	struct fasync_struct *next;
@@ -743,7 +743,7 @@ void kill_fasync(struct fasync_struct **list, int sig, int band)
 
 	if (!READ_ONCE(*list))
 		return;
-	/* The number of receivers has no limit, so no lock of the module may be held. */
+	/* The number of receivers is unlimited, so no lock of the module may be held. */
 	WARN_ON(in_atomic());
 	pthread_mutex_lock(&fasync_lock);
 	for (entry = *list; entry; entry = entry->next)
@@ -759,7 +759,7 @@ int rig_fasync(struct file *file, bool on)
 	return min(file->f_op->fasync(0, file, on), 0);
 }
 
-/* Small numbers, by an array of pointers that mean nothing */
+/* ida: an xarray with dummy pointers */
 
 int ida_alloc_range(struct ida *ida, unsigned int min, unsigned int max, gfp_t gfp)
 {

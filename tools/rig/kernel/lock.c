@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The slow paths of locks, and the locks that sleep.
+ * The slow paths of locks, and sleeping locks.
  */
 #define _GNU_SOURCE
 #include <sched.h>
@@ -77,7 +77,7 @@ void mutex_unlock(struct mutex *mutex)
 	pthread_mutex_unlock(&mutex->mutex);
 }
 
-/* A writer that waits keeps new readers out, as in the kernel. */
+/* A waiting writer blocks new readers, as in the kernel. */
 void init_rwsem(struct rw_semaphore *sem)
 {
 	pthread_rwlockattr_t attr;

@@ -2,8 +2,8 @@
 /*
  * Allocations, and RCU, which xarray needs.
  *
- * An object has a header with its size and a mark. Freed objects are poisoned, for the
- * builds without AddressSanitizer.
+ * An object has a header with its size and a marker. Freed objects are poisoned, for builds
+ * without AddressSanitizer.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,7 +27,7 @@ struct header {
 	u32	mark;
 } __aligned(ALIGN_OBJECT);
 
-/* An access in front of an object is an error, and the header lies there. */
+/* An access before an object is an error, and hits the header. */
 #ifdef __SANITIZE_ADDRESS__
 #define hide(header)	__asan_poison_memory_region(header, sizeof(*(header)))
 #define show(header)	__asan_unpoison_memory_region(header, sizeof(*(header)))
@@ -39,7 +39,7 @@ struct header {
 unsigned int rig_fail_every;
 struct mem_cgroup rig_memcg;
 
-/* As with the kernel's fail-nth: the task chooses which of its next allocations fails. */
+/* As with the kernel's fail-nth, a task selects one of its next allocations to fail. */
 bool rig_should_fail(void)
 {
 	struct task_struct *task = current;
@@ -47,7 +47,7 @@ bool rig_should_fail(void)
 
 	if (unlikely(task->fail_nth) && !--task->fail_nth)
 		return true;
-	/* The first thread sets up the load, and is spared. */
+	/* Allocations of the first thread, which sets up the load, do not fail. */
 	every = READ_ONCE(rig_fail_every);
 	return unlikely(every) && task->pid != 1 && !(rig_random() % every);
 }
@@ -120,7 +120,7 @@ void kmem_cache_free(struct kmem_cache *cache, void *object)
 	kfree(object);
 }
 
-/* The nodes of xarray; freed after a grace period, or at once if nobody has seen them. */
+/* The nodes of xarray; freed after a grace period, or immediately if never visible. */
 static struct kmem_cache node_cache = { .size = sizeof(struct xa_node), .gfp = __GFP_ZERO };
 struct kmem_cache *radix_tree_node_cachep = &node_cache;
 
@@ -130,8 +130,8 @@ void radix_tree_node_rcu_free(struct rcu_head *head)
 }
 
 /*
- * RCU: a thread counts the sections that it enters and leaves, so that its counter is
- * odd inside. A grace period is over when each thread that was inside has moved on.
+ * RCU: a thread counts its entries to and exits from read-side sections, so that its counter
+ * is odd inside. A grace period ends when each thread that was inside has left its section.
  */
 
 static pthread_mutex_t rcu_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -181,7 +181,7 @@ static void readers_note(struct rig_self *self, void *data)
 	}
 }
 
-/* Keep the readers that have been in the same section since they were noted. */
+/* Wait until all recorded readers have left their section. */
 static void readers_wait(struct readers *readers)
 {
 	static struct readers now;
@@ -230,7 +230,7 @@ static void *rcu_main(void *unused)
 	return NULL;
 }
 
-/* Until all callbacks that were queued before have run. */
+/* Wait until all callbacks queued before have run. */
 void rcu_barrier(void)
 {
 	u32 queued = __atomic_load_n(&rcu_queued, __ATOMIC_ACQUIRE), ran;

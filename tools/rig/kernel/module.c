@@ -12,7 +12,7 @@
 
 #include "../rig.h"
 
-/* So many warnings are shown; all are counted. */
+/* Maximum number of printed warnings; all are counted. */
 #define WARNINGS_SHOWN	20
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -59,11 +59,11 @@ unsigned int rig_warnings(void)
 	return __atomic_load_n(&warnings, __ATOMIC_RELAXED);
 }
 
-/* What a module forgot when it went */
-static s64 left_behind(const char *what, s64 nr)
+/* Report objects that a module has left behind on exit. */
+static s64 left_behind(const char *name, s64 nr)
 {
 	if (nr)
-		rig_printk("%lld %s\n", nr, what);
+		rig_printk("%lld %s\n", nr, name);
 	return nr;
 }
 
@@ -128,7 +128,7 @@ struct dentry {
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(files);
 
-/* A file that does not fit is full, as in the kernel: the reader comes again with more. */
+/* If the text does not fit, the file is full, as in the kernel: the reader retries. */
 void seq_printf(struct seq_file *file, const char *fmt, ...)
 {
 	size_t room = file->size - file->count;
@@ -189,7 +189,7 @@ static void dentry_free(struct dentry *dentry)
 	free(dentry);
 }
 
-/* Removes the files of a directory, too. A directory has no subdirectories here. */
+/* Removes the files of a directory, too. Directories have no subdirectories. */
 void debugfs_remove(struct dentry *dentry)
 {
 	struct dentry *child, *next;

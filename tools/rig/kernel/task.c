@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Threads as tasks: creation, sleep and wake-up, virtual CPUs, jitter.
+ * Threads as tasks: creation, sleep and wakeup, virtual CPUs, jitter.
  *
- * A task sleeps on the futex word that holds its state, so a wake-up between
+ * A task sleeps on the futex word that holds its state, so a wakeup between
  * set_current_state() and schedule() is not lost, as in the kernel.
  */
 #define _GNU_SOURCE
@@ -29,7 +29,7 @@ __thread struct rig_tally rig_tally;
 static u64 seed;
 static u32 last_tid;
 
-/* Threads that exist, and the counts of those that have ended. */
+/* Existing threads, and the counts of threads that have exited. */
 struct thread {
 	struct rig_self self;
 	struct task_struct task;
@@ -73,7 +73,7 @@ static struct rig_self *enter(struct task_struct *task, struct rig_self *self,
 	self->random = mix(seed + self->tid) | 1;
 	task->pid = self->tid;
 	task->nsproxy = &init_nsproxy;
-	/* What a thread has used by now does not count. */
+	/* The stack used so far does not count. */
 	task->stack = here + 256 - rig_thread_size;
 	rig_this = self;
 	return self;
@@ -91,7 +91,7 @@ unsigned int rig_kthreads(void)
 	return __atomic_load_n(&kthreads, __ATOMIC_RELAXED);
 }
 
-/* A thread that was not made by kthread_create() becomes a task, for good. */
+/* A thread not created by kthread_create() becomes a task, permanently. */
 struct rig_self *rig_adopt(const char *comm, enum rig_context context)
 {
 	struct thread *thread = calloc(1, sizeof(*thread));
@@ -105,7 +105,7 @@ struct rig_self *rig_adopt(const char *comm, enum rig_context context)
 	return rig_this;
 }
 
-/* An adopted thread ends. */
+/* An adopted thread exits. */
 void rig_leave(void)
 {
 	struct thread *thread = container_of(rig_this, struct thread, self);
@@ -141,7 +141,7 @@ s64 rig_allocated(void)
 	return sum;
 }
 
-/* Randomness, and the jitter that comes from it */
+/* Random numbers, and the jitter derived from them */
 
 u64 rig_random(void)
 {
@@ -177,7 +177,7 @@ void get_random_bytes(void *bytes, size_t nr)
 }
 
 #ifdef RIG_JITTER
-/* Of 32,768 calls, about 2,000 spin for a moment, 32 yield, and 1 sleeps. */
+/* Of 32,768 calls, about 2,000 spin briefly, 32 yield, and 1 sleeps. */
 void rig_jitter(void)
 {
 	struct rig_self *self = rig_self();
@@ -194,7 +194,7 @@ void rig_jitter(void)
 	else
 		for (spin = rng >> 12 & 127; spin; spin--)
 			barrier();
-	/* A task that holds no lock may be preempted, and go on elsewhere. */
+	/* A task without locks may be preempted, and continue on another CPU. */
 	if (!self->atomic && self->context == RIG_TASK && !(rng >> 20 & 7))
 		self->cpu = (rng >> 24) % nr_cpu_ids;
 }
@@ -283,7 +283,7 @@ long schedule_timeout_idle(long timeout)
 	return schedule_timeout(timeout);
 }
 
-/* A wake-up that was meant for something else does not end it. */
+/* An unrelated wakeup does not end the sleep. */
 static void sleep_ns(u64 ns)
 {
 	u64 until = ktime_get_ns() + ns;
@@ -321,13 +321,13 @@ int wake_up_process(struct task_struct *task)
 	return 1;
 }
 
-/* A signal ends an interruptible sleep, and a fatal one a killable sleep too. */
+/* A signal ends an interruptible sleep; a fatal one also ends a killable sleep. */
 void rig_signal(struct task_struct *task, u8 signals)
 {
 	u32 state = TASK_INTERRUPTIBLE, killable = TASK_KILLABLE;
 
 	__atomic_fetch_or(&task->signals, signals, __ATOMIC_SEQ_CST);
-	/* A task that has looked at its signals already must not sleep any more. */
+	/* A task that has already checked its signals must not sleep. */
 	if (__atomic_compare_exchange_n(&task->state, &state, TASK_RUNNING, false,
 					__ATOMIC_SEQ_CST, __ATOMIC_RELAXED) ||
 	    (signals & RIG_SIGNAL_FATAL &&
@@ -348,7 +348,7 @@ bool need_resched(void)
 	return !(rig_random() & 63);
 }
 
-/* Threads of the kernel */
+/* Kernel threads */
 
 unsigned long rig_thread(void *(*fn)(void *arg), void *arg)
 {
@@ -380,7 +380,7 @@ static void *kthread_main(void *arg)
 	if (!READ_ONCE(task->should_stop))
 		task->result = task->fn(task->data);
 	WARN_ON(in_atomic());
-	/* A thread that returns by itself may be gone when it is stopped. */
+	/* A thread that exits on its own may be gone when kthread_stop() is called. */
 	WARN_ON(!READ_ONCE(task->should_stop));
 	__atomic_fetch_sub(&kthreads, 1, __ATOMIC_RELAXED);
 	rig_leave();

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The wall clock, the tick, hrtimers and timers.
+ * CLOCK_REALTIME, the tick, hrtimers and timers.
  *
  * Each virtual CPU has one thread for its hard interrupts and one for its softirqs. An
- * hrtimer belongs to the CPU on which it was started last. Its function runs without
- * the lock of the base; @running tells hrtimer_cancel() to wait.
+ * hrtimer belongs to the CPU on which it was last started. Its function runs without the
+ * lock of the base; hrtimer_cancel() waits while @running is set.
  */
 #include <rig/mem.h>
 #include <rig/work.h>
@@ -29,8 +29,8 @@ struct timespec64 ns_to_timespec64(s64 ns)
 /* hrtimers */
 
 struct rig_hrtimer_base {
-	spinlock_t		lock;		/* of the rest */
-	struct list_head	timers;		/* in no order: there are few */
+	spinlock_t		lock;		/* protects the base */
+	struct list_head	timers;		/* unsorted: the list is short */
 	struct hrtimer		*running;
 	u32			changes;	/* futex word of the thread */
 	bool			sleeps;
@@ -64,7 +64,7 @@ void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode
 	INIT_LIST_HEAD(&timer->entry);
 }
 
-/* A base does not change while its lock is held. */
+/* The base does not change while its lock is held. */
 static struct rig_hrtimer_base *base_lock(struct hrtimer *timer)
 {
 	struct rig_hrtimer_base *base;
@@ -81,7 +81,7 @@ static struct rig_hrtimer_base *base_lock(struct hrtimer *timer)
 	}
 }
 
-/* Change over to the CPU that we are on, but not while the function runs. */
+/* Switch to the current CPU, unless the function is running. */
 static struct rig_hrtimer_base *base_switch(struct hrtimer *timer, struct rig_hrtimer_base *base)
 {
 	struct rig_hrtimer_base *here = &bases[raw_smp_processor_id()];
@@ -114,7 +114,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 		base_kick(base);
 }
 
-/* 1: it was pending; 0: it was not; -1: its function is running. */
+/* Return: 1 if it was pending, 0 if not, -1 if its function is running. */
 int hrtimer_try_to_cancel(struct hrtimer *timer)
 {
 	struct rig_hrtimer_base *base = base_lock(timer);
@@ -163,9 +163,9 @@ static struct hrtimer *base_first(struct rig_hrtimer_base *base, s64 wall_offset
 }
 
 /*
- * An interrupt: run all timers that are due, and return the time to sleep in ns.  As in the
- * kernel the clocks are read once, so a timer that starts itself again is due by the
- * wall clock of the beginning.
+ * An interrupt: run all timers that are due. Return: the time to sleep in ns.  As in the
+ * kernel, the clocks are read once at the start, so a timer that restarts itself uses the
+ * CLOCK_REALTIME of that time.
  */
 static s64 base_run(struct rig_hrtimer_base *base)
 {
@@ -210,7 +210,7 @@ static void *base_main(void *arg)
 	return NULL;
 }
 
-/* Timers by jiffies: one list for all, run by the softirq thread of any CPU. */
+/* Timers based on jiffies: one common list, run by the softirq thread of any CPU. */
 
 static pthread_mutex_t softirq_lock = PTHREAD_MUTEX_INITIALIZER;
 static LIST_HEAD(softirq_timers);
@@ -246,7 +246,7 @@ static bool softirq_runs(const struct timer_list *timer)
 	return false;
 }
 
-/* The function may arm its timer again meanwhile. */
+/* The function may rearm its timer meanwhile. */
 int timer_delete_sync(struct timer_list *timer)
 {
 	int was_pending = 0;
@@ -297,7 +297,7 @@ static void *softirq_main(void *arg)
 	return NULL;
 }
 
-/* The tick counts jiffies; interrupts that a CPU sends to itself run there, too. */
+/* The tick counts jiffies and runs the irq_work items. */
 
 static pthread_mutex_t irq_work_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct irq_work *irq_works, *irq_work_running;
@@ -364,7 +364,7 @@ static void *tick_main(void *unused)
 	return NULL;
 }
 
-/* The wall clock */
+/* CLOCK_REALTIME */
 
 static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct notifier_block *clock_notifiers;
@@ -424,7 +424,7 @@ int do_settimeofday64(const struct timespec64 *to)
 	timekeeper.offs_real = ns - (s64)ktime_get_ns();
 	for (nb = clock_notifiers; nb; nb = nb->next)
 		nb->notifier_call(nb, true, &timekeeper);
-	/* Last, as the kernel's readers wait for the end of its write section. */
+	/* Last, as in the kernel, where readers wait for the end of the write section. */
 	smp_store_release(&rig_wall_offset, timekeeper.offs_real);
 	pthread_mutex_unlock(&clock_lock);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Wait queues. A waker removes the entry of the waiter and wakes its task under the lock
- * of the queue; a waiter that found its condition removes its own.
+ * Wait queues. A waker removes the entry of the waiter and wakes its task under the lock of
+ * the queue; a waiter removes its own entry if it finds its condition true.
  */
 #include <linux/hash.h>
 #include <rig/wait.h>
@@ -25,8 +25,9 @@ void init_waitqueue_head(wait_queue_head_t *queue)
 }
 
 /*
- * Queue the current task, unless a signal interrupts its sleep. Its entry is removed then, so
- * that a waker chooses another exclusive waiter; the caller looks at its condition after that.
+ * Queue the current task, unless a signal interrupts its sleep. In that case the entry is
+ * removed, so that a waker chooses another exclusive waiter; the caller rechecks its
+ * condition afterwards.
  */
 int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state)
 {
@@ -55,7 +56,7 @@ void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 	spin_unlock(&queue->lock);
 }
 
-/* Wake all that wait for @key, and of the exclusive ones @nr_exclusive; all if that is 0. */
+/* Wake all waiters for @key, but only @nr_exclusive exclusive ones; 0 wakes all. */
 void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive)
 {
 	struct wait_queue_entry *entry, *next;
@@ -119,7 +120,7 @@ void complete_all(struct completion *completion)
 	complete_some(completion, true);
 }
 
-/* All under the lock: once this returns, the completion may be freed. */
+/* All under the lock: the completion may be freed when this returns. */
 static int wait_for(struct completion *completion, int state)
 {
 	struct wait_queue_entry entry = { .task = current };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Workqueues: one list for all, and threads that are made when none is idle. An item never
- * runs on two threads at once. One lock protects everything here.
+ * Workqueues: one common list, and threads that are created if none is idle. An item never
+ * runs on two threads at once. One lock protects everything in this file.
  */
 #include <stdlib.h>
 
@@ -25,7 +25,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t done = PTHREAD_COND_INITIALIZER;
 static LIST_HEAD(pending);
 static struct worker {
-	struct work_struct	*work;		/* runs; may be freed by its function */
+	struct work_struct	*work;		/* running item; may be freed by its function */
 	struct workqueue_struct	*queue;
 	u64			seq;
 } workers[WORKERS];
@@ -106,7 +106,7 @@ bool rig_work_cancel(struct work_struct *work, bool wait)
 	return was_pending;
 }
 
-/* Wait for the last instance that was queued; a delayed one does not wait for its time. */
+/* Wait for the last queued instance; delayed work runs immediately. */
 bool rig_work_flush(struct work_struct *work)
 {
 	bool was_busy;
@@ -138,7 +138,7 @@ unsigned int work_busy(struct work_struct *work)
 	return busy;
 }
 
-/* The first item that is due and does not run; how long until the next one is. */
+/* The first due item that is not running; @sleep is the time until the next one. */
 static struct work_struct *take(struct worker *worker, s64 *sleep)
 {
 	struct work_struct *work;
@@ -184,7 +184,7 @@ static void *worker_main(void *arg)
 		pthread_mutex_lock(&lock);
 		nr_idle -= !work;
 		*worker = (struct worker) { };
-		/* An item that was queued again while it ran has been passed over. */
+		/* An item that was queued again while it ran has been skipped. */
 		__atomic_fetch_add(&changes, !!work, __ATOMIC_RELAXED);
 		pthread_cond_broadcast(&done);
 		pthread_mutex_unlock(&lock);
@@ -203,7 +203,7 @@ struct workqueue_struct *rig_workqueue_create(const char *name)
 	return queue;
 }
 
-/* Whether an item of @queue waits, unless for its time, or runs that was queued before @seq. */
+/* Return: true if an item queued up to @seq is running, or is pending and not delayed. */
 static bool is_busy(const struct workqueue_struct *queue, u64 seq)
 {
 	struct work_struct *work;
@@ -255,7 +255,7 @@ void rig_works_hurry(void)
 	rig_futex_wake(&changes);
 }
 
-/* Items that are still queued: there should be none once all modules are gone. */
+/* Number of queued items, which should be 0 after all modules have been removed. */
 unsigned int rig_works_pending(void)
 {
 	struct work_struct *work;

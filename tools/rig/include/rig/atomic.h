@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory accesses that several threads share: each with the ordering that the kernel's
- * memory model promises for it, and no more. The sanitizers understand these builtins.
+ * Shared memory accesses: each with exactly the ordering guaranteed by the kernel's memory
+ * model. The sanitizers understand these builtins.
  *
- * A read-modify-write that returns a value is fully ordered; one that does not is
- * relaxed. READ_ONCE() and WRITE_ONCE() are relaxed.
+ * A read-modify-write operation that returns a value is fully ordered; one without a return
+ * value is relaxed. READ_ONCE() and WRITE_ONCE() are relaxed.
  */
 #ifndef _RIG_ATOMIC_H
 #define _RIG_ATOMIC_H
@@ -12,8 +12,8 @@
 #include <rig/base.h>
 
 /*
- * Counters of a thread. Locks and atomic operations are counted in code that is built
- * with RIG_COUNT, calls of the kernel always; see counts.c.
+ * Counters of a thread. Locks and atomic operations are counted in code that is built with
+ * RIG_COUNT, calls of the kernel always; see counts.c.
  */
 struct rig_tally {
 	u64 locks;
@@ -26,9 +26,9 @@ struct rig_tally {
 
 extern __thread struct rig_tally rig_tally;
 #ifdef RIG_COUNT
-#define RIG_TALLY(what)	(rig_tally.what++)
+#define RIG_TALLY(counter)	(rig_tally.counter++)
 #else
-#define RIG_TALLY(what)	((void)0)
+#define RIG_TALLY(counter)	((void)0)
 #endif
 
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
@@ -37,7 +37,7 @@ extern __thread struct rig_tally rig_tally;
 #define smp_store_release(p, v)	__atomic_store_n(p, (typeof(*(p)))(v), __ATOMIC_RELEASE)
 #define smp_store_mb(x, v)	do { WRITE_ONCE(x, v); smp_mb(); } while (0)
 
-/* A race that is intended: neither ordered nor atomic, and not reported. */
+/* An intended race: neither ordered nor atomic, and not reported. */
 #ifdef __SANITIZE_THREAD__
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
@@ -50,7 +50,7 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 #define data_race(expr)	(expr)
 #endif
 
-/* ThreadSanitizer does not see these; what relies on them needs acquire and release too. */
+/* ThreadSanitizer ignores fences; code that relies on them needs acquire and release, too. */
 #define smp_mb()	__atomic_thread_fence(__ATOMIC_SEQ_CST)
 #define smp_rmb()	__atomic_thread_fence(__ATOMIC_ACQUIRE)
 #define smp_wmb()	__atomic_thread_fence(__ATOMIC_RELEASE)
@@ -178,7 +178,7 @@ RIG_ATOMIC(atomic, atomic_t, int)
 RIG_ATOMIC(atomic64, atomic64_t, s64)
 RIG_ATOMIC(atomic_long, atomic_long_t, long)
 
-/* Bits, atomic but where the name begins with two underscores */
+/* Bits, atomic unless the name starts with two underscores */
 #define BITS_TO_LONGS(nr)		DIV_ROUND_UP(nr, BITS_PER_LONG)
 #define DECLARE_BITMAP(name, bits)	unsigned long name[BITS_TO_LONGS(bits)]
 #define BIT_MASK(nr)			(1UL << ((nr) % BITS_PER_LONG))

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Types, compiler attributes, numbers: the part of the kernel's headers that needs
- * nothing of its own.
+ * Types, compiler attributes, numbers: the part of the kernel's headers without further
+ * dependencies.
  */
 #ifndef _RIG_BASE_H
 #define _RIG_BASE_H
@@ -91,7 +91,7 @@ struct rcu_head {
 #define asmlinkage
 #define barrier()	__asm__ __volatile__("" ::: "memory")
 
-/* There is one text section, so nothing has to tell the init one apart. */
+/* There is only one text section. */
 #define EXPORT_SYMBOL(symbol)
 #define EXPORT_SYMBOL_GPL(symbol)
 
@@ -127,7 +127,7 @@ struct rcu_head {
 #define BIT_ULL(nr)	(1ULL << (nr))
 #define GENMASK(h, l)	((~0UL << (l)) & (~0UL >> (BITS_PER_LONG - 1 - (h))))
 
-/* Each argument is evaluated once, as the kernel's are. */
+/* Each argument is evaluated once, as in the kernel. */
 #define min(a, b)	({ typeof(a) _a = (a); typeof(b) _b = (b); _a < _b ? _a : _b; })
 #define max(a, b)	({ typeof(a) _a = (a); typeof(b) _b = (b); _a > _b ? _a : _b; })
 #define min_t(type, a, b)	({ type _a = (a); type _b = (b); _a < _b ? _a : _b; })
@@ -202,7 +202,7 @@ static inline u64 rol64(u64 word, unsigned int shift)
 	return (word << (shift & 63)) | (word >> (-shift & 63));
 }
 
-/* Little endian, as the machines that the rig runs on */
+/* Little endian, as the machines that run the rig */
 #define RIG_LOAD(type, p)	({ type _v; memcpy(&_v, p, sizeof(_v)); _v; })
 #define get_unaligned_le16(p)	RIG_LOAD(u16, p)
 #define get_unaligned_le32(p)	RIG_LOAD(u32, p)

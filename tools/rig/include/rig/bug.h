@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Complaints and messages, and reference counters, which complain. A warning does not
+ * Warnings and messages, and reference counters, which warn on misuse. A warning does not
  * stop the program; it makes the run fail.
  */
 #ifndef _RIG_BUG_H
@@ -70,7 +70,7 @@ static inline bool refcount_inc_not_zero(refcount_t *r)
 	return true;
 }
 
-/* Each reference that is put is a release; only the last one acquires. */
+/* Each put is a release; only the last one acquires. */
 static inline bool refcount_sub_and_test(int n, refcount_t *r)
 {
 	int left = atomic_rig_add(&r->refs, -n, __ATOMIC_RELEASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* The configuration of the kernel that the rig stands in for. */
+/* The kernel configuration that the rig represents. */
 #ifndef _RIG_CONFIG_H
 #define _RIG_CONFIG_H
 
@@ -7,12 +7,12 @@
 #define CONFIG_SMP 1
 #define CONFIG_TIME_NS 1
 #ifdef RIG_JITTER
-/* A damaged list is reported at the next change to it. */
+/* A corrupted list is reported at the next change to it. */
 #define CONFIG_LIST_HARDENED 1
 #define CONFIG_DEBUG_LIST 1
 #endif
 
-/* clang has no such macros of its own. */
+/* clang does not define these macros. */
 #ifdef __clang__
 #if __has_feature(thread_sanitizer)
 #define __SANITIZE_THREAD__ 1

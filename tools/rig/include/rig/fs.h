@@ -2,8 +2,8 @@
 /*
  * Files, devices, user memory, credentials: for the character devices.
  *
- * The functions named rig_* are the system calls. They keep the rules of the VFS: a file
- * is released once, when its last reference is put, and no call runs on it then.
+ * The functions named rig_* are the system calls. They follow the rules of the VFS: a file
+ * is released once, when its last reference is dropped, and no call uses it then.
  */
 #ifndef _RIG_FS_H
 #define _RIG_FS_H
@@ -23,7 +23,7 @@
 #include <rig/seq.h>
 #include <rig/wait.h>
 
-/* Credentials: users are numbers; one capability stands for all. */
+/* Credentials: users are numbers; one capability represents all. */
 typedef struct { uid_t val; } kuid_t;
 typedef struct { gid_t val; } kgid_t;
 struct user_namespace;
@@ -44,7 +44,7 @@ extern struct user_namespace	init_user_ns;
 #define CAP_SYS_ADMIN		21
 #define CAP_SYS_RESOURCE	24
 
-/* The user of the calling thread, and whether it is privileged */
+/* The user of the calling thread, and its privilege */
 extern __thread uid_t rig_uid;
 #define current_uid()		KUIDT_INIT(rig_uid)
 #define current_fsuid()		KUIDT_INIT(rig_uid)
@@ -52,10 +52,10 @@ extern __thread uid_t rig_uid;
 #define in_group_p(gid)		((gid).val == rig_uid)
 #define capable(cap)		((void)(cap), !rig_uid)
 
-/* User memory is the program's, but for a hole in which every access faults. */
+/* User memory is the memory of the program, except a hole in which every access faults. */
 void rig_user_hole(void *start, size_t size);
 
-/* Or a byte for each page of @size bytes from @start says which accesses do not fault. */
+/* Alternatively, a byte for each page of @size bytes from @start has the allowed accesses. */
 #define RIG_USER_READ	1
 #define RIG_USER_WRITE	2
 void rig_user_pages(void *start, size_t size, const u8 *may);
@@ -97,10 +97,10 @@ struct kiocb {
 
 /* The user memory of a read; iov_iter_revert() may take back @rig_done bytes. */
 struct iov_iter {
-	const struct iovec	*iov;		/* the piece that comes next */
-	unsigned long		nr_segs;	/* pieces left, that one included */
-	size_t			iov_offset;	/* in that piece */
-	size_t			count;		/* bytes left */
+	const struct iovec	*iov;		/* next piece */
+	unsigned long		nr_segs;	/* number of remaining pieces, including @iov */
+	size_t			iov_offset;	/* in the next piece */
+	size_t			count;		/* remaining bytes */
 	size_t			rig_done;
 };
 
@@ -154,7 +154,7 @@ static inline int nonseekable_open(struct inode *inode, struct file *file)
 
 long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
-/* Returns a file or an ERR_PTR(). @name is that of a node: "/dev/twheel", "/dev/twheel-NAME". */
+/* Return: a file or an ERR_PTR(). @name is "/dev/twheel" or "/dev/twheel-NAME". */
 struct file *rig_open(const char *name, int flags);
 struct file *rig_file_get(struct file *file);
 void rig_close(struct file *file);
@@ -171,9 +171,9 @@ int anon_inode_getfd(const char *name, const struct file_operations *fops, void 
 		     int flags);
 
 /*
- * Descriptors: one table for all threads. Its numbers begin so high that the system gives
- * out none of them. rig_fd_file() takes a reference; rig_fd_take() takes the file out, with
- * the reference of the table.
+ * Descriptors: one table for all threads. Its numbers are so large that the system does not
+ * use them. rig_fd_file() takes a reference; rig_fd_take() removes the file from the table
+ * and passes on its reference.
  */
 #define RIG_FD_FIRST	0x100000
 #define RIG_NR_FDS	512
@@ -286,7 +286,7 @@ struct miscdevice {
 int misc_register(struct miscdevice *misc);
 void misc_deregister(struct miscdevice *misc);
 
-/* Small numbers */
+/* ida */
 struct ida {
 	struct xarray xa;
 };

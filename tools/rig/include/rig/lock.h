@@ -2,9 +2,9 @@
 /*
  * Spinlocks, mutexes, read-write semaphores.
  *
- * The word of a spinlock is the id of its owner, so that lockdep_assert_held() checks
- * the owner and an unlock by another thread is found. With RIG_FAIR it is a ticket lock
- * instead, for measurements: two CPUs take turns on it as they do on the kernel's.
+ * The word of a spinlock is the ID of its owner, so that lockdep_assert_held() checks the
+ * owner and an unlock by another thread is detected. With RIG_FAIR it is a ticket lock
+ * instead, for measurements: two CPUs alternate as with the kernel's spinlocks.
  */
 #ifndef _RIG_LOCK_H
 #define _RIG_LOCK_H
@@ -80,7 +80,7 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 	rig_jitter();
 }
 
-/* Nothing that is shared with a softirq may be locked in a hard interrupt. */
+/* A lock shared with a softirq must not be taken in a hard interrupt. */
 #define spin_lock_bh(lock)		do { WARN_ON(in_hardirq()); spin_lock(lock); } while (0)
 #define spin_unlock_bh(lock)		spin_unlock(lock)
 #define spin_lock_irq(lock)		spin_lock(lock)
@@ -115,7 +115,7 @@ void up_read(struct rw_semaphore *sem);
 void down_write(struct rw_semaphore *sem);
 void up_write(struct rw_semaphore *sem);
 
-/* For kref.h: the last reference is put with the lock held. */
+/* For kref.h: the last reference is dropped with the lock held. */
 static inline bool refcount_dec_and_mutex_lock(refcount_t *r, struct mutex *mutex)
 {
 	if (refcount_dec_not_one(r))
@@ -163,7 +163,7 @@ static inline bool rig_holds_mutex(const struct mutex *mutex)
 #define lockdep_set_class(lock, key)	((void)(lock))
 struct lock_class_key { };
 
-/* Maps are for lockdep, which is not there. */
+/* Maps are for lockdep, which the rig does not have. */
 struct lockdep_map { };
 #define lockdep_init_map(map, name, key, subclass) ((void)(map), (void)(name), (void)(key))
 #define lock_map_acquire(map)		((void)(map))

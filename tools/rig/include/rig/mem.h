@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Allocations: counted, so that a leak is found at the end; poisoned when they are freed;
- * made to fail on request. There is one memory cgroup. While it is the active one of a
- * thread, an allocation that is not charged is reported.
+ * Allocations: counted to find leaks at the end; poisoned when freed; failing on request.
+ * There is one memory cgroup. While it is the active one of a thread, an allocation that is
+ * not charged is reported.
  */
 #ifndef _RIG_MEM_H
 #define _RIG_MEM_H
@@ -28,7 +28,7 @@ void *rig_alloc(size_t size, gfp_t gfp);
 void kfree(const void *object);
 s64 rig_allocated(void);
 
-/* One allocation in so many fails, for all threads; 0: none. */
+/* One out of @rig_fail_every allocations fails, for all threads; 0: none. */
 extern unsigned int rig_fail_every;
 bool rig_should_fail(void);
 
@@ -90,7 +90,7 @@ struct rnd_state {
 	u64 state;
 };
 
-/* As a user of the kernel's generator expects: the same seed, the same sequence. */
+/* The same seed gives the same sequence, as in the kernel. */
 static inline void prandom_seed_state(struct rnd_state *state, u64 seed)
 {
 	state->state = seed * 0x9e3779b97f4a7c15ULL | 1;
@@ -107,7 +107,7 @@ static inline u32 prandom_u32_state(struct rnd_state *state)
 	return (x * 0x2545f4914f6cdd1dULL) >> 32;
 }
 
-/* Read-side sections are per thread; callbacks run in a thread of their own. */
+/* Read-side sections are per thread; callbacks run in a separate thread. */
 void rcu_read_lock(void);
 void rcu_read_unlock(void);
 void call_rcu(struct rcu_head *head, void (*fn)(struct rcu_head *head));

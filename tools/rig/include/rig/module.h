@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Modules: the program calls rig_module_init("name") where insmod would, and sets
- * parameters by name before that. RIG_MODULE is the name, given by the Makefile.
- * Also branches that are patched, and trace events, which only jitter.
+ * Modules: the program calls rig_module_init("name") instead of insmod, and sets parameters
+ * by name before that. RIG_MODULE is the name, defined by the Makefile. Also static branches,
+ * and trace events, which only cause jitter.
  */
 #ifndef _RIG_MODULE_H
 #define _RIG_MODULE_H
@@ -60,7 +60,7 @@ extern int rig_needs_a_semicolon
 #define MODULE_VERSION(text)		extern int rig_needs_a_semicolon
 #define MODULE_ALIAS(text)		extern int rig_needs_a_semicolon
 
-/* Both are looked up when the program starts; a module that has no exit stays. */
+/* Both are registered when the program starts; a module without an exit function stays. */
 #define module_init(fn)							\
 static struct rig_module rig_module = { .name = KBUILD_MODNAME, .init = fn };\
 static void __attribute__((constructor)) rig_module_construct(void)	\

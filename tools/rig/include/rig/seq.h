@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Files that show text, in debugfs, sysfs and fdinfo; rig_debugfs_read() shows them.
+ * Text files in debugfs, sysfs and fdinfo; rig_debugfs_read() reads them.
  */
 #ifndef _RIG_SEQ_H
 #define _RIG_SEQ_H

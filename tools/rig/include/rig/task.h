@@ -2,13 +2,13 @@
 /*
  * Tasks, contexts and CPUs.
  *
- * Every thread of the program is a task. A virtual CPU is a number that a task carries
- * and may exchange for another one whenever it could be preempted; it selects the
- * copy of a per-CPU variable and the shard of a wheel. Several tasks may be on one
- * virtual CPU at once, so per-CPU counters are atomic here.
+ * Every thread of the program is a task. A virtual CPU is a number of a task, which may
+ * change whenever the task could be preempted; it selects the copy of a per-CPU variable and
+ * the shard of a wheel. Several tasks may run on one virtual CPU at once, so per-CPU counters
+ * are atomic here.
  *
- * Interrupts are threads of their own. They run beside the tasks of their CPU instead
- * of on top of them: the rig shows nothing about code that forgets to disable them.
+ * Interrupts are separate threads. They run concurrently with the tasks of their CPU instead
+ * of interrupting them: the rig does not detect code that fails to disable them.
  */
 #ifndef _RIG_TASK_H
 #define _RIG_TASK_H
@@ -33,14 +33,14 @@ struct task_struct {
 	int			refs;
 	bool			is_kthread;
 	bool			should_stop;
-	bool			exited;		/* @result is final */
+	bool			exited;		/* @result is valid */
 	u8			signals;	/* RIG_SIGNAL_*, see fs.h */
 	int			result;
 	int			(*fn)(void *data);
 	void			*data;
 	unsigned long		thread;		/* pthread_t */
 	char			*stack;		/* bottom of THREAD_SIZE bytes */
-	unsigned int		fail_nth;	/* this allocation from now fails; 0: none */
+	unsigned int		fail_nth;	/* number of allocations until one fails; 0: none */
 	struct mm_struct	*mm;
 	struct nsproxy		*nsproxy;	/* see time.h */
 	char			comm[TASK_COMM_LEN];
@@ -56,10 +56,10 @@ struct rig_self {
 	int			atomic;		/* spinlocks held */
 	enum rig_context	context;
 	u64			random;
-	s64			allocated;	/* objects, minus those freed here */
-	struct mem_cgroup	*memcg;		/* to be charged, if not NULL */
+	s64			allocated;	/* objects allocated minus freed by this thread */
+	struct mem_cgroup	*memcg;		/* charged for allocations, if not NULL */
 	struct rig_tally	*tally;
-	u32			rcu;		/* odd inside a read-side section */
+	u32			rcu;		/* odd in a read-side section */
 	u32			rcu_nesting;
 };
 
@@ -76,7 +76,7 @@ u64 rig_random(void);
 /* Occasionally spins, yields, sleeps or changes the CPU: at locks, user copies, trace events. */
 #ifdef RIG_JITTER
 void rig_jitter(void);
-/* Spin before waiting, so that the condition comes true without a wake-up now and then. */
+/* Spin before waiting, so that the condition may become true without a wakeup. */
 void rig_linger(void);
 #else
 static inline void rig_jitter(void)
@@ -122,7 +122,7 @@ static inline struct task_struct *get_task_struct(struct task_struct *task)
 
 void put_task_struct(struct task_struct *task);
 
-/* A callback may call another one as long as half of the stack is left; see op_call.c. */
+/* A callback may call another one as long as half of the stack is unused; see op_call.c. */
 extern unsigned long rig_thread_size;
 #define THREAD_SIZE			rig_thread_size
 #define task_stack_page(task)		((void *)(task)->stack)
@@ -145,7 +145,7 @@ extern unsigned long rig_thread_size;
 #define might_sleep_if(cond)		do { if (cond) might_sleep(); } while (0)
 #define might_alloc(gfp)		((void)(gfp))
 
-/* Signals, as far as the device looks at them */
+/* Signals, as far as the device checks them */
 #define RIG_SIGNAL_PENDING		1
 #define RIG_SIGNAL_FATAL		2
 #define signal_pending(task)		(READ_ONCE((task)->signals) != 0)
@@ -167,7 +167,7 @@ extern unsigned int nr_cpu_ids;
 #define for_each_present_cpu(cpu)	for_each_possible_cpu(cpu)
 #define cpu_online(cpu)			((unsigned int)(cpu) < nr_cpu_ids)
 
-/* Per-CPU variables lie in a section, of which each CPU has a copy. */
+/* Per-CPU variables are in a section, of which each CPU has a copy. */
 extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
 extern char *rig_percpu[RIG_CPUS];
 #define DEFINE_PER_CPU(type, name)					\

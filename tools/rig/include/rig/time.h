@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Clocks and kernel timers. CLOCK_MONOTONIC is the machine's; CLOCK_REALTIME is ahead of it
- * by an offset that do_settimeofday64() changes, in this program only.
+ * Clocks and kernel timers. CLOCK_MONOTONIC is the clock of the machine; CLOCK_REALTIME has
+ * an offset from it that do_settimeofday64() changes, in this program only.
  */
 #ifndef _RIG_TIME_H
 #define _RIG_TIME_H
@@ -33,7 +33,7 @@ static inline u64 rig_clock_ns(clockid_t clock)
 
 extern s64 rig_wall_offset;
 
-/* What a notification of a change of the clocks passes */
+/* Argument of a notification of clock changes */
 struct timekeeper {
 	ktime_t offs_real;
 };
@@ -48,7 +48,7 @@ static inline u64 ktime_get_coarse_ns(void)
 	return rig_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* The offset is read last: a sum of an old time and a new offset is what callers expect. */
+/* The offset is read last: callers expect the sum of an old time and a new offset. */
 static inline u64 ktime_get_real_ns(void)
 {
 	u64 now = ktime_get_ns();
@@ -89,7 +89,7 @@ static inline s64 timespec64_to_ns(const struct timespec64 *ts)
 	return (s64)ts->tv_sec * NSEC_PER_SEC + ts->tv_nsec;
 }
 
-/* Time namespaces: each thread that has called rig_set_time_ns() has one of its own. */
+/* Time namespaces: each thread that has called rig_set_time_ns() has its own. */
 struct timens_offsets {
 	struct timespec64 monotonic;
 	struct timespec64 boottime;
@@ -118,10 +118,10 @@ enum hrtimer_mode { HRTIMER_MODE_ABS = 0, HRTIMER_MODE_ABS_HARD = 8 };
 struct rig_hrtimer_base;
 
 struct hrtimer {
-	struct list_head	entry;		/* in its base; protected by its lock */
+	struct list_head	entry;		/* in its base; protected by the lock of the base */
 	ktime_t			expires;
 	clockid_t		clock;
-	struct rig_hrtimer_base	*base;		/* NULL while it moves */
+	struct rig_hrtimer_base	*base;		/* NULL during migration */
 	enum hrtimer_restart	(*function)(struct hrtimer *timer);
 };
 
@@ -135,7 +135,7 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 int hrtimer_try_to_cancel(struct hrtimer *timer);
 int hrtimer_cancel(struct hrtimer *timer);
 
-/* Timers by jiffies, in the softirq thread of a virtual CPU */
+/* Timers based on jiffies, in the softirq thread of a virtual CPU */
 struct timer_list {
 	struct list_head	entry;
 	unsigned long		expires;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Wait queues, completions, and waiting for a variable. A waiter queues itself, sets its
- * state and then looks at its condition, as in the kernel; so a missing barrier on the
- * side of the waker loses wake-ups here too.
+ * state and then checks its condition, as in the kernel, so that a missing barrier of the
+ * waker loses wakeups here, too.
  */
 #ifndef _RIG_WAIT_H
 #define _RIG_WAIT_H
@@ -11,7 +11,7 @@
 #include <rig/lock.h>
 
 typedef struct wait_queue_head {
-	spinlock_t lock;	/* of the list */
+	spinlock_t lock;	/* protects the list */
 	struct list_head head;
 } wait_queue_head_t;
 

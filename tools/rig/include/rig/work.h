@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Work items, interrupts that a CPU sends to itself, and notifiers.
+ * Work items, irq_work, and notifiers.
  */
 #ifndef _RIG_WORK_H
 #define _RIG_WORK_H
@@ -15,11 +15,11 @@ typedef void (*work_func_t)(struct work_struct *work);
 struct work_struct {
 	work_func_t		func;
 	struct list_head	entry;
-	struct workqueue_struct	*queue;		/* where it was queued last */
-	u64			due;		/* of delayed work, in ns */
-	u64			seq;		/* when it was queued, for flush_workqueue() */
+	struct workqueue_struct	*queue;		/* last used queue */
+	u64			due;		/* due time of delayed work, in ns */
+	u64			seq;		/* order of queueing, for flush_workqueue() */
 	bool			pending;
-	unsigned int		cancels;	/* calls that keep it from being queued */
+	unsigned int		cancels;	/* number of calls that block queueing */
 };
 
 struct delayed_work {
@@ -77,7 +77,7 @@ struct notifier_block {
 	struct notifier_block *next;
 };
 
-/* Called with a lock held when the wall clock is set. */
+/* Called with a lock held when the realtime clock is set. */
 int pvclock_gtod_register_notifier(struct notifier_block *nb);
 int pvclock_gtod_unregister_notifier(struct notifier_block *nb);
 void rig_clock_was_set(void);
