@@ -110,7 +110,7 @@ enum outcome signal_command(struct command_line *line)
 	fd = open_named(line, OPEN_READ_WRITE);
 	if (fd < 0)
 		return line->outcome;
-	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "cannot signal") :
+	line->outcome = twheel_signal_with(fd, &args) ? refused(line, "signal failed") :
 							OUTCOME_OK;
 	close(fd);
 	if (!line->outcome)
@@ -146,7 +146,7 @@ static enum outcome complete(struct command_line *line, __u64 id, bool all, __u6
 		result = twheel_complete_error(fd, id, -error);
 	else
 		result = twheel_complete(fd, id, value);
-	line->outcome = result ? refused(line, "cannot complete") : OUTCOME_OK;
+	line->outcome = result ? refused(line, "completion failed") : OUTCOME_OK;
 	close(fd);
 
 	if (!line->outcome && all)
@@ -195,7 +195,7 @@ enum outcome cancel_command(struct command_line *line)
 	if (fd < 0)
 		return line->outcome;
 	result = key.given ? twheel_cancel_key(fd, key.key, &nr) : twheel_cancel(fd, id);
-	line->outcome = result ? refused(line, "cannot cancel") : OUTCOME_OK;
+	line->outcome = result ? refused(line, "cancellation failed") : OUTCOME_OK;
 	close(fd);
 
 	if (!line->outcome && key.given)
@@ -272,7 +272,8 @@ enum outcome rearm_command(struct command_line *line)
 		return wrong_usage(line, "expected one of --in TIME, --at POINT and --never");
 	if ((earlier && later) || (slack.given && coarse))
 		return wrong_usage(line, "%s are mutually exclusive",
-				   earlier ? "--if-earlier and --if-later" : "--slack and --coarse");
+				   earlier ? "--if-earlier and --if-later" :
+					     "--slack and --coarse");
 	args.deadline = when_deadline(&when);
 	args.flags = when.at.given ? TWHEEL_REARM_ABSTIME : 0;
 	args.slack = coarse ? TWHEEL_SLACK_COARSE : slack.value;

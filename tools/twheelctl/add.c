@@ -44,7 +44,8 @@ static enum outcome follow(const struct command_line *line, int fd)
 			show_event(&event, line->json);
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
-		fputs("twheelctl add: the purgatory was removed before the event\n", stderr);
+		fputs("twheelctl add: the purgatory was removed, and no event was received\n",
+		      stderr);
 		return OUTCOME_DEVICE;
 	}
 	return event_outcome(&event);
@@ -58,7 +59,7 @@ static enum outcome add(struct command_line *line, struct order *order)
 	if (fd < 0)
 		return line->outcome;
 	if (twheel_add(fd, &order->args)) {
-		outcome = refused(line, "cannot add the operation");
+		outcome = refused(line, "operation not added");
 	} else {
 		print_added(line, &order->args);
 		if (!(order->args.flags & TWHEEL_ADD_DETACHED))
