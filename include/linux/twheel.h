@@ -114,8 +114,8 @@ u64 twheel_next(struct twheel *wheel);
  * @fired: times that one's function was called
  * @cascaded: moves down a level
  * @wakeups: of the reapers
- * @slow: functions that took as long as the module's parameter slow_ns; when very many
- *	are due at once, eight that did so together count as one
+ * @slow: callbacks that took at least as long as the module parameter slow_ns, if the
+ *	kernel's tick passed meanwhile
  * @rejected: adds that the limit on what is pending refused
  * @latest_ticks: the most ticks by which a timer was late when the reaper
  *	came to it, since something had held up the shard

@@ -4,6 +4,7 @@
  * are created on demand.
  */
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
@@ -256,42 +257,21 @@ static void flush_waits_for_running_callback(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
+/* A callback is long if the kernel's tick passes meanwhile. */
 static void slow_callbacks_are_counted(struct kunit *test)
 {
-	static struct timer_probe probes[3];
+	static struct timer_probe probes[40];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
 		timer_probe_init(&probes[i]);
-		probes[i].takes_ns = i * 600000;
-		timer_probe_add(&probes[i], i * SECOND);
-	}
-	vtime_sleep(5 * SECOND);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 3);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 1);
-}
-
-/* The reaper times the first eight callbacks after a wakeup one by one, then eight together. */
-static void callbacks_are_timed_in_groups_of_eight(struct kunit *test)
-{
-	static struct timer_probe probes[32];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		timer_probe_init(&probes[i]);
-		/*
-		 * Two of the first eight callbacks are slow, one of the second eight, and
-		 * the third and fourth eight as a whole.
-		 */
-		if (i == 2 || i == 3 || i == 12)
-			probes[i].takes_ns = 2 * NSEC_PER_MSEC;
-		else if (i / 8 >= 2)
-			probes[i].takes_ns = 150 * NSEC_PER_USEC;
+		if (i == 2 || i == 3 || i == 35)
+			probes[i].takes_ns = 2 * TICK_NSEC;
 		timer_probe_add(&probes[i], SECOND);
 	}
 	vtime_sleep(5 * SECOND);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 32);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 5);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 40);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 3);
 }
 
 static struct kunit_case limit_cases[] = {
@@ -306,7 +286,6 @@ static struct kunit_case limit_cases[] = {
 	KUNIT_CASE(too_many_wheels_return_eusers),
 	KUNIT_CASE(flush_waits_for_running_callback),
 	KUNIT_CASE(slow_callbacks_are_counted),
-	KUNIT_CASE(callbacks_are_timed_in_groups_of_eight),
 	{}
 };
 

@@ -9,7 +9,6 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "../../twheel/core/shard.h"
 #include "../random.h"
 #include "model.h"
 
@@ -24,8 +23,6 @@ static struct model_sequence sequence;
 
 static int model_init(struct kunit *test)
 {
-	/* The model counts each slow function. */
-	twheel_timed_together = 1;
 	run = kvzalloc(sizeof(*run), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, run);
 	spin_lock_init(&run->log_lock);
@@ -36,7 +33,6 @@ static int model_init(struct kunit *test)
 
 static void model_exit(struct kunit *test)
 {
-	twheel_timed_together = TWHEEL_TIMED_TOGETHER;
 	if (run && run->wq)
 		destroy_workqueue(run->wq);
 	kvfree(run);

@@ -47,6 +47,7 @@
  * timers fire.  The price is that it may have to wait for its turn.
  */
 #include <linux/bug.h>
+#include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
@@ -157,27 +158,24 @@ static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
 }
 
 /*
- * The functions of the first timers of a waking spell are timed one by one.  To read the
- * clock takes as long as most functions: so when there are very many, it is read
- * after so many of them.
+ * Long callbacks are found by the tick, as workqueues find CPU-intensive work: to read a
+ * clock takes as long as most callbacks.  With slow_ns=0 every callback is reported.
  */
-#define TIMED_SINGLY	8
-
-/* So many are timed together, a power of two; tests of the count have it that none are. */
-unsigned int twheel_timed_together = TWHEEL_TIMED_TOGETHER;
-EXPORT_SYMBOL_IF_KUNIT(twheel_timed_together);
-
-/* A function, or some, have returned: whether that took long. When the next ones begin. */
-static u64 reap_timed(struct twheel_shard *shard, const struct twheel_timer *timer,
-		      void (*fn)(struct twheel_timer *timer), u64 begin)
+static void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
+		      void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
 {
-	u64 end = ktime_get_mono_fast_ns();
+	unsigned long limit = READ_ONCE(slow_ns);
+	u64 end;
 
-	if (unlikely((s64)(end - begin) >= (s64)READ_ONCE(slow_ns))) {
+	if (likely(*tick == jiffies && limit))
+		return;
+	*tick = jiffies;
+	end = ktime_get_mono_fast_ns();
+	if ((s64)(end - *begin) >= (s64)limit) {
 		shard->slow++;
-		trace_twheel_timer_slow(timer, fn, end - begin);
+		trace_twheel_timer_slow(timer, fn, end - *begin);
 	}
-	return end;
+	*begin = end;
 }
 
 /*
@@ -192,8 +190,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
-	unsigned long class;
-	bool last;
+	unsigned long tick = jiffies, class;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
 		count_late(shard, base, timer, now);
@@ -205,12 +202,8 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 
 		twheel_shard_lock_irq(shard);
 		base_end(shard, base);
-		last = list_empty(&base->queue.due) || need_resched();
-		if (shard->timed_alone || last || !(budget & (twheel_timed_together - 1))) {
-			shard->timed_alone -= !!shard->timed_alone;
-			begin = reap_timed(shard, timer, fn, begin);
-		}
-		if (last)
+		reap_time(shard, timer, fn, &begin, &tick);
+		if (need_resched())
 			break;
 	}
 }
@@ -286,7 +279,6 @@ int twheel_reaper(void *data)
 		/* There the alarm did not take the lock to do so. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
 			shard->armed = TWHEEL_TICK_NEVER;
-		shard->timed_alone = TIMED_SINGLY;
 		trace_twheel_reaper_wake(shard->number,
 					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
 					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);

@@ -186,7 +186,6 @@ struct twheel_base {
  * @cancelled: times that one was cancelled
  * @rejected: times that one was refused for want of a place
  * @slow: times that a function took longer than it should
- * @timed_alone: how many more functions of this waking spell are timed one by one
  * @latest_ticks: the most ticks that one was late
  * @wakeups: how often the reaper has woken up
  * @held_since: when the lock was taken, if that is measured
@@ -222,7 +221,6 @@ struct twheel_shard {
 	u64			cancelled;
 	u64			rejected;
 	u64			slow;
-	unsigned int		timed_alone;
 	u64			latest_ticks;
 	u64			wakeups;
 	u64			held_since;
@@ -359,10 +357,6 @@ static inline u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadli
 		return TWHEEL_TICK_NEVER;
 	return twheel_tick_floor(shard, deadline + shard->tick_ns - 1);
 }
-
-#define TWHEEL_TIMED_TOGETHER	8
-
-extern unsigned int twheel_timed_together;
 
 int twheel_reaper(void *data);
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm);

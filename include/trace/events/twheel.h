@@ -46,10 +46,7 @@ DEFINE_EVENT(twheel_timer, twheel_timer_fire,
 	TP_ARGS(timer, shard)
 );
 
-/*
- * A function took longer than the module's parameter slow_ns, or it was the last of eight
- * that were timed together and did.
- */
+/* A callback took at least slow_ns, a module parameter, and the tick of the kernel passed. */
 TRACE_EVENT(twheel_timer_slow,
 	TP_PROTO(const void *timer, const void *fn, u64 ns),
 	TP_ARGS(timer, fn, ns),
