@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Kernel interface of twheel: timers on a hierarchical timing wheel, and
- * purgatories of delayed operations above them.
+ * twheel for kernel modules: timers on a hierarchical timing wheel, and purgatories of
+ * delayed operations.
  *
- * For other kernel modules.  The kernel-doc of each function stands at its
- * definition; Documentation/kernel-api.rst puts them together with examples.
- * Times are nanoseconds by the clock of a wheel, which is CLOCK_MONOTONIC unless
- * it was made with another.
+ * Times are in nanoseconds of the clock of a wheel, CLOCK_MONOTONIC by default.  The
+ * kernel-doc of a function is at its definition; Documentation/kernel-api.rst has examples.
  */
 #ifndef _LINUX_TWHEEL_H
 #define _LINUX_TWHEEL_H
@@ -28,11 +26,11 @@ struct twheel_purgatory;
 /* Timers */
 
 /**
- * struct twheel_node - what a bucket holds; the part of a timer that moves
- * @entry: in the list of a bucket, empty while the timer is not pending
- * @expires: the tick at which it is due
+ * struct twheel_node - a timer as seen by the wheel
+ * @entry: in the list of a bucket; empty while the timer is not pending
+ * @expires: tick of the expiry
  *
- * Both are protected by the lock of the timer's shard.
+ * Protected by the lock of the timer's shard.
  */
 struct twheel_node {
 	struct list_head	entry;
@@ -40,14 +38,13 @@ struct twheel_node {
 };
 
 /**
- * struct twheel_timer - calls a function once, at or just after its deadline
- * @node: its place in the wheel
- * @fn: called when the deadline has come, with no lock held; NULL once the
- *	timer has been shut down. Protected by the lock of its shard
- * @shard_flags: the shard it is on, and its flags in the low bits. Changes with the
- *	locks of both shards held, the old and the new
+ * struct twheel_timer - a timer
+ * @node: entry in the wheel
+ * @fn: callback; NULL after a shutdown. Protected by the lock of the shard
+ * @shard_flags: address of the shard, with TWHEEL_TIMER_* in the low bits. Written with the
+ *	locks of the old and the new shard held
  *
- * Embed it, and treat the members as private.
+ * Embed it. The members are private.
  */
 struct twheel_timer {
 	struct twheel_node	node;
@@ -58,32 +55,29 @@ struct twheel_timer {
 /*
  * Flags of a timer.
  *
- * TWHEEL_TIMER_INLINE: its function is so short that no thread needs to be
- * woken for it. The hard interrupt of the deadline calls it, also if other timers are
- * due before it or the reaper waits for a CPU. It must neither sleep nor take a lock
- * that is ever held with interrupts on. It suits a wake-up or a queue_work().
- * On PREEMPT_RT the reaper calls it.
+ * TWHEEL_TIMER_INLINE: the hard interrupt of the deadline calls the callback, on PREEMPT_RT
+ * the reaper.  It does not wait for ordinary timers or for the reaper.  The callback must
+ * neither sleep nor take a lock that is ever held with interrupts enabled.  It suits a
+ * wake-up or a queue_work().
  *
- * TWHEEL_TIMER_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME, each change
- * of that clock cancels the timer if it is pending and not due, also a change that is
- * undone at once: its function is called, and twheel_timer_error() returns -ECANCELED.
- * Timers that are due fire first. A timer that is added after the change is not
- * cancelled by it. As with timerfd, it counts as a change when the system resumes from
- * suspend, too.
+ * TWHEEL_TIMER_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME.  Each change of the clock
+ * cancels the timer if it is pending and not due: the callback runs, and
+ * twheel_timer_error() returns -ECANCELED.  A change that is undone at once counts, and so
+ * does a resume from suspend, as with timerfd.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
 
 /**
- * struct twheel_config - what a wheel of one's own looks like
- * @name: of its reaper threads, up to 9 characters
+ * struct twheel_config - parameters of a wheel
+ * @name: name of its reaper threads, up to 9 characters
  * @tick_ns: length of a tick, 1000 (1 us) to 10^10 (10 s); 0 for the default
- * @slots: slots in each level, 2 to 1024; 0 for the default. A power of two
- *	saves a division at each move.
- * @shards: how many reapers share the work, up to 1024; 0 for one
- * @clock: what it goes by
- * @max_pending: how many timers may be pending at a time; 0 for any number. It
- *	costs an atomic counter that all shards share.
+ * @slots: slots of a level, 2 to 1024; 0 for the default. A power of two saves a division
+ *	per move.
+ * @shards: number of shards, up to 1024; 0 for one. Each has a reaper.
+ * @clock: clock of the deadlines
+ * @max_pending: limit on pending timers; 0 for none. A limit costs an atomic counter that
+ *	all shards share.
  */
 struct twheel_config {
 	const char		*name;
@@ -99,30 +93,40 @@ long twheel_stop(struct twheel *wheel,
 		 void (*cancelled)(struct twheel_timer *timer, void *data), void *data);
 void twheel_destroy(struct twheel *wheel);
 int twheel_flush(struct twheel *wheel);
-struct twheel *twheel_system(void);
 struct twheel *twheel_system_clock(enum twheel_clock clock);
+
+/**
+ * twheel_system - the shared wheel of CLOCK_MONOTONIC
+ *
+ * Context: process; may sleep.
+ * Return: as twheel_system_clock().
+ */
+static inline struct twheel *twheel_system(void)
+{
+	return twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
+}
+
 u64 twheel_tick_ns(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);
 u64 twheel_next(struct twheel *wheel);
 
 /**
- * struct twheel_stats - counts of a wheel, summed over its shards
- * @pending: timers that wait
- * @added: times that one began to wait
- * @rearmed: times that one that waited was given another deadline
- * @cancelled: times that one was cancelled, or handed back by twheel_stop()
- * @fired: times that one's function was called
- * @cascaded: moves down a level
- * @wakeups: of the reapers
+ * struct twheel_stats - counters of a wheel, summed over its shards
+ * @pending: pending timers
+ * @added: timers that became pending
+ * @rearmed: pending timers that got another deadline
+ * @cancelled: timers cancelled, or handed back by twheel_stop()
+ * @fired: callbacks called
+ * @cascaded: moves to a lower level
+ * @wakeups: wake-ups of the reapers
  * @slow: callbacks that took at least as long as the module parameter slow_ns, if the
  *	kernel's tick passed meanwhile
- * @rejected: adds that the limit on what is pending refused
- * @latest_ticks: the most ticks by which a timer was late when the reaper
- *	came to it, since something had held up the shard
- * @irqs_off_ns: the longest stretch for which interrupts were off, 0 unless
- *	the module's parameter measure is set
+ * @rejected: adds rejected by the limit on pending timers
+ * @latest_ticks: maximum number of ticks by which the reaper was late for a timer
+ * @irqs_off_ns: longest time with interrupts disabled; 0 without the module parameter
+ *	measure
  *
- * What was added has fired, was cancelled, or is pending.
+ * @added is the sum of @fired, @cancelled and @pending.
  */
 struct twheel_stats {
 	u64	pending;
@@ -144,9 +148,7 @@ u64 twheel_deadline(u64 delay_ns);
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
 void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
 			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
-int twheel_timer_add(struct twheel_timer *timer, u64 deadline);
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns);
-int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode);
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode);
 int twheel_timer_cancel(struct twheel_timer *timer);
@@ -154,6 +156,38 @@ int twheel_timer_cancel_sync(struct twheel_timer *timer);
 int twheel_timer_shutdown_sync(struct twheel_timer *timer);
 u64 twheel_timer_remaining(struct twheel_timer *timer);
 int twheel_timer_error(const struct twheel_timer *timer);
+
+/**
+ * twheel_timer_add - add a timer
+ * @timer: the timer, initialised
+ * @deadline: in ns by the clock of the wheel, see twheel_deadline()
+ *
+ * twheel_timer_add_slack() without slack.
+ *
+ * Context: as twheel_timer_add_slack().
+ * Return: as twheel_timer_add_slack().
+ */
+static inline int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
+{
+	return twheel_timer_add_slack(timer, deadline, 0);
+}
+
+/**
+ * twheel_timer_rearm - change the deadline of a timer
+ * @timer: the timer, initialised
+ * @deadline: as for twheel_timer_add()
+ * @mode: as for twheel_timer_rearm_slack()
+ *
+ * twheel_timer_rearm_slack() without slack.
+ *
+ * Context: as twheel_timer_add_slack().
+ * Return: as twheel_timer_rearm_slack().
+ */
+static inline int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline,
+				     enum twheel_rearm mode)
+{
+	return twheel_timer_rearm_slack(timer, deadline, 0, mode);
+}
 
 #ifdef CONFIG_DEBUG_OBJECTS
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
@@ -163,11 +197,11 @@ void twheel_timer_destroy_onstack(struct twheel_timer *timer);
 /**
  * twheel_timer_init_onstack - twheel_timer_init_flags() for a timer on the stack
  * @timer: the timer
- * @wheel: where it will wait
- * @fn: its function
- * @flags: its flags
+ * @wheel: its wheel
+ * @fn: callback
+ * @flags: TWHEEL_TIMER_*
  *
- * Whoever calls this calls twheel_timer_destroy_onstack() before returning.
+ * The caller must call twheel_timer_destroy_onstack() before it returns.
  */
 static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 					     void (*fn)(struct twheel_timer *timer),
@@ -177,7 +211,7 @@ static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct 
 }
 
 /**
- * twheel_timer_destroy_onstack - the end of a timer on the stack
+ * twheel_timer_destroy_onstack - end the use of a timer on the stack
  * @timer: the timer, neither pending nor running
  */
 static inline void twheel_timer_destroy_onstack(struct twheel_timer *timer)
@@ -186,11 +220,10 @@ static inline void twheel_timer_destroy_onstack(struct twheel_timer *timer)
 #endif
 
 /**
- * twheel_timer_init - make a timer ready for use
+ * twheel_timer_init - initialise a timer
  * @timer: the timer, neither pending nor running
- * @wheel: where it will wait; twheel_system() if no other
- * @fn: called once for each time the timer reaches its deadline; see
- *	twheel_timer_init_flags()
+ * @wheel: its wheel, such as twheel_system()
+ * @fn: callback; see twheel_timer_init_flags()
  *
  * Context: any.
  */
@@ -201,27 +234,28 @@ static inline void twheel_timer_init(struct twheel_timer *timer, struct twheel *
 }
 
 /**
- * twheel_timer_pending - whether a timer waits for its deadline
+ * twheel_timer_pending - check whether a timer is pending
  * @timer: the timer
  *
- * Context: any. Without a lock the answer may be old when it arrives, and while
- * others re-arm the timer it may be either.
- * Return: true from add or re-arm until it is cancelled or its function is
- * about to run.
+ * Without a lock the result may be stale.
+ *
+ * Context: any.
+ * Return: true from an add or re-arm until the timer is cancelled or its callback is about
+ * to run. During a concurrent re-arm it may be either.
  */
 static inline bool twheel_timer_pending(const struct twheel_timer *timer)
 {
-	/* A list operation may run meanwhile: only a deletion makes the node look empty. */
+	/* Of concurrent list operations only a deletion makes the entry look empty. */
 	return !data_race(list_empty(&timer->node.entry));
 }
 
-/* Timers that repeat */
+/* Periodic timers */
 
 /**
- * enum twheel_repeat - from when a period counts
- * @TWHEEL_FIXED_RATE: from the deadline before: runs lie on a grid. Deadlines
- *	that had passed by when a run begins are counted, and not made up for.
- * @TWHEEL_FIXED_DELAY: from when the function has returned
+ * enum twheel_repeat - start of a period
+ * @TWHEEL_FIXED_RATE: the previous deadline. Deadlines that have passed when a run begins
+ *	are counted as overruns of this run.
+ * @TWHEEL_FIXED_DELAY: the return of the callback
  */
 enum twheel_repeat {
 	TWHEEL_FIXED_RATE,
@@ -229,17 +263,17 @@ enum twheel_repeat {
 };
 
 /**
- * struct twheel_periodic - a timer that calls its function again and again
- * @timer: waits for the next run
- * @fn: called at each run; see twheel_periodic_init()
- * @deadline: of the run that is waited for or going on
+ * struct twheel_periodic - a periodic timer
+ * @timer: timer of the next run
+ * @fn: callback; see twheel_periodic_init()
+ * @deadline: deadline of the next or current run
  * @period: in ns
- * @left: how many runs are left, that one included; U64_MAX for any number
- * @overrun: deadlines that passed unserved between the last run and this one
- * @generation: how often the wall clock had been set at the start
- * @repeat: from when a period counts
+ * @left: number of runs left, including the current one; U64_MAX for no limit
+ * @overrun: deadlines that passed between the previous run and this one
+ * @generation: twheel_clock_generation() at the start
+ * @repeat: start of a period
  *
- * Embed it, and treat the members as private.
+ * Embed it. The members are private.
  */
 struct twheel_periodic {
 	struct twheel_timer	timer;
@@ -259,10 +293,10 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 u64 twheel_periodic_overrun(const struct twheel_periodic *periodic);
 
 /**
- * twheel_periodic_cancel - twheel_timer_cancel() for a timer that repeats
+ * twheel_periodic_cancel - twheel_timer_cancel() for a periodic timer
  * @periodic: the timer
  *
- * Of a function that is running, this is the last run.
+ * A running callback is not called again.
  *
  * Context: as twheel_timer_add().
  * Return: as twheel_timer_cancel().
@@ -273,7 +307,7 @@ static inline int twheel_periodic_cancel(struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_cancel_sync - twheel_timer_cancel_sync() for a timer that repeats
+ * twheel_periodic_cancel_sync - twheel_timer_cancel_sync() for a periodic timer
  * @periodic: the timer
  *
  * Context: process; may sleep.
@@ -285,7 +319,7 @@ static inline int twheel_periodic_cancel_sync(struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_shutdown_sync - twheel_timer_shutdown_sync() for a timer that repeats
+ * twheel_periodic_shutdown_sync - twheel_timer_shutdown_sync() for a periodic timer
  * @periodic: the timer
  *
  * Context: process; may sleep.
@@ -296,17 +330,17 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
 	return twheel_timer_shutdown_sync(&periodic->timer);
 }
 
-/* Timers whose functions run on a workqueue */
+/* Work on a workqueue at a deadline */
 
 /**
- * struct twheel_work - work that is queued when a deadline has come
- * @timer: waits for the deadline
- * @work: the work; its function gets it, and to_twheel_work() what it is part of
- * @wq: where it is queued
- * @blocked: how many wait for it to be cancelled, and keep it from being added;
+ * struct twheel_work - work that is queued at a deadline
+ * @timer: timer of the deadline
+ * @work: the work; to_twheel_work() returns the structure that contains it
+ * @wq: workqueue
+ * @blocked: number of twheel_work_cancel_sync() calls under way, which block adds;
  *	protected by the lock of the timer's shard
  *
- * Embed it, and treat the members as private.
+ * Embed it. The members are private.
  */
 struct twheel_work {
 	struct twheel_timer	timer;
@@ -316,10 +350,10 @@ struct twheel_work {
 };
 
 /**
- * to_twheel_work - what the function of a struct twheel_work was called for
- * @work: what it was given
+ * to_twheel_work - structure of a work item
+ * @work: argument of the work function
  *
- * Return: the &struct twheel_work of which that is a part.
+ * Return: the &struct twheel_work that contains @work.
  */
 static inline struct twheel_work *to_twheel_work(struct work_struct *work)
 {
@@ -330,14 +364,14 @@ void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 			struct workqueue_struct *wq);
 
 /**
- * twheel_work_init - make work ready that a wheel will queue
- * @_work: the &struct twheel_work, neither pending, nor queued, nor running
- * @_wheel: where it will wait
- * @_wq: where it will be queued
- * @_fn: its function, a work_func_t
+ * twheel_work_init - initialise work
+ * @_work: the &struct twheel_work, neither pending, queued nor running
+ * @_wheel: its wheel
+ * @_wq: its workqueue
+ * @_fn: work function, a work_func_t
  *
- * However long the function runs, no timer waits for it. Work that is still
- * queued when its deadline comes once more is not queued twice.
+ * A long work function delays no timer. Work that is still queued when its deadline passes
+ * again is not queued twice.
  *
  * Context: any.
  */
@@ -352,7 +386,7 @@ void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 /**
  * twheel_work_add - twheel_timer_add() for work
  * @work: the work, initialised
- * @deadline: when to queue it
+ * @deadline: time at which to queue it
  *
  * Context: as twheel_timer_add().
  * Return: as twheel_timer_add().
@@ -365,8 +399,8 @@ static inline int twheel_work_add(struct twheel_work *work, u64 deadline)
 /**
  * twheel_work_rearm - twheel_timer_rearm() for work
  * @work: the work, initialised
- * @deadline: when to queue it
- * @mode: which work is moved. To be queued or running is not to be pending.
+ * @deadline: time at which to queue it
+ * @mode: as for twheel_timer_rearm(). Queued or running work is not pending.
  *
  * Context: as twheel_timer_add().
  * Return: as twheel_timer_rearm().
@@ -385,35 +419,32 @@ int twheel_work_cancel_sync(struct twheel_work *work);
 struct twheel_op;
 
 /*
- * A condition of the kernel's own, beside those of enum twheel_condition: that
- * which its consumer's try_complete says.
+ * A condition for kernel users, in addition to enum twheel_condition: the result of the
+ * try_complete callback.
  */
 #define TWHEEL_COND_PREDICATE	((enum twheel_condition)128)
 
 /**
- * struct twheel_op_ops - what a consumer does about its operations
- * @try_complete: whether the operation is complete, for TWHEEL_COND_PREDICATE; it
- *	may set the value that its completion carries, which is 0 until then.
- *	Called whenever somebody asks, by whoever that is, while the
- *	operation waits. Whoever asks while it runs does not wait: it is called
- *	once more, for all of these, when it has returned. It never runs beside
- *	itself, nor beside or after @ended of the same operation. Who runs it goes on
- *	for as long as somebody asks while it runs: so it has to be short, and must
- *	not ask for itself, as by a signal to its own keys.
- * @ended: called exactly once for an operation that was added, when it has
- *	ended; twheel_op_result() tells how. It has left the wheel and every
- *	key by then. It runs on whoever ended the operation - the reaper, or the
- *	caller of twheel_signal(), twheel_op_complete(), twheel_op_cancel() and so on -
- *	and has returned before that call does, but for two cases. If
- *	@try_complete is being run by another, or further up on the same stack, that one
- *	runs @ended as soon as it has returned. And where less than half of the
- *	stack is left, as when operations end each other in their callbacks, the
- *	reaper runs it.
- * @release: the last reference is gone; frees the operation.
+ * struct twheel_op_ops - callbacks of an operation
+ * @try_complete: predicate of TWHEEL_COND_PREDICATE. It returns true if the operation is
+ *	complete, and may set the value of the completion, which is 0 by default. A
+ *	pending operation is checked by twheel_op_try_complete() and
+ *	twheel_check_and_complete(). The predicate never runs concurrently with itself, nor
+ *	during or after @ended. A call that finds it running does not wait: the running
+ *	task repeats it once for all such calls. It must be short and must not cause
+ *	another check of its own operation, for instance by signalling its keys.
+ * @ended: called exactly once for an added operation, after it ended and was removed from
+ *	its wheel and its keys; twheel_op_result() returns the result. The task that ended
+ *	the operation runs it: the reaper, or a caller of twheel_signal(),
+ *	twheel_op_complete(), twheel_op_cancel() and so on, before that call returns.
+ *	There are two exceptions. If another task, or the same task further up the stack,
+ *	is running @try_complete, it runs @ended next. If less than half of the stack is
+ *	left, as when callbacks end further operations, the reaper runs it.
+ * @release: called for the last reference; frees the operation
  *
- * None of them may sleep, since they run in the context of whoever calls us.
- * No lock of ours is held: they may add, complete, cancel and signal operations,
- * this one included, and may give back references.
+ * Callbacks must not sleep, since they run in the context of the caller. No lock of twheel is
+ * held: they may add, complete, cancel and signal operations, including their own, and
+ * drop references.
  */
 struct twheel_op_ops {
 	bool (*try_complete)(struct twheel_op *op, u64 *value);
@@ -422,21 +453,20 @@ struct twheel_op_ops {
 };
 
 /**
- * struct twheel_watch - room for one watch of an operation
- * @entry: in the ring of all who watch the key; protected by the lock of its stripe,
- *	see twheel/op/key.c
- * @chain: of the first of that ring, if its bucket was full: the first watch of the next
- *	such key; likewise
- * @key: what is watched; immutable while the watch is on @op
- * @op: who watches; likewise
- * @next: further watches of @op; protected by @op's lock
- * @need: how many more signals satisfy it; protected by @op's lock
- * @mark: the hash of the key, immutable as that; and in the low bits whether it is in
- *	the ring, and the first of it, protected by the lock of the stripe
+ * struct twheel_watch - a watch of an operation
+ * @entry: in the ring of watches of the key; protected by the lock of its stripe, see
+ *	twheel/op/key.c
+ * @chain: for the first watch of a key in a full bucket, the first watch of the next such
+ *	key; likewise
+ * @key: immutable while the watch is attached to @op
+ * @op: likewise
+ * @next: next watch of @op; protected by the lock of @op
+ * @need: number of signals until the watch is satisfied; protected by the lock of @op
+ * @mark: hash of the key, immutable as @key; the low bits say whether the watch is in the
+ *	ring and whether it is the first one, protected by the lock of the stripe
  *
- * The consumer provides the memory, usually within its own structure, and
- * keeps it until the operation is released, or twheel_op_unwatch() has handed
- * it back. The members are private.
+ * The caller provides the memory, usually in its own structure, until the operation is
+ * released or twheel_op_unwatch() has returned the watch. The members are private.
  */
 struct twheel_watch {
 	struct list_head	entry;
@@ -451,15 +481,14 @@ struct twheel_watch {
 /**
  * struct twheel_op - a delayed operation
  *
- * Embed it in what is to be completed. The members are private;
- * twheel/op/op.c tells their life and what protects them.
+ * Embed it. The members are private; twheel/op/op.c describes them.
  */
 struct twheel_op {
 	/* private: */
 	struct twheel_timer		timer;
 	union {
-		struct list_head	parked;	/* while it waits */
-		struct {			/* from its end on */
+		struct list_head	parked;	/* while pending */
+		struct {			/* after its end */
 			u64		value;
 			u64		time;
 		};
@@ -485,27 +514,25 @@ struct twheel_op {
 /*
  * Flags of an operation.
  *
- * TWHEEL_OP_CANCEL_ON_SET: on a wheel that goes by TWHEEL_CLOCK_REALTIME, the
- * operation is cancelled with the error -ECANCELED as soon as that clock is set
- * while it waits, whether it has a deadline or not. As with timerfd, it counts as
- * set when the system resumes from suspend, too.
+ * TWHEEL_OP_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME.  Each change of the clock
+ * cancels the pending operation with the error -ECANCELED, also if it has no deadline.  A
+ * resume from suspend counts as a change, as with timerfd.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
 
 /**
- * struct twheel_op_args - how an operation waits
- * @wheel: for its deadline, to outlive it, and without a limit of its own on what
- *	is pending; NULL for that of the purgatory
- * @flags: TWHEEL_OP_CANCEL_ON_SET
- * @deadline: when it expires, by the clock of its wheel; TWHEEL_NEVER for never
- * @slack_ns: by how much it may expire later, as in twheel_timer_add_slack(); 0
- *	for none, TWHEEL_SLACK_COARSE for an eighth of the time that is left
- * @condition: when it completes by its keys
- * @quorum: how many keys for TWHEEL_COND_QUORUM, else 0
- * @threshold: what the amounts have to add up to for TWHEEL_COND_SUM, else 0
- * @nr_keys: how many entries @specs and @watches have
- * @specs: the keys; not used any more once the call has returned
- * @watches: room for as many watches
+ * struct twheel_op_args - arguments of twheel_op_add()
+ * @wheel: wheel of the deadline, without a limit on pending timers, valid until the
+ *	operation has ended; NULL for the wheel of the purgatory
+ * @flags: TWHEEL_OP_CANCEL_ON_SET or 0
+ * @deadline: time of the expiry; TWHEEL_NEVER for none
+ * @slack_ns: tolerance of the expiry, as for twheel_timer_add_slack()
+ * @condition: condition on the keys
+ * @quorum: number of keys for TWHEEL_COND_QUORUM, else 0
+ * @threshold: sum of the amounts for TWHEEL_COND_SUM, else 0
+ * @nr_keys: number of entries of @specs and @watches
+ * @specs: keys; not used after the call
+ * @watches: memory for the watches
  */
 struct twheel_op_args {
 	struct twheel			*wheel;
@@ -521,13 +548,13 @@ struct twheel_op_args {
 };
 
 /**
- * struct twheel_op_result - how an operation ended
+ * struct twheel_op_result - result of an operation
  * @reason: completed, expired or cancelled
- * @error: what it was completed with by who could not do better; -ECANCELED if it
- *	was cancelled since its clock was set; else 0
- * @value: what the signal or the completion carried
- * @deadline: when it was to expire
- * @time: when it ended, by the clock of its wheel as the deadline
+ * @error: error passed to twheel_op_complete_error(); -ECANCELED after a change of the clock
+ *	of a TWHEEL_OP_CANCEL_ON_SET operation; else 0
+ * @value: value of the signal or of the completion
+ * @deadline: its deadline
+ * @time: time of the end, by the clock of its wheel
  */
 struct twheel_op_result {
 	enum twheel_reason	reason;
@@ -538,13 +565,13 @@ struct twheel_op_result {
 };
 
 /**
- * struct twheel_op_progress - how far an operation that waits has come
- * @deadline: when it expires, by the clock of its wheel; TWHEEL_NEVER for never
- * @remaining: until then, in ns; 0 if it has passed
- * @condition: when it completes by its keys
- * @missing: how many keys are still to be satisfied, or for TWHEEL_COND_SUM what
- *	amount is missing; 0 if nothing of that can complete it
- * @nr_keys: how many keys it watches
+ * struct twheel_op_progress - progress of a pending operation
+ * @deadline: its deadline, or TWHEEL_NEVER
+ * @remaining: time until the deadline in ns; 0 if it has passed
+ * @condition: its condition
+ * @missing: number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing amount;
+ *	0 for other conditions
+ * @nr_keys: number of keys
  */
 struct twheel_op_progress {
 	u64			deadline;
@@ -555,15 +582,13 @@ struct twheel_op_progress {
 };
 
 /**
- * struct twheel_purgatory_config - how to make a purgatory
- * @name: for who looks at it from outside, up to 31 characters; NULL for none
- * @wheel: for the deadlines of operations that bring no wheel, to outlive it, and
- *	without a limit of its own on what is pending; NULL for the system's
- * @max_pending: how many operations may be pending at a time, at least one, at most
- *	2^30
- * @max_watches: how many watches these may have in all; 0 for any number
- * @account: charge the caller's memory cgroup for what it takes: for one that was made
- *	for user space
+ * struct twheel_purgatory_config - parameters of a purgatory
+ * @name: name in debugfs, up to 31 characters; NULL for none
+ * @wheel: wheel of the deadlines of operations without a wheel, without a limit on pending
+ *	timers, valid until the purgatory is destroyed; NULL for twheel_system()
+ * @max_pending: limit on pending operations, 1 to 2^30
+ * @max_watches: limit on their watches; 0 for none
+ * @account: charge the memory cgroup of the caller, for a purgatory of user space
  */
 struct twheel_purgatory_config {
 	const char	*name;
@@ -574,15 +599,15 @@ struct twheel_purgatory_config {
 };
 
 /**
- * struct twheel_purgatory_stats - counts of a purgatory
- * @pending: operations that have not ended
- * @keys: keys that something watches
- * @watches: watches, summed over all keys
- * @added: operations added so far
- * @ended: operations ended so far, by enum twheel_reason
- * @rejected: adds, and further watches, refused by a limit so far
+ * struct twheel_purgatory_stats - counters of a purgatory
+ * @pending: pending operations
+ * @keys: watched keys
+ * @watches: watches of all keys
+ * @added: operations added
+ * @ended: operations ended, by enum twheel_reason
+ * @rejected: adds and further watches rejected by a limit
  *
- * Exact when nothing is under way, and each never off by more than what is.
+ * Exact while no call is under way.
  */
 struct twheel_purgatory_stats {
 	u64	pending;
@@ -594,7 +619,7 @@ struct twheel_purgatory_stats {
 };
 
 /**
- * struct twheel_op_iter - a walk over the operations that wait in a purgatory
+ * struct twheel_op_iter - an iterator over the pending operations of a purgatory
  *
  * See twheel_op_iter_start(). The members are private.
  */
@@ -625,9 +650,24 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys);
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key);
-int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm mode);
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			  enum twheel_rearm mode);
+
+/**
+ * twheel_op_rearm - change the deadline of a pending operation
+ * @op: the operation; the caller has a reference
+ * @deadline: as for twheel_op_rearm_slack()
+ * @mode: likewise
+ *
+ * twheel_op_rearm_slack() without slack.
+ *
+ * Context: as twheel_op_rearm_slack().
+ * Return: as twheel_op_rearm_slack().
+ */
+static inline int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm mode)
+{
+	return twheel_op_rearm_slack(op, deadline, 0, mode);
+}
 
 int twheel_op_try_complete(struct twheel_op *op);
 int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);

@@ -164,12 +164,12 @@ static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
 static void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
 		      void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
 {
-	unsigned long limit = READ_ONCE(slow_ns);
+	unsigned long now = jiffies, limit = READ_ONCE(slow_ns);
 	u64 end;
 
-	if (likely(*tick == jiffies && limit))
+	if (likely(*tick == now && limit))
 		return;
-	*tick = jiffies;
+	*tick = now;
 	end = ktime_get_mono_fast_ns();
 	if ((s64)(end - *begin) >= (s64)limit) {
 		shard->slow++;

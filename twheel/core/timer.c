@@ -365,17 +365,25 @@ static int timer_attach(struct twheel_shard *shard, struct twheel_timer *timer, 
 }
 
 /**
- * twheel_timer_add_slack - let a timer wait for a deadline, or a little longer
+ * twheel_timer_add_slack - add a timer with a tolerance
  * @timer: the timer, initialised
- * @deadline: as in twheel_timer_add()
- * @slack_ns: by how much it may be late, besides the tick that any timer may
- *	be late; TWHEEL_SLACK_COARSE for an eighth of the time that is left
+ * @deadline: in ns by the clock of the wheel, see twheel_deadline(). A deadline that has
+ *	passed fires at once; one after 2^63 - 1 never fires.
+ * @slack_ns: tolerance in ns, in addition to a tick; TWHEEL_SLACK_COARSE for an eighth of the
+ *	remaining time. The timer is never early.
  *
- * With slack, timers share wake-ups, and mostly stay in the bucket that they are put
- * into until they fire. None is early.
+ * With slack, timers share wake-ups, and most of them stay in their first bucket until they
+ * fire.
  *
- * Context: as twheel_timer_add().
- * Return: as twheel_timer_add().
+ * Context: any except NMI; on PREEMPT_RT neither hard interrupt context nor under a raw
+ * spinlock.
+ * Return:
+ * * 0          - the timer is pending
+ * * -EBUSY     - it was pending: use twheel_timer_rearm()
+ * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * -ENOSPC    - the wheel has reached its limit on pending timers
+ * * -ENOMEM    - no memory for the first inline timer of a shard; other timers need none
+ * * -EINVAL    - it was not initialised; with a warning
  */
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
@@ -395,29 +403,6 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
-
-/**
- * twheel_timer_add - let a timer wait for a deadline
- * @timer: the timer, initialised
- * @deadline: in ns by the clock of the wheel, see twheel_deadline(). One that
- *	has passed fires at once; one past 2^63 - 1 never does.
- *
- * Context: any but NMI; on PREEMPT_RT not from hard interrupts, nor with a
- * raw spinlock held.
- * Return:
- * * 0          - it waits
- * * -EBUSY     - it did already: twheel_timer_rearm() moves it
- * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
- * * -ENOSPC    - as many timers as may are pending on the wheel
- * * -ENOMEM    - it is inline, and there is no memory for the first such timer of a
- *	shard; other timers need none
- * * -EINVAL    - it was never initialised; with a warning
- */
-int twheel_timer_add(struct twheel_timer *timer, u64 deadline)
-{
-	return twheel_timer_add_slack(timer, deadline, 0);
-}
-EXPORT_SYMBOL_GPL(twheel_timer_add);
 
 static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twheel_rearm mode)
 {
@@ -454,14 +439,24 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
 }
 
 /**
- * twheel_timer_rearm_slack - give a timer another deadline, and some slack
+ * twheel_timer_rearm_slack - change the deadline of a timer
  * @timer: the timer, initialised
- * @deadline: as in twheel_timer_add()
- * @slack_ns: as in twheel_timer_add_slack()
- * @mode: as in twheel_timer_rearm()
+ * @deadline: as for twheel_timer_add_slack()
+ * @slack_ns: likewise
+ * @mode: condition for the change, and whether a timer that is not pending is armed
  *
- * Context: as twheel_timer_add().
- * Return: as twheel_timer_rearm().
+ * Like twheel_op_rearm(), this returns a positive value if the new deadline is in effect.  A
+ * caller that holds a reference for a pending timer takes one if the result is 2.
+ *
+ * Context: as twheel_timer_add_slack().
+ * Return:
+ * * 1          - it was pending and has been moved
+ * * 2          - it was not pending and has been armed
+ * * 0          - @mode excluded the change
+ * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * -ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
+ * * -ENOMEM    - as for twheel_timer_add_slack(); a pending timer stays as it was
+ * * -EINVAL    - it was not initialised; with a warning
  */
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
@@ -480,33 +475,6 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
-
-/**
- * twheel_timer_rearm - give a timer another deadline
- * @timer: the timer, initialised
- * @deadline: as in twheel_timer_add()
- * @mode: which timers are moved, and whether one that is not pending is armed
- *
- * In place, and in O(1) but for the way down the levels: heartbeats and idle
- * timeouts live on it.  As with twheel_op_rearm(), a return value above 0 means that
- * the new deadline holds.  A caller that holds a reference for a pending timer takes
- * one if it is 2.
- *
- * Context: as twheel_timer_add().
- * Return:
- * * 1          - it was pending, and was moved
- * * 2          - it was not pending, and was armed
- * * 0          - @mode left it as it was
- * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
- * * -ENOSPC    - it was not pending, and as many timers as may are
- * * -ENOMEM    - as for twheel_timer_add(); if it was pending, it waits as before
- * * -EINVAL    - it was never initialised; with a warning
- */
-int twheel_timer_rearm(struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
-{
-	return twheel_timer_rearm_slack(timer, deadline, 0, mode);
-}
-EXPORT_SYMBOL_GPL(twheel_timer_rearm);
 
 /* Put a timer in again; for at once if it is cancelled since the clock was set. */
 static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,

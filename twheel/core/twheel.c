@@ -589,20 +589,6 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 EXPORT_SYMBOL_GPL(twheel_system_clock);
 
 /**
- * twheel_system - the wheel that all share
- *
- * By CLOCK_MONOTONIC; else as twheel_system_clock().
- *
- * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR() if it could not be made: -ENOMEM.
- */
-struct twheel *twheel_system(void)
-{
-	return twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
-}
-EXPORT_SYMBOL_GPL(twheel_system);
-
-/**
  * twheel_system_exit - end the system's wheels, which nobody uses any more
  */
 void twheel_system_exit(void)

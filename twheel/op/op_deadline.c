@@ -215,20 +215,3 @@ int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_op_rearm_slack);
-
-/**
- * twheel_op_rearm - give an operation that waits another deadline
- * @op: the operation; the caller has a reference
- * @deadline: as in twheel_op_rearm_slack()
- * @mode: likewise
- *
- * As twheel_op_rearm_slack(), without slack.
- *
- * Context: as twheel_op_rearm_slack().
- * Return: as twheel_op_rearm_slack().
- */
-int twheel_op_rearm(struct twheel_op *op, u64 deadline, enum twheel_rearm mode)
-{
-	return twheel_op_rearm_slack(op, deadline, 0, mode);
-}
-EXPORT_SYMBOL_GPL(twheel_op_rearm);
