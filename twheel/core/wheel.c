@@ -1,40 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 1, the wheel: levels of buckets.
+ * The hierarchical timing wheel and its expiry queue.
  *
- * A pure data structure.  The caller passes the time in ticks.  The wheel takes no lock,
- * reads no clock, and allocates only in twheel_wheel_add_level().  The expiry
- * queue above it knows which buckets hold something and when they expire.
+ * A pure data structure: the caller passes the current tick and holds the lock of the shard.
+ * No clock is read, and only twheel_level_alloc() allocates.
  *
- * Level 0 has one slot a tick; each further level has slots as wide as one
- * whole turn of the level before (4 slots a level here, at tick 6):
+ * The wheel has levels of buckets.  Level 0 has a slot per tick; the slots of each further
+ * level are as long as all slots of the previous level together.  With 4 slots a level, at
+ * tick 6:
  *
- *	level 0   |6|7|8|9|              the next 4 ticks, one each
+ *	level 0   |6|7|8|9|
  *	level 1   |4..7|8..11|12..15|16..19|
  *	level 2   |0..15|16..31|32..47|48..63|
  *
- * A node goes to the lowest level on which its slot is fewer than a turn away
- * from the slot of now: this is the rule of Kafka's TimingWheel.  It is never
- * now's own slot but on level 0, where that would be due.  So in a turn each
- * bucket stands for one stretch of time only, and the tick at which its
- * stretch begins is its expiry.  When that comes, the expiry queue sets now to
- * it and places each node of the bucket again: it is due, or it goes to a
- * lower level.  That is the cascade, and why a node that is placed ten years
- * ahead is exact to the tick.
+ * A node goes to the lowest level on which its slot is less than one turn away from the
+ * current slot, as in Kafka's TimingWheel.  Except on level 0, this is never the current
+ * slot itself.  So during one turn a bucket stands for one slot, and expires at its
+ * beginning.  Then the wheel advances to this tick, and each node of the bucket is due or
+ * moves to a lower level (cascade).  A deadline ten years away is exact to the tick.
  *
- * Levels come on demand.  A node beyond the last level there is (the memory
- * for the next one could not be had) is put into the last slot of that level
- * and is placed again when the slot expires: it costs a move more each turn,
- * and loses nothing.  Whoever drives the wheel sees that it is starved, and
- * grows it when there is memory.
+ * Levels are added on demand.  Without memory for another level, a far node goes to the last
+ * slot of the top level and is placed again when that expires.  This costs a move per turn.
+ * The wheel is marked starved, and the reaper retries the allocation.
  *
- * Moving now forward without a bucket expiring on the way is always right:
- * what lay fewer than a turn ahead still does.  Now may also be set back.  A bucket
- * that was filled before then is further than a turn away, and its slot of the
- * present turn begins earlier: the expiry queue lets it expire then.
+ * The expiry queue is an rbtree of non-empty buckets, ordered by expiry; the leftmost one
+ * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), @never (no
+ * deadline) or @set (cancelled by a change of the clock).  Deletion is list_del(): an
+ * emptied bucket stays in the tree until it expires, so that a cancel does not touch the
+ * tree.  The tree has at most one bucket per slot, or two with @on_set.  Buckets of several
+ * levels may expire at the same tick, in any order: no node is added to a bucket that expires
+ * at the current tick of the wheel.
  *
- * A wheel that goes by the wall clock has two buckets for each slot, one of them for
- * the nodes that are cancelled when the clock is set.
+ * The invariant is that no bucket expires later than one of its nodes.  It survives changes
+ * of the clock, so that these move no node:
+ *
+ * - A step forward is passed time: the buckets of this time expire in order.
+ * - A step back sets back the current tick of the wheel.  The buckets keep their nodes and
+ *   their expiry.  If a node is added to such a bucket, for a slot of the present turn, the
+ *   bucket expires at the beginning of this earlier slot instead, and its older nodes are
+ *   placed again.
+ *
+ * Both take O(1).  Due nodes stay due.
+ *
+ * Nodes that a change of the clock cancels have buckets of their own.  A change increments
+ * @generation.  A bucket of an older generation has only nodes that were added before the
+ * change:
+ *
+ *	bucket of an older generation		its nodes
+ *	-----------------------------		---------
+ *	a node is added				move to @set first, as one list
+ *	it expires				move to @set
+ *	the sweep visits it			move to @set
+ *
+ * The sweep visits a few of these buckets at a time.  A further change does not restart it;
+ * it does another round at its end.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -49,7 +68,7 @@
 #include "../compat.h"
 #include "wheel.h"
 
-/* The how-many-th slot of its level since tick 0 a tick falls into. */
+/* Slot number of @tick on @level, counted from tick 0. */
 static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
 	if (likely(wheel->shift))
@@ -67,7 +86,7 @@ static unsigned int slot_index(const struct twheel_wheel *wheel, u64 number)
 	return index;
 }
 
-/* How many slots of a level lie between now and a tick to come. */
+/* Number of slots between the current one and that of a future tick. */
 static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
 	return slot_number(wheel, level, tick) -
@@ -79,13 +98,7 @@ static unsigned int nr_buckets(const struct twheel_wheel *wheel)
 	return wheel->slots << wheel->on_set;
 }
 
-/**
- * twheel_level_alloc - memory for one more level
- * @wheel: the wheel that it is for; no lock is needed
- * @gfp: how to allocate
- *
- * Return: the level, to be handed to twheel_wheel_grow(), or NULL.
- */
+/* Allocate a level for twheel_wheel_grow(). No lock is needed. */
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
 {
 	struct twheel_level *level;
@@ -106,21 +119,14 @@ struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t 
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_level_alloc);
 
-/**
- * twheel_level_free - give back a level that no wheel has taken
- * @level: from twheel_level_alloc(), or NULL
- */
+/* Free a level that no wheel has taken; may be NULL. */
 void twheel_level_free(struct twheel_level *level)
 {
 	kfree(level);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_level_free);
 
-/**
- * twheel_wheel_grow - put one more level on top
- * @wheel: the wheel, which must not reach all ticks yet
- * @level: from twheel_level_alloc() for this wheel, which owns it now
- */
+/* Add a level from twheel_level_alloc() to a wheel that does not reach all ticks yet. */
 void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 {
 	unsigned int nr = wheel->nr_levels;
@@ -131,19 +137,13 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
-	/* Now may be anywhere in its slot. */
+	/* The current tick may be anywhere in its slot. */
 	wheel->reach = wheel->span[nr] * (wheel->slots - 1);
 	wheel->starved = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_grow);
 
-/**
- * twheel_wheel_add_level - allocate one more level and put it on top
- * @wheel: the wheel, which no one else uses at the same time
- * @gfp: how to allocate
- *
- * Return: 0, or -ENOMEM.
- */
+/* Allocate and add a level to a wheel that is not in use yet: 0 or -ENOMEM. */
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
 {
 	struct twheel_level *level = twheel_level_alloc(wheel, gfp);
@@ -156,9 +156,9 @@ int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_add_level);
 
 /*
- * What is as far away as a whole turn of a level has no place on it. So most levels
- * need not be tried: the search begins at the first on which what has so many bits
- * may be less than a turn away, and ends there or on one of the next two.
+ * A node at a distance of a turn or more does not fit into a level.  So the search begins at
+ * the first level for the number of bits of the distance, and ends there or on one of the
+ * next two.
  */
 static void wheel_init_level_of(struct twheel_wheel *wheel)
 {
@@ -176,15 +176,7 @@ static void wheel_init_level_of(struct twheel_wheel *wheel)
 	}
 }
 
-/**
- * twheel_wheel_init - an empty wheel without any level
- * @wheel: the wheel
- * @slots: in each level
- * @on_set: whether nodes can be cancelled when the clock is set
- * @now: the tick it is
- *
- * No node can be placed until there is one level at least.
- */
+/* Initialise a wheel without levels; it needs one before the first node. */
 void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_set, u64 now)
 {
 	wheel->now = now;
@@ -198,10 +190,7 @@ void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_s
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_init);
 
-/**
- * twheel_wheel_destroy - free all levels
- * @wheel: the wheel, which holds nothing any more
- */
+/* Free all levels of an empty wheel. */
 void twheel_wheel_destroy(struct twheel_wheel *wheel)
 {
 	while (wheel->nr_levels)
@@ -209,15 +198,9 @@ void twheel_wheel_destroy(struct twheel_wheel *wheel)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
 
-/**
- * twheel_wheel_reaches - whether there are levels enough for a tick
- * @wheel: the wheel
- * @expires: the tick
- *
- * The top level that a wheel can have reaches every tick, so this says no
- * only where twheel_wheel_grow() may be called.
- *
- * Return: false if one more level would spare a node of that tick a move.
+/*
+ * Whether the levels suffice for a tick.  The top level of the largest wheel reaches all ticks,
+ * so twheel_wheel_grow() may be called if this returns false.
  */
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 {
@@ -237,15 +220,12 @@ static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsi
 
 /**
  * twheel_wheel_find - find the bucket for a tick
- * @wheel: the wheel, which has one level at least
- * @tick: at which a node is due
- * @on_set: whether the node is cancelled when the clock is set
- * @expires: set to the tick at which the slot of the bucket begins
+ * @wheel: the wheel, with at least one level
+ * @tick: tick of a node
+ * @on_set: a change of the clock cancels the node
+ * @expires: set to the beginning of the slot of the bucket
  *
- * The caller puts the node into the bucket, and sees to it that the bucket expires at
- * @expires.
- *
- * Return: the bucket, or NULL if the tick has come.
+ * Return: the bucket, which must expire at @expires; NULL if the tick has passed.
  */
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
 					u64 *expires)
@@ -256,7 +236,7 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
 
 	if (tick <= wheel->now)
 		return NULL;
-	/* Where most go that move down. */
+	/* The most frequent case of a cascade. */
 	if (tick - wheel->now < wheel->slots)
 		return wheel_bucket(wheel, 0, tick, on_set, expires);
 
@@ -277,43 +257,7 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
-/*
- * Layer 2, the expiry queue: an rbtree of non-empty buckets, ordered by expiry.
- *
- * The leftmost bucket is the next expiry.  The caller passes the current tick and
- * holds the lock of the shard above.  A node is on one list: a bucket, @due once its
- * tick has come, @never if it has none, or @set if it is cancelled since the clock was
- * set.  Deletion is list_del().  An emptied bucket stays in the tree until it expires,
- * so cancel does not touch the tree.
- *
- * No bucket expires after a node that it holds is due.  That is all that expiry relies
- * on, and it holds across a change of the clock, so that nothing is placed anew then:
- *
- * - A step forward is time that passes: the buckets of that time expire in their order.
- * - A step back sets the wheel's time back.  The buckets keep their nodes and expire
- *   when they did before.  Only if a node is added to such a bucket, for a slot of the
- *   present turn, the bucket expires at the beginning of that slot instead, which is
- *   earlier, and its older nodes are then placed anew together with it.
- *
- * Both take O(1).  A node that is due stays due.
- *
- * Nodes that are cancelled when the clock is set have buckets of their own.  A step
- * increments @generation, and every such bucket of an older generation holds nodes
- * that were added before the step, and no other:
- *
- *	bucket of an older generation      its nodes
- *	-----------------------------      ---------
- *	a node is added                    move to @set first, as one list
- *	it expires                         move to @set instead
- *	the sweep comes to it              move to @set
- *
- * The sweep visits these buckets, a few at a time.  Steps that follow faster than it
- * sweeps do not restart it: it makes another round when it has ended.
- *
- * The tree has levels times slots nodes at the most, or twice as many.  Buckets of
- * several levels may expire at the same tick, in any order: when the wheel stands at
- * a tick, nothing is placed into a bucket that expires at it any more.
- */
+/* The expiry queue */
 
 static struct twheel_bucket *bucket_of(const struct rb_node *queued)
 {
@@ -339,7 +283,6 @@ static void queue_insert(struct twheel_queue *queue, struct twheel_bucket *bucke
 	queue->nr_on_set += bucket->on_set;
 }
 
-/* Take a bucket out of the tree. */
 static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
 {
 	rb_erase_cached(&bucket->queued, &queue->buckets);
@@ -353,8 +296,8 @@ static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_
 }
 
 /*
- * Let a bucket in the tree expire earlier. The clock was set back since it was filled: it
- * expires after now, and at the same place of some turn, so not before @expires.
+ * Let a bucket in the tree expire earlier.  The clock was set back after the bucket was filled:
+ * it expires in a later turn, so not before @expires.
  */
 static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
@@ -363,7 +306,7 @@ static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket
 	queue_insert(queue, bucket, expires);
 }
 
-/* Put a node, which is in no list, where it belongs now; when there is to be done for it. */
+/* Put a node on its list. Returns the tick at which the queue needs attention for it. */
 static u64 queue_enqueue(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
 {
 	struct twheel_bucket *bucket;
@@ -386,13 +329,7 @@ static u64 queue_enqueue(struct twheel_queue *queue, struct twheel_node *node, b
 	return bucket->expires;
 }
 
-/**
- * twheel_queue_init - an empty queue over a wheel without any level
- * @queue: the queue
- * @slots: in each level of the wheel
- * @on_set: whether nodes can be cancelled when the clock is set
- * @now: the tick it is
- */
+/* Initialise an empty queue over a wheel without levels. */
 void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now)
 {
 	memset(queue, 0, sizeof(*queue));
@@ -405,10 +342,7 @@ void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_s
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
 
-/**
- * twheel_queue_destroy - free the wheel
- * @queue: the queue, which holds no node any more
- */
+/* Free the wheel of an empty queue. */
 void twheel_queue_destroy(struct twheel_queue *queue)
 {
 	WARN_ON_ONCE(queue->nr_nodes);
@@ -416,14 +350,9 @@ void twheel_queue_destroy(struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
 
-/**
- * twheel_queue_forward - tell an idle wheel the time
- * @queue: the queue
- * @now: a tick that is not in the future
- *
- * A wheel on which nothing has expired for long lags behind, and would place
- * a new node a level too high. It is moved up to @now, but never past a
- * bucket that has yet to expire.
+/*
+ * Advance an idle wheel to @now, but not past the next expiry.  Otherwise the wheel would lag
+ * behind and place a new node a level too high.
  */
 void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 {
@@ -436,11 +365,7 @@ void twheel_queue_forward(struct twheel_queue *queue, u64 now)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_forward);
 
-/**
- * twheel_queue_rewind - the clock was set back
- * @queue: the queue
- * @now: the tick it is; nothing happens if that is not before the wheel's own
- */
+/* The clock was set back to @now: the wheel follows. */
 void twheel_queue_rewind(struct twheel_queue *queue, u64 now)
 {
 	queue->wheel.now = min(queue->wheel.now, now);
@@ -449,17 +374,12 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_rewind);
 
 /**
  * twheel_queue_add - add a node
- * @queue: the queue, whose wheel has one level at least unless the node is due, or
- *	never will be
- * @node: in no list; its @expires is the tick at which it is due, or
- *	TWHEEL_TICK_NEVER
- * @on_set: whether it is cancelled when the clock is set; only where that was said at
- *	init
+ * @queue: the queue; its wheel has a level unless the node is due or never expires
+ * @node: on no list, with @expires set; a tick that has passed makes it due at once
+ * @on_set: a change of the clock cancels the node; only for a queue with @on_set
  *
- * A tick that has passed makes it due at once.
- *
- * Return: the tick at which there is something to do for this node: its bucket's, or
- * the wheel's own if it is due; TWHEEL_TICK_NEVER.
+ * Return: the tick at which the queue needs attention for the node: the expiry of its bucket,
+ * the current tick if it is due, or TWHEEL_TICK_NEVER.
  */
 u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
 {
@@ -471,13 +391,7 @@ u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool 
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
 
-/**
- * twheel_queue_next - when is there something to do next?
- * @queue: the queue
- *
- * Return: the tick of the earliest bucket, the wheel's own if twheel_queue_ready(),
- * TWHEEL_TICK_NEVER if nothing will be due.
- */
+/* The next tick with work: the current one if twheel_queue_ready(), or TWHEEL_TICK_NEVER. */
 u64 twheel_queue_next(const struct twheel_queue *queue)
 {
 	const struct twheel_bucket *first;
@@ -490,9 +404,9 @@ u64 twheel_queue_next(const struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /*
- * Empty a bucket that expires now, within a budget of nodes to move. On level
- * 0 all nodes are due at its very tick and move as one list, however many, unless the
- * bucket is mixed. The nodes of an old bucket are cancelled.
+ * Move up to @budget nodes of an expired bucket; returns the rest of the budget.  On level 0 all
+ * nodes are due at the same tick and move as one list, unless the bucket is mixed.  The nodes of
+ * an old bucket are cancelled.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
@@ -507,9 +421,9 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 	while (budget && !list_empty(&bucket->nodes)) {
 		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
 		list_del(&node->entry);
-		/* The next one is on its way by that; this is the one after it. */
+		/* list_del() has touched the next node; prefetch the one after it. */
 		prefetchw(bucket->nodes.next->next);
-		/* A coarse one may be due on a high level. */
+		/* With slack a node may become due on a high level. */
 		queue->nr_cascaded += node->expires > queue->wheel.now;
 		queue_enqueue(queue, node, bucket->on_set);
 		budget--;
@@ -518,17 +432,15 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 }
 
 /**
- * twheel_queue_advance - expire buckets up to a tick
+ * twheel_queue_advance - expire buckets
  * @queue: the queue
- * @now: the tick it is
- * @budget: how many nodes to move and buckets to empty before coming back, at
- *	least two
+ * @now: current tick
+ * @budget: limit on moved nodes and emptied buckets, at least two
  *
- * What is due comes onto the list of due nodes, the earliest tick first, and
- * what is not yet moves down a level. Between two calls nodes may be added and
- * taken out: the wheel stands at the tick of the bucket in hand.
+ * Due nodes go to @due in the order of their ticks, other nodes to a lower level.  Nodes may be
+ * added and deleted between two calls: the wheel stays at the tick of the current bucket.
  *
- * Return: true if there is more to do: nodes to pop, or buckets to expire.
+ * Return: true if there is more work: due nodes, or further buckets.
  */
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget)
 {
@@ -549,12 +461,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budg
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
 
-/**
- * twheel_queue_pop - take the next node that is due
- * @queue: the queue
- *
- * Return: the node, in no list any more, or NULL.
- */
+/* Remove the next due node, or return NULL. */
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 {
 	struct twheel_node *node;
@@ -566,12 +473,9 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
-/**
- * twheel_queue_set - the clock was set: cancel the nodes that asked for it
- * @queue: the queue
- *
- * In O(1). The nodes that were added by now with @on_set, and are not due yet, are then
- * returned by twheel_queue_pop_set(); those that are added from now on are not.
+/*
+ * The clock was changed.  In O(1), cancel all nodes with @on_set that are not due.
+ * twheel_queue_pop_set() returns them, but no nodes that are added later.
  */
 void twheel_queue_set(struct twheel_queue *queue)
 {
@@ -585,7 +489,7 @@ void twheel_queue_set(struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_set);
 
-/* Visit the next bucket for nodes that are cancelled when the clock is set. */
+/* Visit the next bucket with @on_set. */
 static void queue_sweep(struct twheel_queue *queue)
 {
 	struct twheel_wheel *wheel = &queue->wheel;
@@ -606,13 +510,13 @@ static void queue_sweep(struct twheel_queue *queue)
 }
 
 /**
- * twheel_queue_pop_set - take the next node that is cancelled since the clock was set
+ * twheel_queue_pop_set - remove the next node cancelled by a change of the clock
  * @queue: the queue
- * @budget: how many nodes to take and buckets to visit; what is left of it
+ * @budget: limit on nodes and buckets to visit; decremented
  *
- * The node still counts as one of the queue, and goes back by twheel_queue_expire().
+ * The node still counts; the caller passes it to twheel_queue_expire().
  *
- * Return: the node, or NULL if there is none, or the budget is used up.
+ * Return: the node, or NULL if there is none or the budget is exhausted.
  */
 struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned int *budget)
 {
@@ -629,11 +533,7 @@ struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned in
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_set);
 
-/**
- * twheel_queue_expire - make a node due, after those that are
- * @queue: the queue
- * @node: from twheel_queue_pop_set()
- */
+/* Make a node from twheel_queue_pop_set() due, behind the due nodes. */
 void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node)
 {
 	list_add_tail(&node->entry, &queue->due);
@@ -641,15 +541,13 @@ void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_expire);
 
 /**
- * twheel_queue_take - one step towards an empty queue
+ * twheel_queue_take - one step of emptying a queue
  * @queue: the queue, to which no node is added any more
- * @node: set to a node, due or not, that is in no list any more; to NULL if an
- *	empty bucket left the tree instead
+ * @node: set to a removed node, or to NULL if an empty bucket was removed from the tree
  *
- * The caller holds its lock for one step at a time, however many nodes and buckets there
- * are.
+ * The caller holds the lock for one step at a time.
  *
- * Return: false if nothing is left.
+ * Return: false if the queue is empty.
  */
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 1: levels of buckets. See wheel.c. */
+/* The wheel and its expiry queue. See wheel.c. */
 #ifndef _TWHEEL_CORE_WHEEL_H
 #define _TWHEEL_CORE_WHEEL_H
 
@@ -14,24 +14,23 @@
 #define TWHEEL_SLOTS_MAX	1024
 #define TWHEEL_SLOTS_DEFAULT	64
 
-/* Two slots a level need 64 levels for 64 bits; no wheel needs more. */
+/* Two slots a level need 64 levels for 64 bits. */
 #define TWHEEL_LEVELS_MAX	64
 
-/* Not a tick that comes. */
+/* The tick of a node that never expires. */
 #define TWHEEL_TICK_NEVER	U64_MAX
 
 /**
- * struct twheel_bucket - the nodes of one slot
- * @nodes: they are due at @expires at the earliest
- * @queued: in the expiry queue; empty while the bucket is not
- * @expires: the tick at which the bucket is emptied; the beginning of a slot
- * @generation: of its nodes, if @on_set; see struct twheel_queue
- * @level: the number of its level, from 0
- * @on_set: it is for nodes that are cancelled when the clock is set; immutable
- * @mixed: not all nodes belong to the slot that begins at @expires
+ * struct twheel_bucket - the nodes of a slot
+ * @nodes: nodes that expire at @expires or later
+ * @queued: in the tree of the expiry queue; empty while the bucket is not in it
+ * @expires: tick at which the bucket expires; the beginning of a slot
+ * @generation: generation of the nodes if @on_set, see struct twheel_queue
+ * @level: number of its level, from 0
+ * @on_set: for nodes that a change of the clock cancels; immutable
+ * @mixed: some nodes do not belong to the slot that begins at @expires
  *
- * A cache line of its own: with very many timers it is in no cache, and two lines are
- * twice as long to wait for.
+ * A cache line: with a million timers each access to a bucket misses the cache.
  */
 struct twheel_bucket {
 	struct list_head	nodes;
@@ -44,27 +43,25 @@ struct twheel_bucket {
 } __aligned(64);
 
 /**
- * struct twheel_level - one turn of the wheel
- * @bucket: one for each slot; on a wheel with @on_set, followed by one more for each
+ * struct twheel_level - a level of the wheel
+ * @bucket: one per slot; on a wheel with @on_set followed by another one per slot
  */
 struct twheel_level {
 	DECLARE_FLEX_ARRAY(struct twheel_bucket, bucket);
 };
 
 /**
- * struct twheel_wheel - levels of buckets, and the tick up to which they are done
- * @now: no node in a bucket is due at this tick or before
- * @slots: in each level; immutable after init
- * @shift: log2 of @slots, 0 if that is no power of two; immutable after init
- * @on_set: there are buckets for nodes that are cancelled when the clock is set;
- *	immutable after init
- * @starved: a node was placed that a further level would have spared moves
- * @nr_levels: how many there are so far
- * @reach: what is fewer ticks away has a place on one of the levels that there are
- * @level_of: the lowest level on which a node may lie, by the bits of its distance in
- *	ticks; immutable after init
- * @span: ticks in each slot of a level; a power of two by @shift, where that is not 0
- * @level: each @slots times as wide as the one before
+ * struct twheel_wheel - levels of buckets
+ * @now: current tick of the wheel; every node in a bucket expires later
+ * @slots: slots of a level; immutable
+ * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
+ * @on_set: there are buckets for nodes that a change of the clock cancels; immutable
+ * @starved: a node went into the last bucket for lack of a level
+ * @nr_levels: number of levels
+ * @reach: nodes less than this number of ticks away fit into the present levels
+ * @level_of: lowest level to try for a distance, by the number of its bits; immutable
+ * @span: ticks of a slot, by level
+ * @level: each level has slots @slots times as long as the previous one
  */
 struct twheel_wheel {
 	u64			now;
@@ -91,24 +88,21 @@ int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
 					u64 *expires);
 
-/* Layer 2: the buckets that hold something, by expiry. See wheel.c. */
-
 /**
- * struct twheel_queue - a wheel, and its buckets ordered by when they expire
+ * struct twheel_queue - a wheel with its non-empty buckets in the order of their expiry
  * @wheel: the wheel
- * @buckets: those that hold something, or did until it was taken out
- * @due: nodes that are due, the earliest tick first
- * @never: nodes that will never be due
- * @never_on_set: likewise, of those that are cancelled when the clock is set
- * @set: nodes that are cancelled, since the clock was set
- * @generation: how often the clock was set; a bucket of an older one holds nodes that
- *	are cancelled
- * @swept: how many of the buckets for such nodes the sweep has visited
- * @sweeping: there may be buckets of an older generation
- * @sweep_generation: @generation when the sweep began
- * @nr_on_set: how many buckets for such nodes are in the tree
- * @nr_nodes: how many nodes there are in all
- * @nr_cascaded: how many moves down a level there have been
+ * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
+ * @due: expired nodes, in the order of their ticks
+ * @never: nodes that never expire
+ * @never_on_set: likewise, nodes that a change of the clock cancels
+ * @set: nodes cancelled by a change of the clock
+ * @generation: number of changes of the clock
+ * @swept: number of buckets that the sweep has visited
+ * @sweeping: a sweep is under way: there may be buckets of an older generation
+ * @sweep_generation: @generation at the beginning of the sweep
+ * @nr_on_set: number of buckets with @on_set in the tree
+ * @nr_nodes: number of nodes
+ * @nr_cascaded: number of moves to a lower level
  */
 struct twheel_queue {
 	struct twheel_wheel	wheel;
@@ -142,22 +136,13 @@ void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node);
 
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 
-/**
- * twheel_queue_ready - whether a queue has something to do whatever the clock reads
- * @queue: the queue
- *
- * Return: true if nodes are due, or are cancelled since the clock was set.
- */
+/* Whether there is work regardless of the time: due or cancelled nodes. */
 static inline bool twheel_queue_ready(const struct twheel_queue *queue)
 {
 	return !list_empty(&queue->due) || !list_empty(&queue->set) || queue->sweeping;
 }
 
-/**
- * twheel_queue_del - take a node out, wherever it is
- * @queue: the queue
- * @node: in the queue
- */
+/* Remove a node from any list of the queue. */
 static inline void twheel_queue_del(struct twheel_queue *queue, struct twheel_node *node)
 {
 	list_del_init(&node->entry);
