@@ -2,28 +2,30 @@
 /*
  * User-space interface of twheel: delayed operations on a timing wheel.
  *
- * An operation has a deadline and may watch keys.  It ends exactly once:
- * completed, expired or cancelled.  Each end is one event, and read() delivers
- * each event once.
+ * An operation has a deadline and may watch keys.  It ends exactly once: it is
+ * completed by signals or by a call, expires at its deadline, or is
+ * cancelled.  The end is an event, and read() delivers each event once.  A
+ * purgatory is a set of operations that share keys and limits.
  *
- *	/dev/twheel		each open creates a private purgatory
+ *	/dev/twheel		each open() creates a private purgatory
  *	/dev/twheel-NAME	the named purgatory NAME, shared by all its files
  *	/dev/twheel-control	creates and removes named purgatories
  *
- * A file delivers the events of the operations that were added through it.  The
- * events of detached operations have a descriptor of their own, returned by
- * TWHEEL_IOC_EVENTS.
+ * A file delivers the events of the operations that were added through it.  A
+ * detached operation outlives its file; its event is read from a descriptor that
+ * TWHEEL_IOC_EVENTS returns.
  *
  * Times are in nanoseconds, in the time namespace of the caller.  In all calls
- * a limit of 0 is no limit, and an amount of 0 is 1.
+ * a limit of 0 means no limit, and an amount of 0 means 1.
  *
- * Structures grow at their end.  The size of a call's structure is part of its
- * ioctl number; arrays are passed with the size of an entry.  Bytes unknown to
- * the kernel must be zero (E2BIG otherwise).  Unknown flags, reserved fields
- * and output fields ("out") must be zero as well (EINVAL).  Events never grow.
+ * Structures are extended at their end.  The size of a call's structure is part
+ * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
+ * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags,
+ * reserved fields and output fields ("out") must be zero as well (EINVAL
+ * otherwise).  The size of an event never changes.
  *
- * Documentation/device.rst is the introduction; device-calls.rst and
- * device-files.rst describe each call and its errors.
+ * Documentation/device.rst is the introduction and has a glossary;
+ * device-calls.rst and device-files.rst describe each call and its errors.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -40,23 +42,23 @@
 /* Size of the name of a purgatory, including the terminating zero. */
 #define TWHEEL_NAME_SIZE	32
 
-/* A deadline that never expires, like any deadline above 2^63 - 1. */
+/* No deadline.  Any deadline above 2^63 - 1 means the same. */
 #define TWHEEL_NEVER		(~0ULL)
 
 /* Slack: an eighth of the time to the deadline. */
 #define TWHEEL_SLACK_COARSE	(~0ULL)
 
-/* The cursor of a listing that is complete. */
+/* Cursor at the end of a listing. */
 #define TWHEEL_LIST_END		(~0ULL)
 
-/* A user or group ID: that of the caller. */
+/* User or group ID: the caller's. */
 #define TWHEEL_CALLER		(~0U)
 
 /**
  * enum twheel_clock - clock of a deadline
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stops during suspend
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which includes suspend
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. When it is set,
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. If it is set, pending
  *	deadlines follow it in both directions.
  */
 enum twheel_clock {
@@ -66,14 +68,15 @@ enum twheel_clock {
 };
 
 /**
- * enum twheel_rearm - condition for moving a deadline
- * @TWHEEL_REARM_ALWAYS: none; arms a timer that is not pending
- * @TWHEEL_REARM_IF_PENDING: it is pending
- * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the present one
- * @TWHEEL_REARM_IF_LATER: the new deadline is later than the present one
+ * enum twheel_rearm - condition for changing a deadline
+ * @TWHEEL_REARM_ALWAYS: no condition
+ * @TWHEEL_REARM_IF_PENDING: the operation or timer is pending
+ * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
+ * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
  *
- * An operation is pending until it ends, with or without a deadline. A timer
- * that is not pending is armed by all of them but TWHEEL_REARM_IF_PENDING.
+ * An operation is pending until it ends, even without a deadline. In the kernel
+ * interface, all modes except TWHEEL_REARM_IF_PENDING arm a timer that is not
+ * pending.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
@@ -83,7 +86,7 @@ enum twheel_rearm {
 };
 
 /**
- * struct twheel_key - key that operations watch: 128 opaque bits
+ * struct twheel_key - a key: 128 bits that the kernel does not interpret
  * @v: compared as a whole
  */
 struct twheel_key {
@@ -91,10 +94,10 @@ struct twheel_key {
 };
 
 /**
- * struct twheel_watch_spec - one key to watch
+ * struct twheel_watch_spec - a key to watch
  * @key: the key
- * @need: number of signals that satisfy the key; 0 is 1. Conditions that do not
- *	count signals accept only these two.
+ * @need: number of signals that satisfy the key; 0 means 1. Conditions that do
+ *	not count signals accept only 0 and 1.
  * @reserved: must be zero
  */
 struct twheel_watch_spec {
@@ -107,9 +110,10 @@ struct twheel_watch_spec {
  * enum twheel_condition - when signals complete an operation
  * @TWHEEL_COND_NONE: never; the operation watches no key
  * @TWHEEL_COND_ANY: one of its keys is satisfied
- * @TWHEEL_COND_ALL: all of its keys are satisfied, those added later included
- * @TWHEEL_COND_QUORUM: as many of its keys as its quorum are satisfied
- * @TWHEEL_COND_SUM: the amounts signalled under its keys reach its threshold
+ * @TWHEEL_COND_ALL: all of its keys are satisfied, including keys added later
+ * @TWHEEL_COND_QUORUM: a given number of its keys are satisfied
+ * @TWHEEL_COND_SUM: the sum of the amounts signalled under its keys reaches
+ *	its threshold
  */
 enum twheel_condition {
 	TWHEEL_COND_NONE	= 0,
@@ -122,13 +126,14 @@ enum twheel_condition {
 /*
  * twheel_add_args.flags
  *
- * ABSTIME: the deadline is a point in time, not an interval from now.
- * DETACHED: in a named purgatory, the operation outlives its file. Its events go
- *	to the descriptors of TWHEEL_IOC_EVENTS.
+ * ABSTIME: the deadline is an absolute time, not an interval from now.
+ * DETACHED: the operation outlives its file, and its events go to the
+ *	descriptors of TWHEEL_IOC_EVENTS. Named purgatories only.
  * CANCEL_ON_SET: with TWHEEL_CLOCK_REALTIME, setting the clock cancels the
  *	operation with the error -ECANCELED.
- * FIXED_DELAY: a period begins when the event of the previous one is read, not
- *	at the previous deadline.
+ * FIXED_DELAY: a period starts when the previous one is reported or, if that
+ *	event is not read within the period, when it is read. Without this flag
+ *	it starts at the previous deadline.
  */
 #define TWHEEL_ADD_ABSTIME		(1U << 0)
 #define TWHEEL_ADD_DETACHED		(1U << 1)
@@ -139,21 +144,22 @@ enum twheel_condition {
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
  * @flags: TWHEEL_ADD_*
  * @condition: one of enum twheel_condition
- * @quorum: for TWHEEL_COND_QUORUM 1 to the number of distinct keys, else 0
- * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS. Of several
- *	entries with the same key the first one counts.
+ * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to the number of
+ *	distinct keys; otherwise 0
+ * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS. If entries have
+ *	the same key, the first one is used.
  * @keys: address of an array of struct twheel_watch_spec
- * @threshold: for TWHEEL_COND_SUM at least 1, else 0
- * @deadline: in ns from now; with TWHEEL_ADD_ABSTIME by the clock
- * @slack: the operation may expire so many ns later if that saves work; or
+ * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
+ * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock
+ * @slack: maximum additional delay in ns, which saves wake-ups; or
  *	TWHEEL_SLACK_COARSE
  * @period: period in ns, or 0 for an operation that is not periodic
  * @runs: number of expirations that a periodic operation reports before it
  *	ends; 0 for no limit
- * @cookie: value for the caller, returned in the event
+ * @cookie: copied to the event
  * @clock: one of enum twheel_clock
  * @key_size: size of an entry in @keys; 0 without keys
- * @id: out: identifies the operation in further calls; never 0
+ * @id: out: id of the operation for further calls; never 0
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -186,10 +192,12 @@ struct twheel_cancel_args {
 
 /**
  * struct twheel_complete_args - TWHEEL_IOC_COMPLETE: complete an operation
- * @id: the operation, whatever its condition
- * @value: for its event; 0 with an error
- * @error: for its event: 0 or a negative error number
+ * @id: the operation
+ * @value: copied to the event; 0 with an error
+ * @error: copied to the event: 0 or a negative error number
  * @flags: must be zero
+ *
+ * The condition of the operation is ignored.
  */
 struct twheel_complete_args {
 	__u64 id;
@@ -198,17 +206,18 @@ struct twheel_complete_args {
 	__u32 flags;
 };
 
-/* twheel_rearm_args.flags: the deadline is a point in time. */
+/* twheel_rearm_args.flags: the deadline is an absolute time. */
 #define TWHEEL_REARM_ABSTIME	(1U << 0)
 
 /**
- * struct twheel_rearm_args - TWHEEL_IOC_REARM: move the deadline of an operation
+ * struct twheel_rearm_args - TWHEEL_IOC_REARM: change the deadline of an operation
  * @id: the operation; not a periodic one
- * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME by the operation's clock
+ * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
+ *	the operation
  * @slack: as in struct twheel_add_args
  * @flags: TWHEEL_REARM_ABSTIME
  * @mode: one of enum twheel_rearm
- * @moved: out: 1 if the deadline was moved, 0 if @mode prevented it
+ * @moved: out: 1 if the deadline was changed, 0 if @mode prevented it
  * @reserved: must be zero
  */
 struct twheel_rearm_args {
@@ -222,10 +231,10 @@ struct twheel_rearm_args {
 };
 
 /**
- * struct twheel_watch_args - TWHEEL_IOC_WATCH: watch more keys
+ * struct twheel_watch_args - TWHEEL_IOC_WATCH: add keys to an operation
  * @id: the operation, which was added with a condition
  * @keys: address of an array of struct twheel_watch_spec. Keys that the
- *	operation watches already are ignored.
+ *	operation already watches are ignored.
  * @nr_keys: number of entries in @keys, at least one
  * @key_size: size of an entry
  * @flags: must be zero
@@ -241,7 +250,7 @@ struct twheel_watch_args {
 };
 
 /**
- * struct twheel_unwatch_args - TWHEEL_IOC_UNWATCH: stop watching a key
+ * struct twheel_unwatch_args - TWHEEL_IOC_UNWATCH: remove a key from an operation
  * @key: the key
  * @id: the operation
  * @flags: must be zero
@@ -256,14 +265,16 @@ struct twheel_unwatch_args {
 
 /**
  * struct twheel_signal_args - TWHEEL_IOC_SIGNAL: signal a key
- * @key: the key, signalled to its watchers in the order of their arrival
- * @amount: counted by operations with TWHEEL_COND_SUM; 0 is 1
- * @value: for the events of the operations that this signal completes
- * @limit: number of operations to complete; the watchers behind the last one
- *	are not signalled. 0 for no limit.
+ * @key: the key
+ * @amount: added to the sums of operations with TWHEEL_COND_SUM; 0 means 1
+ * @value: copied to the events of the operations that this signal completes
+ * @limit: maximum number of operations to complete; the watchers after the last
+ *	one are not signalled. 0 for no limit.
  * @flags: must be zero
  * @completed: out: number of operations that were completed
  * @reserved: must be zero
+ *
+ * The watchers are signalled in the order in which they were added to the key.
  */
 struct twheel_signal_args {
 	struct twheel_key key;
@@ -287,13 +298,13 @@ struct twheel_cancel_key_args {
 	__u32 cancelled;
 };
 
-/* twheel_complete_all_args.flags: also operations of other files. */
+/* twheel_complete_all_args.flags: include operations of other files. */
 #define TWHEEL_COMPLETE_OTHERS	(1U << 0)
 
 /**
  * struct twheel_complete_all_args - TWHEEL_IOC_COMPLETE_ALL: complete all operations
- * @value: for their events; 0 with an error
- * @error: for their events: 0 or a negative error number
+ * @value: copied to the events; 0 with an error
+ * @error: copied to the events: 0 or a negative error number
  * @flags: TWHEEL_COMPLETE_OTHERS
  * @completed: out: number of operations that were completed
  * @reserved: must be zero
@@ -307,7 +318,7 @@ struct twheel_complete_all_args {
 };
 
 /**
- * struct twheel_drain_args - TWHEEL_IOC_DRAIN: cancel all operations of a file
+ * struct twheel_drain_args - TWHEEL_IOC_DRAIN: end a file and cancel its operations
  * @flags: must be zero
  * @cancelled: out: number of operations that were cancelled
  *
@@ -318,16 +329,16 @@ struct twheel_drain_args {
 	__u32 cancelled;
 };
 
-/* twheel_events_args.flags: the descriptor does not block. */
+/* twheel_events_args.flags: the descriptor is non-blocking. */
 #define TWHEEL_EVENTS_NONBLOCK	(1U << 0)
 
 /**
- * struct twheel_events_args - TWHEEL_IOC_EVENTS: open the queue of detached events
+ * struct twheel_events_args - TWHEEL_IOC_EVENTS: open the queue of detached operations
  * @flags: TWHEEL_EVENTS_NONBLOCK
  * @reserved: must be zero
  *
- * The ioctl returns a descriptor for read() and poll(). Several descriptors share
- * the queue of their purgatory, and each event goes to one of them.
+ * The ioctl returns a descriptor for read() and poll(). All such descriptors of a
+ * purgatory share its queue, and each event goes to one of them.
  */
 struct twheel_events_args {
 	__u32 flags;
@@ -335,13 +346,13 @@ struct twheel_events_args {
 };
 
 /**
- * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its own
+ * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations
  * @flags: must be zero
  * @reserved: must be zero
  *
- * From now on the file can name and list only the operations that were added
- * through it, and can neither signal or cancel by key nor open the queue of
- * detached events. There is no way back.
+ * After this call, the file can only use and list operations that were added
+ * through it. It cannot signal keys, cancel by key, or open the queue of detached
+ * operations. The restriction cannot be undone.
  */
 struct twheel_restrict_args {
 	__u32 flags;
@@ -359,20 +370,22 @@ struct twheel_restrict_args {
 
 /**
  * struct twheel_pending - a pending operation
- * @id: identifies it in further calls
- * @cookie: of an own or a detached operation, else 0
- * @deadline: its expiry or the end of its present period, by its clock, in ns;
- *	TWHEEL_NEVER for none
- * @remaining: time until then in ns; 0 if it has passed, TWHEEL_NEVER for never
- * @missing: number of keys still to be satisfied; with TWHEEL_COND_SUM the
- *	missing amount; 0 if signals cannot complete it
+ * @id: id for further calls
+ * @cookie: cookie of an operation that was added through this file or is
+ *	detached; otherwise 0
+ * @deadline: end of the operation or its current period, a time of its clock in
+ *	ns; TWHEEL_NEVER without a deadline
+ * @remaining: time until then in ns; 0 if it has passed, TWHEEL_NEVER without a
+ *	deadline
+ * @missing: number of keys that still have to be satisfied; with TWHEEL_COND_SUM
+ *	the missing amount; 0 if signals cannot complete the operation
  * @period: period in ns, or 0
  * @runs: remaining expirations of a periodic operation; 0 for no limit
  * @condition: one of enum twheel_condition
  * @clock: one of enum twheel_clock
- * @nr_keys: number of keys that it watches
+ * @nr_keys: number of keys that the operation watches
  * @flags: TWHEEL_PENDING_*
- * @keys: the first of these keys, then zeroes
+ * @keys: up to TWHEEL_PENDING_KEYS of these keys, padded with zeroes
  * @reserved: zero
  */
 struct twheel_pending {
@@ -395,12 +408,12 @@ struct twheel_pending {
  * struct twheel_info_args - TWHEEL_IOC_INFO: describe a pending operation
  * @id: the operation
  * @keys: address of an array of struct twheel_watch_spec, filled with the keys
- *	that it watches and the signals that each of them still needs
- * @max_keys: number of entries in @keys; further keys are left out
+ *	that the operation watches and the number of signals that each still needs
+ * @max_keys: number of entries in @keys; keys that do not fit are omitted
  * @key_size: size of an entry; 0 without keys
  * @flags: must be zero
  * @reserved: must be zero
- * @pending: out: the operation
+ * @pending: out: description of the operation
  */
 struct twheel_info_args {
 	__u64 id;
@@ -412,18 +425,18 @@ struct twheel_info_args {
 	struct twheel_pending pending;
 };
 
-/* twheel_list_args.flags: also operations of other files. */
+/* twheel_list_args.flags: include operations of other files. */
 #define TWHEEL_LIST_OTHERS	(1U << 0)
 
 /**
  * struct twheel_list_args - TWHEEL_IOC_LIST: list pending operations
  * @entries: address of an array of struct twheel_pending
- * @max_entries: number of entries in it, at least one
+ * @max_entries: number of entries in @entries, at least one
  * @entry_size: size of an entry
  * @flags: TWHEEL_LIST_OTHERS
- * @nr: out: number of entries written; 0 is not the end
- * @cursor: 0 for the first call, then the value left by the call before;
- *	TWHEEL_LIST_END at the end
+ * @nr: out: number of entries written; may be 0 before the end of the list
+ * @cursor: 0 for the first call, then the value set by the previous call;
+ *	TWHEEL_LIST_END at the end of the list
  */
 struct twheel_list_args {
 	__u64 entries;
@@ -438,22 +451,23 @@ struct twheel_list_args {
  * struct twheel_query_args - TWHEEL_IOC_QUERY: state of a purgatory
  * @flags: must be zero
  * @max_pending: out: limit on the pending operations of the purgatory
- * @max_file_pending: out: limit on those of this file
+ * @max_file_pending: out: limit on the pending operations added through this file
  * @files: out: number of open files
- * @own: out: pending operations of this file, without detached ones
- * @unread: out: unread events of this file
- * @detached: out: pending detached operations
- * @detached_unread: out: their unread events
- * @pending: out: pending operations of all files
+ * @own: out: number of pending operations of this file, excluding detached ones
+ * @unread: out: number of unread events of this file
+ * @detached: out: number of pending detached operations
+ * @detached_unread: out: number of unread events of detached operations
+ * @pending: out: number of pending operations of all files
  * @keys: out: number of watched keys
- * @watches: out: number of watches, over all keys
+ * @watches: out: number of watches on all keys
  * @added: out: number of operations added so far
- * @completed: out: number of those completed
- * @expired: out: number of those expired
- * @cancelled: out: number of those cancelled
- * @rejected: out: number of adds refused by a limit
+ * @completed: out: number of operations completed so far
+ * @expired: out: number of operations expired so far
+ * @cancelled: out: number of operations cancelled so far
+ * @rejected: out: number of adds and TWHEEL_IOC_WATCH calls so far that failed
+ *	because of a limit
  * @tick_ns: out: tick of the wheel in ns
- * @wakeups: out: wake-ups so far of the reapers of the calling user
+ * @wakeups: out: number of wake-ups so far of the reapers of the calling user
  * @name: out: name of the purgatory; empty for a private one
  */
 struct twheel_query_args {
@@ -480,19 +494,19 @@ struct twheel_query_args {
 
 /**
  * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
- * @name: 1 to 31 letters, digits, '-', '_' and '.', beginning with a letter or a
- *	digit, then zeroes
+ * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a
+ *	digit, and padded with zeroes
  * @flags: must be zero
- * @mode: permissions of its node, at most 0666
- * @uid: owner of its node, or TWHEEL_CALLER
- * @gid: group of its node, or TWHEEL_CALLER
- * @max_pending: limit on its pending operations; 0 for no limit but that of the
- *	module
- * @max_file_pending: likewise, on those added through one file
+ * @mode: permissions of the node, at most 0666
+ * @uid: owner of the node, or TWHEEL_CALLER
+ * @gid: group of the node, or TWHEEL_CALLER
+ * @max_pending: limit on its pending operations; 0 for the limit of the module
+ * @max_file_pending: limit on the pending operations added through one file; 0 for
+ *	the limit of the module
  * @max_watches: limit on the watches of its operations; 0 for no limit
  * @reserved: must be zero
- * @major: out: device number of its node
- * @minor: out: device number of its node
+ * @major: out: major device number of the node
+ * @minor: out: minor device number of the node
  *
  * The ioctl returns a descriptor of the new purgatory.
  */
@@ -510,12 +524,12 @@ struct twheel_create_args {
 	__u32 minor;
 };
 
-/* twheel_remove_args.flags: even if files are open or operations pending. */
+/* twheel_remove_args.flags: even if files are open, or detached operations exist. */
 #define TWHEEL_REMOVE_FORCE	(1U << 0)
 
 /**
  * struct twheel_remove_args - TWHEEL_IOC_REMOVE: remove a named purgatory
- * @name: its name, then zeroes
+ * @name: its name, padded with zeroes
  * @flags: TWHEEL_REMOVE_FORCE
  * @cancelled: out: number of operations that were cancelled
  */
@@ -528,8 +542,8 @@ struct twheel_remove_args {
 /**
  * enum twheel_call - ioctl numbers
  *
- * Calls up to TWHEEL_CALL_CANCEL_KEY are available in a batch, those from
- * TWHEEL_CALL_CREATE on /dev/twheel-control only.
+ * Calls up to TWHEEL_CALL_CANCEL_KEY are available in a batch. TWHEEL_CALL_CREATE
+ * and TWHEEL_CALL_REMOVE are available on /dev/twheel-control only.
  */
 enum twheel_call {
 	TWHEEL_CALL_ADD			= 1,
@@ -556,8 +570,17 @@ enum twheel_call {
  * struct twheel_command - one call of a batch
  * @call: one of enum twheel_call, up to TWHEEL_CALL_CANCEL_KEY
  * @reserved: must be zero
- * @args: its structure; not written to
- * @pad: zero behind the structure
+ * @add: arguments of TWHEEL_CALL_ADD
+ * @cancel: arguments of TWHEEL_CALL_CANCEL
+ * @complete: arguments of TWHEEL_CALL_COMPLETE
+ * @rearm: arguments of TWHEEL_CALL_REARM
+ * @watch: arguments of TWHEEL_CALL_WATCH
+ * @unwatch: arguments of TWHEEL_CALL_UNWATCH
+ * @signal: arguments of TWHEEL_CALL_SIGNAL
+ * @cancel_key: arguments of TWHEEL_CALL_CANCEL_KEY
+ * @pad: the whole union; bytes after the arguments must be zero
+ *
+ * The kernel does not write to a command; the output is in struct twheel_result.
  */
 struct twheel_command {
 	__u32 call;
@@ -577,9 +600,8 @@ struct twheel_command {
 
 /**
  * struct twheel_result - result of one command of a batch
- * @value: output field of the call: the id of an add, the number of operations
- *	that a signal completed or a key cancelled, the moved field of a rearm;
- *	else 0
+ * @value: output field of the call: @id of an add, @moved of a re-arm, @completed
+ *	of a signal, @cancelled of TWHEEL_IOC_CANCEL_KEY; otherwise 0
  * @error: 0 or a negative error number
  * @reserved: zero
  */
@@ -593,15 +615,15 @@ struct twheel_result {
 #define TWHEEL_BATCH_STOP	(1U << 0)
 
 /**
- * struct twheel_batch_args - TWHEEL_IOC_BATCH: many calls in one
+ * struct twheel_batch_args - TWHEEL_IOC_BATCH: execute several calls
  * @commands: address of an array of struct twheel_command
  * @results: address of an array of struct twheel_result, or 0
- * @nr: number of entries in both, 1 to TWHEEL_MAX_BATCH
+ * @nr: number of entries in each array, 1 to TWHEEL_MAX_BATCH
  * @flags: TWHEEL_BATCH_*
  * @command_size: size of an entry in @commands
  * @result_size: size of an entry in @results; 0 without results
- * @done: out: number of commands executed, beginning with the first one
- * @failed: out: number of those that failed
+ * @done: out: number of executed commands, starting with the first
+ * @failed: out: number of commands that failed
  */
 struct twheel_batch_args {
 	__u64 commands;
@@ -616,9 +638,9 @@ struct twheel_batch_args {
 
 /**
  * enum twheel_reason - how an operation ended
- * @TWHEEL_COMPLETED: by its condition or by a call
- * @TWHEEL_EXPIRED: at its deadline
- * @TWHEEL_CANCELLED: by a call, or because the clock was set
+ * @TWHEEL_COMPLETED: completed by its condition or by a call
+ * @TWHEEL_EXPIRED: expired at its deadline
+ * @TWHEEL_CANCELLED: cancelled by a call, or because the clock was set
  */
 enum twheel_reason {
 	TWHEEL_COMPLETED	= 1,
@@ -631,17 +653,19 @@ enum twheel_reason {
 
 /**
  * struct twheel_event - event delivered by read()
- * @id: the operation; no longer valid unless TWHEEL_EVENT_MORE is set
- * @cookie: from struct twheel_add_args
- * @value: of the signal or the completion; else 0
- * @deadline: by its clock, in ns; TWHEEL_NEVER for none
- * @time: time of the end by its clock, in ns; not before @deadline if it expired
+ * @id: the operation; invalid after this event unless TWHEEL_EVENT_MORE is set
+ * @cookie: copied from struct twheel_add_args
+ * @value: value of the signal or completion; otherwise 0
+ * @deadline: deadline, a time of the clock of the operation in ns; TWHEEL_NEVER
+ *	for none
+ * @time: time of the end on the same clock in ns; not before @deadline if the
+ *	operation expired
  * @reason: one of enum twheel_reason; TWHEEL_EXPIRED for a period
  * @flags: TWHEEL_EVENT_*
- * @error: 0 or a negative error number, set by a completion; -ECANCELED if the
+ * @error: 0 or the negative error number of a completion; -ECANCELED if the
  *	clock was set
  * @reserved: zero
- * @expirations: number of deadlines that passed since the previous event
+ * @expirations: number of deadlines that have passed since the previous event
  */
 struct twheel_event {
 	__u64 id;
