@@ -24,7 +24,7 @@ static void print_added(const struct command_line *line, const struct twheel_add
 	else if (args->flags & TWHEEL_ADD_DETACHED)
 		printf("%llu\n", id);
 	else
-		printf("operation %llu waits\n", id);
+		printf("operation %llu is pending\n", id);
 }
 
 /* Prints the events of the operation, including the last one. */
