@@ -1,38 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A declared condition: an operation that waits for all of its keys to be signalled.
- * While it is being added (op_add() in op_add.c), another adds a key to it
- * (twheel_op_watch() in op_watch.c), another takes that off (twheel_op_unwatch()),
- * each key is signalled (signal.c), and it may be completed by hand.
+ * A declared condition: the operation completes when all of its keys have been signalled.
+ * Concurrently, one process adds the operation (op_add() in op_add.c), one adds a key to it
+ * (twheel_op_watch() in op_watch.c), one removes that key (twheel_op_unwatch()), each key is
+ * signalled (signal.c), and the operation may be completed by a call.
  *
- * Holds: exactly_once nothing_missed leaves_first no_use_after_free
+ * Holds: exactly_once nothing_missed unlinked_first no_use_after_free
  * Holds: nothing_left counts_right ends
  *
- * What breaks it, and what is broken then:
+ * Mutants, and the property that each one violates:
  *
  *	COUNT_WITHOUT_LOCK	nothing_missed
- *		signals under different keys count down without op->lock
+ *		signals of different keys update the count without op->lock
  *	COUNT_SATISFIED		counts_right
- *		a signal counts although its key is satisfied
- *	FORGO_WITHOUT_CLAIM	nothing_missed
- *		the last key that is not satisfied is taken off, and that's all
+ *		a signal of a satisfied key is counted
+ *	UNWATCH_WITHOUT_CLAIM	nothing_missed
+ *		removing the last unsatisfied key does not complete the operation
  *	UNWATCH_UNLINKED	no_use_after_free
- *		a watch that is still to be linked is handed back
- *	WATCH_WITHOUT_LOOK	nothing_left
+ *		a watch is returned to the caller before it is linked
+ *	WATCH_UNCHECKED		nothing_left
  *		a key is added to an operation that has ended
- *	LINK_WITHOUT_LOOK	leaves_first
+ *	LINK_UNCHECKED		unlinked_first
  *		a watch is linked although the operation has ended
- *	LINK_AFTER_LOOK		leaves_first
- *		it is let go of after it was seen to wait, and linked then
- *	FINISH_WITHOUT_CLAIM	exactly_once
- *		who counts down to zero does not look whether it waits
+ *	LINK_AFTER_CHECK	unlinked_first
+ *		the lock is dropped between the check of the state and the link
+ *	COMPLETE_UNCHECKED	exactly_once
+ *		the state is not checked when the count reaches zero
  */
 #define KEYS	2
 
 #include "op.pmh"
 
 byte need[KEYS], missing, busy;
-bool heard[KEYS];	/* a signal came while the key was watched */
+bool signalled[KEYS];	/* signalled while the key was watched */
 bool parked;
 
 inline attach_counted(key)
@@ -42,17 +42,17 @@ inline attach_counted(key)
 	missing++
 }
 
-/* All keys that it watches are satisfied. */
+/* All watched keys are satisfied. */
 #define SATISFIED	((!attached[0] || need[0] == 0) && (!attached[1] || need[1] == 0))
-#define ALL_HEARD	((!attached[0] || heard[0]) && (!attached[1] || heard[1]))
+#define ALL_SIGNALLED	((!attached[0] || signalled[0]) && (!attached[1] || signalled[1]))
 
-/* With op->lock held. */
+/* Called with op->lock held. */
 inline claim_if_complete()
 {
 	if
 	:: missing == 0 ->
 		MUST(counts_right, SATISFIED);
-#ifdef FINISH_WITHOUT_CLAIM
+#ifdef COMPLETE_UNCHECKED
 		won = true;
 		claims++;
 		MUST(exactly_once, claims == 1)
@@ -75,7 +75,7 @@ proctype adder()
 	link_watches(0, 1);
 	atomic {
 		if
-		:: life == WAITING -> arm()
+		:: state == PENDING -> arm()
 		:: else
 		fi
 	}
@@ -90,21 +90,21 @@ proctype watcher()
 
 	atomic {
 		if
-		:: life == WAITING -> hold()
-		:: life > WAITING -> put(); busy--; goto not_waiting
+		:: state == PENDING -> hold()
+		:: state > PENDING -> put(); busy--; goto not_pending
 		fi
 	}
 	atomic {
-		TOUCH;
+		ACCESS;
 		if
-#ifdef WATCH_WITHOUT_LOOK
+#ifdef WATCH_UNCHECKED
 		:: true ->
 #else
-		:: life == WAITING ->
+		:: state == PENDING ->
 #endif
 			attach_counted(1);
 			watched = true
-		:: life != WAITING ->
+		:: state != PENDING ->
 			watched = false
 		fi
 	}
@@ -114,17 +114,17 @@ proctype watcher()
 	fi;
 	atomic { unhold() }
 	atomic { put(); busy-- }
-not_waiting:
+not_pending:
 }
 
-/* Take the second key off the operation, if it is linked: op_detach(). */
+/* op_detach(): remove the second key from the operation if it is linked. */
 inline detach()
 {
 	if
 #ifdef UNWATCH_UNLINKED
-	:: life == WAITING && attached[1] ->
+	:: state == PENDING && attached[1] ->
 #else
-	:: life == WAITING && attached[1] && linked[1] ->
+	:: state == PENDING && attached[1] && linked[1] ->
 #endif
 		missing = missing - need[1];
 		need[1] = 0;
@@ -132,7 +132,7 @@ inline detach()
 		linked[1] = false;
 		handed_back[1] = true;
 		watches--;
-#ifndef FORGO_WITHOUT_CLAIM
+#ifndef UNWATCH_WITHOUT_CLAIM
 		claim_if_complete()
 #endif
 	:: else
@@ -143,9 +143,9 @@ proctype unwatcher()
 {
 	LOCALS;
 
-	/* With the lock of the stripe held, and op->lock. */
+	/* The lock of the stripe and op->lock are held. */
 	atomic {
-		TOUCH;
+		ACCESS;
 		won = false;
 		detach()
 	}
@@ -156,7 +156,7 @@ proctype unwatcher()
 	atomic { put(); busy-- }
 }
 
-/* Visit the operation, if the ring of the key leads to it. */
+/* Visit the operation if it is in the ring of the key. */
 inline signal(key)
 {
 	atomic {
@@ -165,8 +165,8 @@ inline signal(key)
 		if
 		:: there ->
 			MUST(no_use_after_free, !handed_back[key]);
-			TOUCH;
-			heard[key] = true;
+			ACCESS;
+			signalled[key] = true;
 			before = missing
 		:: else
 		fi;
@@ -176,9 +176,9 @@ inline signal(key)
 #endif
 		if
 #ifdef COUNT_SATISFIED
-		:: there && life == WAITING ->
+		:: there && state == PENDING ->
 #else
-		:: there && life == WAITING && need[key] > 0 ->
+		:: there && state == PENDING && need[key] > 0 ->
 #endif
 			need[key] = 0;
 			missing = before - 1;
@@ -202,8 +202,8 @@ proctype signaller(byte key)
 	busy--
 }
 
-/* Signals the first key once more, or completes the operation, or neither. */
-proctype another()
+/* Signals the first key again, or completes the operation, or does nothing. */
+proctype second_caller()
 {
 	LOCALS;
 	byte before;
@@ -230,12 +230,12 @@ init {
 		run unwatcher();
 		run signaller(0);
 		run signaller(1);
-		run another()
+		run second_caller()
 	}
 	atomic {
 		busy == 0 ->
-		MUST(counts_right, life != WAITING || missing == need[0] + need[1]);
-		MUST(nothing_missed, life != WAITING || !ALL_HEARD)
+		MUST(counts_right, state != PENDING || missing == need[0] + need[1]);
+		MUST(nothing_missed, state != PENDING || !ALL_SIGNALLED)
 	}
 	end_op();
 	atomic {

@@ -1,31 +1,31 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Heartbeats against the deadline: an operation that waits is given other deadlines,
- * sooner, later or never (twheel_op_rearm() in op_deadline.c), while the clock goes on, the
- * reaper expires it, and another may cancel it.
+ * Re-arming against expiry: the deadline of a pending operation is changed to an earlier or
+ * later time or to never (twheel_op_rearm() in op_deadline.c), while the clock advances, the
+ * reaper expires the operation, and a cancel may run.
  *
- * Holds: exactly_once nothing_missed leaves_first no_use_after_free nothing_left
+ * Holds: exactly_once nothing_missed unlinked_first no_use_after_free nothing_left
  * Holds: never_early ends halts
  *
- * What breaks it, and what is broken then:
+ * Mutants, and the property that each one violates:
  *
- *	EXPIRE_WITHOUT_LOOK	never_early
- *		the timer's function does not look whether it was armed anew
- *	LOOK_ONLY_AT_TIMER	never_early
- *		nor whether the deadline is never
+ *	EXPIRE_UNCHECKED	never_early
+ *		the timer function does not check if the timer was armed again
+ *	CHECK_ONLY_TIMER	never_early
+ *		the timer function does not check if the deadline is never
  *	REARM_IN_TWO_STEPS	never_early
- *		the lock is let go of between the deadline and the timer
+ *		the lock is dropped between the changes of the deadline and of the timer
  *	REARM_ONLY_DEADLINE	nothing_missed
- *		a timer that has fired is not armed anew
- *	REARM_WITHOUT_LOOK	nothing_left
- *		an operation that has ended is armed once more
+ *		a timer that has fired is not armed again
+ *	REARM_UNCHECKED		nothing_left
+ *		the timer of an operation that has ended is armed again
  *	HOLD_WHILE_RUNNING	no_use_after_free
- *		a timer that is armed while its function runs has one hold for both
+ *		a timer that is armed while its function runs has one hold instead of two
  *	ARM_WITHOUT_HOLD	no_use_after_free
  *		an armed timer does not hold its operation
  */
 #define LAST	3
-#define FAR	4	/* which the clock does not reach */
+#define FAR	4	/* after the end of the clock */
 #define NEVER	5
 
 #define DUE	(now >= expires)
@@ -57,20 +57,20 @@ inline set_deadline()
 	:: to = NEVER
 	fi;
 	atomic {
-		TOUCH;
+		ACCESS;
 		moved = false;
 		if
-#ifdef REARM_WITHOUT_LOOK
+#ifdef REARM_UNCHECKED
 		:: true ->
 #else
-		:: life == WAITING ->
+		:: state == PENDING ->
 #endif
 			deadline = to;
 			no_deadline = (to == NEVER);
 			moved = true;
 #ifdef REARM_ONLY_DEADLINE
 			if
-			:: pending || no_deadline -> arm()
+			:: timer_pending || no_deadline -> arm()
 			:: else
 			fi
 #else
@@ -84,14 +84,14 @@ inline set_deadline()
 #ifdef REARM_IN_TWO_STEPS
 	atomic {
 		if
-		:: moved && life == WAITING -> arm()
+		:: moved && state == PENDING -> arm()
 		:: else
 		fi
 	}
 #endif
 }
 
-proctype heart()
+proctype heartbeat()
 {
 	LOCALS;
 	byte to;
@@ -126,7 +126,7 @@ init {
 	LOCALS;
 
 	atomic {
-		/* Added, with a key. */
+		/* The operation has been added, with one key. */
 		refs = 3;
 		holds = 1;
 		attach(0);
@@ -136,17 +136,17 @@ init {
 		arm();
 		busy = 3;
 		run clock();
-		run heart();
+		run heartbeat();
 		run canceller();
 		run reaper()
 	}
 	atomic {
-		busy == 0 && !running && !(pending && DUE) ->
-		MUST(nothing_missed, life == DONE || EARLY)
+		busy == 0 && !timer_running && !(timer_pending && DUE) ->
+		MUST(nothing_missed, state == DONE || EARLY)
 	}
 	end_op();
 	atomic {
-		!running ->
+		!timer_running ->
 		put();
 		MUST(nothing_left, freed && holds == 1 && watches == 0);
 		MUST(exactly_once, calls == 1)

@@ -1,52 +1,52 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * All ways of ending at once: while an operation is being added (op_add() in
- * op_add.c), another walks its key (walk_key() in signal.c), to ask or to cancel; the
- * predicate may hold, or complete the operation itself before it says whether it
- * holds; the deadline may pass; another cancels it and waits
- * (twheel_op_cancel_sync() in op.c, twheel_op_wait() in op.c); and the purgatory is drained
- * (twheel_purgatory_drain() in purgatory.c) and then gone.
+ * All ways to end an operation, concurrently: while the operation is added (op_add() in
+ * op_add.c), a walk visits its key (signal_run() in signal.c), to run the predicate or to
+ * cancel; the predicate may hold, or complete the operation itself before it returns; the
+ * deadline may pass; a thread cancels the operation and waits (twheel_op_cancel_sync() and
+ * twheel_op_wait() in op.c); and the purgatory is drained (twheel_purgatory_drain() in
+ * purgatory.c) and then freed.
  *
- * Holds: exactly_once one_at_a_time leaves_first waits no_use_after_free
+ * Holds: exactly_once one_at_a_time unlinked_first waits no_use_after_free
  * Holds: nothing_left ends halts
  *
- * What breaks it, and what is broken then:
+ * Mutants, and the property that each one violates:
  *
- *	CLAIM_WITHOUT_LOOK	exactly_once
- *		who wants to end it does not look whether it waits
+ *	CLAIM_UNCHECKED		exactly_once
+ *		a claim does not check if the operation is pending
  *	CALL_BACK_WHILE_OWNED	one_at_a_time
- *		who wins calls back even if another runs the predicate
- *	FORGET_LEFT		ends
- *		the owner goes away though the callback was left to it
- *	KEEP_AGAIN		halts
- *		the owner does not clear what it was asked
- *	DONE_TOO_SOON		waits
- *		DONE is said before the callback has returned
- *	WINNER_GOES_ON		waits
- *		who wins is not made to wait for the owner's callback
+ *		the claimer runs the callback while another thread runs the predicate
+ *	FORGET_CALLBACK		ends
+ *		the owner does not run the callback that the claimer left to it
+ *	KEEP_RECHECK		halts
+ *		the owner does not clear the request to run the predicate
+ *	DONE_TOO_EARLY		waits
+ *		the state becomes DONE before the callback has returned
+ *	WINNER_DOES_NOT_WAIT	waits
+ *		the claimer does not wait for a callback that the owner runs
  *	PARK_WITHOUT_HOLD	waits
  *		a parked operation does not hold its purgatory
  *	ARM_WITHOUT_HOLD	no_use_after_free
  *		an armed timer does not hold its operation
  *	DRAIN_WITHOUT_HOLD	no_use_after_free
- *		the drain cancels what it found listed without a reference
+ *		the drain cancels an operation of the list without a hold
  *	WALK_WITHOUT_PURGATORY	no_use_after_free
- *		a walk does not hold the purgatory that a callback may let others end
- *	TAKE_DEFERRED_EARLY	leaves_first
- *		an expiry that lost makes the callback though the timer is armed for it
+ *		a walk does not hold the purgatory between two chunks
+ *	TAKE_DEFERRED_EARLY	unlinked_first
+ *		an expiry that lost runs the callback while the timer is armed for it
  *	DEFER_WITHOUT_HOLD	no_use_after_free
- *		the timer that brings the callback to the reaper does not hold it
+ *		the timer of a deferred callback does not hold the operation
  *	HELP_WITHOUT_TAKING	exactly_once
- *		who waits makes the reaper's callback, and leaves it to the reaper too
- *	HELP_WITHOUT_CANCEL	leaves_first
- *		who waits makes it while the timer is still armed for it
- *	PARK_WITHOUT_LOOK	no_use_after_free
- *		an operation is let in although the purgatory is being drained
+ *		a waiter runs the deferred callback, and the reaper runs it again
+ *	HELP_WITHOUT_CANCEL	unlinked_first
+ *		a waiter runs the deferred callback while the timer is armed for it
+ *	PARK_UNCHECKED		no_use_after_free
+ *		an operation is added although the purgatory is being drained
  */
 #define PREDICATE
 #define DEFERS
 #define KEYS	1
-#define HOLDS	if :: end_op() :: skip fi; if :: held = true :: held = false fi
+#define EVALUATE	if :: end_op() :: skip fi; if :: result = true :: result = false fi
 
 #include "op.pmh"
 
@@ -59,7 +59,7 @@ proctype adder()
 
 	atomic {
 		if
-#ifdef PARK_WITHOUT_LOOK
+#ifdef PARK_UNCHECKED
 		:: true ->
 #else
 		:: !draining ->
@@ -68,7 +68,7 @@ proctype adder()
 			park();
 			hold()
 		:: draining ->
-			/* Its caller sees to it that the purgatory is still there. */
+			/* The purgatory exists until the caller returns. */
 			put();
 			busy--;
 			goto refused
@@ -78,34 +78,33 @@ proctype adder()
 	link_watches(0, KEYS);
 	atomic {
 		if
-		:: life == WAITING -> arm()
+		:: state == PENDING -> arm()
 		:: else
 		fi
 	}
-	ask();
+	try_complete();
 	atomic { unhold() }
 	atomic { put(); busy-- }
 refused:
 }
 
-/* walk_visit(), to ask or to cancel, with the lock of the stripe held. */
-inline visit()
+/* To run the predicate, or to cancel.  Called with the lock of the stripe held. */
+inline signal_visit()
 {
 	won = false;
 	found = false;
 	if
-	:: linked[0] && life == WAITING -> found = true; hold()
+	:: linked[0] && state == PENDING -> found = true; hold()
 	:: linked[0] -> claim()
 	:: else
 	fi
 }
 
-/* walk_do() */
-inline tell()
+inline signal_finish()
 {
 	if
 	:: found ->
-		ask();
+		try_complete();
 		atomic { unhold() }
 	:: won ->
 		finish()
@@ -113,8 +112,8 @@ inline tell()
 	fi
 }
 
-/* walk_mark(): more watch the key than fit into a chunk. */
-inline mark()
+/* The key has more watches than one chunk. */
+inline signal_mark()
 {
 #ifndef WALK_WITHOUT_PURGATORY
 	holds++;
@@ -125,18 +124,18 @@ inline mark()
 proctype walker()
 {
 	LOCALS;
-	bool found, marked, later;
+	bool found, marked, in_second;
 
-	/* The operation is in the only chunk, or the first of two, or the second. */
+	/* The operation is in the only chunk, the first of two, or the second of two. */
 	atomic {
 		if
 		:: !linked[0] -> busy--; goto not_watched
-		:: linked[0] -> visit()
-		:: linked[0] -> visit(); mark()
-		:: linked[0] -> mark(); later = true
+		:: linked[0] -> signal_visit()
+		:: linked[0] -> signal_visit(); signal_mark()
+		:: linked[0] -> signal_mark(); in_second = true
 		fi
 	}
-	tell();
+	signal_finish();
 	if
 	:: marked ->
 		atomic {
@@ -144,11 +143,11 @@ proctype walker()
 			found = false;
 			won = false;
 			if
-			:: later -> visit()
+			:: in_second -> signal_visit()
 			:: else
 			fi
 		}
-		tell();
+		signal_finish();
 #ifndef WALK_WITHOUT_PURGATORY
 		atomic { holds-- }
 #endif
@@ -158,11 +157,11 @@ proctype walker()
 not_watched:
 }
 
-/* Make a callback that was left to the reaper: op_help() in op.c. */
+/* op_help(): run a callback that was deferred to the reaper. */
 inline help()
 {
 	atomic {
-		TOUCH;
+		ACCESS;
 		late = deferred;
 #ifndef HELP_WITHOUT_TAKING
 		deferred = false
@@ -172,9 +171,9 @@ inline help()
 	:: late ->
 #ifndef HELP_WITHOUT_CANCEL
 		atomic {
-			TOUCH;
+			ACCESS;
 			if
-			:: pending -> pending = false; unhold()
+			:: timer_pending -> timer_pending = false; unhold()
 			:: else
 			fi
 		}
@@ -191,11 +190,11 @@ proctype canceller()
 	end_op();
 	/* twheel_op_wait() */
 	do
-	:: life == NEW -> break
-#ifdef WINNER_GOES_ON
-	:: claims == 1 && won -> MUST(waits, life == DONE && !in_callback); break
+	:: state == NEW -> break
+#ifdef WINNER_DOES_NOT_WAIT
+	:: claims == 1 && won -> MUST(waits, state == DONE && !in_callback); break
 #endif
-	:: life == DONE ->
+	:: state == DONE ->
 		MUST(waits, !in_predicate && !in_callback && calls == 1);
 		break
 	:: deferred -> help()
@@ -248,6 +247,6 @@ init {
 	atomic {
 		busy == 0 ->
 		MUST(nothing_left, freed && watches == 0);
-		MUST(exactly_once, calls == (life == DONE))
+		MUST(exactly_once, calls == (state == DONE))
 	}
 }

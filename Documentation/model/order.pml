@@ -1,60 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * What one CPU stores, and when another sees it.  The other models have each store
- * seen by all at once; here each process has a store buffer, which may let go
- * of stores late, and in any order:
+ * Memory ordering.  In the other models a store is visible to all processes at once.  Here
+ * each process has a store buffer, which may delay and reorder stores:
  *
- *	store()		into the buffer; what it says reaches memory some time later
- *	load()		from the buffer, or else from memory
- *	smp_mb()	waits until all that was stored before has reached memory
- *	lock()		an acquire: at once, but it does not empty the buffer, and if
- *			the unlock before is still in there, neither reaches memory
- *	release()	a store that reaches memory after all that were made before
- *			it; unlock() is one
+ *	store()		writes to the buffer; the value reaches memory at a later time
+ *	load()		reads from the buffer, or else from memory
+ *	smp_mb()	waits until all earlier stores have reached memory
+ *	lock()		an acquire, at once; it does not flush the buffer.  If the
+ *			preceding unlock is still in the buffer, it never reaches memory
+ *	release()	a store that reaches memory after all earlier ones;
+ *			unlock() is a release
  *
- * That is weaker than x86, where stores keep their order and a lock empties the
- * buffer.  Loads are made in order, which is what the acquires and smp_mb() see to.
+ * This is weaker than x86, which preserves the order of stores and flushes the buffer on a
+ * locked instruction.  Loads are in order, which the acquires and smp_mb() ensure.
  *
- * An operation with a predicate waits, but nothing of it is linked yet. Two
- * CPUs make true what it waits for, a half of it each. One looks who watches the key
- * (walk_first() in signal.c), with the lock of its stripe held, as who links has it
- * (twheel_watches_link() in op_watch.c); the other has the operation, and asks for
- * the predicate (twheel_op_try_complete() in op.c).  There is no barrier but these
- * locks.  One waits for DONE (twheel_op_cancel_sync() in op.c).
+ * An operation with a predicate is pending, but not linked yet.  Two CPUs make the condition
+ * of the predicate true, one half each.  One of them looks up the watchers of the key
+ * (signal_first() in signal.c) with the lock of the stripe, which also protects linking
+ * (twheel_watches_link() in op_watch.c).  The other has a reference to the operation and
+ * requests a run of the predicate (twheel_op_try_complete() in op.c).  The locks are the only
+ * barriers.  A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c).
  *
  * Holds: nothing_missed waits ends
  *
- * What breaks it, and what is broken then:
+ * Mutants, and the property that each one violates:
  *
- *	LOOK_WITHOUT_LOCK	nothing_missed
- *		the walk looks who watches the key without the lock of the stripe
+ *	LOOKUP_WITHOUT_LOCK	nothing_missed
+ *		the walk looks up the watchers without the lock of the stripe
  *	LINK_WITHOUT_LOCK	nothing_missed
- *		nor is that held to link
+ *		the watch is linked without the lock of the stripe
  *	STRIPE_WITHOUT_RELEASE	nothing_missed
- *		if stripe->lock did not order, who has it next would not see what came before
+ *		stores before the unlock of the stripe may be visible after it
  *	UNLOCK_WITHOUT_RELEASE	nothing_missed
- *		if op->lock did not order, who leaves AGAIN would not be seen
+ *		stores before the unlock of op->lock, such as RECHECK, may be visible after it
  *	NO_BARRIER_IN_WAKE_UP	ends
- *		none between DONE and the look for who waits
+ *		no barrier between the store of DONE and the check for a waiter
  *	NO_BARRIER_IN_WAIT	ends
- *		none between going to sleep and the look at DONE
+ *		no barrier between going to sleep and the check of DONE
  *	AWAITED_WITHOUT_LOCK	ends
- *		who waits says so without op->lock
+ *		the waiter sets AWAITED without op->lock
  *	DONE_WITHOUT_RELEASE	waits
- *		DONE is seen before what the callback did
+ *		DONE may be visible before the stores of the callback
  */
 #include "must.pmh"
 
-/* Places in memory. */
-#define HALF	0	/* what the predicate looks at, by who looks the key up */
-#define OTHER	1	/* and by who asks */
-#define LINKED	2	/* the operation is in the key's ring */
+/* Locations in memory. */
+#define COND_A	0	/* read by the predicate, set before the lookup of the key */
+#define COND_B	1	/* read by the predicate, set before the request */
+#define LINKED	2	/* the operation is in the ring of the key */
 #define OWNED	3
-#define AGAIN	4
+#define RECHECK	4
 #define ENDED	5
 #define DONE	6
-#define CALLED	7	/* what the callback did */
-#define ASLEEP	8	/* somebody waits for DONE */
+#define CALLED	7	/* a store of the callback */
+#define ASLEEP	8	/* the waiter is asleep */
 #define STRIPE	9	/* stripe->lock */
 #define OP	10	/* op->lock */
 #define AWAITED	11
@@ -62,7 +61,7 @@
 
 #define ADDER	0
 #define WALKER	1
-#define ASKER	2
+#define CHECKER	2
 #define WAITER	3
 #define CPUS	4
 
@@ -70,19 +69,19 @@ bit memory[PLACES];
 bool woken;
 byte busy;
 
-/* The buffers: which places, what is to be stored, and after which others. */
+/* The buffers, as bitmaps: buffered stores, their values, and stores that must come first. */
 short stored[CPUS];
-short what[CPUS];
+short value_of[CPUS];
 short stripe_after[CPUS], op_after[CPUS], done_after[CPUS];
 
 #define BIT(place)	(1 << (place))
-#define LOCALS		bit mine, again, ended, held, x
+#define LOCALS		bit mine, recheck, ended, result, x
 
 inline store(place, value)
 {
 	atomic {
 		stored[cpu] = stored[cpu] | BIT(place);
-		what[cpu] = (what[cpu] & ~BIT(place)) | (value << place)
+		value_of[cpu] = (value_of[cpu] & ~BIT(place)) | (value << place)
 	}
 }
 
@@ -90,7 +89,7 @@ inline load(place, into)
 {
 	atomic {
 		if
-		:: stored[cpu] & BIT(place) -> into = (what[cpu] >> place) & 1
+		:: stored[cpu] & BIT(place) -> into = (value_of[cpu] >> place) & 1
 		:: else -> into = memory[place]
 		fi
 	}
@@ -104,7 +103,7 @@ inline smp_mb()
 inline forget(place)
 {
 	stored[cpu] = stored[cpu] & ~BIT(place);
-	what[cpu] = what[cpu] & ~BIT(place);
+	value_of[cpu] = value_of[cpu] & ~BIT(place);
 	stripe_after[cpu] = stripe_after[cpu] & ~BIT(place);
 	op_after[cpu] = op_after[cpu] & ~BIT(place);
 	done_after[cpu] = done_after[cpu] & ~BIT(place)
@@ -115,7 +114,7 @@ inline lock(place)
 	atomic {
 		if
 		:: !memory[place] -> memory[place] = 1
-		/* We have just unlocked it ourselves, and nobody else knows. */
+		/* Unlocked by this CPU, but the store is still in the buffer. */
 		:: stored[cpu] & BIT(place) -> forget(place)
 		fi
 	}
@@ -149,7 +148,7 @@ inline unlock_op()
 
 inline reach(place)
 {
-	memory[place] = (what[cpu] >> place) & 1;
+	memory[place] = (value_of[cpu] >> place) & 1;
 	forget(place)
 }
 
@@ -158,11 +157,11 @@ inline reach(place)
 proctype buffer(byte cpu)
 {
 end:	do
-	:: d_step { MAY_REACH(HALF) -> reach(HALF) }
-	:: d_step { MAY_REACH(OTHER) -> reach(OTHER) }
+	:: d_step { MAY_REACH(COND_A) -> reach(COND_A) }
+	:: d_step { MAY_REACH(COND_B) -> reach(COND_B) }
 	:: d_step { MAY_REACH(LINKED) -> reach(LINKED) }
 	:: d_step { MAY_REACH(OWNED) -> reach(OWNED) }
-	:: d_step { MAY_REACH(AGAIN) -> reach(AGAIN) }
+	:: d_step { MAY_REACH(RECHECK) -> reach(RECHECK) }
 	:: d_step { MAY_REACH(ENDED) -> reach(ENDED) }
 	:: d_step { MAY_REACH(DONE) && !done_after[cpu] -> reach(DONE) }
 	:: d_step { MAY_REACH(CALLED) -> reach(CALLED) }
@@ -199,21 +198,21 @@ inline call_back()
 	fi
 }
 
-/* Where nothing but the lock orders, a claim, the leave and LEFT are one. */
+/* The claim and the unlink are one step, since only the lock orders them. */
 inline serve()
 {
 	do
 	:: lock(OP);
 	   load(ENDED, ended);
-	   load(AGAIN, again);
+	   load(RECHECK, recheck);
 	   if
-	   :: again && !ended ->
-		store(AGAIN, 0);
+	   :: recheck && !ended ->
+		store(RECHECK, 0);
 		unlock_op();
-		load(HALF, held);
-		load(OTHER, x);
+		load(COND_A, result);
+		load(COND_B, x);
 		if
-		:: held && x ->
+		:: result && x ->
 			lock(OP);
 			store(ENDED, 1);
 			unlock_op();
@@ -229,14 +228,14 @@ inline serve()
 	od
 }
 
-inline ask()
+inline try_complete()
 {
 	lock(OP);
 	mine = 0;
 	load(ENDED, ended);
 	if
 	:: !ended ->
-		store(AGAIN, 1);
+		store(RECHECK, 1);
 		load(OWNED, x);
 		if
 		:: !x -> store(OWNED, 1); mine = 1
@@ -265,7 +264,7 @@ proctype adder(byte cpu)
 #ifndef LINK_WITHOUT_LOCK
 	unlock_stripe();
 #endif
-	ask();
+	try_complete();
 	busy--
 }
 
@@ -273,28 +272,28 @@ proctype walker(byte cpu)
 {
 	LOCALS;
 
-	store(HALF, 1);
-	/* walk_first() */
-#ifndef LOOK_WITHOUT_LOCK
+	store(COND_A, 1);
+	/* signal_first() */
+#ifndef LOOKUP_WITHOUT_LOCK
 	lock(STRIPE);
 #endif
 	load(LINKED, x);
-#ifndef LOOK_WITHOUT_LOCK
+#ifndef LOOKUP_WITHOUT_LOCK
 	unlock_stripe();
 #endif
 	if
-	:: x -> ask()
+	:: x -> try_complete()
 	:: else
 	fi;
 	busy--
 }
 
-proctype asker(byte cpu)
+proctype checker(byte cpu)
 {
 	LOCALS;
 
-	store(OTHER, 1);
-	ask();
+	store(COND_B, 1);
+	try_complete();
 	busy--
 }
 
@@ -329,13 +328,13 @@ init {
 		busy = 3;
 		run buffer(ADDER);
 		run buffer(WALKER);
-		run buffer(ASKER);
+		run buffer(CHECKER);
 		run buffer(WAITER);
 		run adder(ADDER);
 		run walker(WALKER);
-		run asker(ASKER);
+		run checker(CHECKER);
 		run waiter(WAITER)
 	}
-	busy == 0 && !stored[ADDER] && !stored[WALKER] && !stored[ASKER];
+	busy == 0 && !stored[ADDER] && !stored[WALKER] && !stored[CHECKER];
 	MUST(nothing_missed, memory[DONE])
 }

@@ -1,55 +1,55 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A predicate that waits for two things, each under a key of its own. While the
- * operation is being added (op_start() in op_add.c), both come true on other CPUs,
- * each of which then looks its key up and asks its watchers (signal.c). The deadline
- * may pass at any time, or no_deadline.
+ * A predicate that depends on two conditions, each with its own key.  While the operation is
+ * added (op_start() in op_add.c), both conditions become true on other CPUs, and each of these
+ * CPUs then looks up the key and runs the predicates of its watchers (signal.c).  The deadline
+ * may pass at any time, or there is none.
  *
- * Holds: exactly_once one_at_a_time nothing_missed leaves_first no_use_after_free
+ * Holds: exactly_once one_at_a_time nothing_missed unlinked_first no_use_after_free
  * Holds: nothing_left ends
  *
- * What breaks it, and what is broken then:
+ * Mutants, and the property that each one violates:
  *
- *	LOSE_AGAIN		nothing_missed
- *		who finds it owned goes away without a word (KAFKA-6653)
+ *	LOSE_RECHECK		nothing_missed
+ *		a thread that finds the operation owned returns without a request (KAFKA-6653)
  *	NO_SECOND_CHECK		nothing_missed
- *		check, then watch, but don't check again
+ *		the predicate is not run after the keys have been linked
  *	CHECK_BEFORE_LINK	nothing_missed
- *		the second check comes before the last link
+ *		the second run of the predicate comes before the last link
  *	WATCH_WITHOUT_CHECK	nothing_missed
- *		the predicate is not run after a key was added
+ *		the predicate is not run after a key has been added
  *	EVALUATE_UNOWNED	one_at_a_time
- *		who asks runs the predicate whether it is owned or not
+ *		a request runs the predicate even if the operation is owned
  *	CALL_BACK_WHILE_OWNED	one_at_a_time
- *		who wins calls back even if another runs the predicate
- *	CALL_BACK_BEFORE_LEAVING leaves_first
- *		the operation is owned for the callback before it has left
- *	FORGET_LEFT		nothing_missed
- *		the owner goes away though the callback was left to it
- *	CLAIM_WITHOUT_LOOK	exactly_once
- *		who wants to end it does not look whether it waits
- *	LINK_WITHOUT_LOOK	leaves_first
+ *		the claimer runs the callback while another thread runs the predicate
+ *	CALL_BACK_BEFORE_UNLINK	unlinked_first
+ *		the claimer takes ownership and runs the callback before it unlinks
+ *	FORGET_CALLBACK		nothing_missed
+ *		the owner does not run the callback that the claimer left to it
+ *	CLAIM_UNCHECKED		exactly_once
+ *		a claim does not check if the operation is pending
+ *	LINK_UNCHECKED		unlinked_first
  *		a watch is linked although the operation has ended
- *	LINK_AFTER_LOOK		leaves_first
- *		it is let go of after it was seen to wait, and linked then
- *	ARM_WITHOUT_LOOK	leaves_first
+ *	LINK_AFTER_CHECK	unlinked_first
+ *		the lock is dropped between the check of the state and the link
+ *	ARM_UNCHECKED		unlinked_first
  *		the timer is armed although the operation has ended
  *	ARM_WITHOUT_HOLD	no_use_after_free
  *		an armed timer does not hold its operation
  *	ADD_WITHOUT_HOLD	no_use_after_free
  *		the add does not hold its operation, and the callback frees it
- *	HOLD_AFTER_LOOK		no_use_after_free
- *		the stripe is unlocked before who was found there is held
+ *	HOLD_AFTER_LOOKUP	no_use_after_free
+ *		a walk takes the hold after it has unlocked the stripe
  *	WALK_WITHOUT_HOLD	no_use_after_free
- *		who found the operation under its key asks without a hold
+ *		a walk does not hold the operation while it runs the predicate
  */
 #define PREDICATE
 #define FREE_IN_CALLBACK
 #define KEYS	2
-#define HOLDS	held = came[0]; held = held && came[1]
+#define EVALUATE	result = changed[0]; result = result && changed[1]
 
-bool came[2];
-byte keys;	/* of the add */
+bool changed[2];
+byte keys;	/* number of keys of the add */
 
 #include "op.pmh"
 
@@ -72,22 +72,22 @@ proctype adder()
 	}
 	serve();
 #ifdef CHECK_BEFORE_LINK
-	ask();
+	try_complete();
 #endif
 	link_watches(0, keys);
 	atomic {
-		TOUCH;
+		ACCESS;
 		if
-#ifdef ARM_WITHOUT_LOOK
+#ifdef ARM_UNCHECKED
 		:: true -> arm()
 #else
-		:: life == WAITING -> arm()
+		:: state == PENDING -> arm()
 		:: else
 #endif
 		fi
 	}
 #if !defined(NO_SECOND_CHECK) && !defined(CHECK_BEFORE_LINK)
-	ask();
+	try_complete();
 #endif
 #ifndef ADD_WITHOUT_HOLD
 	atomic { unhold() }
@@ -102,13 +102,13 @@ proctype watcher()
 	/* twheel_op_may_watch() */
 	atomic {
 		if
-		:: life == WAITING && keys == 1 -> hold()
-		:: life > WAITING || keys == 2 -> put(); busy--; goto not_waiting
+		:: state == PENDING && keys == 1 -> hold()
+		:: state > PENDING || keys == 2 -> put(); busy--; goto not_pending
 		fi
 	}
 	atomic {
-		TOUCH;
-		mine = (life == WAITING);
+		ACCESS;
+		mine = (state == PENDING);
 		if
 		:: mine -> attach(1)
 		:: else
@@ -118,13 +118,13 @@ proctype watcher()
 	:: mine ->
 		link_watches(1, 2);
 #ifndef WATCH_WITHOUT_CHECK
-		ask()
+		try_complete()
 #endif
 	:: else
 	fi;
 	atomic { unhold() }
 	atomic { put(); busy-- }
-not_waiting:
+not_pending:
 }
 
 proctype signaller(byte key)
@@ -132,11 +132,11 @@ proctype signaller(byte key)
 	LOCALS;
 	bool found;
 
-	came[key] = true;
-	/* With the stripe locked, see order.pml. Who is linked there has not left. */
+	changed[key] = true;
+	/* The stripe is locked, see order.pml.  A linked operation is not freed. */
 	atomic {
 		found = linked[key];
-#ifdef HOLD_AFTER_LOOK
+#ifdef HOLD_AFTER_LOOKUP
 	}
 	atomic {
 #endif
@@ -150,7 +150,7 @@ proctype signaller(byte key)
 	}
 	if
 	:: found ->
-		ask();
+		try_complete();
 #ifndef WALK_WITHOUT_HOLD
 		atomic { unhold() }
 #endif
@@ -190,9 +190,9 @@ init {
 		run reaper()
 	}
 	atomic {
-		busy == 0 && !running ->
-		/* Even if the deadline has not come, and never does. */
-		MUST(nothing_missed, life == DONE);
+		busy == 0 && !timer_running ->
+		/* This must not depend on the deadline. */
+		MUST(nothing_missed, state == DONE);
 		MUST(nothing_left, freed && holds == 1 && watches == 0)
 	}
 }
