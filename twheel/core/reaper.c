@@ -1,27 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 3, the reaper: a thread that calls the functions of a shard's timers, and the
- * hrtimer, called alarm, that goes off when the earliest bucket expires.
+ * The reaper of a shard, a kthread that runs the callbacks of its timers, and the alarm, an
+ * hrtimer that expires with the earliest bucket.
  *
- * With nothing pending, or only what is far away, nothing runs: there is no
- * periodic tick.  The shard has two bases:
+ * There is no periodic tick: without due timers nothing runs.  A shard has two bases:
  *
- *	base		functions run in		the alarm is armed for it
- *	----		----------------		-------------------------
- *	reaper		the reaper			while the reaper sleeps
- *	inline		the alarm's interrupt		always
+ *	base		callbacks run in	the alarm is armed for it
+ *	----		----------------	-------------------------
+ *	reaper		the reaper		while the reaper sleeps
+ *	inline		the alarm		always
  *
- * So an inline timer waits neither for ordinary timers that are due before it nor for the
- * reaper to get a CPU.  On PREEMPT_RT an interrupt may not take our lock: there the alarm
- * only wakes the reaper, which serves both bases.
+ * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU.  On
+ * PREEMPT_RT a hard interrupt must not take our lock: the alarm only wakes the reaper, which
+ * serves both bases.
  *
- * An add that creates an earlier bucket reprograms the alarm, unless it is for the base of
- * a reaper that is awake:
+ * An add that creates an earlier bucket reprograms the alarm, unless it is for the base of a
+ * reaper that is awake:
  *
  *	adding CPU                        reaper
  *	----------                        ------
  *	                                  lock
- *	                                  nothing is due any more
+ *	                                  no timer is due
  *	                                  state = TASK_IDLE
  *	                                  asleep = true; arm the alarm
  *	                                  unlock
@@ -30,21 +29,19 @@
  *	arm the alarm for next
  *	unlock
  *
- * The state is set before the alarm is armed: an alarm that goes off between
- * unlock and schedule() finds the reaper as good as asleep, and its wake-up is
+ * The state is set before the alarm is armed, so that a wake-up between unlock and schedule() is
  * not lost.
  *
- * For the base of a reaper that sleeps, the alarm does a bounded part of the work: it
- * expires some buckets, and wakes the reaper only if timers are due, or more buckets.
- * What it finds due stays due, even if the clock is set back before the reaper runs.
+ * For the base of a sleeping reaper the alarm does a bounded part of the work: it expires some
+ * buckets, and wakes the reaper only if timers are due or buckets are left.  A timer found
+ * due stays due, even if the clock is set back before the reaper runs.
  *
- * The hrtimer never runs on two CPUs at once, and the reaper is one thread: a base has
- * one running function at most.  The lock of a shard is never held while a timer's
- * function runs, and for TWHEEL_CHUNK nodes at a time at the most.
+ * An hrtimer never runs on two CPUs at once, and the reaper is one thread, so a base runs one
+ * callback at a time.  The lock is never held during a callback, and for at most TWHEEL_CHUNK
+ * nodes at a time.
  *
- * A reaper is a thread of normal priority, unless the module's parameter says
- * otherwise: it takes turns with what else runs on its CPU, also while a million
- * timers fire.  The price is that it may have to wait for its turn.
+ * A reaper has normal priority unless the module parameter reaper_fifo is set.  It shares its
+ * CPU fairly while a million timers fire, and may have to wait for it.
  */
 #include <linux/bug.h>
 #include <linux/jiffies.h>
@@ -63,21 +60,21 @@
 
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
-MODULE_PARM_DESC(slow_ns, "a timer's function that takes that long is counted and traced (default 1000000)");
+MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this long in ns (default 1000000)");
 
 static bool reaper_fifo;
 module_param(reaper_fifo, bool, 0444);
-MODULE_PARM_DESC(reaper_fifo, "reapers run ahead of all threads of normal priority (default N)");
+MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N)");
 
-/* Out of line, since lockdep compares the address of the name. */
+/* Out of line: lockdep compares the address of the name. */
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
 {
 	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
 }
 
 /*
- * Take the next timer that is due, and make it the running one: it is not
- * pending any more, and its place is free, before its function is called.
+ * Make the next due timer the running one.  It is neither pending nor charged when its callback is
+ * called.
  */
 static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel_base *base)
 {
@@ -95,13 +92,13 @@ static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel
 	base->fired++;
 	base->running = timer;
 	base->running_cancelled = false;
-	/* The next one is on its way since this left the list; this is the one after it. */
+	/* The removal has touched the next node; prefetch the one after it. */
 	prefetchw(base->queue.due.next->next);
 	base->was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_SET;
 	return timer;
 }
 
-/* Call the function of a timer, which may be gone after that. */
+/* Run the callback of a timer, which may free the timer. */
 static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_timer *timer),
 			  unsigned long class)
 {
@@ -112,7 +109,7 @@ static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_t
 	twheel_callback_end(&callback, (unsigned long)fn);
 }
 
-/* The function has returned, and its timer may be gone. Wake those that wait for that. */
+/* The callback has returned and may have freed the timer: wake the waiters. */
 static void base_end(struct twheel_shard *shard, struct twheel_base *base)
 {
 	lockdep_assert_held(&shard->lock);
@@ -126,16 +123,13 @@ static void count_late(struct twheel_shard *shard, const struct twheel_base *bas
 {
 	u64 expires = timer->node.expires;
 
-	/* What was added meanwhile may be due later than we think it is. */
+	/* A timer that was due when it was added, or by a change of the clock, is not late. */
 	if (now > expires && expires > shard->stepped && !base->was_set &&
 	    !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
 		shard->latest_ticks = max(shard->latest_ticks, now - expires);
 }
 
-/*
- * Make some of the timers due that are cancelled since the clock was set, after those that
- * were due before.
- */
+/* Make timers that a change of the clock cancelled due, behind the due ones. */
 static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
 {
 	struct twheel_timer *timer;
@@ -148,7 +142,7 @@ static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
 	}
 }
 
-/* Make timers due, half of the budget for either reason; whether there is more to do. */
+/* Make timers due, with half of the budget for either reason. Returns whether work is left. */
 static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
 {
 	if (likely(list_empty(&base->queue.set) && !base->queue.sweeping))
@@ -179,9 +173,8 @@ static void reap_time(struct twheel_shard *shard, const struct twheel_timer *tim
 }
 
 /*
- * Call the functions of some timers that are due. No more than a chunk at a
- * time, so that timers which are armed for the past again and again don't keep
- * others from becoming due. The caller lets others run in between.
+ * Run the callbacks of at most a chunk of due timers, so that timers that are armed for the past
+ * again and again do not starve others.  The caller reschedules in between.
  */
 static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 now)
 	__must_hold(&shard->lock)
@@ -209,9 +202,8 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 }
 
 /*
- * Look for the memory that an add did not find, but never wait for it: what is
- * due must not depend on reclaim. One level at a time, at each waking spell;
- * what is too far even then will say so again.
+ * Allocate a level that an add could not, without waiting: due timers must not depend on reclaim.
+ * One level at each wake-up; a node that is still too far marks the wheel as starved again.
  */
 static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	__must_hold(&shard->lock)
@@ -229,7 +221,7 @@ static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wh
 		twheel_level_free(level);
 }
 
-/* Take a step of the work that there is; false if there is none. */
+/* One step of work for each base. Returns false if there is none. */
 static bool reap_step(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -249,7 +241,7 @@ static bool reap_step(struct twheel_shard *shard)
 	return more;
 }
 
-/* One waking spell: until nothing is due any more. */
+/* Run until no timer is due. */
 static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -260,12 +252,7 @@ static void reap(struct twheel_shard *shard)
 	}
 }
 
-/**
- * twheel_reaper - the thread of a shard
- * @data: the shard
- *
- * Return: 0, when it has to stop.
- */
+/* The thread of a shard. */
 int twheel_reaper(void *data)
 {
 	struct twheel_shard *shard = data;
@@ -276,13 +263,13 @@ int twheel_reaper(void *data)
 	set_active_memcg(shard->memcg);
 	twheel_shard_lock_irq(shard);
 	while (!kthread_should_stop()) {
-		/* There the alarm did not take the lock to do so. */
+		/* On PREEMPT_RT the alarm did not take the lock for this. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
 			shard->armed = TWHEEL_TICK_NEVER;
 		trace_twheel_reaper_wake(shard->number,
 					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
 					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);
-		/* Lets go of the lock, so it comes before the last look. */
+		/* This drops the lock, so it comes before the last check for due timers. */
 		for (i = 0; i < TWHEEL_BASES; i++)
 			reaper_add_level(shard, &shard->base[i].queue.wheel);
 		reap(shard);
@@ -301,12 +288,12 @@ int twheel_reaper(void *data)
 		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
 	}
 	twheel_shard_unlock_irq(shard);
-	/* It would wake a task that is gone. Nobody arms it any more. */
+	/* The alarm must not wake a task that is gone; it is not armed again. */
 	hrtimer_cancel(&shard->alarm);
 	return 0;
 }
 
-/* Call the functions of some inline timers. */
+/* Run the callbacks of some inline timers. */
 static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
@@ -339,7 +326,7 @@ static void alarm_wake(struct twheel_shard *shard)
 	wake_up_process(shard->task);
 }
 
-/* Whether there is something to do for a reaper that sleeps. */
+/* Whether there is work for a sleeping reaper. */
 static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now)
 {
 	return shard->asleep &&
@@ -349,9 +336,9 @@ static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now)
 }
 
 /*
- * Whether the wall clock was set back since the alarm expired.  The hrtimer core reads the
- * clock once for all timers of an interrupt: it would take an alarm that is armed by the new
- * time for expired, and call it again and again for as long as the step was.
+ * Whether CLOCK_REALTIME was set back after the alarm expired.  The hrtimer core reads the clock
+ * once for all timers of an interrupt.  It would take an alarm that is armed by the new time
+ * for expired, and call it again and again for the length of the step.
  */
 static bool alarm_was_set_back(const struct twheel_shard *shard)
 {
@@ -359,13 +346,13 @@ static bool alarm_was_set_back(const struct twheel_shard *shard)
 	       twheel_clock_ns(shard->clock) < hrtimer_get_expires_ns(&shard->alarm);
 }
 
-/* Arm the alarm at its end; @now is the tick it is. */
+/* Arm the alarm again; @now is the current tick. */
 static void alarm_rearm(struct twheel_shard *shard, u64 now)
 {
 	u64 next = twheel_shard_next(shard);
 
 	if (unlikely(alarm_was_set_back(shard))) {
-		/* The reaper arms it, or twheel_shard_set(), which follows each step. */
+		/* The reaper arms it, or twheel_shard_set() after the step. */
 		shard->armed = TWHEEL_TICK_NEVER;
 		alarm_wake(shard);
 	} else if (next > now) {
@@ -376,14 +363,9 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 	}
 }
 
-/**
- * twheel_reaper_alarm - the earliest bucket expires
- * @alarm: of the shard
- *
- * If there is more to do for inline timers than may be done in one interrupt, it goes
- * off again after a gap.
- *
- * Return: HRTIMER_NORESTART; alarm_rearm() arms it.
+/*
+ * The earliest bucket expires.  If more inline timers are due than one interrupt may run, the alarm
+ * expires again after a gap.
  */
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
@@ -400,10 +382,10 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	}
 
 	flags = twheel_shard_lock(shard);
-	/* While functions run, adds leave it to the end of this to arm the alarm. */
+	/* During callbacks, adds leave it to alarm_rearm() to arm the alarm. */
 	shard->armed = 0;
 	alarm_run(shard, &flags);
-	/* Once more, since the lock was let go of. */
+	/* Again, because the lock was dropped. */
 	now = twheel_shard_look(shard);
 	if (alarm_needs_reaper(shard, now))
 		alarm_wake(shard);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 3: the clocks that a wheel may go by. */
+/* Shards of a wheel, their clocks and their reapers. See shard.c and reaper.c. */
 #ifndef _TWHEEL_CORE_SHARD_H
 #define _TWHEEL_CORE_SHARD_H
 
@@ -47,7 +47,7 @@ static inline u64 twheel_clock_ns(enum twheel_clock clock)
 	}
 }
 
-/* As of the last tick of the kernel: cheap, and never ahead. */
+/* The time of the kernel's last tick: cheap, and never ahead. */
 static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 {
 	switch (clock) {
@@ -61,9 +61,8 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 }
 
 /*
- * How far the wall clock is ahead of CLOCK_MONOTONIC. It changes whenever that
- * is set, by a leap second, and in suspend, in which the other stands still;
- * not by NTP, which slews both alike.
+ * CLOCK_REALTIME minus CLOCK_MONOTONIC.  It changes when CLOCK_REALTIME is set, at a leap second,
+ * and across suspend, in which CLOCK_MONOTONIC stops; not by NTP, which slews both.
  */
 static inline s64 twheel_clock_offset(void)
 {
@@ -73,18 +72,13 @@ static inline s64 twheel_clock_offset(void)
 extern atomic_t twheel_clock_steps;
 
 /*
- * How often that offset has changed while there was a wheel that goes by the wall clock.
- * A step that is undone at once is two changes; see shard.c.
+ * Number of changes of this offset while there was a wheel of CLOCK_REALTIME.  A step that is
+ * undone at once counts as two; see shard.c.
  */
 static inline u32 twheel_clock_generation(void)
 {
 	return atomic_read(&twheel_clock_steps);
 }
-
-/*
- * Layer 3: shards of a wheel and the reapers that drive them. See shard.c for
- * what both sides of a shard use, and reaper.c for the reaper's side.
- */
 
 #define TWHEEL_TICK_NS_MIN	1000ULL
 #define TWHEEL_TICK_NS_MAX	10000000000ULL
@@ -94,52 +88,50 @@ static inline u32 twheel_clock_generation(void)
 #define TWHEEL_SHARDS_MAX	1024U
 
 /*
- * How many nodes a reaper moves before it lets go of the lock of its shard.
- * Some 150 ns each, or a little more, when every one of them misses the caches and
- * the TLB; see Documentation/performance.rst.
+ * Number of nodes that a reaper moves with the lock held.  If all of them miss the caches and the
+ * TLB, each takes 150 ns or a little more; see Documentation/performance.rst.
  */
 #define TWHEEL_CHUNK		32
 
 /*
- * In hard interrupt context, which is also where the functions of inline timers
- * are called; but on PREEMPT_RT it may not take our lock, and only wakes the reaper.
+ * The alarm runs in hard interrupt context and calls inline timers there.  On PREEMPT_RT it must
+ * not take our lock, and only wakes the reaper.
  */
 #define TWHEEL_ALARM_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? \
 				 HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS)
 
-/* How many inline functions an alarm calls, and how long it pauses if more are due. */
+/* Number of inline callbacks per alarm, and the delay of the next alarm if more are due. */
 #define TWHEEL_ALARM_CHUNK	16
 #define TWHEEL_ALARM_GAP_NS	50000
 
 /*
- * The two bases of a shard: of timers whose functions the reaper calls, and of those
- * whose functions the alarm calls, in its interrupt. On PREEMPT_RT the reaper serves
- * both.
+ * The bases of a shard: timers with callbacks in the reaper, and timers with callbacks in the
+ * alarm.  On PREEMPT_RT the reaper serves both.
  */
 #define TWHEEL_BASE_REAPER	0
 #define TWHEEL_BASE_INLINE	1
 #define TWHEEL_BASES		2
 
-/* A timer's flag is the index of its base. */
+/* The flag of a timer is the index of its base. */
 static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 
-/* A flag of a timer besides those of linux/twheel.h: it ended as the clock was set. */
+/* Internal flag of a timer: cancelled by a change of the clock. */
 #define TWHEEL_TIMER_WAS_SET	BIT(2)
-/* And another: its deadline had passed when it was added. */
+/* Internal flag of a timer: its deadline had passed when it was added. */
 #define TWHEEL_TIMER_WAS_PAST	BIT(3)
-/* All that may stand in the low bits of a timer's place. */
+/* Mask of the flags in the low bits of @shard_flags. */
 #define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
 				 TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST)
 
-/* Stretches with interrupts off are counted by their length: below 1 us, 2 us, ... */
+/* Number of bins for times with interrupts disabled, 1 us each. */
 #define TWHEEL_STRETCHES	64
 
 struct mem_cgroup;
 
 /**
- * struct twheel_limit - a limit on the timers that are pending on a wheel
- * @pending: how many are
- * @max: how many may be
+ * struct twheel_limit - limit on the pending timers of a wheel
+ * @pending: number of pending timers
+ * @max: maximum
  */
 struct twheel_limit {
 	atomic64_t	pending;
@@ -147,14 +139,13 @@ struct twheel_limit {
 };
 
 /**
- * struct twheel_base - the timers of a shard whose functions run one after the other
- * @queue: the timers that are pending
- * @running: the timer whose function is being called. Only ever compared: the
- *	timer may be gone by now
- * @fired: times that one's function was called
- * @running_cancelled: @running was cancelled meanwhile and must not repeat
- * @was_set: @running was called because the clock was set; also read by its function,
- *	without the lock
+ * struct twheel_base - timers of a shard with callbacks that run one at a time
+ * @queue: pending timers
+ * @running: timer with a running callback; may have been freed, so never dereferenced
+ * @fired: number of callbacks called
+ * @running_cancelled: @running was cancelled and must not be armed for another period
+ * @was_set: @running was cancelled by a change of the clock; its callback reads this without
+ *	the lock
  *
  * Protected by the lock of the shard.
  */
@@ -167,45 +158,44 @@ struct twheel_base {
 };
 
 /**
- * struct twheel_shard - two bases, and the reaper and the alarm that serve them
- * @lock: protects what follows up to @irqs_off_ns; taken from any context
- * @armed: the tick for which @alarm is armed, TWHEEL_TICK_NEVER if it is not; 0 if it
- *	goes off at once or in a moment, or is going off. An earlier one reprograms it
- * @forwarded: the kernel's tick at which an add last forwarded the wheels
- * @waiters: how many wait on @idle for a base's @running to change
- * @asleep: the reaper sleeps, and has to be woken when its base has something to do
- * @stopped: no timer is let in any more
+ * struct twheel_shard - two bases with their reaper and their alarm
+ * @lock: protects the fields up to @irqs_off_ns; taken in any context
+ * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
+ *	once or is expiring. An add that needs an earlier tick reprograms the alarm.
+ * @forwarded: jiffies at which an add last forwarded the wheels
+ * @waiters: number of tasks waiting on @idle
+ * @asleep: the reaper sleeps and must be woken for work of its base
+ * @stopped: no timer can be added
  * @starting: @start is under way
- * @generation: twheel_clock_generation() when last looked at, for a shard that goes by
- *	the wall clock
- * @offset: of the wall clock when last looked at, likewise
- * @stepped: the tick to which that was set when it last was
- * @base: the timers that are pending, by TWHEEL_TIMER_INLINE
- * @added: times that a timer began to wait
- * @rearmed: times that one that waited was given another deadline
- * @cancelled: times that one was cancelled
- * @rejected: times that one was refused for want of a place
- * @slow: times that a function took longer than it should
- * @latest_ticks: the most ticks that one was late
- * @wakeups: how often the reaper has woken up
- * @held_since: when the lock was taken, if that is measured
- * @irqs_off_ns: the longest that it was held with interrupts off
- * @idle: woken when a function has returned and somebody waits for that
- * @alarm: goes off when the earliest bucket expires
- * @start: makes the reaper; queued when it is first needed
- * @task: the reaper, NULL until then; changes under @lock, and once
- * @wheel: whose shard it is; immutable after init, as all that follows
- * @number: which one of that wheel
- * @limit: the limit on what is pending, NULL for none
- * @account: __GFP_ACCOUNT if the levels of the wheels are charged, or 0
- * @memcg: the memory cgroup that is charged for those that the reaper allocates
- * @clock: what it goes by
+ * @generation: last seen twheel_clock_generation(), of a shard of CLOCK_REALTIME
+ * @offset: last seen twheel_clock_offset(), likewise
+ * @stepped: tick to which the clock was last set
+ * @base: pending timers, by TWHEEL_TIMER_INLINE
+ * @added: timers that became pending
+ * @rearmed: pending timers that got another deadline
+ * @cancelled: timers cancelled
+ * @rejected: timers rejected by the limit
+ * @slow: long callbacks
+ * @latest_ticks: maximum lateness in ticks
+ * @wakeups: wake-ups of the reaper
+ * @held_since: time at which the lock was taken, if measured
+ * @irqs_off_ns: longest time with the lock held, if measured
+ * @idle: woken when a callback has returned and there are @waiters
+ * @alarm: expires with the earliest bucket
+ * @start: creates the reaper; queued by the first timer
+ * @task: the reaper, or NULL; written once, with @lock held
+ * @wheel: its wheel; immutable, like the following fields
+ * @number: its number in @wheel
+ * @limit: limit on pending timers, or NULL
+ * @account: __GFP_ACCOUNT if the levels are charged, or 0
+ * @memcg: memory cgroup charged for levels that the reaper allocates
+ * @clock: clock of the deadlines
  * @tick_ns: length of a tick
- * @tick_shift: its log2, 0 if it is no power of two
- * @name: of the wheel
+ * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
+ * @name: name of the wheel
  */
 struct twheel_shard {
-	spinlock_t		lock;	/* innermost of all */
+	spinlock_t		lock;	/* innermost */
 	u64			armed;
 	unsigned long		forwarded;
 	unsigned int		waiters;
@@ -240,7 +230,7 @@ struct twheel_shard {
 	char			name[20];
 } ____cacheline_aligned;
 
-/* A timer's place has the flags where the address of a shard has zeroes. */
+/* The low bits of the address of a shard are free for the flags of a timer. */
 static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);
 
 static inline struct twheel_shard *twheel_timer_shard(const struct twheel_timer *timer)
@@ -259,7 +249,7 @@ static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
 	return &shard->base[twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE];
 }
 
-/* Whether the alarm calls the functions of a base. */
+/* Whether the alarm runs the callbacks of a base. */
 static inline bool twheel_base_is_inline(const struct twheel_shard *shard,
 					 const struct twheel_base *base)
 {
@@ -267,8 +257,8 @@ static inline bool twheel_base_is_inline(const struct twheel_shard *shard,
 }
 
 /*
- * The lock of a shard.  With the module's parameter 'measure' each stretch for
- * which it is held, with interrupts off, is timed; else that costs nothing.
+ * The lock of a shard.  With the module parameter measure, the times with the lock held and
+ * interrupts disabled are recorded; a static key keeps this free of cost otherwise.
  */
 DECLARE_STATIC_KEY_FALSE(twheel_measuring);
 
@@ -343,14 +333,7 @@ static inline u64 twheel_tick_floor(const struct twheel_shard *shard, u64 ns)
 	return div64_u64(ns, shard->tick_ns);
 }
 
-/**
- * twheel_shard_tick - the tick at which a deadline has passed
- * @shard: the shard
- * @deadline: in ns by the clock
- *
- * Return: the first tick that does not begin before @deadline, or
- * TWHEEL_TICK_NEVER for a deadline past what the clock can show.
- */
+/* First tick that does not begin before a deadline; TWHEEL_TICK_NEVER past KTIME_MAX. */
 static inline u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadline)
 {
 	if (unlikely(deadline > KTIME_MAX))
