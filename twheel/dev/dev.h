@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Layer 6: the character devices.  file.c has the overview.
- */
+/* Character devices: see file.c for the overview, references and locking. */
 #ifndef _TWHEEL_DEV_DEV_H
 #define _TWHEEL_DEV_DEV_H
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cdev.h>
+#include <linux/completion.h>
 #include <linux/device.h>
 #include <linux/fs.h>
 #include <linux/init.h>
@@ -21,31 +20,30 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
-/* An id is a generation above an index of so many bits; the index is never 0. */
+/* The low bits of an id are the index, which is never 0; the rest is a generation. */
 #define TWHEEL_INDEX_BITS	26
 
-/* The maximum of every limit on pending operations. */
+/* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
 
 struct fasync_struct;
 struct iov_iter;
 struct kiocb;
 struct poll_table_struct;
-struct seq_file;
-struct twheel_file_watches;
 struct twheel_named;
+struct twheel_watch_chunk;
 
 /**
- * struct twheel_user - limits and wheels of a user; see user.c
+ * struct twheel_user - limits and wheels of a user
  * @uid: immutable
- * @ref: one for each file, each name, and each operation of another user's file
- * @files: open files
- * @ops: operations that are pending, unread, or still referenced
- * @names: named purgatories
- * @lock: protects creation and removal of @wheel, and @wakeups
+ * @ref: one per file, per name, and per operation added by another user than the opener
+ * @files: number of open files
+ * @ops: number of operations that have not been freed
+ * @names: number of named purgatories
+ * @lock: serialises creation and removal of @wheel; protects @wakeups
  * @wheel: by clock; NULL while unused
- * @wakeups: reaper wake-ups of wheels that are gone
- * @idle: destroys the wheels when no operation is left
+ * @wakeups: reaper wake-ups of destroyed wheels
+ * @idle: destroys the wheels when there are no operations
  */
 struct twheel_user {
 	kuid_t			uid;
@@ -61,18 +59,18 @@ struct twheel_user {
 
 /**
  * struct twheel_events - an event queue
- * @lock: protects the other fields but @readers and @async
- * @pending: its pending operations
- * @events: operations with an event to read, the oldest first
- * @nr_pending: number of pending operations, including adds under way
- * @unread: number of operations in @events
- * @held: @nr_pending and the operations that ended and have not been read
- * @shut: no operation is added any more; once @held is 0, read() returns 0
+ * @lock: protects all fields except @readers and @async
+ * @pending: list of pending operations
+ * @events: operations with an event to read, oldest first
+ * @nr_pending: number of pending operations, including adds in progress
+ * @unread: number of operations on @events
+ * @held: @nr_pending plus the ended operations with an unread final event
+ * @shut: adds are refused; read() returns 0 once @held is 0
  * @readers: woken for each event
  * @async: receives SIGIO when the queue becomes non-empty
  *
- * Each file has one for the operations that were added through it, and a named
- * purgatory has one for its detached operations.
+ * Each file has a queue for the operations added through it. A named purgatory has one for
+ * its detached operations.
  */
 struct twheel_events {
 	spinlock_t		lock;	/* of the fields above */
@@ -87,22 +85,21 @@ struct twheel_events {
 };
 
 /**
- * struct twheel_instance - a purgatory with the ids of its operations
+ * struct twheel_instance - a purgatory and the ids of its operations
  * @purgatory: immutable
  * @max_pending: limit on its pending operations; immutable
  * @max_file_pending: limit on those added through one file; immutable
- * @ops: all operations by index, the lower part of the id. Its lock protects
- *	the step from an index to a reference.
- * @generation: upper part of the latest id; protected by the lock of @ops
- * @lock: protects @files, @nr_files and writes to @gone
+ * @ops: operations by index; its lock is held from a lookup until the reference is taken
+ * @generation: generation of the latest id; protected by the lock of @ops
+ * @lock: protects @files, @nr_files and writes to @removed
  * @files: open files
  * @nr_files: number of open files
- * @gone: the named purgatory has been removed
- * @rejected: number of adds refused by limits other than the purgatory's
+ * @removed: the name has been removed
+ * @rejected: adds refused by limits other than the purgatory's
  * @detached: event queue of the detached operations
- * @named: the named purgatory that contains this one, or NULL; immutable
- * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS: the end of an operation looks at every walk
- *	under way, with softirqs off
+ * @named: the named purgatory that contains this instance, or NULL; immutable
+ * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
+ *	iterator in progress with softirqs off, so their number must be bounded.
  */
 struct twheel_instance {
 	struct twheel_purgatory	*purgatory;
@@ -110,10 +107,10 @@ struct twheel_instance {
 	u32			max_file_pending;
 	struct xarray		ops;
 	u64			generation;
-	spinlock_t		lock;	/* of files and gone */
+	spinlock_t		lock;	/* of files and removed */
 	struct list_head	files;
 	u32			nr_files;
-	bool			gone;
+	bool			removed;
 	atomic64_t		rejected;
 	struct twheel_events	detached;
 	struct twheel_named	*named;
@@ -121,17 +118,50 @@ struct twheel_instance {
 };
 
 /**
+ * struct twheel_named - a named purgatory
+ * @instance: the purgatory
+ * @dev: its device; holds the reference count of the structure
+ * @cdev: its character device
+ * @entry: in all_named; protected by named_lock
+ * @name: immutable
+ * @max_watches: immutable
+ * @creator: the user allowed to remove it; immutable
+ * @uid: initial owner of the node; immutable
+ * @gid: initial group of the node; immutable
+ * @mode: initial permissions of the node; immutable
+ * @end: cancels all operations after the name was removed
+ * @ended: completed by @end
+ * @cancelled: number of operations cancelled by @end
+ */
+struct twheel_named {
+	struct twheel_instance	instance;
+	struct device		dev;
+	struct cdev		cdev;
+	struct list_head	entry;
+	char			name[TWHEEL_NAME_SIZE];
+	u32			max_watches;
+	struct twheel_user	*creator;
+	kuid_t			uid;
+	kgid_t			gid;
+	umode_t			mode;
+	struct work_struct	end;
+	struct completion	ended;
+	u32			cancelled;
+};
+
+/**
  * struct twheel_file - an open file
- * @ref: one while it is open, and one for each operation added through it
+ * @ref: one while the file is open, and one per operation added through it
  * @instance: immutable
- * @user: user who opened it; immutable
+ * @user: the opener; immutable
  * @own: event queue of the operations added through it
- * @queue: event queue to read: @own, or the detached events of the instance; immutable
+ * @queue: event queue that read() uses: @own, or the instance's detached; immutable
  * @nr_detached: number of pending detached operations added through it;
- *	protected by the lock of @own, like the next
- * @held_detached: @nr_detached and those that ended and have not been read
- * @restricted: confined to its own operations; never cleared
- * @entry: in the files of the instance; protected by the lock of that
+ *	protected by the lock of @own
+ * @held_detached: @nr_detached plus the ended ones with an unread final event;
+ *	protected by the lock of @own
+ * @restricted: limited to its own operations; never cleared
+ * @entry: in the instance's files; protected by the lock of the instance
  */
 struct twheel_file {
 	refcount_t		ref;
@@ -146,19 +176,19 @@ struct twheel_file {
 };
 
 /**
- * struct twheel_file_periodic - the periods of a periodic operation
- * @periodic: timer
+ * struct twheel_file_periodic - the timer of a periodic operation
+ * @periodic: the timer
  * @wheel: wheel of the timer; immutable
  * @file_op: the operation, which follows in memory; immutable
- * @expirations: number of deadlines that passed and are in no event yet
+ * @expirations: expired periods not yet reported by a delivered event
  * @next: next deadline
- * @passed: latest deadline that passed
- * @time: time at which that was noticed
+ * @last: latest deadline that expired
+ * @time: time at which the expiry of @last was noticed
  * @period: immutable
- * @runs: number of expirations left, 0 for no limit
+ * @runs: remaining expirations, 0 for no limit
  * @fixed_delay: immutable
- * @paused: the timer does not run, because the event has not been read
- * @over: the last expiration has passed
+ * @paused: the timer is stopped because the event has not been read
+ * @finished: the last expiration has been counted
  *
  * The other fields are protected by the lock of the operation's event queue.
  */
@@ -168,35 +198,36 @@ struct twheel_file_periodic {
 	struct twheel_file_op	*file_op;
 	u64			expirations;
 	u64			next;
-	u64			passed;
+	u64			last;
 	u64			time;
 	u64			period;
 	u64			runs;
 	bool			fixed_delay;
 	bool			paused;
-	bool			over;
+	bool			finished;
 };
 
 /**
  * struct twheel_file_op - an operation added through a file
  * @op: the operation
  * @file: the file, which may be closed; immutable
- * @user: the user who added it and is charged for it; immutable
- * @id: set before user space learns it
+ * @user: the adding user, charged for the operation; immutable
+ * @id: set before the operation is visible to user space
  * @cookie: immutable
- * @entry: in the pending operations of its event queue; protected by the lock
- *	of that
- * @event: in the events of that queue while @queued; likewise
- * @more: memory of watches added later; likewise
- * @ended: likewise
- * @queued: there is an event to read; likewise
- * @reading: a reader is delivering the event; likewise
+ * @entry: in the pending list of its event queue
+ * @event: in the event list of that queue while @queued
+ * @chunks: watches added after the operation
+ * @ended: the operation has ended
+ * @queued: there is an event to read
+ * @reading: a reader is delivering the event
  * @clock: clock of the deadline; immutable
- * @flags: TWHEEL_ADD_* and TWHEEL_FOP_*; immutable
+ * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
- * An operation is its own event, so that its end needs no memory. The event queue
- * holds a reference from the add until the final event has been read.
+ * @entry to @reading are protected by the lock of the event queue.
+ *
+ * The operation is its own event, so ending it needs no memory. The event queue holds a
+ * reference from the add until the final event has been read.
  */
 struct twheel_file_op {
 	struct twheel_op		op;
@@ -206,7 +237,7 @@ struct twheel_file_op {
 	u64				cookie;
 	struct list_head		entry;
 	struct list_head		event;
-	struct twheel_file_watches	*more;
+	struct twheel_watch_chunk	*chunks;
 	bool				ended;
 	bool				queued;
 	bool				reading;
@@ -215,9 +246,9 @@ struct twheel_file_op {
 	struct twheel_watch		watch[];
 };
 
-/* Beside TWHEEL_ADD_*: struct twheel_file_periodic precedes it in memory. */
+/* In addition to TWHEEL_ADD_*: struct twheel_file_periodic precedes the operation. */
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)
-/* It holds a reference to its user. */
+/* The operation holds a reference to its user. */
 #define TWHEEL_FILE_OP_USER		BIT(30)
 
 /* The event queue of an operation. */
@@ -228,7 +259,7 @@ static inline struct twheel_events *twheel_file_op_events(const struct twheel_fi
 	return file_op->flags & TWHEEL_ADD_DETACHED ? &file->instance->detached : &file->own;
 }
 
-/* The periods of an operation, or NULL. */
+/* The periodic timer of an operation, or NULL. */
 static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel_file_op *file_op)
 {
 	if (likely(!(file_op->flags & TWHEEL_FILE_OP_PERIODIC)))
@@ -236,15 +267,20 @@ static inline struct twheel_file_periodic *twheel_file_op_periodic(struct twheel
 	return (struct twheel_file_periodic *)file_op - 1;
 }
 
+static inline void twheel_file_op_put(struct twheel_file_op *file_op)
+{
+	twheel_op_put(&file_op->op);
+}
+
 /* Number of keys that fit into struct twheel_ioctl. */
 #define TWHEEL_CALL_KEYS	4
 
 /**
- * struct twheel_ioctl - an ioctl under way
+ * struct twheel_ioctl - an ioctl in progress
  * @file: the open file; NULL on the control node
- * @few: room for a few keys
- * @many: room for TWHEEL_MAX_KEYS, allocated when needed and freed at the end
- * @opened: new file whose descriptor the ioctl returns, or NULL
+ * @few: keys, if there are at most TWHEEL_CALL_KEYS
+ * @many: array of TWHEEL_MAX_KEYS, allocated on demand and freed at the end of the ioctl
+ * @opened: new file to install in the returned descriptor, or NULL
  */
 struct twheel_ioctl {
 	struct twheel_file		*file;
@@ -253,7 +289,7 @@ struct twheel_ioctl {
 	struct file			*opened;
 };
 
-/* The structure of a call. */
+/* The argument structures of all calls. */
 union twheel_call_args {
 	struct twheel_add_args		add;
 	struct twheel_cancel_args	cancel;
@@ -276,32 +312,17 @@ union twheel_call_args {
 };
 
 /* file.c */
-int __init twheel_device_init(void);
-void twheel_device_exit(void);
 extern unsigned int twheel_max_pending;
 extern struct workqueue_struct *twheel_wq;
-
-/* user.c */
-int __init twheel_users_check(void);
-void twheel_users_exit(void);
-struct twheel_user *twheel_user_get(void);
-void twheel_user_put(struct twheel_user *user);
-int twheel_user_charge_file(struct twheel_user *user);
-void twheel_user_uncharge_file(struct twheel_user *user);
-int twheel_user_charge_name(struct twheel_user *user);
-void twheel_user_uncharge_name(struct twheel_user *user);
-int twheel_user_charge_op(struct twheel_user *user);
-void twheel_user_uncharge_op(struct twheel_user *user);
-struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
-u64 twheel_user_wakeups(struct twheel_user *user);
-
-/* file.c */
 extern const struct file_operations twheel_file_fops;
+int __init twheel_device_init(void);
+void twheel_device_exit(void);
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);
-struct twheel_file *twheel_file_create(struct twheel_instance *instance);
-void twheel_file_free(struct twheel_file *file);
+void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
+			   struct twheel_query_args *query);
+struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags);
 void twheel_file_put(struct twheel_file *file);
 int twheel_file_charge(struct twheel_file *file, bool detached);
 void twheel_file_ended(struct twheel_file *file);
@@ -309,8 +330,6 @@ void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, 
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
-void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
-			   struct twheel_query_args *query);
 
 /* event.c */
 void twheel_events_init(struct twheel_events *events);
@@ -327,13 +346,24 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
 
 /* op.c */
+int __init twheel_file_ops_init(void);
+void twheel_file_ops_exit(void);
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
-void twheel_file_op_put(struct twheel_file_op *file_op);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
-int twheel_file_ops_init(void);
-void twheel_file_ops_exit(void);
+u64 twheel_time_from_host(enum twheel_clock clock, u64 ns);
+u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns);
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* periodic.c */
 int twheel_file_periodic_check(const struct twheel_add_args *args);
@@ -345,35 +375,15 @@ void twheel_file_periodic_resume(struct twheel_file_periodic *periodic);
 void twheel_file_periodic_fill(const struct twheel_file_periodic *periodic,
 			       struct twheel_event *event);
 
-/* op.c */
-const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
-						  u32 key_size);
-struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
-void twheel_file_watches_free(struct twheel_file_op *file_op);
-int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args);
-
-/* op.c */
-int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args);
-int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args);
-
 /* list.c */
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* ioctl.c */
-int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
-
-/* ioctl.c */
 int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size);
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
-int twheel_call_command(struct twheel_ioctl *call, struct twheel_command *command, u64 *value);
+int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
@@ -381,57 +391,21 @@ long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 int __init twheel_named_init(void);
 void twheel_named_exit(void);
 struct twheel_instance *twheel_named_open(struct inode *inode);
-void twheel_named_put(struct twheel_named *named);
-void twheel_named_get(struct twheel_named *named);
-const char *twheel_named_name(const struct twheel_named *named);
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 
-/* op.c */
-u64 twheel_time_to_host(enum twheel_clock clock, u64 ns);
-u64 twheel_time_from_host(enum twheel_clock clock, u64 ns);
-u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns);
-
-/* Layer 6: named purgatories. See named.c. */
-
-/**
- * struct twheel_named - a named purgatory
- * @instance: the purgatory
- * @dev: its device, whose references are those to all of this
- * @cdev: its character device
- * @entry: in all_named; protected by named_lock
- * @name: immutable
- * @max_watches: immutable
- * @creator: user who may remove it; immutable
- * @uid: owner of the node at its creation; immutable
- * @gid: group of the node; immutable
- * @mode: permissions of the node; immutable
- * @end: ends it after the name was taken away
- * @ended: by @end
- * @cancelled: number of operations that @end cancelled
- */
-struct twheel_named {
-	struct twheel_instance	instance;
-	struct device		dev;
-	struct cdev		cdev;
-	struct list_head	entry;
-	char			name[TWHEEL_NAME_SIZE];
-	u32			max_watches;
-	struct twheel_user	*creator;
-	kuid_t			uid;
-	kgid_t			gid;
-	umode_t			mode;
-	struct work_struct	end;
-	struct completion	ended;
-	u32			cancelled;
-};
-
-static inline struct twheel_named *to_twheel_named(struct device *dev)
-{
-	return container_of(dev, struct twheel_named, dev);
-}
-
-/* named.c */
-extern const struct attribute_group *twheel_named_groups[];
+/* user.c */
+int __init twheel_users_check(void);
+void twheel_users_exit(void);
+struct twheel_user *twheel_user_get(void);
+void twheel_user_put(struct twheel_user *user);
+int twheel_user_charge_file(struct twheel_user *user);
+void twheel_user_uncharge_file(struct twheel_user *user);
+int twheel_user_charge_name(struct twheel_user *user);
+void twheel_user_uncharge_name(struct twheel_user *user);
+int twheel_user_charge_op(struct twheel_user *user);
+void twheel_user_uncharge_op(struct twheel_user *user);
+struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
+u64 twheel_user_wakeups(struct twheel_user *user);
 
 #endif /* _TWHEEL_DEV_DEV_H */

@@ -1,30 +1,29 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, event queues: pending operations, and the events of their ends.
+ * Character devices: event queues.
  *
- * An operation that has ended is its own event: it moves to the list of events,
- * and nothing is allocated.  A periodic operation is queued for each period, and
- * further periods until it is read are part of the same event.
+ * An ended operation is its own event: it moves from the list of pending operations to the
+ * list of events, so delivery allocates nothing. A periodic operation is queued when a period
+ * expires. Periods that expire before it is read are added to the same event.
  *
  * Under the lock of its event queue an operation is in one of three states:
  *
  *	idle ------> queued ------> reading ------> idle
  *	     event          read            delivered: forgotten if it has ended,
- *	                                    queued again if there is more
+ *	                                    queued again if more periods have expired
  *	             queued <------ reading
  *	                    not delivered
  *
- * A reader takes a few events off the head of the list, copies them without a lock,
- * and puts back in order those that were not delivered.  An event is delivered
- * when the whole of it is in the reader's buffer.
+ * A reader takes a batch off the head of the list, copies it without the lock, and puts the
+ * events that were not delivered back in order. An event is delivered when all of it has
+ * been copied to the reader's buffer.
  *
- * Readers sleep exclusively: an event wakes one of them.  A reader that leaves
- * events behind wakes the next one.  SIGIO is sent when a queue becomes non-empty.
- * Both happen outside of the lock: the waiters of one queue may be many, and
- * reapers of several users add events to a queue of detached operations.
+ * Readers sleep exclusively: an event wakes one of them, and a reader that leaves events
+ * behind wakes the next one. SIGIO is sent when a queue becomes non-empty. Both are done
+ * after the lock is dropped, because a queue may have many waiters and reapers of several
+ * users add events to a queue of detached operations.
  *
- * The lock is taken in process context only, and outside of all locks of the
- * layers below.
+ * The lock is taken in process context only, and before all locks of op/ and core/.
  */
 #include <linux/fs.h>
 #include <linux/poll.h>
@@ -33,12 +32,12 @@
 
 #include "dev.h"
 
-/* Number of events that are copied at a time; 1 KiB on the stack. */
+/* Number of events copied at a time: 1 KiB on the stack. */
 #define EVENT_BATCH	16
 
 static_assert(sizeof(struct twheel_event) == 64);
 
-/* The events that a reader has taken off the list, and whether it made that non-empty since. */
+/* Events that a reader took off the list; @refilled: it made the empty list non-empty since. */
 struct events_taken {
 	u32			nr;
 	bool			refilled;
@@ -46,10 +45,7 @@ struct events_taken {
 	struct twheel_event	event[EVENT_BATCH];
 };
 
-/**
- * twheel_events_init - initialise an event queue
- * @events: zeroed
- */
+/* @events is zeroed. */
 void twheel_events_init(struct twheel_events *events)
 {
 	spin_lock_init(&events->lock);
@@ -58,19 +54,14 @@ void twheel_events_init(struct twheel_events *events)
 	init_waitqueue_head(&events->readers);
 }
 
-/* At the end all waiters look again. */
+/* At the end of the queue all waiters must return. */
 static void events_wake_all(struct twheel_events *events)
 {
 	wake_up_interruptible_all(&events->readers);
 	kill_fasync(&events->async, SIGIO, POLL_HUP);
 }
 
-/**
- * twheel_events_uncharge - some operations are gone
- * @events: their event queue
- * @pending: number of those that were never added
- * @nr: number of all of them
- */
+/* Uncharge @nr operations, of which @pending were never added. */
 void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr)
 {
 	bool at_end;
@@ -84,10 +75,7 @@ void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr)
 		events_wake_all(events);
 }
 
-/**
- * twheel_events_shut - let no operation in any more
- * @events: the event queue
- */
+/* Refuse further adds. */
 void twheel_events_shut(struct twheel_events *events)
 {
 	spin_lock(&events->lock);
@@ -96,7 +84,7 @@ void twheel_events_shut(struct twheel_events *events)
 	events_wake_all(events);
 }
 
-/* Whether the queue is shut and everything has been read. */
+/* Is the queue shut and completely read? */
 static bool events_at_end(struct twheel_events *events)
 {
 	bool at_end;
@@ -107,12 +95,12 @@ static bool events_at_end(struct twheel_events *events)
 	return at_end;
 }
 
-static bool events_there(const struct twheel_events *events)
+static bool events_readable(const struct twheel_events *events)
 {
 	return !list_empty(&events->events);
 }
 
-/* The first pending operation, with a reference; it moves to the tail of the list. */
+/* Returns the first pending operation with a reference and moves it to the tail. */
 static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 {
 	struct twheel_file_op *file_op;
@@ -127,20 +115,13 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 	return file_op;
 }
 
-/**
- * twheel_events_end_all - end all pending operations of a queue
- * @events: the event queue
- * @reason: cancelled, of a queue that is shut; or completed
- * @error: 0 or a negative error number, for the results
- * @value: value for the results
- * @flags: TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP
+/*
+ * End all pending operations of a queue. @reason is TWHEEL_CANCELLED for a queue that has been
+ * shut: an add in progress cancels its own operation, and no callback of an ended operation
+ * is running on return. Otherwise it is TWHEEL_COMPLETED, and operations added during the
+ * call may or may not be ended. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
  *
- * Of a queue that is shut, the adder cancels an operation whose add is under way, and when
- * all have been ended no callback of theirs is running.  Of another queue, operations that
- * are added meanwhile may be ended or not.
- *
- * Context: process; may sleep.
- * Return: number of operations that this call ended.
+ * Returns the number of operations ended by this call.
  */
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags)
@@ -149,7 +130,7 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 	u32 todo = sync ? U32_MAX : READ_ONCE(events->nr_pending), nr = 0;
 	struct twheel_file_op *file_op;
 
-	/* An operation that another thread is ending may be met more than once. */
+	/* An operation that another thread is ending may be visited more than once. */
 	while (todo-- && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) &&
 	       (file_op = events_next_pending(events))) {
 		nr += !(sync ? twheel_op_cancel_sync(&file_op->op) :
@@ -160,12 +141,7 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 	return nr;
 }
 
-/**
- * twheel_events_empty - forget all events of a queue that nobody uses any more
- * @events: the event queue, without pending operations
- *
- * Context: process; may sleep.
- */
+/* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)
 {
 	struct twheel_file_op *file_op, *next;
@@ -176,7 +152,7 @@ void twheel_events_empty(struct twheel_events *events)
 	}
 }
 
-/* Queue an event; whether it is the only one now. */
+/* Put an operation on the event list. Returns true if the list was empty. */
 static bool event_put(struct twheel_events *events, struct twheel_file_op *file_op, bool at_head)
 {
 	bool was_empty = list_empty(&events->events);
@@ -191,12 +167,9 @@ static bool event_put(struct twheel_events *events, struct twheel_file_op *file_
 	return was_empty;
 }
 
-/**
- * twheel_event_queue - queue an operation for reading
- * @file_op: the operation, with the lock of its event queue held
- *
- * Return: whether the queue was empty; the caller unlocks it and passes this to
- * twheel_events_wake().
+/*
+ * Queue the event of an operation, with the lock of its event queue held. Returns true if the
+ * queue was empty: the caller passes this to twheel_events_wake() after unlocking.
  */
 bool twheel_event_queue(struct twheel_file_op *file_op)
 {
@@ -204,33 +177,27 @@ bool twheel_event_queue(struct twheel_file_op *file_op)
 	       event_put(twheel_file_op_events(file_op), file_op, false);
 }
 
-/**
- * twheel_events_wake - wake a reader after an event was queued
- * @events: the event queue; a reference to one of its operations keeps it
- * @signal: the queue became non-empty: send SIGIO
+/*
+ * Wake a reader after an event was queued, and send SIGIO if @signal. The caller holds a
+ * reference to an operation of the queue, which keeps the queue.
  */
 void twheel_events_wake(struct twheel_events *events, bool signal)
 {
-	/* A reader queues itself before it looks for events. */
+	/* A reader adds itself to the wait queue before it checks for events. */
 	if (wq_has_sleeper(&events->readers))
 		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);
 	if (signal)
 		kill_fasync(&events->async, SIGIO, POLL_IN);
 }
 
-/**
- * twheel_event_ended - queue the event of an operation that has ended
- * @file_op: the operation
- *
- * Context: process; the callback of the operation.
- */
+/* Callback of an operation that has ended: queue its event. */
 void twheel_event_ended(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = twheel_file_op_events(file_op);
 	bool signal;
 
-	/* The reader may forget the operation as soon as it is queued. */
+	/* A reader may drop the reference of the queue once the event is queued. */
 	twheel_op_get(&file_op->op);
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		twheel_file_ended(file_op->file);
@@ -242,7 +209,7 @@ void twheel_event_ended(struct twheel_file_op *file_op)
 	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
 	signal = twheel_event_queue(file_op);
 	spin_unlock(&events->lock);
-	/* A run of the timer that is under way sees that the operation has ended. */
+	/* A running timer callback sees ->ended. */
 	if (periodic)
 		twheel_periodic_cancel(&periodic->periodic);
 	twheel_events_wake(events, signal);
@@ -275,7 +242,6 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	event->time = twheel_time_from_host(file_op->clock, event->time);
 }
 
-/* Take some events off the head of the list. */
 static void events_take(struct twheel_events *events, struct events_taken *taken, u32 max)
 {
 	struct twheel_file_op *file_op;
@@ -283,7 +249,7 @@ static void events_take(struct twheel_events *events, struct events_taken *taken
 	taken->nr = 0;
 	taken->refilled = false;
 	spin_lock(&events->lock);
-	while (taken->nr < max && events_there(events)) {
+	while (taken->nr < max && events_readable(events)) {
 		file_op = list_first_entry(&events->events, struct twheel_file_op, event);
 		list_del(&file_op->event);
 		file_op->queued = false;
@@ -295,7 +261,7 @@ static void events_take(struct twheel_events *events, struct events_taken *taken
 	spin_unlock(&events->lock);
 }
 
-/* Put events that were not delivered back to where they were. */
+/* Put events that were not delivered back at the head of the list. */
 static void events_put_back(struct twheel_events *events, struct events_taken *taken,
 			    u32 delivered)
 {
@@ -309,7 +275,7 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 	spin_unlock(&events->lock);
 }
 
-/* The event of a period has been delivered, and the operation continues. */
+/* The event of a periodic operation was delivered, and is not its last one. */
 static void event_delivered(struct twheel_events *events, struct events_taken *taken, u32 i)
 {
 	struct twheel_file_op *file_op = taken->file_op[i];
@@ -325,7 +291,7 @@ static void event_delivered(struct twheel_events *events, struct events_taken *t
 	spin_unlock(&events->lock);
 }
 
-/* Copy the events that were taken; the number of those delivered. */
+/* Copy the taken events. Returns the number of delivered events. */
 static u32 events_deliver(struct twheel_events *events, struct events_taken *taken,
 			  struct iov_iter *to)
 {
@@ -347,7 +313,10 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 	return delivered;
 }
 
-/* Deliver as many events as fit: their number, or -EFAULT if the first one cannot be. */
+/*
+ * Deliver up to a buffer of events. Returns their number, -EFAULT if the first one cannot be
+ * copied, or -ERESTARTSYS.
+ */
 static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
@@ -363,27 +332,23 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 		done += delivered;
 		signal |= taken.refilled;
 		if (delivered < taken.nr) {
-			/* What was put back is there for others. */
+			/* Another reader may deliver the events that were put back. */
 			twheel_events_wake(events, signal);
 			return done ?: -EFAULT;
 		}
 		cond_resched();
 	}
-	/* The wake-up for the events left behind may have been this reader's. */
-	if (events_there(events))
+	/* This reader may have consumed the wake-up for the remaining events. */
+	if (events_readable(events))
 		twheel_events_wake(events, signal);
 	return done ?: -ERESTARTSYS;
 }
 
-/**
- * twheel_events_read - deliver events
- * @events: the event queue
- * @iocb: read() of a file that keeps the queue
- * @to: buffer
- *
- * Return: number of bytes delivered, whole events only; 0 at the end of a queue
- * that has been shut; -EINVAL if not even one event fits, -EAGAIN if there is none and the
- * caller does not wait, -EFAULT if the first one cannot be copied, -ERESTARTSYS.
+/*
+ * Returns the number of delivered bytes, which is a multiple of the event size, or 0 at the
+ * end of a queue that was shut. Errors: -EINVAL if the buffer is too small for an event,
+ * -EAGAIN if there is none and the file is non-blocking, -EFAULT if the first event cannot
+ * be copied, -ERESTARTSYS.
  */
 ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to)
 {
@@ -397,7 +362,7 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 			return 0;
 		if (!wait)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(events->readers, events_there(events) ||
+		ret = wait_event_interruptible_exclusive(events->readers, events_readable(events) ||
 							 events_at_end(events));
 		if (ret)
 			return ret;
@@ -405,21 +370,13 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
 }
 
-/**
- * twheel_events_poll - whether there is an event to read
- * @events: the event queue
- * @file: file that keeps the queue
- * @wait: poll table
- *
- * Return: EPOLLIN and EPOLLRDNORM if there is, and with EPOLLHUP at the end.
- */
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
 	poll_wait(file, &events->readers, wait);
-	/* Pairs with that of wq_has_sleeper(): either the event or the waiter is seen. */
+	/* Pairs with wq_has_sleeper() in twheel_events_wake(). */
 	smp_mb();
-	if (events_there(events))
+	if (events_readable(events))
 		return EPOLLIN | EPOLLRDNORM;
 	return events_at_end(events) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
 }

@@ -1,38 +1,50 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, the character devices: /dev/twheel, each open of which creates a private
- * purgatory; /dev/twheel-NAME, a named purgatory shared by its files; and
- * /dev/twheel-control, which creates and removes the named ones.
+ * Character devices.
  *
- * The devices are clients of the purgatory like any other module.
+ * Each open of /dev/twheel creates a private purgatory. /dev/twheel-NAME is a named purgatory
+ * shared by its files. /dev/twheel-control creates and removes the named ones. The devices
+ * are clients of op/ like any other module.
  *
- *	instance	a purgatory with the ids of its operations
- *	file		an open file, with the event queue of what is added through it
- *	events		an event queue; an instance has another one for detached operations
+ *	instance	a purgatory and the ids of its operations
+ *	file		an open file, with an event queue for the operations added through it
+ *	events		an event queue; an instance has one for detached operations
  *	user		limits and wheels of a user, across all files
  *
- *	file.c		open and release, the file operations, descriptors of detached events
- *	event.c	event queues
- *	op.c	operations; op.c: their keys; periodic.c: their periods
- *	ioctl.c		from ioctl numbers to calls; op.c, list.c, ioctl.c: the calls
- *	named.c		named purgatories; named.c: their attributes
+ *	file.c		open and release, file operations, descriptors of detached events
+ *	event.c		event queues
+ *	op.c		operations, their keys, time namespaces, calls on operations
+ *	periodic.c	periodic operations
+ *	list.c		calls that list operations
+ *	ioctl.c		the ioctl table, argument structures, batches
+ *	named.c		named purgatories and their attributes
  *	user.c		limits and wheels of users
- *	op.c	time namespaces
  *
- * References:
+ * References
+ * ==========
  *
- *	event queue -> operation	from the add until its final event has been read
+ *	event queue -> operation	from the add until the final event has been read
  *	operation -> file		the memory only; the file may be closed
  *	file -> instance		until the file is released
  *	file, operation, name -> user
  *
- * An operation also uses the instance of its file after that was closed, if it is
- * a detached one: its purgatory is drained before the instance is freed.  No call
- * runs on a file that is being released, since the VFS holds it for each call.
+ * A detached operation uses the instance of its file after the file was closed. This is safe:
+ * the purgatory is drained before the instance is freed. No call runs on a file that is
+ * being released, since the VFS holds a reference for each call.
  *
- * Locks, from the outside in, before those of layer 5: named_lock; instance->lock;
- * the lock of an event queue.  They are taken in process context only.  A user's lock
- * is taken with none of these; the walk mutex of an instance is outside of all of them.
+ * Lock order
+ * ==========
+ *
+ *	instance->complete_lock		mutex, around a walk of all operations
+ *	named_lock			mutex, protects the names
+ *	instance->lock			spinlock, protects the files of an instance
+ *	events->lock			spinlock, protects an event queue; removal of a name
+ *					takes it inside instance->lock to check that the
+ *					purgatory has neither files nor detached events
+ *	locks of op/ and core/
+ *
+ * The two spinlocks are taken in process context only. user->lock, a mutex, is taken with none
+ * of these held.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -58,110 +70,10 @@ unsigned int twheel_max_pending = BIT(18);
 module_param_named(max_pending, twheel_max_pending, uint, 0444);
 MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
 
-/* For work that may outlive the last file; destroying it waits for the module's code. */
+/* For work that may outlive the last file. It is drained on module exit. */
 struct workqueue_struct *twheel_wq;
 
-static struct miscdevice private_misc = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "twheel",
-	.fops	= &twheel_file_fops,
-	.mode	= 0600,
-};
-
-static const struct file_operations control_fops = {
-	.owner		= THIS_MODULE,
-	.unlocked_ioctl	= twheel_control_ioctl,
-	.compat_ioctl	= compat_ptr_ioctl,
-};
-
-static struct miscdevice control_misc = {
-	.minor	= MISC_DYNAMIC_MINOR,
-	.name	= "twheel-control",
-	.fops	= &control_fops,
-	.mode	= 0600,
-};
-
-static int __init nodes_init(void)
-{
-	int err;
-
-	err = misc_register(&private_misc);
-	if (err)
-		return err;
-	err = misc_register(&control_misc);
-	if (err)
-		misc_deregister(&private_misc);
-	return err;
-}
-
-/**
- * twheel_device_init - check the parameters of the devices, and create the nodes
- *
- * Return: 0, -EINVAL with a message that names the parameter, -ENOMEM, or an error of
- * misc_register() or twheel_named_init().
- */
-int __init twheel_device_init(void)
-{
-	int err;
-
-	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
-		pr_err("max_pending=%u is not between 1 and %lu\n",
-		       twheel_max_pending, TWHEEL_PENDING_MAX);
-		return -EINVAL;
-	}
-	err = twheel_users_check();
-	if (err)
-		return err;
-	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
-	if (!twheel_wq)
-		return -ENOMEM;
-	err = twheel_file_ops_init();
-	if (err)
-		goto wq_exit;
-	err = twheel_named_init();
-	if (err)
-		goto ops_exit;
-	err = nodes_init();
-	if (err)
-		goto named_exit;
-	return 0;
-
-named_exit:
-	twheel_named_exit();
-ops_exit:
-	twheel_file_ops_exit();
-wq_exit:
-	destroy_workqueue(twheel_wq);
-	return err;
-}
-
-/**
- * twheel_device_exit - remove the nodes; no file is open and no name is left
- */
-void twheel_device_exit(void)
-{
-	misc_deregister(&control_misc);
-	misc_deregister(&private_misc);
-	twheel_named_exit();
-	twheel_users_exit();
-	destroy_workqueue(twheel_wq);
-	twheel_file_ops_exit();
-}
-
-/*
- * Layer 6, open files: files of private and named purgatories, and descriptors of
- * detached events.
- */
-
-/**
- * twheel_instance_init - create the purgatory of an instance
- * @instance: zeroed
- * @name: name of the purgatory
- * @max_pending: limit on its pending operations
- * @max_watches: limit on their watches, 0 for none
- *
- * Return: 0 or an error of twheel_purgatory_create().
- */
+/* Create the purgatory of a zeroed instance. A @max_watches of 0 is no limit. */
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches)
 {
@@ -185,12 +97,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 	return 0;
 }
 
-/**
- * twheel_instance_exit - destroy the purgatory of an instance
- * @instance: without files and operations
- *
- * Context: process; may sleep.
- */
+/* Destroy the purgatory of an instance without files and operations. May sleep. */
 void twheel_instance_exit(struct twheel_instance *instance)
 {
 	twheel_purgatory_destroy(instance->purgatory);
@@ -216,20 +123,20 @@ static struct twheel_instance *private_create(void)
 static void instance_put(struct twheel_instance *instance)
 {
 	if (instance->named) {
-		twheel_named_put(instance->named);
+		put_device(&instance->named->dev);
 	} else {
 		twheel_instance_exit(instance);
 		kfree(instance);
 	}
 }
 
-/* Add a file to an instance, unless that has been removed. */
-static int instance_enter(struct twheel_instance *instance, struct twheel_file *file)
+/* Add a file to an instance, unless the instance was removed. */
+static int instance_add_file(struct twheel_instance *instance, struct twheel_file *file)
 {
 	int err = 0;
 
 	spin_lock(&instance->lock);
-	if (instance->gone) {
+	if (instance->removed) {
 		err = -ENODEV;
 	} else {
 		list_add_tail(&file->entry, &instance->files);
@@ -239,10 +146,7 @@ static int instance_enter(struct twheel_instance *instance, struct twheel_file *
 	return err;
 }
 
-/**
- * twheel_file_put - drop a reference to the memory of a file
- * @file: the file
- */
+/* Drop a reference to the memory of a file. */
 void twheel_file_put(struct twheel_file *file)
 {
 	if (refcount_dec_and_test(&file->ref)) {
@@ -251,14 +155,11 @@ void twheel_file_put(struct twheel_file *file)
 	}
 }
 
-/**
- * twheel_file_create - create the state of an open file
- * @instance: its instance; the caller's reference passes to the file
- *
- * Return: the file, or an ERR_PTR(): -EDQUOT, -ENODEV if the purgatory has been
- * removed, -ENOMEM. On an error the reference to @instance is dropped.
+/*
+ * Create the state of an open file. The caller's reference to the instance passes to the file,
+ * or is dropped on an error: -EDQUOT, -ENODEV if the purgatory was removed, -ENOMEM.
  */
-struct twheel_file *twheel_file_create(struct twheel_instance *instance)
+static struct twheel_file *file_create(struct twheel_instance *instance)
 {
 	struct twheel_file *file;
 	int err = -ENOMEM;
@@ -279,7 +180,7 @@ struct twheel_file *twheel_file_create(struct twheel_instance *instance)
 	err = twheel_user_charge_file(file->user);
 	if (err)
 		goto put_file;
-	err = instance_enter(instance, file);
+	err = instance_add_file(instance, file);
 	if (err)
 		goto uncharge;
 	return file;
@@ -293,13 +194,8 @@ put_instance:
 	return ERR_PTR(err);
 }
 
-/**
- * twheel_file_free - end a file and the operations that were added through it
- * @file: the file, closed; detached operations stay
- *
- * Context: process; may sleep.
- */
-void twheel_file_free(struct twheel_file *file)
+/* Free a closed file and cancel its operations. Detached operations stay. May sleep. */
+static void file_free(struct twheel_file *file)
 {
 	struct twheel_instance *instance = file->instance;
 
@@ -316,16 +212,12 @@ void twheel_file_free(struct twheel_file *file)
 	instance_put(instance);
 }
 
-/**
- * twheel_file_charge - make room for an operation and its event
- * @file: file through which it is added
- * @detached: it is a detached operation
+/*
+ * Charge a file and an event queue for an operation. A pending operation becomes an event, which
+ * stays until it is read: both together are limited to twice the limit on pending operations.
  *
- * A pending operation becomes an event, and an event stays until it is read: both
- * together are limited to twice the limit on pending operations.
- *
- * Return: 0; -ESHUTDOWN if the file was drained or the purgatory removed; -ENOSPC at the
- * limit on pending operations; -ENOBUFS at that on both.
+ * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
+ * pending operations, or -ENOBUFS at the limit on both.
  */
 int twheel_file_charge(struct twheel_file *file, bool detached)
 {
@@ -371,10 +263,7 @@ int twheel_file_charge(struct twheel_file *file, bool detached)
 	return err;
 }
 
-/**
- * twheel_file_ended - a detached operation has ended
- * @file: file through which it was added; it may be closed
- */
+/* A detached operation has ended. @file may be closed. */
 void twheel_file_ended(struct twheel_file *file)
 {
 	spin_lock(&file->own.lock);
@@ -382,13 +271,7 @@ void twheel_file_ended(struct twheel_file *file)
 	spin_unlock(&file->own.lock);
 }
 
-/**
- * twheel_file_uncharge - some operations are gone
- * @file: file through which they were added; it may be closed
- * @detached: they are detached operations
- * @pending: number of those that were never added
- * @nr: number of all of them
- */
+/* Uncharge @nr operations, of which @pending were never added. @file may be closed. */
 void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr)
 {
 	if (!detached) {
@@ -407,11 +290,11 @@ static int file_open(struct inode *inode, struct file *file)
 	struct twheel_instance *instance;
 	struct twheel_file *tf;
 
-	/* The private node is a misc device, named ones have a major of their own. */
+	/* /dev/twheel is a misc device; named purgatories have a separate major number. */
 	instance = imajor(inode) == MISC_MAJOR ? private_create() : twheel_named_open(inode);
 	if (IS_ERR(instance))
 		return PTR_ERR(instance);
-	tf = twheel_file_create(instance);
+	tf = file_create(instance);
 	if (IS_ERR(tf))
 		return PTR_ERR(tf);
 	file->private_data = tf;
@@ -421,7 +304,7 @@ static int file_open(struct inode *inode, struct file *file)
 
 static int file_release(struct inode *inode, struct file *file)
 {
-	twheel_file_free(file->private_data);
+	file_free(file->private_data);
 	return 0;
 }
 
@@ -446,12 +329,7 @@ static int file_fasync(int fd, struct file *file, int on)
 	return fasync_helper(fd, file, on, &tf->queue->async);
 }
 
-/**
- * twheel_instance_query - limits and counts of an instance
- * @instance: the instance
- * @own: event queue of a file, or NULL
- * @query: set, but for the wake-ups
- */
+/* Set the limits and counters of an instance, except the wake-ups. @own may be NULL. */
 void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
 			   struct twheel_query_args *query)
 {
@@ -478,7 +356,7 @@ void twheel_instance_query(struct twheel_instance *instance, const struct twheel
 		.tick_ns		= twheel_system_tick_ns(),
 	};
 	if (instance->named)
-		strscpy(query->name, twheel_named_name(instance->named), sizeof(query->name));
+		strscpy(query->name, instance->named->name, sizeof(query->name));
 }
 
 static void file_show_fdinfo(struct seq_file *m, struct file *file)
@@ -523,7 +401,7 @@ static void events_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
 }
 
-/* Descriptors of detached events. Their own event queue stays empty. */
+/* Descriptors of detached events. The file's own event queue stays empty. */
 static const struct file_operations events_fops = {
 	.owner		= THIS_MODULE,
 	.release	= file_release,
@@ -533,20 +411,39 @@ static const struct file_operations events_fops = {
 	.show_fdinfo	= events_show_fdinfo,
 };
 
-/**
- * twheel_call_events - TWHEEL_IOC_EVENTS
- * @call: the call; set to the new file
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
+/*
+ * Create a file of a named purgatory without opening its node: with @detached a descriptor of
+ * detached events, otherwise like a file opened on the node. The caller holds a reference to
+ * the purgatory.
  */
+struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags)
+{
+	struct twheel_file *tf;
+	struct file *file;
+
+	get_device(&instance->named->dev);
+	tf = file_create(instance);
+	if (IS_ERR(tf))
+		return ERR_CAST(tf);
+	if (detached)
+		tf->queue = &instance->detached;
+	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
+				  detached ? &events_fops : &twheel_file_fops, tf, flags);
+	if (IS_ERR(file)) {
+		file_free(tf);
+		return file;
+	}
+	stream_open(file_inode(file), file);
+	file->f_mode |= FMODE_NOWAIT;
+	return file;
+}
+
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_instance *instance = call->file->instance;
 	const struct twheel_events_args *events = &args->events;
-	struct twheel_file *tf;
-	struct file *file;
 	int flags = O_RDONLY;
+	struct file *file;
 
 	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK || events->reserved || !instance->named)
 		return -EINVAL;
@@ -554,39 +451,23 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EPERM;
 	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
 		flags |= O_NONBLOCK;
-	twheel_named_get(instance->named);
-	tf = twheel_file_create(instance);
-	if (IS_ERR(tf))
-		return PTR_ERR(tf);
-	tf->queue = &instance->detached;
-	file = anon_inode_getfile("[twheel-events]", &events_fops, tf, flags);
-	if (IS_ERR(file)) {
-		twheel_file_free(tf);
+	file = twheel_file_anon(instance, true, flags);
+	if (IS_ERR(file))
 		return PTR_ERR(file);
-	}
-	stream_open(file_inode(file), file);
-	file->f_mode |= FMODE_NOWAIT;
 	call->opened = file;
 	return 0;
 }
 
-/**
- * twheel_call_restrict - TWHEEL_IOC_RESTRICT
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->restrict_file.flags || args->restrict_file.reserved)
 		return -EINVAL;
-	/* Calls that are under way may still see the file as it was. */
+	/* A call in progress may still see the old value. */
 	WRITE_ONCE(call->file->restricted, true);
 	return 0;
 }
 
-/* Wake-ups of the reapers of the calling user. */
+/* Number of wake-ups of the calling user's reapers. */
 static u64 caller_wakeups(void)
 {
 	struct twheel_user *user = twheel_user_get();
@@ -599,13 +480,6 @@ static u64 caller_wakeups(void)
 	return wakeups;
 }
 
-/**
- * twheel_call_query - TWHEEL_IOC_QUERY
- * @call: the call
- * @args: as from user space; all fields but the flags are set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->query.flags)
@@ -613,4 +487,76 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 	twheel_instance_query(call->file->instance, &call->file->own, &args->query);
 	args->query.wakeups = caller_wakeups();
 	return 0;
+}
+
+static struct miscdevice private_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &twheel_file_fops,
+	.mode	= 0600,
+};
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+};
+
+static struct miscdevice control_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel-control",
+	.fops	= &control_fops,
+	.mode	= 0600,
+};
+
+/* Check the module parameters and create the nodes. */
+int __init twheel_device_init(void)
+{
+	int err;
+
+	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
+		pr_err("max_pending=%u is not between 1 and %lu\n",
+		       twheel_max_pending, TWHEEL_PENDING_MAX);
+		return -EINVAL;
+	}
+	err = twheel_users_check();
+	if (err)
+		return err;
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	if (!twheel_wq)
+		return -ENOMEM;
+	err = twheel_file_ops_init();
+	if (err)
+		goto wq_exit;
+	err = twheel_named_init();
+	if (err)
+		goto ops_exit;
+	err = misc_register(&private_misc);
+	if (err)
+		goto named_exit;
+	err = misc_register(&control_misc);
+	if (err)
+		goto deregister;
+	return 0;
+
+deregister:
+	misc_deregister(&private_misc);
+named_exit:
+	twheel_named_exit();
+ops_exit:
+	twheel_file_ops_exit();
+wq_exit:
+	destroy_workqueue(twheel_wq);
+	return err;
+}
+
+/* Remove the nodes. No file is open and no name exists. */
+void twheel_device_exit(void)
+{
+	misc_deregister(&control_misc);
+	misc_deregister(&private_misc);
+	twheel_named_exit();
+	twheel_users_exit();
+	destroy_workqueue(twheel_wq);
+	twheel_file_ops_exit();
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, ioctls: from ioctl numbers and user memory to calls, and back.
+ * Character devices: the ioctl table, argument structures and batches.
  *
- * Each call has one structure, whose size is part of the ioctl number.  In a longer
- * structure than ours the bytes behind our fields must be zero; in a shorter one,
- * of an older program, the missing fields are zero.  Output fields stand together,
- * must be zero, and are the only ones that are written to.  Entries of arrays
- * follow the same rules.
+ * Each call has one argument structure. Its size is part of the ioctl number and may differ
+ * from the kernel's: in a longer structure the unknown bytes must be zero, in a shorter one
+ * (of an older program) the missing fields are zero. The output fields are adjacent, must be
+ * zero, and are the only fields written back. Array entries follow the same rules.
  *
- * Most calls cannot be undone.  So the output is written once before the call, to
- * find bad addresses, and once after it.
+ * Most calls cannot be undone. The output is therefore written once before the call, to
+ * detect bad addresses, and once after it.
+ *
+ * The functions twheel_call_*() execute the calls. Each checks its arguments and sets the output
+ * fields in them. Documentation/device-calls.rst and device-files.rst list the errors.
  */
 #include <linux/file.h>
 #include <linux/fs.h>
@@ -26,13 +28,13 @@
 #include "dev.h"
 
 /**
- * struct call_info - a call
- * @cmd: ioctl number, with the present size
+ * struct call_info - an entry of the ioctl table
+ * @cmd: ioctl number, with the current size
  * @min_size: size of the first version of the structure
  * @output: offset of the output fields
  * @output_end: end of the output fields of the first version
  * @mode: FMODE_READ or FMODE_WRITE if the file must be open for that, or 0
- * @opens: it returns a descriptor
+ * @opens: returns a descriptor
  * @call: function
  */
 struct call_info {
@@ -86,20 +88,14 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, cancelled, cancelled),
 };
 
-/* A command has the structure of its call, and room for its growth. */
+/* The arguments of a command are those of its call; the array leaves space for growth. */
 static_assert(sizeof(struct twheel_command) == 128);
 static_assert(offsetof(struct twheel_command, pad) == 8);
 
-/**
- * twheel_entry_read - copy an entry of an array
- * @to: the entry
- * @known: size of the entry as known to the kernel, that of its first version
- * @array: address of the array in user space
- * @index: index of the entry
- * @size: size of the entries of the array
- *
- * Return: 0, -EINVAL for a size below @known, -E2BIG for one above a page or non-zero
- * bytes behind @known, -EFAULT.
+/*
+ * Copy an array entry from user space. @known is the size of its first version, which is the
+ * current one; @size is the entry size of the caller. Returns -EINVAL if @size is too small,
+ * -E2BIG if it exceeds a page or unknown bytes are not zero, or -EFAULT.
  */
 int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
 {
@@ -111,16 +107,7 @@ int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
 				     size);
 }
 
-/**
- * twheel_entry_write - write an entry of an array, padded with zeroes
- * @array: address of the array in user space
- * @index: index of the entry
- * @size: size of the entries of the array
- * @from: the entry
- * @known: size of the entry as known to the kernel, that of its first version
- *
- * Return: as twheel_entry_read().
- */
+/* Copy an array entry to user space and pad it with zeroes. Errors as above. */
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
 {
 	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
@@ -134,13 +121,9 @@ int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t 
 	return 0;
 }
 
-/**
- * twheel_call_op - look up the operation of a call
- * @call: the call
- * @id: id of the operation
- *
- * Return: the operation, for twheel_file_op_put(), or NULL; a restricted file finds its
- * own operations only.
+/*
+ * Look up the operation of a call. A restricted file can use its own operations only.
+ * Returns the operation with a reference, or NULL.
  */
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
@@ -173,55 +156,10 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 
 	if (memchr_inv((void *)args + info->output, 0, end - info->output))
 		return -EINVAL;
-	/* Nothing can be added to a removed purgatory, or changed in it. */
-	if (info->mode && call->file && READ_ONCE(call->file->instance->gone))
+	/* A removed purgatory cannot be changed. */
+	if (info->mode && call->file && READ_ONCE(call->file->instance->removed))
 		return info->mode == FMODE_READ ? -ENODEV : -ESHUTDOWN;
 	return info->call(call, args);
-}
-
-/* The output of a command is a field of 32 bits, but for the id of an add. */
-static u64 command_output(const struct call_info *info, const void *args)
-{
-	const void *output = args + info->output;
-
-	switch (info->output_end - info->output) {
-	case sizeof(u64):
-		return *(const u64 *)output;
-	case sizeof(u32):
-		return *(const u32 *)output;
-	default:
-		return 0;
-	}
-}
-
-/**
- * twheel_call_command - execute a command of a batch
- * @call: the batch
- * @command: the command as from user space; changed
- * @value: set to its output, unless it fails
- *
- * Return: 0 or an error; Documentation/device-calls.rst lists them.
- */
-int twheel_call_command(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
-{
-	const struct call_info *info;
-	size_t size;
-	int err;
-
-	if (command->call > TWHEEL_CALL_CANCEL_KEY)
-		return -ENOTTY;
-	info = call_find(command->call);
-	if (!info)
-		return -ENOTTY;
-	if (command->reserved)
-		return -EINVAL;
-	size = _IOC_SIZE(info->cmd);
-	if (memchr_inv((void *)command->pad + size, 0, sizeof(command->pad) - size))
-		return -E2BIG;
-	err = call_do(call, info, (union twheel_call_args *)command->pad);
-	if (!err || err == -EINTR)
-		*value = command_output(info, command->pad);
-	return err;
 }
 
 static int output_write(const struct call_info *info, const union twheel_call_args *args,
@@ -272,7 +210,7 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 
 	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd))
 		return -ENOTTY;
-	/* The control node has the calls that no purgatory has. */
+	/* TWHEEL_CALL_CREATE and later are calls of the control node. */
 	if (!tf != (_IOC_NR(cmd) >= TWHEEL_CALL_CREATE))
 		return -ENOTTY;
 	if (info->mode & ~file->f_mode)
@@ -285,48 +223,66 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	return ioctl_do(&call, info, &args, user);
 }
 
-/**
- * twheel_file_ioctl - the ioctls of a file
- * @file: file of a private or named purgatory
- * @cmd: one of TWHEEL_IOC_*, with any size
- * @arg: address of the structure
- *
- * Return: 0, a descriptor, or an error; Documentation/device-calls.rst and
- * device-files.rst list them.
- */
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	return ioctl(file->private_data, file, cmd, (void __user *)arg);
 }
 
-/**
- * twheel_control_ioctl - the ioctls of the control node
- * @file: file of the control node
- * @cmd: TWHEEL_IOC_CREATE or TWHEEL_IOC_REMOVE, with any size
- * @arg: address of the structure
- *
- * Return: 0, a descriptor, or an error; Documentation/device-files.rst lists them.
- */
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	return ioctl(NULL, file, cmd, (void __user *)arg);
 }
 
 /*
- * Layer 6, batches: many calls in one.
+ * Batches: commands are executed in order and in chunks, so that stack usage does not depend
+ * on their number. The results of a chunk are written once before it is executed.
  *
- * Commands are executed in order, a few at a time, so that the stack does not grow
- * with their number.  Whether results can be written is tried before each of these
- * chunks is executed.
- *
- * Once a command has been executed the batch succeeds, with the number of commands
- * done.  An error behind that is reported when the caller continues from there.
+ * A batch succeeds once a command has been executed, and returns the number of executed
+ * commands. The caller sees an error of the next command when it continues there.
  */
 
-/* Number of commands in a chunk; 1 KiB on the stack. */
+/* Number of commands in a chunk: 1 KiB on the stack. */
 #define BATCH_CHUNK	7
 
-/* Write results behind those that are done; the number of those written. */
+/* The output of a command is a 32-bit field; the id of an add has 64 bits. */
+static u64 command_output(const struct call_info *info, const void *args)
+{
+	const void *output = args + info->output;
+
+	switch (info->output_end - info->output) {
+	case sizeof(u64):
+		return *(const u64 *)output;
+	case sizeof(u32):
+		return *(const u32 *)output;
+	default:
+		return 0;
+	}
+}
+
+/* Execute a command and set *@value to its output, unless it fails. */
+static int command_run(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
+{
+	const struct call_info *info;
+	size_t size;
+	int err;
+
+	if (command->call > TWHEEL_CALL_CANCEL_KEY)
+		return -ENOTTY;
+	info = call_find(command->call);
+	if (!info)
+		return -ENOTTY;
+	if (command->reserved)
+		return -EINVAL;
+	size = _IOC_SIZE(info->cmd);
+	if (memchr_inv((void *)command->pad + size, 0, sizeof(command->pad) - size))
+		return -E2BIG;
+	err = call_do(call, info, (union twheel_call_args *)command->pad);
+	if (!err || err == -EINTR)
+		*value = command_output(info, command->pad);
+	return err;
+}
+
+/* Write results starting at index batch->done. Returns the number of written results. */
 static u32 results_write(const struct twheel_batch_args *batch,
 			 const struct twheel_result *results, u32 nr)
 {
@@ -342,8 +298,8 @@ static u32 results_write(const struct twheel_batch_args *batch,
 }
 
 /*
- * Read up to @nr commands; the number of those whose results can be written. If there is
- * none, *err is why.
+ * Read up to @nr commands. Returns the number of commands with writable results; if it is 0,
+ * *@err is the reason.
  */
 static u32 chunk_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
 		      struct twheel_result *results, u32 nr, int *err)
@@ -362,7 +318,7 @@ static u32 chunk_read(const struct twheel_batch_args *batch, struct twheel_comma
 	return results_write(batch, results, i);
 }
 
-/* Execute @nr commands: the number of those executed, and whether to stop there. */
+/* Execute up to @nr commands. Returns their number; sets *@stop if the batch must stop. */
 static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 		     struct twheel_command *commands, struct twheel_result *results,
 		     u32 nr, bool *stop)
@@ -370,7 +326,7 @@ static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 	u32 i;
 
 	for (i = 0; i < nr && !*stop; i++) {
-		results[i].error = twheel_call_command(call, &commands[i], &results[i].value);
+		results[i].error = command_run(call, &commands[i], &results[i].value);
 		batch->failed += !!results[i].error;
 		*stop = (results[i].error && batch->flags & TWHEEL_BATCH_STOP) ||
 			fatal_signal_pending(current);
@@ -378,7 +334,7 @@ static u32 chunk_run(struct twheel_ioctl *call, struct twheel_batch_args *batch,
 	return i;
 }
 
-/* Execute a few more; an error if no further one can be read, or its result written. */
+/* Returns an error if the next command cannot be read, or a result cannot be written. */
 static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, bool *stop)
 {
 	u32 nr = min_t(u32, batch->nr - batch->done, BATCH_CHUNK);
@@ -396,13 +352,6 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 	return written < nr ? -EFAULT : 0;
 }
 
-/**
- * twheel_call_batch - TWHEEL_IOC_BATCH
- * @call: the call
- * @args: as from user space; the numbers of commands done and failed are set
- *
- * Return: 0 or an error; Documentation/device-calls.rst lists them.
- */
 int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_batch_args *batch = &args->batch;

@@ -1,21 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, listing: pending operations, and the progress of each.
+ * Character devices: TWHEEL_IOC_INFO and TWHEEL_IOC_LIST.
  *
- * A listing goes by the index of the ids, so nothing is remembered between two
- * calls: an operation keeps its index while it is pending, and is listed once.  No
- * lock is held while user memory is written to.
+ * The cursor of a listing is an index of twheel_instance.ops, so no state is kept between calls.
+ * An operation keeps its index while it is pending, so it is listed once. No lock is held
+ * while user memory is written.
  */
-#include <linux/err.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 
 #include "dev.h"
 
-/* Number of operations that a call skips before it returns. */
+/* Number of operations that a call may skip before it returns. */
 #define LIST_SKIP	4096
 
 static bool is_own(const struct twheel_ioctl *call, const struct twheel_file_op *file_op)
@@ -47,7 +45,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 			     pending->deadline - min(now, pending->deadline);
 }
 
-/* Describe an operation that waits, with as many keys as there is room for. */
+/* Describe a pending operation, with up to @max_keys of its keys. */
 static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_op,
 			struct twheel_pending *pending, struct twheel_watch_spec *keys,
 			u32 max_keys)
@@ -89,13 +87,6 @@ static int info_keys(const struct twheel_info_args *info, const struct twheel_wa
 	return err;
 }
 
-/**
- * twheel_call_info - TWHEEL_IOC_INFO
- * @call: the call
- * @args: as from user space; the operation is described
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_watch_spec *keys = twheel_call_keys(call);
@@ -120,7 +111,7 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err ?: info_keys(info, keys);
 }
 
-/* Write an entry for an operation, if it is pending: 1, 0 or an error. */
+/* Write the entry of an operation. Returns 1, 0 if it is not listed, or an error. */
 static int list_one(struct twheel_ioctl *call, const struct twheel_list_args *list,
 		    struct twheel_file_op *file_op)
 {
@@ -162,13 +153,6 @@ static int list_some(struct twheel_ioctl *call, struct twheel_list_args *list)
 	return 0;
 }
 
-/**
- * twheel_call_list - TWHEEL_IOC_LIST
- * @call: the call
- * @args: as from user space; where to go on, and how many there are, is set
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_list_args *list = &args->list;
@@ -187,6 +171,6 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 		return 0;
 	}
 	err = list_some(call, list);
-	/* Entries that were written are not lost; the next call reports the error. */
+	/* Return the entries that were written. The next call reports the error. */
 	return list->nr ? 0 : err;
 }

@@ -1,23 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, named purgatories: /dev/twheel-NAME, created and removed through
- * /dev/twheel-control.
+ * Character devices: named purgatories.
  *
- * Each is a device of its own, so the permissions of its node decide who may open
- * it.  The device is reference counted: one reference for the name, until removal, and
- * one for each open file.  The name also holds the module, since detached
- * operations may be pending while no file is open.
+ * /dev/twheel-control creates and removes /dev/twheel-NAME. Each name is a separate device, so
+ * the permissions of its node control access to it. The device is reference counted: the name
+ * holds a reference until removal, and each open file holds one. The name also holds the
+ * module, since detached operations may be pending while no file is open.
  *
- * Removal has two steps.  The caller takes the name away: nothing can be opened or
- * added any more.  A work item cancels all pending operations, ends the event queues and
- * drops the reference of the name; the caller waits for it, unless it is killed.
- * Events stay in the queues until they are read or their files are closed.
+ * Removal has two steps. The caller removes the name; from then on nothing can be opened or
+ * added. A work item then cancels all pending operations, shuts the event queues and drops
+ * the reference of the name. The caller waits for it unless killed. Events stay in
+ * the queues until they are read or their files are closed.
  *
- * Lock order: named_lock, the lock of an instance, the lock of an event queue.
+ * Lock order: named_lock, lock of an instance, lock of an event queue.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/cdev.h>
 #include <linux/completion.h>
@@ -43,7 +41,7 @@
 #include "dev.h"
 
 #define MAX_NAMES	BIT(16)
-/* A removed purgatory keeps its minor until its files are closed. */
+/* More than MAX_NAMES: a removed purgatory keeps its minor until its files are closed. */
 #define NR_MINORS	BIT(MINORBITS)
 
 static unsigned int max_purgatories = 256;
@@ -59,47 +57,82 @@ static DEFINE_MUTEX(named_lock);
 static LIST_HEAD(all_named);
 static unsigned int nr_named;
 
-/* Devices whose memory has not been freed. */
+/* Number of devices that have not been freed. */
 static atomic_t nr_devices = ATOMIC_INIT(0);
 
 static DEFINE_IDA(named_minors);
 static dev_t named_devt;
 
-/**
- * twheel_named_name - the name of a purgatory
- * @named: the purgatory
- */
-const char *twheel_named_name(const struct twheel_named *named)
+static struct twheel_named *to_twheel_named(struct device *dev)
 {
-	return named->name;
+	return container_of(dev, struct twheel_named, dev);
 }
 
-/**
- * twheel_named_get - take a reference
- * @named: the purgatory, to which the caller has a reference
+/*
+ * Attributes in /sys/class/twheel/; see Documentation/ABI/testing/sysfs-class-twheel. Most are
+ * a field of struct twheel_query_args.
  */
-void twheel_named_get(struct twheel_named *named)
-{
-	get_device(&named->dev);
-}
+#define QUERY_ATTR(name, format, field)						\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	struct twheel_query_args query;						\
+										\
+	twheel_instance_query(&to_twheel_named(dev)->instance, NULL, &query);	\
+	return sysfs_emit(buf, format "\n", query.field);			\
+}										\
+static DEVICE_ATTR_RO(name)
 
-/**
- * twheel_named_put - drop a reference
- * @named: the purgatory
- *
- * Context: process; may sleep.
- */
-void twheel_named_put(struct twheel_named *named)
-{
-	put_device(&named->dev);
-}
+QUERY_ATTR(max_pending, "%u", max_pending);
+QUERY_ATTR(max_file_pending, "%u", max_file_pending);
+QUERY_ATTR(files, "%u", files);
+QUERY_ATTR(detached, "%llu", detached);
+QUERY_ATTR(detached_unread, "%llu", detached_unread);
+QUERY_ATTR(pending, "%llu", pending);
+QUERY_ATTR(keys, "%llu", keys);
+QUERY_ATTR(watches, "%llu", watches);
+QUERY_ATTR(added, "%llu", added);
+QUERY_ATTR(completed, "%llu", completed);
+QUERY_ATTR(expired, "%llu", expired);
+QUERY_ATTR(cancelled, "%llu", cancelled);
+QUERY_ATTR(rejected, "%llu", rejected);
 
-/* All files are closed, and it has been removed. */
+static ssize_t max_watches_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->max_watches);
+}
+static DEVICE_ATTR_RO(max_watches);
+
+static struct attribute *named_attrs[] = {
+	&dev_attr_max_pending.attr,
+	&dev_attr_max_file_pending.attr,
+	&dev_attr_max_watches.attr,
+	&dev_attr_files.attr,
+	&dev_attr_detached.attr,
+	&dev_attr_detached_unread.attr,
+	&dev_attr_pending.attr,
+	&dev_attr_keys.attr,
+	&dev_attr_watches.attr,
+	&dev_attr_added.attr,
+	&dev_attr_completed.attr,
+	&dev_attr_expired.attr,
+	&dev_attr_cancelled.attr,
+	&dev_attr_rejected.attr,
+	NULL
+};
+
+static const struct attribute_group named_group = {
+	.attrs = named_attrs,
+};
+
+static const struct attribute_group *named_groups[] = { &named_group, NULL };
+
+/* The name has been removed and all files are closed. */
 static void named_release(struct device *dev)
 {
 	struct twheel_named *named = to_twheel_named(dev);
 
-	/* If device_add() failed, the node may have been opened and used before that. */
+	/* If cdev_device_add() failed, the node may have been opened and used before that. */
 	twheel_purgatory_drain(named->instance.purgatory);
 	twheel_events_empty(&named->instance.detached);
 	WARN_ON_ONCE(named->instance.detached.held);
@@ -107,21 +140,20 @@ static void named_release(struct device *dev)
 	ida_free(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
 	twheel_user_put(named->creator);
 	kfree(named);
-	/* With CONFIG_DEBUG_KOBJECT_RELEASE this comes late: twheel_named_exit() waits. */
+	/* CONFIG_DEBUG_KOBJECT_RELEASE delays the release: twheel_named_exit() waits for it. */
 	if (atomic_dec_and_test(&nr_devices))
 		wake_up_var(&nr_devices);
 }
 
-/* The node has the owner and the mode that its maker wants. */
 static char *named_devnode(TWHEEL_DEVNODE_CONST struct device *dev, umode_t *mode,
 			   kuid_t *uid, kgid_t *gid)
 {
 	const struct twheel_named *named = container_of(dev, struct twheel_named, dev);
 
-	/* They are not asked for when the node goes. */
+	/* The pointers are NULL on removal of the node. */
 	if (!mode)
 		return NULL;
-	/* No permissions at all would be taken for the default ones. */
+	/* A mode of 0 would select the default: add the file type. */
 	*mode = named->mode | S_IFCHR;
 	*uid = named->uid;
 	*gid = named->gid;
@@ -130,7 +162,7 @@ static char *named_devnode(TWHEEL_DEVNODE_CONST struct device *dev, umode_t *mod
 
 static const struct device_type named_type = {
 	.name		= "twheel",
-	.groups		= twheel_named_groups,
+	.groups		= named_groups,
 	.devnode	= named_devnode,
 	.release	= named_release,
 };
@@ -139,22 +171,17 @@ static struct class named_class = {
 	.name	= "twheel",
 };
 
-/**
- * twheel_named_open - look up the instance of a node
- * @inode: the node, in open()
- *
- * Return: the instance, with a reference for twheel_file_create().
- */
+/* Returns the instance of an inode in open(), with a reference for the file. */
 struct twheel_instance *twheel_named_open(struct inode *inode)
 {
-	/* The VFS has a reference to the cdev, which has one to the device. */
+	/* The VFS holds a reference to the cdev, and the cdev one to the device. */
 	struct twheel_named *named = container_of(inode->i_cdev, struct twheel_named, cdev);
 
-	twheel_named_get(named);
+	get_device(&named->dev);
 	return &named->instance;
 }
 
-static bool name_fits(const char *name)
+static bool name_valid(const char *name)
 {
 	size_t len = strnlen(name, TWHEEL_NAME_SIZE), i;
 
@@ -177,7 +204,7 @@ static struct twheel_named *named_find(const char *name)
 	return NULL;
 }
 
-/* Whose the node is to be, as far as the caller may say so. */
+/* Set the owner and group of the node, subject to the rules of chown(). */
 static int named_owner(struct twheel_named *named, const struct twheel_create_args *args)
 {
 	named->uid = current_fsuid();
@@ -195,7 +222,7 @@ static int named_owner(struct twheel_named *named, const struct twheel_create_ar
 	return 0;
 }
 
-/* The first open file, with a reference to its memory; it moves to the tail of the list. */
+/* Returns the first file with a reference to its memory and moves it to the tail. */
 static struct twheel_file *instance_next_file(struct twheel_instance *instance)
 {
 	struct twheel_file *file;
@@ -210,7 +237,7 @@ static struct twheel_file *instance_next_file(struct twheel_instance *instance)
 	return file;
 }
 
-/* Cancel what is pending, and let the readers come to the end. */
+/* Work: cancel the pending operations and shut the event queues. */
 static void named_end(struct work_struct *work)
 {
 	struct twheel_named *named = container_of(work, struct twheel_named, end);
@@ -220,7 +247,7 @@ static void named_end(struct work_struct *work)
 
 	named->cancelled = twheel_purgatory_drain(instance->purgatory);
 	nr_files = READ_ONCE(instance->nr_files);
-	/* One by one: there may be many. None is added, so each has its turn. */
+	/* No file is added any more, and each visited one moves to the tail. */
 	while (nr_files-- && (file = instance_next_file(instance))) {
 		twheel_events_shut(&file->own);
 		twheel_file_put(file);
@@ -228,19 +255,12 @@ static void named_end(struct work_struct *work)
 	}
 	twheel_events_shut(&instance->detached);
 	complete_all(&named->ended);
-	twheel_named_put(named);
-	/* Destroying the workqueue waits for the rest of this function. */
+	put_device(&named->dev);
+	/* destroy_workqueue() waits for the rest of this function. */
 	module_put(THIS_MODULE);
 }
 
-static void limits_set(struct twheel_instance *instance, const struct twheel_create_args *args)
-{
-	if (args->max_file_pending)
-		instance->max_file_pending = min(instance->max_file_pending,
-						 args->max_file_pending);
-}
-
-/* Minors are reused as late as possible: a stale node must not open the next purgatory. */
+/* Reuse minors as late as possible: a stale node must not open the next purgatory. */
 static int minor_alloc(void)
 {
 	static unsigned int next;
@@ -255,7 +275,7 @@ static int minor_alloc(void)
 	return minor;
 }
 
-/* A device without a name yet. */
+/* Allocate a device. It has no name yet. */
 static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 {
 	u32 max_pending = args->max_pending ?: max_shared_pending;
@@ -281,7 +301,9 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	err = twheel_instance_init(&named->instance, args->name, max_pending, args->max_watches);
 	if (err)
 		goto free_minor;
-	limits_set(&named->instance, args);
+	if (args->max_file_pending)
+		named->instance.max_file_pending = min(named->instance.max_file_pending,
+						       args->max_file_pending);
 	named->instance.named = named;
 	named->max_watches = args->max_watches;
 	named->mode = args->mode;
@@ -306,7 +328,7 @@ free:
 	return ERR_PTR(err);
 }
 
-/* Let no file and no detached operation in any more, if that is allowed. */
+/* Refuse new files and adds. Returns -EBUSY if the purgatory is in use and not @force. */
 static int named_close(struct twheel_named *named, bool force)
 {
 	struct twheel_instance *instance = &named->instance;
@@ -318,7 +340,7 @@ static int named_close(struct twheel_named *named, bool force)
 	if (!force && (instance->nr_files || detached->held)) {
 		err = -EBUSY;
 	} else {
-		WRITE_ONCE(instance->gone, true);
+		WRITE_ONCE(instance->removed, true);
 		WRITE_ONCE(detached->shut, true);
 	}
 	spin_unlock(&detached->lock);
@@ -326,13 +348,13 @@ static int named_close(struct twheel_named *named, bool force)
 	return err;
 }
 
-/* Give a device its name and its node. */
+/* Add the device and its node. */
 static int named_add(struct twheel_named *named)
 {
 	int err;
 
 	lockdep_assert_held(&named_lock);
-	/* The name of the control node is taken. */
+	/* /dev/twheel-control exists. */
 	if (named_find(named->name) || !strcmp(named->name, "control"))
 		return -EEXIST;
 	if (nr_named >= max_purgatories)
@@ -344,54 +366,27 @@ static int named_add(struct twheel_named *named)
 	if (!err)
 		err = cdev_device_add(&named->cdev, &named->dev);
 	if (err) {
-		/* The device number was valid for a moment: admit nothing more. */
+		/* The node may have been opened before the failure. */
 		named_close(named, true);
 		twheel_user_uncharge_name(named->creator);
 		return err;
 	}
 	/* The reference of the name. */
-	twheel_named_get(named);
+	get_device(&named->dev);
 	list_add_tail(&named->entry, &all_named);
 	nr_named++;
-	/* The caller holds the module. */
+	/* The caller holds a reference to the module. */
 	__module_get(THIS_MODULE);
 	return 0;
 }
 
-/* A file of a new purgatory, like one opened on its node. Takes a reference. */
-static struct file *named_file(struct twheel_named *named)
-{
-	struct twheel_file *tf;
-	struct file *file;
-
-	twheel_named_get(named);
-	tf = twheel_file_create(&named->instance);
-	if (IS_ERR(tf))
-		return ERR_CAST(tf);
-	file = anon_inode_getfile("[twheel]", &twheel_file_fops, tf, O_RDWR);
-	if (IS_ERR(file)) {
-		twheel_file_free(tf);
-		return file;
-	}
-	stream_open(file_inode(file), file);
-	file->f_mode |= FMODE_NOWAIT;
-	return file;
-}
-
-static bool create_fits(const struct twheel_create_args *args)
+static bool create_args_valid(const struct twheel_create_args *args)
 {
 	return !args->flags && !args->reserved && !(args->mode & ~0666U) &&
-	       name_fits(args->name) && args->max_pending <= max_shared_pending &&
+	       name_valid(args->name) && args->max_pending <= max_shared_pending &&
 	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX;
 }
 
-/**
- * twheel_call_create - TWHEEL_IOC_CREATE
- * @call: the call; set to the new file
- * @args: as from user space; the device numbers are set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_create_args *create = &args->create;
@@ -399,14 +394,14 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct file *file;
 	int err;
 
-	if (!create_fits(create))
+	if (!create_args_valid(create))
 		return -EINVAL;
 	named = named_alloc(create);
 	if (IS_ERR(named))
 		return PTR_ERR(named);
 	create->major = MAJOR(named->dev.devt);
 	create->minor = MINOR(named->dev.devt);
-	file = named_file(named);
+	file = twheel_file_anon(&named->instance, false, O_RDWR);
 	err = PTR_ERR_OR_ZERO(file);
 	if (err)
 		goto put;
@@ -418,12 +413,12 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 	else
 		call->opened = file;
 put:
-	twheel_named_put(named);
+	put_device(&named->dev);
 	return err;
 }
 
-/* Take the name away; its reference passes to the work item. */
-static struct twheel_named *named_take(const struct twheel_remove_args *args)
+/* Remove the name. Its reference passes to the work item. */
+static struct twheel_named *named_remove(const struct twheel_remove_args *args)
 {
 	struct twheel_named *named = named_find(args->name);
 	int err;
@@ -443,25 +438,18 @@ static struct twheel_named *named_take(const struct twheel_remove_args *args)
 	return named;
 }
 
-/**
- * twheel_call_remove - TWHEEL_IOC_REMOVE
- * @call: the call
- * @args: as from user space; the number of cancelled operations is set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_remove_args *remove = &args->remove;
 	struct twheel_named *named;
 	int err;
 
-	if (remove->flags & ~TWHEEL_REMOVE_FORCE || !name_fits(remove->name))
+	if (remove->flags & ~TWHEEL_REMOVE_FORCE || !name_valid(remove->name))
 		return -EINVAL;
 	mutex_lock(&named_lock);
-	named = named_take(remove);
+	named = named_remove(remove);
 	if (!IS_ERR(named))
-		twheel_named_get(named);
+		get_device(&named->dev);
 	mutex_unlock(&named_lock);
 	if (IS_ERR(named))
 		return PTR_ERR(named);
@@ -469,16 +457,10 @@ int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 	err = wait_for_completion_killable(&named->ended);
 	if (!err)
 		remove->cancelled = named->cancelled;
-	twheel_named_put(named);
+	put_device(&named->dev);
 	return err ? -EINTR : 0;
 }
 
-/**
- * twheel_named_init - check the parameters of this file, and let names be made
- *
- * Return: 0, -EINVAL with a message that names the parameter, or an error of
- * alloc_chrdev_region() or class_register().
- */
 int __init twheel_named_init(void)
 {
 	int err;
@@ -501,9 +483,6 @@ int __init twheel_named_init(void)
 	return err;
 }
 
-/**
- * twheel_named_exit - no name is left
- */
 void twheel_named_exit(void)
 {
 	WARN_ON_ONCE(nr_named);
@@ -512,65 +491,3 @@ void twheel_named_exit(void)
 	unregister_chrdev_region(named_devt, NR_MINORS);
 	ida_destroy(&named_minors);
 }
-
-/*
- * Layer 6, named purgatories: /sys/class/twheel/twheel-NAME.
- *
- * One number in each file; see Documentation/ABI/testing/sysfs-class-twheel.
- */
-
-/* A number of struct twheel_query_args. */
-#define SHOW(name, format, field)						\
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
-			   char *buf)						\
-{										\
-	struct twheel_query_args query;						\
-										\
-	twheel_instance_query(&to_twheel_named(dev)->instance, NULL, &query);	\
-	return sysfs_emit(buf, format "\n", query.field);			\
-}										\
-static DEVICE_ATTR_RO(name)
-
-SHOW(max_pending, "%u", max_pending);
-SHOW(max_file_pending, "%u", max_file_pending);
-SHOW(files, "%u", files);
-SHOW(detached, "%llu", detached);
-SHOW(detached_unread, "%llu", detached_unread);
-SHOW(pending, "%llu", pending);
-SHOW(keys, "%llu", keys);
-SHOW(watches, "%llu", watches);
-SHOW(added, "%llu", added);
-SHOW(completed, "%llu", completed);
-SHOW(expired, "%llu", expired);
-SHOW(cancelled, "%llu", cancelled);
-SHOW(rejected, "%llu", rejected);
-
-static ssize_t max_watches_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->max_watches);
-}
-static DEVICE_ATTR_RO(max_watches);
-
-static struct attribute *twheel_named_attrs[] = {
-	&dev_attr_max_pending.attr,
-	&dev_attr_max_file_pending.attr,
-	&dev_attr_max_watches.attr,
-	&dev_attr_files.attr,
-	&dev_attr_detached.attr,
-	&dev_attr_detached_unread.attr,
-	&dev_attr_pending.attr,
-	&dev_attr_keys.attr,
-	&dev_attr_watches.attr,
-	&dev_attr_added.attr,
-	&dev_attr_completed.attr,
-	&dev_attr_expired.attr,
-	&dev_attr_cancelled.attr,
-	&dev_attr_rejected.attr,
-	NULL
-};
-
-static const struct attribute_group twheel_named_group = {
-	.attrs = twheel_named_attrs,
-};
-
-const struct attribute_group *twheel_named_groups[] = { &twheel_named_group, NULL };

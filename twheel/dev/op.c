@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, operations added through files: ids, memory, adding.
+ * Operations of the character devices: ids, keys, adding, calls.
  *
- * An id is an index into an array of the instance and a generation above it, so
- * that a lookup is fast and an old id does not name a new operation, until 2^38
- * more have been added.  The index becomes free when the final event has been
- * read; until then calls with the id of an operation that has ended return
- * -EALREADY.
+ * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
+ * an old id does not match a new operation until 2^38 more have been added. The index is
+ * freed when the final event has been read. Until then, calls on an operation that has
+ * ended return -EALREADY.
  *
- * One allocation holds an operation, the watches of its add, and the periods of a
- * periodic one.  Most operations have few keys or none, and have slab caches of
- * exactly their size: kmalloc() would round 272 bytes up to 512.
+ * One allocation holds an operation, the watches of its add and, in front of it, the timer of
+ * a periodic operation. Most operations have few keys; these come from slab caches of
+ * their exact size, since kmalloc() would round 272 bytes up to 512.
  *
- * An operation has a reference to the memory of its file.  It is charged to its
- * file and its event queue until its final event has been read, and to its user
- * until its memory is freed.
+ * An operation holds a reference to its struct twheel_file, which may be closed. It is
+ * charged to its file and event queue until its final event has been read, and to its
+ * user until its memory is freed.
  */
+#include <linux/cred.h>
 #include <linux/err.h>
-#include <linux/fs.h>
 #include <linux/minmax.h>
 #include <linux/nsproxy.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/string.h>
 #include <linux/time64.h>
 #include <linux/time_namespace.h>
-#include <linux/uaccess.h>
 
 #include "../core/shard.h"
 #include "dev.h"
@@ -35,18 +32,55 @@
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
 			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
 
-/* Operations with so many keys at most have a slab cache of their own size. */
+/* There is a slab cache for each number of keys up to this one. */
 #define CACHED_KEYS	4
 
 static struct kmem_cache *op_cache[CACHED_KEYS + 1];
 
-/* Beside other flags: from which of them it is, counted from 1. */
+/* Bits of twheel_file_op.flags: 1 + number of keys of the slab cache, 0 for kmalloc(). */
 #define FILE_OP_CACHE_SHIFT	24
 #define FILE_OP_CACHE	GENMASK(26, FILE_OP_CACHE_SHIFT)
 
 static_assert(CACHED_KEYS + 1 <= FILE_OP_CACHE >> FILE_OP_CACHE_SHIFT);
 
-/* One allocation holds an operation, its watches, and before it what makes it periodic. */
+/* Watches that a TWHEEL_IOC_WATCH added to an operation. */
+struct twheel_watch_chunk {
+	struct twheel_watch_chunk	*next;
+	u32				nr;
+	u32				used;
+	struct twheel_watch		watch[];
+};
+
+void twheel_file_ops_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		kmem_cache_destroy(op_cache[i]);
+		op_cache[i] = NULL;
+	}
+}
+
+int __init twheel_file_ops_init(void)
+{
+	static const char *const name[CACHED_KEYS + 1] = {
+		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
+		"twheel_op_4_keys",
+	};
+	struct twheel_file_op *file_op;
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		op_cache[i] = kmem_cache_create(name[i], struct_size(file_op, watch, i), 0,
+						SLAB_ACCOUNT, NULL);
+		if (!op_cache[i]) {
+			twheel_file_ops_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
 static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 {
 	struct twheel_file_periodic *fp;
@@ -88,8 +122,12 @@ static void file_op_ended(struct twheel_op *op)
 static void file_op_release(struct twheel_op *op)
 {
 	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
+	struct twheel_watch_chunk *chunk, *next;
 
-	twheel_file_watches_free(file_op);
+	for (chunk = file_op->chunks; chunk; chunk = next) {
+		next = chunk->next;
+		kfree(chunk);
+	}
 	twheel_user_uncharge_op(file_op->user);
 	if (file_op->flags & TWHEEL_FILE_OP_USER)
 		twheel_user_put(file_op->user);
@@ -102,27 +140,12 @@ static const struct twheel_op_ops file_op_ops = {
 	.release	= file_op_release,
 };
 
-/**
- * twheel_file_op_put - give back a reference to an operation
- * @file_op: the operation
- */
-void twheel_file_op_put(struct twheel_file_op *file_op)
-{
-	twheel_op_put(&file_op->op);
-}
-
 static unsigned long id_index(u64 id)
 {
 	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
 }
 
-/**
- * twheel_file_op_get - look up an operation
- * @instance: its instance
- * @id: its id
- *
- * Return: the operation, to be given back, or NULL.
- */
+/* Returns the operation with a reference, or NULL. */
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op;
@@ -137,12 +160,9 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
 	return file_op;
 }
 
-/**
- * twheel_file_op_next - look up the first operation from some index on
- * @instance: its instance
- * @index: from where; set to where it is
- *
- * Return: the operation, to be given back, or NULL at the end.
+/*
+ * Returns the first operation at or after *@index with a reference and stores its index, or
+ * returns NULL at the end.
  */
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
 {
@@ -156,12 +176,9 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return file_op;
 }
 
-/**
- * twheel_file_ops_forget - the final events of operations have been read
- * @file_ops: operations of one event queue, whose references are dropped
- * @nr: number of operations
- *
- * Context: process; may sleep.
+/*
+ * Free the ids of operations of one event queue, uncharge them and drop the references of the
+ * queue: their final events have been read, or their add failed. May sleep.
  */
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
@@ -188,268 +205,58 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 	}
 }
 
-/* Give an operation its id. From here on every file of the instance can use it. */
-static int file_op_publish(struct twheel_file_op *file_op)
-{
-	struct twheel_instance *instance = file_op->file->instance;
-	u32 index;
-	int err;
-
-	xa_lock(&instance->ops);
-	err = __xa_alloc(&instance->ops, &index, file_op,
-			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
-	if (!err) {
-		instance->generation++;
-		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;
-	}
-	xa_unlock(&instance->ops);
-	/* There are fewer indices than several files may hold together. */
-	return err == -EBUSY ? -ENOSPC : err;
-}
-
-/* The calling user, charged for an operation; with a reference if it is not the opener. */
-static struct twheel_user *caller_charge(struct twheel_file *file)
-{
-	struct twheel_user *user = file->user;
-	int err;
-
-	if (!uid_eq(user->uid, current_uid()))
-		user = twheel_user_get();
-	if (IS_ERR(user))
-		return user;
-	err = twheel_user_charge_op(user);
-	if (!err)
-		return user;
-	if (user != file->user)
-		twheel_user_put(user);
-	return ERR_PTR(err);
-}
-
-static void caller_uncharge(struct twheel_file *file, struct twheel_user *user)
-{
-	twheel_user_uncharge_op(user);
-	if (user != file->user)
-		twheel_user_put(user);
-}
-
-/* An operation without an id, whose memory is charged to a user. */
-static struct twheel_file_op *file_op_make(struct twheel_file *file,
-					   const struct twheel_add_args *args)
-{
-	struct twheel_user *user = caller_charge(file);
-	struct twheel_file_op *file_op;
-
-	if (IS_ERR(user))
-		return ERR_CAST(user);
-	file_op = file_op_alloc(args->nr_keys, args->period);
-	if (!file_op) {
-		caller_uncharge(file, user);
-		return ERR_PTR(-ENOMEM);
-	}
-	twheel_op_init(&file_op->op, &file_op_ops);
-	refcount_inc(&file->ref);
-	file_op->file = file;
-	file_op->user = user;
-	file_op->cookie = args->cookie;
-	file_op->clock = args->clock;
-	file_op->flags |= args->flags;
-	if (user != file->user)
-		file_op->flags |= TWHEEL_FILE_OP_USER;
-	INIT_LIST_HEAD(&file_op->entry);
-	return file_op;
-}
-
-/* An operation with an id, charged and not added yet. */
-static struct twheel_file_op *file_op_create(struct twheel_file *file,
-					     const struct twheel_add_args *args)
-{
-	bool detached = args->flags & TWHEEL_ADD_DETACHED;
-	struct twheel_file_op *file_op;
-	int err;
-
-	err = twheel_file_charge(file, detached);
-	if (err)
-		goto rejected;
-	file_op = file_op_make(file, args);
-	err = PTR_ERR_OR_ZERO(file_op);
-	if (err)
-		goto uncharge;
-	err = file_op_publish(file_op);
-	if (!err)
-		return file_op;
-	twheel_file_op_put(file_op);
-uncharge:
-	twheel_file_uncharge(file, detached, 1, 1);
-rejected:
-	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
-		atomic64_inc(&file->instance->rejected);
-	return ERR_PTR(err);
-}
-
-/* Add a new operation to its event queue, unless it has ended already. */
-static void file_op_settle(struct twheel_file_op *file_op)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = twheel_file_op_events(file_op);
-	bool shut;
-
-	spin_lock(&events->lock);
-	shut = events->shut;
-	if (!file_op->ended) {
-		list_add_tail(&file_op->entry, &events->pending);
-		if (periodic)
-			twheel_file_periodic_start(periodic);
-	}
-	spin_unlock(&events->lock);
-	/* A task that shut the queue may have cancelled before this one was there. */
-	if (shut)
-		twheel_op_cancel(&file_op->op);
-}
-
-static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *how,
-			 const struct twheel_add_args *args)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	int err;
-
-	how->watches = file_op->watch;
-	how->wheel = twheel_user_wheel(file_op->user, file_op->clock);
-	if (IS_ERR(how->wheel))
-		return PTR_ERR(how->wheel);
-	/* As late as possible: the clock may be set meanwhile. */
-	how->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
-			twheel_time_to_host(args->clock, args->deadline) :
-			twheel_time_after(args->clock, args->deadline);
-	if (periodic) {
-		twheel_file_periodic_init(periodic, how->wheel, args, how->deadline);
-		how->deadline = TWHEEL_NEVER;
-	}
-	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, how);
-	if (!err)
-		file_op_settle(file_op);
-	return err;
-}
-
-/* Arguments of the layer below, without wheel, deadline and watches. */
-static int add_how(struct twheel_ioctl *call, const struct twheel_add_args *args,
-		   struct twheel_op_args *how)
-{
-	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	/* Further conditions are for the kernel. */
-	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
-		return -EINVAL;
-	*how = (struct twheel_op_args) {
-		.slack_ns	= args->slack,
-		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
-				  TWHEEL_OP_CANCEL_ON_SET : 0,
-		.condition	= args->condition,
-		.quorum		= args->quorum,
-		.threshold	= args->threshold,
-		.nr_keys	= args->nr_keys,
-		.specs		= twheel_call_specs(call, args->keys, args->nr_keys,
-						    args->key_size),
-	};
-	if (IS_ERR(how->specs))
-		return PTR_ERR(how->specs);
-	return twheel_op_check(how);
-}
-
-/**
- * twheel_call_add - TWHEEL_IOC_ADD
- * @call: the call
- * @args: as from user space; the id is set
- *
- * Return: 0 or an error; Documentation/device-calls.rst lists them.
+/*
+ * Time namespaces: CLOCK_MONOTONIC and CLOCK_BOOTTIME are shifted by offsets that do not
+ * change once a task is in the namespace. Operations store host time.
  */
-int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
+
+/* Offset of the caller's clock from the host's. */
+static s64 timens_offset(enum twheel_clock clock)
 {
-	struct twheel_add_args *add = &args->add;
-	struct twheel_file_op *file_op;
-	struct twheel_op_args how;
-	int err;
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
 
-	err = add_how(call, add, &how);
-	if (err)
-		return err;
-	file_op = file_op_create(call->file, add);
-	if (IS_ERR(file_op))
-		return PTR_ERR(file_op);
-	/* Its event may be read, and the reference of its queue dropped, before the end of this. */
-	twheel_op_get(&file_op->op);
-	add->id = file_op->id;
-	err = file_op_start(file_op, &how, add);
-	if (err)
-		twheel_file_ops_forget(&file_op, 1);
-	twheel_file_op_put(file_op);
-	return err;
-}
-
-/**
- * twheel_file_ops_exit - give up the caches; no operation is left
- */
-void twheel_file_ops_exit(void)
-{
-	unsigned int i;
-
-	for (i = 0; i <= CACHED_KEYS; i++) {
-		kmem_cache_destroy(op_cache[i]);
-		op_cache[i] = NULL;
-	}
-}
-
-/**
- * twheel_file_ops_init - make caches for operations of open files
- *
- * Return: 0 or -ENOMEM.
- */
-int __init twheel_file_ops_init(void)
-{
-	static const char *const name[CACHED_KEYS + 1] = {
-		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
-		"twheel_op_4_keys",
-	};
-	struct twheel_file_op *file_op;
-	unsigned int i;
-
-	for (i = 0; i <= CACHED_KEYS; i++) {
-		op_cache[i] = kmem_cache_create(name[i], struct_size(file_op, watch, i), 0,
-						SLAB_ACCOUNT, NULL);
-		if (!op_cache[i]) {
-			twheel_file_ops_exit();
-			return -ENOMEM;
-		}
-	}
+	if (clock == TWHEEL_CLOCK_MONOTONIC)
+		return timespec64_to_ns(&offsets->monotonic);
+	if (clock == TWHEEL_CLOCK_BOOTTIME)
+		return timespec64_to_ns(&offsets->boottime);
+#endif
 	return 0;
 }
 
-/*
- * Layer 6, keys of operations: how they come from user space, and the room for
- * the watches of those that are watched later.
- *
- * Each TWHEEL_IOC_WATCH brings a chunk of room.  It is freed when none of its watches
- * is in use any more, so that an operation which watches and unwatches keys for
- * ever does not grow.
- */
+/* @ns is at most KTIME_MAX. A negative sum becomes 0. */
+static u64 time_shift(u64 ns, s64 offset)
+{
+	s64 sum;
 
-/* Room for further watches of an operation. */
-struct twheel_file_watches {
-	struct twheel_file_watches	*next;
-	u32			nr;
-	u32			used;
-	struct twheel_watch	watch[];
-};
+	if (check_add_overflow((s64)ns, offset, &sum))
+		return offset > 0 ? TWHEEL_NEVER : 0;
+	return max(sum, 0LL);
+}
 
-/**
- * twheel_call_keys - room for as many keys as there may be
- * @call: the call, at whose end it is freed
- *
- * Return: the room, the same one each time, or NULL.
- */
+/* From the caller's clock to the host's; TWHEEL_NEVER if out of range. */
+static u64 time_to_host(enum twheel_clock clock, u64 ns)
+{
+	return ns > KTIME_MAX ? TWHEEL_NEVER : time_shift(ns, -timens_offset(clock));
+}
+
+/* From the host's clock to the caller's; TWHEEL_NEVER if out of range. */
+u64 twheel_time_from_host(enum twheel_clock clock, u64 ns)
+{
+	return ns > KTIME_MAX ? TWHEEL_NEVER : time_shift(ns, timens_offset(clock));
+}
+
+/* Host time @delay_ns from now; TWHEEL_NEVER if out of range. */
+u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns)
+{
+	u64 ns;
+
+	if (check_add_overflow(twheel_clock_ns(clock), delay_ns, &ns) || ns > KTIME_MAX)
+		return TWHEEL_NEVER;
+	return ns;
+}
+
+/* The array of the call for TWHEEL_MAX_KEYS keys, or NULL if it cannot be allocated. */
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
 {
 	if (!call->many)
@@ -458,17 +265,11 @@ struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
 	return call->many;
 }
 
-/**
- * twheel_call_specs - copy the keys of a call
- * @call: the call, which keeps them until its end or the next use
- * @keys: address of the array in user space
- * @nr_keys: number of its entries
- * @key_size: size of an entry, 0 without entries
- *
- * Return: the keys, NULL for none, or an ERR_PTR(): -EINVAL for too many or a bad
- * size, -E2BIG, -EFAULT, -ENOMEM.
+/*
+ * Copy the keys of a call. The array is valid until the next use or the end of the call.
+ * Returns NULL for no keys, or -EINVAL for too many or a bad size, -E2BIG, -EFAULT, -ENOMEM.
  */
-const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
+static const struct twheel_watch_spec *call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
 						  u32 key_size)
 {
 	struct twheel_watch_spec *specs = call->few;
@@ -491,93 +292,261 @@ const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64
 	return specs;
 }
 
-/**
- * twheel_file_watches_free - free the room for further watches
- * @file_op: an operation that nobody has a reference to any more
- */
-void twheel_file_watches_free(struct twheel_file_op *file_op)
+static struct twheel_watch_chunk *chunk_create(struct twheel_file_op *file_op, u32 nr)
 {
-	struct twheel_file_watches *watches, *next;
+	struct twheel_watch_chunk *chunk;
 
-	for (watches = file_op->more; watches; watches = next) {
-		next = watches->next;
-		kfree(watches);
-	}
-}
-
-/* Have the chunk known before its watches are: they may be given up at once. */
-static struct twheel_file_watches *file_watches_create(struct twheel_file_op *file_op, u32 nr)
-{
-	struct twheel_file_watches *watches;
-
-	watches = kmalloc(struct_size(watches, watch, nr), GFP_KERNEL_ACCOUNT);
-	if (!watches)
+	chunk = kmalloc(struct_size(chunk, watch, nr), GFP_KERNEL_ACCOUNT);
+	if (!chunk)
 		return NULL;
-	watches->nr = nr;
+	chunk->nr = nr;
 	/*
-	 * All of it is in use until it is known how much really is, and by who asks that:
-	 * another thread may have unwatched the keys by then.
+	 * Count all watches as used, plus one for the caller, until the number of attached
+	 * watches is known: another thread may unwatch them first.
 	 */
-	watches->used = nr + 1;
+	chunk->used = nr + 1;
 	spin_lock(&twheel_file_op_events(file_op)->lock);
-	watches->next = file_op->more;
-	file_op->more = watches;
+	chunk->next = file_op->chunks;
+	file_op->chunks = chunk;
 	spin_unlock(&twheel_file_op_events(file_op)->lock);
-	return watches;
+	return chunk;
 }
 
-/* So many watches are not in use; the chunk may be gone. */
-static void file_watches_release(struct twheel_file_op *file_op,
-				 struct twheel_file_watches *watches, u32 nr)
+/*
+ * Free the chunk when its last watch is unused, so that an operation which keeps watching
+ * and unwatching keys does not grow.
+ */
+static void chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr)
 {
-	struct twheel_file_watches **link = &file_op->more;
+	struct twheel_watch_chunk **link = &file_op->chunks;
 
 	lockdep_assert_held(&twheel_file_op_events(file_op)->lock);
-	watches->used -= nr;
-	if (watches->used)
+	chunk->used -= nr;
+	if (chunk->used)
 		return;
-	/* There are no more of them than an operation may watch keys. */
-	while (*link != watches)
+	/* The list is not longer than the limit on keys of an operation. */
+	while (*link != chunk)
 		link = &(*link)->next;
-	*link = watches->next;
-	kfree(watches);
+	*link = chunk->next;
+	kfree(chunk);
 }
 
-/* The chunk of a watch, or NULL if it is one that the operation came with. */
-static struct twheel_file_watches *file_watches_of(struct twheel_file_op *file_op,
-						   const struct twheel_watch *watch)
+/* The chunk of a watch, or NULL if the watch belongs to the add. */
+static struct twheel_watch_chunk *chunk_find(struct twheel_file_op *file_op,
+					     const struct twheel_watch *watch)
 {
-	struct twheel_file_watches *watches;
+	struct twheel_watch_chunk *chunk;
 
-	for (watches = file_op->more; watches; watches = watches->next)
-		if (watch >= watches->watch && watch < watches->watch + watches->nr)
-			return watches;
+	for (chunk = file_op->chunks; chunk; chunk = chunk->next)
+		if (watch >= chunk->watch && watch < chunk->watch + chunk->nr)
+			return chunk;
 	return NULL;
+}
+
+/* Charge the calling user, with a reference if it is not the opener. */
+static struct twheel_user *caller_charge(struct twheel_file *file)
+{
+	struct twheel_user *user = file->user;
+	int err;
+
+	if (!uid_eq(user->uid, current_uid()))
+		user = twheel_user_get();
+	if (IS_ERR(user))
+		return user;
+	err = twheel_user_charge_op(user);
+	if (!err)
+		return user;
+	if (user != file->user)
+		twheel_user_put(user);
+	return ERR_PTR(err);
+}
+
+/* Assign an id. From here on every file of the instance can look the operation up. */
+static int file_op_assign_id(struct twheel_file_op *file_op)
+{
+	struct twheel_instance *instance = file_op->file->instance;
+	u32 index;
+	int err;
+
+	xa_lock(&instance->ops);
+	err = __xa_alloc(&instance->ops, &index, file_op,
+			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
+	if (!err) {
+		instance->generation++;
+		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;
+	}
+	xa_unlock(&instance->ops);
+	/* Several files together may use up the indices. */
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+/* Allocate an operation and charge its user. It has no id yet. */
+static struct twheel_file_op *file_op_make(struct twheel_file *file,
+					   const struct twheel_add_args *args)
+{
+	struct twheel_user *user = caller_charge(file);
+	struct twheel_file_op *file_op;
+
+	if (IS_ERR(user))
+		return ERR_CAST(user);
+	file_op = file_op_alloc(args->nr_keys, args->period);
+	if (!file_op) {
+		twheel_user_uncharge_op(user);
+		if (user != file->user)
+			twheel_user_put(user);
+		return ERR_PTR(-ENOMEM);
+	}
+	twheel_op_init(&file_op->op, &file_op_ops);
+	refcount_inc(&file->ref);
+	file_op->file = file;
+	file_op->user = user;
+	file_op->cookie = args->cookie;
+	file_op->clock = args->clock;
+	file_op->flags |= args->flags;
+	if (user != file->user)
+		file_op->flags |= TWHEEL_FILE_OP_USER;
+	INIT_LIST_HEAD(&file_op->entry);
+	return file_op;
+}
+
+/* Create an operation with an id, charged but not added. */
+static struct twheel_file_op *file_op_create(struct twheel_file *file,
+					     const struct twheel_add_args *args)
+{
+	bool detached = args->flags & TWHEEL_ADD_DETACHED;
+	struct twheel_file_op *file_op;
+	int err;
+
+	err = twheel_file_charge(file, detached);
+	if (err)
+		goto rejected;
+	file_op = file_op_make(file, args);
+	err = PTR_ERR_OR_ZERO(file_op);
+	if (err)
+		goto uncharge;
+	err = file_op_assign_id(file_op);
+	if (!err)
+		return file_op;
+	twheel_file_op_put(file_op);
+uncharge:
+	twheel_file_uncharge(file, detached, 1, 1);
+rejected:
+	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
+		atomic64_inc(&file->instance->rejected);
+	return ERR_PTR(err);
+}
+
+/* Put a new operation on the pending list, unless it has ended already. */
+static void file_op_settle(struct twheel_file_op *file_op)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = twheel_file_op_events(file_op);
+	bool shut;
+
+	spin_lock(&events->lock);
+	shut = events->shut;
+	if (!file_op->ended) {
+		list_add_tail(&file_op->entry, &events->pending);
+		if (periodic)
+			twheel_file_periodic_start(periodic);
+	}
+	spin_unlock(&events->lock);
+	/* The task that shut the queue may have missed this operation. */
+	if (shut)
+		twheel_op_cancel(&file_op->op);
+}
+
+static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
+			 const struct twheel_add_args *args)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	int err;
+
+	op_args->watches = file_op->watch;
+	op_args->wheel = twheel_user_wheel(file_op->user, file_op->clock);
+	if (IS_ERR(op_args->wheel))
+		return PTR_ERR(op_args->wheel);
+	/* As late as possible: the clock may be set in the meantime. */
+	op_args->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
+			    time_to_host(args->clock, args->deadline) :
+			    twheel_time_after(args->clock, args->deadline);
+	if (periodic) {
+		twheel_file_periodic_init(periodic, op_args->wheel, args, op_args->deadline);
+		op_args->deadline = TWHEEL_NEVER;
+	}
+	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	if (!err)
+		file_op_settle(file_op);
+	return err;
+}
+
+/* Check the arguments and convert them, except wheel, deadline and watches. */
+static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
+			    struct twheel_op_args *op_args)
+{
+	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	/* The conditions after TWHEEL_COND_SUM need a callback. */
+	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
+		return -EINVAL;
+	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
+		return -EINVAL;
+	*op_args = (struct twheel_op_args) {
+		.slack_ns	= args->slack,
+		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
+				  TWHEEL_OP_CANCEL_ON_SET : 0,
+		.condition	= args->condition,
+		.quorum		= args->quorum,
+		.threshold	= args->threshold,
+		.nr_keys	= args->nr_keys,
+		.specs		= call_specs(call, args->keys, args->nr_keys, args->key_size),
+	};
+	if (IS_ERR(op_args->specs))
+		return PTR_ERR(op_args->specs);
+	return twheel_op_check(op_args);
+}
+
+int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_add_args *add = &args->add;
+	struct twheel_file_op *file_op;
+	struct twheel_op_args op_args;
+	int err;
+
+	err = add_args_convert(call, add, &op_args);
+	if (err)
+		return err;
+	file_op = file_op_create(call->file, add);
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
+	/* A reader may drop the reference of the event queue before this function returns. */
+	twheel_op_get(&file_op->op);
+	add->id = file_op->id;
+	err = file_op_start(file_op, &op_args, add);
+	if (err)
+		twheel_file_ops_forget(&file_op, 1);
+	twheel_file_op_put(file_op);
+	return err;
 }
 
 static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_watch_spec *specs,
 			 u32 nr_keys)
 {
-	struct twheel_file_watches *watches;
+	struct twheel_watch_chunk *chunk;
 	int nr;
 
-	watches = file_watches_create(file_op, nr_keys);
-	if (!watches)
+	chunk = chunk_create(file_op, nr_keys);
+	if (!chunk)
 		return -ENOMEM;
-	nr = twheel_op_watch(&file_op->op, specs, watches->watch, nr_keys);
+	nr = twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys);
 	spin_lock(&twheel_file_op_events(file_op)->lock);
-	file_watches_release(file_op, watches, nr_keys - max(nr, 0) + 1);
+	chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
 	spin_unlock(&twheel_file_op_events(file_op)->lock);
 	return min(nr, 0);
 }
 
-/**
- * twheel_call_watch - TWHEEL_IOC_WATCH
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	const struct twheel_watch_args *watch = &args->watch;
@@ -587,7 +556,7 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (watch->flags || watch->reserved || !watch->nr_keys)
 		return -EINVAL;
-	specs = twheel_call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
+	specs = call_specs(call, watch->keys, watch->nr_keys, watch->key_size);
 	if (IS_ERR(specs))
 		return PTR_ERR(specs);
 	file_op = twheel_call_op(call, watch->id);
@@ -598,16 +567,9 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err;
 }
 
-/**
- * twheel_call_unwatch - TWHEEL_IOC_UNWATCH
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	struct twheel_file_watches *watches;
+	struct twheel_watch_chunk *chunk;
 	struct twheel_file_op *file_op;
 	struct twheel_watch *watch;
 
@@ -619,29 +581,15 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
 	if (!IS_ERR(watch)) {
 		spin_lock(&twheel_file_op_events(file_op)->lock);
-		watches = file_watches_of(file_op, watch);
-		if (watches)
-			file_watches_release(file_op, watches, 1);
+		chunk = chunk_find(file_op, watch);
+		if (chunk)
+			chunk_release(file_op, chunk, 1);
 		spin_unlock(&twheel_file_op_events(file_op)->lock);
 	}
 	twheel_file_op_put(file_op);
 	return PTR_ERR_OR_ZERO(watch);
 }
 
-/*
- * Layer 6, calls: what an ioctl, or a command of a batch, does.
- *
- * They are given what user space said, and set what they answer.  ioctl.c has
- * the table of all of them; those that are of a kind are in files of their own.
- */
-
-/**
- * twheel_call_cancel - TWHEEL_IOC_CANCEL
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file_op *file_op;
@@ -657,26 +605,18 @@ int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 	return err;
 }
 
-/* Whether something can be completed with these. */
-static bool outcome_fits(int error, u64 value)
+static bool result_valid(int error, u64 value)
 {
 	return !error || (error < 0 && error >= -MAX_ERRNO && !value);
 }
 
-/**
- * twheel_call_complete - TWHEEL_IOC_COMPLETE
- * @call: the call
- * @args: as from user space
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	const struct twheel_complete_args *complete = &args->complete;
 	struct twheel_file_op *file_op;
 	int err;
 
-	if (complete->flags || !outcome_fits(complete->error, complete->value))
+	if (complete->flags || !result_valid(complete->error, complete->value))
 		return -EINVAL;
 	file_op = twheel_call_op(call, complete->id);
 	if (!file_op)
@@ -693,18 +633,11 @@ static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rea
 	if (twheel_file_op_periodic(file_op))
 		return -EOPNOTSUPP;
 	deadline = rearm->flags & TWHEEL_REARM_ABSTIME ?
-		   twheel_time_to_host(file_op->clock, deadline) :
+		   time_to_host(file_op->clock, deadline) :
 		   twheel_time_after(file_op->clock, deadline);
 	return twheel_op_rearm_slack(&file_op->op, deadline, rearm->slack, rearm->mode);
 }
 
-/**
- * twheel_call_rearm - TWHEEL_IOC_REARM
- * @call: the call
- * @args: as from user space; whether it moved is set
- *
- * Return: 0 or an error; Documentation/device-calls.rst and device-files.rst list them.
- */
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_rearm_args *rearm = &args->rearm;
@@ -724,19 +657,12 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	return min(ret, 0);
 }
 
-/* Result of a call that stops at a fatal signal; its output says how far it came. */
+/* Result of a call that stops at a fatal signal; its output has the progress. */
 static int interrupted(void)
 {
 	return fatal_signal_pending(current) ? -EINTR : 0;
 }
 
-/**
- * twheel_call_signal - TWHEEL_IOC_SIGNAL
- * @call: the call
- * @args: as from user space; the number of completed operations is set
- *
- * Return: 0 or an error; Documentation/device-calls.rst lists them.
- */
 int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_purgatory *purgatory = call->file->instance->purgatory;
@@ -751,13 +677,6 @@ int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 	return interrupted();
 }
 
-/**
- * twheel_call_cancel_key - TWHEEL_IOC_CANCEL_KEY
- * @call: the call
- * @args: as from user space; the number of cancelled operations is set
- *
- * Return: 0 or an error; Documentation/device-calls.rst lists them.
- */
 int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_cancel_key_args *cancel = &args->cancel_key;
@@ -781,13 +700,6 @@ static int complete_others(struct twheel_instance *instance, struct twheel_compl
 	return interrupted();
 }
 
-/**
- * twheel_call_complete_all - TWHEEL_IOC_COMPLETE_ALL
- * @call: the call
- * @args: as from user space; the number of completed operations is set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_complete_all_args *all = &args->complete_all;
@@ -796,7 +708,7 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 
 	if (all->flags & ~TWHEEL_COMPLETE_OTHERS || all->reserved)
 		return -EINVAL;
-	if (!outcome_fits(all->error, all->value))
+	if (!result_valid(all->error, all->value))
 		return -EINVAL;
 	if (others && READ_ONCE(file->restricted))
 		return -EPERM;
@@ -807,13 +719,6 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 	return interrupted();
 }
 
-/**
- * twheel_call_drain - TWHEEL_IOC_DRAIN
- * @call: the call
- * @args: as from user space; the number of cancelled operations is set
- *
- * Return: 0 or an error; Documentation/device-files.rst lists them.
- */
 int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_file *file = call->file;
@@ -824,75 +729,4 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0,
 						      TWHEEL_KILLABLE);
 	return interrupted();
-}
-
-/*
- * Layer 6, time namespaces: the caller's clocks and those of the host.
- *
- * In a time namespace CLOCK_MONOTONIC and CLOCK_BOOTTIME are shifted by offsets that
- * do not change once a task is in it.  Operations keep the time of the host.
- */
-
-/* How far the caller's clock is ahead of the host's. */
-static s64 timens_offset(enum twheel_clock clock)
-{
-#ifdef CONFIG_TIME_NS
-	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
-
-	if (clock == TWHEEL_CLOCK_MONOTONIC)
-		return timespec64_to_ns(&offsets->monotonic);
-	if (clock == TWHEEL_CLOCK_BOOTTIME)
-		return timespec64_to_ns(&offsets->boottime);
-#endif
-	return 0;
-}
-
-/* Move a time that is at most KTIME_MAX; times before 0 become 0. */
-static u64 time_move(u64 ns, s64 offset)
-{
-	s64 sum;
-
-	if (check_add_overflow((s64)ns, offset, &sum))
-		return offset > 0 ? TWHEEL_NEVER : 0;
-	return max(sum, 0LL);
-}
-
-/**
- * twheel_time_to_host - from the clock of the caller to that of the host
- * @clock: the clock
- * @ns: time in ns
- *
- * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
- */
-u64 twheel_time_to_host(enum twheel_clock clock, u64 ns)
-{
-	return ns > KTIME_MAX ? TWHEEL_NEVER : time_move(ns, -timens_offset(clock));
-}
-
-/**
- * twheel_time_from_host - from the clock of the host to that of the caller
- * @clock: the clock
- * @ns: time in ns, or TWHEEL_NEVER
- *
- * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
- */
-u64 twheel_time_from_host(enum twheel_clock clock, u64 ns)
-{
-	return ns > KTIME_MAX ? TWHEEL_NEVER : time_move(ns, timens_offset(clock));
-}
-
-/**
- * twheel_time_after - a time in the future, by the clock of the host
- * @clock: the clock
- * @delay_ns: interval from now in ns
- *
- * Return: the time; TWHEEL_NEVER for one that the clock cannot show.
- */
-u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns)
-{
-	u64 ns;
-
-	if (check_add_overflow(twheel_clock_ns(clock), delay_ns, &ns) || ns > KTIME_MAX)
-		return TWHEEL_NEVER;
-	return ns;
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 6, users: limits and wheels that a user has across all files.
+ * Character devices: limits and wheels of users.
  *
- * An open file is charged to its opener, a named purgatory to its creator, and an
- * operation to the adding user: a descriptor that was passed on does not give away the
- * quota of its opener.
+ * An open file is charged to its opener, a named purgatory to its creator, and an operation
+ * to the adding user: passing a descriptor to another user does not pass on the quota of the
+ * opener.
  *
- * Each user has wheels of their own, with reapers of their own, so that the load
- * of one user delays the deadlines of nobody else.  A wheel is created for the
- * first operation that needs it.  All are destroyed some seconds after the last
- * operation is gone:
+ * Each user has separate wheels and reapers, so the load of one user does not delay the
+ * deadlines of another. A wheel is created by the first operation that needs it. All wheels
+ * of a user are destroyed IDLE_TIME after the last operation was freed:
  *
  *	adder					idle work
  *	-----					---------
@@ -17,9 +16,9 @@
  *	load wheel				smp_mb()
  *	if NULL: take lock, create		if ops: restore wheel, else destroy
  *
- * Either the work sees the operation, or the adder sees no wheel.  An operation
- * is uncharged when its memory is freed, so a charged operation may use its wheel
- * without further references.
+ * Either the work sees the operation, or the adder sees no wheel. An operation is
+ * uncharged when its memory is freed, so a charged operation may use its wheel without
+ * further references.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -34,7 +33,7 @@
 #include "../core/twheel.h"
 #include "dev.h"
 
-/* Wheels stay for so long after the last operation: their threads cost more to create. */
+/* Idle wheels are kept this long, because creating their threads is expensive. */
 #define IDLE_TIME	(5 * HZ)
 
 static unsigned int user_max_files = BIT(14);
@@ -49,14 +48,10 @@ static unsigned int user_max_purgatories = 16;
 module_param(user_max_purgatories, uint, 0444);
 MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
 
-/* By uid. Its lock protects the step from there to a reference. */
+/* By uid. The lock is held from a lookup until the reference is taken. */
 static DEFINE_XARRAY(users);
 
-/**
- * twheel_users_check - check the module parameters of this file
- *
- * Return: 0, or -EINVAL with a message that names the bad one.
- */
+/* Check the module parameters of this file. */
 int __init twheel_users_check(void)
 {
 	if (!user_max_files || user_max_files > INT_MAX) {
@@ -86,15 +81,11 @@ static struct twheel_user *user_find(kuid_t uid)
 	return user;
 }
 
-/**
- * twheel_user_put - drop a reference
- * @user: the user
- */
 void twheel_user_put(struct twheel_user *user)
 {
 	if (refcount_dec_not_one(&user->ref))
 		return;
-	/* The lock keeps user_find() from taking the last reference away. */
+	/* user_find() takes references under the lock. */
 	xa_lock(&users);
 	if (!refcount_dec_and_test(&user->ref)) {
 		xa_unlock(&users);
@@ -105,15 +96,7 @@ void twheel_user_put(struct twheel_user *user)
 	kfree(user);
 }
 
-static u64 wheel_destroy(struct twheel *wheel)
-{
-	u64 wakeups = wheel ? twheel_wakeups(wheel) : 0;
-
-	twheel_destroy(wheel);
-	return wakeups;
-}
-
-/* Destroy the wheels, unless there are operations again. Holds a reference to the user. */
+/* Destroy the wheels, unless operations were added again. Drops a reference to the user. */
 static void user_idle(struct work_struct *work)
 {
 	struct twheel_user *user = container_of(to_delayed_work(work), struct twheel_user, idle);
@@ -131,8 +114,9 @@ static void user_idle(struct work_struct *work)
 		if (atomic_read(&user->ops)) {
 			/* Pairs with the acquire in twheel_user_wheel(). */
 			smp_store_release(&user->wheel[i], wheel[i]);
-		} else {
-			user->wakeups += wheel_destroy(wheel[i]);
+		} else if (wheel[i]) {
+			user->wakeups += twheel_wakeups(wheel[i]);
+			twheel_destroy(wheel[i]);
 		}
 	}
 	mutex_unlock(&user->lock);
@@ -152,11 +136,9 @@ static struct twheel_user *user_alloc(kuid_t uid)
 	return user;
 }
 
-/**
- * twheel_user_get - look up or create the calling user
- *
- * Context: process; may sleep.
- * Return: the user, for twheel_user_put(), or an ERR_PTR(): -ENOMEM.
+/*
+ * Look up or create the user of the current task. Returns a reference or ERR_PTR(-ENOMEM).
+ * May sleep.
  */
 struct twheel_user *twheel_user_get(void)
 {
@@ -175,38 +157,24 @@ struct twheel_user *twheel_user_get(void)
 		if (!err)
 			return user;
 		kfree(user);
-		/* -EBUSY: another thread was faster. */
+		/* -EBUSY: another thread has inserted the user. */
 		if (err != -EBUSY)
 			return ERR_PTR(err);
 	}
 }
 
-/**
- * twheel_user_charge_file - charge a user for an open file
- * @user: the user
- *
- * Return: 0, or -EDQUOT at the limit.
- */
+/* The charge functions return -EDQUOT at the limit. */
 int twheel_user_charge_file(struct twheel_user *user)
 {
 	return atomic_add_unless(&user->files, 1, user_max_files) ? 0 : -EDQUOT;
 }
 
-/**
- * twheel_user_uncharge_file - a file has been closed
- * @user: as charged
- */
 void twheel_user_uncharge_file(struct twheel_user *user)
 {
 	atomic_dec(&user->files);
 }
 
-/**
- * twheel_user_charge_name - charge a user for a named purgatory
- * @user: the calling user
- *
- * Return: 0, or -EDQUOT at the limit, which CAP_SYS_RESOURCE overrides.
- */
+/* @user is the calling user: CAP_SYS_RESOURCE overrides the limit. */
 int twheel_user_charge_name(struct twheel_user *user)
 {
 	int names = atomic_read(&user->names);
@@ -218,34 +186,21 @@ int twheel_user_charge_name(struct twheel_user *user)
 	return 0;
 }
 
-/**
- * twheel_user_uncharge_name - a named purgatory has been removed
- * @user: as charged
- */
 void twheel_user_uncharge_name(struct twheel_user *user)
 {
 	atomic_dec(&user->names);
 }
 
-/**
- * twheel_user_charge_op - charge a user for an operation
- * @user: the user
- *
- * Return: 0, or -EDQUOT at the limit.
- */
 int twheel_user_charge_op(struct twheel_user *user)
 {
-	/* A full barrier: pairs with that of user_idle(). */
+	/* A full barrier; pairs with the smp_mb() in user_idle(). */
 	return atomic_add_unless(&user->ops, 1, user_max_ops) ? 0 : -EDQUOT;
 }
 
-/**
- * twheel_user_uncharge_op - the memory of an operation is about to be freed
- * @user: as charged
- */
+/* The memory of an operation is about to be freed. */
 void twheel_user_uncharge_op(struct twheel_user *user)
 {
-	/* The work needs the user, even if this was the last one. */
+	/* The work holds a reference to the user. */
 	if (atomic_dec_return(&user->ops))
 		return;
 	refcount_inc(&user->ref);
@@ -264,14 +219,9 @@ static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock c
 	return twheel_make(&config, TWHEEL_MAKE_UNLIMITED | TWHEEL_MAKE_ACCOUNT);
 }
 
-/**
- * twheel_user_wheel - the wheel of a user
- * @user: the user, charged for an operation
- * @clock: clock of the wheel
- *
- * Context: process; may sleep.
- * Return: the wheel, valid until the operation is uncharged, or an ERR_PTR():
- * -ENOMEM.
+/*
+ * Look up or create a wheel. The caller has charged an operation to the user, and the wheel is
+ * valid until it is uncharged. Returns ERR_PTR(-ENOMEM) on failure. May sleep.
  */
 struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock)
 {
@@ -294,12 +244,7 @@ struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clo
 	return wheel;
 }
 
-/**
- * twheel_user_wakeups - number of wake-ups of a user's reapers
- * @user: the user
- *
- * Context: process; may sleep.
- */
+/* Number of wake-ups of the user's reapers. */
 u64 twheel_user_wakeups(struct twheel_user *user)
 {
 	unsigned int i;
@@ -314,11 +259,7 @@ u64 twheel_user_wakeups(struct twheel_user *user)
 	return wakeups;
 }
 
-/**
- * twheel_users_exit - destroy the wheels of all users; no file is open any more
- *
- * Context: process; may sleep.
- */
+/* Destroy the wheels of all users. No file is open. May sleep. */
 void twheel_users_exit(void)
 {
 	struct twheel_user *user;
