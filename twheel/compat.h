@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Every difference between the kernels that we build on lives here, and is
- * looked for by name rather than by version wherever that can be done.
+ * Differences between the supported kernels. Test for a symbol rather than for a version where
+ * possible.
  */
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
@@ -14,14 +14,14 @@
 #error "twheel needs Linux 6.1 or newer"
 #endif
 
-/* Our layers are tested one by one; without KUnit they are private. */
+/* KUnit suites test the layers separately. */
 #if IS_ENABLED(CONFIG_KUNIT)
 #include <kunit/visibility.h>
 #else
 #define EXPORT_SYMBOL_IF_KUNIT(symbol)
 #endif
 
-/* hrtimer_setup() came with 6.13, and hrtimer_init() went with 6.15. */
+/* hrtimer_setup() was added in 6.13, and hrtimer_init() removed in 6.15. */
 static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 					enum hrtimer_restart (*fn)(struct hrtimer *),
 					clockid_t clock, enum hrtimer_mode mode)
@@ -34,7 +34,7 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #endif
 }
 
-/* Callbacks for the nodes of devices take a const device since 6.2. */
+/* The devnode() callback takes a const device since 6.2. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 2, 0)
 #define TWHEEL_DEVNODE_CONST const
 #else

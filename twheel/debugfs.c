@@ -2,10 +2,13 @@
 /*
  * debugfs: wheels, purgatories and pending operations.
  *
- * twheel/wheels has a line for each wheel and for each of its shards in use,
- * twheel/purgatories a line for each purgatory, twheel/operations one for each pending
- * operation.  A listing of operations may take long: it holds one purgatory at a time and
- * no lock.
+ *	twheel/wheels		a line per wheel, and per shard that has been used
+ *	twheel/irqs_off		histogram of shard lock hold times, with 'measure'
+ *	twheel/purgatories	a line per purgatory
+ *	twheel/operations	a line per pending operation
+ *
+ * Listing the operations may take long. It holds a reference to one purgatory at a time and no
+ * lock.
  */
 #include <linux/debugfs.h>
 #include <linux/list.h>
@@ -41,7 +44,6 @@ static void counts_show(struct seq_file *file, const struct twheel_stats *stats)
 		   stats->latest_ticks, stats->irqs_off_ns);
 }
 
-/* A line for the wheel, and one for each of its shards that has been used. */
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
 	const struct twheel_shard *first = &wheel->shard[0];
@@ -75,7 +77,6 @@ static int wheels_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(wheels);
 
-/* The distribution of what wheels_show() has the longest of. */
 static int irqs_off_show(struct seq_file *file, void *unused)
 {
 	unsigned int us;
@@ -129,7 +130,7 @@ static const char *condition_name(enum twheel_condition condition)
 	return condition < ARRAY_SIZE(names) ? names[condition] : "predicate";
 }
 
-/* A line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1", a key for each watch. */
+/* Print a line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1". */
 static void operation_show(struct seq_file *file, const struct twheel_purgatory *purgatory,
 			   struct twheel_op *op, struct twheel_watch_spec *keys)
 {
@@ -157,7 +158,7 @@ static void purgatory_show_operations(struct seq_file *file, struct twheel_purga
 	struct twheel_op *op;
 
 	twheel_op_iter_start(&iter, purgatory);
-	/* Once its buffer is full, the file is shown anew with a larger one. */
+	/* seq_file retries with a larger buffer after an overflow. */
 	while (!seq_has_overflowed(file) && (op = twheel_op_iter_next(&iter))) {
 		operation_show(file, purgatory, op, keys);
 		cond_resched();
@@ -184,9 +185,6 @@ static int operations_show(struct seq_file *file, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(operations);
 
-/**
- * twheel_debugfs_init - create the directory
- */
 void __init twheel_debugfs_init(void)
 {
 	dir = debugfs_create_dir("twheel", NULL);
@@ -196,9 +194,6 @@ void __init twheel_debugfs_init(void)
 	debugfs_create_file("operations", 0400, dir, NULL, &operations_fops);
 }
 
-/**
- * twheel_debugfs_exit - remove the directory
- */
 void twheel_debugfs_exit(void)
 {
 	debugfs_remove(dir);

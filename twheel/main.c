@@ -2,11 +2,11 @@
 /*
  * twheel: delayed operations on a hierarchical timing wheel.
  *
- * Folders are layers, and an include goes down only: dev, op, core.
- *
  *	core/	wheels, shards, reapers and timers; exports the timer API
  *	op/	operations, keys and purgatories; exports their API
  *	dev/	the character devices, a client of op/ like any other module
+ *
+ * The folders are layers: dev/ includes headers of op/ and core/, and op/ those of core/.
  */
 #include <linux/init.h>
 #include <linux/module.h>
