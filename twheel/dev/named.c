@@ -247,7 +247,10 @@ static void named_end(struct work_struct *work)
 
 	named->cancelled = twheel_purgatory_drain(instance->purgatory);
 	nr_files = READ_ONCE(instance->nr_files);
-	/* No file is added any more, and each visited one moves to the tail. */
+	/*
+	 * Lock one file at a time: there may be many. Each visited file moves to the tail, and
+	 * none is added.
+	 */
 	while (nr_files-- && (file = instance_next_file(instance))) {
 		twheel_events_shut(&file->own);
 		twheel_file_put(file);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Operations of the character devices: ids, keys, adding, calls.
+ * Character devices: operations, their ids and keys, and the calls on them.
  *
  * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
  * an old id does not match a new operation until 2^38 more have been added. The index is
@@ -301,8 +301,9 @@ static struct twheel_watch_chunk *chunk_create(struct twheel_file_op *file_op, u
 		return NULL;
 	chunk->nr = nr;
 	/*
-	 * Count all watches as used, plus one for the caller, until the number of attached
-	 * watches is known: another thread may unwatch them first.
+	 * Link the chunk before its watches are attached, since another thread may unwatch
+	 * them at once. Until the number of attached watches is known, count all as used, and
+	 * one more for the caller.
 	 */
 	chunk->used = nr + 1;
 	spin_lock(&twheel_file_op_events(file_op)->lock);
