@@ -1,32 +1,55 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, keys: which watches there are under a key.
+ * Operations: the hash table of watched keys.
  *
- * A key is nothing of its own.  Those who watch it are a ring, in the order in which
- * they came, and the first of them stands for the key in a hash table: so nothing
- * is allocated for a key, it exists as long as something watches it, and whoever is
- * last takes it along.
+ *
+ * Overview
+ * --------
+ *
+ * There is no per-key object. The watches of a key are a ring, in the order in which they were
+ * linked. The first of them represents the key in the table. So a key needs no allocation, and
+ * it exists while it has a watch.
  *
  *	bucket	| tags | w1 | w4 |    |    |    |    | more -> w5 -> w9
  *		         |    '.
  *		       [w1 w2 w3]  [w4]
  *
- * A bucket is a cache line, and that is all that has to be fetched to find that a key
- * is not there, to add one, or to remove one.
+ * A bucket is a cache line, the only one to fetch in order to find a key missing, to add one or
+ * to remove one. When the first watch of a key is unlinked, the next one of its ring replaces it
+ * in the bucket.
  *
- * When the first one goes, the next of its ring takes its place in the bucket.
  *
- * The table is in stripes, each with a lock, which is taken by whoever signals,
- * watches, or leaves a key: it protects buckets and rings, and keeps the operation
- * of each watch that is linked. Some keys share a stripe; so what is done with the lock
- * held is bounded, see signal.c. How the buckets become more and fewer is in
- * key.c.
+ * Locking
+ * -------
  *
- * How long a chain can get is bounded, unless the table is about to grow: an add whose
- * key would make it longer fails.  So a lookup visits some 40 keys at most.
+ * The table is divided into stripes. stripe->lock protects the buckets and the rings, and keeps
+ * the operation of each linked watch from being freed. Signals, watches and ends of operations
+ * take it, and unrelated keys share a stripe, so the work with the lock held is bounded: see
+ * signal.c, and TWHEEL_KEY_CHAIN for lookups, which visit some 40 keys at most. It is taken in
+ * process and softirq context, outside of op->lock.
  *
- * All in process and softirq context.  Order of locks: a stripe's, then an
- * operation's.
+ *
+ * Resize
+ * ------
+ *
+ * A stripe has a bucket for every two to four keys; the first bucket is a part of the stripe.
+ * With more or far fewer keys, a work item allocates other buckets and moves the keys in bounded
+ * steps:
+ *
+ *	now	|   |   |   | b | b | b | b |
+ *	                      ^ moved
+ *	to	| b | b | b | b | ...
+ *
+ * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it is
+ * after @moved, and in either if it is the bucket at @moved, since a long chain takes several
+ * steps. No caller waits for a resize.
+ *
+ * Buckets are charged to the memory cgroup of the purgatory. If it has reached its limit, keys
+ * are chained up to a bound. Beyond the bound adds fail, unless the stripe is about to grow; see
+ * twheel_keys_check().
+ *
+ * rhashtable would do this and more, but it requires that each key outlives an RCU grace period
+ * and therefore has its own allocation.
  */
 #include <linux/bug.h>
 #include <linux/cpumask.h>
@@ -45,14 +68,73 @@
 #include "../compat.h"
 #include "key.h"
 
-/**
- * twheel_key_lock - lock the stripe of a key
- * @keys: the table
- * @hash: of the key, from twheel_keys_hash()
- *
- * Context: process or softirq.
- * Return: where the key is, or would be; for twheel_key_unlock() at last.
+/*
+ * Number of stripes: several per CPU against contention, and one for so many operations that its
+ * buckets are a moderate allocation and are moved soon, within these bounds.
  */
+#define STRIPES_PER_CPU	4U
+#define OPS_PER_STRIPE	16384U
+#define STRIPES_MIN	8U
+#define STRIPES_MAX	256U
+
+/*
+ * Maximum number of keys per bucket and of buckets per key. With four keys on average one bucket
+ * in nine is full, and one key in twenty is chained.
+ */
+#define KEYS_MAX	4
+#define BUCKETS_MAX	2
+
+/*
+ * An allocation may fail. One round of reclaim is enough: it must neither invoke the OOM killer
+ * nor delay other stripes for long.
+ */
+#define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
+
+/* For the remaining stripes after that has failed. */
+#define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
+
+/* Jiffies after which an allocation of buckets counts as failed until it returns. */
+#define ALLOC_TIMEOUT	(HZ / 50)
+
+/* Delay of a retry, doubled by each failure, since other work uses the same queue. */
+#define RETRY_DELAY	(HZ / 10)
+#define RETRY_DELAY_MAX	(64 * RETRY_DELAY)
+
+/* Fewer buckets than this are not worth shrinking. */
+#define SHRINK_MIN	4
+
+/* Number of buckets and keys that are moved before the lock is dropped. */
+#define MOVE_CHUNK	32
+
+static unsigned int nr_stripes(const struct twheel_keys *keys)
+{
+	return 1U << keys->shift;
+}
+
+/* Does not overlap the bits that select the stripe and the bucket, unless there are very many. */
+static u8 key_tag(u32 hash)
+{
+	return hash >> 24 | 0x80;
+}
+
+/* Set the buckets of @at; its hash and its stripe are set. */
+static void key_locate(struct twheel_key_at *at)
+{
+	u32 number = twheel_keys_number(at->keys, at->hash);
+	struct twheel_stripe *stripe = at->stripe;
+	u32 i = number & stripe->now.mask;
+
+	lockdep_assert_held(&stripe->lock);
+	at->bucket = &stripe->now.bucket[i];
+	at->from = NULL;
+	if (likely(!stripe->to.bucket) || i > stripe->moved)
+		return;
+	if (i == stripe->moved)
+		at->from = at->bucket;
+	at->bucket = &stripe->to.bucket[number & stripe->to.mask];
+}
+
+/* Lock the stripe of a key. Return: the position of the key, for twheel_key_unlock(). */
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 	__acquires(keys)
 {
@@ -63,15 +145,11 @@ struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 	};
 
 	spin_lock_bh(&at.stripe->lock);
-	twheel_key_locate(&at);
+	key_locate(&at);
 	return at;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_lock);
 
-/**
- * twheel_key_unlock - unlock it
- * @at: from twheel_key_lock()
- */
 void twheel_key_unlock(const struct twheel_key_at *at)
 	__releases(at)
 {
@@ -79,7 +157,7 @@ void twheel_key_unlock(const struct twheel_key_at *at)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlock);
 
-/* The first watch of a key; or NULL, and @chained is the number of chained keys. */
+/* Return: the first watch of a key, or NULL and the number of chained keys in @chained. */
 static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, u8 tag,
 					const struct twheel_key *key, unsigned int *chained)
 {
@@ -98,11 +176,11 @@ static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, 
 	return first;
 }
 
-/* Likewise, in both buckets in which the key may be; @chained is of the one for new keys. */
+/* Likewise in both buckets of a key; @chained is for the one that new keys go to. */
 static struct twheel_watch *key_find(const struct twheel_key_at *at, const struct twheel_key *key,
 				     unsigned int *chained)
 {
-	u8 tag = twheel_key_tag(at->hash);
+	u8 tag = key_tag(at->hash);
 	struct twheel_watch *first;
 	unsigned int unused;
 
@@ -113,13 +191,7 @@ static struct twheel_watch *key_find(const struct twheel_key_at *at, const struc
 	return first;
 }
 
-/**
- * twheel_key_first - the watch that came first of those under a key
- * @at: where it would be
- * @key: the key
- *
- * Return: the watch, or NULL if nothing watches the key.
- */
+/* Return: the first watch of a key, or NULL if it is not watched. */
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key)
 {
@@ -129,14 +201,30 @@ struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
 
+/* Whether the number of buckets is right for the number of keys. */
+static bool stripe_fits(const struct twheel_stripe *stripe)
+{
+	u32 size = stripe->now.mask + 1;
+
+	return stripe->nr <= size * KEYS_MAX &&
+	       (size < SHRINK_MIN || stripe->nr >= size / BUCKETS_MAX);
+}
+
+static bool alloc_is_slow(const struct twheel_keys *keys)
+{
+	unsigned long since = READ_ONCE(keys->alloc_since);
+
+	return since && time_after(jiffies, since + ALLOC_TIMEOUT);
+}
+
 /*
- * Whether a chain that is too long will stay so: there is no memory for more buckets, or the
- * stripe has enough of them, and the keys of this one were chosen.
+ * Whether a long chain will stay long: there is no memory for more buckets, or the stripe has
+ * enough buckets and the keys were chosen to collide.
  */
 static bool key_is_stuck(const struct twheel_key_at *at)
 {
-	return READ_ONCE(at->keys->starved) || twheel_keys_slow(at->keys) ||
-	       (!at->stripe->to.bucket && twheel_stripe_fits(at->stripe));
+	return READ_ONCE(at->keys->starved) || alloc_is_slow(at->keys) ||
+	       (!at->stripe->to.bucket && stripe_fits(at->stripe));
 }
 
 static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
@@ -149,14 +237,7 @@ static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
 	return false;
 }
 
-/**
- * __twheel_keys_check - the slow path of twheel_keys_check()
- * @keys: the table
- * @watches: as there
- * @nr: as there
- *
- * Return: as there.
- */
+/* Slow path of twheel_keys_check(). */
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr)
 {
 	const struct twheel_watch *watch;
@@ -176,14 +257,14 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 }
 EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 
-/* The number of keys has changed: have the number of buckets follow some time. */
-static void stripe_count(const struct twheel_key_at *at, int more)
+/* Change the number of keys, and queue a resize if needed. */
+static void stripe_count(const struct twheel_key_at *at, int nr)
 {
 	struct twheel_stripe *stripe = at->stripe;
 
-	/* Those who count all keys read it without the lock. */
-	WRITE_ONCE(stripe->nr, stripe->nr + more);
-	if (unlikely(!twheel_stripe_fits(stripe)) && !stripe->to.bucket &&
+	/* twheel_keys_count() and twheel_stripe_alloc() read it without the lock. */
+	WRITE_ONCE(stripe->nr, stripe->nr + nr);
+	if (unlikely(!stripe_fits(stripe)) && !stripe->to.bucket &&
 	    !READ_ONCE(at->keys->starved))
 		queue_delayed_work(system_unbound_wq, &at->keys->resize, 0);
 }
@@ -193,202 +274,7 @@ static void watch_mark(struct twheel_watch *watch, u32 flags)
 	WRITE_ONCE(watch->mark, (watch->mark & TWHEEL_WATCH_HASH) | flags);
 }
 
-/**
- * twheel_key_link - put a watch behind the others of its key
- * @at: where its key is, or will be by that
- * @watch: not linked; its key and its mark are set
- */
-void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
-{
-	unsigned int chained;
-	struct twheel_watch *first = key_find(at, &watch->key, &chained);
-
-	if (first) {
-		watch_mark(watch, TWHEEL_WATCH_LINKED);
-		list_add_tail(&watch->entry, &first->entry);
-		return;
-	}
-	watch_mark(watch, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
-	INIT_LIST_HEAD(&watch->entry);
-	twheel_bucket_put(at->bucket, twheel_key_tag(at->hash), watch);
-	stripe_count(at, 1);
-	/* Adds read it without the lock. */
-	if (unlikely(chained >= TWHEEL_KEY_CHAIN) && key_is_stuck(at))
-		WRITE_ONCE(at->keys->crowded, true);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
-
-/**
- * twheel_key_link_before - put a watch before another of its key
- * @watch: not linked
- * @next: linked, and not the first; their stripe is locked
- */
-void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next)
-{
-	WARN_ON_ONCE(twheel_watch_is_first(next));
-	watch_mark(watch, TWHEEL_WATCH_LINKED);
-	list_add_tail(&watch->entry, &next->entry);
-}
-
-/* Put another in the place of the first watch of a key, or none; whether it was there. */
-static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
-			   struct twheel_watch *heir)
-{
-	struct twheel_watch **link = &bucket->more;
-	unsigned int i;
-
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
-		if (bucket->slot[i] == first) {
-			bucket->slot[i] = heir;
-			if (!heir)
-				bucket->tag[i] = 0;
-			return true;
-		}
-	}
-	while (*link && *link != first)
-		link = &(*link)->chain;
-	if (!*link)
-		return false;
-	if (heir)
-		heir->chain = first->chain;
-	*link = heir ?: first->chain;
-	return true;
-}
-
-/* Let the first watch of a key be followed by the next of its ring, or by nothing. */
-static void key_pass_on(const struct twheel_key_at *at, struct twheel_watch *first)
-{
-	struct twheel_watch *heir = NULL;
-
-	if (!list_empty(&first->entry)) {
-		heir = list_next_entry(first, entry);
-		watch_mark(heir, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
-	}
-	if (!bucket_replace(at->bucket, first, heir))
-		WARN_ON_ONCE(!at->from || !bucket_replace(at->from, first, heir));
-	if (!heir)
-		stripe_count(at, -1);
-}
-
-/**
- * twheel_key_unlink - end a watch, and with it its key if it was the only one
- * @at: where its key is
- * @watch: linked
- */
-void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
-{
-	lockdep_assert_held(&at->stripe->lock);
-	if (twheel_watch_is_first(watch))
-		key_pass_on(at, watch);
-	list_del(&watch->entry);
-	watch_mark(watch, 0);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);
-
-/*
- * Layer 5, the table of keys: stripes of buckets, and how they grow and shrink.
- *
- * A stripe has a bucket for every two to four keys, the first of which costs nothing. When
- * it has more or far fewer keys than that, a work item gets it other buckets, and
- * brings the keys there in bounded steps:
- *
- *	now	|   |   |   | b | b | b | b |
- *	                      ^ moved
- *	to	| b | b | b | b | ...
- *
- * Between two steps whoever has the lock knows where a key is: in @to if its bucket of
- * @now has been emptied, in @now if not, and in either if it is that bucket's turn,
- * since many keys may be chained behind it. Nobody waits for it to end.
- *
- * Buckets are charged to the memory cgroup of the purgatory.  If that is full, keys are
- * chained behind the buckets that there are, up to a bound, see TWHEEL_KEY_CHAIN.
- *
- * The kernel's rhashtable does the same and more, but wants each key to outlive an
- * RCU grace period, so that it has to be an allocation of its own.
- */
-
-/*
- * How many stripes there are: so many a CPU, that these seldom meet; one for so many
- * operations, that the buckets of each are memory that can be had in one piece, and
- * moved soon; and no fewer or more than this.
- */
-#define STRIPES_PER_CPU	4U
-#define OPS_PER_STRIPE	16384U
-#define STRIPES_MIN	8U
-#define STRIPES_MAX	256U
-
-/*
- * Keys a bucket and buckets a key, at the most. With 4 keys on average one bucket of nine is
- * full, and one key of twenty behind it.
- */
-#define KEYS_MAX	4
-#define BUCKETS_MAX	2
-
-/*
- * A stripe can do without.  One round of reclaim is enough: it must neither invoke the OOM
- * killer nor hold up other stripes for long.
- */
-#define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
-
-/* For the other stripes when that was not enough. */
-#define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
-
-/* Delay of the next attempt, doubled by each failure: other work waits on the same queue. */
-#define AGAIN		(HZ / 10)
-#define AGAIN_MAX	(64 * AGAIN)
-
-/* No fewer buckets than this are worth to be replaced by fewer. */
-#define SHRINK_FROM	4
-
-/* Number of buckets and keys that are moved before the lock is dropped. */
-#define MOVE_CHUNK	32
-
-static unsigned int nr_stripes(const struct twheel_keys *keys)
-{
-	return 1U << keys->shift;
-}
-
-/**
- * twheel_key_locate - find the bucket of a key
- * @at: its hash, and its stripe, locked; the rest is set
- */
-void twheel_key_locate(struct twheel_key_at *at)
-{
-	u32 number = twheel_keys_number(at->keys, at->hash);
-	struct twheel_stripe *stripe = at->stripe;
-	u32 i = number & stripe->now.mask;
-
-	lockdep_assert_held(&stripe->lock);
-	at->bucket = &stripe->now.bucket[i];
-	at->from = NULL;
-	if (likely(!stripe->to.bucket) || i > stripe->moved)
-		return;
-	if (i == stripe->moved)
-		at->from = at->bucket;
-	at->bucket = &stripe->to.bucket[number & stripe->to.mask];
-}
-
-/**
- * twheel_stripe_fits - whether a stripe has buckets enough, and not by far too many
- * @stripe: the stripe, locked
- *
- * Return: false if it is to get others.
- */
-bool twheel_stripe_fits(const struct twheel_stripe *stripe)
-{
-	u32 size = stripe->now.mask + 1;
-
-	return stripe->nr <= size * KEYS_MAX &&
-	       (size < SHRINK_FROM || stripe->nr >= size / BUCKETS_MAX);
-}
-
-/**
- * twheel_bucket_put - put a key into a bucket
- * @bucket: the bucket, its stripe locked
- * @tag: of the key
- * @first: its first watch
- */
-void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first)
+static void bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first)
 {
 	unsigned int i;
 
@@ -403,12 +289,89 @@ void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_w
 	bucket->more = first;
 }
 
-static void stripe_init(struct twheel_stripe *stripe)
+/* Append a watch to the ring of its key. Its key and hash are set. */
+void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	spin_lock_init(&stripe->lock);
-	stripe->now.bucket = &stripe->few;
-	stripe->now.mask = 0;
+	unsigned int chained;
+	struct twheel_watch *first = key_find(at, &watch->key, &chained);
+
+	if (first) {
+		watch_mark(watch, TWHEEL_WATCH_LINKED);
+		list_add_tail(&watch->entry, &first->entry);
+		return;
+	}
+	watch_mark(watch, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
+	INIT_LIST_HEAD(&watch->entry);
+	bucket_put(at->bucket, key_tag(at->hash), watch);
+	stripe_count(at, 1);
+	/* twheel_keys_check() reads it without the lock. */
+	if (unlikely(chained >= TWHEEL_KEY_CHAIN) && key_is_stuck(at))
+		WRITE_ONCE(at->keys->crowded, true);
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
+
+/* Insert a watch before another one of its key, which is not the first. */
+void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next)
+{
+	WARN_ON_ONCE(twheel_watch_is_first(next));
+	watch_mark(watch, TWHEEL_WATCH_LINKED);
+	list_add_tail(&watch->entry, &next->entry);
+}
+
+/*
+ * Replace the first watch of a key in its bucket, or remove the key if @new is NULL. Return:
+ * false if the key is not in this bucket.
+ */
+static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
+			   struct twheel_watch *new)
+{
+	struct twheel_watch **link = &bucket->more;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
+		if (bucket->slot[i] == first) {
+			bucket->slot[i] = new;
+			if (!new)
+				bucket->tag[i] = 0;
+			return true;
+		}
+	}
+	while (*link && *link != first)
+		link = &(*link)->chain;
+	if (!*link)
+		return false;
+	if (new)
+		new->chain = first->chain;
+	*link = new ?: first->chain;
+	return true;
+}
+
+/* Make the next watch of the ring the first one, or remove the key. */
+static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first)
+{
+	struct twheel_watch *new = NULL;
+
+	if (!list_empty(&first->entry)) {
+		new = list_next_entry(first, entry);
+		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
+	}
+	if (!bucket_replace(at->bucket, first, new))
+		WARN_ON_ONCE(!at->from || !bucket_replace(at->from, first, new));
+	if (!new)
+		stripe_count(at, -1);
+}
+
+void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
+{
+	lockdep_assert_held(&at->stripe->lock);
+	if (twheel_watch_is_first(watch))
+		key_replace_first(at, watch);
+	list_del(&watch->entry);
+	watch_mark(watch, 0);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);
+
+/* Resize */
 
 static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_buckets *buckets)
 {
@@ -416,13 +379,9 @@ static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_b
 		kvfree(buckets->bucket);
 }
 
-/**
- * twheel_stripe_alloc - get buckets for the keys that a stripe has now, and for half as many more
- * @keys: the table
- * @stripe: the stripe, whose keys are not being moved
- * @gfp: how to allocate them
- *
- * Return: 0, and the keys are to be moved; or -ENOMEM.
+/*
+ * Begin a resize: allocate buckets for the keys of a stripe and half as many again. Return: 0 or
+ * -ENOMEM.
  */
 int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
@@ -433,8 +392,8 @@ int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, 
 		gfp |= __GFP_ACCOUNT;
 	WRITE_ONCE(keys->alloc_since, jiffies ?: 1);
 	bucket = kvcalloc(size, sizeof(*bucket), gfp);
-	/* So that the end of this pass forgets about chains that were stuck meanwhile. */
-	if (twheel_keys_slow(keys))
+	/* Chains may have been stuck meanwhile: make the end of this pass clear @crowded. */
+	if (alloc_is_slow(keys))
 		WRITE_ONCE(keys->starved, true);
 	WRITE_ONCE(keys->alloc_since, 0);
 	if (!bucket)
@@ -452,11 +411,11 @@ static void stripe_move_key(struct twheel_keys *keys, struct twheel_stripe *stri
 {
 	u32 hash = twheel_watch_hash(first);
 
-	twheel_bucket_put(&stripe->to.bucket[twheel_keys_number(keys, hash) & stripe->to.mask],
-			  twheel_key_tag(hash), first);
+	bucket_put(&stripe->to.bucket[twheel_keys_number(keys, hash) & stripe->to.mask],
+		   key_tag(hash), first);
 }
 
-/* Move some keys of the next bucket, and be done with it if those were all; how many. */
+/* Move keys of the bucket at @moved, and advance @moved after the last. Return: their number. */
 static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_stripe *stripe,
 				       unsigned int budget)
 {
@@ -472,7 +431,7 @@ static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_s
 		from->slot[i] = NULL;
 		nr++;
 	}
-	/* Very many, if there was no memory for long. */
+	/* A chain may be long if there was no memory for some time. */
 	while ((first = from->more) && nr < budget) {
 		from->more = first->chain;
 		stripe_move_key(keys, stripe, first);
@@ -483,13 +442,9 @@ static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_s
 	return nr;
 }
 
-/**
- * twheel_stripe_move - move some keys to the other buckets
- * @keys: the table
- * @stripe: the stripe, which got them by twheel_stripe_alloc()
- * @old: the buckets that it had before, to be freed when all have been moved
- *
- * Return: whether there are more.
+/*
+ * Move a chunk of keys. Return: true if there are more; otherwise @old is set to the previous
+ * buckets, for the caller to free.
  */
 bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 			struct twheel_key_buckets *old)
@@ -498,13 +453,13 @@ bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 	bool more;
 
 	spin_lock_bh(&stripe->lock);
-	/* All slots of a bucket are emptied at once. */
+	/* All slots of a bucket are moved in one step. */
 	while (done + 1 + TWHEEL_KEY_SLOTS <= MOVE_CHUNK && stripe->moved <= stripe->now.mask)
 		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - 1 - done);
 	more = stripe->moved <= stripe->now.mask;
 	if (!more) {
 		*old = stripe->now;
-		/* Who prefetches reads them without the lock. */
+		/* twheel_keys_prefetch() reads them without the lock. */
 		WRITE_ONCE(stripe->now.bucket, stripe->to.bucket);
 		WRITE_ONCE(stripe->now.mask, stripe->to.mask);
 		stripe->to.bucket = NULL;
@@ -514,7 +469,7 @@ bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_move);
 
-/* Until it fits; false if there is no memory. */
+/* Return: false if there is no memory. */
 static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
 	struct twheel_key_buckets old;
@@ -522,7 +477,7 @@ static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe
 
 	for (;;) {
 		spin_lock_bh(&stripe->lock);
-		fits = twheel_stripe_fits(stripe);
+		fits = stripe_fits(stripe);
 		spin_unlock_bh(&stripe->lock);
 		if (fits)
 			return true;
@@ -541,30 +496,26 @@ static void keys_resize(struct work_struct *work)
 	bool was_starved, starved = false;
 	unsigned int i;
 
-	/* One that is to shrink gives back what another one may need. */
+	/* Continue after a failure: a stripe that shrinks frees memory for others. */
 	for (i = 0; i < nr_stripes(keys); i++)
 		starved |= !stripe_resize(keys, &keys->stripe[i],
 					  starved ? BUCKET_GFP_POOR : BUCKET_GFP);
 	set_active_memcg(old);
 	was_starved = READ_ONCE(keys->starved);
-	/* Whoever adds meanwhile does not ask for it, or we would try all the time. */
+	/* Keeps adds from queueing the work, which would retry all the time. */
 	WRITE_ONCE(keys->starved, starved);
 	if (was_starved && !starved)
 		WRITE_ONCE(keys->crowded, false);
-	keys->again = starved ? clamp_t(unsigned long, 2 * keys->again, AGAIN, AGAIN_MAX) : 0;
-	/* Who did not ask till now may have had reason to, in a stripe that was passed already. */
+	keys->retry_delay = starved ? clamp_t(unsigned long, 2 * keys->retry_delay, RETRY_DELAY,
+					      RETRY_DELAY_MAX) : 0;
+	/* While @starved was set, adds did not queue the work for stripes passed already. */
 	if (starved || was_starved)
-		mod_delayed_work(system_unbound_wq, &keys->resize, keys->again);
+		mod_delayed_work(system_unbound_wq, &keys->resize, keys->retry_delay);
 }
 
-/**
- * twheel_keys_init - an empty table
- * @keys: the table
- * @max_ops: how many operations may watch
- * @account: whether the caller's memory cgroup is charged for it
- *
- * Context: process; may sleep.
- * Return: 0, or -ENOMEM.
+/*
+ * Initialise an empty table for @max_ops operations, charged to the memory cgroup of the caller
+ * with @account. May sleep. Return: 0 or -ENOMEM.
  */
 int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
 {
@@ -576,20 +527,17 @@ int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
 			       account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
 	if (!keys->stripe)
 		return -ENOMEM;
-	for (i = 0; i < nr_stripes(keys); i++)
-		stripe_init(&keys->stripe[i]);
+	for (i = 0; i < nr_stripes(keys); i++) {
+		spin_lock_init(&keys->stripe[i].lock);
+		keys->stripe[i].now.bucket = &keys->stripe[i].few;
+	}
 	keys->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	INIT_DELAYED_WORK(&keys->resize, keys_resize);
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_init);
 
-/**
- * twheel_keys_destroy - free the table
- * @keys: the table, in which no key is left
- *
- * Context: process; may sleep.
- */
+/* Free a table without keys. May sleep. */
 void twheel_keys_destroy(struct twheel_keys *keys)
 {
 	unsigned int i;
@@ -603,13 +551,7 @@ void twheel_keys_destroy(struct twheel_keys *keys)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_destroy);
 
-/**
- * twheel_keys_count - how many keys there are
- * @keys: the table
- *
- * Context: process or softirq.
- * Return: the number; exact when nothing is under way.
- */
+/* Return: number of keys; approximate while keys are added or removed. */
 u64 twheel_keys_count(struct twheel_keys *keys)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 5: the keys that something watches. See key.c, and key.c for its growth. */
+/* Operations: the hash table of watched keys. See key.c. */
 #ifndef _TWHEEL_OP_KEY_H
 #define _TWHEEL_OP_KEY_H
 
@@ -7,7 +7,6 @@
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/gfp.h>
-#include <linux/jiffies.h>
 #include <linux/prefetch.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
@@ -17,26 +16,24 @@
 
 struct mem_cgroup;
 
-/* How many keys fit into a bucket of a cache line. */
+/* Number of keys in the slots of a bucket, which is a cache line. */
 #define TWHEEL_KEY_SLOTS	6
 
 /*
- * Number of keys chained behind a bucket from which on new ones are refused: as many as
- * may be visited with a lock held.  A table that can grow does not get there.  It has
- * four keys a bucket on average, and the probability of 38 in one of them is 10^-23.
- * One that cannot grow begins to refuse keys when it has five times as many.
+ * Number of chained keys of a bucket from which on new keys are refused; it bounds the work
+ * with a lock held. A table that can grow does not get there: with four keys per bucket on
+ * average, the probability of 38 in one of them is 10^-23. A table that cannot grow begins to
+ * refuse keys when it has five times as many.
  */
 #define TWHEEL_KEY_CHAIN	32
 
-/* The time in jiffies that reclaim may take for an allocation of buckets. */
-#define TWHEEL_KEY_PATIENCE	(HZ / 50)
-
 /**
- * struct twheel_key_bucket - some keys, by a cache line
- * @tag: of each slot a part of the key's hash, so that other keys need not be looked
- *	at; 0 if it is free
+ * struct twheel_key_bucket - some keys, in a cache line
+ * @tag: part of the hash of the key in each slot, to skip other keys without a cache miss; 0
+ *	if the slot is free
  * @slot: the first watch of each key
- * @more: the first watch of a key for which there was no slot; the next is its @chain
+ * @more: the first watch of a chained key, for which there was no slot; its @chain is the
+ *	next one
  */
 struct twheel_key_bucket {
 	u8			tag[TWHEEL_KEY_SLOTS];
@@ -45,9 +42,9 @@ struct twheel_key_bucket {
 } __aligned(64);
 
 /**
- * struct twheel_key_buckets - an array of them
+ * struct twheel_key_buckets - an array of buckets
  * @bucket: the array
- * @mask: one less than how many there are, a power of two
+ * @mask: number of buckets, a power of two, minus one
  */
 struct twheel_key_buckets {
 	struct twheel_key_bucket	*bucket;
@@ -55,13 +52,13 @@ struct twheel_key_buckets {
 };
 
 /**
- * struct twheel_stripe - a part of the keys of a purgatory, with a lock of its own
- * @lock: protects the rest, and all watches that are linked; outside of an op's
- * @nr: how many keys
- * @now: where they are
- * @to: where they are being brought, while there are other buckets to be
- * @moved: so many buckets of @now have been emptied to @to; the next one may be
- *	in part
+ * struct twheel_stripe - a part of the table with its own lock
+ * @lock: protects all members and the linked watches; taken outside of op->lock
+ * @nr: number of keys; written under @lock, read without it
+ * @now: the buckets; also read by prefetches without @lock
+ * @to: the new buckets during a resize
+ * @moved: number of buckets of @now that have been moved to @to; the next one may be moved in
+ *	part
  * @few: a bucket that needs no allocation
  */
 struct twheel_stripe {
@@ -75,15 +72,16 @@ struct twheel_stripe {
 
 /**
  * struct twheel_keys - the watched keys of a purgatory
- * @stripe: parts of them; immutable
- * @shift: log2 of how many stripes there are; immutable
- * @secret: key of the hash function, unknown to callers; immutable
- * @memcg: the memory cgroup charged for the buckets, NULL for none; immutable
- * @starved: an allocation of buckets failed, or takes long; @resize tries again by itself
- * @crowded: some chain has reached its bound: see twheel_keys_check()
- * @alloc_since: the time in jiffies at which @resize began an allocation; 0 for none
- * @again: time in jiffies from a failed @resize to the next one; its own
- * @resize: gives stripes other buckets
+ * @stripe: the stripes; immutable
+ * @shift: log2 of the number of stripes; immutable
+ * @secret: key of the hash function, random; immutable
+ * @memcg: memory cgroup that is charged for the buckets, or NULL; immutable
+ * @starved: an allocation of buckets failed or takes long, and @resize will retry; written by
+ *	@resize
+ * @crowded: a chain has reached its bound, see twheel_keys_check(); accessed without a lock
+ * @alloc_since: jiffies at the start of an allocation by @resize, or 0; written by @resize
+ * @retry_delay: delay in jiffies of the last retry of @resize; used by @resize only
+ * @resize: work item that resizes stripes
  */
 struct twheel_keys {
 	struct twheel_stripe	*stripe;
@@ -93,17 +91,17 @@ struct twheel_keys {
 	bool			starved;
 	bool			crowded;
 	unsigned long		alloc_since;
-	unsigned long		again;
+	unsigned long		retry_delay;
 	struct delayed_work	resize;
 };
 
 /**
- * struct twheel_key_at - where a key is, or would be, while its stripe is locked
- * @keys: among which
- * @stripe: locked
- * @hash: of the key
- * @bucket: its bucket
- * @from: another one in which it may still be, NULL for none
+ * struct twheel_key_at - position of a key in the table, with its stripe locked
+ * @keys: the table
+ * @stripe: the locked stripe
+ * @hash: hash of the key
+ * @bucket: bucket of the key; new keys go there
+ * @from: other bucket in which the key may be during a resize, or NULL
  */
 struct twheel_key_at {
 	struct twheel_keys		*keys;
@@ -113,14 +111,14 @@ struct twheel_key_at {
 	struct twheel_key_bucket	*from;
 };
 
-/* In the mark of a watch; the other bits are those of the hash. */
+/* Bits of watch->mark. */
 #define TWHEEL_WATCH_LINKED	BIT(0)
 #define TWHEEL_WATCH_FIRST	BIT(1)
 #define TWHEEL_WATCH_HASH	GENMASK(31, 2)
 
 static inline u32 twheel_watch_hash(const struct twheel_watch *watch)
 {
-	/* Some may be linking it, or what is beside it. */
+	/* Without the lock of the stripe: the other bits may change. */
 	return READ_ONCE(watch->mark) & TWHEEL_WATCH_HASH;
 }
 
@@ -139,17 +137,12 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 	return a->v[0] == b->v[0] && a->v[1] == b->v[1];
 }
 
-/**
- * twheel_keys_hash - hash a key
- * @keys: the table in which it is looked up
- * @key: the key
+/*
+ * SipHash with a secret of 128 bits. 32 bits would be too few: lock contention shows user space
+ * which keys share a stripe, and a few such pairs identify a secret of 32 bits by brute force.
  *
- * SipHash with a secret of 128 bits.  32 bits would not do: lock contention shows user
- * space which keys share a stripe, and a few such pairs identify a secret of 32 bits
- * by brute force.
- *
- * Return: the hash.  Its lowest bits stay free for &struct twheel_watch, the next ones
- * select a stripe, those above a bucket, and the highest ones are its tag.
+ * The lowest two bits are the flags of a watch. The next ones select the stripe, the bits above
+ * them the bucket. The highest ones are the tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
@@ -161,83 +154,54 @@ static inline struct twheel_stripe *twheel_keys_stripe(const struct twheel_keys 
 	return &keys->stripe[(hash >> 2) & ((1U << keys->shift) - 1)];
 }
 
-/* Among the buckets of its stripe; to be taken modulo their number. */
+/* Number of the bucket in its stripe, modulo the number of buckets. */
 static inline u32 twheel_keys_number(const struct twheel_keys *keys, u32 hash)
 {
 	return hash >> (2 + keys->shift);
 }
 
-/* A part of the hash that chooses neither stripe nor bucket, unless they are very many. */
-static inline u8 twheel_key_tag(u32 hash)
-{
-	return hash >> 24 | 0x80;
-}
-
-/* Whether an allocation of buckets takes so long that it counts as failed until it ends. */
-static inline bool twheel_keys_slow(const struct twheel_keys *keys)
-{
-	unsigned long since = READ_ONCE(keys->alloc_since);
-
-	return since && time_after(jiffies, since + TWHEEL_KEY_PATIENCE);
-}
-
-/**
- * twheel_keys_prefetch - have the bucket of a key fetched while there is something else to do
- * @keys: the table
- * @hash: of the key
- *
- * Without a lock: nothing is read but where the bucket probably is. With a million
- * of keys it is in no cache.
+/*
+ * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. A resize
+ * may change both fields meanwhile, and then another line is fetched.
  */
 static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
 {
 	const struct twheel_stripe *stripe = twheel_keys_stripe(keys, hash);
 
-	/* Both may be changing: then it is another line that is fetched. */
 	prefetchw(READ_ONCE(stripe->now.bucket) +
 		  (twheel_keys_number(keys, hash) & READ_ONCE(stripe->now.mask)));
 }
 
-/* key.c */
-int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
 void twheel_key_unlock(const struct twheel_key_at *at);
-
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key);
 void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch);
 void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next);
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
 
-/* key.c */
-int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
-void twheel_keys_destroy(struct twheel_keys *keys);
-u64 twheel_keys_count(struct twheel_keys *keys);
+int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
 
-void twheel_key_locate(struct twheel_key_at *at);
-bool twheel_stripe_fits(const struct twheel_stripe *stripe);
-int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp);
-bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
-			struct twheel_key_buckets *old);
-void twheel_bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first);
-
-/**
- * twheel_keys_check - check that the table has room for new keys
- * @keys: the table
- * @watches: the watches to be linked, with key and hash
- * @nr: number of watches
+/*
+ * Check that the table has space for the keys of @watches; their key and hash are set. Linking
+ * cannot fail, since it happens when signals may have found the operation already, so the
+ * caller checks before it does anything else. Concurrent callers may all succeed, and exceed
+ * the bound of a chain by their keys at most.
  *
- * Linking a watch cannot fail, since it happens when signals may have found the operation
- * already.  So the caller asks before it does anything else.  Calls that do so at the same
- * time may all be admitted; the chain of a bucket exceeds its bound by their keys at most.
- *
- * Context: process or softirq.
- * Return: 0, or -ENOMEM if a new key finds its bucket full and the table cannot grow.
+ * Return: 0, or -ENOMEM if a new key has a full bucket and the table cannot grow.
  */
 static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
 				    u32 nr)
 {
 	return likely(!READ_ONCE(keys->crowded)) ? 0 : __twheel_keys_check(keys, watches, nr);
 }
+
+int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp);
+bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
+			struct twheel_key_buckets *old);
+
+int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
+void twheel_keys_destroy(struct twheel_keys *keys);
+u64 twheel_keys_count(struct twheel_keys *keys);
 
 #endif /* _TWHEEL_OP_KEY_H */
