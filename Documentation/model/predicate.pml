@@ -99,7 +99,7 @@ proctype watcher()
 {
 	LOCALS;
 
-	/* twheel_op_may_watch() */
+	/* op_hold_watchable() */
 	atomic {
 		if
 		:: state == PENDING && keys == 1 -> hold()

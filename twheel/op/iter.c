@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, listing: the operations that wait in a purgatory, one after the other,
- * and how far each has come.
+ * Operations: iteration over the pending operations of a purgatory, and their progress.
  *
- * An iterator goes from home to home, and stands between two calls at the operation
- * that comes next.  It is on a list of the home, and when that operation leaves, it
- * is moved on by whoever ends the operation, under the home's lock.  So it costs
- * nothing to go on, however long ago the last call was and whatever has gone, and
- * nothing to those who end operations while nobody looks.
+ * An iterator visits one list of the purgatory after the other. Between two calls it stands at
+ * the next operation and is on list->iters. A claim that removes that operation advances the
+ * iterator, with list->lock held. So the next call is O(1) no matter how many operations
+ * have ended, and claims have no extra cost while there is no iterator.
  *
- * It goes as far as what was last when it came to the home, so that it comes to an
- * end however many are added meanwhile.
+ * The walk of a list stops at the operation that was last when the walk entered the list, so
+ * it terminates no matter how many operations are added meanwhile.
  */
 #include <linux/err.h>
 #include <linux/export.h>
@@ -31,22 +29,17 @@ static struct twheel_op *op_before(struct twheel_op_list *list, struct twheel_op
 	return list_is_first(&op->parked, &list->ops) ? NULL : list_prev_entry(op, parked);
 }
 
-static void iter_pass(struct twheel_op_iter *iter, struct twheel_op_list *list,
-		      struct twheel_op *op)
-{
-	if (iter->next == op)
-		iter->next = iter->last == op ? NULL : op_after(list, op);
-	if (iter->last == op)
-		iter->last = op_before(list, op);
-}
-
-void __twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op)
+void __twheel_iters_skip(struct twheel_op_list *list, struct twheel_op *op)
 {
 	struct twheel_op_iter *iter;
 
 	lockdep_assert_held(&list->lock);
-	list_for_each_entry(iter, &list->iters, entry)
-		iter_pass(iter, list, op);
+	list_for_each_entry(iter, &list->iters, entry) {
+		if (iter->next == op)
+			iter->next = iter->last == op ? NULL : op_after(list, op);
+		if (iter->last == op)
+			iter->last = op_before(list, op);
+	}
 }
 
 static void iter_enter(struct twheel_op_iter *iter, struct twheel_op_list *list)
@@ -57,7 +50,7 @@ static void iter_enter(struct twheel_op_iter *iter, struct twheel_op_list *list)
 	iter->last = iter->next ? list_last_entry(&list->ops, struct twheel_op, parked) : NULL;
 }
 
-/* The next operation of a home, held, or NULL, and the iterator has left the home. */
+/* Return: the next operation of the list, with a hold, or NULL after leaving the list. */
 static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct twheel_op_list *list)
 {
 	struct twheel_op *op;
@@ -67,7 +60,7 @@ static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct t
 		iter_enter(iter, list);
 	op = iter->next;
 	if (op) {
-		/* It is listed, so that it waits, and is held for that. */
+		/* It is listed, so it has the hold of a pending operation. */
 		twheel_op_hold(op);
 		iter->next = op == iter->last ? NULL : op_after(list, op);
 	} else {
@@ -78,14 +71,13 @@ static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct t
 }
 
 /**
- * twheel_op_iter_start - begin to walk over the operations that wait
+ * twheel_op_iter_start - start a walk over the pending operations
  * @iter: the iterator
- * @purgatory: where; it must stay until twheel_op_iter_end()
+ * @purgatory: the purgatory; it must stay until twheel_op_iter_end()
  *
- * Each operation that waits all the time of the walk is met once, in no
- * particular order. Those that come or go meanwhile do no harm, and are met or not.
- * Whoever ends an operation takes a step for each iterator that stands in the
- * same part of the purgatory: a few at a time do no harm either.
+ * An operation that is pending during the whole walk is visited once; operations that are
+ * added or end meanwhile may be visited. The order is unspecified. A claim takes one step for
+ * each iterator in the same part of the purgatory, so only a few should be active at a time.
  *
  * Context: any.
  */
@@ -100,7 +92,7 @@ void twheel_op_iter_start(struct twheel_op_iter *iter, struct twheel_purgatory *
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_start);
 
-static void iter_let_go(struct twheel_op_iter *iter)
+static void iter_drop_op(struct twheel_op_iter *iter)
 {
 	if (iter->op)
 		twheel_op_unhold(iter->op);
@@ -108,15 +100,15 @@ static void iter_let_go(struct twheel_op_iter *iter)
 }
 
 /**
- * twheel_op_iter_next - the next operation
- * @iter: the iterator, of one user at a time
+ * twheel_op_iter_next - get the next operation
+ * @iter: the iterator; calls must be serialised
  *
- * To drain a purgatory waits for the iterators that stand at one of its operations.
+ * Draining a purgatory waits for the iterators that stand at one of its operations.
  *
- * Context: process or softirq, with interrupts enabled. The consumer may sleep
- * between two calls.
- * Return: an operation that waited just now; the iterator keeps a reference
- * to it until the next call. NULL at the end.
+ * Context: process or softirq, with interrupts enabled. The caller may sleep between two
+ * calls.
+ * Return: an operation that was pending a moment ago; the iterator keeps a reference to it
+ * until the next call. NULL at the end.
  */
 struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 {
@@ -127,15 +119,15 @@ struct twheel_op *twheel_op_iter_next(struct twheel_op_iter *iter)
 		op = iter_next_of_list(iter, &purgatory->list[iter->list]);
 		iter->list += !op;
 	}
-	/* Last: it may be all that keeps the purgatory. */
-	iter_let_go(iter);
+	/* Last: this may be the last hold of the purgatory. */
+	iter_drop_op(iter);
 	iter->op = op;
 	return op;
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_next);
 
 /**
- * twheel_op_iter_end - end a walk, whether it came to its end or not
+ * twheel_op_iter_end - end a walk, complete or not
  * @iter: the iterator
  *
  * Context: as twheel_op_iter_next().
@@ -150,7 +142,7 @@ void twheel_op_iter_end(struct twheel_op_iter *iter)
 		list_del_init(&iter->entry);
 		spin_unlock_bh(&list->lock);
 	}
-	iter_let_go(iter);
+	iter_drop_op(iter);
 }
 EXPORT_SYMBOL_GPL(twheel_op_iter_end);
 
@@ -164,16 +156,16 @@ static u64 op_remaining(const struct twheel_op *op)
 }
 
 /**
- * twheel_op_progress - how far an operation that waits has come
+ * twheel_op_progress - get the progress of a pending operation
  * @op: the operation; the caller has a reference
  * @progress: filled in
- * @keys: filled in with the keys that it watches, and how many more signals each
- *	needs, 0 for one that is satisfied
- * @max_keys: how many keys fit
+ * @keys: filled in with its keys and the number of signals that each still needs, 0 for a
+ *	satisfied one
+ * @max_keys: number of entries in @keys
  *
  * Context: process or softirq, with interrupts enabled.
  * Return:
- * * 0         - it waits
+ * * 0         - it is pending
  * * -EALREADY - it has ended
  * * -ENOENT   - it was not added
  */
@@ -204,18 +196,9 @@ out:
 }
 EXPORT_SYMBOL_GPL(twheel_op_progress);
 
-/**
- * twheel_purgatory_end_all - end every pending operation
- * @purgatory: the purgatory
- * @reason: completed or cancelled
- * @error: 0 or a negative error number, for the results
- * @value: value for the results
- * @flags: TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP
- *
- * Operations that are added meanwhile may be ended or not.
- *
- * Context: process; may sleep.
- * Return: number of operations that this call ended.
+/*
+ * End every pending operation; operations that are added meanwhile may be ended or not. @flags
+ * are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that this call ended.
  */
 u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
 			     int error, u64 value, unsigned int flags)

@@ -1,24 +1,57 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, operations: which conditions go with which keys, and which wheels will
- * do. No state, no locks.
+ * Operations: the add, and the watches that it attaches and links.
+ *
+ * An add checks its arguments and the limits, makes the operation pending, links its watches
+ * and arms its timer. Everything that can fail comes before the operation is pending, so a
+ * failed add leaves nothing behind. It allocates nothing, but the table of keys may be full,
+ * see twheel_keys_check().
+ *
+ * Watches are attached and then linked. Attaching puts them on the list of the operation,
+ * under op->lock, and makes the condition count them. Linking puts each one under its key,
+ * where signals find it. Neither fails. The caller that ends the operation unlinks the linked
+ * ones.
+ *
+ * The operation is PENDING before its first watch is linked, and signals find it from that
+ * link on, so no signal under a linked key is lost. If a signal completes it before the other
+ * watches are linked or the timer is armed, these steps find it ENDED, under op->lock, and do
+ * nothing:
+ *
+ *	adding CPU                        signalling CPU
+ *	----------                        --------------
+ *	park: PENDING
+ *	link watch 1
+ *	                                  claim: ENDED
+ *	link watch 2: not PENDING, skip
+ *	                                  unlink: cancel the timer (not armed),
+ *	                                  unlink watch 1
+ *	arm: not PENDING, skip            callback
+ *
+ * A predicate runs twice: before the first link, since it may be true already, and after the
+ * last one, since it may have become true in between, when a lookup of its keys did not find
+ * the operation:
+ *
+ *	adding CPU                        CPU that makes it true
+ *	----------                        ----------------------
+ *	run it: false
+ *	                                  make it true
+ *	lock the stripe, link, unlock     lock the stripe, look up the watches of
+ *	run it                            the key, unlock; run their predicates
+ *
+ * The CPU that locks the stripe last sees the stores of the other: either the lookup finds
+ * the watch, or the second run sees the change. This is Kafka's tryCompleteElseWatch.
+ *
+ * See op.c for states, references and the lock order.
  */
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/smp.h>
-#include <linux/string.h>
 
 #include "../core/twheel.h"
 #include "op.h"
 
-/**
- * twheel_specs_check - whether keys can be watched
- * @specs: the keys
- * @nr_keys: how many
- * @condition: of the operation that is to watch them
- *
- * Return: 0, or -EINVAL.
- */
+/* Checks of the arguments */
+
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition)
 {
@@ -33,11 +66,11 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 	return 0;
 }
 
-static bool key_among(const struct twheel_watch_spec *specs, u32 nr,
-		      const struct twheel_key *key)
+static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
+			  const struct twheel_key *key)
 {
 	while (nr--)
-		if (!memcmp(&specs[nr].key, key, sizeof(*key)))
+		if (twheel_key_equal(&specs[nr].key, key))
 			return true;
 	return false;
 }
@@ -47,12 +80,11 @@ static u32 nr_distinct(const struct twheel_watch_spec *specs, u32 nr_keys)
 	u32 i, nr = 0;
 
 	for (i = 0; i < nr_keys; i++)
-		nr += !key_among(specs, i, &specs[i].key);
+		nr += !specs_contain(specs, i, &specs[i].key);
 	return nr;
 }
 
-/* Whether a condition can do with so many keys. */
-static bool nr_keys_fits(enum twheel_condition condition, u32 nr_keys)
+static bool condition_allows_keys(enum twheel_condition condition, u32 nr_keys)
 {
 	switch ((unsigned int)condition) {
 	case TWHEEL_COND_NONE:
@@ -69,16 +101,10 @@ static bool nr_keys_fits(enum twheel_condition condition, u32 nr_keys)
 	}
 }
 
-/**
- * twheel_op_check_wheel - whether a wheel will do for an operation
- * @wheel: the wheel
- * @flags: of the operation
- *
- * Return: 0, or -EINVAL.
- */
+/* Whether operations with @flags may have their deadlines on @wheel: 0 or -EINVAL. */
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 {
-	/* Its timer is armed when it is too late to fail. */
+	/* The timer is armed when the add cannot fail any more. */
 	if (wheel->limit.max)
 		return -EINVAL;
 	if (flags & TWHEEL_OP_CANCEL_ON_SET && wheel->shard[0].clock != TWHEEL_CLOCK_REALTIME)
@@ -87,12 +113,11 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 }
 
 /**
- * twheel_op_check - whether an operation can be added like this
- * @args: how it is to wait; the room for its watches is not looked at, nor the
- *	wheel of the purgatory
+ * twheel_op_check - check the arguments of an add
+ * @args: arguments; @watches is not used, and the wheel of the purgatory is not checked
  *
- * twheel_op_add() checks this too. It is for who wants to know before anything
- * else is done for the operation.
+ * twheel_op_add() makes the same checks. This is for a caller that has to know before it
+ * prepares anything else.
  *
  * Context: any.
  * Return: 0, or -EINVAL as twheel_op_add().
@@ -106,7 +131,7 @@ int twheel_op_check(const struct twheel_op_args *args)
 		return -EINVAL;
 	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
 		return -EINVAL;
-	if (!nr_keys_fits(args->condition, args->nr_keys))
+	if (!condition_allows_keys(args->condition, args->nr_keys))
 		return -EINVAL;
 	if (quorum != !!args->quorum || sum != !!args->threshold)
 		return -EINVAL;
@@ -118,47 +143,79 @@ int twheel_op_check(const struct twheel_op_args *args)
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
+/* Watches */
+
+static bool watches_contain(const struct twheel_watch *watches, u32 nr,
+			    const struct twheel_key *key)
+{
+	while (nr--)
+		if (twheel_key_equal(&watches[nr].key, key))
+			return true;
+	return false;
+}
+
+/* Initialise one watch for each distinct key. Return: number of watches. */
+u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			struct twheel_watch *watches, u32 nr_keys)
+{
+	u32 i, nr = 0;
+
+	for (i = 0; i < nr_keys; i++) {
+		if (watches_contain(watches, nr, &specs[i].key))
+			continue;
+		watches[nr].key = specs[i].key;
+		watches[nr].mark = twheel_keys_hash(keys, &specs[i].key);
+		twheel_keys_prefetch(keys, watches[nr].mark);
+		watches[nr].need = specs[i].need ?: 1;
+		nr++;
+	}
+	return nr;
+}
+
+/* Attach watches of keys that the operation does not watch yet, to be linked later. */
+void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	u32 i;
+
+	lockdep_assert_held(&op->lock);
+	for (i = 0; i < nr; i++) {
+		watches[i].op = op;
+		watches[i].next = op->watches;
+		op->watches = &watches[i];
+	}
+	op->nr_watches += nr;
+	twheel_op_condition_attach(op, nr);
+}
+
 /*
- * Layer 5, operations: how one is added to a purgatory.
- *
- * An add checks its arguments and the limits, parks the operation, links its watches,
- * arms its timer. What can fail comes before the operation waits, so that an add
- * which fails leaves nothing behind. It allocates nothing, but the table of keys may be
- * full, see twheel_keys_check().
- *
- * Nothing missed: an operation is WAITING before its first watch is linked,
- * and is told of signals from that link on, so there is no gap in which a signal
- * under a linked key could be lost.  If that completes it while its further
- * watches are still to be linked or its timer to be armed, these steps find
- * it ENDED, under its lock, and do nothing:
- *
- *	adding CPU                        signalling CPU
- *	----------                        --------------
- *	park: WAITING
- *	link watch 1
- *	                                  claim: ENDED
- *	link watch 2: not WAITING, skip
- *	                                  leave: cancel the timer (not armed)
- *	                                  unlink 1
- *	arm: not WAITING, skip            call back
- *
- * A predicate is run twice: before anything is linked, since what it waits for
- * may be there already, and after everything is, since it may have come in
- * between, when nobody found the operation under its keys:
- *
- *	adding CPU                        CPU on which it comes true
- *	----------                        --------------------------
- *	run it: false
- *	                                  make it true
- *	lock the stripe, link, unlock     lock the stripe, look who watches the
- *	run it                            key, unlock; ask these
- *
- * Whoever has the lock of the stripe last sees what the other did before: either the
- * walk finds the watch, or the second run sees the change. This is Kafka's
- * tryCompleteElseWatch.
- *
- * States, references and the order of locks are explained in op.c.
+ * Link attached watches under their keys, until the operation ends. The caller has a hold and
+ * no lock.
  */
+void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	struct twheel_watch *watch;
+	struct twheel_key_at at;
+
+	for (watch = watches; watch < watches + nr; watch++) {
+		at = twheel_key_lock(&op->purgatory->keys, twheel_watch_hash(watch));
+		spin_lock(&op->lock);
+		if (twheel_op_state(op) == OP_PENDING)
+			twheel_key_link(&at, watch);
+		spin_unlock(&op->lock);
+		twheel_key_unlock(&at);
+	}
+}
+
+/* The add */
+
+/* Return: 0, or -ENOSPC if max_pending operations are pending. */
+static int purgatory_charge(struct twheel_purgatory *purgatory)
+{
+	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
+		return 0;
+	atomic64_inc(&purgatory->rejected);
+	return -ENOSPC;
+}
 
 static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 		     const struct twheel_op_args *args)
@@ -168,11 +225,11 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 	twheel_op_condition_init(op, args);
 	op->watches = NULL;
 	op->nr_watches = 0;
-	twheel_op_begin(op, args->wheel ?: purgatory->wheel, args);
+	twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
 }
 
-/* Let an operation wait, and the caller hold it, unless the purgatory is being drained. */
-static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+/* Make the operation pending and take a hold for the caller, unless drain has begun. */
+static int op_try_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
 	struct twheel_op_list *list = twheel_op_to_list(op);
 	int err = -ESHUTDOWN;
@@ -190,7 +247,7 @@ static int op_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 	return err;
 }
 
-/* Arm its timer, unless it has been re-armed by now, and maybe without slack. */
+/* A re-arm that came first may have set another deadline and slack: it is left alone. */
 static void op_arm(struct twheel_op *op, u64 slack_ns)
 {
 	bool claimed = false;
@@ -203,7 +260,7 @@ static void op_arm(struct twheel_op *op, u64 slack_ns)
 		twheel_op_finish(op);
 }
 
-/* Check, watch, check again; whether a check completed it. */
+/* Check, watch, check again. Return: true if one of the checks completed the operation. */
 static bool op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
 {
 	bool predicate = twheel_op_has_predicate(op);
@@ -230,7 +287,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	if (err)
 		return err;
 	op_setup(op, purgatory, args);
-	err = op_park(op, args->watches, nr);
+	err = op_try_park(op, args->watches, nr);
 	if (err) {
 		twheel_purgatory_uncharge_watches(purgatory, nr);
 		return err;
@@ -241,36 +298,35 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 }
 
 /**
- * twheel_op_add - let an operation wait in a purgatory, unless it is complete
- * @purgatory: where
+ * twheel_op_add - add an operation to a purgatory, unless its predicate is true
+ * @purgatory: the purgatory
  * @op: the operation, initialised; the caller has a reference
- * @args: how it waits; a key given twice counts once
+ * @args: condition, keys and deadline; duplicate keys count once
  *
- * Kafka's tryCompleteElseWatch: the predicate of an operation that has one is run
- * before its keys are watched and after, so that nothing is missed in between.
+ * Kafka's tryCompleteElseWatch: a predicate runs before the keys are watched and after that,
+ * so that no change in between is missed.
  *
- * The operation may end, and its callback run and give back the only reference,
- * before this returns. On an error it has not been added, nothing of it is left
- * behind, and it may be added again. The memory of its watches must stay until
- * it is released. An operation is added by one at a time.
+ * The operation may end, and its callback may run and drop the only reference, before this
+ * returns. After an error @op has not been added, and may be added again. The memory of the
+ * watches must stay until @op is released. Calls for the same operation must be serialised.
  *
- * Context: process or softirq, with interrupts enabled and no
- * lock held that its predicate or its callback takes.
+ * Context: process or softirq, with interrupts enabled and without locks that its predicate
+ * or its callback takes.
  * Return:
- * * 1          - its predicate held: this call has completed it; of its callback see
- *	struct twheel_op_ops
- * * 0          - it waits, or has ended by now in another way
- * * -EINVAL    - keys and condition don't go together: no key for a condition on
- *	keys, or keys for none; a quorum of none or of more than the distinct keys;
- *	no threshold for a sum; a need where signals are not counted; a quorum or
- *	threshold where none belongs; TWHEEL_COND_PREDICATE without a predicate;
- *	more than TWHEEL_MAX_KEYS; a reserved field that is not zero; an unknown flag;
- *	TWHEEL_OP_CANCEL_ON_SET on a wheel that does not go by TWHEEL_CLOCK_REALTIME;
- *	a wheel with a limit of its own
+ * * 1          - the predicate completed the operation; its callback has returned, with the
+ *	exceptions listed at &struct twheel_op_ops
+ * * 0          - it is pending, or has ended in another way
+ * * -EINVAL    - keys and condition do not match: a condition on keys without a key, or keys
+ *	without a condition; a quorum of zero or of more than the distinct keys; a sum
+ *	without a threshold; a need where signals are not counted; a quorum or threshold
+ *	for another condition; TWHEEL_COND_PREDICATE without a predicate; more than
+ *	TWHEEL_MAX_KEYS keys; a reserved field that is not zero; an unknown flag;
+ *	TWHEEL_OP_CANCEL_ON_SET on a wheel that does not use TWHEEL_CLOCK_REALTIME; a wheel
+ *	with its own limit
  * * -EBUSY     - the operation was added before; with a warning
- * * -ENOSPC    - as many operations as may are pending, or have as many watches
- * * -ENOMEM    - there is no memory to let the table of keys grow, and it holds several
- *	times the keys that it has buckets for. It tries again ten times a second.
+ * * -ENOSPC    - the limit on pending operations or on watches is reached
+ * * -ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
+ *	there is no memory for more. The allocation is retried, first after 100 ms.
  * * -ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
@@ -287,7 +343,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		return -EINVAL;
 	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
 		return -EINVAL;
-	ret = twheel_purgatory_charge(purgatory);
+	ret = purgatory_charge(purgatory);
 	if (ret)
 		return ret;
 	ret = op_add(purgatory, op, args);

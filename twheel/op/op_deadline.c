@@ -1,39 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, operations: their deadlines.
+ * Operations: deadlines.
  *
- * The deadline that holds is the operation's, under its lock; its timer follows,
- * armed and moved under the same lock.  So of a re-arm and the expiry whoever
- * takes the lock first is right:
+ * op->deadline is authoritative. The timer follows it: it is armed and moved with op->lock
+ * held. Of a re-arm and an expiry the one that takes the lock first wins:
  *
- *	reaper                             a heartbeat
- *	------                             -----------
+ *	reaper                             re-arming CPU
+ *	------                             -------------
  *	takes the timer off the wheel
- *	                                   lock; the operation waits: a new
- *	                                   deadline; arm the timer anew; unlock
+ *	                                   lock; PENDING: set a new deadline,
+ *	                                   arm the timer again; unlock
  *	lock; the timer is pending, or
- *	the deadline is never: not this
- *	one; unlock
+ *	the deadline is never: ignore
+ *	this expiry; unlock
  *
- * The function does not compare the deadline with the clock: that was done by
- * the wheel, and the clock may have been set since.
+ * The timer function does not compare the deadline with the clock. The wheel did, and the
+ * clock may have been set since.
  *
- * An operation may want to be cancelled when its clock is set.  Its wheel tells
- * the timer of that; but a timer that is armed anew, before the wheel comes to it,
- * waits for its new deadline and is told nothing.  So such an operation keeps
- * twheel_clock_generation() of when it began to wait, and each call that arms the
- * timer compares:
+ * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. The wheel notifies
+ * the pending timers, but a timer that is re-armed before the wheel notices the step has a new
+ * deadline and is not notified. So op->generation is twheel_clock_generation() at the add, and
+ * each call that arms the timer compares:
  *
- *	setting CPU                        a heartbeat
- *	-----------                        -----------
+ *	setting CPU                        re-arming CPU
+ *	-----------                        -------------
  *	set the clock
- *	                                   lock; the operation waits; arm the
- *	                                   timer anew: the wheel sees the step,
- *	                                   and takes the timer for a new one
- *	                                   the generation is another: claim; unlock
+ *	                                   lock; PENDING: arm the timer; the wheel
+ *	                                   notices the step and takes the timer
+ *	                                   for a new one
+ *	                                   the generation differs: claim; unlock
  *
- * A step that comes after the look at the generation finds the timer on the wheel.
- * Therefore it is armed also for a deadline of never.
+ * A step after the comparison finds the timer on the wheel. Therefore such a timer is armed
+ * even without a deadline.
  */
 #include <linux/bug.h>
 #include <linux/errno.h>
@@ -43,46 +41,25 @@
 
 #include "op.h"
 
-/* A deadline past the end of the clock is never. */
+/* Times past the end of the clock are never. */
 static u64 deadline_of(u64 ns)
 {
 	return ns > KTIME_MAX ? TWHEEL_NEVER : ns;
 }
 
-static bool cancels_on_set(const struct twheel_op *op)
+static bool op_cancels_on_set(const struct twheel_op *op)
 {
 	return twheel_timer_flags(&op->timer) & TWHEEL_TIMER_CANCEL_ON_SET;
 }
 
-/**
- * twheel_op_begin - give an operation that is about to be added its deadline
- * @op: the operation, new
- * @wheel: where it is to wait for that
- * @args: how
- */
-void twheel_op_begin(struct twheel_op *op, struct twheel *wheel,
-		     const struct twheel_op_args *args)
-{
-	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
-
-	op->deadline = deadline_of(args->deadline);
-	op->generation = twheel_clock_generation();
-	twheel_timer_init_flags(&op->timer, wheel, twheel_op_expired,
-				on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
-}
-
-static bool claim_as_set(struct twheel_op *op)
+static bool op_claim_clock_set(struct twheel_op *op)
 {
 	return twheel_op_claim(op, TWHEEL_CANCELLED, -ECANCELED, 0);
 }
 
-/**
- * twheel_op_arm - let the timer of an operation follow its deadline
- * @op: the operation, which waits, with its lock held; the caller has a reference
- * @slack_ns: by how much it may be late
- *
- * Return: as twheel_op_claim(): true if the clock had been set, and it has ended by
- * that.
+/*
+ * Make the timer follow the deadline of a pending operation, with op->lock and a reference
+ * held. Return: true if the clock was set; the operation is claimed then.
  */
 bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 {
@@ -90,65 +67,74 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 
 	lockdep_assert_held(&op->lock);
 	WRITE_ONCE(op->state, op->state | OP_ARMED);
-	if (op->deadline == TWHEEL_NEVER && !cancels_on_set(op)) {
+	if (op->deadline == TWHEEL_NEVER && !op_cancels_on_set(op)) {
 		if (twheel_timer_cancel(&op->timer) >= 0)
 			twheel_op_unhold(op);
 		return false;
 	}
-	/* First: from the moment that it is armed its function may run. */
+	/* The function may run as soon as the timer is armed, and drops this hold. */
 	twheel_op_hold(op);
 	ret = twheel_timer_rearm_slack(&op->timer, op->deadline, slack_ns, TWHEEL_REARM_ALWAYS);
-	/* Nobody stops a wheel that operations wait on. */
+	/* A wheel is not stopped before its operations have ended. */
 	WARN_ON_ONCE(ret < 0);
-	/* It was pending, and had its hold already. */
+	/* It was pending and has a hold already. */
 	if (ret == 1)
 		twheel_op_unhold(op);
-	/* Last: the wheel tells of what comes after this. */
-	return cancels_on_set(op) && op->generation != twheel_clock_generation() &&
-	       claim_as_set(op);
+	/* After arming: the wheel notifies the timer of later steps. */
+	return op_cancels_on_set(op) && op->generation != twheel_clock_generation() &&
+	       op_claim_clock_set(op);
 }
 
-/* End an operation whose timer's function runs, unless that is not for now. */
-static bool claim_by_timer(struct twheel_op *op)
+/* Claim an operation in the function of its timer, unless this expiry is out of date. */
+static bool op_claim_expired(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
-	/* It waited when the clock was set, whatever it is to wait for since. */
+	/* It was pending when the clock was set, even if it was re-armed since. */
 	if (twheel_timer_error(&op->timer))
-		return claim_as_set(op);
-	/* If it was armed anew before we had the lock, that is for the next time. */
+		return op_claim_clock_set(op);
+	/* Re-armed before the lock was taken. */
 	if (twheel_timer_pending(&op->timer) || op->deadline == TWHEEL_NEVER)
 		return false;
 	if (!twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0))
 		return false;
-	/* The wall clock may have been set back since the timer was found due. */
+	/* The clock may have been set back since the timer expired. */
 	op->time = max(op->time, op->deadline);
 	return true;
 }
 
-/**
- * twheel_op_expired - the function of an operation's timer
- * @timer: of an operation that holds itself for it
- *
- * After its end the timer brings it to the reaper for its callback, if that has
- * been left to it.
+/*
+ * The function of the timer, which has a hold. Before the end of the operation it expires the
+ * operation, after that it runs a deferred callback.
  */
-void twheel_op_expired(struct twheel_timer *timer)
+static void op_timer_fn(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
 	bool claimed, deferred;
 
 	spin_lock_bh(&op->lock);
-	claimed = claim_by_timer(op);
+	claimed = op_claim_expired(op);
 	deferred = !twheel_timer_pending(&op->timer) && twheel_op_take_deferred(op);
 	spin_unlock_bh(&op->lock);
 	if (claimed)
 		twheel_op_finish(op);
 	else if (deferred)
-		twheel_op_call_back_now(op);
+		twheel_op_callback_now(op);
 	twheel_op_unhold(op);
 }
 
-static bool is_moved(u64 from, u64 to, enum twheel_rearm mode)
+/* Set the deadline and the wheel of a new operation. */
+void twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
+			     const struct twheel_op_args *args)
+{
+	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
+
+	op->deadline = deadline_of(args->deadline);
+	op->generation = twheel_clock_generation();
+	twheel_timer_init_flags(&op->timer, wheel, op_timer_fn,
+				on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+}
+
+static bool mode_allows(enum twheel_rearm mode, u64 from, u64 to)
 {
 	switch (mode) {
 	case TWHEEL_REARM_IF_EARLIER:
@@ -160,14 +146,14 @@ static bool is_moved(u64 from, u64 to, enum twheel_rearm mode)
 	}
 }
 
-/* Give an operation that waits another deadline; true if it has ended instead. */
+/* Return: as twheel_op_arm(). */
 static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
 {
-	u64 before = op->deadline;
+	u64 old = op->deadline;
 
 	op->deadline = deadline;
 	if (twheel_op_arm(op, slack_ns)) {
-		op->deadline = before;
+		op->deadline = old;
 		return true;
 	}
 	trace_twheel_op_rearm(op, slack_ns);
@@ -175,25 +161,25 @@ static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
 }
 
 /**
- * twheel_op_rearm_slack - give an operation that waits another deadline, and some slack
+ * twheel_op_rearm_slack - set another deadline for a pending operation, with slack
  * @op: the operation; the caller has a reference
- * @deadline: by the clock of its wheel; TWHEEL_NEVER for never
- * @slack_ns: by how much it may expire later, as in struct twheel_op_args; what it
- *	had before does not count any more
- * @mode: whether it is moved always or only to an earlier or a later time, by its
- *	deadline. An operation that waits is pending, also without a deadline.
+ * @deadline: in ns of the clock of its wheel; TWHEEL_NEVER for none
+ * @slack_ns: by how much it may expire later, as in struct twheel_op_args; replaces the
+ *	previous slack
+ * @mode: move always, or only to an earlier or a later deadline. An operation without a
+ *	deadline is pending, too.
  *
- * For heartbeats. An operation for which this returned 1 or 0 before it expired
- * expires at the deadline that holds now, and not before. In O(1), as
- * twheel_timer_rearm(). One that is to be cancelled when its clock is set is so
- * by this call if the clock was set, and nobody has come to it yet.
+ * For heartbeats. If this returns 0 or 1 before the operation expires, it expires at the
+ * resulting deadline and not earlier. O(1), as twheel_timer_rearm(). With
+ * TWHEEL_OP_CANCEL_ON_SET this call cancels the operation if the clock was set and the wheel
+ * has not cancelled it yet.
  *
- * Context: process or softirq, with interrupts enabled and no lock held that
- * its callback takes.
+ * Context: process or softirq, with interrupts enabled and without locks that its callback
+ * takes.
  * Return:
- * * 1         - it was moved
- * * 0         - @mode left it as it was
- * * -EALREADY - it has ended, or does so now, since its clock was set
+ * * 1         - the deadline was moved
+ * * 0         - it was not moved because of @mode
+ * * -EALREADY - the operation has ended, or this call cancelled it since the clock was set
  * * -ENOENT   - it was not added
  */
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
@@ -205,7 +191,7 @@ int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 	deadline = deadline_of(deadline);
 	spin_lock_bh(&op->lock);
 	ret = twheel_op_check_pending(op);
-	if (!ret && is_moved(op->deadline, deadline, mode)) {
+	if (!ret && mode_allows(mode, op->deadline, deadline)) {
 		claimed = op_move(op, deadline, slack_ns);
 		ret = claimed ? -EALREADY : 1;
 	}

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 5: a purgatory, for operations to wait in. See purgatory.c and op.c. */
+/* Operations: the purgatory. See purgatory.c, and op.c for the lock order. */
 #ifndef _TWHEEL_OP_PURGATORY_H
 #define _TWHEEL_OP_PURGATORY_H
 
 #include <linux/atomic.h>
 #include <linux/cache.h>
 #include <linux/completion.h>
-#include <linux/init.h>
+#include <linux/errno.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -15,21 +15,21 @@
 
 #include "key.h"
 
-/* Room for the name of a purgatory. */
+/* Size of the name of a purgatory, with its NUL. */
 #define TWHEEL_PURGATORY_NAME	32
 
 /**
- * struct twheel_op_list - where a part of the operations of a purgatory is listed
- * @lock: protects the rest; taken inside of the lock of an operation
- * @ops: those that have not ended
- * @iters: those who stand here, see iter.c
- * @draining: no operation is let in any more
- * @watches: of the operations in @ops
- * @added: operations so far
- * @ended: operations so far, by reason
+ * struct twheel_op_list - a part of the pending operations of a purgatory
+ * @lock: protects all members; taken inside of op->lock
+ * @ops: the pending operations
+ * @iters: iterators that stand in this list, see iter.c
+ * @draining: adds are refused
+ * @watches: number of watches of the operations in @ops
+ * @added: number of operations added so far
+ * @ended: number of operations ended so far, by reason
  *
- * An operation is listed in the home of the CPU that added it, so that CPUs
- * don't serialise on one list.
+ * An operation is on the list of the CPU that added it, so that CPUs do not contend for one
+ * list.
  */
 struct twheel_op_list {
 	spinlock_t		lock;	/* inside of an op's */
@@ -42,22 +42,21 @@ struct twheel_op_list {
 } ____cacheline_aligned_in_smp;
 
 /**
- * struct twheel_purgatory - where operations wait
- * @wheel: for the deadlines of those that bring no wheel; immutable
- * @name: for who looks at it from outside; immutable
- * @listed: among all purgatories
- * @serial: in the order of their making; immutable
- * @max_pending: how many may wait at a time; immutable
- * @max_watches: how many watches they may have, 0 for any number; immutable
- * @nr_lists: a power of two; immutable
- * @pending: how many wait
- * @watches: how many watches there are, if that is limited
- * @rejected: how many were refused because of a limit
- * @holds: what of ours may still touch an operation of this purgatory, and one
- *	until it is drained
- * @drained: completed when @holds is down to zero
- * @keys: what they watch
- * @list: where they are listed
+ * struct twheel_purgatory - a set of pending operations
+ * @wheel: default wheel of the operations; immutable
+ * @name: shown in debugfs; immutable
+ * @listed: entry in twheel_purgatories; protected by twheel_purgatories_lock
+ * @serial: serial number, in order of creation; immutable
+ * @max_pending: limit on pending operations; immutable
+ * @max_watches: limit on their watches, 0 for none; immutable
+ * @nr_lists: number of lists, a power of two; immutable
+ * @pending: number of pending operations and of adds in progress
+ * @watches: number of watches, counted only with @max_watches
+ * @rejected: number of calls refused by a limit
+ * @holds: users that the end of the purgatory waits for, and one until it is drained
+ * @drained: completed when @holds drops to zero
+ * @keys: the watched keys
+ * @list: the pending operations
  */
 struct twheel_purgatory {
 	struct twheel		*wheel;
@@ -67,7 +66,7 @@ struct twheel_purgatory {
 	u32			max_pending;
 	u32			max_watches;
 	unsigned int		nr_lists;
-	/* What all CPUs write, apart from what they read. */
+	/* Written by all CPUs; apart from the members above. */
 	atomic_t		pending ____cacheline_aligned_in_smp;
 	atomic_t		watches;
 	atomic64_t		rejected;
@@ -77,16 +76,7 @@ struct twheel_purgatory {
 	struct twheel_op_list	list[];
 };
 
-/* Count an operation that is about to wait; -ENOSPC if as many as may do. */
-static inline int twheel_purgatory_charge(struct twheel_purgatory *purgatory)
-{
-	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
-		return 0;
-	atomic64_inc(&purgatory->rejected);
-	return -ENOSPC;
-}
-
-/* Count watches that are about to be attached; -ENOSPC if there are too many. */
+/* Return: 0, or -ENOSPC if the limit on watches is reached. */
 static inline int twheel_purgatory_charge_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
 	int old = atomic_read(&purgatory->watches);
@@ -102,68 +92,55 @@ static inline int twheel_purgatory_charge_watches(struct twheel_purgatory *purga
 	return 0;
 }
 
-/* Make room for other watches. */
 static inline void twheel_purgatory_uncharge_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
 	if (purgatory->max_watches)
 		atomic_sub(nr, &purgatory->watches);
 }
 
-/* Make room for another operation, and as many watches as this one had. */
+/* Uncharge an operation and its watches. */
 static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory, u32 nr_watches)
 {
 	twheel_purgatory_uncharge_watches(purgatory, nr_watches);
 	atomic_dec(&purgatory->pending);
 }
 
-static inline void twheel_op_list_count_watches(struct twheel_op_list *list, int more)
-{
-	spin_lock(&list->lock);
-	list->watches += more;
-	spin_unlock(&list->lock);
-}
-
-/* Let the end of a purgatory wait; it is held, or not drained, already. */
+/* The caller has a hold, or prevents the end of the purgatory in another way. */
 static inline void twheel_purgatory_hold(struct twheel_purgatory *purgatory)
 {
 	refcount_inc(&purgatory->holds);
 }
 
-/* Hold a purgatory that may have been drained; whether it has not. */
+/* Return: false if the purgatory has been drained. */
 static inline bool twheel_purgatory_try_hold(struct twheel_purgatory *purgatory)
 {
 	return refcount_inc_not_zero(&purgatory->holds);
 }
 
-/* End a hold; the purgatory may be gone after that. */
+/* The purgatory may be freed. */
 static inline void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 {
 	if (refcount_dec_and_test(&purgatory->holds))
 		complete_all(&purgatory->drained);
 }
 
-/* Layer 5: the operations of a purgatory, one after the other. See iter.c. */
+/* iter.c */
+void __twheel_iters_skip(struct twheel_op_list *list, struct twheel_op *op);
+u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
+			     int error, u64 value, unsigned int flags);
 
-void __twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op);
-
-/* Move those who stand at an operation that is about to leave its home. */
-static inline void twheel_iters_pass(struct twheel_op_list *list, struct twheel_op *op)
+/* Advance the iterators that stand at an operation, before it leaves the list. */
+static inline void twheel_iters_skip(struct twheel_op_list *list, struct twheel_op *op)
 {
 	if (unlikely(!list_empty(&list->iters)))
-		__twheel_iters_pass(list, op);
+		__twheel_iters_skip(list, op);
 }
 
-/* Layer 5: all the purgatories that there are. See purgatory.c. */
-
+/* purgatory.c */
 extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
 
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
-u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
-			     int error, u64 value, unsigned int flags);
 void twheel_purgatories_exit(void);
-
-void twheel_purgatories_add(struct twheel_purgatory *purgatory);
-void twheel_purgatories_remove(struct twheel_purgatory *purgatory);
 
 #endif /* _TWHEEL_OP_PURGATORY_H */

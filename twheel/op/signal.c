@@ -1,25 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, walks: everything that is done to whoever watches a key.
+ * Operations: signals. A signal visits the watches of a key.
  *
- * A walk visits the watches of its key in bounded chunks.  With the lock of the
- * key's stripe held it counts a signal, or ends an operation, or notes that its
- * predicate is to be run; with the lock dropped it calls consumers' code.  Mostly
- * one chunk is all. If it is not, two marks, watches without an operation, keep the
- * place of the walk until the next one:
+ * It visits them in bounded chunks. With the lock of the key's stripe held it counts the signal,
+ * claims operations, and collects those with a predicate. With the lock dropped it unlinks the
+ * claimed ones and runs callbacks and predicates. One chunk is usually enough. Otherwise two
+ * marks, watches without an operation, keep the position until the next chunk:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
  *
- * The cursor stands before the first watch still to be visited.  The end is set
- * with the first chunk: w5 was linked after it and is not visited, so that a
- * callback which adds an operation under the same key can't keep it going for
- * ever.  A watch may go while it is not looked at; the marks stay, and may by that
- * become the first of their key.
+ * The cursor is before the first watch yet to be visited. The end is set with the first chunk.
+ * w5 was linked later and is not visited, so a callback that adds an operation under the same
+ * key cannot make the signal loop forever. Watches may be unlinked between two chunks. The marks
+ * stay, and may become the first of their key.
  *
- * A walk that may complete so many operations at most takes no more on in
- * a chunk than it may still complete, and so comes to nobody out of turn.
+ * A signal with a limit collects no more operations in a chunk than it may still complete, so
+ * it keeps the order of the watches.
  *
- * A walk that a fatal signal may end looks for one before each chunk but the first.
+ * With TWHEEL_KILLABLE each chunk but the first checks for a fatal signal.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -32,25 +30,21 @@
 
 #include "op.h"
 
-/* How many watches are visited before the lock of the stripe is dropped. */
+/* Maximum number of watches that are visited before the lock of the stripe is dropped. */
 #define SIGNAL_CHUNK	32
 
-/* For how many of them there may be something to do then; on the stack. */
-#define SIGNAL_FOUND	16
+/* Maximum number of operations that a chunk collects; on the stack. */
+#define SIGNAL_OPS	16
 
-/* What is done to an operation. */
 enum signal_kind {
 	SIGNAL_COUNT,
 	SIGNAL_CHECK,
 	SIGNAL_CANCEL,
 };
 
-/*
- * What is given; what became of it; where it stands; and the operations of this
- * chunk that have ended, or are held and to be asked.
- */
 struct signal {
-	enum signal_kind		kind;
+	/* Arguments */
+	enum signal_kind	kind;
 	u64			amount;
 	u64			value;
 	u32			limit;
@@ -58,48 +52,51 @@ struct signal {
 	void			*data;
 	unsigned int		flags;
 
-	u32			nr;
+	/* Operations ended so far */
+	u32			nr_ended;
 
+	/* Position */
 	struct twheel_watch	cursor;
 	struct twheel_watch	end;
-	bool			met;
+	bool			has_watches;
 	bool			marked;
 
-	struct twheel_op	*found[SIGNAL_FOUND];
-	unsigned int		nr_found;
-	unsigned long		ended;
+	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a hold */
+	struct twheel_op	*ops[SIGNAL_OPS];
+	unsigned int		nr_ops;
+	unsigned long		claimed;
 };
 
-static void signal_found(struct signal *signal, struct twheel_op *op, bool ended)
+static void signal_collect(struct signal *signal, struct twheel_op *op, bool claimed)
 {
-	if (ended)
-		signal->ended |= BIT(signal->nr_found);
-	/* One that has ended is there until we finish it, and not for longer. */
-	if (!ended || signal->fn)
+	if (claimed)
+		signal->claimed |= BIT(signal->nr_ops);
+	/* A claimed one keeps its first hold until its callback returns; @fn runs after that. */
+	if (!claimed || signal->fn)
 		twheel_op_hold(op);
-	signal->found[signal->nr_found++] = op;
+	signal->ops[signal->nr_ops++] = op;
 }
 
 static void signal_visit(struct signal *signal, struct twheel_watch *watch)
 {
 	struct twheel_op *op = watch->op;
-	bool ended = false, ask = false;
+	bool claimed = false, check = false;
 
 	spin_lock(&op->lock);
 	if (twheel_op_state(op) == OP_PENDING) {
-		ask = twheel_op_has_predicate(op) && signal->kind != SIGNAL_CANCEL;
+		check = twheel_op_has_predicate(op) && signal->kind != SIGNAL_CANCEL;
 		if (signal->kind == SIGNAL_CANCEL)
-			ended = twheel_op_claim(op, TWHEEL_CANCELLED, 0, 0);
-		else if (signal->kind == SIGNAL_COUNT && !ask)
-			ended = twheel_op_condition_signal(op, watch, signal->amount,
-							   signal->value);
+			claimed = twheel_op_claim(op, TWHEEL_CANCELLED, 0, 0);
+		else if (signal->kind == SIGNAL_COUNT && !check)
+			claimed = twheel_op_condition_signal(op, watch, signal->amount,
+							     signal->value);
 	}
-	if (ended || ask)
-		signal_found(signal, op, ended);
+	if (claimed || check)
+		signal_collect(signal, op, claimed);
 	spin_unlock(&op->lock);
 }
 
-/* Put the marks: the end behind all watches, the cursor before the next one to visit. */
+/* Link the marks: the end after all watches, the cursor before the next one to visit. */
 static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
 			const struct twheel_key *key, struct twheel_watch *next)
 {
@@ -111,28 +108,28 @@ static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
 }
 
 /*
- * Visit some watches, up to a last one that is not visited but by itself; the next one
- * to visit, which is that last one when all have been.
+ * Visit a chunk of the ring, from @watch up to but not including @last; if both are the same
+ * watch, the whole ring. Return: the next watch to visit, @last after the last chunk.
  */
 static struct twheel_watch *signal_chunk(struct signal *signal, struct twheel_watch *watch,
 					 const struct twheel_watch *last)
 {
-	unsigned int max_found = min_t(u32, SIGNAL_FOUND, signal->limit - signal->nr);
+	unsigned int max_ops = min_t(u32, SIGNAL_OPS, signal->limit - signal->nr_ended);
 	unsigned int budget = SIGNAL_CHUNK;
 
-	signal->nr_found = 0;
-	signal->ended = 0;
+	signal->nr_ops = 0;
+	signal->claimed = 0;
 	do {
-		/* Another walk's marks are watched by nobody. */
+		/* The marks of other signals have no operation. */
 		if (watch->op)
 			signal_visit(signal, watch);
 		watch = list_next_entry(watch, entry);
 		prefetchw(watch->op);
-	} while (--budget && watch != last && signal->nr_found < max_found);
+	} while (--budget && watch != last && signal->nr_ops < max_ops);
 	return watch;
 }
 
-/* The first chunk; whether there are more, for which the purgatory is held. */
+/* Return: true if there are more chunks; the purgatory has a hold then. */
 static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
 			 const struct twheel_key *key)
 {
@@ -142,9 +139,9 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 
 	if (first)
 		next = signal_chunk(signal, first, first);
-	signal->met = first;
-	if (next != first && hweight_long(signal->ended) < signal->limit) {
-		/* Those whose watches there are hold the purgatory, too. */
+	signal->has_watches = first;
+	if (next != first && hweight_long(signal->claimed) < signal->limit) {
+		/* The operations of the linked watches have a hold of the purgatory. */
 		twheel_purgatory_hold(purgatory);
 		signal_mark(signal, &at, key, next);
 	}
@@ -152,24 +149,24 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 	return signal->marked;
 }
 
-/* A further chunk; whether there are more. The marks go with the last one. */
+/* Return: true if there are more chunks. The last one unlinks the marks. */
 static bool signal_next(struct signal *signal, struct twheel_purgatory *purgatory)
 {
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
 						  twheel_watch_hash(&signal->cursor));
 	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
 	bool more = false;
-	bool stop = signal->nr >= signal->limit ||
+	bool stop = signal->nr_ended >= signal->limit ||
 		    (signal->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
-	signal->nr_found = 0;
+	signal->nr_ops = 0;
 	if (next != &signal->end && !stop) {
 		next = signal_chunk(signal, next, &signal->end);
 		more = next != &signal->end;
 	}
 	twheel_key_unlink(&at, &signal->cursor);
 	if (more) {
-		/* What was visited is still between the first one and this. */
+		/* Not the first of the ring: the watches visited just now are before @next. */
 		twheel_key_link_before(&signal->cursor, next);
 	} else {
 		twheel_key_unlink(&at, &signal->end);
@@ -178,38 +175,26 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	return more;
 }
 
-/* Take what has ended off everything; which of them are ours to call back. */
-static unsigned long signal_unlink(struct signal *signal)
-{
-	unsigned long mine = 0;
-	unsigned int i;
-
-	for (i = 0; i < signal->nr_found; i++)
-		if (signal->ended & BIT(i) && twheel_op_unlink(signal->found[i]))
-			mine |= BIT(i);
-	return mine;
-}
-
-/*
- * First let all leave that have ended, and then call back and ask, in their order:
- * who runs consumers' code owes nobody anything.
- */
+/* Unlink all claimed operations before running callbacks and predicates, in their order. */
 static void signal_finish(struct signal *signal)
 {
-	unsigned long mine = signal_unlink(signal);
+	unsigned long owned = 0;
 	struct twheel_op *op;
 	unsigned int i;
 
-	for (i = 0; i < signal->nr_found; i++) {
-		op = signal->found[i];
-		if (!(signal->ended & BIT(i))) {
-			signal->nr += twheel_op_try_complete(op) == 1;
+	for (i = 0; i < signal->nr_ops; i++)
+		if (signal->claimed & BIT(i) && twheel_op_unlink(signal->ops[i]))
+			owned |= BIT(i);
+	for (i = 0; i < signal->nr_ops; i++) {
+		op = signal->ops[i];
+		if (!(signal->claimed & BIT(i))) {
+			signal->nr_ended += twheel_op_try_complete(op) == 1;
 			twheel_op_unhold(op);
 			continue;
 		}
-		signal->nr++;
-		if (mine & BIT(i))
-			twheel_op_call_back(op);
+		signal->nr_ended++;
+		if (owned & BIT(i))
+			twheel_op_callback(op);
 		if (signal->fn) {
 			signal->fn(op, signal->data);
 			twheel_op_unhold(op);
@@ -235,12 +220,12 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
 		more = signal_next(signal, purgatory);
 		signal_finish(signal);
 	}
-	if (signal->met)
-		trace_twheel_signal_key(&copy, signal->kind, signal->nr);
-	/* Last: a callback may be the condition of another task for ending the purgatory. */
+	if (signal->has_watches)
+		trace_twheel_signal_key(&copy, signal->kind, signal->nr_ended);
+	/* Last: another task may destroy the purgatory once it has seen a callback. */
 	if (signal->marked)
 		twheel_purgatory_release(purgatory);
-	return signal->nr;
+	return signal->nr_ended;
 }
 
 /**
@@ -253,8 +238,8 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
  * @flags: TWHEEL_MAY_SLEEP for keys with very many watchers, TWHEEL_KILLABLE, or 0
  *
  * Every operation that watches the key counts the signal, in the order of the watches, and
- * completes if its condition holds.  Predicates are run as by twheel_check_and_complete().
- * With a limit, operations behind the last completed one are not signalled.  When this
+ * completes if its condition holds. Predicates are run as by twheel_check_and_complete().
+ * With a limit, operations behind the last completed one are not signalled. When this
  * returns, the callbacks have returned, with the exceptions listed at &struct
  * twheel_op_ops.
  *
@@ -281,13 +266,13 @@ EXPORT_SYMBOL_GPL(twheel_signal_some);
  * @limit: maximum number of operations to complete; 0 for no limit
  * @flags: as for twheel_signal_some()
  *
- * Call this after changing the state that the predicates read.  Without a limit, every
+ * Call this after changing the state that the predicates read. Without a limit, every
  * predicate of an operation that watches the key is run after the change: by this call, or
- * by another task that is running it at the moment and runs it once more.  With a limit,
+ * by another task that is running it at the moment and runs it once more. With a limit,
  * operations behind the last completed one are skipped.
  *
  * Context: as twheel_signal_some().
- * Return: number of operations that this call completed.  A completion by another task that
+ * Return: number of operations that this call completed. A completion by another task that
  * runs the predicate counts there.
  */
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
@@ -304,7 +289,7 @@ EXPORT_SYMBOL_GPL(twheel_check_and_complete);
  * @purgatory: the purgatory
  * @key: the key
  * @fn: called for each operation that this call cancelled, after its callback, with a
- *	reference that is dropped when @fn returns; may be NULL.  It must neither sleep nor
+ *	reference that is dropped when @fn returns; may be NULL. It must neither sleep nor
  *	wait for the end of an operation or of the purgatory.
  * @data: for @fn
  * @flags: as for twheel_signal_some()
