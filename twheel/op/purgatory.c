@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 5, the purgatory: where operations wait.
+ * Operations: the purgatory, which holds pending operations.
  *
- * What all of them share: the limits, the counts, and the end.  What happens to a
- * single operation is in op.c, and how they are found by key in signal.c.
+ * Creation, drain, counts, and the list of all purgatories. See op.c for a single operation
+ * and signal.c for signals.
+ *
+ * Drain refuses new adds, cancels the pending operations and waits until purgatory->holds
+ * drops to zero. The purgatory starts with one hold, which the first drain drops. Each operation
+ * with holds has one hold of its purgatory, as do a signal with several chunks and debugfs.
+ *
+ * twheel_purgatories lists all purgatories for debugfs. twheel/purgatories shows a line of
+ * counts for each. twheel/operations shows a line for each pending operation. The latter may
+ * take long, so it takes a hold of each purgatory and drops twheel_purgatories_lock.
  */
 #include <linux/bits.h>
 #include <linux/bug.h>
@@ -25,13 +33,18 @@
 #include "op.h"
 #include "purgatory.h"
 
-/* All of them hold the purgatory, and walks do as well. */
+/* Each pending operation has a hold of the purgatory, and so do signals and readers. */
 #define MAX_PENDING_MAX	BIT(30)
 
-/* More lists than this make the counting slow, and contention no rarer. */
+/* With more lists the counts take longer to sum up, and contention is no rarer. */
 #define LISTS_MAX	16
 
-static bool config_fits(const struct twheel_purgatory_config *config)
+/* The mutex protects the list and the serial numbers. */
+DEFINE_MUTEX(twheel_purgatories_lock);
+LIST_HEAD(twheel_purgatories);
+static u64 last_serial;
+
+static bool config_is_valid(const struct twheel_purgatory_config *config)
 {
 	if (!config->max_pending || config->max_pending > MAX_PENDING_MAX)
 		return false;
@@ -68,13 +81,14 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 }
 
 /**
- * twheel_purgatory_create - make a purgatory
- * @config: how
+ * twheel_purgatory_create - create a purgatory
+ * @config: name, default wheel, limits and accounting
  *
  * Context: process; may sleep.
- * Return: the purgatory, or an ERR_PTR(): -EINVAL for a limit on operations that is
- * none or too high, a limit on watches above INT_MAX, a name that is too long, or a
- * wheel with a limit of its own; -ENOMEM.
+ * Return: the purgatory, or an ERR_PTR():
+ * * -EINVAL - a limit on operations of 0 or above 2^30, a limit on watches above INT_MAX, a
+ *	name that is too long, or a wheel with its own limit
+ * * -ENOMEM
  */
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config)
@@ -83,7 +97,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	struct twheel_purgatory *purgatory;
 
 	might_sleep();
-	if (!config_fits(config))
+	if (!config_is_valid(config))
 		return ERR_PTR(-EINVAL);
 	if (!wheel)
 		wheel = twheel_system();
@@ -99,12 +113,15 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	purgatory->max_pending = config->max_pending;
 	purgatory->max_watches = config->max_watches;
 	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
-	twheel_purgatories_add(purgatory);
+	mutex_lock(&twheel_purgatories_lock);
+	purgatory->serial = ++last_serial;
+	list_add_tail(&purgatory->listed, &twheel_purgatories);
+	mutex_unlock(&twheel_purgatories_lock);
 	return purgatory;
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
-/* Let no operation in any more; whether that was so already. */
+/* Return: true if the list was closed already. */
 static bool oplist_close(struct twheel_op_list *list)
 {
 	bool draining;
@@ -117,38 +134,38 @@ static bool oplist_close(struct twheel_op_list *list)
 }
 
 /*
- * Whether it may be a timer's function that asks. Of any wheel: operations bring their
- * own, and whoever is held up by that function may be one of them.
+ * Whether the caller may be the function of a timer. Of any wheel: operations may have other
+ * wheels than the purgatory, and that function may delay the end of one of them.
  */
 static bool in_timer_function(void)
 {
 	return in_interrupt() || kthread_func(current) == twheel_reaper;
 }
 
-/* Let no operation in any more.  The first call ends the hold that lasted until now. */
+/* Refuse further adds. The first call drops the initial hold. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
-	bool again = oplist_close(&purgatory->list[0]);
+	bool closed = oplist_close(&purgatory->list[0]);
 	unsigned int i;
 
 	for (i = 1; i < purgatory->nr_lists; i++)
 		oplist_close(&purgatory->list[i]);
-	if (!again)
+	if (!closed)
 		twheel_purgatory_release(purgatory);
 }
 
 /**
- * twheel_purgatory_drain - cancel all that waits, and let nothing in any more
+ * twheel_purgatory_drain - cancel all pending operations and refuse further ones
  * @purgatory: the purgatory
  *
- * Every operation that was still pending is handed back through its callback,
- * as cancelled. When this returns no predicate or callback is running and none
- * will, and adds are refused with -ESHUTDOWN. To drain twice is fine.
+ * Each pending operation is cancelled, and its callback runs. When this returns, no predicate
+ * or callback is running and none will, and adds fail with -ESHUTDOWN. Draining twice is
+ * allowed.
  *
- * Context: process; may sleep. Not from a predicate, a callback or a timer's function,
- * nor from within a walk over its operations: it would wait for itself. On the
- * reaper of any wheel it is refused with a warning.
- * Return: how many operations this handed back.
+ * Context: process; may sleep. Not from a predicate, a callback, the function of a timer or a
+ * walk over its operations, since it would wait for itself; fails with a warning on the
+ * reaper of any wheel.
+ * Return: number of operations that this call cancelled.
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
@@ -158,7 +175,7 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	if (WARN_ON_ONCE(in_timer_function()))
 		return 0;
 	purgatory_close(purgatory);
-	/* Nothing is added any more, so that one pass is enough. */
+	/* Adds are refused, so one pass is enough. */
 	nr = twheel_purgatory_end_all(purgatory, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	wait_for_completion(&purgatory->drained);
 	return nr;
@@ -166,9 +183,8 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 EXPORT_SYMBOL_GPL(twheel_purgatory_drain);
 
 /**
- * twheel_purgatory_destroy - drain a purgatory, and free it
- * @purgatory: the purgatory, which no call uses any more; NULL and ERR_PTR()
- *	are left alone
+ * twheel_purgatory_destroy - drain and free a purgatory
+ * @purgatory: the purgatory, not used by other calls; NULL and ERR_PTR() are ignored
  *
  * Context: as twheel_purgatory_drain().
  */
@@ -178,7 +194,9 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 		return;
 	if (WARN_ON_ONCE(in_timer_function()))
 		return;
-	twheel_purgatories_remove(purgatory);
+	mutex_lock(&twheel_purgatories_lock);
+	list_del(&purgatory->listed);
+	mutex_unlock(&twheel_purgatories_lock);
 	twheel_purgatory_drain(purgatory);
 	twheel_keys_destroy(&purgatory->keys);
 	kfree(purgatory);
@@ -198,7 +216,7 @@ static void oplist_stats(struct twheel_op_list *list, struct twheel_purgatory_st
 }
 
 /**
- * twheel_purgatory_stats - the counts of a purgatory
+ * twheel_purgatory_stats - get the counts of a purgatory
  * @purgatory: the purgatory
  * @stats: filled in
  *
@@ -219,71 +237,24 @@ void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 EXPORT_SYMBOL_GPL(twheel_purgatory_stats);
 
 /*
- * Layer 5, seen from outside: all the purgatories that there are, and what
- * waits in them.
- *
- * In debugfs, twheel/purgatories has a line of counts for each, and
- * twheel/operations one for each operation that waits.  That may take long, so
- * that a purgatory is held meanwhile, which its end waits for, and the lock, which
- * protects the list and its serial numbers, is not.
- */
-
-/* All purgatories. The mutex protects the list and the serial numbers. */
-DEFINE_MUTEX(twheel_purgatories_lock);
-LIST_HEAD(twheel_purgatories);
-static u64 last_serial;
-
-/**
- * twheel_purgatories_add - know a purgatory from now on
- * @purgatory: the purgatory, set up
- *
- * Context: process; may sleep.
- */
-void twheel_purgatories_add(struct twheel_purgatory *purgatory)
-{
-	mutex_lock(&twheel_purgatories_lock);
-	purgatory->serial = ++last_serial;
-	list_add_tail(&purgatory->listed, &twheel_purgatories);
-	mutex_unlock(&twheel_purgatories_lock);
-}
-
-/**
- * twheel_purgatories_remove - forget a purgatory
- * @purgatory: the purgatory
- *
- * Context: process; may sleep.
- */
-void twheel_purgatories_remove(struct twheel_purgatory *purgatory)
-{
-	mutex_lock(&twheel_purgatories_lock);
-	list_del(&purgatory->listed);
-	mutex_unlock(&twheel_purgatories_lock);
-}
-
-/**
- * twheel_purgatory_after - next purgatory that has not been drained
- * @serial: serial number of the previous one, or 0
- *
- * Return: the purgatory, held, or NULL.
+ * Return: the first purgatory with a serial number above @serial that has not been drained,
+ * with a hold, or NULL. May sleep.
  */
 struct twheel_purgatory *twheel_purgatory_after(u64 serial)
 {
-	struct twheel_purgatory *purgatory, *found = NULL;
+	struct twheel_purgatory *purgatory, *next = NULL;
 
 	mutex_lock(&twheel_purgatories_lock);
 	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
 		if (purgatory->serial > serial && twheel_purgatory_try_hold(purgatory)) {
-			found = purgatory;
+			next = purgatory;
 			break;
 		}
 	}
 	mutex_unlock(&twheel_purgatories_lock);
-	return found;
+	return next;
 }
 
-/**
- * twheel_purgatories_exit - there are no purgatories any more
- */
 void twheel_purgatories_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&twheel_purgatories));
