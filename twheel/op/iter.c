@@ -2,10 +2,10 @@
 /*
  * Operations: iteration over the pending operations of a purgatory, and their progress.
  *
- * An iterator visits one list of the purgatory after the other. Between two calls it stands at
- * the next operation and is on list->iters. A claim that removes that operation advances the
- * iterator, with list->lock held. So the next call is O(1) no matter how many operations
- * have ended, and claims have no extra cost while there is no iterator.
+ * An iterator visits one list of the purgatory after the other. Between two calls it stands
+ * at the next operation and is on list->iters. A claim that removes that operation advances
+ * the iterator, with list->lock held. So the next call is O(1) no matter how many
+ * operations have ended, and claims have no extra cost while there is no iterator.
  *
  * The walk of a list stops at the operation that was last when the walk entered the list, so
  * it terminates no matter how many operations are added meanwhile.
@@ -76,8 +76,9 @@ static struct twheel_op *iter_next_of_list(struct twheel_op_iter *iter, struct t
  * @purgatory: the purgatory; it must stay until twheel_op_iter_end()
  *
  * An operation that is pending during the whole walk is visited once; operations that are
- * added or end meanwhile may be visited. The order is unspecified. A claim takes one step for
- * each iterator in the same part of the purgatory, so only a few should be active at a time.
+ * added or end meanwhile may be visited. The order is unspecified. A claim takes one step
+ * for each iterator in the same part of the purgatory, so only a few should be active at a
+ * time.
  *
  * Context: any.
  */
@@ -197,8 +198,9 @@ out:
 EXPORT_SYMBOL_GPL(twheel_op_progress);
 
 /*
- * End every pending operation; operations that are added meanwhile may be ended or not. @flags
- * are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that this call ended.
+ * End every pending operation; operations that are added meanwhile may be ended or not.
+ * @flags are TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. Return: number of operations that this
+ * call ended.
  */
 u32 twheel_purgatory_end_all(struct twheel_purgatory *purgatory, enum twheel_reason reason,
 			     int error, u64 value, unsigned int flags)

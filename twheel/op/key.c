@@ -6,50 +6,50 @@
  * Overview
  * --------
  *
- * There is no per-key object. The watches of a key are a ring, in the order in which they were
- * linked. The first of them represents the key in the table. So a key needs no allocation, and
- * it exists while it has a watch.
+ * There is no per-key object. The watches of a key are a ring, in the order in which they
+ * were linked. The first of them represents the key in the table. So a key needs no
+ * allocation, and it exists while it has a watch.
  *
  *	bucket	| tags | w1 | w4 |    |    |    |    | more -> w5 -> w9
  *		         |    '.
  *		       [w1 w2 w3]  [w4]
  *
- * A bucket is a cache line, the only one to fetch in order to find a key missing, to add one or
- * to remove one. When the first watch of a key is unlinked, the next one of its ring replaces it
- * in the bucket.
+ * A bucket is a cache line, the only one to fetch in order to find a key missing, to add
+ * one or to remove one. When the first watch of a key is unlinked, the next one of its ring
+ * replaces it in the bucket.
  *
  *
  * Locking
  * -------
  *
- * The table is divided into stripes. stripe->lock protects the buckets and the rings, and keeps
- * the operation of each linked watch from being freed. Signals, watches and ends of operations
- * take it, and unrelated keys share a stripe, so the work with the lock held is bounded: see
- * signal.c, and TWHEEL_KEY_CHAIN for lookups, which visit some 40 keys at most. It is taken in
- * process and softirq context, outside of op->lock.
+ * The table is divided into stripes. stripe->lock protects the buckets and the rings, and
+ * keeps the operation of each linked watch from being freed. Signals, watches and ends of
+ * operations take it, and unrelated keys share a stripe, so the work with the lock held is
+ * bounded: see signal.c, and TWHEEL_KEY_CHAIN for lookups, which visit some 40 keys at
+ * most. It is taken in process and softirq context, outside of op->lock.
  *
  *
  * Resize
  * ------
  *
- * A stripe has a bucket for every two to four keys; the first bucket is a part of the stripe.
- * With more or far fewer keys, a work item allocates other buckets and moves the keys in bounded
- * steps:
+ * A stripe has a bucket for every two to four keys; the first bucket is a part of the
+ * stripe. With more or far fewer keys, a work item allocates other buckets and moves the
+ * keys in bounded steps:
  *
  *	now	|   |   |   | b | b | b | b |
  *	                      ^ moved
  *	to	| b | b | b | b | ...
  *
- * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it is
- * after @moved, and in either if it is the bucket at @moved, since a long chain takes several
- * steps. No caller waits for a resize.
+ * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it
+ * is after @moved, and in either if it is the bucket at @moved, since a long chain takes
+ * several steps. No caller waits for a resize.
  *
- * Buckets are charged to the memory cgroup of the purgatory. If it has reached its limit, keys
- * are chained up to a bound. Beyond the bound adds fail, unless the stripe is about to grow; see
- * twheel_keys_check().
+ * Buckets are charged to the memory cgroup of the purgatory. If it has reached its limit,
+ * keys are chained up to a bound. Beyond the bound adds fail, unless the stripe is about to
+ * grow; see twheel_keys_check().
  *
- * rhashtable would do this and more, but it requires that each key outlives an RCU grace period
- * and therefore has its own allocation.
+ * rhashtable would do this and more, but it requires that each key outlives an RCU grace
+ * period and therefore has its own allocation.
  */
 #include <linux/bug.h>
 #include <linux/cpumask.h>
@@ -69,8 +69,8 @@
 #include "key.h"
 
 /*
- * Number of stripes: several per CPU against contention, and one for so many operations that its
- * buckets are a moderate allocation and are moved soon, within these bounds.
+ * Number of stripes: several per CPU against contention, and one for so many operations
+ * that its buckets are a moderate allocation and are moved soon, within these bounds.
  */
 #define STRIPES_PER_CPU	4U
 #define OPS_PER_STRIPE	16384U
@@ -78,15 +78,15 @@
 #define STRIPES_MAX	256U
 
 /*
- * Maximum number of keys per bucket and of buckets per key. With four keys on average one bucket
- * in nine is full, and one key in twenty is chained.
+ * Maximum number of keys per bucket and of buckets per key. With four keys on average one
+ * bucket in nine is full, and one key in twenty is chained.
  */
 #define KEYS_MAX	4
 #define BUCKETS_MAX	2
 
 /*
- * An allocation may fail. One round of reclaim is enough: it must neither invoke the OOM killer
- * nor delay other stripes for long.
+ * An allocation may fail. One round of reclaim is enough: it must neither invoke the OOM
+ * killer nor delay other stripes for long.
  */
 #define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
 
@@ -218,8 +218,8 @@ static bool alloc_is_slow(const struct twheel_keys *keys)
 }
 
 /*
- * Whether a long chain will stay long: there is no memory for more buckets, or the stripe has
- * enough buckets and the keys were chosen to collide.
+ * Whether a long chain will stay long: there is no memory for more buckets, or the stripe
+ * has enough buckets and the keys were chosen to collide.
  */
 static bool key_is_stuck(const struct twheel_key_at *at)
 {
@@ -380,8 +380,8 @@ static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_b
 }
 
 /*
- * Begin a resize: allocate buckets for the keys of a stripe and half as many again. Return: 0 or
- * -ENOMEM.
+ * Begin a resize: allocate buckets for the keys of a stripe and half as many again. Return:
+ * 0 or -ENOMEM.
  */
 int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
@@ -443,8 +443,8 @@ static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_s
 }
 
 /*
- * Move a chunk of keys. Return: true if there are more; otherwise @old is set to the previous
- * buckets, for the caller to free.
+ * Move a chunk of keys. Return: true if there are more; otherwise @old is set to the
+ * previous buckets, for the caller to free.
  */
 bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 			struct twheel_key_buckets *old)
@@ -514,8 +514,8 @@ static void keys_resize(struct work_struct *work)
 }
 
 /*
- * Initialise an empty table for @max_ops operations, charged to the memory cgroup of the caller
- * with @account. May sleep. Return: 0 or -ENOMEM.
+ * Initialise an empty table for @max_ops operations, charged to the memory cgroup of the
+ * caller with @account. May sleep. Return: 0 or -ENOMEM.
  */
 int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
 {

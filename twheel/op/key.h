@@ -22,8 +22,8 @@ struct mem_cgroup;
 /*
  * Number of chained keys of a bucket from which on new keys are refused; it bounds the work
  * with a lock held. A table that can grow does not get there: with four keys per bucket on
- * average, the probability of 38 in one of them is 10^-23. A table that cannot grow begins to
- * refuse keys when it has five times as many.
+ * average, the probability of 38 in one of them is 10^-23. A table that cannot grow begins
+ * to refuse keys when it has five times as many.
  */
 #define TWHEEL_KEY_CHAIN	32
 
@@ -138,11 +138,12 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 }
 
 /*
- * SipHash with a secret of 128 bits. 32 bits would be too few: lock contention shows user space
- * which keys share a stripe, and a few such pairs identify a secret of 32 bits by brute force.
+ * SipHash with a secret of 128 bits. 32 bits would be too few: lock contention shows user
+ * space which keys share a stripe, and a few such pairs identify a secret of 32 bits by
+ * brute force.
  *
- * The lowest two bits are the flags of a watch. The next ones select the stripe, the bits above
- * them the bucket. The highest ones are the tag.
+ * The lowest two bits are the flags of a watch. The next ones select the stripe, the bits
+ * above them the bucket. The highest ones are the tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
@@ -161,8 +162,8 @@ static inline u32 twheel_keys_number(const struct twheel_keys *keys, u32 hash)
 }
 
 /*
- * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. A resize
- * may change both fields meanwhile, and then another line is fetched.
+ * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. A
+ * resize may change both fields meanwhile, and then another line is fetched.
  */
 static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
 {
@@ -183,10 +184,10 @@ void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watc
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
 
 /*
- * Check that the table has space for the keys of @watches; their key and hash are set. Linking
- * cannot fail, since it happens when signals may have found the operation already, so the
- * caller checks before it does anything else. Concurrent callers may all succeed, and exceed
- * the bound of a chain by their keys at most.
+ * Check that the table has space for the keys of @watches; their key and hash are set.
+ * Linking cannot fail, since it happens when signals may have found the operation already,
+ * so the caller checks before it does anything else. Concurrent callers may all succeed,
+ * and exceed the bound of a chain by their keys at most.
  *
  * Return: 0, or -ENOMEM if a new key has a full bucket and the table cannot grow.
  */

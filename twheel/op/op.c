@@ -54,19 +54,19 @@
  * wait for another thread, and callbacks run without locks.
  *
  * A thread that makes the predicate true and then calls twheel_op_try_complete() does both
- * before or both after the owner tests OP_RECHECK. Before: the owner runs the predicate after
- * that, and op->lock orders the change before it. After: the owner runs it once more. See
- * op_add.c for a thread that looks up the operation by its key instead.
+ * before or both after the owner tests OP_RECHECK. Before: the owner runs the predicate
+ * after that, and op->lock orders the change before it. After: the owner runs it once more.
+ * See op_add.c for a thread that looks up the operation by its key instead.
  *
  *
  * References
  * ----------
  *
  * The reference of twheel_op_init() belongs to the consumer. The module has one while
- * op->holds is not zero. Holds are kept from park until DONE, while the timer is armed or its
- * function runs, during an add, by a signal between two chunks, and by an iterator. The last
- * hold drops the reference and then a hold of the purgatory, so the end of a purgatory waits
- * for all of these and no callback runs after it.
+ * op->holds is not zero. Holds are kept from park until DONE, while the timer is armed or
+ * its function runs, during an add, for the operations that a signal collected, and by an
+ * iterator. The last hold drops the reference and then a hold of the purgatory, so the end
+ * of a purgatory waits for all of these and no callback runs after it.
  *
  *
  * Locking
@@ -295,8 +295,8 @@ static void prefetch_neighbours(const struct list_head *entry)
 
 /*
  * Prefetch the lines that the end of an operation touches: its neighbours on the wheel and
- * in its list, and the buckets of its keys. With a million operations none of them is cached,
- * and these misses in sequence dominate the cost of an end.
+ * in its list, and the buckets of its keys. With a million operations none of them is
+ * cached, and these misses in sequence dominate the cost of an end.
  */
 static void op_prefetch(const struct twheel_op *op)
 {
@@ -367,8 +367,8 @@ bool twheel_op_unlink(struct twheel_op *op)
 	bool owned;
 
 	/*
-	 * Nothing arms the timer after the claim, so one that does not look pending is not. If
-	 * its function is running, the function drops the hold of the timer.
+	 * Nothing arms the timer after the claim, so one that does not look pending is not.
+	 * If its function is running, the function drops the hold of the timer.
 	 */
 	if (twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0)
 		twheel_op_unhold(op);
@@ -383,12 +383,12 @@ bool twheel_op_unlink(struct twheel_op *op)
 /*
  * Nested callbacks
  *
- * A callback may end another operation, the callback of that one runs on top of it and may end
- * a third one, and so on. Consumers decide the depth, so the stack has to be protected. With
- * less than half of it left, the callback is deferred to the reaper: the timer of an unlinked
- * operation is free, and armed to expire at once it brings the operation to a thread with an
- * empty stack. (If that shard never had a timer, its reaper has to be created first, and the
- * callback is late.)
+ * A callback may end another operation, the callback of that one runs on top of it and may
+ * end a third one, and so on. Consumers decide the depth, so the stack has to be protected.
+ * With less than half of it left, the callback is deferred to the reaper: the timer of an
+ * unlinked operation is free, and armed to expire at once it brings the operation to a
+ * thread with an empty stack. (If that shard never had a timer, its reaper has to be
+ * created first, and the callback is late.)
  *
  * Softirqs have their own stack, and its bounds are unknown. They do not migrate, so their
  * depth is counted per CPU.
@@ -536,8 +536,9 @@ static bool op_test_clear_recheck(struct twheel_op *op)
 }
 
 /*
- * Serve all requests as the owner, with no lock held, and drop ownership. Without a reference
- * of the caller @op may be freed. Return: true if the predicate completed the operation.
+ * Serve all requests as the owner, with no lock held, and drop ownership. Without a
+ * reference of the caller @op may be freed. Return: true if the predicate completed the
+ * operation.
  */
 bool twheel_op_serve(struct twheel_op *op)
 {

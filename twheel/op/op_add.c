@@ -9,13 +9,13 @@
  *
  * Watches are attached and then linked. Attaching puts them on the list of the operation,
  * under op->lock, and makes the condition count them. Linking puts each one under its key,
- * where signals find it. Neither fails. The caller that ends the operation unlinks the linked
- * ones.
+ * where signals find it. Neither fails. The caller that ends the operation unlinks the
+ * linked ones.
  *
  * The operation is PENDING before its first watch is linked, and signals find it from that
- * link on, so no signal under a linked key is lost. If a signal completes it before the other
- * watches are linked or the timer is armed, these steps find it ENDED, under op->lock, and do
- * nothing:
+ * link on, so no signal under a linked key is lost. If a signal completes it before the
+ * other watches are linked or the timer is armed, these steps find it ENDED, under
+ * op->lock, and do nothing:
  *
  *	adding CPU                        signalling CPU
  *	----------                        --------------
@@ -188,8 +188,8 @@ void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u
 }
 
 /*
- * Link attached watches under their keys, until the operation ends. The caller has a hold and
- * no lock.
+ * Link attached watches under their keys, until the operation ends. The caller has a hold
+ * and no lock.
  */
 void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {

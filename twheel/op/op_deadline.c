@@ -18,9 +18,9 @@
  * clock may have been set since.
  *
  * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. The wheel notifies
- * the pending timers, but a timer that is re-armed before the wheel notices the step has a new
- * deadline and is not notified. So op->generation is twheel_clock_generation() at the add, and
- * each call that arms the timer compares:
+ * the pending timers, but a timer that is re-armed before the wheel notices the step has a
+ * new deadline and is not notified. So op->generation is twheel_clock_generation() at the
+ * add, and each call that arms the timer compares:
  *
  *	setting CPU                        re-arming CPU
  *	-----------                        -------------
@@ -103,8 +103,8 @@ static bool op_claim_expired(struct twheel_op *op)
 }
 
 /*
- * The function of the timer, which has a hold. Before the end of the operation it expires the
- * operation, after that it runs a deferred callback.
+ * The function of the timer, which has a hold. Before the end of the operation it expires
+ * the operation, after that it runs a deferred callback.
  */
 static void op_timer_fn(struct twheel_timer *timer)
 {

@@ -6,8 +6,9 @@
  * and signal.c for signals.
  *
  * Drain refuses new adds, cancels the pending operations and waits until purgatory->holds
- * drops to zero. The purgatory starts with one hold, which the first drain drops. Each operation
- * with holds has one hold of its purgatory, as do a signal with several chunks and debugfs.
+ * drops to zero. The purgatory starts with one hold, which the first drain drops. Each
+ * operation with holds has one hold of its purgatory, as do a signal with several chunks
+ * and debugfs.
  *
  * twheel_purgatories lists all purgatories for debugfs. twheel/purgatories shows a line of
  * counts for each. twheel/operations shows a line for each pending operation. The latter may
@@ -121,18 +122,6 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_create);
 
-/* Return: true if the list was closed already. */
-static bool oplist_close(struct twheel_op_list *list)
-{
-	bool draining;
-
-	spin_lock_bh(&list->lock);
-	draining = list->draining;
-	list->draining = true;
-	spin_unlock_bh(&list->lock);
-	return draining;
-}
-
 /*
  * Whether the caller may be the function of a timer. Of any wheel: operations may have other
  * wheels than the purgatory, and that function may delay the end of one of them.
@@ -145,12 +134,20 @@ static bool in_timer_function(void)
 /* Refuse further adds. The first call drops the initial hold. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
-	bool closed = oplist_close(&purgatory->list[0]);
+	struct twheel_op_list *list;
+	bool was_closed = false;
 	unsigned int i;
 
-	for (i = 1; i < purgatory->nr_lists; i++)
-		oplist_close(&purgatory->list[i]);
-	if (!closed)
+	for (i = 0; i < purgatory->nr_lists; i++) {
+		list = &purgatory->list[i];
+		spin_lock_bh(&list->lock);
+		/* Of concurrent calls, the one that closes the first list is the first. */
+		if (!i)
+			was_closed = list->draining;
+		list->draining = true;
+		spin_unlock_bh(&list->lock);
+	}
+	if (!was_closed)
 		twheel_purgatory_release(purgatory);
 }
 
@@ -158,12 +155,12 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  * twheel_purgatory_drain - cancel all pending operations and refuse further ones
  * @purgatory: the purgatory
  *
- * Each pending operation is cancelled, and its callback runs. When this returns, no predicate
- * or callback is running and none will, and adds fail with -ESHUTDOWN. Draining twice is
- * allowed.
+ * Each pending operation is cancelled, and its callback runs. When this returns, no
+ * predicate or callback is running and none will, and adds fail with -ESHUTDOWN. Draining
+ * twice is allowed.
  *
- * Context: process; may sleep. Not from a predicate, a callback, the function of a timer or a
- * walk over its operations, since it would wait for itself; fails with a warning on the
+ * Context: process; may sleep. Not from a predicate, a callback, the function of a timer or
+ * a walk over its operations, since it would wait for itself; fails with a warning on the
  * reaper of any wheel.
  * Return: number of operations that this call cancelled.
  */
@@ -203,18 +200,6 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
-static void oplist_stats(struct twheel_op_list *list, struct twheel_purgatory_stats *stats)
-{
-	unsigned int i;
-
-	spin_lock_bh(&list->lock);
-	stats->watches += list->watches;
-	stats->added += list->added;
-	for (i = 0; i < ARRAY_SIZE(list->ended); i++)
-		stats->ended[i] += list->ended[i];
-	spin_unlock_bh(&list->lock);
-}
-
 /**
  * twheel_purgatory_stats - get the counts of a purgatory
  * @purgatory: the purgatory
@@ -225,14 +210,22 @@ static void oplist_stats(struct twheel_op_list *list, struct twheel_purgatory_st
 void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 			    struct twheel_purgatory_stats *stats)
 {
-	unsigned int i;
+	struct twheel_op_list *list;
+	unsigned int i, reason;
 
 	memset(stats, 0, sizeof(*stats));
 	stats->pending = atomic_read(&purgatory->pending);
 	stats->keys = twheel_keys_count(&purgatory->keys);
 	stats->rejected = atomic64_read(&purgatory->rejected);
-	for (i = 0; i < purgatory->nr_lists; i++)
-		oplist_stats(&purgatory->list[i], stats);
+	for (i = 0; i < purgatory->nr_lists; i++) {
+		list = &purgatory->list[i];
+		spin_lock_bh(&list->lock);
+		stats->watches += list->watches;
+		stats->added += list->added;
+		for (reason = 0; reason < ARRAY_SIZE(list->ended); reason++)
+			stats->ended[reason] += list->ended[reason];
+		spin_unlock_bh(&list->lock);
+	}
 }
 EXPORT_SYMBOL_GPL(twheel_purgatory_stats);
 

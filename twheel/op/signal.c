@@ -2,20 +2,21 @@
 /*
  * Operations: signals. A signal visits the watches of a key.
  *
- * It visits them in bounded chunks. With the lock of the key's stripe held it counts the signal,
- * claims operations, and collects those with a predicate. With the lock dropped it unlinks the
- * claimed ones and runs callbacks and predicates. One chunk is usually enough. Otherwise two
- * marks, watches without an operation, keep the position until the next chunk:
+ * It visits them in bounded chunks. With the lock of the key's stripe held it counts the
+ * signal, claims operations, and collects those with a predicate. With the lock dropped it
+ * unlinks the claimed ones and runs callbacks and predicates. One chunk is usually enough.
+ * Otherwise two marks, watches without an operation, keep the position until the next
+ * chunk:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
  *
- * The cursor is before the first watch yet to be visited. The end is set with the first chunk.
- * w5 was linked later and is not visited, so a callback that adds an operation under the same
- * key cannot make the signal loop forever. Watches may be unlinked between two chunks. The marks
- * stay, and may become the first of their key.
+ * The cursor is before the first watch yet to be visited. The end is set with the first
+ * chunk. w5 was linked later and is not visited, so a callback that adds an operation under
+ * the same key cannot make the signal loop forever. Watches may be unlinked between two
+ * chunks. The marks stay, and may become the first of their key.
  *
- * A signal with a limit collects no more operations in a chunk than it may still complete, so
- * it keeps the order of the watches.
+ * A signal with a limit collects no more operations in a chunk than it may still complete,
+ * so it keeps the order of the watches.
  *
  * With TWHEEL_KILLABLE each chunk but the first checks for a fatal signal.
  */
