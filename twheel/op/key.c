@@ -69,8 +69,8 @@
 #include "key.h"
 
 /*
- * Number of stripes: several per CPU against contention, and one for so many operations
- * that its buckets are a moderate allocation and are moved soon, within these bounds.
+ * Number of stripes: several per CPU, against contention, and more for a purgatory with
+ * many operations, to keep the allocation and the resize of each stripe short.
  */
 #define STRIPES_PER_CPU	4U
 #define OPS_PER_STRIPE	16384U

@@ -3,7 +3,7 @@
  * Operations: deadlines.
  *
  * op->deadline is authoritative. The timer follows it: it is armed and moved with op->lock
- * held. Of a re-arm and an expiry the one that takes the lock first wins:
+ * held. If a re-arm races with an expiry, the first to take the lock wins:
  *
  *	reaper                             re-arming CPU
  *	------                             -------------

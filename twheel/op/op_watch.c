@@ -114,7 +114,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 /**
  * twheel_op_watch - watch further keys
  * @op: the operation, added with a condition; the caller has a reference
- * @specs: the keys; those that @op watches already are skipped
+ * @specs: the keys; keys that @op watches already are skipped
  * @watches: memory for @nr_keys watches; must stay until @op is released, unless this returns
  *	0 or an error
  * @nr_keys: number of keys, at least one

@@ -141,7 +141,7 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
 		spin_lock_bh(&list->lock);
-		/* Of concurrent calls, the one that closes the first list is the first. */
+		/* Of concurrent calls, the one that closes the first list drops the hold. */
 		if (!i)
 			was_closed = list->draining;
 		list->draining = true;
