@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, timers that repeat.
+ * Periodic timers.
  *
- * The timer is armed again by the reaper, after the function has returned: a
- * function never overlaps itself, and one that is slow delays its next run
- * instead of piling up runs.  A timer that was cancelled while its function ran,
- * be it by that, is not touched any more, and may be gone.
+ * The reaper arms the timer again after the callback has returned: a callback never overlaps
+ * with itself, and a slow one delays the next run.  A timer that was cancelled during its
+ * callback is not accessed any more, since it may have been freed.
  */
 #include <linux/bug.h>
 #include <linux/export.h>
@@ -22,10 +21,7 @@ static u64 deadline_plus(u64 deadline, u64 ns)
 	return check_add_overflow(deadline, ns, &sum) || sum > KTIME_MAX ? TWHEEL_NEVER : sum;
 }
 
-/*
- * Count the deadlines of a fixed rate that have passed besides the one that is
- * served now, and find the first that has not.
- */
+/* Count the passed deadlines of a fixed rate as overruns, and advance to the next one. */
 static void step_over(struct twheel_periodic *periodic, u64 now)
 {
 	u64 periods;
@@ -39,7 +35,7 @@ static void step_over(struct twheel_periodic *periodic, u64 now)
 		periodic->deadline = deadline_plus(periodic->deadline, periods);
 }
 
-/* A run. Once the function has been called, the timer may be gone. */
+/* A run. The callback may free the timer. */
 void twheel_periodic_fire(struct twheel_timer *timer)
 {
 	struct twheel_periodic *periodic = container_of(timer, struct twheel_periodic, timer);
@@ -68,14 +64,13 @@ void twheel_periodic_fire(struct twheel_timer *timer)
 }
 
 /**
- * twheel_periodic_init - make a timer ready that repeats
+ * twheel_periodic_init - initialise a periodic timer
  * @periodic: the timer, neither pending nor running
- * @wheel: where it will wait
- * @fn: called at each run, by the reaper, with no lock held. It may start or
- *	cancel any timer, and its own, too; it may free its own after it has
- *	cancelled it, or in the last run.
- * @flags: TWHEEL_TIMER_CANCEL_ON_SET, which makes for a last run when the clock
- *	is set; or 0
+ * @wheel: its wheel
+ * @fn: callback of each run, called by the reaper without locks. It may start or cancel any
+ *	timer, including its own. It may free its own timer in the last run, or after
+ *	cancelling it.
+ * @flags: TWHEEL_TIMER_CANCEL_ON_SET, for a last run when the clock is set; or 0
  *
  * Context: any.
  */
@@ -92,20 +87,18 @@ void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel
 EXPORT_SYMBOL_GPL(twheel_periodic_init);
 
 /**
- * twheel_periodic_start - let a timer run again and again
- * @periodic: the timer, initialised; neither pending nor running, unless it is
- *	its own function that starts it anew
- * @deadline: of the first run, as in twheel_timer_add()
- * @period_ns: from run to run; 1 to 2^63 - 1
- * @runs: how many runs there are to be, 0 for any number
- * @repeat: from when a period counts
+ * twheel_periodic_start - start a periodic timer
+ * @periodic: the timer, initialised; neither pending nor running, except when its own
+ *	callback starts it again
+ * @deadline: deadline of the first run, as for twheel_timer_add()
+ * @period_ns: period, 1 to 2^63 - 1
+ * @runs: number of runs; 0 for no limit
+ * @repeat: start of each period
  *
- * The limit on what is pending on a wheel holds for the start; a timer that
- * repeats does not lose its place to others.
+ * The limit on pending timers of the wheel applies to the start only.
  *
  * Context: as twheel_timer_add().
- * Return: as twheel_timer_add(); -EINVAL also for a period out of its range, or no way to
- * repeat.
+ * Return: as twheel_timer_add(); -EINVAL also for a bad @period_ns or @repeat.
  */
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 period_ns,
 			  u64 runs, enum twheel_repeat repeat)
@@ -127,7 +120,7 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	periodic->repeat = repeat;
 	err = twheel_timer_add(&periodic->timer, deadline);
 	if (err) {
-		/* If it is its function that starts it, it goes on as before. */
+		/* If its own callback started it, it continues as before. */
 		periodic->generation = before.generation;
 		periodic->deadline = before.deadline;
 		periodic->period = before.period;
@@ -139,14 +132,12 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 EXPORT_SYMBOL_GPL(twheel_periodic_start);
 
 /**
- * twheel_periodic_overrun - how many runs there should have been since the last
- * @periodic: the timer, whose function asks
+ * twheel_periodic_overrun - number of missed deadlines
+ * @periodic: the timer
  *
- * With a fixed rate, deadlines that had passed when this run began are served
- * by it, however many.
- *
- * Context: the function of the timer.
- * Return: their number, without this run's own.
+ * Context: the callback of the timer.
+ * Return: number of deadlines of a fixed rate that had passed when this run began, without the
+ * deadline of the run itself.
  */
 u64 twheel_periodic_overrun(const struct twheel_periodic *periodic)
 {

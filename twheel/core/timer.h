@@ -1,13 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/*
- * Layer 3: checks of consumers' callbacks, as the kernel's own timers have them.
- *
- * A callback must return with the preempt count and without the locks that it took.  And
- * a call that waits for a callback must not hold a lock that the callback takes: lockdep
- * finds that out by a map that is held around the callback and that the call acquires and
- * releases.  The class of the map is the callback itself, so that neither a timer nor an
- * operation needs memory for it.
- */
+/* Shared by the files about timers, and the checks of callbacks. See timer.c. */
 #ifndef _TWHEEL_CORE_TIMER_H
 #define _TWHEEL_CORE_TIMER_H
 
@@ -25,11 +17,20 @@
 #include "shard.h"
 #include "twheel.h"
 
+/*
+ * Checks of callbacks, like those of the kernel's own timers.
+ *
+ * A callback must return with the preempt count and the locks that it was called with.  A call
+ * that waits for a callback must not hold a lock that the callback takes: a lockdep map is held
+ * around the callback, and the call acquires and releases it.  The class of the map is the
+ * callback itself, so that timers and operations need no memory for it.
+ */
+
 /**
- * struct twheel_callback - a callback that runs
- * @map: the map that is held
- * @preempt_count: with which it was called
- * @locks: how many locks were held then, as far as lockdep counts them
+ * struct twheel_callback - a running callback
+ * @map: lockdep map
+ * @preempt_count: preempt count before the call
+ * @locks: number of held locks before the call
  */
 struct twheel_callback {
 	struct lockdep_map	map;
@@ -39,12 +40,9 @@ struct twheel_callback {
 
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
 
-/**
- * twheel_callback_begin - a callback is about to be called
- * @callback: for twheel_callback_end()
- * @class: the address of the function, or another within it
- *
- * Callbacks of a class may be nested.
+/*
+ * Before a callback.  @class is the address of the function, or an address within it.  Callbacks
+ * of a class may be nested.
  */
 static inline void twheel_callback_begin(struct twheel_callback *callback, unsigned long class)
 {
@@ -55,11 +53,7 @@ static inline void twheel_callback_begin(struct twheel_callback *callback, unsig
 	lock_map_acquire_read(&callback->map);
 }
 
-/**
- * twheel_callback_end - a callback has returned
- * @callback: from twheel_callback_begin()
- * @fn: the address of the function
- */
+/* After a callback; @fn is the address of the function. */
 static inline void twheel_callback_end(struct twheel_callback *callback, unsigned long fn)
 {
 	lock_map_release(&callback->map);
@@ -69,15 +63,13 @@ static inline void twheel_callback_end(struct twheel_callback *callback, unsigne
 		return;
 	WARN_ONCE(1, "twheel: %pS preempt leak: %08x -> %08x\n", (void *)fn,
 		  callback->preempt_count, preempt_count());
-	/* It may have kept a lock, but the reaper can go on. */
+	/* A spinlock may still be held, but the reaper can continue. */
 	preempt_count_set(callback->preempt_count);
 }
 
-/**
- * twheel_callback_wait - the caller may have to wait for a callback
- * @class: as for twheel_callback_begin()
- *
- * If lockdep gives a backtrace here, the caller holds a lock that the callback takes.
+/*
+ * Before a wait for a callback.  If lockdep reports this function, the caller holds a lock that
+ * the callback takes.
  */
 static inline void twheel_callback_wait(unsigned long class)
 {
@@ -87,15 +79,14 @@ static inline void twheel_callback_wait(unsigned long class)
 	if (!IS_ENABLED(CONFIG_LOCKDEP))
 		return;
 	twheel_callback_init_map(&map, class);
-	/* No callback can interrupt this, as it might if the map were a lock. */
+	/* Otherwise lockdep would assume a callback in an interrupt here. */
 	local_irq_save(flags);
 	lock_map_acquire(&map);
 	lock_map_release(&map);
 	local_irq_restore(flags);
 }
 
-/* Layer 4: what debugobjects is told of timers. See timer_debug.c. */
-
+/* Debugobjects; see timer_debug.c. */
 #ifdef CONFIG_DEBUG_OBJECTS
 void twheel_debug_init(struct twheel_timer *timer);
 void twheel_debug_activate(struct twheel_timer *timer);
@@ -108,9 +99,7 @@ static inline void twheel_debug_deactivate(struct twheel_timer *timer) { }
 static inline void twheel_debug_assert_init(struct twheel_timer *timer) { }
 #endif
 
-/* Layer 4: what the files about timers share; the calls are in linux/twheel.h. */
-
-/* The shard of the CPU that we are on, or were just now: any of them will do. */
+/* The shard of the current CPU. The caller may migrate at any time; any shard is correct. */
 static inline struct twheel_shard *twheel_local_shard(struct twheel *wheel)
 {
 	unsigned int cpu = raw_smp_processor_id();
@@ -120,7 +109,7 @@ static inline struct twheel_shard *twheel_local_shard(struct twheel *wheel)
 
 bool __twheel_timer_usable(struct twheel_timer *timer);
 
-/* Whether a timer has been initialised; debugobjects has a say in it, too. */
+/* Whether a timer has been initialised. */
 static inline bool twheel_timer_usable(struct twheel_timer *timer)
 {
 	if (!IS_ENABLED(CONFIG_DEBUG_OBJECTS) && likely(twheel_timer_shard(timer)))
@@ -128,13 +117,7 @@ static inline bool twheel_timer_usable(struct twheel_timer *timer)
 	return __twheel_timer_usable(timer);
 }
 
-/**
- * twheel_timer_lock - lock the shard that a timer is on
- * @timer: the timer, usable
- * @flags: for twheel_shard_unlock()
- *
- * Return: the shard.
- */
+/* Lock the shard of an initialised timer. */
 static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 						     unsigned long *flags)
 	__acquires(timer)

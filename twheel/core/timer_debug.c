@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4: what debugobjects is told of timers, so that it finds those which are
- * initialised or freed while they are pending, or used without having been
- * initialised.
+ * Debugobjects for timers: finds timers that are initialised or freed while they are pending, or
+ * used without initialisation.
  *
- * A timer is active while it is pending, under the lock of its shard.  What is
- * found is reported by debugobjects and mended here, as well as it can be: the
- * kernel had better go on.
+ * A timer is active while it is pending, under the lock of its shard.  After a report the timer
+ * is repaired as far as possible, so that the kernel can continue.
  */
 #include <linux/debugobjects.h>
 #include <linux/export.h>
@@ -23,8 +21,8 @@ static void *timer_hint(void *addr)
 }
 
 /*
- * A timer that has been overwritten can't be taken out any more. It is not
- * active for debugobjects then, lest this be mended again and again.
+ * Cancel a pending timer.  A corrupted one cannot be cancelled; it is deactivated, so that it is
+ * not repaired again and again.
  */
 static void take_out(struct twheel_timer *timer)
 {
@@ -32,7 +30,7 @@ static void take_out(struct twheel_timer *timer)
 		debug_object_deactivate(timer, &timer_descr);
 }
 
-/* Initialised while it is pending: take it out first. */
+/* Initialised while pending: cancel it first. */
 static bool fixup_init(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -42,7 +40,7 @@ static bool fixup_init(void *addr, enum debug_obj_state state)
 	return true;
 }
 
-/* Freed while it is pending: take it out before its memory goes. */
+/* Freed while pending: cancel it first. */
 static bool fixup_free(void *addr, enum debug_obj_state state)
 {
 	if (state != ODEBUG_STATE_ACTIVE)
@@ -59,25 +57,21 @@ static const struct debug_obj_descr timer_descr = {
 	.fixup_free	= fixup_free,
 };
 
-/* A timer is about to be initialised; it may be pending by mistake. */
 void twheel_debug_init(struct twheel_timer *timer)
 {
 	debug_object_init(timer, &timer_descr);
 }
 
-/* A timer begins to wait. */
 void twheel_debug_activate(struct twheel_timer *timer)
 {
 	debug_object_activate(timer, &timer_descr);
 }
 
-/* A timer has ceased to wait. */
 void twheel_debug_deactivate(struct twheel_timer *timer)
 {
 	debug_object_deactivate(timer, &timer_descr);
 }
 
-/* A timer is about to be used. */
 void twheel_debug_assert_init(struct twheel_timer *timer)
 {
 	debug_object_assert_init(timer, &timer_descr);
@@ -86,11 +80,11 @@ void twheel_debug_assert_init(struct twheel_timer *timer)
 /**
  * twheel_timer_init_onstack - twheel_timer_init_flags() for a timer on the stack
  * @timer: the timer
- * @wheel: where it will wait
- * @fn: its function
- * @flags: its flags
+ * @wheel: its wheel
+ * @fn: callback
+ * @flags: TWHEEL_TIMER_*
  *
- * Whoever calls this calls twheel_timer_destroy_onstack() before returning.
+ * The caller must call twheel_timer_destroy_onstack() before it returns.
  */
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 			       void (*fn)(struct twheel_timer *timer), unsigned int flags)
@@ -101,7 +95,7 @@ void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 EXPORT_SYMBOL_GPL(twheel_timer_init_onstack);
 
 /**
- * twheel_timer_destroy_onstack - the end of a timer on the stack
+ * twheel_timer_destroy_onstack - end the use of a timer on the stack
  * @timer: the timer, neither pending nor running
  */
 void twheel_timer_destroy_onstack(struct twheel_timer *timer)

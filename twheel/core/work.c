@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, timers whose functions run on a workqueue of the consumer's: for what
- * takes long or sleeps, so that no timer waits for it.
+ * Work on a workqueue at a deadline, for callbacks that sleep or take long.
  *
- * The timer is inline: the interrupt of the deadline queues the work.  The calls below
- * treat the timer and the queued work as one.
+ * An inline timer queues the work in the interrupt of the deadline.  The calls treat the timer
+ * and the queued work as one.
  */
 #include <linux/export.h>
 #include <linux/kernel.h>
@@ -28,25 +27,24 @@ void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 EXPORT_SYMBOL_GPL(__twheel_work_init);
 
 /**
- * twheel_work_cancel - stop work from being done
+ * twheel_work_cancel - cancel work
  * @work: the work, initialised
  *
- * As with twheel_timer_cancel(), only 0 and -EALREADY allow to free the work.
+ * As with twheel_timer_cancel(), the work may be freed only after 0 and -EALREADY.
  *
  * Context: as twheel_timer_add().
  * Return:
- * * 0            - it was pending, or queued; its function is not running
- * * 1            - it was pending, or queued, and its function is running from before,
- *	or about to
- * * -EINPROGRESS - it was neither, and its function is running, or about to
- * * -EALREADY    - none of these
- * * -EINVAL      - it was never initialised; with a warning
+ * * 0            - it was pending or queued, and is not running
+ * * 1            - it was pending or queued, and also running or about to run
+ * * -EINPROGRESS - it was neither pending nor queued, and is running or about to run
+ * * -EALREADY    - it was not in use
+ * * -EINVAL      - it was not initialised; with a warning
  */
 int twheel_work_cancel(struct twheel_work *work)
 {
 	int ret = twheel_timer_cancel(&work->timer);
 
-	/* It is being queued right now, together with what may be queued from before. */
+	/* The callback of the timer is queuing the work. */
 	if (ret == 1 || ret == -EINPROGRESS || ret == -EINVAL)
 		return ret;
 	if (cancel_work(&work->work))
@@ -58,19 +56,18 @@ int twheel_work_cancel(struct twheel_work *work)
 EXPORT_SYMBOL_GPL(twheel_work_cancel);
 
 /**
- * twheel_work_cancel_sync - stop work and wait for its function
+ * twheel_work_cancel_sync - cancel work and wait for its function
  * @work: the work, initialised
  *
- * When this returns, the function is not running, and will not unless somebody
- * adds the work again. Meanwhile that is refused with -ESHUTDOWN, so that a
- * function which adds its own work again is cut short. Several may cancel it so at
- * a time: it is refused until the last of them is done.
+ * When this returns, the function is not running, and will not run until the work is added
+ * again.  During the call adds fail with -ESHUTDOWN, also those of the function itself.  With
+ * several calls at a time, until the last one returns.
  *
- * Context: process; may sleep. Not from the function itself.
+ * Context: process; may sleep. Not from the work function.
  * Return:
- * * 0         - it was pending, or queued
- * * -EALREADY - it was not; if its function was running it has returned
- * * -EINVAL   - it was never initialised; with a warning
+ * * 0         - it was pending or queued
+ * * -EALREADY - it was not; if it was running, the function has returned
+ * * -EINVAL   - it was not initialised; with a warning
  */
 int twheel_work_cancel_sync(struct twheel_work *work)
 {
@@ -80,7 +77,7 @@ int twheel_work_cancel_sync(struct twheel_work *work)
 	if (!twheel_timer_usable(&work->timer))
 		return -EINVAL;
 	err = twheel_timer_block(&work->timer, &work->blocked);
-	/* Nobody queues it any more. */
+	/* It cannot be queued any more. */
 	if (cancel_work_sync(&work->work))
 		err = 0;
 	twheel_timer_unblock(&work->timer, &work->blocked, work_fire);
