@@ -284,6 +284,40 @@ static void step_undone_at_once_is_noticed(struct kunit *test)
 	}
 }
 
+static u64 sweep_fired;
+
+static void sweep_callback(struct twheel_timer *timer)
+{
+	sweep_fired = ktime_get_ns();
+}
+
+/* Few of the 1024 buckets of a level are in use, so the sweep takes no time. */
+static void step_cancels_inline_timer_among_many_slots_at_once(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "kunit", .clock = TWHEEL_CLOCK_REALTIME, .slots = 1024,
+	};
+	struct twheel *many = twheel_create(&config);
+	static struct twheel_timer timer;
+	unsigned int i;
+	u64 begin;
+
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, many);
+	for (i = 0; i < 10; i++) {
+		sweep_fired = 0;
+		twheel_timer_init_flags(&timer, many, sweep_callback,
+					TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_INLINE);
+		twheel_timer_add(&timer, twheel_deadline_on(many, (i + 1) * 3000000 * NSEC_PER_SEC));
+		vtime_sleep(NSEC_PER_SEC);
+		begin = ktime_get_ns();
+		clock_move(test, NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_SEC);
+		KUNIT_EXPECT_GE(test, sweep_fired, begin);
+		KUNIT_EXPECT_LE(test, sweep_fired, begin + NOTICE_NS);
+	}
+	twheel_destroy(many);
+}
+
 /*
  * A step does not move other timers unless they are due, even after cancel-on-set timers
  * were on the wheel.
@@ -500,6 +534,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(many_timers_follow_step_back),
 	KUNIT_CASE(step_cancels_cancel_on_set_timers_at_once),
 	KUNIT_CASE(step_undone_at_once_is_noticed),
+	KUNIT_CASE(step_cancels_inline_timer_among_many_slots_at_once),
 	KUNIT_CASE(step_wakes_no_reaper_for_other_timers),
 	KUNIT_CASE(due_timers_fire_before_cancelled_timers),
 	KUNIT_CASE(expiry_continues_during_repeated_steps),

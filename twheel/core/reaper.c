@@ -145,7 +145,7 @@ static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
 /* Make timers due, with half of the budget for either reason. Returns whether work is left. */
 static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
 {
-	if (likely(list_empty(&base->queue.set) && !base->queue.sweeping))
+	if (likely(list_empty(&base->queue.set) && !base->queue.sweep))
 		return twheel_queue_advance(&base->queue, now, budget);
 	base_cancel_on_set(base, budget / 2);
 	return twheel_queue_advance(&base->queue, now, budget / 2);

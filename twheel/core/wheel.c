@@ -27,9 +27,9 @@
  * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), @never (no
  * deadline) or @set (cancelled by a change of the clock).  Deletion is list_del(): an
  * emptied bucket stays in the tree until it expires, so that a cancel does not touch the
- * tree.  The tree has at most one bucket per slot, or two with @on_set.  Buckets of several
- * levels may expire at the same tick, in any order: no node is added to a bucket that expires
- * at the current tick of the wheel.
+ * tree.  The tree has at most one bucket per slot.  Buckets of several levels may expire at
+ * the same tick, in any order: no node is added to a bucket that expires at the current tick
+ * of the wheel.
  *
  * The invariant is that no bucket expires later than one of its nodes.  It survives changes
  * of the clock, so that these move no node:
@@ -42,9 +42,9 @@
  *
  * Both take O(1).  Due nodes stay due.
  *
- * Nodes that a change of the clock cancels have buckets of their own.  A change increments
- * @generation.  A bucket of an older generation has only nodes that were added before the
- * change:
+ * Nodes that a change of the clock cancels have buckets and a tree of their own.  A change
+ * increments @generation.  A bucket of an older generation has only nodes that were added
+ * before the change:
  *
  *	bucket of an older generation		its nodes
  *	-----------------------------		---------
@@ -52,8 +52,8 @@
  *	it expires				move to @set
  *	the sweep visits it			move to @set
  *
- * The sweep visits a few of these buckets at a time.  A further change does not restart it;
- * it does another round at its end.
+ * The sweep visits a few buckets of this tree at a time.  A further change does not restart
+ * it; it does another round at its end.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -264,30 +264,39 @@ static struct twheel_bucket *bucket_of(const struct rb_node *queued)
 	return rb_entry(queued, struct twheel_bucket, queued);
 }
 
-static struct twheel_bucket *queue_first(const struct twheel_queue *queue)
-{
-	struct rb_node *first = rb_first_cached(&queue->buckets);
-
-	return first ? bucket_of(first) : NULL;
-}
-
 static bool bucket_before(struct rb_node *a, const struct rb_node *b)
 {
 	return bucket_of(a)->expires < bucket_of(b)->expires;
 }
 
+static struct twheel_bucket *queue_first(const struct twheel_queue *queue)
+{
+	struct rb_node *on_set = rb_first_cached(&queue->on_set);
+	struct rb_node *first = rb_first_cached(&queue->buckets);
+
+	if (unlikely(on_set) && (!first || bucket_before(on_set, first)))
+		first = on_set;
+	return first ? bucket_of(first) : NULL;
+}
+
+static struct rb_root_cached *queue_tree(struct twheel_queue *queue,
+					 const struct twheel_bucket *bucket)
+{
+	return unlikely(bucket->on_set) ? &queue->on_set : &queue->buckets;
+}
+
 static void queue_insert(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
 	bucket->expires = expires;
-	rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
-	queue->nr_on_set += bucket->on_set;
+	rb_add_cached(&bucket->queued, queue_tree(queue, bucket), bucket_before);
 }
 
 static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
 {
-	rb_erase_cached(&bucket->queued, &queue->buckets);
+	if (unlikely(queue->sweep == &bucket->queued))
+		queue->sweep = rb_next(queue->sweep);
+	rb_erase_cached(&bucket->queued, queue_tree(queue, bucket));
 	RB_CLEAR_NODE(&bucket->queued);
-	queue->nr_on_set -= bucket->on_set;
 }
 
 static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_bucket *bucket)
@@ -334,6 +343,7 @@ void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_s
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->buckets = RB_ROOT_CACHED;
+	queue->on_set = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&queue->due);
 	INIT_LIST_HEAD(&queue->never);
 	INIT_LIST_HEAD(&queue->never_on_set);
@@ -473,6 +483,12 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
+static void queue_sweep_start(struct twheel_queue *queue)
+{
+	queue->sweep = rb_first_cached(&queue->on_set);
+	queue->sweep_generation = queue->generation;
+}
+
 /*
  * The clock was changed.  In O(1), cancel all nodes with @on_set that are not due.
  * twheel_queue_pop_set() returns them, but no nodes that are added later.
@@ -481,32 +497,25 @@ void twheel_queue_set(struct twheel_queue *queue)
 {
 	queue->generation++;
 	list_splice_tail_init(&queue->never_on_set, &queue->set);
-	if (queue->nr_on_set && !queue->sweeping) {
-		queue->sweeping = true;
-		queue->swept = 0;
-		queue->sweep_generation = queue->generation;
-	}
+	if (!queue->sweep)
+		queue_sweep_start(queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_set);
 
-/* Visit the next bucket with @on_set. */
+/* Visit the next bucket of the sweep. */
 static void queue_sweep(struct twheel_queue *queue)
 {
-	struct twheel_wheel *wheel = &queue->wheel;
-	unsigned int level = queue->swept / wheel->slots;
-	struct twheel_bucket *bucket;
+	struct twheel_bucket *bucket = bucket_of(queue->sweep);
 
-	bucket = &wheel->level[level]->bucket[wheel->slots + queue->swept % wheel->slots];
-	if (!RB_EMPTY_NODE(&bucket->queued) && bucket_is_old(queue, bucket)) {
+	if (bucket_is_old(queue, bucket)) {
 		list_splice_tail_init(&bucket->nodes, &queue->set);
 		bucket->mixed = false;
 		queue_remove(queue, bucket);
+	} else {
+		queue->sweep = rb_next(queue->sweep);
 	}
-	if (++queue->swept < wheel->nr_levels * wheel->slots)
-		return;
-	queue->swept = 0;
-	queue->sweeping = queue->sweep_generation != queue->generation;
-	queue->sweep_generation = queue->generation;
+	if (!queue->sweep && queue->sweep_generation != queue->generation)
+		queue_sweep_start(queue);
 }
 
 /**
@@ -522,7 +531,7 @@ struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned in
 {
 	struct twheel_node *node;
 
-	for (; *budget && list_empty(&queue->set) && queue->sweeping; --*budget)
+	for (; *budget && list_empty(&queue->set) && queue->sweep; --*budget)
 		queue_sweep(queue);
 	node = list_first_entry_or_null(&queue->set, struct twheel_node, entry);
 	if (!node || !*budget)

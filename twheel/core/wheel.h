@@ -92,30 +92,28 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
  * struct twheel_queue - a wheel with its non-empty buckets in the order of their expiry
  * @wheel: the wheel
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
+ * @on_set: likewise, buckets with @on_set
  * @due: expired nodes, in the order of their ticks
  * @never: nodes that never expire
  * @never_on_set: likewise, nodes that a change of the clock cancels
  * @set: nodes cancelled by a change of the clock
  * @generation: number of changes of the clock
- * @swept: number of buckets that the sweep has visited
- * @sweeping: a sweep is under way: there may be buckets of an older generation
+ * @sweep: next bucket in @on_set that the sweep visits, or NULL: all have @generation
  * @sweep_generation: @generation at the beginning of the sweep
- * @nr_on_set: number of buckets with @on_set in the tree
  * @nr_nodes: number of nodes
  * @nr_cascaded: number of moves to a lower level
  */
 struct twheel_queue {
 	struct twheel_wheel	wheel;
 	struct rb_root_cached	buckets;
+	struct rb_root_cached	on_set;
 	struct list_head	due;
 	struct list_head	never;
 	struct list_head	never_on_set;
 	struct list_head	set;
 	u32			generation;
 	u32			sweep_generation;
-	unsigned int		swept;
-	bool			sweeping;
-	unsigned int		nr_on_set;
+	struct rb_node		*sweep;
 	u64			nr_nodes;
 	u64			nr_cascaded;
 };
@@ -139,7 +137,7 @@ bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 /* Whether there is work regardless of the time: due or cancelled nodes. */
 static inline bool twheel_queue_ready(const struct twheel_queue *queue)
 {
-	return !list_empty(&queue->due) || !list_empty(&queue->set) || queue->sweeping;
+	return !list_empty(&queue->due) || !list_empty(&queue->set) || queue->sweep;
 }
 
 /* Remove a node from any list of the queue. */
