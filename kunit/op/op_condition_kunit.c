@@ -211,6 +211,8 @@ static void complete_error_rejects_other_values(struct kunit *test)
 {
 	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, 0, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED + 1, 0, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -MAX_ERRNO - 1), -EINVAL);

@@ -610,12 +610,15 @@ EXPORT_SYMBOL_GPL(twheel_op_try_complete);
  *	twheel_op_ops
  * * -EALREADY - it had ended; its callback may be running
  * * -ENOENT   - it was not added
- * * -EINVAL   - @error is neither 0 nor a negative error number
+ * * -EINVAL   - @reason is none of the three, or @error is neither 0 nor a negative error
+ *	number
  */
 int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {
 	int err;
 
+	if (reason < TWHEEL_COMPLETED || reason > TWHEEL_CANCELLED)
+		return -EINVAL;
 	if (error > 0 || error < -MAX_ERRNO)
 		return -EINVAL;
 	spin_lock_bh(&op->lock);
