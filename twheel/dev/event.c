@@ -284,7 +284,7 @@ static void event_delivered(struct twheel_events *events, struct events_taken *t
 	spin_lock(&events->lock);
 	file_op->reading = false;
 	periodic->expirations -= taken->event[i].expirations;
-	if (file_op->ended || periodic->expirations)
+	if (file_op->ended)
 		taken->refilled |= event_put(events, file_op, false);
 	if (!file_op->ended)
 		twheel_file_periodic_resume(periodic);

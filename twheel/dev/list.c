@@ -36,7 +36,9 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 	u64 now = twheel_time_after(file_op->clock, 0);
 
 	spin_lock(&events->lock);
-	twheel_file_periodic_catch_up(fp);
+	/* An expired period of an event that is being read would count as no run of its own. */
+	if (!file_op->reading)
+		twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;
 	pending->runs = fp->runs;
 	spin_unlock(&events->lock);
