@@ -285,11 +285,16 @@ void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, 
 	twheel_events_uncharge(&file->instance->detached, pending, nr);
 }
 
+/* Both nodes exist: the module stays. A file must not be open when its load fails. */
+static bool device_ready;
+
 static int file_open(struct inode *inode, struct file *file)
 {
 	struct twheel_instance *instance;
 	struct twheel_file *tf;
 
+	if (!READ_ONCE(device_ready))
+		return -ENODEV;
 	/* /dev/twheel is a misc device; named purgatories have a separate major number. */
 	instance = imajor(inode) == MISC_MAJOR ? private_create() : twheel_named_open(inode);
 	if (IS_ERR(instance))
@@ -537,9 +542,11 @@ int __init twheel_device_init(void)
 	err = misc_register(&control_misc);
 	if (err)
 		goto deregister;
+	WRITE_ONCE(device_ready, true);
 	return 0;
 
 deregister:
+	/* This waits for calls of open(). */
 	misc_deregister(&private_misc);
 named_exit:
 	twheel_named_exit();
