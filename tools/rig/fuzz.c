@@ -619,7 +619,7 @@ static size_t load(const char *path, __u8 *data, size_t space)
 }
 
 /*
- * The stored inputs have failed in the past, most of them by races: replay them for an eighth
+ * The stored inputs have failed in the past, most of them by races: replay them for a third
  * of the time, and start with them.
  */
 static void try_seeds(const glob_t *found)

@@ -113,7 +113,7 @@ unsigned long copy_to_user(void __user *to, const void *from, unsigned long size
 
 	might_sleep();
 	rig_tally.copies++;
-	rig_jitter();
+	rig_fault();
 	user_copy(to, from, copied, true);
 	return size - copied;
 }
@@ -125,7 +125,7 @@ unsigned long copy_from_user(void *to, const void __user *from, unsigned long si
 
 	might_sleep();
 	rig_tally.copies++;
-	rig_jitter();
+	rig_fault();
 	user_copy(to, from, copied, false);
 	memset(to + copied, 0, size - copied);
 	return size - copied;

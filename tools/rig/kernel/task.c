@@ -199,6 +199,16 @@ void rig_jitter(void)
 		self->cpu = (rng >> 24) % nr_cpu_ids;
 }
 
+/* A page of the user may have to be read in: of 64 copies, 1 sleeps. */
+void rig_fault(void)
+{
+	u64 rng = rig_random() >> 20;
+
+	rig_jitter();
+	if (!(rng & 63))
+		usleep(rng >> 6 & 127);
+}
+
 void rig_linger(void)
 {
 	unsigned int spin;

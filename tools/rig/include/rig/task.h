@@ -76,10 +76,15 @@ u64 rig_random(void);
 /* Occasionally spins, yields, sleeps or changes the CPU: at locks, user copies, trace events. */
 #ifdef RIG_JITTER
 void rig_jitter(void);
+void rig_fault(void);
 /* Spin before waiting, so that the condition may become true without a wakeup. */
 void rig_linger(void);
 #else
 static inline void rig_jitter(void)
+{
+}
+
+static inline void rig_fault(void)
 {
 }
 
