@@ -35,7 +35,7 @@ shell: ## a second shell in that VM, from another terminal
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
 
-check-quick: ## before a commit: static checks, tools, KUnit
+check-quick: ## before a commit: static checks, tools, KUnit, a short run of the native rig
 check: ## before a push: all kinds of tests, about ten minutes
 check-long: ## before a release: all tests on all kernels, several hours (MINUTES=)
 check:
