@@ -307,7 +307,8 @@ static void step_cancels_inline_timer_among_many_slots_at_once(struct kunit *tes
 		sweep_fired = 0;
 		twheel_timer_init_flags(&timer, many, sweep_callback,
 					TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_INLINE);
-		twheel_timer_add(&timer, twheel_deadline_on(many, (i + 1) * 3000000 * NSEC_PER_SEC));
+		twheel_timer_add(&timer,
+				 twheel_deadline_on(many, (i + 1) * 3000000 * NSEC_PER_SEC));
 		vtime_sleep(NSEC_PER_SEC);
 		begin = ktime_get_ns();
 		clock_move(test, NSEC_PER_SEC);
