@@ -1,18 +1,56 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, timers: what waits on the shards of a wheel.  How it gets there is in
- * timer.c, and how it leaves in timer.c.
+ * core: timers.
  *
- * This is what other modules use, and so do the operations above.  A timer is
- * pending from add until it is cancelled or its function is about to run; it
- * is running while the @running of its base names it.  A function that arms its
- * own timer again makes it pending and running at once.
  *
- * A timer is on one shard of its wheel at a time, which its place names, and all
- * that changes in it is protected by the lock of that shard.  Its place changes
- * only with the locks of both shards held, the old and the new; timer.c
- * tells when.  So whoever locks the shard that the place names, and finds that it
- * names it still, has the timer.
+ * Overview
+ * --------
+ *
+ * A timer is on one shard of its wheel. The reaper of the shard runs its callback, or the
+ * alarm if the timer is inline (reaper.c). Operations use the same API as other modules.
+ * Periodic timers (periodic.c) and work (work.c) are built on it.
+ *
+ *
+ * States
+ * ------
+ *
+ * A timer is pending from the add until it is cancelled or its callback is about to run. It
+ * is running while ->running of its base points to it. A callback that adds its own timer
+ * again makes it pending and running at the same time.
+ *
+ *	state of the timer	cancel		cancel_sync, shutdown_sync
+ *	------------------	------		--------------------------
+ *	neither			-EALREADY	-EALREADY
+ *	pending			0		0
+ *	running			-EINPROGRESS	waits, -EALREADY
+ *	pending and running	1		waits, 0
+ *
+ * All three stop a periodic timer that is running. A callback that would wait for itself gets
+ * a warning and -EDEADLK.
+ *
+ *
+ * Locking
+ * -------
+ *
+ * A timer is protected by the lock of its shard. timer->shard_flags has the address of this
+ * shard, and is written with the lock held. If the timer moves to another shard, both locks
+ * are held. So twheel_timer_lock() reads the shard, locks it, and checks that the timer has
+ * not moved in between.
+ *
+ * To keep CPUs from contending for one lock, an add moves the timer to the shard of the
+ * current CPU, unless the timer is pending or running:
+ *
+ *	adding CPU			another CPU
+ *	----------			-----------
+ *	lock the old shard		read shard_flags: the old shard
+ *	trylock the local shard		lock the old shard
+ *	shard_flags = local shard	  (spins)
+ *	unlock the old shard
+ *	add the timer			read shard_flags: the local shard
+ *	unlock the local shard		unlock the old shard, retry
+ *
+ * The second lock is only tried, so shards need no lock order. If the local shard is locked,
+ * the timer stays where it is.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -29,7 +67,7 @@
 #include "timer.h"
 #include "twheel.h"
 
-/* Whoever has a million timers pays for each byte of them. */
+/* Keep timers small: there may be millions. */
 static_assert(sizeof(struct twheel_timer) <= 5 * sizeof(u64));
 
 static u64 deadline_after(u64 now, u64 delay_ns)
@@ -42,13 +80,13 @@ static u64 deadline_after(u64 now, u64 delay_ns)
 }
 
 /**
- * twheel_deadline - the deadline that lies a delay ahead
- * @delay_ns: how far ahead of now
+ * twheel_deadline - deadline after a delay, by CLOCK_MONOTONIC
+ * @delay_ns: delay from now in ns
  *
- * For wheels that go by CLOCK_MONOTONIC, as that of twheel_system() does.
+ * For wheels of CLOCK_MONOTONIC, such as twheel_system().
  *
- * Context: any but NMI.
- * Return: a time in ns by the clock; TWHEEL_NEVER for one past its end.
+ * Context: any except NMI.
+ * Return: the deadline in ns; TWHEEL_NEVER if it exceeds 2^63 - 1.
  */
 u64 twheel_deadline(u64 delay_ns)
 {
@@ -57,15 +95,15 @@ u64 twheel_deadline(u64 delay_ns)
 EXPORT_SYMBOL_GPL(twheel_deadline);
 
 /**
- * twheel_deadline_on - the deadline that lies a delay ahead, by a wheel's clock
+ * twheel_deadline_on - deadline after a delay, by the clock of a wheel
  * @wheel: the wheel
- * @delay_ns: how far ahead of now
+ * @delay_ns: delay from now in ns
  *
- * On a wheel that goes by CLOCK_REALTIME the deadline is a time of day from
- * here on, and moves when the clock is set: for a mere delay take another wheel.
+ * On a wheel of CLOCK_REALTIME the deadline is a time of day, and setting the clock changes
+ * the delay. Use a wheel of another clock for plain delays.
  *
- * Context: any but NMI.
- * Return: a time in ns by the clock; TWHEEL_NEVER for one past its end.
+ * Context: any except NMI.
+ * Return: the deadline in ns; TWHEEL_NEVER if it exceeds 2^63 - 1.
  */
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 {
@@ -73,7 +111,7 @@ u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 }
 EXPORT_SYMBOL_GPL(twheel_deadline_on);
 
-/* Initialise a timer; debugobjects knows already. */
+/* Initialise a timer, except for debugobjects. */
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags)
 {
@@ -86,20 +124,19 @@ void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 }
 
 /**
- * twheel_timer_init_flags - make a timer ready for use
+ * twheel_timer_init_flags - initialise a timer
  * @timer: the timer, neither pending nor running
- * @wheel: where it will wait; twheel_system() if no other
- * @fn: called once for each time the timer reaches its deadline, with no lock
- *	held; by the reaper, in process context, unless @flags has
- *	TWHEEL_TIMER_INLINE. It may add, re-arm and cancel any timer, and may
- *	free its own. It must not wait long: while it runs, other timers of the
- *	shard do. See twheel_work_init() for one that may.
- * @flags: TWHEEL_TIMER_INLINE, TWHEEL_TIMER_CANCEL_ON_SET
+ * @wheel: its wheel, such as twheel_system()
+ * @fn: callback, called without locks each time the timer fires. The reaper calls it in
+ *	process context; with TWHEEL_TIMER_INLINE the hard interrupt of the deadline does. It
+ *	may add, re-arm and cancel any timer, and may free its own. It must be short, since
+ *	it delays the other timers of the shard; see twheel_work_init() for long callbacks.
+ * @flags: TWHEEL_TIMER_INLINE, TWHEEL_TIMER_CANCEL_ON_SET, or 0
  *
- * A running timer is known by its address alone: memory that its function
- * frees, and that is a timer again before the function has returned, is taken
- * for running too. A module whose functions free their timers calls
- * twheel_flush() before it is unloaded.
+ * A running timer is known by its address only. If a callback frees its timer, and the memory
+ * is reused for a timer before the callback has returned, the new timer counts as running.
+ * A module with callbacks that free their timers must call twheel_flush() before it is
+ * unloaded.
  *
  * Context: any.
  */
@@ -111,13 +148,7 @@ void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_flags);
 
-/**
- * __twheel_timer_usable - whether a timer has been initialised
- * @timer: the timer
- *
- * Return: false for one that is all zeroes, with a warning; what debugobjects
- * knows better, it reports.
- */
+/* Returns false for a zeroed timer, with a warning. Debugobjects detects other cases. */
 bool __twheel_timer_usable(struct twheel_timer *timer)
 {
 	twheel_debug_assert_init(timer);
@@ -125,32 +156,12 @@ bool __twheel_timer_usable(struct twheel_timer *timer)
 }
 
 /**
- * twheel_timer_detach - make a timer cease to wait
- * @shard: where it is; locked
- * @timer: the timer
- *
- * Return: whether it did wait.
- */
-bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer)
-{
-	lockdep_assert_held(&shard->lock);
-	if (!twheel_timer_pending(timer))
-		return false;
-	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
-	twheel_debug_deactivate(timer);
-	twheel_shard_uncharge(shard);
-	trace_twheel_timer_cancel(timer, shard->number);
-	shard->cancelled++;
-	return true;
-}
-
-/**
- * twheel_timer_remaining - how long a timer has yet to wait
+ * twheel_timer_remaining - time until a timer expires
  * @timer: the timer, initialised
  *
  * Context: as twheel_timer_add().
- * Return: the time in ns by the clock until the tick at which it fires; 0 if
- * that has come; TWHEEL_NEVER if it is not pending, or will wait forever.
+ * Return: time in ns until the tick at which it expires, 0 if this has passed; TWHEEL_NEVER
+ * if it is not pending or never expires.
  */
 u64 twheel_timer_remaining(struct twheel_timer *timer)
 {
@@ -172,42 +183,26 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 
 /**
- * twheel_timer_error - whether a timer's function was called before the deadline
- * @timer: the timer, whose function asks
+ * twheel_timer_error - check whether a change of the clock cancelled a timer
+ * @timer: the timer
  *
- * Context: the function of the timer.
- * Return: 0 if the deadline has come; -ECANCELED if the clock was set, and the
- * timer has TWHEEL_TIMER_CANCEL_ON_SET.
+ * Context: the callback of the timer.
+ * Return: 0 if the deadline has passed; -ECANCELED if a change of the clock has cancelled the
+ * timer, see TWHEEL_TIMER_CANCEL_ON_SET.
  */
 int twheel_timer_error(const struct twheel_timer *timer)
 {
-	/* Not by the flag: the timer may have been armed again meanwhile. */
+	/* An add by the callback may have cleared TWHEEL_TIMER_WAS_SET. */
 	return twheel_timer_base(twheel_timer_shard(timer), timer)->was_set ? -ECANCELED : 0;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_error);
 
 /*
- * Layer 4, timers: how they begin to wait, or wait for something else.
- *
- * So that CPUs don't serialise on one lock, add brings a timer to the shard of
- * the CPU that it runs on.  Only one that is neither pending nor running moves:
- *
- *	mover                                     others
- *	-----                                     ------
- *	lock the shard that its place names       read its place
- *	trylock the local one                     lock the shard that this names
- *	place = local                             read its place again: if it
- *	unlock the first                          names another, unlock, retry
- *
- * Nobody waits for a second lock: if the local one is taken at this very moment,
- * the timer stays where it is.
+ * Try to move a timer that is not pending to the local shard. Returns the shard of the timer,
+ * which is locked instead of @shard.
  */
-
-/*
- * Bring a timer that is about to be added to the local shard. Returns the shard
- * that it is on then, locked instead of the one that was.
- */
-static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel_shard *shard)
+static struct twheel_shard *timer_move_to_local(struct twheel_timer *timer,
+						struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
 	struct twheel_shard *local;
@@ -226,46 +221,44 @@ static struct twheel_shard *timer_come(struct twheel_timer *timer, struct twheel
 	return local;
 }
 
-/* Whether there are levels enough for the tick of a timer. */
+/* Forward the wheels if they are idle, and check whether the levels suffice for a tick. */
 static bool timer_reaches(struct twheel_shard *shard, const struct twheel_timer *timer, u64 tick)
 {
 	struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
 	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
-	/* It goes by what stands still between two ticks of the kernel, unless it is set. */
+	/* The coarse clock advances with jiffies; CLOCK_REALTIME may be set in between. */
 	if (shard->forwarded != kernel_tick || shard->clock == TWHEEL_CLOCK_REALTIME)
 		twheel_shard_forward(shard);
 	return likely(tick - wheel->now < wheel->reach) ||
 	       tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(wheel, tick);
 }
 
-/* Add a level, unless others did meanwhile. False if there is no memory. */
-static bool wheel_grow(struct twheel_shard *shard, struct twheel_wheel *wheel, u64 tick)
+/* Add a level, unless another CPU did so meanwhile. Returns false if out of memory. */
+static bool add_level(struct twheel_shard *shard, struct twheel_wheel *wheel, u64 tick)
 {
 	struct twheel_level *level;
 	unsigned long flags;
-	bool grow;
 
 	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN | shard->account);
 	if (!level)
 		return false;
 	flags = twheel_shard_lock(shard);
-	grow = !twheel_wheel_reaches(wheel, tick);
-	if (grow)
+	if (!twheel_wheel_reaches(wheel, tick)) {
 		twheel_wheel_grow(wheel, level);
+		level = NULL;
+	}
 	twheel_shard_unlock(shard, flags);
-	if (!grow)
-		twheel_level_free(level);
+	twheel_level_free(level);
 	return true;
 }
 
 /*
- * The tick for a deadline with slack: the last beginning of a slot on as high a
- * level as possible. All that is rounded to it waits in one bucket, and is due
- * when that expires.
+ * The tick for a deadline with slack: the last start of a slot within the slack, on the
+ * highest level possible. Timers with this tick share a bucket and fire when it expires.
  */
-static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack_ns)
+static u64 tick_with_slack(const struct twheel_shard *shard, u64 deadline, u64 slack_ns)
 {
 	u64 slack, last, span = 1, slots = shard->base[TWHEEL_BASE_REAPER].queue.wheel.slots;
 	u64 tick = twheel_shard_tick(shard, deadline);
@@ -285,12 +278,12 @@ static u64 tick_coarse(const struct twheel_shard *shard, u64 deadline, u64 slack
 }
 
 /*
- * Lock the shard on which a timer is to wait, and let it reach a tick. Memory
- * for a level is allocated without the lock, and then we look anew; if there is
- * none, the wheel does without: see wheel.c.
+ * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it
+ * is allocated without the lock, and the timer is locked again. Without memory, the timer
+ * goes to the last slot of the top level; see wheel.c.
  */
-static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 deadline,
-						u64 slack_ns, u64 *tick, unsigned long *flags)
+static struct twheel_shard *timer_lock_to_arm(struct twheel_timer *timer, u64 deadline,
+					      u64 slack_ns, u64 *tick, unsigned long *flags)
 	__acquires(timer)
 {
 	struct twheel_shard *shard;
@@ -299,43 +292,35 @@ static struct twheel_shard *timer_lock_reaching(struct twheel_timer *timer, u64 
 	for (;;) {
 		shard = twheel_timer_lock(timer, flags);
 		if (!twheel_timer_pending(timer))
-			shard = timer_come(timer, shard);
+			shard = timer_move_to_local(timer, shard);
 		*tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
-					    tick_coarse(shard, deadline, slack_ns);
+					    tick_with_slack(shard, deadline, slack_ns);
 		if (timer_reaches(shard, timer, *tick) || !grown)
 			return shard;
 		twheel_shard_unlock(shard, *flags);
-		grown = wheel_grow(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
+		grown = add_level(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
 	}
 }
 
-/*
- * Whether a timer cannot be added at all: there is no memory for the first level of the
- * base for inline timers.
- */
-static bool timer_lacks_level(struct twheel_shard *shard, const struct twheel_timer *timer,
-			      u64 tick)
-{
-	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
-
-	return unlikely(!wheel->nr_levels) && tick > wheel->now && tick != TWHEEL_TICK_NEVER;
-}
-
-/* Take a timer that is pending out of the wheel. Its place stays taken. */
-static void timer_unlink(struct twheel_shard *shard, struct twheel_timer *timer)
-{
-	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
-	twheel_debug_deactivate(timer);
-}
-
-/* Whether a timer has been shut down, or its wheel stopped. */
 static bool timer_refused(const struct twheel_shard *shard, const struct twheel_timer *timer)
 {
 	return shard->stopped || !timer->fn;
 }
 
-/* Put a timer in. If its tick has passed, it is due at once, but not late. */
-static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+static int timer_check(struct twheel_shard *shard, const struct twheel_timer *timer, u64 tick)
+{
+	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+
+	if (timer_refused(shard, timer))
+		return -ESHUTDOWN;
+	/* Only a base of inline timers may be without a level. */
+	if (unlikely(!wheel->nr_levels) && tick > wheel->now && tick != TWHEEL_TICK_NEVER)
+		return -ENOMEM;
+	return 0;
+}
+
+/* Make a timer pending. If its tick has passed, it is due at once, but not late. */
+static void timer_enqueue(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
 	if (unlikely(twheel_timer_flags(timer)))
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags &
@@ -348,18 +333,18 @@ static void timer_link(struct twheel_shard *shard, struct twheel_timer *timer, u
 	twheel_shard_add(shard, timer);
 }
 
-/* Let a timer that does not wait begin to, if it may. */
-static int timer_attach(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+/* Arm a timer that is not pending. */
+static int timer_arm(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
-	if (timer_refused(shard, timer))
-		return -ESHUTDOWN;
-	if (timer_lacks_level(shard, timer, tick))
-		return -ENOMEM;
+	int err = timer_check(shard, timer, tick);
+
+	if (err)
+		return err;
 	if (!twheel_shard_charge(shard)) {
 		shard->rejected++;
 		return -ENOSPC;
 	}
-	timer_link(shard, timer, tick);
+	timer_enqueue(shard, timer, tick);
 	shard->added++;
 	return 0;
 }
@@ -394,11 +379,11 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	shard = timer_lock_reaching(timer, deadline, slack_ns, &tick, &flags);
+	shard = timer_lock_to_arm(timer, deadline, slack_ns, &tick, &flags);
 	if (twheel_timer_pending(timer))
 		err = -EBUSY;
 	else
-		err = timer_attach(shard, timer, tick);
+		err = timer_arm(shard, timer, tick);
 	twheel_shard_unlock(shard, flags);
 	return err;
 }
@@ -425,15 +410,18 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 /* Move a timer to another tick, or arm it if it is not pending. */
 static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
+	int err;
+
 	if (!twheel_timer_pending(timer))
-		return timer_attach(shard, timer, tick) ?: 2;
-	/* twheel_stop() is about to hand it back. */
-	if (timer_refused(shard, timer))
-		return -ESHUTDOWN;
-	if (timer_lacks_level(shard, timer, tick))
-		return -ENOMEM;
-	timer_unlink(shard, timer);
-	timer_link(shard, timer, tick);
+		return timer_arm(shard, timer, tick) ?: 2;
+	/* twheel_stop() removes the pending timers of a stopped wheel. */
+	err = timer_check(shard, timer, tick);
+	if (err)
+		return err;
+	/* It stays charged. */
+	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
+	twheel_debug_deactivate(timer);
+	timer_enqueue(shard, timer, tick);
 	shard->rearmed++;
 	return 1;
 }
@@ -445,7 +433,7 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
  * @slack_ns: likewise
  * @mode: condition for the change, and whether a timer that is not pending is armed
  *
- * Like twheel_op_rearm(), this returns a positive value if the new deadline is in effect.  A
+ * Like twheel_op_rearm(), this returns a positive value if the new deadline is in effect. A
  * caller that holds a reference for a pending timer takes one if the result is 2.
  *
  * Context: as twheel_timer_add_slack().
@@ -468,7 +456,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	shard = timer_lock_reaching(timer, deadline, slack_ns, &tick, &flags);
+	shard = timer_lock_to_arm(timer, deadline, slack_ns, &tick, &flags);
 	if (rearm_applies(timer, tick, mode))
 		ret = timer_rearm(shard, timer, tick);
 	twheel_shard_unlock(shard, flags);
@@ -476,38 +464,34 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
 
-/* Put a timer in again; for at once if it is cancelled since the clock was set. */
-static void timer_relink(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,
+/*
+ * Arm a periodic timer for its next run. The limit on pending timers is not enforced, as the
+ * timer was charged for the previous run: at most one timer per shard exceeds the limit.
+ */
+static void timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,
 			 u32 generation)
 {
+	/* If the clock was set during the callback, the timer was not in the wheel. */
 	bool was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET &&
 		       shard->clock == TWHEEL_CLOCK_REALTIME &&
 		       twheel_clock_generation() != generation;
 
-	timer_link(shard, timer, was_set ? 0 : tick);
+	if (shard->limit)
+		atomic64_inc(&shard->limit->pending);
+	timer_enqueue(shard, timer, was_set ? 0 : tick);
 	if (was_set)
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
+	shard->added++;
 }
 
-/**
- * twheel_timer_repeat - let a timer wait once more after its function has returned
- * @shard: where its function runs
- * @timer: the timer; it may be gone if it was cancelled meanwhile
- * @deadline: as in twheel_timer_add()
- * @generation: what twheel_clock_generation() was when it was started
- *
- * For the function that the reaper calls, just before it returns. Nothing is
- * done if the timer was cancelled while the function ran, or has been armed
- * again. It needs no place of its own: it just left one, and one more for each shard
- * does no harm.
- *
- * A timer that is cancelled when the clock is set was not on the wheel while its function
- * ran, so that a step during this time did not cancel it.
+/*
+ * Arm a periodic timer again, just before its callback returns, unless it was armed during the
+ * callback, or cancelled; in this case it may have been freed. @generation is
+ * twheel_clock_generation() at the start of the timer. Periodic timers are never inline.
  */
 void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
 			 u32 generation)
 {
-	/* It is not inline. */
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 	u64 tick = twheel_shard_tick(shard, deadline);
 	unsigned long flags;
@@ -520,60 +504,49 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 		    twheel_timer_pending(timer))
 			break;
 		if (timer_reaches(shard, timer, tick) || !grown) {
-			if (shard->limit)
-				atomic64_inc(&shard->limit->pending);
-			timer_relink(shard, timer, tick, generation);
-			shard->added++;
+			timer_repeat(shard, timer, tick, generation);
 			break;
 		}
 		twheel_shard_unlock(shard, flags);
-		grown = wheel_grow(shard, &base->queue.wheel, tick);
+		grown = add_level(shard, &base->queue.wheel, tick);
 	}
 	twheel_shard_unlock(shard, flags);
 }
 
-/*
- * Layer 4, timers: how they cease to wait, and the calls that wait for their functions.
- *
- *	                 cancel             cancel_sync, shutdown_sync
- *	pending          0, it won          0, it won
- *	running          -EINPROGRESS       waits, then -EALREADY
- *	neither          -EALREADY          -EALREADY
- *	pending+running  1, it won          waits, then 0
- *
- * A timer that repeats is cut short by each of them while it is running.
- *
- * A call that would wait for the function that it is called from is refused with a
- * warning and -EDEADLK.
- */
-
-/* Cancel a timer with its shard locked; whether it is running is yet to be seen. */
+/* Cancel a timer. Returns true if it was pending. It may be running in either case. */
 static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
 {
 	struct twheel_base *base = twheel_timer_base(shard, timer);
 
+	lockdep_assert_held(&shard->lock);
 	if (base->running == timer)
 		base->running_cancelled = true;
-	return twheel_timer_detach(shard, timer);
+	if (!twheel_timer_pending(timer))
+		return false;
+	twheel_queue_del(&base->queue, &timer->node);
+	twheel_debug_deactivate(timer);
+	twheel_shard_uncharge(shard);
+	trace_twheel_timer_cancel(timer, shard->number);
+	shard->cancelled++;
+	return true;
 }
 
 /**
- * twheel_timer_cancel - stop a timer from firing
+ * twheel_timer_cancel - cancel a timer
  * @timer: the timer, initialised
  *
- * Context: as twheel_timer_add().
- * After 0 and -EALREADY the function is not running, and will not run unless the timer
- * is added again. The caller may free the timer if nobody else adds it. After 1 and
- * -EINPROGRESS only twheel_timer_cancel_sync() makes sure of that: the function still
- * uses the timer, and may add it again.
+ * This does not wait for a running callback. After 0 and -EALREADY the timer may be freed if
+ * no other thread adds it. After 1 and -EINPROGRESS the callback may still use the timer and
+ * add it again: call twheel_timer_cancel_sync() before freeing the timer.
  *
+ * Context: as twheel_timer_add().
  * Return:
- * * 0            - it was pending, and its function is not running
- * * 1            - it was pending, and its function is running: from before, when it
- *	added the timer again
- * * -EINPROGRESS - it was not pending, and its function is running
- * * -EALREADY    - neither: it has fired, or was never added
- * * -EINVAL      - it was never initialised; with a warning
+ * * 0            - it was pending, and its callback is not running
+ * * 1            - it was pending, and its callback is running: the timer was added again
+ *	during the callback
+ * * -EINPROGRESS - it was not pending, and its callback is running
+ * * -EALREADY    - it was neither pending nor running
+ * * -EINVAL      - it was not initialised; with a warning
  */
 int twheel_timer_cancel(struct twheel_timer *timer)
 {
@@ -593,26 +566,17 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 
-/* Whether the caller may be a function of a shard, called by its reaper or its alarm. */
-static bool runs_functions(const struct twheel_shard *shard)
-{
-	return READ_ONCE(shard->task) == current || in_interrupt();
-}
-
-/* Whether a wait for the running function of a base would be for the caller itself. */
+/* Whether the caller may be the running callback of a base. */
 static bool waits_for_itself(const struct twheel_shard *shard, const struct twheel_base *base)
 {
 	return in_interrupt() ||
 	       (READ_ONCE(shard->task) == current && !twheel_base_is_inline(shard, base));
 }
 
-/**
- * twheel_timer_class - the class of a timer's function for lockdep
- * @timer: the timer, with its shard locked, and not shut down
- *
- * A function may be called in interrupts for one timer, and by the reaper for another.
- *
- * Return: for twheel_callback_begin() and twheel_callback_wait().
+/*
+ * The lockdep class of a callback, for twheel_callback_begin() and twheel_callback_wait(). One
+ * function may be the callback of inline timers and of others, so it has two classes. The
+ * shard is locked, and the timer is not shut down.
  */
 unsigned long twheel_timer_class(const struct twheel_timer *timer)
 {
@@ -623,7 +587,7 @@ unsigned long twheel_timer_class(const struct twheel_timer *timer)
 	return (unsigned long)timer->fn + is_inline;
 }
 
-/* Let lockdep know that the caller may have to wait for a timer's function. */
+/* Let lockdep know that the caller may wait for the callback of a timer. */
 static void timer_may_wait(struct twheel_timer *timer)
 {
 	struct twheel_shard *shard;
@@ -632,7 +596,7 @@ static void timer_may_wait(struct twheel_timer *timer)
 	if (!IS_ENABLED(CONFIG_LOCKDEP))
 		return;
 	shard = twheel_timer_lock(timer, &flags);
-	/* The function itself is refused. */
+	/* The callback itself gets -EDEADLK. */
 	if (timer->fn && !waits_for_itself(shard, twheel_timer_base(shard, timer)))
 		class = twheel_timer_class(timer);
 	twheel_shard_unlock(shard, flags);
@@ -641,9 +605,8 @@ static void timer_may_wait(struct twheel_timer *timer)
 }
 
 /*
- * Cancel a timer, for good if it is to be shut down, and wait for its function.
- * That may arm the timer again: it is cancelled at each look, and may even be on
- * another shard by then.
+ * Cancel a timer and wait for its callback. With @shutdown it cannot be added again. Otherwise
+ * the callback or another thread may add it during the wait, even to another shard.
  */
 static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 {
@@ -675,21 +638,20 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 }
 
 /**
- * twheel_timer_cancel_sync - stop a timer and wait for its function
+ * twheel_timer_cancel_sync - cancel a timer and wait for its callback
  * @timer: the timer, initialised
  *
- * When this returns, the function is not running, and will not run unless
- * somebody adds the timer again: nothing stands against freeing it. A function
- * that arms its own timer again is cut short too. A timer that twheel_stop() is
- * handing back at this moment is not waited for: see there.
+ * When this returns, the callback is not running, and the timer may be freed if no other
+ * thread adds it. This holds for callbacks that add their own timer again, too. A concurrent
+ * twheel_stop() may still pass the timer to its @cancelled function; see there.
  *
  * Context: process; may sleep.
  * Return:
  * * 0         - it was pending
- * * -EALREADY - it was not; if its function was running it has returned
- * * -EDEADLK  - called by the timer's own function, with a warning; the timer
- *	is not pending any more, but does run
- * * -EINVAL   - it was never initialised; with a warning
+ * * -EALREADY - it was not pending; if it was running, the callback has returned
+ * * -EDEADLK  - called by the callback of the timer, with a warning; the timer is not pending
+ *	any more, but still running
+ * * -EINVAL   - it was not initialised; with a warning
  */
 int twheel_timer_cancel_sync(struct twheel_timer *timer)
 {
@@ -699,12 +661,11 @@ int twheel_timer_cancel_sync(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_cancel_sync);
 
 /**
- * twheel_timer_shutdown_sync - stop a timer for good, and wait for its function
+ * twheel_timer_shutdown_sync - cancel a timer permanently and wait for its callback
  * @timer: the timer, initialised
  *
- * As twheel_timer_cancel_sync(), and from now on add and re-arm return -ESHUTDOWN, until
- * the timer is initialised anew. It is for an object that is torn down while others
- * still hold on to it.
+ * As twheel_timer_cancel_sync(), and from now on add and re-arm return -ESHUTDOWN, until the
+ * timer is initialised again. For the teardown of an object that other threads may still use.
  *
  * Context: process; may sleep.
  * Return: as twheel_timer_cancel_sync().
@@ -716,13 +677,9 @@ int twheel_timer_shutdown_sync(struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_shutdown_sync);
 
-/**
- * twheel_timer_block - twheel_timer_shutdown_sync(), until it is lifted
- * @timer: the timer, usable
- * @blocked: how many block it
- *
- * Context: process; may sleep.
- * Return: as twheel_timer_shutdown_sync().
+/*
+ * As twheel_timer_shutdown_sync(), until twheel_timer_unblock(). @blocked is the number of
+ * concurrent blocks, protected by the lock of the shard.
  */
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked)
 {
@@ -735,12 +692,7 @@ int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked)
 	return cancel_and_wait(timer, true);
 }
 
-/**
- * twheel_timer_unblock - let a timer be added again, unless others block it
- * @timer: the timer, blocked
- * @blocked: how many block it
- * @fn: its function
- */
+/* Undo twheel_timer_block(). The last of several concurrent callers restores the callback. */
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer))
 {
@@ -753,27 +705,28 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 	twheel_shard_unlock(shard, flags);
 }
 
-/* Whether it may be a function of a wheel's timers that asks. */
+/* Whether the caller may be a callback of a wheel: in an interrupt or in one of its reapers. */
 bool twheel_runs_functions(const struct twheel *wheel)
 {
 	unsigned int i;
 
+	if (in_interrupt())
+		return true;
 	for (i = 0; i < wheel->nr_shards; i++)
-		if (runs_functions(&wheel->shard[i]))
+		if (READ_ONCE(wheel->shard[i].task) == current)
 			return true;
 	return false;
 }
 
 /**
- * twheel_flush - wait until all functions that are running have returned
+ * twheel_flush - wait for the running callbacks of a wheel
  * @wheel: the wheel
  *
- * Not for those that begin to run meanwhile. It is for the end of a module
- * whose functions free their timers: once none of these is pending, and this has
- * returned, no function of the module is on its way.
+ * Callbacks that begin during the call are not waited for. A module with callbacks that free
+ * their timers must call this before it is unloaded, when none of these timers is pending.
  *
  * Context: process; may sleep.
- * Return: 0; -EDEADLK if called by a timer's function, with a warning.
+ * Return: 0; -EDEADLK if called by a callback of the wheel, with a warning.
  */
 int twheel_flush(struct twheel *wheel)
 {

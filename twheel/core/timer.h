@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Shared by the files about timers, and the checks of callbacks. See timer.c. */
+/* Timers, and checks of their callbacks. See timer.c. */
 #ifndef _TWHEEL_CORE_TIMER_H
 #define _TWHEEL_CORE_TIMER_H
 
@@ -20,10 +20,10 @@
 /*
  * Checks of callbacks, like those of the kernel's own timers.
  *
- * A callback must return with the preempt count and the locks that it was called with.  A call
- * that waits for a callback must not hold a lock that the callback takes: a lockdep map is held
- * around the callback, and the call acquires and releases it.  The class of the map is the
- * callback itself, so that timers and operations need no memory for it.
+ * A callback must return with the preempt count and the locks that it was called with. The
+ * caller of a function that waits for a callback must not hold a lock that the callback takes:
+ * a lockdep map is held during the callback, and the waiting function acquires and releases it.
+ * The class of the map is the callback itself, so timers and operations need no memory for it.
  */
 
 /**
@@ -41,7 +41,7 @@ struct twheel_callback {
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
 
 /*
- * Before a callback.  @class is the address of the function, or an address within it.  Callbacks
+ * Before a callback. @class is the address of the function, or an address within it. Callbacks
  * of a class may be nested.
  */
 static inline void twheel_callback_begin(struct twheel_callback *callback, unsigned long class)
@@ -68,7 +68,7 @@ static inline void twheel_callback_end(struct twheel_callback *callback, unsigne
 }
 
 /*
- * Before a wait for a callback.  If lockdep reports this function, the caller holds a lock that
+ * Before a wait for a callback. If lockdep reports this function, the caller holds a lock that
  * the callback takes.
  */
 static inline void twheel_callback_wait(unsigned long class)
@@ -79,7 +79,7 @@ static inline void twheel_callback_wait(unsigned long class)
 	if (!IS_ENABLED(CONFIG_LOCKDEP))
 		return;
 	twheel_callback_init_map(&map, class);
-	/* Otherwise lockdep would assume a callback in an interrupt here. */
+	/* With interrupts enabled, lockdep would report callbacks that run in interrupts. */
 	local_irq_save(flags);
 	lock_map_acquire(&map);
 	lock_map_release(&map);
@@ -117,7 +117,7 @@ static inline bool twheel_timer_usable(struct twheel_timer *timer)
 	return __twheel_timer_usable(timer);
 }
 
-/* Lock the shard of an initialised timer. */
+/* Lock the shard of an initialised timer, which may move until the lock is held. */
 static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 						     unsigned long *flags)
 	__acquires(timer)
@@ -136,7 +136,6 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 void twheel_periodic_fire(struct twheel_timer *timer);
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags);
-bool twheel_timer_detach(struct twheel_shard *shard, struct twheel_timer *timer);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
