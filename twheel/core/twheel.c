@@ -1,9 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layer 4, wheels: several shards that look like one wheel to its users.
+ * core: wheels.
  *
- * Which shard a timer lives on is decided in timer.c; here wheels are made,
- * counted, stopped and ended.
+ *
+ * Overview
+ * --------
+ *
+ * A wheel consists of shards, each with a lock, a reaper and an alarm (shard.c, reaper.c). A
+ * timer is on one of them (timer.c). This file creates, stops and destroys wheels. There are
+ * three kinds:
+ *
+ *   system wheels	one per clock, shared by all modules. Created at the first use with a
+ *			shard per possible CPU, and destroyed when the module is unloaded.
+ *   users' wheels	with the same parameters, per user of the devices (dev/user.c)
+ *   private wheels	created by other modules with twheel_create(). One wheel holds millions
+ *			of timers; max_wheels stops a module that creates a wheel per object.
+ *
+ * All wheels are on a list, for debugfs and for changes of CLOCK_REALTIME.
+ *
+ *
+ * Locking
+ * -------
+ *
+ * From outer to inner:
+ *
+ *	system_lock		creation of the system wheels
+ *	  twheel_wheels_lock	list of wheels, nr_private, nr_realtime
+ *	    shard->lock		(shard.h)
+ *
+ *
+ * Changes of CLOCK_REALTIME
+ * -------------------------
+ *
+ * While there is a wheel of CLOCK_REALTIME, the timekeeping core calls clock_notify() at each
+ * tick and whenever a clock is set, in the write section of its seqcount. In this section a
+ * notifier must neither read a clock nor wake a task. If the offset of CLOCK_REALTIME has
+ * changed, it increments twheel_clock_steps and queues an irq_work. This queues a work item,
+ * which calls twheel_shard_set() for each shard of CLOCK_REALTIME. See shard.c for the
+ * ordering.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -32,19 +66,120 @@
 #include "timer.h"
 #include "twheel.h"
 
-static int config_check(const struct twheel_config *config)
+static unsigned int max_wheels = 64;
+module_param(max_wheels, uint, 0644);
+MODULE_PARM_DESC(max_wheels, "maximum number of private wheels of other modules (default 64)");
+
+/* A 32-bit long cannot hold 10^10. */
+static unsigned long long tick_ns = TWHEEL_TICK_NS_DEFAULT;
+module_param(tick_ns, ullong, 0444);
+MODULE_PARM_DESC(tick_ns, "tick of the system wheels and of users' wheels in ns, 1000 to 10000000000 (default 1048576)");
+
+static unsigned int slots = TWHEEL_SLOTS_DEFAULT;
+module_param(slots, uint, 0444);
+MODULE_PARM_DESC(slots, "slots per level of the system wheels and of users' wheels, 2 to 1024 (default 64)");
+
+/* All wheels. The mutex protects the list and the counters. */
+DEFINE_MUTEX(twheel_wheels_lock);
+LIST_HEAD(twheel_wheels);
+static unsigned int nr_private;
+static unsigned int nr_realtime;
+
+/* See twheel_clock_generation(). */
+atomic_t twheel_clock_steps = ATOMIC_INIT(0);
+
+static bool is_realtime(const struct twheel *wheel)
 {
-	if (config->tick_ns < TWHEEL_TICK_NS_MIN || config->tick_ns > TWHEEL_TICK_NS_MAX)
-		return -EINVAL;
-	if (config->slots < TWHEEL_SLOTS_MIN || config->slots > TWHEEL_SLOTS_MAX)
-		return -EINVAL;
-	if (!config->shards || config->shards > TWHEEL_SHARDS_MAX)
-		return -EINVAL;
-	if (config->clock < TWHEEL_CLOCK_MONOTONIC || config->clock > TWHEEL_CLOCK_REALTIME)
-		return -EINVAL;
-	if (config->max_pending > S64_MAX)
-		return -EINVAL;
-	return 0;
+	return wheel->shard[0].clock == TWHEEL_CLOCK_REALTIME;
+}
+
+static void clock_was_set(struct work_struct *work)
+{
+	struct twheel *wheel;
+	unsigned int i;
+
+	mutex_lock(&twheel_wheels_lock);
+	list_for_each_entry(wheel, &twheel_wheels, registered)
+		for (i = 0; is_realtime(wheel) && i < wheel->nr_shards; i++)
+			twheel_shard_set(&wheel->shard[i]);
+	mutex_unlock(&twheel_wheels_lock);
+}
+
+static DECLARE_WORK(clock_work, clock_was_set);
+
+static void clock_interrupt(struct irq_work *work)
+{
+	schedule_work(&clock_work);
+}
+
+static DEFINE_IRQ_WORK(clock_irq_work, clock_interrupt);
+
+/*
+ * Serialised by the lock of the timekeeping core. @was_set is also true for changes that leave
+ * the offset of CLOCK_REALTIME as it is.
+ */
+static int clock_notify(struct notifier_block *nb, unsigned long was_set, void *data)
+{
+	const struct timekeeper *timekeeper = data;
+	static ktime_t offset;
+
+	if (was_set && timekeeper->offs_real != offset) {
+		offset = timekeeper->offs_real;
+		atomic_inc(&twheel_clock_steps);
+		irq_work_queue(&clock_irq_work);
+	}
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block clock_notifier = {
+	.notifier_call = clock_notify,
+};
+
+static int registry_add(struct twheel *wheel)
+{
+	int err = 0;
+
+	mutex_lock(&twheel_wheels_lock);
+	if (wheel->private && nr_private >= READ_ONCE(max_wheels)) {
+		pr_warn_once("too many private wheels (%u), see max_wheels; timers can share twheel_system()\n",
+			     nr_private);
+		err = -EUSERS;
+		goto out;
+	}
+	nr_private += wheel->private;
+	list_add_tail(&wheel->registered, &twheel_wheels);
+	if (is_realtime(wheel) && !nr_realtime++)
+		pvclock_gtod_register_notifier(&clock_notifier);
+out:
+	mutex_unlock(&twheel_wheels_lock);
+	return err;
+}
+
+static void registry_remove(struct twheel *wheel)
+{
+	mutex_lock(&twheel_wheels_lock);
+	if (is_realtime(wheel) && !--nr_realtime)
+		pvclock_gtod_unregister_notifier(&clock_notifier);
+	list_del(&wheel->registered);
+	nr_private -= wheel->private;
+	mutex_unlock(&twheel_wheels_lock);
+}
+
+/* All wheels have been destroyed, so the notifier is not registered any more. */
+void twheel_registry_exit(void)
+{
+	WARN_ON_ONCE(!list_empty(&twheel_wheels));
+	irq_work_sync(&clock_irq_work);
+	cancel_work_sync(&clock_work);
+}
+
+static bool config_is_valid(const struct twheel_config *config)
+{
+	return config->tick_ns >= TWHEEL_TICK_NS_MIN && config->tick_ns <= TWHEEL_TICK_NS_MAX &&
+	       config->slots >= TWHEEL_SLOTS_MIN && config->slots <= TWHEEL_SLOTS_MAX &&
+	       config->shards && config->shards <= TWHEEL_SHARDS_MAX &&
+	       config->clock >= TWHEEL_CLOCK_MONOTONIC &&
+	       config->clock <= TWHEEL_CLOCK_REALTIME && config->max_pending <= S64_MAX;
 }
 
 static void wheel_free(struct twheel *wheel)
@@ -55,7 +190,7 @@ static void wheel_free(struct twheel *wheel)
 	kvfree(wheel);
 }
 
-/* Set up all shards of a wheel. What has been is known by nr_shards. */
+/* Initialise the shards. After a failure wheel_free() stops the first nr_shards of them. */
 static int wheel_init(struct twheel *wheel, const struct twheel_config *config, gfp_t account)
 {
 	unsigned int i;
@@ -77,14 +212,7 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 	return 0;
 }
 
-/**
- * twheel_make - create a wheel
- * @config: as for twheel_create()
- * @flags: TWHEEL_MAKE_*
- *
- * Context: process; may sleep.
- * Return: as twheel_create().
- */
+/* Create a wheel. The arguments and errors are those of twheel_create(). May sleep. */
 struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags)
 {
 	gfp_t account = flags & TWHEEL_MAKE_ACCOUNT ? __GFP_ACCOUNT : 0;
@@ -97,15 +225,14 @@ struct twheel *twheel_make(const struct twheel_config *config, unsigned int flag
 	c.tick_ns = c.tick_ns ?: TWHEEL_TICK_NS_DEFAULT;
 	c.slots = c.slots ?: TWHEEL_SLOTS_DEFAULT;
 	c.shards = c.shards ?: 1;
-	err = config_check(&c);
-	if (err)
-		return ERR_PTR(err);
+	if (!config_is_valid(&c))
+		return ERR_PTR(-EINVAL);
 
 	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL | account);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	wheel->shared = flags & TWHEEL_MAKE_UNLIMITED;
-	err = wheel_init(wheel, &c, account) ?: twheel_registry_add(wheel);
+	wheel->private = !(flags & TWHEEL_MAKE_UNLIMITED);
+	err = wheel_init(wheel, &c, account) ?: registry_add(wheel);
 	if (err) {
 		wheel_free(wheel);
 		return ERR_PTR(err);
@@ -114,16 +241,17 @@ struct twheel *twheel_make(const struct twheel_config *config, unsigned int flag
 }
 
 /**
- * twheel_create - make a wheel of one's own
- * @config: what it is to look like
+ * twheel_create - create a private wheel
+ * @config: parameters, see &struct twheel_config
  *
- * Most users need none: the wheel of twheel_system() is there for all. Its
- * reapers are started one by one, each when a timer first needs it.
+ * Most users can share the wheel of twheel_system(). The reaper of a shard is started by the
+ * first timer of the shard.
  *
  * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR(): -EINVAL for a figure out of its range,
- * -EUSERS if there are too many wheels (see the module's parameter max_wheels),
- * -ENOMEM.
+ * Return: the wheel, or an ERR_PTR():
+ * * -EINVAL - a parameter is out of range
+ * * -EUSERS - there are too many private wheels, see the module parameter max_wheels
+ * * -ENOMEM
  */
 struct twheel *twheel_create(const struct twheel_config *config)
 {
@@ -131,15 +259,10 @@ struct twheel *twheel_create(const struct twheel_config *config)
 }
 EXPORT_SYMBOL_GPL(twheel_create);
 
-/* Let nothing in any more. */
-static void shard_close(struct twheel_shard *shard)
-{
-	twheel_shard_lock_irq(shard);
-	shard->stopped = true;
-	twheel_shard_unlock_irq(shard);
-}
-
-/* Take a step towards emptying a shard: maybe a timer, or NULL. */
+/*
+ * One step of emptying a stopped shard. Sets @timer to a removed timer, or to NULL if the step
+ * removed none. Returns false if the shard is empty.
+ */
 static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 {
 	struct twheel_node *node;
@@ -159,7 +282,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 	return more;
 }
 
-/* Wait until no function of a shard's timers is running. */
+/* Wait for the running callbacks of a stopped shard. */
 static void shard_quiesce(struct twheel_shard *shard)
 {
 	struct twheel_base *base;
@@ -172,23 +295,22 @@ static void shard_quiesce(struct twheel_shard *shard)
 }
 
 /**
- * twheel_stop - cancel all that is pending on a wheel, and let nothing in any more
- * @wheel: from twheel_create(); every purgatory on it has been drained, and every
- *	operation that brought it for its deadline has ended
- * @cancelled: called for each timer that had not fired, with no lock held; it
- *	may free the timer. NULL if nobody needs to know.
+ * twheel_stop - cancel all timers of a wheel and refuse new ones
+ * @wheel: from twheel_create(). Its purgatories have been drained, and the operations that use
+ *	it for their deadlines have ended.
+ * @cancelled: called without locks for each cancelled timer, and may free it; may be NULL
  * @data: for @cancelled
  *
- * When this returns, no timer's function is running and none will. To add a
- * timer is refused from now on. To stop twice is fine.
+ * When this returns, no callback is running and none will be called. Adds fail with
+ * -ESHUTDOWN. A wheel may be stopped more than once.
  *
- * What is handed to @cancelled is no longer pending for others: from when this is
- * called until it has returned, nobody else may free a timer that he did not
- * win by twheel_timer_cancel() or twheel_timer_cancel_sync().
+ * A timer is not pending any more when it is passed to @cancelled. During the call another
+ * thread must not free a timer unless its own call of twheel_timer_cancel() or
+ * twheel_timer_cancel_sync() has cancelled it.
  *
- * Context: process; may sleep. Not from a timer's function: refused with a
- * warning, and the wheel goes on.
- * Return: how many timers had not fired, or -EDEADLK.
+ * Context: process; may sleep.
+ * Return: number of cancelled timers; -EDEADLK if called by a callback of the wheel, with a
+ * warning and without effect.
  */
 long twheel_stop(struct twheel *wheel,
 		 void (*cancelled)(struct twheel_timer *timer, void *data), void *data)
@@ -200,8 +322,11 @@ long twheel_stop(struct twheel *wheel,
 	might_sleep();
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
-	for (i = 0; i < wheel->nr_shards; i++)
-		shard_close(&wheel->shard[i]);
+	for (i = 0; i < wheel->nr_shards; i++) {
+		twheel_shard_lock_irq(&wheel->shard[i]);
+		wheel->shard[i].stopped = true;
+		twheel_shard_unlock_irq(&wheel->shard[i]);
+	}
 	for (i = 0; i < wheel->nr_shards; i++) {
 		while (shard_take(&wheel->shard[i], &timer)) {
 			if (timer && cancelled)
@@ -217,15 +342,14 @@ long twheel_stop(struct twheel *wheel,
 EXPORT_SYMBOL_GPL(twheel_stop);
 
 /**
- * twheel_destroy - end a wheel of one's own
- * @wheel: from twheel_create(); NULL and ERR_PTR() are left alone
+ * twheel_destroy - destroy a wheel
+ * @wheel: from twheel_create(); NULL and ERR_PTR() are ignored
  *
- * Its timers have been cancelled one by one, or by twheel_stop(), and none is
- * added any more. Those that are pending nevertheless are cancelled, with a
- * warning. After this no call on its timers is allowed but to initialise them.
+ * The caller has cancelled the timers of the wheel, for example with twheel_stop(), and adds
+ * no more. Timers that are still pending are cancelled with a warning. After this the timers
+ * must not be used, except to initialise them again.
  *
- * Context: process; may sleep. Not from a timer's function: refused with a
- * warning, and the wheel goes on.
+ * Context: process; may sleep. If called by a callback of the wheel, it only warns.
  */
 void twheel_destroy(struct twheel *wheel)
 {
@@ -234,18 +358,19 @@ void twheel_destroy(struct twheel *wheel)
 	might_sleep();
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return;
-	/* What still waits is taken out, lest it hang on to memory that is gone. */
+	/* Pending timers would stay linked to buckets that wheel_free() frees. */
 	WARN_ON_ONCE(twheel_stop(wheel, NULL, NULL));
-	twheel_registry_remove(wheel);
+	registry_remove(wheel);
 	wheel_free(wheel);
 }
 EXPORT_SYMBOL_GPL(twheel_destroy);
 
 /**
- * twheel_tick_ns - the tick of a wheel
+ * twheel_tick_ns - tick of a wheel
  * @wheel: the wheel
  *
- * Return: its length in ns.
+ * Context: any.
+ * Return: length of a tick in ns.
  */
 u64 twheel_tick_ns(const struct twheel *wheel)
 {
@@ -254,10 +379,10 @@ u64 twheel_tick_ns(const struct twheel *wheel)
 EXPORT_SYMBOL_GPL(twheel_tick_ns);
 
 /**
- * twheel_now - the time by the clock of a wheel
+ * twheel_now - time by the clock of a wheel
  * @wheel: the wheel
  *
- * Context: any but NMI.
+ * Context: any except NMI.
  * Return: the time in ns.
  */
 u64 twheel_now(const struct twheel *wheel)
@@ -267,15 +392,15 @@ u64 twheel_now(const struct twheel *wheel)
 EXPORT_SYMBOL_GPL(twheel_now);
 
 /**
- * twheel_next - when a wheel has something to do next
+ * twheel_next - next expiry of a wheel
  * @wheel: the wheel
  *
- * No timer fires before that; it may turn out that none fires then, as what
- * is far ahead moves in steps, and what was cancelled leaves an empty bucket.
+ * No timer fires before this time. Possibly none fires at this time either: the timers of the
+ * bucket may move to a lower level, or may have been cancelled.
  *
  * Context: as twheel_timer_add().
- * Return: a time in ns by the clock of the wheel, which may have come;
- * TWHEEL_NEVER if nothing will be due.
+ * Return: time in ns by the clock of the wheel, which may have passed; TWHEEL_NEVER if no
+ * bucket will expire.
  */
 u64 twheel_next(struct twheel *wheel)
 {
@@ -298,7 +423,7 @@ u64 twheel_next(struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_next);
 
-/* Add the counts of a shard to others. */
+/* Add the counters of a shard to @stats. */
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 {
 	const struct twheel_base *base;
@@ -322,9 +447,9 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 }
 
 /**
- * twheel_stats - the counts of a wheel
+ * twheel_stats - counters of a wheel
  * @wheel: the wheel
- * @stats: filled in; exact when nothing is under way
+ * @stats: set to the counters; exact while no call is under way
  *
  * Context: as twheel_timer_add().
  */
@@ -338,12 +463,7 @@ void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
 }
 EXPORT_SYMBOL_GPL(twheel_stats);
 
-/**
- * twheel_wakeups - number of wake-ups of the reapers of a wheel
- * @wheel: the wheel
- *
- * Context: any; takes no lock.
- */
+/* Number of wake-ups of the reapers. Takes no lock. */
 u64 twheel_wakeups(const struct twheel *wheel)
 {
 	unsigned int i;
@@ -354,164 +474,11 @@ u64 twheel_wakeups(const struct twheel *wheel)
 	return nr;
 }
 
-/*
- * Layer 4: all the wheels that there are.
- *
- * They are known here for three purposes: a limit on how many modules may make
- * for themselves, since one that makes a wheel per object has not understood
- * that one wheel holds millions; a list in debugfs; and so that those which go
- * by the wall clock hear at once that it was set.
- *
- * The kernel notifies us whenever it changes its clocks, under a lock of its own in
- * which neither a clock may be read nor a task be woken.  So the notification only
- * counts the step, and raises an interrupt that queues a work item, which looks at
- * each shard that goes by the wall clock.
- */
-
-static unsigned int max_wheels = 64;
-module_param(max_wheels, uint, 0644);
-MODULE_PARM_DESC(max_wheels, "how many wheels modules may make for themselves (default 64)");
-
-/* All wheels. The mutex protects the list and the counters. */
-DEFINE_MUTEX(twheel_wheels_lock);
-LIST_HEAD(twheel_wheels);
-static unsigned int nr_private;
-static unsigned int nr_realtime;
-
-/* See twheel_clock_generation(). */
-atomic_t twheel_clock_steps = ATOMIC_INIT(0);
-
-static void clock_was_set(struct work_struct *work)
-{
-	struct twheel *wheel;
-	unsigned int i;
-
-	mutex_lock(&twheel_wheels_lock);
-	list_for_each_entry(wheel, &twheel_wheels, registered) {
-		for (i = 0; i < wheel->nr_shards; i++) {
-			if (wheel->shard[i].clock != TWHEEL_CLOCK_REALTIME)
-				break;
-			twheel_shard_set(&wheel->shard[i]);
-		}
-	}
-	mutex_unlock(&twheel_wheels_lock);
-}
-
-static DECLARE_WORK(clock_work, clock_was_set);
-
-static void clock_interrupt(struct irq_work *work)
-{
-	schedule_work(&clock_work);
-}
-
-static DEFINE_IRQ_WORK(clock_irq_work, clock_interrupt);
-
-/*
- * Called at each tick of the kernel's, with a lock held that keeps the time still.
- * @was_set is also true for changes that leave the offset of the wall clock as it is.
- */
-static int clock_notify(struct notifier_block *nb, unsigned long was_set, void *data)
-{
-	const struct timekeeper *timekeeper = data;
-	static ktime_t offset;
-
-	if (was_set && timekeeper->offs_real != offset) {
-		offset = timekeeper->offs_real;
-		atomic_inc(&twheel_clock_steps);
-		irq_work_queue(&clock_irq_work);
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block clock_notifier = {
-	.notifier_call = clock_notify,
-};
-
-static bool goes_by_realtime(const struct twheel *wheel)
-{
-	return wheel->shard[0].clock == TWHEEL_CLOCK_REALTIME;
-}
-
-/**
- * twheel_registry_add - know a wheel from now on
- * @wheel: the wheel, set up
- *
- * Context: process; may sleep.
- * Return: 0; -EUSERS if it is private and there are too many of these.
- */
-int twheel_registry_add(struct twheel *wheel)
-{
-	int err = 0;
-
-	mutex_lock(&twheel_wheels_lock);
-	if (!wheel->shared && nr_private >= READ_ONCE(max_wheels)) {
-		pr_warn_once("%u private wheels, one more is refused; timers can share twheel_system()\n",
-			     nr_private);
-		err = -EUSERS;
-		goto out;
-	}
-	nr_private += !wheel->shared;
-	list_add_tail(&wheel->registered, &twheel_wheels);
-	if (goes_by_realtime(wheel) && !nr_realtime++)
-		pvclock_gtod_register_notifier(&clock_notifier);
-out:
-	mutex_unlock(&twheel_wheels_lock);
-	return err;
-}
-
-/**
- * twheel_registry_remove - forget a wheel
- * @wheel: the wheel
- *
- * Context: process; may sleep.
- */
-void twheel_registry_remove(struct twheel *wheel)
-{
-	mutex_lock(&twheel_wheels_lock);
-	if (goes_by_realtime(wheel) && !--nr_realtime)
-		pvclock_gtod_unregister_notifier(&clock_notifier);
-	list_del(&wheel->registered);
-	nr_private -= !wheel->shared;
-	mutex_unlock(&twheel_wheels_lock);
-}
-
-/**
- * twheel_registry_exit - there are no wheels any more
- */
-void twheel_registry_exit(void)
-{
-	WARN_ON_ONCE(!list_empty(&twheel_wheels));
-	irq_work_sync(&clock_irq_work);
-	cancel_work_sync(&clock_work);
-}
-
-/*
- * Layer 4, the system's wheels: one for each clock, for all who need none of
- * their own.
- *
- * Each is made at the first use, with a shard for each CPU that there may be and
- * with the tick and the slots that the module was loaded with, and goes with
- * the module.
- */
-
-/* 10^10 does not fit into a long of 32 bits. */
-static unsigned long long tick_ns = TWHEEL_TICK_NS_DEFAULT;
-module_param(tick_ns, ullong, 0444);
-MODULE_PARM_DESC(tick_ns, "tick of the system's wheel in ns, 1000 to 10000000000 (default 1048576)");
-
-static unsigned int slots = TWHEEL_SLOTS_DEFAULT;
-module_param(slots, uint, 0444);
-MODULE_PARM_DESC(slots, "slots in each level of the system's wheel, 2 to 1024 (default 64)");
-
-/* Serialises the first use of each; it never changes after that. */
+/* Serialises the creation of the system wheels, which stay until the module is unloaded. */
 static DEFINE_MUTEX(system_lock);
 static struct twheel *system_wheels[TWHEEL_CLOCK_REALTIME + 1];
 
-/**
- * twheel_system_check - check the module's parameters for the system's wheel
- *
- * Return: 0, or -EINVAL with a message that names the bad one.
- */
+/* Check the module parameters of the system wheels. */
 int __init twheel_system_check(void)
 {
 	if (tick_ns < TWHEEL_TICK_NS_MIN || tick_ns > TWHEEL_TICK_NS_MAX) {
@@ -527,11 +494,7 @@ int __init twheel_system_check(void)
 	return 0;
 }
 
-/**
- * twheel_system_config - configuration of the system's wheels
- * @config: set
- * @clock: clock of the wheel
- */
+/* Parameters of the system wheels, also used for users' wheels. */
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock)
 {
 	*config = (struct twheel_config) {
@@ -543,24 +506,19 @@ void twheel_system_config(struct twheel_config *config, enum twheel_clock clock)
 	};
 }
 
-/**
- * twheel_system_tick_ns - tick of the system's wheels in ns
- */
 u64 twheel_system_tick_ns(void)
 {
 	return tick_ns;
 }
 
 /**
- * twheel_system_clock - the wheel that all share, by a clock
- * @clock: what it goes by
+ * twheel_system_clock - shared wheel of a clock
+ * @clock: the clock
  *
- * It stays for as long as the module does, and with it for as long as the
- * caller's module uses symbols of ours.
+ * The wheel is valid until all modules that use the symbols of this one are unloaded.
  *
  * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR(): -EINVAL for no clock, -ENOMEM if it could
- * not be made.
+ * Return: the wheel, or an ERR_PTR(): -EINVAL for an unknown clock, -ENOMEM.
  */
 struct twheel *twheel_system_clock(enum twheel_clock clock)
 {
@@ -569,7 +527,7 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 
 	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
 		return ERR_PTR(-EINVAL);
-	/* Pairs with the release below: who sees it sees it made. */
+	/* Pairs with the release below: the wheel is initialised. */
 	wheel = smp_load_acquire(&system_wheels[clock]);
 	if (wheel)
 		return wheel;
@@ -588,9 +546,7 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 }
 EXPORT_SYMBOL_GPL(twheel_system_clock);
 
-/**
- * twheel_system_exit - end the system's wheels, which nobody uses any more
- */
+/* The system wheels have no users any more. */
 void twheel_system_exit(void)
 {
 	unsigned int i;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Layer 4: a wheel of several shards. See twheel.c; its calls are in linux/twheel.h. */
+/* Wheels, the list of wheels, and the system wheels. See twheel.c. */
 #ifndef _TWHEEL_CORE_TWHEEL_H
 #define _TWHEEL_CORE_TWHEEL_H
 
@@ -14,43 +14,34 @@
 
 /**
  * struct twheel - a wheel
- * @registered: in the list of all wheels; see twheel.c
- * @shared: it is one of the system's, and no limit holds for it
- * @limit: the limit on what is pending, if there is one
+ * @registered: entry in twheel_wheels; protected by twheel_wheels_lock
+ * @private: counts towards the limit max_wheels; immutable, like the following fields
+ * @limit: limit on the pending timers of all shards; its counter is atomic
  * @memcg: memory cgroup that is charged for the levels, or NULL
- * @nr_shards: how many shards have been set up; immutable after init
+ * @nr_shards: number of shards
  * @shard: the shards
  */
 struct twheel {
 	struct list_head	registered;
-	bool			shared;
+	bool			private;
 	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
 	unsigned int		nr_shards;
 	struct twheel_shard	shard[];
 };
 
-void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
-
-/* The wheel does not count for the limit on wheels. */
-#define TWHEEL_MAKE_UNLIMITED	BIT(0)
-/* Its memory is charged to the memory cgroup of the caller. */
-#define TWHEEL_MAKE_ACCOUNT	BIT(1)
-
-struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags);
-u64 twheel_wakeups(const struct twheel *wheel);
-
-/* Layer 4: all the wheels that there are. See twheel.c. */
-
 extern struct list_head twheel_wheels;
 extern struct mutex twheel_wheels_lock;
 
+/* The wheel does not count towards max_wheels. */
+#define TWHEEL_MAKE_UNLIMITED	BIT(0)
+/* The memory of the wheel is charged to the memory cgroup of the caller. */
+#define TWHEEL_MAKE_ACCOUNT	BIT(1)
+
+struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags);
+void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
+u64 twheel_wakeups(const struct twheel *wheel);
 void twheel_registry_exit(void);
-
-int twheel_registry_add(struct twheel *wheel);
-void twheel_registry_remove(struct twheel *wheel);
-
-/* Layer 4: the system's wheel. See twheel.c; twheel_system() is in linux/twheel.h. */
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);
