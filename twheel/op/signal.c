@@ -236,7 +236,7 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
  * @amount: amount for TWHEEL_COND_SUM; 0 means 1
  * @value: value for the operations that this call completes
  * @limit: maximum number of operations to complete; 0 for no limit
- * @flags: TWHEEL_MAY_SLEEP for keys with very many watchers, TWHEEL_KILLABLE, or 0
+ * @flags: TWHEEL_MAY_SLEEP or TWHEEL_KILLABLE for keys with very many watchers, or 0
  *
  * Every operation that watches the key counts the signal, in the order of the watches, and
  * completes if its condition holds. Predicates are run as by twheel_check_and_complete().
@@ -245,7 +245,7 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
  * twheel_op_ops.
  *
  * Context: process or softirq, with interrupts enabled and without locks that a predicate
- * or a callback takes; with TWHEEL_MAY_SLEEP process context only.
+ * or a callback takes; process context only with TWHEEL_MAY_SLEEP or TWHEEL_KILLABLE.
  * Return: number of operations that this call completed.
  */
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
