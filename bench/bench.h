@@ -80,7 +80,6 @@ int timer_suite(const struct bench_config *config);
 int memory_suite(const struct bench_config *config);
 int lateness_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
-int irqs_off_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
 int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
@@ -108,17 +107,5 @@ struct others_report {
 
 int others_start(struct twheel *wheel);
 void others_stop(struct others_report *report);
-
-/**
- * struct machine_gaps - interruptions by the machine itself
- * @nr: number of gaps
- * @longest_ns: length of the longest one
- */
-struct machine_gaps {
-	u64	nr;
-	u64	longest_ns;
-};
-
-void machine_gaps(u64 ns, struct machine_gaps *gaps);
 
 #endif /* _TWHEEL_BENCH_H */

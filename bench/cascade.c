@@ -20,9 +20,6 @@
  * Each timer must be called once or be cancelled, and must not be called early. To keep
  * the function short, it reuses a reading of the clock for all timers with deadlines
  * before it.
- *
- * The suite irqs_off runs the first two benchmarks. With measure=1 it reports only the
- * time with interrupts off, otherwise the speed.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -41,8 +38,6 @@
 
 #include "bench.h"
 
-#define SUITE		"irqs_off"
-
 #define TICK_SHIFT	10
 #define SLOTS_SHIFT	6
 /* Length of a slot. */
@@ -51,9 +46,6 @@
 
 /* Functions per reading of the clock. */
 #define FIRED_A_READING	64
-
-/* Duration of the gap measurement, about that of a run. */
-#define GAPS_NS		(200 * NSEC_PER_MSEC)
 
 /* Time between the start of the other timers and the expiry of the bucket. */
 #define EARLY_NS	(100 * NSEC_PER_MSEC)
@@ -81,7 +73,6 @@ static struct cascade {
 	struct twheel		*wheel;
 	struct item		*item;
 	u64			expires;	/* expiry of the bucket */
-	struct machine_gaps	gaps;
 	u64			add_ns;
 	unsigned int		cancelled;
 	struct others_report	others;
@@ -275,32 +266,13 @@ static void cascade_report(const struct bench *bench)
 	u64 first = max(cascade.first, cascade.expires);
 	u64 last = max(cascade.clock, first);
 
-	pr_info("what=%s nr=%u cancelled=%u add_ns=%llu cascade_ns=%llu fire_ns=%llu moves=%llu wakeups=%llu latest_us=%llu irqs_off_ns=%llu gaps=%llu gap_ns=%llu others=%llu others_fired=%llu others_longest_ns=%llu\n",
+	pr_info("what=%s nr=%u cancelled=%u add_ns=%llu cascade_ns=%llu fire_ns=%llu moves=%llu wakeups=%llu latest_us=%llu others=%llu others_fired=%llu others_longest_ns=%llu\n",
 		bench->name, nr, cascade.cancelled, div_u64(cascade.add_ns, nr),
 		div_u64(first - cascade.expires, nr), div_u64(last - first, nr),
 		stats->cascaded, stats->wakeups,
-		div_u64(stats->latest_ticks << TICK_SHIFT, NSEC_PER_USEC), stats->irqs_off_ns,
-		cascade.gaps.nr, cascade.gaps.longest_ns, others->turns, others->fired,
+		div_u64(stats->latest_ticks << TICK_SHIFT, NSEC_PER_USEC),
+		others->turns, others->fired,
 		others->longest_ns);
-}
-
-/* Report the longest stretch with interrupts off as a sample or, if not measured, the speed. */
-static void cascade_samples(const struct bench *bench)
-{
-	unsigned int nr = cascade.config->nr;
-	u64 first = max(cascade.first, cascade.expires);
-	u64 longest = cascade.stats.irqs_off_ns;
-
-	if (longest) {
-		bench_sample_ns(SUITE, bench->name, "twheel", "longest", nr, longest, 1);
-		bench_sample_ns(SUITE, bench->name, "machine", "longest", nr,
-				cascade.gaps.longest_ns, 1);
-		return;
-	}
-	bench_skip(SUITE, bench->name, "twheel", "longest", nr, "twheel-loaded-without-measure=1");
-	bench_sample_ns(SUITE, bench->name, "twheel", "move", nr, first - cascade.expires, nr);
-	bench_sample_ns(SUITE, bench->name, "twheel", "fire", nr,
-			max(cascade.clock, first) - first, nr);
 }
 
 static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i), bool cancel)
@@ -308,16 +280,13 @@ static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i
 	int err, wrong;
 	long left;
 
-	machine_gaps(GAPS_NS, &cascade.gaps);
 	items_init(deadline);
 	err = cascade_go(cancel);
 	left = twheel_stop(cascade.wheel, NULL, NULL);
 	twheel_stats(cascade.wheel, &cascade.stats);
 	wrong = cascade_check(left);
-	if (!err && !wrong) {
+	if (!err && !wrong)
 		cascade_report(bench);
-		cascade_samples(bench);
-	}
 	return err ?: wrong;
 }
 
@@ -359,25 +328,4 @@ int cascade_spread(const struct bench *bench, const struct bench_config *config)
 int cascade_cancel(const struct bench *bench, const struct bench_config *config)
 {
 	return cascade_bench(bench, config, deadline_one_tick, true);
-}
-
-/**
- * irqs_off_suite - run cascade and cascade-spread repeatedly
- * @config: configuration
- *
- * Return: 0 or a negative error number.
- */
-int irqs_off_suite(const struct bench_config *config)
-{
-	static const struct bench one_tick = { "cascade", cascade_one_tick };
-	static const struct bench spread = { "cascade-spread", cascade_spread };
-	unsigned int rep;
-	int err = 0;
-
-	for (rep = 0; rep < config->reps && !err; rep++) {
-		err = one_tick.run(&one_tick, config);
-		if (!err)
-			err = spread.run(&spread, config);
-	}
-	return err;
 }

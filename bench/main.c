@@ -66,7 +66,6 @@ static const struct bench_suite suites[] = {
 	{ "memory",		memory_suite },
 	{ "lateness",		lateness_suite },
 	{ "wakeups",		wakeups_suite },
-	{ "irqs_off",		irqs_off_suite },
 	{ "purgatory",		purgatory_suite },
 	{ "memory_op",		memory_op_suite },
 	{ "lateness_op",	late_op_suite },

@@ -3,7 +3,6 @@
  * debugfs: wheels, purgatories and pending operations.
  *
  *	twheel/wheels		a line per wheel, and per shard that has been used
- *	twheel/irqs_off		histogram of shard lock hold times, with 'measure'
  *	twheel/purgatories	a line per purgatory
  *	twheel/operations	a line per pending operation
  *
@@ -40,8 +39,7 @@ static void counts_show(struct seq_file *file, const struct twheel_stats *stats)
 		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
 	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
 		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
-	seq_printf(file, " latest_ticks=%llu irqs_off_ns=%llu\n",
-		   stats->latest_ticks, stats->irqs_off_ns);
+	seq_printf(file, " latest_ticks=%llu\n", stats->latest_ticks);
 }
 
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
@@ -76,21 +74,6 @@ static int wheels_show(struct seq_file *file, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(wheels);
-
-static int irqs_off_show(struct seq_file *file, void *unused)
-{
-	unsigned int us;
-	u64 nr;
-
-	for (us = 0; us < TWHEEL_STRETCHES; us++) {
-		nr = twheel_shard_stretches(us);
-		if (nr)
-			seq_printf(file, "%u us%s: %llu\n", us,
-				   us == TWHEEL_STRETCHES - 1 ? " and more" : "", nr);
-	}
-	return 0;
-}
-DEFINE_SHOW_ATTRIBUTE(irqs_off);
 
 static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purgatory)
 {
@@ -189,7 +172,6 @@ void __init twheel_debugfs_init(void)
 {
 	dir = debugfs_create_dir("twheel", NULL);
 	debugfs_create_file("wheels", 0400, dir, NULL, &wheels_fops);
-	debugfs_create_file("irqs_off", 0400, dir, NULL, &irqs_off_fops);
 	debugfs_create_file("purgatories", 0400, dir, NULL, &purgatories_fops);
 	debugfs_create_file("operations", 0400, dir, NULL, &operations_fops);
 }

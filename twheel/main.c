@@ -11,7 +11,6 @@
 #include <linux/init.h>
 #include <linux/module.h>
 
-#include "core/shard.h"
 #include "core/twheel.h"
 #include "debugfs.h"
 #include "dev/dev.h"
@@ -24,7 +23,6 @@ static int __init twheel_init(void)
 	err = twheel_system_check();
 	if (err)
 		return err;
-	twheel_shard_measure();
 	err = twheel_device_init();
 	if (err)
 		return err;

@@ -123,8 +123,6 @@ u64 twheel_next(struct twheel *wheel);
  *	kernel's tick passed meanwhile
  * @rejected: adds rejected by the limit on pending timers
  * @latest_ticks: maximum number of ticks by which the reaper was late for a timer
- * @irqs_off_ns: longest time with interrupts disabled; 0 without the module parameter
- *	measure
  *
  * @added is the sum of @fired, @cancelled and @pending.
  */
@@ -139,7 +137,6 @@ struct twheel_stats {
 	u64	slow;
 	u64	rejected;
 	u64	latest_ticks;
-	u64	irqs_off_ns;
 };
 
 void twheel_stats(struct twheel *wheel, struct twheel_stats *stats);

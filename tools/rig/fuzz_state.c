@@ -30,10 +30,11 @@ static s64 nr_levels(void)
 
 		for (shard = 0; shard < wheel->nr_shards; shard++) {
 			struct twheel_shard *at = &wheel->shard[shard];
-			unsigned long flags = twheel_shard_lock(at);
+			unsigned long flags;
 
+			spin_lock_irqsave(&at->lock, flags);
 			levels += at->base[TWHEEL_BASE_REAPER].queue.wheel.nr_levels;
-			twheel_shard_unlock(at, flags);
+			spin_unlock_irqrestore(&at->lock, flags);
 		}
 	}
 	return levels;

@@ -189,11 +189,11 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
-		twheel_shard_unlock_irq(shard);
+		spin_unlock_irq(&shard->lock);
 
 		call_function(timer, fn, class);
 
-		twheel_shard_lock_irq(shard);
+		spin_lock_irq(&shard->lock);
 		base_end(shard, base);
 		reap_time(shard, timer, fn, &begin, &tick);
 		if (need_resched())
@@ -212,9 +212,9 @@ static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wh
 
 	if (!wheel->starved)
 		return;
-	twheel_shard_unlock_irq(shard);
+	spin_unlock_irq(&shard->lock);
 	level = twheel_level_alloc(wheel, GFP_NOWAIT | __GFP_NOWARN | shard->account);
-	twheel_shard_lock_irq(shard);
+	spin_lock_irq(&shard->lock);
 	if (level && wheel->starved)
 		twheel_wheel_grow(wheel, level);
 	else
@@ -246,9 +246,9 @@ static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
 	while (reap_step(shard)) {
-		twheel_shard_unlock_irq(shard);
+		spin_unlock_irq(&shard->lock);
 		cond_resched();
-		twheel_shard_lock_irq(shard);
+		spin_lock_irq(&shard->lock);
 	}
 }
 
@@ -261,7 +261,7 @@ int twheel_reaper(void *data)
 	if (reaper_fifo)
 		sched_set_fifo_low(current);
 	set_active_memcg(shard->memcg);
-	twheel_shard_lock_irq(shard);
+	spin_lock_irq(&shard->lock);
 	while (!kthread_should_stop()) {
 		/* On PREEMPT_RT the alarm did not take the lock for this. */
 		if (IS_ENABLED(CONFIG_PREEMPT_RT))
@@ -276,18 +276,18 @@ int twheel_reaper(void *data)
 		set_current_state(TASK_IDLE);
 		shard->asleep = true;
 		twheel_shard_arm_next(shard);
-		twheel_shard_unlock_irq(shard);
+		spin_unlock_irq(&shard->lock);
 
 		if (!kthread_should_stop())
 			schedule();
 		__set_current_state(TASK_RUNNING);
 
-		twheel_shard_lock_irq(shard);
+		spin_lock_irq(&shard->lock);
 		shard->asleep = false;
 		/* twheel_wakeups() reads it without the lock. */
 		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
 	}
-	twheel_shard_unlock_irq(shard);
+	spin_unlock_irq(&shard->lock);
 	/* The alarm must not wake a task that is gone; it is not armed again. */
 	hrtimer_cancel(&shard->alarm);
 	return 0;
@@ -309,11 +309,11 @@ static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
-		twheel_shard_unlock(shard, *flags);
+		spin_unlock_irqrestore(&shard->lock, *flags);
 
 		call_function(timer, fn, class);
 
-		*flags = twheel_shard_lock(shard);
+		spin_lock_irqsave(&shard->lock, *flags);
 		base_end(shard, base);
 	}
 }
@@ -381,7 +381,7 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 		return HRTIMER_NORESTART;
 	}
 
-	flags = twheel_shard_lock(shard);
+	spin_lock_irqsave(&shard->lock, flags);
 	/* During callbacks, adds leave it to alarm_rearm() to arm the alarm. */
 	shard->armed = 0;
 	alarm_run(shard, &flags);
@@ -390,6 +390,6 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	if (alarm_needs_reaper(shard, now))
 		alarm_wake(shard);
 	alarm_rearm(shard, now);
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return HRTIMER_NORESTART;
 }

@@ -7,8 +7,6 @@
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/hrtimer.h>
-#include <linux/init.h>
-#include <linux/jump_label.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
@@ -123,9 +121,6 @@ static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 #define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
 				 TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST)
 
-/* Number of bins for times with interrupts disabled, 1 us each. */
-#define TWHEEL_STRETCHES	64
-
 struct mem_cgroup;
 
 /**
@@ -159,7 +154,7 @@ struct twheel_base {
 
 /**
  * struct twheel_shard - two bases with their reaper and their alarm
- * @lock: protects the fields up to @irqs_off_ns; taken in any context
+ * @lock: protects the fields up to @wakeups; taken in any context
  * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
  *	once or is expiring. An add that needs an earlier tick reprograms the alarm.
  * @forwarded: jiffies at which an add last forwarded the wheels
@@ -178,8 +173,6 @@ struct twheel_base {
  * @slow: long callbacks
  * @latest_ticks: maximum lateness in ticks
  * @wakeups: wake-ups of the reaper
- * @held_since: time at which the lock was taken, if measured
- * @irqs_off_ns: longest time with the lock held, if measured
  * @idle: woken when a callback has returned and there are @waiters
  * @alarm: expires with the earliest bucket
  * @start: creates the reaper; queued by the first timer
@@ -213,8 +206,6 @@ struct twheel_shard {
 	u64			slow;
 	u64			latest_ticks;
 	u64			wakeups;
-	u64			held_since;
-	u64			irqs_off_ns;
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;
 	struct delayed_work	start;
@@ -255,60 +246,6 @@ static inline bool twheel_base_is_inline(const struct twheel_shard *shard,
 {
 	return !IS_ENABLED(CONFIG_PREEMPT_RT) && base == &shard->base[TWHEEL_BASE_INLINE];
 }
-
-/*
- * The lock of a shard.  With the module parameter measure, the times with the lock held and
- * interrupts disabled are recorded; a static key keeps this free of cost otherwise.
- */
-DECLARE_STATIC_KEY_FALSE(twheel_measuring);
-
-void twheel_shard_measured(struct twheel_shard *shard, s64 ns);
-u64 twheel_shard_stretches(unsigned int us);
-
-static inline void twheel_shard_locked(struct twheel_shard *shard)
-{
-	if (static_branch_unlikely(&twheel_measuring))
-		shard->held_since = ktime_get_mono_fast_ns();
-}
-
-static inline void twheel_shard_unlocking(struct twheel_shard *shard)
-{
-	if (static_branch_unlikely(&twheel_measuring))
-		twheel_shard_measured(shard, ktime_get_mono_fast_ns() - shard->held_since);
-}
-
-static inline unsigned long twheel_shard_lock(struct twheel_shard *shard)
-	__acquires(&shard->lock)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&shard->lock, flags);
-	twheel_shard_locked(shard);
-	return flags;
-}
-
-static inline void twheel_shard_unlock(struct twheel_shard *shard, unsigned long flags)
-	__releases(&shard->lock)
-{
-	twheel_shard_unlocking(shard);
-	spin_unlock_irqrestore(&shard->lock, flags);
-}
-
-static inline void twheel_shard_lock_irq(struct twheel_shard *shard)
-	__acquires(&shard->lock)
-{
-	spin_lock_irq(&shard->lock);
-	twheel_shard_locked(shard);
-}
-
-static inline void twheel_shard_unlock_irq(struct twheel_shard *shard)
-	__releases(&shard->lock)
-{
-	twheel_shard_unlocking(shard);
-	spin_unlock_irq(&shard->lock);
-}
-
-void __init twheel_shard_measure(void);
 
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number);

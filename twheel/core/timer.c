@@ -177,7 +177,7 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 		now = twheel_clock_ns(shard->clock);
 		remaining = when > now ? when - now : 0;
 	}
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return remaining;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
@@ -214,9 +214,7 @@ static struct twheel_shard *timer_move_to_local(struct twheel_timer *timer,
 	if (local == shard || twheel_timer_base(shard, timer)->running == timer ||
 	    !spin_trylock(&local->lock))
 		return shard;
-	twheel_shard_locked(local);
 	WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
-	twheel_shard_unlocking(shard);
 	spin_unlock(&shard->lock);
 	return local;
 }
@@ -244,12 +242,12 @@ static bool add_level(struct twheel_shard *shard, struct twheel_wheel *wheel, u6
 	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN | shard->account);
 	if (!level)
 		return false;
-	flags = twheel_shard_lock(shard);
+	spin_lock_irqsave(&shard->lock, flags);
 	if (!twheel_wheel_reaches(wheel, tick)) {
 		twheel_wheel_grow(wheel, level);
 		level = NULL;
 	}
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	twheel_level_free(level);
 	return true;
 }
@@ -297,7 +295,7 @@ static struct twheel_shard *timer_lock_to_arm(struct twheel_timer *timer, u64 de
 					    tick_with_slack(shard, deadline, slack_ns);
 		if (timer_reaches(shard, timer, *tick) || !grown)
 			return shard;
-		twheel_shard_unlock(shard, *flags);
+		spin_unlock_irqrestore(&shard->lock, *flags);
 		grown = add_level(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
 	}
 }
@@ -363,12 +361,12 @@ static int timer_arm(struct twheel_shard *shard, struct twheel_timer *timer, u64
  * Context: any except NMI; on PREEMPT_RT neither hard interrupt context nor under a raw
  * spinlock.
  * Return:
- * * 0          - the timer is pending
- * * -EBUSY     - it was pending: use twheel_timer_rearm()
- * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
- * * -ENOSPC    - the wheel has reached its limit on pending timers
- * * -ENOMEM    - no memory for the first inline timer of a shard; other timers need none
- * * -EINVAL    - it was not initialised; with a warning
+ * * %0          - the timer is pending
+ * * %-EBUSY     - it was pending: use twheel_timer_rearm()
+ * * %-ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * %-ENOSPC    - the wheel has reached its limit on pending timers
+ * * %-ENOMEM    - no memory for the first inline timer of a shard; other timers need none
+ * * %-EINVAL    - it was not initialised; with a warning
  */
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
@@ -384,7 +382,7 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 		err = -EBUSY;
 	else
 		err = timer_arm(shard, timer, tick);
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
@@ -438,13 +436,13 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
  *
  * Context: as twheel_timer_add_slack().
  * Return:
- * * 1          - it was pending and has been moved
- * * 2          - it was not pending and has been armed
- * * 0          - @mode excluded the change
- * * -ESHUTDOWN - it was shut down, or the wheel has been stopped
- * * -ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
- * * -ENOMEM    - as for twheel_timer_add_slack(); a pending timer stays as it was
- * * -EINVAL    - it was not initialised; with a warning
+ * * %1          - it was pending and has been moved
+ * * %2          - it was not pending and has been armed
+ * * %0          - @mode excluded the change
+ * * %-ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * %-ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
+ * * %-ENOMEM    - as for twheel_timer_add_slack(); a pending timer stays as it was
+ * * %-EINVAL    - it was not initialised; with a warning
  */
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
@@ -459,7 +457,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	shard = timer_lock_to_arm(timer, deadline, slack_ns, &tick, &flags);
 	if (rearm_applies(timer, tick, mode))
 		ret = timer_rearm(shard, timer, tick);
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
@@ -498,7 +496,7 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 	bool grown = true;
 
 	for (;;) {
-		flags = twheel_shard_lock(shard);
+		spin_lock_irqsave(&shard->lock, flags);
 		WARN_ON_ONCE(base->running != timer);
 		if (base->running_cancelled || timer_refused(shard, timer) ||
 		    twheel_timer_pending(timer))
@@ -507,10 +505,10 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 			timer_repeat(shard, timer, tick, generation);
 			break;
 		}
-		twheel_shard_unlock(shard, flags);
+		spin_unlock_irqrestore(&shard->lock, flags);
 		grown = add_level(shard, &base->queue.wheel, tick);
 	}
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /* Cancel a timer. Returns true if it was pending. It may be running in either case. */
@@ -541,12 +539,12 @@ static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
  *
  * Context: as twheel_timer_add().
  * Return:
- * * 0            - it was pending, and its callback is not running
- * * 1            - it was pending, and its callback is running: the timer was added again
- *	during the callback
- * * -EINPROGRESS - it was not pending, and its callback is running
- * * -EALREADY    - it was neither pending nor running
- * * -EINVAL      - it was not initialised; with a warning
+ * * %0            - it was pending, and its callback is not running
+ * * %1            - it was pending, and its callback is running: the timer was added again
+ *   during the callback
+ * * %-EINPROGRESS - it was not pending, and its callback is running
+ * * %-EALREADY    - it was neither pending nor running
+ * * %-EINVAL      - it was not initialised; with a warning
  */
 int twheel_timer_cancel(struct twheel_timer *timer)
 {
@@ -559,7 +557,7 @@ int twheel_timer_cancel(struct twheel_timer *timer)
 	shard = twheel_timer_lock(timer, &flags);
 	won = timer_stop(shard, timer);
 	running = twheel_timer_base(shard, timer)->running == timer;
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	if (won)
 		return running;
 	return running ? -EINPROGRESS : -EALREADY;
@@ -599,7 +597,7 @@ static void timer_may_wait(struct twheel_timer *timer)
 	/* The callback itself gets -EDEADLK. */
 	if (timer->fn && !waits_for_itself(shard, twheel_timer_base(shard, timer)))
 		class = twheel_timer_class(timer);
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	if (class)
 		twheel_callback_wait(class);
 }
@@ -625,15 +623,15 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 			timer->fn = NULL;
 		won |= timer_stop(shard, timer);
 		if (base->running != timer) {
-			twheel_shard_unlock(shard, flags);
+			spin_unlock_irqrestore(&shard->lock, flags);
 			return won ? 0 : -EALREADY;
 		}
 		if (WARN_ON_ONCE(waits_for_itself(shard, base))) {
-			twheel_shard_unlock(shard, flags);
+			spin_unlock_irqrestore(&shard->lock, flags);
 			return -EDEADLK;
 		}
 		twheel_shard_wait(shard, base);
-		twheel_shard_unlock(shard, flags);
+		spin_unlock_irqrestore(&shard->lock, flags);
 	}
 }
 
@@ -647,11 +645,11 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
  *
  * Context: process; may sleep.
  * Return:
- * * 0         - it was pending
- * * -EALREADY - it was not pending; if it was running, the callback has returned
- * * -EDEADLK  - called by the callback of the timer, with a warning; the timer is not pending
- *	any more, but still running
- * * -EINVAL   - it was not initialised; with a warning
+ * * %0         - it was pending
+ * * %-EALREADY - it was not pending; if it was running, the callback has returned
+ * * %-EDEADLK  - called by the callback of the timer, with a warning; the timer is not pending
+ *   any more, but still running
+ * * %-EINVAL   - it was not initialised; with a warning
  */
 int twheel_timer_cancel_sync(struct twheel_timer *timer)
 {
@@ -688,7 +686,7 @@ int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked)
 
 	shard = twheel_timer_lock(timer, &flags);
 	++*blocked;
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return cancel_and_wait(timer, true);
 }
 
@@ -702,7 +700,7 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 	shard = twheel_timer_lock(timer, &flags);
 	if (!--*blocked)
 		timer->fn = fn;
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /* Whether the caller may be a callback of a wheel: in an interrupt or in one of its reapers. */
@@ -738,10 +736,10 @@ int twheel_flush(struct twheel *wheel)
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = &wheel->shard[i];
-		twheel_shard_lock_irq(shard);
+		spin_lock_irq(&shard->lock);
 		for (b = 0; b < TWHEEL_BASES; b++)
 			twheel_shard_wait(shard, &shard->base[b]);
-		twheel_shard_unlock_irq(shard);
+		spin_unlock_irq(&shard->lock);
 	}
 	return 0;
 }

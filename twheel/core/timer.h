@@ -126,10 +126,10 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 
 	for (;;) {
 		shard = twheel_timer_shard(timer);
-		*flags = twheel_shard_lock(shard);
+		spin_lock_irqsave(&shard->lock, *flags);
 		if (likely(shard == twheel_timer_shard(timer)))
 			return shard;
-		twheel_shard_unlock(shard, *flags);
+		spin_unlock_irqrestore(&shard->lock, *flags);
 	}
 }
 

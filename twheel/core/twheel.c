@@ -249,9 +249,9 @@ struct twheel *twheel_make(const struct twheel_config *config, unsigned int flag
  *
  * Context: process; may sleep.
  * Return: the wheel, or an ERR_PTR():
- * * -EINVAL - a parameter is out of range
- * * -EUSERS - there are too many private wheels, see the module parameter max_wheels
- * * -ENOMEM
+ * * %-EINVAL - a parameter is out of range
+ * * %-EUSERS - there are too many private wheels, see the module parameter max_wheels
+ * * %-ENOMEM
  */
 struct twheel *twheel_create(const struct twheel_config *config)
 {
@@ -269,7 +269,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 	bool more;
 
 	*timer = NULL;
-	twheel_shard_lock_irq(shard);
+	spin_lock_irq(&shard->lock);
 	more = twheel_queue_take(&shard->base[TWHEEL_BASE_REAPER].queue, &node) ||
 	       twheel_queue_take(&shard->base[TWHEEL_BASE_INLINE].queue, &node);
 	if (node) {
@@ -278,7 +278,7 @@ static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 		twheel_shard_uncharge(shard);
 		shard->cancelled++;
 	}
-	twheel_shard_unlock_irq(shard);
+	spin_unlock_irq(&shard->lock);
 	return more;
 }
 
@@ -287,11 +287,11 @@ static void shard_quiesce(struct twheel_shard *shard)
 {
 	struct twheel_base *base;
 
-	twheel_shard_lock_irq(shard);
+	spin_lock_irq(&shard->lock);
 	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
 		while (base->running)
 			twheel_shard_wait(shard, base);
-	twheel_shard_unlock_irq(shard);
+	spin_unlock_irq(&shard->lock);
 }
 
 /**
@@ -323,9 +323,9 @@ long twheel_stop(struct twheel *wheel,
 	if (WARN_ON_ONCE(twheel_runs_functions(wheel)))
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
-		twheel_shard_lock_irq(&wheel->shard[i]);
+		spin_lock_irq(&wheel->shard[i].lock);
 		wheel->shard[i].stopped = true;
-		twheel_shard_unlock_irq(&wheel->shard[i]);
+		spin_unlock_irq(&wheel->shard[i].lock);
 	}
 	for (i = 0; i < wheel->nr_shards; i++) {
 		while (shard_take(&wheel->shard[i], &timer)) {
@@ -411,11 +411,11 @@ u64 twheel_next(struct twheel *wheel)
 
 	for (i = 0; i < wheel->nr_shards; i++) {
 		shard = &wheel->shard[i];
-		flags = twheel_shard_lock(shard);
+		spin_lock_irqsave(&shard->lock, flags);
 		twheel_shard_look(shard);
 		tick = min(twheel_queue_next(&shard->base[TWHEEL_BASE_REAPER].queue),
 			   twheel_queue_next(&shard->base[TWHEEL_BASE_INLINE].queue));
-		twheel_shard_unlock(shard, flags);
+		spin_unlock_irqrestore(&shard->lock, flags);
 		if (tick != TWHEEL_TICK_NEVER)
 			next = min(next, twheel_shard_time(shard, tick));
 	}
@@ -429,7 +429,7 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	const struct twheel_base *base;
 	unsigned long flags;
 
-	flags = twheel_shard_lock(shard);
+	spin_lock_irqsave(&shard->lock, flags);
 	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
 		stats->pending += base->queue.nr_nodes;
 		stats->fired += base->fired;
@@ -441,9 +441,8 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 	stats->wakeups += shard->wakeups;
 	stats->slow += shard->slow;
 	stats->rejected += shard->rejected;
-	stats->irqs_off_ns = max(stats->irqs_off_ns, shard->irqs_off_ns);
 	stats->latest_ticks = max(stats->latest_ticks, shard->latest_ticks);
-	twheel_shard_unlock(shard, flags);
+	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
 /**

@@ -182,7 +182,9 @@ static s64 base_run(struct rig_hrtimer_base *base)
 		base->running = timer;
 		spin_unlock(&base->lock);
 
+		rig_irqs_off();
 		WARN_ON(timer->function(timer) != HRTIMER_NORESTART);
+		rig_irqs_on();
 		WARN_ON(in_atomic());
 
 		spin_lock(&base->lock);
