@@ -23,6 +23,10 @@ tools: ## build only libtwheel and twheelctl, in build/tools
 install: ## install libtwheel and its manual pages (PREFIX=, DESTDIR=)
 	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools install
 
+htmldocs: ## render Documentation/ in build/html
+	@scripts/install-packages check
+	@scripts/htmldocs
+
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 

@@ -34,11 +34,11 @@ EXPORT_SYMBOL_GPL(__twheel_work_init);
  *
  * Context: as twheel_timer_add().
  * Return:
- * * 0            - it was pending or queued, and is not running
- * * 1            - it was pending or queued, and also running or about to run
- * * -EINPROGRESS - it was neither pending nor queued, and is running or about to run
- * * -EALREADY    - it was not in use
- * * -EINVAL      - it was not initialised; with a warning
+ * * %0            - it was pending or queued, and is not running
+ * * %1            - it was pending or queued, and also running or about to run
+ * * %-EINPROGRESS - it was neither pending nor queued, and is running or about to run
+ * * %-EALREADY    - it was not in use
+ * * %-EINVAL      - it was not initialised; with a warning
  */
 int twheel_work_cancel(struct twheel_work *work)
 {
@@ -65,9 +65,9 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  *
  * Context: process; may sleep. Not from the work function.
  * Return:
- * * 0         - it was pending or queued
- * * -EALREADY - it was not; if it was running, the function has returned
- * * -EINVAL   - it was not initialised; with a warning
+ * * %0         - it was pending or queued
+ * * %-EALREADY - it was not; if it was running, the function has returned
+ * * %-EINVAL   - it was not initialised; with a warning
  */
 int twheel_work_cancel_sync(struct twheel_work *work)
 {

@@ -166,9 +166,9 @@ static u64 op_remaining(const struct twheel_op *op)
  *
  * Context: process or softirq, with interrupts enabled.
  * Return:
- * * 0         - it is pending
- * * -EALREADY - it has ended
- * * -ENOENT   - it was not added
+ * * %0         - it is pending
+ * * %-EALREADY - it has ended
+ * * %-ENOENT   - it was not added
  */
 int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
 		       struct twheel_watch_spec *keys, u32 max_keys)

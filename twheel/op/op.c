@@ -568,12 +568,12 @@ bool twheel_op_serve(struct twheel_op *op)
  * Context: process or softirq, with interrupts enabled and without locks that its predicate
  * or its callback takes.
  * Return:
- * * 1         - the predicate completed the operation; its callback has returned, with the
- *	exceptions listed at &struct twheel_op_ops
- * * 0         - the predicate returned false, another thread runs it once more, or there is
- *	no predicate
- * * -EALREADY - the operation has ended
- * * -ENOENT   - it was not added
+ * * %1         - the predicate completed the operation; its callback has returned, with the
+ *   exceptions listed at &struct twheel_op_ops
+ * * %0         - the predicate returned false, another thread runs it once more, or there is
+ *   no predicate
+ * * %-EALREADY - the operation has ended
+ * * %-ENOENT   - it was not added
  */
 int twheel_op_try_complete(struct twheel_op *op)
 {
@@ -605,13 +605,13 @@ EXPORT_SYMBOL_GPL(twheel_op_try_complete);
  * Context: process or softirq, with interrupts enabled and without locks that its callback
  * takes.
  * Return:
- * * 0         - this call ended it. The operation has been removed from its wheel and its
- *	keys, and its callback has returned, with the exceptions listed at &struct
- *	twheel_op_ops
- * * -EALREADY - it had ended; its callback may be running
- * * -ENOENT   - it was not added
- * * -EINVAL   - @reason is none of the three, or @error is neither 0 nor a negative error
- *	number
+ * * %0         - this call ended it. The operation has been removed from its wheel and its
+ *   keys, and its callback has returned, with the exceptions listed at &struct
+ *   twheel_op_ops
+ * * %-EALREADY - it had ended; its callback may be running
+ * * %-ENOENT   - it was not added
+ * * %-EINVAL   - @reason is none of the three, or @error is neither 0 nor a negative error
+ *   number
  */
 int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
 {

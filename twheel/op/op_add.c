@@ -313,21 +313,21 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * Context: process or softirq, with interrupts enabled and without locks that its predicate
  * or its callback takes.
  * Return:
- * * 1          - the predicate completed the operation; its callback has returned, with the
- *	exceptions listed at &struct twheel_op_ops
- * * 0          - it is pending, or has ended in another way
- * * -EINVAL    - keys and condition do not match: a condition on keys without a key, or keys
- *	without a condition; a quorum of zero or of more than the distinct keys; a sum
- *	without a threshold; a need where signals are not counted; a quorum or threshold
- *	for another condition; TWHEEL_COND_PREDICATE without a predicate; more than
- *	TWHEEL_MAX_KEYS keys; a reserved field that is not zero; an unknown flag;
- *	TWHEEL_OP_CANCEL_ON_SET on a wheel that does not use TWHEEL_CLOCK_REALTIME; a wheel
- *	with its own limit
- * * -EBUSY     - the operation was added before; with a warning
- * * -ENOSPC    - the limit on pending operations or on watches is reached
- * * -ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
- *	there is no memory for more. The allocation is retried, first after 100 ms.
- * * -ESHUTDOWN - the purgatory is being drained
+ * * %1          - the predicate completed the operation; its callback has returned, with the
+ *   exceptions listed at &struct twheel_op_ops
+ * * %0          - it is pending, or has ended in another way
+ * * %-EINVAL    - keys and condition do not match: a condition on keys without a key, or keys
+ *   without a condition; a quorum of zero or of more than the distinct keys; a sum
+ *   without a threshold; a need where signals are not counted; a quorum or threshold
+ *   for another condition; TWHEEL_COND_PREDICATE without a predicate; more than
+ *   TWHEEL_MAX_KEYS keys; a reserved field that is not zero; an unknown flag;
+ *   TWHEEL_OP_CANCEL_ON_SET on a wheel that does not use TWHEEL_CLOCK_REALTIME; a wheel
+ *   with its own limit
+ * * %-EBUSY     - the operation was added before; with a warning
+ * * %-ENOSPC    - the limit on pending operations or on watches is reached
+ * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
+ *   there is no memory for more. The allocation is retried, first after 100 ms.
+ * * %-ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args)

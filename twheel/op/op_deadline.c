@@ -177,10 +177,10 @@ static bool op_move(struct twheel_op *op, u64 deadline, u64 slack_ns)
  * Context: process or softirq, with interrupts enabled and without locks that its callback
  * takes.
  * Return:
- * * 1         - the deadline was moved
- * * 0         - it was not moved because of @mode
- * * -EALREADY - the operation has ended, or this call cancelled it since the clock was set
- * * -ENOENT   - it was not added
+ * * %1         - the deadline was moved
+ * * %0         - it was not moved because of @mode
+ * * %-EALREADY - the operation has ended, or this call cancelled it since the clock was set
+ * * %-ENOENT   - it was not added
  */
 int twheel_op_rearm_slack(struct twheel_op *op, u64 deadline, u64 slack_ns,
 			  enum twheel_rearm mode)

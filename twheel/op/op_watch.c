@@ -128,12 +128,12 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
  * or its callback takes.
  * Return:
  * * number of keys that it did not watch before
- * * -EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
- *	a need where signals are not counted; a reserved field that is not zero
- * * -ENOENT   - it was not added
- * * -EALREADY - it has ended
- * * -ENOSPC   - the limit on watches of the purgatory is reached
- * * -ENOMEM   - as for twheel_op_add()
+ * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
+ *   a need where signals are not counted; a reserved field that is not zero
+ * * %-ENOENT   - it was not added
+ * * %-EALREADY - it has ended
+ * * %-ENOSPC   - the limit on watches of the purgatory is reached
+ * * %-ENOMEM   - as for twheel_op_add()
  */
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys)
@@ -207,10 +207,10 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
  * Context: process or softirq, with interrupts enabled and without locks that its callback
  * takes.
  * Return: the memory of its watch, which the caller may reuse, or an ERR_PTR():
- * * -ESRCH    - it does not watch the key, or the call that adds the key has not returned
- * * -EINVAL   - its condition could never hold without the key, or it has none
- * * -ENOENT   - it was not added
- * * -EALREADY - it has ended
+ * * %-ESRCH    - it does not watch the key, or the call that adds the key has not returned
+ * * %-EINVAL   - its condition could never hold without the key, or it has none
+ * * %-ENOENT   - it was not added
+ * * %-EALREADY - it has ended
  */
 struct twheel_watch *twheel_op_unwatch(struct twheel_op *op, const struct twheel_key *key)
 {

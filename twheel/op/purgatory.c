@@ -86,10 +86,11 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
  * @config: name, default wheel, limits and accounting
  *
  * Context: process; may sleep.
- * Return: the purgatory, or an ERR_PTR():
- * * -EINVAL - a limit on operations of 0 or above 2^30, a limit on watches above INT_MAX, a
- *	name that is too long, or a wheel with its own limit
- * * -ENOMEM
+ * Return:
+ * * the purgatory
+ * * ERR_PTR(-EINVAL) - a limit on operations of 0 or above 2^30, a limit on watches above
+ *   INT_MAX, a name that is too long, or a wheel with its own limit
+ * * ERR_PTR(-ENOMEM)
  */
 struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config)
