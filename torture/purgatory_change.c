@@ -10,6 +10,7 @@
 #include <linux/limits.h>
 #include <linux/string.h>
 
+#include "../kunit/model/condition.h"
 #include "purgatory.h"
 
 /* Deadlines */
@@ -250,14 +251,13 @@ void op_unwatch(struct torture_op *o, struct rnd_state *rng)
 
 static void check_progress(struct torture_op *o, const struct twheel_op_progress *progress)
 {
-	bool declared = o->condition != TWHEEL_COND_NONE &&
-			o->condition != TWHEEL_COND_PREDICATE;
+	bool signals = condition_needs_signals(o->condition);
 	u64 max_missing = o->condition == TWHEEL_COND_SUM ? o->threshold : TWHEEL_MAX_KEYS;
 
 	if (progress->condition != o->condition || progress->nr_keys > TWHEEL_MAX_KEYS ||
 	    (progress->nr_keys != o->nr_want && !READ_ONCE(o->keys_changed)))
 		op_fail(FAIL_RESULT, o, "progress does not match the operation");
-	if (declared ? !progress->missing || progress->missing > max_missing : progress->missing)
+	if (signals ? !progress->missing || progress->missing > max_missing : progress->missing)
 		op_fail(FAIL_RESULT, o, "pending with an impossible number of missing signals");
 }
 

@@ -14,6 +14,7 @@
  * operations with keys of their own this is the case whenever their last user leaves.
  * This detects two concurrent calls on one operation that miss each other.
  */
+#include "../kunit/model/condition.h"
 #include "purgatory.h"
 
 /* Users of an operation */
@@ -83,26 +84,19 @@ static u64 seen_amount(const struct torture_want *want, bool at_most)
 /* Whether the maximum (@at_most) or minimum of signals satisfies a declared condition. */
 static bool condition_holds(const struct torture_op *o, bool at_most)
 {
+	struct condition_state state = {
+		.condition	= o->condition,
+		.quorum		= o->quorum,
+		.threshold	= o->threshold,
+		.nr_keys	= o->nr_want,
+	};
 	const struct torture_want *want;
-	u32 satisfied = 0;
-	u64 sum = 0;
 
 	for (want = o->want; want < o->want + o->nr_want; want++) {
-		satisfied += seen(want, at_most) >= want->need;
-		sum += seen_amount(want, at_most);
+		state.nr_satisfied += seen(want, at_most) >= want->need;
+		state.amount += seen_amount(want, at_most);
 	}
-	switch (o->condition) {
-	case TWHEEL_COND_ANY:
-		return satisfied;
-	case TWHEEL_COND_ALL:
-		return satisfied == o->nr_want;
-	case TWHEEL_COND_QUORUM:
-		return satisfied >= o->quorum;
-	case TWHEEL_COND_SUM:
-		return sum >= o->threshold;
-	default:
-		return false;
-	}
+	return condition_needs_signals(o->condition) && !condition_missing(&state);
 }
 
 /* Whether a call must have noticed that the predicate holds. */
@@ -152,11 +146,6 @@ bool op_due(struct torture_op *o)
 
 /* The end of an operation */
 
-static bool is_declared(const struct torture_op *o)
-{
-	return o->condition != TWHEEL_COND_NONE && o->condition != TWHEEL_COND_PREDICATE;
-}
-
 /* Whether a call of this type may complete the operation. */
 static bool may_complete(struct torture_op *o, enum torture_call_type type)
 {
@@ -164,7 +153,7 @@ static bool may_complete(struct torture_op *o, enum torture_call_type type)
 	case CALL_UNWATCH:
 		return o->condition == TWHEEL_COND_ALL && READ_ONCE(o->keys_changed);
 	case CALL_SIGNAL:
-		if (is_declared(o))
+		if (condition_needs_signals(o->condition))
 			return READ_ONCE(o->keys_changed) || condition_holds(o, true);
 		fallthrough;
 	case CALL_CHECK:

@@ -9,32 +9,24 @@
 
 #include "../op/op_probe.h"
 #include "../vtime.h"
+#include "condition.h"
 #include "op_model.h"
-
-static u32 nr_satisfied(const struct op_model_op *m)
-{
-	u32 i, nr = 0;
-
-	for (i = 0; i < m->nr_watches; i++)
-		nr += !m->watch[i].need;
-	return nr;
-}
 
 /* The number of missing keys, or the missing amount. */
 u64 op_model_missing(const struct op_model_op *m)
 {
-	switch ((unsigned int)m->condition) {
-	case TWHEEL_COND_ANY:
-		return !nr_satisfied(m);
-	case TWHEEL_COND_ALL:
-		return m->nr_watches - nr_satisfied(m);
-	case TWHEEL_COND_QUORUM:
-		return m->quorum - min(m->quorum, nr_satisfied(m));
-	case TWHEEL_COND_SUM:
-		return m->threshold - min(m->threshold, m->amount);
-	default:
-		return 0;
-	}
+	struct condition_state state = {
+		.condition	= m->condition,
+		.quorum		= m->quorum,
+		.threshold	= m->threshold,
+		.nr_keys	= m->nr_watches,
+		.amount		= m->amount,
+	};
+	u32 i;
+
+	for (i = 0; i < m->nr_watches; i++)
+		state.nr_satisfied += !m->watch[i].need;
+	return condition_missing(&state);
 }
 
 struct op_model_watch *op_model_watch_of(struct op_model_op *m, u64 key)
