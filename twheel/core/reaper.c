@@ -44,6 +44,7 @@
  * CPU fairly while a million timers fire, and may have to wait for it.
  */
 #include <linux/bug.h>
+#include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
@@ -71,6 +72,35 @@ void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
 {
 	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
 }
+
+/*
+ * The lockdep class of a callback, for twheel_callback_begin() and twheel_callback_wait(). One
+ * function may be the callback of inline timers and of others, so it has two classes. The
+ * shard is locked, and the timer is not shut down.
+ */
+unsigned long twheel_timer_class(const struct twheel_timer *timer)
+{
+	bool is_inline = twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE;
+
+	if (timer->fn == twheel_periodic_fire)
+		return (unsigned long)container_of(timer, struct twheel_periodic, timer)->fn;
+	return (unsigned long)timer->fn + is_inline;
+}
+
+/**
+ * twheel_timer_error - check whether a change of the clock cancelled a timer
+ * @timer: the timer
+ *
+ * Context: the callback of the timer.
+ * Return: 0 if the deadline has passed; -ECANCELED if a change of the clock has cancelled the
+ * timer, see TWHEEL_TIMER_CANCEL_ON_SET.
+ */
+int twheel_timer_error(const struct twheel_timer *timer)
+{
+	/* An add by the callback may have cleared TWHEEL_TIMER_WAS_SET. */
+	return twheel_timer_base(twheel_timer_shard(timer), timer)->was_set ? -ECANCELED : 0;
+}
+EXPORT_SYMBOL_GPL(twheel_timer_error);
 
 /*
  * Make the next due timer the running one.  It is neither pending nor charged when its callback is

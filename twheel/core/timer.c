@@ -182,21 +182,6 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 }
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 
-/**
- * twheel_timer_error - check whether a change of the clock cancelled a timer
- * @timer: the timer
- *
- * Context: the callback of the timer.
- * Return: 0 if the deadline has passed; -ECANCELED if a change of the clock has cancelled the
- * timer, see TWHEEL_TIMER_CANCEL_ON_SET.
- */
-int twheel_timer_error(const struct twheel_timer *timer)
-{
-	/* An add by the callback may have cleared TWHEEL_TIMER_WAS_SET. */
-	return twheel_timer_base(twheel_timer_shard(timer), timer)->was_set ? -ECANCELED : 0;
-}
-EXPORT_SYMBOL_GPL(twheel_timer_error);
-
 /*
  * Try to move a timer that is not pending to the local shard. Returns the shard of the timer,
  * which is locked instead of @shard.
@@ -569,20 +554,6 @@ static bool waits_for_itself(const struct twheel_shard *shard, const struct twhe
 {
 	return in_interrupt() ||
 	       (READ_ONCE(shard->task) == current && !twheel_base_is_inline(shard, base));
-}
-
-/*
- * The lockdep class of a callback, for twheel_callback_begin() and twheel_callback_wait(). One
- * function may be the callback of inline timers and of others, so it has two classes. The
- * shard is locked, and the timer is not shut down.
- */
-unsigned long twheel_timer_class(const struct twheel_timer *timer)
-{
-	bool is_inline = twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE;
-
-	if (timer->fn == twheel_periodic_fire)
-		return (unsigned long)container_of(timer, struct twheel_periodic, timer)->fn;
-	return (unsigned long)timer->fn + is_inline;
 }
 
 /* Let lockdep know that the caller may wait for the callback of a timer. */

@@ -324,9 +324,6 @@ void twheel_instance_query(struct twheel_instance *instance, const struct twheel
 			   struct twheel_query_args *query);
 struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags);
 void twheel_file_put(struct twheel_file *file);
-int twheel_file_charge(struct twheel_file *file, bool detached);
-void twheel_file_ended(struct twheel_file *file);
-void twheel_file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr);
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
@@ -351,6 +348,7 @@ void twheel_file_ops_exit(void);
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
+void twheel_file_ended(struct twheel_file *file);
 u64 twheel_time_from_host(enum twheel_clock clock, u64 ns);
 u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
@@ -366,7 +364,6 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* periodic.c */
-int twheel_file_periodic_check(const struct twheel_add_args *args);
 void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
 			       const struct twheel_add_args *args, u64 deadline);
 void twheel_file_periodic_start(struct twheel_file_periodic *periodic);

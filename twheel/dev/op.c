@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: operations, their ids and keys, and the calls on them.
+ * Character devices: operations, their ids, charges and keys, and the calls on them.
  *
  * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
  * an old id does not match a new operation until 2^38 more have been added. The index is
@@ -140,6 +140,79 @@ static const struct twheel_op_ops file_op_ops = {
 	.release	= file_op_release,
 };
 
+/*
+ * Charge a file and an event queue for an operation. A pending operation becomes an event, which
+ * stays until it is read: both together are limited to twice the limit on pending operations.
+ *
+ * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
+ * pending operations, or -ENOBUFS at the limit on both.
+ */
+static int file_charge(struct twheel_file *file, bool detached)
+{
+	u32 max = file->instance->max_file_pending;
+	struct twheel_events *events = &file->own;
+	int err = 0;
+
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->nr_pending + file->nr_detached >= max) {
+		err = -ENOSPC;
+	} else if (events->held + file->held_detached >= 2 * max) {
+		err = -ENOBUFS;
+	} else if (detached) {
+		file->nr_detached++;
+		file->held_detached++;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err || !detached)
+		return err;
+
+	events = &file->instance->detached;
+	spin_lock(&events->lock);
+	if (events->shut) {
+		err = -ESHUTDOWN;
+	} else if (events->held >= 2 * file->instance->max_pending) {
+		err = -ENOBUFS;
+	} else {
+		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+		events->held++;
+	}
+	spin_unlock(&events->lock);
+	if (err) {
+		spin_lock(&file->own.lock);
+		file->nr_detached--;
+		file->held_detached--;
+		spin_unlock(&file->own.lock);
+	}
+	return err;
+}
+
+/* A detached operation has ended. @file may be closed. */
+void twheel_file_ended(struct twheel_file *file)
+{
+	spin_lock(&file->own.lock);
+	file->nr_detached--;
+	spin_unlock(&file->own.lock);
+}
+
+/* Uncharge @nr operations, of which @pending were never added. @file may be closed. */
+static void file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr)
+{
+	if (!detached) {
+		twheel_events_uncharge(&file->own, pending, nr);
+		return;
+	}
+	spin_lock(&file->own.lock);
+	file->nr_detached -= pending;
+	file->held_detached -= nr;
+	spin_unlock(&file->own.lock);
+	twheel_events_uncharge(&file->instance->detached, pending, nr);
+}
+
 static unsigned long id_index(u64 id)
 {
 	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
@@ -199,8 +272,8 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
 	for (i = 0; i < nr; i++) {
-		twheel_file_uncharge(file_ops[i]->file, file_ops[i]->flags & TWHEEL_ADD_DETACHED,
-				     !file_ops[i]->ended, 1);
+		file_uncharge(file_ops[i]->file, file_ops[i]->flags & TWHEEL_ADD_DETACHED,
+			      !file_ops[i]->ended, 1);
 		twheel_file_op_put(file_ops[i]);
 	}
 }
@@ -418,7 +491,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	struct twheel_file_op *file_op;
 	int err;
 
-	err = twheel_file_charge(file, detached);
+	err = file_charge(file, detached);
 	if (err)
 		goto rejected;
 	file_op = file_op_make(file, args);
@@ -430,7 +503,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 		return file_op;
 	twheel_file_op_put(file_op);
 uncharge:
-	twheel_file_uncharge(file, detached, 1, 1);
+	file_uncharge(file, detached, 1, 1);
 rejected:
 	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
 		atomic64_inc(&file->instance->rejected);
@@ -481,6 +554,14 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 	return err;
 }
 
+/* Check the arguments of an add that concern the period. Returns 0 or -EINVAL. */
+static int period_check(const struct twheel_add_args *args)
+{
+	if (!args->period)
+		return args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY ? -EINVAL : 0;
+	return args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX ? -EINVAL : 0;
+}
+
 /* Check the arguments and convert them, except wheel, deadline and watches. */
 static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
 			    struct twheel_op_args *op_args)
@@ -488,7 +569,7 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
 	/* The conditions after TWHEEL_COND_SUM need a callback. */
-	if (args->condition > TWHEEL_COND_SUM || twheel_file_periodic_check(args))
+	if (args->condition > TWHEEL_COND_SUM || period_check(args))
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;

@@ -24,14 +24,6 @@
 
 #include "dev.h"
 
-/* Check the arguments of an add that concern the period. Returns 0 or -EINVAL. */
-int twheel_file_periodic_check(const struct twheel_add_args *args)
-{
-	if (!args->period)
-		return args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY ? -EINVAL : 0;
-	return args->slack || args->deadline > KTIME_MAX || args->period > KTIME_MAX ? -EINVAL : 0;
-}
-
 static u64 time_add(u64 deadline, u64 ns)
 {
 	u64 sum;
