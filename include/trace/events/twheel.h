@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* What can be traced of twheel's timers and operations. */
+/* Trace events of timers and operations. */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
 
@@ -9,7 +9,7 @@
 #include <linux/tracepoint.h>
 #include <linux/twheel.h>
 
-/* In all of them, shard is the number of a shard in its wheel. */
+/* In all events, shard is the number of a shard in its wheel. */
 
 DECLARE_EVENT_CLASS(twheel_timer,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
@@ -28,19 +28,19 @@ DECLARE_EVENT_CLASS(twheel_timer,
 		  __entry->timer, __entry->expires, __entry->shard)
 );
 
-/* A timer begins to wait, or is moved; expires is its tick. */
+/* A timer was added or re-armed; expires is its tick. */
 DEFINE_EVENT(twheel_timer, twheel_timer_add,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
 	TP_ARGS(timer, shard)
 );
 
-/* A timer that waited is cancelled. */
+/* A pending timer was cancelled. */
 DEFINE_EVENT(twheel_timer, twheel_timer_cancel,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
 	TP_ARGS(timer, shard)
 );
 
-/* A timer's function is about to be called. */
+/* The callback of a timer is about to be called. */
 DEFINE_EVENT(twheel_timer, twheel_timer_fire,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
 	TP_ARGS(timer, shard)
@@ -64,7 +64,7 @@ TRACE_EVENT(twheel_timer_slow,
 		  __entry->timer, __entry->fn, __entry->ns)
 );
 
-/* A reaper has woken up; tick is where its wheel stands. */
+/* A reaper has woken up; tick is the current tick of its wheel. */
 TRACE_EVENT(twheel_reaper_wake,
 	TP_PROTO(unsigned int shard, u64 tick, u64 pending),
 	TP_ARGS(shard, tick, pending),
@@ -82,7 +82,7 @@ TRACE_EVENT(twheel_reaper_wake,
 		  __entry->shard, __entry->tick, __entry->pending)
 );
 
-/* A shard has noticed that the wall clock was set; by so much. */
+/* A shard has noticed that CLOCK_REALTIME was set; ns is the size of the step. */
 TRACE_EVENT(twheel_clock_set,
 	TP_PROTO(unsigned int shard, s64 ns),
 	TP_ARGS(shard, ns),
@@ -97,7 +97,7 @@ TRACE_EVENT(twheel_clock_set,
 	TP_printk("shard=%u ns=%lld", __entry->shard, __entry->ns)
 );
 
-/* An operation begins to wait; clock is an enum twheel_clock. */
+/* An operation was added; clock is an enum twheel_clock. */
 TRACE_EVENT(twheel_op_add,
 	TP_PROTO(const struct twheel_op *op, unsigned int clock),
 	TP_ARGS(op, clock),
@@ -170,7 +170,7 @@ TRACE_EVENT(twheel_op_try_complete,
 	TP_printk("op=%p held=%d", __entry->op, __entry->held)
 );
 
-/* An operation that waits has another deadline. */
+/* A pending operation has another deadline. */
 TRACE_EVENT(twheel_op_rearm,
 	TP_PROTO(const struct twheel_op *op, u64 slack_ns),
 	TP_ARGS(op, slack_ns),
@@ -188,7 +188,7 @@ TRACE_EVENT(twheel_op_rearm,
 		  __entry->op, __entry->deadline, __entry->slack_ns)
 );
 
-/* An operation that waits watches so many keys more, or less. */
+/* The number of keys of a pending operation has changed by more. */
 TRACE_EVENT(twheel_op_watch,
 	TP_PROTO(const struct twheel_op *op, int more),
 	TP_ARGS(op, more),
@@ -204,26 +204,26 @@ TRACE_EVENT(twheel_op_watch,
 );
 
 /*
- * Whoever watched a key was signalled (what=0), had predicates run (1), or was
- * cancelled (2), by which so many have ended.
+ * The watchers of a key were signalled (action=0), had their predicates run (1) or were
+ * cancelled (2); ended is the number of operations that this ended.
  */
 TRACE_EVENT(twheel_signal_key,
-	TP_PROTO(const struct twheel_key *key, unsigned int what, u32 ended),
-	TP_ARGS(key, what, ended),
+	TP_PROTO(const struct twheel_key *key, unsigned int action, u32 ended),
+	TP_ARGS(key, action, ended),
 	TP_STRUCT__entry(
 		__field(u64, high)
 		__field(u64, low)
-		__field(unsigned int, what)
+		__field(unsigned int, action)
 		__field(u32, ended)
 	),
 	TP_fast_assign(
 		__entry->high = key->v[0];
 		__entry->low = key->v[1];
-		__entry->what = what;
+		__entry->action = action;
 		__entry->ended = ended;
 	),
-	TP_printk("key=%llx:%llx what=%u ended=%u",
-		  __entry->high, __entry->low, __entry->what, __entry->ended)
+	TP_printk("key=%llx:%llx action=%u ended=%u",
+		  __entry->high, __entry->low, __entry->action, __entry->ended)
 );
 
 #endif /* _TRACE_TWHEEL_H */
