@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <sys/epoll.h>
 #include "named.h"
+#include "waiter.h"
 
 #define NAME	"ending"
 
@@ -203,42 +204,6 @@ TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 	EXPECT_EVENT(fd, other, TWHEEL_COMPLETED, 1);
 	close(fd);
-}
-
-/* A thread that blocks in a call during the removal of its purgatory. */
-struct waiter {
-	int fd;
-	pid_t tid;
-	long result;
-	short revents;
-	struct twheel_event event;
-};
-
-static void *wait_in_read(void *arg)
-{
-	struct waiter *w = arg;
-
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	w->result = read_events(w->fd, &w->event, 1);
-	return NULL;
-}
-
-static void *wait_in_poll(void *arg)
-{
-	struct pollfd pfd = { .events = POLLIN };
-	struct waiter *w = arg;
-
-	pfd.fd = w->fd;
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	w->result = poll(&pfd, 1, BUDGET_MS);
-	w->revents = pfd.revents;
-	return NULL;
-}
-
-static bool waits_in(struct waiter *w, long nr)
-{
-	return wait_for(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)) &&
-	       wait_for(blocked_in(w->tid, nr));
 }
 
 TEST_F(removal, blocked_reader_reads_the_end)

@@ -8,6 +8,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include "named.h"
+#include "waiter.h"
 
 FIXTURE(share) {
 	int fd;
@@ -211,42 +212,6 @@ TEST_F(share, close_while_another_process_reads)
 	close(self->fd);
 	self->fd = -1;
 	EXPECT_TRUE(exited_well(child));
-}
-
-/* A thread that waits on a descriptor while it is closed. */
-struct waiter {
-	int fd;
-	pid_t tid;
-	long result;
-	short revents;
-	struct twheel_event event;
-};
-
-static void *wait_in_read(void *arg)
-{
-	struct waiter *w = arg;
-
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	w->result = read_events(w->fd, &w->event, 1);
-	return NULL;
-}
-
-static void *wait_in_poll(void *arg)
-{
-	struct pollfd pfd = { .events = POLLIN };
-	struct waiter *w = arg;
-
-	pfd.fd = w->fd;
-	__atomic_store_n(&w->tid, gettid(), __ATOMIC_RELEASE);
-	w->result = poll(&pfd, 1, BUDGET_MS);
-	w->revents = pfd.revents;
-	return NULL;
-}
-
-static bool waits_in(struct waiter *w, long nr)
-{
-	return wait_for(__atomic_load_n(&w->tid, __ATOMIC_ACQUIRE)) &&
-	       wait_for(blocked_in(w->tid, nr));
 }
 
 TEST_F(share, close_while_another_thread_reads)
