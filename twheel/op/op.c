@@ -79,8 +79,8 @@
  *	    list->lock	(purgatory.h)
  *	    shard->lock	in the calls of the timer (shard.h)
  *
- * All are taken in process and softirq context only, and so are all calls on operations but
- * init, get, put and result. On PREEMPT_RT all of them are sleeping locks.
+ * The locks of this layer are taken in process and softirq context only, and so are all calls on
+ * operations except init, get, put and result. On PREEMPT_RT they are sleeping locks.
  */
 #include <linux/bug.h>
 #include <linux/build_bug.h>
