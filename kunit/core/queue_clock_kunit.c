@@ -188,6 +188,21 @@ static void sweep_completes_despite_frequent_steps(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, pop_set());
 }
 
+/* The clock is set back during the sweep, and its next bucket gets a node of an earlier turn. */
+static void sweep_continues_after_bucket_moved(struct kunit *test)
+{
+	add_on_set(&nodes[0], START + 5);
+	twheel_queue_set(&queue);
+	add_on_set(&nodes[1], START + 3);
+	twheel_queue_rewind(&queue, START - SLOTS);
+	twheel_queue_set(&queue);
+	add_on_set(&nodes[2], START + 5 - SLOTS);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[0]);
+	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[1]);
+	KUNIT_EXPECT_NULL(test, pop_set());
+	twheel_queue_del(&queue, &nodes[2]);
+}
+
 static void emptied_queue_has_no_cancelled_nodes(struct kunit *test)
 {
 	struct twheel_node *node;
@@ -329,6 +344,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_cancels_nodes_added_before),
 	KUNIT_CASE(expired_bucket_of_old_generation_is_cancelled),
 	KUNIT_CASE(sweep_completes_despite_frequent_steps),
+	KUNIT_CASE(sweep_continues_after_bucket_moved),
 	KUNIT_CASE(emptied_queue_has_no_cancelled_nodes),
 	KUNIT_CASE(random_steps_match_model),
 	{}

@@ -310,9 +310,14 @@ static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_
  */
 static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
+	bool is_next = queue->sweep == &bucket->queued;
+
 	bucket->mixed |= !list_empty(&bucket->nodes);
 	queue_remove(queue, bucket);
 	queue_insert(queue, bucket, expires);
+	/* The sweep skips no bucket, and does not end here. */
+	if (unlikely(is_next))
+		queue->sweep = &bucket->queued;
 }
 
 /* Put a node on its list. Returns the tick at which the queue needs attention for it. */
