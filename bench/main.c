@@ -8,9 +8,6 @@
  *
  * There are suites, which compare twheel with its peers and report in the format
  * described in report.c, and the three benchmarks of cascade.c.
- *
- * twheel should be loaded with measure=1. Otherwise, the longest stretch with interrupts
- * off is reported as 0.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

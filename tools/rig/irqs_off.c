@@ -8,7 +8,7 @@
  *	cascade_spread	deadlines are spread over the span of the bucket, in an order that is
  *			independent of the memory layout
  *	clock_set	half of the timers are cancelled when CLOCK_REALTIME is set back, on a wheel
- *			with 1024 slots; every fourth timer is inline
+ *			with 1024 slots; half of the timers are inline
  *	machine		a loop that does nothing: interruptions of the program by the machine
  *
  * Times are CPU times of the thread, so that they do not include other threads, and do not

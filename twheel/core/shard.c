@@ -228,7 +228,7 @@ bool twheel_shard_charge(struct twheel_shard *shard)
 
 	if (!limit)
 		return true;
-	/* Periodic timers are charged regardless of the limit. */
+	/* Further runs of periodic timers are charged regardless of the limit. */
 	pending = atomic64_read(&limit->pending);
 	do {
 		if (pending >= limit->max)
@@ -256,7 +256,7 @@ static void shard_start(struct work_struct *work)
 		return;
 	}
 	spin_lock_irq(&shard->lock);
-	/* Read without the lock by checks for calls from callbacks, and by the alarm on PREEMPT_RT. */
+	/* Checks for calls from callbacks, and on PREEMPT_RT the alarm, take no lock. */
 	WRITE_ONCE(shard->task, task);
 	spin_unlock_irq(&shard->lock);
 	wake_up_process(task);

@@ -161,7 +161,7 @@ struct twheel_base {
  * @waiters: number of tasks waiting on @idle
  * @asleep: the reaper sleeps and must be woken for work of its base
  * @stopped: no timer can be added
- * @starting: @start is under way
+ * @starting: @start has been queued
  * @generation: last seen twheel_clock_generation(), of a shard of CLOCK_REALTIME
  * @offset: last seen twheel_clock_offset(), likewise
  * @stepped: tick to which the clock was last set

@@ -519,8 +519,9 @@ static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
  * @timer: the timer, initialised
  *
  * This does not wait for a running callback. After 0 and -EALREADY the timer may be freed if
- * no other thread adds it. After 1 and -EINPROGRESS the callback may still use the timer and
- * add it again: call twheel_timer_cancel_sync() before freeing the timer.
+ * no other thread adds it, and not during twheel_stop(), which passes it to a callback. After 1
+ * and -EINPROGRESS the callback may still use the timer and add it again: call
+ * twheel_timer_cancel_sync() before freeing the timer.
  *
  * Context: as twheel_timer_add().
  * Return:

@@ -24,12 +24,12 @@
  * The wheel is marked starved, and the reaper retries the allocation.
  *
  * The expiry queue is an rbtree of non-empty buckets, ordered by expiry; the leftmost one
- * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), @never (no
- * deadline) or @set (cancelled by a change of the clock).  Deletion is list_del(): an
- * emptied bucket stays in the tree until it expires, so that a cancel does not touch the
- * tree.  The tree has at most one bucket per slot.  Buckets of several levels may expire at
- * the same tick, in any order: no node is added to a bucket that expires at the current tick
- * of the wheel.
+ * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), @never or
+ * @never_on_set (no deadline), or @set (cancelled by a change of the clock).  Deletion is
+ * list_del(): an emptied bucket stays in the tree until it expires, so that a cancel does not
+ * touch the tree.  The tree has at most one bucket per slot.  Buckets of several levels may
+ * expire at the same tick, in any order: no node is added to a bucket that expires at the
+ * current tick of the wheel.
  *
  * The invariant is that no bucket expires later than one of its nodes.  It survives changes
  * of the clock, so that these move no node:
@@ -42,9 +42,9 @@
  *
  * Both take O(1).  Due nodes stay due.
  *
- * Nodes that a change of the clock cancels have buckets and a tree of their own.  A change
- * increments @generation.  A bucket of an older generation has only nodes that were added
- * before the change:
+ * Nodes that a change of the clock cancels have buckets and a tree of their own, and the next
+ * expiry is the earlier one of both trees.  A change increments @generation.  A bucket of an
+ * older generation has only nodes that were added before the change:
  *
  *	bucket of an older generation		its nodes
  *	-----------------------------		---------

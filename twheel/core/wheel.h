@@ -52,7 +52,8 @@ struct twheel_level {
 
 /**
  * struct twheel_wheel - levels of buckets
- * @now: current tick of the wheel; every node in a bucket expires later
+ * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
+ *	that is being emptied
  * @slots: slots of a level; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
  * @on_set: there are buckets for nodes that a change of the clock cancels; immutable
@@ -93,7 +94,8 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
  * @wheel: the wheel
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
  * @on_set: likewise, buckets with @on_set
- * @due: expired nodes, in the order of their ticks
+ * @due: expired nodes in the order of their ticks; nodes that were due when they were added, or
+ *	that a change of the clock cancelled, come last
  * @never: nodes that never expire
  * @never_on_set: likewise, nodes that a change of the clock cancels
  * @set: nodes cancelled by a change of the clock

@@ -9,8 +9,8 @@
  * Under the lock of its event queue an operation is in one of three states:
  *
  *	idle ------> queued ------> reading ------> idle
- *	     event          read            delivered: forgotten if it has ended,
- *	                                    queued again if more periods have expired
+ *	     event          read            delivered: forgotten if the event was its
+ *	                                    last, queued if it has ended meanwhile
  *	             queued <------ reading
  *	                    not delivered
  *
