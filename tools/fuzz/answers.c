@@ -152,11 +152,12 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 		 unsigned int place, bool split)
 {
 	/* Signals are blocked during injection: allow it only for reads that cannot block. */
-	bool failing = child->settling && inject(t), same;
+	bool failing = child->settling && inject(t), at_end, same;
 	ssize_t got = split ? read_pieces(t, view->fd, buffer, size) : read(view->fd, buffer, size);
 	int error = errno;
 
 	failing = failing && injected(t);
+	at_end = may_be_at_end(view);
 	same = same_file(view);
 	count_step(KIND_READ, got >= 0);
 	if (!same)
@@ -168,7 +169,7 @@ long read_events(struct thread *t, const struct view *view, void *buffer, size_t
 	}
 	if (same && view->type == FILE_CONTROL)
 		failed(t, "a read of the control node succeeded");
-	else if (same && !got && !may_be_at_end(view))
+	else if (same && !got && !at_end)
 		failed(t, "read returned 0 for a file that is not at its end");
 	if (same && (got % sizeof(struct twheel_event) || (size_t)got > size))
 		failed(t, "read returned %zd of %zu bytes", got, size);

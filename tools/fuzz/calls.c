@@ -72,8 +72,8 @@ static void judge(struct thread *t, const struct view *view, struct trial *trial
 	const struct rule *rule = rule_of(trial->call);
 	const struct twheel_add_args *add = trial->args;
 
-	trial->known_file = same_file(view);
 	trial->maybe_restricted = maybe_restricted(view);
+	trial->known_file = same_file(view);
 	if (trial->call == TWHEEL_CALL_ADD && error && error != EFAULT)
 		cookie_refused(add->cookie);
 	if (!trial->known_file || !rule || trial->odd_number)

@@ -57,7 +57,10 @@ struct view look_at_control(void)
 	return view_of(&child->control);
 }
 
-/* Return: true if the calls since look_at() used the file of the slot. */
+/*
+ * Return: true if the calls since look_at() used the file of the slot. The state of the file
+ * has to be read before: another thread may change the slot at any time.
+ */
 bool same_file(const struct view *view)
 {
 	return view->fd >= 0 && !child->is_fork && !(view->gen & 1) &&
