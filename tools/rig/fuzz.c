@@ -619,12 +619,12 @@ static size_t load(const char *path, __u8 *data, size_t space)
 }
 
 /*
- * The stored inputs have failed in the past, most of them by races: replay them for a third
+ * The stored inputs have failed in the past, most of them by races: replay them for an eighth
  * of the time, and start with them.
  */
 static void try_seeds(const glob_t *found)
 {
-	__u64 end = now_ns() + settings.seconds * SEC / 3;
+	__u64 end = now_ns() + settings.seconds * SEC / 8;
 	__u8 data[MAX_INPUT];
 	size_t i;
 
@@ -662,7 +662,7 @@ static void run_driver(void)
 
 	begin_with_seeds(seeds, sizeof(seeds));
 	snprintf(seconds, sizeof(seconds), "-max_total_time=%lu",
-		 settings.seconds - settings.seconds / 3);
+		 settings.seconds - settings.seconds / 8);
 	snprintf(seed, sizeof(seed), "-seed=%lu", settings.seed % 0xffffffff);
 	snprintf(length, sizeof(length), "-max_len=%zu", MAX_INPUT);
 	exit(LLVMFuzzerRunDriver(&argc, &argv, LLVMFuzzerTestOneInput));
