@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../common/show.h"
 #include "../twheelctl/pending.h"
-#include "../twheelctl/show.h"
 #include "tap.h"
 
 static void is_json(json_t *object, const char *text)

@@ -5,10 +5,10 @@
  */
 #include <stdlib.h>
 
+#include "../common/units.h"
 #include "../twheelctl/account.h"
 #include "../twheelctl/due.h"
 #include "../twheelctl/samples.h"
-#include "../twheelctl/units.h"
 #include "tap.h"
 
 #define NR_SAMPLES	100000

@@ -66,6 +66,28 @@ static const char rearm_help[] =
 "Exits with 1 if the deadline was not moved, or if the operation does not exist or\n"
 "has ended.\n";
 
+/* The argument of --key */
+struct key_option {
+	bool given;
+	struct twheel_key key;
+};
+
+static bool take_key(const char *text, void *to)
+{
+	struct key_option *option = to;
+
+	option->given = true;
+	return parse_key(text, &option->key);
+}
+
+static bool take_error(const char *text, void *to)
+{
+	int error = error_number(text);
+
+	*(int *)to = error;
+	return error;
+}
+
 /* @verb: "completed" or "cancelled" */
 static void print_number(const struct command_line *line, const char *verb, unsigned int nr)
 {

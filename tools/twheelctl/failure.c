@@ -104,12 +104,6 @@ static const struct advice {
 	{ }
 };
 
-enum outcome device_failure(const char *message)
-{
-	fprintf(stderr, "twheelctl: %s: %s\n", message, strerror(errno));
-	return OUTCOME_DEVICE;
-}
-
 enum outcome refused(const struct command_line *line, const char *message)
 {
 	const char *command = strcmp(line->command, "heartbeat") ? line->command : "rearm";
@@ -272,21 +266,4 @@ int open_named(struct command_line *line, enum open_mode mode)
 	if (mode == OPEN_READ_WRITE)
 		return open_purgatory(line);
 	return opened(line, open_read_only(line->purgatory));
-}
-
-void *must_realloc(void *memory, unsigned long nr, unsigned long size)
-{
-	memory = reallocarray(memory, nr, size);
-	if (!memory && nr)
-		exit(device_failure("memory"));
-	return memory;
-}
-
-char *must_strdup(const char *text)
-{
-	char *copy = strdup(text);
-
-	if (!copy)
-		exit(device_failure("memory"));
-	return copy;
 }

@@ -47,7 +47,4 @@ enum outcome refused(const struct command_line *line, const char *message);
 /* refused() for twheel_create_with() and twheel_remove(). */
 enum outcome control_refused(const struct command_line *line);
 
-/* Prints @message and the text of errno. Return: OUTCOME_DEVICE. */
-enum outcome device_failure(const char *message);
-
 #endif /* TWHEELCTL_FAILURE_H */

@@ -76,7 +76,17 @@ const char *condition_name(__u32 condition)
 	return condition < NR_CONDITIONS ? condition_names[condition] : "unknown";
 }
 
-bool take_clock(const char *text, void *to)
+static bool take_watch(const char *text, void *to)
+{
+	struct twheel_watch_spec spec;
+
+	if (parse_watch_spec(text, &spec))
+		return false;
+	add_watch(to, &spec);
+	return true;
+}
+
+static bool take_clock(const char *text, void *to)
 {
 	struct number *clock = to;
 

@@ -31,9 +31,6 @@ extern const char add_help[];
  */
 bool take_order(struct command_line *line, struct order *order);
 
-/* For option_spec.take: @to is a struct number, set to an enum twheel_clock. */
-bool take_clock(const char *text, void *to);
-
 /* Return: the name of an enum twheel_clock or an enum twheel_condition. */
 const char *clock_name(__u32 clock);
 const char *condition_name(__u32 condition);

@@ -8,17 +8,9 @@
 
 #include <stdbool.h>
 
-#define TWHEELCTL_VERSION	"0.1"
+#include "outcome.h"
 
-/* Exit status of twheelctl, documented by 'twheelctl help'. */
-enum outcome {
-	OUTCOME_OK		= 0,
-	OUTCOME_FAILED		= 1,	/* an expectation failed */
-	OUTCOME_USAGE		= 2,	/* invalid arguments or an invalid line */
-	OUTCOME_DEVICE		= 3,	/* device failure, or out of memory */
-	OUTCOME_EXPIRED		= 4,	/* the operation expired */
-	OUTCOME_CANCELLED	= 5,	/* the operation was cancelled */
-};
+#define TWHEELCTL_VERSION	"0.1"
 
 /**
  * struct command_line - arguments of a command
@@ -57,9 +49,5 @@ enum outcome run_command(struct command_line *line);
 enum outcome signal_command(struct command_line *line);
 enum outcome top_command(struct command_line *line);
 enum outcome watch_command(struct command_line *line);
-
-/* These exit on allocation failure. */
-void *must_realloc(void *memory, unsigned long nr, unsigned long size);
-char *must_strdup(const char *text);
 
 #endif /* TWHEELCTL_H */

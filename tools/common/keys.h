@@ -3,8 +3,8 @@
  * Keys on the command line and in scripts: TEXT, NUMBER or UUID. The prefixes text:,
  * num: and uuid: resolve ambiguities. A key to watch may have a suffix *NEED.
  */
-#ifndef TWHEELCTL_KEYS_H
-#define TWHEELCTL_KEYS_H
+#ifndef TWHEEL_COMMON_KEYS_H
+#define TWHEEL_COMMON_KEYS_H
 
 #include <stdbool.h>
 
@@ -37,16 +37,4 @@ const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec);
 
 void add_watch(struct watch_list *list, const struct twheel_watch_spec *spec);
 
-/* The argument of an option. */
-struct key_option {
-	bool given;
-	struct twheel_key key;
-};
-
-/* For option_spec.take: @to is a struct watch_list. */
-bool take_watch(const char *text, void *to);
-
-/* For option_spec.take: @to is a struct key_option. */
-bool take_key(const char *text, void *to);
-
-#endif /* TWHEELCTL_KEYS_H */
+#endif /* TWHEEL_COMMON_KEYS_H */

@@ -2,8 +2,8 @@
 /*
  * Parsing and formatting of numbers and times, and the current time.
  */
-#ifndef TWHEELCTL_UNITS_H
-#define TWHEELCTL_UNITS_H
+#ifndef TWHEEL_COMMON_UNITS_H
+#define TWHEEL_COMMON_UNITS_H
 
 #include <stdbool.h>
 #include <time.h>
@@ -53,4 +53,4 @@ struct timespec to_timespec(__u64 ns);
 /* Return: CLOCK_MONOTONIC in ns, the default clock of deadlines and events. */
 __u64 now_ns(void);
 
-#endif /* TWHEELCTL_UNITS_H */
+#endif /* TWHEEL_COMMON_UNITS_H */

@@ -26,11 +26,3 @@ const char *error_name(int error)
 
 	return name ? name : "an unknown error";
 }
-
-bool take_error(const char *text, void *to)
-{
-	int error = error_number(text);
-
-	*(int *)to = error;
-	return error;
-}

@@ -5,15 +5,15 @@
  * In JSON, IDs are strings: they are opaque, and may exceed the integers that JSON
  * readers represent exactly. Times are nanoseconds of the operation's clock.
  */
-#ifndef TWHEELCTL_SHOW_H
-#define TWHEELCTL_SHOW_H
+#ifndef TWHEEL_COMMON_SHOW_H
+#define TWHEEL_COMMON_SHOW_H
 
 #include <stdbool.h>
 
 #include <jansson.h>
 #include <twheel.h>
 
-#include "twheelctl.h"
+#include "outcome.h"
 
 /* Buffer size for format_id(), including the terminating NUL. */
 #define ID_TEXT_SIZE	24
@@ -44,4 +44,4 @@ void show_event(const struct twheel_event *event, bool json);
 /* Return: the exit status for the last event of an operation. */
 enum outcome event_outcome(const struct twheel_event *event);
 
-#endif /* TWHEELCTL_SHOW_H */
+#endif /* TWHEEL_COMMON_SHOW_H */

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 #include "errors.h"
+#include "outcome.h"
 #include "show.h"
-#include "failure.h"
 #include "units.h"
 
 /* Nine digits are enough for seconds and rates. */

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "keys.h"
-#include "twheelctl.h"
+#include "outcome.h"
 #include "units.h"
 
 bool parse_key(const char *text, struct twheel_key *key)
@@ -37,22 +37,4 @@ void add_watch(struct watch_list *list, const struct twheel_watch_spec *spec)
 {
 	list->specs = must_realloc(list->specs, list->nr + 1, sizeof(*spec));
 	list->specs[list->nr++] = *spec;
-}
-
-bool take_watch(const char *text, void *to)
-{
-	struct twheel_watch_spec spec;
-
-	if (parse_watch_spec(text, &spec))
-		return false;
-	add_watch(to, &spec);
-	return true;
-}
-
-bool take_key(const char *text, void *to)
-{
-	struct key_option *option = to;
-
-	option->given = true;
-	return parse_key(text, &option->key);
 }

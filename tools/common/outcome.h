@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Exit status of the programs, and failures of the device or of an allocation.
+ */
+#ifndef TWHEEL_COMMON_OUTCOME_H
+#define TWHEEL_COMMON_OUTCOME_H
+
+/* The help of each program documents its exit status. */
+enum outcome {
+	OUTCOME_OK		= 0,
+	OUTCOME_FAILED		= 1,	/* refused, or an expectation failed */
+	OUTCOME_USAGE		= 2,	/* invalid arguments or an invalid script */
+	OUTCOME_DEVICE		= 3,	/* device failure, or out of memory */
+	OUTCOME_EXPIRED		= 4,	/* the operation expired */
+	OUTCOME_CANCELLED	= 5,	/* the operation was cancelled */
+};
+
+/* Prints @message and the text of errno. Return: OUTCOME_DEVICE. */
+enum outcome device_failure(const char *message);
+
+/* These exit on allocation failure. */
+void *must_realloc(void *memory, unsigned long nr, unsigned long size);
+char *must_strdup(const char *text);
+
+#endif /* TWHEEL_COMMON_OUTCOME_H */
