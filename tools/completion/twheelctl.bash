@@ -57,7 +57,6 @@ _twheelctl_words()
 	,*) _twheelctl_commands ;;
 	*,-*) _twheelctl_options "$command" ;;
 	remove,*) _twheelctl_purgatories ;;
-	run,*) compgen -f -- "$word" ;;
 	esac
 }
 

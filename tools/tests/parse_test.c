@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the script parser with valid lines. Invalid lines are in cli_test.
+ * Tests of the script parser with valid lines. Invalid lines are in play_test.
  */
 #include <errno.h>
 #include <string.h>
 
-#include "../twheelctl/parse.h"
+#include "play/parse.h"
 #include "tap.h"
 
 static struct op_table ops;

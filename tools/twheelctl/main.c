@@ -37,7 +37,6 @@ static const struct command_entry commands[] = {
 	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command },
 	{ "heartbeat", NULL, rearm_command },
 	{ "watch", "print the events of detached operations", watch_command },
-	{ "run", "play a script of operations", run_command },
 	{ "purgatory", "run a workload of requests and check every event",
 	  purgatory_command },
 	{ }
@@ -57,8 +56,8 @@ static const char usage_bottom[] =
 "\n"
 "See also 'twheelctl COMMAND --help' and twheelctl(1).\n"
 "\n"
-"Exit status: 0 success; 1 an expectation failed, or the operation completed with\n"
-"an error; 2 invalid arguments or an invalid line; 3 device failure; 4 the operation\n"
+"Exit status: 0 success; 1 refused, see the help of the command, or the operation\n"
+"completed with an error; 2 invalid arguments; 3 device failure; 4 the operation\n"
 "expired; 5 the operation was cancelled.\n";
 
 static void print_usage(FILE *to)

@@ -45,7 +45,6 @@ enum outcome list_command(struct command_line *line);
 enum outcome purgatory_command(struct command_line *line);
 enum outcome rearm_command(struct command_line *line);
 enum outcome remove_command(struct command_line *line);
-enum outcome run_command(struct command_line *line);
 enum outcome signal_command(struct command_line *line);
 enum outcome top_command(struct command_line *line);
 enum outcome watch_command(struct command_line *line);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "lines.h"
-#include "twheelctl.h"
+#include "outcome.h"
 
 bool fill_lines(struct lines *lines)
 {

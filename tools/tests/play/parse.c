@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The parser of 'twheelctl run'. See parse.h for the language.
+ * The parser of scripts. See parse.h.
  *
  * The parser reads a line word by word without backtracking: each parse_*() consumes
  * words from the front of the line. The message about a wrong word prints the word
@@ -12,8 +12,8 @@
 #include <string.h>
 
 #include "errors.h"
+#include "outcome.h"
 #include "parse.h"
-#include "twheelctl.h"
 #include "units.h"
 
 #define BLANKS		" \t\r\n"

@@ -5,8 +5,8 @@
  * Unlike stdio, this distinguishes an incomplete line from the end of the file, so
  * that the player can wait for the next line and for events at the same time.
  */
-#ifndef TWHEELCTL_LINES_H
-#define TWHEELCTL_LINES_H
+#ifndef TWHEEL_PLAY_LINES_H
+#define TWHEEL_PLAY_LINES_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -46,4 +46,4 @@ bool fill_lines(struct lines *lines);
  */
 char *next_line(struct lines *lines);
 
-#endif /* TWHEELCTL_LINES_H */
+#endif /* TWHEEL_PLAY_LINES_H */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The output of 'twheelctl run'. See report.h, and show.h for the events.
+ * The output of the player. See report.h, and show.h for the events.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "outcome.h"
 #include "report.h"
 #include "show.h"
-#include "failure.h"
 #include "units.h"
 
 static void report_event_json(const struct op *op)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The output of 'twheelctl run', as text or as JSON.
+ * The output of the player, as text or as JSON.
  */
-#ifndef TWHEELCTL_REPORT_H
-#define TWHEELCTL_REPORT_H
+#ifndef TWHEEL_PLAY_REPORT_H
+#define TWHEEL_PLAY_REPORT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -37,4 +37,4 @@ void report_event(const struct op *op, __u64 start, bool json);
  */
 void report_tally(const struct tally *tally, bool json);
 
-#endif /* TWHEELCTL_REPORT_H */
+#endif /* TWHEEL_PLAY_REPORT_H */

@@ -10,13 +10,13 @@
  * operation that has ended or that the script did not add, and on an expiration before
  * the deadline.
  */
-#ifndef TWHEELCTL_PLAYER_H
-#define TWHEELCTL_PLAYER_H
+#ifndef TWHEEL_PLAY_PLAYER_H
+#define TWHEEL_PLAY_PLAYER_H
 
 #include "ops.h"
+#include "outcome.h"
 #include "parse.h"
 #include "report.h"
-#include "twheelctl.h"
 
 /**
  * struct player - a running script
@@ -47,4 +47,4 @@ enum outcome take_events(struct player *p);
 /* Reads the remaining events, checks for lost events, and prints the tally. */
 enum outcome end_play(struct player *p);
 
-#endif /* TWHEELCTL_PLAYER_H */
+#endif /* TWHEEL_PLAY_PLAYER_H */

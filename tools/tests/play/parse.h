@@ -1,27 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The script language of 'twheelctl run': each line is a command.
- *
- *	add NAME in TIME|at TIME|never [every TIME [runs N]]
- *		[any of|all of|K of|sum N of KEY[*NEED]...]
- *	watch NAME KEY[*NEED]...
- *	unwatch NAME KEY
- *	signal KEY [value V] [amount A] [completes N]
- *	complete NAME [value V]
- *	cancel NAME
- *	cancel-key KEY [cancels N]
- *	rearm NAME in TIME|at TIME|never [if-earlier|if-later]
- *	sleep TIME
- *	expect NAME completed|expired|cancelled [value V] [within TIME]
- *	expect NAME round [within TIME]
- *	expect nothing [for TIME]
- *	expect pending N
- *	expect-error ERROR COMMAND
- *
- * run_help[] in run.c documents the commands for users.
+ * The parser of scripts. Each line is a command: help[] in main.c describes the language.
  */
-#ifndef TWHEELCTL_PARSE_H
-#define TWHEELCTL_PARSE_H
+#ifndef TWHEEL_PLAY_PARSE_H
+#define TWHEEL_PLAY_PARSE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -120,4 +102,4 @@ bool parse_line(const char *file, unsigned int line, const char *text,
 
 void free_command(struct command *command);
 
-#endif /* TWHEELCTL_PARSE_H */
+#endif /* TWHEEL_PLAY_PARSE_H */

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The player of 'twheelctl run'. See player.h.
+ * The player of scripts. See player.h.
  */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "outcome.h"
 #include "player.h"
 #include "show.h"
-#include "failure.h"
 #include "units.h"
 
 #define EVENT_BATCH	64

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "ops.h"
-#include "twheelctl.h"
+#include "outcome.h"
 
 struct op *find_op(const struct op_table *table, const char *name)
 {

@@ -5,8 +5,8 @@
  * The parser enters the names, the player the events. The index in the table is the
  * cookie of the operation.
  */
-#ifndef TWHEELCTL_OPS_H
-#define TWHEELCTL_OPS_H
+#ifndef TWHEEL_PLAY_OPS_H
+#define TWHEEL_PLAY_OPS_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -45,4 +45,4 @@ struct op *enter_op(struct op_table *table, const char *name, unsigned int line)
 
 void free_ops(struct op_table *table);
 
-#endif /* TWHEELCTL_OPS_H */
+#endif /* TWHEEL_PLAY_OPS_H */
