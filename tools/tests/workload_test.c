@@ -6,9 +6,9 @@
 #include <stdlib.h>
 
 #include "../common/units.h"
-#include "../twheelctl/account.h"
-#include "../twheelctl/due.h"
-#include "../twheelctl/samples.h"
+#include "load/account.h"
+#include "load/due.h"
+#include "load/samples.h"
 #include "tap.h"
 
 #define NR_SAMPLES	100000

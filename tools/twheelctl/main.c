@@ -37,8 +37,6 @@ static const struct command_entry commands[] = {
 	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command },
 	{ "heartbeat", NULL, rearm_command },
 	{ "watch", "print the events of detached operations", watch_command },
-	{ "purgatory", "run a workload of requests and check every event",
-	  purgatory_command },
 	{ }
 };
 

@@ -42,7 +42,6 @@ enum outcome complete_command(struct command_line *line);
 enum outcome create_command(struct command_line *line);
 enum outcome info_command(struct command_line *line);
 enum outcome list_command(struct command_line *line);
-enum outcome purgatory_command(struct command_line *line);
 enum outcome rearm_command(struct command_line *line);
 enum outcome remove_command(struct command_line *line);
 enum outcome signal_command(struct command_line *line);

@@ -6,8 +6,8 @@
  * return value of the call that completed the request. The earliest time is checked
  * against the clock of the reader, too, not only against the times in the event.
  */
-#ifndef TWHEELCTL_ACCOUNT_H
-#define TWHEELCTL_ACCOUNT_H
+#ifndef TWHEEL_LOAD_ACCOUNT_H
+#define TWHEEL_LOAD_ACCOUNT_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -85,4 +85,4 @@ bool account_holds(const struct account *a);
  */
 __u64 lateness(const struct account *a, unsigned int percent);
 
-#endif /* TWHEELCTL_ACCOUNT_H */
+#endif /* TWHEEL_LOAD_ACCOUNT_H */

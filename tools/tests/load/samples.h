@@ -2,8 +2,8 @@
 /*
  * Random numbers for the workload. The same seed gives the same requests.
  */
-#ifndef TWHEELCTL_SAMPLES_H
-#define TWHEELCTL_SAMPLES_H
+#ifndef TWHEEL_LOAD_SAMPLES_H
+#define TWHEEL_LOAD_SAMPLES_H
 
 #include <linux/types.h>
 
@@ -41,4 +41,4 @@ __u64 next_latency(struct samples *s);
 /* Return: a number below @nr. */
 __u64 next_index(struct samples *s, __u64 nr);
 
-#endif /* TWHEELCTL_SAMPLES_H */
+#endif /* TWHEEL_LOAD_SAMPLES_H */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The workload of 'twheelctl purgatory', modelled on Kafka's benchmark of its purgatory.
+ * A workload modelled on Kafka's benchmark of its purgatory.
  *
  * One thread adds requests as they arrive. Each request has a deadline and watches
  * keys shared with other requests, and a private key. A second thread completes the
@@ -8,15 +8,15 @@
  * by ID and by a signal of the private key. The shared keys are only load: they need
  * more signals than are ever sent. The calling thread reads and accounts the events.
  */
-#ifndef TWHEELCTL_WORKLOAD_H
-#define TWHEELCTL_WORKLOAD_H
+#ifndef TWHEEL_LOAD_WORKLOAD_H
+#define TWHEEL_LOAD_WORKLOAD_H
 
 #include <stdatomic.h>
 
 #include "account.h"
 #include "due.h"
+#include "outcome.h"
 #include "samples.h"
-#include "twheelctl.h"
 
 /**
  * struct workload_options - parameters of the workload
@@ -82,4 +82,4 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 
 void free_workload(struct workload *w);
 
-#endif /* TWHEELCTL_WORKLOAD_H */
+#endif /* TWHEEL_LOAD_WORKLOAD_H */

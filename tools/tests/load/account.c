@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "account.h"
-#include "twheelctl.h"
+#include "outcome.h"
 
 void init_account(struct account *a, size_t nr)
 {

@@ -4,8 +4,8 @@
  *
  * One thread adds requests, another waits for the next due request.
  */
-#ifndef TWHEELCTL_DUE_H
-#define TWHEELCTL_DUE_H
+#ifndef TWHEEL_LOAD_DUE_H
+#define TWHEEL_LOAD_DUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -59,4 +59,4 @@ void close_due(struct due_queue *q);
  */
 bool wait_due(struct due_queue *q, struct due *due);
 
-#endif /* TWHEELCTL_DUE_H */
+#endif /* TWHEEL_LOAD_DUE_H */

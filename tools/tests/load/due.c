@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "due.h"
-#include "twheelctl.h"
+#include "outcome.h"
 #include "units.h"
 
 void init_due(struct due_queue *q)

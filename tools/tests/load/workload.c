@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The three threads of 'twheelctl purgatory'. See workload.h.
+ * The three threads of the workload. See workload.h.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <stdio.h>
 #include <time.h>
@@ -10,7 +11,7 @@
 
 #include <twheel.h>
 
-#include "failure.h"
+#include "outcome.h"
 #include "units.h"
 #include "workload.h"
 
@@ -235,13 +236,12 @@ static bool query_left(struct workload *w)
 
 enum outcome run_workload(struct workload *w, const struct workload_options *options)
 {
-	struct command_line private = { };
 	pthread_t adder, completer;
 
 	*w = (struct workload){ .options = options };
-	w->fd = open_purgatory(&private);
+	w->fd = twheel_open(O_NONBLOCK);
 	if (w->fd < 0)
-		return OUTCOME_DEVICE;
+		return device_failure(TWHEEL_DEVICE);
 	init_account(&w->account, options->num);
 	init_due(&w->due);
 	init_samples(&w->samples, options->seed, options->rate, options->pct50,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * twheelctl purgatory: the workload of Kafka's purgatory benchmark, with a check of
- * every event. This file has the options and the summary, workload.c the workload.
+ * twheel_load: the workload of Kafka's purgatory benchmark, with a check of every event.
+ * This file has the options and the summary, workload.c the workload.
  */
 #include <getopt.h>
 #include <math.h>
@@ -9,18 +9,18 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
-#include "options.h"
+#include "outcome.h"
 #include "show.h"
 #include "units.h"
 #include "workload.h"
 
-static const char purgatory_help[] =
-"usage: twheelctl purgatory [OPTION]...\n"
+static const char help[] =
+"usage: twheel_load [OPTION]...\n"
 "\n"
 "Requests arrive as a Poisson process. Each request watches keys from a key space,\n"
-"completes after a log-normal latency, and expires after a timeout. The command\n"
+"completes after a log-normal latency, and expires after a timeout. The program\n"
 "fails unless each request has exactly one event, which is correct and not early.\n"
-"It always uses a private purgatory.\n"
+"It uses a private purgatory.\n"
 "\n"
 "  --num N               number of requests (10000)\n"
 "  --rate N              requests per second (1000)\n"
@@ -32,7 +32,10 @@ static const char purgatory_help[] =
 "  --seed N              seed of the random numbers (the time)\n"
 "  --json                print the summary as a JSON object\n"
 "\n"
-"Progress is printed on standard error.\n";
+"Progress is printed on standard error.\n"
+"\n"
+"Exit status: 0 success; 1 an event is lost, duplicate, early or wrong; 2 invalid\n"
+"arguments; 3 device failure.\n";
 
 #define MAX_NUM		100000000
 #define MAX_RATE	1e9
@@ -211,7 +214,7 @@ static enum outcome run_and_report(const struct workload_options *o, bool json)
 	return ok ? OUTCOME_OK : OUTCOME_FAILED;
 }
 
-enum outcome purgatory_command(struct command_line *line)
+int main(int argc, char **argv)
 {
 	struct workload_options o = {
 		.num = 10000,
@@ -223,33 +226,31 @@ enum outcome purgatory_command(struct command_line *line)
 		.pct75 = 60,
 		.seed = now_ns() % UINT32_MAX,
 	};
+	bool json = false;
 	int index, code;
 
-	/* 0 reinitializes getopt_long() after its use by main(). */
-	optind = 0;
-	while ((code = getopt_long(line->argc, line->argv, "", options, &index)) != -1) {
+	while ((code = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (code == OPTION_HELP) {
-			fputs(purgatory_help, stdout);
+			fputs(help, stdout);
 			return OUTCOME_OK;
 		}
 		if (code == OPTION_JSON) {
-			line->json = true;
+			json = true;
 		} else if (code == '?') {
 			return OUTCOME_USAGE;
 		} else if (!take_option(&o, code)) {
-			fprintf(stderr, "twheelctl: '%s' is out of range for --%s\n",
+			fprintf(stderr, "twheel_load: '%s' is out of range for --%s\n",
 				optarg, options[index].name);
 			return OUTCOME_USAGE;
 		}
 	}
-	if (optind != line->argc) {
-		fprintf(stderr, "twheelctl: unexpected argument '%s'\n",
-			line->argv[optind]);
+	if (optind != argc) {
+		fprintf(stderr, "twheel_load: unexpected argument '%s'\n", argv[optind]);
 		return OUTCOME_USAGE;
 	}
 	if (o.pct75 < o.pct50) {
-		fputs("twheelctl: --pct75 cannot be below --pct50\n", stderr);
+		fputs("twheel_load: --pct75 cannot be below --pct50\n", stderr);
 		return OUTCOME_USAGE;
 	}
-	return run_and_report(&o, line->json);
+	return run_and_report(&o, json);
 }
