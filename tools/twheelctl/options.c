@@ -42,12 +42,6 @@ enum outcome wrong_usage(const struct command_line *line, const char *format, ..
 	return OUTCOME_USAGE;
 }
 
-bool take_text(const char *text, void *to)
-{
-	*(const char **)to = text;
-	return true;
-}
-
 bool take_number(const char *text, void *to)
 {
 	struct number *number = to;

@@ -37,9 +37,6 @@ struct option_spec {
 	const char *expected;
 };
 
-/* For option_spec.take: @to is a const char **. */
-bool take_text(const char *text, void *to);
-
 /* For option_spec.take: @to is a struct number. */
 bool take_number(const char *text, void *to);
 bool take_number32(const char *text, void *to);

@@ -10,7 +10,7 @@
 #include "units.h"
 #include "when.h"
 
-const char add_help[] =
+static const char add_help[] =
 "usage: twheelctl [-p NAME] add --in TIME|--at POINT|--never [OPTION]...\n"
 "\n"
 "Adds an operation, prints its ID, waits until it ends, and prints its events. The\n"

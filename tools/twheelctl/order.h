@@ -20,8 +20,6 @@ struct order {
 	struct watch_list keys;
 };
 
-extern const char add_help[];
-
 /**
  * take_order() - parse the arguments of 'twheelctl add'
  * @line: the arguments
