@@ -66,6 +66,7 @@ struct member {
 	int				error;		/* of a heartbeat or of leaving */
 	u64				from, to;	/* start and end of the last call */
 	unsigned int			listed;
+	u64				remaining;	/* time to the deadline when listed */
 	atomic_t			nr_ended;		/* calls of ended() */
 	u64				ended_at;
 	struct twheel_op_result		result;
@@ -237,12 +238,19 @@ static void beater_work(struct work_struct *work)
 /* Iterate over the group while members expire. */
 static void list_group(void)
 {
+	struct twheel_op_progress progress;
 	struct twheel_op_iter iter;
 	struct twheel_op *op;
+	struct member *m;
 
 	twheel_op_iter_start(&iter, group);
-	while ((op = twheel_op_iter_next(&iter)))
-		container_of(op, struct member, op)->listed++;
+	while ((op = twheel_op_iter_next(&iter))) {
+		m = container_of(op, struct member, op);
+		m->listed++;
+		/* The member may have ended since the iterator returned it. */
+		if (!twheel_op_progress(op, &progress, NULL, 0))
+			m->remaining = progress.remaining;
+	}
 	twheel_op_iter_end(&iter);
 	listed_at = ktime_get_ns();
 }
@@ -284,9 +292,14 @@ static bool expiry_valid(const struct member *m)
 	return m->error == -EALREADY && m->result.time <= m->to;
 }
 
-/* A member that was pending during the whole listing is listed once, no member twice. */
+/*
+ * A member that was pending during the whole listing is listed once, no member twice. Its
+ * remaining time is at most the maximum length of a session.
+ */
 static bool listing_valid(const struct member *m)
 {
+	if (m->remaining >= session_ms * NSEC_PER_MSEC)
+		return false;
 	return m->listed == 1 || (!m->listed && m->result.time <= listed_at);
 }
 
