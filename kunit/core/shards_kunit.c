@@ -14,39 +14,43 @@ static void count_cancelled(struct twheel_timer *timer, void *data)
 	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
 	unsigned int *nr = data;
 
-	probe->cancelled = -ECANCELED;
+	if (!twheel_timer_pending(timer))
+		probe->cancelled = -ECANCELED;
 	(*nr)++;
 }
 
 static void stop_hands_back_pending_timers(struct kunit *test)
 {
-	static struct timer_probe fired, near, far, never;
-	unsigned int nr = 0;
+	static const u64 delays[] = {
+		NSEC_PER_SEC, 5 * NSEC_PER_SEC, 100000 * NSEC_PER_SEC, TWHEEL_NEVER,
+	};
+	static struct timer_probe fired, probes[ARRAY_SIZE(delays)];
+	unsigned int i, nr = 0;
 
 	timer_probe_init(&fired);
-	timer_probe_init(&near);
-	timer_probe_init(&far);
-	timer_probe_init(&never);
 	timer_probe_add(&fired, NSEC_PER_MSEC);
-	timer_probe_add(&near, NSEC_PER_SEC);
-	timer_probe_add(&far, 100000 * NSEC_PER_SEC);
-	timer_probe_add(&never, TWHEEL_NEVER);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		timer_probe_init(&probes[i]);
+		timer_probe_add(&probes[i], delays[i]);
+	}
 	vtime_sleep(NSEC_PER_SEC / 2);
 
-	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 3);
-	KUNIT_EXPECT_EQ(test, nr, 3);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), ARRAY_SIZE(probes));
+	KUNIT_EXPECT_EQ(test, nr, ARRAY_SIZE(probes));
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
-	KUNIT_EXPECT_EQ(test, near.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, far.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, never.cancelled, -ECANCELED);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&near.timer), -EALREADY);
-	vtime_sleep(2 * NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].cancelled, -ECANCELED);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), -EALREADY);
+	}
+	vtime_sleep(10 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, fired.nr_fired, 1);
-	KUNIT_EXPECT_EQ(test, near.nr_fired, 0);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, count_cancelled, &nr), 0);
 }
 
-static void stopped_wheel_refuses_timers(struct kunit *test)
+/* The wheel has no pending timer. */
+static void expect_refusal_after_stop(struct kunit *test)
 {
 	static struct timer_probe probe;
 
@@ -58,6 +62,21 @@ static void stopped_wheel_refuses_timers(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+}
+
+/* The wheel is stopped before its first timer, and after its last one has fired. */
+static void stopped_wheel_refuses_timers(struct kunit *test)
+{
+	const struct twheel_config config = {};
+	static struct timer_probe fired;
+
+	expect_refusal_after_stop(test);
+	timer_suite_restart(test, &config);
+	timer_probe_init(&fired);
+	timer_probe_add(&fired, NSEC_PER_MSEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, fired.nr_fired, 1);
+	expect_refusal_after_stop(test);
 }
 
 /* twheel_stop() hands back each timer that is still pending. A re-arm in its callback fails. */
@@ -113,7 +132,9 @@ static void counters_add_up(struct kunit *test)
 	timer_probe_rearm(&far, 2000 * NSEC_PER_SEC, TWHEEL_REARM_IF_LATER);
 	timer_probe_rearm(&far, 1000 * NSEC_PER_SEC, TWHEEL_REARM_IF_LATER);
 	timer_probe_add(&never, TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
 	twheel_timer_cancel(&never.timer);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 2);
 	vtime_sleep(10 * NSEC_PER_SEC);
 
 	stats = stats_of(timer_wheel);
@@ -128,6 +149,7 @@ static void counters_add_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.latest_ticks, 0);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&far.timer), 0);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cancelled, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
 }
 
 /* A callback that takes a second makes another timer late. A past deadline is not late. */

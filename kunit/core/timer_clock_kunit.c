@@ -225,31 +225,46 @@ static void many_timers_follow_step_back(struct kunit *test)
 	}
 }
 
+/* A step past the deadline cancels the timer instead of expiring it. */
 static void step_cancels_cancel_on_set_timers_at_once(struct kunit *test)
 {
-	static struct clock_probe far, never, plain;
-	s64 steps[] = { 1000000, -5000000000LL, 7000000000LL };
-	unsigned int i;
+	static struct clock_probe done, far, never, plain;
+	s64 steps[] = { 1000000, -5000000000LL, 7000000000LL, 200000000000000LL };
+	unsigned int i, passed;
 	u64 now;
 
 	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		passed = steps[i] > 100000LL * NSEC_PER_SEC;
+		clock_probe_init(&done, TWHEEL_TIMER_CANCEL_ON_SET);
 		clock_probe_init(&far, TWHEEL_TIMER_CANCEL_ON_SET);
 		clock_probe_init(&never, TWHEEL_TIMER_CANCEL_ON_SET);
 		clock_probe_init(&plain, 0);
+		add_in(test, &done, NSEC_PER_MSEC);
 		add_in(test, &far, 100000 * NSEC_PER_SEC);
 		add_at(test, &never, TWHEEL_NEVER);
 		add_in(test, &plain, 100000 * NSEC_PER_SEC);
 		vtime_sleep(NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ(test, far.nr_fired, 0);
 		clock_move(test, steps[i]);
 		now = twheel_now(wheel);
 		vtime_sleep(2 * NOTICE_NS);
 		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
 		KUNIT_EXPECT_EQ(test, far.error, -ECANCELED);
 		KUNIT_EXPECT_LE(test, far.fired, now + NOTICE_NS);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&far.timer));
 		KUNIT_EXPECT_EQ(test, never.nr_fired, 1);
 		KUNIT_EXPECT_EQ(test, never.error, -ECANCELED);
-		KUNIT_EXPECT_EQ(test, plain.nr_fired, 0);
-		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), 0);
+		KUNIT_EXPECT_EQ(test, plain.nr_fired, passed);
+
+		/* Another step does not affect the timers that are not pending. */
+		clock_move(test, -steps[i]);
+		vtime_sleep(NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ(test, far.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, never.nr_fired, 1);
+		expect_on_time(test, &done);
+		KUNIT_EXPECT_EQ(test, plain.nr_fired, passed);
+		KUNIT_EXPECT_EQ(test, plain.error, 0);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&plain.timer), passed ? -EALREADY : 0);
 	}
 }
 
@@ -421,18 +436,22 @@ static void expiry_continues_during_repeated_steps(struct kunit *test)
 /* A cancelled timer may be added again, and the old step does not affect its new deadline. */
 static void timer_added_after_cancel_is_not_cancelled(struct kunit *test)
 {
+	s64 steps[] = { -10000000000LL, 10000000000LL, 1000000000000LL };
 	static struct clock_probe probe;
+	unsigned int i;
 
-	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_in(test, &probe, 100 * NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	clock_move(test, -10 * (s64)NSEC_PER_SEC);
-	vtime_sleep(2 * NOTICE_NS);
-	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
-	probe.nr_fired = 0;
-	add_in(test, &probe, NSEC_PER_SEC);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+		add_in(test, &probe, 100 * NSEC_PER_SEC);
+		vtime_sleep(NSEC_PER_SEC);
+		clock_move(test, steps[i]);
+		vtime_sleep(2 * NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
+		probe.nr_fired = 0;
+		add_in(test, &probe, NSEC_PER_SEC);
+		vtime_sleep(2 * NSEC_PER_SEC);
+		expect_on_time(test, &probe);
+	}
 }
 
 /* The add itself notices the step, before any timer has been cancelled. */
@@ -490,6 +509,18 @@ static void step_during_callback_cancels_next_run(struct kunit *test)
 	twheel_periodic_shutdown_sync(&setter.periodic);
 }
 
+static void expect_step_keeps_remaining_time(struct kunit *test, struct clock_probe *probe,
+					     s64 step)
+{
+	u64 remaining, left;
+
+	clock_move(test, step);
+	remaining = twheel_timer_remaining(&probe->timer);
+	left = probe->deadline - twheel_now(wheel);
+	KUNIT_EXPECT_GE(test, remaining, left);
+	KUNIT_EXPECT_LE(test, remaining, left + twheel_tick_ns(wheel) + VTIME_SLOP_NS);
+}
+
 static void steps_do_not_affect_other_clocks(struct kunit *test)
 {
 	static struct clock_probe probe;
@@ -498,11 +529,12 @@ static void steps_do_not_affect_other_clocks(struct kunit *test)
 	clock_start(test, TWHEEL_CLOCK_MONOTONIC);
 	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
 	add_in(test, &probe, 10 * NSEC_PER_SEC);
-	clock_move(test, -1000 * (s64)NSEC_PER_SEC);
+	expect_step_keeps_remaining_time(test, &probe, -3600 * (s64)NSEC_PER_SEC);
 	vtime_sleep(NSEC_PER_SEC);
-	clock_move(test, 1000 * NSEC_PER_SEC);
+	expect_step_keeps_remaining_time(test, &probe, 7200 * NSEC_PER_SEC);
+	vtime_sleep(8 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	vtime_sleep(10 * NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
 	expect_on_time(test, &probe);
 }
 

@@ -5,6 +5,7 @@
  */
 #include <linux/err.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 
@@ -45,9 +46,7 @@ static void many_timers_fire_once_and_on_time(struct kunit *test)
 	unsigned int i, round;
 
 	random_start(test, &random);
-	twheel_destroy(timer_wheel);
-	timer_wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+	timer_suite_restart(test, &config);
 	probes = kunit_kcalloc(test, MANY, sizeof(*probes), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, probes);
 	for (i = 0; i < MANY; i++)
@@ -83,8 +82,39 @@ static void many_timers_fire_once_and_on_time(struct kunit *test)
 	}
 }
 
+#define VERY_MANY	100000
+
+/* All timers are due within a few ticks. */
+static void very_many_timers_fire_once_and_on_time(struct kunit *test)
+{
+	struct timer_probe *probes = kvcalloc(VERY_MANY, sizeof(*probes), GFP_KERNEL);
+	const struct twheel_config config = { .tick_ns = 200 * NSEC_PER_MSEC, .slots = 512 };
+	unsigned int i, nr_refused = 0, nr_not_once = 0, nr_early = 0, nr_late = 0;
+	u64 late = config.tick_ns + VTIME_SLOP_NS + VERY_MANY * NSEC_PER_USEC;
+
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	timer_suite_restart(test, &config);
+	for (i = 0; i < VERY_MANY; i++) {
+		timer_probe_init(&probes[i]);
+		nr_refused += !!timer_probe_add(&probes[i], 125 * NSEC_PER_MSEC);
+	}
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < VERY_MANY; i++) {
+		nr_not_once += probes[i].nr_fired != 1;
+		nr_early += probes[i].fired < probes[i].deadline;
+		nr_late += probes[i].fired > probes[i].deadline + late;
+	}
+	KUNIT_EXPECT_EQ(test, nr_refused, 0);
+	KUNIT_EXPECT_EQ(test, nr_not_once, 0);
+	KUNIT_EXPECT_EQ(test, nr_early, 0);
+	KUNIT_EXPECT_EQ(test, nr_late, 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 0);
+	kvfree(probes);
+}
+
 static struct kunit_case exact_cases[] = {
 	KUNIT_CASE_PARAM(many_timers_fire_once_and_on_time, shape_gen_params),
+	KUNIT_CASE(very_many_timers_fire_once_and_on_time),
 	{}
 };
 

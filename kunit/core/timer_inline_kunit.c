@@ -226,6 +226,7 @@ kunit_test_suite(inline_suite);
 /* Work that records its runs and may take long. */
 struct work_probe {
 	struct twheel_work	work;
+	struct work_struct	*current_work;
 	u64			fired;
 	unsigned int		nr_fired;
 	unsigned int		again;
@@ -240,6 +241,7 @@ static void work_fired(struct work_struct *work)
 	struct work_probe *probe = container_of(to_twheel_work(work), struct work_probe, work);
 
 	probe->running = true;
+	probe->current_work = current_work();
 	probe->fired = ktime_get_ns();
 	probe->nr_fired++;
 	if (probe->takes_ns)
@@ -280,6 +282,8 @@ static void work_runs_on_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_work_add(&probe.work, deadline), -EBUSY);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	/* NULL outside of workqueues. */
+	KUNIT_EXPECT_PTR_EQ(test, probe.current_work, &probe.work.work);
 	KUNIT_EXPECT_GE(test, probe.fired, deadline);
 	KUNIT_EXPECT_LE(test, probe.fired,
 			deadline + twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);

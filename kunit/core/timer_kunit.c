@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: the calls of the kernel interface and their return values.
- * timer_exact_kunit.c tests that many timers are on time.
+ * Tests of layer 4, timers: the calls of the kernel interface, their return values, and
+ * callbacks that use them. timer_exact_kunit.c tests that many timers are on time.
  */
 #include <linux/ktime.h>
 #include <linux/slab.h>
@@ -19,6 +19,9 @@ static void timer_fires_once_and_on_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 50 * NSEC_PER_MSEC), 0);
 	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&probe.timer));
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 1);
+	vtime_sleep(45 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	KUNIT_EXPECT_TRUE(test, twheel_timer_pending(&probe.timer));
 	vtime_sleep(NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
@@ -58,9 +61,16 @@ static void rearm_moves_timer_both_ways(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
 }
 
+static int rearm_in_callback;
+
+static void rearm_if_pending(struct twheel_timer *timer)
+{
+	rearm_in_callback = twheel_timer_rearm(timer, 0, TWHEEL_REARM_IF_PENDING);
+}
+
 static void rearm_if_pending_does_not_arm_idle_timer(struct kunit *test)
 {
-	static struct timer_probe probe;
+	static struct timer_probe probe, own;
 
 	timer_probe_init(&probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_PENDING), 0);
@@ -74,6 +84,15 @@ static void rearm_if_pending_does_not_arm_idle_timer(struct kunit *test)
 	expect_on_time(test, &probe);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, NSEC_PER_SEC, TWHEEL_REARM_IF_PENDING), 0);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
+
+	/* A timer is not pending while its callback runs. */
+	rearm_in_callback = -1;
+	timer_probe_init(&own);
+	twheel_timer_init(&own.timer, timer_wheel, rearm_if_pending);
+	timer_probe_add(&own, 0);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, rearm_in_callback, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).fired, 2);
 }
 
 /* Arm a timer for two deadlines, in either order. @mode keeps the deadline after @kept. */
@@ -169,6 +188,94 @@ static void cancel_returns_state_of_timer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
+#define NR_MOMENTS	400
+
+/* Cancels from before the deadline until after the callback, which takes 300 us. */
+static void either_cancel_or_expiry_wins(struct kunit *test)
+{
+	unsigned int i, nr_won = 0, nr_running = 0, nr_fired = 0;
+	static struct timer_probe probe;
+	int ret;
+
+	for (i = 0; i < NR_MOMENTS; i++) {
+		timer_probe_init(&probe);
+		probe.takes_ns = 300 * NSEC_PER_USEC;
+		timer_probe_add(&probe, 5 * NSEC_PER_MSEC);
+		vtime_sleep_until(probe.deadline - NSEC_PER_MSEC + i * 10 * NSEC_PER_USEC);
+		ret = twheel_timer_cancel(&probe.timer);
+		nr_won += ret == 0;
+		nr_running += ret == -EINPROGRESS;
+		nr_fired += ret == -EALREADY;
+		vtime_sleep(5 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_EQ(test, probe.nr_fired, ret ? 1 : 0);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
+	}
+	KUNIT_EXPECT_EQ(test, nr_won + nr_running + nr_fired, NR_MOMENTS);
+	KUNIT_EXPECT_GT(test, nr_won, 0);
+	KUNIT_EXPECT_GT(test, nr_running, 0);
+	KUNIT_EXPECT_GT(test, nr_fired, 0);
+}
+
+/* All timers are due in the same tick. The order within a tick is not guaranteed. */
+static void due_timers_can_be_cancelled_during_callback(struct kunit *test)
+{
+	u64 deadline = twheel_deadline(200 * NSEC_PER_MSEC);
+	unsigned int i, nr_fired = 0, nr_cancelled = 0;
+	static struct timer_probe probes[11];
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		timer_probe_init(&probes[i]);
+		probes[i].takes_ns = NSEC_PER_SEC;
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&probes[i].timer, deadline), 0);
+	}
+	vtime_sleep_until(deadline + NSEC_PER_SEC / 2);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		nr_cancelled += !twheel_timer_cancel(&probes[i].timer);
+	KUNIT_EXPECT_EQ(test, nr_cancelled, 10);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		nr_fired += probes[i].nr_fired;
+	KUNIT_EXPECT_EQ(test, nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
+}
+
+#define NR_PEERS	30
+
+static struct timer_probe peers[NR_PEERS];
+static int peer_cancelled[NR_PEERS];
+
+static void cancel_peer(struct twheel_timer *timer)
+{
+	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
+	unsigned int peer = (probe - peers + 2) % NR_PEERS;
+
+	probe->nr_fired++;
+	peer_cancelled[peer] = twheel_timer_cancel(&peers[peer].timer);
+}
+
+/* All timers are due in the same tick, and each callback cancels the next timer but one. */
+static void callback_may_cancel_due_timers(struct kunit *test)
+{
+	u64 deadline = twheel_deadline(10 * NSEC_PER_MSEC);
+	unsigned int i, nr_fired = 0, nr_cancelled = 0;
+
+	for (i = 0; i < NR_PEERS; i++) {
+		peer_cancelled[i] = -EALREADY;
+		timer_probe_init(&peers[i]);
+		twheel_timer_init(&peers[i].timer, timer_wheel, cancel_peer);
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&peers[i].timer, deadline), 0);
+	}
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < NR_PEERS; i++) {
+		KUNIT_EXPECT_EQ(test, peers[i].nr_fired, peer_cancelled[i] ? 1 : 0);
+		nr_fired += peers[i].nr_fired;
+		nr_cancelled += !peer_cancelled[i];
+	}
+	KUNIT_EXPECT_EQ(test, nr_fired + nr_cancelled, NR_PEERS);
+	KUNIT_EXPECT_GT(test, nr_cancelled, 0);
+}
+
 static void cancel_sync_waits_for_callback(struct kunit *test)
 {
 	static struct timer_probe probe;
@@ -199,6 +306,124 @@ static void callback_may_rearm_own_timer(struct kunit *test)
 	expect_on_time(test, &probe);
 }
 
+/*
+ * A turn of the wheel takes 3.2 s. The callback runs just after the start of a tick, and
+ * the new deadline is rounded up, so that each round takes a second and a tick.
+ */
+static void callback_may_rearm_own_timer_for_many_turns(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = 100 * NSEC_PER_MSEC, .slots = 32 };
+	static struct timer_probe probe;
+
+	timer_suite_restart(test, &config);
+	timer_probe_init(&probe);
+	probe.again = UINT_MAX;
+	probe.after_ns = NSEC_PER_SEC;
+	timer_probe_add(&probe, NSEC_PER_SEC);
+	vtime_sleep(3500 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 3);
+	vtime_sleep(108 * NSEC_PER_SEC);
+	KUNIT_EXPECT_GE(test, probe.nr_fired, 100);
+	KUNIT_EXPECT_LE(test, probe.nr_fired, 102);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 1);
+}
+
+/* The timer that a callback adds, its delay, and the number of pending timers afterwards. */
+static struct timer_probe added;
+static u64 added_delay, pending_after_add;
+
+static void add_another(struct twheel_timer *timer)
+{
+	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
+
+	probe->fired = ktime_get_ns();
+	probe->nr_fired++;
+	timer_probe_add(&added, added_delay);
+	pending_after_add = stats_of(timer_wheel).pending;
+}
+
+static void expect_both_on_time(struct kunit *test, u64 delay, u64 further_delay)
+{
+	static struct timer_probe adds;
+
+	added_delay = further_delay;
+	timer_probe_init(&added);
+	timer_probe_init(&adds);
+	twheel_timer_init(&adds.timer, timer_wheel, add_another);
+	timer_probe_add(&adds, delay);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 1);
+	vtime_sleep(delay + further_delay + 10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, adds.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, added.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, pending_after_add, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
+	expect_on_time(test, &adds);
+	expect_on_time(test, &added);
+}
+
+/*
+ * The callback runs half a turn of the wheel or two turns ahead. The delay of the other
+ * timer is 0, a tick, or about a turn.
+ */
+static void callback_may_add_another_timer(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = NSEC_PER_MSEC, .slots = 256 };
+	static const unsigned int delays_ms[] = { 0, 1, 255, 256, 257 };
+	unsigned int i;
+
+	timer_suite_restart(test, &config);
+	for (i = 0; i < ARRAY_SIZE(delays_ms); i++) {
+		expect_both_on_time(test, 128 * NSEC_PER_MSEC, delays_ms[i] * NSEC_PER_MSEC);
+		expect_both_on_time(test, 500 * NSEC_PER_MSEC, delays_ms[i] * NSEC_PER_MSEC);
+	}
+}
+
+/*
+ * A callback in which everything fails: it adds a pending timer, adds a timer that was
+ * shut down, and takes too long.
+ */
+static struct timer_probe pending_probe, shut_probe;
+static int add_pending, add_shut;
+
+static void failing_callback(struct twheel_timer *timer)
+{
+	add_pending = timer_probe_add(&pending_probe, 0);
+	add_shut = timer_probe_add(&shut_probe, 0);
+	vtime_sleep(NSEC_PER_SEC);
+}
+
+static void failing_callback_does_not_affect_other_timers(struct kunit *test)
+{
+	static struct timer_probe failing, due, later;
+	u64 deadline = twheel_deadline(10 * NSEC_PER_MSEC);
+
+	timer_probe_init(&pending_probe);
+	timer_probe_init(&shut_probe);
+	timer_probe_init(&failing);
+	timer_probe_init(&due);
+	timer_probe_init(&later);
+	twheel_timer_init(&failing.timer, timer_wheel, failing_callback);
+	timer_probe_add(&pending_probe, 100 * NSEC_PER_SEC);
+	twheel_timer_shutdown_sync(&shut_probe.timer);
+	twheel_timer_add(&failing.timer, deadline);
+	twheel_timer_add(&due.timer, deadline);
+	timer_probe_add(&later, 5 * NSEC_PER_SEC);
+
+	vtime_sleep(10 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, add_pending, -EBUSY);
+	KUNIT_EXPECT_EQ(test, add_shut, -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, due.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, later.nr_fired, 1);
+	expect_on_time(test, &later);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 1);
+
+	/* The timer itself can be added again, too. */
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&failing.timer, 0), 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).slow, 2);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&pending_probe.timer), 0);
+}
+
 /* One timer is re-armed for the past, until long after the deadline of the other. */
 static void always_due_timer_does_not_starve_others(struct kunit *test)
 {
@@ -217,21 +442,46 @@ static void always_due_timer_does_not_starve_others(struct kunit *test)
 	expect_on_time(test, &other);
 }
 
+/*
+ * Cancels in steps of 100 us throughout a callback that takes 3 ms and the delay until its
+ * next run.
+ */
 static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 {
-	unsigned int nr_fired;
+	unsigned int i, nr_fired, nr_running = 0, nr_waiting = 0;
 	static struct timer_probe probe;
 
-	timer_probe_init(&probe);
-	probe.again = UINT_MAX;
-	probe.takes_ns = 10 * NSEC_PER_MSEC;
-	timer_probe_add(&probe, NSEC_PER_MSEC);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), 0);
-	nr_fired = probe.nr_fired;
-	KUNIT_EXPECT_GT(test, nr_fired, 10);
-	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, nr_fired);
+	for (i = 0; i < 100; i++) {
+		timer_probe_init(&probe);
+		probe.again = UINT_MAX;
+		probe.takes_ns = 3 * NSEC_PER_MSEC;
+		timer_probe_add(&probe, NSEC_PER_MSEC);
+		vtime_sleep(100 * NSEC_PER_MSEC + i * 100 * NSEC_PER_USEC);
+		if (probe.running)
+			nr_running++;
+		else
+			nr_waiting++;
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), 0);
+		KUNIT_EXPECT_FALSE(test, probe.running);
+		KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
+		nr_fired = probe.nr_fired;
+		KUNIT_EXPECT_GT(test, nr_fired, 10);
+		vtime_sleep(NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ(test, probe.nr_fired, nr_fired);
+	}
+	KUNIT_EXPECT_GT(test, nr_running, 0);
+	KUNIT_EXPECT_GT(test, nr_waiting, 0);
+}
+
+static void expect_refused(struct kunit *test, struct timer_probe *probe)
+{
+	KUNIT_EXPECT_EQ(test, timer_probe_add(probe, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add_slack(&probe->timer, 0, NSEC_PER_SEC), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_ALWAYS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_IF_EARLIER), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_IF_LATER), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_IF_PENDING), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe->timer));
 }
 
 static void shutdown_stops_timer_that_rearms_itself(struct kunit *test)
@@ -247,21 +497,25 @@ static void shutdown_stops_timer_that_rearms_itself(struct kunit *test)
 	/* The callback is running, and its re-arm fails. */
 	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&probe.timer), -EALREADY);
 	KUNIT_EXPECT_FALSE(test, probe.running);
-	vtime_sleep(NSEC_PER_SEC);
+	expect_refused(test, &probe);
+	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
 }
 
 static void add_after_shutdown_returns_eshutdown(struct kunit *test)
 {
-	static struct timer_probe probe;
+	static struct timer_probe idle, probe;
 
+	timer_probe_init(&idle);
+	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&idle.timer), -EALREADY);
 	timer_probe_init(&probe);
 	timer_probe_add(&probe, NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, twheel_timer_shutdown_sync(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probe, 0, TWHEEL_REARM_ALWAYS), -ESHUTDOWN);
+	expect_refused(test, &idle);
+	expect_refused(test, &probe);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), -EALREADY);
 	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, idle.nr_fired, 0);
 	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
 
 	timer_probe_init(&probe);
@@ -310,13 +564,19 @@ static void timer_without_deadline_stays_pending(struct kunit *test)
 
 static void largest_deadline_is_accepted(struct kunit *test)
 {
-	static struct timer_probe probe;
+	static struct timer_probe last, before;
 
-	timer_probe_init(&probe);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, KTIME_MAX), 0);
+	timer_probe_init(&last);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&last.timer, KTIME_MAX), 0);
+	timer_probe_init(&before);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&before,
+					      KTIME_MAX - ktime_get_ns() - NSEC_PER_SEC), 0);
+	KUNIT_EXPECT_LE(test, before.deadline, KTIME_MAX);
 	vtime_sleep(NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, last.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, before.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&last.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&before.timer), 0);
 }
 
 static struct kunit_case timer_cases[] = {
@@ -329,8 +589,14 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(rearm_treats_never_as_latest_deadline),
 	KUNIT_CASE(cancel_returns_state_of_timer),
 	KUNIT_CASE(cancel_of_pending_and_running_timer_returns_one),
+	KUNIT_CASE(either_cancel_or_expiry_wins),
+	KUNIT_CASE(due_timers_can_be_cancelled_during_callback),
+	KUNIT_CASE(callback_may_cancel_due_timers),
 	KUNIT_CASE(cancel_sync_waits_for_callback),
 	KUNIT_CASE(callback_may_rearm_own_timer),
+	KUNIT_CASE(callback_may_rearm_own_timer_for_many_turns),
+	KUNIT_CASE(callback_may_add_another_timer),
+	KUNIT_CASE(failing_callback_does_not_affect_other_timers),
 	KUNIT_CASE(always_due_timer_does_not_starve_others),
 	KUNIT_CASE(cancel_sync_stops_timer_that_rearms_itself),
 	KUNIT_CASE(shutdown_stops_timer_that_rearms_itself),

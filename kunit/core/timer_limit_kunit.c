@@ -130,19 +130,7 @@ static void limited_wheel(struct kunit *test, unsigned int shards, u64 max_pendi
 		.name = "kunit", .shards = shards, .max_pending = max_pending,
 	};
 
-	twheel_destroy(timer_wheel);
-	timer_wheel = twheel_create(&config);
-	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
-}
-
-/* A callback that adds another timer: its own timer is already uncharged. */
-static struct timer_probe follower;
-
-static void add_follower(struct twheel_timer *timer)
-{
-	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
-
-	probe->cancelled = timer_probe_add(&follower, SECOND);
+	timer_suite_restart(test, &config);
 }
 
 static void full_wheel_returns_enospc(struct kunit *test)
@@ -153,25 +141,73 @@ static void full_wheel_returns_enospc(struct kunit *test)
 	limited_wheel(test, 2, 3);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		timer_probe_init(&probes[i]);
-	timer_probe_init(&follower);
-	twheel_timer_init(&probes[0].timer, timer_wheel, add_follower);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[i], (i + 1) * SECOND), 0);
-	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[3], SECOND), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[3], SECOND, TWHEEL_REARM_ALWAYS), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[3], NSEC_PER_MSEC), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[3], NSEC_PER_MSEC, TWHEEL_REARM_ALWAYS),
+			-ENOSPC);
+	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probes[3].timer));
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).rejected, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 3);
 	/* A pending timer can still be re-armed. */
-	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[2], 9 * SECOND, TWHEEL_REARM_ALWAYS), 1);
-	vtime_sleep(3 * SECOND / 2);
-	KUNIT_EXPECT_EQ(test, probes[0].cancelled, 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_rearm(&probes[2], SECOND / 2, TWHEEL_REARM_ALWAYS), 1);
+	vtime_sleep(3 * SECOND / 4);
+	KUNIT_EXPECT_EQ(test, probes[2].nr_fired, 1);
+	expect_on_time(test, &probes[2]);
+	KUNIT_EXPECT_EQ(test, probes[3].nr_fired, 0);
+
+	/* A cancelled timer is uncharged at once. */
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[2], 9 * SECOND), 0);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[3], SECOND), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[2].timer), 0);
 	KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[3], SECOND), 0);
 	vtime_sleep(9 * SECOND);
+	KUNIT_EXPECT_EQ(test, probes[3].nr_fired, 1);
+	expect_on_time(test, &probes[3]);
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).pending, 0);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, timer_probe_add(&probes[i], 10 * SECOND), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 3);
+}
+
+static struct timer_probe follower;
+
+static void add_follower(struct twheel_timer *timer)
+{
+	struct timer_probe *probe = container_of(timer, struct timer_probe, timer);
+
+	probe->cancelled = timer_probe_add(&follower, 100 * SECOND);
+}
+
+/* The callback of one timer adds another timer, and the callback of the next re-arms its own. */
+static void timer_is_uncharged_before_its_callback(struct kunit *test)
+{
+	static struct timer_probe adds, rearms, stays, refused;
+
+	limited_wheel(test, 2, 3);
+	timer_probe_init(&follower);
+	timer_probe_init(&adds);
+	timer_probe_init(&rearms);
+	timer_probe_init(&stays);
+	timer_probe_init(&refused);
+	twheel_timer_init(&adds.timer, timer_wheel, add_follower);
+	rearms.again = 1;
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&adds, SECOND), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&rearms, 2 * SECOND), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&stays, 100 * SECOND), 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&refused, SECOND), -ENOSPC);
+	vtime_sleep(3 * SECOND / 2);
+	KUNIT_EXPECT_EQ(test, adds.cancelled, 0);
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&refused, SECOND), -ENOSPC);
+	vtime_sleep(SECOND);
+	KUNIT_EXPECT_EQ(test, rearms.nr_fired, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).rejected, 2);
+
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&refused, SECOND), 0);
+	vtime_sleep(2 * SECOND);
+	KUNIT_EXPECT_EQ(test, refused.nr_fired, 1);
+	expect_on_time(test, &refused);
+	KUNIT_EXPECT_EQ(test, twheel_stop(timer_wheel, NULL, NULL), 2);
 }
 
 /* The callback fills the wheel up to its limit, but its own timer is still armed again. */
@@ -281,6 +317,7 @@ static struct kunit_case limit_cases[] = {
 	KUNIT_CASE(slack_reduces_wakeups_and_moves),
 	KUNIT_CASE(remaining_time_decreases),
 	KUNIT_CASE(full_wheel_returns_enospc),
+	KUNIT_CASE(timer_is_uncharged_before_its_callback),
 	KUNIT_CASE(periodic_timer_is_rearmed_on_full_wheel),
 	KUNIT_CASE(purgatory_on_limited_wheel_returns_einval),
 	KUNIT_CASE(too_many_wheels_return_eusers),

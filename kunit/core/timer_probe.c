@@ -65,6 +65,13 @@ void timer_suite_exit(struct kunit *test)
 	twheel_destroy(timer_wheel);
 }
 
+void timer_suite_restart(struct kunit *test, const struct twheel_config *config)
+{
+	twheel_destroy(timer_wheel);
+	timer_wheel = twheel_create(config);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, timer_wheel);
+}
+
 int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode)
 {
 	probe->deadline = twheel_deadline(delay);

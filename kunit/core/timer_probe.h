@@ -26,6 +26,9 @@ struct timer_probe {
 int timer_suite_init(struct kunit *test);
 void timer_suite_exit(struct kunit *test);
 
+/* Replace the wheel of the suite. */
+void timer_suite_restart(struct kunit *test, const struct twheel_config *config);
+
 void timer_probe_init(struct timer_probe *probe);
 int timer_probe_add(struct timer_probe *probe, u64 delay);
 int timer_probe_rearm(struct timer_probe *probe, u64 delay, enum twheel_rearm mode);

@@ -90,25 +90,57 @@ static void duplicate_key_counts_once(struct kunit *test)
 static void complete_and_cancel_of_ended_op_return_ealready(struct kunit *test)
 {
 	struct probe *a = probe_new(test);
-	struct probe *b;
+	struct probe *b = probe_new(test);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 1), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&a->op), -ENOENT);
 	KUNIT_EXPECT_EQ(test, probe_add(a, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
+	expect_counts(test, 1, 0, 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 8), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 9), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&a->op), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&a->op), -EALREADY);
 	expect_ended(test, a, TWHEEL_COMPLETED, 8);
 
-	b = probe_pending(test, TWHEEL_COND_ANY, 0, 10, 3);
+	KUNIT_EXPECT_EQ(test, probe_add(b, NSEC_PER_SEC, TWHEEL_COND_ANY, 0,
+					probe_keys_new(test, 10, 3)), 0);
+	expect_counts(test, 1, 3, 3);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&b->op), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&b->op, 9), -EALREADY);
 	expect_ended(test, b, TWHEEL_CANCELLED, 0);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, a->ended, 1);
+	expect_ended(test, a, TWHEEL_COMPLETED, 8);
+	expect_ended(test, b, TWHEEL_CANCELLED, 0);
+}
+
+#define NR_MOMENTS	400
+
+/* Cancels from before the deadline until after the callback, which takes 300 us. */
+static void either_cancel_or_expiry_ends_op(struct kunit *test)
+{
+	unsigned int i, nr_cancelled = 0, nr_expired = 0;
+	struct probe *probe;
+	u64 deadline;
+	int ret;
+
+	for (i = 0; i < NR_MOMENTS; i++) {
+		probe = probe_new(test);
+		probe->takes_ns = 300 * NSEC_PER_USEC;
+		KUNIT_ASSERT_EQ(test, probe_add(probe, 5 * NSEC_PER_MSEC, TWHEEL_COND_NONE, 0,
+						NULL), 0);
+		deadline = twheel_deadline(5 * NSEC_PER_MSEC);
+		vtime_sleep_until(deadline - NSEC_PER_MSEC + i * 10 * NSEC_PER_USEC);
+		ret = twheel_op_cancel(&probe->op);
+		nr_cancelled += ret == 0;
+		nr_expired += ret == -EALREADY;
+		vtime_sleep(5 * NSEC_PER_MSEC);
+		expect_ended(test, probe, ret ? TWHEEL_EXPIRED : TWHEEL_CANCELLED, 0);
+	}
+	KUNIT_EXPECT_EQ(test, nr_cancelled + nr_expired, NR_MOMENTS);
+	KUNIT_EXPECT_GT(test, nr_cancelled, 0);
+	KUNIT_EXPECT_GT(test, nr_expired, 0);
 }
 
 static void cancel_sync_waits_for_callback(struct kunit *test)
@@ -216,6 +248,7 @@ static struct kunit_case op_cases[] = {
 	KUNIT_CASE(key_with_need_takes_that_many_signals),
 	KUNIT_CASE(duplicate_key_counts_once),
 	KUNIT_CASE(complete_and_cancel_of_ended_op_return_ealready),
+	KUNIT_CASE(either_cancel_or_expiry_ends_op),
 	KUNIT_CASE(cancel_sync_waits_for_callback),
 	KUNIT_CASE(op_is_released_once),
 	KUNIT_CASE(further_keys_are_watched),
