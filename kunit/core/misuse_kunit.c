@@ -178,6 +178,18 @@ static void callback_stopping_own_wheel_gets_edeadlk(struct kunit *test)
 	expect_outcome(test, try_stop, -EDEADLK);
 }
 
+static int try_destroy(struct probe *probe)
+{
+	twheel_destroy(wheel);
+	return 0;
+}
+
+static void callback_destroying_own_wheel_is_refused(struct kunit *test)
+{
+	expect_report(test, "WARNING: *twheel/core/twheel.c:*");
+	expect_outcome(test, try_destroy, 0);
+}
+
 static void need_debug_objects(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
@@ -302,6 +314,7 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(callback_waiting_for_own_timer_gets_edeadlk),
 	KUNIT_CASE(callback_flushing_own_wheel_gets_edeadlk),
 	KUNIT_CASE(callback_stopping_own_wheel_gets_edeadlk),
+	KUNIT_CASE(callback_destroying_own_wheel_is_refused),
 	KUNIT_CASE(init_of_pending_timer_is_reported),
 	KUNIT_CASE(free_of_pending_timer_is_reported),
 	KUNIT_CASE(add_of_uninitialised_timer_returns_einval),
@@ -317,33 +330,7 @@ static struct kunit_suite misuse_suite = {
 	.test_cases	= misuse_cases,
 };
 
-/* folly's HHWheelTimerTest: folly destroys the wheel, twheel refuses and continues. */
-
-static int try_destroy(struct probe *probe)
-{
-	twheel_destroy(wheel);
-	return 0;
-}
-
-static void delete_wheel_in_timeout(struct kunit *test)
-{
-	expect_report(test, "WARNING: *twheel/core/twheel.c:*");
-	expect_outcome(test, try_destroy, 0);
-}
-
-static struct kunit_case folly_cases[] = {
-	KUNIT_CASE(delete_wheel_in_timeout),
-	{}
-};
-
-static struct kunit_suite folly_suite = {
-	.name		= "folly_hh_wheel_timer_test_misuse",
-	.init		= misuse_init,
-	.exit		= misuse_exit,
-	.test_cases	= folly_cases,
-};
-
-kunit_test_suites(&misuse_suite, &folly_suite);
+kunit_test_suite(misuse_suite);
 
 MODULE_DESCRIPTION("KUnit suites of twheel that provoke warnings");
 MODULE_AUTHOR("The twheel developers");
