@@ -187,7 +187,7 @@ static int wait_until(bool (*reached)(const struct twheel_stats *stats), unsigne
 	struct twheel_stats stats;
 
 	for (;;) {
-		twheel_stats(cascade.wheel, &stats);
+		twheel_get_stats(cascade.wheel, &stats);
 		if (reached(&stats))
 			return 0;
 		now = twheel_now(cascade.wheel);
@@ -283,7 +283,7 @@ static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i
 	items_init(deadline);
 	err = cascade_go(cancel);
 	left = twheel_stop(cascade.wheel, NULL, NULL);
-	twheel_stats(cascade.wheel, &cascade.stats);
+	twheel_get_stats(cascade.wheel, &cascade.stats);
 	wrong = cascade_check(left);
 	if (!err && !wrong)
 		cascade_report(bench);

@@ -64,7 +64,7 @@ static void late_ended(struct twheel_op *op)
 	struct twheel_op_result result;
 	u64 now = ktime_get_ns();
 
-	twheel_op_result(op, &result);
+	twheel_op_get_result(op, &result);
 	run.ends[o->id]++;
 	if (result.reason == TWHEEL_EXPIRED) {
 		run.early += now < result.deadline;

@@ -61,7 +61,7 @@ static void op_ended(struct twheel_op *op)
 	struct twheel_op_result result;
 	bool wrong;
 
-	twheel_op_result(op, &result);
+	twheel_op_get_result(op, &result);
 	wrong = o->ended++ || result.reason != ops->expected;
 	if (result.reason == TWHEEL_EXPIRED)
 		wrong |= op_early(result.deadline);
@@ -216,7 +216,7 @@ static int ops_check(u32 drained, u64 before)
 	struct twheel_purgatory_stats stats;
 	u64 ended;
 
-	twheel_purgatory_stats(ops->purgatory, &stats);
+	twheel_purgatory_get_stats(ops->purgatory, &stats);
 	ended = stats.ended[TWHEEL_COMPLETED] + stats.ended[TWHEEL_EXPIRED] +
 		stats.ended[TWHEEL_CANCELLED];
 	if (!ops->wrong && ops->added == ops->ended &&

@@ -50,7 +50,7 @@ static void op_ended(struct twheel_op *op)
 	struct scale_op *o = container_of(op, struct scale_op, op);
 	struct twheel_op_result result;
 
-	twheel_op_result(op, &result);
+	twheel_op_get_result(op, &result);
 	if (o->ended || result.reason != TWHEEL_COMPLETED)
 		o->owner->wrong++;
 	o->ended = true;
@@ -101,7 +101,7 @@ static int stop(int err)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(purgatory, &stats);
+	twheel_purgatory_get_stats(purgatory, &stats);
 	if (!err && (stats.pending || stats.watches || stats.keys ||
 		     stats.added != stats.ended[TWHEEL_COMPLETED]))
 		err = -EIO;

@@ -125,7 +125,7 @@ static u64 moves(void)
 {
 	struct twheel_stats stats;
 
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	return stats.cascaded;
 }
 

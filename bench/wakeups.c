@@ -62,7 +62,7 @@ static u64 wakeups_of(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	return stats.wakeups;
 }
 

@@ -9,7 +9,7 @@ static inline struct twheel_stats stats_of(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	return stats;
 }
 

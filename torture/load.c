@@ -352,7 +352,7 @@ static void read_stats(struct torture_wheel *w, struct torture_timer *t)
 
 	twheel_next(w->wheel);
 	twheel_timer_remaining(&t->timer);
-	twheel_stats(w->wheel, &stats);
+	twheel_get_stats(w->wheel, &stats);
 	if (stats.added != stats.fired + stats.cancelled + stats.pending)
 		torture_fail(FAIL_COUNTS, NULL, "added is not fired + cancelled + pending");
 }

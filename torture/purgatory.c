@@ -212,7 +212,7 @@ static void complete_pending(struct torture_purgatory *p, struct rnd_state *rng)
 	purgatory_complete_all(p, rng);
 	/* A reaper unlinks an expired operation first and updates the counts later. */
 	flush_wheels(p);
-	twheel_purgatory_stats(p->purgatory, &stats);
+	twheel_purgatory_get_stats(p->purgatory, &stats);
 	if (stats.pending)
 		torture_fail(FAIL_LOST, NULL, "operations pending after twheel_complete_all()");
 	purgatory_check_limits(p, rng);

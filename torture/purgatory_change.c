@@ -269,7 +269,7 @@ void op_check_progress(struct torture_op *o)
 	struct twheel_watch_spec specs[4];
 	int ret;
 
-	ret = twheel_op_progress(&o->op, &progress, specs, ARRAY_SIZE(specs));
+	ret = twheel_op_get_progress(&o->op, &progress, specs, ARRAY_SIZE(specs));
 	if (!ret && ended)
 		op_fail(FAIL_TWICE, o, "pending after the end");
 	if (!ret)

@@ -34,7 +34,7 @@ void op_leave(struct torture_op *o)
 		return;
 	if (atomic_cmpxchg(&o->users, 0, -1))
 		return;
-	if (op_due(o) && !twheel_op_progress(&o->op, &progress, NULL, 0))
+	if (op_due(o) && !twheel_op_get_progress(&o->op, &progress, NULL, 0))
 		op_fail(FAIL_LOST, o, "pending although it is due and has no user");
 	atomic_set_release(&o->users, 0);
 }

@@ -68,7 +68,7 @@ static void survey_op(struct torture_purgatory *p, struct torture_op *o, struct 
 	struct twheel_op_progress progress;
 	bool due = op_due(o);
 
-	if (twheel_op_progress(&o->op, &progress, seen->specs, TWHEEL_MAX_KEYS))
+	if (twheel_op_get_progress(&o->op, &progress, seen->specs, TWHEEL_MAX_KEYS))
 		return;
 	check_pending(p, o, due);
 	if (!o->shared_deadline && progress.deadline != o->deadline)
@@ -109,11 +109,11 @@ void purgatory_inspect(struct torture_purgatory *p)
 
 	if (!seen)
 		return;
-	twheel_purgatory_stats(p->purgatory, &before);
+	twheel_purgatory_get_stats(p->purgatory, &before);
 	survey(p, seen);
 	for (i = 0; i < TORTURE_WHEELS; i++)
 		twheel_flush(p->wheel[i]);
-	twheel_purgatory_stats(p->purgatory, &after);
+	twheel_purgatory_get_stats(p->purgatory, &after);
 	if (all_ended(&before) == all_ended(&after)) {
 		expect_count(p, "pending", after.pending, seen->ops);
 		expect_count(p, "watches", after.watches, seen->watches);
@@ -213,7 +213,7 @@ static void expect_wheel(struct torture_purgatory *p, struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	expect_count(p, "pending on the wheel", stats.pending, 0);
 	expect_count(p, "added to the wheel", stats.added, stats.fired + stats.cancelled);
 }
@@ -224,7 +224,7 @@ void purgatory_check_empty(struct torture_purgatory *p)
 	struct twheel_purgatory_stats now, *before = &p->before;
 	unsigned int i;
 
-	twheel_purgatory_stats(p->purgatory, &now);
+	twheel_purgatory_get_stats(p->purgatory, &now);
 	expect_count(p, "pending at the end", now.pending, 0);
 	expect_count(p, "watches at the end", now.watches, 0);
 	expect_count(p, "keys at the end", now.keys, 0);

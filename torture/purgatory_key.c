@@ -138,7 +138,7 @@ static bool is_pending(struct torture_op *o)
 {
 	struct twheel_op_progress progress;
 
-	return !twheel_op_progress(&o->op, &progress, NULL, 0);
+	return !twheel_op_get_progress(&o->op, &progress, NULL, 0);
 }
 
 static unsigned int find_anchors(struct torture_purgatory *p, struct torture_op **anchor)

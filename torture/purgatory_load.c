@@ -266,7 +266,7 @@ static void read_stats(struct torture_purgatory *p)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(p->purgatory, &stats);
+	twheel_purgatory_get_stats(p->purgatory, &stats);
 	if (stats.pending > INT_MAX || stats.keys > INT_MAX || stats.watches > INT_MAX)
 		torture_fail(FAIL_COUNTS, NULL, "a negative count");
 }

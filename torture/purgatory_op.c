@@ -149,7 +149,7 @@ static void ended(struct twheel_op *op)
 		op_fail(FAIL_TWICE, o, "called back twice");
 	if (atomic_read(&o->evaluating))
 		op_fail(FAIL_OVERLAP, o, "called back while its predicate is running");
-	twheel_op_result(op, &result);
+	twheel_op_get_result(op, &result);
 	o->reason = result.reason;
 	o->error = result.error;
 	o->value = result.value;

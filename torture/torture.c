@@ -21,7 +21,7 @@
  * In addition, a timer must not fire before its earliest possible deadline, nor long
  * after the latest one, nor while its function is running, nor after the return of a
  * cancel_sync, shutdown_sync or stop that rules it out.  At the end of each round the
- * counts in twheel_stats() must match those of the test exactly.
+ * counts in twheel_get_stats() must match those of the test exactly.
  *
  *	outcome.c	accounts for armings and their outcomes
  *	running.c	checks each call of a timer function

@@ -28,7 +28,7 @@ enum torture_failure {
 	FAIL_AFTER,		/* ran or was written after a call that rules it out */
 	FAIL_OVERLAP,		/* ran concurrently with itself */
 	FAIL_RESULT,		/* a call returned an impossible result */
-	FAIL_COUNTS,		/* in twheel_stats() or twheel_purgatory_stats() */
+	FAIL_COUNTS,		/* in twheel_get_stats() or twheel_purgatory_get_stats() */
 	FAIL_STALL,
 	FAIL_KINDS,
 };
@@ -74,7 +74,7 @@ struct torture_purgatory;
  * @orphans: orphans that have not been freed
  * @count: counters by enum torture_count, over all rounds
  * @before: @count at the start of the round
- * @stats: twheel_stats() at the start of the round
+ * @stats: twheel_get_stats() at the start of the round
  * @timer: array of TORTURE_TIMERS timers; orphans are not part of it
  *
  * In each round a flag changes at most once.

@@ -75,7 +75,7 @@ static void begin(struct torture_wheel *w, struct rnd_state *rng)
 	w->draining = false;
 	for (i = 0; i < COUNT_KINDS; i++)
 		w->before[i] = atomic64_read(&w->count[i]);
-	twheel_stats(wheel, &w->stats);
+	twheel_get_stats(wheel, &w->stats);
 	begin_timers(w, rng);
 	torture_count(w, COUNT_ROUNDS, 1);
 }
@@ -110,7 +110,7 @@ static void expect_counts(const struct torture_wheel *w)
 	const struct twheel_stats *before = &w->stats;
 	struct twheel_stats now;
 
-	twheel_stats(w->wheel, &now);
+	twheel_get_stats(w->wheel, &now);
 	expect_count(w, "pending", now.pending, 0, 0);
 	expect_count(w, "added", now.added - before->added, armed, armed);
 	expect_count(w, "fired", now.fired - before->fired, fired, fired + work);

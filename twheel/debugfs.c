@@ -51,7 +51,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
 		   first->name, clock_name(first->clock), first->tick_ns,
 		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	counts_show(file, &stats);
 	for (i = 0; i < wheel->nr_shards; i++) {
 		memset(&stats, 0, sizeof(stats));
@@ -79,7 +79,7 @@ static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purga
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(purgatory, &stats);
+	twheel_purgatory_get_stats(purgatory, &stats);
 	seq_printf(file, "%s max_pending=%u max_watches=%u pending=%llu keys=%llu watches=%llu",
 		   purgatory->name, purgatory->max_pending, purgatory->max_watches,
 		   stats.pending, stats.keys, stats.watches);
@@ -120,7 +120,7 @@ static void operation_show(struct seq_file *file, const struct twheel_purgatory 
 	struct twheel_op_progress progress;
 	u32 i;
 
-	if (twheel_op_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
+	if (twheel_op_get_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
 		return;
 	seq_printf(file, "%s %s missing=%llu", purgatory->name,
 		   condition_name(progress.condition), progress.missing);

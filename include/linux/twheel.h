@@ -139,7 +139,7 @@ struct twheel_stats {
 	u64	latest_ticks;
 };
 
-void twheel_stats(struct twheel *wheel, struct twheel_stats *stats);
+void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 
 u64 twheel_deadline(u64 delay_ns);
 u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns);
@@ -431,7 +431,7 @@ struct twheel_op;
  *	task repeats it once for all such calls. It must be short and must not cause
  *	another check of its own operation, for instance by signalling its keys.
  * @ended: called exactly once for an added operation, after it ended and was removed from
- *	its wheel and its keys; twheel_op_result() returns the result. The task that ended
+ *	its wheel and its keys; twheel_op_get_result() returns the result. The task that ended
  *	the operation runs it: the reaper, or a caller of twheel_signal(),
  *	twheel_op_complete(), twheel_op_cancel() and so on, before that call returns.
  *	There are two exceptions. If another task, or the same task further up the stack,
@@ -634,8 +634,8 @@ struct twheel_purgatory *
 twheel_purgatory_create(const struct twheel_purgatory_config *config);
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory);
 void twheel_purgatory_destroy(struct twheel_purgatory *purgatory);
-void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
-			    struct twheel_purgatory_stats *stats);
+void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
+				struct twheel_purgatory_stats *stats);
 
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops);
 void twheel_op_get(struct twheel_op *op);
@@ -724,9 +724,9 @@ static inline int twheel_op_cancel(struct twheel_op *op)
 }
 
 int twheel_op_cancel_sync(struct twheel_op *op);
-void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result);
-int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
-		       struct twheel_watch_spec *keys, u32 max_keys);
+void twheel_op_get_result(const struct twheel_op *op, struct twheel_op_result *result);
+int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *progress,
+			   struct twheel_watch_spec *keys, u32 max_keys);
 
 /*
  * Flags of calls that may end many operations.

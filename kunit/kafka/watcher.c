@@ -29,7 +29,7 @@ static void watcher_ended(struct twheel_op *op)
 
 	if (test_and_set_bit(0, &watcher->busy))
 		watcher->overlapped++;
-	twheel_op_result(op, &watcher->result);
+	twheel_op_get_result(op, &watcher->result);
 	watcher->ended++;
 	watcher->ended_by = current;
 	if (watcher->on_ended)

@@ -393,7 +393,7 @@ void model_do(struct model_run *run, const struct model_op *op, struct model_ans
 /* The counts since the start of the run. */
 static void observe_stats(struct model_run *run, struct twheel_stats *stats)
 {
-	twheel_stats(run->wheel, stats);
+	twheel_get_stats(run->wheel, stats);
 	stats->pending -= run->base.pending;
 	stats->added -= run->base.added;
 	stats->rearmed -= run->base.rearmed;

@@ -250,7 +250,7 @@ static bool run_start(struct model_run *run, enum model_bug bug)
 		model_differs(&run->model, "cannot create wheel: error %ld", PTR_ERR(run->wheel));
 		return false;
 	}
-	twheel_stats(run->wheel, &run->base);
+	twheel_get_stats(run->wheel, &run->base);
 	for (; init.t < MODEL_TIMERS; init.t++)
 		model_init_slot(run, &init);
 	return true;

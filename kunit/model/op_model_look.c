@@ -57,7 +57,7 @@ static void verify_progress(struct op_model *model, struct op_model_op *m)
 	u64 now = ktime_get_ns();
 	int ret;
 
-	ret = twheel_op_progress(&m->op, &progress, keys, max_keys);
+	ret = twheel_op_get_progress(&m->op, &progress, keys, max_keys);
 	if (m->life != OP_MODEL_PENDING) {
 		OP_MODEL_EQ(model, ret, m->life == OP_MODEL_NEW ? -ENOENT : -EALREADY);
 		return;
@@ -111,7 +111,7 @@ static void verify_counts(struct op_model *model)
 			watched[m->watch[j].key] = true;
 		}
 	}
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	OP_MODEL_EQ(model, stats.pending, expected->pending);
 	OP_MODEL_EQ(model, stats.keys, expected->keys);
 	OP_MODEL_EQ(model, stats.watches, expected->watches);

@@ -23,7 +23,7 @@ static void model_ended(struct twheel_op *op)
 
 	m->calls++;
 	m->order = ++m->model->calls;
-	twheel_op_result(op, &m->result);
+	twheel_op_get_result(op, &m->result);
 }
 
 static void model_release(struct twheel_op *op)

@@ -102,7 +102,7 @@ static void expect_clean(struct kunit *test)
 	struct twheel_purgatory_stats stats;
 	unsigned int i;
 
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, nr_pending);
 	KUNIT_EXPECT_EQ(test, stats.keys, nr_pending);
 	KUNIT_EXPECT_EQ(test, stats.watches, nr_pending);
@@ -134,7 +134,7 @@ static void expect_usable_keys(struct kunit *test)
 	args.nr_keys = 1;
 	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, &specs[1], probe->watch + 1, 1), -ENOMEM);
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, 1);
 	KUNIT_EXPECT_EQ(test, progress.missing, 1);
 

@@ -116,7 +116,7 @@ static u64 deadline_of(struct probe *probe)
 {
 	struct twheel_op_progress progress = {};
 
-	twheel_op_progress(&probe->op, &progress, NULL, 0);
+	twheel_op_get_progress(&probe->op, &progress, NULL, 0);
 	return progress.deadline;
 }
 
@@ -124,7 +124,7 @@ static u64 remaining(struct probe *probe)
 {
 	struct twheel_op_progress progress = {};
 
-	twheel_op_progress(&probe->op, &progress, NULL, 0);
+	twheel_op_get_progress(&probe->op, &progress, NULL, 0);
 	return progress.remaining;
 }
 

@@ -238,18 +238,18 @@ static void progress_is_reported_while_pending(struct kunit *test)
 	struct twheel_op_progress progress;
 	struct probe *probe = probe_new(test);
 
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, NULL, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 10 * (u64)NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL),
 			0);
 	vtime_sleep(4 * (u64)NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
 	KUNIT_EXPECT_EQ(test, progress.condition, TWHEEL_COND_NONE);
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, 0);
 	KUNIT_EXPECT_EQ(test, progress.missing, 0);
 	KUNIT_EXPECT_LE(test, progress.remaining, 6 * (u64)NSEC_PER_SEC);
 	KUNIT_EXPECT_GT(test, progress.remaining, 6 * (u64)NSEC_PER_SEC - NSEC_PER_MSEC);
 	vtime_sleep(7 * (u64)NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, NULL, 0), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), -EALREADY);
 	KUNIT_EXPECT_EQ(test, probe->result.deadline, progress.deadline);
 }
 
@@ -258,7 +258,7 @@ static void progress_of(struct kunit *test, struct probe *probe, enum twheel_con
 {
 	struct twheel_op_progress progress;
 
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, NULL, 0), 0);
 	KUNIT_EXPECT_EQ(test, progress.deadline, TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, progress.remaining, TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, progress.condition, condition);
@@ -303,7 +303,7 @@ static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_signal(12, 0), 0);
 	reported->spec[3].key.v[1] = 99;
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, reported->spec, 4), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, reported->spec, 4), 0);
 	for (i = 0; i < 3; i++) {
 		u64 number = reported->spec[i].key.v[1];
 
@@ -316,7 +316,7 @@ static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, found, 7);
 	KUNIT_EXPECT_EQ(test, reported->spec[3].key.v[1], 99);
 	reported->spec[2].key.v[1] = 99;
-	KUNIT_EXPECT_EQ(test, twheel_op_progress(&probe->op, &progress, reported->spec, 2), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_get_progress(&probe->op, &progress, reported->spec, 2), 0);
 	KUNIT_EXPECT_EQ(test, progress.nr_keys, 3);
 	KUNIT_EXPECT_EQ(test, reported->spec[2].key.v[1], 99);
 }

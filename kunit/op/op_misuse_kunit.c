@@ -80,7 +80,7 @@ static void expect_pending(struct kunit *test, u64 pending)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(purgatory, &stats);
+	twheel_purgatory_get_stats(purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, pending);
 }
 
@@ -165,8 +165,8 @@ static void result_of_pending_op_warns(struct kunit *test)
 	struct twheel_op_result result;
 
 	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
-	expect_report(test, "WARNING: * twheel_op_result+*");
-	twheel_op_result(&misused->op, &result);
+	expect_report(test, "WARNING: * twheel_op_get_result+*");
+	twheel_op_get_result(&misused->op, &result);
 	expect_pending(test, 1);
 }
 
@@ -178,7 +178,7 @@ static void complete_all_with_positive_error_reports_einval(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
 	expect_report(test, "WARNING: *twheel/op/iter.c:*");
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(purgatory, EIO, 7, 0), 1);
-	twheel_op_result(&misused->op, &result);
+	twheel_op_get_result(&misused->op, &result);
 	KUNIT_EXPECT_EQ(test, result.error, -EINVAL);
 	KUNIT_EXPECT_EQ(test, result.value, 0);
 }

@@ -52,7 +52,7 @@ static void probe_ended(struct twheel_op *op)
 	struct probe *probe = container_of(op, struct probe, op);
 
 	probe_enter(probe);
-	twheel_op_result(op, &probe->result);
+	twheel_op_get_result(op, &probe->result);
 	probe->done = true;
 	probe->ended++;
 	probe->order = ++nr_ended;
@@ -253,7 +253,7 @@ void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, pending);
 	KUNIT_EXPECT_EQ(test, stats.keys, keys);
 	KUNIT_EXPECT_EQ(test, stats.watches, watches);
@@ -265,7 +265,7 @@ void expect_rejected(struct kunit *test, u64 rejected)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rejected, rejected);
 }
 

@@ -33,7 +33,7 @@ static u64 remaining(struct probe *probe)
 {
 	struct twheel_op_progress progress;
 
-	return twheel_op_progress(&probe->op, &progress, NULL, 0) ? 0 : progress.remaining;
+	return twheel_op_get_progress(&probe->op, &progress, NULL, 0) ? 0 : progress.remaining;
 }
 
 /* The operation expired once, not before @deadline, and late by at most a tick. */

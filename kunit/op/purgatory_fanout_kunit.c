@@ -62,7 +62,7 @@ static void sample_ended(void)
 {
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	if (stats.pending + nr_ended < NR)
 		max_at_once = max_t(unsigned int, max_at_once, NR - stats.pending - nr_ended);
 }
@@ -71,7 +71,7 @@ static void watcher_ended(struct twheel_op *op)
 {
 	struct watcher *watcher = container_of(op, struct watcher, op);
 
-	twheel_op_result(op, &watcher->result);
+	twheel_op_get_result(op, &watcher->result);
 	watcher->ended++;
 	watcher->order = ++nr_ended;
 	if (nr_ended % (MAX_AT_ONCE / 2) == 1)
@@ -232,7 +232,7 @@ static u32 missing(struct watcher *watcher)
 	struct twheel_op_progress progress;
 	struct twheel_watch_spec spec;
 
-	if (twheel_op_progress(&watcher->op, &progress, &spec, 1))
+	if (twheel_op_get_progress(&watcher->op, &progress, &spec, 1))
 		return 0;
 	return spec.need;
 }

@@ -155,7 +155,7 @@ static void full_purgatory_refuses_adds_until_op_ends(struct kunit *test)
 	probe_signal(10, 0);
 	KUNIT_EXPECT_EQ(test, a->ended, 1);
 	KUNIT_EXPECT_EQ(test, probe_add(b, TWHEEL_NEVER, TWHEEL_COND_NONE, 0, NULL), 0);
-	twheel_purgatory_stats(probe_purgatory, &stats);
+	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rejected, 1);
 	twheel_purgatory_destroy(probe_purgatory);
 	expect_ended(test, b, TWHEEL_CANCELLED, 0);

@@ -196,7 +196,7 @@ static bool counts_valid(enum style style, const struct tally *t)
 	u64 completed = 0, added = t->delayed;
 	unsigned int p;
 
-	twheel_purgatory_stats(purgatory[style], &stats);
+	twheel_purgatory_get_stats(purgatory[style], &stats);
 	for (p = 0; p < partitions; p++)
 		completed += partition[p].completed[style];
 	if (style == BY_PREDICATE) {

@@ -48,7 +48,7 @@ static void fetch_ended(struct twheel_op *op)
 
 	fetch->ended_at = ktime_get_ns();
 	fetch->bytes = fetch_bytes(fetch);
-	twheel_op_result(op, &fetch->result);
+	twheel_op_get_result(op, &fetch->result);
 	atomic_inc(&fetch->nr_ended);
 	answer(fetch->reader);
 }

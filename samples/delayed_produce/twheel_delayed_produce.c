@@ -104,7 +104,7 @@ static void append_ended(struct twheel_op *op)
 	struct append *a = container_of(op, struct append, op);
 
 	a->ended_at = ktime_get_ns();
-	twheel_op_result(op, &a->result);
+	twheel_op_get_result(op, &a->result);
 	atomic_inc(&a->nr_ended);
 	if (a->deadline != TWHEEL_NEVER)
 		finish_one();
@@ -296,7 +296,7 @@ static bool counts_valid(const struct twheel_purgatory_stats *before, u32 draine
 
 	for (r = 0; r < replicas; r++)
 		completed += replica[r].completed;
-	twheel_purgatory_stats(purgatory, &stats);
+	twheel_purgatory_get_stats(purgatory, &stats);
 	return before->added == appends && before->pending == drained &&
 	       before->watches == drained * replicas && before->keys == before->watches &&
 	       completed == ended[TWHEEL_COMPLETED] && drained == ended[TWHEEL_CANCELLED] &&
@@ -314,7 +314,7 @@ static int check_all(void)
 	u32 drained;
 	bool right;
 
-	twheel_purgatory_stats(purgatory, &before);
+	twheel_purgatory_get_stats(purgatory, &before);
 	drained = twheel_purgatory_drain(purgatory);
 
 	for (n = 0; n < appends; n++) {

@@ -53,7 +53,7 @@ static void parcel_ended(struct twheel_op *op)
 	struct parcel *parcel = container_of(op, struct parcel, op);
 	struct twheel_op_result result;
 
-	twheel_op_result(op, &result);
+	twheel_op_get_result(op, &result);
 	parcel->reason = result.reason;
 	parcel->value = result.value;
 	parcel->early = result.reason == TWHEEL_EXPIRED && result.time < result.deadline;
@@ -152,7 +152,7 @@ static int report(void)
 	for (n = 0; n < PARCELS; n++)
 		wrong += !parcel_valid(&handover.parcel[n], n);
 
-	twheel_purgatory_stats(handover.purgatory, &stats);
+	twheel_purgatory_get_stats(handover.purgatory, &stats);
 	pr_info("%u added, %llu completed, %llu expired, %u incorrect\n",
 		PARCELS, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED], wrong);
 	if (wrong || stats.pending || stats.keys || stats.watches)

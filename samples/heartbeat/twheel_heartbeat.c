@@ -105,7 +105,7 @@ static void member_ended(struct twheel_op *op)
 	struct member *m = container_of(op, struct member, op);
 
 	m->ended_at = ktime_get_ns();
-	twheel_op_result(op, &m->result);
+	twheel_op_get_result(op, &m->result);
 	atomic_inc(&m->nr_ended);
 	finish_one();
 }
@@ -248,7 +248,7 @@ static void list_group(void)
 		m = container_of(op, struct member, op);
 		m->listed++;
 		/* The member may have ended since the iterator returned it. */
-		if (!twheel_op_progress(op, &progress, NULL, 0))
+		if (!twheel_op_get_progress(op, &progress, NULL, 0))
 			m->remaining = progress.remaining;
 	}
 	twheel_op_iter_end(&iter);
@@ -331,7 +331,7 @@ static int check_all(void)
 	struct twheel_purgatory_stats stats;
 	bool right;
 
-	twheel_purgatory_stats(group, &stats);
+	twheel_purgatory_get_stats(group, &stats);
 	twheel_purgatory_drain(group);
 
 	for (n = 0; n < members; n++) {

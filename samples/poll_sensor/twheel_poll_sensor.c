@@ -103,7 +103,7 @@ static int report(void)
 		missed += sensor[n].missed;
 		wrong += sensor[n].wrong || sensor[n].polls < POLLS;
 	}
-	twheel_stats(wheel, &stats);
+	twheel_get_stats(wheel, &stats);
 	wrong += stats.pending || stats.fired != polls;
 	pr_info("%llu polls, %llu missed, %u incorrect\n", polls, missed, wrong);
 	return wrong ? -EIO : 0;

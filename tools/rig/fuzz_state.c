@@ -47,7 +47,7 @@ static u64 nr_timers(void)
 	u64 timers = 0;
 
 	for (clock = 0; clock <= TWHEEL_CLOCK_REALTIME; clock++) {
-		twheel_stats(twheel_system_clock(clock), &stats);
+		twheel_get_stats(twheel_system_clock(clock), &stats);
 		timers += stats.pending;
 	}
 	return timers;

@@ -446,13 +446,13 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 }
 
 /**
- * twheel_stats - counters of a wheel
+ * twheel_get_stats - counters of a wheel
  * @wheel: the wheel
  * @stats: set to the counters; exact while no call is under way
  *
  * Context: as twheel_timer_add().
  */
-void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
+void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
 	unsigned int i;
 
@@ -460,7 +460,7 @@ void twheel_stats(struct twheel *wheel, struct twheel_stats *stats)
 	for (i = 0; i < wheel->nr_shards; i++)
 		twheel_shard_stats(&wheel->shard[i], stats);
 }
-EXPORT_SYMBOL_GPL(twheel_stats);
+EXPORT_SYMBOL_GPL(twheel_get_stats);
 
 /* Number of wake-ups of the reapers. Takes no lock. */
 u64 twheel_wakeups(const struct twheel *wheel)

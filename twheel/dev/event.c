@@ -222,7 +222,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
 
 	if (file_op->ended)
-		twheel_op_result(&file_op->op, &result);
+		twheel_op_get_result(&file_op->op, &result);
 	else if (periodic)
 		twheel_file_periodic_catch_up(periodic);
 	*event = (struct twheel_event) {

@@ -268,7 +268,7 @@ void twheel_instance_query(struct twheel_instance *instance, const struct twheel
 	const struct twheel_events *detached = &instance->detached;
 	struct twheel_purgatory_stats stats;
 
-	twheel_purgatory_stats(instance->purgatory, &stats);
+	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
 		.max_file_pending	= instance->max_file_pending,

@@ -57,7 +57,7 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 	u32 i;
 	int err;
 
-	err = twheel_op_progress(&file_op->op, &progress, keys, max_keys);
+	err = twheel_op_get_progress(&file_op->op, &progress, keys, max_keys);
 	if (err)
 		return err;
 	*pending = (struct twheel_pending) {

@@ -157,7 +157,7 @@ static u64 op_remaining(const struct twheel_op *op)
 }
 
 /**
- * twheel_op_progress - get the progress of a pending operation
+ * twheel_op_get_progress - get the progress of a pending operation
  * @op: the operation; the caller has a reference
  * @progress: filled in
  * @keys: filled in with its keys and the number of signals that each still needs, 0 for a
@@ -170,8 +170,8 @@ static u64 op_remaining(const struct twheel_op *op)
  * * %-EALREADY - it has ended
  * * %-ENOENT   - it was not added
  */
-int twheel_op_progress(struct twheel_op *op, struct twheel_op_progress *progress,
-		       struct twheel_watch_spec *keys, u32 max_keys)
+int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *progress,
+			   struct twheel_watch_spec *keys, u32 max_keys)
 {
 	const struct twheel_watch *watch;
 	u32 i = 0;
@@ -195,7 +195,7 @@ out:
 	spin_unlock_bh(&op->lock);
 	return err;
 }
-EXPORT_SYMBOL_GPL(twheel_op_progress);
+EXPORT_SYMBOL_GPL(twheel_op_get_progress);
 
 /*
  * End every pending operation; operations that are added meanwhile may be ended or not.

@@ -701,13 +701,13 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 EXPORT_SYMBOL_GPL(twheel_op_cancel_sync);
 
 /**
- * twheel_op_result - get the result of an ended operation
+ * twheel_op_get_result - get the result of an ended operation
  * @op: the operation, in or after its callback
  * @result: filled in
  *
  * Context: any.
  */
-void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *result)
+void twheel_op_get_result(const struct twheel_op *op, struct twheel_op_result *result)
 {
 	WARN_ON_ONCE(twheel_op_state(op) < OP_ENDED);
 	result->reason = op->reason;
@@ -716,4 +716,4 @@ void twheel_op_result(const struct twheel_op *op, struct twheel_op_result *resul
 	result->deadline = op->deadline;
 	result->time = op->time;
 }
-EXPORT_SYMBOL_GPL(twheel_op_result);
+EXPORT_SYMBOL_GPL(twheel_op_get_result);

@@ -202,14 +202,14 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 EXPORT_SYMBOL_GPL(twheel_purgatory_destroy);
 
 /**
- * twheel_purgatory_stats - get the counts of a purgatory
+ * twheel_purgatory_get_stats - get the counts of a purgatory
  * @purgatory: the purgatory
  * @stats: filled in
  *
  * Context: process or softirq.
  */
-void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
-			    struct twheel_purgatory_stats *stats)
+void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
+				struct twheel_purgatory_stats *stats)
 {
 	struct twheel_op_list *list;
 	unsigned int i, reason;
@@ -228,7 +228,7 @@ void twheel_purgatory_stats(struct twheel_purgatory *purgatory,
 		spin_unlock_bh(&list->lock);
 	}
 }
-EXPORT_SYMBOL_GPL(twheel_purgatory_stats);
+EXPORT_SYMBOL_GPL(twheel_purgatory_get_stats);
 
 /*
  * Return: the first purgatory with a serial number above @serial that has not been drained,
