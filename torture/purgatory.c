@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stress test of operations and purgatories (layer 5), concurrent with that of timers.
+ * Stress test of operations and purgatories, concurrent with that of timers.
  *
  * Threads, softirqs and callbacks add, evaluate, signal, complete, cancel and re-arm
  * operations with all kinds of conditions and change their keys, one by one and by shared

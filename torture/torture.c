@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Stress test of timers (layer 4) and operations (layer 5) in the manner of
+ * Stress test of timers and operations in the manner of
  * rcutorture: races need real CPUs, and time.
  *
  * Threads add, re-arm, cancel and shut down timers, on the system wheels and on wheels

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Test of layer 3 in tick 0. It is linked first: even with the longest tick, tick 1
+ * A test of the reaper in tick 0. It is linked first: even with the longest tick, tick 1
  * begins ten seconds after boot.
  */
 #include <kunit/test.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 2, the expiry queue, when the clock is set. No node is lost, early or
+ * KUnit tests for the expiry queue, when the clock is set. No node is lost, early or
  * late, no node is moved unnecessarily, and a step cancels exactly those cancel-on-set
  * nodes that were added before it.
  */

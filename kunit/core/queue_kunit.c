@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 2, the expiry queue, with time supplied by the test: the time and order
+ * KUnit tests for the expiry queue, with time supplied by the test: the time and order
  * of expiry, and the amount of work. The last cases compare the queue with a trivial
  * model, an array that is searched linearly.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 2, the expiry queue: exact expiry up to the end of the 64-bit range, on
+ * KUnit tests for the expiry queue: exact expiry up to the end of the 64-bit range, on
  * every level that a wheel can have. The test supplies the time, so it reaches ticks that
  * no clock ever reaches.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 3, the reaper: when and how often it wakes up.
+ * KUnit tests for the reaper: when and how often it wakes up.
  *
  * The tests use a shard directly, without the timer layer above it. timer_kunit.c tests
  * the locking and the return values of timers.

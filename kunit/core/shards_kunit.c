@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, wheels: creation, counters and stop.
+ * KUnit tests for wheels: creation, counters and stop.
  */
 #include <linux/err.h>
 #include <linux/time64.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: exact expiry when the wall clock is set. Wheels that use
+ * KUnit tests for clocks: exact expiry when the wall clock is set. Wheels that use
  * CLOCK_REALTIME hold many timers while the clock is set forward and back, by small and
  * large steps. After each step the test checks every timer, fired or pending.
  */

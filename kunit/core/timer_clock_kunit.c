@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: wheels that use CLOCK_REALTIME or CLOCK_BOOTTIME, and the
+ * KUnit tests for clocks: wheels that use CLOCK_REALTIME or CLOCK_BOOTTIME, and the
  * effect of setting the wall clock.
  */
 #include <kunit/test.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: the benefit of slack. The same timers are pending on two
+ * KUnit tests for timers: the benefit of slack. The same timers are pending on two
  * wheels, exact on one and with slack on the other. Slack reduces moves and wakeups. No
  * timer is earlier than its deadline, or later than its slack allows. timer_range_kunit.c
  * tests slack for long delays.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: timers fire once and on time, on wheels of various shapes, up
+ * KUnit tests for timers: timers fire once and on time, on wheels of various shapes, up
  * to a day ahead.
  */
 #include <linux/err.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: wakeups of the reapers during an hour with little or no
+ * KUnit tests for timers: wakeups of the reapers during an hour with little or no
  * activity.
  *
  * A case may take only 300 s of virtual time, so the hour passes while the suite is

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, the context of callbacks: inline in the interrupt of the alarm, and
+ * KUnit tests for the context of callbacks: inline in the interrupt of the alarm, and
  * on a workqueue.
  */
 #include <linux/kthread.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: the calls of the kernel interface, their return values, and
+ * KUnit tests for timers: the calls of the kernel interface, their return values, and
  * callbacks that use them. timer_exact_kunit.c tests that many timers are on time.
  */
 #include <linux/ktime.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4: slack, limits, flush, queries of timers and wheels, and reapers that
- * are created on demand.
+ * KUnit tests for slack, limits, flush, queries of timers and wheels, and reapers that are
+ * created on demand.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>

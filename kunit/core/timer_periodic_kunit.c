@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tests of layer 4, periodic timers. */
+/* KUnit tests for periodic timers. */
 #include <linux/ktime.h>
 #include <linux/slab.h>
 #include <linux/time64.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A wheel and timers for the suites of layer 4. See timer_probe.h.
+ * A wheel and timers for the suites of timers. See timer_probe.h.
  */
 #include <linux/ktime.h>
 #include <linux/string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared by the suites of layer 4: a wheel, and timers that record their expiry.
+ * Shared by the suites of timers: a wheel, and timers that record their expiry.
  */
 #ifndef _KUNIT_TIMER_PROBE_H
 #define _KUNIT_TIMER_PROBE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: exact expiry over the whole range, on wheels of various
+ * KUnit tests for timers: exact expiry over the whole range, on wheels of various
  * shapes, on every level that they have and for every decade of nanoseconds.
  *
  * A case may take only 300 s of virtual time, so the time passes while a suite is

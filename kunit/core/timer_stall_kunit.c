@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, timers: an hour in which no timer is processed, because a callback
+ * KUnit tests for timers: an hour in which no timer is processed, because a callback
  * blocks the reaper or the machine stands still. After that hour due timers fire tick by
  * tick, all other timers are exact, and the work is proportional to the number of timers,
  * not to the time that has passed.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 4, clocks: wheels that are not affected by steps of the wall clock, and
+ * KUnit tests for clocks: wheels that are not affected by steps of the wall clock, and
  * the effect of steps on timers that are periodic, already late, or due while the reaper
  * is busy. timer_clock_exact_kunit.c tests many timers on one wheel.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of layer 1, the wheel: the placement of nodes.
+ * KUnit tests for the wheel: the placement of nodes.
  *
  * Levels are counted from 0, as in the code. The worked examples that some cases come
  * from count them from 1.

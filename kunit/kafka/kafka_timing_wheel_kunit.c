@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The test cases of Kafka's TimingWheelTest, with the same names, on layers 1 and 2: a
- * tick of 10 ms, 5 slots, and a clock that starts at 1000 ms. Documentation/cases.rst has
- * the mapping.
+ * The test cases of Kafka's TimingWheelTest, with the same names, on the wheel and its
+ * expiry queue: a tick of 10 ms, 5 slots, and a clock that starts at 1000 ms.
+ * Documentation/cases.rst has the mapping.
  */
 #include <kunit/test.h>
 #include <linux/math64.h>

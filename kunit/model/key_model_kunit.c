@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for the key table (layer 5): watches are added and removed at random,
+ * Property test for the key table: watches are added and removed at random,
  * under a few hot keys and under many other keys, while stripes are resized step by step.
  * The result is compared with an array of the watches and their order.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model of layer 4: return values and effects of the calls. See model.h.
+ * The model of timers: return values and effects of the calls. See model.h.
  *
  * It is as simple as possible: no wheel, no shards, just an array that is searched. A
  * timer with slack may fire at any tick that the slack allows. The first query of its

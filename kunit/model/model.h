@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Property test for layer 4: sequences of random calls are run on the module and on a
+ * Property test for timers: sequences of random calls are run on the module and on a
  * simple model in lockstep.
  *
  *	model_sequence.c	generates sequences from a seed, and prints them

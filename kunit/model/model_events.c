@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The model of layer 4: effects of time, and checks of the observable state. See model.h.
+ * The model of timers: effects of time, and checks of the observable state. See model.h.
  *
  * The model replays calls of timer functions from the log and checks their time: not
  * before the tick of the deadline, and not late by more than the time of computation,

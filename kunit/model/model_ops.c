@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 4: the calls of the module, and the functions of its timers.
+ * Property test for timers: the calls of the module, and the functions of its timers.
  * See model.h.
  */
 #include <linux/err.h>

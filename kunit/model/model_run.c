@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 4: runs a sequence on the module and on the model, until the
+ * Property test for timers: runs a sequence on the module and on the model, until the
  * first difference. See model.h.
  *
  * No event can happen between a call and the check of its effects, except for calls that

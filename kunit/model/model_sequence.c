@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 4: generates sequences of calls from a seed, and prints them.
+ * Property test for timers: generates sequences of calls from a seed, and prints them.
  * See model.h.
  */
 #include <linux/ktime.h>

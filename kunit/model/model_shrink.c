@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 4: shortens a failing sequence. See model.h.
+ * Property test for timers: shortens a failing sequence. See model.h.
  *
  * This removes parts of the sequence, from halves down to single steps, and then
  * simplifies the remaining steps, as long as the sequence fails in any way. Each attempt

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Property test for layer 5: random calls on operations and keys are made on the module
+ * Property test for operations: random calls on operations and keys are made on the module
  * and on a simple model in lockstep.
  *
  *	op_model.c		the model: operations, watches, and effects of the calls

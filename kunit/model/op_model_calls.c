@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The calls of the property test for layer 5: each is made on the module and on the
+ * The calls of the property test: each is made on the module and on the
  * model, and must return the same. See op_model.h.
  */
 #include <linux/err.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The operations of the property test for layer 5: their callbacks, initialisation and
+ * Operations in the property test: their callbacks, initialisation and
  * release. See op_model.h.
  */
 #include <linux/bits.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 5: random calls on operations and keys, and sleeps, compared
+ * Property test for operations: random calls on operations and keys, and sleeps, compared
  * with a simple model. See op_model.h.
  */
 #include <linux/time64.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Property test for layer 4: random sequences of all calls, on system wheels and on
+ * Property test for timers: random sequences of all calls, on system wheels and on
  * wheels of any configuration, compared with a model. See model.h.
  *
  * Failing sequences are shrunk and printed.

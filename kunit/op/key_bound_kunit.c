@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the key table (layer 5): bound on the length of a bucket's chain.
+ * KUnit tests for the key table: bound on the length of a bucket's chain.
  *
  * New keys are refused if the table cannot grow, or if the keys were chosen to collide in
  * one bucket. Keys that are already watched are not affected.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the key table (layer 5): hashing of keys chosen by an attacker.
+ * KUnit tests for the key table: hashing of keys chosen by an attacker.
  *
  * The attacker knows everything except the secret of the table. The keys must spread over
  * stripes and buckets as random keys do.

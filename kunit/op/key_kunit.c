@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the key table (layer 5): rings of watches, and the buckets that hold
+ * KUnit tests for the key table: rings of watches, and the buckets that hold
  * the first watch of each ring.
  *
  * There are no operations here, and the resize work item is replaced by a stub. The test

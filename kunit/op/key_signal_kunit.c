@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for signals that walk the watches of a key in more than one chunk (layer
- * 5): the walk keeps its position while callbacks add, end, signal and unwatch operations
- * under the same key.
+ * KUnit tests for signals that visit the watches of a key in more than one chunk: a signal
+ * keeps its position while callbacks add, end, signal and unwatch operations under the same
+ * key.
  *
  * Callbacks do all of this between two chunks, in a single thread. The expected results
  * do not depend on the chunk size. The number of watchers only ensures several chunks.

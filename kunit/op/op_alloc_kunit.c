@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for layer 5 with fault injection (failslab): every allocation of the calls
+ * KUnit tests for operations with fault injection (failslab): every allocation of the calls
  * that allocate memory fails once, and the other calls do not allocate.
  *
  * A failing call must return -ENOMEM and leave no trace. The counts are checked after

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations that end each other in their callbacks (layer 5): the stack
+ * KUnit tests for operations that end each other in their callbacks: the stack
  * depth is bounded for a chain of any length, and each callback runs once.
  */
 #include <linux/time64.h>

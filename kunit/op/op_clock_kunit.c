@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for clocks (layer 5): operations with their own wheel, and steps of the
+ * KUnit tests for clocks: operations with their own wheel, and steps of the
  * wall clock.
  *
  * Races between a step and the end of an operation on different CPUs are left to the

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for declared conditions (layer 5): counting of signals and amounts, checks
+ * KUnit tests for declared conditions: counting of signals and amounts, checks
  * of arguments, and the limit on the operations that a signal completes.
  *
  * Adding and removing keys of pending operations is tested in op_unwatch_kunit.c.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the iterator over pending operations (layer 5) while operations are
+ * KUnit tests for the iterator over pending operations while operations are
  * added and end, and for the reported progress.
  */
 #include <linux/bits.h>

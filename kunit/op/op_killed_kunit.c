@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for layer 5 with a pending SIGKILL: killable calls return early, report the
+ * KUnit tests for operations with a pending SIGKILL: killable calls return early, report the
  * number of ended operations, and leave no trace.
  *
  * A callback sends the signal, so that it arrives between two steps of the call.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations (layer 5): the ways to end an operation, and return values.
+ * KUnit tests for operations: the ways to end an operation, and return values.
  *
  * The selftests of the device check on several CPUs that exactly one caller ends an
  * operation.

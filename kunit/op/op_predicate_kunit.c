@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations with a predicate (layer 5): the calls that evaluate it, and
+ * KUnit tests for operations with a predicate: the calls that evaluate it, and
  * the value that it sets.
  *
- * Calls made while a predicate runs are tested in op_asked_kunit.c.
+ * Calls made while a predicate runs are tested in op_predicate_race_kunit.c.
  */
 #include <linux/slab.h>
 #include <linux/time64.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A purgatory and test operations for the suites of layer 5. See op_probe.h.
+ * A purgatory and test operations for the suites of operations. See op_probe.h.
  */
 #include <linux/completion.h>
 #include <linux/kthread.h>

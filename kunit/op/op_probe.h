@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Shared by the suites of layer 5: a purgatory, and operations that record their end.
+ * Shared by the suites of operations: a purgatory, and operations that record their end.
  */
 #ifndef _KUNIT_OP_PROBE_H
 #define _KUNIT_OP_PROBE_H

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for re-arming pending operations (layer 5).
+ * KUnit tests for re-arming pending operations.
  *
  * Races between re-arm and expiry on different CPUs are left to the torture test.
  */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * KUnit tests for adding and removing keys of pending operations, and for the limit on
- * watches (layer 5).
+ * watches.
  */
 #include <linux/err.h>
 #include <linux/slab.h>

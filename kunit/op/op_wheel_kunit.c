@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations with their own wheel (layer 5): checks of the wheel, slack,
+ * KUnit tests for operations with their own wheel: checks of the wheel, slack,
  * callbacks deferred to the reaper, and twheel_op_expire().
  */
 #include <linux/ktime.h>

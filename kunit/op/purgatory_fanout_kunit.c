@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for layer 5 with 100,000 watchers of one key: calls that affect all of them
+ * KUnit tests for operations with 100,000 watchers of one key: calls that affect all of them
  * keep exact counts and let other threads run.
  *
  * The other thread (the neighbour) runs every millisecond and uses the same purgatory,

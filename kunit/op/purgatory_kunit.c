@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for purgatories (layer 5): signals, limits and drain.
+ * KUnit tests for purgatories: signals, limits and drain.
  */
 #include <linux/slab.h>
 #include <linux/time64.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit test for purgatories (layer 5): memory use depends on the number of pending
+ * KUnit test for purgatories: memory use depends on the number of pending
  * operations, and not on the number of operations that have ended.
  *
  * Operations are allocated, each with two keys that have not been used before, and freed

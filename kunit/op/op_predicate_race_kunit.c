@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for operations with a predicate (layer 5): calls made while the predicate
+ * KUnit tests for operations with a predicate: calls made while the predicate
  * runs, by other threads or by the predicate itself.
  *
  * A predicate must not sleep, since any caller may evaluate it. Here it does sleep, but
@@ -395,7 +395,7 @@ static void callback_may_put_last_reference(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static struct kunit_case asked_cases[] = {
+static struct kunit_case race_cases[] = {
 	KUNIT_CASE(requests_during_predicate_cause_one_reevaluation),
 	KUNIT_CASE(condition_set_during_predicate_is_not_missed),
 	KUNIT_CASE(predicate_requesting_itself_is_reevaluated_once),
@@ -412,11 +412,11 @@ static struct kunit_case asked_cases[] = {
 	{}
 };
 
-static struct kunit_suite asked_suite = {
-	.name		= "twheel_op_asked",
+static struct kunit_suite race_suite = {
+	.name		= "twheel_op_predicate_race",
 	.init		= probe_suite_init,
 	.exit		= probe_suite_exit,
-	.test_cases	= asked_cases,
+	.test_cases	= race_cases,
 };
 
-kunit_test_suite(asked_suite);
+kunit_test_suite(race_suite);
