@@ -28,7 +28,7 @@
 #define CPUS		2
 #define AHEAD		NSEC_PER_SEC
 #define BACK		(3600 * NSEC_PER_SEC)
-#define MACHINE_NS	(200 * NSEC_PER_MSEC)
+#define MACHINE_NS	(3 * NSEC_PER_SEC)
 #define TICK_SHIFT	10
 #define SLOTS_SHIFT	6
 #define LEVEL		3
