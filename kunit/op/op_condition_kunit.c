@@ -211,8 +211,6 @@ static void complete_error_rejects_other_values(struct kunit *test)
 {
 	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 
-	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, 0, 0, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED + 1, 0, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, 5), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -MAX_ERRNO - 1), -EINVAL);
@@ -222,6 +220,17 @@ static void complete_error_rejects_other_values(struct kunit *test)
 	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.error, -MAX_ERRNO);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -EIO), -EALREADY);
+}
+
+static void end_rejects_unknown_reasons(struct kunit *test)
+{
+	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
+
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, 0, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED + 1, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe->ended, 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED, 0, 0), 0);
+	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
 }
 
 static u32 signal_some(u64 number, u64 amount, u64 value, u32 limit)
@@ -308,6 +317,7 @@ static struct kunit_case condition_cases[] = {
 	KUNIT_CASE(conditions_are_checked),
 	KUNIT_CASE(predicate_condition_without_try_complete_fails),
 	KUNIT_CASE(complete_error_rejects_other_values),
+	KUNIT_CASE(end_rejects_unknown_reasons),
 	KUNIT_CASE(signal_some_completes_first_watchers),
 	KUNIT_CASE(limit_of_0_is_unlimited),
 	KUNIT_CASE(watchers_behind_limit_are_not_signalled),
