@@ -81,6 +81,9 @@ static void run_forked(struct thread *t)
 	alarm(2);
 	/* Descriptors and memory were not copied atomically. */
 	child->is_fork = true;
+	/* Not the pipe of the parent: this process may be killed when it has written to it. */
+	if (pipe(t->memory.pipe))
+		_exit(1);
 	t->fail_nth = -1;
 	t->cover.area = NULL;
 	for (i = 0; i < 4; i++) {
