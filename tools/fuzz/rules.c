@@ -312,6 +312,15 @@ static bool too_few_keys(const struct trial *trial)
 	return trial->call == TWHEEL_CALL_ADD && args->quorum > 1;
 }
 
+/* The condition was corrupted: the keys may need several signals, which a sum does not count. */
+static bool needs_may_not_fit(const struct trial *trial)
+{
+	const struct twheel_add_args *args = trial->args;
+
+	return trial->call == TWHEEL_CALL_ADD && trial->odd &&
+	       args->condition == TWHEEL_COND_SUM;
+}
+
 /* Return: true if the kernel reads the entries of an array at wrong addresses. */
 static bool misreads_array(const struct trial *trial)
 {
@@ -367,7 +376,7 @@ bool may_fail(const struct trial *trial, int error)
 		return misplaced(trial);
 	case EINVAL:
 		return !trial->plain || must_fail(trial) || too_few_keys(trial) ||
-		       misreads_array(trial);
+		       needs_may_not_fit(trial) || misreads_array(trial);
 	case E2BIG:
 		return trial->tail || trial->entry_tail || !trial->plain || misreads_array(trial) ||
 		       too_large(trial);
