@@ -14,8 +14,8 @@
  * PREEMPT_RT a hard interrupt must not take our lock: the alarm only wakes the reaper, which
  * serves both bases.
  *
- * An add that creates an earlier bucket reprograms the alarm, unless it is for the base of a
- * reaper that is awake:
+ * An add of a due timer wakes the reaper. An add that creates an earlier bucket reprograms the
+ * alarm, unless it is for the base of a reaper that is awake:
  *
  *	adding CPU                        reaper
  *	----------                        ------
@@ -348,14 +348,6 @@ static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
 	}
 }
 
-static void alarm_wake(struct twheel_shard *shard)
-{
-	if (!shard->asleep)
-		return;
-	shard->asleep = false;
-	wake_up_process(shard->task);
-}
-
 /* Whether there is work for a sleeping reaper. */
 static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now)
 {
@@ -384,7 +376,7 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 	if (unlikely(alarm_was_set_back(shard))) {
 		/* The reaper arms it, or twheel_shard_set() after the step. */
 		shard->armed = TWHEEL_TICK_NEVER;
-		alarm_wake(shard);
+		twheel_shard_wake(shard);
 	} else if (next > now) {
 		twheel_shard_arm(shard, next);
 	} else {
@@ -418,7 +410,7 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	/* Again, because the lock was dropped. */
 	now = twheel_shard_look(shard);
 	if (alarm_needs_reaper(shard, now))
-		alarm_wake(shard);
+		twheel_shard_wake(shard);
 	alarm_rearm(shard, now);
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return HRTIMER_NORESTART;

@@ -102,6 +102,16 @@ void twheel_shard_arm_next(struct twheel_shard *shard)
 		twheel_shard_arm(shard, next);
 }
 
+/* Wake the reaper if it sleeps. */
+void twheel_shard_wake(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->lock);
+	if (!shard->asleep)
+		return;
+	shard->asleep = false;
+	wake_up_process(shard->task);
+}
+
 /* The clock was set.  The wheels follow it back; their timers do not move, see wheel.c. */
 static void shard_step(struct twheel_shard *shard, s64 offset, u64 now)
 {
@@ -185,7 +195,10 @@ void twheel_shard_forward(struct twheel_shard *shard)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
-/* Add a timer that is on no list, with its tick set.  Reprogram the alarm if it is earlier. */
+/*
+ * Add a timer that is on no list, with its tick set.  Wake the reaper if the timer is due, and
+ * reprogram the alarm if the timer needs it earlier.
+ */
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 {
 	struct twheel_base *base = twheel_timer_base(shard, timer);
@@ -196,7 +209,9 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
 	lockdep_assert_held(&shard->lock);
 
 	next = twheel_queue_add(&base->queue, &timer->node, on_set);
-	if (next < shard->armed && base_needs_alarm(shard, base))
+	if (unlikely(next == base->queue.wheel.now) && !twheel_base_is_inline(shard, base))
+		twheel_shard_wake(shard);
+	else if (next < shard->armed && base_needs_alarm(shard, base))
 		twheel_shard_arm(shard, next);
 	if (unlikely(!shard->task) && !shard->starting) {
 		shard->starting = true;

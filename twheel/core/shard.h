@@ -255,6 +255,7 @@ u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick);
 void twheel_shard_arm(struct twheel_shard *shard, u64 tick);
 u64 twheel_shard_next(const struct twheel_shard *shard);
 void twheel_shard_arm_next(struct twheel_shard *shard);
+void twheel_shard_wake(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
