@@ -166,7 +166,7 @@ struct twheel_base {
  * @offset: last seen twheel_clock_offset(), likewise
  * @stepped: tick to which the clock was last set
  * @base: pending timers, by TWHEEL_TIMER_INLINE
- * @added: timers that became pending
+ * @added: timers that became pending, without those that moved to another shard
  * @rearmed: pending timers that got another deadline
  * @cancelled: timers cancelled
  * @rejected: timers rejected by the limit

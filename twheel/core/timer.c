@@ -37,17 +37,17 @@
  * are held. So twheel_timer_lock() reads the shard, locks it, and checks that the timer has
  * not moved in between.
  *
- * To keep CPUs from contending for one lock, an add moves the timer to the shard of the
- * current CPU, unless the timer is pending or running:
+ * To keep CPUs from contending for one lock, an add or re-arm moves the timer to the shard of
+ * the current CPU, unless the timer is running:
  *
- *	adding CPU			another CPU
+ *	arming CPU			another CPU
  *	----------			-----------
  *	lock the old shard		read shard_flags: the old shard
  *	trylock the local shard		lock the old shard
  *	shard_flags = local shard	  (spins)
- *	unlock the old shard
- *	add the timer			read shard_flags: the local shard
- *	unlock the local shard		unlock the old shard, retry
+ *	arm the timer
+ *	unlock both			read shard_flags: the local shard
+ *					unlock the old shard, retry
  *
  * The second lock is only tried, so shards need no lock order. If the local shard is locked,
  * the timer stays where it is.
@@ -183,12 +183,11 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_remaining);
 
 /*
- * Try to move a timer that is not pending to the local shard. Returns the shard of the timer,
- * which is locked instead of @shard.
+ * Try to lock the local shard, too, to move a timer there. Returns this shard, or the shard of
+ * the timer.
  */
-static struct twheel_shard *timer_move_to_local(struct twheel_timer *timer,
-						struct twheel_shard *shard)
-	__must_hold(&shard->lock)
+static struct twheel_shard *timer_lock_local(const struct twheel_timer *timer,
+					     struct twheel_shard *shard)
 {
 	struct twheel_shard *local;
 
@@ -199,8 +198,8 @@ static struct twheel_shard *timer_move_to_local(struct twheel_timer *timer,
 	if (local == shard || twheel_timer_base(shard, timer)->running == timer ||
 	    !spin_trylock(&local->lock))
 		return shard;
-	WRITE_ONCE(timer->shard_flags, (unsigned long)local | twheel_timer_flags(timer));
-	spin_unlock(&shard->lock);
+	/* Sparse does not count a lock that is only held in some cases. */
+	__release(&local->lock);
 	return local;
 }
 
@@ -260,29 +259,73 @@ static u64 tick_with_slack(const struct twheel_shard *shard, u64 deadline, u64 s
 	return div64_u64(last, span) * span;
 }
 
+/**
+ * struct arming - a timer that is being armed
+ * @timer: the timer
+ * @tick: its new tick
+ * @from: its shard, locked
+ * @to: the shard on which to arm it, locked; may be @from
+ * @flags: state of interrupts before the locks
+ */
+struct arming {
+	struct twheel_timer	*timer;
+	u64			tick;
+	struct twheel_shard	*from;
+	struct twheel_shard	*to;
+	unsigned long		flags;
+};
+
+static void arming_lock(struct arming *arming)
+	__acquires(arming)
+{
+	arming->from = twheel_timer_lock(arming->timer, &arming->flags);
+	arming->to = timer_lock_local(arming->timer, arming->from);
+}
+
+static void arming_unlock(const struct arming *arming)
+	__releases(arming)
+{
+	if (unlikely(arming->to != arming->from)) {
+		__acquire(&arming->from->lock);
+		spin_unlock(&arming->from->lock);
+	}
+	spin_unlock_irqrestore(&arming->to->lock, arming->flags);
+}
+
 /*
  * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it
  * is allocated without the lock, and the timer is locked again. Without memory, the timer
  * goes to the last slot of the top level; see wheel.c.
  */
-static struct twheel_shard *timer_lock_to_arm(struct twheel_timer *timer, u64 deadline,
-					      u64 slack_ns, u64 *tick, unsigned long *flags)
-	__acquires(timer)
+static void arming_begin(struct arming *arming, struct twheel_timer *timer, u64 deadline,
+			 u64 slack_ns)
+	__acquires(arming)
 {
-	struct twheel_shard *shard;
+	/* Any shard of the wheel will do. */
+	struct twheel_shard *shard = twheel_timer_shard(timer);
 	bool grown = true;
 
+	arming->timer = timer;
+	arming->tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
+					   tick_with_slack(shard, deadline, slack_ns);
 	for (;;) {
-		shard = twheel_timer_lock(timer, flags);
-		if (!twheel_timer_pending(timer))
-			shard = timer_move_to_local(timer, shard);
-		*tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
-					    tick_with_slack(shard, deadline, slack_ns);
-		if (timer_reaches(shard, timer, *tick) || !grown)
-			return shard;
-		spin_unlock_irqrestore(&shard->lock, *flags);
-		grown = add_level(shard, &twheel_timer_base(shard, timer)->queue.wheel, *tick);
+		arming_lock(arming);
+		shard = arming->to;
+		if (timer_reaches(shard, timer, arming->tick) || !grown)
+			return;
+		arming_unlock(arming);
+		grown = add_level(shard, &twheel_timer_base(shard, timer)->queue.wheel,
+				  arming->tick);
 	}
+}
+
+/* Assign a timer that is on no list to the shard on which it is armed. */
+static void arming_move(const struct arming *arming)
+{
+	if (likely(arming->to == arming->from))
+		return;
+	WRITE_ONCE(arming->timer->shard_flags,
+		   (unsigned long)arming->to | twheel_timer_flags(arming->timer));
 }
 
 static bool timer_refused(const struct twheel_shard *shard, const struct twheel_timer *timer)
@@ -314,12 +357,14 @@ static void timer_enqueue(struct twheel_shard *shard, struct twheel_timer *timer
 	timer->node.expires = tick;
 	trace_twheel_timer_add(timer, shard->number);
 	twheel_shard_add(shard, timer);
+	shard->added++;
 }
 
 /* Arm a timer that is not pending. */
-static int timer_arm(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+static int timer_arm(const struct arming *arming)
 {
-	int err = timer_check(shard, timer, tick);
+	struct twheel_shard *shard = arming->to;
+	int err = timer_check(shard, arming->timer, arming->tick);
 
 	if (err)
 		return err;
@@ -327,8 +372,8 @@ static int timer_arm(struct twheel_shard *shard, struct twheel_timer *timer, u64
 		shard->rejected++;
 		return -ENOSPC;
 	}
-	timer_enqueue(shard, timer, tick);
-	shard->added++;
+	arming_move(arming);
+	timer_enqueue(shard, arming->timer, arming->tick);
 	return 0;
 }
 
@@ -355,19 +400,14 @@ static int timer_arm(struct twheel_shard *shard, struct twheel_timer *timer, u64
  */
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
-	struct twheel_shard *shard;
-	unsigned long flags;
-	u64 tick;
+	struct arming arming;
 	int err;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	shard = timer_lock_to_arm(timer, deadline, slack_ns, &tick, &flags);
-	if (twheel_timer_pending(timer))
-		err = -EBUSY;
-	else
-		err = timer_arm(shard, timer, tick);
-	spin_unlock_irqrestore(&shard->lock, flags);
+	arming_begin(&arming, timer, deadline, slack_ns);
+	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
+	arming_unlock(&arming);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
@@ -390,21 +430,33 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 	return false;
 }
 
-/* Move a timer to another tick, or arm it if it is not pending. */
-static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+/* Move a pending timer to another bucket, and perhaps to another shard. It stays charged. */
+static void timer_replace(const struct arming *arming)
 {
+	struct twheel_timer *timer = arming->timer;
+
+	twheel_queue_del(&twheel_timer_base(arming->from, timer)->queue, &timer->node);
+	twheel_debug_deactivate(timer);
+	/* It counts as added on the shard where it will end. */
+	arming->from->added--;
+	arming_move(arming);
+	timer_enqueue(arming->to, timer, arming->tick);
+}
+
+/* Move a timer to another tick, or arm it if it is not pending. */
+static int timer_rearm(const struct arming *arming)
+{
+	struct twheel_timer *timer = arming->timer;
+	struct twheel_shard *shard = arming->to;
 	int err;
 
 	if (!twheel_timer_pending(timer))
-		return timer_arm(shard, timer, tick) ?: 2;
+		return timer_arm(arming) ?: 2;
 	/* twheel_stop() removes the pending timers of a stopped wheel. */
-	err = timer_check(shard, timer, tick);
+	err = timer_check(shard, timer, arming->tick);
 	if (err)
 		return err;
-	/* It stays charged. */
-	twheel_queue_del(&twheel_timer_base(shard, timer)->queue, &timer->node);
-	twheel_debug_deactivate(timer);
-	timer_enqueue(shard, timer, tick);
+	timer_replace(arming);
 	shard->rearmed++;
 	return 1;
 }
@@ -432,17 +484,15 @@ static int timer_rearm(struct twheel_shard *shard, struct twheel_timer *timer, u
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
 {
-	struct twheel_shard *shard;
-	unsigned long flags;
-	u64 tick;
+	struct arming arming;
 	int ret = 0;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	shard = timer_lock_to_arm(timer, deadline, slack_ns, &tick, &flags);
-	if (rearm_applies(timer, tick, mode))
-		ret = timer_rearm(shard, timer, tick);
-	spin_unlock_irqrestore(&shard->lock, flags);
+	arming_begin(&arming, timer, deadline, slack_ns);
+	if (rearm_applies(timer, arming.tick, mode))
+		ret = timer_rearm(&arming);
+	arming_unlock(&arming);
 	return ret;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
@@ -464,7 +514,6 @@ static void timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 	timer_enqueue(shard, timer, was_set ? 0 : tick);
 	if (was_set)
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
-	shard->added++;
 }
 
 /*
