@@ -51,6 +51,14 @@
  *
  * The second lock is only tried, so shards need no lock order. If the local shard is locked,
  * the timer stays where it is.
+ *
+ *
+ * Later deadlines
+ * ---------------
+ *
+ * Heartbeats and idle timeouts are re-armed to later deadlines all the time. Such a timer stays
+ * in its bucket with the new tick, see timer_may_stay(). The bucket expires before that tick,
+ * and then the timer moves to the bucket of this tick, as other timers on its level do.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -430,6 +438,23 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 	return false;
 }
 
+/*
+ * Whether a pending timer may stay in its bucket when it is re-armed to a later tick: the bucket
+ * expires before that, and then the timer is placed by its new tick. This does not hold on level
+ * 0, where a bucket expires as a whole. Nor may the wheel go back: those of CLOCK_REALTIME do.
+ *
+ * A timer on level 0 has a tick less than a turn ahead: it had when it was placed there, and it
+ * does not stay there with a later one.
+ */
+static bool timer_may_stay(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+{
+	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+	u64 expires = timer->node.expires;
+
+	return tick >= expires && tick != TWHEEL_TICK_NEVER && !wheel->on_set &&
+	       expires >= wheel->now + wheel->slots;
+}
+
 /* Move a pending timer to another bucket, and perhaps to another shard. It stays charged. */
 static void timer_replace(const struct arming *arming)
 {
@@ -456,7 +481,12 @@ static int timer_rearm(const struct arming *arming)
 	err = timer_check(shard, timer, arming->tick);
 	if (err)
 		return err;
-	timer_replace(arming);
+	if (shard == arming->from && timer_may_stay(shard, timer, arming->tick)) {
+		timer->node.expires = arming->tick;
+		trace_twheel_timer_add(timer, shard->number);
+	} else {
+		timer_replace(arming);
+	}
 	shard->rearmed++;
 	return 1;
 }
