@@ -310,14 +310,6 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
 
-/* Insert a watch before another one of its key, which is not the first. */
-void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next)
-{
-	WARN_ON_ONCE(twheel_watch_is_first(next));
-	watch_mark(watch, TWHEEL_WATCH_LINKED);
-	list_add_tail(&watch->entry, &next->entry);
-}
-
 /*
  * Replace the first watch of a key in its bucket, or remove the key if @new is NULL. Return:
  * false if the key is not in this bucket.
@@ -346,26 +338,36 @@ static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch
 	return true;
 }
 
-/* Make the next watch of the ring the first one, or remove the key. */
-static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first)
+/* Make another watch of a key the first one, or remove the key if @new is NULL. */
+static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first,
+			      struct twheel_watch *new)
 {
-	struct twheel_watch *new = NULL;
-
-	if (!list_empty(&first->entry)) {
-		new = list_next_entry(first, entry);
-		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
-	}
 	if (!bucket_replace(at->bucket, first, new))
 		WARN_ON_ONCE(!at->from || !bucket_replace(at->from, first, new));
-	if (!new)
+	watch_mark(first, TWHEEL_WATCH_LINKED);
+	if (new)
+		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
+	else
 		stripe_count(at, -1);
+}
+
+/* Insert a watch before another one of its key. */
+void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
+			    struct twheel_watch *next)
+{
+	lockdep_assert_held(&at->stripe->lock);
+	watch_mark(watch, TWHEEL_WATCH_LINKED);
+	list_add_tail(&watch->entry, &next->entry);
+	if (twheel_watch_is_first(next))
+		key_replace_first(at, next, watch);
 }
 
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
 	lockdep_assert_held(&at->stripe->lock);
 	if (twheel_watch_is_first(watch))
-		key_replace_first(at, watch);
+		key_replace_first(at, watch, list_empty(&watch->entry) ? NULL :
+						   list_next_entry(watch, entry));
 	list_del(&watch->entry);
 	watch_mark(watch, 0);
 }

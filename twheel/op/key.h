@@ -178,7 +178,8 @@ void twheel_key_unlock(const struct twheel_key_at *at);
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key);
 void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch);
-void twheel_key_link_before(struct twheel_watch *watch, struct twheel_watch *next);
+void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
+			    struct twheel_watch *next);
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
 
 int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);

@@ -3,10 +3,10 @@
  * Operations: signals. A signal visits the watches of a key.
  *
  * It visits them in bounded chunks. With the lock of the key's stripe held it counts the
- * signal, claims operations, and collects those with a predicate. With the lock dropped it
- * unlinks the claimed ones and runs callbacks and predicates. One chunk is usually enough.
- * Otherwise two marks, watches without an operation, keep the position until the next
- * chunk:
+ * signal, claims operations and unlinks their watches of this key, and collects operations
+ * with a predicate. With the lock dropped it unlinks the claimed ones from their wheel and
+ * other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
+ * marks, watches without an operation, keep the position until the next chunk:
  *
  *	w1  w2  [cursor]  w3  w4  [end]  w5
  *
@@ -78,7 +78,8 @@ static void signal_collect(struct signal *signal, struct twheel_op *op, bool cla
 	signal->ops[signal->nr_ops++] = op;
 }
 
-static void signal_visit(struct signal *signal, struct twheel_watch *watch)
+static void signal_visit(struct signal *signal, const struct twheel_key_at *at,
+			 struct twheel_watch *watch)
 {
 	struct twheel_op *op = watch->op;
 	bool claimed = false, check = false;
@@ -92,6 +93,8 @@ static void signal_visit(struct signal *signal, struct twheel_watch *watch)
 			claimed = twheel_op_condition_signal(op, watch, signal->amount,
 							     signal->value);
 	}
+	if (claimed)
+		twheel_key_unlink(at, watch);
 	if (claimed || check)
 		signal_collect(signal, op, claimed);
 	spin_unlock(&op->lock);
@@ -105,28 +108,30 @@ static void signal_mark(struct signal *signal, const struct twheel_key_at *at,
 	signal->end = (struct twheel_watch){ .key = *key, .mark = at->hash };
 	signal->cursor = signal->end;
 	twheel_key_link(at, &signal->end);
-	twheel_key_link_before(&signal->cursor, next);
+	twheel_key_link_before(at, &signal->cursor, next);
 }
 
-/*
- * Visit a chunk of the ring, from @watch up to but not including @last; if both are the same
- * watch, the whole ring. Return: the next watch to visit, @last after the last chunk.
- */
-static struct twheel_watch *signal_chunk(struct signal *signal, struct twheel_watch *watch,
+/* Visit a chunk, from @watch to @last. Return: the next watch to visit, NULL after @last. */
+static struct twheel_watch *signal_chunk(struct signal *signal, const struct twheel_key_at *at,
+					 struct twheel_watch *watch,
 					 const struct twheel_watch *last)
 {
 	unsigned int max_ops = min_t(u32, SIGNAL_OPS, signal->limit - signal->nr_ended);
 	unsigned int budget = SIGNAL_CHUNK;
+	struct twheel_watch *next;
 
 	signal->nr_ops = 0;
 	signal->claimed = 0;
 	do {
+		/* The visit may unlink the watch. */
+		next = watch == last ? NULL : list_next_entry(watch, entry);
+		if (next)
+			prefetchw(next->op);
 		/* The marks of other signals have no operation. */
 		if (watch->op)
-			signal_visit(signal, watch);
-		watch = list_next_entry(watch, entry);
-		prefetchw(watch->op);
-	} while (--budget && watch != last && signal->nr_ops < max_ops);
+			signal_visit(signal, at, watch);
+		watch = next;
+	} while (--budget && watch && signal->nr_ops < max_ops);
 	return watch;
 }
 
@@ -136,12 +141,12 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 {
 	struct twheel_keys *keys = &purgatory->keys;
 	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	struct twheel_watch *first = twheel_key_first(&at, key), *next = first;
+	struct twheel_watch *first = twheel_key_first(&at, key), *next = NULL;
 
 	if (first)
-		next = signal_chunk(signal, first, first);
+		next = signal_chunk(signal, &at, first, list_prev_entry(first, entry));
 	signal->has_watches = first;
-	if (next != first && hweight_long(signal->claimed) < signal->limit) {
+	if (next && hweight_long(signal->claimed) < signal->limit) {
 		/* The operations of the linked watches have a hold of the purgatory. */
 		twheel_purgatory_hold(purgatory);
 		signal_mark(signal, &at, key, next);
@@ -156,24 +161,21 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
 						  twheel_watch_hash(&signal->cursor));
 	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
-	bool more = false;
 	bool stop = signal->nr_ended >= signal->limit ||
 		    (signal->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
 	signal->nr_ops = 0;
-	if (next != &signal->end && !stop) {
-		next = signal_chunk(signal, next, &signal->end);
-		more = next != &signal->end;
-	}
+	if (next == &signal->end || stop)
+		next = NULL;
+	else
+		next = signal_chunk(signal, &at, next, list_prev_entry(&signal->end, entry));
 	twheel_key_unlink(&at, &signal->cursor);
-	if (more) {
-		/* Not the first of the ring: the watches visited just now are before @next. */
-		twheel_key_link_before(&signal->cursor, next);
-	} else {
+	if (next)
+		twheel_key_link_before(&at, &signal->cursor, next);
+	else
 		twheel_key_unlink(&at, &signal->end);
-	}
 	twheel_key_unlock(&at);
-	return more;
+	return next;
 }
 
 /* Unlink all claimed operations before running callbacks and predicates, in their order. */
