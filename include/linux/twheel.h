@@ -506,6 +506,7 @@ struct twheel_op {
 	u8				nr_watches;
 	u8				condition;
 	u8				reason;
+	bool				awaited;
 };
 
 /*

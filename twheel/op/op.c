@@ -12,18 +12,20 @@
  *	NEW -----> PENDING -----> ENDED -----> UNLINKED -----> DONE
  *	     park          claim        unlink         callback
  *
- * Each state is entered once, with op->lock held. Every end has the same three steps:
+ * Each state is entered at most once. Every end has the same three steps:
  *
  *   claim	twheel_op_claim(), with op->lock held: PENDING to ENDED. Exactly one caller
  *		succeeds; the others fail with -EALREADY. Removes the operation from the list of
- *		its purgatory, uncharges it and records the result.
+ *		its purgatory, uncharges it, records the result, and takes ownership if the
+ *		operation has no owner.
  *   unlink	twheel_op_unlink(), by the caller that claimed it, with no lock held: cancels the
- *		timer, unlinks the watches, and takes ownership if the operation has no owner.
+ *		timer and unlinks the watches.
  *   callback	twheel_op_callback(), by the owner, with no lock held: calls ->ended(), drops
  *		ownership and the first hold.
  *
  * twheel_op_finish() is unlink and callback. A signal, a predicate that returns true,
- * complete, cancel, expiry and drain all end in these steps.
+ * complete, cancel, expiry and drain all end in these steps. UNLINKED is skipped if the
+ * caller of the claim became the owner.
  *
  *
  * Ownership
@@ -31,9 +33,9 @@
  *
  * Callbacks of the consumer for one operation run one at a time, by the thread that set
  * OP_OWNED, with no lock held. Another thread that finds OP_OWNED set does not wait. It sets
- * OP_RECHECK to have the predicate run once more, or leaves the state UNLINKED to have the
- * callback run. The owner clears OP_OWNED only with op->lock held and after checking for
- * both, so no request is lost:
+ * OP_RECHECK to have the predicate run once more, or OP_HANDED_OVER and then UNLINKED to have
+ * the callback run. The owner of a pending operation clears OP_OWNED only with op->lock held
+ * and after checking for both, so no request is lost:
  *
  *	owner (twheel_op_serve)            another thread
  *	-----------------------            --------------
@@ -46,6 +48,9 @@
  *
  * If the owner finds the state ENDED, the claimant has not finished unlinking. The owner
  * clears OP_OWNED, and the claimant becomes the owner in twheel_op_unlink().
+ *
+ * The owner of an ended and unlinked operation is the only thread that changes its state, so it
+ * enters DONE without op->lock.
  *
  * Kafka's purgatory got this wrong. A thread that failed to take the lock of an operation
  * went away, and the check that it had wanted was lost (KAFKA-6653). Threads that waited for
@@ -158,8 +163,7 @@ static void op_set_state(struct twheel_op *op, enum twheel_op_state state)
 {
 	lockdep_assert_held(&op->lock);
 	WARN_ON_ONCE(twheel_op_state(op) != state - 1);
-	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
-	smp_store_release(&op->state, (op->state & ~OP_STATE) | state);
+	WRITE_ONCE(op->state, (op->state & ~OP_STATE) | state);
 }
 
 /* Return: true if the caller became the owner. */
@@ -324,6 +328,8 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	op_set_state(op, OP_ENDED);
 	list = twheel_op_to_list(op);
 	spin_lock(&list->lock);
+	if (!op_own(op))
+		WRITE_ONCE(op->state, op->state | OP_HANDED_OVER);
 	twheel_iters_skip(list, op);
 	list_del(&op->parked);
 	list->watches -= op->nr_watches;
@@ -359,13 +365,23 @@ static void op_unlink_keys(struct twheel_op *op)
 
 /*
  * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
- * the caller became the owner and has to run the callback. Otherwise the owner does, and the
+ * the caller is the owner and has to run the callback. Otherwise the owner does, and the
+/* Another thread was the owner at the claim. Return: true if the caller became the owner. */
+static bool op_hand_over(struct twheel_op *op)
+{
+	bool owned;
+
+	spin_lock_bh(&op->lock);
+	op_set_state(op, OP_UNLINKED);
+	owned = op_own(op);
+	spin_unlock_bh(&op->lock);
+	return owned;
+}
+
  * operation may be freed at once.
  */
 bool twheel_op_unlink(struct twheel_op *op)
 {
-	bool owned;
-
 	/*
 	 * Nothing arms the timer after the claim, so one that does not look pending is not.
 	 * If its function is running, the function drops the hold of the timer.
@@ -373,11 +389,7 @@ bool twheel_op_unlink(struct twheel_op *op)
 	if (twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0)
 		twheel_op_unhold(op);
 	op_unlink_keys(op);
-	spin_lock_bh(&op->lock);
-	op_set_state(op, OP_UNLINKED);
-	owned = op_own(op);
-	spin_unlock_bh(&op->lock);
-	return owned;
+	return likely(!(READ_ONCE(op->state) & OP_HANDED_OVER)) || op_hand_over(op);
 }
 
 /*
@@ -416,13 +428,16 @@ static bool stack_is_deep(void)
 	return (unsigned long)&here - (unsigned long)task_stack_page(current) < THREAD_SIZE / 2;
 }
 
-/* Wake the callers of twheel_op_cancel_sync(). The operation may have been freed. */
+/* Wake the callers of twheel_op_cancel_sync() after a change of the state. */
 static void op_wake(struct twheel_op *op)
 {
-	/* Pairs with the barrier in wait_var_event(): the waiter sees the state or is woken. */
+	/*
+	 * Pairs with the barrier in wait_var_event(): the waiter sees the state, or this sees
+	 * @awaited and the waiter.
+	 */
 	smp_mb();
-	/* Uses the address only. */
-	wake_up_var(&op->state);
+	if (unlikely(READ_ONCE(op->awaited)))
+		wake_up_var(&op->state);
 }
 
 static void op_call_ended(struct twheel_op *op)
@@ -443,27 +458,20 @@ static void op_call_ended(struct twheel_op *op)
 /* Run the callback at any stack depth. The caller is the owner; @op may be freed. */
 void twheel_op_callback_now(struct twheel_op *op)
 {
-	bool awaited;
-
 	WRITE_ONCE(op->owner, current->pid);
 	op_call_ended(op);
-
-	spin_lock_bh(&op->lock);
-	op_disown(op);
-	op_set_state(op, OP_DONE);
-	awaited = op->state & OP_AWAITED;
-	spin_unlock_bh(&op->lock);
+	WARN_ON_ONCE(!(op->state & OP_OWNED));
+	WRITE_ONCE(op->owner, 0);
+	/* Pairs with the acquire in op_is_done(), which sees all accesses of the callback. */
+	smp_store_release(&op->state, OP_DONE);
+	op_wake(op);
 	trace_twheel_op_done(op);
-	if (unlikely(awaited))
-		op_wake(op);
 	twheel_op_unhold(op);
 }
 
 /* Run the callback, or defer it to the reaper. The caller is the owner; @op may be freed. */
 void twheel_op_callback(struct twheel_op *op)
 {
-	bool awaited;
-
 	if (likely(!stack_is_deep())) {
 		twheel_op_callback_now(op);
 		return;
@@ -475,10 +483,9 @@ void twheel_op_callback(struct twheel_op *op)
 	twheel_op_hold(op);
 	/* Cannot fail: the timer is not pending, and the wheel has no limit and is not stopped. */
 	WARN_ON_ONCE(twheel_timer_rearm(&op->timer, 0, TWHEEL_REARM_ALWAYS) != 2);
-	awaited = op->state & OP_AWAITED;
+	/* With the lock held: the thread that takes the callback may free the operation. */
+	op_wake(op);
 	spin_unlock_bh(&op->lock);
-	if (awaited)
-		op_wake(op);
 }
 
 /*
@@ -488,7 +495,7 @@ void twheel_op_callback(struct twheel_op *op)
 bool twheel_op_take_deferred(struct twheel_op *op)
 {
 	lockdep_assert_held(&op->lock);
-	if (!(op->state & OP_DEFERRED))
+	if (!(READ_ONCE(op->state) & OP_DEFERRED))
 		return false;
 	WRITE_ONCE(op->state, op->state & ~OP_DEFERRED);
 	return true;
@@ -635,7 +642,7 @@ EXPORT_SYMBOL_GPL(twheel_op_end);
 
 static bool op_is_done(const struct twheel_op *op)
 {
-	/* Pairs with the release in op_set_state(). */
+	/* Pairs with the release in twheel_op_callback_now(). */
 	return (smp_load_acquire(&op->state) & OP_STATE) == OP_DONE;
 }
 
@@ -663,10 +670,8 @@ static void op_wait(struct twheel_op *op)
 	twheel_callback_wait((unsigned long)op->ops->ended);
 	if (op->ops->try_complete)
 		twheel_callback_wait((unsigned long)op->ops->try_complete);
-	/* A thread that sets DONE or OP_DEFERRED reads OP_AWAITED under the same lock. */
-	spin_lock_bh(&op->lock);
-	WRITE_ONCE(op->state, op->state | OP_AWAITED);
-	spin_unlock_bh(&op->lock);
+	/* Before the barrier in wait_var_event(); see op_wake(). */
+	WRITE_ONCE(op->awaited, true);
 	for (;;) {
 		wait_var_event(&op->state, op_is_done(op) || READ_ONCE(op->state) & OP_DEFERRED);
 		if (op_is_done(op))

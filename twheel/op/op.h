@@ -24,11 +24,11 @@ enum twheel_op_state {
 };
 
 #define OP_STATE	GENMASK(2, 0)
-#define OP_OWNED	BIT(3)	/* a thread runs the predicate or the callback */
+#define OP_OWNED	BIT(3)	/* a thread runs the predicate, or ends the operation */
 #define OP_RECHECK	BIT(4)	/* the predicate has to run once more */
 #define OP_DEFERRED	BIT(5)	/* the callback is left to the reaper */
 #define OP_ARMED	BIT(6)	/* the timer follows the deadline, see op_deadline.c */
-#define OP_AWAITED	BIT(7)	/* a thread waits for the callback */
+#define OP_HANDED_OVER	BIT(7)	/* ended while another thread is the owner */
 
 /* Stable with op->lock held, a snapshot otherwise. */
 static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)

@@ -68,7 +68,7 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 	lockdep_assert_held(&op->lock);
 	WRITE_ONCE(op->state, op->state | OP_ARMED);
 	if (op->deadline == TWHEEL_NEVER && !op_cancels_on_set(op)) {
-		if (twheel_timer_cancel(&op->timer) >= 0)
+		if (twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0)
 			twheel_op_unhold(op);
 		return false;
 	}
