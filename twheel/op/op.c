@@ -186,17 +186,18 @@ static void op_disown(struct twheel_op *op)
 }
 
 /*
- * Make an operation pending, with op->lock and the lock of its list held. The caller owns
- * one with a predicate and calls twheel_op_serve().
+ * Make an operation pending, with op->lock and the lock of its list held. @holds are the first
+ * hold and those of the caller. The caller owns an operation with a predicate and calls
+ * twheel_op_serve().
  */
-void twheel_op_park(struct twheel_op *op)
+void twheel_op_park(struct twheel_op *op, unsigned int holds)
 {
 	struct twheel_op_list *list = twheel_op_to_list(op);
 
 	lockdep_assert_held(&list->lock);
 	twheel_purgatory_hold(op->purgatory);
 	twheel_op_get(op);
-	refcount_set(&op->holds, 1);
+	refcount_set(&op->holds, holds);
 	list->added++;
 	list->watches += op->nr_watches;
 	list_add_tail(&op->parked, &list->ops);

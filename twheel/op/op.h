@@ -95,7 +95,7 @@ static inline void twheel_op_unhold(struct twheel_op *op)
 }
 
 /* op.c */
-void twheel_op_park(struct twheel_op *op);
+void twheel_op_park(struct twheel_op *op, unsigned int holds);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
 bool twheel_op_unlink(struct twheel_op *op);
 void twheel_op_callback(struct twheel_op *op);

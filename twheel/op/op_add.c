@@ -13,23 +13,26 @@
  * linked ones.
  *
  * The operation is PENDING before its first watch is linked, and signals find it from that
- * link on, so no signal under a linked key is lost. If a signal completes it before the
- * other watches are linked or the timer is armed, these steps find it ENDED, under
- * op->lock, and do nothing:
+ * link on, so no signal under a linked key is lost. The first link and the timer take no lock
+ * twice: they are made with the locks held that make the operation PENDING. If a signal
+ * completes it before the other watches are linked, they find it ENDED, under op->lock, and
+ * are skipped:
  *
  *	adding CPU                        signalling CPU
  *	----------                        --------------
+ *	lock stripe and operation
  *	park: PENDING
- *	link watch 1
+ *	link watch 1, arm the timer
+ *	unlock
  *	                                  claim: ENDED
  *	link watch 2: not PENDING, skip
- *	                                  unlink: cancel the timer (not armed),
+ *	                                  unlink: cancel the timer,
  *	                                  unlink watch 1
- *	arm: not PENDING, skip            callback
+ *	                                  callback
  *
- * A predicate runs twice: before the first link, since it may be true already, and after the
- * last one, since it may have become true in between, when a lookup of its keys did not find
- * the operation:
+ * A predicate runs before the first link, since it may be true already, and once more after
+ * the last one, since it may have become true in between, when a lookup of its keys did not
+ * find the operation:
  *
  *	adding CPU                        CPU that makes it true
  *	----------                        ----------------------
@@ -228,23 +231,67 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 	twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
 }
 
-/* Make the operation pending and take a hold for the caller, unless drain has begun. */
-static int op_try_park(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+/* Make the operation pending, unless drain has begun. For @holds see twheel_op_park(). */
+static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
+		   unsigned int holds)
 {
 	struct twheel_op_list *list = twheel_op_to_list(op);
-	int err = -ESHUTDOWN;
+	int err = 0;
 
-	spin_lock_bh(&op->lock);
 	spin_lock(&list->lock);
-	if (!list->draining) {
-		twheel_watches_attach(op, watches, nr);
-		twheel_op_park(op);
-		twheel_op_hold(op);
-		err = 0;
+	if (list->draining) {
+		err = -ESHUTDOWN;
+	} else {
+		twheel_watches_attach(op, args->watches, nr);
+		twheel_op_park(op, holds);
 	}
 	spin_unlock(&list->lock);
-	spin_unlock_bh(&op->lock);
 	return err;
+}
+
+/*
+ * Begin an operation without a predicate: make it pending, link its first watch at @at, if any,
+ * and arm its timer, with op->lock taken only once. With further watches the caller gets a hold.
+ * Return: an error; 1 if the clock was set, and the caller has to finish the operation; or 0.
+ */
+static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
+		    const struct twheel_key_at *at)
+{
+	int ret;
+
+	spin_lock_bh(&op->lock);
+	ret = op_park(op, args, nr, 1 + (nr > 1));
+	if (!ret && at)
+		twheel_key_link(at, args->watches);
+	if (!ret)
+		ret = twheel_op_arm(op, args->slack_ns);
+	spin_unlock_bh(&op->lock);
+	return ret;
+}
+
+static int op_begin_keyed(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+{
+	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys,
+						  twheel_watch_hash(args->watches));
+	int ret = op_begin(op, args, nr, &at);
+
+	twheel_key_unlock(&at);
+	return ret;
+}
+
+static int op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+{
+	int ret = nr ? op_begin_keyed(op, args, nr) : op_begin(op, args, 0, NULL);
+
+	if (ret < 0)
+		return ret;
+	if (ret)
+		twheel_op_finish(op);
+	if (nr > 1) {
+		twheel_watches_link(op, args->watches + 1, nr - 1);
+		twheel_op_unhold(op);
+	}
+	return 0;
 }
 
 /* A re-arm that came first may have set another deadline and slack: it is left alone. */
@@ -261,40 +308,48 @@ static void op_arm(struct twheel_op *op, u64 slack_ns)
 }
 
 /* Check, watch, check again. Return: true if one of the checks completed the operation. */
-static bool op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+static bool op_check_and_watch(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
 {
-	bool predicate = twheel_op_has_predicate(op);
-
-	if (predicate && twheel_op_serve(op))
+	if (twheel_op_serve(op))
 		return true;
 	twheel_watches_link(op, args->watches, nr);
 	op_arm(op, args->slack_ns);
-	return predicate && twheel_op_try_complete(op) == 1;
+	return twheel_op_try_complete(op) == 1;
+}
+
+static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+{
+	int ret;
+
+	spin_lock_bh(&op->lock);
+	ret = op_park(op, args, nr, 2);
+	spin_unlock_bh(&op->lock);
+	if (ret)
+		return ret;
+	ret = op_check_and_watch(op, args, nr);
+	twheel_op_unhold(op);
+	return ret;
 }
 
 static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args)
 {
-	bool completed;
 	u32 nr;
-	int err;
+	int ret;
 
 	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-	err = twheel_keys_check(&purgatory->keys, args->watches, nr);
-	if (err)
-		return err;
-	err = twheel_purgatory_charge_watches(purgatory, nr);
-	if (err)
-		return err;
+	ret = twheel_keys_check(&purgatory->keys, args->watches, nr);
+	if (ret)
+		return ret;
+	ret = twheel_purgatory_charge_watches(purgatory, nr);
+	if (ret)
+		return ret;
 	op_setup(op, purgatory, args);
-	err = op_try_park(op, args->watches, nr);
-	if (err) {
+	ret = twheel_op_has_predicate(op) ? op_start_predicate(op, args, nr) :
+					    op_start(op, args, nr);
+	if (ret < 0)
 		twheel_purgatory_uncharge_watches(purgatory, nr);
-		return err;
-	}
-	completed = op_start(op, args, nr);
-	twheel_op_unhold(op);
-	return completed;
+	return ret;
 }
 
 /**
