@@ -71,10 +71,13 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
 {
 	bool few_ops = !torture_below(rng, 4), few_watches = !torture_below(rng, 4);
+	/* With more, the lists of the purgatory keep room for operations. */
+	u32 few = torture_below(rng, 3) ? 8 + torture_below(rng, 32) :
+					  64 + torture_below(rng, 1024);
 	const struct twheel_purgatory_config config = {
 		.name		= torture_below(rng, 2) ? "torture" : NULL,
 		.wheel		= p->wheel[0],
-		.max_pending	= few_ops ? 8 + torture_below(rng, 32) : 1 << 30,
+		.max_pending	= few_ops ? few : 1 << 30,
 		.max_watches	= few_watches ? 32 + torture_below(rng, 128) : 0,
 	};
 

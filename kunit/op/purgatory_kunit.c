@@ -162,6 +162,30 @@ static void full_purgatory_refuses_adds_until_op_ends(struct kunit *test)
 	probe_purgatory = big;
 }
 
+/* At both sides of the number from which on lists of the purgatory keep room. */
+static void limit_is_exact_at_any_size(struct kunit *test)
+{
+	static const u32 limits[] = { 1, 63, 64, 65, 95, 96, 97, 128, 129, 200 };
+	unsigned int i, j, round;
+	struct probe *probe;
+
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		probe_limit(test, limits[i], 0);
+		for (round = 0; round < 3; round++) {
+			for (j = 0; j < limits[i]; j++)
+				probe_pending(test, TWHEEL_COND_ANY, 0, 1 + j % 3, 1);
+			probe = probe_new(test);
+			KUNIT_EXPECT_EQ(test, -ENOSPC, probe_add(probe, 0, TWHEEL_COND_NONE, 0,
+								 NULL));
+			KUNIT_EXPECT_EQ(test, probe->ended, 0);
+			expect_rejected(test, round + 1);
+			for (j = 1; j <= 3; j++)
+				probe_signal(j, 0);
+			expect_counts(test, 0, 0, 0);
+		}
+	}
+}
+
 static void drain_cancels_pending_ops(struct kunit *test)
 {
 	struct probe *keyed = probe_pending(test, TWHEEL_COND_ALL, 0, 10, 5);
@@ -199,6 +223,7 @@ static struct kunit_case purgatory_cases[] = {
 	KUNIT_CASE(signal_skips_ops_added_by_callbacks),
 	KUNIT_CASE(create_with_bad_limits_returns_einval),
 	KUNIT_CASE(full_purgatory_refuses_adds_until_op_ends),
+	KUNIT_CASE(limit_is_exact_at_any_size),
 	KUNIT_CASE(drain_cancels_pending_ops),
 	KUNIT_CASE(drain_waits_for_callbacks),
 	{}

@@ -70,8 +70,9 @@
  * The reference of twheel_op_init() belongs to the consumer. The module has one while
  * op->holds is not zero. Holds are kept from park until DONE, while the timer is armed or
  * its function runs, during an add, for the operations that a signal collected, and by an
- * iterator. The last hold drops the reference and then a hold of the purgatory, so the end
- * of a purgatory waits for all of these and no callback runs after it.
+ * iterator. The last hold drops the reference and then a hold of the list, and the last hold
+ * of a list drops one of the purgatory. So the end of a purgatory waits for all of these, and
+ * no callback runs after it.
  *
  *
  * Locking
@@ -195,7 +196,7 @@ void twheel_op_park(struct twheel_op *op, unsigned int holds)
 	struct twheel_op_list *list = twheel_op_to_list(op);
 
 	lockdep_assert_held(&list->lock);
-	twheel_purgatory_hold(op->purgatory);
+	refcount_inc(&list->holds);
 	twheel_op_get(op);
 	refcount_set(&op->holds, holds);
 	list->added++;
@@ -327,14 +328,15 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 
 	op_prefetch(op);
 	op_set_state(op, OP_ENDED);
-	list = twheel_op_to_list(op);
-	spin_lock(&list->lock);
 	if (!op_own(op))
 		WRITE_ONCE(op->state, op->state | OP_HANDED_OVER);
+	list = twheel_op_to_list(op);
+	spin_lock(&list->lock);
 	twheel_iters_skip(list, op);
 	list_del(&op->parked);
 	list->watches -= op->nr_watches;
 	list->ended[reason]++;
+	twheel_purgatory_uncharge(op->purgatory, list);
 	spin_unlock(&list->lock);
 
 	op->reason = reason;
@@ -342,7 +344,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	/* Shares its memory with @parked. */
 	op->value = value;
 	op->time = twheel_op_now(op);
-	twheel_purgatory_uncharge(op->purgatory, op->nr_watches);
+	twheel_purgatory_uncharge_watches(op->purgatory, op->nr_watches);
 	trace_twheel_op_end(op);
 	return true;
 }
@@ -364,9 +366,6 @@ static void op_unlink_keys(struct twheel_op *op)
 	}
 }
 
-/*
- * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
- * the caller is the owner and has to run the callback. Otherwise the owner does, and the
 /* Another thread was the owner at the claim. Return: true if the caller became the owner. */
 static bool op_hand_over(struct twheel_op *op)
 {
@@ -379,6 +378,9 @@ static bool op_hand_over(struct twheel_op *op)
 	return owned;
 }
 
+/*
+ * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
+ * the caller is the owner and has to run the callback. Otherwise the owner does, and the
  * operation may be freed at once.
  */
 bool twheel_op_unlink(struct twheel_op *op)

@@ -74,9 +74,9 @@ static inline int twheel_op_check_pending(const struct twheel_op *op)
 
 /*
  * Internal references. All holds of an operation together are one reference to it and one
- * hold of its purgatory, so that further holds do not write to the purgatory. The first one
- * is taken by twheel_op_park() and dropped after the callback. Others are taken by a caller
- * that has a hold, under op->lock before OP_DONE, or under list->lock while @op is listed.
+ * hold of its list, so that further holds write to the operation only. The first one is taken
+ * by twheel_op_park() and dropped after the callback. Others are taken by a caller that has a
+ * hold, under op->lock before OP_DONE, or under list->lock while @op is listed.
  */
 static inline void twheel_op_hold(struct twheel_op *op)
 {
@@ -87,11 +87,12 @@ static inline void twheel_op_hold(struct twheel_op *op)
 static inline void twheel_op_unhold(struct twheel_op *op)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
+	struct twheel_op_list *list = twheel_op_to_list(op);
 
 	if (!refcount_dec_and_test(&op->holds))
 		return;
 	twheel_op_put(op);
-	twheel_purgatory_release(purgatory);
+	twheel_op_list_release(purgatory, list);
 }
 
 /* op.c */

@@ -211,15 +211,6 @@ void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32
 
 /* The add */
 
-/* Return: 0, or -ENOSPC if max_pending operations are pending. */
-static int purgatory_charge(struct twheel_purgatory *purgatory)
-{
-	if (atomic_add_unless(&purgatory->pending, 1, purgatory->max_pending))
-		return 0;
-	atomic64_inc(&purgatory->rejected);
-	return -ENOSPC;
-}
-
 static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 		     const struct twheel_op_args *args)
 {
@@ -231,7 +222,10 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 	twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
 }
 
-/* Make the operation pending, unless drain has begun. For @holds see twheel_op_park(). */
+/*
+ * Make the operation pending, unless drain has begun or the limit is reached. For @holds see
+ * twheel_op_park().
+ */
 static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
 		   unsigned int holds)
 {
@@ -241,6 +235,8 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 
 	spin_lock(&list->lock);
 	if (list->draining) {
 		err = -ESHUTDOWN;
+	} else if (!twheel_purgatory_charge(op->purgatory, list)) {
+		err = -ENOSPC;
 	} else {
 		twheel_watches_attach(op, args->watches, nr);
 		twheel_op_park(op, holds);
@@ -331,6 +327,14 @@ static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args 
 	return ret;
 }
 
+static int op_try_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
+		      const struct twheel_op_args *args, u32 nr)
+{
+	op_setup(op, purgatory, args);
+	return twheel_op_has_predicate(op) ? op_start_predicate(op, args, nr) :
+					     op_start(op, args, nr);
+}
+
 static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		  const struct twheel_op_args *args)
 {
@@ -344,9 +348,13 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	ret = twheel_purgatory_charge_watches(purgatory, nr);
 	if (ret)
 		return ret;
-	op_setup(op, purgatory, args);
-	ret = twheel_op_has_predicate(op) ? op_start_predicate(op, args, nr) :
-					    op_start(op, args, nr);
+	ret = op_try_add(purgatory, op, args, nr);
+	if (ret == -ENOSPC) {
+		twheel_purgatory_gather_room(purgatory);
+		ret = op_try_add(purgatory, op, args, nr);
+	}
+	if (ret == -ENOSPC)
+		atomic64_inc(&purgatory->rejected);
 	if (ret < 0)
 		twheel_purgatory_uncharge_watches(purgatory, nr);
 	return ret;
@@ -398,12 +406,6 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		return -EINVAL;
 	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
 		return -EINVAL;
-	ret = purgatory_charge(purgatory);
-	if (ret)
-		return ret;
-	ret = op_add(purgatory, op, args);
-	if (ret < 0)
-		twheel_purgatory_uncharge(purgatory, 0);
-	return ret;
+	return op_add(purgatory, op, args);
 }
 EXPORT_SYMBOL_GPL(twheel_op_add);

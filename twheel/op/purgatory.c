@@ -6,9 +6,14 @@
  * and signal.c for signals.
  *
  * Drain refuses new adds, cancels the pending operations and waits until purgatory->holds
- * drops to zero. The purgatory starts with one hold, which the first drain drops. Each
- * operation with holds has one hold of its purgatory, as do a signal with several chunks
- * and debugfs.
+ * drops to zero. Each list with holds has one hold of the purgatory, as do a signal with
+ * several chunks and debugfs. Each operation with holds has one hold of its list. A list
+ * starts with a hold, which the first drain drops.
+ *
+ * The limit on pending operations is divided: purgatory->room, the room of each list, and the
+ * pending operations add up to it. A list takes and gives back room in portions. When the
+ * purgatory has little room left, lists keep none, and an add that finds none gathers what
+ * they still have. So an add fails only if the limit is reached.
  *
  * twheel_purgatories lists all purgatories for debugfs. twheel/purgatories shows a line of
  * counts for each. twheel/operations shows a line for each pending operation. The latter may
@@ -34,7 +39,7 @@
 #include "op.h"
 #include "purgatory.h"
 
-/* Each pending operation has a hold of the purgatory, and so do signals and readers. */
+/* Each pending operation has a hold of its list. */
 #define MAX_PENDING_MAX	BIT(30)
 
 /* With more lists the counts take longer to sum up, and contention is no rarer. */
@@ -70,11 +75,12 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 		kfree(purgatory);
 		return ERR_PTR(err);
 	}
-	refcount_set(&purgatory->holds, 1);
+	refcount_set(&purgatory->holds, nr);
 	init_completion(&purgatory->drained);
 	purgatory->nr_lists = nr;
 	for (i = 0; i < nr; i++) {
 		spin_lock_init(&purgatory->list[i].lock);
+		refcount_set(&purgatory->list[i].holds, 1);
 		INIT_LIST_HEAD(&purgatory->list[i].ops);
 		INIT_LIST_HEAD(&purgatory->list[i].iters);
 	}
@@ -113,6 +119,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 		return purgatory;
 	purgatory->wheel = wheel;
 	purgatory->max_pending = config->max_pending;
+	atomic_set(&purgatory->room, config->max_pending);
 	purgatory->max_watches = config->max_watches;
 	strscpy(purgatory->name, config->name ?: "-", sizeof(purgatory->name));
 	mutex_lock(&twheel_purgatories_lock);
@@ -132,24 +139,22 @@ static bool in_timer_function(void)
 	return in_interrupt() || kthread_func(current) == twheel_reaper;
 }
 
-/* Refuse further adds. The first call drops the initial hold. */
+/* Refuse further adds. Of concurrent calls, the one that closes a list drops its first hold. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
 	struct twheel_op_list *list;
-	bool was_closed = false;
+	bool was_closed;
 	unsigned int i;
 
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
 		spin_lock_bh(&list->lock);
-		/* Of concurrent calls, the one that closes the first list drops the hold. */
-		if (!i)
-			was_closed = list->draining;
+		was_closed = list->draining;
 		list->draining = true;
 		spin_unlock_bh(&list->lock);
+		if (!was_closed)
+			twheel_op_list_release(purgatory, list);
 	}
-	if (!was_closed)
-		twheel_purgatory_release(purgatory);
 }
 
 /**
@@ -215,7 +220,6 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 	unsigned int i, reason;
 
 	memset(stats, 0, sizeof(*stats));
-	stats->pending = atomic_read(&purgatory->pending);
 	stats->keys = twheel_keys_count(&purgatory->keys);
 	stats->rejected = atomic64_read(&purgatory->rejected);
 	for (i = 0; i < purgatory->nr_lists; i++) {
@@ -223,8 +227,11 @@ void twheel_purgatory_get_stats(struct twheel_purgatory *purgatory,
 		spin_lock_bh(&list->lock);
 		stats->watches += list->watches;
 		stats->added += list->added;
-		for (reason = 0; reason < ARRAY_SIZE(list->ended); reason++)
+		stats->pending += list->added;
+		for (reason = 0; reason < ARRAY_SIZE(list->ended); reason++) {
 			stats->ended[reason] += list->ended[reason];
+			stats->pending -= list->ended[reason];
+		}
 		spin_unlock_bh(&list->lock);
 	}
 }

@@ -8,6 +8,7 @@
 #include <linux/completion.h>
 #include <linux/errno.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
@@ -18,9 +19,17 @@
 /* Size of the name of a purgatory, with its NUL. */
 #define TWHEEL_PURGATORY_NAME	32
 
+/*
+ * Number of operations for which a list takes room from the purgatory at a time, so that CPUs
+ * rarely write to the same counter. A list keeps room for at most twice as many.
+ */
+#define TWHEEL_PORTION		32U
+
 /**
  * struct twheel_op_list - a part of the pending operations of a purgatory
- * @lock: protects all members; taken inside of op->lock
+ * @lock: protects all members except @holds; taken inside of op->lock
+ * @room: number of operations that may be added before the list needs more room
+ * @holds: operations with a hold, in @ops or ended, and one until the purgatory is drained
  * @ops: the pending operations
  * @iters: iterators that stand in this list, see iter.c
  * @draining: adds are refused
@@ -33,6 +42,8 @@
  */
 struct twheel_op_list {
 	spinlock_t		lock;	/* inside of an op's */
+	u32			room;
+	refcount_t		holds;
 	struct list_head	ops;
 	struct list_head	iters;
 	bool			draining;
@@ -50,10 +61,10 @@ struct twheel_op_list {
  * @max_pending: limit on pending operations; immutable
  * @max_watches: limit on their watches, 0 for none; immutable
  * @nr_lists: number of lists, a power of two; immutable
- * @pending: number of pending operations and of adds in progress
+ * @room: number of operations that may be added, apart from the room of the lists
  * @watches: number of watches, counted only with @max_watches
  * @rejected: number of calls refused by a limit
- * @holds: users that the end of the purgatory waits for, and one until it is drained
+ * @holds: users that the end of the purgatory waits for, and the lists with @holds
  * @drained: completed when @holds drops to zero
  * @keys: the watched keys
  * @list: the pending operations
@@ -67,7 +78,7 @@ struct twheel_purgatory {
 	u32			max_watches;
 	unsigned int		nr_lists;
 	/* Written by all CPUs; apart from the members above. */
-	atomic_t		pending ____cacheline_aligned_in_smp;
+	atomic_t		room ____cacheline_aligned_in_smp;
 	atomic_t		watches;
 	atomic64_t		rejected;
 	refcount_t		holds;
@@ -98,11 +109,71 @@ static inline void twheel_purgatory_uncharge_watches(struct twheel_purgatory *pu
 		atomic_sub(nr, &purgatory->watches);
 }
 
-/* Uncharge an operation and its watches. */
-static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory, u32 nr_watches)
+/* Whether the purgatory has so little room that lists must not keep any. */
+static inline bool twheel_room_is_scarce(const struct twheel_purgatory *purgatory, int room)
 {
-	twheel_purgatory_uncharge_watches(purgatory, nr_watches);
-	atomic_dec(&purgatory->pending);
+	return room < (int)(2 * TWHEEL_PORTION * purgatory->nr_lists);
+}
+
+/* Take one unit of room, or a portion if there is plenty. Return: false if there is none. */
+static inline bool twheel_purgatory_take_room(struct twheel_purgatory *purgatory,
+					      struct twheel_op_list *list)
+{
+	int nr, room = atomic_read(&purgatory->room);
+
+	lockdep_assert_held(&list->lock);
+	do {
+		nr = twheel_room_is_scarce(purgatory, room) ? 1 : TWHEEL_PORTION;
+		if (room < nr)
+			return false;
+	} while (!atomic_try_cmpxchg(&purgatory->room, &room, room - nr));
+	list->room += nr;
+	return true;
+}
+
+/* Give back room of a list. */
+static inline void twheel_purgatory_give_room(struct twheel_purgatory *purgatory,
+					      struct twheel_op_list *list, u32 nr)
+{
+	lockdep_assert_held(&list->lock);
+	list->room -= nr;
+	atomic_add(nr, &purgatory->room);
+}
+
+/* Take the room of all lists, for an add that found none. */
+static inline void twheel_purgatory_gather_room(struct twheel_purgatory *purgatory)
+{
+	struct twheel_op_list *list;
+	unsigned int i;
+
+	for (i = 0; i < purgatory->nr_lists; i++) {
+		list = &purgatory->list[i];
+		spin_lock_bh(&list->lock);
+		twheel_purgatory_give_room(purgatory, list, list->room);
+		spin_unlock_bh(&list->lock);
+	}
+}
+
+/* Charge an operation. Return: false if the list has no room and gets none. */
+static inline bool twheel_purgatory_charge(struct twheel_purgatory *purgatory,
+					   struct twheel_op_list *list)
+{
+	lockdep_assert_held(&list->lock);
+	if (unlikely(!list->room) && !twheel_purgatory_take_room(purgatory, list))
+		return false;
+	list->room--;
+	return true;
+}
+
+static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory,
+					     struct twheel_op_list *list)
+{
+	lockdep_assert_held(&list->lock);
+	list->room++;
+	if (unlikely(twheel_room_is_scarce(purgatory, atomic_read(&purgatory->room))))
+		twheel_purgatory_give_room(purgatory, list, list->room);
+	else if (unlikely(list->room > 2 * TWHEEL_PORTION))
+		twheel_purgatory_give_room(purgatory, list, TWHEEL_PORTION);
 }
 
 /* The caller has a hold, or prevents the end of the purgatory in another way. */
@@ -122,6 +193,14 @@ static inline void twheel_purgatory_release(struct twheel_purgatory *purgatory)
 {
 	if (refcount_dec_and_test(&purgatory->holds))
 		complete_all(&purgatory->drained);
+}
+
+/* The purgatory may be freed. */
+static inline void twheel_op_list_release(struct twheel_purgatory *purgatory,
+					  struct twheel_op_list *list)
+{
+	if (refcount_dec_and_test(&list->holds))
+		twheel_purgatory_release(purgatory);
 }
 
 /* iter.c */
