@@ -4,22 +4,28 @@ The goals B1 to B14: the figures of a result that each goal refers to, and wheth
 
 A ratio is the ratio of the medians of two contenders in the same run; its range is the range
 of the ratios of the repetitions.  Emulated figures are compared with the goals as well, and
-labelled.
+labelled.  Results of several machines are shown side by side: a goal is reached if all of its
+medians are within the limits on every machine.
 """
 
 from dataclasses import dataclass
 
-from benchlib.table import aligned, chosen, pending_name, short
+from benchlib.table import aligned, chosen, pending_name, short, title_of
 
 # The CPU time of an operation in Kafka's purgatory in ns, with a million pending and three
 # keys: a port of it, measured in a separate run on a similar machine.
 KAFKA_NS = 11000
 THIRD_LEVEL = 1000000
+# The case of each figure of the suite timer; "mixed" for all others.
+CASES = {"add_cancel": "pairs", "rearm_earlier": "heartbeat", "rearm_later": "heartbeat"}
+OPERATIONS = ("add", "cancel", "rearm_earlier")
+TICK_US = 1048.576
 # A time slice of the scheduler in uml is one tick, in us.
 SLICE_US = 10000
 DEVICE = 100000
 # The batch sizes of the cases for the device and for io_uring.
 BATCHES = (64, 1024)
+OPS_WORK = ("add_complete", "add_signal_keys1")
 # A cost that grows by less than this factor is constant apart from cache misses.
 FLAT = 2
 
@@ -31,8 +37,9 @@ class Row:
     about: str
     limit: float
     unit: str
-    command: str
+    suite: str
     at_least: bool = False
+    rule: str = ""  # describes a limit that depends on the machine
     value: float = None
     low: float = None
     high: float = None
@@ -46,11 +53,15 @@ class Row:
         return "reached" if good else "missed"
 
     def wanted(self):
+        return self.rule or self.limit_text()
+
+    def limit_text(self):
         sign = "at least" if self.at_least else "at most"
         if not self.limit:
             return f"0{self.tail()}"
-        limit = f"1/{round(1 / self.limit)}" if self.unit == "x" and self.limit < 1 else \
-            short(self.limit)
+        parts = 1 / self.limit
+        limit = f"1/{round(parts)}" if self.unit == "x" and self.limit < 1 and \
+            abs(parts - round(parts)) < 1e-9 else short(self.limit)
         return f"{sign} {limit}{self.tail()}"
 
     def tail(self):
@@ -64,7 +75,35 @@ class Row:
         text = texts[0]
         if self.low != self.high:
             text += f" ({texts[1]} to {texts[2]})"
-        return text + self.tail() + (", emulated" if self.emulated else "")
+        text += self.tail() + (", emulated" if self.emulated else "")
+        return text + (f"; limit {short(self.limit)}{self.tail()}" if self.rule else "")
+
+
+@dataclass
+class Line:
+    """A row of the same figure for each machine; the machines without it have None."""
+    rows: dict
+
+    def any(self):
+        return next(row for row in self.rows.values() if row)
+
+    def verdict(self):
+        verdicts = {name: row.verdict() if row else "not measured"
+                    for name, row in self.rows.items()}
+        missing = [name for name, verdict in verdicts.items() if verdict == "not measured"]
+        if "missed" in verdicts.values():
+            return "missed"
+        if not missing:
+            return "reached"
+        return "not measured" + ("" if len(missing) == len(verdicts) else
+                                 f" on {', '.join(missing)}")
+
+    def cell(self, name):
+        """The figure of a machine, and its note."""
+        row = self.rows[name]
+        if not row or row.value is None:
+            return "-"
+        return row.measured() + (f" ({row.note})" if row.note else "")
 
 
 class Figures:
@@ -103,55 +142,61 @@ class Figures:
         return row
 
 
-def make_bench(suite):
-    return f"make bench SUITES={suite}"
-
-
 def timer(find, of, what, pending):
-    return find.one(suite="timer", case="mixed", of=of, what=what, pending=pending)
+    return find.one(suite="timer", case=CASES.get(what, "mixed"), of=of, what=what,
+                    pending=pending)
 
 
 def b1(find):
-    for what in ("add", "cancel", "rearm"):
+    for what in OPERATIONS:
         for pending in (1000, 100000, 1000000):
-            row = Row("B1", f"{what} at {pending_name(pending)}, relative to timer_list", 1, "x",
-                      make_bench("timer"))
+            row = Row("B1", f"{title_of(what)} at {pending_name(pending)}, relative to timer_list",
+                      1, "x", "timer")
             yield find.ratio(row, timer(find, "twheel", what, pending),
                              timer(find, "timer_list", what, pending))
 
 
+def b1b(find):
+    row = Row("B1b", f"{title_of('rearm_later')} at 1e6, relative to timer_list", 0.4, "x", "timer")
+    yield find.ratio(row, timer(find, "twheel", "rearm_later", THIRD_LEVEL),
+                     timer(find, "timer_list", "rearm_later", THIRD_LEVEL))
+
+
 def b2(find):
     for what, limit in (("rearm", 1 / 10), ("add", 1 / 15)):
-        row = Row("B2", f"{what} at 1e6, relative to hrtimer", limit, "x", make_bench("timer"))
+        row = Row("B2", f"{title_of(what)} at 1e6, relative to hrtimer", limit, "x", "timer")
         yield find.ratio(row, timer(find, "twheel", what, THIRD_LEVEL),
                          timer(find, "hrtimer", what, THIRD_LEVEL))
 
 
 def b3(find):
-    """All cases in the result."""
-    for ours in find.all(suite="timer", of="twheel", what="expire", pending=THIRD_LEVEL):
-        row = Row("B3", f"expire at 1e6, {ours['case']}, relative to timer_list", 1, "x",
-                  make_bench("timer"))
-        yield find.ratio(row, ours, find.one(suite="timer", case=ours["case"], of="timer_list",
-                                             what="expire", pending=THIRD_LEVEL))
+    for case in ("burst", "spread"):
+        row = Row("B3", f"expire at 1e6, {case}, relative to timer_list", 1.3, "x", "timer")
+        yield find.ratio(row, *(find.one(suite="timer", case=case, of=of, what="expire",
+                                         pending=THIRD_LEVEL) for of in ("twheel", "timer_list")))
 
 
-def growth(find, of, what):
+def growth(find, row, of, what):
+    """Set the difference in ns; its range is over the repetitions."""
     few, many = timer(find, of, what, 1000), timer(find, of, what, THIRD_LEVEL)
-    return find.ratio(Row("", "", 0, "x", ""), many, few)
+    if not few or not many or few["place"] != many["place"]:
+        return row
+    row.value = many["median"] - few["median"]
+    row.emulated = many["place"] in find.emulated
+    if len(few["values"]) == len(many["values"]):
+        each = [b - a for a, b in zip(few["values"], many["values"])]
+        row.low, row.high = min(each), max(each)
+    else:
+        row.low, row.high = many["min"] - few["max"], many["max"] - few["min"]
+    return row
 
 
 def b4(find):
-    for what in ("add", "cancel", "rearm"):
-        row = Row("B4", f"growth of {what} from 1e3 to 1e6, relative to timer_list", 1, "x",
-                  make_bench("timer"))
-        ours, theirs = growth(find, "twheel", what), growth(find, "timer_list", what)
-        if ours.value is not None and theirs.value:
-            row.value = ours.value / theirs.value
-            row.low, row.high = ours.low / theirs.high, ours.high / theirs.low
-            row.note = f"{short(ours.value)} times, timer_list {short(theirs.value)} times"
-            row.emulated = ours.emulated
-        yield row
+    for what in OPERATIONS:
+        theirs = growth(find, Row("", "", 0, "ns", ""), "timer_list", what)
+        row = Row("B4", f"growth of {title_of(what)} from 1e3 to 1e6", theirs.value or 0, "ns",
+                  "timer", rule="at most that of timer_list")
+        yield row if theirs.value is None else growth(find, row, "twheel", what)
 
 
 def biggest(figures):
@@ -162,20 +207,22 @@ def b5(find):
     def timers(of, case):
         return biggest(find.all(suite="memory", of=of, case=case, what="bytes"))
 
-    row = Row("B5", "a timer", 40, "bytes", make_bench("memory"))
+    row = Row("B5", "a timer", 40, "bytes", "memory")
     slab = [timers(of, "kmem_cache") for of in ("twheel", "timer_list")]
     if all(slab):
         row.note = (f"{short(slab[0]['median'])} in a slab cache, "
                     f"timer_list {short(slab[1]['median'])}")
     yield find.absolute(row, timers("twheel", "sizeof"))
-    row = Row("B5", "an operation with 3 keys, total", 224, "bytes", make_bench("memory"))
-    yield find.absolute(row, biggest(find.all(suite="memory", of="twheel_op", case="keys3",
-                                              what="bytes")))
+    for case, about, limit in (("keys1", "an operation with 1 key, total", 192),
+                               ("keys3", "an operation with 3 keys, total", 336)):
+        row = Row("B5", about, limit, "bytes", "memory")
+        yield find.absolute(row, biggest(find.all(suite="memory", of="twheel_op", case=case,
+                                                  what="bytes")))
 
 
 def b6(find):
-    row = Row("B6", "watch 3 keys, complete by one, at 1e6, relative to Kafka (11 us)", 1 / 20, "x",
-              make_bench("purgatory"), note="the figure of Kafka is from another run")
+    row = Row("B6", "watch 3 keys, complete by one, at 1e6, relative to Kafka (11 us)", 1 / 12, "x",
+              "purgatory", note="the figure of Kafka is from another run")
     figure = find.one(suite="purgatory", case="keys3", of=("twheel", "twheel_op"),
                       what="watch_complete", pending=THIRD_LEVEL)
     find.absolute(row, figure)
@@ -189,16 +236,13 @@ def b7(find):
     def late(of, what, **words):
         return find.one(suite="lateness", case="50ms", of=of, what=what, unit="us", **words)
 
-    for ours in find.all(suite="lateness", case="50ms", of="twheel_op", what="p99", unit="us",
-                         pending=THIRD_LEVEL) or [None]:
-        same = {"place": ours["place"], "pending": THIRD_LEVEL} if ours else {}
-        tick, wakeup = late("twheel_op", "tick", **same), late("wakeup", "p99", **same)
-        limit = (tick["median"] if tick else 1048.576) + (wakeup["median"] if wakeup else 0)
-        row = Row("B7", "p99 lateness of 50 ms operations with 1e6 pending", limit, "us",
-                  make_bench("lateness"))
-        if wakeup:
-            row.note = f"a tick plus {short(wakeup['median'])} us for a wake-up (p99)"
-        yield find.absolute(row, ours)
+    ours = late("twheel_op", "p99", pending=THIRD_LEVEL)
+    same = {"place": ours["place"], "pending": THIRD_LEVEL} if ours else {}
+    tick, wakeup = late("twheel_op", "tick", **same), late("wakeup", "p99", **same)
+    limit = (tick["median"] if tick else TICK_US) + (wakeup["median"] if wakeup else 0)
+    row = Row("B7", "p99 lateness of 50 ms operations with 1e6 pending", limit, "us", "lateness",
+              rule="at most a tick and a wake-up (p99)")
+    yield find.absolute(row, ours)
 
 
 def b7b(find):
@@ -207,18 +251,16 @@ def b7b(find):
                         pending=pending)
 
     alone = late(0)
-    limit = (alone["median"] if alone else 1048.576) + SLICE_US
+    limit = (alone["median"] if alone else TICK_US) + SLICE_US
     row = Row("B7b", "p99 lateness while 1e6 operations of another user expire at once",
-              limit, "us", make_bench("neighbours"))
-    if alone:
-        row.note = f"{short(alone['median'])} us without them, plus a time slice"
+              limit, "us", "neighbours", rule="at most that without them and a time slice")
     yield find.absolute(row, late(THIRD_LEVEL))
 
 
 def places_of(find, suite):
     """The places of a suite, native ones first."""
     places = dict.fromkeys(figure["place"] for figure in find.all(suite=suite))
-    return sorted(places, key=lambda place: place in find.emulated) or ["-"]
+    return sorted(places, key=lambda place: place in find.emulated) or ["uml"]
 
 
 def of_device(find, place, of, what, case, pending=DEVICE):
@@ -259,17 +301,16 @@ def batches_of(find, place):
 
 def b8(find):
     """The cost of an add is the lower one of the figures "add" and "fill"."""
-    command = make_bench("device")
     for place in places_of(find, "device"):
         for batch in batches_of(find, place):
             case = f"batch{batch}"
             for about, what in (("add", ["add", "fill"]), ("cancel", "cancel")):
-                row = Row("B8", f"{about} in batches of {batch} at 1e5, relative to the best peer",
-                          1 / 2, "x", command)
+                row = Row("B8", f"{about} in batches of {batch} at 1e5, relative to the best peer, "
+                          f"{place}", 1 / 2, "x", "device")
                 yield to_best_peer(find, row, place, what,
                                    of_device(find, place, "twheel", what, case), batch)
-            row = Row("B8", f"growth of cancel in batches of {batch} from 1e3 to 1e5", FLAT, "x",
-                      command)
+            row = Row("B8", f"growth of cancel in batches of {batch} from 1e3 to 1e5, {place}",
+                      FLAT, "x", "device")
             yield find.ratio(row, of_device(find, place, "twheel", "cancel", case),
                              of_device(find, place, "twheel", "cancel", case, 1000))
 
@@ -280,50 +321,54 @@ def b9(find):
             for about, what in (("an expiry until the read", "expire"),
                                 ("only the delivery", "deliver")):
                 row = Row("B9", f"{about}, up to {batch} at a time, at 1e5, "
-                          "relative to the best peer", 1 / 2, "x", make_bench("device"))
+                          f"relative to the best peer, {place}", 1 / 2, "x", "device")
                 ours = of_device(find, place, "twheel", what, cases_up_to(batch))
                 yield to_best_peer(find, row, place, what, ours, batch)
 
 
 def b10(find):
-    row = Row("B10", "an operation with one key through the device", 192, "bytes",
-              make_bench("device"))
+    row = Row("B10", "an operation with one key through the device", 256, "bytes",
+              "device")
     yield find.absolute(row, biggest(find.all(suite="device", of="twheel", what="bytes",
                                               case=("keys1", "keys1-batch64"))))
 
 
 def b11(find):
     """Use the rig, which has two real CPUs; the guests may be emulated."""
-    for case, about, limit in (("timers_own", "timers on separate shards", 1.9),
-                               ("ops_own", "operations in two purgatories", 1.9),
-                               ("ops_shared", "operations in one purgatory", 1.7)):
-        for ours in find.all(suite="contention", case=case, unit="ratio") or [None]:
-            what = f", {ours['what']}" if ours else ""
-            row = Row("B11", f"2 CPUs relative to 1: {about}{what}", limit, "x",
-                      make_bench("contention"), at_least=True)
-            yield find.absolute(row, ours)
+    for case, about, works, limit in (
+            ("timers_own", "timers on separate shards", ("add_cancel", "rearm_rearm"), 1.9),
+            ("ops_own", "operations in two purgatories", OPS_WORK, 1.9),
+            ("ops_shared", "operations in one purgatory", OPS_WORK, 1.7)):
+        for what in works:
+            row = Row("B11", f"2 CPUs relative to 1: {about}, {what}", limit, "x", "contention",
+                      at_least=True)
+            yield find.absolute(row, find.one(suite="contention", case=case, what=what,
+                                              unit="ratio"))
 
 
 def b12(find):
-    for case, about in (("idle", "with nothing pending"), ("far", "with distant deadlines only")):
-        row = Row("B12", f"wake-ups {about}", 0, "per second", make_bench("wakeups"))
+    for case, about in (("idle", "with nothing pending"), ("far", "with distant deadlines only"),
+                        ("churn", "by a loop of add and cancel that never fires")):
+        row = Row("B12", f"wake-ups {about}", 0, "per second", "wakeups")
         yield find.absolute(row, find.one(suite="wakeups", of="twheel", case=case,
                                           what="per_second"))
     levels = find.one(suite="wakeups", of="twheel", case="alone", what="levels")
-    row = Row("B12", "wake-ups of a distant timer, one per level",
-              levels["median"] if levels else 1, "wake-ups", make_bench("wakeups"))
+    row = Row("B12", "wake-ups of a distant timer", levels["median"] if levels else 1, "wake-ups",
+              "wakeups", rule="at most one per level")
     yield find.absolute(row, find.one(suite="wakeups", of="twheel", case="alone",
                                       what="per_timer"), worst=True)
 
 
 def b13(find):
     """Use the longest stretch of all runs, not the median."""
-    machine = biggest(find.all(suite="irqs_off", of="machine", what="longest", unit="ns"))
+    def longest(**words):
+        return biggest(find.all(suite="irqs_off", place="rig", what="longest", unit="ns", **words))
+
+    machine = longest(of="machine")
     for case in ("cascade", "cascade_spread", "clock_set"):
         row = Row("B13", f"longest stretch with interrupts off, {case} of 1e6", 20000, "ns",
-                  make_bench("irqs_off"))
-        ours = biggest(find.all(suite="irqs_off", of="twheel", case=case, what="longest",
-                                unit="ns"))
+                  "irqs_off")
+        ours = longest(of="twheel", case=case)
         find.absolute(row, ours, worst=True)
         if ours and machine:
             row.note = (f"median {short(ours['median'])}; an idle loop "
@@ -336,46 +381,67 @@ def b14(find):
     for case, about, limit in (("device_add", "a device add with one key", 6),
                                ("device_signal", "a completing signal", 6),
                                ("device_expire_read", "an expiry until the read", 5)):
-        row = Row("B14", f"locks taken by {about}", limit, "locks", make_bench("counts"))
+        row = Row("B14", f"locks taken by {about}", limit, "locks", "counts")
         yield find.absolute(row, find.one(suite="counts", case=case, what="locks"))
 
 
-GOALS = (b1, b2, b3, b4, b5, b6, b7, b7b, b8, b9, b10, b11, b12, b13, b14)
+GOALS = (b1, b1b, b2, b3, b4, b5, b6, b7, b7b, b8, b9, b10, b11, b12, b13, b14)
 
 
 def rows(result):
     find = Figures(result)
     for goal in GOALS:
-        found = list(goal(find))
-        yield from found or [Row(goal.__name__.upper(), "-", 0, "x", "make bench")]
+        yield from goal(find)
+
+
+def lines(results):
+    """The rows of results by name of the machine, as lines in the order of the goals."""
+    found = {}
+    for name, result in results.items():
+        for row in rows(result):
+            same = found.setdefault(row.goal, {}).setdefault(row.about, dict.fromkeys(results))
+            same[name] = row
+    for goal in found.values():
+        yield from map(Line, goal.values())
+
+
+def notes(line):
+    return "; ".join(dict.fromkeys(row.note for row in line.rows.values() if row and row.note))
 
 
 def text_lines(table):
-    head = ["goal", "figure", "wanted", "measured", "", "command", "note"]
-    yield from aligned([head, *([row.goal, row.about, row.wanted(), row.measured(),
-                                 row.verdict(), row.command, row.note] for row in table)])
+    names = list(table[0].rows)
+    head = ["goal", "figure", "wanted", *names, "", "command", "note"]
+    yield from aligned([head, *(
+        [line.any().goal, line.any().about, line.any().wanted(),
+         *(row.measured() if row else "-" for row in line.rows.values()), line.verdict(),
+         f"make bench SUITES={line.any().suite}", notes(line)] for line in table)])
 
 
-def rst_lines(table):
-    """A list-table, since it allows cells of any width."""
-    yield ".. list-table::"
-    yield "   :header-rows: 1"
-    yield ""
-    for cells in [["goal", "figure", "wanted", "measured", "", "command"],
-                  *([row.goal, row.about + (f" ({row.note})" if row.note else ""), row.wanted(),
-                     row.measured(), row.verdict(), f"``{row.command}``"] for row in table)]:
+def list_table(rows_):
+    """A list-table, since it allows cells of any width.  The first row is the header."""
+    yield from (".. list-table::", "   :header-rows: 1", "")
+    for cells in rows_:
         for i, cell in enumerate(cells):
             yield f"   {'* -' if i == 0 else '  -'} {cell}".rstrip()
 
 
+def rst_lines(table):
+    names = list(table[0].rows)
+    yield from list_table([["goal", "figure", "suite", "wanted", *names, ""], *(
+        [line.any().goal, line.any().about, f"``{line.any().suite}``", line.any().wanted(),
+         *map(line.cell, names), line.verdict()] for line in table)])
+
+
 def summary(table):
-    """A goal is reached if all its rows are."""
+    """A goal is reached if all its lines are."""
     verdicts = {}
-    for row in table:
-        verdicts.setdefault(row.goal, set()).add(row.verdict())
-    for words in ("missed", "not measured", "reached"):
-        names = [goal for goal, found in verdicts.items()
-                 if words in found and (words == "missed" or "missed" not in found)
-                 and (words != "reached" or found == {"reached"})]
+    for line in table:
+        verdicts.setdefault(line.any().goal, set()).add(line.verdict())
+    of_goals = {goal: "missed" if "missed" in found else
+                "reached" if found == {"reached"} else "not fully measured"
+                for goal, found in verdicts.items()}
+    for words in ("missed", "not fully measured", "reached"):
+        names = [goal for goal, verdict in of_goals.items() if verdict == words]
         if names:
             yield f"{words}: {', '.join(names)}"

@@ -6,7 +6,7 @@ in all plots, and the line of twheel is thicker.
 
 import math
 
-from benchlib.table import chosen, in_order, is_ours, pending_name, short
+from benchlib.table import chosen, in_order, is_ours, pending_name, short, title_of
 
 COLOURS = {
     "twheel": "#d1495b", "twheel single": "#ee9b00", "twheel batch64": "#d1495b",
@@ -20,8 +20,7 @@ COLOURS = {
 }
 SPARE = ("#457b9d", "#bc6c25", "#588157", "#b5838d", "#3d405b")
 INK, GRID = "#333333", "#dddddd"
-OPERATIONS = ("add", "cancel", "rearm", "expire")
-TITLES = {"add": "add", "cancel": "cancel", "rearm": "re-arm", "expire": "expire"}
+OPERATIONS = ("add", "cancel", "rearm", "rearm_earlier", "rearm_later", "expire")
 
 PREAMBLE = f"""\
 set terminal svg size {{width}},{{height}} dynamic noenhanced font 'DejaVu Sans,13' \\
@@ -111,7 +110,7 @@ def cost_plot(result, place, suite, case, name_of=lambda figure: figure["of"]):
                                                what=what, unit="ns", case=case)
                    if figure["median"] > 0 and figure["pending"] > 0 and figure["min"] > 0]
         if figures:
-            panels.append(cost_panel(figures, TITLES[what], used, name_of))
+            panels.append(cost_panel(figures, title_of(what), used, name_of))
     if not panels:
         return None
     title = quoted(f"{suite}: cost of an operation; median, minimum and maximum\n"
@@ -215,7 +214,8 @@ def scripts(result):
     found = {}
     for place in result["places"]:
         at = place["name"].replace(".", "_")
-        found[f"timer-{at}"] = cost_plot(result, place, "timer", ("mixed", "burst"))
+        found[f"timer-{at}"] = cost_plot(result, place, "timer",
+                                         ("mixed", "heartbeat", "burst"))
         found[f"purgatory-{at}"] = purgatory_plot(result, place)
         found[f"device-{at}"] = cost_plot(result, place, "device",
                                           ("single", "batch64", "batch1024"), device_name)

@@ -1,32 +1,50 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The published section of Documentation/performance.rst.
+The generated sections of Documentation/performance.rst.
 """
 
-from benchlib import goals, machine
+from benchlib import goals, machine, overview
 
-BEGIN, END = ".. begin published\n", ".. end published\n"
+COMPARISON = (".. begin comparison\n", ".. end comparison\n")
+GOALS = (".. begin published\n", ".. end published\n")
 
 
-def lines(result, plots):
-    """The lines between the marks."""
-    yield from ("", f"Measured on {machine.sentence(result['machine'])}; twheel "
-                f"{result['version']}, {result['date'][:10]}.", "")
-    for place in result["places"]:
-        yield f"- {place['name']}: Linux {place['release']}. {place['note']}."
-    yield from ("", "All figures are in `result.json <performance/result.json>`_; "
-                "``scripts/bench-table`` prints tables.", "")
-    rows = list(goals.rows(result))
-    yield from goals.rst_lines(rows)
-    yield from ("", *(f"| {line}" for line in goals.summary(rows)), "")
+def newest(results):
+    """The name of the newest result."""
+    return max(results, key=lambda name: results[name]["date"])
+
+
+def machine_lines(name, result):
+    places = ", ".join(f"{place['name']} with Linux {place['release']}"
+                       + (" on emulated CPUs" if place["emulated"] else "")
+                       for place in result["places"])
+    yield f"``{name}``"
+    yield f"\t{machine.sentence(result['machine'])}."
+    yield (f"\ttwheel {result['version']}, {result['date'][:10]}; places: {places}. "
+           f"All figures: `result-{name}.json <performance/result-{name}.json>`_.")
+
+
+def goals_lines(results, plots):
+    for name, result in results.items():
+        yield from machine_lines(name, result)
+    table = list(goals.lines(results))
+    yield from ("", *goals.rst_lines(table), "")
+    yield from (*(f"| {line}" for line in goals.summary(table)), "")
+    yield from (f"The plots are those of ``{newest(results)}``.", "")
     for svg in plots:
         yield from (f".. image:: performance/{svg.name}", f"   :alt: {svg.stem}", "")
 
 
-def page(text, result, plots):
-    """The page with the text between its marks replaced."""
-    head, begin, tail = text.partition(BEGIN)
-    _, end, tail = tail.partition(END)
+def replaced(text, marks, lines):
+    """The text with the section between two marks replaced."""
+    head, begin, tail = text.partition(marks[0])
+    _, end, tail = tail.partition(marks[1])
     if not begin or not end:
-        raise ValueError("the page has no marks")
-    return head + BEGIN + "\n".join(lines(result, plots)) + "\n" + END + tail
+        raise ValueError(f"the page has no section {marks[0].strip()}")
+    return head + begin + "\n".join(["", *lines, ""]) + end + tail
+
+
+def page(text, results, plots):
+    """The page with its generated sections replaced; results are by name of the machine."""
+    text = replaced(text, COMPARISON, [*overview.lines(results), ""])
+    return replaced(text, GOALS, goals_lines(results, plots))

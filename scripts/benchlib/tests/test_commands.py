@@ -74,6 +74,23 @@ class Results(Commands):
                 self.assertEqual(self.call(*command, path)[0], 1)
 
 
+class Publishing(Commands):
+    def test_goals_of_several_files_have_columns(self):
+        output = self.call("bench-goals", self.file("result-a.json", figure([1])),
+                           self.file("b.json", figure([1])))[1]
+        self.assertEqual(output.split()[3:5], ["a", "b"])
+
+    def test_incomplete_results_are_refused(self):
+        for changed in ({"quick": True}, {"failures": ["lost 1 timer"]}):
+            status, output = self.call("bench-publish", "a", self.file("a.json", **changed))
+            self.assertEqual((status, "refusing" in output), (1, True))
+
+    def test_invalid_name_of_machine_is_refused(self):
+        for name in ("", "../a", "A machine"):
+            status, output = self.call("bench-publish", name, self.file("a.json", quick=True))
+            self.assertEqual((status, "invalid name" in output), (1, True))
+
+
 class Comparing(Commands):
     def test_compare_with_itself_finds_no_change(self):
         path = self.file("a.json", figure([1, 2, 3]), figure([4, 5, 6], of="hrtimer"))

@@ -4,7 +4,7 @@
 import pathlib
 import unittest
 
-from benchlib import goals, plot, publish, table
+from benchlib import goals, overview, plot, publish, table
 from benchlib.tests import figure, made_up
 
 
@@ -45,14 +45,37 @@ class Tables(unittest.TestCase):
 
 class GoalTables(unittest.TestCase):
     def test_every_goal_has_an_rst_row(self):
-        lines = list(goals.rst_lines(list(goals.rows(made_up()))))
-        for i in range(1, 14):
+        lines = list(goals.rst_lines(list(goals.lines({"a": made_up()}))))
+        for i in range(1, 15):
             self.assertIn(f"   * - B{i}", lines)
 
     def test_rst_rows_have_equal_number_of_cells(self):
-        lines = list(goals.rst_lines(list(goals.rows(made_up(figure([1]))))))[3:]
+        table = list(goals.lines({"a": made_up(figure([1])), "b": made_up()}))
+        lines = list(goals.rst_lines(table))[3:]
         starts = [i for i, line in enumerate(lines) if line.startswith("   * -")]
-        self.assertEqual({b - a for a, b in zip(starts, starts[1:])}, {6})
+        self.assertEqual({b - a for a, b in zip(starts, starts[1:])}, {7})
+
+    def test_each_machine_has_a_column(self):
+        table = list(goals.lines({"a": made_up(), "other": made_up()}))
+        self.assertIn("     - other", list(goals.rst_lines(table)))
+        self.assertIn("other", next(goals.text_lines(table)).split())
+
+
+class Overview(unittest.TestCase):
+    def rows(self, **results):
+        return list(overview.lines(results))
+
+    def test_each_job_has_a_row(self):
+        starts = [line for line in self.rows(a=made_up()) if line.startswith("   * -")]
+        self.assertEqual(len(starts), 1 + len(overview.JOBS))
+
+    def test_cell_is_ratio_to_alternative(self):
+        heartbeat = [figure([value], case="heartbeat", what="rearm_later", of=of, pending=1000000)
+                     for of, value in (("twheel", 30), ("timer_list", 100))]
+        self.assertIn("     - 0.30", self.rows(a=made_up(), b=made_up(*heartbeat)))
+
+    def test_missing_figure_is_shown_as_dash(self):
+        self.assertEqual(self.rows(a=made_up()).count("     - -"), len(overview.JOBS))
 
 
 class Plots(unittest.TestCase):
@@ -91,19 +114,30 @@ class Plots(unittest.TestCase):
 
 
 class Pages(unittest.TestCase):
-    PAGE = f"before\n{publish.BEGIN}old\n{publish.END}after\n"
+    PAGE = (f"before\n{publish.COMPARISON[0]}old\n{publish.COMPARISON[1]}between\n"
+            f"{publish.GOALS[0]}old\n{publish.GOALS[1]}after\n")
+    RESULTS = {"a": made_up(figure([1])), "b": made_up(date="2021-01-01T00:00:00+00:00")}
 
     def test_page_is_replaced_between_marks_only(self):
-        page = publish.page(self.PAGE, made_up(figure([1])), [pathlib.Path("x/timer-uml.svg")])
-        self.assertTrue(page.startswith(f"before\n{publish.BEGIN}"))
-        self.assertTrue(page.endswith(f"{publish.END}after\n"))
+        page = publish.page(self.PAGE, self.RESULTS, [pathlib.Path("x/timer-uml.svg")])
+        self.assertTrue(page.startswith(f"before\n{publish.COMPARISON[0]}"))
+        self.assertIn(f"{publish.COMPARISON[1]}between\n{publish.GOALS[0]}", page)
+        self.assertTrue(page.endswith(f"{publish.GOALS[1]}after\n"))
         self.assertNotIn("old", page)
         self.assertIn("made up, 2 CPUs", page)
         self.assertIn(".. image:: performance/timer-uml.svg\n", page)
 
+    def test_each_machine_is_described(self):
+        page = publish.page(self.PAGE, self.RESULTS, [])
+        for name in self.RESULTS:
+            self.assertIn(f"performance/result-{name}.json", page)
+
+    def test_plots_are_of_newest_result(self):
+        self.assertEqual(publish.newest(self.RESULTS), "b")
+
     def test_publishing_twice_changes_nothing(self):
-        once = publish.page(self.PAGE, made_up(), [])
-        self.assertEqual(publish.page(once, made_up(), []), once)
+        once = publish.page(self.PAGE, self.RESULTS, [])
+        self.assertEqual(publish.page(once, self.RESULTS, []), once)
 
     def test_page_without_marks_is_rejected(self):
-        self.assertRaises(ValueError, publish.page, "no marks", made_up(), [])
+        self.assertRaises(ValueError, publish.page, "no marks", self.RESULTS, [])
