@@ -7,17 +7,27 @@
  *	far	10 min to 24 h
  *	mixed	1 ms to 10 min
  *	pairs	30 s to 31 s, as for requests that are answered long before their timeout
+ *	heartbeat
+ *		30 s to 40 s, as for connections that are closed when idle: each re-arm moves
+ *		the deadline in a known direction
  *
  * Each repetition runs all contenders, one after the other. The given number of timers is
  * added in random order and stays pending. Then blocks of an eighth of that number are
  * added, re-armed and cancelled, until the cost of reading the clock is negligible. The
  * timers to re-arm and to cancel are picked at random from all of them. Everything runs
  * on one CPU. Timers may fire during the run; in the end, each add must have led to one
- * call or one cancel.
+ * call or one cancel. These re-arms are to random delays: the new deadline is earlier or
+ * later than the old one with equal probability.
  *
  * In the case pairs, timers are cancelled from the oldest to the newest, with some
  * reordering, and each cancelled timer is reused for the request after the next one. None
  * of them expires.
+ *
+ * In the case heartbeat, all pending timers are re-armed to earlier deadlines, in random
+ * order, and then to later ones, in another order. The old deadline is always in the
+ * future. Then all are cancelled and added again, since a contender may keep a timer in the
+ * place of its earliest deadline, which would make the next re-arm to an earlier deadline
+ * cheap. The move of such a timer at that deadline is not included in the figures.
  */
 #include <linux/cpumask.h>
 #include <linux/minmax.h>
@@ -64,7 +74,7 @@ static const struct timer_case mixed = {
 	"mixed", NSEC_PER_MSEC, 600 * NSEC_PER_SEC, 30 * NSEC_PER_SEC,
 };
 
-/* Skipped above TIMER_MANY timers. */
+/* Skipped above TIMER_MANY timers, like heartbeat. */
 static const struct timer_case others[] = {
 	{ "near", 2 * NSEC_PER_SEC, 10 * NSEC_PER_SEC, 3 * NSEC_PER_SEC / 2 },
 	{ "far", 600 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC, 300 * NSEC_PER_SEC },
@@ -73,6 +83,14 @@ static const struct timer_case others[] = {
 static const struct timer_case pairs = {
 	"pairs", 30 * NSEC_PER_SEC, 31 * NSEC_PER_SEC, 15 * NSEC_PER_SEC,
 };
+
+static const struct timer_case heartbeat = {
+	"heartbeat", 30 * NSEC_PER_SEC, 40 * NSEC_PER_SEC, 10 * NSEC_PER_SEC,
+};
+
+/* Delays of a re-arm to an earlier deadline. The gap leaves time for slow machines. */
+#define EARLIER_FROM_NS	(15 * NSEC_PER_SEC)
+#define EARLIER_TO_NS	(25 * NSEC_PER_SEC)
 
 /* Number of operations in a sample, and their total times. */
 struct timer_sums {
@@ -103,12 +121,12 @@ static u64 block_add_delay(struct timer_set *set)
 }
 
 /* A re-arm counts as an add if the timer was no longer pending. */
-static u64 block_rearm(struct timer_set *set)
+static u64 some_rearm(struct timer_set *set, u32 from, u32 nr)
 {
-	const struct timer_run run = { set->item + set->nr, set->delay, set->block };
+	const struct timer_run run = { set->item + from, set->delay, nr };
 	u64 begin = ktime_get_ns();
 
-	set->added += set->block - set->contender->rearm(&run);
+	set->added += nr - set->contender->rearm(&run);
 	return ktime_get_ns() - begin;
 }
 
@@ -122,7 +140,7 @@ static void round_of_blocks(struct timer_set *set, const struct timer_case *c,
 	timer_set_delays(set, set->block, c->from_ns, c->to_ns);
 	sums->add_ns += timer_set_add(set, set->nr, set->block);
 	timer_set_pick(set);
-	sums->rearm_ns += block_rearm(set);
+	sums->rearm_ns += some_rearm(set, set->nr, set->block);
 	timer_set_pick(set);
 	sums->cancel_ns += timer_set_cancel(set, set->nr, set->block);
 
@@ -227,6 +245,39 @@ static int pairs_run(struct timer_set *set, const struct bench_config *config)
 	return depopulate(set);
 }
 
+/* Re-arm all pending timers in random order. */
+static u64 all_rearm(struct timer_set *set, u64 from_ns, u64 to_ns)
+{
+	u64 ns = 0;
+	u32 at, nr;
+
+	timer_set_shuffle(set);
+	for (at = 0; at < set->nr; at += nr) {
+		nr = min(set->block, set->nr - at);
+		timer_set_delays(set, nr, from_ns, to_ns);
+		ns += some_rearm(set, at, nr);
+		cond_resched();
+	}
+	return ns;
+}
+
+static int heartbeat_run(struct timer_set *set, const struct bench_config *config)
+{
+	const char *of = set->contender->name;
+	u64 done = 0, earlier_ns = 0, later_ns = 0;
+
+	timer_set_init(set, false);
+	while (done < ops_of(config) && populate(set, &heartbeat)) {
+		earlier_ns += all_rearm(set, EARLIER_FROM_NS, EARLIER_TO_NS);
+		later_ns += all_rearm(set, heartbeat.from_ns, heartbeat.to_ns);
+		timer_set_cancel(set, 0, set->nr);
+		done += set->nr;
+	}
+	bench_sample_ns(SUITE, heartbeat.name, of, "rearm_earlier", set->nr, earlier_ns, done);
+	bench_sample_ns(SUITE, heartbeat.name, of, "rearm_later", set->nr, later_ns, done);
+	return depopulate(set);
+}
+
 static int contender_run(const struct timer_contender *contender,
 			 const struct bench_config *config, unsigned int rep)
 {
@@ -243,6 +294,8 @@ static int contender_run(const struct timer_contender *contender,
 		err = case_run(&set, &others[i], config);
 	if (!err)
 		err = pairs_run(&set, config);
+	if (!err && config->nr <= TIMER_MANY)
+		err = heartbeat_run(&set, config);
 	timer_set_free(&set);
 	return err ?: timer_expire(contender, config, rep);
 }

@@ -132,6 +132,7 @@ void timer_set_free(struct timer_set *set);
 bool timer_set_fits(const struct timer_contender *contender, u64 nr);
 void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns);
 void timer_set_pick(struct timer_set *set);
+void timer_set_shuffle(struct timer_set *set);
 u64 timer_set_add(struct timer_set *set, u32 from, u32 nr);
 u64 timer_set_cancel(struct timer_set *set, u32 from, u32 nr);
 int timer_set_check(struct timer_set *set);

@@ -93,12 +93,15 @@ static int set_alloc(struct timer_set *set)
 	return items_alloc(set);
 }
 
-/* Swap each element after @first, last one first, with a random one at or before it. */
-static void shuffle_down_to(struct timer_set *set, u32 first)
+/*
+ * Swap each of the first @nr elements after @first, last one first, with a random one at or
+ * before it.
+ */
+static void shuffle(struct timer_set *set, u32 first, u32 nr)
 {
 	u32 i, other;
 
-	for (i = set->nr + set->block; i > first; i--) {
+	for (i = nr; i > first; i--) {
 		other = bench_between(&set->random, 0, i);
 		swap(set->item[i - 1], set->item[other]);
 		if (i % CHUNK == 0)
@@ -134,7 +137,7 @@ int timer_set_make(struct timer_set *set, const struct timer_contender *contende
 		set_free(set);
 		return err;
 	}
-	shuffle_down_to(set, 0);
+	shuffle(set, 0, nr + block);
 	return 0;
 }
 
@@ -195,7 +198,16 @@ void timer_set_delays(struct timer_set *set, u32 nr, u64 from_ns, u64 to_ns)
  */
 void timer_set_pick(struct timer_set *set)
 {
-	shuffle_down_to(set, set->nr);
+	shuffle(set, set->nr, set->nr + set->block);
+}
+
+/**
+ * timer_set_shuffle - shuffle the pending timers
+ * @set: the timers
+ */
+void timer_set_shuffle(struct timer_set *set)
+{
+	shuffle(set, 0, set->nr);
 }
 
 /**

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Suite wakeups: number of wake-ups of the reaper for timers that are far away.
+ * Suite wakeups: number of wake-ups of the reapers without timers that are due.
  *
  *	idle	no timer is pending, and none has been for a moment
  *	far	many timers are pending, with delays of 1 h to 24 h
+ *	churn	a timer is added with a delay of 20 ms and cancelled, in a loop; it never
+ *		fires, unless this thread is kept from running for that long
  *	alone	a single timer per wheel, until its function is called: at most one
  *		wake-up per level. There are several such wheels, with a tick of 1 us
  *		and 64 slots, so that a delay of a second or two is on the fourth level
@@ -26,6 +28,10 @@
 /* Delays of the far timers. */
 #define NEAR_NS		(3600 * NSEC_PER_SEC)
 #define FAR_NS		(86400 * NSEC_PER_SEC)
+
+/* The timer of the loop, and its iterations between readings of the clock. */
+#define CHURN_NS	(20 * NSEC_PER_MSEC)
+#define CHURN_TURNS	1000
 
 /* Lone timers; their delays are on level ALONE_LEVELS. */
 #define ALONE		8
@@ -51,6 +57,10 @@ static void far_fire(struct twheel_timer *timer)
 	bench_failure("a timer fired an hour early");
 }
 
+static void churn_fire(struct twheel_timer *timer)
+{
+}
+
 static void alone_fire(struct twheel_timer *timer)
 {
 	struct alone *alone = container_of(timer, struct alone, timer);
@@ -66,17 +76,46 @@ static u64 wakeups_of(struct twheel *wheel)
 	return stats.wakeups;
 }
 
-/* Count the wake-ups of the reaper over some time. */
+static u64 look_ns(const struct bench_config *config)
+{
+	return config->quick ? LOOK_QUICK_NS : LOOK_NS;
+}
+
+static void report_wakeups(const char *variant, u32 nr, u64 wakeups, u64 ns)
+{
+	bench_sample(SUITE, variant, "twheel", "per_second", nr, "per_second",
+		     div64_u64(wakeups * 1000 * NSEC_PER_SEC, ns));
+}
+
+/* Count the wake-ups of the reapers over some time. */
 static void count_wakeups(struct twheel *wheel, const char *variant, u32 nr,
 			  const struct bench_config *config)
 {
-	u64 length = config->quick ? LOOK_QUICK_NS : LOOK_NS;
-	u64 begin = ktime_get_ns(), before = wakeups_of(wheel), ns;
+	u64 begin = ktime_get_ns(), before = wakeups_of(wheel);
 
-	msleep(div_u64(length, NSEC_PER_MSEC));
-	ns = ktime_get_ns() - begin;
-	bench_sample(SUITE, variant, "twheel", "per_second", nr, "per_second",
-		     div64_u64((wakeups_of(wheel) - before) * 1000 * NSEC_PER_SEC, ns));
+	msleep(div_u64(look_ns(config), NSEC_PER_MSEC));
+	report_wakeups(variant, nr, wakeups_of(wheel) - before, ktime_get_ns() - begin);
+}
+
+/* Add and cancel a timer, and count the wake-ups. A timer that fires is reported. */
+static void churn(struct twheel *wheel, struct twheel_timer *timer,
+		  const struct bench_config *config)
+{
+	u64 begin = ktime_get_ns(), before = wakeups_of(wheel), fired = 0, ns;
+	unsigned int i;
+
+	twheel_timer_init(timer, wheel, churn_fire);
+	do {
+		for (i = 0; i < CHURN_TURNS; i++) {
+			twheel_timer_add(timer, twheel_deadline(CHURN_NS));
+			fired += twheel_timer_cancel(timer) != 0;
+		}
+		cond_resched();
+		ns = ktime_get_ns() - begin;
+	} while (ns < look_ns(config));
+	report_wakeups("churn", 1, wakeups_of(wheel) - before, ns);
+	bench_sample(SUITE, "churn", "twheel", "fired", 1, "count", fired * 1000);
+	twheel_timer_cancel_sync(timer);
 }
 
 /* Add the timers, count the wake-ups, and cancel the timers. */
@@ -120,6 +159,8 @@ static int wheel_run(struct twheel *wheel, const struct bench_config *config)
 	twheel_timer_cancel(timer);
 	count_wakeups(wheel, "idle", 0, config);
 	err = many_far(wheel, timer, config);
+	if (!err)
+		churn(wheel, timer, config);
 	left = twheel_stop(wheel, NULL, NULL);
 	vfree(timer);
 	if (!err && left)
