@@ -47,7 +47,7 @@ JOBS = (
     Job("Kernel code: timeouts that are nearly always cancelled",
         "timer_list", to_peer("timer_list", "add_cancel"),
         "timer_list, if timers may be late by an eighth of their delay"),
-    Job("Kernel code: heartbeats and idle timeouts, whose deadlines move later",
+    Job("Kernel code: heartbeats and idle timeouts, with deadlines that move later",
         "timer_list, mod_timer()", to_peer("timer_list", "rearm_later"),
         "timer_list, in the same case"),
     Job("Kernel code: a large number of exact deadlines",

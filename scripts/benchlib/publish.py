@@ -3,6 +3,8 @@
 The generated sections of Documentation/performance.rst.
 """
 
+import textwrap
+
 from benchlib import goals, machine, overview
 
 COMPARISON = (".. begin comparison\n", ".. end comparison\n")
@@ -18,10 +20,12 @@ def machine_lines(name, result):
     places = ", ".join(f"{place['name']} with Linux {place['release']}"
                        + (" on emulated CPUs" if place["emulated"] else "")
                        for place in result["places"])
+    text = (f"{machine.sentence(result['machine'])}. twheel {result['version']}, "
+            f"{result['date'][:10]}; places: {places}. "
+            f"All figures: `result-{name}.json <performance/result-{name}.json>`_.")
     yield f"``{name}``"
-    yield f"\t{machine.sentence(result['machine'])}."
-    yield (f"\ttwheel {result['version']}, {result['date'][:10]}; places: {places}. "
-           f"All figures: `result-{name}.json <performance/result-{name}.json>`_.")
+    yield from ("\t" + line for line in textwrap.wrap(text, 90, break_on_hyphens=False,
+                                                      break_long_words=False))
 
 
 def goals_lines(results, plots):

@@ -10,7 +10,7 @@ LEGEND = """\
 Each cell has the median, and the minimum and maximum of all repetitions in parentheses. Cells
 of peers also have the ratio of twheel's median to theirs: below 1, twheel is faster."""
 
-# The figures whose names are not titles.
+# Titles of figures that differ from their names.
 TITLES = {"rearm": "re-arm", "rearm_earlier": "re-arm to an earlier deadline",
           "rearm_later": "re-arm to a later deadline"}
 
