@@ -4,8 +4,10 @@
 import pathlib
 import unittest
 
-from benchlib import goals, overview, plot, publish, table
+from benchlib import goals, overview, plot, publish, result, table
 from benchlib.tests import figure, made_up
+
+DOCUMENTATION = pathlib.Path(__file__).resolve().parents[3] / "Documentation"
 
 
 class Tables(unittest.TestCase):
@@ -138,6 +140,15 @@ class Pages(unittest.TestCase):
     def test_publishing_twice_changes_nothing(self):
         once = publish.page(self.PAGE, self.RESULTS, [])
         self.assertEqual(publish.page(once, self.RESULTS, []), once)
+
+    def test_published_page_matches_results(self):
+        files = sorted((DOCUMENTATION / "performance").glob("result-*.json"))
+        results = {path.stem.removeprefix("result-"): result.load(path) for path in files}
+        plots = plot.scripts(results[publish.newest(results)])
+        page = (DOCUMENTATION / "performance.rst").read_text()
+        self.assertEqual(page, publish.page(page, results, [pathlib.Path(f"{name}.svg")
+                                                            for name in plots]),
+                         "run scripts/bench-publish")
 
     def test_page_without_marks_is_rejected(self):
         self.assertRaises(ValueError, publish.page, "no marks", self.RESULTS, [])
