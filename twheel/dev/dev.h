@@ -157,9 +157,9 @@ struct twheel_named {
  * @own: event queue of the operations added through it
  * @queue: event queue that read() uses: @own, or the instance's detached; immutable
  * @nr_detached: number of pending detached operations added through it;
- *	protected by the lock of @own
+ *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event;
- *	protected by the lock of @own
+ *	incremented with the lock of @own held
  * @restricted: limited to its own operations; never cleared
  * @entry: in the instance's files; protected by the lock of the instance
  */
@@ -169,8 +169,8 @@ struct twheel_file {
 	struct twheel_user	*user;
 	struct twheel_events	own;
 	struct twheel_events	*queue;
-	u32			nr_detached;
-	u32			held_detached;
+	atomic_t		nr_detached;
+	atomic_t		held_detached;
 	bool			restricted;
 	struct list_head	entry;
 };
@@ -348,7 +348,6 @@ void twheel_file_ops_exit(void);
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
-void twheel_file_ended(struct twheel_file *file);
 u64 twheel_time_from_host(enum twheel_clock clock, u64 ns);
 u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);

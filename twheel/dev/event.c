@@ -200,7 +200,7 @@ void twheel_event_ended(struct twheel_file_op *file_op)
 	/* A reader may drop the reference of the queue once the event is queued. */
 	twheel_op_get(&file_op->op);
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		twheel_file_ended(file_op->file);
+		atomic_dec(&file_op->file->nr_detached);
 	spin_lock(&events->lock);
 	if (periodic)
 		twheel_file_periodic_catch_up(periodic);

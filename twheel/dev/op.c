@@ -156,13 +156,13 @@ static int file_charge(struct twheel_file *file, bool detached)
 	spin_lock(&events->lock);
 	if (events->shut) {
 		err = -ESHUTDOWN;
-	} else if (events->nr_pending + file->nr_detached >= max) {
+	} else if (events->nr_pending + atomic_read(&file->nr_detached) >= max) {
 		err = -ENOSPC;
-	} else if (events->held + file->held_detached >= 2 * max) {
+	} else if (events->held + atomic_read(&file->held_detached) >= 2 * max) {
 		err = -ENOBUFS;
 	} else if (detached) {
-		file->nr_detached++;
-		file->held_detached++;
+		atomic_inc(&file->nr_detached);
+		atomic_inc(&file->held_detached);
 	} else {
 		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
 		events->held++;
@@ -183,20 +183,10 @@ static int file_charge(struct twheel_file *file, bool detached)
 	}
 	spin_unlock(&events->lock);
 	if (err) {
-		spin_lock(&file->own.lock);
-		file->nr_detached--;
-		file->held_detached--;
-		spin_unlock(&file->own.lock);
+		atomic_dec(&file->nr_detached);
+		atomic_dec(&file->held_detached);
 	}
 	return err;
-}
-
-/* A detached operation has ended. @file may be closed. */
-void twheel_file_ended(struct twheel_file *file)
-{
-	spin_lock(&file->own.lock);
-	file->nr_detached--;
-	spin_unlock(&file->own.lock);
 }
 
 /* Uncharge @nr operations, of which @pending were never added. @file may be closed. */
@@ -206,10 +196,8 @@ static void file_uncharge(struct twheel_file *file, bool detached, u32 pending, 
 		twheel_events_uncharge(&file->own, pending, nr);
 		return;
 	}
-	spin_lock(&file->own.lock);
-	file->nr_detached -= pending;
-	file->held_detached -= nr;
-	spin_unlock(&file->own.lock);
+	atomic_sub(pending, &file->nr_detached);
+	atomic_sub(nr, &file->held_detached);
 	twheel_events_uncharge(&file->instance->detached, pending, nr);
 }
 
