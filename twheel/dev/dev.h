@@ -214,7 +214,7 @@ struct twheel_file_periodic {
  * @user: the adding user, charged for the operation; immutable
  * @id: set before the operation is visible to user space
  * @cookie: immutable
- * @entry: in the pending list of its event queue
+ * @entry: in the pending list of its event queue, from just before the add
  * @event: in the event list of that queue while @queued
  * @chunks: watches added after the operation
  * @ended: the operation has ended
@@ -331,7 +331,7 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 /* event.c */
 void twheel_events_init(struct twheel_events *events);
 void twheel_events_shut(struct twheel_events *events);
-void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr);
+void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 void twheel_events_empty(struct twheel_events *events);
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags);

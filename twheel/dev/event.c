@@ -61,14 +61,13 @@ static void events_wake_all(struct twheel_events *events)
 	kill_fasync(&events->async, SIGIO, POLL_HUP);
 }
 
-/* Uncharge @nr operations, of which @pending were never added. */
-void twheel_events_uncharge(struct twheel_events *events, u32 pending, u32 nr)
+/* Uncharge @nr operations that are not pending. */
+void twheel_events_uncharge(struct twheel_events *events, u32 nr)
 {
 	bool at_end;
 
 	spin_lock(&events->lock);
-	WRITE_ONCE(events->nr_pending, events->nr_pending - pending);
-	events->held -= nr;
+	WRITE_ONCE(events->held, events->held - nr);
 	at_end = events->shut && !events->held;
 	spin_unlock(&events->lock);
 	if (at_end)
@@ -116,6 +115,23 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 }
 
 /*
+ * Cancel an operation of a queue that has been shut, and wait for its callback. Returns true if
+ * this call ended it. If it has not been added yet, the adder cancels it, see
+ * file_op_end_late(). It leaves the pending list, so that it is not visited again.
+ */
+static bool event_cancel(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	int err = twheel_op_cancel_sync(&file_op->op);
+
+	if (err == -ENOENT) {
+		spin_lock(&events->lock);
+		list_del_init(&file_op->entry);
+		spin_unlock(&events->lock);
+	}
+	return !err;
+}
+
+/*
  * End all pending operations of a queue. @reason is TWHEEL_CANCELLED for a queue that has been
  * shut: an add in progress cancels its own operation, and no callback of an ended operation
  * is running on return. Otherwise it is TWHEEL_COMPLETED, and operations added during the
@@ -126,15 +142,16 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags)
 {
-	bool sync = reason == TWHEEL_CANCELLED;
-	u32 todo = sync ? U32_MAX : READ_ONCE(events->nr_pending), nr = 0;
+	bool cancel = reason == TWHEEL_CANCELLED;
+	u32 todo = READ_ONCE(events->nr_pending), nr = 0;
 	struct twheel_file_op *file_op;
 
 	/* An operation that another thread is ending may be visited more than once. */
-	while (todo-- && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) &&
+	while ((cancel || todo--) &&
+	       !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)) &&
 	       (file_op = events_next_pending(events))) {
-		nr += !(sync ? twheel_op_cancel_sync(&file_op->op) :
-			       twheel_op_end(&file_op->op, reason, error, value));
+		nr += cancel ? event_cancel(events, file_op) :
+			       !twheel_op_end(&file_op->op, reason, error, value);
 		twheel_file_op_put(file_op);
 		cond_resched();
 	}

@@ -141,47 +141,79 @@ static const struct twheel_op_ops file_op_ops = {
 };
 
 /*
- * Charge a file and an event queue for an operation. A pending operation becomes an event, which
- * stays until it is read: both together are limited to twice the limit on pending operations.
+ * The limits of a file and of an event queue. A pending operation becomes an event, which stays
+ * until it is read: both together are limited to twice the limit on pending operations. The
+ * result is exact with the lock of the queue held, and otherwise a hint.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
  */
-static int file_charge(struct twheel_file *file, bool detached)
+static int file_check(const struct twheel_file *file)
 {
+	const struct twheel_events *own = &file->own;
 	u32 max = file->instance->max_file_pending;
-	struct twheel_events *events = &file->own;
-	int err = 0;
+
+	if (READ_ONCE(own->shut))
+		return -ESHUTDOWN;
+	if (READ_ONCE(own->nr_pending) + atomic_read(&file->nr_detached) >= max)
+		return -ENOSPC;
+	if (READ_ONCE(own->held) + atomic_read(&file->held_detached) >= 2 * max)
+		return -ENOBUFS;
+	return 0;
+}
+
+static int detached_check(const struct twheel_instance *instance)
+{
+	if (READ_ONCE(instance->detached.shut))
+		return -ESHUTDOWN;
+	return READ_ONCE(instance->detached.held) >= 2 * instance->max_pending ? -ENOBUFS : 0;
+}
+
+/* Put a new operation on the pending list, with the lock of its event queue held. */
+static void events_add(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	lockdep_assert_held(&events->lock);
+	list_add_tail(&file_op->entry, &events->pending);
+	WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+	WRITE_ONCE(events->held, events->held + 1);
+}
+
+static int detached_charge(struct twheel_file_op *file_op)
+{
+	struct twheel_instance *instance = file_op->file->instance;
+	struct twheel_events *events = &instance->detached;
+	int err;
 
 	spin_lock(&events->lock);
-	if (events->shut) {
-		err = -ESHUTDOWN;
-	} else if (events->nr_pending + atomic_read(&file->nr_detached) >= max) {
-		err = -ENOSPC;
-	} else if (events->held + atomic_read(&file->held_detached) >= 2 * max) {
-		err = -ENOBUFS;
-	} else if (detached) {
+	err = detached_check(instance);
+	if (!err)
+		events_add(events, file_op);
+	spin_unlock(&events->lock);
+	return err;
+}
+
+/*
+ * Charge an operation to its file and event queue and put it on the pending list of the queue.
+ * It has not been added yet: calls on it fail with -ENOENT. Errors as file_check().
+ */
+static int file_op_charge(struct twheel_file_op *file_op)
+{
+	bool detached = file_op->flags & TWHEEL_ADD_DETACHED;
+	struct twheel_file *file = file_op->file;
+	int err;
+
+	spin_lock(&file->own.lock);
+	err = file_check(file);
+	if (!err && detached) {
 		atomic_inc(&file->nr_detached);
 		atomic_inc(&file->held_detached);
-	} else {
-		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
-		events->held++;
+	} else if (!err) {
+		events_add(&file->own, file_op);
 	}
-	spin_unlock(&events->lock);
+	spin_unlock(&file->own.lock);
 	if (err || !detached)
 		return err;
-
-	events = &file->instance->detached;
-	spin_lock(&events->lock);
-	if (events->shut) {
-		err = -ESHUTDOWN;
-	} else if (events->held >= 2 * file->instance->max_pending) {
-		err = -ENOBUFS;
-	} else {
-		WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
-		events->held++;
-	}
-	spin_unlock(&events->lock);
+	err = detached_charge(file_op);
 	if (err) {
 		atomic_dec(&file->nr_detached);
 		atomic_dec(&file->held_detached);
@@ -189,16 +221,25 @@ static int file_charge(struct twheel_file *file, bool detached)
 	return err;
 }
 
-/* Uncharge @nr operations, of which @pending were never added. @file may be closed. */
-static void file_uncharge(struct twheel_file *file, bool detached, u32 pending, u32 nr)
+/* The add of a charged operation has failed: it is not pending. */
+static void file_op_not_pending(struct twheel_file_op *file_op)
 {
-	if (!detached) {
-		twheel_events_uncharge(&file->own, pending, nr);
-		return;
-	}
-	atomic_sub(pending, &file->nr_detached);
-	atomic_sub(nr, &file->held_detached);
-	twheel_events_uncharge(&file->instance->detached, pending, nr);
+	struct twheel_events *events = twheel_file_op_events(file_op);
+
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->nr_detached);
+	spin_lock(&events->lock);
+	list_del_init(&file_op->entry);
+	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	spin_unlock(&events->lock);
+}
+
+/* An event was read, or an add has failed. The file of the operation may be closed. */
+static void file_op_uncharge(struct twheel_file_op *file_op)
+{
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->held_detached);
+	twheel_events_uncharge(twheel_file_op_events(file_op), 1);
 }
 
 static unsigned long id_index(u64 id)
@@ -260,8 +301,7 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
 	for (i = 0; i < nr; i++) {
-		file_uncharge(file_ops[i]->file, file_ops[i]->flags & TWHEEL_ADD_DETACHED,
-			      !file_ops[i]->ended, 1);
+		file_op_uncharge(file_ops[i]);
 		twheel_file_op_put(file_ops[i]);
 	}
 }
@@ -442,6 +482,15 @@ static int file_op_assign_id(struct twheel_file_op *file_op)
 	return err == -EBUSY ? -ENOSPC : err;
 }
 
+static void file_op_free_id(struct twheel_file_op *file_op)
+{
+	struct xarray *ops = &file_op->file->instance->ops;
+
+	xa_lock(ops);
+	__xa_erase(ops, id_index(file_op->id));
+	xa_unlock(ops);
+}
+
 /* Allocate an operation and charge its user. It has no id yet. */
 static struct twheel_file_op *file_op_make(struct twheel_file *file,
 					   const struct twheel_add_args *args)
@@ -471,75 +520,110 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 	return file_op;
 }
 
-/* Create an operation with an id, charged but not added. */
+/*
+ * Create an operation with an id that is charged and on a pending list, but not added. Sets
+ * the wheel in @op_args. May sleep, unlike the rest of the add.
+ */
 static struct twheel_file_op *file_op_create(struct twheel_file *file,
-					     const struct twheel_add_args *args)
+					     const struct twheel_add_args *args,
+					     struct twheel_op_args *op_args)
 {
-	bool detached = args->flags & TWHEEL_ADD_DETACHED;
 	struct twheel_file_op *file_op;
 	int err;
 
-	err = file_charge(file, detached);
+	/* First, so that an add beyond a limit costs little. */
+	err = file_check(file);
+	if (!err && args->flags & TWHEEL_ADD_DETACHED)
+		err = detached_check(file->instance);
 	if (err)
 		goto rejected;
 	file_op = file_op_make(file, args);
 	err = PTR_ERR_OR_ZERO(file_op);
 	if (err)
-		goto uncharge;
+		goto rejected;
+	op_args->wheel = twheel_user_wheel(file_op->user, file_op->clock);
+	err = PTR_ERR_OR_ZERO(op_args->wheel);
+	if (err)
+		goto put;
 	err = file_op_assign_id(file_op);
+	if (err)
+		goto put;
+	err = file_op_charge(file_op);
 	if (!err)
 		return file_op;
+	file_op_free_id(file_op);
+put:
 	twheel_file_op_put(file_op);
-uncharge:
-	file_uncharge(file, detached, 1, 1);
 rejected:
 	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
 		atomic64_inc(&file->instance->rejected);
 	return ERR_PTR(err);
 }
 
-/* Put a new operation on the pending list, unless it has ended already. */
-static void file_op_settle(struct twheel_file_op *file_op)
+/* Add a periodic operation and start its timer, unless the operation has ended at once. */
+static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
+				  const struct twheel_add_args *args)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = twheel_file_op_events(file_op);
-	bool shut;
+	int err;
 
-	spin_lock(&events->lock);
-	shut = events->shut;
-	if (!file_op->ended) {
-		list_add_tail(&file_op->entry, &events->pending);
-		if (periodic)
+	twheel_file_periodic_init(periodic, op_args->wheel, args, op_args->deadline);
+	op_args->deadline = TWHEEL_NEVER;
+	/* A reader may drop the reference of the event queue at once. */
+	twheel_op_get(&file_op->op);
+	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	if (!err) {
+		spin_lock(&events->lock);
+		if (!file_op->ended)
 			twheel_file_periodic_start(periodic);
+		spin_unlock(&events->lock);
 	}
-	spin_unlock(&events->lock);
-	/* The task that shut the queue may have missed this operation. */
-	if (shut)
-		twheel_op_cancel(&file_op->op);
+	twheel_file_op_put(file_op);
+	return err;
 }
 
+/* Add an operation. After success it may have been freed. */
 static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 			 const struct twheel_add_args *args)
 {
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	int err;
-
 	op_args->watches = file_op->watch;
-	op_args->wheel = twheel_user_wheel(file_op->user, file_op->clock);
-	if (IS_ERR(op_args->wheel))
-		return PTR_ERR(op_args->wheel);
 	/* As late as possible: the clock may be set in the meantime. */
 	op_args->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
 			    time_to_host(args->clock, args->deadline) :
 			    twheel_time_after(args->clock, args->deadline);
-	if (periodic) {
-		twheel_file_periodic_init(periodic, op_args->wheel, args, op_args->deadline);
-		op_args->deadline = TWHEEL_NEVER;
-	}
-	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
-	if (!err)
-		file_op_settle(file_op);
-	return err;
+	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
+		return file_op_start_periodic(file_op, op_args, args);
+	return twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+}
+
+/*
+ * The event queue was shut during the add, and the task that cancels its operations may have
+ * visited this one before it was added:
+ *
+ *	adder					task that shuts the queue
+ *	-----					-------------------------
+ *	events->lock: shut is false,
+ *	  put it on the pending list		events->lock: shut = true
+ *	add it, with op->lock held		visit it: cancel, with op->lock held
+ *	read shut
+ *
+ * The visitor finds it, since it is listed before the queue is shut. If the visitor takes
+ * op->lock first, it finds a new operation and takes it off the list, and the adder reads true.
+ * Otherwise the visitor cancels it.
+ *
+ * Wait for the callback, no matter which thread ends the operation: file_free() does not wait for
+ * an operation that is not on the pending list.
+ */
+static void file_op_end_late(struct twheel_instance *instance, u64 id)
+{
+	struct twheel_file_op *file_op = twheel_file_op_get(instance, id);
+
+	/* No operation: its event has been read. */
+	if (!file_op)
+		return;
+	twheel_op_cancel_sync(&file_op->op);
+	twheel_file_op_put(file_op);
 }
 
 /* Check the arguments of an add that concern the period. Returns 0 or -EINVAL. */
@@ -583,22 +667,26 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_add_args *add = &args->add;
 	struct twheel_file_op *file_op;
 	struct twheel_op_args op_args;
+	struct twheel_events *events;
 	int err;
 
 	err = add_args_convert(call, add, &op_args);
 	if (err)
 		return err;
-	file_op = file_op_create(call->file, add);
+	file_op = file_op_create(call->file, add, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	/* A reader may drop the reference of the event queue before this function returns. */
-	twheel_op_get(&file_op->op);
+	events = twheel_file_op_events(file_op);
 	add->id = file_op->id;
 	err = file_op_start(file_op, &op_args, add);
-	if (err)
+	if (err) {
+		file_op_not_pending(file_op);
 		twheel_file_ops_forget(&file_op, 1);
-	twheel_file_op_put(file_op);
-	return err;
+		return err;
+	}
+	if (READ_ONCE(events->shut))
+		file_op_end_late(call->file->instance, add->id);
+	return 0;
 }
 
 static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_watch_spec *specs,
