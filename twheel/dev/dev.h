@@ -5,6 +5,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/cache.h>
 #include <linux/cdev.h>
 #include <linux/completion.h>
 #include <linux/device.h>
@@ -59,13 +60,18 @@ struct twheel_user {
 
 /**
  * struct twheel_events - an event queue
- * @lock: protects all fields except @readers and @async
- * @pending: list of pending operations
- * @events: operations with an event to read, oldest first
- * @nr_pending: number of pending operations, including adds in progress
- * @unread: number of operations on @events
- * @held: @nr_pending plus the ended operations with an unread final event
+ * @lock: protects all fields up to @fresh
+ * @nr_pending: number of pending operations, including adds in progress and uncollected ends
+ * @unread: number of operations on @events and @collected
+ * @held: number of operations that are charged: pending, or with an unread final event
  * @shut: adds are refused; read() returns 0 once @held is 0
+ * @pending: list of pending operations, including those on @fresh and @rest
+ * @events: operations with an event to read, oldest first
+ * @rest: operations that have been taken from @fresh, newest first
+ * @collected: operations from the head of @rest, oldest first; appended to @events when @rest
+ *	is empty
+ * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
+ *	if no event can be read.
  * @readers: woken for each event
  * @async: receives SIGIO when the queue becomes non-empty
  *
@@ -73,13 +79,17 @@ struct twheel_user {
  * its detached operations.
  */
 struct twheel_events {
-	spinlock_t		lock;	/* of the fields above */
-	struct list_head	pending;
-	struct list_head	events;
+	spinlock_t		lock;	/* of the fields up to fresh */
 	u32			nr_pending;
 	u32			unread;
 	u32			held;
 	bool			shut;
+	struct list_head	pending;
+	struct list_head	events;
+	struct twheel_file_op	*rest;
+	struct list_head	collected;
+	/* Written by each end of an operation; apart from the members above. */
+	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
 	wait_queue_head_t	readers;
 	struct fasync_struct	*async;
 };
@@ -152,27 +162,27 @@ struct twheel_named {
 /**
  * struct twheel_file - an open file
  * @ref: one while the file is open, and one per operation added through it
+ * @restricted: limited to its own operations; never cleared
  * @instance: immutable
  * @user: the opener; immutable
- * @own: event queue of the operations added through it
  * @queue: event queue that read() uses: @own, or the instance's detached; immutable
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event;
  *	incremented with the lock of @own held
- * @restricted: limited to its own operations; never cleared
  * @entry: in the instance's files; protected by the lock of the instance
+ * @own: event queue of the operations added through it
  */
 struct twheel_file {
 	refcount_t		ref;
+	bool			restricted;
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
-	struct twheel_events	own;
 	struct twheel_events	*queue;
 	atomic_t		nr_detached;
 	atomic_t		held_detached;
-	bool			restricted;
 	struct list_head	entry;
+	struct twheel_events	own;
 };
 
 /**
@@ -216,15 +226,18 @@ struct twheel_file_periodic {
  * @cookie: immutable
  * @entry: in the pending list of its event queue, from just before the add
  * @event: in the event list of that queue while @queued
+ * @next: next operation on ->fresh or ->rest of that queue, before @event
  * @chunks: watches added after the operation
- * @ended: the operation has ended
- * @queued: there is an event to read
+ * @ended: the operation has ended, and if it is not periodic, its end has been collected
+ * @queued: there is an event to read, except the uncollected one of an operation that is not
+ *	periodic
  * @reading: a reader is delivering the event
  * @clock: clock of the deadline; immutable
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
- * @entry to @reading are protected by the lock of the event queue.
+ * @entry to @reading are protected by the lock of the event queue. The thread that pushes the
+ * operation on ->fresh writes @next before that.
  *
  * The operation is its own event, so ending it needs no memory. The event queue holds a
  * reference from the add until the final event has been read.
@@ -236,7 +249,10 @@ struct twheel_file_op {
 	u64				id;
 	u64				cookie;
 	struct list_head		entry;
-	struct list_head		event;
+	union {
+		struct list_head	event;
+		struct twheel_file_op	*next;
+	};
 	struct twheel_watch_chunk	*chunks;
 	bool				ended;
 	bool				queued;
@@ -320,7 +336,7 @@ void twheel_device_exit(void);
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);
-void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query);
 struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags);
 void twheel_file_put(struct twheel_file *file);
@@ -330,6 +346,8 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* event.c */
 void twheel_events_init(struct twheel_events *events);
+bool twheel_events_collect(struct twheel_events *events);
+void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
 void twheel_events_shut(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 void twheel_events_empty(struct twheel_events *events);

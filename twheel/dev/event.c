@@ -18,6 +18,26 @@
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
  *
+ * Fresh events
+ * ============
+ *
+ * The thread that ends an operation does not take the lock: it pushes the operation on ->fresh.
+ * A thread that needs the lists or the counts takes the lock and collects the fresh events with
+ * twheel_events_collect(). Only then does an operation leave the pending list. ->fresh may be
+ * long and has the newest operation first, but the lock is held for few operations at a time:
+ *
+ *	1. If ->rest is empty, an atomic exchange moves all of ->fresh to it.
+ *	2. Operations move from ->rest to the head of ->collected, which reverses their order,
+ *	   and are counted as ended. This may take several critical sections.
+ *	3. When ->rest is empty, ->collected is appended to ->events.
+ *
+ * ->fresh is NULL if the queue is empty, and NONE_FRESH if all events are on the other lists. A
+ * reader that takes the last event changes NONE_FRESH to NULL. Hence a thread that replaces
+ * NULL has made the queue non-empty, and a check for events reads one word.
+ *
+ * Readers
+ * =======
+ *
  * Readers sleep exclusively: an event wakes one of them, and a reader that leaves events
  * behind wakes the next one. SIGIO is sent when a queue becomes non-empty. Both are done
  * after the lock is dropped, because a queue may have many waiters and reapers of several
@@ -25,6 +45,7 @@
  *
  * The lock is taken in process context only, and before all locks of op/ and core/.
  */
+#include <linux/atomic.h>
 #include <linux/fs.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -34,6 +55,12 @@
 
 /* Number of events copied at a time: 1 KiB on the stack. */
 #define EVENT_BATCH	16
+
+/* Number of operations collected at a time. A reader also takes a batch with the lock held. */
+#define COLLECT_MAX	16
+
+/* No event is fresh, but others can be read. Also the end of the list, like NULL. */
+#define NONE_FRESH	((struct twheel_file_op *)1UL)
 
 static_assert(sizeof(struct twheel_event) == 64);
 
@@ -51,6 +78,7 @@ void twheel_events_init(struct twheel_events *events)
 	spin_lock_init(&events->lock);
 	INIT_LIST_HEAD(&events->pending);
 	INIT_LIST_HEAD(&events->events);
+	INIT_LIST_HEAD(&events->collected);
 	init_waitqueue_head(&events->readers);
 }
 
@@ -94,9 +122,82 @@ static bool events_at_end(struct twheel_events *events)
 	return at_end;
 }
 
+/* An event that has been pushed is readable until a reader takes it. */
 static bool events_readable(const struct twheel_events *events)
 {
-	return !list_empty(&events->events);
+	return READ_ONCE(events->fresh);
+}
+
+static bool at_end_of_list(const struct twheel_file_op *file_op)
+{
+	return !file_op || file_op == NONE_FRESH;
+}
+
+/*
+ * Push an operation on ->fresh; no lock is needed. A full barrier, see twheel_events_wake().
+ * Returns true if the queue was empty.
+ */
+static bool event_push(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	struct twheel_file_op *first = READ_ONCE(events->fresh);
+
+	do {
+		file_op->next = first;
+		/* Pairs with the xchg() in twheel_events_collect(). */
+	} while (!try_cmpxchg(&events->fresh, &first, file_op));
+	return !first;
+}
+
+static void event_collect(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	/* The end of a periodic operation changes this under the lock. */
+	if (!twheel_file_op_periodic(file_op)) {
+		file_op->ended = true;
+		file_op->queued = true;
+		list_del_init(&file_op->entry);
+		WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	}
+	list_add(&file_op->event, &events->collected);
+	WRITE_ONCE(events->unread, events->unread + 1);
+}
+
+/*
+ * Collect operations with fresh events, with the lock held. At least one is collected, if
+ * there are any. Returns true if there are more.
+ */
+bool twheel_events_collect(struct twheel_events *events)
+{
+	struct twheel_file_op *file_op;
+	u32 nr;
+
+	lockdep_assert_held(&events->lock);
+	if (at_end_of_list(events->rest) && !at_end_of_list(READ_ONCE(events->fresh)))
+		events->rest = xchg(&events->fresh, NONE_FRESH);
+	for (nr = 0; nr < COLLECT_MAX && !at_end_of_list(events->rest); nr++) {
+		file_op = events->rest;
+		events->rest = file_op->next;
+		event_collect(events, file_op);
+	}
+	if (!at_end_of_list(events->rest))
+		return true;
+	list_splice_tail_init(&events->collected, &events->events);
+	return !at_end_of_list(READ_ONCE(events->fresh));
+}
+
+/*
+ * Collect all operations with fresh events, so that the counts are exact for events that were
+ * queued before the call. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
+ */
+void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
+{
+	bool more;
+
+	do {
+		spin_lock(&events->lock);
+		more = twheel_events_collect(events);
+		spin_unlock(&events->lock);
+		cond_resched();
+	} while (more && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
 }
 
 /* Returns the first pending operation with a reference and moves it to the tail. */
@@ -105,6 +206,7 @@ static struct twheel_file_op *events_next_pending(struct twheel_events *events)
 	struct twheel_file_op *file_op;
 
 	spin_lock(&events->lock);
+	twheel_events_collect(events);
 	file_op = list_first_entry_or_null(&events->pending, struct twheel_file_op, entry);
 	if (file_op) {
 		list_move_tail(&file_op->entry, &events->pending);
@@ -163,74 +265,79 @@ void twheel_events_empty(struct twheel_events *events)
 {
 	struct twheel_file_op *file_op, *next;
 
+	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
 	list_for_each_entry_safe(file_op, next, &events->events, event) {
 		twheel_file_ops_forget(&file_op, 1);
 		cond_resched();
 	}
 }
 
-/* Put an operation on the event list. Returns true if the list was empty. */
-static bool event_put(struct twheel_events *events, struct twheel_file_op *file_op, bool at_head)
-{
-	bool was_empty = list_empty(&events->events);
-
-	lockdep_assert_held(&events->lock);
-	file_op->queued = true;
-	if (at_head)
-		list_add(&file_op->event, &events->events);
-	else
-		list_add_tail(&file_op->event, &events->events);
-	WRITE_ONCE(events->unread, events->unread + 1);
-	return was_empty;
-}
-
 /*
- * Queue the event of an operation, with the lock of its event queue held. Returns true if the
- * queue was empty: the caller passes this to twheel_events_wake() after unlocking.
+ * Queue the event of a periodic operation, with the lock of its event queue held. Returns true
+ * if the queue was empty: the caller passes this to twheel_events_wake() after unlocking.
  */
 bool twheel_event_queue(struct twheel_file_op *file_op)
 {
-	return !file_op->queued && !file_op->reading &&
-	       event_put(twheel_file_op_events(file_op), file_op, false);
+	struct twheel_events *events = twheel_file_op_events(file_op);
+
+	lockdep_assert_held(&events->lock);
+	if (file_op->queued || file_op->reading)
+		return false;
+	file_op->queued = true;
+	return event_push(events, file_op);
 }
 
 /*
- * Wake a reader after an event was queued, and send SIGIO if @signal. The caller holds a
+ * Wake a reader after an event was pushed, and send SIGIO if @signal. The caller holds a
  * reference to an operation of the queue, which keeps the queue.
  */
 void twheel_events_wake(struct twheel_events *events, bool signal)
 {
-	/* A reader adds itself to the wait queue before it checks for events. */
-	if (wq_has_sleeper(&events->readers))
+	/*
+	 * A reader adds itself to the wait queue before it checks for events. The barrier
+	 * between the push and this check is the one of event_push().
+	 */
+	if (waitqueue_active(&events->readers))
 		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);
 	if (signal)
 		kill_fasync(&events->async, SIGIO, POLL_IN);
 }
 
-/* Callback of an operation that has ended: queue its event. */
+static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
+{
+	struct twheel_file_op *file_op = periodic->file_op;
+	bool was_empty;
+
+	spin_lock(&events->lock);
+	twheel_file_periodic_catch_up(periodic);
+	file_op->ended = true;
+	list_del_init(&file_op->entry);
+	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	was_empty = twheel_event_queue(file_op);
+	spin_unlock(&events->lock);
+	/* A running timer callback sees ->ended. */
+	twheel_periodic_cancel(&periodic->periodic);
+	return was_empty;
+}
+
+/*
+ * Callback of an operation that has ended: queue its event. A reader may drop the reference of
+ * the queue once the event is queued. op/ keeps a reference until this function has returned,
+ * and so the operation, its file and instance, and the queue.
+ */
 void twheel_event_ended(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = twheel_file_op_events(file_op);
-	bool signal;
+	bool was_empty;
 
-	/* A reader may drop the reference of the queue once the event is queued. */
-	twheel_op_get(&file_op->op);
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&file_op->file->nr_detached);
-	spin_lock(&events->lock);
-	if (periodic)
-		twheel_file_periodic_catch_up(periodic);
-	file_op->ended = true;
-	list_del_init(&file_op->entry);
-	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	signal = twheel_event_queue(file_op);
-	spin_unlock(&events->lock);
-	/* A running timer callback sees ->ended. */
-	if (periodic)
-		twheel_periodic_cancel(&periodic->periodic);
-	twheel_events_wake(events, signal);
-	twheel_file_op_put(file_op);
+	if (unlikely(periodic))
+		was_empty = periodic_ended(events, periodic);
+	else
+		was_empty = event_push(events, file_op);
+	twheel_events_wake(events, was_empty);
 }
 
 static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
@@ -266,7 +373,8 @@ static void events_take(struct twheel_events *events, struct events_taken *taken
 	taken->nr = 0;
 	taken->refilled = false;
 	spin_lock(&events->lock);
-	while (taken->nr < max && events_readable(events)) {
+	twheel_events_collect(events);
+	while (taken->nr < max && !list_empty(&events->events)) {
 		file_op = list_first_entry(&events->events, struct twheel_file_op, event);
 		list_del(&file_op->event);
 		file_op->queued = false;
@@ -275,7 +383,22 @@ static void events_take(struct twheel_events *events, struct events_taken *taken
 		taken->file_op[taken->nr++] = file_op;
 	}
 	WRITE_ONCE(events->unread, events->unread - taken->nr);
+	/* The queue is empty, unless an event is fresh. */
+	if (!events->unread && at_end_of_list(events->rest) &&
+	    READ_ONCE(events->fresh) == NONE_FRESH)
+		cmpxchg(&events->fresh, NONE_FRESH, NULL);
 	spin_unlock(&events->lock);
+}
+
+/* Put an event back at the head of the list. Returns true if the queue was empty. */
+static bool event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	lockdep_assert_held(&events->lock);
+	file_op->reading = false;
+	file_op->queued = true;
+	list_add(&file_op->event, &events->events);
+	WRITE_ONCE(events->unread, events->unread + 1);
+	return !cmpxchg(&events->fresh, NULL, NONE_FRESH);
 }
 
 /* Put events that were not delivered back at the head of the list. */
@@ -285,10 +408,8 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 	u32 nr = taken->nr;
 
 	spin_lock(&events->lock);
-	while (nr > delivered) {
-		taken->file_op[--nr]->reading = false;
-		taken->refilled |= event_put(events, taken->file_op[nr], true);
-	}
+	while (nr > delivered)
+		taken->refilled |= event_put_back(events, taken->file_op[--nr]);
 	spin_unlock(&events->lock);
 }
 
@@ -302,8 +423,8 @@ static void event_delivered(struct twheel_events *events, struct events_taken *t
 	file_op->reading = false;
 	periodic->expirations -= taken->event[i].expirations;
 	if (file_op->ended)
-		taken->refilled |= event_put(events, file_op, false);
-	if (!file_op->ended)
+		taken->refilled |= twheel_event_queue(file_op);
+	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
 }
@@ -330,6 +451,14 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 	return delivered;
 }
 
+/* Wake another reader for events that this one leaves. */
+static void events_wake_next(struct twheel_events *events, bool signal)
+{
+	/* Pairs with the barrier of a reader that adds itself to the wait queue. */
+	smp_mb();
+	twheel_events_wake(events, signal);
+}
+
 /*
  * Deliver up to a buffer of events. Returns their number, -EFAULT if the first one cannot be
  * copied, or -ERESTARTSYS.
@@ -343,21 +472,22 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 
 	while (done < max && !fatal_signal_pending(current)) {
 		events_take(events, &taken, min_t(size_t, max - done, EVENT_BATCH));
-		if (!taken.nr)
+		/* None was taken, but some are readable: the collection takes longer. */
+		if (!taken.nr && !events_readable(events))
 			return done;
 		delivered = events_deliver(events, &taken, to);
 		done += delivered;
 		signal |= taken.refilled;
 		if (delivered < taken.nr) {
 			/* Another reader may deliver the events that were put back. */
-			twheel_events_wake(events, signal);
+			events_wake_next(events, signal);
 			return done ?: -EFAULT;
 		}
 		cond_resched();
 	}
 	/* This reader may have consumed the wake-up for the remaining events. */
 	if (events_readable(events))
-		twheel_events_wake(events, signal);
+		events_wake_next(events, signal);
 	return done ?: -ERESTARTSYS;
 }
 
@@ -391,7 +521,7 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
 	poll_wait(file, &events->readers, wait);
-	/* Pairs with wq_has_sleeper() in twheel_events_wake(). */
+	/* Pairs with the barriers of event_push() and events_wake_next(). */
 	smp_mb();
 	if (events_readable(events))
 		return EPOLLIN | EPOLLRDNORM;

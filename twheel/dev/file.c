@@ -261,13 +261,16 @@ static int file_fasync(int fd, struct file *file, int on)
 	return fasync_helper(fd, file, on, &tf->queue->async);
 }
 
-/* Set the limits and counters of an instance, except the wake-ups. @own may be NULL. */
-void twheel_instance_query(struct twheel_instance *instance, const struct twheel_events *own,
+/* Set the limits and counters of an instance, except the wake-ups. @own may be NULL. May sleep. */
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query)
 {
-	const struct twheel_events *detached = &instance->detached;
+	struct twheel_events *detached = &instance->detached;
 	struct twheel_purgatory_stats stats;
 
+	if (own)
+		twheel_events_collect_all(own, TWHEEL_KILLABLE);
+	twheel_events_collect_all(detached, TWHEEL_KILLABLE);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,

@@ -142,8 +142,7 @@ static const struct twheel_op_ops file_op_ops = {
 
 /*
  * The limits of a file and of an event queue. A pending operation becomes an event, which stays
- * until it is read: both together are limited to twice the limit on pending operations. The
- * result is exact with the lock of the queue held, and otherwise a hint.
+ * until it is read: both together are limited to twice the limit on pending operations.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
@@ -162,11 +161,38 @@ static int file_check(const struct twheel_file *file)
 	return 0;
 }
 
+/* Operations that have ended may still be counted as pending. */
+static int file_check_exactly(struct twheel_file *file)
+{
+	int err = file_check(file);
+
+	lockdep_assert_held(&file->own.lock);
+	if (err != -ENOSPC)
+		return err;
+	twheel_events_collect(&file->own);
+	return file_check(file);
+}
+
 static int detached_check(const struct twheel_instance *instance)
 {
 	if (READ_ONCE(instance->detached.shut))
 		return -ESHUTDOWN;
 	return READ_ONCE(instance->detached.held) >= 2 * instance->max_pending ? -ENOBUFS : 0;
+}
+
+/* Check the limits without a charge, so that an add beyond one costs little. */
+static int limits_check(struct twheel_file *file, bool detached)
+{
+	int err = file_check(file);
+
+	if (unlikely(err)) {
+		spin_lock(&file->own.lock);
+		err = file_check_exactly(file);
+		spin_unlock(&file->own.lock);
+	}
+	if (err || !detached)
+		return err;
+	return detached_check(file->instance);
 }
 
 /* Put a new operation on the pending list, with the lock of its event queue held. */
@@ -203,7 +229,7 @@ static int file_op_charge(struct twheel_file_op *file_op)
 	int err;
 
 	spin_lock(&file->own.lock);
-	err = file_check(file);
+	err = file_check_exactly(file);
 	if (!err && detached) {
 		atomic_inc(&file->nr_detached);
 		atomic_inc(&file->held_detached);
@@ -531,10 +557,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	struct twheel_file_op *file_op;
 	int err;
 
-	/* First, so that an add beyond a limit costs little. */
-	err = file_check(file);
-	if (!err && args->flags & TWHEEL_ADD_DETACHED)
-		err = detached_check(file->instance);
+	err = limits_check(file, args->flags & TWHEEL_ADD_DETACHED);
 	if (err)
 		goto rejected;
 	file_op = file_op_make(file, args);
