@@ -263,13 +263,19 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 /* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)
 {
-	struct twheel_file_op *file_op, *next;
+	struct twheel_file_op *file_ops[EVENT_BATCH], *file_op, *next;
+	u32 nr = 0;
 
 	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
 	list_for_each_entry_safe(file_op, next, &events->events, event) {
-		twheel_file_ops_forget(&file_op, 1);
+		file_ops[nr++] = file_op;
+		if (nr < EVENT_BATCH)
+			continue;
+		twheel_file_ops_forget(file_ops, nr);
+		nr = 0;
 		cond_resched();
 	}
+	twheel_file_ops_forget(file_ops, nr);
 }
 
 /*

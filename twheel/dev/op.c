@@ -260,14 +260,6 @@ static void file_op_not_pending(struct twheel_file_op *file_op)
 	spin_unlock(&events->lock);
 }
 
-/* An event was read, or an add has failed. The file of the operation may be closed. */
-static void file_op_uncharge(struct twheel_file_op *file_op)
-{
-	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->held_detached);
-	twheel_events_uncharge(twheel_file_op_events(file_op), 1);
-}
-
 static unsigned long id_index(u64 id)
 {
 	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
@@ -326,10 +318,13 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 	for (i = 0; i < nr; i++)
 		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
-	for (i = 0; i < nr; i++) {
-		file_op_uncharge(file_ops[i]);
+	/* Detached operations may be of several files, which may be closed. */
+	for (i = 0; i < nr; i++)
+		if (file_ops[i]->flags & TWHEEL_ADD_DETACHED)
+			atomic_dec(&file_ops[i]->file->held_detached);
+	twheel_events_uncharge(twheel_file_op_events(file_ops[0]), nr);
+	for (i = 0; i < nr; i++)
 		twheel_file_op_put(file_ops[i]);
-	}
 }
 
 /*
