@@ -56,7 +56,8 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 	for (i = 0; i < wheel->nr_shards; i++) {
 		memset(&stats, 0, sizeof(stats));
 		twheel_shard_stats(&wheel->shard[i], &stats);
-		if (!stats.added)
+		/* A timer may have come from another shard. */
+		if (!(stats.added | stats.pending | stats.fired | stats.cancelled))
 			continue;
 		seq_printf(file, "%s/%u", first->name, i);
 		counts_show(file, &stats);

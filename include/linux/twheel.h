@@ -117,7 +117,7 @@ u64 twheel_next(struct twheel *wheel);
  * @rearmed: pending timers that got another deadline
  * @cancelled: timers cancelled, or handed back by twheel_stop()
  * @fired: callbacks called
- * @cascaded: moves to a lower level
+ * @cascaded: moves to another bucket, when a bucket expired before its timers
  * @wakeups: wake-ups of the reapers
  * @slow: callbacks that took at least as long as the module parameter slow_ns, if the
  *	kernel's tick passed meanwhile

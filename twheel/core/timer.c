@@ -56,9 +56,10 @@
  * Later deadlines
  * ---------------
  *
- * Heartbeats and idle timeouts are re-armed to later deadlines all the time. Such a timer stays
- * in its bucket with the new tick, see timer_may_stay(). The bucket expires before that tick,
- * and then the timer moves to the bucket of this tick, as other timers on its level do.
+ * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
+ * on the local shard, it usually stays in its bucket with the new tick, see timer_may_stay().
+ * The bucket expires before that tick, and then the timer moves to the bucket of this tick, as
+ * other timers on its level do.
  */
 #include <linux/bug.h>
 #include <linux/container_of.h>
@@ -283,11 +284,11 @@ struct arming {
 	unsigned long		flags;
 };
 
-static void arming_lock(struct arming *arming)
+static void arming_lock(struct arming *arming, bool may_move)
 	__acquires(arming)
 {
 	arming->from = twheel_timer_lock(arming->timer, &arming->flags);
-	arming->to = timer_lock_local(arming->timer, arming->from);
+	arming->to = may_move ? timer_lock_local(arming->timer, arming->from) : arming->from;
 }
 
 static void arming_unlock(const struct arming *arming)
@@ -303,7 +304,8 @@ static void arming_unlock(const struct arming *arming)
 /*
  * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it
  * is allocated without the lock, and the timer is locked again. Without memory, the timer
- * goes to the last slot of the top level; see wheel.c.
+ * stays on its shard, and goes to the last slot of the top level if this shard needs a level,
+ * too; see wheel.c.
  */
 static void arming_begin(struct arming *arming, struct twheel_timer *timer, u64 deadline,
 			 u64 slack_ns)
@@ -317,7 +319,7 @@ static void arming_begin(struct arming *arming, struct twheel_timer *timer, u64 
 	arming->tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
 					   tick_with_slack(shard, deadline, slack_ns);
 	for (;;) {
-		arming_lock(arming);
+		arming_lock(arming, grown);
 		shard = arming->to;
 		if (timer_reaches(shard, timer, arming->tick) || !grown)
 			return;
@@ -396,8 +398,8 @@ static int timer_arm(const struct arming *arming)
  * With slack, timers share wake-ups, and most of them stay in their first bucket until they
  * fire.
  *
- * Context: any except NMI; on PREEMPT_RT neither hard interrupt context nor under a raw
- * spinlock.
+ * Context: any except NMI, without locks that a wake-up takes; on PREEMPT_RT neither hard
+ * interrupt context nor under a raw spinlock.
  * Return:
  * * %0          - the timer is pending
  * * %-EBUSY     - it was pending: use twheel_timer_rearm()
@@ -440,19 +442,23 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 
 /*
  * Whether a pending timer may stay in its bucket when it is re-armed to a later tick: the bucket
- * expires before that, and then the timer is placed by its new tick. This does not hold on level
- * 0, where a bucket expires as a whole. Nor may the wheel go back: those of CLOCK_REALTIME do.
+ * expires before that, and then the timer is placed by its new tick. This does not hold
  *
- * A timer on level 0 has a tick less than a turn ahead: it had when it was placed there, and it
- * does not stay there with a later one.
+ * - on level 0, where a bucket expires as a whole, unless it is mixed. A timer there has a tick
+ *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
+ *   one.
+ * - on a wheel that goes back, as those of CLOCK_REALTIME do
+ *
+ * Inline timers do not stay, since the alarm would have to place them again, a few at a time.
  */
 static bool timer_may_stay(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
 {
-	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+	const struct twheel_base *base = twheel_timer_base(shard, timer);
+	const struct twheel_wheel *wheel = &base->queue.wheel;
 	u64 expires = timer->node.expires;
 
 	return tick >= expires && tick != TWHEEL_TICK_NEVER && !wheel->on_set &&
-	       expires >= wheel->now + wheel->slots;
+	       expires >= wheel->now + wheel->slots && !twheel_base_is_inline(shard, base);
 }
 
 /* Move a pending timer to another bucket, and perhaps to another shard. It stays charged. */

@@ -395,8 +395,9 @@ EXPORT_SYMBOL_GPL(twheel_now);
  * twheel_next - next expiry of a wheel
  * @wheel: the wheel
  *
- * No timer fires before this time. Possibly none fires at this time either: the timers of the
- * bucket may move to a lower level, or may have been cancelled.
+ * No timer fires before this time, except those that are armed during the call. Possibly none
+ * fires at this time either: the timers of the bucket may have been cancelled, or move to
+ * another bucket.
  *
  * Context: as twheel_timer_add().
  * Return: time in ns by the clock of the wheel, which may have passed; TWHEEL_NEVER if no

@@ -17,7 +17,8 @@
  * current slot, as in Kafka's TimingWheel.  Except on level 0, this is never the current
  * slot itself.  So during one turn a bucket stands for one slot, and expires at its
  * beginning.  Then the wheel advances to this tick, and each node of the bucket is due or
- * moves to a lower level (cascade).  A deadline ten years away is exact to the tick.
+ * moves to a lower level (cascade).  A deadline ten years away is exact to the tick.  A node
+ * whose tick was set later meanwhile goes to the bucket of this tick, on any level.
  *
  * Levels are added on demand.  Without memory for another level, a far node goes to the last
  * slot of the top level and is placed again when that expires.  This costs a move per turn.
@@ -452,7 +453,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  * @now: current tick
  * @budget: limit on moved nodes and emptied buckets, at least two
  *
- * Due nodes go to @due in the order of their ticks, other nodes to a lower level.  Nodes may be
+ * Due nodes go to @due in the order of their ticks, other nodes to other buckets.  Nodes may be
  * added and deleted between two calls: the wheel stays at the tick of the current bucket.
  *
  * Return: true if there is more work: due nodes, or further buckets.

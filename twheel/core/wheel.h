@@ -28,7 +28,7 @@
  * @generation: generation of the nodes if @on_set, see struct twheel_queue
  * @level: number of its level, from 0
  * @on_set: for nodes that a change of the clock cancels; immutable
- * @mixed: some nodes do not belong to the slot that begins at @expires
+ * @mixed: on level 0, some nodes are not due at @expires
  *
  * A cache line: with a million timers each access to a bucket misses the cache.
  */
@@ -103,7 +103,7 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
  * @sweep: next bucket in @on_set that the sweep visits, or NULL: all have @generation
  * @sweep_generation: @generation at the beginning of the sweep
  * @nr_nodes: number of nodes
- * @nr_cascaded: number of moves to a lower level
+ * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
  */
 struct twheel_queue {
 	struct twheel_wheel	wheel;
