@@ -81,7 +81,8 @@
  * From outer to inner; none of them is held during a callback:
  *
  *	stripe->lock	linked watches, to signal and to link (key.h)
- *	  op->lock	state, owner, deadline, missing, watches, nr_watches, result
+ *	  op->lock	state and owner until the end, deadline, missing, watches, nr_watches,
+ *			result
  *	    list->lock	(purgatory.h)
  *	    shard->lock	in the calls of the timer (shard.h)
  *

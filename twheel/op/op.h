@@ -76,7 +76,7 @@ static inline int twheel_op_check_pending(const struct twheel_op *op)
  * Internal references. All holds of an operation together are one reference to it and one
  * hold of its list, so that further holds write to the operation only. The first one is taken
  * by twheel_op_park() and dropped after the callback. Others are taken by a caller that has a
- * hold, under op->lock before OP_DONE, or under list->lock while @op is listed.
+ * hold, by the owner, or while @op is pending under op->lock or list->lock.
  */
 static inline void twheel_op_hold(struct twheel_op *op)
 {

@@ -22,8 +22,10 @@
  *	----------                        --------------
  *	lock stripe and operation
  *	park: PENDING
- *	link watch 1, arm the timer
- *	unlock
+ *	link watch 1
+ *	unlock stripe
+ *	arm the timer
+ *	unlock operation
  *	                                  claim: ENDED
  *	link watch 2: not PENDING, skip
  *	                                  unlink: cancel the timer,
@@ -223,8 +225,8 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 }
 
 /*
- * Make the operation pending, unless drain has begun or the limit is reached. For @holds see
- * twheel_op_park().
+ * Make the operation pending, unless drain has begun or a limit is reached. For @holds see
+ * twheel_op_park(). Return: 0, -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have room.
  */
 static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
 		   unsigned int holds)
@@ -236,6 +238,9 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 
 	if (list->draining) {
 		err = -ESHUTDOWN;
 	} else if (!twheel_purgatory_charge(op->purgatory, list)) {
+		err = -EAGAIN;
+	} else if (!twheel_purgatory_charge_watches(op->purgatory, nr)) {
+		twheel_purgatory_uncharge(op->purgatory, list);
 		err = -ENOSPC;
 	} else {
 		twheel_watches_attach(op, args->watches, nr);
@@ -245,39 +250,49 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 
 	return err;
 }
 
-/*
- * Begin an operation without a predicate: make it pending, link its first watch at @at, if any,
- * and arm its timer, with op->lock taken only once. With further watches the caller gets a hold.
- * Return: an error; 1 if the clock was set, and the caller has to finish the operation; or 0.
- */
-static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
-		    const struct twheel_key_at *at)
+/* Make the operation pending and link its first watch. Takes op->lock; the caller drops it. */
+static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
+			    unsigned int holds)
+	__acquires(&op->lock)
 {
-	int ret;
+	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys,
+						  twheel_watch_hash(args->watches));
+	int err;
 
 	spin_lock_bh(&op->lock);
-	ret = op_park(op, args, nr, 1 + (nr > 1));
-	if (!ret && at)
-		twheel_key_link(at, args->watches);
+	err = op_park(op, args, nr, holds);
+	if (!err)
+		twheel_key_link(&at, args->watches);
+	/* The stripe is not needed to arm the timer, which may allocate levels. */
+	twheel_key_unlock(&at);
+	return err;
+}
+
+/*
+ * Begin an operation without a predicate: make it pending, link its first watch and arm its timer,
+ * with op->lock taken only once. With further watches the caller gets a hold. Return: an error; 1
+ * if the clock was set, and the caller has to finish the operation; or 0.
+ */
+static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+{
+	unsigned int holds = 1 + (nr > 1);
+	int ret;
+
+	if (nr) {
+		ret = op_park_and_link(op, args, nr, holds);
+	} else {
+		spin_lock_bh(&op->lock);
+		ret = op_park(op, args, nr, holds);
+	}
 	if (!ret)
 		ret = twheel_op_arm(op, args->slack_ns);
 	spin_unlock_bh(&op->lock);
 	return ret;
 }
 
-static int op_begin_keyed(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
-{
-	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys,
-						  twheel_watch_hash(args->watches));
-	int ret = op_begin(op, args, nr, &at);
-
-	twheel_key_unlock(&at);
-	return ret;
-}
-
 static int op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
 {
-	int ret = nr ? op_begin_keyed(op, args, nr) : op_begin(op, args, 0, NULL);
+	int ret = op_begin(op, args, nr);
 
 	if (ret < 0)
 		return ret;
@@ -345,18 +360,13 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	ret = twheel_keys_check(&purgatory->keys, args->watches, nr);
 	if (ret)
 		return ret;
-	ret = twheel_purgatory_charge_watches(purgatory, nr);
-	if (ret)
-		return ret;
-	ret = op_try_add(purgatory, op, args, nr);
-	if (ret == -ENOSPC) {
-		twheel_purgatory_gather_room(purgatory);
+	do {
 		ret = op_try_add(purgatory, op, args, nr);
-	}
+	} while (ret == -EAGAIN && twheel_purgatory_gather_room(purgatory));
+	if (ret == -EAGAIN)
+		ret = -ENOSPC;
 	if (ret == -ENOSPC)
 		atomic64_inc(&purgatory->rejected);
-	if (ret < 0)
-		twheel_purgatory_uncharge_watches(purgatory, nr);
 	return ret;
 }
 

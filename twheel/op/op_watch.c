@@ -79,9 +79,10 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 	nr = op_sort_new(op, watches, nr);
 	if (op->nr_watches + nr > TWHEEL_MAX_KEYS)
 		return -EINVAL;
-	err = twheel_purgatory_charge_watches(op->purgatory, nr);
-	if (err)
-		return err;
+	if (!twheel_purgatory_charge_watches(op->purgatory, nr)) {
+		atomic64_inc(&op->purgatory->rejected);
+		return -ENOSPC;
+	}
 	twheel_watches_attach(op, watches, nr);
 	op_count_watches(op, nr);
 	return nr;

@@ -28,7 +28,8 @@
 /**
  * struct twheel_op_list - a part of the pending operations of a purgatory
  * @lock: protects all members except @holds; taken inside of op->lock
- * @room: number of operations that may be added before the list needs more room
+ * @room: number of operations that may be added before the list needs more room; also read
+ *	without the lock
  * @holds: operations with a hold, in @ops or ended, and one until the purgatory is drained
  * @ops: the pending operations
  * @iters: iterators that stand in this list, see iter.c
@@ -87,20 +88,18 @@ struct twheel_purgatory {
 	struct twheel_op_list	list[];
 };
 
-/* Return: 0, or -ENOSPC if the limit on watches is reached. */
-static inline int twheel_purgatory_charge_watches(struct twheel_purgatory *purgatory, u32 nr)
+/* Return: false if the limit on watches is reached. */
+static inline bool twheel_purgatory_charge_watches(struct twheel_purgatory *purgatory, u32 nr)
 {
 	int old = atomic_read(&purgatory->watches);
 
 	if (!purgatory->max_watches || !nr)
-		return 0;
+		return true;
 	do {
-		if (purgatory->max_watches - old < nr) {
-			atomic64_inc(&purgatory->rejected);
-			return -ENOSPC;
-		}
+		if (purgatory->max_watches - old < nr)
+			return false;
 	} while (!atomic_try_cmpxchg(&purgatory->watches, &old, old + nr));
-	return 0;
+	return true;
 }
 
 static inline void twheel_purgatory_uncharge_watches(struct twheel_purgatory *purgatory, u32 nr)
@@ -127,7 +126,7 @@ static inline bool twheel_purgatory_take_room(struct twheel_purgatory *purgatory
 		if (room < nr)
 			return false;
 	} while (!atomic_try_cmpxchg(&purgatory->room, &room, room - nr));
-	list->room += nr;
+	WRITE_ONCE(list->room, list->room + nr);
 	return true;
 }
 
@@ -136,22 +135,27 @@ static inline void twheel_purgatory_give_room(struct twheel_purgatory *purgatory
 					      struct twheel_op_list *list, u32 nr)
 {
 	lockdep_assert_held(&list->lock);
-	list->room -= nr;
+	WRITE_ONCE(list->room, list->room - nr);
 	atomic_add(nr, &purgatory->room);
 }
 
-/* Take the room of all lists, for an add that found none. */
-static inline void twheel_purgatory_gather_room(struct twheel_purgatory *purgatory)
+/* Take the room of all lists, for an add that found none. Return: whether there was any. */
+static inline bool twheel_purgatory_gather_room(struct twheel_purgatory *purgatory)
 {
 	struct twheel_op_list *list;
+	bool found = false;
 	unsigned int i;
 
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
+		if (!READ_ONCE(list->room))
+			continue;
 		spin_lock_bh(&list->lock);
+		found |= list->room;
 		twheel_purgatory_give_room(purgatory, list, list->room);
 		spin_unlock_bh(&list->lock);
 	}
+	return found;
 }
 
 /* Charge an operation. Return: false if the list has no room and gets none. */
@@ -161,7 +165,7 @@ static inline bool twheel_purgatory_charge(struct twheel_purgatory *purgatory,
 	lockdep_assert_held(&list->lock);
 	if (unlikely(!list->room) && !twheel_purgatory_take_room(purgatory, list))
 		return false;
-	list->room--;
+	WRITE_ONCE(list->room, list->room - 1);
 	return true;
 }
 
@@ -169,7 +173,7 @@ static inline void twheel_purgatory_uncharge(struct twheel_purgatory *purgatory,
 					     struct twheel_op_list *list)
 {
 	lockdep_assert_held(&list->lock);
-	list->room++;
+	WRITE_ONCE(list->room, list->room + 1);
 	if (unlikely(twheel_room_is_scarce(purgatory, atomic_read(&purgatory->room))))
 		twheel_purgatory_give_room(purgatory, list, list->room);
 	else if (unlikely(list->room > 2 * TWHEEL_PORTION))
