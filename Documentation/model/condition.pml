@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A declared condition: the operation completes when all of its keys have been signalled.
- * Concurrently, one process adds the operation (op_add() in op_add.c), one adds a key to it
- * (twheel_op_watch() in op_watch.c), one removes that key (twheel_op_unwatch()), each key is
- * signalled (signal.c), and the operation may be completed by a call.
+ * Concurrently, one process adds the operation with one or two keys (op_begin() in op_add.c),
+ * one adds the second key to it (twheel_op_watch() in op_watch.c), one removes that key
+ * (twheel_op_unwatch()), each key is signalled (signal.c), and the operation may be completed
+ * by a call.
  *
  * Holds: exactly_once nothing_missed unlinked_first no_use_after_free
  * Holds: nothing_left counts_right ends
@@ -24,9 +25,12 @@
  *		a watch is linked although the operation has ended
  *	LINK_AFTER_CHECK	unlinked_first
  *		the lock is dropped between the check of the state and the link
+ *	ADD_WITHOUT_HOLD	no_use_after_free
+ *		an add with several keys does not hold its operation
  *	COMPLETE_UNCHECKED	exactly_once
  *		the state is not checked when the count reaches zero
  */
+#define FREE_IN_CALLBACK
 #define KEYS	2
 
 #include "op.pmh"
@@ -66,21 +70,36 @@ inline claim_if_complete()
 proctype adder()
 {
 	LOCALS;
+	bool several;
 
+	/* op_begin() */
 	atomic {
 		attach_counted(0);
-		park();
-		hold()
-	}
-	link_watches(0, 1);
-	atomic {
 		if
-		:: state == PENDING -> arm()
+		:: attach_counted(1)
+		:: skip
+		fi;
+		park();
+#ifndef ADD_WITHOUT_HOLD
+		if
+		:: attached[1] -> hold(); several = true
 		:: else
-		fi
+		fi;
+#else
+		several = attached[1];
+#endif
+		linked[0] = true;
+		arm()
 	}
-	atomic { unhold() }
-	atomic { put(); busy-- }
+	if
+	:: several ->
+		link_watches(1, 2);
+#ifndef ADD_WITHOUT_HOLD
+		atomic { unhold() }
+#endif
+	:: else
+	fi;
+	busy--
 }
 
 proctype watcher()
@@ -100,11 +119,11 @@ proctype watcher()
 #ifdef WATCH_UNCHECKED
 		:: true ->
 #else
-		:: state == PENDING ->
+		:: state == PENDING && !attached[1] && !handed_back[1] ->
 #endif
 			attach_counted(1);
 			watched = true
-		:: state != PENDING ->
+		:: state != PENDING || attached[1] || handed_back[1] ->
 			watched = false
 		fi
 	}
@@ -182,7 +201,8 @@ inline signal(key)
 #endif
 			need[key] = 0;
 			missing = before - 1;
-			claim_if_complete()
+			claim_if_complete();
+			unlink_signalled(key)
 		:: else
 		fi
 	}
@@ -221,7 +241,7 @@ init {
 	LOCALS;
 
 	atomic {
-		refs = 5;
+		refs = 4;
 		holds = 1;
 		no_deadline = true;
 		busy = 6;
@@ -237,9 +257,12 @@ init {
 		MUST(counts_right, state != PENDING || missing == need[0] + need[1]);
 		MUST(nothing_missed, state != PENDING || !ALL_SIGNALLED)
 	}
-	end_op();
+	/* Nobody else has a reference; a pending operation has one of its own. */
+	if
+	:: state == PENDING -> end_op()
+	:: else
+	fi;
 	atomic {
-		put();
 		MUST(nothing_left, freed && holds == 1 && watches == 0);
 		MUST(exactly_once, calls == 1)
 	}

@@ -4,7 +4,7 @@
  * op_add.c), a walk visits its key (signal_run() in signal.c), to run the predicate or to
  * cancel; the predicate may hold, or complete the operation itself before it returns; the
  * deadline may pass; a thread cancels the operation and waits (twheel_op_cancel_sync() and
- * twheel_op_wait() in op.c); and the purgatory is drained (twheel_purgatory_drain() in
+ * op_wait() in op.c); and the purgatory is drained (twheel_purgatory_drain() in
  * purgatory.c) and then freed.
  *
  * Holds: exactly_once one_at_a_time unlinked_first waits no_use_after_free
@@ -18,6 +18,8 @@
  *		the claimer runs the callback while another thread runs the predicate
  *	FORGET_CALLBACK		ends
  *		the owner does not run the callback that the claimer left to it
+ *	LEAVE_CALLBACK		ends
+ *		the claimer leaves the callback to an owner that is gone
  *	KEEP_RECHECK		halts
  *		the owner does not clear the request to run the predicate
  *	DONE_TOO_EARLY		waits
@@ -95,7 +97,7 @@ inline signal_visit()
 	found = false;
 	if
 	:: linked[0] && state == PENDING -> found = true; hold()
-	:: linked[0] -> claim()
+	:: linked[0] -> claim(); unlink_signalled(0)
 	:: else
 	fi
 }
@@ -188,7 +190,7 @@ proctype canceller()
 	LOCALS;
 
 	end_op();
-	/* twheel_op_wait() */
+	/* op_wait() */
 	do
 	:: state == NEW -> break
 #ifdef WINNER_DOES_NOT_WAIT

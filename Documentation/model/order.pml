@@ -19,7 +19,8 @@
  * (signal_first() in signal.c) with the lock of the stripe, which also protects linking
  * (twheel_watches_link() in op_watch.c).  The other has a reference to the operation and
  * requests a run of the predicate (twheel_op_try_complete() in op.c).  The locks are the only
- * barriers.  A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c).
+ * barriers of these three.  A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c),
+ * which is stored without a lock.
  *
  * Holds: nothing_missed waits ends
  *
@@ -34,11 +35,11 @@
  *	UNLOCK_WITHOUT_RELEASE	nothing_missed
  *		stores before the unlock of op->lock, such as RECHECK, may be visible after it
  *	NO_BARRIER_IN_WAKE_UP	ends
- *		no barrier between the store of DONE and the check for a waiter
+ *		no barrier between the store of DONE and the checks for a waiter
  *	NO_BARRIER_IN_WAIT	ends
  *		no barrier between going to sleep and the check of DONE
- *	AWAITED_WITHOUT_LOCK	ends
- *		the waiter sets AWAITED without op->lock
+ *	AWAITED_TOO_LATE	ends
+ *		the waiter sets AWAITED after the barrier
  *	DONE_WITHOUT_RELEASE	waits
  *		DONE may be visible before the stores of the callback
  */
@@ -175,19 +176,18 @@ end:	do
 inline call_back()
 {
 	store(CALLED, 1);
-	lock(OP);
 #ifdef DONE_WITHOUT_RELEASE
 	store(DONE, 1);
 #else
 	release(DONE, 1, done_after[cpu]);
 #endif
+	/* op_wake() */
+#ifndef NO_BARRIER_IN_WAKE_UP
+	smp_mb();
+#endif
 	load(AWAITED, x);
-	unlock_op();
 	if
 	:: x ->
-#ifndef NO_BARRIER_IN_WAKE_UP
-		smp_mb();
-#endif
 		/* wake_up_var() */
 		load(ASLEEP, x);
 		if
@@ -301,18 +301,17 @@ proctype waiter(byte cpu)
 {
 	LOCALS;
 
-	/* twheel_op_wait() */
-#ifdef AWAITED_WITHOUT_LOCK
+	/* op_wait() */
+#ifndef AWAITED_TOO_LATE
 	store(AWAITED, 1);
-#else
-	lock(OP);
-	store(AWAITED, 1);
-	unlock_op();
 #endif
 	/* wait_var_event() */
 	store(ASLEEP, 1);
 #ifndef NO_BARRIER_IN_WAIT
 	smp_mb();
+#endif
+#ifdef AWAITED_TOO_LATE
+	store(AWAITED, 1);
 #endif
 	load(DONE, x);
 	if

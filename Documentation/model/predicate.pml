@@ -23,9 +23,11 @@
  *	CALL_BACK_WHILE_OWNED	one_at_a_time
  *		the claimer runs the callback while another thread runs the predicate
  *	CALL_BACK_BEFORE_UNLINK	unlinked_first
- *		the claimer takes ownership and runs the callback before it unlinks
+ *		the claimer runs the callback before it unlinks
  *	FORGET_CALLBACK		nothing_missed
  *		the owner does not run the callback that the claimer left to it
+ *	LEAVE_CALLBACK		nothing_missed
+ *		the claimer leaves the callback to an owner that is gone
  *	CLAIM_UNCHECKED		exactly_once
  *		a claim does not check if the operation is pending
  *	LINK_UNCHECKED		unlinked_first
