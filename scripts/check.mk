@@ -50,7 +50,9 @@ $(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
 $(fuzz):
 	$(stage) scripts/check-fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
 
-bench: $(if $(LONG),guest-bench) guest-6.12
+# With LONG=1 the benchmarks run last and alone: they load all CPUs, which torture would take for a
+# stall, and other stages would distort the figures.
+bench: $(if $(LONG),guest-bench $(filter-out bench,$(STAGES))) guest-6.12
 	$(stage) env STAGED=1 scripts/check-bench
 
 guests := $(addprefix guest-,$(kernels))
