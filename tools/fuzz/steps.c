@@ -29,11 +29,14 @@ void step_poll(struct thread *t)
 		{ .fd = child->slots[draw(t, NR_SLOTS)].fd, .events = POLLIN | POLLOUT },
 	};
 	int got = poll(fds, 2, draw(t, 3));
+	/* In this order, see same_file(). */
+	bool at_end = may_be_at_end(&view);
+	bool same = same_file(&view);
 
 	count_step(t->step->kind, got >= 0);
-	if (got > 0 && view.fd >= 0 && same_file(&view) && view.type != FILE_CONTROL &&
+	if (got > 0 && same && view.type != FILE_CONTROL &&
 	    (fds[0].revents & (POLLERR | POLLNVAL | POLLPRI) ||
-	     (fds[0].revents & POLLHUP && !may_be_at_end(&view))))
+	     (fds[0].revents & POLLHUP && !at_end)))
 		failed(t, "poll returned %x", fds[0].revents);
 }
 
