@@ -177,10 +177,11 @@ static void *run(void *arg)
 		cpu_relax();
 	r->interrupted = -times_interrupted();
 	begin = ktime_get_ns();
-	while (!READ_ONCE(stop)) {
+	/* At least once: on a loaded machine, the thread may run after the end of the sample. */
+	do {
 		r->job->pairs(r, ktime_get_ns());
 		r->pairs += POOL;
-	}
+	} while (!READ_ONCE(stop));
 	r->ns = ktime_get_ns() - begin;
 	r->interrupted += times_interrupted();
 	for (i = 0; i < POOL; i++)
