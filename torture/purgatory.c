@@ -70,10 +70,10 @@ static struct twheel *random_wheel(enum twheel_clock clock, struct rnd_state *rn
 static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
 {
-	bool few_ops = !torture_below(rng, 4), few_watches = !torture_below(rng, 4);
+	bool few_ops = torture_below(rng, 2), few_watches = !torture_below(rng, 4);
 	/* With more, the lists of the purgatory keep room for operations. */
-	u32 few = torture_below(rng, 3) ? 8 + torture_below(rng, 32) :
-					  64 + torture_below(rng, 1024);
+	u32 few = torture_below(rng, 3) ? 64 + torture_below(rng, 1024) :
+					  8 + torture_below(rng, 32);
 	const struct twheel_purgatory_config config = {
 		.name		= torture_below(rng, 2) ? "torture" : NULL,
 		.wheel		= p->wheel[0],
