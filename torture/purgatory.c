@@ -208,17 +208,18 @@ static void drain_purgatory(struct torture_purgatory *p, u32 limit)
 		torture_fail(FAIL_RESULT, NULL, "operations drained by the second drain");
 }
 
-static void complete_pending(struct torture_purgatory *p, struct rnd_state *rng)
+static void complete_pending(struct torture_purgatory *p, struct torture_thread *thread)
 {
 	struct twheel_purgatory_stats stats;
 
-	purgatory_complete_all(p, rng);
+	torture_step(thread, "complete all");
+	purgatory_complete_all(p, &thread->rng);
 	/* A reaper unlinks an expired operation first and updates the counts later. */
 	flush_wheels(p);
 	twheel_purgatory_get_stats(p->purgatory, &stats);
 	if (stats.pending)
 		torture_fail(FAIL_LOST, NULL, "operations pending after twheel_complete_all()");
-	purgatory_check_limits(p, rng);
+	purgatory_check_limits(p, thread);
 }
 
 static void end_idle(struct torture_purgatory *p, struct torture_thread *thread)
@@ -233,8 +234,7 @@ static void end_idle(struct torture_purgatory *p, struct torture_thread *thread)
 		torture_step(thread, "wait for deadlines");
 		purgatory_wait_for_near(p);
 	} else if (way == 2) {
-		torture_step(thread, "complete all");
-		complete_pending(p, &thread->rng);
+		complete_pending(p, thread);
 	}
 	torture_step(thread, "drain");
 	drain_purgatory(p, way == 2 ? 0 : U32_MAX);

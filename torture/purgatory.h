@@ -353,7 +353,7 @@ void purgatory_keeper(struct torture_thread *thread);
 /* purgatory_end.c */
 void purgatory_inspect(struct torture_purgatory *p);
 void purgatory_wait_for_near(struct torture_purgatory *p);
-void purgatory_check_limits(struct torture_purgatory *p, struct rnd_state *rng);
+void purgatory_check_limits(struct torture_purgatory *p, struct torture_thread *thread);
 void purgatory_check_empty(struct torture_purgatory *p);
 
 /* purgatory_load.c */

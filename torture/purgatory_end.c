@@ -171,17 +171,20 @@ static bool fill(struct torture_purgatory *p, const struct torture_caller *c, u3
 }
 
 /* In an empty purgatory, check that the limits on operations and watches are exact. */
-void purgatory_check_limits(struct torture_purgatory *p, struct rnd_state *rng)
+void purgatory_check_limits(struct torture_purgatory *p, struct torture_thread *thread)
 {
-	const struct torture_caller c = { .rng = rng, .may_sleep = true };
+	const struct torture_caller c = { .rng = &thread->rng, .may_sleep = true };
 	bool full = p->max_pending;
 	u32 left, nr;
 
-	for (left = p->max_pending; left; left--)
+	for (left = p->max_pending; left; left--) {
+		/* With KASAN and lockdep, all adds together may take as long as a stall. */
+		torture_step(thread, "check limits");
 		full &= fill(p, &c, 0, true);
+	}
 	if (full)
 		fill(p, &c, 0, false);
-	purgatory_complete_all(p, rng);
+	purgatory_complete_all(p, c.rng);
 	full = p->max_watches;
 	for (left = p->max_watches; left; left -= nr) {
 		nr = min_t(u32, left, TWHEEL_MAX_KEYS);
@@ -189,7 +192,7 @@ void purgatory_check_limits(struct torture_purgatory *p, struct rnd_state *rng)
 	}
 	if (full)
 		fill(p, &c, 1, false);
-	purgatory_complete_all(p, rng);
+	purgatory_complete_all(p, c.rng);
 }
 
 static void expect_tickets(struct torture_purgatory *p)
