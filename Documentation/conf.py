@@ -11,6 +11,8 @@ top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, source + "/Documentation/sphinx")
 
 project = "twheel"
+with open(top + "/VERSION", encoding="ascii") as file:
+    version = release = file.read().strip()
 extensions = ["kerneldoc", "automarkup"]
 exclude_patterns = ["ABI", "performance", "model"]
 kerneldoc_bin = source + "/scripts/kernel-doc"

@@ -45,3 +45,4 @@ module_exit(twheel_exit);
 MODULE_DESCRIPTION("Delayed operations on a hierarchical timing wheel");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
+MODULE_VERSION(TWHEEL_VERSION);

@@ -10,8 +10,6 @@
 
 #include "outcome.h"
 
-#define TWHEELCTL_VERSION	"0.1"
-
 /**
  * struct command_line - arguments of a command
  * @command: name of the command
