@@ -120,7 +120,8 @@ def script_expected():
 
 def job_expected():
     job = (TOP / "scripts/guest/device").read_text()
-    pages = [page for page in TOP.glob("tools/man/*.[347]") if "\n.EX\n" in page.read_text()]
+    pages = [page for page in TOP.glob("tools/man/*.[347]")
+             if not page.is_symlink() and "\n.EX\n" in page.read_text()]
     return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
             {f"device: the example of {page.stem} succeeds" for page in pages})
 
