@@ -7,21 +7,45 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 DEMO_KERNEL ?= 6.12
 release = $(shell cat $(KDIR)/include/config/kernel.release 2>/dev/null)
 out = build/$(or $(release),module)
+tools = $(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools \
+	DESTDIR=$(abspath $(DESTDIR))
+INSTALL_MOD_PATH ?= $(DESTDIR)
 
 export SEED THREADS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
 export QUICK SUITES PLACES REPS NR
 
-all: module tools ## build the modules and the tools (KDIR=, W=1, C=2)
+all: tools ## build the tools, and the module if the kernel headers are installed
+	+@if [ -e $(KDIR)/Makefile ]; then \
+		$(MAKE) --no-print-directory module; \
+	else \
+		echo "built the tools only: no kernel headers in $(KDIR)"; \
+		echo "for the running kernel: apt-get install linux-headers-$$(uname -r)"; \
+	fi
 
-module: ## build only the modules, for the running kernel or KDIR=
-	+@scripts/build-module $(KDIR) $(out)
+module: ## build only the module, for the running kernel (KDIR=, W=1, C=2)
+	+@scripts/build-module $(KDIR) $(out) TWHEEL_OTHERS= TWHEEL_KUNIT=
 	@echo "built $(out)/twheel.ko"
 
-tools: ## build only libtwheel and twheelctl, in build/tools
-	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools
+samples: ## build the module, the samples and the test modules in another folder (KDIR=)
+	+@scripts/build-module $(KDIR) build/samples/$(notdir $(out))
+	@echo "built build/samples/$(notdir $(out))"
 
-install: ## install libtwheel and its manual pages (PREFIX=, DESTDIR=)
-	+@$(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools install
+tools: ## build only libtwheel and twheelctl, in build/tools
+	+@$(tools) || { scripts/install-packages -n build; exit 1; }
+
+install: ## install libtwheel, twheelctl and their manual pages (PREFIX=, DESTDIR=)
+	+@$(tools) install
+
+uninstall: ## remove the files of make install (PREFIX=, DESTDIR=)
+	+@$(tools) -s uninstall
+
+modules_install: ## install the built module, its group and udev rules (INSTALL_MOD_PATH=)
+	+@$(tools) -s install-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
+	+@scripts/install-module $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
+
+modules_uninstall: ## remove the files of make modules_install
+	+@$(tools) -s uninstall-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
+	+@scripts/install-module -u $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
 htmldocs: ## render Documentation/ in build/html
 	@scripts/install-packages check
@@ -54,7 +78,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 	@scripts/install-packages check
 	@scripts/check 6.1 6.12 debug
 
-check-tools: ## tests of the tools that need no device
+check-tools: ## tests of the tools that need no device, and of the installation
 check-model: ## verify the models of Documentation/model with spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
@@ -95,6 +119,7 @@ clean: ## remove the build output, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9.-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
+	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
-.PHONY: all module tools install demo vm shell check bench torture fuzz rig rig-broken clean help
+.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs
+.PHONY: demo vm shell check bench torture fuzz rig rig-broken clean help

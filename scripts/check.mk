@@ -36,6 +36,9 @@ kunit: guest-uml
 $(device): %: guest-%
 	$(stage) scripts/check-device $*
 
+# Its modules are installed.
+tools: kernel-6.12
+
 # Without LONG, this boot includes the torture test and the fuzzer.
 ifndef LONG
 debug: guest-debug
