@@ -79,6 +79,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 	@scripts/check 6.1 6.12 debug
 
 check-tools: ## tests of the tools that need no device, and of the installation
+check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)

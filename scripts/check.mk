@@ -39,6 +39,9 @@ $(device): %: guest-%
 # Its modules are installed.
 tools: kernel-6.12
 
+shell: guest-6.12
+	$(stage) scripts/check-shell
+
 # Without LONG, this boot includes the torture test and the fuzzer.
 ifndef LONG
 debug: guest-debug
@@ -78,5 +81,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all tools model static rig rig-broken kunit bench programs source
+.PHONY: all shell tools model static rig rig-broken kunit bench programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
