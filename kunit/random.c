@@ -9,6 +9,7 @@
 #include <linux/module.h>
 #include <linux/random.h>
 
+#include "../twheel/compat.h"
 #include "random.h"
 
 static ulong seed;
@@ -55,4 +56,4 @@ u64 random_magnitude(struct rnd_state *state, unsigned int bits)
 MODULE_DESCRIPTION("KUnit suites of twheel");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
-MODULE_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);
+TWHEEL_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);

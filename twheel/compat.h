@@ -41,4 +41,11 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #define TWHEEL_DEVNODE_CONST
 #endif
 
+/* MODULE_IMPORT_NS() takes a string since 6.13. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define TWHEEL_IMPORT_NS(namespace) MODULE_IMPORT_NS(#namespace)
+#else
+#define TWHEEL_IMPORT_NS(namespace) MODULE_IMPORT_NS(namespace)
+#endif
+
 #endif /* _TWHEEL_COMPAT_H */
