@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cache.h>
+#include <linux/compiler.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -237,7 +238,14 @@ static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
 static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
 						    const struct twheel_timer *timer)
 {
-	return &shard->base[twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE];
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
+
+	/* A branch instead of an index: see twheel_timer_predict_shard(). */
+	if (unlikely(twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE)) {
+		base = &shard->base[TWHEEL_BASE_INLINE];
+		OPTIMIZER_HIDE_VAR(base);
+	}
+	return base;
 }
 
 /* Whether the alarm runs the callbacks of a base. */

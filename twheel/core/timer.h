@@ -8,6 +8,7 @@
 #include <linux/irqflags.h>
 #include <linux/kconfig.h>
 #include <linux/lockdep.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
@@ -117,6 +118,27 @@ static inline bool twheel_timer_usable(struct twheel_timer *timer)
 	return __twheel_timer_usable(timer);
 }
 
+DECLARE_PER_CPU(struct twheel_shard *, twheel_last_shard);
+
+/*
+ * The shard of a timer that may not be in the caches. Usually it is the one of the last call on
+ * this CPU. As this is a branch, the CPU predicts the address, and does not wait for the timer
+ * before it computes the bucket and fetches the next timer of the caller.
+ */
+static inline struct twheel_shard *twheel_timer_predict_shard(const struct twheel_timer *timer)
+{
+	struct twheel_shard *shard = twheel_timer_shard(timer);
+	struct twheel_shard *last = raw_cpu_read(twheel_last_shard);
+
+	if (unlikely(shard != last)) {
+		raw_cpu_write(twheel_last_shard, shard);
+		return shard;
+	}
+	/* Otherwise the compiler would take @shard. */
+	OPTIMIZER_HIDE_VAR(last);
+	return last;
+}
+
 /* Lock the shard of an initialised timer, which may move until the lock is held. */
 static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 						     unsigned long *flags)
@@ -125,7 +147,7 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 	struct twheel_shard *shard;
 
 	for (;;) {
-		shard = twheel_timer_shard(timer);
+		shard = twheel_timer_predict_shard(timer);
 		spin_lock_irqsave(&shard->lock, *flags);
 		if (likely(shard == twheel_timer_shard(timer)))
 			return shard;

@@ -90,6 +90,7 @@ struct rcu_head {
 #define __release(x)	((void)0)
 #define asmlinkage
 #define barrier()	__asm__ __volatile__("" ::: "memory")
+#define OPTIMIZER_HIDE_VAR(variable)	__asm__("" : "+r" (variable))
 
 /* There is only one text section. */
 #define EXPORT_SYMBOL(symbol)

@@ -177,6 +177,7 @@ extern char __start_percpu_section[] __weak, __stop_percpu_section[] __weak;
 extern char *rig_percpu[RIG_CPUS];
 #define DEFINE_PER_CPU(type, name)					\
 	__attribute__((section("percpu_section"))) __typeof__(type) name
+#define DECLARE_PER_CPU(type, name)	extern __typeof__(type) name
 #define per_cpu_ptr(p, cpu)						\
 	((typeof(p))(rig_percpu[cpu] + ((char *)(p) - __start_percpu_section)))
 #define per_cpu(variable, cpu)		(*per_cpu_ptr(&(variable), cpu))
@@ -188,6 +189,8 @@ extern char *rig_percpu[RIG_CPUS];
 #define __this_cpu_inc(variable)	rig_this_cpu_add(variable, 1)
 #define this_cpu_read(variable)		READ_ONCE(*this_cpu_ptr(&(variable)))
 #define this_cpu_write(variable, n)	WRITE_ONCE(*this_cpu_ptr(&(variable)), n)
+#define raw_cpu_read(variable)		this_cpu_read(variable)
+#define raw_cpu_write(variable, n)	this_cpu_write(variable, n)
 
 #define prefetch(p)			__builtin_prefetch(p)
 #define prefetchw(p)			__builtin_prefetch(p, 1)
