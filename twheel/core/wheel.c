@@ -62,7 +62,6 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
-#include <linux/prefetch.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -423,11 +422,15 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
  * Move up to @budget nodes of an expired bucket; returns the rest of the budget.  On level 0 all
  * nodes are due at the same tick and move as one list, unless the bucket is mixed.  The nodes of
  * an old bucket are cancelled.
+ *
+ * Nodes are taken from both ends in turn: while the next node at one end is fetched from memory,
+ * the one at the other end is moved.  There is no order within a tick.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
 {
 	struct twheel_node *node;
+	struct list_head *entry;
 
 	if (unlikely(bucket_is_old(queue, bucket)))
 		list_splice_tail_init(&bucket->nodes, &queue->set);
@@ -435,10 +438,9 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 		list_splice_tail_init(&bucket->nodes, &queue->due);
 
 	while (budget && !list_empty(&bucket->nodes)) {
-		node = list_first_entry(&bucket->nodes, struct twheel_node, entry);
-		list_del(&node->entry);
-		/* list_del() has touched the next node; prefetch the one after it. */
-		prefetchw(bucket->nodes.next->next);
+		entry = budget & 1 ? bucket->nodes.next : bucket->nodes.prev;
+		node = list_entry(entry, struct twheel_node, entry);
+		list_del(entry);
 		/* With slack a node may become due on a high level. */
 		queue->nr_cascaded += node->expires > queue->wheel.now;
 		queue_enqueue(queue, node, bucket->on_set);
