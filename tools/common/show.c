@@ -8,6 +8,7 @@
 
 #include "errors.h"
 #include "outcome.h"
+#include "output.h"
 #include "show.h"
 #include "units.h"
 
@@ -20,12 +21,20 @@ char *format_id(char buffer[ID_TEXT_SIZE], __u64 id)
 	return buffer;
 }
 
+static void write_json(FILE *to, json_t *object)
+{
+	char *text = object ? json_dumps(object, JSON_FLAGS) : NULL;
+
+	if (!text)
+		exit(device_failure("JSON"));
+	fprintf(to, "%s\n", text);
+	free(text);
+	json_decref(object);
+}
+
 void print_json(json_t *object)
 {
-	if (!object || json_dumpf(object, stdout, JSON_FLAGS))
-		exit(device_failure("JSON"));
-	putchar('\n');
-	json_decref(object);
+	write_json(stdout, object);
 }
 
 json_t *json_number(__u64 number)
@@ -71,42 +80,56 @@ json_t *json_event(const struct twheel_event *event)
 			 "expirations", json_number(event->expirations));
 }
 
-static void print_reason(const struct twheel_event *event)
+static void write_reason(FILE *to, const struct twheel_event *event)
 {
 	bool more = event->flags & TWHEEL_EVENT_MORE;
 
-	fputs(more ? "came round" : reason_name(event->reason), stdout);
+	fputs(more ? "came round" : reason_name(event->reason), to);
 	if (event->expirations > 1)
-		printf(more ? " %llu times" : " after %llu periods", event->expirations);
+		fprintf(to, more ? " %llu times" : " after %llu periods", event->expirations);
 	if (event->error)
-		printf(" with error %s", error_name(-event->error));
+		fprintf(to, " with error %s", error_name(-event->error));
 	else if (event->reason == TWHEEL_COMPLETED)
-		printf(" with value %llu", event->value);
+		fprintf(to, " with value %llu", event->value);
+}
+
+static void write_ending(FILE *to, const struct twheel_event *event)
+{
+	char distance[TIME_TEXT_SIZE];
+
+	write_reason(to, event);
+	if (event->deadline > INT64_MAX)
+		fputs(", no deadline\n", to);
+	else if (event->time < event->deadline)
+		fprintf(to, ", %s before its deadline\n",
+			format_time(distance, event->deadline - event->time));
+	else
+		fprintf(to, ", %s after its deadline\n",
+			format_time(distance, event->time - event->deadline));
 }
 
 void print_ending(const struct twheel_event *event)
 {
-	char distance[TIME_TEXT_SIZE];
-
-	print_reason(event);
-	if (event->deadline > INT64_MAX)
-		puts(", no deadline");
-	else if (event->time < event->deadline)
-		printf(", %s before its deadline\n",
-		       format_time(distance, event->deadline - event->time));
-	else
-		printf(", %s after its deadline\n",
-		       format_time(distance, event->time - event->deadline));
+	write_ending(stdout, event);
 }
 
-void show_event(const struct twheel_event *event, bool json)
+static void write_event(FILE *to, const struct twheel_event *event, bool json)
 {
 	if (json) {
-		print_json(json_event(event));
+		write_json(to, json_event(event));
 		return;
 	}
-	printf("operation %llu ", event->id);
-	print_ending(event);
+	fprintf(to, "operation %llu ", event->id);
+	write_ending(to, event);
+}
+
+bool show_event(const struct twheel_event *event, bool json)
+{
+	write_event(stdout, event, json);
+	if (flush_output())
+		return true;
+	write_event(stderr, event, json);
+	return false;
 }
 
 enum outcome event_outcome(const struct twheel_event *event)

@@ -38,8 +38,12 @@ json_t *json_event(const struct twheel_event *event);
 /* Prints the reason and the time of an event, after the name of its operation. */
 void print_ending(const struct twheel_event *event);
 
-/* Prints an event with the ID of its operation. */
-void show_event(const struct twheel_event *event, bool json);
+/*
+ * Writes an event with the ID of its operation to standard output, or after an error to
+ * standard error: it cannot be read from the device again.
+ * Return: false after an error, which has been reported.
+ */
+bool show_event(const struct twheel_event *event, bool json);
 
 /* Return: the exit status for the last event of an operation. */
 enum outcome event_outcome(const struct twheel_event *event);

@@ -9,11 +9,15 @@
 #include <unistd.h>
 
 #include "order.h"
+#include "output.h"
 #include "show.h"
 #include "failure.h"
 
-/* Prints only the ID of a detached operation, for use by scripts. */
-static void print_added(const struct command_line *line, const struct twheel_add_args *args)
+/*
+ * Prints only the ID of a detached operation, for use by scripts.
+ * Return: false if it cannot be written.
+ */
+static bool print_added(const struct command_line *line, const struct twheel_add_args *args)
 {
 	__u64 id = args->id;
 	char text[ID_TEXT_SIZE];
@@ -25,6 +29,7 @@ static void print_added(const struct command_line *line, const struct twheel_add
 		printf("%llu\n", id);
 	else
 		printf("operation %llu is pending\n", id);
+	return flush_output();
 }
 
 /* Prints the events of the operation, including the last one. */
@@ -40,8 +45,8 @@ static enum outcome follow(const struct command_line *line, int fd)
 		nr = twheel_read_events(fd, &event, 1);
 		if (nr < 0 && errno != EAGAIN && errno != EINTR)
 			return device_failure("reading an event");
-		if (nr > 0)
-			show_event(&event, line->json);
+		if (nr > 0 && !show_event(&event, line->json))
+			return OUTCOME_DEVICE;
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
 		fputs("twheelctl add: the purgatory was removed, and no event was received\n",
@@ -60,10 +65,10 @@ static enum outcome add(struct command_line *line, struct order *order)
 		return line->outcome;
 	if (twheel_add(fd, &order->args)) {
 		outcome = refused(line, "operation not added");
-	} else {
-		print_added(line, &order->args);
-		if (!(order->args.flags & TWHEEL_ADD_DETACHED))
-			outcome = follow(line, fd);
+	} else if (!print_added(line, &order->args)) {
+		outcome = OUTCOME_DEVICE;
+	} else if (!(order->args.flags & TWHEEL_ADD_DETACHED)) {
+		outcome = follow(line, fd);
 	}
 	close(fd);
 	return outcome;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "options.h"
+#include "output.h"
 
 /**
  * struct command_entry - a command of twheelctl
@@ -55,8 +56,8 @@ static const char usage_bottom[] =
 "See also 'twheelctl COMMAND --help' and twheelctl(1).\n"
 "\n"
 "Exit status: 0 success; 1 refused, see the help of the command, or the operation\n"
-"completed with an error; 2 invalid arguments; 3 device failure; 4 the operation\n"
-"expired; 5 the operation was cancelled.\n";
+"completed with an error; 2 invalid arguments; 3 device failure, or the output\n"
+"cannot be written; 4 the operation expired; 5 the operation was cancelled.\n";
 
 static void print_usage(FILE *to)
 {
@@ -145,14 +146,11 @@ static enum outcome print_help(struct command_line *line, const char *name)
 	return OUTCOME_OK;
 }
 
-int main(int argc, char **argv)
+static enum outcome run(int argc, char **argv)
 {
 	struct command_line line = { .argc = argc, .argv = argv };
 	const char *from_environment = getenv("TWHEEL_PURGATORY");
 	const struct command_entry *entry;
-
-	/* Flush each line, also into a pipe. */
-	setvbuf(stdout, NULL, _IOLBF, 0);
 
 	if (from_environment && *from_environment &&
 	    !take_purgatory(&line, from_environment))
@@ -171,4 +169,10 @@ int main(int argc, char **argv)
 		return unknown_command(argv[optind]);
 	line.argc = argc - optind;
 	return run_entry(entry, &line, argv + optind);
+}
+
+int main(int argc, char **argv)
+{
+	open_standard_files();
+	return end_output(run(argc, argv));
 }

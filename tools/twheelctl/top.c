@@ -12,6 +12,7 @@
 
 #include "interrupt.h"
 #include "options.h"
+#include "output.h"
 #include "pending.h"
 #include "show.h"
 #include "nearest.h"
@@ -172,7 +173,8 @@ static enum outcome show_frames(struct top *t, __u64 count)
 			print_frame_json(t);
 		else
 			print_frame(t);
-		fflush(stdout);
+		if (!flush_output())
+			return OUTCOME_DEVICE;
 		if (count && wait_for_end(t))
 			break;
 	}

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,64 +20,91 @@ static const char watch_help[] =
 "usage: twheelctl -p NAME watch [OPTION]...\n"
 "\n"
 "Prints the events of detached operations as they arrive, until interrupted by ^C.\n"
-"Each event is delivered to one reader: several readers share the events.\n"
+"Each event is delivered to one reader: several readers share the events. An event is\n"
+"taken when it can be printed; it is printed on standard error after a write error.\n"
 "\n"
 "  --count N   exit after N events; the exit status is 1 if --for elapses first\n"
 "  --for TIME  exit after TIME\n"
 "  --json      print JSON, one object per line\n";
 
 /**
- * struct follow - end of the output
+ * struct follow - the events to print
+ * @line: the command line
+ * @fd: queue of the events
  * @count: remaining number of events
  * @until: end time, in ns
- * @counted: --count was given; fewer events are a failure
  */
 struct follow {
+	struct command_line *line;
+	int fd;
 	__u64 count;
 	__u64 until;
-	bool counted;
 };
 
-static enum outcome wait_for_events(int fd, __u64 until)
+/*
+ * Waits for a file, and for the reader of the output to exit.
+ * Return: 1 if the file is ready, 0 at the end time or after an interrupt, -1 on failure.
+ */
+static int wait_for(const struct follow *f, int fd, int events)
 {
-	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
-	__u64 now = now_ns();
-	struct timespec timeout = to_timespec(until > now ? until - now : 0);
+	struct pollfd fds[] = {
+		{ .fd = fd, .events = events },
+		{ .fd = STDOUT_FILENO },
+	};
+	struct timespec timeout;
+	int nr;
 
-	if (wait_or_interrupt(&poll_fd, 1, until == UINT64_MAX ? NULL : &timeout) < 0 &&
-	    errno != EINTR)
-		return device_failure("waiting for events");
-	return OUTCOME_OK;
+	do {
+		__u64 now = now_ns();
+
+		timeout = to_timespec(f->until > now ? f->until - now : 0);
+		nr = wait_or_interrupt(fds, 2, f->until == UINT64_MAX ? NULL : &timeout);
+	} while (nr < 0 && errno == EINTR);
+	if (nr < 0) {
+		device_failure("waiting for events");
+		return -1;
+	}
+	return fds[1].revents ? -1 : fds[0].revents != 0;
 }
 
-/* Reads one event at a time: events beyond --count stay in the queue. */
-static enum outcome follow(const struct command_line *line, int fd, struct follow *f)
+/* Takes and prints an event, or waits for one. Return: as wait_for(). */
+static int take_event(struct follow *f)
 {
 	struct twheel_event event;
-	enum outcome outcome;
-	ssize_t nr;
+	ssize_t nr = twheel_read_events(f->fd, &event, 1);
 
-	while (f->count && !interrupted()) {
-		nr = twheel_read_events(fd, &event, 1);
-		if (nr > 0) {
-			show_event(&event, line->json);
-			f->count--;
-			continue;
-		}
-		if (!nr) {
-			fprintf(stderr, "twheelctl: the purgatory '%s' has been removed\n",
-				line->purgatory);
-			return OUTCOME_DEVICE;
-		}
-		if (errno != EAGAIN && errno != EINTR)
-			return device_failure("reading events");
-		if (now_ns() >= f->until)
-			break;
-		outcome = wait_for_events(fd, f->until);
-		if (outcome)
-			return outcome;
+	if (nr > 0) {
+		f->count--;
+		return show_event(&event, f->line->json) ? 1 : -1;
 	}
-	return f->counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
+	if (!nr) {
+		fprintf(stderr, "twheelctl: the purgatory '%s' has been removed\n",
+			f->line->purgatory);
+		return -1;
+	}
+	if (errno != EAGAIN && errno != EINTR) {
+		device_failure("reading events");
+		return -1;
+	}
+	return wait_for(f, f->fd, POLLIN);
+}
+
+/*
+ * One event at a time is taken, and only if the output takes a line without blocking: the
+ * others stay in the queue for another reader.
+ */
+static enum outcome follow(struct follow *f, bool counted)
+{
+	int ready = 1;
+
+	while (f->count && ready > 0 && !interrupted()) {
+		ready = wait_for(f, STDOUT_FILENO, POLLOUT);
+		if (ready > 0)
+			ready = take_event(f);
+	}
+	if (ready < 0)
+		return OUTCOME_DEVICE;
+	return counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
 }
 
 /* Opens the queue of detached events. The file of the purgatory is closed again. */
@@ -101,22 +129,22 @@ enum outcome watch_command(struct command_line *line)
 		{ "for", take_time, &time, TIME_EXPECTED },
 		{ }
 	};
-	struct follow f = { .until = UINT64_MAX };
-	int fd;
+	struct follow f = { .line = line, .until = UINT64_MAX };
 
 	line->help = watch_help;
 	if (!take_arguments(line, specs, 0, 0))
 		return line->outcome;
 	f.count = count.value;
-	f.counted = count.given;
 	if (time.given)
 		f.until = now_ns() + time.value;
 
-	fd = open_events(line);
-	if (fd < 0)
+	f.fd = open_events(line);
+	if (f.fd < 0)
 		return line->outcome;
 	catch_interrupts();
-	line->outcome = follow(line, fd, &f);
-	close(fd);
+	/* A failed write is reported, together with its event. */
+	signal(SIGPIPE, SIG_IGN);
+	line->outcome = follow(&f, count.given);
+	close(f.fd);
 	return line->outcome;
 }

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 
 #include "outcome.h"
+#include "output.h"
 #include "show.h"
 #include "units.h"
 #include "workload.h"
@@ -252,5 +253,5 @@ int main(int argc, char **argv)
 		fputs("twheel_load: --pct75 cannot be below --pct50\n", stderr);
 		return OUTCOME_USAGE;
 	}
-	return run_and_report(&o, json);
+	return end_output(run_and_report(&o, json));
 }

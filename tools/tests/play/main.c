@@ -19,6 +19,7 @@
 
 #include "lines.h"
 #include "outcome.h"
+#include "output.h"
 #include "parse.h"
 #include "player.h"
 #include "units.h"
@@ -291,5 +292,5 @@ int main(int argc, char **argv)
 		return wrong_usage("expected one script");
 	if (script.echo && script.player.json)
 		return wrong_usage("--echo and --json are mutually exclusive");
-	return play_script(&script, argv[optind]);
+	return end_output(play_script(&script, argv[optind]));
 }
