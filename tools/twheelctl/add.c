@@ -63,13 +63,12 @@ static enum outcome add(struct command_line *line, struct order *order)
 
 	if (fd < 0)
 		return line->outcome;
-	if (twheel_add(fd, &order->args)) {
+	if (twheel_add(fd, &order->args))
 		outcome = refused(line, "operation not added");
-	} else if (!print_added(line, &order->args)) {
+	else if (!print_added(line, &order->args))
 		outcome = OUTCOME_DEVICE;
-	} else if (!(order->args.flags & TWHEEL_ADD_DETACHED)) {
+	else if (!(order->args.flags & TWHEEL_ADD_DETACHED))
 		outcome = follow(line, fd);
-	}
 	close(fd);
 	return outcome;
 }

@@ -81,14 +81,20 @@ static bool take_group(const char *text, void *to)
 	return true;
 }
 
-/* The name is the first argument, or given by -p or TWHEEL_PURGATORY. */
+/* The name is the argument, or given by -p. */
 static bool take_name(struct command_line *line)
 {
+	const char *option = line->purgatory;
+
 	if (line->nr && !take_purgatory(line, line->args[0]))
 		return false;
-	if (line->purgatory)
+	if (!line->purgatory)
+		line->outcome = wrong_usage(line, "no purgatory given");
+	else if (option && strcmp(option, line->purgatory))
+		line->outcome = wrong_usage(line, "two purgatories given: '%s' by -p, and '%s'",
+					    option, line->purgatory);
+	else
 		return true;
-	line->outcome = wrong_usage(line, "no purgatory given");
 	return false;
 }
 

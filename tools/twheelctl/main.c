@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "guess.h"
 #include "options.h"
 #include "output.h"
 
@@ -24,6 +25,11 @@ struct command_entry {
 	enum outcome (*run)(struct command_line *line);
 };
 
+/* getopt_long() prints argv[0] in its error messages. */
+#define PROGRAM	"twheelctl"
+
+static enum outcome help_command(struct command_line *line);
+
 static const struct command_entry commands[] = {
 	{ "create", "create a named purgatory", create_command },
 	{ "remove", "remove a named purgatory", remove_command },
@@ -38,6 +44,7 @@ static const struct command_entry commands[] = {
 	{ "rearm", "move the deadline of an operation (alias: heartbeat)", rearm_command },
 	{ "heartbeat", NULL, rearm_command },
 	{ "watch", "print the events of detached operations", watch_command },
+	{ "help", "print this help, or the help of a command", help_command },
 	{ }
 };
 
@@ -46,35 +53,71 @@ static const char usage_top[] =
 "\n";
 
 static const char usage_bottom[] =
-"  help [COMMAND]  print this help, or the help of a command\n"
 "\n"
 "  -p, --purgatory NAME  use /dev/twheel-NAME; valid before and after the command;\n"
 "                        the default is TWHEEL_PURGATORY in the environment\n"
 "  --json                print JSON, one object per line\n"
 "  --version             print the version\n"
 "\n"
-"See also 'twheelctl COMMAND --help' and twheelctl(1).\n"
+"A command can be shortened, as long as it is unique. See also 'twheelctl help COMMAND'\n"
+"and twheelctl(1).\n"
 "\n"
 "Exit status: 0 success; 1 refused, see the help of the command, or the operation\n"
 "completed with an error; 2 invalid arguments; 3 device failure, or the output\n"
 "cannot be written; 4 the operation expired; 5 the operation was cancelled.\n";
 
-static void print_usage(FILE *to)
+static void print_usage(void)
 {
-	fputs(usage_top, to);
+	fputs(usage_top, stdout);
 	for (const struct command_entry *entry = commands; entry->name; entry++)
 		if (entry->summary)
-			fprintf(to, "  %-14s  %s\n", entry->name, entry->summary);
-	fputs(usage_bottom, to);
+			printf("  %-9s  %s\n", entry->name, entry->summary);
+	fputs(usage_bottom, stdout);
 }
 
+/* Return: the number of commands that start with @start, 0 if it is empty. */
+static int nr_starting(const char *start)
+{
+	int nr = 0;
+
+	for (const struct command_entry *entry = commands; entry->name; entry++)
+		nr += *start && !strncmp(entry->name, start, strlen(start));
+	return nr;
+}
+
+/* Prints the commands that start with @name, or those that resemble it. */
+static void report_unknown(const char *name)
+{
+	bool ambiguous = nr_starting(name);
+	const char *before = ambiguous ? ": " : "; did you mean ";
+
+	fprintf(stderr, "twheelctl: %s command '%s'", ambiguous ? "ambiguous" : "unknown", name);
+	for (const struct command_entry *entry = commands; entry->name; entry++) {
+		if (ambiguous ? strncmp(entry->name, name, strlen(name)) :
+				!resembles(name, entry->name))
+			continue;
+		fprintf(stderr, "%s%s", before, entry->name);
+		before = ambiguous ? ", " : " or ";
+	}
+	fputs(ambiguous || *before != ' ' ? "\n" : "?\n", stderr);
+	try_help(NULL);
+}
+
+/* Return: a command by its name or a unique prefix; or NULL, which has been reported. */
 static const struct command_entry *find_command(const char *name)
 {
-	const struct command_entry *entry = commands;
+	const struct command_entry *found = NULL;
 
-	while (entry->name && strcmp(entry->name, name))
-		entry++;
-	return entry->name ? entry : NULL;
+	for (const struct command_entry *entry = commands; entry->name; entry++) {
+		if (!strcmp(entry->name, name))
+			return entry;
+		if (!strncmp(entry->name, name, strlen(name)))
+			found = entry;
+	}
+	if (found && nr_starting(name) == 1)
+		return found;
+	report_unknown(name);
+	return NULL;
 }
 
 /* Parses the options before the command: the common options and --version. */
@@ -99,74 +142,78 @@ static bool take_main_options(struct command_line *line)
 			line->json = true;
 			break;
 		case 'h':
-			print_usage(stdout);
+			print_usage();
 			return false;
 		case 'v':
 			puts("twheelctl " TWHEELCTL_VERSION);
 			return false;
 		default:
-			print_usage(stderr);
-			line->outcome = OUTCOME_USAGE;
+			line->outcome = try_help(NULL);
 			return false;
 		}
 	}
 	return true;
 }
 
+/* A command that creates or removes a purgatory must not take its name from elsewhere. */
+static bool uses_environment(const struct command_entry *entry)
+{
+	return entry->run != create_command && entry->run != remove_command &&
+	       entry->run != help_command;
+}
+
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,
 			      char **argv)
 {
+	const char *environment = getenv("TWHEEL_PURGATORY");
+
 	line->command = entry->name;
 	line->argv = argv;
-	/* getopt_long() prints argv[0] in its error messages. */
-	line->argv[0] = "twheelctl";
+	line->argv[0] = PROGRAM;
+	line->environment = NULL;
+	if (uses_environment(entry) && environment && *environment)
+		line->environment = environment;
 	return entry->run(line);
 }
 
-static enum outcome unknown_command(const char *name)
+static enum outcome help_command(struct command_line *line)
 {
-	fprintf(stderr, "twheelctl: unknown command '%s'\n\n", name);
-	print_usage(stderr);
-	return OUTCOME_USAGE;
-}
-
-static enum outcome print_help(struct command_line *line, const char *name)
-{
-	const struct command_entry *entry = name ? find_command(name) : NULL;
+	static const struct option_spec specs[] = { { } };
+	const struct command_entry *entry;
 	/* run_entry() overwrites argv[0]. */
 	char help[] = { "--help" }, *argv[] = { help, help, NULL };
 
-	if (entry) {
-		line->argc = 2;
-		return run_entry(entry, line, argv);
+	line->help = "usage: twheelctl help [COMMAND]\n"
+		     "\n"
+		     "Prints the list of commands, or the help of a command.\n";
+	if (!take_arguments(line, specs, 0, 1))
+		return line->outcome;
+	if (!line->nr) {
+		print_usage();
+		return OUTCOME_OK;
 	}
-	if (name)
-		return unknown_command(name);
-	print_usage(stdout);
-	return OUTCOME_OK;
+	entry = find_command(line->args[0]);
+	if (!entry)
+		return OUTCOME_USAGE;
+	line->argc = 2;
+	return run_entry(entry, line, argv);
 }
 
 static enum outcome run(int argc, char **argv)
 {
 	struct command_line line = { .argc = argc, .argv = argv };
-	const char *from_environment = getenv("TWHEEL_PURGATORY");
 	const struct command_entry *entry;
 
-	if (from_environment && *from_environment &&
-	    !take_purgatory(&line, from_environment))
-		return line.outcome;
+	line.argv[0] = PROGRAM;
 	if (!take_main_options(&line))
 		return line.outcome;
 	if (optind == argc) {
-		print_usage(stderr);
-		return OUTCOME_USAGE;
+		fputs("twheelctl: no command given\n", stderr);
+		return try_help(NULL);
 	}
-	if (!strcmp(argv[optind], "help"))
-		return print_help(&line, argv[optind + 1]);
-
 	entry = find_command(argv[optind]);
 	if (!entry)
-		return unknown_command(argv[optind]);
+		return OUTCOME_USAGE;
 	line.argc = argc - optind;
 	return run_entry(entry, &line, argv + optind);
 }

@@ -38,7 +38,13 @@ enum outcome wrong_usage(const struct command_line *line, const char *format, ..
 	va_start(args, format);
 	vfprintf(stderr, format, args);
 	va_end(args);
-	fprintf(stderr, "\nSee 'twheelctl %s --help'.\n", line->command);
+	fputc('\n', stderr);
+	return try_help(line->command);
+}
+
+enum outcome try_help(const char *command)
+{
+	fprintf(stderr, "try: twheelctl help%s%s\n", command ? " " : "", command ? command : "");
 	return OUTCOME_USAGE;
 }
 
@@ -88,8 +94,9 @@ bool take_purgatory(struct command_line *line, const char *name)
 	}
 	line->outcome = OUTCOME_USAGE;
 	fprintf(stderr,
-		"twheelctl: invalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",
-		name, TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
+		"twheelctl: %sinvalid purgatory name '%s': a name has 1 to %d letters, digits, '-', '_' and '.', starts with a letter or a digit, and is not '%s'\n",
+		name == line->environment ? "TWHEEL_PURGATORY: " : "", name,
+		TWHEEL_NAME_SIZE - 1, RESERVED_NAME);
 	return false;
 }
 
@@ -119,8 +126,7 @@ static bool take_code(struct command_line *line, const struct option_spec *specs
 		line->outcome = OUTCOME_OK;
 		return false;
 	case '?':
-		fprintf(stderr, "See 'twheelctl %s --help'.\n", line->command);
-		line->outcome = OUTCOME_USAGE;
+		line->outcome = try_help(line->command);
 		return false;
 	}
 	return take_option(line, &specs[code - FIRST_OPTION]);
@@ -146,7 +152,8 @@ bool take_options(struct command_line *line, const struct option_spec *specs)
 			return false;
 	line->nr = line->argc - optind;
 	line->args = line->argv + optind;
-	return true;
+	return line->purgatory || !line->environment ||
+	       take_purgatory(line, line->environment);
 }
 
 bool take_arguments(struct command_line *line, const struct option_spec *specs,

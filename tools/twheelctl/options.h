@@ -63,6 +63,12 @@ bool take_arguments(struct command_line *line, const struct option_spec *specs,
 bool take_purgatory(struct command_line *line, const char *name);
 
 /*
+ * Names the command that prints the help of @command, or of twheelctl for NULL.
+ * Return: OUTCOME_USAGE.
+ */
+enum outcome try_help(const char *command);
+
+/*
  * Reports invalid arguments; the format is that of printf().
  * Return: OUTCOME_USAGE.
  */

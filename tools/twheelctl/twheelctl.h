@@ -17,6 +17,7 @@
  * @argv: arguments, as for main()
  * @help: help text; set by the command before take_options()
  * @purgatory: name of the purgatory, or NULL
+ * @environment: default of @purgatory, or NULL; checked by take_options() if it is used
  * @json: print JSON, one object per line
  * @nr: number of non-option arguments; set by take_options()
  * @args: the non-option arguments; set by take_options()
@@ -28,6 +29,7 @@ struct command_line {
 	char **argv;
 	const char *help;
 	const char *purgatory;
+	const char *environment;
 	bool json;
 	int nr;
 	char **args;
