@@ -10,7 +10,7 @@ enum outcome {
 	OUTCOME_OK		= 0,
 	OUTCOME_FAILED		= 1,	/* refused, or an expectation failed */
 	OUTCOME_USAGE		= 2,	/* invalid arguments or an invalid script */
-	OUTCOME_DEVICE		= 3,	/* device failure, or out of memory */
+	OUTCOME_DEVICE		= 3,	/* device or write failure, or out of memory */
 	OUTCOME_EXPIRED		= 4,	/* the operation expired */
 	OUTCOME_CANCELLED	= 5,	/* the operation was cancelled */
 };

@@ -49,9 +49,8 @@ static enum outcome follow(const struct command_line *line, int fd)
 			return OUTCOME_DEVICE;
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
-		fputs("twheelctl add: the purgatory was removed, and no event was received\n",
-		      stderr);
-		return OUTCOME_DEVICE;
+		fputs("twheelctl add: " REMOVED_TEXT ", and no event was received\n", stderr);
+		return OUTCOME_FAILED;
 	}
 	return event_outcome(&event);
 }

@@ -18,131 +18,161 @@
 
 #define NODE_PATH_SIZE	(sizeof(TWHEEL_DEVICE) + TWHEEL_NAME_SIZE)
 
-/* Advice for an error of a command; the first match is printed. */
-static const struct advice {
+/* Pseudo-command for failures to open a node. */
+#define OPEN	"open"
+
+/*
+ * The errors of each command, with the exit status: strerror() describes them in terms of
+ * files. The first match is used; a cause has the same status for each command.
+ */
+static const struct cause {
 	const char *command;	/* NULL for any */
 	int error;
 	enum outcome outcome;
 	const char *text;
-} advices[] = {
+	const char *advice;	/* printed on a line of its own, or NULL */
+} causes[] = {
 	{
 		"create", EEXIST, OUTCOME_FAILED,
-		"A purgatory of that name exists: see 'twheelctl list'.",
+		"a purgatory of that name exists", "See 'twheelctl list'.",
 	},
 	{
 		"create", EPERM, OUTCOME_DEVICE,
+		"permission denied",
 		"Only root (CAP_CHOWN) may give it to another user, or to a group that the caller is not a member of.",
 	},
 	{
-		"create", EINVAL, OUTCOME_DEVICE,
+		"create", EINVAL, OUTCOME_USAGE,
+		"a limit is too large",
 		"The module's parameters limit --max-pending (max_shared_pending) and --max-file-pending (max_pending).",
 	},
 	{
-		"create", ENOSPC, OUTCOME_DEVICE,
-		"The module's parameter max_purgatories limits the number of purgatories; 'twheelctl remove' removes one.",
+		"create", ENOSPC, OUTCOME_FAILED,
+		"there are too many purgatories",
+		"The module's parameter max_purgatories limits their number; 'twheelctl remove' removes one.",
 	},
 	{
-		"create", EDQUOT, OUTCOME_DEVICE,
-		"The module limits the purgatories of a user (user_max_purgatories) and the open files (user_max_files).",
+		"create", EDQUOT, OUTCOME_FAILED,
+		"the user has too many purgatories or open files",
+		"The module's parameters user_max_purgatories and user_max_files limit them.",
 	},
 	{
 		"remove", EBUSY, OUTCOME_FAILED,
+		"the purgatory is in use",
 		"It is open, or detached operations are pending or unread: --force removes it anyway.",
 	},
 	{
 		"remove", EPERM, OUTCOME_DEVICE,
+		"permission denied",
 		"Only its creator and root (CAP_SYS_ADMIN) may remove it.",
 	},
 	{
-		"add", EINVAL, OUTCOME_DEVICE,
-		"The device rejected the operation: a quorum must be between 1 and the number of distinct keys.",
+		"add", EINVAL, OUTCOME_USAGE,
+		"the device does not accept it",
+		"A quorum must be between 1 and the number of distinct keys.",
 	},
 	{
-		"add", ENOSPC, OUTCOME_DEVICE,
-		"A limit on pending operations or on their watches is reached: see --max-pending, --max-file-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
+		"add", ENOSPC, OUTCOME_FAILED,
+		"a limit on pending operations or on their watches is reached",
+		"See --max-pending, --max-file-pending and --max-watches of 'twheelctl create', and the module's parameter max_pending for one open file.",
 	},
 	{
-		"add", ENOBUFS, OUTCOME_DEVICE,
-		"Too many events are unread: pending operations and unread events together may be twice the limit on pending ones. 'twheelctl watch' reads the events of detached operations.",
+		"add", ENOBUFS, OUTCOME_FAILED,
+		"too many events are unread",
+		"Pending operations and unread events together may be twice the limit on pending ones. 'twheelctl watch' reads the events of detached operations.",
 	},
 	{
-		"add", EDQUOT, OUTCOME_DEVICE,
+		"add", EDQUOT, OUTCOME_FAILED,
+		"the user has too many operations",
 		"The module's parameter user_max_ops limits the pending and unread operations of a user.",
 	},
 	{
-		"watch", EDQUOT, OUTCOME_DEVICE,
-		"The module's parameter user_max_files limits the open files of a user.",
-	},
-	{
-		"watch", ENODEV, OUTCOME_DEVICE,
-		"The purgatory has been removed.",
-	},
-	{
 		"rearm", EOPNOTSUPP, OUTCOME_FAILED,
-		"The deadline of a periodic operation cannot be moved: cancel it and add another.",
+		"the operation is periodic",
+		"Its deadline cannot be moved: cancel it and add another.",
+	},
+	{
+		OPEN, EDQUOT, OUTCOME_FAILED,
+		"the user has too many open files",
+		"The module's parameter user_max_files limits them.",
+	},
+	{
+		"watch", EDQUOT, OUTCOME_FAILED,
+		"the user has too many open files",
+		"The module's parameter user_max_files limits them.",
+	},
+	{
+		"watch", ENODEV, OUTCOME_FAILED, REMOVED_TEXT, NULL,
+	},
+	{
+		NULL, ESHUTDOWN, OUTCOME_FAILED, REMOVED_TEXT, NULL,
 	},
 	{
 		NULL, ENOENT, OUTCOME_FAILED,
-		"There is no such operation, or it has ended and its event has been read.",
+		"there is no such operation, or its event has been read", NULL,
 	},
 	{
 		NULL, EALREADY, OUTCOME_FAILED,
-		"It has ended; its event has not been read.",
-	},
-	{
-		NULL, ESHUTDOWN, OUTCOME_DEVICE,
-		"The purgatory has been removed.",
+		"the operation has ended; its event has not been read", NULL,
 	},
 	{
 		NULL, ENOTTY, OUTCOME_DEVICE,
-		"The loaded module does not support this call: it is older than twheelctl.",
+		"the loaded module does not support this call",
+		"It is older than twheelctl.",
 	},
 	{
 		NULL, EBADF, OUTCOME_DEVICE,
-		"This requires write access to the node.",
+		"permission denied", "This requires write access to the node.",
 	},
 	{ }
 };
 
+static enum outcome report(const char *command, const char *message, int error)
+{
+	const struct cause *cause = causes;
+
+	while (cause->text && (cause->error != error ||
+			       (cause->command && strcmp(cause->command, command))))
+		cause++;
+	if (!cause->text) {
+		fprintf(stderr, "twheelctl: %s: %s\n", message, strerror(error));
+		return OUTCOME_DEVICE;
+	}
+	fprintf(stderr, "twheelctl: %s: %s\n", message, cause->text);
+	if (cause->advice)
+		fprintf(stderr, "%s\n", cause->advice);
+	return cause->outcome;
+}
+
 enum outcome refused(const struct command_line *line, const char *message)
 {
-	const char *command = strcmp(line->command, "heartbeat") ? line->command : "rearm";
-	int error = errno;
+	bool alias = !strcmp(line->command, "heartbeat");
 
-	fprintf(stderr, "twheelctl: %s: %s\n", message, strerror(error));
-	for (const struct advice *advice = advices; advice->text; advice++) {
-		if (advice->error != error ||
-		    (advice->command && strcmp(advice->command, command)))
-			continue;
-		fprintf(stderr, "%s\n", advice->text);
-		return advice->outcome;
-	}
+	return report(alias ? "rearm" : line->command, message, errno);
+}
+
+static enum outcome not_loaded(const char *path)
+{
+	fprintf(stderr,
+		"twheelctl: %s: the module is not loaded: modprobe twheel, or insmod twheel.ko\n",
+		path);
 	return OUTCOME_DEVICE;
 }
 
-static void advise_loading(void)
-{
-	fputs("The module is not loaded: modprobe twheel, or insmod twheel.ko\n", stderr);
-}
-
 /* The named purgatory does not exist: print the existing ones. */
-static void advise_names(const char *purgatory)
+static enum outcome no_purgatory(const char *purgatory)
 {
 	struct named *list;
-	size_t nr;
+	size_t nr = read_named(PURGATORY_CLASS, &list);
 
-	if (access(TWHEEL_DEVICE, F_OK)) {
-		advise_loading();
-		return;
-	}
-	nr = read_named(PURGATORY_CLASS, &list);
-	fprintf(stderr, "There is no purgatory '%s'", purgatory);
+	fprintf(stderr, "twheelctl: there is no purgatory '%s'", purgatory);
 	for (size_t i = 0; i < nr; i++)
 		fprintf(stderr, "%s%s", i ? ", " : "; existing purgatories: ", list[i].name);
 	if (!nr)
 		fprintf(stderr, "; 'twheelctl create %s' creates it", purgatory);
-	fputs(".\n", stderr);
+	fputs("\n", stderr);
 	free(list);
+	return OUTCOME_FAILED;
 }
 
 /* Suggests joining the group of a node if its mode grants access to the group. */
@@ -167,29 +197,20 @@ static void advise_group(const char *path)
 }
 
 /* @purgatory: NULL for /dev/twheel and /dev/twheel-control */
-static void open_failure(const char *path, const char *purgatory)
+static enum outcome open_failure(const char *path, const char *purgatory)
 {
+	enum outcome outcome;
 	int error = errno;
 
-	fprintf(stderr, "twheelctl: %s: %s\n", path, strerror(error));
-	switch (error) {
-	case ENOENT:
-	case ENXIO:
-	case ENODEV:
-		if (purgatory)
-			advise_names(purgatory);
-		else
-			advise_loading();
-		break;
-	case EACCES:
-	case EPERM:
-		advise_group(path);
-		break;
-	case EDQUOT:
-		fputs("The module's parameter user_max_files limits the open files of a user.\n",
-		      stderr);
-		break;
+	if (error == ENOENT || error == ENXIO || error == ENODEV) {
+		if (purgatory && !access(TWHEEL_DEVICE, F_OK))
+			return no_purgatory(purgatory);
+		return not_loaded(path);
 	}
+	outcome = report(OPEN, path, error);
+	if (error == EACCES || error == EPERM)
+		advise_group(path);
+	return outcome;
 }
 
 bool device_present(void)
@@ -204,10 +225,9 @@ enum outcome control_refused(const struct command_line *line)
 {
 	switch (errno) {
 	case ENOENT:
-		if (access(TWHEEL_CONTROL, F_OK))
-			break;
-		advise_names(line->purgatory);
-		return OUTCOME_FAILED;
+		if (!access(TWHEEL_CONTROL, F_OK))
+			return no_purgatory(line->purgatory);
+		break;
 	case ENXIO:
 	case ENODEV:
 	case EACCES:
@@ -215,8 +235,7 @@ enum outcome control_refused(const struct command_line *line)
 	default:
 		return refused(line, line->purgatory);
 	}
-	open_failure(TWHEEL_CONTROL, NULL);
-	return OUTCOME_DEVICE;
+	return open_failure(TWHEEL_CONTROL, NULL);
 }
 
 /* @purgatory: name, or NULL for /dev/twheel */
@@ -232,8 +251,7 @@ static int opened(struct command_line *line, int fd)
 
 	if (fd < 0) {
 		node_path(path, line->purgatory);
-		open_failure(path, line->purgatory);
-		line->outcome = OUTCOME_DEVICE;
+		line->outcome = open_failure(path, line->purgatory);
 	}
 	return fd;
 }

@@ -7,6 +7,9 @@
 
 #include "twheelctl.h"
 
+/* Text for the end of a purgatory that a command has open. */
+#define REMOVED_TEXT	"the purgatory has been removed"
+
 /* Required access to the node of a purgatory. */
 enum open_mode {
 	OPEN_READ_ONLY,
@@ -40,7 +43,7 @@ int open_named(struct command_line *line, enum open_mode mode);
  * @message: start of the message
  *
  * Return: OUTCOME_FAILED for an expected error, for example if the operation has
- * ended; otherwise OUTCOME_DEVICE.
+ * ended; OUTCOME_USAGE for arguments that the device rejects; otherwise OUTCOME_DEVICE.
  */
 enum outcome refused(const struct command_line *line, const char *message);
 

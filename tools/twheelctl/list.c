@@ -20,7 +20,7 @@ static const char list_help[] =
 "Lists the named purgatories with their counts; with -p NAME, lists the pending\n"
 "operations of that purgatory.\n"
 "\n"
-"  --max N   list at most N operations\n"
+"  --max N   list at most N operations; 0, the default, means no limit\n"
 "  --json    print JSON, one object per line\n"
 "\n"
 "Operations are in no particular order. An operation that is pending during the\n"
@@ -115,7 +115,7 @@ static enum outcome list_operations(struct command_line *line, long max)
 
 enum outcome list_command(struct command_line *line)
 {
-	struct number max = { .value = LONG_MAX };
+	struct number max = { };
 	const struct option_spec specs[] = {
 		{ "max", take_number32, &max, NUMBER32_EXPECTED },
 		{ }
@@ -124,6 +124,8 @@ enum outcome list_command(struct command_line *line)
 	line->help = list_help;
 	if (!take_arguments(line, specs, 0, 0))
 		return line->outcome;
-	return line->purgatory ? list_operations(line, max.value) :
+	if (!line->purgatory && max.given)
+		return wrong_usage(line, "--max requires a named purgatory: -p NAME");
+	return line->purgatory ? list_operations(line, max.value ?: LONG_MAX) :
 				 list_purgatories(line->json);
 }

@@ -62,9 +62,10 @@ static const char usage_bottom[] =
 "A command can be shortened, as long as it is unique. See also 'twheelctl help COMMAND'\n"
 "and twheelctl(1).\n"
 "\n"
-"Exit status: 0 success; 1 refused, see the help of the command, or the operation\n"
-"completed with an error; 2 invalid arguments; 3 device failure, or the output\n"
-"cannot be written; 4 the operation expired; 5 the operation was cancelled.\n";
+"Exit status: 0 success; 1 refused because of the state of a purgatory or an operation,\n"
+"or the operation completed with an error; 2 invalid arguments; 3 no module, no\n"
+"permission, no memory, or the output cannot be written; 4 the operation expired; 5 the\n"
+"operation was cancelled.\n";
 
 static void print_usage(void)
 {

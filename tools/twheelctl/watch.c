@@ -43,7 +43,8 @@ struct follow {
 
 /*
  * Waits for a file, and for the reader of the output to exit.
- * Return: 1 if the file is ready, 0 at the end time or after an interrupt, -1 on failure.
+ * Return: 1 if the file is ready, 0 at the end time or after an interrupt, -1 on failure,
+ * with the outcome set.
  */
 static int wait_for(const struct follow *f, int fd, int events)
 {
@@ -61,10 +62,13 @@ static int wait_for(const struct follow *f, int fd, int events)
 		nr = wait_or_interrupt(fds, 2, f->until == UINT64_MAX ? NULL : &timeout);
 	} while (nr < 0 && errno == EINTR);
 	if (nr < 0) {
-		device_failure("waiting for events");
+		f->line->outcome = device_failure("waiting for events");
 		return -1;
 	}
-	return fds[1].revents ? -1 : fds[0].revents != 0;
+	if (!fds[1].revents)
+		return fds[0].revents != 0;
+	f->line->outcome = OUTCOME_DEVICE;
+	return -1;
 }
 
 /* Takes and prints an event, or waits for one. Return: as wait_for(). */
@@ -75,15 +79,18 @@ static int take_event(struct follow *f)
 
 	if (nr > 0) {
 		f->count--;
-		return show_event(&event, f->line->json) ? 1 : -1;
+		if (show_event(&event, f->line->json))
+			return 1;
+		f->line->outcome = OUTCOME_DEVICE;
+		return -1;
 	}
 	if (!nr) {
-		fprintf(stderr, "twheelctl: the purgatory '%s' has been removed\n",
-			f->line->purgatory);
+		fprintf(stderr, "twheelctl: %s: " REMOVED_TEXT "\n", f->line->purgatory);
+		f->line->outcome = OUTCOME_FAILED;
 		return -1;
 	}
 	if (errno != EAGAIN && errno != EINTR) {
-		device_failure("reading events");
+		f->line->outcome = device_failure("reading events");
 		return -1;
 	}
 	return wait_for(f, f->fd, POLLIN);
@@ -93,7 +100,7 @@ static int take_event(struct follow *f)
  * One event at a time is taken, and only if the output takes a line without blocking: the
  * others stay in the queue for another reader.
  */
-static enum outcome follow(struct follow *f, bool counted)
+static void follow(struct follow *f, bool counted)
 {
 	int ready = 1;
 
@@ -102,9 +109,8 @@ static enum outcome follow(struct follow *f, bool counted)
 		if (ready > 0)
 			ready = take_event(f);
 	}
-	if (ready < 0)
-		return OUTCOME_DEVICE;
-	return counted && f->count ? OUTCOME_FAILED : OUTCOME_OK;
+	if (ready >= 0 && counted && f->count)
+		f->line->outcome = OUTCOME_FAILED;
 }
 
 /* Opens the queue of detached events. The file of the purgatory is closed again. */
@@ -144,7 +150,7 @@ enum outcome watch_command(struct command_line *line)
 	catch_interrupts();
 	/* A failed write is reported, together with its event. */
 	signal(SIGPIPE, SIG_IGN);
-	line->outcome = follow(&f, count.given);
+	follow(&f, count.given);
 	close(f.fd);
 	return line->outcome;
 }
