@@ -62,7 +62,8 @@ TEST_F(info, one_operation)
 	EXPECT_EQ(0, p.reserved[1]);
 	for (i = 0; i < 3; i++)
 		EXPECT_EQ(~p.keys[i].v[0], p.keys[i].v[1]);
-	EXPECT_EQ(1 ^ 2 ^ 3, p.keys[0].v[0] ^ p.keys[1].v[0] ^ p.keys[2].v[0]);
+	for (i = 0; i < 3; i++)
+		EXPECT_EQ(i + 1, p.keys[i].v[0]);
 }
 
 TEST_F(info, operation_without_keys_and_deadline)
@@ -110,12 +111,28 @@ TEST_F(info, keys_with_remaining_needs)
 	ASSERT_EQ(0, info_keys(self->fd, id, keys, 3, &nr));
 	ASSERT_EQ(2, nr);
 	for (i = 0; i < 2; i++) {
+		EXPECT_EQ(i + 1, keys[i].key.v[0]);
 		EXPECT_EQ(~keys[i].key.v[0], keys[i].key.v[1]);
-		EXPECT_EQ(keys[i].key.v[0] == 1 ? 3 : 0, keys[i].need);
+		EXPECT_EQ(i ? 0 : 3, keys[i].need);
 		EXPECT_EQ(0, keys[i].reserved);
 	}
-	EXPECT_NE(keys[0].key.v[0], keys[1].key.v[0]);
 	EXPECT_EQ(POISON, keys[2].key.v[0]);
+}
+
+/* Without the key that was removed, and with keys that were added later at the end. */
+TEST_F(info, keys_are_in_the_order_in_which_they_were_added)
+{
+	struct twheel_watch_spec added[] = { spec_of(6, 1), spec_of(5, 1), spec_of(1, 1) };
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4), expected[] = { 1, 3, 4, 6, 5 };
+	struct twheel_watch_spec keys[5];
+	__u32 i, nr;
+
+	ASSERT_EQ(0, op_unwatch(self->fd, id, 2));
+	ASSERT_EQ(0, op_watch(self->fd, id, added, 3));
+	ASSERT_EQ(0, info_keys(self->fd, id, keys, 5, &nr));
+	ASSERT_EQ(5, nr);
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(expected[i], keys[i].key.v[0]);
 }
 
 TEST_F(info, small_array_of_keys_is_filled)

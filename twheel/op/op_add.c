@@ -177,16 +177,23 @@ u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watc
 	return nr;
 }
 
-/* Attach watches of keys that the operation does not watch yet, to be linked later. */
+/*
+ * Attach watches of keys that the operation does not watch yet, to be linked later. They
+ * follow the earlier ones: users see the keys in the order in which they added them.
+ */
 void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
+	struct twheel_watch **end = &op->watches;
 	u32 i;
 
 	lockdep_assert_held(&op->lock);
+	while (*end)
+		end = &(*end)->next;
 	for (i = 0; i < nr; i++) {
 		watches[i].op = op;
-		watches[i].next = op->watches;
-		op->watches = &watches[i];
+		watches[i].next = NULL;
+		*end = &watches[i];
+		end = &watches[i].next;
 	}
 	op->nr_watches += nr;
 	twheel_op_condition_attach(op, nr);

@@ -385,7 +385,8 @@ struct twheel_restrict_args {
  * @clock: one of enum twheel_clock
  * @nr_keys: number of keys that the operation watches
  * @flags: TWHEEL_PENDING_*
- * @keys: up to TWHEEL_PENDING_KEYS of these keys, padded with zeroes
+ * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they
+ *	were added, padded with zeroes
  * @reserved: zero
  */
 struct twheel_pending {
@@ -408,7 +409,8 @@ struct twheel_pending {
  * struct twheel_info_args - TWHEEL_IOC_INFO: describe a pending operation
  * @id: the operation
  * @keys: address of an array of struct twheel_watch_spec, filled with the keys
- *	that the operation watches and the number of signals that each still needs
+ *	that the operation watches, in the order in which they were added, and the
+ *	number of signals that each still needs
  * @max_keys: number of entries in @keys; keys that do not fit are omitted
  * @key_size: size of an entry; 0 without keys
  * @flags: must be zero
