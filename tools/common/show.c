@@ -15,12 +15,6 @@
 /* Nine digits are enough for seconds and rates. */
 #define JSON_FLAGS	(JSON_COMPACT | JSON_REAL_PRECISION(9))
 
-char *format_id(char buffer[ID_TEXT_SIZE], __u64 id)
-{
-	snprintf(buffer, ID_TEXT_SIZE, "%llu", id);
-	return buffer;
-}
-
 static void write_json(FILE *to, json_t *object)
 {
 	char *text = object ? json_dumps(object, JSON_FLAGS) : NULL;
@@ -37,17 +31,19 @@ void print_json(json_t *object)
 	write_json(stdout, object);
 }
 
-json_t *json_number(__u64 number)
+json_t *json_number(__u64 count)
 {
-	char text[ID_TEXT_SIZE];
+	return json_integer(count);
+}
 
-	return number > INT64_MAX ? json_string(format_id(text, number)) :
-				    json_integer(number);
+json_t *json_digits(__u64 number)
+{
+	return json_sprintf("%llu", number);
 }
 
 json_t *json_deadline(__u64 deadline)
 {
-	return deadline > INT64_MAX ? json_null() : json_integer(deadline);
+	return deadline > INT64_MAX ? json_null() : json_digits(deadline);
 }
 
 const char *reason_name(__u32 reason)
@@ -65,17 +61,15 @@ const char *reason_name(__u32 reason)
 
 json_t *json_event(const struct twheel_event *event)
 {
-	char id[ID_TEXT_SIZE];
-
-	return json_pack("{s:s, s:s, s:o, s:s, s:o, s:s?, s:o, s:o, s:b, s:o}",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:o, s:o, s:b, s:o}",
 			 "type", "event",
-			 "id", format_id(id, event->id),
-			 "cookie", json_number(event->cookie),
+			 "id", json_digits(event->id),
+			 "cookie", json_digits(event->cookie),
 			 "reason", reason_name(event->reason),
-			 "value", json_number(event->value),
+			 "value", json_digits(event->value),
 			 "error", event->error ? error_name(-event->error) : NULL,
 			 "deadline", json_deadline(event->deadline),
-			 "time", json_number(event->time),
+			 "time", json_digits(event->time),
 			 "more", event->flags & TWHEEL_EVENT_MORE,
 			 "expirations", json_number(event->expirations));
 }

@@ -2,8 +2,9 @@
 /*
  * Output of events and numbers, as text or as JSON with one object per line.
  *
- * In JSON, IDs are strings: they are opaque, and may exceed the integers that JSON
- * readers represent exactly. Times are nanoseconds of the operation's clock.
+ * Many JSON readers represent integers exactly only up to 2^53. A field that may exceed it is
+ * always a string of digits, and has one type: IDs, cookies, values, amounts, and times in ns
+ * of the operation's clock. Counts are numbers.
  */
 #ifndef TWHEEL_COMMON_SHOW_H
 #define TWHEEL_COMMON_SHOW_H
@@ -15,18 +16,16 @@
 
 #include "outcome.h"
 
-/* Buffer size for format_id(), including the terminating NUL. */
-#define ID_TEXT_SIZE	24
-
-char *format_id(char buffer[ID_TEXT_SIZE], __u64 id);
-
 /* Prints a JSON object on a line and drops the reference to it. */
 void print_json(json_t *object);
 
-/* Return: a number; a string if it exceeds INT64_MAX, the limit of jansson. */
-json_t *json_number(__u64 number);
+/* Return: a count, as a number. */
+json_t *json_number(__u64 count);
 
-/* Return: a deadline or a remaining time in ns; null for never. */
+/* Return: a string of digits. */
+json_t *json_digits(__u64 number);
+
+/* Return: a deadline or a remaining time in ns, as a string of digits; null for never. */
 json_t *json_deadline(__u64 deadline);
 
 /* Return: the name of an enum twheel_reason. */

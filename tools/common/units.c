@@ -18,7 +18,7 @@ static const struct unit {
 	{ "s", NSEC_PER_SEC },
 	{ "m", 60 * NSEC_PER_SEC },
 	{ "h", 3600 * NSEC_PER_SEC },
-	{ "d", 86400 * NSEC_PER_SEC },
+	{ "d", NSEC_PER_DAY },
 	{ }
 };
 
@@ -67,9 +67,22 @@ bool parse_time(const char *text, __u64 *ns)
 	return false;
 }
 
+/* 2 d 03:04:05 */
+static char *format_days(char buffer[TIME_TEXT_SIZE], __u64 ns)
+{
+	__u64 seconds = ns / NSEC_PER_SEC;
+
+	snprintf(buffer, TIME_TEXT_SIZE, "%llu d %02llu:%02llu:%02llu", ns / NSEC_PER_DAY,
+		 seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+	return buffer;
+}
+
 char *format_time(char buffer[TIME_TEXT_SIZE], __u64 ns)
 {
 	const struct unit *unit = units;
+
+	if (ns >= NSEC_PER_DAY)
+		return format_days(buffer, ns);
 
 	/* Use no unit larger than seconds. */
 	while (unit->ns < NSEC_PER_SEC && ns >= unit->ns * 1000)

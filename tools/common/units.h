@@ -13,6 +13,7 @@
 #define NSEC_PER_USEC	1000ULL
 #define NSEC_PER_MSEC	1000000ULL
 #define NSEC_PER_SEC	1000000000ULL
+#define NSEC_PER_DAY	(86400 * NSEC_PER_SEC)
 
 /* Buffer size for format_time(), including the terminating NUL. */
 #define TIME_TEXT_SIZE	48
@@ -40,7 +41,7 @@ bool parse_count(const char *text, __u64 max, __u64 *count);
 bool parse_time(const char *text, __u64 *ns);
 
 /**
- * format_time() - format a time with a suitable unit
+ * format_time() - format a time with a suitable unit: 1.502 s, 3600.000 s, 2 d 03:04:05
  * @buffer: receives the text
  * @ns: the time
  *

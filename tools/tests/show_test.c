@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of events and operations as JSON, including numbers that exceed JSON integers.
+ * Tests of events and operations as JSON, with one type for each field.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -30,18 +30,18 @@ static void endings(void)
 	};
 
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":3,\"reason\":\"completed\",\"value\":7,\"error\":null,\"deadline\":500,\"time\":400,\"more\":false,\"expirations\":0}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"expirations\":0}");
 	event.deadline = TWHEEL_NEVER;
 	event.error = -EIO;
 	event.value = 0;
 	event.cookie = 1ULL << 63;
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":0,\"error\":\"EIO\",\"deadline\":null,\"time\":400,\"more\":false,\"expirations\":0}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_EXPIRED, .flags = TWHEEL_EVENT_MORE, .expirations = 2,
 	};
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":0,\"reason\":\"expired\",\"value\":0,\"error\":null,\"deadline\":0,\"time\":0,\"more\":true,\"expirations\":2}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2}");
 }
 
 static void outcomes(void)
@@ -67,7 +67,7 @@ static void operations(void)
 	};
 
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":2,\"condition\":\"quorum\",\"missing\":1,\"clock\":\"boottime\",\"deadline\":900,\"remaining\":100,\"period\":0,\"runs\":0,\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":4}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"quorum\",\"missing\":\"1\",\"clock\":\"boottime\",\"deadline\":\"900\",\"remaining\":\"100\",\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":4}");
 	twheel_key_text("order-17", &pending.keys[0]);
 	pending.keys[1] = twheel_key_number(42);
 	twheel_key_text("42", &pending.keys[2]);
@@ -79,7 +79,7 @@ static void operations(void)
 	pending.condition = 99;
 	pending.clock = 99;
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":2,\"condition\":\"unknown\",\"missing\":1,\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":0,\"runs\":0,\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":1}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":1}");
 }
 
 int main(void)

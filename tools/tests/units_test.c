@@ -92,7 +92,11 @@ static void formatted_times(void)
 	CHECK(formats_as(999999999, "999.999 ms"));
 	CHECK(formats_as(1502713000, "1.502 s"));
 	CHECK(formats_as(3600000000000, "3600.000 s"));
-	CHECK(formats_as(UINT64_MAX, "18446744073.709 s"));
+	CHECK(formats_as(86399999999999, "86399.999 s"));
+	CHECK(formats_as(86400000000000, "1 d 00:00:00"));
+	CHECK(formats_as(183845999999999, "2 d 03:04:05"));
+	CHECK(formats_as(86399000000000 + 99 * 86400000000000, "99 d 23:59:59"));
+	CHECK(formats_as(UINT64_MAX, "213503 d 23:34:33"));
 }
 
 int main(void)

@@ -99,11 +99,9 @@ static void print_number(const struct command_line *line, const char *verb, unsi
 
 static void print_one(const struct command_line *line, const char *verb, __u64 id)
 {
-	char text[ID_TEXT_SIZE];
-
 	if (line->json)
-		print_json(json_pack("{s:s, s:s}", "type", line->command,
-				     "id", format_id(text, id)));
+		print_json(json_pack("{s:s, s:o}", "type", line->command,
+				     "id", json_digits(id)));
 	else
 		printf("operation %llu %s\n", id, verb);
 }

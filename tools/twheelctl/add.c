@@ -20,11 +20,10 @@
 static bool print_added(const struct command_line *line, const struct twheel_add_args *args)
 {
 	__u64 id = args->id;
-	char text[ID_TEXT_SIZE];
 
 	if (line->json)
-		print_json(json_pack("{s:s, s:s}", "type", "added",
-				     "id", format_id(text, id)));
+		print_json(json_pack("{s:s, s:o}", "type", "added",
+				     "id", json_digits(id)));
 	else if (args->flags & TWHEEL_ADD_DETACHED)
 		printf("%llu\n", id);
 	else

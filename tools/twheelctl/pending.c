@@ -31,22 +31,21 @@ json_t *json_pending_keys(const struct twheel_pending *pending)
 
 json_t *json_pending(const struct twheel_pending *pending)
 {
-	char id[ID_TEXT_SIZE];
 	json_t *object;
 
-	object = json_pack("{s:s, s:s, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}",
+	object = json_pack("{s:s, s:o, s:b, s:b, s:o, s:s, s:o, s:s, s:o, s:o, s:o, s:o, s:b, s:b}",
 			   "type", "operation",
-			   "id", format_id(id, pending->id),
+			   "id", json_digits(pending->id),
 			   "own", pending->flags & TWHEEL_PENDING_OWN,
 			   "detached", pending->flags & TWHEEL_PENDING_DETACHED,
-			   "cookie", json_number(pending->cookie),
+			   "cookie", json_digits(pending->cookie),
 			   "condition", condition_name(pending->condition),
-			   "missing", json_number(pending->missing),
+			   "missing", json_digits(pending->missing),
 			   "clock", clock_name(pending->clock),
 			   "deadline", json_deadline(pending->deadline),
 			   "remaining", json_deadline(pending->remaining),
-			   "period", json_number(pending->period),
-			   "runs", json_number(pending->runs),
+			   "period", json_digits(pending->period),
+			   "runs", json_digits(pending->runs),
 			   "cancel_on_set", pending->flags & TWHEEL_PENDING_CANCEL_ON_SET,
 			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY);
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));

@@ -141,7 +141,7 @@ static void set_real(json_t *object, const char *name, double real)
 static void print_summary_json(const struct workload *w, bool ok)
 {
 	const struct account *a = &w->account;
-	json_t *summary = json_object();
+	json_t *summary = json_pack("{s:s}", "type", "load");
 
 	json_object_set_new(summary, "ok", json_boolean(ok));
 	set_count(summary, "requests", w->added);
