@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 #
 # Completion of twheelctl for bash: commands, options, and existing purgatories.
-# Installed as /usr/share/bash-completion/completions/twheelctl.
+# Installed as PREFIX/share/bash-completion/completions/twheelctl.
 
 # The options of a command, from its help.
 _twheelctl_options()
@@ -13,7 +13,7 @@ _twheelctl_options()
 
 _twheelctl_commands()
 {
-	twheelctl help 2>/dev/null | sed -nE 's/^  ([a-z]+)( \[COMMAND\])?  .*/\1/p'
+	twheelctl help 2>/dev/null | sed -nE 's/^  ([a-z]+)  .*/\1/p'
 	echo heartbeat
 }
 
@@ -25,13 +25,15 @@ _twheelctl_purgatories()
 	done
 }
 
-# The command, after any options before it.
+# The command, after any options before it.  Readline splits --purgatory=NAME at the "=".
 _twheelctl_command()
 {
 	local i
 	for ((i = 1; i < COMP_CWORD; i++)); do
 		case ${COMP_WORDS[i]} in
-		-p | --purgatory) i=$((i + 1)) ;;
+		-p | --purgatory)
+			i=$((i + 1))
+			[ "${COMP_WORDS[i]}" != = ] || i=$((i + 1)) ;;
 		-*) ;;
 		*)
 			echo "${COMP_WORDS[i]}"
@@ -41,7 +43,8 @@ _twheelctl_command()
 	done
 }
 
-# Candidates for a word: values of the preceding option, or arguments of the command.
+# Candidates for a word, one per line: values of the preceding option, or arguments of the
+# command.
 _twheelctl_words()
 {
 	local command=$1 word=$2 before=$3
@@ -62,10 +65,29 @@ _twheelctl_words()
 
 _twheelctl()
 {
-	local IFS=$' \t\n' word=${COMP_WORDS[COMP_CWORD]} command
-	command=$(_twheelctl_command)
-	mapfile -t COMPREPLY < <(compgen -W \
-		"$(_twheelctl_words "$command" "$word" "${COMP_WORDS[COMP_CWORD - 1]}")" -- "$word")
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
+	local start='' quote='' candidate
+	if [ "$word" = = ]; then
+		word=
+	elif [ "$before" = = ]; then
+		before=${COMP_WORDS[COMP_CWORD - 2]}
+	elif [[ $word = --*=* ]]; then
+		# "=" is not in COMP_WORDBREAKS.
+		start=${word%%=*}=
+		before=${word%%=*}
+		word=${word#*=}
+	fi
+	case $word in
+	[\'\"]*)
+		quote=${word:0:1}
+		word=${word:1} ;;
+	esac
+	COMPREPLY=()
+	while IFS= read -r candidate; do
+		[[ $candidate == "${word//\\/}"* ]] || continue
+		[ -n "$quote" ] || printf -v candidate %q "$candidate"
+		COMPREPLY+=("$start$quote$candidate")
+	done < <(_twheelctl_words "$(_twheelctl_command)" "$word" "$before")
 }
 
 complete -F _twheelctl twheelctl
