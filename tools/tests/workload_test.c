@@ -152,6 +152,38 @@ static void account_finds_lost_event(void)
 	CHECK(a.lost == 1 && !a.twice && !a.early && !a.wrong);
 }
 
+static void account_knows_interrupted_run(void)
+{
+	struct account a;
+
+	open_account(&a);
+	a.interrupted = true;
+	account_event(&a, &completed, 60);
+	CHECK(is_correct(&a));
+	CHECK(a.unfinished == 1 && !a.lost);
+
+	/* Number 0 was completed: its event is lost. */
+	open_account(&a);
+	a.interrupted = true;
+	account_event(&a, &expired, 110);
+	CHECK(!is_correct(&a));
+	CHECK(!a.unfinished && a.lost == 1);
+}
+
+static void dropped_requests_are_not_due(void)
+{
+	struct due_queue q;
+	struct due due;
+
+	init_due(&q);
+	put_due(&q, (struct due){ .time = now_ns() });
+	put_due(&q, (struct due){ .time = UINT64_MAX });
+	close_due(&q);
+	drop_due(&q);
+	CHECK(!wait_due(&q, &due));
+	free_due(&q);
+}
+
 static void account_finds_duplicate_event(void)
 {
 	struct account a;
@@ -250,7 +282,10 @@ int main(void)
 		{ "a seed gives the same requests again", seeds },
 		{ "due requests are sorted by time", due_requests_are_sorted },
 		{ "no request is due before its time", no_request_is_due_early },
+		{ "dropped requests are not due", dropped_requests_are_not_due },
 		{ "accounting accepts correct events", account_accepts_correct_events },
+		{ "requests that an interrupted run left pending are not lost",
+		  account_knows_interrupted_run },
 		{ "accounting finds a lost event", account_finds_lost_event },
 		{ "accounting finds a duplicate event", account_finds_duplicate_event },
 		{ "accounting finds an event that is early by a nanosecond",

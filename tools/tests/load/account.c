@@ -80,7 +80,10 @@ void close_account(struct account *a, size_t added)
 	for (size_t i = 0; i < added; i++) {
 		const struct request *r = &a->requests[i];
 
-		if (!r->reason)
+		/* The event of a completed request was there before the interrupt. */
+		if (!r->reason && a->interrupted && !r->completed)
+			a->unfinished++;
+		else if (!r->reason)
 			a->lost++;
 		else if (r->completed != (r->reason == TWHEEL_COMPLETED))
 			a->wrong++;

@@ -37,7 +37,10 @@ struct request {
  * @early: number of requests that expired early, even by a nanosecond
  * @wrong: number of events of unknown requests, with a wrong value, or contradicting
  *	the call to complete the request
- * @lost: number of requests without an event; set by close_account()
+ * @interrupted: the run was interrupted; set before close_account()
+ * @unfinished: number of requests that an interrupted run left pending; set by
+ *	close_account()
+ * @lost: number of other requests without an event; set by close_account()
  */
 struct account {
 	struct request *requests;
@@ -48,6 +51,8 @@ struct account {
 	size_t twice;
 	size_t early;
 	size_t wrong;
+	bool interrupted;
+	size_t unfinished;
 	size_t lost;
 };
 

@@ -61,6 +61,14 @@ void close_due(struct due_queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
+void drop_due(struct due_queue *q)
+{
+	pthread_mutex_lock(&q->lock);
+	q->nr = 0;
+	pthread_cond_signal(&q->changed);
+	pthread_mutex_unlock(&q->lock);
+}
+
 static struct due take_first(struct due_queue *q)
 {
 	struct due first = q->heap[0];

@@ -27,7 +27,8 @@ struct due {
 /**
  * struct due_queue - a heap of requests, the earliest first
  * @lock: protects all fields
- * @changed: signalled when a request becomes the earliest and when the queue is closed
+ * @changed: signalled when a request becomes the earliest, and when the queue is closed or
+ *	emptied
  * @heap: the requests
  * @nr: number of requests in @heap
  * @capacity: allocated entries of @heap
@@ -49,6 +50,9 @@ void put_due(struct due_queue *q, struct due due);
 
 /* No requests may be added afterwards. */
 void close_due(struct due_queue *q);
+
+/* Removes all requests. */
+void drop_due(struct due_queue *q);
 
 /**
  * wait_due() - wait until the earliest request is due and remove it from the queue

@@ -4,11 +4,12 @@
  * This file has the options and the summary, workload.c the workload.
  */
 #include <getopt.h>
-#include <math.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "interrupt.h"
 #include "outcome.h"
 #include "output.h"
 #include "show.h"
@@ -27,20 +28,20 @@ static const char help[] =
 "  --rate N              requests per second (1000)\n"
 "  --keys N              keys watched by each request, 1 to 63 (3)\n"
 "  --key-space-size N    number of distinct keys (100)\n"
-"  --timeout MS          timeout of a request (200)\n"
-"  --pct50 MS            median of the latency (20)\n"
-"  --pct75 MS            75th percentile of the latency (60)\n"
+"  --timeout TIME        timeout of a request (200ms)\n"
+"  --pct50 TIME          median of the latency (20ms)\n"
+"  --pct75 TIME          75th percentile of the latency (60ms)\n"
 "  --seed N              seed of the random numbers (the time)\n"
 "  --json                print the summary as a JSON object\n"
 "\n"
-"Progress is printed on standard error.\n"
+"Progress is printed on standard error. After ^C the summary has the requests so far.\n"
 "\n"
 "Exit status: 0 success; 1 an event is lost, duplicate, early or wrong; 2 invalid\n"
 "arguments; 3 device failure.\n";
 
 #define MAX_NUM		100000000
 #define MAX_RATE	1e9
-#define MAX_MS		1e9
+#define MAX_TIME	(1000000 * NSEC_PER_SEC)
 
 /* Return values of getopt_long(). */
 enum option_code {
@@ -70,48 +71,60 @@ static const struct option options[] = {
 	{ }
 };
 
-/* A positive integer */
-static bool take_count(__u64 max, __u64 *count)
+#define NUM_EXPECTED	"a whole number from 1 to 100000000"
+#define KEYS_EXPECTED	"a whole number from 1 to 63"
+#define NR_EXPECTED	"a whole number from 1 to 4294967295"
+#define SEED_EXPECTED	"a whole number up to 4294967295"
+#define RATE_EXPECTED	"a number up to 1e9"
+
+/* These return NULL, or a description of the expected text if optarg is invalid. */
+
+static const char *take_count(__u64 max, __u64 *count, const char *expected)
 {
-	return parse_count(optarg, max, count) && *count;
+	return parse_count(optarg, max, count) && *count ? NULL : expected;
 }
 
-/* A positive real number */
-static bool take_real(double max, double *real)
+static const char *take_rate(double *rate)
 {
 	char *end;
 
-	*real = strtod(optarg, &end);
-	return end != optarg && !*end && *real > 0 && *real <= max;
+	*rate = strtod(optarg, &end);
+	return end != optarg && !*end && *rate > 0 && *rate <= MAX_RATE ? NULL : RATE_EXPECTED;
 }
 
-/* Return: false if optarg is invalid. */
-static bool take_option(struct workload_options *o, int code)
+static const char *take_time(__u64 *ns)
 {
-	double ms;
+	return parse_time(optarg, ns) && *ns && *ns <= MAX_TIME ? NULL : TIME_EXPECTED;
+}
 
+static const char *take_ms(double *ms)
+{
+	__u64 ns = 0;
+	const char *expected = take_time(&ns);
+
+	*ms = (double)ns / NSEC_PER_MSEC;
+	return expected;
+}
+
+static const char *take_option(struct workload_options *o, int code)
+{
 	switch (code) {
 	case OPTION_NUM:
-		return take_count(MAX_NUM, &o->num);
+		return take_count(MAX_NUM, &o->num, NUM_EXPECTED);
 	case OPTION_RATE:
-		return take_real(MAX_RATE, &o->rate);
+		return take_rate(&o->rate);
 	case OPTION_KEYS:
-		return take_count(TWHEEL_MAX_KEYS - 1, &o->keys);
+		return take_count(TWHEEL_MAX_KEYS - 1, &o->keys, KEYS_EXPECTED);
 	case OPTION_KEY_SPACE_SIZE:
-		return take_count(UINT32_MAX, &o->key_space_size);
+		return take_count(UINT32_MAX, &o->key_space_size, NR_EXPECTED);
 	case OPTION_TIMEOUT:
-		if (!take_real(MAX_MS, &ms))
-			return false;
-		o->timeout = ms * NSEC_PER_MSEC;
-		return true;
+		return take_time(&o->timeout);
 	case OPTION_PCT50:
-		return take_real(MAX_MS, &o->pct50);
+		return take_ms(&o->pct50);
 	case OPTION_PCT75:
-		return take_real(MAX_MS, &o->pct75);
-	case OPTION_SEED:
-		return parse_count(optarg, UINT32_MAX, &o->seed);
+		return take_ms(&o->pct75);
 	}
-	return false;
+	return parse_count(optarg, UINT32_MAX, &o->seed) ? NULL : SEED_EXPECTED;
 }
 
 static double cpu_seconds(void)
@@ -147,6 +160,8 @@ static void print_summary_json(const struct workload *w, bool ok)
 	set_count(summary, "requests", w->added);
 	set_count(summary, "completed", a->ended[TWHEEL_COMPLETED]);
 	set_count(summary, "expired", a->ended[TWHEEL_EXPIRED]);
+	json_object_set_new(summary, "interrupted", json_boolean(a->interrupted));
+	set_count(summary, "unfinished", a->unfinished);
 	set_count(summary, "lost", a->lost);
 	set_count(summary, "twice", a->twice);
 	set_count(summary, "early", a->early);
@@ -177,6 +192,8 @@ static void print_summary(const struct workload *w, bool ok)
 	print_count("requests", w->added);
 	print_count("completed early", a->ended[TWHEEL_COMPLETED]);
 	print_count("expired", a->ended[TWHEEL_EXPIRED]);
+	if (a->interrupted)
+		print_count("unfinished", a->unfinished);
 	print_count("lost", a->lost);
 	print_count("delivered twice", a->twice);
 	print_count("expired too early", a->early);
@@ -192,8 +209,12 @@ static void print_summary(const struct workload *w, bool ok)
 	       w->options->rate, actual_rate(w));
 	printf("CPU time              %.3f s, seed %llu\n",
 	       cpu_seconds(), w->options->seed);
-	puts(ok ? "OK: each request had exactly one event, and none was early" :
-		  "FAILED: see the numbers above");
+	if (!ok)
+		puts("FAILED: see the numbers above");
+	else if (a->interrupted)
+		puts("interrupted: no event was lost, duplicate, early or wrong");
+	else
+		puts("OK: each request had exactly one event, and none was early");
 }
 
 static enum outcome run_and_report(const struct workload_options *o, bool json)
@@ -206,13 +227,26 @@ static enum outcome run_and_report(const struct workload_options *o, bool json)
 	if (outcome)
 		return outcome;
 
-	ok = account_holds(&w.account) && !w.left;
+	/* An interrupted run leaves the unfinished requests. */
+	ok = account_holds(&w.account) && (!w.left || w.account.interrupted);
 	if (json)
 		print_summary_json(&w, ok);
 	else
 		print_summary(&w, ok);
 	free_workload(&w);
 	return ok ? OUTCOME_OK : OUTCOME_FAILED;
+}
+
+static enum outcome wrong_usage(const char *format, ...)
+{
+	va_list args;
+
+	fputs("twheel_load: ", stderr);
+	va_start(args, format);
+	vfprintf(stderr, format, args);
+	va_end(args);
+	fputs("\ntry: twheel_load --help\n", stderr);
+	return OUTCOME_USAGE;
 }
 
 int main(int argc, char **argv)
@@ -227,31 +261,31 @@ int main(int argc, char **argv)
 		.pct75 = 60,
 		.seed = now_ns() % UINT32_MAX,
 	};
+	const char *expected;
 	bool json = false;
 	int index, code;
 
+	open_standard_files();
 	while ((code = getopt_long(argc, argv, "", options, &index)) != -1) {
 		if (code == OPTION_HELP) {
 			fputs(help, stdout);
-			return OUTCOME_OK;
+			return end_output(OUTCOME_OK);
 		}
+		if (code == '?')
+			return OUTCOME_USAGE;
 		if (code == OPTION_JSON) {
 			json = true;
-		} else if (code == '?') {
-			return OUTCOME_USAGE;
-		} else if (!take_option(&o, code)) {
-			fprintf(stderr, "twheel_load: '%s' is out of range for --%s\n",
-				optarg, options[index].name);
-			return OUTCOME_USAGE;
+			continue;
 		}
+		expected = take_option(&o, code);
+		if (expected)
+			return wrong_usage("--%s: expected %s, got '%s'", options[index].name,
+					   expected, optarg);
 	}
-	if (optind != argc) {
-		fprintf(stderr, "twheel_load: unexpected argument '%s'\n", argv[optind]);
-		return OUTCOME_USAGE;
-	}
-	if (o.pct75 < o.pct50) {
-		fputs("twheel_load: --pct75 cannot be below --pct50\n", stderr);
-		return OUTCOME_USAGE;
-	}
+	if (optind != argc)
+		return wrong_usage("unexpected argument '%s'", argv[optind]);
+	if (o.pct75 < o.pct50)
+		return wrong_usage("--pct75 cannot be below --pct50");
+	catch_interrupts();
 	return end_output(run_and_report(&o, json));
 }

@@ -4,13 +4,13 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <twheel.h>
 
+#include "interrupt.h"
 #include "outcome.h"
 #include "units.h"
 #include "workload.h"
@@ -31,11 +31,16 @@ static struct twheel_key make_key(enum key_kind kind, __u64 number)
 	return (struct twheel_key){ .v = { kind, number } };
 }
 
-static void sleep_until(__u64 time)
-{
-	struct timespec until = to_timespec(time);
+/* Maximum time until a thread notices an interrupt. */
+#define NOTICE		(100 * NSEC_PER_MSEC)
 
-	clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+static void sleep_until(struct workload *w, __u64 time)
+{
+	for (__u64 now = now_ns(); now < time && !w->interrupted; now = now_ns()) {
+		struct timespec until = to_timespec(time - now > NOTICE ? now + NOTICE : time);
+
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL);
+	}
 }
 
 /*
@@ -85,10 +90,10 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 		if (errno != ENOSPC && errno != ENOBUFS)
 			w->error = errno;
 		/* After an error of any thread, the limit may never be lifted. */
-		if (w->error)
+		if (w->error || w->interrupted)
 			return false;
 		w->held_back++;
-		sleep_until(now + NSEC_PER_MSEC);
+		sleep_until(w, now + NSEC_PER_MSEC);
 	}
 
 	w->added++;
@@ -111,8 +116,8 @@ static void *add_requests(void *data)
 		__u64 latency = next_latency(&w->samples);
 
 		arrival += next_interval(&w->samples);
-		sleep_until(arrival);
-		if (!add_request(w, i, latency))
+		sleep_until(w, arrival);
+		if (w->interrupted || !add_request(w, i, latency))
 			break;
 	}
 
@@ -195,19 +200,31 @@ static void print_progress(const struct workload *w, __u64 since_start)
 		added > a->reported ? added - a->reported : 0);
 }
 
-/* Returns when every request has an event, or when the missing events are lost. */
+static void wait_for_events(struct workload *w)
+{
+	struct timespec timeout = to_timespec(NOTICE);
+	struct pollfd poll_fd = { .fd = w->fd, .events = POLLIN };
+
+	wait_or_interrupt(&poll_fd, 1, &timeout);
+	if (interrupted())
+		w->interrupted = true;
+}
+
+/*
+ * Returns when every request has an event, when the missing events are lost, or after an
+ * interrupt.
+ */
 static void read_to_the_end(struct workload *w)
 {
-	struct pollfd poll_fd = { .fd = w->fd, .events = POLLIN };
 	__u64 start = now_ns();
 	__u64 next_line = start + NSEC_PER_SEC;
 	__u64 last_change = start;
 	size_t reported = 0;
 
-	while (!w->all_added || w->account.reported < w->added) {
+	while (!w->interrupted && (!w->all_added || w->account.reported < w->added)) {
 		__u64 now;
 
-		poll(&poll_fd, 1, 100);
+		wait_for_events(w);
 		if (!read_events(w))
 			break;
 
@@ -256,7 +273,10 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 
 	read_to_the_end(w);
 	pthread_join(adder, NULL);
+	if (w->interrupted)
+		drop_due(&w->due);
 	pthread_join(completer, NULL);
+	w->account.interrupted = w->interrupted;
 
 	/* Read once more, to find duplicate events. */
 	if (!read_events(w) || w->error || !query_left(w)) {

@@ -53,6 +53,7 @@ struct workload_options {
  * @held_back: number of adds repeated because of a limit; adding thread only
  * @elapsed: time from the start to the last add, in ns; adding thread only
  * @too_late: number of completions after the end of the operation; completing thread only
+ * @interrupted: stop adding and completing requests; set by the reader
  * @error: errno of a call that must not fail, or 0
  * @left: number of operations, events, keys and watches remaining at the end
  */
@@ -67,12 +68,16 @@ struct workload {
 	size_t held_back;
 	__u64 elapsed;
 	size_t too_late;
+	atomic_bool interrupted;
 	atomic_int error;
 	__u64 left;
 };
 
 /**
  * run_workload() - run the workload, and print the progress every second
+ *
+ * SIGINT or SIGTERM ends the run early if catch_interrupts() has been called.
+ *
  * @w: set to the results; freed with free_workload() after success
  * @options: parameters, used as long as @w
  *

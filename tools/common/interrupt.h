@@ -1,15 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Orderly exit on SIGINT and SIGTERM, for commands that run until interrupted.
+ * Orderly exit on SIGINT and SIGTERM, for programs that run until interrupted.
  */
-#ifndef TWHEELCTL_INTERRUPT_H
-#define TWHEELCTL_INTERRUPT_H
+#ifndef TWHEEL_COMMON_INTERRUPT_H
+#define TWHEEL_COMMON_INTERRUPT_H
 
 #include <poll.h>
 #include <stdbool.h>
 #include <time.h>
 
-/* Blocks SIGINT and SIGTERM: once one is pending, wait_or_interrupt() does not block. */
+/*
+ * Blocks SIGINT and SIGTERM, also in threads that are created afterwards: once one is pending,
+ * wait_or_interrupt() does not block.
+ */
 void catch_interrupts(void);
 
 /* Return: true if SIGINT or SIGTERM is pending. */
@@ -18,4 +21,4 @@ bool interrupted(void);
 /* ppoll() for up to two descriptors, which also returns if a signal is pending. */
 int wait_or_interrupt(struct pollfd *fds, nfds_t nr, const struct timespec *timeout);
 
-#endif /* TWHEELCTL_INTERRUPT_H */
+#endif /* TWHEEL_COMMON_INTERRUPT_H */
