@@ -1,0 +1,869 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/*
+ * libtwheel for C++17: owners of descriptors and batches, deadlines from <chrono>, keys as
+ * values, and events as a range.
+ *
+ * The header has no code of its own in the library: link with -ltwheel.  The functions of
+ * <twheel.h> can be used with the same descriptors.
+ *
+ * A call that fails throws std::system_error with the errno of the function of <twheel.h>.
+ * Two results are not failures: cancel() and complete() return false for an operation that
+ * has ended, and a reader stops at the end of a non-blocking queue.  No destructor and no
+ * move throws.
+ *
+ * Objects that own something can be moved and not copied.  const members of a purgatory may
+ * run in several threads at once; close(), moves and destruction need exclusive access, as
+ * does everything in a batch or a reader.
+ */
+#ifndef TWHEEL_HPP
+#define TWHEEL_HPP
+
+#include <cerrno>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <exception>
+#include <functional>
+#include <iterator>
+#include <memory>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include <unistd.h>
+
+#include <twheel.h>
+
+namespace twheel {
+
+namespace detail {
+
+[[noreturn]] inline void fail(const char *call)
+{
+	throw std::system_error(errno, std::generic_category(), call);
+}
+
+/* The status of a function of <twheel.h>, which is not negative. */
+template <class Status>
+Status check(Status status, const char *call)
+{
+	if (status < 0)
+		fail(call);
+	return status;
+}
+
+/* Return: true if the call ended the operation, false if the operation had ended before. */
+inline bool ended_by(int status, const char *call)
+{
+	if (status < 0 && errno != EALREADY && errno != ENOENT)
+		fail(call);
+	return status == 0;
+}
+
+/* Rounds up, so that no operation expires early. A duration of 292 years or more is never. */
+template <class Rep, class Period>
+std::uint64_t ns(std::chrono::duration<Rep, Period> time)
+{
+	using namespace std::chrono;
+	using seconds_fp = duration<long double>;
+
+	if (!(time > time.zero()))
+		return 0;
+	if (seconds_fp(time) >= seconds_fp(nanoseconds::max()))
+		return TWHEEL_NEVER;
+	return static_cast<std::uint64_t>(ceil<nanoseconds>(time).count());
+}
+
+} // namespace detail
+
+/* The end of an operation, or of a period. */
+using event = ::twheel_event;
+
+/**
+ * class key - a key of 128 bits
+ *
+ * A number, or a text of 1 to TWHEEL_KEY_TEXT_MAX bytes; or a UUID or user input, by
+ * uuid() and parse().
+ */
+class key {
+public:
+	/* A template, since 0 is a null pointer, too. */
+	template <class Integer, class = std::enable_if_t<std::is_integral_v<Integer>>>
+	explicit key(Integer number)
+		: raw_(twheel_key_number(static_cast<std::uint64_t>(number)))
+	{
+	}
+
+	explicit key(const std::string &text) : raw_()
+	{
+		convert(twheel_key_text, text, "twheel_key_text");
+	}
+
+	explicit key(const char *text) : key(std::string(text))
+	{
+	}
+
+	key(const ::twheel_key &raw) noexcept : raw_(raw)
+	{
+	}
+
+	static key uuid(const std::string &text)
+	{
+		key key(0);
+
+		key.convert(twheel_key_uuid, text, "twheel_key_uuid");
+		return key;
+	}
+
+	static key parse(const std::string &text)
+	{
+		key key(0);
+
+		key.convert(twheel_key_parse, text, "twheel_key_parse");
+		return key;
+	}
+
+	operator ::twheel_key() const noexcept
+	{
+		return raw_;
+	}
+
+	std::string str() const
+	{
+		char text[TWHEEL_KEY_FORMAT_SIZE];
+
+		return twheel_key_format(raw_, text);
+	}
+
+	friend bool operator==(const key &a, const key &b) noexcept
+	{
+		return a.pair() == b.pair();
+	}
+
+	friend bool operator!=(const key &a, const key &b) noexcept
+	{
+		return a.pair() != b.pair();
+	}
+
+	friend bool operator<(const key &a, const key &b) noexcept
+	{
+		return a.pair() < b.pair();
+	}
+
+private:
+	std::pair<std::uint64_t, std::uint64_t> pair() const noexcept
+	{
+		return {raw_.v[0], raw_.v[1]};
+	}
+
+	/* A C function would ignore the part of @text after a NUL. */
+	void convert(int (*function)(const char *, ::twheel_key *), const std::string &text,
+		     const char *call)
+	{
+		if (text.find('\0') != text.npos)
+			errno = EINVAL;
+		else if (!function(text.c_str(), &raw_))
+			return;
+		detail::fail(call);
+	}
+
+	::twheel_key raw_;
+};
+
+/**
+ * struct watch - a key to watch, and the number of signals that satisfy it
+ */
+struct watch {
+	watch(const twheel::key &watched, std::uint32_t signals = 1) : key(watched), need(signals)
+	{
+	}
+
+	twheel::key key;
+	std::uint32_t need;
+};
+
+/**
+ * class operation - an operation to add
+ *
+ * Without in() or at() it has no deadline; without any(), all(), quorum() or sum() no
+ * signal completes it. An operation can be added any number of times.
+ */
+class operation {
+public:
+	operation() noexcept : args_()
+	{
+		args_.deadline = TWHEEL_NEVER;
+	}
+
+	/* Expires after @time, on CLOCK_MONOTONIC or the clock of on(). */
+	template <class Rep, class Period>
+	operation &in(std::chrono::duration<Rep, Period> time)
+	{
+		args_.flags &= ~TWHEEL_ADD_ABSTIME;
+		args_.deadline = detail::ns(time);
+		return *this;
+	}
+
+	/* Expires at @time on CLOCK_MONOTONIC. */
+	template <class Duration>
+	operation &at(std::chrono::time_point<std::chrono::steady_clock, Duration> time)
+	{
+		return at(TWHEEL_CLOCK_MONOTONIC, detail::ns(time.time_since_epoch()));
+	}
+
+	/* Expires at @time on CLOCK_REALTIME, and follows the clock if it is set. */
+	template <class Duration>
+	operation &at(std::chrono::time_point<std::chrono::system_clock, Duration> time)
+	{
+		return at(TWHEEL_CLOCK_REALTIME, detail::ns(time.time_since_epoch()));
+	}
+
+	operation &on(::twheel_clock clock) noexcept
+	{
+		args_.clock = clock;
+		return *this;
+	}
+
+	operation &any(const std::vector<watch> &keys)
+	{
+		return condition(TWHEEL_COND_ANY, keys);
+	}
+
+	operation &all(const std::vector<watch> &keys)
+	{
+		return condition(TWHEEL_COND_ALL, keys);
+	}
+
+	/* @number of @keys. */
+	operation &quorum(std::uint32_t number, const std::vector<watch> &keys)
+	{
+		condition(TWHEEL_COND_QUORUM, keys);
+		args_.quorum = number;
+		return *this;
+	}
+
+	/* The amounts that are signalled under all @keys reach @threshold. */
+	operation &sum(std::uint64_t threshold, const std::vector<watch> &keys)
+	{
+		condition(TWHEEL_COND_SUM, keys);
+		args_.threshold = threshold;
+		return *this;
+	}
+
+	template <class Rep, class Period>
+	operation &slack(std::chrono::duration<Rep, Period> time)
+	{
+		args_.slack = detail::ns(time);
+		return *this;
+	}
+
+	/* @runs: number of reported periods before the operation ends; 0 for no limit. */
+	template <class Rep, class Period>
+	operation &every(std::chrono::duration<Rep, Period> period, std::uint64_t runs = 0)
+	{
+		args_.period = detail::ns(period);
+		args_.runs = runs;
+		return *this;
+	}
+
+	operation &cookie(std::uint64_t cookie) noexcept
+	{
+		args_.cookie = cookie;
+		return *this;
+	}
+
+	/* @flags: TWHEEL_ADD_DETACHED, TWHEEL_ADD_CANCEL_ON_SET, TWHEEL_ADD_FIXED_DELAY */
+	operation &flags(std::uint32_t flags) noexcept
+	{
+		args_.flags |= flags;
+		return *this;
+	}
+
+	/* Arguments for twheel_add(). They refer to the keys in this object. */
+	::twheel_add_args args() const noexcept
+	{
+		::twheel_add_args args = args_;
+
+		args.keys = reinterpret_cast<std::uintptr_t>(keys_.data());
+		args.nr_keys = static_cast<std::uint32_t>(keys_.size());
+		return args;
+	}
+
+private:
+	operation &at(::twheel_clock clock, std::uint64_t deadline) noexcept
+	{
+		args_.flags |= TWHEEL_ADD_ABSTIME;
+		args_.clock = clock;
+		args_.deadline = deadline;
+		return *this;
+	}
+
+	operation &condition(::twheel_condition condition, const std::vector<watch> &keys);
+
+	::twheel_add_args args_;
+	std::vector<::twheel_watch_spec> keys_;
+};
+
+namespace detail {
+
+inline std::vector<::twheel_watch_spec> specs(const std::vector<watch> &keys)
+{
+	std::vector<::twheel_watch_spec> specs;
+
+	specs.reserve(keys.size());
+	for (const watch &watch : keys)
+		specs.push_back({watch.key, watch.need, 0});
+	return specs;
+}
+
+} // namespace detail
+
+inline operation &operation::condition(::twheel_condition condition,
+				       const std::vector<watch> &keys)
+{
+	keys_ = detail::specs(keys);
+	args_.condition = condition;
+	args_.quorum = 0;
+	args_.threshold = 0;
+	return *this;
+}
+
+/**
+ * class queue - owner of a descriptor that delivers events
+ *
+ * A purgatory, or the queue of the detached events of a named purgatory.
+ */
+class queue {
+public:
+	/* Takes over @fd, for example one that was received over a socket. */
+	explicit queue(int fd) noexcept : fd_(fd)
+	{
+	}
+
+	queue(queue &&other) noexcept : fd_(other.release())
+	{
+	}
+
+	queue &operator=(queue &&other) noexcept
+	{
+		if (this != &other) {
+			close();
+			fd_ = other.release();
+		}
+		return *this;
+	}
+
+	~queue()
+	{
+		close();
+	}
+
+	/* For poll(), epoll and the functions of <twheel.h>; -1 after close(). */
+	int fd() const noexcept
+	{
+		return fd_;
+	}
+
+	int release() noexcept
+	{
+		return std::exchange(fd_, -1);
+	}
+
+	void close() noexcept
+	{
+		if (fd_ >= 0)
+			::close(release());
+	}
+
+	/*
+	 * Return: the number of events; 0 after the last event. Throws EAGAIN if no event is
+	 * queued on a non-blocking descriptor, and EINTR if a signal handler ran.
+	 */
+	std::size_t read(event *events, std::size_t nr) const
+	{
+		return static_cast<std::size_t>(
+			detail::check(twheel_read_events(fd_, events, nr), "twheel_read_events"));
+	}
+
+private:
+	int fd_;
+};
+
+/**
+ * class purgatory - owner of an open purgatory
+ *
+ * The members without comments are the functions of <twheel.h> with these names.
+ */
+class purgatory : public queue {
+public:
+	/* Creates and opens a private purgatory. @flags: 0 or O_NONBLOCK */
+	explicit purgatory(int flags = 0)
+		: queue(detail::check(twheel_open(flags), "twheel_open"))
+	{
+	}
+
+	/* Opens a named purgatory. */
+	explicit purgatory(const std::string &name, int flags = 0)
+		: queue(detail::check(twheel_open_named(name.c_str(), flags),
+				      "twheel_open_named"))
+	{
+	}
+
+	/* Takes over @fd. */
+	static purgatory adopt(int fd) noexcept
+	{
+		return purgatory(adopted(), fd);
+	}
+
+	static purgatory create(const std::string &name, unsigned int mode)
+	{
+		return adopt(detail::check(twheel_create(name.c_str(), mode), "twheel_create"));
+	}
+
+	static purgatory create(::twheel_create_args &args)
+	{
+		return adopt(detail::check(twheel_create_with(&args), "twheel_create_with"));
+	}
+
+	/* Return: the number of cancelled operations. */
+	static unsigned int remove(const std::string &name, unsigned int flags = 0)
+	{
+		unsigned int cancelled = 0;
+
+		detail::check(twheel_remove(name.c_str(), flags, &cancelled), "twheel_remove");
+		return cancelled;
+	}
+
+	/* The queue of the detached events. @flags: 0 or O_NONBLOCK */
+	queue events(int flags = 0) const
+	{
+		return queue(detail::check(twheel_events(fd(), flags), "twheel_events"));
+	}
+
+	void restrict_to_own() const
+	{
+		detail::check(twheel_restrict(fd()), "twheel_restrict");
+	}
+
+	::twheel_query_args query() const
+	{
+		::twheel_query_args state;
+
+		detail::check(twheel_query(fd(), &state), "twheel_query");
+		return state;
+	}
+
+	/* Return: the ID. */
+	std::uint64_t add(const operation &operation) const
+	{
+		::twheel_add_args args = operation.args();
+
+		detail::check(twheel_add(fd(), &args), "twheel_add");
+		return args.id;
+	}
+
+	/* Return: true if this call ended the operation, false if it had ended before. */
+	bool cancel(std::uint64_t id) const
+	{
+		return detail::ended_by(twheel_cancel(fd(), id), "twheel_cancel");
+	}
+
+	/* Return: as cancel(). */
+	bool complete(std::uint64_t id, std::uint64_t value = 0) const
+	{
+		return detail::ended_by(twheel_complete(fd(), id, value), "twheel_complete");
+	}
+
+	/* @error: a negative error number. Return: as cancel(). */
+	bool complete_error(std::uint64_t id, int error) const
+	{
+		return detail::ended_by(twheel_complete_error(fd(), id, error),
+					"twheel_complete_error");
+	}
+
+	/* Return: the number of completed operations. */
+	unsigned int complete_all(std::uint64_t value = 0, int error = 0,
+				  unsigned int flags = 0) const
+	{
+		unsigned int completed = 0;
+
+		detail::check(twheel_complete_all(fd(), value, error, flags, &completed),
+			      "twheel_complete_all");
+		return completed;
+	}
+
+	/* Return: false if @mode prevented it. Throws EALREADY or ENOENT after the end. */
+	template <class Rep, class Period>
+	bool rearm(std::uint64_t id, std::chrono::duration<Rep, Period> time,
+		   enum ::twheel_rearm mode = TWHEEL_REARM_ALWAYS) const
+	{
+		return detail::check(::twheel_rearm(fd(), id, detail::ns(time), 0, mode),
+				     "twheel_rearm") > 0;
+	}
+
+	void watch(std::uint64_t id, const std::vector<twheel::watch> &keys) const
+	{
+		const std::vector<::twheel_watch_spec> specs = detail::specs(keys);
+
+		detail::check(twheel_watch(fd(), id, specs.data(),
+					   static_cast<unsigned int>(specs.size())),
+			      "twheel_watch");
+	}
+
+	void unwatch(std::uint64_t id, const key &key) const
+	{
+		detail::check(twheel_unwatch(fd(), id, key), "twheel_unwatch");
+	}
+
+	/* Return: the number of completed operations. */
+	unsigned int signal(const key &key, std::uint64_t value = 0, std::uint64_t amount = 1,
+			    std::uint32_t limit = 0) const
+	{
+		::twheel_signal_args args = {};
+
+		args.key = key;
+		args.value = value;
+		args.amount = amount;
+		args.limit = limit;
+		detail::check(twheel_signal_with(fd(), &args), "twheel_signal_with");
+		return args.completed;
+	}
+
+	/* Return: the number of cancelled operations. */
+	unsigned int cancel_key(const key &key) const
+	{
+		unsigned int cancelled = 0;
+
+		detail::check(twheel_cancel_key(fd(), key, &cancelled), "twheel_cancel_key");
+		return cancelled;
+	}
+
+	/* Return: the number of cancelled operations. */
+	unsigned int drain() const
+	{
+		unsigned int cancelled = 0;
+
+		detail::check(twheel_drain(fd(), &cancelled), "twheel_drain");
+		return cancelled;
+	}
+
+	/* @keys: set to the watched keys, unless NULL */
+	::twheel_pending info(std::uint64_t id,
+			      std::vector<::twheel_watch_spec> *keys = nullptr) const
+	{
+		::twheel_pending pending;
+
+		if (keys)
+			keys->resize(TWHEEL_MAX_KEYS);
+		detail::check(twheel_info(fd(), id, &pending, keys ? keys->data() : nullptr,
+					  keys ? TWHEEL_MAX_KEYS : 0),
+			      "twheel_info");
+		if (keys && pending.nr_keys < keys->size())
+			keys->resize(pending.nr_keys);
+		return pending;
+	}
+
+	/* @flags: 0 or TWHEEL_LIST_OTHERS */
+	std::vector<::twheel_pending> list(unsigned int flags = 0) const
+	{
+		const unsigned int chunk = 256;
+		std::vector<::twheel_pending> entries;
+		std::uint64_t cursor = 0;
+
+		while (cursor != TWHEEL_LIST_END) {
+			const std::size_t old = entries.size();
+
+			entries.resize(old + chunk);
+			entries.resize(old + static_cast<std::size_t>(detail::check(
+				twheel_list(fd(), flags, &cursor, &entries[old], chunk),
+				"twheel_list")));
+		}
+		return entries;
+	}
+
+private:
+	struct adopted {
+	};
+
+	purgatory(adopted, int fd) noexcept : queue(fd)
+	{
+	}
+};
+
+/**
+ * class reader - the events of a queue as a range
+ *
+ *	twheel::reader events(purgatory);
+ *	for (const twheel::event &event : events)
+ *
+ * The loop ends after the last event (see ended()), or when no event is queued and the
+ * descriptor is non-blocking; then a further loop continues. A loop that was left by break
+ * or by an exception continues with the next event.
+ *
+ * A reader takes several events from the queue at once. The events that it has not delivered
+ * are lost when it is destroyed, so a reader lives as long as its queue. The queue may be
+ * moved.
+ */
+class reader {
+public:
+	class iterator {
+	public:
+		using iterator_category = std::input_iterator_tag;
+		using value_type = event;
+		using difference_type = std::ptrdiff_t;
+		using pointer = const event *;
+		using reference = const event &;
+
+		reference operator*() const noexcept
+		{
+			return reader_->current_;
+		}
+
+		pointer operator->() const noexcept
+		{
+			return &reader_->current_;
+		}
+
+		iterator &operator++()
+		{
+			if (!reader_->next())
+				reader_ = nullptr;
+			return *this;
+		}
+
+		void operator++(int)
+		{
+			++*this;
+		}
+
+		friend bool operator==(const iterator &a, const iterator &b) noexcept
+		{
+			return a.reader_ == b.reader_;
+		}
+
+		friend bool operator!=(const iterator &a, const iterator &b) noexcept
+		{
+			return a.reader_ != b.reader_;
+		}
+
+	private:
+		friend class reader;
+
+		explicit iterator(reader *reader) noexcept : reader_(reader)
+		{
+		}
+
+		reader *reader_;
+	};
+
+	/* @capacity: maximum number of events of one system call, at least one */
+	explicit reader(const queue &queue, std::size_t capacity = 64)
+		: fd_(queue.fd()), events_(capacity ? capacity : 1), current_()
+	{
+	}
+
+	reader(const reader &) = delete;
+	reader &operator=(const reader &) = delete;
+
+	iterator begin()
+	{
+		return iterator(next() ? this : nullptr);
+	}
+
+	iterator end() noexcept
+	{
+		return iterator(nullptr);
+	}
+
+	/* Return: true after the last event, as after drain(). */
+	bool ended() const noexcept
+	{
+		return ended_;
+	}
+
+private:
+	/* Takes the next event. Return: false if there is none. */
+	bool next()
+	{
+		if (at_ == nr_ && !fill())
+			return false;
+		current_ = events_[at_++];
+		return true;
+	}
+
+	bool fill()
+	{
+		const ssize_t nr = twheel_read_events(fd_, events_.data(), events_.size());
+
+		if (nr < 0 && errno != EAGAIN)
+			detail::fail("twheel_read_events");
+		at_ = 0;
+		nr_ = nr > 0 ? static_cast<std::size_t>(nr) : 0;
+		ended_ = nr == 0;
+		return nr > 0;
+	}
+
+	int fd_;
+	std::vector<event> events_;
+	std::size_t at_ = 0;
+	std::size_t nr_ = 0;
+	event current_;
+	bool ended_ = false;
+};
+
+/**
+ * class batch - owner of a batch: many calls in one system call
+ *
+ * The purgatory must stay open as long as the batch is used; it may be moved. Commands that
+ * have not been submitted are not executed when the batch is destroyed.
+ */
+class batch {
+public:
+	using function = std::function<void(std::uint64_t index, const ::twheel_command &command,
+					    const ::twheel_result &result)>;
+
+	/* @flags: 0 or TWHEEL_BATCH_STOP */
+	explicit batch(const purgatory &purgatory, unsigned int size = 128,
+		       unsigned int flags = 0)
+		: batch_(twheel_batch_new(purgatory.fd(), size, flags)),
+		  results_(std::make_unique<results>())
+	{
+		if (!batch_)
+			detail::fail("twheel_batch_new");
+		twheel_batch_on_result(batch_.get(), on_result, results_.get());
+	}
+
+	/*
+	 * Sets the function that reports the result of each further command, while no command
+	 * is in the batch. It must not use the batch. If it throws, it is still called for
+	 * the other results, and the call that submitted the commands throws the first
+	 * exception.
+	 */
+	void on_result(function report)
+	{
+		/* Restarts the index at 0. */
+		check(twheel_batch_on_result(batch_.get(), on_result, results_.get()));
+		results_->report = std::move(report);
+	}
+
+	/* The calls of a purgatory. A command that does not fit submits the full batch. */
+	batch &add(const operation &operation)
+	{
+		const ::twheel_add_args args = operation.args();
+
+		return check(twheel_batch_add(batch_.get(), &args));
+	}
+
+	batch &cancel(std::uint64_t id)
+	{
+		return check(twheel_batch_cancel(batch_.get(), id));
+	}
+
+	batch &complete(std::uint64_t id, std::uint64_t value = 0)
+	{
+		return check(twheel_batch_complete(batch_.get(), id, value));
+	}
+
+	batch &complete_error(std::uint64_t id, int error)
+	{
+		return check(twheel_batch_complete_error(batch_.get(), id, error));
+	}
+
+	template <class Rep, class Period>
+	batch &rearm(std::uint64_t id, std::chrono::duration<Rep, Period> time,
+		     enum ::twheel_rearm mode = TWHEEL_REARM_ALWAYS)
+	{
+		return check(twheel_batch_rearm(batch_.get(), id, detail::ns(time), 0, mode));
+	}
+
+	batch &watch(std::uint64_t id, const std::vector<twheel::watch> &keys)
+	{
+		const std::vector<::twheel_watch_spec> specs = detail::specs(keys);
+
+		return check(twheel_batch_watch(batch_.get(), id, specs.data(),
+						static_cast<unsigned int>(specs.size())));
+	}
+
+	batch &unwatch(std::uint64_t id, const key &key)
+	{
+		return check(twheel_batch_unwatch(batch_.get(), id, key));
+	}
+
+	batch &signal(const key &key, std::uint64_t value = 0, std::uint64_t amount = 1,
+		      std::uint32_t limit = 0)
+	{
+		::twheel_signal_args args = {};
+
+		args.key = key;
+		args.value = value;
+		args.amount = amount;
+		args.limit = limit;
+		return check(twheel_batch_signal_with(batch_.get(), &args));
+	}
+
+	batch &cancel_key(const key &key)
+	{
+		return check(twheel_batch_cancel_key(batch_.get(), key));
+	}
+
+	/*
+	 * Return: the number of commands that failed since this function last returned. After
+	 * an exception of the kernel's, the commands that were not executed are still in the
+	 * batch.
+	 */
+	unsigned int submit()
+	{
+		const int failed = twheel_batch_submit(batch_.get());
+
+		check(failed);
+		return static_cast<unsigned int>(failed);
+	}
+
+private:
+	struct results {
+		function report;
+		std::exception_ptr exception;
+	};
+
+	struct free_batch {
+		void operator()(::twheel_batch *batch) const noexcept
+		{
+			twheel_batch_free(batch);
+		}
+	};
+
+	/* An exception must not pass through the functions of the library, which are C. */
+	static void on_result(void *context, std::uint64_t index,
+			      const ::twheel_command *command, const ::twheel_result *result)
+	{
+		results *to = static_cast<results *>(context);
+
+		try {
+			if (to->report)
+				to->report(index, *command, *result);
+		} catch (...) {
+			if (!to->exception)
+				to->exception = std::current_exception();
+		}
+	}
+
+	batch &check(int status)
+	{
+		const int error = errno;
+
+		if (results_->exception)
+			std::rethrow_exception(std::exchange(results_->exception, nullptr));
+		errno = error;
+		detail::check(status, "twheel_batch");
+		return *this;
+	}
+
+	std::unique_ptr<::twheel_batch, free_batch> batch_;
+	std::unique_ptr<results> results_;
+};
+
+} // namespace twheel
+
+#endif /* TWHEEL_HPP */

@@ -1,0 +1,356 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fake's files and system calls, and the thread that expires operations. See fake.h.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "fake.h"
+
+#define NODE		"/dev/twheel"
+#define MAX_FILES	1024
+#define PIPE_SIZE	1048576	/* 16384 events */
+
+static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t fake_cond;
+static struct fake_file *files[MAX_FILES];
+static struct fake_purgatory *named;
+static unsigned long wakes;
+
+static int (*real_open)(const char *path, int flags, ...);
+static int (*real_ioctl)(int fd, unsigned long request, ...);
+static int (*real_close)(int fd);
+
+/* Waits for the next deadline or fake_wake(). The caller holds the lock. */
+static void wait_for_expiry(void)
+{
+	uint64_t ns = fake_next_expiry();
+	unsigned long before = wakes;
+	struct timespec ts;
+
+	if (ns == TWHEEL_NEVER) {
+		while (wakes == before)
+			pthread_cond_wait(&fake_cond, &fake_lock);
+		return;
+	}
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	ts.tv_sec += ns / 1000000000;
+	ts.tv_nsec += ns % 1000000000;
+	if (ts.tv_nsec >= 1000000000) {
+		ts.tv_sec++;
+		ts.tv_nsec -= 1000000000;
+	}
+	while (wakes == before)
+		if (pthread_cond_timedwait(&fake_cond, &fake_lock, &ts))
+			return;
+}
+
+static void *expirer(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&fake_lock);
+	for (;;) {
+		fake_expire();
+		wait_for_expiry();
+	}
+	return NULL;
+}
+
+void fake_wake(void)
+{
+	static pthread_t thread;
+
+	if (!thread && pthread_create(&thread, NULL, expirer, NULL))
+		abort();
+	wakes++;
+	pthread_cond_signal(&fake_cond);
+}
+
+__attribute__((constructor)) static void fake_init(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&fake_cond, &attr);
+	real_open = dlsym(RTLD_NEXT, "open");
+	real_ioctl = dlsym(RTLD_NEXT, "ioctl");
+	real_close = dlsym(RTLD_NEXT, "close");
+}
+
+void fake_send(const struct fake_op *op, const struct twheel_event *event)
+{
+	if (write(op->file->write_end, event, sizeof(*event)) == sizeof(*event))
+		return;
+	perror("the fake's queue is full");
+	abort();
+}
+
+static struct fake_purgatory *find_purgatory(const char *name)
+{
+	struct fake_purgatory *purgatory = named;
+
+	while (purgatory && strcmp(purgatory->counts.name, name))
+		purgatory = purgatory->next;
+	if (!purgatory)
+		errno = ENOENT;
+	return purgatory;
+}
+
+/* A file of @purgatory, NULL for the control node. Return: its descriptor. */
+static int new_file(struct fake_purgatory *purgatory, int flags)
+{
+	struct fake_file *file;
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -1;
+	if (ends[0] >= MAX_FILES)
+		abort();
+	fcntl(ends[0], F_SETFL, flags & O_NONBLOCK);
+	fcntl(ends[1], F_SETFL, O_NONBLOCK);
+	fcntl(ends[1], F_SETPIPE_SZ, PIPE_SIZE);
+	file = calloc(1, sizeof(*file));
+	file->purgatory = purgatory;
+	file->write_end = ends[1];
+	files[ends[0]] = file;
+	if (purgatory)
+		purgatory->counts.files++;
+	return ends[0];
+}
+
+static void close_write_end(struct fake_file *file)
+{
+	if (file->write_end >= 0)
+		real_close(file->write_end);
+	file->write_end = -1;
+}
+
+/* After the last event read() returns 0. */
+static void drain(struct fake_file *file, unsigned int *cancelled)
+{
+	*cancelled = file->drained ? 0 :
+		     fake_end_all(file->purgatory, file, TWHEEL_CANCELLED, 0, 0);
+	file->drained = true;
+	close_write_end(file);
+}
+
+/* The queue has one descriptor at a time. */
+static int open_events(struct fake_file *file, const struct twheel_events_args *args)
+{
+	struct fake_purgatory *purgatory = file->purgatory;
+	int nonblock = args->flags & TWHEEL_EVENTS_NONBLOCK ? O_NONBLOCK : 0;
+	int fd;
+
+	if (!purgatory->detached) {
+		errno = EINVAL;
+		return -1;
+	}
+	/* The read end is the number of the file in the table. */
+	for (fd = 0; files[fd] != purgatory->detached; fd++)
+		;
+	fcntl(fd, F_SETFL, nonblock);
+	return fd;
+}
+
+static int create(const struct twheel_create_args *args)
+{
+	struct fake_purgatory *purgatory;
+
+	if (find_purgatory(args->name)) {
+		errno = EEXIST;
+		return -1;
+	}
+	purgatory = calloc(1, sizeof(*purgatory));
+	memcpy(purgatory->counts.name, args->name, sizeof(args->name));
+	purgatory->counts.max_pending = args->max_pending;
+	purgatory->next = named;
+	named = purgatory;
+	purgatory->detached = files[new_file(purgatory, 0)];
+	purgatory->counts.files = 0;
+	return new_file(purgatory, 0);
+}
+
+static int remove_purgatory(struct twheel_remove_args *args)
+{
+	struct fake_purgatory *purgatory = find_purgatory(args->name), **at = &named;
+	unsigned int fd;
+
+	if (!purgatory)
+		return -1;
+	if (purgatory->counts.files && !(args->flags & TWHEEL_REMOVE_FORCE)) {
+		errno = EBUSY;
+		return -1;
+	}
+	while (*at != purgatory)
+		at = &(*at)->next;
+	*at = purgatory->next;
+	args->cancelled = fake_end_all(purgatory, NULL, TWHEEL_CANCELLED, 0, 0);
+	for (fd = 0; fd < MAX_FILES; fd++) {
+		if (!files[fd] || files[fd]->purgatory != purgatory)
+			continue;
+		files[fd]->drained = true;
+		close_write_end(files[fd]);
+	}
+	return 0;
+}
+
+static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
+{
+	struct twheel_command *commands = (void *)(uintptr_t)args->commands;
+	struct twheel_result *results = (void *)(uintptr_t)args->results;
+
+	for (args->done = 0; args->done < args->nr; args->done++) {
+		struct twheel_command command = commands[args->done];
+		struct twheel_result result = { .error = 0 };
+
+		if (fake_call(file, command.call, &command.add))
+			result.error = -errno;
+		else if (command.call == TWHEEL_CALL_ADD)
+			result.value = command.add.id;
+		else if (command.call == TWHEEL_CALL_REARM)
+			result.value = command.rearm.moved;
+		else if (command.call == TWHEEL_CALL_SIGNAL)
+			result.value = command.signal.completed;
+		else if (command.call == TWHEEL_CALL_CANCEL_KEY)
+			result.value = command.cancel_key.cancelled;
+		results[args->done] = result;
+		args->failed += result.error != 0;
+		if (result.error && args->flags & TWHEEL_BATCH_STOP) {
+			args->done++;
+			break;
+		}
+	}
+	return 0;
+}
+
+static int call_file(struct fake_file *file, unsigned int call, void *args)
+{
+	struct twheel_complete_all_args *all = args;
+	struct twheel_drain_args *drained = args;
+
+	switch (call) {
+	case TWHEEL_CALL_BATCH:
+		return run_batch(file, args);
+	case TWHEEL_CALL_COMPLETE_ALL:
+		all->completed = fake_end_all(file->purgatory,
+					      all->flags & TWHEEL_COMPLETE_OTHERS ? NULL : file,
+					      TWHEEL_COMPLETED, all->value, all->error);
+		return 0;
+	case TWHEEL_CALL_DRAIN:
+		drain(file, &drained->cancelled);
+		return 0;
+	case TWHEEL_CALL_EVENTS:
+		return open_events(file, args);
+	case TWHEEL_CALL_RESTRICT:
+		file->restricted = true;
+		return 0;
+	case TWHEEL_CALL_QUERY:
+		*(struct twheel_query_args *)args = file->purgatory->counts;
+		return 0;
+	default:
+		return fake_call(file, call, args);
+	}
+}
+
+static int call_control(unsigned int call, void *args)
+{
+	switch (call) {
+	case TWHEEL_CALL_CREATE:
+		return create(args);
+	case TWHEEL_CALL_REMOVE:
+		return remove_purgatory(args);
+	default:
+		errno = ENOTTY;
+		return -1;
+	}
+}
+
+static struct fake_file *file_of(int fd)
+{
+	return fd >= 0 && fd < MAX_FILES ? files[fd] : NULL;
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	struct fake_file *file;
+	int status;
+	va_list ap;
+	void *args;
+
+	va_start(ap, request);
+	args = va_arg(ap, void *);
+	va_end(ap);
+	pthread_mutex_lock(&fake_lock);
+	/* Calls that are not of the device, such as FIONBIO, are for the pipe. */
+	file = _IOC_TYPE(request) == TWHEEL_IOC_MAGIC ? file_of(fd) : NULL;
+	if (!file) {
+		pthread_mutex_unlock(&fake_lock);
+		return real_ioctl(fd, request, args);
+	}
+	status = file->purgatory ? call_file(file, _IOC_NR(request), args) :
+				   call_control(_IOC_NR(request), args);
+	pthread_mutex_unlock(&fake_lock);
+	return status;
+}
+
+static int open_node(const char *name, int flags)
+{
+	struct fake_purgatory *purgatory;
+
+	if (!strcmp(name, "-control"))
+		return new_file(NULL, flags);
+	purgatory = name[0] ? find_purgatory(name + 1) : calloc(1, sizeof(*purgatory));
+	return purgatory ? new_file(purgatory, flags) : -1;
+}
+
+int open(const char *path, int flags, ...)
+{
+	unsigned int mode;
+	va_list ap;
+	int fd;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, unsigned int);
+	va_end(ap);
+	if (strncmp(path, NODE, strlen(NODE)))
+		return real_open(path, flags, mode);
+	pthread_mutex_lock(&fake_lock);
+	fd = open_node(path + strlen(NODE), flags);
+	pthread_mutex_unlock(&fake_lock);
+	return fd;
+}
+
+/* The queue of the detached events lives as long as its purgatory. */
+int close(int fd)
+{
+	struct fake_file *file;
+
+	pthread_mutex_lock(&fake_lock);
+	file = file_of(fd);
+	if (file && file->purgatory && file == file->purgatory->detached) {
+		pthread_mutex_unlock(&fake_lock);
+		return 0;
+	}
+	if (file) {
+		if (file->purgatory) {
+			fake_forget(file);
+			file->purgatory->counts.files--;
+		}
+		close_write_end(file);
+		files[fd] = NULL;
+		free(file);
+	}
+	pthread_mutex_unlock(&fake_lock);
+	return real_close(fd);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A fake of the device for one process, for tests of the bindings on machines without the
+ * module.  Preloaded, it replaces open(), ioctl() and close() for the nodes of twheel:
+ *
+ *	LD_PRELOAD=libtwheel_fake.so PROGRAM
+ *
+ * It keeps purgatories and operations in memory.  A file is a pipe: its events are written
+ * to it, so that read() and poll() need no replacement.  A thread expires operations.
+ *
+ * It differs from the module: files cannot be shared by dup(), fork() or sockets, there are
+ * no quotas of users, an id is EALREADY for ever after the end of the operation, and the
+ * periods of an unread event are separate events.  Each test of a binding therefore also
+ * runs on the real device.
+ */
+#ifndef TWHEEL_TESTS_FAKE_H
+#define TWHEEL_TESTS_FAKE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <linux/twheel.h>
+
+/* A watched key; @left is the number of signals that it still needs. */
+struct fake_watch {
+	struct twheel_key key;
+	uint32_t left;
+};
+
+struct fake_op {
+	struct fake_op *next;
+	struct fake_file *file;
+	struct fake_purgatory *purgatory;
+	struct twheel_add_args args;	/* the deadline is absolute */
+	uint64_t sum;
+	unsigned int nr;
+	struct fake_watch watches[TWHEEL_MAX_KEYS];
+};
+
+/* The read end of a pipe is the descriptor of the program. */
+struct fake_file {
+	struct fake_purgatory *purgatory;	/* NULL for the control node */
+	int write_end;
+	bool drained;
+	bool restricted;
+};
+
+struct fake_purgatory {
+	struct fake_purgatory *next;
+	struct twheel_query_args counts;
+	struct fake_file *detached;	/* queue of the detached events, or NULL */
+};
+
+/* ops.c: the pending operations, in the order of their adds. The caller holds fake_lock. */
+extern struct fake_op *fake_ops;
+
+int fake_call(struct fake_file *file, unsigned int call, void *args);
+void fake_expire(void);
+uint64_t fake_next_expiry(void);
+struct fake_op *fake_find(const struct fake_purgatory *purgatory, uint64_t id);
+void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error);
+void fake_forget(const struct fake_file *file);
+unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,
+			  uint32_t reason, uint64_t value, int error);
+
+/* device.c: files, system calls and the thread that expires operations. */
+void fake_wake(void);
+void fake_send(const struct fake_op *op, const struct twheel_event *event);
+
+#endif /* TWHEEL_TESTS_FAKE_H */

@@ -1,0 +1,444 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The fake's operations: calls on operations and keys, by linear search. See fake.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "fake.h"
+
+struct fake_op *fake_ops;
+static uint64_t last_id;
+
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+
+static uint64_t now(uint32_t clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clocks[clock], &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* A deadline from @deadline, which is relative unless @absolute. */
+static uint64_t deadline_at(uint32_t clock, uint64_t deadline, bool absolute)
+{
+	if (deadline > INT64_MAX || absolute)
+		return deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
+	deadline += now(clock);
+	return deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
+}
+
+static bool same_key(const struct twheel_key *a, const struct twheel_key *b)
+{
+	return a->v[0] == b->v[0] && a->v[1] == b->v[1];
+}
+
+static struct fake_watch *watch_of(struct fake_op *op, const struct twheel_key *key)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++)
+		if (same_key(&op->watches[i].key, key))
+			return &op->watches[i];
+	return NULL;
+}
+
+/* Number of keys or amount that the operation still needs; 0 if it is satisfied. */
+static uint64_t missing(const struct fake_op *op)
+{
+	unsigned int i, satisfied = 0, needed;
+
+	for (i = 0; i < op->nr; i++)
+		satisfied += !op->watches[i].left;
+	switch (op->args.condition) {
+	case TWHEEL_COND_ANY:
+		needed = 1;
+		break;
+	case TWHEEL_COND_ALL:
+		needed = op->nr;
+		break;
+	case TWHEEL_COND_QUORUM:
+		needed = op->args.quorum;
+		break;
+	case TWHEEL_COND_SUM:
+		return op->sum < op->args.threshold ? op->args.threshold - op->sum : 0;
+	default:
+		return 0;
+	}
+	return satisfied < needed ? needed - satisfied : 0;
+}
+
+struct fake_op *fake_find(const struct fake_purgatory *purgatory, uint64_t id)
+{
+	struct fake_op *op;
+
+	for (op = fake_ops; op; op = op->next)
+		if (op->args.id == id && op->purgatory == purgatory)
+			return op;
+	errno = id && id <= last_id ? EALREADY : ENOENT;
+	return NULL;
+}
+
+static void remove_op(struct fake_op *op)
+{
+	struct fake_op **at = &fake_ops;
+
+	while (*at != op)
+		at = &(*at)->next;
+	*at = op->next;
+	op->purgatory->counts.pending--;
+}
+
+static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value, int error,
+		       bool more)
+{
+	struct twheel_event event = {
+		.id = op->args.id,
+		.cookie = op->args.cookie,
+		.value = value,
+		.deadline = op->args.deadline,
+		.time = now(op->args.clock),
+		.reason = reason,
+		.flags = more ? TWHEEL_EVENT_MORE : 0,
+		.error = error,
+		.expirations = reason == TWHEEL_EXPIRED,
+	};
+
+	fake_send(op, &event);
+}
+
+void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error)
+{
+	struct twheel_query_args *counts = &op->purgatory->counts;
+
+	remove_op(op);
+	*(reason == TWHEEL_COMPLETED ? &counts->completed :
+	  reason == TWHEEL_EXPIRED ? &counts->expired : &counts->cancelled) += 1;
+	send_event(op, reason, value, error, false);
+	free(op);
+}
+
+/* Removes the operations of a closed file. */
+void fake_forget(const struct fake_file *file)
+{
+	struct fake_op *op, *next;
+
+	for (op = fake_ops; op; op = next) {
+		next = op->next;
+		if (op->file != file)
+			continue;
+		remove_op(op);
+		op->purgatory->counts.cancelled++;
+		free(op);
+	}
+}
+
+/* Ends the operations of a file; those of all files of the purgatory if @file is NULL. */
+unsigned int fake_end_all(const struct fake_purgatory *purgatory, const struct fake_file *file,
+			  uint32_t reason, uint64_t value, int error)
+{
+	struct fake_op *op, *next;
+	unsigned int nr = 0;
+
+	for (op = fake_ops; op; op = next) {
+		next = op->next;
+		if (op->purgatory != purgatory || (file && op->file != file))
+			continue;
+		fake_end(op, reason, value, error);
+		nr++;
+	}
+	return nr;
+}
+
+static void expire(struct fake_op *op)
+{
+	struct twheel_add_args *args = &op->args;
+
+	if (!args->period || args->runs == 1) {
+		fake_end(op, TWHEEL_EXPIRED, 0, 0);
+		return;
+	}
+	if (args->runs)
+		args->runs--;
+	send_event(op, TWHEEL_EXPIRED, 0, 0, true);
+	args->deadline += args->period;
+}
+
+void fake_expire(void)
+{
+	struct fake_op *op, *next;
+
+	for (op = fake_ops; op; op = next) {
+		next = op->next;
+		if (op->args.deadline <= now(op->args.clock))
+			expire(op);
+	}
+}
+
+/* Time until the next deadline in ns; TWHEEL_NEVER without one. */
+uint64_t fake_next_expiry(void)
+{
+	uint64_t first = TWHEEL_NEVER, time;
+	const struct fake_op *op;
+
+	for (op = fake_ops; op; op = op->next) {
+		if (op->args.deadline == TWHEEL_NEVER)
+			continue;
+		time = now(op->args.clock);
+		time = op->args.deadline > time ? op->args.deadline - time : 0;
+		if (time < first)
+			first = time;
+	}
+	return first;
+}
+
+static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
+{
+	const struct twheel_watch_spec *specs = (const void *)(uintptr_t)keys;
+	unsigned int i, old = op->nr;
+
+	for (i = 0; i < nr; i++) {
+		if (watch_of(op, &specs[i].key))
+			continue;
+		if (op->nr == TWHEEL_MAX_KEYS ||
+		    (op->args.condition == TWHEEL_COND_SUM && specs[i].need > 1)) {
+			op->nr = old;
+			errno = EINVAL;
+			return -1;
+		}
+		op->watches[op->nr].key = specs[i].key;
+		op->watches[op->nr++].left = specs[i].need ? specs[i].need : 1;
+	}
+	return 0;
+}
+
+static bool valid(const struct fake_op *op)
+{
+	const struct twheel_add_args *args = &op->args;
+	bool quorum = args->condition == TWHEEL_COND_QUORUM;
+	bool sum = args->condition == TWHEEL_COND_SUM;
+
+	return args->condition <= TWHEEL_COND_SUM && args->clock <= TWHEEL_CLOCK_REALTIME &&
+	       (args->condition != TWHEEL_COND_NONE) == (op->nr != 0) &&
+	       (quorum ? args->quorum && args->quorum <= op->nr : !args->quorum) &&
+	       sum == (args->threshold != 0) && (args->period || !args->runs) &&
+	       (!args->period || args->deadline <= INT64_MAX) &&
+	       !(args->flags & TWHEEL_ADD_DETACHED && !op->purgatory->counts.name[0]);
+}
+
+static int call_add(struct fake_file *file, struct twheel_add_args *args)
+{
+	struct fake_purgatory *purgatory = file->purgatory;
+	struct fake_op *op = calloc(1, sizeof(*op)), **last = &fake_ops;
+
+	op->purgatory = purgatory;
+	op->file = args->flags & TWHEEL_ADD_DETACHED ? purgatory->detached : file;
+	op->args = *args;
+	if (args->nr_keys > TWHEEL_MAX_KEYS || put_watches(op, args->keys, args->nr_keys) ||
+	    !valid(op))
+		errno = EINVAL;
+	else if (file->drained)
+		errno = ESHUTDOWN;
+	else if (purgatory->counts.max_pending &&
+		 purgatory->counts.pending >= purgatory->counts.max_pending)
+		errno = ENOSPC;
+	else
+		goto add;
+	free(op);
+	return -1;
+add:
+	op->args.id = ++last_id;
+	op->args.deadline = deadline_at(args->clock, args->deadline,
+					args->flags & TWHEEL_ADD_ABSTIME);
+	while (*last)
+		last = &(*last)->next;
+	*last = op;
+	purgatory->counts.added++;
+	purgatory->counts.pending++;
+	args->id = op->args.id;
+	fake_wake();
+	return 0;
+}
+
+static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
+{
+	uint64_t deadline = deadline_at(op->args.clock, args->deadline,
+					args->flags & TWHEEL_REARM_ABSTIME);
+
+	if (op->args.period || args->mode > TWHEEL_REARM_IF_LATER) {
+		errno = op->args.period ? EOPNOTSUPP : EINVAL;
+		return -1;
+	}
+	args->moved = args->mode == TWHEEL_REARM_IF_EARLIER ? deadline < op->args.deadline :
+		      args->mode == TWHEEL_REARM_IF_LATER ? deadline > op->args.deadline : 1;
+	if (args->moved)
+		op->args.deadline = deadline;
+	fake_wake();
+	return 0;
+}
+
+static int call_unwatch(struct fake_op *op, const struct twheel_unwatch_args *args)
+{
+	struct fake_watch *watch = watch_of(op, &args->key);
+
+	if (!watch) {
+		errno = ESRCH;
+		return -1;
+	}
+	*watch = op->watches[--op->nr];
+	if (op->args.condition == TWHEEL_COND_ALL && !missing(op))
+		fake_end(op, TWHEEL_COMPLETED, 0, 0);
+	return 0;
+}
+
+static int call_signal(const struct fake_file *file, struct twheel_signal_args *args)
+{
+	struct fake_op *op, *next;
+
+	if (file->restricted) {
+		errno = EPERM;
+		return -1;
+	}
+	for (op = fake_ops; op; op = next) {
+		struct fake_watch *watch = watch_of(op, &args->key);
+
+		next = op->next;
+		if (op->purgatory != file->purgatory || !watch)
+			continue;
+		if (args->limit && args->completed == args->limit)
+			break;
+		op->sum += args->amount ? args->amount : 1;
+		watch->left -= watch->left != 0;
+		if (missing(op))
+			continue;
+		fake_end(op, TWHEEL_COMPLETED, args->value, 0);
+		args->completed++;
+	}
+	return 0;
+}
+
+static int call_cancel_key(const struct fake_file *file, struct twheel_cancel_key_args *args)
+{
+	struct fake_op *op, *next;
+
+	for (op = fake_ops; op; op = next) {
+		next = op->next;
+		if (op->purgatory != file->purgatory || !watch_of(op, &args->key))
+			continue;
+		fake_end(op, TWHEEL_CANCELLED, 0, 0);
+		args->cancelled++;
+	}
+	return 0;
+}
+
+static void describe(const struct fake_op *op, const struct fake_file *file,
+		     struct twheel_pending *pending)
+{
+	uint64_t time = now(op->args.clock);
+	unsigned int i;
+
+	memset(pending, 0, sizeof(*pending));
+	pending->id = op->args.id;
+	pending->cookie = op->args.cookie;
+	pending->deadline = op->args.deadline;
+	pending->remaining = op->args.deadline == TWHEEL_NEVER ? TWHEEL_NEVER :
+			     op->args.deadline > time ? op->args.deadline - time : 0;
+	pending->missing = missing(op);
+	pending->period = op->args.period;
+	pending->runs = op->args.runs;
+	pending->condition = op->args.condition;
+	pending->clock = op->args.clock;
+	pending->nr_keys = op->nr;
+	pending->flags = op->file == file ? TWHEEL_PENDING_OWN : 0;
+	if (op->args.flags & TWHEEL_ADD_DETACHED)
+		pending->flags |= TWHEEL_PENDING_DETACHED;
+	for (i = 0; i < op->nr && i < TWHEEL_PENDING_KEYS; i++)
+		pending->keys[i] = op->watches[i].key;
+}
+
+static int call_info(const struct fake_op *op, const struct fake_file *file,
+		     struct twheel_info_args *args)
+{
+	struct twheel_watch_spec *specs = (void *)(uintptr_t)args->keys;
+	unsigned int i;
+
+	describe(op, file, &args->pending);
+	for (i = 0; i < op->nr && i < args->max_keys; i++)
+		specs[i] = (struct twheel_watch_spec) {
+			.key = op->watches[i].key,
+			.need = op->watches[i].left,
+		};
+	return 0;
+}
+
+/* The cursor is the id of the last listed operation. */
+static int call_list(const struct fake_file *file, struct twheel_list_args *args)
+{
+	struct twheel_pending *entries = (void *)(uintptr_t)args->entries;
+	const struct fake_op *op;
+
+	for (op = fake_ops; op && args->nr < args->max_entries; op = op->next) {
+		if (op->purgatory != file->purgatory || op->args.id <= args->cursor ||
+		    (op->file != file && !(args->flags & TWHEEL_LIST_OTHERS)))
+			continue;
+		describe(op, file, &entries[args->nr++]);
+	}
+	args->cursor = args->nr && op ? entries[args->nr - 1].id : TWHEEL_LIST_END;
+	return 0;
+}
+
+/* The calls on an operation, whose id is the first field; in unwatch it follows the key. */
+static int call_op(struct fake_file *file, unsigned int call, void *args)
+{
+	const struct twheel_unwatch_args *unwatch = args;
+	const struct twheel_complete_args *complete = args;
+	const struct twheel_watch_args *watch = args;
+	uint64_t id = call == TWHEEL_CALL_UNWATCH ? unwatch->id : *(const uint64_t *)args;
+	struct fake_op *op = fake_find(file->purgatory, id);
+
+	if (!op)
+		return -1;
+	switch (call) {
+	case TWHEEL_CALL_CANCEL:
+		fake_end(op, TWHEEL_CANCELLED, 0, 0);
+		return 0;
+	case TWHEEL_CALL_COMPLETE:
+		fake_end(op, TWHEEL_COMPLETED, complete->value, complete->error);
+		return 0;
+	case TWHEEL_CALL_REARM:
+		return call_rearm(op, args);
+	case TWHEEL_CALL_WATCH:
+		return put_watches(op, watch->keys, watch->nr_keys);
+	case TWHEEL_CALL_UNWATCH:
+		return call_unwatch(op, unwatch);
+	default:
+		return call_info(op, file, args);
+	}
+}
+
+int fake_call(struct fake_file *file, unsigned int call, void *args)
+{
+	switch (call) {
+	case TWHEEL_CALL_ADD:
+		return call_add(file, args);
+	case TWHEEL_CALL_SIGNAL:
+		return call_signal(file, args);
+	case TWHEEL_CALL_CANCEL_KEY:
+		return call_cancel_key(file, args);
+	case TWHEEL_CALL_LIST:
+		return call_list(file, args);
+	case TWHEEL_CALL_CANCEL:
+	case TWHEEL_CALL_COMPLETE:
+	case TWHEEL_CALL_REARM:
+	case TWHEEL_CALL_WATCH:
+	case TWHEEL_CALL_UNWATCH:
+	case TWHEEL_CALL_INFO:
+		return call_op(file, call, args);
+	default:
+		errno = EINVAL;
+		return -1;
+	}
+}

@@ -1,0 +1,492 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of twheel.hpp.  On a machine they run on the fake device, which is linked to the
+ * program; in a guest, where the program is linked without it, on the module.
+ */
+#include <algorithm>
+#include <cmath>
+#include <cstdio>
+#include <cstring>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <type_traits>
+#include <vector>
+
+#include <fcntl.h>
+#include <poll.h>
+
+#include <twheel.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+using twheel::key;
+using twheel::operation;
+using twheel::purgatory;
+using twheel::reader;
+
+/* Fails the running case. */
+#define CHECK(condition)							\
+	do {									\
+		if (!(condition))						\
+			throw std::runtime_error(std::to_string(__LINE__) +	\
+						 ": " #condition);		\
+	} while (0)
+
+template <class Function>
+std::error_code error_of(Function function)
+{
+	try {
+		function();
+	} catch (const std::system_error &error) {
+		return error.code();
+	}
+	return {};
+}
+
+template <class Type>
+constexpr bool moves_only = std::is_nothrow_move_constructible_v<Type> &&
+			    std::is_nothrow_move_assignable_v<Type> &&
+			    std::is_nothrow_destructible_v<Type> &&
+			    !std::is_copy_constructible_v<Type> &&
+			    !std::is_copy_assignable_v<Type>;
+
+static_assert(moves_only<purgatory>);
+static_assert(moves_only<twheel::queue>);
+static_assert(moves_only<twheel::batch>);
+static_assert(std::is_nothrow_destructible_v<reader>);
+static_assert(std::is_nothrow_move_constructible_v<operation>);
+
+bool is_open(int fd)
+{
+	return fcntl(fd, F_GETFD) >= 0;
+}
+
+void owners_close_their_descriptor()
+{
+	int fd;
+	{
+		purgatory first;
+		fd = first.fd();
+		purgatory second(std::move(first));
+		CHECK(first.fd() == -1 && second.fd() == fd && is_open(fd));
+
+		purgatory third;
+		int other = third.fd();
+		third = std::move(second);
+		CHECK(third.fd() == fd && !is_open(other));
+		purgatory &self = third;
+		third = std::move(self);
+		CHECK(third.fd() == fd && is_open(fd));
+	}
+	CHECK(!is_open(fd));
+
+	purgatory released;
+	fd = released.release();
+	CHECK(is_open(fd) && released.fd() == -1);
+	purgatory adopted = purgatory::adopt(fd);
+	adopted.close();
+	adopted.close();
+	CHECK(!is_open(fd));
+}
+
+void errors_are_exceptions()
+{
+	purgatory p;
+
+	CHECK(error_of([] { purgatory("no-such-name"); }) ==
+	      std::errc::no_such_file_or_directory);
+	CHECK(error_of([] { purgatory(std::string("a/b")); }) == std::errc::invalid_argument);
+	CHECK(error_of([&] { p.add(operation().quorum(2, {key("a")})); }) ==
+	      std::errc::invalid_argument);
+	CHECK(error_of([&] { p.rearm(12345, 1s); }) == std::errc::no_such_file_or_directory);
+	p.close();
+	CHECK(error_of([&] { p.add(operation()); }) == std::errc::bad_file_descriptor);
+	CHECK(error_of([&] { p.query(); }) == std::errc::bad_file_descriptor);
+	CHECK(error_of([&] { twheel::batch(p, 0); }) == std::errc::invalid_argument);
+}
+
+void keys_are_compared_and_printed()
+{
+	const key uuid = key::uuid("123e4567-e89b-12d3-a456-426614174000");
+
+	CHECK(key("acks") == key(std::string("acks")) && key("acks") != key("ack"));
+	CHECK(key(7) != key("7") && key::parse("7") == key(7));
+	CHECK(key("acks").str() == "acks" && key(7).str() == "7");
+	CHECK(key::parse(uuid.str()) == uuid);
+	CHECK(key(1) < key(2) && !(key(2) < key(1)));
+	CHECK(error_of([] { key("a text of 17 char"); }) == std::errc::filename_too_long);
+	CHECK(error_of([] { key(std::string("a\0b", 3)); }) == std::errc::invalid_argument);
+	CHECK(error_of([] { key::uuid("no"); }) == std::errc::invalid_argument);
+}
+
+void two_of_three_keys_complete()
+{
+	purgatory p;
+	reader events(p);
+	const auto id = p.add(operation().in(1h).cookie(9).quorum(
+		2, {key("a"), {key("b"), 2}, key("c")}));
+
+	CHECK(p.signal(key("a")) == 0);
+	CHECK(p.signal(key("a")) == 0);
+	CHECK(p.signal(key("b")) == 0);
+	CHECK(p.signal(key("b"), 5) == 1);
+
+	const twheel::event event = *events.begin();
+	CHECK(event.id == id && event.cookie == 9 && event.value == 5);
+	CHECK(event.reason == TWHEEL_COMPLETED);
+}
+
+void conditions_are_passed_on()
+{
+	purgatory p;
+
+	p.add(operation().any({key("a"), key("b")}).cookie(1));
+	p.add(operation().all({key("a"), key("b")}).cookie(2));
+	p.add(operation().sum(10, {key("a"), key("b")}).cookie(3));
+	CHECK(p.signal(key("a"), 0, 4) == 1);
+	CHECK(p.signal(key("b"), 0, 6) == 2);
+	CHECK(p.query().completed == 3 && p.query().pending == 0);
+	/* The last condition counts. */
+	operation op = operation().quorum(2, {key("a"), key("b")}).any({key("c")});
+	p.add(op);
+	p.add(op);
+	CHECK(p.signal(key("c"), 0, 1, 1) == 1);
+	CHECK(p.signal(key("c")) == 1);
+}
+
+void deadlines_of_chrono_expire()
+{
+	purgatory p;
+	reader events(p);
+	const auto start = std::chrono::steady_clock::now();
+	const auto wall = std::chrono::system_clock::now();
+
+	p.add(operation().in(2ms).cookie(1));
+	p.add(operation().at(start + 2ms).cookie(2));
+	p.add(operation().at(wall + 2ms).cookie(3));
+	p.add(operation().in(-1s).cookie(4));
+	p.add(operation().in(1.5ms).on(TWHEEL_CLOCK_BOOTTIME).cookie(5));
+
+	unsigned int seen = 0;
+	for (const twheel::event &event : events) {
+		CHECK(event.reason == TWHEEL_EXPIRED && event.time >= event.deadline);
+		seen += event.cookie;
+		if (seen == 15)
+			break;
+	}
+	CHECK(std::chrono::steady_clock::now() >= start + 2ms);
+}
+
+void durations_round_up_and_end_in_never()
+{
+	using hours = std::chrono::hours;
+	using ps = std::chrono::duration<long long, std::pico>;
+
+	CHECK(twheel::detail::ns(1ns) == 1 && twheel::detail::ns(ps(1)) == 1);
+	CHECK(twheel::detail::ns(ps(1001)) == 2 && twheel::detail::ns(0.5ns) == 1);
+	CHECK(twheel::detail::ns(hours::max()) == TWHEEL_NEVER);
+	CHECK(twheel::detail::ns(hours(24 * 365 * 293)) == TWHEEL_NEVER);
+	CHECK(twheel::detail::ns(hours(24 * 365 * 292)) < TWHEEL_NEVER);
+	CHECK(twheel::detail::ns(std::chrono::duration<double>(1e300)) == TWHEEL_NEVER);
+	CHECK(twheel::detail::ns(std::chrono::duration<double>(NAN)) == 0);
+	CHECK(twheel::detail::ns(hours::min()) == 0);
+}
+
+void the_loser_of_two_ends_learns_it()
+{
+	purgatory p;
+	const auto id = p.add(operation());
+
+	CHECK(p.cancel(id) && !p.cancel(id) && !p.complete(id, 1));
+	CHECK(!p.complete_error(id, -EIO) && !p.cancel(987654321));
+	CHECK(error_of([&] { p.rearm(id, 1s); }) == std::errc::connection_already_in_progress);
+	CHECK(p.complete_error(p.add(operation()), -EIO));
+
+	reader events(p);
+	auto at = events.begin();
+	CHECK(at->reason == TWHEEL_CANCELLED);
+	++at;
+	CHECK(at->reason == TWHEEL_COMPLETED && at->error == -EIO);
+}
+
+void a_pending_operation_changes()
+{
+	purgatory p;
+	std::vector<twheel_watch_spec> keys;
+	const auto id = p.add(operation().in(1h).any({key("a")}));
+
+	CHECK(p.rearm(id, 2h, TWHEEL_REARM_IF_LATER));
+	CHECK(!p.rearm(id, 3h, TWHEEL_REARM_IF_EARLIER));
+	p.watch(id, {key("b"), {key("c"), 3}});
+	p.unwatch(id, key("a"));
+	CHECK(error_of([&] { p.unwatch(id, key("a")); }) == std::errc::no_such_process);
+	CHECK(p.info(id).nr_keys == 2);
+	CHECK(p.info(id, &keys).id == id && keys.size() == 2);
+	for (const twheel_watch_spec &spec : keys)
+		CHECK(key(spec.key) == key("b") ? spec.need == 1 : spec.need == 3);
+	CHECK(p.signal(key("a")) == 0 && p.cancel_key(key("c")) == 1);
+}
+
+void listings_have_all_operations()
+{
+	purgatory p;
+
+	CHECK(p.list().empty());
+	for (unsigned int i = 0; i < 700; i++)
+		p.add(operation().cookie(i));
+	std::vector<bool> seen(700);
+	for (const twheel_pending &pending : p.list())
+		seen.at(pending.cookie) = true;
+	CHECK(std::count(seen.begin(), seen.end(), true) == 700);
+	CHECK(p.complete_all(3) == 700);
+}
+
+void a_reader_keeps_events_after_break()
+{
+	purgatory p(O_NONBLOCK);
+	reader events(p, 4);
+	unsigned int nr = 0;
+
+	CHECK(events.begin() == events.end() && !events.ended());
+	for (unsigned int i = 0; i < 10; i++)
+		p.complete(p.add(operation().cookie(i)));
+	while (nr < 5)
+		for (const twheel::event &event : events) {
+			CHECK(event.cookie == nr);
+			nr++;
+			break;
+		}
+	purgatory moved(std::move(p));
+	for (const twheel::event &event : events)
+		CHECK(event.cookie == nr++);
+	CHECK(nr == 10 && !events.ended());
+}
+
+void a_reader_ends_after_a_drain()
+{
+	purgatory p;
+	reader events(p);
+	unsigned int nr = 0;
+
+	p.add(operation());
+	p.add(operation());
+	CHECK(p.drain() == 2);
+	for (const twheel::event &event : events) {
+		CHECK(event.reason == TWHEEL_CANCELLED);
+		nr++;
+	}
+	CHECK(nr == 2 && events.ended());
+	CHECK(error_of([&] { p.add(operation()); }).value() == ESHUTDOWN);
+}
+
+void a_blocking_reader_gets_the_signal_of_a_thread()
+{
+	purgatory p;
+	reader events(p);
+
+	p.add(operation().any({key(1)}));
+	std::thread signaller([&] { p.signal(key(1), 8); });
+	const auto value = events.begin()->value;
+	signaller.join();
+	CHECK(value == 8);
+}
+
+void poll_reports_an_event()
+{
+	purgatory p(O_NONBLOCK);
+	twheel::event event;
+	pollfd poll_fd = {p.fd(), POLLIN, 0};
+
+	CHECK(poll(&poll_fd, 1, 0) == 0);
+	CHECK(error_of([&] { p.read(&event, 1); }) ==
+	      std::errc::resource_unavailable_try_again);
+	p.add(operation().in(0s));
+	CHECK(poll(&poll_fd, 1, -1) == 1 && p.read(&event, 1) == 1);
+}
+
+void periods_are_reported()
+{
+	purgatory p;
+	reader events(p);
+	unsigned int nr = 0;
+
+	p.add(operation().in(1ms).every(1ms, 3));
+	for (const twheel::event &event : events) {
+		nr++;
+		CHECK(event.reason == TWHEEL_EXPIRED);
+		if (!(event.flags & TWHEEL_EVENT_MORE))
+			break;
+	}
+	CHECK(nr == 3);
+}
+
+void a_batch_reports_each_result()
+{
+	purgatory p;
+	twheel::batch batch(p, 4);
+	std::vector<std::uint64_t> ids;
+
+	batch.on_result([&](std::uint64_t index, const twheel_command &,
+			    const twheel_result &result) {
+		if (index < 6 && !result.error)
+			ids.push_back(result.value);
+	});
+	for (int i = 0; i < 6; i++)
+		batch.add(operation().any({key(i)}));
+	CHECK(batch.submit() == 0 && ids.size() == 6);
+
+	twheel::batch moved(std::move(batch));
+	moved.cancel(ids[0]).cancel(ids[0]).complete(ids[1], 3).complete_error(ids[2], -EIO);
+	moved.rearm(ids[3], 1h).watch(ids[3], {key("b")}).unwatch(ids[3], key(3));
+	moved.signal(key("b")).cancel_key(key(4));
+	CHECK(moved.submit() == 1);
+	CHECK(p.query().pending == 1 && p.query().completed == 3);
+}
+
+void a_stopped_batch_skips_the_rest()
+{
+	purgatory p;
+	twheel::batch batch(p, 8, TWHEEL_BATCH_STOP);
+	std::vector<int> errors;
+
+	batch.on_result([&](std::uint64_t, const twheel_command &, const twheel_result &result) {
+		errors.push_back(result.error);
+	});
+	batch.add(operation()).cancel(999999).add(operation());
+	CHECK(batch.submit() == 2);
+	CHECK((errors == std::vector<int>{0, -ENOENT, -ECANCELED}));
+}
+
+void an_exception_of_a_result_leaves_submit()
+{
+	purgatory p;
+	twheel::batch batch(p);
+	unsigned int reported = 0;
+
+	batch.on_result([&](std::uint64_t, const twheel_command &, const twheel_result &) {
+		if (!reported++)
+			throw std::out_of_range("first");
+		throw std::length_error("second");
+	});
+	batch.add(operation()).add(operation()).add(operation());
+	try {
+		batch.submit();
+		CHECK(!"submit() throws");
+	} catch (const std::out_of_range &) {
+	}
+	CHECK(reported == 3 && p.query().pending == 3);
+	/* The batch is empty and can be used. */
+	batch.on_result(nullptr);
+	batch.add(operation());
+	CHECK(batch.submit() == 0);
+	/* A result function cannot change while commands are in the batch. */
+	batch.add(operation());
+	CHECK(error_of([&] { batch.on_result(nullptr); }) ==
+	      std::errc::device_or_resource_busy);
+}
+
+void an_unusable_batch_keeps_its_commands()
+{
+	purgatory p;
+	twheel::batch batch(p);
+	const int fd = p.release();
+
+	batch.add(operation());
+	close(fd);
+	CHECK(error_of([&] { batch.submit(); }) == std::errc::bad_file_descriptor);
+}
+
+void a_named_purgatory_has_a_detached_queue()
+{
+	const std::string name = "hpp-test";
+	purgatory p = purgatory::create(name, 0600);
+
+	CHECK(error_of([&] { purgatory::create(name, 0600); }) == std::errc::file_exists);
+	CHECK(std::string(p.query().name) == name);
+	purgatory(name).add(operation().any({key(1)}).flags(TWHEEL_ADD_DETACHED).cookie(6));
+	{
+		twheel::queue queue = p.events();
+		reader events(queue);
+		CHECK(p.signal(key(1)) == 1 && events.begin()->cookie == 6);
+	}
+	CHECK(error_of([&] { purgatory::remove(name); }) ==
+	      std::errc::device_or_resource_busy);
+	p.add(operation());
+	CHECK(purgatory::remove(name, TWHEEL_REMOVE_FORCE) == 1);
+
+	twheel_create_args args = {};
+	std::strcpy(args.name, name.c_str());
+	args.mode = 0600;
+	args.uid = args.gid = TWHEEL_CALLER;
+	args.max_pending = 1;
+	purgatory limited = purgatory::create(args);
+	limited.add(operation());
+	CHECK(error_of([&] { limited.add(operation()); }) == std::errc::no_space_on_device);
+	purgatory::remove(name, TWHEEL_REMOVE_FORCE);
+}
+
+void a_restricted_file_cannot_signal()
+{
+	purgatory p;
+
+	p.restrict_to_own();
+	CHECK(error_of([&] { p.signal(key(1)); }) == std::errc::operation_not_permitted);
+}
+
+const struct {
+	void (*run)();
+	const char *name;
+} cases[] = {
+	{owners_close_their_descriptor, "owners close their descriptor"},
+	{errors_are_exceptions, "errors are exceptions"},
+	{keys_are_compared_and_printed, "keys are compared and printed"},
+	{two_of_three_keys_complete, "two of three keys complete"},
+	{conditions_are_passed_on, "conditions are passed on"},
+	{deadlines_of_chrono_expire, "deadlines of chrono expire"},
+	{durations_round_up_and_end_in_never, "durations round up and end in never"},
+	{the_loser_of_two_ends_learns_it, "the loser of two ends learns it"},
+	{a_pending_operation_changes, "a pending operation changes"},
+	{listings_have_all_operations, "listings have all operations"},
+	{a_reader_keeps_events_after_break, "a reader keeps events after break"},
+	{a_reader_ends_after_a_drain, "a reader ends after a drain"},
+	{a_blocking_reader_gets_the_signal_of_a_thread,
+	 "a blocking reader gets the signal of a thread"},
+	{poll_reports_an_event, "poll reports an event"},
+	{periods_are_reported, "periods are reported"},
+	{a_batch_reports_each_result, "a batch reports each result"},
+	{a_stopped_batch_skips_the_rest, "a stopped batch skips the rest"},
+	{an_exception_of_a_result_leaves_submit, "an exception of a result leaves submit()"},
+	{an_unusable_batch_keeps_its_commands, "an unusable batch keeps its commands"},
+	{a_named_purgatory_has_a_detached_queue, "a named purgatory has a detached queue"},
+	{a_restricted_file_cannot_signal, "a restricted file cannot signal"},
+};
+
+bool passes(void (*run)())
+{
+	try {
+		run();
+		return true;
+	} catch (const std::exception &error) {
+		std::printf("# %s\n", error.what());
+		return false;
+	}
+}
+
+} // namespace
+
+int main()
+{
+	int nr = 0, failed = 0;
+
+	for (const auto &test : cases) {
+		const bool good = passes(test.run);
+
+		failed += !good;
+		std::printf("%sok %d - %s\n", good ? "" : "not ", ++nr, test.name);
+	}
+	std::printf("1..%d\n", nr);
+	std::printf("# %d passed, %d failed\n", nr - failed, failed);
+	return failed != 0;
+}
