@@ -1,0 +1,300 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of purgatories in an event loop."""
+
+import asyncio
+import errno
+import os
+import threading
+import unittest
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import twheel
+from twheel import AsyncPurgatory, Purgatory, Reason
+
+NAME = "python-aio-test"
+
+
+async def until(condition: Callable[[], bool]) -> None:
+    """Let the loop run until the condition holds; the test's own timeout ends it."""
+    while not condition():
+        await asyncio.sleep(0.001)
+
+
+class Loop(unittest.IsolatedAsyncioTestCase):
+    def setUp(self) -> None:
+        warnings.simplefilter("error", ResourceWarning)
+
+    async def asyncSetUp(self) -> None:
+        self.purgatory = await self.enterAsyncContext(AsyncPurgatory())
+        self.reported: list[dict[str, Any]] = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: self.reported.append(context)
+        )
+
+    async def asyncTearDown(self) -> None:
+        await asyncio.sleep(0)
+        self.assertEqual(self.reported, [])
+
+    def pending(self) -> int:
+        return self.purgatory.purgatory.query().pending
+
+    def start(self, *keys: twheel.WatchLike, **options: Any) -> "asyncio.Task[twheel.Event]":
+        return asyncio.create_task(self.purgatory.wait(keys, **options))
+
+
+class Waits(Loop):
+    async def test_wait_returns_the_event_of_a_quorum(self) -> None:
+        task = self.start("a", "b", "c", quorum=2, timeout=3600, cookie=9)
+        await until(lambda: self.pending() == 1)
+        self.assertEqual(self.purgatory.signal("a"), 0)
+        self.assertEqual(self.purgatory.signal("c", 5), 1)
+        event = await task
+        self.assertEqual((event.value, event.cookie), (5, 9))
+        self.assertEqual(event.reason, Reason.COMPLETED)
+
+    async def test_wait_raises_a_timeout_error_at_the_deadline(self) -> None:
+        with self.assertRaises(TimeoutError) as caught:
+            await self.purgatory.wait(["a"], timeout=0.002)
+        assert isinstance(caught.exception, twheel.Expired)
+        event = caught.exception.event
+        assert event.deadline is not None
+        self.assertGreaterEqual(event.time, event.deadline)
+
+    async def test_wait_without_a_time_expires_at_once(self) -> None:
+        with self.assertRaises(twheel.Expired):
+            await self.purgatory.wait(timeout=0)
+
+    async def test_wait_raises_the_error_of_a_completion(self) -> None:
+        operation = self.purgatory.add()
+        self.purgatory.purgatory.complete_error(operation.id, -errno.EPIPE)
+        with self.assertRaises(BrokenPipeError):
+            await operation
+
+    async def test_wait_raises_cancelled_after_a_cancel_by_key(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        self.purgatory.purgatory.cancel_key("a")
+        with self.assertRaises(twheel.Cancelled):
+            await task
+
+    async def test_an_invalid_wait_leaves_nothing_behind(self) -> None:
+        with self.assertRaises(OSError):
+            await self.purgatory.wait(["a"], quorum=2)
+        self.assertEqual(self.purgatory._waiting, {})
+
+    async def test_waits_end_in_the_order_of_their_events(self) -> None:
+        ended: list[int] = []
+        tasks = [self.start(i) for i in range(500)]
+        for i, task in enumerate(tasks):
+            task.add_done_callback(lambda _, i=i: ended.append(i))  # type: ignore[misc]
+        await until(lambda: self.pending() == 500)
+        for i in reversed(range(500)):
+            self.purgatory.signal(i, i)
+        events = await asyncio.gather(*tasks)
+        self.assertEqual([event.value for event in events], list(range(500)))
+        self.assertEqual(ended, list(reversed(range(500))))
+
+    async def test_a_signal_before_the_await_is_not_lost(self) -> None:
+        operation = self.purgatory.add(["a"])
+        self.purgatory.signal("a", 3)
+        await until(operation.done)
+        self.assertEqual((await operation).value, 3)
+        self.assertEqual((await operation).value, 3)
+
+    async def test_an_operation_can_be_moved_completed_and_cancelled(self) -> None:
+        operation = self.purgatory.add(timeout=3600)
+        self.assertTrue(operation.rearm(7200, mode=twheel.Rearm.IF_LATER))
+        self.assertTrue(operation.complete(4))
+        self.assertFalse(operation.cancel())
+        self.assertEqual((await operation).value, 4)
+        operation = self.purgatory.add()
+        self.assertTrue(operation.cancel())
+        with self.assertRaises(twheel.Cancelled):
+            await operation
+
+    async def test_other_threads_signal(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        thread = threading.Thread(target=self.purgatory.signal, args=("a", 6))
+        thread.start()
+        self.assertEqual((await task).value, 6)
+        thread.join()
+
+
+class Cancellation(Loop):
+    async def test_a_cancelled_task_cancels_its_operation(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        self.assertEqual(self.pending(), 0)
+        self.assertEqual(self.purgatory.purgatory.query().cancelled, 1)
+        # Its event is read and forgotten.
+        await until(lambda: not self.purgatory._abandoned)
+        self.assertEqual(self.purgatory._waiting, {})
+
+    async def test_a_timeout_of_asyncio_cancels_the_operation(self) -> None:
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.002):
+                await self.purgatory.wait(["a"])
+        self.assertEqual(self.pending(), 0)
+
+    async def test_a_cancel_after_the_end_has_no_effect(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        self.purgatory.signal("a")
+        task.cancel()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+        state = self.purgatory.purgatory.query()
+        self.assertEqual((state.completed, state.cancelled), (1, 0))
+        await until(lambda: not self.purgatory._abandoned)
+
+    async def test_a_shielded_operation_continues(self) -> None:
+        operation = self.purgatory.add(["a"])
+        with self.assertRaises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(operation), 0.002)
+        self.assertEqual(self.pending(), 1)
+        self.purgatory.signal("a", 2)
+        self.assertEqual((await operation).value, 2)
+
+    async def test_a_failed_task_group_cancels_the_operations(self) -> None:
+        with self.assertRaises(ExceptionGroup):
+            async with asyncio.TaskGroup() as group:
+                for _ in range(10):
+                    group.create_task(self.purgatory.wait(["a"]))
+                group.create_task(self.purgatory.wait(timeout=0))
+        self.assertEqual(self.pending(), 0)
+
+
+class Closing(Loop):
+    async def test_close_ends_all_waits(self) -> None:
+        tasks = [self.start(i) for i in range(200)]
+        await until(lambda: self.pending() == 200)
+        fd = self.purgatory._fd
+        self.purgatory.close()
+        self.purgatory.close()
+        self.assertTrue(self.purgatory.closed)
+        for task in tasks:
+            with self.assertRaises(twheel.Closed):
+                await task
+        with self.assertRaises(OSError):
+            os.fstat(fd)
+        with self.assertRaises(twheel.Closed):
+            self.purgatory.add()
+
+    async def test_close_delivers_queued_events(self) -> None:
+        operations = [self.purgatory.add([i]) for i in range(600)]
+        for i in range(600):
+            self.purgatory.signal(i, i)
+        self.purgatory.close()
+        events = await asyncio.gather(*operations)
+        self.assertEqual([event.value for event in events], list(range(600)))
+
+    async def test_an_operation_without_a_wait_does_not_warn_after_close(self) -> None:
+        self.purgatory.add(["a"])
+        self.purgatory.close()
+        await asyncio.sleep(0)
+
+    async def test_a_cancelled_task_and_close_do_not_interfere(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        task.cancel()
+        self.purgatory.close()
+        with self.assertRaises(asyncio.CancelledError):
+            await task
+
+    async def test_a_drain_ends_the_waits_and_the_reader(self) -> None:
+        task = self.start("a")
+        await until(lambda: self.pending() == 1)
+        self.purgatory.purgatory.drain()
+        with self.assertRaises(twheel.Cancelled):
+            await task
+        await until(lambda: self.purgatory.closed)
+        self.purgatory.close()
+        self.assertTrue(self.purgatory.purgatory.closed)
+
+    async def test_a_removed_purgatory_ends_the_waits(self) -> None:
+        Purgatory.create(NAME).close()
+        async with AsyncPurgatory(NAME) as named:
+            operation = named.add(["a"])
+            Purgatory.remove(NAME, force=True)
+            with self.assertRaises(twheel.Cancelled):
+                await operation
+            await until(lambda: named.closed)
+
+    async def test_close_cancels_operations_of_a_shared_purgatory(self) -> None:
+        with Purgatory.create(NAME) as other:
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            async with AsyncPurgatory(NAME) as named:
+                named.add(["a"])
+                self.assertEqual(other.query().pending, 1)
+            self.assertEqual(other.query().pending, 0)
+
+
+class Several(Loop):
+    async def test_purgatories_of_a_loop_are_independent(self) -> None:
+        async with AsyncPurgatory() as other:
+            mine, theirs = self.purgatory.add(["a"]), other.add(["a"])
+            self.assertEqual(other.signal("a", 2), 1)
+            self.assertEqual((await theirs).value, 2)
+            self.assertFalse(mine.done())
+            self.assertEqual(self.purgatory.signal("a", 1), 1)
+            self.assertEqual((await mine).value, 1)
+
+    async def test_events_of_earlier_operations_are_passed_on(self) -> None:
+        purgatory = Purgatory()
+        early = purgatory.add(["a"])
+        seen: list[twheel.Event] = []
+        async with AsyncPurgatory(purgatory, on_event=seen.append) as adopted:
+            operation = adopted.add(["a"])
+            self.assertEqual(adopted.signal("a"), 2)
+            await operation
+            self.assertEqual([event.id for event in seen], [early])
+
+    async def test_an_error_of_on_event_is_reported(self) -> None:
+        def refuse(event: twheel.Event) -> None:
+            raise ValueError(event.id)
+
+        async with AsyncPurgatory(on_event=refuse) as purgatory:
+            purgatory.purgatory.add(["a"])
+            operation = purgatory.add(["a"])
+            purgatory.signal("a")
+            await operation
+        self.assertEqual([type(context["exception"]) for context in self.reported], [ValueError])
+        self.reported.clear()
+
+    async def test_on_event_may_close_the_purgatory(self) -> None:
+        closing: list[AsyncPurgatory] = []
+        purgatory = AsyncPurgatory(on_event=lambda event: closing[0].close())
+        closing.append(purgatory)
+        purgatory.purgatory.add(["a"])
+        operation, pending = purgatory.add(["a"]), purgatory.add(["b"])
+        purgatory.signal("a", 7)
+        self.assertEqual((await operation).value, 7)
+        with self.assertRaises(twheel.Closed):
+            await pending
+
+    async def test_another_loop_is_refused(self) -> None:
+        errors: list[BaseException] = []
+
+        async def use() -> None:
+            try:
+                self.purgatory.add(["a"])
+            except RuntimeError as error:
+                errors.append(error)
+
+        thread = threading.Thread(target=lambda: asyncio.run(use()))
+        thread.start()
+        thread.join()
+        self.assertEqual(len(errors), 1)
+        self.assertEqual(self.pending(), 0)
+
+
+class Constructor(unittest.TestCase):
+    def test_a_loop_is_needed(self) -> None:
+        with self.assertRaises(RuntimeError):
+            AsyncPurgatory()

@@ -1,0 +1,372 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Tests of the calls that do not need an event loop."""
+
+import ctypes
+import errno
+import math
+import os
+import pathlib
+import re
+import select
+import signal
+import threading
+import time
+import unittest
+import uuid
+import warnings
+from contextlib import AbstractContextManager
+
+import twheel
+from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Watch, _lib
+from twheel._purgatory import interval
+
+NAME = "python-test"
+LAYOUT = pathlib.Path(__file__).parents[2] / "selftests/twheel_layout_test.c"
+
+
+class Calls(unittest.TestCase):
+    def setUp(self) -> None:
+        warnings.simplefilter("error", ResourceWarning)
+        self.purgatory = self.enterContext(Purgatory())
+
+    def fails(self, error: int) -> AbstractContextManager[object]:
+        return self.assertRaisesRegex(OSError, re.escape(os.strerror(error)))
+
+
+class Keys(unittest.TestCase):
+    def test_keys_of_numbers_texts_and_uuids_differ(self) -> None:
+        number = uuid.UUID("123e4567-e89b-12d3-a456-426614174000")
+        keys = [Key(7), Key("7"), Key(number), Key("acks")]
+        self.assertEqual(len(set(keys)), 4)
+        for key in keys:
+            self.assertEqual(Key.parse(str(key)), key)
+            self.assertEqual(Key(key), key)
+            self.assertEqual(Key.from_raw(key.raw()), key)
+        self.assertEqual(str(Key("acks")), "acks")
+        self.assertEqual(Key.parse("7"), Key(7))
+
+    def test_a_text_is_up_to_16_bytes_of_utf8(self) -> None:
+        Key("ä" * 8)
+        for text in ("", "a" * 17, "ä" * 9):
+            with self.assertRaises(OSError):
+                Key(text)
+        with self.assertRaises(ValueError):
+            Key("a\0b")
+
+    def test_a_number_of_more_than_64_bits_is_no_key(self) -> None:
+        Key(2**64 - 1)
+        for number in (-1, 2**64):
+            with self.assertRaises(OverflowError):
+                Key(number)
+        with self.assertRaises(TypeError):
+            Key(1.5)  # type: ignore[arg-type]
+
+    def test_a_text_is_not_an_iterable_of_keys(self) -> None:
+        with self.assertRaises(TypeError):
+            twheel._key.specs("abc")
+
+
+class Times(unittest.TestCase):
+    def test_times_round_up_to_ns(self) -> None:
+        self.assertEqual(interval(1e-12), 1)
+        self.assertEqual(interval(2), 2 * 10**9)
+        self.assertEqual(interval(-1), 0)
+        self.assertEqual(interval(0), 0)
+
+    def test_a_long_time_is_never(self) -> None:
+        for time_ in (None, math.inf, 1e300, 10**30):
+            self.assertEqual(interval(time_), _lib.NEVER)
+        with self.assertRaises(ValueError):
+            interval(math.nan)
+
+
+class Layout(unittest.TestCase):
+    @unittest.skipUnless(LAYOUT.exists(), "needs the sources")
+    def test_structures_have_the_layout_of_the_kernel(self) -> None:
+        text = LAYOUT.read_text()
+        names = [name for name in vars(_lib) if name.startswith("twheel_")]
+        self.assertGreater(len(names), 8)
+        for name in names:
+            structure = getattr(_lib, name)
+            size = re.search(rf"SIZE\({name}, (\d+)\)", text)
+            assert size, name
+            self.assertEqual(ctypes.sizeof(structure), int(size[1]), name)
+            fields = re.findall(rf"FIELD\({name}, (\w+), (\d+), (\d+)\)", text)
+            for field, offset, length in fields:
+                # The union of a command is only accessed by the library.
+                if name == "twheel_command" and field not in ("call", "reserved", "pad"):
+                    continue
+                member = getattr(structure, field)
+                self.assertEqual((member.offset, member.size), (int(offset), int(length)), field)
+
+
+class Operations(Calls):
+    def test_two_of_three_keys_complete_an_operation(self) -> None:
+        p = self.purgatory
+        id = p.add(["a", Watch("b", 2), 3], quorum=2, timeout=3600, cookie=9)
+        self.assertEqual(p.signal("a"), 0)
+        self.assertEqual(p.signal("a"), 0)
+        self.assertEqual(p.signal("b"), 0)
+        self.assertEqual(p.signal("b", 5), 1)
+        (event,) = p.read()
+        self.assertEqual((event.id, event.cookie, event.value), (id, 9, 5))
+        self.assertEqual((event.reason, event.error, event.more), (Reason.COMPLETED, 0, False))
+
+    def test_the_condition_follows_from_the_parameters(self) -> None:
+        p = self.purgatory
+        conditions = {
+            p.add(): Condition.NONE,
+            p.add(["a"]): Condition.ANY,
+            p.add(["a"], quorum=1): Condition.QUORUM,
+            p.add(["a"], threshold=5): Condition.SUM,
+            p.add(["a", "b"], condition=Condition.ALL): Condition.ALL,
+        }
+        self.assertEqual({entry.id: entry.condition for entry in p.list()}, conditions)
+
+    def test_an_invalid_operation_is_refused(self) -> None:
+        p = self.purgatory
+        with self.fails(errno.EINVAL):
+            p.add(["a"], quorum=2)
+        with self.assertRaises(TypeError):
+            p.add(["a"], quorum=1, threshold=1)
+        with self.assertRaises(TypeError):
+            p.add(timeout=1, deadline=1)
+        with self.assertRaises(OverflowError):
+            p.add(["a"], quorum=2**32 + 1)
+        with self.assertRaises(OverflowError):
+            p.add(cookie=-1)
+        with self.assertRaises(OverflowError):
+            p.complete_error(1, 2**32 - 5)
+        self.assertEqual(p.query().added, 0)
+
+    def test_an_operation_expires_on_each_clock(self) -> None:
+        p = self.purgatory
+        now = {
+            Clock.MONOTONIC: time.clock_gettime_ns(time.CLOCK_MONOTONIC),
+            Clock.BOOTTIME: time.clock_gettime_ns(time.CLOCK_BOOTTIME),
+            Clock.REALTIME: time.clock_gettime_ns(time.CLOCK_REALTIME),
+        }
+        for clock, at in now.items():
+            p.add(timeout=0.001, clock=clock, cookie=clock)
+            p.add(deadline=at + 10**6, clock=clock, cookie=clock)
+        events: list[twheel.Event] = []
+        while len(events) < 6:
+            events += p.read()
+        for event in events:
+            assert event.deadline is not None
+            self.assertEqual(event.reason, Reason.EXPIRED)
+            self.assertGreaterEqual(event.time, event.deadline)
+            self.assertGreaterEqual(event.deadline, now[Clock(event.cookie)] + 10**6)
+
+    def test_the_loser_of_two_ends_learns_it(self) -> None:
+        p = self.purgatory
+        id = p.add()
+        self.assertTrue(p.cancel(id))
+        self.assertFalse(p.cancel(id))
+        self.assertFalse(p.complete(id, 1))
+        self.assertFalse(p.complete_error(id, -errno.EIO))
+        self.assertFalse(p.cancel(12345678))
+        self.assertTrue(p.complete_error(p.add(), -errno.EIO))
+        first, second = p.read()
+        self.assertEqual(first.reason, Reason.CANCELLED)
+        self.assertEqual((second.reason, second.error), (Reason.COMPLETED, -errno.EIO))
+
+    def test_a_pending_operation_changes(self) -> None:
+        p = self.purgatory
+        id = p.add(["a"], timeout=3600)
+        self.assertTrue(p.rearm(id, 7200, mode=Rearm.IF_LATER))
+        self.assertFalse(p.rearm(id, None, mode=Rearm.IF_EARLIER))
+        p.watch(id, ["b", Watch("c", 3)])
+        p.unwatch(id, "a")
+        with self.fails(errno.ESRCH):
+            p.unwatch(id, "a")
+        info = p.info(id)
+        self.assertEqual((info.nr_keys, info.own, info.detached), (2, True, False))
+        self.assertEqual(set(info.keys), {Watch(Key("b"), 1), Watch(Key("c"), 3)})
+        self.assertEqual(p.cancel_key("c"), 1)
+        with self.fails(errno.EALREADY):
+            p.rearm(id, 1)
+
+    def test_amounts_and_limits_of_signals(self) -> None:
+        p = self.purgatory
+        p.add(["a", "b"], threshold=10)
+        self.assertEqual(p.signal("a", amount=4), 0)
+        self.assertEqual(p.signal("b", amount=6), 1)
+        for _ in range(3):
+            p.add(["c"])
+        self.assertEqual(p.signal("c", limit=2), 2)
+        self.assertEqual(p.signal("c"), 1)
+
+    def test_listings_and_counts_have_all_operations(self) -> None:
+        p = self.purgatory
+        ids = {p.add(["a", "b", "c", "d"], cookie=i) for i in range(700)}
+        self.assertEqual({entry.id for entry in p.list()}, ids)
+        self.assertEqual([len(entry.keys) for entry in p.list()[:1]], [3])
+        state = p.query()
+        self.assertEqual((state.pending, state.added, state.name), (700, 700, ""))
+        self.assertEqual(p.complete_all(3), 700)
+        self.assertEqual(p.query().completed, 700)
+
+    def test_periods_are_events_with_more(self) -> None:
+        p = self.purgatory
+        p.add(timeout=0.001, period=0.001, runs=3)
+        events: list[twheel.Event] = []
+        while not events or events[-1].more:
+            events += p.read()
+        self.assertEqual([event.more for event in events], [True, True, False])
+
+
+class Files(Calls):
+    def test_a_read_ends_after_a_drain(self) -> None:
+        p = self.purgatory
+        p.add()
+        p.add()
+        self.assertEqual(p.drain(), 2)
+        self.assertEqual(len(p.read()), 2)
+        self.assertEqual(p.read(), [])
+        with self.fails(errno.ESHUTDOWN):
+            p.add()
+
+    def test_a_queue_can_be_polled(self) -> None:
+        with Purgatory(nonblock=True) as p:
+            self.assertEqual(select.select([p], [], [], 0)[0], [])
+            with self.assertRaises(BlockingIOError):
+                p.read()
+            p.add(timeout=0)
+            self.assertEqual(select.select([p], [], [])[0], [p])
+            self.assertEqual(len(p.read()), 1)
+            with self.assertRaises(ValueError):
+                p.read(0)
+
+    def test_a_blocking_read_lets_other_threads_run(self) -> None:
+        p = self.purgatory
+        p.add(["k"])
+        thread = threading.Thread(target=lambda: p.signal("k", 8))
+        thread.start()
+        (event,) = p.read()
+        thread.join()
+        self.assertEqual(event.value, 8)
+
+    def test_a_signal_handler_runs_during_a_read(self) -> None:
+        p = self.purgatory
+        id = p.add()
+        old = signal.signal(signal.SIGALRM, lambda *_: p.complete(id, 4) and None)
+        self.addCleanup(signal.signal, signal.SIGALRM, old)
+        signal.setitimer(signal.ITIMER_REAL, 0.01)
+        self.assertEqual(p.read()[0].value, 4)
+
+    def test_a_closed_purgatory_refuses_calls(self) -> None:
+        p = Purgatory()
+        self.assertFalse(p.closed)
+        p.close()
+        p.close()
+        self.assertTrue(p.closed)
+        self.assertEqual(p.fileno(), -1)
+        with self.fails(errno.EBADF):
+            p.add()
+        with self.fails(errno.EBADF):
+            p.read()
+
+    def test_a_descriptor_can_be_passed_on(self) -> None:
+        p = Purgatory()
+        id = p.add(["k"])
+        fd = p.detach()
+        self.assertTrue(p.closed)
+        with Purgatory.from_fd(fd) as q:
+            self.assertEqual(q.info(id).id, id)
+        with self.assertRaises(OSError):
+            os.fstat(fd)
+
+    def test_an_unclosed_purgatory_warns(self) -> None:
+        with self.assertWarns(ResourceWarning):
+            Purgatory()
+
+    def test_a_restricted_file_cannot_signal(self) -> None:
+        self.purgatory.restrict()
+        with self.fails(errno.EPERM):
+            self.purgatory.signal("k")
+
+
+class Named(Calls):
+    def setUp(self) -> None:
+        super().setUp()
+        self.named = self.enterContext(Purgatory.create(NAME, max_pending=2))
+        self.addCleanup(lambda: Purgatory.remove(NAME, force=True))
+
+    def test_a_named_purgatory_is_opened_by_its_name(self) -> None:
+        with Purgatory(NAME) as p:
+            p.add(["k"])
+            self.assertEqual(p.query().name, NAME)
+            self.assertEqual(self.named.signal("k"), 1)
+        with self.fails(errno.EEXIST):
+            Purgatory.create(NAME)
+        for name in ("", "a/b", "x" * 32):
+            with self.fails(errno.EINVAL):
+                Purgatory(name)
+        with self.fails(errno.EINVAL):
+            Purgatory.create("x" * 32)
+        with self.assertRaises(ValueError):
+            Purgatory("a\0b")
+
+    def test_limits_of_a_named_purgatory_apply(self) -> None:
+        self.named.add()
+        self.named.add()
+        with self.fails(errno.ENOSPC):
+            self.named.add()
+
+    def test_detached_events_have_a_queue(self) -> None:
+        with Purgatory(NAME) as p:
+            p.add(["k"], detached=True, cookie=6)
+        with self.named.events(nonblock=True) as queue:
+            with self.assertRaises(BlockingIOError):
+                queue.read()
+            self.named.signal("k")
+            self.assertEqual(queue.read()[0].cookie, 6)
+        with self.fails(errno.EINVAL):
+            self.purgatory.events()
+
+
+class Batches(Calls):
+    def test_a_batch_returns_each_result(self) -> None:
+        p = self.purgatory
+        with twheel.Batch(p, 4) as batch:
+            for i in range(6):
+                batch.add([i])
+            ids = [result.value for result in batch.submit()]
+            self.assertEqual(len(set(ids)), 6)
+            batch.cancel(ids[0])
+            batch.cancel(ids[0])
+            batch.complete(ids[1], 3)
+            batch.complete_error(ids[2], -errno.EIO)
+            batch.rearm(ids[3], 3600)
+            batch.watch(ids[3], ["b"])
+            batch.unwatch(ids[3], 3)
+            batch.signal("b")
+            batch.cancel_key(4)
+            results = batch.submit()
+        errors = [result.error for result in results]
+        self.assertEqual(errors, [0, -errno.EALREADY, 0, 0, 0, 0, 0, 0, 0])
+        self.assertEqual([result.value for result in results[4:]], [1, 0, 0, 1, 1])
+        self.assertEqual(p.query().pending, 1)
+
+    def test_a_stopped_batch_skips_the_rest(self) -> None:
+        with twheel.Batch(self.purgatory, stop=True) as batch:
+            batch.add()
+            batch.cancel(12345678)
+            batch.add()
+            errors = [result.error for result in batch.submit()]
+        self.assertEqual(errors, [0, -errno.ENOENT, -errno.ECANCELED])
+
+    def test_a_batch_is_refused_after_close(self) -> None:
+        p = Purgatory()
+        batch = twheel.Batch(p)
+        batch.add()
+        p.close()
+        with self.assertRaises(ValueError):
+            batch.submit()
+        batch.close()
+        batch.close()
+        with self.assertRaises(ValueError):
+            batch.add()
+        with self.assertRaises(ValueError):
+            twheel.Batch(self.purgatory, 0)

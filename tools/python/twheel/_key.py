@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Keys, and keys with the number of signals that satisfy them."""
+
+import ctypes
+import uuid
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias, Union
+
+from . import _lib
+from ._lib import lib
+
+U64_MAX = 2**64 - 1
+
+
+def u64(value: int, name: str) -> int:
+    """ctypes would reduce a larger number to 64 bits."""
+    if not 0 <= value <= U64_MAX:
+        raise OverflowError(f"{name} must be between 0 and 2**64 - 1")
+    return value
+
+
+def u32(value: int, name: str) -> int:
+    if not 0 <= value < 2**32:
+        raise OverflowError(f"{name} must be between 0 and 2**32 - 1")
+    return value
+
+
+def s32(value: int) -> int:
+    if not -(2**31) <= value < 2**31:
+        raise OverflowError("an error number must have 32 bits")
+    return value
+
+
+def text_of(text: str) -> bytes:
+    """A C function would ignore the part after a NUL."""
+    if "\0" in text:
+        raise ValueError("embedded null character")
+    return text.encode()
+
+
+@dataclass(frozen=True, init=False, order=True)
+class Key:
+    """
+    A key of 128 bits.
+
+    An int is the key of a number, a str a text of 1 to 16 bytes in UTF-8, and a uuid.UUID the
+    key of its 16 bytes.  Keys of different numbers, texts and UUIDs differ.  Key.parse() takes
+    the input of a user, like twheelctl.
+    """
+
+    high: int
+    low: int
+
+    def __init__(self, value: "KeyLike") -> None:
+        if isinstance(value, Key):
+            self._set(value.high, value.low)
+        elif isinstance(value, int):
+            raw = lib.twheel_key_number(u64(value, "a key"))
+            self._set(raw.v[0], raw.v[1])
+        elif isinstance(value, str):
+            self._convert(lib.twheel_key_text, value)
+        elif isinstance(value, uuid.UUID):
+            self._convert(lib.twheel_key_uuid, str(value))
+        else:
+            raise TypeError(f"not a key: {value!r}")
+
+    @classmethod
+    def parse(cls, text: str) -> "Key":
+        """The key of "text:TEXT", "num:NUMBER", "uuid:UUID", or one of these without prefix."""
+        key = cls(0)
+        key._convert(lib.twheel_key_parse, text)
+        return key
+
+    @classmethod
+    def from_raw(cls, raw: _lib.twheel_key) -> "Key":
+        key = cls(0)
+        key._set(raw.v[0], raw.v[1])
+        return key
+
+    def raw(self) -> _lib.twheel_key:
+        return _lib.twheel_key((ctypes.c_uint64 * 2)(self.high, self.low))
+
+    def __str__(self) -> str:
+        text = ctypes.create_string_buffer(_lib.KEY_FORMAT_SIZE)
+        lib.twheel_key_format(self.raw(), text)
+        return text.value.decode()
+
+    def __repr__(self) -> str:
+        return f"Key.parse({str(self)!r})"
+
+    def _convert(self, function: Callable[..., Any], text: str) -> None:
+        raw = _lib.twheel_key()
+        _lib.check(function(text_of(text), ctypes.byref(raw)))
+        self._set(raw.v[0], raw.v[1])
+
+    def _set(self, high: int, low: int) -> None:
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "low", low)
+
+
+class Watch(NamedTuple):
+    """A key, and the number of signals that satisfy it."""
+
+    key: "KeyLike"
+    need: int = 1
+
+
+KeyLike: TypeAlias = Union[Key, int, str, uuid.UUID]
+WatchLike: TypeAlias = Union[KeyLike, Watch]
+
+
+def specs(keys: Iterable[WatchLike]) -> Any:
+    """An array of struct twheel_watch_spec."""
+    if isinstance(keys, (str, Key)):
+        raise TypeError("an iterable of keys is needed, not a key")
+    watches = [key if isinstance(key, Watch) else Watch(key) for key in keys]
+    array = (_lib.twheel_watch_spec * len(watches))()
+    for spec, watch in zip(array, watches):
+        spec.key = Key(watch.key).raw()
+        spec.need = u32(watch.need, "need")
+    return array

@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""
+libtwheel through ctypes: structures, constants and functions of <twheel.h> that the package
+uses, with their names in C.  ctypes releases the interpreter's lock during a call.
+"""
+
+import ctypes
+import os
+from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64
+from typing import Any, NoReturn
+
+NAMES = ("libtwheel.so.1", "libtwheel.so.0")
+
+NEVER = 2**64 - 1
+LIST_END = 2**64 - 1
+CALLER = 2**32 - 1
+MAX_KEYS = 64
+MAX_BATCH = 1024
+NAME_SIZE = 32
+KEY_FORMAT_SIZE = 37
+
+ADD_ABSTIME = 1 << 0
+ADD_DETACHED = 1 << 1
+ADD_CANCEL_ON_SET = 1 << 2
+ADD_FIXED_DELAY = 1 << 3
+REARM_ABSTIME = 1 << 0
+COMPLETE_OTHERS = 1 << 0
+LIST_OTHERS = 1 << 0
+REMOVE_FORCE = 1 << 0
+BATCH_STOP = 1 << 0
+EVENT_MORE = 1 << 0
+PENDING_OWN = 1 << 0
+PENDING_DETACHED = 1 << 1
+
+
+class twheel_key(ctypes.Structure):
+    _fields_ = [("v", c_uint64 * 2)]
+
+
+class twheel_watch_spec(ctypes.Structure):
+    _fields_ = [("key", twheel_key), ("need", c_uint32), ("reserved", c_uint32)]
+
+
+class twheel_add_args(ctypes.Structure):
+    _fields_ = [
+        ("flags", c_uint32),
+        ("condition", c_uint32),
+        ("quorum", c_uint32),
+        ("nr_keys", c_uint32),
+        ("keys", c_uint64),
+        ("threshold", c_uint64),
+        ("deadline", c_uint64),
+        ("slack", c_uint64),
+        ("period", c_uint64),
+        ("runs", c_uint64),
+        ("cookie", c_uint64),
+        ("clock", c_uint32),
+        ("key_size", c_uint32),
+        ("id", c_uint64),
+    ]
+
+
+class twheel_rearm_args(ctypes.Structure):
+    _fields_ = [
+        ("id", c_uint64),
+        ("deadline", c_uint64),
+        ("slack", c_uint64),
+        ("flags", c_uint32),
+        ("mode", c_uint32),
+        ("moved", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class twheel_signal_args(ctypes.Structure):
+    _fields_ = [
+        ("key", twheel_key),
+        ("amount", c_uint64),
+        ("value", c_uint64),
+        ("limit", c_uint32),
+        ("flags", c_uint32),
+        ("completed", c_uint32),
+        ("reserved", c_uint32),
+    ]
+
+
+class twheel_pending(ctypes.Structure):
+    _fields_ = [
+        ("id", c_uint64),
+        ("cookie", c_uint64),
+        ("deadline", c_uint64),
+        ("remaining", c_uint64),
+        ("missing", c_uint64),
+        ("period", c_uint64),
+        ("runs", c_uint64),
+        ("condition", c_uint32),
+        ("clock", c_uint32),
+        ("nr_keys", c_uint32),
+        ("flags", c_uint32),
+        ("keys", twheel_key * 3),
+        ("reserved", c_uint32 * 2),
+    ]
+
+
+class twheel_query_args(ctypes.Structure):
+    _fields_ = [
+        ("flags", c_uint32),
+        ("max_pending", c_uint32),
+        ("max_file_pending", c_uint32),
+        ("files", c_uint32),
+        ("own", c_uint64),
+        ("unread", c_uint64),
+        ("detached", c_uint64),
+        ("detached_unread", c_uint64),
+        ("pending", c_uint64),
+        ("keys", c_uint64),
+        ("watches", c_uint64),
+        ("added", c_uint64),
+        ("completed", c_uint64),
+        ("expired", c_uint64),
+        ("cancelled", c_uint64),
+        ("rejected", c_uint64),
+        ("tick_ns", c_uint64),
+        ("wakeups", c_uint64),
+        ("name", c_char * NAME_SIZE),
+    ]
+
+
+class twheel_create_args(ctypes.Structure):
+    _fields_ = [
+        ("name", c_char * NAME_SIZE),
+        ("flags", c_uint32),
+        ("mode", c_uint32),
+        ("uid", c_uint32),
+        ("gid", c_uint32),
+        ("max_pending", c_uint32),
+        ("max_file_pending", c_uint32),
+        ("max_watches", c_uint32),
+        ("reserved", c_uint32),
+        ("major", c_uint32),
+        ("minor", c_uint32),
+    ]
+
+
+class twheel_command(ctypes.Structure):
+    _fields_ = [("call", c_uint32), ("reserved", c_uint32), ("pad", c_uint64 * 15)]
+
+
+class twheel_result(ctypes.Structure):
+    _fields_ = [("value", c_uint64), ("error", c_int32), ("reserved", c_uint32)]
+
+
+class twheel_event(ctypes.Structure):
+    _fields_ = [
+        ("id", c_uint64),
+        ("cookie", c_uint64),
+        ("value", c_uint64),
+        ("deadline", c_uint64),
+        ("time", c_uint64),
+        ("reason", c_uint32),
+        ("flags", c_uint32),
+        ("error", c_int32),
+        ("reserved", c_uint32),
+        ("expirations", c_uint64),
+    ]
+
+
+batch_fn = ctypes.CFUNCTYPE(
+    None, ctypes.c_void_p, c_uint64, POINTER(twheel_command), POINTER(twheel_result)
+)
+batch_p = ctypes.c_void_p
+count_p = POINTER(c_uint)
+
+# The parameters of each function.
+PARAMETERS: dict[str, list[Any]] = {
+    "twheel_open": [c_int],
+    "twheel_open_named": [c_char_p, c_int],
+    "twheel_create_with": [POINTER(twheel_create_args)],
+    "twheel_remove": [c_char_p, c_uint, count_p],
+    "twheel_restrict": [c_int],
+    "twheel_query": [c_int, POINTER(twheel_query_args)],
+    "twheel_add": [c_int, POINTER(twheel_add_args)],
+    "twheel_cancel": [c_int, c_uint64],
+    "twheel_complete": [c_int, c_uint64, c_uint64],
+    "twheel_complete_error": [c_int, c_uint64, c_int],
+    "twheel_complete_all": [c_int, c_uint64, c_int, c_uint, count_p],
+    "twheel_rearm_with": [c_int, POINTER(twheel_rearm_args)],
+    "twheel_watch": [c_int, c_uint64, POINTER(twheel_watch_spec), c_uint],
+    "twheel_unwatch": [c_int, c_uint64, twheel_key],
+    "twheel_signal_with": [c_int, POINTER(twheel_signal_args)],
+    "twheel_cancel_key": [c_int, twheel_key, count_p],
+    "twheel_read_events": [c_int, POINTER(twheel_event), c_size_t],
+    "twheel_events": [c_int, c_int],
+    "twheel_drain": [c_int, count_p],
+    "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
+    "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],
+    "twheel_batch_new": [c_int, c_uint, c_uint],
+    "twheel_batch_on_result": [batch_p, batch_fn, ctypes.c_void_p],
+    "twheel_batch_submit": [batch_p],
+    "twheel_batch_free": [batch_p],
+    "twheel_batch_add": [batch_p, POINTER(twheel_add_args)],
+    "twheel_batch_cancel": [batch_p, c_uint64],
+    "twheel_batch_complete": [batch_p, c_uint64, c_uint64],
+    "twheel_batch_complete_error": [batch_p, c_uint64, c_int],
+    "twheel_batch_rearm_with": [batch_p, POINTER(twheel_rearm_args)],
+    "twheel_batch_watch": [batch_p, c_uint64, POINTER(twheel_watch_spec), c_uint],
+    "twheel_batch_unwatch": [batch_p, c_uint64, twheel_key],
+    "twheel_batch_signal_with": [batch_p, POINTER(twheel_signal_args)],
+    "twheel_batch_cancel_key": [batch_p, twheel_key],
+    "twheel_key_text": [c_char_p, POINTER(twheel_key)],
+    "twheel_key_number": [c_uint64],
+    "twheel_key_uuid": [c_char_p, POINTER(twheel_key)],
+    "twheel_key_parse": [c_char_p, POINTER(twheel_key)],
+    "twheel_key_format": [twheel_key, c_char_p],
+}
+
+# The results that are not int.
+RESULTS: dict[str, Any] = {
+    "twheel_read_events": ctypes.c_ssize_t,
+    "twheel_batch_new": ctypes.c_void_p,
+    "twheel_batch_free": None,
+    "twheel_key_number": twheel_key,
+    "twheel_key_format": c_char_p,
+}
+
+
+def load() -> ctypes.CDLL:
+    """Load the first library that exists, and declare its functions."""
+    error = None
+    for name in NAMES:
+        try:
+            library = ctypes.CDLL(name, use_errno=True)
+        except OSError as missing:
+            error = error or missing
+            continue
+        for function, parameters in PARAMETERS.items():
+            getattr(library, function).argtypes = parameters
+            getattr(library, function).restype = RESULTS.get(function, c_int)
+        return library
+    raise ImportError(f"libtwheel is missing: {error}")
+
+
+lib = load()
+
+
+def check(status: int) -> int:
+    """Return the status of a call that does not fail with a negative one."""
+    if status < 0:
+        fail()
+    return status
+
+
+def fail() -> NoReturn:
+    """Raise OSError for the errno of the last call of this thread."""
+    error = ctypes.get_errno()
+    raise OSError(error, os.strerror(error))

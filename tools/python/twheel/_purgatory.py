@@ -1,0 +1,506 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+"""Purgatories and event queues: a method for each call of the device."""
+
+import builtins
+import ctypes
+import enum
+import errno
+import math
+import os
+import warnings
+from collections.abc import Iterable
+from types import TracebackType
+from typing import Any, NamedTuple, Self
+
+from . import _lib
+from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
+from ._lib import check, lib
+
+LIST_CHUNK = 256
+
+
+class Reason(enum.IntEnum):
+    """How an operation ended."""
+
+    COMPLETED = 1
+    EXPIRED = 2
+    CANCELLED = 3
+
+
+class Condition(enum.IntEnum):
+    """When signals complete an operation."""
+
+    NONE = 0
+    ANY = 1
+    ALL = 2
+    QUORUM = 3
+    SUM = 4
+
+
+class Clock(enum.IntEnum):
+    """Clock of a deadline."""
+
+    MONOTONIC = 0
+    BOOTTIME = 1
+    REALTIME = 2
+
+
+class Rearm(enum.IntEnum):
+    """Condition for changing a deadline."""
+
+    ALWAYS = 0
+    IF_PENDING = 1
+    IF_EARLIER = 2
+    IF_LATER = 3
+
+
+class Event(NamedTuple):
+    """The end of an operation or, with more set, of one of its periods. Times are in ns."""
+
+    id: int
+    cookie: int
+    value: int
+    deadline: int | None
+    time: int
+    reason: Reason
+    more: bool
+    error: int
+    expirations: int
+
+
+class Pending(NamedTuple):
+    """A pending operation. Times are in ns; a listing has up to three of the keys."""
+
+    id: int
+    cookie: int
+    deadline: int | None
+    remaining: int | None
+    missing: int
+    period: int
+    runs: int
+    condition: Condition
+    clock: Clock
+    own: bool
+    detached: bool
+    nr_keys: int
+    keys: tuple[Watch, ...]
+
+
+class State(NamedTuple):
+    """Limits and counts of a purgatory, see TWHEEL_IOC_QUERY."""
+
+    name: str
+    max_pending: int
+    max_file_pending: int
+    files: int
+    own: int
+    unread: int
+    detached: int
+    detached_unread: int
+    pending: int
+    keys: int
+    watches: int
+    added: int
+    completed: int
+    expired: int
+    cancelled: int
+    rejected: int
+    tick_ns: int
+    wakeups: int
+
+
+def interval(seconds: float | None) -> int:
+    """Rounded up to ns, so that no operation expires early. None and inf are never."""
+    if seconds is None:
+        return _lib.NEVER
+    if math.isnan(seconds):
+        raise ValueError("a time is not a number")
+    ns = seconds * 10**9
+    return _lib.NEVER if ns >= _lib.NEVER else math.ceil(max(ns, 0))
+
+
+def time_or_none(time: int) -> int | None:
+    return None if time == _lib.NEVER else time
+
+
+def add_args(
+    keys: Iterable[WatchLike] = (),
+    *,
+    timeout: float | None = None,
+    deadline: int | None = None,
+    clock: Clock = Clock.MONOTONIC,
+    condition: Condition | None = None,
+    quorum: int | None = None,
+    threshold: int | None = None,
+    slack: float = 0,
+    period: float = 0,
+    runs: int = 0,
+    cookie: int = 0,
+    detached: bool = False,
+    cancel_on_set: bool = False,
+    fixed_delay: bool = False,
+) -> tuple[_lib.twheel_add_args, Any]:
+    """The arguments of Purgatory.add(), and the array of keys to which they refer."""
+    if timeout is not None and deadline is not None:
+        raise TypeError("timeout and deadline exclude each other")
+    if quorum is not None and threshold is not None:
+        raise TypeError("quorum and threshold exclude each other")
+    array = specs(keys)
+    if condition is None:
+        condition = Condition.ANY if len(array) else Condition.NONE
+        condition = Condition.QUORUM if quorum is not None else condition
+        condition = Condition.SUM if threshold is not None else condition
+    args = _lib.twheel_add_args(
+        condition=condition,
+        quorum=u32(quorum or 0, "quorum"),
+        nr_keys=len(array),
+        keys=ctypes.addressof(array) if len(array) else 0,
+        threshold=u64(threshold or 0, "threshold"),
+        deadline=interval(timeout) if deadline is None else u64(deadline, "deadline"),
+        slack=interval(slack),  # inf is TWHEEL_SLACK_COARSE
+        period=interval(period),
+        runs=u64(runs, "runs"),
+        cookie=u64(cookie, "cookie"),
+        clock=clock,
+    )
+    args.flags = (
+        (_lib.ADD_ABSTIME if deadline is not None else 0)
+        | (_lib.ADD_DETACHED if detached else 0)
+        | (_lib.ADD_CANCEL_ON_SET if cancel_on_set else 0)
+        | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
+    )
+    return args, array
+
+
+def rearm_args(
+    id: int, timeout: float | None, deadline: int | None, slack: float, mode: Rearm
+) -> _lib.twheel_rearm_args:
+    if timeout is not None and deadline is not None:
+        raise TypeError("timeout and deadline exclude each other")
+    return _lib.twheel_rearm_args(
+        id=u64(id, "id"),
+        deadline=interval(timeout) if deadline is None else u64(deadline, "deadline"),
+        slack=interval(slack),  # inf is TWHEEL_SLACK_COARSE
+        flags=_lib.REARM_ABSTIME if deadline is not None else 0,
+        mode=mode,
+    )
+
+
+def signal_args(key: KeyLike, value: int, amount: int, limit: int) -> _lib.twheel_signal_args:
+    return _lib.twheel_signal_args(
+        key=Key(key).raw(),
+        amount=u64(amount, "amount"),
+        value=u64(value, "value"),
+        limit=u32(limit, "limit"),
+    )
+
+
+def ended_by(status: int) -> bool:
+    """True if the call ended the operation, False if the operation had ended before."""
+    if status < 0 and ctypes.get_errno() not in (errno.EALREADY, errno.ENOENT):
+        _lib.fail()
+    return status == 0
+
+
+def event_of(raw: _lib.twheel_event) -> Event:
+    return Event(
+        id=raw.id,
+        cookie=raw.cookie,
+        value=raw.value,
+        deadline=time_or_none(raw.deadline),
+        time=raw.time,
+        reason=Reason(raw.reason),
+        more=bool(raw.flags & _lib.EVENT_MORE),
+        error=raw.error,
+        expirations=raw.expirations,
+    )
+
+
+def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
+    return Pending(
+        id=raw.id,
+        cookie=raw.cookie,
+        deadline=time_or_none(raw.deadline),
+        remaining=time_or_none(raw.remaining),
+        missing=raw.missing,
+        period=raw.period,
+        runs=raw.runs,
+        condition=Condition(raw.condition),
+        clock=Clock(raw.clock),
+        own=bool(raw.flags & _lib.PENDING_OWN),
+        detached=bool(raw.flags & _lib.PENDING_DETACHED),
+        nr_keys=raw.nr_keys,
+        keys=tuple(keys),
+    )
+
+
+class EventQueue:
+    """
+    The owner of a descriptor that delivers events: a purgatory, or the queue of the detached
+    events of a named purgatory, which Purgatory.events() opens.
+    """
+
+    _fd = -1
+
+    def __init__(self, fd: int) -> None:
+        self._fd = fd
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if self._fd >= 0:
+            warnings.warn(f"unclosed {self!r}", ResourceWarning, source=self)
+            self.close()
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} fd={self._fd}>"
+
+    @property
+    def closed(self) -> bool:
+        return self._fd < 0
+
+    def fileno(self) -> int:
+        """The descriptor, for select and event loops; -1 after close()."""
+        return self._fd
+
+    def close(self) -> None:
+        """Close the descriptor. It may be called again."""
+        fd, self._fd = self._fd, -1
+        if fd >= 0:
+            os.close(fd)
+
+    def detach(self) -> int:
+        """Return the descriptor, which the caller has to close."""
+        fd, self._fd = self._fd, -1
+        return fd
+
+    def read(self, max_events: int = 64) -> list[Event]:
+        """
+        Wait for an event, and return it and the events queued behind it.  The list is empty
+        after the last event, as after drain().  Raises BlockingIOError if no event is queued
+        on a non-blocking descriptor.
+        """
+        if max_events < 1:
+            raise ValueError("max_events must be at least 1")
+        events = (_lib.twheel_event * max_events)()
+        while True:
+            nr = lib.twheel_read_events(self._fd, events, max_events)
+            if nr >= 0:
+                return [event_of(event) for event in events[:nr]]
+            # The handlers of Python run, and may raise, before the next call.
+            if ctypes.get_errno() != errno.EINTR:
+                _lib.fail()
+
+
+class Purgatory(EventQueue):
+    """
+    An open purgatory: a private one or, with a name, a named one.
+
+    Times are in seconds from now, or in ns of the clock for the parameter deadline.
+    """
+
+    def __init__(self, name: str | None = None, *, nonblock: bool = False) -> None:
+        flags = os.O_NONBLOCK if nonblock else 0
+        if name is None:
+            fd = lib.twheel_open(flags)
+        else:
+            fd = lib.twheel_open_named(text_of(name), flags)
+        super().__init__(check(fd))
+
+    @classmethod
+    def from_fd(cls, fd: int) -> Self:
+        """Take over a descriptor, for example one from a descriptor store."""
+        purgatory = cls.__new__(cls)
+        EventQueue.__init__(purgatory, fd)
+        return purgatory
+
+    @classmethod
+    def create(
+        cls,
+        name: str,
+        mode: int = 0o600,
+        *,
+        uid: int | None = None,
+        gid: int | None = None,
+        max_pending: int = 0,
+        max_file_pending: int = 0,
+        max_watches: int = 0,
+    ) -> Self:
+        """Create and open a named purgatory, which lasts until it is removed."""
+        raw = text_of(name)
+        if not 0 < len(raw) < _lib.NAME_SIZE:
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
+        args = _lib.twheel_create_args(
+            name=raw,
+            mode=u32(mode, "mode"),
+            uid=_lib.CALLER if uid is None else u32(uid, "uid"),
+            gid=_lib.CALLER if gid is None else u32(gid, "gid"),
+            max_pending=u32(max_pending, "max_pending"),
+            max_file_pending=u32(max_file_pending, "max_file_pending"),
+            max_watches=u32(max_watches, "max_watches"),
+        )
+        return cls.from_fd(check(lib.twheel_create_with(ctypes.byref(args))))
+
+    @staticmethod
+    def remove(name: str, *, force: bool = False) -> int:
+        """Remove a named purgatory. Return the number of cancelled operations."""
+        cancelled = ctypes.c_uint()
+        flags = _lib.REMOVE_FORCE if force else 0
+        check(lib.twheel_remove(text_of(name), flags, ctypes.byref(cancelled)))
+        return cancelled.value
+
+    def events(self, *, nonblock: bool = False) -> EventQueue:
+        """Open the queue of the detached events of a named purgatory."""
+        return EventQueue(check(lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)))
+
+    def restrict(self) -> None:
+        """Confine the open file to its own operations, for ever."""
+        check(lib.twheel_restrict(self._fd))
+
+    def query(self) -> State:
+        """Return limits and counts."""
+        args = _lib.twheel_query_args()
+        check(lib.twheel_query(self._fd, ctypes.byref(args)))
+        counts = {field: getattr(args, field) for field in State._fields if field != "name"}
+        return State(name=args.name.decode(), **counts)
+
+    def add(
+        self,
+        keys: Iterable[WatchLike] = (),
+        *,
+        timeout: float | None = None,
+        deadline: int | None = None,
+        clock: Clock = Clock.MONOTONIC,
+        condition: Condition | None = None,
+        quorum: int | None = None,
+        threshold: int | None = None,
+        slack: float = 0,
+        period: float = 0,
+        runs: int = 0,
+        cookie: int = 0,
+        detached: bool = False,
+        cancel_on_set: bool = False,
+        fixed_delay: bool = False,
+    ) -> int:
+        """
+        Add an operation and return its id.
+
+        With keys it completes on a signal of any of them; with a quorum, when that many are
+        satisfied; with a threshold, when the signalled amounts reach it; otherwise according
+        to the condition.  It expires after the timeout, or at the deadline on the clock.
+        """
+        args, array = add_args(
+            keys,
+            timeout=timeout,
+            deadline=deadline,
+            clock=clock,
+            condition=condition,
+            quorum=quorum,
+            threshold=threshold,
+            slack=slack,
+            period=period,
+            runs=runs,
+            cookie=cookie,
+            detached=detached,
+            cancel_on_set=cancel_on_set,
+            fixed_delay=fixed_delay,
+        )
+        check(lib.twheel_add(self._fd, ctypes.byref(args)))
+        del array  # alive during the call
+        return int(args.id)
+
+    def cancel(self, id: int) -> bool:
+        """Return True if this call ended the operation, False if it had ended before."""
+        return ended_by(lib.twheel_cancel(self._fd, u64(id, "id")))
+
+    def complete(self, id: int, value: int = 0) -> bool:
+        """Complete an operation regardless of its condition. Return as cancel()."""
+        return ended_by(lib.twheel_complete(self._fd, u64(id, "id"), u64(value, "value")))
+
+    def complete_error(self, id: int, error: int) -> bool:
+        """Complete an operation with a negative error number. Return as cancel()."""
+        return ended_by(lib.twheel_complete_error(self._fd, u64(id, "id"), s32(error)))
+
+    def complete_all(self, value: int = 0, error: int = 0, *, others: bool = False) -> int:
+        """Complete the operations of this file or, with others, of all. Return their number."""
+        completed = ctypes.c_uint()
+        flags = _lib.COMPLETE_OTHERS if others else 0
+        check(
+            lib.twheel_complete_all(
+                self._fd, u64(value, "value"), s32(error), flags, ctypes.byref(completed)
+            )
+        )
+        return completed.value
+
+    def rearm(
+        self,
+        id: int,
+        timeout: float | None = None,
+        *,
+        deadline: int | None = None,
+        slack: float = 0,
+        mode: Rearm = Rearm.ALWAYS,
+    ) -> bool:
+        """
+        Move the deadline of an operation. Return False if the mode prevented it.  Raises
+        OSError with EALREADY or ENOENT if the operation has ended.
+        """
+        args = rearm_args(id, timeout, deadline, slack, mode)
+        return check(lib.twheel_rearm_with(self._fd, ctypes.byref(args))) > 0
+
+    def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
+        """Watch more keys."""
+        array = specs(keys)
+        check(lib.twheel_watch(self._fd, u64(id, "id"), array, len(array)))
+
+    def unwatch(self, id: int, key: KeyLike) -> None:
+        """Stop watching a key."""
+        check(lib.twheel_unwatch(self._fd, u64(id, "id"), Key(key).raw()))
+
+    def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> int:
+        """Signal a key. Return the number of operations that the signal completed."""
+        args = signal_args(key, value, amount, limit)
+        check(lib.twheel_signal_with(self._fd, ctypes.byref(args)))
+        return int(args.completed)
+
+    def cancel_key(self, key: KeyLike) -> int:
+        """Cancel the operations that watch a key. Return their number."""
+        cancelled = ctypes.c_uint()
+        check(lib.twheel_cancel_key(self._fd, Key(key).raw(), ctypes.byref(cancelled)))
+        return cancelled.value
+
+    def drain(self) -> int:
+        """Refuse further adds and cancel the operations of this file. Return their number."""
+        cancelled = ctypes.c_uint()
+        check(lib.twheel_drain(self._fd, ctypes.byref(cancelled)))
+        return cancelled.value
+
+    def info(self, id: int) -> Pending:
+        """Describe a pending operation, with the signals that each key still needs."""
+        raw = _lib.twheel_pending()
+        keys = (_lib.twheel_watch_spec * _lib.MAX_KEYS)()
+        check(lib.twheel_info(self._fd, u64(id, "id"), ctypes.byref(raw), keys, len(keys)))
+        watches = [Watch(Key.from_raw(spec.key), spec.need) for spec in keys[: raw.nr_keys]]
+        return pending_of(raw, watches)
+
+    def list(self, *, others: bool = False) -> "builtins.list[Pending]":
+        """List the pending operations of this file or, with others, of all files."""
+        entries = (_lib.twheel_pending * LIST_CHUNK)()
+        flags = _lib.LIST_OTHERS if others else 0
+        cursor = ctypes.c_uint64(0)
+        pending = []
+        while cursor.value != _lib.LIST_END:
+            nr = check(lib.twheel_list(self._fd, flags, ctypes.byref(cursor), entries, LIST_CHUNK))
+            for raw in entries[:nr]:
+                keys = [Watch(Key.from_raw(key)) for key in raw.keys[: raw.nr_keys]]
+                pending.append(pending_of(raw, keys))
+        return pending
