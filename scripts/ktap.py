@@ -120,10 +120,12 @@ def script_expected():
 
 def job_expected():
     job = (TOP / "scripts/guest/device").read_text()
-    pages = [page for page in TOP.glob("tools/man/*.[347]")
-             if not page.is_symlink() and "\n.EX\n" in page.read_text()]
+    examples = [page for page in TOP.glob("tools/man/*.[347]")
+                if not page.is_symlink() and "\n.EX\n" in page.read_text()]
+    examples += [path for kind in ("c", "cc") for path in TOP.glob(f"tools/examples/*.{kind}")
+                 if path.stem != "first"]
     return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
-            {f"device: the example of {page.stem} succeeds" for page in pages})
+            {f"device: the example of {path.stem} succeeds" for path in examples})
 
 
 def selftests_expected(programs):
