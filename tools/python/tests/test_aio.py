@@ -3,7 +3,9 @@
 
 import asyncio
 import errno
+import gc
 import os
+import resource
 import threading
 import unittest
 import warnings
@@ -199,6 +201,13 @@ class Closing(Loop):
         self.purgatory.close()
         await asyncio.sleep(0)
 
+    async def test_a_cancelled_operation_without_a_wait_does_not_warn(self) -> None:
+        operation = self.purgatory.add(["a"])
+        self.assertTrue(operation.cancel())
+        await until(operation.done)
+        del operation
+        gc.collect()
+
     async def test_a_cancelled_task_and_close_do_not_interfere(self) -> None:
         task = self.start("a")
         await until(lambda: self.pending() == 1)
@@ -292,6 +301,57 @@ class Several(Loop):
         thread.join()
         self.assertEqual(len(errors), 1)
         self.assertEqual(self.pending(), 0)
+
+
+class EndOfLoop(unittest.TestCase):
+    def setUp(self) -> None:
+        warnings.simplefilter("error", ResourceWarning)
+
+    def test_close_after_the_end_of_the_loop(self) -> None:
+        async def start() -> AsyncPurgatory:
+            purgatory = AsyncPurgatory(NAME)
+            purgatory.add(["a"])
+            return purgatory
+
+        with Purgatory.create(NAME) as other:
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            purgatory = asyncio.run(start())
+            self.assertEqual(other.query().pending, 1)
+            purgatory.close()
+            purgatory.close()
+            self.assertEqual(other.query().pending, 0)
+            self.assertTrue(purgatory.closed and purgatory.purgatory.closed)
+
+    def test_close_after_the_end_of_the_loop_with_a_waiting_task(self) -> None:
+        async def start() -> AsyncPurgatory:
+            purgatory = AsyncPurgatory()
+            task = asyncio.create_task(purgatory.wait(["a"]))
+            await until(lambda: purgatory.purgatory.query().pending == 1)
+            self.assertFalse(task.done())
+            return purgatory
+
+        # The run cancels the task, and the task its operation.
+        purgatory = asyncio.run(start())
+        self.assertEqual(purgatory.purgatory.query().pending, 0)
+        purgatory.close()
+
+
+class Descriptors(unittest.TestCase):
+    def test_without_a_free_descriptor(self) -> None:
+        async def start() -> None:
+            limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+            resource.setrlimit(resource.RLIMIT_NOFILE, (0, limits[1]))
+            try:
+                with self.assertRaises(OSError) as caught:
+                    AsyncPurgatory()
+            finally:
+                resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+            self.assertEqual(caught.exception.errno, errno.EMFILE)
+            async with AsyncPurgatory() as purgatory:
+                with self.assertRaises(twheel.Expired):
+                    await purgatory.wait(timeout=0)
+
+        asyncio.run(start())
 
 
 class Constructor(unittest.TestCase):

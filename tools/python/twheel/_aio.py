@@ -42,6 +42,8 @@ def resolve(future: "asyncio.Future[Event]", event: Event) -> None:
         future.set_exception(Expired(event))
     elif event.reason == Reason.CANCELLED:
         future.set_exception(Cancelled(event))
+        # Do not warn about an operation that no task awaits.
+        future.exception()
     elif event.error:
         future.set_exception(OSError(-event.error, os.strerror(-event.error)))
     else:
@@ -203,8 +205,14 @@ class AsyncPurgatory:
     def close(self) -> None:
         """
         Cancel the operations of add() and wait(), and close the descriptor.  An await of one
-        of them raises Closed, unless its event had been queued before.  It may be called again.
+        of them raises Closed, unless its event had been queued before.  It may be called again,
+        and after the end of the loop.
         """
+        if self._loop.is_closed() and not self._ended:
+            # The loop has removed its readers, and refuses callbacks of futures.
+            self._ended = True
+            self._cancel_waiting()
+            self._waiting.clear()
         if self._ended:
             self.purgatory.close()
             return
