@@ -314,21 +314,33 @@ static int open_node(const char *name, int flags)
 	return purgatory ? new_file(purgatory, flags) : -1;
 }
 
-int open(const char *path, int flags, ...)
+static int open_path(const char *path, int flags, unsigned int mode)
 {
-	unsigned int mode;
-	va_list ap;
 	int fd;
 
-	va_start(ap, flags);
-	mode = va_arg(ap, unsigned int);
-	va_end(ap);
 	if (strncmp(path, NODE, strlen(NODE)))
 		return real_open(path, flags, mode);
 	pthread_mutex_lock(&fake_lock);
 	fd = open_node(path + strlen(NODE), flags);
 	pthread_mutex_unlock(&fake_lock);
 	return fd;
+}
+
+int open(const char *path, int flags, ...)
+{
+	unsigned int mode;
+	va_list ap;
+
+	va_start(ap, flags);
+	mode = va_arg(ap, unsigned int);
+	va_end(ap);
+	return open_path(path, flags, mode);
+}
+
+/* open() with two arguments, in programs that are built with _FORTIFY_SOURCE */
+int __open_2(const char *path, int flags)
+{
+	return open_path(path, flags, 0);
 }
 
 /* The queue of the detached events lives as long as its purgatory. */
