@@ -21,7 +21,7 @@ from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Watch, _lib
 from twheel._purgatory import interval
 
 NAME = "python-test"
-LAYOUT = pathlib.Path(__file__).parents[2] / "selftests/twheel_layout_test.c"
+LAYOUT = pathlib.Path(__file__).parent / "../../selftests/twheel_layout_test.c"
 
 
 class Calls(unittest.TestCase):
