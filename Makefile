@@ -47,6 +47,10 @@ modules_uninstall: ## remove the files of make modules_install
 	+@$(tools) -s uninstall-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
 	+@scripts/install-module -u $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
+deb: ## build Debian packages of the last commit in build/deb, and check them with lintian
+	@scripts/install-packages deb
+	@scripts/build-deb
+
 htmldocs: ## render Documentation/ in build/html
 	@scripts/install-packages check
 	@scripts/htmldocs
@@ -122,5 +126,5 @@ clean: ## remove the build output, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
-.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs
+.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb
 .PHONY: demo vm shell check bench torture fuzz rig rig-broken clean help
