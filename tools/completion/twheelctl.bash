@@ -60,6 +60,7 @@ _twheelctl_words()
 	,*) _twheelctl_commands ;;
 	*,-*) _twheelctl_options "$command" ;;
 	remove,*) _twheelctl_purgatories ;;
+	apply,*) compgen -f -- "$word" ;;
 	esac
 }
 

@@ -2,6 +2,7 @@
 /*
  * twheelctl create and remove: named purgatories.
  */
+#include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 
 #include <twheel.h>
 
+#include "create.h"
 #include "options.h"
 #include "show.h"
 #include "failure.h"
@@ -98,14 +100,13 @@ static bool take_name(struct command_line *line)
 	return false;
 }
 
-static enum outcome create(struct command_line *line, struct twheel_create_args *args)
+enum outcome create_purgatory(struct command_line *line, struct twheel_create_args *args,
+			      bool may_exist)
 {
-	int fd;
+	int fd = twheel_create_with(args);
 
-	memcpy(args->name, line->purgatory, strlen(line->purgatory));
-	fd = twheel_create_with(args);
 	if (fd < 0)
-		return control_refused(line);
+		return may_exist && errno == EEXIST ? OUTCOME_OK : control_refused(line);
 	close(fd);
 	if (line->json)
 		print_json(json_pack("{s:s, s:s, s:I, s:I}", "type", "created",
@@ -116,7 +117,7 @@ static enum outcome create(struct command_line *line, struct twheel_create_args 
 	return OUTCOME_OK;
 }
 
-enum outcome create_command(struct command_line *line)
+bool take_create(struct command_line *line, struct twheel_create_args *args)
 {
 	struct number uid = { .value = TWHEEL_CALLER }, gid = { .value = TWHEEL_CALLER };
 	struct number mode = { }, pending = { }, file_pending = { }, watches = { };
@@ -129,12 +130,10 @@ enum outcome create_command(struct command_line *line)
 		{ "max-watches", take_number32, &watches, NUMBER32_EXPECTED },
 		{ }
 	};
-	struct twheel_create_args args;
 
-	line->help = create_help;
 	if (!take_arguments(line, specs, 0, 1) || !take_name(line))
-		return line->outcome;
-	args = (struct twheel_create_args){
+		return false;
+	*args = (struct twheel_create_args){
 		.mode = mode.given ? mode.value : gid.given ? 0660 : 0600,
 		.uid = uid.value,
 		.gid = gid.value,
@@ -142,7 +141,18 @@ enum outcome create_command(struct command_line *line)
 		.max_file_pending = file_pending.value,
 		.max_watches = watches.value,
 	};
-	return create(line, &args);
+	memcpy(args->name, line->purgatory, strlen(line->purgatory));
+	return true;
+}
+
+enum outcome create_command(struct command_line *line)
+{
+	struct twheel_create_args args;
+
+	line->help = create_help;
+	if (!take_create(line, &args))
+		return line->outcome;
+	return create_purgatory(line, &args, false);
 }
 
 enum outcome remove_command(struct command_line *line)

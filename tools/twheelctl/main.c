@@ -32,6 +32,7 @@ static enum outcome help_command(struct command_line *line);
 
 static const struct command_entry commands[] = {
 	{ "create", "create a named purgatory", create_command },
+	{ "apply", "create the named purgatories of configuration files", apply_command },
 	{ "remove", "remove a named purgatory", remove_command },
 	{ "list", "list the named purgatories; with -p NAME the pending operations",
 	  list_command },
@@ -159,8 +160,8 @@ static bool take_main_options(struct command_line *line)
 /* A command that creates or removes a purgatory must not take its name from elsewhere. */
 static bool uses_environment(const struct command_entry *entry)
 {
-	return entry->run != create_command && entry->run != remove_command &&
-	       entry->run != help_command;
+	return entry->run != create_command && entry->run != apply_command &&
+	       entry->run != remove_command && entry->run != help_command;
 }
 
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,

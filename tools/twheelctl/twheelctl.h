@@ -37,6 +37,7 @@ struct command_line {
 };
 
 enum outcome add_command(struct command_line *line);
+enum outcome apply_command(struct command_line *line);
 enum outcome cancel_command(struct command_line *line);
 enum outcome complete_command(struct command_line *line);
 enum outcome create_command(struct command_line *line);
