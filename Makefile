@@ -83,6 +83,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 	@scripts/check 6.1 6.12 debug
 
 check-tools: ## tests of the tools that need no device, and of the installation
+check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
 check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin
 check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
@@ -94,7 +95,7 @@ check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
 check-bench: ## a smoke test of the benchmarks
 check-%:
-	@scripts/install-packages check
+	@scripts/install-packages check $(if $(filter long deb,$*),deb)
 	@scripts/check $*
 
 bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)

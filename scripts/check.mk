@@ -39,6 +39,9 @@ $(device): %: guest-%
 # Its modules are installed.
 tools: kernel-6.12
 
+deb:
+	$(stage) scripts/check-deb
+
 shell: guest-6.12
 	$(stage) scripts/check-shell
 
@@ -81,5 +84,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all shell tools model static rig rig-broken kunit bench programs source
+.PHONY: all deb shell tools model static rig rig-broken kunit bench programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
