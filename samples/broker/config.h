@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The configuration file: brokers, topics and their replicas, the same file for all brokers.
+ */
+#ifndef BROKER_CONFIG_H
+#define BROKER_CONFIG_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "wire.h"
+
+#define MAX_NODES	8
+#define MAX_TOPICS	64
+#define MAX_WORKERS	64
+
+/* A fetch of all partitions is one operation, with a key for each: TWHEEL_MAX_KEYS. */
+#define MAX_PARTITIONS	64
+
+struct node {
+	int id;
+	const char *host;	/* an IPv4 address */
+	int port;
+	const char *data;	/* folder */
+	struct sockaddr_in address;
+};
+
+struct topic {
+	const char *name;
+	int first;		/* number of its partition 0 in config.partitions */
+	int nr_partitions;
+	int leader;		/* ID of a node */
+	int replicas[MAX_NODES];	/* IDs, including that of the leader */
+	int nr_replicas;
+	int min_in_sync;
+};
+
+struct config {
+	const char *purgatory;	/* the broker with the ID N uses "NAME-N" */
+	int workers;
+	struct node nodes[MAX_NODES];
+	int nr_nodes;
+	struct topic topics[MAX_TOPICS];
+	int nr_topics;
+	struct topic *partitions[MAX_PARTITIONS];	/* the topic of each partition */
+	int nr_partitions;
+	const struct node *self;
+};
+
+extern struct config config;
+
+/* Read the file and select this broker; prints errors.  @node is 0 for the first one. */
+bool config_load(const char *path, int node);
+const struct node *config_node(int id);
+struct topic *config_topic(struct text name);
+/* Return: index of the node in topic->replicas, or -1. */
+int topic_replica(const struct topic *topic, int node);
+
+static inline bool leads(const struct topic *topic)
+{
+	return topic->leader == config.self->id;
+}
+
+#endif /* BROKER_CONFIG_H */

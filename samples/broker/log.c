@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The log of a partition. See log.h.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "wire.h"
+
+#define INDEX_STEP	(64 << 10)
+
+/*
+ * Header of a batch: base offset, 8 bytes; size of the rest, 4; leader epoch, 4; format, 1;
+ * CRC of the rest, 4; attributes, 2; offset of the last record, 4; two times, 16; producer, 14;
+ * number of records, 4.
+ */
+#define HEADER_SIZE	61
+#define PREFIX_SIZE	12
+#define CRC_START	21
+
+uint32_t crc32c(const uint8_t *data, size_t len)
+{
+	static uint32_t table[256];
+	uint32_t crc = ~0U;
+
+	if (!table[1]) {
+		for (uint32_t i = 0; i < 256; i++) {
+			uint32_t value = i;
+
+			for (int bit = 0; bit < 8; bit++)
+				value = value >> 1 ^ (value & 1 ? 0x82f63b78 : 0);
+			table[i] = value;
+		}
+	}
+	while (len--)
+		crc = crc >> 8 ^ table[(crc ^ *data++) & 255];
+	return ~crc;
+}
+
+/* Check a header, of which HEADER_SIZE bytes are there. */
+static enum batch_error header_check(const uint8_t *data, struct batch *batch)
+{
+	struct reader reader = { .at = data, .end = data + HEADER_SIZE };
+	int32_t size, last;
+
+	batch->base = get_i64(&reader);
+	size = get_i32(&reader);
+	get_i32(&reader);
+	if (get_i8(&reader) != 2)
+		return BATCH_FORMAT;
+	get_raw(&reader, 6);
+	last = get_i32(&reader);
+	get_raw(&reader, 30);
+	batch->records = get_i32(&reader);
+	if (size < HEADER_SIZE - PREFIX_SIZE || size > FRAME_MAX)
+		return BATCH_CORRUPT;
+	batch->size = PREFIX_SIZE + size;
+	if (batch->records < 1 || last != batch->records - 1)
+		return BATCH_CORRUPT;
+	if (batch->base < 0 || batch->base > INT64_MAX - batch->records)
+		return BATCH_CORRUPT;
+	return BATCH_OK;
+}
+
+enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch)
+{
+	struct reader crc = { .at = data + CRC_START - 4, .end = data + CRC_START };
+	enum batch_error error;
+
+	if (len < HEADER_SIZE)
+		return BATCH_SHORT;
+	error = header_check(data, batch);
+	if (error)
+		return error;
+	if (len < batch->size)
+		return BATCH_SHORT;
+	if ((uint32_t)get_i32(&crc) != crc32c(data + CRC_START, batch->size - CRC_START))
+		return BATCH_CORRUPT;
+	return BATCH_OK;
+}
+
+void batch_set_base(uint8_t *data, int64_t base)
+{
+	for (int i = 0; i < 8; i++)
+		data[i] = base >> (56 - 8 * i);
+	/* The leader never changes: epoch 0. */
+	memset(data + PREFIX_SIZE, 0, 4);
+}
+
+size_t batches_complete(const uint8_t *data, size_t len)
+{
+	struct batch batch;
+	size_t done = 0;
+
+	while (len - done >= HEADER_SIZE && !header_check(data + done, &batch) &&
+	       batch.size <= len - done)
+		done += batch.size;
+	return done;
+}
+
+bool log_open(struct log *log, const char *path)
+{
+	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	if (log->fd < 0)
+		perror(path);
+	return log->fd >= 0;
+}
+
+ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pread(log->fd, data + done, len - done, position + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -1;
+		if (!n)
+			break;
+		done += n;
+	}
+	return done;
+}
+
+bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
+{
+	size_t done = 0;
+
+	while (done < len) {
+		ssize_t n = pwrite(log->fd, data + done, len - done, end.position + done);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			perror("broker: write to a log");
+			return false;
+		}
+		done += n;
+	}
+	return true;
+}
+
+bool log_cut(struct log *log, struct place end)
+{
+	if (end.position < log->scanned.position) {
+		log->nr_index = 0;
+		log->scanned = (struct place){ };
+	}
+	if (!ftruncate(log->fd, end.position))
+		return true;
+	perror("broker: truncation of a log");
+	return false;
+}
+
+/* Skip the valid batches at the start of a buffer. Return: their size. */
+static size_t skip_valid(const uint8_t *data, size_t len, struct place *end)
+{
+	struct batch batch;
+	size_t done = 0;
+
+	while (!batch_check(data + done, len - done, &batch) && batch.base == end->offset) {
+		end->offset += batch.records;
+		end->position += batch.size;
+		done += batch.size;
+	}
+	return done;
+}
+
+struct place log_recover(struct log *log)
+{
+	struct place end = { }, failed = { .offset = -1 };
+	/* Room for any batch: if none is complete at the start, it is torn. */
+	size_t size = PREFIX_SIZE + FRAME_MAX;
+	uint8_t *data = malloc(size);
+	ssize_t len;
+
+	if (!data)
+		return failed;
+	do {
+		len = log_read(log, end.position, data, size);
+	} while (len > 0 && skip_valid(data, len, &end));
+	free(data);
+	return len >= 0 && log_cut(log, end) ? end : failed;
+}
+
+static bool remember(struct log *log, struct place place)
+{
+	struct place *index = log->index;
+
+	if (log->nr_index && place.position - index[log->nr_index - 1].position < INDEX_STEP)
+		return true;
+	if (log->nr_index == log->max_index) {
+		size_t max = log->max_index ? 2 * log->max_index : 16;
+
+		index = realloc(index, max * sizeof(*index));
+		if (!index)
+			return false;
+		log->index = index;
+		log->max_index = max;
+	}
+	index[log->nr_index++] = place;
+	return true;
+}
+
+static bool read_header(struct log *log, uint64_t position, struct batch *batch)
+{
+	uint8_t header[HEADER_SIZE];
+
+	return log_read(log, position, header, sizeof(header)) == sizeof(header) &&
+	       !header_check(header, batch);
+}
+
+size_t log_first(struct log *log, uint64_t position)
+{
+	struct batch batch;
+
+	return read_header(log, position, &batch) ? batch.size : 0;
+}
+
+/* Advance a boundary by one batch. */
+static bool next_batch(struct log *log, struct place *place)
+{
+	struct batch batch;
+
+	if (!read_header(log, place->position, &batch))
+		return false;
+	place->offset += batch.records;
+	place->position += batch.size;
+	return true;
+}
+
+/* The last boundary of the index that is not after the offset. */
+static struct place nearest(const struct log *log, int64_t offset)
+{
+	size_t low = 0, high = log->nr_index;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (log->index[middle].offset <= offset)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low ? log->index[low - 1] : (struct place){ };
+}
+
+struct place log_find(struct log *log, struct place end, int64_t offset)
+{
+	struct place failed = { .offset = -1 }, place, next;
+
+	while (log->scanned.offset <= offset && log->scanned.position < end.position) {
+		if (!remember(log, log->scanned) || !next_batch(log, &log->scanned))
+			return failed;
+	}
+	for (place = nearest(log, offset); place.position < end.position; place = next) {
+		next = place;
+		if (!next_batch(log, &next))
+			return failed;
+		if (next.offset > offset)
+			return place;
+	}
+	return failed;
+}

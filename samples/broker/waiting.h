@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Requests that wait: for an amount under their keys, or for their deadline.
+ *
+ * Signals are not stored, and another worker may change a partition at any time.  The caller
+ * reads the state of the partitions, adds a wait for the missing amount, submits, reads the
+ * state again and ends the wait if the state has changed.  Either way the wait ends with an
+ * event, and the caller reads the state once more before it answers.
+ *
+ * There are two implementations: a purgatory, which all workers of a broker share; and a heap
+ * with a timerfd, for a single worker, which shows the cost of the former.
+ */
+#ifndef BROKER_WAITING_H
+#define BROKER_WAITING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/queue.h>
+
+#include "config.h"
+
+/* A partition has a key for each group of waiting requests. */
+enum wait_kind {
+	WAIT_ACKS,	/* produce: high watermark, in offsets */
+	WAIT_READ,	/* fetch of a consumer: high watermark, in bytes */
+	WAIT_COPY,	/* fetch of a follower: end of the log, in bytes */
+	NR_WAIT_KINDS,
+};
+
+struct wait_key {
+	enum wait_kind kind;
+	int partition;
+};
+
+enum wait_end {
+	WAIT_COMPLETED,	/* the state may have changed */
+	WAIT_EXPIRED,	/* also if the wait could not be added */
+	WAIT_STOPPED,
+};
+
+/* Embedded in a request. Only implementations use the fields. */
+struct wait {
+	TAILQ_ENTRY(wait) ended;
+	uint64_t id;
+	enum wait_end end;
+	struct heap_wait *heap;
+};
+
+typedef void wait_fn(struct wait *wait, enum wait_end end);
+
+struct waiting {
+	/* Create what the processes share, before they start, and remove it at the end. */
+	bool (*create)(const char *name);
+	void (*remove)(const char *name);
+	/* Return: a descriptor for poll(), or -1. Called once by each process. */
+	int (*open)(const char *name);
+	/*
+	 * Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. A @threshold of 0 is
+	 * for a wait without keys.
+	 */
+	void (*add)(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+		    uint64_t deadline);
+	/* Queue the end of a wait whose add was submitted; it may have ended already. */
+	void (*complete)(struct wait *wait);
+	/* Queue a signal. */
+	void (*signal)(struct wait_key key, uint64_t amount);
+	/* Execute all that is queued. */
+	void (*submit)(void);
+	/* End all waits of this process. */
+	void (*stop)(void);
+	/* Return: true if there are events, of which the descriptor may know nothing. */
+	bool (*ready)(void);
+	/* Report the ended waits. Each is reported exactly once. */
+	void (*events)(wait_fn *fn);
+};
+
+extern const struct waiting waiting_twheel;
+extern const struct waiting waiting_heap;
+
+/* The implementation in use. */
+extern const struct waiting *waiting;
+
+uint64_t now_ns(void);
+
+#endif /* BROKER_WAITING_H */

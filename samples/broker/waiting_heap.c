@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests that wait in one process: a binary heap of deadlines with one timerfd, and a list of
+ * watchers for each key. See waiting.h.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "waiting.h"
+
+#define NS_PER_S	1000000000
+
+struct watch {
+	LIST_ENTRY(watch) link;		/* in watchers */
+	struct heap_wait *owner;
+};
+
+struct heap_wait {
+	struct wait *wait;
+	uint64_t deadline;
+	uint64_t missing;
+	size_t slot;			/* in the heap */
+	int nr_watches;
+	struct watch watches[];
+};
+
+static int timer = -1;
+static struct heap_wait **heap;
+static size_t nr_heap, max_heap;
+static uint64_t armed;			/* expiry of the timerfd, 0 if it is not armed */
+static LIST_HEAD(, watch) watchers[NR_WAIT_KINDS][MAX_PARTITIONS];
+static TAILQ_HEAD(, wait) ended = TAILQ_HEAD_INITIALIZER(ended);
+
+static void place(struct heap_wait *node, size_t slot)
+{
+	heap[slot] = node;
+	node->slot = slot;
+}
+
+/* Move a node towards the root, or else towards the leaves. */
+static void sift(struct heap_wait *node, size_t slot)
+{
+	size_t child;
+
+	while (slot && heap[(slot - 1) / 2]->deadline > node->deadline) {
+		place(heap[(slot - 1) / 2], slot);
+		slot = (slot - 1) / 2;
+	}
+	while ((child = 2 * slot + 1) < nr_heap) {
+		if (child + 1 < nr_heap && heap[child + 1]->deadline < heap[child]->deadline)
+			child++;
+		if (heap[child]->deadline >= node->deadline)
+			break;
+		place(heap[child], slot);
+		slot = child;
+	}
+	place(node, slot);
+}
+
+static bool heap_push(struct heap_wait *node)
+{
+	if (nr_heap == max_heap) {
+		size_t max = max_heap ? 2 * max_heap : 64;
+		struct heap_wait **grown = realloc(heap, max * sizeof(*heap));
+
+		if (!grown)
+			return false;
+		heap = grown;
+		max_heap = max;
+	}
+	nr_heap++;
+	sift(node, nr_heap - 1);
+	return true;
+}
+
+static void end(struct wait *wait, enum wait_end how)
+{
+	wait->end = how;
+	TAILQ_INSERT_TAIL(&ended, wait, ended);
+}
+
+static void finish(struct heap_wait *node, enum wait_end how)
+{
+	struct heap_wait *last = heap[--nr_heap];
+
+	if (last != node)
+		sift(last, node->slot);
+	for (int i = 0; i < node->nr_watches; i++)
+		LIST_REMOVE(&node->watches[i], link);
+	node->wait->heap = NULL;
+	end(node->wait, how);
+	free(node);
+}
+
+static bool heap_create(const char *name)
+{
+	(void)name;
+	return true;
+}
+
+static void heap_remove(const char *name)
+{
+	(void)name;
+}
+
+static int heap_open(const char *name)
+{
+	(void)name;
+	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	if (timer < 0)
+		perror("broker: timerfd");
+	return timer;
+}
+
+static void heap_add(struct wait *wait, const struct wait_key *keys, int nr,
+		     uint64_t threshold, uint64_t deadline)
+{
+	struct heap_wait *node = malloc(sizeof(*node) + nr * sizeof(node->watches[0]));
+
+	if (node)
+		*node = (struct heap_wait){ wait, deadline, threshold, 0, nr };
+	if (!node || !heap_push(node)) {
+		free(node);
+		end(wait, WAIT_EXPIRED);
+		return;
+	}
+	wait->heap = node;
+	for (int i = 0; i < nr; i++) {
+		node->watches[i].owner = node;
+		LIST_INSERT_HEAD(&watchers[keys[i].kind][keys[i].partition], &node->watches[i],
+				 link);
+	}
+}
+
+static void heap_complete(struct wait *wait)
+{
+	if (wait->heap)
+		finish(wait->heap, WAIT_COMPLETED);
+}
+
+/* A completed wait leaves all lists, so the next watch is read before. */
+static void heap_signal(struct wait_key key, uint64_t amount)
+{
+	struct watch *watch = LIST_FIRST(&watchers[key.kind][key.partition]);
+
+	while (watch) {
+		struct heap_wait *node = watch->owner;
+
+		watch = LIST_NEXT(watch, link);
+		if (node->missing > amount)
+			node->missing -= amount;
+		else
+			finish(node, WAIT_COMPLETED);
+	}
+}
+
+static void heap_submit(void)
+{
+	uint64_t next = nr_heap ? heap[0]->deadline : 0;
+	struct itimerspec time = {
+		.it_value = { .tv_sec = next / NS_PER_S, .tv_nsec = next % NS_PER_S },
+	};
+
+	if (next == armed)
+		return;
+	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL))
+		perror("broker: timerfd");
+	armed = next;
+}
+
+static void heap_stop(void)
+{
+	while (nr_heap)
+		finish(heap[0], WAIT_STOPPED);
+}
+
+static bool heap_ready(void)
+{
+	return !TAILQ_EMPTY(&ended);
+}
+
+static void heap_events(wait_fn *fn)
+{
+	uint64_t expirations, now = now_ns();
+	struct wait *wait;
+
+	if (read(timer, &expirations, sizeof(expirations)) == sizeof(expirations))
+		armed = 0;
+	while (nr_heap && heap[0]->deadline <= now)
+		finish(heap[0], WAIT_EXPIRED);
+	while ((wait = TAILQ_FIRST(&ended))) {
+		TAILQ_REMOVE(&ended, wait, ended);
+		fn(wait, wait->end);
+	}
+}
+
+const struct waiting waiting_heap = {
+	.create = heap_create,
+	.remove = heap_remove,
+	.open = heap_open,
+	.add = heap_add,
+	.complete = heap_complete,
+	.signal = heap_signal,
+	.submit = heap_submit,
+	.stop = heap_stop,
+	.ready = heap_ready,
+	.events = heap_events,
+};

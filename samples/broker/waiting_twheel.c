@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests that wait in a named purgatory. See waiting.h.
+ *
+ * A wait is an operation with the condition SUM.  Its cookie is the address of the wait.  The
+ * keys are short texts, for twheelctl: "acks:12" is the key of produces to partition 12.
+ *
+ * Signals of one round of the event loop are added up: a key is signalled once.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <twheel.h>
+
+#include "waiting.h"
+
+#define MAX_BATCH	256
+#define MAX_EVENTS	256
+
+/* Value of the events of a stopping worker. */
+#define VALUE_STOP	1
+
+static int fd = -1;
+static struct twheel_batch *batch;
+static uint64_t amounts[NR_WAIT_KINDS][MAX_PARTITIONS];
+static bool signalled;
+
+/* Waits whose add failed. */
+static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
+
+static struct twheel_key key_of(struct wait_key key)
+{
+	static const char * const kinds[] = { "acks", "read", "copy" };
+	struct twheel_key result;
+	char text[TWHEEL_KEY_TEXT_MAX + 1];
+
+	snprintf(text, sizeof(text), "%s:%d", kinds[key.kind], key.partition);
+	twheel_key_text(text, &result);
+	return result;
+}
+
+/* A purgatory remains if its broker was killed. */
+static bool purgatory_create(const char *name)
+{
+	int created = twheel_create(name, 0600);
+
+	if (created < 0 && errno == EEXIST)
+		return true;
+	if (created < 0) {
+		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
+		return false;
+	}
+	close(created);
+	return true;
+}
+
+static void purgatory_remove(const char *name)
+{
+	twheel_remove(name, TWHEEL_REMOVE_FORCE, NULL);
+}
+
+/* An end of a wait may come too late: EALREADY or ENOENT. */
+static void command_done(void *context, uint64_t index, const struct twheel_command *command,
+			 const struct twheel_result *result)
+{
+	struct wait *wait;
+
+	(void)context;
+	(void)index;
+	if (command->call != TWHEEL_CALL_ADD)
+		return;
+	wait = (struct wait *)(uintptr_t)command->add.cookie;
+	if (!result->error) {
+		wait->id = result->value;
+		return;
+	}
+	fprintf(stderr, "broker: add of an operation: %s\n", strerror(-result->error));
+	TAILQ_INSERT_TAIL(&refused, wait, ended);
+}
+
+static int purgatory_open(const char *name)
+{
+	/* A new worker has inherited the descriptor of the main process. */
+	if (fd >= 0) {
+		twheel_batch_free(batch);
+		batch = NULL;
+		close(fd);
+	}
+	fd = twheel_open_named(name, O_NONBLOCK);
+	if (fd >= 0)
+		batch = twheel_batch_new(fd, MAX_BATCH, 0);
+	if (!batch) {
+		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
+		return -1;
+	}
+	twheel_batch_on_result(batch, command_done, NULL);
+	return fd;
+}
+
+static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr,
+			  uint64_t threshold, uint64_t deadline)
+{
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS] = { };
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME,
+		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
+		.nr_keys = nr,
+		.keys = (uintptr_t)specs,
+		.threshold = threshold,
+		.deadline = deadline,
+		.cookie = (uintptr_t)wait,
+	};
+
+	for (int i = 0; i < nr; i++)
+		specs[i].key = key_of(keys[i]);
+	if (twheel_batch_add(batch, &args))
+		TAILQ_INSERT_TAIL(&refused, wait, ended);
+}
+
+static void purgatory_complete(struct wait *wait)
+{
+	if (wait->id)
+		twheel_batch_complete(batch, wait->id, 0);
+}
+
+static void purgatory_signal(struct wait_key key, uint64_t amount)
+{
+	amounts[key.kind][key.partition] += amount;
+	signalled = true;
+}
+
+static void queue_signals(void)
+{
+	for (int kind = 0; kind < NR_WAIT_KINDS; kind++) {
+		for (int i = 0; i < config.nr_partitions; i++) {
+			struct twheel_signal_args args = { .amount = amounts[kind][i] };
+
+			if (!args.amount)
+				continue;
+			args.key = key_of((struct wait_key){ kind, i });
+			twheel_batch_signal_with(batch, &args);
+			amounts[kind][i] = 0;
+		}
+	}
+	signalled = false;
+}
+
+static void purgatory_submit(void)
+{
+	if (signalled)
+		queue_signals();
+	if (twheel_batch_submit(batch) < 0)
+		perror("broker: batch");
+}
+
+static void purgatory_stop(void)
+{
+	if (twheel_complete_all(fd, VALUE_STOP, 0, 0, NULL))
+		perror("broker: end of all operations");
+}
+
+static bool purgatory_ready(void)
+{
+	return !TAILQ_EMPTY(&refused);
+}
+
+static void report(const struct twheel_event *event, wait_fn *fn)
+{
+	struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
+
+	wait->id = 0;
+	if (event->reason == TWHEEL_EXPIRED)
+		fn(wait, WAIT_EXPIRED);
+	else if (event->reason == TWHEEL_CANCELLED || event->value == VALUE_STOP)
+		fn(wait, WAIT_STOPPED);
+	else
+		fn(wait, WAIT_COMPLETED);
+}
+
+static void purgatory_events(wait_fn *fn)
+{
+	struct twheel_event events[MAX_EVENTS];
+	struct wait *wait;
+	ssize_t nr;
+
+	while ((wait = TAILQ_FIRST(&refused))) {
+		TAILQ_REMOVE(&refused, wait, ended);
+		fn(wait, WAIT_EXPIRED);
+	}
+	nr = twheel_read_events(fd, events, MAX_EVENTS);
+	for (ssize_t i = 0; i < nr; i++)
+		report(&events[i], fn);
+}
+
+const struct waiting waiting_twheel = {
+	.create = purgatory_create,
+	.remove = purgatory_remove,
+	.open = purgatory_open,
+	.add = purgatory_add,
+	.complete = purgatory_complete,
+	.signal = purgatory_signal,
+	.submit = purgatory_submit,
+	.stop = purgatory_stop,
+	.ready = purgatory_ready,
+	.events = purgatory_events,
+};
