@@ -149,7 +149,17 @@ static bool copy_all(struct reader *reader, const struct node *leader)
 
 static bool receive_all(int fd, uint8_t *data, size_t len)
 {
-	return recv(fd, data, len, MSG_WAITALL) == (ssize_t)len;
+	size_t got = 0;
+
+	/* With a time limit, recv() fails with EINTR after SIGSTOP and SIGCONT. */
+	while (got < len) {
+		ssize_t n = recv(fd, data + got, len - got, MSG_WAITALL);
+
+		if (!n || (n < 0 && errno != EINTR))
+			return false;
+		got += n > 0 ? n : 0;
+	}
+	return true;
 }
 
 static bool send_all(int fd, const struct writer *writer)
