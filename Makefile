@@ -93,6 +93,7 @@ check-debug: ## race and fault injection selftests, torture and fuzzing on the d
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
+check-broker: ## clients of Kafka with the broker of samples/broker (TESTS=test,test)
 check-bench: ## a smoke test of the benchmarks
 check-%:
 	@scripts/install-packages check $(if $(filter long deb,$*),deb)

@@ -51,6 +51,9 @@ debug: guest-debug
 	$(stage) scripts/check-debug
 endif
 
+broker: guest-6.12
+	$(stage) scripts/check-broker
+
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
 $(torture):
 	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
@@ -84,5 +87,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb shell tools model static rig rig-broken kunit bench programs source
+.PHONY: all deb shell tools model static rig rig-broken kunit bench broker programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

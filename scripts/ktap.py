@@ -11,6 +11,7 @@ line "pass|fail|skip <tab> NAME" for each case.  Used by check-*.
                                         built for 32 bit; device_test of the tools; and
                                         "device", the guest job with the examples of the
                                         manual pages
+    ktap.py broker LOG [TEST,...]       the tests of samples/broker in a guest
     ktap.py tap LOG                     other programs, compared with their TAP plans
 """
 
@@ -143,6 +144,20 @@ def selftests_expected(programs):
     return names
 
 
+def broker_expected(tests):
+    """The names in the files test_*.py; @tests has files, classes or tests to select."""
+    names = set()
+    for path in TOP.glob("samples/broker/clients/test_*.py"):
+        group = None
+        for found in re.finditer(r"^class (\w+)|^    def test_(\w+)", path.read_text(), re.M):
+            group = found[1] or group
+            test = f"{path.stem}.{group}.test_{found[2]}"
+            if found[2] and (not tests or
+                             any(f"{test}.".startswith(f"{t}.") for t in tests.split(","))):
+                names.add(f"broker: {found[2]}")
+    return names
+
+
 def framed_results(lines):
     """Parse the TAP of programs, each between "# begin NAME" and "# end NAME STATUS"."""
     results = {}
@@ -174,7 +189,7 @@ def plan_mismatches(results, planned):
 
 def main():
     if len(sys.argv) not in (3, 4) or sys.argv[1] not in (
-            "kunit", "misuse", "selftests", "tap"):
+            "kunit", "misuse", "selftests", "broker", "tap"):
         sys.exit(__doc__)
     kind, log = sys.argv[1:3]
     only = sys.argv[3] if len(sys.argv) == 4 else ""
@@ -183,8 +198,8 @@ def main():
         if only:
             glob = only if "." in only else f"{only}.*"
             expected = set(fnmatch.filter(expected, glob))
-    elif kind == "selftests":
-        expected = selftests_expected(only)
+    elif kind in ("selftests", "broker"):
+        expected = selftests_expected(only) if kind == "selftests" else broker_expected(only)
         results, _ = framed_results(log_lines(log, from_programs=True))
     else:
         text = pathlib.Path(log).read_text(errors="replace")

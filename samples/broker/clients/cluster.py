@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: GPL-2.0
+"""A leader with followers on this machine, for one test or a class of tests."""
+
+import itertools
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+
+import observe
+import wire
+
+BROKER = os.environ.get("BROKER", "broker")
+
+HOST = "127.0.0.1"
+LEADER = 1
+# Each cluster has purgatories of its own.
+NUMBERS = itertools.count(1)
+# A guest may be slow: no condition needs this long unless something is wrong.
+TIMEOUT = 120
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind((HOST, 0))
+        return probe.getsockname()[1]
+
+
+def eventually(condition):
+    """Repeat until the condition holds."""
+    end = time.monotonic() + TIMEOUT
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("timeout")
+        time.sleep(0.02)
+
+
+class Cluster:
+    """
+    Broker 1 leads all partitions, brokers 2 and up follow.  A topic has a number of partitions,
+    and a minimum of replicas in sync.
+    """
+
+    eventually = staticmethod(eventually)
+
+    def __init__(self, topics, followers=2, workers=3, min_insync=None, waiting="twheel",
+                 port=None, purgatory=None):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="broker-"))
+        self.topics, self.waiting, self.nr_workers = topics, waiting, workers
+        self.name = purgatory or f"test{next(NUMBERS)}"
+        self.ports = {number: free_port() for number in range(1, followers + 2)}
+        if port:
+            self.ports[LEADER] = port
+        self.address = (HOST, self.ports[LEADER])
+        self.running = {}
+        self.configure(min_insync or {})
+        try:
+            for number in self.ports:
+                self.start(number)
+            self.in_sync(followers + 1)
+        except BaseException:
+            self.stop()
+            raise
+
+    def configure(self, min_insync):
+        self.config = self.folder / "config"
+        self.config.write_text(json.dumps({
+            "purgatory": self.name,
+            "workers": 1,
+            "nodes": [{"id": number, "host": HOST, "port": port,
+                       "data": str(self.folder / str(number))}
+                      for number, port in self.ports.items()],
+            "topics": [{"name": topic, "partitions": partitions, "leader": LEADER,
+                        "replicas": list(self.ports),
+                        "min.insync.replicas": min_insync.get(topic, 1)}
+                       for topic, partitions in self.topics.items()],
+        }))
+
+    def start(self, number):
+        workers = self.nr_workers if number == LEADER else 1
+        self.running[number] = subprocess.Popen(
+            [BROKER, "--config", self.config, "--node", str(number),
+             "--waiting", self.waiting, "--workers", str(workers)])
+
+    def end(self, number, how=signal.SIGTERM):
+        """End a broker and return its exit status."""
+        process = self.running.pop(number)
+        process.send_signal(how)
+        return process.wait(TIMEOUT)
+
+    def stop(self):
+        """Stop all brokers, and check that each has ended cleanly."""
+        ends = {number: self.end(number) for number in list(self.running)}
+        shutil.rmtree(self.folder)
+        if any(ends.values()):
+            raise AssertionError(f"exit status of the brokers: {ends}")
+
+    def pause(self, number, how=signal.SIGSTOP):
+        """Stop all processes of a broker, or let them continue."""
+        pid = self.running[number].pid
+        for process in [pid, *observe.children(pid)]:
+            os.kill(process, how)
+
+    def resume(self, number):
+        self.pause(number, signal.SIGCONT)
+
+    def in_sync(self, replicas):
+        """Wait until all partitions have that many replicas in sync."""
+        def reached():
+            try:
+                connection = wire.Connection(self.address)
+            except ConnectionRefusedError:
+                return False
+            with connection:
+                _, topics = wire.metadata(connection, list(self.topics))
+            return all(len(part["isr"]) == replicas
+                       for topic in topics.values() for part in topic["partitions"])
+
+        eventually(reached)
+
+    def workers(self):
+        """The process IDs of the leader's workers."""
+        return [pid for pid in observe.children(self.running[LEADER].pid)
+                if observe.name(pid).startswith("broker/")]
+
+    def connect(self, test):
+        """A connection to the leader until the end of the test."""
+        connection = wire.Connection(self.address)
+        test.addCleanup(connection.close)
+        return connection
+
+    def connect_to_each_worker(self, test):
+        """Map the process ID of each worker to a connection; the kernel selects the worker."""
+        workers = self.workers()
+        found = {}
+        while len(found) < len(workers):
+            connection = self.connect(test)
+            # The worker has accepted the connection once it has answered.
+            wire.api_versions(connection)
+            found.setdefault(observe.owner(connection, workers), connection)
+        return found
+
+    def purgatory(self, number=LEADER):
+        return f"{self.name}-{number}"
+
+    def twheelctl(self, *arguments, purgatory=True):
+        """Run twheelctl with the leader's purgatory, and return its output."""
+        selected = ["-p", self.purgatory()] if purgatory else []
+        return subprocess.run(["twheelctl", *selected, *arguments], text=True, check=True,
+                              timeout=TIMEOUT, stdout=subprocess.PIPE).stdout
+
+    def waits(self, key=""):
+        """The number of requests that wait in the leader's purgatory, under this kind of key."""
+        lines = self.twheelctl("list").splitlines()[1:]
+        return sum(f" {key}" in line for line in lines)
+
+    def log(self, number, topic, partition):
+        return (self.folder / str(number) / f"{topic}-{partition}.log").read_bytes()
+
+    def kcat(self, *arguments, text=None):
+        """Run kcat with the leader, and return its output."""
+        command = ["kcat", "-b", "%s:%d" % self.address, *arguments]
+        return subprocess.run(command, input=text, text=True, check=True, timeout=5 * TIMEOUT,
+                              stdout=subprocess.PIPE).stdout

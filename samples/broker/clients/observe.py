@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Views of the kernel on processes: wake-ups, memory, and the owners of connections."""
+
+import contextlib
+import os
+import pathlib
+import re
+
+PROC = pathlib.Path("/proc")
+TRACING = pathlib.Path("/sys/kernel/tracing")
+
+
+def status(pid, field):
+    """The first number of a line of /proc/PID/status."""
+    text = (PROC / str(pid) / "status").read_text()
+    return int(re.search(rf"^{field}:\s*(\d+)", text, re.M)[1])
+
+
+def switches(pid):
+    """How often the process has slept, including by preemption."""
+    return status(pid, "voluntary_ctxt_switches") + status(pid, "nonvoluntary_ctxt_switches")
+
+
+def cpu_ns(pid):
+    return int((PROC / str(pid) / "schedstat").read_text().split()[0])
+
+
+def resident_kib(pid):
+    return status(pid, "VmRSS")
+
+
+def name(pid):
+    return (PROC / str(pid) / "comm").read_text().strip()
+
+
+def children(pid):
+    text = (PROC / str(pid) / "task" / str(pid) / "children").read_text()
+    return [int(word) for word in text.split()]
+
+
+def named(prefix):
+    """The IDs of the processes and kernel threads with this prefix of their names."""
+    for comm in PROC.glob("[0-9]*/comm"):
+        with contextlib.suppress(OSError):
+            if comm.read_text().startswith(prefix):
+                yield int(comm.parent.name)
+
+
+def owner(connection, pids):
+    """The one of @pids that has accepted a connection from this process, or None."""
+    wanted = "%04X" % connection.socket.getsockname()[1]
+    for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
+        fields = line.split()
+        if fields[2].endswith(f":{wanted}") and fields[9] != "0":
+            socket = f"socket:[{fields[9]}]"
+            for pid in pids:
+                if socket in links(PROC / str(pid) / "fd"):
+                    return pid
+    return None
+
+
+def links(folder):
+    found = set()
+    for entry in os.scandir(folder):
+        with contextlib.suppress(OSError):
+            found.add(os.readlink(entry.path))
+    return found
+
+
+class Trace:
+    """Counts trace events, here wake-ups, in a with statement."""
+
+    EVENTS = ("twheel/twheel_reaper_wake", "syscalls/sys_exit_epoll_wait",
+              "syscalls/sys_exit_epoll_pwait")
+
+    def enable(self, value):
+        for event in self.EVENTS:
+            (TRACING / "events" / event / "enable").write_text(value)
+
+    def __enter__(self):
+        (TRACING / "trace").write_text("")
+        self.enable("1")
+        return self
+
+    def __exit__(self, *_):
+        self.enable("0")
+
+    def count(self, event, pids=None):
+        """The number of events so far, by these processes."""
+        found = 0
+        for line in (TRACING / "trace").read_text().splitlines():
+            match = re.match(r"\s*\S.*-(\d+)\s+\[\d+\].*: (\w+)(?:\(| ->|:)", line)
+            found += bool(match and event in match[2] and
+                          (pids is None or int(match[1]) in pids))
+        return found

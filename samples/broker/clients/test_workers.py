@@ -1,0 +1,124 @@
+# SPDX-License-Identifier: GPL-2.0
+"""Several worker processes that share a purgatory."""
+
+import os
+import signal
+import time
+import unittest
+
+import observe
+import wire
+from cluster import LEADER, Cluster
+
+HOUR_MS = 3600 * 1000
+CONSUMERS = 1000
+# Duration of the measurement of an idle broker.
+SECONDS = 5
+RECORDS = wire.batch([b"noise"])
+
+
+class Workers(unittest.TestCase):
+    """A request that one worker receives completes requests that wait in others."""
+
+    def setUp(self):
+        self.cluster = Cluster(topics={"shared": 1}, workers=3, followers=0)
+        self.addCleanup(self.cluster.stop)
+        # A connection to each of the workers.
+        self.workers = self.cluster.connect_to_each_worker(self)
+
+    def wait_at_end(self, connections):
+        """Fetch through each connection, and return once all of the fetches wait."""
+        for connection in connections:
+            connection.send(wire.FETCH, wire.fetch_request(
+                [("shared", 0, 0)], max_wait_ms=HOUR_MS))
+        self.cluster.eventually(lambda: self.cluster.waits("read:") == len(connections))
+
+    def test_produce_to_one_worker_completes_fetches_of_all(self):
+        first, *others = self.workers.values()
+        self.wait_at_end(others)
+        wire.produce(first, "shared", 0, [b"for all"])
+        for connection in others:
+            part, = wire.fetched(connection.receive().body)
+            self.assertEqual(part.values(), [b"for all"])
+
+    def test_killed_worker_takes_only_its_connections(self):
+        (killed, lost), (_, waiting), (_, producer) = self.workers.items()
+        self.wait_at_end([lost, waiting])
+        os.kill(killed, signal.SIGKILL)
+        self.assertTrue(lost.closed())
+        self.cluster.eventually(lambda: self.cluster.waits("read:") == 1)
+        self.assertFalse(waiting.readable())
+        wire.produce(producer, "shared", 0, [b"goes on"])
+        part, = wire.fetched(waiting.receive().body)
+        self.assertEqual(part.values(), [b"goes on"])
+        # The killed worker is replaced.
+        self.cluster.eventually(lambda: len(self.cluster.workers()) == 3)
+        self.assertNotIn(killed, self.cluster.workers())
+
+    def test_shutdown_answers_waiting_requests(self):
+        connections = list(self.workers.values())
+        self.wait_at_end(connections)
+        self.assertEqual(self.cluster.end(LEADER), 0)
+        for connection in connections:
+            part, = wire.fetched(connection.receive().body)
+            self.assertEqual((part.error, part.values()), (0, []))
+            self.assertTrue(connection.closed())
+
+
+class Idle(unittest.TestCase):
+    """1,000 consumers in long fetches, of a leader without followers."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.cluster = Cluster(topics={"quiet": 1}, followers=0)
+        cls.addClassCleanup(cls.cluster.stop)
+        cls.consumers = []
+        for _ in range(CONSUMERS):
+            connection = wire.Connection(cls.cluster.address)
+            cls.addClassCleanup(connection.close)
+            connection.send(wire.FETCH, wire.fetch_request(
+                [("quiet", 0, 0)], min_bytes=len(RECORDS), max_wait_ms=HOUR_MS))
+            cls.consumers.append(connection)
+        cls.cluster.eventually(lambda: cls.cluster.waits("read:") == CONSUMERS)
+
+    def wakeups(self):
+        """How often each worker and each reaper has been scheduled."""
+        processes = [*self.cluster.workers(), *observe.named("twheel-")]
+        return {pid: observe.switches(pid) for pid in processes}
+
+    def test_waiting_fetches_cause_no_wakeup(self):
+        # The last add may still be under way.
+        last = {}
+        while last != (last := self.wakeups()):
+            time.sleep(0.2)
+        with observe.Trace() as trace:
+            time.sleep(SECONDS)
+            self.assertEqual(self.wakeups(), last)
+            self.assertEqual(trace.count("epoll", last), 0)
+            self.assertEqual(trace.count("reaper_wake"), 0)
+            # The counts are not always zero.
+            wire.api_versions(self.cluster.connect(self))
+            self.assertGreater(trace.count("epoll", last), 0)
+            self.assertNotEqual(self.wakeups(), last)
+
+    def test_waiting_fetches_are_listed(self):
+        lines = self.cluster.twheelctl("list").splitlines()
+        self.assertEqual(len(lines), CONSUMERS + 1)
+        for line in lines[1:]:
+            fields = line.split()
+            self.assertEqual(fields[3:], ["sum", str(len(RECORDS)), "read:0"])
+        purgatories = self.cluster.twheelctl("list", purgatory=False)
+        self.assertRegex(purgatories, rf"(?m)^{self.cluster.purgatory()} +{CONSUMERS} ")
+        top = self.cluster.twheelctl("top", "--count", "1")
+        self.assertIn(f"{self.cluster.purgatory()}: pending {CONSUMERS} of ", top)
+        self.assertIn("read:0", top)
+
+    def test_waiting_fetches_complete_by_one_produce(self):
+        producer = self.cluster.connect(self)
+        error, _ = wire.produced(producer.call(
+            wire.PRODUCE, wire.produce_request("quiet", 0, RECORDS)))
+        self.assertEqual(error, 0)
+        for connection in self.consumers:
+            part, = wire.fetched(connection.receive().body)
+            self.assertEqual(part.records[8:], RECORDS[8:])
+        self.assertEqual(self.cluster.waits(), 0)
