@@ -81,17 +81,18 @@ void read_parts(struct request *request, struct reader *reader, part_reader *rea
 
 void write_parts(struct request *request, struct writer *writer, part_writer *write)
 {
-	struct part *part = request->parts, *end = part + request->nr_parts, *last;
+	struct part *parts = request->parts;
+	int i = 0, end;
 
 	put_i32(writer, request->nr_groups);
-	while (part < end) {
-		for (last = part; last < end && last->group == part->group; last++)
+	while (i < request->nr_parts) {
+		for (end = i; end < request->nr_parts && parts[end].group == parts[i].group; end++)
 			;
-		put_string(writer, part->topic);
-		put_i32(writer, last - part);
-		for (; part < last; part++) {
-			put_i32(writer, part->index);
-			write(request, part, writer);
+		put_string(writer, parts[i].topic);
+		put_i32(writer, end - i);
+		for (; i < end; i++) {
+			put_i32(writer, parts[i].index);
+			write(request, &parts[i], writer);
 		}
 	}
 }

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * For unit tests: record batches, and a broker without sockets, whose requests wait in a heap.
+ */
+#ifndef BROKER_UNIT_KIT_H
+#define BROKER_UNIT_KIT_H
+
+#include <endian.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <tap.h>
+#include <unistd.h>
+
+#include "../request.h"
+
+#define HEADER_SIZE	61
+#define CRC_AT		17
+
+/* Append a batch whose records are @payload zeroes. Return: its size. */
+static inline size_t put_batch(struct writer *writer, int64_t base, int records, size_t payload)
+{
+	size_t start = writer->size, size = HEADER_SIZE + payload;
+	uint8_t *data = put_room(writer, size);
+
+	memset(data, 0, size);
+	writer->size = start;
+	put_i64(writer, base);
+	put_i32(writer, size - 12);
+	put_i32(writer, 0);
+	put_i8(writer, 2);
+	put_i32(writer, 0);
+	put_i16(writer, 0);
+	put_i32(writer, records - 1);
+	put_room(writer, 30);
+	put_i32(writer, records);
+	writer->size = start + size;
+	data = writer->data + start;
+	patch_i32(writer, start + CRC_AT, crc32c(data + CRC_AT + 4, size - CRC_AT - 4));
+	return size;
+}
+
+/* A folder of this process, removed at its end. */
+static inline const char *kit_folder(void)
+{
+	static char folder[64];
+
+	if (!folder[0]) {
+		snprintf(folder, sizeof(folder), "/tmp/broker-unit-XXXXXX");
+		if (!mkdtemp(folder))
+			abort();
+	}
+	return folder;
+}
+
+static inline void kit_remove(void)
+{
+	char command[128];
+
+	snprintf(command, sizeof(command), "rm -rf %s", kit_folder());
+	if (system(command))
+		perror(command);
+}
+
+/* Close the logs of the last case. */
+static inline void kit_close(void)
+{
+	for (int i = 0; i < config.nr_partitions; i++) {
+		struct log *log = partition_log(i);
+
+		if (log->fd > 0)
+			close(log->fd);
+		free(log->index);
+		*log = (struct log){ };
+	}
+}
+
+/*
+ * Broker 1 leads "alone" with two partitions, and "both" with broker 2 and the partition 2;
+ * broker 2 leads "other".  The logs are empty.
+ */
+static inline void kit_start(void)
+{
+	static int timer = -1;
+
+	kit_close();
+	kit_remove();
+	if (mkdir(kit_folder(), 0700))
+		abort();
+	config = (struct config){
+		.nodes = { { .id = 1, .host = "127.0.0.1", .port = 9, .data = kit_folder() },
+			   { .id = 2, .host = "127.0.0.1", .port = 10 } },
+		.nr_nodes = 2,
+		.topics = { { "alone", 0, 2, 1, { 1 }, 1, 1 },
+			    { "both", 2, 1, 1, { 1, 2 }, 2, 2 },
+			    { "other", 3, 1, 2, { 2 }, 1, 1 } },
+		.nr_topics = 3,
+		.nr_partitions = 4,
+	};
+	config.partitions[0] = &config.topics[0];
+	config.partitions[1] = &config.topics[0];
+	config.partitions[2] = &config.topics[1];
+	config.partitions[3] = &config.topics[2];
+	config.self = &config.nodes[0];
+	waiting = &waiting_heap;
+	if (timer < 0)
+		timer = waiting->open("");
+	if (timer < 0 || !partitions_create())
+		abort();
+}
+
+#endif /* BROKER_UNIT_KIT_H */

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Record batches, and logs of them.
+ */
+#include "kit.h"
+
+static struct log open_log(void)
+{
+	char path[128];
+	struct log log;
+
+	snprintf(path, sizeof(path), "%s/log", kit_folder());
+	unlink(path);
+	if (!log_open(&log, path))
+		abort();
+	return log;
+}
+
+static void close_log(struct log *log)
+{
+	close(log->fd);
+	free(log->index);
+}
+
+static void crc_has_the_published_check_value(void)
+{
+	CHECK(crc32c((const uint8_t *)"123456789", 9) == 0xe3069283);
+}
+
+static void batch_is_valid_until_a_bit_changes(void)
+{
+	struct writer writer = { };
+	struct batch batch;
+	size_t size = put_batch(&writer, 7, 3, 10);
+
+	CHECK(!batch_check(writer.data, size, &batch));
+	CHECK(batch.size == size && batch.base == 7 && batch.records == 3);
+	batch_set_base(writer.data, 1234567890123);
+	CHECK(!batch_check(writer.data, size, &batch) && batch.base == 1234567890123);
+	writer.data[size - 1] ^= 1;
+	CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
+	writer_free(&writer);
+}
+
+static void truncated_batch_is_short(void)
+{
+	struct writer writer = { };
+	struct batch batch;
+	size_t size = put_batch(&writer, 0, 1, 10);
+
+	for (size_t len = 0; len < size; len++)
+		CHECK(batch_check(writer.data, len, &batch) == BATCH_SHORT);
+	writer_free(&writer);
+}
+
+static void absurd_fields_of_a_batch_are_corrupt(void)
+{
+	static const struct {
+		size_t at;
+		int32_t value;
+	} fields[] = {
+		{ 0, INT32_MIN }, { 0, INT32_MAX }, { 8, -1 }, { 8, 48 }, { 8, INT32_MAX },
+		{ 23, -1 }, { 23, 1 }, { 57, 0 }, { 57, -1 }, { 57, INT32_MAX },
+	};
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
+		struct writer writer = { };
+		struct batch batch;
+		size_t size = put_batch(&writer, -1LL & 0xffffffff, 1, 0);
+
+		patch_i32(&writer, fields[i].at, fields[i].value);
+		/* The largest base offset leaves no offset for the next record. */
+		if (fields[i].at == 0 && fields[i].value == INT32_MAX)
+			patch_i32(&writer, 4, -1);
+		patch_i32(&writer, CRC_AT, crc32c(writer.data + 21, size - 21));
+		CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
+		writer_free(&writer);
+	}
+}
+
+static void older_format_is_reported(void)
+{
+	struct writer writer = { };
+	struct batch batch;
+	size_t size = put_batch(&writer, 0, 1, 0);
+
+	writer.data[16] = 1;
+	CHECK(batch_check(writer.data, size, &batch) == BATCH_FORMAT);
+	writer_free(&writer);
+}
+
+static void recovery_cuts_the_log_at_the_first_bad_batch(void)
+{
+	struct log log = open_log();
+	struct place zero = { }, end;
+	struct writer writer = { };
+	size_t two;
+
+	put_batch(&writer, 0, 5, 100);
+	two = writer.size + put_batch(&writer, 5, 1, 200);
+	put_batch(&writer, 6, 1, 300);
+	CHECK(log_write(&log, zero, writer.data, writer.size - 1));
+	end = log_recover(&log);
+	CHECK(end.offset == 6 && end.position == two);
+	CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)two);
+	/* A batch that does not continue the log. */
+	writer.size = 0;
+	put_batch(&writer, 9, 1, 0);
+	CHECK(log_write(&log, end, writer.data, writer.size));
+	end = log_recover(&log);
+	CHECK(end.offset == 6 && end.position == two);
+	writer_free(&writer);
+	close_log(&log);
+}
+
+static void recovery_reads_a_log_larger_than_its_buffer(void)
+{
+	struct log log = open_log();
+	struct place end = { }, found;
+	struct writer writer = { };
+
+	for (int i = 0; i < 40; i++) {
+		writer.size = 0;
+		put_batch(&writer, end.offset, 2, 90000);
+		CHECK(log_write(&log, end, writer.data, writer.size));
+		end.offset += 2;
+		end.position += writer.size;
+	}
+	found = log_recover(&log);
+	CHECK(found.offset == end.offset && found.position == end.position);
+	writer_free(&writer);
+	close_log(&log);
+}
+
+static void each_offset_is_found_in_its_batch(void)
+{
+	const size_t size = HEADER_SIZE + 1000;
+	struct log log = open_log();
+	struct place end = { };
+	struct writer writer = { };
+
+	for (int i = 0; i < 500; i++) {
+		writer.size = 0;
+		put_batch(&writer, end.offset, 3, 1000);
+		CHECK(log_write(&log, end, writer.data, writer.size));
+		end.offset += 3;
+		end.position += size;
+	}
+	/* From the end, so that the first search builds the index. */
+	for (int64_t offset = end.offset - 1; offset >= 0; offset--) {
+		struct place place = log_find(&log, end, offset);
+
+		CHECK(place.offset == offset - offset % 3);
+		CHECK(place.position == offset / 3 * size);
+	}
+	CHECK(log.nr_index > 1 && log.nr_index < 20);
+	CHECK(log_find(&log, end, end.offset).offset == -1);
+	writer_free(&writer);
+	close_log(&log);
+}
+
+static void incomplete_batches_at_the_end_are_not_counted(void)
+{
+	struct writer writer = { };
+	size_t first = put_batch(&writer, 0, 1, 10);
+
+	put_batch(&writer, 1, 1, 10);
+	CHECK(batches_complete(writer.data, writer.size) == writer.size);
+	CHECK(batches_complete(writer.data, writer.size - 1) == first);
+	CHECK(batches_complete(writer.data, first - 1) == 0);
+	writer_free(&writer);
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "crc_has_the_published_check_value", crc_has_the_published_check_value },
+		{ "batch_is_valid_until_a_bit_changes", batch_is_valid_until_a_bit_changes },
+		{ "truncated_batch_is_short", truncated_batch_is_short },
+		{ "absurd_fields_of_a_batch_are_corrupt", absurd_fields_of_a_batch_are_corrupt },
+		{ "older_format_is_reported", older_format_is_reported },
+		{ "recovery_cuts_the_log_at_the_first_bad_batch",
+		  recovery_cuts_the_log_at_the_first_bad_batch },
+		{ "recovery_reads_a_log_larger_than_its_buffer",
+		  recovery_reads_a_log_larger_than_its_buffer },
+		{ "each_offset_is_found_in_its_batch", each_offset_is_found_in_its_batch },
+		{ "incomplete_batches_at_the_end_are_not_counted",
+		  incomplete_batches_at_the_end_are_not_counted },
+		{ }
+	};
+	int status = tap_run(cases);
+
+	kit_remove();
+	return status;
+}

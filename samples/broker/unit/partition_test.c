@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Partitions: ends of logs, high watermarks and replicas.  The test is a part of the unit, since
+ * it kills the owner of a lock.
+ */
+#include <signal.h>
+#include <sys/wait.h>
+
+#include "../partition.c"
+#include "kit.h"
+
+#define BOTH	2	/* the partition with a follower */
+
+static const struct follower follower = { .node = 2, .worker = 10, .connection = 1 };
+
+static int64_t append(int number, int records)
+{
+	struct writer writer = { };
+	struct batch batch;
+	int64_t base;
+
+	put_batch(&writer, 0, records, 100);
+	CHECK(!batch_check(writer.data, writer.size, &batch));
+	base = partition_append(number, writer.data, &batch);
+	writer_free(&writer);
+	return base;
+}
+
+static bool state_is(int number, int64_t end, int64_t high, int in_sync)
+{
+	struct state state = partition_state(number);
+
+	return state.end.offset == end && state.high.offset == high &&
+	       state.nr_in_sync == in_sync;
+}
+
+static void append_without_followers_advances_the_high_watermark(void)
+{
+	kit_start();
+	CHECK(append(0, 3) == 0);
+	CHECK(append(0, 2) == 3);
+	CHECK(state_is(0, 5, 5, 1));
+	CHECK(state_is(1, 0, 0, 1));
+}
+
+static void high_watermark_waits_for_the_follower_in_sync(void)
+{
+	struct place end;
+
+	kit_start();
+	CHECK(partition_followed(BOTH, &follower, (struct place){ }));
+	CHECK(append(BOTH, 4) == 0);
+	CHECK(state_is(BOTH, 4, 0, 2));
+	end = partition_state(BOTH).end;
+	CHECK(partition_followed(BOTH, &follower, end));
+	CHECK(state_is(BOTH, 4, 4, 2));
+	CHECK(partition_state(BOTH).high.position == end.position);
+}
+
+static void follower_behind_the_high_watermark_is_not_in_sync(void)
+{
+	kit_start();
+	append(BOTH, 4);
+	CHECK(partition_followed(BOTH, &follower, (struct place){ }));
+	CHECK(state_is(BOTH, 4, 4, 1));
+	CHECK(partition_followed(BOTH, &follower, partition_state(BOTH).end));
+	CHECK(state_is(BOTH, 4, 4, 2));
+}
+
+static void closed_connection_takes_its_follower_out(void)
+{
+	kit_start();
+	partition_followed(BOTH, &follower, (struct place){ });
+	append(BOTH, 4);
+	partitions_left(11, 0);
+	partitions_left(10, 2);
+	CHECK(state_is(BOTH, 4, 0, 2));
+	partitions_left(10, 1);
+	CHECK(state_is(BOTH, 4, 4, 1));
+}
+
+static void only_replicas_can_follow(void)
+{
+	struct follower leader = { .node = 1 }, unknown = { .node = 3 };
+
+	kit_start();
+	CHECK(!partition_followed(BOTH, &leader, (struct place){ }));
+	CHECK(!partition_followed(BOTH, &unknown, (struct place){ }));
+	CHECK(!partition_followed(0, &follower, (struct place){ }));
+}
+
+static void copy_takes_only_batches_that_continue_the_log(void)
+{
+	struct writer writer = { };
+
+	kit_start();
+	put_batch(&writer, 0, 2, 10);
+	put_batch(&writer, 2, 2, 10);
+	CHECK(partition_copy(BOTH, writer.data, writer.size, 3));
+	CHECK(state_is(BOTH, 4, 3, 1));
+	CHECK(!partition_copy(BOTH, writer.data, writer.size, 4));
+	writer.size = 0;
+	put_batch(&writer, 4, 1, 10);
+	CHECK(!partition_copy(BOTH, writer.data, writer.size - 1, 4));
+	writer.data[writer.size - 1] ^= 1;
+	CHECK(!partition_copy(BOTH, writer.data, writer.size, 4));
+	CHECK(state_is(BOTH, 4, 3, 1));
+	partition_clear(BOTH);
+	CHECK(state_is(BOTH, 0, 0, 1));
+	writer_free(&writer);
+}
+
+static void process_killed_in_an_append_leaves_no_torn_batch(void)
+{
+	int how;
+	pid_t pid;
+
+	kit_start();
+	partition_followed(BOTH, &follower, (struct place){ });
+	append(BOTH, 4);
+	pid = fork();
+	if (!pid) {
+		struct partition *partition = lock(BOTH);
+
+		log_write(&logs[BOTH], get_place(&partition->end), (const uint8_t *)"torn", 4);
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
+	CHECK(state_is(BOTH, 4, 0, 1));
+	CHECK((uint64_t)lseek(logs[BOTH].fd, 0, SEEK_END) ==
+	      partition_state(BOTH).end.position);
+	CHECK(append(BOTH, 1) == 4);
+	CHECK(state_is(BOTH, 5, 5, 1));
+}
+
+static void restarted_broker_has_its_records(void)
+{
+	kit_start();
+	append(0, 3);
+	append(0, 3);
+	CHECK(partitions_create());
+	CHECK(state_is(0, 6, 6, 1));
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "append_without_followers_advances_the_high_watermark",
+		  append_without_followers_advances_the_high_watermark },
+		{ "high_watermark_waits_for_the_follower_in_sync",
+		  high_watermark_waits_for_the_follower_in_sync },
+		{ "follower_behind_the_high_watermark_is_not_in_sync",
+		  follower_behind_the_high_watermark_is_not_in_sync },
+		{ "closed_connection_takes_its_follower_out",
+		  closed_connection_takes_its_follower_out },
+		{ "only_replicas_can_follow", only_replicas_can_follow },
+		{ "copy_takes_only_batches_that_continue_the_log",
+		  copy_takes_only_batches_that_continue_the_log },
+		{ "process_killed_in_an_append_leaves_no_torn_batch",
+		  process_killed_in_an_append_leaves_no_torn_batch },
+		{ "restarted_broker_has_its_records", restarted_broker_has_its_records },
+		{ }
+	};
+	int status = tap_run(cases);
+
+	kit_remove();
+	return status;
+}

@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Requests: their frames, the amounts that they wait for, and their responses.
+ */
+#include "kit.h"
+
+#define ACKS_ALL	(-1)
+
+static const struct follower connection = { .worker = 10, .connection = 1 };
+static struct writer frame, response;
+static struct reader body;
+
+static void start_frame(int key, int version)
+{
+	frame.size = 0;
+	put_i16(&frame, key);
+	put_i16(&frame, version);
+	put_i32(&frame, 42);
+	put_cstring(&frame, "test");
+}
+
+static struct request *begin(void)
+{
+	return request_begin(frame.data, frame.size, &connection);
+}
+
+/* Answer, and position the reader after the correlation ID. */
+static bool answer(struct request *request)
+{
+	bool ok;
+
+	response.size = 0;
+	ok = request_answer(request, &response);
+	body = (struct reader){ .at = response.data, .end = response.data + response.size };
+	if (ok && response.size) {
+		CHECK(get_i32(&body) == (int32_t)response.size - 4);
+		CHECK(get_i32(&body) == 42);
+	}
+	return ok;
+}
+
+/* A produce of one batch in version 3. Return: size of the batch. */
+static size_t produce_frame(const char *topic, int acks, int timeout, int records)
+{
+	size_t at, size;
+
+	start_frame(0, 3);
+	put_cstring(&frame, NULL);
+	put_i16(&frame, acks);
+	put_i32(&frame, timeout);
+	put_i32(&frame, 1);
+	put_cstring(&frame, topic);
+	put_i32(&frame, 1);
+	put_i32(&frame, 0);
+	at = frame.size;
+	put_i32(&frame, 0);
+	size = put_batch(&frame, 0, records, 20);
+	patch_i32(&frame, at, size);
+	return size;
+}
+
+/* Return: the error in the answer to a produce. */
+static int produced(struct request *request)
+{
+	int error;
+
+	CHECK(answer(request));
+	CHECK(get_i32(&body) == 1);
+	get_string(&body);
+	CHECK(get_i32(&body) == 1 && get_i32(&body) == 0);
+	error = get_i16(&body);
+	get_raw(&body, 20);
+	CHECK(!body.bad && !reader_left(&body));
+	return error;
+}
+
+static int produce(const char *topic, int acks, int records)
+{
+	produce_frame(topic, acks, 1000, records);
+	return produced(begin());
+}
+
+static void fetch_header(int replica, int wait, int min, int max, int topics)
+{
+	start_frame(1, 4);
+	put_i32(&frame, replica);
+	put_i32(&frame, wait);
+	put_i32(&frame, min);
+	put_i32(&frame, max);
+	put_i8(&frame, 0);
+	put_i32(&frame, topics);
+}
+
+static void fetch_topic(const char *topic, int index, int64_t offset)
+{
+	put_cstring(&frame, topic);
+	put_i32(&frame, 1);
+	put_i32(&frame, index);
+	put_i64(&frame, offset);
+	put_i32(&frame, FRAME_MAX);
+}
+
+static struct request *fetch(int replica, const char *topic, int64_t offset)
+{
+	fetch_header(replica, 1000, 1, FRAME_MAX, 1);
+	fetch_topic(topic, 0, offset);
+	return begin();
+}
+
+/* Read the next topic of an answer. Return: the error; sets the number of bytes. */
+static int fetched_topic(int *bytes)
+{
+	int error;
+
+	get_string(&body);
+	CHECK(get_i32(&body) == 1);
+	get_i32(&body);
+	error = get_i16(&body);
+	get_raw(&body, 20);
+	*bytes = get_bytes(&body).len;
+	return error;
+}
+
+static int fetched(struct request *request, int *bytes)
+{
+	int error;
+
+	CHECK(answer(request));
+	CHECK(get_i32(&body) == 0 && get_i32(&body) == 1);
+	error = fetched_topic(bytes);
+	CHECK(!body.bad && !reader_left(&body));
+	return error;
+}
+
+/* A follower fetches from an offset, and is answered. */
+static void follow(int64_t offset)
+{
+	struct request *request = fetch(2, "both", offset);
+
+	answer(request);
+}
+
+static void produce_to_the_leader_alone_is_answered_at_once(void)
+{
+	struct request *request;
+
+	kit_start();
+	produce_frame("alone", ACKS_ALL, 1000, 3);
+	request = begin();
+	CHECK(request_missing(request) == 0);
+	CHECK(produced(request) == 0);
+	CHECK(partition_state(0).end.offset == 3);
+}
+
+static void produce_with_acks_all_waits_for_the_follower(void)
+{
+	struct request *request;
+
+	kit_start();
+	follow(0);
+	produce_frame("both", ACKS_ALL, 1000, 3);
+	request = begin();
+	CHECK(request_missing(request) == 3);
+	follow(0);
+	CHECK(request_missing(request) == 3);
+	follow(3);
+	CHECK(request_missing(request) == 0);
+	CHECK(produced(request) == 0);
+}
+
+static void produce_expires_with_request_timed_out(void)
+{
+	struct request *request;
+
+	kit_start();
+	follow(0);
+	produce_frame("both", ACKS_ALL, 1000, 3);
+	request = begin();
+	CHECK(request_missing(request));
+	CHECK(produced(request) == REQUEST_TIMED_OUT);
+}
+
+static void produce_without_timeout_does_not_wait(void)
+{
+	struct request *request;
+
+	kit_start();
+	follow(0);
+	produce_frame("both", ACKS_ALL, 0, 3);
+	request = begin();
+	CHECK(!request_missing(request));
+	CHECK(produced(request) == REQUEST_TIMED_OUT);
+}
+
+static void produce_below_min_insync_appends_nothing(void)
+{
+	kit_start();
+	CHECK(produce("both", ACKS_ALL, 1) == NOT_ENOUGH_REPLICAS);
+	CHECK(partition_state(2).end.offset == 0);
+	CHECK(produce("both", 1, 1) == 0);
+	CHECK(partition_state(2).end.offset == 1);
+}
+
+static void produce_whose_follower_leaves_fails_after_the_append(void)
+{
+	struct request *request;
+
+	kit_start();
+	follow(0);
+	produce_frame("both", ACKS_ALL, 1000, 3);
+	request = begin();
+	partitions_left(10, 1);
+	CHECK(!request_missing(request));
+	CHECK(produced(request) == NOT_ENOUGH_REPLICAS_AFTER_APPEND);
+}
+
+static void produce_with_acks_of_one_does_not_wait(void)
+{
+	kit_start();
+	follow(0);
+	CHECK(produce("both", 1, 3) == 0);
+	CHECK(partition_state(2).high.offset == 0);
+}
+
+static void produce_with_acks_of_zero_has_no_response(void)
+{
+	kit_start();
+	produce_frame("alone", 0, 1000, 3);
+	CHECK(answer(begin()) && !response.size);
+	CHECK(partition_state(0).end.offset == 3);
+	produce_frame("unknown", 0, 1000, 3);
+	CHECK(!answer(begin()));
+}
+
+static void bad_records_are_refused(void)
+{
+	size_t size;
+
+	kit_start();
+	CHECK(produce("unknown", 1, 1) == UNKNOWN_TOPIC_OR_PARTITION);
+	CHECK(produce("other", 1, 1) == NOT_LEADER);
+	CHECK(produce("alone", 2, 1) == INVALID_REQUIRED_ACKS);
+	produce_frame("alone", 1, 1000, 1);
+	frame.data[frame.size - 1] ^= 1;
+	CHECK(produced(begin()) == CORRUPT_MESSAGE);
+	size = produce_frame("alone", 1, 1000, 1);
+	frame.data[frame.size - size + 16] = 1;
+	CHECK(produced(begin()) == UNSUPPORTED_FOR_MESSAGE_FORMAT);
+	/* Two batches. */
+	size = produce_frame("alone", 1, 1000, 1);
+	patch_i32(&frame, frame.size - size - 4, 2 * size);
+	put_batch(&frame, 0, 1, 20);
+	CHECK(produced(begin()) == INVALID_RECORD);
+	CHECK(partition_state(0).end.offset == 0);
+}
+
+static void fetch_waits_for_the_missing_bytes(void)
+{
+	struct request *request;
+	struct writer kept;
+	int bytes, size;
+
+	kit_start();
+	size = produce_frame("alone", 1, 1000, 1);
+	fetch_header(-1, 1000, 2 * size, FRAME_MAX, 1);
+	fetch_topic("alone", 0, 0);
+	request = begin();
+	CHECK((int)request_missing(request) == 2 * size);
+	/* The frame of a request stays until its answer. */
+	kept = frame;
+	frame = (struct writer){ };
+	produce("alone", 1, 1);
+	CHECK((int)request_missing(request) == size);
+	produce("alone", 1, 1);
+	CHECK(request_missing(request) == 0);
+	CHECK(answer(request));
+	writer_free(&kept);
+	CHECK(get_i32(&body) == 0 && get_i32(&body) == 1);
+	CHECK(fetched_topic(&bytes) == 0 && bytes == 2 * size);
+}
+
+static void fetch_sums_its_partitions(void)
+{
+	struct request *request;
+	int bytes, size;
+
+	kit_start();
+	follow(0);
+	size = produce_frame("alone", 1, 1000, 1);
+	produced(begin());
+	produce("both", 1, 1);
+	follow(1);
+	fetch_header(-1, 1000, 3 * size, FRAME_MAX, 2);
+	fetch_topic("alone", 0, 0);
+	fetch_topic("both", 0, 0);
+	request = begin();
+	CHECK((int)request_missing(request) == size);
+	CHECK(answer(request));
+	CHECK(get_i32(&body) == 0 && get_i32(&body) == 2);
+	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
+	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
+}
+
+static void consumers_see_only_replicated_records(void)
+{
+	struct request *request;
+	int bytes;
+
+	kit_start();
+	follow(0);
+	produce("both", 1, 1);
+	request = fetch(-1, "both", 0);
+	CHECK(request_missing(request) == 1);
+	CHECK(fetched(request, &bytes) == 0 && bytes == 0);
+	CHECK(fetched(fetch(2, "both", 0), &bytes) == 0 && bytes > 0);
+	follow(1);
+	CHECK(fetched(fetch(-1, "both", 0), &bytes) == 0 && bytes > 0);
+}
+
+static void fetch_starts_with_the_batch_of_its_offset(void)
+{
+	int bytes, size;
+
+	kit_start();
+	size = produce_frame("alone", 1, 1000, 10);
+	produced(begin());
+	produce("alone", 1, 10);
+	CHECK(fetched(fetch(-1, "alone", 9), &bytes) == 0 && bytes == 2 * size);
+	CHECK(fetched(fetch(-1, "alone", 10), &bytes) == 0 && bytes == size);
+	CHECK(fetched(fetch(-1, "alone", 20), &bytes) == 0 && bytes == 0);
+}
+
+static void fetch_with_an_error_does_not_wait(void)
+{
+	struct request *request;
+	int bytes;
+
+	kit_start();
+	request = fetch(-1, "alone", 1);
+	CHECK(!request_missing(request));
+	CHECK(fetched(request, &bytes) == OFFSET_OUT_OF_RANGE && bytes == 0);
+	CHECK(fetched(fetch(-1, "alone", -1), &bytes) == OFFSET_OUT_OF_RANGE);
+	CHECK(fetched(fetch(-1, "unknown", 0), &bytes) == UNKNOWN_TOPIC_OR_PARTITION);
+	CHECK(fetched(fetch(-1, "other", 0), &bytes) == NOT_LEADER);
+	CHECK(fetched(fetch(3, "both", 0), &bytes) == REPLICA_NOT_AVAILABLE);
+}
+
+static void fetch_returns_a_first_batch_beyond_its_limit(void)
+{
+	int bytes, size;
+
+	kit_start();
+	size = produce_frame("alone", 1, 1000, 1);
+	produced(begin());
+	produce("alone", 1, 1);
+	for (int limit = -1; limit < 2 * size; limit += size - 1) {
+		fetch_header(-1, 1000, 1, limit, 1);
+		fetch_topic("alone", 0, 0);
+		CHECK(fetched(begin(), &bytes) == 0 && bytes == size);
+	}
+}
+
+static void repeated_partition_waits_once(void)
+{
+	struct request *request;
+
+	kit_start();
+	fetch_header(-1, 60000, 1, FRAME_MAX, 2);
+	fetch_topic("alone", 0, 0);
+	fetch_topic("alone", 0, 0);
+	request = begin();
+	request_wait(request, request_missing(request));
+	waiting->signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	CHECK(waiting->ready());
+	waiting->signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	request_free(request);
+}
+
+static void unknown_requests_and_versions_close_the_connection(void)
+{
+	kit_start();
+	start_frame(4, 0);
+	CHECK(!begin());
+	start_frame(1, 3);
+	CHECK(!begin());
+	start_frame(1, 12);
+	CHECK(!begin());
+	start_frame(18, -1);
+	CHECK(!begin());
+}
+
+static void future_api_versions_is_answered_in_version_0(void)
+{
+	kit_start();
+	start_frame(18, 99);
+	CHECK(answer(begin()));
+	CHECK(get_i16(&body) == UNSUPPORTED_VERSION);
+	CHECK(get_count(&body) == 5);
+	get_raw(&body, 30);
+	CHECK(!body.bad && !reader_left(&body));
+}
+
+static void flexible_api_versions_is_answered(void)
+{
+	kit_start();
+	start_frame(18, 3);
+	put_uvarint(&frame, 0);
+	put_uvarint(&frame, 2);
+	put_i8(&frame, 'x');
+	put_uvarint(&frame, 1);
+	put_uvarint(&frame, 0);
+	CHECK(answer(begin()));
+	CHECK(get_i16(&body) == 0 && get_uvarint(&body) == 6);
+	get_raw(&body, 5 * 7 + 4);
+	CHECK(get_uvarint(&body) == 0);
+	CHECK(!body.bad && !reader_left(&body));
+}
+
+static void truncated_request_closes_the_connection(void)
+{
+	kit_start();
+	fetch_header(-1, 1000, 1, FRAME_MAX, 1);
+	fetch_topic("alone", 0, 0);
+	for (size_t len = 8; len < frame.size; len++)
+		CHECK(!request_begin(frame.data, len, &connection));
+}
+
+static void too_many_partitions_close_the_connection(void)
+{
+	kit_start();
+	for (int nr = MAX_PARTS; nr <= MAX_PARTS + 1; nr++) {
+		struct request *request;
+
+		fetch_header(-1, 1000, 1, FRAME_MAX, nr);
+		for (int i = 0; i < nr; i++)
+			fetch_topic("alone", 0, 0);
+		request = begin();
+		CHECK(!request == (nr > MAX_PARTS));
+		if (request)
+			CHECK(answer(request));
+	}
+}
+
+static void offsets_are_listed(void)
+{
+	static const int64_t times[][2] = { { -1, 3 }, { -2, 0 } };
+
+	kit_start();
+	produce("alone", 1, 3);
+	for (int i = 0; i < 2; i++) {
+		start_frame(2, 1);
+		put_i32(&frame, -1);
+		put_i32(&frame, 1);
+		put_cstring(&frame, "alone");
+		put_i32(&frame, 1);
+		put_i32(&frame, 0);
+		put_i64(&frame, times[i][0]);
+		CHECK(answer(begin()));
+		get_raw(&body, 4 + 7 + 4 + 4);
+		CHECK(get_i16(&body) == 0);
+		get_i64(&body);
+		CHECK(get_i64(&body) == times[i][1] && !body.bad);
+	}
+}
+
+static void metadata_shows_replicas_in_sync(void)
+{
+	kit_start();
+	for (int in_sync = 1; in_sync <= 2; in_sync++) {
+		start_frame(3, 0);
+		put_i32(&frame, 1);
+		put_cstring(&frame, "both");
+		CHECK(answer(begin()));
+		get_raw(&body, 4 + 2 * (4 + 2 + 9 + 4) + 4 + 2 + 6 + 4 + 2 + 4);
+		CHECK(get_i32(&body) == 1);
+		CHECK(get_i32(&body) == 2);
+		get_raw(&body, 8);
+		CHECK(get_i32(&body) == in_sync && !body.bad);
+		follow(0);
+	}
+}
+
+static void metadata_of_unknown_topics_is_bounded(void)
+{
+	kit_start();
+	start_frame(3, 1);
+	put_i32(&frame, 100000);
+	for (int i = 0; i < 100000; i++)
+		put_cstring(&frame, "alone");
+	/* The response would be larger than the limit. */
+	CHECK(!answer(begin()));
+	writer_free(&response);
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "produce_to_the_leader_alone_is_answered_at_once",
+		  produce_to_the_leader_alone_is_answered_at_once },
+		{ "produce_with_acks_all_waits_for_the_follower",
+		  produce_with_acks_all_waits_for_the_follower },
+		{ "produce_expires_with_request_timed_out",
+		  produce_expires_with_request_timed_out },
+		{ "produce_without_timeout_does_not_wait", produce_without_timeout_does_not_wait },
+		{ "produce_below_min_insync_appends_nothing",
+		  produce_below_min_insync_appends_nothing },
+		{ "produce_whose_follower_leaves_fails_after_the_append",
+		  produce_whose_follower_leaves_fails_after_the_append },
+		{ "produce_with_acks_of_one_does_not_wait",
+		  produce_with_acks_of_one_does_not_wait },
+		{ "produce_with_acks_of_zero_has_no_response",
+		  produce_with_acks_of_zero_has_no_response },
+		{ "bad_records_are_refused", bad_records_are_refused },
+		{ "fetch_waits_for_the_missing_bytes", fetch_waits_for_the_missing_bytes },
+		{ "fetch_sums_its_partitions", fetch_sums_its_partitions },
+		{ "consumers_see_only_replicated_records", consumers_see_only_replicated_records },
+		{ "fetch_starts_with_the_batch_of_its_offset",
+		  fetch_starts_with_the_batch_of_its_offset },
+		{ "fetch_with_an_error_does_not_wait", fetch_with_an_error_does_not_wait },
+		{ "fetch_returns_a_first_batch_beyond_its_limit",
+		  fetch_returns_a_first_batch_beyond_its_limit },
+		{ "repeated_partition_waits_once", repeated_partition_waits_once },
+		{ "unknown_requests_and_versions_close_the_connection",
+		  unknown_requests_and_versions_close_the_connection },
+		{ "future_api_versions_is_answered_in_version_0",
+		  future_api_versions_is_answered_in_version_0 },
+		{ "flexible_api_versions_is_answered", flexible_api_versions_is_answered },
+		{ "truncated_request_closes_the_connection",
+		  truncated_request_closes_the_connection },
+		{ "too_many_partitions_close_the_connection",
+		  too_many_partitions_close_the_connection },
+		{ "offsets_are_listed", offsets_are_listed },
+		{ "metadata_shows_replicas_in_sync", metadata_shows_replicas_in_sync },
+		{ "metadata_of_unknown_topics_is_bounded", metadata_of_unknown_topics_is_bounded },
+		{ }
+	};
+	int status = tap_run(cases);
+
+	kit_remove();
+	writer_free(&frame);
+	writer_free(&response);
+	return status;
+}
