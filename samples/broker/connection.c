@@ -18,6 +18,9 @@
 /* Number of requests after which other connections have their turn. */
 #define MAX_REQUESTS	16
 
+/* Limit on the buffers of all connections of a worker. */
+#define MAX_BUFFERED	(256UL << 20)
+
 /* Larger buffers are freed after use. */
 #define KEEP_CAPACITY	(64 << 10)
 
@@ -71,6 +74,19 @@ static bool has_frame(const struct connection *connection)
 	return size >= 0 && connection->in_size >= PREFIX_SIZE + (size_t)size;
 }
 
+/* Return: false if all buffers together are too large. */
+static bool within_limit(struct connection *connection)
+{
+	static size_t buffered;
+	size_t size = connection->in_capacity + connection->out.capacity;
+
+	if (connection->closed)
+		size = 0;
+	buffered += size - connection->counted;
+	connection->counted = size;
+	return buffered <= MAX_BUFFERED;
+}
+
 static bool grow(struct connection *connection)
 {
 	size_t capacity = connection->in_capacity ? 2 * connection->in_capacity : FIRST_CAPACITY;
@@ -78,12 +94,14 @@ static bool grow(struct connection *connection)
 
 	if (connection->in_size < connection->in_capacity)
 		return true;
+	if (capacity > PREFIX_SIZE + FRAME_MAX)
+		capacity = PREFIX_SIZE + FRAME_MAX;
 	in = realloc(connection->in, capacity);
 	if (!in)
 		return false;
 	connection->in = in;
 	connection->in_capacity = capacity;
-	return true;
+	return within_limit(connection);
 }
 
 static bool valid_size(const struct connection *connection)
@@ -133,7 +151,7 @@ static bool answer(struct connection *connection, struct request *request)
 	bool ok = request_answer(request, &connection->out);
 
 	consume_frame(connection);
-	return ok && connection_send(connection);
+	return within_limit(connection) && ok && connection_send(connection);
 }
 
 /* Execute the request in the first frame. */
@@ -189,6 +207,7 @@ void connection_close(struct connection *connection)
 	close(connection->fd);
 	connection->fd = -1;
 	connection->closed = true;
+	within_limit(connection);
 	if (connection->is_follower)
 		partitions_left(getpid(), connection->id);
 }

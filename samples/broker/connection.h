@@ -26,6 +26,7 @@ struct connection {
 	size_t frame;		/* size of the first frame, while its request is executed */
 	struct writer out;
 	size_t sent;
+	size_t counted;		/* size of both buffers */
 	struct request *waiting;
 	bool is_follower;
 	bool hung_up;		/* the client has closed its side */

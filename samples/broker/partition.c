@@ -47,12 +47,19 @@ static void set_place(struct shared_place *shared, struct place place)
 	__atomic_store_n(&shared->current, next, __ATOMIC_RELEASE);
 }
 
+/* A broker has the partitions of which it is a replica. */
+static bool is_local(int number)
+{
+	return topic_replica(config.partitions[number], config.self->id) >= 0;
+}
+
 /* The last owner was killed: its batch and the state of a replica may be incomplete. */
 static void repair(int number)
 {
 	struct partition *partition = &partitions[number];
 
-	log_cut(&logs[number], get_place(&partition->end));
+	if (is_local(number))
+		log_cut(&logs[number], get_place(&partition->end));
 	for (int i = 0; i < MAX_NODES; i++)
 		partition->replicas[i].in_sync = false;
 	pthread_mutex_consistent(&partition->lock);
@@ -77,12 +84,6 @@ static const char *log_path(int number, char path[4096])
 	snprintf(path, 4096, "%s/%s-%d.log", config.self->data, topic->name,
 		 number - topic->first);
 	return path;
-}
-
-/* A broker has the partitions of which it is a replica. */
-static bool is_local(int number)
-{
-	return topic_replica(config.partitions[number], config.self->id) >= 0;
 }
 
 static bool open_logs(void)
@@ -172,7 +173,8 @@ static void advance_high(int number, struct partition *partition)
 		if (replica->in_sync && replica->end.offset < high.offset)
 			high = replica->end;
 	}
-	if (high.offset <= old.offset)
+	/* A follower has the high watermark of its leader. */
+	if (!leads(config.partitions[number]) || high.offset <= old.offset)
 		return;
 	set_place(&partition->high, high);
 	signal_amount(WAIT_ACKS, number, high.offset - old.offset);

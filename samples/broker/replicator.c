@@ -3,6 +3,9 @@
  * Replication: a process for each leader fetches the partitions that this broker follows, and
  * appends the batches to its own logs.  It is a client with the ID of a replica; the leader makes
  * it wait.  Only its pause between two connections waits here.
+ *
+ * Leaders never change, so there are no epochs: a log that is longer than the leader's, which has
+ * lost records, is copied again.
  */
 #include <errno.h>
 #include <poll.h>

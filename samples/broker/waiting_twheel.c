@@ -42,6 +42,15 @@ static struct twheel_key key_of(struct wait_key key)
 	return result;
 }
 
+static void close_purgatory(void)
+{
+	twheel_batch_free(batch);
+	batch = NULL;
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+}
+
 /* A purgatory remains if its broker was killed. */
 static bool purgatory_create(const char *name)
 {
@@ -57,15 +66,19 @@ static bool purgatory_create(const char *name)
 	return true;
 }
 
+/* Another broker may use the purgatory by mistake: EBUSY. */
 static void purgatory_remove(const char *name)
 {
-	twheel_remove(name, TWHEEL_REMOVE_FORCE, NULL);
+	close_purgatory();
+	if (twheel_remove(name, 0, NULL))
+		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
 }
 
 /* An end of a wait may come too late: EALREADY or ENOENT. */
 static void command_done(void *context, uint64_t index, const struct twheel_command *command,
 			 const struct twheel_result *result)
 {
+	static int last_error;
 	struct wait *wait;
 
 	(void)context;
@@ -77,18 +90,16 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 		wait->id = result->value;
 		return;
 	}
-	fprintf(stderr, "broker: add of an operation: %s\n", strerror(-result->error));
+	if (result->error != last_error)
+		fprintf(stderr, "broker: add of an operation: %s\n", strerror(-result->error));
+	last_error = result->error;
 	TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
 static int purgatory_open(const char *name)
 {
 	/* A new worker has inherited the descriptor of the main process. */
-	if (fd >= 0) {
-		twheel_batch_free(batch);
-		batch = NULL;
-		close(fd);
-	}
+	close_purgatory();
 	fd = twheel_open_named(name, O_NONBLOCK);
 	if (fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);

@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
@@ -28,13 +27,16 @@
 /* Other descriptors: logs, epoll, signals, the purgatory. */
 #define SPARE_FILES	(MAX_PARTITIONS + 32)
 
-/* Time in which a slow client can take its last response, in seconds. */
-#define LAST_SEND_S	1
+/* Time in which clients can take their last responses. */
+#define LAST_SEND_NS	1000000000ULL
 
 static int epoll = -1, listener = -1, signals = -1, waits = -1;
 static int nr_connections, max_connections;
 static int nr_waiting;
 static bool stopping;
+static struct wait last_send;
+static bool last_send_is_over;
+static bool is_listening = true;
 static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
 static TAILQ_HEAD(, connection) runnable = TAILQ_HEAD_INITIALIZER(runnable);
 static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
@@ -62,12 +64,14 @@ void worker_run_later(struct connection *connection)
 	TAILQ_INSERT_TAIL(&runnable, connection, runnable);
 }
 
-/* At the limit of connections, new ones wait in the queue of the socket. */
+/* Without room for a connection, new ones wait in the queue of the socket. */
 static void listen_for_more(bool on)
 {
 	struct epoll_event event = { .events = on ? EPOLLIN : 0, .data.ptr = &listener };
 
-	epoll_ctl(epoll, EPOLL_CTL_MOD, listener, &event);
+	if (on != is_listening && listener >= 0)
+		epoll_ctl(epoll, EPOLL_CTL_MOD, listener, &event);
+	is_listening = on;
 }
 
 static void close_connection(struct connection *connection)
@@ -76,8 +80,8 @@ static void close_connection(struct connection *connection)
 		TAILQ_REMOVE(&runnable, connection, runnable);
 	LIST_REMOVE(connection, all);
 	connection_close(connection);
-	if (nr_connections-- == max_connections && listener >= 0)
-		listen_for_more(true);
+	nr_connections--;
+	listen_for_more(true);
 	/* The event of a waiting request has its address: end it, and free it then. */
 	if (connection->waiting)
 		check_later(connection->waiting);
@@ -98,10 +102,16 @@ static struct request *request_of(struct wait *wait)
 
 static void wait_ended(struct wait *wait, enum wait_end end)
 {
-	struct request *request = request_of(wait);
-	struct connection *connection = request->connection;
+	struct request *request;
+	struct connection *connection;
 	uint64_t missing;
 
+	if (wait == &last_send) {
+		last_send_is_over = true;
+		return;
+	}
+	request = request_of(wait);
+	connection = request->connection;
 	nr_waiting--;
 	if (connection->closed) {
 		connection_free(connection);
@@ -149,8 +159,10 @@ static void accept_all(void)
 			.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 		};
 
-		if (fd < 0)
+		if (fd < 0 && errno == EAGAIN)
 			return;
+		if (fd < 0)
+			break;
 		connection = connection_new(fd);
 		if (!connection)
 			return;
@@ -178,13 +190,15 @@ static void stop(void)
 	listener = -1;
 	settle();
 	waiting->stop();
+	waiting->add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
 }
 
 static void connection_event(struct connection *connection, uint32_t events)
 {
 	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		connection->hung_up = true;
-	if (connection->hung_up && connection->waiting)
+	if ((connection->hung_up && connection->waiting) ||
+	    (stopping && !connection_send(connection)))
 		close_connection(connection);
 	else if (!stopping)
 		run(connection);
@@ -286,20 +300,16 @@ static bool open_all(const char *purgatory)
 	       watch_fd(&waits) && watch_fd(&listener);
 }
 
-/* Send the last responses, for a limited time to each client. */
-static void flush_all(void)
+/* Are there responses that their clients have not taken yet? */
+static bool is_sending(void)
 {
-	struct timeval limit = { .tv_sec = LAST_SEND_S };
 	struct connection *connection;
 
-	while ((connection = LIST_FIRST(&connections))) {
-		int none = 0;
-
-		if (connection->out.size && !ioctl(connection->fd, FIONBIO, &none) &&
-		    !setsockopt(connection->fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)))
-			connection_send(connection);
-		close_connection(connection);
+	LIST_FOREACH(connection, &connections, all) {
+		if (connection->out.size)
+			return !last_send_is_over;
 	}
+	return false;
 }
 
 int worker_main(const char *purgatory)
@@ -307,11 +317,12 @@ int worker_main(const char *purgatory)
 	raise_limits();
 	if (!open_all(purgatory))
 		return 1;
-	while (!stopping || nr_waiting) {
+	while (!stopping || nr_waiting || is_sending()) {
 		if (!round_of_events())
 			return 1;
 	}
-	flush_all();
+	while (!LIST_EMPTY(&connections))
+		close_connection(LIST_FIRST(&connections));
 	waiting->submit();
 	return 0;
 }

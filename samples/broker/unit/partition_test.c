@@ -133,6 +133,19 @@ static void process_killed_in_an_append_leaves_no_torn_batch(void)
 	CHECK(state_is(BOTH, 5, 5, 1));
 }
 
+static void follower_keeps_the_high_watermark_of_its_leader(void)
+{
+	struct writer writer = { };
+
+	kit_start();
+	config.topics[1].leader = 2;
+	put_batch(&writer, 0, 2, 10);
+	CHECK(partition_copy(BOTH, writer.data, writer.size, 1));
+	partitions_left(10, 0);
+	CHECK(state_is(BOTH, 2, 1, 1));
+	writer_free(&writer);
+}
+
 static void restarted_broker_has_its_records(void)
 {
 	kit_start();
@@ -158,6 +171,8 @@ int main(void)
 		  copy_takes_only_batches_that_continue_the_log },
 		{ "process_killed_in_an_append_leaves_no_torn_batch",
 		  process_killed_in_an_append_leaves_no_torn_batch },
+		{ "follower_keeps_the_high_watermark_of_its_leader",
+		  follower_keeps_the_high_watermark_of_its_leader },
 		{ "restarted_broker_has_its_records", restarted_broker_has_its_records },
 		{ }
 	};
