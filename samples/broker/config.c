@@ -11,6 +11,9 @@
 
 struct config config;
 
+/* Owns the strings of the configuration. */
+static json_t *document;
+
 const struct node *config_node(int id)
 {
 	for (int i = 0; i < config.nr_nodes; i++) {
@@ -47,7 +50,6 @@ static bool wrong(const char *text)
 	return false;
 }
 
-/* The strings belong to the JSON document, which is never freed. */
 static bool read_node(json_t *from)
 {
 	struct node *node = &config.nodes[config.nr_nodes];
@@ -164,14 +166,20 @@ static bool read_all(json_t *root)
 bool config_load(const char *path, int node)
 {
 	json_error_t error;
-	json_t *root = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 
-	if (!root) {
+	document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (!document) {
 		fprintf(stderr, "broker: %s: line %d: %s\n", path, error.line, error.text);
 		return false;
 	}
-	if (!read_all(root))
+	if (!read_all(document))
 		return false;
 	config.self = node ? config_node(node) : &config.nodes[0];
 	return config.self || wrong("no node has this id");
+}
+
+void config_free(void)
+{
+	json_decref(document);
+	document = NULL;
 }

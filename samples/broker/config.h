@@ -52,6 +52,7 @@ extern struct config config;
 
 /* Read the file and select this broker; prints errors.  @node is 0 for the first one. */
 bool config_load(const char *path, int node);
+void config_free(void);
 const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
 /* Return: index of the node in topic->replicas, or -1. */

@@ -278,5 +278,6 @@ int main(int argc, char **argv)
 	stop_all();
 	waiting->remove(purgatory);
 	fprintf(stderr, "broker %d: stopped\n", config.self->id);
+	config_free();
 	return status;
 }
