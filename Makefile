@@ -103,6 +103,10 @@ bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
 	@scripts/install-packages bench
 	@scripts/bench
 
+bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM
+	@scripts/install-packages check
+	@scripts/bench-broker
+
 torture: export MINUTES ?= 10
 torture: ## stress timers and operations for ten minutes (MINUTES=, TORTURE_KERNEL=)
 	@scripts/install-packages check
@@ -129,4 +133,4 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb
-.PHONY: demo vm shell check bench torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-broker torture fuzz rig rig-broken clean help
