@@ -49,6 +49,14 @@ static void check_later(struct request *request)
 	TAILQ_INSERT_TAIL(&added, request, added);
 }
 
+static void check_no_more(struct request *request)
+{
+	if (!request->is_added)
+		return;
+	request->is_added = false;
+	TAILQ_REMOVE(&added, request, added);
+}
+
 void worker_wait(struct request *request, uint64_t missing)
 {
 	nr_waiting++;
@@ -113,6 +121,8 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 	request = request_of(wait);
 	connection = request->connection;
 	nr_waiting--;
+	/* The connection was closed in this round, or a full batch was submitted. */
+	check_no_more(request);
 	if (connection->closed) {
 		connection_free(connection);
 		return;
@@ -138,8 +148,7 @@ static void settle(void)
 
 	waiting->submit();
 	while ((request = TAILQ_FIRST(&added))) {
-		TAILQ_REMOVE(&added, request, added);
-		request->is_added = false;
+		check_no_more(request);
 		if (!request->connection->closed &&
 		    request_missing(request) == request->missing)
 			continue;

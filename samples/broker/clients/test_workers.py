@@ -55,6 +55,24 @@ class Workers(unittest.TestCase):
         self.cluster.eventually(lambda: len(self.cluster.workers()) == 3)
         self.assertNotIn(killed, self.cluster.workers())
 
+    def test_connections_may_close_while_their_events_arrive(self):
+        (paused, one), (_, producer), _ = self.workers.items()
+        connections = [one]
+        while len(connections) < 50:
+            connection = self.cluster.connect(self)
+            wire.api_versions(connection)
+            if observe.owner(connection, [paused]):
+                connections.append(connection)
+        self.wait_at_end(connections)
+        os.kill(paused, signal.SIGSTOP)
+        wire.produce(producer, "shared", 0, [b"for all"])
+        for connection in connections:
+            connection.close()
+        os.kill(paused, signal.SIGCONT)
+        self.cluster.eventually(lambda: self.cluster.waits() == 0)
+        # The worker still serves new connections.
+        self.assertIn(paused, self.cluster.connect_to_each_worker(self))
+
     def test_shutdown_answers_waiting_requests(self):
         connections = list(self.workers.values())
         self.wait_at_end(connections)
