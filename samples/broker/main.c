@@ -266,6 +266,8 @@ int main(int argc, char **argv)
 		return 1;
 	if (!waiting->create(purgatory))
 		return 1;
+	/* The reader of the log may end first. */
+	signal(SIGPIPE, SIG_IGN);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigaddset(&signals, SIGINT);
