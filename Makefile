@@ -103,7 +103,7 @@ bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
 	@scripts/install-packages bench
 	@scripts/bench
 
-bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM
+bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
 	@scripts/install-packages check
 	@scripts/bench-broker
 
