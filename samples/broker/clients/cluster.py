@@ -63,6 +63,8 @@ class Cluster:
             for number in self.ports:
                 self.start(number)
             self.in_sync(followers + 1)
+            # The first worker answers before the last one is started.
+            eventually(lambda: len(self.workers()) == workers)
         except BaseException:
             self.stop()
             raise
