@@ -58,7 +58,7 @@ class Workers(unittest.TestCase):
     def test_connections_may_close_while_their_events_arrive(self):
         (paused, one), (_, producer), _ = self.workers.items()
         connections = [one]
-        while len(connections) < 50:
+        while len(connections) < 10:
             connection = self.cluster.connect(self)
             wire.api_versions(connection)
             if observe.owner(connection, [paused]):
