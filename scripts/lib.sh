@@ -53,11 +53,12 @@ with_lock()
 }
 
 # kernel_dir 6.1|6.12|debug|kcsan|uml|bench: print the folder of a kernel; create it if
-# missing.
+# missing.  Those of check-deb, debian-6.1 and debian-6.12, exist only while it runs.
 kernel_dir()
 {
 	case $1 in
 	6.1 | 6.12) "$top/scripts/fetch-kernel" "$1" ;;
+	debian-*) echo "$build/$1" ;;
 	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
 	*) die "no such kernel: $1 (use 6.1, 6.12, debug, kcsan, uml or bench)" ;;
 	esac
