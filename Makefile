@@ -54,6 +54,7 @@ deb: ## build Debian packages of the last commit in build/deb, and check them wi
 htmldocs: ## render Documentation/ in build/html
 	@scripts/install-packages check
 	@scripts/htmldocs
+	@echo "built build/html/index.html"
 
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)

@@ -10,7 +10,7 @@ line "pass|fail|skip <tab> NAME" for each case.  Used by check-*.
     ktap.py selftests LOG PROGRAM,...   programs of tools/selftests, with the suffix 32 if
                                         built for 32 bit; device_test of the tools; and
                                         "device", the guest job with the examples of the
-                                        manual pages
+                                        manual pages and of the documentation
     ktap.py broker LOG [TEST,...]       the tests of samples/broker in a guest
     ktap.py tap LOG                     other programs, compared with their TAP plans
 """
@@ -125,7 +125,9 @@ def job_expected():
                 if not page.is_symlink() and "\n.EX\n" in page.read_text()]
     examples += [path for kind in ("c", "cc") for path in TOP.glob(f"tools/examples/*.{kind}")
                  if path.stem != "first"]
+    documented = TOP.glob("tools/examples/*.out")
     return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
+            {f"device: {path.stem} prints its documented output" for path in documented} |
             {f"device: the example of {path.stem} succeeds" for path in examples})
 
 

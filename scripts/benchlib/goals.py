@@ -419,11 +419,15 @@ def text_lines(table):
 
 
 def list_table(rows_):
-    """A list-table, since it allows cells of any width.  The first row is the header."""
+    """
+    A list-table, since it allows cells of any width.  The first row is the header.  A dash
+    would be a list.
+    """
     yield from (".. list-table::", "   :header-rows: 1", "")
     for cells in rows_:
         for i, cell in enumerate(cells):
-            yield f"   {'* -' if i == 0 else '  -'} {cell}".rstrip()
+            text = "\\-" if cell == "-" else cell
+            yield f"   {'* -' if i == 0 else '  -'} {text}".rstrip()
 
 
 def rst_lines(table):

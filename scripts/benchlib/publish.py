@@ -22,7 +22,7 @@ def machine_lines(name, result):
                        for place in result["places"])
     text = (f"{machine.sentence(result['machine'])}. twheel {result['version']}, "
             f"{result['date'][:10]}; places: {places}. "
-            f"All figures: `result-{name}.json <performance/result-{name}.json>`_.")
+            f"All figures: :download:`result-{name}.json <performance/result-{name}.json>`.")
     yield f"``{name}``"
     yield from ("\t" + line for line in textwrap.wrap(text, 90, break_on_hyphens=False,
                                                       break_long_words=False))

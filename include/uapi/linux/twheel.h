@@ -541,7 +541,7 @@ struct twheel_remove_args {
 	__u32 cancelled;
 };
 
-/**
+/*
  * enum twheel_call - ioctl numbers
  *
  * Calls up to TWHEEL_CALL_CANCEL_KEY are available in a batch. TWHEEL_CALL_CREATE
