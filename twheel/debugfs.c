@@ -22,26 +22,6 @@
 
 static struct dentry *dir;
 
-static const char *clock_name(enum twheel_clock clock)
-{
-	static const char * const names[] = {
-		[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
-		[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
-		[TWHEEL_CLOCK_REALTIME]		= "realtime",
-	};
-
-	return names[clock];
-}
-
-static void counts_show(struct seq_file *file, const struct twheel_stats *stats)
-{
-	seq_printf(file, " pending=%llu added=%llu rearmed=%llu cancelled=%llu fired=%llu",
-		   stats->pending, stats->added, stats->rearmed, stats->cancelled, stats->fired);
-	seq_printf(file, " rejected=%llu cascaded=%llu wakeups=%llu slow=%llu",
-		   stats->rejected, stats->cascaded, stats->wakeups, stats->slow);
-	seq_printf(file, " latest_ticks=%llu\n", stats->latest_ticks);
-}
-
 static void wheel_show(struct seq_file *file, struct twheel *wheel)
 {
 	const struct twheel_shard *first = &wheel->shard[0];
@@ -49,10 +29,11 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 	unsigned int i;
 
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
-		   first->name, clock_name(first->clock), first->tick_ns,
+		   first->name, twheel_clock_name(first->clock), first->tick_ns,
 		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
 	twheel_get_stats(wheel, &stats);
-	counts_show(file, &stats);
+	twheel_stats_show(file, &stats);
+	seq_putc(file, '\n');
 	for (i = 0; i < wheel->nr_shards; i++) {
 		memset(&stats, 0, sizeof(stats));
 		twheel_shard_stats(&wheel->shard[i], &stats);
@@ -60,7 +41,8 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 		if (!(stats.added | stats.pending | stats.fired | stats.cancelled))
 			continue;
 		seq_printf(file, "%s/%u", first->name, i);
-		counts_show(file, &stats);
+		twheel_stats_show(file, &stats);
+		seq_putc(file, '\n');
 	}
 }
 

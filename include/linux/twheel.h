@@ -110,6 +110,8 @@ u64 twheel_tick_ns(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);
 u64 twheel_next(struct twheel *wheel);
 
+#define TWHEEL_LATE_BUCKETS	26
+
 /**
  * struct twheel_stats - counters of a wheel, summed over its shards
  * @pending: pending timers
@@ -123,6 +125,11 @@ u64 twheel_next(struct twheel *wheel);
  *	kernel's tick passed meanwhile
  * @rejected: adds rejected by the limit on pending timers
  * @latest_ticks: maximum number of ticks by which the reaper was late for a timer
+ * @late_ns: sum of the lateness of the callbacks in @late in ns
+ * @late: histogram of the lateness of callbacks, from the tick of the deadline to the tick of
+ *	the call. Entry i counts those that were less than 2^(10+i) ns late and are in no
+ *	earlier entry, the last one all others. Timers that were due when they were added, or
+ *	by a change of the clock, are not counted.
  *
  * @added is the sum of @fired, @cancelled and @pending.
  */
@@ -137,6 +144,8 @@ struct twheel_stats {
 	u64	slow;
 	u64	rejected;
 	u64	latest_ticks;
+	u64	late_ns;
+	u64	late[TWHEEL_LATE_BUCKETS];
 };
 
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);

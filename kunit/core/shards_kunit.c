@@ -156,6 +156,9 @@ static void counters_add_up(struct kunit *test)
 static void lateness_is_counted(struct kunit *test)
 {
 	static struct timer_probe slow, late, past;
+	struct twheel_stats stats;
+	unsigned int i;
+	u64 nr = 0;
 
 	timer_probe_init(&slow);
 	timer_probe_init(&late);
@@ -167,8 +170,30 @@ static void lateness_is_counted(struct kunit *test)
 	timer_probe_add(&slow, NSEC_PER_MSEC);
 	timer_probe_add(&late, 100 * NSEC_PER_MSEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	KUNIT_EXPECT_GE(test, stats_of(timer_wheel).latest_ticks, 850);
-	KUNIT_EXPECT_LE(test, stats_of(timer_wheel).latest_ticks, 950);
+	stats = stats_of(timer_wheel);
+	KUNIT_EXPECT_GE(test, stats.latest_ticks, 850);
+	KUNIT_EXPECT_LE(test, stats.latest_ticks, 950);
+	KUNIT_EXPECT_EQ(test, stats.late_ns, stats.latest_ticks * twheel_tick_ns(timer_wheel));
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		nr += stats.late[i];
+	KUNIT_EXPECT_EQ(test, nr, 2);
+	/* 900 ms is between 2^29 and 2^30 ns. */
+	KUNIT_EXPECT_EQ(test, stats.late[0], 1);
+	KUNIT_EXPECT_EQ(test, stats.late[20], 1);
+}
+
+/* The last bucket has no limit. */
+static void lateness_of_half_a_minute_is_counted(struct kunit *test)
+{
+	static struct timer_probe slow, late;
+
+	timer_probe_init(&slow);
+	timer_probe_init(&late);
+	slow.takes_ns = 30 * NSEC_PER_SEC;
+	timer_probe_add(&slow, NSEC_PER_MSEC);
+	timer_probe_add(&late, 100 * NSEC_PER_MSEC);
+	vtime_sleep(31 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).late[TWHEEL_LATE_BUCKETS - 1], 1);
 }
 
 static void create_with_invalid_config_returns_einval(struct kunit *test)
@@ -193,6 +218,7 @@ static struct kunit_case shards_cases[] = {
 	KUNIT_CASE(stop_waits_for_running_callback),
 	KUNIT_CASE(counters_add_up),
 	KUNIT_CASE(lateness_is_counted),
+	KUNIT_CASE(lateness_of_half_a_minute_is_counted),
 	KUNIT_CASE(create_with_invalid_config_returns_einval),
 	{}
 };

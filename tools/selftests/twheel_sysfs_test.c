@@ -52,7 +52,7 @@ static long long attribute(const char *name)
 /* The text after @field in the fdinfo of a descriptor, "" without the field. */
 static const char *fd_field(int fd, const char *field)
 {
-	static char line[256];
+	static char line[1024];
 	size_t size = strlen(field);
 	char path[64];
 	FILE *file;
@@ -215,6 +215,63 @@ TEST_F(shown, fdinfo_after_its_removal)
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	ASSERT_EQ(1, remove_by_force(NAME));
 	EXPECT_EQ(0, fd_number(self->fd, "twheel-pending"));
+}
+
+struct wheel_counts {
+	unsigned long long fired;
+	unsigned long long timed;
+};
+
+/* The sum of a list of numbers, -1 unless there are 26. */
+static long long sum_of_list(const char *text)
+{
+	long long sum = 0;
+	int nr = 0;
+	char *end;
+
+	for (;; text = end + 1) {
+		sum += strtoll(text, &end, 10);
+		nr++;
+		if (end == text || *end != ',')
+			break;
+	}
+	return *end == ' ' && nr == 26 ? sum : -1;
+}
+
+/* The counts of the wheels of all users, by CLOCK_MONOTONIC. Returns whether they are valid. */
+static bool users_counts(int control, struct wheel_counts *counts)
+{
+	const char *text = fd_field(control, "twheel-wheel"), *fired, *late;
+
+	fired = strstr(text, " fired=");
+	late = strstr(text, " late=");
+	if (strncmp(text, "clock=monotonic ", 16) || !fired || !late ||
+	    strcmp(text + strlen(text) - 11, " name=users"))
+		return false;
+	counts->fired = strtoull(fired + 7, NULL, 10);
+	counts->timed = sum_of_list(late + 6);
+	return counts->timed != -1ULL;
+}
+
+TEST_F(shown, fdinfo_of_the_control_node)
+{
+	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC);
+	struct wheel_counts before, after;
+	struct twheel_event event;
+	int i;
+
+	ASSERT_LE(0, control);
+	ASSERT_TRUE(users_counts(control, &before));
+	EXPECT_LE(before.timed, before.fired);
+	for (i = 0; i < 5; i++)
+		ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
+	for (i = 0; i < 5; i++)
+		ASSERT_TRUE(next_event(self->fd, &event));
+	ASSERT_TRUE(users_counts(control, &after));
+	EXPECT_LE(before.fired + 5, after.fired);
+	EXPECT_LE(after.timed, after.fired);
+	EXPECT_LT(before.timed, after.timed);
+	close(control);
 }
 
 static struct {

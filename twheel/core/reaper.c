@@ -43,12 +43,14 @@
  * A reaper has normal priority unless the module parameter reaper_fifo is set.  It shares its
  * CPU fairly while a million timers fire, and may have to wait for it.
  */
+#include <linux/bitops.h>
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
 #include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/prefetch.h>
 #include <linux/sched.h>
@@ -148,15 +150,21 @@ static void base_end(struct twheel_shard *shard, struct twheel_base *base)
 		wake_up_all(&shard->idle);
 }
 
+/* A timer that was due when it was added, or by a change of the clock, is not late. */
 static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 now)
 {
-	u64 expires = timer->node.expires;
+	u64 expires = timer->node.expires, ticks, ns;
 
-	/* A timer that was due when it was added, or by a change of the clock, is not late. */
-	if (now > expires && expires > shard->stepped && !base->was_set &&
-	    !(twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
-		shard->latest_ticks = max(shard->latest_ticks, now - expires);
+	if (unlikely(expires <= shard->stepped || base->was_set ||
+		     twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
+		return;
+	/* The clock may have been set back since the timer became due. */
+	ticks = now > expires ? now - expires : 0;
+	ns = ticks * shard->tick_ns;
+	shard->latest_ticks = max(shard->latest_ticks, ticks);
+	shard->late_ns += ns;
+	shard->late[min(fls64(ns >> 10), TWHEEL_LATE_BUCKETS - 1)]++;
 }
 
 /* Make timers that a change of the clock cancelled due, behind the due ones. */

@@ -173,6 +173,8 @@ struct twheel_base {
  * @rejected: timers rejected by the limit
  * @slow: long callbacks
  * @latest_ticks: maximum lateness in ticks
+ * @late_ns: sum of the lateness of callbacks
+ * @late: histogram of the lateness of callbacks, see &struct twheel_stats
  * @wakeups: wake-ups of the reaper
  * @idle: woken when a callback has returned and there are @waiters
  * @alarm: expires with the earliest bucket
@@ -206,6 +208,8 @@ struct twheel_shard {
 	u64			rejected;
 	u64			slow;
 	u64			latest_ticks;
+	u64			late_ns;
+	u64			late[TWHEEL_LATE_BUCKETS];
 	u64			wakeups;
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;

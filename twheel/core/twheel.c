@@ -158,6 +158,7 @@ out:
 static void registry_remove(struct twheel *wheel)
 {
 	mutex_lock(&twheel_wheels_lock);
+	twheel_stats_retire(wheel);
 	if (is_realtime(wheel) && !--nr_realtime)
 		pvclock_gtod_unregister_notifier(&clock_notifier);
 	list_del(&wheel->registered);
@@ -232,6 +233,7 @@ struct twheel *twheel_make(const struct twheel_config *config, unsigned int flag
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
 	wheel->private = !(flags & TWHEEL_MAKE_UNLIMITED);
+	wheel->users = flags & TWHEEL_MAKE_ACCOUNT;
 	err = wheel_init(wheel, &c, account) ?: registry_add(wheel);
 	if (err) {
 		wheel_free(wheel);
@@ -423,56 +425,6 @@ u64 twheel_next(struct twheel *wheel)
 	return next;
 }
 EXPORT_SYMBOL_GPL(twheel_next);
-
-/* Add the counters of a shard to @stats. */
-void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
-{
-	const struct twheel_base *base;
-	unsigned long flags;
-
-	spin_lock_irqsave(&shard->lock, flags);
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		stats->pending += base->queue.nr_nodes;
-		stats->fired += base->fired;
-		stats->cascaded += base->queue.nr_cascaded;
-	}
-	stats->added += shard->added;
-	stats->rearmed += shard->rearmed;
-	stats->cancelled += shard->cancelled;
-	stats->wakeups += shard->wakeups;
-	stats->slow += shard->slow;
-	stats->rejected += shard->rejected;
-	stats->latest_ticks = max(stats->latest_ticks, shard->latest_ticks);
-	spin_unlock_irqrestore(&shard->lock, flags);
-}
-
-/**
- * twheel_get_stats - counters of a wheel
- * @wheel: the wheel
- * @stats: set to the counters; exact while no call is under way
- *
- * Context: as twheel_timer_add().
- */
-void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
-{
-	unsigned int i;
-
-	memset(stats, 0, sizeof(*stats));
-	for (i = 0; i < wheel->nr_shards; i++)
-		twheel_shard_stats(&wheel->shard[i], stats);
-}
-EXPORT_SYMBOL_GPL(twheel_get_stats);
-
-/* Number of wake-ups of the reapers. Takes no lock. */
-u64 twheel_wakeups(const struct twheel *wheel)
-{
-	unsigned int i;
-	u64 nr = 0;
-
-	for (i = 0; i < wheel->nr_shards; i++)
-		nr += READ_ONCE(wheel->shard[i].wakeups);
-	return nr;
-}
 
 /* Serialises the creation of the system wheels, which stay until the module is unloaded. */
 static DEFINE_MUTEX(system_lock);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Wheels, the list of wheels, and the system wheels. See twheel.c. */
+/* Wheels, the list of wheels, the system wheels, and counters. See twheel.c and stats.c. */
 #ifndef _TWHEEL_CORE_TWHEEL_H
 #define _TWHEEL_CORE_TWHEEL_H
 
@@ -12,10 +12,13 @@
 
 #include "shard.h"
 
+struct seq_file;
+
 /**
  * struct twheel - a wheel
  * @registered: entry in twheel_wheels; protected by twheel_wheels_lock
  * @private: counts towards the limit max_wheels; immutable, like the following fields
+ * @users: wheel of a user of the devices
  * @limit: limit on the pending timers of all shards; its counter is atomic
  * @memcg: memory cgroup that is charged for the levels, or NULL
  * @nr_shards: number of shards
@@ -24,6 +27,7 @@
 struct twheel {
 	struct list_head	registered;
 	bool			private;
+	bool			users;
 	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
 	unsigned int		nr_shards;
@@ -35,13 +39,18 @@ extern struct mutex twheel_wheels_lock;
 
 /* The wheel does not count towards max_wheels. */
 #define TWHEEL_MAKE_UNLIMITED	BIT(0)
-/* The memory of the wheel is charged to the memory cgroup of the caller. */
+/* A user's wheel: its memory is charged to the memory cgroup of the caller. */
 #define TWHEEL_MAKE_ACCOUNT	BIT(1)
 
 struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags);
+void twheel_registry_exit(void);
+
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
 u64 twheel_wakeups(const struct twheel *wheel);
-void twheel_registry_exit(void);
+const char *twheel_clock_name(enum twheel_clock clock);
+void twheel_stats_retire(struct twheel *wheel);
+void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);
+void twheel_wheels_show(struct seq_file *file);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);

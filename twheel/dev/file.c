@@ -431,10 +431,16 @@ static struct miscdevice private_misc = {
 	.mode	= 0600,
 };
 
+static void control_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	twheel_wheels_show(m);
+}
+
 static const struct file_operations control_fops = {
 	.owner		= THIS_MODULE,
 	.unlocked_ioctl	= twheel_control_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= control_show_fdinfo,
 };
 
 static struct miscdevice control_misc = {
