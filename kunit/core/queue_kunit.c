@@ -68,6 +68,30 @@ static void empty_queue_has_no_expiry(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000000);
 }
 
+static void empty_buckets(struct kunit *test, unsigned int nr)
+{
+	static struct twheel_node node;
+	unsigned int i;
+
+	queue_start(test, 1024, 0);
+	for (i = 1; i <= nr; i++) {
+		add(test, &node, i);
+		twheel_queue_del(&queue, &node);
+	}
+}
+
+/* Cancels leave empty buckets, which have a limit of their own. */
+static void emptied_buckets_take_one_step(struct kunit *test)
+{
+	empty_buckets(test, TWHEEL_EMPTY_CHUNK);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, 2));
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000);
+	queue_end(test);
+	empty_buckets(test, TWHEEL_EMPTY_CHUNK + 1);
+	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, 1000, BUDGET));
+	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, BUDGET));
+}
+
 static void node_is_due_at_its_tick_and_not_before(struct kunit *test)
 {
 	struct twheel_node node;
@@ -447,6 +471,7 @@ static void queue_matches_model_with_little_memory(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(empty_queue_has_no_expiry),
+	KUNIT_CASE(emptied_buckets_take_one_step),
 	KUNIT_CASE(node_is_due_at_its_tick_and_not_before),
 	KUNIT_CASE(node_for_passed_tick_is_due_at_once),
 	KUNIT_CASE(node_without_tick_is_never_due),

@@ -453,7 +453,10 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  * twheel_queue_advance - expire buckets
  * @queue: the queue
  * @now: current tick
- * @budget: limit on moved nodes and emptied buckets, at least two
+ * @budget: limit on moved nodes and their buckets, at least two
+ *
+ * The limit on buckets that cancels have emptied is higher, since no node is fetched from memory
+ * for them.  A CPU that was late by 50 ms has as many of them as there are ticks in this time.
  *
  * Due nodes go to @due in the order of their ticks, other nodes to other buckets.  Nodes may be
  * added and deleted between two calls: the wheel stays at the tick of the current bucket.
@@ -462,13 +465,17 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  */
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget)
 {
+	unsigned int empty = TWHEEL_EMPTY_CHUNK;
 	struct twheel_bucket *bucket;
 
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
-		if (!budget)
+		if (!budget || !empty)
 			return true;
 		queue->wheel.now = bucket->expires;
-		budget = bucket_expire(queue, bucket, budget - 1);
+		if (list_empty(&bucket->nodes))
+			empty--;
+		else
+			budget = bucket_expire(queue, bucket, budget - 1);
 		if (!list_empty(&bucket->nodes))
 			return true;
 		bucket->mixed = false;

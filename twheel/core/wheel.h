@@ -14,6 +14,9 @@
 #define TWHEEL_SLOTS_MAX	1024
 #define TWHEEL_SLOTS_DEFAULT	64
 
+/* Limit on the emptied buckets that one call of twheel_queue_advance() removes. */
+#define TWHEEL_EMPTY_CHUNK	64
+
 /* Two slots a level need 64 levels for 64 bits. */
 #define TWHEEL_LEVELS_MAX	64
 
