@@ -38,6 +38,8 @@ static const struct command_entry commands[] = {
 	  list_command },
 	{ "info", "describe an operation, or print the counts of a purgatory", info_command },
 	{ "top", "show a live view of a purgatory", top_command },
+	{ "metrics", "print counts of purgatories and wheels for Prometheus", metrics_command },
+	{ "holders", "list everything that keeps the module loaded", holders_command },
 	{ "add", "add an operation and wait until it ends", add_command },
 	{ "signal", "signal a key", signal_command },
 	{ "complete", "complete an operation, or all operations", complete_command },

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "names.h"
 #include "twheelctl.h"
@@ -50,9 +51,11 @@ static __u64 read_count(const char *class, const char *node, const char *count)
 	return value;
 }
 
+/* Return: false if the node is not one of a purgatory, or was removed meanwhile. */
 static bool read_one(const char *class, const char *node, struct named *named)
 {
 	size_t prefix = strlen(NODE_PREFIX);
+	char path[512];
 
 	if (strncmp(node, NODE_PREFIX, prefix) ||
 	    strlen(node + prefix) >= sizeof(named->name))
@@ -60,7 +63,8 @@ static bool read_one(const char *class, const char *node, struct named *named)
 	snprintf(named->name, sizeof(named->name), "%s", node + prefix);
 	for (int i = 0; i < NR_NAMED_COUNTS; i++)
 		named->counts[i] = read_count(class, node, named_counts[i]);
-	return true;
+	snprintf(path, sizeof(path), "%s/%s", class, node);
+	return !access(path, F_OK);
 }
 
 static int by_name(const void *left, const void *right)

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the metrics: lines of fdinfo, samples, histograms and escapes.
+ *
+ *   metrics_test --print    print metrics, for another test that parses them
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../twheelctl/metrics.h"
+#include "tap.h"
+
+#define COUNTS	"pending=1 added=20 rearmed=3 cancelled=4 fired=15 rejected=5 cascaded=6 " \
+		"wakeups=7 slow=8 latest_ticks=9 late_ns=1500000000"
+#define ZEROS	"0,0,0,0,0,0,0,0,0,0"
+#define LATE	"late=4," ZEROS "," ZEROS ",0,0,2,0,1"
+#define MAX	"18446744073709551615"
+#define LINE	"twheel-wheel:\tclock=monotonic " COUNTS " " LATE " name=users\n"
+
+/* Return: the output of the functions, freed by the caller. */
+static char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
+		     size_t nr_wheels)
+{
+	FILE *out = stdout;
+	char *text = NULL;
+	size_t size;
+
+	stdout = open_memstream(&text, &size);
+	print_purgatory_metrics(list, nr);
+	print_wheel_metrics(wheels, nr_wheels);
+	fclose(stdout);
+	stdout = out;
+	return text;
+}
+
+static void lines(void)
+{
+	struct wheel wheel;
+
+	CHECK(parse_wheel(LINE, &wheel));
+	CHECK(!strcmp(wheel.clock, "monotonic") && !strcmp(wheel.name, "users"));
+	CHECK(wheel.counts[WHEEL_PENDING] == 1 && wheel.counts[WHEEL_ADDED] == 20);
+	CHECK(wheel.counts[WHEEL_FIRED] == 15 && wheel.counts[WHEEL_SLOW] == 8);
+	CHECK(wheel.counts[WHEEL_LATE_NS] == 1500000000);
+	CHECK(wheel.late[0] == 4 && wheel.late[23] == 2 && wheel.late[25] == 1);
+	CHECK(parse_wheel("twheel-wheel:\tadded_more=1 " COUNTS " new=text " LATE
+			  " clock=boottime name=a b added=7 name=c", &wheel));
+	CHECK(!strcmp(wheel.clock, "boottime") && !strcmp(wheel.name, "a b added=7 name=c"));
+	CHECK(wheel.counts[WHEEL_ADDED] == 20);
+}
+
+static void wrong_lines(void)
+{
+	char line[sizeof(LINE)] = LINE;
+	struct wheel wheel;
+
+	CHECK(!parse_wheel("", &wheel) && !parse_wheel("pos:\t0\n", &wheel));
+	/* Every truncation in front of the name. */
+	for (size_t end = strstr(line, "name=") - line; end; end--) {
+		line[end] = 0;
+		CHECK(!parse_wheel(line, &wheel));
+	}
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS " late=1,2 name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS " " LATE ",1 name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=x " COUNTS "x " LATE " name=y", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:\tclock=a-clock-with-a-long-name " COUNTS " " LATE
+			   " name=y", &wheel));
+}
+
+static void several_wheels(void)
+{
+	char path[] = "/tmp/metrics_test.XXXXXX";
+	int fd = mkstemp(path);
+	struct wheel *list;
+
+	CHECK(dprintf(fd, "pos:\t0\n" LINE LINE "twheel-wheel:\tclock=boottime " COUNTS " "
+		      LATE " name=users\n") > 0);
+	CHECK(read_wheels(path, &list) == 2);
+	CHECK(list[0].counts[WHEEL_FIRED] == 30 && list[0].late[23] == 4);
+	CHECK(list[1].counts[WHEEL_FIRED] == 15);
+	free(list);
+	close(fd);
+	unlink(path);
+	CHECK(!read_wheels(path, &list) && !list);
+}
+
+static void samples(void)
+{
+	struct named list[2] = { { .name = "a" }, { .name = "b" } };
+	char *text;
+
+	list[0].counts[NAMED_PENDING] = 12;
+	list[1].counts[NAMED_EXPIRED] = UINT64_MAX;
+	text = printed(list, 2, NULL, 0);
+	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
+	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
+	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
+	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
+	CHECK(!strstr(text, "twheel_added{"));
+	free(text);
+}
+
+static void histogram(void)
+{
+	struct wheel wheel;
+	char *text;
+
+	CHECK(parse_wheel(LINE, &wheel));
+	snprintf(wheel.name, sizeof(wheel.name), "a\"b\\c");
+	text = printed(NULL, 0, &wheel, 1);
+#define BUCKET	"\ntwheel_wheel_lateness_seconds_bucket{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\",le="
+	CHECK(strstr(text, BUCKET "\"0.000001024\"} 4\n"));
+	CHECK(strstr(text, BUCKET "\"4.294967296\"} 4\n"));
+	CHECK(strstr(text, BUCKET "\"8.589934592\"} 6\n"));
+	CHECK(strstr(text, BUCKET "\"17.179869184\"} 6\n"));
+	CHECK(strstr(text, BUCKET "\"+Inf\"} 7\n"));
+	CHECK(strstr(text, "_count{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 7\n"));
+	CHECK(strstr(text, "_sum{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 1.500000000\n"));
+	free(text);
+}
+
+static void none(void)
+{
+	char *text = printed(NULL, 0, NULL, 0);
+
+	CHECK(strstr(text, "# TYPE twheel_pending gauge\n"));
+	CHECK(!strchr(text, '{'));
+	free(text);
+}
+
+static int print(void)
+{
+	struct named named = { .name = "orders", .counts = { [NAMED_COMPLETED] = 3 } };
+	struct wheel wheels[2];
+
+	if (!parse_wheel(LINE, &wheels[0]))
+		return 1;
+	wheels[1] = wheels[0];
+	snprintf(wheels[1].name, sizeof(wheels[1].name), "a \"b\" \\c");
+	print_purgatory_metrics(&named, 1);
+	print_wheel_metrics(wheels, 2);
+	puts("# EOF");
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_case cases[] = {
+		{ "a line of fdinfo has the counts of a wheel", lines },
+		{ "truncated and wrong lines of fdinfo are ignored", wrong_lines },
+		{ "wheels with the same name and clock are added up", several_wheels },
+		{ "metrics have a sample for each purgatory and reason", samples },
+		{ "a histogram of lateness is cumulative", histogram },
+		{ "metrics of nothing have no samples", none },
+		{ }
+	};
+
+	return argc > 1 && !strcmp(argv[1], "--print") ? print() : tap_run(cases);
+}

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * twheelctl metrics: counts of purgatories and wheels in the OpenMetrics text format.
+ *
+ * The counts of purgatories are in sysfs, those of wheels in the fdinfo of the control node,
+ * which requires permission to open it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "failure.h"
+#include "metrics.h"
+#include "options.h"
+
+static const char metrics_help[] =
+"usage: twheelctl metrics\n"
+"\n"
+"Prints counts in the OpenMetrics text format, for example for the textfile collector of\n"
+"the node exporter: those of all named purgatories, and those of all wheels, which include\n"
+"a histogram of lateness. The latter require permission to open /dev/twheel-control.\n"
+"\n"
+"A counter begins at 0 when the purgatory is created or the module is loaded.\n";
+
+/**
+ * struct sample - a count of a purgatory in a metric family
+ * @count: the count
+ * @reason: value of the label "reason", or NULL
+ */
+struct sample {
+	enum named_count count;
+	const char *reason;
+};
+
+/**
+ * struct family - a metric family
+ * @name: name without the suffix _total
+ * @type: "counter" or "gauge"
+ * @help: description
+ */
+struct family {
+	const char *name;
+	const char *type;
+	const char *help;
+};
+
+/**
+ * struct purgatory_family - a metric family of purgatories
+ * @family: its name, type and description
+ * @nr: number of entries in @samples
+ * @samples: the counts that belong to it
+ */
+struct purgatory_family {
+	struct family family;
+	unsigned int nr;
+	struct sample samples[3];
+};
+
+/**
+ * struct wheel_family - a metric family of wheels
+ * @family: its name, type and description
+ * @count: the count
+ */
+struct wheel_family {
+	struct family family;
+	enum wheel_count count;
+};
+
+static const struct purgatory_family purgatory_families[] = {
+	{ { "twheel_pending", "gauge", "Pending operations." },
+	  1, { { NAMED_PENDING, NULL } } },
+	{ { "twheel_pending_limit", "gauge", "Limit on pending operations." },
+	  1, { { NAMED_MAX_PENDING, NULL } } },
+	{ { "twheel_detached", "gauge", "Pending detached operations." },
+	  1, { { NAMED_DETACHED, NULL } } },
+	{ { "twheel_detached_unread", "gauge", "Unread events of detached operations." },
+	  1, { { NAMED_DETACHED_UNREAD, NULL } } },
+	{ { "twheel_keys", "gauge", "Watched keys." },
+	  1, { { NAMED_KEYS, NULL } } },
+	{ { "twheel_watches", "gauge", "Watches on all keys." },
+	  1, { { NAMED_WATCHES, NULL } } },
+	{ { "twheel_watches_limit", "gauge", "Limit on watches, 0 for none." },
+	  1, { { NAMED_MAX_WATCHES, NULL } } },
+	{ { "twheel_files", "gauge", "Open files." },
+	  1, { { NAMED_FILES, NULL } } },
+	{ { "twheel_added", "counter", "Operations added." },
+	  1, { { NAMED_ADDED, NULL } } },
+	{ { "twheel_ended", "counter", "Operations ended, by reason." },
+	  3, { { NAMED_COMPLETED, "completed" }, { NAMED_EXPIRED, "expired" },
+	       { NAMED_CANCELLED, "cancelled" } } },
+	{ { "twheel_rejected", "counter", "Adds and watch calls that failed because of a limit." },
+	  1, { { NAMED_REJECTED, NULL } } },
+	{ }
+};
+
+static const struct wheel_family wheel_families[] = {
+	{ { "twheel_wheel_pending", "gauge", "Pending timers." }, WHEEL_PENDING },
+	{ { "twheel_wheel_added", "counter", "Timers added." }, WHEEL_ADDED },
+	{ { "twheel_wheel_fired", "counter", "Callbacks called." }, WHEEL_FIRED },
+	{ { "twheel_wheel_rejected", "counter", "Adds that failed because of a limit." },
+	  WHEEL_REJECTED },
+	{ { "twheel_wheel_wakeups", "counter", "Wake-ups of reapers." }, WHEEL_WAKEUPS },
+	{ { "twheel_wheel_slow", "counter", "Callbacks that took long." }, WHEEL_SLOW },
+	{ }
+};
+
+static void print_head(const struct family *family)
+{
+	printf("# TYPE %s %s\n", family->name, family->type);
+	printf("# HELP %s %s\n", family->name, family->help);
+}
+
+static const char *suffix_of(const struct family *family)
+{
+	return strcmp(family->type, "counter") ? "" : "_total";
+}
+
+/* Names of purgatories need no escapes, those of wheels may contain any character. */
+static void print_label(const char *label, const char *value)
+{
+	printf("%s=\"", label);
+	for (; *value; value++) {
+		if (*value == '\\' || *value == '"')
+			putchar('\\');
+		putchar(*value);
+	}
+	putchar('"');
+}
+
+static void print_samples(const struct purgatory_family *entry, const struct named *named)
+{
+	const struct family *family = &entry->family;
+
+	for (unsigned int i = 0; i < entry->nr; i++) {
+		printf("%s%s{", family->name, suffix_of(family));
+		print_label("purgatory", named->name);
+		if (entry->samples[i].reason) {
+			putchar(',');
+			print_label("reason", entry->samples[i].reason);
+		}
+		printf("} %llu\n", named->counts[entry->samples[i].count]);
+	}
+}
+
+void print_purgatory_metrics(const struct named *list, size_t nr)
+{
+	const struct purgatory_family *entry;
+
+	for (entry = purgatory_families; entry->nr; entry++) {
+		print_head(&entry->family);
+		for (size_t i = 0; i < nr; i++)
+			print_samples(entry, &list[i]);
+	}
+}
+
+static void print_wheel_labels(const struct wheel *wheel)
+{
+	print_label("wheel", wheel->name);
+	putchar(',');
+	print_label("clock", wheel->clock);
+}
+
+/* Prints ns as seconds with all digits. */
+static void print_seconds(__u64 ns)
+{
+	printf("%llu.%09llu", ns / 1000000000, ns % 1000000000);
+}
+
+#define LATENESS	"twheel_wheel_lateness_seconds"
+
+static void print_histogram(const struct wheel *wheel)
+{
+	__u64 count = 0;
+
+	for (int i = 0; i < WHEEL_LATE_BUCKETS; i++) {
+		count += wheel->late[i];
+		printf(LATENESS "_bucket{");
+		print_wheel_labels(wheel);
+		printf(",le=\"");
+		if (i < WHEEL_LATE_BUCKETS - 1)
+			print_seconds(1ULL << (10 + i));
+		else
+			printf("+Inf");
+		printf("\"} %llu\n", count);
+	}
+	printf(LATENESS "_count{");
+	print_wheel_labels(wheel);
+	printf("} %llu\n" LATENESS "_sum{", count);
+	print_wheel_labels(wheel);
+	printf("} ");
+	print_seconds(wheel->counts[WHEEL_LATE_NS]);
+	putchar('\n');
+}
+
+void print_wheel_metrics(const struct wheel *list, size_t nr)
+{
+	const struct family *family;
+
+	for (size_t entry = 0; wheel_families[entry].family.name; entry++) {
+		family = &wheel_families[entry].family;
+		print_head(family);
+		for (size_t i = 0; i < nr; i++) {
+			printf("%s%s{", family->name, suffix_of(family));
+			print_wheel_labels(&list[i]);
+			printf("} %llu\n", list[i].counts[wheel_families[entry].count]);
+		}
+	}
+	printf("# TYPE " LATENESS " histogram\n# UNIT " LATENESS " seconds\n"
+	       "# HELP " LATENESS " Time from deadlines to their callbacks, in ticks.\n");
+	for (size_t i = 0; i < nr; i++)
+		print_histogram(&list[i]);
+}
+
+/* Prints the counts of the wheels, or the reason why there are none. */
+static void print_wheels(void)
+{
+	int fd = open(CONTROL_NODE, O_RDONLY | O_CLOEXEC);
+	struct wheel *list;
+	char path[64];
+	size_t nr;
+
+	if (fd < 0) {
+		fprintf(stderr, "twheelctl metrics: no counts of wheels: cannot open %s: %s\n",
+			CONTROL_NODE, strerror(errno));
+		return;
+	}
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	nr = read_wheels(path, &list);
+	close(fd);
+	print_wheel_metrics(list, nr);
+	free(list);
+}
+
+enum outcome metrics_command(struct command_line *line)
+{
+	const struct option_spec specs[] = { { } };
+	struct named *list;
+	size_t nr;
+
+	line->help = metrics_help;
+	if (!take_arguments(line, specs, 0, 0))
+		return line->outcome;
+	if (line->purgatory)
+		return wrong_usage(line, "prints all purgatories, so -p has no use");
+	if (line->json)
+		return wrong_usage(line, "prints no JSON, but 'twheelctl list --json' does");
+	if (!device_present())
+		return OUTCOME_DEVICE;
+	nr = read_named(PURGATORY_CLASS, &list);
+	print_purgatory_metrics(list, nr);
+	free(list);
+	print_wheels();
+	puts("# EOF");
+	return line->outcome;
+}

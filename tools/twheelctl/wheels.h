@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Reads the counts of the wheels from the fdinfo of the control node.
+ */
+#ifndef TWHEELCTL_WHEELS_H
+#define TWHEELCTL_WHEELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <linux/types.h>
+
+#define CONTROL_NODE		"/dev/twheel-control"
+
+/* Numbers in the histogram of the kernel, see Documentation/device.rst. */
+#define WHEEL_LATE_BUCKETS	26
+
+enum wheel_count {
+	WHEEL_PENDING,
+	WHEEL_ADDED,
+	WHEEL_FIRED,
+	WHEEL_REJECTED,
+	WHEEL_WAKEUPS,
+	WHEEL_SLOW,
+	WHEEL_LATE_NS,
+	NR_WHEEL_COUNTS,
+};
+
+/**
+ * struct wheel - the wheels with a name and a clock
+ * @clock: name of the clock
+ * @name: name of the wheel; "users" for all wheels of users
+ * @counts: counts by enum wheel_count
+ * @late: histogram of lateness: entry i counts callbacks that were less than 2^(10 + i) ns
+ *	late and are in no earlier entry, the last one all others
+ */
+struct wheel {
+	char clock[16];
+	char name[32];
+	__u64 counts[NR_WHEEL_COUNTS];
+	__u64 late[WHEEL_LATE_BUCKETS];
+};
+
+/**
+ * parse_wheel() - parse a line of fdinfo
+ * @line: the line, with or without its newline
+ * @wheel: set to the counts
+ *
+ * Return: false if the line is of another kind, or lacks a count.
+ */
+bool parse_wheel(const char *line, struct wheel *wheel);
+
+/**
+ * read_wheels() - read the counts of all wheels
+ * @path: the fdinfo of a descriptor of the control node
+ * @list: set to the wheels; freed by the caller. Those with the same name and clock are added up.
+ *
+ * Return: number of entries.
+ */
+size_t read_wheels(const char *path, struct wheel **list);
+
+#endif /* TWHEELCTL_WHEELS_H */
