@@ -77,7 +77,7 @@ class Overview(unittest.TestCase):
         self.assertIn("     - 0.30", self.rows(a=made_up(), b=made_up(*heartbeat)))
 
     def test_missing_figure_is_shown_as_dash(self):
-        self.assertEqual(self.rows(a=made_up()).count("     - -"), len(overview.JOBS))
+        self.assertEqual(self.rows(a=made_up()).count("     - \\-"), len(overview.JOBS))
 
 
 class Plots(unittest.TestCase):
