@@ -301,6 +301,7 @@ static void *softirq_main(void *arg)
 
 /* The tick counts jiffies and runs the irq_work items. */
 
+static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t irq_work_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct irq_work *irq_works, *irq_work_running;
 static u32 irq_work_changes;
@@ -359,16 +360,19 @@ static void *tick_main(void *unused)
 	for (;;) {
 		changes = __atomic_load_n(&irq_work_changes, __ATOMIC_ACQUIRE);
 		WRITE_ONCE(rig_jiffies, 1000 + ktime_get_ns() / TICK_NSEC);
-		while ((work = irq_work_next()))
+		while ((work = irq_work_next())) {
+			/* The write section that queued it has interrupts off. */
+			pthread_mutex_lock(&clock_lock);
+			pthread_mutex_unlock(&clock_lock);
 			work->func(work);
+		}
 		rig_futex_wait(&irq_work_changes, changes, TICK_NSEC);
 	}
 	return NULL;
 }
 
-/* CLOCK_REALTIME */
+/* CLOCK_REALTIME: clock_lock is the write section of the timekeeper's seqcount. */
 
-static pthread_mutex_t clock_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct notifier_block *clock_notifiers;
 
 int pvclock_gtod_register_notifier(struct notifier_block *nb)
