@@ -138,7 +138,7 @@ static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_t
 
 	twheel_callback_begin(&callback, class);
 	fn(timer);
-	twheel_callback_end(&callback, (unsigned long)fn);
+	twheel_callback_end(&callback, class);
 }
 
 /* The callback has returned and may have freed the timer: wake the waiters. */

@@ -12,14 +12,16 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
+#include <linux/timekeeping.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
+#include <trace/events/twheel.h>
 
 #include "shard.h"
 #include "twheel.h"
 
 /*
- * Checks of callbacks, like those of the kernel's own timers.
+ * Checks of callbacks, like those of the kernel's own timers, and the tracing of their durations.
  *
  * A callback must return with the preempt count and the locks that it was called with. The
  * caller of a function that waits for a callback must not hold a lock that the callback takes:
@@ -32,11 +34,13 @@
  * @map: lockdep map
  * @preempt_count: preempt count before the call
  * @locks: number of held locks before the call
+ * @begin: time of the call in ns; 0 unless callbacks are traced
  */
 struct twheel_callback {
 	struct lockdep_map	map;
 	int			preempt_count;
 	int			locks;
+	u64			begin;
 };
 
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
@@ -52,17 +56,20 @@ static inline void twheel_callback_begin(struct twheel_callback *callback, unsig
 	if (IS_ENABLED(CONFIG_LOCKDEP))
 		twheel_callback_init_map(&callback->map, class);
 	lock_map_acquire_read(&callback->map);
+	callback->begin = trace_twheel_callback_enabled() ? ktime_get_mono_fast_ns() : 0;
 }
 
-/* After a callback; @fn is the address of the function. */
-static inline void twheel_callback_end(struct twheel_callback *callback, unsigned long fn)
+/* After a callback; @class as before it. */
+static inline void twheel_callback_end(struct twheel_callback *callback, unsigned long class)
 {
+	if (trace_twheel_callback_enabled() && callback->begin)
+		trace_twheel_callback(class, ktime_get_mono_fast_ns() - callback->begin);
 	lock_map_release(&callback->map);
-	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %pS leaks a lock\n",
-		  (void *)fn);
+	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %ps leaks a lock\n",
+		  (void *)class);
 	if (likely(preempt_count() == callback->preempt_count))
 		return;
-	WARN_ONCE(1, "twheel: %pS preempt leak: %08x -> %08x\n", (void *)fn,
+	WARN_ONCE(1, "twheel: %ps preempt leak: %08x -> %08x\n", (void *)class,
 		  callback->preempt_count, preempt_count());
 	/* A spinlock may still be held, but the reaper can continue. */
 	preempt_count_set(callback->preempt_count);

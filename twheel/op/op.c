@@ -286,6 +286,7 @@ bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch
 	else
 		counts = watch->need && !--watch->need;
 	op->missing -= min(counts, op->missing);
+	trace_twheel_op_signal(op, &watch->key);
 	return !op->missing && twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
 }
 

@@ -59,7 +59,6 @@ struct signal {
 	/* Position */
 	struct twheel_watch	cursor;
 	struct twheel_watch	end;
-	bool			has_watches;
 	bool			marked;
 
 	/* Operations of this chunk: claimed ones, as a mask, and ones to check, with a hold */
@@ -145,7 +144,6 @@ static bool signal_first(struct signal *signal, struct twheel_purgatory *purgato
 
 	if (first)
 		next = signal_chunk(signal, &at, first, list_prev_entry(first, entry));
-	signal->has_watches = first;
 	if (next && hweight_long(signal->claimed) < signal->limit) {
 		/* The operations of the linked watches have a hold of the purgatory. */
 		twheel_purgatory_hold(purgatory);
@@ -223,8 +221,7 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
 		more = signal_next(signal, purgatory);
 		signal_finish(signal);
 	}
-	if (signal->has_watches)
-		trace_twheel_signal_key(&copy, signal->kind, signal->nr_ended);
+	trace_twheel_signal_key(&copy, signal->kind, signal->nr_ended);
 	/* Last: another task may destroy the purgatory once it has seen a callback. */
 	if (signal->marked)
 		twheel_purgatory_release(purgatory);

@@ -9,6 +9,11 @@
 #include <linux/tracepoint.h>
 #include <linux/twheel.h>
 
+/* Length of the name of a key, a UUID at most, with its NUL. */
+#define TWHEEL_TRACE_KEY	37
+
+void twheel_trace_key(char *name, const struct twheel_key *key);
+
 /* In all events, shard is the number of a shard in its wheel. */
 
 DECLARE_EVENT_CLASS(twheel_timer,
@@ -62,6 +67,21 @@ TRACE_EVENT(twheel_timer_slow,
 	),
 	TP_printk("timer=%p function=%ps ns=%llu",
 		  __entry->timer, __entry->fn, __entry->ns)
+);
+
+/* A callback of a timer or of an operation has returned; ns is its duration. */
+TRACE_EVENT(twheel_callback,
+	TP_PROTO(unsigned long fn, u64 ns),
+	TP_ARGS(fn, ns),
+	TP_STRUCT__entry(
+		__field(unsigned long, fn)
+		__field(u64, ns)
+	),
+	TP_fast_assign(
+		__entry->fn = fn;
+		__entry->ns = ns;
+	),
+	TP_printk("function=%ps ns=%llu", (void *)__entry->fn, __entry->ns)
 );
 
 /* A reaper has woken up; tick is the current tick of its wheel. */
@@ -122,24 +142,29 @@ TRACE_EVENT(twheel_op_add,
 		  __entry->missing, __entry->nr_watches)
 );
 
-/* An operation has ended; reason is an enum twheel_reason. */
+/* An operation has ended; reason is an enum twheel_reason, and time the time of its clock. */
 TRACE_EVENT(twheel_op_end,
 	TP_PROTO(const struct twheel_op *op),
 	TP_ARGS(op),
 	TP_STRUCT__entry(
 		__field(const void *, op)
+		__field(u64, deadline)
+		__field(u64, time)
 		__field(u64, value)
 		__field(int, error)
 		__field(u8, reason)
 	),
 	TP_fast_assign(
 		__entry->op = op;
+		__entry->deadline = op->deadline;
+		__entry->time = op->time;
 		__entry->value = op->value;
 		__entry->error = op->error;
 		__entry->reason = op->reason;
 	),
-	TP_printk("op=%p reason=%u value=%llu error=%d",
-		  __entry->op, __entry->reason, __entry->value, __entry->error)
+	TP_printk("op=%p reason=%u value=%llu error=%d deadline=%llu time=%llu",
+		  __entry->op, __entry->reason, __entry->value, __entry->error,
+		  __entry->deadline, __entry->time)
 );
 
 /* The callback of an operation has returned. */
@@ -203,27 +228,42 @@ TRACE_EVENT(twheel_op_watch,
 	TP_printk("op=%p more=%d", __entry->op, __entry->more)
 );
 
+/* A signal has reached a pending operation; missing is left of its condition. */
+TRACE_EVENT(twheel_op_signal,
+	TP_PROTO(const struct twheel_op *op, const struct twheel_key *key),
+	TP_ARGS(op, key),
+	TP_STRUCT__entry(
+		__field(const void *, op)
+		__array(char, key, TWHEEL_TRACE_KEY)
+		__field(u64, missing)
+	),
+	TP_fast_assign(
+		__entry->op = op;
+		twheel_trace_key(__entry->key, key);
+		__entry->missing = op->missing;
+	),
+	TP_printk("op=%p key=%s missing=%llu", __entry->op, __entry->key, __entry->missing)
+);
+
 /*
- * The watchers of a key were signalled (action=0), had their predicates run (1) or were
- * cancelled (2); ended is the number of operations that this ended.
+ * The watchers of a key, if any, were signalled (action=0), had their predicates run (1) or
+ * were cancelled (2); ended is the number of operations that this ended.
  */
 TRACE_EVENT(twheel_signal_key,
 	TP_PROTO(const struct twheel_key *key, unsigned int action, u32 ended),
 	TP_ARGS(key, action, ended),
 	TP_STRUCT__entry(
-		__field(u64, high)
-		__field(u64, low)
+		__array(char, key, TWHEEL_TRACE_KEY)
 		__field(unsigned int, action)
 		__field(u32, ended)
 	),
 	TP_fast_assign(
-		__entry->high = key->v[0];
-		__entry->low = key->v[1];
+		twheel_trace_key(__entry->key, key);
 		__entry->action = action;
 		__entry->ended = ended;
 	),
-	TP_printk("key=%llx:%llx action=%u ended=%u",
-		  __entry->high, __entry->low, __entry->action, __entry->ended)
+	TP_printk("key=%s action=%u ended=%u",
+		  __entry->key, __entry->action, __entry->ended)
 );
 
 #endif /* _TRACE_TWHEEL_H */

@@ -87,16 +87,17 @@ struct static_key_false {
 #define TP_PROTO(...)			__VA_ARGS__
 #define TP_ARGS(...)
 #define DECLARE_EVENT_CLASS(...)
-#define TRACE_EVENT(name, proto, ...)					\
-static inline void __maybe_unused trace_##name(proto)			\
+#define RIG_EVENT(name, ...)						\
+static inline void __maybe_unused trace_##name(__VA_ARGS__)		\
 {									\
 	rig_jitter();							\
+}									\
+static inline bool __maybe_unused trace_##name##_enabled(void)		\
+{									\
+	return false;							\
 }
 
-#define DEFINE_EVENT(class, name, proto, ...)				\
-static inline void __maybe_unused trace_##name(proto)			\
-{									\
-	rig_jitter();							\
-}
+#define TRACE_EVENT(name, proto, ...)			RIG_EVENT(name, proto)
+#define DEFINE_EVENT(class, name, proto, ...)		RIG_EVENT(name, proto)
 
 #endif /* _RIG_MODULE_H */
