@@ -54,6 +54,9 @@ endif
 broker: guest-6.12
 	$(stage) scripts/check-broker
 
+trace: guest-6.12 $(if $(LONG),guest-6.1)
+	$(stage) scripts/check-trace
+
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))
 $(torture):
 	$(stage) scripts/check-torture $(call kernel_of,$@,$(TORTURE_KERNEL)) $@
@@ -87,5 +90,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb shell tools model static rig rig-broken kunit bench broker programs source
+.PHONY: all deb shell tools model static rig rig-broken kunit bench broker trace programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

@@ -10,7 +10,8 @@ line "pass|fail|skip <tab> NAME" for each case.  Used by check-*.
     ktap.py selftests LOG PROGRAM,...   programs of tools/selftests, with the suffix 32 if
                                         built for 32 bit; device_test of the tools; and
                                         "device", the guest job with the examples of the
-                                        manual pages and of the documentation
+                                        manual pages and of the documentation;
+                                        "trace", the guest job
     ktap.py broker LOG [TEST,...]       the tests of samples/broker in a guest
     ktap.py tap LOG                     other programs, compared with their TAP plans
 """
@@ -119,14 +120,18 @@ def script_expected():
     return {f"device_test: {name}" for name in cases}
 
 
-def job_expected():
-    job = (TOP / "scripts/guest/device").read_text()
+def checks_of(job):
+    script = (TOP / "scripts/guest" / job).read_text()
+    return {f"{job}: {name}" for name in re.findall(r'^check "([^"]+)"', script, re.M)}
+
+
+def device_expected():
     examples = [page for page in TOP.glob("tools/man/*.[347]")
                 if not page.is_symlink() and "\n.EX\n" in page.read_text()]
     examples += [path for kind in ("c", "cc") for path in TOP.glob(f"tools/examples/*.{kind}")
                  if path.stem != "first"]
     documented = TOP.glob("tools/examples/*.out")
-    return ({f"device: {name}" for name in re.findall(r'^check "([^"]+)"', job, re.M)} |
+    return (checks_of("device") |
             {f"device: {path.stem} prints its documented output" for path in documented} |
             {f"device: the example of {path.stem} succeeds" for path in examples})
 
@@ -136,7 +141,9 @@ def selftests_expected(programs):
     for program in programs.split(","):
         path = TOP / "tools/selftests" / (program.removesuffix("32") + ".c")
         if program == "device":
-            names |= job_expected()
+            names |= device_expected()
+        elif program == "trace":
+            names |= checks_of("trace")
         elif program == "device_test":
             names |= script_expected()
         elif path.exists():

@@ -64,6 +64,25 @@ kernel_dir()
 	esac
 }
 
+# libraries_of ROOT: print the shared libraries and the loader of all programs and modules below
+# a root.
+libraries_of()
+{
+	local file
+	find "$1" -type f \( -perm -100 -o -name '*.so*' \) | while read -r file; do
+		ldd "$file" 2>/dev/null || true
+	done | grep -oE '/[^ ]+' | grep -v ':$' | sort -u
+}
+
+# copy_to ROOT: copy the files that stdin lists; a link to a file becomes a file.
+copy_to()
+{
+	local file
+	while read -r file; do
+		[ ! -f "$file" ] || install -D "$file" "$1/$file"
+	done
+}
+
 # new_token: print a random word that a guest must repeat in its verdict.
 new_token()
 {

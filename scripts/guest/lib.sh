@@ -20,6 +20,33 @@ unload()
 	rmmod "$1"
 }
 
+# check NAME COMMAND...: a test case that passes if COMMAND succeeds; else wrong is 1.
+count=0
+wrong=0
+check()
+{
+	name=$1
+	shift
+	count=$((count + 1))
+	if "$@"; then
+		echo "ok $count - $name"
+	else
+		echo "not ok $count - $name"
+		wrong=1
+	fi
+}
+
+# eventually COMMAND...: repeat it until it succeeds, for up to 30 s.
+eventually()
+{
+	for _ in $(seq 300); do
+		"$@" && return
+		usleep 100000
+	done
+	echo "timeout: $*"
+	return 1
+}
+
 # exact_timers: wait until the kernel has switched to high-resolution mode.
 exact_timers()
 {
