@@ -50,6 +50,9 @@ static void lines(void)
 			  " clock=boottime name=a b added=7 name=c", &wheel));
 	CHECK(!strcmp(wheel.clock, "boottime") && !strcmp(wheel.name, "a b added=7 name=c"));
 	CHECK(wheel.counts[WHEEL_ADDED] == 20);
+	CHECK(parse_wheel("twheel-wheel:\tclock=x " COUNTS " " LATE
+			  " name=a\tb\033\377c\n", &wheel));
+	CHECK(!strcmp(wheel.name, "a?b??c"));
 }
 
 static void wrong_lines(void)
@@ -58,6 +61,7 @@ static void wrong_lines(void)
 	struct wheel wheel;
 
 	CHECK(!parse_wheel("", &wheel) && !parse_wheel("pos:\t0\n", &wheel));
+	CHECK(!parse_wheel("twheel-wheel:", &wheel) && !parse_wheel("twheel-wheel:\t\n", &wheel));
 	/* Every truncation in front of the name. */
 	for (size_t end = strstr(line, "name=") - line; end; end--) {
 		line[end] = 0;
@@ -75,16 +79,17 @@ static void several_wheels(void)
 	char path[] = "/tmp/metrics_test.XXXXXX";
 	int fd = mkstemp(path);
 	struct wheel *list;
+	size_t unknown;
 
 	CHECK(dprintf(fd, "pos:\t0\n" LINE LINE "twheel-wheel:\tclock=boottime " COUNTS " "
-		      LATE " name=users\n") > 0);
-	CHECK(read_wheels(path, &list) == 2);
+		      LATE " name=users\ntwheel-wheel:\tclock=boottime late=1 name=x\n") > 0);
+	CHECK(read_wheels(path, &list, &unknown) == 2 && unknown == 1);
 	CHECK(list[0].counts[WHEEL_FIRED] == 30 && list[0].late[23] == 4);
 	CHECK(list[1].counts[WHEEL_FIRED] == 15);
 	free(list);
 	close(fd);
 	unlink(path);
-	CHECK(!read_wheels(path, &list) && !list);
+	CHECK(!read_wheels(path, &list, &unknown) && !list && !unknown);
 }
 
 static void samples(void)
@@ -93,6 +98,7 @@ static void samples(void)
 	char *text;
 
 	list[0].counts[NAMED_PENDING] = 12;
+	list[1].counts[NAMED_MAX_WATCHES] = 5;
 	list[1].counts[NAMED_EXPIRED] = UINT64_MAX;
 	text = printed(list, 2, NULL, 0);
 	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
@@ -100,6 +106,8 @@ static void samples(void)
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
 	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
 	CHECK(!strstr(text, "twheel_added{"));
+	CHECK(strstr(text, "\ntwheel_watches_limit{purgatory=\"b\"} 5\n"));
+	CHECK(!strstr(text, "twheel_watches_limit{purgatory=\"a\"}"));
 	free(text);
 }
 
@@ -112,10 +120,10 @@ static void histogram(void)
 	snprintf(wheel.name, sizeof(wheel.name), "a\"b\\c");
 	text = printed(NULL, 0, &wheel, 1);
 #define BUCKET	"\ntwheel_wheel_lateness_seconds_bucket{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\",le="
-	CHECK(strstr(text, BUCKET "\"0.000001024\"} 4\n"));
-	CHECK(strstr(text, BUCKET "\"4.294967296\"} 4\n"));
-	CHECK(strstr(text, BUCKET "\"8.589934592\"} 6\n"));
-	CHECK(strstr(text, BUCKET "\"17.179869184\"} 6\n"));
+	CHECK(strstr(text, BUCKET "\"0.000001023\"} 4\n"));
+	CHECK(strstr(text, BUCKET "\"4.294967295\"} 4\n"));
+	CHECK(strstr(text, BUCKET "\"8.589934591\"} 6\n"));
+	CHECK(strstr(text, BUCKET "\"17.179869183\"} 6\n"));
 	CHECK(strstr(text, BUCKET "\"+Inf\"} 7\n"));
 	CHECK(strstr(text, "_count{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 7\n"));
 	CHECK(strstr(text, "_sum{wheel=\"a\\\"b\\\\c\",clock=\"monotonic\"} 1.500000000\n"));
@@ -149,10 +157,10 @@ static int print(void)
 int main(int argc, char **argv)
 {
 	static const struct tap_case cases[] = {
-		{ "a line of fdinfo has the counts of a wheel", lines },
+		{ "a line of fdinfo has the counts of a wheel and a printable name", lines },
 		{ "truncated and wrong lines of fdinfo are ignored", wrong_lines },
 		{ "wheels with the same name and clock are added up", several_wheels },
-		{ "metrics have a sample for each purgatory and reason", samples },
+		{ "metrics have a sample for each purgatory, reason and limit", samples },
 		{ "a histogram of lateness is cumulative", histogram },
 		{ "metrics of nothing have no samples", none },
 		{ }

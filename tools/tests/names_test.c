@@ -44,6 +44,7 @@ static void no_class(void)
 static void counts(void)
 {
 	struct named *list;
+	char path[256];
 
 	make("twheel-orders", "pending", "12\n");
 	make("twheel-orders", "max_file_pending", "7\n");
@@ -53,6 +54,9 @@ static void counts(void)
 	make("twheel", "pending", "1\n");
 	make("other-x", NULL, NULL);
 	make("twheel-a-name-that-is-longer-than-any-may-be", NULL, NULL);
+	/* The link of a purgatory that was removed after its name had been read. */
+	snprintf(path, sizeof(path), "%s/twheel-gone", class);
+	CHECK(!symlink("/nonexistent", path));
 
 	CHECK(read_named(class, &list) == 2);
 	CHECK(!strcmp(list[0].name, "a.b") && !strcmp(list[1].name, "orders"));
@@ -103,7 +107,7 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "no purgatories without the class", no_class },
-		{ "purgatories are sorted by name and have counts", counts },
+		{ "purgatories are sorted by name and have counts, without removed ones", counts },
 		{ "operations that expire next are sorted by deadline", nearest_operations },
 		{ "the test directory is removed", clean_up },
 		{ }

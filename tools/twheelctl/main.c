@@ -159,11 +159,15 @@ static bool take_main_options(struct command_line *line)
 	return true;
 }
 
-/* A command that creates or removes a purgatory must not take its name from elsewhere. */
+/*
+ * A command that creates or removes a purgatory must not take its name from elsewhere, and
+ * metrics prints all purgatories.
+ */
 static bool uses_environment(const struct command_entry *entry)
 {
 	return entry->run != create_command && entry->run != apply_command &&
-	       entry->run != remove_command && entry->run != help_command;
+	       entry->run != remove_command && entry->run != metrics_command &&
+	       entry->run != help_command;
 }
 
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,

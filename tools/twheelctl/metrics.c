@@ -74,6 +74,8 @@ static const struct purgatory_family purgatory_families[] = {
 	  1, { { NAMED_PENDING, NULL } } },
 	{ { "twheel_pending_limit", "gauge", "Limit on pending operations." },
 	  1, { { NAMED_MAX_PENDING, NULL } } },
+	{ { "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file." },
+	  1, { { NAMED_MAX_FILE_PENDING, NULL } } },
 	{ { "twheel_detached", "gauge", "Pending detached operations." },
 	  1, { { NAMED_DETACHED, NULL } } },
 	{ { "twheel_detached_unread", "gauge", "Unread events of detached operations." },
@@ -82,7 +84,7 @@ static const struct purgatory_family purgatory_families[] = {
 	  1, { { NAMED_KEYS, NULL } } },
 	{ { "twheel_watches", "gauge", "Watches on all keys." },
 	  1, { { NAMED_WATCHES, NULL } } },
-	{ { "twheel_watches_limit", "gauge", "Limit on watches, 0 for none." },
+	{ { "twheel_watches_limit", "gauge", "Limit on watches." },
 	  1, { { NAMED_MAX_WATCHES, NULL } } },
 	{ { "twheel_files", "gauge", "Open files." },
 	  1, { { NAMED_FILES, NULL } } },
@@ -133,15 +135,21 @@ static void print_label(const char *label, const char *value)
 static void print_samples(const struct purgatory_family *entry, const struct named *named)
 {
 	const struct family *family = &entry->family;
+	const struct sample *sample;
+	__u64 value;
 
-	for (unsigned int i = 0; i < entry->nr; i++) {
+	for (sample = entry->samples; sample < entry->samples + entry->nr; sample++) {
+		value = named->counts[sample->count];
+		/* No limit. */
+		if (sample->count == NAMED_MAX_WATCHES && !value)
+			continue;
 		printf("%s%s{", family->name, suffix_of(family));
 		print_label("purgatory", named->name);
-		if (entry->samples[i].reason) {
+		if (sample->reason) {
 			putchar(',');
-			print_label("reason", entry->samples[i].reason);
+			print_label("reason", sample->reason);
 		}
-		printf("} %llu\n", named->counts[entry->samples[i].count]);
+		printf("} %llu\n", value);
 	}
 }
 
@@ -180,8 +188,9 @@ static void print_histogram(const struct wheel *wheel)
 		printf(LATENESS "_bucket{");
 		print_wheel_labels(wheel);
 		printf(",le=\"");
+		/* A bucket includes its bound, the kernel's entry does not. */
 		if (i < WHEEL_LATE_BUCKETS - 1)
-			print_seconds(1ULL << (10 + i));
+			print_seconds((1ULL << (10 + i)) - 1);
 		else
 			printf("+Inf");
 		printf("\"} %llu\n", count);
@@ -219,8 +228,8 @@ static void print_wheels(void)
 {
 	int fd = open(CONTROL_NODE, O_RDONLY | O_CLOEXEC);
 	struct wheel *list;
+	size_t nr, unknown;
 	char path[64];
-	size_t nr;
 
 	if (fd < 0) {
 		fprintf(stderr, "twheelctl metrics: no counts of wheels: cannot open %s: %s\n",
@@ -228,8 +237,14 @@ static void print_wheels(void)
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	nr = read_wheels(path, &list);
+	nr = read_wheels(path, &list, &unknown);
 	close(fd);
+	if (unknown)
+		fprintf(stderr,
+			"twheelctl metrics: no counts of %zu wheels: unknown format in %s\n",
+			unknown, path);
+	else if (!nr)
+		fprintf(stderr, "twheelctl metrics: no counts of wheels in %s\n", path);
 	print_wheel_metrics(list, nr);
 	free(list);
 }

@@ -32,6 +32,8 @@ static const char *find_field(const char *line, const char *field)
 	const char *end = strstr(line, " name=");
 	size_t size = strlen(field);
 
+	if (!end)
+		return NULL;
 	for (const char *at = line; (at = strpbrk(at, " \t")) && at <= end;)
 		if (!strncmp(++at, field, size) && at[size] == '=')
 			return at + size + 1;
@@ -87,12 +89,28 @@ static bool copy_text(char *to, size_t size, const char *from, const char *stop)
 	return true;
 }
 
+/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
+static void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (!isprint((unsigned char)*text))
+			*text = '?';
+}
+
+static bool is_wheel(const char *line)
+{
+	return !strncmp(line, LINE_PREFIX, strlen(LINE_PREFIX));
+}
+
 bool parse_wheel(const char *line, struct wheel *wheel)
 {
-	return !strncmp(line, LINE_PREFIX, strlen(LINE_PREFIX)) &&
-	       copy_text(wheel->clock, sizeof(wheel->clock), find_field(line, "clock"), " ") &&
-	       copy_text(wheel->name, sizeof(wheel->name), find_field(line, "name"), "\n") &&
-	       parse_counts(line, wheel);
+	if (!is_wheel(line) ||
+	    !copy_text(wheel->clock, sizeof(wheel->clock), find_field(line, "clock"), " ") ||
+	    !copy_text(wheel->name, sizeof(wheel->name), find_field(line, "name"), "\n"))
+		return false;
+	make_printable(wheel->clock);
+	make_printable(wheel->name);
+	return parse_counts(line, wheel);
 }
 
 static struct wheel *find_wheel(struct wheel *list, size_t nr, const struct wheel *wheel)
@@ -111,7 +129,7 @@ static void add_up(struct wheel *sum, const struct wheel *wheel)
 		sum->late[i] += wheel->late[i];
 }
 
-size_t read_wheels(const char *path, struct wheel **list)
+size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
 {
 	FILE *file = fopen(path, "re");
 	struct wheel wheel, *same;
@@ -119,11 +137,14 @@ size_t read_wheels(const char *path, struct wheel **list)
 	size_t size = 0, nr = 0;
 
 	*list = NULL;
+	*unknown = 0;
 	if (!file)
 		return 0;
 	while (getline(&line, &size, file) >= 0) {
-		if (!parse_wheel(line, &wheel))
+		if (!parse_wheel(line, &wheel)) {
+			*unknown += is_wheel(line);
 			continue;
+		}
 		same = find_wheel(*list, nr, &wheel);
 		if (same) {
 			add_up(same, &wheel);

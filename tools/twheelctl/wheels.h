@@ -29,7 +29,7 @@ enum wheel_count {
 /**
  * struct wheel - the wheels with a name and a clock
  * @clock: name of the clock
- * @name: name of the wheel; "users" for all wheels of users
+ * @name: name of the wheel, without control characters; "users" for all wheels of users
  * @counts: counts by enum wheel_count
  * @late: histogram of lateness: entry i counts callbacks that were less than 2^(10 + i) ns
  *	late and are in no earlier entry, the last one all others
@@ -54,9 +54,10 @@ bool parse_wheel(const char *line, struct wheel *wheel);
  * read_wheels() - read the counts of all wheels
  * @path: the fdinfo of a descriptor of the control node
  * @list: set to the wheels; freed by the caller. Those with the same name and clock are added up.
+ * @unknown: set to the number of lines of wheels that cannot be parsed
  *
  * Return: number of entries.
  */
-size_t read_wheels(const char *path, struct wheel **list);
+size_t read_wheels(const char *path, struct wheel **list, size_t *unknown);
 
 #endif /* TWHEELCTL_WHEELS_H */
