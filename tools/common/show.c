@@ -2,6 +2,7 @@
 /*
  * Output of events as text and JSON. See show.h.
  */
+#include <ctype.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,13 @@ static void write_json(FILE *to, json_t *object)
 void print_json(json_t *object)
 {
 	write_json(stdout, object);
+}
+
+void make_printable(char *text)
+{
+	for (; *text; text++)
+		if (!isprint((unsigned char)*text))
+			*text = '?';
 }
 
 json_t *json_number(__u64 count)

@@ -19,6 +19,9 @@
 /* Prints a JSON object on a line and drops the reference to it. */
 void print_json(json_t *object);
 
+/* Replaces the bytes that are not printable ASCII by '?'. */
+void make_printable(char *text);
+
 /* Return: a count, as a number. */
 json_t *json_number(__u64 count);
 

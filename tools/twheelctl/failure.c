@@ -159,8 +159,7 @@ static enum outcome not_loaded(const char *path)
 	return OUTCOME_DEVICE;
 }
 
-/* The named purgatory does not exist: print the existing ones. */
-static enum outcome no_purgatory(const char *purgatory)
+enum outcome no_purgatory(const char *purgatory)
 {
 	struct named *list;
 	size_t nr = read_named(PURGATORY_CLASS, &list);

@@ -47,6 +47,12 @@ int open_named(struct command_line *line, enum open_mode mode);
  */
 enum outcome refused(const struct command_line *line, const char *message);
 
+/*
+ * Reports that the purgatory does not exist, with the existing ones.
+ * Return: OUTCOME_FAILED.
+ */
+enum outcome no_purgatory(const char *purgatory);
+
 /* refused() for twheel_create_with() and twheel_remove(). */
 enum outcome control_refused(const struct command_line *line);
 

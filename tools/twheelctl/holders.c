@@ -3,8 +3,8 @@
  * twheelctl holders: the open files, the named purgatories and the modules because of which
  * the module cannot be unloaded.
  *
- * It reads /proc. The field twheel-name in the fdinfo of a file identifies a purgatory; the
- * control node is identified by the target of its link.
+ * It reads /proc. The fdinfo of a file has twheel-name for a purgatory, and twheel-wheel for
+ * the control node; the path of a file may be anything.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -12,13 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "failure.h"
 #include "names.h"
 #include "options.h"
 #include "show.h"
-#include "wheels.h"
 
 static const char holders_help[] =
 "usage: twheelctl [-p NAME] holders [OPTION]...\n"
@@ -33,6 +31,9 @@ static const char holders_help[] =
 "Only root can examine the processes of other users.\n";
 
 #define MODULES	"/sys/module/twheel/holders"
+
+/* Name of a private purgatory in fdinfo. */
+#define PRIVATE	"-"
 
 /**
  * struct holders - a search for holders
@@ -66,14 +67,6 @@ struct holder {
 	char comm[32];
 };
 
-/* A name of a process may contain any character. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (!isprint((unsigned char)*text))
-			*text = '?';
-}
-
 static void read_comm(struct holder *holder)
 {
 	char path[300];
@@ -86,10 +79,11 @@ static void read_comm(struct holder *holder)
 	if (file)
 		fclose(file);
 	holder->comm[strcspn(holder->comm, "\n")] = 0;
+	/* It may contain any character. */
 	make_printable(holder->comm);
 }
 
-/* Return: whether the file is one of a purgatory. */
+/* Return: whether the file is one of the module. */
 static bool read_fdinfo(struct holder *holder)
 {
 	char path[600], text[256];
@@ -100,36 +94,31 @@ static bool read_fdinfo(struct holder *holder)
 	file = fopen(path, "re");
 	if (!file)
 		return false;
-	while (fgets(text, sizeof(text), file)) {
+	while (!holder->control && fgets(text, sizeof(text), file)) {
+		holder->control = !strncmp(text, "twheel-wheel:", strlen("twheel-wheel:"));
 		found |= sscanf(text, "twheel-name: %63s", holder->name) == 1;
 		holder->counted |= sscanf(text, "twheel-pending: %llu", &holder->pending) == 1;
 	}
 	fclose(file);
-	return found;
+	return found || holder->control;
 }
 
-static bool is_control(struct holder *holder)
+/* @kind: "file", "control", "purgatory" or "module" */
+static json_t *json_holder(const char *kind)
 {
-	char path[600], target[sizeof(CONTROL_NODE) + 1];
-	ssize_t size;
-
-	snprintf(path, sizeof(path), "/proc/%s/fd/%s", holder->pid, holder->fd);
-	size = readlink(path, target, sizeof(target));
-	holder->control = size == (ssize_t)strlen(CONTROL_NODE) &&
-			  !memcmp(target, CONTROL_NODE, size);
-	return holder->control;
+	return json_pack("{s:s, s:s}", "type", "holder", "kind", kind);
 }
 
 static void print_file_json(const struct holder *holder)
 {
-	json_t *object = json_pack("{s:s, s:i, s:s, s:i}", "type", "file",
-				   "pid", atoi(holder->pid), "command", holder->comm,
-				   "fd", atoi(holder->fd));
+	json_t *object = json_holder(holder->control ? "control" : "file");
 
-	if (holder->control)
-		json_object_set_new(object, "control", json_true());
-	else
-		json_object_set_new(object, "name", json_string(holder->name));
+	json_object_set_new(object, "pid", json_integer(atoi(holder->pid)));
+	json_object_set_new(object, "command", json_string(holder->comm));
+	json_object_set_new(object, "fd", json_integer(atoi(holder->fd)));
+	if (!holder->control)
+		json_object_set_new(object, "name", strcmp(holder->name, PRIVATE) ?
+						    json_string(holder->name) : json_null());
 	if (holder->counted)
 		json_object_set_new(object, "pending", json_number(holder->pending));
 	print_json(object);
@@ -148,7 +137,7 @@ static void print_file(struct holders *holders, struct holder *holder)
 		if (holder->counted)
 			printf("%-31s  %8llu\n", holder->name, holder->pending);
 		else
-			puts(holder->control ? CONTROL_NODE : holder->name);
+			puts(holder->control ? TWHEEL_CONTROL : holder->name);
 	}
 	holders->nr++;
 }
@@ -158,9 +147,7 @@ static void examine_file(struct holders *holders, const char *pid, const char *f
 	const char *only = holders->line->purgatory;
 	struct holder holder = { .pid = pid, .fd = fd };
 
-	if (!read_fdinfo(&holder) && (only || !is_control(&holder)))
-		return;
-	if (!only || !strcmp(only, holder.name))
+	if (read_fdinfo(&holder) && (!only || !strcmp(only, holder.name)))
 		print_file(holders, &holder);
 }
 
@@ -183,13 +170,17 @@ static void examine_process(struct holders *holders, const char *pid)
 	closedir(dir);
 }
 
-/* @type: "purgatory" or "module" */
-static void print_name(struct holders *holders, const char *type, const char *name)
+static void print_name(struct holders *holders, const char *kind, const char *name)
 {
-	if (holders->line->json)
-		print_json(json_pack("{s:s, s:s}", "type", type, "name", name));
-	else
-		printf("%s %s\n", type, name);
+	json_t *object;
+
+	if (holders->line->json) {
+		object = json_holder(kind);
+		json_object_set_new(object, "name", json_string(name));
+		print_json(object);
+	} else {
+		printf("%s %s\n", kind, name);
+	}
 	holders->nr++;
 }
 
@@ -201,6 +192,18 @@ static void examine_purgatories(struct holders *holders)
 	for (size_t i = 0; i < nr; i++)
 		print_name(holders, "purgatory", list[i].name);
 	free(list);
+}
+
+static bool purgatory_exists(const char *name)
+{
+	struct named *list;
+	size_t nr = read_named(PURGATORY_CLASS, &list);
+	bool found = false;
+
+	for (size_t i = 0; i < nr; i++)
+		found |= !strcmp(list[i].name, name);
+	free(list);
+	return found;
 }
 
 static void examine_modules(struct holders *holders)
@@ -245,11 +248,16 @@ enum outcome holders_command(struct command_line *line)
 		examine_purgatories(&holders);
 		examine_modules(&holders);
 	}
-	if (!holders.nr && !line->json)
-		puts(line->purgatory ? "no process has it open" : "nothing holds the module");
+	/* A removed purgatory may still be open. */
+	if (!holders.nr && line->purgatory && !purgatory_exists(line->purgatory))
+		return no_purgatory(line->purgatory);
+	if (!holders.nr && !line->json && line->purgatory)
+		printf("no process with %s open was found\n", line->purgatory);
+	else if (!holders.nr && !line->json)
+		puts("no holder was found");
 	if (holders.hidden)
 		fprintf(stderr,
-			"twheelctl holders: no permission to examine %lu processes of other users; run it as root\n",
+			"twheelctl holders: no permission to examine %lu processes; run it as root\n",
 			holders.hidden);
 	return line->outcome;
 }

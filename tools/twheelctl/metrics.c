@@ -226,14 +226,14 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 /* Prints the counts of the wheels, or the reason why there are none. */
 static void print_wheels(void)
 {
-	int fd = open(CONTROL_NODE, O_RDONLY | O_CLOEXEC);
+	int fd = open(TWHEEL_CONTROL, O_RDONLY | O_CLOEXEC);
 	struct wheel *list;
 	size_t nr, unknown;
 	char path[64];
 
 	if (fd < 0) {
 		fprintf(stderr, "twheelctl metrics: no counts of wheels: cannot open %s: %s\n",
-			CONTROL_NODE, strerror(errno));
+			TWHEEL_CONTROL, strerror(errno));
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);

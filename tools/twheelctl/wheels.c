@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "show.h"
 #include "twheelctl.h"
 #include "units.h"
 #include "wheels.h"
@@ -89,14 +90,6 @@ static bool copy_text(char *to, size_t size, const char *from, const char *stop)
 	return true;
 }
 
-/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
-static void make_printable(char *text)
-{
-	for (; *text; text++)
-		if (!isprint((unsigned char)*text))
-			*text = '?';
-}
-
 static bool is_wheel(const char *line)
 {
 	return !strncmp(line, LINE_PREFIX, strlen(LINE_PREFIX));
@@ -108,6 +101,7 @@ bool parse_wheel(const char *line, struct wheel *wheel)
 	    !copy_text(wheel->clock, sizeof(wheel->clock), find_field(line, "clock"), " ") ||
 	    !copy_text(wheel->name, sizeof(wheel->name), find_field(line, "name"), "\n"))
 		return false;
+	/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
 	make_printable(wheel->clock);
 	make_printable(wheel->name);
 	return parse_counts(line, wheel);

@@ -10,8 +10,6 @@
 
 #include <linux/types.h>
 
-#define CONTROL_NODE		"/dev/twheel-control"
-
 /* Numbers in the histogram of the kernel, see Documentation/device.rst. */
 #define WHEEL_LATE_BUCKETS	26
 
