@@ -3,10 +3,10 @@
  * Counts locks, atomic operations, user copies and so on for each kind of call; no time is
  * measured.
  *
- * Each case makes a call NR times and counts in all threads meanwhile, so an expiry includes
- * its reaper. Setup, cleanup and the waiting of this program are not counted. A case runs
- * several times, and the turn with the lowest counts is used: work items of the module may
- * run meanwhile.
+ * Each case makes a call NR times and counts in its own thread. An expiry is counted in all
+ * threads, to include its reaper; it runs several times, and the turn with the lowest counts is
+ * used, since work items of the module may run meanwhile. Setup, cleanup and the waiting of this
+ * program are not counted.
  *
  * An alarm is a call of hrtimer_start(), a wakeup is one of a sleeping task.
  */
@@ -278,16 +278,19 @@ static void device_batch(unsigned int n)
 		ids[i] = results[i].value;
 }
 
-/* Cases: calls in this order; calls with a name are counted. */
+/*
+ * Cases: calls in this order; calls with a name are counted, those with @expires in all threads.
+ */
 static const struct step {
 	const char *name;
 	void (*call)(unsigned int n);
+	bool expires;
 } steps[] = {
 	{ "timer_add", timer_add },
 	{ "timer_rearm", timer_later },
 	{ "timer_cancel", timer_cancel },
 	{ NULL, timer_soon },
-	{ "timer_expire", all_fired },
+	{ "timer_expire", all_fired, true },
 	{ "op_add_keys0", op_add_keys0 },
 	{ "op_complete_keys0", op_complete },
 	{ NULL, op_put },
@@ -301,7 +304,7 @@ static const struct step {
 	{ "op_cancel_keys1", op_cancel },
 	{ NULL, op_put },
 	{ NULL, op_add_soon },
-	{ "op_expire_keys1", all_fired },
+	{ "op_expire_keys1", all_fired, true },
 	{ NULL, op_put },
 	{ "device_add", device_add },
 	{ "device_signal", device_signal },
@@ -313,7 +316,7 @@ static const struct step {
 	{ NULL, device_cancel },
 	{ "device_read_all", device_read_all },
 	{ NULL, device_add_soon },
-	{ "device_expire_read", device_read_all },
+	{ "device_expire_read", device_read_all, true },
 };
 
 static void add_tally(struct rig_self *self, void *data)
@@ -340,15 +343,24 @@ static u64 total(const u64 counts[KINDS])
 	return sum;
 }
 
+static void counts_now(const struct step *step, u64 counts[KINDS])
+{
+	memset(counts, 0, KINDS * sizeof(*counts));
+	if (step->expires)
+		rig_each_thread(add_tally, counts);
+	else
+		memcpy(counts, &rig_tally, KINDS * sizeof(*counts));
+}
+
 static void step_run(const struct step *step, u64 least[KINDS], bool first)
 {
-	u64 before[KINDS] = {}, after[KINDS] = {};
+	u64 before[KINDS], after[KINDS];
 	unsigned int n, i;
 
-	rig_each_thread(add_tally, before);
+	counts_now(step, before);
 	for (n = 0; n < NR; n++)
 		step->call(n);
-	rig_each_thread(add_tally, after);
+	counts_now(step, after);
 	for (i = 0; i < KINDS; i++)
 		after[i] -= before[i];
 	if (first || total(after) < total(least))
