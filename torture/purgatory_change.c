@@ -111,7 +111,8 @@ static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
 	bool added = smp_load_acquire(&o->added);	/* rules out -ENOENT */
 	int ret;
 
-	WRITE_ONCE(o->next_deadline, deadline);
+	/* After @deadline of the previous re-arm; see valid_deadline(). */
+	smp_store_release(&o->next_deadline, deadline);
 	ret = rearm(o, deadline, slack, mode);
 	check_rearm(o, deadline, mode, ret, added);
 	/* After the end, keep both: the callback may have either. */

@@ -196,7 +196,13 @@ static bool valid_deadline(struct torture_op *o, u64 deadline)
 	if (o->shared_deadline)
 		return deadline >= (u64)atomic64_read(&o->earliest) &&
 		       deadline <= (u64)atomic64_read(&o->latest);
-	return deadline == READ_ONCE(o->deadline) || deadline == READ_ONCE(o->next_deadline);
+	/*
+	 * In this order: the operation has ended, so only a re-arm that had begun before can set
+	 * @deadline, and the next one sets @next_deadline after that. Pairs with the release in
+	 * rearm_exactly().
+	 */
+	return deadline == smp_load_acquire(&o->next_deadline) ||
+	       deadline == READ_ONCE(o->deadline);
 }
 
 static void check_expired(struct torture_op *o, const struct twheel_op_result *result)
