@@ -5,14 +5,17 @@
 
 #include <linux/atomic.h>
 #include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
+#include <linux/kconfig.h>
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
+#include <linux/stddef.h>
 #include <linux/time.h>
 #include <linux/timekeeping.h>
 #include <linux/twheel.h>
@@ -136,40 +139,52 @@ struct twheel_limit {
 
 /**
  * struct twheel_base - timers of a shard with callbacks that run one at a time
- * @queue: pending timers
  * @running: timer with a running callback; may have been freed, so never dereferenced
+ * @queue: pending timers
  * @fired: number of callbacks called
  * @running_cancelled: @running was cancelled and must not be armed for another period
  * @was_set: @running was cancelled by a change of the clock; its callback reads this without
  *	the lock
  *
- * Protected by the lock of the shard.
+ * Protected by the lock of the shard.  An add or a cancel uses the first cache line, an add also
+ * the two that begin with queue.wheel.level and queue.wheel.level_of.
  */
 struct twheel_base {
-	struct twheel_queue	queue;
 	struct twheel_timer	*running;
+	struct twheel_queue	queue;
 	u64			fired;
 	bool			running_cancelled;
 	bool			was_set;
-};
+} ____cacheline_aligned;
+
+static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABLED(CONFIG_64BIT));
 
 /**
  * struct twheel_shard - two bases with their reaper and their alarm
- * @lock: protects the fields up to @wakeups; taken in any context
- * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
- *	once or is expiring. An add that needs an earlier tick reprograms the alarm.
- * @forwarded: jiffies at which an add last forwarded the wheels
+ * @lock: protects the fields up to @offset, and from @base to @wakeups; taken in any context
+ * @generation: last seen twheel_clock_generation(), of a shard of CLOCK_REALTIME
  * @waiters: number of tasks waiting on @idle
  * @asleep: the reaper sleeps and must be woken for work of its base
  * @stopped: no timer can be added
  * @starting: @start has been queued
- * @generation: last seen twheel_clock_generation(), of a shard of CLOCK_REALTIME
- * @offset: last seen twheel_clock_offset(), likewise
- * @stepped: tick to which the clock was last set
- * @base: pending timers, by TWHEEL_TIMER_INLINE
+ * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
+ *	once or is expiring. An add that needs an earlier tick reprograms the alarm.
+ * @forwarded: jiffies at which an add last forwarded the wheels
  * @added: timers that became pending, without those that moved to another shard
  * @rearmed: pending timers that got another deadline
  * @cancelled: timers cancelled
+ * @offset: last seen twheel_clock_offset(), of a shard of CLOCK_REALTIME
+ * @wheel: its wheel; immutable, like the following fields except @task
+ * @limit: limit on pending timers, or NULL
+ * @task: the reaper, or NULL; written once, with @lock held
+ * @tick_ns: length of a tick
+ * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
+ * @number: its number in @wheel
+ * @clock: clock of the deadlines
+ * @account: __GFP_ACCOUNT if the levels are charged, or 0
+ * @memcg: memory cgroup charged for levels that the reaper allocates
+ * @base: pending timers, by TWHEEL_TIMER_INLINE
+ * @stepped: tick to which the clock was last set
  * @rejected: timers rejected by the limit
  * @slow: long callbacks
  * @latest_ticks: maximum lateness in ticks
@@ -179,32 +194,35 @@ struct twheel_base {
  * @idle: woken when a callback has returned and there are @waiters
  * @alarm: expires with the earliest bucket
  * @start: creates the reaper; queued by the first timer
- * @task: the reaper, or NULL; written once, with @lock held
- * @wheel: its wheel; immutable, like the following fields
- * @number: its number in @wheel
- * @limit: limit on pending timers, or NULL
- * @account: __GFP_ACCOUNT if the levels are charged, or 0
- * @memcg: memory cgroup charged for levels that the reaper allocates
- * @clock: clock of the deadlines
- * @tick_ns: length of a tick
- * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
- * @name: name of the wheel
+ * @name: name of the wheel; immutable
+ *
+ * The first cache line has the fields that most calls write, the second one those that they only
+ * read, also without the lock.
  */
 struct twheel_shard {
 	spinlock_t		lock;	/* innermost */
-	u64			armed;
-	unsigned long		forwarded;
+	u32			generation;
 	unsigned int		waiters;
 	bool			asleep;
 	bool			stopped;
 	bool			starting;
-	u32			generation;
-	s64			offset;
-	u64			stepped;
-	struct twheel_base	base[TWHEEL_BASES];
+	u64			armed;
+	unsigned long		forwarded;
 	u64			added;
 	u64			rearmed;
 	u64			cancelled;
+	s64			offset;
+	struct twheel		*wheel ____cacheline_aligned;
+	struct twheel_limit	*limit;
+	struct task_struct	*task;
+	u64			tick_ns;
+	unsigned int		tick_shift;
+	unsigned int		number;
+	enum twheel_clock	clock;
+	gfp_t			account;
+	struct mem_cgroup	*memcg;
+	struct twheel_base	base[TWHEEL_BASES];
+	u64			stepped;
 	u64			rejected;
 	u64			slow;
 	u64			latest_ticks;
@@ -214,17 +232,12 @@ struct twheel_shard {
 	wait_queue_head_t	idle;
 	struct hrtimer		alarm;
 	struct delayed_work	start;
-	struct task_struct	*task;
-	struct twheel		*wheel;
-	unsigned int		number;
-	struct twheel_limit	*limit;
-	gfp_t			account;
-	struct mem_cgroup	*memcg;
-	enum twheel_clock	clock;
-	u64			tick_ns;
-	unsigned int		tick_shift;
 	char			name[20];
 } ____cacheline_aligned;
+
+/* Two cache lines before the bases, unless debugging makes locks larger. */
+static_assert(offsetof(struct twheel_shard, base) <= 2 * SMP_CACHE_BYTES ||
+	      sizeof(spinlock_t) > sizeof(u32));
 
 /* The low bits of the address of a shard are free for the flags of a timer. */
 static_assert(__alignof__(struct twheel_shard) > TWHEEL_TIMER_FLAGS);

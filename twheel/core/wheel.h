@@ -57,27 +57,27 @@ struct twheel_level {
  * struct twheel_wheel - levels of buckets
  * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
  *	that is being emptied
+ * @reach: nodes less than this number of ticks away fit into the present levels
  * @slots: slots of a level; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
+ * @nr_levels: number of levels
  * @on_set: there are buckets for nodes that a change of the clock cancels; immutable
  * @starved: a node went into the last bucket for lack of a level
- * @nr_levels: number of levels
- * @reach: nodes less than this number of ticks away fit into the present levels
+ * @level: each level has slots @slots times as long as the previous one
  * @level_of: lowest level to try for a distance, by the number of its bits; immutable
  * @span: ticks of a slot, by level
- * @level: each level has slots @slots times as long as the previous one
  */
 struct twheel_wheel {
 	u64			now;
+	u64			reach;
 	unsigned int		slots;
 	unsigned int		shift;
+	unsigned int		nr_levels;
 	bool			on_set;
 	bool			starved;
-	unsigned int		nr_levels;
-	u64			reach;
+	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];
 	u64			span[TWHEEL_LEVELS_MAX];
-	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 };
 
 void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_set, u64 now);
@@ -94,33 +94,33 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
 
 /**
  * struct twheel_queue - a wheel with its non-empty buckets in the order of their expiry
- * @wheel: the wheel
+ * @nr_nodes: number of nodes
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
- * @on_set: likewise, buckets with @on_set
+ * @wheel: the wheel
  * @due: expired nodes in the order of their ticks; nodes that were due when they were added, or
  *	that a change of the clock cancelled, come last
+ * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
+ * @on_set: as @buckets, but buckets with @on_set
  * @never: nodes that never expire
  * @never_on_set: likewise, nodes that a change of the clock cancels
  * @set: nodes cancelled by a change of the clock
  * @generation: number of changes of the clock
- * @sweep: next bucket in @on_set that the sweep visits, or NULL: all have @generation
  * @sweep_generation: @generation at the beginning of the sweep
- * @nr_nodes: number of nodes
- * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
+ * @sweep: next bucket in @on_set that the sweep visits, or NULL: all have @generation
  */
 struct twheel_queue {
-	struct twheel_wheel	wheel;
+	u64			nr_nodes;
 	struct rb_root_cached	buckets;
-	struct rb_root_cached	on_set;
+	struct twheel_wheel	wheel;
 	struct list_head	due;
+	u64			nr_cascaded;
+	struct rb_root_cached	on_set;
 	struct list_head	never;
 	struct list_head	never_on_set;
 	struct list_head	set;
 	u32			generation;
 	u32			sweep_generation;
 	struct rb_node		*sweep;
-	u64			nr_nodes;
-	u64			nr_cascaded;
 };
 
 void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now);
