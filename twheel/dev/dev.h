@@ -394,7 +394,7 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args);
 
 /* ioctl.c */
-int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size);
+u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err);
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
 int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);

@@ -97,7 +97,7 @@ static_assert(offsetof(struct twheel_command, pad) == 8);
  * current one; @size is the entry size of the caller. Returns -EINVAL if @size is too small,
  * -E2BIG if it exceeds a page or unknown bytes are not zero, or -EFAULT.
  */
-int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
+static int entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
 {
 	if (size < known)
 		return -EINVAL;
@@ -105,6 +105,24 @@ int twheel_entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
 		return -E2BIG;
 	return copy_struct_from_user(to, known, u64_to_user_ptr(array) + (size_t)index * size,
 				     size);
+}
+
+/*
+ * Copy @nr array entries from user space, beginning with entry @index: at once if their size is
+ * the current one. Returns the number of entries before the first one that cannot be read; then
+ * *@err is the reason, as above.
+ */
+u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err)
+{
+	u32 i;
+
+	*err = 0;
+	if (size == known && !copy_from_user(to, u64_to_user_ptr(array) + (size_t)index * size,
+					     nr * known))
+		return nr;
+	for (i = 0; i < nr && !*err; i++)
+		*err = entry_read(to + i * known, known, array, index + i, size);
+	return *err ? i - 1 : nr;
 }
 
 /* Copy an array entry to user space and pad it with zeroes. Errors as above. */
@@ -286,9 +304,14 @@ static int command_run(struct twheel_ioctl *call, struct twheel_command *command
 static u32 results_write(const struct twheel_batch_args *batch,
 			 const struct twheel_result *results, u32 nr)
 {
+	void __user *to = u64_to_user_ptr(batch->results) +
+			  (size_t)batch->done * batch->result_size;
 	u32 i;
 
 	if (!batch->results)
+		return nr;
+	if (batch->result_size == sizeof(*results) &&
+	    !copy_to_user(to, results, nr * sizeof(*results)))
 		return nr;
 	for (i = 0; i < nr; i++)
 		if (twheel_entry_write(batch->results, batch->done + i, batch->result_size,
@@ -304,18 +327,12 @@ static u32 results_write(const struct twheel_batch_args *batch,
 static u32 chunk_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
 		      struct twheel_result *results, u32 nr, int *err)
 {
-	u32 i;
-
-	for (i = 0; i < nr; i++) {
-		*err = twheel_entry_read(&commands[i], sizeof(*commands), batch->commands,
-					 batch->done + i, batch->command_size);
-		if (*err)
-			break;
-	}
-	if (i)
+	nr = twheel_entries_read(commands, sizeof(*commands), batch->commands, batch->done, nr,
+				 batch->command_size, err);
+	if (nr)
 		*err = -EFAULT;
-	memset(results, 0, i * sizeof(*results));
-	return results_write(batch, results, i);
+	memset(results, 0, nr * sizeof(*results));
+	return results_write(batch, results, nr);
 }
 
 /* Execute up to @nr commands. Returns their number; sets *@stop if the batch must stop. */

@@ -396,7 +396,6 @@ static const struct twheel_watch_spec *call_specs(struct twheel_ioctl *call, u64
 {
 	struct twheel_watch_spec *specs = call->few;
 	int err;
-	u32 i;
 
 	if (!nr_keys)
 		return key_size ? ERR_PTR(-EINVAL) : NULL;
@@ -406,12 +405,8 @@ static const struct twheel_watch_spec *call_specs(struct twheel_ioctl *call, u64
 		specs = twheel_call_keys(call);
 	if (!specs)
 		return ERR_PTR(-ENOMEM);
-	for (i = 0; i < nr_keys; i++) {
-		err = twheel_entry_read(&specs[i], sizeof(*specs), keys, i, key_size);
-		if (err)
-			return ERR_PTR(err);
-	}
-	return specs;
+	twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
+	return err ? ERR_PTR(err) : specs;
 }
 
 static struct twheel_watch_chunk *chunk_create(struct twheel_file_op *file_op, u32 nr)
