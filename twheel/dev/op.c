@@ -17,6 +17,7 @@
  */
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/nsproxy.h>
 #include <linux/overflow.h>
@@ -33,13 +34,13 @@
 			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
 
 /* There is a slab cache for each number of keys up to this one. */
-#define CACHED_KEYS	4
+#define CACHED_KEYS	8
 
 static struct kmem_cache *op_cache[CACHED_KEYS + 1];
 
 /* Bits of twheel_file_op.flags: 1 + number of keys of the slab cache, 0 for kmalloc(). */
 #define FILE_OP_CACHE_SHIFT	24
-#define FILE_OP_CACHE	GENMASK(26, FILE_OP_CACHE_SHIFT)
+#define FILE_OP_CACHE	GENMASK(27, FILE_OP_CACHE_SHIFT)
 
 static_assert(CACHED_KEYS + 1 <= FILE_OP_CACHE >> FILE_OP_CACHE_SHIFT);
 
@@ -63,15 +64,13 @@ void twheel_file_ops_exit(void)
 
 int __init twheel_file_ops_init(void)
 {
-	static const char *const name[CACHED_KEYS + 1] = {
-		"twheel_op_0_keys", "twheel_op_1_key", "twheel_op_2_keys", "twheel_op_3_keys",
-		"twheel_op_4_keys",
-	};
 	struct twheel_file_op *file_op;
+	char name[20];
 	unsigned int i;
 
 	for (i = 0; i <= CACHED_KEYS; i++) {
-		op_cache[i] = kmem_cache_create(name[i], struct_size(file_op, watch, i), 0,
+		snprintf(name, sizeof(name), "twheel_op_%u_keys", i);
+		op_cache[i] = kmem_cache_create(name, struct_size(file_op, watch, i), 0,
 						SLAB_ACCOUNT, NULL);
 		if (!op_cache[i]) {
 			twheel_file_ops_exit();
@@ -81,6 +80,7 @@ int __init twheel_file_ops_init(void)
 	return 0;
 }
 
+/* Only @flags is initialised, and the timer of a periodic operation. */
 static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 {
 	struct twheel_file_periodic *fp;
@@ -96,10 +96,11 @@ static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 		return fp->file_op;
 	}
 	if (nr_keys > CACHED_KEYS)
-		return kzalloc(struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
-	file_op = kmem_cache_zalloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
+		file_op = kmalloc(struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+	else
+		file_op = kmem_cache_alloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
 	if (file_op)
-		file_op->flags = (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
+		file_op->flags = nr_keys > CACHED_KEYS ? 0 : (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
 	return file_op;
 }
 
@@ -507,7 +508,26 @@ static void file_op_free_id(struct twheel_file_op *file_op)
 	xa_unlock(ops);
 }
 
-/* Allocate an operation and charge its user. It has no id yet. */
+/* Initialise all fields but the watches, which the add does. It has no id yet. */
+static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *file,
+			 struct twheel_user *user, const struct twheel_add_args *args)
+{
+	twheel_op_init(&file_op->op, &file_op_ops);
+	file_op->file = file;
+	file_op->user = user;
+	file_op->id = 0;
+	file_op->cookie = args->cookie;
+	INIT_LIST_HEAD(&file_op->entry);
+	INIT_LIST_HEAD(&file_op->event);
+	file_op->chunks = NULL;
+	file_op->ended = false;
+	file_op->queued = false;
+	file_op->reading = false;
+	file_op->clock = args->clock;
+	file_op->flags |= args->flags;
+}
+
+/* Allocate an operation and charge its user. */
 static struct twheel_file_op *file_op_make(struct twheel_file *file,
 					   const struct twheel_add_args *args)
 {
@@ -523,16 +543,10 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 			twheel_user_put(user);
 		return ERR_PTR(-ENOMEM);
 	}
-	twheel_op_init(&file_op->op, &file_op_ops);
 	refcount_inc(&file->ref);
-	file_op->file = file;
-	file_op->user = user;
-	file_op->cookie = args->cookie;
-	file_op->clock = args->clock;
-	file_op->flags |= args->flags;
 	if (user != file->user)
 		file_op->flags |= TWHEEL_FILE_OP_USER;
-	INIT_LIST_HEAD(&file_op->entry);
+	file_op_init(file_op, file, user, args);
 	return file_op;
 }
 
