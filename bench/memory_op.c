@@ -3,22 +3,24 @@
  * Suite memory_op: memory of a pending operation with 1, 3 or 16 keys that no other
  * operation watches.
  *
- *	bytes		decrease in free pages, per operation
+ *	bytes		decrease in unused pages, per operation
  *	slab_bytes	increase of the slab caches; the difference to bytes is a hash
  *			table that is too large for a slab cache
  *	object_bytes	size of the operation and its watches
  *	left_bytes	remaining increase of the slab caches after all operations have
  *			ended, per operation
  *
- * All figures but object_bytes are measured. Pages on per-CPU lists are unused but do not
- * count as free, so these lists are emptied first. Other activity on the machine is
- * counted as well; a large number of operations keeps its share small.
+ * All figures but object_bytes are measured. Other activity on the machine is counted as well;
+ * a large number of operations keeps its share small.
  */
+#include <linux/cpumask.h>
 #include <linux/delay.h>
-#include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/mmzone.h>
+#include <linux/nodemask.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmstat.h>
@@ -37,54 +39,39 @@
 #define SETTLE_TIMES	200
 #define QUIET_TIMES	10
 
-/* Pages taken from the per-CPU lists, by order, linked through their first word. */
-static void *hoard[PAGE_ALLOC_COSTLY_ORDER + 1];
-
-static s64 pages_free(void)
+/* Pages on the per-CPU lists of the allocator: unused, but not counted as free. */
+static s64 zone_cached(const struct zone *zone)
 {
-	return global_zone_page_state(NR_FREE_PAGES);
+	unsigned int cpu;
+	s64 nr = 0;
+
+	for_each_online_cpu(cpu)
+		nr += READ_ONCE(per_cpu_ptr(zone->per_cpu_pageset, cpu)->count);
+	return nr;
+}
+
+/* Replaced hash tables leave hundreds of pages on these lists. */
+static s64 pages_unused(void)
+{
+	s64 nr = global_zone_page_state(NR_FREE_PAGES);
+	const struct zone *zone;
+	unsigned int i;
+	int node;
+
+	for_each_online_node(node) {
+		for (i = 0; i < MAX_NR_ZONES; i++) {
+			zone = &NODE_DATA(node)->node_zones[i];
+			if (populated_zone(zone))
+				nr += zone_cached(zone);
+		}
+	}
+	return nr;
 }
 
 static s64 pages_slab(void)
 {
 	return global_node_page_state_pages(NR_SLAB_RECLAIMABLE_B) +
 	       global_node_page_state_pages(NR_SLAB_UNRECLAIMABLE_B);
-}
-
-/* Allocate until the number of free pages drops: then the per-CPU list is empty. */
-static void hoard_order(unsigned int order)
-{
-	s64 before = pages_free();
-	void **page;
-
-	while (pages_free() >= before) {
-		page = (void **)__get_free_pages(GFP_KERNEL, order);
-		if (!page)
-			break;
-		*page = hoard[order];
-		hoard[order] = page;
-	}
-}
-
-static void hoard_take(void)
-{
-	unsigned int order;
-
-	for (order = 0; order < ARRAY_SIZE(hoard); order++)
-		hoard_order(order);
-}
-
-static void hoard_return(void)
-{
-	unsigned int order;
-	void **page;
-
-	for (order = 0; order < ARRAY_SIZE(hoard); order++) {
-		while ((page = hoard[order])) {
-			hoard[order] = *page;
-			free_pages((unsigned long)page, order);
-		}
-	}
 }
 
 /* Wait until slab caches have stopped shrinking, or have shrunk to @enough pages. */
@@ -127,14 +114,14 @@ static int fill(u32 nr)
 /* Fill an empty purgatory, and report the growth. */
 static int measure(const char *variant, u32 nr)
 {
-	s64 was_free = pages_free(), was_slab = pages_slab();
+	s64 was_unused = pages_unused(), was_slab = pages_slab();
 	int err;
 
 	err = fill(nr);
 	if (err)
 		return err;
 	slab_settled(S64_MIN);
-	report(variant, "bytes", nr, was_free - pages_free());
+	report(variant, "bytes", nr, was_unused - pages_unused());
 	report(variant, "slab_bytes", nr, pages_slab() - was_slab);
 	bench_sample(SUITE, variant, OF, "object_bytes", nr, "bytes",
 		     1000 * (sizeof(struct twheel_op) +
@@ -156,9 +143,7 @@ static int memory_of(const struct bench_config *config, const char *variant, uns
 	err = ops_start(nr_keys, config->seed);
 	if (err)
 		return err;
-	hoard_take();
 	err = ops_stop(measure(variant, nr));
-	hoard_return();
 	if (!err)
 		report(variant, "left_bytes", nr, slab_settled(before) - before);
 	return err;
