@@ -2,8 +2,8 @@
 /*
  * An epoll loop with sockets and a purgatory: one descriptor for any number of timeouts.
  *
- * A server parks each request "wait KEY" until another client sends "done KEY", or until a
- * timeout, and then answers it.  The cookie of the operation is the socket of the client.
+ * A server parks each request "wait SECONDS KEY" until another client sends "done KEY", or until
+ * the timeout, and then answers it.  The cookie of the operation is the socket of the client.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,7 +14,6 @@
 #include <twheel.h>
 #include <unistd.h>
 
-#define TIMEOUT_NS	50000000ULL
 #define CLIENTS		3
 
 static void die(const char *what)
@@ -31,11 +30,11 @@ static void watch_fd(int epoll, int fd)
 		die("epoll_ctl");
 }
 
-static void park(int purgatory, int client, const char *text)
+static void park(int purgatory, int client, double seconds, const char *text)
 {
 	struct twheel_watch_spec watch = { .need = 1 };
 	struct twheel_add_args op = {
-		.deadline = TIMEOUT_NS,
+		.deadline = seconds * 1e9,
 		.condition = TWHEEL_COND_ANY,
 		.keys = (uintptr_t)&watch,
 		.nr_keys = 1,
@@ -49,14 +48,15 @@ static void park(int purgatory, int client, const char *text)
 static void handle_request(int purgatory, int client)
 {
 	struct twheel_key key;
-	char text[64];
+	char text[64], name[64];
+	double seconds;
 	ssize_t len = read(client, text, sizeof(text) - 1);
 
 	if (len <= 0)
 		die("client");
 	text[len] = '\0';
-	if (!strncmp(text, "wait ", 5))
-		park(purgatory, client, text + 5);
+	if (sscanf(text, "wait %lf %63s", &seconds, name) == 2)
+		park(purgatory, client, seconds, name);
 	else if (twheel_key_text(text + 5, &key) || twheel_signal(purgatory, key, 0, NULL))
 		die("signal");
 }
@@ -117,7 +117,7 @@ static int expect(int client, const char *expected)
 int main(void)
 {
 	static const char *const requests[CLIENTS] = {
-		"wait order-1", "wait order-2", "done order-1",
+		"wait 60 order-1", "wait 0.05 order-2", "done order-1",
 	};
 	int server[CLIENTS], client[CLIENTS], pair[2], i;
 	int purgatory = twheel_open(O_NONBLOCK);
