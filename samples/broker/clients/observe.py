@@ -78,6 +78,9 @@ class Trace:
             (TRACING / "events" / event / "enable").write_text(value)
 
     def __enter__(self):
+        # Names of processes are recorded by two events of the scheduler. They are not needed,
+        # and to enable them patches code that every CPU runs all the time.
+        (TRACING / "options/record-cmd").write_text("0")
         (TRACING / "trace").write_text("")
         self.enable("1")
         return self
