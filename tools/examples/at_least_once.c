@@ -12,7 +12,10 @@
 
 #define MS	1000000ULL
 
-/* With a fixed delay, the next period starts when the event of the last one is read. */
+/*
+ * With a fixed delay, the next period starts when the event of the last one is queued; if that
+ * event is not read within the period, when it is read.
+ */
 static int add_job(int fd, uint64_t job)
 {
 	struct twheel_add_args args = {

@@ -307,6 +307,24 @@ TEST_F(periodic, fixed_delay_counts_from_the_read)
 	EXPECT_EQ(1, event.expirations);
 }
 
+/* The period starts when the event is queued: a read within the period does not move it. */
+TEST_F(periodic, fixed_delay_starts_before_the_read)
+{
+	struct twheel_event event;
+	__u64 queued;
+
+	self->args.flags = TWHEEL_ADD_FIXED_DELAY;
+	self->args.deadline = 0;
+	self->args.period = SEC;
+	ADD();
+	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
+	usleep(100000);
+	ASSERT_TRUE(next_event(self->fd, &event));
+	queued = event.time;
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(queued + SEC, event.deadline);
+}
+
 TEST_F(periodic, deadline_cannot_be_moved)
 {
 	__u64 id = ADD();
