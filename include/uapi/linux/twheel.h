@@ -24,8 +24,8 @@
  * reserved fields and output fields ("out") must be zero as well (EINVAL
  * otherwise).  The size of an event never changes.
  *
- * Documentation/device.rst is the introduction and has a glossary;
- * device-calls.rst and device-files.rst describe each call and its errors.
+ * Documentation/device.rst is the introduction, and glossary.rst explains the
+ * terms; device-calls.rst and device-files.rst describe each call and its errors.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
