@@ -9,8 +9,8 @@ import subprocess
 
 
 def html_of(path):
-    """The page as HTML, with links to the other pages, and headings below that of the page."""
-    text = subprocess.run(["mandoc", "-Thtml", "-O", "fragment,man=%N.%S.html", path],
+    """The page as HTML, with headings below that of the page."""
+    text = subprocess.run(["mandoc", "-Thtml", "-O", "fragment", path],
                           check=True, capture_output=True, text=True).stdout
     return re.sub(r"<(/?)h([12])\b",
                   lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}", text)
@@ -22,10 +22,14 @@ def file_of(path):
     return path.with_name(alias[1]) if alias else path
 
 
-def without_missing(text, names):
-    """Remove links to pages of other packages."""
-    return re.sub(r'<a class="Xr" href="([^"#]+)\.html">(.*?)</a>',
-                  lambda link: link[0] if link[1] in names else link[2], text)
+def with_links(text, names):
+    """Link the references to other pages of the site, which are a bold name and a section."""
+    def link(reference):
+        page = f"{reference[1]}.{reference[2]}"
+        if page not in names:
+            return reference[0]
+        return f'<a class="Xr" href="{page}.html">{reference[0]}</a>'
+    return re.sub(r"<b>([\w.-]+)</b>\((\d)\)", link, text)
 
 
 def pages(app):
@@ -35,7 +39,7 @@ def pages(app):
     names = {path.name for path in found}
     for path in found:
         name, section = path.name.rsplit(".", 1)
-        body = without_missing(html_of(file_of(path)), names)
+        body = with_links(html_of(file_of(path)), names - {path.name})
         title = f"{name}({section})"
         yield (f"man/{path.name}",
                {"title": title, "body": f"<h1>{title}</h1>\n{body}"}, "page.html")
