@@ -208,6 +208,8 @@ void twheel_timer_destroy_onstack(struct twheel_timer *timer);
  * @flags: TWHEEL_TIMER_*
  *
  * The caller must call twheel_timer_destroy_onstack() before it returns.
+ *
+ * Context: any.
  */
 static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 					     void (*fn)(struct twheel_timer *timer),
@@ -219,6 +221,8 @@ static inline void twheel_timer_init_onstack(struct twheel_timer *timer, struct 
 /**
  * twheel_timer_destroy_onstack - end the use of a timer on the stack
  * @timer: the timer, neither pending nor running
+ *
+ * Context: any.
  */
 static inline void twheel_timer_destroy_onstack(struct twheel_timer *timer)
 {

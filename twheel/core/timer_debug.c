@@ -85,6 +85,8 @@ void twheel_debug_assert_init(struct twheel_timer *timer)
  * @flags: TWHEEL_TIMER_*
  *
  * The caller must call twheel_timer_destroy_onstack() before it returns.
+ *
+ * Context: any.
  */
 void twheel_timer_init_onstack(struct twheel_timer *timer, struct twheel *wheel,
 			       void (*fn)(struct twheel_timer *timer), unsigned int flags)
@@ -97,6 +99,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_init_onstack);
 /**
  * twheel_timer_destroy_onstack - end the use of a timer on the stack
  * @timer: the timer, neither pending nor running
+ *
+ * Context: any.
  */
 void twheel_timer_destroy_onstack(struct twheel_timer *timer)
 {
