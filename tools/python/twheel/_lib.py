@@ -9,7 +9,7 @@ import os
 from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, c_uint32, c_uint64
 from typing import Any, NoReturn
 
-NAMES = ("libtwheel.so.1", "libtwheel.so.0")
+NAME = "libtwheel.so.1"
 
 NEVER = 2**64 - 1
 LIST_END = 2**64 - 1
@@ -225,19 +225,15 @@ RESULTS: dict[str, Any] = {
 
 
 def load() -> ctypes.CDLL:
-    """Load the first library that exists, and declare its functions."""
-    error = None
-    for name in NAMES:
-        try:
-            library = ctypes.CDLL(name, use_errno=True)
-        except OSError as missing:
-            error = error or missing
-            continue
-        for function, parameters in PARAMETERS.items():
-            getattr(library, function).argtypes = parameters
-            getattr(library, function).restype = RESULTS.get(function, c_int)
-        return library
-    raise ImportError(f"libtwheel is missing: {error}")
+    """Load the library, and declare its functions."""
+    try:
+        library = ctypes.CDLL(NAME, use_errno=True)
+    except OSError as missing:
+        raise ImportError(f"libtwheel is missing: {missing}") from missing
+    for function, parameters in PARAMETERS.items():
+        getattr(library, function).argtypes = parameters
+        getattr(library, function).restype = RESULTS.get(function, c_int)
+    return library
 
 
 lib = load()
