@@ -3,6 +3,7 @@
 
 import ctypes
 import errno
+import inspect
 import math
 import os
 import pathlib
@@ -78,6 +79,16 @@ class Times(unittest.TestCase):
             self.assertEqual(interval(time_), _lib.NEVER)
         with self.assertRaises(ValueError):
             interval(math.nan)
+
+
+class Help(unittest.TestCase):
+    def test_each_parameter_is_described(self) -> None:
+        names = [name for name in (*vars(Purgatory), "read") if not name.startswith("_")]
+        for call in (Purgatory, *(getattr(Purgatory, name) for name in names)):
+            text = inspect.getdoc(call) or ""
+            for parameter in inspect.signature(call).parameters:
+                if parameter not in ("self", "id", "key"):
+                    self.assertRegex(text, rf"\b{parameter}\b", call)
 
 
 class Layout(unittest.TestCase):

@@ -285,9 +285,9 @@ class EventQueue:
 
     def read(self, max_events: int = 64) -> list[Event]:
         """
-        Wait for an event, and return it and the events queued behind it.  The list is empty
-        after the last event, as after drain().  Raises BlockingIOError if no event is queued
-        on a non-blocking descriptor.
+        Wait for an event, and return it and the events queued behind it, up to max_events.  The
+        list is empty after the last event, as after drain().  Raises BlockingIOError if no event
+        is queued on a non-blocking descriptor.
         """
         if max_events < 1:
             raise ValueError("max_events must be at least 1")
@@ -303,7 +303,8 @@ class EventQueue:
 
 class Purgatory(EventQueue):
     """
-    An open purgatory: a private one or, with a name, a named one.
+    An open purgatory: a private one or, with a name, a named one. With nonblock, read() does not
+    wait for an event.
 
     Times are in seconds from now, or in ns of the clock for the parameter deadline.
     """
@@ -318,7 +319,7 @@ class Purgatory(EventQueue):
 
     @classmethod
     def from_fd(cls, fd: int) -> Self:
-        """Take over a descriptor, for example one from a descriptor store."""
+        """Take over the descriptor fd, for example one from a descriptor store."""
         purgatory = cls.__new__(cls)
         EventQueue.__init__(purgatory, fd)
         return purgatory
@@ -335,7 +336,18 @@ class Purgatory(EventQueue):
         max_file_pending: int = 0,
         max_watches: int = 0,
     ) -> Self:
-        """Create and open a named purgatory, which lasts until it is removed."""
+        """
+        Create and open a named purgatory, which lasts until it is removed.
+
+            name              name of its node /dev/twheel-NAME, of up to 31 bytes
+            mode              permissions of the node, at most 0o666
+            uid, gid          owner and group of the node; by default those of the process
+            max_pending       limit on its pending operations; 0 for the module parameter
+                              max_shared_pending
+            max_file_pending  limit on the pending operations that were added through one open
+                              file; 0 for the module parameter max_pending
+            max_watches       limit on the keys that its operations watch; 0 for no limit
+        """
         raw = text_of(name)
         if not 0 < len(raw) < _lib.NAME_SIZE:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
@@ -352,14 +364,20 @@ class Purgatory(EventQueue):
 
     @staticmethod
     def remove(name: str, *, force: bool = False) -> int:
-        """Remove a named purgatory. Return the number of cancelled operations."""
+        """
+        Remove the purgatory of this name. Return the number of cancelled operations.  Without
+        force, raises OSError with EBUSY if it is open or has detached operations or unread events.
+        """
         cancelled = ctypes.c_uint()
         flags = _lib.REMOVE_FORCE if force else 0
         check(lib.twheel_remove(text_of(name), flags, ctypes.byref(cancelled)))
         return cancelled.value
 
     def events(self, *, nonblock: bool = False) -> EventQueue:
-        """Open the queue of the detached events of a named purgatory."""
+        """
+        Open the queue of the detached events of a named purgatory. With nonblock, its read() does
+        not wait for an event.
+        """
         return EventQueue(check(lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)))
 
     def restrict(self) -> None:
@@ -397,6 +415,26 @@ class Purgatory(EventQueue):
         With keys it completes on a signal of any of them; with a quorum, when that many are
         satisfied; with a threshold, when the signalled amounts reach it; otherwise according
         to the condition.  It expires after the timeout, or at the deadline on the clock.
+
+            keys           keys to watch, up to 64; a Watch has the number of signals that it needs
+            timeout        seconds until it expires; by default it does not
+            deadline       instead of a timeout, time on the clock in ns
+            clock          clock of the timeout or the deadline
+            condition      Condition.ALL, or the condition that the other parameters imply
+            quorum         number of keys that must be satisfied
+            threshold      sum of the amounts of signals that must be reached
+            slack          seconds by which it may expire late, to save work; math.inf for an
+                           eighth of the time to the deadline
+            period         seconds after which the event is repeated, from the timeout or the
+                           deadline on, until the operation ends
+            runs           number of periods after which it expires; 0 for no limit
+            cookie         number to be returned in its events
+            detached       it outlives the open file, and events() has its events; in a named
+                           purgatory only
+            cancel_on_set  setting the clock, which is Clock.REALTIME, cancels it
+            fixed_delay    a period starts when the event of the previous one is queued or, if it
+                           is not read within the period, when it is read; by default at the
+                           previous deadline
         """
         args, array = add_args(
             keys,
@@ -423,7 +461,10 @@ class Purgatory(EventQueue):
         return ended_by(lib.twheel_cancel(self._fd, u64(id, "id")))
 
     def complete(self, id: int, value: int = 0) -> bool:
-        """Complete an operation regardless of its condition. Return as cancel()."""
+        """
+        Complete an operation regardless of its condition, with the value in its event. Return as
+        cancel().
+        """
         return ended_by(lib.twheel_complete(self._fd, u64(id, "id"), u64(value, "value")))
 
     def complete_error(self, id: int, error: int) -> bool:
@@ -431,7 +472,10 @@ class Purgatory(EventQueue):
         return ended_by(lib.twheel_complete_error(self._fd, u64(id, "id"), s32(error)))
 
     def complete_all(self, value: int = 0, error: int = 0, *, others: bool = False) -> int:
-        """Complete the operations of this file or, with others, of all. Return their number."""
+        """
+        Complete the operations of this file or, with others, of all. Return their number.  Their
+        events have the value, or the negative error number error.
+        """
         completed = ctypes.c_uint()
         flags = _lib.COMPLETE_OTHERS if others else 0
         check(
@@ -453,12 +497,17 @@ class Purgatory(EventQueue):
         """
         Move the deadline of an operation. Return False if the mode prevented it.  Raises
         OSError with EALREADY or ENOENT if the operation has ended.
+
+            timeout   seconds until the new deadline; by default it has none
+            deadline  instead of a timeout, time on the clock of the operation in ns
+            slack     as for add()
+            mode      Rearm.IF_EARLIER and Rearm.IF_LATER only move the deadline in one direction
         """
         args = rearm_args(id, timeout, deadline, slack, mode)
         return check(lib.twheel_rearm_with(self._fd, ctypes.byref(args))) > 0
 
     def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
-        """Watch more keys."""
+        """Watch more keys, with the same condition."""
         array = specs(keys)
         check(lib.twheel_watch(self._fd, u64(id, "id"), array, len(array)))
 
@@ -467,7 +516,13 @@ class Purgatory(EventQueue):
         check(lib.twheel_unwatch(self._fd, u64(id, "id"), Key(key).raw()))
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> int:
-        """Signal a key. Return the number of operations that the signal completed."""
+        """
+        Signal a key. Return the number of operations that the signal completed.
+
+            value   number to be returned in the events of these operations
+            amount  amount to be added to the sums of operations with a threshold
+            limit   maximum number of operations to complete; 0 for no limit
+        """
         args = signal_args(key, value, amount, limit)
         check(lib.twheel_signal_with(self._fd, ctypes.byref(args)))
         return int(args.completed)
