@@ -9,11 +9,11 @@ import resource
 import threading
 import unittest
 import warnings
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import twheel
-from twheel import AsyncPurgatory, Purgatory, Reason
+from twheel import AsyncEvents, AsyncPurgatory, Purgatory, Reason
 
 NAME = "python-aio-test"
 
@@ -303,6 +303,115 @@ class Several(Loop):
         self.assertEqual(self.pending(), 0)
 
 
+class Detached(Loop):
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        self.named = self.enterContext(Purgatory.create(NAME))
+        self.addCleanup(Purgatory.remove, NAME, force=True)
+        self.queue = await self.enterAsyncContext(AsyncEvents(self.named.events()))
+
+    def add(self, number: int) -> None:
+        for cookie in range(number):
+            self.named.add(["k"], detached=True, cookie=cookie)
+
+    def collect(self, *queues: AsyncEvents) -> "asyncio.Task[list[int]]":
+        async def cookies() -> list[int]:
+            return [event.cookie for queue in queues async for event in queue]
+
+        return asyncio.create_task(cookies())
+
+    async def test_detached_events_are_iterated(self) -> None:
+        self.add(600)
+        self.assertEqual(self.named.signal("k"), 600)
+        cookies = []
+        async for event in self.queue:
+            cookies.append(event.cookie)
+            if len(cookies) == 600:
+                break
+        self.assertEqual(sorted(cookies), list(range(600)))
+        self.assertEqual(self.named.query().detached_unread, 0)
+
+    async def test_an_iteration_waits_for_an_event(self) -> None:
+        async with AsyncEvents(NAME) as queue:
+            task = asyncio.create_task(anext(queue))
+            await asyncio.sleep(0.002)
+            self.assertFalse(task.done())
+            self.named.add(detached=True, timeout=0.002, cookie=5)
+            event = await task
+        self.assertEqual((event.reason, event.cookie), (Reason.EXPIRED, 5))
+
+    async def test_a_left_iteration_is_continued(self) -> None:
+        self.add(3)
+        self.named.signal("k")
+        async for first in self.queue:
+            break
+        rest = [(await anext(self.queue)).cookie for _ in range(2)]
+        self.assertEqual(sorted([first.cookie, *rest]), [0, 1, 2])
+
+    async def test_a_cancelled_iteration_loses_no_event(self) -> None:
+        with self.assertRaises(TimeoutError):
+            async with asyncio.timeout(0.002):
+                await anext(self.queue)
+        self.add(1)
+        self.named.signal("k", 7)
+        self.assertEqual((await anext(self.queue)).value, 7)
+
+    async def test_tasks_share_a_queue(self) -> None:
+        tasks = [asyncio.create_task(anext(self.queue)) for _ in range(3)]
+        await asyncio.sleep(0.002)
+        self.add(3)
+        self.named.signal("k")
+        events = await asyncio.gather(*tasks)
+        self.assertEqual(sorted(event.cookie for event in events), [0, 1, 2])
+
+    async def test_other_tasks_run_while_events_arrive(self) -> None:
+        async for event in self.queue_that_is_never_empty():
+            if event.cookie:
+                break
+
+    async def queue_that_is_never_empty(self) -> AsyncIterator[twheel.Event]:
+        """The event with a cookie is added by another task."""
+        self.named.add(detached=True, timeout=0)
+        asyncio.get_running_loop().call_later(
+            0.002, lambda: self.named.add(detached=True, timeout=0, cookie=1)
+        )
+        async for event in self.queue:
+            self.named.add(detached=True, timeout=0)
+            yield event
+
+    async def test_close_ends_the_iterations(self) -> None:
+        tasks = [self.collect(self.queue), self.collect(self.queue)]
+        await asyncio.sleep(0.002)
+        self.queue.close()
+        self.queue.close()
+        self.assertEqual(await asyncio.gather(*tasks), [[], []])
+        self.assertTrue(self.queue.closed and self.queue.queue.closed)
+
+    async def test_a_removal_ends_the_iteration_after_the_last_event(self) -> None:
+        self.named.add(detached=True, cookie=4)
+        task = self.collect(self.queue)
+        await asyncio.sleep(0.002)
+        Purgatory.remove(NAME, force=True)
+        self.assertEqual(await task, [4])
+        self.assertTrue(self.queue.closed)
+        Purgatory.create(NAME).close()
+
+    async def test_the_events_of_a_file_are_iterated(self) -> None:
+        purgatory = Purgatory()
+        async with AsyncEvents(purgatory) as queue:
+            id = purgatory.add(timeout=0)
+            self.assertEqual((await anext(queue)).id, id)
+            purgatory.drain()
+            self.assertEqual(await self.collect(queue), [])
+
+    async def test_an_iteration_in_another_loop_is_refused(self) -> None:
+        def use() -> None:
+            with self.assertRaises(RuntimeError):
+                asyncio.run(self.queue.__anext__())
+
+        await asyncio.to_thread(use)
+
+
 class EndOfLoop(unittest.TestCase):
     def setUp(self) -> None:
         warnings.simplefilter("error", ResourceWarning)
@@ -321,6 +430,19 @@ class EndOfLoop(unittest.TestCase):
             purgatory.close()
             self.assertEqual(other.query().pending, 0)
             self.assertTrue(purgatory.closed and purgatory.purgatory.closed)
+
+    def test_a_queue_is_closed_after_the_end_of_the_loop(self) -> None:
+        async def start() -> tuple[AsyncEvents, "asyncio.Task[twheel.Event]"]:
+            queue = AsyncEvents(NAME)
+            task = asyncio.create_task(anext(queue))
+            await asyncio.sleep(0.002)
+            return queue, task
+
+        with Purgatory.create(NAME):
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            queue, task = asyncio.run(start())
+            queue.close()
+            self.assertTrue(task.cancelled() and queue.queue.closed)
 
     def test_close_after_the_end_of_the_loop_with_a_waiting_task(self) -> None:
         async def start() -> AsyncPurgatory:

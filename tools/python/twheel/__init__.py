@@ -7,6 +7,7 @@ signals of its keys have satisfied its condition, expires at its deadline, or is
 
     Purgatory       the calls of the device, and a read of its events
     AsyncPurgatory  the same in an asyncio event loop, with awaitable operations
+    AsyncEvents     the detached events of a named purgatory in an asyncio event loop
     Batch           many calls in one system call
     Key             a key of 128 bits, from a number, a text or a UUID
 
@@ -16,7 +17,7 @@ A Purgatory may be used by several threads at once, but must not be closed while
 thread uses it.  A Batch belongs to one thread, an AsyncPurgatory to the thread of its loop.
 """
 
-from ._aio import AsyncPurgatory, Cancelled, Closed, Expired, Operation
+from ._aio import AsyncEvents, AsyncPurgatory, Cancelled, Closed, Expired, Operation
 from ._batch import Batch, Result
 from ._key import Key, KeyLike, Watch, WatchLike
 from ._purgatory import (
@@ -32,6 +33,7 @@ from ._purgatory import (
 )
 
 __all__ = [
+    "AsyncEvents",
     "AsyncPurgatory",
     "Batch",
     "Cancelled",

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Purgatories in an asyncio event loop: one descriptor, and a future for each operation."""
+"""
+Purgatories in an asyncio event loop: one descriptor, and a future for each operation.  Queues of
+events as asynchronous iterators.
+"""
 
 import asyncio
 import collections
@@ -11,9 +14,9 @@ from typing import Any, Self
 
 from ._batch import Batch
 from ._key import KeyLike, WatchLike
-from ._purgatory import Clock, Condition, Event, Purgatory, Rearm, Reason
+from ._purgatory import Clock, Condition, Event, EventQueue, Purgatory, Rearm, Reason
 
-# Events that the loop's callback takes at once. Other callbacks run before further events.
+# Events that are taken at once. Other callbacks of the loop run before further events.
 MAX_EVENTS = 256
 
 
@@ -301,3 +304,101 @@ class AsyncPurgatory:
                 operation._future.set_exception(Closed("the purgatory was closed"))
                 # Do not warn about an operation that no task awaits.
                 operation._future.exception()
+
+
+class AsyncEvents:
+    """
+    The events of a queue in the running event loop.  Detached operations have their events there:
+
+        async with twheel.AsyncEvents("orders") as events:
+            async for event in events:
+                handle(event)
+
+    The parameter is the name of a purgatory, for its detached events, or an EventQueue to take
+    over, such as that of Purgatory.events().  It must be made and used in the loop's thread.
+
+    The loop ends after close(), and after the last event of a removed purgatory.  Several tasks
+    may iterate at once; each event goes to one of them.  Events are taken from the queue in
+    advance, and kept until the next iteration: those that remain at close() are lost.
+    """
+
+    def __init__(self, queue: EventQueue | str) -> None:
+        self._loop = asyncio.get_running_loop()
+        if isinstance(queue, str):
+            with Purgatory(queue) as purgatory:
+                queue = purgatory.events(nonblock=True)
+        self.queue = queue
+        self._events: collections.deque[Event] = collections.deque()
+        # Held by the task that reads the queue or waits for it.
+        self._lock = asyncio.Lock()
+        self._waiter: asyncio.Future[None] | None = None
+        self._ended = False
+        os.set_blocking(queue.fileno(), False)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Event:
+        if asyncio.get_running_loop() is not self._loop:
+            raise RuntimeError("the queue belongs to another event loop")
+        async with self._lock:
+            while not self._events and not self._ended:
+                await self._read()
+            if not self._events:
+                raise StopAsyncIteration
+            return self._events.popleft()
+
+    def close(self) -> None:
+        """Close the queue, and end the loops over it. It may be called again."""
+        self._ended = True
+        self._events.clear()
+        self._wake()
+        self.queue.close()
+
+    @property
+    def closed(self) -> bool:
+        """True after close(), and after the last event of a removed purgatory."""
+        return self._ended
+
+    async def _read(self) -> None:
+        """Take events from the queue, or wait until there are some."""
+        # A queue that is never empty must not keep other callbacks from running.
+        await asyncio.sleep(0)
+        if self._ended:
+            return
+        try:
+            events = self.queue.read(MAX_EVENTS)
+        except BlockingIOError:
+            await self._wait()
+            return
+        self._events.extend(events)
+        self._ended = not events
+
+    async def _wait(self) -> None:
+        """Wait until the queue is readable or closed."""
+        self._waiter = self._loop.create_future()
+        self._loop.add_reader(self.queue.fileno(), self._wake)
+        try:
+            await self._waiter
+        finally:
+            self._wake()
+
+    def _wake(self) -> None:
+        """Stop waiting. The descriptor is still open: its number may be reused after that."""
+        waiter, self._waiter = self._waiter, None
+        if waiter is None or self._loop.is_closed():
+            return
+        self._loop.remove_reader(self.queue.fileno())
+        if not waiter.done():
+            waiter.set_result(None)
