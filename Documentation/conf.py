@@ -37,3 +37,4 @@ html_title = "twheel"
 html_show_copyright = False
 html_show_sphinx = False
 html_show_sourcelink = False
+html_copy_source = False
