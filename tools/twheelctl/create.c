@@ -86,18 +86,11 @@ static bool take_group(const char *text, void *to)
 /* The name is the argument, or given by -p. */
 static bool take_name(struct command_line *line)
 {
-	const char *option = line->purgatory;
-
 	if (line->nr && !take_purgatory(line, line->args[0]))
 		return false;
 	if (!line->purgatory)
 		line->outcome = wrong_usage(line, "no purgatory given");
-	else if (option && strcmp(option, line->purgatory))
-		line->outcome = wrong_usage(line, "two purgatories given: '%s' by -p, and '%s'",
-					    option, line->purgatory);
-	else
-		return true;
-	return false;
+	return line->purgatory;
 }
 
 enum outcome create_purgatory(struct command_line *line, struct twheel_create_args *args,

@@ -59,7 +59,10 @@ bool take_options(struct command_line *line, const struct option_spec *specs);
 bool take_arguments(struct command_line *line, const struct option_spec *specs,
 		    int min, int max);
 
-/* Sets line->purgatory. Return: false if the name is invalid, which has been reported. */
+/*
+ * Sets line->purgatory.
+ * Return: false if the name is invalid or another one was given, which has been reported.
+ */
 bool take_purgatory(struct command_line *line, const char *name);
 
 /*
