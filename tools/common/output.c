@@ -18,6 +18,17 @@ void open_standard_files(void)
 			return;
 }
 
+bool output_writable(void)
+{
+	int flags = fcntl(STDOUT_FILENO, F_GETFL);
+
+	if (flags >= 0 && (flags & O_ACCMODE) != O_RDONLY)
+		return true;
+	errno = EBADF;
+	device_failure("cannot write to standard output");
+	return false;
+}
+
 bool flush_output(void)
 {
 	static bool reported;

@@ -15,6 +15,9 @@
  */
 void open_standard_files(void);
 
+/* Return: false if standard output is not open for writing, which has been reported. */
+bool output_writable(void);
+
 /* Writes the buffered output. Return: false after an error, which has been reported. */
 bool flush_output(void);
 

@@ -5,6 +5,7 @@
  * This file has the table of commands; the other files implement them.
  */
 #include <getopt.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -228,6 +229,8 @@ static enum outcome run(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	/* A write beyond the limit on the size of files fails, and is reported. */
+	signal(SIGXFSZ, SIG_IGN);
 	open_standard_files();
 	return end_output(run(argc, argv));
 }

@@ -12,6 +12,7 @@
 
 #include "interrupt.h"
 #include "options.h"
+#include "output.h"
 #include "show.h"
 #include "failure.h"
 #include "units.h"
@@ -143,6 +144,8 @@ enum outcome watch_command(struct command_line *line)
 	f.count = count.value;
 	if (time.given)
 		f.until = now_ns() + time.value;
+	if (!output_writable())
+		return OUTCOME_DEVICE;
 
 	f.fd = open_events(line);
 	if (f.fd < 0)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The fake's files and system calls, and the thread that expires operations. See fake.h.
+ * The fake's files and system calls, the thread that expires operations, and the purgatory of
+ * TWHEEL_FAKE_PURGATORY. See fake.h.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -20,6 +21,7 @@
 #define NODE		"/dev/twheel"
 #define MAX_FILES	1024
 #define PIPE_SIZE	1048576	/* 16384 events */
+#define DAY		86400000000000ULL
 
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fake_cond;
@@ -314,12 +316,79 @@ static int open_node(const char *name, int flags)
 	return purgatory ? new_file(purgatory, flags) : -1;
 }
 
+/* Return: the id of a detached operation with up to three keys. */
+static uint64_t add_detached(struct fake_file *file, struct twheel_add_args args, const char *keys)
+{
+	struct twheel_watch_spec specs[3] = { };
+
+	for (; keys[args.nr_keys]; args.nr_keys++)
+		memcpy(&specs[args.nr_keys].key, &keys[args.nr_keys], 1);
+	args.keys = (uintptr_t)specs;
+	args.flags |= TWHEEL_ADD_DETACHED;
+	if (fake_call(file, TWHEEL_CALL_ADD, &args))
+		abort();
+	return args.id;
+}
+
+static void add_ended(struct fake_file *file)
+{
+	struct twheel_add_args never = { .deadline = TWHEEL_NEVER };
+	struct twheel_complete_args failed = { .error = -EIO }, completed = { .value = 7 };
+
+	completed.id = add_detached(file, never, "");
+	fake_call(file, TWHEEL_CALL_COMPLETE, &completed);
+	failed.id = add_detached(file, never, "");
+	fake_call(file, TWHEEL_CALL_COMPLETE, &failed);
+	add_detached(file, (struct twheel_add_args){ .cookie = 1ULL << 63 }, "");
+	fake_expire();
+	add_detached(file, never, "");
+	fake_end_all(file->purgatory, NULL, TWHEEL_CANCELLED, 0, 0);
+}
+
+static void add_pending(struct fake_file *file)
+{
+	add_detached(file, (struct twheel_add_args){
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
+	}, "k");
+	add_detached(file, (struct twheel_add_args){
+		.deadline = 24 * DAY, .condition = TWHEEL_COND_QUORUM, .quorum = 2,
+	}, "abc");
+	add_detached(file, (struct twheel_add_args){
+		.deadline = DAY, .period = DAY, .runs = 3, .clock = TWHEEL_CLOCK_BOOTTIME,
+	}, "");
+}
+
+/*
+ * Called at the first open of a node: before main(), the descriptors could get the numbers of
+ * missing standard files.
+ */
+static void create_at_first_open(void)
+{
+	struct twheel_create_args args = { };
+	const char *name = getenv("TWHEEL_FAKE_PURGATORY");
+	int fd;
+
+	if (!name)
+		return;
+	snprintf(args.name, sizeof(args.name), "%s", name);
+	pthread_mutex_lock(&fake_lock);
+	fd = create(&args);
+	if (fd < 0)
+		abort();
+	add_ended(files[fd]);
+	add_pending(files[fd]);
+	pthread_mutex_unlock(&fake_lock);
+	close(fd);
+}
+
 static int open_path(const char *path, int flags, unsigned int mode)
 {
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	int fd;
 
 	if (strncmp(path, NODE, strlen(NODE)))
 		return real_open(path, flags, mode);
+	pthread_once(&once, create_at_first_open);
 	pthread_mutex_lock(&fake_lock);
 	fd = open_node(path + strlen(NODE), flags);
 	pthread_mutex_unlock(&fake_lock);
