@@ -54,7 +54,7 @@ json_t *json_pending(const struct twheel_pending *pending)
 
 void print_pending_head(void)
 {
-	printf("%-12s  %-12s  %-9s  %7s  %s\n", "ID", "EXPIRES IN", "CONDITION", "MISSING",
+	printf("%-12s  %-14s  %-9s  %7s  %s\n", "ID", "EXPIRES IN", "CONDITION", "MISSING",
 	       "KEYS");
 }
 
@@ -64,7 +64,7 @@ void print_pending(const struct twheel_pending *pending)
 
 	if (pending->remaining <= INT64_MAX)
 		format_time(remaining, pending->remaining);
-	printf("%-12llu  %-12s  %-9s  ", pending->id, remaining,
+	printf("%-12llu  %-14s  %-9s  ", pending->id, remaining,
 	       condition_name(pending->condition));
 	if (pending->condition == TWHEEL_COND_NONE)
 		printf("%7s  -", "-");

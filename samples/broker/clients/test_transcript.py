@@ -19,7 +19,7 @@ EXPECTED = pathlib.Path(__file__).with_name("transcript.txt")
 
 def masked(text):
     """IDs and times differ from run to run."""
-    return re.sub(r"(?m)^\d+ +\d+(\.\d+)? \w+ +", "NNN           NN.NNN s      ", text)
+    return re.sub(r"(?m)^\d+ +\d+(\.\d+)? \w+ +", "NNN           NN.NNN s        ", text)
 
 
 class Shell:
