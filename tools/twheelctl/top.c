@@ -25,7 +25,7 @@ static const char top_help[] =
 "Shows the counts and rates of a purgatory and the operations that expire next, and\n"
 "updates them every second. 'q' or ^C exits.\n"
 "\n"
-"  --count N        exit after N frames\n"
+"  --count N        exit after N frames; 0, the default, means no limit\n"
 "  --interval TIME  time between frames (1s)\n"
 "  --rows N         number of operations, up to 32 (10)\n"
 "  --json           print JSON, one frame per line\n"
@@ -204,8 +204,8 @@ static enum outcome show_on(struct top *t, __u64 count)
 
 enum outcome top_command(struct command_line *line)
 {
-	struct number count = { .value = UINT64_MAX }, interval = { .value = NSEC_PER_SEC };
-	struct number rows = { .value = 10 };
+	struct number interval = { .value = NSEC_PER_SEC }, rows = { .value = 10 };
+	struct number count = { };
 	const struct option_spec specs[] = {
 		{ "count", take_number, &count, NUMBER_EXPECTED },
 		{ "interval", take_time, &interval, TIME_EXPECTED },
@@ -225,7 +225,7 @@ enum outcome top_command(struct command_line *line)
 	top.interval = interval.value;
 	top.nearest.max = rows.value;
 	catch_interrupts();
-	line->outcome = show_on(&top, count.value);
+	line->outcome = show_on(&top, count.value ?: UINT64_MAX);
 	close(top.fd);
 	return line->outcome;
 }

@@ -24,7 +24,8 @@ static const char watch_help[] =
 "Each event is delivered to one reader: several readers share the events. An event is\n"
 "taken when it can be printed; it is printed on standard error after a write error.\n"
 "\n"
-"  --count N   exit after N events; the exit status is 1 if --for elapses first\n"
+"  --count N   exit after N events; 0, the default, means no limit; the exit status is 1\n"
+"              if --for elapses first\n"
 "  --for TIME  exit after TIME\n"
 "  --json      print JSON, one object per line\n";
 
@@ -32,7 +33,7 @@ static const char watch_help[] =
  * struct follow - the events to print
  * @line: the command line
  * @fd: queue of the events
- * @count: remaining number of events
+ * @count: remaining number of events; UINT64_MAX at the start means no limit
  * @until: end time, in ns
  */
 struct follow {
@@ -130,7 +131,7 @@ static int open_events(struct command_line *line)
 
 enum outcome watch_command(struct command_line *line)
 {
-	struct number count = { .value = UINT64_MAX }, time = { };
+	struct number count = { }, time = { };
 	const struct option_spec specs[] = {
 		{ "count", take_number, &count, NUMBER_EXPECTED },
 		{ "for", take_time, &time, TIME_EXPECTED },
@@ -141,7 +142,7 @@ enum outcome watch_command(struct command_line *line)
 	line->help = watch_help;
 	if (!take_arguments(line, specs, 0, 0))
 		return line->outcome;
-	f.count = count.value;
+	f.count = count.value ?: UINT64_MAX;
 	if (time.given)
 		f.until = now_ns() + time.value;
 	if (!output_writable())
@@ -153,7 +154,7 @@ enum outcome watch_command(struct command_line *line)
 	catch_interrupts();
 	/* A failed write is reported, together with its event. */
 	signal(SIGPIPE, SIG_IGN);
-	follow(&f, count.given);
+	follow(&f, count.value);
 	close(f.fd);
 	return line->outcome;
 }
