@@ -255,7 +255,7 @@ bool take_order(struct command_line *line, struct order *order)
 		{ "cancel-on-set", NULL, &o.cancel_on_set, NULL },
 		{ "slack", take_time, &o.slack, TIME_EXPECTED },
 		{ "coarse", NULL, &o.coarse, NULL },
-		{ "key", take_watch, &order->keys, "KEY[*NEED]: " KEY_EXPECTED },
+		{ "key", take_watch, &order->keys, "KEY[*NEED]: " KEY_EXPECTED "; NEED: " NEED_EXPECTED },
 		{ "any", NULL, &o.any, NULL },
 		{ "all", NULL, &o.all, NULL },
 		{ "quorum", take_number32, &o.quorum, NUMBER32_EXPECTED },
