@@ -44,7 +44,7 @@ _twheelctl_command()
 }
 
 # Candidates for a word, one per line: values of the preceding option, or arguments of the
-# command.
+# command, except files.
 _twheelctl_words()
 {
 	local command=$1 word=$2 before=$3
@@ -60,14 +60,13 @@ _twheelctl_words()
 	,*) _twheelctl_commands ;;
 	*,-*) _twheelctl_options "$command" ;;
 	remove,*) _twheelctl_purgatories ;;
-	apply,*) compgen -f -- "$word" ;;
 	esac
 }
 
 _twheelctl()
 {
 	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local start='' quote='' candidate
+	local start='' quote='' command candidate
 	if [ "$word" = = ]; then
 		word=
 	elif [ "$before" = = ]; then
@@ -84,11 +83,17 @@ _twheelctl()
 		word=${word:1} ;;
 	esac
 	COMPREPLY=()
+	command=$(_twheelctl_command)
+	# Readline itself quotes the names of files, ends those of folders with "/", and keeps "~".
+	if [[ $command = apply && $word != -* && $before != -p && $before != --purgatory ]]; then
+		compopt -o default
+		return
+	fi
 	while IFS= read -r candidate; do
 		[[ $candidate == "${word//\\/}"* ]] || continue
 		[ -n "$quote" ] || printf -v candidate %q "$candidate"
 		COMPREPLY+=("$start$quote$candidate")
-	done < <(_twheelctl_words "$(_twheelctl_command)" "$word" "$before")
+	done < <(_twheelctl_words "$command" "$word" "$before")
 }
 
 complete -F _twheelctl twheelctl
