@@ -40,9 +40,9 @@ static void note(struct command_line *line, enum outcome outcome)
 		line->outcome = outcome;
 }
 
-static void unreadable(struct command_line *line, const char *path)
+static void unreadable(struct command_line *line, const char *path, const char *why)
 {
-	fprintf(stderr, "twheelctl: %s: %s\n", path, strerror(errno));
+	fprintf(stderr, "twheelctl: %s: %s\n", path, why);
 	note(line, OUTCOME_DEVICE);
 }
 
@@ -101,40 +101,27 @@ static void apply_lines(struct command_line *line, const char *path, FILE *file)
 		note(line, outcome);
 	}
 	if (ferror(file))
-		unreadable(line, path);
+		unreadable(line, path, strerror(errno));
 	free(text);
 }
 
-/* Return: the file, or NULL with errno set. Does not wait for the writer of a pipe. */
-static FILE *open_file(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-	struct stat stat;
-	FILE *file;
-
-	if (fd < 0)
-		return NULL;
-	if (!fstat(fd, &stat) && S_ISREG(stat.st_mode)) {
-		file = fdopen(fd, "r");
-		if (file)
-			return file;
-	} else {
-		errno = EINVAL;
-	}
-	close(fd);
-	return NULL;
-}
-
+/* Does not wait for the writer of a pipe, and does not read it. */
 static void apply_file(struct command_line *line, const char *path)
 {
-	FILE *file = open_file(path);
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file = fd < 0 ? NULL : fdopen(fd, "r");
+	struct stat stat;
 
-	if (!file) {
-		unreadable(line, path);
-		return;
-	}
-	apply_lines(line, path, file);
-	fclose(file);
+	if (!file || fstat(fd, &stat))
+		unreadable(line, path, strerror(errno));
+	else if (!S_ISREG(stat.st_mode))
+		unreadable(line, path, "not a regular file");
+	else
+		apply_lines(line, path, file);
+	if (file)
+		fclose(file);
+	else if (fd >= 0)
+		close(fd);
 }
 
 static int is_configuration(const struct dirent *entry)
@@ -153,12 +140,12 @@ static void apply_folder(struct command_line *line, const char *path)
 	char *file;
 
 	if (nr < 0) {
-		unreadable(line, path);
+		unreadable(line, path, strerror(errno));
 		return;
 	}
 	for (int i = 0; i < nr; i++) {
 		if (asprintf(&file, "%s/%s", path, entries[i]->d_name) < 0) {
-			unreadable(line, path);
+			unreadable(line, path, strerror(errno));
 		} else {
 			apply_file(line, file);
 			free(file);
