@@ -43,8 +43,8 @@ static const struct cause {
 	},
 	{
 		"create", EINVAL, OUTCOME_USAGE,
-		"a limit is too large",
-		"The module's parameters limit --max-pending (max_shared_pending) and --max-file-pending (max_pending).",
+		"a limit is too large, or the user namespace does not map the owner or the group",
+		"The module's parameters limit --max-pending (max_shared_pending) and --max-file-pending (max_pending); /proc/self/uid_map and gid_map show the mapped users and groups.",
 	},
 	{
 		"create", ENOSPC, OUTCOME_FAILED,

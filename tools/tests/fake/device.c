@@ -23,6 +23,8 @@
 #define PIPE_SIZE	1048576	/* 16384 events */
 #define DAY		86400000000000ULL
 
+#define MAX_SHARED_PENDING	4194304
+
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fake_cond;
 static struct fake_file *files[MAX_FILES];
@@ -169,8 +171,8 @@ static int create(const struct twheel_create_args *args)
 {
 	struct fake_purgatory *purgatory;
 
-	if (find_purgatory(args->name)) {
-		errno = EEXIST;
+	if (args->max_pending > MAX_SHARED_PENDING || find_purgatory(args->name)) {
+		errno = args->max_pending > MAX_SHARED_PENDING ? EINVAL : EEXIST;
 		return -1;
 	}
 	purgatory = calloc(1, sizeof(*purgatory));
