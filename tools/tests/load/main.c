@@ -76,6 +76,7 @@ static const struct option options[] = {
 #define NR_EXPECTED	"a whole number from 1 to 4294967295"
 #define SEED_EXPECTED	"a whole number up to 4294967295"
 #define RATE_EXPECTED	"a number up to 1e9"
+#define RANGE_EXPECTED	"a time from 1ns to 1000000s, about 11 days"
 
 /* These return NULL, or a description of the expected text if optarg is invalid. */
 
@@ -94,7 +95,9 @@ static const char *take_rate(double *rate)
 
 static const char *take_time(__u64 *ns)
 {
-	return parse_time(optarg, ns) && *ns && *ns <= MAX_TIME ? NULL : TIME_EXPECTED;
+	if (!parse_time(optarg, ns))
+		return TIME_EXPECTED;
+	return *ns && *ns <= MAX_TIME ? NULL : RANGE_EXPECTED;
 }
 
 static const char *take_ms(double *ms)
