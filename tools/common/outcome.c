@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#include <twheel.h>
 
 #include "outcome.h"
 
@@ -14,6 +17,27 @@ enum outcome device_failure(const char *message)
 	fprintf(stderr, "%s: %s: %s\n", program_invocation_short_name, message,
 		strerror(errno));
 	return OUTCOME_DEVICE;
+}
+
+bool device_missing(int error)
+{
+	return error == ENOENT || error == ENXIO || error == ENODEV;
+}
+
+enum outcome not_loaded(const char *path)
+{
+	fprintf(stderr,
+		"%s: %s: the module is not loaded: modprobe twheel, or insmod twheel.ko\n",
+		program_invocation_short_name, path);
+	return OUTCOME_DEVICE;
+}
+
+enum outcome open_failure(const char *path)
+{
+	/* With the module, only the named purgatory is missing. */
+	if (device_missing(errno) && access(TWHEEL_DEVICE, F_OK))
+		return not_loaded(path);
+	return device_failure(path);
 }
 
 void *must_realloc(void *memory, unsigned long nr, unsigned long size)

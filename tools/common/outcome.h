@@ -5,6 +5,8 @@
 #ifndef TWHEEL_COMMON_OUTCOME_H
 #define TWHEEL_COMMON_OUTCOME_H
 
+#include <stdbool.h>
+
 /* The help of each program documents its exit status. */
 enum outcome {
 	OUTCOME_OK		= 0,
@@ -17,6 +19,15 @@ enum outcome {
 
 /* Prints @message and the text of errno. Return: OUTCOME_DEVICE. */
 enum outcome device_failure(const char *message);
+
+/* Return: true for the errors of an open without the module, or without the purgatory. */
+bool device_missing(int error);
+
+/* Prints advice to load the module. Return: OUTCOME_DEVICE. */
+enum outcome not_loaded(const char *path);
+
+/* device_failure() for an open of @path, with advice if the module is not loaded. */
+enum outcome open_failure(const char *path);
 
 /* These exit on allocation failure. */
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);

@@ -151,14 +151,6 @@ enum outcome refused(const struct command_line *line, const char *message)
 	return report(alias ? "rearm" : line->command, message, errno);
 }
 
-static enum outcome not_loaded(const char *path)
-{
-	fprintf(stderr,
-		"twheelctl: %s: the module is not loaded: modprobe twheel, or insmod twheel.ko\n",
-		path);
-	return OUTCOME_DEVICE;
-}
-
 enum outcome no_purgatory(const char *purgatory)
 {
 	struct named *list;
@@ -196,12 +188,12 @@ static void advise_group(const char *path)
 }
 
 /* @purgatory: NULL for /dev/twheel and /dev/twheel-control */
-static enum outcome open_failure(const char *path, const char *purgatory)
+static enum outcome node_failure(const char *path, const char *purgatory)
 {
 	enum outcome outcome;
 	int error = errno;
 
-	if (error == ENOENT || error == ENXIO || error == ENODEV) {
+	if (device_missing(error)) {
 		if (purgatory && !access(TWHEEL_DEVICE, F_OK))
 			return no_purgatory(purgatory);
 		return not_loaded(path);
@@ -216,7 +208,7 @@ bool device_present(void)
 {
 	if (!access(TWHEEL_DEVICE, F_OK))
 		return true;
-	open_failure(TWHEEL_DEVICE, NULL);
+	node_failure(TWHEEL_DEVICE, NULL);
 	return false;
 }
 
@@ -234,7 +226,7 @@ enum outcome control_refused(const struct command_line *line)
 	default:
 		return refused(line, line->purgatory);
 	}
-	return open_failure(TWHEEL_CONTROL, NULL);
+	return node_failure(TWHEEL_CONTROL, NULL);
 }
 
 /* @purgatory: name, or NULL for /dev/twheel */
@@ -250,7 +242,7 @@ static int opened(struct command_line *line, int fd)
 
 	if (fd < 0) {
 		node_path(path, line->purgatory);
-		line->outcome = open_failure(path, line->purgatory);
+		line->outcome = node_failure(path, line->purgatory);
 	}
 	return fd;
 }

@@ -258,7 +258,7 @@ enum outcome run_workload(struct workload *w, const struct workload_options *opt
 	*w = (struct workload){ .options = options };
 	w->fd = twheel_open(O_NONBLOCK);
 	if (w->fd < 0)
-		return device_failure(TWHEEL_DEVICE);
+		return open_failure(TWHEEL_DEVICE);
 	init_account(&w->account, options->num);
 	init_due(&w->due);
 	init_samples(&w->samples, options->seed, options->rate, options->pct50,

@@ -123,7 +123,7 @@ static enum outcome start(struct script *script)
 	script->player.fd = name ? twheel_open_named(name, O_NONBLOCK) :
 				   twheel_open(O_NONBLOCK);
 	if (script->player.fd < 0)
-		return device_failure(name ? name : TWHEEL_DEVICE);
+		return open_failure(name ? name : TWHEEL_DEVICE);
 	script->player.start = now_ns();
 	return OUTCOME_OK;
 }
