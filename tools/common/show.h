@@ -3,8 +3,8 @@
  * Output of events and numbers, as text or as JSON with one object per line.
  *
  * Many JSON readers represent integers exactly only up to 2^53. A field that may exceed it is
- * always a string of digits, and has one type: IDs, cookies, values, amounts, and times in ns
- * of the operation's clock. Counts are numbers.
+ * always a string of digits, and has one type: IDs, cookies, values, amounts, and the times of
+ * twheelctl in ns. Counts are numbers.
  */
 #ifndef TWHEEL_COMMON_SHOW_H
 #define TWHEEL_COMMON_SHOW_H

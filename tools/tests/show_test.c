@@ -82,12 +82,24 @@ static void operations(void)
 		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":1}");
 }
 
+static void counts(void)
+{
+	struct twheel_query_args query = {
+		.name = "orders", .pending = 1, .keys = 2, .watches = 3, .tick_ns = 1048576,
+		.wakeups = 4,
+	};
+
+	is_json(json_query("purgatory", &query),
+		"{\"type\":\"purgatory\",\"name\":\"orders\",\"pending\":1,\"nr_detached\":0,\"detached_unread\":0,\"nr_keys\":2,\"watches\":3,\"files\":0,\"added\":0,\"completed\":0,\"expired\":0,\"cancelled\":0,\"rejected\":0,\"max_pending\":0,\"max_file_pending\":0,\"wakeups\":4,\"tick_ns\":\"1048576\"}");
+}
+
 int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "events with all their fields", endings },
 		{ "the exit status of each event", outcomes },
 		{ "operations with the listed keys", operations },
+		{ "counts of a purgatory", counts },
 		{ }
 	};
 

@@ -26,12 +26,25 @@ static const char list_help[] =
 "Operations are in no particular order. An operation that is pending during the\n"
 "whole listing is listed once.\n";
 
+/* "detached" and "keys" are fields of an operation in JSON, and of other types. */
+static const char *json_name(enum named_count count)
+{
+	switch (count) {
+	case NAMED_DETACHED:
+		return "nr_detached";
+	case NAMED_KEYS:
+		return "nr_keys";
+	default:
+		return named_counts[count];
+	}
+}
+
 static void print_named_json(const struct named *named)
 {
 	json_t *object = json_pack("{s:s, s:s}", "type", "purgatory", "name", named->name);
 
 	for (int i = 0; i < NR_NAMED_COUNTS; i++)
-		json_object_set_new(object, named_counts[i], json_number(named->counts[i]));
+		json_object_set_new(object, json_name(i), json_number(named->counts[i]));
 	print_json(object);
 }
 

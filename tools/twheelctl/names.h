@@ -30,7 +30,7 @@ enum named_count {
 	NR_NAMED_COUNTS,
 };
 
-/* Names of the counts in sysfs and in JSON, by enum named_count. */
+/* Names of the counts in sysfs, by enum named_count. */
 extern const char *const named_counts[NR_NAMED_COUNTS];
 
 /**

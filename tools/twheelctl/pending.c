@@ -84,9 +84,9 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		__u64 count;
 	} counts[] = {
 		{ "pending", query->pending },
-		{ "detached", query->detached },
+		{ "nr_detached", query->detached },
 		{ "detached_unread", query->detached_unread },
-		{ "keys", query->keys },
+		{ "nr_keys", query->keys },
 		{ "watches", query->watches },
 		{ "files", query->files },
 		{ "added", query->added },
@@ -96,13 +96,13 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "rejected", query->rejected },
 		{ "max_pending", query->max_pending },
 		{ "max_file_pending", query->max_file_pending },
-		{ "tick_ns", query->tick_ns },
 		{ "wakeups", query->wakeups },
 	};
 	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
 
 	for (size_t i = 0; i < sizeof(counts) / sizeof(*counts); i++)
 		json_object_set_new(object, counts[i].name, json_number(counts[i].count));
+	json_object_set_new(object, "tick_ns", json_digits(query->tick_ns));
 	return object;
 }
 
