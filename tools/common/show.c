@@ -54,7 +54,7 @@ json_t *json_deadline(__u64 deadline)
 	return deadline > INT64_MAX ? json_null() : json_digits(deadline);
 }
 
-const char *reason_name(__u32 reason)
+static const char *known_reason(__u32 reason)
 {
 	switch (reason) {
 	case TWHEEL_COMPLETED:
@@ -64,7 +64,12 @@ const char *reason_name(__u32 reason)
 	case TWHEEL_CANCELLED:
 		return "cancelled";
 	}
-	return "ended for an unknown reason";
+	return NULL;
+}
+
+const char *reason_name(__u32 reason)
+{
+	return known_reason(reason) ?: "unknown";
 }
 
 json_t *json_event(const struct twheel_event *event)
@@ -86,7 +91,8 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 {
 	bool more = event->flags & TWHEEL_EVENT_MORE;
 
-	fputs(more ? "came round" : reason_name(event->reason), to);
+	fputs(more ? "came round" :
+	      known_reason(event->reason) ?: "ended for an unknown reason", to);
 	if (event->expirations > 1)
 		fprintf(to, more ? " %llu times" : " after %llu periods", event->expirations);
 	if (event->error)

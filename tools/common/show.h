@@ -31,7 +31,7 @@ json_t *json_digits(__u64 number);
 /* Return: a deadline or a remaining time in ns, as a string of digits; null for never. */
 json_t *json_deadline(__u64 deadline);
 
-/* Return: the name of an enum twheel_reason. */
+/* Return: the name of an enum twheel_reason; "unknown" for one of a later module. */
 const char *reason_name(__u32 reason);
 
 /* Return: an event as a JSON object. */

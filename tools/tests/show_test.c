@@ -42,6 +42,9 @@ static void endings(void)
 	};
 	is_json(json_event(&event),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2}");
+	event = (struct twheel_event){ .id = 1, .reason = 99 };
+	is_json(json_event(&event),
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0}");
 }
 
 static void outcomes(void)
