@@ -40,10 +40,12 @@ uninstall: ## remove the files of make install (PREFIX=, DESTDIR=)
 	+@$(tools) -s uninstall
 
 modules_install: ## install the built module, its group and udev rules (INSTALL_MOD_PATH=)
+	@scripts/install-module -n $(KDIR) $(out)
 	+@$(tools) -s install-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
 	+@scripts/install-module $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
 modules_uninstall: ## remove the files of make modules_install
+	@scripts/install-module -n -u $(KDIR) $(out)
 	+@$(tools) -s uninstall-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
 	+@scripts/install-module -u $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
