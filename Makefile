@@ -61,12 +61,10 @@ htmldocs: ## render Documentation/ in build/html
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
-vm: ## a shell in that VM, with the module loaded and twheelctl in PATH
-	@scripts/install-packages demo
-	@scripts/stage-guest $(DEMO_KERNEL)
-	@scripts/vm $(DEMO_KERNEL) shell
+vm: ## a shell in that VM, with the module loaded and twheelctl in PATH (DEMO_KERNEL=)
+	@scripts/first-shell $(DEMO_KERNEL)
 
-shell: ## a second shell in that VM, from another terminal
+shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
 

@@ -52,6 +52,16 @@ with_lock()
 	}
 }
 
+# lock_shell KERNEL: take the lock of the VM of make vm.  The processes that inherit it, such as
+# QEMU, keep it until they end: another VM would take over the socket of the second shell.
+lock_shell()
+{
+	mkdir -p "$build/$1"
+	exec 8>"$build/$1/shell.lock"
+	flock -n 8 ||
+		die "a VM with kernel $1 is running; for a second shell: make shell DEMO_KERNEL=$1"
+}
+
 # kernel_dir 6.1|6.12|debug|kcsan|uml|bench: print the folder of a kernel; create it if
 # missing.  Those of check-deb, debian-6.1 and debian-6.12, exist only while it runs.
 kernel_dir()
