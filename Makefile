@@ -102,7 +102,6 @@ check-%:
 	@scripts/check $*
 
 bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
-	@scripts/install-packages bench
 	@scripts/bench
 
 bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
