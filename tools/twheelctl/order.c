@@ -36,7 +36,7 @@ static const char add_help[] =
 "\n"
 "  --every TIME      periodic, with an event for each period; the first period ends\n"
 "                    after TIME unless a deadline is given\n"
-"  --runs N          expire after N periods\n"
+"  --runs N          expire after N periods; 0, the default, means no limit\n"
 "  --fixed-delay     start a period when the previous event is queued or, if it is not\n"
 "                    read within the period, when it is read\n"
 "\n"
