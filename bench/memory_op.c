@@ -54,7 +54,7 @@ static s64 zone_cached(const struct zone *zone)
 static s64 pages_unused(void)
 {
 	s64 nr = global_zone_page_state(NR_FREE_PAGES);
-	const struct zone *zone;
+	struct zone *zone;
 	unsigned int i;
 	int node;
 
