@@ -11,7 +11,7 @@ tools = $(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools \
 	DESTDIR=$(abspath $(DESTDIR))
 INSTALL_MOD_PATH ?= $(DESTDIR)
 
-export SEED THREADS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
+export SEED THREADS OPS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
 export QUICK SUITES PLACES REPS NR
 
 all: tools ## build the tools, and the module if the kernel headers are installed
@@ -119,7 +119,7 @@ fuzz: ## coverage-guided fuzzing of the device (MINUTES=, SEED=, FUZZ_KERNEL=)
 	@scripts/check fuzz
 
 rig: export MINUTES ?= 1
-rig: ## stress the module as a native program, also with sanitizers (MINUTES=, THREADS=, SEED=)
+rig: ## stress the module natively, also with sanitizers (MINUTES=, THREADS=, OPS=, SEED=)
 	@scripts/install-packages check
 	@scripts/rig run
 

@@ -46,9 +46,11 @@
 
 /* Each has separate wheels, and the number of wheels is limited. */
 #define MAX_PURGATORIES	16
+#define MAX_SLOTS	10000
 
 struct torture_purgatory *torture_purgatories;
 unsigned int torture_nr_purgatories;
+unsigned int torture_nr_slots;
 
 /* Start of a round */
 
@@ -291,25 +293,29 @@ void purgatory_keeper(struct torture_thread *thread)
 
 /* Setup */
 
-static void set_up(struct torture_purgatory *p, unsigned int number)
+static int set_up(struct torture_purgatory *p, unsigned int number)
 {
 	unsigned int i;
 
+	p->slot = kvcalloc(torture_nr_slots, sizeof(*p->slot), GFP_KERNEL);
+	if (!p->slot)
+		return -ENOMEM;
 	init_rwsem(&p->gate);
 	mutex_init(&p->walk_lock);
 	spin_lock_init(&p->quarantine_lock);
 	INIT_LIST_HEAD(&p->quarantine);
 	p->number = number;
-	for (i = 0; i < TORTURE_SLOTS; i++)
+	for (i = 0; i < torture_nr_slots; i++)
 		spin_lock_init(&p->slot[i].lock);
 	for (i = 0; i < TORTURE_SOFTIRQS; i++) {
 		p->softirq[i].p = p;
 		torture_seed(&p->softirq[i].rng, 2000000 + 100 * number + i);
 		timer_setup(&p->softirq[i].timer, purgatory_softirq, 0);
 	}
+	return 0;
 }
 
-int purgatories_set_up(unsigned int nr)
+int purgatories_set_up(unsigned int nr, unsigned int slots)
 {
 	unsigned int i;
 	int err;
@@ -326,15 +332,20 @@ int purgatories_set_up(unsigned int nr)
 		return -ENOMEM;
 	}
 	torture_nr_purgatories = nr;
-	for (i = 0; i < nr; i++)
-		set_up(&torture_purgatories[i], i);
-	return 0;
+	torture_nr_slots = clamp_t(unsigned int, slots, HOT_SLOTS, MAX_SLOTS);
+	for (i = 0; i < nr && !err; i++)
+		err = set_up(&torture_purgatories[i], i);
+	return err;
 }
 
 void purgatories_tear_down(void)
 {
+	unsigned int i;
+
 	if (!torture_nr_purgatories)
 		return;
+	for (i = 0; i < torture_nr_purgatories; i++)
+		kvfree(torture_purgatories[i].slot);
 	kvfree(torture_purgatories);
 	calls_tear_down();
 }

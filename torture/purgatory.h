@@ -11,8 +11,8 @@
 
 #include "torture.h"
 
-/* Few operations, so that threads often race on the same one. */
-#define TORTURE_SLOTS	24
+/* Half of the calls on operations use these slots, to increase contention. */
+#define HOT_SLOTS	2
 
 /*
  * Shared keys. There are more than one operation can watch, and enough for the hash table
@@ -168,7 +168,7 @@ struct torture_softirq {
  * @quarantine: released operations, which are checked before they are freed
  * @nr_quarantined: length of @quarantine
  * @key: the shared keys
- * @slot: the reachable operations
+ * @slot: array of torture_nr_slots reachable operations
  * @softirq: its workers in softirq context
  */
 struct torture_purgatory {
@@ -200,7 +200,7 @@ struct torture_purgatory {
 	struct list_head	quarantine;
 	unsigned int		nr_quarantined;
 	struct torture_key	key[TORTURE_KEYS];
-	struct torture_slot	slot[TORTURE_SLOTS];
+	struct torture_slot	*slot;
 	struct torture_softirq	softirq[TORTURE_SOFTIRQS];
 };
 
@@ -346,7 +346,8 @@ static inline gfp_t caller_gfp(const struct torture_caller *c)
 /* purgatory.c */
 extern struct torture_purgatory *torture_purgatories;
 extern unsigned int torture_nr_purgatories;
-int purgatories_set_up(unsigned int nr);
+extern unsigned int torture_nr_slots;
+int purgatories_set_up(unsigned int nr, unsigned int slots);
 void purgatories_tear_down(void);
 void purgatory_keeper(struct torture_thread *thread);
 

@@ -146,7 +146,7 @@ static unsigned int find_anchors(struct torture_purgatory *p, struct torture_op 
 	struct torture_slot *slot;
 	unsigned int nr = 0;
 
-	for (slot = p->slot; slot < p->slot + TORTURE_SLOTS && nr < ANCHORS; slot++) {
+	for (slot = p->slot; slot < p->slot + torture_nr_slots && nr < ANCHORS; slot++) {
 		spin_lock_bh(&slot->lock);
 		anchor[nr] = slot->op;
 		if (slot->op)

@@ -9,17 +9,14 @@
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "purgatory.h"
 
-/* Half of the calls use these slots and keys, to increase contention. */
-#define HOT_SLOTS	2
+/* Half of the calls on keys use these, to increase contention. */
 #define HOT_KEYS	4
-
-/* Some operations are cancelled when there are this many. */
-#define MAX_OPS	256
 
 /*
  * Operations that are added at once: with one common key, enough for a signal to take
@@ -33,6 +30,12 @@
 
 /* A softirq starts no more calls after this time. */
 #define SOFTIRQ_NS	(200 * NSEC_PER_USEC)
+
+/* Some operations are cancelled when there are this many. */
+static int max_ops(void)
+{
+	return max(256, 2 * (int)torture_nr_slots);
+}
 
 /* Slots */
 
@@ -67,7 +70,7 @@ void slots_empty(struct torture_purgatory *p)
 	struct torture_slot *slot;
 	struct torture_op *o;
 
-	for (slot = p->slot; slot < p->slot + TORTURE_SLOTS; slot++) {
+	for (slot = p->slot; slot < p->slot + torture_nr_slots; slot++) {
 		o = slot_swap(slot, NULL);
 		if (o)
 			twheel_op_put(&o->op);
@@ -91,11 +94,11 @@ static void replace(struct torture_slot *slot, struct torture_op *o, struct rnd_
 /* Complete a pending operation. Its callback does the same, until the stack is deep. */
 void purgatory_chain(struct torture_purgatory *p, struct rnd_state *rng)
 {
-	u32 first = torture_below(rng, TORTURE_SLOTS), i;
+	u32 first = torture_below(rng, torture_nr_slots), i;
 	struct torture_op *o = NULL;
 
-	for (i = 0; i < TORTURE_SLOTS && !o; i++) {
-		o = slot_get(&p->slot[(first + i) % TORTURE_SLOTS]);
+	for (i = 0; i < torture_nr_slots && !o; i++) {
+		o = slot_get(&p->slot[(first + i) % torture_nr_slots]);
 		if (o && (!READ_ONCE(o->added) || READ_ONCE(o->known_ended))) {
 			twheel_op_put(&o->op);
 			o = NULL;
@@ -202,7 +205,7 @@ static void add_op(struct torture_purgatory *p, struct torture_slot *slot,
 	struct torture_op *o;
 
 	/* Many pending operations would slow down all calls on their keys. */
-	if (atomic_read(&p->alive) >= MAX_OPS)
+	if (atomic_read(&p->alive) >= max_ops())
 		key_cancel(p, &p->key[torture_below(c->rng, HOT_KEYS)], c);
 	o = op_create(p, c);
 	if (!o)
@@ -223,7 +226,7 @@ static void add_op(struct torture_purgatory *p, struct torture_slot *slot,
 
 static void random_slot_call(struct torture_purgatory *p, const struct torture_caller *c)
 {
-	u32 nr = torture_below(c->rng, 2) ? HOT_SLOTS : TORTURE_SLOTS;
+	u32 nr = torture_below(c->rng, 2) ? HOT_SLOTS : torture_nr_slots;
 	struct torture_slot *slot = &p->slot[torture_below(c->rng, nr)];
 	struct torture_op *o = slot_get(slot);
 
@@ -279,7 +282,7 @@ static void add_many(struct torture_purgatory *p, const struct torture_caller *c
 	unsigned int n, nr = key ? SAME_KEY_OPS : MANY_KEYS_OPS;
 	struct torture_op *o;
 
-	for (n = 0; n < nr && atomic_read(&p->alive) < MAX_OPS; n++) {
+	for (n = 0; n < nr && atomic_read(&p->alive) < max_ops(); n++) {
 		o = op_create_patient(p, c, key);
 		if (!o)
 			return;

@@ -69,6 +69,11 @@ module_param(purgatories, uint, 0444);
 MODULE_PARM_DESC(purgatories,
 		 "concurrent purgatories, at most 16; 0 tests no operations (default 2)");
 
+static unsigned int operations = 24;
+module_param(operations, uint, 0444);
+MODULE_PARM_DESC(operations,
+		 "operations of a purgatory that all threads share, 2 to 10000 (default 24)");
+
 static unsigned int wheels = 3;
 module_param(wheels, uint, 0444);
 MODULE_PARM_DESC(wheels, "concurrent wheels, in addition to the system wheels (default 3)");
@@ -161,7 +166,7 @@ static int set_up(void)
 	for (i = 0; i < torture_nr_wheels && !err; i++)
 		err = set_up_wheel(&torture_wheels[i], i);
 	if (!err)
-		err = purgatories_set_up(purgatories);
+		err = purgatories_set_up(purgatories, operations);
 	if (err)
 		tear_down();
 	return err;
@@ -219,9 +224,9 @@ static int __init torture_init(void)
 	err = set_up();
 	if (err)
 		return err;
-	pr_info("seconds=%u threads=%u wheels=%u purgatories=%u onoff_interval_ms=%u clock_interval_ms=%u seed=%lu\n",
+	pr_info("seconds=%u threads=%u wheels=%u purgatories=%u operations=%u onoff_interval_ms=%u clock_interval_ms=%u seed=%lu\n",
 		seconds, threads, torture_nr_wheels - 1, torture_nr_purgatories,
-		torture_onoff_ms, torture_clock_ms, seed);
+		torture_nr_slots, torture_onoff_ms, torture_clock_ms, seed);
 	run();
 	return 0;
 }

@@ -17,8 +17,9 @@ static void usage(int status)
 {
 	fprintf(status ? stderr : stdout,
 		"usage: torture [-s SECONDS] [-t THREADS] [-c CPUS] [-w WHEELS] [-p PURGATORIES]\n"
-		"               [-k CLOCK_MS] [-f N] [-S SEED] [-W]\n"
+		"               [-o OPERATIONS] [-k CLOCK_MS] [-f N] [-S SEED] [-W]\n"
 		"  -t  number of threads for timers, and for operations each\n"
+		"  -o  operations of a purgatory that all threads share\n"
 		"  -c  virtual CPUs, with an interrupt and a softirq thread each\n"
 		"  -k  interval between changes of the realtime clock; 0: never\n"
 		"  -f  one in N allocations and kthread creations fails\n"
@@ -27,18 +28,18 @@ static void usage(int status)
 }
 
 struct options {
-	unsigned long seconds, threads, cpus, wheels, purgatories, clock_ms, seed;
+	unsigned long seconds, threads, cpus, wheels, purgatories, operations, clock_ms, seed;
 };
 
 static struct options parse(int argc, char **argv)
 {
 	struct options o = {
 		.seconds = 10, .threads = 3, .cpus = 3, .wheels = 3, .purgatories = 2,
-		.clock_ms = 2000, .seed = ktime_get_ns() % 1000000007,
+		.operations = 24, .clock_ms = 2000, .seed = ktime_get_ns() % 1000000007,
 	};
 	int option;
 
-	while ((option = getopt(argc, argv, "s:t:c:w:p:k:f:S:Wh")) != -1) {
+	while ((option = getopt(argc, argv, "s:t:c:w:p:o:k:f:S:Wh")) != -1) {
 		unsigned long value = optarg ? strtoul(optarg, NULL, 0) : 0;
 
 		switch (option) {
@@ -56,6 +57,9 @@ static struct options parse(int argc, char **argv)
 			break;
 		case 'p':
 			o.purgatories = value;
+			break;
+		case 'o':
+			o.operations = value;
 			break;
 		case 'k':
 			o.clock_ms = value;
@@ -88,11 +92,13 @@ int main(int argc, char **argv)
 	struct options o = parse(argc, argv);
 
 	rig_start(o.cpus, o.seed);
-	printf("seed=%lu threads=%lu cpus=%lu\n", o.seed, o.threads, o.cpus);
+	printf("seed=%lu threads=%lu operations=%lu cpus=%lu\n", o.seed, o.threads,
+	       o.operations, o.cpus);
 	set("seconds", o.seconds);
 	set("threads", o.threads);
 	set("wheels", o.wheels);
 	set("purgatories", o.purgatories);
+	set("operations", o.operations);
 	set("clock_interval_ms", o.clock_ms);
 	set("onoff_interval_ms", 0);
 	set("seed", o.seed);
