@@ -7,7 +7,9 @@
  * succeed in spite of a failure. Then it is made once more and must succeed, and is undone.
  * At the end, no allocation is left.
  *
- * Allocations of work items and reapers are not made by the caller: torture -f fails them.
+ * The calls above repeat, so that a wheel has all levels that they need: fail_levels.c fails the
+ * allocations of levels. Allocations of work items and reapers are not made by the caller:
+ * torture -f fails them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,10 +19,8 @@
 #include <rig/time.h>
 #include <rig/work.h>
 
+#include "fail.h"
 #include "rig.h"
-
-/* Greater than the number of allocations of any call */
-#define MOST	1000
 
 /*
  * Arrays of buckets that a hash table of keys may have allocated meanwhile. The final check
@@ -34,30 +34,14 @@
 
 static unsigned int passed, failed;
 
-static struct workqueue_struct *queue;
-static struct twheel *wheel, *made;
+static struct twheel *made;
 static struct twheel_purgatory *purgatory;
-static struct twheel_timer timer;
-static struct twheel_periodic periodic;
-static struct twheel_work work;
 static struct twheel_op op;
 static struct twheel_watch watches[TWHEEL_MAX_KEYS];
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file, *named, *control, *opened;
 static u64 id;
 static char text[1 << 16];
-
-static void nothing(struct twheel_timer *unused)
-{
-}
-
-static void nothing_periodic(struct twheel_periodic *unused)
-{
-}
-
-static void nothing_work(struct work_struct *unused)
-{
-}
 
 static void nothing_op(struct twheel_op *unused)
 {
@@ -78,37 +62,6 @@ static int do_create(void)
 static void undo_create(void)
 {
 	twheel_destroy(made);
-}
-
-static int do_timer_add(void)
-{
-	return twheel_timer_add(&timer, twheel_now(wheel) + DAY);
-}
-
-static void undo_timer_add(void)
-{
-	twheel_timer_cancel_sync(&timer);
-}
-
-static int do_periodic_start(void)
-{
-	return twheel_periodic_start(&periodic, twheel_now(wheel) + DAY, HOUR, 0,
-				     TWHEEL_FIXED_RATE);
-}
-
-static void undo_periodic_start(void)
-{
-	twheel_periodic_cancel_sync(&periodic);
-}
-
-static int do_work_add(void)
-{
-	return twheel_work_add(&work, twheel_now(wheel) + DAY);
-}
-
-static void undo_work_add(void)
-{
-	twheel_work_cancel_sync(&work);
 }
 
 static int do_purgatory_create(void)
@@ -584,8 +537,7 @@ static void undo_module_init(void)
 	rig_module_exit("twheel");
 }
 
-/* Make a call with its @nth allocation failing. Return: false if it made fewer. */
-static bool fail_nth(unsigned int nth, int (*call)(void), int *err)
+bool fail_nth(unsigned int nth, int (*call)(void), int *err)
 {
 	bool was_made;
 
@@ -596,7 +548,7 @@ static bool fail_nth(unsigned int nth, int (*call)(void), int *err)
 	return was_made;
 }
 
-static void verdict(const char *name, const char *wrong, unsigned int nth)
+void verdict(const char *name, const char *wrong, unsigned int nth)
 {
 	if (wrong) {
 		printf("not ok %s: %s, allocation %u\n", name, wrong, nth);
@@ -607,8 +559,7 @@ static void verdict(const char *name, const char *wrong, unsigned int nth)
 	}
 }
 
-/* RCU and work items of the module may free memory later. */
-static s64 allocated_at_rest(void)
+s64 allocated_at_rest(void)
 {
 	s64 last, now = -1;
 
@@ -621,7 +572,7 @@ static s64 allocated_at_rest(void)
 	return now;
 }
 
-static bool settles_at(s64 most)
+bool settles_at(s64 most)
 {
 	unsigned int tries;
 
@@ -645,7 +596,7 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 	s64 before;
 	int err;
 
-	/* Create the levels and threads that persist, and let the hash table grow. */
+	/* Create the threads that persist, and let the hash table grow. */
 	if (call())
 		wrong = "fails without an injected failure";
 	else
@@ -783,22 +734,8 @@ static void test_growth(void)
 
 static void test_kernel(void)
 {
-	struct twheel_config config = { .name = "fails" };
-
-	wheel = twheel_create(&config);
-	queue = alloc_workqueue("fail", 0, 0);
-	twheel_timer_init(&timer, wheel, nothing);
-	twheel_periodic_init(&periodic, wheel, nothing_periodic, 0);
-	twheel_work_init(&work, wheel, queue, nothing_work);
 	TEST(create, undo_create);
-	TEST(timer_add, undo_timer_add);
-	TEST(periodic_start, undo_periodic_start);
-	TEST(work_add, undo_work_add);
-	twheel_timer_shutdown_sync(&timer);
-	twheel_periodic_shutdown_sync(&periodic);
-	twheel_work_cancel_sync(&work);
-	twheel_destroy(wheel);
-	destroy_workqueue(queue);
+	test_levels();
 	TEST(purgatory_create, undo_purgatory_create);
 	do_purgatory_create();
 	TEST(op_add, undo_op_add);
