@@ -39,7 +39,7 @@ static struct twheel_purgatory *purgatory;
 static struct twheel_op op;
 static struct twheel_watch watches[TWHEEL_MAX_KEYS];
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
-static struct file *file, *named, *control, *opened;
+static struct file *file, *named, *control, *opened, *slow;
 static u64 id;
 static char text[1 << 16];
 
@@ -732,6 +732,41 @@ static void test_growth(void)
 	verdict("growth", wrong, 0);
 }
 
+static int watch_another(unsigned int i)
+{
+	struct twheel_watch_args args = {
+		.id = id, .nr_keys = 1, .keys = (uintptr_t)specs, .key_size = sizeof(specs[0]),
+	};
+
+	specs[0].key = lone_key(KEYS + i);
+	return rig_ioctl(slow, TWHEEL_IOC_WATCH, &args);
+}
+
+/*
+ * The allocations of the hash table take longer than ALLOC_TIMEOUT of key.c: calls on the device
+ * wait for them.
+ */
+static void test_slow_growth(void)
+{
+	const char *wrong = NULL;
+	unsigned int i;
+
+	if (open_as("/dev/twheel", &slow)) {
+		verdict("slow growth", "cannot open", 0);
+		return;
+	}
+	WRITE_ONCE(rig_alloc_ms, 30);
+	for (i = 0; i < KEYS && !wrong; i++) {
+		specs[0].key = lone_key(i);
+		if (device_add(slow, device_args(1)) || watch_another(i))
+			wrong = "a call fails";
+	}
+	WRITE_ONCE(rig_alloc_ms, 0);
+	specs[0].key = (struct twheel_key) { { 0, 1 } };
+	rig_close(slow);
+	verdict("slow growth", wrong, 0);
+}
+
 static void test_kernel(void)
 {
 	TEST(create, undo_create);
@@ -796,6 +831,7 @@ static void test_device(void)
 	TEST_ON(create_another, device_remove, undo_create_named);
 	TEST(create_named, undo_create_named);
 	TEST(fasync, undo_fasync);
+	test_slow_growth();
 	rig_close(named);
 	rig_ioctl(control, TWHEEL_IOC_REMOVE, &remove);
 	rig_close(control);

@@ -28,6 +28,7 @@
 #include <linux/time_namespace.h>
 
 #include "../core/shard.h"
+#include "../op/purgatory.h"
 #include "dev.h"
 
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
@@ -587,6 +588,18 @@ rejected:
 	return ERR_PTR(err);
 }
 
+/* Add an operation. The hash table may be growing: if it is full, wait for that. */
+static int file_op_add(struct twheel_file_op *file_op, const struct twheel_op_args *op_args)
+{
+	struct twheel_purgatory *purgatory = file_op->file->instance->purgatory;
+	int err = twheel_op_add(purgatory, &file_op->op, op_args);
+
+	if (likely(err != -ENOMEM))
+		return err;
+	twheel_keys_wait(&purgatory->keys);
+	return twheel_op_add(purgatory, &file_op->op, op_args);
+}
+
 /* Add a periodic operation and start its timer, unless the operation has ended at once. */
 static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 				  const struct twheel_add_args *args)
@@ -599,7 +612,7 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 	op_args->deadline = TWHEEL_NEVER;
 	/* A reader may drop the reference of the event queue at once. */
 	twheel_op_get(&file_op->op);
-	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	err = file_op_add(file_op, op_args);
 	if (!err) {
 		spin_lock(&events->lock);
 		if (!file_op->ended)
@@ -621,7 +634,7 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 			    twheel_time_after(args->clock, args->deadline);
 	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
 		return file_op_start_periodic(file_op, op_args, args);
-	return twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	return file_op_add(file_op, op_args);
 }
 
 /*
@@ -726,6 +739,10 @@ static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_wat
 	if (!chunk)
 		return -ENOMEM;
 	nr = twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys);
+	if (unlikely(nr == -ENOMEM)) {
+		twheel_keys_wait(&file_op->file->instance->purgatory->keys);
+		nr = twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys);
+	}
 	spin_lock(&twheel_file_op_events(file_op)->lock);
 	chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
 	spin_unlock(&twheel_file_op_events(file_op)->lock);

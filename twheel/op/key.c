@@ -42,11 +42,13 @@
  *
  * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it
  * is after @moved, and in either if it is the bucket at @moved, since a long chain takes
- * several steps. No caller waits for a resize.
+ * several steps. No call of the kernel API waits for a resize.
  *
  * Buckets are charged to the memory cgroup of the purgatory. If it has reached its limit,
  * keys are chained up to a bound. Beyond the bound adds fail, unless the stripe is about to
- * grow; see twheel_keys_check().
+ * grow; see twheel_keys_check(). An allocation that takes long, because memory or CPU time is
+ * scarce, counts as failed until it returns. Calls on the device wait for it, see
+ * twheel_keys_wait().
  *
  * rhashtable would do this and more, but it requires that each key outlives an RCU grace
  * period and therefore has its own allocation.
@@ -95,6 +97,9 @@
 
 /* Jiffies after which an allocation of buckets counts as failed until it returns. */
 #define ALLOC_TIMEOUT	(HZ / 50)
+
+/* Jiffies for which a call on the device waits for such an allocation */
+#define WAIT_TIMEOUT	HZ
 
 /* Delay of a retry, doubled by each failure, since other work uses the same queue. */
 #define RETRY_DELAY	(HZ / 10)
@@ -513,6 +518,19 @@ static void keys_resize(struct work_struct *work)
 	/* While @starved was set, adds did not queue the work for stripes passed already. */
 	if (starved || was_starved)
 		mod_delayed_work(system_unbound_wq, &keys->resize, keys->retry_delay);
+}
+
+/*
+ * After -ENOMEM from twheel_keys_check(), wait until a resize under way has finished, for a second
+ * or until a fatal signal at most: it may only have been slow.
+ */
+void twheel_keys_wait(struct twheel_keys *keys)
+{
+	unsigned long end = jiffies + WAIT_TIMEOUT;
+
+	while (work_busy(&keys->resize.work) & WORK_BUSY_RUNNING && time_before(jiffies, end) &&
+	       !fatal_signal_pending(current))
+		schedule_timeout_killable(1);
 }
 
 /*

@@ -202,6 +202,7 @@ int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, 
 bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
 			struct twheel_key_buckets *old);
 
+void twheel_keys_wait(struct twheel_keys *keys);
 int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);

@@ -406,7 +406,8 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
- *   there is no memory for more. The allocation is retried, first after 100 ms.
+ *   there is no memory for more, or its allocation takes more than 20 ms. An allocation
+ *   that failed is retried, first after 100 ms.
  * * %-ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,

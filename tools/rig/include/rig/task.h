@@ -99,6 +99,7 @@ static inline void rig_linger(void)
 void schedule(void);
 long schedule_timeout(long jiffies);
 long schedule_timeout_interruptible(long jiffies);
+long schedule_timeout_killable(long jiffies);
 long schedule_timeout_uninterruptible(long jiffies);
 long schedule_timeout_idle(long jiffies);
 void rig_sleep_until(u64 ns);
