@@ -116,7 +116,7 @@ def program_expected(path, program):
 
 def script_expected():
     script = (TOP / "tools/tests/device_test").read_text()
-    cases = re.findall(r'^(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
+    cases = re.findall(r'^\t?(?:plays|gives) \d (?:"[^"]*"|\'[^\']*\') "([^"]+)"', script, re.M)
     return {f"device_test: {name}" for name in cases}
 
 
