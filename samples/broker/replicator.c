@@ -39,7 +39,7 @@ static void pause_ended(struct wait *wait, enum wait_end end)
 static void pause_before_retry(void)
 {
 	struct pollfd poll_waits = { .fd = waits, .events = POLLIN };
-	struct wait wait = { };
+	struct wait wait = { .fn = pause_ended };
 
 	paused = true;
 	waiting->add(&wait, NULL, 0, 0, now_ns() + PAUSE_NS);
@@ -47,7 +47,7 @@ static void pause_before_retry(void)
 	while (paused) {
 		if (!waiting->ready())
 			poll(&poll_waits, 1, -1);
-		waiting->events(pause_ended);
+		waiting->events();
 	}
 }
 

@@ -38,15 +38,14 @@ enum wait_end {
 	WAIT_STOPPED,
 };
 
-/* Embedded in a request. Only implementations use the fields. */
+/* Embedded in a request. The caller sets @fn; implementations use the other fields. */
 struct wait {
+	void (*fn)(struct wait *wait, enum wait_end end);
 	TAILQ_ENTRY(wait) ended;
 	uint64_t id;
 	enum wait_end end;
 	struct heap_wait *heap;
 };
-
-typedef void wait_fn(struct wait *wait, enum wait_end end);
 
 struct waiting {
 	/* Create what the processes share, before they start, and remove it at the end. */
@@ -70,8 +69,8 @@ struct waiting {
 	void (*stop)(void);
 	/* Return: true if there are events, of which the descriptor may know nothing. */
 	bool (*ready)(void);
-	/* Report the ended waits. Each is reported exactly once. */
-	void (*events)(wait_fn *fn);
+	/* Call @fn of the ended waits, exactly once for each. */
+	void (*events)(void);
 };
 
 extern const struct waiting waiting_twheel;

@@ -182,7 +182,7 @@ static bool heap_ready(void)
 	return !TAILQ_EMPTY(&ended);
 }
 
-static void heap_events(wait_fn *fn)
+static void heap_events(void)
 {
 	uint64_t expirations, now = now_ns();
 	struct wait *wait;
@@ -193,7 +193,7 @@ static void heap_events(wait_fn *fn)
 		finish(heap[0], WAIT_EXPIRED);
 	while ((wait = TAILQ_FIRST(&ended))) {
 		TAILQ_REMOVE(&ended, wait, ended);
-		fn(wait, wait->end);
+		wait->fn(wait, wait->end);
 	}
 }
 

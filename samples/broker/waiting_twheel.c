@@ -178,20 +178,20 @@ static bool purgatory_ready(void)
 	return !TAILQ_EMPTY(&refused);
 }
 
-static void report(const struct twheel_event *event, wait_fn *fn)
+static void report(const struct twheel_event *event)
 {
 	struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
 
 	wait->id = 0;
 	if (event->reason == TWHEEL_EXPIRED)
-		fn(wait, WAIT_EXPIRED);
+		wait->fn(wait, WAIT_EXPIRED);
 	else if (event->reason == TWHEEL_CANCELLED || event->value == VALUE_STOP)
-		fn(wait, WAIT_STOPPED);
+		wait->fn(wait, WAIT_STOPPED);
 	else
-		fn(wait, WAIT_COMPLETED);
+		wait->fn(wait, WAIT_COMPLETED);
 }
 
-static void purgatory_events(wait_fn *fn)
+static void purgatory_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
 	struct wait *wait;
@@ -199,11 +199,11 @@ static void purgatory_events(wait_fn *fn)
 
 	while ((wait = TAILQ_FIRST(&refused))) {
 		TAILQ_REMOVE(&refused, wait, ended);
-		fn(wait, WAIT_EXPIRED);
+		wait->fn(wait, WAIT_EXPIRED);
 	}
 	nr = twheel_read_events(fd, events, MAX_EVENTS);
 	for (ssize_t i = 0; i < nr; i++)
-		report(&events[i], fn);
+		report(&events[i]);
 }
 
 const struct waiting waiting_twheel = {

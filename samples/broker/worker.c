@@ -34,7 +34,6 @@ static int epoll = -1, listener = -1, signals = -1, waits = -1;
 static int nr_connections, max_connections;
 static int nr_waiting;
 static bool stopping;
-static struct wait last_send;
 static bool last_send_is_over;
 static bool is_listening = true;
 static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
@@ -57,9 +56,12 @@ static void check_no_more(struct request *request)
 	TAILQ_REMOVE(&added, request, added);
 }
 
+static void wait_ended(struct wait *wait, enum wait_end end);
+
 void worker_wait(struct request *request, uint64_t missing)
 {
 	nr_waiting++;
+	request->wait.fn = wait_ended;
 	request_wait(request, missing);
 	check_later(request);
 }
@@ -110,16 +112,10 @@ static struct request *request_of(struct wait *wait)
 
 static void wait_ended(struct wait *wait, enum wait_end end)
 {
-	struct request *request;
-	struct connection *connection;
+	struct request *request = request_of(wait);
+	struct connection *connection = request->connection;
 	uint64_t missing;
 
-	if (wait == &last_send) {
-		last_send_is_over = true;
-		return;
-	}
-	request = request_of(wait);
-	connection = request->connection;
 	nr_waiting--;
 	/* The connection was closed in this round, or a full batch was submitted. */
 	check_no_more(request);
@@ -188,8 +184,16 @@ static void accept_all(void)
 	listen_for_more(false);
 }
 
+static void last_send_ended(struct wait *wait, enum wait_end end)
+{
+	(void)wait;
+	(void)end;
+	last_send_is_over = true;
+}
+
 static void stop(void)
 {
+	static struct wait last_send = { .fn = last_send_ended };
 	struct signalfd_siginfo info;
 
 	if (read(signals, &info, sizeof(info)) != sizeof(info) || stopping)
@@ -252,7 +256,7 @@ static bool round_of_events(void)
 	if (!stopping)
 		run_runnable();
 	if (ended || waiting->ready())
-		waiting->events(wait_ended);
+		waiting->events();
 	settle();
 	return true;
 }

@@ -38,7 +38,7 @@ static void read_events(int timer)
 	waiting_heap.submit();
 	if (!waiting_heap.ready())
 		poll(&fd, 1, 60000);
-	waiting_heap.events(ended);
+	waiting_heap.events();
 }
 
 static int timer;
@@ -126,6 +126,8 @@ int main(void)
 		{ }
 	};
 
+	for (int i = 0; i < NR_WAITS; i++)
+		waits[i].fn = ended;
 	timer = waiting_heap.open("");
 	return timer < 0 || tap_run(cases);
 }
