@@ -20,9 +20,6 @@
 #define MAX_BATCH	256
 #define MAX_EVENTS	256
 
-/* Value of the events of a stopping worker. */
-#define VALUE_STOP	1
-
 static int fd = -1;
 static struct twheel_batch *batch;
 static uint64_t amounts[NR_WAIT_KINDS][MAX_PARTITIONS];
@@ -169,7 +166,7 @@ static void purgatory_submit(void)
 
 static void purgatory_stop(void)
 {
-	if (twheel_complete_all(fd, VALUE_STOP, 0, 0, NULL))
+	if (twheel_complete_all(fd, 0, -ESHUTDOWN, 0, NULL))
 		perror("broker: end of all operations");
 }
 
@@ -185,7 +182,7 @@ static void report(const struct twheel_event *event)
 	wait->id = 0;
 	if (event->reason == TWHEEL_EXPIRED)
 		wait->fn(wait, WAIT_EXPIRED);
-	else if (event->reason == TWHEEL_CANCELLED || event->value == VALUE_STOP)
+	else if (event->reason == TWHEEL_CANCELLED || event->error == -ESHUTDOWN)
 		wait->fn(wait, WAIT_STOPPED);
 	else
 		wait->fn(wait, WAIT_COMPLETED);

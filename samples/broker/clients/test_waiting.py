@@ -67,6 +67,18 @@ class Fetch(unittest.TestCase):
         part, = wire.fetched(self.consumer.receive().body)
         self.assertEqual(part.values(), [b"first", b"second", b"third"])
 
+    def test_signal_of_an_administrator_answers_no_fetch(self):
+        """The broker reads the state of the partition, and waits again."""
+        self.wait([("fetch", 0, wire.end_offset(self.producer, "fetch", 0))],
+                  max_wait_ms=NEVER_MS)
+        for value in "0", "1":
+            self.cluster.twheelctl("signal", "read:0", "--value", value)
+            self.cluster.eventually(lambda: self.cluster.waits("read:") == 1)
+            self.assertFalse(self.consumer.readable(0.5))
+        wire.produce(self.producer, "fetch", 0, [b"record"])
+        part, = wire.fetched(self.consumer.receive().body)
+        self.assertEqual(part.values(), [b"record"])
+
     def test_fetch_sums_the_bytes_of_its_partitions(self):
         first, second = wire.batch([b"of 0"]), wire.batch([b"of 3"])
         wanted = [("fetch", number, wire.end_offset(self.producer, "fetch", number))
