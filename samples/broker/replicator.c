@@ -36,7 +36,8 @@ static void pause_ended(struct wait *wait, enum wait_end end)
 	paused = false;
 }
 
-static void pause_before_retry(void)
+/* Return: false if nothing can wait any more. */
+static bool pause_before_retry(void)
 {
 	struct pollfd poll_waits = { .fd = waits, .events = POLLIN };
 	struct wait wait = { .fn = pause_ended };
@@ -47,8 +48,10 @@ static void pause_before_retry(void)
 	while (paused) {
 		if (!waiting->ready())
 			poll(&poll_waits, 1, -1);
-		waiting->events();
+		if (!waiting->events())
+			return false;
 	}
+	return true;
 }
 
 static int connect_to(const struct node *leader)
@@ -204,7 +207,7 @@ int replicator_main(const struct node *leader, const char *purgatory)
 	waits = waiting->open(purgatory);
 	if (waits < 0 || !data)
 		return 1;
-	for (;;) {
+	do {
 		int fd = connect_to(leader);
 
 		if (fd >= 0) {
@@ -214,6 +217,6 @@ int replicator_main(const struct node *leader, const char *purgatory)
 				;
 			close(fd);
 		}
-		pause_before_retry();
-	}
+	} while (pause_before_retry());
+	return 1;
 }

@@ -69,8 +69,11 @@ struct waiting {
 	void (*stop)(void);
 	/* Return: true if there are events, of which the descriptor may know nothing. */
 	bool (*ready)(void);
-	/* Call @fn of the ended waits, exactly once for each. */
-	void (*events)(void);
+	/*
+	 * Call @fn of the ended waits, exactly once for each. Return: false if there will be no
+	 * more events, since the purgatory has been removed.
+	 */
+	bool (*events)(void);
 };
 
 extern const struct waiting waiting_twheel;

@@ -182,7 +182,7 @@ static bool heap_ready(void)
 	return !TAILQ_EMPTY(&ended);
 }
 
-static void heap_events(void)
+static bool heap_events(void)
 {
 	uint64_t expirations, now = now_ns();
 	struct wait *wait;
@@ -195,6 +195,7 @@ static void heap_events(void)
 		TAILQ_REMOVE(&ended, wait, ended);
 		wait->fn(wait, wait->end);
 	}
+	return true;
 }
 
 const struct waiting waiting_heap = {

@@ -188,7 +188,7 @@ static void report(const struct twheel_event *event)
 		wait->fn(wait, WAIT_COMPLETED);
 }
 
-static void purgatory_events(void)
+static bool purgatory_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
 	struct wait *wait;
@@ -201,6 +201,10 @@ static void purgatory_events(void)
 	nr = twheel_read_events(fd, events, MAX_EVENTS);
 	for (ssize_t i = 0; i < nr; i++)
 		report(&events[i]);
+	if (nr > 0 || (nr < 0 && (errno == EAGAIN || errno == EINTR)))
+		return true;
+	fputs("broker: the purgatory has been removed\n", stderr);
+	return false;
 }
 
 const struct waiting waiting_twheel = {

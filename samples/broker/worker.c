@@ -255,8 +255,8 @@ static bool round_of_events(void)
 	}
 	if (!stopping)
 		run_runnable();
-	if (ended || waiting->ready())
-		waiting->events();
+	if ((ended || waiting->ready()) && !waiting->events())
+		return false;
 	settle();
 	return true;
 }

@@ -8,7 +8,7 @@ import unittest
 
 import observe
 import wire
-from cluster import LEADER, Cluster
+from cluster import LEADER, TIMEOUT, Cluster
 
 HOUR_MS = 3600 * 1000
 CONSUMERS = 1000
@@ -72,6 +72,14 @@ class Workers(unittest.TestCase):
         self.cluster.eventually(lambda: self.cluster.waits() == 0)
         # The worker still serves new connections.
         self.assertIn(paused, self.cluster.connect_to_each_worker(self))
+
+    def test_removal_of_the_purgatory_stops_the_broker(self):
+        connections = list(self.workers.values())
+        self.wait_at_end(connections)
+        self.cluster.twheelctl("remove", self.cluster.purgatory(), "--force", purgatory=False)
+        self.assertEqual(self.cluster.running.pop(LEADER).wait(TIMEOUT), 1)
+        for connection in connections:
+            self.assertTrue(connection.closed())
 
     def test_shutdown_answers_waiting_requests(self):
         connections = list(self.workers.values())
