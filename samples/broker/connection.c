@@ -38,6 +38,19 @@ struct connection *connection_new(int fd)
 	return connection;
 }
 
+/* Return: false if all buffers together are too large. */
+static bool within_limit(struct connection *connection)
+{
+	static size_t buffered;
+	size_t size = connection->in_capacity + connection->out.capacity;
+
+	if (connection->closed)
+		size = 0;
+	buffered += size - connection->counted;
+	connection->counted = size;
+	return buffered <= MAX_BUFFERED;
+}
+
 bool connection_send(struct connection *connection)
 {
 	struct writer *out = &connection->out;
@@ -56,6 +69,7 @@ bool connection_send(struct connection *connection)
 	connection->sent = 0;
 	if (out->capacity > KEEP_CAPACITY)
 		writer_free(out);
+	within_limit(connection);
 	return true;
 }
 
@@ -72,19 +86,6 @@ static bool has_frame(const struct connection *connection)
 	int64_t size = frame_size(connection);
 
 	return size >= 0 && connection->in_size >= PREFIX_SIZE + (size_t)size;
-}
-
-/* Return: false if all buffers together are too large. */
-static bool within_limit(struct connection *connection)
-{
-	static size_t buffered;
-	size_t size = connection->in_capacity + connection->out.capacity;
-
-	if (connection->closed)
-		size = 0;
-	buffered += size - connection->counted;
-	connection->counted = size;
-	return buffered <= MAX_BUFFERED;
 }
 
 static bool grow(struct connection *connection)
