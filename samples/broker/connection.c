@@ -38,23 +38,66 @@ struct connection *connection_new(int fd)
 	return connection;
 }
 
-/* Return: false if all buffers together are too large. */
-static bool within_limit(struct connection *connection)
+/* Size of all buffers. */
+static size_t buffered;
+
+/* Connections with a response that is not sent yet; the first one has progressed least recently. */
+static TAILQ_HEAD(, connection) sending = TAILQ_HEAD_INITIALIZER(sending);
+
+static void count_buffers(struct connection *connection)
 {
-	static size_t buffered;
 	size_t size = connection->in_capacity + connection->out.capacity;
 
 	if (connection->closed)
 		size = 0;
 	buffered += size - connection->counted;
 	connection->counted = size;
-	return buffered <= MAX_BUFFERED;
+}
+
+static void set_sending(struct connection *connection, bool is_sending)
+{
+	if (connection->is_sending)
+		TAILQ_REMOVE(&sending, connection, sending);
+	if (is_sending)
+		TAILQ_INSERT_TAIL(&sending, connection, sending);
+	connection->is_sending = is_sending;
+}
+
+/* Drop a response. The connection is closed by the event of this shutdown. */
+static void evict(struct connection *connection)
+{
+	set_sending(connection, false);
+	writer_free(&connection->out);
+	connection->sent = 0;
+	count_buffers(connection);
+	shutdown(connection->fd, SHUT_RDWR);
+}
+
+/*
+ * Evict clients that do not read if all buffers together are too large.
+ * Return: false if they still are.
+ */
+static bool within_limit(struct connection *connection)
+{
+	count_buffers(connection);
+	while (buffered > MAX_BUFFERED) {
+		struct connection *slow = TAILQ_FIRST(&sending);
+
+		if (!slow || slow == connection)
+			return false;
+		evict(slow);
+	}
+	return true;
 }
 
 bool connection_send(struct connection *connection)
 {
 	struct writer *out = &connection->out;
 
+	if (!out->size)
+		return true;
+	if (!connection->is_sending)
+		set_sending(connection, true);
 	while (connection->sent < out->size) {
 		ssize_t n = send(connection->fd, out->data + connection->sent,
 				 out->size - connection->sent, MSG_NOSIGNAL);
@@ -64,12 +107,14 @@ bool connection_send(struct connection *connection)
 		if (n < 0)
 			return errno == EAGAIN;
 		connection->sent += n;
+		set_sending(connection, true);
 	}
+	set_sending(connection, false);
 	out->size = 0;
 	connection->sent = 0;
 	if (out->capacity > KEEP_CAPACITY)
 		writer_free(out);
-	within_limit(connection);
+	count_buffers(connection);
 	return true;
 }
 
@@ -208,7 +253,8 @@ void connection_close(struct connection *connection)
 	close(connection->fd);
 	connection->fd = -1;
 	connection->closed = true;
-	within_limit(connection);
+	set_sending(connection, false);
+	count_buffers(connection);
 	if (connection->is_follower)
 		partitions_left(getpid(), connection->id);
 }

@@ -17,7 +17,9 @@
 struct connection {
 	TAILQ_ENTRY(connection) runnable;	/* has more requests in its buffer */
 	LIST_ENTRY(connection) all;
+	TAILQ_ENTRY(connection) sending;
 	bool is_runnable;
+	bool is_sending;	/* a part of the response is not sent yet */
 	int fd;
 	uint64_t id;		/* unique in its worker; not 0 */
 	uint8_t *in;

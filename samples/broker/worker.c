@@ -27,6 +27,9 @@
 /* Other descriptors: logs, epoll, signals, the purgatory. */
 #define SPARE_FILES	(MAX_PARTITIONS + 32)
 
+/* The kernel closes connections whose clients do not read for this time. */
+#define SEND_TIMEOUT_MS	10000
+
 /* Time in which clients can take their last responses. */
 #define LAST_SEND_NS	1000000000ULL
 
@@ -158,6 +161,7 @@ static void settle(void)
 static void accept_all(void)
 {
 	while (nr_connections < max_connections) {
+		const unsigned int send_timeout = SEND_TIMEOUT_MS;
 		int on = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct connection *connection;
 		struct epoll_event event = {
@@ -172,6 +176,7 @@ static void accept_all(void)
 		if (!connection)
 			return;
 		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &send_timeout, sizeof(send_timeout));
 		event.data.ptr = connection;
 		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)) {
 			connection_close(connection);
