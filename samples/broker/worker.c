@@ -30,6 +30,9 @@
 /* The kernel closes connections whose clients do not read for this time. */
 #define SEND_TIMEOUT_MS	10000
 
+/* Time after which accept4() is called again if it has failed. */
+#define ACCEPT_PAUSE_NS	100000000ULL
+
 /* Time in which clients can take their last responses. */
 #define LAST_SEND_NS	1000000000ULL
 
@@ -39,6 +42,7 @@ static int nr_waiting;
 static bool stopping;
 static bool last_send_is_over;
 static bool is_listening = true;
+static bool is_paused;
 static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
 static TAILQ_HEAD(, connection) runnable = TAILQ_HEAD_INITIALIZER(runnable);
 static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
@@ -158,6 +162,26 @@ static void settle(void)
 		waiting->submit();
 }
 
+static void pause_ended(struct wait *wait, enum wait_end end)
+{
+	(void)wait;
+	(void)end;
+	is_paused = false;
+	listen_for_more(true);
+}
+
+/* The system has no file or no memory left, and reports nothing when it has. */
+static void listen_later(void)
+{
+	static struct wait pause = { .fn = pause_ended };
+
+	listen_for_more(false);
+	if (is_paused)
+		return;
+	is_paused = true;
+	waiting->add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
+}
+
 static void accept_all(void)
 {
 	while (nr_connections < max_connections) {
@@ -168,10 +192,13 @@ static void accept_all(void)
 			.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
 		};
 
-		if (fd < 0 && errno == EAGAIN)
+		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
+			continue;
+		if (fd < 0) {
+			if (errno != EAGAIN)
+				listen_later();
 			return;
-		if (fd < 0)
-			break;
+		}
 		connection = connection_new(fd);
 		if (!connection)
 			return;
