@@ -182,8 +182,8 @@ static void write_part(struct request *request, struct part *part, struct writer
 
 static void answer(struct request *request, struct writer *writer)
 {
-	if (request->max_bytes > FRAME_MAX)
-		request->max_bytes = FRAME_MAX;
+	if (request->max_bytes > BATCH_MAX)
+		request->max_bytes = BATCH_MAX;
 	put_i32(writer, 0);
 	if (request->version >= 7) {
 		put_i16(writer, request->error);

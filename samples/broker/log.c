@@ -57,8 +57,10 @@ static enum batch_error header_check(const uint8_t *data, struct batch *batch)
 	last = get_i32(&reader);
 	get_raw(&reader, 30);
 	batch->records = get_i32(&reader);
-	if (size < HEADER_SIZE - PREFIX_SIZE || size > FRAME_MAX)
+	if (size < HEADER_SIZE - PREFIX_SIZE)
 		return BATCH_CORRUPT;
+	if (size > BATCH_MAX - PREFIX_SIZE)
+		return BATCH_LARGE;
 	batch->size = PREFIX_SIZE + size;
 	if (batch->records < 1 || last != batch->records - 1)
 		return BATCH_CORRUPT;
@@ -177,7 +179,7 @@ struct place log_recover(struct log *log)
 {
 	struct place end = { }, failed = { .offset = -1 };
 	/* Room for any batch: if none is complete at the start, it is torn. */
-	size_t size = PREFIX_SIZE + FRAME_MAX;
+	size_t size = BATCH_MAX;
 	uint8_t *data = malloc(size);
 	ssize_t len;
 

@@ -39,6 +39,7 @@ enum batch_error {
 	BATCH_SHORT,		/* the buffer ends within the batch */
 	BATCH_FORMAT,		/* an older or newer format */
 	BATCH_CORRUPT,
+	BATCH_LARGE,		/* above BATCH_MAX */
 };
 
 /* Check the batch at the start of a buffer, including its CRC. */

@@ -34,6 +34,8 @@ static enum error_code check_records(const struct part *part, struct batch *batc
 	case BATCH_OK:
 		/* A request has one batch for each partition. */
 		return batch->size == (size_t)part->records.len ? 0 : INVALID_RECORD;
+	case BATCH_LARGE:
+		return MESSAGE_TOO_LARGE;
 	case BATCH_FORMAT:
 		return UNSUPPORTED_FOR_MESSAGE_FORMAT;
 	default:

@@ -79,7 +79,7 @@ static void put_topic(struct writer *writer, const struct topic *topic)
 	for (int i = 0; i < topic->nr_partitions; i++) {
 		put_i32(writer, i);
 		put_i64(writer, partition_state(topic->first + i).end.offset);
-		put_i32(writer, FRAME_MAX);
+		put_i32(writer, BATCH_MAX);
 	}
 }
 
@@ -97,7 +97,7 @@ static void put_fetch(struct writer *writer, const struct node *leader)
 	put_i32(writer, config.self->id);
 	put_i32(writer, MAX_WAIT_MS);
 	put_i32(writer, 1);
-	put_i32(writer, FRAME_MAX);
+	put_i32(writer, BATCH_MAX);
 	put_i8(writer, 0);
 	put_i32(writer, nr);
 	for (int i = 0; i < config.nr_topics; i++) {
@@ -193,7 +193,7 @@ static bool fetch(int fd, const struct node *leader, struct writer *writer, uint
 	if (!send_all(fd, writer) || !receive_all(fd, data, 4))
 		return false;
 	size = get_i32(&reader);
-	if (size < 0 || size > WRITER_MAX || !receive_all(fd, data, size))
+	if (size < 0 || size > FRAME_MAX || !receive_all(fd, data, size))
 		return false;
 	reader = (struct reader){ .at = data, .end = data + size };
 	return copy_all(&reader, leader);
@@ -201,7 +201,7 @@ static bool fetch(int fd, const struct node *leader, struct writer *writer, uint
 
 int replicator_main(const struct node *leader, const char *purgatory)
 {
-	uint8_t *data = malloc(WRITER_MAX);
+	uint8_t *data = malloc(FRAME_MAX);
 	struct writer writer = { };
 
 	waits = waiting->open(purgatory);

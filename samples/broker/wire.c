@@ -119,7 +119,7 @@ uint8_t *put_room(struct writer *writer, size_t len)
 	size_t capacity = writer->capacity ? writer->capacity : 256;
 	uint8_t *data;
 
-	if (writer->failed || len > WRITER_MAX - writer->size) {
+	if (writer->failed || len > FRAME_MAX - writer->size) {
 		writer->failed = true;
 		return NULL;
 	}

@@ -3,7 +3,7 @@
  * Fields of Kafka's protocol: big-endian numbers, strings, arrays.
  *
  * A reader never leaves its buffer.  After the first error it returns zeroes, and the caller
- * tests @bad once, at the end.  A writer grows up to WRITER_MAX and sets @failed beyond it.
+ * tests @bad once, at the end.  A writer grows up to FRAME_MAX and sets @failed beyond it.
  */
 #ifndef BROKER_WIRE_H
 #define BROKER_WIRE_H
@@ -12,9 +12,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Largest request, and the limit on the records in a response. */
-#define FRAME_MAX	1048576
-#define WRITER_MAX	(2 * FRAME_MAX + 65536)
+/* Largest batch of records, and the limit on the records in a response. */
+#define BATCH_MAX	(1 << 20)
+
+/* Largest frame: a response may exceed its limit by one batch. */
+#define FRAME_MAX	(2 * BATCH_MAX + 65536)
 
 struct reader {
 	const uint8_t *at;

@@ -59,7 +59,7 @@ static void absurd_fields_of_a_batch_are_corrupt(void)
 		size_t at;
 		int32_t value;
 	} fields[] = {
-		{ 0, INT32_MIN }, { 0, INT32_MAX }, { 8, -1 }, { 8, 48 }, { 8, INT32_MAX },
+		{ 0, INT32_MIN }, { 0, INT32_MAX }, { 8, -1 }, { 8, 48 },
 		{ 23, -1 }, { 23, 1 }, { 57, 0 }, { 57, -1 }, { 57, INT32_MAX },
 	};
 
@@ -74,6 +74,21 @@ static void absurd_fields_of_a_batch_are_corrupt(void)
 			patch_i32(&writer, 4, -1);
 		patch_i32(&writer, CRC_AT, crc32c(writer.data + 21, size - 21));
 		CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
+		writer_free(&writer);
+	}
+}
+
+static void batch_above_the_limit_is_large(void)
+{
+	static const int32_t sizes[] = { BATCH_MAX - 12, BATCH_MAX - 11, INT32_MAX };
+
+	for (int i = 0; i < 3; i++) {
+		struct writer writer = { };
+		struct batch batch;
+		size_t size = put_batch(&writer, 0, 1, 0);
+
+		patch_i32(&writer, 8, sizes[i]);
+		CHECK(batch_check(writer.data, size, &batch) == (i ? BATCH_LARGE : BATCH_SHORT));
 		writer_free(&writer);
 	}
 }
@@ -178,6 +193,7 @@ int main(void)
 		{ "batch_is_valid_until_a_bit_changes", batch_is_valid_until_a_bit_changes },
 		{ "truncated_batch_is_short", truncated_batch_is_short },
 		{ "absurd_fields_of_a_batch_are_corrupt", absurd_fields_of_a_batch_are_corrupt },
+		{ "batch_above_the_limit_is_large", batch_above_the_limit_is_large },
 		{ "older_format_is_reported", older_format_is_reported },
 		{ "recovery_cuts_the_log_at_the_first_bad_batch",
 		  recovery_cuts_the_log_at_the_first_bad_batch },

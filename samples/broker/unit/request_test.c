@@ -97,12 +97,12 @@ static void fetch_topic(const char *topic, int index, int64_t offset)
 	put_i32(&frame, 1);
 	put_i32(&frame, index);
 	put_i64(&frame, offset);
-	put_i32(&frame, FRAME_MAX);
+	put_i32(&frame, BATCH_MAX);
 }
 
 static struct request *fetch(int replica, const char *topic, int64_t offset)
 {
-	fetch_header(replica, 1000, 1, FRAME_MAX, 1);
+	fetch_header(replica, 1000, 1, BATCH_MAX, 1);
 	fetch_topic(topic, 0, offset);
 	return begin();
 }
@@ -262,7 +262,7 @@ static void fetch_waits_for_the_missing_bytes(void)
 
 	kit_start();
 	size = produce_frame("alone", 1, 1000, 1);
-	fetch_header(-1, 1000, 2 * size, FRAME_MAX, 1);
+	fetch_header(-1, 1000, 2 * size, BATCH_MAX, 1);
 	fetch_topic("alone", 0, 0);
 	request = begin();
 	CHECK((int)request_missing(request) == 2 * size);
@@ -290,7 +290,7 @@ static void fetch_sums_its_partitions(void)
 	produced(begin());
 	produce("both", 1, 1);
 	follow(1);
-	fetch_header(-1, 1000, 3 * size, FRAME_MAX, 2);
+	fetch_header(-1, 1000, 3 * size, BATCH_MAX, 2);
 	fetch_topic("alone", 0, 0);
 	fetch_topic("both", 0, 0);
 	request = begin();
@@ -365,7 +365,7 @@ static void repeated_partition_waits_once(void)
 	struct request *request;
 
 	kit_start();
-	fetch_header(-1, 60000, 1, FRAME_MAX, 2);
+	fetch_header(-1, 60000, 1, BATCH_MAX, 2);
 	fetch_topic("alone", 0, 0);
 	fetch_topic("alone", 0, 0);
 	request = begin();
@@ -419,7 +419,7 @@ static void flexible_api_versions_is_answered(void)
 static void truncated_request_closes_the_connection(void)
 {
 	kit_start();
-	fetch_header(-1, 1000, 1, FRAME_MAX, 1);
+	fetch_header(-1, 1000, 1, BATCH_MAX, 1);
 	fetch_topic("alone", 0, 0);
 	for (size_t len = 8; len < frame.size; len++)
 		CHECK(!request_begin(frame.data, len, &connection));
@@ -431,7 +431,7 @@ static void too_many_partitions_close_the_connection(void)
 	for (int nr = MAX_PARTS; nr <= MAX_PARTS + 1; nr++) {
 		struct request *request;
 
-		fetch_header(-1, 1000, 1, FRAME_MAX, nr);
+		fetch_header(-1, 1000, 1, BATCH_MAX, nr);
 		for (int i = 0; i < nr; i++)
 			fetch_topic("alone", 0, 0);
 		request = begin();

@@ -96,10 +96,10 @@ static void writer_fails_beyond_its_limit(void)
 {
 	struct writer writer = { };
 
-	CHECK(put_room(&writer, WRITER_MAX));
+	CHECK(put_room(&writer, FRAME_MAX));
 	CHECK(!writer.failed);
 	put_i8(&writer, 0);
-	CHECK(writer.failed && writer.size == WRITER_MAX);
+	CHECK(writer.failed && writer.size == FRAME_MAX);
 	CHECK(!put_room(&writer, 0));
 	writer_free(&writer);
 	CHECK(!put_room(&writer, SIZE_MAX));
