@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,6 +109,7 @@ size_t batches_complete(const uint8_t *data, size_t len)
 bool log_open(struct log *log, const char *path)
 {
 	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	snprintf(log->path, sizeof(log->path), "%s", path);
 	if (log->fd < 0)
 		perror(path);
 	return log->fd >= 0;
@@ -122,8 +124,10 @@ ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len)
 
 		if (n < 0 && errno == EINTR)
 			continue;
-		if (n < 0)
+		if (n < 0) {
+			perror("broker: read of a log");
 			return -1;
+		}
 		if (!n)
 			break;
 		done += n;
@@ -175,21 +179,50 @@ static size_t skip_valid(const uint8_t *data, size_t len, struct place *end)
 	return done;
 }
 
+/* Is this the start of a batch, without its end and without any batch after it? */
+static bool is_torn(const uint8_t *data, size_t len)
+{
+	struct batch batch;
+
+	if (len && batch_check(data, len, &batch) != BATCH_SHORT)
+		return false;
+	for (size_t i = 1; i < len; i++) {
+		if (!batch_check(data + i, len - i, &batch))
+			return false;
+	}
+	return true;
+}
+
+static bool cut_torn(struct log *log, const uint8_t *data, size_t len, struct place end)
+{
+	if (!is_torn(data, len)) {
+		fprintf(stderr,
+			"broker: %s: the batch at byte %" PRIu64 " is damaged; the log is kept\n",
+			log->path, end.position);
+		return false;
+	}
+	if (len)
+		fprintf(stderr, "broker: %s: %zu bytes of an incomplete batch are cut\n",
+			log->path, len);
+	return log_cut(log, end);
+}
+
 struct place log_recover(struct log *log)
 {
 	struct place end = { }, failed = { .offset = -1 };
-	/* Room for any batch: if none is complete at the start, it is torn. */
-	size_t size = BATCH_MAX;
-	uint8_t *data = malloc(size);
+	/* Room for any batch: if none is complete at the start, it is torn or damaged. */
+	uint8_t *data = malloc(BATCH_MAX);
 	ssize_t len;
+	bool ok;
 
 	if (!data)
 		return failed;
 	do {
-		len = log_read(log, end.position, data, size);
+		len = log_read(log, end.position, data, BATCH_MAX);
 	} while (len > 0 && skip_valid(data, len, &end));
+	ok = len >= 0 && cut_torn(log, data, len, end);
 	free(data);
-	return len >= 0 && log_cut(log, end) ? end : failed;
+	return ok ? end : failed;
 }
 
 static bool remember(struct log *log, struct place place)

@@ -21,6 +21,7 @@ struct place {
 
 struct log {
 	int fd;
+	char path[4096];	/* for messages */
 	struct place *index;	/* sparse: boundaries at least INDEX_STEP apart */
 	size_t nr_index;
 	size_t max_index;
@@ -50,7 +51,11 @@ void batch_set_base(uint8_t *data, int64_t base);
 size_t batches_complete(const uint8_t *data, size_t len);
 
 bool log_open(struct log *log, const char *path);
-/* Cut the log after its last valid batch.  Return: its end; or an offset of -1. */
+/*
+ * Cut a last batch that was not written completely. Anything else that is not valid is damage,
+ * and an error: the log may be the only one that has the batches after it.
+ * Return: the end of the log; or an offset of -1.
+ */
 struct place log_recover(struct log *log);
 /* Remove the bytes from @end. */
 bool log_cut(struct log *log, struct place end);

@@ -101,10 +101,8 @@ static bool recover_log(int number)
 {
 	struct place end = log_recover(&logs[number]);
 
-	if (end.offset < 0) {
-		fprintf(stderr, "broker: cannot recover a log\n");
+	if (end.offset < 0)
 		return false;
-	}
 	/* Without followers, all records are replicated. */
 	set_place(&partitions[number].end, end);
 	set_place(&partitions[number].high, end);

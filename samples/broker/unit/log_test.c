@@ -104,7 +104,7 @@ static void older_format_is_reported(void)
 	writer_free(&writer);
 }
 
-static void recovery_cuts_the_log_at_the_first_bad_batch(void)
+static void recovery_cuts_a_torn_batch(void)
 {
 	struct log log = open_log();
 	struct place zero = { }, end;
@@ -118,12 +118,31 @@ static void recovery_cuts_the_log_at_the_first_bad_batch(void)
 	end = log_recover(&log);
 	CHECK(end.offset == 6 && end.position == two);
 	CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)two);
-	/* A batch that does not continue the log. */
-	writer.size = 0;
-	put_batch(&writer, 9, 1, 0);
-	CHECK(log_write(&log, end, writer.data, writer.size));
-	end = log_recover(&log);
-	CHECK(end.offset == 6 && end.position == two);
+	writer_free(&writer);
+	close_log(&log);
+}
+
+static void recovery_refuses_a_damaged_log(void)
+{
+	/* In the payload, base offset, format and size, each followed by a valid batch. */
+	static const size_t places[] = { 80, 5, 16, 10, 9 };
+	struct log log = open_log();
+	struct place zero = { };
+	struct writer writer = { };
+
+	put_batch(&writer, 0, 5, 100);
+	put_batch(&writer, 5, 1, 200);
+	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
+		writer.data[places[i]] ^= 1;
+		CHECK(log_write(&log, zero, writer.data, writer.size));
+		CHECK(log_recover(&log).offset == -1);
+		CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)writer.size);
+		writer.data[places[i]] ^= 1;
+	}
+	/* The last batch is complete, but damaged. */
+	writer.data[writer.size - 1] ^= 1;
+	CHECK(log_write(&log, zero, writer.data, writer.size));
+	CHECK(log_recover(&log).offset == -1);
 	writer_free(&writer);
 	close_log(&log);
 }
@@ -195,8 +214,8 @@ int main(void)
 		{ "absurd_fields_of_a_batch_are_corrupt", absurd_fields_of_a_batch_are_corrupt },
 		{ "batch_above_the_limit_is_large", batch_above_the_limit_is_large },
 		{ "older_format_is_reported", older_format_is_reported },
-		{ "recovery_cuts_the_log_at_the_first_bad_batch",
-		  recovery_cuts_the_log_at_the_first_bad_batch },
+		{ "recovery_cuts_a_torn_batch", recovery_cuts_a_torn_batch },
+		{ "recovery_refuses_a_damaged_log", recovery_refuses_a_damaged_log },
 		{ "recovery_reads_a_log_larger_than_its_buffer",
 		  recovery_reads_a_log_larger_than_its_buffer },
 		{ "each_offset_is_found_in_its_batch", each_offset_is_found_in_its_batch },
