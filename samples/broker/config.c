@@ -142,14 +142,18 @@ static bool read_all(json_t *root)
 	json_error_t error;
 	size_t i;
 
-	config = (struct config){ .purgatory = "broker", .workers = 1 };
-	if (json_unpack_ex(root, &error, JSON_STRICT, "{s?s, s?i, s:o, s:o}",
+	config = (struct config){ .purgatory = "broker", .workers = 1, .max_lag_ms = 30000 };
+	if (json_unpack_ex(root, &error, JSON_STRICT, "{s?s, s?i, s?i, s:o, s:o}",
 			   "purgatory", &config.purgatory, "workers", &config.workers,
+			   "replica.lag.time.max.ms", &config.max_lag_ms,
 			   "nodes", &nodes, "topics", &topics))
 		return wrong(error.text);
 	/* The name of a purgatory has up to 31 characters, with the ID. */
 	if (strlen(config.purgatory) > 20)
 		return wrong("the name of the purgatory has more than 20 characters");
+	/* The fetch of a follower waits for 500 ms. */
+	if (config.max_lag_ms < 1000)
+		return wrong("replica.lag.time.max.ms is below 1000");
 	json_array_foreach(nodes, i, item) {
 		if (!read_node(item))
 			return false;

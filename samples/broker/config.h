@@ -39,6 +39,7 @@ struct topic {
 struct config {
 	const char *purgatory;	/* the broker with the ID N uses "NAME-N" */
 	int workers;
+	int max_lag_ms;		/* of a replica in sync */
 	struct node nodes[MAX_NODES];
 	int nr_nodes;
 	struct topic topics[MAX_TOPICS];

@@ -26,7 +26,6 @@
 
 struct connection *connection_new(int fd)
 {
-	static uint64_t last_id;
 	struct connection *connection = calloc(1, sizeof(*connection));
 
 	if (!connection) {
@@ -34,7 +33,6 @@ struct connection *connection_new(int fd)
 		return NULL;
 	}
 	connection->fd = fd;
-	connection->id = ++last_id;
 	return connection;
 }
 
@@ -203,16 +201,13 @@ static bool answer(struct connection *connection, struct request *request)
 /* Execute the request in the first frame. */
 static bool execute(struct connection *connection)
 {
-	struct follower follower = { .worker = getpid(), .connection = connection->id };
 	struct request *request;
 	uint64_t missing;
 
 	connection->frame = PREFIX_SIZE + frame_size(connection);
-	request = request_begin(connection->in + PREFIX_SIZE, connection->frame - PREFIX_SIZE,
-				&follower);
+	request = request_begin(connection->in + PREFIX_SIZE, connection->frame - PREFIX_SIZE);
 	if (!request)
 		return false;
-	connection->is_follower |= request->follower.node != 0;
 	missing = request_missing(request);
 	if (!missing)
 		return answer(connection, request);
@@ -255,8 +250,6 @@ void connection_close(struct connection *connection)
 	connection->closed = true;
 	set_sending(connection, false);
 	count_buffers(connection);
-	if (connection->is_follower)
-		partitions_left(getpid(), connection->id);
 }
 
 void connection_free(struct connection *connection)

@@ -21,7 +21,6 @@ struct connection {
 	bool is_runnable;
 	bool is_sending;	/* a part of the response is not sent yet */
 	int fd;
-	uint64_t id;		/* unique in its worker; not 0 */
 	uint8_t *in;
 	size_t in_size;
 	size_t in_capacity;
@@ -30,7 +29,6 @@ struct connection {
 	size_t sent;
 	size_t counted;		/* size of both buffers */
 	struct request *waiting;
-	bool is_follower;
 	bool hung_up;		/* the client has closed its side */
 	bool closed;		/* freed when the event of its request arrives */
 };

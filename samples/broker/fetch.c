@@ -37,9 +37,9 @@ static void parse(struct request *request, struct reader *reader)
 {
 	int32_t wait;
 
-	request->follower.node = get_i32(reader);
-	if (request->follower.node < 0)
-		request->follower.node = 0;
+	request->replica = get_i32(reader);
+	if (request->replica < 0)
+		request->replica = 0;
 	wait = get_i32(reader);
 	request->timeout_ms = wait > 0 ? wait : 0;
 	request->min_bytes = get_i32(reader);
@@ -68,8 +68,8 @@ static enum error_code find_start(const struct request *request, struct part *pa
 		      log_find(partition_log(part->partition), state.end, part->offset);
 	if (part->start.offset < 0)
 		return STORAGE_ERROR;
-	if (request->follower.node &&
-	    !partition_followed(part->partition, &request->follower, part->start))
+	if (request->replica &&
+	    !partition_followed(part->partition, request->replica, part->start))
 		return REPLICA_NOT_AVAILABLE;
 	return 0;
 }
@@ -88,7 +88,7 @@ static void begin(struct request *request)
 static uint64_t available(const struct request *request, const struct part *part,
 			  const struct state *state)
 {
-	uint64_t end = request->follower.node ? state->end.position : state->high.position;
+	uint64_t end = request->replica ? state->end.position : state->high.position;
 
 	return end > part->start.position ? end - part->start.position : 0;
 }
@@ -113,7 +113,7 @@ static uint64_t missing(struct request *request)
 
 static enum wait_kind kind(const struct request *request)
 {
-	return request->follower.node ? WAIT_COPY : WAIT_READ;
+	return request->replica ? WAIT_COPY : WAIT_READ;
 }
 
 /* Put complete batches. Return: their size. */

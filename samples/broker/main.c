@@ -2,18 +2,22 @@
 /*
  * broker: serves clients of Kafka. The requests that wait are operations of a purgatory.
  *
- * The main process starts the workers and the replicators, replaces those that are killed, and
- * waits for signals.
+ * The main process starts the workers and the replicators, and replaces those that are killed.
+ * It waits for signals, and for the end of the leases of replicas: these must not end with a
+ * worker.
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/prctl.h>
+#include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,17 +28,22 @@
 #include "waiting.h"
 #include "worker.h"
 
-/* @leader is NULL for a worker. */
+/* A worker is replaced after this time, so that one that cannot start does not use all CPUs. */
+#define RESTART_PAUSE_NS	(100 * NS_PER_MS)
+
+/* @leader is NULL for a worker; @pid is 0 until a killed child is replaced. */
 struct child {
 	pid_t pid;
 	int number;
 	const struct node *leader;
+	struct wait pause;
 };
 
 static struct child children[MAX_WORKERS + MAX_NODES];
 static int nr_children;
 static char purgatory[64];
 static int status;
+static bool stopping;
 
 static void print_usage(FILE *to)
 {
@@ -51,21 +60,26 @@ static void print_usage(FILE *to)
 	      "  --help\n", to);
 }
 
-static bool start(struct child *child)
+static void stop_with_error(void)
+{
+	stopping = true;
+	status = 1;
+}
+
+static void start(struct child *child)
 {
 	pid_t parent = getpid();
 	sigset_t none;
 	char name[16];
-	pid_t pid = fork();
 
-	if (pid < 0) {
+	child->pid = fork();
+	if (child->pid < 0) {
 		perror("broker: fork");
-		return false;
+		child->pid = 0;
+		stop_with_error();
 	}
-	if (pid) {
-		child->pid = pid;
-		return true;
-	}
+	if (child->pid || stopping)
+		return;
 	/* A killed broker leaves no process. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
@@ -81,15 +95,20 @@ static bool start(struct child *child)
 	exit(replicator_main(child->leader, purgatory));
 }
 
-static bool add_child(int number, const struct node *leader)
+static void pause_ended(struct wait *wait, enum wait_end end)
 {
-	struct child *child = &children[nr_children];
+	(void)end;
+	start((struct child *)((char *)wait - offsetof(struct child, pause)));
+}
 
-	*child = (struct child){ .number = number, .leader = leader };
-	if (!start(child))
-		return false;
-	nr_children++;
-	return true;
+static void add_child(int number, const struct node *leader)
+{
+	children[nr_children] = (struct child){
+		.number = number,
+		.leader = leader,
+		.pause = { .fn = pause_ended },
+	};
+	start(&children[nr_children++]);
 }
 
 static bool follows_any(const struct node *leader)
@@ -104,70 +123,74 @@ static bool follows_any(const struct node *leader)
 	return false;
 }
 
-static bool start_all(void)
+static void start_all(void)
 {
-	for (int i = 0; i < config.workers; i++) {
-		if (!add_child(i, NULL))
-			return false;
+	for (int i = 0; i < config.workers && !stopping; i++)
+		add_child(i, NULL);
+	for (int i = 0; i < config.nr_nodes && !stopping; i++) {
+		if (follows_any(&config.nodes[i]))
+			add_child(i, &config.nodes[i]);
 	}
-	for (int i = 0; i < config.nr_nodes; i++) {
-		if (follows_any(&config.nodes[i]) && !add_child(i, &config.nodes[i]))
-			return false;
-	}
-	/* For the signals of partitions_left() and partitions_wake(). */
-	return waiting->open(purgatory) >= 0;
 }
 
 static void stop_all(void)
 {
-	for (int i = 0; i < nr_children; i++)
-		kill(children[i].pid, SIGTERM);
-	for (int i = 0; i < nr_children; i++)
-		waitpid(children[i].pid, NULL, 0);
+	for (int i = 0; i < nr_children; i++) {
+		if (children[i].pid)
+			kill(children[i].pid, SIGTERM);
+	}
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
 }
 
-/*
- * A killed child may have held a lock, lost its signals and the connections of followers. Its
- * own operations are gone.
- */
-static bool replace(struct child *child, int how)
+/* A killed child may have held a lock and lost its signals. Its own operations are gone. */
+static void child_ended(struct child *child, int how)
 {
-	fprintf(stderr, "broker %d: %s %d (pid %d) was killed by signal %d\n", config.self->id,
-		child->leader ? "replicator" : "worker", child->number, child->pid, WTERMSIG(how));
-	partitions_left(child->pid, 0);
-	partitions_wake();
-	return start(child);
+	if (WIFSIGNALED(how)) {
+		fprintf(stderr, "broker %d: %s %d (pid %d) was killed by signal %d\n",
+			config.self->id, child->leader ? "replicator" : "worker", child->number,
+			child->pid, WTERMSIG(how));
+		partitions_repair();
+		waiting->add(&child->pause, NULL, 0, 0, now_ns() + RESTART_PAUSE_NS);
+	} else {
+		stop_with_error();
+	}
+	child->pid = 0;
 }
 
-/* Return: false if the broker has to stop. */
-static bool reap(void)
+static void reap(void)
 {
 	pid_t pid;
 	int how;
 
 	while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
 		for (int i = 0; i < nr_children; i++) {
-			if (children[i].pid != pid)
-				continue;
-			if (!WIFSIGNALED(how) || !replace(&children[i], how)) {
-				children[i] = children[--nr_children];
-				status = 1;
-				return false;
-			}
+			if (children[i].pid == pid)
+				child_ended(&children[i], how);
 		}
 	}
-	return true;
 }
 
-static void serve(const sigset_t *signals)
+/* The main process waits for signals, for the leases of replicas and for pauses. */
+static void serve(int signals, int waits)
 {
-	int signal = SIGCHLD;
+	struct pollfd fds[] = {
+		{ .fd = signals, .events = POLLIN },
+		{ .fd = waits, .events = POLLIN },
+	};
+	struct signalfd_siginfo info;
 
-	fprintf(stderr, "broker %d: listening on %s:%d with %d workers\n", config.self->id,
-		config.self->host, config.self->port, config.workers);
-	while (signal == SIGCHLD && reap()) {
-		if (sigwait(signals, &signal))
-			break;
+	while (!stopping) {
+		waiting->submit();
+		poll(fds, 2, waiting->ready() ? 0 : -1);
+		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo == SIGCHLD)
+				reap();
+			else
+				stopping = true;
+		}
+		if (!waiting->events())
+			stop_with_error();
 	}
 }
 
@@ -252,9 +275,9 @@ static bool lock_data(void)
 
 int main(int argc, char **argv)
 {
-	int node = 0, workers = 0;
+	int node = 0, workers = 0, signals, waits;
 	const char *path;
-	sigset_t signals;
+	sigset_t mask;
 
 	waiting = &waiting_twheel;
 	path = parse(argc, argv, &node, &workers);
@@ -266,17 +289,23 @@ int main(int argc, char **argv)
 		return 1;
 	if (!waiting->create(purgatory))
 		return 1;
-	/* The reader of the log may end first. */
+	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGCHLD);
-	sigprocmask(SIG_BLOCK, &signals, NULL);
-	if (start_all())
-		serve(&signals);
-	else
-		status = 1;
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
+	waits = waiting->open(purgatory);
+	if (signals < 0 || waits < 0)
+		return 1;
+	if (waiting->is_shared)
+		partitions_watch();
+	fprintf(stderr, "broker %d: listening on %s:%d with %d workers\n", config.self->id,
+		config.self->host, config.self->port, config.workers);
+	start_all();
+	serve(signals, waits);
 	stop_all();
 	waiting->remove(purgatory);
 	fprintf(stderr, "broker %d: stopped\n", config.self->id);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,9 +19,10 @@ struct shared_place {
 };
 
 struct replica {
-	struct place end;
-	struct follower owner;
+	struct shared_place end;
+	int64_t target;		/* end of the leader's log at the last fetch */
 	bool in_sync;
+	struct wait lease;
 };
 
 /* @lock protects all fields, and the writes to the log. */
@@ -53,15 +55,13 @@ static bool is_local(int number)
 	return topic_replica(config.partitions[number], config.self->id) >= 0;
 }
 
-/* The last owner was killed: its batch and the state of a replica may be incomplete. */
+/* The last owner was killed: its batch may be incomplete. */
 static void repair(int number)
 {
 	struct partition *partition = &partitions[number];
 
 	if (is_local(number))
 		log_cut(&logs[number], get_place(&partition->end));
-	for (int i = 0; i < MAX_NODES; i++)
-		partition->replicas[i].in_sync = false;
 	pthread_mutex_consistent(&partition->lock);
 }
 
@@ -168,8 +168,8 @@ static void advance_high(int number, struct partition *partition)
 	for (int i = 0; i < MAX_NODES; i++) {
 		const struct replica *replica = &partition->replicas[i];
 
-		if (replica->in_sync && replica->end.offset < high.offset)
-			high = replica->end;
+		if (replica->in_sync && get_place(&replica->end).offset < high.offset)
+			high = get_place(&replica->end);
 	}
 	/* A follower has the high watermark of its leader. */
 	if (!leads(config.partitions[number]) || high.offset <= old.offset)
@@ -251,60 +251,96 @@ static void report(int number, int node, const char *change)
 		topic->name, number - topic->first, change);
 }
 
-bool partition_followed(int number, const struct follower *follower, struct place place)
+static uint64_t lease_end(void)
 {
-	int i = topic_replica(config.partitions[number], follower->node);
+	return now_ns() + config.max_lag_ms * NS_PER_MS;
+}
+
+bool partition_followed(int number, int node, struct place place)
+{
+	int i = topic_replica(config.partitions[number], node);
 	struct partition *partition;
 	struct replica *replica;
-	bool was, is;
+	bool was, joins;
 
-	if (i < 0 || follower->node == config.self->id)
+	if (i < 0 || node == config.self->id)
 		return false;
 	partition = lock(number);
 	replica = &partition->replicas[i];
 	was = replica->in_sync;
-	replica->owner = *follower;
-	replica->end = place;
-	is = place.offset >= get_place(&partition->high).offset;
-	replica->in_sync = is;
+	set_place(&replica->end, place);
+	/* Without a lease, nothing would end it. */
+	joins = !was && place.offset >= get_place(&partition->high).offset && replica->lease.id;
+	if (joins || place.offset >= replica->target)
+		waiting->rearm(&replica->lease, lease_end());
+	replica->target = get_place(&partition->end).offset;
+	replica->in_sync = was || joins;
 	advance_high(number, partition);
 	unlock(partition);
-	if (is != was)
-		report(number, follower->node, is ? "is in sync" : "is behind");
+	if (joins)
+		report(number, node, "is in sync");
 	return true;
 }
 
-/* Return: true if the replica was in sync through this connection. */
-static bool leave(struct replica *replica, pid_t worker, uint64_t connection)
+static void add_lease(int number, struct replica *replica, bool in_sync);
+
+static void lease_ended(struct wait *wait, enum wait_end end)
 {
-	if (!replica->in_sync || replica->owner.worker != worker ||
-	    (connection && replica->owner.connection != connection))
-		return false;
+	struct replica *replica =
+		(struct replica *)((char *)wait - offsetof(struct replica, lease));
+	int number = ((char *)replica - (char *)partitions) / sizeof(*partitions);
+	struct partition *partition;
+
+	if (end == WAIT_STOPPED)
+		return;
+	partition = lock(number);
+	if (replica->in_sync)
+		report(number,
+		       config.partitions[number]->replicas[replica - partition->replicas],
+		       "is not in sync");
 	replica->in_sync = false;
-	return true;
+	advance_high(number, partition);
+	unlock(partition);
+	add_lease(number, replica, false);
 }
 
-void partitions_left(pid_t worker, uint64_t connection)
+/* A replica that is not in sync has a lease without an end. */
+static void add_lease(int number, struct replica *replica, bool in_sync)
+{
+	struct wait_key key = { WAIT_SYNC, number };
+
+	replica->lease = (struct wait){ .fn = lease_ended };
+	waiting->add(&replica->lease, &key, 1, 1, in_sync ? lease_end() : WAIT_NEVER);
+}
+
+void partitions_watch(void)
+{
+	for (int number = 0; number < config.nr_partitions; number++) {
+		const struct topic *topic = config.partitions[number];
+		struct partition *partition = lock(number);
+
+		for (int i = 0; i < topic->nr_replicas && leads(topic); i++) {
+			if (topic->replicas[i] != topic->leader)
+				add_lease(number, &partition->replicas[i],
+					  partition->replicas[i].in_sync);
+		}
+		unlock(partition);
+	}
+	waiting->submit();
+}
+
+void partitions_repair(void)
 {
 	for (int number = 0; number < config.nr_partitions; number++) {
 		struct partition *partition = lock(number);
-		bool left[MAX_NODES];
 
-		for (int i = 0; i < MAX_NODES; i++)
-			left[i] = leave(&partition->replicas[i], worker, connection);
 		advance_high(number, partition);
-		unlock(partition);
 		for (int i = 0; i < MAX_NODES; i++) {
-			if (left[i])
-				report(number, config.partitions[number]->replicas[i], "has left");
+			if (partition->replicas[i].in_sync && waiting->is_shared)
+				waiting->rearm(&partition->replicas[i].lease, lease_end());
 		}
-	}
-}
-
-void partitions_wake(void)
-{
-	for (int number = 0; number < config.nr_partitions; number++) {
-		for (int kind = 0; kind < NR_WAIT_KINDS; kind++)
+		unlock(partition);
+		for (int kind = 0; kind < WAIT_SYNC; kind++)
 			signal_amount(kind, number, UINT32_MAX);
 	}
 	waiting->submit();

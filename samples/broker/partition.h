@@ -3,12 +3,13 @@
  * Partitions: the end of the log, the high watermark and the replicas, in memory that all
  * processes of a broker share.
  *
- * A replica is in sync from the time that it has fetched up to the high watermark until its
- * connection is closed; time does not matter.  The high watermark is the lowest end of the log
- * of all replicas in sync, including the leader.
+ * A replica is in sync from the time that it has fetched up to the high watermark.  It has a
+ * lease, an operation whose deadline moves whenever the replica has fetched all that the log had
+ * at its previous fetch.  When the lease expires, the replica is not in sync any more.  The high
+ * watermark is the lowest end of the log of all replicas in sync, including the leader.
  *
  * Each partition has a robust mutex.  A process may be killed at any instruction: the two places
- * are changed by a single store, and the next owner of the mutex cuts an unfinished batch.
+ * change by a single store each, and the next owner of the mutex cuts an unfinished batch.
  *
  * Changes queue signals for the requests that wait; the caller submits them.
  */
@@ -16,7 +17,6 @@
 #define BROKER_PARTITION_H
 
 #include <stdbool.h>
-#include <sys/types.h>
 
 #include "config.h"
 #include "log.h"
@@ -27,13 +27,6 @@ struct state {
 	struct place high;
 	int nr_in_sync;
 	bool in_sync[MAX_NODES];	/* by index in topic->replicas */
-};
-
-/* A connection of a follower. */
-struct follower {
-	int node;
-	pid_t worker;
-	uint64_t connection;
 };
 
 /* Create the shared memory and recover the logs, before the workers start. */
@@ -50,12 +43,12 @@ int64_t partition_append(int partition, uint8_t *data, const struct batch *batch
 /* Append batches that were fetched from the leader. */
 bool partition_copy(int partition, const uint8_t *data, size_t len, int64_t high);
 /* A follower has all records before this place. Return: false if it is not a replica. */
-bool partition_followed(int partition, const struct follower *follower, struct place place);
-/* A connection of a follower was closed, or all connections (0) of a worker. */
-void partitions_left(pid_t worker, uint64_t connection);
+bool partition_followed(int partition, int node, struct place place);
 /* The log of this follower is not a part of the leader's. */
 void partition_clear(int partition);
-/* End all waits for partitions, after the signals of a killed worker may be lost. */
-void partitions_wake(void);
+/* Add the leases of all replicas, whose ends this process will read. */
+void partitions_watch(void);
+/* Complete the changes and the signals of a killed worker. */
+void partitions_repair(void);
 
 #endif /* BROKER_PARTITION_H */

@@ -7,7 +7,6 @@
 
 #include "request.h"
 
-#define NS_PER_MS	1000000ULL
 #define NS_PER_S	1000000000ULL
 
 const struct api * const apis[] = {
@@ -134,14 +133,13 @@ static void read_header(struct request *request, struct reader *reader)
 	request->api->parse(request, reader);
 }
 
-struct request *request_begin(uint8_t *frame, size_t len, const struct follower *connection)
+struct request *request_begin(uint8_t *frame, size_t len)
 {
 	struct reader reader = { .at = frame, .end = frame + len };
 	struct request *request = calloc(1, sizeof(*request));
 
 	if (!request)
 		return NULL;
-	request->follower = *connection;
 	read_header(request, &reader);
 	if (reader.bad) {
 		request_free(request);

@@ -71,7 +71,7 @@ struct request {
 	int min_bytes;
 	int max_bytes;
 	bool any_records;	/* are in the response */
-	struct follower follower;	/* node is 0 for a consumer */
+	int replica;		/* ID of a follower; 0 for a consumer */
 	struct part *parts;
 	int nr_parts;
 	int max_parts;
@@ -100,7 +100,7 @@ extern const struct api * const apis[];
  * Parse the frame of a request and begin.
  * Return: the request; or NULL if the connection must be closed.
  */
-struct request *request_begin(uint8_t *frame, size_t len, const struct follower *connection);
+struct request *request_begin(uint8_t *frame, size_t len);
 uint64_t request_missing(struct request *request);
 /* Queue a wait for the missing amount. */
 void request_wait(struct request *request, uint64_t missing);

@@ -19,11 +19,14 @@
 
 #include "config.h"
 
-/* A partition has a key for each group of waiting requests. */
+#define WAIT_NEVER	UINT64_MAX
+
+/* A partition has a key for each group of waits. */
 enum wait_kind {
 	WAIT_ACKS,	/* produce: high watermark, in offsets */
 	WAIT_READ,	/* fetch of a consumer: high watermark, in bytes */
 	WAIT_COPY,	/* fetch of a follower: end of the log, in bytes */
+	WAIT_SYNC,	/* lease of a replica in sync; never signalled */
 	NR_WAIT_KINDS,
 };
 
@@ -48,6 +51,8 @@ struct wait {
 };
 
 struct waiting {
+	/* All processes of a broker share the waits. */
+	bool is_shared;
 	/* Create what the processes share, before they start, and remove it at the end. */
 	bool (*create)(const char *name);
 	void (*remove)(const char *name);
@@ -59,6 +64,8 @@ struct waiting {
 	 */
 	void (*add)(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
 		    uint64_t deadline);
+	/* Queue a new deadline for a wait whose add was submitted; it may have ended already. */
+	void (*rearm)(struct wait *wait, uint64_t deadline);
 	/* Queue the end of a wait whose add was submitted; it may have ended already. */
 	void (*complete)(struct wait *wait);
 	/* Queue a signal. */
@@ -81,6 +88,8 @@ extern const struct waiting waiting_heap;
 
 /* The implementation in use. */
 extern const struct waiting *waiting;
+
+#define NS_PER_MS	1000000ULL
 
 uint64_t now_ns(void);
 

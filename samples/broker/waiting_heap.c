@@ -91,6 +91,7 @@ static void finish(struct heap_wait *node, enum wait_end how)
 	for (int i = 0; i < node->nr_watches; i++)
 		LIST_REMOVE(&node->watches[i], link);
 	node->wait->heap = NULL;
+	node->wait->id = 0;
 	end(node->wait, how);
 	free(node);
 }
@@ -109,6 +110,8 @@ static void heap_remove(const char *name)
 static int heap_open(const char *name)
 {
 	(void)name;
+	nr_heap = 0;
+	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (timer < 0)
 		perror("broker: timerfd");
@@ -128,11 +131,20 @@ static void heap_add(struct wait *wait, const struct wait_key *keys, int nr,
 		return;
 	}
 	wait->heap = node;
+	wait->id = 1;
 	for (int i = 0; i < nr; i++) {
 		node->watches[i].owner = node;
 		LIST_INSERT_HEAD(&watchers[keys[i].kind][keys[i].partition], &node->watches[i],
 				 link);
 	}
+}
+
+static void heap_rearm(struct wait *wait, uint64_t deadline)
+{
+	if (!wait->heap)
+		return;
+	wait->heap->deadline = deadline;
+	sift(wait->heap, wait->heap->slot);
 }
 
 static void heap_complete(struct wait *wait)
@@ -203,6 +215,7 @@ const struct waiting waiting_heap = {
 	.remove = heap_remove,
 	.open = heap_open,
 	.add = heap_add,
+	.rearm = heap_rearm,
 	.complete = heap_complete,
 	.signal = heap_signal,
 	.submit = heap_submit,

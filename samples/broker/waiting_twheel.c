@@ -30,7 +30,7 @@ static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
 
 static struct twheel_key key_of(struct wait_key key)
 {
-	static const char * const kinds[] = { "acks", "read", "copy" };
+	static const char * const kinds[] = { "acks", "read", "copy", "sync" };
 	struct twheel_key result;
 	char text[TWHEEL_KEY_TEXT_MAX + 1];
 
@@ -95,8 +95,10 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 
 static int purgatory_open(const char *name)
 {
-	/* A new worker has inherited the descriptor of the main process. */
+	/* A new worker has inherited the state of the main process. */
 	close_purgatory();
+	TAILQ_INIT(&refused);
+	memset(amounts, 0, sizeof(amounts));
 	fd = twheel_open_named(name, O_NONBLOCK);
 	if (fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
@@ -126,6 +128,13 @@ static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr
 		specs[i].key = key_of(keys[i]);
 	if (twheel_batch_add(batch, &args))
 		TAILQ_INSERT_TAIL(&refused, wait, ended);
+}
+
+static void purgatory_rearm(struct wait *wait, uint64_t deadline)
+{
+	if (wait->id)
+		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME,
+				   TWHEEL_REARM_ALWAYS);
 }
 
 static void purgatory_complete(struct wait *wait)
@@ -208,10 +217,12 @@ static bool purgatory_events(void)
 }
 
 const struct waiting waiting_twheel = {
+	.is_shared = true,
 	.create = purgatory_create,
 	.remove = purgatory_remove,
 	.open = purgatory_open,
 	.add = purgatory_add,
+	.rearm = purgatory_rearm,
 	.complete = purgatory_complete,
 	.signal = purgatory_signal,
 	.submit = purgatory_submit,

@@ -362,6 +362,8 @@ int worker_main(const char *purgatory)
 	raise_limits();
 	if (!open_all(purgatory))
 		return 1;
+	if (!waiting->is_shared)
+		partitions_watch();
 	while (!stopping || nr_waiting || is_sending()) {
 		if (!round_of_events())
 			return 1;

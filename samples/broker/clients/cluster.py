@@ -49,7 +49,7 @@ class Cluster:
     eventually = staticmethod(eventually)
 
     def __init__(self, topics, followers=2, workers=3, min_insync=None, waiting="twheel",
-                 port=None, purgatory=None):
+                 port=None, purgatory=None, lag_ms=30000):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="broker-"))
         self.topics, self.waiting, self.nr_workers = topics, waiting, workers
         self.name = purgatory or f"test{next(NUMBERS)}"
@@ -58,7 +58,7 @@ class Cluster:
             self.ports[LEADER] = port
         self.address = (HOST, self.ports[LEADER])
         self.running = {}
-        self.configure(min_insync or {})
+        self.configure(min_insync or {}, lag_ms)
         try:
             for number in self.ports:
                 self.start(number)
@@ -69,11 +69,12 @@ class Cluster:
             self.stop()
             raise
 
-    def configure(self, min_insync):
+    def configure(self, min_insync, lag_ms):
         self.config = self.folder / "config"
         self.config.write_text(json.dumps({
             "purgatory": self.name,
             "workers": 1,
+            "replica.lag.time.max.ms": lag_ms,
             "nodes": [{"id": number, "host": HOST, "port": port,
                        "data": str(self.folder / str(number))}
                       for number, port in self.ports.items()],
@@ -130,6 +131,12 @@ class Cluster:
         return [pid for pid in observe.children(self.running[LEADER].pid)
                 if observe.name(pid).startswith("broker/")]
 
+    def replicator(self, number):
+        """The process that copies for a follower."""
+        pid, = (pid for pid in observe.children(self.running[number].pid)
+                if observe.name(pid) == "broker/copy")
+        return pid
+
     def connect(self, test):
         """A connection to the leader until the end of the test."""
         connection = wire.Connection(self.address)
@@ -144,7 +151,8 @@ class Cluster:
             connection = self.connect(test)
             # The worker has accepted the connection once it has answered.
             wire.api_versions(connection)
-            found.setdefault(observe.owner(connection, workers), connection)
+            port = connection.socket.getsockname()[1]
+            found.setdefault(observe.owner(port, workers), connection)
         return found
 
     def purgatory(self, number=LEADER):

@@ -46,16 +46,29 @@ def named(prefix):
                 yield int(comm.parent.name)
 
 
-def owner(connection, pids):
-    """The one of @pids that has accepted a connection from this process, or None."""
-    wanted = "%04X" % connection.socket.getsockname()[1]
+def connections():
+    """Yield the local port, the remote port and the name of each connection."""
     for line in (PROC / "net/tcp").read_text().splitlines()[1:]:
         fields = line.split()
-        if fields[2].endswith(f":{wanted}") and fields[9] != "0":
-            socket = f"socket:[{fields[9]}]"
-            for pid in pids:
-                if socket in links(PROC / str(pid) / "fd"):
-                    return pid
+        local, remote = (int(field.split(":")[1], 16) for field in fields[1:3])
+        yield local, remote, f"socket:[{fields[9]}]"
+
+
+def owner(port, pids):
+    """The one of @pids that has accepted the connection from a port, or None."""
+    for _, remote, socket in connections():
+        for pid in pids:
+            if remote == port and socket in links(PROC / str(pid) / "fd"):
+                return pid
+    return None
+
+
+def client_port(pid, server_port):
+    """The local port of a process that is connected to a server, or None."""
+    found = links(PROC / str(pid) / "fd")
+    for local, remote, socket in connections():
+        if remote == server_port and socket in found:
+            return local
     return None
 
 

@@ -109,12 +109,14 @@ class Fetch(unittest.TestCase):
         self.cluster.eventually(lambda: self.cluster.waits() == 0)
 
 
-class Produce(unittest.TestCase):
+class Replicated(unittest.TestCase):
     """A produce with acks=all waits until its records are replicated, or for its timeout."""
+
+    LAG_MS = NEVER_MS
 
     @classmethod
     def setUpClass(cls):
-        cls.cluster = Cluster(topics={"two": 1, "three": 1},
+        cls.cluster = Cluster(topics={"two": 1, "three": 1}, lag_ms=cls.LAG_MS,
                               min_insync={"two": 2, "three": 3}, followers=2)
         cls.addClassCleanup(cls.cluster.stop)
 
@@ -147,22 +149,9 @@ class Produce(unittest.TestCase):
         part = wire.fetch(consumer, topic, 0, max(end - 1, 0), max_wait_ms=1)
         return part.high_watermark, part.values()
 
-    def test_produce_goes_on_without_a_follower_if_min_insync_permits(self):
-        self.cluster.end(2)
-        self.cluster.in_sync(2)
-        self.assertEqual(self.produce("two", b"first")[0], 0)
-        self.assertEqual(self.produce("two", b"second")[0], 0)
-        self.assertEqual(self.last("two")[1], [b"second"])
-        self.cluster.start(2)
 
-    def test_produce_below_min_insync_is_refused_until_the_follower_is_back(self):
-        self.cluster.end(2)
-        self.cluster.in_sync(2)
-        self.assertEqual(self.produce("three", b"refused")[0], wire.NOT_ENOUGH_REPLICAS)
-        self.cluster.start(2)
-        self.cluster.in_sync(3)
-        self.assertEqual(self.produce("three", b"accepted")[0], 0)
-        self.assertEqual(self.last("three")[1], [b"accepted"])
+class Produce(Replicated):
+    """The follower is in sync while it does not fetch."""
 
     def test_produce_is_not_answered_before_its_timeout(self):
         sent = self.produce_that_waits("two", b"late", timeout_ms=1500)
@@ -180,14 +169,46 @@ class Produce(unittest.TestCase):
         self.assertEqual(self.produced(), (0, offset + 1))
         self.assertEqual(self.last("three"), (offset + 2, [b"held"]))
 
+    def test_restarted_follower_has_stayed_in_sync(self):
+        self.produce_that_waits("three", b"restart")
+        self.cluster.end(2, signal.SIGKILL)
+        self.assertFalse(self.producer.readable(1))
+        self.cluster.start(2)
+        self.assertEqual(self.produced()[0], 0)
+
+
+class Lag(Replicated):
+    """A follower that does not fetch leaves the replicas in sync."""
+
+    LAG_MS = 5000
+
+    def test_produce_goes_on_without_a_follower_if_min_insync_permits(self):
+        self.cluster.end(2)
+        self.cluster.in_sync(2)
+        self.assertEqual(self.produce("two", b"first")[0], 0)
+        self.assertEqual(self.produce("two", b"second")[0], 0)
+        self.assertEqual(self.last("two")[1], [b"second"])
+        self.cluster.start(2)
+
+    def test_produce_below_min_insync_is_refused_until_the_follower_is_back(self):
+        self.cluster.end(2)
+        self.cluster.in_sync(2)
+        self.assertEqual(self.produce("three", b"refused")[0], wire.NOT_ENOUGH_REPLICAS)
+        self.cluster.start(2)
+        self.cluster.in_sync(3)
+        self.assertEqual(self.produce("three", b"accepted")[0], 0)
+        self.assertEqual(self.last("three")[1], [b"accepted"])
+
     def test_waiting_produce_completes_when_enough_followers_are_left(self):
         self.produce_that_waits("two", b"enough")
-        self.cluster.end(2, signal.SIGKILL)
         self.assertEqual(self.produced()[0], 0)
-        self.cluster.start(2)
+        self.assertEqual(self.produce("two", b"next")[0], 0)
+        self.cluster.resume(2)
 
     def test_waiting_produce_fails_when_too_few_followers_are_left(self):
         self.produce_that_waits("three", b"too few")
-        self.cluster.end(2, signal.SIGKILL)
         self.assertEqual(self.produced()[0], wire.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-        self.cluster.start(2)
+        self.assertEqual(self.produce("three", b"refused")[0], wire.NOT_ENOUGH_REPLICAS)
+        self.cluster.resume(2)
+        self.cluster.in_sync(3)
+        self.assertEqual(self.produce("three", b"accepted")[0], 0)

@@ -61,7 +61,7 @@ class Workers(unittest.TestCase):
         while len(connections) < 10:
             connection = self.cluster.connect(self)
             wire.api_versions(connection)
-            if observe.owner(connection, [paused]):
+            if observe.owner(connection.socket.getsockname()[1], [paused]):
                 connections.append(connection)
         self.wait_at_end(connections)
         os.kill(paused, signal.SIGSTOP)
@@ -89,6 +89,32 @@ class Workers(unittest.TestCase):
             part, = wire.fetched(connection.receive().body)
             self.assertEqual((part.error, part.values()), (0, []))
             self.assertTrue(connection.closed())
+
+
+class Followers(unittest.TestCase):
+    """A worker that is killed takes no follower out of the replicas in sync."""
+
+    def test_killed_worker_of_a_follower_ends_no_produce(self):
+        cluster = Cluster(topics={"all": 1}, min_insync={"all": 3})
+        self.addCleanup(cluster.stop)
+        port = observe.client_port(cluster.replicator(3), cluster.address[1])
+        killed = observe.owner(port, cluster.workers())
+        workers = cluster.connect_to_each_worker(self)
+        del workers[killed]
+        producer, *_ = workers.values()
+        cluster.pause(2)
+        cluster.pause(3)
+        producer.send(wire.PRODUCE, wire.produce_request(
+            "all", 0, wire.batch([b"kept"]), timeout_ms=HOUR_MS))
+        cluster.eventually(lambda: cluster.waits("acks:") == 1)
+        os.kill(killed, signal.SIGKILL)
+        cluster.eventually(lambda: killed not in cluster.workers())
+        cluster.resume(2)
+        self.assertFalse(producer.readable(2))
+        cluster.resume(3)
+        error, _ = wire.produced(producer.receive().body)
+        self.assertEqual(error, 0)
+        cluster.eventually(lambda: len(cluster.workers()) == 3)
 
 
 class Idle(unittest.TestCase):

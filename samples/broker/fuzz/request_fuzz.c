@@ -10,8 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void execute(uint8_t *frame, size_t len)
 {
-	struct follower connection = { .worker = 10, .connection = 1 };
-	struct request *request = request_begin(frame, len, &connection);
+	struct request *request = request_begin(frame, len);
 	struct writer response = { };
 
 	if (!request)

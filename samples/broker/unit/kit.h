@@ -97,6 +97,7 @@ static inline void kit_start(void)
 			    { "other", 3, 1, 2, { 2 }, 1, 1 } },
 		.nr_topics = 3,
 		.nr_partitions = 4,
+		.max_lag_ms = 3600000,
 	};
 	config.partitions[0] = &config.topics[0];
 	config.partitions[1] = &config.topics[0];
@@ -108,6 +109,7 @@ static inline void kit_start(void)
 		timer = waiting->open("");
 	if (timer < 0 || !partitions_create())
 		abort();
+	partitions_watch();
 }
 
 #endif /* BROKER_UNIT_KIT_H */

@@ -11,7 +11,7 @@
 
 #define BOTH	2	/* the partition with a follower */
 
-static const struct follower follower = { .node = 2, .worker = 10, .connection = 1 };
+#define FOLLOWER	2	/* its node */
 
 static int64_t append(int number, int records)
 {
@@ -48,11 +48,11 @@ static void high_watermark_waits_for_the_follower_in_sync(void)
 	struct place end;
 
 	kit_start();
-	CHECK(partition_followed(BOTH, &follower, (struct place){ }));
+	CHECK(partition_followed(BOTH, FOLLOWER, (struct place){ }));
 	CHECK(append(BOTH, 4) == 0);
 	CHECK(state_is(BOTH, 4, 0, 2));
 	end = partition_state(BOTH).end;
-	CHECK(partition_followed(BOTH, &follower, end));
+	CHECK(partition_followed(BOTH, FOLLOWER, end));
 	CHECK(state_is(BOTH, 4, 4, 2));
 	CHECK(partition_state(BOTH).high.position == end.position);
 }
@@ -61,32 +61,76 @@ static void follower_behind_the_high_watermark_is_not_in_sync(void)
 {
 	kit_start();
 	append(BOTH, 4);
-	CHECK(partition_followed(BOTH, &follower, (struct place){ }));
+	CHECK(partition_followed(BOTH, FOLLOWER, (struct place){ }));
 	CHECK(state_is(BOTH, 4, 4, 1));
-	CHECK(partition_followed(BOTH, &follower, partition_state(BOTH).end));
+	CHECK(partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end));
 	CHECK(state_is(BOTH, 4, 4, 2));
 }
 
-static void closed_connection_takes_its_follower_out(void)
+/* End the leases of the replicas in sync. */
+static void expire_leases(void)
+{
+	for (int i = 0; i < MAX_NODES; i++) {
+		if (partitions[BOTH].replicas[i].in_sync)
+			waiting->rearm(&partitions[BOTH].replicas[i].lease, now_ns());
+	}
+	waiting->events();
+}
+
+static void replica_whose_lease_expires_is_not_in_sync(void)
 {
 	kit_start();
-	partition_followed(BOTH, &follower, (struct place){ });
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
 	append(BOTH, 4);
-	partitions_left(11, 0);
-	partitions_left(10, 2);
+	waiting->events();
 	CHECK(state_is(BOTH, 4, 0, 2));
-	partitions_left(10, 1);
+	expire_leases();
 	CHECK(state_is(BOTH, 4, 4, 1));
+	/* It is in sync again once it has all replicated records. */
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	CHECK(state_is(BOTH, 4, 4, 1));
+	partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end);
+	CHECK(state_is(BOTH, 4, 4, 2));
+}
+
+static void replica_without_progress_does_not_renew_its_lease(void)
+{
+	struct wait *lease;
+	int64_t end;
+
+	kit_start();
+	lease = &partitions[BOTH].replicas[1].lease;
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	append(BOTH, 4);
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	config.max_lag_ms = 0;
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	waiting->events();
+	CHECK(state_is(BOTH, 4, 0, 2));
+	/* All that the log had at the previous fetch is enough. */
+	end = partition_state(BOTH).end.offset;
+	append(BOTH, 4);
+	partition_followed(BOTH, FOLLOWER, (struct place){ end, 0 });
+	waiting->events();
+	CHECK(state_is(BOTH, 8, 8, 1) && lease->id);
+}
+
+static void fetch_from_an_older_offset_keeps_the_replica_in_sync(void)
+{
+	kit_start();
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	append(BOTH, 4);
+	partition_followed(BOTH, FOLLOWER, partition_state(BOTH).end);
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
+	CHECK(state_is(BOTH, 4, 4, 2));
 }
 
 static void only_replicas_can_follow(void)
 {
-	struct follower leader = { .node = 1 }, unknown = { .node = 3 };
-
 	kit_start();
-	CHECK(!partition_followed(BOTH, &leader, (struct place){ }));
-	CHECK(!partition_followed(BOTH, &unknown, (struct place){ }));
-	CHECK(!partition_followed(0, &follower, (struct place){ }));
+	CHECK(!partition_followed(BOTH, 1, (struct place){ }));
+	CHECK(!partition_followed(BOTH, 3, (struct place){ }));
+	CHECK(!partition_followed(0, FOLLOWER, (struct place){ }));
 }
 
 static void copy_takes_only_batches_that_continue_the_log(void)
@@ -116,7 +160,7 @@ static void process_killed_in_an_append_leaves_no_torn_batch(void)
 	pid_t pid;
 
 	kit_start();
-	partition_followed(BOTH, &follower, (struct place){ });
+	partition_followed(BOTH, FOLLOWER, (struct place){ });
 	append(BOTH, 4);
 	pid = fork();
 	if (!pid) {
@@ -126,11 +170,30 @@ static void process_killed_in_an_append_leaves_no_torn_batch(void)
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
-	CHECK(state_is(BOTH, 4, 0, 1));
+	/* The follower has nothing to do with it. */
+	CHECK(state_is(BOTH, 4, 0, 2));
 	CHECK((uint64_t)lseek(logs[BOTH].fd, 0, SEEK_END) ==
 	      partition_state(BOTH).end.position);
 	CHECK(append(BOTH, 1) == 4);
-	CHECK(state_is(BOTH, 5, 5, 1));
+	CHECK(state_is(BOTH, 5, 0, 2));
+}
+
+static void killed_process_leaves_no_change_behind(void)
+{
+	int how;
+	pid_t pid;
+
+	kit_start();
+	pid = fork();
+	if (!pid) {
+		struct partition *partition = lock(0);
+
+		set_place(&partition->end, (struct place){ 3, 300 });
+		raise(SIGKILL);
+	}
+	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
+	partitions_repair();
+	CHECK(state_is(0, 3, 3, 1));
 }
 
 static void follower_keeps_the_high_watermark_of_its_leader(void)
@@ -141,7 +204,7 @@ static void follower_keeps_the_high_watermark_of_its_leader(void)
 	config.topics[1].leader = 2;
 	put_batch(&writer, 0, 2, 10);
 	CHECK(partition_copy(BOTH, writer.data, writer.size, 1));
-	partitions_left(10, 0);
+	partitions_repair();
 	CHECK(state_is(BOTH, 2, 1, 1));
 	writer_free(&writer);
 }
@@ -164,13 +227,19 @@ int main(void)
 		  high_watermark_waits_for_the_follower_in_sync },
 		{ "follower_behind_the_high_watermark_is_not_in_sync",
 		  follower_behind_the_high_watermark_is_not_in_sync },
-		{ "closed_connection_takes_its_follower_out",
-		  closed_connection_takes_its_follower_out },
+		{ "replica_whose_lease_expires_is_not_in_sync",
+		  replica_whose_lease_expires_is_not_in_sync },
+		{ "replica_without_progress_does_not_renew_its_lease",
+		  replica_without_progress_does_not_renew_its_lease },
+		{ "fetch_from_an_older_offset_keeps_the_replica_in_sync",
+		  fetch_from_an_older_offset_keeps_the_replica_in_sync },
 		{ "only_replicas_can_follow", only_replicas_can_follow },
 		{ "copy_takes_only_batches_that_continue_the_log",
 		  copy_takes_only_batches_that_continue_the_log },
 		{ "process_killed_in_an_append_leaves_no_torn_batch",
 		  process_killed_in_an_append_leaves_no_torn_batch },
+		{ "killed_process_leaves_no_change_behind",
+		  killed_process_leaves_no_change_behind },
 		{ "follower_keeps_the_high_watermark_of_its_leader",
 		  follower_keeps_the_high_watermark_of_its_leader },
 		{ "restarted_broker_has_its_records", restarted_broker_has_its_records },

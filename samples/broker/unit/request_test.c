@@ -6,7 +6,6 @@
 
 #define ACKS_ALL	(-1)
 
-static const struct follower connection = { .worker = 10, .connection = 1 };
 static struct writer frame, response;
 static struct reader body;
 
@@ -21,7 +20,7 @@ static void start_frame(int key, int version)
 
 static struct request *begin(void)
 {
-	return request_begin(frame.data, frame.size, &connection);
+	return request_begin(frame.data, frame.size);
 }
 
 /* Answer, and position the reader after the correlation ID. */
@@ -206,10 +205,12 @@ static void produce_whose_follower_leaves_fails_after_the_append(void)
 	struct request *request;
 
 	kit_start();
+	config.max_lag_ms = 0;
 	follow(0);
 	produce_frame("both", ACKS_ALL, 1000, 3);
 	request = begin();
-	partitions_left(10, 1);
+	/* The lease of the follower ends. */
+	waiting->events();
 	CHECK(!request_missing(request));
 	CHECK(produced(request) == NOT_ENOUGH_REPLICAS_AFTER_APPEND);
 }
@@ -422,7 +423,7 @@ static void truncated_request_closes_the_connection(void)
 	fetch_header(-1, 1000, 1, BATCH_MAX, 1);
 	fetch_topic("alone", 0, 0);
 	for (size_t len = 8; len < frame.size; len++)
-		CHECK(!request_begin(frame.data, len, &connection));
+		CHECK(!request_begin(frame.data, len));
 }
 
 static void too_many_partitions_close_the_connection(void)
