@@ -5,14 +5,16 @@
 #include <arpa/inet.h>
 #include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "config.h"
 
 struct config config;
 
-/* Owns the strings of the configuration. */
+/* Owns the strings of the configuration, and the reason of a failure. */
 static json_t *document;
+static json_error_t error;
 
 const struct node *config_node(int id)
 {
@@ -44,32 +46,29 @@ int topic_replica(const struct topic *topic, int node)
 	return -1;
 }
 
-static bool wrong(const char *text)
+static bool check(bool condition, const char *text)
 {
-	fprintf(stderr, "broker: configuration: %s\n", text);
-	return false;
+	if (!condition && !error.text[0])
+		snprintf(error.text, sizeof(error.text), "%s", text);
+	return condition;
 }
 
 static bool read_node(json_t *from)
 {
 	struct node *node = &config.nodes[config.nr_nodes];
-	json_error_t error;
 
-	if (config.nr_nodes == MAX_NODES)
-		return wrong("too many nodes");
-	if (json_unpack_ex(from, &error, JSON_STRICT, "{s:i, s:s, s:i, s:s}", "id", &node->id,
+	if (!check(config.nr_nodes < MAX_NODES, "there are too many nodes") ||
+	    json_unpack_ex(from, &error, JSON_STRICT, "{s:i, s:s, s:i, s:s}", "id", &node->id,
 			   "host", &node->host, "port", &node->port, "data", &node->data))
-		return wrong(error.text);
-	if (node->id < 1 || config_node(node->id))
-		return wrong("the id of a node is not a unique positive number");
-	if (node->port < 1 || node->port > 65535)
-		return wrong("a port is not in the range of 1 to 65535");
+		return false;
 	node->address.sin_family = AF_INET;
 	node->address.sin_port = htons(node->port);
-	if (inet_pton(AF_INET, node->host, &node->address.sin_addr) != 1)
-		return wrong("a host is not an IPv4 address");
 	config.nr_nodes++;
-	return true;
+	return check(node->id > 0 && config_node(node->id) == node,
+		     "the id of a node is not a unique positive number") &&
+	       check(node->port > 0 && node->port < 65536, "a port is not between 1 and 65535") &&
+	       check(inet_pton(AF_INET, node->host, &node->address.sin_addr) == 1,
+		     "a host is not an IPv4 address");
 }
 
 static bool read_replicas(struct topic *topic, json_t *ids)
@@ -77,20 +76,18 @@ static bool read_replicas(struct topic *topic, json_t *ids)
 	size_t i;
 	json_t *id;
 
-	if (!ids) {
-		topic->replicas[topic->nr_replicas++] = topic->leader;
-		return true;
-	}
 	json_array_foreach(ids, i, id) {
 		int node = json_integer_value(id);
 
-		if (!config_node(node) || topic_replica(topic, node) >= 0)
-			return wrong("a replica is not a node, or named twice");
+		if (!check(config_node(node) && topic_replica(topic, node) < 0,
+			   "a replica is not a node, or named twice"))
+			return false;
 		topic->replicas[topic->nr_replicas++] = node;
 	}
-	if (topic_replica(topic, topic->leader) < 0)
-		return wrong("a leader is not among the replicas of its topic");
-	return true;
+	if (!ids)
+		topic->replicas[topic->nr_replicas++] = config.nodes[0].id;
+	topic->leader = topic->replicas[0];
+	return check(topic->nr_replicas, "a topic has no replicas");
 }
 
 /* Names are parts of file names. */
@@ -107,83 +104,68 @@ static bool read_topic(json_t *from)
 {
 	struct topic *topic = &config.topics[config.nr_topics];
 	json_t *replicas = NULL;
-	json_error_t error;
 
-	if (config.nr_topics == MAX_TOPICS)
-		return wrong("too many topics");
 	*topic = (struct topic){
-		.nr_partitions = 1,
-		.leader = config.nodes[0].id,
-		.first = config.nr_partitions,
-		.min_in_sync = 1,
+		.nr_partitions = 1, .first = config.nr_partitions, .min_in_sync = 1,
 	};
-	if (json_unpack_ex(from, &error, JSON_STRICT, "{s:s, s?i, s?i, s?o, s?i}",
+	if (json_unpack_ex(from, &error, JSON_STRICT, "{s:s, s?i, s?o, s?i}",
 			   "name", &topic->name, "partitions", &topic->nr_partitions,
-			   "leader", &topic->leader, "replicas", &replicas,
-			   "min.insync.replicas", &topic->min_in_sync))
-		return wrong(error.text);
-	if (!valid_name(topic->name) ||
-	    config_topic((struct text){ topic->name, strlen(topic->name) }))
-		return wrong("the name of a topic is invalid or not unique");
-	if (topic->nr_partitions < 1 ||
-	    topic->nr_partitions > MAX_PARTITIONS - config.nr_partitions)
-		return wrong("the number of partitions is not in the range of 1 to 64");
-	if (!read_replicas(topic, replicas))
+			   "replicas", &replicas, "min.insync.replicas", &topic->min_in_sync) ||
+	    !check(valid_name(topic->name) && !config_topic(text_of(topic->name)),
+		   "the name of a topic is invalid or not unique") ||
+	    !check(topic->nr_partitions > 0 &&
+		   topic->nr_partitions <= MAX_PARTITIONS - config.nr_partitions,
+		   "the number of all partitions is not between 1 and 64") ||
+	    !read_replicas(topic, replicas))
 		return false;
 	for (int i = 0; i < topic->nr_partitions; i++)
 		config.partitions[config.nr_partitions++] = topic;
 	config.nr_topics++;
-	return true;
+	return check(topic->min_in_sync > 0 && topic->min_in_sync <= topic->nr_replicas,
+		     "min.insync.replicas is not between 1 and the number of replicas");
 }
 
-static bool read_all(json_t *root)
+static bool read_each(json_t *array, bool (*read)(json_t *from))
 {
-	json_t *nodes, *topics, *item;
-	json_error_t error;
+	json_t *item;
 	size_t i;
 
-	config = (struct config){ .purgatory = "broker", .workers = 1, .max_lag_ms = 30000 };
-	if (json_unpack_ex(root, &error, JSON_STRICT, "{s?s, s?i, s?i, s:o, s:o}",
-			   "purgatory", &config.purgatory, "workers", &config.workers,
-			   "replica.lag.time.max.ms", &config.max_lag_ms,
-			   "nodes", &nodes, "topics", &topics))
-		return wrong(error.text);
-	/* The name of a purgatory has up to 31 characters, with the ID. */
-	if (strlen(config.purgatory) > 20)
-		return wrong("the name of the purgatory has more than 20 characters");
-	/* The fetch of a follower waits for 500 ms. */
-	if (config.max_lag_ms < 1000)
-		return wrong("replica.lag.time.max.ms is below 1000");
-	json_array_foreach(nodes, i, item) {
-		if (!read_node(item))
-			return false;
-	}
-	if (!config.nr_nodes)
-		return wrong("there is no node");
-	json_array_foreach(topics, i, item) {
-		if (!read_topic(item))
+	json_array_foreach(array, i, item) {
+		if (!read(item))
 			return false;
 	}
 	return true;
 }
 
-bool config_load(const char *path, int node)
+static bool read_all(const char *node)
 {
-	json_error_t error;
+	const char *purgatory = "broker";
+	json_t *nodes, *topics;
 
-	document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
-	if (!document) {
-		fprintf(stderr, "broker: %s: line %d: %s\n", path, error.line, error.text);
+	if (json_unpack_ex(document, &error, JSON_STRICT, "{s?s, s?i, s?i, s:o, s:o}",
+			   "purgatory", &purgatory, "workers", &config.workers,
+			   "replica.lag.time.max.ms", &config.max_lag_ms,
+			   "nodes", &nodes, "topics", &topics) ||
+	    !read_each(nodes, read_node) || !check(config.nr_nodes, "there is no node") ||
+	    !read_each(topics, read_topic))
 		return false;
-	}
-	if (!read_all(document))
-		return false;
-	config.self = node ? config_node(node) : &config.nodes[0];
-	return config.self || wrong("no node has this id");
+	config.self = node ? config_node(atoi(node)) : &config.nodes[0];
+	/* The fetch of a follower waits for 500 ms. */
+	return check(config.self, "no node has this id") &&
+	       check(config.workers > 0 && config.workers <= MAX_WORKERS,
+		     "the number of workers is not between 1 and 64") &&
+	       check(config.max_lag_ms >= 1000, "replica.lag.time.max.ms is below 1000") &&
+	       check(snprintf(config.purgatory, sizeof(config.purgatory), "%s-%d", purgatory,
+			      config.self->id) < (int)sizeof(config.purgatory),
+		     "the name of the purgatory is too long");
 }
 
-void config_free(void)
+bool config_load(const char *path, const char *node)
 {
-	json_decref(document);
-	document = NULL;
+	config = (struct config){ .workers = 1, .max_lag_ms = 30000 };
+	document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
+	if (document && read_all(node))
+		return true;
+	fprintf(stderr, "broker: %s: line %d: %s\n", path, error.line, error.text);
+	return false;
 }

@@ -31,13 +31,13 @@ struct topic {
 	int first;		/* number of its partition 0 in config.partitions */
 	int nr_partitions;
 	int leader;		/* ID of a node */
-	int replicas[MAX_NODES];	/* IDs, including that of the leader */
+	int replicas[MAX_NODES];	/* IDs; the first one is the leader */
 	int nr_replicas;
 	int min_in_sync;
 };
 
 struct config {
-	const char *purgatory;	/* the broker with the ID N uses "NAME-N" */
+	char purgatory[32];	/* "NAME-N" of the broker with the ID N */
 	int workers;
 	int max_lag_ms;		/* of a replica in sync */
 	struct node nodes[MAX_NODES];
@@ -51,9 +51,8 @@ struct config {
 
 extern struct config config;
 
-/* Read the file and select this broker; prints errors.  @node is 0 for the first one. */
-bool config_load(const char *path, int node);
-void config_free(void);
+/* Read the file and select this broker; prints errors. @node is its ID; NULL: the first one. */
+bool config_load(const char *path, const char *node);
 const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
 /* Return: index of the node in topic->replicas, or -1. */
@@ -62,6 +61,12 @@ int topic_replica(const struct topic *topic, int node);
 static inline bool leads(const struct topic *topic)
 {
 	return topic->leader == config.self->id;
+}
+
+/* Does this broker have a replica of the topic? */
+static inline bool is_replica(const struct topic *topic)
+{
+	return topic_replica(topic, config.self->id) >= 0;
 }
 
 #endif /* BROKER_CONFIG_H */

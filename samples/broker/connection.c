@@ -2,54 +2,38 @@
 /*
  * Connections. See connection.h.
  */
-#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "connection.h"
 #include "worker.h"
 
-#define PREFIX_SIZE	4	/* size of a frame */
-#define FRAME_MIN	8	/* the fixed part of a header */
-#define FIRST_CAPACITY	1024
-
-/* Number of requests after which other connections have their turn. */
-#define MAX_REQUESTS	16
-
 /* Limit on the buffers of all connections of a worker. */
 #define MAX_BUFFERED	(256UL << 20)
 
-/* Larger buffers are freed after use. */
-#define KEEP_CAPACITY	(64 << 10)
+/* The kernel ends connections whose clients do not read for this time. */
+#define SEND_TIMEOUT_MS	10000
+
+/* The first one has progressed least recently. */
+static TAILQ_HEAD(, connection) sending = TAILQ_HEAD_INITIALIZER(sending);
 
 struct connection *connection_new(int fd)
 {
+	const unsigned int on = 1, timeout = SEND_TIMEOUT_MS;
 	struct connection *connection = calloc(1, sizeof(*connection));
 
 	if (!connection) {
 		close(fd);
 		return NULL;
 	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 	connection->fd = fd;
+	connection->out.writes = true;
 	return connection;
-}
-
-/* Size of all buffers. */
-static size_t buffered;
-
-/* Connections with a response that is not sent yet; the first one has progressed least recently. */
-static TAILQ_HEAD(, connection) sending = TAILQ_HEAD_INITIALIZER(sending);
-
-static void count_buffers(struct connection *connection)
-{
-	size_t size = connection->in_capacity + connection->out.capacity;
-
-	if (connection->closed)
-		size = 0;
-	buffered += size - connection->counted;
-	connection->counted = size;
 }
 
 static void set_sending(struct connection *connection, bool is_sending)
@@ -61,151 +45,51 @@ static void set_sending(struct connection *connection, bool is_sending)
 	connection->is_sending = is_sending;
 }
 
-/* Drop a response. The connection is closed by the event of this shutdown. */
-static void evict(struct connection *connection)
+bool connection_send(struct connection *connection)
 {
-	set_sending(connection, false);
-	writer_free(&connection->out);
-	connection->sent = 0;
-	count_buffers(connection);
-	shutdown(connection->fd, SHUT_RDWR);
+	size_t sent = connection->out.at;
+	bool ok = wire_send(&connection->out, connection->fd);
+
+	if (!connection->out.size)
+		set_sending(connection, false);
+	else if (!connection->is_sending || connection->out.at > sent)
+		set_sending(connection, true);
+	return ok;
 }
 
 /*
- * Evict clients that do not read if all buffers together are too large.
- * Return: false if they still are.
+ * Evict clients that do not read if all buffers together are too large: the event of the
+ * shutdown closes the connection. Return: false if the buffers still are too large.
  */
-static bool within_limit(struct connection *connection)
+static bool within_limit(const struct connection *connection)
 {
-	count_buffers(connection);
-	while (buffered > MAX_BUFFERED) {
+	while (wire_total > MAX_BUFFERED) {
 		struct connection *slow = TAILQ_FIRST(&sending);
 
 		if (!slow || slow == connection)
 			return false;
-		evict(slow);
+		set_sending(slow, false);
+		wire_free(&slow->out);
+		shutdown(slow->fd, SHUT_RDWR);
 	}
 	return true;
-}
-
-bool connection_send(struct connection *connection)
-{
-	struct writer *out = &connection->out;
-
-	if (!out->size)
-		return true;
-	if (!connection->is_sending)
-		set_sending(connection, true);
-	while (connection->sent < out->size) {
-		ssize_t n = send(connection->fd, out->data + connection->sent,
-				 out->size - connection->sent, MSG_NOSIGNAL);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		connection->sent += n;
-		set_sending(connection, true);
-	}
-	set_sending(connection, false);
-	out->size = 0;
-	connection->sent = 0;
-	if (out->capacity > KEEP_CAPACITY)
-		writer_free(out);
-	count_buffers(connection);
-	return true;
-}
-
-/* Size of the first frame, without its prefix; -1 if the prefix is incomplete. */
-static int64_t frame_size(const struct connection *connection)
-{
-	struct reader reader = { connection->in, connection->in + connection->in_size, false };
-
-	return connection->in_size < PREFIX_SIZE ? -1 : get_i32(&reader);
-}
-
-static bool has_frame(const struct connection *connection)
-{
-	int64_t size = frame_size(connection);
-
-	return size >= 0 && connection->in_size >= PREFIX_SIZE + (size_t)size;
-}
-
-static bool grow(struct connection *connection)
-{
-	size_t capacity = connection->in_capacity ? 2 * connection->in_capacity : FIRST_CAPACITY;
-	uint8_t *in;
-
-	if (connection->in_size < connection->in_capacity)
-		return true;
-	if (capacity > PREFIX_SIZE + FRAME_MAX)
-		capacity = PREFIX_SIZE + FRAME_MAX;
-	in = realloc(connection->in, capacity);
-	if (!in)
-		return false;
-	connection->in = in;
-	connection->in_capacity = capacity;
-	return within_limit(connection);
-}
-
-static bool valid_size(const struct connection *connection)
-{
-	int64_t size = frame_size(connection);
-
-	return connection->in_size < PREFIX_SIZE || (size >= FRAME_MIN && size <= FRAME_MAX);
-}
-
-/* Receive until there is a frame. Return: false at the end of the connection. */
-static bool receive(struct connection *connection)
-{
-	ssize_t n;
-
-	while (valid_size(connection)) {
-		if (has_frame(connection))
-			return true;
-		if (!grow(connection))
-			return false;
-		n = recv(connection->fd, connection->in + connection->in_size,
-			 connection->in_capacity - connection->in_size, 0);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return errno == EAGAIN;
-		if (!n)
-			return false;
-		connection->in_size += n;
-	}
-	return false;
-}
-
-static void consume_frame(struct connection *connection)
-{
-	connection->in_size -= connection->frame;
-	memmove(connection->in, connection->in + connection->frame, connection->in_size);
-	connection->frame = 0;
-	if (!connection->in_size && connection->in_capacity > KEEP_CAPACITY) {
-		free(connection->in);
-		connection->in = NULL;
-		connection->in_capacity = 0;
-	}
 }
 
 static bool answer(struct connection *connection, struct request *request)
 {
 	bool ok = request_answer(request, &connection->out);
 
-	consume_frame(connection);
-	return within_limit(connection) && ok && connection_send(connection);
+	wire_consume(&connection->in, connection->message);
+	return ok && within_limit(connection) && connection_send(connection);
 }
 
-/* Execute the request in the first frame. */
+/* Execute the request in the first message. */
 static bool execute(struct connection *connection)
 {
-	struct request *request;
+	struct request *request = request_begin(connection->in.data + PREFIX_SIZE,
+						connection->message - PREFIX_SIZE);
 	uint64_t missing;
 
-	connection->frame = PREFIX_SIZE + frame_size(connection);
-	request = request_begin(connection->in + PREFIX_SIZE, connection->frame - PREFIX_SIZE);
 	if (!request)
 		return false;
 	missing = request_missing(request);
@@ -214,25 +98,20 @@ static bool execute(struct connection *connection)
 	connection->waiting = request;
 	request->connection = connection;
 	worker_wait(request, missing);
-	return !connection->hung_up;
+	return true;
 }
 
 bool connection_run(struct connection *connection)
 {
-	for (int i = 0; i < MAX_REQUESTS; i++) {
-		if (!connection_send(connection))
-			return false;
-		if (connection->waiting || connection->out.size)
-			return true;
-		if (!receive(connection))
-			return false;
-		if (!has_frame(connection))
-			return true;
-		if (!execute(connection))
-			return false;
-	}
-	worker_run_later(connection);
-	return true;
+	ssize_t len;
+
+	if (connection->out.size)
+		return connection_send(connection);
+	len = wire_receive(&connection->in, connection->fd);
+	if (len <= 0)
+		return !len && within_limit(connection);
+	connection->message = len;
+	return execute(connection);
 }
 
 bool connection_answer(struct connection *connection)
@@ -246,17 +125,15 @@ bool connection_answer(struct connection *connection)
 void connection_close(struct connection *connection)
 {
 	close(connection->fd);
-	connection->fd = -1;
 	connection->closed = true;
 	set_sending(connection, false);
-	count_buffers(connection);
 }
 
 void connection_free(struct connection *connection)
 {
 	if (connection->waiting)
 		request_free(connection->waiting);
-	free(connection->in);
-	writer_free(&connection->out);
+	wire_free(&connection->in);
+	wire_free(&connection->out);
 	free(connection);
 }

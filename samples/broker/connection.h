@@ -4,8 +4,10 @@
  *
  * The requests of a connection are executed one after another, as Kafka does: while one waits
  * or its response is not sent, nothing is read.  So a connection holds one request and one
- * response at most.  A buffer grows with the bytes that have arrived, not with the announced
- * size of a frame.
+ * response at most.
+ *
+ * The kernel ends a connection whose client does not read for some seconds.  If the buffers of
+ * all connections are too large before, those with unsent responses make room.
  */
 #ifndef BROKER_CONNECTION_H
 #define BROKER_CONNECTION_H
@@ -15,30 +17,21 @@
 #include "request.h"
 
 struct connection {
-	TAILQ_ENTRY(connection) runnable;	/* has more requests in its buffer */
+	TAILQ_ENTRY(connection) sending;	/* has an unsent response */
 	LIST_ENTRY(connection) all;
-	TAILQ_ENTRY(connection) sending;
-	bool is_runnable;
-	bool is_sending;	/* a part of the response is not sent yet */
-	int fd;
-	uint8_t *in;
-	size_t in_size;
-	size_t in_capacity;
-	size_t frame;		/* size of the first frame, while its request is executed */
-	struct writer out;
-	size_t sent;
-	size_t counted;		/* size of both buffers */
-	struct request *waiting;
-	bool hung_up;		/* the client has closed its side */
+	bool is_sending;
 	bool closed;		/* freed when the event of its request arrives */
+	int fd;
+	uint32_t events;	/* that epoll reports */
+	struct wire in;
+	struct wire out;
+	size_t message;		/* size of the first message, while its request is executed */
+	struct request *waiting;
 };
 
 /* Take over a non-blocking socket. Return: NULL without memory; the socket is closed. */
 struct connection *connection_new(int fd);
-/*
- * Execute requests until the next one is incomplete or waits.
- * Return: false if the connection must be closed.
- */
+/* Send the response, or execute a request. Return: false if the connection must be closed. */
 bool connection_run(struct connection *connection);
 /* Answer a request whose wait has ended. Return: as connection_run(). */
 bool connection_answer(struct connection *connection);

@@ -6,76 +6,57 @@
  * Consumers get records below the high watermark.  Followers get all records, and the offsets of
  * their requests are the ends of their logs.
  */
+#include <sys/param.h>
+
 #include "request.h"
 
-static void read_part(struct request *request, struct part *part, struct reader *reader)
+static void request_part(struct request *request, struct part *part, struct wire *wire)
 {
 	if (request->version >= 9)
-		get_i32(reader);
-	part->offset = get_i64(reader);
+		wire_number(wire, -1, 4);
+	wire_int(wire, part->offset);
 	if (request->version >= 5)
-		get_i64(reader);
-	part->max_bytes = get_i32(reader);
+		wire_number(wire, 0, 8);
+	wire_int(wire, part->max_bytes);
 }
 
-/* There are no sessions, so there is nothing to forget. */
-static void skip_forgotten(struct reader *reader)
+static void request(struct request *request, struct wire *wire)
 {
-	int topics = get_count(reader);
-
-	for (int i = 0; i < topics && !reader->bad; i++) {
-		int nr;
-
-		get_string(reader);
-		nr = get_count(reader);
-		if (nr > 0)
-			get_raw(reader, 4 * (size_t)nr);
-	}
-}
-
-static void parse(struct request *request, struct reader *reader)
-{
-	int32_t wait;
-
-	request->replica = get_i32(reader);
-	if (request->replica < 0)
-		request->replica = 0;
-	wait = get_i32(reader);
-	request->timeout_ms = wait > 0 ? wait : 0;
-	request->min_bytes = get_i32(reader);
-	request->max_bytes = get_i32(reader);
-	get_i8(reader);
+	wire_int(wire, request->replica);
+	wire_int(wire, request->timeout_ms);
+	wire_int(wire, request->min_bytes);
+	wire_int(wire, request->max_bytes);
+	wire_number(wire, 0, 1);
 	if (request->version >= 7) {
-		if (get_i32(reader))
+		if (wire_number(wire, 0, 4))
 			request->error = SESSION_NOT_FOUND;
-		get_i32(reader);
+		wire_number(wire, -1, 4);
 	}
-	read_parts(request, reader, read_part);
-	if (request->version >= 7)
-		skip_forgotten(reader);
-	if (request->version >= 11)
-		get_string(reader);
+	request_parts(request, wire, request_part);
+	/* There are no sessions, so there is no topic to forget. */
+	if (request->version >= 7 && wire_count(wire, 0) > 0)
+		wire->failed = true;
 }
 
 /* Find the start of a part, and note the progress of a follower. */
 static enum error_code find_start(const struct request *request, struct part *part)
 {
-	struct state state = partition_state(part->partition);
+	struct state state = partition_state(part->number);
 
 	if (part->offset < 0 || part->offset > state.end.offset)
 		return OFFSET_OUT_OF_RANGE;
-	part->start = part->offset == state.end.offset ? state.end :
-		      log_find(partition_log(part->partition), state.end, part->offset);
+	part->start = log_find(partition_log(part->number), state.end, part->offset);
 	if (part->start.offset < 0)
 		return STORAGE_ERROR;
-	if (request->replica &&
-	    !partition_followed(part->partition, request->replica, part->start))
+	if (request->kind == WAIT_COPY &&
+	    !partition_followed(part->number, request->replica, part->start))
 		return REPLICA_NOT_AVAILABLE;
 	return 0;
 }
 
 static void begin(struct request *request)
 {
+	request->kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
 	for (int i = 0; i < request->nr_parts && !request->error; i++) {
 		struct part *part = &request->parts[i];
 
@@ -84,12 +65,18 @@ static void begin(struct request *request)
 	}
 }
 
-/* Return: number of bytes that the request may see. */
-static uint64_t available(const struct request *request, const struct part *part,
-			  const struct state *state)
+/* Update the high watermark. Return: number of bytes that the request may see. */
+static size_t available(const struct request *request, struct part *part)
 {
-	uint64_t end = request->replica ? state->end.position : state->high.position;
+	struct state state;
+	uint64_t end;
 
+	part->high = -1;
+	if (part->error)
+		return 0;
+	state = partition_state(part->number);
+	part->high = state.high.offset;
+	end = request->kind == WAIT_COPY ? state.end.position : state.high.position;
 	return end > part->start.position ? end - part->start.position : 0;
 }
 
@@ -100,108 +87,84 @@ static uint64_t missing(struct request *request)
 	if (request->error || request->min_bytes <= 0)
 		return 0;
 	for (int i = 0; i < request->nr_parts; i++) {
-		const struct part *part = &request->parts[i];
-		struct state state;
-
-		if (part->error)
+		if (request->parts[i].error)
 			return 0;
-		state = partition_state(part->partition);
-		bytes += available(request, part, &state);
+		bytes += available(request, &request->parts[i]);
 	}
 	return bytes < (uint64_t)request->min_bytes ? request->min_bytes - bytes : 0;
 }
 
-static enum wait_kind kind(const struct request *request)
+/* Write complete batches. Return: their size. */
+static size_t write_batches(struct wire *wire, const struct part *part, size_t len)
 {
-	return request->replica ? WAIT_COPY : WAIT_READ;
-}
-
-/* Put complete batches. Return: their size. */
-static size_t put_batches(struct writer *writer, const struct part *part, size_t len)
-{
-	size_t start = writer->size;
-	uint8_t *data = put_room(writer, len);
+	size_t start = wire->size;
+	uint8_t *data = len ? wire_raw(wire, len) : NULL;
 	ssize_t got;
 
 	if (!data)
 		return 0;
-	got = log_read(partition_log(part->partition), part->start.position, data, len);
+	got = log_read(partition_log(part->number), part->start.position, data, len);
 	len = got > 0 ? batches_complete(data, got) : 0;
-	writer->size = start + len;
+	wire->size = start + len;
 	return len;
 }
 
-static size_t at_most(size_t len, int32_t limit)
+static void write_records(struct request *request, struct part *part, struct wire *wire)
 {
-	limit = limit > 0 ? limit : 0;
-	return len < (size_t)limit ? len : (size_t)limit;
-}
+	size_t start = wire->size, len = available(request, part);
+	int limit = MAX(0, MIN(part->max_bytes, request->max_bytes));
 
-/*
- * The first batch of a response is complete, whatever the limits are: a client would not
- * progress otherwise.
- */
-static void put_records(struct request *request, const struct part *part, size_t available,
-			struct writer *writer)
-{
-	size_t start = writer->size;
-	size_t len = at_most(at_most(available, part->max_bytes), request->max_bytes);
-
-	put_i32(writer, 0);
-	if (len)
-		len = put_batches(writer, part, len);
-	if (!len && available && !request->any_records) {
-		len = log_first(partition_log(part->partition), part->start.position);
-		len = put_batches(writer, part, len < available ? len : available);
-	}
-	if (len)
-		request->any_records = true;
+	/*
+	 * The first batch of a response is complete, whatever the limits are: a client would not
+	 * progress otherwise.
+	 */
+	if (len && !request->any_records)
+		limit = MAX(limit, (int)log_first(partition_log(part->number), part->start));
+	wire_number(wire, 0, 4);
+	len = write_batches(wire, part, MIN(len, (size_t)limit));
+	request->any_records |= len > 0;
 	request->max_bytes -= len;
-	patch_i32(writer, start, len);
+	wire_patch(wire, start, len);
 }
 
-static void write_part(struct request *request, struct part *part, struct writer *writer)
+static void response_part(struct request *request, struct part *part, struct wire *wire)
 {
-	struct state state = { .high = { .offset = -1 } };
-	size_t bytes = 0;
-
-	if (!part->error) {
-		state = partition_state(part->partition);
-		bytes = available(request, part, &state);
-	}
-	put_i16(writer, part->error);
-	put_i64(writer, state.high.offset);
-	put_i64(writer, state.high.offset);
+	if (wire->writes)
+		available(request, part);
+	wire_int(wire, part->error);
+	wire_int(wire, part->high);
+	wire_number(wire, part->high, 8);
 	if (request->version >= 5)
-		put_i64(writer, part->error ? -1 : 0);
-	put_i32(writer, 0);
-	if (request->version >= 11)
-		put_i32(writer, -1);
-	put_records(request, part, bytes, writer);
+		wire_number(wire, part->error ? -1 : 0, 8);
+	/* There are no transactions, so none is aborted. */
+	wire->failed |= wire_count(wire, 0) > 0;
+	if (wire->writes)
+		write_records(request, part, wire);
+	else
+		wire_bytes(wire, &part->records);
 }
 
-static void answer(struct request *request, struct writer *writer)
+static void response(struct request *request, struct wire *wire)
 {
 	if (request->max_bytes > BATCH_MAX)
 		request->max_bytes = BATCH_MAX;
-	put_i32(writer, 0);
+	wire_number(wire, 0, 4);
 	if (request->version >= 7) {
-		put_i16(writer, request->error);
-		put_i32(writer, 0);
+		wire_int(wire, request->error);
+		wire_number(wire, 0, 4);
 	}
 	if (request->error)
-		put_i32(writer, 0);
+		wire_count(wire, 0);
 	else
-		write_parts(request, writer, write_part);
+		request_parts(request, wire, response_part);
 }
 
 const struct api api_fetch = {
 	.key = 1,
 	.min = 4,
-	.max = 11,
-	.parse = parse,
+	.max = 10,
+	.request = request,
 	.begin = begin,
 	.missing = missing,
-	.kind = kind,
-	.answer = answer,
+	.response = response,
 };

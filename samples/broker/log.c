@@ -20,9 +20,11 @@
  * CRC of the rest, 4; attributes, 2; offset of the last record, 4; two times, 16; producer, 14;
  * number of records, 4.
  */
-#define HEADER_SIZE	61
-#define PREFIX_SIZE	12
+#define BASE_SIZE	12
+#define FORMAT_AT	16
+#define CRC_AT		17
 #define CRC_START	21
+#define LAST_AT		23
 
 uint32_t crc32c(const uint8_t *data, size_t len)
 {
@@ -46,33 +48,30 @@ uint32_t crc32c(const uint8_t *data, size_t len)
 /* Check a header, of which HEADER_SIZE bytes are there. */
 static enum batch_error header_check(const uint8_t *data, struct batch *batch)
 {
-	struct reader reader = { .at = data, .end = data + HEADER_SIZE };
+	struct wire wire = { .data = (uint8_t *)data, .size = HEADER_SIZE };
 	int32_t size, last;
 
-	batch->base = get_i64(&reader);
-	size = get_i32(&reader);
-	get_i32(&reader);
-	if (get_i8(&reader) != 2)
+	batch->base = wire_number(&wire, 0, 8);
+	size = wire_number(&wire, 0, 4);
+	wire.at = FORMAT_AT;
+	if (wire_number(&wire, 0, 1) != 2)
 		return BATCH_FORMAT;
-	get_raw(&reader, 6);
-	last = get_i32(&reader);
-	get_raw(&reader, 30);
-	batch->records = get_i32(&reader);
-	if (size < HEADER_SIZE - PREFIX_SIZE)
-		return BATCH_CORRUPT;
-	if (size > BATCH_MAX - PREFIX_SIZE)
+	wire.at = LAST_AT;
+	last = wire_number(&wire, 0, 4);
+	wire.at = HEADER_SIZE - 4;
+	batch->records = wire_number(&wire, 0, 4);
+	if (size > BATCH_MAX - BASE_SIZE)
 		return BATCH_LARGE;
-	batch->size = PREFIX_SIZE + size;
-	if (batch->records < 1 || last != batch->records - 1)
-		return BATCH_CORRUPT;
-	if (batch->base < 0 || batch->base > INT64_MAX - batch->records)
+	batch->size = BASE_SIZE + size;
+	if (size < HEADER_SIZE - BASE_SIZE || batch->records < 1 || last != batch->records - 1 ||
+	    batch->base < 0 || batch->base > INT64_MAX - batch->records)
 		return BATCH_CORRUPT;
 	return BATCH_OK;
 }
 
 enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch)
 {
-	struct reader crc = { .at = data + CRC_START - 4, .end = data + CRC_START };
+	struct wire crc = { .data = (uint8_t *)data, .at = CRC_AT, .size = len };
 	enum batch_error error;
 
 	if (len < HEADER_SIZE)
@@ -82,17 +81,18 @@ enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batc
 		return error;
 	if (len < batch->size)
 		return BATCH_SHORT;
-	if ((uint32_t)get_i32(&crc) != crc32c(data + CRC_START, batch->size - CRC_START))
+	if ((uint32_t)wire_number(&crc, 0, 4) != crc32c(data + CRC_START, batch->size - CRC_START))
 		return BATCH_CORRUPT;
 	return BATCH_OK;
 }
 
 void batch_set_base(uint8_t *data, int64_t base)
 {
-	for (int i = 0; i < 8; i++)
-		data[i] = base >> (56 - 8 * i);
+	struct wire wire = { .data = data, .capacity = CRC_START, .writes = true };
+
+	wire_int(&wire, base);
 	/* The leader never changes: epoch 0. */
-	memset(data + PREFIX_SIZE, 0, 4);
+	wire_patch(&wire, BASE_SIZE, 0);
 }
 
 size_t batches_complete(const uint8_t *data, size_t len)
@@ -106,51 +106,22 @@ size_t batches_complete(const uint8_t *data, size_t len)
 	return done;
 }
 
-bool log_open(struct log *log, const char *path)
-{
-	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
-	snprintf(log->path, sizeof(log->path), "%s", path);
-	if (log->fd < 0)
-		perror(path);
-	return log->fd >= 0;
-}
-
 ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len)
 {
-	size_t done = 0;
+	ssize_t n = pread(log->fd, data, len, position);
 
-	while (done < len) {
-		ssize_t n = pread(log->fd, data + done, len - done, position + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			perror("broker: read of a log");
-			return -1;
-		}
-		if (!n)
-			break;
-		done += n;
-	}
-	return done;
+	if (n < 0)
+		perror(log->path);
+	return n;
 }
 
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
 {
-	size_t done = 0;
-
-	while (done < len) {
-		ssize_t n = pwrite(log->fd, data + done, len - done, end.position + done);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0) {
-			perror("broker: write to a log");
-			return false;
-		}
-		done += n;
-	}
-	return true;
+	/* Writes to a file are not interrupted. A short one is followed by an error. */
+	if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
+		return true;
+	perror(log->path);
+	return false;
 }
 
 bool log_cut(struct log *log, struct place end)
@@ -161,7 +132,7 @@ bool log_cut(struct log *log, struct place end)
 	}
 	if (!ftruncate(log->fd, end.position))
 		return true;
-	perror("broker: truncation of a log");
+	perror(log->path);
 	return false;
 }
 
@@ -193,6 +164,7 @@ static bool is_torn(const uint8_t *data, size_t len)
 	return true;
 }
 
+/* Cut a torn batch after the valid ones. */
 static bool cut_torn(struct log *log, const uint8_t *data, size_t len, struct place end)
 {
 	if (!is_torn(data, len)) {
@@ -207,22 +179,23 @@ static bool cut_torn(struct log *log, const uint8_t *data, size_t len, struct pl
 	return log_cut(log, end);
 }
 
-struct place log_recover(struct log *log)
+bool log_open(struct log *log, const char *path, struct place *end)
 {
-	struct place end = { }, failed = { .offset = -1 };
 	/* Room for any batch: if none is complete at the start, it is torn or damaged. */
 	uint8_t *data = malloc(BATCH_MAX);
-	ssize_t len;
+	ssize_t len = -1;
 	bool ok;
 
-	if (!data)
-		return failed;
+	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	snprintf(log->path, sizeof(log->path), "%s", path);
+	*end = (struct place){ };
 	do {
-		len = log_read(log, end.position, data, BATCH_MAX);
-	} while (len > 0 && skip_valid(data, len, &end));
-	ok = len >= 0 && cut_torn(log, data, len, end);
+		if (data)
+			len = log_read(log, end->position, data, BATCH_MAX);
+	} while (len > 0 && skip_valid(data, len, end));
+	ok = len >= 0 && cut_torn(log, data, len, *end);
 	free(data);
-	return ok ? end : failed;
+	return ok;
 }
 
 static bool remember(struct log *log, struct place place)
@@ -244,58 +217,44 @@ static bool remember(struct log *log, struct place place)
 	return true;
 }
 
-static bool read_header(struct log *log, uint64_t position, struct batch *batch)
-{
-	uint8_t header[HEADER_SIZE];
-
-	return log_read(log, position, header, sizeof(header)) == sizeof(header) &&
-	       !header_check(header, batch);
-}
-
-size_t log_first(struct log *log, uint64_t position)
-{
-	struct batch batch;
-
-	return read_header(log, position, &batch) ? batch.size : 0;
-}
-
 /* Advance a boundary by one batch. */
 static bool next_batch(struct log *log, struct place *place)
 {
+	uint8_t header[HEADER_SIZE];
 	struct batch batch;
 
-	if (!read_header(log, place->position, &batch))
+	if (log_read(log, place->position, header, sizeof(header)) != sizeof(header) ||
+	    header_check(header, &batch))
 		return false;
 	place->offset += batch.records;
 	place->position += batch.size;
 	return true;
 }
 
-/* The last boundary of the index that is not after the offset. */
-static struct place nearest(const struct log *log, int64_t offset)
+size_t log_first(struct log *log, struct place place)
 {
-	size_t low = 0, high = log->nr_index;
+	struct place next = place;
 
-	while (low < high) {
-		size_t middle = (low + high) / 2;
-
-		if (log->index[middle].offset <= offset)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low ? log->index[low - 1] : (struct place){ };
+	return next_batch(log, &next) ? next.position - place.position : 0;
 }
 
 struct place log_find(struct log *log, struct place end, int64_t offset)
 {
-	struct place failed = { .offset = -1 }, place, next;
+	struct place failed = { .offset = -1 }, place = { }, next;
 
+	if (offset == end.offset)
+		return end;
 	while (log->scanned.offset <= offset && log->scanned.position < end.position) {
 		if (!remember(log, log->scanned) || !next_batch(log, &log->scanned))
 			return failed;
 	}
-	for (place = nearest(log, offset); place.position < end.position; place = next) {
+	/* Most searches are for an offset near the end. */
+	for (size_t i = log->nr_index; i--;) {
+		place = log->index[i];
+		if (place.offset <= offset)
+			break;
+	}
+	for (; place.position < end.position; place = next) {
 		next = place;
 		if (!next_batch(log, &next))
 			return failed;

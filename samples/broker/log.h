@@ -13,6 +13,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+/* The header of a batch, including its CRC. */
+#define HEADER_SIZE	61
+
 /* A boundary between batches. */
 struct place {
 	int64_t offset;		/* of the next record */
@@ -50,20 +53,19 @@ void batch_set_base(uint8_t *data, int64_t base);
 /* Return: size of the complete batches at the start of a buffer; their headers are valid. */
 size_t batches_complete(const uint8_t *data, size_t len);
 
-bool log_open(struct log *log, const char *path);
 /*
- * Cut a last batch that was not written completely. Anything else that is not valid is damage,
- * and an error: the log may be the only one that has the batches after it.
- * Return: the end of the log; or an offset of -1.
+ * Open a log and find its end. A last batch that was not written completely is cut.  Anything else
+ * that is not valid is damage, and an error: the log may be the only one that has the batches
+ * after it.
  */
-struct place log_recover(struct log *log);
+bool log_open(struct log *log, const char *path, struct place *end);
 /* Remove the bytes from @end. */
 bool log_cut(struct log *log, struct place end);
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len);
-/* Find the batch with an offset before the end. Return: its boundary, or an offset of -1. */
+/* Find the batch with an offset up to the end. Return: its boundary, or an offset of -1. */
 struct place log_find(struct log *log, struct place end, int64_t offset);
 /* Return: size of the batch at a boundary before the end; 0 if it cannot be read. */
-size_t log_first(struct log *log, uint64_t position);
+size_t log_first(struct log *log, struct place place);
 /* Return: number of bytes read, or -1. */
 ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len);
 

@@ -11,7 +11,6 @@
 #include <getopt.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,37 +27,36 @@
 #include "waiting.h"
 #include "worker.h"
 
-/* A worker is replaced after this time, so that one that cannot start does not use all CPUs. */
+/*
+ * A child is replaced after this time, so that one that cannot start does not use all CPUs. A
+ * replicator connects to its leader again in this way.
+ */
 #define RESTART_PAUSE_NS	(100 * NS_PER_MS)
 
-/* @leader is NULL for a worker; @pid is 0 until a killed child is replaced. */
 struct child {
-	pid_t pid;
-	int number;
-	const struct node *leader;
+	pid_t pid;		/* 0 during the pause */
+	int number;		/* of a worker */
+	const struct node *leader;	/* of a replicator */
 	struct wait pause;
+	int how;		/* the last one has ended */
 };
 
 static struct child children[MAX_WORKERS + MAX_NODES];
 static int nr_children;
-static char purgatory[64];
 static int status;
 static bool stopping;
 
-static void print_usage(FILE *to)
-{
-	fputs("usage: broker --config FILE [--node ID] [--waiting twheel|heap] [--workers N]\n"
-	      "\n"
-	      "Serve clients of Kafka until SIGTERM or SIGINT.\n"
-	      "\n"
-	      "  --config FILE   brokers and topics, in JSON; the same file for all brokers\n"
-	      "  --node ID       the broker to run; default: the first one\n"
-	      "  --waiting twheel|heap\n"
-	      "                  where requests wait: in a purgatory of all workers (default), or\n"
-	      "                  in a heap of the only worker\n"
-	      "  --workers N     number of processes, instead of that in the file\n"
-	      "  --help\n", to);
-}
+static const char usage[] =
+	"usage: broker --config FILE [--node ID] [--waiting twheel|heap]\n"
+	"\n"
+	"Serve clients of Kafka until SIGTERM or SIGINT.\n"
+	"\n"
+	"  --config FILE   brokers and topics, in JSON; the same file for all brokers\n"
+	"  --node ID       the broker to run; default: the first one\n"
+	"  --waiting twheel|heap\n"
+	"                  where requests wait: in a purgatory of all workers (default), or\n"
+	"                  in a heap of the only worker\n"
+	"  --help\n";
 
 static void stop_with_error(void)
 {
@@ -66,39 +64,41 @@ static void stop_with_error(void)
 	status = 1;
 }
 
-static void start(struct child *child)
+static int child_main(const struct child *child)
 {
-	pid_t parent = getpid();
-	sigset_t none;
 	char name[16];
+	sigset_t none;
 
-	child->pid = fork();
-	if (child->pid < 0) {
-		perror("broker: fork");
-		child->pid = 0;
-		stop_with_error();
-	}
-	if (child->pid || stopping)
-		return;
-	/* A killed broker leaves no process. */
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	if (getppid() != parent)
-		_exit(1);
 	if (!child->leader) {
 		snprintf(name, sizeof(name), "broker/%d", child->number);
 		prctl(PR_SET_NAME, name);
-		exit(worker_main(purgatory));
+		return worker_main();
 	}
 	prctl(PR_SET_NAME, "broker/copy");
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	exit(replicator_main(child->leader, purgatory));
+	return replicator_main(child->leader);
+}
+
+static void start(struct child *child)
+{
+	pid_t parent = getpid(), pid = fork();
+
+	if (!pid) {
+		/* A killed broker leaves no process. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		exit(getppid() == parent ? child_main(child) : 1);
+	}
+	child->pid = pid > 0 ? pid : 0;
+	if (pid < 0) {
+		perror("broker: fork");
+		stop_with_error();
+	}
 }
 
 static void pause_ended(struct wait *wait, enum wait_end end)
 {
-	(void)end;
-	start((struct child *)((char *)wait - offsetof(struct child, pause)));
+	start(container_of(wait, struct child, pause));
 }
 
 static void add_child(int number, const struct node *leader)
@@ -111,24 +111,12 @@ static void add_child(int number, const struct node *leader)
 	start(&children[nr_children++]);
 }
 
-static bool follows_any(const struct node *leader)
-{
-	for (int i = 0; i < config.nr_topics; i++) {
-		const struct topic *topic = &config.topics[i];
-
-		if (topic->leader == leader->id && !leads(topic) &&
-		    topic_replica(topic, config.self->id) >= 0)
-			return true;
-	}
-	return false;
-}
-
 static void start_all(void)
 {
 	for (int i = 0; i < config.workers && !stopping; i++)
 		add_child(i, NULL);
 	for (int i = 0; i < config.nr_nodes && !stopping; i++) {
-		if (follows_any(&config.nodes[i]))
+		if (replicator_follows(&config.nodes[i]))
 			add_child(i, &config.nodes[i]);
 	}
 }
@@ -143,19 +131,22 @@ static void stop_all(void)
 		;
 }
 
-/* A killed child may have held a lock and lost its signals. Its own operations are gone. */
 static void child_ended(struct child *child, int how)
 {
 	if (WIFSIGNALED(how)) {
-		fprintf(stderr, "broker %d: %s %d (pid %d) was killed by signal %d\n",
-			config.self->id, child->leader ? "replicator" : "worker", child->number,
-			child->pid, WTERMSIG(how));
+		fprintf(stderr, "broker %d: %s %d was killed by signal %d\n", config.self->id,
+			child->leader ? "replicator" : "worker", child->pid, WTERMSIG(how));
+		/* It may have held a lock and lost its signals. Its own operations are gone. */
 		partitions_repair();
-		waiting->add(&child->pause, NULL, 0, 0, now_ns() + RESTART_PAUSE_NS);
-	} else {
+	} else if (!child->leader) {
 		stop_with_error();
+	} else if (how && !child->how) {
+		fprintf(stderr, "broker %d: cannot copy from broker %d\n", config.self->id,
+			child->leader->id);
 	}
+	child->how = how;
 	child->pid = 0;
+	waiting->add(&child->pause, NULL, 0, 0, now_ns() + RESTART_PAUSE_NS);
 }
 
 static void reap(void)
@@ -182,7 +173,7 @@ static void serve(int signals, int waits)
 
 	while (!stopping) {
 		waiting->submit();
-		poll(fds, 2, waiting->ready() ? 0 : -1);
+		poll(fds, 2, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo == SIGCHLD)
 				reap();
@@ -194,66 +185,34 @@ static void serve(int signals, int waits)
 	}
 }
 
-static bool number(const char *text, int *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtol(text, &end, 10);
-	return !errno && end != text && !*end && *value > 0;
-}
-
 /* Return: path of the configuration, or NULL. */
-static const char *parse(int argc, char **argv, int *node, int *workers)
+static const char *parse(int argc, char **argv, const char **node)
 {
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "waiting", required_argument, NULL, 'p' },
-		{ "workers", required_argument, NULL, 'w' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
 	const char *path = NULL;
-	bool ok = true;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
 		if (option == 'h') {
-			print_usage(stdout);
+			fputs(usage, stdout);
 			exit(fflush(stdout) != 0);
 		}
 		if (option == 'c')
 			path = optarg;
+		else if (option == 'n')
+			*node = optarg;
 		else if (option == 'p' && !strcmp(optarg, "heap"))
 			waiting = &waiting_heap;
-		else if (option == 'n')
-			ok &= number(optarg, node);
-		else if (option == 'w')
-			ok &= number(optarg, workers);
 		else if (option != 'p' || strcmp(optarg, "twheel"))
-			ok = false;
+			return NULL;
 	}
-	return ok && optind == argc ? path : NULL;
-}
-
-static bool configure(const char *path, int node, int workers)
-{
-	if (!config_load(path, node))
-		return false;
-	if (workers)
-		config.workers = workers;
-	if (config.workers < 1 || config.workers > MAX_WORKERS) {
-		fprintf(stderr, "broker: the number of workers is not in the range of 1 to %d\n",
-			MAX_WORKERS);
-		return false;
-	}
-	if (waiting == &waiting_heap && config.workers > 1) {
-		fprintf(stderr, "broker: a heap is for one worker only\n");
-		return false;
-	}
-	snprintf(purgatory, sizeof(purgatory), "%s-%d", config.purgatory, config.self->id);
-	return true;
+	return optind == argc ? path : NULL;
 }
 
 /* Create the data folder.  The workers keep its lock until the last one has exited. */
@@ -275,19 +234,18 @@ static bool lock_data(void)
 
 int main(int argc, char **argv)
 {
-	int node = 0, workers = 0, signals, waits;
-	const char *path;
+	const char *path, *node = NULL;
+	int signals, waits;
 	sigset_t mask;
 
 	waiting = &waiting_twheel;
-	path = parse(argc, argv, &node, &workers);
+	path = parse(argc, argv, &node);
 	if (!path) {
-		print_usage(stderr);
+		fputs(usage, stderr);
 		return 2;
 	}
-	if (!configure(path, node, workers) || !lock_data() || !partitions_create())
-		return 1;
-	if (!waiting->create(purgatory))
+	if (!config_load(path, node) || !lock_data() || !partitions_create() ||
+	    !waiting->create())
 		return 1;
 	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);
@@ -297,7 +255,7 @@ int main(int argc, char **argv)
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	waits = waiting->open(purgatory);
+	waits = waiting->open();
 	if (signals < 0 || waits < 0)
 		return 1;
 	if (waiting->is_shared)
@@ -307,8 +265,7 @@ int main(int argc, char **argv)
 	start_all();
 	serve(signals, waits);
 	stop_all();
-	waiting->remove(purgatory);
+	waiting->remove();
 	fprintf(stderr, "broker %d: stopped\n", config.self->id);
-	config_free();
 	return status;
 }

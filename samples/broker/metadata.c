@@ -2,207 +2,153 @@
 /*
  * Requests that never wait: Metadata, ListOffsets and ApiVersions.
  */
-#include <string.h>
-
 #include "request.h"
 
 /* Times of ListOffsets. */
 #define LATEST		(-1)
 #define EARLIEST	(-2)
 
-static void put_nodes(const int *nodes, const bool *which, int nr, struct writer *writer)
+static void metadata_request(struct request *request, struct wire *wire)
 {
-	size_t start = writer->size;
-	int count = 0;
+	int nr = wire_count(wire, 0);
+	struct text name;
 
-	put_i32(writer, 0);
-	for (int i = 0; i < nr; i++) {
-		if (which && !which[i])
-			continue;
-		put_i32(writer, nodes[i]);
-		count++;
+	for (int i = 0; i < nr && !wire->failed; i++) {
+		wire_string(wire, &name);
+		wire->failed |= !request_add(request, name);
 	}
-	patch_i32(writer, start, count);
+	if (nr < 0 || (!nr && !request->version)) {
+		for (int i = 0; i < config.nr_topics; i++)
+			request_add(request, text_of(config.topics[i].name));
+	}
+	if (request->version >= 4)
+		wire_number(wire, 0, 1);
 }
 
-static void put_partition(const struct topic *topic, int index, int version,
-			  struct writer *writer)
+static void put_partition(const struct topic *topic, int index, struct wire *wire)
 {
 	struct state state = partition_state(topic->first + index);
 
-	put_i16(writer, 0);
-	put_i32(writer, index);
-	put_i32(writer, topic->leader);
-	put_nodes(topic->replicas, NULL, topic->nr_replicas, writer);
-	put_nodes(topic->replicas, state.in_sync, topic->nr_replicas, writer);
-	if (version >= 5)
-		put_i32(writer, 0);
+	wire_number(wire, 0, 2);
+	wire_number(wire, index, 4);
+	wire_number(wire, topic->leader, 4);
+	wire_count(wire, topic->nr_replicas);
+	for (int i = 0; i < topic->nr_replicas; i++)
+		wire_number(wire, topic->replicas[i], 4);
+	wire_count(wire, state.nr_in_sync);
+	for (int i = 0; i < topic->nr_replicas; i++) {
+		if (state.in_sync[i])
+			wire_number(wire, topic->replicas[i], 4);
+	}
 }
 
-static void put_topic(struct text name, const struct topic *topic, int version,
-		      struct writer *writer)
+static void put_topic(struct text name, int version, struct wire *wire)
 {
-	int nr = topic ? topic->nr_partitions : 0;
+	const struct topic *topic = config_topic(name);
 
-	put_i16(writer, topic ? 0 : UNKNOWN_TOPIC_OR_PARTITION);
-	put_string(writer, name);
+	wire_number(wire, topic ? 0 : UNKNOWN_TOPIC_OR_PARTITION, 2);
+	wire_string(wire, &name);
 	if (version >= 1)
-		put_i8(writer, 0);
-	put_i32(writer, nr);
-	for (int i = 0; i < nr; i++)
-		put_partition(topic, i, version, writer);
+		wire_number(wire, 0, 1);
+	wire_count(wire, topic ? topic->nr_partitions : 0);
+	for (int i = 0; topic && i < topic->nr_partitions; i++)
+		put_partition(topic, i, wire);
 }
 
-static void put_brokers(int version, struct writer *writer)
+static void metadata_response(struct request *request, struct wire *wire)
 {
-	put_i32(writer, config.nr_nodes);
+	struct text none = { .len = -1 };
+
+	if (request->version >= 3)
+		wire_number(wire, 0, 4);
+	wire_count(wire, config.nr_nodes);
 	for (int i = 0; i < config.nr_nodes; i++) {
-		put_i32(writer, config.nodes[i].id);
-		put_cstring(writer, config.nodes[i].host);
-		put_i32(writer, config.nodes[i].port);
-		if (version >= 1)
-			put_cstring(writer, NULL);
+		struct text host = text_of(config.nodes[i].host);
+
+		wire_number(wire, config.nodes[i].id, 4);
+		wire_string(wire, &host);
+		wire_number(wire, config.nodes[i].port, 4);
+		if (request->version >= 1)
+			wire_string(wire, &none);
 	}
-	if (version >= 2)
-		put_cstring(writer, NULL);
-	if (version >= 1)
-		put_i32(writer, config.nodes[0].id);
-}
-
-static void metadata_parse(struct request *request, struct reader *reader)
-{
-	int nr = get_count(reader);
-
-	for (int i = 0; i < nr && !reader->bad; i++)
-		get_string(reader);
-	if (request->version >= 4)
-		get_i8(reader);
-}
-
-static void metadata_answer(struct request *request, struct writer *writer)
-{
-	int version = request->version;
-	int nr = get_count(&request->body);
-
-	if (version >= 3)
-		put_i32(writer, 0);
-	put_brokers(version, writer);
-	if (nr < 0 || (nr == 0 && version == 0)) {
-		put_i32(writer, config.nr_topics);
-		for (int i = 0; i < config.nr_topics; i++) {
-			const char *name = config.topics[i].name;
-
-			put_topic((struct text){ name, strlen(name) }, &config.topics[i], version,
-				  writer);
-		}
-		return;
-	}
-	put_i32(writer, nr);
-	while (nr-- && !writer->failed) {
-		struct text name = get_string(&request->body);
-
-		put_topic(name, config_topic(name), version, writer);
-	}
+	if (request->version >= 2)
+		wire_string(wire, &none);
+	if (request->version >= 1)
+		wire_number(wire, config.nodes[0].id, 4);
+	wire_count(wire, request->nr_parts);
+	for (int i = 0; i < request->nr_parts; i++)
+		put_topic(request->parts[i].topic, request->version, wire);
 }
 
 const struct api api_metadata = {
 	.key = 3,
 	.min = 0,
-	.max = 5,
-	.parse = metadata_parse,
-	.answer = metadata_answer,
+	.max = 4,
+	.request = metadata_request,
+	.response = metadata_response,
 };
 
-static void offsets_read_part(struct request *request, struct part *part, struct reader *reader)
+static void offsets_request_part(struct request *request, struct part *part, struct wire *wire)
 {
-	(void)request;
-	part->offset = get_i64(reader);
+	wire_int(wire, part->offset);
 }
 
-static void offsets_parse(struct request *request, struct reader *reader)
+static void offsets_request(struct request *request, struct wire *wire)
 {
-	get_i32(reader);
-	if (request->version >= 2)
-		get_i8(reader);
-	read_parts(request, reader, offsets_read_part);
+	wire_int(wire, request->replica);
+	request_parts(request, wire, offsets_request_part);
 }
 
 /* There is no index of times. */
-static void offsets_write_part(struct request *request, struct part *part,
-			       struct writer *writer)
+static void offsets_response_part(struct request *request, struct part *part, struct wire *wire)
 {
 	int64_t offset = -1;
 
-	(void)request;
 	if (!part->error && part->offset == LATEST)
-		offset = partition_state(part->partition).high.offset;
+		offset = partition_state(part->number).high.offset;
 	else if (!part->error && part->offset == EARLIEST)
 		offset = 0;
 	else if (!part->error)
 		part->error = UNSUPPORTED_FOR_MESSAGE_FORMAT;
-	put_i16(writer, part->error);
-	put_i64(writer, -1);
-	put_i64(writer, offset);
+	wire_int(wire, part->error);
+	wire_number(wire, -1, 8);
+	wire_int(wire, offset);
 }
 
-static void offsets_answer(struct request *request, struct writer *writer)
+static void offsets_response(struct request *request, struct wire *wire)
 {
-	if (request->version >= 2)
-		put_i32(writer, 0);
-	write_parts(request, writer, offsets_write_part);
+	request_parts(request, wire, offsets_response_part);
 }
 
 const struct api api_list_offsets = {
 	.key = 2,
 	.min = 1,
-	.max = 2,
-	.parse = offsets_parse,
-	.answer = offsets_answer,
+	.max = 1,
+	.request = offsets_request,
+	.response = offsets_response,
 };
 
-/* The name and the version of the client. */
-static void versions_parse(struct request *request, struct reader *reader)
+static void versions_response(struct request *request, struct wire *wire)
 {
-	if (request->version < 3)
-		return;
-	for (int i = 0; i < 2; i++) {
-		uint32_t len = get_uvarint(reader);
-
-		get_raw(reader, len ? len - 1 : 0);
-	}
-	skip_tags(reader);
-}
-
-/* Version 3 is flexible: a length is one more, and each structure ends with its tags. */
-static void versions_answer(struct request *request, struct writer *writer)
-{
-	bool flexible = request->version >= 3;
 	int nr = 0;
 
 	while (apis[nr])
 		nr++;
-	put_i16(writer, request->error);
-	if (flexible)
-		put_uvarint(writer, nr + 1);
-	else
-		put_i32(writer, nr);
+	wire_int(wire, request->error);
+	wire_count(wire, nr);
 	for (int i = 0; i < nr; i++) {
-		put_i16(writer, apis[i]->key);
-		put_i16(writer, apis[i]->min);
-		put_i16(writer, apis[i]->max);
-		if (flexible)
-			put_uvarint(writer, 0);
+		wire_number(wire, apis[i]->key, 2);
+		wire_number(wire, apis[i]->min, 2);
+		wire_number(wire, apis[i]->max, 2);
 	}
 	if (request->version >= 1)
-		put_i32(writer, 0);
-	if (flexible)
-		put_uvarint(writer, 0);
+		wire_number(wire, 0, 4);
 }
 
+/* A client of a later version gets an error with the versions, and asks again. */
 const struct api api_versions = {
 	.key = 18,
 	.min = 0,
-	.max = 3,
-	.parse = versions_parse,
-	.answer = versions_answer,
+	.max = 2,
+	.response = versions_response,
 };

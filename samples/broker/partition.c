@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -49,18 +48,12 @@ static void set_place(struct shared_place *shared, struct place place)
 	__atomic_store_n(&shared->current, next, __ATOMIC_RELEASE);
 }
 
-/* A broker has the partitions of which it is a replica. */
-static bool is_local(int number)
-{
-	return topic_replica(config.partitions[number], config.self->id) >= 0;
-}
-
 /* The last owner was killed: its batch may be incomplete. */
 static void repair(int number)
 {
 	struct partition *partition = &partitions[number];
 
-	if (is_local(number))
+	if (is_replica(config.partitions[number]))
 		log_cut(&logs[number], get_place(&partition->end));
 	pthread_mutex_consistent(&partition->lock);
 }
@@ -77,31 +70,15 @@ static void unlock(struct partition *partition)
 	pthread_mutex_unlock(&partition->lock);
 }
 
-static const char *log_path(int number, char path[4096])
+static bool open_log(int number)
 {
 	const struct topic *topic = config.partitions[number];
-
-	snprintf(path, 4096, "%s/%s-%d.log", config.self->data, topic->name,
-		 number - topic->first);
-	return path;
-}
-
-static bool open_logs(void)
-{
+	struct place end;
 	char path[4096];
 
-	for (int i = 0; i < config.nr_partitions; i++) {
-		if (is_local(i) && !log_open(&logs[i], log_path(i, path)))
-			return false;
-	}
-	return true;
-}
-
-static bool recover_log(int number)
-{
-	struct place end = log_recover(&logs[number]);
-
-	if (end.offset < 0)
+	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
+		 number - topic->first);
+	if (!log_open(&logs[number], path, &end))
 		return false;
 	/* Without followers, all records are replicated. */
 	set_place(&partitions[number].end, end);
@@ -119,14 +96,12 @@ bool partitions_create(void)
 		perror("broker: shared memory");
 		return false;
 	}
-	if (!open_logs())
-		return false;
 	pthread_mutexattr_init(&attributes);
 	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 	for (int i = 0; i < config.nr_partitions; i++) {
 		pthread_mutex_init(&partitions[i].lock, &attributes);
-		if (is_local(i) && !recover_log(i))
+		if (is_replica(config.partitions[i]) && !open_log(i))
 			return false;
 	}
 	return true;
@@ -232,23 +207,12 @@ bool partition_copy(int number, const uint8_t *data, size_t len, int64_t high)
 	return ok;
 }
 
-void partition_clear(int number)
-{
-	struct partition *partition = lock(number);
-
-	if (log_cut(&logs[number], (struct place){ })) {
-		set_place(&partition->end, (struct place){ });
-		set_place(&partition->high, (struct place){ });
-	}
-	unlock(partition);
-}
-
-static void report(int number, int node, const char *change)
+static void report(int number, int replica, const char *change)
 {
 	const struct topic *topic = config.partitions[number];
 
-	fprintf(stderr, "broker %d: replica %d of %s-%d %s\n", config.self->id, node,
-		topic->name, number - topic->first, change);
+	fprintf(stderr, "broker %d: replica %d of %s-%d %s\n", config.self->id,
+		topic->replicas[replica], topic->name, number - topic->first, change);
 }
 
 static uint64_t lease_end(void)
@@ -278,39 +242,35 @@ bool partition_followed(int number, int node, struct place place)
 	advance_high(number, partition);
 	unlock(partition);
 	if (joins)
-		report(number, node, "is in sync");
+		report(number, i, "is in sync");
 	return true;
 }
 
-static void add_lease(int number, struct replica *replica, bool in_sync);
+static void add_lease(int number, struct replica *replica);
 
 static void lease_ended(struct wait *wait, enum wait_end end)
 {
-	struct replica *replica =
-		(struct replica *)((char *)wait - offsetof(struct replica, lease));
+	struct replica *replica = container_of(wait, struct replica, lease);
 	int number = ((char *)replica - (char *)partitions) / sizeof(*partitions);
-	struct partition *partition;
+	struct partition *partition = lock(number);
 
-	if (end == WAIT_STOPPED)
-		return;
-	partition = lock(number);
 	if (replica->in_sync)
-		report(number,
-		       config.partitions[number]->replicas[replica - partition->replicas],
-		       "is not in sync");
+		report(number, replica - partition->replicas, "is not in sync");
 	replica->in_sync = false;
 	advance_high(number, partition);
 	unlock(partition);
-	add_lease(number, replica, false);
+	/* Without a lease, the replica cannot be in sync. */
+	if (end != WAIT_REFUSED && end != WAIT_STOPPED)
+		add_lease(number, replica);
 }
 
 /* A replica that is not in sync has a lease without an end. */
-static void add_lease(int number, struct replica *replica, bool in_sync)
+static void add_lease(int number, struct replica *replica)
 {
 	struct wait_key key = { WAIT_SYNC, number };
 
 	replica->lease = (struct wait){ .fn = lease_ended };
-	waiting->add(&replica->lease, &key, 1, 1, in_sync ? lease_end() : WAIT_NEVER);
+	waiting->add(&replica->lease, &key, 1, 1, replica->in_sync ? lease_end() : WAIT_NEVER);
 }
 
 void partitions_watch(void)
@@ -321,8 +281,7 @@ void partitions_watch(void)
 
 		for (int i = 0; i < topic->nr_replicas && leads(topic); i++) {
 			if (topic->replicas[i] != topic->leader)
-				add_lease(number, &partition->replicas[i],
-					  partition->replicas[i].in_sync);
+				add_lease(number, &partition->replicas[i]);
 		}
 		unlock(partition);
 	}

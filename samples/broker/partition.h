@@ -44,8 +44,6 @@ int64_t partition_append(int partition, uint8_t *data, const struct batch *batch
 bool partition_copy(int partition, const uint8_t *data, size_t len, int64_t high);
 /* A follower has all records before this place. Return: false if it is not a replica. */
 bool partition_followed(int partition, int node, struct place place);
-/* The log of this follower is not a part of the leader's. */
-void partition_clear(int partition);
 /* Add the leases of all replicas, whose ends this process will read. */
 void partitions_watch(void);
 /* Complete the changes and the signals of a killed worker. */

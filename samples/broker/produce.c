@@ -7,23 +7,23 @@
 
 #define ACKS_ALL	(-1)
 
-static void read_part(struct request *request, struct part *part, struct reader *reader)
+/* Earlier versions have other batches. librdkafka does not compress if it does not see them. */
+#define FIRST_VERSION	3
+
+static void request_part(struct request *request, struct part *part, struct wire *wire)
 {
-	(void)request;
-	part->records = get_bytes(reader);
+	wire_bytes(wire, &part->records);
 }
 
-static void parse(struct request *request, struct reader *reader)
+static void request(struct request *request, struct wire *wire)
 {
-	int32_t timeout;
+	struct text transaction = { .len = -1 };
 
-	if (request->version >= 3)
-		get_string(reader);
-	request->acks = get_i16(reader);
-	timeout = get_i32(reader);
-	request->timeout_ms = timeout > 0 ? timeout : 0;
-	request->silent = request->acks == 0;
-	read_parts(request, reader, read_part);
+	wire->failed |= request->version < FIRST_VERSION;
+	wire_string(wire, &transaction);
+	wire_int(wire, request->acks);
+	wire_int(wire, request->timeout_ms);
+	request_parts(request, wire, request_part);
 }
 
 static enum error_code check_records(const struct part *part, struct batch *batch)
@@ -43,6 +43,12 @@ static enum error_code check_records(const struct part *part, struct batch *batc
 	}
 }
 
+static bool enough_in_sync(const struct part *part)
+{
+	return partition_state(part->number).nr_in_sync >=
+	       config.partitions[part->number]->min_in_sync;
+}
+
 static enum error_code append(const struct request *request, struct part *part)
 {
 	enum error_code error;
@@ -55,11 +61,9 @@ static enum error_code append(const struct request *request, struct part *part)
 	error = check_records(part, &batch);
 	if (error)
 		return error;
-	if (request->acks == ACKS_ALL &&
-	    partition_state(part->partition).nr_in_sync <
-	    config.partitions[part->partition]->min_in_sync)
+	if (request->acks == ACKS_ALL && !enough_in_sync(part))
 		return NOT_ENOUGH_REPLICAS;
-	part->offset = partition_append(part->partition, (uint8_t *)part->records.data, &batch);
+	part->offset = partition_append(part->number, (uint8_t *)part->records.data, &batch);
 	if (part->offset < 0)
 		return STORAGE_ERROR;
 	part->required = part->offset + batch.records;
@@ -68,6 +72,8 @@ static enum error_code append(const struct request *request, struct part *part)
 
 static void begin(struct request *request)
 {
+	request->kind = WAIT_ACKS;
+	request->silent = request->acks == 0;
 	for (int i = 0; i < request->nr_parts; i++) {
 		struct part *part = &request->parts[i];
 
@@ -80,68 +86,49 @@ static void begin(struct request *request)
 	}
 }
 
+static int64_t missing_offsets(const struct part *part)
+{
+	int64_t high = part->error ? INT64_MAX : partition_state(part->number).high.offset;
+
+	return high < part->required ? part->required - high : 0;
+}
+
 static uint64_t missing(struct request *request)
 {
 	uint64_t missing = 0;
 
-	if (request->acks != ACKS_ALL)
-		return 0;
-	for (int i = 0; i < request->nr_parts; i++) {
-		const struct part *part = &request->parts[i];
-		int64_t high;
-
-		if (part->error)
-			continue;
-		high = partition_state(part->partition).high.offset;
-		if (high < part->required)
-			missing += part->required - high;
-	}
+	for (int i = 0; i < request->nr_parts && request->acks == ACKS_ALL; i++)
+		missing += missing_offsets(&request->parts[i]);
 	return missing;
 }
 
-static enum wait_kind kind(const struct request *request)
+static void response_part(struct request *request, struct part *part, struct wire *wire)
 {
-	(void)request;
-	return WAIT_ACKS;
-}
-
-static enum error_code outcome(const struct part *part)
-{
-	struct state state = partition_state(part->partition);
-
-	if (state.high.offset < part->required)
-		return REQUEST_TIMED_OUT;
-	if (state.nr_in_sync < config.partitions[part->partition]->min_in_sync)
-		return NOT_ENOUGH_REPLICAS_AFTER_APPEND;
-	return 0;
-}
-
-static void write_part(struct request *request, struct part *part, struct writer *writer)
-{
-	if (!part->error && request->acks == ACKS_ALL)
-		part->error = outcome(part);
-	put_i16(writer, part->error);
-	put_i64(writer, part->offset);
-	if (request->version >= 2)
-		put_i64(writer, -1);
+	if (!part->error && request->acks == ACKS_ALL) {
+		if (missing_offsets(part))
+			part->error = REQUEST_TIMED_OUT;
+		else if (!enough_in_sync(part))
+			part->error = NOT_ENOUGH_REPLICAS_AFTER_APPEND;
+	}
+	wire_int(wire, part->error);
+	wire_int(wire, part->offset);
+	wire_number(wire, -1, 8);
 	if (request->version >= 5)
-		put_i64(writer, part->offset < 0 ? -1 : 0);
+		wire_number(wire, part->offset < 0 ? -1 : 0, 8);
 }
 
-static void answer(struct request *request, struct writer *writer)
+static void response(struct request *request, struct wire *wire)
 {
-	write_parts(request, writer, write_part);
-	if (request->version >= 1)
-		put_i32(writer, 0);
+	request_parts(request, wire, response_part);
+	wire_number(wire, 0, 4);
 }
 
 const struct api api_produce = {
 	.key = 0,
 	.min = 0,
 	.max = 7,
-	.parse = parse,
+	.request = request,
 	.begin = begin,
 	.missing = missing,
-	.kind = kind,
-	.answer = answer,
+	.response = response,
 };

@@ -1,14 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Replication: a process for each leader fetches the partitions that this broker follows, and
- * appends the batches to its own logs.  It is a client with the ID of a replica; the leader makes
- * it wait.  Only its pause between two connections waits here.
- *
- * Leaders never change, so there are no epochs: a log that is longer than the leader's, which has
- * lost records, is copied again.
+ * Replication. See replicator.h.
  */
-#include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,40 +12,14 @@
 #include "replicator.h"
 #include "request.h"
 
-#define PAUSE_NS	100000000ULL
 #define MAX_WAIT_MS	500
 #define FETCH_VERSION	4
 
 /* Longer than max.wait: the leader is gone, in seconds. */
 #define ANSWER_S	10
 
-static int waits;
-static bool paused;
-
-static void pause_ended(struct wait *wait, enum wait_end end)
-{
-	(void)wait;
-	(void)end;
-	paused = false;
-}
-
-/* Return: false if nothing can wait any more. */
-static bool pause_before_retry(void)
-{
-	struct pollfd poll_waits = { .fd = waits, .events = POLLIN };
-	struct wait wait = { .fn = pause_ended };
-
-	paused = true;
-	waiting->add(&wait, NULL, 0, 0, now_ns() + PAUSE_NS);
-	waiting->submit();
-	while (paused) {
-		if (!waiting->ready())
-			poll(&poll_waits, 1, -1);
-		if (!waiting->events())
-			return false;
-	}
-	return true;
-}
+/* How a log compares to that of the leader. */
+static enum { UNKNOWN, SAME, DIFFERENT } compared[MAX_PARTITIONS];
 
 static int connect_to(const struct node *leader)
 {
@@ -67,156 +34,147 @@ static int connect_to(const struct node *leader)
 	return -1;
 }
 
-static bool follows(const struct topic *topic, const struct node *leader)
+/* The place from which the leader's log is fetched; at first, that of the last batch. */
+static struct place next_place(int number)
 {
-	return topic->leader == leader->id && topic_replica(topic, config.self->id) >= 0;
+	struct place end = partition_state(number).end;
+
+	if (compared[number] == SAME || !end.offset)
+		return end;
+	return log_find(partition_log(number), end, end.offset - 1);
 }
 
-static void put_topic(struct writer *writer, const struct topic *topic)
+static bool copies(int number, const struct node *leader)
 {
-	put_cstring(writer, topic->name);
-	put_i32(writer, topic->nr_partitions);
-	for (int i = 0; i < topic->nr_partitions; i++) {
-		put_i32(writer, i);
-		put_i64(writer, partition_state(topic->first + i).end.offset);
-		put_i32(writer, BATCH_MAX);
+	const struct topic *topic = config.partitions[number];
+
+	return topic->leader == leader->id && !leads(topic) && is_replica(topic);
+}
+
+bool replicator_follows(const struct node *leader)
+{
+	int number = 0;
+
+	while (number < config.nr_partitions && !copies(number, leader))
+		number++;
+	return number < config.nr_partitions;
+}
+
+void replicator_request(const struct node *leader, struct wire *wire)
+{
+	struct request request = {
+		.api = &api_fetch,
+		.version = FETCH_VERSION,
+		.client = text_of("replica"),
+		.replica = config.self->id,
+		.timeout_ms = MAX_WAIT_MS,
+		.min_bytes = 1,
+		.max_bytes = BATCH_MAX,
+	};
+
+	for (int i = 0; i < config.nr_partitions; i++) {
+		const struct topic *topic = config.partitions[i];
+		struct part *part = NULL;
+
+		if (copies(i, leader) && compared[i] != DIFFERENT)
+			part = request_add(&request, text_of(topic->name));
+		if (!part)
+			continue;
+		part->index = i - topic->first;
+		part->offset = next_place(i).offset;
+		part->max_bytes = BATCH_MAX;
 	}
+	request_write(&request, wire);
+	free(request.parts);
 }
 
-static void put_fetch(struct writer *writer, const struct node *leader)
+static void keep(int number)
 {
-	int nr = 0;
+	const struct topic *topic = config.partitions[number];
 
-	for (int i = 0; i < config.nr_topics; i++)
-		nr += follows(&config.topics[i], leader);
-	put_i32(writer, 0);
-	put_i16(writer, api_fetch.key);
-	put_i16(writer, FETCH_VERSION);
-	put_i32(writer, 0);
-	put_cstring(writer, "replica");
-	put_i32(writer, config.self->id);
-	put_i32(writer, MAX_WAIT_MS);
-	put_i32(writer, 1);
-	put_i32(writer, BATCH_MAX);
-	put_i8(writer, 0);
-	put_i32(writer, nr);
-	for (int i = 0; i < config.nr_topics; i++) {
-		if (follows(&config.topics[i], leader))
-			put_topic(writer, &config.topics[i]);
-	}
-	patch_i32(writer, 0, writer->size - 4);
+	fprintf(stderr, "broker %d: %s-%d differs from the leader's log; it is not copied\n",
+		config.self->id, topic->name, number - topic->first);
+	compared[number] = DIFFERENT;
 }
 
-/* Append the records of a partition, or start again if the leader's log is another one. */
-static bool copy_partition(const struct topic *topic, struct reader *reader)
+/* Compare the last batch, by its header with the CRC. */
+static bool is_same(int number, const struct text *records)
 {
-	int32_t index = get_i32(reader);
-	int16_t error = get_i16(reader);
-	int64_t high = get_i64(reader);
-	struct text records;
-	int aborted;
+	uint8_t own[HEADER_SIZE];
 
-	get_i64(reader);
-	aborted = get_count(reader);
-	if (aborted > 0)
-		get_raw(reader, 16 * (size_t)aborted);
-	records = get_bytes(reader);
-	if (reader->bad || index < 0 || index >= topic->nr_partitions)
+	return records->len >= HEADER_SIZE &&
+	       log_read(partition_log(number), next_place(number).position, own,
+			HEADER_SIZE) == HEADER_SIZE &&
+	       !memcmp(own, records->data, HEADER_SIZE);
+}
+
+/* Append the records of a partition. */
+static bool copy_partition(const struct part *part)
+{
+	size_t len = part->records.len > 0 ? part->records.len : 0, copied = 0;
+	int number = part->number;
+
+	if (number < 0 || !is_replica(config.partitions[number]) ||
+	    compared[number] == DIFFERENT)
 		return false;
-	if (error == OFFSET_OUT_OF_RANGE) {
-		fprintf(stderr, "broker %d: %s-%d is copied from the start\n", config.self->id,
-			topic->name, index);
-		partition_clear(topic->first + index);
+	if (part->error == OFFSET_OUT_OF_RANGE) {
+		keep(number);
 		return true;
 	}
-	return !error && partition_copy(topic->first + index, (const uint8_t *)records.data,
-					records.len > 0 ? records.len : 0, high);
-}
+	if (len && compared[number] == UNKNOWN) {
+		struct place end = partition_state(number).end;
 
-static bool copy_all(struct reader *reader, const struct node *leader)
-{
-	int topics;
-
-	get_raw(reader, 8);
-	topics = get_count(reader);
-	for (int i = 0; i < topics && !reader->bad; i++) {
-		const struct topic *topic = config_topic(get_string(reader));
-		int nr = get_count(reader);
-
-		if (!topic || !follows(topic, leader))
-			return false;
-		while (nr-- > 0) {
-			if (!copy_partition(topic, reader))
-				return false;
+		if (end.offset && !is_same(number, &part->records)) {
+			keep(number);
+			return true;
 		}
+		copied = end.position - next_place(number).position;
+		compared[number] = SAME;
 	}
-	return !reader->bad;
-}
-
-static bool receive_all(int fd, uint8_t *data, size_t len)
-{
-	size_t got = 0;
-
-	/* With a time limit, recv() fails with EINTR after SIGSTOP and SIGCONT. */
-	while (got < len) {
-		ssize_t n = recv(fd, data + got, len - got, MSG_WAITALL);
-
-		if (!n || (n < 0 && errno != EINTR))
-			return false;
-		got += n > 0 ? n : 0;
-	}
-	return true;
-}
-
-static bool send_all(int fd, const struct writer *writer)
-{
-	size_t sent = 0;
-
-	while (!writer->failed && sent < writer->size) {
-		ssize_t n = send(fd, writer->data + sent, writer->size - sent, MSG_NOSIGNAL);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		sent += n > 0 ? n : 0;
-	}
-	return !writer->failed;
-}
-
-/* One fetch. @data has room for the largest response. */
-static bool fetch(int fd, const struct node *leader, struct writer *writer, uint8_t *data)
-{
-	struct reader reader = { .at = data, .end = data + 4 };
-	int32_t size;
-
-	writer->size = 0;
-	put_fetch(writer, leader);
-	if (!send_all(fd, writer) || !receive_all(fd, data, 4))
+	if (part->error || copied > len)
 		return false;
-	size = get_i32(&reader);
-	if (size < 0 || size > FRAME_MAX || !receive_all(fd, data, size))
-		return false;
-	reader = (struct reader){ .at = data, .end = data + size };
-	return copy_all(&reader, leader);
+	return partition_copy(number, len ? (const uint8_t *)part->records.data + copied : NULL,
+			      len - copied, part->high);
 }
 
-int replicator_main(const struct node *leader, const char *purgatory)
+bool replicator_response(const uint8_t *message, size_t len)
 {
-	uint8_t *data = malloc(FRAME_MAX);
-	struct writer writer = { };
+	struct wire wire = { .data = (uint8_t *)message, .size = len };
+	struct request response = { .api = &api_fetch, .version = FETCH_VERSION };
+	bool ok = true;
 
-	waits = waiting->open(purgatory);
-	if (waits < 0 || !data)
+	wire_int(&wire, response.correlation);
+	api_fetch.response(&response, &wire);
+	for (int i = 0; i < response.nr_parts && !wire.failed; i++)
+		ok &= copy_partition(&response.parts[i]);
+	free(response.parts);
+	return ok && !wire.failed;
+}
+
+/* One fetch. The buffers are empty before and after it. */
+static bool fetch(int fd, const struct node *leader, struct wire *in, struct wire *out)
+{
+	ssize_t len;
+	bool ok;
+
+	replicator_request(leader, out);
+	if (out->failed || !wire_send(out, fd) || out->size)
+		return false;
+	len = wire_receive(in, fd);
+	ok = len > 0 && replicator_response(in->data + PREFIX_SIZE, len - PREFIX_SIZE);
+	wire_consume(in, in->size);
+	return ok;
+}
+
+int replicator_main(const struct node *leader)
+{
+	static struct wire in, out = { .writes = true };
+	int fd = connect_to(leader);
+
+	if (fd < 0 || !fetch(fd, leader, &in, &out))
 		return 1;
-	do {
-		int fd = connect_to(leader);
-
-		if (fd >= 0) {
-			fprintf(stderr, "broker %d: copies from broker %d\n", config.self->id,
-				leader->id);
-			while (fetch(fd, leader, &writer, data))
-				;
-			close(fd);
-		}
-	} while (pause_before_retry());
-	return 1;
+	fprintf(stderr, "broker %d: copies from broker %d\n", config.self->id, leader->id);
+	while (fetch(fd, leader, &in, &out))
+		;
+	return 0;
 }

@@ -23,8 +23,10 @@ uint64_t now_ns(void)
 	return now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-static struct part *new_part(struct request *request)
+struct part *request_add(struct request *request, struct text topic)
 {
+	struct part *part;
+
 	if (request->nr_parts == request->max_parts) {
 		int max = request->max_parts ? 2 * request->max_parts : 2;
 		struct part *parts;
@@ -37,7 +39,22 @@ static struct part *new_part(struct request *request)
 		request->parts = parts;
 		request->max_parts = max;
 	}
-	return &request->parts[request->nr_parts++];
+	part = &request->parts[request->nr_parts++];
+	if (part == request->parts || part[-1].topic.data != topic.data)
+		request->nr_topics++;
+	*part = (struct part){ .topic = topic };
+	return part;
+}
+
+/* Return: number of partitions in an entry of a topic. */
+static int entry_size(const struct request *request, int first)
+{
+	int next = first;
+
+	while (next < request->nr_parts &&
+	       request->parts[next].topic.data == request->parts[first].topic.data)
+		next++;
+	return next - first;
 }
 
 /* A request for a partition is for its leader. */
@@ -45,55 +62,56 @@ static void find_partition(struct part *part)
 {
 	const struct topic *topic = config_topic(part->topic);
 
-	if (!topic || part->index < 0 || part->index >= topic->nr_partitions) {
-		part->error = UNKNOWN_TOPIC_OR_PARTITION;
+	part->number = -1;
+	part->error = UNKNOWN_TOPIC_OR_PARTITION;
+	if (!topic || part->index < 0 || part->index >= topic->nr_partitions)
 		return;
-	}
-	part->partition = topic->first + part->index;
-	if (!leads(topic))
-		part->error = NOT_LEADER;
+	part->number = topic->first + part->index;
+	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
-void read_parts(struct request *request, struct reader *reader, part_reader *read)
+static void read_parts(struct request *request, struct wire *wire, part_fn *fn)
 {
-	int topics = get_count(reader);
+	int topics = wire_count(wire, 0);
 
-	for (int i = 0; i < topics && !reader->bad; i++) {
-		struct text topic = get_string(reader);
-		int nr = get_count(reader);
+	while (topics-- > 0 && !wire->failed) {
+		struct text topic;
+		int nr;
 
-		for (int j = 0; j < nr && !reader->bad; j++) {
-			struct part *part = new_part(request);
+		wire_string(wire, &topic);
+		for (nr = wire_count(wire, 0); nr > 0 && !wire->failed; nr--) {
+			struct part *part = request_add(request, topic);
 
 			if (!part) {
-				reader->bad = true;
+				wire->failed = true;
 				return;
 			}
-			*part = (struct part){ .group = request->nr_groups, .topic = topic };
-			part->index = get_i32(reader);
+			wire_int(wire, part->index);
 			find_partition(part);
-			read(request, part, reader);
+			fn(request, part, wire);
 		}
-		request->nr_groups += nr > 0;
 	}
 }
 
-void write_parts(struct request *request, struct writer *writer, part_writer *write)
+static void write_parts(struct request *request, struct wire *wire, part_fn *fn)
 {
-	struct part *parts = request->parts;
-	int i = 0, end;
+	int i = 0;
 
-	put_i32(writer, request->nr_groups);
+	wire_count(wire, request->nr_topics);
 	while (i < request->nr_parts) {
-		for (end = i; end < request->nr_parts && parts[end].group == parts[i].group; end++)
-			;
-		put_string(writer, parts[i].topic);
-		put_i32(writer, end - i);
-		for (; i < end; i++) {
-			put_i32(writer, parts[i].index);
-			write(request, &parts[i], writer);
+		int nr = entry_size(request, i);
+
+		wire_string(wire, &request->parts[i].topic);
+		for (wire_count(wire, nr); nr--; i++) {
+			wire_int(wire, request->parts[i].index);
+			fn(request, &request->parts[i], wire);
 		}
 	}
+}
+
+void request_parts(struct request *request, struct wire *wire, part_fn *fn)
+{
+	(wire->writes ? write_parts : read_parts)(request, wire, fn);
 }
 
 /* ApiVersions has a response for versions of the future. */
@@ -109,42 +127,45 @@ static const struct api *find_api(int key, int version)
 	return NULL;
 }
 
-static void read_header(struct request *request, struct reader *reader)
+static void transfer_header(struct request *request, struct wire *wire)
 {
-	int key = get_i16(reader);
+	int16_t key = request->api ? request->api->key : 0;
 
-	request->version = get_i16(reader);
-	request->correlation = get_i32(reader);
+	wire_int(wire, key);
+	wire_int(wire, request->version);
+	wire_int(wire, request->correlation);
+	wire_string(wire, &request->client);
 	request->api = find_api(key, request->version);
-	if (!request->api) {
-		reader->bad = true;
+}
+
+static void read_request(struct request *request, struct wire *wire)
+{
+	transfer_header(request, wire);
+	wire->failed |= !request->api;
+	if (wire->failed)
 		return;
-	}
 	if (request->version > request->api->max) {
 		request->error = UNSUPPORTED_VERSION;
 		request->version = 0;
-		return;
+	} else if (request->api->request) {
+		request->api->request(request, wire);
 	}
-	get_string(reader);
-	/* The only flexible version. */
-	if (request->api == &api_versions && request->version >= 3)
-		skip_tags(reader);
-	request->body = *reader;
-	request->api->parse(request, reader);
 }
 
-struct request *request_begin(uint8_t *frame, size_t len)
+struct request *request_begin(uint8_t *message, size_t len)
 {
-	struct reader reader = { .at = frame, .end = frame + len };
+	struct wire wire = { .data = message, .size = len };
 	struct request *request = calloc(1, sizeof(*request));
 
 	if (!request)
 		return NULL;
-	read_header(request, &reader);
-	if (reader.bad) {
+	read_request(request, &wire);
+	if (wire.failed) {
 		request_free(request);
 		return NULL;
 	}
+	if (request->timeout_ms < 0)
+		request->timeout_ms = 0;
 	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
 	if (request->api->begin)
 		request->api->begin(request);
@@ -165,29 +186,38 @@ void request_wait(struct request *request, uint64_t missing)
 	for (int i = 0; i < request->nr_parts; i++) {
 		const struct part *part = &request->parts[i];
 
-		if (part->error || used[part->partition])
+		if (part->error || used[part->number])
 			continue;
-		used[part->partition] = true;
-		keys[nr].kind = request->api->kind(request);
-		keys[nr++].partition = part->partition;
+		used[part->number] = true;
+		keys[nr++] = (struct wait_key){ request->kind, part->number };
 	}
 	request->missing = missing;
 	waiting->add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
 }
 
-bool request_answer(struct request *request, struct writer *writer)
+void request_write(struct request *request, struct wire *wire)
 {
-	size_t start = writer->size;
+	size_t start = wire->size;
+
+	wire_number(wire, 0, PREFIX_SIZE);
+	transfer_header(request, wire);
+	request->api->request(request, wire);
+	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
+}
+
+bool request_answer(struct request *request, struct wire *wire)
+{
+	size_t start = wire->size;
 	bool ok;
 
-	put_i32(writer, 0);
-	put_i32(writer, request->correlation);
-	request->api->answer(request, writer);
+	wire_number(wire, 0, PREFIX_SIZE);
+	wire_int(wire, request->correlation);
+	request->api->response(request, wire);
 	if (request->silent)
-		writer->size = start;
+		wire->size = start;
 	else
-		patch_i32(writer, start, writer->size - start - 4);
-	ok = !writer->failed && !request->failed;
+		wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
+	ok = !wire->failed && !request->failed;
 	request_free(request);
 	return ok;
 }

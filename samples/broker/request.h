@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Requests, from their frames to their responses.
+ * Requests, from their messages to their responses.
  *
  * A request is parsed and begins.  If amounts are missing, it waits; a request that has ended
  * its wait is answered with the state at that time.
@@ -36,14 +36,14 @@ enum error_code {
 	INVALID_RECORD			= 87,
 };
 
-/* A partition in a request. */
+/* A partition in a request and its response. */
 struct part {
-	int group;		/* entries of one topic are in one group */
-	struct text topic;
+	struct text topic;	/* one text for all partitions of an entry of a topic */
 	int32_t index;		/* number of the partition in its topic */
-	int partition;		/* in config.partitions; invalid if there is an error */
-	enum error_code error;
+	int number;		/* in config.partitions; -1 if there is none */
+	int16_t error;
 	int64_t offset;		/* of a fetch; a time of ListOffsets; produce: the first one */
+	int64_t high;		/* fetch: high watermark in the response */
 	int32_t max_bytes;
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
@@ -58,37 +58,40 @@ struct request {
 	struct wait wait;
 	struct connection *connection;
 	const struct api *api;
-	int version;
+	int16_t version;
 	int32_t correlation;
-	struct reader body;	/* in the frame, which stays until the response */
+	struct text client;
 	bool silent;		/* there is no response */
 	bool failed;		/* close the connection instead of the response */
-	uint64_t timeout_ms;
+	int32_t timeout_ms;
 	uint64_t deadline;
 	uint64_t missing;	/* when the wait was added */
-	enum error_code error;	/* of the whole request */
-	int acks;
-	int min_bytes;
-	int max_bytes;
+	enum wait_kind kind;
+	int16_t error;		/* of the whole request */
+	int16_t acks;
+	int32_t min_bytes;
+	int32_t max_bytes;
 	bool any_records;	/* are in the response */
-	int replica;		/* ID of a follower; 0 for a consumer */
+	int32_t replica;	/* ID of a follower */
 	struct part *parts;
 	int nr_parts;
 	int max_parts;
-	int nr_groups;
+	int nr_topics;
 };
 
+/*
+ * A kind of request. @request and @response read or write these messages after their headers;
+ * they use the version.
+ */
 struct api {
 	int key;
 	int min;
 	int max;
-	/* Read the fields. The caller checks @reader->bad. */
-	void (*parse)(struct request *request, struct reader *reader);
+	void (*request)(struct request *request, struct wire *wire);
 	void (*begin)(struct request *request);
 	/* Amount that the request waits for; 0 if it can be answered. */
 	uint64_t (*missing)(struct request *request);
-	enum wait_kind (*kind)(const struct request *request);
-	void (*answer)(struct request *request, struct writer *writer);
+	void (*response)(struct request *request, struct wire *wire);
 };
 
 extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, api_versions;
@@ -97,21 +100,24 @@ extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, 
 extern const struct api * const apis[];
 
 /*
- * Parse the frame of a request and begin.
+ * Read a request and begin. The message must stay until the answer.
  * Return: the request; or NULL if the connection must be closed.
  */
-struct request *request_begin(uint8_t *frame, size_t len);
+struct request *request_begin(uint8_t *message, size_t len);
 uint64_t request_missing(struct request *request);
 /* Queue a wait for the missing amount. */
 void request_wait(struct request *request, uint64_t missing);
-/* Return: false if the connection must be closed. Frees the request. */
-bool request_answer(struct request *request, struct writer *writer);
+/* Write the response, and free the request. Return: false if the connection must be closed. */
+bool request_answer(struct request *request, struct wire *wire);
 void request_free(struct request *request);
 
-/* Entries of an array of topics with arrays of partitions. */
-typedef void part_reader(struct request *request, struct part *part, struct reader *reader);
-typedef void part_writer(struct request *request, struct part *part, struct writer *writer);
-void read_parts(struct request *request, struct reader *reader, part_reader *read);
-void write_parts(struct request *request, struct writer *writer, part_writer *write);
+/* Write a request, with its size in front. */
+void request_write(struct request *request, struct wire *wire);
+
+/* Add a partition; another text is another topic. Return: NULL if there are too many. */
+struct part *request_add(struct request *request, struct text topic);
+/* Transfer an array of topics with arrays of partitions, which start with their number. */
+typedef void part_fn(struct request *request, struct part *part, struct wire *wire);
+void request_parts(struct request *request, struct wire *wire, part_fn *fn);
 
 #endif /* BROKER_REQUEST_H */

@@ -14,6 +14,7 @@
 #define BROKER_WAITING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/queue.h>
 
@@ -35,16 +36,20 @@ struct wait_key {
 	int partition;
 };
 
+#define container_of(pointer, type, member) \
+	((type *)((char *)(pointer) - offsetof(type, member)))
+
 enum wait_end {
 	WAIT_COMPLETED,	/* the state may have changed */
-	WAIT_EXPIRED,	/* also if the wait could not be added */
+	WAIT_EXPIRED,
 	WAIT_STOPPED,
+	WAIT_REFUSED,	/* the wait could not be added */
 };
 
-/* Embedded in a request. The caller sets @fn; implementations use the other fields. */
+/* Embedded in what waits. The caller sets @fn; implementations use the other fields. */
 struct wait {
-	void (*fn)(struct wait *wait, enum wait_end end);
 	TAILQ_ENTRY(wait) ended;
+	void (*fn)(struct wait *wait, enum wait_end end);
 	uint64_t id;
 	enum wait_end end;
 	struct heap_wait *heap;
@@ -54,10 +59,10 @@ struct waiting {
 	/* All processes of a broker share the waits. */
 	bool is_shared;
 	/* Create what the processes share, before they start, and remove it at the end. */
-	bool (*create)(const char *name);
-	void (*remove)(const char *name);
+	bool (*create)(void);
+	void (*remove)(void);
 	/* Return: a descriptor for poll(), or -1. Called once by each process. */
-	int (*open)(const char *name);
+	int (*open)(void);
 	/*
 	 * Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. A @threshold of 0 is
 	 * for a wait without keys.
@@ -70,12 +75,10 @@ struct waiting {
 	void (*complete)(struct wait *wait);
 	/* Queue a signal. */
 	void (*signal)(struct wait_key key, uint64_t amount);
-	/* Execute all that is queued. */
+	/* Execute all that is queued. Waits that cannot be added end here. */
 	void (*submit)(void);
 	/* End all waits of this process. */
 	void (*stop)(void);
-	/* Return: true if there are events, of which the descriptor may know nothing. */
-	bool (*ready)(void);
 	/*
 	 * Call @fn of the ended waits, exactly once for each. Return: false if there will be no
 	 * more events, since the purgatory has been removed.

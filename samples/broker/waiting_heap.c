@@ -96,20 +96,19 @@ static void finish(struct heap_wait *node, enum wait_end how)
 	free(node);
 }
 
-static bool heap_create(const char *name)
+static bool heap_create(void)
 {
-	(void)name;
-	return true;
+	if (config.workers > 1)
+		fputs("broker: a heap is for one worker only\n", stderr);
+	return config.workers == 1;
 }
 
-static void heap_remove(const char *name)
+static void heap_remove(void)
 {
-	(void)name;
 }
 
-static int heap_open(const char *name)
+static int heap_open(void)
 {
-	(void)name;
 	nr_heap = 0;
 	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -127,7 +126,7 @@ static void heap_add(struct wait *wait, const struct wait_key *keys, int nr,
 		*node = (struct heap_wait){ wait, deadline, threshold, 0, nr };
 	if (!node || !heap_push(node)) {
 		free(node);
-		end(wait, WAIT_EXPIRED);
+		end(wait, WAIT_REFUSED);
 		return;
 	}
 	wait->heap = node;
@@ -169,15 +168,18 @@ static void heap_signal(struct wait_key key, uint64_t amount)
 	}
 }
 
+/* Ended waits are reported at once, as if their deadline had passed. */
 static void heap_submit(void)
 {
 	uint64_t next = nr_heap ? heap[0]->deadline : 0;
-	struct itimerspec time = {
-		.it_value = { .tv_sec = next / NS_PER_S, .tv_nsec = next % NS_PER_S },
-	};
+	struct itimerspec time = { };
 
+	if (!TAILQ_EMPTY(&ended))
+		next = 1;
 	if (next == armed)
 		return;
+	time.it_value.tv_sec = next / NS_PER_S;
+	time.it_value.tv_nsec = next % NS_PER_S;
 	if (timerfd_settime(timer, TFD_TIMER_ABSTIME, &time, NULL))
 		perror("broker: timerfd");
 	armed = next;
@@ -187,11 +189,6 @@ static void heap_stop(void)
 {
 	while (nr_heap)
 		finish(heap[0], WAIT_STOPPED);
-}
-
-static bool heap_ready(void)
-{
-	return !TAILQ_EMPTY(&ended);
 }
 
 static bool heap_events(void)
@@ -220,6 +217,5 @@ const struct waiting waiting_heap = {
 	.signal = heap_signal,
 	.submit = heap_submit,
 	.stop = heap_stop,
-	.ready = heap_ready,
 	.events = heap_events,
 };

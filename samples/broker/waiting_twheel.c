@@ -4,8 +4,6 @@
  *
  * A wait is an operation with the condition SUM.  Its cookie is the address of the wait.  The
  * keys are short texts, for twheelctl: "acks:12" is the key of produces to partition 12.
- *
- * Signals of one round of the event loop are added up: a key is signalled once.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +20,6 @@
 
 static int fd = -1;
 static struct twheel_batch *batch;
-static uint64_t amounts[NR_WAIT_KINDS][MAX_PARTITIONS];
-static bool signalled;
 
 /* Waits whose add failed. */
 static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
@@ -39,6 +35,11 @@ static struct twheel_key key_of(struct wait_key key)
 	return result;
 }
 
+static void report_error(const char *text)
+{
+	fprintf(stderr, "broker: %s %s: %s\n", text, config.purgatory, strerror(errno));
+}
+
 static void close_purgatory(void)
 {
 	twheel_batch_free(batch);
@@ -49,14 +50,14 @@ static void close_purgatory(void)
 }
 
 /* A purgatory remains if its broker was killed. */
-static bool purgatory_create(const char *name)
+static bool purgatory_create(void)
 {
-	int created = twheel_create(name, 0600);
+	int created = twheel_create(config.purgatory, 0600);
 
 	if (created < 0 && errno == EEXIST)
 		return true;
 	if (created < 0) {
-		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
+		report_error("the purgatory");
 		return false;
 	}
 	close(created);
@@ -64,11 +65,11 @@ static bool purgatory_create(const char *name)
 }
 
 /* Another broker may use the purgatory by mistake: EBUSY. */
-static void purgatory_remove(const char *name)
+static void purgatory_remove(void)
 {
 	close_purgatory();
-	if (twheel_remove(name, 0, NULL))
-		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
+	if (twheel_remove(config.purgatory, 0, NULL))
+		report_error("the purgatory");
 }
 
 /* An end of a wait may come too late: EALREADY or ENOENT. */
@@ -78,8 +79,6 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 	static int last_error;
 	struct wait *wait;
 
-	(void)context;
-	(void)index;
 	if (command->call != TWHEEL_CALL_ADD)
 		return;
 	wait = (struct wait *)(uintptr_t)command->add.cookie;
@@ -93,17 +92,16 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 	TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
-static int purgatory_open(const char *name)
+static int purgatory_open(void)
 {
 	/* A new worker has inherited the state of the main process. */
 	close_purgatory();
 	TAILQ_INIT(&refused);
-	memset(amounts, 0, sizeof(amounts));
-	fd = twheel_open_named(name, O_NONBLOCK);
+	fd = twheel_open_named(config.purgatory, O_NONBLOCK);
 	if (fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
 	if (!batch) {
-		fprintf(stderr, "broker: purgatory %s: %s\n", name, strerror(errno));
+		report_error("the purgatory");
 		return -1;
 	}
 	twheel_batch_on_result(batch, command_done, NULL);
@@ -145,43 +143,27 @@ static void purgatory_complete(struct wait *wait)
 
 static void purgatory_signal(struct wait_key key, uint64_t amount)
 {
-	amounts[key.kind][key.partition] += amount;
-	signalled = true;
-}
+	struct twheel_signal_args args = { .key = key_of(key), .amount = amount };
 
-static void queue_signals(void)
-{
-	for (int kind = 0; kind < NR_WAIT_KINDS; kind++) {
-		for (int i = 0; i < config.nr_partitions; i++) {
-			struct twheel_signal_args args = { .amount = amounts[kind][i] };
-
-			if (!args.amount)
-				continue;
-			args.key = key_of((struct wait_key){ kind, i });
-			twheel_batch_signal_with(batch, &args);
-			amounts[kind][i] = 0;
-		}
-	}
-	signalled = false;
+	twheel_batch_signal_with(batch, &args);
 }
 
 static void purgatory_submit(void)
 {
-	if (signalled)
-		queue_signals();
+	struct wait *wait;
+
 	if (twheel_batch_submit(batch) < 0)
 		perror("broker: batch");
+	while ((wait = TAILQ_FIRST(&refused))) {
+		TAILQ_REMOVE(&refused, wait, ended);
+		wait->fn(wait, WAIT_REFUSED);
+	}
 }
 
 static void purgatory_stop(void)
 {
 	if (twheel_complete_all(fd, 0, -ESHUTDOWN, 0, NULL))
 		perror("broker: end of all operations");
-}
-
-static bool purgatory_ready(void)
-{
-	return !TAILQ_EMPTY(&refused);
 }
 
 static void report(const struct twheel_event *event)
@@ -200,14 +182,8 @@ static void report(const struct twheel_event *event)
 static bool purgatory_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
-	struct wait *wait;
-	ssize_t nr;
+	ssize_t nr = twheel_read_events(fd, events, MAX_EVENTS);
 
-	while ((wait = TAILQ_FIRST(&refused))) {
-		TAILQ_REMOVE(&refused, wait, ended);
-		wait->fn(wait, WAIT_EXPIRED);
-	}
-	nr = twheel_read_events(fd, events, MAX_EVENTS);
 	for (ssize_t i = 0; i < nr; i++)
 		report(&events[i]);
 	if (nr > 0 || (nr < 0 && (errno == EAGAIN || errno == EINTR)))
@@ -227,6 +203,5 @@ const struct waiting waiting_twheel = {
 	.signal = purgatory_signal,
 	.submit = purgatory_submit,
 	.stop = purgatory_stop,
-	.ready = purgatory_ready,
 	.events = purgatory_events,
 };

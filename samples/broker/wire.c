@@ -1,207 +1,187 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fields of Kafka's protocol. See wire.h.
+ * Messages of Kafka's protocol. See wire.h.
  */
-#include <endian.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 
 #include "wire.h"
 
-const uint8_t *get_raw(struct reader *reader, size_t len)
-{
-	const uint8_t *at = reader->at;
+#define FIRST_CAPACITY	1024
+#define KEEP_CAPACITY	(64 << 10)
 
-	if (reader->bad || len > reader_left(reader)) {
-		reader->bad = true;
-		return NULL;
-	}
-	reader->at += len;
-	return at;
+size_t wire_total;
+
+static bool resize(struct wire *wire, size_t capacity)
+{
+	uint8_t *data = realloc(wire->data, capacity);
+
+	if (!data)
+		return false;
+	wire_total += capacity - wire->capacity;
+	wire->data = data;
+	wire->capacity = capacity;
+	return true;
 }
 
-/* Return: a big-endian number of @len bytes, in the lower bits. */
-static uint64_t get_number(struct reader *reader, size_t len)
+static bool reserve(struct wire *wire, size_t size)
 {
-	const uint8_t *at = get_raw(reader, len);
-	uint64_t value = 0;
+	size_t capacity = wire->capacity ? wire->capacity : FIRST_CAPACITY;
 
-	while (at && len--)
-		value = value << 8 | *at++;
-	return value;
+	while (capacity < size)
+		capacity *= 2;
+	if (capacity > PREFIX_SIZE + MESSAGE_MAX)
+		capacity = PREFIX_SIZE + MESSAGE_MAX;
+	return size <= capacity && (capacity == wire->capacity || resize(wire, capacity));
 }
 
-int8_t get_i8(struct reader *reader)
+uint8_t *wire_raw(struct wire *wire, size_t len)
 {
-	return get_number(reader, 1);
-}
-
-int16_t get_i16(struct reader *reader)
-{
-	return get_number(reader, 2);
-}
-
-int32_t get_i32(struct reader *reader)
-{
-	return get_number(reader, 4);
-}
-
-int64_t get_i64(struct reader *reader)
-{
-	return get_number(reader, 8);
-}
-
-uint32_t get_uvarint(struct reader *reader)
-{
-	uint32_t value = 0;
-	unsigned int shift;
-
-	for (shift = 0; shift < 35; shift += 7) {
-		uint8_t byte = get_number(reader, 1);
-
-		if (shift == 28 && byte > 15)
-			break;
-		value |= (uint32_t)(byte & 127) << shift;
-		if (byte < 128)
-			return value;
-	}
-	reader->bad = true;
-	return 0;
-}
-
-static struct text get_text(struct reader *reader, int64_t len)
-{
-	struct text text = { .len = -1 };
-
-	if (len == -1)
-		return text;
-	if (len < 0) {
-		reader->bad = true;
-		return text;
-	}
-	text.data = (const char *)get_raw(reader, len);
-	if (text.data)
-		text.len = len;
-	return text;
-}
-
-struct text get_string(struct reader *reader)
-{
-	return get_text(reader, get_i16(reader));
-}
-
-struct text get_bytes(struct reader *reader)
-{
-	return get_text(reader, get_i32(reader));
-}
-
-int get_count(struct reader *reader)
-{
-	int32_t count = get_i32(reader);
-
-	if (count < -1 || (count > 0 && (size_t)count > reader_left(reader)))
-		reader->bad = true;
-	return reader->bad ? 0 : count;
-}
-
-void skip_tags(struct reader *reader)
-{
-	uint32_t nr = get_uvarint(reader);
-
-	while (nr-- && !reader->bad) {
-		get_uvarint(reader);
-		get_raw(reader, get_uvarint(reader));
-	}
-}
-
-uint8_t *put_room(struct writer *writer, size_t len)
-{
-	size_t capacity = writer->capacity ? writer->capacity : 256;
 	uint8_t *data;
 
-	if (writer->failed || len > FRAME_MAX - writer->size) {
-		writer->failed = true;
+	wire->failed |= wire->writes ? len > MESSAGE_MAX || !reserve(wire, wire->size + len) :
+				       len > wire->size - wire->at;
+	if (wire->failed)
 		return NULL;
+	if (wire->writes) {
+		data = wire->data + wire->size;
+		wire->size += len;
+	} else {
+		data = wire->data + wire->at;
+		wire->at += len;
 	}
-	while (capacity < writer->size + len)
-		capacity *= 2;
-	if (capacity != writer->capacity) {
-		data = realloc(writer->data, capacity);
-		if (!data) {
-			writer->failed = true;
-			return NULL;
-		}
-		writer->data = data;
-		writer->capacity = capacity;
-	}
-	data = writer->data + writer->size;
-	writer->size += len;
 	return data;
 }
 
-static void put_number(struct writer *writer, uint64_t value, size_t len)
+int64_t wire_number(struct wire *wire, int64_t value, size_t len)
 {
-	uint8_t *at = put_room(writer, len);
+	uint8_t *data = wire_raw(wire, len);
+	unsigned int unused = 64 - 8 * len;
+	uint64_t number = 0;
 
-	value = htobe64(value);
-	if (at)
-		memcpy(at, (uint8_t *)&value + sizeof(value) - len, len);
+	if (!data)
+		return 0;
+	for (size_t i = 0; i < len; i++) {
+		if (wire->writes)
+			data[i] = value >> (8 * (len - 1 - i));
+		number = number << 8 | data[i];
+	}
+	return (int64_t)(number << unused) >> unused;
 }
 
-void put_i8(struct writer *writer, int8_t value)
+int wire_count(struct wire *wire, int count)
 {
-	put_number(writer, value, 1);
+	count = wire_number(wire, count, 4);
+	if (!wire->writes && (count < -1 || count > (int64_t)(wire->size - wire->at)))
+		wire->failed = true;
+	return wire->failed ? 0 : count;
 }
 
-void put_i16(struct writer *writer, int16_t value)
+static void transfer(struct wire *wire, struct text *text, size_t len_size)
 {
-	put_number(writer, value, 2);
-}
+	int len = wire_number(wire, text->len, len_size);
+	uint8_t *data;
 
-void put_i32(struct writer *writer, int32_t value)
-{
-	put_number(writer, value, 4);
-}
-
-void put_i64(struct writer *writer, int64_t value)
-{
-	put_number(writer, value, 8);
-}
-
-void put_uvarint(struct writer *writer, uint32_t value)
-{
-	for (; value > 127; value >>= 7)
-		put_number(writer, (value & 127) | 128, 1);
-	put_number(writer, value, 1);
-}
-
-void put_string(struct writer *writer, struct text text)
-{
-	uint8_t *at;
-
-	put_i16(writer, text.len);
-	if (text.len <= 0)
+	if (!wire->writes)
+		*text = (struct text){ .len = -1 };
+	wire->failed |= len < -1;
+	if (len < 0)
 		return;
-	at = put_room(writer, text.len);
-	if (at)
-		memcpy(at, text.data, text.len);
+	data = wire_raw(wire, len);
+	if (data && wire->writes)
+		memcpy(data, text->data, len);
+	else if (data)
+		*text = (struct text){ (const char *)data, len };
 }
 
-void put_cstring(struct writer *writer, const char *text)
+void wire_string(struct wire *wire, struct text *text)
 {
-	put_string(writer, (struct text){ .data = text, .len = text ? (int)strlen(text) : -1 });
+	transfer(wire, text, 2);
 }
 
-void patch_i32(struct writer *writer, size_t offset, int32_t value)
+void wire_bytes(struct wire *wire, struct text *bytes)
 {
-	uint32_t big = htobe32(value);
-
-	if (!writer->failed)
-		memcpy(writer->data + offset, &big, sizeof(big));
+	transfer(wire, bytes, 4);
 }
 
-void writer_free(struct writer *writer)
+void wire_patch(struct wire *wire, size_t offset, int32_t value)
 {
-	free(writer->data);
-	*writer = (struct writer){ };
+	size_t size = wire->size;
+
+	wire->size = offset;
+	wire_number(wire, value, 4);
+	wire->size = size;
+}
+
+bool wire_send(struct wire *wire, int fd)
+{
+	while (wire->at < wire->size) {
+		ssize_t n = send(fd, wire->data + wire->at, wire->size - wire->at, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return errno == EAGAIN;
+		wire->at += n;
+	}
+	wire_consume(wire, wire->size);
+	return true;
+}
+
+ssize_t wire_message(const struct wire *wire)
+{
+	struct wire prefix = { .data = wire->data, .size = wire->size };
+	int64_t size = wire_number(&prefix, 0, PREFIX_SIZE);
+
+	if (prefix.failed)
+		return 0;
+	if (size < MESSAGE_MIN || size > MESSAGE_MAX)
+		return -1;
+	return wire->size >= PREFIX_SIZE + (size_t)size ? PREFIX_SIZE + size : 0;
+}
+
+ssize_t wire_receive(struct wire *wire, int fd)
+{
+	ssize_t len;
+
+	while (!(len = wire_message(wire))) {
+		ssize_t n;
+
+		if (!reserve(wire, wire->size + 1))
+			return -1;
+		/* With a time limit, recv() fails with EINTR after SIGSTOP and SIGCONT. */
+		n = recv(fd, wire->data + wire->size, wire->capacity - wire->size, 0);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && errno == EAGAIN)
+			return 0;
+		if (n <= 0)
+			return -1;
+		wire->size += n;
+	}
+	return len;
+}
+
+void wire_consume(struct wire *wire, size_t len)
+{
+	wire->at = 0;
+	wire->size -= len;
+	if (wire->size)
+		memmove(wire->data, wire->data + len, wire->size);
+	else if (wire->capacity > KEEP_CAPACITY)
+		wire_free(wire);
+}
+
+void wire_free(struct wire *wire)
+{
+	wire_total -= wire->capacity;
+	free(wire->data);
+	*wire = (struct wire){ .writes = wire->writes };
+}
+
+struct text text_of(const char *string)
+{
+	return (struct text){ string, strlen(string) };
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Fields of Kafka's protocol: big-endian numbers, strings, arrays.
+ * Messages of Kafka's protocol: big-endian numbers, strings and arrays in a buffer.
  *
- * A reader never leaves its buffer.  After the first error it returns zeroes, and the caller
- * tests @bad once, at the end.  A writer grows up to FRAME_MAX and sets @failed beyond it.
+ * One function describes a message for both directions: the functions below write a value, or
+ * read it into the same variable.  They never leave the buffer.  After the first error they read
+ * zeroes, and the caller tests @failed once, at the end.
  */
 #ifndef BROKER_WIRE_H
 #define BROKER_WIRE_H
@@ -11,18 +12,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Largest batch of records, and the limit on the records in a response. */
-#define BATCH_MAX	(1 << 20)
+#define BATCH_MAX	1048576
 
-/* Largest frame: a response may exceed its limit by one batch. */
-#define FRAME_MAX	(2 * BATCH_MAX + 65536)
+/* Largest message: a response may exceed its limit by one batch. */
+#define MESSAGE_MAX	(2 * BATCH_MAX + 65536)
 
-struct reader {
-	const uint8_t *at;
-	const uint8_t *end;
-	bool bad;
-};
+/* A message has its size in front; it starts with the fixed part of a header. */
+#define PREFIX_SIZE	4
+#define MESSAGE_MIN	8
 
 /* @len is -1 for null. */
 struct text {
@@ -30,43 +30,52 @@ struct text {
 	int len;
 };
 
-struct writer {
+struct wire {
 	uint8_t *data;
+	size_t at;		/* next byte to read or to send */
 	size_t size;
-	size_t capacity;
+	size_t capacity;	/* 0 if the buffer belongs to another one */
+	bool writes;
 	bool failed;
 };
 
-static inline size_t reader_left(const struct reader *reader)
-{
-	return reader->end - reader->at;
-}
+/* Return: the next @len bytes, or room for them that the next write may move; or NULL. */
+uint8_t *wire_raw(struct wire *wire, size_t len);
+/* Transfer a number of @len bytes. Return: the number; with its sign if it was read. */
+int64_t wire_number(struct wire *wire, int64_t value, size_t len);
+/* Transfer a variable, a number of the same size. */
+#define wire_int(wire, variable) \
+	((variable) = wire_number(wire, variable, sizeof(variable)))
+/*
+ * Transfer the number of entries of an array; -1 for null.
+ * Return: the number, at most the number of bytes that are left.
+ */
+int wire_count(struct wire *wire, int count);
+/* Transfer a text with its length in 2 bytes, or bytes with their length in 4. */
+void wire_string(struct wire *wire, struct text *text);
+void wire_bytes(struct wire *wire, struct text *bytes);
+/* Overwrite 4 bytes at @offset. */
+void wire_patch(struct wire *wire, size_t offset, int32_t value);
 
-/* Return: @len bytes, or NULL if there are fewer. */
-const uint8_t *get_raw(struct reader *reader, size_t len);
-int8_t get_i8(struct reader *reader);
-int16_t get_i16(struct reader *reader);
-int32_t get_i32(struct reader *reader);
-int64_t get_i64(struct reader *reader);
-uint32_t get_uvarint(struct reader *reader);
-struct text get_string(struct reader *reader);
-/* The bytes with a 32-bit length in front; a length of -1 is null. */
-struct text get_bytes(struct reader *reader);
-/* Number of entries of an array: at most the number of bytes that are left; -1 for null. */
-int get_count(struct reader *reader);
-void skip_tags(struct reader *reader);
+/* Send what a buffer has. Return: false at the end of the connection. */
+bool wire_send(struct wire *wire, int fd);
+/*
+ * Return: size of the first message in a buffer, with that in front; 0 if it is incomplete; -1 if
+ * its size is invalid.
+ */
+ssize_t wire_message(const struct wire *wire);
+/*
+ * Receive until there is a message. The buffer grows with the bytes that have arrived.
+ * Return: as wire_message(); -1 also at the end of the connection.
+ */
+ssize_t wire_receive(struct wire *wire, int fd);
+/* Remove bytes from the front. An empty buffer that is large is freed. */
+void wire_consume(struct wire *wire, size_t len);
+void wire_free(struct wire *wire);
 
-/* Return: room for @len bytes, or NULL; the next put may move it. */
-uint8_t *put_room(struct writer *writer, size_t len);
-void put_i8(struct writer *writer, int8_t value);
-void put_i16(struct writer *writer, int16_t value);
-void put_i32(struct writer *writer, int32_t value);
-void put_i64(struct writer *writer, int64_t value);
-void put_uvarint(struct writer *writer, uint32_t value);
-void put_string(struct writer *writer, struct text text);
-void put_cstring(struct writer *writer, const char *text);
-/* Overwrite a number at @offset. */
-void patch_i32(struct writer *writer, size_t offset, int32_t value);
-void writer_free(struct writer *writer);
+/* Capacity of all buffers of this process. */
+extern size_t wire_total;
+
+struct text text_of(const char *string);
 
 #endif /* BROKER_WIRE_H */

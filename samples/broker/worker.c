@@ -2,14 +2,12 @@
 /*
  * A worker. See worker.h.
  *
- * Each round of the loop executes the requests that have arrived, reads the events of waiting
- * requests, and then submits the queued adds and signals.  See waiting.h about the check after
- * the add.
+ * Each round of the loop executes a request of each connection that has one, reads the events of
+ * waiting requests, and then submits the queued adds and signals.  See waiting.h about the check
+ * after the add.
  */
 #include <errno.h>
-#include <netinet/tcp.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,30 +20,40 @@
 #include "worker.h"
 
 #define MAX_EVENTS	256
-#define MAX_CONNECTIONS	8192
-
-/* Other descriptors: logs, epoll, signals, the purgatory. */
-#define SPARE_FILES	(MAX_PARTITIONS + 32)
-
-/* The kernel closes connections whose clients do not read for this time. */
-#define SEND_TIMEOUT_MS	10000
+#define MAX_FILES	8192
 
 /* Time after which accept4() is called again if it has failed. */
-#define ACCEPT_PAUSE_NS	100000000ULL
+#define ACCEPT_PAUSE_NS	(100 * NS_PER_MS)
 
 /* Time in which clients can take their last responses. */
-#define LAST_SEND_NS	1000000000ULL
+#define LAST_SEND_NS	(1000 * NS_PER_MS)
 
 static int epoll = -1, listener = -1, signals = -1, waits = -1;
-static int nr_connections, max_connections;
-static int nr_waiting;
-static bool stopping;
-static bool last_send_is_over;
-static bool is_listening = true;
-static bool is_paused;
+static bool stopping, stopped;
 static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
-static TAILQ_HEAD(, connection) runnable = TAILQ_HEAD_INITIALIZER(runnable);
 static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
+
+static bool set_events(int fd, int call, void *source, uint32_t events)
+{
+	struct epoll_event event = { .events = events, .data.ptr = source };
+
+	return !epoll_ctl(epoll, call, fd, &event);
+}
+
+/*
+ * Nothing is read while a request waits or a response is unsent. A request that is in the buffer
+ * is executed in the next round, after those of other connections.
+ */
+static void watch(struct connection *connection)
+{
+	uint32_t events = connection->waiting ? EPOLLRDHUP :
+			  connection->out.size || wire_message(&connection->in) ? EPOLLOUT :
+			  EPOLLIN;
+
+	if (events != connection->events)
+		set_events(connection->fd, EPOLL_CTL_MOD, connection, events);
+	connection->events = events;
+}
 
 static void check_later(struct request *request)
 {
@@ -63,42 +71,10 @@ static void check_no_more(struct request *request)
 	TAILQ_REMOVE(&added, request, added);
 }
 
-static void wait_ended(struct wait *wait, enum wait_end end);
-
-void worker_wait(struct request *request, uint64_t missing)
-{
-	nr_waiting++;
-	request->wait.fn = wait_ended;
-	request_wait(request, missing);
-	check_later(request);
-}
-
-void worker_run_later(struct connection *connection)
-{
-	if (connection->is_runnable)
-		return;
-	connection->is_runnable = true;
-	TAILQ_INSERT_TAIL(&runnable, connection, runnable);
-}
-
-/* Without room for a connection, new ones wait in the queue of the socket. */
-static void listen_for_more(bool on)
-{
-	struct epoll_event event = { .events = on ? EPOLLIN : 0, .data.ptr = &listener };
-
-	if (on != is_listening && listener >= 0)
-		epoll_ctl(epoll, EPOLL_CTL_MOD, listener, &event);
-	is_listening = on;
-}
-
 static void close_connection(struct connection *connection)
 {
-	if (connection->is_runnable)
-		TAILQ_REMOVE(&runnable, connection, runnable);
 	LIST_REMOVE(connection, all);
 	connection_close(connection);
-	nr_connections--;
-	listen_for_more(true);
 	/* The event of a waiting request has its address: end it, and free it then. */
 	if (connection->waiting)
 		check_later(connection->waiting);
@@ -106,41 +82,41 @@ static void close_connection(struct connection *connection)
 		connection_free(connection);
 }
 
-static void run(struct connection *connection)
+/* Close a connection that has ended, or has its last response. */
+static void go_on(struct connection *connection, bool ok)
 {
-	if (!connection_run(connection))
+	if (!ok || (stopping && !connection->waiting && !connection->out.size))
 		close_connection(connection);
-}
-
-static struct request *request_of(struct wait *wait)
-{
-	return (struct request *)((char *)wait - offsetof(struct request, wait));
+	else
+		watch(connection);
 }
 
 static void wait_ended(struct wait *wait, enum wait_end end)
 {
-	struct request *request = request_of(wait);
+	struct request *request = container_of(wait, struct request, wait);
 	struct connection *connection = request->connection;
-	uint64_t missing;
+	uint64_t missing = 0;
 
-	nr_waiting--;
 	/* The connection was closed in this round, or a full batch was submitted. */
 	check_no_more(request);
-	if (connection->closed) {
-		connection_free(connection);
-		return;
-	}
-	if (end == WAIT_COMPLETED && !stopping) {
+	if (!connection->closed && end == WAIT_COMPLETED && !stopping)
 		missing = request_missing(request);
-		if (missing) {
-			worker_wait(request, missing);
-			return;
-		}
+	if (missing) {
+		worker_wait(request, missing);
+	} else if (connection->closed) {
+		connection_free(connection);
+	} else {
+		/* A client that is refused comes back later. */
+		request->failed |= end == WAIT_REFUSED;
+		go_on(connection, connection_answer(connection));
 	}
-	if (!connection_answer(connection))
-		close_connection(connection);
-	else if (!stopping)
-		worker_run_later(connection);
+}
+
+void worker_wait(struct request *request, uint64_t missing)
+{
+	request->wait.fn = wait_ended;
+	request_wait(request, missing);
+	check_later(request);
 }
 
 /* Execute what is queued, then end the waits that may have missed a signal. */
@@ -164,130 +140,91 @@ static void settle(void)
 
 static void pause_ended(struct wait *wait, enum wait_end end)
 {
-	(void)wait;
-	(void)end;
-	is_paused = false;
-	listen_for_more(true);
+	set_events(listener, EPOLL_CTL_MOD, &listener, EPOLLIN);
 }
 
-/* The system has no file or no memory left, and reports nothing when it has. */
-static void listen_later(void)
+/* Without files or memory, connections wait in the queue of the socket. */
+static void pause_listening(void)
 {
 	static struct wait pause = { .fn = pause_ended };
 
-	listen_for_more(false);
-	if (is_paused)
-		return;
-	is_paused = true;
+	set_events(listener, EPOLL_CTL_MOD, &listener, 0);
 	waiting->add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
 }
 
 static void accept_all(void)
 {
-	while (nr_connections < max_connections) {
-		const unsigned int send_timeout = SEND_TIMEOUT_MS;
-		int on = 1, fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	for (;;) {
+		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		struct connection *connection;
-		struct epoll_event event = {
-			.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET,
-		};
 
 		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
 			continue;
 		if (fd < 0) {
 			if (errno != EAGAIN)
-				listen_later();
+				pause_listening();
 			return;
 		}
 		connection = connection_new(fd);
 		if (!connection)
-			return;
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-		setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &send_timeout, sizeof(send_timeout));
-		event.data.ptr = connection;
-		if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event)) {
-			connection_close(connection);
-			connection_free(connection);
-			return;
-		}
+			continue;
+		connection->events = EPOLLIN;
 		LIST_INSERT_HEAD(&connections, connection, all);
-		nr_connections++;
+		if (!set_events(fd, EPOLL_CTL_ADD, connection, EPOLLIN))
+			close_connection(connection);
 	}
-	listen_for_more(false);
 }
 
 static void last_send_ended(struct wait *wait, enum wait_end end)
 {
-	(void)wait;
-	(void)end;
-	last_send_is_over = true;
+	stopped = true;
 }
 
+/* The connections that are left wait, or have an unsent response. */
 static void stop(void)
 {
 	static struct wait last_send = { .fn = last_send_ended };
-	struct signalfd_siginfo info;
+	struct connection *connection, *next;
 
-	if (read(signals, &info, sizeof(info)) != sizeof(info) || stopping)
-		return;
 	stopping = true;
 	close(listener);
-	listener = -1;
+	for (connection = LIST_FIRST(&connections); connection; connection = next) {
+		next = LIST_NEXT(connection, all);
+		go_on(connection, true);
+	}
 	settle();
 	waiting->stop();
 	waiting->add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
 }
 
-static void connection_event(struct connection *connection, uint32_t events)
+static void connection_event(struct connection *connection)
 {
-	if (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
-		connection->hung_up = true;
-	if ((connection->hung_up && connection->waiting) ||
-	    (stopping && !connection_send(connection)))
-		close_connection(connection);
-	else if (!stopping)
-		run(connection);
-}
-
-static void run_runnable(void)
-{
-	TAILQ_HEAD(, connection) now = TAILQ_HEAD_INITIALIZER(now);
-	struct connection *connection;
-
-	TAILQ_CONCAT(&now, &runnable, runnable);
-	while ((connection = TAILQ_FIRST(&now))) {
-		TAILQ_REMOVE(&now, connection, runnable);
-		connection->is_runnable = false;
-		run(connection);
-	}
+	/* A client of a waiting request has hung up. */
+	go_on(connection, !connection->waiting &&
+	      (stopping ? connection_send(connection) : connection_run(connection)));
 }
 
 static bool round_of_events(void)
 {
-	bool busy = !TAILQ_EMPTY(&runnable) || waiting->ready();
 	struct epoll_event events[MAX_EVENTS];
-	int nr = epoll_wait(epoll, events, MAX_EVENTS, busy ? 0 : -1);
-	bool ended = false;
+	int nr = epoll_wait(epoll, events, MAX_EVENTS, -1);
+	bool ended = false, stops = false;
 
-	if (nr < 0 && errno != EINTR) {
-		perror("broker: epoll_wait");
-		return false;
-	}
 	for (int i = 0; i < nr; i++) {
 		void *source = events[i].data.ptr;
 
 		if (source == &waits)
 			ended = true;
 		else if (source == &signals)
-			stop();
-		else if (source != &listener)
-			connection_event(source, events[i].events);
-		else if (!stopping)
+			stops = !stopping;
+		else if (source == &listener)
 			accept_all();
+		else
+			connection_event(source);
 	}
-	if (!stopping)
-		run_runnable();
-	if ((ended || waiting->ready()) && !waiting->events())
+	if (stops)
+		stop();
+	if (ended && !waiting->events())
 		return false;
 	settle();
 	return true;
@@ -308,68 +245,37 @@ static int listen_socket(void)
 	return -1;
 }
 
-static void raise_limits(void)
+static bool open_all(const sigset_t *mask)
 {
 	struct rlimit files;
 
 	getrlimit(RLIMIT_NOFILE, &files);
-	files.rlim_cur = files.rlim_max;
+	files.rlim_cur = files.rlim_max < MAX_FILES ? files.rlim_max : MAX_FILES;
 	setrlimit(RLIMIT_NOFILE, &files);
-	max_connections = MAX_CONNECTIONS;
-	if (files.rlim_cur < MAX_CONNECTIONS + SPARE_FILES)
-		max_connections = files.rlim_cur > SPARE_FILES ? files.rlim_cur - SPARE_FILES : 1;
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	signals = signalfd(-1, mask, SFD_CLOEXEC);
+	waits = waiting->open();
+	listener = listen_socket();
+	return waits >= 0 && listener >= 0 &&
+	       set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLET) &&
+	       set_events(waits, EPOLL_CTL_ADD, &waits, EPOLLIN) &&
+	       set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN);
 }
 
-static bool watch_fd(int *fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = fd };
-
-	if (*fd >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, *fd, &event))
-		return true;
-	perror("broker: epoll");
-	return false;
-}
-
-static bool open_all(const char *purgatory)
+int worker_main(void)
 {
 	sigset_t mask;
 
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGTERM);
 	sigaddset(&mask, SIGINT);
-	epoll = epoll_create1(EPOLL_CLOEXEC);
-	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	waits = waiting->open(purgatory);
-	listener = listen_socket();
-	return epoll >= 0 && waits >= 0 && listener >= 0 && watch_fd(&signals) &&
-	       watch_fd(&waits) && watch_fd(&listener);
-}
-
-/* Are there responses that their clients have not taken yet? */
-static bool is_sending(void)
-{
-	struct connection *connection;
-
-	LIST_FOREACH(connection, &connections, all) {
-		if (connection->out.size)
-			return !last_send_is_over;
-	}
-	return false;
-}
-
-int worker_main(const char *purgatory)
-{
-	raise_limits();
-	if (!open_all(purgatory))
+	if (!open_all(&mask))
 		return 1;
 	if (!waiting->is_shared)
 		partitions_watch();
-	while (!stopping || nr_waiting || is_sending()) {
+	while (!stopped && (!stopping || !LIST_EMPTY(&connections))) {
 		if (!round_of_events())
 			return 1;
 	}
-	while (!LIST_EMPTY(&connections))
-		close_connection(LIST_FIRST(&connections));
-	waiting->submit();
 	return 0;
 }

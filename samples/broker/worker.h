@@ -7,14 +7,11 @@
 
 #include <stdint.h>
 
-struct connection;
 struct request;
 
 /* Serve until SIGTERM. Return: the exit status. */
-int worker_main(const char *purgatory);
+int worker_main(void);
 /* Add a request that waits. */
 void worker_wait(struct request *request, uint64_t missing);
-/* Call connection_run() in the next round. */
-void worker_run_later(struct connection *connection);
 
 #endif /* BROKER_WORKER_H */

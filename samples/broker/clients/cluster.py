@@ -42,7 +42,7 @@ def eventually(condition):
 
 class Cluster:
     """
-    Broker 1 leads all partitions, brokers 2 and up follow.  A topic has a number of partitions,
+    Broker 1, the first replica, leads all partitions; brokers 2 and up follow.  A topic has a number of partitions,
     and a minimum of replicas in sync.
     """
 
@@ -70,25 +70,28 @@ class Cluster:
             raise
 
     def configure(self, min_insync, lag_ms):
-        self.config = self.folder / "config"
-        self.config.write_text(json.dumps({
-            "purgatory": self.name,
-            "workers": 1,
-            "replica.lag.time.max.ms": lag_ms,
-            "nodes": [{"id": number, "host": HOST, "port": port,
-                       "data": str(self.folder / str(number))}
-                      for number, port in self.ports.items()],
-            "topics": [{"name": topic, "partitions": partitions, "leader": LEADER,
-                        "replicas": list(self.ports),
-                        "min.insync.replicas": min_insync.get(topic, 1)}
-                       for topic, partitions in self.topics.items()],
-        }))
+        """Write the configurations, which differ in the number of workers."""
+        for broker in self.ports:
+            self.config(broker).write_text(json.dumps({
+                "purgatory": self.name,
+                "workers": self.nr_workers if broker == LEADER else 1,
+                "replica.lag.time.max.ms": lag_ms,
+                "nodes": [{"id": number, "host": HOST, "port": port,
+                           "data": str(self.folder / str(number))}
+                          for number, port in self.ports.items()],
+                "topics": [{"name": topic, "partitions": partitions,
+                            "replicas": list(self.ports),
+                            "min.insync.replicas": min_insync.get(topic, 1)}
+                           for topic, partitions in self.topics.items()],
+            }))
+
+    def config(self, number):
+        return self.folder / f"config-{number}"
 
     def start(self, number):
-        workers = self.nr_workers if number == LEADER else 1
         self.running[number] = subprocess.Popen(
-            [BROKER, "--config", self.config, "--node", str(number),
-             "--waiting", self.waiting, "--workers", str(workers)])
+            [BROKER, "--config", self.config(number), "--node", str(number),
+             "--waiting", self.waiting])
 
     def end(self, number, how=signal.SIGTERM):
         """End a broker and return its exit status."""

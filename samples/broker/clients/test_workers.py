@@ -3,6 +3,7 @@
 
 import os
 import signal
+import subprocess
 import time
 import unittest
 
@@ -80,6 +81,21 @@ class Workers(unittest.TestCase):
         self.assertEqual(self.cluster.running.pop(LEADER).wait(TIMEOUT), 1)
         for connection in connections:
             self.assertTrue(connection.closed())
+
+    def test_fetch_beyond_a_limit_closes_its_connection(self):
+        """An answer without a wait would make the client ask again at once."""
+        subprocess.run(["twheelctl", "create", "small-1", "--max-pending", "2"], check=True)
+        cluster = Cluster(topics={"shared": 1}, followers=0, purgatory="small")
+        self.addCleanup(cluster.stop)
+        connections = [cluster.connect(self) for _ in range(3)]
+        for connection in connections:
+            wire.api_versions(connection)
+            connection.send(wire.FETCH, wire.fetch_request(
+                [("shared", 0, 0)], max_wait_ms=HOUR_MS))
+        cluster.eventually(lambda: any(connection.readable() for connection in connections))
+        closed, = [connection for connection in connections if connection.readable()]
+        self.assertTrue(closed.closed())
+        self.assertEqual(cluster.waits("read:"), 2)
 
     def test_shutdown_answers_waiting_requests(self):
         connections = list(self.workers.values())

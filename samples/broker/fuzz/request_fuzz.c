@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Target of libFuzzer: an input is a sequence of frames from a client or a follower, each with
- * a size of two bytes in front.  Requests are executed as in a worker, but a waiting one is
- * answered at once.
+ * Target of libFuzzer: an input is a sequence of messages, each with a size of two bytes in front.
+ * Messages of clients and followers are executed as in a worker, but a waiting one is answered at
+ * once.  If the highest bit of its size is set, a message is a response of the leader.
  */
+#include "../partition.c"
+#include "../replicator.h"
 #include "../unit/kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+#define IS_RESPONSE	0x8000
+
 static void execute(uint8_t *frame, size_t len)
 {
 	struct request *request = request_begin(frame, len);
-	struct writer response = { };
+	struct wire response = WRITER;
 
 	if (!request)
 		return;
 	request_missing(request);
 	request_answer(request, &response);
-	writer_free(&response);
+	wire_free(&response);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -30,7 +34,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		started = true;
 	}
 	while (size >= 2) {
-		size_t len = data[0] << 8 | data[1];
+		size_t size_field = data[0] << 8 | data[1], len = size_field & ~IS_RESPONSE;
 		uint8_t *frame;
 
 		data += 2;
@@ -40,12 +44,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		/* An allocation of this size: the sanitizer notices the first byte beyond. */
 		frame = malloc(len);
 		memcpy(frame, data, len);
-		execute(frame, len);
+		if (size_field & IS_RESPONSE)
+			replicator_response(frame, len);
+		else
+			execute(frame, len);
 		free(frame);
 		data += len;
 		size -= len;
 	}
-	for (int i = 0; i < config.nr_partitions; i++)
-		partition_clear(i);
+	for (int i = 0; i < config.nr_partitions; i++) {
+		log_cut(&logs[i], (struct place){ });
+		set_place(&partitions[i].end, (struct place){ });
+		set_place(&partitions[i].high, (struct place){ });
+	}
 	return 0;
 }

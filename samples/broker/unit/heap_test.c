@@ -36,8 +36,7 @@ static void read_events(int timer)
 	struct pollfd fd = { .fd = timer, .events = POLLIN };
 
 	waiting_heap.submit();
-	if (!waiting_heap.ready())
-		poll(&fd, 1, 60000);
+	poll(&fd, 1, 60000);
 	waiting_heap.events();
 }
 
@@ -67,12 +66,14 @@ static void wait_completes_at_its_sum(void)
 	waiting_heap.signal(keys[0], 4);
 	waiting_heap.signal(keys[1], 5);
 	waiting_heap.signal(other, 100);
-	CHECK(!waiting_heap.ready());
+	waiting_heap.events();
+	CHECK(!nr_ended);
 	waiting_heap.signal(keys[0], 1);
 	read_events(timer);
 	CHECK(nr_ended == 1 && last_end == WAIT_COMPLETED);
 	waiting_heap.signal(keys[1], 10);
-	CHECK(!waiting_heap.ready());
+	waiting_heap.events();
+	CHECK(nr_ended == 1);
 }
 
 static void signal_completes_all_watchers(void)
@@ -103,6 +104,26 @@ static void complete_ends_a_wait_once(void)
 	CHECK(nr_ended == 1 && last_end == WAIT_COMPLETED);
 }
 
+static void rearm_moves_a_deadline_in_both_directions(void)
+{
+	uint64_t now = now_ns();
+
+	reset();
+	for (int i = 0; i < NR_WAITS; i++) {
+		deadlines[i] = now + (i * 7919 % NR_WAITS) * 50000;
+		waiting_heap.add(&waits[i], NULL, 0, 0, i % 2 ? now : now + HOUR_NS);
+	}
+	for (int i = 0; i < NR_WAITS; i++)
+		waiting_heap.rearm(&waits[i], deadlines[i]);
+	while (nr_ended < NR_WAITS)
+		read_events(timer);
+	CHECK(nr_ended == NR_WAITS && in_order);
+	/* Too late. */
+	waiting_heap.rearm(&waits[0], now);
+	waiting_heap.events();
+	CHECK(nr_ended == NR_WAITS);
+}
+
 static void stop_ends_all_waits(void)
 {
 	struct wait_key key = { WAIT_ACKS, 0 };
@@ -122,12 +143,14 @@ int main(void)
 		{ "wait_completes_at_its_sum", wait_completes_at_its_sum },
 		{ "signal_completes_all_watchers", signal_completes_all_watchers },
 		{ "complete_ends_a_wait_once", complete_ends_a_wait_once },
+		{ "rearm_moves_a_deadline_in_both_directions",
+		  rearm_moves_a_deadline_in_both_directions },
 		{ "stop_ends_all_waits", stop_ends_all_waits },
 		{ }
 	};
 
 	for (int i = 0; i < NR_WAITS; i++)
 		waits[i].fn = ended;
-	timer = waiting_heap.open("");
+	timer = waiting_heap.open();
 	return timer < 0 || tap_run(cases);
 }

@@ -15,14 +15,78 @@
 
 #include "../request.h"
 
-#define HEADER_SIZE	61
 #define CRC_AT		17
 
+#define WRITER { .writes = true }
+
+static inline void put_i8(struct wire *wire, int8_t value)
+{
+	wire_number(wire, value, 1);
+}
+
+static inline void put_i16(struct wire *wire, int16_t value)
+{
+	wire_number(wire, value, 2);
+}
+
+static inline void put_i32(struct wire *wire, int32_t value)
+{
+	wire_number(wire, value, 4);
+}
+
+static inline void put_i64(struct wire *wire, int64_t value)
+{
+	wire_number(wire, value, 8);
+}
+
+static inline void put_text(struct wire *wire, const char *text)
+{
+	struct text none = { .len = -1 }, some = text ? text_of(text) : none;
+
+	wire_string(wire, &some);
+}
+
+static inline int16_t get_i16(struct wire *wire)
+{
+	return wire_number(wire, 0, 2);
+}
+
+static inline int32_t get_i32(struct wire *wire)
+{
+	return wire_number(wire, 0, 4);
+}
+
+static inline int64_t get_i64(struct wire *wire)
+{
+	return wire_number(wire, 0, 8);
+}
+
+static inline struct text get_text(struct wire *wire)
+{
+	struct text text;
+
+	wire_string(wire, &text);
+	return text;
+}
+
+static inline struct text get_bytes(struct wire *wire)
+{
+	struct text bytes;
+
+	wire_bytes(wire, &bytes);
+	return bytes;
+}
+
+static inline bool is_at_end(const struct wire *wire)
+{
+	return !wire->failed && wire->at == wire->size;
+}
+
 /* Append a batch whose records are @payload zeroes. Return: its size. */
-static inline size_t put_batch(struct writer *writer, int64_t base, int records, size_t payload)
+static inline size_t put_batch(struct wire *writer, int64_t base, int records, size_t payload)
 {
 	size_t start = writer->size, size = HEADER_SIZE + payload;
-	uint8_t *data = put_room(writer, size);
+	uint8_t *data = wire_raw(writer, size);
 
 	memset(data, 0, size);
 	writer->size = start;
@@ -33,11 +97,11 @@ static inline size_t put_batch(struct writer *writer, int64_t base, int records,
 	put_i32(writer, 0);
 	put_i16(writer, 0);
 	put_i32(writer, records - 1);
-	put_room(writer, 30);
+	wire_raw(writer, 30);
 	put_i32(writer, records);
 	writer->size = start + size;
 	data = writer->data + start;
-	patch_i32(writer, start + CRC_AT, crc32c(data + CRC_AT + 4, size - CRC_AT - 4));
+	wire_patch(writer, start + CRC_AT, crc32c(data + CRC_AT + 4, size - CRC_AT - 4));
 	return size;
 }
 
@@ -78,7 +142,7 @@ static inline void kit_close(void)
 
 /*
  * Broker 1 leads "alone" with two partitions, and "both" with broker 2 and the partition 2;
- * broker 2 leads "other".  The logs are empty.
+ * broker 2 leads "other", which broker 1 follows.  The logs are empty.
  */
 static inline void kit_start(void)
 {
@@ -94,7 +158,7 @@ static inline void kit_start(void)
 		.nr_nodes = 2,
 		.topics = { { "alone", 0, 2, 1, { 1 }, 1, 1 },
 			    { "both", 2, 1, 1, { 1, 2 }, 2, 2 },
-			    { "other", 3, 1, 2, { 2 }, 1, 1 } },
+			    { "other", 3, 1, 2, { 2, 1 }, 2, 1 } },
 		.nr_topics = 3,
 		.nr_partitions = 4,
 		.max_lag_ms = 3600000,
@@ -106,7 +170,7 @@ static inline void kit_start(void)
 	config.self = &config.nodes[0];
 	waiting = &waiting_heap;
 	if (timer < 0)
-		timer = waiting->open("");
+		timer = waiting->open();
 	if (timer < 0 || !partitions_create())
 		abort();
 	partitions_watch();

@@ -4,14 +4,21 @@
  */
 #include "kit.h"
 
-static struct log open_log(void)
+static const char *path(void)
 {
-	char path[128];
-	struct log log;
+	static char path[128];
 
 	snprintf(path, sizeof(path), "%s/log", kit_folder());
-	unlink(path);
-	if (!log_open(&log, path))
+	return path;
+}
+
+static struct log open_log(void)
+{
+	struct place end;
+	struct log log;
+
+	unlink(path());
+	if (!log_open(&log, path(), &end))
 		abort();
 	return log;
 }
@@ -29,7 +36,7 @@ static void crc_has_the_published_check_value(void)
 
 static void batch_is_valid_until_a_bit_changes(void)
 {
-	struct writer writer = { };
+	struct wire writer = WRITER;
 	struct batch batch;
 	size_t size = put_batch(&writer, 7, 3, 10);
 
@@ -39,18 +46,18 @@ static void batch_is_valid_until_a_bit_changes(void)
 	CHECK(!batch_check(writer.data, size, &batch) && batch.base == 1234567890123);
 	writer.data[size - 1] ^= 1;
 	CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
-	writer_free(&writer);
+	wire_free(&writer);
 }
 
 static void truncated_batch_is_short(void)
 {
-	struct writer writer = { };
+	struct wire writer = WRITER;
 	struct batch batch;
 	size_t size = put_batch(&writer, 0, 1, 10);
 
 	for (size_t len = 0; len < size; len++)
 		CHECK(batch_check(writer.data, len, &batch) == BATCH_SHORT);
-	writer_free(&writer);
+	wire_free(&writer);
 }
 
 static void absurd_fields_of_a_batch_are_corrupt(void)
@@ -64,17 +71,17 @@ static void absurd_fields_of_a_batch_are_corrupt(void)
 	};
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		struct writer writer = { };
+		struct wire writer = WRITER;
 		struct batch batch;
 		size_t size = put_batch(&writer, -1LL & 0xffffffff, 1, 0);
 
-		patch_i32(&writer, fields[i].at, fields[i].value);
+		wire_patch(&writer, fields[i].at, fields[i].value);
 		/* The largest base offset leaves no offset for the next record. */
 		if (fields[i].at == 0 && fields[i].value == INT32_MAX)
-			patch_i32(&writer, 4, -1);
-		patch_i32(&writer, CRC_AT, crc32c(writer.data + 21, size - 21));
+			wire_patch(&writer, 4, -1);
+		wire_patch(&writer, CRC_AT, crc32c(writer.data + 21, size - 21));
 		CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
-		writer_free(&writer);
+		wire_free(&writer);
 	}
 }
 
@@ -83,42 +90,43 @@ static void batch_above_the_limit_is_large(void)
 	static const int32_t sizes[] = { BATCH_MAX - 12, BATCH_MAX - 11, INT32_MAX };
 
 	for (int i = 0; i < 3; i++) {
-		struct writer writer = { };
+		struct wire writer = WRITER;
 		struct batch batch;
 		size_t size = put_batch(&writer, 0, 1, 0);
 
-		patch_i32(&writer, 8, sizes[i]);
+		wire_patch(&writer, 8, sizes[i]);
 		CHECK(batch_check(writer.data, size, &batch) == (i ? BATCH_LARGE : BATCH_SHORT));
-		writer_free(&writer);
+		wire_free(&writer);
 	}
 }
 
 static void older_format_is_reported(void)
 {
-	struct writer writer = { };
+	struct wire writer = WRITER;
 	struct batch batch;
 	size_t size = put_batch(&writer, 0, 1, 0);
 
 	writer.data[16] = 1;
 	CHECK(batch_check(writer.data, size, &batch) == BATCH_FORMAT);
-	writer_free(&writer);
+	wire_free(&writer);
 }
 
 static void recovery_cuts_a_torn_batch(void)
 {
 	struct log log = open_log();
 	struct place zero = { }, end;
-	struct writer writer = { };
+	struct wire writer = WRITER;
 	size_t two;
 
 	put_batch(&writer, 0, 5, 100);
 	two = writer.size + put_batch(&writer, 5, 1, 200);
 	put_batch(&writer, 6, 1, 300);
 	CHECK(log_write(&log, zero, writer.data, writer.size - 1));
-	end = log_recover(&log);
+	close_log(&log);
+	CHECK(log_open(&log, path(), &end));
 	CHECK(end.offset == 6 && end.position == two);
 	CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)two);
-	writer_free(&writer);
+	wire_free(&writer);
 	close_log(&log);
 }
 
@@ -126,24 +134,26 @@ static void recovery_refuses_a_damaged_log(void)
 {
 	/* In the payload, base offset, format and size, each followed by a valid batch. */
 	static const size_t places[] = { 80, 5, 16, 10, 9 };
-	struct log log = open_log();
-	struct place zero = { };
-	struct writer writer = { };
+	struct log log = open_log(), other;
+	struct place zero = { }, end;
+	struct wire writer = WRITER;
 
 	put_batch(&writer, 0, 5, 100);
 	put_batch(&writer, 5, 1, 200);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		writer.data[places[i]] ^= 1;
 		CHECK(log_write(&log, zero, writer.data, writer.size));
-		CHECK(log_recover(&log).offset == -1);
+		CHECK(!log_open(&other, path(), &end));
+		close_log(&other);
 		CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)writer.size);
 		writer.data[places[i]] ^= 1;
 	}
 	/* The last batch is complete, but damaged. */
 	writer.data[writer.size - 1] ^= 1;
 	CHECK(log_write(&log, zero, writer.data, writer.size));
-	CHECK(log_recover(&log).offset == -1);
-	writer_free(&writer);
+	CHECK(!log_open(&other, path(), &end));
+	close_log(&other);
+	wire_free(&writer);
 	close_log(&log);
 }
 
@@ -151,7 +161,7 @@ static void recovery_reads_a_log_larger_than_its_buffer(void)
 {
 	struct log log = open_log();
 	struct place end = { }, found;
-	struct writer writer = { };
+	struct wire writer = WRITER;
 
 	for (int i = 0; i < 40; i++) {
 		writer.size = 0;
@@ -160,9 +170,10 @@ static void recovery_reads_a_log_larger_than_its_buffer(void)
 		end.offset += 2;
 		end.position += writer.size;
 	}
-	found = log_recover(&log);
+	close_log(&log);
+	CHECK(log_open(&log, path(), &found));
 	CHECK(found.offset == end.offset && found.position == end.position);
-	writer_free(&writer);
+	wire_free(&writer);
 	close_log(&log);
 }
 
@@ -171,7 +182,7 @@ static void each_offset_is_found_in_its_batch(void)
 	const size_t size = HEADER_SIZE + 1000;
 	struct log log = open_log();
 	struct place end = { };
-	struct writer writer = { };
+	struct wire writer = WRITER;
 
 	for (int i = 0; i < 500; i++) {
 		writer.size = 0;
@@ -188,21 +199,22 @@ static void each_offset_is_found_in_its_batch(void)
 		CHECK(place.position == offset / 3 * size);
 	}
 	CHECK(log.nr_index > 1 && log.nr_index < 20);
-	CHECK(log_find(&log, end, end.offset).offset == -1);
-	writer_free(&writer);
+	CHECK(log_find(&log, end, end.offset).position == end.position);
+	CHECK(log_find(&log, end, end.offset + 1).offset == -1);
+	wire_free(&writer);
 	close_log(&log);
 }
 
 static void incomplete_batches_at_the_end_are_not_counted(void)
 {
-	struct writer writer = { };
+	struct wire writer = WRITER;
 	size_t first = put_batch(&writer, 0, 1, 10);
 
 	put_batch(&writer, 1, 1, 10);
 	CHECK(batches_complete(writer.data, writer.size) == writer.size);
 	CHECK(batches_complete(writer.data, writer.size - 1) == first);
 	CHECK(batches_complete(writer.data, first - 1) == 0);
-	writer_free(&writer);
+	wire_free(&writer);
 }
 
 int main(void)

@@ -1,123 +1,166 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Fields of the protocol.
+ * Messages of the protocol.
  */
-#include <string.h>
-#include <tap.h>
+#include <sys/socket.h>
 
-#include "../wire.h"
+#include "kit.h"
 
-#define READER(bytes) \
-	{ .at = (const uint8_t *)(bytes), .end = (const uint8_t *)(bytes) + sizeof(bytes) - 1 }
+#define READER(bytes) { .data = (uint8_t *)(bytes), .size = sizeof(bytes) - 1 }
 
 static void numbers_are_read_as_written(void)
 {
-	struct writer writer = { };
-	struct reader reader;
+	struct wire writer = WRITER, reader;
+	struct text bytes = { "bytes", 5 };
 
 	put_i8(&writer, -2);
 	put_i16(&writer, -300);
 	put_i32(&writer, -70000);
 	put_i64(&writer, -5000000000);
-	put_uvarint(&writer, 0xffffffff);
-	put_uvarint(&writer, 127);
-	put_cstring(&writer, "text");
-	put_cstring(&writer, NULL);
-	reader = (struct reader){ .at = writer.data, .end = writer.data + writer.size };
-	CHECK(get_i8(&reader) == -2);
+	put_text(&writer, "text");
+	put_text(&writer, NULL);
+	wire_bytes(&writer, &bytes);
+	reader = (struct wire){ .data = writer.data, .size = writer.size };
+	CHECK(wire_number(&reader, 0, 1) == -2);
 	CHECK(get_i16(&reader) == -300);
 	CHECK(get_i32(&reader) == -70000);
 	CHECK(get_i64(&reader) == -5000000000);
-	CHECK(get_uvarint(&reader) == 0xffffffff);
-	CHECK(get_uvarint(&reader) == 127);
-	CHECK(get_string(&reader).len == 4);
-	CHECK(get_string(&reader).len == -1);
-	CHECK(!reader.bad && !reader_left(&reader));
-	writer_free(&writer);
+	CHECK(get_text(&reader).len == 4);
+	CHECK(get_text(&reader).len == -1);
+	CHECK(get_bytes(&reader).len == 5);
+	CHECK(is_at_end(&reader));
+	wire_free(&writer);
 }
 
-static void reader_is_bad_beyond_its_end(void)
+static void variables_are_transferred_in_both_directions(void)
 {
-	struct reader reader = READER("\1\2\3");
+	struct wire writer = WRITER, reader;
+	int16_t small = -2;
+	int64_t large = -3;
+
+	wire_int(&writer, small);
+	wire_int(&writer, large);
+	CHECK(writer.size == 10 && small == -2 && large == -3);
+	reader = (struct wire){ .data = writer.data, .size = writer.size };
+	small = 0;
+	large = 0;
+	wire_int(&reader, small);
+	wire_int(&reader, large);
+	CHECK(small == -2 && large == -3 && is_at_end(&reader));
+	wire_free(&writer);
+}
+
+static void reader_fails_beyond_its_end(void)
+{
+	struct wire reader = READER("\1\2\3");
 
 	CHECK(get_i16(&reader) == 0x102);
-	CHECK(get_i16(&reader) == 0 && reader.bad);
-	CHECK(get_i8(&reader) == 0);
+	CHECK(get_i16(&reader) == 0 && reader.failed);
+	CHECK(wire_number(&reader, 0, 1) == 0);
 }
 
-static void string_longer_than_the_rest_is_bad(void)
+static void string_longer_than_the_rest_fails(void)
 {
-	struct reader reader = READER("\0\5text");
+	struct wire reader = READER("\0\5text");
 
-	CHECK(get_string(&reader).len == -1 && reader.bad);
+	CHECK(get_text(&reader).len == -1 && reader.failed);
 }
 
-static void negative_lengths_are_bad(void)
+static void negative_lengths_fail(void)
 {
-	struct reader string = READER("\xff\xfetext");
-	struct reader bytes = READER("\x80\0\0\0text");
+	struct wire string = READER("\xff\xfetext");
+	struct wire bytes = READER("\x80\0\0\0text");
 
-	get_string(&string);
+	get_text(&string);
 	get_bytes(&bytes);
-	CHECK(string.bad && bytes.bad);
+	CHECK(string.failed && bytes.failed);
 }
 
-static void count_above_the_number_of_bytes_is_bad(void)
+static void count_above_the_number_of_bytes_fails(void)
 {
-	struct reader good = READER("\0\0\0\2ab"), bad = READER("\0\0\0\3ab");
-	struct reader null = READER("\xff\xff\xff\xff"), negative = READER("\xff\xff\xff\xfe");
+	struct wire good = READER("\0\0\0\2ab"), bad = READER("\0\0\0\3ab");
+	struct wire null = READER("\xff\xff\xff\xff"), negative = READER("\xff\xff\xff\xfe");
 
-	CHECK(get_count(&good) == 2 && !good.bad);
-	CHECK(get_count(&bad) == 0 && bad.bad);
-	CHECK(get_count(&null) == -1 && !null.bad);
-	CHECK(get_count(&negative) == 0 && negative.bad);
-}
-
-static void uvarint_above_32_bits_is_bad(void)
-{
-	struct reader large = READER("\xff\xff\xff\xff\x10");
-	struct reader endless = READER("\x80\x80\x80\x80\x80\x80\x80");
-
-	CHECK(get_uvarint(&large) == 0 && large.bad);
-	CHECK(get_uvarint(&endless) == 0 && endless.bad);
-}
-
-static void tags_are_skipped(void)
-{
-	struct reader reader = READER("\2\0\1x\1\0!"), bad = READER("\1\0\x7fx");
-
-	skip_tags(&reader);
-	CHECK(get_i8(&reader) == '!' && !reader.bad);
-	skip_tags(&bad);
-	CHECK(bad.bad);
+	CHECK(wire_count(&good, 0) == 2 && !good.failed);
+	CHECK(wire_count(&bad, 0) == 0 && bad.failed);
+	CHECK(wire_count(&null, 0) == -1 && !null.failed);
+	CHECK(wire_count(&negative, 0) == 0 && negative.failed);
 }
 
 static void writer_fails_beyond_its_limit(void)
 {
-	struct writer writer = { };
+	struct wire writer = WRITER;
 
-	CHECK(put_room(&writer, FRAME_MAX));
+	CHECK(wire_raw(&writer, MESSAGE_MAX));
+	CHECK(wire_raw(&writer, PREFIX_SIZE));
 	CHECK(!writer.failed);
 	put_i8(&writer, 0);
-	CHECK(writer.failed && writer.size == FRAME_MAX);
-	CHECK(!put_room(&writer, 0));
-	writer_free(&writer);
-	CHECK(!put_room(&writer, SIZE_MAX));
-	writer_free(&writer);
+	CHECK(writer.failed && writer.size == PREFIX_SIZE + MESSAGE_MAX);
+	CHECK(!wire_raw(&writer, 0));
+	wire_free(&writer);
+	CHECK(!wire_raw(&writer, SIZE_MAX));
+	wire_free(&writer);
+}
+
+static void buffers_are_counted_until_they_are_consumed(void)
+{
+	struct wire writer = WRITER;
+
+	CHECK(wire_total == 0);
+	wire_raw(&writer, 100);
+	CHECK(wire_total == writer.capacity && writer.capacity >= 100);
+	wire_raw(&writer, MESSAGE_MAX / 2);
+	CHECK(wire_total == writer.capacity && writer.capacity > MESSAGE_MAX / 2);
+	wire_consume(&writer, 100);
+	CHECK(wire_total && writer.size == MESSAGE_MAX / 2);
+	wire_consume(&writer, writer.size);
+	CHECK(wire_total == 0 && writer.writes);
+}
+
+static void messages_are_sent_and_received(void)
+{
+	struct wire out = WRITER, in = { };
+	int fds[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fds))
+		abort();
+	put_i32(&out, 10);
+	wire_raw(&out, 6);
+	CHECK(wire_send(&out, fds[0]) && !out.size);
+	CHECK(wire_receive(&in, fds[1]) == 0);
+	wire_raw(&out, 4);
+	put_i32(&out, 8);
+	wire_raw(&out, 8);
+	CHECK(wire_send(&out, fds[0]));
+	CHECK(wire_receive(&in, fds[1]) == 14);
+	wire_consume(&in, 14);
+	CHECK(wire_message(&in) == 12 && wire_receive(&in, fds[1]) == 12);
+	wire_consume(&in, 12);
+	put_i32(&out, MESSAGE_MAX + 1);
+	CHECK(wire_send(&out, fds[0]));
+	CHECK(wire_receive(&in, fds[1]) == -1);
+	close(fds[0]);
+	wire_consume(&in, in.size);
+	CHECK(wire_receive(&in, fds[1]) == -1);
+	close(fds[1]);
+	wire_free(&in);
+	wire_free(&out);
 }
 
 int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "numbers_are_read_as_written", numbers_are_read_as_written },
-		{ "reader_is_bad_beyond_its_end", reader_is_bad_beyond_its_end },
-		{ "string_longer_than_the_rest_is_bad", string_longer_than_the_rest_is_bad },
-		{ "negative_lengths_are_bad", negative_lengths_are_bad },
-		{ "count_above_the_number_of_bytes_is_bad",
-		  count_above_the_number_of_bytes_is_bad },
-		{ "uvarint_above_32_bits_is_bad", uvarint_above_32_bits_is_bad },
-		{ "tags_are_skipped", tags_are_skipped },
+		{ "variables_are_transferred_in_both_directions",
+		  variables_are_transferred_in_both_directions },
+		{ "reader_fails_beyond_its_end", reader_fails_beyond_its_end },
+		{ "string_longer_than_the_rest_fails", string_longer_than_the_rest_fails },
+		{ "negative_lengths_fail", negative_lengths_fail },
+		{ "count_above_the_number_of_bytes_fails", count_above_the_number_of_bytes_fails },
 		{ "writer_fails_beyond_its_limit", writer_fails_beyond_its_limit },
+		{ "buffers_are_counted_until_they_are_consumed",
+		  buffers_are_counted_until_they_are_consumed },
+		{ "messages_are_sent_and_received", messages_are_sent_and_received },
 		{ }
 	};
 
