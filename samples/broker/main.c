@@ -33,16 +33,15 @@
  */
 #define RESTART_PAUSE_NS	(100 * NS_PER_MS)
 
+/* The workers, then a replicator for each node that leads partitions of this one. */
 struct child {
 	pid_t pid;		/* 0 during the pause */
-	int number;		/* of a worker */
 	const struct node *leader;	/* of a replicator */
 	struct wait pause;
 	int how;		/* the last one has ended */
 };
 
 static struct child children[MAX_WORKERS + MAX_NODES];
-static int nr_children;
 static int status;
 static bool stopping;
 
@@ -70,7 +69,7 @@ static int child_main(const struct child *child)
 	sigset_t none;
 
 	if (!child->leader) {
-		snprintf(name, sizeof(name), "broker/%d", child->number);
+		snprintf(name, sizeof(name), "broker/%d", (int)(child - children));
 		prctl(PR_SET_NAME, name);
 		return worker_main();
 	}
@@ -101,29 +100,22 @@ static void pause_ended(struct wait *wait, enum wait_end end)
 	start(container_of(wait, struct child, pause));
 }
 
-static void add_child(int number, const struct node *leader)
-{
-	children[nr_children] = (struct child){
-		.number = number,
-		.leader = leader,
-		.pause = { .fn = pause_ended },
-	};
-	start(&children[nr_children++]);
-}
-
 static void start_all(void)
 {
-	for (int i = 0; i < config.workers && !stopping; i++)
-		add_child(i, NULL);
-	for (int i = 0; i < config.nr_nodes && !stopping; i++) {
-		if (replicator_follows(&config.nodes[i]))
-			add_child(i, &config.nodes[i]);
+	for (int i = 0; i < config.workers + config.nr_nodes && !stopping; i++) {
+		struct child *child = &children[i];
+
+		child->pause.fn = pause_ended;
+		if (i >= config.workers)
+			child->leader = &config.nodes[i - config.workers];
+		if (!child->leader || replicator_follows(child->leader))
+			start(child);
 	}
 }
 
 static void stop_all(void)
 {
-	for (int i = 0; i < nr_children; i++) {
+	for (int i = 0; i < MAX_WORKERS + MAX_NODES; i++) {
 		if (children[i].pid)
 			kill(children[i].pid, SIGTERM);
 	}
@@ -155,7 +147,7 @@ static void reap(void)
 	int how;
 
 	while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
-		for (int i = 0; i < nr_children; i++) {
+		for (int i = 0; i < MAX_WORKERS + MAX_NODES; i++) {
 			if (children[i].pid == pid)
 				child_ended(&children[i], how);
 		}

@@ -1,26 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A worker. See worker.h.
+ * A worker: one process with one epoll loop, for connections and for the requests that wait.
+ *
+ * The requests of a connection are executed one after another, as Kafka does: while one waits or
+ * its response is not sent, nothing is read.  So a connection holds one request and one response
+ * at most.
  *
  * Each round of the loop executes a request of each connection that has one, reads the events of
  * waiting requests, and then submits the queued adds and signals.  See waiting.h about the check
  * after the add.
+ *
+ * The kernel ends a connection whose client does not read for some seconds.  If the buffers of
+ * all connections are too large before, those with unsent responses make room.
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "connection.h"
+#include "request.h"
 #include "worker.h"
 
 #define MAX_EVENTS	256
 #define MAX_FILES	8192
+
+/* Limit on the buffers of all connections. */
+#define MAX_BUFFERED	(256UL << 20)
+
+/* The kernel ends connections whose clients do not read for this time. */
+#define SEND_TIMEOUT_MS	10000
 
 /* Time after which accept4() is called again if it has failed. */
 #define ACCEPT_PAUSE_NS	(100 * NS_PER_MS)
@@ -28,9 +44,25 @@
 /* Time in which clients can take their last responses. */
 #define LAST_SEND_NS	(1000 * NS_PER_MS)
 
+struct connection {
+	LIST_ENTRY(connection) all;
+	TAILQ_ENTRY(connection) sending;
+	bool is_sending;	/* has an unsent response */
+	bool closed;		/* freed when the event of its request arrives */
+	int fd;
+	uint32_t events;	/* that epoll reports */
+	struct wire in;
+	struct wire out;
+	size_t message;		/* size of the first message, while its request is executed */
+	struct request *waiting;
+};
+
 static int epoll = -1, listener = -1, signals = -1, waits = -1;
 static bool stopping, stopped;
 static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
+/* The first one has progressed least recently. */
+static TAILQ_HEAD(, connection) sending = TAILQ_HEAD_INITIALIZER(sending);
+/* Requests whose wait was added in this round. */
 static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
 
 static bool set_events(int fd, int call, void *source, uint32_t events)
@@ -40,55 +72,112 @@ static bool set_events(int fd, int call, void *source, uint32_t events)
 	return !epoll_ctl(epoll, call, fd, &event);
 }
 
+static void set_sending(struct connection *connection, bool is_sending)
+{
+	if (connection->is_sending)
+		TAILQ_REMOVE(&sending, connection, sending);
+	if (is_sending)
+		TAILQ_INSERT_TAIL(&sending, connection, sending);
+	connection->is_sending = is_sending;
+}
+
+static void free_connection(struct connection *connection)
+{
+	if (connection->waiting)
+		request_free(connection->waiting);
+	wire_free(&connection->in);
+	wire_free(&connection->out);
+	free(connection);
+}
+
+static void close_connection(struct connection *connection)
+{
+	struct request *request = connection->waiting;
+
+	LIST_REMOVE(connection, all);
+	set_sending(connection, false);
+	close(connection->fd);
+	connection->closed = true;
+	/* The event of a waiting request has its address: end it, and free it then. */
+	if (!request)
+		free_connection(connection);
+	else if (!request->is_added)
+		waiting->complete(&request->wait);
+}
+
 /*
- * Nothing is read while a request waits or a response is unsent. A request that is in the buffer
- * is executed in the next round, after those of other connections.
+ * Go on with a connection, or close it if it has ended or has its last response.  A request that
+ * is in the buffer is executed in the next round, after those of other connections.
  */
-static void watch(struct connection *connection)
+static void go_on(struct connection *connection, bool ok)
 {
 	uint32_t events = connection->waiting ? EPOLLRDHUP :
 			  connection->out.size || wire_message(&connection->in) ? EPOLLOUT :
 			  EPOLLIN;
 
+	if (!ok || (stopping && !connection->waiting && !connection->out.size)) {
+		close_connection(connection);
+		return;
+	}
 	if (events != connection->events)
 		set_events(connection->fd, EPOLL_CTL_MOD, connection, events);
 	connection->events = events;
 }
 
-static void check_later(struct request *request)
+static bool send_response(struct connection *connection)
 {
-	if (request->is_added)
-		return;
+	size_t sent = connection->out.at;
+	bool ok = wire_send(&connection->out, connection->fd);
+
+	if (!connection->out.size)
+		set_sending(connection, false);
+	else if (!connection->is_sending || connection->out.at > sent)
+		set_sending(connection, true);
+	return ok;
+}
+
+/*
+ * Evict clients that do not read if all buffers together are too large: the event of the
+ * shutdown closes the connection. Return: false if the buffers still are too large.
+ */
+static bool within_limit(const struct connection *connection)
+{
+	while (wire_total > MAX_BUFFERED) {
+		struct connection *slow = TAILQ_FIRST(&sending);
+
+		if (!slow || slow == connection)
+			return false;
+		set_sending(slow, false);
+		wire_free(&slow->out);
+		shutdown(slow->fd, SHUT_RDWR);
+	}
+	return true;
+}
+
+static bool answer(struct connection *connection, struct request *request)
+{
+	bool ok = request_answer(request, &connection->out);
+
+	connection->waiting = NULL;
+	wire_consume(&connection->in, connection->message);
+	return ok && within_limit(connection) && send_response(connection);
+}
+
+static void wait_ended(struct wait *wait, enum wait_end end);
+
+static void add_wait(struct request *request, uint64_t missing)
+{
+	request->wait.fn = wait_ended;
 	request->is_added = true;
 	TAILQ_INSERT_TAIL(&added, request, added);
+	request_wait(request, missing);
 }
 
-static void check_no_more(struct request *request)
+static void remove_added(struct request *request)
 {
-	if (!request->is_added)
-		return;
+	if (request->is_added)
+		TAILQ_REMOVE(&added, request, added);
 	request->is_added = false;
-	TAILQ_REMOVE(&added, request, added);
-}
-
-static void close_connection(struct connection *connection)
-{
-	LIST_REMOVE(connection, all);
-	connection_close(connection);
-	/* The event of a waiting request has its address: end it, and free it then. */
-	if (connection->waiting)
-		check_later(connection->waiting);
-	else
-		connection_free(connection);
-}
-
-/* Close a connection that has ended, or has its last response. */
-static void go_on(struct connection *connection, bool ok)
-{
-	if (!ok || (stopping && !connection->waiting && !connection->out.size))
-		close_connection(connection);
-	else
-		watch(connection);
 }
 
 static void wait_ended(struct wait *wait, enum wait_end end)
@@ -97,26 +186,19 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 	struct connection *connection = request->connection;
 	uint64_t missing = 0;
 
-	/* The connection was closed in this round, or a full batch was submitted. */
-	check_no_more(request);
+	/* A full batch was submitted in this round. */
+	remove_added(request);
 	if (!connection->closed && end == WAIT_COMPLETED && !stopping)
 		missing = request_missing(request);
 	if (missing) {
-		worker_wait(request, missing);
+		add_wait(request, missing);
 	} else if (connection->closed) {
-		connection_free(connection);
+		free_connection(connection);
 	} else {
 		/* A client that is refused comes back later. */
 		request->failed |= end == WAIT_REFUSED;
-		go_on(connection, connection_answer(connection));
+		go_on(connection, answer(connection, request));
 	}
-}
-
-void worker_wait(struct request *request, uint64_t missing)
-{
-	request->wait.fn = wait_ended;
-	request_wait(request, missing);
-	check_later(request);
 }
 
 /* Execute what is queued, then end the waits that may have missed a signal. */
@@ -127,7 +209,7 @@ static void settle(void)
 
 	waiting->submit();
 	while ((request = TAILQ_FIRST(&added))) {
-		check_no_more(request);
+		remove_added(request);
 		if (!request->connection->closed &&
 		    request_missing(request) == request->missing)
 			continue;
@@ -136,6 +218,41 @@ static void settle(void)
 	}
 	if (again)
 		waiting->submit();
+}
+
+/* Execute a request. Return: false if the connection must be closed. */
+static bool execute(struct connection *connection)
+{
+	ssize_t len = wire_receive(&connection->in, connection->fd);
+	struct request *request;
+	uint64_t missing;
+
+	if (len <= 0)
+		return !len && within_limit(connection);
+	connection->message = len;
+	request = request_begin(connection->in.data + PREFIX_SIZE, len - PREFIX_SIZE);
+	if (!request)
+		return false;
+	missing = request_missing(request);
+	if (!missing)
+		return answer(connection, request);
+	connection->waiting = request;
+	request->connection = connection;
+	add_wait(request, missing);
+	return true;
+}
+
+static void connection_event(struct connection *connection)
+{
+	bool ok;
+
+	if (connection->waiting)
+		ok = false;	/* the client has hung up */
+	else if (connection->out.size)
+		ok = send_response(connection);
+	else
+		ok = execute(connection);
+	go_on(connection, ok);
 }
 
 static void pause_ended(struct wait *wait, enum wait_end end)
@@ -152,27 +269,36 @@ static void pause_listening(void)
 	waiting->add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
 }
 
+static void add_connection(int fd)
+{
+	const unsigned int on = 1, timeout = SEND_TIMEOUT_MS;
+	struct connection *connection = calloc(1, sizeof(*connection));
+
+	if (!connection) {
+		close(fd);
+		return;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
+	connection->fd = fd;
+	connection->out.writes = true;
+	connection->events = EPOLLIN;
+	LIST_INSERT_HEAD(&connections, connection, all);
+	if (!set_events(fd, EPOLL_CTL_ADD, connection, EPOLLIN))
+		close_connection(connection);
+}
+
 static void accept_all(void)
 {
-	for (;;) {
-		int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-		struct connection *connection;
+	int fd;
 
-		if (fd < 0 && (errno == EINTR || errno == ECONNABORTED))
-			continue;
-		if (fd < 0) {
-			if (errno != EAGAIN)
-				pause_listening();
-			return;
-		}
-		connection = connection_new(fd);
-		if (!connection)
-			continue;
-		connection->events = EPOLLIN;
-		LIST_INSERT_HEAD(&connections, connection, all);
-		if (!set_events(fd, EPOLL_CTL_ADD, connection, EPOLLIN))
-			close_connection(connection);
-	}
+	do {
+		fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			add_connection(fd);
+	} while (fd >= 0 || errno == EINTR || errno == ECONNABORTED);
+	if (errno != EAGAIN)
+		pause_listening();
 }
 
 static void last_send_ended(struct wait *wait, enum wait_end end)
@@ -197,13 +323,6 @@ static void stop(void)
 	waiting->add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
 }
 
-static void connection_event(struct connection *connection)
-{
-	/* A client of a waiting request has hung up. */
-	go_on(connection, !connection->waiting &&
-	      (stopping ? connection_send(connection) : connection_run(connection)));
-}
-
 static bool round_of_events(void)
 {
 	struct epoll_event events[MAX_EVENTS];
@@ -216,7 +335,7 @@ static bool round_of_events(void)
 		if (source == &waits)
 			ended = true;
 		else if (source == &signals)
-			stops = !stopping;
+			stops = true;
 		else if (source == &listener)
 			accept_all();
 		else
@@ -245,31 +364,30 @@ static int listen_socket(void)
 	return -1;
 }
 
-static bool open_all(const sigset_t *mask)
+static bool open_all(void)
 {
 	struct rlimit files;
+	sigset_t mask;
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max < MAX_FILES ? files.rlim_max : MAX_FILES;
 	setrlimit(RLIMIT_NOFILE, &files);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	signals = signalfd(-1, mask, SFD_CLOEXEC);
+	signals = signalfd(-1, &mask, SFD_CLOEXEC);
 	waits = waiting->open();
 	listener = listen_socket();
 	return waits >= 0 && listener >= 0 &&
-	       set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLET) &&
+	       set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) &&
 	       set_events(waits, EPOLL_CTL_ADD, &waits, EPOLLIN) &&
 	       set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN);
 }
 
 int worker_main(void)
 {
-	sigset_t mask;
-
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGINT);
-	if (!open_all(&mask))
+	if (!open_all())
 		return 1;
 	if (!waiting->is_shared)
 		partitions_watch();

@@ -176,8 +176,17 @@ static void process_killed_in_an_append_leaves_no_torn_batch(void)
 	CHECK(state_is(BOTH, 5, 0, 2));
 }
 
+static int nr_ended;
+
+static void ended(struct wait *wait, enum wait_end end)
+{
+	nr_ended += end == WAIT_COMPLETED;
+}
+
 static void killed_process_leaves_no_change_behind(void)
 {
+	struct wait_key key = { WAIT_READ, 0 };
+	struct wait wait = { .fn = ended };
 	int how;
 	pid_t pid;
 
@@ -190,8 +199,12 @@ static void killed_process_leaves_no_change_behind(void)
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
+	waiting->add(&wait, &key, 1, 1000000, WAIT_NEVER);
 	partitions_repair();
 	CHECK(state_is(0, 3, 3, 1));
+	/* The signals of the killed process may be lost, so the request is evaluated again. */
+	waiting->events();
+	CHECK(nr_ended == 1);
 }
 
 static void follower_keeps_the_high_watermark_of_its_leader(void)
