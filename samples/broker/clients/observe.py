@@ -109,3 +109,25 @@ class Trace:
             found += bool(match and event in match[2] and
                           (pids is None or int(match[1]) in pids))
         return found
+
+
+class Calls:
+    """Counts the system calls of processes in a with statement."""
+
+    EVENT = TRACING / "events/raw_syscalls/sys_enter"
+    COUNTS = "hist:keys=common_pid"
+
+    def __init__(self, pids):
+        self.pids = set(pids)
+
+    def __enter__(self):
+        (self.EVENT / "trigger").write_text(self.COUNTS)
+        return self
+
+    def __exit__(self, *_):
+        (self.EVENT / "trigger").write_text("!" + self.COUNTS)
+
+    def count(self):
+        found = re.findall(r"common_pid: +(\d+) } hitcount: +(\d+)",
+                           (self.EVENT / "hist").read_text())
+        return sum(int(count) for pid, count in found if int(pid) in self.pids)
