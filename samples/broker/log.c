@@ -106,6 +106,20 @@ size_t batches_complete(const uint8_t *data, size_t len)
 	return done;
 }
 
+size_t batches_valid(const uint8_t *data, size_t len, struct place *end)
+{
+	struct batch batch;
+	size_t done = 0;
+
+	while (done < len && !batch_check(data + done, len - done, &batch) &&
+	       batch.base == end->offset) {
+		end->offset += batch.records;
+		end->position += batch.size;
+		done += batch.size;
+	}
+	return done;
+}
+
 ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len)
 {
 	ssize_t n = pread(log->fd, data, len, position);
@@ -134,20 +148,6 @@ bool log_cut(struct log *log, struct place end)
 		return true;
 	perror(log->path);
 	return false;
-}
-
-/* Skip the valid batches at the start of a buffer. Return: their size. */
-static size_t skip_valid(const uint8_t *data, size_t len, struct place *end)
-{
-	struct batch batch;
-	size_t done = 0;
-
-	while (!batch_check(data + done, len - done, &batch) && batch.base == end->offset) {
-		end->offset += batch.records;
-		end->position += batch.size;
-		done += batch.size;
-	}
-	return done;
 }
 
 /* Is this the start of a batch, without its end and without any batch after it? */
@@ -192,7 +192,7 @@ bool log_open(struct log *log, const char *path, struct place *end)
 	do {
 		if (data)
 			len = log_read(log, end->position, data, BATCH_MAX);
-	} while (len > 0 && skip_valid(data, len, end));
+	} while (len > 0 && batches_valid(data, len, end));
 	ok = len >= 0 && cut_torn(log, data, len, *end);
 	free(data);
 	return ok;

@@ -52,6 +52,8 @@ enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batc
 void batch_set_base(uint8_t *data, int64_t base);
 /* Return: size of the complete batches at the start of a buffer; their headers are valid. */
 size_t batches_complete(const uint8_t *data, size_t len);
+/* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */
+size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 /*
  * Open a log and find its end. A last batch that was not written completely is cut.  Anything else

@@ -175,27 +175,11 @@ int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
 	return base;
 }
 
-/* Check that batches continue a log. Return: its new end, or an offset of -1. */
-static struct place end_after(struct place end, const uint8_t *data, size_t len)
-{
-	struct batch batch;
-
-	while (len) {
-		if (batch_check(data, len, &batch) || batch.base != end.offset)
-			return (struct place){ .offset = -1 };
-		end.offset += batch.records;
-		end.position += batch.size;
-		data += batch.size;
-		len -= batch.size;
-	}
-	return end;
-}
-
 bool partition_copy(int number, const uint8_t *data, size_t len, int64_t high)
 {
 	struct partition *partition = lock(number);
-	struct place old = get_place(&partition->end), end = end_after(old, data, len);
-	bool ok = end.offset >= 0 && log_write(&logs[number], old, data, len);
+	struct place old = get_place(&partition->end), end = old;
+	bool ok = batches_valid(data, len, &end) == len && log_write(&logs[number], old, data, len);
 
 	if (ok) {
 		set_place(&partition->end, end);
