@@ -105,23 +105,25 @@ static void close_connection(struct connection *connection)
 		waiting->complete(&request->wait);
 }
 
+static void watch(struct connection *connection, uint32_t events)
+{
+	if (events != connection->events)
+		set_events(connection->fd, EPOLL_CTL_MOD, connection, events);
+	connection->events = events;
+}
+
 /*
  * Go on with a connection, or close it if it has ended or has its last response.  A request that
  * is in the buffer is executed in the next round, after those of other connections.
  */
 static void go_on(struct connection *connection, bool ok)
 {
-	uint32_t events = connection->waiting ? EPOLLRDHUP :
-			  connection->out.size || wire_message(&connection->in) ? EPOLLOUT :
-			  EPOLLIN;
+	bool is_idle = !connection->out.size && !wire_message(&connection->in);
 
-	if (!ok || (stopping && !connection->waiting && !connection->out.size)) {
+	if (!ok || (stopping && !connection->waiting && !connection->out.size))
 		close_connection(connection);
-		return;
-	}
-	if (events != connection->events)
-		set_events(connection->fd, EPOLL_CTL_MOD, connection, events);
-	connection->events = events;
+	else
+		watch(connection, connection->waiting || is_idle ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
 }
 
 static bool send_response(struct connection *connection)
@@ -242,17 +244,17 @@ static bool execute(struct connection *connection)
 	return true;
 }
 
-static void connection_event(struct connection *connection)
+static void connection_event(struct connection *connection, uint32_t events)
 {
-	bool ok;
-
-	if (connection->waiting)
-		ok = false;	/* the client has hung up */
+	/* The next request stays in the socket while one waits. */
+	if (connection->waiting && events == EPOLLIN)
+		watch(connection, EPOLLRDHUP);
+	else if (connection->waiting)
+		close_connection(connection);
 	else if (connection->out.size)
-		ok = send_response(connection);
+		go_on(connection, send_response(connection));
 	else
-		ok = execute(connection);
-	go_on(connection, ok);
+		go_on(connection, execute(connection));
 }
 
 static void pause_ended(struct wait *wait, enum wait_end end)
@@ -282,9 +284,9 @@ static void add_connection(int fd)
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 	connection->fd = fd;
 	connection->out.writes = true;
-	connection->events = EPOLLIN;
+	connection->events = EPOLLIN | EPOLLRDHUP;
 	LIST_INSERT_HEAD(&connections, connection, all);
-	if (!set_events(fd, EPOLL_CTL_ADD, connection, EPOLLIN))
+	if (!set_events(fd, EPOLL_CTL_ADD, connection, connection->events))
 		close_connection(connection);
 }
 
@@ -339,7 +341,7 @@ static bool round_of_events(void)
 		else if (source == &listener)
 			accept_all();
 		else
-			connection_event(source);
+			connection_event(source, events[i].events);
 	}
 	if (stops)
 		stop();
