@@ -5,6 +5,8 @@
  */
 #include <kunit/test.h>
 #include <linux/err.h>
+#include <linux/irqflags.h>
+#include <linux/processor.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
@@ -199,6 +201,42 @@ static void due_timers_fire_after_step_back(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC);
 	for (i = 0; i < ARRAY_SIZE(past); i++)
 		KUNIT_EXPECT_EQ(test, past[i].nr_fired, 1);
+}
+
+/*
+ * Interrupts are off until many inline timers are due. The alarm runs some of them and
+ * leaves the others to its next interrupt. Before that the clock is set back, so the others
+ * are not due any more.
+ */
+static void step_back_between_two_alarms_stops_no_timer(struct kunit *test)
+{
+	static struct clock_probe probes[50], after;
+	unsigned int i, nr_fired = 0;
+	u64 until;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		clock_probe_init(&probes[i], TWHEEL_TIMER_INLINE);
+		add_in(test, &probes[i], i * twheel_tick_ns(wheel));
+	}
+	until = ktime_get_ns() + (2 + i) * twheel_tick_ns(wheel);
+	local_irq_disable();
+	while (ktime_get_ns() < until)
+		cpu_relax();
+	local_irq_enable();
+	vtime_sleep(NSEC_PER_USEC);
+	clock_move(test, -60 * (s64)NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		nr_fired += probes[i].nr_fired;
+	KUNIT_EXPECT_GT(test, nr_fired, 0);
+	KUNIT_EXPECT_LT(test, nr_fired, ARRAY_SIZE(probes));
+
+	clock_probe_init(&after, 0);
+	add_in(test, &after, NSEC_PER_SEC);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &after);
+	vtime_sleep(60 * NSEC_PER_SEC);
+	for (i = nr_fired; i < ARRAY_SIZE(probes); i++)
+		expect_on_time(test, &probes[i]);
 }
 
 /* The timers stay in their buckets when the clock is set back. */
@@ -564,6 +602,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_delays_pending_timers),
 	KUNIT_CASE(no_timer_is_early_after_step_back),
 	KUNIT_CASE(due_timers_fire_after_step_back),
+	KUNIT_CASE(step_back_between_two_alarms_stops_no_timer),
 	KUNIT_CASE(many_timers_follow_step_back),
 	KUNIT_CASE(step_cancels_cancel_on_set_timers_at_once),
 	KUNIT_CASE(step_undone_at_once_is_noticed),

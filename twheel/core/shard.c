@@ -123,6 +123,12 @@ static void shard_step(struct twheel_shard *shard, s64 offset, u64 now)
 	shard->stepped = now;
 	for (i = 0; i < TWHEEL_BASES; i++)
 		twheel_queue_rewind(&shard->base[i].queue, now);
+	/*
+	 * An alarm that was armed for now, or for now and a gap, may be hours ahead after a step
+	 * back. While it is expiring it is not queued, and alarm_rearm() arms it.
+	 */
+	if (!shard->armed && hrtimer_is_queued(&shard->alarm))
+		twheel_shard_arm(shard, twheel_shard_next(shard));
 }
 
 /* The clock was set, perhaps twice: cancel the timers with TWHEEL_TIMER_CANCEL_ON_SET. */
@@ -164,8 +170,8 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 }
 
 /*
- * CLOCK_REALTIME was set: check a shard of it now.  An alarm that was armed to expire at once
- * may be hours ahead after a step back, so it is armed again.
+ * CLOCK_REALTIME was set: check a shard of it now.  During a step back alarm_rearm() leaves the
+ * alarm unarmed, so it is armed here.
  */
 void twheel_shard_set(struct twheel_shard *shard)
 {

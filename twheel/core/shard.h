@@ -168,7 +168,8 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @stopped: no timer can be added
  * @starting: @start has been queued
  * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
- *	once or is expiring. An add that needs an earlier tick reprograms the alarm.
+ *	once or after a gap, or is expiring. An add that needs an earlier tick reprograms the
+ *	alarm.
  * @forwarded: jiffies at which an add last forwarded the wheels
  * @added: timers that became pending, without those that moved to another shard
  * @rearmed: pending timers that got another deadline

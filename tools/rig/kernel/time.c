@@ -114,6 +114,15 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 		base_kick(base);
 }
 
+bool hrtimer_is_queued(struct hrtimer *timer)
+{
+	struct rig_hrtimer_base *base = base_lock(timer);
+	bool queued = !list_empty(&timer->entry);
+
+	spin_unlock(&base->lock);
+	return queued;
+}
+
 /* Return: 1 if it was pending, 0 if not, -1 if its function is running. */
 int hrtimer_try_to_cancel(struct hrtimer *timer)
 {

@@ -131,6 +131,7 @@ static inline s64 hrtimer_get_expires_ns(const struct hrtimer *timer)
 	return timer->expires;
 }
 
+bool hrtimer_is_queued(struct hrtimer *timer);
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
 int hrtimer_try_to_cancel(struct hrtimer *timer);
 int hrtimer_cancel(struct hrtimer *timer);
