@@ -382,9 +382,9 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 	u64 next = twheel_shard_next(shard);
 
 	if (unlikely(alarm_was_set_back(shard))) {
-		/* The reaper arms it, or twheel_shard_set() after the step. */
+		/* The work item of the step may have run while an inline timer did. */
 		shard->armed = TWHEEL_TICK_NEVER;
-		twheel_shard_wake(shard);
+		twheel_clock_check_later();
 	} else if (next > now) {
 		twheel_shard_arm(shard, next);
 	} else {

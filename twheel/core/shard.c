@@ -170,8 +170,8 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 }
 
 /*
- * CLOCK_REALTIME was set: check a shard of it now.  During a step back alarm_rearm() leaves the
- * alarm unarmed, so it is armed here.
+ * CLOCK_REALTIME was set: check a shard of it now.  After a step back alarm_rearm() leaves it to
+ * this function to arm the alarm.
  */
 void twheel_shard_set(struct twheel_shard *shard)
 {

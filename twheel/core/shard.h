@@ -71,6 +71,8 @@ static inline s64 twheel_clock_offset(void)
 	return ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
 }
 
+void twheel_clock_check_later(void);
+
 extern atomic_t twheel_clock_steps;
 
 /*

@@ -107,9 +107,15 @@ static void clock_was_set(struct work_struct *work)
 
 static DECLARE_WORK(clock_work, clock_was_set);
 
-static void clock_interrupt(struct irq_work *work)
+/* Call twheel_shard_set() for each shard of CLOCK_REALTIME in a work item. */
+void twheel_clock_check_later(void)
 {
 	schedule_work(&clock_work);
+}
+
+static void clock_interrupt(struct irq_work *work)
+{
+	twheel_clock_check_later();
 }
 
 static DEFINE_IRQ_WORK(clock_irq_work, clock_interrupt);
