@@ -483,7 +483,9 @@ static int do_device_read(void)
 
 static int do_device_poll(void)
 {
-	return rig_poll(file, EPOLLIN, 0) < 0 ? -EIO : 0;
+	struct rig_polled polled = { file, EPOLLIN };
+
+	return rig_poll(&polled, 1, 0) < 0 ? -EIO : 0;
 }
 
 /* With a file that is opened before and closed afterwards */

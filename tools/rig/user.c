@@ -358,54 +358,38 @@ ssize_t user_pwrite(int fd, const void *buf, size_t size, off_t pos)
 
 /* poll() */
 
-static int poll_one(struct pollfd *fd, int timeout_ms)
+#define POLL_FILES	8
+
+int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
 {
+	struct rig_polled polled[POLL_FILES];
+	unsigned int nr_files = 0, nr_closed = 0, i;
 	struct file *file;
 	int ready;
 
-	fd->revents = 0;
-	if (fd->fd < 0)
-		return 0;
-	file = rig_fd_file(fd->fd);
-	if (!file) {
-		fd->revents = POLLNVAL;
-		return 1;
-	}
-	ready = rig_poll(file, fd->events, timeout_ms);
-	rig_close(file);
-	if (ready < 0)
-		return ready;
-	fd->revents = ready;
-	return !!ready;
-}
-
-static int poll_all(struct pollfd *fds, nfds_t nr)
-{
-	int ready = 0, got;
-	nfds_t i;
-
-	for (i = 0; i < nr; i++) {
-		got = poll_one(&fds[i], 0);
-		if (got < 0)
-			return got;
-		ready += got;
-	}
-	return ready;
-}
-
-/* Sleeps on the first file only. */
-int user_poll(struct pollfd *fds, nfds_t nr, int timeout_ms)
-{
-	int ready;
-
 	call_begin();
-	ready = poll_all(fds, nr);
-	if (!ready && timeout_ms && nr && fds[0].fd >= 0) {
-		ready = poll_one(&fds[0], timeout_ms);
-		if (ready >= 0)
-			ready = poll_all(fds, nr);
+	if (WARN_ON(nr > POLL_FILES))
+		return call_end(-EINVAL);
+	for (i = 0; i < nr; i++) {
+		fds[i].revents = 0;
+		if (fds[i].fd < 0)
+			continue;
+		file = rig_fd_file(fds[i].fd);
+		if (file) {
+			polled[nr_files++] = (struct rig_polled){ file, fds[i].events };
+		} else {
+			fds[i].revents = POLLNVAL;
+			nr_closed++;
+		}
 	}
-	return call_end(ready);
+	ready = rig_poll(polled, nr_files, nr_closed || !nr_files ? 0 : timeout_ms);
+	for (i = 0, nr_files = 0; i < nr; i++) {
+		if (fds[i].fd < 0 || fds[i].revents)
+			continue;
+		fds[i].revents = polled[nr_files].ready;
+		rig_close(polled[nr_files++].file);
+	}
+	return call_end(ready < 0 ? ready : ready + nr_closed);
 }
 
 static int not_there(void)

@@ -639,7 +639,7 @@ ssize_t rig_fdinfo(struct file *file, char *buf, size_t size)
 
 /* poll */
 
-#define POLL_QUEUES	4
+#define POLL_QUEUES	16
 
 struct poller {
 	poll_table table;
@@ -661,18 +661,35 @@ static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table
 	rig_wait_prepare(queue, entry, TASK_INTERRUPTIBLE);
 }
 
+/* Return: number of files that are ready. */
+static int poll_once(struct rig_polled *polled, unsigned int nr, poll_table *table)
+{
+	struct rig_polled *p;
+	int nr_ready = 0;
+
+	for (p = polled; p < polled + nr; p++) {
+		p->ready = POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM;
+		if (p->file->f_op->poll)
+			p->ready = p->file->f_op->poll(p->file, table);
+		p->ready &= p->events | EPOLLHUP | EPOLLERR;
+		nr_ready += !!p->ready;
+	}
+	return nr_ready;
+}
+
 /* With a timeout of 0, only polls, without queueing the task. */
-int rig_poll(struct file *file, int events, int timeout_ms)
+int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms)
 {
 	u64 until = ktime_get_ns() + (u64)max(timeout_ms, 0) * NSEC_PER_MSEC;
 	struct poller poller = { .table = { .queue = timeout_ms ? poller_queue : NULL } };
 	int ready, i;
 
-	if (!file->f_op->poll)
-		return (POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM) & events;
 	for (;;) {
 		poller.nr = 0;
-		ready = file->f_op->poll(file, &poller.table) & (events | EPOLLHUP | EPOLLERR);
+		ready = poll_once(polled, nr, &poller.table);
+		/* A wakeup by one file while the next was queued is lost: check all again. */
+		if (!ready && timeout_ms && nr > 1)
+			ready = poll_once(polled, nr, NULL);
 		if (!ready && timeout_ms && !signal_pending(current)) {
 			if (timeout_ms < 0)
 				schedule();

@@ -182,7 +182,14 @@ void fd_install(unsigned int fd, struct file *file);
 void put_unused_fd(unsigned int fd);
 struct file *rig_fd_file(int fd);
 struct file *rig_fd_take(int fd);
-int rig_poll(struct file *file, int events, int timeout_ms);
+
+/* A file of a call of poll(), the events to wait for, and those that are ready. */
+struct rig_polled {
+	struct file *file;
+	int events, ready;
+};
+
+int rig_poll(struct rig_polled *polled, unsigned int nr, int timeout_ms);
 int rig_fasync(struct file *file, bool on);
 void rig_file_flags(struct file *file, unsigned int mask, unsigned int flags);
 ssize_t rig_fdinfo(struct file *file, char *buf, size_t size);
