@@ -254,34 +254,59 @@ TEST_F(limit, other_calls_work_at_the_limit)
 }
 
 #define NR_TRIES	3000
+#define NR_HELD		64
 
 static struct {
 	int fd;
 	unsigned int max;
 	unsigned int added;
 	unsigned int refused;
+	unsigned int held;	/* operations that are pending for certain */
 	unsigned int unexpected;
 } adders;
 
+static void adders_inc(unsigned int *count)
+{
+	__atomic_add_fetch(count, 1, __ATOMIC_RELAXED);
+}
+
+/* Cancel the operations that the calling thread has added without a deadline. */
+static void release(__u64 *held, unsigned int *nr)
+{
+	__atomic_sub_fetch(&adders.held, *nr, __ATOMIC_SEQ_CST);
+	while (*nr)
+		if (op_cancel(adders.fd, held[--*nr]))
+			adders_inc(&adders.unexpected);
+}
+
 static void *add_in_loop(void *arg)
 {
-	__u64 id;
+	__u64 id, held[NR_HELD];
+	unsigned int nr = 0;
+	bool hold;
 	int i;
 
 	if (arg)
 		act_for(STRANGER);
 
 	for (i = 0; i < NR_TRIES; i++) {
-		id = add_deadline(adders.fd, i % 4 * MSEC, 0, 0);
+		hold = i % 5 == 4;
+		id = add_deadline(adders.fd, hold ? TWHEEL_NEVER : i % 5 * MSEC, 0, 0);
 		if (id)
-			__atomic_add_fetch(&adders.added, 1, __ATOMIC_RELAXED);
+			adders_inc(&adders.added);
 		else if (errno == ENOSPC || errno == ENOBUFS)
-			__atomic_add_fetch(&adders.refused, 1, __ATOMIC_RELAXED);
+			adders_inc(&adders.refused);
 		else
-			__atomic_add_fetch(&adders.unexpected, 1, __ATOMIC_RELAXED);
-		if (query(adders.fd).pending > adders.max)
-			__atomic_add_fetch(&adders.unexpected, 1, __ATOMIC_RELAXED);
+			adders_inc(&adders.unexpected);
+		if (id && hold) {
+			held[nr++] = id;
+			if (__atomic_add_fetch(&adders.held, 1, __ATOMIC_SEQ_CST) > adders.max)
+				adders_inc(&adders.unexpected);
+		}
+		if (!id || nr == NR_HELD)
+			release(held, &nr);
 	}
+	release(held, &nr);
 	return arg;
 }
 
