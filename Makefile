@@ -119,7 +119,7 @@ fuzz: ## coverage-guided fuzzing of the device (MINUTES=, SEED=, FUZZ_KERNEL=)
 	@scripts/check fuzz
 
 rig: export MINUTES ?= 1
-rig: ## stress the module natively, also with sanitizers (MINUTES=, THREADS=, OPS=, SEED=)
+rig: ## stress and selftests of the module natively, with sanitizers (MINUTES=, THREADS=, OPS=, SEED=)
 	@scripts/install-packages check
 	@scripts/rig run
 

@@ -271,6 +271,8 @@ static long file_fcntl(struct file *file, int command, long arg)
 		return err;
 	case F_SETOWN:
 		return 0;
+	case F_GETFL:
+		return file->f_flags;
 	default:
 		return -EINVAL;
 	}
@@ -312,6 +314,13 @@ ssize_t user_read(int fd, void *buf, size_t size)
 	return call_end(ret);
 }
 
+static bool is_empty(const struct iovec *pieces, int nr)
+{
+	while (nr && !pieces[nr - 1].iov_len)
+		nr--;
+	return !nr;
+}
+
 ssize_t user_preadv2(int fd, const struct iovec *pieces, int nr, off_t pos, int flags)
 {
 	struct file *file;
@@ -321,7 +330,7 @@ ssize_t user_preadv2(int fd, const struct iovec *pieces, int nr, off_t pos, int 
 		return preadv2(fd, pieces, nr, pos, flags);
 	call_begin();
 	file = rig_fd_file(fd);
-	ret = file ? rig_readv(file, pieces, nr, flags) : -EBADF;
+	ret = !file ? -EBADF : is_empty(pieces, nr) ? 0 : rig_readv(file, pieces, nr, flags);
 	if (file)
 		rig_close(file);
 	return call_end(ret);
@@ -513,6 +522,13 @@ int user_adjtimex(struct timex *step)
 	struct timespec64 to = ns_to_timespec64((s64)ktime_get_real_ns() + ns);
 
 	return do_settimeofday64(&to);
+}
+
+int user_clock_settime(clockid_t clock, const struct timespec *to)
+{
+	struct timespec64 time = { .tv_sec = to->tv_sec, .tv_nsec = to->tv_nsec };
+
+	return clock == CLOCK_REALTIME ? do_settimeofday64(&time) : not_there();
 }
 
 bool user_find_name(char *name, size_t size)

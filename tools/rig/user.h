@@ -42,6 +42,7 @@ int user_mprotect(void *at, size_t size, int prot);
 int user_madvise(void *at, size_t size, int advice);
 int user_clock_gettime(clockid_t clock, struct timespec *now);
 int user_adjtimex(struct timex *step);
+int user_clock_settime(clockid_t clock, const struct timespec *to);
 int user_pthread_kill(pthread_t thread, int signal);
 pid_t user_fork(void);
 
@@ -91,8 +92,11 @@ bool user_find_name(char *name, size_t size);
 /* Declared in rig.h and module.h */
 void rig_start(unsigned int cpus, unsigned long long seed);
 void rig_param_set(const char *module, const char *name, unsigned long value);
+bool rig_param_get(const char *module, const char *name, unsigned long *value);
 int rig_module_init(const char *name);
 void rig_module_exit(const char *name);
+int rig_verdict(void);
+extern int rig_module_refs;
 unsigned int rig_warnings(void);
 long long rig_allocated(void);
 void rcu_barrier(void);

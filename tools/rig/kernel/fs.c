@@ -22,8 +22,8 @@ __thread uid_t rig_uid;
 
 /* User memory */
 
-/* A program has no memory below this address. */
-#define USER_LOWEST	BIT(20)
+/* Only sanitizers have memory below this address, in a position-independent program. */
+#define USER_LOWEST	BIT(45)
 
 static char *hole;
 static size_t hole_size;
@@ -428,7 +428,16 @@ static struct file *file_alloc(struct inode *inode, const struct file_operations
 		       (flags & O_ACCMODE) == O_WRONLY ? FMODE_WRITE : FMODE_READ | FMODE_WRITE;
 	file->f_inode = inode;
 	file->rig_put = inode->i_cdev ? file_put_cdev : NULL;
+	__module_get(fops->owner);
 	return file;
+}
+
+static void file_free(struct file *file)
+{
+	if (!file)
+		return;
+	module_put(file->f_op->owner);
+	kfree(file);
 }
 
 struct file *anon_inode_getfile(const char *name, const struct file_operations *fops,
@@ -553,7 +562,7 @@ struct file *rig_open(const char *name, int flags)
 		return file;
 	if (inode->i_cdev)
 		put_device(inode->i_cdev->dev);
-	kfree(file);
+	file_free(file);
 	return ERR_PTR(err);
 }
 
@@ -574,7 +583,7 @@ void rig_close(struct file *file)
 		file->f_op->release(file->f_inode, file);
 	if (file->rig_put)
 		file->rig_put(file);
-	kfree(file);
+	file_free(file);
 }
 
 long compat_ptr_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

@@ -256,13 +256,41 @@ static struct rig_module *module_find(const char *name)
 	exit(2);
 }
 
-void rig_param_set(const char *module, const char *name, unsigned long value)
+static struct rig_param *param_find(const char *module, const char *name)
 {
 	struct rig_param *param;
 
 	for (param = params; param; param = param->next)
 		if (!strcmp(param->module, module) && !strcmp(param->name, name))
 			break;
+	return param;
+}
+
+/* Return: false if there is no such parameter. */
+bool rig_param_get(const char *module, const char *name, unsigned long *value)
+{
+	struct rig_param *param = param_find(module, name);
+
+	if (!param)
+		return false;
+	switch (param->type) {
+	case RIG_BOOL:
+		*value = *(bool *)param->value;
+		break;
+	case RIG_UINT:
+		*value = *(unsigned int *)param->value;
+		break;
+	case RIG_ULONG:
+		*value = *(unsigned long *)param->value;
+		break;
+	}
+	return true;
+}
+
+void rig_param_set(const char *module, const char *name, unsigned long value)
+{
+	struct rig_param *param = param_find(module, name);
+
 	if (!param) {
 		fprintf(stderr, "%s has no parameter %s\n", module, name);
 		exit(2);

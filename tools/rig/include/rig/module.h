@@ -28,6 +28,7 @@ struct rig_param {
 void rig_module_register(struct rig_module *module);
 void rig_param_register(struct rig_param *param);
 void rig_param_set(const char *module, const char *name, unsigned long value);
+bool rig_param_get(const char *module, const char *name, unsigned long *value);
 int rig_module_init(const char *name);
 void rig_module_exit(const char *name);
 

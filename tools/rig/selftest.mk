@@ -1,0 +1,31 @@
+# SPDX-License-Identifier: GPL-2.0
+#
+# The programs of tools/selftests on the rig, see selftest.c.
+
+selftests := ../selftests
+harness := $(SOURCE)/tools/testing/selftests
+
+# Not on the rig: layout does not use the device; field passes addresses that are those of the
+# module on the rig; isolation has a program of its own; list reads long texts; the others are
+# about signals, io_uring, sysfs, fault injection, time namespaces or processes.
+NOT_HERE := async_race isolation kill field layout list memory robust signal_io sysfs timens uring
+SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
+SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
+
+SELFTEST_CFLAGS := -std=gnu11 -g -O1 -Wall -pthread -D_GNU_SOURCE -I$(SRC)/include/uapi
+
+$(B)/selftest/%.o: $(selftests)/%.c $(wildcard $(selftests)/*.h) selftest.calls
+	@mkdir -p $(@D)
+	@$(CC) $(SELFTEST_CFLAGS) -isystem $(harness) -c $< -o $@.o
+	@objcopy --redefine-syms=selftest.calls $@.o $@
+$(B)/selftest.main.o: selftest.c user.h
+	@mkdir -p $(@D)
+	@$(CC) $(SELFTEST_CFLAGS) -c $< -o $@
+$(B)/bin/twheel_%_test: $(B)/selftest/twheel_%_test.o $(B)/selftest.main.o $(B)/user.main.o \
+		$(MODULE) $(KERNEL)
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) $^ -o $@
+
+selftests: $(SELFTESTS:%=$(B)/bin/%)
+
+.PHONY: selftests
