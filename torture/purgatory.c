@@ -73,8 +73,8 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
 {
 	bool few_ops = torture_below(rng, 2), few_watches = !torture_below(rng, 4);
-	/* With more, the lists of the purgatory keep room for operations. */
-	u32 few = torture_below(rng, 3) ? 64 + torture_below(rng, 1024) :
+	/* With 512 or more, the lists of the purgatory keep room for operations. */
+	u32 few = torture_below(rng, 3) ? 512 + torture_below(rng, 512) :
 					  8 + torture_below(rng, 32);
 	const struct twheel_purgatory_config config = {
 		.name		= torture_below(rng, 2) ? "torture" : NULL,
@@ -226,7 +226,8 @@ static void complete_pending(struct torture_purgatory *p, struct torture_thread 
 
 static void end_idle(struct torture_purgatory *p, struct torture_thread *thread)
 {
-	u32 way = torture_below(&thread->rng, 3);
+	/* Complete all mostly if there is a limit to check. */
+	u32 way = torture_below(&thread->rng, p->max_pending ? 6 : 3);
 
 	torture_step(thread, "wait for workers");
 	quiesce(p);
@@ -235,11 +236,11 @@ static void end_idle(struct torture_purgatory *p, struct torture_thread *thread)
 	if (way == 1) {
 		torture_step(thread, "wait for deadlines");
 		purgatory_wait_for_near(p);
-	} else if (way == 2) {
+	} else if (way >= 2) {
 		complete_pending(p, thread);
 	}
 	torture_step(thread, "drain");
-	drain_purgatory(p, way == 2 ? 0 : U32_MAX);
+	drain_purgatory(p, way >= 2 ? 0 : U32_MAX);
 }
 
 static void end(struct torture_purgatory *p, struct torture_thread *thread)
