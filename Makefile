@@ -87,7 +87,7 @@ check-tools: ## tests of the tools that need no device, and of the installation
 check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
 check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin
-check-kunit: ## KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
+check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## 32-bit selftests on Debian's 6.12
 check-debug: ## race and fault injection selftests, torture and fuzzing on the debug kernel
