@@ -101,6 +101,9 @@ class Cluster:
 
     def stop(self):
         """Stop all brokers, and check that each has ended cleanly."""
+        # A test that fails may leave brokers paused.
+        for number in self.running:
+            self.resume(number)
         ends = {number: self.end(number) for number in list(self.running)}
         shutil.rmtree(self.folder)
         if any(ends.values()):

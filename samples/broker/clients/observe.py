@@ -30,7 +30,10 @@ def resident_kib(pid):
 
 
 def name(pid):
-    return (PROC / str(pid) / "comm").read_text().strip()
+    """The name of a process, or "" if it has ended."""
+    with contextlib.suppress(OSError):
+        return (PROC / str(pid) / "comm").read_text().strip()
+    return ""
 
 
 def children(pid):
