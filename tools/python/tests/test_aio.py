@@ -111,9 +111,10 @@ class Waits(Loop):
         self.assertTrue(operation.complete(4))
         self.assertFalse(operation.cancel())
         self.assertEqual((await operation).value, 4)
+        self.assertFalse(operation.rearm(1) or operation.complete() or operation.cancel())
         operation = self.purgatory.add()
         self.assertTrue(operation.cancel())
-        with self.assertRaises(twheel.Cancelled):
+        with self.assertRaises(asyncio.CancelledError):
             await operation
 
     async def test_other_threads_signal(self) -> None:
@@ -135,8 +136,7 @@ class Cancellation(Loop):
         self.assertEqual(self.pending(), 0)
         self.assertEqual(self.purgatory.purgatory.query().cancelled, 1)
         # Its event is read and forgotten.
-        await until(lambda: not self.purgatory._abandoned)
-        self.assertEqual(self.purgatory._waiting, {})
+        await until(lambda: not self.purgatory._waiting)
 
     async def test_a_timeout_of_asyncio_cancels_the_operation(self) -> None:
         with self.assertRaises(TimeoutError):
@@ -145,15 +145,13 @@ class Cancellation(Loop):
         self.assertEqual(self.pending(), 0)
 
     async def test_a_cancel_after_the_end_has_no_effect(self) -> None:
-        task = self.start("a")
-        await until(lambda: self.pending() == 1)
-        self.purgatory.signal("a")
-        task.cancel()
-        with self.assertRaises(asyncio.CancelledError):
-            await task
+        operation = self.purgatory.add(["a"])
+        self.purgatory.signal("a", 3)
+        self.assertFalse(operation.cancel())
+        self.assertEqual((await operation).value, 3)
+        self.assertFalse(operation.cancel() or operation.cancelled())
         state = self.purgatory.purgatory.query()
         self.assertEqual((state.completed, state.cancelled), (1, 0))
-        await until(lambda: not self.purgatory._abandoned)
 
     async def test_a_shielded_operation_continues(self) -> None:
         operation = self.purgatory.add(["a"])
@@ -170,6 +168,163 @@ class Cancellation(Loop):
                     group.create_task(self.purgatory.wait(["a"]))
                 group.create_task(self.purgatory.wait(timeout=0))
         self.assertEqual(self.pending(), 0)
+
+
+class Handover(Loop):
+    """A signal reports completed operations: each of their events reaches a task or on_event."""
+
+    WAITERS = 900
+
+    async def asyncSetUp(self) -> None:
+        await super().asyncSetUp()
+        self.passed_on: list[int] = []
+        self.taken: list[int] = []
+        self.purgatory = await self.enterAsyncContext(
+            AsyncPurgatory(on_event=lambda event: self.passed_on.append(event.value))
+        )
+
+    async def take(self) -> None:
+        self.taken.append((await self.purgatory.wait(["token"])).value)
+
+    def hand_over(self, token: int) -> int:
+        return self.purgatory.signal("token", token, limit=1)
+
+    async def test_no_token_of_a_cancelled_waiter_is_lost(self) -> None:
+        tasks = [asyncio.create_task(self.take()) for _ in range(self.WAITERS)]
+        await until(lambda: self.pending() == self.WAITERS)
+        for i, task in enumerate(tasks):
+            self.assertEqual(self.hand_over(i), 1)
+            if i % 3 == 1:  # the event is unread
+                task.cancel()
+            elif i % 3 == 2:  # the event has been read, the task has not continued
+                self.purgatory._read()
+                task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self.assertEqual(self.taken, list(range(0, self.WAITERS, 3)))
+        await until(lambda: len(self.passed_on) == self.WAITERS * 2 // 3)
+        self.assertEqual(sorted(self.taken + self.passed_on), list(range(self.WAITERS)))
+
+    async def test_no_token_of_a_timed_out_waiter_is_lost(self) -> None:
+        timeouts = 0
+
+        async def take(number: int) -> None:
+            nonlocal timeouts
+            try:
+                async with asyncio.timeout(number % 300 / 10000):
+                    await self.take()
+            except TimeoutError:
+                timeouts += 1
+
+        tasks = [asyncio.create_task(take(i)) for i in range(self.WAITERS)]
+        given = 0
+        while not all(task.done() for task in tasks):
+            given += self.hand_over(given)
+            await asyncio.sleep(0)
+        await until(lambda: not self.purgatory._waiting)
+        await until(lambda: len(self.taken + self.passed_on) == given)
+        self.assertEqual(sorted(self.taken + self.passed_on), list(range(given)))
+        self.assertEqual(len(self.taken) + timeouts, self.WAITERS)
+
+    async def test_a_waiter_with_a_deadline_loses_no_token(self) -> None:
+        async def take() -> None:
+            try:
+                self.taken.append((await self.purgatory.wait(["token"], timeout=0.01)).value)
+            except TimeoutError:
+                pass
+
+        tasks = [asyncio.create_task(take()) for _ in range(self.WAITERS)]
+        given = 0
+        while not all(task.done() for task in tasks):
+            given += self.hand_over(given)
+            await asyncio.sleep(0)
+        self.assertEqual(sorted(self.taken), list(range(given)))
+        self.assertEqual(self.passed_on, [])
+
+    async def test_a_completed_operation_that_no_task_has_is_passed_on(self) -> None:
+        self.purgatory.add(["token"])
+        self.assertEqual(self.hand_over(1), 1)
+        await until(lambda: self.passed_on == [1])
+        with self.assertRaises(TimeoutError):
+            await asyncio.wait_for(asyncio.shield(self.purgatory.add(["token"])), 0.002)
+        self.assertEqual(self.hand_over(2), 1)
+        await until(lambda: self.passed_on == [1, 2])
+        self.purgatory.purgatory.complete_error(self.purgatory.add().id, -errno.EIO)
+        await until(lambda: self.passed_on == [1, 2, 0])
+
+    async def test_an_operation_that_is_kept_is_not_passed_on(self) -> None:
+        operation = self.purgatory.add(["token"])
+        task = asyncio.ensure_future(asyncio.wait([operation]))
+        await asyncio.sleep(0)
+        self.assertEqual(self.hand_over(4), 1)
+        task.cancel()
+        await until(operation.done)
+        self.assertEqual(operation.result().value, 4)
+        del operation
+        await asyncio.sleep(0.002)
+        self.assertEqual(self.passed_on, [])
+
+    async def test_close_delivers_events_that_were_on_the_way(self) -> None:
+        operation = self.purgatory.add(["token"])
+        self.assertEqual(self.hand_over(5), 1)
+        thread = threading.Thread(target=self.purgatory.purgatory.complete_all)
+        others = [self.purgatory.add() for _ in range(600)]
+        thread.start()
+        self.purgatory.close()
+        thread.join()
+        self.assertEqual((await operation).value, 5)
+        ended = await asyncio.gather(*others, return_exceptions=True)
+        completed = [event for event in ended if isinstance(event, twheel.Event)]
+        self.assertEqual(len(completed) + sum(isinstance(e, twheel.Closed) for e in ended), 600)
+
+    async def test_without_on_event_an_event_that_no_task_takes_is_reported(self) -> None:
+        async with AsyncPurgatory() as purgatory:
+            raw = purgatory.purgatory.add(["token"])
+            task = asyncio.create_task(purgatory.wait(["token"]))
+            await asyncio.sleep(0)
+            self.assertEqual(purgatory.signal("token", 6), 2)
+            task.cancel()
+            await until(lambda: len(self.reported) == 2)
+        events = [context["event"] for context in self.reported]
+        self.assertEqual(events[0].id, raw)
+        self.assertEqual([event.value for event in events], [6, 6])
+        self.reported.clear()
+
+
+class Futures(Loop):
+    async def test_an_operation_is_a_future(self) -> None:
+        first, second = self.purgatory.add(["a"]), self.purgatory.add(["b"])
+        self.assertTrue(asyncio.isfuture(first))
+        self.assertIs(asyncio.ensure_future(first), first)
+        self.purgatory.signal("b", 2)
+        done, pending = await asyncio.wait(
+            [first, second], return_when=asyncio.FIRST_COMPLETED, timeout=5
+        )
+        self.assertEqual((done, pending), ({second}, {first}))
+        self.assertEqual(second.result().value, 2)
+        self.purgatory.signal("a", 1)
+        events = await asyncio.gather(asyncio.shield(first), second)
+        self.assertEqual([event.value for event in events], [1, 2])
+
+    async def test_wait_for_returns_an_event_or_cancels_the_operation(self) -> None:
+        with self.assertRaises(TimeoutError):
+            await asyncio.wait_for(self.purgatory.add(["a"]), 0.002)
+        self.assertEqual(self.pending(), 0)
+        operation = self.purgatory.add(["a"])
+        self.purgatory.signal("a", 7)
+        self.assertEqual((await asyncio.wait_for(operation, 5)).value, 7)
+
+    async def test_operations_that_no_task_awaits_are_quiet(self) -> None:
+        for _ in range(5000):
+            self.purgatory.add(timeout=0)
+        shielded = [asyncio.shield(self.purgatory.add(timeout=0.002)) for _ in range(300)]
+        for future in shielded:
+            future.cancel()
+        self.purgatory.add(["a"])
+        self.assertEqual(self.purgatory.purgatory.cancel_key("a"), 1)
+        self.purgatory.add(["a"]).cancel()
+        await until(lambda: not self.purgatory._waiting)
+        gc.collect()
+        # Tear-down checks that nothing was reported.
 
 
 class Closing(Loop):
@@ -203,9 +358,9 @@ class Closing(Loop):
 
     async def test_a_cancelled_operation_without_a_wait_does_not_warn(self) -> None:
         operation = self.purgatory.add(["a"])
-        self.assertTrue(operation.cancel())
-        await until(operation.done)
+        self.assertTrue(operation.cancel() and operation.cancelled())
         del operation
+        await until(lambda: not self.purgatory._waiting)
         gc.collect()
 
     async def test_a_cancelled_task_and_close_do_not_interfere(self) -> None:
@@ -299,7 +454,9 @@ class Several(Loop):
         thread = threading.Thread(target=lambda: asyncio.run(use()))
         thread.start()
         thread.join()
-        self.assertEqual(len(errors), 1)
+        (error,) = errors
+        for subject in (repr(self.purgatory.purgatory), "MainThread", thread.name):
+            self.assertIn(subject, str(error))
         self.assertEqual(self.pending(), 0)
 
 
@@ -379,6 +536,15 @@ class Detached(Loop):
             self.named.add(detached=True, timeout=0)
             yield event
 
+    async def test_close_reports_events_that_no_task_took(self) -> None:
+        self.add(3)
+        self.named.signal("k")
+        first = await anext(self.queue)
+        self.queue.close()
+        (report,) = self.reported
+        self.assertEqual({first.cookie, *(event.cookie for event in report["events"])}, {0, 1, 2})
+        self.reported.clear()
+
     async def test_close_ends_the_iterations(self) -> None:
         tasks = [self.collect(self.queue), self.collect(self.queue)]
         await asyncio.sleep(0.002)
@@ -443,6 +609,26 @@ class EndOfLoop(unittest.TestCase):
             queue, task = asyncio.run(start())
             queue.close()
             self.assertTrue(task.cancelled() and queue.queue.closed)
+
+    def test_close_after_the_end_of_the_loop_passes_events_on(self) -> None:
+        passed_on: list[int] = []
+
+        async def start() -> AsyncPurgatory:
+            purgatory = AsyncPurgatory(on_event=lambda event: passed_on.append(event.value))
+            self.tasks = [asyncio.create_task(purgatory.wait([i])) for i in range(3)]
+            await until(lambda: purgatory.purgatory.query().pending == 3)
+            return purgatory
+
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda *_: None)  # tasks are destroyed while they are pending
+        purgatory = loop.run_until_complete(start())
+        self.assertEqual(purgatory.signal(1, 8), 1)
+        loop.close()
+        purgatory.close()
+        self.assertTrue(purgatory.purgatory.closed)
+        del self.tasks
+        gc.collect()
+        self.assertEqual(passed_on, [8])
 
     def test_close_after_the_end_of_the_loop_with_a_waiting_task(self) -> None:
         async def start() -> AsyncPurgatory:

@@ -15,6 +15,7 @@ import time
 import unittest
 import uuid
 import warnings
+from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import twheel
@@ -176,9 +177,14 @@ class Operations(Calls):
         self.assertFalse(p.cancel(id))
         self.assertFalse(p.complete(id, 1))
         self.assertFalse(p.complete_error(id, -errno.EIO))
-        self.assertFalse(p.cancel(12345678))
+        self.assertFalse(p.rearm(id, 1))
         self.assertTrue(p.complete_error(p.add(), -errno.EIO))
         first, second = p.read()
+        self.assertFalse(p.cancel(id) or p.complete(id) or p.rearm(id, 1))
+        calls: list[Callable[[int], bool]] = [p.cancel, p.complete, p.rearm]
+        for call in calls:
+            with self.fails(errno.ENOENT):
+                call(0)
         self.assertEqual(first.reason, Reason.CANCELLED)
         self.assertEqual((second.reason, second.error), (Reason.COMPLETED, -errno.EIO))
 
@@ -196,7 +202,7 @@ class Operations(Calls):
         self.assertEqual(set(info.keys), {Watch(Key("b"), 1), Watch(Key("c"), 3)})
         self.assertEqual(p.cancel_key("c"), 1)
         with self.fails(errno.EALREADY):
-            p.rearm(id, 1)
+            p.watch(id, ["a"])
 
     def test_amounts_and_limits_of_signals(self) -> None:
         p = self.purgatory
@@ -225,6 +231,55 @@ class Operations(Calls):
         while not events or events[-1].more:
             events += p.read()
         self.assertEqual([event.more for event in events], [True, True, False])
+
+
+class Errors(Calls):
+    """The message of an error has the subject of the call."""
+
+    def about(self, subject: str) -> AbstractContextManager[object]:
+        return self.assertRaisesRegex(Exception, re.escape(subject))
+
+    def test_an_error_has_the_path_of_the_node(self) -> None:
+        calls: list[Callable[[str], object]] = [Purgatory, Purgatory.remove]
+        for call in calls:
+            with self.about("No such file or directory: '/dev/twheel-no-such'"):
+                call("no-such")
+        with self.about("Invalid argument: '/dev/twheel-a/b'"):
+            Purgatory("a/b")
+        with Purgatory.create(NAME) as p:
+            self.addCleanup(Purgatory.remove, NAME, force=True)
+            with self.about(f"'/dev/twheel-{NAME}'"):
+                Purgatory.create(NAME)
+            self.assertIn(f" /dev/twheel-{NAME} ", repr(p))
+            p.restrict()
+            with self.about("key k"):
+                p.signal("k")
+        with self.about("<Purgatory /dev/twheel fd="):
+            self.purgatory.events()
+
+    def test_an_error_has_the_key(self) -> None:
+        with self.about("key 'a-key-of-18-bytes.', 18 bytes"):
+            Key("a-key-of-18-bytes.")
+        with self.about("key 'num:x'"):
+            Key.parse("num:x")
+        with self.about("'a\\x00b'"):
+            Key("a\0b")
+        with self.about("not -1"):
+            Key(-1)
+
+    def test_an_error_has_the_operation(self) -> None:
+        p = self.purgatory
+        with self.about("operation with condition QUORUM, nr_keys 1, quorum 2"):
+            p.add(["a"], quorum=2)
+        with twheel.Batch(p) as batch, self.about("not 5000000000"):
+            batch.add(["a"], quorum=5000000000)
+        id = p.add(["a"])
+        with self.about(f"operation {id} and key b"):
+            p.unwatch(id, "b")
+        with self.about("operation 12345"):
+            p.info(12345)
+        with self.about("operation 0"):
+            p.cancel(0)
 
 
 class Files(Calls):

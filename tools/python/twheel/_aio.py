@@ -7,7 +7,10 @@ events as asynchronous iterators.
 import asyncio
 import collections
 import contextlib
+import errno
 import os
+import select
+import threading
 from collections.abc import Callable, Generator, Iterable
 from types import TracebackType
 from typing import Any, Self
@@ -40,54 +43,115 @@ class Closed(Exception):
     """The purgatory was closed or removed before the operation ended."""
 
 
-def resolve(future: "asyncio.Future[Event]", event: Event) -> None:
-    if event.reason == Reason.EXPIRED:
-        future.set_exception(Expired(event))
-    elif event.reason == Reason.CANCELLED:
-        future.set_exception(Cancelled(event))
-        # Do not warn about an operation that no task awaits.
-        future.exception()
-    elif event.error:
-        future.set_exception(OSError(-event.error, os.strerror(-event.error)))
-    else:
-        future.set_result(event)
-
-
-class Operation:
+class Operation(asyncio.Future[Event]):
     """
-    An operation of an AsyncPurgatory.
+    An operation of an AsyncPurgatory: a future of its event.
 
     Awaiting it returns its event when it has completed.  It raises Expired, which is a
     TimeoutError, Cancelled, Closed, or the OSError of complete_error().  If the awaiting task
     is cancelled, the operation is cancelled too; asyncio.shield() prevents this.
+
+    If it completes and its event is not taken by an await, result() or exception() before the
+    last reference to it is gone, the purgatory passes the event to on_event, or reports it.
     """
 
+    # The event of a completed operation, and how often it was taken.
+    _completed: Event | None = None
+    _taken = 0
+
     def __init__(self, purgatory: "AsyncPurgatory", id: int) -> None:
+        super().__init__(loop=purgatory._loop)
         self.id = id
         self._purgatory = purgatory
-        self._future: asyncio.Future[Event] = purgatory._loop.create_future()
+
+    def __del__(self) -> None:
+        """Replaces the report of a future about an exception that was not retrieved."""
+        if self._completed is not None and self._taken <= 0:
+            self._purgatory._pass_on_soon(self._completed)
 
     def __await__(self) -> Generator[Any, None, Event]:
-        return self._future.__await__()
+        try:
+            if not self.done():
+                self._asyncio_future_blocking = True
+                yield self
+            return self.result()
+        except asyncio.CancelledError:
+            # The task has called result() before it learned that it was cancelled.
+            self._taken -= self.done()
+            raise
+        finally:
+            # The traceback of a cancelled task does not keep the operation.
+            del self
+
+    __iter__ = __await__
 
     def __repr__(self) -> str:
         return f"<Operation {self.id} {'done' if self.done() else 'pending'}>"
 
-    def done(self) -> bool:
-        """True if the event has been read. The operation may have ended before."""
-        return self._future.done()
+    def result(self) -> Event:
+        self._taken += 1
+        return super().result()
 
-    def cancel(self) -> bool:
-        """Return True if this call ended the operation. An await of it raises Cancelled."""
-        return self._purgatory.purgatory.cancel(self.id)
+    def exception(self) -> BaseException | None:
+        error = super().exception()
+        self._taken += error is not None
+        return error
+
+    def cancel(self, msg: Any | None = None) -> bool:
+        """
+        Return True if this call ended the operation: an await of it raises CancelledError.
+        Return False if it had ended before; its event, which may not have been read, decides.
+        """
+        return self._call(self._purgatory.purgatory.cancel) and super().cancel(msg)
 
     def complete(self, value: int = 0) -> bool:
         """Return True if this call ended the operation."""
-        return self._purgatory.purgatory.complete(self.id, value)
+        return self._call(self._purgatory.purgatory.complete, value)
 
     def rearm(self, timeout: float | None, *, mode: Rearm = Rearm.ALWAYS) -> bool:
-        """Move the deadline, as Purgatory.rearm()."""
-        return self._purgatory.purgatory.rearm(self.id, timeout, mode=mode)
+        """Move the deadline. Return False if the operation had ended, or the mode prevented it."""
+        return self._call(self._purgatory.purgatory.rearm, timeout, mode=mode)
+
+    def _call(self, call: Callable[..., bool], *args: Any, **options: Any) -> bool:
+        """The removal of the purgatory ends its operations, too."""
+        try:
+            return not self.done() and call(self.id, *args, **options)
+        except OSError as error:
+            if error.errno != errno.ESHUTDOWN:
+                raise
+            return False
+
+    def _close(self) -> None:
+        if not self.done():
+            with contextlib.suppress(RuntimeError):  # of a loop that is closed
+                self.set_exception(Closed(f"{self._purgatory.purgatory} was closed"))
+
+    def _resolve(self, event: Event) -> None:
+        if event.reason == Reason.COMPLETED:
+            self._completed = event
+        if event.reason == Reason.EXPIRED:
+            self.set_exception(Expired(event))
+        elif event.reason == Reason.CANCELLED:
+            self.set_exception(Cancelled(event))
+        elif event.error:
+            self.set_exception(OSError(-event.error, os.strerror(-event.error)))
+        else:
+            self.set_result(event)
+
+
+class Owner:
+    """The loop of a queue: another thread would use its futures and readers without a lock."""
+
+    def __init__(self) -> None:
+        self.loop = asyncio.get_running_loop()
+        self._thread = threading.current_thread().name
+
+    def check(self, queue: EventQueue) -> None:
+        if asyncio._get_running_loop() is not self.loop:
+            raise RuntimeError(
+                f"{queue} belongs to the event loop of thread {self._thread}, "
+                f"not to thread {threading.current_thread().name}"
+            )
 
 
 class AsyncPurgatory:
@@ -102,9 +166,10 @@ class AsyncPurgatory:
     The one exception is signal().  Other threads use the same purgatory through the attribute
     purgatory, whose calls are thread-safe, but they must not read its events.
 
-    A Purgatory that is taken over may have operations already, for example after a restart.
-    Their events are passed to on_event; so are the events of operations that were added
-    through the attribute purgatory.
+    The function on_event gets the events that no task takes: those of operations that a
+    Purgatory had before it was taken over, or that were added through the attribute purgatory,
+    and those of operations that completed although the task that awaited them was cancelled.
+    Without on_event, such an event is reported to the exception handler of the loop.
     """
 
     def __init__(
@@ -113,20 +178,20 @@ class AsyncPurgatory:
         *,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._owner = Owner()
+        self._loop = self._owner.loop
         if not isinstance(purgatory, Purgatory):
             purgatory = Purgatory(purgatory, nonblock=True)
         self.purgatory = purgatory
         self._fd = purgatory.fileno()
         self._on_event = on_event
+        # Operations whose events have not been read.
         self._waiting: dict[int, Operation] = {}
-        # Operations that nobody awaits any longer, whose events are still to be read.
-        self._abandoned: set[int] = set()
         # Events that were read and not delivered, since on_event may close the purgatory.
         self._events: collections.deque[Event] = collections.deque()
         self._ended = False
         os.set_blocking(self._fd, False)
-        self._loop.add_reader(self._fd, self._readable)
+        self._loop.add_reader(self._fd, self._read)
 
     async def __aenter__(self) -> Self:
         return self
@@ -168,9 +233,7 @@ class AsyncPurgatory:
             cancel_on_set=cancel_on_set,
         )
         # The event may be queued already, but only the loop reads it.
-        operation = Operation(self, id)
-        operation._future.add_done_callback(lambda future: self._done(id, future))
-        self._waiting[id] = operation
+        operation = self._waiting[id] = Operation(self, id)
         return operation
 
     async def wait(
@@ -208,27 +271,17 @@ class AsyncPurgatory:
     def close(self) -> None:
         """
         Cancel the operations of add() and wait(), and close the descriptor.  An await of one
-        of them raises Closed, unless its event had been queued before.  It may be called again,
-        and after the end of the loop.
+        of them raises Closed, unless it had ended before.  It may be called again, and after the
+        end of the loop.
         """
-        if self._loop.is_closed() and not self._ended:
-            # The loop has removed its readers, and refuses callbacks of futures.
-            self._ended = True
-            self._cancel_waiting()
-            self._waiting.clear()
-        if self._ended:
-            self.purgatory.close()
-            return
-        self._check()
-        try:
-            while self._events:
-                self._deliver(self._events.popleft())
-            while self._read():
-                pass
-            self._cancel_waiting()
-        finally:
-            self._end()
-            self.purgatory.close()
+        if not self._ended:
+            if not self._loop.is_closed():
+                self._check()
+            try:
+                self._finish()
+            finally:
+                self._end()
+        self.purgatory.close()
 
     @property
     def closed(self) -> bool:
@@ -236,14 +289,9 @@ class AsyncPurgatory:
         return self._ended
 
     def _check(self) -> None:
-        """A future or a reader of another thread's loop would be used without its lock."""
-        if asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError("the purgatory belongs to another event loop")
+        self._owner.check(self.purgatory)
         if self._ended:
-            raise Closed("the purgatory is closed")
-
-    def _readable(self) -> None:
-        self._read()
+            raise Closed(f"{self.purgatory} is closed")
 
     def _read(self) -> bool:
         """Deliver the queued events, up to a number. Return False if none was queued."""
@@ -252,45 +300,62 @@ class AsyncPurgatory:
         except BlockingIOError:
             return False
         self._events.extend(events)
-        while self._events:
-            self._deliver(self._events.popleft())
+        self._deliver()
         if not events:
             self._end()
         return bool(events)
 
-    def _deliver(self, event: Event) -> None:
-        operation = self._waiting.pop(event.id, None)
-        if operation is not None:
-            if not operation._future.done():
-                resolve(operation._future, event)
-        elif event.id in self._abandoned:
-            self._abandoned.discard(event.id)
-        elif self._on_event is not None:
-            self._call_on_event(self._on_event, event)
+    def _deliver(self) -> None:
+        while self._events:
+            event = self._events.popleft()
+            operation = self._waiting.pop(event.id, None)
+            if operation is None:
+                self._pass_on(event)
+            elif not operation.done():
+                with contextlib.suppress(RuntimeError):  # of a loop that is closed
+                    operation._resolve(event)
 
-    def _call_on_event(self, on_event: Callable[[Event], None], event: Event) -> None:
-        """An exception must not prevent the delivery of the other events."""
+    def _pass_on(self, event: Event) -> None:
+        """No task takes the event. An exception must not prevent the delivery of others."""
+        context: dict[str, Any] = {
+            "message": f"no task took the event of operation {event.id}, and there is no on_event",
+            "event": event,
+        }
+        if self._on_event is not None:
+            try:
+                self._on_event(event)
+                return
+            except Exception as error:
+                context["message"] = "exception in on_event of a purgatory"
+                context["exception"] = error
+        self._loop.call_exception_handler(context)
+
+    def _pass_on_soon(self, event: Event) -> None:
+        """The garbage collector may run in any thread, and at any place of the program."""
         try:
-            on_event(event)
-        except Exception as error:
-            self._loop.call_exception_handler(
-                {"message": "exception in on_event of a purgatory", "exception": error}
-            )
+            self._loop.call_soon_threadsafe(self._pass_on, event)
+        except RuntimeError:  # after the end of the loop
+            self._pass_on(event)
 
-    def _done(self, id: int, future: "asyncio.Future[Event]") -> None:
-        """The future is done. If the awaiting task was cancelled, cancel the operation."""
-        if future.cancelled() and self._waiting.pop(id, None) is not None:
-            self._abandoned.add(id)
-            # A removed purgatory has cancelled its operations.
-            with contextlib.suppress(OSError):
-                self.purgatory.cancel(id)
-
-    def _cancel_waiting(self) -> None:
-        """Closing the descriptor is not enough: another process may have it open, too."""
+    def _finish(self) -> None:
+        """
+        Cancel the operations, and deliver the events of those that had ended before.  Closing the
+        descriptor is not enough: another process may have it open, too.
+        """
+        self._deliver()
+        ids = [id for id, operation in self._waiting.items() if not operation.done()]
         with contextlib.suppress(OSError), Batch(self.purgatory) as batch:
-            for id in self._waiting:
+            for id in ids:
                 batch.cancel(id)
-            batch.submit()
+            for id, result in zip(ids, batch.submit()):
+                if not result.error:
+                    self._waiting[id]._close()
+        # The others have their events in the queue, or on the way to it.
+        late = [operation for operation in self._waiting.values() if not operation.done()]
+        poll = select.poll()
+        poll.register(self._fd, select.POLLIN)
+        while not self._ended and (self._read() or (late and poll.poll(1000))):
+            late = [operation for operation in late if not operation.done()]
 
     def _end(self) -> None:
         """No further event is read."""
@@ -300,10 +365,7 @@ class AsyncPurgatory:
         self._loop.remove_reader(self._fd)
         waiting, self._waiting = self._waiting, {}
         for operation in waiting.values():
-            if not operation._future.done():
-                operation._future.set_exception(Closed("the purgatory was closed"))
-                # Do not warn about an operation that no task awaits.
-                operation._future.exception()
+            operation._close()
 
 
 class AsyncEvents:
@@ -319,11 +381,12 @@ class AsyncEvents:
 
     The loop ends after close(), and after the last event of a removed purgatory.  Several tasks
     may iterate at once; each event goes to one of them.  Events are taken from the queue in
-    advance, and kept until the next iteration: those that remain at close() are lost.
+    advance, and kept until the next iteration: close() reports those that remain.
     """
 
     def __init__(self, queue: EventQueue | str) -> None:
-        self._loop = asyncio.get_running_loop()
+        self._owner = Owner()
+        self._loop = self._owner.loop
         if isinstance(queue, str):
             with Purgatory(queue) as purgatory:
                 queue = purgatory.events(nonblock=True)
@@ -350,8 +413,7 @@ class AsyncEvents:
         return self
 
     async def __anext__(self) -> Event:
-        if asyncio.get_running_loop() is not self._loop:
-            raise RuntimeError("the queue belongs to another event loop")
+        self._owner.check(self.queue)
         async with self._lock:
             while not self._events and not self._ended:
                 await self._read()
@@ -360,9 +422,16 @@ class AsyncEvents:
             return self._events.popleft()
 
     def close(self) -> None:
-        """Close the queue, and end the loops over it. It may be called again."""
+        """
+        Close the queue, and end the loops over it. Events that remain are reported to the exception
+        handler of the loop. It may be called again.
+        """
         self._ended = True
-        self._events.clear()
+        if self._events:
+            events = list(self._events)
+            self._events.clear()
+            message = f"{self.queue} was closed before {len(events)} of its events were taken"
+            self._loop.call_exception_handler({"message": message, "events": events})
         self._wake()
         self.queue.close()
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Self
 from . import _lib
 from ._key import Key, KeyLike, WatchLike, s32, specs, u64
 from ._lib import check, lib
-from ._purgatory import Purgatory, Rearm, add_args, rearm_args, signal_args
+from ._purgatory import Purgatory, Rearm, add_args, describe, rearm_args, signal_args
 
 
 class Result(NamedTuple):
@@ -40,13 +40,13 @@ class Batch:
 
     def __init__(self, purgatory: Purgatory, size: int = 128, *, stop: bool = False) -> None:
         if not 0 < size <= _lib.MAX_BATCH:
-            raise ValueError(f"size must be between 1 and {_lib.MAX_BATCH}")
+            raise ValueError(f"size must be between 1 and {_lib.MAX_BATCH}, not {size}")
         self._purgatory = purgatory  # keeps the descriptor open
         self._results: list[Result] = []
         self._fn = _lib.batch_fn(self._on_result)
         self._raw = lib.twheel_batch_new(purgatory.fileno(), size, _lib.BATCH_STOP if stop else 0)
         if not self._raw:
-            _lib.fail()
+            _lib.fail(purgatory)
         check(lib.twheel_batch_on_result(self._raw, self._fn, None))
 
     def __enter__(self) -> Self:
@@ -74,13 +74,14 @@ class Batch:
         Execute the commands.  Return the results of all commands since the last submit() that
         succeeded.  After OSError, the commands that were not executed are still in the batch.
         """
-        check(lib.twheel_batch_submit(self._open()))
+        check(lib.twheel_batch_submit(self._open()), self._purgatory)
         results, self._results = self._results, []
         return results
 
     def add(self, keys: Iterable[WatchLike] = (), **options: Any) -> None:
         args, array = add_args(keys, **options)
-        check(lib.twheel_batch_add(self._open(), ctypes.byref(args)))
+        if lib.twheel_batch_add(self._open(), ctypes.byref(args)) < 0:
+            _lib.fail(describe(args))
         del array  # copied by the call
 
     def cancel(self, id: int) -> None:
@@ -123,7 +124,7 @@ class Batch:
         if not self._raw:
             raise ValueError("the batch is closed")
         if self._purgatory.closed:
-            raise ValueError("the purgatory of the batch is closed")
+            raise ValueError(f"the purgatory of the batch is closed: {self._purgatory}")
         return self._raw
 
     def _on_result(self, context: Any, index: int, command: Any, result: Any) -> None:

@@ -16,26 +16,26 @@ U64_MAX = 2**64 - 1
 def u64(value: int, name: str) -> int:
     """ctypes would reduce a larger number to 64 bits."""
     if not 0 <= value <= U64_MAX:
-        raise OverflowError(f"{name} must be between 0 and 2**64 - 1")
+        raise OverflowError(f"{name} must be between 0 and 2**64 - 1, not {value}")
     return value
 
 
 def u32(value: int, name: str) -> int:
     if not 0 <= value < 2**32:
-        raise OverflowError(f"{name} must be between 0 and 2**32 - 1")
+        raise OverflowError(f"{name} must be between 0 and 2**32 - 1, not {value}")
     return value
 
 
 def s32(value: int) -> int:
     if not -(2**31) <= value < 2**31:
-        raise OverflowError("an error number must have 32 bits")
+        raise OverflowError(f"an error number must have 32 bits, not {value}")
     return value
 
 
 def text_of(text: str) -> bytes:
     """A C function would ignore the part after a NUL."""
     if "\0" in text:
-        raise ValueError("embedded null character")
+        raise ValueError(f"embedded null character: {text!r}")
     return text.encode()
 
 
@@ -91,7 +91,8 @@ class Key:
 
     def _convert(self, function: Callable[..., Any], text: str) -> None:
         raw = _lib.twheel_key()
-        _lib.check(function(text_of(text), ctypes.byref(raw)))
+        given = text_of(text)
+        _lib.check(function(given, ctypes.byref(raw)), f"key {text!r}, {len(given)} bytes")
         self._set(raw.v[0], raw.v[1])
 
     def _set(self, high: int, low: int) -> None:

@@ -10,6 +10,8 @@ from ctypes import POINTER, c_char, c_char_p, c_int, c_int32, c_size_t, c_uint, 
 from typing import Any, NoReturn
 
 NAME = "libtwheel.so.1"
+DEVICE = "/dev/twheel"
+CONTROL = "/dev/twheel-control"
 
 NEVER = 2**64 - 1
 LIST_END = 2**64 - 1
@@ -239,14 +241,15 @@ def load() -> ctypes.CDLL:
 lib = load()
 
 
-def check(status: int) -> int:
+def check(status: int, *about: object) -> int:
     """Return the status of a call that does not fail with a negative one."""
     if status < 0:
-        fail()
+        fail(*about)
     return status
 
 
-def fail() -> NoReturn:
-    """Raise OSError for the errno of the last call of this thread."""
+def fail(*about: object, node: str | None = None) -> NoReturn:
+    """Raise OSError for the errno of the last call of this thread, with the subject of the call."""
     error = ctypes.get_errno()
-    raise OSError(error, os.strerror(error))
+    text = " ".join([os.strerror(error) + ":", *map(str, about)])
+    raise OSError(error, text if about else os.strerror(error), node)

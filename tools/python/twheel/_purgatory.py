@@ -10,7 +10,7 @@ import os
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, NoReturn, Self
 
 from . import _lib
 from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
@@ -195,11 +195,31 @@ def signal_args(key: KeyLike, value: int, amount: int, limit: int) -> _lib.twhee
     )
 
 
-def ended_by(status: int) -> bool:
-    """True if the call ended the operation, False if the operation had ended before."""
-    if status < 0 and ctypes.get_errno() not in (errno.EALREADY, errno.ENOENT):
-        _lib.fail()
-    return status == 0
+def node_of(name: str) -> str:
+    return f"{_lib.DEVICE}-{name}"
+
+
+def fail_control(name: str) -> NoReturn:
+    """A creation or a removal has failed, or the control node cannot be opened."""
+    _lib.fail(node=_lib.CONTROL if ctypes.get_errno() == errno.EACCES else node_of(name))
+
+
+def describe(args: _lib.twheel_add_args) -> str:
+    """The operation of an add that has failed."""
+    condition = next((c.name for c in Condition if c == args.condition), args.condition)
+    fields = ("nr_keys", "quorum", "threshold", "slack", "period", "runs", "clock", "flags")
+    given = [f"{field} {getattr(args, field)}" for field in fields if getattr(args, field)]
+    return ", ".join([f"operation with condition {condition}", *given])
+
+
+def was_pending(status: int, id: int) -> bool:
+    """
+    Return False if the operation of the call had ended before.  The kernel forgets it when its
+    event has been read.  No operation has the id 0.
+    """
+    if status < 0 and (not id or ctypes.get_errno() not in (errno.EALREADY, errno.ENOENT)):
+        _lib.fail("operation", id)
+    return status >= 0
 
 
 def event_of(raw: _lib.twheel_event) -> Event:
@@ -241,9 +261,11 @@ class EventQueue:
     """
 
     _fd = -1
+    _node = ""
 
-    def __init__(self, fd: int) -> None:
+    def __init__(self, fd: int, node: str = "") -> None:
         self._fd = fd
+        self._node = node
 
     def __enter__(self) -> Self:
         return self
@@ -262,7 +284,7 @@ class EventQueue:
             self.close()
 
     def __repr__(self) -> str:
-        return f"<{type(self).__name__} fd={self._fd}>"
+        return f"<{type(self).__name__} {self._node} fd={self._fd}>".replace("  ", " ")
 
     @property
     def closed(self) -> bool:
@@ -298,7 +320,7 @@ class EventQueue:
                 return [event_of(event) for event in events[:nr]]
             # The handlers of Python run, and may raise, before the next call.
             if ctypes.get_errno() != errno.EINTR:
-                _lib.fail()
+                _lib.fail(self)
 
 
 class Purgatory(EventQueue):
@@ -312,10 +334,12 @@ class Purgatory(EventQueue):
     def __init__(self, name: str | None = None, *, nonblock: bool = False) -> None:
         flags = os.O_NONBLOCK if nonblock else 0
         if name is None:
-            fd = lib.twheel_open(flags)
+            node, fd = _lib.DEVICE, lib.twheel_open(flags)
         else:
-            fd = lib.twheel_open_named(text_of(name), flags)
-        super().__init__(check(fd))
+            node, fd = node_of(name), lib.twheel_open_named(text_of(name), flags)
+        if fd < 0:
+            _lib.fail(node=node)
+        super().__init__(fd, node)
 
     @classmethod
     def from_fd(cls, fd: int) -> Self:
@@ -350,7 +374,7 @@ class Purgatory(EventQueue):
         """
         raw = text_of(name)
         if not 0 < len(raw) < _lib.NAME_SIZE:
-            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), name)
+            raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), node_of(name))
         args = _lib.twheel_create_args(
             name=raw,
             mode=u32(mode, "mode"),
@@ -360,7 +384,12 @@ class Purgatory(EventQueue):
             max_file_pending=u32(max_file_pending, "max_file_pending"),
             max_watches=u32(max_watches, "max_watches"),
         )
-        return cls.from_fd(check(lib.twheel_create_with(ctypes.byref(args))))
+        fd = lib.twheel_create_with(ctypes.byref(args))
+        if fd < 0:
+            fail_control(name)
+        purgatory = cls.from_fd(fd)
+        purgatory._node = node_of(name)
+        return purgatory
 
     @staticmethod
     def remove(name: str, *, force: bool = False) -> int:
@@ -370,7 +399,8 @@ class Purgatory(EventQueue):
         """
         cancelled = ctypes.c_uint()
         flags = _lib.REMOVE_FORCE if force else 0
-        check(lib.twheel_remove(text_of(name), flags, ctypes.byref(cancelled)))
+        if lib.twheel_remove(text_of(name), flags, ctypes.byref(cancelled)) < 0:
+            fail_control(name)
         return cancelled.value
 
     def events(self, *, nonblock: bool = False) -> EventQueue:
@@ -378,16 +408,17 @@ class Purgatory(EventQueue):
         Open the queue of the detached events of a named purgatory. With nonblock, its read() does
         not wait for an event.
         """
-        return EventQueue(check(lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)))
+        fd = lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)
+        return EventQueue(check(fd, self), self._node)
 
     def restrict(self) -> None:
         """Confine the open file to its own operations, for ever."""
-        check(lib.twheel_restrict(self._fd))
+        check(lib.twheel_restrict(self._fd), self)
 
     def query(self) -> State:
         """Return limits and counts."""
         args = _lib.twheel_query_args()
-        check(lib.twheel_query(self._fd, ctypes.byref(args)))
+        check(lib.twheel_query(self._fd, ctypes.byref(args)), self)
         counts = {field: getattr(args, field) for field in State._fields if field != "name"}
         return State(name=args.name.decode(), **counts)
 
@@ -452,24 +483,26 @@ class Purgatory(EventQueue):
             cancel_on_set=cancel_on_set,
             fixed_delay=fixed_delay,
         )
-        check(lib.twheel_add(self._fd, ctypes.byref(args)))
+        if lib.twheel_add(self._fd, ctypes.byref(args)) < 0:
+            _lib.fail(describe(args))
         del array  # alive during the call
         return int(args.id)
 
     def cancel(self, id: int) -> bool:
         """Return True if this call ended the operation, False if it had ended before."""
-        return ended_by(lib.twheel_cancel(self._fd, u64(id, "id")))
+        return was_pending(lib.twheel_cancel(self._fd, u64(id, "id")), id)
 
     def complete(self, id: int, value: int = 0) -> bool:
         """
         Complete an operation regardless of its condition, with the value in its event. Return as
         cancel().
         """
-        return ended_by(lib.twheel_complete(self._fd, u64(id, "id"), u64(value, "value")))
+        status = lib.twheel_complete(self._fd, u64(id, "id"), u64(value, "value"))
+        return was_pending(status, id)
 
     def complete_error(self, id: int, error: int) -> bool:
         """Complete an operation with a negative error number. Return as cancel()."""
-        return ended_by(lib.twheel_complete_error(self._fd, u64(id, "id"), s32(error)))
+        return was_pending(lib.twheel_complete_error(self._fd, u64(id, "id"), s32(error)), id)
 
     def complete_all(self, value: int = 0, error: int = 0, *, others: bool = False) -> int:
         """
@@ -481,7 +514,8 @@ class Purgatory(EventQueue):
         check(
             lib.twheel_complete_all(
                 self._fd, u64(value, "value"), s32(error), flags, ctypes.byref(completed)
-            )
+            ),
+            self,
         )
         return completed.value
 
@@ -495,8 +529,8 @@ class Purgatory(EventQueue):
         mode: Rearm = Rearm.ALWAYS,
     ) -> bool:
         """
-        Move the deadline of an operation. Return False if the mode prevented it.  Raises
-        OSError with EALREADY or ENOENT if the operation has ended.
+        Move the deadline of an operation. Return False if it had ended before, or if the mode
+        prevented the move.
 
             timeout   seconds until the new deadline; by default it has none
             deadline  instead of a timeout, time on the clock of the operation in ns
@@ -504,16 +538,19 @@ class Purgatory(EventQueue):
             mode      Rearm.IF_EARLIER and Rearm.IF_LATER only move the deadline in one direction
         """
         args = rearm_args(id, timeout, deadline, slack, mode)
-        return check(lib.twheel_rearm_with(self._fd, ctypes.byref(args))) > 0
+        status = lib.twheel_rearm_with(self._fd, ctypes.byref(args))
+        return was_pending(status, id) and status > 0
 
     def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
         """Watch more keys, with the same condition."""
         array = specs(keys)
-        check(lib.twheel_watch(self._fd, u64(id, "id"), array, len(array)))
+        status = lib.twheel_watch(self._fd, u64(id, "id"), array, len(array))
+        check(status, "operation", id, "with", len(array), "more keys")
 
     def unwatch(self, id: int, key: KeyLike) -> None:
         """Stop watching a key."""
-        check(lib.twheel_unwatch(self._fd, u64(id, "id"), Key(key).raw()))
+        status = lib.twheel_unwatch(self._fd, u64(id, "id"), Key(key).raw())
+        check(status, "operation", id, "and key", key)
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> int:
         """
@@ -524,26 +561,28 @@ class Purgatory(EventQueue):
             limit   maximum number of operations to complete; 0 for no limit
         """
         args = signal_args(key, value, amount, limit)
-        check(lib.twheel_signal_with(self._fd, ctypes.byref(args)))
+        check(lib.twheel_signal_with(self._fd, ctypes.byref(args)), "key", key)
         return int(args.completed)
 
     def cancel_key(self, key: KeyLike) -> int:
         """Cancel the operations that watch a key. Return their number."""
         cancelled = ctypes.c_uint()
-        check(lib.twheel_cancel_key(self._fd, Key(key).raw(), ctypes.byref(cancelled)))
+        status = lib.twheel_cancel_key(self._fd, Key(key).raw(), ctypes.byref(cancelled))
+        check(status, "key", key)
         return cancelled.value
 
     def drain(self) -> int:
         """Refuse further adds and cancel the operations of this file. Return their number."""
         cancelled = ctypes.c_uint()
-        check(lib.twheel_drain(self._fd, ctypes.byref(cancelled)))
+        check(lib.twheel_drain(self._fd, ctypes.byref(cancelled)), self)
         return cancelled.value
 
     def info(self, id: int) -> Pending:
         """Describe a pending operation, with the signals that each key still needs."""
         raw = _lib.twheel_pending()
         keys = (_lib.twheel_watch_spec * _lib.MAX_KEYS)()
-        check(lib.twheel_info(self._fd, u64(id, "id"), ctypes.byref(raw), keys, len(keys)))
+        status = lib.twheel_info(self._fd, u64(id, "id"), ctypes.byref(raw), keys, len(keys))
+        check(status, "operation", id)
         watches = [Watch(Key.from_raw(spec.key), spec.need) for spec in keys[: raw.nr_keys]]
         return pending_of(raw, watches)
 
@@ -554,7 +593,8 @@ class Purgatory(EventQueue):
         cursor = ctypes.c_uint64(0)
         pending = []
         while cursor.value != _lib.LIST_END:
-            nr = check(lib.twheel_list(self._fd, flags, ctypes.byref(cursor), entries, LIST_CHUNK))
+            nr = lib.twheel_list(self._fd, flags, ctypes.byref(cursor), entries, LIST_CHUNK)
+            check(nr, self)
             for raw in entries[:nr]:
                 keys = [Watch(Key.from_raw(key)) for key in raw.keys[: raw.nr_keys]]
                 pending.append(pending_of(raw, keys))
