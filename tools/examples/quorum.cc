@@ -9,6 +9,7 @@
 #include <functional>
 #include <iostream>
 #include <map>
+#include <stdexcept>
 #include <vector>
 
 #include <fcntl.h>
@@ -54,8 +55,10 @@ public:
 		for (const twheel::event &event : events_) {
 			auto node = functions_.extract(event.id);
 
-			if (!node.empty())
-				node.mapped()(event);
+			/* An event that is dropped here could be an acknowledged write. */
+			if (node.empty())
+				throw std::logic_error("an event without a write");
+			node.mapped()(event);
 		}
 	}
 
@@ -97,7 +100,7 @@ try {
 			writes.dispatch();
 	}
 	return !first || !second;
-} catch (const std::system_error &error) {
+} catch (const std::exception &error) {
 	std::cerr << error.what() << '\n';
 	return 1;
 }

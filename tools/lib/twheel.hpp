@@ -6,10 +6,10 @@
  * The header has no code of its own in the library: link with -ltwheel.  The functions of
  * <twheel.h> can be used with the same descriptors.
  *
- * A call that fails throws std::system_error with the errno of the function of <twheel.h>.
- * Two results are not failures: cancel() and complete() return false for an operation that
- * has ended, and a reader stops at the end of a non-blocking queue.  No destructor and no
- * move throws.
+ * A call that fails throws std::system_error with the errno of the function of <twheel.h>; its
+ * text has the subject of the call, such as a node, a key or an operation.  Two results are not
+ * failures: cancel(), complete() and rearm() return false for an operation that has ended, and a
+ * reader stops at the end of a non-blocking queue.  No destructor and no move throws.
  *
  * Objects that own something can be moved and not copied.  const members of a purgatory may
  * run in several threads at once; close(), moves and destruction need exclusive access, as
@@ -40,26 +40,69 @@ namespace twheel {
 
 namespace detail {
 
-[[noreturn]] inline void fail(const char *call)
+/* The node of a named purgatory. */
+struct node {
+	const std::string &name;
+};
+
+/* The subject of a call, in the text of an exception. */
+inline std::string text(const std::string &text)
 {
-	throw std::system_error(errno, std::generic_category(), call);
+	return text;
+}
+
+inline std::string text(const node &node)
+{
+	return TWHEEL_DEVICE "-" + node.name;
+}
+
+inline std::string text(std::uint64_t id)
+{
+	return "operation " + std::to_string(id);
+}
+
+inline std::string text(const ::twheel_key &key)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	return std::string("key ") + twheel_key_format(key, text);
+}
+
+inline std::string text(const ::twheel_add_args &args)
+{
+	return "operation with condition " + std::to_string(args.condition) + ", " +
+	       std::to_string(args.nr_keys) + " keys, quorum " + std::to_string(args.quorum) +
+	       ", threshold " + std::to_string(args.threshold);
+}
+
+template <class... About>
+[[noreturn]] void fail(const char *call, const About &...about)
+{
+	const int error = errno;
+	std::string what = call;
+
+	((what += ": " + text(about)), ...);
+	throw std::system_error(error, std::generic_category(), what);
 }
 
 /* The status of a function of <twheel.h>, which is not negative. */
-template <class Status>
-Status check(Status status, const char *call)
+template <class Status, class... About>
+Status check(Status status, const char *call, const About &...about)
 {
 	if (status < 0)
-		fail(call);
+		fail(call, about...);
 	return status;
 }
 
-/* Return: true if the call ended the operation, false if the operation had ended before. */
-inline bool ended_by(int status, const char *call)
+/*
+ * Return: false if the operation of the call had ended before. The kernel forgets it when its
+ * event has been read. No operation has the ID 0.
+ */
+inline bool was_pending(int status, const char *call, std::uint64_t id)
 {
-	if (status < 0 && errno != EALREADY && errno != ENOENT)
-		fail(call);
-	return status == 0;
+	if (status < 0 && (!id || (errno != EALREADY && errno != ENOENT)))
+		fail(call, id);
+	return status >= 0;
 }
 
 /* Rounds up, so that no operation expires early. A duration of 292 years or more is never. */
@@ -166,7 +209,7 @@ private:
 			errno = EINVAL;
 		else if (!function(text.c_str(), &raw_))
 			return;
-		detail::fail(call);
+		detail::fail(call, "'" + text + "'", std::to_string(text.size()) + " bytes");
 	}
 
 	::twheel_key raw_;
@@ -400,14 +443,14 @@ class purgatory : public queue {
 public:
 	/* Creates and opens a private purgatory. @flags: 0 or O_NONBLOCK */
 	explicit purgatory(int flags = 0)
-		: queue(detail::check(twheel_open(flags), "twheel_open"))
+		: queue(detail::check(twheel_open(flags), "twheel_open", TWHEEL_DEVICE))
 	{
 	}
 
 	/* Opens a named purgatory. */
 	explicit purgatory(const std::string &name, int flags = 0)
 		: queue(detail::check(twheel_open_named(name.c_str(), flags),
-				      "twheel_open_named"))
+				      "twheel_open_named", detail::node{name}))
 	{
 	}
 
@@ -419,12 +462,14 @@ public:
 
 	static purgatory create(const std::string &name, unsigned int mode)
 	{
-		return adopt(detail::check(twheel_create(name.c_str(), mode), "twheel_create"));
+		return adopt(detail::check(twheel_create(name.c_str(), mode), "twheel_create",
+					   detail::node{name}));
 	}
 
 	static purgatory create(::twheel_create_args &args)
 	{
-		return adopt(detail::check(twheel_create_with(&args), "twheel_create_with"));
+		return adopt(detail::check(twheel_create_with(&args), "twheel_create_with",
+					   std::string(args.name)));
 	}
 
 	/* Return: the number of cancelled operations. */
@@ -432,7 +477,8 @@ public:
 	{
 		unsigned int cancelled = 0;
 
-		detail::check(twheel_remove(name.c_str(), flags, &cancelled), "twheel_remove");
+		detail::check(twheel_remove(name.c_str(), flags, &cancelled), "twheel_remove",
+			      detail::node{name});
 		return cancelled;
 	}
 
@@ -460,27 +506,28 @@ public:
 	{
 		::twheel_add_args args = operation.args();
 
-		detail::check(twheel_add(fd(), &args), "twheel_add");
+		detail::check(twheel_add(fd(), &args), "twheel_add", args);
 		return args.id;
 	}
 
 	/* Return: true if this call ended the operation, false if it had ended before. */
 	bool cancel(std::uint64_t id) const
 	{
-		return detail::ended_by(twheel_cancel(fd(), id), "twheel_cancel");
+		return detail::was_pending(twheel_cancel(fd(), id), "twheel_cancel", id);
 	}
 
 	/* Return: as cancel(). */
 	bool complete(std::uint64_t id, std::uint64_t value = 0) const
 	{
-		return detail::ended_by(twheel_complete(fd(), id, value), "twheel_complete");
+		return detail::was_pending(twheel_complete(fd(), id, value), "twheel_complete",
+					   id);
 	}
 
 	/* @error: a negative error number. Return: as cancel(). */
 	bool complete_error(std::uint64_t id, int error) const
 	{
-		return detail::ended_by(twheel_complete_error(fd(), id, error),
-					"twheel_complete_error");
+		return detail::was_pending(twheel_complete_error(fd(), id, error),
+					   "twheel_complete_error", id);
 	}
 
 	/* Return: the number of completed operations. */
@@ -494,13 +541,14 @@ public:
 		return completed;
 	}
 
-	/* Return: false if @mode prevented it. Throws EALREADY or ENOENT after the end. */
+	/* Return: false if the operation had ended before, or if @mode prevented the move. */
 	template <class Rep, class Period>
 	bool rearm(std::uint64_t id, std::chrono::duration<Rep, Period> time,
 		   enum ::twheel_rearm mode = TWHEEL_REARM_ALWAYS) const
 	{
-		return detail::check(::twheel_rearm(fd(), id, detail::ns(time), 0, mode),
-				     "twheel_rearm") > 0;
+		const int moved = ::twheel_rearm(fd(), id, detail::ns(time), 0, mode);
+
+		return detail::was_pending(moved, "twheel_rearm", id) && moved;
 	}
 
 	void watch(std::uint64_t id, const std::vector<twheel::watch> &keys) const
@@ -509,12 +557,12 @@ public:
 
 		detail::check(twheel_watch(fd(), id, specs.data(),
 					   static_cast<unsigned int>(specs.size())),
-			      "twheel_watch");
+			      "twheel_watch", id);
 	}
 
 	void unwatch(std::uint64_t id, const key &key) const
 	{
-		detail::check(twheel_unwatch(fd(), id, key), "twheel_unwatch");
+		detail::check(twheel_unwatch(fd(), id, key), "twheel_unwatch", id, key);
 	}
 
 	/* Return: the number of completed operations. */
@@ -527,7 +575,7 @@ public:
 		args.value = value;
 		args.amount = amount;
 		args.limit = limit;
-		detail::check(twheel_signal_with(fd(), &args), "twheel_signal_with");
+		detail::check(twheel_signal_with(fd(), &args), "twheel_signal_with", key);
 		return args.completed;
 	}
 
@@ -536,7 +584,7 @@ public:
 	{
 		unsigned int cancelled = 0;
 
-		detail::check(twheel_cancel_key(fd(), key, &cancelled), "twheel_cancel_key");
+		detail::check(twheel_cancel_key(fd(), key, &cancelled), "twheel_cancel_key", key);
 		return cancelled;
 	}
 
@@ -559,7 +607,7 @@ public:
 			keys->resize(TWHEEL_MAX_KEYS);
 		detail::check(twheel_info(fd(), id, &pending, keys ? keys->data() : nullptr,
 					  keys ? TWHEEL_MAX_KEYS : 0),
-			      "twheel_info");
+			      "twheel_info", id);
 		if (keys && pending.nr_keys < keys->size())
 			keys->resize(pending.nr_keys);
 		return pending;
@@ -603,8 +651,8 @@ private:
  * or by an exception continues with the next event.
  *
  * A reader takes several events from the queue at once. The events that it has not delivered
- * are lost when it is destroyed, so a reader lives as long as its queue. The queue may be
- * moved.
+ * are lost when it is destroyed, so a reader lives as long as its queue, or its owner asks it
+ * for the rest(). The queue may be moved.
  */
 class reader {
 public:
@@ -675,6 +723,17 @@ public:
 	iterator end() noexcept
 	{
 		return iterator(nullptr);
+	}
+
+	/* Return: the events that were taken from the queue and not delivered. They are yours. */
+	std::vector<event> rest()
+	{
+		const auto first = events_.begin() + static_cast<std::ptrdiff_t>(at_);
+		const auto last = events_.begin() + static_cast<std::ptrdiff_t>(nr_);
+		std::vector<event> rest(first, last);
+
+		at_ = nr_;
+		return rest;
 	}
 
 	/* Return: true after the last event, as after drain(). */

@@ -45,6 +45,18 @@ std::error_code error_of(Function function)
 	return {};
 }
 
+/* Return: true if the text of the exception has @subject. */
+template <class Function>
+bool is_about(const std::string &subject, Function function)
+{
+	try {
+		function();
+	} catch (const std::system_error &error) {
+		return std::string(error.what()).find(subject) != std::string::npos;
+	}
+	return false;
+}
+
 template <class Type>
 constexpr bool moves_only = std::is_nothrow_move_constructible_v<Type> &&
 			    std::is_nothrow_move_assignable_v<Type> &&
@@ -100,11 +112,30 @@ void errors_are_exceptions()
 	CHECK(error_of([] { purgatory(std::string("a/b")); }) == std::errc::invalid_argument);
 	CHECK(error_of([&] { p.add(operation().quorum(2, {key("a")})); }) ==
 	      std::errc::invalid_argument);
-	CHECK(error_of([&] { p.rearm(12345, 1s); }) == std::errc::no_such_file_or_directory);
+	CHECK(error_of([&] { p.info(12345); }) == std::errc::no_such_file_or_directory);
+	CHECK(error_of([&] { p.rearm(0, 1s); }) == std::errc::no_such_file_or_directory);
+	CHECK(error_of([&] { p.cancel(0); }) == std::errc::no_such_file_or_directory);
 	p.close();
 	CHECK(error_of([&] { p.add(operation()); }) == std::errc::bad_file_descriptor);
 	CHECK(error_of([&] { p.query(); }) == std::errc::bad_file_descriptor);
 	CHECK(error_of([&] { twheel::batch(p, 0); }) == std::errc::invalid_argument);
+}
+
+void an_exception_has_the_subject_of_the_call()
+{
+	purgatory p;
+	const auto id = p.add(operation().any({key("a")}));
+
+	CHECK(is_about("/dev/twheel-no-such", [] { purgatory("no-such"); }));
+	CHECK(is_about("/dev/twheel-no-such", [] { purgatory::remove("no-such"); }));
+	CHECK(is_about("'a-key-of-18-bytes.': 18 bytes", [] { key("a-key-of-18-bytes."); }));
+	CHECK(is_about("condition 3, 1 keys, quorum 2",
+		       [&] { p.add(operation().quorum(2, {key("a")})); }));
+	CHECK(is_about("operation " + std::to_string(id) + ": key b",
+		       [&] { p.unwatch(id, key("b")); }));
+	CHECK(is_about("operation 12345", [&] { p.info(12345); }));
+	p.restrict_to_own();
+	CHECK(is_about("key k", [&] { p.signal(key("k")); }));
 }
 
 void keys_are_compared_and_printed()
@@ -201,12 +232,14 @@ void the_loser_of_two_ends_learns_it()
 
 	CHECK(p.cancel(id) && !p.cancel(id) && !p.complete(id, 1));
 	CHECK(!p.complete_error(id, -EIO) && !p.cancel(987654321));
-	CHECK(error_of([&] { p.rearm(id, 1s); }) == std::errc::connection_already_in_progress);
+	CHECK(!p.rearm(id, 1s));
 	CHECK(p.complete_error(p.add(operation()), -EIO));
 
 	reader events(p);
 	auto at = events.begin();
 	CHECK(at->reason == TWHEEL_CANCELLED);
+	/* The kernel has forgotten it. */
+	CHECK(!p.cancel(id) && !p.complete(id, 1) && !p.rearm(id, 1s));
 	++at;
 	CHECK(at->reason == TWHEEL_COMPLETED && at->error == -EIO);
 }
@@ -262,6 +295,41 @@ void a_reader_keeps_events_after_break()
 	for (const twheel::event &event : events)
 		CHECK(event.cookie == nr++);
 	CHECK(nr == 10 && !events.ended());
+}
+
+/*
+ * Tokens are handed to waiters, of which every third gives up at the same time: each token is
+ * in the event of an operation that the waiter could not cancel.
+ */
+void no_token_of_a_waiter_that_gives_up_is_lost()
+{
+	const std::uint64_t tokens = 900;
+	purgatory p(O_NONBLOCK);
+	std::vector<std::uint64_t> ids, taken;
+
+	for (std::uint64_t i = 0; i < tokens; i++)
+		ids.push_back(p.add(operation().any({key("token")})));
+	for (std::uint64_t i = 0; i < tokens; i++) {
+		CHECK(p.signal(key("token"), i, 1, 1) == 1);
+		CHECK(i % 3 || !p.cancel(ids[i]));
+	}
+	for (int i = 0; i < 20; i++) {
+		reader events(p);
+
+		/* The loop is left in the middle of a chunk, and the reader destroyed. */
+		for (const twheel::event &event : events) {
+			taken.push_back(event.value);
+			if (taken.size() % 100 == 0)
+				break;
+		}
+		for (const twheel::event &event : events.rest())
+			taken.push_back(event.value);
+		CHECK(events.rest().empty());
+	}
+	std::sort(taken.begin(), taken.end());
+	CHECK(taken.size() == tokens);
+	for (std::uint64_t i = 0; i < tokens; i++)
+		CHECK(taken[i] == i);
 }
 
 void a_reader_ends_after_a_drain()
@@ -441,6 +509,7 @@ const struct {
 } cases[] = {
 	{owners_close_their_descriptor, "owners close their descriptor"},
 	{errors_are_exceptions, "errors are exceptions"},
+	{an_exception_has_the_subject_of_the_call, "an exception has the subject of the call"},
 	{keys_are_compared_and_printed, "keys are compared and printed"},
 	{two_of_three_keys_complete, "two of three keys complete"},
 	{conditions_are_passed_on, "conditions are passed on"},
@@ -450,6 +519,8 @@ const struct {
 	{a_pending_operation_changes, "a pending operation changes"},
 	{listings_have_all_operations, "listings have all operations"},
 	{a_reader_keeps_events_after_break, "a reader keeps events after break"},
+	{no_token_of_a_waiter_that_gives_up_is_lost,
+	 "no token of a waiter that gives up is lost"},
 	{a_reader_ends_after_a_drain, "a reader ends after a drain"},
 	{a_blocking_reader_gets_the_signal_of_a_thread,
 	 "a blocking reader gets the signal of a thread"},
