@@ -128,7 +128,7 @@ static enum outcome info_counts(struct command_line *line, int fd)
 {
 	struct twheel_query_args query;
 
-	if (twheel_query(fd, &query))
+	if (query_others(fd, &query))
 		return refused(line, line->purgatory);
 	if (line->json)
 		print_json(json_query("purgatory", &query));

@@ -50,10 +50,11 @@ static void print_named_json(const struct named *named)
 
 static void print_named(const struct named *named, int width)
 {
-	printf("%-*s  %8llu  %8llu  %8llu  %8llu  %6llu\n", width, named->name,
+	printf("%-*s  %8llu  %8llu  %8llu  %8llu  %8llu  %6llu  %8llu\n", width, named->name,
 	       named->counts[NAMED_PENDING], named->counts[NAMED_DETACHED],
-	       named->counts[NAMED_KEYS], named->counts[NAMED_WATCHES],
-	       named->counts[NAMED_FILES]);
+	       named->counts[NAMED_DETACHED_UNREAD], named->counts[NAMED_KEYS],
+	       named->counts[NAMED_WATCHES], named->counts[NAMED_FILES],
+	       named->counts[NAMED_REJECTED]);
 }
 
 static void print_table(const struct named *list, size_t nr)
@@ -63,8 +64,8 @@ static void print_table(const struct named *list, size_t nr)
 	for (size_t i = 0; i < nr; i++)
 		if (strlen(list[i].name) > width)
 			width = strlen(list[i].name);
-	printf("%-*s  %8s  %8s  %8s  %8s  %6s\n", (int)width, "NAME", "PENDING", "DETACHED",
-	       "KEYS", "WATCHES", "FILES");
+	printf("%-*s  %8s  %8s  %8s  %8s  %8s  %6s  %8s\n", (int)width, "NAME", "PENDING",
+	       "DETACHED", "UNREAD", "KEYS", "WATCHES", "FILES", "REJECTED");
 	for (size_t i = 0; i < nr; i++)
 		print_named(&list[i], width);
 }

@@ -77,6 +77,14 @@ void print_pending(const struct twheel_pending *pending)
 	putchar('\n');
 }
 
+int query_others(int fd, struct twheel_query_args *query)
+{
+	if (twheel_query(fd, query))
+		return -1;
+	query->files--;
+	return 0;
+}
+
 json_t *json_query(const char *type, const struct twheel_query_args *query)
 {
 	const struct {

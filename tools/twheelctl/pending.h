@@ -21,6 +21,9 @@ json_t *json_pending_keys(const struct twheel_pending *pending);
 void print_pending_head(void);
 void print_pending(const struct twheel_pending *pending);
 
+/* twheel_query() that does not count the file @fd, which the command has opened for it. */
+int query_others(int fd, struct twheel_query_args *query);
+
 /* Return: the counts of a purgatory as a JSON object with type @type. */
 json_t *json_query(const char *type, const struct twheel_query_args *query);
 

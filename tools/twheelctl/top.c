@@ -73,7 +73,7 @@ static bool take_frame(struct top *t)
 	t->taken = now;
 	t->last = t->query;
 	t->nearest.nr = 0;
-	if (twheel_query(t->fd, &t->query))
+	if (query_others(t->fd, &t->query))
 		return false;
 	t->listed = list_pending(t->fd, MAX_LISTED, keep_nearest, &t->nearest);
 	return t->listed >= 0;
