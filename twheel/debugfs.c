@@ -16,6 +16,8 @@
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 
+#include <trace/events/twheel.h>
+
 #include "core/twheel.h"
 #include "debugfs.h"
 #include "op/op.h"
@@ -96,11 +98,12 @@ static const char *condition_name(enum twheel_condition condition)
 	return condition < ARRAY_SIZE(names) ? names[condition] : "predicate";
 }
 
-/* Print a line like "log quorum missing=1 remaining_ns=5000000 key=0:1a/1". */
+/* Print a line like "log quorum missing=1 remaining_ns=5000000 key=r1/1". */
 static void operation_show(struct seq_file *file, const struct twheel_purgatory *purgatory,
 			   struct twheel_op *op, struct twheel_watch_spec *keys)
 {
 	struct twheel_op_progress progress;
+	char name[TWHEEL_KEY_NAME];
 	u32 i;
 
 	if (twheel_op_get_progress(op, &progress, keys, TWHEEL_MAX_KEYS))
@@ -111,9 +114,10 @@ static void operation_show(struct seq_file *file, const struct twheel_purgatory 
 		seq_puts(file, " remaining_ns=never");
 	else
 		seq_printf(file, " remaining_ns=%llu", progress.remaining);
-	for (i = 0; i < progress.nr_keys; i++)
-		seq_printf(file, " key=%llx:%llx/%u", keys[i].key.v[0], keys[i].key.v[1],
-			   keys[i].need);
+	for (i = 0; i < progress.nr_keys; i++) {
+		twheel_key_name(name, &keys[i].key);
+		seq_printf(file, " key=%s/%u", name, keys[i].need);
+	}
 	seq_putc(file, '\n');
 }
 

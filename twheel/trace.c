@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* The tracepoints of include/trace/events/twheel.h, and the names of keys in them. */
+/* Tracepoints, see include/trace/events/twheel.h, and the names of keys there and in debugfs. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -37,7 +37,7 @@ static bool is_uuid(const u8 *bytes)
  * Write the name of a key: a text, a number or a UUID, as twheelctl takes it, or else its two
  * words.  There are no control characters in it.
  */
-void twheel_trace_key(char *name, const struct twheel_key *key)
+void twheel_key_name(char *name, const struct twheel_key *key)
 {
 	char text[sizeof(*key) + 1];
 	size_t len;
@@ -46,12 +46,12 @@ void twheel_trace_key(char *name, const struct twheel_key *key)
 	text[sizeof(*key)] = '\0';
 	len = strlen(text);
 	if (is_text(text, len))
-		scnprintf(name, TWHEEL_TRACE_KEY, "%s%s", needs_prefix(text, len) ? "text:" : "",
+		scnprintf(name, TWHEEL_KEY_NAME, "%s%s", needs_prefix(text, len) ? "text:" : "",
 			  text);
 	else if (!key->v[0])
-		scnprintf(name, TWHEEL_TRACE_KEY, "%llu", key->v[1]);
+		scnprintf(name, TWHEEL_KEY_NAME, "%llu", key->v[1]);
 	else if (is_uuid((const u8 *)text))
-		scnprintf(name, TWHEEL_TRACE_KEY, "%pUb", text);
+		scnprintf(name, TWHEEL_KEY_NAME, "%pUb", text);
 	else
-		scnprintf(name, TWHEEL_TRACE_KEY, "%llx:%llx", key->v[0], key->v[1]);
+		scnprintf(name, TWHEEL_KEY_NAME, "%llx:%llx", key->v[0], key->v[1]);
 }

@@ -104,6 +104,18 @@ TEST_F(list, operation_has_a_line_with_its_keys)
 	EXPECT_EQ(0, lines_with(OPERATIONS, "/dev/twheel", NULL));
 }
 
+TEST_F(list, keys_have_the_names_that_twheelctl_takes)
+{
+	struct twheel_watch_spec specs[] = {
+		{ .key.v[0] = 'k', .need = 2 },
+		{ .key.v[1] = 17, .need = 1 },
+	};
+
+	ASSERT_NE(0, add_specs(self->fd, TWHEEL_COND_ANY, 0, specs, 2));
+	EXPECT_EQ(1, lines_with(OPERATIONS, "/dev/twheel any missing=1", " key=k/2", " key=17/1",
+				NULL));
+}
+
 /* The remaining time of the only operation, 0 if none is listed. */
 static unsigned long long remaining(void)
 {

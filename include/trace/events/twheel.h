@@ -10,9 +10,9 @@
 #include <linux/twheel.h>
 
 /* Length of the name of a key, a UUID at most, with its NUL. */
-#define TWHEEL_TRACE_KEY	37
+#define TWHEEL_KEY_NAME	37
 
-void twheel_trace_key(char *name, const struct twheel_key *key);
+void twheel_key_name(char *name, const struct twheel_key *key);
 
 /* In all events, shard is the number of a shard in its wheel. */
 
@@ -234,12 +234,12 @@ TRACE_EVENT(twheel_op_signal,
 	TP_ARGS(op, key),
 	TP_STRUCT__entry(
 		__field(const void *, op)
-		__array(char, key, TWHEEL_TRACE_KEY)
+		__array(char, key, TWHEEL_KEY_NAME)
 		__field(u64, missing)
 	),
 	TP_fast_assign(
 		__entry->op = op;
-		twheel_trace_key(__entry->key, key);
+		twheel_key_name(__entry->key, key);
 		__entry->missing = op->missing;
 	),
 	TP_printk("op=%p key=%s missing=%llu", __entry->op, __entry->key, __entry->missing)
@@ -253,12 +253,12 @@ TRACE_EVENT(twheel_signal_key,
 	TP_PROTO(const struct twheel_key *key, unsigned int action, u32 ended),
 	TP_ARGS(key, action, ended),
 	TP_STRUCT__entry(
-		__array(char, key, TWHEEL_TRACE_KEY)
+		__array(char, key, TWHEEL_KEY_NAME)
 		__field(unsigned int, action)
 		__field(u32, ended)
 	),
 	TP_fast_assign(
-		twheel_trace_key(__entry->key, key);
+		twheel_key_name(__entry->key, key);
 		__entry->action = action;
 		__entry->ended = ended;
 	),
