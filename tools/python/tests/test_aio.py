@@ -19,9 +19,10 @@ NAME = "python-aio-test"
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Let the loop run until the condition holds; the test's own timeout ends it."""
-    while not condition():
-        await asyncio.sleep(0.001)
+    """Let the loop run until the condition holds."""
+    async with asyncio.timeout(60):
+        while not condition():
+            await asyncio.sleep(0.001)
 
 
 class Loop(unittest.IsolatedAsyncioTestCase):
@@ -275,6 +276,29 @@ class Handover(Loop):
         ended = await asyncio.gather(*others, return_exceptions=True)
         completed = [event for event in ended if isinstance(event, twheel.Event)]
         self.assertEqual(len(completed) + sum(isinstance(e, twheel.Closed) for e in ended), 600)
+
+    async def test_cancelled_waiters_hand_connections_on(self) -> None:
+        """The recipe of bindings.rst."""
+        idle = [1, 2, 3]
+
+        def give(number: int) -> None:
+            if not purgatory.signal("free", number, limit=1):
+                idle.append(number)
+
+        async def use(delay: float) -> None:
+            async with asyncio.timeout(delay):
+                number = idle.pop() if idle else (await purgatory.wait(["free"])).value
+                try:
+                    await asyncio.sleep(0)
+                finally:
+                    give(number)
+
+        async with AsyncPurgatory(on_event=lambda event: give(event.value)) as purgatory:
+            uses = [use(i % 50 / 1000) for i in range(300)]
+            ends = await asyncio.gather(*uses, return_exceptions=True)
+            self.assertEqual({type(end) for end in ends}, {type(None), TimeoutError})
+            await until(lambda: len(idle) == 3)
+        self.assertEqual(sorted(idle), [1, 2, 3])
 
     async def test_without_on_event_an_event_that_no_task_takes_is_reported(self) -> None:
         async with AsyncPurgatory() as purgatory:
