@@ -4,23 +4,20 @@
  * measured.
  *
  * Each case makes a call NR times and counts in its own thread. An expiry is counted in all
- * threads, to include its reaper; it runs several times, and the turn with the lowest counts is
- * used, since work items of the module may run meanwhile. Setup, cleanup and the waiting of this
- * program are not counted.
- *
- * An alarm is a call of hrtimer_start(), a wakeup is one of a sleeping task.
+ * threads, to include its reaper and alarm. Work items, which resize the hash table of the keys,
+ * run between the cases.
  */
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <linux/twheel.h>
+#include <rig/count.h>
 #include <rig/fs.h>
 #include <rig/time.h>
 
 #include "rig.h"
 
 #define NR	256
-#define TURNS	5
 #define FAR	(3600 * NSEC_PER_SEC)
 #define SOON	(250 * NSEC_PER_MSEC)
 
@@ -34,7 +31,6 @@ static struct counted_op {
 	struct twheel_watch watch[3];
 } ops[NR];
 static u64 ids[NR];
-static u64 turn_end;			/* common deadline of a turn */
 static struct twheel_event events[NR];
 static atomic_t fired;
 
@@ -67,31 +63,6 @@ static struct twheel_key key_of(unsigned int n, unsigned int i)
 	return (struct twheel_key) { { n, i } };
 }
 
-/* The deadline of a turn, late enough to add all before it. */
-static u64 turn_deadline(unsigned int n)
-{
-	if (!n)
-		turn_end = twheel_now(wheel) + SOON;
-	return turn_end;
-}
-
-/* Wait without counting. */
-static void wait_until(bool (*condition)(void))
-{
-	struct rig_tally before = rig_tally;
-
-	while (!condition())
-		msleep(1);
-	/* Let the reaper sleep again. */
-	msleep(20);
-	rig_tally = before;
-}
-
-static bool have_fired(void)
-{
-	return atomic_read(&fired) == NR;
-}
-
 /* Timers */
 
 static void timer_add(unsigned int n)
@@ -112,15 +83,15 @@ static void timer_cancel(unsigned int n)
 
 static void timer_soon(unsigned int n)
 {
-	expect(!twheel_timer_add(&timers[n], turn_deadline(n)), "add");
+	expect(!twheel_timer_add(&timers[n], twheel_deadline(SOON)), "add");
 }
 
 static void all_fired(unsigned int n)
 {
 	if (n)
 		return;
-	expect(!atomic_read(&fired), "expired before it was counted");
-	wait_until(have_fired);
+	rig_clock_advance(2 * SOON);
+	expect(atomic_read(&fired) == NR, "expiry");
 	atomic_set(&fired, 0);
 }
 
@@ -158,7 +129,7 @@ static void op_add_keys3(unsigned int n)
 
 static void op_add_soon(unsigned int n)
 {
-	op_add(n, turn_deadline(n), 1);
+	op_add(n, twheel_deadline(SOON), 1);
 }
 
 static void op_signal(unsigned int n)
@@ -212,9 +183,7 @@ static void device_add(unsigned int n)
 
 static void device_add_soon(unsigned int n)
 {
-	u64 now = twheel_now(wheel);
-
-	device_add_for(n, turn_deadline(n) - min(now, turn_end));
+	device_add_for(n, SOON);
 }
 
 static void device_signal(unsigned int n)
@@ -237,21 +206,19 @@ static void device_read(unsigned int n)
 	expect(rig_read(file, events, sizeof(events[0])) == sizeof(events[0]), "read");
 }
 
-static bool have_ended(void)
+/* Reads all events with one call. */
+static void device_read_all(unsigned int n)
 {
-	struct twheel_query_args query = {};
-
-	expect(!rig_ioctl(file, TWHEEL_IOC_QUERY, &query), "TWHEEL_IOC_QUERY");
-	return query.unread == NR;
+	if (!n)
+		expect(rig_read(file, events, sizeof(events)) == sizeof(events), "read");
 }
 
-/* Reads all events with one call, when NR events are queued. */
-static void device_read_all(unsigned int n)
+static void device_expire_read(unsigned int n)
 {
 	if (n)
 		return;
-	wait_until(have_ended);
-	expect(rig_read(file, events, sizeof(events)) == sizeof(events), "read");
+	rig_clock_advance(2 * SOON);
+	device_read_all(0);
 }
 
 static void device_batch(unsigned int n)
@@ -316,68 +283,37 @@ static const struct step {
 	{ NULL, device_cancel },
 	{ "device_read_all", device_read_all },
 	{ NULL, device_add_soon },
-	{ "device_expire_read", device_read_all, true },
+	{ "device_expire_read", device_expire_read, true },
 };
 
-static void add_tally(struct rig_self *self, void *data)
+static void show(const struct step *step, const char *kind, u64 count)
 {
-	u64 *sum = data, *tally = (u64 *)self->tally;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(*self->tally) / sizeof(u64); i++)
-		sum[i] += READ_ONCE(tally[i]);
+	printf("sample suite=counts case=%s of=twheel what=%s ", step->name, kind);
+	printf("pending=%u unit=count value=%.4f\n", NR, (double)count / NR);
 }
 
-#define KINDS	(sizeof(struct rig_tally) / sizeof(u64))
-static const char * const kinds[KINDS] = {
-	"locks", "atomics", "copies", "allocations", "alarms", "wakeups"
-};
-
-static u64 total(const u64 counts[KINDS])
+static void step_run(const struct step *step, bool counted)
 {
-	unsigned int i;
-	u64 sum = 0;
+	unsigned int n;
 
-	for (i = 0; i < KINDS; i++)
-		sum += counts[i];
-	return sum;
-}
-
-static void counts_now(const struct step *step, u64 counts[KINDS])
-{
-	memset(counts, 0, KINDS * sizeof(*counts));
-	if (step->expires)
-		rig_each_thread(add_tally, counts);
-	else
-		memcpy(counts, &rig_tally, KINDS * sizeof(*counts));
-}
-
-static void step_run(const struct step *step, u64 least[KINDS], bool first)
-{
-	u64 before[KINDS], after[KINDS];
-	unsigned int n, i;
-
-	counts_now(step, before);
+	rig_settle();
+	rig_count_start(step->expires);
 	for (n = 0; n < NR; n++)
 		step->call(n);
-	counts_now(step, after);
-	for (i = 0; i < KINDS; i++)
-		after[i] -= before[i];
-	if (first || total(after) < total(least))
-		memcpy(least, after, sizeof(after));
-}
-
-static void show(const char *name, const char *kind, double value)
-{
-	printf("sample suite=counts case=%s of=twheel what=%s ", name, kind);
-	printf("pending=%u unit=count value=%.4f\n", NR, value);
+	if (!counted || !step->name)
+		return;
+	show(step, "locks", rig_counts.locks);
+	show(step, "atomics", rig_counts.atomics);
+	show(step, "copies", rig_counts.copies);
+	show(step, "allocations", rig_counts.allocations);
+	show(step, "alarms", rig_counts.alarms);
+	show(step, "wakeups", rig_counts.wakeups);
 }
 
 int main(void)
 {
-	static u64 least[ARRAY_SIZE(steps)][KINDS];
 	struct twheel_purgatory_config config = { .name = "counts", .max_pending = 1 << 16 };
-	unsigned int turn, i, kind;
+	unsigned int turn, i;
 
 	rig_start(2, 1);
 	rig_bind(0);
@@ -389,16 +325,14 @@ int main(void)
 	for (i = 0; i < NR; i++)
 		twheel_timer_init(&timers[i], wheel, fn);
 
-	/* The first turn creates threads and levels, and is ignored. */
-	for (turn = 0; turn <= TURNS; turn++)
-		for (i = 0; i < ARRAY_SIZE(steps); i++)
-			step_run(&steps[i], least[i], turn <= 1);
-
+	rig_works_hold(true);
 	printf("begin suite=counts pending=%u\n", NR);
-	for (i = 0; i < ARRAY_SIZE(steps); i++)
-		for (kind = 0; steps[i].name && kind < KINDS; kind++)
-			show(steps[i].name, kinds[kind], (double)least[i][kind] / NR);
+	/* The first turn creates threads and levels. */
+	for (turn = 0; turn < 2; turn++)
+		for (i = 0; i < ARRAY_SIZE(steps); i++)
+			step_run(&steps[i], turn);
 	printf("end suite=counts\n");
+	rig_works_hold(false);
 
 	rig_close(file);
 	twheel_purgatory_destroy(purgatory);

@@ -26,12 +26,22 @@ void rig_bind(unsigned int cpu);
 /* Print the number of warnings and of leaks. Return: nonzero if there are any. */
 int rig_verdict(void);
 
+/*
+ * For programs that count: wait until all other threads have run as far as they can. Work items
+ * may be held, so that they only run in rig_settle(). rig_works_hold() returns whether they were.
+ */
+void rig_settle(void);
+bool rig_works_hold(bool hold);
+
 /* Used only by kernel/ */
 void rig_time_start(void);
 unsigned int rig_kthreads(void);
 unsigned int rig_works_pending(void);
+bool rig_works_busy(void);
+void rig_quiet(void);
 void rig_works_hurry(void);
 unsigned int rig_hrtimers_armed(void);
+bool rig_hrtimers_busy(void);
 void rig_rcu_start(void);
 unsigned long rig_thread(void *(*fn)(void *arg), void *arg);
 void rig_futex_wait(u32 *word, u32 value, s64 ns);

@@ -25,7 +25,7 @@ static unsigned long alarms;
 
 static void end(struct twheel_timer *timer)
 {
-	alarms = rig_tally.alarms - alarms;
+	alarms = rig_alarms - alarms;
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 }
 
@@ -33,7 +33,7 @@ static void set_back(struct twheel_timer *timer)
 {
 	struct timespec64 time = ns_to_timespec64(twheel_now(wheel) - BACK);
 
-	alarms = rig_tally.alarms;
+	alarms = rig_alarms;
 	do_settimeofday64(&time);
 	if (twheel_timer_add(&second, twheel_now(wheel) + WAIT))
 		printf("step_back: FAILURE: the second timer was not added\n");

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <rig/count.h>
 #include <rig/fs.h>
 #include <rig/time.h>
 
@@ -112,7 +113,8 @@ unsigned long copy_to_user(void __user *to, const void *from, unsigned long size
 	size_t copied = reachable(to, size, RIG_USER_WRITE);
 
 	might_sleep();
-	rig_tally.copies++;
+	RIG_TALLY(copies);
+	rig_touch(from, size, false);
 	rig_fault();
 	user_copy(to, from, copied, true);
 	return size - copied;
@@ -124,7 +126,8 @@ unsigned long copy_from_user(void *to, const void __user *from, unsigned long si
 	size_t copied = reachable(from, size, RIG_USER_READ);
 
 	might_sleep();
-	rig_tally.copies++;
+	RIG_TALLY(copies);
+	rig_touch(to, size, true);
 	rig_fault();
 	user_copy(to, from, copied, false);
 	memset(to + copied, 0, size - copied);

@@ -106,8 +106,9 @@ void mutex_lock(struct mutex *mutex)
 		rig_warn(__FILE__, __LINE__, "a mutex is taken twice");
 		abort();
 	}
+	rig_lock_begin(mutex);
+	rig_touch(mutex, 1, true);
 	pthread_mutex_lock(&mutex->mutex);
-	rig_tally.locks++;
 	WRITE_ONCE(mutex->owner, rig_self()->tid);
 }
 
@@ -115,7 +116,8 @@ bool mutex_trylock(struct mutex *mutex)
 {
 	if (pthread_mutex_trylock(&mutex->mutex))
 		return false;
-	rig_tally.locks++;
+	rig_lock_begin(mutex);
+	rig_touch(mutex, 1, true);
 	WRITE_ONCE(mutex->owner, rig_self()->tid);
 	return true;
 }
@@ -125,6 +127,7 @@ void mutex_unlock(struct mutex *mutex)
 	if (!rig_holds_mutex(mutex))
 		rig_not_held(__FILE__, __LINE__, "mutex_unlock");
 	WRITE_ONCE(mutex->owner, 0);
+	rig_lock_end(mutex);
 	pthread_mutex_unlock(&mutex->mutex);
 }
 
@@ -142,6 +145,7 @@ void init_rwsem(struct rw_semaphore *sem)
 void down_read(struct rw_semaphore *sem)
 {
 	might_sleep();
+	rig_touch(sem, 1, true);
 	pthread_rwlock_rdlock(&sem->lock);
 }
 
@@ -158,6 +162,7 @@ void up_read(struct rw_semaphore *sem)
 void down_write(struct rw_semaphore *sem)
 {
 	might_sleep();
+	rig_touch(sem, 1, true);
 	pthread_rwlock_wrlock(&sem->lock);
 }
 

@@ -12,6 +12,7 @@
 #endif
 
 #include <linux/xarray.h>
+#include <rig/count.h>
 #include <rig/mem.h>
 #include <rig/time.h>
 
@@ -64,7 +65,7 @@ void *rig_alloc(size_t size, gfp_t gfp)
 	ms = READ_ONCE(rig_alloc_ms);
 	if (unlikely(ms) && current->pid != 1 && gfpflags_allow_blocking(gfp))
 		msleep(ms);
-	rig_tally.allocations++;
+	RIG_TALLY(allocations);
 	if (self->memcg && !(gfp & __GFP_ACCOUNT))
 		rig_warn(__FILE__, __LINE__, "allocated for a memory cgroup, and not charged");
 	if (rig_should_fail() || size > 1UL << 32)
@@ -74,6 +75,7 @@ void *rig_alloc(size_t size, gfp_t gfp)
 	header->size = size;
 	header->mark = LIVES;
 	hide(header);
+	rig_forget(header + 1, size);
 	WRITE_ONCE(self->allocated, self->allocated + 1);
 	memset(header + 1, gfp & __GFP_ZERO ? 0 : POISON, size);
 	return header + 1;

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <rig/count.h>
 #include <rig/mem.h>
 #include <rig/time.h>
 
@@ -24,7 +25,6 @@ __thread struct rig_self *rig_this;
 unsigned int nr_cpu_ids = 1;
 unsigned long rig_thread_size = 16384;
 char *rig_percpu[RIG_CPUS];
-__thread struct rig_tally rig_tally;
 
 static u64 seed;
 static u32 last_tid;
@@ -67,9 +67,10 @@ static struct rig_self *enter(struct task_struct *task, struct rig_self *self,
 
 	self->task = task;
 	self->tid = __atomic_add_fetch(&last_tid, 1, __ATOMIC_RELAXED);
+#ifndef RIG_CLOCK	/* where it depends on no race */
 	self->cpu = self->tid % nr_cpu_ids;
+#endif
 	self->context = context;
-	self->tally = &rig_tally;
 	self->random = mix(seed + self->tid) | 1;
 	task->pid = self->tid;
 	task->nsproxy = &init_nsproxy;
@@ -246,7 +247,9 @@ void schedule(void)
 			__set_current_state(TASK_RUNNING);
 			return;
 		}
+		WRITE_ONCE(task->sleeps, true);
 		rig_futex_wait(&task->state, state, -1);
+		WRITE_ONCE(task->sleeps, false);
 	}
 }
 
@@ -332,7 +335,7 @@ int wake_up_process(struct task_struct *task)
 {
 	if (__atomic_exchange_n(&task->state, TASK_RUNNING, __ATOMIC_SEQ_CST) == TASK_RUNNING)
 		return 0;
-	rig_tally.wakeups++;
+	RIG_TALLY(wakeups);
 	rig_futex_wake(&task->state);
 	return 1;
 }
@@ -361,7 +364,11 @@ int rig_cond_resched(void)
 
 bool need_resched(void)
 {
+#ifdef RIG_CLOCK
+	return false;
+#else
 	return !(rig_random() & 63);
+#endif
 }
 
 /* Kernel threads */
@@ -443,6 +450,42 @@ int kthread_stop(struct task_struct *task)
 	result = task->result;
 	put_task_struct(task);
 	return result;
+}
+
+static void count_asleep(struct rig_self *self, void *nr)
+{
+	struct task_struct *task = self->task;
+
+	*(unsigned int *)nr += task->is_kthread && READ_ONCE(task->sleeps) &&
+			       READ_ONCE(task->state) != TASK_RUNNING;
+}
+
+/* Wait until all other threads have run as far as they can, except that work items may be held. */
+void rig_quiet(void)
+{
+	unsigned int quiet = 0, asleep;
+
+	/* Twice, since one of them may have woken another one that was checked before. */
+	while (quiet < 2) {
+		rcu_barrier();
+		asleep = 0;
+		rig_each_thread(count_asleep, &asleep);
+		quiet++;
+		if (asleep != rig_kthreads() || rig_hrtimers_busy() || rig_works_busy()) {
+			quiet = 0;
+			sched_yield();
+		}
+	}
+}
+
+/* Let the work items run that are held, and wait for them, too. */
+void rig_settle(void)
+{
+	rig_quiet();
+	if (rig_works_hold(false)) {
+		rig_quiet();
+		rig_works_hold(true);
+	}
 }
 
 /* Start and end */

@@ -6,6 +6,7 @@
  * hrtimer belongs to the CPU on which it was last started. Its function runs without the
  * lock of the base; hrtimer_cancel() waits while @running is set.
  */
+#include <rig/count.h>
 #include <rig/mem.h>
 #include <rig/work.h>
 #include <stdio.h>
@@ -14,6 +15,10 @@
 
 s64 rig_wall_offset = 1700000000LL * NSEC_PER_SEC;
 unsigned long rig_jiffies = 1000;
+__thread unsigned long rig_alarms;
+#ifdef RIG_CLOCK
+u64 rig_clock = 1000 * NSEC_PER_SEC;
+#endif
 
 struct timespec64 ns_to_timespec64(s64 ns)
 {
@@ -33,6 +38,7 @@ struct rig_hrtimer_base {
 	struct list_head	timers;		/* unsorted: the list is short */
 	struct hrtimer		*running;
 	u32			changes;	/* futex word of the thread */
+	u32			seen;		/* the value of @changes that it has served */
 	bool			sleeps;
 	unsigned int		cpu;
 } __aligned(64);
@@ -57,6 +63,25 @@ static void base_kick(struct rig_hrtimer_base *base)
 	if (__atomic_load_n(&base->sleeps, __ATOMIC_SEQ_CST))
 		rig_futex_wake(&base->changes);
 }
+
+static unsigned long jiffies_now(void)
+{
+	return 1000 + ktime_get_ns() / TICK_NSEC;
+}
+
+#ifdef RIG_CLOCK
+/* Let interrupts and reapers run until nothing is due. */
+void rig_clock_advance(u64 ns)
+{
+	unsigned int cpu;
+
+	__atomic_add_fetch(&rig_clock, ns, __ATOMIC_SEQ_CST);
+	WRITE_ONCE(rig_jiffies, jiffies_now());
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		base_kick(&bases[cpu]);
+	rig_quiet();
+}
+#endif
 
 void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode)
 {
@@ -101,7 +126,8 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 	struct hrtimer *other;
 	bool first = true;
 
-	rig_tally.alarms++;
+	rig_alarms++;
+	RIG_TALLY(alarms);
 	list_del_init(&timer->entry);
 	base = base_switch(timer, base);
 	timer->expires = expires;
@@ -160,6 +186,18 @@ unsigned int rig_hrtimers_armed(void)
 	return nr;
 }
 
+/* Whether timers may be due. */
+bool rig_hrtimers_busy(void)
+{
+	unsigned int cpu;
+
+	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
+		if (__atomic_load_n(&bases[cpu].seen, __ATOMIC_SEQ_CST) !=
+		    __atomic_load_n(&bases[cpu].changes, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
 static struct hrtimer *base_first(struct rig_hrtimer_base *base, s64 wall_offset)
 {
 	struct hrtimer *timer, *first = NULL;
@@ -214,6 +252,7 @@ static void *base_main(void *arg)
 		__atomic_store_n(&base->sleeps, true, __ATOMIC_SEQ_CST);
 		changes = __atomic_load_n(&base->changes, __ATOMIC_SEQ_CST);
 		sleep = base_run(base);
+		__atomic_store_n(&base->seen, changes, __ATOMIC_SEQ_CST);
 		if (sleep)
 			rig_futex_wait(&base->changes, changes, sleep);
 		__atomic_store_n(&base->sleeps, false, __ATOMIC_SEQ_CST);
@@ -368,7 +407,7 @@ static void *tick_main(void *unused)
 	rig_adopt("tick", RIG_HARDIRQ);
 	for (;;) {
 		changes = __atomic_load_n(&irq_work_changes, __ATOMIC_ACQUIRE);
-		WRITE_ONCE(rig_jiffies, 1000 + ktime_get_ns() / TICK_NSEC);
+		WRITE_ONCE(rig_jiffies, jiffies_now());
 		while ((work = irq_work_next())) {
 			/* The write section that queued it has interrupts off. */
 			pthread_mutex_lock(&clock_lock);

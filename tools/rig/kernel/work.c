@@ -31,6 +31,7 @@ static struct worker {
 } workers[WORKERS];
 static unsigned int nr_workers, nr_idle;
 static u64 last_seq;
+static bool held;			/* see rig_works_hold() */
 static u32 changes;			/* futex word of the workers */
 
 static void *worker_main(void *arg);
@@ -146,7 +147,7 @@ static struct work_struct *take(struct worker *worker, s64 *sleep)
 
 	*sleep = -1;
 	list_for_each_entry(work, &pending, entry) {
-		if (is_running(work))
+		if (held || is_running(work))
 			continue;
 		if (work->due <= now) {
 			list_del(&work->entry);
@@ -203,19 +204,33 @@ struct workqueue_struct *rig_workqueue_create(const char *name)
 	return queue;
 }
 
-/* Return: true if an item queued up to @seq is running, or is pending and not delayed. */
+/*
+ * Return: true if an item queued up to @seq is running, or is pending and not delayed. @queue may
+ * be NULL, for all of them.
+ */
 static bool is_busy(const struct workqueue_struct *queue, u64 seq)
 {
 	struct work_struct *work;
 	unsigned int i;
 
 	for (i = 0; i < nr_workers; i++)
-		if (workers[i].work && workers[i].queue == queue && workers[i].seq <= seq)
+		if (workers[i].work && (!queue || workers[i].queue == queue) &&
+		    workers[i].seq <= seq)
 			return true;
 	list_for_each_entry(work, &pending, entry)
-		if (work->queue == queue && work->seq <= seq && !work->due)
+		if ((!queue || work->queue == queue) && work->seq <= seq && !work->due)
 			return true;
 	return false;
+}
+
+bool rig_works_busy(void)
+{
+	bool busy;
+
+	pthread_mutex_lock(&lock);
+	busy = !held && is_busy(NULL, last_seq);
+	pthread_mutex_unlock(&lock);
+	return busy;
 }
 
 void flush_workqueue(struct workqueue_struct *queue)
@@ -240,6 +255,23 @@ void destroy_workqueue(struct workqueue_struct *queue)
 		WARN_ON(work->queue == queue);
 	pthread_mutex_unlock(&lock);
 	kfree(queue);
+}
+
+/* Let no more items run until they are released. Return: whether they were held. */
+bool rig_works_hold(bool hold)
+{
+	bool was_held, wake;
+
+	pthread_mutex_lock(&lock);
+	was_held = held;
+	held = hold;
+	wake = !hold && is_busy(NULL, last_seq);
+	if (wake)
+		__atomic_fetch_add(&changes, 1, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&lock);
+	if (wake)
+		rig_futex_wake(&changes);
+	return was_held;
 }
 
 /* Let all delayed items run now. */

@@ -11,26 +11,6 @@
 
 #include <rig/base.h>
 
-/*
- * Counters of a thread. Locks and atomic operations are counted in code that is built with
- * RIG_COUNT, calls of the kernel always; see counts.c.
- */
-struct rig_tally {
-	u64 locks;
-	u64 atomics;
-	u64 copies;		/* to or from user memory */
-	u64 allocations;
-	u64 alarms;		/* hrtimer_start() */
-	u64 wakeups;
-};
-
-extern __thread struct rig_tally rig_tally;
-#ifdef RIG_COUNT
-#define RIG_TALLY(counter)	(rig_tally.counter++)
-#else
-#define RIG_TALLY(counter)	((void)0)
-#endif
-
 #define READ_ONCE(x)		__atomic_load_n(&(x), __ATOMIC_RELAXED)
 #define WRITE_ONCE(x, v)	__atomic_store_n(&(x), (typeof(x))(v), __ATOMIC_RELAXED)
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
@@ -38,7 +18,7 @@ extern __thread struct rig_tally rig_tally;
 #define smp_store_mb(x, v)	do { WRITE_ONCE(x, v); smp_mb(); } while (0)
 
 /* An intended race: neither ordered nor atomic, and not reported. */
-#ifdef __SANITIZE_THREAD__
+#if defined(__SANITIZE_THREAD__) && !defined(RIG_COUNT)
 void AnnotateIgnoreReadsBegin(const char *file, int line);
 void AnnotateIgnoreReadsEnd(const char *file, int line);
 #define data_race(expr) ({						\
@@ -59,15 +39,13 @@ void AnnotateIgnoreReadsEnd(const char *file, int line);
 
 #define cmpxchg(p, old, new) ({						\
 	typeof(*(p)) _old = (old);					\
-	RIG_TALLY(atomics);						\
 	__atomic_compare_exchange_n(p, &_old, new, false,		\
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);\
 	_old; })
 #define try_cmpxchg(p, old, new) ({					\
-	RIG_TALLY(atomics);						\
 	__atomic_compare_exchange_n(p, old, new, false,			\
 				    __ATOMIC_SEQ_CST, __ATOMIC_RELAXED); })
-#define xchg(p, new)	({ RIG_TALLY(atomics); __atomic_exchange_n(p, new, __ATOMIC_SEQ_CST); })
+#define xchg(p, new)	__atomic_exchange_n(p, new, __ATOMIC_SEQ_CST)
 
 typedef struct { int counter; } atomic_t;
 typedef struct { s64 counter; } atomic64_t;
@@ -94,7 +72,6 @@ static inline void prefix##_set_release(counter_t *v, value i)				\
 }											\
 static inline value prefix##_rig_add(counter_t *v, value i, int order)			\
 {											\
-	RIG_TALLY(atomics);								\
 	return __atomic_add_fetch(&v->counter, i, order);				\
 }											\
 static inline void prefix##_add(value i, counter_t *v)					\
@@ -186,13 +163,11 @@ RIG_ATOMIC(atomic_long, atomic_long_t, long)
 
 static inline unsigned long rig_bit_or(unsigned long nr, volatile unsigned long *p, int order)
 {
-	RIG_TALLY(atomics);
 	return __atomic_fetch_or(p + BIT_WORD(nr), BIT_MASK(nr), order) & BIT_MASK(nr);
 }
 
 static inline unsigned long rig_bit_clear(unsigned long nr, volatile unsigned long *p, int order)
 {
-	RIG_TALLY(atomics);
 	return __atomic_fetch_and(p + BIT_WORD(nr), ~BIT_MASK(nr), order) & BIT_MASK(nr);
 }
 

@@ -66,7 +66,6 @@ static inline bool refcount_inc_not_zero(refcount_t *r)
 			return false;
 	} while (!__atomic_compare_exchange_n(&r->refs.counter, &refs, refs + 1, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	RIG_TALLY(atomics);
 	return true;
 }
 
@@ -99,7 +98,6 @@ static inline bool refcount_dec_not_one(refcount_t *r)
 		WARN_ON(refs <= 0);
 	} while (!__atomic_compare_exchange_n(&r->refs.counter, &refs, refs - 1, false,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
-	RIG_TALLY(atomics);
 	return true;
 }
 

@@ -10,15 +10,18 @@
 #define _RIG_LOCK_H
 
 #include <pthread.h>
+#include <rig/count.h>
 #include <rig/task.h>
 
 typedef struct spinlock {
 	u32 owner;
+#ifdef RIG_FAIR
 	u32 next;
+#endif
 } spinlock_t;
 typedef spinlock_t raw_spinlock_t;
 
-#define __SPIN_LOCK_UNLOCKED(name)	{ 0, 0 }
+#define __SPIN_LOCK_UNLOCKED(name)	{ 0 }
 #define DEFINE_SPINLOCK(name)		spinlock_t name = __SPIN_LOCK_UNLOCKED(name)
 #define spin_lock_init(lock)		((void)(*(lock) = (spinlock_t)__SPIN_LOCK_UNLOCKED()))
 
@@ -37,11 +40,11 @@ static __always_inline void spin_lock(spinlock_t *lock)
 	u32 nobody = 0;
 
 	rig_jitter();
+	RIG_LOCK_BEGIN(lock);
 	if (!__atomic_compare_exchange_n(&lock->owner, &nobody, self->tid, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
 		rig_spin_slow(lock, 0);
 #endif
-	RIG_TALLY(locks);
 	self->atomic++;
 }
 
@@ -57,11 +60,13 @@ static __always_inline bool spin_trylock(spinlock_t *lock)
 #else
 	u32 nobody = 0;
 
+	RIG_LOCK_BEGIN(lock);
 	if (!__atomic_compare_exchange_n(&lock->owner, &nobody, self->tid, false,
-					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED)) {
+		RIG_LOCK_END(lock);
 		return false;
+	}
 #endif
-	RIG_TALLY(locks);
 	self->atomic++;
 	return true;
 }
@@ -75,6 +80,7 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 	if (unlikely(READ_ONCE(lock->owner) != self->tid))
 		rig_not_held(__FILE__, __LINE__, "spin_unlock");
 	__atomic_store_n(&lock->owner, 0, __ATOMIC_RELEASE);
+	RIG_LOCK_END(lock);
 #endif
 	self->atomic--;
 	rig_jitter();

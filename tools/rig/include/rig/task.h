@@ -33,6 +33,7 @@ struct task_struct {
 	int			refs;
 	bool			is_kthread;
 	bool			should_stop;
+	bool			sleeps;		/* in schedule() */
 	bool			exited;		/* @result is valid */
 	u8			signals;	/* RIG_SIGNAL_*, see fs.h */
 	int			result;
@@ -58,7 +59,6 @@ struct rig_self {
 	u64			random;
 	s64			allocated;	/* objects allocated minus freed by this thread */
 	struct mem_cgroup	*memcg;		/* charged for allocations, if not NULL */
-	struct rig_tally	*tally;
 	u32			rcu;		/* odd in a read-side section */
 	u32			rcu_nesting;
 };
@@ -183,8 +183,12 @@ extern char *rig_percpu[RIG_CPUS];
 	((typeof(p))(rig_percpu[cpu] + ((char *)(p) - __start_percpu_section)))
 #define per_cpu(variable, cpu)		(*per_cpu_ptr(&(variable), cpu))
 #define this_cpu_ptr(p)			per_cpu_ptr(p, raw_smp_processor_id())
+#ifdef RIG_CLOCK
+#define rig_this_cpu_add(variable, n)	((void)(*this_cpu_ptr(&(variable)) += (n)))
+#else
 #define rig_this_cpu_add(variable, n)					\
 	((void)__atomic_fetch_add(this_cpu_ptr(&(variable)), n, __ATOMIC_RELAXED))
+#endif
 #define this_cpu_inc(variable)		rig_this_cpu_add(variable, 1)
 #define this_cpu_dec(variable)		rig_this_cpu_add(variable, -1)
 #define __this_cpu_inc(variable)	rig_this_cpu_add(variable, 1)

@@ -28,7 +28,11 @@ void init_waitqueue_head(wait_queue_head_t *queue);
 int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
 void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive);
-#define rig_wake(queue, key, nr) ({ RIG_TALLY(locks); rig_wake_queue(queue, key, nr); })
+#define rig_wake(queue, key, nr) ({					\
+	RIG_LOCK_BEGIN(queue);						\
+	rig_touch(queue, 1, true);					\
+	rig_wake_queue(queue, key, nr);					\
+	RIG_LOCK_END(queue); })
 
 static inline bool waitqueue_active(wait_queue_head_t *queue)
 {
