@@ -15,7 +15,8 @@ import re
 # The timestamp of the kernel, and the prefix of a guest program or of twheel_bench.
 PREFIX = re.compile(r"^(?:\[ *\d+\.\d+\] )?(?:\| |twheel_bench: )?")
 WORDS = ("suite", "case", "of", "what", "pending", "unit")
-UNITS = ("ns", "bytes", "us", "ticks", "per_second", "count", "ratio")
+UNITS = ("ns", "bytes", "us", "ticks", "per_second", "count", "ratio", "lines", "locks",
+         "hand-overs")
 LINE = {
     "sample": re.compile(
         r"sample suite=(\S+) case=(\S+) of=(\S+) what=(\S+) pending=(\d+) "

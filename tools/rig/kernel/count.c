@@ -48,7 +48,7 @@ static u32 busy;
 
 static __thread struct line *held[NESTING];
 static __thread unsigned int nr_held;
-static __thread const void *taken;	/* the lock being taken */
+static __thread void *taken;		/* the lock being taken */
 static __thread uintptr_t stack, stack_size;
 
 static void fail(const char *message)
@@ -180,7 +180,7 @@ void rig_lock_begin(const void *lock)
 	if (nr_held == NESTING)
 		fail("too many locks are held");
 	held[nr_held++] = line;
-	taken = lock;
+	taken = (void *)lock;
 }
 
 void rig_lock_end(const void *lock)
@@ -216,8 +216,10 @@ void rig_count_start(bool all)
 	struct line *line;
 
 	model_lock();
-	for (line = first_held; line != &last_held; line = line->next_held)
-		line->accesses = line->moved = 0;
+	for (line = first_held; line != &last_held; line = line->next_held) {
+		line->accesses = 0;
+		line->moved = 0;
+	}
 	rig_counts = (struct rig_counts) { };
 	counted = all ? NULL : rig_this;
 	model_unlock();
