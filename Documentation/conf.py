@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Sphinx configuration, for `make htmldocs`: the kernel's own extensions, from the kernel source
-in KERNEL_SOURCE, and the manual pages.
+in KERNEL_SOURCE, the manual pages, and the figures of the benchmarks.
 """
 import os
 import sys
 
 source = os.environ["KERNEL_SOURCE"]
 top = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-sys.path[:0] = [source + "/Documentation/sphinx", top + "/Documentation/sphinx"]
+sys.path[:0] = [source + "/Documentation/sphinx", top + "/Documentation/sphinx", top + "/scripts"]
 
 project = "twheel"
 with open(top + "/VERSION", encoding="ascii") as file:
     version = release = file.read().strip()
-extensions = ["kerneldoc", "automarkup", "manpages"]
+extensions = ["kerneldoc", "automarkup", "manpages", "performance"]
 exclude_patterns = ["ABI", "performance", "model", "sphinx"]
 kerneldoc_bin = source + "/scripts/kernel-doc"
 kerneldoc_srctree = top

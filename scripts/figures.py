@@ -1,0 +1,385 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Figures of the benchmarks: read logs, write and read files of figures, compare two of them, and
+judge them by the goals.  Used by bench-result, bench-compare, bench-table and htmldocs.
+
+A file of figures has a figure per line, and comments that begin with #.  The columns are those
+of Figure; without a minimum and a maximum there was a single value, or all were the same.
+"""
+
+import math
+import pathlib
+import re
+import statistics
+from typing import NamedTuple
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+FOLDER = TOP / "Documentation/performance"
+GOALS = FOLDER / "goals.txt"
+
+UNITS = ("ns", "us", "instructions", "lines", "locks", "hand-overs", "bytes", "ticks",
+         "per_second", "count", "ratio")
+# The suites of the rig that count and take no time.
+COUNTED = ("lines", "handover", "hot_key")
+# Exact figures have moved if they differ by more than EXACT, others by more than NOISY.
+EXACT = 0.01
+NOISY = 0.05
+# Less is better, except for these units of these suites.
+MORE_IS_BETTER = {"contention": "ratio", "rates": "per_second"}
+
+
+class BadFile(Exception):
+    """The file is not a valid file of figures or goals, or not a valid log."""
+
+
+class Figure(NamedTuple):
+    """A figure: its key, which is the first seven columns, and its values."""
+    place: str
+    suite: str
+    case: str
+    of: str
+    what: str
+    pending: int
+    unit: str
+    median: float
+    low: float
+    high: float
+
+    @property
+    def key(self):
+        return self[:7]
+
+    @property
+    def exact(self):
+        """Whether the figure is counted: the same on every machine, and beside any load."""
+        return self.place.startswith("exact") or self.suite in COUNTED
+
+    def __str__(self):
+        values = [self.median] if self.low == self.high else self[7:]
+        return " ".join(map(str, [*self[:7], *map(plain, values)]))
+
+
+def plain(value):
+    """A number with at most four digits after the point, and without a superfluous one."""
+    return f"{round(value, 4):.10g}" if value != int(value) else str(int(value))
+
+
+def short(value):
+    """A number with three digits; larger numbers keep their integer part."""
+    if value == int(value) or abs(value) >= 100:
+        return f"{round(value):,}"
+    return f"{value:.3g}"
+
+
+def aligned(rows):
+    """The rows of a table as lines with columns of equal width."""
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for row in rows:
+        yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip()
+
+
+def figure_of(words):
+    """Parse the columns of a figure."""
+    if len(words) not in (8, 10) or words[6] not in UNITS:
+        raise ValueError
+    values = [float(word) for word in words[7:]]
+    return Figure(*words[:5], int(words[5]), words[6], *(values if values[1:] else values * 3))
+
+
+class Figures:
+    """The figures of a file by key, and its comments."""
+
+    def __init__(self, path):
+        self.path = pathlib.Path(path)
+        self.comments, self.by_key = [], {}
+        try:
+            lines = self.path.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise BadFile(str(error)) from error
+        for number, line in enumerate(lines, 1):
+            text, mark, comment = line.partition("#")
+            if mark:
+                self.comments.append(comment.strip())
+            if not text.strip():
+                continue
+            try:
+                figure = figure_of(text.split())
+            except ValueError:
+                raise BadFile(f"{path}:{number}: not a figure: {text.strip()}") from None
+            if figure.key in self.by_key:
+                raise BadFile(f"{path}:{number}: a second {' '.join(map(str, figure.key))}")
+            self.by_key[figure.key] = figure
+
+    def find(self, path):
+        """
+        The figure of a path of five or six parts, as in goals.txt.  A part may have alternatives:
+        a|b.  If several figures match, those with the most pending are taken, and of these the
+        lowest.
+        """
+        wanted = [part.split("|") for part in path]
+        found = [figure for key, figure in self.by_key.items()
+                 if all(str(word) in words for word, words in zip(key, wanted))]
+        most = max((figure.pending for figure in found), default=0)
+        return min((figure for figure in found if figure.pending == most),
+                   key=lambda figure: figure.median, default=None)
+
+
+# Logs
+
+# The timestamp of the kernel, and the prefix of a guest program or of twheel_bench.
+PREFIX = re.compile(r"^(?:\[ *\d+\.\d+\] )?(?:\| |twheel_bench: )?")
+KEY = r"suite=(\S+) case=(\S+) of=(\S+) what=(\S+) pending=(\d+)"
+LINES = {
+    "sample": re.compile(rf"sample {KEY} unit=({'|'.join(UNITS)}) value=(-?\d+(?:\.\d+)?)"),
+    "skip": re.compile(rf"skip {KEY} reason=(\S+)"),
+    "begin": re.compile(r"begin suite=(\S+) pending=\d+"),
+    "end": re.compile(r"end suite=(\S+)"),
+    "place-note": re.compile(r"place-note (.+)"),
+    "place": re.compile(r"place release=(\S+) cpus=(\d+)"),
+}
+SIMILAR = re.compile(r".*?\b(sample|skip|begin|end) suite=")
+
+
+def read_log(place, lines):
+    """
+    The figures, comments and failures of the output of a place.
+
+    "begin suite=S pending=N" precedes the lines of a suite, and "end suite=S" follows if it
+    succeeded.  S_PART is a part of suite S; lines of other suites in between are ignored.  A
+    malformed line is a failure, and so is a suite without an end or without output.
+    """
+    values, notes, skips, failures, current, has_output = {}, [], {}, [], None, False
+    for line in lines:
+        text = PREFIX.sub("", line.rstrip())
+        kind = text.split(" ", 1)[0]
+        match = kind in LINES and LINES[kind].fullmatch(text)
+        words = match.groups() if match else ()
+        if not match and SIMILAR.match(text):
+            failures.append(f"unreadable: {text}")
+        elif not match and "FAILURE:" in text:
+            failures.append(text.partition("FAILURE:")[2].strip())
+        elif kind == "place" and match:
+            notes.append(f"Linux {words[0]}, CPUs: {words[1]}")
+        elif kind == "place-note" and match:
+            notes.append(words[0])
+        elif kind in ("begin", "end") and match:
+            if kind == "begin" and current:
+                failures.append(f"suite {current} has no end")
+            elif kind == "end" and current != words[0]:
+                failures.append(f"the end of suite {words[0]} without a begin")
+            elif kind == "end" and not has_output:
+                failures.append(f"suite {current} has no output")
+            current, has_output = words[0] if kind == "begin" else None, False
+        elif match and not current:
+            failures.append(f"outside of suites: {text}")
+        elif match and (current == words[0] or current.startswith(words[0] + "_")):
+            has_output = True
+            if kind == "sample":
+                values.setdefault(words[:6], []).append(float(words[6]))
+            else:
+                skips[f"skipped: {place} {' '.join(words[:5])}: {words[5].replace('-', ' ')}"] = 1
+    if current:
+        failures.append(f"suite {current} has no end")
+    if not values and not skips:
+        failures.append("no figures")
+    return ([Figure(place, *words[:4], int(words[4]), words[5], statistics.median(found),
+                    min(found), max(found)) for words, found in values.items()],
+            [f"{place}: {', '.join(notes)}", *skips],
+            [f"FAILURE: {place}: {text}" for text in failures])
+
+
+# Goals
+
+class Goal(NamedTuple):
+    """
+    A line of goals.txt: the name, the limit, the figure, the peers and the description.
+
+    The comment at the beginning of goals.txt describes them.
+    """
+    name: str
+    limit: str
+    figure: str
+    peers: str
+    about: str
+
+    @property
+    def kind(self):
+        """The table of the goal."""
+        place, suite = self.figure.split("/")[:2]
+        if place == "peers" or self.limit == "-":
+            return "peers" if place == "peers" else "ratios"
+        return "exact" if place.startswith("exact") or suite in COUNTED else "native"
+
+    @property
+    def relative(self):
+        return self.limit.endswith("x")
+
+    def bound(self, figures):
+        """The limit; None if it is that of a figure that was not measured."""
+        total = 0.0
+        for term in self.limit[2:].rstrip("x").split("+"):
+            if re.fullmatch(r"[\d.]+(/\d+)?", term):
+                number, _, divisor = term.partition("/")
+                total += float(number) / float(divisor or 1)
+            else:
+                found = figures.find(self.path_of(term))
+                if not found:
+                    return None
+                total += found.median
+        return total
+
+    def wanted(self, files):
+        if self.limit == "-":
+            return ""
+        text = "at most " if self.limit.startswith("<=") else "at least "
+        limit = self.limit[2:].rstrip("x")
+        if not re.fullmatch(r"[\d./]+", limit):
+            return "at most the limit"
+        found = [ours.unit for ours, _ in map(self.figures_of, files) if ours]
+        unit = f" {found[0].replace('_', ' ')}" if found and found[0] != "ratio" else ""
+        return text + (limit if "/" in limit else short(float(limit))) + (
+            "" if self.relative else unit)
+
+    def path_of(self, peer):
+        """The path of a peer, or of a figure of the limit."""
+        path = self.figure.split("/")
+        parts = peer.split("/")
+        if len(parts) == 1:
+            parts.insert(0, path[2])
+        if len(parts) > 4:
+            return parts
+        return [*path[:2], *parts, *path[2 + len(parts):]]
+
+    def figures_of(self, figures):
+        """The figure of the goal, and those of the peers that were measured, best first."""
+        paths = map(self.path_of, self.peers.split(",") if self.peers != "-" else [])
+        peers = [peer for peer in map(figures.find, paths) if peer]
+        return figures.find(self.figure.split("/")), sorted(peers, key=lambda peer: peer.median)
+
+    def value(self, figures):
+        """The figure, or its ratio to the best peer; None if it or its limit was not measured."""
+        ours, peers = self.figures_of(figures)
+        if not ours or (self.limit != "-" and self.bound(figures) is None):
+            return None
+        if self.relative or self.limit == "-":
+            return ours.median / peers[0].median if peers and peers[0].median else None
+        return ours.median
+
+    def cell(self, figures):
+        """The value as text, with those of the peers."""
+        value = self.value(figures)
+        if value is None:
+            return "-"
+        ours, peers = self.figures_of(figures)
+        if self.relative or self.limit == "-":
+            text = f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
+            return text + f" ({short(ours.median)} : {short(peers[0].median)} {ours.unit})"
+        notes = [f"{peer.of} {short(peer.median)}" for peer in peers]
+        if "/" in self.limit:
+            notes.append(f"limit {short(self.bound(figures))}")
+        return short(value) + (f" ({', '.join(notes)})" if notes else "")
+
+    def excess(self, files):
+        """By which factor the worst value misses the goal: reached up to 1; None if unknown."""
+        found = []
+        for value, bound in ((self.value(figures), self.limit != "-" and self.bound(figures))
+                             for figures in files):
+            over, under = (bound, value) if self.limit.startswith(">=") else (value, bound)
+            if value is not None and self.limit != "-":
+                found.append(over / under if under else float("inf") if over else 1)
+        return max(found, default=None)
+
+    def verdict(self, files):
+        worst = self.excess(files)
+        if self.limit == "-":
+            return ""
+        return "not measured" if worst is None else "missed" if worst > 1 else "reached"
+
+    def order(self, files):
+        """The key to sort goals: missed ones first, the worst of them at the top."""
+        verdict = self.verdict(files)
+        worst = self.excess(files) if verdict == "missed" else 0
+        return ("", "missed", "not measured", "reached").index(verdict), -worst
+
+
+def goals(kind=None, path=GOALS):
+    """The goals of a kind, or all, in the order of the file."""
+    found = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        words = line.split(None, 4)
+        if len(words) != 5 or not re.fullmatch(r"-|[<>]=\S+", words[1]) or \
+                len(words[2].split("/")) not in (5, 6):
+            raise BadFile(f"{path}:{number}: not a goal: {line}")
+        found.append(Goal(*words))
+    return [goal for goal in found if kind in (None, goal.kind)]
+
+
+def goal_rows(wanted, files):
+    """A table of goals: the missed ones first."""
+    yield ["goal", "figure", "wanted", *(figures.path.stem for figures in files), ""]
+    for goal in sorted(wanted, key=lambda goal: goal.order(files)):
+        yield [goal.name, goal.about, goal.wanted(files),
+               *(goal.cell(figures) for figures in files), goal.verdict(files)]
+
+
+def needed(figures):
+    """The figures of a file that a goal refers to, in the order of the goals."""
+    found = {}
+    for goal in goals():
+        limits = [figures.find(goal.path_of(term)) for term in goal.limit[2:].split("+")
+                  if term.count("/") > 1]
+        ours, peers = goal.figures_of(figures)
+        found.update((figure.key, figure) for figure in filter(None, [ours, *peers, *limits]))
+    return found.values()
+
+
+# Tables and comparisons
+
+def is_ours(contender):
+    return contender.startswith("twheel")
+
+
+def in_order(items):
+    return list(dict.fromkeys(items))
+
+
+def suite_rows(figures, place, suite):
+    """A table of a suite: a row for each figure, a column for each contender."""
+    found = [figure for figure in figures.by_key.values() if figure[:2] == (place, suite)]
+    contenders = sorted(in_order(figure.of for figure in found), key=lambda of: not is_ours(of))
+    yield ["case", "figure", "pending", "unit", *contenders]
+    rows = {}
+    for figure in found:
+        row = (figure.case, figure.what, f"{figure.pending:,}", figure.unit)
+        rows.setdefault(row, {})[figure.of] = short(figure.median)
+    for row, cells in rows.items():
+        yield [*row, *(cells.get(of, "") for of in contenders)]
+
+
+def factor(old, new):
+    return new.median / old.median if old.median else float("inf")
+
+
+def has_moved(old, new):
+    """
+    Whether two figures differ by more than the noise.  It is unknown for a single time.
+    """
+    least = (EXACT if new.exact else NOISY) * abs(old.median)
+    known = all(figure.low != figure.high or figure.unit not in ("ns", "us", "per_second")
+                for figure in (old, new))
+    apart = new.exact or (known and (old.high < new.low or new.high < old.low))
+    return apart and abs(new.median - old.median) > least
+
+
+def is_worse(old, new):
+    return (new.median > old.median) != (MORE_IS_BETTER.get(new.suite) == new.unit)
+
+
+def common(old, new):
+    """The pairs of figures in both of two files, and the moved ones, largest change first."""
+    pairs = [(old.by_key[key], new.by_key[key]) for key in old.by_key if key in new.by_key]
+    moved = [pair for pair in pairs if has_moved(*pair)]
+    return pairs, sorted(moved, key=lambda pair: abs(math.log(factor(*pair) or 1e-9)),
+                         reverse=True)
