@@ -293,7 +293,8 @@ class Goal(NamedTuple):
         worst = self.excess(files)
         if self.limit == "-":
             return ""
-        return "not measured" if worst is None else "missed" if worst > 1 else "reached"
+        # A tenth of a per cent is less than any figure can tell.
+        return "not measured" if worst is None else "missed" if worst > 1.001 else "reached"
 
     def order(self, files):
         """The key to sort goals: missed ones first, the worst of them at the top."""
