@@ -18,7 +18,7 @@ from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
 COLOURS = ("#d1495b", "#0077b6", "#2a9d8f", "#8d6cab", "#bc6c25")
-WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT, TOP = 360, 300, 50, 45, 10, 45
+WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT, TOP = 360, 300, 50, 55, 20, 45
 
 
 def list_table(rows):
