@@ -263,7 +263,7 @@ class Goal(NamedTuple):
             return None
         if self.relative or self.limit == "-":
             return ours.median / peers[0].median if peers and peers[0].median else None
-        return ours.median
+        return ours.high if ours.what == "longest" else ours.median
 
     def cell(self, figures):
         """The value as text, with those of the peers."""
