@@ -81,6 +81,7 @@ int memory_suite(const struct bench_config *config);
 int lateness_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
+int peers_suite(const struct bench_config *config);
 int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
 int scale_suite(const struct bench_config *config);

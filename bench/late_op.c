@@ -174,8 +174,8 @@ static int measure_once(void)
 	err = check(err ?: stopped);
 	if (err)
 		return err;
-	late_report(&run.late, "twheel_op", run.config->nr);
-	late_report(&run.wakeups, "wakeup", run.config->nr);
+	late_report(&run.late, SUITE, VARIANT, "twheel_op", "", run.config->nr);
+	late_report(&run.wakeups, SUITE, VARIANT, "wakeup", "", run.config->nr);
 	return 0;
 }
 

@@ -17,9 +17,6 @@
 #include "bench.h"
 #include "late_op.h"
 
-#define SUITE		"lateness"
-#define VARIANT		"50ms"
-
 /* Interval between wake-ups. */
 #define PERIOD_NS	NSEC_PER_MSEC
 
@@ -50,28 +47,32 @@ static int compare(const void *a, const void *b)
 	return x < y ? -1 : x > y;
 }
 
-static void report(const char *of, const char *figure, u64 pending, u32 ns)
-{
-	bench_sample(SUITE, VARIANT, of, figure, pending, "us", ns);
-}
-
 /**
  * late_report - report the recorded values and reset the record
  * @late: the record
+ * @suite: the suite
+ * @variant: the case
  * @of: the contender
- * @pending: number of pending operations
+ * @prefix: prefix of the names p50, p99 and max
+ * @pending: number of pending items
  */
-void late_report(struct late *late, const char *of, u64 pending)
+void late_report(struct late *late, const char *suite, const char *variant, const char *of,
+		 const char *prefix, u64 pending)
 {
-	u32 nr = late->nr;
+	static const char * const names[] = { "p50", "p99", "max" };
+	u32 nr = late->nr, i;
+	char figure[16];
 
 	late->nr = 0;
 	if (!nr)
 		return;
 	sort(late->ns, nr, sizeof(*late->ns), compare, NULL);
-	report(of, "p50", pending, late->ns[nr / 2]);
-	report(of, "p99", pending, late->ns[div_u64(nr * 99ULL, 100)]);
-	report(of, "max", pending, late->ns[nr - 1]);
+	for (i = 0; i < ARRAY_SIZE(names); i++) {
+		const u32 at[] = { nr / 2, div_u64(nr * 99ULL, 100), nr - 1 };
+
+		snprintf(figure, sizeof(figure), "%s%s", prefix, names[i]);
+		bench_sample(suite, variant, of, figure, pending, "us", late->ns[at[i]]);
+	}
 }
 
 /*

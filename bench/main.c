@@ -64,6 +64,7 @@ static const struct bench_suite suites[] = {
 	{ "lateness",		lateness_suite },
 	{ "wakeups",		wakeups_suite },
 	{ "purgatory",		purgatory_suite },
+	{ "peers",		peers_suite },
 	{ "memory_op",		memory_op_suite },
 	{ "lateness_op",	late_op_suite },
 	{ "scale",		scale_suite },

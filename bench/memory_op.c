@@ -50,8 +50,14 @@ static s64 zone_cached(const struct zone *zone)
 	return nr;
 }
 
-/* Replaced hash tables leave hundreds of pages on these lists. */
-static s64 pages_unused(void)
+/**
+ * ops_pages_unused - free pages, including those on the per-CPU lists
+ *
+ * Replaced hash tables leave hundreds of pages on these lists.
+ *
+ * Return: number of pages.
+ */
+s64 ops_pages_unused(void)
 {
 	s64 nr = global_zone_page_state(NR_FREE_PAGES);
 	struct zone *zone;
@@ -114,14 +120,14 @@ static int fill(u32 nr)
 /* Fill an empty purgatory, and report the growth. */
 static int measure(const char *variant, u32 nr)
 {
-	s64 was_unused = pages_unused(), was_slab = pages_slab();
+	s64 was_unused = ops_pages_unused(), was_slab = pages_slab();
 	int err;
 
 	err = fill(nr);
 	if (err)
 		return err;
 	slab_settled(S64_MIN);
-	report(variant, "bytes", nr, was_unused - pages_unused());
+	report(variant, "bytes", nr, was_unused - ops_pages_unused());
 	report(variant, "slab_bytes", nr, pages_slab() - was_slab);
 	bench_sample(SUITE, variant, OF, "object_bytes", nr, "bytes",
 		     1000 * (sizeof(struct twheel_op) +

@@ -89,7 +89,7 @@ static const struct twheel_op_ops op_ops = {
 	.release	= ops_release,
 };
 
-/* Allocate and add an operation that completes by any of its keys. */
+/* Allocate and add an operation that completes by any of its keys, or by a quorum of them. */
 static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u32 id,
 		  const struct twheel_watch_spec *specs, u64 deadline)
 {
@@ -108,6 +108,10 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u
 	o->ended = 0;
 	o->id = id;
 	args.watches = o->watch;
+	if (ops->quorum) {
+		args.condition = TWHEEL_COND_QUORUM;
+		args.quorum = ops->quorum;
+	}
 	twheel_op_init(&o->op, callbacks);
 	if (op)
 		*op = o;

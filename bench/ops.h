@@ -35,6 +35,7 @@ struct bench_op {
  * @purgatory: the purgatory
  * @cache: slab cache of the operations
  * @nr_keys: number of keys of each operation
+ * @quorum: number of keys that complete it; 0 for any of them
  * @random: state of the generator of deadlines
  * @expected: reason that operations should end with at present
  * @added: operations added by ops_add()
@@ -50,6 +51,7 @@ struct bench_ops {
 	struct twheel_purgatory	*purgatory;
 	struct kmem_cache	*cache;
 	unsigned int		nr_keys;
+	u32			quorum;
 	struct rnd_state	random;
 	enum twheel_reason	expected;
 	u64			added;
@@ -73,6 +75,7 @@ int ops_add_custom(const struct twheel_op_ops *ops, u32 id,
 		   const struct twheel_watch_spec *specs, u64 deadline);
 void ops_release(struct twheel_op *op);
 u64 ops_far_deadline(void);
+s64 ops_pages_unused(void);
 int ops_run_pinned(int (*run)(const struct bench_config *config),
 		   const struct bench_config *config);
 
