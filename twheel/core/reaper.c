@@ -328,6 +328,8 @@ int twheel_reaper(void *data)
 	spin_unlock_irq(&shard->lock);
 	/* The alarm must not wake a task that is gone; it is not armed again. */
 	hrtimer_cancel(&shard->alarm);
+	/* The exit of the thread may allocate after the wheel has put its cgroup. */
+	set_active_memcg(NULL);
 	return 0;
 }
 

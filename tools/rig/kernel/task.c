@@ -403,6 +403,8 @@ static void *kthread_main(void *arg)
 	if (!READ_ONCE(task->should_stop))
 		task->result = task->fn(task->data);
 	WARN_ON(in_atomic());
+	/* The exit of a task allocates, and the memory cgroup may have been freed. */
+	WARN_ON(rig_self()->memcg);
 	/* A thread that exits on its own may be gone when kthread_stop() is called. */
 	WARN_ON(!READ_ONCE(task->should_stop));
 	__atomic_fetch_sub(&kthreads, 1, __ATOMIC_RELAXED);

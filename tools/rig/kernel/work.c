@@ -178,6 +178,7 @@ static void *worker_main(void *arg)
 		if (work) {
 			work->func(work);
 			WARN_ON(in_atomic());
+			WARN_ON(rig_self()->memcg);
 		} else {
 			rig_futex_wait(&changes, seen, sleep);
 		}
