@@ -119,10 +119,10 @@ TEST_F(info, keys_with_remaining_needs)
 	EXPECT_EQ(POISON, keys[2].key.v[0]);
 }
 
-/* Without the key that was removed, and with keys that were added later at the end. */
+/* Without the key that was removed, and with keys that were added later at the end, in order. */
 TEST_F(info, keys_are_in_the_order_in_which_they_were_added)
 {
-	struct twheel_watch_spec added[] = { spec_of(6, 1), spec_of(5, 1), spec_of(1, 1) };
+	struct twheel_watch_spec added[] = { spec_of(1, 1), spec_of(6, 1), spec_of(5, 1) };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4), expected[] = { 1, 3, 4, 6, 5 };
 	struct twheel_watch_spec keys[5];
 	__u32 i, nr;

@@ -11,7 +11,6 @@
  */
 #include <linux/err.h>
 #include <linux/export.h>
-#include <linux/minmax.h>
 #include <trace/events/twheel.h>
 
 #include "op.h"
@@ -53,20 +52,15 @@ static void op_count_watches(struct twheel_op *op, int nr)
 	spin_unlock(&list->lock);
 }
 
-/* Move watches of keys that are watched already to the end. Return: number of the others. */
-static u32 op_sort_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+/* Drop watches of keys that are watched already, in place. Return: number of the others. */
+static u32 op_keep_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
-	u32 i = 0;
+	u32 i, new = 0;
 
-	while (i < nr) {
-		if (!*op_find(op, &watches[i].key)) {
-			i++;
-			continue;
-		}
-		nr--;
-		swap(watches[i], watches[nr]);
-	}
-	return nr;
+	for (i = 0; i < nr; i++)
+		if (!*op_find(op, &watches[i].key))
+			watches[new++] = watches[i];
+	return new;
 }
 
 /* Attach the watches of new keys. Return: their number, or an error. */
@@ -76,7 +70,7 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 
 	if (err)
 		return err;
-	nr = op_sort_new(op, watches, nr);
+	nr = op_keep_new(op, watches, nr);
 	if (op->nr_watches + nr > TWHEEL_MAX_KEYS)
 		return -EINVAL;
 	if (!twheel_purgatory_charge_watches(op->purgatory, nr)) {
