@@ -435,16 +435,27 @@ static void event_delivered(struct twheel_events *events, struct events_taken *t
 	spin_unlock(&events->lock);
 }
 
+/* Copy @nr events. Returns the number of events that were copied as a whole. */
+static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter *to)
+{
+	size_t copied = copy_to_iter(event, nr * sizeof(*event), to);
+
+	if (unlikely(copied < nr * sizeof(*event)))
+		iov_iter_revert(to, copied % sizeof(*event));
+	return copied / sizeof(*event);
+}
+
 /* Copy the taken events. Returns the number of delivered events. */
 static u32 events_deliver(struct twheel_events *events, struct events_taken *taken,
 			  struct iov_iter *to)
 {
-	size_t copied = copy_to_iter(taken->event, taken->nr * sizeof(*taken->event), to);
-	u32 delivered = copied / sizeof(*taken->event);
+	u32 delivered = events_copy(taken->event, taken->nr, to);
 	u32 i, nr_last = 0;
 
-	if (delivered < taken->nr) {
-		iov_iter_revert(to, copied % sizeof(*taken->event));
+	if (unlikely(delivered < taken->nr)) {
+		/* On arm64, a copy that ends at a fault may have written more than it reports. */
+		while (delivered < taken->nr && events_copy(&taken->event[delivered], 1, to))
+			delivered++;
 		events_put_back(events, taken, delivered);
 	}
 	for (i = 0; i < delivered; i++) {
