@@ -447,6 +447,41 @@ TEST_F(quota, limit_on_unread_detached_events)
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
 
+/* The reader of the detached events has stopped: other operations of the file are not affected. */
+TEST_F(quota, unread_detached_events_do_not_block_other_operations)
+{
+	struct twheel_create_args create = create_args("box", 0600);
+	struct twheel_event event;
+	unsigned int i;
+	__u64 id;
+
+	create.max_file_pending = 2;
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
+	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
+	self->fds[1] = twheel_open_named("box", O_NONBLOCK);
+	for (i = 0; i < 4; i++) {
+		id = add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i);
+		ASSERT_NE(0, id);
+		ASSERT_EQ(0, op_cancel(self->fds[0], id));
+	}
+	/* The limit of the file on its detached operations, but neither of other files... */
+	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_EQ(ENOBUFS, errno);
+	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
+	/* ...nor on the operations of its own queue, which has a limit of the same size. */
+	for (i = 0; i < 4; i++) {
+		id = add_deadline(self->fds[0], HOUR, 0, i);
+		ASSERT_NE(0, id);
+		ASSERT_EQ(0, op_cancel(self->fds[0], id));
+	}
+	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, 0, 0));
+	EXPECT_EQ(ENOBUFS, errno);
+	ASSERT_EQ(1, read_events(self->fds[0], &event, 1));
+	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, 0, 0));
+	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
+	EXPECT_EQ(ENOBUFS, errno);
+}
+
 /* The memory of a user is freed with the last file and operation. */
 TEST_F(quota, removal_uncharges_everything)
 {

@@ -144,35 +144,35 @@ static const struct twheel_op_ops file_op_ops = {
 
 /*
  * The limits of a file and of an event queue. A pending operation becomes an event, which stays
- * until it is read: both together are limited to twice the limit on pending operations.
+ * until it is read: both together are limited to twice the limit on pending operations. This
+ * limit is separate for detached operations, since their events may have another reader.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
  */
-static int file_check(const struct twheel_file *file)
+static int file_check(const struct twheel_file *file, bool detached)
 {
 	const struct twheel_events *own = &file->own;
-	u32 max = file->instance->max_file_pending;
+	u32 max = file->instance->max_file_pending, held;
 
 	if (READ_ONCE(own->shut))
 		return -ESHUTDOWN;
 	if (READ_ONCE(own->nr_pending) + atomic_read(&file->nr_detached) >= max)
 		return -ENOSPC;
-	if (READ_ONCE(own->held) + atomic_read(&file->held_detached) >= 2 * max)
-		return -ENOBUFS;
-	return 0;
+	held = unlikely(detached) ? atomic_read(&file->held_detached) : READ_ONCE(own->held);
+	return held >= 2 * max ? -ENOBUFS : 0;
 }
 
 /* Operations that have ended may still be counted as pending. */
-static int file_check_exactly(struct twheel_file *file)
+static int file_check_exactly(struct twheel_file *file, bool detached)
 {
-	int err = file_check(file);
+	int err = file_check(file, detached);
 
 	lockdep_assert_held(&file->own.lock);
 	if (err != -ENOSPC)
 		return err;
 	twheel_events_collect(&file->own);
-	return file_check(file);
+	return file_check(file, detached);
 }
 
 static int detached_check(const struct twheel_instance *instance)
@@ -185,11 +185,11 @@ static int detached_check(const struct twheel_instance *instance)
 /* Check the limits without a charge, so that an add beyond one costs little. */
 static int limits_check(struct twheel_file *file, bool detached)
 {
-	int err = file_check(file);
+	int err = file_check(file, detached);
 
 	if (unlikely(err)) {
 		spin_lock(&file->own.lock);
-		err = file_check_exactly(file);
+		err = file_check_exactly(file, detached);
 		spin_unlock(&file->own.lock);
 	}
 	if (err || !detached)
@@ -231,7 +231,7 @@ static int file_op_charge(struct twheel_file_op *file_op)
 	int err;
 
 	spin_lock(&file->own.lock);
-	err = file_check_exactly(file);
+	err = file_check_exactly(file, detached);
 	if (!err && detached) {
 		atomic_inc(&file->nr_detached);
 		atomic_inc(&file->held_detached);
