@@ -47,6 +47,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/fs.h>
+#include <linux/minmax.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
@@ -185,19 +186,25 @@ bool twheel_events_collect(struct twheel_events *events)
 }
 
 /*
- * Collect all operations with fresh events, so that the counts are exact for events that were
- * queued before the call. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
+ * Collect operations with fresh events, so that the counts are exact for events that were
+ * queued before the call: as many as were pending or unread then, so that it returns no matter
+ * how many are added and end meanwhile. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May
+ * sleep.
  */
 void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
 {
+	u32 todo = READ_ONCE(events->held), unread, nr;
 	bool more;
 
 	do {
 		spin_lock(&events->lock);
+		unread = events->unread;
 		more = twheel_events_collect(events);
+		nr = events->unread - unread;
 		spin_unlock(&events->lock);
+		todo -= min(nr, todo);
 		cond_resched();
-	} while (more && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
+	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
 }
 
 /* Returns the first pending operation with a reference and moves it to the tail. */

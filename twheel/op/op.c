@@ -110,6 +110,9 @@
 static_assert(sizeof(struct twheel_op) <= 128 || sizeof(spinlock_t) > sizeof(u32));
 static_assert(sizeof(struct twheel_watch) <= 64);
 
+/* Number of keys whose buckets are prefetched at the end of an operation. */
+#define PREFETCH_KEYS	4U
+
 /**
  * twheel_op_init - initialise an operation
  * @op: the operation
@@ -303,16 +306,18 @@ static void prefetch_neighbours(const struct list_head *entry)
 
 /*
  * Prefetch the lines that the end of an operation touches: its neighbours on the wheel and
- * in its list, and the buckets of its keys. With a million operations none of them is
- * cached, and these misses in sequence dominate the cost of an end.
+ * in its list, and the buckets of its first keys. With a million operations none of them is
+ * cached, and these misses in sequence dominate the cost of an end. Only a few keys, since a
+ * signal does this for each operation of a chunk with the lock of a stripe held.
  */
 static void op_prefetch(const struct twheel_op *op)
 {
 	const struct twheel_watch *watch;
+	unsigned int nr = PREFETCH_KEYS;
 
 	prefetch_neighbours(&op->timer.node.entry);
 	prefetch_neighbours(&op->parked);
-	for (watch = op->watches; watch; watch = watch->next)
+	for (watch = op->watches; watch && nr--; watch = watch->next)
 		twheel_keys_prefetch(&op->purgatory->keys, twheel_watch_hash(watch));
 }
 

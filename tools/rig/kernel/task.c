@@ -25,6 +25,8 @@ __thread struct rig_self *rig_this;
 unsigned int nr_cpu_ids = 1;
 unsigned long rig_thread_size = 16384;
 char *rig_percpu[RIG_CPUS];
+__thread unsigned long rig_prefetches;
+void (*rig_at_resched)(void);
 
 static u64 seed;
 static u32 last_tid;
@@ -359,6 +361,8 @@ int rig_cond_resched(void)
 {
 	might_sleep();
 	rig_jitter();
+	if (rig_at_resched)
+		rig_at_resched();
 	return 0;
 }
 

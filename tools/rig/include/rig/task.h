@@ -105,6 +105,8 @@ long schedule_timeout_idle(long jiffies);
 void rig_sleep_until(u64 ns);
 int wake_up_process(struct task_struct *task);
 int rig_cond_resched(void);
+/* Called by cond_resched(), if not NULL */
+extern void (*rig_at_resched)(void);
 #define cond_resched()			rig_cond_resched()
 bool need_resched(void);
 
@@ -198,6 +200,8 @@ extern char *rig_percpu[RIG_CPUS];
 #define raw_cpu_write(variable, n)	this_cpu_write(variable, n)
 
 #define prefetch(p)			__builtin_prefetch(p)
-#define prefetchw(p)			__builtin_prefetch(p, 1)
+#define prefetchw(p)			(rig_prefetches++, __builtin_prefetch(p, 1))
+/* Prefetches for writing by this thread */
+extern __thread unsigned long rig_prefetches;
 
 #endif /* _RIG_TASK_H */
