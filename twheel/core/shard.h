@@ -184,7 +184,7 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
  * @number: its number in @wheel
  * @clock: clock of the deadlines
- * @account: __GFP_ACCOUNT if the levels are charged, or 0
+ * @account: TWHEEL_GFP_ACCOUNT if the levels are charged, or 0
  * @memcg: memory cgroup charged for levels that the reaper allocates
  * @base: pending timers, by TWHEEL_TIMER_INLINE
  * @stepped: tick to which the clock was last set

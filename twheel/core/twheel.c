@@ -222,7 +222,7 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 /* Create a wheel. The arguments and errors are those of twheel_create(). May sleep. */
 struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags)
 {
-	gfp_t account = flags & TWHEEL_MAKE_ACCOUNT ? __GFP_ACCOUNT : 0;
+	gfp_t account = flags & TWHEEL_MAKE_ACCOUNT ? TWHEEL_GFP_ACCOUNT : 0;
 	struct twheel_config c = *config;
 	struct twheel *wheel;
 	int err;

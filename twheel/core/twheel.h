@@ -4,6 +4,7 @@
 #define _TWHEEL_CORE_TWHEEL_H
 
 #include <linux/bits.h>
+#include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
@@ -33,6 +34,13 @@ struct twheel {
 	unsigned int		nr_shards;
 	struct twheel_shard	shard[];
 };
+
+/*
+ * Added to GFP_KERNEL for memory that is charged to the memory cgroup of the caller. At its
+ * limit, the allocation fails after reclaim. Without this the OOM killer would end a process
+ * of the cgroup, which need not be a user of twheel.
+ */
+#define TWHEEL_GFP_ACCOUNT	(__GFP_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_NOWARN)
 
 extern struct list_head twheel_wheels;
 extern struct mutex twheel_wheels_lock;

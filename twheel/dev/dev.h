@@ -21,11 +21,16 @@
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
+#include "../core/twheel.h"
+
 /* The low bits of an id are the index, which is never 0; the rest is a generation. */
 #define TWHEEL_INDEX_BITS	26
 
 /* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
+
+/* For all memory that users can multiply. */
+#define TWHEEL_GFP_USER		(GFP_KERNEL | TWHEEL_GFP_ACCOUNT)
 
 struct fasync_struct;
 struct iov_iter;

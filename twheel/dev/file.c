@@ -61,7 +61,6 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
-#include "../core/twheel.h"
 #include "dev.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
@@ -107,7 +106,7 @@ void twheel_instance_exit(struct twheel_instance *instance)
 
 static struct twheel_instance *private_create(void)
 {
-	struct twheel_instance *instance = kzalloc(sizeof(*instance), GFP_KERNEL_ACCOUNT);
+	struct twheel_instance *instance = kzalloc(sizeof(*instance), TWHEEL_GFP_USER);
 	int err;
 
 	if (!instance)
@@ -164,7 +163,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	struct twheel_file *file;
 	int err = -ENOMEM;
 
-	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	file = kzalloc(sizeof(*file), TWHEEL_GFP_USER);
 	if (!file)
 		goto put_instance;
 	file->user = twheel_user_get();

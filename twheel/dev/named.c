@@ -285,7 +285,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	struct twheel_named *named;
 	int minor, err;
 
-	named = kzalloc(sizeof(*named), GFP_KERNEL_ACCOUNT);
+	named = kzalloc(sizeof(*named), TWHEEL_GFP_USER);
 	if (!named)
 		return ERR_PTR(-ENOMEM);
 	err = named_owner(named, args);

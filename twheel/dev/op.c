@@ -89,7 +89,7 @@ static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 
 	if (periodic) {
 		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys),
-			     GFP_KERNEL_ACCOUNT);
+			     TWHEEL_GFP_USER);
 		if (!fp)
 			return NULL;
 		fp->file_op = (struct twheel_file_op *)(fp + 1);
@@ -97,9 +97,9 @@ static struct twheel_file_op *file_op_alloc(u32 nr_keys, bool periodic)
 		return fp->file_op;
 	}
 	if (nr_keys > CACHED_KEYS)
-		file_op = kmalloc(struct_size(file_op, watch, nr_keys), GFP_KERNEL_ACCOUNT);
+		file_op = kmalloc(struct_size(file_op, watch, nr_keys), TWHEEL_GFP_USER);
 	else
-		file_op = kmem_cache_alloc(op_cache[nr_keys], GFP_KERNEL_ACCOUNT);
+		file_op = kmem_cache_alloc(op_cache[nr_keys], TWHEEL_GFP_USER);
 	if (file_op)
 		file_op->flags = nr_keys > CACHED_KEYS ? 0 : (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
 	return file_op;
@@ -385,7 +385,7 @@ struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
 {
 	if (!call->many)
 		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
-					   GFP_KERNEL_ACCOUNT);
+					   TWHEEL_GFP_USER);
 	return call->many;
 }
 
@@ -415,7 +415,7 @@ static struct twheel_watch_chunk *chunk_create(struct twheel_file_op *file_op, u
 {
 	struct twheel_watch_chunk *chunk;
 
-	chunk = kmalloc(struct_size(chunk, watch, nr), GFP_KERNEL_ACCOUNT);
+	chunk = kmalloc(struct_size(chunk, watch, nr), TWHEEL_GFP_USER);
 	if (!chunk)
 		return NULL;
 	chunk->nr = nr;
@@ -490,7 +490,7 @@ static int file_op_assign_id(struct twheel_file_op *file_op)
 
 	xa_lock(&instance->ops);
 	err = __xa_alloc(&instance->ops, &index, file_op,
-			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), GFP_KERNEL);
+			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), TWHEEL_GFP_USER);
 	if (!err) {
 		instance->generation++;
 		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;

@@ -30,7 +30,6 @@
 #include <linux/printk.h>
 #include <linux/slab.h>
 
-#include "../core/twheel.h"
 #include "dev.h"
 
 /* Idle wheels are kept this long, because creating their threads is expensive. */
@@ -125,7 +124,7 @@ static void user_idle(struct work_struct *work)
 
 static struct twheel_user *user_alloc(kuid_t uid)
 {
-	struct twheel_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	struct twheel_user *user = kzalloc(sizeof(*user), TWHEEL_GFP_USER);
 
 	if (!user)
 		return NULL;
@@ -153,7 +152,7 @@ struct twheel_user *twheel_user_get(void)
 		user = user_alloc(uid);
 		if (!user)
 			return ERR_PTR(-ENOMEM);
-		err = xa_insert(&users, __kuid_val(uid), user, GFP_KERNEL_ACCOUNT);
+		err = xa_insert(&users, __kuid_val(uid), user, TWHEEL_GFP_USER);
 		if (!err)
 			return user;
 		kfree(user);

@@ -68,6 +68,7 @@
 #include <linux/string.h>
 
 #include "../compat.h"
+#include "../core/twheel.h"
 #include "key.h"
 
 /*
@@ -544,7 +545,7 @@ int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
 	keys->shift = order_base_2(clamp(nr, STRIPES_MIN, STRIPES_MAX));
 	get_random_bytes(&keys->secret, sizeof(keys->secret));
 	keys->stripe = kcalloc(nr_stripes(keys), sizeof(*keys->stripe),
-			       account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+			       GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
 	if (!keys->stripe)
 		return -ENOMEM;
 	for (i = 0; i < nr_stripes(keys); i++) {

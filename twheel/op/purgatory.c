@@ -36,6 +36,7 @@
 #include <linux/string.h>
 
 #include "../core/shard.h"
+#include "../core/twheel.h"
 #include "op.h"
 #include "purgatory.h"
 
@@ -67,7 +68,7 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 	int err;
 
 	purgatory = kzalloc(struct_size(purgatory, list, nr),
-			    account ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+			    GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
 	err = twheel_keys_init(&purgatory->keys, max_pending, account);

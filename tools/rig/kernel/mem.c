@@ -68,6 +68,9 @@ void *rig_alloc(size_t size, gfp_t gfp)
 	RIG_TALLY(allocations);
 	if (self->memcg && !(gfp & __GFP_ACCOUNT))
 		rig_warn(__FILE__, __LINE__, "allocated for a memory cgroup, and not charged");
+	if (gfp & __GFP_ACCOUNT && gfpflags_allow_blocking(gfp) &&
+	    !(gfp & (__GFP_RETRY_MAYFAIL | __GFP_NORETRY)))
+		rig_warn(__FILE__, __LINE__, "may invoke the OOM killer of a memory cgroup");
 	if (rig_should_fail() || size > 1UL << 32)
 		return NULL;
 	if (posix_memalign((void **)&header, ALIGN_OBJECT, sizeof(*header) + size))
