@@ -10,6 +10,7 @@
 #define _KUNIT_VTIME_H
 
 #include <linux/hrtimer.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
 
@@ -32,6 +33,17 @@ static inline void vtime_sleep_until(u64 when)
 static inline void vtime_sleep(u64 ns)
 {
 	vtime_sleep_until(ktime_get_ns() + ns);
+}
+
+/*
+ * Sleep in a callback of an operation, so that it overlaps with other threads. Callbacks must not
+ * sleep, and the kernel reports those that do; these are run by threads of the suite only.
+ */
+static inline void vtime_sleep_in_callback(u64 ns)
+{
+	non_block_end();
+	vtime_sleep(ns);
+	non_block_start();
 }
 
 #endif /* _KUNIT_VTIME_H */

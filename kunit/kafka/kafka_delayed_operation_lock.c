@@ -8,6 +8,7 @@
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
+#include <linux/kernel.h>
 #include <linux/time64.h>
 
 #include "../op/op_probe.h"
@@ -28,7 +29,7 @@ static bool request_in_predicate(struct watcher *watcher, u64 *value)
 static bool sleep_once(struct watcher *watcher, u64 *value)
 {
 	if (watcher->evaluated == 1)
-		vtime_sleep(10 * NSEC_PER_MSEC);
+		vtime_sleep_in_callback(10 * NSEC_PER_MSEC);
 	return false;
 }
 
@@ -97,7 +98,7 @@ static bool slow_predicate(struct watcher *watcher, u64 *value)
 	struct attempted *a = container_of(watcher, struct attempted, watcher);
 	bool completable = READ_ONCE(watcher->completable);
 
-	vtime_sleep(random_below(&a->random, MAX_NS));
+	vtime_sleep_in_callback(random_below(&a->random, MAX_NS));
 	return completable;
 }
 
@@ -184,7 +185,9 @@ static bool block_once(struct watcher *watcher, u64 *value)
 
 	if (!completable) {
 		complete(&evaluating);
+		non_block_end();
 		wait_for_completion(&go_on);
+		non_block_start();
 	}
 	return completable;
 }

@@ -4,6 +4,8 @@
  * misuse_kunit.c for the check of the reports.
  */
 #include <kunit/test.h>
+#include <linux/debug_locks.h>
+#include <linux/kernel.h>
 #include <linux/time64.h>
 #include <linux/twheel.h>
 
@@ -20,6 +22,7 @@ struct misused {
 	bool			by_predicate;
 	int			ret;
 	unsigned int		ended;
+	unsigned int		released;
 };
 
 static bool misused_try_complete(struct twheel_op *op, u64 *value)
@@ -42,6 +45,7 @@ static void misused_ended(struct twheel_op *op)
 
 static void misused_release(struct twheel_op *op)
 {
+	container_of(op, struct misused, op)->released++;
 }
 
 static const struct twheel_op_ops misused_ops = {
@@ -145,7 +149,6 @@ static void drain_and_destroy_on_reaper_are_refused(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, other);
 	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
-	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
 	KUNIT_EXPECT_EQ(test, misused_add(pending, TWHEEL_NEVER), 0);
 	KUNIT_EXPECT_EQ(test, misused_add_to(drain, other, NSEC_PER_SEC), 0);
 	KUNIT_EXPECT_EQ(test, misused_add(destroy, 2 * NSEC_PER_SEC), 0);
@@ -157,6 +160,68 @@ static void drain_and_destroy_on_reaper_are_refused(struct kunit *test)
 	expect_pending(test, 1);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), 1);
 	twheel_destroy(other);
+}
+
+/*
+ * The task that completes the operation runs the callback, which would wait for itself for ever.
+ * Only lockdep knows. Not after a report, which disables it: this suite comes first.
+ */
+static void drain_and_destroy_in_callback_are_refused(struct kunit *test)
+{
+	struct misused *drain = misused_new(test, try_drain);
+	struct misused *destroy = misused_new(test, try_destroy);
+	struct misused *predicate = misused_new(test, try_destroy);
+	struct misused *pending = misused_new(test, NULL);
+
+	KUNIT_ASSERT_TRUE(test, debug_locks);
+	expect_report(test, "WARNING: *twheel/op/purgatory.c:*");
+	predicate->by_predicate = true;
+	KUNIT_EXPECT_EQ(test, misused_add(pending, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(predicate, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(drain, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, misused_add(destroy, TWHEEL_NEVER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&drain->op, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&destroy->op), 0);
+	KUNIT_EXPECT_EQ(test, drain->ended, 1);
+	KUNIT_EXPECT_EQ(test, drain->ret, 0);
+	KUNIT_EXPECT_EQ(test, destroy->ended, 1);
+	KUNIT_EXPECT_EQ(test, pending->ended, 0);
+	expect_pending(test, 2);
+	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(purgatory), 2);
+}
+
+static int try_sleep(struct misused *misused)
+{
+	might_sleep();
+	return 0;
+}
+
+static void callback_that_sleeps_is_reported(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, try_sleep);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, TWHEEL_NEVER), 0);
+	expect_report(test, "BUG: sleeping function called from invalid context at *");
+	KUNIT_EXPECT_EQ(test, twheel_op_complete(&misused->op, 0), 0);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+}
+
+/* The consumer has one reference and drops two. The operation stays valid, and is leaked. */
+static void surplus_put_of_pending_op_leaks_it(struct kunit *test)
+{
+	struct misused *misused = misused_new(test, NULL);
+
+	KUNIT_EXPECT_EQ(test, misused_add(misused, NSEC_PER_SEC), 0);
+	twheel_op_put(&misused->op);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_report(test, "WARNING: *twheel/op/op.c:*");
+	twheel_op_put(&misused->op);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_pending(test, 1);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, misused->ended, 1);
+	KUNIT_EXPECT_EQ(test, misused->released, 0);
+	expect_pending(test, 0);
 }
 
 static void result_of_pending_op_warns(struct kunit *test)
@@ -206,6 +271,9 @@ static struct kunit_case misuse_cases[] = {
 	KUNIT_CASE(cancel_sync_of_itself_returns_edeadlk),
 	KUNIT_CASE(second_add_returns_ebusy),
 	KUNIT_CASE(drain_and_destroy_on_reaper_are_refused),
+	KUNIT_CASE(drain_and_destroy_in_callback_are_refused),
+	KUNIT_CASE(callback_that_sleeps_is_reported),
+	KUNIT_CASE(surplus_put_of_pending_op_leaks_it),
 	KUNIT_CASE(result_of_pending_op_warns),
 	KUNIT_CASE(complete_all_with_positive_error_reports_einval),
 	{}

@@ -42,7 +42,7 @@ static bool probe_try_complete(struct twheel_op *op, u64 *value)
 		*value = probe->value;
 	/* A condition set from here on must be seen by another evaluation. */
 	if (probe->eval_ns)
-		vtime_sleep(probe->eval_ns);
+		vtime_sleep_in_callback(probe->eval_ns);
 	probe->busy = false;
 	return holds;
 }
@@ -59,7 +59,7 @@ static void probe_ended(struct twheel_op *op)
 	if (probe->on_ended)
 		probe->on_ended(probe);
 	if (probe->takes_ns)
-		vtime_sleep(probe->takes_ns);
+		vtime_sleep_in_callback(probe->takes_ns);
 	probe->busy = false;
 }
 

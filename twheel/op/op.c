@@ -93,6 +93,8 @@
 #include <linux/build_bug.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/percpu.h>
 #include <linux/prefetch.h>
@@ -145,11 +147,23 @@ void twheel_op_get(struct twheel_op *op)
 }
 EXPORT_SYMBOL_GPL(twheel_op_get);
 
+/* Another user of the operation has dropped the reference of the module: keep the memory. */
+static noinline void op_leak(struct twheel_op *op)
+{
+	WARN_ONCE(1, "twheel: surplus put of a pending operation, leaked; its callback is %ps\n",
+		  op->ops->ended);
+	/* The puts that follow must not release it either. */
+	refcount_set(&op->ref.refcount, INT_MAX / 2);
+}
+
 static void op_release(struct kref *ref)
 {
 	struct twheel_op *op = container_of(ref, struct twheel_op, ref);
 
-	op->ops->release(op);
+	if (unlikely(refcount_read(&op->holds)))
+		op_leak(op);
+	else
+		op->ops->release(op);
 }
 
 /**
@@ -450,6 +464,28 @@ static void op_wake(struct twheel_op *op)
 		wake_up_var(&op->state);
 }
 
+/*
+ * Callbacks must not sleep, which is reported if they do, except on PREEMPT_RT, where spinlocks
+ * sleep. The map is that of drain, which waits for all callbacks of the purgatory.
+ */
+static void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
+			      unsigned long fn)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		non_block_start();
+	lock_map_acquire_read(&op->purgatory->map);
+	twheel_callback_begin(callback, fn);
+}
+
+static void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
+			    unsigned long fn)
+{
+	twheel_callback_end(callback, fn);
+	lock_map_release(&op->purgatory->map);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		non_block_end();
+}
+
 static void op_call_ended(struct twheel_op *op)
 {
 	unsigned long fn = (unsigned long)op->ops->ended;
@@ -458,9 +494,9 @@ static void op_call_ended(struct twheel_op *op)
 
 	if (in_softirq)
 		this_cpu_inc(softirq_depth);
-	twheel_callback_begin(&callback, fn);
+	op_callback_begin(op, &callback, fn);
 	op->ops->ended(op);
-	twheel_callback_end(&callback, fn);
+	op_callback_end(op, &callback, fn);
 	if (in_softirq)
 		this_cpu_dec(softirq_depth);
 }
@@ -528,9 +564,9 @@ static bool op_evaluate(struct twheel_op *op)
 	bool complete, claimed;
 	u64 value = 0;
 
-	twheel_callback_begin(&callback, fn);
+	op_callback_begin(op, &callback, fn);
 	complete = op->ops->try_complete(op, &value);
-	twheel_callback_end(&callback, fn);
+	op_callback_end(op, &callback, fn);
 	trace_twheel_op_try_complete(op, complete);
 	if (!complete)
 		return false;
@@ -705,9 +741,9 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 {
 	int err;
 
-	might_sleep();
 	if (WARN_ON_ONCE(READ_ONCE(op->owner) == current->pid))
 		return -EDEADLK;
+	might_sleep();
 	err = twheel_op_cancel(op);
 	if (err != -ENOENT)
 		op_wait(op);

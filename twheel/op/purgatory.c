@@ -24,8 +24,10 @@
 #include <linux/completion.h>
 #include <linux/err.h>
 #include <linux/export.h>
+#include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
@@ -50,6 +52,8 @@
 DEFINE_MUTEX(twheel_purgatories_lock);
 LIST_HEAD(twheel_purgatories);
 static u64 last_serial;
+
+static struct lock_class_key map_key;
 
 static bool config_is_valid(const struct twheel_purgatory_config *config)
 {
@@ -78,6 +82,7 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 	}
 	refcount_set(&purgatory->holds, nr);
 	init_completion(&purgatory->drained);
+	lockdep_init_map(&purgatory->map, "twheel_purgatory", &map_key, 0);
 	purgatory->nr_lists = nr;
 	for (i = 0; i < nr; i++) {
 		spin_lock_init(&purgatory->list[i].lock);
@@ -140,6 +145,34 @@ static bool in_timer_function(void)
 	return in_interrupt() || kthread_func(current) == twheel_reaper;
 }
 
+/* Whether the caller is a callback of the purgatory; known to lockdep only. */
+static bool in_callback(const struct twheel_purgatory *purgatory)
+{
+	/* It is negative after lockdep has been disabled by a report. */
+	return IS_ENABLED(CONFIG_LOCKDEP) && lock_is_held(&purgatory->map) > 0;
+}
+
+/* Whether a caller of drain would wait for itself. Unknown for a callback without lockdep. */
+static bool waits_for_itself(const struct twheel_purgatory *purgatory)
+{
+	return WARN_ON_ONCE(in_timer_function()) || WARN_ON_ONCE(in_callback(purgatory));
+}
+
+/*
+ * Before a wait for all callbacks. If lockdep reports this function, the caller is a callback of
+ * another purgatory, or holds a lock that a callback takes.
+ */
+static void lockdep_wait(struct twheel_purgatory *purgatory)
+{
+	unsigned long flags;
+
+	/* See twheel_callback_wait(). */
+	local_irq_save(flags);
+	lock_map_acquire(&purgatory->map);
+	lock_map_release(&purgatory->map);
+	local_irq_restore(flags);
+}
+
 /* Refuse further adds. Of concurrent calls, the one that closes a list drops its first hold. */
 static void purgatory_close(struct twheel_purgatory *purgatory)
 {
@@ -168,16 +201,17 @@ static void purgatory_close(struct twheel_purgatory *purgatory)
  *
  * Context: process; may sleep. Not from a predicate, a callback, the function of a timer or
  * a walk over its operations, since it would wait for itself; fails with a warning on the
- * reaper of any wheel.
+ * reaper of any wheel and, with lockdep, from a predicate or callback of the purgatory.
  * Return: number of operations that this call cancelled.
  */
 u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 {
 	u32 nr;
 
-	might_sleep();
-	if (WARN_ON_ONCE(in_timer_function()))
+	if (waits_for_itself(purgatory))
 		return 0;
+	might_sleep();
+	lockdep_wait(purgatory);
 	purgatory_close(purgatory);
 	/* Adds are refused, so one pass is enough. */
 	nr = twheel_purgatory_end_all(purgatory, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
@@ -196,7 +230,7 @@ void twheel_purgatory_destroy(struct twheel_purgatory *purgatory)
 {
 	if (IS_ERR_OR_NULL(purgatory))
 		return;
-	if (WARN_ON_ONCE(in_timer_function()))
+	if (waits_for_itself(purgatory))
 		return;
 	mutex_lock(&twheel_purgatories_lock);
 	list_del(&purgatory->listed);

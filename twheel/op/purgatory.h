@@ -67,6 +67,7 @@ struct twheel_op_list {
  * @rejected: number of calls refused by a limit
  * @holds: users that the end of the purgatory waits for, and the lists with @holds
  * @drained: completed when @holds drops to zero
+ * @map: for lockdep; held during callbacks and acquired by drain
  * @keys: the watched keys
  * @list: the pending operations
  */
@@ -84,6 +85,7 @@ struct twheel_purgatory {
 	atomic64_t		rejected;
 	refcount_t		holds;
 	struct completion	drained;
+	struct lockdep_map	map;
 	struct twheel_keys	keys ____cacheline_aligned_in_smp;
 	struct twheel_op_list	list[];
 };

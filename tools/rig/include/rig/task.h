@@ -55,6 +55,7 @@ struct rig_self {
 	u32			tid;		/* never 0: the owner word of locks */
 	unsigned int		cpu;
 	int			atomic;		/* spinlocks held */
+	int			non_block;	/* nesting of non_block_start() */
 	enum rig_context	context;
 	u64			random;
 	s64			allocated;	/* objects allocated minus freed by this thread */
@@ -149,7 +150,10 @@ extern unsigned long rig_thread_size;
 #define preempt_enable()		barrier()
 #define local_bh_disable()		barrier()
 #define local_bh_enable()		barrier()
-#define might_sleep()			WARN_ON(in_atomic() || in_interrupt())
+#define might_sleep()			WARN_ON(in_atomic() || in_interrupt() ||	\
+						rig_self()->non_block)
+#define non_block_start()		(rig_self()->non_block++)
+#define non_block_end()			WARN_ON(rig_self()->non_block-- <= 0)
 #define might_sleep_if(cond)		do { if (cond) might_sleep(); } while (0)
 #define might_alloc(gfp)		((void)(gfp))
 
