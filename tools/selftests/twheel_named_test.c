@@ -80,6 +80,15 @@ TEST_F(named, node_has_the_given_mode_and_owner)
 	}
 }
 
+/*
+ * By default, a user with a purgatory full of pending operations and unread events can still add as
+ * many to others.
+ */
+TEST_F(named, full_purgatory_takes_half_of_the_quota)
+{
+	EXPECT_LE(4 * module_parameter("max_shared_pending"), module_parameter("user_max_ops"));
+}
+
 TEST_F(named, query_returns_name_and_files)
 {
 	struct twheel_query_args q = query(self->fd);

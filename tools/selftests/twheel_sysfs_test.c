@@ -107,12 +107,38 @@ TEST_F(shown, sysfs_agrees_with_query)
 	EXPECT_EQ(q.expired, attribute("expired"));
 	EXPECT_EQ(q.cancelled, attribute("cancelled"));
 	EXPECT_EQ(q.rejected, attribute("rejected"));
+	/* Of the whole purgatory: its limit on watches. */
+	EXPECT_EQ(2, attribute("rejected_enospc"));
+	EXPECT_EQ(0, attribute("rejected_enobufs"));
+	EXPECT_EQ(0, attribute("rejected_edquot"));
 	EXPECT_EQ(q.files, attribute("files"));
 	EXPECT_EQ(50, attribute("max_pending"));
 	EXPECT_EQ(40, attribute("max_file_pending"));
 	EXPECT_EQ(70, attribute("max_watches"));
 	EXPECT_EQ(0, attribute("detached"));
 	EXPECT_EQ(0, attribute("detached_unread"));
+}
+
+/* Nobody reads: adds fail at the limit of the file on its queue. */
+TEST_F(shown, sysfs_tells_unread_events_from_pending_operations)
+{
+	__u64 id = 0;
+	int i;
+
+	for (i = 0; i < 2 * 40; i++) {
+		id = add_deadline(self->fd, HOUR, 0, i);
+		ASSERT_NE(0, id);
+		if (i < 41)
+			ASSERT_EQ(0, op_cancel(self->fd, id));
+	}
+	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_EQ(ENOBUFS, errno);
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_EQ(0, add_deadline(self->fd, HOUR, 0, 0));
+	EXPECT_EQ(2, attribute("rejected_enobufs"));
+	EXPECT_EQ(0, attribute("rejected_enospc"));
+	EXPECT_EQ(2, attribute("rejected"));
+	EXPECT_EQ(2, query(self->fd).rejected);
 }
 
 TEST_F(shown, sysfs_counts_detached_operations)

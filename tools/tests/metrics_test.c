@@ -100,11 +100,16 @@ static void samples(void)
 	list[0].counts[NAMED_PENDING] = 12;
 	list[1].counts[NAMED_MAX_WATCHES] = 5;
 	list[1].counts[NAMED_EXPIRED] = UINT64_MAX;
+	list[1].counts[NAMED_REJECTED] = 9;
+	list[1].counts[NAMED_REJECTED_ENOBUFS] = 7;
 	text = printed(list, 2, NULL, 0);
 	CHECK(strstr(text, "\n# TYPE twheel_ended counter\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"a\"} 12\n"));
 	CHECK(strstr(text, "\ntwheel_pending{purgatory=\"b\"} 0\n"));
 	CHECK(strstr(text, "\ntwheel_ended_total{purgatory=\"b\",reason=\"expired\"} " MAX "\n"));
+	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"ENOBUFS\"} 7\n"));
+	CHECK(strstr(text, "\ntwheel_rejected_total{purgatory=\"b\",error=\"EDQUOT\"} 0\n"));
+	CHECK(!strstr(text, "} 9\n"));
 	CHECK(!strstr(text, "twheel_added{"));
 	CHECK(strstr(text, "\ntwheel_watches_limit{purgatory=\"b\"} 5\n"));
 	CHECK(!strstr(text, "twheel_watches_limit{purgatory=\"a\"}"));
@@ -160,7 +165,7 @@ int main(int argc, char **argv)
 		{ "a line of fdinfo has the counts of a wheel and a printable name", lines },
 		{ "truncated and wrong lines of fdinfo are ignored", wrong_lines },
 		{ "wheels with the same name and clock are added up", several_wheels },
-		{ "metrics have a sample for each purgatory, reason and limit", samples },
+		{ "metrics have a sample for each purgatory, reason, error and limit", samples },
 		{ "a histogram of lateness is cumulative", histogram },
 		{ "metrics of nothing have no samples", none },
 		{ }

@@ -28,11 +28,11 @@ static const char metrics_help[] =
 /**
  * struct sample - a count of a purgatory in a metric family
  * @count: the count
- * @reason: value of the label "reason", or NULL
+ * @value: value of the label of the family, or NULL
  */
 struct sample {
 	enum named_count count;
-	const char *reason;
+	const char *value;
 };
 
 /**
@@ -51,11 +51,13 @@ struct family {
  * struct purgatory_family - a metric family of purgatories
  * @family: its name, type and description
  * @nr: number of entries in @samples
+ * @label: label that tells the samples apart, or NULL
  * @samples: the counts that belong to it
  */
 struct purgatory_family {
 	struct family family;
 	unsigned int nr;
+	const char *label;
 	struct sample samples[3];
 };
 
@@ -71,30 +73,33 @@ struct wheel_family {
 
 static const struct purgatory_family purgatory_families[] = {
 	{ { "twheel_pending", "gauge", "Pending operations." },
-	  1, { { NAMED_PENDING, NULL } } },
+	  1, NULL, { { NAMED_PENDING, NULL } } },
 	{ { "twheel_pending_limit", "gauge", "Limit on pending operations." },
-	  1, { { NAMED_MAX_PENDING, NULL } } },
+	  1, NULL, { { NAMED_MAX_PENDING, NULL } } },
 	{ { "twheel_file_pending_limit", "gauge", "Limit on pending operations of an open file." },
-	  1, { { NAMED_MAX_FILE_PENDING, NULL } } },
+	  1, NULL, { { NAMED_MAX_FILE_PENDING, NULL } } },
 	{ { "twheel_detached", "gauge", "Pending detached operations." },
-	  1, { { NAMED_DETACHED, NULL } } },
+	  1, NULL, { { NAMED_DETACHED, NULL } } },
 	{ { "twheel_detached_unread", "gauge", "Unread events of detached operations." },
-	  1, { { NAMED_DETACHED_UNREAD, NULL } } },
+	  1, NULL, { { NAMED_DETACHED_UNREAD, NULL } } },
 	{ { "twheel_keys", "gauge", "Watched keys." },
-	  1, { { NAMED_KEYS, NULL } } },
+	  1, NULL, { { NAMED_KEYS, NULL } } },
 	{ { "twheel_watches", "gauge", "Watches on all keys." },
-	  1, { { NAMED_WATCHES, NULL } } },
+	  1, NULL, { { NAMED_WATCHES, NULL } } },
 	{ { "twheel_watches_limit", "gauge", "Limit on watches." },
-	  1, { { NAMED_MAX_WATCHES, NULL } } },
+	  1, NULL, { { NAMED_MAX_WATCHES, NULL } } },
 	{ { "twheel_files", "gauge", "Open files." },
-	  1, { { NAMED_FILES, NULL } } },
+	  1, NULL, { { NAMED_FILES, NULL } } },
 	{ { "twheel_added", "counter", "Operations added." },
-	  1, { { NAMED_ADDED, NULL } } },
+	  1, NULL, { { NAMED_ADDED, NULL } } },
 	{ { "twheel_ended", "counter", "Operations ended, by reason." },
-	  3, { { NAMED_COMPLETED, "completed" }, { NAMED_EXPIRED, "expired" },
-	       { NAMED_CANCELLED, "cancelled" } } },
-	{ { "twheel_rejected", "counter", "Adds and watch calls that failed because of a limit." },
-	  1, { { NAMED_REJECTED, NULL } } },
+	  3, "reason", { { NAMED_COMPLETED, "completed" }, { NAMED_EXPIRED, "expired" },
+			 { NAMED_CANCELLED, "cancelled" } } },
+	{ { "twheel_rejected", "counter",
+	    "Adds and watch calls that failed because of a limit, by error." },
+	  3, "error", { { NAMED_REJECTED_ENOSPC, "ENOSPC" },
+			{ NAMED_REJECTED_ENOBUFS, "ENOBUFS" },
+			{ NAMED_REJECTED_EDQUOT, "EDQUOT" } } },
 	{ }
 };
 
@@ -145,9 +150,9 @@ static void print_samples(const struct purgatory_family *entry, const struct nam
 			continue;
 		printf("%s%s{", family->name, suffix_of(family));
 		print_label("purgatory", named->name);
-		if (sample->reason) {
+		if (entry->label) {
 			putchar(',');
-			print_label("reason", sample->reason);
+			print_label(entry->label, sample->value);
 		}
 		printf("} %llu\n", value);
 	}

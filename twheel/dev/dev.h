@@ -99,6 +99,14 @@ struct twheel_events {
 	struct fasync_struct	*async;
 };
 
+/* Errors of adds at a limit, which are counted separately. */
+enum twheel_rejection {
+	TWHEEL_REJECTED_ENOSPC,
+	TWHEEL_REJECTED_ENOBUFS,
+	TWHEEL_REJECTED_EDQUOT,
+	TWHEEL_REJECTIONS,
+};
+
 /**
  * struct twheel_instance - a purgatory and the ids of its operations
  * @purgatory: immutable
@@ -110,7 +118,7 @@ struct twheel_events {
  * @files: open files
  * @nr_files: number of open files
  * @removed: the name has been removed
- * @rejected: adds refused by limits other than the purgatory's
+ * @rejected: adds refused by limits other than the purgatory's, by error
  * @detached: event queue of the detached operations
  * @named: the named purgatory that contains this instance, or NULL; immutable
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
@@ -126,7 +134,7 @@ struct twheel_instance {
 	struct list_head	files;
 	u32			nr_files;
 	bool			removed;
-	atomic64_t		rejected;
+	atomic64_t		rejected[TWHEEL_REJECTIONS];
 	struct twheel_events	detached;
 	struct twheel_named	*named;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
@@ -341,6 +349,7 @@ void twheel_device_exit(void);
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);
+u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query);
 struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags);

@@ -61,6 +61,7 @@
 #include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "../op/purgatory.h"
 #include "dev.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
@@ -260,12 +261,23 @@ static int file_fasync(int fd, struct file *file, int on)
 	return fasync_helper(fd, file, on, &tf->queue->async);
 }
 
+/* Number of adds and watch calls that failed with an error because of a limit. */
+u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection)
+{
+	u64 nr = atomic64_read(&instance->rejected[rejection]);
+
+	if (rejection == TWHEEL_REJECTED_ENOSPC)
+		nr += atomic64_read(&instance->purgatory->rejected);
+	return nr;
+}
+
 /* Set the limits and counters of an instance, except the wake-ups. @own may be NULL. May sleep. */
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query)
 {
 	struct twheel_events *detached = &instance->detached;
 	struct twheel_purgatory_stats stats;
+	enum twheel_rejection rejection;
 
 	if (own)
 		twheel_events_collect_all(own, TWHEEL_KILLABLE);
@@ -286,9 +298,10 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 		.completed		= stats.ended[TWHEEL_COMPLETED],
 		.expired		= stats.ended[TWHEEL_EXPIRED],
 		.cancelled		= stats.ended[TWHEEL_CANCELLED],
-		.rejected		= stats.rejected + atomic64_read(&instance->rejected),
 		.tick_ns		= twheel_system_tick_ns(),
 	};
+	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
+		query->rejected += twheel_instance_rejected(instance, rejection);
 	if (instance->named)
 		strscpy(query->name, instance->named->name, sizeof(query->name));
 }

@@ -48,9 +48,13 @@ static unsigned int max_purgatories = 256;
 module_param(max_purgatories, uint, 0444);
 MODULE_PARM_DESC(max_purgatories, "named purgatories at a time, up to 65536 (default 256)");
 
-static unsigned int max_shared_pending = BIT(22);
+/*
+ * With unread events, a purgatory may have twice as many operations. By default that is half of
+ * what a user may have, so that a reader that stops does not affect other purgatories.
+ */
+static unsigned int max_shared_pending = BIT(20);
 module_param(max_shared_pending, uint, 0444);
-MODULE_PARM_DESC(max_shared_pending, "operations that may be pending in one named purgatory, 1 to 16777216 (default 4194304)");
+MODULE_PARM_DESC(max_shared_pending, "operations that may be pending in one named purgatory, 1 to 16777216 (default 1048576)");
 
 /* Protects all_named and nr_named. */
 static DEFINE_MUTEX(named_lock);
@@ -97,6 +101,19 @@ QUERY_ATTR(expired, "%llu", expired);
 QUERY_ATTR(cancelled, "%llu", cancelled);
 QUERY_ATTR(rejected, "%llu", rejected);
 
+#define REJECTED_ATTR(name, rejection)						\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	return sysfs_emit(buf, "%llu\n",					\
+			  twheel_instance_rejected(&to_twheel_named(dev)->instance, rejection)); \
+}										\
+static DEVICE_ATTR_RO(name)
+
+REJECTED_ATTR(rejected_enospc, TWHEEL_REJECTED_ENOSPC);
+REJECTED_ATTR(rejected_enobufs, TWHEEL_REJECTED_ENOBUFS);
+REJECTED_ATTR(rejected_edquot, TWHEEL_REJECTED_EDQUOT);
+
 static ssize_t max_watches_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->max_watches);
@@ -118,6 +135,9 @@ static struct attribute *named_attrs[] = {
 	&dev_attr_expired.attr,
 	&dev_attr_cancelled.attr,
 	&dev_attr_rejected.attr,
+	&dev_attr_rejected_enospc.attr,
+	&dev_attr_rejected_enobufs.attr,
+	&dev_attr_rejected_edquot.attr,
 	NULL
 };
 

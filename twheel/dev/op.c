@@ -551,6 +551,16 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 	return file_op;
 }
 
+static void rejected_count(struct twheel_instance *instance, int err)
+{
+	if (err == -ENOSPC)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_ENOSPC]);
+	else if (err == -ENOBUFS)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_ENOBUFS]);
+	else if (err == -EDQUOT)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_EDQUOT]);
+}
+
 /*
  * Create an operation with an id that is charged and on a pending list, but not added. Sets
  * the wheel in @op_args. May sleep, unlike the rest of the add.
@@ -583,8 +593,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 put:
 	twheel_file_op_put(file_op);
 rejected:
-	if (err == -ENOSPC || err == -ENOBUFS || err == -EDQUOT)
-		atomic64_inc(&file->instance->rejected);
+	rejected_count(file->instance, err);
 	return ERR_PTR(err);
 }
 

@@ -23,7 +23,7 @@
 #define PIPE_SIZE	1048576	/* 16384 events */
 #define DAY		86400000000000ULL
 
-#define MAX_SHARED_PENDING	4194304
+#define MAX_SHARED_PENDING	1048576
 
 static pthread_mutex_t fake_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t fake_cond;
