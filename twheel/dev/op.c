@@ -298,32 +298,37 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return file_op;
 }
 
+/* Before a periodic or detached operation is forgotten. May sleep. */
+static void file_op_settle(struct twheel_file_op *file_op)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+
+	if (periodic && periodic->wheel)
+		twheel_periodic_shutdown_sync(&periodic->periodic);
+	/* Detached operations may be of several files, which may be closed. */
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->held_detached);
+}
+
 /*
  * Free the ids of operations of one event queue, uncharge them and drop the references of the
  * queue: their final events have been read, or their add failed. May sleep.
  */
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
-	struct twheel_file_periodic *periodic;
 	struct xarray *ops;
 	u32 i;
 
 	if (!nr)
 		return;
-	for (i = 0; i < nr; i++) {
-		periodic = twheel_file_op_periodic(file_ops[i]);
-		if (periodic && periodic->wheel)
-			twheel_periodic_shutdown_sync(&periodic->periodic);
-	}
+	for (i = 0; i < nr; i++)
+		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
+			file_op_settle(file_ops[i]);
 	ops = &file_ops[0]->file->instance->ops;
 	xa_lock(ops);
 	for (i = 0; i < nr; i++)
 		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
-	/* Detached operations may be of several files, which may be closed. */
-	for (i = 0; i < nr; i++)
-		if (file_ops[i]->flags & TWHEEL_ADD_DETACHED)
-			atomic_dec(&file_ops[i]->file->held_detached);
 	twheel_events_uncharge(twheel_file_op_events(file_ops[0]), nr);
 	for (i = 0; i < nr; i++)
 		twheel_file_op_put(file_ops[i]);
