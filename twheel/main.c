@@ -10,11 +10,24 @@
  */
 #include <linux/init.h>
 #include <linux/module.h>
+#include <linux/notifier.h>
 
 #include "core/twheel.h"
 #include "debugfs.h"
 #include "dev/dev.h"
 #include "op/purgatory.h"
+
+/* Another module has run its exit function, and its code has not been freed yet. */
+static int module_changed(struct notifier_block *nb, unsigned long state, void *module)
+{
+	if (state == MODULE_STATE_GOING)
+		twheel_purgatories_check(module);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block module_notifier = {
+	.notifier_call = module_changed,
+};
 
 static int __init twheel_init(void)
 {
@@ -27,11 +40,14 @@ static int __init twheel_init(void)
 	if (err)
 		return err;
 	twheel_debugfs_init();
+	/* It cannot fail. */
+	register_module_notifier(&module_notifier);
 	return 0;
 }
 
 static void __exit twheel_exit(void)
 {
+	unregister_module_notifier(&module_notifier);
 	twheel_debugfs_exit();
 	twheel_device_exit();
 	twheel_purgatories_exit();

@@ -17,6 +17,7 @@
 #include <linux/time64.h>
 #include <linux/twheel.h>
 
+#include "../../twheel/compat.h"
 #include "../report.h"
 #include "../stats.h"
 #include "../vtime.h"
@@ -335,3 +336,4 @@ kunit_test_suite(misuse_suite);
 MODULE_DESCRIPTION("KUnit suites of twheel that provoke warnings");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
+TWHEEL_IMPORT_NS(EXPORTED_FOR_KUNIT_TESTING);

@@ -32,7 +32,15 @@ bool rig_param_get(const char *module, const char *name, unsigned long *value);
 int rig_module_init(const char *name);
 void rig_module_exit(const char *name);
 
+struct module {
+	const char *name;
+};
+
 #define THIS_MODULE		((struct module *)NULL)
+#define MODULE_STATE_GOING	2
+#define within_module(address, module)	((void)(address), (void)(module), false)
+#define register_module_notifier(nb)	((void)(nb))
+#define unregister_module_notifier(nb)	((void)(nb))
 extern int rig_module_refs;
 #define rig_module_ref(module, n)					\
 	((void)(module), (void)__atomic_fetch_add(&rig_module_refs, n, __ATOMIC_RELAXED))
