@@ -97,6 +97,7 @@ TEST_F(wall_clock, expiry_is_never_early_on_any_clock)
 		if (event.cookie % 2 == 0)
 			EXPECT_EQ(asked[event.cookie], event.deadline);
 		EXPECT_LE(event.deadline, event.time);
+		EXPECT_GE(latest(self->fd, &event, 0), event.time);
 		EXPECT_LE(event.time, time_by(event.cookie / 2));
 	}
 }

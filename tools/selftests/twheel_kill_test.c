@@ -19,8 +19,11 @@
 #define ROUNDS		3
 #define ATTEMPTS	30
 
-/* Duration of a call that is long compared with the wake-up of the process that kills it. */
-#define LONG_CALL	(50 * MSEC)
+/* Duration of a call that is long compared with the wakeup of the process that kills it. */
+#define LONG_CALL	(virtual_time() ? 2 * TURNS_NS : 50 * MSEC)
+
+/* The duration that the number of operations is chosen for. */
+#define AIM		(virtual_time() ? 5 * TURNS_NS : 75 * MSEC)
 
 /* Number of operations of the first call, and the maximum. */
 #define FEW		5000
@@ -220,7 +223,7 @@ static int open_again(int fd, enum long_call kind)
 /* Number of operations for a long call, given the time for @nr operations. */
 static unsigned int more_for(__u64 took, unsigned int nr)
 {
-	__u64 more = nr * LONG_CALL * 3 / 2 / took;
+	__u64 more = nr * AIM / took;
 
 	return more < MANY ? more : MANY;
 }

@@ -143,7 +143,9 @@ TEST_F(contended, exactly_one_call_wins)
 	EXPECT_EQ(ended[TWHEEL_COMPLETED], q.completed);
 	EXPECT_EQ(ended[TWHEEL_EXPIRED], q.expired);
 	EXPECT_EQ(ended[TWHEEL_CANCELLED], q.cancelled);
-	EXPECT_TRUE(all_have_won(ended));
+	/* On a single CPU the threads may run one after the other. */
+	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
+		EXPECT_TRUE(all_have_won(ended));
 }
 
 /*

@@ -49,6 +49,7 @@ TEST_F(rearm, to_an_earlier_deadline)
 	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
 	EXPECT_LE(before + 10 * MSEC, event.deadline);
 	EXPECT_LE(event.deadline, event.time);
+	EXPECT_GE(latest(self->fd, &event, 0), event.time);
 	EXPECT_EQ(1, event.expirations);
 }
 
@@ -143,6 +144,7 @@ TEST_F(rearm, slack_is_never_early)
 	static const __u64 slacks[] = { 1, 30 * MSEC, TWHEEL_SLACK_COARSE };
 	struct twheel_event event;
 	unsigned int i;
+	__u64 slack;
 
 	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
 		struct twheel_rearm_args args = {
@@ -156,6 +158,9 @@ TEST_F(rearm, slack_is_never_early)
 		EXPECT_EQ(1, args.moved);
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_LE(before + 15 * MSEC, event.time);
+		slack = slacks[i] == TWHEEL_SLACK_COARSE ? 15 * MSEC / 8 : slacks[i];
+		EXPECT_LE(event.deadline, event.time);
+		EXPECT_GE(latest(self->fd, &event, slack), event.time);
 	}
 }
 
