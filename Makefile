@@ -12,7 +12,7 @@ tools = $(MAKE) --no-print-directory -C tools OUT=$(CURDIR)/build/tools \
 INSTALL_MOD_PATH ?= $(DESTDIR)
 
 export SEED THREADS OPS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
-export QUICK SUITES PLACES REPS NR
+export QUICK SUITES PLACES REPS NR ONLY
 
 all: tools ## build the tools, and the module if the kernel headers are installed
 	+@if [ -e $(KDIR)/Makefile ]; then \
@@ -96,13 +96,17 @@ check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
 check-broker: ## clients of Kafka with the broker of samples/broker (TESTS=test,test)
 check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
-check-bench: ## a smoke test of the benchmarks
+check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
 	@scripts/install-packages check $(if $(filter long deb,$*),deb)
 	@scripts/check $*
 
-bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=)
+bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=, ONLY=)
 	@scripts/bench
+
+exact-update: ## write today's numbers of instructions to bench/exact.txt
+	@scripts/install-packages check
+	@UPDATE=1 scripts/check exact
 
 bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
 	@scripts/install-packages check
@@ -134,4 +138,4 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb
-.PHONY: demo vm shell check bench bench-broker torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-broker exact-update torture fuzz rig rig-broken clean help

@@ -13,9 +13,10 @@ struct twheel;
 /**
  * struct bench_config - configuration of a run, from the module parameters
  * @nr: number of pending timers or operations
- * @reps: number of repetitions per contender
+ * @reps: number of repetitions per contender, including a discarded first one
  * @seed: seed of the random numbers
  * @quick: run only a short functional check
+ * @exact: the clock counts instructions
  * @ahead_ns: time from the first add to the expiry of the bucket
  * @others: add and cancel other timers during the run
  */
@@ -24,6 +25,7 @@ struct bench_config {
 	unsigned int	reps;
 	u64		seed;
 	bool		quick;
+	bool		exact;
 	u64		ahead_ns;
 	bool		others;
 };
@@ -49,6 +51,9 @@ struct bench_suite {
 	int		(*run)(const struct bench_config *config);
 };
 
+void bench_report(bool exact, const char *only);
+void bench_repetition(unsigned int rep);
+bool bench_wanted(const char *of, const char *variant);
 void bench_sample(const char *suite, const char *variant, const char *of, const char *figure,
 		  u64 pending, const char *unit, u64 milli);
 void bench_sample_ns(const char *suite, const char *variant, const char *of, const char *figure,
@@ -84,7 +89,6 @@ int purgatory_suite(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
 int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
-int scale_suite(const struct bench_config *config);
 
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);

@@ -36,6 +36,14 @@ static unsigned long seed = 1;
 module_param(seed, ulong, 0444);
 MODULE_PARM_DESC(seed, "seed of the random numbers of a suite (default 1)");
 
+static bool exact;
+module_param(exact, bool, 0444);
+MODULE_PARM_DESC(exact, "the clock counts instructions: report them, and discard a first repetition of each suite (default no)");
+
+static char *only;
+module_param(only, charp, 0444);
+MODULE_PARM_DESC(only, "comma-separated list of contenders, or contender/case, to run in a suite (default all)");
+
 static bool quick;
 module_param(quick, bool, 0444);
 MODULE_PARM_DESC(quick, "skip the long parts of a suite (default no)");
@@ -67,7 +75,6 @@ static const struct bench_suite suites[] = {
 	{ "peers",		peers_suite },
 	{ "memory_op",		memory_op_suite },
 	{ "lateness_op",	late_op_suite },
-	{ "scale",		scale_suite },
 };
 
 /* The last line marks a complete suite. */
@@ -103,13 +110,15 @@ static int __init bench_init(void)
 	const struct bench *bench = bench_named(what);
 	const struct bench_config config = {
 		.nr		= nr,
-		.reps		= reps,
+		.reps		= reps + exact,
 		.seed		= seed,
 		.quick		= quick,
+		.exact		= exact,
 		.ahead_ns	= ahead_ms * (u64)NSEC_PER_MSEC,
 		.others		= others,
 	};
 
+	bench_report(exact, only);
 	if (suite && nr && reps)
 		return suite_run(&config);
 	if (!bench || !nr || !reps) {

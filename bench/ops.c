@@ -97,7 +97,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u
 	struct bench_op *o = kmem_cache_alloc(ops->cache, GFP_KERNEL);
 	struct twheel_op_args args = {
 		.deadline	= deadline,
-		.condition	= TWHEEL_COND_ANY,
+		.condition	= ops->nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
 		.nr_keys	= ops->nr_keys,
 		.specs		= specs,
 	};

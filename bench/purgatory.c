@@ -2,7 +2,8 @@
 /*
  * Suite purgatory: cost of watching keys, and of each way to end an operation.
  *
- *	keys1 keys3 keys16	operations with that number of keys, which no other
+ *	keys0 keys1 keys3 keys16
+ *				operations with that number of keys, which no other
  *				operation watches
  *	few_keys many_keys	see purgatory_shared.c
  *
@@ -287,7 +288,7 @@ static int measure_expire(void)
 	return 0;
 }
 
-/* The order of the ways is rotated. */
+/* The order of the ways is rotated. Without keys there is nothing to signal. */
 static int measure_once(unsigned int rep)
 {
 	unsigned int i;
@@ -295,12 +296,16 @@ static int measure_once(unsigned int rep)
 
 	run.watched = 0;
 	run.watch_ns = 0;
-	for (i = 0; i < ARRAY_SIZE(ways) && !err; i++)
-		err = measure_way(&ways[bench_turn(rep, i, ARRAY_SIZE(ways))], true);
+	for (i = 0; i < ARRAY_SIZE(ways) && !err; i++) {
+		const struct way *way = &ways[bench_turn(rep, i, ARRAY_SIZE(ways))];
+
+		if (bench_ops.nr_keys || way->end != signal_block)
+			err = measure_way(way, true);
+	}
 	if (err)
 		return err;
 	purgatory_report(run.variant, "watch", run.watch_ns, run.watched);
-	for (i = 0; i < ARRAY_SIZE(pairs) && !err; i++)
+	for (i = 0; i < ARRAY_SIZE(pairs) && !err && bench_ops.nr_keys; i++)
 		err = measure_way(&pairs[bench_turn(rep, i, ARRAY_SIZE(pairs))], false);
 	return err ?: measure_expire();
 }
@@ -324,8 +329,10 @@ static int measure_all(void)
 	int err;
 
 	err = fill();
-	for (rep = 0; rep < run.config->reps && !err; rep++)
+	for (rep = 0; rep < run.config->reps && !err; rep++) {
+		bench_repetition(rep);
 		err = measure_once(rep);
+	}
 	return err;
 }
 
@@ -335,6 +342,8 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 	struct rnd_state random;
 	int err;
 
+	if (!bench_wanted("twheel", variant))
+		return 0;
 	if (!ops_fit(config->nr + config->nr / BLOCK_PART, nr_keys)) {
 		bench_skip(SUITE, variant, "twheel", "all", config->nr, "no-memory");
 		return 0;
@@ -357,7 +366,8 @@ static int purgatory_run(const struct bench_config *config)
 {
 	run.config = config;
 	run.block = purgatory_block(config);
-	return unique_keys("keys1", 1) ?: unique_keys("keys3", 3) ?: unique_keys("keys16", 16) ?:
+	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?:
+	       unique_keys("keys3", 3) ?: unique_keys("keys16", 16) ?:
 	       purgatory_shared(config, "few_keys", FEW_KEYS) ?:
 	       purgatory_shared(config, "many_keys", config->nr);
 }

@@ -133,8 +133,10 @@ static int measure_all(const char *variant)
 			cond_resched();
 	}
 	bench_ops.expected = TWHEEL_COMPLETED;
-	for (rep = 0; rep < run.config->reps && !err; rep++)
+	for (rep = 0; rep < run.config->reps && !err; rep++) {
+		bench_repetition(rep);
 		err = measure_once(variant);
+	}
 	return err;
 }
 
@@ -150,6 +152,8 @@ int purgatory_shared(const struct bench_config *config, const char *variant, u32
 {
 	int err;
 
+	if (!bench_wanted("twheel", variant))
+		return 0;
 	if (!ops_fit(config->nr, KEYS)) {
 		bench_skip(SUITE, variant, "twheel", "all", config->nr, "no-memory");
 		return 0;

@@ -10,8 +10,58 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
+#include <linux/string.h>
 
 #include "bench.h"
+
+static const char *time_unit = "ns";
+static const char *wanted;
+static bool discarded, discarding;
+
+/**
+ * bench_report - configure the reports
+ * @exact: times are numbers of instructions, and the first repetition is not reported, since it
+ *	includes the set-up of what is created at first use
+ * @only: comma-separated list of "contender" or "contender/case", or NULL for all
+ */
+void bench_report(bool exact, const char *only)
+{
+	time_unit = exact ? "instructions" : "ns";
+	discarded = exact;
+	wanted = only;
+}
+
+/**
+ * bench_repetition - start a repetition
+ * @rep: its number
+ */
+void bench_repetition(unsigned int rep)
+{
+	discarding = discarded && !rep;
+}
+
+/**
+ * bench_wanted - check whether a case is to run
+ * @of: the contender
+ * @variant: the case
+ *
+ * Return: true if it is.
+ */
+bool bench_wanted(const char *of, const char *variant)
+{
+	const char *at = wanted;
+	size_t length;
+	char full[64];
+
+	snprintf(full, sizeof(full), "%s/%s", of, variant);
+	while (at) {
+		length = strcspn(at, ",");
+		if (!strncmp(at, full, length) && (!full[length] || full[length] == '/'))
+			return true;
+		at = at[length] ? at + length + 1 : NULL;
+	}
+	return !wanted;
+}
 
 /**
  * bench_sample - report one sample
@@ -29,12 +79,14 @@ void bench_sample(const char *suite, const char *variant, const char *of, const 
 	u32 fraction;
 	u64 whole = div_u64_rem(milli, 1000, &fraction);
 
+	if (discarding)
+		return;
 	pr_info("sample suite=%s case=%s of=%s what=%s pending=%llu unit=%s value=%llu.%03u\n",
 		suite, variant, of, figure, pending, unit, whole, fraction);
 }
 
 /**
- * bench_sample_ns - report the average time of an operation
+ * bench_sample_ns - report the average time of an operation, in ns or instructions
  * @suite: as in bench_sample()
  * @variant: as in bench_sample()
  * @of: as in bench_sample()
@@ -47,7 +99,8 @@ void bench_sample_ns(const char *suite, const char *variant, const char *of, con
 		     u64 pending, u64 ns, u64 nr)
 {
 	if (nr)
-		bench_sample(suite, variant, of, figure, pending, "ns", div64_u64(ns * 1000, nr));
+		bench_sample(suite, variant, of, figure, pending, time_unit,
+			     div64_u64(ns * 1000, nr));
 }
 
 /**

@@ -182,6 +182,8 @@ static int case_run(struct timer_set *set, const struct timer_case *c,
 	const char *of = set->contender->name;
 	struct timer_sums sums = {};
 
+	if (!bench_wanted(of, c->name))
+		return 0;
 	timer_set_init(set, false);
 	if (!populate(set, c))
 		return depopulate(set);
@@ -227,6 +229,8 @@ static int pairs_run(struct timer_set *set, const struct bench_config *config)
 	u64 done = 0, ns = 0;
 	u32 at, nr;
 
+	if (!bench_wanted(set->contender->name, pairs.name))
+		return 0;
 	timer_set_init(set, false);
 	if (!populate(set, &pairs))
 		return depopulate(set);
@@ -266,6 +270,8 @@ static int heartbeat_run(struct timer_set *set, const struct bench_config *confi
 	const char *of = set->contender->name;
 	u64 done = 0, earlier_ns = 0, later_ns = 0;
 
+	if (!bench_wanted(of, heartbeat.name))
+		return 0;
 	timer_set_init(set, false);
 	while (done < ops_of(config) && populate(set, &heartbeat)) {
 		earlier_ns += all_rearm(set, EARLIER_FROM_NS, EARLIER_TO_NS);
@@ -335,6 +341,7 @@ int timer_suite(const struct bench_config *config)
 	if (config->nr > TIMER_MANY)
 		reps = min(reps, REPS_MANY);
 	for (rep = 0; rep < reps; rep++) {
+		bench_repetition(rep);
 		for (i = 0; i < TIMER_CONTENDERS && !err; i++) {
 			unsigned int turn = bench_turn(rep, i, TIMER_CONTENDERS);
 

@@ -36,6 +36,7 @@ struct timer_run {
  * @pairs: for each timer, cancels it and adds the previous one
  * @hold: prevents functions from being called
  * @release: undoes @hold; some contenders call all functions before it returns
+ * @sleeps: the suite may sleep between @hold and @release
  * @moves: number of moves of timers within the data structure so far; may be NULL
  *
  * Each contender has its own loops, so that its functions are called directly, as in real
@@ -46,6 +47,7 @@ struct timer_contender {
 	const char	*name;
 	size_t		size;
 	bool		jiffies;
+	bool		sleeps;
 	int		(*start)(void);
 	void		(*stop)(void);
 	void		(*init)(void *item, bool held);

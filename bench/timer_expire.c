@@ -17,6 +17,7 @@
  * timer_list, hrtimer and delayed_work are held by disabling softirqs, starting shortly
  * before the window.
  */
+#include <linux/bits.h>
 #include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
@@ -44,10 +45,19 @@
 #define AFTER_NS	(30 * NSEC_PER_MSEC)
 #define AFTER_SHARE	8
 
+/*
+ * Slot of level 2 of the default wheel. With an exact clock each window begins with one, since the
+ * number of moves depends on its phase.
+ */
+#define SLOT_NS		BIT_ULL(32)
+
 /* Functions that have not been called after this time never will be. */
 #define STUCK		(60 * HZ)
 
-/* The case spread is slow: it is limited to some repetitions and a range of timers. */
+/*
+ * The case spread is slow: it is limited to some repetitions and a range of timers. With an exact
+ * clock, only a contender that can be held for seconds without spinning is measured.
+ */
 #define SPREAD_REPS	3
 #define SPREAD_MIN	100000
 
@@ -79,7 +89,7 @@ static void sleep_until(u64 ns)
 	}
 }
 
-/* Sleeping is not possible with softirqs disabled. */
+/* With softirqs disabled, sleeping is not possible. */
 static void spin_until(u64 ns)
 {
 	while (ktime_get_ns() < ns)
@@ -96,7 +106,10 @@ static bool hold_over(const struct timer_set *set, const struct window *window)
 	set->contender->hold();
 	if (ktime_get_ns() >= window->begin_ns)
 		return false;
-	spin_until(window->release_ns);
+	if (set->contender->sleeps)
+		sleep_until(window->release_ns);
+	else
+		spin_until(window->release_ns);
 	timer_fired.awaited = set->nr;
 	return true;
 }
@@ -157,14 +170,26 @@ static u64 lead_of(u32 nr)
 	return LEAD_NS + (u64)nr * (nr > TIMER_MANY ? LEAD_MANY_NS : LEAD_EACH_NS);
 }
 
-static int window_run(struct timer_set *set, struct window *window)
+static void align(u64 lead)
+{
+	u64 to = round_up(ktime_get_ns() + NSEC_PER_MSEC + lead, SLOT_NS) - lead;
+
+	sleep_until(to - NSEC_PER_MSEC);
+	spin_until(to);
+}
+
+static int window_run(struct timer_set *set, struct window *window, bool exact)
 {
 	u64 lead = lead_of(set->nr), longest, now;
 	int err = 0;
 
+	if (!bench_wanted(set->contender->name, window->name))
+		return 0;
 	timer_set_init(set, true);
 	longest = lead + window->length_ns;
 	timer_set_delays(set, set->nr, lead, longest);
+	if (exact)
+		align(lead);
 	now = ktime_get_ns();
 	window->begin_ns = now + lead;
 	window->release_ns = now + longest + longest / AFTER_SHARE + AFTER_NS;
@@ -177,8 +202,11 @@ static int window_run(struct timer_set *set, struct window *window)
 	return err;
 }
 
-static bool spread_wanted(const struct bench_config *config, unsigned int rep)
+static bool spread_wanted(const struct timer_contender *contender,
+			  const struct bench_config *config, unsigned int rep)
 {
+	if (config->exact)
+		return contender->sleeps;
 	return !config->quick && rep < SPREAD_REPS && config->nr >= SPREAD_MIN &&
 	       config->nr <= TIMER_MANY;
 }
@@ -202,9 +230,9 @@ int timer_expire(const struct timer_contender *contender, const struct bench_con
 	err = timer_set_make(&set, contender, config->nr, 0, config->seed + rep);
 	if (err)
 		return err;
-	err = window_run(&set, &burst);
-	if (!err && spread_wanted(config, rep))
-		err = window_run(&set, &spread);
+	err = window_run(&set, &burst, config->exact);
+	if (!err && spread_wanted(contender, config, rep))
+		err = window_run(&set, &spread, config->exact);
 	timer_set_free(&set);
 	return err;
 }

@@ -132,6 +132,7 @@ static u64 moves(void)
 const struct timer_contender bench_twheel = {
 	.name		= "twheel",
 	.size		= sizeof(struct twheel_timer),
+	.sleeps		= true,
 	.start		= start,
 	.stop		= stop,
 	.init		= init,

@@ -65,10 +65,10 @@ $(foreach f,$(fuzz),$(eval $f: guest-$(call kernel_of,$f,$(FUZZ_KERNEL))))
 $(fuzz):
 	$(stage) scripts/check-fuzz $(call kernel_of,$@,$(FUZZ_KERNEL)) $@
 
-# With LONG=1 the benchmarks run last and alone: they load all CPUs, which torture would take for a
+# With LONG=1 all benchmarks run, last and alone: they load all CPUs, which torture would take for a
 # stall, and other stages would distort the figures.
-bench: $(if $(LONG),guest-bench $(filter-out bench,$(STAGES))) guest-6.12
-	$(stage) env STAGED=1 scripts/check-bench
+exact: $(if $(LONG),guest-bench guest-6.1 $(filter-out exact,$(STAGES))) guest-6.12
+	$(stage) env STAGED=1 scripts/check-exact
 
 guests := $(addprefix guest-,$(kernels))
 $(guests): guest-%: kernel-%
@@ -90,5 +90,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb shell tools model static rig rig-broken kunit bench broker trace programs source
+.PHONY: all deb shell tools model static rig rig-broken kunit exact broker trace programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

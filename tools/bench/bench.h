@@ -125,6 +125,7 @@ extern const struct contender heap_single;
  * @budget_ns: time limit per figure
  * @only: names of the selected contenders, or NULL for all
  * @skip: names of the contenders to skip, or NULL
+ * @exact: the clock counts instructions: report them, and discard a first repetition
  * @memory: measure memory as well
  * @neighbours: measure the lateness beside another user instead
  */
@@ -136,6 +137,7 @@ struct options {
 	uint64_t	budget_ns;
 	const char	*only;
 	const char	*skip;
+	bool		exact;
 	bool		memory;
 	bool		neighbours;
 };
@@ -162,6 +164,11 @@ void run_neighbours(const struct options *options);
 
 /* output.c. The suite is "device" unless set_suite() changes it. */
 void set_suite(const char *name);
+void set_exact(void);
+bool is_exact(void);
+void discard(bool yes);
+void sample_ns(const struct contender *contender, const char *figure, unsigned int pending,
+	       double value);
 void end_suite(void);
 void failure(const char *format, ...) __attribute__((format(printf, 1, 2)));
 bool has_failed(void);

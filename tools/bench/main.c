@@ -29,6 +29,8 @@ static const char help[] =
 "                     heap_timerfd, or a single case such as io_uring/batch64\n"
 "  --skip NAME,...    contenders to skip\n"
 "  --cpu N            CPU to run on (0)\n"
+"  --exact            the clock counts instructions: report them, and discard a first\n"
+"                     repetition\n"
 "  --no-memory        do not measure memory\n"
 "  --neighbours       measure the lateness of one user beside another instead\n"
 "  --quick            1000 and 10000 pending, fewer operations, no memory\n";
@@ -103,6 +105,10 @@ static void parse_one(struct options *options, int code)
 	case 's':
 		options->skip = optarg;
 		break;
+	case 'e':
+		options->exact = true;
+		set_exact();
+		break;
 	case 'm':
 		options->memory = false;
 		break;
@@ -130,6 +136,7 @@ static void parse_options(struct options *options, int argc, char **argv, unsign
 		{ "only", required_argument, NULL, 'o' },
 		{ "skip", required_argument, NULL, 's' },
 		{ "cpu", required_argument, NULL, 'c' },
+		{ "exact", no_argument, NULL, 'e' },
 		{ "no-memory", no_argument, NULL, 'm' },
 		{ "neighbours", no_argument, NULL, 'u' },
 		{ "quick", no_argument, NULL, 'q' },
@@ -196,6 +203,18 @@ static void pin_to_cpu(unsigned int cpu)
 		perror("twheel_bench: cannot set the CPU affinity");
 }
 
+/*
+ * With this policy the kernel's threads preempt the program, which then reads full batches. So the
+ * number of instructions does not depend on the scheduler's choices.
+ */
+static void yield_to_kernel(void)
+{
+	static const struct sched_param param;
+
+	if (sched_setscheduler(0, SCHED_IDLE, &param))
+		perror("twheel_bench: cannot set the scheduling policy");
+}
+
 int main(int argc, char **argv)
 {
 	struct options options = {
@@ -212,6 +231,8 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	raise_limits(&options);
 	pin_to_cpu(cpu);
+	if (options.exact)
+		yield_to_kernel();
 	if (options.neighbours) {
 		set_suite("neighbours");
 		run_neighbours(&options);

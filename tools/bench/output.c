@@ -11,11 +11,28 @@
 #include "bench.h"
 
 static const char *suite = "device";
-static bool failed;
+static bool failed, exact, discarding;
 
 void set_suite(const char *name)
 {
 	suite = name;
+}
+
+/* Times are numbers of instructions. */
+void set_exact(void)
+{
+	exact = true;
+}
+
+bool is_exact(void)
+{
+	return exact;
+}
+
+/* Do not print samples. */
+void discard(bool yes)
+{
+	discarding = yes;
 }
 
 void end_suite(void)
@@ -50,8 +67,16 @@ static void words(const char *kind, const struct contender *contender, const cha
 void sample(const struct contender *contender, const char *figure, unsigned int pending,
 	    const char *unit, double value)
 {
+	if (discarding)
+		return;
 	words("sample", contender, figure, pending);
 	printf(" unit=%s value=%.2f\n", unit, value);
+}
+
+void sample_ns(const struct contender *contender, const char *figure, unsigned int pending,
+	       double value)
+{
+	sample(contender, figure, pending, exact ? "instructions" : "ns", value);
 }
 
 void skip(const struct contender *contender, const char *figure, unsigned int pending,

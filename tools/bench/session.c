@@ -11,11 +11,17 @@
 /* After this time, pending operations would soon expire. */
 #define LONGEST_NS	(40 * NSEC_PER_SEC)
 
+/* Time for RCU to free the objects of an earlier session, where this can be waited for. */
+#define QUIET_NS	(200 * NSEC_PER_MSEC)
+
 int session_open(struct session *session, const struct contender *contender, unsigned int nr)
 {
-	uint64_t now = now_ns();
+	uint64_t now;
 	int error;
 
+	if (is_exact())
+		sleep_until(now_ns() + QUIET_NS);
+	now = now_ns();
 	*session = (struct session){ .contender = contender, .nr = nr };
 	session->ops = malloc(nr * sizeof(*session->ops));
 	if (!session->ops)

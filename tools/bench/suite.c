@@ -160,7 +160,10 @@ static void run_all(unsigned int pending, unsigned int repetition, const struct 
 
 void run_suite(const struct options *options)
 {
-	for (unsigned int i = 0; i < options->nr_pending; i++)
-		for (unsigned int j = 0; j < options->repetitions; j++)
+	for (unsigned int i = 0; i < options->nr_pending; i++) {
+		for (unsigned int j = 0; j < options->repetitions + options->exact; j++) {
+			discard(options->exact && !j);
 			run_all(options->pending[i], j, options);
+		}
+	}
 }
