@@ -89,10 +89,16 @@ int purgatory_suite(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
 int memory_op_suite(const struct bench_config *config);
 int late_op_suite(const struct bench_config *config);
+int irqs_off_suite(const struct bench_config *config);
 
+int cascade_load(const struct bench_config *config, bool spread);
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
 int cascade_spread(const struct bench *bench, const struct bench_config *config);
 int cascade_cancel(const struct bench *bench, const struct bench_config *config);
+
+void irqs_probe_start(u64 seed);
+void irqs_probe_stop(void);
+void irqs_probe_report(const char *suite, const char *name, u64 pending);
 
 /**
  * struct others_report - results of the background timers

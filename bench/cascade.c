@@ -275,7 +275,7 @@ static void cascade_report(const struct bench *bench)
 		others->longest_ns);
 }
 
-static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i), bool cancel)
+static int cascade_run(u64 (*deadline)(unsigned int i), bool cancel)
 {
 	int err, wrong;
 	long left;
@@ -285,13 +285,11 @@ static int cascade_run(const struct bench *bench, u64 (*deadline)(unsigned int i
 	left = twheel_stop(cascade.wheel, NULL, NULL);
 	twheel_get_stats(cascade.wheel, &cascade.stats);
 	wrong = cascade_check(left);
-	if (!err && !wrong)
-		cascade_report(bench);
 	return err ?: wrong;
 }
 
-static int cascade_bench(const struct bench *bench, const struct bench_config *config,
-			 u64 (*deadline)(unsigned int i), bool cancel)
+static int cascade_alone(const struct bench_config *config, u64 (*deadline)(unsigned int i),
+			 bool cancel)
 {
 	static const struct twheel_config wheel = {
 		.name		= "tw_bench",
@@ -308,11 +306,33 @@ static int cascade_bench(const struct bench *bench, const struct bench_config *c
 	if (IS_ERR(cascade.wheel)) {
 		err = PTR_ERR(cascade.wheel);
 	} else {
-		err = cascade_run(bench, deadline, cancel);
+		err = cascade_run(deadline, cancel);
 		twheel_destroy(cascade.wheel);
 	}
 	vfree(cascade.item);
 	return err;
+}
+
+static int cascade_bench(const struct bench *bench, const struct bench_config *config,
+			 u64 (*deadline)(unsigned int i), bool cancel)
+{
+	int err = cascade_alone(config, deadline, cancel);
+
+	if (!err)
+		cascade_report(bench);
+	return err;
+}
+
+/**
+ * cascade_load - run cascade or cascade-spread without a report
+ * @config: configuration
+ * @spread: run cascade-spread
+ *
+ * Return: 0 or a negative error number.
+ */
+int cascade_load(const struct bench_config *config, bool spread)
+{
+	return cascade_alone(config, spread ? deadline_spread : deadline_one_tick, false);
 }
 
 int cascade_one_tick(const struct bench *bench, const struct bench_config *config)

@@ -75,6 +75,7 @@ static const struct bench_suite suites[] = {
 	{ "peers",		peers_suite },
 	{ "memory_op",		memory_op_suite },
 	{ "lateness_op",	late_op_suite },
+	{ "irqs_off",		irqs_off_suite },
 };
 
 /* The last line marks a complete suite. */

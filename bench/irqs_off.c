@@ -1,0 +1,295 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Suite irqs_off: the longest stretch with interrupts off while the given number of timers or
+ * operations is under way: that of the module, and that of the kernel at the same time, see
+ * irqs_probe.c. This takes an exact clock.
+ *
+ *	cascade		all timers move down three levels together and fire at one tick
+ *	cascade_spread	they are spread over the span of their bucket
+ *	burst		all timers are due at one tick, every other one is inline
+ *	clock_set	half of the timers are cancelled when CLOCK_REALTIME is set back, on a wheel
+ *			with 1024 slots; half of the timers are inline; without the adds
+ *	levels		the first timers of wheels with 1024 slots, one on each level
+ *	keys		operations with one key each are added, so that the table grows; half of
+ *			them are signalled, the others drained
+ *	one_key		all operations watch one key, and are completed by one signal
+ */
+#include <linux/atomic.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/sched.h>
+#include <linux/time64.h>
+#include <linux/timekeeping.h>
+#include <linux/twheel.h>
+#include <linux/vmalloc.h>
+
+#include "bench.h"
+#include "ops.h"
+
+#define SUITE		"irqs_off"
+
+#define BACK_S		3600
+
+/* Time to add a timer. While it waits for the deadlines, the probe takes instructions. */
+#define ADD_NS		(2 * NSEC_PER_USEC)
+#define LEAD_NS		(10 * NSEC_PER_MSEC)
+
+#define MOST_SLOTS	1024
+#define LEVELS		3
+#define WHEELS		200
+#define STUCK_NS	(60 * NSEC_PER_SEC)
+
+static atomic_t fired;
+
+static void fire(struct twheel_timer *timer)
+{
+	atomic_inc(&fired);
+}
+
+static int one_tick_load(const struct bench_config *config)
+{
+	return cascade_load(config, false);
+}
+
+static int spread_load(const struct bench_config *config)
+{
+	return cascade_load(config, true);
+}
+
+static int wait_for(int wanted)
+{
+	u64 end = ktime_get_ns() + STUCK_NS;
+
+	while (atomic_read(&fired) < wanted) {
+		if (ktime_get_ns() > end)
+			return -ETIMEDOUT;
+		usleep_range(1000, 2000);
+	}
+	return 0;
+}
+
+static int timers_add(struct twheel *wheel, struct twheel_timer *timer, u32 nr,
+		      unsigned int flags, u64 from, u64 apart)
+{
+	u32 i;
+
+	atomic_set(&fired, 0);
+	for (i = 0; i < nr; i++) {
+		twheel_timer_init_flags(&timer[i], wheel, fire,
+					flags & (i & 1 ? ~0 : ~TWHEEL_TIMER_CANCEL_ON_SET) &
+					(i & 2 ? ~0 : ~TWHEEL_TIMER_INLINE));
+		if (twheel_timer_add(&timer[i], from + hash_64(i, 32) * apart))
+			return -EIO;
+		if (i % 1024 == 0)
+			cond_resched();
+	}
+	return 0;
+}
+
+/* Run a load of timers on a wheel of its own. */
+static int timers_load(const struct bench_config *config, const struct twheel_config *parameters,
+		       int (*run)(const struct bench_config *config, struct twheel *wheel,
+				  struct twheel_timer *timer))
+{
+	struct twheel_timer *timer = vcalloc(config->nr, sizeof(*timer));
+	struct twheel *wheel;
+	int err;
+
+	if (!timer)
+		return -ENOMEM;
+	wheel = twheel_create(parameters);
+	err = PTR_ERR_OR_ZERO(wheel);
+	if (!err) {
+		err = run(config, wheel, timer);
+		twheel_stop(wheel, NULL, NULL);
+		twheel_destroy(wheel);
+	}
+	vfree(timer);
+	return err;
+}
+
+static int burst(const struct bench_config *config, struct twheel *wheel,
+		 struct twheel_timer *timer)
+{
+	u64 deadline = twheel_deadline(config->ahead_ns);
+
+	return timers_add(wheel, timer, config->nr, TWHEEL_TIMER_INLINE, deadline, 0) ?:
+	       wait_for(config->nr);
+}
+
+static int burst_load(const struct bench_config *config)
+{
+	static const struct twheel_config parameters = { .name = "tw_bench" };
+
+	return timers_load(config, &parameters, burst);
+}
+
+static int set_clock(s64 seconds)
+{
+	struct timespec64 time;
+
+	ktime_get_real_ts64(&time);
+	time.tv_sec += seconds;
+	return do_settimeofday64(&time);
+}
+
+static int clock_set(const struct bench_config *config, struct twheel *wheel,
+		     struct twheel_timer *timer)
+{
+	int err = timers_add(wheel, timer, config->nr,
+			     TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET,
+			     twheel_now(wheel) + BACK_S * NSEC_PER_SEC, NSEC_PER_USEC);
+
+	if (err)
+		return err;
+	irqs_probe_stop();
+	irqs_probe_start(config->seed);
+	err = set_clock(-BACK_S) ?: wait_for(config->nr / 2);
+	set_clock(BACK_S);
+	return err;
+}
+
+static int clock_set_load(const struct bench_config *config)
+{
+	static const struct twheel_config parameters = {
+		.name	= "tw_bench",
+		.slots	= MOST_SLOTS,
+		.clock	= TWHEEL_CLOCK_REALTIME,
+	};
+
+	return timers_load(config, &parameters, clock_set);
+}
+
+static int levels(const struct bench_config *config, struct twheel *wheel,
+		  struct twheel_timer *timer)
+{
+	u64 span = twheel_tick_ns(wheel), now = twheel_now(wheel);
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < config->nr && !err; i++) {
+		span *= MOST_SLOTS;
+		twheel_timer_init(&timer[i], wheel, fire);
+		err = twheel_timer_add(&timer[i], now + span / 2);
+	}
+	return err;
+}
+
+static int levels_load(const struct bench_config *config)
+{
+	static const struct twheel_config parameters = {
+		.name	= "tw_bench",
+		.slots	= MOST_SLOTS,
+	};
+	const struct bench_config few = { .nr = LEVELS };
+	unsigned int i;
+	int err = 0;
+
+	for (i = 0; i < WHEELS && !err; i++)
+		err = timers_load(&few, &parameters, levels);
+	return err;
+}
+
+static int ops_watch(u32 nr, bool one_key)
+{
+	struct twheel_watch_spec spec;
+	int err = 0;
+	u32 i;
+
+	for (i = 0; i < nr && !err; i++) {
+		ops_unique_keys(&spec, 1, one_key ? 0 : i);
+		err = ops_add(NULL, &spec, ops_far_deadline());
+		if (i % 1024 == 0)
+			cond_resched();
+	}
+	bench_ops.expected = TWHEEL_COMPLETED;
+	return err;
+}
+
+static int ops_signal(u32 id, u32 wanted)
+{
+	const struct twheel_key key = { .v = { id } };
+	u32 nr = twheel_signal_some(bench_ops.purgatory, &key, 1, 0, 0, TWHEEL_MAY_SLEEP);
+
+	return nr == wanted ? 0 : -EIO;
+}
+
+static int keys(const struct bench_config *config)
+{
+	int err = ops_watch(config->nr, false);
+	u32 i;
+
+	for (i = 0; i < config->nr / 2 && !err; i++)
+		err = ops_signal(i, 1);
+	return err;
+}
+
+static int keys_load(const struct bench_config *config)
+{
+	return ops_start(1, config->seed) ?: ops_stop(keys(config));
+}
+
+static int one_key_load(const struct bench_config *config)
+{
+	return ops_start(1, config->seed) ?:
+	       ops_stop(ops_watch(config->nr, true) ?: ops_signal(0, config->nr));
+}
+
+static const struct load {
+	const char	*name;
+	int		(*run)(const struct bench_config *config);
+} loads[] = {
+	{ "cascade",		one_tick_load },
+	{ "cascade_spread",	spread_load },
+	{ "burst",		burst_load },
+	{ "clock_set",		clock_set_load },
+	{ "levels",		levels_load },
+	{ "keys",		keys_load },
+	{ "one_key",		one_key_load },
+};
+
+static int measure(const struct load *load, const struct bench_config *config)
+{
+	struct bench_config soon = *config;
+	int err;
+
+	if (!bench_wanted("twheel", load->name))
+		return 0;
+	soon.ahead_ns = LEAD_NS + config->nr * ADD_NS;
+	irqs_probe_start(config->seed);
+	err = load->run(&soon);
+	irqs_probe_stop();
+	if (err)
+		return bench_failure("%s: error %d", load->name, err);
+	irqs_probe_report(SUITE, load->name, config->nr);
+	return 0;
+}
+
+static int irqs_off_run(const struct bench_config *config)
+{
+	unsigned int rep, i;
+	int err = 0;
+
+	for (rep = 0; rep < config->reps; rep++) {
+		bench_repetition(rep);
+		for (i = 0; i < ARRAY_SIZE(loads) && !err; i++)
+			err = measure(&loads[i], config);
+	}
+	return err;
+}
+
+/**
+ * irqs_off_suite - run the suite
+ * @config: configuration
+ *
+ * Return: 0 or a negative error number.
+ */
+int irqs_off_suite(const struct bench_config *config)
+{
+	if (!config->exact) {
+		bench_skip(SUITE, "-", "twheel", "longest", config->nr, "not-an-exact-clock");
+		return 0;
+	}
+	return ops_run_pinned(irqs_off_run, config);
+}
