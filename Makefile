@@ -13,6 +13,7 @@ INSTALL_MOD_PATH ?= $(DESTDIR)
 
 export SEED THREADS OPS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
 export QUICK SUITES PLACES REPS NR ONLY
+export SUITE CASE IN KERNEL ROWS
 
 all: tools ## build the tools, and the module if the kernel headers are installed
 	+@if [ -e $(KDIR)/Makefile ]; then \
@@ -108,6 +109,10 @@ exact-update: ## write today's numbers of instructions to bench/exact.txt
 	@scripts/install-packages check
 	@UPDATE=1 scripts/check exact
 
+profile: ## the functions of a benchmark with their shares (SUITE=, CASE=, IN=, KERNEL=, ROWS=)
+	@scripts/install-packages profile
+	@scripts/profile
+
 bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
 	@scripts/install-packages check
 	@scripts/bench-broker
@@ -138,4 +143,4 @@ help: ## list the targets
 	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb
-.PHONY: demo vm shell check bench bench-broker exact-update torture fuzz rig rig-broken clean help
+.PHONY: demo vm shell check bench bench-broker exact-update profile torture fuzz rig rig-broken clean help
