@@ -13,6 +13,7 @@
 
 #include "../rig.h"
 
+seqcount_t rig_wall_seq;
 s64 rig_wall_offset = 1700000000LL * NSEC_PER_SEC;
 unsigned long rig_jiffies = 1000;
 __thread unsigned long rig_alarms;
@@ -423,6 +424,23 @@ static void *tick_main(void *unused)
 
 static struct notifier_block *clock_notifiers;
 
+static u64 clocksource_read(struct clocksource *clock)
+{
+	return ktime_get_ns();
+}
+
+static void timekeeper_init(struct timekeeper *timekeeper, s64 offset)
+{
+	static struct clocksource clocksource = { .read = clocksource_read };
+	u64 now = ktime_get_ns();
+
+	*timekeeper = (struct timekeeper) {
+		.tkr_mono = { .clock = &clocksource, .mask = U64_MAX, .cycle_last = now,
+			      .mult = 1, .base = now },
+		.offs_real = offset,
+	};
+}
+
 int pvclock_gtod_register_notifier(struct notifier_block *nb)
 {
 	struct timekeeper timekeeper;
@@ -430,7 +448,7 @@ int pvclock_gtod_register_notifier(struct notifier_block *nb)
 	pthread_mutex_lock(&clock_lock);
 	nb->next = clock_notifiers;
 	clock_notifiers = nb;
-	timekeeper.offs_real = rig_wall_offset;
+	timekeeper_init(&timekeeper, rig_wall_offset);
 	nb->notifier_call(nb, true, &timekeeper);
 	pthread_mutex_unlock(&clock_lock);
 	return 0;
@@ -475,11 +493,12 @@ int do_settimeofday64(const struct timespec64 *to)
 	unsigned int cpu;
 
 	pthread_mutex_lock(&clock_lock);
-	timekeeper.offs_real = ns - (s64)ktime_get_ns();
+	write_seqcount_begin(&rig_wall_seq);
+	timekeeper_init(&timekeeper, ns - (s64)ktime_get_ns());
 	for (nb = clock_notifiers; nb; nb = nb->next)
 		nb->notifier_call(nb, true, &timekeeper);
-	/* Last, as in the kernel, where readers wait for the end of the write section. */
-	smp_store_release(&rig_wall_offset, timekeeper.offs_real);
+	WRITE_ONCE(rig_wall_offset, timekeeper.offs_real);
+	write_seqcount_end(&rig_wall_seq);
 	pthread_mutex_unlock(&clock_lock);
 	for (cpu = 0; cpu < nr_cpu_ids; cpu++)
 		base_kick(&bases[cpu]);

@@ -8,6 +8,7 @@
 
 #include <linux/list.h>
 #include <rig/lock.h>
+#include <rig/seqlock.h>
 
 #define HZ		250
 #define TICK_NSEC	(NSEC_PER_SEC / HZ)
@@ -38,10 +39,27 @@ static inline u64 rig_clock_ns(clockid_t clock)
 }
 #endif
 
+/* As with the seqcount of the timekeeper, readers wait while the clock is set. */
+extern seqcount_t rig_wall_seq;
 extern s64 rig_wall_offset;
 
-/* Argument of a notification of clock changes */
+/* Argument of a notification of clock changes; a cycle of the clocksource takes 1 ns. */
+struct clocksource {
+	u64 (*read)(struct clocksource *clock);
+};
+
+struct tk_read_base {
+	struct clocksource *clock;
+	u64 mask;
+	u64 cycle_last;
+	u32 mult;
+	u32 shift;
+	u64 xtime_nsec;
+	ktime_t base;
+};
+
 struct timekeeper {
+	struct tk_read_base tkr_mono;
 	ktime_t offs_real;
 };
 
@@ -55,19 +73,23 @@ static inline u64 ktime_get_coarse_ns(void)
 	return rig_clock_ns(CLOCK_MONOTONIC_COARSE);
 }
 
-/* The offset is read last: callers expect the sum of an old time and a new offset. */
+#define RIG_REAL_NS(monotonic_ns) ({					\
+	unsigned int _seq;						\
+	u64 _now;							\
+	do {								\
+		_seq = read_seqcount_begin(&rig_wall_seq);		\
+		_now = (monotonic_ns) + READ_ONCE(rig_wall_offset);	\
+	} while (read_seqcount_retry(&rig_wall_seq, _seq));		\
+	_now; })
+
 static inline u64 ktime_get_real_ns(void)
 {
-	u64 now = ktime_get_ns();
-
-	return now + READ_ONCE(rig_wall_offset);
+	return RIG_REAL_NS(ktime_get_ns());
 }
 
 static inline u64 ktime_get_coarse_real_ns(void)
 {
-	u64 now = ktime_get_coarse_ns();
-
-	return now + READ_ONCE(rig_wall_offset);
+	return RIG_REAL_NS(ktime_get_coarse_ns());
 }
 
 #define ktime_get()			((ktime_t)ktime_get_ns())
@@ -80,7 +102,7 @@ enum tk_offsets { TK_OFFS_REAL, TK_OFFS_BOOT, TK_OFFS_TAI };
 
 static inline ktime_t ktime_mono_to_any(ktime_t t, enum tk_offsets offset)
 {
-	return offset == TK_OFFS_REAL ? t + smp_load_acquire(&rig_wall_offset) : t;
+	return offset == TK_OFFS_REAL ? (ktime_t)RIG_REAL_NS((u64)t) : t;
 }
 
 struct timespec64 {
