@@ -56,7 +56,11 @@ void kind_init(struct torture_timer *t)
 	switch (t->kind) {
 	case KIND_TIMER:
 	case KIND_ORPHAN:
-		twheel_timer_init_flags(&t->timer, wheel, run_timer, t->flags);
+		if (t->flags & TWHEEL_TIMER_CANCEL_ON_SET)
+			twheel_clock_timer_init(&t->clock_timer, wheel, run_timer,
+						t->flags & TWHEEL_TIMER_INLINE);
+		else
+			twheel_timer_init_flags(&t->timer, wheel, run_timer, t->flags);
 		break;
 	case KIND_PERIODIC:
 		twheel_periodic_init(&t->periodic, wheel, run_periodic, t->flags);
@@ -97,21 +101,18 @@ int kind_cancel(struct torture_timer *t)
 	return twheel_timer_cancel(&t->timer);
 }
 
-static int work_cancel_sync(struct torture_timer *t)
+int kind_cancel_sync(struct torture_timer *t)
 {
 	int err;
 
+	atomic_inc(&t->blocks);
 	atomic_inc(&t->blocked);
-	err = twheel_work_cancel_sync(&t->work);
+	if (t->kind == KIND_PERIODIC)
+		err = twheel_periodic_cancel_sync(&t->periodic);
+	else if (t->kind == KIND_WORK)
+		err = twheel_work_cancel_sync(&t->work);
+	else
+		err = twheel_timer_cancel_sync(&t->timer);
 	atomic_dec(&t->blocked);
 	return err;
-}
-
-int kind_cancel_sync(struct torture_timer *t)
-{
-	if (t->kind == KIND_PERIODIC)
-		return twheel_periodic_cancel_sync(&t->periodic);
-	if (t->kind == KIND_WORK)
-		return work_cancel_sync(t);
-	return twheel_timer_cancel_sync(&t->timer);
 }

@@ -96,8 +96,11 @@ static void arming_begin(struct torture_timer *t, u64 deadline, u64 slack)
 	}
 }
 
-/* Account for the result of a call that may arm. An error must have a known reason. */
-static void arming_end(struct torture_timer *t, int err)
+/*
+ * Account for the result of a call that may arm. An error must have a known reason. @blocks is
+ * t->blocks before the call.
+ */
+static void arming_end(struct torture_timer *t, int err, int blocks)
 {
 	struct torture_wheel *w = t->wheel;
 
@@ -115,11 +118,13 @@ static void arming_end(struct torture_timer *t, int err)
 	} else if (err == -ESHUTDOWN) {
 		torture_count(w, COUNT_REFUSED, 1);
 		if (!READ_ONCE(t->shutdown_begun) && !READ_ONCE(w->stopping) &&
-		    !atomic_read(&t->blocked))
+		    !atomic_read(&t->blocked) && atomic_read(&t->blocks) == blocks)
 			torture_fail(FAIL_RESULT, t, "-ESHUTDOWN without a shutdown");
 	} else if (err == -ENOMEM) {
 		if (t->kind != KIND_WORK && !(t->flags & TWHEEL_TIMER_INLINE))
 			torture_fail(FAIL_RESULT, t, "-ENOMEM, but the call needs no memory");
+	} else if (err == -ECANCELED) {
+		outcome_expect_clock_set(t);
 	} else if (err != -EBUSY) {
 		torture_fail(FAIL_RESULT, t, "unexpected result of add or rearm");
 	}
@@ -127,17 +132,17 @@ static void arming_end(struct torture_timer *t, int err)
 
 int outcome_add(struct torture_timer *t, u64 deadline, u64 slack)
 {
-	int err;
+	int err, blocks = atomic_read(&t->blocks);
 
 	arming_begin(t, deadline, slack);
 	err = kind_add(t, deadline, slack);
-	arming_end(t, err);
+	arming_end(t, err, blocks);
 	return err;
 }
 
 int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_rearm mode)
 {
-	int ret;
+	int ret, blocks = atomic_read(&t->blocks);
 
 	arming_begin(t, deadline, slack);
 	ret = kind_rearm(t, deadline, slack, mode);
@@ -151,7 +156,7 @@ int outcome_rearm(struct torture_timer *t, u64 deadline, u64 slack, enum twheel_
 	if (ret == 1 || !ret)
 		atomic_dec(&t->begun);
 	else
-		arming_end(t, ret == 2 ? 0 : ret);
+		arming_end(t, ret == 2 ? 0 : ret, blocks);
 	return ret;
 }
 

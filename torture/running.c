@@ -65,7 +65,7 @@ static void expect_time(struct torture_timer *t)
 }
 
 /* The clock must have been set, and a change must cancel the timer. */
-static void expect_clock_set(struct torture_timer *t)
+void outcome_expect_clock_set(struct torture_timer *t)
 {
 	if (!(t->flags & TWHEEL_TIMER_CANCEL_ON_SET) || t->wheel->clock != TWHEEL_CLOCK_REALTIME ||
 	    (t->clock_seq >= 0 && t->clock_seq == torture_clock_seq()))
@@ -79,7 +79,7 @@ static void expect_on_time(struct torture_timer *t)
 	if (!err)
 		expect_time(t);
 	else if (err == -ECANCELED)
-		expect_clock_set(t);
+		outcome_expect_clock_set(t);
 	else
 		torture_fail(FAIL_RESULT, t, "unexpected result of twheel_timer_error()");
 	/* This was the last run. */

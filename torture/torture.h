@@ -100,6 +100,7 @@ struct torture_wheel {
 /**
  * struct torture_timer - a timer and the account of its armings
  * @timer: a timer of any kind
+ * @clock_timer: the timer, with TWHEEL_TIMER_CANCEL_ON_SET
  * @work: the timer, for KIND_WORK
  * @periodic: the timer, for KIND_PERIODIC
  * @wheel: its wheel
@@ -115,7 +116,8 @@ struct torture_wheel {
  * @quiet: its function must not run: it is neither pending nor running
  * @shutdown_begun: set before twheel_timer_shutdown_sync() is called
  * @shutdown_done: set after twheel_timer_shutdown_sync() has returned
- * @blocked: calls of twheel_work_cancel_sync() in progress
+ * @blocked: synchronous cancels in progress, which block adds
+ * @blocks: number of synchronous cancels so far
  * @period: the period of a periodic timer
  * @repeat: the repeat mode of a periodic timer
  * @runs: runs of a periodic timer since its start; written by its function
@@ -129,6 +131,7 @@ struct torture_wheel {
  */
 struct torture_timer {
 	union {
+		struct twheel_clock_timer clock_timer;
 		struct twheel_timer	timer;
 		struct twheel_work	work;
 		struct twheel_periodic	periodic;
@@ -147,6 +150,7 @@ struct torture_timer {
 	bool			shutdown_begun;
 	bool			shutdown_done;
 	atomic_t		blocked;
+	atomic_t		blocks;
 	u64			period;
 	enum twheel_repeat	repeat;
 	u32			runs;
@@ -264,6 +268,7 @@ int outcome_nr_open(const struct torture_timer *t);
 bool outcome_is_repeating(const struct torture_timer *t);
 
 /* running.c */
+void outcome_expect_clock_set(struct torture_timer *t);
 void outcome_enter(struct torture_timer *t);
 void outcome_leave(struct torture_timer *t);
 bool outcome_is_open(const struct torture_timer *t);

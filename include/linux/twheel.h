@@ -28,7 +28,7 @@ struct twheel_purgatory;
 /**
  * struct twheel_node - a timer as seen by the wheel
  * @entry: in the list of a bucket; empty while the timer is not pending
- * @expires: tick of the expiry
+ * @expires: deadline in ns; with slack, the start of the tick of the expiry
  *
  * Protected by the lock of the timer's shard.
  */
@@ -60,10 +60,8 @@ struct twheel_timer {
  * neither sleep nor take a lock that is ever held with interrupts enabled.  It suits a
  * wake-up or a queue_work().
  *
- * TWHEEL_TIMER_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME.  Each change of the clock
- * cancels the timer if it is pending and not due: the callback runs, and
- * twheel_timer_error() returns -ECANCELED.  A change that is undone at once counts, and so
- * does a resume from suspend, as with timerfd.
+ * TWHEEL_TIMER_CANCEL_ON_SET: for periodic timers on a wheel of TWHEEL_CLOCK_REALTIME.  A change
+ * of the clock cancels the timer, as that of a struct twheel_clock_timer.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
@@ -162,6 +160,21 @@ int twheel_timer_cancel_sync(struct twheel_timer *timer);
 int twheel_timer_shutdown_sync(struct twheel_timer *timer);
 u64 twheel_timer_remaining(struct twheel_timer *timer);
 int twheel_timer_error(const struct twheel_timer *timer);
+
+/**
+ * struct twheel_clock_timer - a timer that a change of CLOCK_REALTIME cancels
+ * @timer: the timer
+ * @generation: number of changes before it was armed; protected by the lock of the timer's shard
+ *
+ * See twheel_clock_timer_init(). Embed it. @generation is private.
+ */
+struct twheel_clock_timer {
+	struct twheel_timer	timer;
+	u32			generation;
+};
+
+void twheel_clock_timer_init(struct twheel_clock_timer *timer, struct twheel *wheel,
+			     void (*fn)(struct twheel_timer *timer), unsigned int flags);
 
 /**
  * twheel_timer_add - add a timer
@@ -275,25 +288,25 @@ enum twheel_repeat {
 /**
  * struct twheel_periodic - a periodic timer
  * @timer: timer of the next run
+ * @generation: as in &struct twheel_clock_timer
+ * @repeat: start of a period
  * @fn: callback; see twheel_periodic_init()
  * @deadline: deadline of the next or current run
  * @period: in ns
  * @left: number of runs left, including the current one; U64_MAX for no limit
  * @overrun: deadlines that passed between the previous run and this one
- * @generation: twheel_clock_generation() at the start
- * @repeat: start of a period
  *
  * Embed it. The members are private.
  */
 struct twheel_periodic {
 	struct twheel_timer	timer;
+	u32			generation;
+	enum twheel_repeat	repeat;
 	void			(*fn)(struct twheel_periodic *periodic);
 	u64			deadline;
 	u64			period;
 	u64			left;
 	u64			overrun;
-	u32			generation;
-	enum twheel_repeat	repeat;
 };
 
 void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
@@ -496,6 +509,8 @@ struct twheel_watch {
 struct twheel_op {
 	/* private: */
 	struct twheel_timer		timer;
+	u32				generation;	/* as in twheel_clock_timer */
+	struct kref			ref;
 	union {
 		struct list_head	parked;	/* while pending */
 		struct {			/* after its end */
@@ -508,8 +523,6 @@ struct twheel_op {
 	struct twheel_watch		*watches;
 	u64				deadline;
 	u64				missing;
-	u32				generation;
-	struct kref			ref;
 	refcount_t			holds;
 	spinlock_t			lock;	/* see op.c */
 	pid_t				owner;

@@ -1,80 +1,156 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the expiry queue, when the clock is set. No node is lost, early or
- * late, no node is moved unnecessarily, and a step cancels exactly those cancel-on-set
- * nodes that were added before it.
+ * KUnit tests for the expiry queue and the queues of a base when the clock is set.  No node is
+ * lost, early or late, no node is moved unnecessarily, and a step cancels exactly those
+ * timers that were added before it and that were not due by the old time.  The tests supply
+ * the time.
  */
 #include <kunit/test.h>
 #include <linux/minmax.h>
 #include <linux/slab.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../../twheel/core/step.h"
+#include "../queue.h"
 #include "../random.h"
 
 #define SLOTS		8
-#define NR_NODES	400
+#define NR_TIMERS	400
+#define TICK_NS		10
 #define START		100000
 #define BUDGET		5
 
-static struct twheel_queue queue;
-static struct twheel_node *nodes;
+/* Deadline at the start of a tick. */
+#define NS(tick)	((u64)(tick) * TICK_NS)
+
+static struct twheel_base *base;
+static struct twheel_queue *queue;
+static struct twheel_clock_timer *timers;
+
+static void grow(struct kunit *test, struct twheel_wheel *wheel)
+{
+	do {
+		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
+	} while (!twheel_wheel_reaches(wheel, 2 * START));
+}
 
 static int clock_init(struct kunit *test)
 {
-	nodes = kunit_kcalloc(test, NR_NODES, sizeof(*nodes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, nodes);
-	twheel_queue_init(&queue, SLOTS, true, START);
-	do {
-		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
-	} while (!twheel_wheel_reaches(&queue.wheel, 2 * START));
+	timers = kunit_kcalloc(test, NR_TIMERS, sizeof(*timers), GFP_KERNEL);
+	base = kunit_kzalloc(test, sizeof(*base), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, timers);
+	KUNIT_ASSERT_NOT_NULL(test, base);
+	queue = &base->queue;
+	twheel_queue_init(queue, SLOTS, TICK_NS, START);
+	KUNIT_ASSERT_EQ(test, twheel_steps_init(base, GFP_KERNEL), 0);
+	grow(test, &queue->wheel);
+	grow(test, &base->steps->on_set.wheel);
 	return 0;
 }
 
 static void clock_exit(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
-	queue.nr_nodes = 0;
-	twheel_queue_destroy(&queue);
+	KUNIT_EXPECT_EQ(test, queue->nr_nodes, 0);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(queue));
+	KUNIT_EXPECT_FALSE(test, twheel_steps_busy(base->steps));
+	queue->nr_nodes = 0;
+	twheel_steps_destroy(base);
+	twheel_queue_destroy(queue);
 }
 
-static void add(struct twheel_node *node, u64 expires)
+/* Add a timer with a deadline in ns; with @flags of TWHEEL_TIMER_CANCEL_ON_SET a clock timer. */
+static void add_ns(unsigned int i, u64 expires, unsigned long flags)
 {
-	node->expires = expires;
-	twheel_queue_add(&queue, node, false);
+	struct twheel_timer *timer = &timers[i].timer;
+	u64 tick = expires == TWHEEL_NEVER ? TWHEEL_TICK_NEVER :
+					     twheel_wheel_tick(&queue->wheel, expires);
+
+	timer->node.expires = expires;
+	timer->shard_flags = flags;
+	twheel_steps_add(base, timer, tick);
 }
 
-static void add_on_set(struct twheel_node *node, u64 expires)
+static void add(unsigned int i, u64 tick)
 {
-	node->expires = expires;
-	twheel_queue_add(&queue, node, true);
+	add_ns(i, NS(tick), 0);
 }
 
-static struct twheel_node *pop_set(void)
+static void add_on_set(unsigned int i, u64 tick)
 {
-	unsigned int budget = BUDGET;
-	struct twheel_node *node;
+	add_ns(i, NS(tick), TWHEEL_TIMER_CANCEL_ON_SET);
+}
+
+/* Set the clock from @passed to @now, both in ns. */
+static void set(u64 passed, u64 now)
+{
+	const struct twheel_passed time = {
+		.first = passed, .latest = passed, .back = passed > now,
+	};
+
+	twheel_steps_begin(base, &time, now / TICK_NS);
+}
+
+/* Complete the work of a step. */
+static unsigned int run(u64 tick)
+{
+	unsigned int budget, calls = 0;
 
 	do {
 		budget = BUDGET;
-		node = twheel_queue_pop_set(&queue, &budget);
-	} while (!node && !budget);
-	if (node)
-		queue.nr_nodes--;
-	return node;
+		calls++;
+	} while (twheel_steps_run(base, tick, &budget));
+	return calls;
 }
 
-/* Advance tick by tick. Each node is due at its tick, or at @from if that tick has passed. */
+/* Remove the next due timer. Return its index, or -1. */
+static int pop(bool *cancelled)
+{
+	struct twheel_node *node = twheel_queue_pop(queue);
+	struct twheel_timer *timer;
+
+	if (!node)
+		return -1;
+	timer = container_of(node, struct twheel_timer, node);
+	*cancelled = timer->shard_flags & TWHEEL_TIMER_WAS_SET;
+	return container_of(timer, struct twheel_clock_timer, timer) - timers;
+}
+
+static void expect_due(struct kunit *test, int i, bool cancelled)
+{
+	bool was_cancelled = !cancelled;
+
+	KUNIT_EXPECT_EQ(test, pop(&was_cancelled), i);
+	KUNIT_EXPECT_EQ(test, was_cancelled, cancelled);
+}
+
+static void expect_none_due(struct kunit *test)
+{
+	bool cancelled;
+
+	KUNIT_EXPECT_EQ(test, pop(&cancelled), -1);
+}
+
+static bool advance(u64 tick)
+{
+	unsigned int budget = BUDGET;
+
+	return twheel_steps_advance(base, tick, &budget);
+}
+
+/* Advance tick by tick. Each timer is due at its tick, or at @from if that tick has passed. */
 static unsigned int drain(struct kunit *test, u64 from, u64 to)
 {
-	struct twheel_node *node;
 	unsigned int nr = 0;
-	u64 now;
+	bool cancelled;
+	u64 now, tick;
+	int i;
 
 	for (now = from; now <= to; now++) {
-		while (twheel_queue_advance(&queue, now, BUDGET)) {
-			while ((node = twheel_queue_pop(&queue))) {
-				KUNIT_EXPECT_EQ(test, max(node->expires, from), now);
+		while (advance(now)) {
+			while ((i = pop(&cancelled)) >= 0) {
+				tick = twheel_wheel_tick(&queue->wheel,
+							 timers[i].timer.node.expires);
+				KUNIT_EXPECT_EQ(test, max(tick, from), now);
+				KUNIT_EXPECT_FALSE(test, cancelled);
 				nr++;
 			}
 		}
@@ -82,217 +158,265 @@ static unsigned int drain(struct kunit *test, u64 from, u64 to)
 	return nr;
 }
 
+static void delete(unsigned int i)
+{
+	twheel_queue_del(queue, &timers[i].timer.node);
+}
+
 static void step_back_moves_no_node(struct kunit *test)
 {
 	unsigned int i, due = 0, never = 0;
 	struct rnd_state random;
+	bool cancelled;
 	u64 moves;
 
 	random_start(test, &random);
-	for (i = 0; i < NR_NODES; i++)
-		add(&nodes[i], i % 50 ? START + random_below(&random, 5000) : TWHEEL_TICK_NEVER);
-	/* Some nodes become due and stay due, and some cascade to lower levels. */
-	twheel_queue_advance(&queue, START + 1000, 30);
+	for (i = 0; i < NR_TIMERS; i++)
+		add_ns(i, i % 50 ? NS(START + 3 * random_below(&random, 1666)) : TWHEEL_NEVER, 0);
+	/* Some nodes become due and stay due, and some cascade.  None is in tick START + 1001. */
+	while (twheel_queue_first(queue) <= START + 1000)
+		advance(START + 1000);
 
-	moves = queue.nr_cascaded;
-	twheel_queue_rewind(&queue, START - 3000);
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, START - 3000);
-	KUNIT_EXPECT_EQ(test, queue.nr_cascaded, moves);
-	while (twheel_queue_pop(&queue))
+	moves = queue->nr_cascaded;
+	set(NS(START + 1000), NS(START - 3000));
+	KUNIT_EXPECT_EQ(test, queue->wheel.now, START - 3000);
+	KUNIT_EXPECT_EQ(test, queue->nr_cascaded, moves);
+	KUNIT_EXPECT_FALSE(test, twheel_steps_busy(base->steps));
+	while (pop(&cancelled) >= 0)
 		due++;
 	KUNIT_EXPECT_GT(test, due, 0);
-	KUNIT_EXPECT_EQ(test, queue.nr_nodes, NR_NODES - due);
-	for (i = 0; i < NR_NODES; i += 50, never++)
-		twheel_queue_del(&queue, &nodes[i]);
-	KUNIT_EXPECT_EQ(test, drain(test, START - 3000, START + 5000), NR_NODES - due - never);
+	KUNIT_EXPECT_EQ(test, queue->nr_nodes, NR_TIMERS - due);
+	for (i = 0; i < NR_TIMERS; i += 50, never++)
+		delete(i);
+	KUNIT_EXPECT_EQ(test, drain(test, START - 3000, START + 5000), NR_TIMERS - due - never);
 }
 
 static void step_forward_changes_nothing(struct kunit *test)
 {
-	add(&nodes[0], START + 10);
-	add(&nodes[1], START + 3000);
-	twheel_queue_rewind(&queue, START + 2000);
-	twheel_queue_set(&queue);
-	KUNIT_EXPECT_EQ(test, queue.wheel.now, START);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
-	KUNIT_EXPECT_NULL(test, pop_set());
-	KUNIT_EXPECT_LE(test, twheel_queue_next(&queue), START + 10);
+	add(0, START + 10);
+	add(1, START + 3000);
+	set(NS(START), NS(START + 2000));
+	KUNIT_EXPECT_EQ(test, queue->wheel.now, START);
+	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(queue));
+	KUNIT_EXPECT_FALSE(test, twheel_steps_busy(base->steps));
+	KUNIT_EXPECT_LE(test, twheel_queue_next(queue), START + 10);
 	KUNIT_EXPECT_EQ(test, drain(test, START + 2000, START + 3000), 2);
 }
 
 /* One bucket holds nodes of two turns: ticks START - 5 and START + 3 share a slot. */
 static void bucket_holds_two_turns_after_step_back(struct kunit *test)
 {
-	add(&nodes[0], START + 3);
-	twheel_queue_rewind(&queue, START - 8);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 3);
-	add(&nodes[1], START - 5);
-	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START - 5);
+	add(0, START + 3);
+	set(NS(START), NS(START - 8));
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(queue), START + 3);
+	add(1, START - 5);
+	KUNIT_EXPECT_EQ(test, twheel_queue_next(queue), START - 5);
 	KUNIT_EXPECT_EQ(test, drain(test, START - 8, START - 4), 1);
-	KUNIT_EXPECT_LE(test, twheel_queue_next(&queue), START + 3);
+	KUNIT_EXPECT_LE(test, twheel_queue_next(queue), START + 3);
 	KUNIT_EXPECT_EQ(test, drain(test, START - 4, START + 3), 1);
 }
 
-static void step_cancels_nodes_added_before(struct kunit *test)
+/* The clock has shown the deadlines of the first two, and not that of the third in this tick. */
+static void exact_deadline_decides_in_current_tick(struct kunit *test)
 {
-	add(&nodes[0], START + 100);
-	add_on_set(&nodes[1], START + 100);
-	add_on_set(&nodes[2], TWHEEL_TICK_NEVER);
-	add_on_set(&nodes[3], START);
-	twheel_queue_set(&queue);
-	KUNIT_EXPECT_TRUE(test, twheel_queue_ready(&queue));
-	/* One node is for the tick of an older one, the other has no deadline. */
-	add_on_set(&nodes[4], START + 100);
-	add_on_set(&nodes[5], TWHEEL_TICK_NEVER);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[2]);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[1]);
-	KUNIT_EXPECT_NULL(test, pop_set());
-	/* nodes[3] was due when the clock was set. */
-	KUNIT_EXPECT_PTR_EQ(test, twheel_queue_pop(&queue), &nodes[3]);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_ready(&queue));
+	add_ns(0, NS(START + 20) + 1, 0);
+	add_ns(1, NS(START + 20) + 4, 0);
+	add_ns(2, NS(START + 20) + 5, 0);
+	add_ns(3, NS(START + 20) + 4, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_ns(4, NS(START + 20) + 5, TWHEEL_TIMER_CANCEL_ON_SET);
+	set(NS(START + 20) + 4, NS(START));
+	run(START);
+	expect_due(test, 3, false);
+	expect_due(test, 0, false);
+	expect_due(test, 1, false);
+	expect_due(test, 4, true);
+	expect_none_due(test);
+	KUNIT_EXPECT_EQ(test, drain(test, START + 1, START + 30), 1);
+}
 
-	twheel_queue_set(&queue);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[5]);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[4]);
-	KUNIT_EXPECT_NULL(test, pop_set());
+/* Nothing expired the buckets before the step. Earlier ticks become due first. */
+static void passed_nodes_are_due_in_order_after_step_back(struct kunit *test)
+{
+	unsigned int i, before = 0, tick, last = 0;
+	bool cancelled;
+	int due;
+
+	for (i = 0; i < NR_TIMERS / 2; i++) {
+		tick = START + 1 + i * 37 % 300;
+		add_ns(i, NS(tick), i % 3 ? 0 : TWHEEL_TIMER_CANCEL_ON_SET);
+		before += i % 3 && tick > START + 150;
+	}
+	set(NS(START + 150), NS(START - 500));
+	/* A deadline that is before the old time and after the new one has not passed. */
+	add(NR_TIMERS - 1, START + 100);
+	KUNIT_EXPECT_GE(test, run(START - 500), NR_TIMERS / 4 / BUDGET);
+	for (i = 0; (due = pop(&cancelled)) >= 0; i++) {
+		tick = timers[due].timer.node.expires / TICK_NS;
+		KUNIT_EXPECT_EQ(test, cancelled, tick > START + 150);
+		if (!cancelled)
+			KUNIT_EXPECT_GE(test, tick, last);
+		last = tick;
+	}
+	KUNIT_EXPECT_EQ(test, queue->nr_nodes, before + 1);
+	KUNIT_EXPECT_EQ(test, drain(test, START - 500, START + 400), before + 1);
+}
+
+static void step_cancels_timers_added_before(struct kunit *test)
+{
+	add(0, START + 100);
+	add_on_set(1, START + 100);
+	add_ns(2, TWHEEL_NEVER, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_on_set(3, START);
+	set(NS(START), NS(START + 1));
+	/* One is for the tick of an older one, the other has no deadline. */
+	add_on_set(4, START + 100);
+	add_ns(5, TWHEEL_NEVER, TWHEEL_TIMER_CANCEL_ON_SET);
+	run(START);
+	/* timers[3] was due when the clock was set. */
+	expect_due(test, 3, false);
+	expect_due(test, 2, true);
+	expect_due(test, 1, true);
+	expect_none_due(test);
+
+	set(NS(START), NS(START + 2));
+	run(START);
+	expect_due(test, 5, true);
+	expect_due(test, 4, true);
+	expect_none_due(test);
 	KUNIT_EXPECT_EQ(test, drain(test, START, START + 100), 1);
 }
 
-/* A step forward cancels the nodes that it passes, even if they expire before the sweep. */
-static void expired_bucket_of_old_generation_is_cancelled(struct kunit *test)
+/* A step forward cancels the timers that it passes. */
+static void step_forward_cancels_passed_timers(struct kunit *test)
 {
-	add_on_set(&nodes[0], START + 100);
-	twheel_queue_set(&queue);
-	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, START + 100, BUDGET));
-	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[0]);
-	KUNIT_EXPECT_NULL(test, pop_set());
+	add_on_set(0, START + 100);
+	set(NS(START), NS(START + 100));
+	KUNIT_EXPECT_TRUE(test, advance(START + 100));
+	run(START + 100);
+	expect_due(test, 0, true);
+	expect_none_due(test);
 }
 
-static void sweep_completes_despite_frequent_steps(struct kunit *test)
+static void work_completes_despite_frequent_steps(struct kunit *test)
 {
 	unsigned int i, budget, nr = 0, steps = 0;
 	struct rnd_state random;
+	bool cancelled;
 
 	random_start(test, &random);
-	for (i = 0; i < NR_NODES; i++)
-		add_on_set(&nodes[i], START + 1 + random_below(&random, START));
-	while (nr < NR_NODES && steps++ < NR_NODES) {
-		twheel_queue_set(&queue);
+	for (i = 0; i < NR_TIMERS; i++)
+		add_on_set(i, START + 1 + random_below(&random, START));
+	while (nr < NR_TIMERS && steps++ < NR_TIMERS) {
+		set(NS(START), NS(START - steps % 2));
 		budget = BUDGET;
-		while (twheel_queue_pop_set(&queue, &budget))
+		twheel_steps_run(base, START - 1, &budget);
+		while (pop(&cancelled) >= 0)
 			nr++;
 	}
-	KUNIT_EXPECT_EQ(test, nr, NR_NODES);
-	queue.nr_nodes -= nr;
-	KUNIT_EXPECT_NULL(test, pop_set());
+	KUNIT_EXPECT_EQ(test, nr, NR_TIMERS);
+	run(START);
 }
 
-/* The clock is set back during the sweep, and its next bucket gets a node of an earlier turn. */
-static void sweep_continues_after_bucket_moved(struct kunit *test)
-{
-	add_on_set(&nodes[0], START + 5);
-	twheel_queue_set(&queue);
-	add_on_set(&nodes[1], START + 3);
-	twheel_queue_rewind(&queue, START - SLOTS);
-	twheel_queue_set(&queue);
-	add_on_set(&nodes[2], START + 5 - SLOTS);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[0]);
-	KUNIT_EXPECT_PTR_EQ(test, pop_set(), &nodes[1]);
-	KUNIT_EXPECT_NULL(test, pop_set());
-	twheel_queue_del(&queue, &nodes[2]);
-}
-
-static void emptied_queue_has_no_cancelled_nodes(struct kunit *test)
+static void emptied_base_has_no_timers(struct kunit *test)
 {
 	struct twheel_node *node;
 	unsigned int nr = 0;
 
-	add(&nodes[0], START + 10);
-	add_on_set(&nodes[1], TWHEEL_TICK_NEVER);
-	add_on_set(&nodes[2], START + 10);
-	add_on_set(&nodes[3], START + 20);
-	twheel_queue_set(&queue);
-	add_on_set(&nodes[4], START + 10);
-	while (twheel_queue_take(&queue, &node))
+	add(0, START + 10);
+	add_ns(1, TWHEEL_NEVER, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_on_set(2, START + 10);
+	add_on_set(3, START + 20);
+	set(NS(START + 15), NS(START));
+	add_on_set(4, START + 10);
+	add(5, START + 10);
+	while (twheel_queue_take(queue, &node) || twheel_steps_take(base, &node))
 		nr += !!node;
-	KUNIT_EXPECT_EQ(test, nr, 5);
-	KUNIT_EXPECT_TRUE(test, list_empty(&queue.set));
-	KUNIT_EXPECT_NULL(test, pop_set());
+	KUNIT_EXPECT_EQ(test, nr, 6);
+	queue->nr_nodes = 0;
+	run(START);
 }
 
 /*
- * The model. For each node: whether it is pending, is a cancel-on-set node, was due at
- * the last step, and was cancelled by a step since it was added.
+ * The model. For each timer: whether it is pending, is a clock timer, was due when the clock was
+ * set, when it was set back, and was cancelled by a step since it was added.
  */
 static struct {
 	bool	pending;
 	bool	on_set;
 	bool	due;
+	bool	due_back;
 	bool	cancelled;
 } *model;
 
 static void model_add(struct rnd_state *random, unsigned int i, u64 now)
 {
-	u64 range = 1ULL << random_below(random, 14);
+	u64 range = 1ULL << random_below(random, 17), expires = TWHEEL_NEVER;
 
 	if (model[i].pending) {
-		twheel_queue_del(&queue, &nodes[i]);
+		delete(i);
 		model[i].pending = false;
 		return;
 	}
 	model[i].pending = true;
 	model[i].on_set = random_below(random, 4) == 0;
 	model[i].due = false;
+	model[i].due_back = false;
 	model[i].cancelled = false;
-	nodes[i].expires = random_below(random, 20) ? now + 1 + random_below(random, range) :
-						      TWHEEL_TICK_NEVER;
-	twheel_queue_forward(&queue, now);
-	twheel_queue_add(&queue, &nodes[i], model[i].on_set);
+	if (random_below(random, 20))
+		expires = now + 1 + random_below(random, range);
+	twheel_queue_forward(queue, now / TICK_NS);
+	twheel_queue_forward(&base->steps->on_set, now / TICK_NS);
+	add_ns(i, expires, model[i].on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
 }
 
-static void model_set(u64 now)
+static void model_set(u64 from, u64 now)
 {
-	struct twheel_node *node;
 	unsigned int i;
+	u64 expires;
 
-	list_for_each_entry(node, &queue.due, entry)
-		model[node - nodes].due = true;
-	twheel_queue_rewind(&queue, now);
-	twheel_queue_set(&queue);
-	for (i = 0; i < NR_NODES; i++)
-		model[i].cancelled |= model[i].pending && model[i].on_set && !model[i].due;
-}
-
-static void model_out(struct kunit *test, const struct twheel_node *node, bool cancelled)
-{
-	unsigned int i = node - nodes;
-
-	KUNIT_EXPECT_TRUE(test, model[i].pending);
-	KUNIT_EXPECT_EQ(test, model[i].cancelled, cancelled);
-	model[i].pending = false;
-}
-
-/* Check that exactly the expired and the cancelled nodes leave the queue. */
-static void model_advance(struct kunit *test, u64 now)
-{
-	struct twheel_node *node;
-	unsigned int i;
-
-	while (twheel_queue_advance(&queue, now, BUDGET)) {
-		while ((node = twheel_queue_pop(&queue))) {
-			KUNIT_EXPECT_TRUE(test, node->expires <= now || model[node - nodes].due);
-			model_out(test, node, false);
-		}
-		while ((node = pop_set()))
-			model_out(test, node, true);
-	}
-	for (i = 0; i < NR_NODES; i++) {
+	for (i = 0; i < NR_TIMERS; i++) {
 		if (!model[i].pending)
 			continue;
-		KUNIT_EXPECT_GT(test, nodes[i].expires, now);
+		expires = timers[i].timer.node.expires;
+		model[i].due |= expires <= from && !model[i].cancelled;
+		model[i].due_back |= model[i].due && now < from;
+		model[i].cancelled |= model[i].on_set && !model[i].due;
+	}
+	set(from, now);
+}
+
+static void model_pop(struct kunit *test, u64 now)
+{
+	bool cancelled;
+	int i;
+
+	while ((i = pop(&cancelled)) >= 0) {
+		KUNIT_EXPECT_TRUE(test, model[i].pending);
+		KUNIT_EXPECT_EQ(test, model[i].cancelled, cancelled);
+		if (!cancelled && !model[i].due)
+			KUNIT_EXPECT_LE(test, timers[i].timer.node.expires, now);
+		model[i].pending = false;
+	}
+}
+
+/* Check that exactly the expired and the cancelled timers leave the queue. */
+static void model_advance(struct kunit *test, u64 now)
+{
+	unsigned int i;
+
+	while (advance(now / TICK_NS))
+		model_pop(test, now);
+	for (i = 0; i < NR_TIMERS; i++) {
+		if (!model[i].pending)
+			continue;
+		/* A timer is late by less than a tick. */
+		KUNIT_EXPECT_GT(test, timers[i].timer.node.expires, now - now % TICK_NS);
 		KUNIT_EXPECT_FALSE(test, model[i].cancelled);
-		KUNIT_ASSERT_LE(test, twheel_queue_next(&queue), nodes[i].expires);
+		KUNIT_EXPECT_FALSE(test, model[i].due_back);
+		if (timers[i].timer.node.expires != TWHEEL_NEVER)
+			KUNIT_ASSERT_LE(test, twheel_base_next(base),
+					twheel_wheel_tick(&queue->wheel,
+							  timers[i].timer.node.expires));
 	}
 }
 
@@ -300,52 +424,57 @@ static void random_steps_match_model(struct kunit *test)
 {
 	struct rnd_state random;
 	unsigned int round, i;
-	u64 now = START;
+	u64 now = NS(START), from;
+	bool settled = true;
 
 	random_start(test, &random);
-	model = kunit_kcalloc(test, NR_NODES, sizeof(*model), GFP_KERNEL);
+	model = kunit_kcalloc(test, NR_TIMERS, sizeof(*model), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, model);
 	for (round = 0; round < 3000; round++) {
 		for (i = random_below(&random, 30); i; i--)
-			model_add(&random, random_below(&random, NR_NODES), now);
+			model_add(&random, random_below(&random, NR_TIMERS), now);
+		from = now;
 		switch (random_below(&random, 8)) {
 		case 0:
-			now -= random_below(&random, 1ULL << random_below(&random, 16));
-			model_set(now);
+			now -= random_below(&random, 1ULL << random_below(&random, 19));
 			break;
 		case 1:
-			now += random_below(&random, 1ULL << random_below(&random, 16));
-			model_set(now);
+			now += random_below(&random, 1ULL << random_below(&random, 19));
 			break;
 		default:
-			now += random_below(&random, 1ULL << random_below(&random, 9));
+			now += random_below(&random, 1ULL << random_below(&random, 12));
+			from = 0;
 			break;
 		}
+		/* Timers that were added during the work of a step are not examined by another. */
+		if (from && !settled)
+			run(from / TICK_NS);
+		if (from)
+			model_set(from, now);
 		/* Sometimes the clock is set while a bucket is partly emptied. */
-		if (random_below(&random, 2))
+		settled = random_below(&random, 2);
+		if (settled)
 			model_advance(test, now);
 		else
-			twheel_queue_advance(&queue, now, BUDGET);
-		now = max_t(u64, now, START);
+			advance(now / TICK_NS);
+		now = max_t(u64, now, NS(START));
 	}
-	for (i = 0; i < NR_NODES; i++)
+	for (i = 0; i < NR_TIMERS; i++)
 		if (model[i].pending)
-			twheel_queue_del(&queue, &nodes[i]);
-	while (pop_set())
-		;
-	while (twheel_queue_pop(&queue))
-		;
+			delete(i);
+	run(now / TICK_NS);
 }
 
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_back_moves_no_node),
 	KUNIT_CASE(step_forward_changes_nothing),
 	KUNIT_CASE(bucket_holds_two_turns_after_step_back),
-	KUNIT_CASE(step_cancels_nodes_added_before),
-	KUNIT_CASE(expired_bucket_of_old_generation_is_cancelled),
-	KUNIT_CASE(sweep_completes_despite_frequent_steps),
-	KUNIT_CASE(sweep_continues_after_bucket_moved),
-	KUNIT_CASE(emptied_queue_has_no_cancelled_nodes),
+	KUNIT_CASE(exact_deadline_decides_in_current_tick),
+	KUNIT_CASE(passed_nodes_are_due_in_order_after_step_back),
+	KUNIT_CASE(step_cancels_timers_added_before),
+	KUNIT_CASE(step_forward_cancels_passed_timers),
+	KUNIT_CASE(work_completes_despite_frequent_steps),
+	KUNIT_CASE(emptied_base_has_no_timers),
 	KUNIT_CASE(random_steps_match_model),
 	{}
 };

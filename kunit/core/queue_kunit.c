@@ -7,7 +7,7 @@
 #include <kunit/test.h>
 #include <linux/slab.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../queue.h"
 #include "../random.h"
 
 #define BUDGET	64
@@ -19,7 +19,7 @@ static bool starved;
 
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
-	twheel_queue_init(&queue, slots, false, now);
+	twheel_queue_init(&queue, slots, 1, now);
 	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 }
 
@@ -38,7 +38,7 @@ static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
 	node->expires = expires;
-	twheel_queue_add(&queue, node, false);
+	twheel_queue_add(&queue, node, node->expires);
 }
 
 /* Advance to @now and remove all due nodes. Return the number of removed nodes. */
@@ -48,7 +48,7 @@ static unsigned int drain(struct kunit *test, u64 now)
 	unsigned int nr = 0;
 	u64 last = 0;
 
-	while (twheel_queue_advance(&queue, now, BUDGET)) {
+	while (queue_advance(&queue, now, BUDGET)) {
 		while ((node = twheel_queue_pop(&queue))) {
 			KUNIT_EXPECT_LE(test, node->expires, now);
 			KUNIT_EXPECT_GE(test, node->expires, last);
@@ -63,7 +63,7 @@ static void empty_queue_has_no_expiry(struct kunit *test)
 {
 	queue_start(test, 64, 0);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), TWHEEL_TICK_NEVER);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000000, BUDGET));
+	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, 1000000, BUDGET));
 	KUNIT_EXPECT_NULL(test, twheel_queue_pop(&queue));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000000);
 }
@@ -80,16 +80,19 @@ static void empty_buckets(struct kunit *test, unsigned int nr)
 	}
 }
 
-/* Cancels leave empty buckets, which have a limit of their own. */
-static void emptied_buckets_take_one_step(struct kunit *test)
+/* Cancels leave empty buckets, which count as nodes do. */
+static void emptied_buckets_count(struct kunit *test)
 {
-	empty_buckets(test, TWHEEL_EMPTY_CHUNK);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, 2));
+	unsigned int budget = BUDGET;
+
+	empty_buckets(test, BUDGET + 1);
+	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, 1000, &budget));
+	KUNIT_EXPECT_EQ(test, budget, 0);
+	KUNIT_EXPECT_EQ(test, queue.wheel.now, BUDGET);
+	budget = BUDGET;
+	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, &budget));
+	KUNIT_EXPECT_EQ(test, budget, BUDGET - 1);
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 1000);
-	queue_end(test);
-	empty_buckets(test, TWHEEL_EMPTY_CHUNK + 1);
-	KUNIT_EXPECT_TRUE(test, twheel_queue_advance(&queue, 1000, BUDGET));
-	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, 1000, BUDGET));
 }
 
 static void node_is_due_at_its_tick_and_not_before(struct kunit *test)
@@ -229,7 +232,7 @@ static void work_after_stall_depends_on_due_nodes(struct kunit *test)
 	queue_start(test, 64, 0);
 	for (i = 0; i < ARRAY_SIZE(nodes); i++)
 		add(test, &nodes[i], 10 + i * year);
-	while (twheel_queue_advance(&queue, 10 * year, BUDGET)) {
+	while (queue_advance(&queue, 10 * year, BUDGET)) {
 		while (twheel_queue_pop(&queue))
 			i--;
 		calls++;
@@ -260,7 +263,7 @@ static void many_nodes_cascade_in_bounded_chunks(struct kunit *test)
 
 	many_nodes_start(test);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), 128);
-	while (twheel_queue_advance(&queue, 128, BUDGET))
+	while (queue_advance(&queue, 128, BUDGET))
 		calls++;
 	KUNIT_EXPECT_GE(test, calls, NR_MANY / BUDGET);
 	KUNIT_EXPECT_EQ(test, drain(test, 129), NR_MANY);
@@ -274,7 +277,7 @@ static void nodes_are_added_and_deleted_between_chunks(struct kunit *test)
 
 	/* Stop in the middle of the cascade. */
 	for (i = 0; i < NR_MANY / BUDGET / 2; i++)
-		KUNIT_ASSERT_TRUE(test, twheel_queue_advance(&queue, 128, BUDGET));
+		KUNIT_ASSERT_TRUE(test, queue_advance(&queue, 128, BUDGET));
 	KUNIT_EXPECT_EQ(test, queue.wheel.now, 128);
 
 	twheel_queue_forward(&queue, 200);
@@ -326,6 +329,7 @@ static void queue_is_emptied_step_by_step(struct kunit *test)
 	twheel_queue_del(&queue, &nodes[5]);
 	while (twheel_queue_take(&queue, &node)) {
 		taken += !!node;
+		queue.nr_nodes -= !!node;
 		steps++;
 	}
 	KUNIT_EXPECT_EQ(test, taken, 4);
@@ -378,7 +382,7 @@ static void model_advance(struct kunit *test, struct model *model, u64 now)
 	struct twheel_node *node;
 	u64 last = 0;
 
-	while (twheel_queue_advance(&queue, now, 5)) {
+	while (queue_advance(&queue, now, 5)) {
 		while ((node = twheel_queue_pop(&queue))) {
 			KUNIT_ASSERT_TRUE(test, model->pending[node - model->node]);
 			KUNIT_ASSERT_LE(test, node->expires, now);
@@ -471,7 +475,7 @@ static void queue_matches_model_with_little_memory(struct kunit *test)
 
 static struct kunit_case queue_cases[] = {
 	KUNIT_CASE(empty_queue_has_no_expiry),
-	KUNIT_CASE(emptied_buckets_take_one_step),
+	KUNIT_CASE(emptied_buckets_count),
 	KUNIT_CASE(node_is_due_at_its_tick_and_not_before),
 	KUNIT_CASE(node_for_passed_tick_is_due_at_once),
 	KUNIT_CASE(node_without_tick_is_never_due),

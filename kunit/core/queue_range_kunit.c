@@ -10,7 +10,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../queue.h"
 #include "../random.h"
 #include "timer_set.h"
 
@@ -62,7 +62,7 @@ static void range_start(struct kunit *test, bool random_start_tick)
 	} while (!check_mul_overflow(horizon, (u64)*slots, &horizon));
 	range->horizon[range->nr_horizons++] = LAST;
 	range->nr_nodes = range->nr_horizons * EACH;
-	twheel_queue_init(&range->queue, *slots, false, range->now);
+	twheel_queue_init(&range->queue, *slots, 1, range->now);
 }
 
 static void range_end(struct kunit *test)
@@ -95,7 +95,7 @@ static void add(struct kunit *test)
 		KUNIT_ASSERT_LT(test, wheel->nr_levels, TWHEEL_LEVELS_MAX);
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(wheel, GFP_KERNEL), 0);
 	}
-	twheel_queue_add(&range->queue, node, false);
+	twheel_queue_add(&range->queue, node, node->expires);
 	range->max_cascaded += level_of(node->expires - wheel->now, wheel->slots);
 }
 
@@ -105,7 +105,7 @@ static void advance(struct kunit *test, u64 now)
 	struct twheel_node *node;
 
 	range->now = now;
-	while (twheel_queue_advance(&range->queue, now, BUDGET)) {
+	while (queue_advance(&range->queue, now, BUDGET)) {
 		while ((node = twheel_queue_pop(&range->queue))) {
 			KUNIT_ASSERT_EQ(test, node->expires, now);
 			range->nr_popped++;

@@ -39,10 +39,10 @@ static void probe_add(struct probe *probe, u64 deadline)
 	memset(probe, 0, sizeof(*probe));
 	twheel_timer_init(&probe->timer, wheel, probe_fired);
 	probe->deadline = deadline;
-	probe->timer.node.expires = twheel_shard_tick(shard, deadline);
+	probe->timer.node.expires = deadline;
 	spin_lock_irq(&shard->lock);
 	twheel_shard_forward(shard);
-	twheel_shard_add(shard, &probe->timer);
+	twheel_shard_add(shard, &probe->timer, twheel_shard_tick(shard, deadline));
 	spin_unlock_irq(&shard->lock);
 }
 

@@ -56,6 +56,7 @@ KUNIT_ARRAY_PARAM(walk, walks, walk_desc);
 struct interval {
 	unsigned int	number;
 	u64		before;		/* wall clock just before the first step */
+	u64		reached;	/* latest time of the wall clock before a step */
 	u64		wall;		/* wall clock just after the first step */
 	unsigned int	nr_fired;	/* timers that had fired before the interval */
 };
@@ -67,7 +68,9 @@ static struct interval interval;
 static unsigned int added_in[LARGE];
 /* The timer has fired and was checked, so it may be added again. */
 static bool vacant[LARGE];
-/* The timer has neither slack nor flags: its deadline determines its tick. */
+/* The timer has no slack: its deadline determines its tick. */
+static bool exact[LARGE];
+/* It has no flags either. */
 static bool plain[LARGE];
 /* The timers that fired in an interval, in this order. */
 static const struct member *order[LARGE];
@@ -119,6 +122,7 @@ static void add(struct kunit *test, const struct walk *walk, unsigned int i)
 		slack = random_magnitude(&random, 50);
 	vacant[i] = false;
 	added_in[i] = interval.number;
+	exact[i] = !slack;
 	plain[i] = !slack && !flags_of(walk, i);
 	KUNIT_ASSERT_EQ(test, 0, timer_set_add(&timer_set.member[i], deadline, slack,
 					       flags_of(walk, i)));
@@ -157,14 +161,25 @@ static void step(void)
 	local_irq_disable();
 	interval.nr_fired = atomic_read(&timer_set.nr_fired);
 	interval.before = ktime_get_real_ns();
-	if (!random_below(&random, 4))
+	interval.reached = interval.before;
+	if (!random_below(&random, 4)) {
 		set_anywhere();
+		interval.reached = max(interval.reached, ktime_get_real_ns());
+	}
 	do {
 		set_anywhere();
 	} while (wall_offset() == before);
 	interval.number++;
 	interval.wall = ktime_get_real_ns();
 	local_irq_enable();
+}
+
+/* Timers that were due before the step fire after it, before all others. */
+static bool was_due(unsigned int i)
+{
+	u64 reached = timer_set.member[i].flags ? interval.before : interval.reached;
+
+	return added_in[i] != interval.number && timer_set.member[i].deadline <= reached;
 }
 
 /* Check a pending timer: it is not overdue, and the step should not have cancelled it. */
@@ -175,15 +190,13 @@ static void expect_pending(struct kunit *test, const struct walk *walk, unsigned
 	KUNIT_ASSERT_TRUE_MSG(test, twheel_timer_pending(&member->timer), "timer %u", i);
 	KUNIT_ASSERT_GT_MSG(test, member->latest + timer_set_slop(&timer_set), ktime_get_real_ns(),
 			    "timer %u", i);
+	KUNIT_ASSERT_FALSE_MSG(test, interval.wall < interval.reached && exact[i] && was_due(i),
+			       "timer %u: deadline %llu, before %llu, wall %llu, flags %u",
+			       i, member->deadline, interval.before, interval.wall,
+			       flags_of(walk, i));
 	/* The step would have cancelled an older timer. */
 	if (flags_of(walk, i))
 		KUNIT_ASSERT_EQ_MSG(test, added_in[i], interval.number, "timer %u", i);
-}
-
-/* Timers that were due before the step fire after it, before all others. */
-static bool was_due(const struct member *member)
-{
-	return member->deadline <= interval.before;
 }
 
 /* Check a fired timer: it was neither early nor late, or the step cancelled it. */
@@ -197,10 +210,13 @@ static void expect_fired(struct kunit *test, const struct walk *walk, unsigned i
 		KUNIT_ASSERT_EQ_MSG(test, member->error, -ECANCELED, "timer %u", i);
 		KUNIT_ASSERT_TRUE_MSG(test, flags_of(walk, i), "timer %u", i);
 		KUNIT_ASSERT_LT_MSG(test, added_in[i], interval.number, "timer %u", i);
+		KUNIT_ASSERT_FALSE_MSG(test, exact[i] && was_due(i),
+				       "timer %u: deadline %llu, before %llu, wall %llu", i,
+				       member->deadline, interval.before, interval.wall);
 		KUNIT_ASSERT_LE_MSG(test, member->fired, noticed + timer_set_slop(&timer_set),
 				    "timer %u", i);
 	} else {
-		if (!was_due(member))
+		if (!was_due(i))
 			KUNIT_ASSERT_GE_MSG(test, member->fired, member->deadline, "timer %u", i);
 		KUNIT_ASSERT_LE_MSG(test, member->fired,
 				    max(member->latest, noticed) + timer_set_slop(&timer_set),
@@ -222,7 +238,7 @@ static void expect_ordered(struct kunit *test, unsigned int nr)
 		unsigned int m = order[i] - timer_set.member;
 
 		KUNIT_ASSERT_NOT_NULL(test, order[i]);
-		if (!plain[m] || added_in[m] == interval.number || was_due(order[i]))
+		if (!plain[m] || added_in[m] == interval.number || was_due(m))
 			continue;
 		tick = div64_u64(order[i]->deadline - 1, twheel_tick_ns(timer_set.wheel));
 		KUNIT_ASSERT_GE_MSG(test, tick, last, "timer %u", m);
@@ -283,6 +299,7 @@ static void large_step_keeps_order(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, timer_set_start(&timer_set, &walk->config, LARGE), 0);
 	for (i = 0; i < LARGE; i++) {
 		vacant[i] = false;
+		exact[i] = true;
 		plain[i] = !flags_of(walk, i);
 		KUNIT_ASSERT_EQ(test, 0,
 				timer_set_add(&timer_set.member[i], START_NS + DAY_NS +
@@ -292,6 +309,7 @@ static void large_step_keeps_order(struct kunit *test)
 	vtime_sleep(NSEC_PER_SEC);
 	interval.number++;
 	interval.before = ktime_get_real_ns();
+	interval.reached = interval.before;
 	wall_set(START_NS + 40 * DAY_NS);
 	interval.wall = ktime_get_real_ns();
 	vtime_sleep(NOTICE_NS + timer_set_slop(&timer_set));

@@ -22,10 +22,14 @@
 
 /* A timer that records its expiry by the clock of its wheel. */
 struct clock_probe {
-	struct twheel_timer	timer;
+	union {
+		struct twheel_timer		timer;
+		struct twheel_clock_timer	clock_timer;
+	};
 	u64			deadline;
 	u64			fired;
 	unsigned int		nr_fired;
+	u64			takes_ns;
 	int			error;
 };
 
@@ -40,12 +44,18 @@ static void clock_fired(struct twheel_timer *timer)
 	probe->fired = twheel_now(wheel);
 	probe->error = twheel_timer_error(timer);
 	probe->nr_fired++;
+	if (probe->takes_ns)
+		vtime_sleep(probe->takes_ns);
 }
 
 static void clock_probe_init(struct clock_probe *probe, unsigned int flags)
 {
 	memset(probe, 0, sizeof(*probe));
-	twheel_timer_init_flags(&probe->timer, wheel, clock_fired, flags);
+	if (flags & TWHEEL_TIMER_CANCEL_ON_SET)
+		twheel_clock_timer_init(&probe->clock_timer, wheel, clock_fired,
+					flags & TWHEEL_TIMER_INLINE);
+	else
+		twheel_timer_init_flags(&probe->timer, wheel, clock_fired, flags);
 }
 
 static void add_at(struct kunit *test, struct clock_probe *probe, u64 deadline)
@@ -205,8 +215,8 @@ static void due_timers_fire_after_step_back(struct kunit *test)
 
 /*
  * Interrupts are off until many inline timers are due. The alarm runs some of them and
- * leaves the others to its next interrupt. Before that the clock is set back, so the others
- * are not due any more.
+ * leaves the others to its next interrupt. Before that the clock is set back: the others fire
+ * nevertheless, as they were due.
  */
 static void step_back_between_two_alarms_stops_no_timer(struct kunit *test)
 {
@@ -232,11 +242,153 @@ static void step_back_between_two_alarms_stops_no_timer(struct kunit *test)
 
 	clock_probe_init(&after, 0);
 	add_in(test, &after, NSEC_PER_SEC);
+	vtime_sleep(2 * NOTICE_NS);
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	expect_on_time(test, &after);
-	vtime_sleep(60 * NSEC_PER_SEC);
-	for (i = nr_fired; i < ARRAY_SIZE(probes); i++)
-		expect_on_time(test, &probes[i]);
+}
+
+/* The reaper is busy for 50 ms from now on. */
+static void keep_busy(struct kunit *test, struct clock_probe *busy)
+{
+	clock_probe_init(busy, 0);
+	busy->takes_ns = 50 * NSEC_PER_MSEC;
+	add_at(test, busy, 0);
+	vtime_sleep(NSEC_PER_MSEC);
+}
+
+/* The deadlines have passed while the reaper was busy, the last one by less than a tick. */
+static void passed_deadlines_fire_after_step_back(struct kunit *test)
+{
+	static struct clock_probe busy, due[10], later, added;
+	unsigned int i;
+	u64 last = 0;
+
+	keep_busy(test, &busy);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		clock_probe_init(&due[i], 0);
+		add_in(test, &due[i], (10 - i) * NSEC_PER_MSEC / 2);
+		last = max(last, due[i].deadline);
+	}
+	clock_probe_init(&later, 0);
+	clock_probe_init(&added, 0);
+	add_at(test, &later, last + 2 * twheel_tick_ns(wheel));
+	while (twheel_now(wheel) < last)
+		cpu_relax();
+	clock_move(test, -3600 * (s64)NSEC_PER_SEC);
+	add_in(test, &added, 2 * NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	for (i = 0; i < ARRAY_SIZE(due); i++) {
+		KUNIT_EXPECT_EQ(test, due[i].nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, due[i].error, 0);
+	}
+	KUNIT_EXPECT_EQ(test, later.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, added.nr_fired, 0);
+	vtime_sleep(2 * NSEC_PER_SEC);
+	expect_on_time(test, &added);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&later.timer), 0);
+}
+
+/* The alarm is set for the tick after the deadline, and the clock shows the deadline before it. */
+static void deadline_in_current_tick_fires_after_step_back(struct kunit *test)
+{
+	static struct clock_probe probe[2];
+	unsigned int i, nr;
+
+	for (nr = 0; nr < 20; nr++) {
+		for (i = 0; i < 2; i++) {
+			clock_probe_init(&probe[i], i ? TWHEEL_TIMER_INLINE : 0);
+			add_at(test, &probe[i], (twheel_now(wheel) / twheel_tick_ns(wheel) + 5) *
+			       twheel_tick_ns(wheel) + 1 + nr * 1000);
+		}
+		preempt_disable();
+		while (twheel_now(wheel) < probe[0].deadline)
+			cpu_relax();
+		clock_move(test, -3600 * (s64)NSEC_PER_SEC);
+		preempt_enable();
+		vtime_sleep(2 * NOTICE_NS);
+		for (i = 0; i < 2; i++) {
+			KUNIT_EXPECT_EQ(test, probe[i].nr_fired, 1);
+			twheel_timer_cancel(&probe[i].timer);
+		}
+		clock_move(test, 3600 * (s64)NSEC_PER_SEC);
+		vtime_sleep(2 * NOTICE_NS);
+	}
+}
+
+/* The time by which the step is noticed late does not count. */
+static void late_notice_fires_no_timer_early(struct kunit *test)
+{
+	static struct clock_probe soon;
+	u64 until;
+
+	clock_probe_init(&soon, 0);
+	add_in(test, &soon, 10 * NSEC_PER_MSEC);
+	until = ktime_get_ns() + 20 * NSEC_PER_MSEC;
+	local_irq_disable();
+	clock_move(test, -3600 * (s64)NSEC_PER_SEC);
+	while (ktime_get_ns() < until)
+		cpu_relax();
+	local_irq_enable();
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, soon.nr_fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&soon.timer), 0);
+}
+
+/* A timer that was due by the old time fires normally. */
+static void passed_deadline_is_not_cancelled(struct kunit *test)
+{
+	static struct clock_probe busy, due, ahead;
+
+	keep_busy(test, &busy);
+	clock_probe_init(&due, TWHEEL_TIMER_CANCEL_ON_SET);
+	clock_probe_init(&ahead, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &due, 5 * NSEC_PER_MSEC);
+	add_in(test, &ahead, 5 * NSEC_PER_MSEC + 2 * twheel_tick_ns(wheel));
+	while (twheel_now(wheel) < due.deadline)
+		cpu_relax();
+	clock_move(test, 3600 * (s64)NSEC_PER_SEC);
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, due.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, due.error, 0);
+	KUNIT_EXPECT_EQ(test, ahead.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, ahead.error, -ECANCELED);
+}
+
+/* At once, or after the work item has run while the reaper was busy; the timer may be due. */
+static void rearm_does_not_hide_step(struct kunit *test)
+{
+	static const u64 delays[] = { 5 * NSEC_PER_MSEC, 100 * NSEC_PER_SEC, TWHEEL_NEVER };
+	static struct clock_probe busy, probe;
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(delays); i++) {
+		keep_busy(test, &busy);
+		clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+		add_in(test, &probe, delays[i / 2]);
+		vtime_sleep(7 * NSEC_PER_MSEC);
+		clock_move(test, i & 1 ? NSEC_PER_SEC : -(s64)NSEC_PER_SEC);
+		if (i & 1)
+			vtime_sleep(2 * NOTICE_NS);
+		KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+		KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer,
+							 twheel_deadline_on(wheel, NSEC_PER_SEC),
+							 TWHEEL_REARM_ALWAYS), -ECANCELED);
+		vtime_sleep(60 * NSEC_PER_MSEC);
+		KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+		KUNIT_EXPECT_EQ(test, probe.error, i < 2 ? 0 : -ECANCELED);
+		/* From now on the step is known. */
+		KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer,
+							 twheel_deadline_on(wheel, NSEC_PER_SEC),
+							 TWHEEL_REARM_ALWAYS), 2);
+		KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer,
+							 twheel_deadline_on(wheel, NSEC_PER_SEC),
+							 TWHEEL_REARM_ALWAYS), 1);
+		vtime_sleep(2 * NSEC_PER_SEC);
+		KUNIT_EXPECT_EQ(test, probe.nr_fired, 2);
+		KUNIT_EXPECT_EQ(test, probe.error, 0);
+	}
 }
 
 /* The timers stay in their buckets when the clock is set back. */
@@ -351,16 +503,15 @@ static void step_cancels_inline_timer_among_many_slots_at_once(struct kunit *tes
 		.name = "kunit", .clock = TWHEEL_CLOCK_REALTIME, .slots = 1024,
 	};
 	struct twheel *many = twheel_create(&config);
-	static struct twheel_timer timer;
+	static struct twheel_clock_timer timer;
 	unsigned int i;
 	u64 begin;
 
 	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, many);
 	for (i = 0; i < 10; i++) {
 		sweep_fired = 0;
-		twheel_timer_init_flags(&timer, many, sweep_callback,
-					TWHEEL_TIMER_CANCEL_ON_SET | TWHEEL_TIMER_INLINE);
-		twheel_timer_add(&timer,
+		twheel_clock_timer_init(&timer, many, sweep_callback, TWHEEL_TIMER_INLINE);
+		twheel_timer_add(&timer.timer,
 				 twheel_deadline_on(many, (i + 1) * 3000000 * NSEC_PER_SEC));
 		vtime_sleep(NSEC_PER_SEC);
 		begin = ktime_get_ns();
@@ -603,6 +754,11 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(no_timer_is_early_after_step_back),
 	KUNIT_CASE(due_timers_fire_after_step_back),
 	KUNIT_CASE(step_back_between_two_alarms_stops_no_timer),
+	KUNIT_CASE(passed_deadlines_fire_after_step_back),
+	KUNIT_CASE(deadline_in_current_tick_fires_after_step_back),
+	KUNIT_CASE(late_notice_fires_no_timer_early),
+	KUNIT_CASE(passed_deadline_is_not_cancelled),
+	KUNIT_CASE(rearm_does_not_hide_step),
 	KUNIT_CASE(many_timers_follow_step_back),
 	KUNIT_CASE(step_cancels_cancel_on_set_timers_at_once),
 	KUNIT_CASE(step_undone_at_once_is_noticed),

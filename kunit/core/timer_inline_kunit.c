@@ -5,6 +5,7 @@
  */
 #include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/mm.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
@@ -116,6 +117,67 @@ static void many_inline_callbacks_take_several_interrupts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
 }
 
+/*
+ * Timers that are not due are in one bucket of 4.3 s, and one of them is due two ticks after its
+ * beginning.
+ */
+static void expect_probe_on_time(struct kunit *test, unsigned int flags)
+{
+	u64 span = 4096 * twheel_tick_ns(timer_wheel), edge;
+	struct inline_probe *probes;
+	const unsigned int nr = 20000;
+	unsigned int i;
+
+	settle();
+	probes = kvcalloc(nr + 1, sizeof(*probes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	edge = (ktime_get_ns() / span + 2) * span;
+	for (i = 0; i <= nr; i++) {
+		twheel_timer_init_flags(&probes[i].timer, timer_wheel, inline_fired, flags);
+		probes[i].deadline = edge + (i < nr ? span / 2 + span / 4 / nr * i :
+						      2 * twheel_tick_ns(timer_wheel));
+		twheel_timer_add(&probes[i].timer, probes[i].deadline);
+	}
+	vtime_sleep_until(edge + span);
+	for (i = 0; i <= nr; i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
+		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
+				twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
+	}
+	kvfree(probes);
+}
+
+static void other_inline_timers_of_bucket_delay_no_inline_timer(struct kunit *test)
+{
+	expect_probe_on_time(test, TWHEEL_TIMER_INLINE);
+}
+
+static void other_timers_of_bucket_delay_no_timer(struct kunit *test)
+{
+	expect_probe_on_time(test, 0);
+}
+
+/* The reaper is kept from running, so the alarm moves the timers of the bucket itself. */
+static void alarm_moves_inline_timers_if_reaper_has_no_cpu(struct kunit *test)
+{
+	u64 span = 64 * twheel_tick_ns(timer_wheel), edge, until;
+	static struct inline_probe probes[64];
+	unsigned int i;
+
+	settle();
+	edge = (ktime_get_ns() / span + 2) * span;
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		inline_add(&probes[i], edge + (2 + i / 4) * twheel_tick_ns(timer_wheel));
+	vtime_sleep_until(edge - 2 * NSEC_PER_MSEC);
+	until = edge + span / 2;
+	preempt_disable();
+	while (ktime_get_ns() < until)
+		cpu_relax();
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		expect_inline(test, &probes[i], VTIME_SLOP_NS);
+	preempt_enable();
+}
+
 static void ordinary_timers_do_not_delay_inline_timers(struct kunit *test)
 {
 	static struct inline_probe first, last;
@@ -206,6 +268,9 @@ static struct kunit_case inline_cases[] = {
 	KUNIT_CASE(inline_callback_wakes_no_reaper),
 	KUNIT_CASE(far_inline_timer_fires_on_time),
 	KUNIT_CASE(many_inline_callbacks_take_several_interrupts),
+	KUNIT_CASE(other_inline_timers_of_bucket_delay_no_inline_timer),
+	KUNIT_CASE(other_timers_of_bucket_delay_no_timer),
+	KUNIT_CASE(alarm_moves_inline_timers_if_reaper_has_no_cpu),
 	KUNIT_CASE(ordinary_timers_do_not_delay_inline_timers),
 	KUNIT_CASE(busy_reaper_does_not_delay_inline_timers),
 	KUNIT_CASE(reaper_without_cpu_does_not_delay_inline_timers),

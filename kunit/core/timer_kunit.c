@@ -3,7 +3,11 @@
  * KUnit tests for timers: the calls of the kernel interface, their return values, and
  * callbacks that use them. timer_exact_kunit.c tests that many timers are on time.
  */
+#include <linux/delay.h>
+#include <linux/irqflags.h>
+#include <linux/kthread.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 
@@ -450,6 +454,7 @@ static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 {
 	unsigned int i, nr_fired, nr_running = 0, nr_waiting = 0;
 	static struct timer_probe probe;
+	bool running;
 
 	for (i = 0; i < 100; i++) {
 		timer_probe_init(&probe);
@@ -457,11 +462,14 @@ static void cancel_sync_stops_timer_that_rearms_itself(struct kunit *test)
 		probe.takes_ns = 3 * NSEC_PER_MSEC;
 		timer_probe_add(&probe, NSEC_PER_MSEC);
 		vtime_sleep(100 * NSEC_PER_MSEC + i * 100 * NSEC_PER_USEC);
-		if (probe.running)
+		running = probe.running;
+		if (running)
 			nr_running++;
 		else
 			nr_waiting++;
-		KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer), 0);
+		/* The callback cannot arm its timer during the cancel. */
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel_sync(&probe.timer),
+				running ? -EALREADY : 0);
 		KUNIT_EXPECT_FALSE(test, probe.running);
 		KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe.timer));
 		nr_fired = probe.nr_fired;
@@ -482,6 +490,103 @@ static void expect_refused(struct kunit *test, struct timer_probe *probe)
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_IF_LATER), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, timer_probe_rearm(probe, 0, TWHEEL_REARM_IF_PENDING), 0);
 	KUNIT_EXPECT_FALSE(test, twheel_timer_pending(&probe->timer));
+}
+
+/* The callback arms its timer for the past as its last act: it is due again at once. */
+static void cancel_sync_ends_after_present_run(struct kunit *test)
+{
+	static struct timer_probe probe;
+	unsigned int before;
+
+	timer_probe_init(&probe);
+	probe.takes_ns = NSEC_PER_MSEC;
+	probe.again = UINT_MAX;
+	probe.after_ns = 0;
+	timer_probe_add(&probe, 0);
+	vtime_sleep(10 * NSEC_PER_MSEC + NSEC_PER_MSEC / 3);
+	KUNIT_EXPECT_TRUE(test, probe.running);
+	before = probe.nr_fired;
+	twheel_timer_cancel_sync(&probe.timer);
+	KUNIT_EXPECT_FALSE(test, probe.running);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, before);
+	/* The timer can be armed again. */
+	probe.again = 0;
+	KUNIT_EXPECT_EQ(test, timer_probe_add(&probe, 0), 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, before + 1);
+}
+
+/* The CPU is late, so many buckets that cancels have emptied expire at once. */
+static void cancelled_timers_of_many_ticks_wake_no_reaper(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "kunit", .slots = 1024 };
+	static struct timer_probe probes[300], first;
+	unsigned int i;
+	u64 wakeups;
+
+	timer_suite_restart(test, &config);
+	timer_probe_init(&first);
+	timer_probe_add(&first, 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	wakeups = stats_of(timer_wheel).wakeups;
+	for (i = 0; i < ARRAY_SIZE(probes); i++) {
+		timer_probe_init(&probes[i]);
+		timer_probe_add(&probes[i], (10 + i) * twheel_tick_ns(timer_wheel));
+	}
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probes[i].timer), 0);
+	local_irq_disable();
+	ndelay((20 + i) * twheel_tick_ns(timer_wheel));
+	local_irq_enable();
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, twheel_next(timer_wheel), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).wakeups, wakeups);
+}
+
+#define NR_WAITERS	100
+
+static struct timer_probe waited_for;
+static atomic_t nr_waiters;
+
+static int wait_for_callback(void *data)
+{
+	unsigned long before = current->nvcsw;
+
+	twheel_timer_cancel_sync(&waited_for.timer);
+	*(unsigned long *)data = current->nvcsw - before;
+	atomic_dec(&nr_waiters);
+	return 0;
+}
+
+static void empty_callback(struct twheel_timer *timer)
+{
+}
+
+/* Other callbacks of the shard end meanwhile, inline ones and, later, ordinary ones. */
+static void waiter_is_woken_once(struct kunit *test)
+{
+	static struct twheel_timer other[50];
+	static unsigned long sleeps[NR_WAITERS];
+	unsigned int i;
+
+	timer_probe_init(&waited_for);
+	waited_for.takes_ns = NSEC_PER_SEC;
+	timer_probe_add(&waited_for, 0);
+	vtime_sleep(10 * NSEC_PER_MSEC);
+	atomic_set(&nr_waiters, NR_WAITERS);
+	for (i = 0; i < NR_WAITERS; i++)
+		kthread_run(wait_for_callback, &sleeps[i], "waiter/%u", i);
+	vtime_sleep(100 * NSEC_PER_MSEC);
+	for (i = 0; i < ARRAY_SIZE(other); i++) {
+		twheel_timer_init_flags(&other[i], timer_wheel, empty_callback,
+					i % 2 ? TWHEEL_TIMER_INLINE : 0);
+		twheel_timer_add(&other[i], twheel_deadline((2 + 4 * i) * NSEC_PER_MSEC));
+	}
+	while (atomic_read(&nr_waiters))
+		vtime_sleep(10 * NSEC_PER_MSEC);
+	for (i = 0; i < NR_WAITERS; i++)
+		KUNIT_EXPECT_LE(test, sleeps[i], 1);
+	vtime_sleep(100 * NSEC_PER_MSEC);
 }
 
 static void shutdown_stops_timer_that_rearms_itself(struct kunit *test)
@@ -599,6 +704,9 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(failing_callback_does_not_affect_other_timers),
 	KUNIT_CASE(always_due_timer_does_not_starve_others),
 	KUNIT_CASE(cancel_sync_stops_timer_that_rearms_itself),
+	KUNIT_CASE(cancel_sync_ends_after_present_run),
+	KUNIT_CASE(waiter_is_woken_once),
+	KUNIT_CASE(cancelled_timers_of_many_ticks_wake_no_reaper),
 	KUNIT_CASE(shutdown_stops_timer_that_rearms_itself),
 	KUNIT_CASE(add_after_shutdown_returns_eshutdown),
 	KUNIT_CASE(callback_may_free_own_timer),

@@ -93,9 +93,15 @@ static u64 sum(u64 a, u64 b)
 /* Initialise a member, unless it has been initialised with the same flags. */
 static void member_init(struct member *member, unsigned int flags)
 {
+	struct twheel *wheel = member->timer_set->wheel;
+
 	if (member->ready && member->flags == flags)
 		return;
-	twheel_timer_init_flags(&member->timer, member->timer_set->wheel, member_fired, flags);
+	if (flags & TWHEEL_TIMER_CANCEL_ON_SET)
+		twheel_clock_timer_init(&member->clock_timer, wheel, member_fired,
+					flags & TWHEEL_TIMER_INLINE);
+	else
+		twheel_timer_init_flags(&member->timer, wheel, member_fired, flags);
 	member->flags = flags;
 	member->ready = true;
 }

@@ -26,7 +26,10 @@
  * @error: return value of twheel_timer_error()
  */
 struct member {
-	struct twheel_timer	timer;
+	union {
+		struct twheel_timer		timer;
+		struct twheel_clock_timer	clock_timer;
+	};
 	struct timer_set	*timer_set;
 	unsigned int		flags;
 	bool			ready;

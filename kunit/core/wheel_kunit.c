@@ -13,7 +13,7 @@ static struct twheel_wheel wheel;
 
 static void wheel_start(struct kunit *test, unsigned int slots, u64 now)
 {
-	twheel_wheel_init(&wheel, slots, false, now);
+	twheel_wheel_init(&wheel, slots, 1, now);
 	KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
 }
 
@@ -28,7 +28,7 @@ static struct twheel_bucket *place_starved(u64 tick)
 	struct twheel_bucket *bucket;
 	u64 expires;
 
-	bucket = twheel_wheel_find(&wheel, tick, false, &expires);
+	bucket = twheel_wheel_find(&wheel, tick, &expires);
 	if (bucket)
 		bucket->expires = expires;
 	return bucket;

@@ -9,7 +9,7 @@
 #include <linux/sched/task.h>
 #include <linux/time64.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../queue.h"
 #include "../core/timer_probe.h"
 #include "../vtime.h"
 
@@ -106,7 +106,7 @@ static struct twheel_queue queue;
 
 static int task_list_init(struct kunit *test)
 {
-	twheel_queue_init(&queue, SLOTS, false, START);
+	twheel_queue_init(&queue, SLOTS, 1, START);
 	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 
@@ -120,7 +120,7 @@ static void task_list_exit(struct kunit *test)
 static void put(struct twheel_node *node, u64 expires)
 {
 	node->expires = expires;
-	twheel_queue_add(&queue, node, false);
+	twheel_queue_add(&queue, node, node->expires);
 }
 
 static void expect_sizes(struct kunit *test, size_t first, size_t second, size_t third)
@@ -166,7 +166,7 @@ static void get_delay(struct kunit *test)
 
 	put(&node, START + 10);
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue), START + 10);
-	KUNIT_EXPECT_FALSE(test, twheel_queue_advance(&queue, START + 5, NR_NODES));
+	KUNIT_EXPECT_FALSE(test, queue_advance(&queue, START + 5, NR_NODES));
 	KUNIT_EXPECT_EQ(test, twheel_queue_next(&queue) - queue.wheel.now, 5);
 	twheel_queue_del(&queue, &node);
 }

@@ -7,7 +7,7 @@
 #include <kunit/test.h>
 #include <linux/math64.h>
 
-#include "../../twheel/core/wheel.h"
+#include "../queue.h"
 
 #define TICK_MS		10
 #define SLOTS		5
@@ -28,18 +28,18 @@ static void add(struct kunit *test, struct twheel_node *node, u64 deadline_ms)
 	node->expires = tick_of(deadline_ms);
 	while (!twheel_wheel_reaches(&queue.wheel, node->expires))
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
-	twheel_queue_add(&queue, node, false);
+	twheel_queue_add(&queue, node, node->expires);
 }
 
 /* Returns true if a node is due. */
 static bool advance(u64 now_ms)
 {
-	return twheel_queue_advance(&queue, div_u64(now_ms, TICK_MS), BUDGET);
+	return queue_advance(&queue, div_u64(now_ms, TICK_MS), BUDGET);
 }
 
 static int timing_wheel_init(struct kunit *test)
 {
-	twheel_queue_init(&queue, SLOTS, false, START_MS / TICK_MS);
+	twheel_queue_init(&queue, SLOTS, 1, START_MS / TICK_MS);
 	return twheel_wheel_add_level(&queue.wheel, GFP_KERNEL);
 }
 

@@ -84,6 +84,7 @@ void model_arm(struct model_timer *timer, u64 due, u64 due_last, const struct mo
 	timer->on_set = MODEL_ON_SET_NONE;
 	timer->was_due = false;
 	timer->due = due;
+	timer->passes = due;
 	timer->due_last = due_last;
 	timer->armed = *now;
 }
@@ -112,7 +113,8 @@ static long call_add_idle(struct model *model, struct model_timer *timer,
 {
 	u64 clock = answer->now.clock;
 
-	if (model->stopped || timer->shutdown)
+	if (model->stopped || timer->shutdown ||
+	    (timer->running && model->sync == timer - model->timer))
 		return -ESHUTDOWN;
 	if (model->limit && model_pending(model) >= model->limit) {
 		model->stats.rejected++;
@@ -120,6 +122,8 @@ static long call_add_idle(struct model *model, struct model_timer *timer,
 	}
 	model_arm(timer, model_tick_due(model, answer->deadline),
 		  tick_due_last(model, answer->deadline, op->more, clock), &answer->now);
+	if (!op->more)
+		timer->passes = min(timer->passes, answer->deadline);
 	model->stats.added++;
 	return 0;
 }
@@ -160,29 +164,35 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 			last = max(last, timer->due_last);
 		}
 	}
-	if (not)
+	/* A re-arm does not hide a change of the clock. */
+	if (!not && on_set != MODEL_ON_SET_NONE && (surely || answered))
+		return -ECANCELED;
+	if (not || on_set != MODEL_ON_SET_NONE)
 		return 0;
 	model->stats.rearmed += surely;
 	model->rearmed_maybe += !surely;
 	model_arm(timer, due, last, now);
-	if (!surely) {
-		timer->on_set = on_set ? MODEL_ON_SET_MAYBE_MOVED : MODEL_ON_SET_NONE;
+	if (!surely)
 		timer->was_due = was_due;
-	}
 	return surely ? 1 : clamp_t(long, answered, 0, 1);
 }
 
 static long call_rearm(struct model *model, struct model_timer *timer,
 		       const struct model_op *op, const struct model_answer *answer)
 {
+	long ret;
+
 	if (!timer->pending) {
 		if (op->choice == TWHEEL_REARM_IF_PENDING)
 			return 0;
 		return call_add_idle(model, timer, op, answer) ?: 2;
 	}
-	return call_move(model, timer, op->choice, model_tick_due(model, answer->deadline),
-			 tick_due_last(model, answer->deadline, op->more, answer->now.clock),
-			 &answer->now, answer->ret);
+	ret = call_move(model, timer, op->choice, model_tick_due(model, answer->deadline),
+			tick_due_last(model, answer->deadline, op->more, answer->now.clock),
+			&answer->now, answer->ret);
+	if (ret == 1 && !op->more)
+		timer->passes = min(timer->passes, answer->deadline);
+	return ret;
 }
 
 static long call_start(struct model *model, struct model_timer *timer,
@@ -283,7 +293,7 @@ static long call_stop(struct model *model, const struct model_answer *answer)
 	return nr;
 }
 
-/* Timers that are due stay due, or wait for their tick again if that was not noticed. */
+/* Timers that are due stay due, by their exact deadlines. */
 static void call_set_clock(struct model *model, const struct model_answer *answer)
 {
 	struct model_timer *timer;
@@ -296,7 +306,7 @@ static void call_set_clock(struct model *model, const struct model_answer *answe
 	for (timer = model->timer; timer < model->timer + MODEL_TIMERS; timer++) {
 		if (!timer->pending)
 			continue;
-		timer->was_due |= timer->due <= answer->now.clock;
+		timer->was_due |= timer->passes <= answer->now.clock + VTIME_SLOP_NS;
 		if (timer->flags & TWHEEL_TIMER_CANCEL_ON_SET &&
 		    timer->on_set != MODEL_ON_SET_CANCEL)
 			timer->on_set = timer->was_due ? MODEL_ON_SET_MAYBE : MODEL_ON_SET_CANCEL;

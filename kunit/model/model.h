@@ -200,8 +200,7 @@ struct model_state {
 
 enum model_on_set {
 	MODEL_ON_SET_NONE,
-	MODEL_ON_SET_MAYBE,		/* the timer was due already */
-	MODEL_ON_SET_MAYBE_MOVED,	/* possibly re-armed since; if not, one of the others */
+	MODEL_ON_SET_MAYBE,		/* the timer was, or may have been, due already */
 	MODEL_ON_SET_CANCEL,		/* the timer is cancelled */
 };
 
@@ -218,6 +217,7 @@ enum model_on_set {
  * @on_set: whether the timer is cancelled because the clock was set
  * @sets: number of clock changes when it was started
  * @due: tick at which it fires, in ns by the clock; TWHEEL_NEVER
+ * @passes: if the clock was set after it read this time, the timer is due
  * @due_last: last tick at which it may fire, until the exact tick is known
  * @was_due: it was due when the clock was set
  * @armed: when it was added or moved
@@ -241,6 +241,7 @@ struct model_timer {
 	enum model_on_set	on_set;
 	unsigned int		sets;
 	u64			due;
+	u64			passes;
 	u64			due_last;
 	bool			was_due;
 	struct model_time	armed;
@@ -331,6 +332,7 @@ void model_work_fired(struct model *model, const struct model_work_state *work,
 struct model_slot {
 	union {
 		struct twheel_timer	timer;
+		struct twheel_clock_timer clock_timer;
 		struct twheel_periodic	periodic;
 		struct twheel_work	work;
 	};

@@ -43,7 +43,7 @@ static u64 ready_at(const struct model *model, const struct model_timer *timer,
 
 	if (!(timer->flags & TWHEEL_TIMER_INLINE))
 		reached = max(reached, model->unblocked_at);
-	if (timer->on_set && timer->on_set != MODEL_ON_SET_MAYBE_MOVED)
+	if (timer->on_set)
 		return reached;
 	if (now->clock < timer->due_last)
 		return U64_MAX;
@@ -111,8 +111,7 @@ static void check_error(struct model *model, const struct model_event *event)
 {
 	enum model_on_set on_set = model->timer[event->t].on_set;
 
-	if ((on_set == MODEL_ON_SET_MAYBE || on_set == MODEL_ON_SET_MAYBE_MOVED) &&
-	    event->error == -ECANCELED)
+	if (on_set == MODEL_ON_SET_MAYBE && event->error == -ECANCELED)
 		return;
 	if (event->error != (on_set == MODEL_ON_SET_CANCEL ? -ECANCELED : 0))
 		model_differs(model, "%s %u got error %d", kinds[model_kind(event->t)],
@@ -201,6 +200,7 @@ static void rearm_periodic(struct model *model, struct model_timer *timer,
 		last = deadline > KTIME_MAX ? deadline : deadline + VTIME_SLOP_NS;
 	}
 	model_arm(timer, model_tick_due(model, deadline), model_tick_due(model, last), now);
+	timer->passes = min(timer->passes, deadline);
 	model->stats.added++;
 	if (was_set(model, timer)) {
 		/* It is due at once. */

@@ -191,7 +191,10 @@ void model_init_slot(struct model_run *run, const struct model_op *op)
 	slot->act = action_of(op);
 	switch (model_kind(op->t)) {
 	case MODEL_IS_PLAIN:
-		if (op->flags)
+		if (op->flags & TWHEEL_TIMER_CANCEL_ON_SET)
+			twheel_clock_timer_init(&slot->clock_timer, run->wheel, timer_fired,
+						op->flags & TWHEEL_TIMER_INLINE);
+		else if (op->flags)
 			twheel_timer_init_flags(&slot->timer, run->wheel, timer_fired, op->flags);
 		else
 			twheel_timer_init(&slot->timer, run->wheel, timer_fired);

@@ -35,7 +35,7 @@
 #define SLOT_NS(level)	BIT_ULL(TICK_SHIFT + (level) * SLOTS_SHIFT)
 
 static unsigned int nr = 1000000, repetitions = 5;
-static struct twheel_timer *timers;
+static struct twheel_clock_timer *timers;
 static struct twheel *wheel;
 static atomic_t fired;
 static u64 expires;		/* the bucket of cascade and cascade_spread */
@@ -61,11 +61,15 @@ static void create(const struct twheel_config *config)
 
 static void add(u64 (*deadline)(unsigned int i), unsigned int (*flags)(unsigned int i))
 {
-	unsigned int i;
+	unsigned int i, of;
 
 	for (i = 0; i < nr; i++) {
-		twheel_timer_init_flags(&timers[i], wheel, fn, flags ? flags(i) : 0);
-		if (twheel_timer_add(&timers[i], deadline(i)))
+		of = flags ? flags(i) : 0;
+		if (of & TWHEEL_TIMER_CANCEL_ON_SET)
+			twheel_clock_timer_init(&timers[i], wheel, fn, of & TWHEEL_TIMER_INLINE);
+		else
+			twheel_timer_init_flags(&timers[i].timer, wheel, fn, of);
+		if (twheel_timer_add(&timers[i].timer, deadline(i)))
 			fail("twheel_timer_add");
 	}
 }

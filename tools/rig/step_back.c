@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The function of a timer sets CLOCK_REALTIME back by an hour and adds another timer, due in
- * a second.  The hrtimer core uses the time read before the step until the end of its
- * interrupt: an alarm that rearmed itself for the second timer would fire continuously for
- * that second.
+ * CLOCK_REALTIME is set back by an hour.
+ *
+ *  - The function of a timer does this and adds another timer, due in a second.  The hrtimer core
+ *    uses the time read before the step until the end of its interrupt: an alarm that rearmed
+ *    itself for the second timer would fire continuously for that second.
+ *  - The clock is set back just after it has shown the deadline of two timers, and before the
+ *    tick to which the deadline was rounded up.  They fire nevertheless.
+ *  - A timer that a step cancels is re-armed after the step: the re-arm is refused.
  */
 #include <stdio.h>
 
@@ -17,11 +21,27 @@
 #define WAIT	NSEC_PER_SEC
 /* Many more than required, and far fewer than are possible in the time. */
 #define MAX_ALARMS	100
+#define ROUNDS	40
 
 static struct twheel *wheel;
 static struct twheel_timer first, second;
+static struct twheel_clock_timer cancelled;
 static bool over;
 static unsigned long alarms;
+static unsigned int fired, failures;
+
+static void fail(const char *message)
+{
+	printf("step_back: FAILURE: %s\n", message);
+	failures++;
+}
+
+static void set(s64 by)
+{
+	struct timespec64 time = ns_to_timespec64(twheel_now(wheel) + by);
+
+	do_settimeofday64(&time);
+}
 
 static void end(struct twheel_timer *timer)
 {
@@ -31,12 +51,69 @@ static void end(struct twheel_timer *timer)
 
 static void set_back(struct twheel_timer *timer)
 {
-	struct timespec64 time = ns_to_timespec64(twheel_now(wheel) - BACK);
-
 	alarms = rig_alarms;
-	do_settimeofday64(&time);
+	set(-BACK);
 	if (twheel_timer_add(&second, twheel_now(wheel) + WAIT))
-		printf("step_back: FAILURE: the second timer was not added\n");
+		fail("the second timer was not added");
+}
+
+static void alarm_follows(void)
+{
+	twheel_timer_init_flags(&first, wheel, set_back, TWHEEL_TIMER_INLINE);
+	twheel_timer_init_flags(&second, wheel, end, TWHEEL_TIMER_INLINE);
+	if (twheel_timer_add(&first, twheel_now(wheel) + SOON))
+		fail("the first timer was not added");
+	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
+		msleep(1);
+	twheel_timer_shutdown_sync(&first);
+	twheel_timer_shutdown_sync(&second);
+	if (alarms > MAX_ALARMS)
+		fail("the alarm was armed again and again");
+}
+
+static void count(struct twheel_timer *timer)
+{
+	__atomic_add_fetch(&fired, 1, __ATOMIC_RELAXED);
+}
+
+static void exact_deadline_decides(void)
+{
+	u64 tick = twheel_tick_ns(wheel), deadline;
+	unsigned int round, ms;
+
+	twheel_timer_init(&first, wheel, count);
+	twheel_timer_init_flags(&second, wheel, count, TWHEEL_TIMER_INLINE);
+	for (round = 0; round < ROUNDS && !failures; round++) {
+		fired = 0;
+		deadline = (twheel_now(wheel) / tick + 4) * tick + 1;
+		twheel_timer_add(&first, deadline);
+		twheel_timer_add(&second, deadline);
+		while (twheel_now(wheel) < deadline)
+			;
+		set(-BACK);
+		for (ms = 0; ms < 2000 && __atomic_load_n(&fired, __ATOMIC_RELAXED) != 2; ms++)
+			msleep(1);
+		if (ms == 2000)
+			fail("a timer that was due did not fire");
+		twheel_timer_cancel_sync(&first);
+		twheel_timer_cancel_sync(&second);
+	}
+}
+
+static void rearm_is_refused(void)
+{
+	unsigned int round;
+
+	twheel_clock_timer_init(&cancelled, wheel, count, 0);
+	for (round = 0; round < ROUNDS && !failures; round++) {
+		twheel_timer_add(&cancelled.timer, twheel_now(wheel) + BACK);
+		set(-BACK);
+		/* The reaper may have called the function already. */
+		if (twheel_timer_rearm(&cancelled.timer, twheel_now(wheel) + 2 * BACK,
+				       TWHEEL_REARM_IF_PENDING) == 1)
+			fail("a re-arm has hidden a step");
+		twheel_timer_cancel_sync(&cancelled.timer);
+	}
 }
 
 int main(void)
@@ -47,19 +124,12 @@ int main(void)
 	if (rig_module_init("twheel"))
 		return 1;
 	wheel = twheel_create(&config);
-	twheel_timer_init_flags(&first, wheel, set_back, TWHEEL_TIMER_INLINE);
-	twheel_timer_init_flags(&second, wheel, end, TWHEEL_TIMER_INLINE);
-	if (twheel_timer_add(&first, twheel_now(wheel) + SOON))
-		return 1;
-	while (!__atomic_load_n(&over, __ATOMIC_ACQUIRE))
-		msleep(1);
-	twheel_timer_shutdown_sync(&first);
-	twheel_timer_shutdown_sync(&second);
+	alarm_follows();
+	exact_deadline_decides();
+	rearm_is_refused();
 	twheel_destroy(wheel);
 	rig_module_exit("twheel");
-	if (alarms > MAX_ALARMS)
-		printf("step_back: FAILURE: the alarm was armed %lu times\n", alarms);
-	if (rig_verdict() || alarms > MAX_ALARMS)
+	if (rig_verdict() || failures)
 		return 1;
 	printf("step_back: SUCCESS: the alarm was armed %lu times\n", alarms);
 	return 0;

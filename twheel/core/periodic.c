@@ -7,12 +7,18 @@
  * callback is not accessed any more, since it may have been freed.
  */
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/export.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
+#include <linux/stddef.h>
 
 #include "shard.h"
 #include "timer.h"
+
+/* See twheel_clock_timer(). */
+static_assert(offsetof(struct twheel_periodic, generation) ==
+	      offsetof(struct twheel_clock_timer, generation));
 
 static u64 deadline_plus(u64 deadline, u64 ns)
 {
@@ -42,7 +48,6 @@ void twheel_periodic_fire(struct twheel_timer *timer)
 	struct twheel_shard *shard = twheel_timer_shard(timer);
 	enum twheel_repeat repeat = periodic->repeat;
 	u64 deadline, period = periodic->period;
-	u32 generation = periodic->generation;
 	bool last;
 
 	if (repeat == TWHEEL_FIXED_RATE)
@@ -60,7 +65,7 @@ void twheel_periodic_fire(struct twheel_timer *timer)
 		return;
 	if (repeat == TWHEEL_FIXED_DELAY)
 		deadline = deadline_plus(twheel_clock_ns(shard->clock), period);
-	twheel_timer_repeat(shard, timer, deadline, generation);
+	twheel_timer_repeat(shard, timer, deadline);
 }
 
 /**
@@ -78,8 +83,8 @@ void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel
 			  void (*fn)(struct twheel_periodic *periodic), unsigned int flags)
 {
 	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_CANCEL_ON_SET);
-	twheel_timer_init_flags(&periodic->timer, wheel, twheel_periodic_fire,
-				flags & TWHEEL_TIMER_CANCEL_ON_SET);
+	__twheel_timer_init(&periodic->timer, wheel, twheel_periodic_fire,
+			    flags & TWHEEL_TIMER_CANCEL_ON_SET);
 	periodic->fn = fn;
 	periodic->left = 0;
 	periodic->overrun = 0;
@@ -113,7 +118,6 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	if (twheel_timer_pending(&periodic->timer))
 		return -EBUSY;
 	before = *periodic;
-	periodic->generation = twheel_clock_generation();
 	periodic->deadline = deadline;
 	periodic->period = period_ns;
 	periodic->left = runs ?: U64_MAX;
@@ -121,7 +125,6 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 deadline, u64 pe
 	err = twheel_timer_add(&periodic->timer, deadline);
 	if (err) {
 		/* If its own callback started it, it continues as before. */
-		periodic->generation = before.generation;
 		periodic->deadline = before.deadline;
 		periodic->period = before.period;
 		periodic->left = before.left;

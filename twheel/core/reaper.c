@@ -10,9 +10,13 @@
  *	reaper		the reaper		while the reaper sleeps
  *	inline		the alarm		always
  *
- * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU.  On
- * PREEMPT_RT a hard interrupt must not take our lock: the alarm only wakes the reaper, which
- * serves both bases.
+ * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU.  A bucket
+ * of inline timers that are not due is another matter: the alarm moves a few of them, and wakes
+ * the reaper for the rest.  Both work on it: if the reaper has to wait for a CPU, the alarm goes
+ * on, a few timers at a time.
+ *
+ * On PREEMPT_RT a hard interrupt must not take our lock: the alarm only wakes the reaper, which
+ * serves both bases.  An inline timer waits for the running callback then, and no other.
  *
  * An add of a due timer wakes the reaper. An add that creates an earlier bucket reprograms the
  * alarm, unless it is for the base of a reaper that is awake:
@@ -33,15 +37,18 @@
  * not lost.
  *
  * For the base of a sleeping reaper the alarm does a bounded part of the work: it expires some
- * buckets, and wakes the reaper only if timers are due or buckets are left.  A timer found
- * due stays due, even if the clock is set back before the reaper runs.
+ * buckets, and wakes the reaper only if timers are due, or nodes are left to move.  If only
+ * buckets that cancels have emptied are left, it continues after a gap.  A timer found due
+ * stays due, even if the clock is set back before the reaper runs.
  *
  * An hrtimer never runs on two CPUs at once, and the reaper is one thread, so a base runs one
  * callback at a time.  The lock is never held during a callback, and for at most TWHEEL_CHUNK
- * nodes at a time.
+ * items at a time: nodes, and buckets, emptied ones included.  An alarm has as many for its
+ * whole interrupt, with its callbacks.
  *
- * A reaper has normal priority unless the module parameter reaper_fifo is set.  It shares its
- * CPU fairly while a million timers fire, and may have to wait for it.
+ * A reaper has normal priority unless the module parameter reaper_fifo is set, as it is by default
+ * on PREEMPT_RT.  It shares its CPU fairly while a million timers fire, and may have to wait for
+ * it.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -59,15 +66,16 @@
 
 #include "../compat.h"
 #include "shard.h"
+#include "step.h"
 #include "timer.h"
 
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
 MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this long in ns (default 1000000)");
 
-static bool reaper_fifo;
+static bool reaper_fifo = IS_ENABLED(CONFIG_PREEMPT_RT);
 module_param(reaper_fifo, bool, 0444);
-MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N)");
+MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N, on PREEMPT_RT Y)");
 
 /* Out of line: lockdep compares the address of the name. */
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
@@ -141,20 +149,32 @@ static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_t
 	twheel_callback_end(&callback, class);
 }
 
-/* The callback has returned and may have freed the timer: wake the waiters. */
-static void base_end(struct twheel_shard *shard, struct twheel_base *base)
+/*
+ * The callback has returned and may have freed the timer.  Returns true if the caller must wake the
+ * waiters of the base, without the lock.
+ */
+static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 {
+	u8 others = 0;
+	unsigned int i;
+
 	lockdep_assert_held(&shard->lock);
 	base->running = NULL;
-	if (shard->waiters)
-		wake_up_all(&shard->idle);
+	if (likely(!base->waited))
+		return false;
+	base->waited = 0;
+	for (i = 0; i < TWHEEL_BASES; i++)
+		others |= shard->base[i].waited;
+	if (!(others & TWHEEL_WAITED_CANCEL))
+		shard->refuse &= ~TWHEEL_REFUSE_CANCEL;
+	return true;
 }
 
 /* A timer that was due when it was added, or by a change of the clock, is not late. */
 static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 now)
 {
-	u64 expires = timer->node.expires, ticks, ns;
+	u64 expires = twheel_wheel_tick(&base->queue.wheel, timer->node.expires), ticks, ns;
 
 	if (unlikely(expires <= shard->stepped || base->was_set ||
 		     twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
@@ -167,26 +187,20 @@ static void count_late(struct twheel_shard *shard, const struct twheel_base *bas
 	shard->late[min(fls64(ns >> 10), TWHEEL_LATE_BUCKETS - 1)]++;
 }
 
-/* Make timers that a change of the clock cancelled due, behind the due ones. */
-static void base_cancel_on_set(struct twheel_base *base, unsigned int budget)
+/* Expire buckets. Returns true if work is left. */
+static bool base_advance(struct twheel_base *base, u64 now, unsigned int *budget)
 {
-	struct twheel_timer *timer;
-	struct twheel_node *node;
-
-	while ((node = twheel_queue_pop_set(&base->queue, &budget))) {
-		timer = container_of(node, struct twheel_timer, node);
-		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
-		twheel_queue_expire(&base->queue, node);
-	}
+	if (likely(!base->queue.wheel.rewinds))
+		return twheel_queue_advance(&base->queue, now, budget);
+	return twheel_steps_advance(base, now, budget);
 }
 
-/* Make timers due, with half of the budget for either reason. Returns whether work is left. */
-static bool base_advance(struct twheel_base *base, u64 now, unsigned int budget)
+/* Whether nodes of a base have to move. */
+static bool base_expired(const struct twheel_base *base, u64 now)
 {
-	if (likely(list_empty(&base->queue.set) && !base->queue.sweep))
-		return twheel_queue_advance(&base->queue, now, budget);
-	base_cancel_on_set(base, budget / 2);
-	return twheel_queue_advance(&base->queue, now, budget / 2);
+	return twheel_queue_expired(&base->queue, now) ||
+	       (base->steps && (twheel_queue_expired(&base->steps->on_set, now) ||
+				twheel_steps_busy(base->steps)));
 }
 
 /*
@@ -222,20 +236,29 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
 	unsigned long tick = jiffies, class;
+	bool wake = false;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irq(&shard->lock);
+		if (unlikely(wake))
+			wake_up_all(&base->idle);
 
 		call_function(timer, fn, class);
 
 		spin_lock_irq(&shard->lock);
-		base_end(shard, base);
+		wake = base_end(shard, base);
 		reap_time(shard, timer, fn, &begin, &tick);
-		if (need_resched())
+		if (need_resched() ||
+		    (IS_ENABLED(CONFIG_PREEMPT_RT) && READ_ONCE(shard->alarmed)))
 			break;
+	}
+	if (unlikely(wake)) {
+		spin_unlock_irq(&shard->lock);
+		wake_up_all(&base->idle);
+		spin_lock_irq(&shard->lock);
 	}
 }
 
@@ -259,27 +282,60 @@ static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wh
 		twheel_level_free(level);
 }
 
-/* One step of work for each base. Returns false if there is none. */
-static bool reap_step(struct twheel_shard *shard)
+/* On PREEMPT_RT the alarm has expired without the lock: it is not armed any more. */
+static void reap_alarmed(struct twheel_shard *shard)
+{
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT) || !READ_ONCE(shard->alarmed))
+		return;
+	WRITE_ONCE(shard->alarmed, false);
+	shard->armed = TWHEEL_TICK_NEVER;
+	twheel_shard_arm_next(shard);
+}
+
+/* Move inline timers. Returns true if there are more to move. Due ones are left to the alarm. */
+static bool reap_inline(struct twheel_shard *shard, u64 now, unsigned int *budget)
 	__must_hold(&shard->lock)
 {
-	struct twheel_base *base;
-	bool more = false;
-	u64 now;
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
+	bool more;
 
-	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-		if (twheel_base_is_inline(shard, base))
-			continue;
-		now = twheel_shard_look(shard);
-		if (!base_advance(base, now, TWHEEL_CHUNK))
-			continue;
-		reap_due(shard, base, now);
-		more = true;
-	}
+	if (likely(twheel_base_next(base) > now))
+		return false;
+	more = base_advance(base, now, budget) && base_expired(base, now);
+	twheel_shard_arm_next(shard);
 	return more;
 }
 
-/* Run until no timer is due. */
+/*
+ * A step of work, with the lock held for at most a chunk of items. Inline timers come first; on
+ * PREEMPT_RT the reaper calls them. Returns false if there is nothing to do.
+ */
+static bool reap_step(struct twheel_shard *shard)
+	__must_hold(&shard->lock)
+{
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
+	struct twheel_base *inline_base = &shard->base[TWHEEL_BASE_INLINE];
+	/* The chunk includes the timer that is called next. */
+	unsigned int budget = TWHEEL_CHUNK - 1;
+	u64 now = twheel_shard_look(shard);
+	bool called = false;
+
+	reap_alarmed(shard);
+	if (reap_inline(shard, now, &budget))
+		return true;
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && twheel_queue_ready(&inline_base->queue)) {
+		reap_due(shard, inline_base, now);
+		budget = TWHEEL_CHUNK - 1;
+		now = twheel_shard_look(shard);
+		called = true;
+	}
+	if (!base_advance(base, now, &budget))
+		return called;
+	reap_due(shard, base, now);
+	return true;
+}
+
+/* Run until nothing is left to do. */
 static void reap(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
@@ -294,25 +350,26 @@ static void reap(struct twheel_shard *shard)
 int twheel_reaper(void *data)
 {
 	struct twheel_shard *shard = data;
-	unsigned int i;
+	struct twheel_base *base;
 
 	if (reaper_fifo)
 		sched_set_fifo_low(current);
 	set_active_memcg(shard->memcg);
 	spin_lock_irq(&shard->lock);
 	while (!kthread_should_stop()) {
-		/* On PREEMPT_RT the alarm did not take the lock for this. */
-		if (IS_ENABLED(CONFIG_PREEMPT_RT))
-			shard->armed = TWHEEL_TICK_NEVER;
 		trace_twheel_reaper_wake(shard->number,
 					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
 					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);
 		/* This drops the lock, so it comes before the last check for due timers. */
-		for (i = 0; i < TWHEEL_BASES; i++)
-			reaper_add_level(shard, &shard->base[i].queue.wheel);
+		for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+			reaper_add_level(shard, &base->queue.wheel);
+			if (base->steps)
+				reaper_add_level(shard, &base->steps->on_set.wheel);
+		}
 		reap(shard);
 		set_current_state(TASK_IDLE);
 		shard->asleep = true;
+		reap_alarmed(shard);
 		twheel_shard_arm_next(shard);
 		spin_unlock_irq(&shard->lock);
 
@@ -333,38 +390,65 @@ int twheel_reaper(void *data)
 	return 0;
 }
 
-/* Run the callbacks of some inline timers. */
-static void alarm_run(struct twheel_shard *shard, unsigned long *flags)
+/* Expire buckets of a base with a part of the budget. */
+static void alarm_advance(struct twheel_base *base, u64 now, unsigned int *budget)
+{
+	unsigned int part = min(*budget, TWHEEL_ALARM_CHUNK), left = part;
+
+	base_advance(base, now, &left);
+	*budget -= part - left;
+}
+
+/* Run the callbacks of some inline timers. Decrements the budget of the interrupt. */
+static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
 	u64 now = twheel_shard_look(shard);
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
-	unsigned int budget = TWHEEL_ALARM_CHUNK;
+	unsigned int callbacks = TWHEEL_ALARM_CHUNK;
 	void (*fn)(struct twheel_timer *timer);
 	struct twheel_timer *timer;
 	unsigned long class;
+	bool wake = false;
 
-	base_advance(base, now, TWHEEL_ALARM_CHUNK);
-	while (budget-- && (timer = base_begin(shard, base))) {
+	alarm_advance(base, now, budget);
+	while (callbacks-- && (timer = base_begin(shard, base))) {
+		--*budget;
 		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irqrestore(&shard->lock, *flags);
+		if (unlikely(wake))
+			wake_up_all(&base->idle);
 
 		call_function(timer, fn, class);
 
 		spin_lock_irqsave(&shard->lock, *flags);
-		base_end(shard, base);
+		wake = base_end(shard, base);
+	}
+	if (unlikely(wake)) {
+		spin_unlock_irqrestore(&shard->lock, *flags);
+		wake_up_all(&base->idle);
+		spin_lock_irqsave(&shard->lock, *flags);
 	}
 }
 
-/* Whether there is work for a sleeping reaper. */
-static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now)
+static bool base_starved(const struct twheel_base *base)
 {
-	return shard->asleep &&
-	       (base_advance(&shard->base[TWHEEL_BASE_REAPER], now, TWHEEL_ALARM_CHUNK) ||
-		shard->base[TWHEEL_BASE_REAPER].queue.wheel.starved ||
-		shard->base[TWHEEL_BASE_INLINE].queue.wheel.starved);
+	return base->queue.wheel.starved || (base->steps && base->steps->on_set.wheel.starved);
+}
+
+/* Whether there is work for a sleeping reaper. Its base advances first. */
+static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now, unsigned int budget)
+{
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
+	struct twheel_base *inline_base = &shard->base[TWHEEL_BASE_INLINE];
+
+	if (!shard->asleep)
+		return false;
+	alarm_advance(base, now, &budget);
+	return twheel_queue_ready(&base->queue) || base_expired(base, now) ||
+	       base_expired(inline_base, now) || base_starved(base) || base_starved(inline_base);
 }
 
 /*
@@ -386,7 +470,7 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 	if (unlikely(alarm_was_set_back(shard))) {
 		/* The work item of the step may have run while an inline timer did. */
 		shard->armed = TWHEEL_TICK_NEVER;
-		twheel_clock_check_later();
+		twheel_wall_check_later();
 	} else if (next > now) {
 		twheel_shard_arm(shard, next);
 	} else {
@@ -402,11 +486,14 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
 	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
+	unsigned int budget = TWHEEL_CHUNK;
 	struct task_struct *task;
 	unsigned long flags;
 	u64 now;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
+		/* If the reaper is awake, it looks at this after each callback. */
+		WRITE_ONCE(shard->alarmed, true);
 		task = READ_ONCE(shard->task);
 		if (task)
 			wake_up_process(task);
@@ -416,10 +503,10 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 	spin_lock_irqsave(&shard->lock, flags);
 	/* During callbacks, adds leave it to alarm_rearm() to arm the alarm. */
 	shard->armed = 0;
-	alarm_run(shard, &flags);
+	alarm_run(shard, &budget, &flags);
 	/* Again, because the lock was dropped. */
 	now = twheel_shard_look(shard);
-	if (alarm_needs_reaper(shard, now))
+	if (alarm_needs_reaper(shard, now, budget))
 		twheel_shard_wake(shard);
 	alarm_rearm(shard, now);
 	spin_unlock_irqrestore(&shard->lock, flags);

@@ -9,25 +9,7 @@
  * The alarm of a shard of CLOCK_REALTIME uses this clock as well, so the kernel reprograms it
  * when the clock is set.  The wheel does not follow by itself: after a step back, a deadline
  * between the clock and the wheel would seem to have passed.  So each function that relies on
- * the tick of the wheel first compares the offset of CLOCK_REALTIME from CLOCK_MONOTONIC with
- * the last one seen by the shard, see twheel_shard_look().
- *
- * The offset does not show a step that is undone at once.  For TWHEEL_TIMER_CANCEL_ON_SET the
- * clock notifier counts the steps:
- *
- *	CPU that sets the clock                adding CPU
- *	-----------------------                ----------
- *	begin the write section of the
- *	timekeeper's seqcount
- *	offset = new                           lock the shard
- *	notifier: generation++                 read the offset, then the generation; if
- *	end the write section                  the latter is new, cancel pending timers
- *	interrupt, work: twheel_shard_set()    add the timer
- *	on each shard                          unlock
- *
- * An add that reads the new offset also reads the new generation, so that the step does not
- * cancel its timer.  A timer added before the notifier ran is in a bucket of the old
- * generation, and the next twheel_shard_look() cancels it, at the latest that of the work.
+ * the tick of the wheel first calls twheel_shard_look(), see step.c.
  *
  * The first timer of a shard queues a work item that creates the reaper, because timers are
  * added in contexts that cannot create threads.  Nothing in a shard is bound to a CPU: the
@@ -42,11 +24,13 @@
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/string.h>
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
 #include "shard.h"
+#include "step.h"
 
 /* Delay after a failure to create the reaper. */
 #define START_RETRY	(HZ / 10)
@@ -73,8 +57,21 @@ void twheel_shard_arm(struct twheel_shard *shard, u64 tick)
 /* Whether the alarm is needed for the timers of a base. */
 static bool base_needs_alarm(const struct twheel_shard *shard, const struct twheel_base *base)
 {
-	return shard->asleep || twheel_base_is_inline(shard, base);
+	return shard->asleep || base == &shard->base[TWHEEL_BASE_INLINE];
 }
+
+/* The next tick with work of a base; 0 if a step has left some. */
+u64 twheel_base_next(const struct twheel_base *base)
+{
+	u64 next = twheel_queue_next(&base->queue);
+
+	if (!base->queue.wheel.rewinds)
+		return next;
+	if (twheel_steps_busy(base->steps))
+		return 0;
+	return min(next, twheel_queue_next(&base->steps->on_set));
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_base_next);
 
 /* The tick for which the alarm is needed: 0 for at once, or TWHEEL_TICK_NEVER. */
 u64 twheel_shard_next(const struct twheel_shard *shard)
@@ -88,7 +85,7 @@ u64 twheel_shard_next(const struct twheel_shard *shard)
 		/* The current tick would be late if the clock were set back. */
 		if (twheel_queue_ready(&base->queue))
 			return 0;
-		next = min(next, twheel_queue_next(&base->queue));
+		next = min(next, twheel_base_next(base));
 	}
 	return next;
 }
@@ -98,7 +95,7 @@ void twheel_shard_arm_next(struct twheel_shard *shard)
 {
 	u64 next = twheel_shard_next(shard);
 
-	if (next < shard->armed || !next)
+	if (next < shard->armed)
 		twheel_shard_arm(shard, next);
 }
 
@@ -112,52 +109,44 @@ void twheel_shard_wake(struct twheel_shard *shard)
 	wake_up_process(shard->task);
 }
 
-/* The clock was set.  The wheels follow it back; their timers do not move, see wheel.c. */
-static void shard_step(struct twheel_shard *shard, s64 offset, u64 now)
+/* The clock was set, perhaps more than once. */
+static void shard_step(struct twheel_shard *shard, u32 generation, s64 offset, u64 now_ns)
 {
+	struct twheel_passed passed;
 	unsigned int i;
 
+	twheel_wall_passed(shard->generation, generation, &passed);
 	trace_twheel_clock_set(shard->number, offset - shard->offset);
+	shard->generation = generation;
 	shard->offset = offset;
 	/* A deadline passed by the step is not late. */
-	shard->stepped = now;
+	shard->stepped = twheel_tick_floor(shard, now_ns);
 	for (i = 0; i < TWHEEL_BASES; i++)
-		twheel_queue_rewind(&shard->base[i].queue, now);
+		twheel_steps_begin(&shard->base[i], &passed, shard->stepped);
 	/*
 	 * An alarm that was armed for now, or for now and a gap, may be hours ahead after a step
 	 * back. While it is expiring it is not queued, and alarm_rearm() arms it.
 	 */
 	if (!shard->armed && hrtimer_is_queued(&shard->alarm))
 		twheel_shard_arm(shard, twheel_shard_next(shard));
-}
-
-/* The clock was set, perhaps twice: cancel the timers with TWHEEL_TIMER_CANCEL_ON_SET. */
-static void shard_cancel_on_set(struct twheel_shard *shard, u32 generation)
-{
-	unsigned int i;
-
-	shard->generation = generation;
-	for (i = 0; i < TWHEEL_BASES; i++)
-		twheel_queue_set(&shard->base[i].queue);
-	twheel_shard_arm_next(shard);
+	else
+		twheel_shard_arm_next(shard);
 }
 
 /*
  * The tick at a time of CLOCK_MONOTONIC on a shard of CLOCK_REALTIME, with a check whether this was
  * set.  The caller has read the time before the offset is read here, so the sum is never ahead of
- * CLOCK_REALTIME and agrees with @offset.  The generation is read last, see above.
+ * CLOCK_REALTIME.
  */
 static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 {
-	s64 offset = twheel_clock_offset();
-	u64 now = twheel_tick_floor(shard, monotonic_ns + offset);
-	u32 generation = twheel_clock_generation();
+	s64 offset;
+	u32 generation = twheel_wall_read(&offset);
+	u64 now_ns = monotonic_ns + offset;
 
-	if (unlikely(offset != shard->offset))
-		shard_step(shard, offset, now);
 	if (unlikely(generation != shard->generation))
-		shard_cancel_on_set(shard, generation);
-	return now;
+		shard_step(shard, generation, offset, now_ns);
+	return twheel_tick_floor(shard, now_ns);
 }
 
 /* The current tick.  If the clock was set, the wheels follow first. */
@@ -175,10 +164,21 @@ u64 twheel_shard_look(struct twheel_shard *shard)
  */
 void twheel_shard_set(struct twheel_shard *shard)
 {
-	spin_lock_irq(&shard->lock);
-	twheel_shard_look(shard);
-	twheel_shard_arm_next(shard);
-	spin_unlock_irq(&shard->lock);
+	unsigned int i, budget;
+	bool more;
+	u64 now;
+
+	do {
+		budget = TWHEEL_CHUNK;
+		more = false;
+		spin_lock_irq(&shard->lock);
+		now = twheel_shard_look(shard);
+		for (i = 0; i < TWHEEL_BASES; i++)
+			more |= twheel_steps_run(&shard->base[i], now, &budget);
+		twheel_shard_arm_next(shard);
+		spin_unlock_irq(&shard->lock);
+		cond_resched();
+	} while (more);
 }
 
 /*
@@ -196,29 +196,48 @@ void twheel_shard_forward(struct twheel_shard *shard)
 		now = shard_tick_at(shard, ktime_get_coarse_ns());
 	else
 		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
-	for (i = 0; i < TWHEEL_BASES; i++)
+	for (i = 0; i < TWHEEL_BASES; i++) {
 		twheel_queue_forward(&shard->base[i].queue, now);
+		if (shard->base[i].steps)
+			twheel_queue_forward(&shard->base[i].steps->on_set, now);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
-/*
- * Add a timer that is on no list, with its tick set.  Wake the reaper if the timer is due, and
- * reprogram the alarm if the timer needs it earlier.
- */
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer)
+/* The wheel of a timer with flags. */
+struct twheel_wheel *__twheel_timer_wheel(struct twheel_shard *shard,
+					  const struct twheel_timer *timer)
 {
 	struct twheel_base *base = twheel_timer_base(shard, timer);
-	bool on_set = base->queue.wheel.on_set &&
-		      twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET;
+
+	if (base->steps && twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET)
+		return &base->steps->on_set.wheel;
+	return &base->queue.wheel;
+}
+
+/*
+ * Add a timer that is on no list, with its deadline set, for its tick.  Wake the reaper if the
+ * timer is due, and reprogram the alarm if the timer needs it earlier.
+ */
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+{
+	struct twheel_base *base = twheel_timer_base(shard, timer);
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
 
-	next = twheel_queue_add(&base->queue, &timer->node, on_set);
-	if (unlikely(next == base->queue.wheel.now) && !twheel_base_is_inline(shard, base))
+	if (unlikely(base->queue.wheel.rewinds))
+		next = twheel_steps_add(base, timer, tick);
+	else
+		next = twheel_queue_add(&base->queue, &timer->node, tick);
+	if (unlikely(next == base->queue.wheel.now) && !twheel_base_is_inline(shard, base)) {
 		twheel_shard_wake(shard);
-	else if (next < shard->armed && base_needs_alarm(shard, base))
+		/* On PREEMPT_RT a reaper that is awake serves it after the running callback. */
+		if (base == &shard->base[TWHEEL_BASE_INLINE])
+			WRITE_ONCE(shard->alarmed, true);
+	} else if (next < shard->armed && base_needs_alarm(shard, base)) {
 		twheel_shard_arm(shard, next);
+	}
 	if (unlikely(!shard->task) && !shard->starting) {
 		shard->starting = true;
 		queue_delayed_work(system_highpri_wq, &shard->start, 0);
@@ -228,17 +247,20 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
 /*
  * Wait for the running callback of a base, if any.  The lock of the shard is dropped meanwhile.
+ * With TWHEEL_WAITED_CANCEL in @waited, the timer cannot be armed until the callback returns.
  * Must not be called by a callback of the base.
  */
-void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *base)
+void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 waited)
 {
 	u64 fired = base->fired;
 
 	lockdep_assert_held(&shard->lock);
-	shard->waiters++;
-	wait_event_lock_irq(shard->idle, !base->running || base->fired != fired,
-			    shard->lock);
-	shard->waiters--;
+	if (!base->running)
+		return;
+	base->waited |= waited;
+	if (waited & TWHEEL_WAITED_CANCEL)
+		shard->refuse |= TWHEEL_REFUSE_CANCEL;
+	wait_event_lock_irq(base->idle, !base->running || base->fired != fired, shard->lock);
 }
 
 /* Charge a timer to the limit of the wheel.  Returns false if the limit is reached. */
@@ -277,10 +299,44 @@ static void shard_start(struct work_struct *work)
 		return;
 	}
 	spin_lock_irq(&shard->lock);
-	/* Checks for calls from callbacks, and on PREEMPT_RT the alarm, take no lock. */
-	WRITE_ONCE(shard->task, task);
+	/*
+	 * Checks for calls from callbacks, and on PREEMPT_RT the alarm, take no lock.  The alarm
+	 * uses the task: the release pairs with its dependent loads.
+	 */
+	smp_store_release(&shard->task, task);
 	spin_unlock_irq(&shard->lock);
 	wake_up_process(task);
+}
+
+static void shard_destroy_bases(struct twheel_shard *shard)
+{
+	struct twheel_base *base;
+
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		twheel_steps_destroy(base);
+		twheel_queue_destroy(&base->queue);
+	}
+}
+
+/* A base of inline timers gets its first levels with its first timers. */
+static int shard_init_levels(struct twheel_shard *shard)
+{
+	struct twheel_base *base;
+	gfp_t gfp = GFP_KERNEL | shard->account;
+	int err;
+
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		if (shard->clock != TWHEEL_CLOCK_REALTIME)
+			break;
+		err = twheel_steps_init(base, gfp);
+		if (err)
+			return err;
+	}
+	base = &shard->base[TWHEEL_BASE_REAPER];
+	err = twheel_wheel_add_level(&base->queue.wheel, gfp);
+	if (!err && base->steps)
+		err = twheel_wheel_add_level(&base->steps->on_set.wheel, gfp);
+	return err;
 }
 
 /*
@@ -290,19 +346,17 @@ static void shard_start(struct work_struct *work)
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)
 {
-	bool on_set = config->clock == TWHEEL_CLOCK_REALTIME;
 	unsigned int i;
 	u64 now;
+	int err;
 
 	spin_lock_init(&shard->lock);
-	init_waitqueue_head(&shard->idle);
 	INIT_DELAYED_WORK(&shard->start, shard_start);
 	shard->number = number;
 	strscpy(shard->name, config->name, sizeof(shard->name));
 	shard->clock = config->clock;
 	shard->armed = TWHEEL_TICK_NEVER;
-	shard->generation = twheel_clock_generation();
-	shard->offset = twheel_clock_offset();
+	shard->generation = twheel_wall_read(&shard->offset);
 	twheel_hrtimer_setup(&shard->alarm, twheel_reaper_alarm, twheel_clock_id(config->clock),
 			     TWHEEL_ALARM_MODE);
 	shard->tick_ns = config->tick_ns;
@@ -311,11 +365,14 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 		shard->tick_shift = ilog2(config->tick_ns);
 
 	now = twheel_tick_floor(shard, twheel_clock_ns(config->clock));
-	for (i = 0; i < TWHEEL_BASES; i++)
-		twheel_queue_init(&shard->base[i].queue, config->slots, on_set, now);
-	/* The base of inline timers gets its first level with its first timer. */
-	return twheel_wheel_add_level(&shard->base[TWHEEL_BASE_REAPER].queue.wheel,
-				      GFP_KERNEL | shard->account);
+	for (i = 0; i < TWHEEL_BASES; i++) {
+		twheel_queue_init(&shard->base[i].queue, config->slots, config->tick_ns, now);
+		init_waitqueue_head(&shard->base[i].idle);
+	}
+	err = shard_init_levels(shard);
+	if (err)
+		shard_destroy_bases(shard);
+	return err;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
@@ -325,14 +382,11 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
  */
 void twheel_shard_stop(struct twheel_shard *shard)
 {
-	unsigned int i;
-
 	cancel_delayed_work_sync(&shard->start);
 	if (shard->task)
 		kthread_stop(shard->task);
 	/* The reaper may never have run. */
 	hrtimer_cancel(&shard->alarm);
-	for (i = 0; i < TWHEEL_BASES; i++)
-		twheel_queue_destroy(&shard->base[i].queue);
+	shard_destroy_bases(shard);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

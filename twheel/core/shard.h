@@ -62,28 +62,6 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 	}
 }
 
-/*
- * CLOCK_REALTIME minus CLOCK_MONOTONIC.  It changes when CLOCK_REALTIME is set, at a leap second,
- * and across suspend, in which CLOCK_MONOTONIC stops; not by NTP, which slews both.
- */
-static inline s64 twheel_clock_offset(void)
-{
-	return ktime_to_ns(ktime_mono_to_any(0, TK_OFFS_REAL));
-}
-
-void twheel_clock_check_later(void);
-
-extern atomic_t twheel_clock_steps;
-
-/*
- * Number of changes of this offset while there was a wheel of CLOCK_REALTIME.  A step that is
- * undone at once counts as two; see shard.c.
- */
-static inline u32 twheel_clock_generation(void)
-{
-	return atomic_read(&twheel_clock_steps);
-}
-
 #define TWHEEL_TICK_NS_MIN	1000ULL
 #define TWHEEL_TICK_NS_MAX	10000000000ULL
 /* About a millisecond, and a shift instead of a division. */
@@ -92,8 +70,9 @@ static inline u32 twheel_clock_generation(void)
 #define TWHEEL_SHARDS_MAX	1024U
 
 /*
- * Number of nodes that a reaper moves with the lock held.  If all of them miss the caches and the
- * TLB, each takes 150 ns or a little more; see Documentation/performance.rst.
+ * Number of items, nodes and buckets, that a reaper visits with the lock held, and an alarm in its
+ * interrupt, callbacks included.  If all of them miss the caches and the TLB, each takes 150 ns
+ * or a little more; see Documentation/performance.rst.
  */
 #define TWHEEL_CHUNK		32
 
@@ -104,8 +83,11 @@ static inline u32 twheel_clock_generation(void)
 #define TWHEEL_ALARM_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? \
 				 HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS)
 
-/* Number of inline callbacks per alarm, and the delay of the next alarm if more are due. */
-#define TWHEEL_ALARM_CHUNK	16
+/*
+ * Number of inline callbacks per alarm, of which the nodes that it moves leave as many, and the
+ * delay of the next alarm if more are due: at most 320,000 inline callbacks a second.
+ */
+#define TWHEEL_ALARM_CHUNK	16U
 #define TWHEEL_ALARM_GAP_NS	50000
 
 /*
@@ -127,7 +109,16 @@ static_assert(TWHEEL_TIMER_INLINE == TWHEEL_BASE_INLINE);
 #define TWHEEL_TIMER_FLAGS	(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET | \
 				 TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST)
 
+/* Waiters for the running callback of a base; a cancel among them refuses to arm the timer. */
+#define TWHEEL_WAITED		BIT(0)
+#define TWHEEL_WAITED_CANCEL	BIT(1)
+
+/* Reasons for which a shard may refuse to arm a timer. */
+#define TWHEEL_REFUSE_STOPPED	BIT(0)
+#define TWHEEL_REFUSE_CANCEL	BIT(1)
+
 struct mem_cgroup;
+struct twheel_steps;
 
 /**
  * struct twheel_limit - limit on the pending timers of a wheel
@@ -147,6 +138,9 @@ struct twheel_limit {
  * @running_cancelled: @running was cancelled and must not be armed for another period
  * @was_set: @running was cancelled by a change of the clock; its callback reads this without
  *	the lock
+ * @waited: TWHEEL_WAITED*, for @running
+ * @steps: for changes of the clock, on a shard of CLOCK_REALTIME; else NULL. Immutable
+ * @idle: woken when a callback has returned that was @waited for
  *
  * Protected by the lock of the shard.  An add or a cancel uses the first cache line, an add also
  * the two that begin with queue.wheel.level and queue.wheel.level_of.
@@ -157,6 +151,9 @@ struct twheel_base {
 	u64			fired;
 	bool			running_cancelled;
 	bool			was_set;
+	u8			waited;
+	struct twheel_steps	*steps;
+	wait_queue_head_t	idle;
 } ____cacheline_aligned;
 
 static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABLED(CONFIG_64BIT));
@@ -164,10 +161,11 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
 /**
  * struct twheel_shard - two bases with their reaper and their alarm
  * @lock: protects the fields up to @offset, and from @base to @wakeups; taken in any context
- * @generation: last seen twheel_clock_generation(), of a shard of CLOCK_REALTIME
- * @waiters: number of tasks waiting on @idle
+ * @generation: last seen twheel_wall_generation(), of a shard of CLOCK_REALTIME
+ * @refuse: TWHEEL_REFUSE_*
  * @asleep: the reaper sleeps and must be woken for work of its base
- * @stopped: no timer can be added
+ * @alarmed: on PREEMPT_RT, an inline timer is due, or the alarm has expired; written without the
+ *	lock
  * @starting: @start has been queued
  * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
  *	once or after a gap, or is expiring. An add that needs an earlier tick reprograms the
@@ -176,10 +174,10 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @added: timers that became pending, without those that moved to another shard
  * @rearmed: pending timers that got another deadline
  * @cancelled: timers cancelled
- * @offset: last seen twheel_clock_offset(), of a shard of CLOCK_REALTIME
+ * @offset: last seen offset of CLOCK_REALTIME, of a shard of this clock
  * @wheel: its wheel; immutable, like the following fields except @task
  * @limit: limit on pending timers, or NULL
- * @task: the reaper, or NULL; written once, with @lock held
+ * @task: the reaper, or NULL; written once, with @lock held; a release
  * @tick_ns: length of a tick
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
  * @number: its number in @wheel
@@ -194,7 +192,6 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @late_ns: sum of the lateness of callbacks
  * @late: histogram of the lateness of callbacks, see &struct twheel_stats
  * @wakeups: wake-ups of the reaper
- * @idle: woken when a callback has returned and there are @waiters
  * @alarm: expires with the earliest bucket
  * @start: creates the reaper; queued by the first timer
  * @name: name of the wheel; immutable
@@ -205,9 +202,9 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
 struct twheel_shard {
 	spinlock_t		lock;	/* innermost */
 	u32			generation;
-	unsigned int		waiters;
+	u8			refuse;
 	bool			asleep;
-	bool			stopped;
+	bool			alarmed;
 	bool			starting;
 	u64			armed;
 	unsigned long		forwarded;
@@ -232,7 +229,6 @@ struct twheel_shard {
 	u64			late_ns;
 	u64			late[TWHEEL_LATE_BUCKETS];
 	u64			wakeups;
-	wait_queue_head_t	idle;
 	struct hrtimer		alarm;
 	struct delayed_work	start;
 	char			name[20];
@@ -268,6 +264,19 @@ static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
 	return base;
 }
 
+struct twheel_wheel *__twheel_timer_wheel(struct twheel_shard *shard,
+					  const struct twheel_timer *timer);
+
+/* The wheel of a timer. */
+static inline struct twheel_wheel *twheel_timer_wheel(struct twheel_shard *shard,
+						      const struct twheel_timer *timer)
+{
+	if (unlikely(twheel_timer_flags(timer) & (TWHEEL_TIMER_INLINE |
+						  TWHEEL_TIMER_CANCEL_ON_SET)))
+		return __twheel_timer_wheel(shard, timer);
+	return &shard->base[TWHEEL_BASE_REAPER].queue.wheel;
+}
+
 /* Whether the alarm runs the callbacks of a base. */
 static inline bool twheel_base_is_inline(const struct twheel_shard *shard,
 					 const struct twheel_base *base)
@@ -287,8 +296,9 @@ void twheel_shard_wake(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer);
-void twheel_shard_wait(struct twheel_shard *shard, const struct twheel_base *base);
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick);
+u64 twheel_base_next(const struct twheel_base *base);
+void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 waited);
 bool twheel_shard_charge(struct twheel_shard *shard);
 void twheel_shard_uncharge(struct twheel_shard *shard);
 

@@ -19,6 +19,7 @@
 #include <linux/string.h>
 
 #include "shard.h"
+#include "step.h"
 #include "twheel.h"
 
 /* Counters of users' wheels that were destroyed, by clock. Protected by twheel_wheels_lock. */
@@ -36,6 +37,8 @@ void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats)
 		stats->pending += base->queue.nr_nodes;
 		stats->fired += base->fired;
 		stats->cascaded += base->queue.nr_cascaded;
+		if (base->steps)
+			stats->cascaded += base->steps->on_set.nr_cascaded;
 	}
 	stats->added += shard->added;
 	stats->rearmed += shard->rearmed;

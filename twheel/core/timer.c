@@ -25,6 +25,9 @@
  *	running			-EINPROGRESS	waits, -EALREADY
  *	pending and running	1		waits, 0
  *
+ * While cancel_sync waits, adds of the timer fail: a callback that arms its own timer for the past
+ * again and again would keep it waiting.
+ *
  * All three stop a periodic timer that is running. A callback that would wait for itself gets
  * a warning and -EDEADLK.
  *
@@ -128,12 +131,19 @@ EXPORT_SYMBOL_GPL(twheel_deadline_on);
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags)
 {
-	WARN_ON_ONCE(flags & ~(TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET));
 	INIT_LIST_HEAD(&timer->node.entry);
 	timer->node.expires = TWHEEL_TICK_NEVER;
 	timer->fn = fn;
 	timer->shard_flags = (unsigned long)twheel_local_shard(wheel) |
 		       (flags & (TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET));
+}
+
+/* Initialise a timer; with TWHEEL_TIMER_CANCEL_ON_SET, that of a struct twheel_clock_timer. */
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 void (*fn)(struct twheel_timer *timer), unsigned int flags)
+{
+	twheel_debug_init(timer);
+	twheel_timer_setup(timer, wheel, fn, flags);
 }
 
 /**
@@ -144,7 +154,7 @@ void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
  *	process context; with TWHEEL_TIMER_INLINE the hard interrupt of the deadline does. It
  *	may add, re-arm and cancel any timer, and may free its own. It must be short, since
  *	it delays the other timers of the shard; see twheel_work_init() for long callbacks.
- * @flags: TWHEEL_TIMER_INLINE, TWHEEL_TIMER_CANCEL_ON_SET, or 0
+ * @flags: TWHEEL_TIMER_INLINE or 0
  *
  * A running timer is known by its address only. If a callback frees its timer, and the memory
  * is reused for a timer before the callback has returned, the new timer counts as running.
@@ -156,10 +166,34 @@ void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 void twheel_timer_init_flags(struct twheel_timer *timer, struct twheel *wheel,
 			     void (*fn)(struct twheel_timer *timer), unsigned int flags)
 {
-	twheel_debug_init(timer);
-	twheel_timer_setup(timer, wheel, fn, flags);
+	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_INLINE);
+	__twheel_timer_init(timer, wheel, fn, flags & TWHEEL_TIMER_INLINE);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_init_flags);
+
+/**
+ * twheel_clock_timer_init - initialise a timer that a change of the clock cancels
+ * @timer: the timer, neither pending nor running
+ * @wheel: its wheel, of TWHEEL_CLOCK_REALTIME; on another wheel it is an ordinary timer
+ * @fn: callback, see twheel_timer_init_flags()
+ * @flags: TWHEEL_TIMER_INLINE or 0
+ *
+ * The other functions take &timer->timer. Each change of the clock, even one that is undone at
+ * once, cancels the pending timer: its callback is called at once, also if it has no deadline,
+ * and twheel_timer_error() returns -ECANCELED. If its deadline had passed by the old time,
+ * twheel_timer_error() returns 0. A resume from suspend counts as a change, as with timerfd.
+ * Until its callback has been called, a re-arm fails with -ECANCELED.
+ *
+ * Context: any.
+ */
+void twheel_clock_timer_init(struct twheel_clock_timer *timer, struct twheel *wheel,
+			     void (*fn)(struct twheel_timer *timer), unsigned int flags)
+{
+	WARN_ON_ONCE(flags & ~TWHEEL_TIMER_INLINE);
+	__twheel_timer_init(&timer->timer, wheel, fn,
+			    (flags & TWHEEL_TIMER_INLINE) | TWHEEL_TIMER_CANCEL_ON_SET);
+}
+EXPORT_SYMBOL_GPL(twheel_clock_timer_init);
 
 /* Returns false for a zeroed timer, with a warning. Debugobjects detects other cases. */
 bool __twheel_timer_usable(struct twheel_timer *timer)
@@ -185,8 +219,8 @@ u64 twheel_timer_remaining(struct twheel_timer *timer)
 	if (!twheel_timer_usable(timer))
 		return TWHEEL_NEVER;
 	shard = twheel_timer_lock(timer, &flags);
-	if (twheel_timer_pending(timer) && timer->node.expires != TWHEEL_TICK_NEVER) {
-		when = twheel_shard_time(shard, timer->node.expires);
+	if (twheel_timer_pending(timer) && timer->node.expires <= KTIME_MAX) {
+		when = twheel_shard_time(shard, twheel_shard_tick(shard, timer->node.expires));
 		now = twheel_clock_ns(shard->clock);
 		remaining = when > now ? when - now : 0;
 	}
@@ -220,7 +254,7 @@ static inline struct twheel_shard *timer_lock_local(const struct twheel_timer *t
 static inline bool timer_reaches(struct twheel_shard *shard, const struct twheel_timer *timer,
 				 u64 tick)
 {
-	struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+	struct twheel_wheel *wheel = twheel_timer_wheel(shard, timer);
 	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
@@ -231,13 +265,18 @@ static inline bool timer_reaches(struct twheel_shard *shard, const struct twheel
 	       tick == TWHEEL_TICK_NEVER || twheel_wheel_reaches(wheel, tick);
 }
 
-/* Add a level, unless another CPU did so meanwhile. Returns false if out of memory. */
+/*
+ * Add a level, unless another CPU did so meanwhile. Returns false if out of memory. A level of many
+ * slots takes several pages, and no reserves for them.
+ */
 static noinline bool add_level(struct twheel_shard *shard, struct twheel_wheel *wheel, u64 tick)
 {
 	struct twheel_level *level;
 	unsigned long flags;
+	gfp_t gfp;
 
-	level = twheel_level_alloc(wheel, GFP_ATOMIC | __GFP_NOWARN | shard->account);
+	gfp = wheel->slots * sizeof(struct twheel_bucket) <= PAGE_SIZE ? GFP_ATOMIC : GFP_NOWAIT;
+	level = twheel_level_alloc(wheel, gfp | __GFP_NOWARN | shard->account);
 	if (!level)
 		return false;
 	spin_lock_irqsave(&shard->lock, flags);
@@ -310,13 +349,13 @@ static inline void arming_unlock(const struct arming *arming)
 }
 
 /*
- * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it
- * is allocated without the lock, and the timer is locked again. Without memory, the timer
- * stays on its shard, and goes to the last slot of the top level if this shard needs a level,
- * too; see wheel.c.
+ * Lock a timer to add or re-arm it, and compute its tick; with slack, move @deadline to it. If the
+ * wheel needs another level, it is allocated without the lock, and the timer is locked again.
+ * Without memory, the timer stays on its shard, and goes to the last slot of the top level if this
+ * shard needs a level, too; see wheel.c.
  */
 static __always_inline void arming_begin(struct arming *arming, struct twheel_timer *timer,
-					 u64 deadline, u64 slack_ns)
+					 u64 *deadline, u64 slack_ns)
 	__acquires(arming)
 {
 	/* Any shard of the wheel will do. */
@@ -324,16 +363,20 @@ static __always_inline void arming_begin(struct arming *arming, struct twheel_ti
 	bool grown = true;
 
 	arming->timer = timer;
-	arming->tick = likely(!slack_ns) ? twheel_shard_tick(shard, deadline) :
-					   tick_with_slack(shard, deadline, slack_ns);
+	if (likely(!slack_ns)) {
+		arming->tick = twheel_shard_tick(shard, *deadline);
+	} else {
+		arming->tick = tick_with_slack(shard, *deadline, slack_ns);
+		if (arming->tick != TWHEEL_TICK_NEVER)
+			*deadline = twheel_shard_time(shard, arming->tick);
+	}
 	for (;;) {
 		arming_lock(arming, grown);
 		shard = arming->to;
 		if (timer_reaches(shard, timer, arming->tick) || !grown)
 			return;
 		arming_unlock(arming);
-		grown = add_level(shard, &twheel_timer_base(shard, timer)->queue.wheel,
-				  arming->tick);
+		grown = add_level(shard, twheel_timer_wheel(shard, timer), arming->tick);
 	}
 }
 
@@ -346,15 +389,24 @@ static void arming_move(const struct arming *arming)
 		   (unsigned long)arming->to | twheel_timer_flags(arming->timer));
 }
 
-static bool timer_refused(const struct twheel_shard *shard, const struct twheel_timer *timer)
+/* Whether a shard with reasons to refuse timers refuses this one. */
+static noinline bool shard_refuses(struct twheel_shard *shard, const struct twheel_timer *timer)
 {
-	return shard->stopped || !timer->fn;
+	const struct twheel_base *base = twheel_timer_base(shard, timer);
+
+	return shard->refuse & TWHEEL_REFUSE_STOPPED ||
+	       (base->running == timer && base->waited & TWHEEL_WAITED_CANCEL);
+}
+
+static inline bool timer_refused(struct twheel_shard *shard, const struct twheel_timer *timer)
+{
+	return (unlikely(shard->refuse) && shard_refuses(shard, timer)) || !timer->fn;
 }
 
 static inline int timer_check(struct twheel_shard *shard, const struct twheel_timer *timer,
 			      u64 tick)
 {
-	const struct twheel_wheel *wheel = &twheel_timer_base(shard, timer)->queue.wheel;
+	const struct twheel_wheel *wheel = twheel_timer_wheel(shard, timer);
 
 	if (timer_refused(shard, timer))
 		return -ESHUTDOWN;
@@ -364,23 +416,32 @@ static inline int timer_check(struct twheel_shard *shard, const struct twheel_ti
 	return 0;
 }
 
+/* Reset the flags of a timer that is being armed; a step of the clock from now on cancels it. */
+static noinline void timer_reset(const struct twheel_shard *shard, struct twheel_timer *timer)
+{
+	WRITE_ONCE(timer->shard_flags, timer->shard_flags &
+		   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
+	if (twheel_timer_follows_steps(shard, timer))
+		twheel_clock_timer(timer)->generation = shard->generation;
+}
+
 /* Make a timer pending. If its tick has passed, it is due at once, but not late. */
-static inline void timer_enqueue(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+static __always_inline void timer_enqueue(struct twheel_shard *shard, struct twheel_timer *timer,
+					  u64 expires, u64 tick)
 {
 	if (unlikely(twheel_timer_flags(timer)))
-		WRITE_ONCE(timer->shard_flags, timer->shard_flags &
-			   ~(TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST));
+		timer_reset(shard, timer);
 	if (unlikely(tick < twheel_timer_base(shard, timer)->queue.wheel.now))
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
-	timer->node.expires = tick;
+	timer->node.expires = expires;
 	trace_twheel_timer_add(timer, shard->number);
-	twheel_shard_add(shard, timer);
+	twheel_shard_add(shard, timer, tick);
 	shard->added++;
 }
 
 /* Arm a timer that is not pending. */
-static inline int timer_arm(const struct arming *arming)
+static __always_inline int timer_arm(const struct arming *arming, u64 deadline)
 {
 	struct twheel_shard *shard = arming->to;
 	int err = timer_check(shard, arming->timer, arming->tick);
@@ -392,7 +453,7 @@ static inline int timer_arm(const struct arming *arming)
 		return -ENOSPC;
 	}
 	arming_move(arming);
-	timer_enqueue(shard, arming->timer, arming->tick);
+	timer_enqueue(shard, arming->timer, deadline, arming->tick);
 	return 0;
 }
 
@@ -412,7 +473,8 @@ static inline int timer_arm(const struct arming *arming)
  * Return:
  * * %0          - the timer is pending
  * * %-EBUSY     - it was pending: use twheel_timer_rearm()
- * * %-ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * %-ESHUTDOWN - it was shut down, the wheel has been stopped, or twheel_timer_cancel_sync() is
+ *   waiting for its callback
  * * %-ENOSPC    - the wheel has reached its limit on pending timers
  * * %-ENOMEM    - no memory for the first inline timer of a shard; other timers need none
  * * %-EINVAL    - it was not initialised; with a warning
@@ -424,14 +486,15 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming_begin(&arming, timer, deadline, slack_ns);
-	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
+	arming_begin(&arming, timer, &deadline, slack_ns);
+	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming, deadline);
 	arming_unlock(&arming);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
-static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twheel_rearm mode)
+static bool rearm_applies(const struct twheel_shard *shard, const struct twheel_timer *timer,
+			  u64 tick, enum twheel_rearm mode)
 {
 	bool pending = twheel_timer_pending(timer);
 
@@ -441,9 +504,9 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
 	case TWHEEL_REARM_IF_PENDING:
 		return pending;
 	case TWHEEL_REARM_IF_EARLIER:
-		return !pending || tick < timer->node.expires;
+		return !pending || tick < twheel_shard_tick(shard, timer->node.expires);
 	case TWHEEL_REARM_IF_LATER:
-		return !pending || tick > timer->node.expires;
+		return !pending || tick > twheel_shard_tick(shard, timer->node.expires);
 	}
 	WARN_ON_ONCE(1);
 	return false;
@@ -460,18 +523,20 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 tick, enum twhee
  *
  * Inline timers do not stay, since the alarm would have to place them again, a few at a time.
  */
-static bool timer_may_stay(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+static __always_inline bool timer_may_stay(struct twheel_shard *shard,
+					   const struct arming *arming, u64 deadline)
 {
-	const struct twheel_base *base = twheel_timer_base(shard, timer);
+	const struct twheel_base *base = twheel_timer_base(shard, arming->timer);
 	const struct twheel_wheel *wheel = &base->queue.wheel;
-	u64 expires = timer->node.expires;
+	u64 expires = arming->timer->node.expires;
 
-	return tick >= expires && tick != TWHEEL_TICK_NEVER && !wheel->on_set &&
-	       expires >= wheel->now + wheel->slots && !twheel_base_is_inline(shard, base);
+	return deadline >= expires && arming->tick != TWHEEL_TICK_NEVER && !wheel->rewinds &&
+	       expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns &&
+	       !twheel_base_is_inline(shard, base);
 }
 
 /* Move a pending timer to another bucket, and perhaps to another shard. It stays charged. */
-static inline void timer_replace(const struct arming *arming)
+static __always_inline void timer_replace(const struct arming *arming, u64 deadline)
 {
 	struct twheel_timer *timer = arming->timer;
 
@@ -480,27 +545,31 @@ static inline void timer_replace(const struct arming *arming)
 	/* It counts as added on the shard where it will end. */
 	arming->from->added--;
 	arming_move(arming);
-	timer_enqueue(arming->to, timer, arming->tick);
+	timer_enqueue(arming->to, timer, deadline, arming->tick);
 }
 
 /* Move a timer to another tick, or arm it if it is not pending. */
-static int timer_rearm(const struct arming *arming)
+static __always_inline int timer_rearm(const struct arming *arming, u64 deadline)
 {
 	struct twheel_timer *timer = arming->timer;
 	struct twheel_shard *shard = arming->to;
 	int err;
 
 	if (!twheel_timer_pending(timer))
-		return timer_arm(arming) ?: 2;
+		return timer_arm(arming, deadline) ?: 2;
 	/* twheel_stop() removes the pending timers of a stopped wheel. */
 	err = timer_check(shard, timer, arming->tick);
 	if (err)
 		return err;
-	if (shard == arming->from && timer_may_stay(shard, timer, arming->tick)) {
-		timer->node.expires = arming->tick;
+	if (shard == arming->from && timer_may_stay(shard, arming, deadline)) {
+		timer->node.expires = deadline;
 		trace_twheel_timer_add(timer, shard->number);
 	} else {
-		timer_replace(arming);
+		/* A timer that follows steps does not stay in its bucket. */
+		if (unlikely(twheel_timer_follows_steps(shard, timer)) &&
+		    twheel_clock_timer(timer)->generation != shard->generation)
+			return -ECANCELED;
+		timer_replace(arming, deadline);
 	}
 	shard->rearmed++;
 	return 1;
@@ -521,7 +590,9 @@ static int timer_rearm(const struct arming *arming)
  * * %1          - it was pending and has been moved
  * * %2          - it was not pending and has been armed
  * * %0          - @mode excluded the change
- * * %-ESHUTDOWN - it was shut down, or the wheel has been stopped
+ * * %-ECANCELED - a change of the clock has cancelled it, see twheel_clock_timer_init(): its
+ *   callback has not been called yet, and will be
+ * * %-ESHUTDOWN - as for twheel_timer_add_slack()
  * * %-ENOSPC    - it was not pending, and the wheel has reached its limit on pending timers
  * * %-ENOMEM    - as for twheel_timer_add_slack(); a pending timer stays as it was
  * * %-EINVAL    - it was not initialised; with a warning
@@ -534,9 +605,9 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming_begin(&arming, timer, deadline, slack_ns);
-	if (rearm_applies(timer, arming.tick, mode))
-		ret = timer_rearm(&arming);
+	arming_begin(&arming, timer, &deadline, slack_ns);
+	if (rearm_applies(arming.to, timer, arming.tick, mode))
+		ret = timer_rearm(&arming, deadline);
 	arming_unlock(&arming);
 	return ret;
 }
@@ -546,28 +617,25 @@ EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
  * Arm a periodic timer for its next run. The limit on pending timers is not enforced, as the
  * timer was charged for the previous run: at most one timer per shard exceeds the limit.
  */
-static void timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick,
-			 u32 generation)
+static void timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
+			 u64 tick)
 {
 	/* If the clock was set during the callback, the timer was not in the wheel. */
-	bool was_set = twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET &&
-		       shard->clock == TWHEEL_CLOCK_REALTIME &&
-		       twheel_clock_generation() != generation;
+	bool was_set = twheel_timer_follows_steps(shard, timer) &&
+		       twheel_clock_timer(timer)->generation != shard->generation;
 
 	if (shard->limit)
 		atomic64_inc(&shard->limit->pending);
-	timer_enqueue(shard, timer, was_set ? 0 : tick);
+	timer_enqueue(shard, timer, was_set ? 0 : deadline, was_set ? 0 : tick);
 	if (was_set)
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
 }
 
 /*
  * Arm a periodic timer again, just before its callback returns, unless it was armed during the
- * callback, or cancelled; in this case it may have been freed. @generation is
- * twheel_clock_generation() at the start of the timer. Periodic timers are never inline.
+ * callback, or cancelled; in this case it may have been freed. Periodic timers are never inline.
  */
-void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
-			 u32 generation)
+void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline)
 {
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 	u64 tick = twheel_shard_tick(shard, deadline);
@@ -581,11 +649,11 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 		    twheel_timer_pending(timer))
 			break;
 		if (timer_reaches(shard, timer, tick) || !grown) {
-			timer_repeat(shard, timer, tick, generation);
+			timer_repeat(shard, timer, deadline, tick);
 			break;
 		}
 		spin_unlock_irqrestore(&shard->lock, flags);
-		grown = add_level(shard, &base->queue.wheel, tick);
+		grown = add_level(shard, twheel_timer_wheel(shard, timer), tick);
 	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
@@ -670,7 +738,7 @@ static void timer_may_wait(struct twheel_timer *timer)
 
 /*
  * Cancel a timer and wait for its callback. With @shutdown it cannot be added again. Otherwise
- * the callback or another thread may add it during the wait, even to another shard.
+ * another thread may add it when the callback has returned, even to another shard.
  */
 static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 {
@@ -696,7 +764,7 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return -EDEADLK;
 		}
-		twheel_shard_wait(shard, base);
+		twheel_shard_wait(shard, base, TWHEEL_WAITED | TWHEEL_WAITED_CANCEL);
 		spin_unlock_irqrestore(&shard->lock, flags);
 	}
 }
@@ -706,8 +774,9 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
  * @timer: the timer, initialised
  *
  * When this returns, the callback is not running, and the timer may be freed if no other
- * thread adds it. This holds for callbacks that add their own timer again, too. A concurrent
- * twheel_stop() may still pass the timer to its @cancelled function; see there.
+ * thread adds it. This holds for callbacks that add their own timer again, too: during the wait
+ * adds fail with -ESHUTDOWN. A concurrent twheel_stop() may still pass the timer to its @cancelled
+ * function; see there.
  *
  * Context: process; may sleep.
  * Return:
@@ -804,7 +873,7 @@ int twheel_flush(struct twheel *wheel)
 		shard = &wheel->shard[i];
 		spin_lock_irq(&shard->lock);
 		for (b = 0; b < TWHEEL_BASES; b++)
-			twheel_shard_wait(shard, &shard->base[b]);
+			twheel_shard_wait(shard, &shard->base[b], TWHEEL_WAITED);
 		spin_unlock_irq(&shard->lock);
 	}
 	return 0;

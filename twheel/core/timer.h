@@ -5,6 +5,7 @@
 
 #include <linux/bug.h>
 #include <linux/compiler.h>
+#include <linux/container_of.h>
 #include <linux/irqflags.h>
 #include <linux/kconfig.h>
 #include <linux/lockdep.h>
@@ -135,7 +136,8 @@ DECLARE_PER_CPU(struct twheel_shard *, twheel_last_shard);
 static inline struct twheel_shard *twheel_timer_predict_shard(const struct twheel_timer *timer)
 {
 	struct twheel_shard *shard = twheel_timer_shard(timer);
-	struct twheel_shard *last = raw_cpu_read(twheel_last_shard);
+	/* Compared and then used: it must not be read twice. */
+	struct twheel_shard *last = this_cpu_read(twheel_last_shard);
 
 	if (unlikely(shard != last)) {
 		raw_cpu_write(twheel_last_shard, shard);
@@ -163,6 +165,21 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 }
 
 void twheel_periodic_fire(struct twheel_timer *timer);
+/* Whether a step of the clock cancels a timer. */
+static inline bool twheel_timer_follows_steps(const struct twheel_shard *shard,
+					      const struct twheel_timer *timer)
+{
+	return twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET &&
+	       shard->clock == TWHEEL_CLOCK_REALTIME;
+}
+
+static inline struct twheel_clock_timer *twheel_clock_timer(struct twheel_timer *timer)
+{
+	return container_of(timer, struct twheel_clock_timer, timer);
+}
+
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 void (*fn)(struct twheel_timer *timer), unsigned int flags);
 void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
 			void (*fn)(struct twheel_timer *timer), unsigned int flags);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
@@ -170,7 +187,6 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
 unsigned long twheel_timer_class(const struct twheel_timer *timer);
 bool twheel_runs_functions(const struct twheel *wheel);
-void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline,
-			 u32 generation);
+void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer, u64 deadline);
 
 #endif /* _TWHEEL_CORE_TIMER_H */

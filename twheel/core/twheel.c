@@ -25,19 +25,9 @@
  * From outer to inner:
  *
  *	system_lock		creation of the system wheels
- *	  twheel_wheels_lock	list of wheels, nr_private, nr_realtime
+ *	  twheel_wheels_lock	list of wheels, nr_private
  *	    shard->lock		(shard.h)
- *
- *
- * Changes of CLOCK_REALTIME
- * -------------------------
- *
- * While there is a wheel of CLOCK_REALTIME, the timekeeping core calls clock_notify() at each
- * tick and whenever a clock is set, in the write section of its seqcount. In this section a
- * notifier must neither read a clock nor wake a task. If the offset of CLOCK_REALTIME has
- * changed, it increments twheel_clock_steps and queues an irq_work. This queues a work item,
- * which calls twheel_shard_set() for each shard of CLOCK_REALTIME. See shard.c for the
- * ordering.
+ *	  realtime_lock		number of wheels of CLOCK_REALTIME (step.c)
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -46,23 +36,19 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/export.h>
-#include <linux/irq_work.h>
 #include <linux/list.h>
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/mutex.h>
-#include <linux/notifier.h>
 #include <linux/overflow.h>
 #include <linux/printk.h>
-#include <linux/pvclock_gtod.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/string.h>
-#include <linux/timekeeper_internal.h>
-#include <linux/workqueue.h>
 
 #include "shard.h"
+#include "step.h"
 #include "timer.h"
 #include "twheel.h"
 
@@ -83,63 +69,6 @@ MODULE_PARM_DESC(slots, "slots per level of the system wheels and of users' whee
 DEFINE_MUTEX(twheel_wheels_lock);
 LIST_HEAD(twheel_wheels);
 static unsigned int nr_private;
-static unsigned int nr_realtime;
-
-/* See twheel_clock_generation(). */
-atomic_t twheel_clock_steps = ATOMIC_INIT(0);
-
-static bool is_realtime(const struct twheel *wheel)
-{
-	return wheel->shard[0].clock == TWHEEL_CLOCK_REALTIME;
-}
-
-static void clock_was_set(struct work_struct *work)
-{
-	struct twheel *wheel;
-	unsigned int i;
-
-	mutex_lock(&twheel_wheels_lock);
-	list_for_each_entry(wheel, &twheel_wheels, registered)
-		for (i = 0; is_realtime(wheel) && i < wheel->nr_shards; i++)
-			twheel_shard_set(&wheel->shard[i]);
-	mutex_unlock(&twheel_wheels_lock);
-}
-
-static DECLARE_WORK(clock_work, clock_was_set);
-
-/* Call twheel_shard_set() for each shard of CLOCK_REALTIME in a work item. */
-void twheel_clock_check_later(void)
-{
-	schedule_work(&clock_work);
-}
-
-static void clock_interrupt(struct irq_work *work)
-{
-	twheel_clock_check_later();
-}
-
-static DEFINE_IRQ_WORK(clock_irq_work, clock_interrupt);
-
-/*
- * Serialised by the lock of the timekeeping core. @was_set is also true for changes that leave
- * the offset of CLOCK_REALTIME as it is.
- */
-static int clock_notify(struct notifier_block *nb, unsigned long was_set, void *data)
-{
-	const struct timekeeper *timekeeper = data;
-	static ktime_t offset;
-
-	if (was_set && timekeeper->offs_real != offset) {
-		offset = timekeeper->offs_real;
-		atomic_inc(&twheel_clock_steps);
-		irq_work_queue(&clock_irq_work);
-	}
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block clock_notifier = {
-	.notifier_call = clock_notify,
-};
 
 static int registry_add(struct twheel *wheel)
 {
@@ -154,8 +83,6 @@ static int registry_add(struct twheel *wheel)
 	}
 	nr_private += wheel->private;
 	list_add_tail(&wheel->registered, &twheel_wheels);
-	if (is_realtime(wheel) && !nr_realtime++)
-		pvclock_gtod_register_notifier(&clock_notifier);
 out:
 	mutex_unlock(&twheel_wheels_lock);
 	return err;
@@ -165,19 +92,15 @@ static void registry_remove(struct twheel *wheel)
 {
 	mutex_lock(&twheel_wheels_lock);
 	twheel_stats_retire(wheel);
-	if (is_realtime(wheel) && !--nr_realtime)
-		pvclock_gtod_unregister_notifier(&clock_notifier);
 	list_del(&wheel->registered);
 	nr_private -= wheel->private;
 	mutex_unlock(&twheel_wheels_lock);
 }
 
-/* All wheels have been destroyed, so the notifier is not registered any more. */
 void twheel_registry_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&twheel_wheels));
-	irq_work_sync(&clock_irq_work);
-	cancel_work_sync(&clock_work);
+	twheel_wall_exit();
 }
 
 static bool config_is_valid(const struct twheel_config *config)
@@ -193,6 +116,8 @@ static void wheel_free(struct twheel *wheel)
 {
 	while (wheel->nr_shards)
 		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
+	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
+		twheel_wall_put();
 	mem_cgroup_put(wheel->memcg);
 	kvfree(wheel);
 }
@@ -203,6 +128,9 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 	unsigned int i;
 	int err;
 
+	wheel->clock = config->clock;
+	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
+		twheel_wall_get();
 	wheel->limit.max = config->max_pending;
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
@@ -273,14 +201,20 @@ EXPORT_SYMBOL_GPL(twheel_create);
  */
 static bool shard_take(struct twheel_shard *shard, struct twheel_timer **timer)
 {
-	struct twheel_node *node;
-	bool more;
+	struct twheel_node *node = NULL;
+	struct twheel_base *base;
+	bool more = false;
 
 	*timer = NULL;
 	spin_lock_irq(&shard->lock);
-	more = twheel_queue_take(&shard->base[TWHEEL_BASE_REAPER].queue, &node) ||
-	       twheel_queue_take(&shard->base[TWHEEL_BASE_INLINE].queue, &node);
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		more = twheel_queue_take(&base->queue, &node) ||
+		       (base->steps && twheel_steps_take(base, &node));
+		if (more)
+			break;
+	}
 	if (node) {
+		base->queue.nr_nodes--;
 		*timer = container_of(node, struct twheel_timer, node);
 		twheel_debug_deactivate(*timer);
 		twheel_shard_uncharge(shard);
@@ -298,7 +232,7 @@ static void shard_quiesce(struct twheel_shard *shard)
 	spin_lock_irq(&shard->lock);
 	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
 		while (base->running)
-			twheel_shard_wait(shard, base);
+			twheel_shard_wait(shard, base, TWHEEL_WAITED);
 	spin_unlock_irq(&shard->lock);
 }
 
@@ -332,7 +266,7 @@ long twheel_stop(struct twheel *wheel,
 		return -EDEADLK;
 	for (i = 0; i < wheel->nr_shards; i++) {
 		spin_lock_irq(&wheel->shard[i].lock);
-		wheel->shard[i].stopped = true;
+		wheel->shard[i].refuse |= TWHEEL_REFUSE_STOPPED;
 		spin_unlock_irq(&wheel->shard[i].lock);
 	}
 	for (i = 0; i < wheel->nr_shards; i++) {
@@ -422,8 +356,8 @@ u64 twheel_next(struct twheel *wheel)
 		shard = &wheel->shard[i];
 		spin_lock_irqsave(&shard->lock, flags);
 		twheel_shard_look(shard);
-		tick = min(twheel_queue_next(&shard->base[TWHEEL_BASE_REAPER].queue),
-			   twheel_queue_next(&shard->base[TWHEEL_BASE_INLINE].queue));
+		tick = min(twheel_base_next(&shard->base[TWHEEL_BASE_REAPER]),
+			   twheel_base_next(&shard->base[TWHEEL_BASE_INLINE]));
 		spin_unlock_irqrestore(&shard->lock, flags);
 		if (tick != TWHEEL_TICK_NEVER)
 			next = min(next, twheel_shard_time(shard, tick));

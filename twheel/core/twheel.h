@@ -20,6 +20,7 @@ struct seq_file;
  * @registered: entry in twheel_wheels; protected by twheel_wheels_lock
  * @private: counts towards the limit max_wheels; immutable, like the following fields
  * @users: wheel of a user of the devices
+ * @clock: clock of its shards
  * @limit: limit on the pending timers of all shards; its counter is atomic
  * @memcg: memory cgroup that is charged for the levels, or NULL
  * @nr_shards: number of shards
@@ -29,6 +30,7 @@ struct twheel {
 	struct list_head	registered;
 	bool			private;
 	bool			users;
+	enum twheel_clock	clock;
 	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
 	unsigned int		nr_shards;

@@ -25,12 +25,14 @@
  * The wheel is marked starved, and the reaper retries the allocation.
  *
  * The expiry queue is an rbtree of non-empty buckets, ordered by expiry; the leftmost one
- * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), @never or
- * @never_on_set (no deadline), or @set (cancelled by a change of the clock).  Deletion is
- * list_del(): an emptied bucket stays in the tree until it expires, so that a cancel does not
- * touch the tree.  The tree has at most one bucket per slot.  Buckets of several levels may
- * expire at the same tick, in any order: no node is added to a bucket that expires at the
- * current tick of the wheel.
+ * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), or @never
+ * (no deadline).  Deletion is list_del(): an emptied bucket stays in the tree until it expires,
+ * so that a cancel does not touch the tree.  The tree has at most one bucket per slot.  Buckets
+ * of several levels may expire at the same tick, in any order: no node is added to a bucket that
+ * expires at the current tick of the wheel.
+ *
+ * A node has its exact deadline in ns.  Its tick, the first one that does not begin before the
+ * deadline, is computed when it is placed.
  *
  * The invariant is that no bucket expires later than one of its nodes.  It survives changes
  * of the clock, so that these move no node:
@@ -41,20 +43,8 @@
  *   bucket expires at the beginning of this earlier slot instead, and its older nodes are
  *   placed again.
  *
- * Both take O(1).  Due nodes stay due.
- *
- * Nodes that a change of the clock cancels have buckets and a tree of their own, and the next
- * expiry is the earlier one of both trees.  A change increments @generation.  A bucket of an
- * older generation has only nodes that were added before the change:
- *
- *	bucket of an older generation		its nodes
- *	-----------------------------		---------
- *	a node is added				move to @set first, as one list
- *	it expires				move to @set
- *	the sweep visits it			move to @set
- *
- * The sweep visits a few buckets of this tree at a time.  A further change does not restart
- * it; it does another round at its end.
+ * Both take O(1).  Due nodes stay due.  See step.c for the nodes that were due by the old time,
+ * and for those that a change of the clock cancels.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
@@ -93,26 +83,19 @@ static u64 slot_distance(const struct twheel_wheel *wheel, unsigned int level, u
 	       slot_number(wheel, level, wheel->now);
 }
 
-static unsigned int nr_buckets(const struct twheel_wheel *wheel)
-{
-	return wheel->slots << wheel->on_set;
-}
-
 /* Allocate a level for twheel_wheel_grow(). No lock is needed. */
 struct twheel_level *twheel_level_alloc(const struct twheel_wheel *wheel, gfp_t gfp)
 {
 	struct twheel_level *level;
 	unsigned int i;
 
-	level = kmalloc(struct_size(level, bucket, nr_buckets(wheel)), gfp);
+	level = kmalloc(struct_size(level, bucket, wheel->slots), gfp);
 	if (!level)
 		return NULL;
-	for (i = 0; i < nr_buckets(wheel); i++) {
+	for (i = 0; i < wheel->slots; i++) {
 		INIT_LIST_HEAD(&level->bucket[i].nodes);
 		RB_CLEAR_NODE(&level->bucket[i].queued);
 		level->bucket[i].expires = TWHEEL_TICK_NEVER;
-		level->bucket[i].generation = 0;
-		level->bucket[i].on_set = i >= wheel->slots;
 		level->bucket[i].mixed = false;
 	}
 	return level;
@@ -133,7 +116,7 @@ void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level)
 	unsigned int i;
 
 	wheel->span[nr] = nr ? wheel->span[nr - 1] * wheel->slots : 1;
-	for (i = 0; i < nr_buckets(wheel); i++)
+	for (i = 0; i < wheel->slots; i++)
 		level->bucket[i].level = nr;
 	wheel->level[nr] = level;
 	wheel->nr_levels = nr + 1;
@@ -177,13 +160,16 @@ static void wheel_init_level_of(struct twheel_wheel *wheel)
 }
 
 /* Initialise a wheel without levels; it needs one before the first node. */
-void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_set, u64 now)
+void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 tick_ns, u64 now)
 {
 	wheel->now = now;
+	wheel->tick_ns = tick_ns;
+	/* is_power_of_2() takes a long, which may be shorter. */
+	wheel->tick_shift = tick_ns & (tick_ns - 1) ? 0 : ilog2(tick_ns);
 	wheel->slots = slots;
 	wheel->shift = is_power_of_2(slots) ? ilog2(slots) : 0;
-	wheel->on_set = on_set;
 	wheel->starved = false;
+	wheel->rewinds = false;
 	wheel->nr_levels = 0;
 	wheel->reach = 0;
 	wheel_init_level_of(wheel);
@@ -211,28 +197,25 @@ bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
 static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsigned int level,
-					  u64 number, bool on_set, u64 *expires)
+					  u64 number, u64 *expires)
 {
 	/* Not by @span: a multiplication, and another cache line. */
 	if (likely(wheel->shift))
 		*expires = number << (level * wheel->shift);
 	else
 		*expires = number * wheel->span[level];
-	return &wheel->level[level]->bucket[slot_index(wheel, number) +
-					    (on_set ? wheel->slots : 0)];
+	return &wheel->level[level]->bucket[slot_index(wheel, number)];
 }
 
 /**
  * twheel_wheel_find - find the bucket for a tick
  * @wheel: the wheel, with at least one level
  * @tick: tick of a node
- * @on_set: a change of the clock cancels the node
  * @expires: set to the beginning of the slot of the bucket
  *
  * Return: the bucket, which must expire at @expires; NULL if the tick has passed.
  */
-struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
-					u64 *expires)
+struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires)
 {
 	struct twheel_bucket *bucket;
 	u64 number, now;
@@ -242,19 +225,19 @@ struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bo
 		return NULL;
 	/* The most frequent case of a cascade. */
 	if (tick - wheel->now < wheel->slots)
-		return wheel_bucket(wheel, 0, tick, on_set, expires);
+		return wheel_bucket(wheel, 0, tick, expires);
 
 	i = wheel->level_of[fls64(tick - wheel->now)];
-	for (i = min(i, wheel->nr_levels - 1); ; i++) {
+	for (i = min(i, wheel->nr_levels - 1U); ; i++) {
 		now = slot_number(wheel, i, wheel->now);
 		number = slot_number(wheel, i, tick);
 		if (likely(number - now < wheel->slots) || i + 1 == wheel->nr_levels)
 			break;
 	}
 	if (likely(number - now < wheel->slots))
-		return wheel_bucket(wheel, i, number, on_set, expires);
+		return wheel_bucket(wheel, i, number, expires);
 
-	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1, on_set, expires);
+	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1, expires);
 	bucket->mixed = true;
 	wheel->starved = true;
 	return bucket;
@@ -275,37 +258,22 @@ static bool bucket_before(struct rb_node *a, const struct rb_node *b)
 
 static struct twheel_bucket *queue_first(const struct twheel_queue *queue)
 {
-	struct rb_node *on_set = rb_first_cached(&queue->on_set);
 	struct rb_node *first = rb_first_cached(&queue->buckets);
 
-	if (unlikely(on_set) && (!first || bucket_before(on_set, first)))
-		first = on_set;
 	return first ? bucket_of(first) : NULL;
-}
-
-static struct rb_root_cached *queue_tree(struct twheel_queue *queue,
-					 const struct twheel_bucket *bucket)
-{
-	return unlikely(bucket->on_set) ? &queue->on_set : &queue->buckets;
 }
 
 static void queue_insert(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
 	bucket->expires = expires;
-	rb_add_cached(&bucket->queued, queue_tree(queue, bucket), bucket_before);
+	rb_add_cached(&bucket->queued, &queue->buckets, bucket_before);
 }
 
 static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucket)
 {
-	if (unlikely(queue->sweep == &bucket->queued))
-		queue->sweep = rb_next(queue->sweep);
-	rb_erase_cached(&bucket->queued, queue_tree(queue, bucket));
+	rb_erase_cached(&bucket->queued, &queue->buckets);
 	RB_CLEAR_NODE(&bucket->queued);
-}
-
-static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_bucket *bucket)
-{
-	return bucket->on_set && bucket->generation != queue->generation;
+	bucket->mixed = false;
 }
 
 /*
@@ -314,30 +282,30 @@ static bool bucket_is_old(const struct twheel_queue *queue, const struct twheel_
  */
 static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
 {
-	bool is_next = queue->sweep == &bucket->queued;
+	bool mixed = bucket->mixed || !list_empty(&bucket->nodes);
 
-	bucket->mixed |= !list_empty(&bucket->nodes);
 	queue_remove(queue, bucket);
 	queue_insert(queue, bucket, expires);
-	/* The sweep skips no bucket, and does not end here. */
-	if (unlikely(is_next))
-		queue->sweep = &bucket->queued;
+	bucket->mixed = mixed;
 }
 
-/* Put a node on its list. Returns the tick at which the queue needs attention for it. */
-static u64 queue_enqueue(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
+/**
+ * twheel_queue_place - put a node that is counted on its list
+ * @queue: the queue
+ * @node: on no list, with @expires set
+ * @tick: its tick, not TWHEEL_TICK_NEVER
+ *
+ * Return: as twheel_queue_add().
+ */
+u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64 tick)
 {
 	struct twheel_bucket *bucket;
 	u64 expires;
 
-	bucket = twheel_wheel_find(&queue->wheel, node->expires, on_set, &expires);
+	bucket = twheel_wheel_find(&queue->wheel, tick, &expires);
 	if (!bucket) {
 		list_add_tail(&node->entry, &queue->due);
 		return queue->wheel.now;
-	}
-	if (unlikely(bucket_is_old(queue, bucket))) {
-		list_splice_tail_init(&bucket->nodes, &queue->set);
-		bucket->generation = queue->generation;
 	}
 	if (RB_EMPTY_NODE(&bucket->queued))
 		queue_insert(queue, bucket, expires);
@@ -348,16 +316,13 @@ static u64 queue_enqueue(struct twheel_queue *queue, struct twheel_node *node, b
 }
 
 /* Initialise an empty queue over a wheel without levels. */
-void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now)
+void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 tick_ns, u64 now)
 {
 	memset(queue, 0, sizeof(*queue));
 	queue->buckets = RB_ROOT_CACHED;
-	queue->on_set = RB_ROOT_CACHED;
 	INIT_LIST_HEAD(&queue->due);
 	INIT_LIST_HEAD(&queue->never);
-	INIT_LIST_HEAD(&queue->never_on_set);
-	INIT_LIST_HEAD(&queue->set);
-	twheel_wheel_init(&queue->wheel, slots, on_set, now);
+	twheel_wheel_init(&queue->wheel, slots, tick_ns, now);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_init);
 
@@ -394,38 +359,41 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_rewind);
 /**
  * twheel_queue_add - add a node
  * @queue: the queue; its wheel has a level unless the node is due or never expires
- * @node: on no list, with @expires set; a tick that has passed makes it due at once
- * @on_set: a change of the clock cancels the node; only for a queue with @on_set
+ * @node: on no list, with @expires set
+ * @tick: its tick; one that has passed makes it due at once
  *
  * Return: the tick at which the queue needs attention for the node: the expiry of its bucket,
  * the current tick if it is due, or TWHEEL_TICK_NEVER.
  */
-u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool on_set)
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, u64 tick)
 {
 	queue->nr_nodes++;
-	if (likely(node->expires != TWHEEL_TICK_NEVER))
-		return queue_enqueue(queue, node, on_set);
-	list_add_tail(&node->entry, on_set ? &queue->never_on_set : &queue->never);
+	if (likely(tick != TWHEEL_TICK_NEVER))
+		return twheel_queue_place(queue, node, tick);
+	list_add_tail(&node->entry, &queue->never);
 	return TWHEEL_TICK_NEVER;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_add);
 
+/* The expiry of the first bucket, or TWHEEL_TICK_NEVER. */
+u64 twheel_queue_first(const struct twheel_queue *queue)
+{
+	const struct twheel_bucket *first = queue_first(queue);
+
+	return first ? first->expires : TWHEEL_TICK_NEVER;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_queue_first);
+
 /* The next tick with work: the current one if twheel_queue_ready(), or TWHEEL_TICK_NEVER. */
 u64 twheel_queue_next(const struct twheel_queue *queue)
 {
-	const struct twheel_bucket *first;
-
-	if (twheel_queue_ready(queue))
-		return queue->wheel.now;
-	first = queue_first(queue);
-	return first ? first->expires : TWHEEL_TICK_NEVER;
+	return twheel_queue_ready(queue) ? queue->wheel.now : twheel_queue_first(queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /*
  * Move up to @budget nodes of an expired bucket; returns the rest of the budget.  On level 0 all
- * nodes are due at the same tick and move as one list, unless the bucket is mixed.  The nodes of
- * an old bucket are cancelled.
+ * nodes are due at the same tick and move as one list, unless the bucket is mixed.
  *
  * Nodes are taken from both ends in turn: while the next node at one end is fetched from memory,
  * the one at the other end is moved.  There is no order within a tick.
@@ -435,19 +403,19 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 {
 	struct twheel_node *node;
 	struct list_head *entry;
+	u64 tick;
 
-	if (unlikely(bucket_is_old(queue, bucket)))
-		list_splice_tail_init(&bucket->nodes, &queue->set);
-	else if (bucket->level == 0 && !bucket->mixed)
+	if (bucket->level == 0 && !bucket->mixed)
 		list_splice_tail_init(&bucket->nodes, &queue->due);
 
 	while (budget && !list_empty(&bucket->nodes)) {
 		entry = budget & 1 ? bucket->nodes.next : bucket->nodes.prev;
 		node = list_entry(entry, struct twheel_node, entry);
 		list_del(entry);
+		tick = twheel_wheel_tick(&queue->wheel, node->expires);
 		/* With slack a node may become due on a high level. */
-		queue->nr_cascaded += node->expires > queue->wheel.now;
-		queue_enqueue(queue, node, bucket->on_set);
+		queue->nr_cascaded += tick > queue->wheel.now;
+		twheel_queue_place(queue, node, tick);
 		budget--;
 	}
 	return budget;
@@ -457,38 +425,45 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  * twheel_queue_advance - expire buckets
  * @queue: the queue
  * @now: current tick
- * @budget: limit on moved nodes and their buckets, at least two
- *
- * The limit on buckets that cancels have emptied is higher, since no node is fetched from memory
- * for them.  A CPU that was late by 50 ms has as many of them as there are ticks in this time.
+ * @budget: limit on moved nodes and on buckets, emptied ones included; decremented
  *
  * Due nodes go to @due in the order of their ticks, other nodes to other buckets.  Nodes may be
  * added and deleted between two calls: the wheel stays at the tick of the current bucket.
  *
  * Return: true if there is more work: due nodes, or further buckets.
  */
-bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget)
+bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *budget)
 {
-	unsigned int empty = TWHEEL_EMPTY_CHUNK;
 	struct twheel_bucket *bucket;
+	unsigned int left = *budget;
 
 	while ((bucket = queue_first(queue)) && bucket->expires <= now) {
-		if (!budget || !empty)
-			return true;
+		if (!left)
+			break;
 		queue->wheel.now = bucket->expires;
-		if (list_empty(&bucket->nodes))
-			empty--;
-		else
-			budget = bucket_expire(queue, bucket, budget - 1);
+		left = bucket_expire(queue, bucket, left - 1);
 		if (!list_empty(&bucket->nodes))
-			return true;
-		bucket->mixed = false;
+			break;
 		queue_remove(queue, bucket);
 	}
+	*budget = left;
+	if (bucket && bucket->expires <= now)
+		return true;
 	twheel_queue_forward(queue, now);
 	return twheel_queue_ready(queue);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
+
+/*
+ * Whether the next bucket has expired and has nodes.  If cancels have emptied it, a caller with no
+ * budget left need not hurry.
+ */
+bool twheel_queue_expired(const struct twheel_queue *queue, u64 now)
+{
+	const struct twheel_bucket *first = queue_first(queue);
+
+	return first && first->expires <= now && !list_empty(&first->nodes);
+}
 
 /* Remove the next due node, or return NULL. */
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
@@ -502,76 +477,35 @@ struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
-static void queue_sweep_start(struct twheel_queue *queue)
-{
-	queue->sweep = rb_first_cached(&queue->on_set);
-	queue->sweep_generation = queue->generation;
-}
-
-/*
- * The clock was changed.  In O(1), cancel all nodes with @on_set that are not due.
- * twheel_queue_pop_set() returns them, but no nodes that are added later.
- */
-void twheel_queue_set(struct twheel_queue *queue)
-{
-	queue->generation++;
-	list_splice_tail_init(&queue->never_on_set, &queue->set);
-	if (!queue->sweep)
-		queue_sweep_start(queue);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_set);
-
-/* Visit the next bucket of the sweep. */
-static void queue_sweep(struct twheel_queue *queue)
-{
-	struct twheel_bucket *bucket = bucket_of(queue->sweep);
-
-	if (bucket_is_old(queue, bucket)) {
-		list_splice_tail_init(&bucket->nodes, &queue->set);
-		bucket->mixed = false;
-		queue_remove(queue, bucket);
-	} else {
-		queue->sweep = rb_next(queue->sweep);
-	}
-	if (!queue->sweep && queue->sweep_generation != queue->generation)
-		queue_sweep_start(queue);
-}
-
 /**
- * twheel_queue_pop_set - remove the next node cancelled by a change of the clock
+ * twheel_queue_empty_first - one step of emptying the buckets up to a tick
  * @queue: the queue
- * @budget: limit on nodes and buckets to visit; decremented
+ * @until: the tick
+ * @node: set to a node that was removed from its list, but still counts, or to NULL if an empty
+ *	bucket was removed from the tree
  *
- * The node still counts; the caller passes it to twheel_queue_expire().
- *
- * Return: the node, or NULL if there is none or the budget is exhausted.
+ * Return: false if no bucket expires at @until or before.
  */
-struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned int *budget)
+bool twheel_queue_empty_first(struct twheel_queue *queue, u64 until, struct twheel_node **node)
 {
-	struct twheel_node *node;
+	struct twheel_bucket *bucket = queue_first(queue);
 
-	for (; *budget && list_empty(&queue->set) && queue->sweep; --*budget)
-		queue_sweep(queue);
-	node = list_first_entry_or_null(&queue->set, struct twheel_node, entry);
-	if (!node || !*budget)
-		return NULL;
-	--*budget;
-	list_del(&node->entry);
-	return node;
+	*node = NULL;
+	if (!bucket || bucket->expires > until)
+		return false;
+	*node = list_first_entry_or_null(&bucket->nodes, struct twheel_node, entry);
+	if (*node)
+		list_del_init(&(*node)->entry);
+	else
+		queue_remove(queue, bucket);
+	return true;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop_set);
-
-/* Make a node from twheel_queue_pop_set() due, behind the due nodes. */
-void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node)
-{
-	list_add_tail(&node->entry, &queue->due);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_expire);
 
 /**
  * twheel_queue_take - one step of emptying a queue
  * @queue: the queue, to which no node is added any more
- * @node: set to a removed node, or to NULL if an empty bucket was removed from the tree
+ * @node: set to a node that was removed from its list, but still counts, or to NULL if an empty
+ *	bucket was removed from the tree
  *
  * The caller holds the lock for one step at a time.
  *
@@ -579,23 +513,12 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_queue_expire);
  */
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node)
 {
-	struct twheel_bucket *bucket = queue_first(queue);
-	struct list_head *from = &queue->due;
-
-	if (list_empty(from))
-		from = &queue->never;
-	if (list_empty(from))
-		from = &queue->never_on_set;
-	if (list_empty(from))
-		from = &queue->set;
-	if (list_empty(from) && bucket)
-		from = &bucket->nodes;
+	struct list_head *from = list_empty(&queue->due) ? &queue->never : &queue->due;
 
 	*node = list_first_entry_or_null(from, struct twheel_node, entry);
-	if (*node)
-		twheel_queue_del(queue, *node);
-	else if (bucket)
-		queue_remove(queue, bucket);
-	return *node || bucket;
+	if (!*node)
+		return twheel_queue_empty_first(queue, TWHEEL_TICK_NEVER, node);
+	list_del_init(&(*node)->entry);
+	return true;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_take);

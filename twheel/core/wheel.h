@@ -5,6 +5,7 @@
 
 #include <linux/gfp.h>
 #include <linux/list.h>
+#include <linux/math64.h>
 #include <linux/rbtree.h>
 #include <linux/stddef.h>
 #include <linux/twheel.h>
@@ -13,9 +14,6 @@
 #define TWHEEL_SLOTS_MIN	2
 #define TWHEEL_SLOTS_MAX	1024
 #define TWHEEL_SLOTS_DEFAULT	64
-
-/* Limit on the emptied buckets that one call of twheel_queue_advance() removes. */
-#define TWHEEL_EMPTY_CHUNK	64
 
 /* Two slots a level need 64 levels for 64 bits. */
 #define TWHEEL_LEVELS_MAX	64
@@ -28,9 +26,7 @@
  * @nodes: nodes that expire at @expires or later
  * @queued: in the tree of the expiry queue; empty while the bucket is not in it
  * @expires: tick at which the bucket expires; the beginning of a slot
- * @generation: generation of the nodes if @on_set, see struct twheel_queue
  * @level: number of its level, from 0
- * @on_set: for nodes that a change of the clock cancels; immutable
  * @mixed: on level 0, some nodes are not due at @expires
  *
  * A cache line: with a million timers each access to a bucket misses the cache.
@@ -39,15 +35,13 @@ struct twheel_bucket {
 	struct list_head	nodes;
 	struct rb_node		queued;
 	u64			expires;
-	u32			generation;
 	u8			level;
-	bool			on_set;
 	bool			mixed;
 } __aligned(64);
 
 /**
  * struct twheel_level - a level of the wheel
- * @bucket: one per slot; on a wheel with @on_set followed by another one per slot
+ * @bucket: one per slot
  */
 struct twheel_level {
 	DECLARE_FLEX_ARRAY(struct twheel_bucket, bucket);
@@ -58,11 +52,13 @@ struct twheel_level {
  * @now: current tick of the wheel; every node in a bucket expires later, except in a bucket
  *	that is being emptied
  * @reach: nodes less than this number of ticks away fit into the present levels
+ * @tick_ns: length of a tick; immutable
  * @slots: slots of a level; immutable
+ * @tick_shift: log2 of @tick_ns, 0 if it is not a power of two; immutable
  * @shift: log2 of @slots, 0 if @slots is not a power of two; immutable
  * @nr_levels: number of levels
- * @on_set: there are buckets for nodes that a change of the clock cancels; immutable
  * @starved: a node went into the last bucket for lack of a level
+ * @rewinds: @now may be set back, and the base has steps; immutable
  * @level: each level has slots @slots times as long as the previous one
  * @level_of: lowest level to try for a distance, by the number of its bits; immutable
  * @span: ticks of a slot, by level
@@ -70,17 +66,28 @@ struct twheel_level {
 struct twheel_wheel {
 	u64			now;
 	u64			reach;
-	unsigned int		slots;
-	unsigned int		shift;
-	unsigned int		nr_levels;
-	bool			on_set;
+	u64			tick_ns;
+	u16			slots;
+	u8			tick_shift;
+	u8			shift;
+	u8			nr_levels;
 	bool			starved;
+	bool			rewinds;
 	struct twheel_level	*level[TWHEEL_LEVELS_MAX];
 	u8			level_of[65];
 	u64			span[TWHEEL_LEVELS_MAX];
 };
 
-void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, bool on_set, u64 now);
+/* First tick that does not begin before a time. */
+static inline u64 twheel_wheel_tick(const struct twheel_wheel *wheel, u64 ns)
+{
+	ns += wheel->tick_ns - 1;
+	if (likely(wheel->tick_shift))
+		return ns >> wheel->tick_shift;
+	return wheel->tick_ns == 1 ? ns : div64_u64(ns, wheel->tick_ns);
+}
+
+void twheel_wheel_init(struct twheel_wheel *wheel, unsigned int slots, u64 tick_ns, u64 now);
 void twheel_wheel_destroy(struct twheel_wheel *wheel);
 
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires);
@@ -89,24 +96,17 @@ void twheel_level_free(struct twheel_level *level);
 void twheel_wheel_grow(struct twheel_wheel *wheel, struct twheel_level *level);
 int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp);
 
-struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, bool on_set,
-					u64 *expires);
+struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires);
 
 /**
  * struct twheel_queue - a wheel with its non-empty buckets in the order of their expiry
  * @nr_nodes: number of nodes
  * @buckets: tree of non-empty buckets, and of buckets emptied by cancellation
  * @wheel: the wheel
- * @due: expired nodes in the order of their ticks; nodes that were due when they were added, or
- *	that a change of the clock cancelled, come last
+ * @due: expired nodes in the order of their ticks; nodes that were due when they were added come
+ *	last
  * @nr_cascaded: number of moves of nodes to another bucket when theirs expired
- * @on_set: as @buckets, but buckets with @on_set
  * @never: nodes that never expire
- * @never_on_set: likewise, nodes that a change of the clock cancels
- * @set: nodes cancelled by a change of the clock
- * @generation: number of changes of the clock
- * @sweep_generation: @generation at the beginning of the sweep
- * @sweep: next bucket in @on_set that the sweep visits, or NULL: all have @generation
  */
 struct twheel_queue {
 	u64			nr_nodes;
@@ -114,35 +114,29 @@ struct twheel_queue {
 	struct twheel_wheel	wheel;
 	struct list_head	due;
 	u64			nr_cascaded;
-	struct rb_root_cached	on_set;
 	struct list_head	never;
-	struct list_head	never_on_set;
-	struct list_head	set;
-	u32			generation;
-	u32			sweep_generation;
-	struct rb_node		*sweep;
 };
 
-void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, bool on_set, u64 now);
+void twheel_queue_init(struct twheel_queue *queue, unsigned int slots, u64 tick_ns, u64 now);
 void twheel_queue_destroy(struct twheel_queue *queue);
 
 void twheel_queue_forward(struct twheel_queue *queue, u64 now);
 void twheel_queue_rewind(struct twheel_queue *queue, u64 now);
-u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, bool on_set);
+u64 twheel_queue_add(struct twheel_queue *queue, struct twheel_node *node, u64 tick);
+u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64 tick);
 u64 twheel_queue_next(const struct twheel_queue *queue);
-bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int budget);
+bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *budget);
+u64 twheel_queue_first(const struct twheel_queue *queue);
+bool twheel_queue_expired(const struct twheel_queue *queue, u64 now);
 struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
 
-void twheel_queue_set(struct twheel_queue *queue);
-struct twheel_node *twheel_queue_pop_set(struct twheel_queue *queue, unsigned int *budget);
-void twheel_queue_expire(struct twheel_queue *queue, struct twheel_node *node);
-
+bool twheel_queue_empty_first(struct twheel_queue *queue, u64 until, struct twheel_node **node);
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
 
-/* Whether there is work regardless of the time: due or cancelled nodes. */
+/* Whether there are due nodes. */
 static inline bool twheel_queue_ready(const struct twheel_queue *queue)
 {
-	return !list_empty(&queue->due) || !list_empty(&queue->set) || queue->sweep;
+	return !list_empty(&queue->due);
 }
 
 /* Remove a node from any list of the queue. */

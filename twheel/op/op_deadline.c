@@ -17,29 +17,27 @@
  * The timer function does not compare the deadline with the clock. The wheel did, and the
  * clock may have been set since.
  *
- * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. The wheel notifies
- * the pending timers, but a timer that is re-armed before the wheel notices the step has a
- * new deadline and is not notified. So op->generation is twheel_clock_generation() at the
- * add, and each call that arms the timer compares:
- *
- *	setting CPU                        re-arming CPU
- *	-----------                        -------------
- *	set the clock
- *	                                   lock; PENDING: arm the timer; the wheel
- *	                                   notices the step and takes the timer
- *	                                   for a new one
- *	                                   the generation differs: claim; unlock
- *
- * A step after the comparison finds the timer on the wheel. Therefore such a timer is armed
- * even without a deadline.
+ * With TWHEEL_OP_CANCEL_ON_SET, setting the clock cancels the operation. The wheel cancels
+ * pending timers, and refuses to re-arm a timer after a step. A timer that is not pending while
+ * its operation is, before the add and during its function, would miss a step: so
+ * op->generation is that of the add, the wheel sets it whenever it arms the timer, and each call
+ * that arms the timer compares. Such a timer is armed even without a deadline.
  */
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/ktime.h>
+#include <linux/stddef.h>
 #include <trace/events/twheel.h>
 
+#include "../core/step.h"
+#include "../core/timer.h"
 #include "op.h"
+
+/* See twheel_clock_timer(). */
+static_assert(offsetof(struct twheel_op, generation) - offsetof(struct twheel_op, timer) ==
+	      offsetof(struct twheel_clock_timer, generation));
 
 /* Times past the end of the clock are never. */
 static u64 deadline_of(u64 ns)
@@ -63,6 +61,7 @@ static bool op_claim_clock_set(struct twheel_op *op)
  */
 bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 {
+	u32 generation = op->generation;
 	int ret;
 
 	lockdep_assert_held(&op->lock);
@@ -76,13 +75,11 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 	twheel_op_hold(op);
 	ret = twheel_timer_rearm_slack(&op->timer, op->deadline, slack_ns, TWHEEL_REARM_ALWAYS);
 	/* A wheel is not stopped before its operations have ended. */
-	WARN_ON_ONCE(ret < 0);
+	WARN_ON_ONCE(ret < 0 && ret != -ECANCELED);
 	/* It was pending and has a hold already. */
-	if (ret == 1)
+	if (ret == 1 || ret == -ECANCELED)
 		twheel_op_unhold(op);
-	/* After arming: the wheel notifies the timer of later steps. */
-	return op_cancels_on_set(op) && op->generation != twheel_clock_generation() &&
-	       op_claim_clock_set(op);
+	return (ret == -ECANCELED || op->generation != generation) && op_claim_clock_set(op);
 }
 
 /* Claim an operation in the function of its timer, unless this expiry is out of date. */
@@ -129,9 +126,9 @@ void twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
 	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
 
 	op->deadline = deadline_of(args->deadline);
-	op->generation = twheel_clock_generation();
-	twheel_timer_init_flags(&op->timer, wheel, op_timer_fn,
-				on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+	op->generation = on_set ? twheel_wall_generation() : 0;
+	__twheel_timer_init(&op->timer, wheel, op_timer_fn,
+			    on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
 }
 
 static bool mode_allows(enum twheel_rearm mode, u64 from, u64 to)
