@@ -72,7 +72,7 @@ static void purgatory_remove(void)
 		report_error("the purgatory");
 }
 
-/* An end of a wait may come too late: EALREADY or ENOENT. */
+/* An end of a wait may come too late: EALREADY. */
 static void command_done(void *context, uint64_t index, const struct twheel_command *command,
 			 const struct twheel_result *result)
 {

@@ -35,7 +35,7 @@ static void count_errors(void *context, uint64_t index, const struct twheel_comm
 
 	(void)index;
 	(void)command;
-	*ended += result->error == -EALREADY || result->error == -ENOENT;
+	*ended += result->error == -EALREADY;
 }
 
 /* A full batch is submitted by the next command. */

@@ -94,13 +94,10 @@ Status check(Status status, const char *call, const About &...about)
 	return status;
 }
 
-/*
- * Return: false if the operation of the call had ended before. The kernel forgets it when its
- * event has been read. No operation has the ID 0.
- */
+/* Return: false if the operation of the call had ended before. */
 inline bool was_pending(int status, const char *call, std::uint64_t id)
 {
-	if (status < 0 && (!id || (errno != EALREADY && errno != ENOENT)))
+	if (status < 0 && errno != EALREADY)
 		fail(call, id);
 	return status >= 0;
 }

@@ -298,7 +298,7 @@ TEST_F(detached, unread_event_is_kept_without_a_descriptor)
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 	self->events = open_events(self->fd, 0);
 	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(ENOENT, op_cancel(self->fd, id));
+	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 }
 
 TEST_F(detached, failed_read_leaves_the_event)

@@ -181,13 +181,19 @@ TEST_F(refused, watch_without_condition)
 TEST_F(refused, unknown_id)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
-	__u64 unknown[] = { 0, self->ended + 1000000, ~0ULL, 1ULL << 63, 1ULL << 32 };
+	/* The bits from 26 on count the adds. */
+	__u64 unknown[] = { 0, 1, 12345, self->ended + (1ULL << 26), ~0ULL, 1ULL << 63, 1ULL << 32 };
+	struct twheel_pending pending;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(unknown); i++) {
 		EXPECT_EQ(ENOENT, op_cancel(self->fd, unknown[i]));
 		EXPECT_EQ(ENOENT, op_complete(self->fd, unknown[i], 1));
 		EXPECT_EQ(ENOENT, op_watch(self->fd, unknown[i], &spec, 1));
+		EXPECT_EQ(ENOENT, op_unwatch(self->fd, unknown[i], 1));
+		EXPECT_EQ(ENOENT, op_info(self->fd, unknown[i], &pending));
+		EXPECT_EQ(-1, op_rearm(self->fd, unknown[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(ENOENT, errno);
 	}
 }
 
@@ -251,9 +257,10 @@ FIXTURE_TEARDOWN(ended)
 	close(self->fd);
 }
 
-TEST_F(ended, ealready_until_read_then_enoent)
+TEST_F(ended, calls_fail_before_and_after_the_event_is_read)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
+	struct twheel_pending pending;
 	__u64 ids[4];
 	int i;
 
@@ -275,10 +282,20 @@ TEST_F(ended, ealready_until_read_then_enoent)
 	EXPECT_EVENT(self->fd, ids[1], TWHEEL_CANCELLED, 0);
 	EXPECT_EVENT(self->fd, ids[0], TWHEEL_EXPIRED, 0);
 	for (i = 0; i < 4; i++) {
-		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
-		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 2));
-		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &spec, 1));
+		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
+		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));
+		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
+		EXPECT_EQ(EALREADY, op_unwatch(self->fd, ids[i], 1));
+		EXPECT_EQ(EALREADY, op_info(self->fd, ids[i], &pending));
+		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(EALREADY, errno);
 	}
+	/* Also after the index has been assigned again. */
+	for (i = 0; i < 4; i++)
+		ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	for (i = 0; i < 4; i++)
+		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
+	EXPECT_EQ(4, query(self->fd).pending);
 }
 
 TEST_HARNESS_MAIN

@@ -161,7 +161,7 @@ TEST_F(info, ended_operation_is_not_pending)
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(EALREADY, op_info(self->fd, id, &p));
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(ENOENT, op_info(self->fd, id, &p));
+	EXPECT_EQ(EALREADY, op_info(self->fd, id, &p));
 }
 
 TEST_F(info, cookie_is_hidden_from_other_files)

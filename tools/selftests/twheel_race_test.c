@@ -52,15 +52,14 @@ static bool consistent(const struct race_op *op)
 	return false;
 }
 
-/* Return: true if the other calls failed; ENOENT only if events are read meanwhile. */
-static bool lost_properly(const struct race_op *op, bool read_meanwhile)
+/* Return: true if the other calls failed. */
+static bool lost_properly(const struct race_op *op)
 {
 	int errors[] = { op->cancelled, op->completed };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(errors); i++)
-		if (errors[i] && errors[i] != EALREADY &&
-		    !(read_meanwhile && errors[i] == ENOENT))
+		if (errors[i] && errors[i] != EALREADY)
 			return false;
 	return op->signalled == 0 || op->signalled == 1;
 }
@@ -127,8 +126,7 @@ TEST_F(contended, exactly_one_call_wins)
 		for (i = 0; i < NR_OPS; i++) {
 			struct race_op *op = &race.op[i];
 
-			ASSERT_TRUE(consistent(op) &&
-				    lost_properly(op, variant->read_meanwhile))
+			ASSERT_TRUE(consistent(op) && lost_properly(op))
 				TH_LOG("%d/%d: %d events, reason %u value %llu; calls: %d %d %ld",
 				       round, i, op->nr_events, op->event.reason,
 				       op->event.value, op->cancelled, op->completed,

@@ -214,7 +214,7 @@ TEST_F(rearm, ended_operation_stays_ended)
 	}
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 	EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, TWHEEL_REARM_ALWAYS));
-	EXPECT_EQ(ENOENT, errno);
+	EXPECT_EQ(EALREADY, errno);
 }
 
 /*

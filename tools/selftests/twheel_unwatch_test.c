@@ -152,7 +152,7 @@ TEST_F(unwatch, bad_input_is_refused)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(ENOENT, op_unwatch(self->fd, id, 1));
+	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
 }
 
 TEST_F(unwatch, rewatched_key_counts_from_zero)

@@ -109,11 +109,11 @@ static const struct cause {
 	},
 	{
 		NULL, ENOENT, OUTCOME_FAILED,
-		"there is no such operation, or its event has been read", NULL,
+		"there is no such operation", NULL,
 	},
 	{
 		NULL, EALREADY, OUTCOME_FAILED,
-		"the operation has ended; its event has not been read", NULL,
+		"the operation has ended", NULL,
 	},
 	{
 		NULL, ENOTTY, OUTCOME_DEVICE,

@@ -13,6 +13,7 @@
  * The functions twheel_call_*() execute the calls. Each checks its arguments and sets the output
  * fields in them. Documentation/device-calls.rst and device-files.rst list the errors.
  */
+#include <linux/err.h>
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
@@ -140,19 +141,23 @@ int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t 
 }
 
 /*
- * Look up the operation of a call. A restricted file can use its own operations only.
- * Returns the operation with a reference, or NULL.
+ * Look up the operation of a call. A restricted file can use its own operations only. For it, all
+ * other ids are unknown, including those of its operations whose event has been read: an error of
+ * an id must not depend on the operations of other files.
+ * Returns the operation with a reference, or an error as twheel_file_op_get().
  */
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 {
 	struct twheel_file *file = call->file;
 	struct twheel_file_op *file_op = twheel_file_op_get(file->instance, id);
 
-	if (file_op && READ_ONCE(file->restricted) && file_op->file != file) {
+	if (likely(!READ_ONCE(file->restricted)))
+		return file_op;
+	if (!IS_ERR(file_op) && file_op->file == file)
+		return file_op;
+	if (!IS_ERR(file_op))
 		twheel_file_op_put(file_op);
-		file_op = NULL;
-	}
-	return file_op;
+	return ERR_PTR(-ENOENT);
 }
 
 static const struct call_info *call_find(unsigned int nr)

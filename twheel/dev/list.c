@@ -6,6 +6,7 @@
  * An operation keeps its index while it is pending, so it is listed once. No lock is held
  * while user memory is written.
  */
+#include <linux/err.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched/signal.h>
@@ -105,8 +106,8 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (!keys)
 		return -ENOMEM;
 	file_op = twheel_call_op(call, info->id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	memset(keys, 0, TWHEEL_MAX_KEYS * sizeof(*keys));
 	err = pending_fill(call, file_op, &info->pending, keys, TWHEEL_MAX_KEYS);
 	twheel_file_op_put(file_op);

@@ -4,8 +4,9 @@
  *
  * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
  * an old id does not match a new operation until 2^38 more have been added. The index is
- * freed when the final event has been read. Until then, calls on an operation that has
- * ended return -EALREADY.
+ * freed when the final event has been read. Calls on an operation that has ended return
+ * -EALREADY before and after that: an id without an operation was assigned if its generation
+ * is not later than the latest one.
  *
  * One allocation holds an operation, the watches of its add and, in front of it, the timer of
  * a periodic operation. Most operations have few keys; these come from slab caches of
@@ -267,7 +268,18 @@ static unsigned long id_index(u64 id)
 	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
 }
 
-/* Returns the operation with a reference, or NULL. */
+/* Errors of a lookup without a result: the operation has ended, or never existed. */
+static int id_error(const struct twheel_instance *instance, u64 id)
+{
+	u64 generation = id >> TWHEEL_INDEX_BITS;
+
+	return generation && generation <= instance->generation ? -EALREADY : -ENOENT;
+}
+
+/*
+ * Returns the operation with a reference, or ERR_PTR(-EALREADY) if its final event has been read,
+ * or ERR_PTR(-ENOENT) if the id was never assigned.
+ */
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op;
@@ -277,7 +289,7 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
 	if (file_op && file_op->id == id)
 		twheel_op_get(&file_op->op);
 	else
-		file_op = NULL;
+		file_op = ERR_PTR(id_error(instance, id));
 	xa_unlock(&instance->ops);
 	return file_op;
 }
@@ -673,8 +685,8 @@ static void file_op_end_late(struct twheel_instance *instance, u64 id)
 {
 	struct twheel_file_op *file_op = twheel_file_op_get(instance, id);
 
-	/* No operation: its event has been read. */
-	if (!file_op)
+	/* Its event has been read. */
+	if (IS_ERR(file_op))
 		return;
 	twheel_op_cancel_sync(&file_op->op);
 	twheel_file_op_put(file_op);
@@ -776,8 +788,8 @@ int twheel_call_watch(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (IS_ERR(specs))
 		return PTR_ERR(specs);
 	file_op = twheel_call_op(call, watch->id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	err = file_op_watch(file_op, specs, watch->nr_keys);
 	twheel_file_op_put(file_op);
 	return err;
@@ -792,8 +804,8 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->unwatch.flags || args->unwatch.reserved)
 		return -EINVAL;
 	file_op = twheel_call_op(call, args->unwatch.id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
 	if (!IS_ERR(watch)) {
 		spin_lock(&twheel_file_op_events(file_op)->lock);
@@ -814,8 +826,8 @@ int twheel_call_cancel(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->cancel.flags || args->cancel.reserved)
 		return -EINVAL;
 	file_op = twheel_call_op(call, args->cancel.id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	err = twheel_op_cancel(&file_op->op);
 	twheel_file_op_put(file_op);
 	return err;
@@ -835,8 +847,8 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 	if (complete->flags || !result_valid(complete->error, complete->value))
 		return -EINVAL;
 	file_op = twheel_call_op(call, complete->id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	err = twheel_op_end(&file_op->op, TWHEEL_COMPLETED, complete->error, complete->value);
 	twheel_file_op_put(file_op);
 	return err;
@@ -865,8 +877,8 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (rearm->mode > TWHEEL_REARM_IF_LATER)
 		return -EINVAL;
 	file_op = twheel_call_op(call, rearm->id);
-	if (!file_op)
-		return -ENOENT;
+	if (IS_ERR(file_op))
+		return PTR_ERR(file_op);
 	ret = file_op_rearm(file_op, rearm);
 	twheel_file_op_put(file_op);
 	rearm->moved = ret > 0;

@@ -160,6 +160,9 @@ enum twheel_condition {
  * @clock: one of enum twheel_clock
  * @key_size: size of an entry in @keys; 0 without keys
  * @id: out: id of the operation for further calls; never 0
+ *
+ * Calls on an operation that has ended fail with EALREADY, also after its event
+ * has been read.  ENOENT: the id was never assigned, or the file is restricted.
  */
 struct twheel_add_args {
 	__u32 flags;

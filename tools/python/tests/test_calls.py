@@ -183,8 +183,9 @@ class Operations(Calls):
         self.assertFalse(p.cancel(id) or p.complete(id) or p.rearm(id, 1))
         calls: list[Callable[[int], bool]] = [p.cancel, p.complete, p.rearm]
         for call in calls:
-            with self.fails(errno.ENOENT):
-                call(0)
+            for unknown in (0, 12345, 12345678):
+                with self.fails(errno.ENOENT):
+                    call(unknown)
         self.assertEqual(first.reason, Reason.CANCELLED)
         self.assertEqual((second.reason, second.error), (Reason.COMPLETED, -errno.EIO))
 

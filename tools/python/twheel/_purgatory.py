@@ -213,11 +213,8 @@ def describe(args: _lib.twheel_add_args) -> str:
 
 
 def was_pending(status: int, id: int) -> bool:
-    """
-    Return False if the operation of the call had ended before.  The kernel forgets it when its
-    event has been read.  No operation has the id 0.
-    """
-    if status < 0 and (not id or ctypes.get_errno() not in (errno.EALREADY, errno.ENOENT)):
+    """Return False if the operation of the call had ended before."""
+    if status < 0 and ctypes.get_errno() != errno.EALREADY:
         _lib.fail("operation", id)
     return status >= 0
 

@@ -135,7 +135,7 @@ static bool complete_by_id(struct workload *w, const struct due *due)
 {
 	if (!twheel_complete(w->fd, due->id, request_value(due->request)))
 		return true;
-	if (errno != EALREADY && errno != ENOENT)
+	if (errno != EALREADY)
 		w->error = errno;
 	return false;
 }
