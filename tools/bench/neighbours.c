@@ -39,10 +39,11 @@ struct round {
 	uint64_t over;		/* time when all other operations have expired */
 };
 
-/* Set the real user ID only, to keep the capabilities. */
+/* Set the file-system user ID only, to keep the capabilities. */
 static int set_uid(uid_t uid)
 {
-	return syscall(SYS_setresuid, uid, 0, 0) ? -errno : 0;
+	syscall(SYS_setfsuid, uid);
+	return (uid_t)syscall(SYS_setfsuid, uid) == uid ? 0 : -EPERM;
 }
 
 static int add_batch(int fd, uint64_t deadline, unsigned int nr)

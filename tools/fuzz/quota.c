@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/fsuid.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -82,11 +83,11 @@ void hold_users(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(users); i++) {
-		if (setresuid(users[i], 0, 0) || open("/dev/twheel", O_RDWR | O_CLOEXEC) < 0)
+		setfsuid(users[i]);
+		if (open("/dev/twheel", O_RDWR | O_CLOEXEC) < 0)
 			failed(NULL, "a file of user %u: %s", users[i], strerror(errno));
 	}
-	if (setresuid(0, 0, 0))
-		failed(NULL, "user 0: %s", strerror(errno));
+	setfsuid(0);
 }
 
 /* Open up to @most files. Return: number of open files. */

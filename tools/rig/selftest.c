@@ -168,14 +168,14 @@ long selftest_syscall(long nr, ...)
 {
 	va_list args;
 
-	if (nr != SYS_setresuid)
+	if (nr != SYS_setfsuid)
 		lacks("this system call");
 	start();
 	va_start(args, nr);
 	uid = va_arg(args, unsigned int);
 	va_end(args);
 	enter();
-	return 0;
+	return uid;
 }
 
 /* Files and memory */

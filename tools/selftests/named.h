@@ -8,6 +8,8 @@
 
 #include <dirent.h>
 #include <grp.h>
+#include <linux/securebits.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include "selftest.h"
@@ -106,16 +108,22 @@ static inline bool child_exited_well(pid_t child)
 }
 
 /*
- * Charge operations that this thread adds to @user, without giving up the privileges of
- * root: only the real user ID of this thread changes.
+ * Charge operations that this thread adds to @user, without giving up the privileges of root: only
+ * the file-system user ID of this thread changes, and none of its capabilities.
  */
 static inline bool act_for(uid_t user)
 {
-#ifdef SYS_setresuid32
-	return !syscall(SYS_setresuid32, user, -1, -1);
+#ifdef SYS_setfsuid32
+	const long nr = SYS_setfsuid32;
 #else
-	return !syscall(SYS_setresuid, user, -1, -1);
+	const long nr = SYS_setfsuid;
 #endif
+
+	prctl(PR_SET_SECUREBITS, SECBIT_NO_SETUID_FIXUP);
+	syscall(nr, user);
+	prctl(PR_SET_SECUREBITS, 0);
+	/* It returns the previous one. */
+	return (uid_t)syscall(nr, user) == user;
 }
 
 /* Drop root privileges and become @user, in no group except its own. */

@@ -9,6 +9,7 @@
 #include "waiter.h"
 
 #define NAME	"ending"
+#define OWNER	1235	/* of a purgatory */
 
 FIXTURE(removal) {
 	long users;	/* module reference count before this test */
@@ -186,6 +187,44 @@ TEST_F(removal, calls_after_the_removal_fail)
 	EXPECT_EQ(-1, open_events(self->fd, 0));
 	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+}
+
+/* The error of a removal, with the given user IDs, through the control node of root. */
+static int remove_with(uid_t real, uid_t effective)
+{
+	struct twheel_remove_args args = remove_args(NAME, TWHEEL_REMOVE_FORCE);
+	int control = twheel_open_control(), status;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(setresuid(real, effective, effective) ? 255 :
+		      call(control, TWHEEL_IOC_REMOVE, &args));
+	close(control);
+	return waitpid(child, &status, 0) == child && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+/* A daemon of root that acts for a user, and a set-user-ID program that a user calls. */
+TEST_F(removal, effective_user_is_judged)
+{
+	int control = twheel_open_control(), status;
+	struct twheel_create_args args;
+	pid_t child;
+
+	EXPECT_EQ(EPERM, remove_with(0, STRANGER));
+	EXPECT_TRUE(node_exists(NAME));
+
+	EXPECT_EQ(0, remove_by_force(NAME));
+	args = create_args(NAME, 0600);
+	child = fork();
+	if (!child)
+		_exit(setresuid(STRANGER, OWNER, OWNER) ||
+		      ioctl(control, TWHEEL_IOC_CREATE, &args) < 0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	EXPECT_EQ(EPERM, remove_with(STRANGER, STRANGER));
+	EXPECT_EQ(0, remove_with(STRANGER, OWNER));
+	EXPECT_FALSE(node_exists(NAME));
+	close(control);
 }
 
 TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)

@@ -422,6 +422,16 @@ struct twheel_instance *twheel_named_open(struct inode *inode);
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args);
 
+/*
+ * The user that a call is charged to and judged by. It is the owner of the files that the task
+ * creates, and follows the effective user ID: the real one of a set-user-ID program is not the
+ * user that it acts for.
+ */
+static inline kuid_t twheel_caller_uid(void)
+{
+	return current_fsuid();
+}
+
 /* user.c */
 int __init twheel_users_check(void);
 void twheel_users_exit(void);

@@ -227,7 +227,7 @@ static struct twheel_named *named_find(const char *name)
 /* Set the owner and group of the node, subject to the rules of chown(). */
 static int named_owner(struct twheel_named *named, const struct twheel_create_args *args)
 {
-	named->uid = current_fsuid();
+	named->uid = twheel_caller_uid();
 	named->gid = current_fsgid();
 	if (args->uid != TWHEEL_CALLER)
 		named->uid = make_kuid(current_user_ns(), args->uid);
@@ -235,7 +235,7 @@ static int named_owner(struct twheel_named *named, const struct twheel_create_ar
 		named->gid = make_kgid(current_user_ns(), args->gid);
 	if (!uid_valid(named->uid) || !gid_valid(named->gid))
 		return -EINVAL;
-	if (!uid_eq(named->uid, current_fsuid()) && !capable(CAP_CHOWN))
+	if (!uid_eq(named->uid, twheel_caller_uid()) && !capable(CAP_CHOWN))
 		return -EPERM;
 	if (!in_group_p(named->gid) && !capable(CAP_CHOWN))
 		return -EPERM;
@@ -449,7 +449,7 @@ static struct twheel_named *named_remove(const struct twheel_remove_args *args)
 	lockdep_assert_held(&named_lock);
 	if (!named)
 		return ERR_PTR(-ENOENT);
-	if (!uid_eq(named->creator->uid, current_uid()) && !capable(CAP_SYS_ADMIN))
+	if (!uid_eq(named->creator->uid, twheel_caller_uid()) && !capable(CAP_SYS_ADMIN))
 		return ERR_PTR(-EPERM);
 	err = named_close(named, args->flags & TWHEEL_REMOVE_FORCE);
 	if (err)

@@ -16,7 +16,6 @@
  * charged to its file and event queue until its final event has been read, and to its
  * user until its memory is freed.
  */
-#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -486,7 +485,7 @@ static struct twheel_user *caller_charge(struct twheel_file *file)
 	struct twheel_user *user = file->user;
 	int err;
 
-	if (!uid_eq(user->uid, current_uid()))
+	if (!uid_eq(user->uid, twheel_caller_uid()))
 		user = twheel_user_get();
 	if (IS_ERR(user))
 		return user;

@@ -4,7 +4,7 @@
  *
  * An open file is charged to its opener, a named purgatory to its creator, and an operation
  * to the adding user: passing a descriptor to another user does not pass on the quota of the
- * opener.
+ * opener. See twheel_caller_uid() for the user of a task.
  *
  * Each user has separate wheels and reapers, so the load of one user does not delay the
  * deadlines of another. A wheel is created by the first operation that needs it. All wheels
@@ -23,7 +23,6 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/capability.h>
-#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
@@ -141,7 +140,7 @@ static struct twheel_user *user_alloc(kuid_t uid)
  */
 struct twheel_user *twheel_user_get(void)
 {
-	kuid_t uid = current_uid();
+	kuid_t uid = twheel_caller_uid();
 	struct twheel_user *user;
 	int err;
 

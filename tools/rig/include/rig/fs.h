@@ -46,7 +46,6 @@ extern struct user_namespace	init_user_ns;
 
 /* The user of the calling thread, and its privilege */
 extern __thread uid_t rig_uid;
-#define current_uid()		KUIDT_INIT(rig_uid)
 #define current_fsuid()		KUIDT_INIT(rig_uid)
 #define current_fsgid()		KGIDT_INIT(rig_uid)
 #define in_group_p(gid)		((gid).val == rig_uid)
