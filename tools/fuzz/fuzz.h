@@ -332,7 +332,7 @@ __u64 address(const void *memory);
 void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 
 /* rules.c */
-enum access { ANY, READ, WRITE };
+enum access { READ, WRITE };
 
 struct rule {
 	const char *name;

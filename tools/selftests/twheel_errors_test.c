@@ -107,10 +107,12 @@ static int all_that_change(int fd, struct good *good)
 TEST_F(errors, of_every_ioctl)
 {
 	int only_read = open("/dev/twheel", O_RDONLY);
+	int only_write = open("/dev/twheel", O_WRONLY);
 	int control = open("/dev/twheel-control", O_RDONLY);
 	int read_named = twheel_open_named(OLD_NAME, 0);
 
 	ASSERT_LE(0, only_read);
+	ASSERT_LE(0, only_write);
 	ASSERT_LE(0, control);
 	GIVES(every_ioctl, ENOTTY, call(self->fd, _IO(TWHEEL_IOC_MAGIC, 99), NULL));
 	GIVES(every_ioctl, EINVAL, call(self->fd, _IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD,
@@ -121,11 +123,15 @@ TEST_F(errors, of_every_ioctl)
 				       &self->good.query));
 	GIVES(every_ioctl, EFAULT, call(self->fd, TWHEEL_IOC_QUERY, NULL));
 	GIVES(every_ioctl, EBADF, all_that_change(only_read, &self->good));
+	EXPECT_EQ(EBADF, call(only_write, TWHEEL_IOC_INFO, &self->good.info));
+	EXPECT_EQ(EBADF, call(only_write, TWHEEL_IOC_LIST, &self->good.list));
+	EXPECT_EQ(EBADF, call(only_write, TWHEEL_IOC_QUERY, &self->good.query));
 	EXPECT_EQ(EBADF, call(control, TWHEEL_IOC_CREATE, &self->good.create));
 	EXPECT_EQ(EBADF, call(control, TWHEEL_IOC_REMOVE, &self->good.remove));
 	EXPECT_LE(0, remove_by_force(OLD_NAME));
 	GIVES(every_ioctl, ESHUTDOWN, all_that_change(read_named, &self->good));
 	close(only_read);
+	close(only_write);
 	close(control);
 	close(read_named);
 }

@@ -236,6 +236,18 @@ TEST_F(shown, fdinfo_of_a_restricted_file)
 	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
 }
 
+TEST_F(shown, fdinfo_of_a_write_only_file)
+{
+	int fd = open("/dev/twheel-" NAME, O_WRONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, strcmp(NAME, fd_field(fd, "twheel-name")));
+	EXPECT_EQ(0, fd_number(fd, "twheel-restricted"));
+	EXPECT_EQ(-1, fd_number(fd, "twheel-pending"));
+	EXPECT_EQ(-1, fd_number(fd, "twheel-files"));
+	close(fd);
+}
+
 TEST_F(shown, fdinfo_after_its_removal)
 {
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));

@@ -309,11 +309,15 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 static void file_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
+	struct twheel_named *named = tf->instance->named;
 	struct twheel_query_args query;
 
-	twheel_instance_query(tf->instance, &tf->own, &query);
-	seq_printf(m, "twheel-name:\t%s\n", tf->instance->named ? query.name : "-");
+	seq_printf(m, "twheel-name:\t%s\n", named ? named->name : "-");
 	seq_printf(m, "twheel-restricted:\t%d\n", READ_ONCE(tf->restricted));
+	/* As for TWHEEL_IOC_QUERY. */
+	if (!(file->f_mode & FMODE_READ))
+		return;
+	twheel_instance_query(tf->instance, &tf->own, &query);
 	seq_printf(m, "twheel-own:\t%llu\n", query.own);
 	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
 	seq_printf(m, "twheel-max-file-pending:\t%u\n", query.max_file_pending);

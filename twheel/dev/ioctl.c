@@ -34,7 +34,7 @@
  * @min_size: size of the first version of the structure
  * @output: offset of the output fields
  * @output_end: end of the output fields of the first version
- * @mode: FMODE_READ or FMODE_WRITE if the file must be open for that, or 0
+ * @mode: FMODE_READ or FMODE_WRITE: the file must be open for that
  * @opens: returns a descriptor
  * @call: function
  */
@@ -82,9 +82,9 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, cancelled, cancelled),
 	CALL(EVENTS, events, reserved, FMODE_READ, .opens = true),
 	CALL(RESTRICT, restrict, reserved, FMODE_WRITE),
-	CALL_OUTPUT(INFO, info, pending, 0, pending, pending),
-	CALL_OUTPUT(LIST, list, cursor, 0, nr, cursor),
-	CALL_OUTPUT(QUERY, query, name, 0, max_pending, name),
+	CALL_OUTPUT(INFO, info, pending, FMODE_READ, pending, pending),
+	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, nr, cursor),
+	CALL_OUTPUT(QUERY, query, name, FMODE_READ, max_pending, name),
 	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, major, minor, .opens = true),
 	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, cancelled, cancelled),
 };
@@ -179,9 +179,10 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 
 	if (memchr_inv((void *)args + info->output, 0, end - info->output))
 		return -EINVAL;
-	/* A removed purgatory cannot be changed. */
-	if (info->mode && call->file && READ_ONCE(call->file->instance->removed))
-		return info->mode == FMODE_READ ? -ENODEV : -ESHUTDOWN;
+	/* A removed purgatory cannot be changed or opened. */
+	if ((info->mode == FMODE_WRITE || info->opens) && call->file &&
+	    READ_ONCE(call->file->instance->removed))
+		return info->opens ? -ENODEV : -ESHUTDOWN;
 	return info->call(call, args);
 }
 
