@@ -182,7 +182,9 @@ TEST_F(refused, unknown_id)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
 	/* The bits from 26 on count the adds. */
-	__u64 unknown[] = { 0, 1, 12345, self->ended + (1ULL << 26), ~0ULL, 1ULL << 63, 1ULL << 32 };
+	__u64 unknown[] = {
+		0, 1, 12345, self->ended + (1ULL << 26), ~0ULL, 1ULL << 63, 1ULL << 32,
+	};
 	struct twheel_pending pending;
 	unsigned int i;
 

@@ -174,8 +174,61 @@ TEST_F(shown, sysfs_is_read_only)
 	for (i = 0; i < ARRAY_SIZE(names); i++) {
 		snprintf(path, sizeof(path), SYSFS_CLASS "/twheel-" NAME "/%s", names[i]);
 		ASSERT_EQ(0, stat(path, &st)) TH_LOG("no %s", path);
-		EXPECT_EQ(S_IFREG | 0444, (int)st.st_mode);
+		EXPECT_EQ(S_IFREG | 0400, (int)st.st_mode);
 	}
+}
+
+/* The mode, owner and group of an attribute of a purgatory that is created with these. */
+static struct stat attribute_of(__u32 mode, __u32 uid, __u32 gid)
+{
+	struct twheel_create_args args = create_args("other", mode);
+	struct stat st = { 0 };
+
+	args.uid = uid;
+	args.gid = gid;
+	if (!call_control(TWHEEL_IOC_CREATE, &args))
+		stat(SYSFS_CLASS "/twheel-other/pending", &st);
+	return st;
+}
+
+#define EXPECT_ATTRIBUTE(perm, user, group, shown)			\
+({									\
+	struct stat __st = shown;					\
+									\
+	EXPECT_EQ(S_IFREG | (perm), (int)__st.st_mode);			\
+	EXPECT_EQ(user, __st.st_uid);					\
+	EXPECT_EQ(group, __st.st_gid);					\
+})
+
+/* The counts show what the users of the purgatory do. */
+TEST_F(shown, sysfs_is_as_readable_as_the_node)
+{
+	static const char path[] = SYSFS_CLASS "/twheel-other/pending";
+	struct stat st = attribute_of(0640, 0, STRANGER);
+
+	EXPECT_ATTRIBUTE(0440, 0, STRANGER, st);
+	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
+	EXPECT_FALSE(as_user(STRANGER + 1, !access(path, R_OK)));
+	ASSERT_EQ(0, stat(SYSFS_CLASS "/twheel-other/uevent", &st));
+	EXPECT_EQ(0, st.st_uid);
+	EXPECT_EQ(0, remove_named("other"));
+
+	st = attribute_of(0600, STRANGER, 0);
+	EXPECT_ATTRIBUTE(0400, STRANGER, 0, st);
+	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
+	EXPECT_FALSE(as_user(STRANGER + 1, !access(path, R_OK)));
+	EXPECT_EQ(0, remove_named("other"));
+
+	st = attribute_of(0666, 0, 0);
+	EXPECT_ATTRIBUTE(0444, 0, 0, st);
+	EXPECT_TRUE(as_stranger(!access(path, R_OK)));
+	EXPECT_EQ(0, remove_named("other"));
+
+	/* Only written: the owner can still look. */
+	st = attribute_of(0222, 0, 0);
+	EXPECT_ATTRIBUTE(0400, 0, 0, st);
+	EXPECT_FALSE(as_stranger(!access(path, R_OK)));
+	EXPECT_EQ(0, remove_named("other"));
 }
 
 TEST_F(shown, sysfs_is_removed_during_a_read)

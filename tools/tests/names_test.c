@@ -68,6 +68,15 @@ static void counts(void)
 	free(list);
 }
 
+static void hidden(void)
+{
+	struct named list[] = { { .name = "a" }, { .name = "b", .hidden = true }, { .name = "c" } };
+
+	CHECK(drop_hidden("names_test", list, 3) == 2);
+	CHECK(!strcmp(list[0].name, "a") && !strcmp(list[1].name, "c"));
+	CHECK(drop_hidden("names_test", list, 2) == 2);
+}
+
 static void keep(struct nearest *nearest, __u64 id, __u64 remaining)
 {
 	struct twheel_pending pending = { .id = id, .remaining = remaining };
@@ -108,6 +117,7 @@ int main(void)
 	static const struct tap_case cases[] = {
 		{ "no purgatories without the class", no_class },
 		{ "purgatories are sorted by name and have counts, without removed ones", counts },
+		{ "purgatories without permission are dropped", hidden },
 		{ "operations that expire next are sorted by deadline", nearest_operations },
 		{ "the test directory is removed", clean_up },
 		{ }

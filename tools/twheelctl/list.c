@@ -74,16 +74,17 @@ static void print_table(const struct named *list, size_t nr)
 static enum outcome list_purgatories(bool json)
 {
 	struct named *list;
-	size_t nr;
+	size_t all, nr;
 
 	if (!device_present())
 		return OUTCOME_DEVICE;
-	nr = read_named(PURGATORY_CLASS, &list);
+	all = read_named(PURGATORY_CLASS, &list);
+	nr = drop_hidden("list", list, all);
 	for (size_t i = 0; json && i < nr; i++)
 		print_named_json(&list[i]);
 	if (!json && nr)
 		print_table(list, nr);
-	else if (!json)
+	else if (!json && !all)
 		puts("no named purgatory: 'twheelctl create NAME' creates one");
 	free(list);
 	return OUTCOME_OK;

@@ -270,6 +270,7 @@ enum outcome metrics_command(struct command_line *line)
 	if (!device_present())
 		return OUTCOME_DEVICE;
 	nr = read_named(PURGATORY_CLASS, &list);
+	nr = drop_hidden(line->command, list, nr);
 	print_purgatory_metrics(list, nr);
 	free(list);
 	print_wheels();

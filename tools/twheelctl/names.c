@@ -3,6 +3,7 @@
  * Reads the named purgatories from sysfs. See names.h.
  */
 #include <dirent.h>
+#include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,7 +36,7 @@ const char *const named_counts[NR_NAMED_COUNTS] = {
 	[NAMED_MAX_WATCHES] = "max_watches",
 };
 
-static __u64 read_count(const char *class, const char *node, const char *count)
+static __u64 read_count(const char *class, const char *node, const char *count, bool *hidden)
 {
 	char path[512], text[32] = "";
 	__u64 value = 0;
@@ -44,8 +45,10 @@ static __u64 read_count(const char *class, const char *node, const char *count)
 	if (snprintf(path, sizeof(path), "%s/%s/%s", class, node, count) >= (int)sizeof(path))
 		return 0;
 	file = fopen(path, "re");
-	if (!file)
+	if (!file) {
+		*hidden |= errno == EACCES;
 		return 0;
+	}
 	if (fgets(text, sizeof(text), file)) {
 		text[strcspn(text, "\n")] = 0;
 		parse_count(text, UINT64_MAX, &value);
@@ -64,8 +67,9 @@ static bool read_one(const char *class, const char *node, struct named *named)
 	    strlen(node + prefix) >= sizeof(named->name))
 		return false;
 	snprintf(named->name, sizeof(named->name), "%s", node + prefix);
+	named->hidden = false;
 	for (int i = 0; i < NR_NAMED_COUNTS; i++)
-		named->counts[i] = read_count(class, node, named_counts[i]);
+		named->counts[i] = read_count(class, node, named_counts[i], &named->hidden);
 	snprintf(path, sizeof(path), "%s/%s", class, node);
 	return !access(path, F_OK);
 }
@@ -96,4 +100,17 @@ size_t read_named(const char *class, struct named **list)
 	if (nr)
 		qsort(*list, nr, sizeof(named), by_name);
 	return nr;
+}
+
+size_t drop_hidden(const char *command, struct named *list, size_t nr)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < nr; i++)
+		if (!list[i].hidden)
+			list[kept++] = list[i];
+	if (kept < nr)
+		fprintf(stderr, "twheelctl %s: no counts of %zu purgatories: %s\n", command,
+			nr - kept, strerror(EACCES));
+	return kept;
 }

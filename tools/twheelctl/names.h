@@ -39,10 +39,12 @@ extern const char *const named_counts[NR_NAMED_COUNTS];
 /**
  * struct named - a named purgatory
  * @name: name of the purgatory
+ * @hidden: the user may not read the counts
  * @counts: counts by enum named_count; 0 if a count cannot be read
  */
 struct named {
 	char name[TWHEEL_NAME_SIZE];
+	bool hidden;
 	__u64 counts[NR_NAMED_COUNTS];
 };
 
@@ -54,5 +56,15 @@ struct named {
  * Return: number of purgatories.
  */
 size_t read_named(const char *class, struct named **list);
+
+/**
+ * drop_hidden() - remove the purgatories whose counts the user may not read
+ * @command: for the message on standard error, if there are any
+ * @list: the purgatories
+ * @nr: their number
+ *
+ * Return: number of the other ones.
+ */
+size_t drop_hidden(const char *command, struct named *list, size_t nr);
 
 #endif /* TWHEELCTL_NAMES_H */

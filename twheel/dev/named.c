@@ -141,8 +141,18 @@ static struct attribute *named_attrs[] = {
 	NULL
 };
 
+/*
+ * The attributes are as readable as the node, since the counts show the activity of its users. The
+ * mode of an attribute is not 0, which would hide it.
+ */
+static umode_t named_attr_mode(struct kobject *kobj, struct attribute *attr, int index)
+{
+	return (to_twheel_named(kobj_to_dev(kobj))->mode & 0444) | 0400;
+}
+
 static const struct attribute_group named_group = {
-	.attrs = named_attrs,
+	.attrs		= named_attrs,
+	.is_visible	= named_attr_mode,
 };
 
 static const struct attribute_group *named_groups[] = { &named_group, NULL };
@@ -371,7 +381,25 @@ static int named_close(struct twheel_named *named, bool force)
 	return err;
 }
 
-/* Add the device and its node. */
+/* Add the device and its node, with its attributes. */
+static int named_add_device(struct twheel_named *named)
+{
+	int err;
+
+	err = dev_set_name(&named->dev, "twheel-%s", named->name);
+	if (err)
+		return err;
+	err = cdev_device_add(&named->cdev, &named->dev);
+	if (err)
+		return err;
+	/* Until now they belong to root. The owner must not be able to write to uevent. */
+	err = sysfs_group_change_owner(&named->dev.kobj, &named_group, named->uid, named->gid);
+	if (err)
+		cdev_device_del(&named->cdev, &named->dev);
+	return err;
+}
+
+/* Add the device and its name. */
 static int named_add(struct twheel_named *named)
 {
 	int err;
@@ -385,9 +413,7 @@ static int named_add(struct twheel_named *named)
 	err = twheel_user_charge_name(named->creator);
 	if (err)
 		return err;
-	err = dev_set_name(&named->dev, "twheel-%s", named->name);
-	if (!err)
-		err = cdev_device_add(&named->cdev, &named->dev);
+	err = named_add_device(named);
 	if (err) {
 		/* The node may have been opened before the failure. */
 		named_close(named, true);
