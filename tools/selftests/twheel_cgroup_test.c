@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A full memory cgroup.  An add fails with ENOMEM, and neither the caller nor another process of
- * the cgroup is killed.  All calls that end, move or read operations need no memory.
+ * Memory cgroups.  In a full one an add fails with ENOMEM, and neither the caller nor another
+ * process of the cgroup is killed.  All calls that end, move or read operations need no memory.
+ * The table of users is charged.
  */
 #include <signal.h>
 #include <stdlib.h>
@@ -9,7 +10,7 @@
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-#include "selftest.h"
+#include "named.h"
 
 #define ROOT	"/tmp/twheel_cgroup"
 #define GROUP	ROOT "/full"
@@ -31,6 +32,8 @@ struct seen {
 	long cancelled;
 	long read;
 	unsigned int added_again;
+	long dense;
+	long sparse;
 };
 
 FIXTURE(cgroup) {
@@ -53,10 +56,10 @@ static bool enter_group(void)
 	return write_file(GROUP "/cgroup.procs", "0");
 }
 
-/* Number of a line of memory.events, or -1. */
-static long memory_event(const char *name)
+/* Number of a line of a file of the cgroup, or -1. */
+static long group_number(const char *path, const char *name)
 {
-	FILE *file = fopen(GROUP "/memory.events", "r");
+	FILE *file = fopen(path, "r");
 	char word[64];
 	long value, found = -1;
 
@@ -67,6 +70,8 @@ static long memory_event(const char *name)
 		fclose(file);
 	return found;
 }
+
+#define memory_event(name)	group_number(GROUP "/memory.events", name)
 
 /* A process that enters the cgroup and runs @fn. */
 static pid_t run_in_group(void (*fn)(struct seen *seen), struct seen *seen)
@@ -129,19 +134,26 @@ static __u64 add_small(int fd, unsigned int nr)
 	return errno ? 0 : args.id;
 }
 
-/* Add operations with many keys and then small ones, so that none of either fits in the end. */
+/*
+ * Add operations with many keys and then small ones, so that none of either fits in the end. The
+ * pages that other CPUs have charged in advance come back after the first failure.
+ */
 static unsigned int fill(int fd, __u64 *first, __u64 *last)
 {
-	unsigned int nr = 0;
+	unsigned int nr = 0, before;
 	__u64 id;
 
-	while (add_keys(fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS))
-		;
-	while ((id = add_small(fd, nr))) {
-		if (!nr++)
-			*first = id;
-		*last = id;
-	}
+	do {
+		before = nr;
+		usleep(10000);
+		while (add_keys(fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS))
+			;
+		while ((id = add_small(fd, nr))) {
+			if (!nr++)
+				*first = id;
+			*last = id;
+		}
+	} while (nr != before);
 	return nr;
 }
 
@@ -201,6 +213,54 @@ TEST_F(cgroup, full_group_refuses_adds_and_nothing_is_killed)
 	EXPECT_LE(seen->nr / KEYS - 1, seen->cancelled);
 	EXPECT_EQ(2 + seen->signalled + seen->cancelled, seen->read);
 	EXPECT_EQ(10, seen->added_again);
+}
+
+#define USERS	200
+
+/*
+ * Bytes of nodes of trees that are charged to the cgroup when that many users, with user IDs at
+ * this distance, open a file.
+ */
+static long charge_of_users(uid_t first, uid_t distance)
+{
+	long before = group_number(GROUP "/memory.stat", "slab_reclaimable"), after;
+	int fds[USERS], i;
+
+	for (i = 0; i < USERS; i++) {
+		act_for(first + i * distance);
+		fds[i] = twheel_open(0);
+		if (fds[i] < 0)
+			_exit(2);
+	}
+	act_for(0);
+	after = group_number(GROUP "/memory.stat", "slab_reclaimable");
+	for (i = 0; i < USERS; i++)
+		close(fds[i]);
+	return after - before;
+}
+
+static void open_for_users(struct seen *seen)
+{
+	seen->dense = charge_of_users(1 << 20, 1);
+	seen->sparse = charge_of_users(1 << 21, 1 << 12);
+}
+
+/* A process that can choose its user ID, such as the root of a user namespace. */
+TEST_F(cgroup, table_of_users_is_charged)
+{
+	struct stat node;
+	int status;
+
+	ASSERT_TRUE(write_file(GROUP "/memory.max", "max"));
+	ASSERT_EQ(0, stat("/dev/twheel", &node));
+	ASSERT_EQ(0, chmod("/dev/twheel", 0666));
+	ASSERT_LT(0, waitpid(run_in_group(open_for_users, self->seen), &status, 0));
+	ASSERT_EQ(0, chmod("/dev/twheel", node.st_mode & 0777));
+	ASSERT_EQ(0, status);
+	TH_LOG("%d users: %ld bytes, distant ones %ld bytes", USERS, self->seen->dense,
+	       self->seen->sparse);
+	/* Two nodes of more than 512 bytes for each user. */
+	EXPECT_LE(self->seen->dense + USERS * 2 * 512 * 3 / 4, self->seen->sparse);
 }
 
 TEST_HARNESS_MAIN

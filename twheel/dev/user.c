@@ -46,8 +46,11 @@ static unsigned int user_max_purgatories = 16;
 module_param(user_max_purgatories, uint, 0444);
 MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
 
-/* By uid. The lock is held from a lookup until the reference is taken. */
-static DEFINE_XARRAY(users);
+/*
+ * By uid. The lock is held from a lookup until the reference is taken. Distant ids, as those of a
+ * user namespace, need more memory for the array than for the users: all of it is charged.
+ */
+static DEFINE_XARRAY_FLAGS(users, XA_FLAGS_ACCOUNT);
 
 /* Check the module parameters of this file. */
 int __init twheel_users_check(void)
