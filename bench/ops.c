@@ -96,6 +96,7 @@ static int op_add(struct bench_op **op, const struct twheel_op_ops *callbacks, u
 	struct bench_ops *ops = &bench_ops;
 	struct bench_op *o = kmem_cache_alloc(ops->cache, GFP_KERNEL);
 	struct twheel_op_args args = {
+		.flags		= TWHEEL_OP_MAY_SLEEP,
 		.deadline	= deadline,
 		.condition	= ops->nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
 		.nr_keys	= ops->nr_keys,

@@ -36,9 +36,14 @@ static int __init twheel_init(void)
 	err = twheel_system_check();
 	if (err)
 		return err;
-	err = twheel_device_init();
+	err = twheel_resize_init();
 	if (err)
 		return err;
+	err = twheel_device_init();
+	if (err) {
+		twheel_resize_exit();
+		return err;
+	}
 	twheel_debugfs_init();
 	/* It cannot fail. */
 	register_module_notifier(&module_notifier);
@@ -51,6 +56,7 @@ static void __exit twheel_exit(void)
 	twheel_debugfs_exit();
 	twheel_device_exit();
 	twheel_purgatories_exit();
+	twheel_resize_exit();
 	twheel_system_exit();
 	twheel_registry_exit();
 }

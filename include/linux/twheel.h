@@ -541,14 +541,18 @@ struct twheel_op {
  * TWHEEL_OP_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME.  Each change of the clock
  * cancels the pending operation with the error -ECANCELED, also if it has no deadline.  A
  * resume from suspend counts as a change, as with timerfd.
+ *
+ * TWHEEL_OP_MAY_SLEEP: the add may sleep.  If the table of keys is too small, it allocates more
+ * buckets itself and does not depend on a work item.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
+#define TWHEEL_OP_MAY_SLEEP	BIT(1)
 
 /**
  * struct twheel_op_args - arguments of twheel_op_add()
  * @wheel: wheel of the deadline, without a limit on pending timers, valid until the
  *	operation has ended; NULL for the wheel of the purgatory
- * @flags: TWHEEL_OP_CANCEL_ON_SET or 0
+ * @flags: TWHEEL_OP_CANCEL_ON_SET, TWHEEL_OP_MAY_SLEEP
  * @deadline: time of the expiry; TWHEEL_NEVER for none
  * @slack_ns: tolerance of the expiry, as for twheel_timer_add_slack()
  * @condition: condition on the keys

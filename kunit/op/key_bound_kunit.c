@@ -15,8 +15,12 @@
 #include "key_probe.h"
 #include "op_probe.h"
 
-/* The bucket that sets @crowded has one key more than the bound. */
-#define FULL		(TWHEEL_KEY_SLOTS + TWHEEL_KEY_CHAIN + 1)
+/* Keys of a full bucket */
+#define FULL		(TWHEEL_KEY_SLOTS + TWHEEL_KEY_CHAIN)
+
+/* Keys of each stripe */
+#define MANY		1500
+#define MOST		16384
 
 struct key_op {
 	struct twheel_op	op;
@@ -54,11 +58,13 @@ static void key_op_init(struct key_op *key_op)
 	key_op->ended = 0;
 }
 
+static unsigned int add_flags;
+
 static int key_op_add(struct key_op *key_op)
 {
 	const struct twheel_watch_spec spec = { .key = key_op->key };
 	const struct twheel_op_args args = {
-		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .flags = add_flags,
 		.nr_keys = 1, .specs = &spec, .watches = &key_op->watch,
 	};
 	int ret = twheel_op_add(probe_purgatory, &key_op->op, &args);
@@ -233,7 +239,7 @@ static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *te
 	resize(&keys->resize.work);
 	flush_delayed_work(&keys->resize);
 	KUNIT_EXPECT_FALSE(test, keys->starved);
-	KUNIT_EXPECT_FALSE(test, keys->crowded);
+	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_tight), 0);
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
 	KUNIT_EXPECT_EQ(test, nr_pending, nr_key_ops);
 	flush_delayed_work(&keys->resize);
@@ -241,24 +247,65 @@ static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *te
 	complete_all_ops(test);
 }
 
-/* Adds continue while an allocation waits for reclaim. */
-static void slow_allocation_counts_as_failed(struct kunit *test)
+/* The work item waits for a CPU, and an add that allocates waits for memory or for a CPU. */
+static void stalled_allocation_counts_as_failed(struct kunit *test)
 {
 	struct twheel_keys *keys;
+	unsigned int i;
 
 	key_ops_alloc(test, 2 * FULL << probe_purgatory->keys.shift);
 	probe_limit(test, 2 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
 	keys->resize.work.func = resize_noop;
-	keys->alloc_since = jiffies - HZ;
-	KUNIT_EXPECT_GT(test, add_all(test), 0);
+	for (i = 0; i < 1U << keys->shift; i++) {
+		keys->stripe[i].tight = true;
+		keys->stripe[i].tried = U8_MAX;
+	}
+	atomic_set(&keys->nr_tight, 1U << keys->shift);
+	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
 	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
-	keys->alloc_since = 0;
+	expect_clean(test);
 	flush_delayed_work(&keys->resize);
 	keys->resize.work.func = resize;
 	resize(&keys->resize.work);
 	flush_delayed_work(&keys->resize);
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	complete_all_ops(test);
+}
+
+/* The work item does not run: adds allocate the buckets and move the keys. */
+static void adds_grow_table(struct kunit *test)
+{
+	struct twheel_keys *keys;
+
+	key_ops_alloc(test, MANY << probe_purgatory->keys.shift);
+	probe_limit(test, 2 * nr_key_ops, 0);
+	keys = &probe_purgatory->keys;
+	keys->resize.work.func = resize_noop;
+	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL / 2);
+	expect_clean(test);
+	/* Ends do not grow it, and it can be destroyed with moves in progress. */
+	complete_all_ops(test);
+}
+
+/* More buckets than an add may allocate without sleeping */
+static void only_sleeping_adds_allocate_many_buckets(struct kunit *test)
+{
+	struct twheel_keys *keys;
+	unsigned int nr;
+
+	key_ops_alloc(test, MOST << probe_purgatory->keys.shift);
+	probe_limit(test, nr_key_ops, 0);
+	keys = &probe_purgatory->keys;
+	keys->resize.work.func = resize_noop;
+	nr = add_all(test);
+	KUNIT_EXPECT_GT(test, nr, 0);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
+	add_flags = TWHEEL_OP_MAY_SLEEP;
+	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
+	expect_clean(test);
 	complete_all_ops(test);
 }
 
@@ -297,6 +344,7 @@ static int bound_init(struct kunit *test)
 
 	nr_pending = 0;
 	nr_key_ops = 0;
+	add_flags = 0;
 	key_ops = NULL;
 	if (!err)
 		resize = probe_purgatory->keys.resize.work.func;
@@ -311,7 +359,9 @@ static void bound_exit(struct kunit *test)
 
 static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(without_memory_new_keys_fail_and_existing_keys_work),
-	KUNIT_CASE(slow_allocation_counts_as_failed),
+	KUNIT_CASE(stalled_allocation_counts_as_failed),
+	KUNIT_CASE(adds_grow_table),
+	KUNIT_CASE(only_sleeping_adds_allocate_many_buckets),
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	{}
 };

@@ -145,28 +145,30 @@ u64 keys_found(struct twheel_keys *keys)
 	return nr;
 }
 
+static unsigned int max_per_bucket(const struct twheel_key_buckets *buckets)
+{
+	unsigned int most = 0;
+	u32 i;
+
+	for (i = 0; buckets->bucket && i <= buckets->mask; i++)
+		most = max(most, bucket_found(&buckets->bucket[i]));
+	return most;
+}
+
 unsigned int keys_max_per_bucket(struct twheel_keys *keys)
 {
-	const struct twheel_stripe *stripe;
-	unsigned int i, b, most = 0;
+	unsigned int i, most = 0;
 
 	for (i = 0; i < 1U << keys->shift; i++) {
-		stripe = &keys->stripe[i];
-		for (b = 0; b <= stripe->now.mask; b++)
-			most = max(most, bucket_found(&stripe->now.bucket[b]));
+		most = max(most, max_per_bucket(&keys->stripe[i].now));
+		most = max(most, max_per_bucket(&keys->stripe[i].to));
 	}
 	return most;
 }
 
 bool key_move_step(struct twheel_stripe *stripe)
 {
-	struct twheel_key_buckets old;
-
-	if (twheel_stripe_move(&key_table, stripe, &old))
-		return true;
-	if (old.bucket != &stripe->few)
-		kvfree(old.bucket);
-	return false;
+	return twheel_stripe_move(&key_table, stripe);
 }
 
 void key_resize(void)

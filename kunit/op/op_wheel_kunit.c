@@ -47,7 +47,7 @@ static void unsuitable_wheel_is_refused(struct kunit *test)
 	args.wheel = boottime;
 	args.flags = TWHEEL_OP_CANCEL_ON_SET;
 	expect_refused(test, &args, -EINVAL);
-	args.flags = TWHEEL_OP_CANCEL_ON_SET << 1;
+	args.flags = TWHEEL_OP_MAY_SLEEP << 1;
 	expect_refused(test, &args, -EINVAL);
 	/* twheel_op_check() does not know the wheel of the purgatory. */
 	args.wheel = NULL;

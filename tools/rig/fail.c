@@ -673,7 +673,9 @@ static int lone_add(unsigned int i)
 	int err;
 
 	twheel_op_init(&lone[i].op, &op_ops);
+	current->fail_nth = !!READ_ONCE(rig_fail_every);
 	err = twheel_op_add(purgatory, &lone[i].op, &args);
+	current->fail_nth = 0;
 	lone[i].pending = !err;
 	return err;
 }
@@ -697,8 +699,8 @@ static int lone_add_all(void)
 }
 
 /*
- * All allocations of other threads fail: the hash table cannot grow, and accepts only a
- * limited number of keys, until memory is available again.
+ * All allocations of the adds and of other threads fail: the hash table cannot grow, and accepts
+ * only a limited number of keys, until memory is available again.
  */
 static void test_growth(void)
 {
@@ -745,8 +747,8 @@ static int watch_another(unsigned int i)
 }
 
 /*
- * The allocations of the hash table take longer than ALLOC_TIMEOUT of key.c: calls on the device
- * wait for them.
+ * The allocations of the work item that resizes the hash table are slow: calls on the device do not
+ * depend on them.
  */
 static void test_slow_growth(void)
 {

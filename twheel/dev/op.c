@@ -613,18 +613,6 @@ rejected:
 	return ERR_PTR(err);
 }
 
-/* Add an operation. The hash table may be growing: if it is full, wait for that. */
-static int file_op_add(struct twheel_file_op *file_op, const struct twheel_op_args *op_args)
-{
-	struct twheel_purgatory *purgatory = file_op->file->instance->purgatory;
-	int err = twheel_op_add(purgatory, &file_op->op, op_args);
-
-	if (likely(err != -ENOMEM))
-		return err;
-	twheel_keys_wait(&purgatory->keys);
-	return twheel_op_add(purgatory, &file_op->op, op_args);
-}
-
 /* Add a periodic operation and start its timer, unless the operation has ended at once. */
 static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_op_args *op_args,
 				  const struct twheel_add_args *args)
@@ -637,7 +625,7 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 	op_args->deadline = TWHEEL_NEVER;
 	/* A reader may drop the reference of the event queue at once. */
 	twheel_op_get(&file_op->op);
-	err = file_op_add(file_op, op_args);
+	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
 	if (!err) {
 		spin_lock(&events->lock);
 		if (!file_op->ended)
@@ -659,7 +647,7 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 			    twheel_time_after(args->clock, args->deadline);
 	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
 		return file_op_start_periodic(file_op, op_args, args);
-	return file_op_add(file_op, op_args);
+	return twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
 }
 
 /*
@@ -714,8 +702,9 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		return -EINVAL;
 	*op_args = (struct twheel_op_args) {
 		.slack_ns	= args->slack,
-		.flags		= args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
-				  TWHEEL_OP_CANCEL_ON_SET : 0,
+		.flags		= TWHEEL_OP_MAY_SLEEP |
+				  (args->flags & TWHEEL_ADD_CANCEL_ON_SET ?
+				   TWHEEL_OP_CANCEL_ON_SET : 0),
 		.condition	= args->condition,
 		.quorum		= args->quorum,
 		.threshold	= args->threshold,
@@ -763,11 +752,7 @@ static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_wat
 	chunk = chunk_create(file_op, nr_keys);
 	if (!chunk)
 		return -ENOMEM;
-	nr = twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys);
-	if (unlikely(nr == -ENOMEM)) {
-		twheel_keys_wait(&file_op->file->instance->purgatory->keys);
-		nr = twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys);
-	}
+	nr = __twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys, true);
 	spin_lock(&twheel_file_op_events(file_op)->lock);
 	chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
 	spin_unlock(&twheel_file_op_events(file_op)->lock);

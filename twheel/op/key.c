@@ -42,13 +42,18 @@
  *
  * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it
  * is after @moved, and in either if it is the bucket at @moved, since a long chain takes
- * several steps. No call of the kernel API waits for a resize.
+ * several steps.
  *
- * Buckets are charged to the memory cgroup of the purgatory. If it has reached its limit,
- * keys are chained up to a bound. Beyond the bound adds fail, unless the stripe is about to
- * grow; see twheel_keys_check(). An allocation that takes long, because memory or CPU time is
- * scarce, counts as failed until it returns. Calls on the device wait for it, see
- * twheel_keys_wait().
+ * The work item may wait for a CPU for any time, so growth does not depend on it. While a
+ * stripe has more keys than it should have, it is tight, and each add of a key of this stripe
+ * allocates the buckets if that has not been done, and moves one chunk of keys, see
+ * twheel_keys_check(). An add that may not sleep allocates only small arrays, and does not
+ * reclaim memory. A stripe of n buckets grows at 4n keys, and the next n / 5 adds move all of
+ * these. The work item does the rest, and all of the work if keys are removed.
+ *
+ * Buckets are charged to the memory cgroup of the purgatory. If there is no memory, keys are
+ * chained up to a bound. Beyond the bound adds fail. An add that may sleep waits while another
+ * one allocates, and moves keys until its own bucket has space.
  *
  * rhashtable would do this and more, but it requires that each key outlives an RCU grace
  * period and therefore has its own allocation.
@@ -64,6 +69,7 @@
 #include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -93,16 +99,19 @@
  */
 #define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
 
-/* For the remaining stripes after that has failed. */
+/* For the remaining stripes after that has failed, and for adds that may not sleep. */
 #define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
 
-/* Jiffies after which an allocation of buckets counts as failed until it returns. */
-#define ALLOC_TIMEOUT	(HZ / 50)
+/* Maximum number of buckets that an add allocates if it may not sleep: 32 KB to clear */
+#define ATOMIC_BUCKETS	512
 
-/* Jiffies for which a call on the device waits for such an allocation */
+/* Jiffies for which an add that may sleep waits for the allocation by another one */
 #define WAIT_TIMEOUT	HZ
 
-/* Delay of a retry, doubled by each failure, since other work uses the same queue. */
+/* Number of work items that run at the same time, for all purgatories together */
+#define RESIZE_WORKERS	4
+
+/* Delay of a retry in jiffies, doubled by each failure */
 #define RETRY_DELAY	(HZ / 10)
 #define RETRY_DELAY_MAX	(64 * RETRY_DELAY)
 
@@ -111,6 +120,15 @@
 
 /* Number of buckets and keys that are moved before the lock is dropped. */
 #define MOVE_CHUNK	32
+
+/* Values of stripe->tried */
+enum {
+	TRIED_NOT,
+	TRIED_ATOMIC,		/* an add that may not sleep got no memory */
+	TRIED_SLEEPING,		/* an add that may sleep is allocating */
+};
+
+static struct workqueue_struct *resize_wq;
 
 static unsigned int nr_stripes(const struct twheel_keys *keys)
 {
@@ -207,30 +225,33 @@ struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
 
+static bool stripe_must_grow(const struct twheel_stripe *stripe)
+{
+	return stripe->nr > (stripe->now.mask + 1) * KEYS_MAX;
+}
+
 /* Whether the number of buckets is right for the number of keys. */
+static bool size_fits(u32 size, u32 nr)
+{
+	return nr <= size * KEYS_MAX && (size < SHRINK_MIN || nr >= size / BUCKETS_MAX);
+}
+
 static bool stripe_fits(const struct twheel_stripe *stripe)
 {
-	u32 size = stripe->now.mask + 1;
-
-	return stripe->nr <= size * KEYS_MAX &&
-	       (size < SHRINK_MIN || stripe->nr >= size / BUCKETS_MAX);
+	return size_fits(stripe->now.mask + 1, stripe->nr);
 }
 
-static bool alloc_is_slow(const struct twheel_keys *keys)
+static void stripe_set_tight(struct twheel_keys *keys, struct twheel_stripe *stripe, bool tight)
 {
-	unsigned long since = READ_ONCE(keys->alloc_since);
-
-	return since && time_after(jiffies, since + ALLOC_TIMEOUT);
-}
-
-/*
- * Whether a long chain will stay long: there is no memory for more buckets, or the stripe
- * has enough buckets and the keys were chosen to collide.
- */
-static bool key_is_stuck(const struct twheel_key_at *at)
-{
-	return READ_ONCE(at->keys->starved) || alloc_is_slow(at->keys) ||
-	       (!at->stripe->to.bucket && stripe_fits(at->stripe));
+	lockdep_assert_held(&stripe->lock);
+	if (stripe->tight == tight)
+		return;
+	stripe->tight = tight;
+	WRITE_ONCE(stripe->tried, TRIED_NOT);
+	if (tight)
+		atomic_inc(&keys->nr_tight);
+	else
+		atomic_dec(&keys->nr_tight);
 }
 
 static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
@@ -243,25 +264,13 @@ static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
 	return false;
 }
 
-/* Slow path of twheel_keys_check(). */
-int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr)
+static noinline void stripe_misfits(struct twheel_keys *keys, struct twheel_stripe *stripe)
 {
-	const struct twheel_watch *watch;
-	struct twheel_key_at at;
-	unsigned int chained;
-	bool full;
-
-	for (watch = watches; watch < watches + nr; watch++) {
-		at = twheel_key_lock(keys, twheel_watch_hash(watch));
-		full = !key_find(&at, &watch->key, &chained) && chained >= TWHEEL_KEY_CHAIN &&
-		       !bucket_has_slot(at.bucket) && key_is_stuck(&at);
-		twheel_key_unlock(&at);
-		if (full)
-			return -ENOMEM;
-	}
-	return 0;
+	if (stripe_must_grow(stripe))
+		stripe_set_tight(keys, stripe, true);
+	if (!stripe->to.bucket && !READ_ONCE(keys->starved))
+		queue_delayed_work(resize_wq, &keys->resize, 0);
 }
-EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 
 /* Change the number of keys, and queue a resize if needed. */
 static void stripe_count(const struct twheel_key_at *at, int nr)
@@ -270,9 +279,8 @@ static void stripe_count(const struct twheel_key_at *at, int nr)
 
 	/* twheel_keys_count() and twheel_stripe_alloc() read it without the lock. */
 	WRITE_ONCE(stripe->nr, stripe->nr + nr);
-	if (unlikely(!stripe_fits(stripe)) && !stripe->to.bucket &&
-	    !READ_ONCE(at->keys->starved))
-		queue_delayed_work(system_unbound_wq, &at->keys->resize, 0);
+	if (unlikely(!stripe_fits(stripe)))
+		stripe_misfits(at->keys, stripe);
 }
 
 static void watch_mark(struct twheel_watch *watch, u32 flags)
@@ -310,9 +318,9 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 	INIT_LIST_HEAD(&watch->entry);
 	bucket_put(at->bucket, key_tag(at->hash), watch);
 	stripe_count(at, 1);
-	/* twheel_keys_check() reads it without the lock. */
-	if (unlikely(chained >= TWHEEL_KEY_CHAIN) && key_is_stuck(at))
-		WRITE_ONCE(at->keys->crowded, true);
+	/* Keys may have been chosen to collide, and the stripe may have enough buckets. */
+	if (unlikely(chained >= TWHEEL_KEY_CHAIN - 1))
+		stripe_set_tight(at->keys, at->stripe, true);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
 
@@ -387,29 +395,39 @@ static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_b
 		kvfree(buckets->bucket);
 }
 
+/* Number of buckets for the keys of a stripe and half as many again */
+static u32 stripe_size(const struct twheel_stripe *stripe)
+{
+	return roundup_pow_of_two(READ_ONCE(stripe->nr) * 3 / 2 / KEYS_MAX + 1);
+}
+
 /*
- * Begin a resize: allocate buckets for the keys of a stripe and half as many again. Return:
- * 0 or -ENOMEM.
+ * Begin a resize, unless another caller has begun one, or the number of keys has changed too much
+ * during the allocation. Return: 0 or -ENOMEM.
  */
 int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
-	u32 nr = READ_ONCE(stripe->nr), size = roundup_pow_of_two(nr * 3 / 2 / KEYS_MAX + 1);
+	struct mem_cgroup *old = set_active_memcg(keys->memcg);
 	struct twheel_key_bucket *bucket;
+	u32 size = stripe_size(stripe);
 
 	if (keys->memcg)
 		gfp |= __GFP_ACCOUNT;
-	WRITE_ONCE(keys->alloc_since, jiffies ?: 1);
 	bucket = kvcalloc(size, sizeof(*bucket), gfp);
-	/* Chains may have been stuck meanwhile: make the end of this pass clear @crowded. */
-	if (alloc_is_slow(keys))
-		WRITE_ONCE(keys->starved, true);
-	WRITE_ONCE(keys->alloc_since, 0);
+	set_active_memcg(old);
 	if (!bucket)
 		return -ENOMEM;
 	spin_lock_bh(&stripe->lock);
-	stripe->to = (struct twheel_key_buckets){ .bucket = bucket, .mask = size - 1 };
-	stripe->moved = 0;
-	spin_unlock_bh(&stripe->lock);
+	if (!stripe->to.bucket && size_fits(size, stripe->nr)) {
+		stripe->to = (struct twheel_key_buckets){ .bucket = bucket, .mask = size - 1 };
+		stripe->moved = 0;
+		bucket = NULL;
+	}
+	WRITE_ONCE(stripe->tried, TRIED_NOT);
+	spin_unlock(&stripe->lock);
+	/* vfree() does not sleep with softirqs disabled. */
+	kvfree(bucket);
+	local_bh_enable();
 	return 0;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_alloc);
@@ -451,56 +469,149 @@ static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_s
 }
 
 /*
- * Move a chunk of keys. Return: true if there are more; otherwise @old is set to the
- * previous buckets, for the caller to free.
+ * Move a chunk of keys, if a resize is in progress, and free the previous buckets after the last
+ * one. Return: true if there are more. Context: any that may lock the stripe.
  */
-bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
-			struct twheel_key_buckets *old)
+bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe)
 {
+	struct twheel_key_buckets old = { .bucket = &stripe->few };
 	unsigned int done = 0;
 	bool more;
 
 	spin_lock_bh(&stripe->lock);
+	more = stripe->to.bucket;
 	/* All slots of a bucket are moved in one step. */
-	while (done + 1 + TWHEEL_KEY_SLOTS <= MOVE_CHUNK && stripe->moved <= stripe->now.mask)
+	while (more && done + 1 + TWHEEL_KEY_SLOTS <= MOVE_CHUNK) {
 		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - 1 - done);
-	more = stripe->moved <= stripe->now.mask;
-	if (!more) {
-		*old = stripe->now;
+		more = stripe->moved <= stripe->now.mask;
+	}
+	if (done && !more) {
+		old = stripe->now;
 		/* twheel_keys_prefetch() reads them without the lock. */
 		WRITE_ONCE(stripe->now.bucket, stripe->to.bucket);
 		WRITE_ONCE(stripe->now.mask, stripe->to.mask);
 		stripe->to.bucket = NULL;
+		stripe_set_tight(keys, stripe, stripe_must_grow(stripe));
 	}
-	spin_unlock_bh(&stripe->lock);
+	spin_unlock(&stripe->lock);
+	/* See twheel_stripe_alloc(). */
+	buckets_free(stripe, &old);
+	local_bh_enable();
 	return more;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_move);
 
+/* Adds */
+
+/*
+ * Whether an add has to allocate the buckets of a stripe. Only one at a time does, so that many
+ * threads do not allocate them all.
+ */
+static bool stripe_claim(const struct twheel_keys *keys, struct twheel_stripe *stripe,
+			 bool may_sleep)
+{
+	u8 tried = may_sleep ? TRIED_SLEEPING : TRIED_ATOMIC;
+	bool claimed;
+
+	spin_lock_bh(&stripe->lock);
+	claimed = stripe_must_grow(stripe) && !stripe->to.bucket &&
+		  READ_ONCE(stripe->tried) < tried && !READ_ONCE(keys->starved) &&
+		  (may_sleep || stripe_size(stripe) <= ATOMIC_BUCKETS);
+	if (claimed)
+		WRITE_ONCE(stripe->tried, tried);
+	spin_unlock_bh(&stripe->lock);
+	return claimed;
+}
+
+/* Take part in the growth of a stripe. Return: true if it has more keys to be moved. */
+static bool stripe_help(struct twheel_keys *keys, struct twheel_stripe *stripe, bool may_sleep)
+{
+	int err;
+
+	if (stripe_claim(keys, stripe, may_sleep)) {
+		err = twheel_stripe_alloc(keys, stripe, may_sleep ? BUCKET_GFP : BUCKET_GFP_POOR);
+		/* The next add that may sleep tries again. */
+		if (err && may_sleep)
+			WRITE_ONCE(stripe->tried, TRIED_ATOMIC);
+	}
+	return twheel_stripe_move(keys, stripe);
+}
+
+static bool key_is_refused(struct twheel_keys *keys, const struct twheel_watch *watch)
+{
+	struct twheel_key_at at = twheel_key_lock(keys, twheel_watch_hash(watch));
+	unsigned int chained;
+	bool refused;
+
+	refused = !key_find(&at, &watch->key, &chained) && chained >= TWHEEL_KEY_CHAIN &&
+		  !bucket_has_slot(at.bucket);
+	twheel_key_unlock(&at);
+	return refused;
+}
+
+static int key_check(struct twheel_keys *keys, const struct twheel_watch *watch, bool may_sleep)
+{
+	struct twheel_stripe *stripe = twheel_keys_stripe(keys, twheel_watch_hash(watch));
+	unsigned long end = jiffies + WAIT_TIMEOUT;
+	bool more;
+
+	for (;;) {
+		more = stripe_help(keys, stripe, may_sleep);
+		if (!key_is_refused(keys, watch))
+			return 0;
+		if (!may_sleep || fatal_signal_pending(current) || time_after(jiffies, end))
+			return -ENOMEM;
+		if (more)
+			cond_resched();
+		else if (READ_ONCE(stripe->tried) == TRIED_SLEEPING)
+			schedule_timeout_killable(1);
+		else
+			return -ENOMEM;
+	}
+}
+
+/* Slow path of twheel_keys_check(). */
+int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
+			bool may_sleep)
+{
+	const struct twheel_watch *watch;
+	int err;
+
+	for (watch = watches; watch < watches + nr; watch++) {
+		err = key_check(keys, watch, may_sleep);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
+
+/* The work item */
+
 /* Return: false if there is no memory. */
 static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
 {
-	struct twheel_key_buckets old;
 	bool fits;
 
 	for (;;) {
+		while (twheel_stripe_move(keys, stripe))
+			cond_resched();
 		spin_lock_bh(&stripe->lock);
 		fits = stripe_fits(stripe);
+		/* Enough keys may have been removed. */
+		if (fits && !stripe->to.bucket)
+			stripe_set_tight(keys, stripe, false);
 		spin_unlock_bh(&stripe->lock);
 		if (fits)
 			return true;
 		if (twheel_stripe_alloc(keys, stripe, gfp))
 			return false;
-		while (twheel_stripe_move(keys, stripe, &old))
-			cond_resched();
-		buckets_free(stripe, &old);
 	}
 }
 
 static void keys_resize(struct work_struct *work)
 {
 	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
-	struct mem_cgroup *old = set_active_memcg(keys->memcg);
 	bool was_starved, starved = false;
 	unsigned int i;
 
@@ -508,30 +619,14 @@ static void keys_resize(struct work_struct *work)
 	for (i = 0; i < nr_stripes(keys); i++)
 		starved |= !stripe_resize(keys, &keys->stripe[i],
 					  starved ? BUCKET_GFP_POOR : BUCKET_GFP);
-	set_active_memcg(old);
 	was_starved = READ_ONCE(keys->starved);
 	/* Keeps adds from queueing the work, which would retry all the time. */
 	WRITE_ONCE(keys->starved, starved);
-	if (was_starved && !starved)
-		WRITE_ONCE(keys->crowded, false);
 	keys->retry_delay = starved ? clamp_t(unsigned long, 2 * keys->retry_delay, RETRY_DELAY,
 					      RETRY_DELAY_MAX) : 0;
 	/* While @starved was set, adds did not queue the work for stripes passed already. */
 	if (starved || was_starved)
-		mod_delayed_work(system_unbound_wq, &keys->resize, keys->retry_delay);
-}
-
-/*
- * After -ENOMEM from twheel_keys_check(), wait until a resize under way has finished, for a second
- * or until a fatal signal at most: it may only have been slow.
- */
-void twheel_keys_wait(struct twheel_keys *keys)
-{
-	unsigned long end = jiffies + WAIT_TIMEOUT;
-
-	while (work_busy(&keys->resize.work) & WORK_BUSY_RUNNING && time_before(jiffies, end) &&
-	       !fatal_signal_pending(current))
-		schedule_timeout_killable(1);
+		mod_delayed_work(resize_wq, &keys->resize, keys->retry_delay);
 }
 
 /*
@@ -565,8 +660,11 @@ void twheel_keys_destroy(struct twheel_keys *keys)
 
 	WARN_ON_ONCE(twheel_keys_count(keys));
 	cancel_delayed_work_sync(&keys->resize);
-	for (i = 0; i < nr_stripes(keys); i++)
+	for (i = 0; i < nr_stripes(keys); i++) {
 		buckets_free(&keys->stripe[i], &keys->stripe[i].now);
+		/* A resize that the work item has not finished. */
+		kvfree(keys->stripe[i].to.bucket);
+	}
 	mem_cgroup_put(keys->memcg);
 	kfree(keys->stripe);
 }
@@ -583,3 +681,14 @@ u64 twheel_keys_count(struct twheel_keys *keys)
 	return nr;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
+
+int twheel_resize_init(void)
+{
+	resize_wq = alloc_workqueue("twheel_resize", WQ_UNBOUND, RESIZE_WORKERS);
+	return resize_wq ? 0 : -ENOMEM;
+}
+
+void twheel_resize_exit(void)
+{
+	destroy_workqueue(resize_wq);
+}

@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_OP_KEY_H
 #define _TWHEEL_OP_KEY_H
 
+#include <linux/atomic.h>
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
@@ -20,8 +21,8 @@ struct mem_cgroup;
 #define TWHEEL_KEY_SLOTS	6
 
 /*
- * Number of chained keys of a bucket from which on new keys are refused; it bounds the work
- * with a lock held. A table that can grow does not get there: with four keys per bucket on
+ * Maximum number of chained keys of a bucket, beyond which new keys are refused; it bounds the
+ * work with a lock held. A table that can grow does not get there: with four keys per bucket on
  * average, the probability of 38 in one of them is 10^-23. A table that cannot grow begins
  * to refuse keys when it has five times as many.
  */
@@ -59,6 +60,8 @@ struct twheel_key_buckets {
  * @to: the new buckets during a resize
  * @moved: number of buckets of @now that have been moved to @to; the next one may be moved in
  *	part
+ * @tight: has more keys than its buckets should hold, or a full bucket: adds check their keys
+ * @tried: whether an add has tried to allocate @to; also read without @lock
  * @few: a bucket that needs no allocation
  */
 struct twheel_stripe {
@@ -67,6 +70,8 @@ struct twheel_stripe {
 	struct twheel_key_buckets	now;
 	struct twheel_key_buckets	to;
 	u32				moved;
+	bool				tight;
+	u8				tried;
 	struct twheel_key_bucket	few;
 } ____cacheline_aligned_in_smp;
 
@@ -76,10 +81,8 @@ struct twheel_stripe {
  * @shift: log2 of the number of stripes; immutable
  * @secret: key of the hash function, random; immutable
  * @memcg: memory cgroup that is charged for the buckets, or NULL; immutable
- * @starved: an allocation of buckets failed or takes long, and @resize will retry; written by
- *	@resize
- * @crowded: a chain has reached its bound, see twheel_keys_check(); accessed without a lock
- * @alloc_since: jiffies at the start of an allocation by @resize, or 0; written by @resize
+ * @starved: an allocation of buckets by @resize failed, and it will retry; written by @resize
+ * @nr_tight: number of tight stripes; changed under the lock of the stripe, read without it
  * @retry_delay: delay in jiffies of the last retry of @resize; used by @resize only
  * @resize: work item that resizes stripes
  */
@@ -89,8 +92,7 @@ struct twheel_keys {
 	siphash_key_t		secret;
 	struct mem_cgroup	*memcg;
 	bool			starved;
-	bool			crowded;
-	unsigned long		alloc_since;
+	atomic_t		nr_tight;
 	unsigned long		retry_delay;
 	struct delayed_work	resize;
 };
@@ -182,29 +184,34 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 			    struct twheel_watch *next);
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch);
 
-int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr);
+int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches, u32 nr,
+			bool may_sleep);
 
 /*
- * Check that the table has space for the keys of @watches; their key and hash are set.
+ * Check that the table has space for the keys of @watches; their key and hash are set. Grow
+ * tight stripes by one step for each of these keys.
+ *
  * Linking cannot fail, since it happens when signals may have found the operation already,
  * so the caller checks before it does anything else. Concurrent callers may all succeed,
  * and exceed the bound of a chain by their keys at most.
  *
- * Return: 0, or -ENOMEM if a new key has a full bucket and the table cannot grow.
+ * Return: 0, or -ENOMEM if the bucket of a new key is full.
  */
 static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
-				    u32 nr)
+				    u32 nr, bool may_sleep)
 {
-	return likely(!READ_ONCE(keys->crowded)) ? 0 : __twheel_keys_check(keys, watches, nr);
+	return likely(!atomic_read(&keys->nr_tight)) ? 0 :
+	       __twheel_keys_check(keys, watches, nr, may_sleep);
 }
 
 int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp);
-bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe,
-			struct twheel_key_buckets *old);
+bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe);
 
-void twheel_keys_wait(struct twheel_keys *keys);
 int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);
+
+int twheel_resize_init(void);
+void twheel_resize_exit(void);
 
 #endif /* _TWHEEL_OP_KEY_H */

@@ -4,8 +4,8 @@
  *
  * An add checks its arguments and the limits, makes the operation pending, links its watches
  * and arms its timer. Everything that can fail comes before the operation is pending, so a
- * failed add leaves nothing behind. It allocates nothing, but the table of keys may be full,
- * see twheel_keys_check().
+ * failed add leaves nothing behind. It allocates nothing but buckets, if the table of keys has
+ * to grow, see twheel_keys_check().
  *
  * Watches are attached and then linked. Attaching puts them on the list of the operation,
  * under op->lock, and makes the condition count them. Linking puts each one under its key,
@@ -132,7 +132,7 @@ int twheel_op_check(const struct twheel_op_args *args)
 	bool quorum = args->condition == TWHEEL_COND_QUORUM;
 	bool sum = args->condition == TWHEEL_COND_SUM;
 
-	if (args->flags & ~TWHEEL_OP_CANCEL_ON_SET)
+	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP))
 		return -EINVAL;
 	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
 		return -EINVAL;
@@ -364,7 +364,8 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 	int ret;
 
 	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-	ret = twheel_keys_check(&purgatory->keys, args->watches, nr);
+	ret = twheel_keys_check(&purgatory->keys, args->watches, nr,
+				args->flags & TWHEEL_OP_MAY_SLEEP);
 	if (ret)
 		return ret;
 	do {
@@ -391,7 +392,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * watches must stay until @op is released. Calls for the same operation must be serialised.
  *
  * Context: process or softirq, with interrupts enabled and without locks that its predicate
- * or its callback takes.
+ * or its callback takes. May sleep with TWHEEL_OP_MAY_SLEEP.
  * Return:
  * * %1          - the predicate completed the operation; its callback has returned, with the
  *   exceptions listed at &struct twheel_op_ops
@@ -406,8 +407,8 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and
- *   there is no memory for more, or its allocation takes more than 20 ms. An allocation
- *   that failed is retried, first after 100 ms.
+ *   there is no memory for more, or not without sleeping. A work item allocates them. After a
+ *   failure it tries again, first after 100 ms.
  * * %-ESHUTDOWN - the purgatory is being drained
  */
 int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,

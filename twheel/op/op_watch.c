@@ -83,7 +83,7 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 }
 
 static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
-		    struct twheel_watch *watches, u32 nr_keys)
+		    struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
 {
 	u32 nr;
 	int ret;
@@ -91,7 +91,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
 	nr = twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
-	ret = twheel_keys_check(&op->purgatory->keys, watches, nr);
+	ret = twheel_keys_check(&op->purgatory->keys, watches, nr, may_sleep);
 	if (ret)
 		return ret;
 	spin_lock_bh(&op->lock);
@@ -103,6 +103,22 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 	trace_twheel_op_watch(op, ret);
 	/* The predicate may have become true before the links, as in an add. */
 	twheel_op_try_complete(op);
+	return ret;
+}
+
+/* twheel_op_watch() for a caller that may be able to sleep. */
+int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
+		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
+{
+	int ret;
+
+	if (!nr_keys)
+		return -EINVAL;
+	ret = op_hold_watchable(op);
+	if (ret)
+		return ret;
+	ret = op_watch(op, specs, watches, nr_keys, may_sleep);
+	twheel_op_unhold(op);
 	return ret;
 }
 
@@ -133,16 +149,7 @@ static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 int twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys)
 {
-	int ret;
-
-	if (!nr_keys)
-		return -EINVAL;
-	ret = op_hold_watchable(op);
-	if (ret)
-		return ret;
-	ret = op_watch(op, specs, watches, nr_keys);
-	twheel_op_unhold(op);
-	return ret;
+	return __twheel_op_watch(op, specs, watches, nr_keys, false);
 }
 EXPORT_SYMBOL_GPL(twheel_op_watch);
 

@@ -223,6 +223,10 @@ static inline void twheel_iters_skip(struct twheel_op_list *list, struct twheel_
 		__twheel_iters_skip(list, op);
 }
 
+/* op_watch.c */
+int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
+		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep);
+
 /* purgatory.c */
 extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
