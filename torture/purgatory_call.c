@@ -388,6 +388,8 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 	if (!specs)
 		return -ENOMEM;
 	args.specs = specs;
+	if (c->may_sleep && torture_below(c->rng, 2))
+		args.flags |= TWHEEL_OP_MAY_SLEEP;
 	o->clock_seq_before = torture_clock_seq();
 	op_account_begin(o);
 	call_begin(&call, o->p, CALL_ADD);
