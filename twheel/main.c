@@ -20,8 +20,10 @@
 /* Another module has run its exit function, and its code has not been freed yet. */
 static int module_changed(struct notifier_block *nb, unsigned long state, void *module)
 {
-	if (state == MODULE_STATE_GOING)
+	if (state == MODULE_STATE_GOING) {
 		twheel_purgatories_check(module);
+		twheel_timers_check(module);
+	}
 	return NOTIFY_DONE;
 }
 

@@ -165,6 +165,8 @@ static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
 }
 
 void twheel_periodic_fire(struct twheel_timer *timer);
+void twheel_work_fire(struct twheel_timer *timer);
+
 /* Whether a step of the clock cancels a timer. */
 static inline bool twheel_timer_follows_steps(const struct twheel_shard *shard,
 					      const struct twheel_timer *timer)

@@ -13,6 +13,7 @@
 
 #include "shard.h"
 
+struct module;
 struct seq_file;
 
 /**
@@ -61,6 +62,8 @@ const char *twheel_clock_name(enum twheel_clock clock);
 void twheel_stats_retire(struct twheel *wheel);
 void twheel_stats_show(struct seq_file *file, const struct twheel_stats *stats);
 void twheel_wheels_show(struct seq_file *file);
+
+void twheel_timers_check(const struct module *module);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);

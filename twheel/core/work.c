@@ -10,7 +10,7 @@
 
 #include "timer.h"
 
-static void work_fire(struct twheel_timer *timer)
+void twheel_work_fire(struct twheel_timer *timer)
 {
 	struct twheel_work *work = container_of(timer, struct twheel_work, timer);
 
@@ -20,7 +20,7 @@ static void work_fire(struct twheel_timer *timer)
 void __twheel_work_init(struct twheel_work *work, struct twheel *wheel,
 			struct workqueue_struct *wq)
 {
-	twheel_timer_init_flags(&work->timer, wheel, work_fire, TWHEEL_TIMER_INLINE);
+	twheel_timer_init_flags(&work->timer, wheel, twheel_work_fire, TWHEEL_TIMER_INLINE);
 	work->wq = wq;
 	work->blocked = 0;
 }
@@ -80,7 +80,7 @@ int twheel_work_cancel_sync(struct twheel_work *work)
 	/* It cannot be queued any more. */
 	if (cancel_work_sync(&work->work))
 		err = 0;
-	twheel_timer_unblock(&work->timer, &work->blocked, work_fire);
+	twheel_timer_unblock(&work->timer, &work->blocked, twheel_work_fire);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_work_cancel_sync);
