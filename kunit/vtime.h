@@ -10,9 +10,11 @@
 #define _KUNIT_VTIME_H
 
 #include <linux/hrtimer.h>
+#include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/time64.h>
 
 /*
  * Allowance for computation between two clock reads. Each read costs 256 ns of virtual
@@ -33,6 +35,18 @@ static inline void vtime_sleep_until(u64 when)
 static inline void vtime_sleep(u64 ns)
 {
 	vtime_sleep_until(ktime_get_ns() + ns);
+}
+
+/* Sleep for a while. Deferrable timers, which wait while the CPU is idle, expire meanwhile. */
+static inline void vtime_sleep_and_tick(unsigned int seconds)
+{
+	u64 until;
+
+	while (seconds--) {
+		vtime_sleep(NSEC_PER_SEC);
+		for (until = ktime_get_ns() + 2 * TICK_NSEC; ktime_get_ns() < until; )
+			cond_resched();
+	}
 }
 
 /*

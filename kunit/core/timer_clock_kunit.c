@@ -10,6 +10,7 @@
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
+#include "../../twheel/core/step.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "../wall_clock.h"
@@ -117,6 +118,44 @@ static void deadlines_use_clock_of_wheel(struct kunit *test)
 	add_in(test, &probe, NSEC_PER_SEC);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	expect_on_time(test, &probe);
+}
+
+/* Only the wheel of the suite is in use. An emptied bucket is still there. */
+static void expect_unwatched(struct kunit *test)
+{
+	vtime_sleep_and_tick(25);
+	KUNIT_EXPECT_FALSE(test, twheel_wall.watched);
+}
+
+static void idle_wheel_does_not_watch_the_clock(struct kunit *test)
+{
+	static const s64 steps[] = { -3600 * NSEC_PER_SEC, 7200 * NSEC_PER_SEC };
+	static struct clock_probe probe;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(steps); i++) {
+		clock_probe_init(&probe, 0);
+		add_in(test, &probe, 1000 * NSEC_PER_SEC);
+		vtime_sleep_and_tick(25);
+		KUNIT_EXPECT_TRUE(test, twheel_wall.watched);
+		KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.clock_timer.timer), 0);
+		expect_unwatched(test);
+
+		clock_move(test, steps[i]);
+		clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+		add_in(test, &probe, NSEC_PER_SEC);
+		KUNIT_EXPECT_TRUE(test, twheel_wall.watched);
+		vtime_sleep(2 * NSEC_PER_SEC);
+		expect_on_time(test, &probe);
+		expect_unwatched(test);
+	}
+	/* A step is noticed at once. */
+	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
+	add_in(test, &probe, NSEC_PER_SEC);
+	wall_clock_step_and_undo(test, NSEC_PER_SEC);
+	vtime_sleep(NOTICE_NS);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.error, -ECANCELED);
 }
 
 static void boottime_wheel_fires_on_time(struct kunit *test)
@@ -748,6 +787,7 @@ static void each_clock_has_a_system_wheel(struct kunit *test)
 
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(deadlines_use_clock_of_wheel),
+	KUNIT_CASE(idle_wheel_does_not_watch_the_clock),
 	KUNIT_CASE(boottime_wheel_fires_on_time),
 	KUNIT_CASE(step_forward_fires_passed_timers),
 	KUNIT_CASE(step_back_delays_pending_timers),

@@ -9,6 +9,7 @@
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
+#include "../../twheel/core/step.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "../wall_clock.h"
@@ -281,6 +282,22 @@ static void op_added_after_step_is_not_cancelled(struct kunit *test)
 
 static struct kunit *step_test;
 
+/* The step was not noticed, as nothing was pending. */
+static void op_added_after_step_of_idle_wheel_is_not_cancelled(struct kunit *test)
+{
+	struct probe *probe;
+	u64 deadline;
+
+	add_cancel_on_set(test, SECOND);
+	vtime_sleep_and_tick(25);
+	KUNIT_EXPECT_FALSE(test, twheel_wall.watched);
+	clock_move(test, 3600 * SECOND);
+	probe = add_cancel_on_set(test, SECOND);
+	deadline = deadline_of(probe);
+	vtime_sleep(2 * SECOND);
+	expect_on_time(test, probe, deadline);
+}
+
 static void step_in_predicate(struct probe *probe)
 {
 	probe->on_eval = NULL;
@@ -414,6 +431,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(undone_step_cancels_ops_with_cancel_on_set),
 	KUNIT_CASE(cancel_on_set_op_ends_normally_without_step),
 	KUNIT_CASE(op_added_after_step_is_not_cancelled),
+	KUNIT_CASE(op_added_after_step_of_idle_wheel_is_not_cancelled),
 	KUNIT_CASE(step_during_add_cancels),
 	KUNIT_CASE(rearm_does_not_hide_step),
 	KUNIT_CASE(step_after_rearm_cancels),

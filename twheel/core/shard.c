@@ -144,7 +144,7 @@ static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 	u32 generation = twheel_wall_read(&offset);
 	u64 now_ns = monotonic_ns + offset;
 
-	if (unlikely(generation != shard->generation))
+	if (unlikely(generation != shard->generation) && shard->watching)
 		shard_step(shard, generation, offset, now_ns);
 	return twheel_tick_floor(shard, now_ns);
 }
@@ -181,6 +181,72 @@ void twheel_shard_set(struct twheel_shard *shard)
 	} while (more);
 }
 
+/* The first add to an idle shard of CLOCK_REALTIME: from now on the shard notices steps. */
+static noinline void shard_watch(struct twheel_shard *shard)
+{
+	struct twheel_base *base;
+	u64 now;
+
+	twheel_wall_get();
+	shard->watching = true;
+	/* As in shard_tick_at(). */
+	now = ktime_get_coarse_ns();
+	shard->generation = twheel_wall_read(&shard->offset);
+	now = twheel_tick_floor(shard, now + shard->offset);
+	/* The clock may have been set back meanwhile. */
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		twheel_queue_rewind(&base->queue, now);
+		twheel_queue_rewind(&base->steps->on_set, now);
+	}
+}
+
+/* Remove buckets that cancels have emptied.  Returns true if none is left. */
+static bool queue_clear(struct twheel_queue *queue, unsigned int *budget)
+{
+	struct twheel_node *node;
+
+	while (*budget && twheel_queue_empty_first(queue, TWHEEL_TICK_NEVER - 1, &node))
+		--*budget;
+	return twheel_queue_first(queue) == TWHEEL_TICK_NEVER;
+}
+
+/*
+ * Whether a shard has no timer, no running callback and no bucket.  The alarm of a bucket would not
+ * know the time any more.
+ */
+static bool shard_is_idle(struct twheel_shard *shard)
+{
+	unsigned int budget = TWHEEL_CHUNK;
+	struct twheel_base *base;
+
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
+		if (base->queue.nr_nodes || base->running || twheel_steps_busy(base->steps))
+			return false;
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
+		if (!queue_clear(&base->queue, &budget) ||
+		    !queue_clear(&base->steps->on_set, &budget))
+			return false;
+	/* It may be waiting for the lock. */
+	if (hrtimer_try_to_cancel(&shard->alarm) < 0)
+		return false;
+	shard->armed = TWHEEL_TICK_NEVER;
+	return true;
+}
+
+/* If a shard of CLOCK_REALTIME is idle, it need not notice steps. */
+void twheel_shard_unwatch(struct twheel_shard *shard)
+{
+	bool idle;
+
+	spin_lock_irq(&shard->lock);
+	idle = shard->watching && shard_is_idle(shard);
+	if (idle)
+		shard->watching = false;
+	spin_unlock_irq(&shard->lock);
+	if (idle)
+		twheel_wall_put();
+}
+
 /*
  * Forward idle wheels before a timer is added.  The coarse clock is cheap, and never ahead of
  * the clock.
@@ -192,10 +258,13 @@ void twheel_shard_forward(struct twheel_shard *shard)
 
 	lockdep_assert_held(&shard->lock);
 	shard->forwarded = jiffies;
-	if (shard->clock == TWHEEL_CLOCK_REALTIME)
+	if (shard->clock == TWHEEL_CLOCK_REALTIME) {
+		if (unlikely(!shard->watching))
+			shard_watch(shard);
 		now = shard_tick_at(shard, ktime_get_coarse_ns());
-	else
+	} else {
 		now = twheel_tick_floor(shard, twheel_clock_coarse_ns(shard->clock));
+	}
 	for (i = 0; i < TWHEEL_BASES; i++) {
 		twheel_queue_forward(&shard->base[i].queue, now);
 		if (shard->base[i].steps)
@@ -387,6 +456,8 @@ void twheel_shard_stop(struct twheel_shard *shard)
 		kthread_stop(shard->task);
 	/* The reaper may never have run. */
 	hrtimer_cancel(&shard->alarm);
+	if (shard->watching)
+		twheel_wall_put();
 	shard_destroy_bases(shard);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_stop);

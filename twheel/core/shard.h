@@ -167,6 +167,7 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @alarmed: on PREEMPT_RT, an inline timer is due, or the alarm has expired; written without the
  *	lock
  * @starting: @start has been queued
+ * @watching: a shard of CLOCK_REALTIME that notices steps
  * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
  *	once or after a gap, or is expiring. An add that needs an earlier tick reprograms the
  *	alarm.
@@ -206,6 +207,7 @@ struct twheel_shard {
 	bool			asleep;
 	bool			alarmed;
 	bool			starting;
+	bool			watching;
 	u64			armed;
 	unsigned long		forwarded;
 	u64			added;
@@ -295,6 +297,7 @@ void twheel_shard_arm_next(struct twheel_shard *shard);
 void twheel_shard_wake(struct twheel_shard *shard);
 u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
+void twheel_shard_unwatch(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick);
 u64 twheel_base_next(const struct twheel_base *base);

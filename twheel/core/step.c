@@ -6,7 +6,7 @@
  * Noticing a step
  * ---------------
  *
- * While there is a wheel of CLOCK_REALTIME, the timekeeping core calls wall_notify() at each
+ * While there are timers of CLOCK_REALTIME, the timekeeping core calls wall_notify() at each
  * tick and whenever a clock is set, in the write section of its seqcount.  In this section a
  * notifier must neither call ktime_get() nor wake a task.  It records the new offset from
  * CLOCK_MONOTONIC, the time that the clock had reached by the old one, and the number of the
@@ -27,6 +27,12 @@
  * CLOCK_MONOTONIC and an offset that is read later is never ahead of CLOCK_REALTIME.  Each
  * function that relies on the tick of the wheel compares the generation first, see
  * twheel_shard_look(); the work item visits the shards that nobody uses.
+ *
+ * The first add to an idle shard registers the notifier, see shard_watch() in shard.c.  This takes
+ * no more than raw spinlocks, so the add does it itself, and no step is missed in between.  Every
+ * ten seconds wall_unwatch() looks for shards that have become idle.  If all have, it unregisters
+ * the notifier.  The work is deferrable: it does not wake an idle CPU, which calls no notifier
+ * either.
  *
  *
  * What a step does
@@ -64,12 +70,14 @@
  */
 #include <linux/clocksource.h>
 #include <linux/irq_work.h>
+#include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/pvclock_gtod.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/timekeeper_internal.h>
 #include <linux/workqueue.h>
 
@@ -78,12 +86,17 @@
 #include "twheel.h"
 
 struct twheel_wall twheel_wall = { .seq = SEQCNT_ZERO(twheel_wall.seq) };
+EXPORT_SYMBOL_IF_KUNIT(twheel_wall);
 
-/* Number of wheels of CLOCK_REALTIME. */
-static unsigned int nr_realtime;
-static DEFINE_MUTEX(realtime_lock);
+/* Interval of the search for idle shards. */
+#define UNWATCH_INTERVAL	(10 * HZ)
 
-static void wall_was_set(struct work_struct *work)
+/* Number of shards of CLOCK_REALTIME that notice steps; protected by watch_lock. */
+static unsigned int nr_watching;
+static DEFINE_RAW_SPINLOCK(watch_lock);
+
+/* Call a function for each shard of CLOCK_REALTIME. */
+static void wall_visit(void (*visit)(struct twheel_shard *shard))
 {
 	struct twheel *wheel;
 	unsigned int i;
@@ -93,9 +106,14 @@ static void wall_was_set(struct work_struct *work)
 		if (wheel->clock != TWHEEL_CLOCK_REALTIME)
 			continue;
 		for (i = 0; i < wheel->nr_shards; i++)
-			twheel_shard_set(&wheel->shard[i]);
+			visit(&wheel->shard[i]);
 	}
 	mutex_unlock(&twheel_wheels_lock);
+}
+
+static void wall_was_set(struct work_struct *work)
+{
+	wall_visit(twheel_shard_set);
 }
 
 static DECLARE_WORK(wall_work, wall_was_set);
@@ -179,27 +197,60 @@ void twheel_wall_passed(u32 from, u32 to, struct twheel_passed *passed)
 	} while (read_seqcount_retry(&twheel_wall.seq, seq));
 }
 
-/* A wheel of CLOCK_REALTIME is about to be created: from now on, steps are noticed. */
+static void wall_unwatch(struct work_struct *work);
+
+static DECLARE_DEFERRABLE_WORK(unwatch_work, wall_unwatch);
+
+/* A shard begins to notice steps.  In any context, also with the lock of the shard held. */
 void twheel_wall_get(void)
 {
-	mutex_lock(&realtime_lock);
-	/* The registration calls the notifier. */
-	if (!nr_realtime++)
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&watch_lock, flags);
+	nr_watching++;
+	if (!twheel_wall.watched) {
+		/* The registration calls the notifier. */
 		pvclock_gtod_register_notifier(&wall_notifier);
-	mutex_unlock(&realtime_lock);
+		/* Pairs with the acquire in twheel_wall_generation(). */
+		smp_store_release(&twheel_wall.watched, true);
+		schedule_delayed_work(&unwatch_work, UNWATCH_INTERVAL);
+	}
+	raw_spin_unlock_irqrestore(&watch_lock, flags);
 }
 
+/* A shard notices no steps any more.  The notifier stays for a while. */
 void twheel_wall_put(void)
 {
-	mutex_lock(&realtime_lock);
-	if (!--nr_realtime)
-		pvclock_gtod_unregister_notifier(&wall_notifier);
-	mutex_unlock(&realtime_lock);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&watch_lock, flags);
+	nr_watching--;
+	raw_spin_unlock_irqrestore(&watch_lock, flags);
 }
 
-/* All wheels have been destroyed, so the notifier is not registered any more. */
+static void wall_unregister(void)
+{
+	pvclock_gtod_unregister_notifier(&wall_notifier);
+	WRITE_ONCE(twheel_wall.watched, false);
+}
+
+static void wall_unwatch(struct work_struct *work)
+{
+	wall_visit(twheel_shard_unwatch);
+	raw_spin_lock_irq(&watch_lock);
+	if (nr_watching)
+		schedule_delayed_work(&unwatch_work, UNWATCH_INTERVAL);
+	else
+		wall_unregister();
+	raw_spin_unlock_irq(&watch_lock);
+}
+
+/* All wheels have been destroyed. */
 void twheel_wall_exit(void)
 {
+	cancel_delayed_work_sync(&unwatch_work);
+	if (twheel_wall.watched)
+		wall_unregister();
 	irq_work_sync(&wall_irq_work);
 	cancel_work_sync(&wall_work);
 }

@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_CORE_STEP_H
 #define _TWHEEL_CORE_STEP_H
 
+#include <asm/barrier.h>
 #include <linux/compiler.h>
 #include <linux/gfp.h>
 #include <linux/list.h>
@@ -23,8 +24,9 @@
  * @offset: CLOCK_REALTIME minus CLOCK_MONOTONIC in ns
  * @back: @generation of the last step back
  * @reached: time that the clock had reached at each of the last steps, by the old offset
+ * @watched: the notifier is registered; protected by watch_lock
  *
- * The fields are protected by @seq.
+ * The other fields are protected by @seq.
  */
 struct twheel_wall {
 	seqcount_t	seq;
@@ -32,6 +34,7 @@ struct twheel_wall {
 	u32		back;
 	s64		offset;
 	u64		reached[TWHEEL_WALL_STEPS];
+	bool		watched;
 };
 
 extern struct twheel_wall twheel_wall;
@@ -62,20 +65,26 @@ struct twheel_passed {
 	bool	back;
 };
 
+void twheel_wall_get(void);
+void twheel_wall_put(void);
+
 /*
- * Number of changes of the offset.  A step that is undone at once counts as two.  User space sees a
- * new time a little before the notifier is called: the read of a clock waits for the end of the
- * write section, as that of twheel_shard_look() does.
+ * Number of changes of the offset, which are noticed from now on.  A step that is undone at once
+ * counts as two.  User space sees a new time a little before the notifier is called: the read of a
+ * clock waits for the end of the write section, as that of twheel_shard_look() does.
  */
 static inline u32 twheel_wall_generation(void)
 {
+	/* Pairs with the release in twheel_wall_get(): the registration may count as a change. */
+	if (unlikely(!smp_load_acquire(&twheel_wall.watched))) {
+		twheel_wall_get();
+		twheel_wall_put();
+	}
 	ktime_get_coarse_ns();
 	return READ_ONCE(twheel_wall.generation);
 }
 
 void twheel_wall_passed(u32 from, u32 to, struct twheel_passed *passed);
-void twheel_wall_get(void);
-void twheel_wall_put(void);
 void twheel_wall_check_later(void);
 void twheel_wall_exit(void);
 

@@ -27,7 +27,7 @@
  *	system_lock		creation of the system wheels
  *	  twheel_wheels_lock	list of wheels, nr_private
  *	    shard->lock		(shard.h)
- *	  realtime_lock		number of wheels of CLOCK_REALTIME (step.c)
+ *	      watch_lock	shards that notice steps of CLOCK_REALTIME (step.c)
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -116,8 +116,6 @@ static void wheel_free(struct twheel *wheel)
 {
 	while (wheel->nr_shards)
 		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
-	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
-		twheel_wall_put();
 	mem_cgroup_put(wheel->memcg);
 	kvfree(wheel);
 }
@@ -129,8 +127,6 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 	int err;
 
 	wheel->clock = config->clock;
-	if (wheel->clock == TWHEEL_CLOCK_REALTIME)
-		twheel_wall_get();
 	wheel->limit.max = config->max_pending;
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {

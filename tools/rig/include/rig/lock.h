@@ -22,6 +22,11 @@ typedef struct spinlock {
 typedef spinlock_t raw_spinlock_t;
 
 #define __SPIN_LOCK_UNLOCKED(name)	{ 0 }
+#define DEFINE_RAW_SPINLOCK(name)	DEFINE_SPINLOCK(name)
+#define raw_spin_lock_irq		spin_lock_irq
+#define raw_spin_unlock_irq		spin_unlock_irq
+#define raw_spin_lock_irqsave		spin_lock_irqsave
+#define raw_spin_unlock_irqrestore	spin_unlock_irqrestore
 #define DEFINE_SPINLOCK(name)		spinlock_t name = __SPIN_LOCK_UNLOCKED(name)
 #define spin_lock_init(lock)		((void)(*(lock) = (spinlock_t)__SPIN_LOCK_UNLOCKED()))
 

@@ -46,12 +46,15 @@ void destroy_workqueue(struct workqueue_struct *queue);
 #define WQ_HIGHPRI		0
 #define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name)
 #define DECLARE_WORK(name, fn)		struct work_struct name = { .func = (fn) }
+#define DECLARE_DEFERRABLE_WORK(name, fn)				\
+	struct delayed_work name = { .work = { .func = (fn) } }
 #define INIT_WORK(work, fn)		rig_work_init(work, fn)
 #define INIT_DELAYED_WORK(dwork, fn)	rig_work_init(&(dwork)->work, fn)
 #define to_delayed_work(item)		container_of(item, struct delayed_work, work)
 #define queue_work(queue, work)		rig_work_queue(queue, work, 0, false)
 #define schedule_work(work)		queue_work(system_wq, work)
 #define queue_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, false)
+#define schedule_delayed_work(dwork, delay)	queue_delayed_work(system_wq, dwork, delay)
 #define mod_delayed_work(queue, dwork, delay)	rig_work_queue(queue, &(dwork)->work, delay, true)
 #define flush_work(work)		rig_work_flush(work)
 #define flush_delayed_work(dwork)	rig_work_flush(&(dwork)->work)
