@@ -7,6 +7,9 @@
  *
  * A call that counts unread events collects the fresh ones in steps. Before each step, so many
  * operations end that a call that waited for a step without fresh events would not return.
+ *
+ * An event wakes all pollers of its queue, but the thread that ends the operation visits some of
+ * them only, and no thread visits many without dropping the lock of the wait queue.
  */
 #include <stdio.h>
 
@@ -25,6 +28,11 @@
 #define MORE	20
 /* Steps for the events before the call, with a wide margin */
 #define MAX_STEPS	EVENTS
+
+#define WAITERS		10000
+/* Waiters that the thread that ends an operation may visit, and that one hold may visit */
+#define MAX_DIRECT	8
+#define MAX_HOLD	32
 
 static struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 static struct file *file;
@@ -97,21 +105,107 @@ static void check_query(void)
 	expect(query.unread >= EVENTS + OPS, "unread events", query.unread);
 }
 
+static struct wait_queue_entry waiters[WAITERS];
+static wait_queue_head_t *queue;
+static atomic_t visits;
+static __thread unsigned int own_visits, hold_visits, hold_event;
+static unsigned int longest_hold, event;
+
+static int visit(struct wait_queue_entry *waiter, unsigned int mode, int flags, void *key)
+{
+	own_visits++;
+	if (hold_event != event)
+		hold_visits = 0;
+	hold_event = event;
+	if (++hold_visits > READ_ONCE(longest_hold))
+		WRITE_ONCE(longest_hold, hold_visits);
+	atomic_inc(&visits);
+	return 0;
+}
+
+static void end_hold(void)
+{
+	hold_visits = 0;
+}
+
+static void find_queue(struct file *polled, wait_queue_head_t *head, poll_table *table)
+{
+	queue = head;
+}
+
+static void read_all(void)
+{
+	static struct twheel_event read[100];
+
+	while (rig_read(file, read, sizeof(read)) > 0)
+		;
+}
+
+static void end_one(void)
+{
+	own_visits = 0;
+	event++;
+	add(0);
+	expect(own_visits <= MAX_DIRECT, "visits of the thread that ends an operation", own_visits);
+	rig_settle();
+}
+
+/* As epoll instances, with or without EPOLLEXCLUSIVE, in which no thread sleeps */
+static void check_waiters(unsigned int nr, bool exclusive)
+{
+	poll_table table = { .queue = find_queue };
+	unsigned int i;
+
+	read_all();
+	file->f_op->poll(file, &table);
+	for (i = 0; i < nr; i++) {
+		waiters[i] = (struct wait_queue_entry) {
+			.flags = exclusive ? WQ_FLAG_EXCLUSIVE : 0, .func = visit,
+		};
+		list_add(&waiters[i].entry, &queue->head);
+	}
+	atomic_set(&visits, 0);
+	rig_at_resched = end_hold;
+	end_one();
+	expect(atomic_read(&visits) >= (int)nr, "waiters visited", atomic_read(&visits));
+	end_one();
+	rig_at_resched = NULL;
+	expect(longest_hold <= MAX_HOLD, "visits with the lock held", longest_hold);
+	for (i = 0; i < nr; i++)
+		remove_wait_queue(queue, &waiters[i]);
+}
+
+/* Close the file while its work item is to send a signal. */
+static void check_close(void)
+{
+	read_all();
+	expect(!rig_fasync(file, true), "fasync", 0);
+	rig_works_hold(true);
+	add(0);
+	rig_close(file);
+	rig_works_hold(false);
+	rig_settle();
+}
+
 int main(void)
 {
-	unsigned int i;
+	unsigned int i, nr;
 
 	for (i = 0; i < TWHEEL_MAX_KEYS; i++)
 		specs[i].key.v[0] = i;
 	rig_start(1, 1);
 	if (rig_module_init("twheel"))
 		return 1;
-	file = rig_open("/dev/twheel", O_RDWR);
+	file = rig_open("/dev/twheel", O_RDWR | O_NONBLOCK);
 	if (IS_ERR(file))
 		return 1;
 	check_signal();
 	check_query();
-	rig_close(file);
+	for (nr = 1; nr <= WAITERS; nr *= 10) {
+		check_waiters(nr, false);
+		check_waiters(nr, true);
+	}
+	check_close();
 	rig_module_exit("twheel");
 	if (rig_verdict() || failures)
 		return 1;

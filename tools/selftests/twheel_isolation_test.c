@@ -2,7 +2,8 @@
 /*
  * Users do not delay each other: the operation of user B is not late in proportion to the
  * number of operations of user A that are due at the same time on the same CPU.  The same
- * holds when each event of A sends signals to a large process group.
+ * holds when each event of A sends signals to a large process group, and for operations of B
+ * when the detached events of B have many waiters of A.
  *
  * Machines differ too much for a limit in ms.  The lateness is compared with the time
  * that the operations of A take in the same round, and with a round without them.
@@ -10,6 +11,8 @@
  * The sizes increase until the time limit is reached; with LONG=1 only a debug kernel reaches it.
  */
 #include <signal.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include "many.h"
 
 #define ROUNDS		5
@@ -192,6 +195,65 @@ TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
 		kill(children[i], SIGKILL);
 	for (i = 0; i < GROUP; i++)
 		waitpid(children[i], NULL, 0);
+}
+
+#define EVENTS_FDS	40
+#define DETACHED	20
+
+/* Lateness of an operation of B that is due after detached ones of B. */
+static __u64 late_after_detached(int fd, int named)
+{
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED };
+	struct twheel_event event;
+	__u64 due = now_ns() + 20 * MSEC;
+	bool added;
+
+	args.deadline = due;
+	added = act_for(NEIGHBOUR) && add_many(named, &args, DETACHED);
+	args.flags = TWHEEL_ADD_ABSTIME;
+	args.deadline = due + BEHIND;
+	added &= !op_add(fd, &args);
+	if (!act_for(0) || !added || !next_event(fd, &event) || event.id != args.id)
+		return KTIME_LAST;
+	return event.time - event.deadline;
+}
+
+/* All epoll instances of A wait for all descriptors of the detached events. */
+TEST_F(neighbours, lateness_does_not_grow_with_waiters_of_another_user)
+{
+	struct rlimit files = { 2048, 2048 };
+	struct epoll_event in = { .events = EPOLLIN | EPOLLET };
+	__u64 late, quiet, last;
+	int fd, events[EVENTS_FDS], epfd[1000];
+	unsigned int nr, nr_epolls = 0, i;
+
+	ASSERT_EQ(0, setrlimit(RLIMIT_NOFILE, &files));
+	ASSERT_EQ(0, create_named("waiters", 0600));
+	fd = twheel_open_named("waiters", O_NONBLOCK);
+	for (i = 0; i < EVENTS_FDS; i++) {
+		events[i] = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
+		ASSERT_LE(0, events[i]);
+	}
+	quiet = late_after_detached(self->b, fd);
+	for (nr = 1; nr <= 1000; nr *= 10) {
+		for (; nr_epolls < nr; nr_epolls++) {
+			epfd[nr_epolls] = epoll_create1(EPOLL_CLOEXEC);
+			for (i = 0; i < EVENTS_FDS; i++)
+				ASSERT_EQ(0, epoll_ctl(epfd[nr_epolls], EPOLL_CTL_ADD, events[i],
+						       &in));
+		}
+		ASSERT_NE(0, read_all_events(events[0], &last));
+		late = late_after_detached(self->b, fd);
+		TH_LOG("%llu us late, with %u waiters %llu us", quiet / USEC, nr * EVENTS_FDS,
+		       late / USEC);
+		EXPECT_LE(late, 4 * quiet + WAKEUP);
+	}
+	for (i = 0; i < nr_epolls; i++)
+		close(epfd[i]);
+	for (i = 0; i < EVENTS_FDS; i++)
+		close(events[i]);
+	close(fd);
+	EXPECT_EQ(0, remove_by_force("waiters"));
 }
 
 /* A user with many pending operations does not slow down another user's adds. */

@@ -304,15 +304,23 @@ TEST_F(signal_io, file_and_its_events_descriptor_are_async_separately)
 	EXPECT_EQ(0, remove_by_force("io"));
 }
 
+/* An edge is reported when the queue becomes non-empty, or a reader leaves events behind. */
 TEST_F(signal_io, edge_is_reported_once)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct twheel_event events[2];
 
 	ASSERT_TRUE(end_one(self->fd));
 	ASSERT_EQ(0, epoll_ctl(epfd, EPOLL_CTL_ADD, self->fd, &in));
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_EQ(1, read_events(self->fd, events, 1));
+	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
+	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
+	ASSERT_EQ(1, read_events(self->fd, events, 2));
 	ASSERT_TRUE(end_one(self->fd));
 	EXPECT_EQ(1, epoll_wait(epfd, &ready, 1, 0));
 	EXPECT_EQ(0, epoll_wait(epfd, &ready, 1, 0));
@@ -368,6 +376,108 @@ TEST_F(signal_io, select_reports_readable)
 	EXPECT_EQ(1, select(self->fd + 1, &in, NULL, &exceptional, &budget));
 	EXPECT_TRUE(FD_ISSET(self->fd, &in));
 	EXPECT_FALSE(FD_ISSET(self->fd, &exceptional));
+}
+
+#define POLLERS	100
+
+TEST_F(signal_io, all_pollers_are_woken)
+{
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
+	struct twheel_event event;
+	int epfd[POLLERS], round, i;
+
+	for (i = 0; i < POLLERS; i++) {
+		epfd[i] = epoll_create1(EPOLL_CLOEXEC);
+		ASSERT_EQ(0, epoll_ctl(epfd[i], EPOLL_CTL_ADD, self->fd, &in));
+	}
+	for (round = 0; round < 10; round++) {
+		ASSERT_TRUE(end_one(self->fd));
+		for (i = 0; i < POLLERS; i++)
+			ASSERT_EQ(1, epoll_wait(epfd[i], &ready, 1, BUDGET_MS));
+		ASSERT_EQ(1, read_events(self->fd, &event, 1));
+	}
+	ASSERT_EQ(0, drain(self->fd));
+	for (i = 0; i < POLLERS; i++) {
+		ASSERT_EQ(1, epoll_wait(epfd[i], &ready, 1, BUDGET_MS));
+		EXPECT_NE(0, ready.events & EPOLLHUP);
+		close(epfd[i]);
+	}
+}
+
+struct exclusive {
+	int fd;
+	int woken;
+	pid_t tid;
+};
+
+/* A waiter that does not read the event. */
+static void *wait_exclusively(void *arg)
+{
+	struct exclusive *exclusive = arg;
+	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLEXCLUSIVE };
+	int epfd = epoll_create1(EPOLL_CLOEXEC);
+
+	if (!epoll_ctl(epfd, EPOLL_CTL_ADD, exclusive->fd, &in)) {
+		__atomic_store_n(&exclusive->tid, gettid(), __ATOMIC_RELEASE);
+		if (epoll_wait(epfd, &ready, 1, BUDGET_MS) == 1)
+			__atomic_store_n(&exclusive->woken, 1, __ATOMIC_RELEASE);
+	}
+	close(epfd);
+	return NULL;
+}
+
+static int nr_woken(struct exclusive *exclusive)
+{
+	return __atomic_load_n(&exclusive[0].woken, __ATOMIC_ACQUIRE) +
+	       __atomic_load_n(&exclusive[1].woken, __ATOMIC_ACQUIRE);
+}
+
+TEST_F(signal_io, exclusive_waiter_that_does_not_read_leaves_the_next_event_to_another)
+{
+	struct exclusive exclusive[2] = { { .fd = self->fd }, { .fd = self->fd } };
+	pthread_t threads[2];
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, wait_exclusively, &exclusive[i]));
+		ASSERT_TRUE(wait_for(__atomic_load_n(&exclusive[i].tid, __ATOMIC_ACQUIRE)));
+		ASSERT_TRUE(wait_for(blocked_in(exclusive[i].tid, SYS_epoll_wait) ||
+				     blocked_in(exclusive[i].tid, SYS_epoll_pwait)));
+	}
+	ASSERT_TRUE(end_one(self->fd));
+	ASSERT_TRUE(wait_for(nr_woken(exclusive)));
+	EXPECT_EQ(1, nr_woken(exclusive));
+	ASSERT_TRUE(end_one(self->fd));
+	EXPECT_TRUE(wait_for(nr_woken(exclusive) == 2));
+	for (i = 0; i < 2; i++)
+		pthread_join(threads[i], NULL);
+}
+
+#define MAX_ASYNC	8
+
+TEST_F(signal_io, asynchronous_descriptors_of_a_queue_are_limited)
+{
+	int fd, i, events[MAX_ASYNC + 1];
+
+	ASSERT_EQ(0, create_named("io", 0600));
+	fd = twheel_open_named("io", O_NONBLOCK);
+	for (i = 0; i <= MAX_ASYNC; i++)
+		events[i] = open_events(fd, TWHEEL_EVENTS_NONBLOCK);
+	for (i = 0; i < MAX_ASYNC; i++)
+		ASSERT_TRUE(go_async(events[i], getpid()));
+	EXPECT_FALSE(go_async(events[MAX_ASYNC], getpid()));
+	EXPECT_EQ(ENOSPC, errno);
+	/* The limit does not affect another queue, and ends with a descriptor. */
+	EXPECT_TRUE(go_async(fd, getpid()));
+	ASSERT_EQ(0, fcntl(events[0], F_SETFL, O_NONBLOCK));
+	close(events[1]);
+	EXPECT_TRUE(go_async(events[0], getpid()));
+	EXPECT_TRUE(go_async(events[MAX_ASYNC], getpid()));
+	close(events[0]);
+	for (i = 2; i <= MAX_ASYNC; i++)
+		close(events[i]);
+	close(fd);
+	EXPECT_EQ(0, remove_by_force("io"));
 }
 
 TEST_F(signal_io, epoll_with_other_descriptors)

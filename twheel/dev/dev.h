@@ -70,6 +70,8 @@ struct twheel_user {
  * @unread: number of operations on @events and @collected
  * @held: number of operations that are charged: pending, or with an unread final event
  * @shut: adds are refused; read() returns 0 once @held is 0
+ * @closed: @wake_work must not be queued
+ * @wake: wake-ups for @wake_work
  * @pending: list of pending operations, including those on @fresh and @rest
  * @events: operations with an event to read, oldest first
  * @rest: operations that have been taken from @fresh, newest first
@@ -77,8 +79,12 @@ struct twheel_user {
  *	is empty
  * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
  *	if no event can be read.
- * @readers: woken for each event
- * @async: receives SIGIO when the queue becomes non-empty
+ * @waiters: threads in read(), and pollers
+ * @async: files that receive SIGIO when the queue becomes non-empty
+ * @nr_async: number of these files
+ * @wake_work: wakes many waiters, and sends SIGIO
+ * @waking: wake-ups in progress; used by @wake_work only
+ * @mark: last visited waiter; used by @wake_work only
  *
  * Each file has a queue for the operations added through it. A named purgatory has one for
  * its detached operations.
@@ -89,14 +95,20 @@ struct twheel_events {
 	u32			unread;
 	u32			held;
 	bool			shut;
+	bool			closed;
+	u8			wake;
 	struct list_head	pending;
 	struct list_head	events;
 	struct twheel_file_op	*rest;
 	struct list_head	collected;
 	/* Written by each end of an operation; apart from the members above. */
 	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
-	wait_queue_head_t	readers;
+	wait_queue_head_t	waiters;
 	struct fasync_struct	*async;
+	atomic_t		nr_async;
+	struct work_struct	wake_work;
+	u32			waking;
+	wait_queue_entry_t	mark;
 };
 
 /* Errors of adds at a limit, which are counted separately. */
@@ -343,6 +355,7 @@ union twheel_call_args {
 /* file.c */
 extern unsigned int twheel_max_pending;
 extern struct workqueue_struct *twheel_wq;
+extern struct workqueue_struct *twheel_wake_wq;
 extern const struct file_operations twheel_file_fops;
 int __init twheel_device_init(void);
 void twheel_device_exit(void);
@@ -363,16 +376,18 @@ void twheel_events_init(struct twheel_events *events);
 bool twheel_events_collect(struct twheel_events *events);
 void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
 void twheel_events_shut(struct twheel_events *events);
+void twheel_events_close(struct twheel_events *events);
 void twheel_events_uncharge(struct twheel_events *events, u32 nr);
 void twheel_events_empty(struct twheel_events *events);
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags);
 bool twheel_event_queue(struct twheel_file_op *file_op);
-void twheel_events_wake(struct twheel_events *events, bool signal);
+void twheel_event_wake(struct twheel_events *events, bool was_empty);
 void twheel_event_ended(struct twheel_file_op *file_op);
 ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
+int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
 
 /* op.c */
 int __init twheel_file_ops_init(void);

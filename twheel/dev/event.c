@@ -35,13 +35,28 @@
  * reader that takes the last event changes NONE_FRESH to NULL. Hence a thread that replaces
  * NULL has made the queue non-empty, and a check for events reads one word.
  *
- * Readers
+ * Waiters
  * =======
  *
- * Readers sleep exclusively: an event wakes one of them, and a reader that leaves events
- * behind wakes the next one. SIGIO is sent when a queue becomes non-empty. Both are done
- * after the lock is dropped, because a queue may have many waiters and reapers of several
- * users add events to a queue of detached operations.
+ * Threads in read() and epoll instances with EPOLLEXCLUSIVE are exclusive waiters, at the tail
+ * of ->waiters. All others, here called pollers, are in front of them.
+ *
+ *	event			wakes
+ *	queue was empty		all pollers and an exclusive waiter; SIGIO is sent
+ *	queue was not empty	an exclusive waiter
+ *	reader leaves events	all pollers and an exclusive waiter
+ *	end of the queue	all waiters; SIGIO is sent
+ *
+ * A poller has been woken since the queue was empty, and checks for events before it sleeps
+ * again. But only one of the exclusive waiters has been woken, and that may never read: an
+ * epoll instance whose process exits wakes no other one. So each event wakes another one.
+ *
+ * A user can multiply the waiters, and the receivers of signals, of a queue to which another
+ * user adds events. A thread that ends an operation therefore visits at most WAKE_DIRECT
+ * waiters of each kind. If there are more, or a signal is to be sent, a work item does the
+ * rest, once for all events that were pushed before. It visits WAKE_MAX waiters at a time and
+ * then lets the work items of other queues run; wake_up() would visit all of them with
+ * interrupts off. An ordered workqueue serves all queues, so that this takes one thread.
  *
  * The lock is taken in process context only, and before all locks of op/ and core/.
  */
@@ -51,6 +66,8 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/uio.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
 
 #include "dev.h"
 
@@ -59,6 +76,23 @@
 
 /* Number of operations collected at a time. A reader also takes a batch with the lock held. */
 #define COLLECT_MAX	16
+
+/* Number of waiters of each kind that are visited by the thread that ends an operation. */
+#define WAKE_DIRECT	4
+
+/* Number of waiters visited by the work item with the lock of the wait queue held. */
+#define WAKE_MAX	32
+
+/* Number of files of a queue that may be asynchronous. */
+#define ASYNC_MAX	8
+
+/* For ->wake. */
+#define WAKE_POLLERS	BIT(0)
+#define WAKE_EXCLUSIVE	BIT(1)	/* one exclusive waiter */
+#define WAKE_SIGIO	BIT(2)
+#define WAKE_END	BIT(3)	/* all exclusive waiters, and SIGIO for the end */
+
+#define WAKE_EVENT	(WAKE_POLLERS | WAKE_EXCLUSIVE)
 
 /* No event is fresh, but others can be read. Also the end of the list, like NULL. */
 #define NONE_FRESH	((struct twheel_file_op *)1UL)
@@ -73,6 +107,144 @@ struct events_taken {
 	struct twheel_event	event[EVENT_BATCH];
 };
 
+/* Another walk calls this for the mark of a walk. */
+static int wake_nobody(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
+{
+	return 0;
+}
+
+/*
+ * Visit up to @max waiters of one kind after @mark, which moves behind them: with WAKE_POLLERS from
+ * the first one, with WAKE_EXCLUSIVE from the latest one. So the walk ends although waiters are
+ * added. Returns true, with @mark in the wait queue, if there are more.
+ */
+static bool wake_some(struct twheel_events *events, struct wait_queue_entry *mark, u32 what,
+		      u32 kind, u32 max)
+{
+	void *key = what & WAKE_END ? NULL : poll_to_key(EPOLLIN | EPOLLRDNORM);
+	u32 flag = kind == WAKE_EXCLUSIVE ? WQ_FLAG_EXCLUSIVE : 0;
+	struct wait_queue_head *waiters = &events->waiters;
+	struct wait_queue_entry *waiter;
+	unsigned long irq_flags;
+	struct list_head *pos;
+	bool more;
+
+	if (!(what & kind))
+		return false;
+	spin_lock_irqsave(&waiters->lock, irq_flags);
+	if (list_empty(&mark->entry)) {
+		mark->flags = flag;
+		list_add(&mark->entry, flag ? waiters->head.prev : &waiters->head);
+	}
+	for (;;) {
+		pos = flag ? mark->entry.prev : mark->entry.next;
+		waiter = list_entry(pos, struct wait_queue_entry, entry);
+		more = pos != &waiters->head && (waiter->flags & WQ_FLAG_EXCLUSIVE) == flag;
+		if (!more || !max--)
+			break;
+		list_move(&mark->entry, flag ? pos->prev : pos);
+		/* This may remove the waiter. */
+		more = waiter->func(waiter, TASK_INTERRUPTIBLE, 0, key) <= 0;
+		if (!more && flag && !(what & WAKE_END))
+			break;
+	}
+	if (!more)
+		list_del_init(&mark->entry);
+	spin_unlock_irqrestore(&waiters->lock, irq_flags);
+	return more;
+}
+
+/* Returns true if some waiters are left to the work item. */
+static bool wake_direct(struct twheel_events *events, u32 what, u32 kind)
+{
+	struct wait_queue_entry mark = {
+		.func	= wake_nobody,
+		.entry	= LIST_HEAD_INIT(mark.entry),
+	};
+	bool more = wake_some(events, &mark, what, kind, WAKE_DIRECT);
+
+	if (more)
+		remove_wait_queue(&events->waiters, &mark);
+	return more;
+}
+
+/* A callback may get here after a reader has forgotten its operation and closed the file. */
+static void events_wake_later(struct twheel_events *events, u32 what)
+{
+	spin_lock(&events->lock);
+	if (!events->closed) {
+		WRITE_ONCE(events->wake, events->wake | what);
+		queue_work(twheel_wake_wq, &events->wake_work);
+	}
+	spin_unlock(&events->lock);
+}
+
+/* Visit WAKE_MAX waiters. If there are more, the work items of other queues run first. */
+static void events_wake_work(struct work_struct *work)
+{
+	struct twheel_events *events = container_of(work, struct twheel_events, wake_work);
+	u32 what;
+
+	if (!events->waking) {
+		spin_lock(&events->lock);
+		events->waking = events->wake;
+		WRITE_ONCE(events->wake, 0);
+		spin_unlock(&events->lock);
+	}
+	what = events->waking;
+	if (!wake_some(events, &events->mark, what, WAKE_POLLERS, WAKE_MAX)) {
+		what &= ~WAKE_POLLERS;
+		if (!wake_some(events, &events->mark, what, WAKE_EXCLUSIVE, WAKE_MAX)) {
+			if (what & WAKE_SIGIO)
+				kill_fasync(&events->async, SIGIO, POLL_IN);
+			if (what & WAKE_END)
+				kill_fasync(&events->async, SIGIO, POLL_HUP);
+			what = 0;
+		}
+	}
+	events->waking = what;
+	if (what || READ_ONCE(events->wake))
+		events_wake_later(events, 0);
+}
+
+/*
+ * Wake waiters and send signals after an event was pushed or the queue was shut. The caller
+ * keeps the queue: it holds a reference to an operation or to the file.
+ *
+ *	CPU 0					CPU 1
+ *	event_push()				waiter, for example twheel_events_poll()
+ *	  cmpxchg(fresh, NULL, op)		  add to ->waiters
+ *	  full barrier				  smp_mb()
+ *	waitqueue_active()?			  READ_ONCE(fresh)
+ *
+ * Either CPU 0 sees the waiter, or CPU 1 sees an event. If CPU 1 reads NULL, the push that
+ * replaces this NULL has "queue was empty" as its result, and wakes the pollers. The barrier
+ * of CPU 1 is in twheel_events_poll() or in the set_current_state() of prepare_to_wait_event().
+ * The barrier of CPU 0 is the cmpxchg() of event_push(), the smp_mb() of events_wake_next(), or
+ * for the end of the queue, ->lock on both sides.
+ */
+static void events_wake(struct twheel_events *events, u32 what)
+{
+	u32 later = 0;
+
+	/* After the barrier of CPU 0. */
+	if (waitqueue_active(&events->waiters)) {
+		later |= wake_direct(events, what, WAKE_POLLERS) ? WAKE_POLLERS : 0;
+		later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
+		later |= later ? what & WAKE_END : 0;
+	}
+	if (what & (WAKE_SIGIO | WAKE_END) && READ_ONCE(events->async))
+		later |= what & (WAKE_SIGIO | WAKE_END);
+	if (unlikely(later))
+		events_wake_later(events, later);
+}
+
+/* At the end of the queue all waiters must return. */
+static void events_wake_all(struct twheel_events *events)
+{
+	events_wake(events, WAKE_EVENT | WAKE_END);
+}
+
 /* @events is zeroed. */
 void twheel_events_init(struct twheel_events *events)
 {
@@ -80,14 +252,19 @@ void twheel_events_init(struct twheel_events *events)
 	INIT_LIST_HEAD(&events->pending);
 	INIT_LIST_HEAD(&events->events);
 	INIT_LIST_HEAD(&events->collected);
-	init_waitqueue_head(&events->readers);
+	init_waitqueue_head(&events->waiters);
+	events->mark.func = wake_nobody;
+	INIT_LIST_HEAD(&events->mark.entry);
+	INIT_WORK(&events->wake_work, events_wake_work);
 }
 
-/* At the end of the queue all waiters must return. */
-static void events_wake_all(struct twheel_events *events)
+/* The queue has no waiters, and none can be added. May sleep. */
+void twheel_events_close(struct twheel_events *events)
 {
-	wake_up_interruptible_all(&events->readers);
-	kill_fasync(&events->async, SIGIO, POLL_HUP);
+	spin_lock(&events->lock);
+	events->closed = true;
+	spin_unlock(&events->lock);
+	cancel_work_sync(&events->wake_work);
 }
 
 /* Uncharge @nr operations that are not pending. */
@@ -135,7 +312,7 @@ static bool at_end_of_list(const struct twheel_file_op *file_op)
 }
 
 /*
- * Push an operation on ->fresh; no lock is needed. A full barrier, see twheel_events_wake().
+ * Push an operation on ->fresh; no lock is needed. A full barrier, see events_wake().
  * Returns true if the queue was empty.
  */
 static bool event_push(struct twheel_events *events, struct twheel_file_op *file_op)
@@ -287,7 +464,7 @@ void twheel_events_empty(struct twheel_events *events)
 
 /*
  * Queue the event of a periodic operation, with the lock of its event queue held. Returns true
- * if the queue was empty: the caller passes this to twheel_events_wake() after unlocking.
+ * if the queue was empty: the caller passes this to twheel_event_wake() after unlocking.
  */
 bool twheel_event_queue(struct twheel_file_op *file_op)
 {
@@ -300,20 +477,10 @@ bool twheel_event_queue(struct twheel_file_op *file_op)
 	return event_push(events, file_op);
 }
 
-/*
- * Wake a reader after an event was pushed, and send SIGIO if @signal. The caller holds a
- * reference to an operation of the queue, which keeps the queue.
- */
-void twheel_events_wake(struct twheel_events *events, bool signal)
+/* Wake waiters after an event was pushed. */
+void twheel_event_wake(struct twheel_events *events, bool was_empty)
 {
-	/*
-	 * A reader adds itself to the wait queue before it checks for events. The barrier
-	 * between the push and this check is the one of event_push().
-	 */
-	if (waitqueue_active(&events->readers))
-		wake_up_interruptible_poll(&events->readers, EPOLLIN | EPOLLRDNORM);
-	if (signal)
-		kill_fasync(&events->async, SIGIO, POLL_IN);
+	events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
 }
 
 static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
@@ -350,7 +517,7 @@ void twheel_event_ended(struct twheel_file_op *file_op)
 		was_empty = periodic_ended(events, periodic);
 	else
 		was_empty = event_push(events, file_op);
-	twheel_events_wake(events, was_empty);
+	twheel_event_wake(events, was_empty);
 }
 
 static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
@@ -475,12 +642,12 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 	return delivered;
 }
 
-/* Wake another reader for events that this one leaves. */
+/* Wake other waiters for events that this reader leaves. */
 static void events_wake_next(struct twheel_events *events, bool signal)
 {
-	/* Pairs with the barrier of a reader that adds itself to the wait queue. */
+	/* See events_wake(). */
 	smp_mb();
-	twheel_events_wake(events, signal);
+	events_wake(events, signal ? WAKE_EVENT | WAKE_SIGIO : WAKE_EVENT);
 }
 
 /*
@@ -533,7 +700,7 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 			return 0;
 		if (!wait)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(events->readers, events_readable(events) ||
+		ret = wait_event_interruptible_exclusive(events->waiters, events_readable(events) ||
 							 events_at_end(events));
 		if (ret)
 			return ret;
@@ -544,10 +711,23 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait)
 {
-	poll_wait(file, &events->readers, wait);
-	/* Pairs with the barriers of event_push() and events_wake_next(). */
+	poll_wait(file, &events->waiters, wait);
+	/* See events_wake(). */
 	smp_mb();
 	if (events_readable(events))
 		return EPOLLIN | EPOLLRDNORM;
 	return events_at_end(events) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
+}
+
+/* Returns -ENOSPC if too many files of the queue are asynchronous. */
+int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on)
+{
+	int ret = -ENOSPC;
+
+	if (!on || atomic_inc_return(&events->nr_async) <= ASYNC_MAX)
+		ret = fasync_helper(fd, file, on, &events->async);
+	/* None was added, or one was removed. */
+	if (on ? ret <= 0 : ret > 0)
+		atomic_dec(&events->nr_async);
+	return ret;
 }

@@ -73,6 +73,9 @@ MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 
 /* For work that may outlive the last file. It is drained on module exit. */
 struct workqueue_struct *twheel_wq;
 
+/* Wakes waiters and sends signals, in turn for all event queues. */
+struct workqueue_struct *twheel_wake_wq;
+
 /* Create the purgatory of a zeroed instance. A @max_watches of 0 is no limit. */
 int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
 			 u32 max_watches)
@@ -101,6 +104,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 void twheel_instance_exit(struct twheel_instance *instance)
 {
 	twheel_purgatory_destroy(instance->purgatory);
+	twheel_events_close(&instance->detached);
 	WARN_ON_ONCE(!xa_empty(&instance->ops));
 	xa_destroy(&instance->ops);
 }
@@ -203,6 +207,7 @@ static void file_free(struct twheel_file *file)
 	twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
+	twheel_events_close(&file->own);
 	spin_lock(&instance->lock);
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
@@ -258,7 +263,7 @@ static int file_fasync(int fd, struct file *file, int on)
 {
 	struct twheel_file *tf = file->private_data;
 
-	return fasync_helper(fd, file, on, &tf->queue->async);
+	return twheel_events_fasync(tf->queue, fd, file, on);
 }
 
 /* Number of adds and watch calls that failed with an error because of a limit. */
@@ -482,9 +487,13 @@ int __init twheel_device_init(void)
 	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
 	if (!twheel_wq)
 		return -ENOMEM;
+	err = -ENOMEM;
+	twheel_wake_wq = alloc_ordered_workqueue("twheel_wake", 0);
+	if (!twheel_wake_wq)
+		goto wq_exit;
 	err = twheel_file_ops_init();
 	if (err)
-		goto wq_exit;
+		goto wake_wq_exit;
 	err = twheel_named_init();
 	if (err)
 		goto ops_exit;
@@ -504,6 +513,8 @@ named_exit:
 	twheel_named_exit();
 ops_exit:
 	twheel_file_ops_exit();
+wake_wq_exit:
+	destroy_workqueue(twheel_wake_wq);
 wq_exit:
 	destroy_workqueue(twheel_wq);
 	return err;
@@ -517,5 +528,6 @@ void twheel_device_exit(void)
 	twheel_named_exit();
 	twheel_users_exit();
 	destroy_workqueue(twheel_wq);
+	destroy_workqueue(twheel_wake_wq);
 	twheel_file_ops_exit();
 }

@@ -61,7 +61,7 @@ static void periodic_run(struct twheel_periodic *periodic)
 		container_of(periodic, struct twheel_file_periodic, periodic);
 	struct twheel_file_op *file_op = fp->file_op;
 	struct twheel_events *events = twheel_file_op_events(file_op);
-	bool expire = false, wake = false, signal = false;
+	bool expire = false, wake = false, was_empty = false;
 
 	/* The queue is valid: twheel_file_ops_forget() waits for this callback. */
 	spin_lock(&events->lock);
@@ -78,13 +78,13 @@ static void periodic_run(struct twheel_periodic *periodic)
 		expire = fp->finished;
 		wake = !expire;
 		if (wake)
-			signal = twheel_event_queue(file_op);
+			was_empty = twheel_event_queue(file_op);
 	}
 	spin_unlock(&events->lock);
 	if (expire)
 		twheel_op_expire(&file_op->op);
 	else if (wake)
-		twheel_events_wake(events, signal);
+		twheel_event_wake(events, was_empty);
 }
 
 /* @deadline: first deadline in host time. */

@@ -671,7 +671,9 @@ static void poller_queue(struct file *file, wait_queue_head_t *queue, poll_table
 	if (WARN_ON(poller->nr == POLL_QUEUES))
 		return;
 	poller->queue[poller->nr++] = queue;
-	*entry = (struct wait_queue_entry) { .task = current };
+	*entry = (struct wait_queue_entry) {
+		.task = current, .func = autoremove_wake_function,
+	};
 	INIT_LIST_HEAD(&entry->entry);
 	rig_wait_prepare(queue, entry, TASK_INTERRUPTIBLE);
 }

@@ -38,7 +38,7 @@ int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, i
 		list_del_init(&entry->entry);
 		ret = -ERESTARTSYS;
 	} else if (list_empty(&entry->entry)) {
-		if (entry->exclusive)
+		if (entry->flags & WQ_FLAG_EXCLUSIVE)
 			list_add_tail(&entry->entry, &queue->head);
 		else
 			list_add(&entry->entry, &queue->head);
@@ -56,6 +56,20 @@ void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry)
 	spin_unlock(&queue->lock);
 }
 
+void remove_wait_queue(wait_queue_head_t *queue, struct wait_queue_entry *entry)
+{
+	spin_lock(&queue->lock);
+	list_del(&entry->entry);
+	spin_unlock(&queue->lock);
+}
+
+int autoremove_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags,
+			     void *key)
+{
+	list_del_init(&entry->entry);
+	return wake_up_process(entry->task);
+}
+
 /* Wake all waiters for @key, but only @nr_exclusive exclusive ones; 0 wakes all. */
 void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive)
 {
@@ -63,12 +77,11 @@ void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive)
 
 	spin_lock(&queue->lock);
 	list_for_each_entry_safe(entry, next, &queue->head, entry) {
-		bool exclusive = entry->exclusive;
+		bool exclusive = entry->flags & WQ_FLAG_EXCLUSIVE;
 
 		if (key && entry->key != key)
 			continue;
-		list_del_init(&entry->entry);
-		if (wake_up_process(entry->task) && exclusive && !--nr_exclusive)
+		if (entry->func(entry, TASK_NORMAL, 0, NULL) && exclusive && !--nr_exclusive)
 			break;
 	}
 	spin_unlock(&queue->lock);

@@ -177,6 +177,7 @@ static void *worker_main(void *arg)
 		pthread_mutex_unlock(&lock);
 		if (work) {
 			work->func(work);
+			cond_resched();
 			WARN_ON(in_atomic());
 			WARN_ON(rig_self()->memcg);
 		} else {

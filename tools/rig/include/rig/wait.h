@@ -15,18 +15,31 @@ typedef struct wait_queue_head {
 	struct list_head head;
 } wait_queue_head_t;
 
-struct wait_queue_entry {
+/* Called with the lock of the queue held. Return: above 0 if it woke the waiter. */
+struct wait_queue_entry;
+typedef int (*wait_queue_func_t)(struct wait_queue_entry *entry, unsigned int mode, int flags,
+				 void *key);
+
+#define WQ_FLAG_EXCLUSIVE	1
+#define TASK_NORMAL		(TASK_INTERRUPTIBLE | TASK_UNINTERRUPTIBLE)
+#define poll_to_key(events)	((void *)(uintptr_t)(events))
+
+typedef struct wait_queue_entry {
+	unsigned int flags;
+	wait_queue_func_t func;
 	struct task_struct *task;
 	const void *key;		/* of wait_var_event(), or NULL */
-	bool exclusive;
 	struct list_head entry;
-};
+} wait_queue_entry_t;
 
 #define DECLARE_WAIT_QUEUE_HEAD(name) wait_queue_head_t name = {	\
 	.head = LIST_HEAD_INIT((name).head) }
 void init_waitqueue_head(wait_queue_head_t *queue);
 int rig_wait_prepare(wait_queue_head_t *queue, struct wait_queue_entry *entry, int state);
 void rig_wait_finish(wait_queue_head_t *queue, struct wait_queue_entry *entry);
+void remove_wait_queue(wait_queue_head_t *queue, struct wait_queue_entry *entry);
+int autoremove_wake_function(struct wait_queue_entry *entry, unsigned int mode, int flags,
+			     void *key);
 void rig_wake_queue(wait_queue_head_t *queue, const void *key, int nr_exclusive);
 #define rig_wake(queue, key, nr) ({					\
 	RIG_LOCK_BEGIN(queue);						\
@@ -56,7 +69,8 @@ static inline bool wq_has_sleeper(wait_queue_head_t *queue)
 
 #define RIG_WAIT(queue, entry_key, entry_exclusive, state, condition, before, after) ({	\
 	struct wait_queue_entry _entry = {						\
-		.task = current, .key = entry_key, .exclusive = entry_exclusive,	\
+		.task = current, .func = autoremove_wake_function, .key = entry_key,	\
+		.flags = entry_exclusive ? WQ_FLAG_EXCLUSIVE : 0,			\
 		.entry = LIST_HEAD_INIT(_entry.entry),					\
 	};										\
 	int _ret = 0;									\

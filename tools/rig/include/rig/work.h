@@ -45,6 +45,7 @@ void destroy_workqueue(struct workqueue_struct *queue);
 #define WQ_MEM_RECLAIM		0
 #define WQ_HIGHPRI		0
 #define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name)
+#define alloc_ordered_workqueue(name, flags)		rig_workqueue_create(name)
 #define DECLARE_WORK(name, fn)		struct work_struct name = { .func = (fn) }
 #define DECLARE_DEFERRABLE_WORK(name, fn)				\
 	struct delayed_work name = { .work = { .func = (fn) } }
