@@ -232,6 +232,28 @@ static void no_timer_is_early_after_step_back(struct kunit *test)
 	expect_on_time(test, &between);
 }
 
+/* The first of more steps than TWHEEL_WALL_STEPS goes back. The wheel is at 10 s. */
+static void step_back_before_many_steps_is_noticed(struct kunit *test)
+{
+	static struct clock_probe first, between;
+	u64 start = twheel_now(wheel);
+	unsigned int i;
+
+	clock_probe_init(&first, 0);
+	clock_probe_init(&between, 0);
+	add_at(test, &first, start + 10 * NSEC_PER_SEC);
+	vtime_sleep(11 * NSEC_PER_SEC);
+	expect_on_time(test, &first);
+	local_irq_disable();
+	clock_move(test, -61 * (s64)NSEC_PER_SEC);
+	for (i = 0; i < 20; i++)
+		clock_move(test, NSEC_PER_MSEC);
+	add_at(test, &between, start + 5 * NSEC_PER_SEC);
+	local_irq_enable();
+	vtime_sleep(60 * NSEC_PER_SEC);
+	expect_on_time(test, &between);
+}
+
 /* The reaper is busy while the timers are added and the clock is set. */
 static void due_timers_fire_after_step_back(struct kunit *test)
 {
@@ -792,6 +814,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_forward_fires_passed_timers),
 	KUNIT_CASE(step_back_delays_pending_timers),
 	KUNIT_CASE(no_timer_is_early_after_step_back),
+	KUNIT_CASE(step_back_before_many_steps_is_noticed),
 	KUNIT_CASE(due_timers_fire_after_step_back),
 	KUNIT_CASE(step_back_between_two_alarms_stops_no_timer),
 	KUNIT_CASE(passed_deadlines_fire_after_step_back),

@@ -176,19 +176,21 @@ static struct notifier_block wall_notifier = {
 	.notifier_call = wall_notify,
 };
 
-/* What the clock had reached before the steps after @from, up to @to. */
+/*
+ * What the clock had reached before the steps after @from, up to @to: before the last of them, if
+ * they are more than TWHEEL_WALL_STEPS.  Whether one of them went back is always known.
+ */
 void twheel_wall_passed(u32 from, u32 to, struct twheel_passed *passed)
 {
+	u32 known = to - from > TWHEEL_WALL_STEPS ? to - TWHEEL_WALL_STEPS : from;
 	unsigned int seq;
 	u32 generation;
 	u64 reached;
 
-	if (to - from > TWHEEL_WALL_STEPS)
-		from = to - TWHEEL_WALL_STEPS;
 	do {
 		seq = read_seqcount_begin(&twheel_wall.seq);
 		passed->latest = 0;
-		for (generation = to; generation != from; generation--) {
+		for (generation = to; generation != known; generation--) {
 			reached = READ_ONCE(twheel_wall.reached[generation % TWHEEL_WALL_STEPS]);
 			passed->first = reached;
 			passed->latest = max(passed->latest, reached);
