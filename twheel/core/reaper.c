@@ -289,7 +289,6 @@ static void reap_alarmed(struct twheel_shard *shard)
 		return;
 	WRITE_ONCE(shard->alarmed, false);
 	shard->armed = TWHEEL_TICK_NEVER;
-	twheel_shard_arm_next(shard);
 }
 
 /* Move inline timers. Returns true if there are more to move. Due ones are left to the alarm. */
@@ -302,8 +301,28 @@ static bool reap_inline(struct twheel_shard *shard, u64 now, unsigned int *budge
 	if (likely(twheel_base_next(base) > now))
 		return false;
 	more = base_advance(base, now, budget) && base_expired(base, now);
-	twheel_shard_arm_next(shard);
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		twheel_shard_arm_next(shard);
 	return more;
+}
+
+/*
+ * On PREEMPT_RT, call due inline timers, and arm the alarm for the next ones.  If some are left,
+ * they wait for one ordinary callback.  Returns true if there were some.
+ */
+static bool reap_inline_due(struct twheel_shard *shard, u64 now)
+	__must_hold(&shard->lock)
+{
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
+	bool called = twheel_queue_ready(&base->queue);
+
+	if (called)
+		reap_due(shard, base, now);
+	if (twheel_queue_ready(&base->queue))
+		WRITE_ONCE(shard->alarmed, true);
+	else
+		twheel_shard_arm_next(shard);
+	return called;
 }
 
 /*
@@ -314,7 +333,6 @@ static bool reap_step(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
-	struct twheel_base *inline_base = &shard->base[TWHEEL_BASE_INLINE];
 	/* The chunk includes the timer that is called next. */
 	unsigned int budget = TWHEEL_CHUNK - 1;
 	u64 now = twheel_shard_look(shard);
@@ -323,8 +341,7 @@ static bool reap_step(struct twheel_shard *shard)
 	reap_alarmed(shard);
 	if (reap_inline(shard, now, &budget))
 		return true;
-	if (IS_ENABLED(CONFIG_PREEMPT_RT) && twheel_queue_ready(&inline_base->queue)) {
-		reap_due(shard, inline_base, now);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && reap_inline_due(shard, now)) {
 		budget = TWHEEL_CHUNK - 1;
 		now = twheel_shard_look(shard);
 		called = true;

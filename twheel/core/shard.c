@@ -452,10 +452,10 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 void twheel_shard_stop(struct twheel_shard *shard)
 {
 	cancel_delayed_work_sync(&shard->start);
+	/* The alarm must not wake a task that is gone. A reaper that has run cancels it again. */
+	hrtimer_cancel(&shard->alarm);
 	if (shard->task)
 		kthread_stop(shard->task);
-	/* The reaper may never have run. */
-	hrtimer_cancel(&shard->alarm);
 	if (shard->watching)
 		twheel_wall_put();
 	shard_destroy_bases(shard);
