@@ -476,7 +476,7 @@ static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now, unsigned int
 static bool alarm_was_set_back(const struct twheel_shard *shard)
 {
 	return shard->clock == TWHEEL_CLOCK_REALTIME &&
-	       twheel_clock_ns(shard->clock) < hrtimer_get_expires_ns(&shard->alarm);
+	       twheel_clock_ns(shard->clock) < ktime_to_ns(hrtimer_get_expires(&shard->alarm));
 }
 
 /* Arm the alarm again; @now is the current tick. */

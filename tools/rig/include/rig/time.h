@@ -155,7 +155,7 @@ struct hrtimer {
 };
 
 void hrtimer_init(struct hrtimer *timer, clockid_t clock, enum hrtimer_mode mode);
-static inline s64 hrtimer_get_expires_ns(const struct hrtimer *timer)
+static inline ktime_t hrtimer_get_expires(const struct hrtimer *timer)
 {
 	return timer->expires;
 }
