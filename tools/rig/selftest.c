@@ -91,6 +91,7 @@ static _Noreturn void lacks(const char *what)
 }
 
 #define LACKS(name, what) void selftest_no_##name(void) { lacks(what); }
+LACKS(leaps, "leap seconds")
 LACKS(dup2, "dup2()")
 LACKS(glob, "threads in /proc")
 LACKS(epoll, "epoll")
@@ -102,6 +103,7 @@ LACKS(select, "select()")
 LACKS(sockets, "sockets")
 LACKS(nodes, "nodes with permissions")
 LACKS(splice, "splice()")
+LACKS(timerfd, "timerfd")
 LACKS(writing, "write()")
 
 /* Processes and threads */

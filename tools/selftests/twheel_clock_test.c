@@ -3,6 +3,8 @@
  * The clocks of deadlines, and operations while CLOCK_REALTIME is set, forward and
  * backward.  Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
  */
+#include <sys/timerfd.h>
+#include <sys/timex.h>
 #include "named.h"
 
 static const clockid_t clocks[] = {
@@ -341,6 +343,93 @@ TEST_F(wall_clock, operation_is_cancelled_by_a_step_undone_immediately)
 		}
 	}
 	EXPECT_EQ(0, missed);
+}
+
+/*
+ * A timerfd of the same deadline has fired, so the clock has shown the deadline, and is set back
+ * before the tick of the wheel that follows.
+ */
+TEST_F(wall_clock, passed_deadline_expires_when_the_clock_is_set_back)
+{
+	int i, timer = timerfd_create(CLOCK_REALTIME, TFD_CLOEXEC);
+	struct itimerspec at = { 0 };
+	__u64 deadline, expirations;
+	struct twheel_event event;
+
+	ASSERT_LE(0, timer);
+	for (i = 0; i < 20; i++) {
+		/* At any place in a tick. */
+		deadline = time_by(TWHEEL_CLOCK_REALTIME) + 6 * MSEC + i * 97001;
+		at.it_value.tv_sec = deadline / SEC;
+		at.it_value.tv_nsec = deadline % SEC;
+		ASSERT_NE(0, add_by(self->fd, TWHEEL_CLOCK_REALTIME, deadline,
+				    TWHEEL_ADD_ABSTIME |
+				    (i % 2 ? TWHEEL_ADD_CANCEL_ON_SET : 0), i));
+		ASSERT_EQ(0, timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
+		ASSERT_EQ(sizeof(expirations), read(timer, &expirations, sizeof(expirations)));
+		ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(i, event.cookie);
+		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(0, event.error);
+		EXPECT_LE(deadline, event.time);
+		ASSERT_TRUE(turn_wall_clock(HOUR));
+	}
+	close(timer);
+}
+
+/*
+ * Set the clock to just before the end of a day, at which a leap second is inserted.
+ * Return: the end of the day; 0 if the clock cannot be set so.
+ */
+static __u64 insert_leap_second(void)
+{
+	struct timex leap = { .modes = ADJ_STATUS, .status = STA_PLL | STA_INS };
+	__u64 end = (time_by(TWHEEL_CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
+
+	/* Setting the clock clears the status, and a later second examines it. */
+	return set_wall_clock(end - 1200 * MSEC) && adjtimex(&leap) >= 0 ? end : 0;
+}
+
+/*
+ * The clock shows the end of the day, and at the next tick of the kernel it goes back by a second.
+ * A deadline in the last second does not wait for the second pass of this second.
+ */
+TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
+{
+	static const __s64 before[] = { 200 * MSEC, 1000, 1 };
+	struct timex none = { .modes = ADJ_STATUS };
+	__u64 start = now_ns(), end = insert_leap_second(), after, on_set, waited;
+	struct twheel_event event;
+	unsigned int i;
+
+	if (!end)
+		SKIP(return, "cannot insert a leap second: %s", strerror(errno));
+	for (i = 0; i < ARRAY_SIZE(before); i++)
+		ASSERT_NE(0, add_by(self->fd, TWHEEL_CLOCK_REALTIME, end - before[i],
+				    TWHEEL_ADD_ABSTIME, i));
+	after = add_by(self->fd, TWHEEL_CLOCK_REALTIME, end + 500 * MSEC, TWHEEL_ADD_ABSTIME, i);
+	on_set = add_by(self->fd, TWHEEL_CLOCK_REALTIME, end + HOUR,
+			TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, i);
+	ASSERT_NE(0, after);
+	ASSERT_NE(0, on_set);
+	for (i = 0; i < ARRAY_SIZE(before); i++) {
+		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(i, event.cookie);
+		EXPECT_LE(event.deadline, event.time);
+	}
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(on_set, event.id);
+	EXPECT_EQ(-ECANCELED, event.error);
+	waited = now_ns() - start;
+	if (virtual_time())
+		EXPECT_GT(1200 * MSEC + TURNS_NS, waited);
+	ASSERT_TRUE(next_event(self->fd, &event));
+	waited = now_ns() - start;
+	EXPECT_EQ(after, event.id);
+	EXPECT_LE(end + 500 * MSEC, event.time);
+	EXPECT_LE(2700 * MSEC, waited);
+	adjtimex(&none);
 }
 
 /* The realtime clock is moved by these steps, forward and backward, until @over is set. */
