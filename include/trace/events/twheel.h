@@ -33,7 +33,7 @@ DECLARE_EVENT_CLASS(twheel_timer,
 		  __entry->timer, __entry->expires, __entry->shard)
 );
 
-/* A timer was added or re-armed; expires is its deadline in ns, with slack the start of its tick. */
+/* A timer was added or re-armed; expires is its deadline in ns, or with slack that of its tick. */
 DEFINE_EVENT(twheel_timer, twheel_timer_add,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
 	TP_ARGS(timer, shard)
