@@ -69,17 +69,21 @@ static int wait_for(int wanted)
 	return 0;
 }
 
-static int timers_add(struct twheel *wheel, struct twheel_timer *timer, u32 nr,
-		      unsigned int flags, u64 from, u64 apart)
+/* Every other timer is inline.  With @on_set a change of the clock cancels half of either kind. */
+static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u32 nr, bool on_set,
+		      u64 from, u64 apart)
 {
+	unsigned int flags;
 	u32 i;
 
 	atomic_set(&fired, 0);
 	for (i = 0; i < nr; i++) {
-		twheel_timer_init_flags(&timer[i], wheel, fire,
-					flags & (i & 1 ? ~0 : ~TWHEEL_TIMER_CANCEL_ON_SET) &
-					(i & 2 ? ~0 : ~TWHEEL_TIMER_INLINE));
-		if (twheel_timer_add(&timer[i], from + hash_64(i, 32) * apart))
+		flags = i & 2 ? TWHEEL_TIMER_INLINE : 0;
+		if (on_set && i & 1)
+			twheel_clock_timer_init(&timer[i], wheel, fire, flags);
+		else
+			twheel_timer_init_flags(&timer[i].timer, wheel, fire, flags);
+		if (twheel_timer_add(&timer[i].timer, from + hash_64(i, 32) * apart))
 			return -EIO;
 		if (i % 1024 == 0)
 			cond_resched();
@@ -90,9 +94,9 @@ static int timers_add(struct twheel *wheel, struct twheel_timer *timer, u32 nr,
 /* Run a load of timers on a wheel of its own. */
 static int timers_load(const struct bench_config *config, const struct twheel_config *parameters,
 		       int (*run)(const struct bench_config *config, struct twheel *wheel,
-				  struct twheel_timer *timer))
+				  struct twheel_clock_timer *timer))
 {
-	struct twheel_timer *timer = vcalloc(config->nr, sizeof(*timer));
+	struct twheel_clock_timer *timer = vcalloc(config->nr, sizeof(*timer));
 	struct twheel *wheel;
 	int err;
 
@@ -110,11 +114,11 @@ static int timers_load(const struct bench_config *config, const struct twheel_co
 }
 
 static int burst(const struct bench_config *config, struct twheel *wheel,
-		 struct twheel_timer *timer)
+		 struct twheel_clock_timer *timer)
 {
 	u64 deadline = twheel_deadline(config->ahead_ns);
 
-	return timers_add(wheel, timer, config->nr, TWHEEL_TIMER_INLINE, deadline, 0) ?:
+	return timers_add(wheel, timer, config->nr, false, deadline, 0) ?:
 	       wait_for(config->nr);
 }
 
@@ -135,10 +139,9 @@ static int set_clock(s64 seconds)
 }
 
 static int clock_set(const struct bench_config *config, struct twheel *wheel,
-		     struct twheel_timer *timer)
+		     struct twheel_clock_timer *timer)
 {
-	int err = timers_add(wheel, timer, config->nr,
-			     TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET,
+	int err = timers_add(wheel, timer, config->nr, true,
 			     twheel_now(wheel) + BACK_S * NSEC_PER_SEC, NSEC_PER_USEC);
 
 	if (err)
@@ -162,7 +165,7 @@ static int clock_set_load(const struct bench_config *config)
 }
 
 static int levels(const struct bench_config *config, struct twheel *wheel,
-		  struct twheel_timer *timer)
+		  struct twheel_clock_timer *timer)
 {
 	u64 span = twheel_tick_ns(wheel), now = twheel_now(wheel);
 	int err = 0;
@@ -170,8 +173,8 @@ static int levels(const struct bench_config *config, struct twheel *wheel,
 
 	for (i = 0; i < config->nr && !err; i++) {
 		span *= MOST_SLOTS;
-		twheel_timer_init(&timer[i], wheel, fire);
-		err = twheel_timer_add(&timer[i], now + span / 2);
+		twheel_timer_init(&timer[i].timer, wheel, fire);
+		err = twheel_timer_add(&timer[i].timer, now + span / 2);
 	}
 	return err;
 }
