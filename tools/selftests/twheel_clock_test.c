@@ -413,6 +413,10 @@ TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
 			TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, i);
 	ASSERT_NE(0, after);
 	ASSERT_NE(0, on_set);
+	/* An idle machine has no ticks, and the clock goes back at the next one. */
+	usleep(1180 * 1000);
+	while (now_ns() - start < 1200 * MSEC + TURNS_NS)
+		;
 	for (i = 0; i < ARRAY_SIZE(before); i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		/* The last two have the same tick, and may come in any order. */
@@ -428,7 +432,7 @@ TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
 	EXPECT_EQ(-ECANCELED, event.error);
 	waited = now_ns() - start;
 	if (virtual_time())
-		EXPECT_GT(1200 * MSEC + TURNS_NS, waited);
+		EXPECT_GT(1200 * MSEC + 2 * TURNS_NS, waited);
 	ASSERT_TRUE(next_event(self->fd, &event));
 	waited = now_ns() - start;
 	EXPECT_EQ(after, event.id);
