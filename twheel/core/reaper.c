@@ -170,13 +170,16 @@ static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 	return true;
 }
 
-/* A timer that was due when it was added, or by a change of the clock, is not late. */
+/*
+ * A timer that was due when it was added, or by a change of the clock, is not late.  @stepped is
+ * that of @now: the clock may be set back during the callbacks of a chunk.
+ */
 static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
-		       const struct twheel_timer *timer, u64 now)
+		       const struct twheel_timer *timer, u64 now, u64 stepped)
 {
 	u64 expires = twheel_wheel_tick(&base->queue.wheel, timer->node.expires), ticks, ns;
 
-	if (unlikely(expires <= shard->stepped || base->was_set ||
+	if (unlikely(expires <= stepped || base->was_set ||
 		     twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
 		return;
 	/* The clock may have been set back since the timer became due. */
@@ -231,7 +234,7 @@ static void reap_time(struct twheel_shard *shard, const struct twheel_timer *tim
 static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 now)
 	__must_hold(&shard->lock)
 {
-	u64 begin = ktime_get_mono_fast_ns();
+	u64 begin = ktime_get_mono_fast_ns(), stepped = shard->stepped;
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
 	struct twheel_timer *timer;
@@ -239,7 +242,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 	bool wake = false;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
-		count_late(shard, base, timer, now);
+		count_late(shard, base, timer, now, stepped);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irq(&shard->lock);
@@ -420,7 +423,7 @@ static void alarm_advance(struct twheel_base *base, u64 now, unsigned int *budge
 static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
-	u64 now = twheel_shard_look(shard);
+	u64 now = twheel_shard_look(shard), stepped = shard->stepped;
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
 	unsigned int callbacks = TWHEEL_ALARM_CHUNK;
 	void (*fn)(struct twheel_timer *timer);
@@ -431,7 +434,7 @@ static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned
 	alarm_advance(base, now, budget);
 	while (callbacks-- && (timer = base_begin(shard, base))) {
 		--*budget;
-		count_late(shard, base, timer, now);
+		count_late(shard, base, timer, now, stepped);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irqrestore(&shard->lock, *flags);
