@@ -113,6 +113,8 @@ int kind_cancel_sync(struct torture_timer *t)
 		err = twheel_work_cancel_sync(&t->work);
 	else
 		err = twheel_timer_cancel_sync(&t->timer);
-	atomic_dec(&t->blocked);
+	/* The cancel may have begun before an add, and end before its result is judged. */
+	atomic_inc(&t->blocks);
+	atomic_dec_return_release(&t->blocked);
 	return err;
 }

@@ -118,7 +118,7 @@ static void arming_end(struct torture_timer *t, int err, int blocks)
 	} else if (err == -ESHUTDOWN) {
 		torture_count(w, COUNT_REFUSED, 1);
 		if (!READ_ONCE(t->shutdown_begun) && !READ_ONCE(w->stopping) &&
-		    !atomic_read(&t->blocked) && atomic_read(&t->blocks) == blocks)
+		    !atomic_read_acquire(&t->blocked) && atomic_read(&t->blocks) == blocks)
 			torture_fail(FAIL_RESULT, t, "-ESHUTDOWN without a shutdown");
 	} else if (err == -ENOMEM) {
 		if (t->kind != KIND_WORK && !(t->flags & TWHEEL_TIMER_INLINE))

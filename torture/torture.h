@@ -117,7 +117,7 @@ struct torture_wheel {
  * @shutdown_begun: set before twheel_timer_shutdown_sync() is called
  * @shutdown_done: set after twheel_timer_shutdown_sync() has returned
  * @blocked: synchronous cancels in progress, which block adds
- * @blocks: number of synchronous cancels so far
+ * @blocks: number of synchronous cancels that have begun or ended so far
  * @period: the period of a periodic timer
  * @repeat: the repeat mode of a periodic timer
  * @runs: runs of a periodic timer since its start; written by its function
