@@ -336,6 +336,25 @@ static void emptied_base_has_no_timers(struct kunit *test)
 	run(START);
 }
 
+/* The reaper runs while twheel_stop() empties a base. */
+static void emptying_a_base_cancels_nothing(struct kunit *test)
+{
+	struct twheel_node *node;
+
+	add(0, START + 10);
+	set(NS(START + 15), NS(START));
+	add(1, START + 10);
+	add(2, START + 10);
+	KUNIT_EXPECT_TRUE(test, twheel_steps_take(base, &node));
+	KUNIT_EXPECT_PTR_EQ(test, node, &timers[1].timer.node);
+	queue->nr_nodes--;
+	run(START);
+	expect_due(test, 0, false);
+	expect_none_due(test);
+	advance(START + 10);
+	expect_due(test, 2, false);
+}
+
 /*
  * The model. For each timer: whether it is pending, is a clock timer, was due when the clock was
  * set, when it was set back, and was cancelled by a step since it was added.
@@ -475,6 +494,7 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(step_forward_cancels_passed_timers),
 	KUNIT_CASE(work_completes_despite_frequent_steps),
 	KUNIT_CASE(emptied_base_has_no_timers),
+	KUNIT_CASE(emptying_a_base_cancels_nothing),
 	KUNIT_CASE(random_steps_match_model),
 	{}
 };

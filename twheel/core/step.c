@@ -487,10 +487,14 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_steps_add);
 bool twheel_steps_take(struct twheel_base *base, struct twheel_node **node)
 {
 	struct twheel_steps *steps = base->steps;
+	struct list_head *from = &steps->cancelled;
 
-	list_splice_init(&steps->placing, &steps->cancelled);
-	list_splice_init(&steps->placing_on_set, &steps->cancelled);
-	*node = list_first_entry_or_null(&steps->cancelled, struct twheel_node, entry);
+	/* The reaper, which goes on, takes the nodes on @cancelled for cancelled by a step. */
+	if (!list_empty(&steps->placing))
+		from = &steps->placing;
+	else if (!list_empty(&steps->placing_on_set))
+		from = &steps->placing_on_set;
+	*node = list_first_entry_or_null(from, struct twheel_node, entry);
 	if (!*node)
 		return twheel_queue_take(&steps->on_set, node);
 	list_del_init(&(*node)->entry);
