@@ -131,6 +131,24 @@ static void rearm_if_later_keeps_later_deadline(struct kunit *test)
 	expect_rearm_keeps(test, TWHEEL_REARM_IF_LATER, 2 * NSEC_PER_SEC);
 }
 
+/* A change of the clock makes due what has passed, by its exact deadline. */
+static void conditional_rearm_compares_exact_deadlines(struct kunit *test)
+{
+	u64 tick_ns = twheel_tick_ns(timer_wheel);
+	u64 tick = (twheel_deadline(NSEC_PER_SEC) / tick_ns + 1) * tick_ns;
+	static struct timer_probe probe;
+
+	timer_probe_init(&probe);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, tick - 1), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_EARLIER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_LATER), 1);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick, TWHEEL_REARM_IF_LATER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick - 1, TWHEEL_REARM_IF_LATER), 0);
+	KUNIT_EXPECT_EQ(test, twheel_timer_rearm(&probe.timer, tick - 1, TWHEEL_REARM_IF_EARLIER),
+			1);
+	KUNIT_EXPECT_EQ(test, twheel_timer_cancel(&probe.timer), 0);
+}
+
 static void rearm_treats_never_as_latest_deadline(struct kunit *test)
 {
 	static struct timer_probe probe;
@@ -691,6 +709,7 @@ static struct kunit_case timer_cases[] = {
 	KUNIT_CASE(rearm_if_pending_does_not_arm_idle_timer),
 	KUNIT_CASE(rearm_if_earlier_keeps_earlier_deadline),
 	KUNIT_CASE(rearm_if_later_keeps_later_deadline),
+	KUNIT_CASE(conditional_rearm_compares_exact_deadlines),
 	KUNIT_CASE(rearm_treats_never_as_latest_deadline),
 	KUNIT_CASE(cancel_returns_state_of_timer),
 	KUNIT_CASE(cancel_of_pending_and_running_timer_returns_one),

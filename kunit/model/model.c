@@ -136,9 +136,9 @@ static long call_add(struct model *model, struct model_timer *timer,
 
 /*
  * Move a pending timer to a tick between @due and @last, provided that this is earlier or
- * later than its current tick if @mode says so. If the slack leaves this open, the model
- * allows both. Ticks that had passed when the timer was armed count as the tick of that
- * time, and all ticks beyond the end of the clock are equal. Returns 1 if the timer was
+ * later than its current tick if @mode says so. If the slack leaves this open, or the tick is the
+ * same, the model allows both. Ticks that had passed when the timer was armed count as the tick of
+ * that time, and all ticks beyond the end of the clock are equal. Returns 1 if the timer was
  * moved, 0 if not, and @answered if both are possible.
  */
 static long call_move(struct model *model, struct model_timer *timer, enum twheel_rearm mode,
@@ -151,14 +151,14 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 
 	if (mode == TWHEEL_REARM_IF_EARLIER && model->bug != MODEL_BUG_IF_EARLIER) {
 		surely = last < timer->due;
-		not = due > old_last || (due == old_last && due < KTIME_MAX);
+		not = due > old_last;
 		if (!surely) {
 			due = min(due, timer->due);
 			last = min(last, timer->due_last);
 		}
 	} else if (mode == TWHEEL_REARM_IF_LATER) {
 		surely = due > old_last;
-		not = last < timer->due || (last == timer->due && last < KTIME_MAX);
+		not = last < timer->due;
 		if (!surely) {
 			due = max(due, timer->due);
 			last = max(last, timer->due_last);

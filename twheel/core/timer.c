@@ -493,8 +493,8 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
-static bool rearm_applies(const struct twheel_shard *shard, const struct twheel_timer *timer,
-			  u64 tick, enum twheel_rearm mode)
+/* By exact deadlines, which count when the clock is set. */
+static bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
 {
 	bool pending = twheel_timer_pending(timer);
 
@@ -504,9 +504,9 @@ static bool rearm_applies(const struct twheel_shard *shard, const struct twheel_
 	case TWHEEL_REARM_IF_PENDING:
 		return pending;
 	case TWHEEL_REARM_IF_EARLIER:
-		return !pending || tick < twheel_shard_tick(shard, timer->node.expires);
+		return !pending || deadline < timer->node.expires;
 	case TWHEEL_REARM_IF_LATER:
-		return !pending || tick > twheel_shard_tick(shard, timer->node.expires);
+		return !pending || deadline > timer->node.expires;
 	}
 	WARN_ON_ONCE(1);
 	return false;
@@ -606,7 +606,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	arming_begin(&arming, timer, &deadline, slack_ns);
-	if (rearm_applies(arming.to, timer, arming.tick, mode))
+	if (rearm_applies(timer, deadline, mode))
 		ret = timer_rearm(&arming, deadline);
 	arming_unlock(&arming);
 	return ret;
