@@ -125,25 +125,25 @@ def checks_of(job):
     return {f"{job}: {name}" for name in re.findall(r'^check "([^"]+)"', script, re.M)}
 
 
-def device_expected():
+def programs_expected():
     examples = [page for page in TOP.glob("tools/man/*.[347]")
                 if not page.is_symlink() and "\n.EX\n" in page.read_text()]
     examples += [path for kind in ("c", "cc") for path in TOP.glob(f"tools/examples/*.{kind}")
                  if path.stem != "first"]
     documented = TOP.glob("tools/examples/*.out")
-    return (checks_of("device") |
-            {f"device: {path.stem} prints its documented output" for path in documented} |
-            {f"device: the example of {path.stem} succeeds" for path in examples})
+    return (checks_of("programs") |
+            {f"programs: {path.stem} prints its documented output" for path in documented} |
+            {f"programs: the example of {path.stem} succeeds" for path in examples})
 
 
 def selftests_expected(programs):
     names = set()
     for program in programs.split(","):
         path = TOP / "tools/selftests" / (program.removesuffix("32") + ".c")
-        if program == "device":
-            names |= device_expected()
-        elif program == "trace":
-            names |= checks_of("trace")
+        if program in ("device", "trace"):
+            names |= checks_of(program)
+        elif program == "programs":
+            names |= programs_expected()
         elif program == "device_test":
             names |= script_expected()
         elif path.exists():

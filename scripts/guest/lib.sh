@@ -20,6 +20,15 @@ unload()
 	rmmod "$1"
 }
 
+# with_twheel COMMAND...: run it with the module loaded.
+with_twheel()
+{
+	load twheel || return 1
+	"$@"
+	status=$?
+	unload twheel && return "$status"
+}
+
 # check NAME COMMAND...: a test case that passes if COMMAND succeeds; else wrong is 1.
 count=0
 wrong=0

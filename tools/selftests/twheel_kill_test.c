@@ -16,7 +16,7 @@
 #define NAME		"killed"
 
 /* Number of calls killed in time, and of attempts: on a busy machine the kill may come late. */
-#define ROUNDS		3
+#define ROUNDS		(virtual_time() ? 1 : 3)
 #define ATTEMPTS	30
 
 /* Duration of a call that is long compared with the wakeup of the process that kills it. */
