@@ -171,15 +171,15 @@ static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 }
 
 /*
- * A timer that was due when it was added, or by a change of the clock, is not late.  @stepped is
- * that of @now: the clock may be set back during the callbacks of a chunk.
+ * A timer that was due when it was added, or by a change of the clock, is not late.  The clock has
+ * not been set since @now was read: a chunk ends when it is.
  */
 static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
-		       const struct twheel_timer *timer, u64 now, u64 stepped)
+		       const struct twheel_timer *timer, u64 now)
 {
 	u64 expires = twheel_wheel_tick(&base->queue.wheel, timer->node.expires), ticks, ns;
 
-	if (unlikely(expires <= stepped || base->was_set ||
+	if (unlikely(expires <= shard->stepped || base->was_set ||
 		     twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
 		return;
 	/* The clock may have been set back since the timer became due. */
@@ -234,15 +234,16 @@ static void reap_time(struct twheel_shard *shard, const struct twheel_timer *tim
 static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 now)
 	__must_hold(&shard->lock)
 {
-	u64 begin = ktime_get_mono_fast_ns(), stepped = shard->stepped;
+	u64 begin = ktime_get_mono_fast_ns();
 	void (*fn)(struct twheel_timer *timer);
 	unsigned int budget = TWHEEL_CHUNK;
+	u32 generation = shard->generation;
 	struct twheel_timer *timer;
 	unsigned long tick = jiffies, class;
 	bool wake = false;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
-		count_late(shard, base, timer, now, stepped);
+		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irq(&shard->lock);
@@ -254,7 +255,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 		spin_lock_irq(&shard->lock);
 		wake = base_end(shard, base);
 		reap_time(shard, timer, fn, &begin, &tick);
-		if (need_resched() ||
+		if (need_resched() || shard->generation != generation ||
 		    (IS_ENABLED(CONFIG_PREEMPT_RT) && READ_ONCE(shard->alarmed)))
 			break;
 	}
@@ -423,18 +424,20 @@ static void alarm_advance(struct twheel_base *base, u64 now, unsigned int *budge
 static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned long *flags)
 	__must_hold(&shard->lock)
 {
-	u64 now = twheel_shard_look(shard), stepped = shard->stepped;
+	u64 now = twheel_shard_look(shard);
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
 	unsigned int callbacks = TWHEEL_ALARM_CHUNK;
+	u32 generation = shard->generation;
 	void (*fn)(struct twheel_timer *timer);
 	struct twheel_timer *timer;
 	unsigned long class;
 	bool wake = false;
 
 	alarm_advance(base, now, budget);
-	while (callbacks-- && (timer = base_begin(shard, base))) {
+	while (callbacks-- && shard->generation == generation &&
+	       (timer = base_begin(shard, base))) {
 		--*budget;
-		count_late(shard, base, timer, now, stepped);
+		count_late(shard, base, timer, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irqrestore(&shard->lock, *flags);
