@@ -174,7 +174,7 @@ class Cancellation(Loop):
 class Handover(Loop):
     """A signal reports completed operations: each of their events reaches a task or on_event."""
 
-    WAITERS = 900
+    WAITERS = 300
 
     async def asyncSetUp(self) -> None:
         await super().asyncSetUp()
@@ -338,7 +338,7 @@ class Futures(Loop):
         self.assertEqual((await asyncio.wait_for(operation, 5)).value, 7)
 
     async def test_operations_that_no_task_awaits_are_quiet(self) -> None:
-        for _ in range(5000):
+        for _ in range(500):
             self.purgatory.add(timeout=0)
         shielded = [asyncio.shield(self.purgatory.add(timeout=0.002)) for _ in range(300)]
         for future in shielded:
