@@ -31,7 +31,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 	unsigned int i;
 
 	seq_printf(file, "%s clock=%s tick_ns=%llu slots=%u shards=%u",
-		   first->name, twheel_clock_name(first->clock), first->tick_ns,
+		   wheel->name, twheel_clock_name(first->clock), first->tick_ns,
 		   first->base[TWHEEL_BASE_REAPER].queue.wheel.slots, wheel->nr_shards);
 	twheel_get_stats(wheel, &stats);
 	twheel_stats_show(file, &stats);
@@ -42,7 +42,7 @@ static void wheel_show(struct seq_file *file, struct twheel *wheel)
 		/* A timer may have come from another shard. */
 		if (!(stats.added | stats.pending | stats.fired | stats.cancelled))
 			continue;
-		seq_printf(file, "%s/%u", first->name, i);
+		seq_printf(file, "%s/%u", wheel->name, i);
 		twheel_stats_show(file, &stats);
 		seq_putc(file, '\n');
 	}

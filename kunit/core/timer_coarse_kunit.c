@@ -52,8 +52,6 @@ static int coarse_init(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, timer_set_start(&exact, &config, SIZE), 0);
 	KUNIT_ASSERT_EQ(test, timer_set_start(&coarse, &config, SIZE), 0);
-	timer_set_wake(&exact);
-	timer_set_wake(&coarse);
 	return 0;
 }
 

@@ -8,9 +8,6 @@
  */
 #include <kunit/test.h>
 #include <linux/err.h>
-#include <linux/rcupdate.h>
-#include <linux/sched/signal.h>
-#include <linux/string.h>
 #include <linux/time64.h>
 
 #include "../stats.h"
@@ -91,12 +88,8 @@ static int quiet_start(struct timer_set *timer_set, const struct quiet *quiet)
 		.name = quiet->delay ? "quiet" : "unused",
 		.tick_ns = quiet->tick_ns, .slots = quiet->slots,
 	};
-	int err;
 
-	err = timer_set_start(timer_set, &config, quiet->all ? SIZE : 1);
-	if (!err && quiet->delay)
-		timer_set_wake(timer_set);
-	return err;
+	return timer_set_start(timer_set, &config, quiet->all ? SIZE : 1);
 }
 
 static void quiet_add(struct timer_set *timer_set, const struct quiet *quiet)
@@ -134,10 +127,7 @@ static int idle_start(void)
 		if (err)
 			return err;
 	}
-	err = timer_set_start(&rearmed, &config, 1);
-	if (!err)
-		timer_set_wake(&rearmed);
-	return err;
+	return timer_set_start(&rearmed, &config, 1);
 }
 
 /* Count the wakeups since the last call. */
@@ -281,32 +271,11 @@ static void rearmed_timer_wakes_no_reaper(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, rearmed_wakeups, 0);
 }
 
-static bool thread_exists(const char *name)
-{
-	struct task_struct *task;
-	bool exists = false;
-
-	rcu_read_lock();
-	for_each_process(task)
-		exists |= !strcmp(task->comm, name);
-	rcu_read_unlock();
-	return exists;
-}
-
-/* The reaper is created when it is first needed. */
-static void unused_wheel_has_no_reaper(struct kunit *test)
-{
-	KUNIT_EXPECT_FALSE(test, thread_exists("unused/0"));
-	timer_set_wake(&timer_sets[0]);
-	KUNIT_EXPECT_TRUE(test, thread_exists("unused/0"));
-}
-
 static struct kunit_case idle_cases[] = {
 	KUNIT_CASE(system_wheels_do_not_wake_up),
 	KUNIT_CASE_PARAM(wakeups_do_not_exceed_maximum, quiet_gen_params),
 	KUNIT_CASE_PARAM(due_timers_fired_on_time, quiet_gen_params),
 	KUNIT_CASE(rearmed_timer_wakes_no_reaper),
-	KUNIT_CASE(unused_wheel_has_no_reaper),
 	{}
 };
 

@@ -17,33 +17,6 @@
 
 #define SECOND	((u64)NSEC_PER_SEC)
 
-static void wheel_has_no_reaper_before_first_timer(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	vtime_sleep(SECOND);
-	KUNIT_EXPECT_NULL(test, timer_wheel->shard[0].task);
-	timer_probe_init(&probe);
-	timer_probe_add(&probe, 0);
-	vtime_sleep(10 * NSEC_PER_MSEC);
-	KUNIT_EXPECT_NOT_NULL(test, timer_wheel->shard[0].task);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
-}
-
-/* The wheel is destroyed before its reaper has been created. */
-static void wheel_may_be_destroyed_before_reaper_is_created(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	timer_probe_init(&probe);
-	preempt_disable();
-	timer_probe_add(&probe, SECOND);
-	twheel_timer_cancel(&probe.timer);
-	preempt_enable();
-	twheel_destroy(timer_wheel);
-	timer_suite_init(test);
-}
-
 static void slack_is_bounded_and_never_early(struct kunit *test)
 {
 	u64 slacks[] = { 1, NSEC_PER_MSEC, 50 * NSEC_PER_MSEC, SECOND, 100 * SECOND };
@@ -311,8 +284,6 @@ static void slow_callbacks_are_counted(struct kunit *test)
 }
 
 static struct kunit_case limit_cases[] = {
-	KUNIT_CASE(wheel_has_no_reaper_before_first_timer),
-	KUNIT_CASE(wheel_may_be_destroyed_before_reaper_is_created),
 	KUNIT_CASE(slack_is_bounded_and_never_early),
 	KUNIT_CASE(slack_reduces_wakeups_and_moves),
 	KUNIT_CASE(remaining_time_decreases),

@@ -56,19 +56,6 @@ int timer_set_start(struct timer_set *timer_set, const struct twheel_config *con
 }
 
 /**
- * timer_set_wake - start the reaper, as on a wheel that is in use
- * @timer_set: the set, started. Its first timer fires once
- */
-void timer_set_wake(struct timer_set *timer_set)
-{
-	timer_set_add(&timer_set->member[0], 0, 0, 0);
-	while (twheel_timer_pending(&timer_set->member[0].timer))
-		vtime_sleep(NSEC_PER_USEC);
-	twheel_flush(timer_set->wheel);
-	atomic_set(&timer_set->nr_fired, 0);
-}
-
-/**
  * timer_set_end - destroy a wheel and its timers, pending or not
  * @timer_set: the set, started or zeroed
  */

@@ -59,7 +59,6 @@ struct timer_set {
 
 int timer_set_start(struct timer_set *timer_set, const struct twheel_config *config,
 		    unsigned int size);
-void timer_set_wake(struct timer_set *timer_set);
 void timer_set_end(struct timer_set *timer_set);
 
 /* Add a member, for the first time or again. Return: see twheel_timer_add(). */

@@ -96,7 +96,6 @@ static int stall_init(struct kunit_suite *suite)
 		err = timer_set_start(&stalls[n].timer_set, &config, SIZE);
 		if (err)
 			break;
-		timer_set_wake(&stalls[n].timer_set);
 		for (i = 0; i < SIZE - LATE; i++)
 			add(&stalls[n], i);
 	}

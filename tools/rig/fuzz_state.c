@@ -93,8 +93,9 @@ bool fuzz_state_left(char *text, size_t size)
 	}
 	for (i = 0; i < nr_held; i++) {
 		struct twheel_user *user = held_user(i);
-		int files = atomic_read(&user->files) - 1, ops = atomic_read(&user->ops);
-		int names = atomic_read(&user->names);
+		int files = atomic_read(&user->nr[TWHEEL_USER_FILES]) - 1;
+		int ops = atomic_read(&user->nr[TWHEEL_USER_OPS]);
+		int names = atomic_read(&user->nr[TWHEEL_USER_NAMES]);
 
 		if (!files && !ops && !names && refcount_read(&user->ref) == 1)
 			continue;

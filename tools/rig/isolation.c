@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * An operation of a user and a timer of a kernel consumer are not late in proportion to the
- * number of operations of another user that are due slightly earlier on the same CPU.
+ * number of operations of another user that are due slightly earlier on the same CPU, nor to the
+ * number of ids among which the owner of a user namespace spreads them.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with the time that the
  * many operations take in the same round, and with rounds without them.  The threads of the
@@ -27,7 +28,7 @@
 /* Minimum duration of the many operations for a meaningful comparison. */
 #define BUSY		(40 * NSEC_PER_MSEC)
 
-enum { NOBODY, MANY, NEIGHBOUR };
+enum { NOBODY, NEIGHBOUR = 100, MANY = 100000 };
 
 /* Lateness of the operation and of the timer, and duration of the many operations. */
 enum { USER, CONSUMER, TAKEN, NR_FIGURES };
@@ -53,6 +54,14 @@ static void fn(struct twheel_timer *expired)
 {
 	__atomic_store_n(&ran, twheel_now(wheel), __ATOMIC_RELEASE);
 }
+
+/* Users that add the many operations: ids from MANY on, in a namespace or in none. */
+static struct crowd {
+	struct user_namespace *ns;
+	unsigned int ids;
+} crowd = { .ids = 1 };
+
+static struct user_namespace container = { .parent = &init_user_ns, .owner = KUIDT_INIT(1000) };
 
 /* Add operations as @user. */
 static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
@@ -104,10 +113,14 @@ static u64 last_end(struct file *file, unsigned int nr)
 static bool run_round(unsigned int nr, u64 lead, struct round *round)
 {
 	u64 due = twheel_now(wheel) + lead;
+	unsigned int i;
 	bool in_time;
 
 	__atomic_store_n(&ran, 0, __ATOMIC_RELAXED);
-	add(many, MANY, due, nr);
+	rig_user_ns = crowd.ns;
+	for (i = 0; i < crowd.ids; i++)
+		add(many, MANY + i, due, nr / crowd.ids);
+	rig_user_ns = NULL;
 	add(neighbour, NEIGHBOUR, due + BEHIND, 1);
 	expect(!twheel_timer_add(&timer, due + BEHIND), "the timer was not added");
 	in_time = twheel_now(wheel) < due;
@@ -163,7 +176,7 @@ static bool is_apart(const struct round *round, const struct round *quiet)
 
 static void show(unsigned int nr, const struct round *round)
 {
-	printf("isolation: %u operations take %llu us: user %llu us late, consumer %llu us\n",
+	printf("%u operations take %llu us: user %llu us late, consumer %llu us\n",
 	       nr, round->ns[TAKEN] / 1000, round->ns[USER] / 1000, round->ns[CONSUMER] / 1000);
 }
 
@@ -184,13 +197,22 @@ int main(void)
 	twheel_timer_init(&timer, wheel, fn);
 
 	quiet = measure(1);
+	printf("isolation: ");
 	show(1, &quiet);
 	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
 		round = measure(sizes[i]);
+		printf("isolation: ");
 		show(sizes[i], &round);
 		expect(is_apart(&round, &quiet), "the lateness grows with the operations");
 	}
 	expect(round.ns[TAKEN] >= BUSY, "this machine is too fast for the comparison");
+	for (crowd.ids = 10; crowd.ids <= 1000; crowd.ids *= 100) {
+		crowd.ns = &container;
+		round = measure(60000);
+		printf("isolation: %u ids of one owner: ", crowd.ids);
+		show(60000, &round);
+		expect(is_apart(&round, &quiet), "the lateness grows with the ids");
+	}
 
 	twheel_timer_shutdown_sync(&timer);
 	rig_close(many);

@@ -27,7 +27,7 @@ TEST_F(deadline, operation_never_expires_early)
 	struct twheel_event event;
 	unsigned int i;
 
-	/* The first operation of a user has to wait for the start of a reaper. */
+	/* The first operation of a user creates the wheels. */
 	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	/* Odd indexes relative, even ones absolute; none is a multiple of a tick. */

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The reaper of a shard, a kthread that runs the callbacks of its timers, and the alarm, an
+ * Expiry: a turn of a shard, in which its reaper runs the callbacks of timers, and the alarm, an
  * hrtimer that expires with the earliest bucket.
  *
  * There is no periodic tick: without due timers nothing runs.  A shard has two bases:
  *
  *	base		callbacks run in	the alarm is armed for it
  *	----		----------------	-------------------------
- *	reaper		the reaper		while the reaper sleeps
+ *	reaper		the reaper		while the shard is asleep
  *	inline		the alarm		always
  *
  * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU.  A bucket
@@ -15,29 +15,16 @@
  * the reaper for the rest.  Both work on it: if the reaper has to wait for a CPU, the alarm goes
  * on, a few timers at a time.
  *
- * On PREEMPT_RT a hard interrupt must not take our lock: the alarm only wakes the reaper, which
- * serves both bases.  An inline timer waits for the running callback then, and no other.
+ * On PREEMPT_RT a hard interrupt must not take our lock: the alarm only asks for a turn of the
+ * reaper, which serves both bases.  A turn ends after each callback then if an inline timer is due
+ * or another shard has asked, so an inline timer waits for one callback of each such shard.
  *
- * An add of a due timer wakes the reaper. An add that creates an earlier bucket reprograms the
- * alarm, unless it is for the base of a reaper that is awake:
+ * An add of a due timer asks for turns. An add that creates an earlier bucket reprograms the alarm,
+ * unless it is for the base of the reaper and the shard is not asleep. A shard falls asleep, and
+ * its alarm is armed, with the lock held under which nothing was left to do.
  *
- *	adding CPU                        reaper
- *	----------                        ------
- *	                                  lock
- *	                                  no timer is due
- *	                                  state = TASK_IDLE
- *	                                  asleep = true; arm the alarm
- *	                                  unlock
- *	lock                              schedule()
- *	add; next < armed
- *	arm the alarm for next
- *	unlock
- *
- * The state is set before the alarm is armed, so that a wake-up between unlock and schedule() is
- * not lost.
- *
- * For the base of a sleeping reaper the alarm does a bounded part of the work: it expires some
- * buckets, and wakes the reaper only if timers are due, or nodes are left to move.  If only
+ * For the base of the reaper the alarm does a bounded part of the work: it expires some
+ * buckets, and asks for turns only if timers are due, or nodes are left to move.  If only
  * buckets that cancels have emptied are left, it continues after a gap.  A timer found due
  * stays due, even if the clock is set back before the reaper runs.
  *
@@ -54,7 +41,6 @@
 #include <linux/bug.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -72,10 +58,6 @@
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
 MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this long in ns (default 1000000)");
-
-static bool reaper_fifo = IS_ENABLED(CONFIG_PREEMPT_RT);
-module_param(reaper_fifo, bool, 0444);
-MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N, on PREEMPT_RT Y)");
 
 /* Out of line: lockdep compares the address of the name. */
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
@@ -256,7 +238,8 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 		wake = base_end(shard, base);
 		reap_time(shard, timer, fn, &begin, &tick);
 		if (need_resched() || shard->generation != generation ||
-		    (IS_ENABLED(CONFIG_PREEMPT_RT) && READ_ONCE(shard->alarmed)))
+		    (IS_ENABLED(CONFIG_PREEMPT_RT) &&
+		     (READ_ONCE(shard->alarmed) || twheel_turn_awaited(shard))))
 			break;
 	}
 	if (unlikely(wake)) {
@@ -268,9 +251,9 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 
 /*
  * Allocate a level that an add could not, without waiting: due timers must not depend on reclaim.
- * One level at each wake-up; a node that is still too far marks the wheel as starved again.
+ * One level in each turn; a node that is still too far marks the wheel as starved again.
  */
-static void reaper_add_level(struct twheel_shard *shard, struct twheel_wheel *wheel)
+static void reap_add_level(struct twheel_shard *shard, struct twheel_wheel *wheel)
 	__must_hold(&shard->lock)
 {
 	struct twheel_level *level;
@@ -356,59 +339,47 @@ static bool reap_step(struct twheel_shard *shard)
 	return true;
 }
 
-/* Run until nothing is left to do. */
-static void reap(struct twheel_shard *shard)
+/* The first step of a turn, before the last check for due timers: it drops the lock. */
+static void reap_begin(struct twheel_shard *shard)
 	__must_hold(&shard->lock)
 {
-	while (reap_step(shard)) {
-		spin_unlock_irq(&shard->lock);
-		cond_resched();
-		spin_lock_irq(&shard->lock);
-	}
-}
-
-/* The thread of a shard. */
-int twheel_reaper(void *data)
-{
-	struct twheel_shard *shard = data;
 	struct twheel_base *base;
 
-	if (reaper_fifo)
-		sched_set_fifo_low(current);
-	set_active_memcg(shard->memcg);
-	spin_lock_irq(&shard->lock);
-	while (!kthread_should_stop()) {
+	/* On PREEMPT_RT the alarm asks without the lock. */
+	if (shard->woken || shard->asleep) {
 		trace_twheel_reaper_wake(shard->number,
 					 shard->base[TWHEEL_BASE_REAPER].queue.wheel.now,
 					 shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes);
-		/* This drops the lock, so it comes before the last check for due timers. */
-		for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
-			reaper_add_level(shard, &base->queue.wheel);
-			if (base->steps)
-				reaper_add_level(shard, &base->steps->on_set.wheel);
-		}
-		reap(shard);
-		set_current_state(TASK_IDLE);
-		shard->asleep = true;
-		reap_alarmed(shard);
-		twheel_shard_arm_next(shard);
-		spin_unlock_irq(&shard->lock);
-
-		if (!kthread_should_stop())
-			schedule();
-		__set_current_state(TASK_RUNNING);
-
-		spin_lock_irq(&shard->lock);
-		shard->asleep = false;
 		/* twheel_wakeups() reads it without the lock. */
 		WRITE_ONCE(shard->wakeups, shard->wakeups + 1);
 	}
+	shard->woken = false;
+	shard->asleep = false;
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++) {
+		reap_add_level(shard, &base->queue.wheel);
+		if (base->steps)
+			reap_add_level(shard, &base->steps->on_set.wheel);
+	}
+}
+
+/* A turn of a shard.  Returns true if work is left; otherwise the shard is asleep. */
+bool twheel_shard_serve(struct twheel_shard *shard)
+{
+	bool more;
+
+	set_active_memcg(shard->memcg);
+	spin_lock_irq(&shard->lock);
+	reap_begin(shard);
+	more = reap_step(shard);
+	if (!more) {
+		shard->asleep = true;
+		reap_alarmed(shard);
+		twheel_shard_arm_next(shard);
+	}
 	spin_unlock_irq(&shard->lock);
-	/* The alarm must not wake a task that is gone; it is not armed again. */
-	hrtimer_cancel(&shard->alarm);
-	/* The exit of the thread may allocate after the wheel has put its cgroup. */
+	/* The thread serves others, and its exit may allocate after the cgroup was put. */
 	set_active_memcg(NULL);
-	return 0;
+	return more;
 }
 
 /* Expire buckets of a base with a part of the budget. */
@@ -461,7 +432,7 @@ static bool base_starved(const struct twheel_base *base)
 	return base->queue.wheel.starved || (base->steps && base->steps->on_set.wheel.starved);
 }
 
-/* Whether there is work for a sleeping reaper. Its base advances first. */
+/* Whether there is work for the reaper, but the shard is asleep. The base advances first. */
 static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now, unsigned int budget)
 {
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
@@ -510,16 +481,13 @@ enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)
 {
 	struct twheel_shard *shard = container_of(alarm, struct twheel_shard, alarm);
 	unsigned int budget = TWHEEL_CHUNK;
-	struct task_struct *task;
 	unsigned long flags;
 	u64 now;
 
 	if (IS_ENABLED(CONFIG_PREEMPT_RT)) {
-		/* If the reaper is awake, it looks at this after each callback. */
+		/* A turn under way looks at this after each callback. */
 		WRITE_ONCE(shard->alarmed, true);
-		task = READ_ONCE(shard->task);
-		if (task)
-			wake_up_process(task);
+		twheel_turn_ask(shard);
 		return HRTIMER_NORESTART;
 	}
 

@@ -11,29 +11,22 @@
  * between the clock and the wheel would seem to have passed.  So each function that relies on
  * the tick of the wheel first calls twheel_shard_look(), see step.c.
  *
- * The first timer of a shard queues a work item that creates the reaper, because timers are
- * added in contexts that cannot create threads.  Nothing in a shard is bound to a CPU: the
- * reaper runs anywhere, and the kernel moves the alarm away from a CPU that goes offline.
+ * Nothing in a shard is bound to a CPU: the reaper runs anywhere, and the kernel moves the alarm
+ * away from a CPU that goes offline.
  */
 #include <linux/bug.h>
-#include <linux/err.h>
 #include <linux/jiffies.h>
-#include <linux/kthread.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
-#include <linux/string.h>
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
 #include "shard.h"
 #include "step.h"
-
-/* Delay after a failure to create the reaper. */
-#define START_RETRY	(HZ / 10)
 
 /* The time at the beginning of a tick; KTIME_MAX if it is beyond. */
 u64 twheel_shard_time(const struct twheel_shard *shard, u64 tick)
@@ -99,14 +92,15 @@ void twheel_shard_arm_next(struct twheel_shard *shard)
 		twheel_shard_arm(shard, next);
 }
 
-/* Wake the reaper if it sleeps. */
+/* Wake the reaper, unless the shard has turns already. */
 void twheel_shard_wake(struct twheel_shard *shard)
 {
 	lockdep_assert_held(&shard->lock);
 	if (!shard->asleep)
 		return;
 	shard->asleep = false;
-	wake_up_process(shard->task);
+	shard->woken = true;
+	twheel_turn_ask(shard);
 }
 
 /* The clock was set, perhaps more than once. */
@@ -301,15 +295,11 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u6
 		next = twheel_queue_add(&base->queue, &timer->node, tick);
 	if (unlikely(next == base->queue.wheel.now) && !twheel_base_is_inline(shard, base)) {
 		twheel_shard_wake(shard);
-		/* On PREEMPT_RT a reaper that is awake serves it after the running callback. */
+		/* On PREEMPT_RT a turn under way ends after the running callback. */
 		if (base == &shard->base[TWHEEL_BASE_INLINE])
 			WRITE_ONCE(shard->alarmed, true);
 	} else if (next < shard->armed && base_needs_alarm(shard, base)) {
 		twheel_shard_arm(shard, next);
-	}
-	if (unlikely(!shard->task) && !shard->starting) {
-		shard->starting = true;
-		queue_delayed_work(system_highpri_wq, &shard->start, 0);
 	}
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
@@ -355,28 +345,6 @@ void twheel_shard_uncharge(struct twheel_shard *shard)
 		atomic64_dec(&shard->limit->pending);
 }
 
-/* Create the reaper; without memory for a thread, retry later. */
-static void shard_start(struct work_struct *work)
-{
-	struct twheel_shard *shard = container_of(to_delayed_work(work),
-						  struct twheel_shard, start);
-	struct task_struct *task;
-
-	task = kthread_create(twheel_reaper, shard, "%s/%u", shard->name, shard->number);
-	if (IS_ERR(task)) {
-		queue_delayed_work(system_highpri_wq, &shard->start, START_RETRY);
-		return;
-	}
-	spin_lock_irq(&shard->lock);
-	/*
-	 * Checks for calls from callbacks, and on PREEMPT_RT the alarm, take no lock.  The alarm
-	 * uses the task: the release pairs with its dependent loads.
-	 */
-	smp_store_release(&shard->task, task);
-	spin_unlock_irq(&shard->lock);
-	wake_up_process(task);
-}
-
 static void shard_destroy_bases(struct twheel_shard *shard)
 {
 	struct twheel_base *base;
@@ -409,8 +377,8 @@ static int shard_init_levels(struct twheel_shard *shard)
 }
 
 /*
- * Initialise a shard that is zero except for @wheel, @limit, @account and @memcg, with a complete
- * configuration: 0 or -ENOMEM.
+ * Initialise a shard that is zero except for @wheel, @limit, @account, @memcg, @reaper and @share,
+ * with a complete configuration: 0 or -ENOMEM.
  */
 int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *config,
 		      unsigned int number)
@@ -420,9 +388,9 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	int err;
 
 	spin_lock_init(&shard->lock);
-	INIT_DELAYED_WORK(&shard->start, shard_start);
+	INIT_LIST_HEAD(&shard->turn);
+	shard->asleep = true;
 	shard->number = number;
-	strscpy(shard->name, config->name, sizeof(shard->name));
 	shard->clock = config->clock;
 	shard->armed = TWHEEL_TICK_NEVER;
 	shard->generation = twheel_wall_read(&shard->offset);
@@ -446,16 +414,14 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
 /*
- * Stop the reaper and free the levels.  No timer is pending, and none is added any more.  Must not
+ * End the turns and free the levels.  No timer is pending, and none is added any more.  Must not
  * be called by a callback.
  */
 void twheel_shard_stop(struct twheel_shard *shard)
 {
-	cancel_delayed_work_sync(&shard->start);
-	/* The alarm must not wake a task that is gone. A reaper that has run cancels it again. */
+	twheel_turn_end(shard);
+	/* It asks in vain, and nobody arms it again. */
 	hrtimer_cancel(&shard->alarm);
-	if (shard->task)
-		kthread_stop(shard->task);
 	if (shard->watching)
 		twheel_wall_put();
 	shard_destroy_bases(shard);

@@ -21,8 +21,8 @@
 #include <linux/twheel.h>
 #include <linux/types.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
+#include "turn.h"
 #include "wheel.h"
 
 static inline clockid_t twheel_clock_id(enum twheel_clock clock)
@@ -163,10 +163,10 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @lock: protects the fields up to @offset, and from @base to @wakeups; taken in any context
  * @generation: last seen twheel_wall_generation(), of a shard of CLOCK_REALTIME
  * @refuse: TWHEEL_REFUSE_*
- * @asleep: the reaper sleeps and must be woken for work of its base
+ * @asleep: the shard has no turns, and has to ask for one for work of its base
+ * @woken: the reaper was woken, and has not had a turn since
  * @alarmed: on PREEMPT_RT, an inline timer is due, or the alarm has expired; written without the
  *	lock
- * @starting: @start has been queued
  * @watching: a shard of CLOCK_REALTIME that notices steps
  * @armed: tick for which @alarm is armed; TWHEEL_TICK_NEVER if it is not, 0 if it expires at
  *	once or after a gap, or is expiring. An add that needs an earlier tick reprograms the
@@ -176,15 +176,16 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @rearmed: pending timers that got another deadline
  * @cancelled: timers cancelled
  * @offset: last seen offset of CLOCK_REALTIME, of a shard of this clock
- * @wheel: its wheel; immutable, like the following fields except @task
+ * @wheel: its wheel; immutable, like the following fields up to @memcg
  * @limit: limit on pending timers, or NULL
- * @task: the reaper, or NULL; written once, with @lock held; a release
+ * @reaper: serves the shard
  * @tick_ns: length of a tick
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
  * @number: its number in @wheel
  * @clock: clock of the deadlines
  * @account: TWHEEL_GFP_ACCOUNT if the levels are charged, or 0
  * @memcg: memory cgroup charged for levels that the reaper allocates
+ * @share: its owner on @reaper
  * @base: pending timers, by TWHEEL_TIMER_INLINE
  * @stepped: tick to which the clock was last set
  * @rejected: timers rejected by the limit
@@ -192,21 +193,21 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @latest_ticks: maximum lateness in ticks
  * @late_ns: sum of the lateness of callbacks
  * @late: histogram of the lateness of callbacks, see &struct twheel_stats
- * @wakeups: wake-ups of the reaper
+ * @wakeups: how often the reaper was woken for the shard
  * @alarm: expires with the earliest bucket
- * @start: creates the reaper; queued by the first timer
- * @name: name of the wheel; immutable
+ * @turn: in the shards of @share while it waits for a turn
+ * @ended: it gets no more turns; like @turn, protected by the lock of @reaper
  *
  * The first cache line has the fields that most calls write, the second one those that they only
  * read, also without the lock.
  */
 struct twheel_shard {
-	spinlock_t		lock;	/* innermost */
+	spinlock_t		lock;	/* of both bases */
 	u32			generation;
 	u8			refuse;
 	bool			asleep;
+	bool			woken;
 	bool			alarmed;
-	bool			starting;
 	bool			watching;
 	u64			armed;
 	unsigned long		forwarded;
@@ -216,13 +217,14 @@ struct twheel_shard {
 	s64			offset;
 	struct twheel		*wheel ____cacheline_aligned;
 	struct twheel_limit	*limit;
-	struct task_struct	*task;
+	struct twheel_reaper	*reaper;
 	u64			tick_ns;
 	unsigned int		tick_shift;
 	unsigned int		number;
 	enum twheel_clock	clock;
 	gfp_t			account;
 	struct mem_cgroup	*memcg;
+	struct twheel_share	*share;
 	struct twheel_base	base[TWHEEL_BASES];
 	u64			stepped;
 	u64			rejected;
@@ -232,8 +234,8 @@ struct twheel_shard {
 	u64			late[TWHEEL_LATE_BUCKETS];
 	u64			wakeups;
 	struct hrtimer		alarm;
-	struct delayed_work	start;
-	char			name[20];
+	struct list_head	turn;
+	bool			ended;
 } ____cacheline_aligned;
 
 /* Two cache lines before the bases, unless debugging makes locks larger. */
@@ -320,7 +322,7 @@ static inline u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadli
 	return twheel_tick_floor(shard, deadline + shard->tick_ns - 1);
 }
 
-int twheel_reaper(void *data);
+bool twheel_shard_serve(struct twheel_shard *shard);
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm);
 
 #endif /* _TWHEEL_CORE_SHARD_H */

@@ -157,7 +157,7 @@ void twheel_wheels_show(struct seq_file *file)
 		if (wheel->users)
 			continue;
 		twheel_get_stats(wheel, &stats);
-		line_show(file, wheel->shard[0].clock, &stats, wheel->shard[0].name);
+		line_show(file, wheel->shard[0].clock, &stats, wheel->name);
 	}
 	mutex_unlock(&twheel_wheels_lock);
 }

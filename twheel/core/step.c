@@ -107,6 +107,7 @@ static void wall_visit(void (*visit)(struct twheel_shard *shard))
 			continue;
 		for (i = 0; i < wheel->nr_shards; i++)
 			visit(&wheel->shard[i]);
+		cond_resched();
 	}
 	mutex_unlock(&twheel_wheels_lock);
 }

@@ -716,7 +716,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_cancel);
 static bool waits_for_itself(const struct twheel_shard *shard, const struct twheel_base *base)
 {
 	return in_interrupt() ||
-	       (READ_ONCE(shard->task) == current && !twheel_base_is_inline(shard, base));
+	       (shard->reaper->task == current && !twheel_base_is_inline(shard, base));
 }
 
 /* Let lockdep know that the caller may wait for the callback of a timer. */
@@ -838,7 +838,18 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* Whether the caller may be a callback of a wheel: in an interrupt or in one of its reapers. */
+/* Whether a reaper runs a callback of a shard.  The caller is the reaper of the shard. */
+static bool shard_runs_function(const struct twheel_shard *shard)
+{
+	const struct twheel_base *base;
+
+	for (base = shard->base; base < shard->base + TWHEEL_BASES; base++)
+		if (!twheel_base_is_inline(shard, base) && base->running)
+			return true;
+	return false;
+}
+
+/* Whether the caller may be a callback of a wheel: in an interrupt, or on one of its reapers. */
 bool twheel_runs_functions(const struct twheel *wheel)
 {
 	unsigned int i;
@@ -846,7 +857,8 @@ bool twheel_runs_functions(const struct twheel *wheel)
 	if (in_interrupt())
 		return true;
 	for (i = 0; i < wheel->nr_shards; i++)
-		if (READ_ONCE(wheel->shard[i].task) == current)
+		if (wheel->shard[i].reaper->task == current &&
+		    shard_runs_function(&wheel->shard[i]))
 			return true;
 	return false;
 }

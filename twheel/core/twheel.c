@@ -6,15 +6,18 @@
  * Overview
  * --------
  *
- * A wheel consists of shards, each with a lock, a reaper and an alarm (shard.c, reaper.c). A
- * timer is on one of them (timer.c). This file creates, stops and destroys wheels. There are
- * three kinds:
+ * A wheel consists of shards, each with a lock and an alarm, and served by a reaper (shard.c,
+ * reaper.c, turn.c). A timer is on one of them (timer.c). This file creates, stops and destroys
+ * wheels. There are three kinds:
  *
  *   system wheels	one per clock, shared by all modules. Created at the first use with a
- *			shard per possible CPU, and destroyed when the module is unloaded.
- *   users' wheels	with the same parameters, per user of the devices (dev/user.c)
- *   private wheels	created by other modules with twheel_create(). One wheel holds millions
- *			of timers; max_wheels stops a module that creates a wheel per object.
+ *			shard per possible CPU, and destroyed when the module is unloaded. They
+ *			share a reaper per CPU that was online at the first use.
+ *   users' wheels	with the same parameters, per user of the devices; they share reapers
+ *			of their own (dev/user.c)
+ *   private wheels	created by other modules with twheel_create(), with a reaper per shard.
+ *			One wheel holds millions of timers; max_wheels stops a module that
+ *			creates a wheel per object.
  *
  * All wheels are on a list, for debugfs and for changes of CLOCK_REALTIME.
  *
@@ -28,6 +31,7 @@
  *	  twheel_wheels_lock	list of wheels, nr_private
  *	    shard->lock		(shard.h)
  *	      watch_lock	shards that notice steps of CLOCK_REALTIME (step.c)
+ *	      reaper->lock	turns of shards (turn.c)
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -37,6 +41,7 @@
 #include <linux/err.h>
 #include <linux/export.h>
 #include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
@@ -47,6 +52,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "../compat.h"
 #include "shard.h"
 #include "step.h"
 #include "timer.h"
@@ -81,7 +87,7 @@ static int registry_add(struct twheel *wheel)
 		err = -EUSERS;
 		goto out;
 	}
-	nr_private += wheel->private;
+	nr_private += !!wheel->private;
 	list_add_tail(&wheel->registered, &twheel_wheels);
 out:
 	mutex_unlock(&twheel_wheels_lock);
@@ -93,7 +99,7 @@ static void registry_remove(struct twheel *wheel)
 	mutex_lock(&twheel_wheels_lock);
 	twheel_stats_retire(wheel);
 	list_del(&wheel->registered);
-	nr_private -= wheel->private;
+	nr_private -= !!wheel->private;
 	mutex_unlock(&twheel_wheels_lock);
 }
 
@@ -116,26 +122,40 @@ static void wheel_free(struct twheel *wheel)
 {
 	while (wheel->nr_shards)
 		twheel_shard_stop(&wheel->shard[--wheel->nr_shards]);
+	twheel_reapers_destroy(wheel->private);
 	mem_cgroup_put(wheel->memcg);
 	kvfree(wheel);
 }
 
-/* Initialise the shards. After a failure wheel_free() stops the first nr_shards of them. */
-static int wheel_init(struct twheel *wheel, const struct twheel_config *config, gfp_t account)
+/*
+ * Initialise the shards. After a failure wheel_free() stops the first nr_shards of them.
+ * @reapers and @shares are those of twheel_make().
+ */
+static int wheel_init(struct twheel *wheel, const struct twheel_config *config,
+		      struct twheel_reapers *reapers, struct twheel_share *shares)
 {
-	unsigned int i;
+	gfp_t account = shares ? TWHEEL_GFP_ACCOUNT : 0;
+	unsigned int i, r, rank = 0;
+	struct twheel_shard *shard;
 	int err;
 
 	wheel->clock = config->clock;
+	strscpy(wheel->name, config->name, sizeof(wheel->name));
 	wheel->limit.max = config->max_pending;
 	wheel->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	for (i = 0; i < config->shards; i++) {
-		wheel->shard[i].wheel = wheel;
-		wheel->shard[i].account = account;
-		wheel->shard[i].memcg = wheel->memcg;
+		shard = &wheel->shard[i];
+		/* Shared reapers are for the CPUs that are online, whatever their numbers. */
+		r = (reapers->nr == config->shards ? i : rank) % reapers->nr;
+		rank += i < nr_cpu_ids && cpu_online(i);
+		shard->wheel = wheel;
+		shard->account = account;
+		shard->memcg = wheel->memcg;
+		shard->reaper = &reapers->reaper[r];
+		shard->share = shares ? &shares[r] : &shard->reaper->share;
 		if (config->max_pending)
-			wheel->shard[i].limit = &wheel->limit;
-		err = twheel_shard_init(&wheel->shard[i], config, i);
+			shard->limit = &wheel->limit;
+		err = twheel_shard_init(shard, config, i);
 		if (err)
 			return err;
 		wheel->nr_shards++;
@@ -143,10 +163,34 @@ static int wheel_init(struct twheel *wheel, const struct twheel_config *config, 
 	return 0;
 }
 
-/* Create a wheel. The arguments and errors are those of twheel_create(). May sleep. */
-struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags)
+/* Allocate a wheel, with reapers of its own if it is private. */
+static struct twheel *wheel_alloc(const struct twheel_config *config, gfp_t account, bool private)
 {
-	gfp_t account = flags & TWHEEL_MAKE_ACCOUNT ? TWHEEL_GFP_ACCOUNT : 0;
+	struct twheel *wheel;
+	int err;
+
+	wheel = kvzalloc(struct_size(wheel, shard, config->shards), GFP_KERNEL | account);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	if (!private)
+		return wheel;
+	wheel->private = twheel_reapers_create(config->name, config->shards);
+	if (!IS_ERR(wheel->private))
+		return wheel;
+	err = PTR_ERR(wheel->private);
+	kvfree(wheel);
+	return ERR_PTR(err);
+}
+
+/*
+ * Create a wheel that is served by @reapers, or, as a private wheel, by some of its own if this is
+ * NULL. With @shares, one for each of @reapers, it is a user's wheel: its memory is charged to the
+ * memory cgroup of the caller. The other arguments and errors are those of twheel_create(). May
+ * sleep.
+ */
+struct twheel *twheel_make(const struct twheel_config *config, struct twheel_reapers *reapers,
+			   struct twheel_share *shares)
+{
 	struct twheel_config c = *config;
 	struct twheel *wheel;
 	int err;
@@ -159,35 +203,35 @@ struct twheel *twheel_make(const struct twheel_config *config, unsigned int flag
 	if (!config_is_valid(&c))
 		return ERR_PTR(-EINVAL);
 
-	wheel = kvzalloc(struct_size(wheel, shard, c.shards), GFP_KERNEL | account);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	wheel->private = !(flags & TWHEEL_MAKE_UNLIMITED);
-	wheel->users = flags & TWHEEL_MAKE_ACCOUNT;
-	err = wheel_init(wheel, &c, account) ?: registry_add(wheel);
+	wheel = wheel_alloc(&c, shares ? TWHEEL_GFP_ACCOUNT : 0, !reapers);
+	if (IS_ERR(wheel))
+		return wheel;
+	wheel->users = shares;
+	err = wheel_init(wheel, &c, reapers ?: wheel->private, shares) ?: registry_add(wheel);
 	if (err) {
 		wheel_free(wheel);
 		return ERR_PTR(err);
 	}
 	return wheel;
 }
+EXPORT_SYMBOL_IF_KUNIT(twheel_make);
 
 /**
  * twheel_create - create a private wheel
  * @config: parameters, see &struct twheel_config
  *
- * Most users can share the wheel of twheel_system(). The reaper of a shard is started by the
- * first timer of the shard.
+ * Most users can share the wheel of twheel_system(). Each shard has a reaper, a thread.
  *
  * Context: process; may sleep.
  * Return: the wheel, or an ERR_PTR():
  * * %-EINVAL - a parameter is out of range
  * * %-EUSERS - there are too many private wheels, see the module parameter max_wheels
- * * %-ENOMEM
+ * * %-ENOMEM - there is no memory, or no thread
+ * * %-EINTR  - a fatal signal
  */
 struct twheel *twheel_create(const struct twheel_config *config)
 {
-	return twheel_make(config, 0);
+	return twheel_make(config, NULL, NULL);
 }
 EXPORT_SYMBOL_GPL(twheel_create);
 
@@ -362,8 +406,12 @@ u64 twheel_next(struct twheel *wheel)
 }
 EXPORT_SYMBOL_GPL(twheel_next);
 
-/* Serialises the creation of the system wheels, which stay until the module is unloaded. */
+/*
+ * Serialises the creation of the system wheels and their reapers, which stay until the module is
+ * unloaded.
+ */
 static DEFINE_MUTEX(system_lock);
+static struct twheel_reapers *system_reapers;
 static struct twheel *system_wheels[TWHEEL_CLOCK_REALTIME + 1];
 
 /* Check the module parameters of the system wheels. */
@@ -399,18 +447,49 @@ u64 twheel_system_tick_ns(void)
 	return tick_ns;
 }
 
+/*
+ * Create reapers for wheels of twheel_system_config(), unless *@reapers has some: 0 or an error of
+ * twheel_create(). The caller serialises calls. May sleep.
+ */
+int twheel_system_reapers(struct twheel_reapers **reapers, const char *name)
+{
+	struct twheel_reapers *new;
+
+	if (*reapers)
+		return 0;
+	new = twheel_reapers_create(name, min(num_online_cpus(), TWHEEL_SHARDS_MAX));
+	if (IS_ERR(new))
+		return PTR_ERR(new);
+	*reapers = new;
+	return 0;
+}
+
+static struct twheel *system_make(enum twheel_clock clock)
+{
+	struct twheel_config config;
+	int err;
+
+	lockdep_assert_held(&system_lock);
+	err = twheel_system_reapers(&system_reapers, "twheel");
+	if (err)
+		return ERR_PTR(err);
+	twheel_system_config(&config, clock);
+	return twheel_make(&config, system_reapers, NULL);
+}
+
 /**
  * twheel_system_clock - shared wheel of a clock
  * @clock: the clock
  *
- * The wheel is valid until all modules that use the symbols of this one are unloaded.
+ * The wheel is valid until all modules that use the symbols of this one are unloaded. One thread on
+ * each CPU runs the functions of the timers of all clocks.
  *
  * Context: process; may sleep.
- * Return: the wheel, or an ERR_PTR(): -EINVAL for an unknown clock, -ENOMEM.
+ * Return: the wheel, or an ERR_PTR(): -EINVAL for an unknown clock, -ENOMEM; -EINTR after a fatal
+ * signal.
  */
 struct twheel *twheel_system_clock(enum twheel_clock clock)
 {
-	struct twheel_config config;
 	struct twheel *wheel;
 
 	if (clock < 0 || clock >= ARRAY_SIZE(system_wheels))
@@ -422,8 +501,7 @@ struct twheel *twheel_system_clock(enum twheel_clock clock)
 	mutex_lock(&system_lock);
 	wheel = system_wheels[clock];
 	if (!wheel) {
-		twheel_system_config(&config, clock);
-		wheel = twheel_make(&config, TWHEEL_MAKE_UNLIMITED);
+		wheel = system_make(clock);
 		if (!IS_ERR(wheel)) {
 			/* Pairs with the acquire above. */
 			smp_store_release(&system_wheels[clock], wheel);
@@ -441,4 +519,5 @@ void twheel_system_exit(void)
 
 	for (i = 0; i < ARRAY_SIZE(system_wheels); i++)
 		twheel_destroy(system_wheels[i]);
+	twheel_reapers_destroy(system_reapers);
 }

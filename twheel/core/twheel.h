@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_CORE_TWHEEL_H
 #define _TWHEEL_CORE_TWHEEL_H
 
-#include <linux/bits.h>
 #include <linux/gfp.h>
 #include <linux/init.h>
 #include <linux/list.h>
@@ -19,21 +18,24 @@ struct seq_file;
 /**
  * struct twheel - a wheel
  * @registered: entry in twheel_wheels; protected by twheel_wheels_lock
- * @private: counts towards the limit max_wheels; immutable, like the following fields
+ * @private: its own reapers, or NULL if it shares some; counts towards the limit max_wheels;
+ *	immutable, like the following fields
  * @users: wheel of a user of the devices
  * @clock: clock of its shards
  * @limit: limit on the pending timers of all shards; its counter is atomic
  * @memcg: memory cgroup that is charged for the levels, or NULL
+ * @name: for debugfs
  * @nr_shards: number of shards
  * @shard: the shards
  */
 struct twheel {
 	struct list_head	registered;
-	bool			private;
+	struct twheel_reapers	*private;
 	bool			users;
 	enum twheel_clock	clock;
 	struct twheel_limit	limit;
 	struct mem_cgroup	*memcg;
+	char			name[20];
 	unsigned int		nr_shards;
 	struct twheel_shard	shard[];
 };
@@ -48,12 +50,8 @@ struct twheel {
 extern struct list_head twheel_wheels;
 extern struct mutex twheel_wheels_lock;
 
-/* The wheel does not count towards max_wheels. */
-#define TWHEEL_MAKE_UNLIMITED	BIT(0)
-/* A user's wheel: its memory is charged to the memory cgroup of the caller. */
-#define TWHEEL_MAKE_ACCOUNT	BIT(1)
-
-struct twheel *twheel_make(const struct twheel_config *config, unsigned int flags);
+struct twheel *twheel_make(const struct twheel_config *config, struct twheel_reapers *reapers,
+			   struct twheel_share *shares);
 void twheel_registry_exit(void);
 
 void twheel_shard_stats(struct twheel_shard *shard, struct twheel_stats *stats);
@@ -67,6 +65,7 @@ void twheel_timers_check(const struct module *module);
 
 int __init twheel_system_check(void);
 void twheel_system_config(struct twheel_config *config, enum twheel_clock clock);
+int twheel_system_reapers(struct twheel_reapers **reapers, const char *name);
 u64 twheel_system_tick_ns(void);
 void twheel_system_exit(void);
 

@@ -39,28 +39,45 @@ struct poll_table_struct;
 struct twheel_named;
 struct twheel_watch_chunk;
 
+/* Limits of a user: open files, operations that have not been freed, and named purgatories. */
+enum twheel_user_limit {
+	TWHEEL_USER_FILES,
+	TWHEEL_USER_OPS,
+	TWHEEL_USER_NAMES,
+	TWHEEL_USER_LIMITS,
+};
+
 /**
  * struct twheel_user - limits and wheels of a user
- * @uid: immutable
- * @ref: one per file, per name, and per operation added by another user than the opener
- * @files: number of open files
- * @ops: number of operations that have not been freed
- * @names: number of named purgatories
+ * @uid: immutable, like @array to @owner
+ * @array: the array that it is in
+ * @key: its index there
+ * @ns: the user namespace that it stands for, with a reference, or NULL
+ * @owner: charged for it as well, with a reference, or NULL
+ * @ids: users that it is the owner of
+ * @ref: one per file, per name, per user in @ids, and per operation added by another user than the
+ *	opener
+ * @nr: what counts towards each limit
  * @lock: serialises creation and removal of @wheel; protects @wakeups
  * @wheel: by clock; NULL while unused
  * @wakeups: reaper wake-ups of destroyed wheels
  * @idle: destroys the wheels when there are no operations
+ * @share: in each reaper, unless it has an owner
  */
 struct twheel_user {
 	kuid_t			uid;
+	struct xarray		*array;
+	unsigned long		key;
+	struct user_namespace	*ns;
+	struct twheel_user	*owner;
+	struct xarray		ids;
 	refcount_t		ref;
-	atomic_t		files;
-	atomic_t		ops;
-	atomic_t		names;
+	atomic_t		nr[TWHEEL_USER_LIMITS];
 	struct mutex		lock;	/* of the wheels */
 	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
 	u64			wakeups;
 	struct delayed_work	idle;
+	struct twheel_share	share[];
 };
 
 /**
@@ -452,12 +469,9 @@ int __init twheel_users_check(void);
 void twheel_users_exit(void);
 struct twheel_user *twheel_user_get(void);
 void twheel_user_put(struct twheel_user *user);
-int twheel_user_charge_file(struct twheel_user *user);
-void twheel_user_uncharge_file(struct twheel_user *user);
-int twheel_user_charge_name(struct twheel_user *user);
-void twheel_user_uncharge_name(struct twheel_user *user);
-int twheel_user_charge_op(struct twheel_user *user);
-void twheel_user_uncharge_op(struct twheel_user *user);
+bool twheel_user_is_caller(const struct twheel_user *user);
+int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
+void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit);
 struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
 u64 twheel_user_wakeups(struct twheel_user *user);
 

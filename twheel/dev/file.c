@@ -181,7 +181,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	file->instance = instance;
 	twheel_events_init(&file->own);
 	file->queue = &file->own;
-	err = twheel_user_charge_file(file->user);
+	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
 	if (err)
 		goto put_file;
 	err = instance_add_file(instance, file);
@@ -190,7 +190,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	return file;
 
 uncharge:
-	twheel_user_uncharge_file(file->user);
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
 put_file:
 	twheel_file_put(file);
 put_instance:
@@ -212,7 +212,7 @@ static void file_free(struct twheel_file *file)
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
 	spin_unlock(&instance->lock);
-	twheel_user_uncharge_file(file->user);
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
 	twheel_file_put(file);
 	instance_put(instance);
 }

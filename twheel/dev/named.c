@@ -410,14 +410,14 @@ static int named_add(struct twheel_named *named)
 		return -EEXIST;
 	if (nr_named >= max_purgatories)
 		return -ENOSPC;
-	err = twheel_user_charge_name(named->creator);
+	err = twheel_user_charge(named->creator, TWHEEL_USER_NAMES);
 	if (err)
 		return err;
 	err = named_add_device(named);
 	if (err) {
 		/* The node may have been opened before the failure. */
 		named_close(named, true);
-		twheel_user_uncharge_name(named->creator);
+		twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES);
 		return err;
 	}
 	/* The reference of the name. */
@@ -482,7 +482,7 @@ static struct twheel_named *named_remove(const struct twheel_remove_args *args)
 		return ERR_PTR(err);
 	list_del(&named->entry);
 	nr_named--;
-	twheel_user_uncharge_name(named->creator);
+	twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES);
 	cdev_device_del(&named->cdev, &named->dev);
 	return named;
 }

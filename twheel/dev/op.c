@@ -130,7 +130,7 @@ static void file_op_release(struct twheel_op *op)
 		next = chunk->next;
 		kfree(chunk);
 	}
-	twheel_user_uncharge_op(file_op->user);
+	twheel_user_uncharge(file_op->user, TWHEEL_USER_OPS);
 	if (file_op->flags & TWHEEL_FILE_OP_USER)
 		twheel_user_put(file_op->user);
 	twheel_file_put(file_op->file);
@@ -485,11 +485,11 @@ static struct twheel_user *caller_charge(struct twheel_file *file)
 	struct twheel_user *user = file->user;
 	int err;
 
-	if (!uid_eq(user->uid, twheel_caller_uid()))
+	if (!twheel_user_is_caller(user))
 		user = twheel_user_get();
 	if (IS_ERR(user))
 		return user;
-	err = twheel_user_charge_op(user);
+	err = twheel_user_charge(user, TWHEEL_USER_OPS);
 	if (!err)
 		return user;
 	if (user != file->user)
@@ -555,7 +555,7 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 		return ERR_CAST(user);
 	file_op = file_op_alloc(args->nr_keys, args->period);
 	if (!file_op) {
-		twheel_user_uncharge_op(user);
+		twheel_user_uncharge(user, TWHEEL_USER_OPS);
 		if (user != file->user)
 			twheel_user_put(user);
 		return ERR_PTR(-ENOMEM);

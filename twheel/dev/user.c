@@ -6,13 +6,21 @@
  * to the adding user: passing a descriptor to another user does not pass on the quota of the
  * opener. See twheel_caller_uid() for the user of a task.
  *
- * Each user has separate wheels and reapers, so the load of one user does not delay the
- * deadlines of another. A wheel is created by the first operation that needs it. All wheels
- * of a user are destroyed IDLE_TIME after the last operation was freed:
+ * Whoever has a user namespace has many ids. So a user in a namespace is charged to an owner as
+ * well, and its shards share the turns of this owner (core/turn.c). Nested namespaces belong to the
+ * outermost one of them. Its owner is the user that created it, or the namespace itself if this
+ * was root, who creates them for others. The same id in two namespaces may be two users:
+ *
+ *	users, by id		namespaces of root, by address
+ *	  ids, by id		  ids, by id
+ *
+ * Each user has separate wheels, which share a reaper per CPU with those of all other users. A
+ * wheel is created by the first operation that needs it. All wheels of a user are destroyed
+ * IDLE_TIME after the last operation was freed:
  *
  *	adder					idle work
  *	-----					---------
- *	ops++ (full barrier)			wheel = NULL
+ *	operations++ (full barrier)		wheel = NULL
  *	load wheel				smp_mb()
  *	if NULL: take lock, create		if ops: restore wheel, else destroy
  *
@@ -23,15 +31,17 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/capability.h>
+#include <linux/cred.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/slab.h>
+#include <linux/user_namespace.h>
 
 #include "dev.h"
 
-/* Idle wheels are kept this long, because creating their threads is expensive. */
+/* Idle wheels are kept this long, for users with few operations at a time. */
 #define IDLE_TIME	(5 * HZ)
 
 static unsigned int user_max_files = BIT(14);
@@ -47,10 +57,15 @@ module_param(user_max_purgatories, uint, 0444);
 MODULE_PARM_DESC(user_max_purgatories, "named purgatories of a user without CAP_SYS_RESOURCE (default 16)");
 
 /*
- * By uid. The lock is held from a lookup until the reference is taken. Distant ids, as those of a
- * user namespace, need more memory for the array than for the users: all of it is charged.
+ * The lock of an array of users is held from a lookup until the reference is taken. Distant ids
+ * need more memory for the array than for the users: all of it is charged.
  */
 static DEFINE_XARRAY_FLAGS(users, XA_FLAGS_ACCOUNT);
+static DEFINE_XARRAY_FLAGS(namespaces, XA_FLAGS_ACCOUNT);
+
+/* The reapers of all users, created with the first user. */
+static DEFINE_MUTEX(reapers_lock);
+static struct twheel_reapers *reapers;
 
 /* Check the module parameters of this file. */
 int __init twheel_users_check(void)
@@ -70,31 +85,44 @@ int __init twheel_users_check(void)
 	return 0;
 }
 
-static struct twheel_user *user_find(kuid_t uid)
+static struct twheel_user *user_find(struct xarray *array, unsigned long key)
 {
 	struct twheel_user *user;
 
-	xa_lock(&users);
-	user = xa_load(&users, __kuid_val(uid));
+	xa_lock(array);
+	user = xa_load(array, key);
 	if (user)
 		refcount_inc(&user->ref);
-	xa_unlock(&users);
+	xa_unlock(array);
 	return user;
+}
+
+/* Drop a reference. Returns true if it was the last one. */
+static bool user_unref(struct twheel_user *user)
+{
+	bool last;
+
+	if (refcount_dec_not_one(&user->ref))
+		return false;
+	/* user_find() takes references under the lock. */
+	xa_lock(user->array);
+	last = refcount_dec_and_test(&user->ref);
+	if (last)
+		__xa_erase(user->array, user->key);
+	xa_unlock(user->array);
+	return last;
 }
 
 void twheel_user_put(struct twheel_user *user)
 {
-	if (refcount_dec_not_one(&user->ref))
-		return;
-	/* user_find() takes references under the lock. */
-	xa_lock(&users);
-	if (!refcount_dec_and_test(&user->ref)) {
-		xa_unlock(&users);
-		return;
+	struct twheel_user *owner;
+
+	for (; user && user_unref(user); user = owner) {
+		owner = user->owner;
+		if (user->ns)
+			put_user_ns(user->ns);
+		kfree(user);
 	}
-	__xa_erase(&users, __kuid_val(user->uid));
-	xa_unlock(&users);
-	kfree(user);
 }
 
 /* Destroy the wheels, unless operations were added again. Drops a reference to the user. */
@@ -109,10 +137,10 @@ static void user_idle(struct work_struct *work)
 		wheel[i] = user->wheel[i];
 		WRITE_ONCE(user->wheel[i], NULL);
 	}
-	/* Pairs with the increment of ops in twheel_user_charge_op(). */
+	/* Pairs with the increment of the operations in twheel_user_charge(). */
 	smp_mb();
 	for (i = 0; i < ARRAY_SIZE(wheel); i++) {
-		if (atomic_read(&user->ops)) {
+		if (atomic_read(&user->nr[TWHEEL_USER_OPS])) {
 			/* Pairs with the acquire in twheel_user_wheel(). */
 			smp_store_release(&user->wheel[i], wheel[i]);
 		} else if (wheel[i]) {
@@ -124,100 +152,193 @@ static void user_idle(struct work_struct *work)
 	twheel_user_put(user);
 }
 
-static struct twheel_user *user_alloc(kuid_t uid)
+/* Create the reapers with the first user. Returns their number or an error. */
+static int reapers_create(void)
 {
-	struct twheel_user *user = kzalloc(sizeof(*user), TWHEEL_GFP_USER);
+	int err;
 
+	mutex_lock(&reapers_lock);
+	err = twheel_system_reapers(&reapers, "twheel-user");
+	mutex_unlock(&reapers_lock);
+	return err ?: reapers->nr;
+}
+
+/* A user without an owner has a share in each reaper. */
+static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
+{
+	int i, nr = owner ? 0 : reapers_create();
+	struct twheel_user *user;
+
+	if (nr < 0)
+		return ERR_PTR(nr);
+	user = kzalloc(struct_size(user, share, nr), TWHEEL_GFP_USER);
 	if (!user)
-		return NULL;
+		return ERR_PTR(-ENOMEM);
 	user->uid = uid;
+	user->owner = owner;
+	xa_init_flags(&user->ids, XA_FLAGS_ACCOUNT);
 	refcount_set(&user->ref, 1);
 	mutex_init(&user->lock);
 	INIT_DELAYED_WORK(&user->idle, user_idle);
+	for (i = 0; i < nr; i++)
+		twheel_share_init(&user->share[i]);
 	return user;
 }
 
 /*
- * Look up or create the user of the current task. Returns a reference or ERR_PTR(-ENOMEM).
- * May sleep.
+ * Look up or create a user. With @ns the user stands for that namespace. The caller holds
+ * references to @owner and @ns. Returns a reference or an ERR_PTR().
  */
-struct twheel_user *twheel_user_get(void)
+static struct twheel_user *user_get(struct xarray *array, unsigned long key, kuid_t uid,
+				    struct twheel_user *owner, struct user_namespace *ns)
 {
-	kuid_t uid = twheel_caller_uid();
 	struct twheel_user *user;
 	int err;
 
 	for (;;) {
-		user = user_find(uid);
+		user = user_find(array, key);
 		if (user)
 			return user;
-		user = user_alloc(uid);
-		if (!user)
-			return ERR_PTR(-ENOMEM);
-		err = xa_insert(&users, __kuid_val(uid), user, TWHEEL_GFP_USER);
-		if (!err)
+		user = user_alloc(uid, owner);
+		if (IS_ERR(user))
 			return user;
+		user->array = array;
+		user->key = key;
+		user->ns = ns;
+		err = xa_insert(array, key, user, TWHEEL_GFP_USER);
+		if (!err)
+			break;
 		kfree(user);
 		/* -EBUSY: another thread has inserted the user. */
 		if (err != -EBUSY)
 			return ERR_PTR(err);
 	}
+	if (owner)
+		refcount_inc(&owner->ref);
+	if (ns)
+		get_user_ns(ns);
+	return user;
 }
 
-/* The charge functions return -EDQUOT at the limit. */
-int twheel_user_charge_file(struct twheel_user *user)
+/* The outermost user namespace of the current task below the initial one, or NULL. */
+static struct user_namespace *caller_ns(void)
 {
-	return atomic_add_unless(&user->files, 1, user_max_files) ? 0 : -EDQUOT;
+	struct user_namespace *ns = current_user_ns();
+
+	if (likely(ns == &init_user_ns))
+		return NULL;
+	while (ns->parent != &init_user_ns)
+		ns = ns->parent;
+	return ns;
 }
 
-void twheel_user_uncharge_file(struct twheel_user *user)
+static bool ns_is_account(const struct user_namespace *ns)
 {
-	atomic_dec(&user->files);
+	return uid_eq(ns->owner, GLOBAL_ROOT_UID);
 }
 
-/* @user is the calling user: CAP_SYS_RESOURCE overrides the limit. */
-int twheel_user_charge_name(struct twheel_user *user)
+/*
+ * Look up or create the user of the current task. Returns a reference, or ERR_PTR(-ENOMEM), or
+ * ERR_PTR(-EINTR) after a fatal signal. May sleep.
+ */
+struct twheel_user *twheel_user_get(void)
 {
-	int names = atomic_read(&user->names);
+	struct user_namespace *ns = caller_ns();
+	kuid_t uid = twheel_caller_uid();
+	struct twheel_user *owner, *user;
+
+	if (likely(!ns) || (uid_eq(ns->owner, uid) && !ns_is_account(ns)))
+		return user_get(&users, __kuid_val(uid), uid, NULL, NULL);
+	if (ns_is_account(ns))
+		owner = user_get(&namespaces, (unsigned long)ns, ns->owner, NULL, ns);
+	else
+		owner = user_get(&users, __kuid_val(ns->owner), ns->owner, NULL, NULL);
+	if (IS_ERR(owner))
+		return owner;
+	user = user_get(&owner->ids, __kuid_val(uid), uid, owner, NULL);
+	twheel_user_put(owner);
+	return user;
+}
+
+/* Whether twheel_user_get() would return this user. */
+bool twheel_user_is_caller(const struct twheel_user *user)
+{
+	const struct twheel_user *owner = user->owner;
+	struct user_namespace *ns = caller_ns();
+
+	if (!uid_eq(user->uid, twheel_caller_uid()))
+		return false;
+	if (likely(!ns) || (uid_eq(ns->owner, user->uid) && !ns_is_account(ns)))
+		return !owner;
+	if (ns_is_account(ns))
+		return owner && owner->ns == ns;
+	return owner && !owner->ns && uid_eq(owner->uid, ns->owner);
+}
+
+/* CAP_SYS_RESOURCE overrides one limit. The user is the caller. */
+static bool at_limit(int nr, enum twheel_user_limit limit)
+{
+	switch (limit) {
+	case TWHEEL_USER_FILES:
+		return nr >= (int)user_max_files;
+	case TWHEEL_USER_OPS:
+		return nr >= (int)user_max_ops;
+	default:
+		return nr >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE);
+	}
+}
+
+static bool charge(struct twheel_user *user, enum twheel_user_limit limit)
+{
+	int nr = atomic_read(&user->nr[limit]);
 
 	do {
-		if (names >= (int)user_max_purgatories && !capable(CAP_SYS_RESOURCE))
-			return -EDQUOT;
-	} while (!atomic_try_cmpxchg(&user->names, &names, names + 1));
-	return 0;
+		if (at_limit(nr, limit))
+			return false;
+		/* A full barrier; pairs with the smp_mb() in user_idle(). */
+	} while (!atomic_try_cmpxchg(&user->nr[limit], &nr, nr + 1));
+	return true;
 }
 
-void twheel_user_uncharge_name(struct twheel_user *user)
+static void uncharge(struct twheel_user *user, enum twheel_user_limit limit)
 {
-	atomic_dec(&user->names);
-}
-
-int twheel_user_charge_op(struct twheel_user *user)
-{
-	/* A full barrier; pairs with the smp_mb() in user_idle(). */
-	return atomic_add_unless(&user->ops, 1, user_max_ops) ? 0 : -EDQUOT;
-}
-
-/* The memory of an operation is about to be freed. */
-void twheel_user_uncharge_op(struct twheel_user *user)
-{
-	/* The work holds a reference to the user. */
-	if (atomic_dec_return(&user->ops))
+	if (atomic_dec_return(&user->nr[limit]) || limit != TWHEEL_USER_OPS)
 		return;
+	/* The work holds a reference to the user. */
 	refcount_inc(&user->ref);
 	if (!queue_delayed_work(twheel_wq, &user->idle, IDLE_TIME))
 		twheel_user_put(user);
 }
 
+/* Charge a user and its owner. Returns -EDQUOT at a limit of either. */
+int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
+{
+	if (!charge(user, limit))
+		return -EDQUOT;
+	if (likely(!user->owner) || charge(user->owner, limit))
+		return 0;
+	uncharge(user, limit);
+	return -EDQUOT;
+}
+
+/* An operation is uncharged when its memory is about to be freed. */
+void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit)
+{
+	if (user->owner)
+		uncharge(user->owner, limit);
+	uncharge(user, limit);
+}
+
 static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock clock)
 {
+	struct twheel_user *owner = user->owner ?: user;
 	char name[sizeof("twheel-4294967295")];
 	struct twheel_config config;
 
 	snprintf(name, sizeof(name), "twheel-%u", __kuid_val(user->uid));
 	twheel_system_config(&config, clock);
 	config.name = name;
-	return twheel_make(&config, TWHEEL_MAKE_UNLIMITED | TWHEEL_MAKE_ACCOUNT);
+	return twheel_make(&config, reapers, owner->share);
 }
 
 /*
@@ -245,7 +366,7 @@ struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clo
 	return wheel;
 }
 
-/* Number of wake-ups of the user's reapers. */
+/* How often reapers were woken for the user. */
 u64 twheel_user_wakeups(struct twheel_user *user)
 {
 	unsigned int i;
@@ -260,23 +381,33 @@ u64 twheel_user_wakeups(struct twheel_user *user)
 	return wakeups;
 }
 
-/* Destroy the wheels of all users. No file is open. May sleep. */
-void twheel_users_exit(void)
+/* Destroy the wheels of the users in an array, which has no ids of ids. */
+static void users_exit(struct xarray *array)
 {
 	struct twheel_user *user;
-	unsigned long uid = 0;
+	unsigned long key = 0;
 
 	for (;;) {
-		xa_lock(&users);
-		user = xa_find(&users, &uid, ULONG_MAX, XA_PRESENT);
+		xa_lock(array);
+		user = xa_find(array, &key, ULONG_MAX, XA_PRESENT);
 		if (user)
 			refcount_inc(&user->ref);
-		xa_unlock(&users);
+		xa_unlock(array);
 		if (!user)
 			break;
+		if (!user->owner)
+			users_exit(&user->ids);
 		flush_delayed_work(&user->idle);
 		twheel_user_put(user);
-		uid++;
+		key++;
 	}
-	WARN_ON_ONCE(!xa_empty(&users));
+	WARN_ON_ONCE(!xa_empty(array));
+}
+
+/* Destroy the wheels of all users, and the reapers. No file is open. May sleep. */
+void twheel_users_exit(void)
+{
+	users_exit(&users);
+	users_exit(&namespaces);
+	twheel_reapers_destroy(reapers);
 }

@@ -14,12 +14,9 @@
 
 #include "../rig.h"
 
-struct user_namespace {
-	int unused;
-};
-
 struct user_namespace init_user_ns;
 __thread uid_t rig_uid;
+__thread struct user_namespace *rig_user_ns;
 
 /* User memory */
 

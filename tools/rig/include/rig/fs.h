@@ -26,7 +26,12 @@
 /* Credentials: users are numbers; one capability represents all. */
 typedef struct { uid_t val; } kuid_t;
 typedef struct { gid_t val; } kgid_t;
-struct user_namespace;
+struct user_namespace {
+	struct user_namespace *parent;
+	kuid_t owner;
+	unsigned int refs;
+};
+
 #define KUIDT_INIT(value)	((kuid_t) { value })
 #define KGIDT_INIT(value)	((kgid_t) { value })
 #define INVALID_UID		KUIDT_INIT(-1)
@@ -34,7 +39,7 @@ struct user_namespace;
 #define uid_valid(uid)		((uid).val != (uid_t)-1)
 #define gid_valid(gid)		((gid).val != (gid_t)-1)
 #define uid_eq(a, b)		((a).val == (b).val)
-#define current_user_ns()	((struct user_namespace *)NULL)
+#define GLOBAL_ROOT_UID		KUIDT_INIT(0)
 #define make_kuid(ns, uid)	((void)(ns), KUIDT_INIT(uid))
 #define make_kgid(ns, gid)	((void)(ns), KGIDT_INIT(gid))
 #define from_kuid(ns, uid)	((void)(ns), (uid).val)
@@ -44,12 +49,25 @@ extern struct user_namespace	init_user_ns;
 #define CAP_SYS_ADMIN		21
 #define CAP_SYS_RESOURCE	24
 
-/* The user of the calling thread, and its privilege */
+/* The user of the calling thread, its namespace unless it is the initial one, and its privilege */
 extern __thread uid_t rig_uid;
+extern __thread struct user_namespace *rig_user_ns;
+#define current_user_ns()	(rig_user_ns ?: &init_user_ns)
 #define current_fsuid()		KUIDT_INIT(rig_uid)
 #define current_fsgid()		KGIDT_INIT(rig_uid)
 #define in_group_p(gid)		((gid).val == rig_uid)
 #define capable(cap)		((void)(cap), !rig_uid)
+
+static inline struct user_namespace *get_user_ns(struct user_namespace *ns)
+{
+	__atomic_add_fetch(&ns->refs, 1, __ATOMIC_RELAXED);
+	return ns;
+}
+
+static inline void put_user_ns(struct user_namespace *ns)
+{
+	__atomic_sub_fetch(&ns->refs, 1, __ATOMIC_ACQ_REL);
+}
 
 /* User memory is the memory of the program, except a hole in which every access faults. */
 void rig_user_hole(void *start, size_t size);

@@ -23,6 +23,7 @@ typedef spinlock_t raw_spinlock_t;
 
 #define __SPIN_LOCK_UNLOCKED(name)	{ 0 }
 #define DEFINE_RAW_SPINLOCK(name)	DEFINE_SPINLOCK(name)
+#define raw_spin_lock_init		spin_lock_init
 #define raw_spin_lock_irq		spin_lock_irq
 #define raw_spin_unlock_irq		spin_unlock_irq
 #define raw_spin_lock_irqsave		spin_lock_irqsave

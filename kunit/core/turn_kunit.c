@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests for the turns of shards: owners share a reaper fairly, whatever work they have.
+ */
+#include <kunit/test.h>
+#include <linux/preempt.h>
+#include <linux/slab.h>
+
+#include "../../twheel/core/twheel.h"
+#include "../vtime.h"
+
+#define NR_WHEELS	3
+#define NR_TIMERS	1000
+
+/* Wheels of two owners: the first one has two. */
+static const unsigned int owner_of[NR_WHEELS] = { 0, 0, 1 };
+
+static struct twheel_reapers *reapers;
+static struct twheel_share shares[2];
+static struct twheel *wheels[NR_WHEELS];
+static struct twheel_timer (*timers)[NR_TIMERS];
+static unsigned int fired[NR_WHEELS];
+
+/* What the other wheels had fired when the last one fired its last timer. */
+static unsigned int others;
+
+static void count(struct twheel_timer *timer)
+{
+	unsigned int wheel = (timer - timers[0]) / NR_TIMERS;
+
+	fired[wheel]++;
+	if (wheel == NR_WHEELS - 1)
+		others = fired[0] + fired[1];
+}
+
+/* Make timers of a wheel due at once. */
+static void make_due(struct kunit *test, unsigned int wheel, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		KUNIT_EXPECT_EQ(test, twheel_timer_add(&timers[wheel][i], 0), 0);
+}
+
+static int turn_init(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "kunit" };
+	unsigned int i, j;
+
+	timers = kunit_kcalloc(test, NR_WHEELS, sizeof(*timers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, timers);
+	reapers = twheel_reapers_create("kunit", 1);
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, reapers);
+	twheel_share_init(&shares[0]);
+	twheel_share_init(&shares[1]);
+	for (i = 0; i < NR_WHEELS; i++) {
+		fired[i] = 0;
+		wheels[i] = twheel_make(&config, reapers, &shares[owner_of[i]]);
+		KUNIT_ASSERT_NOT_ERR_OR_NULL(test, wheels[i]);
+		for (j = 0; j < NR_TIMERS; j++)
+			twheel_timer_init(&timers[i][j], wheels[i], count);
+	}
+	others = 0;
+	return 0;
+}
+
+static void turn_exit(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_WHEELS; i++)
+		twheel_destroy(wheels[i]);
+	twheel_reapers_destroy(reapers);
+}
+
+static void timer_waits_for_one_chunk_of_another_owner(struct kunit *test)
+{
+	preempt_disable();
+	make_due(test, 0, NR_TIMERS);
+	make_due(test, 2, 1);
+	preempt_enable();
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, fired[0], NR_TIMERS);
+	KUNIT_EXPECT_EQ(test, fired[2], 1);
+	KUNIT_EXPECT_LE(test, others, 2 * TWHEEL_CHUNK);
+}
+
+static void wheels_of_an_owner_share_its_turns(struct kunit *test)
+{
+	preempt_disable();
+	make_due(test, 0, NR_TIMERS);
+	make_due(test, 1, NR_TIMERS);
+	make_due(test, 2, NR_TIMERS);
+	preempt_enable();
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, fired[0] + fired[1], 2 * NR_TIMERS);
+	KUNIT_EXPECT_EQ(test, fired[2], NR_TIMERS);
+	KUNIT_EXPECT_LE(test, others, NR_TIMERS + 2 * TWHEEL_CHUNK);
+}
+
+/* Another wheel is destroyed while the reaper has work for two. */
+static void wheel_may_be_destroyed_between_turns(struct kunit *test)
+{
+	preempt_disable();
+	make_due(test, 0, NR_TIMERS);
+	make_due(test, 1, NR_TIMERS);
+	make_due(test, 2, NR_TIMERS);
+	preempt_enable();
+	twheel_stop(wheels[1], NULL, NULL);
+	twheel_destroy(wheels[1]);
+	wheels[1] = NULL;
+	vtime_sleep(NSEC_PER_SEC);
+	KUNIT_EXPECT_EQ(test, fired[0], NR_TIMERS);
+	KUNIT_EXPECT_EQ(test, fired[2], NR_TIMERS);
+}
+
+static void system_wheels_share_a_reaper(struct kunit *test)
+{
+	struct twheel *monotonic = twheel_system_clock(TWHEEL_CLOCK_MONOTONIC);
+	struct twheel *realtime = twheel_system_clock(TWHEEL_CLOCK_REALTIME);
+
+	KUNIT_EXPECT_PTR_EQ(test, monotonic->shard[0].reaper, realtime->shard[0].reaper);
+	KUNIT_EXPECT_PTR_NE(test, monotonic->shard[0].reaper, wheels[0]->shard[0].reaper);
+}
+
+static struct kunit_case turn_cases[] = {
+	KUNIT_CASE(timer_waits_for_one_chunk_of_another_owner),
+	KUNIT_CASE(wheels_of_an_owner_share_its_turns),
+	KUNIT_CASE(wheel_may_be_destroyed_between_turns),
+	KUNIT_CASE(system_wheels_share_a_reaper),
+	{}
+};
+
+static struct kunit_suite turn_suite = {
+	.name		= "twheel_turn",
+	.init		= turn_init,
+	.exit		= turn_exit,
+	.test_cases	= turn_cases,
+};
+
+kunit_test_suite(turn_suite);

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Reapers: threads that serve shards in turn.
+ *
+ * A shard that has work asks for a turn, and gets one after another until its work is done. A
+ * turn is bounded: it moves a chunk of nodes, and runs a chunk of callbacks (reaper.c). Owners have
+ * turns one after another, and the shards of an owner share its turns:
+ *
+ *	reaper				shares			shards
+ *	------				------			------
+ *	system wheels, per CPU		one			one per clock
+ *	users' wheels, per CPU		one per owner		one per clock, per id of the owner
+ *	a private wheel, per shard	one			one
+ *
+ * So N other owners with work delay an owner by at most N + 1 turns, however much work they have.
+ * The number of threads depends on the machine and on the private wheels of modules only.
+ *
+ * A shard may ask in any context, also in a hard interrupt on PREEMPT_RT. The thread sets its
+ * state before it looks for a shard, so a shard that asks then is not left waiting:
+ *
+ *	asking CPU			reaper
+ *	----------			------
+ *	lock				state = TASK_IDLE (full barrier)
+ *	add the shard			lock
+ *	unlock				no shard is there
+ *	wake_up_process()		unlock
+ *					schedule()
+ */
+#include <linux/err.h>
+#include <linux/export.h>
+#include <linux/kthread.h>
+#include <linux/lockdep.h>
+#include <linux/moduleparam.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "../compat.h"
+#include "shard.h"
+#include "turn.h"
+
+static bool reaper_fifo = IS_ENABLED(CONFIG_PREEMPT_RT);
+module_param(reaper_fifo, bool, 0444);
+MODULE_PARM_DESC(reaper_fifo, "run reapers with SCHED_FIFO, ahead of threads of normal priority (default N, on PREEMPT_RT Y)");
+
+void twheel_share_init(struct twheel_share *share)
+{
+	INIT_LIST_HEAD(&share->shards);
+	INIT_LIST_HEAD(&share->entry);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_share_init);
+
+static void turn_queue(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->reaper->lock);
+	if (shard->ended || !list_empty(&shard->turn))
+		return;
+	list_add_tail(&shard->turn, &shard->share->shards);
+	if (list_empty(&shard->share->entry))
+		list_add_tail(&shard->share->entry, &shard->reaper->shares);
+}
+
+static void turn_dequeue(struct twheel_shard *shard)
+{
+	lockdep_assert_held(&shard->reaper->lock);
+	list_del_init(&shard->turn);
+	if (list_empty(&shard->share->shards))
+		list_del_init(&shard->share->entry);
+}
+
+/* A shard has work. Any context. */
+void twheel_turn_ask(struct twheel_shard *shard)
+{
+	struct twheel_reaper *reaper = shard->reaper;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&reaper->lock, flags);
+	turn_queue(shard);
+	raw_spin_unlock_irqrestore(&reaper->lock, flags);
+	wake_up_process(reaper->task);
+}
+
+/* Whether a shard has asked for a turn of the reaper of this one. */
+bool twheel_turn_awaited(const struct twheel_shard *shard)
+{
+	return !list_empty(&shard->reaper->shares);
+}
+
+/*
+ * A shard gets no more turns; wait for the present one. Its memory, and that of its owner, may
+ * be freed when the alarm has been cancelled. May sleep.
+ */
+void twheel_turn_end(struct twheel_shard *shard)
+{
+	struct twheel_reaper *reaper = shard->reaper;
+
+	raw_spin_lock_irq(&reaper->lock);
+	WRITE_ONCE(shard->ended, true);
+	if (!list_empty(&shard->turn))
+		turn_dequeue(shard);
+	raw_spin_unlock_irq(&reaper->lock);
+	/* Pairs with the release in reaper_served(). */
+	wait_event(reaper->served, smp_load_acquire(&reaper->serving) != shard);
+}
+
+/* The shard whose turn it is, or NULL. */
+static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
+{
+	struct twheel_shard *shard = NULL;
+	struct twheel_share *share;
+
+	raw_spin_lock_irq(&reaper->lock);
+	if (!list_empty(&reaper->shares)) {
+		share = list_first_entry(&reaper->shares, struct twheel_share, entry);
+		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
+		list_move_tail(&share->entry, &reaper->shares);
+		turn_dequeue(shard);
+		reaper->serving = shard;
+	}
+	raw_spin_unlock_irq(&reaper->lock);
+	return shard;
+}
+
+/* The turn of a shard has ended. It is not used any more if it is not queued. */
+static void reaper_served(struct twheel_reaper *reaper, struct twheel_shard *shard, bool more)
+{
+	raw_spin_lock_irq(&reaper->lock);
+	if (more)
+		turn_queue(shard);
+	/* Pairs with the acquire in twheel_turn_end(). */
+	smp_store_release(&reaper->serving, NULL);
+	raw_spin_unlock_irq(&reaper->lock);
+	/* A full barrier; pairs with that of wait_event(). */
+	if (wq_has_sleeper(&reaper->served))
+		wake_up_all(&reaper->served);
+}
+
+/* Sleep until a shard asks. Returns NULL if the thread has to stop. */
+static struct twheel_shard *reaper_wait(struct twheel_reaper *reaper)
+{
+	struct twheel_shard *shard;
+
+	for (;;) {
+		set_current_state(TASK_IDLE);
+		shard = reaper_next(reaper);
+		if (shard || kthread_should_stop())
+			break;
+		schedule();
+	}
+	__set_current_state(TASK_RUNNING);
+	return shard;
+}
+
+/* The thread of a reaper.  A shard that is alone goes on without queueing. */
+int twheel_reaper(void *data)
+{
+	struct twheel_reaper *reaper = data;
+	struct twheel_shard *shard;
+	bool more;
+
+	if (reaper_fifo)
+		sched_set_fifo_low(current);
+	while ((shard = reaper_wait(reaper))) {
+		do {
+			more = twheel_shard_serve(shard);
+			cond_resched();
+		} while (more && !twheel_turn_awaited(shard) && !READ_ONCE(shard->ended));
+		reaper_served(reaper, shard, more);
+	}
+	return 0;
+}
+
+static int reaper_init(struct twheel_reaper *reaper, const char *name, unsigned int number)
+{
+	struct task_struct *task;
+
+	raw_spin_lock_init(&reaper->lock);
+	INIT_LIST_HEAD(&reaper->shares);
+	twheel_share_init(&reaper->share);
+	init_waitqueue_head(&reaper->served);
+	task = kthread_create(twheel_reaper, reaper, "%s/%u", name, number);
+	/* -EAGAIN, if there are too many threads, would be misunderstood. */
+	if (IS_ERR(task))
+		return PTR_ERR(task) == -EINTR ? -EINTR : -ENOMEM;
+	reaper->task = task;
+	wake_up_process(task);
+	return 0;
+}
+
+/* Create reapers, with the threads NAME/0 and so on: reapers or ERR_PTR(). May sleep. */
+struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr)
+{
+	struct twheel_reapers *reapers;
+	int err;
+
+	reapers = kvzalloc(struct_size(reapers, reaper, nr), GFP_KERNEL);
+	if (!reapers)
+		return ERR_PTR(-ENOMEM);
+	while (reapers->nr < nr) {
+		err = reaper_init(&reapers->reaper[reapers->nr], name, reapers->nr);
+		if (err) {
+			twheel_reapers_destroy(reapers);
+			return ERR_PTR(err);
+		}
+		reapers->nr++;
+	}
+	return reapers;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_create);
+
+/* Stop the threads. No shard uses them any more. */
+void twheel_reapers_destroy(struct twheel_reapers *reapers)
+{
+	if (IS_ERR_OR_NULL(reapers))
+		return;
+	while (reapers->nr)
+		kthread_stop(reapers->reaper[--reapers->nr].task);
+	kvfree(reapers);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_reapers_destroy);

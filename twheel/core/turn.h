@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Threads of reapers, and the turns of their shards. See turn.c. */
+#ifndef _TWHEEL_CORE_TURN_H
+#define _TWHEEL_CORE_TURN_H
+
+#include <linux/list.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/wait.h>
+
+struct task_struct;
+struct twheel_shard;
+
+/**
+ * struct twheel_share - an owner of shards, on one reaper
+ * @shards: its shards with work, next one first
+ * @entry: in @shares of the reaper, unless @shards is empty
+ *
+ * Protected by the lock of the reaper.
+ */
+struct twheel_share {
+	struct list_head	shards;
+	struct list_head	entry;
+};
+
+/**
+ * struct twheel_reaper - a thread that serves shards
+ * @lock: protects the fields up to @share; innermost, and taken in hard interrupts
+ * @shares: owners with work, next one first
+ * @serving: the shard whose turn it is, or NULL
+ * @share: the owner of all shards that have no other
+ * @served: woken when a turn has ended
+ * @task: the thread; immutable
+ */
+struct twheel_reaper {
+	raw_spinlock_t		lock;	/* of the turns */
+	struct list_head	shares;
+	struct twheel_shard	*serving;
+	struct twheel_share	share;
+	wait_queue_head_t	served;
+	struct task_struct	*task;
+};
+
+/**
+ * struct twheel_reapers - reapers for a group of wheels
+ * @nr: number of reapers
+ * @reaper: the reapers
+ */
+struct twheel_reapers {
+	unsigned int		nr;
+	struct twheel_reaper	reaper[];
+};
+
+struct twheel_reapers *twheel_reapers_create(const char *name, unsigned int nr);
+void twheel_reapers_destroy(struct twheel_reapers *reapers);
+void twheel_share_init(struct twheel_share *share);
+
+void twheel_turn_ask(struct twheel_shard *shard);
+bool twheel_turn_awaited(const struct twheel_shard *shard);
+void twheel_turn_end(struct twheel_shard *shard);
+
+int twheel_reaper(void *data);
+
+#endif /* _TWHEEL_CORE_TURN_H */
