@@ -45,6 +45,7 @@ static int watch(struct session *session, const uint32_t *numbers, const uint64_
 		struct twheel_watch_spec specs[3];
 		struct twheel_add_args args = {
 			.flags = TWHEEL_ADD_ABSTIME,
+			.clock = CLOCK_MONOTONIC,
 			.deadline = session->ops[numbers[i]].deadline,
 			.cookie = numbers[i],
 		};

@@ -67,6 +67,19 @@ struct twheel_timer {
 #define TWHEEL_TIMER_CANCEL_ON_SET	BIT(1)
 
 /**
+ * enum twheel_clock - clock of a wheel
+ * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stops during suspend
+ * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which includes suspend
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. If it is set, pending
+ *	deadlines follow it in both directions.
+ */
+enum twheel_clock {
+	TWHEEL_CLOCK_MONOTONIC	= 0,
+	TWHEEL_CLOCK_BOOTTIME	= 1,
+	TWHEEL_CLOCK_REALTIME	= 2,
+};
+
+/**
  * struct twheel_config - parameters of a wheel
  * @name: name of its reaper threads, up to 9 characters
  * @tick_ns: length of a tick, 1000 (1 us) to 10^10 (10 s); 0 for the default

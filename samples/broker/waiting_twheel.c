@@ -114,6 +114,7 @@ static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS] = { };
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
 		.nr_keys = nr,
 		.keys = (uintptr_t)specs,

@@ -59,7 +59,10 @@ static int add_batch(int fd, uint64_t deadline, unsigned int nr)
 	for (unsigned int i = 0; i < nr; i++)
 		commands[i] = (struct twheel_command){
 			.call = TWHEEL_CALL_ADD,
-			.add = { .flags = TWHEEL_ADD_ABSTIME, .deadline = deadline },
+			.add = {
+				.flags = TWHEEL_ADD_ABSTIME, .clock = CLOCK_MONOTONIC,
+				.deadline = deadline,
+			},
 		};
 	if (ioctl(fd, TWHEEL_IOC_BATCH, &args))
 		return -errno;

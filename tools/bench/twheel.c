@@ -94,6 +94,7 @@ static struct twheel_add_args to_add(struct device *device, const struct op *op,
 	*spec = (struct twheel_watch_spec){ .key = key_of(number) };
 	return (struct twheel_add_args){
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
 		.nr_keys = device->keys,
 		.keys = device->keys ? (uintptr_t)spec : 0,

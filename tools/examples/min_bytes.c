@@ -34,6 +34,7 @@ static int wait_from(uint64_t end, uint64_t missing, uint64_t deadline)
 	struct twheel_watch_spec key = { .key = log_key };
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = TWHEEL_COND_SUM,
 		.nr_keys = 1,
 		.keys = (uintptr_t)&key,

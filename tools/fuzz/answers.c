@@ -18,8 +18,6 @@
 #define MAX_PIECES	6	/* pieces of the buffer of a readv() */
 #define CLOCK_ERROR	(20 * MSEC)	/* difference of two clocks read one after the other */
 
-static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-
 static bool bad_reason(const struct twheel_event *event)
 {
 	bool expired = event->reason == TWHEEL_EXPIRED;
@@ -197,11 +195,11 @@ static bool bad_times(const struct thread *t, const struct twheel_pending *pendi
 {
 	__u64 now = pending->deadline - pending->remaining;
 
-	if (pending->clock == TWHEEL_CLOCK_REALTIME || !pending->remaining ||
+	if (pending->clock == CLOCK_REALTIME || !pending->remaining ||
 	    pending->deadline > INT64_MAX / 2)
 		return false;
-	return now + CLOCK_ERROR < t->began[pending->clock] ||
-	       now > clock_ns(clocks[pending->clock]) + CLOCK_ERROR;
+	return now + CLOCK_ERROR < t->began[pending->clock == CLOCK_BOOTTIME] ||
+	       now > clock_ns(pending->clock) + CLOCK_ERROR;
 }
 
 static bool bad_pending(const struct thread *t, const struct trial *trial,
@@ -210,7 +208,8 @@ static bool bad_pending(const struct thread *t, const struct trial *trial,
 	unsigned int i;
 
 	if (!pending->id || pending->condition > TWHEEL_COND_SUM ||
-	    pending->clock > TWHEEL_CLOCK_REALTIME || pending->nr_keys > TWHEEL_MAX_KEYS ||
+	    (pending->clock > CLOCK_MONOTONIC && pending->clock != CLOCK_BOOTTIME) ||
+	    pending->nr_keys > TWHEEL_MAX_KEYS ||
 	    pending->flags >> 4 || pending->reserved[0] || pending->reserved[1])
 		return true;
 	for (i = pending->nr_keys; i < TWHEEL_PENDING_KEYS; i++) {

@@ -61,14 +61,15 @@ static __u64 some_distance(struct thread *t)
 	}
 }
 
-static __u64 some_deadline(struct thread *t, bool absolute, unsigned int clock)
+static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+
+static __u64 some_deadline(struct thread *t, bool absolute, clockid_t clock)
 {
-	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	__u64 distance = some_distance(t);
 
 	if (!absolute || distance == TWHEEL_NEVER)
 		return distance;
-	return clock_ns(clocks[clock % 3]) + distance - 2 * MSEC;
+	return clock_ns(clock) + distance - 2 * MSEC;
 }
 
 /* An entry size that the kernel must refuse. */
@@ -183,14 +184,14 @@ static void build_add(struct thread *t, const struct view *view, struct trial *t
 	struct twheel_add_args *args = buf;
 
 	build_condition(t, trial, args);
-	args->clock = draw(t, 6) % 4 % 3;
+	args->clock = clocks[draw(t, 6) % 4 % 3];
 	if (!draw(t, 3))
 		args->flags |= TWHEEL_ADD_ABSTIME;
 	args->deadline = some_deadline(t, args->flags & TWHEEL_ADD_ABSTIME, args->clock);
 	build_period(t, args);
 	if (view->name >= 0 && !draw(t, 4))
 		args->flags |= TWHEEL_ADD_DETACHED;
-	if (args->clock == TWHEEL_CLOCK_REALTIME && one_in(t, 3))
+	if (args->clock == CLOCK_REALTIME && args->flags & TWHEEL_ADD_ABSTIME && one_in(t, 3))
 		args->flags |= TWHEEL_ADD_CANCEL_ON_SET;
 	if (!args->period && one_in(t, 6))
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
@@ -225,7 +226,7 @@ static void build_rearm(struct thread *t, const struct view *view, struct trial 
 	args->id = some_id(t, view);
 	args->mode = draw(t, 4);
 	args->flags = draw(t, 2);
-	args->deadline = some_deadline(t, args->flags, draw(t, 3));
+	args->deadline = some_deadline(t, args->flags, clocks[draw(t, 3)]);
 	if (one_in(t, 4))
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }
@@ -467,7 +468,7 @@ void build_odd(struct thread *t, unsigned int call, void *args, size_t size)
 unsigned int marks_of(const struct twheel_add_args *args)
 {
 	return (args->period ? COOKIE_PERIODIC : 0) |
-	       (args->clock == TWHEEL_CLOCK_REALTIME ? COOKIE_REALTIME : 0) |
+	       (args->clock == CLOCK_REALTIME ? COOKIE_REALTIME : 0) |
 	       (args->flags & TWHEEL_ADD_DETACHED ? COOKIE_DETACHED : 0);
 }
 

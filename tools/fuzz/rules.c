@@ -9,6 +9,7 @@
  */
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include "fuzz.h"
 
@@ -43,6 +44,11 @@ bool not_zero(const void *memory, size_t size)
 	return false;
 }
 
+static bool bad_clock(__u32 clock)
+{
+	return clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME;
+}
+
 static bool refused_add(const struct trial *trial)
 {
 	const struct twheel_add_args *args = trial->args;
@@ -50,7 +56,7 @@ static bool refused_add(const struct trial *trial)
 		      TWHEEL_ADD_FIXED_DELAY;
 
 	if (args->flags & ~known || args->id || bad_condition(args) ||
-	    args->clock > TWHEEL_CLOCK_REALTIME ||
+	    bad_clock(args->clock) ||
 	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)))
 		return true;
 	if (args->period &&
@@ -58,7 +64,8 @@ static bool refused_add(const struct trial *trial)
 		return true;
 	if (!args->period && (args->runs || args->flags & TWHEEL_ADD_FIXED_DELAY))
 		return true;
-	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET &&
+	    (args->clock != CLOCK_REALTIME || !(args->flags & TWHEEL_ADD_ABSTIME)))
 		return true;
 	return trial->known_file && !trial->named && args->flags & TWHEEL_ADD_DETACHED;
 }

@@ -234,6 +234,7 @@ class operation {
 public:
 	operation() noexcept : args_()
 	{
+		args_.clock = CLOCK_MONOTONIC;
 		args_.deadline = TWHEEL_NEVER;
 	}
 
@@ -250,19 +251,20 @@ public:
 	template <class Duration>
 	operation &at(std::chrono::time_point<std::chrono::steady_clock, Duration> time)
 	{
-		return at(TWHEEL_CLOCK_MONOTONIC, detail::ns(time.time_since_epoch()));
+		return at(CLOCK_MONOTONIC, detail::ns(time.time_since_epoch()));
 	}
 
 	/* Expires at @time on CLOCK_REALTIME, and follows the clock if it is set. */
 	template <class Duration>
 	operation &at(std::chrono::time_point<std::chrono::system_clock, Duration> time)
 	{
-		return at(TWHEEL_CLOCK_REALTIME, detail::ns(time.time_since_epoch()));
+		return at(CLOCK_REALTIME, detail::ns(time.time_since_epoch()));
 	}
 
-	operation &on(::twheel_clock clock) noexcept
+	/* @clock: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME */
+	operation &on(::clockid_t clock) noexcept
 	{
-		args_.clock = clock;
+		args_.clock = static_cast<std::uint32_t>(clock);
 		return *this;
 	}
 
@@ -332,10 +334,10 @@ public:
 	}
 
 private:
-	operation &at(::twheel_clock clock, std::uint64_t deadline) noexcept
+	operation &at(::clockid_t clock, std::uint64_t deadline) noexcept
 	{
 		args_.flags |= TWHEEL_ADD_ABSTIME;
-		args_.clock = clock;
+		args_.clock = static_cast<std::uint32_t>(clock);
 		args_.deadline = deadline;
 		return *this;
 	}

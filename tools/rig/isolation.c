@@ -77,6 +77,7 @@ static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
 		commands[i].call = TWHEEL_CALL_ADD;
 		commands[i].add = (struct twheel_add_args) {
 			.flags = TWHEEL_ADD_ABSTIME, .deadline = deadline,
+			.clock = CLOCK_MONOTONIC,
 		};
 	}
 	for (; nr; nr -= args.done) {

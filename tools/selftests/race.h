@@ -136,6 +136,7 @@ static inline bool add_race_ops(__u64 from, __u64 to)
 	struct twheel_watch_spec spec;
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = TWHEEL_COND_ANY,
 		.nr_keys = 1,
 		.key_size = sizeof(struct twheel_watch_spec),

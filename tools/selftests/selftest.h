@@ -158,13 +158,14 @@ static inline int op_add(int fd, struct twheel_add_args *args)
 	return call(fd, TWHEEL_IOC_ADD, args);
 }
 
-/* Add an operation with a deadline and no key. Return: its ID, 0 if refused. */
+/* Add an operation with a deadline by now_ns() and no key. Return: its ID, 0 if refused. */
 static inline __u64 add_deadline(int fd, __u64 deadline, __u32 flags, __u64 cookie)
 {
 	struct twheel_add_args args = {
 		.flags = flags,
 		.deadline = deadline,
 		.cookie = cookie,
+		.clock = CLOCK_MONOTONIC,
 	};
 
 	return op_add(fd, &args) ? 0 : args.id;
@@ -181,6 +182,7 @@ static inline __u64 add_specs(int fd, __u32 condition, __u32 quorum,
 		.key_size = sizeof(*specs),
 		.deadline = TWHEEL_NEVER,
 		.keys = address(specs),
+		.clock = CLOCK_MONOTONIC,
 	};
 
 	return op_add(fd, &args) ? 0 : args.id;

@@ -127,6 +127,7 @@ static __u64 add_small(int fd, unsigned int nr)
 		.nr_keys = 1,
 		.key_size = sizeof(spec),
 		.deadline = HOUR,
+		.clock = CLOCK_MONOTONIC,
 		.keys = address(&spec),
 	};
 

@@ -7,17 +7,13 @@
 #include <sys/timex.h>
 #include "named.h"
 
-static const clockid_t clocks[] = {
-	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
-	[TWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
-	[TWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
-};
+static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 static __u64 time_by(__u32 clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clocks[clock], &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
@@ -31,7 +27,7 @@ static bool set_wall_clock(__u64 ns)
 /* Move CLOCK_REALTIME by @ns. */
 static bool turn_wall_clock(__s64 ns)
 {
-	return set_wall_clock(time_by(TWHEEL_CLOCK_REALTIME) + ns);
+	return set_wall_clock(time_by(CLOCK_REALTIME) + ns);
 }
 
 FIXTURE(wall_clock) {
@@ -42,7 +38,7 @@ FIXTURE(wall_clock) {
 
 FIXTURE_SETUP(wall_clock)
 {
-	self->wall = time_by(TWHEEL_CLOCK_REALTIME);
+	self->wall = time_by(CLOCK_REALTIME);
 	self->monotonic = now_ns();
 	/* A guest may start in 1970, from where the clock cannot be moved back. */
 	if (self->wall < 10 * 365 * 24 * HOUR)
@@ -74,19 +70,20 @@ static __u64 add_by(int fd, __u32 clock, __u64 deadline, __u32 flags, __u64 cook
 
 static __u64 add_wall(int fd, __s64 ahead, __u32 flags, __u64 cookie)
 {
-	return add_by(fd, TWHEEL_CLOCK_REALTIME, time_by(TWHEEL_CLOCK_REALTIME) + ahead,
+	return add_by(fd, CLOCK_REALTIME, time_by(CLOCK_REALTIME) + ahead,
 		      flags | TWHEEL_ADD_ABSTIME, cookie);
 }
 
 TEST_F(wall_clock, expiry_is_never_early_on_any_clock)
 {
-	__u32 clock, nr = ARRAY_SIZE(clocks);
-	__u64 asked[2 * ARRAY_SIZE(clocks)], ahead;
+	__u64 asked[2 * ARRAY_SIZE(clocks)], ahead, tick = query(self->fd).tick_ns;
+	unsigned int nr = ARRAY_SIZE(clocks);
 	struct twheel_event event;
 	unsigned int i;
+	__u32 clock;
 
 	for (i = 0; i < 2 * nr; i++) {
-		clock = i / 2;
+		clock = clocks[i / 2];
 		ahead = (i + 1) * 15 * MSEC + 12345;
 		asked[i] = time_by(clock) + ahead;
 		ASSERT_NE(0, add_by(self->fd, clock, i % 2 ? ahead : asked[i],
@@ -99,8 +96,9 @@ TEST_F(wall_clock, expiry_is_never_early_on_any_clock)
 		if (event.cookie % 2 == 0)
 			EXPECT_EQ(asked[event.cookie], event.deadline);
 		EXPECT_LE(event.deadline, event.time);
-		EXPECT_GE(latest(self->fd, &event, 0), event.time);
-		EXPECT_LE(event.time, time_by(event.cookie / 2));
+		/* The ticks of a relative deadline are those of CLOCK_MONOTONIC. */
+		EXPECT_GE(latest(self->fd, &event, event.cookie % 2 ? tick : 0), event.time);
+		EXPECT_LE(event.time, time_by(clocks[event.cookie / 2]));
 	}
 }
 
@@ -109,9 +107,11 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 	struct twheel_pending pending;
 	struct twheel_event event;
 	__u64 before, id;
+	unsigned int i;
 	__u32 clock;
 
-	for (clock = 0; clock < ARRAY_SIZE(clocks); clock++) {
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		clock = clocks[i];
 		before = time_by(clock);
 		id = add_by(self->fd, clock, HOUR, 0, 0);
 		ASSERT_EQ(0, op_info(self->fd, id, &pending));
@@ -130,7 +130,7 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 
 TEST_F(wall_clock, unknown_clocks_are_refused)
 {
-	static const __u32 bad[] = { 3, 4, 7, 11, 128, 1U << 31, ~0U };
+	static const __u32 bad[] = { 2, 3, 4, 5, 6, 8, 9, 11, 128, 256 + 1, 1U << 31, ~0U };
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
@@ -174,8 +174,8 @@ TEST_F(wall_clock, other_clocks_are_not_affected)
 {
 	__u64 ids[2];
 
-	ids[0] = add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR, 0, 0);
-	ids[1] = add_by(self->fd, TWHEEL_CLOCK_BOOTTIME, HOUR, 0, 0);
+	ids[0] = add_by(self->fd, CLOCK_MONOTONIC, HOUR, 0, 0);
+	ids[1] = add_by(self->fd, CLOCK_BOOTTIME, HOUR, 0, 0);
 	ASSERT_TRUE(turn_wall_clock(24 * HOUR));
 	EXPECT_FALSE(readable(self->fd, 100));
 	EXPECT_EQ(0, op_cancel(self->fd, ids[0]));
@@ -242,8 +242,8 @@ TEST_F(wall_clock, operation_completes_by_key)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_CANCEL_ON_SET,
-		.clock = TWHEEL_CLOCK_REALTIME,
+		.flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET,
+		.clock = CLOCK_REALTIME,
 		.condition = TWHEEL_COND_ANY,
 		.nr_keys = 1,
 		.key_size = sizeof(struct twheel_watch_spec),
@@ -260,8 +260,8 @@ TEST_F(wall_clock, operation_completes_by_key)
 
 TEST_F(wall_clock, operation_without_deadline_is_cancelled)
 {
-	__u64 id = add_by(self->fd, TWHEEL_CLOCK_REALTIME, TWHEEL_NEVER,
-			  TWHEEL_ADD_CANCEL_ON_SET, 0);
+	__u64 id = add_by(self->fd, CLOCK_REALTIME, TWHEEL_NEVER,
+			  TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, 0);
 
 	ASSERT_NE(0, id);
 	ASSERT_TRUE(turn_wall_clock(SEC));
@@ -271,8 +271,8 @@ TEST_F(wall_clock, operation_without_deadline_is_cancelled)
 TEST_F(wall_clock, periodic_operation_is_cancelled)
 {
 	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_CANCEL_ON_SET,
-		.clock = TWHEEL_CLOCK_REALTIME,
+		.flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET,
+		.clock = CLOCK_REALTIME,
 		.period = HOUR,
 	};
 	struct twheel_event event;
@@ -288,22 +288,84 @@ TEST_F(wall_clock, periodic_operation_is_cancelled)
 	EXPECT_EQ(0, event.expirations);
 }
 
-TEST_F(wall_clock, cancel_on_set_requires_realtime)
+TEST_F(wall_clock, cancel_on_set_requires_an_absolute_realtime)
 {
-	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_MONOTONIC, HOUR,
-			    TWHEEL_ADD_CANCEL_ON_SET, 0));
-	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EQ(0, add_by(self->fd, TWHEEL_CLOCK_BOOTTIME, HOUR,
-			    TWHEEL_ADD_CANCEL_ON_SET, 0));
-	EXPECT_EQ(EINVAL, errno);
+	__u32 flags = TWHEEL_ADD_CANCEL_ON_SET;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		EXPECT_EQ(0, add_by(self->fd, clocks[i], HOUR, flags, 0));
+		EXPECT_EQ(EINVAL, errno);
+		if (clocks[i] == CLOCK_REALTIME)
+			continue;
+		EXPECT_EQ(0, add_by(self->fd, clocks[i], HOUR, flags | TWHEEL_ADD_ABSTIME, 0));
+		EXPECT_EQ(EINVAL, errno);
+	}
+}
+
+/* A relative deadline is an interval: setting the clock moves neither it nor its periods. */
+TEST_F(wall_clock, relative_deadline_does_not_move)
+{
+	__u64 id = add_by(self->fd, CLOCK_REALTIME, HOUR, 0, 1), soon, now;
+	struct twheel_add_args periodic = {
+		.clock = CLOCK_REALTIME, .deadline = HOUR, .period = HOUR, .cookie = 2,
+	};
+	struct twheel_pending pending;
+	struct twheel_event event;
+
+	ASSERT_NE(0, id);
+	ASSERT_EQ(0, op_add(self->fd, &periodic));
+	ASSERT_TRUE(turn_wall_clock(24 * HOUR));
+	EXPECT_FALSE(readable(self->fd, 100));
+	/* It is described by the new time of its clock. */
+	ASSERT_EQ(0, op_info(self->fd, id, &pending));
+	EXPECT_EQ(CLOCK_REALTIME, (int)pending.clock);
+	EXPECT_GE(HOUR, pending.remaining);
+	EXPECT_LE(HOUR / 2, pending.remaining);
+	now = time_by(CLOCK_REALTIME);
+	EXPECT_LE(now + HOUR / 2, pending.deadline);
+	EXPECT_GE(now + HOUR, pending.deadline);
+	ASSERT_EQ(0, op_info(self->fd, periodic.id, &pending));
+	EXPECT_LE(HOUR / 2, pending.remaining);
+	EXPECT_LE(now + HOUR / 2, pending.deadline);
+
+	/* A deadline after the end of its clock. */
+	soon = add_by(self->fd, CLOCK_REALTIME, KTIME_LAST - now_ns() - HOUR, 0, 0);
+	ASSERT_EQ(0, op_info(self->fd, soon, &pending));
+	EXPECT_EQ(TWHEEL_NEVER, pending.deadline);
+	EXPECT_EQ(TWHEEL_NEVER, pending.remaining);
+
+	soon = add_by(self->fd, CLOCK_REALTIME, 50 * MSEC, 0, 3);
+	ASSERT_TRUE(turn_wall_clock(-(__s64)48 * HOUR));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(soon, event.id);
+	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_LE(event.deadline, event.time);
+	EXPECT_GE(time_by(CLOCK_REALTIME), event.time);
+}
+
+/* An operation does not change its wheel. */
+TEST_F(wall_clock, rearm_is_of_the_kind_of_the_add)
+{
+	__u64 relative = add_by(self->fd, CLOCK_REALTIME, HOUR, 0, 0);
+	__u64 absolute = add_wall(self->fd, HOUR, 0, 0);
+	__u64 later = time_by(CLOCK_REALTIME) + 2 * HOUR;
+	__u32 mode = TWHEEL_REARM_ALWAYS;
+
+	EXPECT_EQ(1, op_rearm(self->fd, relative, 2 * HOUR, 0, mode));
+	EXPECT_EQ(1, op_rearm(self->fd, absolute, later, TWHEEL_REARM_ABSTIME, mode));
+	EXPECT_EQ(-1, op_rearm(self->fd, relative, later, TWHEEL_REARM_ABSTIME, mode));
+	EXPECT_EQ(EOPNOTSUPP, errno);
+	EXPECT_EQ(-1, op_rearm(self->fd, absolute, 2 * HOUR, 0, mode));
+	EXPECT_EQ(EOPNOTSUPP, errno);
 }
 
 TEST_F(wall_clock, skipped_periods_are_counted)
 {
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
-		.clock = TWHEEL_CLOCK_REALTIME,
-		.deadline = time_by(TWHEEL_CLOCK_REALTIME) + HOUR,
+		.clock = CLOCK_REALTIME,
+		.deadline = time_by(CLOCK_REALTIME) + HOUR,
 		.period = HOUR,
 	};
 	struct twheel_event event;
@@ -326,8 +388,8 @@ TEST_F(wall_clock, operation_is_cancelled_by_a_step_undone_immediately)
 
 	for (i = 0; i < 50; i++) {
 		ids[0] = add_wall(self->fd, HOUR, TWHEEL_ADD_CANCEL_ON_SET, 0);
-		ids[1] = add_by(self->fd, TWHEEL_CLOCK_REALTIME, TWHEEL_NEVER,
-				TWHEEL_ADD_CANCEL_ON_SET, 0);
+		ids[1] = add_by(self->fd, CLOCK_REALTIME, TWHEEL_NEVER,
+				TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, 0);
 		ASSERT_NE(0, ids[0]);
 		ASSERT_NE(0, ids[1]);
 		ASSERT_TRUE(turn_wall_clock(SEC));
@@ -359,10 +421,10 @@ TEST_F(wall_clock, passed_deadline_expires_when_the_clock_is_set_back)
 	ASSERT_LE(0, timer);
 	for (i = 0; i < 20; i++) {
 		/* At any place in a tick. */
-		deadline = time_by(TWHEEL_CLOCK_REALTIME) + 6 * MSEC + i * 97001;
+		deadline = time_by(CLOCK_REALTIME) + 6 * MSEC + i * 97001;
 		at.it_value.tv_sec = deadline / SEC;
 		at.it_value.tv_nsec = deadline % SEC;
-		ASSERT_NE(0, add_by(self->fd, TWHEEL_CLOCK_REALTIME, deadline,
+		ASSERT_NE(0, add_by(self->fd, CLOCK_REALTIME, deadline,
 				    TWHEEL_ADD_ABSTIME |
 				    (i % 2 ? TWHEEL_ADD_CANCEL_ON_SET : 0), i));
 		ASSERT_EQ(0, timerfd_settime(timer, TFD_TIMER_ABSTIME, &at, NULL));
@@ -385,7 +447,7 @@ TEST_F(wall_clock, passed_deadline_expires_when_the_clock_is_set_back)
 static __u64 insert_leap_second(void)
 {
 	struct timex leap = { .modes = ADJ_STATUS, .status = STA_PLL | STA_INS };
-	__u64 end = (time_by(TWHEEL_CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
+	__u64 end = (time_by(CLOCK_REALTIME) / (24 * HOUR) + 1) * 24 * HOUR;
 
 	/* Setting the clock clears the status, and a later second examines it. */
 	return set_wall_clock(end - 1200 * MSEC) && adjtimex(&leap) >= 0 ? end : 0;
@@ -406,10 +468,10 @@ TEST_F(wall_clock, leap_second_delays_no_passed_deadline)
 	if (!end)
 		SKIP(return, "cannot insert a leap second: %s", strerror(errno));
 	for (i = 0; i < ARRAY_SIZE(before); i++)
-		ASSERT_NE(0, add_by(self->fd, TWHEEL_CLOCK_REALTIME, end - before[i],
+		ASSERT_NE(0, add_by(self->fd, CLOCK_REALTIME, end - before[i],
 				    TWHEEL_ADD_ABSTIME, i));
-	after = add_by(self->fd, TWHEEL_CLOCK_REALTIME, end + 500 * MSEC, TWHEEL_ADD_ABSTIME, i);
-	on_set = add_by(self->fd, TWHEEL_CLOCK_REALTIME, end + HOUR,
+	after = add_by(self->fd, CLOCK_REALTIME, end + 500 * MSEC, TWHEEL_ADD_ABSTIME, i);
+	on_set = add_by(self->fd, CLOCK_REALTIME, end + HOUR,
 			TWHEEL_ADD_ABSTIME | TWHEEL_ADD_CANCEL_ON_SET, i);
 	ASSERT_NE(0, after);
 	ASSERT_NE(0, on_set);
@@ -477,8 +539,9 @@ do {									\
 TEST_F(wall_clock, event_time_is_not_before_the_deadline)
 {
 	struct twheel_add_args periodic = {
-		.clock = TWHEEL_CLOCK_REALTIME,
-		.deadline = MSEC,
+		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_REALTIME,
+		.deadline = time_by(CLOCK_REALTIME) + MSEC,
 		.period = 3 * MSEC,
 	};
 	unsigned int early = 0, expired = 0;

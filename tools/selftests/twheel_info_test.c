@@ -31,6 +31,7 @@ TEST_F(info, one_operation)
 	__u64 before = now_ns(), deadline = before + HOUR;
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = TWHEEL_COND_QUORUM,
 		.quorum = 2,
 		.nr_keys = 3,
@@ -55,7 +56,7 @@ TEST_F(info, one_operation)
 	EXPECT_EQ(0, p.period);
 	EXPECT_EQ(0, p.runs);
 	EXPECT_EQ(TWHEEL_COND_QUORUM, (int)p.condition);
-	EXPECT_EQ(TWHEEL_CLOCK_MONOTONIC, (int)p.clock);
+	EXPECT_EQ(CLOCK_MONOTONIC, (int)p.clock);
 	EXPECT_EQ(3, p.nr_keys);
 	EXPECT_EQ(TWHEEL_PENDING_OWN, p.flags);
 	EXPECT_EQ(0, p.reserved[0]);

@@ -69,6 +69,7 @@ TEST_F(ioctl, add_sets_only_the_id)
 	struct twheel_watch_spec spec = spec_of(1, 2);
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.condition = TWHEEL_COND_QUORUM,
 		.quorum = 1,
 		.nr_keys = 1,
@@ -186,6 +187,7 @@ TEST_F(ioctl, slack_is_never_early)
 		struct twheel_add_args args = {
 			.deadline = 10 * MSEC,
 			.slack = slacks[i],
+			.clock = CLOCK_MONOTONIC,
 		};
 		__u64 before = now_ns();
 

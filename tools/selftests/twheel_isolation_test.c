@@ -65,7 +65,7 @@ enum outcome {
 
 static enum outcome run_round(int a, int b, unsigned int nr, __u64 lead, struct round *round)
 {
-	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME };
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME, .clock = CLOCK_MONOTONIC };
 	struct twheel_event event;
 	bool in_time, added;
 	unsigned int left;
@@ -205,7 +205,10 @@ TEST_F(neighbours, lateness_does_not_grow_with_signals_to_a_process_group)
 /* Lateness of an operation of B that is due after detached ones of B. */
 static __u64 late_after_detached(int fd, int named)
 {
-	struct twheel_add_args args = { .flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED };
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED,
+		.clock = CLOCK_MONOTONIC,
+	};
 	struct twheel_event event;
 	__u64 due = now_ns() + 20 * MSEC;
 	bool added;

@@ -25,6 +25,7 @@ FIXTURE_SETUP(periodic)
 		.deadline = PERIOD,
 		.period = PERIOD,
 		.cookie = 42,
+		.clock = CLOCK_MONOTONIC,
 	};
 }
 

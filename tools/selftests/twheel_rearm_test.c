@@ -66,7 +66,7 @@ TEST_F(rearm, to_a_point_in_time)
 TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
 {
 	struct twheel_add_args args = {
-		.clock = TWHEEL_CLOCK_REALTIME,
+		.clock = CLOCK_REALTIME,
 		.deadline = TWHEEL_NEVER,
 	};
 	struct timespec now;

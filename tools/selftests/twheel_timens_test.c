@@ -14,22 +14,18 @@
 
 #define NAME	"timens"
 
-static const clockid_t clocks[] = {
-	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
-	[TWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
-	[TWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
-};
+static const __u32 clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 
 static __u64 time_by(__u32 clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clocks[clock], &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * SEC + ts.tv_nsec;
 }
 
 /* In seconds; if negative, not smaller than the time since boot. */
-static long offsets[ARRAY_SIZE(clocks)];
+static long offsets[CLOCK_BOOTTIME + 1];
 
 /* Shared with the children: the line of the failed check, and data of the children. */
 struct shared {
@@ -68,7 +64,7 @@ static bool make_namespace(void)
 	if (!file)
 		return false;
 	good = fprintf(file, "monotonic %ld 0\nboottime %ld 0\n",
-		       offsets[TWHEEL_CLOCK_MONOTONIC], offsets[TWHEEL_CLOCK_BOOTTIME]) > 0;
+		       offsets[CLOCK_MONOTONIC], offsets[CLOCK_BOOTTIME]) > 0;
 	return !fclose(file) && good;
 }
 
@@ -83,8 +79,8 @@ FIXTURE_SETUP(timens)
 	self->shared = mmap(NULL, sizeof(*self->shared), PROT_READ | PROT_WRITE,
 			    MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, self->shared);
-	offsets[TWHEEL_CLOCK_MONOTONIC] = variant->negative ? -(uptime / 2) : 1000;
-	offsets[TWHEEL_CLOCK_BOOTTIME] = variant->negative ? -(uptime / 3) : 3000;
+	offsets[CLOCK_MONOTONIC] = variant->negative ? -(uptime / 2) : 1000;
+	offsets[CLOCK_BOOTTIME] = variant->negative ? -(uptime / 3) : 3000;
 	if (!make_namespace())
 		SKIP(return, "no time namespaces: %s", strerror(errno));
 }
@@ -127,7 +123,7 @@ static void report_time(int fd, struct shared *shared)
 /* The other tests rely on this. */
 TEST_F(timens, child_has_offset_clocks)
 {
-	__u64 before = now_ns(), offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
+	__u64 before = now_ns(), offset = offsets[CLOCK_MONOTONIC] * SEC;
 
 	EXPECT_INSIDE(report_time);
 	EXPECT_LE(before + offset, self->shared->time);
@@ -139,15 +135,17 @@ static void add_absolute(int fd, struct shared *shared)
 	__u64 tick = query(fd).tick_ns;
 	struct twheel_pending pending;
 	struct twheel_event event;
+	unsigned int i;
 	__u64 deadline;
 	__u32 clock;
 
-	for (clock = 0; clock < ARRAY_SIZE(clocks); clock++) {
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
 		struct twheel_add_args args = {
 			.flags = TWHEEL_ADD_ABSTIME,
-			.clock = clock,
+			.clock = clocks[i],
 		};
 
+		clock = clocks[i];
 		deadline = time_by(clock) + 2 * SEC;
 		args.deadline = deadline;
 		CHECK(!op_add(fd, &args));
@@ -178,12 +176,14 @@ static void add_relative(int fd, struct shared *shared)
 {
 	struct twheel_pending pending;
 	struct twheel_event event;
+	unsigned int i;
 	__u64 before;
 	__u32 clock;
 
-	for (clock = 0; clock < ARRAY_SIZE(clocks); clock++) {
-		struct twheel_add_args args = { .clock = clock, .deadline = 20 * MSEC };
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct twheel_add_args args = { .clock = clocks[i], .deadline = 20 * MSEC };
 
+		clock = clocks[i];
 		before = time_by(clock);
 		CHECK(!op_add(fd, &args));
 		CHECK(next_event(fd, &event));
@@ -252,6 +252,7 @@ static void add_periodic(int fd, struct shared *shared)
 	__u64 start = now_ns() + 20 * MSEC;
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
 		.deadline = start,
 		.period = 20 * MSEC,
 	};
@@ -277,7 +278,7 @@ TEST_F(timens, periods_are_in_the_namespace)
 /* The child describes, moves and reads an operation of the parent. */
 static void use_operation(int fd, struct shared *shared)
 {
-	__u64 offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
+	__u64 offset = offsets[CLOCK_MONOTONIC] * SEC;
 	struct twheel_pending pending, entry;
 	struct twheel_list_args list = {
 		.entries = address(&entry),
@@ -297,7 +298,7 @@ static void use_operation(int fd, struct shared *shared)
 
 static void read_it(int fd, struct shared *shared)
 {
-	__u64 offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
+	__u64 offset = offsets[CLOCK_MONOTONIC] * SEC;
 	struct twheel_event event;
 
 	CHECK(next_event(fd, &event));
@@ -333,7 +334,7 @@ static void add_and_leave(int fd, struct shared *shared)
 /* The event has the time of the reader's namespace, not of the adding task's. */
 TEST_F(timens, event_is_in_the_time_of_its_reader)
 {
-	__u64 offset = offsets[TWHEEL_CLOCK_MONOTONIC] * SEC;
+	__u64 offset = offsets[CLOCK_MONOTONIC] * SEC;
 	struct twheel_event event;
 
 	EXPECT_INSIDE(add_and_leave);

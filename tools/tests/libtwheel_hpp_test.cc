@@ -199,7 +199,7 @@ void deadlines_of_chrono_expire()
 	p.add(operation().at(start + 2ms).cookie(2));
 	p.add(operation().at(wall + 2ms).cookie(3));
 	p.add(operation().in(-1s).cookie(4));
-	p.add(operation().in(1.5ms).on(TWHEEL_CLOCK_BOOTTIME).cookie(5));
+	p.add(operation().in(1.5ms).on(CLOCK_BOOTTIME).cookie(5));
 
 	unsigned int seen = 0;
 	for (const twheel::event &event : events) {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "../common/show.h"
 #include "../twheelctl/pending.h"
@@ -65,7 +66,7 @@ static void operations(void)
 {
 	struct twheel_pending pending = {
 		.id = 5, .cookie = 2, .deadline = 900, .remaining = 100, .missing = 1,
-		.condition = TWHEEL_COND_QUORUM, .clock = TWHEEL_CLOCK_BOOTTIME,
+		.condition = TWHEEL_COND_QUORUM, .clock = CLOCK_BOOTTIME,
 		.nr_keys = 4, .flags = TWHEEL_PENDING_DETACHED,
 	};
 

@@ -237,7 +237,7 @@ static bool right_clock(struct command_line *line, int fd, __u64 id, const struc
 		line->outcome = refused(line, "cannot move the deadline");
 		return false;
 	}
-	wall = pending.clock == TWHEEL_CLOCK_REALTIME;
+	wall = pending.clock == CLOCK_REALTIME;
 	if (at->wall == wall)
 		return true;
 	line->outcome = wrong_usage(line, "its clock is %s: --at takes %s, or use --in",

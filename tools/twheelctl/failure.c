@@ -88,8 +88,8 @@ static const struct cause {
 	},
 	{
 		"rearm", EOPNOTSUPP, OUTCOME_FAILED,
-		"the operation is periodic",
-		"Its deadline cannot be moved: cancel it and add another.",
+		"the operation is periodic, or its deadline is of the other kind",
+		"On the realtime clock, a date replaces a date, and --in an interval. Or cancel it and add another.",
 	},
 	{
 		OPEN, EDQUOT, OUTCOME_FAILED,

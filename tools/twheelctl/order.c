@@ -23,7 +23,8 @@ static const char add_help[] =
 "                    --clock: 500s\n"
 "  --never           no deadline; the default with keys\n"
 "  --clock CLOCK     monotonic (default), boottime or realtime\n"
-"  --cancel-on-set   with realtime: cancel the operation when the clock is set\n"
+"  --cancel-on-set   with a date, or --never and realtime: cancel the operation\n"
+"                    when the clock is set\n"
 "  --slack TIME      allow it to expire up to TIME late, to save work\n"
 "  --coarse          allow it to be late by an eighth of the time to its deadline\n"
 "\n"
@@ -50,9 +51,9 @@ static const char add_help[] =
 "Without -p, only the deadline can end the operation.\n";
 
 static const char *const clock_names[] = {
-	[TWHEEL_CLOCK_MONOTONIC] = "monotonic",
-	[TWHEEL_CLOCK_BOOTTIME] = "boottime",
-	[TWHEEL_CLOCK_REALTIME] = "realtime",
+	[CLOCK_MONOTONIC] = "monotonic",
+	[CLOCK_BOOTTIME] = "boottime",
+	[CLOCK_REALTIME] = "realtime",
 };
 
 #define NR_CLOCKS	(sizeof(clock_names) / sizeof(*clock_names))
@@ -69,7 +70,7 @@ static const char *const condition_names[] = {
 
 const char *clock_name(__u32 clock)
 {
-	return clock < NR_CLOCKS ? clock_names[clock] : "unknown";
+	return clock < NR_CLOCKS && clock_names[clock] ? clock_names[clock] : "unknown";
 }
 
 const char *condition_name(__u32 condition)
@@ -93,7 +94,7 @@ static bool take_clock(const char *text, void *to)
 
 	clock->given = true;
 	for (clock->value = 0; clock->value < NR_CLOCKS; clock->value++)
-		if (!strcmp(text, clock_names[clock->value]))
+		if (clock_names[clock->value] && !strcmp(text, clock_names[clock->value]))
 			return true;
 	return false;
 }
@@ -149,7 +150,7 @@ static const char *wrong_period(const struct order_options *o)
 
 static const char *wrong_time(const struct order_options *o, const struct order *order)
 {
-	bool realtime = o->clock.given && o->clock.value == TWHEEL_CLOCK_REALTIME;
+	bool realtime = o->clock.given && o->clock.value == CLOCK_REALTIME;
 
 	if (nr_when(&o->when) > 1)
 		return "--in, --at and --never are mutually exclusive";
@@ -159,8 +160,8 @@ static const char *wrong_time(const struct order_options *o, const struct order 
 		return "--at with a date requires --clock realtime";
 	if (o->when.at.given && !o->when.at.wall && (!o->clock.given || realtime))
 		return "--at requires " POINT_EXPECTED "; --in is relative to now";
-	if (o->cancel_on_set && !realtime && !(o->when.at.given && o->when.at.wall))
-		return "--cancel-on-set requires --clock realtime";
+	if (o->cancel_on_set && !(o->when.at.given ? o->when.at.wall : o->when.never && realtime))
+		return "--cancel-on-set requires --at with a date, or --never and --clock realtime";
 	if (o->slack.given && o->coarse)
 		return "--slack and --coarse are mutually exclusive";
 	return NULL;
@@ -200,9 +201,9 @@ static void set_condition(struct twheel_add_args *args, const struct order_optio
 
 static void set_time(struct twheel_add_args *args, const struct order_options *o)
 {
-	args->clock = o->clock.value;
+	args->clock = o->clock.given ? o->clock.value : CLOCK_MONOTONIC;
 	if (o->when.at.given && o->when.at.wall)
-		args->clock = TWHEEL_CLOCK_REALTIME;
+		args->clock = CLOCK_REALTIME;
 	args->deadline = when_deadline(&o->when);
 	if (!nr_when(&o->when))
 		args->deadline = o->every.given ? o->every.value : TWHEEL_NEVER;
@@ -213,7 +214,7 @@ static void set_time(struct twheel_add_args *args, const struct order_options *o
 
 static __u32 flags(const struct order_options *o)
 {
-	return (o->when.at.given ? TWHEEL_ADD_ABSTIME : 0) |
+	return (o->when.at.given || o->cancel_on_set ? TWHEEL_ADD_ABSTIME : 0) |
 	       (o->detach ? TWHEEL_ADD_DETACHED : 0) |
 	       (o->cancel_on_set ? TWHEEL_ADD_CANCEL_ON_SET : 0) |
 	       (o->fixed_delay ? TWHEEL_ADD_FIXED_DELAY : 0);

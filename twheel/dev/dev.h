@@ -9,12 +9,14 @@
 #include <linux/cdev.h>
 #include <linux/completion.h>
 #include <linux/device.h>
+#include <linux/errno.h>
 #include <linux/fs.h>
 #include <linux/init.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/spinlock.h>
+#include <linux/time.h>
 #include <linux/twheel.h>
 #include <linux/uidgid.h>
 #include <linux/wait.h>
@@ -274,7 +276,7 @@ struct twheel_file_periodic {
  * @queued: there is an event to read, except the uncollected one of an operation that is not
  *	periodic
  * @reading: a reader is delivering the event
- * @clock: clock of the deadline; immutable
+ * @clock: clock ID that the caller chose; immutable
  * @flags: TWHEEL_ADD_* and TWHEEL_FILE_OP_*; immutable
  * @watch: memory of the watches of the add
  *
@@ -308,6 +310,29 @@ struct twheel_file_op {
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)
 /* The operation holds a reference to its user. */
 #define TWHEEL_FILE_OP_USER		BIT(30)
+
+/*
+ * The clock of the wheel of an operation, or -EINVAL. As for POSIX timers, setting CLOCK_REALTIME
+ * does not move a relative deadline on it, so this counts on CLOCK_MONOTONIC.
+ */
+static inline int twheel_wheel_clock(u32 clock, u32 flags)
+{
+	switch (clock) {
+	case CLOCK_MONOTONIC:
+		return TWHEEL_CLOCK_MONOTONIC;
+	case CLOCK_BOOTTIME:
+		return TWHEEL_CLOCK_BOOTTIME;
+	case CLOCK_REALTIME:
+		return flags & TWHEEL_ADD_ABSTIME ? TWHEEL_CLOCK_REALTIME : TWHEEL_CLOCK_MONOTONIC;
+	default:
+		return -EINVAL;
+	}
+}
+
+static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op *file_op)
+{
+	return twheel_wheel_clock(file_op->clock, file_op->flags);
+}
 
 /* The event queue of an operation. */
 static inline struct twheel_events *twheel_file_op_events(const struct twheel_file_op *file_op)
@@ -412,7 +437,8 @@ void twheel_file_ops_exit(void);
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
-u64 twheel_time_from_host(enum twheel_clock clock, u64 ns);
+s64 twheel_file_op_offset(const struct twheel_file_op *file_op);
+u64 twheel_time_shift(u64 ns, s64 offset);
 u64 twheel_time_after(enum twheel_clock clock, u64 delay_ns);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args);

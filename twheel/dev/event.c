@@ -524,6 +524,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
+	s64 offset = twheel_file_op_offset(file_op);
 
 	if (file_op->ended)
 		twheel_op_get_result(&file_op->op, &result);
@@ -542,8 +543,8 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	};
 	if (periodic)
 		twheel_file_periodic_fill(periodic, event);
-	event->deadline = twheel_time_from_host(file_op->clock, event->deadline);
-	event->time = twheel_time_from_host(file_op->clock, event->time);
+	event->deadline = twheel_time_shift(event->deadline, offset);
+	event->time = twheel_time_shift(event->time, offset);
 }
 
 static void events_take(struct twheel_events *events, struct events_taken *taken, u32 max)

@@ -34,7 +34,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 {
 	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = twheel_file_op_events(file_op);
-	u64 now = twheel_time_after(file_op->clock, 0);
+	u64 now = twheel_time_after(twheel_file_op_clock(file_op), 0);
 
 	spin_lock(&events->lock);
 	/* An expired period of an event that is being read would count as no run of its own. */
@@ -74,7 +74,10 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 	};
 	if (twheel_file_op_periodic(file_op))
 		pending_period(file_op, pending);
-	pending->deadline = twheel_time_from_host(file_op->clock, pending->deadline);
+	pending->deadline = twheel_time_shift(pending->deadline, twheel_file_op_offset(file_op));
+	/* The caller's clock ends before that of the wheel. */
+	if (pending->deadline == TWHEEL_NEVER)
+		pending->remaining = TWHEEL_NEVER;
 	for (i = 0; i < min3(progress.nr_keys, max_keys, (u32)TWHEEL_PENDING_KEYS); i++)
 		pending->keys[i] = keys[i].key;
 	return 0;

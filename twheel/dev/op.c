@@ -26,6 +26,7 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 #include <linux/time_namespace.h>
+#include <linux/timekeeping.h>
 
 #include "../core/shard.h"
 #include "../op/purgatory.h"
@@ -351,39 +352,47 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
  */
 
 /* Offset of the caller's clock from the host's. */
-static s64 timens_offset(enum twheel_clock clock)
+static s64 timens_offset(u32 clock)
 {
 #ifdef CONFIG_TIME_NS
 	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
 
-	if (clock == TWHEEL_CLOCK_MONOTONIC)
+	if (clock == CLOCK_MONOTONIC)
 		return timespec64_to_ns(&offsets->monotonic);
-	if (clock == TWHEEL_CLOCK_BOOTTIME)
+	if (clock == CLOCK_BOOTTIME)
 		return timespec64_to_ns(&offsets->boottime);
 #endif
 	return 0;
 }
 
-/* @ns is at most KTIME_MAX. A negative sum becomes 0. */
-static u64 time_shift(u64 ns, s64 offset)
+/* TWHEEL_NEVER if out of range. A negative sum becomes 0. */
+u64 twheel_time_shift(u64 ns, s64 offset)
 {
 	s64 sum;
 
+	if (ns > KTIME_MAX)
+		return TWHEEL_NEVER;
 	if (check_add_overflow((s64)ns, offset, &sum))
 		return offset > 0 ? TWHEEL_NEVER : 0;
 	return max(sum, 0LL);
 }
 
-/* From the caller's clock to the host's; TWHEEL_NEVER if out of range. */
-static u64 time_to_host(enum twheel_clock clock, u64 ns)
+/*
+ * Offset of the caller's clock from the clock of the operation's wheel. That of a relative
+ * deadline on CLOCK_REALTIME changes when this clock is set.
+ */
+s64 twheel_file_op_offset(const struct twheel_file_op *file_op)
 {
-	return ns > KTIME_MAX ? TWHEEL_NEVER : time_shift(ns, -timens_offset(clock));
+	if (file_op->clock != CLOCK_REALTIME)
+		return timens_offset(file_op->clock);
+	return file_op->flags & TWHEEL_ADD_ABSTIME ? 0 : ktime_mono_to_any(0, TK_OFFS_REAL);
 }
 
-/* From the host's clock to the caller's; TWHEEL_NEVER if out of range. */
-u64 twheel_time_from_host(enum twheel_clock clock, u64 ns)
+/* A deadline of the caller on the clock of the operation's wheel; TWHEEL_NEVER if out of range. */
+static u64 deadline_to_host(const struct twheel_file_op *file_op, u64 ns, bool absolute)
 {
-	return ns > KTIME_MAX ? TWHEEL_NEVER : time_shift(ns, timens_offset(clock));
+	return absolute ? twheel_time_shift(ns, -timens_offset(file_op->clock)) :
+			  twheel_time_after(twheel_file_op_clock(file_op), ns);
 }
 
 /* Host time @delay_ns from now; TWHEEL_NEVER if out of range. */
@@ -595,7 +604,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	err = PTR_ERR_OR_ZERO(file_op);
 	if (err)
 		goto rejected;
-	op_args->wheel = twheel_user_wheel(file_op->user, file_op->clock);
+	op_args->wheel = twheel_user_wheel(file_op->user, twheel_file_op_clock(file_op));
 	err = PTR_ERR_OR_ZERO(op_args->wheel);
 	if (err)
 		goto put;
@@ -642,9 +651,8 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 {
 	op_args->watches = file_op->watch;
 	/* As late as possible: the clock may be set in the meantime. */
-	op_args->deadline = args->flags & TWHEEL_ADD_ABSTIME ?
-			    time_to_host(args->clock, args->deadline) :
-			    twheel_time_after(args->clock, args->deadline);
+	op_args->deadline = deadline_to_host(file_op, args->deadline,
+					     args->flags & TWHEEL_ADD_ABSTIME);
 	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
 		return file_op_start_periodic(file_op, op_args, args);
 	return twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
@@ -691,12 +699,14 @@ static int period_check(const struct twheel_add_args *args)
 static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_args *args,
 			    struct twheel_op_args *op_args)
 {
-	if (args->flags & ~ADD_FLAGS || args->clock > TWHEEL_CLOCK_REALTIME)
+	int clock = twheel_wheel_clock(args->clock, args->flags);
+
+	if (args->flags & ~ADD_FLAGS || clock < 0)
 		return -EINVAL;
 	/* The conditions after TWHEEL_COND_SUM need a callback. */
 	if (args->condition > TWHEEL_COND_SUM || period_check(args))
 		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && args->clock != TWHEEL_CLOCK_REALTIME)
+	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
 		return -EINVAL;
@@ -840,14 +850,16 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 
 static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rearm_args *rearm)
 {
-	u64 deadline = rearm->deadline;
+	bool absolute = rearm->flags & TWHEEL_REARM_ABSTIME;
 
 	if (twheel_file_op_periodic(file_op))
 		return -EOPNOTSUPP;
-	deadline = rearm->flags & TWHEEL_REARM_ABSTIME ?
-		   time_to_host(file_op->clock, deadline) :
-		   twheel_time_after(file_op->clock, deadline);
-	return twheel_op_rearm_slack(&file_op->op, deadline, rearm->slack, rearm->mode);
+	/* An operation stays on its wheel. */
+	if (file_op->clock == CLOCK_REALTIME && absolute != !!(file_op->flags & TWHEEL_ADD_ABSTIME))
+		return -EOPNOTSUPP;
+	return twheel_op_rearm_slack(&file_op->op,
+				     deadline_to_host(file_op, rearm->deadline, absolute),
+				     rearm->slack, rearm->mode);
 }
 
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)

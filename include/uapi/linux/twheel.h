@@ -18,6 +18,10 @@
  * Times are in nanoseconds, in the time namespace of the caller.  In all calls
  * a limit of 0 means no limit, and an amount of 0 means 1.
  *
+ * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7), as for
+ * timerfd_create().  If CLOCK_REALTIME is set, pending absolute deadlines on it
+ * follow it in both directions.  Relative deadlines do not move, on any clock.
+ *
  * Structures are extended at their end.  The size of a call's structure is part
  * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
  * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags,
@@ -53,19 +57,6 @@
 
 /* User or group ID: the caller's. */
 #define TWHEEL_CALLER		(~0U)
-
-/**
- * enum twheel_clock - clock of a deadline
- * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stops during suspend
- * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which includes suspend
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock. If it is set, pending
- *	deadlines follow it in both directions.
- */
-enum twheel_clock {
-	TWHEEL_CLOCK_MONOTONIC	= 0,
-	TWHEEL_CLOCK_BOOTTIME	= 1,
-	TWHEEL_CLOCK_REALTIME	= 2,
-};
 
 /**
  * enum twheel_rearm - condition for changing a deadline
@@ -129,7 +120,7 @@ enum twheel_condition {
  * ABSTIME: the deadline is an absolute time, not an interval from now.
  * DETACHED: the operation outlives its file, and its events go to the
  *	descriptors of TWHEEL_IOC_EVENTS. Named purgatories only.
- * CANCEL_ON_SET: with TWHEEL_CLOCK_REALTIME, setting the clock cancels the
+ * CANCEL_ON_SET: with ABSTIME on CLOCK_REALTIME, setting the clock cancels the
  *	operation with the error -ECANCELED.
  * FIXED_DELAY: a period starts when the previous one is reported or, if that
  *	event is not read within the period, when it is read. Without this flag
@@ -157,7 +148,7 @@ enum twheel_condition {
  * @runs: number of expirations that a periodic operation reports before it
  *	ends; 0 for no limit
  * @cookie: copied to the event
- * @clock: one of enum twheel_clock
+ * @clock: clock of the deadline
  * @key_size: size of an entry in @keys; 0 without keys
  * @id: out: id of the operation for further calls; never 0
  *
@@ -216,7 +207,8 @@ struct twheel_complete_args {
  * struct twheel_rearm_args - TWHEEL_IOC_REARM: change the deadline of an operation
  * @id: the operation; not a periodic one
  * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
- *	the operation
+ *	the operation. On CLOCK_REALTIME it has to be of the kind that the operation
+ *	was added with, relative or absolute.
  * @slack: as in struct twheel_add_args
  * @flags: TWHEEL_REARM_ABSTIME
  * @mode: one of enum twheel_rearm
@@ -385,7 +377,7 @@ struct twheel_restrict_args {
  * @period: period in ns, or 0
  * @runs: remaining expirations of a periodic operation; 0 for no limit
  * @condition: one of enum twheel_condition
- * @clock: one of enum twheel_clock
+ * @clock: clock of the deadline
  * @nr_keys: number of keys that the operation watches
  * @flags: TWHEEL_PENDING_*
  * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they

@@ -40,9 +40,9 @@ class Condition(enum.IntEnum):
 class Clock(enum.IntEnum):
     """Clock of a deadline."""
 
-    MONOTONIC = 0
-    BOOTTIME = 1
-    REALTIME = 2
+    REALTIME = 0
+    MONOTONIC = 1
+    BOOTTIME = 7
 
 
 class Rearm(enum.IntEnum):
@@ -164,7 +164,7 @@ def add_args(
         clock=clock,
     )
     args.flags = (
-        (_lib.ADD_ABSTIME if deadline is not None else 0)
+        (_lib.ADD_ABSTIME if deadline is not None or (cancel_on_set and timeout is None) else 0)
         | (_lib.ADD_DETACHED if detached else 0)
         | (_lib.ADD_CANCEL_ON_SET if cancel_on_set else 0)
         | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
@@ -459,7 +459,7 @@ class Purgatory(EventQueue):
             cookie         number to be returned in its events
             detached       it outlives the open file, and events() has its events; in a named
                            purgatory only
-            cancel_on_set  setting the clock, which is Clock.REALTIME, cancels it
+            cancel_on_set  setting the clock, which is Clock.REALTIME, cancels it; no timeout
             fixed_delay    a period starts when the event of the previous one is queued or, if it
                            is not read within the period, when it is read; by default at the
                            previous deadline

@@ -356,7 +356,7 @@ static void add_pending(struct fake_file *file)
 		.deadline = 24 * DAY, .condition = TWHEEL_COND_QUORUM, .quorum = 2,
 	}, "abc");
 	add_detached(file, (struct twheel_add_args){
-		.deadline = DAY, .period = DAY, .runs = 3, .clock = TWHEEL_CLOCK_BOOTTIME,
+		.deadline = DAY, .period = DAY, .runs = 3, .clock = CLOCK_BOOTTIME,
 	}, "");
 }
 

@@ -12,13 +12,11 @@
 struct fake_op *fake_ops;
 static uint64_t last_id;
 
-static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-
 static uint64_t now(uint32_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clocks[clock], &ts);
+	clock_gettime(clock, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
@@ -221,7 +219,8 @@ static bool valid(const struct fake_op *op)
 	bool quorum = args->condition == TWHEEL_COND_QUORUM;
 	bool sum = args->condition == TWHEEL_COND_SUM;
 
-	return args->condition <= TWHEEL_COND_SUM && args->clock <= TWHEEL_CLOCK_REALTIME &&
+	return args->condition <= TWHEEL_COND_SUM &&
+	       (args->clock <= CLOCK_MONOTONIC || args->clock == CLOCK_BOOTTIME) &&
 	       (args->condition != TWHEEL_COND_NONE) == (op->nr != 0) &&
 	       (quorum ? args->quorum && args->quorum <= op->nr : !args->quorum) &&
 	       sum == (args->threshold != 0) && (args->period || !args->runs) &&

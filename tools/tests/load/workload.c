@@ -77,6 +77,7 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 		.deadline = w->options->timeout,
 		.keys = (uintptr_t)specs,
 		.cookie = request,
+		.clock = CLOCK_MONOTONIC,
 	};
 	__u64 now;
 

@@ -106,6 +106,7 @@ static int call_add(struct player *p, const struct command *c)
 {
 	struct twheel_add_args args = {
 		.flags = c->when == WHEN_AT ? TWHEEL_ADD_ABSTIME : 0,
+		.clock = CLOCK_MONOTONIC,
 		.deadline = deadline(p, c),
 		.period = c->period,
 		.runs = c->runs,
