@@ -99,7 +99,6 @@ static int add_measured(struct round *round)
 
 	sleep_until(next);
 	while (!error && round->nr < MOST && (pending || round->nr < LEAST)) {
-		args.id = 0;
 		if (ioctl(round->neighbour, TWHEEL_IOC_ADD, &args))
 			return -errno;
 		round->nr++;

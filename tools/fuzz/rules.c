@@ -55,7 +55,7 @@ static bool refused_add(const struct trial *trial)
 	__u32 known = TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | TWHEEL_ADD_CANCEL_ON_SET |
 		      TWHEEL_ADD_FIXED_DELAY;
 
-	if (args->flags & ~known || args->id || bad_condition(args) ||
+	if (args->flags & ~known || bad_condition(args) ||
 	    bad_clock(args->clock) ||
 	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)))
 		return true;
@@ -94,7 +94,7 @@ static bool refused_rearm(const struct trial *trial)
 	const struct twheel_rearm_args *args = trial->args;
 
 	return args->flags & ~TWHEEL_REARM_ABSTIME || args->mode > TWHEEL_REARM_IF_LATER ||
-	       args->reserved || args->moved;
+	       args->reserved;
 }
 
 static bool refused_watch(const struct trial *trial)
@@ -117,21 +117,21 @@ static bool refused_signal(const struct trial *trial)
 {
 	const struct twheel_signal_args *args = trial->args;
 
-	return args->flags || args->reserved || args->completed;
+	return args->flags || args->reserved;
 }
 
 static bool refused_cancel_key(const struct trial *trial)
 {
 	const struct twheel_cancel_key_args *args = trial->args;
 
-	return args->flags || args->cancelled;
+	return args->flags;
 }
 
 static bool refused_complete_all(const struct trial *trial)
 {
 	const struct twheel_complete_all_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_COMPLETE_OTHERS || args->reserved || args->completed ||
+	return args->flags & ~TWHEEL_COMPLETE_OTHERS || args->reserved ||
 	       bad_result(args->error, args->value);
 }
 
@@ -139,7 +139,7 @@ static bool refused_drain(const struct trial *trial)
 {
 	const struct twheel_drain_args *args = trial->args;
 
-	return args->flags || args->cancelled;
+	return args->flags;
 }
 
 static bool refused_events(const struct trial *trial)
@@ -161,7 +161,7 @@ static bool refused_info(const struct trial *trial)
 {
 	const struct twheel_info_args *args = trial->args;
 
-	return args->flags || args->reserved || not_zero(&args->pending, sizeof(args->pending)) ||
+	return args->flags || args->reserved ||
 	       wrong_stride(args->max_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
@@ -169,7 +169,7 @@ static bool refused_list(const struct trial *trial)
 {
 	const struct twheel_list_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_LIST_OTHERS || !args->max_entries || args->nr ||
+	return args->flags & ~TWHEEL_LIST_OTHERS || !args->max_entries ||
 	       wrong_stride(args->max_entries, args->entry_size, sizeof(struct twheel_pending));
 }
 
@@ -177,7 +177,7 @@ static bool refused_query(const struct trial *trial)
 {
 	const struct twheel_query_args *args = trial->args;
 
-	return not_zero(args, sizeof(*args));
+	return args->flags;
 }
 
 static bool bad_name(const char *name)
@@ -203,15 +203,14 @@ static bool refused_create(const struct trial *trial)
 {
 	const struct twheel_create_args *args = trial->args;
 
-	return bad_name(args->name) || args->flags || args->mode & ~0666 || args->reserved ||
-	       args->major || args->minor;
+	return bad_name(args->name) || args->flags || args->mode & ~0666 || args->reserved;
 }
 
 static bool refused_remove(const struct trial *trial)
 {
 	const struct twheel_remove_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name) || args->cancelled;
+	return args->flags & ~TWHEEL_REMOVE_FORCE || bad_name(args->name);
 }
 
 static bool refused_batch(const struct trial *trial)
@@ -219,7 +218,6 @@ static bool refused_batch(const struct trial *trial)
 	const struct twheel_batch_args *args = trial->args;
 
 	return args->flags & ~TWHEEL_BATCH_STOP || !args->nr || args->nr > TWHEEL_MAX_BATCH ||
-	       args->done || args->failed ||
 	       wrong_stride(args->nr, args->command_size, sizeof(struct twheel_command)) ||
 	       wrong_stride(!!args->results, args->result_size, sizeof(struct twheel_result));
 }

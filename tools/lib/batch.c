@@ -268,7 +268,6 @@ int twheel_batch_add(struct twheel_batch *batch, const struct twheel_add_args *a
 	if (!command)
 		return -1;
 	command->add = *args;
-	command->add.id = 0;
 	if (copy_keys(batch, &command->add.keys, args->nr_keys, &command->add.key_size))
 		return -1;
 	batch->nr++;
@@ -347,7 +346,6 @@ int twheel_batch_rearm_with(struct twheel_batch *batch, const struct twheel_rear
 	if (!command)
 		return -1;
 	command->rearm = *args;
-	command->rearm.moved = 0;
 	batch->nr++;
 	return 0;
 }
@@ -378,7 +376,6 @@ int twheel_batch_signal_with(struct twheel_batch *batch, const struct twheel_sig
 	if (!command)
 		return -1;
 	command->signal = *args;
-	command->signal.completed = 0;
 	batch->nr++;
 	return 0;
 }

@@ -76,17 +76,7 @@ int twheel_create(const char *name, unsigned int mode)
 
 int twheel_create_with(struct twheel_create_args *args)
 {
-	struct twheel_create_args copy = *args;
-	int fd;
-
-	copy.major = 0;
-	copy.minor = 0;
-	fd = call_control(TWHEEL_IOC_CREATE, &copy);
-	if (fd < 0)
-		return -1;
-	args->major = copy.major;
-	args->minor = copy.minor;
-	return fd;
+	return call_control(TWHEEL_IOC_CREATE, args);
 }
 
 int twheel_remove(const char *name, unsigned int flags, unsigned int *cancelled)

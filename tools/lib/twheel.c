@@ -2,9 +2,8 @@
 /*
  * libtwheel: a function for each system call on an open purgatory. See twheel.h.
  *
- * The kernel requires that output fields are zero, and needs the size of the entries of
- * each array.  Functions that take a structure work on a copy: only the output fields
- * of the caller's structure change, and it can be reused.
+ * The kernel needs the size of the entries of each array.  A function that sets it works on a
+ * copy: only the output fields of the caller's structure change.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +32,6 @@ int twheel_add(int fd, struct twheel_add_args *args)
 	struct twheel_add_args copy = *args;
 
 	copy.key_size = args->nr_keys ? sizeof(struct twheel_watch_spec) : 0;
-	copy.id = 0;
 	if (ioctl(fd, TWHEEL_IOC_ADD, &copy))
 		return -1;
 	args->id = copy.id;
@@ -91,13 +89,9 @@ int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
 
 int twheel_rearm_with(int fd, struct twheel_rearm_args *args)
 {
-	struct twheel_rearm_args copy = *args;
-
-	copy.moved = 0;
-	if (ioctl(fd, TWHEEL_IOC_REARM, &copy))
+	if (ioctl(fd, TWHEEL_IOC_REARM, args))
 		return -1;
-	args->moved = copy.moved;
-	return copy.moved != 0;
+	return args->moved != 0;
 }
 
 int twheel_watch(int fd, uint64_t id, const struct twheel_watch_spec *specs,
@@ -133,14 +127,7 @@ int twheel_signal(int fd, struct twheel_key key, uint64_t value,
 
 int twheel_signal_with(int fd, struct twheel_signal_args *args)
 {
-	struct twheel_signal_args copy = *args;
-	int status;
-
-	copy.completed = 0;
-	status = ioctl(fd, TWHEEL_IOC_SIGNAL, &copy);
-	if (has_output(status))
-		args->completed = copy.completed;
-	return status;
+	return ioctl(fd, TWHEEL_IOC_SIGNAL, args);
 }
 
 int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled)

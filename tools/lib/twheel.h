@@ -11,8 +11,8 @@
  * Each function has a manual page; Documentation/device-calls.rst lists the errors of
  * each call.
  *
- * The library sets the sizes of structures and array entries, such as key_size, and
- * clears output fields, so that a structure can be reused.
+ * The library sets the sizes of structures and array entries, such as key_size.  A
+ * structure can be reused as it is.
  *
  * The library keeps no state and prints nothing.  All functions are thread-safe, also
  * on a shared descriptor, but a struct twheel_batch must be used by one thread at a time.

@@ -93,7 +93,6 @@ static void add(struct file *file, unsigned int nr)
 
 	for (; nr && !err; nr -= 2) {
 		spec.key.v[0] = ++last_key;
-		args.id = 0;
 		err = rig_ioctl(file, TWHEEL_IOC_ADD, &args);
 		if (err)
 			break;

@@ -82,7 +82,6 @@ static void add(struct file *file, uid_t user, u64 deadline, unsigned int nr)
 	}
 	for (; nr; nr -= args.done) {
 		args.nr = min(nr, BATCH);
-		args.done = 0;
 		expect(!rig_ioctl(file, TWHEEL_IOC_BATCH, &args) && !args.failed, "an add failed");
 	}
 	rig_uid = NOBODY;

@@ -36,8 +36,6 @@ static inline bool add_many(int fd, const struct twheel_add_args *args, unsigned
 	}
 	while (nr) {
 		batch.nr = nr < TWHEEL_MAX_BATCH ? nr : TWHEEL_MAX_BATCH;
-		batch.done = 0;
-		batch.failed = 0;
 		if (call(fd, TWHEEL_IOC_BATCH, &batch) || batch.failed)
 			return false;
 		nr -= batch.done;

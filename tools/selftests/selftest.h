@@ -150,11 +150,8 @@ static inline struct twheel_watch_spec spec_of(__u64 name, __u32 need)
 	return (struct twheel_watch_spec){ .key = key_of(name), .need = need };
 }
 
-/* Clears the output field, which may be set by an earlier call. */
 static inline int op_add(int fd, struct twheel_add_args *args)
 {
-	if (args)
-		args->id = 0;
 	return call(fd, TWHEEL_IOC_ADD, args);
 }
 

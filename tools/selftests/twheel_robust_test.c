@@ -328,9 +328,6 @@ TEST_F(robust, memory_is_unmapped_during_calls)
 		unexpected += !harmless(call(fd, TWHEEL_IOC_BATCH, &batch));
 		list.entries = address(at);
 		list.cursor = 0;
-		list.nr = 0;
-		batch.done = 0;
-		batch.failed = 0;
 		unexpected += !harmless(call(fd, TWHEEL_IOC_LIST, &list));
 		id = add_specs(fd, TWHEEL_COND_ANY, 0, (void *)(mapping.page - 24), 4);
 		if (id)

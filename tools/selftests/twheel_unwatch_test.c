@@ -94,13 +94,11 @@ TEST_F(unwatch, sum_keeps_amounts_of_the_key)
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(0, op_unwatch(self->fd, args.id, 1));
-	signal.completed = 0;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_NO_EVENT(self->fd);
 	signal.key = key_of(2);
 	signal.amount = 4;
 	signal.value = 2;
-	signal.completed = 0;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(1, signal.completed);
 	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 2);

@@ -126,21 +126,6 @@ static void add_sets_the_key_size_and_only_the_id(void)
 	CHECK(!twheel_add(FAKE_FD, &args) && !fake.args.add.key_size);
 }
 
-static void structure_can_be_reused(void)
-{
-	struct twheel_add_args add = { .id = 21 };
-	struct twheel_rearm_args rearm = { .id = 7, .moved = 1 };
-	struct twheel_signal_args signal = { .key = key, .completed = 9 };
-	struct twheel_create_args create = { .name = "x", .major = 240, .minor = 3 };
-
-	fake_reset();
-	fake.fd = FAKE_FD + 1;
-	CHECK(!twheel_add(FAKE_FD, &add) && !fake.args.add.id);
-	CHECK(!twheel_rearm_with(FAKE_FD, &rearm) && !rearm.moved);
-	CHECK(!twheel_signal_with(FAKE_FD, &signal) && !signal.completed);
-	CHECK(twheel_create_with(&create) == FAKE_FD + 1 && !create.major && !create.minor);
-}
-
 static void size_of_keys_and_entries_is_passed(void)
 {
 	struct twheel_watch_spec keys[2] = { };
@@ -466,7 +451,6 @@ int main(void)
 		{ "calls on one operation pass their arguments",
 		  calls_on_one_operation_pass_their_arguments },
 		{ "add sets the key size and only the id", add_sets_the_key_size_and_only_the_id },
-		{ "a structure can be reused", structure_can_be_reused },
 		{ "the size of keys and entries is passed", size_of_keys_and_entries_is_passed },
 		{ "rearm returns whether it moved the deadline",
 		  rearm_returns_whether_it_moved_the_deadline },

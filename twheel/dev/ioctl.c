@@ -4,14 +4,15 @@
  *
  * Each call has one argument structure. Its size is part of the ioctl number and may differ
  * from the kernel's: in a longer structure the unknown bytes must be zero, in a shorter one
- * (of an older program) the missing fields are zero. The output fields are adjacent, must be
- * zero, and are the only fields written back. Array entries follow the same rules.
+ * (of an older program) the missing fields are zero. The output fields are adjacent and are the
+ * only fields written back; their input is ignored. Array entries follow the same rules.
  *
- * Most calls cannot be undone. The output is therefore written once before the call, to
- * detect bad addresses, and once after it.
+ * Most calls cannot be undone. The output is therefore written once before the call, unchanged,
+ * to detect bad addresses, and once after it.
  *
  * The functions twheel_call_*() execute the calls. Each checks its arguments and sets the output
- * fields in them. Documentation/device-calls.rst and device-files.rst list the errors.
+ * fields in them, also for -EINTR. Documentation/device-calls.rst and device-files.rst list the
+ * errors.
  */
 #include <linux/err.h>
 #include <linux/file.h>
@@ -173,12 +174,6 @@ static const struct call_info *call_find(unsigned int nr)
 static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
-	/* The cursor of a listing is input as well. */
-	u16 end = info->call == twheel_call_list ? offsetofend(struct twheel_list_args, nr) :
-						   info->output_end;
-
-	if (memchr_inv((void *)args + info->output, 0, end - info->output))
-		return -EINVAL;
 	/* A removed purgatory cannot be changed or opened. */
 	if ((info->mode == FMODE_WRITE || info->opens) && call->file &&
 	    READ_ONCE(call->file->instance->removed))
@@ -381,6 +376,8 @@ int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
 	bool stop = false;
 	int err = 0;
 
+	batch->done = 0;
+	batch->failed = 0;
 	if (batch->flags & ~TWHEEL_BATCH_STOP || !batch->nr || batch->nr > TWHEEL_MAX_BATCH)
 		return -EINVAL;
 	if (batch->result_size > PAGE_SIZE)

@@ -164,6 +164,7 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_list_args *list = &args->list;
 	int err;
 
+	list->nr = 0;
 	if (list->flags & ~TWHEEL_LIST_OTHERS || !list->max_entries)
 		return -EINVAL;
 	if (list->entry_size < sizeof(struct twheel_pending))

@@ -504,8 +504,7 @@ int twheel_call_remove(struct twheel_ioctl *call, union twheel_call_args *args)
 		return PTR_ERR(named);
 	queue_work(twheel_wq, &named->end);
 	err = wait_for_completion_killable(&named->ended);
-	if (!err)
-		remove->cancelled = named->cancelled;
+	remove->cancelled = err ? 0 : named->cancelled;
 	put_device(&named->dev);
 	return err ? -EINTR : 0;
 }

@@ -916,6 +916,7 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
 
 static int complete_others(struct twheel_instance *instance, struct twheel_complete_all_args *all)
 {
+	all->completed = 0;
 	if (mutex_lock_killable(&instance->complete_lock))
 		return -EINTR;
 	all->completed = twheel_complete_all(instance->purgatory, all->error, all->value,

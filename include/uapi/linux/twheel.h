@@ -24,9 +24,10 @@
  *
  * Structures are extended at their end.  The size of a call's structure is part
  * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
- * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags,
- * reserved fields and output fields ("out") must be zero as well (EINVAL
- * otherwise).  The size of an event never changes.
+ * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags and
+ * reserved fields must be zero as well (EINVAL otherwise).  Fields marked "out"
+ * are ignored on input, so a structure can be used again as it is; a failed call
+ * does not change them.  The size of an event never changes.
  *
  * Documentation/device.rst is the introduction, and glossary.rst explains the
  * terms; device-calls.rst and device-files.rst describe each call and its errors.
@@ -432,7 +433,7 @@ struct twheel_info_args {
  * @entry_size: size of an entry
  * @flags: TWHEEL_LIST_OTHERS
  * @nr: out: number of entries written; may be 0 before the end of the list
- * @cursor: 0 for the first call, then the value set by the previous call;
+ * @cursor: in and out: 0 for the first call, then the value set by the previous call;
  *	TWHEEL_LIST_END at the end of the list
  */
 struct twheel_list_args {
@@ -681,16 +682,16 @@ struct twheel_event {
 
 #define TWHEEL_IOC_ADD		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD, \
 				      struct twheel_add_args)
-#define TWHEEL_IOC_CANCEL	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL, \
-				     struct twheel_cancel_args)
-#define TWHEEL_IOC_COMPLETE	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_COMPLETE, \
-				     struct twheel_complete_args)
+#define TWHEEL_IOC_CANCEL	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL, \
+				      struct twheel_cancel_args)
+#define TWHEEL_IOC_COMPLETE	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_COMPLETE, \
+				      struct twheel_complete_args)
 #define TWHEEL_IOC_REARM	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_REARM, \
 				      struct twheel_rearm_args)
-#define TWHEEL_IOC_WATCH	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_WATCH, \
-				     struct twheel_watch_args)
-#define TWHEEL_IOC_UNWATCH	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_UNWATCH, \
-				     struct twheel_unwatch_args)
+#define TWHEEL_IOC_WATCH	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_WATCH, \
+				      struct twheel_watch_args)
+#define TWHEEL_IOC_UNWATCH	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_UNWATCH, \
+				      struct twheel_unwatch_args)
 #define TWHEEL_IOC_SIGNAL	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_SIGNAL, \
 				      struct twheel_signal_args)
 #define TWHEEL_IOC_CANCEL_KEY	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_CANCEL_KEY, \
@@ -701,10 +702,10 @@ struct twheel_event {
 				      struct twheel_complete_all_args)
 #define TWHEEL_IOC_DRAIN	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_DRAIN, \
 				      struct twheel_drain_args)
-#define TWHEEL_IOC_EVENTS	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_EVENTS, \
-				     struct twheel_events_args)
-#define TWHEEL_IOC_RESTRICT	_IOW(TWHEEL_IOC_MAGIC, TWHEEL_CALL_RESTRICT, \
-				     struct twheel_restrict_args)
+#define TWHEEL_IOC_EVENTS	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_EVENTS, \
+				      struct twheel_events_args)
+#define TWHEEL_IOC_RESTRICT	_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_RESTRICT, \
+				      struct twheel_restrict_args)
 #define TWHEEL_IOC_INFO		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_INFO, \
 				      struct twheel_info_args)
 #define TWHEEL_IOC_LIST		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_LIST, \

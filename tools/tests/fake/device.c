@@ -214,6 +214,7 @@ static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
 	struct twheel_command *commands = (void *)(uintptr_t)args->commands;
 	struct twheel_result *results = (void *)(uintptr_t)args->results;
 
+	args->failed = 0;
 	for (args->done = 0; args->done < args->nr; args->done++) {
 		struct twheel_command command = commands[args->done];
 		struct twheel_result result = { .error = 0 };

@@ -301,6 +301,7 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 		errno = EPERM;
 		return -1;
 	}
+	args->completed = 0;
 	for (op = fake_ops; op; op = next) {
 		struct fake_watch *watch = watch_of(op, &args->key);
 
@@ -323,6 +324,7 @@ static int call_cancel_key(const struct fake_file *file, struct twheel_cancel_ke
 {
 	struct fake_op *op, *next;
 
+	args->cancelled = 0;
 	for (op = fake_ops; op; op = next) {
 		next = op->next;
 		if (op->purgatory != file->purgatory || !watch_of(op, &args->key))
@@ -379,6 +381,7 @@ static int call_list(const struct fake_file *file, struct twheel_list_args *args
 	struct twheel_pending *entries = (void *)(uintptr_t)args->entries;
 	const struct fake_op *op;
 
+	args->nr = 0;
 	for (op = fake_ops; op && args->nr < args->max_entries; op = op->next) {
 		if (op->purgatory != file->purgatory || op->args.id <= args->cursor ||
 		    (op->file != file && !(args->flags & TWHEEL_LIST_OTHERS)))
