@@ -25,10 +25,10 @@ endif
 PROGRAM_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -pthread -D_GNU_SOURCE
 PROGRAM_CFLAGS += -D__SANE_USERSPACE_TYPES__ -DNR_THREADS=4 -I$(SRC)/include/uapi -I$(fuzz)
 
-$(B)/fuzz/%.o: $(fuzz)/%.c $(fuzz)/fuzz.h user.h
+$(B)/fuzz/%.o: $(fuzz)/%.c $(fuzz)/fuzz.h user.h $(wildcard $(SRC)/include/uapi/*/*.h)
 	@mkdir -p $(@D)
 	@$(CC) $(PROGRAM_CFLAGS) -include user.h -c $< -o $@
-$(B)/fuzz.main.o: fuzz.c user.h fuzz_state.h $(fuzz)/fuzz.h
+$(B)/fuzz.main.o: fuzz.c user.h fuzz_state.h $(fuzz)/fuzz.h $(wildcard $(SRC)/include/uapi/*/*.h)
 	@mkdir -p $(@D)
 	@$(CC) $(PROGRAM_CFLAGS) -DFUZZ_INPUTS='"$(abspath inputs)"' -c $< -o $@
 $(B)/fuzz_state.main.o: CFLAGS += -I$(SRC)/twheel

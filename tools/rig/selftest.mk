@@ -14,7 +14,7 @@ SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
 
 SELFTEST_CFLAGS := -std=gnu11 -g -O1 -Wall -pthread -D_GNU_SOURCE -I$(SRC)/include/uapi
 
-$(B)/selftest/%.o: $(selftests)/%.c $(wildcard $(selftests)/*.h) selftest.calls
+$(B)/selftest/%.o: $(selftests)/%.c $(wildcard $(selftests)/*.h $(SRC)/include/uapi/*/*.h) selftest.calls
 	@mkdir -p $(@D)
 	@$(CC) $(SELFTEST_CFLAGS) -isystem $(harness) -c $< -o $@.o
 	@objcopy --redefine-syms=selftest.calls $@.o $@
