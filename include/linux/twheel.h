@@ -533,7 +533,10 @@ struct twheel_op {
 	};
 	struct twheel_purgatory		*purgatory;
 	const struct twheel_op_ops	*ops;
-	struct twheel_watch		*watches;
+	union {
+		struct twheel_watch	*watches;	/* until they are unlinked */
+		u64			satisfied;	/* after that */
+	};
 	u64				deadline;
 	u64				missing;
 	refcount_t			holds;
@@ -596,6 +599,10 @@ struct twheel_op_args {
  * @value: value of the signal or of the completion
  * @deadline: its deadline
  * @time: time of the end, by the clock of its wheel
+ * @missing: number of keys that were yet to be satisfied, or for TWHEEL_COND_SUM the missing
+ *	amount; 0 for other conditions
+ * @satisfied: mask of the satisfied keys, in the order in which they were added; 0 unless the
+ *	condition counts signals
  */
 struct twheel_op_result {
 	enum twheel_reason	reason;
@@ -603,6 +610,8 @@ struct twheel_op_result {
 	u64			value;
 	u64			deadline;
 	u64			time;
+	u64			missing;
+	u64			satisfied;
 };
 
 /**

@@ -6,6 +6,7 @@
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/string.h>
 
 #include "../op/op_probe.h"
 #include "../vtime.h"
@@ -69,6 +70,17 @@ int op_model_admit(struct op_model *model, u32 nr_ops, u32 nr_watches)
 	return -ENOSPC;
 }
 
+/* The satisfied keys, in the order in which they were added. */
+static u64 op_model_satisfied(const struct op_model_op *m)
+{
+	u64 satisfied = 0;
+	u32 i;
+
+	for (i = 0; i < m->nr_watches; i++)
+		satisfied |= (u64)!m->watch[i].need << i;
+	return satisfied;
+}
+
 void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_reason reason,
 		  int error, u64 value)
 {
@@ -81,6 +93,8 @@ void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_rea
 		.value		= error ? 0 : value,
 		.deadline	= m->deadline,
 		.time		= now - min_t(u64, now, VTIME_SLOP_NS),
+		.missing	= op_model_missing(m),
+		.satisfied	= op_model_satisfied(m),
 	};
 	m->latest = now;
 	m->end_order = ++model->nr_ended;
@@ -136,7 +150,8 @@ int op_model_unwatch(struct op_model *model, struct op_model_op *m, u64 key)
 		return -ESRCH;
 	if (!can_do_without(m))
 		return -EINVAL;
-	*watch = m->watch[--m->nr_watches];
+	m->nr_watches--;
+	memmove(watch, watch + 1, (m->watch + m->nr_watches - watch) * sizeof(*watch));
 	if (m->condition == TWHEEL_COND_ALL && !op_model_missing(m))
 		op_model_end(model, m, TWHEEL_COMPLETED, 0, 0);
 	return 0;

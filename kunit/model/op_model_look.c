@@ -21,6 +21,8 @@ static void verify_ended(struct op_model *model, const struct op_model_op *m)
 	OP_MODEL_EQ(model, m->result.error, m->end.error);
 	OP_MODEL_EQ(model, m->result.value, m->end.value);
 	OP_MODEL_EQ(model, m->result.deadline, m->end.deadline);
+	OP_MODEL_EQ(model, m->result.missing, m->end.missing);
+	OP_MODEL_EQ(model, m->result.satisfied, m->end.satisfied);
 	if (m->end_order)
 		OP_MODEL_EQ(model, m->order, m->end_order);
 	KUNIT_ASSERT_GE(model->test, m->result.time, m->end.time);

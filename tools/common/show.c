@@ -72,9 +72,19 @@ const char *reason_name(__u32 reason)
 	return known_reason(reason) ?: "unknown";
 }
 
+/* The bit numbers of a mask. */
+static json_t *json_bits(__u64 mask)
+{
+	json_t *bits = json_array();
+
+	for (; mask; mask &= mask - 1)
+		json_array_append_new(bits, json_number(__builtin_ctzll(mask)));
+	return bits;
+}
+
 json_t *json_event(const struct twheel_event *event)
 {
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:o, s:o, s:b, s:o}",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:o, s:o, s:b, s:o, s:o, s:o}",
 			 "type", "event",
 			 "id", json_digits(event->id),
 			 "cookie", json_digits(event->cookie),
@@ -84,7 +94,9 @@ json_t *json_event(const struct twheel_event *event)
 			 "deadline", json_deadline(event->deadline),
 			 "time", json_digits(event->time),
 			 "more", event->flags & TWHEEL_EVENT_MORE,
-			 "expirations", json_number(event->expirations));
+			 "expirations", json_number(event->expirations),
+			 "satisfied", json_bits(event->satisfied),
+			 "missing", json_digits(event->missing));
 }
 
 static void write_reason(FILE *to, const struct twheel_event *event)
@@ -101,19 +113,34 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 		fprintf(to, " with value %llu", event->value);
 }
 
+/* What an operation that did not complete by its condition had got until then. */
+static void write_missing(FILE *to, const struct twheel_event *event)
+{
+	__u64 mask;
+
+	if (!event->missing)
+		return;
+	fprintf(to, ", %llu missing", event->missing);
+	for (mask = event->satisfied; mask; mask &= mask - 1)
+		fprintf(to, mask == event->satisfied ? ", satisfied: %d" : " %d",
+			__builtin_ctzll(mask));
+}
+
 static void write_ending(FILE *to, const struct twheel_event *event)
 {
 	char distance[TIME_TEXT_SIZE];
 
 	write_reason(to, event);
 	if (event->deadline > INT64_MAX)
-		fputs(", no deadline\n", to);
+		fputs(", no deadline", to);
 	else if (event->time < event->deadline)
-		fprintf(to, ", %s before its deadline\n",
+		fprintf(to, ", %s before its deadline",
 			format_time(distance, event->deadline - event->time));
 	else
-		fprintf(to, ", %s after its deadline\n",
+		fprintf(to, ", %s after its deadline",
 			format_time(distance, event->time - event->deadline));
+	write_missing(to, event);
+	fputc('\n', to);
 }
 
 void print_ending(const struct twheel_event *event)

@@ -25,7 +25,10 @@ static bool bad_reason(const struct twheel_event *event)
 	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED ||
 	    event->flags & ~TWHEEL_EVENT_MORE || event->reserved)
 		return true;
-	if (event->flags & TWHEEL_EVENT_MORE && !expired)
+	if (event->flags & TWHEEL_EVENT_MORE &&
+	    (!expired || event->satisfied || event->missing))
+		return true;
+	if (not_zero(event->spare, sizeof(event->spare)))
 		return true;
 	if (event->error > 0 || event->error < -4095 || (event->error && event->value))
 		return true;

@@ -378,16 +378,16 @@ TEST_F(event, readv_into_pieces_of_any_size)
 		size_t sizes[8];
 		ssize_t nr_events;	/* -1 for EINVAL */
 	} tries[] = {
-		{ { 63, 1 }, 1 },
-		{ { 1, 63 }, 1 },
-		{ { 32, 32, 32, 32 }, 2 },
-		{ { 0, 64, 0, 64, 0 }, 2 },
-		{ { 7, 11, 13, 17, 19, 23, 29, 31 }, 2 },	/* 150 bytes */
-		{ { 100, 100 }, 3 },
-		{ { 1, 1, 1, 61, 64 }, 2 },
-		{ { 127 }, 1 },
-		{ { 63 }, -1 },
-		{ { 31, 32 }, -1 },
+		{ { 127, 1 }, 1 },
+		{ { 1, 127 }, 1 },
+		{ { 64, 64, 64, 64 }, 2 },
+		{ { 0, 128, 0, 128, 0 }, 2 },
+		{ { 7, 21, 33, 47, 59, 23, 69, 31 }, 2 },	/* 290 bytes */
+		{ { 200, 200 }, 3 },
+		{ { 1, 1, 1, 125, 128 }, 2 },
+		{ { 255 }, 1 },
+		{ { 127 }, -1 },
+		{ { 63, 64 }, -1 },
 		{ { 0, 0, 0 }, 0 },				/* returned by the VFS */
 		{ { 1, 2, 3, 4, 5, 6, 7, 8 }, -1 },
 	};
@@ -427,7 +427,7 @@ TEST_F(event, readv_faults_in_a_later_piece)
 	char *edge = cliff(), buffer[EVENT_SIZE];
 	struct iovec iov[3] = {
 		{ buffer, 40 },			/* fully accessible */
-		{ edge - 48, 80 },		/* the last 32 bytes are not accessible */
+		{ edge - 112, 144 },		/* the last 32 bytes are not accessible */
 		{ buffer, EVENT_SIZE },
 	};
 	struct twheel_event event;

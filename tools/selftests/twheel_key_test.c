@@ -70,6 +70,104 @@ TEST_F(key, quorum_counts_each_key_once)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
 }
 
+/* The next event is the end of @_id, with these satisfied and missing keys or amount. */
+#define EXPECT_MISSING(_id, _reason, _satisfied, _missing)		\
+do {									\
+	struct twheel_event __event;					\
+	unsigned int __i;						\
+									\
+	memset(&__event, 0xa5, sizeof(__event));			\
+	ASSERT_TRUE(next_event(self->fd, &__event));			\
+	EXPECT_EQ(_id, __event.id);					\
+	EXPECT_EQ(_reason, (int)__event.reason);			\
+	EXPECT_EQ(_satisfied, __event.satisfied);			\
+	EXPECT_EQ(_missing, __event.missing);				\
+	for (__i = 0; __i < ARRAY_SIZE(__event.spare); __i++)		\
+		EXPECT_EQ(0, __event.spare[__i]);			\
+} while (0)
+
+TEST_F(key, expired_quorum_tells_which_key_answered)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 1), spec_of(3, 1) };
+	struct twheel_add_args args = {
+		.condition = TWHEEL_COND_QUORUM,
+		.quorum = 2,
+		.nr_keys = 3,
+		.key_size = sizeof(specs[0]),
+		.keys = address(specs),
+		.deadline = 20 * MSEC,
+	};
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	EXPECT_EQ(0, key_signal(self->fd, 2, 0));
+	EXPECT_MISSING(args.id, TWHEEL_EXPIRED, 2, 1);
+}
+
+TEST_F(key, each_end_tells_the_satisfied_keys)
+{
+	struct twheel_watch_spec specs[] = { spec_of(1, 2), spec_of(2, 1), spec_of(3, 1) };
+	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 3);
+
+	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 3, 0));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_MISSING(id, TWHEEL_CANCELLED, 4, 2);
+
+	id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 3);
+	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
+	ASSERT_EQ(0, op_complete(self->fd, id, 1));
+	EXPECT_MISSING(id, TWHEEL_COMPLETED, 1, 2);
+
+	id = add_specs(self->fd, TWHEEL_COND_QUORUM, 2, specs, 3);
+	EXPECT_EQ(0, key_signal(self->fd, 3, 0));
+	EXPECT_EQ(1, key_signal(self->fd, 2, 0));
+	EXPECT_MISSING(id, TWHEEL_COMPLETED, 6, 0);
+
+	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
+	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
+	EXPECT_MISSING(id, TWHEEL_COMPLETED, 4, 0);
+
+	id = add_deadline(self->fd, 0, 0, 0);
+	EXPECT_MISSING(id, TWHEEL_EXPIRED, 0, 0);
+}
+
+/* The order is that of the adds, without the keys that are not watched any more. */
+TEST_F(key, satisfied_keys_are_in_the_order_of_info)
+{
+	struct twheel_watch_spec seen[TWHEEL_MAX_KEYS], more[] = { spec_of(2, 1), spec_of(9, 1) };
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	struct twheel_info_args info = {
+		.id = id,
+		.keys = address(seen),
+		.max_keys = TWHEEL_MAX_KEYS,
+		.key_size = sizeof(seen[0]),
+	};
+
+	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
+	ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
+	EXPECT_EQ(0, key_signal(self->fd, 9, 0));
+	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_INFO, &info));
+	ASSERT_EQ(3, info.pending.nr_keys);
+	EXPECT_EQ(9, seen[2].key.v[0]);
+	EXPECT_EQ(0, seen[2].need);
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_MISSING(id, TWHEEL_CANCELLED, 4, 2);
+}
+
+TEST_F(key, all_64_keys_are_told)
+{
+	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS), odd = 0;
+	unsigned int i;
+
+	for (i = 2; i <= TWHEEL_MAX_KEYS; i += 2) {
+		EXPECT_EQ(0, key_signal(self->fd, i, 0));
+		odd |= 1ULL << (i - 1);
+	}
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	EXPECT_MISSING(id, TWHEEL_CANCELLED, odd, TWHEEL_MAX_KEYS / 2);
+}
+
 TEST_F(key, quorum_from_one_key_to_all_of_them)
 {
 	__u64 one = add_keys(self->fd, TWHEEL_COND_QUORUM, 1, 3);

@@ -297,7 +297,7 @@ TEST(batch_args_layout)
 
 TEST(event_layout)
 {
-	SIZE(twheel_event, 64);
+	SIZE(twheel_event, 128);
 	FIELD(twheel_event, id, 0, 8);
 	FIELD(twheel_event, cookie, 8, 8);
 	FIELD(twheel_event, value, 16, 8);
@@ -308,6 +308,9 @@ TEST(event_layout)
 	FIELD(twheel_event, error, 48, 4);
 	FIELD(twheel_event, reserved, 52, 4);
 	FIELD(twheel_event, expirations, 56, 8);
+	FIELD(twheel_event, satisfied, 64, 8);
+	FIELD(twheel_event, missing, 72, 8);
+	FIELD(twheel_event, spare, 80, 48);
 }
 
 TEST(clock_values)

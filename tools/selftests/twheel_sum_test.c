@@ -93,6 +93,19 @@ TEST_F(sum, amount_above_the_threshold_completes)
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
 }
 
+TEST_F(sum, end_tells_the_missing_amount)
+{
+	__u64 id = add_sum(self->fd, 100, 2, 1);
+	struct twheel_event event;
+
+	EXPECT_EQ(0, give(self->fd, 1, 30, 0, 0));
+	EXPECT_EQ(0, give(self->fd, 2, 12, 0, 0));
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(58, event.missing);
+	EXPECT_EQ(0, event.satisfied);
+}
+
 TEST_F(sum, amounts_do_not_overflow)
 {
 	__u64 id = add_sum(self->fd, ~0ULL, 2, 1);

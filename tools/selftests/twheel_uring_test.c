@@ -151,7 +151,7 @@ TEST_F(uring, readv_into_odd_pieces)
 {
 	struct twheel_event events[2];
 	char *at = (char *)events;
-	struct iovec iov[3] = { { at, 5 }, { at + 5, 90 }, { at + 95, 33 } };
+	struct iovec iov[3] = { { at, 5 }, { at + 5, 90 }, { at + 95, 161 } };
 	__u64 name;
 
 	ASSERT_TRUE(ring_read(&self->ring, self->fd, NULL, 3, iov, 9));

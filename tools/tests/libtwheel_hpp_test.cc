@@ -168,6 +168,19 @@ void two_of_three_keys_complete()
 	const twheel::event event = *events.begin();
 	CHECK(event.id == id && event.cookie == 9 && event.value == 5);
 	CHECK(event.reason == TWHEEL_COMPLETED);
+	CHECK(event.satisfied == 3 && event.missing == 0);
+}
+
+void expired_quorum_has_the_key_that_answered()
+{
+	purgatory p;
+	reader events(p);
+
+	const auto id = p.add(operation().in(1h).quorum(2, {key("a"), key("b"), key("c")}));
+	p.signal(key("b"));
+	p.rearm(id, 0s);
+	const twheel::event event = *events.begin();
+	CHECK(event.reason == TWHEEL_EXPIRED && event.satisfied == 2 && event.missing == 1);
 }
 
 void conditions_are_passed_on()
@@ -513,6 +526,7 @@ const struct {
 	{an_exception_has_the_subject_of_the_call, "an exception has the subject of the call"},
 	{keys_are_compared_and_printed, "keys are compared and printed"},
 	{two_of_three_keys_complete, "two of three keys complete"},
+	{expired_quorum_has_the_key_that_answered, "an expired quorum has the key that answered"},
 	{conditions_are_passed_on, "conditions are passed on"},
 	{deadlines_of_chrono_expire, "deadlines of chrono expire"},
 	{durations_round_up_and_end_in_never, "durations round up and end in never"},

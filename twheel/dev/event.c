@@ -72,7 +72,7 @@
 #include "dev.h"
 
 /* Number of events copied at a time: 1 KiB on the stack. */
-#define EVENT_BATCH	16
+#define EVENT_BATCH	8
 
 /* Number of operations collected at a time. A reader also takes a batch with the lock held. */
 #define COLLECT_MAX	16
@@ -97,7 +97,7 @@
 /* No event is fresh, but others can be read. Also the end of the list, like NULL. */
 #define NONE_FRESH	((struct twheel_file_op *)1UL)
 
-static_assert(sizeof(struct twheel_event) == 64);
+static_assert(sizeof(struct twheel_event) == 128);
 
 /* Events that a reader took off the list; @refilled: it made the empty list non-empty since. */
 struct events_taken {
@@ -540,6 +540,8 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 		.flags		= file_op->ended ? 0 : TWHEEL_EVENT_MORE,
 		.error		= result.error,
 		.expirations	= result.reason == TWHEEL_EXPIRED,
+		.satisfied	= result.satisfied,
+		.missing	= result.missing,
 	};
 	if (periodic)
 		twheel_file_periodic_fill(periodic, event);

@@ -375,16 +375,21 @@ static void op_unlink_keys(struct twheel_op *op)
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch, *next;
 	struct twheel_key_at at;
+	u64 satisfied = 0, bit;
 
-	/* Without op->lock: watches are not attached or linked after the claim. */
-	for (watch = op->watches; watch; watch = next) {
+	/* Without op->lock: watches are not attached, linked or signalled after the claim. */
+	for (watch = op->watches, bit = 1; watch; watch = next, bit <<= 1) {
 		next = watch->next;
+		if (!watch->need)
+			satisfied |= bit;
 		if (!twheel_watch_is_linked(watch))
 			continue;
 		at = twheel_key_lock(keys, twheel_watch_hash(watch));
 		twheel_key_unlink(&at, watch);
 		twheel_key_unlock(&at);
 	}
+	/* The lines of the watches are at hand here, not when the result is read. */
+	op->satisfied = satisfied;
 }
 
 /* Another thread was the owner at the claim. Return: true if the caller became the owner. */
@@ -766,5 +771,7 @@ void twheel_op_get_result(const struct twheel_op *op, struct twheel_op_result *r
 	result->value = op->value;
 	result->deadline = op->deadline;
 	result->time = op->time;
+	result->missing = op->missing;
+	result->satisfied = op->satisfied;
 }
 EXPORT_SYMBOL_GPL(twheel_op_get_result);

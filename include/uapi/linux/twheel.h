@@ -664,6 +664,13 @@ enum twheel_reason {
  *	clock was set
  * @reserved: zero
  * @expirations: number of deadlines that have passed since the previous event
+ * @satisfied: satisfied keys at the end: bit 0 is the first key in the order of
+ *	TWHEEL_IOC_INFO. Conditions that do not count signals satisfy no key.
+ * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
+ *	the missing amount; 0 with TWHEEL_EVENT_MORE
+ * @spare: zero
+ *
+ * 128 bytes are two cache lines, and a page has a whole number of events.
  */
 struct twheel_event {
 	__u64 id;
@@ -676,6 +683,9 @@ struct twheel_event {
 	__s32 error;
 	__u32 reserved;
 	__u64 expirations;
+	__u64 satisfied;
+	__u64 missing;
+	__u64 spare[6];
 };
 
 #define TWHEEL_IOC_MAGIC	0xF7

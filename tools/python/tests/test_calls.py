@@ -123,6 +123,16 @@ class Operations(Calls):
         (event,) = p.read()
         self.assertEqual((event.id, event.cookie, event.value), (id, 9, 5))
         self.assertEqual((event.reason, event.error, event.more), (Reason.COMPLETED, 0, False))
+        self.assertEqual((event.satisfied, event.missing), (3, 0))
+
+    def test_an_expired_quorum_tells_which_key_answered(self) -> None:
+        p = self.purgatory
+        id = p.add(["a", "b", "c"], quorum=2, timeout=3600)
+        p.signal("b")
+        p.rearm(id, timeout=0)
+        (event,) = p.read()
+        self.assertEqual(event.reason, Reason.EXPIRED)
+        self.assertEqual((event.satisfied, event.missing), (2, 1))
 
     def test_the_condition_follows_from_the_parameters(self) -> None:
         p = self.purgatory

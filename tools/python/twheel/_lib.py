@@ -164,6 +164,9 @@ class twheel_event(ctypes.Structure):
         ("error", c_int32),
         ("reserved", c_uint32),
         ("expirations", c_uint64),
+        ("satisfied", c_uint64),
+        ("missing", c_uint64),
+        ("spare", c_uint64 * 6),
     ]
 
 

@@ -55,7 +55,12 @@ class Rearm(enum.IntEnum):
 
 
 class Event(NamedTuple):
-    """The end of an operation or, with more set, of one of its periods. Times are in ns."""
+    """
+    The end of an operation or, with more set, of one of its periods. Times are in ns.
+
+    satisfied has a bit for each key, from bit 0 in the order of the add, and missing the number
+    of keys, or the amount, by which the condition was missed.
+    """
 
     id: int
     cookie: int
@@ -66,6 +71,8 @@ class Event(NamedTuple):
     more: bool
     error: int
     expirations: int
+    satisfied: int = 0
+    missing: int = 0
 
 
 class Pending(NamedTuple):
@@ -230,6 +237,8 @@ def event_of(raw: _lib.twheel_event) -> Event:
         more=bool(raw.flags & _lib.EVENT_MORE),
         error=raw.error,
         expirations=raw.expirations,
+        satisfied=raw.satisfied,
+        missing=raw.missing,
     )
 
 

@@ -90,6 +90,17 @@ static void remove_op(struct fake_op *op)
 	op->purgatory->counts.pending--;
 }
 
+/* A bit for each satisfied key. */
+static uint64_t satisfied(const struct fake_op *op)
+{
+	uint64_t mask = 0;
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++)
+		mask |= (uint64_t)!op->watches[i].left << i;
+	return op->args.condition == TWHEEL_COND_SUM ? 0 : mask;
+}
+
 static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value, int error,
 		       bool more)
 {
@@ -103,6 +114,8 @@ static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value
 		.flags = more ? TWHEEL_EVENT_MORE : 0,
 		.error = error,
 		.expirations = reason == TWHEEL_EXPIRED,
+		.satisfied = more ? 0 : satisfied(op),
+		.missing = more ? 0 : missing(op),
 	};
 
 	fake_send(op, &event);
