@@ -62,7 +62,7 @@ static u64 random_slack(struct rnd_state *rng)
 
 static enum twheel_rearm random_rearm(struct rnd_state *rng)
 {
-	return torture_below(rng, TWHEEL_REARM_IF_LATER + 1);
+	return torture_below(rng, TWHEEL_REARM_IF_PENDING + 1);
 }
 
 static struct torture_timer *random_timer(struct rnd_state *rng, struct torture_wheel *w)

@@ -79,6 +79,12 @@ enum twheel_clock {
 	TWHEEL_CLOCK_REALTIME	= 2,
 };
 
+/*
+ * A mode for kernel users, in addition to enum twheel_rearm: the timer is not armed unless it is
+ * pending. An operation is pending until it ends, so for an operation it means no condition.
+ */
+#define TWHEEL_REARM_IF_PENDING	((enum twheel_rearm)3)
+
 /**
  * struct twheel_config - parameters of a wheel
  * @name: name of its reaper threads, up to 9 characters

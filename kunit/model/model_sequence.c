@@ -172,7 +172,7 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 		fallthrough;
 	case MODEL_ADD:
 	case MODEL_REARM:
-		op->choice = random_below(random, TWHEEL_REARM_IF_LATER + 1);
+		op->choice = random_below(random, TWHEEL_REARM_IF_PENDING + 1);
 		random_when(sequence, op, random);
 		break;
 	case MODEL_START:
@@ -253,9 +253,9 @@ static const char * const kind_names[] = {
 
 static const char * const rearm_names[] = {
 	[TWHEEL_REARM_ALWAYS]		= "always",
-	[TWHEEL_REARM_IF_PENDING]	= "if pending",
 	[TWHEEL_REARM_IF_EARLIER]	= "if earlier",
 	[TWHEEL_REARM_IF_LATER]		= "if later",
+	[TWHEEL_REARM_IF_PENDING]	= "if pending",
 };
 
 static const char * const action_names[] = {

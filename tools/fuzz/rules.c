@@ -57,7 +57,8 @@ static bool refused_add(const struct trial *trial)
 
 	if (args->flags & ~known || bad_condition(args) ||
 	    bad_clock(args->clock) ||
-	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)))
+	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)) ||
+	    (!args->nr_keys && args->keys))
 		return true;
 	if (args->period &&
 	    (args->slack || args->deadline > INT64_MAX || args->period > INT64_MAX))
@@ -161,7 +162,7 @@ static bool refused_info(const struct trial *trial)
 {
 	const struct twheel_info_args *args = trial->args;
 
-	return args->flags || args->reserved ||
+	return args->flags || args->reserved || (!args->max_keys && args->keys) ||
 	       wrong_stride(args->max_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 

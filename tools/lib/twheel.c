@@ -31,6 +31,7 @@ int twheel_add(int fd, struct twheel_add_args *args)
 {
 	struct twheel_add_args copy = *args;
 
+	copy.keys = args->nr_keys ? args->keys : 0;
 	copy.key_size = args->nr_keys ? sizeof(struct twheel_watch_spec) : 0;
 	if (ioctl(fd, TWHEEL_IOC_ADD, &copy))
 		return -1;

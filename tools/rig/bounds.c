@@ -53,7 +53,7 @@ static void add(u32 nr_keys)
 		.deadline = nr_keys ? TWHEEL_NEVER : 3600 * NSEC_PER_SEC,
 		.nr_keys = nr_keys,
 		.key_size = nr_keys ? sizeof(*specs) : 0,
-		.keys = (uintptr_t)specs,
+		.keys = nr_keys ? (uintptr_t)specs : 0,
 	};
 	struct twheel_complete_args complete = { };
 	long err = rig_ioctl(file, TWHEEL_IOC_ADD, &args);

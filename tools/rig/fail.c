@@ -124,7 +124,8 @@ static void undo_open(void)
 static struct twheel_add_args device_args(unsigned int nr_keys)
 {
 	return (struct twheel_add_args) {
-		.deadline = HOUR, .keys = (uintptr_t)specs, .nr_keys = nr_keys,
+		.deadline = HOUR, .nr_keys = nr_keys,
+		.keys = nr_keys ? (uintptr_t)specs : 0,
 		.key_size = nr_keys ? sizeof(specs[0]) : 0,
 		.condition = nr_keys ? TWHEEL_COND_ALL : TWHEEL_COND_NONE,
 	};

@@ -245,7 +245,7 @@ TEST_F(refused, array_with_a_bad_entry_size)
 	}
 }
 
-TEST_F(refused, entry_size_without_an_array)
+TEST_F(refused, entry_size_or_address_without_an_array)
 {
 	static const __u32 sizes[] = { 1, 16, 24, 128, 4096 };
 	struct good good;
@@ -258,9 +258,15 @@ TEST_F(refused, entry_size_without_an_array)
 		good.add.keys = 0;
 		good.add.key_size = sizes[i];
 		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
+		good.add.keys = address(good.spec);
+		good.add.key_size = 0;
+		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 		good.info.max_keys = 0;
 		good.info.keys = 0;
 		good.info.key_size = sizes[i];
+		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &good.info));
+		good.info.keys = address(good.spec);
+		good.info.key_size = 0;
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &good.info));
 		good.batch.results = 0;
 		good.batch.result_size = sizes[i];

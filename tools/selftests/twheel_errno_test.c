@@ -106,6 +106,7 @@ TEST_F(refused, inconsistent_threshold)
 	good_args(&good, 0);
 	good.add.condition = TWHEEL_COND_NONE;
 	good.add.nr_keys = 0;
+	good.add.keys = 0;
 	good.add.key_size = 0;
 	good.add.threshold = 1;
 	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));

@@ -143,7 +143,7 @@ TEST_F(info, small_array_of_keys_is_filled)
 	__u32 max, nr;
 
 	for (max = 0; max <= TWHEEL_MAX_KEYS; max++) {
-		ASSERT_EQ(0, info_keys(self->fd, id, edge - max, max, &nr));
+		ASSERT_EQ(0, info_keys(self->fd, id, max ? edge - max : NULL, max, &nr));
 		EXPECT_EQ(TWHEEL_MAX_KEYS, nr);
 	}
 	EXPECT_EQ(EFAULT, info_keys(self->fd, id, edge - 3, 4, &nr));

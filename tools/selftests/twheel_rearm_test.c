@@ -85,7 +85,7 @@ TEST_F(rearm, to_never_and_back)
 
 	ASSERT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_ALWAYS));
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
-	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0, TWHEEL_REARM_IF_PENDING));
+	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0, TWHEEL_REARM_ALWAYS));
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
@@ -98,7 +98,6 @@ TEST_F(rearm, each_mode)
 		int moved;
 	} tries[] = {
 		{ TWHEEL_REARM_ALWAYS, 1, 1 }, { TWHEEL_REARM_ALWAYS, 3, 1 },
-		{ TWHEEL_REARM_IF_PENDING, 1, 1 }, { TWHEEL_REARM_IF_PENDING, 3, 1 },
 		{ TWHEEL_REARM_IF_EARLIER, 1, 1 }, { TWHEEL_REARM_IF_EARLIER, 3, 0 },
 		{ TWHEEL_REARM_IF_LATER, 1, 0 }, { TWHEEL_REARM_IF_LATER, 3, 1 },
 		{ TWHEEL_REARM_IF_EARLIER, 2, 0 }, { TWHEEL_REARM_IF_LATER, 2, 0 },

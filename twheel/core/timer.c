@@ -498,7 +498,7 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum t
 {
 	bool pending = twheel_timer_pending(timer);
 
-	switch (mode) {
+	switch ((unsigned int)mode) {
 	case TWHEEL_REARM_ALWAYS:
 		return true;
 	case TWHEEL_REARM_IF_PENDING:

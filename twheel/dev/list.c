@@ -102,6 +102,8 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (info->flags || info->reserved || !info->max_keys != !info->key_size)
 		return -EINVAL;
+	if (info->keys && !info->max_keys)
+		return -EINVAL;
 	if (info->key_size && info->key_size < sizeof(*keys))
 		return -EINVAL;
 	if (info->key_size > PAGE_SIZE)

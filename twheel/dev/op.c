@@ -425,7 +425,7 @@ static const struct twheel_watch_spec *call_specs(struct twheel_ioctl *call, u64
 	int err;
 
 	if (!nr_keys)
-		return key_size ? ERR_PTR(-EINVAL) : NULL;
+		return keys || key_size ? ERR_PTR(-EINVAL) : NULL;
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return ERR_PTR(-EINVAL);
 	if (nr_keys > ARRAY_SIZE(call->few))

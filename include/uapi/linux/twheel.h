@@ -62,19 +62,16 @@
 /**
  * enum twheel_rearm - condition for changing a deadline
  * @TWHEEL_REARM_ALWAYS: no condition
- * @TWHEEL_REARM_IF_PENDING: the operation or timer is pending
  * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
  * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
  *
- * An operation is pending until it ends, even without a deadline. In the kernel
- * interface, all modes except TWHEEL_REARM_IF_PENDING arm a timer that is not
- * pending.
+ * No deadline is later than any deadline. In the kernel interface, these modes arm a
+ * timer that is not pending.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
-	TWHEEL_REARM_IF_PENDING	= 1,
-	TWHEEL_REARM_IF_EARLIER	= 2,
-	TWHEEL_REARM_IF_LATER	= 3,
+	TWHEEL_REARM_IF_EARLIER	= 1,
+	TWHEEL_REARM_IF_LATER	= 2,
 };
 
 /**
@@ -140,7 +137,7 @@ enum twheel_condition {
  *	distinct keys; otherwise 0
  * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS. If entries have
  *	the same key, the first one is used.
- * @keys: address of an array of struct twheel_watch_spec
+ * @keys: address of an array of struct twheel_watch_spec; 0 without keys
  * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
  * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock
  * @slack: maximum additional delay in ns, which saves wake-ups; or

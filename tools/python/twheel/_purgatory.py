@@ -49,9 +49,8 @@ class Rearm(enum.IntEnum):
     """Condition for changing a deadline."""
 
     ALWAYS = 0
-    IF_PENDING = 1
-    IF_EARLIER = 2
-    IF_LATER = 3
+    IF_EARLIER = 1
+    IF_LATER = 2
 
 
 class Event(NamedTuple):
