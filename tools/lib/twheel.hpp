@@ -301,7 +301,7 @@ public:
 		return *this;
 	}
 
-	/* @runs: number of reported periods before the operation ends; 0 for no limit. */
+	/* @runs: number of periods after which the operation expires; 0 for no limit. */
 	template <class Rep, class Period>
 	operation &every(std::chrono::duration<Rep, Period> period, std::uint64_t runs = 0)
 	{

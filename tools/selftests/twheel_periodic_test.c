@@ -156,39 +156,53 @@ TEST_F(periodic, operation_expires_after_its_runs)
 		more++;
 	}
 	EXPECT_GE(3, more);
-	EXPECT_LE(4, counted);
+	EXPECT_EQ(4, counted);
 	EXPECT_EQ(0, query(self->fd).pending);
 	EXPECT_EQ(1, query(self->fd).expired);
 	EXPECT_EQ(0, query(self->fd).watches);
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, unread_periods_consume_no_run)
+TEST_F(periodic, unread_periods_are_runs)
 {
 	__u64 start = now_ns() + PERIOD, id;
 	struct twheel_pending pending;
 	struct twheel_event event;
-	int events = 0;
+
+	self->args.flags = TWHEEL_ADD_ABSTIME;
+	self->args.deadline = start;
+	self->args.runs = 6;
+	id = ADD();
+	/* All but the last one are a single event, however long it is not read. */
+	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) == start + 5 * PERIOD));
+	ASSERT_TRUE(wait_for(now_ns() > start + 9 * PERIOD));
+	ASSERT_EQ(0, op_info(self->fd, id, &pending));
+	EXPECT_EQ(1, pending.runs);
+	EXPECT_EQ(start + 5 * PERIOD, pending.deadline);
+	EXPECT_EQ(1, query(self->fd).unread);
+	ASSERT_TRUE(next_event(self->fd, &event));
+	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
+	EXPECT_EQ(5, event.expirations);
+	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
+	EXPECT_EQ(1, event.expirations);
+	EXPECT_EQ(start + 5 * PERIOD, event.deadline);
+	EXPECT_EQ(1, query(self->fd).expired);
+}
+
+/* Periods that have passed before the first wake-up do not exceed the runs. */
+TEST_F(periodic, missed_periods_are_runs)
+{
+	__u64 start = now_ns() - 9 * PERIOD, id;
+	struct twheel_event event;
 
 	self->args.flags = TWHEEL_ADD_ABSTIME;
 	self->args.deadline = start;
 	self->args.runs = 3;
 	id = ADD();
-	/* Any number of unread periods is one event. */
-	ASSERT_TRUE(wait_for(next_deadline(self->fd, id) >= start + 5 * PERIOD));
-	ASSERT_EQ(0, op_info(self->fd, id, &pending));
-	EXPECT_EQ(2, pending.runs);
-	EXPECT_EQ(1, query(self->fd).unread);
-	do {
-		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(id, event.id);
-		if (!events)
-			EXPECT_LE(5, event.expirations);
-		events++;
-	} while (event.flags & TWHEEL_EVENT_MORE);
-	EXPECT_EQ(3, events);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
-	EXPECT_EQ(1, query(self->fd).expired);
+	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
+	EXPECT_EQ(3, event.expirations);
+	EXPECT_EQ(start + 2 * PERIOD, event.deadline);
+	EXPECT_LE(event.deadline, event.time);
 }
 
 /* An unread event does not keep the reaper busy, even with a short period. */
@@ -217,7 +231,7 @@ TEST_F(periodic, one_run_is_an_expiry)
 	self->args.runs = 1;
 	id = ADD();
 	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
-	EXPECT_LE(1, event.expirations);
+	EXPECT_EQ(1, event.expirations);
 }
 
 TEST_F(periodic, info_has_the_remaining_runs)
@@ -481,7 +495,7 @@ static void *complete_them(void *arg)
 	return arg;
 }
 
-/* There are no more events than runs, and no event after the last one. */
+/* There are no more periods than runs, all if it expires, and no event after the last one. */
 TEST_F(periodic, complete_races_with_the_last_run)
 {
 	unsigned int runs[NR_OPS], expired = 0, completed = 0;
@@ -507,10 +521,10 @@ TEST_F(periodic, complete_races_with_the_last_run)
 			ASSERT_GT(NR_OPS, event.cookie);
 			i = event.cookie;
 			ASSERT_FALSE(ended[i]);
-			if (event.reason == TWHEEL_EXPIRED) {
-				ASSERT_LT(0, runs[i]);
-				runs[i]--;
-			}
+			ASSERT_GE(runs[i], event.expirations);
+			runs[i] -= event.expirations;
+			if (event.reason == TWHEEL_EXPIRED && !event.flags)
+				ASSERT_EQ(0, runs[i]);
 			if (event.flags & TWHEEL_EVENT_MORE)
 				continue;
 			ended[i] = true;

@@ -239,7 +239,7 @@ struct twheel_file {
  * @last: latest deadline that expired
  * @time: time at which the expiry of @last was noticed
  * @period: immutable
- * @runs: remaining expirations, 0 for no limit
+ * @runs: remaining periods, 0 for no limit
  * @fixed_delay: immutable
  * @paused: the timer is stopped because the event has not been read
  * @finished: the last expiration has been counted

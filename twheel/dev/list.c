@@ -37,7 +37,7 @@ static void pending_period(struct twheel_file_op *file_op, struct twheel_pending
 	u64 now = twheel_time_after(twheel_file_op_clock(file_op), 0);
 
 	spin_lock(&events->lock);
-	/* An expired period of an event that is being read would count as no run of its own. */
+	/* Periods that expire while an event is being read are reported by the next one. */
 	if (!file_op->reading)
 		twheel_file_periodic_catch_up(fp);
 	pending->deadline = fp->next;

@@ -8,7 +8,8 @@
  * ->ended under the lock of the event queue.
  *
  * If the previous event has not been read, the callback pauses the timer, and the reader
- * resumes it. Periods that expire in between are counted when the event is read or listed.
+ * resumes it. Periods that expire in between are counted when the event is read or listed, but
+ * for the last one of a limited number: the timer counts that, and expires the operation.
  * A process that does not read its events therefore causes no work for the reaper,
  * however short the period.
  *
@@ -31,11 +32,12 @@ static u64 time_add(u64 deadline, u64 ns)
 	return check_add_overflow(deadline, ns, &sum) || sum > KTIME_MAX ? TWHEEL_NEVER : sum;
 }
 
-/* Count an expired period, and @overrun more at a fixed rate. */
-static void periodic_count(struct twheel_file_periodic *fp, u64 overrun, u64 now)
+/* Count @nr expired periods, at least one, which are not more than the remaining ones. */
+static void periodic_count(struct twheel_file_periodic *fp, u64 nr, u64 now)
 {
-	fp->expirations += overrun + 1;
-	fp->last = fp->next + overrun * fp->period;
+	fp->expirations += nr;
+	fp->runs -= fp->runs ? nr : 0;
+	fp->last = fp->next + (nr - 1) * fp->period;
 	/* The clock may have been set back since the deadline passed. */
 	fp->time = max(now, fp->last);
 	fp->next = time_add(fp->fixed_delay ? fp->time : fp->last, fp->period);
@@ -44,15 +46,20 @@ static void periodic_count(struct twheel_file_periodic *fp, u64 overrun, u64 now
 /* Count the periods that expired while the timer was paused. */
 void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 {
-	u64 now;
+	u64 now, nr;
 
 	lockdep_assert_held(&twheel_file_op_events(periodic->file_op)->lock);
 	/* A fixed delay starts when the previous event has been read. */
 	if (!periodic->paused || periodic->fixed_delay)
 		return;
 	now = twheel_now(periodic->wheel);
-	if (now >= periodic->next)
-		periodic_count(periodic, div64_u64(now - periodic->next, periodic->period), now);
+	if (now < periodic->next)
+		return;
+	nr = div64_u64(now - periodic->next, periodic->period) + 1;
+	if (periodic->runs)
+		nr = min(nr, periodic->runs - 1);
+	if (nr)
+		periodic_count(periodic, nr, now);
 }
 
 static void periodic_run(struct twheel_periodic *periodic)
@@ -62,6 +69,7 @@ static void periodic_run(struct twheel_periodic *periodic)
 	struct twheel_file_op *file_op = fp->file_op;
 	struct twheel_events *events = twheel_file_op_events(file_op);
 	bool expire = false, wake = false, was_empty = false;
+	u64 nr;
 
 	/* The queue is valid: twheel_file_ops_forget() waits for this callback. */
 	spin_lock(&events->lock);
@@ -72,9 +80,11 @@ static void periodic_run(struct twheel_periodic *periodic)
 		twheel_periodic_cancel(&fp->periodic);
 	} else {
 		/* A second clock read could count a period for which the timer will run. */
-		periodic_count(fp, twheel_periodic_overrun(periodic), twheel_now(fp->wheel));
-		fp->finished = fp->runs == 1;
-		fp->runs -= !!fp->runs;
+		nr = twheel_periodic_overrun(periodic) + 1;
+		fp->finished = fp->runs && nr >= fp->runs;
+		if (fp->finished)
+			nr = fp->runs;
+		periodic_count(fp, nr, twheel_now(fp->wheel));
 		expire = fp->finished;
 		wake = !expire;
 		if (wake)

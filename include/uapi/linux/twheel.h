@@ -143,8 +143,8 @@ enum twheel_condition {
  * @slack: maximum additional delay in ns, which saves wake-ups; or
  *	TWHEEL_SLACK_COARSE
  * @period: period in ns, or 0 for an operation that is not periodic
- * @runs: number of expirations that a periodic operation reports before it
- *	ends; 0 for no limit
+ * @runs: number of periods after which a periodic operation expires, including
+ *	missed ones; 0 for no limit
  * @cookie: copied to the event
  * @clock: clock of the deadline
  * @key_size: size of an entry in @keys; 0 without keys
@@ -373,7 +373,7 @@ struct twheel_restrict_args {
  * @missing: number of keys that still have to be satisfied; with TWHEEL_COND_SUM
  *	the missing amount; 0 if signals cannot complete the operation
  * @period: period in ns, or 0
- * @runs: remaining expirations of a periodic operation; 0 for no limit
+ * @runs: remaining periods of a periodic operation; 0 for no limit
  * @condition: one of enum twheel_condition
  * @clock: clock of the deadline
  * @nr_keys: number of keys that the operation watches
