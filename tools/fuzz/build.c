@@ -302,6 +302,17 @@ static void build_info(struct thread *t, const struct view *view, struct trial *
 					       args->max_keys * args->key_size));
 }
 
+/* Mostly all rights, so that the file remains useful. */
+static void build_restrict(struct thread *t, const struct view *view, struct trial *trial,
+			   void *buf)
+{
+	struct twheel_restrict_args *args = buf;
+
+	(void)view;
+	(void)trial;
+	args->rights = one_in(t, 4) ? random_below(&t->detail, ALL_RIGHTS + 1) : ALL_RIGHTS;
+}
+
 static void build_events(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
 	struct twheel_events_args *args = buf;
@@ -421,7 +432,7 @@ static const struct layout {
 	[TWHEEL_CALL_COMPLETE_ALL] = { .build = build_complete_all },
 	[TWHEEL_CALL_DRAIN]	= { .build = build_nothing },
 	[TWHEEL_CALL_EVENTS]	= { .build = build_events },
-	[TWHEEL_CALL_RESTRICT]	= { .build = build_nothing },
+	[TWHEEL_CALL_RESTRICT]	= { .build = build_restrict },
 	[TWHEEL_CALL_INFO]	= { .build = build_info,
 				    .kept = { offsetof(struct twheel_info_args, keys) } },
 	[TWHEEL_CALL_LIST]	= { .build = build_list },

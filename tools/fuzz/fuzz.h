@@ -281,6 +281,8 @@ void slot_changed(struct slot *slot);
 void set_all_unsure(void);
 void may_end(const struct view *view, unsigned int call);
 bool may_be_at_end(const struct view *view);
+#define ALL_RIGHTS	(2 * TWHEEL_RIGHT_LIST - 1)
+
 bool maybe_restricted(const struct view *view);
 bool is_restricted(const struct view *view);
 void call_ended(unsigned int call);

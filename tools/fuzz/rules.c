@@ -155,7 +155,7 @@ static bool refused_restrict(const struct trial *trial)
 {
 	const struct twheel_restrict_args *args = trial->args;
 
-	return args->flags || args->reserved;
+	return args->flags || args->rights & ~ALL_RIGHTS;
 }
 
 static bool refused_info(const struct trial *trial)
@@ -285,7 +285,6 @@ static bool needs_all(const struct trial *trial)
 	const struct twheel_list_args *list = trial->args;
 
 	switch (trial->call) {
-	case TWHEEL_CALL_SIGNAL:
 	case TWHEEL_CALL_CANCEL_KEY:
 	case TWHEEL_CALL_EVENTS:
 		return true;
@@ -296,6 +295,13 @@ static bool needs_all(const struct trial *trial)
 	default:
 		return false;
 	}
+}
+
+/* Return: true if a restricted file needs a right for the call. */
+static bool needs_right(const struct trial *trial)
+{
+	return trial->call != TWHEEL_CALL_BATCH && trial->call != TWHEEL_CALL_RESTRICT &&
+	       trial->call != TWHEEL_CALL_QUERY;
 }
 
 /* Return: true if the call, made with mapped memory, must have been refused. */
@@ -391,7 +397,7 @@ bool may_fail(const struct trial *trial, int error)
 	case EBADF:
 		return lacks_access(trial);
 	case EPERM:
-		return trial->maybe_restricted && needs_all(trial);
+		return trial->maybe_restricted && needs_right(trial);
 	case ENOMEM:
 		return trial->injected;
 	default:

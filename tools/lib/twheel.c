@@ -164,9 +164,9 @@ int twheel_events(int fd, int flags)
 	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
 }
 
-int twheel_restrict(int fd)
+int twheel_restrict(int fd, unsigned int rights)
 {
-	struct twheel_restrict_args args = { .flags = 0 };
+	struct twheel_restrict_args args = { .rights = rights };
 
 	return ioctl(fd, TWHEEL_IOC_RESTRICT, &args);
 }

@@ -111,15 +111,16 @@ int twheel_remove(const char *name, unsigned int flags,
 /**
  * twheel_restrict() - confine an open file to its own operations
  * @fd: the purgatory
+ * @rights: TWHEEL_RIGHT_*, or 0: what it may still do
  *
  * Afterwards the file can access and list only the operations that were added through
- * it, and can neither signal or cancel by key nor open the queue of detached events.
- * This cannot be undone. It is intended for a descriptor that is passed to another
+ * it, and can neither cancel by key nor open the queue of detached events. Further calls
+ * can only take rights away. It is intended for a descriptor that is passed to another
  * process.
  *
  * Return: 0 or -1.
  */
-int twheel_restrict(int fd);
+int twheel_restrict(int fd, unsigned int rights);
 
 /**
  * twheel_query() - read the state of a purgatory

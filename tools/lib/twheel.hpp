@@ -487,9 +487,10 @@ public:
 		return queue(detail::check(twheel_events(fd(), flags), "twheel_events"));
 	}
 
-	void restrict_to_own() const
+	/* @rights: TWHEEL_RIGHT_*: what the file may still do with its own operations */
+	void restrict_to_own(std::uint32_t rights) const
 	{
-		detail::check(twheel_restrict(fd()), "twheel_restrict");
+		detail::check(twheel_restrict(fd(), rights), "twheel_restrict");
 	}
 
 	::twheel_query_args query() const

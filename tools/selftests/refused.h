@@ -162,7 +162,7 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 		     SAME_OUT(g->complete_all.completed)),
 		CALL(DRAIN, g->drain, PRIVATE, 0, NULL, SAME_OUT(g->drain.cancelled)),
 		CALL(EVENTS, g->events, NAMED, 1, &g->events.reserved, NO_OUT),
-		CALL(RESTRICT, g->confine, PRIVATE, 0, &g->confine.reserved, NO_OUT),
+		CALL(RESTRICT, g->confine, PRIVATE, 0, NULL, NO_OUT),
 		CALL(INFO, g->info, PRIVATE, 0, &g->info.reserved, SAME_OUT(g->info.pending)),
 		CALL(LIST, g->list, PRIVATE, 1, NULL, SAME_OUT(g->list.nr)),
 		CALL(QUERY, g->query, PRIVATE, 0, NULL, OUT(g->query.max_pending, g->query.name)),

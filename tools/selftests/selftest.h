@@ -307,11 +307,20 @@ static inline int open_events(int fd, __u32 flags)
 	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
 }
 
-static inline int file_restrict(int fd)
+#define ALL_RIGHTS	(TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_ADD_DETACHED | TWHEEL_RIGHT_WATCH | \
+			 TWHEEL_RIGHT_SIGNAL | TWHEEL_RIGHT_END | TWHEEL_RIGHT_LIST)
+
+static inline int file_restrict_to(int fd, __u32 rights)
 {
-	struct twheel_restrict_args args = { 0 };
+	struct twheel_restrict_args args = { .rights = rights };
 
 	return call(fd, TWHEEL_IOC_RESTRICT, &args);
+}
+
+/* Leave all rights that do not affect other files. */
+static inline int file_restrict(int fd)
+{
+	return file_restrict_to(fd, ALL_RIGHTS & ~TWHEEL_RIGHT_SIGNAL);
 }
 
 /* The state of a purgatory; max_pending is 0 if the call failed. */

@@ -166,7 +166,7 @@ TEST(restrict_args_layout)
 {
 	SIZE(twheel_restrict_args, 8);
 	FIELD(twheel_restrict_args, flags, 0, 4);
-	FIELD(twheel_restrict_args, reserved, 4, 4);
+	FIELD(twheel_restrict_args, rights, 4, 4);
 }
 
 TEST(pending_layout)
@@ -372,6 +372,12 @@ TEST(flag_values)
 	STAYS(0x4, TWHEEL_ADD_CANCEL_ON_SET);
 	STAYS(0x8, TWHEEL_ADD_FIXED_DELAY);
 	STAYS(0x1, TWHEEL_REARM_ABSTIME);
+	STAYS(0x1, TWHEEL_RIGHT_ADD);
+	STAYS(0x2, TWHEEL_RIGHT_ADD_DETACHED);
+	STAYS(0x4, TWHEEL_RIGHT_WATCH);
+	STAYS(0x8, TWHEEL_RIGHT_SIGNAL);
+	STAYS(0x10, TWHEEL_RIGHT_END);
+	STAYS(0x20, TWHEEL_RIGHT_LIST);
 	STAYS(0x1, TWHEEL_COMPLETE_OTHERS);
 	STAYS(0x1, TWHEEL_EVENTS_NONBLOCK);
 	STAYS(0x1, TWHEEL_PENDING_OWN);

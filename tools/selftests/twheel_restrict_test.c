@@ -299,10 +299,120 @@ TEST_F(confined, unknown_flags_are_refused)
 	for (bit = 0; bit < 32; bit++) {
 		args = (struct twheel_restrict_args) { .flags = 1U << bit };
 		EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
-		args = (struct twheel_restrict_args) { .reserved = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
+		args = (struct twheel_restrict_args) { .rights = 1U << bit };
+		if (!(args.rights & ALL_RIGHTS))
+			EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
 	}
 	EXPECT_EQ(0, key_signal(self->other, 1, 1));
+}
+
+/* The errors of calls that need a right: EPERM without it, another one or 0 with it. */
+static int error_of(int fd, __u32 right, __u64 id)
+{
+	struct twheel_watch_spec spec = spec_of(9, 1);
+	struct twheel_add_args with_keys = {
+		.condition = TWHEEL_COND_ANY,
+		.nr_keys = 1,
+		.keys = address(&spec),
+		.key_size = sizeof(spec),
+		.deadline = HOUR,
+	};
+	struct twheel_add_args detached = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
+	struct twheel_add_args plain = { .deadline = HOUR };
+	struct twheel_pending pending;
+
+	switch (right) {
+	case TWHEEL_RIGHT_ADD:
+		return op_add(fd, &plain);
+	case TWHEEL_RIGHT_ADD_DETACHED:
+		return op_add(fd, &detached);
+	case TWHEEL_RIGHT_WATCH:
+		return op_watch(fd, id, &spec, 1) ?: op_unwatch(fd, id, 9);
+	case TWHEEL_RIGHT_SIGNAL:
+		return key_signal(fd, 77, 0) < 0 ? errno : 0;
+	case TWHEEL_RIGHT_END:
+		return op_rearm(fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS) < 0 ? errno : 0;
+	case TWHEEL_RIGHT_LIST:
+		return op_info(fd, id, &pending);
+	default:	/* both: an add with a key */
+		return op_add(fd, &with_keys);
+	}
+}
+
+TEST_F(confined, each_right_allows_its_calls_only)
+{
+	const __u32 both = TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_WATCH;
+	__u32 has, right;
+	__u64 id;
+	int fd;
+
+	for (has = 1; has <= ALL_RIGHTS; has <<= 1) {
+		fd = twheel_open_named(NAME, O_NONBLOCK);
+		id = add_keys(fd, TWHEEL_COND_ALL, 0, 2);
+		ASSERT_EQ(0, file_restrict_to(fd, has));
+		for (right = 1; right <= ALL_RIGHTS; right <<= 1)
+			EXPECT_EQ(right == has ? 0 : EPERM, error_of(fd, right, id))
+				TH_LOG("right %#x with %#x", right, has);
+		EXPECT_EQ(EPERM, error_of(fd, both, id));
+		EXPECT_EQ(-1, key_cancel(fd, 1));
+		EXPECT_EQ(EPERM, errno);
+		EXPECT_NE(0, query(fd).max_pending);
+		close(fd);
+	}
+	fd = twheel_open_named(NAME, O_NONBLOCK);
+	ASSERT_EQ(0, file_restrict_to(fd, both));
+	EXPECT_EQ(0, error_of(fd, both, 0));
+	close(fd);
+}
+
+/* Without rights, only the events of earlier operations are left. */
+TEST_F(confined, file_without_rights_reads_its_events)
+{
+	__u32 right;
+
+	ASSERT_EQ(0, file_restrict_to(self->fd, 0));
+	for (right = 1; right <= ALL_RIGHTS; right <<= 1)
+		EXPECT_EQ(EPERM, error_of(self->fd, right, self->own));
+	EXPECT_EQ(EPERM, op_cancel(self->fd, self->own));
+	EXPECT_EQ(EPERM, op_complete(self->fd, self->own, 0));
+	EXPECT_EQ(-1, drain(self->fd));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, 0));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(1, query(self->fd).own);
+	EXPECT_EQ(0, op_complete(self->other, self->own, 3));
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 3);
+}
+
+TEST_F(confined, rights_are_not_returned)
+{
+	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_END));
+	ASSERT_EQ(0, file_restrict_to(self->fd, ALL_RIGHTS));
+	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_LIST, self->own));
+	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_END, self->own));
+	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_ADD, self->own));
+	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_SIGNAL, self->own));
+	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_ADD));
+	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_LIST, self->own));
+	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_END, self->own));
+	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_ADD, self->own));
+}
+
+/* A limited signal completes the first watcher, of whichever file. */
+TEST_F(confined, signal_is_not_taken_without_the_right_to_watch)
+{
+	int fd = twheel_open_named(NAME, O_NONBLOCK);
+	struct twheel_signal_args signal = { .key = key_of(9), .limit = 1 };
+	__u64 theirs;
+
+	ASSERT_EQ(0, file_restrict_to(fd, ALL_RIGHTS & ~TWHEEL_RIGHT_WATCH));
+	EXPECT_EQ(EPERM, error_of(fd, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_WATCH, 0));
+	theirs = add_specs(self->other, TWHEEL_COND_ANY, 0, &(struct twheel_watch_spec){
+			   .key = key_of(9) }, 1);
+	ASSERT_EQ(0, call(self->other, TWHEEL_IOC_SIGNAL, &signal));
+	EXPECT_EQ(1, signal.completed);
+	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 0);
+	close(fd);
 }
 
 TEST_F(confined, private_purgatory_is_restricted)

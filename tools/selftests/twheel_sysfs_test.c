@@ -76,7 +76,7 @@ static long long fd_number(int fd, const char *field)
 {
 	const char *text = fd_field(fd, field);
 	char *end;
-	long long value = strtoll(text, &end, 10);
+	long long value = strtoll(text, &end, 0);
 
 	return end == text || *end ? -1 : value;
 }
@@ -287,6 +287,7 @@ TEST_F(shown, fdinfo_of_a_restricted_file)
 	EXPECT_EQ(0, fd_number(self->fd, "twheel-restricted"));
 	ASSERT_EQ(0, file_restrict(self->fd));
 	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
+	EXPECT_EQ(ALL_RIGHTS & ~TWHEEL_RIGHT_SIGNAL, fd_number(self->fd, "twheel-rights"));
 }
 
 TEST_F(shown, fdinfo_of_a_write_only_file)
@@ -321,7 +322,7 @@ static long long sum_of_list(const char *text)
 	char *end;
 
 	for (;; text = end + 1) {
-		sum += strtoll(text, &end, 10);
+		sum += strtoll(text, &end, 0);
 		nr++;
 		if (end == text || *end != ',')
 			break;

@@ -305,11 +305,12 @@ static void events_returns_a_descriptor(void)
 static void restrict_is_one_call(void)
 {
 	fake_reset();
-	CHECK(!twheel_restrict(FAKE_FD));
+	CHECK(!twheel_restrict(FAKE_FD, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_LIST));
 	CHECK_CALL(TWHEEL_IOC_RESTRICT);
-	CHECK(!fake.args.restrict_args.flags);
+	CHECK(!fake.args.restrict_args.flags &&
+	      fake.args.restrict_args.rights == (TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_LIST));
 	fake.error = EBADF;
-	CHECK(twheel_restrict(FAKE_FD) == -1 && errno == EBADF);
+	CHECK(twheel_restrict(FAKE_FD, 0) == -1 && errno == EBADF);
 }
 
 static void failure_sets_only_errno(void)

@@ -33,7 +33,7 @@ bool a_call_fails_with_errno()
 	       twheel_rearm_with(-1, &rearm) == -1 && errno == EBADF &&
 	       twheel_signal_with(-1, &signal) == -1 && errno == EBADF &&
 	       twheel_events(-1, 0) == -1 && errno == EBADF &&
-	       twheel_restrict(-1) == -1 && errno == EBADF &&
+	       twheel_restrict(-1, 0) == -1 && errno == EBADF &&
 	       twheel_query(-1, &query) == -1 && errno == EBADF;
 }
 

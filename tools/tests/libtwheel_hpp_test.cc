@@ -135,7 +135,7 @@ void an_exception_has_the_subject_of_the_call()
 	CHECK(is_about("operation " + std::to_string(id) + ": key b",
 		       [&] { p.unwatch(id, key("b")); }));
 	CHECK(is_about("operation 12345", [&] { p.info(12345); }));
-	p.restrict_to_own();
+	p.restrict_to_own(TWHEEL_RIGHT_ADD);
 	CHECK(is_about("key k", [&] { p.signal(key("k")); }));
 }
 
@@ -513,7 +513,7 @@ void a_restricted_file_cannot_signal()
 {
 	purgatory p;
 
-	p.restrict_to_own();
+	p.restrict_to_own(TWHEEL_RIGHT_ADD);
 	CHECK(error_of([&] { p.signal(key(1)); }) == std::errc::operation_not_permitted);
 }
 

@@ -206,7 +206,7 @@ struct twheel_named {
 /**
  * struct twheel_file - an open file
  * @ref: one while the file is open, and one per operation added through it
- * @restricted: limited to its own operations; never cleared
+ * @rights: TWHEEL_RIGHT_*; bits are only cleared, with the lock of @own held
  * @instance: immutable
  * @user: the opener; immutable
  * @queue: event queue that read() uses: @own, or the instance's detached; immutable
@@ -219,7 +219,7 @@ struct twheel_named {
  */
 struct twheel_file {
 	refcount_t		ref;
-	bool			restricted;
+	u32			rights;
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
 	struct twheel_events	*queue;
@@ -305,6 +305,17 @@ struct twheel_file_op {
 	u32				flags;
 	struct twheel_watch		watch[];
 };
+
+#define TWHEEL_RIGHTS	(TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_ADD_DETACHED | TWHEEL_RIGHT_WATCH | \
+			 TWHEEL_RIGHT_SIGNAL | TWHEEL_RIGHT_END | TWHEEL_RIGHT_LIST)
+
+/* In addition to TWHEEL_RIGHT_*, of a file that is not restricted: operations of other files. */
+#define TWHEEL_RIGHT_OTHERS	BIT(31)
+
+static inline bool twheel_file_may(const struct twheel_file *file, u32 rights)
+{
+	return !(rights & ~READ_ONCE(file->rights));
+}
 
 /* In addition to TWHEEL_ADD_*: struct twheel_file_periodic precedes the operation. */
 #define TWHEEL_FILE_OP_PERIODIC	BIT(31)

@@ -178,6 +178,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 		goto put_instance;
 	}
 	refcount_set(&file->ref, 1);
+	file->rights = TWHEEL_RIGHTS | TWHEEL_RIGHT_OTHERS;
 	file->instance = instance;
 	twheel_events_init(&file->own);
 	file->queue = &file->own;
@@ -318,7 +319,8 @@ static void file_show_fdinfo(struct seq_file *m, struct file *file)
 	struct twheel_query_args query;
 
 	seq_printf(m, "twheel-name:\t%s\n", named ? named->name : "-");
-	seq_printf(m, "twheel-restricted:\t%d\n", READ_ONCE(tf->restricted));
+	seq_printf(m, "twheel-restricted:\t%d\n", !twheel_file_may(tf, TWHEEL_RIGHT_OTHERS));
+	seq_printf(m, "twheel-rights:\t%#x\n", READ_ONCE(tf->rights) & TWHEEL_RIGHTS);
 	/* As for TWHEEL_IOC_QUERY. */
 	if (!(file->f_mode & FMODE_READ))
 		return;
@@ -403,8 +405,6 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK || events->reserved || !instance->named)
 		return -EINVAL;
-	if (READ_ONCE(call->file->restricted))
-		return -EPERM;
 	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
 		flags |= O_NONBLOCK;
 	file = twheel_file_anon(instance, true, flags);
@@ -416,10 +416,14 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
 {
-	if (args->restrict_file.flags || args->restrict_file.reserved)
+	struct twheel_file *file = call->file;
+
+	if (args->restrict_file.flags || args->restrict_file.rights & ~TWHEEL_RIGHTS)
 		return -EINVAL;
 	/* A call in progress may still see the old value. */
-	WRITE_ONCE(call->file->restricted, true);
+	spin_lock(&file->own.lock);
+	WRITE_ONCE(file->rights, file->rights & args->restrict_file.rights);
+	spin_unlock(&file->own.lock);
 	return 0;
 }
 

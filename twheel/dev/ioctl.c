@@ -36,6 +36,7 @@
  * @output: offset of the output fields
  * @output_end: end of the output fields of the first version
  * @mode: FMODE_READ or FMODE_WRITE: the file must be open for that
+ * @right: right of the file, or 0 if every file may make the call, or the function checks it
  * @opens: returns a descriptor
  * @call: function
  */
@@ -44,50 +45,56 @@ struct call_info {
 	u16		min_size;
 	u16		output;
 	u16		output_end;
+	u32		right;
 	fmode_t		mode;
 	bool		opens;
 	int		(*call)(struct twheel_ioctl *call, union twheel_call_args *args);
 };
 
-#define CALL(NAME, name, last, needs, ...)						\
+#define CALL(NAME, name, last, needs, rights, ...)					\
 	[TWHEEL_CALL_##NAME] = {							\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
 		.mode		= needs,						\
+		.right		= rights,						\
 		.call		= twheel_call_##name,					\
 		__VA_ARGS__								\
 	}
 
-#define CALL_OUTPUT(NAME, name, last, needs, from, to, ...)				\
+#define CALL_OUTPUT(NAME, name, last, needs, rights, from, to, ...)			\
 	[TWHEEL_CALL_##NAME] = {							\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
 		.output		= offsetof(struct twheel_##name##_args, from),		\
 		.output_end	= offsetofend(struct twheel_##name##_args, to),		\
 		.mode		= needs,						\
+		.right		= rights,						\
 		.call		= twheel_call_##name,					\
 		__VA_ARGS__								\
 	}
 
 static const struct call_info calls[] = {
-	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, id, id),
-	CALL(CANCEL, cancel, reserved, FMODE_WRITE),
-	CALL(COMPLETE, complete, flags, FMODE_WRITE),
-	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, moved, moved),
-	CALL(WATCH, watch, reserved, FMODE_WRITE),
-	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE),
-	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, completed, completed),
-	CALL_OUTPUT(CANCEL_KEY, cancel_key, cancelled, FMODE_WRITE, cancelled, cancelled),
-	CALL_OUTPUT(BATCH, batch, failed, FMODE_WRITE, done, failed),
-	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, completed, completed),
-	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, cancelled, cancelled),
-	CALL(EVENTS, events, reserved, FMODE_READ, .opens = true),
-	CALL(RESTRICT, restrict, reserved, FMODE_WRITE),
-	CALL_OUTPUT(INFO, info, pending, FMODE_READ, pending, pending),
-	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, nr, cursor),
-	CALL_OUTPUT(QUERY, query, name, FMODE_READ, max_pending, name),
-	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, major, minor, .opens = true),
-	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, cancelled, cancelled),
+	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, 0, id, id),
+	CALL(CANCEL, cancel, reserved, FMODE_WRITE, TWHEEL_RIGHT_END),
+	CALL(COMPLETE, complete, flags, FMODE_WRITE, TWHEEL_RIGHT_END),
+	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, TWHEEL_RIGHT_END, moved, moved),
+	CALL(WATCH, watch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
+	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
+	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, TWHEEL_RIGHT_SIGNAL,
+		    completed, completed),
+	CALL_OUTPUT(CANCEL_KEY, cancel_key, cancelled, FMODE_WRITE, TWHEEL_RIGHT_OTHERS,
+		    cancelled, cancelled),
+	CALL_OUTPUT(BATCH, batch, failed, FMODE_WRITE, 0, done, failed),
+	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, TWHEEL_RIGHT_END,
+		    completed, completed),
+	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_END, cancelled, cancelled),
+	CALL(EVENTS, events, reserved, FMODE_READ, TWHEEL_RIGHT_OTHERS, .opens = true),
+	CALL(RESTRICT, restrict, rights, FMODE_WRITE, 0),
+	CALL_OUTPUT(INFO, info, pending, FMODE_READ, TWHEEL_RIGHT_LIST, pending, pending),
+	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, TWHEEL_RIGHT_LIST, nr, cursor),
+	CALL_OUTPUT(QUERY, query, name, FMODE_READ, 0, max_pending, name),
+	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, 0, major, minor, .opens = true),
+	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, 0, cancelled, cancelled),
 };
 
 /* The arguments of a command are those of its call; the array leaves space for growth. */
@@ -152,7 +159,7 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
 	struct twheel_file *file = call->file;
 	struct twheel_file_op *file_op = twheel_file_op_get(file->instance, id);
 
-	if (likely(!READ_ONCE(file->restricted)))
+	if (likely(twheel_file_may(file, TWHEEL_RIGHT_OTHERS)))
 		return file_op;
 	if (!IS_ERR(file_op) && file_op->file == file)
 		return file_op;
@@ -178,6 +185,8 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 	if ((info->mode == FMODE_WRITE || info->opens) && call->file &&
 	    READ_ONCE(call->file->instance->removed))
 		return info->opens ? -ENODEV : -ESHUTDOWN;
+	if (info->right && !twheel_file_may(call->file, info->right))
+		return -EPERM;
 	return info->call(call, args);
 }
 

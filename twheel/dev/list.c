@@ -173,7 +173,7 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	if (list->entry_size > PAGE_SIZE)
 		return -E2BIG;
-	if (list->flags & TWHEEL_LIST_OTHERS && READ_ONCE(call->file->restricted))
+	if (list->flags & TWHEEL_LIST_OTHERS && !twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS))
 		return -EPERM;
 	if (list->cursor >= BIT(TWHEEL_INDEX_BITS)) {
 		list->cursor = TWHEEL_LIST_END;

@@ -726,6 +726,13 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	return twheel_op_check(op_args);
 }
 
+/* The rights that an add needs. */
+static u32 add_rights(const struct twheel_add_args *args)
+{
+	return (args->flags & TWHEEL_ADD_DETACHED ? TWHEEL_RIGHT_ADD_DETACHED : TWHEEL_RIGHT_ADD) |
+	       (args->nr_keys ? TWHEEL_RIGHT_WATCH : 0);
+}
+
 int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_add_args *add = &args->add;
@@ -734,6 +741,8 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_events *events;
 	int err;
 
+	if (!twheel_file_may(call->file, add_rights(add)))
+		return -EPERM;
 	err = add_args_convert(call, add, &op_args);
 	if (err)
 		return err;
@@ -894,8 +903,6 @@ int twheel_call_signal(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (signal->flags || signal->reserved)
 		return -EINVAL;
-	if (READ_ONCE(call->file->restricted))
-		return -EPERM;
 	signal->completed = twheel_signal_some(purgatory, &signal->key, signal->amount,
 					       signal->value, signal->limit, TWHEEL_KILLABLE);
 	return interrupted();
@@ -907,8 +914,6 @@ int twheel_call_cancel_key(struct twheel_ioctl *call, union twheel_call_args *ar
 
 	if (cancel->flags)
 		return -EINVAL;
-	if (READ_ONCE(call->file->restricted))
-		return -EPERM;
 	cancel->cancelled = twheel_cancel_for_key(call->file->instance->purgatory, &cancel->key,
 						  NULL, NULL, TWHEEL_KILLABLE);
 	return interrupted();
@@ -935,7 +940,7 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 		return -EINVAL;
 	if (!result_valid(all->error, all->value))
 		return -EINVAL;
-	if (others && READ_ONCE(file->restricted))
+	if (others && !twheel_file_may(file, TWHEEL_RIGHT_OTHERS))
 		return -EPERM;
 	if (others)
 		return complete_others(file->instance, all);

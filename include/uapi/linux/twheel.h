@@ -338,18 +338,37 @@ struct twheel_events_args {
 	__u32 reserved;
 };
 
+/*
+ * twheel_restrict_args.rights. The calls without a right are read(), poll(),
+ * TWHEEL_IOC_QUERY and TWHEEL_IOC_RESTRICT.
+ *
+ * ADD: add operations that are not detached.
+ * ADD_DETACHED: add detached operations, with any cookie.
+ * WATCH: add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The
+ *	holder may take a signal that was meant for the operation of another file.
+ * SIGNAL: TWHEEL_IOC_SIGNAL, which may complete operations of other files.
+ * END: cancel, complete and re-arm own operations, also all of them, and drain.
+ * LIST: describe and list own operations.
+ */
+#define TWHEEL_RIGHT_ADD		(1U << 0)
+#define TWHEEL_RIGHT_ADD_DETACHED	(1U << 1)
+#define TWHEEL_RIGHT_WATCH		(1U << 2)
+#define TWHEEL_RIGHT_SIGNAL		(1U << 3)
+#define TWHEEL_RIGHT_END		(1U << 4)
+#define TWHEEL_RIGHT_LIST		(1U << 5)
+
 /**
  * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations
  * @flags: must be zero
- * @reserved: must be zero
+ * @rights: TWHEEL_RIGHT_*: what the file may still do
  *
  * After this call, the file can only use and list operations that were added
- * through it. It cannot signal keys, cancel by key, or open the queue of detached
- * operations. The restriction cannot be undone.
+ * through it, as far as it has the right. It cannot cancel by key or open the queue
+ * of detached operations. A further call can only take rights away.
  */
 struct twheel_restrict_args {
 	__u32 flags;
-	__u32 reserved;
+	__u32 rights;
 };
 
 /* Number of keys in struct twheel_pending. */

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 import twheel
-from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Watch, _lib
+from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch, _lib
 from twheel._purgatory import interval
 
 NAME = "python-test"
@@ -359,9 +359,11 @@ class Files(Calls):
             Purgatory()
 
     def test_a_restricted_file_cannot_signal(self) -> None:
-        self.purgatory.restrict()
+        p = self.purgatory
+        p.restrict(Right.ADD | Right.WATCH)
+        p.add(["k"])
         with self.fails(errno.EPERM):
-            self.purgatory.signal("k")
+            p.signal("k")
 
 
 class Named(Calls):

@@ -29,6 +29,7 @@ from ._purgatory import (
     Purgatory,
     Rearm,
     Reason,
+    Right,
     State,
 )
 
@@ -51,6 +52,7 @@ __all__ = [
     "Rearm",
     "Reason",
     "Result",
+    "Right",
     "State",
     "Watch",
     "WatchLike",

@@ -182,7 +182,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_open_named": [c_char_p, c_int],
     "twheel_create_with": [POINTER(twheel_create_args)],
     "twheel_remove": [c_char_p, c_uint, count_p],
-    "twheel_restrict": [c_int],
+    "twheel_restrict": [c_int, c_uint],
     "twheel_query": [c_int, POINTER(twheel_query_args)],
     "twheel_add": [c_int, POINTER(twheel_add_args)],
     "twheel_cancel": [c_int, c_uint64],

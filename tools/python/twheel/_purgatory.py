@@ -45,6 +45,17 @@ class Clock(enum.IntEnum):
     BOOTTIME = 7
 
 
+class Right(enum.IntFlag):
+    """Right of a restricted file."""
+
+    ADD = 1 << 0
+    ADD_DETACHED = 1 << 1
+    WATCH = 1 << 2
+    SIGNAL = 1 << 3
+    END = 1 << 4
+    LIST = 1 << 5
+
+
 class Rearm(enum.IntEnum):
     """Condition for changing a deadline."""
 
@@ -416,9 +427,12 @@ class Purgatory(EventQueue):
         fd = lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)
         return EventQueue(check(fd, self), self._node)
 
-    def restrict(self) -> None:
-        """Confine the open file to its own operations, for ever."""
-        check(lib.twheel_restrict(self._fd), self)
+    def restrict(self, rights: Right = Right(0)) -> None:
+        """
+        Confine the open file to its own operations and to these rights, for ever. It can still
+        read its events.
+        """
+        check(lib.twheel_restrict(self._fd, rights), self)
 
     def query(self) -> State:
         """Return limits and counts."""

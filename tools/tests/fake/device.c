@@ -258,7 +258,7 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_EVENTS:
 		return open_events(file, args);
 	case TWHEEL_CALL_RESTRICT:
-		file->restricted = true;
+		file->taken |= ~((struct twheel_restrict_args *)args)->rights;
 		return 0;
 	case TWHEEL_CALL_QUERY:
 		*(struct twheel_query_args *)args = file->purgatory->counts;

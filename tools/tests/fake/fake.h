@@ -43,7 +43,7 @@ struct fake_file {
 	struct fake_purgatory *purgatory;	/* NULL for the control node */
 	int write_end;
 	bool drained;
-	bool restricted;
+	uint32_t taken;				/* TWHEEL_RIGHT_* that it has lost */
 };
 
 struct fake_purgatory {

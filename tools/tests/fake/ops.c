@@ -310,7 +310,7 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 {
 	struct fake_op *op, *next;
 
-	if (file->restricted) {
+	if (file->taken & TWHEEL_RIGHT_SIGNAL) {
 		errno = EPERM;
 		return -1;
 	}
