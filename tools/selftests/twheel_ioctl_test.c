@@ -20,6 +20,24 @@ FIXTURE_TEARDOWN(ioctl)
 	close(self->fd);
 }
 
+/* Unread events count, and those of other files. */
+TEST_F(ioctl, query_has_the_use_of_the_user)
+{
+	int other = twheel_open(O_NONBLOCK), i;
+	struct twheel_query_args before = query(self->fd), after;
+	__u64 id;
+
+	for (i = 0; i < 20; i++)
+		id = add_deadline(i % 2 ? self->fd : other, HOUR, 0, 0);
+	ASSERT_EQ(0, op_cancel(self->fd, id));
+	after = query(self->fd);
+	EXPECT_EQ(before.user_files, after.user_files);
+	EXPECT_EQ(before.user_ops + 20, after.user_ops);
+	close(other);
+	EXPECT_EQ(before.user_files - 1, query(self->fd).user_files);
+	EXPECT_TRUE(wait_for(query(self->fd).user_ops == before.user_ops + 10));
+}
+
 TEST_F(ioctl, query_of_a_new_purgatory)
 {
 	struct twheel_query_args q = query(self->fd);
@@ -30,6 +48,11 @@ TEST_F(ioctl, query_of_a_new_purgatory)
 	EXPECT_NE(0, q.max_pending);
 	EXPECT_NE(0, q.tick_ns);
 	EXPECT_EQ(q.max_pending, q.max_file_pending);
+	EXPECT_EQ(0, q.max_watches);
+	EXPECT_EQ(module_parameter("user_max_ops"), q.user_max_ops);
+	EXPECT_EQ(module_parameter("user_max_files"), q.user_max_files);
+	EXPECT_LE(1, q.user_files);
+	EXPECT_EQ(0, q.reserved);
 	EXPECT_EQ(1, q.files);
 	EXPECT_EQ(0, q.flags);
 	EXPECT_EQ(0, q.own);

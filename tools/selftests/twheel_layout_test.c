@@ -212,26 +212,32 @@ TEST(list_args_layout)
 
 TEST(query_args_layout)
 {
-	SIZE(twheel_query_args, 160);
+	SIZE(twheel_query_args, 184);
 	FIELD(twheel_query_args, flags, 0, 4);
 	FIELD(twheel_query_args, max_pending, 4, 4);
 	FIELD(twheel_query_args, max_file_pending, 8, 4);
-	FIELD(twheel_query_args, files, 12, 4);
-	FIELD(twheel_query_args, own, 16, 8);
-	FIELD(twheel_query_args, unread, 24, 8);
-	FIELD(twheel_query_args, detached, 32, 8);
-	FIELD(twheel_query_args, detached_unread, 40, 8);
-	FIELD(twheel_query_args, pending, 48, 8);
-	FIELD(twheel_query_args, keys, 56, 8);
-	FIELD(twheel_query_args, watches, 64, 8);
-	FIELD(twheel_query_args, added, 72, 8);
-	FIELD(twheel_query_args, completed, 80, 8);
-	FIELD(twheel_query_args, expired, 88, 8);
-	FIELD(twheel_query_args, cancelled, 96, 8);
-	FIELD(twheel_query_args, rejected, 104, 8);
-	FIELD(twheel_query_args, tick_ns, 112, 8);
-	FIELD(twheel_query_args, wakeups, 120, 8);
-	FIELD(twheel_query_args, name, 128, 32);
+	FIELD(twheel_query_args, max_watches, 12, 4);
+	FIELD(twheel_query_args, user_max_ops, 16, 4);
+	FIELD(twheel_query_args, user_max_files, 20, 4);
+	FIELD(twheel_query_args, tick_ns, 24, 8);
+	FIELD(twheel_query_args, pending, 32, 8);
+	FIELD(twheel_query_args, watches, 40, 8);
+	FIELD(twheel_query_args, keys, 48, 8);
+	FIELD(twheel_query_args, own, 56, 8);
+	FIELD(twheel_query_args, unread, 64, 8);
+	FIELD(twheel_query_args, detached, 72, 8);
+	FIELD(twheel_query_args, detached_unread, 80, 8);
+	FIELD(twheel_query_args, user_ops, 88, 4);
+	FIELD(twheel_query_args, user_files, 92, 4);
+	FIELD(twheel_query_args, files, 96, 4);
+	FIELD(twheel_query_args, reserved, 100, 4);
+	FIELD(twheel_query_args, added, 104, 8);
+	FIELD(twheel_query_args, completed, 112, 8);
+	FIELD(twheel_query_args, expired, 120, 8);
+	FIELD(twheel_query_args, cancelled, 128, 8);
+	FIELD(twheel_query_args, rejected, 136, 8);
+	FIELD(twheel_query_args, wakeups, 144, 8);
+	FIELD(twheel_query_args, name, 152, 32);
 }
 
 TEST(create_args_layout)
@@ -420,7 +426,7 @@ TEST(ioctl_numbers)
 	STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
 	STAYS(0xc0a0f715, TWHEEL_IOC_INFO);
 	STAYS(0xc020f716, TWHEEL_IOC_LIST);
-	STAYS(0xc0a0f717, TWHEEL_IOC_QUERY);
+	STAYS(0xc0b8f717, TWHEEL_IOC_QUERY);
 	STAYS(0xc048f720, TWHEEL_IOC_CREATE);
 	STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
 }
@@ -432,7 +438,7 @@ TEST(kernel_knows_these_numbers)
 		0xc058f701, 0xc010f702, 0xc018f703, 0xc028f704, 0xc020f705,
 		0xc020f706, 0xc030f707, 0xc018f708, 0xc028f710, 0xc018f711,
 		0xc008f712, 0xc008f713, 0xc008f714, 0xc0a0f715, 0xc020f716,
-		0xc0a0f717,
+		0xc0b8f717,
 	};
 	static const unsigned int control_numbers[] = {
 		0xc048f720, 0xc028f721,

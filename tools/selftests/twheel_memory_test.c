@@ -57,6 +57,8 @@ static bool same_state(const struct twheel_query_args *before, int fd)
 
 	/* Another program of this user may wake its reapers. */
 	after.wakeups = before->wakeups;
+	after.user_ops = before->user_ops;
+	after.user_files = before->user_files;
 	return !memcmp(before, &after, sizeof(after));
 }
 

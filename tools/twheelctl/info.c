@@ -115,6 +115,8 @@ static void print_counts(const struct twheel_query_args *q)
 	       q->detached);
 	printf("unread      %llu detached\n", q->detached_unread);
 	printf("per file    %u at most\n", q->max_file_pending);
+	printf("user        %u of %u operations, %u of %u files\n", q->user_ops,
+	       q->user_max_ops, q->user_files, q->user_max_files);
 	printf("keys        %llu, watched %llu times\n", q->keys, q->watches);
 	printf("files       %u\n", q->files);
 	printf("added       %llu, and %llu rejected\n", q->added, q->rejected);

@@ -510,6 +510,6 @@ bool twheel_user_is_caller(const struct twheel_user *user);
 int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit);
 struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
-u64 twheel_user_wakeups(struct twheel_user *user);
+void twheel_users_query(struct twheel_query_args *query);
 
 #endif /* _TWHEEL_DEV_DEV_H */

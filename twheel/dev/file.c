@@ -277,7 +277,7 @@ u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejec
 	return nr;
 }
 
-/* Set the limits and counters of an instance, except the wake-ups. @own may be NULL. May sleep. */
+/* Set the limits and counters, except those of the user. @own may be NULL. May sleep. */
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query)
 {
@@ -292,6 +292,7 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
 		.max_file_pending	= instance->max_file_pending,
+		.max_watches		= instance->named ? instance->named->max_watches : 0,
 		.files			= READ_ONCE(instance->nr_files),
 		.own			= own ? READ_ONCE(own->nr_pending) : 0,
 		.unread			= own ? READ_ONCE(own->unread) : 0,
@@ -427,25 +428,12 @@ int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args
 	return 0;
 }
 
-/* Number of wake-ups of the calling user's reapers. */
-static u64 caller_wakeups(void)
-{
-	struct twheel_user *user = twheel_user_get();
-	u64 wakeups;
-
-	if (IS_ERR(user))
-		return 0;
-	wakeups = twheel_user_wakeups(user);
-	twheel_user_put(user);
-	return wakeups;
-}
-
 int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->query.flags)
 		return -EINVAL;
 	twheel_instance_query(call->file->instance, &call->file->own, &args->query);
-	args->query.wakeups = caller_wakeups();
+	twheel_users_query(&args->query);
 	return 0;
 }
 

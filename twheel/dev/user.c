@@ -185,27 +185,35 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	return user;
 }
 
+/* A user in one of the arrays. With @ns it stands for that namespace. */
+struct place {
+	struct xarray		*array;
+	unsigned long		key;
+	kuid_t			uid;
+	struct twheel_user	*owner;
+	struct user_namespace	*ns;
+};
+
 /*
- * Look up or create a user. With @ns the user stands for that namespace. The caller holds
- * references to @owner and @ns. Returns a reference or an ERR_PTR().
+ * Look up a user, or create it. The caller holds references to the owner and the namespace. Returns
+ * a reference, or NULL, or an ERR_PTR().
  */
-static struct twheel_user *user_get(struct xarray *array, unsigned long key, kuid_t uid,
-				    struct twheel_user *owner, struct user_namespace *ns)
+static struct twheel_user *user_get(const struct place *place, bool create)
 {
 	struct twheel_user *user;
 	int err;
 
 	for (;;) {
-		user = user_find(array, key);
-		if (user)
+		user = user_find(place->array, place->key);
+		if (user || !create)
 			return user;
-		user = user_alloc(uid, owner);
+		user = user_alloc(place->uid, place->owner);
 		if (IS_ERR(user))
 			return user;
-		user->array = array;
-		user->key = key;
-		user->ns = ns;
-		err = xa_insert(array, key, user, TWHEEL_GFP_USER);
+		user->array = place->array;
+		user->key = place->key;
+		user->ns = place->ns;
+		err = xa_insert(place->array, place->key, user, TWHEEL_GFP_USER);
 		if (!err)
 			break;
 		kfree(user);
@@ -213,10 +221,10 @@ static struct twheel_user *user_get(struct xarray *array, unsigned long key, kui
 		if (err != -EBUSY)
 			return ERR_PTR(err);
 	}
-	if (owner)
-		refcount_inc(&owner->ref);
-	if (ns)
-		get_user_ns(ns);
+	if (place->owner)
+		refcount_inc(&place->owner->ref);
+	if (place->ns)
+		get_user_ns(place->ns);
 	return user;
 }
 
@@ -237,27 +245,40 @@ static bool ns_is_account(const struct user_namespace *ns)
 	return uid_eq(ns->owner, GLOBAL_ROOT_UID);
 }
 
+/* Look up the user of the current task, or create it; returns as user_get(). */
+static struct twheel_user *caller_get(bool create)
+{
+	struct place owner = { .array = &users }, user = { .uid = twheel_caller_uid() };
+	struct user_namespace *ns = caller_ns();
+	struct twheel_user *found;
+
+	user.array = &users;
+	user.key = __kuid_val(user.uid);
+	if (likely(!ns) || (uid_eq(ns->owner, user.uid) && !ns_is_account(ns)))
+		return user_get(&user, create);
+	owner.uid = ns->owner;
+	owner.key = __kuid_val(ns->owner);
+	if (ns_is_account(ns)) {
+		owner.array = &namespaces;
+		owner.key = (unsigned long)ns;
+		owner.ns = ns;
+	}
+	user.owner = user_get(&owner, create);
+	if (IS_ERR_OR_NULL(user.owner))
+		return user.owner;
+	user.array = &user.owner->ids;
+	found = user_get(&user, create);
+	twheel_user_put(user.owner);
+	return found;
+}
+
 /*
  * Look up or create the user of the current task. Returns a reference, or ERR_PTR(-ENOMEM), or
  * ERR_PTR(-EINTR) after a fatal signal. May sleep.
  */
 struct twheel_user *twheel_user_get(void)
 {
-	struct user_namespace *ns = caller_ns();
-	kuid_t uid = twheel_caller_uid();
-	struct twheel_user *owner, *user;
-
-	if (likely(!ns) || (uid_eq(ns->owner, uid) && !ns_is_account(ns)))
-		return user_get(&users, __kuid_val(uid), uid, NULL, NULL);
-	if (ns_is_account(ns))
-		owner = user_get(&namespaces, (unsigned long)ns, ns->owner, NULL, ns);
-	else
-		owner = user_get(&users, __kuid_val(ns->owner), ns->owner, NULL, NULL);
-	if (IS_ERR(owner))
-		return owner;
-	user = user_get(&owner->ids, __kuid_val(uid), uid, owner, NULL);
-	twheel_user_put(owner);
-	return user;
+	return caller_get(true);
 }
 
 /* Whether twheel_user_get() would return this user. */
@@ -366,19 +387,26 @@ struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clo
 	return wheel;
 }
 
-/* How often reapers were woken for the user. */
-u64 twheel_user_wakeups(struct twheel_user *user)
+/* Set the limits of users, and the counters of the calling user. May sleep. */
+void twheel_users_query(struct twheel_query_args *query)
 {
+	struct twheel_user *user = caller_get(false);
 	unsigned int i;
-	u64 wakeups;
 
+	query->user_max_ops = user_max_ops;
+	query->user_max_files = user_max_files;
+	/* A user who has used nothing, with a file of another one. */
+	if (!user)
+		return;
+	query->user_ops = atomic_read(&user->nr[TWHEEL_USER_OPS]);
+	query->user_files = atomic_read(&user->nr[TWHEEL_USER_FILES]);
 	mutex_lock(&user->lock);
-	wakeups = user->wakeups;
+	query->wakeups = user->wakeups;
 	for (i = 0; i < ARRAY_SIZE(user->wheel); i++)
 		if (user->wheel[i])
-			wakeups += twheel_wakeups(user->wheel[i]);
+			query->wakeups += twheel_wakeups(user->wheel[i]);
 	mutex_unlock(&user->lock);
-	return wakeups;
+	twheel_user_put(user);
 }
 
 /* Destroy the wheels of the users in an array, which has no ids of ids. */

@@ -466,42 +466,56 @@ struct twheel_list_args {
  * @flags: must be zero
  * @max_pending: out: limit on the pending operations of the purgatory
  * @max_file_pending: out: limit on the pending operations added through this file
- * @files: out: number of open files
+ * @max_watches: out: limit on the watches of its operations; 0 for no limit
+ * @user_max_ops: out: limit on the operations of a user, in all purgatories
+ * @user_max_files: out: limit on the open files of a user
+ * @tick_ns: out: tick of the wheel in ns
+ * @pending: out: number of pending operations of all files
+ * @watches: out: number of watches on all keys
+ * @keys: out: number of watched keys
  * @own: out: number of pending operations of this file, excluding detached ones
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations
- * @pending: out: number of pending operations of all files
- * @keys: out: number of watched keys
- * @watches: out: number of watches on all keys
+ * @user_ops: out: number of pending and unread operations of the calling user
+ * @user_files: out: number of open files of the calling user
+ * @files: out: number of open files
+ * @reserved: out: zero
  * @added: out: number of operations added so far
  * @completed: out: number of operations completed so far
  * @expired: out: number of operations expired so far
  * @cancelled: out: number of operations cancelled so far
  * @rejected: out: number of adds and TWHEEL_IOC_WATCH calls so far that failed
  *	because of a limit
- * @tick_ns: out: tick of the wheel in ns
  * @wakeups: out: number of wake-ups so far of the reapers of the calling user
  * @name: out: name of the purgatory; empty for a private one
+ *
+ * Limits, what is used of them, and counters.
  */
 struct twheel_query_args {
 	__u32 flags;
 	__u32 max_pending;
 	__u32 max_file_pending;
-	__u32 files;
+	__u32 max_watches;
+	__u32 user_max_ops;
+	__u32 user_max_files;
+	__u64 tick_ns;
+	__u64 pending;
+	__u64 watches;
+	__u64 keys;
 	__u64 own;
 	__u64 unread;
 	__u64 detached;
 	__u64 detached_unread;
-	__u64 pending;
-	__u64 keys;
-	__u64 watches;
+	__u32 user_ops;
+	__u32 user_files;
+	__u32 files;
+	__u32 reserved;
 	__u64 added;
 	__u64 completed;
 	__u64 expired;
 	__u64 cancelled;
 	__u64 rejected;
-	__u64 tick_ns;
 	__u64 wakeups;
 	char name[TWHEEL_NAME_SIZE];
 };
