@@ -113,12 +113,15 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 		fprintf(to, " with value %llu", event->value);
 }
 
-/* What an operation that did not complete by its condition had got until then. */
+/*
+ * What an operation that did not complete by its condition had got until then. That one key is
+ * missing, and none is satisfied, goes without saying.
+ */
 static void write_missing(FILE *to, const struct twheel_event *event)
 {
 	__u64 mask;
 
-	if (!event->missing)
+	if (!event->missing || (event->missing == 1 && !event->satisfied))
 		return;
 	fprintf(to, ", %llu missing", event->missing);
 	for (mask = event->satisfied; mask; mask &= mask - 1)

@@ -440,6 +440,7 @@ void twheel_event_ended(struct twheel_file_op *file_op);
 ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
+int twheel_events_fionread(struct twheel_events *events, int __user *to);
 int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
 
 /* op.c */
@@ -482,6 +483,7 @@ int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t 
 struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id);
 int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
 
 /* named.c */

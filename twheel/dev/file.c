@@ -367,6 +367,8 @@ static const struct file_operations events_fops = {
 	.read_iter	= file_read_iter,
 	.poll		= file_poll,
 	.fasync		= file_fasync,
+	.unlocked_ioctl	= twheel_events_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
 	.show_fdinfo	= events_show_fdinfo,
 };
 
