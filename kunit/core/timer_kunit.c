@@ -131,7 +131,7 @@ static void rearm_if_later_keeps_later_deadline(struct kunit *test)
 	expect_rearm_keeps(test, TWHEEL_REARM_IF_LATER, 2 * NSEC_PER_SEC);
 }
 
-/* A change of the clock makes due what has passed, by its exact deadline. */
+/* A change of the clock goes by exact deadlines. */
 static void conditional_rearm_compares_exact_deadlines(struct kunit *test)
 {
 	u64 tick_ns = twheel_tick_ns(timer_wheel);

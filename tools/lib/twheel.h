@@ -111,7 +111,7 @@ int twheel_remove(const char *name, unsigned int flags,
 /**
  * twheel_restrict() - confine an open file to its own operations
  * @fd: the purgatory
- * @rights: TWHEEL_RIGHT_*, or 0: what it may still do
+ * @rights: TWHEEL_RIGHT_*, the remaining rights, or 0
  *
  * Afterwards the file can access and list only the operations that were added through
  * it, and can neither cancel by key nor open the queue of detached events. Further calls

@@ -487,7 +487,7 @@ public:
 		return queue(detail::check(twheel_events(fd(), flags), "twheel_events"));
 	}
 
-	/* @rights: TWHEEL_RIGHT_*: what the file may still do with its own operations */
+	/* @rights: TWHEEL_RIGHT_*: the remaining rights to its own operations */
 	void restrict_to_own(std::uint32_t rights) const
 	{
 		detail::check(twheel_restrict(fd(), rights), "twheel_restrict");

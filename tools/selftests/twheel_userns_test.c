@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * User namespaces: all ids of a namespace are charged to its owner, which is the user who
- * has created it, or, if this is root, the namespace itself.
+ * User namespaces: all ids of a namespace are charged to its owner, the creator, or, if this is
+ * root, the namespace itself.
  *
  * scripts/guest/device loads the module with user_max_ops=64.
  */

@@ -6,10 +6,10 @@
  * to the adding user: passing a descriptor to another user does not pass on the quota of the
  * opener. See twheel_caller_uid() for the user of a task.
  *
- * Whoever has a user namespace has many ids. So a user in a namespace is charged to an owner as
- * well, and its shards share the turns of this owner (core/turn.c). Nested namespaces belong to the
- * outermost one of them. Its owner is the user that created it, or the namespace itself if this
- * was root, who creates them for others. The same id in two namespaces may be two users:
+ * A user namespace has many ids. So a user in a namespace is charged to an owner as well, and its
+ * shards share the turns of this owner (core/turn.c). Nested namespaces belong to the outermost
+ * one of them. Its owner is its creator, or the namespace itself if this was root, who creates
+ * them for others. The same id in two namespaces may be two users:
  *
  *	users, by id		namespaces of root, by address
  *	  ids, by id		  ids, by id
@@ -395,7 +395,7 @@ void twheel_users_query(struct twheel_query_args *query)
 
 	query->user_max_ops = user_max_ops;
 	query->user_max_files = user_max_files;
-	/* A user who has used nothing, with a file of another one. */
+	/* A user without files and operations, with a file of another one. */
 	if (!user)
 		return;
 	query->user_ops = atomic_read(&user->nr[TWHEEL_USER_OPS]);

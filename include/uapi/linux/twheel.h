@@ -360,7 +360,7 @@ struct twheel_events_args {
 /**
  * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations
  * @flags: must be zero
- * @rights: TWHEEL_RIGHT_*: what the file may still do
+ * @rights: TWHEEL_RIGHT_*: the remaining rights of the file
  *
  * After this call, the file can only use and list operations that were added
  * through it, as far as it has the right. It cannot cancel by key or open the queue
@@ -490,7 +490,7 @@ struct twheel_list_args {
  * @wakeups: out: number of wake-ups so far of the reapers of the calling user
  * @name: out: name of the purgatory; empty for a private one
  *
- * Limits, what is used of them, and counters.
+ * Limits, their use, and counters.
  */
 struct twheel_query_args {
 	__u32 flags;
