@@ -723,14 +723,15 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 	return events_at_end(events) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
 }
 
-/* Number of bytes that read() would deliver, at most INT_MAX. May sleep. */
+/* Number of bytes that read() would deliver, of whole events and at most INT_MAX. May sleep. */
 int twheel_events_fionread(struct twheel_events *events, int __user *to)
 {
 	u64 bytes;
 
 	twheel_events_collect_all(events, TWHEEL_KILLABLE);
 	bytes = (u64)READ_ONCE(events->unread) * sizeof(struct twheel_event);
-	return put_user((int)min_t(u64, bytes, INT_MAX), to);
+	bytes = min_t(u64, bytes, INT_MAX - INT_MAX % sizeof(struct twheel_event));
+	return put_user((int)bytes, to);
 }
 
 /* Returns -ENOSPC if too many files of the queue are asynchronous. */
