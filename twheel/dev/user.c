@@ -8,7 +8,7 @@
  *
  * A user namespace has many ids. So a user in a namespace is charged to an owner as well, and its
  * shards share the turns of this owner (core/turn.c). Nested namespaces belong to the outermost
- * one of them. Its owner is its creator, or the namespace itself if this was root, who creates
+ * one of them. Its owner is its creator, or the namespace itself if this was root: root creates
  * them for others. The same id in two namespaces may be two users:
  *
  *	users, by id		namespaces of root, by address
