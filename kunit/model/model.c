@@ -147,6 +147,7 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 	u64 old_last = max(timer->due_last, timer->armed.clock);
 	enum model_on_set on_set = timer->on_set;
 	bool was_due = timer->was_due;
+	u64 passes = timer->passes;
 	bool surely = true, not = false;
 
 	if (mode == TWHEEL_REARM_IF_EARLIER && model->bug != MODEL_BUG_IF_EARLIER) {
@@ -174,6 +175,8 @@ static long call_move(struct model *model, struct model_timer *timer, enum twhee
 	model_arm(timer, due, last, now);
 	if (!surely)
 		timer->was_due = was_due;
+	if (!surely && !answered)
+		timer->passes = passes;
 	return surely ? 1 : clamp_t(long, answered, 0, 1);
 }
 
