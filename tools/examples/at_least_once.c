@@ -75,7 +75,7 @@ static int run_worker(int fd, int events, int dies)
 int main(void)
 {
 	int fd = twheel_create("example-jobs", 0600);
-	int events = fd < 0 ? -1 : twheel_events(fd, 0);
+	int events = fd < 0 ? -1 : twheel_events(fd, 0, 0);
 
 	if (events < 0 || add_job(fd, 17)) {
 		perror("at_least_once");

@@ -50,7 +50,7 @@ static int second_run(void)
 
 	if (fd < 0)
 		return 1;
-	events = twheel_events(fd, 0);
+	events = twheel_events(fd, 0, 0);
 	if (events < 0 || twheel_read_events(events, &event, 1) != 1)
 		return 1;
 	printf("operation %llu has expired\n", event.cookie);

@@ -213,7 +213,9 @@ static bool bad_pending(const struct thread *t, const struct trial *trial,
 	if (!pending->id || pending->condition > TWHEEL_COND_SUM ||
 	    (pending->clock > CLOCK_MONOTONIC && pending->clock != CLOCK_BOOTTIME) ||
 	    pending->nr_keys > TWHEEL_MAX_KEYS ||
-	    pending->flags >> 4 || pending->reserved[0] || pending->reserved[1])
+	    pending->flags >> 4 || pending->reserved ||
+	    pending->queue >= TWHEEL_MAX_QUEUES ||
+	    (pending->queue && !(pending->flags & TWHEEL_PENDING_DETACHED)))
 		return true;
 	for (i = pending->nr_keys; i < TWHEEL_PENDING_KEYS; i++) {
 		if (pending->keys[i].v[0] || pending->keys[i].v[1])

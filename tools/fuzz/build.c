@@ -72,6 +72,12 @@ static __u64 some_deadline(struct thread *t, bool absolute, clockid_t clock)
 	return clock_ns(clock) + distance - 2 * MSEC;
 }
 
+/* One of a few queues, so that adders and readers meet; sometimes one that does not exist. */
+static __u32 some_queue(struct thread *t)
+{
+	return one_in(t, 100) ? TWHEEL_MAX_QUEUES : random_below(&t->detail, 4);
+}
+
 /* An entry size that the kernel must refuse. */
 __u32 bad_stride(struct thread *t, size_t size)
 {
@@ -189,8 +195,10 @@ static void build_add(struct thread *t, const struct view *view, struct trial *t
 		args->flags |= TWHEEL_ADD_ABSTIME;
 	args->deadline = some_deadline(t, args->flags & TWHEEL_ADD_ABSTIME, args->clock);
 	build_period(t, args);
-	if (view->name >= 0 && !draw(t, 4))
+	if (view->name >= 0 && !draw(t, 4)) {
 		args->flags |= TWHEEL_ADD_DETACHED;
+		args->queue = some_queue(t);
+	}
 	if (args->clock == CLOCK_REALTIME && args->flags & TWHEEL_ADD_ABSTIME && one_in(t, 3))
 		args->flags |= TWHEEL_ADD_CANCEL_ON_SET;
 	if (!args->period && one_in(t, 6))
@@ -320,6 +328,7 @@ static void build_events(struct thread *t, const struct view *view, struct trial
 	(void)view;
 	(void)trial;
 	args->flags = one_in(t, 4) ? 0 : TWHEEL_EVENTS_NONBLOCK;
+	args->queue = some_queue(t);
 }
 
 static __u64 some_cursor(struct thread *t, __u64 id)
@@ -390,6 +399,7 @@ static void build_create(struct thread *t, const struct view *view, struct trial
 	args->max_pending = draw(t, 3) ? 0 : random_below(&t->detail, 100);
 	args->max_watches = draw(t, 3) ? 0 : random_below(&t->detail, 200);
 	args->max_file_pending = one_in(t, 3) ? random_below(&t->detail, 20) : 0;
+	args->max_queue = draw(t, 3) ? 0 : random_below(&t->detail, 100);
 }
 
 static void build_remove(struct thread *t, const struct view *view, struct trial *trial, void *buf)

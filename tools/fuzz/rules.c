@@ -68,6 +68,9 @@ static bool refused_add(const struct trial *trial)
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET &&
 	    (args->clock != CLOCK_REALTIME || !(args->flags & TWHEEL_ADD_ABSTIME)))
 		return true;
+	if (args->reserved || args->queue >= TWHEEL_MAX_QUEUES ||
+	    (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)))
+		return true;
 	return trial->known_file && !trial->named && args->flags & TWHEEL_ADD_DETACHED;
 }
 
@@ -147,7 +150,7 @@ static bool refused_events(const struct trial *trial)
 {
 	const struct twheel_events_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_EVENTS_NONBLOCK || args->reserved ||
+	return args->flags & ~TWHEEL_EVENTS_NONBLOCK || args->queue >= TWHEEL_MAX_QUEUES ||
 	       (trial->known_file && !trial->named);
 }
 
@@ -204,7 +207,7 @@ static bool refused_create(const struct trial *trial)
 {
 	const struct twheel_create_args *args = trial->args;
 
-	return bad_name(args->name) || args->flags || args->mode & ~0666 || args->reserved;
+	return bad_name(args->name) || args->flags || args->mode & ~0666;
 }
 
 static bool refused_remove(const struct trial *trial)

@@ -151,10 +151,11 @@ int twheel_drain(int fd, unsigned int *cancelled)
 	return status;
 }
 
-int twheel_events(int fd, int flags)
+int twheel_events(int fd, __u32 queue, int flags)
 {
 	struct twheel_events_args args = {
 		.flags = flags & O_NONBLOCK ? TWHEEL_EVENTS_NONBLOCK : 0,
+		.queue = queue,
 	};
 
 	if (flags & ~O_NONBLOCK) {

@@ -289,17 +289,18 @@ int twheel_cancel_key(int fd, struct twheel_key key, unsigned int *cancelled);
 ssize_t twheel_read_events(int fd, struct twheel_event *events, size_t nr);
 
 /**
- * twheel_events() - open the queue of detached events of a named purgatory
+ * twheel_events() - open a queue of detached events of a named purgatory
  * @fd: the purgatory
+ * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  * @flags: 0 or O_NONBLOCK; the descriptor is always close-on-exec
  *
- * The events of operations that were added with TWHEEL_ADD_DETACHED go to this queue.
- * All its descriptors share the queue, and each event is delivered to one reader. The
- * descriptors stay valid after @fd was closed.
+ * An operation that was added with TWHEEL_ADD_DETACHED names the queue of its events. All
+ * descriptors of a queue share it, and each event is delivered to one reader. They stay
+ * valid after @fd was closed.
  *
  * Return: a descriptor for twheel_read_events(), poll() and close(); or -1.
  */
-int twheel_events(int fd, int flags);
+int twheel_events(int fd, __u32 queue, int flags);
 
 /**
  * twheel_drain() - cancel all operations of an open file

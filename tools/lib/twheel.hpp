@@ -316,7 +316,15 @@ public:
 		return *this;
 	}
 
-	/* @flags: TWHEEL_ADD_DETACHED, TWHEEL_ADD_CANCEL_ON_SET, TWHEEL_ADD_FIXED_DELAY */
+	/* The operation outlives its file; @queue is the queue of its events. */
+	operation &detached(std::uint32_t queue = 0) noexcept
+	{
+		args_.flags |= TWHEEL_ADD_DETACHED;
+		args_.queue = queue;
+		return *this;
+	}
+
+	/* @flags: TWHEEL_ADD_CANCEL_ON_SET, TWHEEL_ADD_FIXED_DELAY */
 	operation &flags(std::uint32_t flags) noexcept
 	{
 		args_.flags |= flags;
@@ -481,10 +489,10 @@ public:
 		return cancelled;
 	}
 
-	/* The queue of the detached events. @flags: 0 or O_NONBLOCK */
-	queue events(int flags = 0) const
+	/* A queue of detached events. @flags: 0 or O_NONBLOCK */
+	queue events(std::uint32_t number = 0, int flags = 0) const
 	{
-		return queue(detail::check(twheel_events(fd(), flags), "twheel_events"));
+		return queue(detail::check(twheel_events(fd(), number, flags), "twheel_events"));
 	}
 
 	/* @rights: TWHEEL_RIGHT_*: the remaining rights to its own operations */

@@ -147,7 +147,7 @@ struct one_call {
 static inline struct one_call nth_call(struct good *g, unsigned int nr)
 {
 	struct one_call calls[NR_CALLS] = {
-		CALL(ADD, g->add, PRIVATE, 0xf, NULL, SAME_OUT(g->add.id)),
+		CALL(ADD, g->add, PRIVATE, 0xf, &g->add.reserved, SAME_OUT(g->add.id)),
 		CALL(CANCEL, g->cancel, PRIVATE, 0, &g->cancel.reserved, NO_OUT),
 		CALL(COMPLETE, g->complete, PRIVATE, 0, NULL, NO_OUT),
 		CALL(REARM, g->rearm, PRIVATE, 1, &g->rearm.reserved, SAME_OUT(g->rearm.moved)),
@@ -161,12 +161,12 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 		CALL(COMPLETE_ALL, g->complete_all, PRIVATE, 1, &g->complete_all.reserved,
 		     SAME_OUT(g->complete_all.completed)),
 		CALL(DRAIN, g->drain, PRIVATE, 0, NULL, SAME_OUT(g->drain.cancelled)),
-		CALL(EVENTS, g->events, NAMED, 1, &g->events.reserved, NO_OUT),
+		CALL(EVENTS, g->events, NAMED, 1, NULL, NO_OUT),
 		CALL(RESTRICT, g->confine, PRIVATE, 0, NULL, NO_OUT),
 		CALL(INFO, g->info, PRIVATE, 0, &g->info.reserved, SAME_OUT(g->info.pending)),
 		CALL(LIST, g->list, PRIVATE, 1, NULL, SAME_OUT(g->list.nr)),
 		CALL(QUERY, g->query, PRIVATE, 0, NULL, OUT(g->query.max_pending, g->query.name)),
-		CALL(CREATE, g->create, CONTROL, 0, &g->create.reserved,
+		CALL(CREATE, g->create, CONTROL, 0, NULL,
 		     OUT(g->create.major, g->create.minor)),
 		CALL(REMOVE, g->remove, CONTROL, 1, NULL, SAME_OUT(g->remove.cancelled)),
 	};

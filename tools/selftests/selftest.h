@@ -299,12 +299,17 @@ static inline long drain(int fd)
 	return ioctl(fd, TWHEEL_IOC_DRAIN, &args) ? -1 : (long)args.cancelled;
 }
 
-/* Return: a descriptor of the queue of detached events, -1 with errno. */
-static inline int open_events(int fd, __u32 flags)
+/* Return: a descriptor of a queue of detached events, -1 with errno. */
+static inline int open_queue(int fd, __u32 queue, __u32 flags)
 {
-	struct twheel_events_args args = { .flags = flags };
+	struct twheel_events_args args = { .flags = flags, .queue = queue };
 
 	return ioctl(fd, TWHEEL_IOC_EVENTS, &args);
+}
+
+static inline int open_events(int fd, __u32 flags)
+{
+	return open_queue(fd, 0, flags);
 }
 
 #define ALL_RIGHTS	(TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_ADD_DETACHED | TWHEEL_RIGHT_WATCH | \

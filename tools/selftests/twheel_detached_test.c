@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Detached operations: they belong to a named purgatory and outlive the file that added
- * them, regardless of how that was closed.  Their events have a separate queue, of which
- * TWHEEL_IOC_EVENTS returns descriptors; each event is delivered to one of them.
+ * them, regardless of how that was closed.  Their events have numbered queues, of which
+ * TWHEEL_IOC_EVENTS returns descriptors; each event is delivered to one of these.
  */
 #include <signal.h>
 #include <sys/epoll.h>
@@ -79,9 +79,87 @@ TEST_F(detached, unknown_flags_are_refused)
 	for (bit = 1; bit < 32; bit++) {
 		args = (struct twheel_events_args) { .flags = 1U << bit };
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &args));
-		args = (struct twheel_events_args) { .reserved = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &args));
 	}
+}
+
+TEST_F(detached, queue_has_a_number_below_the_limit)
+{
+	struct twheel_add_args add = { .flags = TWHEEL_ADD_DETACHED, .queue = TWHEEL_MAX_QUEUES };
+	struct twheel_events_args events = { .queue = TWHEEL_MAX_QUEUES };
+
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_ADD, &add));
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &events));
+	add.queue = 1;
+	add.flags = 0;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_ADD, &add));
+	EXPECT_EQ(0, query(self->fd).added);
+}
+
+/* Add an operation that has expired, detached to a queue. Return: its id. */
+static __u64 add_to_queue(int fd, __u32 queue)
+{
+	struct twheel_add_args args = { .flags = TWHEEL_ADD_DETACHED, .queue = queue };
+
+	return op_add(fd, &args) ? 0 : args.id;
+}
+
+TEST_F(detached, queues_have_events_of_their_own)
+{
+	static const __u32 queues[] = { 1, 5, TWHEEL_MAX_QUEUES - 1 };
+	struct twheel_event event;
+	unsigned int i;
+	__u64 ids[3];
+	int fd;
+
+	for (i = 0; i < 3; i++) {
+		ids[i] = add_to_queue(self->fd, queues[i]);
+		ASSERT_NE(0, ids[i]);
+	}
+	ASSERT_TRUE(wait_for(query(self->fd).detached_unread == 3));
+	EXPECT_EQ(-1, read_events(self->events, &event, 1));
+	for (i = 3; i--; close(fd)) {
+		fd = open_queue(self->fd, queues[i], TWHEEL_EVENTS_NONBLOCK);
+		ASSERT_LE(0, fd);
+		EXPECT_EQ(i + 1, query(self->fd).detached_unread);
+		ASSERT_EQ(1, read_events(fd, &event, 1));
+		EXPECT_EQ(ids[i], event.id);
+		EXPECT_EQ(-1, read_events(fd, &event, 1));
+	}
+}
+
+TEST_F(detached, pending_operation_names_its_queue)
+{
+	struct twheel_add_args args = {
+		.flags = TWHEEL_ADD_DETACHED, .queue = 7, .deadline = HOUR,
+	};
+	struct twheel_pending pending;
+
+	ASSERT_EQ(0, op_add(self->fd, &args));
+	ASSERT_EQ(0, op_info(self->fd, args.id, &pending));
+	EXPECT_EQ(7, pending.queue);
+}
+
+/* The operations of a queue outlive its descriptors, and a removal ends all queues. */
+TEST_F(detached, removal_ends_each_queue)
+{
+	struct twheel_add_args add = { .flags = TWHEEL_ADD_DETACHED, .queue = 3 };
+	int fds[2] = { open_queue(self->fd, 1, 0), open_queue(self->fd, 2, 0) };
+	struct twheel_event event;
+	unsigned int i;
+
+	ASSERT_NE(0, add_to_queue(self->fd, 2));
+	ASSERT_TRUE(wait_for(query(self->fd).detached_unread == 1));
+	add.deadline = HOUR;
+	ASSERT_EQ(0, op_add(self->fd, &add));
+	close_it(&self->fd);
+	close_it(&self->events);
+	EXPECT_EQ(EBUSY, remove_named(NAME));
+	ASSERT_EQ(1, remove_by_force(NAME));
+	EXPECT_EQ(0, read(fds[0], &event, sizeof(event)));
+	EXPECT_EQ(1, read_events(fds[1], &event, 1));
+	EXPECT_EQ(0, read(fds[1], &event, sizeof(event)));
+	for (i = 0; i < 2; i++)
+		close(fds[i]);
 }
 
 TEST_F(detached, descriptor_is_close_on_exec_and_read_only)

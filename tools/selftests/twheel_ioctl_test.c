@@ -52,7 +52,6 @@ TEST_F(ioctl, query_of_a_new_purgatory)
 	EXPECT_EQ(module_parameter("user_max_ops"), q.user_max_ops);
 	EXPECT_EQ(module_parameter("user_max_files"), q.user_max_files);
 	EXPECT_LE(1, q.user_files);
-	EXPECT_EQ(0, q.reserved);
 	EXPECT_EQ(1, q.files);
 	EXPECT_EQ(0, q.flags);
 	EXPECT_EQ(0, q.own);

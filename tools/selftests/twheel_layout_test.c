@@ -52,7 +52,7 @@ TEST(watch_spec_layout)
 
 TEST(add_args_layout)
 {
-	SIZE(twheel_add_args, 88);
+	SIZE(twheel_add_args, 96);
 	FIELD(twheel_add_args, flags, 0, 4);
 	FIELD(twheel_add_args, condition, 4, 4);
 	FIELD(twheel_add_args, quorum, 8, 4);
@@ -66,7 +66,9 @@ TEST(add_args_layout)
 	FIELD(twheel_add_args, cookie, 64, 8);
 	FIELD(twheel_add_args, clock, 72, 4);
 	FIELD(twheel_add_args, key_size, 76, 4);
-	FIELD(twheel_add_args, id, 80, 8);
+	FIELD(twheel_add_args, queue, 80, 4);
+	FIELD(twheel_add_args, reserved, 84, 4);
+	FIELD(twheel_add_args, id, 88, 8);
 }
 
 TEST(cancel_args_layout)
@@ -159,7 +161,7 @@ TEST(events_args_layout)
 {
 	SIZE(twheel_events_args, 8);
 	FIELD(twheel_events_args, flags, 0, 4);
-	FIELD(twheel_events_args, reserved, 4, 4);
+	FIELD(twheel_events_args, queue, 4, 4);
 }
 
 TEST(restrict_args_layout)
@@ -184,7 +186,8 @@ TEST(pending_layout)
 	FIELD(twheel_pending, nr_keys, 64, 4);
 	FIELD(twheel_pending, flags, 68, 4);
 	FIELD(twheel_pending, keys, 72, 48);
-	FIELD(twheel_pending, reserved, 120, 8);
+	FIELD(twheel_pending, queue, 120, 4);
+	FIELD(twheel_pending, reserved, 124, 4);
 }
 
 TEST(info_args_layout)
@@ -217,20 +220,20 @@ TEST(query_args_layout)
 	FIELD(twheel_query_args, max_pending, 4, 4);
 	FIELD(twheel_query_args, max_file_pending, 8, 4);
 	FIELD(twheel_query_args, max_watches, 12, 4);
-	FIELD(twheel_query_args, user_max_ops, 16, 4);
-	FIELD(twheel_query_args, user_max_files, 20, 4);
-	FIELD(twheel_query_args, tick_ns, 24, 8);
-	FIELD(twheel_query_args, pending, 32, 8);
-	FIELD(twheel_query_args, watches, 40, 8);
-	FIELD(twheel_query_args, keys, 48, 8);
-	FIELD(twheel_query_args, own, 56, 8);
-	FIELD(twheel_query_args, unread, 64, 8);
-	FIELD(twheel_query_args, detached, 72, 8);
-	FIELD(twheel_query_args, detached_unread, 80, 8);
-	FIELD(twheel_query_args, user_ops, 88, 4);
-	FIELD(twheel_query_args, user_files, 92, 4);
-	FIELD(twheel_query_args, files, 96, 4);
-	FIELD(twheel_query_args, reserved, 100, 4);
+	FIELD(twheel_query_args, max_queue, 16, 4);
+	FIELD(twheel_query_args, user_max_ops, 20, 4);
+	FIELD(twheel_query_args, user_max_files, 24, 4);
+	FIELD(twheel_query_args, user_ops, 28, 4);
+	FIELD(twheel_query_args, user_files, 32, 4);
+	FIELD(twheel_query_args, files, 36, 4);
+	FIELD(twheel_query_args, tick_ns, 40, 8);
+	FIELD(twheel_query_args, pending, 48, 8);
+	FIELD(twheel_query_args, watches, 56, 8);
+	FIELD(twheel_query_args, keys, 64, 8);
+	FIELD(twheel_query_args, own, 72, 8);
+	FIELD(twheel_query_args, unread, 80, 8);
+	FIELD(twheel_query_args, detached, 88, 8);
+	FIELD(twheel_query_args, detached_unread, 96, 8);
 	FIELD(twheel_query_args, added, 104, 8);
 	FIELD(twheel_query_args, completed, 112, 8);
 	FIELD(twheel_query_args, expired, 120, 8);
@@ -251,7 +254,7 @@ TEST(create_args_layout)
 	FIELD(twheel_create_args, max_pending, 48, 4);
 	FIELD(twheel_create_args, max_file_pending, 52, 4);
 	FIELD(twheel_create_args, max_watches, 56, 4);
-	FIELD(twheel_create_args, reserved, 60, 4);
+	FIELD(twheel_create_args, max_queue, 60, 4);
 	FIELD(twheel_create_args, major, 64, 4);
 	FIELD(twheel_create_args, minor, 68, 4);
 }
@@ -269,7 +272,7 @@ TEST(command_layout)
 	SIZE(twheel_command, 128);
 	FIELD(twheel_command, call, 0, 4);
 	FIELD(twheel_command, reserved, 4, 4);
-	FIELD(twheel_command, add, 8, 88);
+	FIELD(twheel_command, add, 8, 96);
 	FIELD(twheel_command, cancel, 8, 16);
 	FIELD(twheel_command, complete, 8, 24);
 	FIELD(twheel_command, rearm, 8, 40);
@@ -400,6 +403,7 @@ TEST(limits_and_special_values)
 {
 	STAYS(64, TWHEEL_MAX_KEYS);
 	STAYS(1024, TWHEEL_MAX_BATCH);
+	STAYS(65536, TWHEEL_MAX_QUEUES);
 	STAYS(32, TWHEEL_NAME_SIZE);
 	STAYS(0xffffffffffffffffULL, TWHEEL_NEVER);
 	STAYS(0xffffffffffffffffULL, TWHEEL_SLACK_COARSE);
@@ -411,7 +415,7 @@ TEST(limits_and_special_values)
 
 TEST(ioctl_numbers)
 {
-	STAYS(0xc058f701, TWHEEL_IOC_ADD);
+	STAYS(0xc060f701, TWHEEL_IOC_ADD);
 	STAYS(0xc010f702, TWHEEL_IOC_CANCEL);
 	STAYS(0xc018f703, TWHEEL_IOC_COMPLETE);
 	STAYS(0xc028f704, TWHEEL_IOC_REARM);
@@ -435,7 +439,7 @@ TEST(ioctl_numbers)
 TEST(kernel_knows_these_numbers)
 {
 	static const unsigned int numbers[] = {
-		0xc058f701, 0xc010f702, 0xc018f703, 0xc028f704, 0xc020f705,
+		0xc060f701, 0xc010f702, 0xc018f703, 0xc028f704, 0xc020f705,
 		0xc020f706, 0xc030f707, 0xc018f708, 0xc028f710, 0xc018f711,
 		0xc008f712, 0xc008f713, 0xc008f714, 0xc0a0f715, 0xc020f716,
 		0xc0b8f717,

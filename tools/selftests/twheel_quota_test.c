@@ -394,6 +394,9 @@ TEST_F(quota, limit_on_the_limits_of_a_named_purgatory)
 	args.max_file_pending = self->pending + 1;
 	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
 	args.max_file_pending = self->pending;
+	args.max_queue = 2 * most + 1;
+	EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_CREATE, &args));
+	args.max_queue = 2 * most;
 	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &args));
 	self->fds[0] = twheel_open_named("most", O_NONBLOCK);
 	EXPECT_EQ(most, query(self->fds[0]).max_pending);
@@ -447,28 +450,31 @@ TEST_F(quota, limit_on_unread_detached_events)
 	EXPECT_NE(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 }
 
-/* The reader of the detached events has stopped: other operations of the file are not affected. */
+/* The reader of a queue has stopped: other queues and operations of the file are not affected. */
 TEST_F(quota, unread_detached_events_do_not_block_other_operations)
 {
+	struct twheel_add_args other = {
+		.flags = TWHEEL_ADD_DETACHED, .deadline = HOUR, .queue = 1,
+	};
 	struct twheel_create_args create = create_args("box", 0600);
 	struct twheel_event event;
 	unsigned int i;
 	__u64 id;
 
 	create.max_file_pending = 2;
+	create.max_queue = 4;
 	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
 	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
-	self->fds[1] = twheel_open_named("box", O_NONBLOCK);
+	EXPECT_EQ(4, query(self->fds[0]).max_queue);
 	for (i = 0; i < 4; i++) {
 		id = add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, i);
 		ASSERT_NE(0, id);
 		ASSERT_EQ(0, op_cancel(self->fds[0], id));
 	}
-	/* The limit of the file on its detached operations, but neither of other files... */
 	EXPECT_EQ(0, add_deadline(self->fds[0], HOUR, TWHEEL_ADD_DETACHED, 0));
 	EXPECT_EQ(ENOBUFS, errno);
-	EXPECT_NE(0, add_deadline(self->fds[1], HOUR, TWHEEL_ADD_DETACHED, 0));
-	/* ...nor on the operations of its own queue, which has a limit of the same size. */
+	EXPECT_EQ(0, op_add(self->fds[0], &other));
+	EXPECT_EQ(0, op_cancel(self->fds[0], other.id));
 	for (i = 0; i < 4; i++) {
 		id = add_deadline(self->fds[0], HOUR, 0, i);
 		ASSERT_NE(0, id);

@@ -114,6 +114,7 @@ TEST_F(shown, sysfs_agrees_with_query)
 	EXPECT_EQ(q.files, attribute("files"));
 	EXPECT_EQ(50, attribute("max_pending"));
 	EXPECT_EQ(40, attribute("max_file_pending"));
+	EXPECT_EQ(2 * attribute("max_pending"), attribute("max_queue"));
 	EXPECT_EQ(70, attribute("max_watches"));
 	EXPECT_EQ(0, attribute("detached"));
 	EXPECT_EQ(0, attribute("detached_unread"));
@@ -165,7 +166,7 @@ TEST_F(shown, sysfs_is_read_only)
 	static const char * const names[] = {
 		"pending", "keys", "watches", "added", "completed", "expired", "cancelled",
 		"rejected", "files", "detached", "detached_unread", "max_pending",
-		"max_file_pending", "max_watches",
+		"max_file_pending", "max_watches", "max_queue",
 	};
 	char path[128];
 	struct stat st;

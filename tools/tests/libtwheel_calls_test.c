@@ -289,17 +289,17 @@ static void events_returns_a_descriptor(void)
 {
 	fake_reset();
 	fake.fd = 77;
-	CHECK(twheel_events(FAKE_FD, 0) == 77);
+	CHECK(twheel_events(FAKE_FD, 5, 0) == 77);
 	CHECK_CALL(TWHEEL_IOC_EVENTS);
-	CHECK(!fake.args.events.flags);
-	CHECK(twheel_events(FAKE_FD, O_NONBLOCK) == 77);
+	CHECK(!fake.args.events.flags && fake.args.events.queue == 5);
+	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK) == 77);
 	CHECK_CALL(TWHEEL_IOC_EVENTS);
 	CHECK(fake.args.events.flags == TWHEEL_EVENTS_NONBLOCK);
-	CHECK(twheel_events(FAKE_FD, O_APPEND) == -1 && errno == EINVAL);
-	CHECK(twheel_events(FAKE_FD, O_NONBLOCK | O_RDWR) == -1 && errno == EINVAL);
+	CHECK(twheel_events(FAKE_FD, 0, O_APPEND) == -1 && errno == EINVAL);
+	CHECK(twheel_events(FAKE_FD, 0, O_NONBLOCK | O_RDWR) == -1 && errno == EINVAL);
 	CHECK(!fake.calls);
 	fake.error = EPERM;
-	CHECK(twheel_events(FAKE_FD, 0) == -1 && errno == EPERM);
+	CHECK(twheel_events(FAKE_FD, 0, 0) == -1 && errno == EPERM);
 }
 
 static void restrict_is_one_call(void)

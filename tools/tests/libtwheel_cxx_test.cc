@@ -32,7 +32,7 @@ bool a_call_fails_with_errno()
 	return twheel_add(-1, &add) == -1 && errno == EBADF &&
 	       twheel_rearm_with(-1, &rearm) == -1 && errno == EBADF &&
 	       twheel_signal_with(-1, &signal) == -1 && errno == EBADF &&
-	       twheel_events(-1, 0) == -1 && errno == EBADF &&
+	       twheel_events(-1, 0, 0) == -1 && errno == EBADF &&
 	       twheel_restrict(-1, 0) == -1 && errno == EBADF &&
 	       twheel_query(-1, &query) == -1 && errno == EBADF;
 }

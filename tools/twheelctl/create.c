@@ -30,6 +30,8 @@ static const char create_help[] =
 "  --max-pending N       limit on pending operations\n"
 "  --max-file-pending N  limit on pending operations of one open file\n"
 "  --max-watches N       limit on the watches of its operations\n"
+"  --max-queue N         limit on the operations in a queue of detached ones, with those\n"
+"                        whose event is unread\n"
 "  --json                print JSON\n"
 "\n"
 "With a limit of 0, the default, only the module parameters apply.\n"
@@ -113,7 +115,7 @@ enum outcome create_purgatory(struct command_line *line, struct twheel_create_ar
 bool take_create(struct command_line *line, struct twheel_create_args *args)
 {
 	struct number uid = { .value = TWHEEL_CALLER }, gid = { .value = TWHEEL_CALLER };
-	struct number mode = { }, pending = { }, file_pending = { }, watches = { };
+	struct number mode = { }, pending = { }, file_pending = { }, watches = { }, queue = { };
 	const struct option_spec specs[] = {
 		{ "mode", take_mode, &mode, "permissions in octal, up to 0666" },
 		{ "owner", take_user, &uid, "a user" },
@@ -121,6 +123,7 @@ bool take_create(struct command_line *line, struct twheel_create_args *args)
 		{ "max-pending", take_number32, &pending, NUMBER32_EXPECTED },
 		{ "max-file-pending", take_number32, &file_pending, NUMBER32_EXPECTED },
 		{ "max-watches", take_number32, &watches, NUMBER32_EXPECTED },
+		{ "max-queue", take_number32, &queue, NUMBER32_EXPECTED },
 		{ }
 	};
 
@@ -133,6 +136,7 @@ bool take_create(struct command_line *line, struct twheel_create_args *args)
 		.max_pending = pending.value,
 		.max_file_pending = file_pending.value,
 		.max_watches = watches.value,
+		.max_queue = queue.value,
 	};
 	memcpy(args->name, line->purgatory, strlen(line->purgatory));
 	return true;

@@ -44,6 +44,7 @@ static const char add_help[] =
 "  --cookie N        number returned in its events\n"
 "  --detach          print its ID and exit: the operation remains, and 'twheelctl\n"
 "                    watch' reads its events\n"
+"  --queue N         queue of its events, with --detach (0)\n"
 "  --json            print JSON, one object per line\n"
 "\n"
 "A KEY in the form of a UUID is a UUID, a KEY of digits is a number, any other KEY\n"
@@ -115,6 +116,7 @@ struct order_options {
 	bool fixed_delay;
 	struct number cookie;
 	bool detach;
+	struct number queue;
 };
 
 static const char *wrong_condition(const struct order_options *o, const struct order *order)
@@ -170,6 +172,8 @@ static const char *wrong_time(const struct order_options *o, const struct order 
 static const char *wrong_purgatory(const struct command_line *line,
 				   const struct order_options *o, const struct order *order)
 {
+	if (o->queue.given && !o->detach)
+		return "--queue requires --detach";
 	if (line->purgatory)
 		return NULL;
 	if (o->detach)
@@ -239,6 +243,7 @@ static bool build(struct command_line *line, const struct order_options *o,
 	order->args = (struct twheel_add_args){
 		.flags = flags(o),
 		.cookie = o->cookie.value,
+		.queue = o->queue.value,
 	};
 	set_condition(&order->args, o, &order->keys);
 	set_time(&order->args, o);
@@ -267,6 +272,7 @@ bool take_order(struct command_line *line, struct order *order)
 		{ "fixed-delay", NULL, &o.fixed_delay, NULL },
 		{ "cookie", take_number, &o.cookie, NUMBER_EXPECTED },
 		{ "detach", NULL, &o.detach, NULL },
+		{ "queue", take_number32, &o.queue, NUMBER32_EXPECTED },
 		{ }
 	};
 

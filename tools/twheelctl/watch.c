@@ -27,6 +27,7 @@ static const char watch_help[] =
 "  --count N   exit after N events; 0, the default, means no limit; the exit status is 1\n"
 "              if --for elapses first\n"
 "  --for TIME  exit after TIME\n"
+"  --queue N   the queue of the events (0)\n"
 "  --json      print JSON, one object per line\n";
 
 /**
@@ -115,14 +116,14 @@ static void follow(struct follow *f, bool counted)
 		f->line->outcome = OUTCOME_FAILED;
 }
 
-/* Opens the queue of detached events. The file of the purgatory is closed again. */
-static int open_events(struct command_line *line)
+/* Opens a queue of detached events. The file of the purgatory is closed again. */
+static int open_events(struct command_line *line, __u32 queue)
 {
 	int fd = open_named(line, OPEN_READ_ONLY), events;
 
 	if (fd < 0)
 		return -1;
-	events = twheel_events(fd, O_NONBLOCK);
+	events = twheel_events(fd, queue, O_NONBLOCK);
 	if (events < 0)
 		line->outcome = refused(line, line->purgatory);
 	close(fd);
@@ -131,10 +132,11 @@ static int open_events(struct command_line *line)
 
 enum outcome watch_command(struct command_line *line)
 {
-	struct number count = { }, time = { };
+	struct number count = { }, time = { }, queue = { };
 	const struct option_spec specs[] = {
 		{ "count", take_number, &count, NUMBER_EXPECTED },
 		{ "for", take_time, &time, TIME_EXPECTED },
+		{ "queue", take_number32, &queue, NUMBER32_EXPECTED },
 		{ }
 	};
 	struct follow f = { .line = line, .until = UINT64_MAX };
@@ -148,7 +150,7 @@ enum outcome watch_command(struct command_line *line)
 	if (!output_writable())
 		return OUTCOME_DEVICE;
 
-	f.fd = open_events(line);
+	f.fd = open_events(line, queue.value);
 	if (f.fd < 0)
 		return line->outcome;
 	catch_interrupts();

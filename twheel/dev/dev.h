@@ -12,6 +12,7 @@
 #include <linux/errno.h>
 #include <linux/fs.h>
 #include <linux/init.h>
+#include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
@@ -105,8 +106,8 @@ struct twheel_user {
  * @waking: wake-ups in progress; used by @wake_work only
  * @mark: last visited waiter; used by @wake_work only
  *
- * Each file has a queue for the operations added through it. A named purgatory has one for
- * its detached operations.
+ * Each file has a queue for the operations added through it. A named purgatory has numbered ones
+ * for its detached operations.
  */
 struct twheel_events {
 	spinlock_t		lock;	/* of the fields up to fresh */
@@ -130,6 +131,20 @@ struct twheel_events {
 	wait_queue_entry_t	mark;
 };
 
+/**
+ * struct twheel_detached - a queue of detached operations
+ * @events: the queue
+ * @number: its index in the queues of the instance; immutable
+ * @users: descriptors, and operations that are charged; protected by the lock of these queues
+ * @ref: one while it has users, and one per operation in memory
+ */
+struct twheel_detached {
+	struct twheel_events	events;
+	u32			number;
+	u32			users;
+	struct kref		ref;
+};
+
 /* Errors of adds at a limit, which are counted separately. */
 enum twheel_rejection {
 	TWHEEL_REJECTED_ENOSPC,
@@ -143,6 +158,7 @@ enum twheel_rejection {
  * @purgatory: immutable
  * @max_pending: limit on its pending operations; immutable
  * @max_file_pending: limit on those added through one file; immutable
+ * @max_queue: limit on the operations in a queue of detached ones, pending or unread; immutable
  * @ops: operations by index; its lock is held from a lookup until the reference is taken
  * @generation: generation of the latest id; protected by the lock of @ops
  * @lock: protects @files, @nr_files and writes to @removed
@@ -150,7 +166,7 @@ enum twheel_rejection {
  * @nr_files: number of open files
  * @removed: the name has been removed
  * @rejected: adds refused by limits other than the purgatory's, by error
- * @detached: event queue of the detached operations
+ * @queues: queues of detached operations, by number
  * @named: the named purgatory that contains this instance, or NULL; immutable
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
  *	iterator in progress with softirqs off, so their number must be bounded.
@@ -159,6 +175,7 @@ struct twheel_instance {
 	struct twheel_purgatory	*purgatory;
 	u32			max_pending;
 	u32			max_file_pending;
+	u32			max_queue;
 	struct xarray		ops;
 	u64			generation;
 	spinlock_t		lock;	/* of files and removed */
@@ -166,7 +183,7 @@ struct twheel_instance {
 	u32			nr_files;
 	bool			removed;
 	atomic64_t		rejected[TWHEEL_REJECTIONS];
-	struct twheel_events	detached;
+	struct xarray		queues;
 	struct twheel_named	*named;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
@@ -209,10 +226,8 @@ struct twheel_named {
  * @rights: TWHEEL_RIGHT_*; bits are only cleared, with the lock of @own held
  * @instance: immutable
  * @user: the opener; immutable
- * @queue: event queue that read() uses: @own, or the instance's detached; immutable
+ * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
  * @nr_detached: number of pending detached operations added through it;
- *	incremented with the lock of @own held
- * @held_detached: @nr_detached plus the ended ones with an unread final event;
  *	incremented with the lock of @own held
  * @entry: in the instance's files; protected by the lock of the instance
  * @own: event queue of the operations added through it
@@ -222,9 +237,8 @@ struct twheel_file {
 	u32			rights;
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
-	struct twheel_events	*queue;
+	struct twheel_detached	*detached;
 	atomic_t		nr_detached;
-	atomic_t		held_detached;
 	struct list_head	entry;
 	struct twheel_events	own;
 };
@@ -266,6 +280,7 @@ struct twheel_file_periodic {
  * @op: the operation
  * @file: the file, which may be closed; immutable
  * @user: the adding user, charged for the operation; immutable
+ * @events: its event queue; immutable
  * @id: set before the operation is visible to user space
  * @cookie: immutable
  * @entry: in the pending list of its event queue, from just before the add
@@ -290,6 +305,7 @@ struct twheel_file_op {
 	struct twheel_op		op;
 	struct twheel_file		*file;
 	struct twheel_user		*user;
+	struct twheel_events		*events;
 	u64				id;
 	u64				cookie;
 	struct list_head		entry;
@@ -345,12 +361,16 @@ static inline enum twheel_clock twheel_file_op_clock(const struct twheel_file_op
 	return twheel_wheel_clock(file_op->clock, file_op->flags);
 }
 
-/* The event queue of an operation. */
-static inline struct twheel_events *twheel_file_op_events(const struct twheel_file_op *file_op)
+/* The queue of a detached operation. */
+static inline struct twheel_detached *twheel_file_op_detached(const struct twheel_file_op *file_op)
 {
-	struct twheel_file *file = file_op->file;
+	return container_of(file_op->events, struct twheel_detached, events);
+}
 
-	return file_op->flags & TWHEEL_ADD_DETACHED ? &file->instance->detached : &file->own;
+/* The event queue that read() uses. */
+static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
+{
+	return unlikely(file->detached) ? &file->detached->events : &file->own;
 }
 
 /* The periodic timer of an operation, or NULL. */
@@ -418,7 +438,8 @@ void twheel_instance_exit(struct twheel_instance *instance);
 u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query);
-struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags);
+struct file *twheel_file_anon(struct twheel_instance *instance, struct twheel_detached *detached,
+			      int flags);
 void twheel_file_put(struct twheel_file *file);
 int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
 int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
@@ -442,6 +463,14 @@ __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
 int twheel_events_fionread(struct twheel_events *events, int __user *to);
 int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
+
+/* detached.c */
+struct twheel_detached *twheel_detached_get(struct twheel_instance *instance, u32 number);
+void twheel_detached_put(struct twheel_instance *instance, struct twheel_detached *detached,
+			 u32 nr);
+void twheel_detached_free(struct twheel_detached *detached);
+void twheel_detached_visit(struct twheel_instance *instance,
+			   void (*visit)(struct twheel_events *events, void *data), void *data);
 
 /* op.c */
 int __init twheel_file_ops_init(void);

@@ -469,7 +469,7 @@ void twheel_events_empty(struct twheel_events *events)
  */
 bool twheel_event_queue(struct twheel_file_op *file_op)
 {
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 
 	lockdep_assert_held(&events->lock);
 	if (file_op->queued || file_op->reading)
@@ -509,7 +509,7 @@ static bool periodic_ended(struct twheel_events *events, struct twheel_file_peri
 void twheel_event_ended(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 	bool was_empty;
 
 	if (file_op->flags & TWHEEL_ADD_DETACHED)

@@ -8,11 +8,12 @@
  *
  *	instance	a purgatory and the ids of its operations
  *	file		an open file, with an event queue for the operations added through it
- *	events		an event queue; an instance has one for detached operations
+ *	events		an event queue; an instance has numbered ones for detached operations
  *	user		limits and wheels of a user, across all files
  *
  *	file.c		open and release, file operations, descriptors of detached events
  *	event.c		event queues
+ *	detached.c	queues of detached operations
  *	op.c		operations, their keys, time namespaces, calls on operations
  *	periodic.c	periodic operations
  *	list.c		calls that list operations
@@ -38,9 +39,7 @@
  *	instance->complete_lock		mutex, around a walk of all operations
  *	named_lock			mutex, protects the names
  *	instance->lock			spinlock, protects the files of an instance
- *	events->lock			spinlock, protects an event queue; removal of a name
- *					takes it inside instance->lock to check that the
- *					purgatory has neither files nor detached events
+ *	events->lock			spinlock, protects an event queue
  *	locks of op/ and core/
  *
  * The two spinlocks are taken in process context only. user->lock, a mutex, is taken with none
@@ -96,7 +95,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 	spin_lock_init(&instance->lock);
 	INIT_LIST_HEAD(&instance->files);
 	mutex_init(&instance->complete_lock);
-	twheel_events_init(&instance->detached);
+	xa_init_flags(&instance->queues, XA_FLAGS_ACCOUNT);
 	return 0;
 }
 
@@ -104,8 +103,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 void twheel_instance_exit(struct twheel_instance *instance)
 {
 	twheel_purgatory_destroy(instance->purgatory);
-	twheel_events_close(&instance->detached);
-	WARN_ON_ONCE(!xa_empty(&instance->ops));
+	WARN_ON_ONCE(!xa_empty(&instance->ops) || !xa_empty(&instance->queues));
 	xa_destroy(&instance->ops);
 }
 
@@ -181,7 +179,6 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	file->rights = TWHEEL_RIGHTS | TWHEEL_RIGHT_OTHERS;
 	file->instance = instance;
 	twheel_events_init(&file->own);
-	file->queue = &file->own;
 	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
 	if (err)
 		goto put_file;
@@ -209,6 +206,8 @@ static void file_free(struct twheel_file *file)
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
+	if (file->detached)
+		twheel_detached_put(instance, file->detached, 1);
 	spin_lock(&instance->lock);
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
@@ -250,21 +249,21 @@ static ssize_t file_read_iter(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct twheel_file *tf = iocb->ki_filp->private_data;
 
-	return twheel_events_read(tf->queue, iocb, to);
+	return twheel_events_read(twheel_file_queue(tf), iocb, to);
 }
 
 static __poll_t file_poll(struct file *file, struct poll_table_struct *wait)
 {
 	struct twheel_file *tf = file->private_data;
 
-	return twheel_events_poll(tf->queue, file, wait);
+	return twheel_events_poll(twheel_file_queue(tf), file, wait);
 }
 
 static int file_fasync(int fd, struct file *file, int on)
 {
 	struct twheel_file *tf = file->private_data;
 
-	return twheel_events_fasync(tf->queue, fd, file, on);
+	return twheel_events_fasync(twheel_file_queue(tf), fd, file, on);
 }
 
 /* Number of adds and watch calls that failed with an error because of a limit. */
@@ -277,27 +276,34 @@ u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejec
 	return nr;
 }
 
+/* Add the exact counts of a queue of detached operations to those of a query. */
+static void query_detached(struct twheel_events *events, void *data)
+{
+	struct twheel_query_args *query = data;
+
+	twheel_events_collect_all(events, TWHEEL_KILLABLE);
+	query->detached += READ_ONCE(events->nr_pending);
+	query->detached_unread += READ_ONCE(events->unread);
+}
+
 /* Set the limits and counters, except those of the user. @own may be NULL. May sleep. */
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
 			   struct twheel_query_args *query)
 {
-	struct twheel_events *detached = &instance->detached;
 	struct twheel_purgatory_stats stats;
 	enum twheel_rejection rejection;
 
 	if (own)
 		twheel_events_collect_all(own, TWHEEL_KILLABLE);
-	twheel_events_collect_all(detached, TWHEEL_KILLABLE);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
 		.max_file_pending	= instance->max_file_pending,
 		.max_watches		= instance->named ? instance->named->max_watches : 0,
+		.max_queue		= instance->max_queue,
 		.files			= READ_ONCE(instance->nr_files),
 		.own			= own ? READ_ONCE(own->nr_pending) : 0,
 		.unread			= own ? READ_ONCE(own->unread) : 0,
-		.detached		= READ_ONCE(detached->nr_pending),
-		.detached_unread	= READ_ONCE(detached->unread),
 		.pending		= stats.pending,
 		.keys			= stats.keys,
 		.watches		= stats.watches,
@@ -309,6 +315,7 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 	};
 	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
 		query->rejected += twheel_instance_rejected(instance, rejection);
+	twheel_detached_visit(instance, query_detached, query);
 	if (instance->named)
 		strscpy(query->name, instance->named->name, sizeof(query->name));
 }
@@ -352,10 +359,11 @@ const struct file_operations twheel_file_fops = {
 static void events_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	struct twheel_file *tf = file->private_data;
-	struct twheel_query_args query;
+	struct twheel_query_args query = {};
 
-	twheel_instance_query(tf->instance, NULL, &query);
-	seq_printf(m, "twheel-name:\t%s\n", query.name);
+	query_detached(twheel_file_queue(tf), &query);
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->named->name);
+	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
 	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
 	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
 }
@@ -374,20 +382,23 @@ static const struct file_operations events_fops = {
 
 /*
  * Create a file of a named purgatory without opening its node: with @detached a descriptor of
- * detached events, otherwise like a file opened on the node. The caller holds a reference to
- * the purgatory.
+ * that queue, otherwise like a file opened on the node. The caller holds a reference to the
+ * purgatory, and is a user of the queue, which passes to the file or ends on an error.
  */
-struct file *twheel_file_anon(struct twheel_instance *instance, bool detached, int flags)
+struct file *twheel_file_anon(struct twheel_instance *instance, struct twheel_detached *detached,
+			      int flags)
 {
 	struct twheel_file *tf;
 	struct file *file;
 
 	get_device(&instance->named->dev);
 	tf = file_create(instance);
-	if (IS_ERR(tf))
+	if (IS_ERR(tf)) {
+		if (detached)
+			twheel_detached_put(instance, detached, 1);
 		return ERR_CAST(tf);
-	if (detached)
-		tf->queue = &instance->detached;
+	}
+	tf->detached = detached;
 	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
 				  detached ? &events_fops : &twheel_file_fops, tf, flags);
 	if (IS_ERR(file)) {
@@ -403,14 +414,18 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_instance *instance = call->file->instance;
 	const struct twheel_events_args *events = &args->events;
+	struct twheel_detached *detached;
 	int flags = O_RDONLY;
 	struct file *file;
 
-	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK || events->reserved || !instance->named)
+	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK)
 		return -EINVAL;
 	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
 		flags |= O_NONBLOCK;
-	file = twheel_file_anon(instance, true, flags);
+	detached = twheel_detached_get(instance, events->queue);
+	if (IS_ERR(detached))
+		return PTR_ERR(detached);
+	file = twheel_file_anon(instance, detached, flags);
 	if (IS_ERR(file))
 		return PTR_ERR(file);
 	call->opened = file;

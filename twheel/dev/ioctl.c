@@ -89,7 +89,7 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, TWHEEL_RIGHT_END,
 		    completed, completed),
 	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_END, cancelled, cancelled),
-	CALL(EVENTS, events, reserved, FMODE_READ, TWHEEL_RIGHT_OTHERS, .opens = true),
+	CALL(EVENTS, events, queue, FMODE_READ, TWHEEL_RIGHT_OTHERS, .opens = true),
 	CALL(RESTRICT, restrict, rights, FMODE_WRITE, 0),
 	CALL_OUTPUT(INFO, info, pending, FMODE_READ, TWHEEL_RIGHT_LIST, pending, pending),
 	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, TWHEEL_RIGHT_LIST, nr, cursor),
@@ -268,7 +268,7 @@ long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 		return -ENOTTY;
 	if (!(file->f_mode & FMODE_READ))
 		return -EBADF;
-	return twheel_events_fionread(tf->queue, (int __user *)arg);
+	return twheel_events_fionread(twheel_file_queue(tf), (int __user *)arg);
 }
 
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)

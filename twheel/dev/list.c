@@ -33,7 +33,7 @@ static u32 pending_flags(const struct twheel_file_op *file_op, bool own)
 static void pending_period(struct twheel_file_op *file_op, struct twheel_pending *pending)
 {
 	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 	u64 now = twheel_time_after(twheel_file_op_clock(file_op), 0);
 
 	spin_lock(&events->lock);
@@ -71,6 +71,8 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 		.clock		= file_op->clock,
 		.nr_keys	= progress.nr_keys,
 		.flags		= pending_flags(file_op, own),
+		.queue		= file_op->flags & TWHEEL_ADD_DETACHED ?
+				  twheel_file_op_detached(file_op)->number : 0,
 	};
 	if (twheel_file_op_periodic(file_op))
 		pending_period(file_op, pending);

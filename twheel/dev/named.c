@@ -12,7 +12,7 @@
  * the reference of the name. The caller waits for it unless killed. Events stay in
  * the queues until they are read or their files are closed.
  *
- * Lock order: named_lock, lock of an instance, lock of an event queue.
+ * Lock order: named_lock, lock of an instance.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -89,6 +89,7 @@ static DEVICE_ATTR_RO(name)
 
 QUERY_ATTR(max_pending, "%u", max_pending);
 QUERY_ATTR(max_file_pending, "%u", max_file_pending);
+QUERY_ATTR(max_queue, "%u", max_queue);
 QUERY_ATTR(files, "%u", files);
 QUERY_ATTR(detached, "%llu", detached);
 QUERY_ATTR(detached_unread, "%llu", detached_unread);
@@ -124,6 +125,7 @@ static struct attribute *named_attrs[] = {
 	&dev_attr_max_pending.attr,
 	&dev_attr_max_file_pending.attr,
 	&dev_attr_max_watches.attr,
+	&dev_attr_max_queue.attr,
 	&dev_attr_files.attr,
 	&dev_attr_detached.attr,
 	&dev_attr_detached_unread.attr,
@@ -157,6 +159,11 @@ static const struct attribute_group named_group = {
 
 static const struct attribute_group *named_groups[] = { &named_group, NULL };
 
+static void queue_empty(struct twheel_events *events, void *data)
+{
+	twheel_events_empty(events);
+}
+
 /* The name has been removed and all files are closed. */
 static void named_release(struct device *dev)
 {
@@ -164,8 +171,7 @@ static void named_release(struct device *dev)
 
 	/* If cdev_device_add() failed, the node may have been opened and used before that. */
 	twheel_purgatory_drain(named->instance.purgatory);
-	twheel_events_empty(&named->instance.detached);
-	WARN_ON_ONCE(named->instance.detached.held);
+	twheel_detached_visit(&named->instance, queue_empty, NULL);
 	twheel_instance_exit(&named->instance);
 	ida_free(&named_minors, MINOR(dev->devt) - MINOR(named_devt));
 	twheel_user_put(named->creator);
@@ -267,6 +273,11 @@ static struct twheel_file *instance_next_file(struct twheel_instance *instance)
 	return file;
 }
 
+static void queue_shut(struct twheel_events *events, void *data)
+{
+	twheel_events_shut(events);
+}
+
 /* Work: cancel the pending operations and shut the event queues. */
 static void named_end(struct work_struct *work)
 {
@@ -286,7 +297,7 @@ static void named_end(struct work_struct *work)
 		twheel_file_put(file);
 		cond_resched();
 	}
-	twheel_events_shut(&instance->detached);
+	twheel_detached_visit(instance, queue_shut, NULL);
 	complete_all(&named->ended);
 	put_device(&named->dev);
 	/* destroy_workqueue() waits for the rest of this function. */
@@ -337,6 +348,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	if (args->max_file_pending)
 		named->instance.max_file_pending = min(named->instance.max_file_pending,
 						       args->max_file_pending);
+	named->instance.max_queue = args->max_queue ?: 2 * max_pending;
 	named->instance.named = named;
 	named->max_watches = args->max_watches;
 	named->mode = args->mode;
@@ -365,18 +377,14 @@ free:
 static int named_close(struct twheel_named *named, bool force)
 {
 	struct twheel_instance *instance = &named->instance;
-	struct twheel_events *detached = &instance->detached;
 	int err = 0;
 
 	spin_lock(&instance->lock);
-	spin_lock(&detached->lock);
-	if (!force && (instance->nr_files || detached->held)) {
+	/* Without a file, there is a queue as long as it has detached operations. */
+	if (!force && (instance->nr_files || !xa_empty(&instance->queues)))
 		err = -EBUSY;
-	} else {
+	else
 		WRITE_ONCE(instance->removed, true);
-		WRITE_ONCE(detached->shut, true);
-	}
-	spin_unlock(&detached->lock);
 	spin_unlock(&instance->lock);
 	return err;
 }
@@ -431,9 +439,10 @@ static int named_add(struct twheel_named *named)
 
 static bool create_args_valid(const struct twheel_create_args *args)
 {
-	return !args->flags && !args->reserved && !(args->mode & ~0666U) &&
+	return !args->flags && !(args->mode & ~0666U) &&
 	       name_valid(args->name) && args->max_pending <= max_shared_pending &&
-	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX;
+	       args->max_file_pending <= twheel_max_pending && args->max_watches <= INT_MAX &&
+	       args->max_queue <= 2 * max_shared_pending;
 }
 
 int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -450,7 +459,7 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 		return PTR_ERR(named);
 	create->major = MAJOR(named->dev.devt);
 	create->minor = MINOR(named->dev.devt);
-	file = twheel_file_anon(&named->instance, false, O_RDWR);
+	file = twheel_file_anon(&named->instance, NULL, O_RDWR);
 	err = PTR_ERR_OR_ZERO(file);
 	if (err)
 		goto put;

@@ -134,6 +134,8 @@ static void file_op_release(struct twheel_op *op)
 	twheel_user_uncharge(file_op->user, TWHEEL_USER_OPS);
 	if (file_op->flags & TWHEEL_FILE_OP_USER)
 		twheel_user_put(file_op->user);
+	if (unlikely(file_op->flags & TWHEEL_ADD_DETACHED))
+		twheel_detached_free(twheel_file_op_detached(file_op));
 	twheel_file_put(file_op->file);
 	file_op_free(file_op);
 }
@@ -145,8 +147,8 @@ static const struct twheel_op_ops file_op_ops = {
 
 /*
  * The limits of a file and of an event queue. A pending operation becomes an event, which stays
- * until it is read: both together are limited to twice the limit on pending operations. This
- * limit is separate for detached operations, since their events may have another reader.
+ * until it is read: both together are limited to twice the limit on pending operations. For
+ * detached operations that is a limit of their queue, since each may have another reader.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
@@ -154,14 +156,13 @@ static const struct twheel_op_ops file_op_ops = {
 static int file_check(const struct twheel_file *file, bool detached)
 {
 	const struct twheel_events *own = &file->own;
-	u32 max = file->instance->max_file_pending, held;
+	u32 max = file->instance->max_file_pending;
 
 	if (READ_ONCE(own->shut))
 		return -ESHUTDOWN;
 	if (READ_ONCE(own->nr_pending) + atomic_read(&file->nr_detached) >= max)
 		return -ENOSPC;
-	held = unlikely(detached) ? atomic_read(&file->held_detached) : READ_ONCE(own->held);
-	return held >= 2 * max ? -ENOBUFS : 0;
+	return !detached && READ_ONCE(own->held) >= 2 * max ? -ENOBUFS : 0;
 }
 
 /* Operations that have ended may still be counted as pending. */
@@ -176,16 +177,18 @@ static int file_check_exactly(struct twheel_file *file, bool detached)
 	return file_check(file, detached);
 }
 
-static int detached_check(const struct twheel_instance *instance)
+static int detached_check(const struct twheel_instance *instance,
+			  const struct twheel_events *events)
 {
-	if (READ_ONCE(instance->detached.shut))
+	if (READ_ONCE(events->shut))
 		return -ESHUTDOWN;
-	return READ_ONCE(instance->detached.held) >= 2 * instance->max_pending ? -ENOBUFS : 0;
+	return READ_ONCE(events->held) >= instance->max_queue ? -ENOBUFS : 0;
 }
 
 /* Check the limits without a charge, so that an add beyond one costs little. */
-static int limits_check(struct twheel_file *file, bool detached)
+static int limits_check(struct twheel_file *file, const struct twheel_events *events)
 {
+	bool detached = events != &file->own;
 	int err = file_check(file, detached);
 
 	if (unlikely(err)) {
@@ -195,7 +198,7 @@ static int limits_check(struct twheel_file *file, bool detached)
 	}
 	if (err || !detached)
 		return err;
-	return detached_check(file->instance);
+	return detached_check(file->instance, events);
 }
 
 /* Put a new operation on the pending list, with the lock of its event queue held. */
@@ -209,12 +212,11 @@ static void events_add(struct twheel_events *events, struct twheel_file_op *file
 
 static int detached_charge(struct twheel_file_op *file_op)
 {
-	struct twheel_instance *instance = file_op->file->instance;
-	struct twheel_events *events = &instance->detached;
+	struct twheel_events *events = file_op->events;
 	int err;
 
 	spin_lock(&events->lock);
-	err = detached_check(instance);
+	err = detached_check(file_op->file->instance, events);
 	if (!err)
 		events_add(events, file_op);
 	spin_unlock(&events->lock);
@@ -233,27 +235,23 @@ static int file_op_charge(struct twheel_file_op *file_op)
 
 	spin_lock(&file->own.lock);
 	err = file_check_exactly(file, detached);
-	if (!err && detached) {
+	if (!err && detached)
 		atomic_inc(&file->nr_detached);
-		atomic_inc(&file->held_detached);
-	} else if (!err) {
+	else if (!err)
 		events_add(&file->own, file_op);
-	}
 	spin_unlock(&file->own.lock);
 	if (err || !detached)
 		return err;
 	err = detached_charge(file_op);
-	if (err) {
+	if (err)
 		atomic_dec(&file->nr_detached);
-		atomic_dec(&file->held_detached);
-	}
 	return err;
 }
 
 /* The add of a charged operation has failed: it is not pending. */
 static void file_op_not_pending(struct twheel_file_op *file_op)
 {
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 
 	if (file_op->flags & TWHEEL_ADD_DETACHED)
 		atomic_dec(&file_op->file->nr_detached);
@@ -310,16 +308,13 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return file_op;
 }
 
-/* Before a periodic or detached operation is forgotten. May sleep. */
+/* Before a periodic operation is forgotten. May sleep. */
 static void file_op_settle(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
-	if (periodic && periodic->wheel)
+	if (periodic->wheel)
 		twheel_periodic_shutdown_sync(&periodic->periodic);
-	/* Detached operations may be of several files, which may be closed. */
-	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->held_detached);
 }
 
 /*
@@ -328,22 +323,30 @@ static void file_op_settle(struct twheel_file_op *file_op)
  */
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
+	struct twheel_detached *detached = NULL;
+	struct twheel_instance *instance;
 	struct xarray *ops;
 	u32 i;
 
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++)
-		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
+		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_PERIODIC))
 			file_op_settle(file_ops[i]);
-	ops = &file_ops[0]->file->instance->ops;
+	/* Detached operations of a queue may be of several files, which may be closed. */
+	instance = file_ops[0]->file->instance;
+	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
+		detached = twheel_file_op_detached(file_ops[0]);
+	ops = &instance->ops;
 	xa_lock(ops);
 	for (i = 0; i < nr; i++)
 		__xa_erase(ops, id_index(file_ops[i]->id));
 	xa_unlock(ops);
-	twheel_events_uncharge(twheel_file_op_events(file_ops[0]), nr);
+	twheel_events_uncharge(file_ops[0]->events, nr);
 	for (i = 0; i < nr; i++)
 		twheel_file_op_put(file_ops[i]);
+	if (detached)
+		twheel_detached_put(instance, detached, nr);
 }
 
 /*
@@ -450,10 +453,10 @@ static struct twheel_watch_chunk *chunk_create(struct twheel_file_op *file_op, u
 	 * one more for the caller.
 	 */
 	chunk->used = nr + 1;
-	spin_lock(&twheel_file_op_events(file_op)->lock);
+	spin_lock(&file_op->events->lock);
 	chunk->next = file_op->chunks;
 	file_op->chunks = chunk;
-	spin_unlock(&twheel_file_op_events(file_op)->lock);
+	spin_unlock(&file_op->events->lock);
 	return chunk;
 }
 
@@ -465,7 +468,7 @@ static void chunk_release(struct twheel_file_op *file_op, struct twheel_watch_ch
 {
 	struct twheel_watch_chunk **link = &file_op->chunks;
 
-	lockdep_assert_held(&twheel_file_op_events(file_op)->lock);
+	lockdep_assert_held(&file_op->events->lock);
 	chunk->used -= nr;
 	if (chunk->used)
 		return;
@@ -536,11 +539,13 @@ static void file_op_free_id(struct twheel_file_op *file_op)
 
 /* Initialise all fields but the watches, which the add does. It has no id yet. */
 static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *file,
-			 struct twheel_user *user, const struct twheel_add_args *args)
+			 struct twheel_user *user, struct twheel_events *events,
+			 const struct twheel_add_args *args)
 {
 	twheel_op_init(&file_op->op, &file_op_ops);
 	file_op->file = file;
 	file_op->user = user;
+	file_op->events = events;
 	file_op->id = 0;
 	file_op->cookie = args->cookie;
 	INIT_LIST_HEAD(&file_op->entry);
@@ -554,7 +559,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *fil
 }
 
 /* Allocate an operation and charge its user. */
-static struct twheel_file_op *file_op_make(struct twheel_file *file,
+static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twheel_events *events,
 					   const struct twheel_add_args *args)
 {
 	struct twheel_user *user = caller_charge(file);
@@ -572,7 +577,9 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file,
 	refcount_inc(&file->ref);
 	if (user != file->user)
 		file_op->flags |= TWHEEL_FILE_OP_USER;
-	file_op_init(file_op, file, user, args);
+	file_op_init(file_op, file, user, events, args);
+	if (unlikely(args->flags & TWHEEL_ADD_DETACHED))
+		kref_get(&twheel_file_op_detached(file_op)->ref);
 	return file_op;
 }
 
@@ -591,16 +598,17 @@ static void rejected_count(struct twheel_instance *instance, int err)
  * the wheel in @op_args. May sleep, unlike the rest of the add.
  */
 static struct twheel_file_op *file_op_create(struct twheel_file *file,
+					     struct twheel_events *events,
 					     const struct twheel_add_args *args,
 					     struct twheel_op_args *op_args)
 {
 	struct twheel_file_op *file_op;
 	int err;
 
-	err = limits_check(file, args->flags & TWHEEL_ADD_DETACHED);
+	err = limits_check(file, events);
 	if (err)
 		goto rejected;
-	file_op = file_op_make(file, args);
+	file_op = file_op_make(file, events, args);
 	err = PTR_ERR_OR_ZERO(file_op);
 	if (err)
 		goto rejected;
@@ -627,7 +635,7 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 				  const struct twheel_add_args *args)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 	int err;
 
 	twheel_file_periodic_init(periodic, op_args->wheel, args, op_args->deadline);
@@ -659,8 +667,9 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 }
 
 /*
- * The event queue was shut during the add, and the task that cancels its operations may have
- * visited this one before it was added:
+ * The queue of the file was shut during the add, and the task that cancels its operations may have
+ * visited this one before it was added. (Detached operations are cancelled with the purgatory,
+ * which refuses adds by then.)
  *
  *	adder					task that shuts the queue
  *	-----					-------------------------
@@ -708,7 +717,7 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
-	if (args->flags & TWHEEL_ADD_DETACHED && !call->file->instance->named)
+	if (args->reserved || (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)))
 		return -EINVAL;
 	*op_args = (struct twheel_op_args) {
 		.slack_ns	= args->slack,
@@ -726,6 +735,25 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	return twheel_op_check(op_args);
 }
 
+/*
+ * Create an operation, see file_op_create(). A detached one is a user of its queue. Returns -EINVAL
+ * if there cannot be such a queue.
+ */
+static struct twheel_file_op *file_op_create_detached(struct twheel_file *file,
+						      const struct twheel_add_args *args,
+						      struct twheel_op_args *op_args)
+{
+	struct twheel_detached *detached = twheel_detached_get(file->instance, args->queue);
+	struct twheel_file_op *file_op;
+
+	if (IS_ERR(detached))
+		return ERR_CAST(detached);
+	file_op = file_op_create(file, &detached->events, args, op_args);
+	if (IS_ERR(file_op))
+		twheel_detached_put(file->instance, detached, 1);
+	return file_op;
+}
+
 /* The rights that an add needs. */
 static u32 add_rights(const struct twheel_add_args *args)
 {
@@ -738,7 +766,6 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_add_args *add = &args->add;
 	struct twheel_file_op *file_op;
 	struct twheel_op_args op_args;
-	struct twheel_events *events;
 	int err;
 
 	if (!twheel_file_may(call->file, add_rights(add)))
@@ -746,10 +773,12 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	err = add_args_convert(call, add, &op_args);
 	if (err)
 		return err;
-	file_op = file_op_create(call->file, add, &op_args);
+	if (unlikely(add->flags & TWHEEL_ADD_DETACHED))
+		file_op = file_op_create_detached(call->file, add, &op_args);
+	else
+		file_op = file_op_create(call->file, &call->file->own, add, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	events = twheel_file_op_events(file_op);
 	add->id = file_op->id;
 	err = file_op_start(file_op, &op_args, add);
 	if (err) {
@@ -757,7 +786,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 		twheel_file_ops_forget(&file_op, 1);
 		return err;
 	}
-	if (READ_ONCE(events->shut))
+	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
 		file_op_end_late(call->file->instance, add->id);
 	return 0;
 }
@@ -772,9 +801,9 @@ static int file_op_watch(struct twheel_file_op *file_op, const struct twheel_wat
 	if (!chunk)
 		return -ENOMEM;
 	nr = __twheel_op_watch(&file_op->op, specs, chunk->watch, nr_keys, true);
-	spin_lock(&twheel_file_op_events(file_op)->lock);
+	spin_lock(&file_op->events->lock);
 	chunk_release(file_op, chunk, nr_keys - max(nr, 0) + 1);
-	spin_unlock(&twheel_file_op_events(file_op)->lock);
+	spin_unlock(&file_op->events->lock);
 	return min(nr, 0);
 }
 
@@ -811,11 +840,11 @@ int twheel_call_unwatch(struct twheel_ioctl *call, union twheel_call_args *args)
 		return PTR_ERR(file_op);
 	watch = twheel_op_unwatch(&file_op->op, &args->unwatch.key);
 	if (!IS_ERR(watch)) {
-		spin_lock(&twheel_file_op_events(file_op)->lock);
+		spin_lock(&file_op->events->lock);
 		chunk = chunk_find(file_op, watch);
 		if (chunk)
 			chunk_release(file_op, chunk, 1);
-		spin_unlock(&twheel_file_op_events(file_op)->lock);
+		spin_unlock(&file_op->events->lock);
 	}
 	twheel_file_op_put(file_op);
 	return PTR_ERR_OR_ZERO(watch);

@@ -48,7 +48,7 @@ void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic)
 {
 	u64 now, nr;
 
-	lockdep_assert_held(&twheel_file_op_events(periodic->file_op)->lock);
+	lockdep_assert_held(&periodic->file_op->events->lock);
 	/* A fixed delay starts when the previous event has been read. */
 	if (!periodic->paused || periodic->fixed_delay)
 		return;
@@ -67,7 +67,7 @@ static void periodic_run(struct twheel_periodic *periodic)
 	struct twheel_file_periodic *fp =
 		container_of(periodic, struct twheel_file_periodic, periodic);
 	struct twheel_file_op *file_op = fp->file_op;
-	struct twheel_events *events = twheel_file_op_events(file_op);
+	struct twheel_events *events = file_op->events;
 	bool expire = false, wake = false, was_empty = false;
 	u64 nr;
 
@@ -116,7 +116,7 @@ void twheel_file_periodic_start(struct twheel_file_periodic *periodic)
 							    TWHEEL_FIXED_RATE;
 	int err;
 
-	lockdep_assert_held(&twheel_file_op_events(periodic->file_op)->lock);
+	lockdep_assert_held(&periodic->file_op->events->lock);
 	err = twheel_periodic_start(&periodic->periodic, periodic->next, periodic->period,
 				    0, repeat);
 	/* The wheel of a user is not stopped while it has operations, and has no limit. */

@@ -44,6 +44,9 @@
 /* Maximum number of commands of one TWHEEL_IOC_BATCH. */
 #define TWHEEL_MAX_BATCH	1024
 
+/* Queues of detached operations are numbered from 0 to this number minus one. */
+#define TWHEEL_MAX_QUEUES	65536
+
 /* Size of the name of a purgatory, including the terminating zero. */
 #define TWHEEL_NAME_SIZE	32
 
@@ -116,8 +119,8 @@ enum twheel_condition {
  * twheel_add_args.flags
  *
  * ABSTIME: the deadline is an absolute time, not an interval from now.
- * DETACHED: the operation outlives its file, and its events go to the
- *	descriptors of TWHEEL_IOC_EVENTS. Named purgatories only.
+ * DETACHED: the operation outlives its file, and its events go to a queue that
+ *	TWHEEL_IOC_EVENTS opens. Named purgatories only.
  * CANCEL_ON_SET: with ABSTIME on CLOCK_REALTIME, setting the clock cancels the
  *	operation with the error -ECANCELED.
  * FIXED_DELAY: a period starts when the previous one is reported or, if that
@@ -148,6 +151,9 @@ enum twheel_condition {
  * @cookie: copied to the event
  * @clock: clock of the deadline
  * @key_size: size of an entry in @keys; 0 without keys
+ * @queue: queue of the event with TWHEEL_ADD_DETACHED, below TWHEEL_MAX_QUEUES;
+ *	otherwise 0
+ * @reserved: must be zero
  * @id: out: id of the operation for further calls; never 0
  *
  * Calls on an operation that has ended fail with EALREADY, also after its event
@@ -167,6 +173,8 @@ struct twheel_add_args {
 	__u64 cookie;
 	__u32 clock;
 	__u32 key_size;
+	__u32 queue;
+	__u32 reserved;
 	__u64 id;
 };
 
@@ -326,16 +334,17 @@ struct twheel_drain_args {
 #define TWHEEL_EVENTS_NONBLOCK	(1U << 0)
 
 /**
- * struct twheel_events_args - TWHEEL_IOC_EVENTS: open the queue of detached operations
+ * struct twheel_events_args - TWHEEL_IOC_EVENTS: open a queue of detached operations
  * @flags: TWHEEL_EVENTS_NONBLOCK
- * @reserved: must be zero
+ * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  *
- * The ioctl returns a descriptor for read() and poll(). All such descriptors of a
- * purgatory share its queue, and each event goes to one of them.
+ * The ioctl returns a descriptor for read() and poll(). All descriptors of a queue
+ * share it, and each event goes to one of them. Queues are independent: each has its
+ * own limit, and one that nobody reads does not stop the others.
  */
 struct twheel_events_args {
 	__u32 flags;
-	__u32 reserved;
+	__u32 queue;
 };
 
 /*
@@ -399,6 +408,7 @@ struct twheel_restrict_args {
  * @flags: TWHEEL_PENDING_*
  * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they
  *	were added, padded with zeroes
+ * @queue: queue of a detached operation; otherwise 0
  * @reserved: zero
  */
 struct twheel_pending {
@@ -414,7 +424,8 @@ struct twheel_pending {
 	__u32 nr_keys;
 	__u32 flags;
 	struct twheel_key keys[TWHEEL_PENDING_KEYS];
-	__u32 reserved[2];
+	__u32 queue;
+	__u32 reserved;
 };
 
 /**
@@ -467,8 +478,13 @@ struct twheel_list_args {
  * @max_pending: out: limit on the pending operations of the purgatory
  * @max_file_pending: out: limit on the pending operations added through this file
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
+ * @max_queue: out: limit on the operations in a queue of detached ones, pending or
+ *	with an unread event
  * @user_max_ops: out: limit on the operations of a user, in all purgatories
  * @user_max_files: out: limit on the open files of a user
+ * @user_ops: out: number of pending and unread operations of the calling user
+ * @user_files: out: number of open files of the calling user
+ * @files: out: number of open files
  * @tick_ns: out: tick of the wheel in ns
  * @pending: out: number of pending operations of all files
  * @watches: out: number of watches on all keys
@@ -477,10 +493,6 @@ struct twheel_list_args {
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations
- * @user_ops: out: number of pending and unread operations of the calling user
- * @user_files: out: number of open files of the calling user
- * @files: out: number of open files
- * @reserved: out: zero
  * @added: out: number of operations added so far
  * @completed: out: number of operations completed so far
  * @expired: out: number of operations expired so far
@@ -497,8 +509,12 @@ struct twheel_query_args {
 	__u32 max_pending;
 	__u32 max_file_pending;
 	__u32 max_watches;
+	__u32 max_queue;
 	__u32 user_max_ops;
 	__u32 user_max_files;
+	__u32 user_ops;
+	__u32 user_files;
+	__u32 files;
 	__u64 tick_ns;
 	__u64 pending;
 	__u64 watches;
@@ -507,10 +523,6 @@ struct twheel_query_args {
 	__u64 unread;
 	__u64 detached;
 	__u64 detached_unread;
-	__u32 user_ops;
-	__u32 user_files;
-	__u32 files;
-	__u32 reserved;
 	__u64 added;
 	__u64 completed;
 	__u64 expired;
@@ -532,7 +544,8 @@ struct twheel_query_args {
  * @max_file_pending: limit on the pending operations added through one file; 0 for
  *	the limit of the module
  * @max_watches: limit on the watches of its operations; 0 for no limit
- * @reserved: must be zero
+ * @max_queue: limit on the operations in one queue of detached ones, pending or with
+ *	an unread event; 0 for twice the limit on pending ones
  * @major: out: major device number of the node
  * @minor: out: minor device number of the node
  *
@@ -547,7 +560,7 @@ struct twheel_create_args {
 	__u32 max_pending;
 	__u32 max_file_pending;
 	__u32 max_watches;
-	__u32 reserved;
+	__u32 max_queue;
 	__u32 major;
 	__u32 minor;
 };

@@ -58,6 +58,8 @@ class twheel_add_args(ctypes.Structure):
         ("cookie", c_uint64),
         ("clock", c_uint32),
         ("key_size", c_uint32),
+        ("queue", c_uint32),
+        ("reserved", c_uint32),
         ("id", c_uint64),
     ]
 
@@ -100,7 +102,8 @@ class twheel_pending(ctypes.Structure):
         ("nr_keys", c_uint32),
         ("flags", c_uint32),
         ("keys", twheel_key * 3),
-        ("reserved", c_uint32 * 2),
+        ("queue", c_uint32),
+        ("reserved", c_uint32),
     ]
 
 
@@ -110,8 +113,12 @@ class twheel_query_args(ctypes.Structure):
         ("max_pending", c_uint32),
         ("max_file_pending", c_uint32),
         ("max_watches", c_uint32),
+        ("max_queue", c_uint32),
         ("user_max_ops", c_uint32),
         ("user_max_files", c_uint32),
+        ("user_ops", c_uint32),
+        ("user_files", c_uint32),
+        ("files", c_uint32),
         ("tick_ns", c_uint64),
         ("pending", c_uint64),
         ("watches", c_uint64),
@@ -120,10 +127,6 @@ class twheel_query_args(ctypes.Structure):
         ("unread", c_uint64),
         ("detached", c_uint64),
         ("detached_unread", c_uint64),
-        ("user_ops", c_uint32),
-        ("user_files", c_uint32),
-        ("files", c_uint32),
-        ("reserved", c_uint32),
         ("added", c_uint64),
         ("completed", c_uint64),
         ("expired", c_uint64),
@@ -144,7 +147,7 @@ class twheel_create_args(ctypes.Structure):
         ("max_pending", c_uint32),
         ("max_file_pending", c_uint32),
         ("max_watches", c_uint32),
-        ("reserved", c_uint32),
+        ("max_queue", c_uint32),
         ("major", c_uint32),
         ("minor", c_uint32),
     ]
@@ -201,7 +204,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_signal_with": [c_int, POINTER(twheel_signal_args)],
     "twheel_cancel_key": [c_int, twheel_key, count_p],
     "twheel_read_events": [c_int, POINTER(twheel_event), c_size_t],
-    "twheel_events": [c_int, c_int],
+    "twheel_events": [c_int, c_uint32, c_int],
     "twheel_drain": [c_int, count_p],
     "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
     "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],

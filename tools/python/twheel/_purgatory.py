@@ -99,6 +99,7 @@ class Pending(NamedTuple):
     clock: Clock
     own: bool
     detached: bool
+    queue: int
     nr_keys: int
     keys: tuple[Watch, ...]
 
@@ -109,6 +110,7 @@ class State(NamedTuple):
     name: str
     max_pending: int
     max_file_pending: int
+    max_queue: int
     files: int
     own: int
     unread: int
@@ -154,6 +156,7 @@ def add_args(
     runs: int = 0,
     cookie: int = 0,
     detached: bool = False,
+    queue: int = 0,
     cancel_on_set: bool = False,
     fixed_delay: bool = False,
 ) -> tuple[_lib.twheel_add_args, Any]:
@@ -179,6 +182,7 @@ def add_args(
         runs=u64(runs, "runs"),
         cookie=u64(cookie, "cookie"),
         clock=clock,
+        queue=u32(queue, "queue"),
     )
     args.flags = (
         (_lib.ADD_ABSTIME if deadline is not None or (cancel_on_set and timeout is None) else 0)
@@ -265,6 +269,7 @@ def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
         clock=Clock(raw.clock),
         own=bool(raw.flags & _lib.PENDING_OWN),
         detached=bool(raw.flags & _lib.PENDING_DETACHED),
+        queue=raw.queue,
         nr_keys=raw.nr_keys,
         keys=tuple(keys),
     )
@@ -375,6 +380,7 @@ class Purgatory(EventQueue):
         max_pending: int = 0,
         max_file_pending: int = 0,
         max_watches: int = 0,
+        max_queue: int = 0,
     ) -> Self:
         """
         Create and open a named purgatory, which lasts until it is removed.
@@ -387,6 +393,8 @@ class Purgatory(EventQueue):
             max_file_pending  limit on the pending operations that were added through one open
                               file; 0 for the module parameter max_pending
             max_watches       limit on the keys that its operations watch; 0 for no limit
+            max_queue         limit on the operations in a queue of detached ones, pending or with
+                              an unread event; 0 for twice max_pending
         """
         raw = text_of(name)
         if not 0 < len(raw) < _lib.NAME_SIZE:
@@ -399,6 +407,7 @@ class Purgatory(EventQueue):
             max_pending=u32(max_pending, "max_pending"),
             max_file_pending=u32(max_file_pending, "max_file_pending"),
             max_watches=u32(max_watches, "max_watches"),
+            max_queue=u32(max_queue, "max_queue"),
         )
         fd = lib.twheel_create_with(ctypes.byref(args))
         if fd < 0:
@@ -419,12 +428,13 @@ class Purgatory(EventQueue):
             fail_control(name)
         return cancelled.value
 
-    def events(self, *, nonblock: bool = False) -> EventQueue:
+    def events(self, queue: int = 0, *, nonblock: bool = False) -> EventQueue:
         """
-        Open the queue of the detached events of a named purgatory. With nonblock, its read() does
-        not wait for an event.
+        Open a queue of detached events of a named purgatory. With nonblock, its read() does not
+        wait for an event.
         """
-        fd = lib.twheel_events(self._fd, os.O_NONBLOCK if nonblock else 0)
+        flags = os.O_NONBLOCK if nonblock else 0
+        fd = lib.twheel_events(self._fd, u32(queue, "queue"), flags)
         return EventQueue(check(fd, self), self._node)
 
     def restrict(self, rights: Right = Right(0)) -> None:
@@ -456,6 +466,7 @@ class Purgatory(EventQueue):
         runs: int = 0,
         cookie: int = 0,
         detached: bool = False,
+        queue: int = 0,
         cancel_on_set: bool = False,
         fixed_delay: bool = False,
     ) -> int:
@@ -481,6 +492,7 @@ class Purgatory(EventQueue):
             cookie         number to be returned in its events
             detached       it outlives the open file, and events() has its events; in a named
                            purgatory only
+            queue          queue of its events, if it is detached
             cancel_on_set  setting the clock, which is Clock.REALTIME, cancels it; no timeout
             fixed_delay    a period starts when the event of the previous one is queued or, if it
                            is not read within the period, when it is read; by default at the
@@ -499,6 +511,7 @@ class Purgatory(EventQueue):
             runs=runs,
             cookie=cookie,
             detached=detached,
+            queue=queue,
             cancel_on_set=cancel_on_set,
             fixed_delay=fixed_delay,
         )
