@@ -115,7 +115,7 @@ static struct twheel_shard *reaper_next(struct twheel_reaper *reaper)
 		shard = list_first_entry(&share->shards, struct twheel_shard, turn);
 		list_move_tail(&share->entry, &reaper->shares);
 		turn_dequeue(shard);
-		reaper->serving = shard;
+		WRITE_ONCE(reaper->serving, shard);
 	}
 	raw_spin_unlock_irq(&reaper->lock);
 	return shard;
