@@ -281,7 +281,7 @@ void slot_changed(struct slot *slot);
 void set_all_unsure(void);
 void may_end(const struct view *view, unsigned int call);
 bool may_be_at_end(const struct view *view);
-#define ALL_RIGHTS	(2 * TWHEEL_RIGHT_LIST - 1)
+#define ALL_RIGHTS	(2 * TWHEEL_RIGHT_QUERY - 1)
 
 bool maybe_restricted(const struct view *view);
 bool is_restricted(const struct view *view);
@@ -334,7 +334,7 @@ __u64 address(const void *memory);
 void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 
 /* rules.c */
-enum access { READ, WRITE };
+enum access { ANY, READ, WRITE, BOTH = READ | WRITE };
 
 struct rule {
 	const char *name;

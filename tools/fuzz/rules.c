@@ -248,8 +248,8 @@ static const struct rule rules[] = {
 	RULE(BATCH, batch, WRITE, ESHUTDOWN),
 	RULE(COMPLETE_ALL, complete_all, WRITE, ESHUTDOWN),
 	RULE(DRAIN, drain, WRITE, ESHUTDOWN),
-	RULE(EVENTS, events, READ, EDQUOT, ENODEV),
-	RULE(RESTRICT, restrict, WRITE, ESHUTDOWN),
+	RULE(EVENTS, events, BOTH, EDQUOT, ESHUTDOWN),
+	RULE(RESTRICT, restrict, ANY),
 	RULE(INFO, info, READ, ENOENT, EALREADY),
 	RULE(LIST, list, READ, EINVAL),
 	RULE(QUERY, query, READ),
@@ -277,8 +277,8 @@ static bool lacks_access(const struct trial *trial)
 {
 	enum access access = rule_of(trial->call)->access;
 
-	return trial->known_file && ((access == WRITE && !trial->writable) ||
-				     (access == READ && !trial->readable));
+	return trial->known_file && ((access & WRITE && !trial->writable) ||
+				     (access & READ && !trial->readable));
 }
 
 /* Return: true if a restricted file does not support the call. */
@@ -303,8 +303,7 @@ static bool needs_all(const struct trial *trial)
 /* Return: true if a restricted file needs a right for the call. */
 static bool needs_right(const struct trial *trial)
 {
-	return trial->call != TWHEEL_CALL_BATCH && trial->call != TWHEEL_CALL_RESTRICT &&
-	       trial->call != TWHEEL_CALL_QUERY;
+	return trial->call != TWHEEL_CALL_BATCH && trial->call != TWHEEL_CALL_RESTRICT;
 }
 
 /* Return: true if the call, made with mapped memory, must have been refused. */

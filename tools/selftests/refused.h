@@ -174,10 +174,10 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 	return calls[nr];
 }
 
-/* Return: true if the call only reads. */
+/* Return: true if the call does not need a file that is open for writing. */
 static inline bool only_reads(const struct one_call *one)
 {
-	return one->request == TWHEEL_IOC_EVENTS || one->request == TWHEEL_IOC_INFO ||
+	return one->request == TWHEEL_IOC_RESTRICT || one->request == TWHEEL_IOC_INFO ||
 	       one->request == TWHEEL_IOC_LIST || one->request == TWHEEL_IOC_QUERY;
 }
 

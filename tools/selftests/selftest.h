@@ -313,7 +313,8 @@ static inline int open_events(int fd, __u32 flags)
 }
 
 #define ALL_RIGHTS	(TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_ADD_DETACHED | TWHEEL_RIGHT_WATCH | \
-			 TWHEEL_RIGHT_SIGNAL | TWHEEL_RIGHT_END | TWHEEL_RIGHT_LIST)
+			 TWHEEL_RIGHT_SIGNAL | TWHEEL_RIGHT_END | TWHEEL_RIGHT_REARM | \
+			 TWHEEL_RIGHT_DRAIN | TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_QUERY)
 
 static inline int file_restrict_to(int fd, __u32 rights)
 {

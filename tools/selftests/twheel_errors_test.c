@@ -298,8 +298,6 @@ TEST_F(errors, of_events)
 	GIVES(TWHEEL_IOC_EVENTS, EDQUOT, open_events_until_refused(self->shared));
 	NOT_HERE(TWHEEL_IOC_EVENTS, ENFILE, "the limit on files of the whole machine");
 	close(only_write);
-	EXPECT_EQ(0, remove_by_force(OLD_NAME));
-	GIVES(TWHEEL_IOC_EVENTS, ENODEV, errno_of(open_events(self->shared, 0)));
 }
 
 TEST_F(errors, of_info_and_list)

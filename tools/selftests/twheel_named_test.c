@@ -249,7 +249,6 @@ TEST_F(named, read_only_file_changes_nothing)
 	EXPECT_EQ(EBADF, errno);
 	EXPECT_EQ(-1, drain(fd));
 	EXPECT_EQ(EBADF, errno);
-	EXPECT_EQ(EBADF, file_restrict(fd));
 	EXPECT_EQ(EBADF, call(fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EQ(1, query(fd).pending);
 	EXPECT_EQ(0, op_info(fd, id, &pending));

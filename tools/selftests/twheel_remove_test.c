@@ -185,7 +185,7 @@ TEST_F(removal, calls_after_the_removal_fail)
 	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(ESHUTDOWN, call(self->fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EQ(-1, open_events(self->fd, 0));
-	EXPECT_EQ(ENODEV, errno);
+	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
 }
 

@@ -289,6 +289,10 @@ TEST_F(shown, fdinfo_of_a_restricted_file)
 	ASSERT_EQ(0, file_restrict(self->fd));
 	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
 	EXPECT_EQ(ALL_RIGHTS & ~TWHEEL_RIGHT_SIGNAL, fd_number(self->fd, "twheel-rights"));
+	EXPECT_EQ(0, fd_number(self->fd, "twheel-pending"));
+	ASSERT_EQ(0, file_restrict_to(self->fd, ALL_RIGHTS & ~TWHEEL_RIGHT_QUERY));
+	EXPECT_EQ(1, fd_number(self->fd, "twheel-restricted"));
+	EXPECT_EQ(-1, fd_number(self->fd, "twheel-pending"));
 }
 
 TEST_F(shown, fdinfo_of_a_write_only_file)

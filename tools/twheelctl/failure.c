@@ -102,9 +102,6 @@ static const struct cause {
 		"The module's parameter user_max_files limits them.",
 	},
 	{
-		"watch", ENODEV, OUTCOME_FAILED, REMOVED_TEXT, NULL,
-	},
-	{
 		NULL, ESHUTDOWN, OUTCOME_FAILED, REMOVED_TEXT, NULL,
 	},
 	{

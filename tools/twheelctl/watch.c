@@ -119,7 +119,7 @@ static void follow(struct follow *f, bool counted)
 /* Opens a queue of detached events. The file of the purgatory is closed again. */
 static int open_events(struct command_line *line, __u32 queue)
 {
-	int fd = open_named(line, OPEN_READ_ONLY), events;
+	int fd = open_named(line, OPEN_READ_WRITE), events;
 
 	if (fd < 0)
 		return -1;

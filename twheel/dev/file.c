@@ -330,7 +330,7 @@ static void file_show_fdinfo(struct seq_file *m, struct file *file)
 	seq_printf(m, "twheel-restricted:\t%d\n", !twheel_file_may(tf, TWHEEL_RIGHT_OTHERS));
 	seq_printf(m, "twheel-rights:\t%#x\n", READ_ONCE(tf->rights) & TWHEEL_RIGHTS);
 	/* As for TWHEEL_IOC_QUERY. */
-	if (!(file->f_mode & FMODE_READ))
+	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
 		return;
 	twheel_instance_query(tf->instance, &tf->own, &query);
 	seq_printf(m, "twheel-own:\t%llu\n", query.own);
@@ -426,8 +426,9 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (IS_ERR(detached))
 		return PTR_ERR(detached);
 	file = twheel_file_anon(instance, detached, flags);
+	/* -ENODEV: the purgatory was removed during the call. */
 	if (IS_ERR(file))
-		return PTR_ERR(file);
+		return PTR_ERR(file) == -ENODEV ? -ESHUTDOWN : PTR_ERR(file);
 	call->opened = file;
 	return 0;
 }

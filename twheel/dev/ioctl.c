@@ -36,7 +36,7 @@
  * @min_size: size of the first version of the structure
  * @output: offset of the output fields
  * @output_end: end of the output fields of the first version
- * @mode: FMODE_READ or FMODE_WRITE: the file must be open for that
+ * @mode: FMODE_READ, FMODE_WRITE or both: the file must be open for that; 0 for any file
  * @right: right of the file, or 0 if every file may make the call, or the function checks it
  * @opens: returns a descriptor
  * @call: function
@@ -78,7 +78,7 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, 0, id, id),
 	CALL(CANCEL, cancel, reserved, FMODE_WRITE, TWHEEL_RIGHT_END),
 	CALL(COMPLETE, complete, flags, FMODE_WRITE, TWHEEL_RIGHT_END),
-	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, TWHEEL_RIGHT_END, moved, moved),
+	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, TWHEEL_RIGHT_REARM, moved, moved),
 	CALL(WATCH, watch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
 	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
 	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, TWHEEL_RIGHT_SIGNAL,
@@ -88,12 +88,12 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(BATCH, batch, failed, FMODE_WRITE, 0, done, failed),
 	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, TWHEEL_RIGHT_END,
 		    completed, completed),
-	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_END, cancelled, cancelled),
-	CALL(EVENTS, events, queue, FMODE_READ, TWHEEL_RIGHT_OTHERS, .opens = true),
-	CALL(RESTRICT, restrict, rights, FMODE_WRITE, 0),
+	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_DRAIN, cancelled, cancelled),
+	CALL(EVENTS, events, queue, FMODE_READ | FMODE_WRITE, TWHEEL_RIGHT_OTHERS, .opens = true),
+	CALL(RESTRICT, restrict, rights, 0, 0),
 	CALL_OUTPUT(INFO, info, pending, FMODE_READ, TWHEEL_RIGHT_LIST, pending, pending),
 	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, TWHEEL_RIGHT_LIST, nr, cursor),
-	CALL_OUTPUT(QUERY, query, name, FMODE_READ, 0, max_pending, name),
+	CALL_OUTPUT(QUERY, query, name, FMODE_READ, TWHEEL_RIGHT_QUERY, max_pending, name),
 	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, 0, major, minor, .opens = true),
 	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, 0, cancelled, cancelled),
 };
@@ -182,10 +182,9 @@ static const struct call_info *call_find(unsigned int nr)
 static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
-	/* A removed purgatory cannot be changed or opened. */
-	if ((info->mode == FMODE_WRITE || info->opens) && call->file &&
-	    READ_ONCE(call->file->instance->removed))
-		return info->opens ? -ENODEV : -ESHUTDOWN;
+	/* A removed purgatory cannot be changed. */
+	if (info->mode & FMODE_WRITE && call->file && READ_ONCE(call->file->instance->removed))
+		return -ESHUTDOWN;
 	if (info->right && !twheel_file_may(call->file, info->right))
 		return -EPERM;
 	return info->call(call, args);

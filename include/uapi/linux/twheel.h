@@ -340,7 +340,8 @@ struct twheel_drain_args {
  *
  * The ioctl returns a descriptor for read() and poll(). All descriptors of a queue
  * share it, and each event goes to one of them. Queues are independent: each has its
- * own limit, and one that nobody reads does not stop the others.
+ * own limit, and one that nobody reads does not stop the others. Since the descriptor
+ * takes the events of all users, the file has to be open for reading and writing.
  */
 struct twheel_events_args {
 	__u32 flags;
@@ -348,23 +349,28 @@ struct twheel_events_args {
 };
 
 /*
- * twheel_restrict_args.rights. The calls without a right are read(), poll(),
- * TWHEEL_IOC_QUERY and TWHEEL_IOC_RESTRICT.
+ * twheel_restrict_args.rights. read(), poll() and TWHEEL_IOC_RESTRICT need none.
  *
  * ADD: add operations that are not detached.
  * ADD_DETACHED: add detached operations, with any cookie.
  * WATCH: add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The
  *	holder may take a signal that was meant for the operation of another file.
  * SIGNAL: TWHEEL_IOC_SIGNAL, which may complete operations of other files.
- * END: cancel, complete and re-arm own operations, also all of them, and drain.
+ * END: cancel and complete own operations, also all of them.
+ * REARM: change the deadlines of own operations.
+ * DRAIN: TWHEEL_IOC_DRAIN, after which the file cannot add.
  * LIST: describe and list own operations.
+ * QUERY: TWHEEL_IOC_QUERY, which counts the operations of all files.
  */
 #define TWHEEL_RIGHT_ADD		(1U << 0)
 #define TWHEEL_RIGHT_ADD_DETACHED	(1U << 1)
 #define TWHEEL_RIGHT_WATCH		(1U << 2)
 #define TWHEEL_RIGHT_SIGNAL		(1U << 3)
 #define TWHEEL_RIGHT_END		(1U << 4)
-#define TWHEEL_RIGHT_LIST		(1U << 5)
+#define TWHEEL_RIGHT_REARM		(1U << 5)
+#define TWHEEL_RIGHT_DRAIN		(1U << 6)
+#define TWHEEL_RIGHT_LIST		(1U << 7)
+#define TWHEEL_RIGHT_QUERY		(1U << 8)
 
 /**
  * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations

@@ -53,7 +53,10 @@ class Right(enum.IntFlag):
     WATCH = 1 << 2
     SIGNAL = 1 << 3
     END = 1 << 4
-    LIST = 1 << 5
+    REARM = 1 << 5
+    DRAIN = 1 << 6
+    LIST = 1 << 7
+    QUERY = 1 << 8
 
 
 class Rearm(enum.IntEnum):
