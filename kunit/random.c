@@ -5,6 +5,7 @@
  * To repeat a failing run, load the module with the seed that the run printed.
  */
 #include <linux/bits.h>
+#include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/random.h>
@@ -35,6 +36,16 @@ void random_start_suite(struct kunit_suite *suite, struct rnd_state *state)
 u32 random_below(struct rnd_state *state, u32 below)
 {
 	return prandom_u32_state(state) % below;
+}
+
+enum twheel_rearm random_rearm(struct rnd_state *state)
+{
+	static const u8 modes[] = {
+		TWHEEL_REARM_ALWAYS, TWHEEL_REARM_IF_EARLIER, TWHEEL_REARM_IF_LATER,
+		TWHEEL_REARM_IF_PENDING,
+	};
+
+	return modes[random_below(state, ARRAY_SIZE(modes))];
 }
 
 u64 random_within(struct rnd_state *state, u64 most)

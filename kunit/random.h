@@ -5,6 +5,7 @@
 
 #include <kunit/test.h>
 #include <linux/prandom.h>
+#include <linux/twheel.h>
 
 /* Seed @state from the module parameter, or at random if that is 0, and log the seed. */
 void random_start(struct kunit *test, struct rnd_state *state);
@@ -14,6 +15,9 @@ void random_start_suite(struct kunit_suite *suite, struct rnd_state *state);
 
 /* Return a number from 0 to @below - 1. */
 u32 random_below(struct rnd_state *state, u32 below);
+
+/* Return a mode of a re-arm of the kernel interface. */
+enum twheel_rearm random_rearm(struct rnd_state *state);
 
 /* Return a number from 1 to @most. */
 u64 random_within(struct rnd_state *state, u64 most);

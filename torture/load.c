@@ -60,9 +60,14 @@ static u64 random_slack(struct rnd_state *rng)
 					TWHEEL_SLACK_COARSE;
 }
 
-static enum twheel_rearm random_rearm(struct rnd_state *rng)
+enum twheel_rearm torture_rearm(struct rnd_state *rng)
 {
-	return torture_below(rng, TWHEEL_REARM_IF_PENDING + 1);
+	static const u8 modes[] = {
+		TWHEEL_REARM_ALWAYS, TWHEEL_REARM_IF_EARLIER, TWHEEL_REARM_IF_LATER,
+		TWHEEL_REARM_IF_PENDING,
+	};
+
+	return modes[torture_below(rng, ARRAY_SIZE(modes))];
 }
 
 static struct torture_timer *random_timer(struct rnd_state *rng, struct torture_wheel *w)
@@ -94,7 +99,7 @@ static void random_call(struct rnd_state *rng, struct torture_timer *t)
 		outcome_add(t, deadline, random_slack(rng));
 		break;
 	case 1 ... 2:
-		outcome_rearm(t, deadline, random_slack(rng), random_rearm(rng));
+		outcome_rearm(t, deadline, random_slack(rng), torture_rearm(rng));
 		break;
 	case 3:
 		outcome_cancel(t);
@@ -132,7 +137,7 @@ static void arm_self(struct torture_timer *t)
 	if (READ_ONCE(t->wheel->draining) || t->kind == KIND_ORPHAN || t->kind == KIND_PERIODIC)
 		return;
 	if (t->kind == KIND_TIMER && torture_below(&t->rng, 4))
-		outcome_rearm(t, deadline, random_slack(&t->rng), random_rearm(&t->rng));
+		outcome_rearm(t, deadline, random_slack(&t->rng), torture_rearm(&t->rng));
 	else
 		outcome_add(t, deadline, 0);
 }
@@ -342,7 +347,7 @@ static void work_exclusive(struct rnd_state *rng, struct torture_wheel *w, struc
 		random_period(rng, t);
 	if (torture_below(rng, 8))
 		outcome_arm_exactly(t, random_deadline(rng, w), random_deadline(rng, w),
-				    random_rearm(rng));
+				    torture_rearm(rng));
 }
 
 /* Read the public state. Each added timer must be pending or have an outcome. */

@@ -124,7 +124,7 @@ static void rearm_exactly(struct torture_op *o, u64 deadline, u64 slack,
 
 void op_rearm(struct torture_op *o, struct rnd_state *rng)
 {
-	enum twheel_rearm mode = torture_below(rng, TWHEEL_REARM_IF_PENDING + 1);
+	enum twheel_rearm mode = torture_rearm(rng);
 	u64 deadline = op_deadline(o, rng), slack = op_slack(rng);
 
 	if (o->shared_deadline) {

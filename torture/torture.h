@@ -205,6 +205,7 @@ extern unsigned int torture_clock_ms;
 extern bool torture_verbose;
 bool torture_may_delay(struct rnd_state *rng);
 u32 torture_below(struct rnd_state *rng, u32 below);
+enum twheel_rearm torture_rearm(struct rnd_state *rng);
 void torture_seed(struct rnd_state *rng, u32 number);
 
 /* threads.c */

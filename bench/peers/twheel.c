@@ -86,7 +86,7 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	for (unsigned int i = 0; i < nr && !error; i++)
 		error = twheel_batch_rearm(batch, session->ops[numbers[i]].handle,
 					   session->ops[numbers[i]].deadline,
-					   TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS);
+					   TWHEEL_REARM_ABSTIME);
 	return submit(error);
 }
 

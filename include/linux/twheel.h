@@ -83,7 +83,7 @@ enum twheel_clock {
  * A mode for kernel users, in addition to enum twheel_rearm: the timer is not armed unless it is
  * pending. An operation is pending until it ends, so for an operation it means no condition.
  */
-#define TWHEEL_REARM_IF_PENDING	((enum twheel_rearm)3)
+#define TWHEEL_REARM_IF_PENDING	((enum twheel_rearm)128)
 
 /**
  * struct twheel_config - parameters of a wheel

@@ -172,7 +172,7 @@ static void generate_op(const struct model_sequence *sequence, struct model_op *
 		fallthrough;
 	case MODEL_ADD:
 	case MODEL_REARM:
-		op->choice = random_below(random, TWHEEL_REARM_IF_PENDING + 1);
+		op->choice = random_rearm(random);
 		random_when(sequence, op, random);
 		break;
 	case MODEL_START:
@@ -251,13 +251,6 @@ static const char * const kind_names[] = {
 	[MODEL_IS_WORK]		= "work",
 };
 
-static const char * const rearm_names[] = {
-	[TWHEEL_REARM_ALWAYS]		= "always",
-	[TWHEEL_REARM_IF_EARLIER]	= "if earlier",
-	[TWHEEL_REARM_IF_LATER]		= "if later",
-	[TWHEEL_REARM_IF_PENDING]	= "if pending",
-};
-
 static const char * const action_names[] = {
 	[MODEL_REARM_SELF]	= "arm itself",
 	[MODEL_CANCEL_OTHER]	= "cancel",
@@ -322,7 +315,10 @@ static void print_timer_op(char *line, const struct model_op *op)
 	case MODEL_REARM_SLACK:
 		n += print_when(line + n, op);
 		n += print_slack(line + n, op);
-		scnprintf(line + n, LINE - n, ", %s", rearm_names[op->choice]);
+		scnprintf(line + n, LINE - n, ", %s",
+			  op->choice == TWHEEL_REARM_IF_EARLIER ? "if earlier" :
+			  op->choice == TWHEEL_REARM_IF_LATER ? "if later" :
+			  op->choice == TWHEEL_REARM_IF_PENDING ? "if pending" : "always");
 		break;
 	case MODEL_ADD:
 	case MODEL_ADD_SLACK:

@@ -207,7 +207,7 @@ static bool is_moved(u64 from, u64 to, enum twheel_rearm mode)
 static void call_rearm(struct op_model *model, struct op_model_op *m)
 {
 	u64 deadline = random_deadline(model), to = deadline > KTIME_MAX ? TWHEEL_NEVER : deadline;
-	enum twheel_rearm mode = random_below(&model->random, TWHEEL_REARM_IF_PENDING + 1);
+	enum twheel_rearm mode = random_rearm(&model->random);
 	int ret = twheel_op_rearm(&m->op, deadline, mode);
 
 	OP_MODEL_EQ(model, ret, pending_error(m) ?: is_moved(m->deadline, to, mode));

@@ -132,8 +132,7 @@ static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr
 static void purgatory_rearm(struct wait *wait, uint64_t deadline)
 {
 	if (wait->id)
-		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME,
-				   TWHEEL_REARM_ALWAYS);
+		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
 
 static void purgatory_complete(struct wait *wait)

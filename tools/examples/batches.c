@@ -66,7 +66,7 @@ static unsigned int change(int purgatory, const uint64_t *ids)
 	if (twheel_batch_cancel(batch, ids[0]) ||
 	    twheel_batch_cancel(batch, ids[0]) ||
 	    twheel_batch_complete(batch, ids[1], 7) ||
-	    twheel_batch_rearm(batch, ids[2], 2 * HOUR, 0, TWHEEL_REARM_IF_LATER))
+	    twheel_batch_rearm(batch, ids[2], 2 * HOUR, TWHEEL_REARM_IF_LATER))
 		die("command");
 	failed = twheel_batch_submit(batch);
 	twheel_batch_free(batch);

@@ -232,9 +232,8 @@ static void build_rearm(struct thread *t, const struct view *view, struct trial 
 
 	(void)trial;
 	args->id = some_id(t, view);
-	args->mode = draw(t, 4);
-	args->flags = draw(t, 2);
-	args->deadline = some_deadline(t, args->flags, clocks[draw(t, 3)]);
+	args->flags = draw(t, 8);
+	args->deadline = some_deadline(t, args->flags & TWHEEL_REARM_ABSTIME, clocks[draw(t, 3)]);
 	if (one_in(t, 4))
 		args->slack = one_in(t, 2) ? TWHEEL_SLACK_COARSE : draw_wide(t);
 }

@@ -97,8 +97,9 @@ static bool refused_rearm(const struct trial *trial)
 {
 	const struct twheel_rearm_args *args = trial->args;
 
-	return args->flags & ~TWHEEL_REARM_ABSTIME || args->mode > TWHEEL_REARM_IF_LATER ||
-	       args->reserved;
+	__u32 modes = TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER;
+
+	return args->flags & ~(TWHEEL_REARM_ABSTIME | modes) || (args->flags & modes) == modes;
 }
 
 static bool refused_watch(const struct trial *trial)

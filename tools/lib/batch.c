@@ -327,13 +327,12 @@ int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id, int err
 }
 
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
-		       unsigned int flags, unsigned int mode)
+		       unsigned int flags)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.mode = mode,
 	};
 
 	return twheel_batch_rearm_with(batch, &args);

@@ -75,14 +75,12 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
 	return status;
 }
 
-int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
-		 unsigned int mode)
+int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.mode = mode,
 	};
 
 	return twheel_rearm_with(fd, &args);

@@ -193,13 +193,11 @@ int twheel_complete_all(int fd, uint64_t value, int error, unsigned int flags,
  * @fd: the purgatory
  * @id: the operation; not a periodic one
  * @deadline: in ns from now; with TWHEEL_REARM_ABSTIME, a time of the operation's clock
- * @flags: 0 or TWHEEL_REARM_ABSTIME
- * @mode: one of enum twheel_rearm
+ * @flags: TWHEEL_REARM_*, 0 for a relative deadline without a condition
  *
- * Return: 1 if the deadline was moved, 0 if @mode prevented it; or -1.
+ * Return: 1 if the deadline was moved, 0 if the condition prevented it; or -1.
  */
-int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags,
-		 unsigned int mode);
+int twheel_rearm(int fd, uint64_t id, uint64_t deadline, unsigned int flags);
 
 /**
  * twheel_rearm_with() - move the deadline of an operation, with a slack
@@ -423,7 +421,7 @@ int twheel_batch_complete(struct twheel_batch *batch, uint64_t id,
 int twheel_batch_complete_error(struct twheel_batch *batch, uint64_t id,
 				int error);
 int twheel_batch_rearm(struct twheel_batch *batch, uint64_t id, uint64_t deadline,
-		       unsigned int flags, unsigned int mode);
+		       unsigned int flags);
 int twheel_batch_rearm_with(struct twheel_batch *batch,
 			    const struct twheel_rearm_args *args);
 int twheel_batch_watch(struct twheel_batch *batch, uint64_t id,

@@ -554,7 +554,7 @@ public:
 	bool rearm(std::uint64_t id, std::chrono::duration<Rep, Period> time,
 		   enum ::twheel_rearm mode = TWHEEL_REARM_ALWAYS) const
 	{
-		const int moved = ::twheel_rearm(fd(), id, detail::ns(time), 0, mode);
+		const int moved = ::twheel_rearm(fd(), id, detail::ns(time), mode);
 
 		return detail::was_pending(moved, "twheel_rearm", id) && moved;
 	}
@@ -842,7 +842,7 @@ public:
 	batch &rearm(std::uint64_t id, std::chrono::duration<Rep, Period> time,
 		     enum ::twheel_rearm mode = TWHEEL_REARM_ALWAYS)
 	{
-		return check(twheel_batch_rearm(batch_.get(), id, detail::ns(time), 0, mode));
+		return check(twheel_batch_rearm(batch_.get(), id, detail::ns(time), mode));
 	}
 
 	batch &watch(std::uint64_t id, const std::vector<twheel::watch> &keys)

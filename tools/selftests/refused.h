@@ -150,7 +150,7 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 		CALL(ADD, g->add, PRIVATE, 0xf, &g->add.reserved, SAME_OUT(g->add.id)),
 		CALL(CANCEL, g->cancel, PRIVATE, 0, &g->cancel.reserved, NO_OUT),
 		CALL(COMPLETE, g->complete, PRIVATE, 0, NULL, NO_OUT),
-		CALL(REARM, g->rearm, PRIVATE, 1, &g->rearm.reserved, SAME_OUT(g->rearm.moved)),
+		CALL(REARM, g->rearm, PRIVATE, 7, NULL, SAME_OUT(g->rearm.moved)),
 		CALL(WATCH, g->watch, PRIVATE, 0, &g->watch.reserved, NO_OUT),
 		CALL(UNWATCH, g->unwatch, PRIVATE, 0, &g->unwatch.reserved, NO_OUT),
 		CALL(SIGNAL, g->signal, PRIVATE, 0, &g->signal.reserved,

@@ -242,13 +242,12 @@ static inline int op_fail(int fd, __u64 id, int error)
 }
 
 /* Return: 1 if the deadline was moved, 0 if not, -1 with errno if refused. */
-static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags, __u32 mode)
+static inline int op_rearm(int fd, __u64 id, __u64 deadline, __u32 flags)
 {
 	struct twheel_rearm_args args = {
 		.id = id,
 		.deadline = deadline,
 		.flags = flags,
-		.mode = mode,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_REARM, &args) ? -1 : (int)args.moved;

@@ -178,8 +178,7 @@ static void use_full_group(struct seen *seen)
 	info.id = last;
 	seen->info_error = call(fd, TWHEEL_IOC_INFO, &info);
 	/* To a level of the wheel that does not exist. */
-	seen->moved = op_rearm(fd, last, KTIME_LAST, TWHEEL_REARM_ABSTIME,
-			       TWHEEL_REARM_ALWAYS) == 1;
+	seen->moved = op_rearm(fd, last, KTIME_LAST, TWHEEL_REARM_ABSTIME) == 1;
 	seen->cancel_error = op_cancel(fd, last);
 	seen->complete_error = op_complete(fd, first, 0);
 	seen->signalled = key_signal(fd, 1, 0);

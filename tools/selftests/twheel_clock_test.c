@@ -350,13 +350,12 @@ TEST_F(wall_clock, rearm_is_of_the_kind_of_the_add)
 	__u64 relative = add_by(self->fd, CLOCK_REALTIME, HOUR, 0, 0);
 	__u64 absolute = add_wall(self->fd, HOUR, 0, 0);
 	__u64 later = time_by(CLOCK_REALTIME) + 2 * HOUR;
-	__u32 mode = TWHEEL_REARM_ALWAYS;
 
-	EXPECT_EQ(1, op_rearm(self->fd, relative, 2 * HOUR, 0, mode));
-	EXPECT_EQ(1, op_rearm(self->fd, absolute, later, TWHEEL_REARM_ABSTIME, mode));
-	EXPECT_EQ(-1, op_rearm(self->fd, relative, later, TWHEEL_REARM_ABSTIME, mode));
+	EXPECT_EQ(1, op_rearm(self->fd, relative, 2 * HOUR, 0));
+	EXPECT_EQ(1, op_rearm(self->fd, absolute, later, TWHEEL_REARM_ABSTIME));
+	EXPECT_EQ(-1, op_rearm(self->fd, relative, later, TWHEEL_REARM_ABSTIME));
 	EXPECT_EQ(EOPNOTSUPP, errno);
-	EXPECT_EQ(-1, op_rearm(self->fd, absolute, 2 * HOUR, 0, mode));
+	EXPECT_EQ(-1, op_rearm(self->fd, absolute, 2 * HOUR, 0));
 	EXPECT_EQ(EOPNOTSUPP, errno);
 }
 

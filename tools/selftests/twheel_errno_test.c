@@ -195,7 +195,7 @@ TEST_F(refused, unknown_id)
 		EXPECT_EQ(ENOENT, op_watch(self->fd, unknown[i], &spec, 1));
 		EXPECT_EQ(ENOENT, op_unwatch(self->fd, unknown[i], 1));
 		EXPECT_EQ(ENOENT, op_info(self->fd, unknown[i], &pending));
-		EXPECT_EQ(-1, op_rearm(self->fd, unknown[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(-1, op_rearm(self->fd, unknown[i], HOUR, 0));
 		EXPECT_EQ(ENOENT, errno);
 	}
 }
@@ -290,7 +290,7 @@ TEST_F(ended, calls_fail_before_and_after_the_event_is_read)
 		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
 		EXPECT_EQ(EALREADY, op_unwatch(self->fd, ids[i], 1));
 		EXPECT_EQ(EALREADY, op_info(self->fd, ids[i], &pending));
-		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0));
 		EXPECT_EQ(EALREADY, errno);
 	}
 	/* Also after the index has been assigned again. */

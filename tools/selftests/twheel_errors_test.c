@@ -183,11 +183,12 @@ TEST_F(errors, of_cancel_complete_and_rearm)
 	GIVES(TWHEEL_IOC_COMPLETE, EINVAL, op_fail(self->fd, self->watching, 1));
 	GIVES(TWHEEL_IOC_COMPLETE, ENOENT, op_complete(self->fd, 1, 0));
 	GIVES(TWHEEL_IOC_COMPLETE, EALREADY, op_complete(self->fd, self->ended, 0));
-	GIVES(TWHEEL_IOC_REARM, EINVAL, spoilt(REARM, rearm, self->good.rearm.mode = 99));
+	GIVES(TWHEEL_IOC_REARM, EINVAL, spoilt(REARM, rearm, self->good.rearm.flags =
+		     TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER));
 	GIVES(TWHEEL_IOC_REARM, EOPNOTSUPP,
-	      errno_of(op_rearm(self->fd, self->periodic, HOUR, 0, 0)));
-	GIVES(TWHEEL_IOC_REARM, ENOENT, errno_of(op_rearm(self->fd, 1, HOUR, 0, 0)));
-	GIVES(TWHEEL_IOC_REARM, EALREADY, errno_of(op_rearm(self->fd, self->ended, HOUR, 0, 0)));
+	      errno_of(op_rearm(self->fd, self->periodic, HOUR, 0)));
+	GIVES(TWHEEL_IOC_REARM, ENOENT, errno_of(op_rearm(self->fd, 1, HOUR, 0)));
+	GIVES(TWHEEL_IOC_REARM, EALREADY, errno_of(op_rearm(self->fd, self->ended, HOUR, 0)));
 }
 
 TEST_F(errors, of_watch_and_unwatch)

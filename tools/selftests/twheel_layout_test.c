@@ -90,14 +90,12 @@ TEST(complete_args_layout)
 
 TEST(rearm_args_layout)
 {
-	SIZE(twheel_rearm_args, 40);
+	SIZE(twheel_rearm_args, 32);
 	FIELD(twheel_rearm_args, id, 0, 8);
 	FIELD(twheel_rearm_args, deadline, 8, 8);
 	FIELD(twheel_rearm_args, slack, 16, 8);
 	FIELD(twheel_rearm_args, flags, 24, 4);
-	FIELD(twheel_rearm_args, mode, 28, 4);
-	FIELD(twheel_rearm_args, moved, 32, 4);
-	FIELD(twheel_rearm_args, reserved, 36, 4);
+	FIELD(twheel_rearm_args, moved, 28, 4);
 }
 
 TEST(watch_args_layout)
@@ -275,7 +273,7 @@ TEST(command_layout)
 	FIELD(twheel_command, add, 8, 96);
 	FIELD(twheel_command, cancel, 8, 16);
 	FIELD(twheel_command, complete, 8, 24);
-	FIELD(twheel_command, rearm, 8, 40);
+	FIELD(twheel_command, rearm, 8, 32);
 	FIELD(twheel_command, watch, 8, 32);
 	FIELD(twheel_command, unwatch, 8, 32);
 	FIELD(twheel_command, signal, 8, 48);
@@ -332,8 +330,8 @@ TEST(clock_values)
 TEST(rearm_values)
 {
 	STAYS(0, TWHEEL_REARM_ALWAYS);
-	STAYS(1, TWHEEL_REARM_IF_EARLIER);
-	STAYS(2, TWHEEL_REARM_IF_LATER);
+	STAYS(2, TWHEEL_REARM_IF_EARLIER);
+	STAYS(4, TWHEEL_REARM_IF_LATER);
 }
 
 TEST(condition_values)
@@ -421,7 +419,7 @@ TEST(ioctl_numbers)
 	STAYS(0xc060f701, TWHEEL_IOC_ADD);
 	STAYS(0xc010f702, TWHEEL_IOC_CANCEL);
 	STAYS(0xc018f703, TWHEEL_IOC_COMPLETE);
-	STAYS(0xc028f704, TWHEEL_IOC_REARM);
+	STAYS(0xc020f704, TWHEEL_IOC_REARM);
 	STAYS(0xc020f705, TWHEEL_IOC_WATCH);
 	STAYS(0xc020f706, TWHEEL_IOC_UNWATCH);
 	STAYS(0xc030f707, TWHEEL_IOC_SIGNAL);
@@ -442,7 +440,7 @@ TEST(ioctl_numbers)
 TEST(kernel_knows_these_numbers)
 {
 	static const unsigned int numbers[] = {
-		0xc060f701, 0xc010f702, 0xc018f703, 0xc028f704, 0xc020f705,
+		0xc060f701, 0xc010f702, 0xc018f703, 0xc020f704, 0xc020f705,
 		0xc020f706, 0xc030f707, 0xc018f708, 0xc028f710, 0xc018f711,
 		0xc008f712, 0xc008f713, 0xc008f714, 0xc0a0f715, 0xc020f716,
 		0xc0b8f717,

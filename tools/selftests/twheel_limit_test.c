@@ -131,7 +131,7 @@ TEST_F(limit, adds_succeed_after_expiry)
 	}
 	EXPECT_TRUE(refused(self->fd, ENOSPC));
 	for (i = 0; i < self->max; i++)
-		ASSERT_EQ(1, op_rearm(self->fd, self->ids[i], MSEC, 0, TWHEEL_REARM_ALWAYS));
+		ASSERT_EQ(1, op_rearm(self->fd, self->ids[i], MSEC, 0));
 	ASSERT_TRUE(wait_for(query(self->fd).pending == 0));
 	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }

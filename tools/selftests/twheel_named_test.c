@@ -149,7 +149,7 @@ TEST_F(named, files_access_operations_of_each_other)
 	ASSERT_LE(0, other);
 	for (i = 0; i < 3; i++)
 		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-	EXPECT_EQ(1, op_rearm(other, ids[0], HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(1, op_rearm(other, ids[0], HOUR, 0));
 	EXPECT_EQ(0, op_watch(other, ids[0], &more, 1));
 	EXPECT_EQ(0, op_unwatch(other, ids[0], 1));
 	EXPECT_EQ(0, op_info(other, ids[0], &pending));
@@ -237,7 +237,7 @@ TEST_F(named, read_only_file_changes_nothing)
 	EXPECT_EQ(EBADF, op_add(fd, &add));
 	EXPECT_EQ(EBADF, op_cancel(fd, id));
 	EXPECT_EQ(EBADF, op_complete(fd, id, 1));
-	EXPECT_EQ(-1, op_rearm(fd, id, 1, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(-1, op_rearm(fd, id, 1, 0));
 	EXPECT_EQ(EBADF, errno);
 	EXPECT_EQ(EBADF, op_watch(fd, id, &spec, 1));
 	EXPECT_EQ(EBADF, op_unwatch(fd, id, 1));

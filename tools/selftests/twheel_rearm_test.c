@@ -31,7 +31,7 @@ TEST_F(rearm, to_a_later_deadline)
 {
 	__u64 id = add_deadline(self->fd, 2 * SEC, 0, 0), control, before = now_ns();
 
-	ASSERT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, HOUR, 0));
 	EXPECT_LE(before + HOUR, deadline_of(self->fd, id));
 	control = add_deadline(self->fd, 2100 * MSEC, 0, 0);
 	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
@@ -43,7 +43,7 @@ TEST_F(rearm, to_an_earlier_deadline)
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = now_ns();
 	struct twheel_event event;
 
-	ASSERT_EQ(1, op_rearm(self->fd, id, 10 * MSEC, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, 10 * MSEC, 0));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
@@ -57,9 +57,9 @@ TEST_F(rearm, to_a_point_in_time)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), when = now_ns() + 2 * HOUR;
 
-	ASSERT_EQ(1, op_rearm(self->fd, id, when, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, when, TWHEEL_REARM_ABSTIME));
 	EXPECT_EQ(when, deadline_of(self->fd, id));
-	ASSERT_EQ(1, op_rearm(self->fd, id, 1, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, 1, TWHEEL_REARM_ABSTIME));
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
@@ -73,7 +73,7 @@ TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
 
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	clock_gettime(CLOCK_REALTIME, &now);
-	ASSERT_EQ(1, op_rearm(self->fd, args.id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, args.id, HOUR, 0));
 	EXPECT_LE(now.tv_sec * SEC + HOUR, deadline_of(self->fd, args.id));
 	clock_gettime(CLOCK_REALTIME, &now);
 	EXPECT_GE((now.tv_sec + 1) * SEC + HOUR, deadline_of(self->fd, args.id));
@@ -83,9 +83,9 @@ TEST_F(rearm, to_never_and_back)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 
-	ASSERT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0));
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
-	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0, TWHEEL_REARM_ALWAYS));
+	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0));
 	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
 }
 
@@ -110,7 +110,7 @@ TEST_F(rearm, each_mode)
 		ASSERT_NE(0, id);
 		EXPECT_EQ(tries[i].moved,
 			  op_rearm(self->fd, id, start + tries[i].to * HOUR,
-				   TWHEEL_REARM_ABSTIME, tries[i].mode));
+				   TWHEEL_REARM_ABSTIME | tries[i].mode));
 		EXPECT_EQ(start + (tries[i].moved ? tries[i].to : 2) * HOUR,
 			  deadline_of(self->fd, id));
 	}
@@ -120,10 +120,10 @@ TEST_F(rearm, never_is_later_than_any_deadline)
 {
 	__u64 id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
 
-	EXPECT_EQ(0, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_IF_LATER));
-	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_IF_EARLIER));
-	EXPECT_EQ(0, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_IF_EARLIER));
-	EXPECT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0, TWHEEL_REARM_IF_LATER));
+	EXPECT_EQ(0, op_rearm(self->fd, id, HOUR, TWHEEL_REARM_IF_LATER));
+	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, TWHEEL_REARM_IF_EARLIER));
+	EXPECT_EQ(0, op_rearm(self->fd, id, TWHEEL_NEVER, TWHEEL_REARM_IF_EARLIER));
+	EXPECT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, TWHEEL_REARM_IF_LATER));
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
 }
 
@@ -132,7 +132,7 @@ TEST_F(rearm, keys_are_unchanged)
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
-	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0));
 	EXPECT_EQ(2, query(self->fd).watches);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
 	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
@@ -169,7 +169,7 @@ TEST_F(rearm, only_the_output_field_is_written)
 		.id = add_deadline(self->fd, HOUR, 0, 0),
 		.deadline = 2 * HOUR,
 		.slack = SEC,
-		.mode = TWHEEL_REARM_IF_LATER,
+		.flags = TWHEEL_REARM_IF_LATER,
 	};
 	struct twheel_rearm_args given = args;
 
@@ -182,20 +182,16 @@ TEST_F(rearm, bad_input_is_refused)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = deadline_of(self->fd, id);
 	struct twheel_rearm_args args = { .id = id };
-	static const __u32 modes[] = { 4, 5, 128, 1U << 31, ~0U };
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(modes); i++) {
-		args.mode = modes[i];
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
-	}
-	args.mode = 0;
-	for (i = 1; i < 32; i++) {
+	for (i = 3; i < 32; i++) {
 		args.flags = 1U << i;
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
 	}
-	args.flags = 0;
-	args.reserved = 1;
+	/* The conditions exclude each other. */
+	args.flags = TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER;
+	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
+	args.flags |= TWHEEL_REARM_ABSTIME;
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
 	EXPECT_EQ(0, args.moved);
 	EXPECT_EQ(before, deadline_of(self->fd, id));
@@ -207,12 +203,12 @@ TEST_F(rearm, ended_operation_stays_ended)
 	__u32 mode;
 
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	for (mode = TWHEEL_REARM_ALWAYS; mode <= TWHEEL_REARM_IF_LATER; mode++) {
-		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, mode));
+	for (mode = TWHEEL_REARM_ALWAYS; mode <= TWHEEL_REARM_IF_LATER; mode += 2) {
+		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, mode));
 		EXPECT_EQ(EALREADY, errno);
 	}
 	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0));
 	EXPECT_EQ(EALREADY, errno);
 }
 
@@ -247,7 +243,7 @@ static void beat(int fd, struct members *members, int nr)
 		commands[i].call = TWHEEL_CALL_REARM;
 		commands[i].rearm.id = members->id[i];
 		commands[i].rearm.deadline = SESSION;
-		commands[i].rearm.mode = TWHEEL_REARM_IF_LATER;
+		commands[i].rearm.flags = TWHEEL_REARM_IF_LATER;
 	}
 	if (call(fd, TWHEEL_IOC_BATCH, &args) || args.done != (__u32)nr)
 		return;
@@ -299,7 +295,7 @@ TEST_F(rearm, rearm_races_with_expiry)
 		id = add_deadline(self->fd, i % 20 * 100 * USEC, 0, 0);
 		ASSERT_NE(0, id);
 		usleep(i % 7 * 300);
-		answer = op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS);
+		answer = op_rearm(self->fd, id, HOUR, 0);
 		if (answer == 1) {
 			moved++;
 			EXPECT_NO_EVENT(self->fd);

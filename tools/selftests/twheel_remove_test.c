@@ -173,7 +173,7 @@ TEST_F(removal, calls_after_the_removal_fail)
 	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &add));
 	EXPECT_EQ(ESHUTDOWN, op_cancel(self->fd, id));
 	EXPECT_EQ(ESHUTDOWN, op_complete(self->fd, id, 1));
-	EXPECT_EQ(-1, op_rearm(self->fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(-1, op_rearm(self->fd, id, HOUR, 0));
 	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(ESHUTDOWN, op_watch(self->fd, id, &spec, 1));
 	EXPECT_EQ(ESHUTDOWN, op_unwatch(self->fd, id, 1));

@@ -51,7 +51,7 @@ TEST_F(confined, own_operations_work)
 	ASSERT_NE(0, later);
 	EXPECT_EQ(0, op_watch(self->fd, self->own, &more, 1));
 	EXPECT_EQ(0, op_unwatch(self->fd, self->own, 9));
-	EXPECT_EQ(1, op_rearm(self->fd, self->own, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(1, op_rearm(self->fd, self->own, HOUR, 0));
 	EXPECT_EQ(0, op_info(self->fd, self->own, &pending));
 	EXPECT_EQ(2, pending.nr_keys);
 	EXPECT_EQ(TWHEEL_PENDING_OWN, pending.flags);
@@ -78,7 +78,7 @@ TEST_F(confined, operations_of_others_do_not_exist)
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(ENOENT, op_cancel(self->fd, ids[i]));
 		EXPECT_EQ(ENOENT, op_complete(self->fd, ids[i], 1));
-		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0, TWHEEL_REARM_ALWAYS));
+		EXPECT_EQ(-1, op_rearm(self->fd, ids[i], HOUR, 0));
 		EXPECT_EQ(ENOENT, errno);
 		EXPECT_EQ(ENOENT, op_watch(self->fd, ids[i], &more, 1));
 		EXPECT_EQ(ENOENT, op_unwatch(self->fd, ids[i], 1));
@@ -96,7 +96,7 @@ TEST_F(confined, periodic_operation_of_another_file_does_not_exist)
 	struct twheel_add_args args = { .deadline = HOUR, .period = HOUR };
 
 	ASSERT_EQ(0, op_add(self->other, &args));
-	EXPECT_EQ(-1, op_rearm(self->fd, args.id, HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(-1, op_rearm(self->fd, args.id, HOUR, 0));
 	EXPECT_EQ(ENOENT, errno);
 	EXPECT_EQ(0, op_cancel(self->other, args.id));
 }
@@ -188,7 +188,7 @@ TEST_F(confined, own_detached_operations_work)
 	EXPECT_EQ(TWHEEL_PENDING_OWN | TWHEEL_PENDING_DETACHED, (int)pending.flags);
 	EXPECT_EQ(ENOENT, op_info(self->fd, theirs, &pending));
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, theirs));
-	EXPECT_EQ(1, op_rearm(self->fd, mine, 2 * HOUR, 0, TWHEEL_REARM_ALWAYS));
+	EXPECT_EQ(1, op_rearm(self->fd, mine, 2 * HOUR, 0));
 	EXPECT_EQ(0, op_complete(self->fd, mine, 8));
 	EXPECT_EVENT(self->events, mine, TWHEEL_COMPLETED, 8);
 	EXPECT_EQ(0, op_cancel(self->other, theirs));
@@ -340,7 +340,7 @@ static int error_of(int fd, __u32 right, __u64 id)
 	case TWHEEL_RIGHT_END:
 		return op_complete(fd, id, 0) ?: complete_all(fd, 0, 0, 0) < 0 ? errno : 0;
 	case TWHEEL_RIGHT_REARM:
-		return op_rearm(fd, id, HOUR, 0, TWHEEL_REARM_ALWAYS) < 0 ? errno : 0;
+		return op_rearm(fd, id, HOUR, 0) < 0 ? errno : 0;
 	case TWHEEL_RIGHT_DRAIN:
 		return drain(fd) < 0 ? errno : 0;
 	case TWHEEL_RIGHT_LIST:

@@ -153,8 +153,8 @@ static void add_absolute(int fd, struct shared *shared)
 		CHECK(pending.deadline == deadline);
 		CHECK(pending.remaining <= 2 * SEC);
 		/* The offset between the namespaces does not affect the comparison. */
-		CHECK(op_rearm(fd, args.id, deadline - 1900 * MSEC, TWHEEL_REARM_ABSTIME,
-			       TWHEEL_REARM_IF_EARLIER) == 1);
+		CHECK(op_rearm(fd, args.id, deadline - 1900 * MSEC,
+			       TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_EARLIER) == 1);
 		deadline -= 1900 * MSEC;
 		CHECK(next_event(fd, &event));
 		CHECK(event.id == args.id);
@@ -292,8 +292,8 @@ static void use_operation(int fd, struct shared *shared)
 	CHECK(!call(fd, TWHEEL_IOC_LIST, &list));
 	CHECK(list.nr == 1);
 	CHECK(entry.deadline == pending.deadline);
-	CHECK(op_rearm(fd, shared->id, pending.deadline + SEC, TWHEEL_REARM_ABSTIME,
-		       TWHEEL_REARM_IF_LATER) == 1);
+	CHECK(op_rearm(fd, shared->id, pending.deadline + SEC,
+		       TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER) == 1);
 }
 
 static void read_it(int fd, struct shared *shared)

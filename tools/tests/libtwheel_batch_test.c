@@ -162,7 +162,7 @@ static void each_call_can_be_a_command(void)
 	CHECK(!add(batch, 5) && !twheel_batch_cancel(batch, 7) &&
 	      !twheel_batch_complete(batch, 7, 8) &&
 	      !twheel_batch_complete_error(batch, 7, -EIO) &&
-	      !twheel_batch_rearm(batch, 7, 8, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_IF_LATER) &&
+	      !twheel_batch_rearm(batch, 7, 8, TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER) &&
 	      !twheel_batch_rearm_with(batch, &rearm) &&
 	      !twheel_batch_watch(batch, 7, &spec, 1) && !twheel_batch_unwatch(batch, 7, key) &&
 	      !twheel_batch_signal(batch, key, 5) && !twheel_batch_signal_with(batch, &signal) &&
@@ -174,8 +174,7 @@ static void each_call_can_be_a_command(void)
 	CHECK(seen[3].call == TWHEEL_CALL_COMPLETE && seen[3].complete.error == -EIO &&
 	      seen[3].complete.id == 7);
 	CHECK(seen[4].call == TWHEEL_CALL_REARM && seen[4].rearm.deadline == 8 &&
-	      seen[4].rearm.flags == TWHEEL_REARM_ABSTIME &&
-	      seen[4].rearm.mode == TWHEEL_REARM_IF_LATER);
+	      seen[4].rearm.flags == (TWHEEL_REARM_ABSTIME | TWHEEL_REARM_IF_LATER));
 	CHECK(seen[5].call == TWHEEL_CALL_REARM && seen[5].rearm.slack == 9);
 	CHECK(seen[6].call == TWHEEL_CALL_WATCH && seen[6].watch.nr_keys == 1 &&
 	      device.keys[6].need == 2);

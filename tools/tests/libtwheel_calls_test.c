@@ -149,27 +149,27 @@ static void answer_moved(unsigned long request, void *args)
 	struct twheel_rearm_args *rearm = args;
 
 	CHECK(request == TWHEEL_IOC_REARM);
-	rearm->moved = rearm->mode == TWHEEL_REARM_ALWAYS;
+	rearm->moved = !(rearm->flags & ~TWHEEL_REARM_ABSTIME);
 }
 
 static void rearm_returns_whether_it_moved_the_deadline(void)
 {
-	struct twheel_rearm_args args = { .id = 7, .slack = 9, .mode = TWHEEL_REARM_IF_LATER };
+	struct twheel_rearm_args args = { .id = 7, .slack = 9, .flags = TWHEEL_REARM_IF_LATER };
 
 	fake_reset();
 	fake.answer = answer_moved;
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, TWHEEL_REARM_ABSTIME, TWHEEL_REARM_ALWAYS) == 1);
+	CHECK(twheel_rearm(FAKE_FD, 7, 8, TWHEEL_REARM_ABSTIME) == 1);
 	CHECK_CALL(TWHEEL_IOC_REARM);
 	CHECK(fake.args.rearm.id == 7 && fake.args.rearm.deadline == 8 &&
 	      fake.args.rearm.flags == TWHEEL_REARM_ABSTIME);
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0, TWHEEL_REARM_IF_EARLIER) == 0);
-	CHECK(fake.args.rearm.mode == TWHEEL_REARM_IF_EARLIER);
+	CHECK(twheel_rearm(FAKE_FD, 7, 8, TWHEEL_REARM_IF_EARLIER) == 0);
+	CHECK(fake.args.rearm.flags == TWHEEL_REARM_IF_EARLIER);
 	CHECK(twheel_rearm_with(FAKE_FD, &args) == 0);
 	CHECK(fake.args.rearm.slack == 9);
-	args.mode = TWHEEL_REARM_ALWAYS;
+	args.flags = TWHEEL_REARM_ALWAYS;
 	CHECK(twheel_rearm_with(FAKE_FD, &args) == 1 && args.moved == 1);
 	fake.error = EALREADY;
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0, 0) == -1 && errno == EALREADY);
+	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0) == -1 && errno == EALREADY);
 }
 
 static void answer_counts(unsigned long request, void *args)

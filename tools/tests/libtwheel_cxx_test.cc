@@ -28,7 +28,7 @@ bool a_call_fails_with_errno()
 	twheel_query_args query;
 
 	add.deadline = TWHEEL_NEVER;
-	rearm.mode = TWHEEL_REARM_IF_LATER;
+	rearm.flags = TWHEEL_REARM_IF_LATER;
 	return twheel_add(-1, &add) == -1 && errno == EBADF &&
 	       twheel_rearm_with(-1, &rearm) == -1 && errno == EBADF &&
 	       twheel_signal_with(-1, &signal) == -1 && errno == EBADF &&

@@ -295,9 +295,8 @@ enum outcome rearm_command(struct command_line *line)
 				   earlier ? "--if-earlier and --if-later" :
 					     "--slack and --coarse");
 	args.deadline = when_deadline(&when);
-	args.flags = when.at.given ? TWHEEL_REARM_ABSTIME : 0;
+	args.flags = (when.at.given ? TWHEEL_REARM_ABSTIME : 0) |
+		     (earlier ? TWHEEL_REARM_IF_EARLIER : 0) | (later ? TWHEEL_REARM_IF_LATER : 0);
 	args.slack = coarse ? TWHEEL_SLACK_COARSE : slack.value;
-	args.mode = earlier ? TWHEEL_REARM_IF_EARLIER :
-		    later ? TWHEEL_REARM_IF_LATER : TWHEEL_REARM_ALWAYS;
 	return rearm(line, &args, &when.at);
 }

@@ -78,7 +78,7 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, 0, id, id),
 	CALL(CANCEL, cancel, reserved, FMODE_WRITE, TWHEEL_RIGHT_END),
 	CALL(COMPLETE, complete, flags, FMODE_WRITE, TWHEEL_RIGHT_END),
-	CALL_OUTPUT(REARM, rearm, reserved, FMODE_WRITE, TWHEEL_RIGHT_REARM, moved, moved),
+	CALL_OUTPUT(REARM, rearm, moved, FMODE_WRITE, TWHEEL_RIGHT_REARM, moved, moved),
 	CALL(WATCH, watch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
 	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
 	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, TWHEEL_RIGHT_SIGNAL,

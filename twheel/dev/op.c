@@ -35,6 +35,8 @@
 #define ADD_FLAGS	(TWHEEL_ADD_ABSTIME | TWHEEL_ADD_DETACHED | \
 			 TWHEEL_ADD_CANCEL_ON_SET | TWHEEL_ADD_FIXED_DELAY)
 
+#define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
+
 /* There is a slab cache for each number of keys up to this one. */
 #define CACHED_KEYS	8
 
@@ -897,7 +899,7 @@ static int file_op_rearm(struct twheel_file_op *file_op, const struct twheel_rea
 		return -EOPNOTSUPP;
 	return twheel_op_rearm_slack(&file_op->op,
 				     deadline_to_host(file_op, rearm->deadline, absolute),
-				     rearm->slack, rearm->mode);
+				     rearm->slack, rearm->flags & REARM_MODES);
 }
 
 int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
@@ -906,9 +908,8 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_file_op *file_op;
 	int ret;
 
-	if (rearm->flags & ~TWHEEL_REARM_ABSTIME || rearm->reserved)
-		return -EINVAL;
-	if (rearm->mode > TWHEEL_REARM_IF_LATER)
+	if (rearm->flags & ~(TWHEEL_REARM_ABSTIME | REARM_MODES) ||
+	    (rearm->flags & REARM_MODES) == REARM_MODES)
 		return -EINVAL;
 	file_op = twheel_call_op(call, rearm->id);
 	if (IS_ERR(file_op))

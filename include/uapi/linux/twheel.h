@@ -68,13 +68,13 @@
  * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
  * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
  *
- * No deadline is later than any deadline. In the kernel interface, these modes arm a
- * timer that is not pending.
+ * Flags of struct twheel_rearm_args. No deadline is later than any deadline. In the
+ * kernel interface, these modes arm a timer that is not pending.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
-	TWHEEL_REARM_IF_EARLIER	= 1,
-	TWHEEL_REARM_IF_LATER	= 2,
+	TWHEEL_REARM_IF_EARLIER	= 2,
+	TWHEEL_REARM_IF_LATER	= 4,
 };
 
 /**
@@ -206,7 +206,10 @@ struct twheel_complete_args {
 	__u32 flags;
 };
 
-/* twheel_rearm_args.flags: the deadline is an absolute time. */
+/*
+ * twheel_rearm_args.flags, with at most one condition of enum twheel_rearm: the deadline
+ * is an absolute time.
+ */
 #define TWHEEL_REARM_ABSTIME	(1U << 0)
 
 /**
@@ -216,19 +219,15 @@ struct twheel_complete_args {
  *	the operation. On CLOCK_REALTIME it has to be of the kind that the operation
  *	was added with, relative or absolute.
  * @slack: as in struct twheel_add_args
- * @flags: TWHEEL_REARM_ABSTIME
- * @mode: one of enum twheel_rearm
- * @moved: out: 1 if the deadline was changed, 0 if @mode prevented it
- * @reserved: must be zero
+ * @flags: TWHEEL_REARM_*
+ * @moved: out: 1 if the deadline was changed, 0 if the condition prevented it
  */
 struct twheel_rearm_args {
 	__u64 id;
 	__u64 deadline;
 	__u64 slack;
 	__u32 flags;
-	__u32 mode;
 	__u32 moved;
-	__u32 reserved;
 };
 
 /**

@@ -70,9 +70,7 @@ class twheel_rearm_args(ctypes.Structure):
         ("deadline", c_uint64),
         ("slack", c_uint64),
         ("flags", c_uint32),
-        ("mode", c_uint32),
         ("moved", c_uint32),
-        ("reserved", c_uint32),
     ]
 
 

@@ -63,8 +63,8 @@ class Rearm(enum.IntEnum):
     """Condition for changing a deadline."""
 
     ALWAYS = 0
-    IF_EARLIER = 1
-    IF_LATER = 2
+    IF_EARLIER = 2
+    IF_LATER = 4
 
 
 class Event(NamedTuple):
@@ -205,8 +205,7 @@ def rearm_args(
         id=u64(id, "id"),
         deadline=interval(timeout) if deadline is None else u64(deadline, "deadline"),
         slack=interval(slack),  # inf is TWHEEL_SLACK_COARSE
-        flags=_lib.REARM_ABSTIME if deadline is not None else 0,
-        mode=mode,
+        flags=mode | (_lib.REARM_ABSTIME if deadline is not None else 0),
     )
 
 

@@ -279,13 +279,14 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 {
 	uint64_t deadline = deadline_at(op->args.clock, args->deadline,
 					args->flags & TWHEEL_REARM_ABSTIME);
+	uint32_t mode = args->flags & ~TWHEEL_REARM_ABSTIME;
 
-	if (op->args.period || args->mode > TWHEEL_REARM_IF_LATER) {
+	if (op->args.period || mode > TWHEEL_REARM_IF_LATER) {
 		errno = op->args.period ? EOPNOTSUPP : EINVAL;
 		return -1;
 	}
-	args->moved = args->mode == TWHEEL_REARM_IF_EARLIER ? deadline < op->args.deadline :
-		      args->mode == TWHEEL_REARM_IF_LATER ? deadline > op->args.deadline : 1;
+	args->moved = mode == TWHEEL_REARM_IF_EARLIER ? deadline < op->args.deadline :
+		      mode == TWHEEL_REARM_IF_LATER ? deadline > op->args.deadline : 1;
 	if (args->moved)
 		op->args.deadline = deadline;
 	fake_wake();

@@ -145,7 +145,7 @@ static int call_rearm(const struct player *p, const struct command *c, __u64 id)
 {
 	__u32 flags = c->when == WHEN_AT ? TWHEEL_REARM_ABSTIME : 0;
 
-	return twheel_rearm(p->fd, id, deadline(p, c), flags, c->mode) < 0 ? -1 : 0;
+	return twheel_rearm(p->fd, id, deadline(p, c), flags | c->mode) < 0 ? -1 : 0;
 }
 
 /* Return: 0 or -1. @ended is set by calls that return a number of operations. */
