@@ -206,7 +206,7 @@ static int ops_watch(u32 nr, bool one_key)
 		if (i % 1024 == 0)
 			cond_resched();
 	}
-	bench_ops.expected = TWHEEL_COMPLETED;
+	bench_ops.expected = TWHEEL_REASON_COMPLETED;
 	return err;
 }
 

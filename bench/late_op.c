@@ -66,11 +66,11 @@ static void late_ended(struct twheel_op *op)
 
 	twheel_op_get_result(op, &result);
 	run.ends[o->id]++;
-	if (result.reason == TWHEEL_EXPIRED) {
+	if (result.reason == TWHEEL_REASON_EXPIRED) {
 		run.early += now < result.deadline;
 		late_record(&run.late, now - min(result.deadline, now));
 		WRITE_ONCE(run.expired, run.expired + 1);
-	} else if (result.reason == TWHEEL_COMPLETED) {
+	} else if (result.reason == TWHEEL_REASON_COMPLETED) {
 		run.completed++;
 	} else {
 		run.other_reason++;

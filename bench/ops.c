@@ -63,7 +63,7 @@ static void op_ended(struct twheel_op *op)
 
 	twheel_op_get_result(op, &result);
 	wrong = o->ended++ || result.reason != ops->expected;
-	if (result.reason == TWHEEL_EXPIRED)
+	if (result.reason == TWHEEL_REASON_EXPIRED)
 		wrong |= op_early(result.deadline);
 	if (unlikely(wrong)) {
 		ops->wrong++;
@@ -71,7 +71,7 @@ static void op_ended(struct twheel_op *op)
 		ops->ended++;
 		twheel_op_put(op);
 	}
-	if (result.reason == TWHEEL_EXPIRED)
+	if (result.reason == TWHEEL_REASON_EXPIRED)
 		ops_expired();
 }
 
@@ -222,8 +222,8 @@ static int ops_check(u32 drained, u64 before)
 	u64 ended;
 
 	twheel_purgatory_get_stats(ops->purgatory, &stats);
-	ended = stats.ended[TWHEEL_COMPLETED] + stats.ended[TWHEEL_EXPIRED] +
-		stats.ended[TWHEEL_CANCELLED];
+	ended = stats.ended[TWHEEL_REASON_COMPLETED] + stats.ended[TWHEEL_REASON_EXPIRED] +
+		stats.ended[TWHEEL_REASON_CANCELLED];
 	if (!ops->wrong && ops->added == ops->ended &&
 	    ops->added + ops->added_custom == stats.added &&
 	    ended == stats.added && ops->ended - before == drained &&
@@ -248,7 +248,7 @@ int ops_stop(int err)
 	u32 drained;
 	int wrong;
 
-	ops->expected = TWHEEL_CANCELLED;
+	ops->expected = TWHEEL_REASON_CANCELLED;
 	drained = twheel_purgatory_drain(ops->purgatory);
 	wrong = ops_check(drained, before);
 	twheel_purgatory_destroy(ops->purgatory);

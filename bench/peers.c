@@ -96,7 +96,7 @@ static void late_ended(struct twheel_op *op)
 	struct twheel_op_result result;
 
 	twheel_op_get_result(op, &result);
-	run.early += result.reason != TWHEEL_EXPIRED;
+	run.early += result.reason != TWHEEL_REASON_EXPIRED;
 	record(result.deadline);
 	twheel_op_put(op);
 }
@@ -235,7 +235,7 @@ static int measure(struct late_timer *late, bool quick)
 	unused -= ops_pages_unused();
 	report("bytes", "bytes", div_u64(max(unused, 0LL) * PAGE_SIZE * 1000, run.nr));
 
-	bench_ops.expected = TWHEEL_COMPLETED;
+	bench_ops.expected = TWHEEL_REASON_COMPLETED;
 	err = steps(nr / 4);
 	ns = ktime_get_ns();
 	err = err ?: steps(nr);

@@ -184,15 +184,15 @@ static int signal_unwatched_block(const u32 *ids, u32 nr)
 }
 
 static const struct way ways[] = {
-	{ "complete",	TWHEEL_COMPLETED,	complete_block },
-	{ "signal",	TWHEEL_COMPLETED,	signal_block },
-	{ "cancel",	TWHEEL_CANCELLED,	cancel_block },
+	{ "complete",	TWHEEL_REASON_COMPLETED,	complete_block },
+	{ "signal",	TWHEEL_REASON_COMPLETED,	signal_block },
+	{ "cancel",	TWHEEL_REASON_CANCELLED,	cancel_block },
 };
 
 /* These leave the number of pending operations unchanged. */
 static const struct way pairs[] = {
-	{ "watch_complete",	TWHEEL_COMPLETED,	watch_complete_block },
-	{ "signal_nobody",	TWHEEL_COMPLETED,	signal_unwatched_block },
+	{ "watch_complete",	TWHEEL_REASON_COMPLETED,	watch_complete_block },
+	{ "signal_nobody",	TWHEEL_REASON_COMPLETED,	signal_unwatched_block },
 };
 
 static int timed(int (*block)(const u32 *ids, u32 nr), const u32 *ids, u64 *ns)
@@ -256,7 +256,7 @@ static int expire_block(u32 nr, u64 *ns, u64 *intervals)
 	bool in_time;
 	int err;
 
-	ops->expected = TWHEEL_EXPIRED;
+	ops->expected = TWHEEL_REASON_EXPIRED;
 	ops->expiring = nr;
 	ops->first = 0;
 	reinit_completion(&ops->expired);

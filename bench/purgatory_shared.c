@@ -132,7 +132,7 @@ static int measure_all(const char *variant)
 		if (i % 1024 == 0)
 			cond_resched();
 	}
-	bench_ops.expected = TWHEEL_COMPLETED;
+	bench_ops.expected = TWHEEL_REASON_COMPLETED;
 	for (rep = 0; rep < run.config->reps && !err; rep++) {
 		bench_repetition(rep);
 		err = measure_once(variant);

@@ -142,7 +142,7 @@ static void reset_account(struct torture_purgatory *p)
 	p->closing = false;
 	p->before.added = atomic64_read(&p->added);
 	p->before.rejected = atomic64_read(&p->rejected);
-	for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
+	for (i = TWHEEL_REASON_COMPLETED; i <= TWHEEL_REASON_CANCELLED; i++)
 		p->before.ended[i] = atomic64_read(&p->ended[i]);
 	for (i = 0; i < TORTURE_KEYS; i++)
 		torture_key_init(&p->key[i], 0, i);

@@ -186,7 +186,7 @@ struct torture_purgatory {
 	atomic_t		alive;
 	atomic64_t		rounds;
 	atomic64_t		added;
-	atomic64_t		ended[TWHEEL_CANCELLED + 1];
+	atomic64_t		ended[TWHEEL_REASON_CANCELLED + 1];
 	atomic64_t		rejected;
 	struct twheel_purgatory_stats before;
 	atomic64_t		complete_alls;

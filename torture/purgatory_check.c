@@ -241,16 +241,16 @@ void op_check_end(struct torture_op *o, const struct twheel_op_result *result)
 	if (result->time > now && !uses_wall_clock(o))
 		op_fail(FAIL_RESULT, o, "ended in the future");
 	switch (result->reason) {
-	case TWHEEL_COMPLETED:
+	case TWHEEL_REASON_COMPLETED:
 		if (result->error)
 			check_error(o, result->error);
 		else
 			check_completed(o, result->value);
 		break;
-	case TWHEEL_EXPIRED:
+	case TWHEEL_REASON_EXPIRED:
 		check_expired(o, result);
 		break;
-	case TWHEEL_CANCELLED:
+	case TWHEEL_REASON_CANCELLED:
 		check_cancelled(o, result);
 		break;
 	default:
@@ -263,9 +263,9 @@ static int expected_claims(const struct torture_op *o)
 {
 	enum torture_call_type type = o->value >> 32;
 
-	if (o->reason == TWHEEL_CANCELLED)
+	if (o->reason == TWHEEL_REASON_CANCELLED)
 		return o->error ? 0 : -1;
-	if (o->reason == TWHEEL_EXPIRED)
+	if (o->reason == TWHEEL_REASON_EXPIRED)
 		return o->expire_called ? -1 : 0;
 	if (o->error)
 		return o->error >= MIN_OP_ERROR;
@@ -285,6 +285,6 @@ void op_check_release(struct torture_op *o)
 		return;
 	if (expected_claims(o) >= 0 && claims != expected_claims(o))
 		op_fail(FAIL_RESULT, o, "wrong number of calls claim to have ended it");
-	if (o->reason == TWHEEL_CANCELLED && !o->error && !claims)
+	if (o->reason == TWHEEL_REASON_CANCELLED && !o->error && !claims)
 		atomic_inc(&o->p->unclaimed);
 }

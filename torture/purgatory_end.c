@@ -93,8 +93,8 @@ static void survey(struct torture_purgatory *p, struct survey *seen)
 
 static u64 all_ended(const struct twheel_purgatory_stats *stats)
 {
-	return stats->ended[TWHEEL_COMPLETED] + stats->ended[TWHEEL_EXPIRED] +
-	       stats->ended[TWHEEL_CANCELLED];
+	return stats->ended[TWHEEL_REASON_COMPLETED] + stats->ended[TWHEEL_REASON_EXPIRED] +
+	       stats->ended[TWHEEL_REASON_CANCELLED];
 }
 
 /*
@@ -236,7 +236,7 @@ void purgatory_check_empty(struct torture_purgatory *p)
 	expect_count(p, "total added", now.added, all_ended(&now));
 	expect_count(p, "rejected", now.rejected,
 		     atomic64_read(&p->rejected) - before->rejected);
-	for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
+	for (i = TWHEEL_REASON_COMPLETED; i <= TWHEEL_REASON_CANCELLED; i++)
 		expect_count(p, "ended for one reason", now.ended[i],
 			     atomic64_read(&p->ended[i]) - before->ended[i]);
 	expect_tickets(p);

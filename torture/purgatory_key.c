@@ -92,7 +92,7 @@ static void cancelled_for_key(struct twheel_op *op, void *data)
 	if (o->condition != TWHEEL_COND_PREDICATE && call_is_shallow(call_current()) &&
 	    !returned)
 		op_fail(FAIL_AFTER, o, "reported before its callback has returned");
-	else if (returned && o->reason != TWHEEL_CANCELLED)
+	else if (returned && o->reason != TWHEEL_REASON_CANCELLED)
 		op_fail(FAIL_RESULT, o, "reported, but not cancelled");
 }
 

@@ -155,7 +155,7 @@ static void ended(struct twheel_op *op)
 	o->value = result.value;
 	WRITE_ONCE(o->known_ended, true);
 	op_check_end(o, &result);
-	if (result.reason <= TWHEEL_CANCELLED)
+	if (result.reason <= TWHEEL_REASON_CANCELLED)
 		atomic64_inc(&p->ended[result.reason]);
 	/* Let other calls wait for this callback. */
 	if (!torture_below(&o->rng, 8) && torture_may_delay(&o->rng))

@@ -105,7 +105,7 @@ bool torture_failed(void)
 struct op_sums {
 	s64 rounds;
 	s64 added;
-	s64 ended[TWHEEL_CANCELLED + 1];
+	s64 ended[TWHEEL_REASON_CANCELLED + 1];
 	s64 rejected;
 };
 
@@ -118,7 +118,7 @@ static struct op_sums op_sums(void)
 	for (p = torture_purgatories; p < torture_purgatories + torture_nr_purgatories; p++) {
 		sums.rounds += atomic64_read(&p->rounds);
 		sums.added += atomic64_read(&p->added);
-		for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
+		for (i = TWHEEL_REASON_COMPLETED; i <= TWHEEL_REASON_CANCELLED; i++)
 			sums.ended[i] += atomic64_read(&p->ended[i]);
 		sums.rejected += atomic64_read(&p->rejected);
 	}
@@ -151,9 +151,9 @@ static void progress_of_ops(unsigned long s)
 	if (!torture_nr_purgatories)
 		return;
 	pr_info("%lu s: %lld purgatories, %lld operations, %lld completed, %lld expired\n",
-		s, sums.rounds, sums.added, sums.ended[TWHEEL_COMPLETED],
-		sums.ended[TWHEEL_EXPIRED]);
-	expect_progress(&progress, sums.ended[TWHEEL_COMPLETED], s,
+		s, sums.rounds, sums.added, sums.ended[TWHEEL_REASON_COMPLETED],
+		sums.ended[TWHEEL_REASON_EXPIRED]);
+	expect_progress(&progress, sums.ended[TWHEEL_REASON_COMPLETED], s,
 			"no operation has completed for a long time");
 }
 
@@ -193,10 +193,10 @@ static void expect_sums_of_ops(void)
 {
 	struct op_sums sums = op_sums();
 
-	if (sums.added != sums.ended[TWHEEL_COMPLETED] + sums.ended[TWHEEL_EXPIRED] +
-	    sums.ended[TWHEEL_CANCELLED])
+	if (sums.added != sums.ended[TWHEEL_REASON_COMPLETED] + sums.ended[TWHEEL_REASON_EXPIRED] +
+	    sums.ended[TWHEEL_REASON_CANCELLED])
 		torture_fail(FAIL_COUNTS, NULL, "adds and ends differ");
-	if (!sums.ended[TWHEEL_COMPLETED] || !sums.ended[TWHEEL_EXPIRED])
+	if (!sums.ended[TWHEEL_REASON_COMPLETED] || !sums.ended[TWHEEL_REASON_EXPIRED])
 		torture_fail(FAIL_STALL, NULL, "no operation has completed, or none has expired");
 }
 
@@ -217,8 +217,8 @@ static s64 nr_events(const struct op_sums *ops)
 {
 	return sum(COUNT_ARMED) + sum(COUNT_FIRED) + sum(COUNT_CANCELLED) +
 	       sum(COUNT_WORK_CANCELLED) + sum(COUNT_HANDED_BACK) + ops->added +
-	       ops->ended[TWHEEL_COMPLETED] + ops->ended[TWHEEL_EXPIRED] +
-	       ops->ended[TWHEEL_CANCELLED];
+	       ops->ended[TWHEEL_REASON_COMPLETED] + ops->ended[TWHEEL_REASON_EXPIRED] +
+	       ops->ended[TWHEEL_REASON_CANCELLED];
 }
 
 /* Log the result. Scripts parse this line. */
@@ -232,8 +232,8 @@ void torture_verdict(void)
 		result, list_failures(), sum(COUNT_ARMED), sum(COUNT_FIRED), cancelled,
 		sum(COUNT_HANDED_BACK), sum(COUNT_MOVED),
 		sum(COUNT_REFUSED), sum(COUNT_REJECTED), sum(COUNT_ROUNDS),
-		ops.added, ops.ended[TWHEEL_COMPLETED], ops.ended[TWHEEL_EXPIRED],
-		ops.ended[TWHEEL_CANCELLED], ops.rejected, ops.rounds,
+		ops.added, ops.ended[TWHEEL_REASON_COMPLETED], ops.ended[TWHEEL_REASON_EXPIRED],
+		ops.ended[TWHEEL_REASON_CANCELLED], ops.rejected, ops.rounds,
 		atomic_read(&torture_offlined), atomic_read(&torture_clock_steps),
 		div_u64(atomic64_read(&torture_late_ns), NSEC_PER_USEC), nr_events(&ops));
 }

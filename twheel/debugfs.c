@@ -69,8 +69,9 @@ static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purga
 		   purgatory->name, purgatory->max_pending, purgatory->max_watches,
 		   stats.pending, stats.keys, stats.watches);
 	seq_printf(file, " added=%llu completed=%llu expired=%llu cancelled=%llu rejected=%llu\n",
-		   stats.added, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED],
-		   stats.ended[TWHEEL_CANCELLED], stats.rejected);
+		   stats.added, stats.ended[TWHEEL_REASON_COMPLETED],
+		   stats.ended[TWHEEL_REASON_EXPIRED], stats.ended[TWHEEL_REASON_CANCELLED],
+		   stats.rejected);
 }
 
 static int purgatories_show(struct seq_file *file, void *unused)

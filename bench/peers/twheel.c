@@ -108,7 +108,7 @@ static int read_events(struct session *session, unsigned int nr)
 	if (got < 0)
 		return errno == EAGAIN ? 0 : -errno;
 	for (ssize_t i = 0; i < got; i++) {
-		if (events[i].reason == TWHEEL_EXPIRED)
+		if (events[i].reason == TWHEEL_REASON_EXPIRED)
 			expired(session, events[i].cookie, now);
 		else
 			ended(session, events[i].cookie);

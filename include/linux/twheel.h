@@ -670,7 +670,7 @@ struct twheel_purgatory_stats {
 	u64	keys;
 	u64	watches;
 	u64	added;
-	u64	ended[TWHEEL_CANCELLED + 1];
+	u64	ended[TWHEEL_REASON_CANCELLED + 1];
 	u64	rejected;
 };
 
@@ -740,7 +740,7 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
  */
 static inline int twheel_op_complete(struct twheel_op *op, u64 value)
 {
-	return twheel_op_end(op, TWHEEL_COMPLETED, 0, value);
+	return twheel_op_end(op, TWHEEL_REASON_COMPLETED, 0, value);
 }
 
 /**
@@ -753,7 +753,7 @@ static inline int twheel_op_complete(struct twheel_op *op, u64 value)
  */
 static inline int twheel_op_complete_error(struct twheel_op *op, int error)
 {
-	return error < 0 ? twheel_op_end(op, TWHEEL_COMPLETED, error, 0) : -EINVAL;
+	return error < 0 ? twheel_op_end(op, TWHEEL_REASON_COMPLETED, error, 0) : -EINVAL;
 }
 
 /**
@@ -767,7 +767,7 @@ static inline int twheel_op_complete_error(struct twheel_op *op, int error)
  */
 static inline int twheel_op_expire(struct twheel_op *op)
 {
-	return twheel_op_end(op, TWHEEL_EXPIRED, 0, 0);
+	return twheel_op_end(op, TWHEEL_REASON_EXPIRED, 0, 0);
 }
 
 /**
@@ -779,7 +779,7 @@ static inline int twheel_op_expire(struct twheel_op *op)
  */
 static inline int twheel_op_cancel(struct twheel_op *op)
 {
-	return twheel_op_end(op, TWHEEL_CANCELLED, 0, 0);
+	return twheel_op_end(op, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 int twheel_op_cancel_sync(struct twheel_op *op);

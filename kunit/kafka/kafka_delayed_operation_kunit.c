@@ -38,13 +38,13 @@ static void safe_try_complete_or_else(struct kunit *test)
 	first->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_add(first, LONG_NS, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, first->evaluated, 1);
-	expect_done(test, first, TWHEEL_COMPLETED, 0);
+	expect_done(test, first, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
 	later->predicate = true_on_second_eval;
 	KUNIT_EXPECT_EQ(test, watcher_add(later, LONG_NS, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, later->evaluated, 2);
-	expect_done(test, later, TWHEEL_COMPLETED, 0);
+	expect_done(test, later, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
 	/* The second evaluation finds the operation under its key, the first does not. */
@@ -71,12 +71,12 @@ static void request_satisfaction(struct kunit *test)
 	r1->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
-	expect_done(test, r1, TWHEEL_COMPLETED, 0);
+	expect_done(test, r1, TWHEEL_REASON_COMPLETED, 0);
 	expect_pending(test, r2);
 	r2->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
-	expect_done(test, r2, TWHEEL_COMPLETED, 0);
+	expect_done(test, r2, TWHEEL_REASON_COMPLETED, 0);
 }
 
 static void request_expiry(struct kunit *test)
@@ -90,7 +90,7 @@ static void request_expiry(struct kunit *test)
 	expect_pending(test, r1);
 	vtime_sleep(twheel_tick_ns(probe_wheel) + 3 * VTIME_SLOP_NS);
 
-	expect_done(test, r1, TWHEEL_EXPIRED, 0);
+	expect_done(test, r1, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r1->result.time, start + expiration);
 	KUNIT_EXPECT_GE(test, r1->result.time, r1->result.deadline);
 	expect_pending(test, r2);
@@ -159,7 +159,7 @@ static void delayed_future(struct kunit *test)
 
 	/* Both are done: completed by the caller of the add. */
 	r = futures_add(test, LONG_NS, 10, 11);
-	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_PTR_EQ(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, sum, 21);
 
@@ -169,7 +169,7 @@ static void delayed_future(struct kunit *test)
 	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[1], 21), 1);
-	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 41);
 
 	/* One is done. */
@@ -177,7 +177,7 @@ static void delayed_future(struct kunit *test)
 	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 30), 1);
-	expect_done(test, r, TWHEEL_COMPLETED, 0);
+	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 61);
 
 	/* One is done in time, the other is never done. */
@@ -185,7 +185,7 @@ static void delayed_future(struct kunit *test)
 	r = futures_add(test, 2 * NSEC_PER_SEC, 0, 0);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 40), 0);
 	vtime_sleep(3 * NSEC_PER_SEC);
-	expect_done(test, r, TWHEEL_EXPIRED, 0);
+	expect_done(test, r, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r->result.time, start + 2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_PTR_NE(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, futures[0].error, 0);
@@ -211,8 +211,8 @@ static void request_purge(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, watcher_check(1) + watcher_check(2) + watcher_check(3), 0);
 	expect_counts(test, 1, 1, 1);
 	expect_pending(test, r1);
-	expect_done(test, r2, TWHEEL_COMPLETED, 0);
-	expect_done(test, r3, TWHEEL_COMPLETED, 0);
+	expect_done(test, r2, TWHEEL_REASON_COMPLETED, 0);
+	expect_done(test, r3, TWHEEL_REASON_COMPLETED, 0);
 }
 
 #define NR_CANCELLED	3
@@ -255,15 +255,15 @@ static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[1], &r2->op);
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[2], &r3->op);
 	KUNIT_EXPECT_EQ(test, cancelled.not_ended, 0);
-	expect_done(test, r1, TWHEEL_CANCELLED, 0);
-	expect_done(test, r2, TWHEEL_CANCELLED, 0);
-	expect_done(test, r3, TWHEEL_CANCELLED, 0);
+	expect_done(test, r1, TWHEEL_REASON_CANCELLED, 0);
+	expect_done(test, r2, TWHEEL_REASON_CANCELLED, 0);
+	expect_done(test, r3, TWHEEL_REASON_CANCELLED, 0);
 	expect_counts(test, 1, 1, 1);
 
 	r3->completable = true;
 	r4->completable = true;
 	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
-	expect_done(test, r4, TWHEEL_COMPLETED, 0);
+	expect_done(test, r4, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, r3->ended, 1);
 }
 

@@ -146,7 +146,7 @@ void try_complete_with_multiple_threads(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, completed, NR_OPS);
 	for (i = 0; i < NR_OPS; i++)
-		expect_done(test, &attempted[i].watcher, TWHEEL_COMPLETED, 0);
+		expect_done(test, &attempted[i].watcher, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -213,11 +213,11 @@ static void hold_by_other_thread(struct kunit *test, struct watcher *ops[2])
 	/* The check does not block, and the owner evaluates the predicate again. */
 	check_and_complete(test, ops, 1);
 	expect_pending(test, ops[0]);
-	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
+	expect_done(test, ops[1], TWHEEL_REASON_COMPLETED, 0);
 	complete(&go_on);
 	racer_join(&racer);
 	KUNIT_EXPECT_EQ(test, racer.completed, 1);
-	expect_done(test, ops[0], TWHEEL_COMPLETED, 0);
+	expect_done(test, ops[0], TWHEEL_REASON_COMPLETED, 0);
 }
 
 void delayed_operation_lock(struct kunit *test)
@@ -228,8 +228,8 @@ void delayed_operation_lock(struct kunit *test)
 	/* No thread owns the operations, so both complete. */
 	watch_two(test, ops);
 	check_and_complete(test, ops, 2);
-	expect_done(test, ops[0], TWHEEL_COMPLETED, 0);
-	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
+	expect_done(test, ops[0], TWHEEL_REASON_COMPLETED, 0);
+	expect_done(test, ops[1], TWHEEL_REASON_COMPLETED, 0);
 
 	/* The current thread owns ops[1]. ops[0] completes at once, ops[1] after its evaluation. */
 	watch_two(test, ops);
@@ -237,8 +237,8 @@ void delayed_operation_lock(struct kunit *test)
 	ops[1]->predicate = check_in_predicate;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&ops[1]->op), 1);
 	KUNIT_EXPECT_EQ(test, completed_in_predicate, 1);
-	expect_done(test, ops[0], TWHEEL_COMPLETED, 0);
-	expect_done(test, ops[1], TWHEEL_COMPLETED, 0);
+	expect_done(test, ops[0], TWHEEL_REASON_COMPLETED, 0);
+	expect_done(test, ops[1], TWHEEL_REASON_COMPLETED, 0);
 
 	hold_by_other_thread(test, ops);
 
@@ -248,7 +248,7 @@ void delayed_operation_lock(struct kunit *test)
 		ops[i]->completable = true;
 		KUNIT_EXPECT_EQ(test, watcher_add(ops[i], LONG_NS, 1, 1), 1);
 		KUNIT_EXPECT_EQ(test, ops[i]->evaluated, 1);
-		expect_done(test, ops[i], TWHEEL_COMPLETED, 0);
+		expect_done(test, ops[i], TWHEEL_REASON_COMPLETED, 0);
 	}
 	expect_counts(test, 0, 0, 0);
 }

@@ -58,13 +58,13 @@ static void expect_nr_pending(struct kunit *test, u64 nr)
 
 static void expect_failed(struct kunit *test, const struct future *future, int error)
 {
-	expect_done(test, &future->watcher, TWHEEL_COMPLETED, 0);
+	expect_done(test, &future->watcher, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, future->watcher.result.error, error);
 }
 
 static void expect_value(struct kunit *test, const struct future *future, u64 value)
 {
-	expect_done(test, &future->watcher, TWHEEL_COMPLETED, value);
+	expect_done(test, &future->watcher, TWHEEL_REASON_COMPLETED, value);
 	KUNIT_EXPECT_EQ(test, future->watcher.result.error, 0);
 }
 
@@ -94,7 +94,7 @@ static void expect_expired(struct kunit *test, const struct future *future)
 {
 	const struct twheel_op_result *result = &future->watcher.result;
 
-	expect_done(test, &future->watcher, TWHEEL_EXPIRED, 0);
+	expect_done(test, &future->watcher, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, result->time, result->deadline);
 	KUNIT_EXPECT_LE(test, result->time,
 			result->deadline + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
@@ -180,7 +180,7 @@ static void external_completion(struct kunit *test)
 	expect_failed(test, failed, -EIO);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&cancelled->watcher.op), 0);
 	expect_nr_pending(test, 1);
-	expect_done(test, &cancelled->watcher, TWHEEL_CANCELLED, 0);
+	expect_done(test, &cancelled->watcher, TWHEEL_REASON_CANCELLED, 0);
 
 	KUNIT_EXPECT_EQ(test, maybe_complete(6), 1);
 	expect_value(test, left, 6);

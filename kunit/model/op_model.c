@@ -109,7 +109,7 @@ bool op_model_evaluate(struct op_model *model, struct op_model_op *m)
 {
 	if (m->condition != TWHEEL_COND_PREDICATE || !m->holds)
 		return false;
-	op_model_end(model, m, TWHEEL_COMPLETED, 0, m->holds_value);
+	op_model_end(model, m, TWHEEL_REASON_COMPLETED, 0, m->holds_value);
 	return true;
 }
 
@@ -153,7 +153,7 @@ int op_model_unwatch(struct op_model *model, struct op_model_op *m, u64 key)
 	m->nr_watches--;
 	memmove(watch, watch + 1, (m->watch + m->nr_watches - watch) * sizeof(*watch));
 	if (m->condition == TWHEEL_COND_ALL && !op_model_missing(m))
-		op_model_end(model, m, TWHEEL_COMPLETED, 0, 0);
+		op_model_end(model, m, TWHEEL_REASON_COMPLETED, 0, 0);
 	return 0;
 }
 
@@ -191,7 +191,7 @@ static bool op_model_count(struct op_model *model, struct op_model_op *m, u64 ke
 		watch->need--;
 	if (op_model_missing(m))
 		return false;
-	op_model_end(model, m, TWHEEL_COMPLETED, 0, value);
+	op_model_end(model, m, TWHEEL_REASON_COMPLETED, 0, value);
 	return true;
 }
 
@@ -224,7 +224,7 @@ u32 op_model_cancel_key(struct op_model *model, u64 key)
 	u32 nr = 0;
 
 	while ((m = next_watcher(model, key, &serial, last))) {
-		op_model_end(model, m, TWHEEL_CANCELLED, 0, 0);
+		op_model_end(model, m, TWHEEL_REASON_CANCELLED, 0, 0);
 		nr++;
 	}
 	return nr;
@@ -234,7 +234,7 @@ static void op_model_expire(struct op_model *model, struct op_model_op *m, u64 t
 {
 	u64 due = max(m->deadline, m->armed_at);
 
-	op_model_end(model, m, TWHEEL_EXPIRED, 0, 0);
+	op_model_end(model, m, TWHEEL_REASON_EXPIRED, 0, 0);
 	m->end.time = due - min_t(u64, due - m->deadline, VTIME_SLOP_NS);
 	m->latest = due + tick + VTIME_SLOP_NS;
 	m->end_order = 0;

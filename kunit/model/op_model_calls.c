@@ -146,7 +146,7 @@ static void call_complete(struct op_model *model, struct op_model_op *m)
 
 	OP_MODEL_EQ(model, twheel_op_complete(&m->op, value), err);
 	if (!err)
-		op_model_end(model, m, TWHEEL_COMPLETED, 0, value);
+		op_model_end(model, m, TWHEEL_REASON_COMPLETED, 0, value);
 }
 
 static void call_complete_error(struct op_model *model, struct op_model_op *m)
@@ -157,7 +157,7 @@ static void call_complete_error(struct op_model *model, struct op_model_op *m)
 
 	OP_MODEL_EQ(model, twheel_op_complete_error(&m->op, error), err);
 	if (!err)
-		op_model_end(model, m, TWHEEL_COMPLETED, error, 0);
+		op_model_end(model, m, TWHEEL_REASON_COMPLETED, error, 0);
 }
 
 static void call_cancel(struct op_model *model, struct op_model_op *m)
@@ -169,7 +169,7 @@ static void call_cancel(struct op_model *model, struct op_model_op *m)
 	else
 		OP_MODEL_EQ(model, twheel_op_cancel_sync(&m->op), err);
 	if (!err)
-		op_model_end(model, m, TWHEEL_CANCELLED, 0, 0);
+		op_model_end(model, m, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 static void call_expire(struct op_model *model, struct op_model_op *m)
@@ -178,7 +178,7 @@ static void call_expire(struct op_model *model, struct op_model_op *m)
 
 	OP_MODEL_EQ(model, twheel_op_expire(&m->op), err);
 	if (!err)
-		op_model_end(model, m, TWHEEL_EXPIRED, 0, 0);
+		op_model_end(model, m, TWHEEL_REASON_EXPIRED, 0, 0);
 }
 
 static void call_try_complete(struct op_model *model, struct op_model_op *m)
@@ -343,7 +343,7 @@ static void call_complete_all(struct op_model *model, struct op_model_op *m)
 	for (i = 0; i < OP_MODEL_OPS; i++) {
 		if (model->op[i].life != OP_MODEL_PENDING)
 			continue;
-		op_model_end(model, &model->op[i], TWHEEL_COMPLETED, error, value);
+		op_model_end(model, &model->op[i], TWHEEL_REASON_COMPLETED, error, value);
 		pending++;
 	}
 	model->any_order = false;
@@ -407,7 +407,7 @@ void op_model_stop(struct op_model *model)
 	for (i = 0; i < OP_MODEL_OPS; i++) {
 		if (model->op[i].life != OP_MODEL_PENDING)
 			continue;
-		op_model_end(model, &model->op[i], TWHEEL_CANCELLED, 0, 0);
+		op_model_end(model, &model->op[i], TWHEEL_REASON_CANCELLED, 0, 0);
 		pending++;
 	}
 	OP_MODEL_EQ(model, nr, pending);

@@ -17,9 +17,9 @@ static void expect_variety(struct kunit *test, const struct twheel_purgatory_sta
 	unsigned int i;
 
 	kunit_info(test, "%llu completed, %llu expired, %llu cancelled, %llu rejected\n",
-		   stats->ended[TWHEEL_COMPLETED], stats->ended[TWHEEL_EXPIRED],
-		   stats->ended[TWHEEL_CANCELLED], stats->rejected);
-	for (i = TWHEEL_COMPLETED; i <= TWHEEL_CANCELLED; i++)
+		   stats->ended[TWHEEL_REASON_COMPLETED], stats->ended[TWHEEL_REASON_EXPIRED],
+		   stats->ended[TWHEEL_REASON_CANCELLED], stats->rejected);
+	for (i = TWHEEL_REASON_COMPLETED; i <= TWHEEL_REASON_CANCELLED; i++)
 		KUNIT_EXPECT_GT(test, stats->ended[i], STEPS / 100);
 }
 

@@ -152,7 +152,7 @@ static void expect_usable_keys(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, predicate->evaluated + predicate->ended, 0);
 
 	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &linked->key, 1, 7), 2);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 7);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 7);
 	KUNIT_EXPECT_EQ(test, linked->ended, 1);
 	/* Its slot is free again. */
 	key_op_init(linked);

@@ -214,7 +214,7 @@ static void watch_needs_no_memory(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, attempt.probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(5, 1), 1);
-	expect_ended(test, attempt.probe, TWHEEL_COMPLETED, 1);
+	expect_ended(test, attempt.probe, TWHEEL_REASON_COMPLETED, 1);
 }
 
 /* Calls that do not allocate, on an operation that watches 20 keys from 10 on. */
@@ -332,7 +332,7 @@ static void complete_by_signals(struct kunit *test, struct probe **probes, unsig
 		nr += probe_signal(i, 3);
 	KUNIT_EXPECT_EQ(test, nr, to - from);
 	for (i = from; i < to; i++)
-		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
+		expect_ended(test, probes[i], TWHEEL_REASON_COMPLETED, 3);
 }
 
 static void without_memory_for_buckets_chains_grow(struct kunit *test)

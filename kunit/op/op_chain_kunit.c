@@ -51,7 +51,7 @@ static void expect_chain(struct kunit *test)
 		while (!READ_ONCE(chain[i]->ended))
 			vtime_sleep(NSEC_PER_MSEC);
 		twheel_op_cancel_sync(&chain[i]->op);
-		expect_ended(test, chain[i], TWHEEL_COMPLETED, i);
+		expect_ended(test, chain[i], TWHEEL_REASON_COMPLETED, i);
 		KUNIT_EXPECT_EQ(test, chain[i]->order, chain[0]->order + i);
 	}
 	expect_counts(test, 0, 0, 0);

@@ -99,7 +99,7 @@ static struct probe *add_cancel_on_set(struct kunit *test, u64 delay)
 
 static void expect_on_time(struct kunit *test, const struct probe *probe, u64 deadline)
 {
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.error, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.deadline, deadline);
 	KUNIT_EXPECT_GE(test, probe->result.time, deadline);
@@ -109,7 +109,7 @@ static void expect_on_time(struct kunit *test, const struct probe *probe, u64 de
 
 static void expect_cancelled(struct kunit *test, const struct probe *probe)
 {
-	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.error, -ECANCELED);
 }
 
@@ -169,8 +169,8 @@ static void end_time_uses_clock_of_wheel(struct kunit *test)
 	now = ktime_get_ns();
 	real_now = ktime_get_real_ns();
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 2);
-	expect_ended(test, none, TWHEEL_COMPLETED, 3);
-	expect_ended(test, real, TWHEEL_COMPLETED, 3);
+	expect_ended(test, none, TWHEEL_REASON_COMPLETED, 3);
+	expect_ended(test, real, TWHEEL_REASON_COMPLETED, 3);
 	KUNIT_EXPECT_GE(test, none->result.time, now);
 	KUNIT_EXPECT_LE(test, none->result.time, now + VTIME_SLOP_NS);
 	KUNIT_EXPECT_GE(test, real->result.time, real_now);
@@ -188,7 +188,7 @@ static void step_forward_expires_passed_deadlines(struct kunit *test)
 	clock_move(test, 3600 * SECOND);
 	now = twheel_now(realtime);
 	vtime_sleep(2 * NOTICE_NS);
-	expect_ended(test, passed, TWHEEL_EXPIRED, 0);
+	expect_ended(test, passed, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_LE(test, passed->result.time, now + NOTICE_NS);
 	KUNIT_EXPECT_LE(test, remaining(ahead), 60 * SECOND);
 	vtime_sleep(61 * SECOND);
@@ -256,8 +256,8 @@ static void cancel_on_set_op_ends_normally_without_step(struct kunit *test)
 	clock_move(test, 1000 * SECOND);
 	vtime_sleep(SECOND);
 	expect_on_time(test, expires, deadline);
-	expect_ended(test, completes, TWHEEL_COMPLETED, 5);
-	expect_ended(test, cancelled, TWHEEL_CANCELLED, 0);
+	expect_ended(test, completes, TWHEEL_REASON_COMPLETED, 5);
+	expect_ended(test, cancelled, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_EQ(test, cancelled->result.error, 0);
 }
 
@@ -388,11 +388,11 @@ static void step_and_signal_end_each_op_once(struct kunit *test)
 	completed = probe_signal(10, 4);
 	vtime_sleep(SECOND * NR_OPS / 50);
 	for (i = 0; i < NR_OPS; i++) {
-		if (probes[i]->result.reason == TWHEEL_CANCELLED) {
+		if (probes[i]->result.reason == TWHEEL_REASON_CANCELLED) {
 			expect_cancelled(test, probes[i]);
 			cancelled++;
 		} else {
-			expect_ended(test, probes[i], TWHEEL_COMPLETED, 4);
+			expect_ended(test, probes[i], TWHEEL_REASON_COMPLETED, 4);
 		}
 	}
 	KUNIT_EXPECT_GT(test, cancelled, 0);

@@ -29,7 +29,7 @@ static void amounts_add_up_to_threshold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 5, 3), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 77), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 77);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 77);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 10, 4), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
@@ -43,7 +43,7 @@ static void amount_of_0_counts_as_1(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 2), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 3), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 3);
 }
 
 static void amounts_of_all_keys_count(struct kunit *test)
@@ -94,10 +94,10 @@ static void amounts_are_ignored_by_other_conditions(struct kunit *test)
 	quorum = probe_pending(test, TWHEEL_COND_QUORUM, 2, 20, 3);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1000, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 0, 8), 1);
-	expect_ended(test, twice, TWHEEL_COMPLETED, 8);
+	expect_ended(test, twice, TWHEEL_REASON_COMPLETED, 8);
 	KUNIT_EXPECT_EQ(test, quorum->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, 0, 9), 1);
-	expect_ended(test, quorum, TWHEEL_COMPLETED, 9);
+	expect_ended(test, quorum, TWHEEL_REASON_COMPLETED, 9);
 }
 
 static void each_key_has_its_own_need(struct kunit *test)
@@ -113,11 +113,11 @@ static void each_key_has_its_own_need(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(20, 0) + probe_signal(20, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(22, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 1), 1);
-	expect_ended(test, any, TWHEEL_COMPLETED, 1);
+	expect_ended(test, any, TWHEEL_REASON_COMPLETED, 1);
 	/* Additional signals of this key do not count for the other keys. */
 	KUNIT_EXPECT_EQ(test, probe_signal(21, 0) + probe_signal(21, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(20, 2), 1);
-	expect_ended(test, quorum, TWHEEL_COMPLETED, 2);
+	expect_ended(test, quorum, TWHEEL_REASON_COMPLETED, 2);
 }
 
 /* Arguments that are valid, or have exactly one error. */
@@ -217,7 +217,7 @@ static void complete_error_rejects_other_values(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	expect_counts(test, 1, 1, 1);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -MAX_ERRNO), 0);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.error, -MAX_ERRNO);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&probe->op, -EIO), -EALREADY);
 }
@@ -227,10 +227,11 @@ static void end_rejects_unknown_reasons(struct kunit *test)
 	struct probe *probe = probe_pending(test, TWHEEL_COND_ANY, 0, 20, 1);
 
 	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, 0, 0, 0), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED + 1, 0, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_REASON_CANCELLED + 1, 0, 0),
+			-EINVAL);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_CANCELLED, 0, 0), 0);
-	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	KUNIT_EXPECT_EQ(test, twheel_op_end(&probe->op, TWHEEL_REASON_CANCELLED, 0, 0), 0);
+	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 }
 
 static u32 signal_some(u64 number, u64 amount, u64 value, u32 limit)
@@ -250,10 +251,10 @@ static void signal_some_completes_first_watchers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 7, 2), 2);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
 		KUNIT_EXPECT_EQ(test, probes[i]->ended, i < 2);
-	expect_ended(test, probes[1], TWHEEL_COMPLETED, 7);
+	expect_ended(test, probes[1], TWHEEL_REASON_COMPLETED, 7);
 	expect_counts(test, 3, 1, 3);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 8, 1), 1);
-	expect_ended(test, probes[2], TWHEEL_COMPLETED, 8);
+	expect_ended(test, probes[2], TWHEEL_REASON_COMPLETED, 8);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 9, 100), 2);
 	KUNIT_EXPECT_EQ(test, probes[3]->order, 4);
 	KUNIT_EXPECT_EQ(test, probes[4]->order, 5);
@@ -291,7 +292,7 @@ static void watchers_behind_limit_are_not_signalled(struct kunit *test)
 
 	/* The sum completes and reaches the limit, so the watchers behind it are not visited. */
 	KUNIT_EXPECT_EQ(test, signal_some(20, 10, 1, 1), 1);
-	expect_ended(test, sum, TWHEEL_COMPLETED, 1);
+	expect_ended(test, sum, TWHEEL_REASON_COMPLETED, 1);
 	KUNIT_EXPECT_EQ(test, predicate->evaluated, 0);
 	/* No operation completes, so all are visited. */
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 2, 1), 0);
@@ -301,10 +302,10 @@ static void watchers_behind_limit_are_not_signalled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, predicate->ended, 1);
 	KUNIT_EXPECT_EQ(test, first->ended, 0);
 	KUNIT_EXPECT_EQ(test, signal_some(20, 1, 4, 1), 1);
-	expect_ended(test, first, TWHEEL_COMPLETED, 4);
+	expect_ended(test, first, TWHEEL_REASON_COMPLETED, 4);
 	KUNIT_EXPECT_EQ(test, second->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(20, 5), 1);
-	expect_ended(test, second, TWHEEL_COMPLETED, 5);
+	expect_ended(test, second, TWHEEL_REASON_COMPLETED, 5);
 }
 
 static struct kunit_case condition_cases[] = {

@@ -65,7 +65,7 @@ static void killed_signal_returns_early(struct kunit *test)
 	nr = twheel_signal_some(probe_purgatory, &key, 1, 7, 0, TWHEEL_KILLABLE);
 	probe_clear_kill();
 	expect_some_ended(test, nr, true);
-	expect_ended(test, probes[nr - 1], TWHEEL_COMPLETED, 7);
+	expect_ended(test, probes[nr - 1], TWHEEL_REASON_COMPLETED, 7);
 	expect_no_marker(test);
 }
 
@@ -77,7 +77,7 @@ static void killed_cancel_for_key_returns_early(struct kunit *test)
 	nr = twheel_cancel_for_key(probe_purgatory, &key, NULL, NULL, TWHEEL_KILLABLE);
 	probe_clear_kill();
 	expect_some_ended(test, nr, true);
-	expect_ended(test, probes[nr - 1], TWHEEL_CANCELLED, 0);
+	expect_ended(test, probes[nr - 1], TWHEEL_REASON_CANCELLED, 0);
 	expect_no_marker(test);
 }
 

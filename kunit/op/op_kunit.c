@@ -19,7 +19,7 @@ static void op_expires_at_its_deadline(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add(probe, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
 	expect_counts(test, 1, 0, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, probe->result.time, probe->result.deadline);
 	KUNIT_EXPECT_LE(test, probe->result.time, probe->result.deadline +
 			twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
@@ -33,7 +33,7 @@ static void any_completes_on_one_key(struct kunit *test)
 	expect_counts(test, 1, 3, 3);
 	KUNIT_EXPECT_EQ(test, probe_signal(9, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 77), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 77);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 77);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
@@ -48,7 +48,7 @@ static void all_completes_on_last_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 4), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 4);
 }
 
 static void quorum_completes_on_last_missing_key(struct kunit *test)
@@ -58,7 +58,7 @@ static void quorum_completes_on_last_missing_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 2), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 3), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 3);
 }
 
 static void key_with_need_takes_that_many_signals(struct kunit *test)
@@ -100,19 +100,19 @@ static void complete_and_cancel_of_ended_op_return_ealready(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&a->op, 9), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&a->op), -EALREADY);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&a->op), -EALREADY);
-	expect_ended(test, a, TWHEEL_COMPLETED, 8);
+	expect_ended(test, a, TWHEEL_REASON_COMPLETED, 8);
 
 	KUNIT_EXPECT_EQ(test, probe_add(b, NSEC_PER_SEC, TWHEEL_COND_ANY, 0,
 					probe_keys_new(test, 10, 3)), 0);
 	expect_counts(test, 1, 3, 3);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&b->op), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_complete(&b->op, 9), -EALREADY);
-	expect_ended(test, b, TWHEEL_CANCELLED, 0);
+	expect_ended(test, b, TWHEEL_REASON_CANCELLED, 0);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_ended(test, a, TWHEEL_COMPLETED, 8);
-	expect_ended(test, b, TWHEEL_CANCELLED, 0);
+	expect_ended(test, a, TWHEEL_REASON_COMPLETED, 8);
+	expect_ended(test, b, TWHEEL_REASON_CANCELLED, 0);
 }
 
 #define NR_MOMENTS	400
@@ -136,7 +136,7 @@ static void either_cancel_or_expiry_ends_op(struct kunit *test)
 		nr_cancelled += ret == 0;
 		nr_expired += ret == -EALREADY;
 		vtime_sleep(5 * NSEC_PER_MSEC);
-		expect_ended(test, probe, ret ? TWHEEL_EXPIRED : TWHEEL_CANCELLED, 0);
+		expect_ended(test, probe, ret ? TWHEEL_REASON_EXPIRED : TWHEEL_REASON_CANCELLED, 0);
 	}
 	KUNIT_EXPECT_EQ(test, nr_cancelled + nr_expired, NR_MOMENTS);
 	KUNIT_EXPECT_GT(test, nr_cancelled, 0);

@@ -31,11 +31,11 @@ static void add_completes_if_predicate_is_true(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(keyed, NSEC_PER_SEC, probe_keys_new(test, 10, 3)),
 			1);
 	KUNIT_EXPECT_EQ(test, keyed->evaluated, 1);
-	expect_ended(test, keyed, TWHEEL_COMPLETED, 7);
+	expect_ended(test, keyed, TWHEEL_REASON_COMPLETED, 7);
 
 	plain->holds = true;
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(plain, TWHEEL_NEVER, NULL), 1);
-	expect_ended(test, plain, TWHEEL_COMPLETED, 0);
+	expect_ended(test, plain, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 	vtime_sleep(2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_EQ(test, keyed->ended + plain->ended, 2);
@@ -54,7 +54,7 @@ static void add_reevaluates_after_linking_watches(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(late, TWHEEL_NEVER, probe_keys_new(test, 10, 3)),
 			1);
 	KUNIT_EXPECT_EQ(test, late->evaluated, 2);
-	expect_ended(test, late, TWHEEL_COMPLETED, 0);
+	expect_ended(test, late, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(never, TWHEEL_NEVER, probe_keys_new(test, 10, 3)),
@@ -102,7 +102,7 @@ static void signal_evaluates_watchers_of_its_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, a->evaluated, 0);
 	KUNIT_EXPECT_EQ(test, b->evaluated, 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 0), 1);
-	expect_ended(test, a, TWHEEL_COMPLETED, 0);
+	expect_ended(test, a, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, b->evaluated, 2);
 	KUNIT_EXPECT_EQ(test, b->ended, 0);
 	expect_counts(test, 1, 2, 2);
@@ -171,7 +171,7 @@ static void try_complete_return_values(struct kunit *test)
 	probe->holds = true;
 	probe->value = 5;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 5);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 5);
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), -EALREADY);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
 
@@ -191,7 +191,7 @@ static void declared_condition_ignores_predicate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 0);
 	KUNIT_EXPECT_EQ(test, probe_check(10, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 6), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 6);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 0);
 }
 
@@ -205,14 +205,14 @@ static void value_is_set_by_last_evaluation(struct kunit *test)
 	unset->value = 0;
 	unset->holds = true;
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 4), 1);
-	expect_ended(test, unset, TWHEEL_COMPLETED, 0);
+	expect_ended(test, unset, TWHEEL_REASON_COMPLETED, 0);
 
 	set->value = 8;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 0);
 	set->holds = true;
 	set->value = 9;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 4), 1);
-	expect_ended(test, set, TWHEEL_COMPLETED, 9);
+	expect_ended(test, set, TWHEEL_REASON_COMPLETED, 9);
 }
 
 static void watching_another_key_reevaluates(struct kunit *test)
@@ -226,7 +226,7 @@ static void watching_another_key_reevaluates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
 	probe->holds = true;
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 12, 2), 2);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 14, 1), -EALREADY);
 
 	/* An operation without keys may watch its first key later. */
@@ -234,7 +234,7 @@ static void watching_another_key_reevaluates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_watch(test, none, 10, 1), 1);
 	none->holds = true;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 1);
-	expect_ended(test, none, TWHEEL_COMPLETED, 0);
+	expect_ended(test, none, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -248,10 +248,10 @@ static void expiry_and_complete_error_skip_predicate(struct kunit *test)
 	expires->holds = true;
 	forced->holds = true;
 	KUNIT_EXPECT_EQ(test, twheel_op_complete_error(&forced->op, -EIO), 0);
-	expect_ended(test, forced, TWHEEL_COMPLETED, 0);
+	expect_ended(test, forced, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, forced->result.error, -EIO);
 	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_ended(test, expires, TWHEEL_EXPIRED, 0);
+	expect_ended(test, expires, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_EQ(test, expires->evaluated + forced->evaluated, 0);
 	KUNIT_EXPECT_EQ(test, probe_check(10, 0), 0);
 	expect_counts(test, 0, 0, 0);

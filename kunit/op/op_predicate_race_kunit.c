@@ -65,7 +65,7 @@ static void condition_set_during_predicate_is_not_missed(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_join(task), 1);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 3);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 3);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -135,14 +135,14 @@ static const struct end_call {
 	int			error;
 	u64			value;
 } end_calls[] = {
-	{ "complete", complete_op, 0, TWHEEL_COMPLETED, 0, 4 },
-	{ "complete with error", complete_op_error, 0, TWHEEL_COMPLETED, -ENOLINK, 0 },
-	{ "cancel", cancel_op, 0, TWHEEL_CANCELLED, 0, 0 },
-	{ "cancel for key", cancel_key, 1, TWHEEL_CANCELLED, 0, 0 },
-	{ "complete all", complete_all_ops, 1, TWHEEL_COMPLETED, 0, 4 },
+	{ "complete", complete_op, 0, TWHEEL_REASON_COMPLETED, 0, 4 },
+	{ "complete with error", complete_op_error, 0, TWHEEL_REASON_COMPLETED, -ENOLINK, 0 },
+	{ "cancel", cancel_op, 0, TWHEEL_REASON_CANCELLED, 0, 0 },
+	{ "cancel for key", cancel_key, 1, TWHEEL_REASON_CANCELLED, 0, 0 },
+	{ "complete all", complete_all_ops, 1, TWHEEL_REASON_COMPLETED, 0, 4 },
 };
 
-static const struct end_call expiry = { "expire", wait_for_expiry, 0, TWHEEL_EXPIRED, 0, 0 };
+static const struct end_call expiry = { "expire", wait_for_expiry, 0, TWHEEL_REASON_EXPIRED, 0, 0 };
 
 static void end_call_name(const struct end_call *end_call, char *name)
 {
@@ -262,7 +262,7 @@ static void cancel_sync_waits_for_predicate(struct kunit *test)
 	vtime_sleep(HALF_A_SECOND);
 	probe->takes_ns = NSEC_PER_SEC;
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), 0);
-	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_FALSE(test, probe->busy);
 	KUNIT_EXPECT_NE(test, probe_join(task), 1);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel_sync(&probe->op), -EALREADY);
@@ -276,7 +276,7 @@ static void drain_waits_for_predicate(struct kunit *test)
 	vtime_sleep(HALF_A_SECOND);
 	probe->takes_ns = NSEC_PER_SEC;
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), 1);
-	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_FALSE(test, probe->busy);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 1);
 	expect_counts(test, 0, 0, 0);
@@ -309,9 +309,9 @@ static void predicate_may_end_and_add_other_ops(struct kunit *test)
 	probe->on_eval = change_others;
 	KUNIT_EXPECT_EQ(test, probe_add_predicate(probe, TWHEEL_NEVER, probe_keys_new(test, 20, 4)),
 			0);
-	expect_ended(test, others[0], TWHEEL_COMPLETED, 5);
-	expect_ended(test, others[1], TWHEEL_CANCELLED, 0);
-	expect_ended(test, others[2], TWHEEL_COMPLETED, 6);
+	expect_ended(test, others[0], TWHEEL_REASON_COMPLETED, 5);
+	expect_ended(test, others[1], TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, others[2], TWHEEL_REASON_COMPLETED, 6);
 	KUNIT_EXPECT_EQ(test, others[3]->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe->evaluated, 2);
 	KUNIT_EXPECT_EQ(test, probe->overlaps, 0);

@@ -257,8 +257,8 @@ void expect_counts(struct kunit *test, u64 pending, u64 keys, u64 watches)
 	KUNIT_EXPECT_EQ(test, stats.pending, pending);
 	KUNIT_EXPECT_EQ(test, stats.keys, keys);
 	KUNIT_EXPECT_EQ(test, stats.watches, watches);
-	KUNIT_EXPECT_EQ(test, stats.added, stats.pending + stats.ended[TWHEEL_COMPLETED] +
-			stats.ended[TWHEEL_EXPIRED] + stats.ended[TWHEEL_CANCELLED]);
+	KUNIT_EXPECT_EQ(test, stats.added, stats.pending + stats.ended[TWHEEL_REASON_COMPLETED] +
+			stats.ended[TWHEEL_REASON_EXPIRED] + stats.ended[TWHEEL_REASON_CANCELLED]);
 }
 
 void expect_rejected(struct kunit *test, u64 rejected)

@@ -39,7 +39,7 @@ static u64 remaining(struct probe *probe)
 /* The operation expired once, not before @deadline, and late by at most a tick. */
 static void expect_expired_at(struct kunit *test, const struct probe *probe, u64 deadline)
 {
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.deadline, deadline);
 	KUNIT_EXPECT_GE(test, probe->result.time, deadline);
 	KUNIT_EXPECT_LE(test, probe->result.time,
@@ -79,7 +79,7 @@ static void rearm_to_past_expires_at_once(struct kunit *test)
 	now = ktime_get_ns();
 	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&probe->op, past, TWHEEL_REARM_ALWAYS), 1);
 	vtime_sleep(SECOND);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.deadline, past);
 	KUNIT_EXPECT_LE(test, probe->result.time,
 			now + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
@@ -130,7 +130,7 @@ static void rearm_if_earlier_and_if_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, remaining(probe), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_EARLIER), 1);
 	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 }
 
 static void rearm_of_op_that_is_not_pending_fails(struct kunit *test)
@@ -215,7 +215,7 @@ static void overdue_op_can_be_rearmed_to_never(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 	KUNIT_EXPECT_EQ(test, rearm(probe, SECOND, TWHEEL_REARM_IF_EARLIER), 1);
 	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 }
 
 static void overdue_op_can_be_completed(struct kunit *test)
@@ -223,9 +223,9 @@ static void overdue_op_can_be_completed(struct kunit *test)
 	struct probe *probe = add_overdue(test);
 
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 6), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 6);
 	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 6);
 }
 
 /*
@@ -250,7 +250,7 @@ static void expiring_op_can_be_rearmed(struct kunit *test)
 
 	emulate_removal(test, plain);
 	emulate_call(plain);
-	expect_ended(test, plain, TWHEEL_EXPIRED, 0);
+	expect_ended(test, plain, TWHEEL_REASON_EXPIRED, 0);
 
 	emulate_removal(test, later);
 	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&later->op, deadline, TWHEEL_REARM_ALWAYS), 1);
@@ -277,7 +277,7 @@ static void expiring_op_can_be_rearmed_to_never(struct kunit *test)
 	emulate_call(twice);
 	KUNIT_EXPECT_EQ(test, twice->ended, 0);
 	vtime_sleep(3 * SECOND);
-	expect_ended(test, twice, TWHEEL_EXPIRED, 0);
+	expect_ended(test, twice, TWHEEL_REASON_EXPIRED, 0);
 	expect_counts(test, 1, 2, 2);
 	KUNIT_EXPECT_EQ(test, stats_of(probe_wheel).pending, 0);
 }
@@ -304,7 +304,7 @@ static void callback_rearms_other_op_but_not_its_own(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 	KUNIT_EXPECT_EQ(test, other_probe->ended, 0);
 	vtime_sleep(7 * SECOND);
-	expect_ended(test, other_probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, other_probe, TWHEEL_REASON_EXPIRED, 0);
 }
 
 static void rearm_self(struct probe *probe)
@@ -330,7 +330,7 @@ static void predicate_rearms_its_own_op(struct kunit *test)
 	vtime_sleep(9 * SECOND);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 }
 
 static struct kunit_case rearm_cases[] = {

@@ -36,7 +36,7 @@ static void unwatched_key_has_no_effect(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, any->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 1);
-	expect_ended(test, any, TWHEEL_COMPLETED, 3);
+	expect_ended(test, any, TWHEEL_REASON_COMPLETED, 3);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -54,7 +54,7 @@ static void unwatch_returns_watch_memory(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, &spec, watch, 1), 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(30, 4), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 4);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 4);
 }
 
 static void unwatch_error_codes(struct kunit *test)
@@ -86,7 +86,7 @@ static void unwatch_reduces_keys_needed_by_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(12, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(13, 9), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 9);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 9);
 }
 
 static void unwatch_of_last_missing_key_completes_all(struct kunit *test)
@@ -96,7 +96,7 @@ static void unwatch_of_last_missing_key_completes_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1) + probe_signal(12, 2), 0);
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), 0);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 }
 
@@ -114,7 +114,7 @@ static void quorum_does_not_count_unwatched_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 13), -EINVAL);
 	expect_counts(test, 1, 2, 2);
 	KUNIT_EXPECT_EQ(test, probe_signal(13, 5), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 5);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 5);
 }
 
 static void sum_keeps_amounts_of_unwatched_key(struct kunit *test)
@@ -128,7 +128,7 @@ static void sum_keeps_amounts_of_unwatched_key(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, unwatch(probe, 11), -EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(10, 9, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(11, 1, 6), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 6);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 6);
 }
 
 static void predicate_op_may_unwatch_all_keys(struct kunit *test)
@@ -143,7 +143,7 @@ static void predicate_op_may_unwatch_all_keys(struct kunit *test)
 	probe->holds = true;
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 0) + probe_check(11, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 12, 1), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 0);
 
 	KUNIT_EXPECT_EQ(test, probe_add(plain, TWHEEL_NEVER, TWHEEL_COND_NONE, 0, NULL), 0);
 	KUNIT_EXPECT_EQ(test, unwatch(plain, 10), -EINVAL);
@@ -170,7 +170,7 @@ static void watch_checks_arguments_like_add(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 62), 62);
 	expect_counts(test, 1, 64, 64);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(81, 5, 5), 1);
-	expect_ended(test, probe, TWHEEL_COMPLETED, 5);
+	expect_ended(test, probe, TWHEEL_REASON_COMPLETED, 5);
 }
 
 static void add_beyond_watch_limit_leaves_no_trace(struct kunit *test)

@@ -73,7 +73,7 @@ static void cancel_on_set_works_with_purgatory_wheel(struct kunit *test)
 	wall_clock_step(test, SECOND);
 	vtime_sleep(SECOND);
 	wall_clock_step(test, -(s64)SECOND);
-	expect_ended(test, probe, TWHEEL_CANCELLED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_CANCELLED, 0);
 	KUNIT_EXPECT_EQ(test, probe->result.error, -ECANCELED);
 	probe_wheel = before;
 	probe_limit(test, MAX_PENDING, 0);
@@ -92,7 +92,7 @@ static u64 expect_within(struct kunit *test, const struct probe *probe, u64 slac
 {
 	u64 late = probe->result.time - probe->result.deadline;
 
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, probe->result.time, probe->result.deadline);
 	KUNIT_EXPECT_LE(test, late, slack + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
 	return late;
@@ -212,7 +212,7 @@ static void expect_chain(struct kunit *test)
 	for (i = 0; i < CHAIN; i++) {
 		while (!READ_ONCE(chain[i]->ended) && ktime_get_ns() < limit)
 			vtime_sleep(NSEC_PER_MSEC);
-		expect_ended(test, chain[i], TWHEEL_COMPLETED, i);
+		expect_ended(test, chain[i], TWHEEL_REASON_COMPLETED, i);
 	}
 	expect_counts(test, 0, 0, 0);
 }
@@ -260,7 +260,7 @@ static void step_does_not_lose_deferred_callback(struct kunit *test)
 	wall_clock_step(test, 5 * SECOND);
 	vtime_sleep(2 * SECOND);
 	wall_clock_step(test, -5 * (s64)SECOND);
-	expect_ended(test, chain[left], TWHEEL_COMPLETED, left);
+	expect_ended(test, chain[left], TWHEEL_REASON_COMPLETED, left);
 	for (i = 0; i < CHAIN; i++) {
 		KUNIT_EXPECT_EQ(test, chain[i]->ended, 1);
 		cancelled += chain[i]->result.error == -ECANCELED;
@@ -281,8 +281,8 @@ static void expire_ends_op_at_once(struct kunit *test)
 	now = ktime_get_ns();
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&probe->op), 0);
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&pending->op), 0);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
-	expect_ended(test, pending, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
+	expect_ended(test, pending, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_LE(test, probe->result.time, now + VTIME_SLOP_NS);
 	KUNIT_EXPECT_GT(test, probe->result.deadline, now + 99 * SECOND);
 	KUNIT_EXPECT_EQ(test, pending->result.deadline, TWHEEL_NEVER);
@@ -300,8 +300,8 @@ static void first_of_expire_and_complete_wins(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 1), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 2), 1);
 	KUNIT_EXPECT_EQ(test, twheel_op_expire(&completed->op), -EALREADY);
-	expect_ended(test, expired, TWHEEL_EXPIRED, 0);
-	expect_ended(test, completed, TWHEEL_COMPLETED, 2);
+	expect_ended(test, expired, TWHEEL_REASON_EXPIRED, 0);
+	expect_ended(test, completed, TWHEEL_REASON_COMPLETED, 2);
 }
 
 static int own_ret;
@@ -321,9 +321,9 @@ static void predicate_can_expire_its_own_op(struct kunit *test)
 	probe->on_eval = expire_self;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&probe->op), 0);
 	KUNIT_EXPECT_EQ(test, own_ret, 0);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 	vtime_sleep(2 * SECOND);
-	expect_ended(test, probe, TWHEEL_EXPIRED, 0);
+	expect_ended(test, probe, TWHEEL_REASON_EXPIRED, 0);
 }
 
 static struct kunit_case wheel_cases[] = {

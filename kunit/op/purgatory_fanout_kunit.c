@@ -187,7 +187,7 @@ static void expect_all_ended(struct kunit *test, const struct twheel_op_result *
 
 static void all_complete_by_one_signal(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 5 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 5 };
 	struct task_struct *task;
 
 	watch_all(test, TWHEEL_NEVER, TWHEEL_COND_ANY, 1);
@@ -199,7 +199,7 @@ static void all_complete_by_one_signal(struct kunit *test)
 
 static void all_complete_in_watch_order(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 5 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 5 };
 	const struct twheel_key key = { .v = { 0, KEY } };
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ALL, 1);
@@ -210,7 +210,7 @@ static void all_complete_in_watch_order(struct kunit *test)
 
 static void all_expire_at_same_deadline(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
 	u64 deadline = twheel_deadline(NSEC_PER_SEC);
 	struct task_struct *task;
 	unsigned int i, early = 0;
@@ -239,7 +239,7 @@ static u32 missing(struct watcher *watcher)
 
 static void signal_that_completes_none_is_counted_by_all(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 7 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 7 };
 	unsigned int i, wrong = 0;
 
 	watch_all(test, TWHEEL_NEVER, TWHEEL_COND_ANY, 2);
@@ -289,7 +289,7 @@ static void hand_back(struct twheel_op *op, void *data)
 
 static void all_are_cancelled_for_key(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_CANCELLED };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_CANCELLED };
 	const struct twheel_key key = { .v = { 0, KEY } };
 	struct task_struct *task;
 	unsigned int i, wrong = 0;
@@ -310,7 +310,7 @@ static void all_are_cancelled_for_key(struct kunit *test)
 
 static void check_completes_all_true_predicates(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 3 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 3 };
 	struct task_struct *task;
 	unsigned int i;
 
@@ -328,7 +328,7 @@ static void check_completes_all_true_predicates(struct kunit *test)
 
 static void all_complete_during_add(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 3 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 3 };
 	unsigned int i, wrong = 0;
 
 	for (i = 0; i < NR; i++) {
@@ -342,7 +342,7 @@ static void all_complete_during_add(struct kunit *test)
 
 static void all_expire_if_overdue_when_added(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
 	unsigned int i, wrong = 0;
 
 	for (i = 0; i < NR; i++)
@@ -355,7 +355,7 @@ static void all_expire_if_overdue_when_added(struct kunit *test)
 
 static void complete_all_with_value(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .value = 11 };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 11 };
 	struct task_struct *task;
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_PREDICATE, 1);
@@ -368,7 +368,7 @@ static void complete_all_with_value(struct kunit *test)
 
 static void complete_all_with_error(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_COMPLETED, .error = -EIO };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .error = -EIO };
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, -EIO, 11, 0), NR);
@@ -377,7 +377,7 @@ static void complete_all_with_error(struct kunit *test)
 
 static void drain_cancels_all(struct kunit *test)
 {
-	const struct twheel_op_result result = { .reason = TWHEEL_CANCELLED };
+	const struct twheel_op_result result = { .reason = TWHEEL_REASON_CANCELLED };
 
 	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
 	KUNIT_EXPECT_EQ(test, twheel_purgatory_drain(probe_purgatory), NR);

@@ -56,7 +56,7 @@ static void signal_is_counted_once_by_each_watcher(struct kunit *test)
 	expect_counts(test, 100, 1, 100);
 	KUNIT_EXPECT_EQ(test, probe_signal(10, 3), 100);
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		expect_ended(test, probes[i], TWHEEL_COMPLETED, 3);
+		expect_ended(test, probes[i], TWHEEL_REASON_COMPLETED, 3);
 }
 
 static void put_own(struct probe *probe)
@@ -158,7 +158,7 @@ static void full_purgatory_refuses_adds_until_op_ends(struct kunit *test)
 	twheel_purgatory_get_stats(probe_purgatory, &stats);
 	KUNIT_EXPECT_EQ(test, stats.rejected, 1);
 	twheel_purgatory_destroy(probe_purgatory);
-	expect_ended(test, b, TWHEEL_CANCELLED, 0);
+	expect_ended(test, b, TWHEEL_REASON_CANCELLED, 0);
 	probe_purgatory = big;
 }
 
@@ -193,8 +193,8 @@ static void drain_cancels_pending_ops(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, probe_add(plain, NSEC_PER_SEC, TWHEEL_COND_NONE, 0, NULL), 0);
 	twheel_purgatory_drain(probe_purgatory);
-	expect_ended(test, keyed, TWHEEL_CANCELLED, 0);
-	expect_ended(test, plain, TWHEEL_CANCELLED, 0);
+	expect_ended(test, keyed, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, plain, TWHEEL_REASON_CANCELLED, 0);
 	expect_counts(test, 0, 0, 0);
 	KUNIT_EXPECT_EQ(test, probe_add(late, 0, TWHEEL_COND_NONE, 0, NULL), -ESHUTDOWN);
 	expect_counts(test, 0, 0, 0);

@@ -171,9 +171,9 @@ static void report(const struct twheel_event *event)
 	struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
 
 	wait->id = 0;
-	if (event->reason == TWHEEL_EXPIRED)
+	if (event->reason == TWHEEL_REASON_EXPIRED)
 		wait->fn(wait, WAIT_EXPIRED);
-	else if (event->reason == TWHEEL_CANCELLED || event->error == -ESHUTDOWN)
+	else if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
 		wait->fn(wait, WAIT_STOPPED);
 	else
 		wait->fn(wait, WAIT_COMPLETED);

@@ -11,7 +11,7 @@
 struct tally {
 	unsigned int	immediate;	/* answered without becoming pending */
 	unsigned int	delayed;
-	unsigned int	ended[TWHEEL_CANCELLED + 1];
+	unsigned int	ended[TWHEEL_REASON_CANCELLED + 1];
 	unsigned int	wrong;
 };
 
@@ -137,9 +137,9 @@ static const char *pending_error(const struct fetch *fetch)
 		return "has an inconsistent result";
 	if (!ended_in_time(fetch))
 		return "ended too late";
-	if (result->reason == TWHEEL_COMPLETED)
+	if (result->reason == TWHEEL_REASON_COMPLETED)
 		return completion_error(fetch);
-	if (fetch->add_ret == 1 || result->reason != TWHEEL_EXPIRED)
+	if (fetch->add_ret == 1 || result->reason != TWHEEL_REASON_EXPIRED)
 		return "ended for a wrong reason";
 	return result->time < fetch->deadline ? "expired too early" : NULL;
 }
@@ -203,10 +203,10 @@ static bool counts_valid(enum style style, const struct tally *t)
 		completed += t->immediate;
 		added += t->immediate;
 	}
-	return stats.added == added && completed == t->ended[TWHEEL_COMPLETED] &&
-	       stats.ended[TWHEEL_COMPLETED] == completed &&
-	       stats.ended[TWHEEL_EXPIRED] == t->ended[TWHEEL_EXPIRED] &&
-	       !stats.ended[TWHEEL_CANCELLED] &&
+	return stats.added == added && completed == t->ended[TWHEEL_REASON_COMPLETED] &&
+	       stats.ended[TWHEEL_REASON_COMPLETED] == completed &&
+	       stats.ended[TWHEEL_REASON_EXPIRED] == t->ended[TWHEEL_REASON_EXPIRED] &&
+	       !stats.ended[TWHEEL_REASON_CANCELLED] &&
 	       !stats.pending && !stats.keys && !stats.watches;
 }
 
@@ -220,9 +220,10 @@ int fetch_check(u32 seed)
 		tally_reader(&reader[r], tally);
 	right = counts_valid(BY_SUM, sum) && counts_valid(BY_PREDICATE, predicate);
 	pr_info("fetches (seed %u), by sum: %u immediate, %u delayed, %u completed, %u expired, %u incorrect; by predicate: %u, %u, %u, %u, %u%s\n",
-		seed, sum->immediate, sum->delayed, sum->ended[TWHEEL_COMPLETED],
-		sum->ended[TWHEEL_EXPIRED], sum->wrong, predicate->immediate, predicate->delayed,
-		predicate->ended[TWHEEL_COMPLETED], predicate->ended[TWHEEL_EXPIRED],
+		seed, sum->immediate, sum->delayed, sum->ended[TWHEEL_REASON_COMPLETED],
+		sum->ended[TWHEEL_REASON_EXPIRED], sum->wrong,
+		predicate->immediate, predicate->delayed,
+		predicate->ended[TWHEEL_REASON_COMPLETED], predicate->ended[TWHEEL_REASON_EXPIRED],
 		predicate->wrong, right ? "" : "; inconsistent counters");
 	return sum->wrong || predicate->wrong || !right ? -EIO : 0;
 }

@@ -277,9 +277,9 @@ static bool append_valid(const struct append *a)
 	    a->ended_at < result->time || acks(a, result->time, true) >= a->need)
 		return false;
 	switch (result->reason) {
-	case TWHEEL_COMPLETED:
+	case TWHEEL_REASON_COMPLETED:
 		return completion_valid(a);
-	case TWHEEL_EXPIRED:
+	case TWHEEL_REASON_EXPIRED:
 		return result->time >= a->deadline;
 	default:
 		return a->deadline == TWHEEL_NEVER;
@@ -299,17 +299,18 @@ static bool counts_valid(const struct twheel_purgatory_stats *before, u32 draine
 	twheel_purgatory_get_stats(purgatory, &stats);
 	return before->added == appends && before->pending == drained &&
 	       before->watches == drained * replicas && before->keys == before->watches &&
-	       completed == ended[TWHEEL_COMPLETED] && drained == ended[TWHEEL_CANCELLED] &&
-	       stats.ended[TWHEEL_COMPLETED] == ended[TWHEEL_COMPLETED] &&
-	       stats.ended[TWHEEL_EXPIRED] == ended[TWHEEL_EXPIRED] &&
-	       stats.ended[TWHEEL_CANCELLED] == ended[TWHEEL_CANCELLED] &&
+	       completed == ended[TWHEEL_REASON_COMPLETED] &&
+	       drained == ended[TWHEEL_REASON_CANCELLED] &&
+	       stats.ended[TWHEEL_REASON_COMPLETED] == ended[TWHEEL_REASON_COMPLETED] &&
+	       stats.ended[TWHEEL_REASON_EXPIRED] == ended[TWHEEL_REASON_EXPIRED] &&
+	       stats.ended[TWHEEL_REASON_CANCELLED] == ended[TWHEEL_REASON_CANCELLED] &&
 	       !stats.pending && !stats.keys && !stats.watches;
 }
 
 /* Drain the purgatory and check the results. */
 static int check_all(void)
 {
-	unsigned int n, wrong = 0, ended[TWHEEL_CANCELLED + 1] = {};
+	unsigned int n, wrong = 0, ended[TWHEEL_REASON_CANCELLED + 1] = {};
 	struct twheel_purgatory_stats before;
 	u32 drained;
 	bool right;
@@ -323,8 +324,9 @@ static int check_all(void)
 	}
 	right = counts_valid(&before, drained, ended);
 	pr_info("%u appends to %u replicas (seed %lu): %u completed, %u expired, %u cancelled, %u incorrect%s\n",
-		appends, replicas, seed, ended[TWHEEL_COMPLETED], ended[TWHEEL_EXPIRED],
-		ended[TWHEEL_CANCELLED], wrong, right ? "" : ", inconsistent counters");
+		appends, replicas, seed, ended[TWHEEL_REASON_COMPLETED],
+		ended[TWHEEL_REASON_EXPIRED], ended[TWHEEL_REASON_CANCELLED], wrong,
+		right ? "" : ", inconsistent counters");
 	return wrong || !right ? -EIO : 0;
 }
 

@@ -56,7 +56,7 @@ static void parcel_ended(struct twheel_op *op)
 	twheel_op_get_result(op, &result);
 	parcel->reason = result.reason;
 	parcel->value = result.value;
-	parcel->early = result.reason == TWHEEL_EXPIRED && result.time < result.deadline;
+	parcel->early = result.reason == TWHEEL_REASON_EXPIRED && result.time < result.deadline;
 	atomic_inc(&parcel->nr_ended);
 }
 
@@ -140,8 +140,8 @@ static bool parcel_valid(const struct parcel *parcel, unsigned int n)
 	if (atomic_read(&parcel->nr_ended) != 1 || parcel->early)
 		return false;
 	if (LEFT_TO_EXPIRE(n))
-		return parcel->reason == TWHEEL_EXPIRED;
-	return parcel->reason == TWHEEL_COMPLETED && parcel->value == n + 1;
+		return parcel->reason == TWHEEL_REASON_EXPIRED;
+	return parcel->reason == TWHEEL_REASON_COMPLETED && parcel->value == n + 1;
 }
 
 static int report(void)
@@ -154,7 +154,8 @@ static int report(void)
 
 	twheel_purgatory_get_stats(handover.purgatory, &stats);
 	pr_info("%u added, %llu completed, %llu expired, %u incorrect\n",
-		PARCELS, stats.ended[TWHEEL_COMPLETED], stats.ended[TWHEEL_EXPIRED], wrong);
+		PARCELS, stats.ended[TWHEEL_REASON_COMPLETED],
+		stats.ended[TWHEEL_REASON_EXPIRED], wrong);
 	if (wrong || stats.pending || stats.keys || stats.watches)
 		return -EIO;
 	return 0;

@@ -310,24 +310,24 @@ static bool member_valid(const struct member *m)
 	if (atomic_read(&m->nr_ended) != 1 || m->ended_at < result->time ||
 	    result->deadline != m->deadline || !listing_valid(m))
 		return false;
-	if (result->reason == TWHEEL_CANCELLED)
+	if (result->reason == TWHEEL_REASON_CANCELLED)
 		return m->left && m->from <= result->time && m->ended_at <= m->to;
-	return result->reason == TWHEEL_EXPIRED && expiry_valid(m);
+	return result->reason == TWHEEL_REASON_EXPIRED && expiry_valid(m);
 }
 
 static bool counts_valid(const struct twheel_purgatory_stats *stats, const unsigned int *ended)
 {
 	return stats->added == members &&
-	       stats->ended[TWHEEL_EXPIRED] == ended[TWHEEL_EXPIRED] &&
-	       stats->ended[TWHEEL_CANCELLED] == ended[TWHEEL_CANCELLED] &&
-	       ended[TWHEEL_EXPIRED] + ended[TWHEEL_CANCELLED] == members &&
+	       stats->ended[TWHEEL_REASON_EXPIRED] == ended[TWHEEL_REASON_EXPIRED] &&
+	       stats->ended[TWHEEL_REASON_CANCELLED] == ended[TWHEEL_REASON_CANCELLED] &&
+	       ended[TWHEEL_REASON_EXPIRED] + ended[TWHEEL_REASON_CANCELLED] == members &&
 	       !stats->pending && !stats->keys && !stats->watches;
 }
 
 /* Check the results and the counters. */
 static int check_all(void)
 {
-	unsigned int n, beats = 0, late = 0, wrong = 0, ended[TWHEEL_CANCELLED + 1] = {};
+	unsigned int n, beats = 0, late = 0, wrong = 0, ended[TWHEEL_REASON_CANCELLED + 1] = {};
 	struct twheel_purgatory_stats stats;
 	bool right;
 
@@ -342,8 +342,8 @@ static int check_all(void)
 	}
 	right = counts_valid(&stats, ended);
 	pr_info("%u members (seed %lu), %u heartbeats: %u left, %u expired, %u of these with a late heartbeat, %u incorrect%s\n",
-		members, seed, beats, ended[TWHEEL_CANCELLED], ended[TWHEEL_EXPIRED], late, wrong,
-		right ? "" : ", inconsistent counters");
+		members, seed, beats, ended[TWHEEL_REASON_CANCELLED],
+		ended[TWHEEL_REASON_EXPIRED], late, wrong, right ? "" : ", inconsistent counters");
 	return wrong || !right ? -EIO : 0;
 }
 

@@ -242,9 +242,9 @@ static int signal_batch(struct session *session, const uint32_t *numbers, unsign
 
 static int handle(struct session *session, const struct twheel_event *event, uint64_t now)
 {
-	if (event->reason == TWHEEL_CANCELLED || event->reason == TWHEEL_COMPLETED)
+	if (event->reason == TWHEEL_REASON_CANCELLED || event->reason == TWHEEL_REASON_COMPLETED)
 		return ended(session, event->cookie);
-	if (event->reason == TWHEEL_EXPIRED && event->time <= now)
+	if (event->reason == TWHEEL_REASON_EXPIRED && event->time <= now)
 		return expired(session, event->cookie, event->time);
 	failure("twheel: unexpected event: reason %u at %llu, current time %llu", event->reason,
 		(unsigned long long)event->time, (unsigned long long)now);

@@ -57,11 +57,11 @@ json_t *json_deadline(__u64 deadline)
 static const char *known_reason(__u32 reason)
 {
 	switch (reason) {
-	case TWHEEL_COMPLETED:
+	case TWHEEL_REASON_COMPLETED:
 		return "completed";
-	case TWHEEL_EXPIRED:
+	case TWHEEL_REASON_EXPIRED:
 		return "expired";
-	case TWHEEL_CANCELLED:
+	case TWHEEL_REASON_CANCELLED:
 		return "cancelled";
 	}
 	return NULL;
@@ -109,7 +109,7 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 		fprintf(to, more ? " %llu times" : " after %llu periods", event->expirations);
 	if (event->error)
 		fprintf(to, " with error %s", error_name(-event->error));
-	else if (event->reason == TWHEEL_COMPLETED)
+	else if (event->reason == TWHEEL_REASON_COMPLETED)
 		fprintf(to, " with value %llu", event->value);
 }
 
@@ -173,9 +173,9 @@ bool show_event(const struct twheel_event *event, bool json)
 enum outcome event_outcome(const struct twheel_event *event)
 {
 	switch (event->reason) {
-	case TWHEEL_EXPIRED:
+	case TWHEEL_REASON_EXPIRED:
 		return OUTCOME_EXPIRED;
-	case TWHEEL_CANCELLED:
+	case TWHEEL_REASON_CANCELLED:
 		return OUTCOME_CANCELLED;
 	}
 	return event->error ? OUTCOME_FAILED : OUTCOME_OK;

@@ -70,7 +70,7 @@ static int answer(int purgatory)
 	if (nr < 0)
 		die("read");
 	for (i = 0; i < nr; i++) {
-		const char *text = events[i].reason == TWHEEL_COMPLETED ? "done" : "timeout";
+		const char *text = events[i].reason == TWHEEL_REASON_COMPLETED ? "done" : "timeout";
 
 		if (write(events[i].cookie, text, strlen(text)) < 0)
 			die("write");

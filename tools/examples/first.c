@@ -25,7 +25,7 @@ int main(void)
 	}
 
 	printf("%s with value %llu\n",
-	       event.reason == TWHEEL_COMPLETED ? "completed" : "expired",
+	       event.reason == TWHEEL_REASON_COMPLETED ? "completed" : "expired",
 	       event.value);
-	return event.reason != TWHEEL_COMPLETED;
+	return event.reason != TWHEEL_REASON_COMPLETED;
 }

@@ -33,7 +33,7 @@ static int end_one(int fd)
 	if (twheel_read_events(fd, &event, 1) != 1)
 		return -1;
 	printf("client %llu %s\n", event.cookie,
-	       event.reason == TWHEEL_EXPIRED ? "is silent" : "has logged out");
+	       event.reason == TWHEEL_REASON_EXPIRED ? "is silent" : "has logged out");
 	return 0;
 }
 

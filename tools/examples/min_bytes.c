@@ -51,7 +51,7 @@ static int wait_from(uint64_t end, uint64_t missing, uint64_t deadline)
 	if (twheel_read_events(fd, &event, 1) != 1)
 		return -1;
 	errno = ETIMEDOUT;
-	return event.reason == TWHEEL_COMPLETED ? 0 : -1;
+	return event.reason == TWHEEL_REASON_COMPLETED ? 0 : -1;
 }
 
 static int wait_for(uint64_t bytes)

@@ -81,11 +81,11 @@ try {
 	bool first = false, second = false;
 
 	writes.wait(1, 5s, [&](const twheel::event &event) {
-		first = event.reason == TWHEEL_COMPLETED && event.value == 3;
+		first = event.reason == TWHEEL_REASON_COMPLETED && event.value == 3;
 		std::cout << "write 1: acknowledged by two replicas\n";
 	});
 	writes.wait(2, 20ms, [&](const twheel::event &event) {
-		second = event.reason == TWHEEL_EXPIRED;
+		second = event.reason == TWHEEL_REASON_EXPIRED;
 		std::cout << "write 2: timeout\n";
 	});
 	writes.acknowledge(1, 1);

@@ -110,14 +110,14 @@ static void second_worker(int supervisor)
 	struct twheel_event event = next_event(purgatory);
 
 	printf("event %llu: expired during the restart\n", event.cookie);
-	if (event.cookie != SHORT || event.reason != TWHEEL_EXPIRED)
+	if (event.cookie != SHORT || event.reason != TWHEEL_REASON_EXPIRED)
 		exit(1);
 	if (twheel_signal(purgatory, twheel_key_number(17), 5, NULL))
 		die("signal");
 	event = next_event(purgatory);
 	printf("event %llu: completed with value %llu\n", event.cookie, event.value);
 	fflush(stdout);
-	_exit(event.cookie != LONG || event.reason != TWHEEL_COMPLETED || event.value != 5);
+	_exit(event.cookie != LONG || event.reason != TWHEEL_REASON_COMPLETED || event.value != 5);
 }
 
 /* Return: the process of a worker, with a socket to it in @to. */

@@ -28,9 +28,9 @@ static void die(const char *what)
 static void handle(const struct twheel_event *event)
 {
 	seen[event->cookie]++;
-	if (event->reason == TWHEEL_COMPLETED)
+	if (event->reason == TWHEEL_REASON_COMPLETED)
 		completed++;
-	else if (event->reason == TWHEEL_EXPIRED)
+	else if (event->reason == TWHEEL_REASON_EXPIRED)
 		expired++;
 	sem_post(&handled);
 }

@@ -32,7 +32,7 @@ static int finish_one(int fd)
 
 	if (twheel_read_events(fd, &event, 1) != 1)
 		return -1;
-	if (event.reason == TWHEEL_COMPLETED)
+	if (event.reason == TWHEEL_REASON_COMPLETED)
 		printf("request %llu: answer %llu\n", event.cookie, event.value);
 	else
 		printf("request %llu: timeout\n", event.cookie);

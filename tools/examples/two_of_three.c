@@ -58,8 +58,8 @@ int main(void)
 	while (wait(NULL) > 0)
 		;
 	printf("write %llu %s\n", event.cookie,
-	       event.reason == TWHEEL_COMPLETED ? "is stored" : "failed");
-	return event.reason != TWHEEL_COMPLETED;
+	       event.reason == TWHEEL_REASON_COMPLETED ? "is stored" : "failed");
+	return event.reason != TWHEEL_REASON_COMPLETED;
 failed:
 	perror("quorum");
 	return 1;

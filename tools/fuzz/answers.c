@@ -20,9 +20,9 @@
 
 static bool bad_reason(const struct twheel_event *event)
 {
-	bool expired = event->reason == TWHEEL_EXPIRED;
+	bool expired = event->reason == TWHEEL_REASON_EXPIRED;
 
-	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED ||
+	if (event->reason < TWHEEL_REASON_COMPLETED || event->reason > TWHEEL_REASON_CANCELLED ||
 	    event->flags & ~TWHEEL_EVENT_MORE || event->reserved)
 		return true;
 	if (event->flags & TWHEEL_EVENT_MORE &&
@@ -32,12 +32,12 @@ static bool bad_reason(const struct twheel_event *event)
 		return true;
 	if (event->error > 0 || event->error < -4095 || (event->error && event->value))
 		return true;
-	return event->reason != TWHEEL_COMPLETED && event->value;
+	return event->reason != TWHEEL_REASON_COMPLETED && event->value;
 }
 
 static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
 {
-	if (event->reason != TWHEEL_EXPIRED)
+	if (event->reason != TWHEEL_REASON_EXPIRED)
 		return !(marks & COOKIE_PERIODIC) && event->expirations;
 	if (event->error || event->deadline == TWHEEL_NEVER)
 		return true;

@@ -270,13 +270,13 @@ FIXTURE_TEARDOWN(refused)
 	EXPECT_EQ(0, memcmp(&self->before, &after, sizeof(after)));
 
 	EXPECT_FALSE(node_exists(NEW_NAME));
-	EXPECT_EVENT(self->fd, self->ended, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, self->ended, TWHEEL_REASON_CANCELLED, 0);
 	/* The tests signal key 1: if a signal had been counted, key 2 would complete it. */
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_EVENT(self->fd, self->watching, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, self->watching, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(0, op_complete(self->fd, self->plain, 3));
-	EXPECT_EVENT(self->fd, self->plain, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, self->plain, TWHEEL_REASON_COMPLETED, 3);
 	close(self->fd);
 	close(self->nodes[NAMED]);
 	close(self->nodes[CONTROL]);

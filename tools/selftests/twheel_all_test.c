@@ -61,7 +61,7 @@ TEST_F(all, complete_all_of_a_file)
 {
 	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
 	EXPECT_EQ(10, complete_all(self->fd, 7, 0, 0));
-	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_COMPLETED, 7, 0));
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 7, 0));
 	EXPECT_NO_EVENT(self->other);
 	EXPECT_EQ(4, query(self->fd).pending);
 	EXPECT_EQ(0, complete_all(self->fd, 7, 0, 0));
@@ -71,8 +71,8 @@ TEST_F(all, complete_all_of_all_files)
 {
 	ASSERT_TRUE(add_some(self->fd, 10) && add_some(self->other, 4));
 	EXPECT_EQ(14, complete_all(self->other, 8, 0, TWHEEL_COMPLETE_OTHERS));
-	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_COMPLETED, 8, 0));
-	EXPECT_EQ(4, read_alike(self->other, TWHEEL_COMPLETED, 8, 0));
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 8, 0));
+	EXPECT_EQ(4, read_alike(self->other, TWHEEL_REASON_COMPLETED, 8, 0));
 	EXPECT_EQ(0, query(self->fd).pending);
 	EXPECT_EQ(0, query(self->fd).watches);
 	EXPECT_EQ(14, query(self->fd).completed);
@@ -82,7 +82,7 @@ TEST_F(all, complete_all_with_an_error)
 {
 	ASSERT_TRUE(add_some(self->fd, 3));
 	EXPECT_EQ(3, complete_all(self->fd, 0, -ENODEV, 0));
-	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_COMPLETED, 0, -ENODEV));
+	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 0, -ENODEV));
 }
 
 TEST_F(all, complete_all_refuses_bad_errors)
@@ -114,7 +114,7 @@ TEST_F(all, complete_all_ends_a_periodic_operation)
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
 	EXPECT_EQ(1, complete_all(self->fd, 3, 0, 0));
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 3);
 	EXPECT_NO_EVENT(self->fd);
 }
 
@@ -126,12 +126,12 @@ TEST_F(all, cancel_key_cancels_all_watchers)
 	for (i = 0; i < 100; i++)
 		ASSERT_NE(0, add_keys(i % 2 ? self->fd : self->other, TWHEEL_COND_ALL, 0, 3));
 	EXPECT_EQ(100, key_cancel(self->fd, 3));
-	EXPECT_EQ(50, read_alike(self->fd, TWHEEL_CANCELLED, 0, 0));
-	EXPECT_EQ(50, read_alike(self->other, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(50, read_alike(self->fd, TWHEEL_REASON_CANCELLED, 0, 0));
+	EXPECT_EQ(50, read_alike(self->other, TWHEEL_REASON_CANCELLED, 0, 0));
 	EXPECT_EQ(2, query(self->fd).watches);
 	EXPECT_EQ(0, key_cancel(self->fd, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
-	EXPECT_EVENT(self->fd, stays, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, stays, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_F(all, cancel_key_refuses_unknown_flags)
@@ -158,7 +158,7 @@ TEST_F(all, drain_cancels_the_operations_of_the_file)
 	EXPECT_EQ(10, drain(self->fd));
 	EXPECT_EQ(4, query(self->fd).pending);
 	EXPECT_EQ(POLLIN, poll_now(self->fd) & POLLIN);
-	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(10, read_alike(self->fd, TWHEEL_REASON_CANCELLED, 0, 0));
 	EXPECT_EQ(0, read_events(self->fd, &event, 1));
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
 	EXPECT_EQ(0, drain(self->fd));
@@ -175,7 +175,7 @@ TEST_F(all, drained_file_refuses_adds)
 	EXPECT_EQ(0, args.id);
 	/* The drained file can still signal the operations of other files. */
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
-	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->other, theirs, TWHEEL_REASON_COMPLETED, 4);
 	EXPECT_EQ(0, op_add(self->other, &args));
 }
 
@@ -188,7 +188,7 @@ TEST_F(all, drain_of_a_private_purgatory)
 	ASSERT_TRUE(add_some(fd, 5));
 	EXPECT_EQ(5, drain(fd));
 	EXPECT_EQ(ESHUTDOWN, op_add(fd, &args));
-	EXPECT_EQ(5, read_alike(fd, TWHEEL_CANCELLED, 0, 0));
+	EXPECT_EQ(5, read_alike(fd, TWHEEL_REASON_CANCELLED, 0, 0));
 	EXPECT_EQ(0, read_events(fd, &event, 1));
 	close(fd);
 }
@@ -199,7 +199,7 @@ TEST_F(all, drain_keeps_unread_events)
 
 	ASSERT_EQ(1, key_signal(self->fd, 1, 9));
 	ASSERT_EQ(0, drain(self->fd));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 9);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
 }
 

@@ -110,8 +110,8 @@ TEST_F(batch, commands_are_executed_in_order)
 	EXPECT_RESULT(3, 2, 0);
 	EXPECT_RESULT(4, 0, 0);
 	EXPECT_UNTOUCHED(5);
-	EXPECT_EVENT(self->fd, self->results[1].value, TWHEEL_COMPLETED, 2);
-	EXPECT_EVENT(self->fd, self->results[2].value, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, self->results[1].value, TWHEEL_REASON_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, self->results[2].value, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(batch, every_call_is_executed)

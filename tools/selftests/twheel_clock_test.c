@@ -149,7 +149,7 @@ TEST_F(wall_clock, clock_set_past_the_deadline_expires)
 	ASSERT_TRUE(turn_wall_clock(2 * HOUR));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_LE(event.deadline + HOUR / 2, event.time);
 }
 
@@ -162,7 +162,7 @@ TEST_F(wall_clock, clock_set_back_delays_the_expiry)
 	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
 	/* Due later than the other operation would have been without setting the clock. */
 	control = add_deadline(self->fd, 2300 * MSEC, 0, 2);
-	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, control, TWHEEL_REASON_EXPIRED, 0);
 	EXPECT_EQ(1, query(self->fd).pending);
 	ASSERT_TRUE(turn_wall_clock(HOUR));
 	ASSERT_TRUE(next_event(self->fd, &event));
@@ -196,7 +196,7 @@ TEST_F(wall_clock, operation_is_cancelled_when_the_clock_is_set)
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(7, event.cookie);
-	EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 	EXPECT_EQ(-ECANCELED, event.error);
 	EXPECT_EQ(0, event.expirations);
 	EXPECT_EQ(1, query(self->fd).cancelled);
@@ -221,7 +221,7 @@ TEST_F(wall_clock, all_operations_are_cancelled_when_the_clock_is_set)
 	ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
 	for (i = 0; i < nr; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
-		ASSERT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+		ASSERT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 		ASSERT_EQ(-ECANCELED, event.error);
 	}
 	EXPECT_EQ(0, query(self->fd).pending);
@@ -234,7 +234,7 @@ TEST_F(wall_clock, operation_expires_without_clock_set)
 
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_EQ(0, event.error);
 }
 
@@ -253,7 +253,7 @@ TEST_F(wall_clock, operation_completes_by_key)
 
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 5);
 	ASSERT_TRUE(turn_wall_clock(SEC));
 	EXPECT_NO_EVENT(self->fd);
 }
@@ -265,7 +265,7 @@ TEST_F(wall_clock, operation_without_deadline_is_cancelled)
 
 	ASSERT_NE(0, id);
 	ASSERT_TRUE(turn_wall_clock(SEC));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(wall_clock, periodic_operation_is_cancelled)
@@ -282,7 +282,7 @@ TEST_F(wall_clock, periodic_operation_is_cancelled)
 	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 	ASSERT_TRUE(turn_wall_clock(-(__s64)SEC));
 	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 	EXPECT_EQ(-ECANCELED, event.error);
 	EXPECT_EQ(0, event.flags);
 	EXPECT_EQ(0, event.expirations);
@@ -339,7 +339,7 @@ TEST_F(wall_clock, relative_deadline_does_not_move)
 	ASSERT_TRUE(turn_wall_clock(-(__s64)48 * HOUR));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(soon, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_LE(event.deadline, event.time);
 	EXPECT_GE(time_by(CLOCK_REALTIME), event.time);
 }
@@ -400,7 +400,7 @@ TEST_F(wall_clock, operation_is_cancelled_by_a_step_undone_immediately)
 				op_cancel(self->fd, ids[j]);
 			}
 			ASSERT_TRUE(next_event(self->fd, &event));
-			EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+			EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 		}
 	}
 	EXPECT_EQ(0, missed);
@@ -431,7 +431,7 @@ TEST_F(wall_clock, passed_deadline_expires_when_the_clock_is_set_back)
 		ASSERT_TRUE(turn_wall_clock(-(__s64)HOUR));
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_EQ(i, event.cookie);
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		EXPECT_EQ(0, event.error);
 		EXPECT_LE(deadline, event.time);
 		ASSERT_TRUE(turn_wall_clock(HOUR));
@@ -555,7 +555,7 @@ TEST_F(wall_clock, event_time_is_not_before_the_deadline)
 			ASSERT_NE(0, add_wall(self->fd, i % 10 * MSEC / 2, 0, 1));
 		while (i) {
 			ASSERT_TRUE(next_event(self->fd, &event));
-			ASSERT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+			ASSERT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 			i -= event.cookie;
 			expired++;
 			early += event.time < event.deadline;
@@ -609,7 +609,7 @@ static void *turn_back_and_forth(void *arg)
 /* Each operation ends once, by its deadline or because the clock is set. */
 TEST_F(wall_clock, operations_end_once_while_the_clock_is_set)
 {
-	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
+	unsigned int ended[TWHEEL_REASON_CANCELLED + 1] = { 0 };
 	struct twheel_event event;
 	pthread_t thread;
 	int i, nr = 500;
@@ -621,8 +621,8 @@ TEST_F(wall_clock, operations_end_once_while_the_clock_is_set)
 	for (i = 0; i < nr / 2; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		ended[event.reason]++;
-		EXPECT_EQ(event.reason == TWHEEL_CANCELLED ? -ECANCELED : 0, event.error);
-		if (event.reason == TWHEEL_EXPIRED)
+		EXPECT_EQ(event.reason == TWHEEL_REASON_CANCELLED ? -ECANCELED : 0, event.error);
+		if (event.reason == TWHEEL_REASON_EXPIRED)
 			EXPECT_LE(event.deadline, event.time);
 	}
 	__atomic_store_n(&turner.over, true, __ATOMIC_RELAXED);
@@ -634,8 +634,8 @@ TEST_F(wall_clock, operations_end_once_while_the_clock_is_set)
 	}
 	EXPECT_EQ(0, query(self->fd).pending);
 	EXPECT_NO_EVENT(self->fd);
-	EXPECT_EQ(0, ended[TWHEEL_COMPLETED]);
-	EXPECT_EQ(ended[TWHEEL_CANCELLED], query(self->fd).cancelled);
+	EXPECT_EQ(0, ended[TWHEEL_REASON_COMPLETED]);
+	EXPECT_EQ(ended[TWHEEL_REASON_CANCELLED], query(self->fd).cancelled);
 }
 
 TEST_HARNESS_MAIN

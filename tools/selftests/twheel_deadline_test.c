@@ -43,7 +43,7 @@ TEST_F(deadline, operation_never_expires_early)
 		ASSERT_TRUE(next_event(self->fd, &event));
 		after = now_ns();
 		ASSERT_LT(event.cookie, ARRAY_SIZE(asked));
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		EXPECT_EQ(0, event.value);
 		if (event.cookie % 2)
 			EXPECT_LE(asked[event.cookie], event.deadline);
@@ -121,12 +121,12 @@ TEST_F(deadline, past_deadline_expires_immediately)
 		ASSERT_NE(0, id);
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		EXPECT_EQ(past[i], event.deadline);
 		EXPECT_LE(past[i], event.time);
 	}
 	id = add_deadline(self->fd, 0, 0, 0);
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 TEST_F(deadline, never_does_not_expire)
@@ -151,7 +151,7 @@ TEST_F(deadline, never_does_not_expire)
 		EXPECT_FALSE(readable(self->fd, 20));
 		ASSERT_EQ(0, op_cancel(self->fd, id));
 		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(TWHEEL_CANCELLED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)event.reason);
 		EXPECT_EQ(TWHEEL_NEVER, event.deadline);
 	}
 }

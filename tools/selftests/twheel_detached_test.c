@@ -227,7 +227,7 @@ TEST_F(detached, descriptor_outlives_its_file)
 	close_it(&self->fd);
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->events, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(detached, splice_and_sendfile_are_refused)
@@ -243,7 +243,7 @@ TEST_F(detached, splice_and_sendfile_are_refused)
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(-1, splice(self->fd, NULL, pipes[1], NULL, 4096, 0));
 	EXPECT_EQ(EINVAL, errno);
-	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 	close(null);
 	close(pipes[0]);
 	close(pipes[1]);
@@ -291,8 +291,8 @@ TEST_F(detached, file_has_own_and_detached_operations)
 	__u64 detached = add_detached(self->fd, 1, HOUR, 0);
 
 	EXPECT_EQ(2, key_signal(self->fd, 1, 3));
-	EXPECT_EVENT(self->fd, own, TWHEEL_COMPLETED, 3);
-	EXPECT_EVENT(self->events, detached, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_COMPLETED, 3);
+	EXPECT_EVENT(self->events, detached, TWHEEL_REASON_COMPLETED, 3);
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_NO_EVENT(self->events);
 }
@@ -323,7 +323,7 @@ TEST_F(detached, operation_expires_without_any_open_file)
 	close_it(&self->fd);
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	self->events = open_events(self->fd, 0);
-	EXPECT_EVENT(self->events, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 TEST_F(detached, operation_outlives_a_killed_process)
@@ -359,7 +359,7 @@ TEST_F(detached, event_wakes_all_descriptors_and_is_read_once)
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_TRUE(readable(self->events, 0));
 	EXPECT_TRUE(readable(other, 0));
-	EXPECT_EVENT(other, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(other, id, TWHEEL_REASON_COMPLETED, 2);
 	EXPECT_NO_EVENT(self->events);
 	EXPECT_EQ(-1, read_events(self->events, &event, 1));
 	EXPECT_EQ(EAGAIN, errno);
@@ -375,7 +375,7 @@ TEST_F(detached, unread_event_is_kept_without_a_descriptor)
 	EXPECT_EQ(1, query(self->fd).detached_unread);
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 	self->events = open_events(self->fd, 0);
-	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
 }
 
@@ -387,7 +387,7 @@ TEST_F(detached, failed_read_leaves_the_event)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(-1, read(self->events, cliff(), 4096));
 	EXPECT_EQ(EFAULT, errno);
-	EXPECT_EVENT(other, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(other, id, TWHEEL_REASON_CANCELLED, 0);
 	close(other);
 }
 
@@ -397,12 +397,12 @@ TEST_F(detached, drain_ends_only_own_operations)
 	__u64 own = add_deadline(self->fd, HOUR, 0, 0);
 
 	EXPECT_EQ(1, drain(self->fd));
-	EXPECT_EVENT(self->fd, own, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, own, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_NO_EVENT(self->events);
 	EXPECT_EQ(0, add_detached(self->fd, 1, HOUR, 0));
 	EXPECT_EQ(ESHUTDOWN, errno);
 	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(detached, purgatory_is_busy_while_operation_is_pending_or_unread)
@@ -418,7 +418,7 @@ TEST_F(detached, purgatory_is_busy_while_operation_is_pending_or_unread)
 	EXPECT_EQ(EBUSY, remove_named(NAME));
 	self->fd = twheel_open_named(NAME, O_NONBLOCK);
 	self->events = open_events(self->fd, 0);
-	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 	close_it(&self->events);
 	close_it(&self->fd);
 	EXPECT_EQ(0, remove_named(NAME));
@@ -440,7 +440,7 @@ TEST_F(detached, descriptor_after_forced_removal)
 	struct twheel_event event;
 
 	EXPECT_EQ(1, remove_by_force(NAME));
-	EXPECT_EVENT(self->events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->events, id, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(0, read_events(self->events, &event, 1));
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->events));
 	EXPECT_EQ(-1, open_events(self->fd, 0));
@@ -512,7 +512,7 @@ TEST_F(detached, open_causes_no_false_end_of_file)
 		ASSERT_LE(0, events);
 		id = add_detached(self->fd, 1, HOUR, i);
 		ASSERT_EQ(0, op_complete(self->fd, id, i));
-		EXPECT_EVENT(events, id, TWHEEL_COMPLETED, i);
+		EXPECT_EVENT(events, id, TWHEEL_REASON_COMPLETED, i);
 		close(events);
 	}
 	EXPECT_TRUE(wait_for(__atomic_load_n(&watched.polls, __ATOMIC_RELAXED) > 100));

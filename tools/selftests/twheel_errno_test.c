@@ -280,10 +280,10 @@ TEST_F(ended, calls_fail_before_and_after_the_event_is_read)
 		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));
 		EXPECT_EQ(EALREADY, op_watch(self->fd, ids[i], &spec, 1));
 	}
-	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 1);
-	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 1);
-	EXPECT_EVENT(self->fd, ids[1], TWHEEL_CANCELLED, 0);
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_EXPIRED, 0);
 	for (i = 0; i < 4; i++) {
 		EXPECT_EQ(EALREADY, op_cancel(self->fd, ids[i]));
 		EXPECT_EQ(EALREADY, op_complete(self->fd, ids[i], 2));

@@ -139,7 +139,7 @@ TEST_F(event, all_fields_are_set)
 	EXPECT_EQ(id, event.id);
 	EXPECT_EQ(99, event.cookie);
 	EXPECT_EQ(5, event.value);
-	EXPECT_EQ(TWHEEL_COMPLETED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_COMPLETED, (int)event.reason);
 	EXPECT_LE(before + HOUR, event.deadline);
 	EXPECT_GE(after + HOUR, event.deadline);
 	EXPECT_LE(after, event.time);
@@ -259,7 +259,7 @@ TEST_F(event, blocking_read_is_woken_by_the_reaper)
 	read_once(&reader);
 	ASSERT_EQ(1, reader.got);
 	EXPECT_EQ(id, reader.events[0].id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)reader.events[0].reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)reader.events[0].reason);
 }
 
 TEST_F(event, fault_passes_the_event_to_the_next_reader)

@@ -65,7 +65,7 @@ TEST_F(idle, wakeups_increase_with_expiries)
 
 	for (i = 0; i < 5; i++) {
 		id = add_deadline(self->fd, 20 * MSEC, 0, 0);
-		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+		EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 	}
 	EXPECT_LE(before + 5, query(self->fd).wakeups);
 }
@@ -103,7 +103,7 @@ TEST_F(idle, signals_wake_no_reaper)
 		__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 
 		ASSERT_EQ(1, key_signal(self->fd, 1, i));
-		EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, i);
+		EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, i);
 	}
 	EXPECT_EQ(before, query(self->fd).wakeups);
 }
@@ -131,7 +131,7 @@ TEST_F(idle, each_level_causes_at_most_one_wakeup)
 	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 	before = query(self->fd).wakeups;
 	id = add_deadline(self->fd, far, 0, 0);
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 	EXPECT_LT(before, query(self->fd).wakeups);
 	EXPECT_GE(levels_up_to(self->fd, far), query(self->fd).wakeups - before);
 }
@@ -148,7 +148,7 @@ TEST_F(idle, expiries_of_another_user_are_not_counted)
 	for (i = 0; i < 20; i++) {
 		__u64 id = add_deadline(self->fd, 10 * MSEC, 0, 0);
 
-		EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+		EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 	}
 	theirs = query(self->fd).wakeups;
 	ASSERT_TRUE(act_for(0));

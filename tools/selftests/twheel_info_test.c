@@ -161,7 +161,7 @@ TEST_F(info, ended_operation_is_not_pending)
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &args));
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(EALREADY, op_info(self->fd, id, &p));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(EALREADY, op_info(self->fd, id, &p));
 }
 

@@ -135,9 +135,9 @@ TEST_F(ioctl, complete_ignores_the_condition)
 	ASSERT_NE(0, none);
 	ASSERT_NE(0, all);
 	EXPECT_EQ(0, op_complete(self->fd, all, 0));
-	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 0);
+	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 0);
 	EXPECT_EQ(0, op_complete(self->fd, none, ~0ULL));
-	EXPECT_EVENT(self->fd, none, TWHEEL_COMPLETED, ~0ULL);
+	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_COMPLETED, ~0ULL);
 }
 
 TEST_F(ioctl, cancel_event_has_no_value)
@@ -147,9 +147,9 @@ TEST_F(ioctl, cancel_event_has_no_value)
 
 	EXPECT_EQ(0, key_signal(self->fd, 1, 77));
 	EXPECT_EQ(0, op_cancel(self->fd, all));
-	EXPECT_EVENT(self->fd, all, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(0, op_cancel(self->fd, none));
-	EXPECT_EVENT(self->fd, none, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(ioctl, complete_event_has_the_error)
@@ -164,7 +164,7 @@ TEST_F(ioctl, complete_event_has_the_error)
 		ASSERT_EQ(0, op_fail(self->fd, id, errors[i]));
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(TWHEEL_COMPLETED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_COMPLETED, (int)event.reason);
 		EXPECT_EQ(errors[i], event.error);
 		EXPECT_EQ(0, event.value);
 	}
@@ -181,7 +181,7 @@ TEST_F(ioctl, bad_error_numbers_are_refused)
 		EXPECT_EQ(EINVAL, op_fail(self->fd, id, errors[i]));
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &both));
 	EXPECT_EQ(0, op_fail(self->fd, id, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 0);
 }
 
 TEST_F(ioctl, expiry_counts_one_deadline)
@@ -191,7 +191,7 @@ TEST_F(ioctl, expiry_counts_one_deadline)
 
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_EQ(1, event.expirations);
 	EXPECT_EQ(0, event.flags);
 	EXPECT_EQ(0, event.error);
@@ -271,7 +271,7 @@ TEST_F(ioctl, each_open_creates_a_purgatory)
 	EXPECT_EQ(1, query(self->fd).pending);
 	close(other);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_HARNESS_MAIN

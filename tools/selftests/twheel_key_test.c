@@ -27,7 +27,7 @@ TEST_F(key, any_completes_at_the_first_key)
 
 	ASSERT_NE(0, id);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 22);
 	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
 	EXPECT_NO_EVENT(self->fd);
 }
@@ -42,7 +42,7 @@ TEST_F(key, all_needs_every_key)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 11));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 22));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 22);
 }
 
 TEST_F(key, all_needs_the_maximum_of_keys)
@@ -55,7 +55,7 @@ TEST_F(key, all_needs_the_maximum_of_keys)
 	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
 		ASSERT_EQ(0, key_signal(self->fd, i, i));
 	EXPECT_EQ(1, key_signal(self->fd, i, i));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, TWHEEL_MAX_KEYS);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, TWHEEL_MAX_KEYS);
 }
 
 TEST_F(key, quorum_counts_each_key_once)
@@ -67,7 +67,7 @@ TEST_F(key, quorum_counts_each_key_once)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 12));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 33);
 }
 
 /* The next event is the end of @_id, with these satisfied and missing keys or amount. */
@@ -100,7 +100,7 @@ TEST_F(key, expired_quorum_tells_which_key_answered)
 
 	ASSERT_EQ(0, op_add(self->fd, &args));
 	EXPECT_EQ(0, key_signal(self->fd, 2, 0));
-	EXPECT_MISSING(args.id, TWHEEL_EXPIRED, 2, 1);
+	EXPECT_MISSING(args.id, TWHEEL_REASON_EXPIRED, 2, 1);
 }
 
 TEST_F(key, each_end_tells_the_satisfied_keys)
@@ -111,25 +111,25 @@ TEST_F(key, each_end_tells_the_satisfied_keys)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
 	EXPECT_EQ(0, key_signal(self->fd, 3, 0));
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_CANCELLED, 4, 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 4, 2);
 
 	id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 3);
 	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
 	EXPECT_EQ(0, key_signal(self->fd, 1, 0));
 	ASSERT_EQ(0, op_complete(self->fd, id, 1));
-	EXPECT_MISSING(id, TWHEEL_COMPLETED, 1, 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_COMPLETED, 1, 2);
 
 	id = add_specs(self->fd, TWHEEL_COND_QUORUM, 2, specs, 3);
 	EXPECT_EQ(0, key_signal(self->fd, 3, 0));
 	EXPECT_EQ(1, key_signal(self->fd, 2, 0));
-	EXPECT_MISSING(id, TWHEEL_COMPLETED, 6, 0);
+	EXPECT_MISSING(id, TWHEEL_REASON_COMPLETED, 6, 0);
 
 	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 	EXPECT_EQ(1, key_signal(self->fd, 3, 0));
-	EXPECT_MISSING(id, TWHEEL_COMPLETED, 4, 0);
+	EXPECT_MISSING(id, TWHEEL_REASON_COMPLETED, 4, 0);
 
 	id = add_deadline(self->fd, 0, 0, 0);
-	EXPECT_MISSING(id, TWHEEL_EXPIRED, 0, 0);
+	EXPECT_MISSING(id, TWHEEL_REASON_EXPIRED, 0, 0);
 }
 
 /* The order is that of the adds, without the keys that are not watched any more. */
@@ -152,7 +152,7 @@ TEST_F(key, satisfied_keys_are_in_the_order_of_info)
 	EXPECT_EQ(9, seen[2].key.v[0]);
 	EXPECT_EQ(0, seen[2].need);
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_CANCELLED, 4, 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 4, 2);
 }
 
 TEST_F(key, all_64_keys_are_told)
@@ -165,7 +165,7 @@ TEST_F(key, all_64_keys_are_told)
 		odd |= 1ULL << (i - 1);
 	}
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_CANCELLED, odd, TWHEEL_MAX_KEYS / 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2);
 }
 
 TEST_F(key, quorum_from_one_key_to_all_of_them)
@@ -176,10 +176,10 @@ TEST_F(key, quorum_from_one_key_to_all_of_them)
 	ASSERT_NE(0, one);
 	ASSERT_NE(0, three);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 11));
-	EXPECT_EVENT(self->fd, one, TWHEEL_COMPLETED, 11);
+	EXPECT_EVENT(self->fd, one, TWHEEL_REASON_COMPLETED, 11);
 	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
 	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, three, TWHEEL_COMPLETED, 33);
+	EXPECT_EVENT(self->fd, three, TWHEEL_REASON_COMPLETED, 33);
 }
 
 TEST_F(key, need_is_per_key_and_zero_means_one)
@@ -192,7 +192,7 @@ TEST_F(key, need_is_per_key_and_zero_means_one)
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_EQ(0, key_signal(self->fd, 1, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 }
 
 TEST_F(key, largest_need_is_not_met_early)
@@ -219,7 +219,7 @@ TEST_F(key, duplicate_keys_are_ignored)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(key, keys_are_compared_as_a_whole)
@@ -244,7 +244,7 @@ TEST_F(key, keys_are_compared_as_a_whole)
 	args.key = spec.key;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &args));
 	EXPECT_EQ(1, args.completed);
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
 }
 
 TEST_F(key, signal_without_watchers_completes_nothing)
@@ -263,7 +263,7 @@ TEST_F(key, signal_before_the_watch_is_not_kept)
 	ASSERT_NE(0, id);
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(key, signal_reaches_every_watcher)
@@ -280,7 +280,7 @@ TEST_F(key, signal_reaches_every_watcher)
 	EXPECT_EQ(20, key_signal(self->fd, 1, ~0ULL));
 	for (i = 0; i < 20; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
-		EXPECT_EQ(TWHEEL_COMPLETED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_COMPLETED, (int)event.reason);
 		EXPECT_EQ(~0ULL, event.value);
 		for (j = 0; j < 20 && ids[j] != event.id; j++)
 			;
@@ -299,9 +299,9 @@ TEST_F(key, signal_counts_completed_operations)
 	ASSERT_NE(0, any);
 	ASSERT_NE(0, all);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_EVENT(self->fd, any, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, any, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(key, ended_operations_leave_their_keys_immediately)
@@ -336,7 +336,7 @@ TEST_F(key, expired_operation_leaves_its_keys)
 	};
 
 	ASSERT_EQ(0, op_add(self->fd, &args));
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_EXPIRED, 0);
 	EXPECT_EQ(0, query(self->fd).keys);
 	EXPECT_EQ(0, query(self->fd).watches);
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
@@ -352,7 +352,7 @@ TEST_F(key, watch_adds_keys_to_any)
 	EXPECT_EQ(3, query(self->fd).watches);
 	EXPECT_EQ(0, key_signal(self->fd, 8, 1));
 	EXPECT_EQ(1, key_signal(self->fd, 8, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(key, watch_adds_keys_to_all)
@@ -366,7 +366,7 @@ TEST_F(key, watch_adds_keys_to_all)
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(key, watch_keeps_the_quorum)
@@ -378,7 +378,7 @@ TEST_F(key, watch_keeps_the_quorum)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
 	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(key, watch_ignores_watched_keys)
@@ -394,7 +394,7 @@ TEST_F(key, watch_ignores_watched_keys)
 	EXPECT_EQ(3, query(self->fd).watches);
 	EXPECT_EQ(0, key_signal(self->fd, 3, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 /* Unreclaimable slab memory in kB. */
@@ -447,7 +447,7 @@ TEST_F(key, watch_up_to_the_maximum_of_keys)
 	EXPECT_EQ(TWHEEL_MAX_KEYS, query(self->fd).watches);
 	EXPECT_EQ(0, op_watch(self->fd, id, last, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 1000, 5));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_HARNESS_MAIN

@@ -249,7 +249,7 @@ TEST_F(limit, other_calls_work_at_the_limit)
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, 2 * self->max));
 	EXPECT_EQ(0, op_watch(self->fd, self->ids[0], &more, 1));
 	EXPECT_EQ(1, key_signal(self->fd, 2, 9));
-	EXPECT_EVENT(self->fd, self->ids[0], TWHEEL_COMPLETED, 9);
+	EXPECT_EVENT(self->fd, self->ids[0], TWHEEL_REASON_COMPLETED, 9);
 	EXPECT_EQ(1, query(self->fd).rejected);
 }
 

@@ -116,7 +116,7 @@ TEST_F(named, two_processes_share_its_keys)
 		_exit(fd >= 0 && key_signal(fd, 1, 5) == 1 && !readable(fd, 0) ? 0 : 1);
 	}
 	ASSERT_TRUE(child_exited_well(child));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_F(named, another_name_is_another_purgatory)
@@ -158,9 +158,9 @@ TEST_F(named, files_access_operations_of_each_other)
 	EXPECT_EQ(0, op_cancel(other, ids[2]));
 	EXPECT_EQ(1, key_signal(other, 9, 8));
 	EXPECT_NO_EVENT(other);
-	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 7);
-	EXPECT_EVENT(self->fd, ids[2], TWHEEL_CANCELLED, 0);
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 8);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_COMPLETED, 8);
 	close(other);
 }
 
@@ -197,7 +197,7 @@ TEST_F(named, close_ends_operations_of_its_file)
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, gone));
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, unread));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 3));
-	EXPECT_EVENT(self->fd, kept, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, kept, TWHEEL_REASON_COMPLETED, 3);
 	EXPECT_NO_EVENT(self->fd);
 }
 
@@ -309,7 +309,7 @@ TEST_F(named, create_returns_a_descriptor)
 	EXPECT_EQ(2, query(made).files);
 	id = add_keys(made, TWHEEL_COND_ANY, 0, 1);
 	EXPECT_EQ(1, key_signal(other, 1, 6));
-	EXPECT_EVENT(made, id, TWHEEL_COMPLETED, 6);
+	EXPECT_EVENT(made, id, TWHEEL_REASON_COMPLETED, 6);
 	close(made);
 	EXPECT_EQ(1, query(other).files);
 	close(other);

@@ -64,7 +64,7 @@ TEST_F(periodic, each_period_has_an_event)
 		EXPECT_EQ(42, event.cookie);
 		EXPECT_EQ(0, event.value);
 		EXPECT_EQ(0, event.error);
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 		EXPECT_LE(1, event.expirations);
 		EXPECT_LE(event.deadline, event.time);
@@ -113,7 +113,7 @@ TEST_F(periodic, unread_periods_share_an_event)
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(1, query(self->fd).unread);
 	ASSERT_EQ(1, read_events(self->fd, events, 2));
-	EXPECT_EQ(TWHEEL_CANCELLED, (int)events[0].reason);
+	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)events[0].reason);
 	EXPECT_EQ(0, events[0].flags);
 	EXPECT_LE(5, events[0].expirations);
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, id));
@@ -134,7 +134,7 @@ TEST_F(periodic, event_counts_the_periods_before_it)
 	/* The next event counts from here. */
 	counted = event.expirations;
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_END(id, TWHEEL_CANCELLED, 0, &event);
+	EXPECT_END(id, TWHEEL_REASON_CANCELLED, 0, &event);
 	EXPECT_GE((event.time - start) / PERIOD + 1, counted + event.expirations);
 }
 
@@ -149,7 +149,7 @@ TEST_F(periodic, operation_expires_after_its_runs)
 	for (;;) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		counted += event.expirations;
 		if (!event.flags)
 			break;
@@ -183,7 +183,7 @@ TEST_F(periodic, unread_periods_are_runs)
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(TWHEEL_EVENT_MORE, event.flags);
 	EXPECT_EQ(5, event.expirations);
-	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
+	EXPECT_END(id, TWHEEL_REASON_EXPIRED, 0, &event);
 	EXPECT_EQ(1, event.expirations);
 	EXPECT_EQ(start + 5 * PERIOD, event.deadline);
 	EXPECT_EQ(1, query(self->fd).expired);
@@ -199,7 +199,7 @@ TEST_F(periodic, missed_periods_are_runs)
 	self->args.deadline = start;
 	self->args.runs = 3;
 	id = ADD();
-	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
+	EXPECT_END(id, TWHEEL_REASON_EXPIRED, 0, &event);
 	EXPECT_EQ(3, event.expirations);
 	EXPECT_EQ(start + 2 * PERIOD, event.deadline);
 	EXPECT_LE(event.deadline, event.time);
@@ -230,7 +230,7 @@ TEST_F(periodic, one_run_is_an_expiry)
 
 	self->args.runs = 1;
 	id = ADD();
-	EXPECT_END(id, TWHEEL_EXPIRED, 0, &event);
+	EXPECT_END(id, TWHEEL_REASON_EXPIRED, 0, &event);
 	EXPECT_EQ(1, event.expirations);
 }
 
@@ -259,7 +259,7 @@ TEST_F(periodic, operation_completes_by_key_between_periods)
 
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 9));
-	EXPECT_END(id, TWHEEL_COMPLETED, 9, &event);
+	EXPECT_END(id, TWHEEL_REASON_COMPLETED, 9, &event);
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(0, key_signal(self->fd, 1, 9));
 	EXPECT_EQ(1, query(self->fd).completed);
@@ -273,7 +273,7 @@ TEST_F(periodic, unread_period_becomes_the_last_event)
 	ASSERT_TRUE(readable(self->fd, BUDGET_MS));
 	EXPECT_EQ(0, op_fail(self->fd, id, -EPIPE));
 	EXPECT_EQ(1, query(self->fd).unread);
-	EXPECT_END(id, TWHEEL_COMPLETED, 0, &event);
+	EXPECT_END(id, TWHEEL_REASON_COMPLETED, 0, &event);
 	EXPECT_EQ(-EPIPE, event.error);
 	EXPECT_LE(1, event.expirations);
 	EXPECT_NO_EVENT(self->fd);
@@ -523,14 +523,14 @@ TEST_F(periodic, complete_races_with_the_last_run)
 			ASSERT_FALSE(ended[i]);
 			ASSERT_GE(runs[i], event.expirations);
 			runs[i] -= event.expirations;
-			if (event.reason == TWHEEL_EXPIRED && !event.flags)
+			if (event.reason == TWHEEL_REASON_EXPIRED && !event.flags)
 				ASSERT_EQ(0, runs[i]);
 			if (event.flags & TWHEEL_EVENT_MORE)
 				continue;
 			ended[i] = true;
 			left--;
-			expired += event.reason == TWHEEL_EXPIRED;
-			completed += event.reason == TWHEEL_COMPLETED;
+			expired += event.reason == TWHEEL_REASON_EXPIRED;
+			completed += event.reason == TWHEEL_REASON_COMPLETED;
 		}
 		pthread_join(thread, NULL);
 		EXPECT_NO_EVENT(self->fd);

@@ -38,12 +38,12 @@ static bool consistent(const struct race_op *op)
 	if (op->nr_events != 1 || event->id != op->id)
 		return false;
 	switch (event->reason) {
-	case TWHEEL_EXPIRED:
+	case TWHEEL_REASON_EXPIRED:
 		return winners == 0 && event->value == 0 &&
 		       event->time >= event->deadline;
-	case TWHEEL_CANCELLED:
+	case TWHEEL_REASON_CANCELLED:
 		return winners == 1 && op->cancelled == 0 && event->value == 0;
-	case TWHEEL_COMPLETED:
+	case TWHEEL_REASON_COMPLETED:
 		if (event->value == BY_SIGNAL)
 			return winners == 1 && op->signalled == 1;
 		return winners == 1 && op->completed == 0 &&
@@ -93,13 +93,14 @@ FIXTURE_TEARDOWN(contended)
 /* Return: true if each side has won some of the races. */
 static bool all_have_won(const unsigned int *ended)
 {
-	return ended[TWHEEL_COMPLETED] && ended[TWHEEL_EXPIRED] && ended[TWHEEL_CANCELLED];
+	return ended[TWHEEL_REASON_COMPLETED] && ended[TWHEEL_REASON_EXPIRED] &&
+	       ended[TWHEEL_REASON_CANCELLED];
 }
 
 TEST_F(contended, exactly_one_call_wins)
 {
 	__u64 add_ns = 20 * MSEC, race_ns = 5 * MSEC, start, began;
-	unsigned int ended[TWHEEL_CANCELLED + 1] = { 0 };
+	unsigned int ended[TWHEEL_REASON_CANCELLED + 1] = { 0 };
 	struct twheel_query_args q;
 	pthread_t threads[NR_RACERS];
 	int round, i;
@@ -134,13 +135,13 @@ TEST_F(contended, exactly_one_call_wins)
 			ended[op->event.reason]++;
 		}
 	}
-	TH_LOG("%u completed, %u expired, %u cancelled", ended[TWHEEL_COMPLETED],
-	       ended[TWHEEL_EXPIRED], ended[TWHEEL_CANCELLED]);
+	TH_LOG("%u completed, %u expired, %u cancelled", ended[TWHEEL_REASON_COMPLETED],
+	       ended[TWHEEL_REASON_EXPIRED], ended[TWHEEL_REASON_CANCELLED]);
 	q = query(race.fd);
 	EXPECT_EQ(round * NR_OPS, q.added);
-	EXPECT_EQ(ended[TWHEEL_COMPLETED], q.completed);
-	EXPECT_EQ(ended[TWHEEL_EXPIRED], q.expired);
-	EXPECT_EQ(ended[TWHEEL_CANCELLED], q.cancelled);
+	EXPECT_EQ(ended[TWHEEL_REASON_COMPLETED], q.completed);
+	EXPECT_EQ(ended[TWHEEL_REASON_EXPIRED], q.expired);
+	EXPECT_EQ(ended[TWHEEL_REASON_CANCELLED], q.cancelled);
 	/* On a single CPU the threads may run one after the other. */
 	if (sysconf(_SC_NPROCESSORS_ONLN) > 1)
 		EXPECT_TRUE(all_have_won(ended));
@@ -183,10 +184,10 @@ TEST_F(race, no_signal_is_lost)
 	ASSERT_NE(0, pending);
 	ASSERT_TRUE(run_race(signal_one_key));
 	EXPECT_EQ(1, tally.completed[0] + tally.completed[1] + tally.completed[2]);
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, tally.value);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, tally.value);
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 7));
-	EXPECT_EVENT(self->fd, pending, TWHEEL_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, pending, TWHEEL_REASON_COMPLETED, 7);
 }
 
 static void signal_them_all(int me)

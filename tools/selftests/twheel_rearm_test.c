@@ -34,7 +34,7 @@ TEST_F(rearm, to_a_later_deadline)
 	ASSERT_EQ(1, op_rearm(self->fd, id, HOUR, 0));
 	EXPECT_LE(before + HOUR, deadline_of(self->fd, id));
 	control = add_deadline(self->fd, 2100 * MSEC, 0, 0);
-	EXPECT_EVENT(self->fd, control, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, control, TWHEEL_REASON_EXPIRED, 0);
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 }
 
@@ -46,7 +46,7 @@ TEST_F(rearm, to_an_earlier_deadline)
 	ASSERT_EQ(1, op_rearm(self->fd, id, 10 * MSEC, 0));
 	ASSERT_TRUE(next_event(self->fd, &event));
 	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_LE(before + 10 * MSEC, event.deadline);
 	EXPECT_LE(event.deadline, event.time);
 	EXPECT_GE(latest(self->fd, &event, 0), event.time);
@@ -60,7 +60,7 @@ TEST_F(rearm, to_a_point_in_time)
 	ASSERT_EQ(1, op_rearm(self->fd, id, when, TWHEEL_REARM_ABSTIME));
 	EXPECT_EQ(when, deadline_of(self->fd, id));
 	ASSERT_EQ(1, op_rearm(self->fd, id, 1, TWHEEL_REARM_ABSTIME));
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
@@ -86,7 +86,7 @@ TEST_F(rearm, to_never_and_back)
 	ASSERT_EQ(1, op_rearm(self->fd, id, TWHEEL_NEVER, 0));
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
 	ASSERT_EQ(1, op_rearm(self->fd, id, MSEC, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 /* Each mode, from a deadline in two hours to deadlines in one and three hours. */
@@ -135,7 +135,7 @@ TEST_F(rearm, keys_are_unchanged)
 	EXPECT_EQ(1, op_rearm(self->fd, id, HOUR, 0));
 	EXPECT_EQ(2, query(self->fd).watches);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(rearm, slack_is_never_early)
@@ -207,7 +207,7 @@ TEST_F(rearm, ended_operation_stays_ended)
 		EXPECT_EQ(-1, op_rearm(self->fd, id, 1, mode));
 		EXPECT_EQ(EALREADY, errno);
 	}
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(-1, op_rearm(self->fd, id, 1, 0));
 	EXPECT_EQ(EALREADY, errno);
 }
@@ -300,14 +300,14 @@ TEST_F(rearm, rearm_races_with_expiry)
 			moved++;
 			EXPECT_NO_EVENT(self->fd);
 			ASSERT_EQ(0, op_cancel(self->fd, id));
-			EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+			EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 			continue;
 		}
 		ASSERT_EQ(EALREADY, errno);
 		late++;
 		ASSERT_TRUE(next_event(self->fd, &event));
 		EXPECT_EQ(id, event.id);
-		EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+		EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 		EXPECT_LE(event.deadline, event.time);
 	}
 	EXPECT_NE(0, moved);

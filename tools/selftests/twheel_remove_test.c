@@ -140,8 +140,8 @@ TEST_F(removal, force_cancels_pending_operations)
 	theirs = add_deadline(other, HOUR, 0, 0);
 	ASSERT_EQ(2, remove_by_force(NAME));
 	EXPECT_FALSE(node_exists(NAME));
-	EXPECT_EVENT(self->fd, mine, TWHEEL_CANCELLED, 0);
-	EXPECT_EVENT(other, theirs, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, mine, TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_EVENT(other, theirs, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(0, read_events(self->fd, &event, 1));
 	EXPECT_EQ(0, read_events(other, &event, 1));
 	close(other);
@@ -186,7 +186,7 @@ TEST_F(removal, calls_after_the_removal_fail)
 	EXPECT_EQ(ESHUTDOWN, call(self->fd, TWHEEL_IOC_BATCH, &batch));
 	EXPECT_EQ(-1, open_events(self->fd, 0));
 	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 /* The error of a removal, with the given user IDs, through the control node of root. */
@@ -240,8 +240,8 @@ TEST_F(removal, name_is_free_while_the_old_purgatory_is_open)
 	EXPECT_EQ(1, query(fd).files);
 	other = add_keys(fd, TWHEEL_COND_ANY, 0, 1);
 	EXPECT_EQ(1, key_signal(fd, 1, 1));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
-	EXPECT_EVENT(fd, other, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
+	EXPECT_EVENT(fd, other, TWHEEL_REASON_COMPLETED, 1);
 	close(fd);
 }
 
@@ -271,7 +271,7 @@ TEST_F(removal, blocked_reader_reads_the_cancellation)
 	pthread_join(thread, NULL);
 	ASSERT_EQ(1, w.result);
 	EXPECT_EQ(3, w.event.cookie);
-	EXPECT_EQ(TWHEEL_CANCELLED, (int)w.event.reason);
+	EXPECT_EQ(TWHEEL_REASON_CANCELLED, (int)w.event.reason);
 	close(w.fd);
 }
 

@@ -58,8 +58,8 @@ TEST_F(confined, own_operations_work)
 	EXPECT_EQ(0, op_complete(self->fd, self->own, 7));
 	EXPECT_EQ(0, op_cancel(self->fd, later));
 	EXPECT_EQ(EALREADY, op_cancel(self->fd, later));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 7);
-	EXPECT_EVENT(self->fd, later, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, later, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, later));
 }
 
@@ -114,8 +114,8 @@ TEST_F(confined, calls_by_key_are_refused)
 	/* No signal was counted. */
 	EXPECT_EQ(0, key_signal(self->other, 2, 1));
 	EXPECT_EQ(2, key_signal(self->other, 1, 2));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 2);
-	EXPECT_EVENT(self->other, self->theirs, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 2);
+	EXPECT_EVENT(self->other, self->theirs, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(confined, queue_of_detached_events_is_refused)
@@ -132,7 +132,7 @@ TEST_F(confined, complete_all_completes_own_operations)
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(2, query(self->fd).pending);
 	EXPECT_EQ(1, complete_all(self->fd, 1, 0, 0));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(1, query(self->fd).pending);
 	EXPECT_NO_EVENT(self->other);
 }
@@ -171,7 +171,7 @@ TEST_F(confined, list_has_own_operations)
 TEST_F(confined, drain_cancels_own_operations)
 {
 	EXPECT_EQ(1, drain(self->fd));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(1, query(self->other).pending);
 }
 
@@ -190,7 +190,7 @@ TEST_F(confined, own_detached_operations_work)
 	EXPECT_EQ(ENOENT, op_cancel(self->fd, theirs));
 	EXPECT_EQ(1, op_rearm(self->fd, mine, 2 * HOUR, 0));
 	EXPECT_EQ(0, op_complete(self->fd, mine, 8));
-	EXPECT_EVENT(self->events, mine, TWHEEL_COMPLETED, 8);
+	EXPECT_EVENT(self->events, mine, TWHEEL_REASON_COMPLETED, 8);
 	EXPECT_EQ(0, op_cancel(self->other, theirs));
 }
 
@@ -222,7 +222,7 @@ TEST_F(confined, other_files_access_its_operations)
 
 	EXPECT_EQ(0, op_info(self->other, self->own, &pending));
 	EXPECT_EQ(0, op_complete(self->other, self->own, 4));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 4);
 }
 
 TEST_F(confined, commands_of_a_batch_are_refused)
@@ -250,7 +250,7 @@ TEST_F(confined, commands_of_a_batch_are_refused)
 	EXPECT_EQ(3, args.failed);
 	for (i = 0; i < 5; i++)
 		EXPECT_EQ(errors[i], results[i].error);
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(confined, restriction_applies_to_the_file)
@@ -278,7 +278,7 @@ TEST_F(confined, open_queue_stays_open)
 
 	ASSERT_EQ(0, file_restrict(self->other));
 	ASSERT_EQ(0, op_cancel(self->other, id));
-	EXPECT_EVENT(events, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(events, id, TWHEEL_REASON_CANCELLED, 0);
 	close(events);
 }
 
@@ -390,7 +390,7 @@ TEST_F(confined, file_without_rights_reads_its_events)
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(2, query(self->other).pending);
 	EXPECT_EQ(0, op_complete(self->other, self->own, 3));
-	EXPECT_EVENT(self->fd, self->own, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, self->own, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(confined, rights_are_not_returned)
@@ -420,7 +420,7 @@ TEST_F(confined, signal_is_not_taken_without_the_right_to_watch)
 			   .key = key_of(9) }, 1);
 	ASSERT_EQ(0, call(self->other, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(1, signal.completed);
-	EXPECT_EVENT(self->other, theirs, TWHEEL_COMPLETED, 0);
+	EXPECT_EVENT(self->other, theirs, TWHEEL_REASON_COMPLETED, 0);
 	close(fd);
 }
 
@@ -433,7 +433,7 @@ TEST_F(confined, private_purgatory_is_restricted)
 	EXPECT_EQ(-1, key_signal(fd, 1, 1));
 	EXPECT_EQ(EPERM, errno);
 	EXPECT_EQ(0, op_complete(fd, id, 3));
-	EXPECT_EVENT(fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(fd, id, TWHEEL_REASON_COMPLETED, 3);
 	close(fd);
 }
 

@@ -97,7 +97,7 @@ TEST_F(share, dup_is_the_same_purgatory)
 	self->fd = fd;
 	EXPECT_EQ(1, query(fd).pending);
 	EXPECT_EQ(0, op_cancel(fd, id));
-	EXPECT_EVENT(fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(fd, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(share, fork_shares_both_ways)
@@ -110,9 +110,9 @@ TEST_F(share, fork_shares_both_ways)
 		_exit(key_signal(self->fd, 1, 4) == 1 &&
 		      add_deadline(self->fd, 5 * MSEC, 0, 77) ? 0 : 1);
 	ASSERT_TRUE(exited_well(child));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 	ASSERT_TRUE(next_event(self->fd, &event));
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 	EXPECT_EQ(77, event.cookie);
 }
 
@@ -133,7 +133,7 @@ TEST_F(share, descriptor_is_passed_over_a_socket)
 	id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
 	ASSERT_EQ(0, send_fd(pair[0], self->fd));
 	ASSERT_TRUE(exited_well(child));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 6);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 6);
 }
 
 TEST_F(share, purgatory_survives_inside_a_socket)
@@ -148,7 +148,7 @@ TEST_F(share, purgatory_survives_inside_a_socket)
 	usleep(40000);	/* it expires while no process has the descriptor */
 	self->fd = receive_fd(pair[1]);
 	ASSERT_LE(0, self->fd);
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 TEST_F(share, purgatory_ends_inside_a_socket)
@@ -272,7 +272,7 @@ TEST_F(share, killed_while_blocked_in_read)
 
 	/* The killed process takes no event: the next one is read here. */
 	id = add_deadline(self->fd, 5 * MSEC, 0, 0);
-	EXPECT_EVENT(self->fd, id, TWHEEL_EXPIRED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
 TEST_F(share, killed_while_others_read)

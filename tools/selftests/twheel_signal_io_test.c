@@ -55,7 +55,7 @@ TEST_F(signal_io, sigio_for_an_event)
 	EXPECT_EQ(0, next_signal(&self->set, &info, 0));
 	ASSERT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 TEST_F(signal_io, sigio_for_expiry)

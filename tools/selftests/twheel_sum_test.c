@@ -69,7 +69,7 @@ TEST_F(sum, operation_completes_at_the_threshold)
 	EXPECT_EQ(0, give(self->fd, 1, 5, 2, 0));
 	EXPECT_EQ(1, missing(self->fd, id));
 	EXPECT_EQ(1, give(self->fd, 1, 1, 3, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
@@ -82,7 +82,7 @@ TEST_F(sum, amounts_of_all_keys_are_added)
 	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
 		ASSERT_EQ(0, give(self->fd, i, 1, i, 0));
 	EXPECT_EQ(1, give(self->fd, i, 1, 7, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 7);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
 }
 
 TEST_F(sum, amount_above_the_threshold_completes)
@@ -90,7 +90,7 @@ TEST_F(sum, amount_above_the_threshold_completes)
 	__u64 id = add_sum(self->fd, 10, 2, 1);
 
 	EXPECT_EQ(1, give(self->fd, 2, ~0ULL, 5, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_F(sum, end_tells_the_missing_amount)
@@ -113,7 +113,7 @@ TEST_F(sum, amounts_do_not_overflow)
 	EXPECT_EQ(0, give(self->fd, 1, ~0ULL - 1, 0, 0));
 	EXPECT_EQ(1, missing(self->fd, id));
 	EXPECT_EQ(1, give(self->fd, 2, ~0ULL - 1, 9, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 9);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
 }
 
 TEST_F(sum, amount_0_counts_as_1)
@@ -124,7 +124,7 @@ TEST_F(sum, amount_0_counts_as_1)
 	EXPECT_EQ(0, give(self->fd, 1, 0, 0, 0));
 	EXPECT_EQ(1, missing(self->fd, id));
 	EXPECT_EQ(1, give(self->fd, 1, 0, 5, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 5);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
 TEST_F(sum, other_conditions_ignore_amounts)
@@ -134,10 +134,10 @@ TEST_F(sum, other_conditions_ignore_amounts)
 	__u64 all = add_specs(self->fd, TWHEEL_COND_ALL, 0, &thrice, 1);
 
 	EXPECT_EQ(1, give(self->fd, 1, 0, 1, 0));
-	EXPECT_EVENT(self->fd, any, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, any, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(0, give(self->fd, 1, 100, 2, 0));
 	EXPECT_EQ(1, give(self->fd, 1, ~0ULL, 3, 0));
-	EXPECT_EVENT(self->fd, all, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(sum, operations_have_their_own_thresholds)
@@ -150,9 +150,9 @@ TEST_F(sum, operations_have_their_own_thresholds)
 	EXPECT_EQ(1, give(self->fd, 1, 15, 1, 0));
 	EXPECT_EQ(15, missing(self->fd, ids[2]));
 	EXPECT_EQ(2, give(self->fd, 1, 15, 2, 0));
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 1);
-	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 2);
-	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(sum, watched_keys_count_from_then_on)
@@ -164,7 +164,7 @@ TEST_F(sum, watched_keys_count_from_then_on)
 	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
 	EXPECT_EQ(0, give(self->fd, 9, 4, 0, 0));
 	EXPECT_EQ(1, give(self->fd, 1, 1, 8, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 8);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 8);
 }
 
 TEST_F(sum, contradicting_arguments_are_refused)
@@ -212,13 +212,13 @@ TEST_F(sum, limit_completes_the_first_watchers)
 	for (i = 0; i < 4; i++)
 		ids[i] = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	EXPECT_EQ(1, give(self->fd, 1, 0, 11, 1));
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_COMPLETED, 11);
+	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_COMPLETED, 11);
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(2, give(self->fd, 1, 0, 22, 2));
-	EXPECT_EVENT(self->fd, ids[1], TWHEEL_COMPLETED, 22);
-	EXPECT_EVENT(self->fd, ids[2], TWHEEL_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_COMPLETED, 22);
+	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 22);
 	EXPECT_EQ(1, give(self->fd, 1, 0, 33, ~0U));
-	EXPECT_EVENT(self->fd, ids[3], TWHEEL_COMPLETED, 33);
+	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 33);
 }
 
 TEST_F(sum, watchers_after_the_limit_are_not_signalled)
@@ -226,7 +226,7 @@ TEST_F(sum, watchers_after_the_limit_are_not_signalled)
 	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
 
 	EXPECT_EQ(1, give(self->fd, 1, 5, 1, 1));
-	EXPECT_EVENT(self->fd, small, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, small, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(100, missing(self->fd, large));
 	EXPECT_EQ(0, give(self->fd, 1, 5, 2, 1));
 	EXPECT_EQ(95, missing(self->fd, large));
@@ -239,9 +239,9 @@ TEST_F(sum, only_completed_operations_count_for_the_limit)
 	__u64 done = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 
 	EXPECT_EQ(1, give(self->fd, 1, 0, 1, 1));
-	EXPECT_EVENT(self->fd, done, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, done, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(1, give(self->fd, 1, 0, 2, 1));
-	EXPECT_EVENT(self->fd, waits, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, waits, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(sum, signal_writes_only_the_output_field)
@@ -290,7 +290,7 @@ TEST_F(sum, no_amount_of_two_threads_is_lost)
 	EXPECT_EQ(0, givers.completed);
 	EXPECT_EQ(1, missing(self->fd, id));
 	EXPECT_EQ(1, give(self->fd, 2, 1, 4, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 }
 
 TEST_HARNESS_MAIN

@@ -155,7 +155,7 @@ TEST_F(shown, sysfs_counts_detached_operations)
 	ASSERT_EQ(0, op_cancel(self->fd, ids[0]));
 	EXPECT_EQ(1, attribute("detached"));
 	EXPECT_EQ(1, attribute("detached_unread"));
-	EXPECT_EVENT(events, ids[0], TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(events, ids[0], TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(0, attribute("detached_unread"));
 	close(events);
 	EXPECT_EQ(1, attribute("files"));

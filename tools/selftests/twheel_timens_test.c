@@ -158,7 +158,7 @@ static void add_absolute(int fd, struct shared *shared)
 		deadline -= 1900 * MSEC;
 		CHECK(next_event(fd, &event));
 		CHECK(event.id == args.id);
-		CHECK(event.reason == TWHEEL_EXPIRED);
+		CHECK(event.reason == TWHEEL_REASON_EXPIRED);
 		CHECK(event.deadline == deadline);
 		CHECK(event.time >= deadline);
 		CHECK(event.time <= time_by(clock));
@@ -238,7 +238,7 @@ static void add_never(int fd, struct shared *shared)
 	id = add_deadline(fd, 1, TWHEEL_ADD_ABSTIME, 0);
 	CHECK(id);
 	CHECK(next_event(fd, &event));
-	CHECK(event.id == id && event.reason == TWHEEL_EXPIRED);
+	CHECK(event.id == id && event.reason == TWHEEL_REASON_EXPIRED);
 	CHECK(event.time <= now_ns() && event.time >= event.deadline);
 }
 

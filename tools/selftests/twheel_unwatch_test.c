@@ -29,7 +29,7 @@ TEST_F(unwatch, signals_of_the_key_have_no_effect)
 	EXPECT_EQ(2, query(self->fd).keys);
 	EXPECT_EQ(0, key_signal(self->fd, 2, 22));
 	EXPECT_EQ(1, key_signal(self->fd, 3, 33));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 33);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 33);
 }
 
 TEST_F(unwatch, other_operations_still_watch_the_key)
@@ -40,9 +40,9 @@ TEST_F(unwatch, other_operations_still_watch_the_key)
 	EXPECT_EQ(0, op_unwatch(self->fd, first, 1));
 	EXPECT_EQ(2, query(self->fd).keys);
 	EXPECT_EQ(1, key_signal(self->fd, 1, 1));
-	EXPECT_EVENT(self->fd, second, TWHEEL_COMPLETED, 1);
+	EXPECT_EVENT(self->fd, second, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
-	EXPECT_EVENT(self->fd, first, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, first, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(unwatch, all_needs_the_other_keys)
@@ -53,7 +53,7 @@ TEST_F(unwatch, all_needs_the_other_keys)
 	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(unwatch, all_completes_without_the_last_missing_key)
@@ -62,7 +62,7 @@ TEST_F(unwatch, all_completes_without_the_last_missing_key)
 
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	EXPECT_EQ(0, op_unwatch(self->fd, id, 2));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 0);
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
@@ -75,7 +75,7 @@ TEST_F(unwatch, quorum_forgets_signals_of_the_key)
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(1, key_signal(self->fd, 3, 3));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 3);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
 TEST_F(unwatch, sum_keeps_amounts_of_the_key)
@@ -101,7 +101,7 @@ TEST_F(unwatch, sum_keeps_amounts_of_the_key)
 	signal.value = 2;
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_SIGNAL, &signal));
 	EXPECT_EQ(1, signal.completed);
-	EXPECT_EVENT(self->fd, args.id, TWHEEL_COMPLETED, 2);
+	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(unwatch, condition_must_remain_possible)
@@ -149,7 +149,7 @@ TEST_F(unwatch, bad_input_is_refused)
 	EXPECT_EQ(2, query(self->fd).watches);
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
-	EXPECT_EVENT(self->fd, id, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
 }
 
@@ -165,7 +165,7 @@ TEST_F(unwatch, rewatched_key_counts_from_zero)
 	EXPECT_EQ(0, key_signal(self->fd, 2, 2));
 	EXPECT_EQ(0, key_signal(self->fd, 1, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 4));
-	EXPECT_EVENT(self->fd, id, TWHEEL_COMPLETED, 4);
+	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 
 	/* Any number of times. */
 	id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS);

@@ -144,7 +144,7 @@ TEST_F(uring, read_waits_for_an_event)
 	id = add_deadline(self->fd, 20 * MSEC, 0, 0);
 	EXPECT_EQ((int)sizeof(event), ring_result(&self->ring, &name));
 	EXPECT_EQ(id, event.id);
-	EXPECT_EQ(TWHEEL_EXPIRED, (int)event.reason);
+	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)event.reason);
 }
 
 TEST_F(uring, readv_into_odd_pieces)

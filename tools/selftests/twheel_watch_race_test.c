@@ -84,7 +84,7 @@ TEST_F(race, add_that_ends_halfway_leaves_no_watch)
 	for (i = 2; i <= TWHEEL_MAX_KEYS; i++)
 		ASSERT_EQ(0, key_signal(self->fd, i, 0));
 	EXPECT_EQ(0, op_cancel(self->fd, keeper));
-	EXPECT_EVENT(self->fd, keeper, TWHEEL_CANCELLED, 0);
+	EXPECT_EVENT(self->fd, keeper, TWHEEL_REASON_CANCELLED, 0);
 }
 
 /* One thread watches more keys, one signals them, one cancels. */

@@ -167,7 +167,7 @@ void two_of_three_keys_complete()
 
 	const twheel::event event = *events.begin();
 	CHECK(event.id == id && event.cookie == 9 && event.value == 5);
-	CHECK(event.reason == TWHEEL_COMPLETED);
+	CHECK(event.reason == TWHEEL_REASON_COMPLETED);
 	CHECK(event.satisfied == 3 && event.missing == 0);
 }
 
@@ -180,7 +180,7 @@ void expired_quorum_has_the_key_that_answered()
 	p.signal(key("b"));
 	p.rearm(id, 0s);
 	const twheel::event event = *events.begin();
-	CHECK(event.reason == TWHEEL_EXPIRED && event.satisfied == 2 && event.missing == 1);
+	CHECK(event.reason == TWHEEL_REASON_EXPIRED && event.satisfied == 2 && event.missing == 1);
 }
 
 void conditions_are_passed_on()
@@ -216,7 +216,7 @@ void deadlines_of_chrono_expire()
 
 	unsigned int seen = 0;
 	for (const twheel::event &event : events) {
-		CHECK(event.reason == TWHEEL_EXPIRED && event.time >= event.deadline);
+		CHECK(event.reason == TWHEEL_REASON_EXPIRED && event.time >= event.deadline);
 		seen += event.cookie;
 		if (seen == 15)
 			break;
@@ -251,11 +251,11 @@ void the_loser_of_two_ends_learns_it()
 
 	reader events(p);
 	auto at = events.begin();
-	CHECK(at->reason == TWHEEL_CANCELLED);
+	CHECK(at->reason == TWHEEL_REASON_CANCELLED);
 	/* Its event has been read. */
 	CHECK(!p.cancel(id) && !p.complete(id, 1) && !p.rearm(id, 1s));
 	++at;
-	CHECK(at->reason == TWHEEL_COMPLETED && at->error == -EIO);
+	CHECK(at->reason == TWHEEL_REASON_COMPLETED && at->error == -EIO);
 }
 
 void a_pending_operation_changes()
@@ -356,7 +356,7 @@ void a_reader_ends_after_a_drain()
 	p.add(operation());
 	CHECK(p.drain() == 2);
 	for (const twheel::event &event : events) {
-		CHECK(event.reason == TWHEEL_CANCELLED);
+		CHECK(event.reason == TWHEEL_REASON_CANCELLED);
 		nr++;
 	}
 	CHECK(nr == 2 && events.ended());
@@ -397,7 +397,7 @@ void periods_are_reported()
 	p.add(operation().in(1ms).every(1ms, 3));
 	for (const twheel::event &event : events) {
 		nr++;
-		CHECK(event.reason == TWHEEL_EXPIRED);
+		CHECK(event.reason == TWHEEL_REASON_EXPIRED);
 		if (!(event.flags & TWHEEL_EVENT_MORE))
 			break;
 	}

@@ -116,13 +116,13 @@ static void expectations(void)
 {
 	CHECK(parse("add awaited in 1s"));
 	CHECK(parse("expect awaited completed value 7 within 2s"));
-	CHECK(c.verb == VERB_EXPECT_END && c.reason == TWHEEL_COMPLETED);
+	CHECK(c.verb == VERB_EXPECT_END && c.reason == TWHEEL_REASON_COMPLETED);
 	CHECK(c.has_value && c.value == 7 && c.time == 2000000000);
 	CHECK(parse("expect awaited expired"));
-	CHECK(c.reason == TWHEEL_EXPIRED && !c.has_value);
+	CHECK(c.reason == TWHEEL_REASON_EXPIRED && !c.has_value);
 	CHECK(c.time == 30000000000);
 	CHECK(parse("expect awaited cancelled"));
-	CHECK(c.reason == TWHEEL_CANCELLED);
+	CHECK(c.reason == TWHEEL_REASON_CANCELLED);
 	CHECK(parse("expect nothing"));
 	CHECK(c.verb == VERB_EXPECT_NOTHING && c.time == 0);
 	CHECK(parse("expect nothing for 5ms"));

@@ -27,7 +27,7 @@ static void endings(void)
 {
 	struct twheel_event event = {
 		.id = 17, .cookie = 3, .value = 7, .deadline = 500, .time = 400,
-		.reason = TWHEEL_COMPLETED,
+		.reason = TWHEEL_REASON_COMPLETED,
 	};
 
 	is_json(json_event(&event),
@@ -39,12 +39,13 @@ static void endings(void)
 	is_json(json_event(&event),
 		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
-		.id = 1, .reason = TWHEEL_EXPIRED, .flags = TWHEEL_EVENT_MORE, .expirations = 2,
+		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
+		.expirations = 2,
 	};
 	is_json(json_event(&event),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
-		.id = 1, .reason = TWHEEL_EXPIRED, .satisfied = 1ULL << 63 | 5, .missing = 2,
+		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 1ULL << 63 | 5, .missing = 2,
 	};
 	is_json(json_event(&event),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
@@ -55,14 +56,14 @@ static void endings(void)
 
 static void outcomes(void)
 {
-	struct twheel_event event = { .reason = TWHEEL_COMPLETED };
+	struct twheel_event event = { .reason = TWHEEL_REASON_COMPLETED };
 
 	CHECK(event_outcome(&event) == OUTCOME_OK);
 	event.error = -EIO;
 	CHECK(event_outcome(&event) == OUTCOME_FAILED);
-	event = (struct twheel_event){ .reason = TWHEEL_EXPIRED };
+	event = (struct twheel_event){ .reason = TWHEEL_REASON_EXPIRED };
 	CHECK(event_outcome(&event) == OUTCOME_EXPIRED);
-	event.reason = TWHEEL_CANCELLED;
+	event.reason = TWHEEL_REASON_CANCELLED;
 	event.error = -ECANCELED;
 	CHECK(event_outcome(&event) == OUTCOME_CANCELLED);
 }

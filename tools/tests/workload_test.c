@@ -109,11 +109,11 @@ static void no_request_is_due_early(void)
 /* Two requests with a deadline of 100: number 0 completes, number 1 expires. */
 static const struct twheel_event completed = {
 	.cookie = 0, .value = 1, .deadline = 100, .time = 50,
-	.reason = TWHEEL_COMPLETED,
+	.reason = TWHEEL_REASON_COMPLETED,
 };
 
 static const struct twheel_event expired = {
-	.cookie = 1, .deadline = 100, .time = 103, .reason = TWHEEL_EXPIRED,
+	.cookie = 1, .deadline = 100, .time = 103, .reason = TWHEEL_REASON_EXPIRED,
 };
 
 static void open_account(struct account *a)
@@ -138,8 +138,8 @@ static void account_accepts_correct_events(void)
 	account_event(&a, &completed, 60);
 	account_event(&a, &expired, 110);
 	CHECK(is_correct(&a));
-	CHECK(a.reported == 2 && a.ended[TWHEEL_COMPLETED] == 1);
-	CHECK(a.ended[TWHEEL_EXPIRED] == 1);
+	CHECK(a.reported == 2 && a.ended[TWHEEL_REASON_COMPLETED] == 1);
+	CHECK(a.ended[TWHEEL_REASON_EXPIRED] == 1);
 }
 
 static void account_finds_lost_event(void)
@@ -241,7 +241,7 @@ static void account_finds_wrong_event(void)
 	event.cookie = 2;
 	CHECK(wrong(&completed, &event));
 	event = expired;
-	event.reason = TWHEEL_CANCELLED;
+	event.reason = TWHEEL_REASON_CANCELLED;
 	CHECK(wrong(&completed, &event));
 
 	/* The event contradicts the call that completes the request. */

@@ -419,9 +419,9 @@ static bool event_cancel(struct twheel_events *events, struct twheel_file_op *fi
 }
 
 /*
- * End all pending operations of a queue. @reason is TWHEEL_CANCELLED for a queue that has been
- * shut: an add in progress cancels its own operation, and no callback of an ended operation
- * is running on return. Otherwise it is TWHEEL_COMPLETED, and operations added during the
+ * End all pending operations of a queue. @reason is TWHEEL_REASON_CANCELLED for a queue that has
+ * been shut: an add in progress cancels its own operation, and no callback of an ended operation
+ * is running on return. Otherwise it is TWHEEL_REASON_COMPLETED, and operations added during the
  * call may or may not be ended. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
  *
  * Returns the number of operations ended by this call.
@@ -429,7 +429,7 @@ static bool event_cancel(struct twheel_events *events, struct twheel_file_op *fi
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags)
 {
-	bool cancel = reason == TWHEEL_CANCELLED;
+	bool cancel = reason == TWHEEL_REASON_CANCELLED;
 	u32 todo = READ_ONCE(events->nr_pending), nr = 0;
 	struct twheel_file_op *file_op;
 
@@ -524,7 +524,7 @@ void twheel_event_ended(struct twheel_file_op *file_op)
 static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_op_result result = { .reason = TWHEEL_EXPIRED };
+	struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
 	s64 offset = twheel_file_op_offset(file_op);
 
 	if (file_op->ended)
@@ -540,7 +540,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 		.reason		= result.reason,
 		.flags		= file_op->ended ? 0 : TWHEEL_EVENT_MORE,
 		.error		= result.error,
-		.expirations	= result.reason == TWHEEL_EXPIRED,
+		.expirations	= result.reason == TWHEEL_REASON_EXPIRED,
 		.satisfied	= result.satisfied,
 		.missing	= result.missing,
 	};

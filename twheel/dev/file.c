@@ -202,7 +202,7 @@ static void file_free(struct twheel_file *file)
 	struct twheel_instance *instance = file->instance;
 
 	twheel_events_shut(&file->own);
-	twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
+	twheel_events_end_all(&file->own, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
@@ -308,9 +308,9 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 		.keys			= stats.keys,
 		.watches		= stats.watches,
 		.added			= stats.added,
-		.completed		= stats.ended[TWHEEL_COMPLETED],
-		.expired		= stats.ended[TWHEEL_EXPIRED],
-		.cancelled		= stats.ended[TWHEEL_CANCELLED],
+		.completed		= stats.ended[TWHEEL_REASON_COMPLETED],
+		.expired		= stats.ended[TWHEEL_REASON_EXPIRED],
+		.cancelled		= stats.ended[TWHEEL_REASON_CANCELLED],
 		.tick_ns		= twheel_system_tick_ns(),
 	};
 	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)

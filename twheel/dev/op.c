@@ -883,7 +883,8 @@ int twheel_call_complete(struct twheel_ioctl *call, union twheel_call_args *args
 	file_op = twheel_call_op(call, complete->id);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
-	err = twheel_op_end(&file_op->op, TWHEEL_COMPLETED, complete->error, complete->value);
+	err = twheel_op_end(&file_op->op, TWHEEL_REASON_COMPLETED, complete->error,
+			    complete->value);
 	twheel_file_op_put(file_op);
 	return err;
 }
@@ -974,7 +975,7 @@ int twheel_call_complete_all(struct twheel_ioctl *call, union twheel_call_args *
 		return -EPERM;
 	if (others)
 		return complete_others(file->instance, all);
-	all->completed = twheel_events_end_all(&file->own, TWHEEL_COMPLETED, all->error,
+	all->completed = twheel_events_end_all(&file->own, TWHEEL_REASON_COMPLETED, all->error,
 					       all->value, TWHEEL_KILLABLE);
 	return interrupted();
 }
@@ -986,7 +987,7 @@ int twheel_call_drain(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->drain.flags)
 		return -EINVAL;
 	twheel_events_shut(&file->own);
-	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_CANCELLED, 0, 0,
+	args->drain.cancelled = twheel_events_end_all(&file->own, TWHEEL_REASON_CANCELLED, 0, 0,
 						      TWHEEL_KILLABLE);
 	return interrupted();
 }

@@ -143,7 +143,7 @@ void twheel_file_periodic_fill(const struct twheel_file_periodic *periodic,
 {
 	event->expirations = periodic->expirations;
 	event->deadline = periodic->next;
-	if (event->reason == TWHEEL_EXPIRED) {
+	if (event->reason == TWHEEL_REASON_EXPIRED) {
 		event->deadline = periodic->last;
 		event->time = periodic->time;
 	}

@@ -238,7 +238,7 @@ u32 twheel_complete_all(struct twheel_purgatory *purgatory, int error, u64 value
 {
 	if (WARN_ON_ONCE(error > 0 || error < -MAX_ERRNO))
 		error = -EINVAL;
-	return twheel_purgatory_end_all(purgatory, TWHEEL_COMPLETED, error, error ? 0 : value,
-					flags);
+	return twheel_purgatory_end_all(purgatory, TWHEEL_REASON_COMPLETED, error,
+					error ? 0 : value, flags);
 }
 EXPORT_SYMBOL_GPL(twheel_complete_all);

@@ -304,7 +304,7 @@ bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch
 		counts = watch->need && !--watch->need;
 	op->missing -= min(counts, op->missing);
 	trace_twheel_op_signal(op, &watch->key);
-	return !op->missing && twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
+	return !op->missing && twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, value);
 }
 
 /* The end: claim, unlink, callback */
@@ -576,7 +576,7 @@ static bool op_evaluate(struct twheel_op *op)
 	if (!complete)
 		return false;
 	spin_lock_bh(&op->lock);
-	claimed = twheel_op_claim(op, TWHEEL_COMPLETED, 0, value);
+	claimed = twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, value);
 	spin_unlock_bh(&op->lock);
 	/* The caller is the owner already. */
 	if (claimed)
@@ -675,7 +675,7 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 {
 	int err;
 
-	if (reason < TWHEEL_COMPLETED || reason > TWHEEL_CANCELLED)
+	if (reason < TWHEEL_REASON_COMPLETED || reason > TWHEEL_REASON_CANCELLED)
 		return -EINVAL;
 	if (error > 0 || error < -MAX_ERRNO)
 		return -EINVAL;

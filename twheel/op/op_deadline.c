@@ -52,7 +52,7 @@ static bool op_cancels_on_set(const struct twheel_op *op)
 
 static bool op_claim_clock_set(struct twheel_op *op)
 {
-	return twheel_op_claim(op, TWHEEL_CANCELLED, -ECANCELED, 0);
+	return twheel_op_claim(op, TWHEEL_REASON_CANCELLED, -ECANCELED, 0);
 }
 
 /*
@@ -92,7 +92,7 @@ static bool op_claim_expired(struct twheel_op *op)
 	/* Re-armed before the lock was taken. */
 	if (twheel_timer_pending(&op->timer) || op->deadline == TWHEEL_NEVER)
 		return false;
-	if (!twheel_op_claim(op, TWHEEL_EXPIRED, 0, 0))
+	if (!twheel_op_claim(op, TWHEEL_REASON_EXPIRED, 0, 0))
 		return false;
 	/* The clock may have been set back since the timer expired. */
 	op->time = max(op->time, op->deadline);

@@ -189,7 +189,7 @@ static struct twheel_watch *op_unwatch(struct twheel_op *op, const struct twheel
 	spin_lock(&op->lock);
 	watch = op_detach(op, &at, key);
 	if (!IS_ERR(watch) && !op->missing && twheel_op_counts_signals(op->condition))
-		claimed = twheel_op_claim(op, TWHEEL_COMPLETED, 0, 0);
+		claimed = twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, 0);
 	spin_unlock(&op->lock);
 	twheel_key_unlock(&at);
 	if (claimed)

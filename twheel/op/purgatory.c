@@ -216,7 +216,7 @@ u32 twheel_purgatory_drain(struct twheel_purgatory *purgatory)
 	lockdep_wait(purgatory);
 	purgatory_close(purgatory);
 	/* Adds are refused, so one pass is enough. */
-	nr = twheel_purgatory_end_all(purgatory, TWHEEL_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
+	nr = twheel_purgatory_end_all(purgatory, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
 	wait_for_completion(&purgatory->drained);
 	return nr;
 }

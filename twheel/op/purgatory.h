@@ -52,7 +52,7 @@ struct twheel_op_list {
 	bool			draining;
 	u64			watches;
 	u64			added;
-	u64			ended[TWHEEL_CANCELLED + 1];
+	u64			ended[TWHEEL_REASON_CANCELLED + 1];
 } ____cacheline_aligned_in_smp;
 
 /**

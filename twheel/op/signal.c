@@ -87,7 +87,7 @@ static void signal_visit(struct signal *signal, const struct twheel_key_at *at,
 	if (twheel_op_state(op) == OP_PENDING) {
 		check = twheel_op_has_predicate(op) && signal->kind != SIGNAL_CANCEL;
 		if (signal->kind == SIGNAL_CANCEL)
-			claimed = twheel_op_claim(op, TWHEEL_CANCELLED, 0, 0);
+			claimed = twheel_op_claim(op, TWHEEL_REASON_CANCELLED, 0, 0);
 		else if (signal->kind == SIGNAL_COUNT && !check)
 			claimed = twheel_op_condition_signal(op, watch, signal->amount,
 							     signal->value);

@@ -698,14 +698,14 @@ struct twheel_batch_args {
 
 /**
  * enum twheel_reason - how an operation ended
- * @TWHEEL_COMPLETED: completed by its condition or by a call
- * @TWHEEL_EXPIRED: expired at its deadline
- * @TWHEEL_CANCELLED: cancelled by a call, or because the clock was set
+ * @TWHEEL_REASON_COMPLETED: completed by its condition or by a call
+ * @TWHEEL_REASON_EXPIRED: expired at its deadline
+ * @TWHEEL_REASON_CANCELLED: cancelled by a call, or because the clock was set
  */
 enum twheel_reason {
-	TWHEEL_COMPLETED	= 1,
-	TWHEEL_EXPIRED		= 2,
-	TWHEEL_CANCELLED	= 3,
+	TWHEEL_REASON_COMPLETED	= 1,
+	TWHEEL_REASON_EXPIRED	= 2,
+	TWHEEL_REASON_CANCELLED	= 3,
 };
 
 /* twheel_event.flags: a period ended, and the operation continues. */
@@ -720,7 +720,7 @@ enum twheel_reason {
  *	for none
  * @time: time of the end on the same clock in ns; not before @deadline if the
  *	operation expired
- * @reason: one of enum twheel_reason; TWHEEL_EXPIRED for a period
+ * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
  * @flags: TWHEEL_EVENT_*
  * @error: 0 or the negative error number of a completion; -ECANCELED if the
  *	clock was set

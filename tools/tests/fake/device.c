@@ -144,7 +144,7 @@ static void close_write_end(struct fake_file *file)
 static void drain(struct fake_file *file, unsigned int *cancelled)
 {
 	*cancelled = file->drained ? 0 :
-		     fake_end_all(file->purgatory, file, TWHEEL_CANCELLED, 0, 0);
+		     fake_end_all(file->purgatory, file, TWHEEL_REASON_CANCELLED, 0, 0);
 	file->drained = true;
 	close_write_end(file);
 }
@@ -199,7 +199,7 @@ static int remove_purgatory(struct twheel_remove_args *args)
 	while (*at != purgatory)
 		at = &(*at)->next;
 	*at = purgatory->next;
-	args->cancelled = fake_end_all(purgatory, NULL, TWHEEL_CANCELLED, 0, 0);
+	args->cancelled = fake_end_all(purgatory, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
 	for (fd = 0; fd < MAX_FILES; fd++) {
 		if (!files[fd] || files[fd]->purgatory != purgatory)
 			continue;
@@ -250,7 +250,7 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_COMPLETE_ALL:
 		all->completed = fake_end_all(file->purgatory,
 					      all->flags & TWHEEL_COMPLETE_OTHERS ? NULL : file,
-					      TWHEEL_COMPLETED, all->value, all->error);
+					      TWHEEL_REASON_COMPLETED, all->value, all->error);
 		return 0;
 	case TWHEEL_CALL_DRAIN:
 		drain(file, &drained->cancelled);
@@ -345,7 +345,7 @@ static void add_ended(struct fake_file *file)
 	add_detached(file, (struct twheel_add_args){ .cookie = 1ULL << 63 }, "");
 	fake_expire();
 	add_detached(file, never, "");
-	fake_end_all(file->purgatory, NULL, TWHEEL_CANCELLED, 0, 0);
+	fake_end_all(file->purgatory, NULL, TWHEEL_REASON_CANCELLED, 0, 0);
 }
 
 static void add_pending(struct fake_file *file)

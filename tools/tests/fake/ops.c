@@ -113,7 +113,7 @@ static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value
 		.reason = reason,
 		.flags = more ? TWHEEL_EVENT_MORE : 0,
 		.error = error,
-		.expirations = reason == TWHEEL_EXPIRED,
+		.expirations = reason == TWHEEL_REASON_EXPIRED,
 		.satisfied = more ? 0 : satisfied(op),
 		.missing = more ? 0 : missing(op),
 	};
@@ -126,8 +126,8 @@ void fake_end(struct fake_op *op, uint32_t reason, uint64_t value, int error)
 	struct twheel_query_args *counts = &op->purgatory->counts;
 
 	remove_op(op);
-	*(reason == TWHEEL_COMPLETED ? &counts->completed :
-	  reason == TWHEEL_EXPIRED ? &counts->expired : &counts->cancelled) += 1;
+	*(reason == TWHEEL_REASON_COMPLETED ? &counts->completed :
+	  reason == TWHEEL_REASON_EXPIRED ? &counts->expired : &counts->cancelled) += 1;
 	send_event(op, reason, value, error, false);
 	free(op);
 }
@@ -169,12 +169,12 @@ static void expire(struct fake_op *op)
 	struct twheel_add_args *args = &op->args;
 
 	if (!args->period || args->runs == 1) {
-		fake_end(op, TWHEEL_EXPIRED, 0, 0);
+		fake_end(op, TWHEEL_REASON_EXPIRED, 0, 0);
 		return;
 	}
 	if (args->runs)
 		args->runs--;
-	send_event(op, TWHEEL_EXPIRED, 0, 0, true);
+	send_event(op, TWHEEL_REASON_EXPIRED, 0, 0, true);
 	args->deadline += args->period;
 }
 
@@ -303,7 +303,7 @@ static int call_unwatch(struct fake_op *op, const struct twheel_unwatch_args *ar
 	}
 	*watch = op->watches[--op->nr];
 	if (op->args.condition == TWHEEL_COND_ALL && !missing(op))
-		fake_end(op, TWHEEL_COMPLETED, 0, 0);
+		fake_end(op, TWHEEL_REASON_COMPLETED, 0, 0);
 	return 0;
 }
 
@@ -328,7 +328,7 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 		watch->left -= watch->left != 0;
 		if (missing(op))
 			continue;
-		fake_end(op, TWHEEL_COMPLETED, args->value, 0);
+		fake_end(op, TWHEEL_REASON_COMPLETED, args->value, 0);
 		args->completed++;
 	}
 	return 0;
@@ -343,7 +343,7 @@ static int call_cancel_key(const struct fake_file *file, struct twheel_cancel_ke
 		next = op->next;
 		if (op->purgatory != file->purgatory || !watch_of(op, &args->key))
 			continue;
-		fake_end(op, TWHEEL_CANCELLED, 0, 0);
+		fake_end(op, TWHEEL_REASON_CANCELLED, 0, 0);
 		args->cancelled++;
 	}
 	return 0;
@@ -419,10 +419,10 @@ static int call_op(struct fake_file *file, unsigned int call, void *args)
 		return -1;
 	switch (call) {
 	case TWHEEL_CALL_CANCEL:
-		fake_end(op, TWHEEL_CANCELLED, 0, 0);
+		fake_end(op, TWHEEL_REASON_CANCELLED, 0, 0);
 		return 0;
 	case TWHEEL_CALL_COMPLETE:
-		fake_end(op, TWHEEL_COMPLETED, complete->value, complete->error);
+		fake_end(op, TWHEEL_REASON_COMPLETED, complete->value, complete->error);
 		return 0;
 	case TWHEEL_CALL_REARM:
 		return call_rearm(op, args);

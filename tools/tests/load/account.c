@@ -37,12 +37,12 @@ static bool is_early(const struct request *r, const struct twheel_event *event,
 void account_event(struct account *a, const struct twheel_event *event,
 		   __u64 seen)
 {
-	bool expired = event->reason == TWHEEL_EXPIRED;
+	bool expired = event->reason == TWHEEL_REASON_EXPIRED;
 	struct request *r;
 
 	/* Requests are never cancelled. */
 	if (event->cookie >= a->nr ||
-	    (!expired && event->reason != TWHEEL_COMPLETED)) {
+	    (!expired && event->reason != TWHEEL_REASON_COMPLETED)) {
 		a->wrong++;
 		return;
 	}
@@ -60,7 +60,7 @@ void account_event(struct account *a, const struct twheel_event *event,
 	if (expired) {
 		if (is_early(r, event, seen))
 			a->early++;
-		a->lateness[a->ended[TWHEEL_EXPIRED]] =
+		a->lateness[a->ended[TWHEEL_REASON_EXPIRED]] =
 			event->time > event->deadline ?
 			event->time - event->deadline : 0;
 	}
@@ -85,14 +85,14 @@ void close_account(struct account *a, size_t added)
 			a->unfinished++;
 		else if (!r->reason)
 			a->lost++;
-		else if (r->completed != (r->reason == TWHEEL_COMPLETED))
+		else if (r->completed != (r->reason == TWHEEL_REASON_COMPLETED))
 			a->wrong++;
 	}
 	/* Events of requests that were not added */
 	for (size_t i = added; i < a->nr; i++)
 		a->wrong += a->requests[i].reason != 0;
 
-	qsort(a->lateness, a->ended[TWHEEL_EXPIRED], sizeof(*a->lateness),
+	qsort(a->lateness, a->ended[TWHEEL_REASON_EXPIRED], sizeof(*a->lateness),
 	      compare);
 }
 
@@ -103,7 +103,7 @@ bool account_holds(const struct account *a)
 
 __u64 lateness(const struct account *a, unsigned int percent)
 {
-	size_t nr = a->ended[TWHEEL_EXPIRED];
+	size_t nr = a->ended[TWHEEL_REASON_EXPIRED];
 	size_t rank = (nr * percent + 99) / 100;
 
 	return nr ? a->lateness[rank ? rank - 1 : 0] : 0;

@@ -47,7 +47,7 @@ struct account {
 	size_t nr;
 	__u64 *lateness;
 	size_t reported;
-	size_t ended[TWHEEL_CANCELLED + 1];
+	size_t ended[TWHEEL_REASON_CANCELLED + 1];
 	size_t twice;
 	size_t early;
 	size_t wrong;

@@ -161,8 +161,8 @@ static void print_summary_json(const struct workload *w, bool ok)
 
 	json_object_set_new(summary, "ok", json_boolean(ok));
 	set_count(summary, "requests", w->added);
-	set_count(summary, "completed", a->ended[TWHEEL_COMPLETED]);
-	set_count(summary, "expired", a->ended[TWHEEL_EXPIRED]);
+	set_count(summary, "completed", a->ended[TWHEEL_REASON_COMPLETED]);
+	set_count(summary, "expired", a->ended[TWHEEL_REASON_EXPIRED]);
 	json_object_set_new(summary, "interrupted", json_boolean(a->interrupted));
 	set_count(summary, "unfinished", a->unfinished);
 	set_count(summary, "lost", a->lost);
@@ -193,8 +193,8 @@ static void print_summary(const struct workload *w, bool ok)
 	char p50[TIME_TEXT_SIZE], p99[TIME_TEXT_SIZE], max[TIME_TEXT_SIZE];
 
 	print_count("requests", w->added);
-	print_count("completed early", a->ended[TWHEEL_COMPLETED]);
-	print_count("expired", a->ended[TWHEEL_EXPIRED]);
+	print_count("completed early", a->ended[TWHEEL_REASON_COMPLETED]);
+	print_count("expired", a->ended[TWHEEL_REASON_EXPIRED]);
 	if (a->interrupted)
 		print_count("unfinished", a->unfinished);
 	print_count("lost", a->lost);

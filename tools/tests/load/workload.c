@@ -197,7 +197,7 @@ static void print_progress(const struct workload *w, __u64 since_start)
 	fprintf(stderr,
 		"%3llu s: added %zu of %llu, completed %zu, expired %zu, pending %zu\n",
 		since_start / NSEC_PER_SEC, added, w->options->num,
-		a->ended[TWHEEL_COMPLETED], a->ended[TWHEEL_EXPIRED],
+		a->ended[TWHEEL_REASON_COMPLETED], a->ended[TWHEEL_REASON_EXPIRED],
 		added > a->reported ? added - a->reported : 0);
 }
 

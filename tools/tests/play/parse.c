@@ -331,11 +331,11 @@ static bool parse_expect_end(struct parser *p, struct command *c)
 		       parse_end(p, "'within TIME' or the end of the line");
 	}
 	if (accept(p, "completed"))
-		c->reason = TWHEEL_COMPLETED;
+		c->reason = TWHEEL_REASON_COMPLETED;
 	else if (accept(p, "expired"))
-		c->reason = TWHEEL_EXPIRED;
+		c->reason = TWHEEL_REASON_EXPIRED;
 	else if (accept(p, "cancelled"))
-		c->reason = TWHEEL_CANCELLED;
+		c->reason = TWHEEL_REASON_CANCELLED;
 	else
 		return wrong_word(p, "'completed', 'expired', 'cancelled' or 'round'");
 

@@ -39,7 +39,7 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 	op = &p->ops.ops[event->cookie];
 	if (event->id != op->id)
 		return broken(p, op->name, "an event with a wrong ID");
-	if (event->reason < TWHEEL_COMPLETED || event->reason > TWHEEL_CANCELLED)
+	if (event->reason < TWHEEL_REASON_COMPLETED || event->reason > TWHEEL_REASON_CANCELLED)
 		return broken(p, op->name, "an event with an unknown reason");
 	if (op->over)
 		return broken(p, op->name, "an event after its last event");
@@ -55,7 +55,7 @@ static enum outcome take_event(struct player *p, const struct twheel_event *even
 	}
 	report_event(op, p->start, p->json);
 
-	if (event->reason == TWHEEL_EXPIRED && event->time < event->deadline)
+	if (event->reason == TWHEEL_REASON_EXPIRED && event->time < event->deadline)
 		return broken(p, op->name, "expired before its deadline");
 	return OUTCOME_OK;
 }

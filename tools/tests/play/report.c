@@ -42,9 +42,9 @@ void report_event(const struct op *op, __u64 start, bool json)
 
 void report_tally(const struct tally *tally, bool json)
 {
-	size_t completed = tally->ended[TWHEEL_COMPLETED];
-	size_t expired = tally->ended[TWHEEL_EXPIRED];
-	size_t cancelled = tally->ended[TWHEEL_CANCELLED];
+	size_t completed = tally->ended[TWHEEL_REASON_COMPLETED];
+	size_t expired = tally->ended[TWHEEL_REASON_EXPIRED];
+	size_t cancelled = tally->ended[TWHEEL_REASON_CANCELLED];
 	size_t all = completed + expired + cancelled + tally->pending;
 
 	if (json)

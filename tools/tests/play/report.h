@@ -18,7 +18,7 @@
  * @pending: number of pending operations
  */
 struct tally {
-	size_t ended[TWHEEL_CANCELLED + 1];
+	size_t ended[TWHEEL_REASON_CANCELLED + 1];
 	size_t pending;
 };
 
