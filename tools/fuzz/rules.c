@@ -44,6 +44,12 @@ bool not_zero(const void *memory, size_t size)
 	return false;
 }
 
+/* Times end at INT64_MAX; the largest number means never, or a coarse slack. */
+static bool bad_time(__u64 ns)
+{
+	return ns > INT64_MAX && ns != TWHEEL_NEVER;
+}
+
 static bool bad_clock(__u32 clock)
 {
 	return clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME;
@@ -56,7 +62,7 @@ static bool refused_add(const struct trial *trial)
 		      TWHEEL_ADD_FIXED_DELAY;
 
 	if (args->flags & ~known || bad_condition(args) ||
-	    bad_clock(args->clock) ||
+	    bad_clock(args->clock) || bad_time(args->deadline) || bad_time(args->slack) ||
 	    wrong_stride(args->nr_keys, args->key_size, sizeof(struct twheel_watch_spec)) ||
 	    (!args->nr_keys && args->keys))
 		return true;
@@ -99,7 +105,8 @@ static bool refused_rearm(const struct trial *trial)
 
 	__u32 modes = TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER;
 
-	return args->flags & ~(TWHEEL_REARM_ABSTIME | modes) || (args->flags & modes) == modes;
+	return args->flags & ~(TWHEEL_REARM_ABSTIME | modes) || (args->flags & modes) == modes ||
+	       bad_time(args->deadline) || bad_time(args->slack);
 }
 
 static bool refused_watch(const struct trial *trial)
@@ -191,7 +198,8 @@ static bool bad_name(const char *name)
 		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
 	unsigned int i, length = strnlen(name, TWHEEL_NAME_SIZE);
 
-	if (!length || length == TWHEEL_NAME_SIZE || !strchr(first, name[0]))
+	if (!length || length == TWHEEL_NAME_SIZE || !strchr(first, name[0]) ||
+	    !strcmp(name, "control"))
 		return true;
 	for (i = 1; i < length; i++) {
 		if (!strchr(first, name[i]) && !strchr("-_.", name[i]))
@@ -277,7 +285,11 @@ static bool misplaced(const struct trial *trial)
 static bool lacks_access(const struct trial *trial)
 {
 	enum access access = rule_of(trial->call)->access;
+	const struct twheel_add_args *add = trial->args;
 
+	/* The event of an operation that is not detached needs a reader. */
+	if (trial->call == TWHEEL_CALL_ADD && !(add->flags & TWHEEL_ADD_DETACHED))
+		access = BOTH;
 	return trial->known_file && ((access & WRITE && !trial->writable) ||
 				     (access & READ && !trial->readable));
 }

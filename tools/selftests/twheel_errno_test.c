@@ -227,20 +227,27 @@ TEST_F(refused, write)
 	EXPECT_EQ(EINVAL, errno);
 }
 
-/* 2^63 ns and more, up to the value that a caller might use as "never". */
-TEST_F(refused, period_above_the_range_of_times)
+/* 2^63 ns and more; ~0ULL is "never" or "coarse", but no period. */
+TEST_F(refused, time_above_the_range_of_times)
 {
-	static const __u64 periods[] = {
+	static const __u64 times[] = {
 		KTIME_LAST + 1, KTIME_LAST + 2, ~0ULL - 1, ~0ULL,
 	};
 	struct good good;
-	unsigned int i;
+	__u64 *fields[] = {
+		&good.add.period, &good.add.deadline, &good.add.slack,
+		&good.rearm.deadline, &good.rearm.slack,
+	};
+	unsigned int i, j;
 
-	for (i = 0; i < ARRAY_SIZE(periods); i++) {
-		good_args(&good, 0);
-		good.add.period = periods[i];
-		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add))
-			TH_LOG("period %llu", periods[i]);
+	for (i = 0; i < ARRAY_SIZE(fields); i++) {
+		for (j = 0; j < ARRAY_SIZE(times) - !!i; j++) {
+			good_args(&good, self->watching);
+			*fields[i] = times[j];
+			EXPECT_EQ(EINVAL, i < 3 ? op_add(self->fd, &good.add) :
+					  call(self->fd, TWHEEL_IOC_REARM, &good.rearm))
+				TH_LOG("field %u, time %llu", i, times[j]);
+		}
 	}
 }
 

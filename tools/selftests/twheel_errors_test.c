@@ -164,6 +164,10 @@ static int add_until_refused(int fd)
 
 TEST_F(errors, of_add)
 {
+	int only_write = open("/dev/twheel", O_WRONLY);
+
+	GIVES(TWHEEL_IOC_ADD, EBADF, add_until_refused(only_write));
+	close(only_write);
 	GIVES(TWHEEL_IOC_ADD, EINVAL, spoilt(ADD, add, self->good.add.condition = 99));
 	good_args(&self->good, self->watching);
 	GIVES(TWHEEL_IOC_ADD, EFAULT, spoilt(ADD, add, self->good.add.keys = 0));

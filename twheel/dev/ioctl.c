@@ -231,7 +231,7 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, void __user *user)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
-	struct twheel_ioctl call = { .file = tf };
+	struct twheel_ioctl call = { .file = tf, .readable = file->f_mode & FMODE_READ };
 	size_t size = _IOC_SIZE(cmd);
 	union twheel_call_args args;
 	int err;

@@ -223,6 +223,9 @@ static bool name_valid(const char *name)
 
 	if (!len || len == TWHEEL_NAME_SIZE || !isalnum(name[0]) || !isascii(name[0]))
 		return false;
+	/* /dev/twheel-control exists. */
+	if (!strcmp(name, "control"))
+		return false;
 	for (i = 0; i < len; i++)
 		if (!isascii(name[i]) || (!isalnum(name[i]) && !strchr("-_.", name[i])))
 			return false;
@@ -413,8 +416,7 @@ static int named_add(struct twheel_named *named)
 	int err;
 
 	lockdep_assert_held(&named_lock);
-	/* /dev/twheel-control exists. */
-	if (named_find(named->name) || !strcmp(named->name, "control"))
+	if (named_find(named->name))
 		return -EEXIST;
 	if (nr_named >= max_purgatories)
 		return -ENOSPC;

@@ -698,6 +698,16 @@ static void file_op_end_late(struct twheel_instance *instance, u64 id)
 	twheel_file_op_put(file_op);
 }
 
+/*
+ * A deadline or slack in the range of times, or TWHEEL_NEVER or TWHEEL_SLACK_COARSE. The rest is an
+ * overflow in the caller, or a negative number.
+ */
+static bool time_valid(u64 ns)
+{
+	BUILD_BUG_ON(TWHEEL_SLACK_COARSE != TWHEEL_NEVER);
+	return ns <= KTIME_MAX || ns == TWHEEL_NEVER;
+}
+
 /* Check the arguments of an add that concern the period. Returns 0 or -EINVAL. */
 static int period_check(const struct twheel_add_args *args)
 {
@@ -716,6 +726,8 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		return -EINVAL;
 	/* The conditions after TWHEEL_COND_SUM need a callback. */
 	if (args->condition > TWHEEL_COND_SUM || period_check(args))
+		return -EINVAL;
+	if (!time_valid(args->deadline) || !time_valid(args->slack))
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
@@ -770,6 +782,9 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	struct twheel_op_args op_args;
 	int err;
 
+	/* Its event would have no reader. */
+	if (!call->readable && !(add->flags & TWHEEL_ADD_DETACHED))
+		return -EBADF;
 	if (!twheel_file_may(call->file, add_rights(add)))
 		return -EPERM;
 	err = add_args_convert(call, add, &op_args);
@@ -911,6 +926,8 @@ int twheel_call_rearm(struct twheel_ioctl *call, union twheel_call_args *args)
 
 	if (rearm->flags & ~(TWHEEL_REARM_ABSTIME | REARM_MODES) ||
 	    (rearm->flags & REARM_MODES) == REARM_MODES)
+		return -EINVAL;
+	if (!time_valid(rearm->deadline) || !time_valid(rearm->slack))
 		return -EINVAL;
 	file_op = twheel_call_op(call, rearm->id);
 	if (IS_ERR(file_op))

@@ -15,7 +15,7 @@
  * detached operation outlives its file; its event is read from a descriptor that
  * TWHEEL_IOC_EVENTS returns.
  *
- * Times are in nanoseconds, in the time namespace of the caller.  In all calls
+ * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  In all calls
  * a limit of 0 means no limit, and an amount of 0 means 1.
  *
  * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7), as for
@@ -50,7 +50,7 @@
 /* Size of the name of a purgatory, including the terminating zero. */
 #define TWHEEL_NAME_SIZE	32
 
-/* No deadline.  Any deadline above 2^63 - 1 means the same. */
+/* No deadline. */
 #define TWHEEL_NEVER		(~0ULL)
 
 /* Slack: an eighth of the time to the deadline. */
@@ -540,7 +540,7 @@ struct twheel_query_args {
 /**
  * struct twheel_create_args - TWHEEL_IOC_CREATE: create a named purgatory
  * @name: 1 to 31 letters, digits, '-', '_' and '.', starting with a letter or a
- *	digit, and padded with zeroes
+ *	digit, and padded with zeroes. All other names, and "control", are reserved.
  * @flags: must be zero
  * @mode: permissions of the node, at most 0666
  * @uid: owner of the node, or TWHEEL_CALLER

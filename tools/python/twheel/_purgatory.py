@@ -138,7 +138,7 @@ def interval(seconds: float | None) -> int:
     if math.isnan(seconds):
         raise ValueError("a time is not a number")
     ns = seconds * 10**9
-    return _lib.NEVER if ns >= _lib.NEVER else math.ceil(max(ns, 0))
+    return _lib.NEVER if ns >= 2**63 else math.ceil(max(ns, 0))
 
 
 def time_or_none(time: int) -> int | None:

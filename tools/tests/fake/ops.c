@@ -29,6 +29,11 @@ static uint64_t deadline_at(uint32_t clock, uint64_t deadline, bool absolute)
 	return deadline > INT64_MAX ? TWHEEL_NEVER : deadline;
 }
 
+static bool bad_time(uint64_t ns)
+{
+	return ns > INT64_MAX && ns != TWHEEL_NEVER;
+}
+
 static bool same_key(const struct twheel_key *a, const struct twheel_key *b)
 {
 	return a->v[0] == b->v[0] && a->v[1] == b->v[1];
@@ -233,6 +238,7 @@ static bool valid(const struct fake_op *op)
 	bool sum = args->condition == TWHEEL_COND_SUM;
 
 	return args->condition <= TWHEEL_COND_SUM &&
+	       !bad_time(args->deadline) && !bad_time(args->slack) &&
 	       (args->clock <= CLOCK_MONOTONIC || args->clock == CLOCK_BOOTTIME) &&
 	       (args->condition != TWHEEL_COND_NONE) == (op->nr != 0) &&
 	       (quorum ? args->quorum && args->quorum <= op->nr : !args->quorum) &&
@@ -281,7 +287,8 @@ static int call_rearm(struct fake_op *op, struct twheel_rearm_args *args)
 					args->flags & TWHEEL_REARM_ABSTIME);
 	uint32_t mode = args->flags & ~TWHEEL_REARM_ABSTIME;
 
-	if (op->args.period || mode > TWHEEL_REARM_IF_LATER) {
+	if (op->args.period || mode > TWHEEL_REARM_IF_LATER || bad_time(args->deadline) ||
+	    bad_time(args->slack)) {
 		errno = op->args.period ? EOPNOTSUPP : EINVAL;
 		return -1;
 	}
