@@ -612,20 +612,6 @@ enum twheel_call {
 	TWHEEL_CALL_REMOVE		= 33,
 };
 
-/*
- * Reserved for io_uring: the numbers above up to TWHEEL_CALL_BATCH, as cmd_op of
- * IORING_OP_URING_CMD. No kernel accepts them yet. The rules:
- *
- * A command has the addresses of the structure of the call and, for an add, of a struct
- * twheel_event. Structures, rights and errors are those of the ioctls.
- *
- * An add completes when the operation has ended, after its event has been stored there: the
- * result is the reason or a negative error. read() does not deliver this event. The id is
- * written when the operation is added, so that other commands can use it. All other commands
- * complete at once, with the result of the ioctl. The exit of the ring cancels the operations
- * that were added through it.
- */
-
 /**
  * struct twheel_command - one call of a batch
  * @call: one of enum twheel_call, up to TWHEEL_CALL_CANCEL_KEY
@@ -750,6 +736,7 @@ struct twheel_event {
 	__u64 spare[6];
 };
 
+/* The ioctl numbers are reserved as cmd_op of IORING_OP_URING_CMD. No kernel accepts them yet. */
 #define TWHEEL_IOC_MAGIC	0xF7
 
 #define TWHEEL_IOC_ADD		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD, \
