@@ -249,7 +249,7 @@ TEST_F(detached, splice_and_sendfile_are_refused)
 	close(pipes[1]);
 }
 
-TEST_F(detached, operation_is_not_counted_for_its_file)
+TEST_F(detached, operation_is_counted_for_its_file)
 {
 	__u64 id = add_detached(self->fd, 1, HOUR, 0);
 	struct twheel_pending pending;
@@ -257,7 +257,7 @@ TEST_F(detached, operation_is_not_counted_for_its_file)
 
 	ASSERT_NE(0, id);
 	q = query(self->fd);
-	EXPECT_EQ(0, q.own);
+	EXPECT_EQ(1, q.own);
 	EXPECT_EQ(1, q.detached);
 	EXPECT_EQ(1, q.pending);
 	ASSERT_EQ(0, op_info(self->fd, id, &pending));

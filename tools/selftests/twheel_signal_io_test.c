@@ -467,6 +467,7 @@ TEST_F(signal_io, asynchronous_descriptors_of_a_queue_are_limited)
 		ASSERT_TRUE(go_async(events[i], getpid()));
 	EXPECT_FALSE(go_async(events[MAX_ASYNC], getpid()));
 	EXPECT_EQ(ENOSPC, errno);
+	EXPECT_EQ(ENOSPC, call(events[MAX_ASYNC], FIOASYNC, &(int){ 1 }));
 	/* The limit does not affect another queue, and ends with a descriptor. */
 	EXPECT_TRUE(go_async(fd, getpid()));
 	ASSERT_EQ(0, fcntl(events[0], F_SETFL, O_NONBLOCK));
@@ -478,6 +479,20 @@ TEST_F(signal_io, asynchronous_descriptors_of_a_queue_are_limited)
 		close(events[i]);
 	close(fd);
 	EXPECT_EQ(0, remove_by_force("io"));
+}
+
+/* It has no events: as a regular file, it is always ready. */
+TEST_F(signal_io, control_node_is_ready)
+{
+	int fd = twheel_open_control(), epfd = epoll_create1(EPOLL_CLOEXEC);
+	struct epoll_event in = { .events = EPOLLIN };
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(POLLIN, poll_now(fd));
+	EXPECT_EQ(-1, epoll_ctl(epfd, EPOLL_CTL_ADD, fd, &in));
+	EXPECT_EQ(EPERM, errno);
+	close(epfd);
+	close(fd);
 }
 
 TEST_F(signal_io, epoll_with_other_descriptors)

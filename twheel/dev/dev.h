@@ -439,7 +439,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 			 u32 max_watches);
 void twheel_instance_exit(struct twheel_instance *instance);
 u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
 			   struct twheel_query_args *query);
 struct file *twheel_file_anon(struct twheel_instance *instance, struct twheel_detached *detached,
 			      int flags);

@@ -286,15 +286,26 @@ static void query_detached(struct twheel_events *events, void *data)
 	query->detached_unread += READ_ONCE(events->unread);
 }
 
-/* Set the limits and counters, except those of the user. @own may be NULL. May sleep. */
-void twheel_instance_query(struct twheel_instance *instance, struct twheel_events *own,
+/* Number of pending operations that were added through a file: at most max_file_pending. */
+static u32 file_nr_pending(struct twheel_file *file)
+{
+	u32 nr;
+
+	spin_lock(&file->own.lock);
+	nr = file->own.nr_pending + atomic_read(&file->nr_detached);
+	spin_unlock(&file->own.lock);
+	return nr;
+}
+
+/* Set the limits and counters, except those of the user. @file may be NULL. May sleep. */
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
 			   struct twheel_query_args *query)
 {
 	struct twheel_purgatory_stats stats;
 	enum twheel_rejection rejection;
 
-	if (own)
-		twheel_events_collect_all(own, TWHEEL_KILLABLE);
+	if (file)
+		twheel_events_collect_all(&file->own, TWHEEL_KILLABLE);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	*query = (struct twheel_query_args) {
 		.max_pending		= instance->max_pending,
@@ -302,8 +313,8 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_event
 		.max_watches		= instance->named ? instance->named->max_watches : 0,
 		.max_queue		= instance->max_queue,
 		.files			= READ_ONCE(instance->nr_files),
-		.own			= own ? READ_ONCE(own->nr_pending) : 0,
-		.unread			= own ? READ_ONCE(own->unread) : 0,
+		.own			= file ? file_nr_pending(file) : 0,
+		.unread			= file ? READ_ONCE(file->own.unread) : 0,
 		.pending		= stats.pending,
 		.keys			= stats.keys,
 		.watches		= stats.watches,
@@ -332,7 +343,7 @@ static void file_show_fdinfo(struct seq_file *m, struct file *file)
 	/* As for TWHEEL_IOC_QUERY. */
 	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
 		return;
-	twheel_instance_query(tf->instance, &tf->own, &query);
+	twheel_instance_query(tf->instance, tf, &query);
 	seq_printf(m, "twheel-own:\t%llu\n", query.own);
 	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
 	seq_printf(m, "twheel-max-file-pending:\t%u\n", query.max_file_pending);
@@ -450,7 +461,7 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	if (args->query.flags)
 		return -EINVAL;
-	twheel_instance_query(call->file->instance, &call->file->own, &args->query);
+	twheel_instance_query(call->file->instance, call->file, &args->query);
 	twheel_users_query(&args->query);
 	return 0;
 }

@@ -11,16 +11,17 @@
  *	/dev/twheel-NAME	the named purgatory NAME, shared by all its files
  *	/dev/twheel-control	creates and removes named purgatories
  *
- * A file delivers the events of the operations that were added through it.  A
- * detached operation outlives its file; its event is read from a descriptor that
- * TWHEEL_IOC_EVENTS returns.
+ * A file delivers the events of the operations that were added through it, its own.
+ * A detached operation outlives its file; it is an own one as well, but its event is
+ * read from a descriptor that TWHEEL_IOC_EVENTS returns.
  *
- * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  In all calls
- * a limit of 0 means no limit, and an amount of 0 means 1.
+ * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  In
+ * all calls a limit of 0 means no limit but that of the module, if there is one, and
+ * an amount of 0 means 1.
  *
- * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7), as for
- * timerfd_create().  If CLOCK_REALTIME is set, pending absolute deadlines on it
- * follow it in both directions.  Relative deadlines do not move, on any clock.
+ * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7).  If
+ * CLOCK_REALTIME is set, pending absolute deadlines on it follow it in both
+ * directions.  Relative deadlines do not move, on any clock.
  *
  * Structures are extended at their end.  The size of a call's structure is part
  * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
@@ -157,7 +158,8 @@ enum twheel_condition {
  * @id: out: id of the operation for further calls; never 0
  *
  * Calls on an operation that has ended fail with EALREADY, also after its event
- * has been read.  ENOENT: the id was never assigned, or the file is restricted.
+ * has been read, until the id is assigned again after at least 2^38 further adds.
+ * ENOENT: the id was never assigned, or the file is restricted.
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -298,7 +300,7 @@ struct twheel_cancel_key_args {
 	__u32 cancelled;
 };
 
-/* twheel_complete_all_args.flags: include operations of other files. */
+/* twheel_complete_all_args.flags: include detached operations, and those of other files. */
 #define TWHEEL_COMPLETE_OTHERS	(1U << 0)
 
 /**
@@ -494,7 +496,7 @@ struct twheel_list_args {
  * @pending: out: number of pending operations of all files
  * @watches: out: number of watches on all keys
  * @keys: out: number of watched keys
- * @own: out: number of pending operations of this file, excluding detached ones
+ * @own: out: number of pending operations added through this file
  * @unread: out: number of unread events of this file
  * @detached: out: number of pending detached operations
  * @detached_unread: out: number of unread events of detached operations
@@ -545,16 +547,15 @@ struct twheel_query_args {
  * @mode: permissions of the node, at most 0666
  * @uid: owner of the node, or TWHEEL_CALLER
  * @gid: group of the node, or TWHEEL_CALLER
- * @max_pending: limit on its pending operations; 0 for the limit of the module
- * @max_file_pending: limit on the pending operations added through one file; 0 for
- *	the limit of the module
- * @max_watches: limit on the watches of its operations; 0 for no limit
+ * @max_pending: limit on its pending operations
+ * @max_file_pending: limit on the pending operations added through one file
+ * @max_watches: limit on the watches of its operations
  * @max_queue: limit on the operations in one queue of detached ones, pending or with
  *	an unread event; 0 for twice the limit on pending ones
  * @major: out: major device number of the node
  * @minor: out: minor device number of the node
  *
- * The ioctl returns a descriptor of the new purgatory.
+ * The ioctl returns a descriptor of the new purgatory, which blocks in read().
  */
 struct twheel_create_args {
 	char name[TWHEEL_NAME_SIZE];
@@ -663,7 +664,8 @@ struct twheel_result {
 /**
  * struct twheel_batch_args - TWHEEL_IOC_BATCH: execute several calls
  * @commands: address of an array of struct twheel_command
- * @results: address of an array of struct twheel_result, or 0
+ * @results: address of an array of struct twheel_result, or 0. The batch ends early where
+ *	it is not writable.
  * @nr: number of entries in each array, 1 to TWHEEL_MAX_BATCH
  * @flags: TWHEEL_BATCH_*
  * @command_size: size of an entry in @commands
