@@ -100,7 +100,7 @@ static void counts(void)
 	};
 
 	is_json(json_query("purgatory", &query),
-		"{\"type\":\"purgatory\",\"name\":\"orders\",\"pending\":1,\"nr_detached\":0,\"detached_unread\":0,\"nr_keys\":2,\"watches\":3,\"files\":0,\"added\":0,\"completed\":0,\"expired\":0,\"cancelled\":0,\"rejected\":0,\"max_pending\":0,\"max_file_pending\":0,\"wakeups\":4,\"tick_ns\":\"1048576\"}");
+		"{\"type\":\"purgatory\",\"name\":\"orders\",\"pending\":1,\"nr_detached\":0,\"detached_unread\":0,\"nr_keys\":2,\"watches\":3,\"files\":0,\"added\":0,\"completed\":0,\"expired\":0,\"cancelled\":0,\"rejected\":0,\"max_pending\":0,\"max_file_pending\":0,\"user_ops\":0,\"user_max_ops\":0,\"user_files\":0,\"user_max_files\":0,\"wakeups\":4,\"tick_ns\":\"1048576\"}");
 }
 
 int main(void)

@@ -104,6 +104,10 @@ json_t *json_query(const char *type, const struct twheel_query_args *query)
 		{ "rejected", query->rejected },
 		{ "max_pending", query->max_pending },
 		{ "max_file_pending", query->max_file_pending },
+		{ "user_ops", query->user_ops },
+		{ "user_max_ops", query->user_max_ops },
+		{ "user_files", query->user_files },
+		{ "user_max_files", query->user_max_files },
 		{ "wakeups", query->wakeups },
 	};
 	json_t *object = json_pack("{s:s, s:s}", "type", type, "name", query->name);
