@@ -10,13 +10,15 @@ import os
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
-from typing import Any, NamedTuple, NoReturn, Self
+from typing import Any, NamedTuple, NoReturn, Self, TypeVar
 
 from . import _lib
 from ._key import Key, KeyLike, Watch, WatchLike, s32, specs, text_of, u32, u64
 from ._lib import check, lib
 
 LIST_CHUNK = 256
+
+T = TypeVar("T", bound=tuple[Any, ...])
 
 
 class Reason(enum.IntEnum):
@@ -242,37 +244,32 @@ def was_pending(status: int, id: int) -> bool:
     return status >= 0
 
 
+def tuple_of(kind: type[T], raw: ctypes.Structure, **converted: object) -> T:
+    """Return a named tuple of the fields of a structure with the same names, or converted ones."""
+    values = [converted[n] if n in converted else getattr(raw, n) for n in kind.__annotations__]
+    return tuple.__new__(kind, values)
+
+
 def event_of(raw: _lib.twheel_event) -> Event:
-    return Event(
-        id=raw.id,
-        cookie=raw.cookie,
-        value=raw.value,
+    return tuple_of(
+        Event,
+        raw,
         deadline=time_or_none(raw.deadline),
-        time=raw.time,
         reason=Reason(raw.reason),
         more=bool(raw.flags & _lib.EVENT_MORE),
-        error=raw.error,
-        expirations=raw.expirations,
-        satisfied=raw.satisfied,
-        missing=raw.missing,
     )
 
 
 def pending_of(raw: _lib.twheel_pending, keys: Iterable[Watch]) -> Pending:
-    return Pending(
-        id=raw.id,
-        cookie=raw.cookie,
+    return tuple_of(
+        Pending,
+        raw,
         deadline=time_or_none(raw.deadline),
         remaining=time_or_none(raw.remaining),
-        missing=raw.missing,
-        period=raw.period,
-        runs=raw.runs,
         condition=Condition(raw.condition),
         clock=Clock(raw.clock),
         own=bool(raw.flags & _lib.PENDING_OWN),
         detached=bool(raw.flags & _lib.PENDING_DETACHED),
-        queue=raw.queue,
-        nr_keys=raw.nr_keys,
         keys=tuple(keys),
     )
 
@@ -450,8 +447,7 @@ class Purgatory(EventQueue):
         """Return limits and counts."""
         args = _lib.twheel_query_args()
         check(lib.twheel_query(self._fd, ctypes.byref(args)), self)
-        counts = {field: getattr(args, field) for field in State._fields if field != "name"}
-        return State(name=args.name.decode(), **counts)
+        return tuple_of(State, args, name=args.name.decode())
 
     def add(
         self,
