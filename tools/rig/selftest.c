@@ -9,6 +9,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,6 +164,16 @@ int selftest_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 	start();
 	*s = (struct start){ .fn = fn, .arg = arg, .uid = uid };
 	return pthread_create(thread, attr, thread_main, s);
+}
+
+/* The tests bind themselves to one CPU, any. */
+int selftest_setaffinity(pid_t task, size_t size, const cpu_set_t *set)
+{
+	int err = sched_setaffinity(task, size, set);
+
+	if (!err)
+		rig_bind(0);
+	return err;
 }
 
 /* The calls of act_for() */

@@ -91,6 +91,7 @@ bool user_find_name(char *name, size_t size);
 
 /* Declared in rig.h and module.h */
 void rig_start(unsigned int cpus, unsigned long long seed);
+void rig_bind(unsigned int cpu);
 void rig_param_set(const char *module, const char *name, unsigned long value);
 bool rig_param_get(const char *module, const char *name, unsigned long *value);
 int rig_module_init(const char *name);

@@ -198,7 +198,7 @@ void rig_jitter(void)
 		for (spin = rng >> 12 & 127; spin; spin--)
 			barrier();
 	/* A task without locks may be preempted, and continue on another CPU. */
-	if (!self->atomic && self->context == RIG_TASK && !(rng >> 20 & 7))
+	if (!self->bound && !self->atomic && self->context == RIG_TASK && !(rng >> 20 & 7))
 		self->cpu = (rng >> 24) % nr_cpu_ids;
 }
 
@@ -501,6 +501,7 @@ void rig_bind(unsigned int cpu)
 	cpu_set_t set;
 
 	rig_self()->cpu = cpu % nr_cpu_ids;
+	rig_self()->bound = true;
 	CPU_ZERO(&set);
 	CPU_SET(cpu % sysconf(_SC_NPROCESSORS_ONLN), &set);
 	pthread_setaffinity_np(pthread_self(), sizeof(set), &set);

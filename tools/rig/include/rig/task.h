@@ -54,6 +54,7 @@ struct rig_self {
 	struct task_struct	*task;
 	u32			tid;		/* never 0: the owner word of locks */
 	unsigned int		cpu;
+	bool			bound;		/* stays on @cpu */
 	int			atomic;		/* spinlocks held */
 	int			non_block;	/* nesting of non_block_start() */
 	enum rig_context	context;
