@@ -29,6 +29,9 @@
 /* Distance between the keys of an operation in the case few_keys, so that they differ. */
 #define STEP	5
 
+/* The same for many keys. */
+#define STRIDE	7919
+
 /* Added to the input of the hash, for a different random order of the signals. */
 #define SIGNALS	BIT_ULL(40)
 
@@ -61,7 +64,8 @@ static int watch_next(void)
 	u32 key;
 
 	for (i = 0; i < KEYS; i++) {
-		key = run.nr_keys == FEW_KEYS ? few_key(id, i) : many_key((u64)id * KEYS + i);
+		key = run.nr_keys == FEW_KEYS ? few_key(id, i) :
+						(many_key(id) + i * STRIDE) % run.nr_keys;
 		specs[i] = (struct twheel_watch_spec){ .key.v = { key } };
 	}
 	return ops_add(NULL, specs, ops_far_deadline());

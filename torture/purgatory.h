@@ -25,7 +25,7 @@
 
 /* Spare watches for twheel_op_watch(). */
 #define SPARE_WATCHES	8
-#define MAX_WATCHES	(TWHEEL_MAX_KEYS + 1 + SPARE_WATCHES)
+#define MAX_WATCHES	(TWHEEL_MAX_KEYS + SPARE_WATCHES)
 
 /* Wheels for the operations of a purgatory: the first is its default. */
 #define TORTURE_WHEELS	2

@@ -317,21 +317,16 @@ void op_hold(struct torture_op *o)
 
 /* Add */
 
-static struct twheel_watch_spec *make_specs(struct torture_op *o, bool duplicate, gfp_t gfp)
+static struct twheel_watch_spec *make_specs(struct torture_op *o, gfp_t gfp)
 {
 	struct twheel_watch_spec *specs;
 	u32 i;
 
-	specs = kcalloc(o->nr_want + 1, sizeof(*specs), gfp);
+	specs = kcalloc(o->nr_want ?: 1, sizeof(*specs), gfp);
 	for (i = 0; specs && i < o->nr_want; i++) {
 		specs[i].key = o->want[i].key->key;
 		/* A need of 0 means 1. */
 		specs[i].need = o->want[i].need == 1 && i % 2 ? 0 : o->want[i].need;
-	}
-	/* The need of a duplicate key is ignored. */
-	if (specs && duplicate) {
-		specs[o->nr_want] = specs[0];
-		specs[o->nr_want].need = 1;
 	}
 	return specs;
 }
@@ -369,7 +364,6 @@ static void added(struct torture_op *o, int ret, const struct torture_call *call
 /* Add an operation. It may be released before this returns; its account is not. */
 int op_add(struct torture_op *o, const struct torture_caller *c)
 {
-	bool duplicate = o->nr_want && o->nr_want < TWHEEL_MAX_KEYS && !torture_below(c->rng, 8);
 	struct twheel_op_args args = {
 		.wheel		= o->wheel ? o->p->wheel[o->wheel] : NULL,
 		.flags		= o->cancel_on_set ? TWHEEL_OP_CANCEL_ON_SET : 0,
@@ -378,10 +372,10 @@ int op_add(struct torture_op *o, const struct torture_caller *c)
 		.condition	= o->condition,
 		.quorum		= o->quorum,
 		.threshold	= o->threshold,
-		.nr_keys	= o->nr_want + duplicate,
+		.nr_keys	= o->nr_want,
 		.watches	= o->watch,
 	};
-	struct twheel_watch_spec *specs = make_specs(o, duplicate, caller_gfp(c));
+	struct twheel_watch_spec *specs = make_specs(o, caller_gfp(c));
 	struct torture_call call;
 	int ret;
 

@@ -142,19 +142,19 @@ static struct twheel_watch *spare_watches(struct torture_op *o, u32 nr)
 {
 	int used = atomic_fetch_add(nr, &o->nr_spare_used);
 
-	return used + nr > SPARE_WATCHES ? NULL : &o->watch[o->nr_want + 1 + used];
+	return used + nr > SPARE_WATCHES ? NULL : &o->watch[o->nr_want + used];
 }
 
-/* Random keys, possibly watched already: its own keys if it has any, or else shared ones. */
+/* Different keys, possibly watched already: its own keys if it has any, or else shared ones. */
 static void random_specs(struct torture_op *o, struct rnd_state *rng,
 			 struct twheel_watch_spec *specs, u32 nr)
 {
-	u32 i;
+	u32 i, first = torture_below(rng, TORTURE_KEYS);
 
 	memset(specs, 0, nr * sizeof(*specs));
 	for (i = 0; i < nr; i++)
-		specs[i].key = o->own ? o->own_key[torture_below(rng, OWN_KEYS)].key :
-					o->p->key[torture_below(rng, TORTURE_KEYS)].key;
+		specs[i].key = o->own ? o->own_key[(first + i) % OWN_KEYS].key :
+					o->p->key[(first + i) % TORTURE_KEYS].key;
 }
 
 static void check_watch(struct torture_op *o, int ret, u32 nr)

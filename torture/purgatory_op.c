@@ -304,7 +304,7 @@ static struct torture_op *op_alloc(u32 nr, gfp_t gfp)
 	if (!o)
 		return NULL;
 	o->nr_want = nr;
-	o->nr_watches = nr + 1 + SPARE_WATCHES;
+	o->nr_watches = nr + SPARE_WATCHES;
 	o->watch = kmalloc_array(o->nr_watches, sizeof(*o->watch), gfp);
 	if (!o->watch) {
 		kfree(o);

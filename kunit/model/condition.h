@@ -18,7 +18,7 @@
  * @condition: the condition
  * @quorum: for TWHEEL_COND_QUORUM
  * @threshold: for TWHEEL_COND_SUM
- * @nr_keys: number of distinct keys
+ * @nr_keys: number of keys
  * @nr_satisfied: number of keys with as many signals as they need
  * @amount: sum of the amounts of the signals
  */

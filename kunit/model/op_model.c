@@ -40,16 +40,25 @@ struct op_model_watch *op_model_watch_of(struct op_model_op *m, u64 key)
 	return NULL;
 }
 
+/* Returns true if two of the keys are equal. */
+bool op_model_has_equal(const struct twheel_watch_spec *specs, u32 nr_keys)
+{
+	u32 i, j;
+
+	for (i = 0; i < nr_keys; i++)
+		for (j = 0; j < i; j++)
+			if (specs[j].key.v[1] == specs[i].key.v[1])
+				return true;
+	return false;
+}
+
 /* Number of keys that the operation does not watch yet. */
 u32 op_model_nr_new(struct op_model_op *m, const struct twheel_watch_spec *specs, u32 nr_keys)
 {
-	u32 i, j, nr = 0;
+	u32 i, nr = 0;
 
-	for (i = 0; i < nr_keys; i++) {
-		for (j = 0; j < i && specs[j].key.v[1] != specs[i].key.v[1]; j++)
-			;
-		nr += j == i && !op_model_watch_of(m, specs[i].key.v[1]);
-	}
+	for (i = 0; i < nr_keys; i++)
+		nr += !op_model_watch_of(m, specs[i].key.v[1]);
 	return nr;
 }
 
@@ -113,7 +122,7 @@ bool op_model_evaluate(struct op_model *model, struct op_model_op *m)
 	return true;
 }
 
-/* Watch keys that are not watched yet. Of duplicate keys, the first one counts. */
+/* Watch keys that are not watched yet. */
 u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 		   const struct twheel_watch_spec *specs, u32 nr_keys)
 {

@@ -148,6 +148,7 @@ static inline bool op_model_counts_signals(enum twheel_condition condition)
 /* op_model.c */
 u64 op_model_missing(const struct op_model_op *m);
 struct op_model_watch *op_model_watch_of(struct op_model_op *m, u64 key);
+bool op_model_has_equal(const struct twheel_watch_spec *specs, u32 nr_keys);
 u32 op_model_nr_new(struct op_model_op *m, const struct twheel_watch_spec *specs, u32 nr_keys);
 int op_model_admit(struct op_model *model, u32 nr_ops, u32 nr_watches);
 void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_reason reason,

@@ -64,13 +64,19 @@ static void arm(struct op_model_op *m, u64 deadline)
 	m->armed_at = ktime_get_ns();
 }
 
+/* Usually different keys. */
 static void random_specs(struct op_model *model, struct twheel_watch_spec *specs, u32 nr,
 			 u32 most)
 {
-	while (nr--)
-		specs[nr] = (struct twheel_watch_spec) {
+	bool any = !random_below(&model->random, 16);
+	u32 i = 0;
+
+	while (i < nr) {
+		specs[i] = (struct twheel_watch_spec) {
 			.key = random_key(model), .need = random_below(&model->random, most + 1),
 		};
+		i += any || !op_model_has_equal(specs, i + 1);
+	}
 }
 
 static enum twheel_condition random_condition(struct op_model *model)
@@ -102,7 +108,7 @@ static void add_with(struct op_model *model, struct op_model_op *m, u32 nr_keys)
 	int err, ret;
 
 	random_specs(model, specs, nr_keys, op_model_counts_signals(m->condition) ? 2 : 1);
-	err = op_model_admit(model, 1, op_model_nr_new(m, specs, nr_keys));
+	err = op_model_has_equal(specs, nr_keys) ? -EINVAL : op_model_admit(model, 1, nr_keys);
 	m->nr_used = nr_keys;
 	op_model_watch(model, m, specs, nr_keys);
 	if (m->condition == TWHEEL_COND_QUORUM)
@@ -224,6 +230,8 @@ static int watch_error(struct op_model *model, struct op_model_op *m,
 	if (m->life != OP_MODEL_PENDING)
 		return pending_error(m);
 	if (m->condition == TWHEEL_COND_NONE || !nr_keys)
+		return -EINVAL;
+	if (op_model_has_equal(specs, nr_keys))
 		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
 		if (specs[i].need > 1 && !op_model_counts_signals(m->condition))

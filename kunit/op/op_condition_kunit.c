@@ -49,8 +49,6 @@ static void amount_of_0_counts_as_1(struct kunit *test)
 static void amounts_of_all_keys_count(struct kunit *test)
 {
 	struct probe *probe = add_sum(test, 100, 20, 3);
-	struct probe *once = probe_new(test);
-	struct probe_keys *keys = probe_keys_new(test, 20, 2);
 
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 33, 0), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(21, 33, 0), 0);
@@ -59,12 +57,6 @@ static void amounts_of_all_keys_count(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 0);
 	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 1, 0), 1);
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
-
-	/* A duplicate key is watched once. */
-	keys->spec[1] = keys->spec[0];
-	KUNIT_EXPECT_EQ(test, probe_add_sum(once, TWHEEL_NEVER, 4, keys), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal_amount(20, 2, 0), 1);
 }
 
 static void sum_saturates(struct kunit *test)

@@ -73,18 +73,22 @@ static void key_with_need_takes_that_many_signals(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe->ended, 1);
 }
 
-static void duplicate_key_counts_once(struct kunit *test)
+static void equal_keys_of_a_call_are_rejected(struct kunit *test)
 {
-	struct probe_keys *keys = probe_keys_new(test, 10, 3);
+	struct probe_keys *keys = probe_keys_new(test, 10, 3), *more = probe_keys_new(test, 12, 2);
 	struct probe *probe = probe_new(test);
+	struct twheel_watch watches[2];
 
+	more->spec[1] = more->spec[0];
 	keys->spec[2] = keys->spec[0];
-	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 3, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), -EINVAL);
+	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 2, keys), -EINVAL);
 	expect_counts(test, 0, 0, 0);
+	keys->spec[2] = more->spec[0];
 	KUNIT_EXPECT_EQ(test, probe_add(probe, TWHEEL_NEVER, TWHEEL_COND_ALL, 0, keys), 0);
-	expect_counts(test, 1, 2, 2);
-	KUNIT_EXPECT_EQ(test, probe_signal(10, 0), 0);
-	KUNIT_EXPECT_EQ(test, probe_signal(11, 0), 1);
+	/* Even if it is watched already. */
+	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, more->spec, watches, 2), -EINVAL);
+	expect_counts(test, 1, 3, 3);
 }
 
 static void complete_and_cancel_of_ended_op_return_ealready(struct kunit *test)
@@ -246,7 +250,7 @@ static struct kunit_case op_cases[] = {
 	KUNIT_CASE(all_completes_on_last_key),
 	KUNIT_CASE(quorum_completes_on_last_missing_key),
 	KUNIT_CASE(key_with_need_takes_that_many_signals),
-	KUNIT_CASE(duplicate_key_counts_once),
+	KUNIT_CASE(equal_keys_of_a_call_are_rejected),
 	KUNIT_CASE(complete_and_cancel_of_ended_op_return_ealready),
 	KUNIT_CASE(either_cancel_or_expiry_ends_op),
 	KUNIT_CASE(cancel_sync_waits_for_callback),

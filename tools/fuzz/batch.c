@@ -47,6 +47,7 @@ void build_batch(struct thread *t, const struct view *view, struct trial *trial,
 		struct twheel_watch_spec spec = { .key = some_key(t) };
 
 		keys[i] = spec;
+		make_distinct(keys, i);
 	}
 	for (i = 0; i < args->nr; i++)
 		build_command(t, view, address(keys), &commands[i]);

@@ -119,6 +119,21 @@ void *lay_out(struct thread *t, struct trial *trial, const void *from, unsigned 
 	return place_in(t, place_of(t, trial), wide, (size_t)nr * stride);
 }
 
+/* Change a key that an earlier watch has. Return: true if it had to be changed. */
+bool make_distinct(struct twheel_watch_spec *specs, unsigned int nr)
+{
+	struct twheel_key *key = &specs[nr].key;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		if (!memcmp(&specs[i].key, key, sizeof(*key))) {
+			key->v[1] = 8 + nr;
+			return true;
+		}
+	}
+	return false;
+}
+
 /*
  * Up to @nr watches.  In a batch, all commands point to the same watches, see build_batch().
  */
@@ -126,6 +141,7 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 			 __u32 stride)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS + 1];
+	struct twheel_key key;
 	unsigned int i;
 
 	if (nr > TWHEEL_MAX_KEYS)
@@ -135,6 +151,11 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 		specs[i].key = some_key(t);
 		if (nr > 8)
 			specs[i].key.v[1] = random_below(&t->detail, 8);
+		key = specs[i].key;
+		if (make_distinct(specs, i) && t->step->oddity % 16 == 15) {
+			specs[i].key = key;
+			trial->bad_spec = true;
+		}
 		if (!sum && one_in(t, 4))
 			specs[i].need = random_below(&t->detail, 4);
 		if (t->step->oddity % 16 == 15 && one_in(t, 16)) {

@@ -328,6 +328,7 @@ bool is_odd(struct thread *t);
 unsigned int place_of(struct thread *t, struct trial *trial);
 unsigned int marks_of(const struct twheel_add_args *args);
 struct twheel_key some_key(struct thread *t);
+bool make_distinct(struct twheel_watch_spec *specs, unsigned int nr);
 __u64 address(const void *memory);
 
 /* batch.c */

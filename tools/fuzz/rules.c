@@ -331,14 +331,6 @@ bool must_fail(const struct trial *trial)
 	return trial->bad_spec || rule->refused(trial);
 }
 
-/* Random keys may be equal, and the quorum larger than the number of distinct keys. */
-static bool too_few_keys(const struct trial *trial)
-{
-	const struct twheel_add_args *args = trial->args;
-
-	return trial->call == TWHEEL_CALL_ADD && args->quorum > 1;
-}
-
 /* The condition was corrupted: the keys may need several signals, which a sum does not count. */
 static bool needs_may_not_fit(const struct trial *trial)
 {
@@ -402,8 +394,8 @@ bool may_fail(const struct trial *trial, int error)
 	case ENOTTY:
 		return misplaced(trial);
 	case EINVAL:
-		return !trial->plain || must_fail(trial) || too_few_keys(trial) ||
-		       needs_may_not_fit(trial) || misreads_array(trial);
+		return !trial->plain || must_fail(trial) || needs_may_not_fit(trial) ||
+		       misreads_array(trial);
 	case E2BIG:
 		return trial->tail || trial->entry_tail || !trial->plain || misreads_array(trial) ||
 		       too_large(trial);

@@ -123,14 +123,22 @@ TEST_F(refused, need_with_sum_condition)
 	EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 }
 
-TEST_F(refused, quorum_above_the_distinct_keys)
+TEST_F(refused, equal_keys)
 {
-	struct twheel_watch_spec specs[] = {
-		spec_of(11, 1), spec_of(12, 1), spec_of(11, 1),
-	};
+	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
+	unsigned int i;
 
-	EXPECT_EQ(0, add_specs(self->fd, TWHEEL_COND_QUORUM, 3, specs, 3));
+	for (i = 0; i < ARRAY_SIZE(specs); i++)
+		specs[i] = spec_of(11 + i, 1);
+	specs[i - 1] = specs[i - 2];
+	EXPECT_EQ(0, add_specs(self->fd, TWHEEL_COND_ANY, 0, specs, i));
 	EXPECT_EQ(EINVAL, errno);
+	specs[1] = specs[0];
+	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, specs, 2));
+	/* Even if it is watched already. */
+	specs[0] = spec_of(1, 1);
+	specs[1] = specs[0];
+	EXPECT_EQ(EINVAL, op_watch(self->fd, self->watching, specs, 2));
 }
 
 TEST_F(refused, too_many_keys)
@@ -140,9 +148,8 @@ TEST_F(refused, too_many_keys)
 	struct good good;
 	unsigned int i;
 
-	/* Even if all keys are the same. */
 	for (i = 0; i < ARRAY_SIZE(specs); i++)
-		specs[i] = spec_of(11, 1);
+		specs[i] = spec_of(11 + i, 1);
 	for (i = 0; i < ARRAY_SIZE(nr); i++) {
 		good_args(&good, self->watching);
 		good.add.keys = address(specs);

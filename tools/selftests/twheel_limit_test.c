@@ -139,23 +139,22 @@ TEST_F(limit, adds_succeed_after_expiry)
 /* Bad input gives EINVAL for a full file, too. */
 TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 {
-	struct twheel_watch_spec twice[2] = { spec_of(1, 1), spec_of(1, 1) };
+	struct twheel_watch_spec specs[2] = { spec_of(1, 1), spec_of(1, 1) };
 	struct twheel_add_args args = {
-		.condition = TWHEEL_COND_QUORUM,
-		.quorum = 2,
+		.condition = TWHEEL_COND_ANY,
 		.deadline = HOUR,
 		.nr_keys = 2,
 		.key_size = sizeof(struct twheel_watch_spec),
-		.keys = address(twice),
+		.keys = address(specs),
 	};
 
 	ASSERT_EQ(self->max, fill(self->fd, self->ids, self->max));
 	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_EQ(EINVAL, errno);
-	args.quorum = 1;
+	specs[1] = spec_of(2, 1);
 	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_EQ(ENOSPC, errno);
-	twice[1].reserved = 1;
+	specs[1].reserved = 1;
 	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(1, query(self->fd).rejected);

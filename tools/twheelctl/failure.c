@@ -69,7 +69,7 @@ static const struct cause {
 	{
 		"add", EINVAL, OUTCOME_USAGE,
 		"the device does not accept it",
-		"A quorum must be between 1 and the number of distinct keys.",
+		"A quorum must be between 1 and the number of keys, and no key can be given twice.",
 	},
 	{
 		"add", ENOSPC, OUTCOME_FAILED,

@@ -644,7 +644,7 @@ static int file_op_start_periodic(struct twheel_file_op *file_op, struct twheel_
 	op_args->deadline = TWHEEL_NEVER;
 	/* A reader may drop the reference of the event queue at once. */
 	twheel_op_get(&file_op->op);
-	err = twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	err = __twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
 	if (!err) {
 		spin_lock(&events->lock);
 		if (!file_op->ended)
@@ -665,7 +665,7 @@ static int file_op_start(struct twheel_file_op *file_op, struct twheel_op_args *
 					     args->flags & TWHEEL_ADD_ABSTIME);
 	if (file_op->flags & TWHEEL_FILE_OP_PERIODIC)
 		return file_op_start_periodic(file_op, op_args, args);
-	return twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
+	return __twheel_op_add(file_op->file->instance->purgatory, &file_op->op, op_args);
 }
 
 /*

@@ -119,8 +119,8 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns);
 int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags);
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition);
-u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
-			struct twheel_watch *watches, u32 nr_keys);
+void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			 struct twheel_watch *watches, u32 nr_keys);
 void twheel_watches_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
 void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32 nr);
 

@@ -57,20 +57,6 @@
 
 /* Checks of the arguments */
 
-int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
-		       enum twheel_condition condition)
-{
-	u32 i;
-
-	if (nr_keys > TWHEEL_MAX_KEYS)
-		return -EINVAL;
-	for (i = 0; i < nr_keys; i++)
-		if (specs[i].reserved ||
-		    (specs[i].need > 1 && !twheel_op_counts_signals(condition)))
-			return -EINVAL;
-	return 0;
-}
-
 static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 			  const struct twheel_key *key)
 {
@@ -80,13 +66,18 @@ static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 	return false;
 }
 
-static u32 nr_distinct(const struct twheel_watch_spec *specs, u32 nr_keys)
+int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
+		       enum twheel_condition condition)
 {
-	u32 i, nr = 0;
+	u32 i;
 
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
-		nr += !specs_contain(specs, i, &specs[i].key);
-	return nr;
+		if (specs[i].reserved || specs_contain(specs, i, &specs[i].key) ||
+		    (specs[i].need > 1 && !twheel_op_counts_signals(condition)))
+			return -EINVAL;
+	return 0;
 }
 
 static bool condition_allows_keys(enum twheel_condition condition, u32 nr_keys)
@@ -140,41 +131,26 @@ int twheel_op_check(const struct twheel_op_args *args)
 		return -EINVAL;
 	if (quorum != !!args->quorum || sum != !!args->threshold)
 		return -EINVAL;
-	if (twheel_specs_check(args->specs, args->nr_keys, args->condition))
+	if (args->quorum > args->nr_keys)
 		return -EINVAL;
-	if (quorum && args->quorum > nr_distinct(args->specs, args->nr_keys))
-		return -EINVAL;
-	return 0;
+	return twheel_specs_check(args->specs, args->nr_keys, args->condition);
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
 /* Watches */
 
-static bool watches_contain(const struct twheel_watch *watches, u32 nr,
-			    const struct twheel_key *key)
+/* Initialise one watch for each key. */
+void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			 struct twheel_watch *watches, u32 nr_keys)
 {
-	while (nr--)
-		if (twheel_key_equal(&watches[nr].key, key))
-			return true;
-	return false;
-}
-
-/* Initialise one watch for each distinct key. Return: number of watches. */
-u32 twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
-			struct twheel_watch *watches, u32 nr_keys)
-{
-	u32 i, nr = 0;
+	u32 i;
 
 	for (i = 0; i < nr_keys; i++) {
-		if (watches_contain(watches, nr, &specs[i].key))
-			continue;
-		watches[nr].key = specs[i].key;
-		watches[nr].mark = twheel_keys_hash(keys, &specs[i].key);
-		twheel_keys_prefetch(keys, watches[nr].mark);
-		watches[nr].need = specs[i].need ?: 1;
-		nr++;
+		watches[i].key = specs[i].key;
+		watches[i].mark = twheel_keys_hash(keys, &specs[i].key);
+		twheel_keys_prefetch(keys, watches[i].mark);
+		watches[i].need = specs[i].need ?: 1;
 	}
-	return nr;
 }
 
 /*
@@ -235,8 +211,7 @@ static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
  * Make the operation pending, unless drain has begun or a limit is reached. For @holds see
  * twheel_op_park(). Return: 0, -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have room.
  */
-static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
-		   unsigned int holds)
+static int op_park(struct twheel_op *op, const struct twheel_op_args *args, unsigned int holds)
 {
 	struct twheel_op_list *list = twheel_op_to_list(op);
 	int err = 0;
@@ -246,11 +221,11 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 
 		err = -ESHUTDOWN;
 	} else if (!twheel_purgatory_charge(op->purgatory, list)) {
 		err = -EAGAIN;
-	} else if (!twheel_purgatory_charge_watches(op->purgatory, nr)) {
+	} else if (!twheel_purgatory_charge_watches(op->purgatory, args->nr_keys)) {
 		twheel_purgatory_uncharge(op->purgatory, list);
 		err = -ENOSPC;
 	} else {
-		twheel_watches_attach(op, args->watches, nr);
+		twheel_watches_attach(op, args->watches, args->nr_keys);
 		twheel_op_park(op, holds);
 	}
 	spin_unlock(&list->lock);
@@ -258,7 +233,7 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, u32 
 }
 
 /* Make the operation pending and link its first watch. Takes op->lock; the caller drops it. */
-static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *args, u32 nr,
+static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *args,
 			    unsigned int holds)
 	__acquires(&op->lock)
 {
@@ -267,7 +242,7 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
 	int err;
 
 	spin_lock_bh(&op->lock);
-	err = op_park(op, args, nr, holds);
+	err = op_park(op, args, holds);
 	if (!err)
 		twheel_key_link(&at, args->watches);
 	/* The stripe is not needed to arm the timer, which may allocate levels. */
@@ -280,16 +255,16 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
  * with op->lock taken only once. With further watches the caller gets a hold. Return: an error; 1
  * if the clock was set, and the caller has to finish the operation; or 0.
  */
-static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+static int op_begin(struct twheel_op *op, const struct twheel_op_args *args)
 {
-	unsigned int holds = 1 + (nr > 1);
+	unsigned int holds = 1 + (args->nr_keys > 1);
 	int ret;
 
-	if (nr) {
-		ret = op_park_and_link(op, args, nr, holds);
+	if (args->nr_keys) {
+		ret = op_park_and_link(op, args, holds);
 	} else {
 		spin_lock_bh(&op->lock);
-		ret = op_park(op, args, nr, holds);
+		ret = op_park(op, args, holds);
 	}
 	if (!ret)
 		ret = twheel_op_arm(op, args->slack_ns);
@@ -297,16 +272,16 @@ static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, u32
 	return ret;
 }
 
-static int op_start(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+static int op_start(struct twheel_op *op, const struct twheel_op_args *args)
 {
-	int ret = op_begin(op, args, nr);
+	int ret = op_begin(op, args);
 
 	if (ret < 0)
 		return ret;
 	if (ret)
 		twheel_op_finish(op);
-	if (nr > 1) {
-		twheel_watches_link(op, args->watches + 1, nr - 1);
+	if (args->nr_keys > 1) {
+		twheel_watches_link(op, args->watches + 1, args->nr_keys - 1);
 		twheel_op_unhold(op);
 	}
 	return 0;
@@ -326,50 +301,49 @@ static void op_arm(struct twheel_op *op, u64 slack_ns)
 }
 
 /* Check, watch, check again. Return: true if one of the checks completed the operation. */
-static bool op_check_and_watch(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+static bool op_check_and_watch(struct twheel_op *op, const struct twheel_op_args *args)
 {
 	if (twheel_op_serve(op))
 		return true;
-	twheel_watches_link(op, args->watches, nr);
+	twheel_watches_link(op, args->watches, args->nr_keys);
 	op_arm(op, args->slack_ns);
 	return twheel_op_try_complete(op) == 1;
 }
 
-static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args *args, u32 nr)
+static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args *args)
 {
 	int ret;
 
 	spin_lock_bh(&op->lock);
-	ret = op_park(op, args, nr, 2);
+	ret = op_park(op, args, 2);
 	spin_unlock_bh(&op->lock);
 	if (ret)
 		return ret;
-	ret = op_check_and_watch(op, args, nr);
+	ret = op_check_and_watch(op, args);
 	twheel_op_unhold(op);
 	return ret;
 }
 
 static int op_try_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		      const struct twheel_op_args *args, u32 nr)
+		      const struct twheel_op_args *args)
 {
 	op_setup(op, purgatory, args);
-	return twheel_op_has_predicate(op) ? op_start_predicate(op, args, nr) :
-					     op_start(op, args, nr);
+	return twheel_op_has_predicate(op) ? op_start_predicate(op, args) : op_start(op, args);
 }
 
-static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
-		  const struct twheel_op_args *args)
+/* twheel_op_add() with arguments that have been checked. */
+int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
+		    const struct twheel_op_args *args)
 {
-	u32 nr;
 	int ret;
 
-	nr = twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-	ret = twheel_keys_check(&purgatory->keys, args->watches, nr,
+	twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
+	ret = twheel_keys_check(&purgatory->keys, args->watches, args->nr_keys,
 				args->flags & TWHEEL_OP_MAY_SLEEP);
 	if (ret)
 		return ret;
 	do {
-		ret = op_try_add(purgatory, op, args, nr);
+		ret = op_try_add(purgatory, op, args);
 	} while (ret == -EAGAIN && twheel_purgatory_gather_room(purgatory));
 	if (ret == -EAGAIN)
 		ret = -ENOSPC;
@@ -382,7 +356,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * twheel_op_add - add an operation to a purgatory, unless its predicate is true
  * @purgatory: the purgatory
  * @op: the operation, initialised; the caller has a reference
- * @args: condition, keys and deadline; duplicate keys count once
+ * @args: condition, keys and deadline
  *
  * Kafka's tryCompleteElseWatch: a predicate runs before the keys are watched and after that,
  * so that no change in between is missed.
@@ -398,7 +372,7 @@ static int op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  *   exceptions listed at &struct twheel_op_ops
  * * %0          - it is pending, or has ended in another way
  * * %-EINVAL    - keys and condition do not match: a condition on keys without a key, or keys
- *   without a condition; a quorum of zero or of more than the distinct keys; a sum
+ *   without a condition; two equal keys; a quorum of zero or of more than the keys; a sum
  *   without a threshold; a need where signals are not counted; a quorum or threshold
  *   for another condition; TWHEEL_COND_PREDICATE without a predicate; more than
  *   TWHEEL_MAX_KEYS keys; a reserved field that is not zero; an unknown flag;
@@ -425,6 +399,6 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		return -EINVAL;
 	if (twheel_op_check_wheel(args->wheel ?: purgatory->wheel, args->flags))
 		return -EINVAL;
-	return op_add(purgatory, op, args);
+	return __twheel_op_add(purgatory, op, args);
 }
 EXPORT_SYMBOL_GPL(twheel_op_add);

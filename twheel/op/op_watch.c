@@ -85,17 +85,16 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 static int op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		    struct twheel_watch *watches, u32 nr_keys, bool may_sleep)
 {
-	u32 nr;
 	int ret;
 
 	if (twheel_specs_check(specs, nr_keys, op->condition))
 		return -EINVAL;
-	nr = twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
-	ret = twheel_keys_check(&op->purgatory->keys, watches, nr, may_sleep);
+	twheel_watches_fill(&op->purgatory->keys, specs, watches, nr_keys);
+	ret = twheel_keys_check(&op->purgatory->keys, watches, nr_keys, may_sleep);
 	if (ret)
 		return ret;
 	spin_lock_bh(&op->lock);
-	ret = op_attach_new(op, watches, nr);
+	ret = op_attach_new(op, watches, nr_keys);
 	spin_unlock_bh(&op->lock);
 	if (ret <= 0)
 		return ret;
@@ -140,7 +139,8 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  * Return:
  * * number of keys that it did not watch before
  * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
- *   a need where signals are not counted; a reserved field that is not zero
+ *   two equal keys in @specs; a need where signals are not counted; a reserved field that is
+ *   not zero
  * * %-ENOENT   - it was not added
  * * %-EALREADY - it has ended
  * * %-ENOSPC   - the limit on watches of the purgatory is reached

@@ -223,6 +223,10 @@ static inline void twheel_iters_skip(struct twheel_op_list *list, struct twheel_
 		__twheel_iters_skip(list, op);
 }
 
+/* op_add.c */
+int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
+		    const struct twheel_op_args *args);
+
 /* op_watch.c */
 int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep);

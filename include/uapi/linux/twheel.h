@@ -137,10 +137,9 @@ enum twheel_condition {
  * struct twheel_add_args - TWHEEL_IOC_ADD: add an operation
  * @flags: TWHEEL_ADD_*
  * @condition: one of enum twheel_condition
- * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to the number of
- *	distinct keys; otherwise 0
- * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS. If entries have
- *	the same key, the first one is used.
+ * @quorum: number of keys for TWHEEL_COND_QUORUM, from 1 to @nr_keys; otherwise 0
+ * @nr_keys: number of entries in @keys, at most TWHEEL_MAX_KEYS; no two have the same
+ *	key
  * @keys: address of an array of struct twheel_watch_spec; 0 without keys
  * @threshold: for TWHEEL_COND_SUM, at least 1; otherwise 0
  * @deadline: in ns from now, or with TWHEEL_ADD_ABSTIME a time of the clock
@@ -235,8 +234,8 @@ struct twheel_rearm_args {
 /**
  * struct twheel_watch_args - TWHEEL_IOC_WATCH: add keys to an operation
  * @id: the operation, which was added with a condition
- * @keys: address of an array of struct twheel_watch_spec. Keys that the
- *	operation already watches are ignored.
+ * @keys: address of an array of struct twheel_watch_spec, no two with the same key.
+ *	Keys that the operation already watches are ignored: they keep their need.
  * @nr_keys: number of entries in @keys, at least one
  * @key_size: size of an entry
  * @flags: must be zero

@@ -214,12 +214,14 @@ uint64_t fake_next_expiry(void)
 static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
 {
 	const struct twheel_watch_spec *specs = (const void *)(uintptr_t)keys;
-	unsigned int i, old = op->nr;
+	unsigned int i, j, old = op->nr;
 
 	for (i = 0; i < nr; i++) {
-		if (watch_of(op, &specs[i].key))
+		for (j = 0; j < i && !same_key(&specs[j].key, &specs[i].key); j++)
+			;
+		if (j == i && watch_of(op, &specs[i].key))
 			continue;
-		if (op->nr == TWHEEL_MAX_KEYS ||
+		if (j < i || op->nr == TWHEEL_MAX_KEYS ||
 		    (op->args.condition == TWHEEL_COND_SUM && specs[i].need > 1)) {
 			op->nr = old;
 			errno = EINVAL;

@@ -47,17 +47,18 @@ static void sleep_until(struct workload *w, __u64 time)
  * The adding thread
  */
 
-static void fill_keys(struct workload *w, struct twheel_watch_spec *specs,
-		      size_t request)
+/* Return: the number of keys. */
+static __u32 fill_keys(struct workload *w, struct twheel_watch_spec *specs, size_t request)
 {
-	__u64 nr = w->options->keys;
+	__u64 space = w->options->key_space_size, nr = w->options->keys, first = 0;
 
+	if (nr > space)
+		nr = space;
+	if (nr)
+		first = next_index(&w->samples, space);
 	for (__u64 i = 0; i < nr; i++) {
-		__u64 index = next_index(&w->samples,
-					    w->options->key_space_size);
-
 		specs[i] = (struct twheel_watch_spec){
-			.key = make_key(KEY_SHARED, index),
+			.key = make_key(KEY_SHARED, (first + i) % space),
 			.need = UINT32_MAX,
 		};
 	}
@@ -65,6 +66,7 @@ static void fill_keys(struct workload *w, struct twheel_watch_spec *specs,
 		.key = make_key(KEY_OWN, request),
 		.need = 1,
 	};
+	return nr + 1;
 }
 
 /* Return: false on an error other than a limit. */
@@ -73,7 +75,6 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS];
 	struct twheel_add_args args = {
 		.condition = TWHEEL_COND_ANY,
-		.nr_keys = w->options->keys + 1,
 		.deadline = w->options->timeout,
 		.keys = (uintptr_t)specs,
 		.cookie = request,
@@ -81,7 +82,7 @@ static bool add_request(struct workload *w, size_t request, __u64 latency)
 	};
 	__u64 now;
 
-	fill_keys(w, specs, request);
+	args.nr_keys = fill_keys(w, specs, request);
 	for (;;) {
 		now = now_ns();
 		/* Must be set before the add: the event may be read before it returns. */
