@@ -504,6 +504,7 @@ struct twheel_op_ops {
  * @op: likewise
  * @next: next watch of @op; protected by the lock of @op
  * @need: number of signals until the watch is satisfied; protected by the lock of @op
+ * @bit: bit of the key in the result of @op; likewise
  * @mark: hash of the key, immutable as @key; the low bits say whether the watch is in the
  *	ring and whether it is the first one, protected by the lock of the stripe
  *
@@ -516,7 +517,8 @@ struct twheel_watch {
 	struct twheel_key	key;
 	struct twheel_op	*op;
 	struct twheel_watch	*next;
-	u32			need;
+	u32			need : 26;
+	u32			bit : 6;
 	u32			mark;
 };
 
@@ -607,7 +609,7 @@ struct twheel_op_args {
  * @time: time of the end, by the clock of its wheel
  * @missing: number of keys that were yet to be satisfied, or for TWHEEL_COND_SUM the missing
  *	amount; 0 for other conditions
- * @satisfied: mask of the satisfied keys, in the order in which they were added; 0 unless the
+ * @satisfied: a bit for each satisfied key, see &struct twheel_watch_spec; 0 unless the
  *	condition counts signals
  */
 struct twheel_op_result {

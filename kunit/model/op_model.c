@@ -79,15 +79,28 @@ int op_model_admit(struct op_model *model, u32 nr_ops, u32 nr_watches)
 	return -ENOSPC;
 }
 
-/* The satisfied keys, in the order in which they were added. */
 static u64 op_model_satisfied(const struct op_model_op *m)
 {
 	u64 satisfied = 0;
 	u32 i;
 
 	for (i = 0; i < m->nr_watches; i++)
-		satisfied |= (u64)!m->watch[i].need << i;
+		satisfied |= (u64)!m->watch[i].need << m->watch[i].bit;
 	return satisfied;
+}
+
+/* The lowest bit that no watch has. */
+static u32 op_model_free_bit(const struct op_model_op *m)
+{
+	u32 bit = 0, i = 0;
+
+	while (i < m->nr_watches) {
+		if (m->watch[i++].bit != bit)
+			continue;
+		bit++;
+		i = 0;
+	}
+	return bit;
 }
 
 void op_model_end(struct op_model *model, struct op_model_op *m, enum twheel_reason reason,
@@ -131,11 +144,13 @@ u32 op_model_watch(struct op_model *model, struct op_model_op *m,
 	for (i = 0; i < nr_keys; i++) {
 		if (op_model_watch_of(m, specs[i].key.v[1]))
 			continue;
-		m->watch[m->nr_watches++] = (struct op_model_watch) {
+		m->watch[m->nr_watches] = (struct op_model_watch) {
 			.key	= specs[i].key.v[1],
 			.serial	= ++model->nr_serials,
 			.need	= specs[i].need ?: 1,
+			.bit	= op_model_free_bit(m),
 		};
+		m->nr_watches++;
 		nr++;
 	}
 	return nr;

@@ -39,6 +39,7 @@ struct op_model_watch {
 	u64	key;
 	u64	serial;
 	u32	need;
+	u32	bit;
 };
 
 struct op_model;

@@ -45,6 +45,7 @@ static void verify_keys(struct op_model *model, struct op_model_op *m,
 		watch = op_model_watch_of(m, keys[i].key.v[1]);
 		KUNIT_ASSERT_NOT_NULL(model->test, watch);
 		OP_MODEL_EQ(model, keys[i].need, watch->need);
+		OP_MODEL_EQ(model, keys[i].bit, watch->bit);
 		OP_MODEL_EQ(model, seen[watch->key], false);
 		seen[watch->key] = true;
 	}

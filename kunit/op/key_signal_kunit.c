@@ -282,7 +282,7 @@ static void marker_becomes_first_of_its_key(struct kunit *test)
 	expect_watched(test, KEY, NR - NR / 2);
 	/* The remaining operations were signalled once. */
 	for (i = NR / 2; i < NR; i++)
-		KUNIT_EXPECT_EQ(test, watchers[i].watch[0].need, 1);
+		KUNIT_EXPECT_EQ(test, (u32)watchers[i].watch[0].need, 1);
 	KUNIT_EXPECT_EQ(test, probe_signal(KEY, 0), NR - NR / 2);
 	expect_counts(test, 0, 0, 0);
 }

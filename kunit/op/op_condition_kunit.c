@@ -99,7 +99,7 @@ static void each_key_has_its_own_need(struct kunit *test)
 
 	keys->spec[0].need = 3;
 	keys->spec[1].need = 2;
-	keys->spec[2].need = U32_MAX;
+	keys->spec[2].need = TWHEEL_MAX_NEED;
 	KUNIT_EXPECT_EQ(test, probe_add(any, TWHEEL_NEVER, TWHEEL_COND_ANY, 0, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_add(quorum, TWHEEL_NEVER, TWHEEL_COND_QUORUM, 2, keys), 0);
 	KUNIT_EXPECT_EQ(test, probe_signal(20, 0) + probe_signal(20, 0), 0);
@@ -120,19 +120,19 @@ static const struct args_case {
 	u32			quorum;
 	u64			threshold;
 	u32			need;
-	u32			reserved;
 	int			ret;
 } args_cases[] = {
 	{ "none", TWHEEL_COND_NONE },
 	{ "none with a key", TWHEEL_COND_NONE, 1, .ret = -EINVAL },
 	{ "none with a quorum", TWHEEL_COND_NONE, .quorum = 1, .ret = -EINVAL },
 	{ "none with a threshold", TWHEEL_COND_NONE, .threshold = 1, .ret = -EINVAL },
-	{ "any", TWHEEL_COND_ANY, 64, .need = U32_MAX },
+	{ "any", TWHEEL_COND_ANY, 64, .need = TWHEEL_MAX_NEED },
 	{ "any without keys", TWHEEL_COND_ANY, .ret = -EINVAL },
 	{ "any of too many keys", TWHEEL_COND_ANY, 65, .ret = -EINVAL },
 	{ "any with a quorum", TWHEEL_COND_ANY, 1, 1, .ret = -EINVAL },
 	{ "any with a threshold", TWHEEL_COND_ANY, 1, .threshold = 1, .ret = -EINVAL },
-	{ "any with reserved field set", TWHEEL_COND_ANY, 1, .reserved = 1, .ret = -EINVAL },
+	{ "any with too large a need", TWHEEL_COND_ANY, 1, .need = TWHEEL_MAX_NEED + 1,
+	  .ret = -EINVAL },
 	{ "all", TWHEEL_COND_ALL, 64, .need = 2 },
 	{ "all without keys", TWHEEL_COND_ALL, .ret = -EINVAL },
 	{ "all of too many keys", TWHEEL_COND_ALL, 65, .ret = -EINVAL },
@@ -149,7 +149,6 @@ static const struct args_case {
 	{ "sum with a quorum", TWHEEL_COND_SUM, 1, 1, 1, .ret = -EINVAL },
 	{ "sum with a need", TWHEEL_COND_SUM, 1, .threshold = 1, .need = 2, .ret = -EINVAL },
 	{ "sum of too many keys", TWHEEL_COND_SUM, 65, .threshold = 1, .ret = -EINVAL },
-	{ "sum with reserved field set", TWHEEL_COND_SUM, 1, 0, 1, 0, 1, -EINVAL },
 	{ "predicate", TWHEEL_COND_PREDICATE, 64, .need = 1 },
 	{ "predicate without keys", TWHEEL_COND_PREDICATE },
 	{ "predicate with a quorum", TWHEEL_COND_PREDICATE, 1, 1, .ret = -EINVAL },
@@ -175,10 +174,8 @@ static void conditions_are_checked(struct kunit *test)
 			.nr_keys = c->nr_keys, .specs = keys->spec, .watches = probe->watch,
 		};
 
-		if (c->nr_keys) {
+		if (c->nr_keys)
 			keys->spec[c->nr_keys - 1].need = c->need;
-			keys->spec[c->nr_keys - 1].reserved = c->reserved;
-		}
 		KUNIT_EXPECT_EQ_MSG(test, twheel_op_check(&args), c->ret, "%s", c->name);
 		KUNIT_EXPECT_EQ_MSG(test, twheel_op_add(probe_purgatory, &probe->op, &args),
 				    c->ret, "%s", c->name);

@@ -310,7 +310,7 @@ static void progress_lists_as_many_keys_as_fit(struct kunit *test)
 		KUNIT_ASSERT_GE(test, number, 10);
 		KUNIT_ASSERT_LE(test, number, 12);
 		KUNIT_EXPECT_EQ(test, reported->spec[i].need, number == 10 ? 4 : number == 11);
-		KUNIT_EXPECT_EQ(test, reported->spec[i].reserved, 0);
+		KUNIT_EXPECT_EQ(test, reported->spec[i].bit, number - 10);
 		found |= BIT(number - 10);
 	}
 	KUNIT_EXPECT_EQ(test, found, 7);

@@ -232,7 +232,7 @@ static void bad_arguments_return_einval(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 0, keys), -EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM, 4, keys), -EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_QUORUM + 1, 0, keys), -EINVAL);
-	keys->spec[2].reserved = 1;
+	keys->spec[2].need = U32_MAX;
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);
 	keys = probe_keys_new(test, 10, TWHEEL_MAX_KEYS + 1);
 	KUNIT_EXPECT_EQ(test, probe_add(probe, 0, TWHEEL_COND_ALL, 0, keys), -EINVAL);

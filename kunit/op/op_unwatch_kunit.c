@@ -161,10 +161,6 @@ static void watch_checks_arguments_like_add(struct kunit *test)
 	keys->spec[1].need = 2;
 	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2),
 			-EINVAL);
-	keys->spec[1].need = 0;
-	keys->spec[1].reserved = 1;
-	KUNIT_EXPECT_EQ(test, twheel_op_watch(&probe->op, keys->spec, watches, 2),
-			-EINVAL);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 63), -EINVAL);
 	expect_counts(test, 1, 2, 2);
 	KUNIT_EXPECT_EQ(test, probe_watch(test, probe, 20, 62), 62);

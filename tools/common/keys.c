@@ -27,7 +27,7 @@ const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec)
 	ok = parse_key(key, &spec->key);
 	free(key);
 
-	if (star && (!parse_count(star + 1, UINT32_MAX, &need) || !need))
+	if (star && (!parse_count(star + 1, TWHEEL_MAX_NEED, &need) || !need))
 		return NEED_EXPECTED;
 	spec->need = need;
 	return ok ? NULL : KEY_EXPECTED;

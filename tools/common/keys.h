@@ -11,7 +11,7 @@
 #include <twheel.h>
 
 #define KEY_EXPECTED	"a KEY: text of 1 to 16 bytes without '*', a number, or a UUID"
-#define NEED_EXPECTED	"a whole number from 1 to 4294967295 after '*'"
+#define NEED_EXPECTED	"a whole number from 1 to 67108863 after '*'"
 
 /**
  * struct watch_list - keys to watch

@@ -159,9 +159,10 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 		if (!sum && one_in(t, 4))
 			specs[i].need = random_below(&t->detail, 4);
 		if (t->step->oddity % 16 == 15 && one_in(t, 16)) {
-			specs[i].reserved = draw_wide(t);
-			trial->bad_spec |= specs[i].reserved;
+			specs[i].need = draw_wide(t);
+			trial->bad_spec |= specs[i].need > (sum ? 1 : TWHEEL_MAX_NEED);
 		}
+		specs[i].bit = t->step->oddity;
 	}
 	return address(lay_out(t, trial, specs, nr, sizeof(specs[0]), stride));
 }

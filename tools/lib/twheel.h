@@ -316,7 +316,8 @@ int twheel_drain(int fd, unsigned int *cancelled);
  * @fd: the purgatory
  * @id: the operation
  * @pending: set to its description
- * @keys: filled with its keys and the signals that each key still needs
+ * @keys: filled with its keys, the signals that each key still needs, and its bit in
+ *	@satisfied of the event
  * @max_keys: number of entries in @keys; may be 0
  *
  * The operation watches @pending->nr_keys keys, of which at most @max_keys are written.

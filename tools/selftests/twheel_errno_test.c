@@ -42,9 +42,17 @@ TEST_F(refused, reserved_field)
 				TH_LOG("request %#x bit %d", one.request, bit);
 		}
 	}
+}
+
+TEST_F(refused, need_above_the_limit)
+{
+	static const __u32 needs[] = { TWHEEL_MAX_NEED + 1, ~0U };
+	struct good good;
+	unsigned int i;
+
 	for (i = 0; i < 2; i++) {
 		good_args(&good, self->watching);
-		good.spec[i].reserved = 1;
+		good.spec[i].need = needs[i];
 		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
 		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
 	}

@@ -115,7 +115,7 @@ TEST_F(info, keys_with_remaining_needs)
 		EXPECT_EQ(i + 1, keys[i].key.v[0]);
 		EXPECT_EQ(~keys[i].key.v[0], keys[i].key.v[1]);
 		EXPECT_EQ(i ? 0 : 3, keys[i].need);
-		EXPECT_EQ(0, keys[i].reserved);
+		EXPECT_EQ(i, keys[i].bit);
 	}
 	EXPECT_EQ(POISON, keys[2].key.v[0]);
 }
@@ -125,6 +125,7 @@ TEST_F(info, keys_are_in_the_order_in_which_they_were_added)
 {
 	struct twheel_watch_spec added[] = { spec_of(1, 1), spec_of(6, 1), spec_of(5, 1) };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4), expected[] = { 1, 3, 4, 6, 5 };
+	static const __u32 bits[] = { 0, 2, 3, 1, 4 };
 	struct twheel_watch_spec keys[5];
 	__u32 i, nr;
 
@@ -132,8 +133,16 @@ TEST_F(info, keys_are_in_the_order_in_which_they_were_added)
 	ASSERT_EQ(0, op_watch(self->fd, id, added, 3));
 	ASSERT_EQ(0, info_keys(self->fd, id, keys, 5, &nr));
 	ASSERT_EQ(5, nr);
-	for (i = 0; i < nr; i++)
+	for (i = 0; i < nr; i++) {
 		EXPECT_EQ(expected[i], keys[i].key.v[0]);
+		EXPECT_EQ(bits[i], keys[i].bit);
+	}
+	/* They can be added again. */
+	EXPECT_EQ(0, op_watch(self->fd, id, keys, nr));
+	id = add_specs(self->fd, TWHEEL_COND_ALL, 0, keys, nr);
+	ASSERT_EQ(0, info_keys(self->fd, id, keys, 5, &nr));
+	for (i = 0; i < nr; i++)
+		EXPECT_EQ(i, keys[i].bit);
 }
 
 TEST_F(info, small_array_of_keys_is_filled)

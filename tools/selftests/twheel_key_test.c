@@ -132,11 +132,13 @@ TEST_F(key, each_end_tells_the_satisfied_keys)
 	EXPECT_MISSING(id, TWHEEL_REASON_EXPIRED, 0, 0);
 }
 
-/* The order is that of the adds, without the keys that are not watched any more. */
-TEST_F(key, satisfied_keys_are_in_the_order_of_info)
+/* Key 1 has bit 0, which key 7 gets later, and the other keys keep their bits. */
+TEST_F(key, each_key_keeps_its_bit)
 {
+	static const __u32 keys[] = { 2, 3, 9, 7, 8 }, bits[] = { 1, 2, 3, 0, 4 };
 	struct twheel_watch_spec seen[TWHEEL_MAX_KEYS], more[] = { spec_of(2, 1), spec_of(9, 1) };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
+	unsigned int i;
 	struct twheel_info_args info = {
 		.id = id,
 		.keys = address(seen),
@@ -146,26 +148,39 @@ TEST_F(key, satisfied_keys_are_in_the_order_of_info)
 
 	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
 	ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
+	more[0] = spec_of(7, 1);
+	more[1] = spec_of(8, 1);
+	more[1].bit = 63;
+	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
 	EXPECT_EQ(0, key_signal(self->fd, 9, 0));
+	EXPECT_EQ(0, key_signal(self->fd, 7, 0));
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_INFO, &info));
-	ASSERT_EQ(3, info.pending.nr_keys);
-	EXPECT_EQ(9, seen[2].key.v[0]);
-	EXPECT_EQ(0, seen[2].need);
+	ASSERT_EQ(5, info.pending.nr_keys);
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(keys[i], seen[i].key.v[0]);
+		EXPECT_EQ(bits[i], seen[i].bit);
+	}
+	ASSERT_EQ(0, op_unwatch(self->fd, id, 3));
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 4, 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 1 << 3 | 1 << 0, 2);
 }
 
 TEST_F(key, all_64_keys_are_told)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS), odd = 0;
+	struct twheel_watch_spec more = spec_of(100, 1);
 	unsigned int i;
 
 	for (i = 2; i <= TWHEEL_MAX_KEYS; i += 2) {
 		EXPECT_EQ(0, key_signal(self->fd, i, 0));
 		odd |= 1ULL << (i - 1);
 	}
+	/* Key 100 gets the bit of the last key, which was satisfied. */
+	ASSERT_EQ(0, op_unwatch(self->fd, id, TWHEEL_MAX_KEYS));
+	ASSERT_EQ(0, op_watch(self->fd, id, &more, 1));
+	odd &= ~(1ULL << 63);
 	ASSERT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2);
+	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2 + 1);
 }
 
 TEST_F(key, quorum_from_one_key_to_all_of_them)
@@ -197,7 +212,7 @@ TEST_F(key, need_is_per_key_and_zero_means_one)
 
 TEST_F(key, largest_need_is_not_met_early)
 {
-	struct twheel_watch_spec spec = spec_of(1, ~0U);
+	struct twheel_watch_spec spec = spec_of(1, TWHEEL_MAX_NEED);
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
 	int i;
 

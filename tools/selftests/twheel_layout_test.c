@@ -47,7 +47,7 @@ TEST(watch_spec_layout)
 	SIZE(twheel_watch_spec, 24);
 	FIELD(twheel_watch_spec, key, 0, 16);
 	FIELD(twheel_watch_spec, need, 16, 4);
-	FIELD(twheel_watch_spec, reserved, 20, 4);
+	FIELD(twheel_watch_spec, bit, 20, 4);
 }
 
 TEST(add_args_layout)
@@ -403,6 +403,7 @@ TEST(flag_values)
 TEST(limits_and_special_values)
 {
 	STAYS(64, TWHEEL_MAX_KEYS);
+	STAYS(0x3ffffff, TWHEEL_MAX_NEED);
 	STAYS(1024, TWHEEL_MAX_BATCH);
 	STAYS(65536, TWHEEL_MAX_QUEUES);
 	STAYS(32, TWHEEL_NAME_SIZE);

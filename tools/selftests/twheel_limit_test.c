@@ -154,7 +154,7 @@ TEST_F(limit, bad_input_is_not_refused_for_the_limit)
 	specs[1] = spec_of(2, 1);
 	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_EQ(ENOSPC, errno);
-	specs[1].reserved = 1;
+	specs[1].need = ~0U;
 	EXPECT_EQ(-1, ioctl(self->fd, TWHEEL_IOC_ADD, &args));
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(1, query(self->fd).rejected);

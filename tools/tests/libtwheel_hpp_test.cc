@@ -272,7 +272,8 @@ void a_pending_operation_changes()
 	CHECK(p.info(id).nr_keys == 2);
 	CHECK(p.info(id, &keys).id == id && keys.size() == 2);
 	for (const twheel_watch_spec &spec : keys)
-		CHECK(key(spec.key) == key("b") ? spec.need == 1 : spec.need == 3);
+		CHECK(key(spec.key) == key("b") ? spec.need == 1 && spec.bit == 1 :
+						  spec.need == 3 && spec.bit == 2);
 	CHECK(p.signal(key("a")) == 0 && p.cancel_key(key("c")) == 1);
 }
 

@@ -42,8 +42,7 @@ static bool watches(unsigned int index, const char *key, __u32 need)
 	struct twheel_key expected;
 
 	return index < order.keys.nr && !twheel_key_parse(key, &expected) &&
-	       !memcmp(&spec->key, &expected, sizeof(expected)) && spec->need == need &&
-	       !spec->reserved;
+	       !memcmp(&spec->key, &expected, sizeof(expected)) && spec->need == need;
 }
 
 static void deadlines(void)

@@ -58,10 +58,9 @@ static void keys(void)
 	CHECK(c.watch.nr == 2);
 	CHECK(is_key(&c.watch.specs[0].key, "a") && c.watch.specs[0].need == 3);
 	CHECK(is_key(&c.watch.specs[1].key, "sixteen-bytes-xx") && c.watch.specs[1].need == 1);
-	CHECK(!c.watch.specs[0].reserved && !c.watch.specs[1].reserved);
-	CHECK(parse("watch watcher c*4294967295"));
+	CHECK(parse("watch watcher c*67108863"));
 	CHECK(c.verb == VERB_WATCH && !strcmp(ops.ops[c.op].name, "watcher"));
-	CHECK(c.watch.nr == 1 && c.watch.specs[0].need == 4294967295);
+	CHECK(c.watch.nr == 1 && c.watch.specs[0].need == TWHEEL_MAX_NEED);
 }
 
 static void endings(void)

@@ -16,8 +16,9 @@
 static const char info_help[] =
 "usage: twheelctl -p NAME info [ID] [--json]\n"
 "\n"
-"Describes an operation, with each of its keys and the signals that the key still\n"
-"needs. Without an ID, prints the counts and limits of the purgatory.\n"
+"Describes an operation, with each of its keys: the number of the key in events, and\n"
+"the signals that it still needs. Without an ID, prints the counts and limits of the\n"
+"purgatory.\n"
 "\n"
 "Exits with 1 if the operation does not exist or has ended.\n";
 
@@ -25,7 +26,7 @@ static void print_key(const struct twheel_watch_spec *spec, __u32 condition)
 {
 	char text[TWHEEL_KEY_FORMAT_SIZE];
 
-	printf("key         %s", twheel_key_format(spec->key, text));
+	printf("key %-7u %s", spec->bit, twheel_key_format(spec->key, text));
 	if (condition == TWHEEL_COND_SUM)
 		putchar('\n');
 	else if (spec->need)
@@ -80,15 +81,18 @@ static void print_info(const struct twheel_pending *p, const struct twheel_watch
 static void print_info_json(const struct twheel_pending *p,
 			    const struct twheel_watch_spec *keys)
 {
-	json_t *object = json_pending(p), *texts = json_array(), *needs = json_array();
+	json_t *texts = json_array(), *needs = json_array(), *bits = json_array();
+	json_t *object = json_pending(p);
 	char text[TWHEEL_KEY_FORMAT_SIZE];
 
 	for (__u32 i = 0; i < p->nr_keys && i < TWHEEL_MAX_KEYS; i++) {
 		json_array_append_new(texts, json_string(twheel_key_format(keys[i].key, text)));
 		json_array_append_new(needs, json_integer(keys[i].need));
+		json_array_append_new(bits, json_integer(keys[i].bit));
 	}
 	json_object_set_new(object, "keys", texts);
 	json_object_set_new(object, "needs", needs);
+	json_object_set_new(object, "bits", bits);
 	print_json(object);
 }
 

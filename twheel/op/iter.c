@@ -160,8 +160,8 @@ static u64 op_remaining(const struct twheel_op *op)
  * twheel_op_get_progress - get the progress of a pending operation
  * @op: the operation; the caller has a reference
  * @progress: filled in
- * @keys: filled in with its keys and the number of signals that each still needs, 0 for a
- *	satisfied one
+ * @keys: filled in with its keys, the number of signals that each still needs, 0 for a
+ *	satisfied one, and the bit of each in the result
  * @max_keys: number of entries in @keys
  *
  * Context: process or softirq, with interrupts enabled.
@@ -190,6 +190,7 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
 		keys[i] = (struct twheel_watch_spec) {
 			.key	= watch->key,
 			.need	= watch->need,
+			.bit	= watch->bit,
 		};
 out:
 	spin_unlock_bh(&op->lock);

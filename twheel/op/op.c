@@ -375,13 +375,13 @@ static void op_unlink_keys(struct twheel_op *op)
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch, *next;
 	struct twheel_key_at at;
-	u64 satisfied = 0, bit;
+	u64 satisfied = 0;
 
 	/* Without op->lock: watches are not attached, linked or signalled after the claim. */
-	for (watch = op->watches, bit = 1; watch; watch = next, bit <<= 1) {
+	for (watch = op->watches; watch; watch = next) {
 		next = watch->next;
 		if (!watch->need)
-			satisfied |= bit;
+			satisfied |= BIT_ULL(watch->bit);
 		if (!twheel_watch_is_linked(watch))
 			continue;
 		at = twheel_key_lock(keys, twheel_watch_hash(watch));

@@ -74,8 +74,8 @@ int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
-		if (specs[i].reserved || specs_contain(specs, i, &specs[i].key) ||
-		    (specs[i].need > 1 && !twheel_op_counts_signals(condition)))
+		if (specs[i].need > (twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1) ||
+		    specs_contain(specs, i, &specs[i].key))
 			return -EINVAL;
 	return 0;
 }
@@ -139,7 +139,7 @@ EXPORT_SYMBOL_GPL(twheel_op_check);
 
 /* Watches */
 
-/* Initialise one watch for each key. */
+/* Initialise one watch for each key, with the bits of an add. */
 void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
 			 struct twheel_watch *watches, u32 nr_keys)
 {
@@ -150,6 +150,7 @@ void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_wat
 		watches[i].mark = twheel_keys_hash(keys, &specs[i].key);
 		twheel_keys_prefetch(keys, watches[i].mark);
 		watches[i].need = specs[i].need ?: 1;
+		watches[i].bit = i;
 	}
 }
 
@@ -373,11 +374,10 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * * %0          - it is pending, or has ended in another way
  * * %-EINVAL    - keys and condition do not match: a condition on keys without a key, or keys
  *   without a condition; two equal keys; a quorum of zero or of more than the keys; a sum
- *   without a threshold; a need where signals are not counted; a quorum or threshold
- *   for another condition; TWHEEL_COND_PREDICATE without a predicate; more than
- *   TWHEEL_MAX_KEYS keys; a reserved field that is not zero; an unknown flag;
- *   TWHEEL_OP_CANCEL_ON_SET on a wheel that does not use TWHEEL_CLOCK_REALTIME; a wheel
- *   with its own limit
+ *   without a threshold; a need where signals are not counted, or above TWHEEL_MAX_NEED; a
+ *   quorum or threshold for another condition; TWHEEL_COND_PREDICATE without a predicate;
+ *   more than TWHEEL_MAX_KEYS keys; an unknown flag; TWHEEL_OP_CANCEL_ON_SET on a wheel that
+ *   does not use TWHEEL_CLOCK_REALTIME; a wheel with its own limit
  * * %-EBUSY     - the operation was added before; with a warning
  * * %-ENOSPC    - the limit on pending operations or on watches is reached
  * * %-ENOMEM    - the table of keys holds several times the keys that it has buckets for, and

@@ -9,6 +9,8 @@
  * watch that is attached but not linked yet belongs to the call that links it; unwatching
  * treats it as missing.
  */
+#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/err.h>
 #include <linux/export.h>
 #include <trace/events/twheel.h>
@@ -63,6 +65,22 @@ static u32 op_keep_new(struct twheel_op *op, struct twheel_watch *watches, u32 n
 	return new;
 }
 
+/* Give each watch, in their order, the lowest bit that no watch of the operation has. */
+static void op_assign_bits(const struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	const struct twheel_watch *watch;
+	u64 used = 0;
+	u32 i;
+
+	lockdep_assert_held(&op->lock);
+	for (watch = op->watches; watch; watch = watch->next)
+		used |= BIT_ULL(watch->bit);
+	for (i = 0; i < nr; i++) {
+		watches[i].bit = __ffs64(~used);
+		used |= BIT_ULL(watches[i].bit);
+	}
+}
+
 /* Attach the watches of new keys. Return: their number, or an error. */
 static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
 {
@@ -77,6 +95,7 @@ static int op_attach_new(struct twheel_op *op, struct twheel_watch *watches, u32
 		atomic64_inc(&op->purgatory->rejected);
 		return -ENOSPC;
 	}
+	op_assign_bits(op, watches, nr);
 	twheel_watches_attach(op, watches, nr);
 	op_count_watches(op, nr);
 	return nr;
@@ -139,8 +158,7 @@ int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *spec
  * Return:
  * * number of keys that it did not watch before
  * * %-EINVAL   - the operation has no condition; no key, or more than TWHEEL_MAX_KEYS in all;
- *   two equal keys in @specs; a need where signals are not counted; a reserved field that is
- *   not zero
+ *   two equal keys in @specs; a need where signals are not counted, or above TWHEEL_MAX_NEED
  * * %-ENOENT   - it was not added
  * * %-EALREADY - it has ended
  * * %-ENOSPC   - the limit on watches of the purgatory is reached

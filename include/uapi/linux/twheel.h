@@ -42,6 +42,9 @@
 /* Maximum number of keys of one operation. */
 #define TWHEEL_MAX_KEYS		64
 
+/* Maximum number of signals that a key can need. */
+#define TWHEEL_MAX_NEED		((1U << 26) - 1)
+
 /* Maximum number of commands of one TWHEEL_IOC_BATCH. */
 #define TWHEEL_MAX_BATCH	1024
 
@@ -89,14 +92,19 @@ struct twheel_key {
 /**
  * struct twheel_watch_spec - a key to watch
  * @key: the key
- * @need: number of signals that satisfy the key; 0 means 1. Conditions that do
- *	not count signals accept only 0 and 1.
- * @reserved: must be zero
+ * @need: number of signals that satisfy the key, at most TWHEEL_MAX_NEED; 0 means 1.
+ *	Conditions that do not count signals accept only 0 and 1.
+ * @bit: out of TWHEEL_IOC_INFO: bit of the key in twheel_event.satisfied; ignored on
+ *	input
+ *
+ * Entry i of an add has bit i. TWHEEL_IOC_WATCH gives each new key, in their order,
+ * the lowest bit that the operation does not use. A key keeps its bit until it is
+ * removed.
  */
 struct twheel_watch_spec {
 	struct twheel_key key;
 	__u32 need;
-	__u32 reserved;
+	__u32 bit;
 };
 
 /**
@@ -713,8 +721,8 @@ enum twheel_reason {
  *	clock was set
  * @reserved: zero
  * @expirations: number of deadlines that have passed since the previous event
- * @satisfied: satisfied keys at the end: bit 0 is the first key in the order of
- *	TWHEEL_IOC_INFO. Conditions that do not count signals satisfy no key.
+ * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec.
+ *	Conditions that do not count signals satisfy no key.
  * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
  *	the missing amount; 0 with TWHEEL_EVENT_MORE
  * @spare: zero

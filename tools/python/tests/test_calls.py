@@ -210,7 +210,7 @@ class Operations(Calls):
             p.unwatch(id, "a")
         info = p.info(id)
         self.assertEqual((info.nr_keys, info.own, info.detached), (2, True, False))
-        self.assertEqual(set(info.keys), {Watch(Key("b"), 1), Watch(Key("c"), 3)})
+        self.assertEqual(set(info.keys), {Watch(Key("b"), 1, 1), Watch(Key("c"), 3, 2)})
         self.assertEqual(p.cancel_key("c"), 1)
         with self.fails(errno.EALREADY):
             p.watch(id, ["a"])

@@ -101,10 +101,14 @@ class Key:
 
 
 class Watch(NamedTuple):
-    """A key, and the number of signals that satisfy it."""
+    """
+    A key, and the number of signals that satisfy it. Purgatory.info() sets bit: the number of the
+    key's bit in Event.satisfied.
+    """
 
     key: "KeyLike"
     need: int = 1
+    bit: int | None = None
 
 
 KeyLike: TypeAlias = Union[Key, int, str, uuid.UUID]

@@ -40,7 +40,7 @@ class twheel_key(ctypes.Structure):
 
 
 class twheel_watch_spec(ctypes.Structure):
-    _fields_ = [("key", twheel_key), ("need", c_uint32), ("reserved", c_uint32)]
+    _fields_ = [("key", twheel_key), ("need", c_uint32), ("bit", c_uint32)]
 
 
 class twheel_add_args(ctypes.Structure):

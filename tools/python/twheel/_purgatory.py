@@ -73,8 +73,8 @@ class Event(NamedTuple):
     """
     The end of an operation or, with more set, of one of its periods. Times are in ns.
 
-    satisfied has a bit for each key, from bit 0 in the order of the add, and missing the number
-    of keys, or the amount, by which the condition was missed.
+    satisfied has a bit for each satisfied key: bit 0 is the first key of the add, and so on, see
+    Watch.bit. missing is the number of keys, or the amount, by which the condition was missed.
     """
 
     id: int
@@ -613,8 +613,8 @@ class Purgatory(EventQueue):
         keys = (_lib.twheel_watch_spec * _lib.MAX_KEYS)()
         status = lib.twheel_info(self._fd, u64(id, "id"), ctypes.byref(raw), keys, len(keys))
         check(status, "operation", id)
-        watches = [Watch(Key.from_raw(spec.key), spec.need) for spec in keys[: raw.nr_keys]]
-        return pending_of(raw, watches)
+        specs = keys[: raw.nr_keys]
+        return pending_of(raw, (Watch(Key.from_raw(s.key), s.need, s.bit) for s in specs))
 
     def list(self, *, others: bool = False) -> "builtins.list[Pending]":
         """List the pending operations of this file or, with others, of all files."""

@@ -26,6 +26,7 @@
 struct fake_watch {
 	struct twheel_key key;
 	uint32_t left;
+	uint32_t bit;
 };
 
 struct fake_op {

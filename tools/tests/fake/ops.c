@@ -102,7 +102,7 @@ static uint64_t satisfied(const struct fake_op *op)
 	unsigned int i;
 
 	for (i = 0; i < op->nr; i++)
-		mask |= (uint64_t)!op->watches[i].left << i;
+		mask |= (uint64_t)!op->watches[i].left << op->watches[i].bit;
 	return op->args.condition == TWHEEL_COND_SUM ? 0 : mask;
 }
 
@@ -211,6 +211,17 @@ uint64_t fake_next_expiry(void)
 	return first;
 }
 
+/* The lowest bit that no watch has. */
+static unsigned int free_bit(const struct fake_op *op)
+{
+	uint64_t used = 0;
+	unsigned int i;
+
+	for (i = 0; i < op->nr; i++)
+		used |= 1ULL << op->watches[i].bit;
+	return __builtin_ctzll(~used);
+}
+
 static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
 {
 	const struct twheel_watch_spec *specs = (const void *)(uintptr_t)keys;
@@ -221,13 +232,14 @@ static int put_watches(struct fake_op *op, uint64_t keys, unsigned int nr)
 			;
 		if (j == i && watch_of(op, &specs[i].key))
 			continue;
-		if (j < i || op->nr == TWHEEL_MAX_KEYS ||
+		if (j < i || op->nr == TWHEEL_MAX_KEYS || specs[i].need > TWHEEL_MAX_NEED ||
 		    (op->args.condition == TWHEEL_COND_SUM && specs[i].need > 1)) {
 			op->nr = old;
 			errno = EINVAL;
 			return -1;
 		}
 		op->watches[op->nr].key = specs[i].key;
+		op->watches[op->nr].bit = free_bit(op);
 		op->watches[op->nr++].left = specs[i].need ? specs[i].need : 1;
 	}
 	return 0;
@@ -310,7 +322,8 @@ static int call_unwatch(struct fake_op *op, const struct twheel_unwatch_args *ar
 		errno = ESRCH;
 		return -1;
 	}
-	*watch = op->watches[--op->nr];
+	op->nr--;
+	memmove(watch, watch + 1, (op->watches + op->nr - watch) * sizeof(*watch));
 	if (op->args.condition == TWHEEL_COND_ALL && !missing(op))
 		fake_end(op, TWHEEL_REASON_COMPLETED, 0, 0);
 	return 0;
@@ -394,6 +407,7 @@ static int call_info(const struct fake_op *op, const struct fake_file *file,
 		specs[i] = (struct twheel_watch_spec) {
 			.key = op->watches[i].key,
 			.need = op->watches[i].left,
+			.bit = op->watches[i].bit,
 		};
 	return 0;
 }

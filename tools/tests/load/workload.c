@@ -59,7 +59,7 @@ static __u32 fill_keys(struct workload *w, struct twheel_watch_spec *specs, size
 	for (__u64 i = 0; i < nr; i++) {
 		specs[i] = (struct twheel_watch_spec){
 			.key = make_key(KEY_SHARED, (first + i) % space),
-			.need = UINT32_MAX,
+			.need = TWHEEL_MAX_NEED,
 		};
 	}
 	specs[nr] = (struct twheel_watch_spec){

@@ -190,6 +190,7 @@ static inline int fls_long(unsigned long x)
 }
 
 #define __ffs(x)		__builtin_ctzl(x)
+#define __ffs64(x)		__builtin_ctzll(x)
 #define ffz(x)			__builtin_ctzl(~(x))
 #define hweight_long(x)		((unsigned int)__builtin_popcountl(x))
 
