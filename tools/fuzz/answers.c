@@ -253,6 +253,17 @@ static bool bad_list(struct thread *t, const struct trial *trial,
 	return false;
 }
 
+static bool bad_info(struct thread *t, const struct trial *trial)
+{
+	const struct twheel_info_args *info = trial->args;
+	struct twheel_pending pending;
+
+	memcpy(&pending, t->memory.results, sizeof(pending));
+	return bad_pending(t, trial, &pending) || pending.id != info->id ||
+	       not_zero(t->memory.results + sizeof(pending),
+			info->entry_size - sizeof(pending));
+}
+
 static bool bad_query(const struct view *view, const struct twheel_query_args *args)
 {
 	char name[TWHEEL_NAME_SIZE] = "";
@@ -276,7 +287,6 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		  const void *args)
 {
 	const struct twheel_signal_args *signal = args, *asked = trial->args;
-	const struct twheel_info_args *info = args;
 	bool wrong = false;
 
 	if (!trial->known_file || trial->odd_number)
@@ -289,7 +299,7 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		wrong = asked->limit && signal->completed > asked->limit;
 		break;
 	case TWHEEL_CALL_INFO:
-		wrong = bad_pending(t, trial, &info->pending) || info->pending.id != info->id;
+		wrong = bad_info(t, trial);
 		break;
 	case TWHEEL_CALL_LIST:
 		wrong = bad_list(t, trial, args);

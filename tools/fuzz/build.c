@@ -326,9 +326,14 @@ static void build_info(struct thread *t, const struct view *view, struct trial *
 	args->id = some_id(t, view);
 	args->max_keys = draw(t, 4) ? draw(t, TWHEEL_MAX_KEYS + 4) : 0;
 	args->key_size = some_stride(t, args->max_keys, sizeof(struct twheel_watch_spec));
+	args->entry_size = some_stride(t, 1, sizeof(struct twheel_pending));
 	if (args->max_keys)
 		args->keys = address(place_out(t, place_of(t, trial),
 					       args->max_keys * args->key_size));
+	/* The kernel must write zeroes after its part of an entry. */
+	memset(t->memory.results, 0xa5, args->entry_size);
+	args->entry = address(trial->plain || one_in(t, 2) ? t->memory.results :
+			      place_out(t, place_of(t, trial), args->entry_size));
 }
 
 /* Mostly all rights, so that the file remains useful. */
@@ -465,7 +470,8 @@ static const struct layout {
 	[TWHEEL_CALL_EVENTS]	= { .build = build_events },
 	[TWHEEL_CALL_RESTRICT]	= { .build = build_restrict },
 	[TWHEEL_CALL_INFO]	= { .build = build_info,
-				    .kept = { offsetof(struct twheel_info_args, keys) } },
+				    .kept = { offsetof(struct twheel_info_args, entry),
+					      offsetof(struct twheel_info_args, keys) } },
 	[TWHEEL_CALL_LIST]	= { .build = build_list },
 	[TWHEEL_CALL_QUERY]	= { .build = build_nothing },
 	[TWHEEL_CALL_CREATE]	= { .build = build_create },

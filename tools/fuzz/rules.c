@@ -173,7 +173,8 @@ static bool refused_info(const struct trial *trial)
 {
 	const struct twheel_info_args *args = trial->args;
 
-	return args->flags || args->reserved || (!args->max_keys && args->keys) ||
+	return args->flags || (!args->max_keys && args->keys) ||
+	       wrong_stride(1, args->entry_size, sizeof(struct twheel_pending)) ||
 	       wrong_stride(args->max_keys, args->key_size, sizeof(struct twheel_watch_spec));
 }
 
@@ -368,7 +369,7 @@ static bool too_large(const struct trial *trial)
 
 	switch (trial->call) {
 	case TWHEEL_CALL_INFO:
-		return info->key_size > MAX_STRIDE;
+		return info->entry_size > MAX_STRIDE || info->key_size > MAX_STRIDE;
 	case TWHEEL_CALL_LIST:
 		return list->entry_size > MAX_STRIDE;
 	case TWHEEL_CALL_BATCH:

@@ -175,15 +175,14 @@ int twheel_info(int fd, uint64_t id, struct twheel_pending *pending,
 {
 	struct twheel_info_args args = {
 		.id = id,
+		.entry = (uintptr_t)pending,
 		.keys = max_keys ? (uintptr_t)keys : 0,
-		.max_keys = max_keys,
+		.entry_size = sizeof(*pending),
 		.key_size = max_keys ? sizeof(*keys) : 0,
+		.max_keys = max_keys,
 	};
 
-	if (ioctl(fd, TWHEEL_IOC_INFO, &args))
-		return -1;
-	*pending = args.pending;
-	return 0;
+	return ioctl(fd, TWHEEL_IOC_INFO, &args);
 }
 
 int twheel_list(int fd, unsigned int flags, uint64_t *cursor,

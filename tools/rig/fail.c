@@ -230,8 +230,10 @@ static void undo_device_watch(void)
 static int do_device_info(void)
 {
 	struct twheel_watch_spec keys[4];
+	struct twheel_pending entry;
 	struct twheel_info_args args = {
-		.id = id, .keys = (uintptr_t)keys, .max_keys = 4, .key_size = sizeof(keys[0]),
+		.id = id, .entry = (uintptr_t)&entry, .entry_size = sizeof(entry),
+		.keys = (uintptr_t)keys, .max_keys = 4, .key_size = sizeof(keys[0]),
 	};
 
 	return rig_ioctl(file, TWHEEL_IOC_INFO, &args);

@@ -60,6 +60,8 @@ static inline void good_op_args(struct good *good, __u64 id)
 	good->signal.key = key_of(1);
 	good->cancel_key.key = key_of(1);
 	good->info.id = id;
+	good->info.entry = address(good->entry);
+	good->info.entry_size = sizeof(good->entry[0]);
 	good->info.keys = address(good->spec);
 	good->info.max_keys = 2;
 	good->info.key_size = sizeof(good->spec[0]);
@@ -163,7 +165,7 @@ static inline struct one_call nth_call(struct good *g, unsigned int nr)
 		CALL(DRAIN, g->drain, PRIVATE, 0, NULL, SAME_OUT(g->drain.cancelled)),
 		CALL(EVENTS, g->events, NAMED, 1, NULL, NO_OUT),
 		CALL(RESTRICT, g->confine, PRIVATE, 0, NULL, NO_OUT),
-		CALL(INFO, g->info, PRIVATE, 0, &g->info.reserved, SAME_OUT(g->info.pending)),
+		CALL(INFO, g->info, PRIVATE, 0, NULL, NO_OUT),
 		CALL(LIST, g->list, PRIVATE, 1, NULL, SAME_OUT(g->list.nr)),
 		CALL(QUERY, g->query, PRIVATE, 0, NULL, OUT(g->query.max_pending, g->query.name)),
 		CALL(CREATE, g->create, CONTROL, 0, NULL,
@@ -185,7 +187,7 @@ static inline bool only_reads(const struct one_call *one)
  * struct one_array - an array argument of a call
  * @call: the call
  * @entries: field with the address of the array
- * @nr: field with the number of entries, or NULL if another array has it
+ * @nr: field with the number of entries, or NULL if another array has it, or for one entry
  * @size: field with the size of an entry
  * @first: size of an entry in the first version
  * @input: the call reads the array
@@ -201,7 +203,7 @@ struct one_array {
 	bool output;
 };
 
-#define NR_ARRAYS	6
+#define NR_ARRAYS	7
 
 /* Indexes for nth_call() of the calls that take arrays. */
 #define PLACE_ADD	0
@@ -221,6 +223,8 @@ static inline struct one_array nth_array(struct good *g, unsigned int nr)
 		  &g->batch.command_size, 128, true, false },
 		{ nth_call(g, PLACE_BATCH), &g->batch.results, NULL,
 		  &g->batch.result_size, 16, false, true },
+		{ nth_call(g, PLACE_INFO), &g->info.entry, NULL,
+		  &g->info.entry_size, 128, false, true },
 		{ nth_call(g, PLACE_INFO), &g->info.keys, &g->info.max_keys,
 		  &g->info.key_size, 24, false, true },
 		{ nth_call(g, PLACE_LIST), &g->list.entries, &g->list.max_entries,

@@ -263,11 +263,11 @@ static inline int op_unwatch(int fd, __u64 id, __u64 name)
 /* Describe an operation, without its keys. */
 static inline int op_info(int fd, __u64 id, struct twheel_pending *pending)
 {
-	struct twheel_info_args args = { .id = id };
-	int error = call(fd, TWHEEL_IOC_INFO, &args);
+	struct twheel_info_args args = {
+		.id = id, .entry = address(pending), .entry_size = sizeof(*pending),
+	};
 
-	*pending = args.pending;
-	return error;
+	return call(fd, TWHEEL_IOC_INFO, &args);
 }
 
 /* Return: number of cancelled operations, -1 with errno if refused. */

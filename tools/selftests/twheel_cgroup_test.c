@@ -162,7 +162,10 @@ static void use_full_group(struct seen *seen)
 {
 	static struct twheel_event events[64];
 	struct twheel_watch_spec more[TWHEEL_MAX_KEYS - 1], keys[TWHEEL_MAX_KEYS];
+	struct twheel_pending entry;
 	struct twheel_info_args info = {
+		.entry = address(&entry),
+		.entry_size = sizeof(entry),
 		.keys = address(keys),
 		.max_keys = 1,
 		.key_size = sizeof(*keys),

@@ -109,6 +109,8 @@ static void make_good(unsigned int request, __u64 id)
 		break;
 	case TWHEEL_CALL_INFO:
 		args.info.id = id;
+		args.info.entry = address(entries);
+		args.info.entry_size = sizeof(entries[0]);
 		args.info.keys = address(specs);
 		args.info.max_keys = ARRAY_SIZE(specs);
 		args.info.key_size = sizeof(specs[0]);

@@ -64,11 +64,11 @@ static void add_and_close(void)
 static void ask_about(int fd, __u64 id)
 {
 	struct twheel_unwatch_args unwatch = { .id = id, .key = key_of(2) };
-	struct twheel_info_args info = { .id = id };
+	struct twheel_pending pending;
 	struct twheel_watch_spec spec = spec_of(2, 1);
 
 	op_watch(fd, id, &spec, 1);
-	call(fd, TWHEEL_IOC_INFO, &info);
+	op_info(fd, id, &pending);
 	call(fd, TWHEEL_IOC_UNWATCH, &unwatch);
 }
 

@@ -86,15 +86,18 @@ TEST_F(info, operation_without_keys_and_deadline)
 static int info_keys(int fd, __u64 id, struct twheel_watch_spec *keys, __u32 max,
 		     __u32 *nr)
 {
+	struct twheel_pending entry = { .nr_keys = 0 };
 	struct twheel_info_args args = {
 		.id = id,
+		.entry = address(&entry),
+		.entry_size = sizeof(entry),
 		.keys = address(keys),
 		.max_keys = max,
 		.key_size = max ? sizeof(*keys) : 0,
 	};
 	int error = call(fd, TWHEEL_IOC_INFO, &args);
 
-	*nr = args.pending.nr_keys;
+	*nr = entry.nr_keys;
 	return error;
 }
 
@@ -163,8 +166,10 @@ TEST_F(info, small_array_of_keys_is_filled)
 TEST_F(info, ended_operation_is_not_pending)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-	struct twheel_info_args args = { .flags = 1, .id = id };
 	struct twheel_pending p;
+	struct twheel_info_args args = {
+		.flags = 1, .id = id, .entry = address(&p), .entry_size = sizeof(p),
+	};
 
 	EXPECT_EQ(ENOENT, op_info(self->fd, ~0ULL, &p));
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &args));
@@ -302,6 +307,11 @@ TEST_F(info, bad_list_arguments)
 	EXPECT_EQ(EFAULT, errno);
 	/* An inaccessible entry after the end of the page does not matter. */
 	EXPECT_EQ(1, list_page(self->fd, 0, edge - 1, 1, &cursor));
+	/* One within it ends the page, and the next call fails. */
+	cursor = 0;
+	EXPECT_EQ(1, list_page(self->fd, 0, edge - 1, 2, &cursor));
+	EXPECT_EQ(-1, list_page(self->fd, 0, edge, 1, &cursor));
+	EXPECT_EQ(EFAULT, errno);
 }
 
 TEST_F(info, arbitrary_cursors_are_harmless)

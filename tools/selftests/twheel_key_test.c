@@ -138,13 +138,16 @@ TEST_F(key, each_key_keeps_its_bit)
 	static const __u32 keys[] = { 2, 3, 9, 7, 8 }, bits[] = { 1, 2, 3, 0, 4 };
 	struct twheel_watch_spec seen[TWHEEL_MAX_KEYS], more[] = { spec_of(2, 1), spec_of(9, 1) };
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
-	unsigned int i;
+	struct twheel_pending entry;
 	struct twheel_info_args info = {
 		.id = id,
+		.entry = address(&entry),
+		.entry_size = sizeof(entry),
 		.keys = address(seen),
 		.max_keys = TWHEEL_MAX_KEYS,
 		.key_size = sizeof(seen[0]),
 	};
+	unsigned int i;
 
 	ASSERT_EQ(0, op_watch(self->fd, id, more, 2));
 	ASSERT_EQ(0, op_unwatch(self->fd, id, 1));
@@ -155,7 +158,7 @@ TEST_F(key, each_key_keeps_its_bit)
 	EXPECT_EQ(0, key_signal(self->fd, 9, 0));
 	EXPECT_EQ(0, key_signal(self->fd, 7, 0));
 	ASSERT_EQ(0, call(self->fd, TWHEEL_IOC_INFO, &info));
-	ASSERT_EQ(5, info.pending.nr_keys);
+	ASSERT_EQ(5, entry.nr_keys);
 	for (i = 0; i < 5; i++) {
 		EXPECT_EQ(keys[i], seen[i].key.v[0]);
 		EXPECT_EQ(bits[i], seen[i].bit);

@@ -190,14 +190,14 @@ TEST(pending_layout)
 
 TEST(info_args_layout)
 {
-	SIZE(twheel_info_args, 160);
+	SIZE(twheel_info_args, 40);
 	FIELD(twheel_info_args, id, 0, 8);
-	FIELD(twheel_info_args, keys, 8, 8);
-	FIELD(twheel_info_args, max_keys, 16, 4);
-	FIELD(twheel_info_args, key_size, 20, 4);
-	FIELD(twheel_info_args, flags, 24, 4);
-	FIELD(twheel_info_args, reserved, 28, 4);
-	FIELD(twheel_info_args, pending, 32, 128);
+	FIELD(twheel_info_args, entry, 8, 8);
+	FIELD(twheel_info_args, keys, 16, 8);
+	FIELD(twheel_info_args, entry_size, 24, 4);
+	FIELD(twheel_info_args, key_size, 28, 4);
+	FIELD(twheel_info_args, max_keys, 32, 4);
+	FIELD(twheel_info_args, flags, 36, 4);
 }
 
 TEST(list_args_layout)
@@ -430,7 +430,7 @@ TEST(ioctl_numbers)
 	STAYS(0xc008f712, TWHEEL_IOC_DRAIN);
 	STAYS(0xc008f713, TWHEEL_IOC_EVENTS);
 	STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
-	STAYS(0xc0a0f715, TWHEEL_IOC_INFO);
+	STAYS(0xc028f715, TWHEEL_IOC_INFO);
 	STAYS(0xc020f716, TWHEEL_IOC_LIST);
 	STAYS(0xc0b8f717, TWHEEL_IOC_QUERY);
 	STAYS(0xc048f720, TWHEEL_IOC_CREATE);

@@ -248,9 +248,12 @@ static void interrupted_call_reports_its_progress(void)
 
 static void answer_states(unsigned long request, void *args)
 {
+	struct twheel_pending *pending;
+
 	switch (request) {
 	case TWHEEL_IOC_INFO:
-		((struct twheel_info_args *)args)->pending.nr_keys = 3;
+		pending = (void *)(uintptr_t)((struct twheel_info_args *)args)->entry;
+		pending->nr_keys = 3;
 		break;
 	case TWHEEL_IOC_LIST:
 		((struct twheel_list_args *)args)->cursor = 99;

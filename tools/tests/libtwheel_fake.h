@@ -84,7 +84,8 @@ static inline bool fake_accepts(unsigned long request)
 	case TWHEEL_IOC_WATCH:
 		return fake_keys(args->watch.key_size, args->watch.nr_keys);
 	case TWHEEL_IOC_INFO:
-		return fake_keys(args->info.key_size, args->info.max_keys);
+		return fake_size(args->info.entry_size, 1, sizeof(struct twheel_pending)) &&
+		       fake_keys(args->info.key_size, args->info.max_keys);
 	case TWHEEL_IOC_LIST:
 		return fake_size(args->list.entry_size, args->list.max_entries,
 				 sizeof(struct twheel_pending));

@@ -91,7 +91,7 @@ static const struct call_info calls[] = {
 	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_DRAIN, cancelled, cancelled),
 	CALL(EVENTS, events, queue, FMODE_READ | FMODE_WRITE, TWHEEL_RIGHT_OTHERS, .opens = true),
 	CALL(RESTRICT, restrict, rights, 0, 0),
-	CALL_OUTPUT(INFO, info, pending, FMODE_READ, TWHEEL_RIGHT_LIST, pending, pending),
+	CALL(INFO, info, flags, FMODE_READ, TWHEEL_RIGHT_LIST),
 	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, TWHEEL_RIGHT_LIST, nr, cursor),
 	CALL_OUTPUT(QUERY, query, name, FMODE_READ, TWHEEL_RIGHT_QUERY, max_pending, name),
 	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, 0, major, minor, .opens = true),

@@ -85,11 +85,13 @@ static int pending_fill(struct twheel_ioctl *call, struct twheel_file_op *file_o
 	return 0;
 }
 
-static int info_keys(const struct twheel_info_args *info, const struct twheel_watch_spec *keys)
+static int info_write(const struct twheel_info_args *info, const struct twheel_pending *pending,
+		      const struct twheel_watch_spec *keys)
 {
-	u32 i, nr = min(info->max_keys, info->pending.nr_keys);
-	int err = 0;
+	u32 i, nr = min(info->max_keys, pending->nr_keys);
+	int err;
 
+	err = twheel_entry_write(info->entry, 0, info->entry_size, pending, sizeof(*pending));
 	for (i = 0; i < nr && !err; i++)
 		err = twheel_entry_write(info->keys, i, info->key_size, &keys[i], sizeof(*keys));
 	return err;
@@ -98,17 +100,20 @@ static int info_keys(const struct twheel_info_args *info, const struct twheel_wa
 int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_watch_spec *keys = twheel_call_keys(call);
-	struct twheel_info_args *info = &args->info;
+	const struct twheel_info_args *info = &args->info;
 	struct twheel_file_op *file_op;
+	struct twheel_pending pending;
 	int err;
 
-	if (info->flags || info->reserved || !info->max_keys != !info->key_size)
+	if (info->flags || !info->max_keys != !info->key_size)
 		return -EINVAL;
 	if (info->keys && !info->max_keys)
 		return -EINVAL;
+	if (info->entry_size < sizeof(pending))
+		return -EINVAL;
 	if (info->key_size && info->key_size < sizeof(*keys))
 		return -EINVAL;
-	if (info->key_size > PAGE_SIZE)
+	if (info->entry_size > PAGE_SIZE || info->key_size > PAGE_SIZE)
 		return -E2BIG;
 	if (!keys)
 		return -ENOMEM;
@@ -116,9 +121,9 @@ int twheel_call_info(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
 	memset(keys, 0, TWHEEL_MAX_KEYS * sizeof(*keys));
-	err = pending_fill(call, file_op, &info->pending, keys, TWHEEL_MAX_KEYS);
+	err = pending_fill(call, file_op, &pending, keys, TWHEEL_MAX_KEYS);
 	twheel_file_op_put(file_op);
-	return err ?: info_keys(info, keys);
+	return err ?: info_write(info, &pending, keys);
 }
 
 /* Write the entry of an operation. Returns 1, 0 if it is not listed, or an error. */

@@ -28,7 +28,8 @@
  * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags and
  * reserved fields must be zero as well (EINVAL otherwise).  Fields marked "out"
  * are ignored on input, so a structure can be used again as it is; a failed call
- * does not change them.  The size of an event never changes.
+ * does not change them, but it may have written to an array.  The size of an event
+ * never changes.
  *
  * Documentation/device.rst is the introduction, and glossary.rst explains the
  * terms; device-calls.rst and device-files.rst describe each call and its errors.
@@ -445,23 +446,26 @@ struct twheel_pending {
 /**
  * struct twheel_info_args - TWHEEL_IOC_INFO: describe a pending operation
  * @id: the operation
+ * @entry: address of a struct twheel_pending, filled with the description
  * @keys: address of an array of struct twheel_watch_spec, filled with the keys
- *	that the operation watches, in the order in which they were added, and the
- *	number of signals that each still needs
+ *	that the operation watches, in the order in which they were added, the number
+ *	of signals that each still needs, and the bit of each
+ * @entry_size: size of the structure at @entry
+ * @key_size: size of an entry in @keys; 0 without keys
  * @max_keys: number of entries in @keys; keys that do not fit are omitted
- * @key_size: size of an entry; 0 without keys
  * @flags: must be zero
- * @reserved: must be zero
- * @pending: out: description of the operation
+ *
+ * @entry is written before @keys. If one of them cannot be written, a part of both may
+ * have been.
  */
 struct twheel_info_args {
 	__u64 id;
+	__u64 entry;
 	__u64 keys;
-	__u32 max_keys;
+	__u32 entry_size;
 	__u32 key_size;
+	__u32 max_keys;
 	__u32 flags;
-	__u32 reserved;
-	struct twheel_pending pending;
 };
 
 /* twheel_list_args.flags: include operations of other files. */
@@ -476,6 +480,9 @@ struct twheel_info_args {
  * @nr: out: number of entries written; may be 0 before the end of the list
  * @cursor: in and out: 0 for the first call, then the value set by the previous call;
  *	TWHEEL_LIST_END at the end of the list
+ *
+ * If an entry cannot be written, the call returns the entries before it, or fails if it
+ * is the first one. A part of that entry may have been written in both cases.
  */
 struct twheel_list_args {
 	__u64 entries;

@@ -397,12 +397,12 @@ static void describe(const struct fake_op *op, const struct fake_file *file,
 }
 
 static int call_info(const struct fake_op *op, const struct fake_file *file,
-		     struct twheel_info_args *args)
+		     const struct twheel_info_args *args)
 {
 	struct twheel_watch_spec *specs = (void *)(uintptr_t)args->keys;
 	unsigned int i;
 
-	describe(op, file, &args->pending);
+	describe(op, file, (void *)(uintptr_t)args->entry);
 	for (i = 0; i < op->nr && i < args->max_keys; i++)
 		specs[i] = (struct twheel_watch_spec) {
 			.key = op->watches[i].key,
