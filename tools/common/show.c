@@ -72,6 +72,20 @@ const char *reason_name(__u32 reason)
 	return known_reason(reason) ?: "unknown";
 }
 
+const char *clock_name(__u32 clock)
+{
+	switch (clock) {
+	case CLOCK_MONOTONIC:
+		return "monotonic";
+	case CLOCK_BOOTTIME:
+		return "boottime";
+	case CLOCK_REALTIME:
+		return "realtime";
+	default:
+		return "unknown";
+	}
+}
+
 /* The bit numbers of a mask. */
 static json_t *json_bits(__u64 mask)
 {
@@ -84,13 +98,14 @@ static json_t *json_bits(__u64 mask)
 
 json_t *json_event(const struct twheel_event *event)
 {
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:o, s:o, s:b, s:o, s:o, s:o}",
+	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:b, s:o, s:o, s:o}",
 			 "type", "event",
 			 "id", json_digits(event->id),
 			 "cookie", json_digits(event->cookie),
 			 "reason", reason_name(event->reason),
 			 "value", json_digits(event->value),
 			 "error", event->error ? error_name(-event->error) : NULL,
+			 "clock", clock_name(event->clock),
 			 "deadline", json_deadline(event->deadline),
 			 "time", json_digits(event->time),
 			 "more", event->flags & TWHEEL_EVENT_MORE,

@@ -34,6 +34,9 @@ json_t *json_deadline(__u64 deadline);
 /* Return: the name of an enum twheel_reason; "unknown" for one of a later module. */
 const char *reason_name(__u32 reason);
 
+/* Return: the name of a clock; "unknown" for one of a later module. */
+const char *clock_name(__u32 clock);
+
 /* Return: an event as a JSON object. */
 json_t *json_event(const struct twheel_event *event);
 

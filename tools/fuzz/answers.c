@@ -23,7 +23,7 @@ static bool bad_reason(const struct twheel_event *event)
 	bool expired = event->reason == TWHEEL_REASON_EXPIRED;
 
 	if (event->reason < TWHEEL_REASON_COMPLETED || event->reason > TWHEEL_REASON_CANCELLED ||
-	    event->flags & ~TWHEEL_EVENT_MORE || event->reserved)
+	    event->flags & ~TWHEEL_EVENT_MORE || bad_clock(event->clock))
 		return true;
 	if (event->flags & TWHEEL_EVENT_MORE &&
 	    (!expired || event->satisfied || event->missing))
@@ -53,18 +53,17 @@ static bool bad_expiry(const struct twheel_event *event, unsigned int marks)
  * Return: true if the event is in the future of the reader's time namespace. Not checked for
  * CLOCK_REALTIME, which may have been set back since.
  */
-static bool too_late(const struct twheel_event *event, unsigned int marks)
+static bool too_late(const struct twheel_event *event)
 {
-	return !(marks & COOKIE_REALTIME) && event->time > clock_ns(CLOCK_MONOTONIC) &&
-	       event->time > clock_ns(CLOCK_BOOTTIME);
+	return event->clock != CLOCK_REALTIME && event->time > clock_ns(event->clock);
 }
 
 static void report_event(struct thread *t, const struct twheel_event *event, const char *message)
 {
 	char text[160];
 
-	snprintf(text, sizeof(text), "reason %u flags %x error %d reserved %x expirations %llu",
-		 event->reason, event->flags, event->error, event->reserved, event->expirations);
+	snprintf(text, sizeof(text), "reason %u flags %x error %d clock %u expirations %llu",
+		 event->reason, event->flags, event->error, event->clock, event->expirations);
 	failed(t, "%s: event id %llx cookie %llx value %llx deadline %llu time %llu %s", message,
 	       event->id, event->cookie, event->value, event->deadline, event->time, text);
 }
@@ -73,6 +72,7 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 {
 	unsigned int marks = COOKIE_PERIODIC | COOKIE_REALTIME;
 	bool more = event->flags & TWHEEL_EVENT_MORE;
+	bool realtime = event->clock == CLOCK_REALTIME;
 	bool ours = cookie_is_ours(event->cookie);
 	bool from_detached = view->type == FILE_EVENTS;
 	bool detached;
@@ -85,8 +85,10 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 		report_event(t, event, "invalid fields");
 	else if (bad_expiry(event, marks) || (more && !(marks & COOKIE_PERIODIC)))
 		report_event(t, event, "wrong expiry");
-	else if (too_late(event, marks))
+	else if (too_late(event))
 		report_event(t, event, "in the future");
+	if (ours && realtime != !!(marks & COOKIE_REALTIME))
+		report_event(t, event, "of another clock");
 	if (ours && detached != from_detached)
 		report_event(t, event, "in the wrong queue");
 	if (!more)
@@ -211,7 +213,7 @@ static bool bad_pending(const struct thread *t, const struct trial *trial,
 	unsigned int i;
 
 	if (!pending->id || pending->condition > TWHEEL_COND_SUM ||
-	    (pending->clock > CLOCK_MONOTONIC && pending->clock != CLOCK_BOOTTIME) ||
+	    bad_clock(pending->clock) ||
 	    pending->nr_keys > TWHEEL_MAX_KEYS ||
 	    pending->flags >> 4 || pending->reserved ||
 	    pending->queue >= TWHEEL_MAX_QUEUES ||

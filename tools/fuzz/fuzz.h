@@ -350,6 +350,7 @@ const struct rule *rule_of(unsigned int call);
 bool must_fail(const struct trial *trial);
 bool may_fail(const struct trial *trial, int error);
 bool not_zero(const void *memory, size_t size);
+bool bad_clock(__u32 clock);
 
 /* answers.c */
 void check_answer(struct thread *t, const struct view *view, const struct trial *trial,

@@ -50,7 +50,7 @@ static bool bad_time(__u64 ns)
 	return ns > INT64_MAX && ns != TWHEEL_NEVER;
 }
 
-static bool bad_clock(__u32 clock)
+bool bad_clock(__u32 clock)
 {
 	return clock != CLOCK_MONOTONIC && clock != CLOCK_BOOTTIME && clock != CLOCK_REALTIME;
 }

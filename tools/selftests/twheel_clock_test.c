@@ -92,6 +92,7 @@ TEST_F(wall_clock, expiry_is_never_early_on_any_clock)
 	for (i = 0; i < 2 * nr; i++) {
 		ASSERT_TRUE(next_event(self->fd, &event));
 		ASSERT_GT(2 * nr, event.cookie);
+		EXPECT_EQ(clocks[event.cookie / 2], (int)event.clock);
 		EXPECT_LE(asked[event.cookie], event.deadline);
 		if (event.cookie % 2 == 0)
 			EXPECT_EQ(asked[event.cookie], event.deadline);
@@ -110,10 +111,11 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 	unsigned int i;
 	__u32 clock;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		clock = clocks[i];
+	for (i = 0; i < 2 * ARRAY_SIZE(clocks); i++) {
+		clock = clocks[i / 2];
 		before = time_by(clock);
-		id = add_by(self->fd, clock, HOUR, 0, 0);
+		id = i % 2 ? add_by(self->fd, clock, HOUR, 0, 0) :
+			     add_by(self->fd, clock, before + HOUR, TWHEEL_ADD_ABSTIME, 0);
 		ASSERT_EQ(0, op_info(self->fd, id, &pending));
 		EXPECT_EQ(clock, pending.clock);
 		EXPECT_LE(before + HOUR, pending.deadline);
@@ -122,6 +124,7 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 		EXPECT_NE(0, pending.remaining);
 		ASSERT_EQ(0, op_complete(self->fd, id, 0));
 		ASSERT_TRUE(next_event(self->fd, &event));
+		EXPECT_EQ(clock, event.clock);
 		EXPECT_EQ(pending.deadline, event.deadline);
 		EXPECT_LE(before, event.time);
 		EXPECT_GE(time_by(clock), event.time);

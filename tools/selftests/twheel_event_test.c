@@ -146,7 +146,7 @@ TEST_F(event, all_fields_are_set)
 	EXPECT_GE(now_ns(), event.time);
 	EXPECT_EQ(0, event.flags);
 	EXPECT_EQ(0, event.error);
-	EXPECT_EQ(0, event.reserved);
+	EXPECT_EQ(CLOCK_MONOTONIC, (int)event.clock);
 	EXPECT_EQ(0, event.expirations);
 }
 

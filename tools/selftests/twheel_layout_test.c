@@ -313,7 +313,7 @@ TEST(event_layout)
 	FIELD(twheel_event, reason, 40, 4);
 	FIELD(twheel_event, flags, 44, 4);
 	FIELD(twheel_event, error, 48, 4);
-	FIELD(twheel_event, reserved, 52, 4);
+	FIELD(twheel_event, clock, 52, 4);
 	FIELD(twheel_event, expirations, 56, 8);
 	FIELD(twheel_event, satisfied, 64, 8);
 	FIELD(twheel_event, missing, 72, 8);

@@ -27,31 +27,31 @@ static void endings(void)
 {
 	struct twheel_event event = {
 		.id = 17, .cookie = 3, .value = 7, .deadline = 500, .time = 400,
-		.reason = TWHEEL_REASON_COMPLETED,
+		.reason = TWHEEL_REASON_COMPLETED, .clock = CLOCK_BOOTTIME,
 	};
 
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"clock\":\"boottime\",\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event.deadline = TWHEEL_NEVER;
 	event.error = -EIO;
 	event.value = 0;
 	event.cookie = 1ULL << 63;
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"clock\":\"boottime\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
 		.expirations = 2,
 	};
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 1ULL << 63 | 5, .missing = 2,
 	};
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
-	event = (struct twheel_event){ .id = 1, .reason = 99 };
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
+	event = (struct twheel_event){ .id = 1, .reason = 99, .clock = 99 };
 	is_json(json_event(&event),
-		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"clock\":\"unknown\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 }
 
 static void outcomes(void)

@@ -7,6 +7,7 @@
 
 #include "options.h"
 #include "order.h"
+#include "show.h"
 #include "units.h"
 #include "when.h"
 
@@ -51,14 +52,6 @@ static const char add_help[] =
 "is text of 1 to 16 bytes. The prefixes text:, num: and uuid: select the type.\n"
 "Without -p, only the deadline can end the operation.\n";
 
-static const char *const clock_names[] = {
-	[CLOCK_MONOTONIC] = "monotonic",
-	[CLOCK_BOOTTIME] = "boottime",
-	[CLOCK_REALTIME] = "realtime",
-};
-
-#define NR_CLOCKS	(sizeof(clock_names) / sizeof(*clock_names))
-
 static const char *const condition_names[] = {
 	[TWHEEL_COND_NONE] = "none",
 	[TWHEEL_COND_ANY] = "any",
@@ -68,11 +61,6 @@ static const char *const condition_names[] = {
 };
 
 #define NR_CONDITIONS	(sizeof(condition_names) / sizeof(*condition_names))
-
-const char *clock_name(__u32 clock)
-{
-	return clock < NR_CLOCKS && clock_names[clock] ? clock_names[clock] : "unknown";
-}
 
 const char *condition_name(__u32 condition)
 {
@@ -91,12 +79,15 @@ static bool take_watch(const char *text, void *to)
 
 static bool take_clock(const char *text, void *to)
 {
+	static const clockid_t clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 	struct number *clock = to;
 
 	clock->given = true;
-	for (clock->value = 0; clock->value < NR_CLOCKS; clock->value++)
-		if (clock_names[clock->value] && !strcmp(text, clock_names[clock->value]))
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(*clocks); i++) {
+		clock->value = clocks[i];
+		if (!strcmp(text, clock_name(clocks[i])))
 			return true;
+	}
 	return false;
 }
 

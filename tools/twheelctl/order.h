@@ -30,7 +30,6 @@ struct order {
 bool take_order(struct command_line *line, struct order *order);
 
 /* Return: the name of a clock ID or an enum twheel_condition. */
-const char *clock_name(__u32 clock);
 const char *condition_name(__u32 condition);
 
 #endif /* TWHEELCTL_ORDER_H */

@@ -540,6 +540,7 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 		.reason		= result.reason,
 		.flags		= file_op->ended ? 0 : TWHEEL_EVENT_MORE,
 		.error		= result.error,
+		.clock		= file_op->clock,
 		.expirations	= result.reason == TWHEEL_REASON_EXPIRED,
 		.satisfied	= result.satisfied,
 		.missing	= result.missing,

@@ -718,15 +718,14 @@ enum twheel_reason {
  * @id: the operation; invalid after this event unless TWHEEL_EVENT_MORE is set
  * @cookie: copied from struct twheel_add_args
  * @value: value of the signal or completion; otherwise 0
- * @deadline: deadline, a time of the clock of the operation in ns; TWHEEL_NEVER
- *	for none
- * @time: time of the end on the same clock in ns; not before @deadline if the
- *	operation expired
+ * @deadline: deadline, a time of @clock in ns; TWHEEL_NEVER for none
+ * @time: time of the end on @clock in ns; not before @deadline if the operation
+ *	expired
  * @reason: one of enum twheel_reason; TWHEEL_REASON_EXPIRED for a period
  * @flags: TWHEEL_EVENT_*
  * @error: 0 or the negative error number of a completion; -ECANCELED if the
  *	clock was set
- * @reserved: zero
+ * @clock: clock of the operation
  * @expirations: number of deadlines that have passed since the previous event
  * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec.
  *	Conditions that do not count signals satisfy no key.
@@ -745,7 +744,7 @@ struct twheel_event {
 	__u32 reason;
 	__u32 flags;
 	__s32 error;
-	__u32 reserved;
+	__u32 clock;
 	__u64 expirations;
 	__u64 satisfied;
 	__u64 missing;

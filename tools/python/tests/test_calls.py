@@ -176,7 +176,7 @@ class Operations(Calls):
             events += p.read()
         for event in events:
             assert event.deadline is not None
-            self.assertEqual(event.reason, Reason.EXPIRED)
+            self.assertEqual((event.reason, event.clock), (Reason.EXPIRED, event.cookie))
             self.assertGreaterEqual(event.time, event.deadline)
             self.assertGreaterEqual(event.deadline, now[Clock(event.cookie)] + 10**6)
 

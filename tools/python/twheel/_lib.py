@@ -169,7 +169,7 @@ class twheel_event(ctypes.Structure):
         ("reason", c_uint32),
         ("flags", c_uint32),
         ("error", c_int32),
-        ("reserved", c_uint32),
+        ("clock", c_uint32),
         ("expirations", c_uint64),
         ("satisfied", c_uint64),
         ("missing", c_uint64),

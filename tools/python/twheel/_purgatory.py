@@ -71,7 +71,7 @@ class Rearm(enum.IntEnum):
 
 class Event(NamedTuple):
     """
-    The end of an operation or, with more set, of one of its periods. Times are in ns.
+    The end of an operation or, with more set, of one of its periods. Times are in ns of its clock.
 
     satisfied has a bit for each satisfied key: bit 0 is the first key of the add, and so on, see
     Watch.bit. missing is the number of keys, or the amount, by which the condition was missed.
@@ -80,6 +80,7 @@ class Event(NamedTuple):
     id: int
     cookie: int
     value: int
+    clock: Clock
     deadline: int | None
     time: int
     reason: Reason
@@ -254,6 +255,7 @@ def event_of(raw: _lib.twheel_event) -> Event:
     return tuple_of(
         Event,
         raw,
+        clock=Clock(raw.clock),
         deadline=time_or_none(raw.deadline),
         reason=Reason(raw.reason),
         more=bool(raw.flags & _lib.EVENT_MORE),

@@ -118,6 +118,7 @@ static void send_event(const struct fake_op *op, uint32_t reason, uint64_t value
 		.reason = reason,
 		.flags = more ? TWHEEL_EVENT_MORE : 0,
 		.error = error,
+		.clock = op->args.clock,
 		.expirations = reason == TWHEEL_REASON_EXPIRED,
 		.satisfied = more ? 0 : satisfied(op),
 		.missing = more ? 0 : missing(op),
