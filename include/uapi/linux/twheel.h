@@ -28,8 +28,9 @@
  * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags and
  * reserved fields must be zero as well (EINVAL otherwise).  Fields marked "out"
  * are ignored on input, so a structure can be used again as it is; a failed call
- * does not change them, but it may have written to an array.  The size of an event
- * never changes.
+ * does not change them, but it may have written to an array.  A structure that has
+ * such fields must be writable even if the call fails; one that has none may be in
+ * read-only memory.  The size of an event never changes.
  *
  * Documentation/device.rst is the introduction, and glossary.rst explains the
  * terms; device-calls.rst and device-files.rst describe each call and its errors.
