@@ -43,13 +43,16 @@ static void open_fail_nth(struct thread *t)
 
 /*
  * The library function would change the user of the whole process. Threads alternate between
- * two users; in one child out of four, both are unprivileged.
+ * two users; in one child out of four, both are unprivileged, and in another one each thread has an
+ * ID of its own.
  */
 static void change_user(const struct thread *t)
 {
 	bool odd = t->index % 2;
 	unsigned int user = child->nr % 4 == 3 ? (odd ? OTHER_USER : USER) : (odd ? USER : 0);
 
+	if (child->nr % 4 == 1)
+		user = OTHER_USER + 1 + child->nr * NR_THREADS + t->index;
 	if (!user)
 		return;
 	if (syscall(SYS_setgroups, 0, NULL) || syscall(SYS_setresgid, user, user, user) ||

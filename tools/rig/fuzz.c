@@ -3,8 +3,8 @@
  * The native fuzzer of the device: the steps and the rules of tools/fuzz on the rig, guided
  * by libFuzzer's coverage of the module.
  *
- * An input is a header and steps, each of which selects its thread. Threads of two users,
- * some in their own time namespaces, run their steps concurrently on shared files. At the
+ * An input is a header and steps, each of which selects its thread. Threads of two or more users,
+ * some in their own time namespaces, or all in a user namespace, run their steps concurrently on shared files. At the
  * end all files are closed and all names removed, and the next input uses the same module:
  * nothing may be left of this one.
  *
@@ -133,9 +133,20 @@ static size_t encode(const struct plan *plan, __u8 *data, size_t space)
 	return size;
 }
 
+/* In each second input, the threads of the other user have IDs of their own, that change. */
 static unsigned int user_of(const struct header *header, unsigned int thread)
 {
-	return header->users >> thread & 1 ? USER : 0;
+	if (!(header->users >> thread & 1))
+		return 0;
+	return header->seed & 4 ? USER + 1 + thread * 64 + (header->seed >> 8 & 63) : USER;
+}
+
+/* In each second one of these, the user namespace of USER, or of root. */
+static enum fuzz_namespace namespace_of(const struct header *header)
+{
+	if ((header->seed & 12) != 12)
+		return FUZZ_INITIAL;
+	return header->seed & 16 ? FUZZ_OF_USER : FUZZ_OF_ROOT;
 }
 
 static long long offset_of(const struct header *header, unsigned int thread)
@@ -150,7 +161,8 @@ static void show_plan(const struct plan *plan)
 	const struct header *header = &plan->header;
 	unsigned int i, at;
 
-	printf("%u named purgatories\n", plan->names);
+	printf("%u named purgatories%s\n", plan->names,
+	       namespace_of(header) ? ", in a user namespace" : "");
 	for (i = 0; i < header->threads; i++) {
 		printf("thread %u, user %u%s%s:\n", i, user_of(header, i),
 		       offset_of(header, i) ? ", in a time namespace" : "",
@@ -327,6 +339,7 @@ static void run_sequence(struct thread *t)
 	}
 	user_enter(user_of(&pool.plan->header, t->index), offset_of(&pool.plan->header, t->index),
 		   pool.plan->header.seed + t->index, &death);
+	fuzz_state_namespace(namespace_of(&pool.plan->header));
 	for (i = 0; i < t->now.nr; i++)
 		if (is_done_here(t->now.steps[i].kind))
 			run_step(t, &t->now.steps[i]);

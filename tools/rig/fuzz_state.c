@@ -16,6 +16,8 @@
 
 #define MAX_USERS	4
 
+static struct user_namespace of_user = { .parent = &init_user_ns };
+static struct user_namespace of_root = { .parent = &init_user_ns };
 static struct file *held[MAX_USERS];
 static unsigned int nr_held;
 static s64 allocated;
@@ -66,6 +68,7 @@ void fuzz_state_hold(const unsigned int *uids, unsigned int nr)
 		BUG_ON(IS_ERR(held[nr_held]));
 	}
 	rig_uid = 0;
+	of_user.owner = KUIDT_INIT(uids[nr - 1]);
 	if (!allocated)
 		allocated = -nr_levels() + rig_allocated();
 }
@@ -74,6 +77,11 @@ void fuzz_state_release(void)
 {
 	while (nr_held)
 		rig_close(held[--nr_held]);
+}
+
+void fuzz_state_namespace(enum fuzz_namespace kind)
+{
+	rig_user_ns = kind == FUZZ_OF_USER ? &of_user : kind == FUZZ_OF_ROOT ? &of_root : NULL;
 }
 
 bool fuzz_state_left(char *text, size_t size)
