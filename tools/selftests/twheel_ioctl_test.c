@@ -53,6 +53,9 @@ TEST_F(ioctl, query_of_a_new_purgatory)
 	EXPECT_EQ(module_parameter("user_max_files"), q.user_max_files);
 	EXPECT_LE(1, q.user_files);
 	EXPECT_EQ(1, q.files);
+	EXPECT_EQ(TWHEEL_MAX_KEYS, q.max_keys);
+	EXPECT_EQ(ALL_RIGHTS, q.rights);
+	EXPECT_EQ(0, q.features);
 	EXPECT_EQ(0, q.flags);
 	EXPECT_EQ(0, q.own);
 	EXPECT_EQ(0, q.pending);

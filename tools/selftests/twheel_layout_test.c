@@ -213,32 +213,35 @@ TEST(list_args_layout)
 
 TEST(query_args_layout)
 {
-	SIZE(twheel_query_args, 184);
+	SIZE(twheel_query_args, 200);
 	FIELD(twheel_query_args, flags, 0, 4);
 	FIELD(twheel_query_args, max_pending, 4, 4);
 	FIELD(twheel_query_args, max_file_pending, 8, 4);
 	FIELD(twheel_query_args, max_watches, 12, 4);
 	FIELD(twheel_query_args, max_queue, 16, 4);
-	FIELD(twheel_query_args, user_max_ops, 20, 4);
-	FIELD(twheel_query_args, user_max_files, 24, 4);
-	FIELD(twheel_query_args, user_ops, 28, 4);
-	FIELD(twheel_query_args, user_files, 32, 4);
-	FIELD(twheel_query_args, files, 36, 4);
-	FIELD(twheel_query_args, tick_ns, 40, 8);
-	FIELD(twheel_query_args, pending, 48, 8);
-	FIELD(twheel_query_args, watches, 56, 8);
-	FIELD(twheel_query_args, keys, 64, 8);
-	FIELD(twheel_query_args, own, 72, 8);
-	FIELD(twheel_query_args, unread, 80, 8);
-	FIELD(twheel_query_args, detached, 88, 8);
-	FIELD(twheel_query_args, detached_unread, 96, 8);
-	FIELD(twheel_query_args, added, 104, 8);
-	FIELD(twheel_query_args, completed, 112, 8);
-	FIELD(twheel_query_args, expired, 120, 8);
-	FIELD(twheel_query_args, cancelled, 128, 8);
-	FIELD(twheel_query_args, rejected, 136, 8);
-	FIELD(twheel_query_args, wakeups, 144, 8);
-	FIELD(twheel_query_args, name, 152, 32);
+	FIELD(twheel_query_args, max_keys, 20, 4);
+	FIELD(twheel_query_args, user_max_ops, 24, 4);
+	FIELD(twheel_query_args, user_max_files, 28, 4);
+	FIELD(twheel_query_args, user_ops, 32, 4);
+	FIELD(twheel_query_args, user_files, 36, 4);
+	FIELD(twheel_query_args, files, 40, 4);
+	FIELD(twheel_query_args, rights, 44, 4);
+	FIELD(twheel_query_args, features, 48, 8);
+	FIELD(twheel_query_args, tick_ns, 56, 8);
+	FIELD(twheel_query_args, pending, 64, 8);
+	FIELD(twheel_query_args, watches, 72, 8);
+	FIELD(twheel_query_args, keys, 80, 8);
+	FIELD(twheel_query_args, own, 88, 8);
+	FIELD(twheel_query_args, unread, 96, 8);
+	FIELD(twheel_query_args, detached, 104, 8);
+	FIELD(twheel_query_args, detached_unread, 112, 8);
+	FIELD(twheel_query_args, added, 120, 8);
+	FIELD(twheel_query_args, completed, 128, 8);
+	FIELD(twheel_query_args, expired, 136, 8);
+	FIELD(twheel_query_args, cancelled, 144, 8);
+	FIELD(twheel_query_args, rejected, 152, 8);
+	FIELD(twheel_query_args, wakeups, 160, 8);
+	FIELD(twheel_query_args, name, 168, 32);
 }
 
 TEST(create_args_layout)
@@ -432,7 +435,7 @@ TEST(ioctl_numbers)
 	STAYS(0xc008f714, TWHEEL_IOC_RESTRICT);
 	STAYS(0xc028f715, TWHEEL_IOC_INFO);
 	STAYS(0xc020f716, TWHEEL_IOC_LIST);
-	STAYS(0xc0b8f717, TWHEEL_IOC_QUERY);
+	STAYS(0xc0c8f717, TWHEEL_IOC_QUERY);
 	STAYS(0xc048f720, TWHEEL_IOC_CREATE);
 	STAYS(0xc028f721, TWHEEL_IOC_REMOVE);
 }

@@ -291,6 +291,8 @@ TEST_F(confined, read_only_file_is_restricted)
 	EXPECT_EQ(0, file_restrict(fd));
 	EXPECT_EQ(2, query(fd).pending);
 	EXPECT_EQ(ENOENT, op_info(fd, self->theirs, &pending));
+	EXPECT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_QUERY));
+	EXPECT_EQ(TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_QUERY, query(fd).rights);
 	EXPECT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_LIST));
 	EXPECT_EQ(0, query(fd).max_pending);
 	EXPECT_EQ(EPERM, errno);

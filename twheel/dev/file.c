@@ -312,6 +312,7 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_file 
 		.max_file_pending	= instance->max_file_pending,
 		.max_watches		= instance->named ? instance->named->max_watches : 0,
 		.max_queue		= instance->max_queue,
+		.max_keys		= TWHEEL_MAX_KEYS,
 		.files			= READ_ONCE(instance->nr_files),
 		.own			= file ? file_nr_pending(file) : 0,
 		.unread			= file ? READ_ONCE(file->own.unread) : 0,
@@ -463,6 +464,7 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -EINVAL;
 	twheel_instance_query(call->file->instance, call->file, &args->query);
 	twheel_users_query(&args->query);
+	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
 	return 0;
 }
 

@@ -502,11 +502,14 @@ struct twheel_list_args {
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
  * @max_queue: out: limit on the operations in a queue of detached ones, pending or
  *	with an unread event
+ * @max_keys: out: limit on the keys of an operation
  * @user_max_ops: out: limit on the operations of a user, in all purgatories
  * @user_max_files: out: limit on the open files of a user
  * @user_ops: out: number of pending and unread operations of the calling user
  * @user_files: out: number of open files of the calling user
  * @files: out: number of open files
+ * @rights: out: TWHEEL_RIGHT_* of this file
+ * @features: out: what a later kernel can do in addition, a bit for each; 0 now
  * @tick_ns: out: tick of the wheel in ns
  * @pending: out: number of pending operations of all files
  * @watches: out: number of watches on all keys
@@ -532,11 +535,14 @@ struct twheel_query_args {
 	__u32 max_file_pending;
 	__u32 max_watches;
 	__u32 max_queue;
+	__u32 max_keys;
 	__u32 user_max_ops;
 	__u32 user_max_files;
 	__u32 user_ops;
 	__u32 user_files;
 	__u32 files;
+	__u32 rights;
+	__u64 features;
 	__u64 tick_ns;
 	__u64 pending;
 	__u64 watches;

@@ -117,6 +117,9 @@ class State(NamedTuple):
     max_pending: int
     max_file_pending: int
     max_queue: int
+    max_keys: int
+    rights: int
+    features: int
     files: int
     own: int
     unread: int
