@@ -114,7 +114,7 @@ int twheel_remove(const char *name, unsigned int flags,
  * @rights: TWHEEL_RIGHT_*, the remaining rights, or 0
  *
  * Afterwards the file can access and list only the operations that were added through
- * it, and can neither cancel by key nor open the queue of detached events. Further calls
+ * it, and can neither cancel by key nor open a queue of detached events. Further calls
  * can only take rights away. It is intended for a descriptor that is passed to another
  * process.
  *

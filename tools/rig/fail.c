@@ -29,6 +29,8 @@
 #define BUCKETS	16
 /* Keys of operations that are added while the hash table cannot allocate memory */
 #define KEYS	4000
+/* Of detached operations: the table of queues needs several allocations to get there. */
+#define QUEUE	1000
 #define HOUR	(3600 * NSEC_PER_SEC)
 #define DAY	(24 * HOUR)
 
@@ -181,7 +183,7 @@ static void undo_device_add(void)
 
 static int do_device_events(void)
 {
-	struct twheel_events_args args = { .flags = TWHEEL_EVENTS_NONBLOCK };
+	struct twheel_events_args args = { .flags = TWHEEL_EVENTS_NONBLOCK, .queue = QUEUE };
 	int fd = rig_ioctl(named, TWHEEL_IOC_EVENTS, &args);
 
 	if (fd < 0)
@@ -195,6 +197,7 @@ static int do_device_add_detached(void)
 	struct twheel_add_args args = device_args(2);
 
 	args.flags = TWHEEL_ADD_DETACHED;
+	args.queue = QUEUE;
 	return device_add(named, args);
 }
 

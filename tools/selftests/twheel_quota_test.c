@@ -488,6 +488,31 @@ TEST_F(quota, unread_detached_events_do_not_block_other_operations)
 	EXPECT_EQ(ENOBUFS, errno);
 }
 
+/* A restricted file cannot fill the queues of others, whatever it puts in which. */
+TEST_F(quota, unread_detached_events_of_a_restricted_file)
+{
+	struct twheel_add_args add = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
+	struct twheel_create_args create = create_args("box", 0600);
+	struct twheel_event event;
+	int queue;
+
+	create.max_file_pending = 2;
+	ASSERT_EQ(0, call_control(TWHEEL_IOC_CREATE, &create));
+	self->fds[0] = twheel_open_named("box", O_NONBLOCK);
+	self->fds[1] = twheel_open_named("box", O_NONBLOCK);
+	queue = open_queue(self->fds[1], 3, TWHEEL_EVENTS_NONBLOCK);
+	ASSERT_EQ(0, file_restrict(self->fds[0]));
+	for (add.queue = 0; add.queue < 4; add.queue++) {
+		ASSERT_EQ(0, op_add(self->fds[0], &add));
+		ASSERT_EQ(0, op_cancel(self->fds[0], add.id));
+	}
+	EXPECT_EQ(ENOBUFS, op_add(self->fds[0], &add));
+	EXPECT_EQ(0, op_add(self->fds[1], &add));
+	EXPECT_EQ(1, read_events(queue, &event, 1));
+	EXPECT_EQ(0, op_add(self->fds[0], &add));
+	close(queue);
+}
+
 /* The memory of a user is freed with the last file and operation. */
 TEST_F(quota, removal_uncharges_everything)
 {

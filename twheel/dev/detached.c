@@ -73,11 +73,15 @@ static struct twheel_detached *detached_create(struct twheel_instance *instance,
 	return xa_is_err(other) ? ERR_PTR(xa_err(other)) : other;
 }
 
-/* Become a user of a queue. Returns -EINVAL if there cannot be such a queue, or -ENOMEM. */
+/* Whether a purgatory can have a queue of this number. */
+bool twheel_detached_valid(const struct twheel_instance *instance, u32 number)
+{
+	return instance->named && number < TWHEEL_MAX_QUEUES;
+}
+
+/* Become a user of a queue, see above: it, or ERR_PTR(-ENOMEM). */
 struct twheel_detached *twheel_detached_get(struct twheel_instance *instance, u32 number)
 {
-	if (!instance->named || number >= TWHEEL_MAX_QUEUES)
-		return ERR_PTR(-EINVAL);
 	return detached_find(instance, number) ?: detached_create(instance, number);
 }
 
@@ -112,16 +116,18 @@ static struct twheel_detached *detached_next(struct twheel_instance *instance,
 	return detached;
 }
 
-/* Call a function for each queue. It may be removed meanwhile. May sleep. */
+/* Call a function for each queue, until it returns false. Queues may be removed meanwhile. */
 void twheel_detached_visit(struct twheel_instance *instance,
-			   void (*visit)(struct twheel_events *events, void *data), void *data)
+			   bool (*visit)(struct twheel_events *events, void *data), void *data)
 {
 	struct twheel_detached *detached;
-	unsigned long number;
+	unsigned long number = 0;
+	bool more = true;
 
-	for (number = 0; (detached = detached_next(instance, &number)); number++) {
-		visit(&detached->events, data);
+	while (more && (detached = detached_next(instance, &number))) {
+		more = visit(&detached->events, data);
 		twheel_detached_free(detached);
+		number++;
 		cond_resched();
 	}
 }

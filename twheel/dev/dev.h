@@ -229,6 +229,7 @@ struct twheel_named {
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
+ * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
  * @entry: in the instance's files; protected by the lock of the instance
  * @own: event queue of the operations added through it
  */
@@ -239,6 +240,7 @@ struct twheel_file {
 	struct twheel_user	*user;
 	struct twheel_detached	*detached;
 	atomic_t		nr_detached;
+	atomic_t		held_detached;
 	struct list_head	entry;
 	struct twheel_events	own;
 };
@@ -368,6 +370,17 @@ static inline struct twheel_detached *twheel_file_op_detached(const struct twhee
 	return container_of(file_op->events, struct twheel_detached, events);
 }
 
+/*
+ * Whether an array has no entry.  xa_empty() may be false after a store that failed: the nodes on
+ * the way to the entry stay.
+ */
+static inline bool twheel_array_empty(struct xarray *array)
+{
+	unsigned long index = 0;
+
+	return !xa_find(array, &index, ULONG_MAX, XA_PRESENT);
+}
+
 /* The event queue that read() uses. */
 static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 {
@@ -441,6 +454,8 @@ void twheel_instance_exit(struct twheel_instance *instance);
 u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
 			   struct twheel_query_args *query);
+void twheel_instance_query_detached(struct twheel_instance *instance,
+				    struct twheel_query_args *query);
 struct file *twheel_file_anon(struct twheel_instance *instance, struct twheel_detached *detached,
 			      int flags);
 void twheel_file_put(struct twheel_file *file);
@@ -468,12 +483,13 @@ int twheel_events_fionread(struct twheel_events *events, int __user *to);
 int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
 
 /* detached.c */
+bool twheel_detached_valid(const struct twheel_instance *instance, u32 number);
 struct twheel_detached *twheel_detached_get(struct twheel_instance *instance, u32 number);
 void twheel_detached_put(struct twheel_instance *instance, struct twheel_detached *detached,
 			 u32 nr);
 void twheel_detached_free(struct twheel_detached *detached);
 void twheel_detached_visit(struct twheel_instance *instance,
-			   void (*visit)(struct twheel_events *events, void *data), void *data);
+			   bool (*visit)(struct twheel_events *events, void *data), void *data);
 
 /* op.c */
 int __init twheel_file_ops_init(void);

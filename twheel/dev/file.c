@@ -55,6 +55,7 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/poll.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -103,8 +104,10 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 void twheel_instance_exit(struct twheel_instance *instance)
 {
 	twheel_purgatory_destroy(instance->purgatory);
-	WARN_ON_ONCE(!xa_empty(&instance->ops) || !xa_empty(&instance->queues));
+	WARN_ON_ONCE(!twheel_array_empty(&instance->ops));
+	WARN_ON_ONCE(!twheel_array_empty(&instance->queues));
 	xa_destroy(&instance->ops);
+	xa_destroy(&instance->queues);
 }
 
 static struct twheel_instance *private_create(void)
@@ -277,13 +280,23 @@ u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejec
 }
 
 /* Add the exact counts of a queue of detached operations to those of a query. */
-static void query_detached(struct twheel_events *events, void *data)
+static bool query_queue(struct twheel_events *events, void *data)
 {
 	struct twheel_query_args *query = data;
 
 	twheel_events_collect_all(events, TWHEEL_KILLABLE);
 	query->detached += READ_ONCE(events->nr_pending);
 	query->detached_unread += READ_ONCE(events->unread);
+	return !fatal_signal_pending(current);
+}
+
+/* Set the counts of detached operations, of all queues. May sleep. */
+void twheel_instance_query_detached(struct twheel_instance *instance,
+				    struct twheel_query_args *query)
+{
+	query->detached = 0;
+	query->detached_unread = 0;
+	twheel_detached_visit(instance, query_queue, query);
 }
 
 /* Number of pending operations that were added through a file: at most max_file_pending. */
@@ -297,7 +310,10 @@ static u32 file_nr_pending(struct twheel_file *file)
 	return nr;
 }
 
-/* Set the limits and counters, except those of the user. @file may be NULL. May sleep. */
+/*
+ * Set the limits and counters, except those of the user and of detached operations. @file may be
+ * NULL. May sleep.
+ */
 void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
 			   struct twheel_query_args *query)
 {
@@ -327,7 +343,6 @@ void twheel_instance_query(struct twheel_instance *instance, struct twheel_file 
 	};
 	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
 		query->rejected += twheel_instance_rejected(instance, rejection);
-	twheel_detached_visit(instance, query_detached, query);
 	if (instance->named)
 		strscpy(query->name, instance->named->name, sizeof(query->name));
 }
@@ -373,7 +388,7 @@ static void events_show_fdinfo(struct seq_file *m, struct file *file)
 	struct twheel_file *tf = file->private_data;
 	struct twheel_query_args query = {};
 
-	query_detached(twheel_file_queue(tf), &query);
+	query_queue(twheel_file_queue(tf), &query);
 	seq_printf(m, "twheel-name:\t%s\n", tf->instance->named->name);
 	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
 	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
@@ -430,7 +445,8 @@ int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
 	int flags = O_RDONLY;
 	struct file *file;
 
-	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK)
+	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK ||
+	    !twheel_detached_valid(instance, events->queue))
 		return -EINVAL;
 	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
 		flags |= O_NONBLOCK;
@@ -463,6 +479,7 @@ int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
 	if (args->query.flags)
 		return -EINVAL;
 	twheel_instance_query(call->file->instance, call->file, &args->query);
+	twheel_instance_query_detached(call->file->instance, &args->query);
 	twheel_users_query(&args->query);
 	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
 	return 0;

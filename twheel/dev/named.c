@@ -49,8 +49,8 @@ module_param(max_purgatories, uint, 0444);
 MODULE_PARM_DESC(max_purgatories, "named purgatories at a time, up to 65536 (default 256)");
 
 /*
- * With unread events, a purgatory may have twice as many operations. By default that is half of
- * what a user may have, so that a reader that stops does not affect other purgatories.
+ * With unread events, a queue may have twice as many operations. By default that is half of what a
+ * user may have, so that a reader that stops does not affect other queues.
  */
 static unsigned int max_shared_pending = BIT(20);
 module_param(max_shared_pending, uint, 0444);
@@ -91,8 +91,6 @@ QUERY_ATTR(max_pending, "%u", max_pending);
 QUERY_ATTR(max_file_pending, "%u", max_file_pending);
 QUERY_ATTR(max_queue, "%u", max_queue);
 QUERY_ATTR(files, "%u", files);
-QUERY_ATTR(detached, "%llu", detached);
-QUERY_ATTR(detached_unread, "%llu", detached_unread);
 QUERY_ATTR(pending, "%llu", pending);
 QUERY_ATTR(keys, "%llu", keys);
 QUERY_ATTR(watches, "%llu", watches);
@@ -101,6 +99,20 @@ QUERY_ATTR(completed, "%llu", completed);
 QUERY_ATTR(expired, "%llu", expired);
 QUERY_ATTR(cancelled, "%llu", cancelled);
 QUERY_ATTR(rejected, "%llu", rejected);
+
+#define DETACHED_ATTR(name)							\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
+			   char *buf)						\
+{										\
+	struct twheel_query_args query;						\
+										\
+	twheel_instance_query_detached(&to_twheel_named(dev)->instance, &query);	\
+	return sysfs_emit(buf, "%llu\n", query.name);				\
+}										\
+static DEVICE_ATTR_RO(name)
+
+DETACHED_ATTR(detached);
+DETACHED_ATTR(detached_unread);
 
 #define REJECTED_ATTR(name, rejection)						\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
@@ -159,9 +171,10 @@ static const struct attribute_group named_group = {
 
 static const struct attribute_group *named_groups[] = { &named_group, NULL };
 
-static void queue_empty(struct twheel_events *events, void *data)
+static bool queue_empty(struct twheel_events *events, void *data)
 {
 	twheel_events_empty(events);
+	return true;
 }
 
 /* The name has been removed and all files are closed. */
@@ -276,31 +289,36 @@ static struct twheel_file *instance_next_file(struct twheel_instance *instance)
 	return file;
 }
 
-static void queue_shut(struct twheel_events *events, void *data)
+static bool queue_shut(struct twheel_events *events, void *data)
 {
 	twheel_events_shut(events);
+	return true;
 }
 
-/* Work: cancel the pending operations and shut the event queues. */
-static void named_end(struct work_struct *work)
+/*
+ * Shut the event queues of a removed purgatory. Lock one file at a time: there may be many. Each
+ * visited file moves to the tail, and none is added.
+ */
+static void named_shut(struct twheel_instance *instance)
 {
-	struct twheel_named *named = container_of(work, struct twheel_named, end);
-	struct twheel_instance *instance = &named->instance;
+	u32 nr_files = READ_ONCE(instance->nr_files);
 	struct twheel_file *file;
-	u32 nr_files;
 
-	named->cancelled = twheel_purgatory_drain(instance->purgatory);
-	nr_files = READ_ONCE(instance->nr_files);
-	/*
-	 * Lock one file at a time: there may be many. Each visited file moves to the tail, and
-	 * none is added.
-	 */
 	while (nr_files-- && (file = instance_next_file(instance))) {
 		twheel_events_shut(&file->own);
 		twheel_file_put(file);
 		cond_resched();
 	}
 	twheel_detached_visit(instance, queue_shut, NULL);
+}
+
+/* Work: cancel the pending operations and shut the event queues. */
+static void named_end(struct work_struct *work)
+{
+	struct twheel_named *named = container_of(work, struct twheel_named, end);
+
+	named->cancelled = twheel_purgatory_drain(named->instance.purgatory);
+	named_shut(&named->instance);
 	complete_all(&named->ended);
 	put_device(&named->dev);
 	/* destroy_workqueue() waits for the rest of this function. */
@@ -384,7 +402,7 @@ static int named_close(struct twheel_named *named, bool force)
 
 	spin_lock(&instance->lock);
 	/* Without a file, there is a queue as long as it has detached operations. */
-	if (!force && (instance->nr_files || !xa_empty(&instance->queues)))
+	if (!force && (instance->nr_files || !twheel_array_empty(&instance->queues)))
 		err = -EBUSY;
 	else
 		WRITE_ONCE(instance->removed, true);
@@ -427,6 +445,7 @@ static int named_add(struct twheel_named *named)
 	if (err) {
 		/* The node may have been opened before the failure. */
 		named_close(named, true);
+		named_shut(&named->instance);
 		twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES);
 		return err;
 	}

@@ -150,7 +150,8 @@ static const struct twheel_op_ops file_op_ops = {
 /*
  * The limits of a file and of an event queue. A pending operation becomes an event, which stays
  * until it is read: both together are limited to twice the limit on pending operations. For
- * detached operations that is a limit of their queue, since each may have another reader.
+ * detached operations that is a limit of their queue, since each may have another reader; and of
+ * a restricted file, which must not fill the queues of others.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
  * pending operations, or -ENOBUFS at the limit on both.
@@ -158,13 +159,17 @@ static const struct twheel_op_ops file_op_ops = {
 static int file_check(const struct twheel_file *file, bool detached)
 {
 	const struct twheel_events *own = &file->own;
-	u32 max = file->instance->max_file_pending;
+	u32 max = file->instance->max_file_pending, held = 0;
 
 	if (READ_ONCE(own->shut))
 		return -ESHUTDOWN;
 	if (READ_ONCE(own->nr_pending) + atomic_read(&file->nr_detached) >= max)
 		return -ENOSPC;
-	return !detached && READ_ONCE(own->held) >= 2 * max ? -ENOBUFS : 0;
+	if (likely(!detached))
+		held = READ_ONCE(own->held);
+	else if (!twheel_file_may(file, TWHEEL_RIGHT_OTHERS))
+		held = atomic_read(&file->held_detached);
+	return held >= 2 * max ? -ENOBUFS : 0;
 }
 
 /* Operations that have ended may still be counted as pending. */
@@ -187,20 +192,17 @@ static int detached_check(const struct twheel_instance *instance,
 	return READ_ONCE(events->held) >= instance->max_queue ? -ENOBUFS : 0;
 }
 
-/* Check the limits without a charge, so that an add beyond one costs little. */
-static int limits_check(struct twheel_file *file, const struct twheel_events *events)
+/* Check the limits of a file without a charge, so that an add beyond one costs little. */
+static int limits_check(struct twheel_file *file, bool detached)
 {
-	bool detached = events != &file->own;
 	int err = file_check(file, detached);
 
-	if (unlikely(err)) {
-		spin_lock(&file->own.lock);
-		err = file_check_exactly(file, detached);
-		spin_unlock(&file->own.lock);
-	}
-	if (err || !detached)
-		return err;
-	return detached_check(file->instance, events);
+	if (likely(!err))
+		return 0;
+	spin_lock(&file->own.lock);
+	err = file_check_exactly(file, detached);
+	spin_unlock(&file->own.lock);
+	return err;
 }
 
 /* Put a new operation on the pending list, with the lock of its event queue held. */
@@ -237,16 +239,20 @@ static int file_op_charge(struct twheel_file_op *file_op)
 
 	spin_lock(&file->own.lock);
 	err = file_check_exactly(file, detached);
-	if (!err && detached)
+	if (!err && detached) {
 		atomic_inc(&file->nr_detached);
-	else if (!err)
+		atomic_inc(&file->held_detached);
+	} else if (!err) {
 		events_add(&file->own, file_op);
+	}
 	spin_unlock(&file->own.lock);
 	if (err || !detached)
 		return err;
 	err = detached_charge(file_op);
-	if (err)
+	if (err) {
 		atomic_dec(&file->nr_detached);
+		atomic_dec(&file->held_detached);
+	}
 	return err;
 }
 
@@ -310,13 +316,16 @@ struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, uns
 	return file_op;
 }
 
-/* Before a periodic operation is forgotten. May sleep. */
+/* Before a periodic or detached operation is forgotten. May sleep. */
 static void file_op_settle(struct twheel_file_op *file_op)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
-	if (periodic->wheel)
+	if (periodic && periodic->wheel)
 		twheel_periodic_shutdown_sync(&periodic->periodic);
+	/* Detached operations of a queue may be of several files, which may be closed. */
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->held_detached);
 }
 
 /*
@@ -333,9 +342,8 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 	if (!nr)
 		return;
 	for (i = 0; i < nr; i++)
-		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_PERIODIC))
+		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
 			file_op_settle(file_ops[i]);
-	/* Detached operations of a queue may be of several files, which may be closed. */
 	instance = file_ops[0]->file->instance;
 	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
 		detached = twheel_file_op_detached(file_ops[0]);
@@ -600,20 +608,31 @@ static void rejected_count(struct twheel_instance *instance, int err)
  * the wheel in @op_args. May sleep, unlike the rest of the add.
  */
 static struct twheel_file_op *file_op_create(struct twheel_file *file,
-					     struct twheel_events *events,
 					     const struct twheel_add_args *args,
 					     struct twheel_op_args *op_args)
 {
+	struct twheel_events *events = &file->own;
+	struct twheel_detached *detached = NULL;
 	struct twheel_file_op *file_op;
 	int err;
 
-	err = limits_check(file, events);
+	err = limits_check(file, args->flags & TWHEEL_ADD_DETACHED);
 	if (err)
 		goto rejected;
+	if (unlikely(args->flags & TWHEEL_ADD_DETACHED)) {
+		/* The operation is a user of its queue. */
+		detached = twheel_detached_get(file->instance, args->queue);
+		if (IS_ERR(detached))
+			return ERR_CAST(detached);
+		events = &detached->events;
+		err = detached_check(file->instance, events);
+		if (err)
+			goto put_queue;
+	}
 	file_op = file_op_make(file, events, args);
 	err = PTR_ERR_OR_ZERO(file_op);
 	if (err)
-		goto rejected;
+		goto put_queue;
 	op_args->wheel = twheel_user_wheel(file_op->user, twheel_file_op_clock(file_op));
 	err = PTR_ERR_OR_ZERO(op_args->wheel);
 	if (err)
@@ -627,6 +646,9 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	file_op_free_id(file_op);
 put:
 	twheel_file_op_put(file_op);
+put_queue:
+	if (detached)
+		twheel_detached_put(file->instance, detached, 1);
 rejected:
 	rejected_count(file->instance, err);
 	return ERR_PTR(err);
@@ -731,7 +753,9 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		return -EINVAL;
 	if (args->flags & TWHEEL_ADD_CANCEL_ON_SET && clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
-	if (args->reserved || (args->queue && !(args->flags & TWHEEL_ADD_DETACHED)))
+	if (args->reserved ||
+	    (args->flags & TWHEEL_ADD_DETACHED ?
+	     !twheel_detached_valid(call->file->instance, args->queue) : args->queue))
 		return -EINVAL;
 	*op_args = (struct twheel_op_args) {
 		.slack_ns	= args->slack,
@@ -747,25 +771,6 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 	if (IS_ERR(op_args->specs))
 		return PTR_ERR(op_args->specs);
 	return twheel_op_check(op_args);
-}
-
-/*
- * Create an operation, see file_op_create(). A detached one is a user of its queue. Returns -EINVAL
- * if there cannot be such a queue.
- */
-static struct twheel_file_op *file_op_create_detached(struct twheel_file *file,
-						      const struct twheel_add_args *args,
-						      struct twheel_op_args *op_args)
-{
-	struct twheel_detached *detached = twheel_detached_get(file->instance, args->queue);
-	struct twheel_file_op *file_op;
-
-	if (IS_ERR(detached))
-		return ERR_CAST(detached);
-	file_op = file_op_create(file, &detached->events, args, op_args);
-	if (IS_ERR(file_op))
-		twheel_detached_put(file->instance, detached, 1);
-	return file_op;
 }
 
 /* The rights that an add needs. */
@@ -790,10 +795,7 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 	err = add_args_convert(call, add, &op_args);
 	if (err)
 		return err;
-	if (unlikely(add->flags & TWHEEL_ADD_DETACHED))
-		file_op = file_op_create_detached(call->file, add, &op_args);
-	else
-		file_op = file_op_create(call->file, &call->file->own, add, &op_args);
+	file_op = file_op_create(call->file, add, &op_args);
 	if (IS_ERR(file_op))
 		return PTR_ERR(file_op);
 	add->id = file_op->id;

@@ -121,6 +121,7 @@ void twheel_user_put(struct twheel_user *user)
 		owner = user->owner;
 		if (user->ns)
 			put_user_ns(user->ns);
+		xa_destroy(&user->ids);
 		kfree(user);
 	}
 }
@@ -429,7 +430,8 @@ static void users_exit(struct xarray *array)
 		twheel_user_put(user);
 		key++;
 	}
-	WARN_ON_ONCE(!xa_empty(array));
+	WARN_ON_ONCE(!twheel_array_empty(array));
+	xa_destroy(array);
 }
 
 /* Destroy the wheels of all users, and the reapers. No file is open. May sleep. */

@@ -51,7 +51,7 @@
 #define TWHEEL_MAX_BATCH	1024
 
 /* Queues of detached operations are numbered from 0 to this number minus one. */
-#define TWHEEL_MAX_QUEUES	65536
+#define TWHEEL_MAX_QUEUES	1024
 
 /* Size of the name of a purgatory, including the terminating zero. */
 #define TWHEEL_NAME_SIZE	32
@@ -362,7 +362,8 @@ struct twheel_events_args {
  * twheel_restrict_args.rights. read(), poll() and TWHEEL_IOC_RESTRICT need none.
  *
  * ADD: add operations that are not detached.
- * ADD_DETACHED: add detached operations, with any cookie.
+ * ADD_DETACHED: add detached operations, with any cookie and to any queue. Pending ones
+ *	and unread events together are limited to twice @max_file_pending of the purgatory.
  * WATCH: add operations with keys, and TWHEEL_IOC_WATCH and TWHEEL_IOC_UNWATCH. The
  *	holder may take a signal that was meant for the operation of another file.
  * SIGNAL: TWHEEL_IOC_SIGNAL, which may complete operations of other files.
@@ -388,7 +389,7 @@ struct twheel_events_args {
  * @rights: TWHEEL_RIGHT_*: the remaining rights of the file
  *
  * After this call, the file can only use and list operations that were added
- * through it, as far as it has the right. It cannot cancel by key or open the queue
+ * through it, as far as it has the right. It cannot cancel by key or open a queue
  * of detached operations. A further call can only take rights away.
  */
 struct twheel_restrict_args {
