@@ -26,14 +26,22 @@
  * Structures are extended at their end.  The size of a call's structure is part
  * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
  * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags and
- * reserved fields must be zero as well (EINVAL otherwise).  Fields marked "out"
- * are ignored on input, so a structure can be used again as it is; a failed call
- * does not change them, but it may have written to an array.  A structure that has
+ * reserved fields must be zero as well (EINVAL otherwise): set the whole structure
+ * to zero once.  Fields marked "out" are ignored on input, so it can be used again
+ * as it is.  The kernel may write to them at any time during a call.  After an error
+ * they have their old values; after a fatal signal (EINTR) they have the progress or
+ * are unspecified.  A failed call may have written to an array.  A structure that has
  * such fields must be writable even if the call fails; one that has none may be in
- * read-only memory.  The size of an event never changes.
+ * read-only memory.
  *
- * Documentation/device.rst is the introduction, and glossary.rst explains the
- * terms; device-calls.rst and device-files.rst describe each call and its errors.
+ * Programs must ignore output fields and bits that they do not know, even if these are
+ * zero now, and tolerate unknown values of reason, condition and clock: other programs
+ * may have added the operation.  New reasons and flags appear only for operations that
+ * asked for them.  The size of an event never changes.
+ *
+ * Documentation/device.rst is the introduction, with all limits, module parameters and
+ * lines of fdinfo; security.rst defines users, and glossary.rst the terms;
+ * device-calls.rst and device-files.rst describe each call and its errors.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -166,9 +174,11 @@ enum twheel_condition {
  * @reserved: must be zero
  * @id: out: id of the operation for further calls; never 0
  *
- * Calls on an operation that has ended fail with EALREADY, also after its event
- * has been read, until the id is assigned again after at least 2^38 further adds.
- * ENOENT: the id was never assigned, or the file is restricted.
+ * Ids are opaque. Calls on an operation that has ended fail with EALREADY, also after
+ * its last event has been read, until the id is assigned again: after at least 2^38
+ * further adds to the purgatory, by all of its files together. From then on an old id
+ * may be that of another operation. ENOENT: the id was never assigned, or the file is
+ * restricted.
  */
 struct twheel_add_args {
 	__u32 flags;
@@ -426,7 +436,7 @@ struct twheel_restrict_args {
  * @keys: the first TWHEEL_PENDING_KEYS of these keys, in the order in which they
  *	were added, padded with zeroes
  * @queue: queue of a detached operation; otherwise 0
- * @reserved: zero
+ * @reserved: zero now
  */
 struct twheel_pending {
 	__u64 id;
@@ -672,7 +682,7 @@ struct twheel_command {
  * @value: output field of the call: @id of an add, @moved of a re-arm, @completed
  *	of a signal, @cancelled of TWHEEL_IOC_CANCEL_KEY; otherwise 0
  * @error: 0 or a negative error number
- * @reserved: zero
+ * @reserved: zero now
  */
 struct twheel_result {
 	__u64 value;
@@ -723,7 +733,7 @@ enum twheel_reason {
 
 /**
  * struct twheel_event - event delivered by read()
- * @id: the operation; invalid after this event unless TWHEEL_EVENT_MORE is set
+ * @id: the operation, which has ended unless TWHEEL_EVENT_MORE is set
  * @cookie: copied from struct twheel_add_args
  * @value: value of the signal or completion; otherwise 0
  * @deadline: deadline, a time of @clock in ns; TWHEEL_NEVER for none
@@ -739,7 +749,7 @@ enum twheel_reason {
  *	Conditions that do not count signals satisfy no key.
  * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
  *	the missing amount; 0 with TWHEEL_EVENT_MORE
- * @spare: zero
+ * @spare: zero now
  *
  * 128 bytes are two cache lines, and a page has a whole number of events.
  */
