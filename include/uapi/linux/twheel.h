@@ -15,9 +15,9 @@
  * A detached operation outlives its file; it is an own one as well, but its event is
  * read from a descriptor that TWHEEL_IOC_EVENTS returns.
  *
- * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  In
- * all calls a limit of 0 means no limit but that of the module, if there is one, and
- * an amount of 0 means 1.
+ * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  A sum
+ * above that is TWHEEL_NEVER, and one below 0 is 0.  In all calls an amount of 0 means
+ * 1, and a limit of 0 means the default limit, or none if there is no default.
  *
  * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7).  If
  * CLOCK_REALTIME is set, pending absolute deadlines on it follow it in both
@@ -82,8 +82,8 @@
  * @TWHEEL_REARM_IF_EARLIER: the new deadline is earlier than the current one
  * @TWHEEL_REARM_IF_LATER: the new deadline is later than the current one
  *
- * Flags of struct twheel_rearm_args. No deadline is later than any deadline. In the
- * kernel interface, these modes arm a timer that is not pending.
+ * Flags of struct twheel_rearm_args. TWHEEL_NEVER is later than any other deadline. An
+ * equal deadline is neither earlier nor later.
  */
 enum twheel_rearm {
 	TWHEEL_REARM_ALWAYS	= 0,
@@ -237,10 +237,10 @@ struct twheel_complete_args {
  * struct twheel_rearm_args - TWHEEL_IOC_REARM: change the deadline of an operation
  * @id: the operation; not a periodic one
  * @deadline: in ns from now, or with TWHEEL_REARM_ABSTIME a time of the clock of
- *	the operation. On CLOCK_REALTIME it has to be of the kind that the operation
- *	was added with, relative or absolute.
+ *	the operation
  * @slack: as in struct twheel_add_args
- * @flags: TWHEEL_REARM_*
+ * @flags: TWHEEL_REARM_*. On CLOCK_REALTIME, TWHEEL_REARM_ABSTIME has to be set if and
+ *	only if TWHEEL_ADD_ABSTIME was, also with TWHEEL_NEVER.
  * @moved: out: 1 if the deadline was changed, 0 if the condition prevented it
  */
 struct twheel_rearm_args {
@@ -358,10 +358,11 @@ struct twheel_drain_args {
  * @flags: TWHEEL_EVENTS_NONBLOCK
  * @queue: number of the queue, below TWHEEL_MAX_QUEUES
  *
- * The ioctl returns a descriptor for read() and poll(). All descriptors of a queue
- * share it, and each event goes to one of them. Queues are independent: each has its
- * own limit, and one that nobody reads does not stop the others. Since the descriptor
- * takes the events of all users, the file has to be open for reading and writing.
+ * The ioctl returns a descriptor for read() and poll(), without TWHEEL_IOC_* calls. All
+ * descriptors of a queue share it, and each event goes to one of them. Queues are
+ * independent: each has its own limit, and one that nobody reads does not stop the
+ * others. Since the descriptor takes the events of all users, the file has to be open
+ * for reading and writing.
  */
 struct twheel_events_args {
 	__u32 flags;
@@ -512,7 +513,7 @@ struct twheel_list_args {
  * @max_file_pending: out: limit on the pending operations added through this file
  * @max_watches: out: limit on the watches of its operations; 0 for no limit
  * @max_queue: out: limit on the operations in a queue of detached ones, pending or
- *	with an unread event
+ *	with an unread event; 0 for a private purgatory
  * @max_keys: out: limit on the keys of an operation
  * @user_max_ops: out: limit on the operations of a user, in all purgatories
  * @user_max_files: out: limit on the open files of a user
