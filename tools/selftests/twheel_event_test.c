@@ -5,6 +5,7 @@
  */
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/sendfile.h>
 #include <sys/time.h>
@@ -509,7 +510,7 @@ TEST_F(event, nowait_does_not_block)
 	EXPECT_EQ(got < 0, query(self->fd).unread);
 }
 
-TEST_F(event, splice_and_sendfile_are_refused)
+TEST_F(event, splice_write_and_mmap_are_refused)
 {
 	struct twheel_event event;
 	int pipes[2];
@@ -520,6 +521,10 @@ TEST_F(event, splice_and_sendfile_are_refused)
 	EXPECT_EQ(EINVAL, errno);
 	EXPECT_EQ(-1, sendfile(pipes[1], self->fd, NULL, 4096));
 	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(-1, write(self->fd, &event, sizeof(event)));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_EQ(MAP_FAILED, mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, self->fd, 0));
+	EXPECT_EQ(ENODEV, errno);
 	EXPECT_EQ(1, read_events(self->fd, &event, 1));
 	close(pipes[0]);
 	close(pipes[1]);

@@ -21,7 +21,8 @@
  *
  * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7).  If
  * CLOCK_REALTIME is set, pending absolute deadlines on it follow it in both
- * directions.  Relative deadlines do not move, on any clock.
+ * directions.  Relative deadlines do not move; with CLOCK_REALTIME they count on
+ * CLOCK_MONOTONIC, which stops during suspend.
  *
  * Structures are extended at their end.  The size of a call's structure is part
  * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
@@ -397,11 +398,11 @@ struct twheel_events_args {
 /**
  * struct twheel_restrict_args - TWHEEL_IOC_RESTRICT: confine a file to its operations
  * @flags: must be zero
- * @rights: TWHEEL_RIGHT_*: the remaining rights of the file
+ * @rights: TWHEEL_RIGHT_*: the remaining rights of the file; it gets none that it lacks
  *
  * After this call, the file can only use and list operations that were added
  * through it, as far as it has the right. It cannot cancel by key or open a queue
- * of detached operations. A further call can only take rights away.
+ * of detached operations.
  */
 struct twheel_restrict_args {
 	__u32 flags;
@@ -588,7 +589,8 @@ struct twheel_query_args {
  * @major: out: major device number of the node
  * @minor: out: minor device number of the node
  *
- * The ioctl returns a descriptor of the new purgatory, which blocks in read().
+ * The ioctl returns a descriptor of the new purgatory, which blocks in read(). Names are
+ * global to the machine.
  */
 struct twheel_create_args {
 	char name[TWHEEL_NAME_SIZE];
@@ -749,7 +751,7 @@ enum twheel_reason {
  * @satisfied: a bit for each satisfied key at the end, see struct twheel_watch_spec.
  *	Conditions that do not count signals satisfy no key.
  * @missing: number of keys that were still to be satisfied; with TWHEEL_COND_SUM
- *	the missing amount; 0 with TWHEEL_EVENT_MORE
+ *	the missing amount. With TWHEEL_EVENT_MORE both are 0.
  * @spare: zero now
  *
  * 128 bytes are two cache lines, and a page has a whole number of events.
