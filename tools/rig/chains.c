@@ -6,6 +6,8 @@
  * One user adds many keys, and up to a thousand other users add some, each in a purgatory of its
  * own. No add on the device may fail, and the chains must be short.
  *
+ * The work items of many purgatories do not run all at once.
+ *
  * In the kernel, an add that may not sleep may fail, but only until the work item has run.
  */
 #include <stdio.h>
@@ -32,6 +34,9 @@ struct key_op {
 	struct twheel_watch	watch;
 	bool			pending;
 };
+
+/* Number of work items that may run at the same time */
+#define MAX_RESIZES	4
 
 static struct file *files[1 + MOST_OTHERS];
 static unsigned int failures;
@@ -131,6 +136,39 @@ static void check_users(unsigned int nr_others)
 	rig_settle();
 }
 
+/* Work items wait, so that others begin meanwhile. */
+static bool paused;
+
+static void pause_work(void)
+{
+	while (current->pid != 1 && READ_ONCE(paused))
+		msleep(1);
+}
+
+static void check_resizes(void)
+{
+	unsigned int i, ms;
+
+	rig_works_most = 0;
+	WRITE_ONCE(paused, true);
+	rig_at_resched = pause_work;
+	for (i = 0; i < 2 * MAX_RESIZES; i++) {
+		files[i] = rig_open("/dev/twheel", O_RDWR);
+		if (IS_ERR(files[i]))
+			exit(1);
+		add(files[i], KEYS / 10);
+		for (ms = 0; ms < 5000 && rig_works_most < min(i + 1, MAX_RESIZES); ms++)
+			msleep(1);
+	}
+	msleep(50);
+	expect(rig_works_most == MAX_RESIZES, "work items at once", rig_works_most);
+	WRITE_ONCE(paused, false);
+	for (i = 0; i < 2 * MAX_RESIZES; i++)
+		rig_close(files[i]);
+	rig_settle();
+	rig_at_resched = NULL;
+}
+
 static void op_ended(struct twheel_op *op)
 {
 }
@@ -197,6 +235,8 @@ int main(void)
 	rig_start(1, 1);
 	if (rig_module_init("twheel"))
 		return 1;
+	/* First: idle users have work items as well. */
+	check_resizes();
 	for (nr = 1; nr <= MOST_OTHERS; nr *= 10)
 		check_users(nr);
 	check_kernel(TWHEEL_OP_MAY_SLEEP);

@@ -13,7 +13,8 @@
 #define WORKERS	64
 
 struct workqueue_struct {
-	char name[32];
+	char		name[32];
+	unsigned int	max;	/* number of items that may run at once; 0 for any */
 };
 
 static struct workqueue_struct system_queues[3];
@@ -32,6 +33,7 @@ static struct worker {
 static unsigned int nr_workers, nr_idle;
 static u64 last_seq;
 static bool held;			/* see rig_works_hold() */
+unsigned int rig_works_most;
 static u32 changes;			/* futex word of the workers */
 
 static void *worker_main(void *arg);
@@ -49,6 +51,15 @@ static bool is_running(const struct work_struct *work)
 		if (workers[i].work == work)
 			return true;
 	return false;
+}
+
+static unsigned int nr_running(const struct workqueue_struct *queue)
+{
+	unsigned int i, nr = 0;
+
+	for (i = 0; i < nr_workers; i++)
+		nr += workers[i].work && workers[i].queue == queue;
+	return nr;
 }
 
 static void unqueue(struct work_struct *work)
@@ -144,15 +155,19 @@ static struct work_struct *take(struct worker *worker, s64 *sleep)
 {
 	struct work_struct *work;
 	u64 now = ktime_get_ns();
+	unsigned int nr;
 
 	*sleep = -1;
 	list_for_each_entry(work, &pending, entry) {
-		if (held || is_running(work))
+		nr = nr_running(work->queue);
+		if (held || is_running(work) || (work->queue->max && nr == work->queue->max))
 			continue;
 		if (work->due <= now) {
 			list_del(&work->entry);
 			work->pending = false;
 			*worker = (struct worker) { work, work->queue, work->seq };
+			if (work->queue->max)
+				rig_works_most = max(rig_works_most, nr + 1);
 			return work;
 		}
 		if (*sleep < 0 || work->due - now < (u64)*sleep)
@@ -187,7 +202,7 @@ static void *worker_main(void *arg)
 		pthread_mutex_lock(&lock);
 		nr_idle -= !work;
 		*worker = (struct worker) { };
-		/* An item that was queued again while it ran has been skipped. */
+		/* Items that could not run beside this one have been skipped. */
 		__atomic_fetch_add(&changes, !!work, __ATOMIC_RELAXED);
 		pthread_cond_broadcast(&done);
 		pthread_mutex_unlock(&lock);
@@ -197,12 +212,14 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-struct workqueue_struct *rig_workqueue_create(const char *name)
+struct workqueue_struct *rig_workqueue_create(const char *name, unsigned int max)
 {
 	struct workqueue_struct *queue = kzalloc(sizeof(*queue), GFP_KERNEL);
 
-	if (queue)
+	if (queue) {
 		strscpy(queue->name, name, sizeof(queue->name));
+		queue->max = max;
+	}
 	return queue;
 }
 

@@ -37,15 +37,15 @@ unsigned int work_busy(struct work_struct *work);
 #define WORK_BUSY_PENDING	1
 #define WORK_BUSY_RUNNING	2
 
-struct workqueue_struct *rig_workqueue_create(const char *name);
+struct workqueue_struct *rig_workqueue_create(const char *name, unsigned int max);
 void flush_workqueue(struct workqueue_struct *queue);
 void destroy_workqueue(struct workqueue_struct *queue);
 
 #define WQ_UNBOUND		0
 #define WQ_MEM_RECLAIM		0
 #define WQ_HIGHPRI		0
-#define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name)
-#define alloc_ordered_workqueue(name, flags)		rig_workqueue_create(name)
+#define alloc_workqueue(name, flags, max_active, ...)	rig_workqueue_create(name, max_active)
+#define alloc_ordered_workqueue(name, flags)		rig_workqueue_create(name, 1)
 #define DECLARE_WORK(name, fn)		struct work_struct name = { .func = (fn) }
 #define DECLARE_DEFERRABLE_WORK(name, fn)				\
 	struct delayed_work name = { .work = { .func = (fn) } }
