@@ -6,6 +6,7 @@
  */
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
@@ -78,6 +79,19 @@ TEST_F(signal_io, chosen_signal_has_the_descriptor)
 	EXPECT_EQ(SIGRTMIN + 3, next_signal(&self->set, &info, BUDGET_MS));
 	EXPECT_EQ(self->fd, info.si_fd);
 	EXPECT_NE(0, info.si_band & POLLIN);
+}
+
+/* The kernel allocates no entry for the chosen signal beyond the limit of the receiver. */
+TEST_F(signal_io, chosen_signals_are_limited)
+{
+	struct rlimit none = { 0, 0 };
+	siginfo_t info;
+
+	ASSERT_TRUE(go_async(self->fd, getpid()));
+	ASSERT_EQ(0, fcntl(self->fd, F_SETSIG, SIGRTMIN + 3));
+	ASSERT_EQ(0, setrlimit(RLIMIT_SIGPENDING, &none));
+	ASSERT_NE(0, add_deadline(self->fd, MSEC, 0, 0));
+	EXPECT_EQ(SIGIO, next_signal(&self->set, &info, BUDGET_MS));
 }
 
 TEST_F(signal_io, no_signal_without_o_async)
@@ -455,7 +469,7 @@ TEST_F(signal_io, exclusive_waiter_that_does_not_read_leaves_the_next_event_to_a
 
 #define MAX_ASYNC	8
 
-TEST_F(signal_io, asynchronous_descriptors_of_a_queue_are_limited)
+TEST_F(signal_io, async_descriptors_are_limited)
 {
 	int fd, i, events[MAX_ASYNC + 1];
 
