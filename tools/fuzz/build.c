@@ -160,7 +160,10 @@ static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool s
 			specs[i].need = random_below(&t->detail, 4);
 		if (t->step->oddity % 16 == 15 && one_in(t, 16)) {
 			specs[i].need = draw_wide(t);
-			trial->bad_spec |= specs[i].need > (sum ? 1 : TWHEEL_MAX_NEED);
+			/* A watch call does not know the condition. */
+			trial->bad_spec |= specs[i].need > TWHEEL_MAX_NEED ||
+					   (sum && specs[i].need > 1 &&
+					    trial->call == TWHEEL_CALL_ADD);
 		}
 		specs[i].bit = t->step->oddity;
 	}
