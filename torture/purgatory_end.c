@@ -184,14 +184,17 @@ void purgatory_check_limits(struct torture_purgatory *p, struct torture_thread *
 	}
 	if (full)
 		fill(p, &c, 0, false);
+	torture_step(thread, "check limits");
 	purgatory_complete_all(p, c.rng);
 	full = p->max_watches;
 	for (left = p->max_watches; left; left -= nr) {
+		torture_step(thread, "check limits");
 		nr = min_t(u32, left, TWHEEL_MAX_KEYS);
 		full &= fill(p, &c, nr, true);
 	}
 	if (full)
 		fill(p, &c, 1, false);
+	torture_step(thread, "check limits");
 	purgatory_complete_all(p, c.rng);
 }
 
