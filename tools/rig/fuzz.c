@@ -4,8 +4,9 @@
  * by libFuzzer's coverage of the module.
  *
  * An input is a header and steps, each of which selects its thread. Threads of two or more users,
- * some in their own time namespaces, or all in a user namespace, run their steps concurrently on shared files. At the
- * end all files are closed and all names removed, and the next input uses the same module:
+ * some in their own time namespaces, or all in a user namespace, run their steps concurrently on
+ * shared files. At the end all files are closed and all names removed, and the next input uses the
+ * same module:
  * nothing may be left of this one.
  *
  * The interleaving of threads is not controlled, so an input that failed by a race may have

@@ -444,14 +444,12 @@ TEST(ioctl_numbers)
 TEST(kernel_knows_these_numbers)
 {
 	static const unsigned int numbers[] = {
-		0xc060f701, 0xc010f702, 0xc018f703, 0xc020f704, 0xc020f705,
-		0xc020f706, 0xc030f707, 0xc018f708, 0xc028f710, 0xc018f711,
-		0xc008f712, 0xc008f713, 0xc008f714, 0xc0a0f715, 0xc020f716,
-		0xc0b8f717,
+		TWHEEL_IOC_ADD, TWHEEL_IOC_CANCEL, TWHEEL_IOC_COMPLETE, TWHEEL_IOC_REARM,
+		TWHEEL_IOC_WATCH, TWHEEL_IOC_UNWATCH, TWHEEL_IOC_SIGNAL, TWHEEL_IOC_CANCEL_KEY,
+		TWHEEL_IOC_BATCH, TWHEEL_IOC_COMPLETE_ALL, TWHEEL_IOC_DRAIN, TWHEEL_IOC_EVENTS,
+		TWHEEL_IOC_RESTRICT, TWHEEL_IOC_INFO, TWHEEL_IOC_LIST, TWHEEL_IOC_QUERY,
 	};
-	static const unsigned int control_numbers[] = {
-		0xc048f720, 0xc028f721,
-	};
+	static const unsigned int control_numbers[] = { TWHEEL_IOC_CREATE, TWHEEL_IOC_REMOVE };
 	int fd = twheel_open(0), control = twheel_open_control();
 	void *nowhere = (void *)-4096L;
 	unsigned int i;

@@ -100,19 +100,19 @@ QUERY_ATTR(expired, "%llu", expired);
 QUERY_ATTR(cancelled, "%llu", cancelled);
 QUERY_ATTR(rejected, "%llu", rejected);
 
-#define DETACHED_ATTR(name)							\
+#define DETACHED_ATTR(name, field)						\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
 			   char *buf)						\
 {										\
 	struct twheel_query_args query;						\
 										\
 	twheel_instance_query_detached(&to_twheel_named(dev)->instance, &query);	\
-	return sysfs_emit(buf, "%llu\n", query.name);				\
+	return sysfs_emit(buf, "%llu\n", query.field);				\
 }										\
 static DEVICE_ATTR_RO(name)
 
-DETACHED_ATTR(detached);
-DETACHED_ATTR(detached_unread);
+DETACHED_ATTR(detached, detached);
+DETACHED_ATTR(detached_unread, detached_unread);
 
 #define REJECTED_ATTR(name, rejection)						\
 static ssize_t name##_show(struct device *dev, struct device_attribute *attr,	\
