@@ -94,7 +94,8 @@ static void check_event(struct thread *t, const struct view *view, const struct 
 	if (!more)
 		count_final(view);
 	if (!more && ours && !cookie_ended(event->cookie))
-		report_event(t, event, "delivered twice");
+		report_event(t, event, cookie_was_refused(event->cookie) ?
+			     "of an add that was refused" : "delivered twice");
 }
 
 /* Memory that is also changed by other threads does not show the kernel's output. */

@@ -371,6 +371,7 @@ bool cookie_is_ours(__u64 cookie);
 unsigned int cookie_marks(__u64 cookie);
 void cookie_refused(__u64 cookie);
 bool cookie_ended(__u64 cookie);
+bool cookie_was_refused(__u64 cookie);
 void count_step(unsigned int kind, bool ok);
 struct count step_count(unsigned int kind);
 void count_event(void);

@@ -30,6 +30,7 @@ static struct share {
 	struct count counts[NR_KINDS];
 	int mailboxes[NR_MAILBOXES][2];
 	__u8 ended[1UL << (COOKIE_BITS - 3)];
+	__u8 refused[1UL << (COOKIE_BITS - 3)];	/* of these */
 } *share;
 
 /* Allocate shared memory, inherited by all processes; pages are allocated on first use. */
@@ -89,25 +90,34 @@ unsigned int cookie_marks(__u64 cookie)
 }
 
 /* Return: true if it was already marked. */
-static bool mark_cookie(__u64 cookie)
+static bool mark_cookie(__u8 *marks, __u64 cookie)
 {
 	__u64 index = (cookie & ((1ULL << 40) - 1)) >> MARK_BITS;
 	__u8 bit = 1 << (index % 8);
 
-	return __atomic_fetch_or(&share->ended[index / 8], bit, __ATOMIC_SEQ_CST) & bit;
+	return __atomic_fetch_or(&marks[index / 8], bit, __ATOMIC_SEQ_CST) & bit;
 }
 
 /* No event may have this cookie. */
 void cookie_refused(__u64 cookie)
 {
-	if (cookie_is_ours(cookie) && mark_cookie(cookie))
+	if (!cookie_is_ours(cookie))
+		return;
+	mark_cookie(share->refused, cookie);
+	if (mark_cookie(share->ended, cookie))
 		failed(NULL, "event of an add that was refused, cookie %llx", cookie);
 }
 
 /* Its last event was read. Return: true for the first time. */
 bool cookie_ended(__u64 cookie)
 {
-	return !mark_cookie(cookie);
+	return !mark_cookie(share->ended, cookie);
+}
+
+/* After its event was not the first one. */
+bool cookie_was_refused(__u64 cookie)
+{
+	return mark_cookie(share->refused, cookie);
 }
 
 void count_step(unsigned int kind, bool ok)
