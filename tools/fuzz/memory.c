@@ -148,8 +148,9 @@ void *place_in(struct thread *t, unsigned int place, const void *from, size_t si
 		mprotect(memory->read_only, PAGE, PROT_READ);
 		return memory->read_only;
 	case PLACE_SHAKY:
-		if (size < PAGE)
-			try_store(memory, memory->shaky, from, size);
+		/* A call must not use arguments of an earlier one, such as commands of a batch. */
+		if (size >= PAGE || !try_store(memory, memory->shaky, from, size))
+			return nowhere(PLACE_UNMAPPED);
 		return memory->shaky;
 	default:
 		return nowhere(place);
