@@ -9,7 +9,7 @@
  * read may still be about to wake readers.
  *
  * The lock of the table protects the number of users. It is taken in process context, with no
- * other lock held.
+ * other spinlock held.
  */
 #include <linux/err.h>
 #include <linux/kref.h>

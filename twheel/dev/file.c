@@ -39,10 +39,11 @@
  *	instance->complete_lock		mutex, around a walk of all operations
  *	named_lock			mutex, protects the names
  *	instance->lock			spinlock, protects the files of an instance
+ *	lock of instance->queues	spinlock, protects the users of queues; holds no other
  *	events->lock			spinlock, protects an event queue
  *	locks of op/ and core/
  *
- * The two spinlocks are taken in process context only. user->lock, a mutex, is taken with none
+ * The three spinlocks are taken in process context only. user->lock, a mutex, is taken with none
  * of these held.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
