@@ -14,7 +14,7 @@
 
 #include "core/twheel.h"
 #include "debugfs.h"
-#include "dev/dev.h"
+#include "dev/device.h"
 #include "op/purgatory.h"
 
 /* Another module has run its exit function, and its code has not been freed yet. */

@@ -15,7 +15,7 @@
 
 #include <linux/twheel.h>
 #include <rig/fs.h>
-#include <twheel/dev/dev.h>
+#include <twheel/dev/file.h>
 #include <twheel/op/purgatory.h>
 
 #include "rig.h"

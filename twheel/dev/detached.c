@@ -16,7 +16,7 @@
 #include <linux/slab.h>
 #include <linux/xarray.h>
 
-#include "dev.h"
+#include "detached.h"
 
 static void detached_free(struct kref *ref)
 {
@@ -76,7 +76,7 @@ static struct twheel_detached *detached_create(struct twheel_instance *instance,
 /* Whether a purgatory can have a queue of this number. */
 bool twheel_detached_valid(const struct twheel_instance *instance, u32 number)
 {
-	return instance->named && number < TWHEEL_MAX_QUEUES;
+	return instance->name && number < TWHEEL_MAX_QUEUES;
 }
 
 /* Become a user of a queue, see above: it, or ERR_PTR(-ENOMEM). */

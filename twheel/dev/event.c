@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: event queues.
+ * Character devices: events, from the end of an operation or its period to read().
  *
- * An ended operation is its own event: it moves from the list of pending operations to the
- * list of events, so delivery allocates nothing. A periodic operation is queued when a period
- * expires. Periods that expire before it is read are added to the same event.
+ * A periodic operation is queued when a period expires. Periods that expire before it is read are
+ * added to the same event.
  *
  * Under the lock of its event queue an operation is in one of three states:
  *
@@ -18,85 +17,36 @@
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
  *
- * Fresh events
- * ============
+ * Periodic operations
+ * ===================
  *
- * The thread that ends an operation does not take the lock: it pushes the operation on ->fresh.
- * A thread that needs the lists or the counts takes the lock and collects the fresh events with
- * twheel_events_collect(). Only then does an operation leave the pending list. ->fresh may be
- * long and has the newest operation first, but the lock is held for few operations at a time:
+ * A periodic operation has no deadline. Its timer queues the event, and the last run expires the
+ * operation. The operation may end in any other way, which cancels the timer. A timer function that
+ * starts at that moment sees ->ended under the lock of the event queue. If the previous event has
+ * not been read, the function pauses the timer, and the reader resumes it.
  *
- *	1. If ->rest is empty, an atomic exchange moves all of ->fresh to it.
- *	2. Operations move from ->rest to the head of ->collected, which reverses their order,
- *	   and are counted as ended. This may take several critical sections.
- *	3. When ->rest is empty, ->collected is appended to ->events.
+ * A step of CLOCK_REALTIME cancels an operation with TWHEEL_ADD_CANCEL_ON_SET, periodic or
+ * not: it is pending on the wheel of that clock, without a deadline.
  *
- * ->fresh is NULL if the queue is empty, and NONE_FRESH if all events are on the other lists. A
- * reader that takes the last event changes NONE_FRESH to NULL. Hence a thread that replaces
- * NULL has made the queue non-empty, and a check for events reads one word.
+ * The timer is shut down before the operation is forgotten, so the memory of both outlives
+ * its function.
  *
- * Waiters
- * =======
- *
- * Threads in read() and epoll instances with EPOLLEXCLUSIVE are exclusive waiters, at the tail
- * of ->waiters. All others, here called pollers, are in front of them.
- *
- *	event			wakes
- *	queue was empty		all pollers and an exclusive waiter; SIGIO is sent
- *	queue was not empty	an exclusive waiter
- *	reader leaves events	all pollers and an exclusive waiter
- *	end of the queue	all waiters; SIGIO is sent
- *
- * A poller has been woken since the queue was empty, and checks for events before it sleeps
- * again. But only one of the exclusive waiters has been woken, and that may never read: an
- * epoll instance whose process exits wakes no other one. So each event wakes another one.
- *
- * A user can multiply the waiters, and the receivers of signals, of a queue to which another
- * user adds events. A thread that ends an operation therefore visits at most WAKE_DIRECT
- * waiters of each kind. If there are more, or a signal is to be sent, a work item does the
- * rest, once for all events that were pushed before. It visits WAKE_MAX waiters at a time and
- * then lets the work items of other queues run; wake_up() would visit all of them with
- * interrupts off. An ordered workqueue serves all queues, so that this takes one thread.
- *
- * The lock is taken in process context only, and before all locks of op/ and core/.
+ * The lock of a queue is taken in process context only, and before all locks of op/ and core/.
  */
-#include <linux/atomic.h>
 #include <linux/fs.h>
 #include <linux/minmax.h>
-#include <linux/poll.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <linux/wait.h>
-#include <linux/workqueue.h>
 
-#include "dev.h"
+#include "detached.h"
+#include "event.h"
+#include "file.h"
 
 /* Number of events copied at a time: 1 KiB on the stack. */
 #define EVENT_BATCH	8
-
-/* Number of operations collected at a time. A reader also takes a batch with the lock held. */
-#define COLLECT_MAX	16
-
-/* Number of waiters of each kind that are visited by the thread that ends an operation. */
-#define WAKE_DIRECT	4
-
-/* Number of waiters visited by the work item with the lock of the wait queue held. */
-#define WAKE_MAX	32
-
-/* Number of files of a queue that may be asynchronous. */
-#define ASYNC_MAX	8
-
-/* For ->wake. */
-#define WAKE_POLLERS	BIT(0)
-#define WAKE_EXCLUSIVE	BIT(1)	/* one exclusive waiter */
-#define WAKE_SIGIO	BIT(2)
-#define WAKE_END	BIT(3)	/* all exclusive waiters, and SIGIO for the end */
-
-#define WAKE_EVENT	(WAKE_POLLERS | WAKE_EXCLUSIVE)
-
-/* No event is fresh, but others can be read. Also the end of the list, like NULL. */
-#define NONE_FRESH	((struct twheel_file_op *)1UL)
 
 static_assert(sizeof(struct twheel_event) == 128);
 
@@ -108,281 +58,136 @@ struct events_taken {
 	struct twheel_event	event[EVENT_BATCH];
 };
 
-/* Another walk calls this for the mark of a walk. */
-static int wake_nobody(struct wait_queue_entry *mark, unsigned int mode, int flags, void *key)
+/* The end of an operation or a period */
+
+/* Wake waiters after an event was pushed. */
+static void event_wake(struct twheel_events *events, bool was_empty)
 {
-	return 0;
+	twheel_events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
+}
+
+static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
+{
+	struct twheel_file_op *file_op = twheel_periodic_file_op(periodic);
+	bool was_empty;
+
+	spin_lock(&events->lock);
+	twheel_file_periodic_catch_up(periodic);
+	file_op->ended = true;
+	list_del_init(&file_op->entry);
+	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
+	was_empty = twheel_event_queue(events, file_op);
+	spin_unlock(&events->lock);
+	/* A running timer callback sees ->ended. */
+	twheel_periodic_cancel(&periodic->periodic);
+	return was_empty;
 }
 
 /*
- * Visit up to @max waiters of one kind after @mark, which moves behind them: with WAKE_POLLERS from
- * the first one, with WAKE_EXCLUSIVE from the latest one. So the walk ends although waiters are
- * added. Returns true, with @mark in the wait queue, if there are more.
+ * Callback of an operation that has ended: queue its event. A reader may drop the reference of
+ * the queue once the event is queued. op/ keeps a reference until this function has returned,
+ * and so the operation, its file and instance, and the queue.
  */
-static bool wake_some(struct twheel_events *events, struct wait_queue_entry *mark, u32 what,
-		      u32 kind, u32 max)
+void twheel_event_ended(struct twheel_file_op *file_op)
 {
-	void *key = what & WAKE_END ? NULL : poll_to_key(EPOLLIN | EPOLLRDNORM);
-	u32 flag = kind == WAKE_EXCLUSIVE ? WQ_FLAG_EXCLUSIVE : 0;
-	struct wait_queue_head *waiters = &events->waiters;
-	struct wait_queue_entry *waiter;
-	unsigned long irq_flags;
-	struct list_head *pos;
-	bool more;
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+	struct twheel_events *events = file_op->events;
+	bool was_empty;
 
-	if (!(what & kind))
-		return false;
-	spin_lock_irqsave(&waiters->lock, irq_flags);
-	if (list_empty(&mark->entry)) {
-		mark->flags = flag;
-		list_add(&mark->entry, flag ? waiters->head.prev : &waiters->head);
-	}
-	for (;;) {
-		pos = flag ? mark->entry.prev : mark->entry.next;
-		waiter = list_entry(pos, struct wait_queue_entry, entry);
-		more = pos != &waiters->head && (waiter->flags & WQ_FLAG_EXCLUSIVE) == flag;
-		if (!more || !max--)
-			break;
-		list_move(&mark->entry, flag ? pos->prev : pos);
-		/* This may remove the waiter. */
-		more = waiter->func(waiter, TASK_INTERRUPTIBLE, 0, key) <= 0;
-		if (!more && flag && !(what & WAKE_END))
-			break;
-	}
-	if (!more)
-		list_del_init(&mark->entry);
-	spin_unlock_irqrestore(&waiters->lock, irq_flags);
-	return more;
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->nr_detached);
+	if (unlikely(periodic))
+		was_empty = periodic_ended(events, periodic);
+	else
+		was_empty = twheel_event_push(events, file_op);
+	event_wake(events, was_empty);
 }
 
-/* Returns true if some waiters are left to the work item. */
-static bool wake_direct(struct twheel_events *events, u32 what, u32 kind)
+/* Function of the timer of a periodic operation. */
+void twheel_event_period(struct twheel_periodic *periodic)
 {
-	struct wait_queue_entry mark = {
-		.func	= wake_nobody,
-		.entry	= LIST_HEAD_INIT(mark.entry),
-	};
-	bool more = wake_some(events, &mark, what, kind, WAKE_DIRECT);
+	struct twheel_file_periodic *fp =
+		container_of(periodic, struct twheel_file_periodic, periodic);
+	struct twheel_file_op *file_op = twheel_periodic_file_op(fp);
+	struct twheel_events *events = file_op->events;
+	bool expire = false, wake = false, was_empty = false;
 
-	if (more)
-		remove_wait_queue(&events->waiters, &mark);
-	return more;
-}
-
-/* A callback may get here after a reader has forgotten its operation and closed the file. */
-static void events_wake_later(struct twheel_events *events, u32 what)
-{
+	/* The queue is valid: twheel_file_ops_forget() waits for this callback. */
 	spin_lock(&events->lock);
-	if (!events->closed) {
-		WRITE_ONCE(events->wake, events->wake | what);
-		queue_work(twheel_wake_wq, &events->wake_work);
+	if (file_op->ended || fp->finished) {
+		/* Another task has ended the operation, or this timer is about to. */
+	} else if (file_op->queued || file_op->reading) {
+		twheel_file_periodic_pause(fp);
+	} else {
+		twheel_file_periodic_expired(fp);
+		expire = fp->finished;
+		wake = !expire;
+		if (wake)
+			was_empty = twheel_event_queue(events, file_op);
 	}
 	spin_unlock(&events->lock);
+	if (expire)
+		twheel_op_expire(&file_op->op);
+	else if (wake)
+		event_wake(events, was_empty);
 }
 
-/* Visit WAKE_MAX waiters. If there are more, the work items of other queues run first. */
-static void events_wake_work(struct work_struct *work)
-{
-	struct twheel_events *events = container_of(work, struct twheel_events, wake_work);
-	u32 what;
+/* Forgetting and ending operations */
 
-	if (!events->waking) {
-		spin_lock(&events->lock);
-		events->waking = events->wake;
-		WRITE_ONCE(events->wake, 0);
-		spin_unlock(&events->lock);
-	}
-	what = events->waking;
-	if (!wake_some(events, &events->mark, what, WAKE_POLLERS, WAKE_MAX)) {
-		what &= ~WAKE_POLLERS;
-		if (!wake_some(events, &events->mark, what, WAKE_EXCLUSIVE, WAKE_MAX)) {
-			if (what & WAKE_SIGIO)
-				kill_fasync(&events->async, SIGIO, POLL_IN);
-			if (what & WAKE_END)
-				kill_fasync(&events->async, SIGIO, POLL_HUP);
-			what = 0;
-		}
-	}
-	events->waking = what;
-	if (what || READ_ONCE(events->wake))
-		events_wake_later(events, 0);
+/* Before a periodic or detached operation is forgotten. May sleep. */
+static void file_op_settle(struct twheel_file_op *file_op)
+{
+	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
+
+	if (periodic && periodic->wheel)
+		twheel_periodic_shutdown_sync(&periodic->periodic);
+	/* Detached operations of a queue may be of several files, which may be closed. */
+	if (file_op->flags & TWHEEL_ADD_DETACHED)
+		atomic_dec(&file_op->file->held_detached);
 }
 
 /*
- * Wake waiters and send signals after an event was pushed or the queue was shut. The caller
- * keeps the queue: it holds a reference to an operation or to the file.
- *
- *	CPU 0					CPU 1
- *	event_push()				waiter, for example twheel_events_poll()
- *	  cmpxchg(fresh, NULL, op)		  add to ->waiters
- *	  full barrier				  smp_mb()
- *	waitqueue_active()?			  READ_ONCE(fresh)
- *
- * Either CPU 0 sees the waiter, or CPU 1 sees an event. If CPU 1 reads NULL, the push that
- * replaces this NULL has "queue was empty" as its result, and wakes the pollers. The barrier
- * of CPU 1 is in twheel_events_poll() or in the set_current_state() of prepare_to_wait_event().
- * The barrier of CPU 0 is the cmpxchg() of event_push(), the smp_mb() of events_wake_next(), or
- * for the end of the queue, ->lock on both sides.
+ * Free the ids of operations of one event queue, uncharge them and drop the references of the
+ * queue: their final events have been read, or their add failed. May sleep.
  */
-static void events_wake(struct twheel_events *events, u32 what)
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 {
-	u32 later = 0;
+	struct twheel_detached *detached = NULL;
+	struct twheel_instance *instance;
+	u32 i;
 
-	/* After the barrier of CPU 0. */
-	if (waitqueue_active(&events->waiters)) {
-		later |= wake_direct(events, what, WAKE_POLLERS) ? WAKE_POLLERS : 0;
-		later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
-		later |= later ? what & WAKE_END : 0;
-	}
-	if (what & (WAKE_SIGIO | WAKE_END) && READ_ONCE(events->async))
-		later |= what & (WAKE_SIGIO | WAKE_END);
-	if (unlikely(later))
-		events_wake_later(events, later);
+	if (!nr)
+		return;
+	for (i = 0; i < nr; i++)
+		if (unlikely(file_ops[i]->flags & (TWHEEL_FILE_OP_PERIODIC | TWHEEL_ADD_DETACHED)))
+			file_op_settle(file_ops[i]);
+	instance = file_ops[0]->file->instance;
+	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
+		detached = twheel_file_op_detached(file_ops[0]);
+	twheel_file_ops_free_ids(instance, file_ops, nr);
+	twheel_events_uncharge(file_ops[0]->events, nr);
+	for (i = 0; i < nr; i++)
+		twheel_file_op_put(file_ops[i]);
+	if (detached)
+		twheel_detached_put(instance, detached, nr);
 }
 
-/* At the end of the queue all waiters must return. */
-static void events_wake_all(struct twheel_events *events)
+/* Drop all events. The queue has no pending operations and no users. May sleep. */
+void twheel_events_empty(struct twheel_events *events)
 {
-	events_wake(events, WAKE_EVENT | WAKE_END);
-}
+	struct twheel_file_op *file_ops[EVENT_BATCH], *file_op, *next;
+	u32 nr = 0;
 
-/* @events is zeroed. */
-void twheel_events_init(struct twheel_events *events)
-{
-	spin_lock_init(&events->lock);
-	INIT_LIST_HEAD(&events->pending);
-	INIT_LIST_HEAD(&events->events);
-	INIT_LIST_HEAD(&events->collected);
-	init_waitqueue_head(&events->waiters);
-	events->mark.func = wake_nobody;
-	INIT_LIST_HEAD(&events->mark.entry);
-	INIT_WORK(&events->wake_work, events_wake_work);
-}
-
-/* The queue has no waiters, and none can be added. May sleep. */
-void twheel_events_close(struct twheel_events *events)
-{
-	spin_lock(&events->lock);
-	events->closed = true;
-	spin_unlock(&events->lock);
-	cancel_work_sync(&events->wake_work);
-}
-
-/* Uncharge @nr operations that are not pending. */
-void twheel_events_uncharge(struct twheel_events *events, u32 nr)
-{
-	bool at_end;
-
-	spin_lock(&events->lock);
-	WRITE_ONCE(events->held, events->held - nr);
-	at_end = events->shut && !events->held;
-	spin_unlock(&events->lock);
-	if (at_end)
-		events_wake_all(events);
-}
-
-/* Refuse further adds. */
-void twheel_events_shut(struct twheel_events *events)
-{
-	spin_lock(&events->lock);
-	WRITE_ONCE(events->shut, true);
-	spin_unlock(&events->lock);
-	events_wake_all(events);
-}
-
-/* Is the queue shut and completely read? */
-static bool events_at_end(struct twheel_events *events)
-{
-	bool at_end;
-
-	spin_lock(&events->lock);
-	at_end = events->shut && !events->held;
-	spin_unlock(&events->lock);
-	return at_end;
-}
-
-/* An event that has been pushed is readable until a reader takes it. */
-static bool events_readable(const struct twheel_events *events)
-{
-	return READ_ONCE(events->fresh);
-}
-
-static bool at_end_of_list(const struct twheel_file_op *file_op)
-{
-	return !file_op || file_op == NONE_FRESH;
-}
-
-/*
- * Push an operation on ->fresh; no lock is needed. A full barrier, see events_wake().
- * Returns true if the queue was empty.
- */
-static bool event_push(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	struct twheel_file_op *first = READ_ONCE(events->fresh);
-
-	do {
-		file_op->next = first;
-		/* Pairs with the xchg() in twheel_events_collect(). */
-	} while (!try_cmpxchg(&events->fresh, &first, file_op));
-	return !first;
-}
-
-static void event_collect(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	/* The end of a periodic operation changes this under the lock. */
-	if (!twheel_file_op_periodic(file_op)) {
-		file_op->ended = true;
-		file_op->queued = true;
-		list_del_init(&file_op->entry);
-		WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	}
-	list_add(&file_op->event, &events->collected);
-	WRITE_ONCE(events->unread, events->unread + 1);
-}
-
-/*
- * Collect operations with fresh events, with the lock held. At least one is collected, if
- * there are any. Returns true if there are more.
- */
-bool twheel_events_collect(struct twheel_events *events)
-{
-	struct twheel_file_op *file_op;
-	u32 nr;
-
-	lockdep_assert_held(&events->lock);
-	if (at_end_of_list(events->rest) && !at_end_of_list(READ_ONCE(events->fresh)))
-		events->rest = xchg(&events->fresh, NONE_FRESH);
-	for (nr = 0; nr < COLLECT_MAX && !at_end_of_list(events->rest); nr++) {
-		file_op = events->rest;
-		events->rest = file_op->next;
-		event_collect(events, file_op);
-	}
-	if (!at_end_of_list(events->rest))
-		return true;
-	list_splice_tail_init(&events->collected, &events->events);
-	return !at_end_of_list(READ_ONCE(events->fresh));
-}
-
-/*
- * Collect operations with fresh events, so that the counts are exact for events that were
- * queued before the call: as many as were pending or unread then, so that it returns no matter
- * how many are added and end meanwhile. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May
- * sleep.
- */
-void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
-{
-	u32 todo = READ_ONCE(events->held), unread, nr;
-	bool more;
-
-	do {
-		spin_lock(&events->lock);
-		unread = events->unread;
-		more = twheel_events_collect(events);
-		nr = events->unread - unread;
-		spin_unlock(&events->lock);
-		todo -= min(nr, todo);
+	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
+	list_for_each_entry_safe(file_op, next, &events->events, event) {
+		file_ops[nr++] = file_op;
+		if (nr < EVENT_BATCH)
+			continue;
+		twheel_file_ops_forget(file_ops, nr);
+		nr = 0;
 		cond_resched();
-	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
+	}
+	twheel_file_ops_forget(file_ops, nr);
 }
 
 /* Returns the first pending operation with a reference and moves it to the tail. */
@@ -445,82 +250,9 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 	return nr;
 }
 
-/* Drop all events. The queue has no pending operations and no users. May sleep. */
-void twheel_events_empty(struct twheel_events *events)
-{
-	struct twheel_file_op *file_ops[EVENT_BATCH], *file_op, *next;
-	u32 nr = 0;
+/* Reading */
 
-	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
-	list_for_each_entry_safe(file_op, next, &events->events, event) {
-		file_ops[nr++] = file_op;
-		if (nr < EVENT_BATCH)
-			continue;
-		twheel_file_ops_forget(file_ops, nr);
-		nr = 0;
-		cond_resched();
-	}
-	twheel_file_ops_forget(file_ops, nr);
-}
-
-/*
- * Queue the event of a periodic operation, with the lock of its event queue held. Returns true
- * if the queue was empty: the caller passes this to twheel_event_wake() after unlocking.
- */
-bool twheel_event_queue(struct twheel_file_op *file_op)
-{
-	struct twheel_events *events = file_op->events;
-
-	lockdep_assert_held(&events->lock);
-	if (file_op->queued || file_op->reading)
-		return false;
-	file_op->queued = true;
-	return event_push(events, file_op);
-}
-
-/* Wake waiters after an event was pushed. */
-void twheel_event_wake(struct twheel_events *events, bool was_empty)
-{
-	events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
-}
-
-static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
-{
-	struct twheel_file_op *file_op = periodic->file_op;
-	bool was_empty;
-
-	spin_lock(&events->lock);
-	twheel_file_periodic_catch_up(periodic);
-	file_op->ended = true;
-	list_del_init(&file_op->entry);
-	WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
-	was_empty = twheel_event_queue(file_op);
-	spin_unlock(&events->lock);
-	/* A running timer callback sees ->ended. */
-	twheel_periodic_cancel(&periodic->periodic);
-	return was_empty;
-}
-
-/*
- * Callback of an operation that has ended: queue its event. A reader may drop the reference of
- * the queue once the event is queued. op/ keeps a reference until this function has returned,
- * and so the operation, its file and instance, and the queue.
- */
-void twheel_event_ended(struct twheel_file_op *file_op)
-{
-	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
-	struct twheel_events *events = file_op->events;
-	bool was_empty;
-
-	if (file_op->flags & TWHEEL_ADD_DETACHED)
-		atomic_dec(&file_op->file->nr_detached);
-	if (unlikely(periodic))
-		was_empty = periodic_ended(events, periodic);
-	else
-		was_empty = event_push(events, file_op);
-	twheel_event_wake(events, was_empty);
-}
-
+/* A periodic operation needs the lock of its event queue. */
 static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
@@ -554,36 +286,20 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 static void events_take(struct twheel_events *events, struct events_taken *taken, u32 max)
 {
 	struct twheel_file_op *file_op;
+	u32 i;
 
-	taken->nr = 0;
 	taken->refilled = false;
-	spin_lock(&events->lock);
-	twheel_events_collect(events);
-	while (taken->nr < max && !list_empty(&events->events)) {
-		file_op = list_first_entry(&events->events, struct twheel_file_op, event);
-		list_del(&file_op->event);
-		file_op->queued = false;
-		file_op->reading = true;
-		event_fill(file_op, &taken->event[taken->nr]);
-		taken->file_op[taken->nr++] = file_op;
+	taken->nr = twheel_events_take(events, taken->file_op, max);
+	for (i = 0; i < taken->nr; i++) {
+		file_op = taken->file_op[i];
+		if (unlikely(twheel_file_op_periodic(file_op))) {
+			spin_lock(&events->lock);
+			event_fill(file_op, &taken->event[i]);
+			spin_unlock(&events->lock);
+		} else {
+			event_fill(file_op, &taken->event[i]);
+		}
 	}
-	WRITE_ONCE(events->unread, events->unread - taken->nr);
-	/* The queue is empty, unless an event is fresh. */
-	if (!events->unread && at_end_of_list(events->rest) &&
-	    READ_ONCE(events->fresh) == NONE_FRESH)
-		cmpxchg(&events->fresh, NONE_FRESH, NULL);
-	spin_unlock(&events->lock);
-}
-
-/* Put an event back at the head of the list. Returns true if the queue was empty. */
-static bool event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
-{
-	lockdep_assert_held(&events->lock);
-	file_op->reading = false;
-	file_op->queued = true;
-	list_add(&file_op->event, &events->events);
-	WRITE_ONCE(events->unread, events->unread + 1);
-	return !cmpxchg(&events->fresh, NULL, NONE_FRESH);
 }
 
 /* Put events that were not delivered back at the head of the list. */
@@ -594,7 +310,7 @@ static void events_put_back(struct twheel_events *events, struct events_taken *t
 
 	spin_lock(&events->lock);
 	while (nr > delivered)
-		taken->refilled |= event_put_back(events, taken->file_op[--nr]);
+		taken->refilled |= twheel_event_put_back(events, taken->file_op[--nr]);
 	spin_unlock(&events->lock);
 }
 
@@ -608,7 +324,7 @@ static void event_delivered(struct twheel_events *events, struct events_taken *t
 	file_op->reading = false;
 	periodic->expirations -= taken->event[i].expirations;
 	if (file_op->ended)
-		taken->refilled |= twheel_event_queue(file_op);
+		taken->refilled |= twheel_event_queue(events, file_op);
 	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
@@ -650,9 +366,9 @@ static u32 events_deliver(struct twheel_events *events, struct events_taken *tak
 /* Wake other waiters for events that this reader leaves. */
 static void events_wake_next(struct twheel_events *events, bool signal)
 {
-	/* See events_wake(). */
+	/* See twheel_events_wake(). */
 	smp_mb();
-	events_wake(events, signal ? WAKE_EVENT | WAKE_SIGIO : WAKE_EVENT);
+	twheel_events_wake(events, signal ? WAKE_EVENT | WAKE_SIGIO : WAKE_EVENT);
 }
 
 /*
@@ -669,7 +385,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 	while (done < max && !fatal_signal_pending(current)) {
 		events_take(events, &taken, min_t(size_t, max - done, EVENT_BATCH));
 		/* None was taken, but some are readable: the collection takes longer. */
-		if (!taken.nr && !events_readable(events))
+		if (!taken.nr && !twheel_events_readable(events))
 			return done;
 		delivered = events_deliver(events, &taken, to);
 		done += delivered;
@@ -682,7 +398,7 @@ static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 		cond_resched();
 	}
 	/* This reader may have consumed the wake-up for the remaining events. */
-	if (events_readable(events))
+	if (twheel_events_readable(events))
 		events_wake_next(events, signal);
 	return done ?: -ERESTARTSYS;
 }
@@ -701,27 +417,16 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 	if (iov_iter_count(to) < sizeof(struct twheel_event))
 		return -EINVAL;
 	while (!(ret = events_read(events, to))) {
-		if (events_at_end(events))
+		if (twheel_events_at_end(events))
 			return 0;
 		if (!wait)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(events->waiters, events_readable(events) ||
-							 events_at_end(events));
+		ret = wait_event_interruptible_exclusive(events->waiters, twheel_events_readable(events) ||
+							 twheel_events_at_end(events));
 		if (ret)
 			return ret;
 	}
 	return ret < 0 ? ret : ret * (ssize_t)sizeof(struct twheel_event);
-}
-
-__poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
-			    struct poll_table_struct *wait)
-{
-	poll_wait(file, &events->waiters, wait);
-	/* See events_wake(). */
-	smp_mb();
-	if (events_readable(events))
-		return EPOLLIN | EPOLLRDNORM;
-	return events_at_end(events) ? EPOLLIN | EPOLLRDNORM | EPOLLHUP : 0;
 }
 
 /* Number of bytes that read() would deliver, of whole events and at most INT_MAX. May sleep. */
@@ -733,17 +438,4 @@ int twheel_events_fionread(struct twheel_events *events, int __user *to)
 	bytes = (u64)READ_ONCE(events->unread) * sizeof(struct twheel_event);
 	bytes = min_t(u64, bytes, INT_MAX - INT_MAX % sizeof(struct twheel_event));
 	return put_user((int)bytes, to);
-}
-
-/* Returns -ENOSPC if too many files of the queue are asynchronous. */
-int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on)
-{
-	int ret = -ENOSPC;
-
-	if (!on || atomic_inc_return(&events->nr_async) <= ASYNC_MAX)
-		ret = fasync_helper(fd, file, on, &events->async);
-	/* None was added, or one was removed. */
-	if (on ? ret <= 0 : ret > 0)
-		atomic_dec(&events->nr_async);
-	return ret;
 }

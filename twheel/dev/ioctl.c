@@ -28,7 +28,15 @@
 #include <linux/uaccess.h>
 #include <asm/ioctls.h>
 
-#include "dev.h"
+#include "args.h"
+#include "event.h"
+#include "file.h"
+#include "ioctl.h"
+#include "list.h"
+#include "named.h"
+#include "op.h"
+#include "open.h"
+#include "query.h"
 
 /**
  * struct call_info - an entry of the ioctl table
@@ -74,6 +82,8 @@ struct call_info {
 		__VA_ARGS__								\
 	}
 
+static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
+
 static const struct call_info calls[] = {
 	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, 0, id, id),
 	CALL(CANCEL, cancel, reserved, FMODE_WRITE, TWHEEL_RIGHT_END),
@@ -101,73 +111,6 @@ static const struct call_info calls[] = {
 /* The arguments of a command are those of its call; the array leaves space for growth. */
 static_assert(sizeof(struct twheel_command) == 128);
 static_assert(offsetof(struct twheel_command, pad) == 8);
-
-/*
- * Copy an array entry from user space. @known is the size of its first version, which is the
- * current one; @size is the entry size of the caller. Returns -EINVAL if @size is too small,
- * -E2BIG if it exceeds a page or unknown bytes are not zero, or -EFAULT.
- */
-static int entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
-{
-	if (size < known)
-		return -EINVAL;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	return copy_struct_from_user(to, known, u64_to_user_ptr(array) + (size_t)index * size,
-				     size);
-}
-
-/*
- * Copy @nr array entries from user space, beginning with entry @index: at once if their size is
- * the current one. Returns the number of entries before the first one that cannot be read; then
- * *@err is the reason, as above.
- */
-u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err)
-{
-	u32 i;
-
-	*err = 0;
-	if (size == known && !copy_from_user(to, u64_to_user_ptr(array) + (size_t)index * size,
-					     nr * known))
-		return nr;
-	for (i = 0; i < nr && !*err; i++)
-		*err = entry_read(to + i * known, known, array, index + i, size);
-	return *err ? i - 1 : nr;
-}
-
-/* Copy an array entry to user space and pad it with zeroes. Errors as above. */
-int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
-{
-	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
-
-	if (size < known)
-		return -EINVAL;
-	if (size > PAGE_SIZE)
-		return -E2BIG;
-	if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
-		return -EFAULT;
-	return 0;
-}
-
-/*
- * Look up the operation of a call. A restricted file can use its own operations only. For it, all
- * other ids are unknown, including those of its operations whose event has been read: an error of
- * an id must not depend on the operations of other files.
- * Returns the operation with a reference, or an error as twheel_file_op_get().
- */
-struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
-{
-	struct twheel_file *file = call->file;
-	struct twheel_file_op *file_op = twheel_file_op_get(file->instance, id);
-
-	if (likely(twheel_file_may(file, TWHEEL_RIGHT_OTHERS)))
-		return file_op;
-	if (!IS_ERR(file_op) && file_op->file == file)
-		return file_op;
-	if (!IS_ERR(file_op))
-		twheel_file_op_put(file_op);
-	return ERR_PTR(-ENOENT);
-}
 
 static const struct call_info *call_find(unsigned int nr)
 {
@@ -393,7 +336,7 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 	return written < nr ? -EFAULT : 0;
 }
 
-int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
+static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args)
 {
 	struct twheel_batch_args *batch = &args->batch;
 	bool stop = false;

@@ -12,7 +12,10 @@
 #include <linux/sched/signal.h>
 #include <linux/string.h>
 
-#include "dev.h"
+#include "detached.h"
+#include "file.h"
+#include "list.h"
+#include "time.h"
 
 /* Number of operations that a call may skip before it returns. */
 #define LIST_SKIP	4096

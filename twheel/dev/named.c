@@ -38,7 +38,12 @@
 #include <linux/workqueue.h>
 
 #include "../compat.h"
-#include "dev.h"
+#include "event.h"
+#include "file.h"
+#include "named.h"
+#include "open.h"
+#include "query.h"
+#include "user.h"
 
 #define MAX_NAMES	BIT(16)
 /* More than MAX_NAMES: a removed purgatory keeps its minor until its files are closed. */
@@ -55,6 +60,36 @@ MODULE_PARM_DESC(max_purgatories, "named purgatories at a time, up to 65536 (def
 static unsigned int max_shared_pending = BIT(20);
 module_param(max_shared_pending, uint, 0444);
 MODULE_PARM_DESC(max_shared_pending, "operations that may be pending in one named purgatory, 1 to 16777216 (default 1048576)");
+
+/**
+ * struct twheel_named - a named purgatory
+ * @instance: the purgatory
+ * @dev: its device; holds the reference count of the structure
+ * @cdev: its character device
+ * @entry: in all_named; protected by named_lock
+ * @name: immutable
+ * @creator: the user allowed to remove it; immutable
+ * @uid: initial owner of the node; immutable
+ * @gid: initial group of the node; immutable
+ * @mode: initial permissions of the node; immutable
+ * @end: cancels all operations after the name was removed
+ * @ended: completed by @end
+ * @cancelled: number of operations cancelled by @end
+ */
+struct twheel_named {
+	struct twheel_instance	instance;
+	struct device		dev;
+	struct cdev		cdev;
+	struct list_head	entry;
+	char			name[TWHEEL_NAME_SIZE];
+	struct twheel_user	*creator;
+	kuid_t			uid;
+	kgid_t			gid;
+	umode_t			mode;
+	struct work_struct	end;
+	struct completion	ended;
+	u32			cancelled;
+};
 
 /* Protects all_named and nr_named. */
 static DEFINE_MUTEX(named_lock);
@@ -89,6 +124,7 @@ static DEVICE_ATTR_RO(name)
 
 QUERY_ATTR(max_pending, "%u", max_pending);
 QUERY_ATTR(max_file_pending, "%u", max_file_pending);
+QUERY_ATTR(max_watches, "%u", max_watches);
 QUERY_ATTR(max_queue, "%u", max_queue);
 QUERY_ATTR(files, "%u", files);
 QUERY_ATTR(pending, "%llu", pending);
@@ -126,12 +162,6 @@ static DEVICE_ATTR_RO(name)
 REJECTED_ATTR(rejected_enospc, TWHEEL_REJECTED_ENOSPC);
 REJECTED_ATTR(rejected_enobufs, TWHEEL_REJECTED_ENOBUFS);
 REJECTED_ATTR(rejected_edquot, TWHEEL_REJECTED_EDQUOT);
-
-static ssize_t max_watches_show(struct device *dev, struct device_attribute *attr, char *buf)
-{
-	return sysfs_emit(buf, "%u\n", to_twheel_named(dev)->max_watches);
-}
-static DEVICE_ATTR_RO(max_watches);
 
 static struct attribute *named_attrs[] = {
 	&dev_attr_max_pending.attr,
@@ -370,8 +400,8 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 		named->instance.max_file_pending = min(named->instance.max_file_pending,
 						       args->max_file_pending);
 	named->instance.max_queue = args->max_queue ?: 2 * max_pending;
-	named->instance.named = named;
-	named->max_watches = args->max_watches;
+	named->instance.name = named->name;
+	named->instance.dev = &named->dev;
 	named->mode = args->mode;
 	strscpy(named->name, args->name, sizeof(named->name));
 	INIT_WORK(&named->end, named_end);
@@ -380,7 +410,7 @@ static struct twheel_named *named_alloc(const struct twheel_create_args *args)
 	named->dev.class = &named_class;
 	named->dev.type = &named_type;
 	named->dev.devt = MKDEV(MAJOR(named_devt), MINOR(named_devt) + minor);
-	cdev_init(&named->cdev, &twheel_file_fops);
+	cdev_init(&named->cdev, twheel_file_fops);
 	named->cdev.owner = THIS_MODULE;
 	atomic_inc(&nr_devices);
 	return named;
@@ -480,7 +510,7 @@ int twheel_call_create(struct twheel_ioctl *call, union twheel_call_args *args)
 		return PTR_ERR(named);
 	create->major = MAJOR(named->dev.devt);
 	create->minor = MINOR(named->dev.devt);
-	file = twheel_file_anon(&named->instance, NULL, O_RDWR);
+	file = twheel_open_anon(&named->instance, NULL, O_RDWR);
 	err = PTR_ERR_OR_ZERO(file);
 	if (err)
 		goto put;

@@ -39,7 +39,7 @@
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
-#include "dev.h"
+#include "user.h"
 
 /* Idle wheels are kept this long, for users with few operations at a time. */
 #define IDLE_TIME	(5 * HZ)
@@ -67,8 +67,9 @@ static DEFINE_XARRAY_FLAGS(namespaces, XA_FLAGS_ACCOUNT);
 static DEFINE_MUTEX(reapers_lock);
 static struct twheel_reapers *reapers;
 
-/* Check the module parameters of this file. */
-int __init twheel_users_check(void)
+struct workqueue_struct *twheel_wq;
+
+static int __init parameters_check(void)
 {
 	if (!user_max_files || user_max_files > INT_MAX) {
 		pr_err("user_max_files=%u is not between 1 and %d\n", user_max_files, INT_MAX);
@@ -83,6 +84,17 @@ int __init twheel_users_check(void)
 		return -EINVAL;
 	}
 	return 0;
+}
+
+/* Check the module parameters of this file, and create the workqueue. */
+int __init twheel_users_init(void)
+{
+	int err = parameters_check();
+
+	if (err)
+		return err;
+	twheel_wq = alloc_workqueue("twheel", WQ_UNBOUND, 0);
+	return twheel_wq ? 0 : -ENOMEM;
 }
 
 static struct twheel_user *user_find(struct xarray *array, unsigned long key)
@@ -434,10 +446,11 @@ static void users_exit(struct xarray *array)
 	xa_destroy(array);
 }
 
-/* Destroy the wheels of all users, and the reapers. No file is open. May sleep. */
+/* Destroy the wheels of all users, the reapers and the workqueue. No file is open. May sleep. */
 void twheel_users_exit(void)
 {
 	users_exit(&users);
 	users_exit(&namespaces);
 	twheel_reapers_destroy(reapers);
+	destroy_workqueue(twheel_wq);
 }

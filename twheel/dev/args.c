@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: the arguments of a call in progress, and arrays in the memory of its caller.
+ *
+ * An array is passed with the size of its entries, which may differ from the kernel's: in a longer
+ * entry the unknown bytes must be zero, a shorter one than in the first version is refused.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "args.h"
+#include "user.h"
+
+/*
+ * Copy an array entry from user space. @known is the size of its first version, which is the
+ * current one; @size is the entry size of the caller. Returns -EINVAL if @size is too small,
+ * -E2BIG if it exceeds a page or unknown bytes are not zero, or -EFAULT.
+ */
+static int entry_read(void *to, size_t known, u64 array, u32 index, u32 size)
+{
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	return copy_struct_from_user(to, known, u64_to_user_ptr(array) + (size_t)index * size,
+				     size);
+}
+
+/*
+ * Copy @nr array entries from user space, beginning with entry @index: at once if their size is
+ * the current one. Returns the number of entries before the first one that cannot be read; then
+ * *@err is the reason, as above.
+ */
+u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err)
+{
+	u32 i;
+
+	*err = 0;
+	if (size == known && !copy_from_user(to, u64_to_user_ptr(array) + (size_t)index * size,
+					     nr * known))
+		return nr;
+	for (i = 0; i < nr && !*err; i++)
+		*err = entry_read(to + i * known, known, array, index + i, size);
+	return *err ? i - 1 : nr;
+}
+
+/* Copy an array entry to user space and pad it with zeroes. Errors as above. */
+int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known)
+{
+	void __user *to = u64_to_user_ptr(array) + (size_t)index * size;
+
+	if (size < known)
+		return -EINVAL;
+	if (size > PAGE_SIZE)
+		return -E2BIG;
+	if (copy_to_user(to, from, known) || clear_user(to + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+/* The array of the call for TWHEEL_MAX_KEYS keys, or NULL if it cannot be allocated. */
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
+{
+	if (!call->many)
+		call->many = kmalloc_array(TWHEEL_MAX_KEYS, sizeof(*call->many),
+					   TWHEEL_GFP_USER);
+	return call->many;
+}
+
+/*
+ * Copy the keys of a call. The array is valid until the next use or the end of the call.
+ * Returns NULL for no keys, or -EINVAL for too many or a bad size, -E2BIG, -EFAULT, -ENOMEM.
+ */
+const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
+						  u32 key_size)
+{
+	struct twheel_watch_spec *specs = call->few;
+	int err;
+
+	if (!nr_keys)
+		return keys || key_size ? ERR_PTR(-EINVAL) : NULL;
+	if (nr_keys > TWHEEL_MAX_KEYS)
+		return ERR_PTR(-EINVAL);
+	if (nr_keys > ARRAY_SIZE(call->few))
+		specs = twheel_call_keys(call);
+	if (!specs)
+		return ERR_PTR(-ENOMEM);
+	twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
+	return err ? ERR_PTR(err) : specs;
+}

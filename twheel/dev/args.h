@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: the arguments of a call, see args.c. */
+#ifndef _TWHEEL_DEV_ARGS_H
+#define _TWHEEL_DEV_ARGS_H
+
+#include <linux/twheel.h>
+#include <linux/types.h>
+
+struct file;
+struct twheel_file;
+
+/* Number of keys that fit into struct twheel_ioctl. */
+#define TWHEEL_CALL_KEYS	4
+
+/**
+ * struct twheel_ioctl - an ioctl in progress
+ * @file: the open file; NULL on the control node
+ * @readable: it is open for reading
+ * @few: keys, if there are at most TWHEEL_CALL_KEYS
+ * @many: array of TWHEEL_MAX_KEYS, allocated on demand and freed at the end of the ioctl
+ * @opened: new file to install in the returned descriptor, or NULL
+ */
+struct twheel_ioctl {
+	struct twheel_file		*file;
+	bool				readable;
+	struct twheel_watch_spec	few[TWHEEL_CALL_KEYS];
+	struct twheel_watch_spec	*many;
+	struct file			*opened;
+};
+
+/* The argument structures of all calls. */
+union twheel_call_args {
+	struct twheel_add_args		add;
+	struct twheel_cancel_args	cancel;
+	struct twheel_complete_args	complete;
+	struct twheel_rearm_args	rearm;
+	struct twheel_watch_args	watch;
+	struct twheel_unwatch_args	unwatch;
+	struct twheel_signal_args	signal;
+	struct twheel_cancel_key_args	cancel_key;
+	struct twheel_batch_args	batch;
+	struct twheel_complete_all_args	complete_all;
+	struct twheel_drain_args	drain;
+	struct twheel_events_args	events;
+	struct twheel_restrict_args	restrict_file;
+	struct twheel_info_args		info;
+	struct twheel_list_args		list;
+	struct twheel_query_args	query;
+	struct twheel_create_args	create;
+	struct twheel_remove_args	remove;
+};
+
+u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err);
+int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
+struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
+const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
+						  u32 key_size);
+
+#endif /* _TWHEEL_DEV_ARGS_H */

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices.
+ *
+ * Each open of /dev/twheel creates a private purgatory. /dev/twheel-NAME is a named purgatory
+ * shared by its files. /dev/twheel-control creates and removes the named ones. The devices
+ * are clients of op/ like any other module.
+ *
+ *	instance	a purgatory and the ids of its operations
+ *	file		an open file, with an event queue for the operations added through it
+ *	events		an event queue; an instance has numbered ones for detached operations
+ *	user		limits and wheels of a user, across all files
+ *
+ * Each file includes those above it only, in the order of Kbuild:
+ *
+ *	time.c		clocks of callers, time namespaces
+ *	user.c		limits and wheels of users
+ *	args.c		arguments of a call, and arrays
+ *	instance.c	what private and named purgatories share
+ *	periodic.c	counting of periods
+ *	file_op.c	memory, ids and further watches of operations
+ *	queue.c		event queues, and their waiters
+ *	detached.c	numbered queues of detached operations
+ *	file.c		the file of an operation, its rights and limits
+ *	event.c		events, from the end of an operation to read()
+ *	query.c		limits and counts
+ *	open.c		files from open to close, descriptors of detached events
+ *	op.c		the add, and the calls on operations and keys
+ *	list.c		calls that list operations
+ *	named.c		named purgatories and their attributes
+ *	ioctl.c		the ioctl table, argument structures, batches
+ *	device.c	the nodes
+ *
+ * References
+ * ==========
+ *
+ *	event queue -> operation	from the add until the final event has been read
+ *	operation -> file		the memory only; the file may be closed
+ *	file -> instance		until the file is released
+ *	file, operation, name -> user
+ *
+ * A detached operation uses the instance of its file after the file was closed. This is safe:
+ * the purgatory is drained before the instance is freed.
+ *
+ * Lock order
+ * ==========
+ *
+ *	instance->complete_lock		mutex, around a walk of all operations
+ *	named_lock			mutex, protects the names
+ *	instance->lock			spinlock, protects the files of an instance
+ *	lock of instance->queues	spinlock, protects the users of queues; holds no other
+ *	events->lock			spinlock, protects an event queue
+ *	locks of op/ and core/
+ *
+ * The three spinlocks are taken in process context only. user->lock, a mutex, is taken with none
+ * of these held.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/major.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+
+#include "device.h"
+#include "instance.h"
+#include "ioctl.h"
+#include "named.h"
+#include "open.h"
+#include "queue.h"
+#include "user.h"
+
+/* Both nodes exist: the module stays. A file must not be open when its load fails. */
+static bool device_ready;
+
+/* /dev/twheel is a misc device; named purgatories have a separate major number. */
+static int file_open(struct inode *inode, struct file *file)
+{
+	struct twheel_instance *instance;
+
+	if (!READ_ONCE(device_ready))
+		return -ENODEV;
+	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :
+						 twheel_named_open(inode);
+	if (IS_ERR(instance))
+		return PTR_ERR(instance);
+	return twheel_open(instance, inode, file);
+}
+
+/* Files of private and named purgatories. */
+static const struct file_operations file_fops = {
+	.owner		= THIS_MODULE,
+	.open		= file_open,
+	.release	= twheel_release,
+	.read_iter	= twheel_read_iter,
+	.poll		= twheel_poll,
+	.fasync		= twheel_fasync,
+	.unlocked_ioctl	= twheel_file_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= twheel_file_show,
+};
+
+/* Descriptors of detached events. */
+static const struct file_operations events_fops = {
+	.owner		= THIS_MODULE,
+	.release	= twheel_release,
+	.read_iter	= twheel_read_iter,
+	.poll		= twheel_poll,
+	.fasync		= twheel_fasync,
+	.unlocked_ioctl	= twheel_events_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= twheel_events_show,
+};
+
+static struct miscdevice private_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &file_fops,
+	.mode	= 0600,
+};
+
+static void control_show_fdinfo(struct seq_file *m, struct file *file)
+{
+	twheel_wheels_show(m);
+}
+
+static const struct file_operations control_fops = {
+	.owner		= THIS_MODULE,
+	.unlocked_ioctl	= twheel_control_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.show_fdinfo	= control_show_fdinfo,
+};
+
+static struct miscdevice control_misc = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel-control",
+	.fops	= &control_fops,
+	.mode	= 0600,
+};
+
+/* Check the module parameters and create the nodes. */
+int __init twheel_device_init(void)
+{
+	int err;
+
+	twheel_file_fops = &file_fops;
+	twheel_events_fops = &events_fops;
+	err = twheel_instances_check();
+	if (err)
+		return err;
+	err = twheel_users_init();
+	if (err)
+		return err;
+	err = twheel_queues_init();
+	if (err)
+		goto users_exit;
+	err = twheel_file_ops_init();
+	if (err)
+		goto queues_exit;
+	err = twheel_named_init();
+	if (err)
+		goto ops_exit;
+	err = misc_register(&private_misc);
+	if (err)
+		goto named_exit;
+	err = misc_register(&control_misc);
+	if (err)
+		goto deregister;
+	WRITE_ONCE(device_ready, true);
+	return 0;
+
+deregister:
+	/* This waits for calls of open(). */
+	misc_deregister(&private_misc);
+named_exit:
+	twheel_named_exit();
+ops_exit:
+	twheel_file_ops_exit();
+queues_exit:
+	twheel_queues_exit();
+users_exit:
+	twheel_users_exit();
+	return err;
+}
+
+/* Remove the nodes. No file is open and no name exists. */
+void twheel_device_exit(void)
+{
+	misc_deregister(&control_misc);
+	misc_deregister(&private_misc);
+	twheel_named_exit();
+	twheel_users_exit();
+	twheel_queues_exit();
+	twheel_file_ops_exit();
+}

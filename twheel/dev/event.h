@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: events, see event.c. */
+#ifndef _TWHEEL_DEV_EVENT_H
+#define _TWHEEL_DEV_EVENT_H
+
+#include <linux/twheel.h>
+#include <linux/types.h>
+
+#include "file_op.h"
+#include "queue.h"
+
+struct iov_iter;
+struct kiocb;
+
+void twheel_event_ended(struct twheel_file_op *file_op);
+void twheel_event_period(struct twheel_periodic *periodic);
+void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
+void twheel_events_empty(struct twheel_events *events);
+u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
+			  u64 value, unsigned int flags);
+ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, struct iov_iter *to);
+int twheel_events_fionread(struct twheel_events *events, int __user *to);
+
+#endif /* _TWHEEL_DEV_EVENT_H */

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: memory, ids and further watches of operations.
+ *
+ * One allocation holds an operation, the watches of its add and, in front of it, the timer of
+ * a periodic operation. Most operations have few keys; these come from slab caches of
+ * their exact size, since kmalloc() would round 272 bytes up to 512.
+ *
+ * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
+ * an old id does not match a new operation until 2^38 more have been added. The index is
+ * freed when the final event has been read. Calls on an operation that has ended return
+ * -EALREADY before and after that: an id without an operation was assigned if its generation
+ * is not later than the latest one.
+ */
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+
+#include "file_op.h"
+
+/* There is a slab cache for each number of keys up to this one. */
+#define CACHED_KEYS	8
+
+static struct kmem_cache *op_cache[CACHED_KEYS + 1];
+
+/* Bits of twheel_file_op.flags: 1 + number of keys of the slab cache, 0 for kmalloc(). */
+#define FILE_OP_CACHE_SHIFT	24
+#define FILE_OP_CACHE	GENMASK(27, FILE_OP_CACHE_SHIFT)
+
+static_assert(CACHED_KEYS + 1 <= FILE_OP_CACHE >> FILE_OP_CACHE_SHIFT);
+
+void twheel_file_ops_exit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		kmem_cache_destroy(op_cache[i]);
+		op_cache[i] = NULL;
+	}
+}
+
+int __init twheel_file_ops_init(void)
+{
+	struct twheel_file_op *file_op;
+	char name[20];
+	unsigned int i;
+
+	for (i = 0; i <= CACHED_KEYS; i++) {
+		snprintf(name, sizeof(name), "twheel_op_%u_keys", i);
+		op_cache[i] = kmem_cache_create(name, struct_size(file_op, watch, i), 0,
+						SLAB_ACCOUNT, NULL);
+		if (!op_cache[i]) {
+			twheel_file_ops_exit();
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Only @flags is initialised, and the timer of a periodic operation. */
+struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic)
+{
+	struct twheel_file_periodic *fp;
+	struct twheel_file_op *file_op;
+
+	if (periodic) {
+		fp = kzalloc(sizeof(*fp) + struct_size(file_op, watch, nr_keys),
+			     TWHEEL_GFP_USER);
+		if (!fp)
+			return NULL;
+		file_op = twheel_periodic_file_op(fp);
+		file_op->flags = TWHEEL_FILE_OP_PERIODIC;
+		return file_op;
+	}
+	if (nr_keys > CACHED_KEYS)
+		file_op = kmalloc(struct_size(file_op, watch, nr_keys), TWHEEL_GFP_USER);
+	else
+		file_op = kmem_cache_alloc(op_cache[nr_keys], TWHEEL_GFP_USER);
+	if (file_op)
+		file_op->flags = nr_keys > CACHED_KEYS ? 0 : (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
+	return file_op;
+}
+
+/* Free an operation without references, and its chunks. */
+void twheel_file_op_free(struct twheel_file_op *file_op)
+{
+	struct twheel_file_periodic *fp = twheel_file_op_periodic(file_op);
+	u32 cache = (file_op->flags & FILE_OP_CACHE) >> FILE_OP_CACHE_SHIFT;
+	struct twheel_watch_chunk *chunk, *next;
+
+	for (chunk = file_op->chunks; chunk; chunk = next) {
+		next = chunk->next;
+		kfree(chunk);
+	}
+	if (cache)
+		kmem_cache_free(op_cache[cache - 1], file_op);
+	else
+		kfree(fp ? (void *)fp : file_op);
+}
+
+static unsigned long id_index(u64 id)
+{
+	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
+}
+
+/* Errors of a lookup without a result: the operation has ended, or never existed. */
+static int id_error(const struct twheel_instance *instance, u64 id)
+{
+	u64 generation = id >> TWHEEL_INDEX_BITS;
+
+	return generation && generation <= instance->generation ? -EALREADY : -ENOENT;
+}
+
+/*
+ * Returns the operation with a reference, or ERR_PTR(-EALREADY) if its final event has been read,
+ * or ERR_PTR(-ENOENT) if the id was never assigned.
+ */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
+{
+	struct twheel_file_op *file_op;
+
+	xa_lock(&instance->ops);
+	file_op = xa_load(&instance->ops, id_index(id));
+	if (file_op && file_op->id == id)
+		twheel_op_get(&file_op->op);
+	else
+		file_op = ERR_PTR(id_error(instance, id));
+	xa_unlock(&instance->ops);
+	return file_op;
+}
+
+/*
+ * Returns the first operation at or after *@index with a reference and stores its index, or
+ * returns NULL at the end.
+ */
+struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
+{
+	struct twheel_file_op *file_op;
+
+	xa_lock(&instance->ops);
+	file_op = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
+	if (file_op)
+		twheel_op_get(&file_op->op);
+	xa_unlock(&instance->ops);
+	return file_op;
+}
+
+/*
+ * Assign an id. From here on every file of the instance can look the operation up. Returns -ENOSPC
+ * or -ENOMEM. May sleep.
+ */
+int twheel_file_op_assign_id(struct twheel_instance *instance, struct twheel_file_op *file_op)
+{
+	u32 index;
+	int err;
+
+	xa_lock(&instance->ops);
+	err = __xa_alloc(&instance->ops, &index, file_op,
+			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), TWHEEL_GFP_USER);
+	if (!err) {
+		instance->generation++;
+		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;
+	}
+	xa_unlock(&instance->ops);
+	/* Several files together may use up the indices. */
+	return err == -EBUSY ? -ENOSPC : err;
+}
+
+void twheel_file_ops_free_ids(struct twheel_instance *instance, struct twheel_file_op **file_ops,
+			      u32 nr)
+{
+	u32 i;
+
+	xa_lock(&instance->ops);
+	for (i = 0; i < nr; i++)
+		__xa_erase(&instance->ops, id_index(file_ops[i]->id));
+	xa_unlock(&instance->ops);
+}
+
+/*
+ * The functions for chunks need the lock of the operation's event queue, but for the allocation.
+ *
+ * A chunk is added before its watches are attached, since another thread may unwatch them at once.
+ * Until the number of attached watches is known, all count as used, and one more for the caller.
+ */
+
+struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr)
+{
+	struct twheel_watch_chunk *chunk;
+
+	chunk = kmalloc(struct_size(chunk, watch, nr), TWHEEL_GFP_USER);
+	if (!chunk)
+		return NULL;
+	chunk->nr = nr;
+	chunk->used = nr + 1;
+	return chunk;
+}
+
+void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk)
+{
+	chunk->next = file_op->chunks;
+	file_op->chunks = chunk;
+}
+
+/*
+ * Free the chunk when its last watch is unused, so that an operation which keeps watching
+ * and unwatching keys does not grow.
+ */
+void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr)
+{
+	struct twheel_watch_chunk **link = &file_op->chunks;
+
+	chunk->used -= nr;
+	if (chunk->used)
+		return;
+	/* The list is not longer than the limit on keys of an operation. */
+	while (*link != chunk)
+		link = &(*link)->next;
+	*link = chunk->next;
+	kfree(chunk);
+}
+
+/* The chunk of a watch, or NULL if the watch belongs to the add. */
+struct twheel_watch_chunk *twheel_chunk_find(struct twheel_file_op *file_op,
+					     const struct twheel_watch *watch)
+{
+	struct twheel_watch_chunk *chunk;
+
+	for (chunk = file_op->chunks; chunk; chunk = chunk->next)
+		if (watch >= chunk->watch && watch < chunk->watch + chunk->nr)
+			return chunk;
+	return NULL;
+}

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: the instance of a purgatory. It has the ids of the operations, the files and
+ * the limits. A private one belongs to its only file; a named one is a part of its device, which
+ * counts the references.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/err.h>
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/printk.h>
+#include <linux/slab.h>
+
+#include "../op/purgatory.h"
+#include "instance.h"
+#include "user.h"
+
+static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
+
+unsigned int twheel_max_pending = BIT(18);
+module_param_named(max_pending, twheel_max_pending, uint, 0444);
+MODULE_PARM_DESC(max_pending, "operations that may be pending in one open file, 1 to 16777216 (default 262144)");
+
+/* Check the module parameters of this file. */
+int __init twheel_instances_check(void)
+{
+	if (!twheel_max_pending || twheel_max_pending > TWHEEL_PENDING_MAX) {
+		pr_err("max_pending=%u is not between 1 and %lu\n",
+		       twheel_max_pending, TWHEEL_PENDING_MAX);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+/* Create the purgatory of a zeroed instance. A @max_watches of 0 is no limit. */
+int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
+			 u32 max_watches)
+{
+	const struct twheel_purgatory_config config = {
+		.name		= name,
+		.max_pending	= max_pending,
+		.max_watches	= max_watches,
+		.account	= true,
+	};
+
+	instance->purgatory = twheel_purgatory_create(&config);
+	if (IS_ERR(instance->purgatory))
+		return PTR_ERR(instance->purgatory);
+	instance->max_pending = max_pending;
+	instance->max_file_pending = min(max_pending, twheel_max_pending);
+	xa_init_flags(&instance->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	spin_lock_init(&instance->lock);
+	INIT_LIST_HEAD(&instance->files);
+	mutex_init(&instance->complete_lock);
+	xa_init_flags(&instance->queues, XA_FLAGS_ACCOUNT);
+	return 0;
+}
+
+/* Destroy the purgatory of an instance without files and operations. May sleep. */
+void twheel_instance_exit(struct twheel_instance *instance)
+{
+	twheel_purgatory_destroy(instance->purgatory);
+	WARN_ON_ONCE(!twheel_array_empty(&instance->ops));
+	WARN_ON_ONCE(!twheel_array_empty(&instance->queues));
+	xa_destroy(&instance->ops);
+	xa_destroy(&instance->queues);
+}
+
+/* Create a private purgatory: it, or ERR_PTR(-ENOMEM). */
+struct twheel_instance *twheel_instance_create(void)
+{
+	struct twheel_instance *instance = kzalloc(sizeof(*instance), TWHEEL_GFP_USER);
+	int err;
+
+	if (!instance)
+		return ERR_PTR(-ENOMEM);
+	err = twheel_instance_init(instance, "/dev/twheel", twheel_max_pending, 0);
+	if (err) {
+		kfree(instance);
+		return ERR_PTR(err);
+	}
+	return instance;
+}
+
+/* Another file of a named purgatory. */
+void twheel_instance_get(struct twheel_instance *instance)
+{
+	get_device(instance->dev);
+}
+
+void twheel_instance_put(struct twheel_instance *instance)
+{
+	if (instance->dev) {
+		put_device(instance->dev);
+	} else {
+		twheel_instance_exit(instance);
+		kfree(instance);
+	}
+}
+
+/* Count an add that failed, if the reason is a limit. */
+void twheel_instance_reject(struct twheel_instance *instance, int err)
+{
+	if (err == -ENOSPC)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_ENOSPC]);
+	else if (err == -ENOBUFS)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_ENOBUFS]);
+	else if (err == -EDQUOT)
+		atomic64_inc(&instance->rejected[TWHEEL_REJECTED_EDQUOT]);
+}
+
+/* Number of adds and watch calls that failed with an error because of a limit. */
+u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection)
+{
+	u64 nr = atomic64_read(&instance->rejected[rejection]);
+
+	if (rejection == TWHEEL_REJECTED_ENOSPC)
+		nr += atomic64_read(&instance->purgatory->rejected);
+	return nr;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: what private and named purgatories share, see instance.c. */
+#ifndef _TWHEEL_DEV_INSTANCE_H
+#define _TWHEEL_DEV_INSTANCE_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/device.h>
+#include <linux/init.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/twheel.h>
+#include <linux/xarray.h>
+
+/* The low bits of an id are the index, which is never 0; the rest is a generation. */
+#define TWHEEL_INDEX_BITS	26
+
+/* Upper bound of every limit on pending operations. */
+#define TWHEEL_PENDING_MAX	BIT(24)
+
+/* Errors of adds at a limit, which are counted separately. */
+enum twheel_rejection {
+	TWHEEL_REJECTED_ENOSPC,
+	TWHEEL_REJECTED_ENOBUFS,
+	TWHEEL_REJECTED_EDQUOT,
+	TWHEEL_REJECTIONS,
+};
+
+/**
+ * struct twheel_instance - a purgatory and the ids of its operations
+ * @purgatory: immutable
+ * @max_pending: limit on its pending operations; immutable
+ * @max_file_pending: limit on those added through one file; immutable
+ * @max_queue: limit on the operations in a queue of detached ones, pending or unread; immutable
+ * @ops: operations by index; its lock is held from a lookup until the reference is taken
+ * @generation: generation of the latest id; protected by the lock of @ops
+ * @lock: protects @files, @nr_files and writes to @removed
+ * @files: open files
+ * @nr_files: number of open files
+ * @removed: the name has been removed
+ * @rejected: adds refused by limits other than the purgatory's, by error
+ * @queues: queues of detached operations, by number
+ * @name: name of a named purgatory, otherwise NULL; immutable
+ * @dev: device of a named purgatory, which contains the instance; immutable
+ * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
+ *	iterator in progress with softirqs off, so their number must be bounded.
+ */
+struct twheel_instance {
+	struct twheel_purgatory	*purgatory;
+	u32			max_pending;
+	u32			max_file_pending;
+	u32			max_queue;
+	struct xarray		ops;
+	u64			generation;
+	spinlock_t		lock;	/* of files and removed */
+	struct list_head	files;
+	u32			nr_files;
+	bool			removed;
+	atomic64_t		rejected[TWHEEL_REJECTIONS];
+	struct xarray		queues;
+	const char		*name;
+	struct device		*dev;
+	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
+};
+
+extern unsigned int twheel_max_pending;
+
+int __init twheel_instances_check(void);
+int twheel_instance_init(struct twheel_instance *instance, const char *name, u32 max_pending,
+			 u32 max_watches);
+void twheel_instance_exit(struct twheel_instance *instance);
+struct twheel_instance *twheel_instance_create(void);
+void twheel_instance_get(struct twheel_instance *instance);
+void twheel_instance_put(struct twheel_instance *instance);
+void twheel_instance_reject(struct twheel_instance *instance, int err);
+u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
+
+#endif /* _TWHEEL_DEV_INSTANCE_H */

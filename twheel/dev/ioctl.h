@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: the ioctl table, see ioctl.c. */
+#ifndef _TWHEEL_DEV_IOCTL_H
+#define _TWHEEL_DEV_IOCTL_H
+
+struct file;
+
+long twheel_file_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg);
+
+#endif /* _TWHEEL_DEV_IOCTL_H */

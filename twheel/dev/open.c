@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: files from open to close.
+ *
+ * A file is opened on a node, or returned by TWHEEL_IOC_CREATE. A descriptor of detached events has
+ * a file of its own, whose own event queue stays empty. No call runs on a file that is being
+ * released, since the VFS holds a reference for each call.
+ */
+#include <linux/anon_inodes.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/poll.h>
+#include <linux/seq_file.h>
+#include <linux/slab.h>
+
+#include "event.h"
+#include "file.h"
+#include "open.h"
+#include "query.h"
+
+/* Set by device.c: they name the calls, which are above this file. */
+const struct file_operations *twheel_file_fops;
+const struct file_operations *twheel_events_fops;
+
+/* Add a file to an instance, unless the instance was removed. */
+static int instance_add_file(struct twheel_instance *instance, struct twheel_file *file)
+{
+	int err = 0;
+
+	spin_lock(&instance->lock);
+	if (instance->removed) {
+		err = -ENODEV;
+	} else {
+		list_add_tail(&file->entry, &instance->files);
+		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
+	}
+	spin_unlock(&instance->lock);
+	return err;
+}
+
+/*
+ * Create the state of an open file. The caller's reference to the instance passes to the file,
+ * or is dropped on an error: -EDQUOT, -ENODEV if the purgatory was removed, -ENOMEM.
+ */
+static struct twheel_file *file_create(struct twheel_instance *instance)
+{
+	struct twheel_file *file;
+	int err = -ENOMEM;
+
+	file = kzalloc(sizeof(*file), TWHEEL_GFP_USER);
+	if (!file)
+		goto put_instance;
+	file->user = twheel_user_get();
+	if (IS_ERR(file->user)) {
+		err = PTR_ERR(file->user);
+		kfree(file);
+		goto put_instance;
+	}
+	refcount_set(&file->ref, 1);
+	file->rights = TWHEEL_RIGHTS | TWHEEL_RIGHT_OTHERS;
+	file->instance = instance;
+	twheel_events_init(&file->own);
+	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
+	if (err)
+		goto put_file;
+	err = instance_add_file(instance, file);
+	if (err)
+		goto uncharge;
+	return file;
+
+uncharge:
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
+put_file:
+	twheel_file_put(file);
+put_instance:
+	twheel_instance_put(instance);
+	return ERR_PTR(err);
+}
+
+/* Free a closed file and cancel its operations. Detached operations stay. May sleep. */
+static void file_free(struct twheel_file *file)
+{
+	struct twheel_instance *instance = file->instance;
+
+	twheel_events_shut(&file->own);
+	twheel_events_end_all(&file->own, TWHEEL_REASON_CANCELLED, 0, 0, TWHEEL_MAY_SLEEP);
+	twheel_events_empty(&file->own);
+	WARN_ON_ONCE(file->own.held);
+	twheel_events_close(&file->own);
+	if (file->detached)
+		twheel_detached_put(instance, file->detached, 1);
+	spin_lock(&instance->lock);
+	list_del(&file->entry);
+	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
+	spin_unlock(&instance->lock);
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
+	twheel_file_put(file);
+	twheel_instance_put(instance);
+}
+
+/* Open a node of an instance; its reference passes to the file, or is dropped on an error. */
+int twheel_open(struct twheel_instance *instance, struct inode *inode, struct file *file)
+{
+	struct twheel_file *tf = file_create(instance);
+
+	if (IS_ERR(tf))
+		return PTR_ERR(tf);
+	file->private_data = tf;
+	file->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, file);
+}
+
+/*
+ * Create a file of a named purgatory without opening its node: with @detached a descriptor of
+ * that queue, otherwise like a file opened on the node. The caller holds a reference to the
+ * purgatory, and is a user of the queue, which passes to the file or ends on an error.
+ */
+struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,
+			      int flags)
+{
+	struct twheel_file *tf;
+	struct file *file;
+
+	twheel_instance_get(instance);
+	tf = file_create(instance);
+	if (IS_ERR(tf)) {
+		if (detached)
+			twheel_detached_put(instance, detached, 1);
+		return ERR_CAST(tf);
+	}
+	tf->detached = detached;
+	file = anon_inode_getfile(detached ? "[twheel-events]" : "[twheel]",
+				  detached ? twheel_events_fops : twheel_file_fops, tf, flags);
+	if (IS_ERR(file)) {
+		file_free(tf);
+		return file;
+	}
+	stream_open(file_inode(file), file);
+	file->f_mode |= FMODE_NOWAIT;
+	return file;
+}
+
+int twheel_release(struct inode *inode, struct file *file)
+{
+	file_free(file->private_data);
+	return 0;
+}
+
+ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to)
+{
+	struct twheel_file *tf = iocb->ki_filp->private_data;
+
+	return twheel_events_read(twheel_file_queue(tf), iocb, to);
+}
+
+__poll_t twheel_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return twheel_events_poll(twheel_file_queue(tf), file, wait);
+}
+
+int twheel_fasync(int fd, struct file *file, int on)
+{
+	struct twheel_file *tf = file->private_data;
+
+	return twheel_events_fasync(twheel_file_queue(tf), fd, file, on);
+}
+
+/* /proc/PID/fdinfo */
+void twheel_file_show(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_query_args query;
+
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name ?: "-");
+	seq_printf(m, "twheel-restricted:\t%d\n", !twheel_file_may(tf, TWHEEL_RIGHT_OTHERS));
+	seq_printf(m, "twheel-rights:\t%#x\n", READ_ONCE(tf->rights) & TWHEEL_RIGHTS);
+	/* As for TWHEEL_IOC_QUERY. */
+	if (!(file->f_mode & FMODE_READ) || !twheel_file_may(tf, TWHEEL_RIGHT_QUERY))
+		return;
+	twheel_instance_query(tf->instance, tf, &query);
+	seq_printf(m, "twheel-own:\t%llu\n", query.own);
+	seq_printf(m, "twheel-unread:\t%llu\n", query.unread);
+	seq_printf(m, "twheel-max-file-pending:\t%u\n", query.max_file_pending);
+	seq_printf(m, "twheel-files:\t%u\n", query.files);
+	seq_printf(m, "twheel-pending:\t%llu\n", query.pending);
+	seq_printf(m, "twheel-watches:\t%llu\n", query.watches);
+	seq_printf(m, "twheel-keys:\t%llu\n", query.keys);
+	seq_printf(m, "twheel-max-pending:\t%u\n", query.max_pending);
+}
+
+void twheel_events_show(struct seq_file *m, struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+	struct twheel_query_args query = {};
+
+	twheel_queue_query(twheel_file_queue(tf), &query);
+	seq_printf(m, "twheel-name:\t%s\n", tf->instance->name);
+	seq_printf(m, "twheel-queue:\t%u\n", tf->detached->number);
+	seq_printf(m, "twheel-detached:\t%llu\n", query.detached);
+	seq_printf(m, "twheel-unread:\t%llu\n", query.detached_unread);
+}
+
+int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_instance *instance = call->file->instance;
+	const struct twheel_events_args *events = &args->events;
+	struct twheel_detached *detached;
+	int flags = O_RDONLY;
+	struct file *file;
+
+	if (events->flags & ~TWHEEL_EVENTS_NONBLOCK ||
+	    !twheel_detached_valid(instance, events->queue))
+		return -EINVAL;
+	if (events->flags & TWHEEL_EVENTS_NONBLOCK)
+		flags |= O_NONBLOCK;
+	detached = twheel_detached_get(instance, events->queue);
+	if (IS_ERR(detached))
+		return PTR_ERR(detached);
+	file = twheel_open_anon(instance, detached, flags);
+	/* -ENODEV: the purgatory was removed during the call. */
+	if (IS_ERR(file))
+		return PTR_ERR(file) == -ENODEV ? -ESHUTDOWN : PTR_ERR(file);
+	call->opened = file;
+	return 0;
+}
+
+int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	struct twheel_file *file = call->file;
+
+	if (args->restrict_file.flags || args->restrict_file.rights & ~TWHEEL_RIGHTS)
+		return -EINVAL;
+	/* A call in progress may still see the old value. */
+	spin_lock(&file->own.lock);
+	WRITE_ONCE(file->rights, file->rights & args->restrict_file.rights);
+	spin_unlock(&file->own.lock);
+	return 0;
+}

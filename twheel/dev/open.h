@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: files from open to close, see open.c. */
+#ifndef _TWHEEL_DEV_OPEN_H
+#define _TWHEEL_DEV_OPEN_H
+
+#include <linux/fs.h>
+#include <linux/poll.h>
+
+#include "args.h"
+#include "detached.h"
+#include "instance.h"
+
+struct iov_iter;
+struct seq_file;
+
+/* Operations of the files of purgatories, and of descriptors of detached events. */
+extern const struct file_operations *twheel_file_fops;
+extern const struct file_operations *twheel_events_fops;
+
+int twheel_open(struct twheel_instance *instance, struct inode *inode, struct file *file);
+struct file *twheel_open_anon(struct twheel_instance *instance, struct twheel_detached *detached,
+			      int flags);
+int twheel_release(struct inode *inode, struct file *file);
+ssize_t twheel_read_iter(struct kiocb *iocb, struct iov_iter *to);
+__poll_t twheel_poll(struct file *file, struct poll_table_struct *wait);
+int twheel_fasync(int fd, struct file *file, int on);
+void twheel_file_show(struct seq_file *m, struct file *file);
+void twheel_events_show(struct seq_file *m, struct file *file);
+int twheel_call_events(struct twheel_ioctl *call, union twheel_call_args *args);
+int twheel_call_restrict(struct twheel_ioctl *call, union twheel_call_args *args);
+
+#endif /* _TWHEEL_DEV_OPEN_H */

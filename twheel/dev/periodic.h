@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: counting of periods, see periodic.c. */
+#ifndef _TWHEEL_DEV_PERIODIC_H
+#define _TWHEEL_DEV_PERIODIC_H
+
+#include <linux/twheel.h>
+#include <linux/types.h>
+
+/**
+ * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
+ * @periodic: the timer
+ * @wheel: wheel of the timer; immutable
+ * @expirations: expired periods not yet reported by a delivered event
+ * @next: next deadline
+ * @last: latest deadline that expired
+ * @time: time at which the expiry of @last was noticed
+ * @period: immutable
+ * @runs: remaining periods, 0 for no limit
+ * @fixed_delay: immutable
+ * @paused: the timer is stopped because the event has not been read
+ * @finished: the last expiration has been counted
+ *
+ * The other fields are protected by the lock of the operation's event queue.
+ */
+struct twheel_file_periodic {
+	struct twheel_periodic	periodic;
+	struct twheel		*wheel;
+	u64			expirations;
+	u64			next;
+	u64			last;
+	u64			time;
+	u64			period;
+	u64			runs;
+	bool			fixed_delay;
+	bool			paused;
+	bool			finished;
+};
+
+void twheel_file_periodic_init(struct twheel_file_periodic *periodic, struct twheel *wheel,
+			       void (*function)(struct twheel_periodic *periodic),
+			       const struct twheel_add_args *args, u64 deadline);
+void twheel_file_periodic_start(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_pause(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_resume(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_expired(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_catch_up(struct twheel_file_periodic *periodic);
+void twheel_file_periodic_fill(const struct twheel_file_periodic *periodic,
+			       struct twheel_event *event);
+
+#endif /* _TWHEEL_DEV_PERIODIC_H */

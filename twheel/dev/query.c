@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: limits and counts, for TWHEEL_IOC_QUERY, /proc/PID/fdinfo and sysfs.
+ */
+#include <linux/sched/signal.h>
+#include <linux/string.h>
+
+#include "../op/purgatory.h"
+#include "query.h"
+
+/* Add the exact counts of a queue of detached operations to those of a query. */
+bool twheel_queue_query(struct twheel_events *events, void *data)
+{
+	struct twheel_query_args *query = data;
+
+	twheel_events_collect_all(events, TWHEEL_KILLABLE);
+	query->detached += READ_ONCE(events->nr_pending);
+	query->detached_unread += READ_ONCE(events->unread);
+	return !fatal_signal_pending(current);
+}
+
+/* Set the counts of detached operations, of all queues. May sleep. */
+void twheel_instance_query_detached(struct twheel_instance *instance,
+				    struct twheel_query_args *query)
+{
+	query->detached = 0;
+	query->detached_unread = 0;
+	twheel_detached_visit(instance, twheel_queue_query, query);
+}
+
+/* Number of pending operations that were added through a file: at most max_file_pending. */
+static u32 file_nr_pending(struct twheel_file *file)
+{
+	u32 nr;
+
+	spin_lock(&file->own.lock);
+	nr = file->own.nr_pending + atomic_read(&file->nr_detached);
+	spin_unlock(&file->own.lock);
+	return nr;
+}
+
+/*
+ * Set the limits and counters, except those of the user and of detached operations. @file may be
+ * NULL. May sleep.
+ */
+void twheel_instance_query(struct twheel_instance *instance, struct twheel_file *file,
+			   struct twheel_query_args *query)
+{
+	struct twheel_purgatory_stats stats;
+	enum twheel_rejection rejection;
+
+	if (file)
+		twheel_events_collect_all(&file->own, TWHEEL_KILLABLE);
+	twheel_purgatory_get_stats(instance->purgatory, &stats);
+	*query = (struct twheel_query_args) {
+		.max_pending		= instance->max_pending,
+		.max_file_pending	= instance->max_file_pending,
+		.max_watches		= instance->purgatory->max_watches,
+		.max_queue		= instance->max_queue,
+		.max_keys		= TWHEEL_MAX_KEYS,
+		.files			= READ_ONCE(instance->nr_files),
+		.own			= file ? file_nr_pending(file) : 0,
+		.unread			= file ? READ_ONCE(file->own.unread) : 0,
+		.pending		= stats.pending,
+		.keys			= stats.keys,
+		.watches		= stats.watches,
+		.added			= stats.added,
+		.completed		= stats.ended[TWHEEL_REASON_COMPLETED],
+		.expired		= stats.ended[TWHEEL_REASON_EXPIRED],
+		.cancelled		= stats.ended[TWHEEL_REASON_CANCELLED],
+		.tick_ns		= twheel_system_tick_ns(),
+	};
+	for (rejection = 0; rejection < TWHEEL_REJECTIONS; rejection++)
+		query->rejected += twheel_instance_rejected(instance, rejection);
+	if (instance->name)
+		strscpy(query->name, instance->name, sizeof(query->name));
+}
+
+int twheel_call_query(struct twheel_ioctl *call, union twheel_call_args *args)
+{
+	if (args->query.flags)
+		return -EINVAL;
+	twheel_instance_query(call->file->instance, call->file, &args->query);
+	twheel_instance_query_detached(call->file->instance, &args->query);
+	twheel_users_query(&args->query);
+	args->query.rights = READ_ONCE(call->file->rights) & TWHEEL_RIGHTS;
+	return 0;
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: event queues, see queue.c. */
+#ifndef _TWHEEL_DEV_QUEUE_H
+#define _TWHEEL_DEV_QUEUE_H
+
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/cache.h>
+#include <linux/compiler.h>
+#include <linux/init.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
+#include <linux/poll.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "file_op.h"
+
+struct fasync_struct;
+
+/**
+ * struct twheel_events - an event queue
+ * @lock: protects all fields up to @fresh
+ * @nr_pending: number of pending operations, including adds in progress and uncollected ends
+ * @unread: number of operations on @events and @collected
+ * @held: number of operations that are charged: pending, or with an unread final event
+ * @shut: adds are refused; read() returns 0 once @held is 0
+ * @closed: @wake_work must not be queued
+ * @wake: wake-ups for @wake_work
+ * @pending: list of pending operations, including those on @fresh and @rest
+ * @events: operations with an event to read, oldest first
+ * @rest: operations that have been taken from @fresh, newest first
+ * @collected: operations from the head of @rest, oldest first; appended to @events when @rest
+ *	is empty
+ * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
+ *	if no event can be read.
+ * @waiters: threads in read(), and pollers
+ * @async: files that receive SIGIO when the queue becomes non-empty
+ * @nr_async: number of these files
+ * @wake_work: wakes many waiters, and sends SIGIO
+ * @waking: wake-ups in progress; used by @wake_work only
+ * @mark: last visited waiter; used by @wake_work only
+ *
+ * Each file has a queue for the operations added through it. A named purgatory has numbered ones
+ * for its detached operations.
+ */
+struct twheel_events {
+	spinlock_t		lock;	/* of the fields up to fresh */
+	u32			nr_pending;
+	u32			unread;
+	u32			held;
+	bool			shut;
+	bool			closed;
+	u8			wake;
+	struct list_head	pending;
+	struct list_head	events;
+	struct twheel_file_op	*rest;
+	struct list_head	collected;
+	/* Written by each end of an operation; apart from the members above. */
+	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
+	wait_queue_head_t	waiters;
+	struct fasync_struct	*async;
+	atomic_t		nr_async;
+	struct work_struct	wake_work;
+	u32			waking;
+	wait_queue_entry_t	mark;
+};
+
+/* For ->wake. */
+#define WAKE_POLLERS	BIT(0)
+#define WAKE_EXCLUSIVE	BIT(1)	/* one exclusive waiter */
+#define WAKE_SIGIO	BIT(2)
+#define WAKE_END	BIT(3)	/* all exclusive waiters, and SIGIO for the end */
+
+#define WAKE_EVENT	(WAKE_POLLERS | WAKE_EXCLUSIVE)
+
+/* An event that has been pushed is readable until a reader takes it. */
+static inline bool twheel_events_readable(const struct twheel_events *events)
+{
+	return READ_ONCE(events->fresh);
+}
+
+/* Put a new operation on the pending list, with the lock of its event queue held. */
+static inline void twheel_events_add(struct twheel_events *events, struct twheel_file_op *file_op)
+{
+	lockdep_assert_held(&events->lock);
+	list_add_tail(&file_op->entry, &events->pending);
+	WRITE_ONCE(events->nr_pending, events->nr_pending + 1);
+	WRITE_ONCE(events->held, events->held + 1);
+}
+
+int __init twheel_queues_init(void);
+void twheel_queues_exit(void);
+void twheel_events_init(struct twheel_events *events);
+void twheel_events_close(struct twheel_events *events);
+void twheel_events_shut(struct twheel_events *events);
+void twheel_events_uncharge(struct twheel_events *events, u32 nr);
+bool twheel_events_at_end(struct twheel_events *events);
+bool twheel_event_push(struct twheel_events *events, struct twheel_file_op *file_op);
+bool twheel_event_queue(struct twheel_events *events, struct twheel_file_op *file_op);
+bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op);
+u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
+bool twheel_events_collect(struct twheel_events *events);
+void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
+void twheel_events_wake(struct twheel_events *events, u32 what);
+__poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
+			    struct poll_table_struct *wait);
+int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);
+
+#endif /* _TWHEEL_DEV_QUEUE_H */

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: limits and wheels of users, see user.c. */
+#ifndef _TWHEEL_DEV_USER_H
+#define _TWHEEL_DEV_USER_H
+
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/init.h>
+#include <linux/mutex.h>
+#include <linux/refcount.h>
+#include <linux/twheel.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+#include <linux/xarray.h>
+
+#include "../core/twheel.h"
+
+/* For all memory that users can multiply. */
+#define TWHEEL_GFP_USER		(GFP_KERNEL | TWHEEL_GFP_ACCOUNT)
+
+/* Limits of a user: open files, operations that have not been freed, and named purgatories. */
+enum twheel_user_limit {
+	TWHEEL_USER_FILES,
+	TWHEEL_USER_OPS,
+	TWHEEL_USER_NAMES,
+	TWHEEL_USER_LIMITS,
+};
+
+/**
+ * struct twheel_user - limits and wheels of a user
+ * @uid: immutable, like @array to @owner
+ * @array: the array that it is in
+ * @key: its index there
+ * @ns: the user namespace that it stands for, with a reference, or NULL
+ * @owner: charged for it as well, with a reference, or NULL
+ * @ids: users that it is the owner of
+ * @ref: one per file, per name, per user in @ids, and per operation added by another user than the
+ *	opener
+ * @nr: what counts towards each limit
+ * @lock: serialises creation and removal of @wheel; protects @wakeups
+ * @wheel: by clock; NULL while unused
+ * @wakeups: reaper wake-ups of destroyed wheels
+ * @idle: destroys the wheels when there are no operations
+ * @share: in each reaper, unless it has an owner
+ */
+struct twheel_user {
+	kuid_t			uid;
+	struct xarray		*array;
+	unsigned long		key;
+	struct user_namespace	*ns;
+	struct twheel_user	*owner;
+	struct xarray		ids;
+	refcount_t		ref;
+	atomic_t		nr[TWHEEL_USER_LIMITS];
+	struct mutex		lock;	/* of the wheels */
+	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
+	u64			wakeups;
+	struct delayed_work	idle;
+	struct twheel_share	share[];
+};
+
+/* For work that may outlive the last file. It is drained on module exit. */
+extern struct workqueue_struct *twheel_wq;
+
+/*
+ * The user that a call is charged to and judged by. It is the owner of the files that the task
+ * creates, and follows the effective user ID: the real one of a set-user-ID program is not the
+ * user that it acts for.
+ */
+static inline kuid_t twheel_caller_uid(void)
+{
+	return current_fsuid();
+}
+
+/*
+ * Whether an array has no entry.  xa_empty() may be false after a store that failed: the nodes on
+ * the way to the entry stay.
+ */
+static inline bool twheel_array_empty(struct xarray *array)
+{
+	unsigned long index = 0;
+
+	return !xa_find(array, &index, ULONG_MAX, XA_PRESENT);
+}
+
+int __init twheel_users_init(void);
+void twheel_users_exit(void);
+struct twheel_user *twheel_user_get(void);
+void twheel_user_put(struct twheel_user *user);
+bool twheel_user_is_caller(const struct twheel_user *user);
+int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
+void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit);
+struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
+void twheel_users_query(struct twheel_query_args *query);
+
+#endif /* _TWHEEL_DEV_USER_H */
