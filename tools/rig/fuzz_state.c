@@ -10,7 +10,7 @@
 #include <rig/fs.h>
 
 #include "core/twheel.h"
-#include "dev/user.h"
+#include "dev/file.h"
 #include "fuzz_state.h"
 #include "rig.h"
 

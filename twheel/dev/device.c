@@ -16,9 +16,10 @@
  *	time.c		clocks of callers, time namespaces
  *	user.c		limits and wheels of users
  *	args.c		arguments of a call, and arrays
+ *	ids.c		a table of ids
  *	instance.c	what private and named purgatories share
  *	periodic.c	counting of periods
- *	file_op.c	memory, ids and further watches of operations
+ *	file_op.c	memory and further watches of operations
  *	queue.c		event queues, and their waiters
  *	detached.c	numbered queues of detached operations
  *	file.c		the file of an operation, its rights and limits
@@ -64,6 +65,7 @@
 #include <linux/module.h>
 
 #include "device.h"
+#include "ids.h"
 #include "instance.h"
 #include "ioctl.h"
 #include "named.h"
@@ -155,9 +157,12 @@ int __init twheel_device_init(void)
 	err = twheel_queues_init();
 	if (err)
 		goto users_exit;
-	err = twheel_file_ops_init();
+	err = twheel_ids_setup();
 	if (err)
 		goto queues_exit;
+	err = twheel_file_ops_init();
+	if (err)
+		goto ids_cleanup;
 	err = twheel_named_init();
 	if (err)
 		goto ops_exit;
@@ -177,6 +182,8 @@ named_exit:
 	twheel_named_exit();
 ops_exit:
 	twheel_file_ops_exit();
+ids_cleanup:
+	twheel_ids_cleanup();
 queues_exit:
 	twheel_queues_exit();
 users_exit:
@@ -193,4 +200,5 @@ void twheel_device_exit(void)
 	twheel_users_exit();
 	twheel_queues_exit();
 	twheel_file_ops_exit();
+	twheel_ids_cleanup();
 }

@@ -13,7 +13,7 @@
  *	             queued <------ reading
  *	                    not delivered
  *
- * A reader takes a batch off the head of the list, copies it without the lock, and puts the
+ * A reader takes a piece off the head of the list, copies it without the lock, and puts the
  * events that were not delivered back in order. An event is delivered when all of it has
  * been copied to the reader's buffer.
  *
@@ -45,26 +45,15 @@
 #include "event.h"
 #include "file.h"
 
+/* Number of operations that a reader takes and forgets at a time. */
+#define PIECE	64
+
 /* Number of events copied at a time: 1 KiB on the stack. */
-#define EVENT_BATCH	8
+#define COPY	8
 
 static_assert(sizeof(struct twheel_event) == 128);
 
-/* Events that a reader took off the list; @refilled: it made the empty list non-empty since. */
-struct events_taken {
-	u32			nr;
-	bool			refilled;
-	struct twheel_file_op	*file_op[EVENT_BATCH];
-	struct twheel_event	event[EVENT_BATCH];
-};
-
 /* The end of an operation or a period */
-
-/* Wake waiters after an event was pushed. */
-static void event_wake(struct twheel_events *events, bool was_empty)
-{
-	twheel_events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
-}
 
 static bool periodic_ended(struct twheel_events *events, struct twheel_file_periodic *periodic)
 {
@@ -88,8 +77,9 @@ static bool periodic_ended(struct twheel_events *events, struct twheel_file_peri
  * the queue once the event is queued. op/ keeps a reference until this function has returned,
  * and so the operation, its file and instance, and the queue.
  */
-void twheel_event_ended(struct twheel_file_op *file_op)
+static void event_ended(struct twheel_op *op)
 {
+	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_events *events = file_op->events;
 	bool was_empty;
@@ -100,8 +90,13 @@ void twheel_event_ended(struct twheel_file_op *file_op)
 		was_empty = periodic_ended(events, periodic);
 	else
 		was_empty = twheel_event_push(events, file_op);
-	event_wake(events, was_empty);
+	twheel_event_wake(events, was_empty);
 }
+
+const struct twheel_op_ops twheel_file_op_ops = {
+	.ended		= event_ended,
+	.release	= twheel_file_op_release,
+};
 
 /* Function of the timer of a periodic operation. */
 void twheel_event_period(struct twheel_periodic *periodic)
@@ -129,7 +124,7 @@ void twheel_event_period(struct twheel_periodic *periodic)
 	if (expire)
 		twheel_op_expire(&file_op->op);
 	else if (wake)
-		event_wake(events, was_empty);
+		twheel_event_wake(events, was_empty);
 }
 
 /* Forgetting and ending operations */
@@ -164,10 +159,10 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 	instance = file_ops[0]->file->instance;
 	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
 		detached = twheel_file_op_detached(file_ops[0]);
-	twheel_file_ops_free_ids(instance, file_ops, nr);
-	twheel_events_uncharge(file_ops[0]->events, nr);
 	for (i = 0; i < nr; i++)
-		twheel_file_op_put(file_ops[i]);
+		twheel_ids_remove(&instance->ids, file_ops[i]->id);
+	twheel_events_uncharge(file_ops[0]->events, nr);
+	twheel_file_ops_put(file_ops, nr);
 	if (detached)
 		twheel_detached_put(instance, detached, nr);
 }
@@ -175,19 +170,14 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 /* Drop all events. The queue has no pending operations and no users. May sleep. */
 void twheel_events_empty(struct twheel_events *events)
 {
-	struct twheel_file_op *file_ops[EVENT_BATCH], *file_op, *next;
-	u32 nr = 0;
+	struct twheel_file_op *file_ops[PIECE];
+	u32 nr;
 
 	twheel_events_collect_all(events, TWHEEL_MAY_SLEEP);
-	list_for_each_entry_safe(file_op, next, &events->events, event) {
-		file_ops[nr++] = file_op;
-		if (nr < EVENT_BATCH)
-			continue;
+	while ((nr = twheel_events_take(events, file_ops, PIECE))) {
 		twheel_file_ops_forget(file_ops, nr);
-		nr = 0;
 		cond_resched();
 	}
-	twheel_file_ops_forget(file_ops, nr);
 }
 
 /* Returns the first pending operation with a reference and moves it to the tail. */
@@ -283,84 +273,95 @@ static void event_fill(struct twheel_file_op *file_op, struct twheel_event *even
 	event->time = twheel_time_shift(event->time, offset);
 }
 
-static void events_take(struct twheel_events *events, struct events_taken *taken, u32 max)
+/* Put operations with events that were not delivered back at the head of the list. */
+static bool events_put_back(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr)
 {
-	struct twheel_file_op *file_op;
-	u32 i;
-
-	taken->refilled = false;
-	taken->nr = twheel_events_take(events, taken->file_op, max);
-	for (i = 0; i < taken->nr; i++) {
-		file_op = taken->file_op[i];
-		if (unlikely(twheel_file_op_periodic(file_op))) {
-			spin_lock(&events->lock);
-			event_fill(file_op, &taken->event[i]);
-			spin_unlock(&events->lock);
-		} else {
-			event_fill(file_op, &taken->event[i]);
-		}
-	}
-}
-
-/* Put events that were not delivered back at the head of the list. */
-static void events_put_back(struct twheel_events *events, struct events_taken *taken,
-			    u32 delivered)
-{
-	u32 nr = taken->nr;
+	bool refilled = false;
 
 	spin_lock(&events->lock);
-	while (nr > delivered)
-		taken->refilled |= twheel_event_put_back(events, taken->file_op[--nr]);
+	while (nr)
+		refilled |= twheel_event_put_back(events, file_ops[--nr]);
 	spin_unlock(&events->lock);
+	return refilled;
 }
 
-/* The event of a periodic operation was delivered, and is not its last one. */
-static void event_delivered(struct twheel_events *events, struct events_taken *taken, u32 i)
+/*
+ * An event was delivered. Returns true if it was the last one of its operation. Sets *@refilled if
+ * another one was queued on the empty list.
+ */
+static bool event_delivered(struct twheel_events *events, struct twheel_file_op *file_op,
+			    const struct twheel_event *event, bool *refilled)
 {
-	struct twheel_file_op *file_op = taken->file_op[i];
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 
+	if (likely(!(event->flags & TWHEEL_EVENT_MORE)))
+		return true;
 	spin_lock(&events->lock);
 	file_op->reading = false;
-	periodic->expirations -= taken->event[i].expirations;
+	periodic->expirations -= event->expirations;
 	if (file_op->ended)
-		taken->refilled |= twheel_event_queue(events, file_op);
+		*refilled |= twheel_event_queue(events, file_op);
 	else
 		twheel_file_periodic_resume(periodic);
 	spin_unlock(&events->lock);
+	return false;
 }
 
 /* Copy @nr events. Returns the number of events that were copied as a whole. */
 static u32 events_copy(const struct twheel_event *event, u32 nr, struct iov_iter *to)
 {
 	size_t copied = copy_to_iter(event, nr * sizeof(*event), to);
+	u32 done = copied / sizeof(*event);
 
-	if (unlikely(copied < nr * sizeof(*event)))
-		iov_iter_revert(to, copied % sizeof(*event));
-	return copied / sizeof(*event);
+	if (likely(done == nr))
+		return nr;
+	iov_iter_revert(to, copied % sizeof(*event));
+	/* On arm64, a copy that ends at a fault may have written more than it reports. */
+	while (nr > 1 && done < nr && events_copy(&event[done], 1, to))
+		done++;
+	return done;
 }
 
-/* Copy the taken events. Returns the number of delivered events. */
-static u32 events_deliver(struct twheel_events *events, struct events_taken *taken,
-			  struct iov_iter *to)
+/* Fill the events of up to COPY operations and copy them. Returns as events_copy(). */
+static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file_op **file_ops,
+				u32 nr, struct twheel_event *event, struct iov_iter *to)
 {
-	u32 delivered = events_copy(taken->event, taken->nr, to);
-	u32 i, nr_last = 0;
+	u32 i;
 
-	if (unlikely(delivered < taken->nr)) {
-		/* On arm64, a copy that ends at a fault may have written more than it reports. */
-		while (delivered < taken->nr && events_copy(&taken->event[delivered], 1, to))
-			delivered++;
-		events_put_back(events, taken, delivered);
+	for (i = 0; i < nr; i++) {
+		if (likely(!twheel_file_op_periodic(file_ops[i]))) {
+			event_fill(file_ops[i], &event[i]);
+			continue;
+		}
+		spin_lock(&events->lock);
+		event_fill(file_ops[i], &event[i]);
+		spin_unlock(&events->lock);
 	}
-	for (i = 0; i < delivered; i++) {
-		if (taken->event[i].flags & TWHEEL_EVENT_MORE)
-			event_delivered(events, taken, i);
-		else
-			taken->file_op[nr_last++] = taken->file_op[i];
-	}
-	twheel_file_ops_forget(taken->file_op, nr_last);
-	return delivered;
+	return events_copy(event, nr, to);
+}
+
+/*
+ * Deliver the events of the taken operations, forget those whose last event it was, and put the
+ * others back. Returns the number of delivered events. Sets *@refilled if an event was put on the
+ * empty list.
+ */
+static u32 events_deliver(struct twheel_events *events, struct twheel_file_op **file_ops, u32 nr,
+			  struct iov_iter *to, bool *refilled)
+{
+	struct twheel_event event[COPY];
+	u32 done = 0, last = 0, copied, i;
+
+	do {
+		copied = events_fill_and_copy(events, &file_ops[done], min(nr - done, (u32)COPY),
+					      event, to);
+		for (i = 0; i < copied; i++, done++)
+			if (event_delivered(events, file_ops[done], &event[i], refilled))
+				file_ops[last++] = file_ops[done];
+	} while (copied == COPY && done < nr);
+	if (unlikely(done < nr))
+		*refilled |= events_put_back(events, &file_ops[done], nr - done);
+	twheel_file_ops_forget(file_ops, last);
+	return done;
 }
 
 /* Wake other waiters for events that this reader leaves. */
@@ -378,19 +379,18 @@ static void events_wake_next(struct twheel_events *events, bool signal)
 static ssize_t events_read(struct twheel_events *events, struct iov_iter *to)
 {
 	size_t max = iov_iter_count(to) / sizeof(struct twheel_event), done = 0;
-	struct events_taken taken;
+	struct twheel_file_op *file_ops[PIECE];
 	bool signal = false;
-	u32 delivered;
+	u32 nr, delivered;
 
 	while (done < max && !fatal_signal_pending(current)) {
-		events_take(events, &taken, min_t(size_t, max - done, EVENT_BATCH));
+		nr = twheel_events_take(events, file_ops, min_t(size_t, max - done, PIECE));
 		/* None was taken, but some are readable: the collection takes longer. */
-		if (!taken.nr && !twheel_events_readable(events))
+		if (!nr && !twheel_events_readable(events))
 			return done;
-		delivered = events_deliver(events, &taken, to);
+		delivered = nr ? events_deliver(events, file_ops, nr, to, &signal) : 0;
 		done += delivered;
-		signal |= taken.refilled;
-		if (delivered < taken.nr) {
+		if (delivered < nr) {
 			/* Another reader may deliver the events that were put back. */
 			events_wake_next(events, signal);
 			return done ?: -EFAULT;
@@ -421,7 +421,8 @@ ssize_t twheel_events_read(struct twheel_events *events, struct kiocb *iocb, str
 			return 0;
 		if (!wait)
 			return -EAGAIN;
-		ret = wait_event_interruptible_exclusive(events->waiters, twheel_events_readable(events) ||
+		ret = wait_event_interruptible_exclusive(events->waiters,
+							 twheel_events_readable(events) ||
 							 twheel_events_at_end(events));
 		if (ret)
 			return ret;

@@ -12,7 +12,8 @@
 struct iov_iter;
 struct kiocb;
 
-void twheel_event_ended(struct twheel_file_op *file_op);
+extern const struct twheel_op_ops twheel_file_op_ops;
+
 void twheel_event_period(struct twheel_periodic *periodic);
 void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr);
 void twheel_events_empty(struct twheel_events *events);

@@ -1,22 +1,178 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: the file of an operation, its rights and its limits.
+ * Character devices: the file of an operation, look-up by id, and limits.
  *
  * An operation holds a reference to its struct twheel_file, which may be closed. It is
  * charged to its file and event queue until its final event has been read, and to its
  * user until its memory is freed.
+ *
+ * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
+ * become another one. The memory does not become anything else during the look-up, and the
+ * reference count is always valid: SLAB_TYPESAFE_BY_RCU, or freed after a grace period. So it takes
+ * a reference, and then compares the id:
+ *
+ *	twheel_file_op_get()			new life of the operation
+ *	--------------------			-------------------------
+ *	refcount_inc_not_zero(ref)		id = 0
+ *	smp_rmb()				smp_wmb()
+ *	compare the id				ref = 1
+ *						id = new id (release)
+ *
+ * If it takes a reference to the new life, it does not read the id of the old one.
+ *
+ * The id is freed when the final event has been read. Calls on an operation that has ended return
+ * -EALREADY before and after that.
  */
 #include <linux/err.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
+#include "../op/purgatory.h"
 #include "file.h"
+
+static void file_put(struct twheel_file *file, u32 nr)
+{
+	if (refcount_sub_and_test(nr, &file->ref)) {
+		twheel_user_put(file->user);
+		kfree(file);
+	}
+}
 
 /* Drop a reference to the memory of a file. */
 void twheel_file_put(struct twheel_file *file)
 {
-	if (refcount_dec_and_test(&file->ref)) {
-		twheel_user_put(file->user);
-		kfree(file);
+	file_put(file, 1);
+}
+
+/* @nr operations of a file, charged to a user, have been freed. */
+static void files_uncharge(struct twheel_file *file, struct twheel_user *user, u32 nr)
+{
+	if (!nr)
+		return;
+	twheel_user_uncharge(user, TWHEEL_USER_OPS, nr);
+	file_put(file, nr);
+}
+
+/* Free an operation without references, but leave its file and its user charged. */
+static void file_op_free(struct twheel_file_op *file_op)
+{
+	if (unlikely(file_op->flags & TWHEEL_ADD_DETACHED))
+		twheel_detached_free(twheel_file_op_detached(file_op));
+	twheel_file_op_free(file_op);
+}
+
+/* Callback of an operation without references. */
+void twheel_file_op_release(struct twheel_op *op)
+{
+	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
+	bool put_user = file_op->flags & TWHEEL_FILE_OP_USER;
+	struct twheel_file *file = file_op->file;
+	struct twheel_user *user = file_op->user;
+
+	file_op_free(file_op);
+	files_uncharge(file, user, 1);
+	if (put_user)
+		twheel_user_put(user);
+}
+
+/* Drop a reference to each operation; adjacent ones of a file and user are released together. */
+void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
+{
+	struct twheel_file *file = NULL;
+	struct twheel_user *user = NULL;
+	u32 i, same = 0;
+
+	for (i = 0; i < nr; i++) {
+		if (!twheel_op_put_last(&file_ops[i]->op))
+			continue;
+		if (unlikely(file_ops[i]->flags & TWHEEL_FILE_OP_USER)) {
+			twheel_file_op_release(&file_ops[i]->op);
+			continue;
+		}
+		if (file_ops[i]->file != file || file_ops[i]->user != user) {
+			files_uncharge(file, user, same);
+			file = file_ops[i]->file;
+			user = file_ops[i]->user;
+			same = 0;
+		}
+		same++;
+		file_op_free(file_ops[i]);
+	}
+	files_uncharge(file, user, same);
+}
+
+/*
+ * Take a reference to an operation that was found in the table, in the same read-side critical
+ * section. Returns false if it has been freed.
+ */
+static bool file_op_try_get(struct twheel_file_op *file_op)
+{
+	if (!refcount_inc_not_zero(&file_op->op.ref.refcount))
+		return false;
+	/* See above. */
+	smp_rmb();
+	return true;
+}
+
+/* Whether an operation with a reference is in a table under an id, as far as its @bits say. */
+static bool file_op_has_id(const struct twheel_file_op *file_op,
+			   const struct twheel_instance *instance, u64 id, u64 bits)
+{
+	/* Pairs with the release in twheel_ids_add(). */
+	return !((smp_load_acquire(&file_op->id) ^ id) & bits) &&
+	       file_op->file->instance == instance;
+}
+
+/* The operation of an id with a reference, or NULL. */
+static struct twheel_file_op *file_op_find(struct twheel_instance *instance, u64 id)
+{
+	struct twheel_file_op *file_op;
+
+	rcu_read_lock();
+	file_op = twheel_ids_find(&instance->ids, id);
+	if (file_op && !file_op_try_get(file_op))
+		file_op = NULL;
+	rcu_read_unlock();
+	if (!file_op || likely(file_op_has_id(file_op, instance, id, U64_MAX)))
+		return file_op;
+	twheel_file_op_put(file_op);
+	return NULL;
+}
+
+/*
+ * Returns the operation with a reference, or ERR_PTR(-EALREADY) if its final event has been read,
+ * or ERR_PTR(-ENOENT) if the id was never assigned.
+ */
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
+{
+	struct twheel_file_op *file_op = file_op_find(instance, id);
+
+	if (likely(file_op))
+		return file_op;
+	return ERR_PTR(twheel_ids_assigned(&instance->ids, id) ? -EALREADY : -ENOENT);
+}
+
+/*
+ * Returns the first operation at or after *@index with a reference and stores its index, or
+ * returns NULL at the end.
+ */
+struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
+{
+	struct twheel_file_op *file_op;
+	bool found;
+
+	for (;; ++*index) {
+		rcu_read_lock();
+		file_op = twheel_ids_next(&instance->ids, index);
+		found = file_op && file_op_try_get(file_op);
+		rcu_read_unlock();
+		if (!file_op)
+			return NULL;
+		if (!found)
+			continue;
+		if (likely(file_op_has_id(file_op, instance, *index, TWHEEL_INDEX_MASK)))
+			return file_op;
+		twheel_file_op_put(file_op);
 	}
 }
 

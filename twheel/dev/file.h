@@ -60,7 +60,11 @@ static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 	return unlikely(file->detached) ? &file->detached->events : &file->own;
 }
 
+struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
+struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 void twheel_file_put(struct twheel_file *file);
+void twheel_file_op_release(struct twheel_op *op);
+void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr);
 int twheel_file_check(struct twheel_file *file, bool detached);
 int twheel_detached_check(const struct twheel_instance *instance,
 			  const struct twheel_events *events);

@@ -1,20 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Character devices: memory, ids and further watches of operations.
+ * Character devices: memory and further watches of operations.
  *
  * One allocation holds an operation, the watches of its add and, in front of it, the timer of
  * a periodic operation. Most operations have few keys; these come from slab caches of
  * their exact size, since kmalloc() would round 272 bytes up to 512.
  *
- * An id is an index into twheel_instance.ops and a generation above it. A lookup is fast, and
- * an old id does not match a new operation until 2^38 more have been added. The index is
- * freed when the final event has been read. Calls on an operation that has ended return
- * -EALREADY before and after that: an id without an operation was assigned if its generation
- * is not later than the latest one.
+ * The id of an operation is freed when the final event has been read, and its memory with the last
+ * reference. A look-up may find the memory even after that, see file.c.
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/overflow.h>
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "file_op.h"
@@ -49,7 +47,7 @@ int __init twheel_file_ops_init(void)
 	for (i = 0; i <= CACHED_KEYS; i++) {
 		snprintf(name, sizeof(name), "twheel_op_%u_keys", i);
 		op_cache[i] = kmem_cache_create(name, struct_size(file_op, watch, i), 0,
-						SLAB_ACCOUNT, NULL);
+						SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
 		if (!op_cache[i]) {
 			twheel_file_ops_exit();
 			return -ENOMEM;
@@ -58,7 +56,10 @@ int __init twheel_file_ops_init(void)
 	return 0;
 }
 
-/* Only @flags is initialised, and the timer of a periodic operation. */
+/*
+ * Only @flags is initialised, and the timer of a periodic operation. Tasks that find the memory of
+ * an operation that has been freed may access @op.ref and @id.
+ */
 struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic)
 {
 	struct twheel_file_periodic *fp;
@@ -95,87 +96,10 @@ void twheel_file_op_free(struct twheel_file_op *file_op)
 	}
 	if (cache)
 		kmem_cache_free(op_cache[cache - 1], file_op);
+	else if (fp)
+		kfree_rcu(fp, rcu);
 	else
-		kfree(fp ? (void *)fp : file_op);
-}
-
-static unsigned long id_index(u64 id)
-{
-	return id & (BIT(TWHEEL_INDEX_BITS) - 1);
-}
-
-/* Errors of a lookup without a result: the operation has ended, or never existed. */
-static int id_error(const struct twheel_instance *instance, u64 id)
-{
-	u64 generation = id >> TWHEEL_INDEX_BITS;
-
-	return generation && generation <= instance->generation ? -EALREADY : -ENOENT;
-}
-
-/*
- * Returns the operation with a reference, or ERR_PTR(-EALREADY) if its final event has been read,
- * or ERR_PTR(-ENOENT) if the id was never assigned.
- */
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id)
-{
-	struct twheel_file_op *file_op;
-
-	xa_lock(&instance->ops);
-	file_op = xa_load(&instance->ops, id_index(id));
-	if (file_op && file_op->id == id)
-		twheel_op_get(&file_op->op);
-	else
-		file_op = ERR_PTR(id_error(instance, id));
-	xa_unlock(&instance->ops);
-	return file_op;
-}
-
-/*
- * Returns the first operation at or after *@index with a reference and stores its index, or
- * returns NULL at the end.
- */
-struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
-{
-	struct twheel_file_op *file_op;
-
-	xa_lock(&instance->ops);
-	file_op = xa_find(&instance->ops, index, ULONG_MAX, XA_PRESENT);
-	if (file_op)
-		twheel_op_get(&file_op->op);
-	xa_unlock(&instance->ops);
-	return file_op;
-}
-
-/*
- * Assign an id. From here on every file of the instance can look the operation up. Returns -ENOSPC
- * or -ENOMEM. May sleep.
- */
-int twheel_file_op_assign_id(struct twheel_instance *instance, struct twheel_file_op *file_op)
-{
-	u32 index;
-	int err;
-
-	xa_lock(&instance->ops);
-	err = __xa_alloc(&instance->ops, &index, file_op,
-			 XA_LIMIT(1, BIT(TWHEEL_INDEX_BITS) - 1), TWHEEL_GFP_USER);
-	if (!err) {
-		instance->generation++;
-		file_op->id = instance->generation << TWHEEL_INDEX_BITS | index;
-	}
-	xa_unlock(&instance->ops);
-	/* Several files together may use up the indices. */
-	return err == -EBUSY ? -ENOSPC : err;
-}
-
-void twheel_file_ops_free_ids(struct twheel_instance *instance, struct twheel_file_op **file_ops,
-			      u32 nr)
-{
-	u32 i;
-
-	xa_lock(&instance->ops);
-	for (i = 0; i < nr; i++)
-		__xa_erase(&instance->ops, id_index(file_ops[i]->id));
-	xa_unlock(&instance->ops);
+		kfree_rcu(file_op, rcu);
 }
 
 /*

@@ -33,8 +33,8 @@ struct twheel_watch_chunk {
  * @id: set before the operation is visible to user space
  * @cookie: immutable
  * @entry: in the pending list of its event queue, from just before the add
- * @event: in the event list of that queue while @queued
- * @next: next operation on ->fresh or ->rest of that queue, before @event
+ * @rcu: after the end of its life, unless it comes from a slab cache
+ * @next: next operation on a list of events of that queue
  * @chunks: watches added after the operation
  * @ended: the operation has ended, and if it is not periodic, its end has been collected
  * @queued: there is an event to read, except the uncollected one of an operation that is not
@@ -57,11 +57,11 @@ struct twheel_file_op {
 	struct twheel_events		*events;
 	u64				id;
 	u64				cookie;
-	struct list_head		entry;
 	union {
-		struct list_head	event;
-		struct twheel_file_op	*next;
+		struct list_head	entry;
+		struct rcu_head		rcu;
 	};
+	struct twheel_file_op		*next;
 	struct twheel_watch_chunk	*chunks;
 	bool				ended;
 	bool				queued;
@@ -113,11 +113,6 @@ int __init twheel_file_ops_init(void);
 void twheel_file_ops_exit(void);
 struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic);
 void twheel_file_op_free(struct twheel_file_op *file_op);
-int twheel_file_op_assign_id(struct twheel_instance *instance, struct twheel_file_op *file_op);
-void twheel_file_ops_free_ids(struct twheel_instance *instance, struct twheel_file_op **file_ops,
-			      u32 nr);
-struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);
-struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index);
 struct twheel_watch_chunk *twheel_chunk_alloc(u32 nr);
 void twheel_chunk_add(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk);
 void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_chunk *chunk, u32 nr);

@@ -16,7 +16,7 @@
 #include "instance.h"
 #include "user.h"
 
-static_assert(2 * TWHEEL_PENDING_MAX <= BIT(TWHEEL_INDEX_BITS) - 1);
+static_assert(2 * TWHEEL_PENDING_MAX <= TWHEEL_LEAVES_MAX << TWHEEL_LEAF_BITS);
 
 unsigned int twheel_max_pending = BIT(18);
 module_param_named(max_pending, twheel_max_pending, uint, 0444);
@@ -49,7 +49,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 		return PTR_ERR(instance->purgatory);
 	instance->max_pending = max_pending;
 	instance->max_file_pending = min(max_pending, twheel_max_pending);
-	xa_init_flags(&instance->ops, XA_FLAGS_ALLOC1 | XA_FLAGS_ACCOUNT);
+	twheel_ids_init(&instance->ids);
 	spin_lock_init(&instance->lock);
 	INIT_LIST_HEAD(&instance->files);
 	mutex_init(&instance->complete_lock);
@@ -61,9 +61,8 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 void twheel_instance_exit(struct twheel_instance *instance)
 {
 	twheel_purgatory_destroy(instance->purgatory);
-	WARN_ON_ONCE(!twheel_array_empty(&instance->ops));
 	WARN_ON_ONCE(!twheel_array_empty(&instance->queues));
-	xa_destroy(&instance->ops);
+	twheel_ids_exit(&instance->ids);
 	xa_destroy(&instance->queues);
 }
 

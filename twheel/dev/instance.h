@@ -13,8 +13,7 @@
 #include <linux/twheel.h>
 #include <linux/xarray.h>
 
-/* The low bits of an id are the index, which is never 0; the rest is a generation. */
-#define TWHEEL_INDEX_BITS	26
+#include "ids.h"
 
 /* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
@@ -33,8 +32,7 @@ enum twheel_rejection {
  * @max_pending: limit on its pending operations; immutable
  * @max_file_pending: limit on those added through one file; immutable
  * @max_queue: limit on the operations in a queue of detached ones, pending or unread; immutable
- * @ops: operations by index; its lock is held from a lookup until the reference is taken
- * @generation: generation of the latest id; protected by the lock of @ops
+ * @ids: ids of its operations
  * @lock: protects @files, @nr_files and writes to @removed
  * @files: open files
  * @nr_files: number of open files
@@ -51,8 +49,7 @@ struct twheel_instance {
 	u32			max_pending;
 	u32			max_file_pending;
 	u32			max_queue;
-	struct xarray		ops;
-	u64			generation;
+	struct twheel_ids	ids;
 	spinlock_t		lock;	/* of files and removed */
 	struct list_head	files;
 	u32			nr_files;

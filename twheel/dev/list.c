@@ -2,7 +2,7 @@
 /*
  * Character devices: TWHEEL_IOC_INFO and TWHEEL_IOC_LIST.
  *
- * The cursor of a listing is an index of twheel_instance.ops, so no state is kept between calls.
+ * The cursor of a listing is an index of an id, so no state is kept between calls.
  * An operation keeps its index while it is pending, so it is listed once. No lock is held
  * while user memory is written.
  */

@@ -476,7 +476,7 @@ static int named_add(struct twheel_named *named)
 		/* The node may have been opened before the failure. */
 		named_close(named, true);
 		named_shut(&named->instance);
-		twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES);
+		twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES, 1);
 		return err;
 	}
 	/* The reference of the name. */
@@ -542,7 +542,7 @@ static struct twheel_named *named_remove(const struct twheel_remove_args *args)
 		return ERR_PTR(err);
 	list_del(&named->entry);
 	nr_named--;
-	twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES);
+	twheel_user_uncharge(named->creator, TWHEEL_USER_NAMES, 1);
 	cdev_device_del(&named->cdev, &named->dev);
 	return named;
 }

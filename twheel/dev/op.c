@@ -21,29 +21,6 @@
 
 #define REARM_MODES	(TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER)
 
-static void file_op_ended(struct twheel_op *op)
-{
-	twheel_event_ended(container_of(op, struct twheel_file_op, op));
-}
-
-static void file_op_release(struct twheel_op *op)
-{
-	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
-
-	twheel_user_uncharge(file_op->user, TWHEEL_USER_OPS);
-	if (file_op->flags & TWHEEL_FILE_OP_USER)
-		twheel_user_put(file_op->user);
-	if (unlikely(file_op->flags & TWHEEL_ADD_DETACHED))
-		twheel_detached_free(twheel_file_op_detached(file_op));
-	twheel_file_put(file_op->file);
-	twheel_file_op_free(file_op);
-}
-
-static const struct twheel_op_ops file_op_ops = {
-	.ended		= file_op_ended,
-	.release	= file_op_release,
-};
-
 /* Charge the calling user, with a reference if it is not the opener. */
 static struct twheel_user *caller_charge(struct twheel_file *file)
 {
@@ -67,14 +44,15 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *fil
 			 struct twheel_user *user, struct twheel_events *events,
 			 const struct twheel_add_args *args)
 {
-	twheel_op_init(&file_op->op, &file_op_ops);
+	WRITE_ONCE(file_op->id, 0);
+	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
+	smp_wmb();
+	twheel_op_init(&file_op->op, &twheel_file_op_ops);
 	file_op->file = file;
 	file_op->user = user;
 	file_op->events = events;
-	file_op->id = 0;
 	file_op->cookie = args->cookie;
 	INIT_LIST_HEAD(&file_op->entry);
-	INIT_LIST_HEAD(&file_op->event);
 	file_op->chunks = NULL;
 	file_op->ended = false;
 	file_op->queued = false;
@@ -94,7 +72,7 @@ static struct twheel_file_op *file_op_make(struct twheel_file *file, struct twhe
 		return ERR_CAST(user);
 	file_op = twheel_file_op_alloc(args->nr_keys, args->period);
 	if (!file_op) {
-		twheel_user_uncharge(user, TWHEEL_USER_OPS);
+		twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
 		if (user != file->user)
 			twheel_user_put(user);
 		return ERR_PTR(-ENOMEM);
@@ -142,13 +120,14 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	err = PTR_ERR_OR_ZERO(op_args->wheel);
 	if (err)
 		goto put;
-	err = twheel_file_op_assign_id(file->instance, file_op);
+	/* From here on every file of the instance can look the operation up. */
+	err = twheel_ids_add(&file->instance->ids, file_op, &file_op->id);
 	if (err)
 		goto put;
 	err = twheel_file_op_charge(file_op);
 	if (!err)
 		return file_op;
-	twheel_file_ops_free_ids(file->instance, &file_op, 1);
+	twheel_ids_remove(&file->instance->ids, file_op->id);
 put:
 	twheel_file_op_put(file_op);
 put_queue:
@@ -272,7 +251,8 @@ static int add_args_convert(struct twheel_ioctl *call, const struct twheel_add_a
 		.quorum		= args->quorum,
 		.threshold	= args->threshold,
 		.nr_keys	= args->nr_keys,
-		.specs		= twheel_call_specs(call, args->keys, args->nr_keys, args->key_size),
+		.specs		= twheel_call_specs(call, args->keys, args->nr_keys,
+						    args->key_size),
 	};
 	if (IS_ERR(op_args->specs))
 		return PTR_ERR(op_args->specs);

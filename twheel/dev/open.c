@@ -69,7 +69,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	return file;
 
 uncharge:
-	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES, 1);
 put_file:
 	twheel_file_put(file);
 put_instance:
@@ -93,7 +93,7 @@ static void file_free(struct twheel_file *file)
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
 	spin_unlock(&instance->lock);
-	twheel_user_uncharge(file->user, TWHEEL_USER_FILES);
+	twheel_user_uncharge(file->user, TWHEEL_USER_FILES, 1);
 	twheel_file_put(file);
 	twheel_instance_put(instance);
 }

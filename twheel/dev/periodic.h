@@ -9,6 +9,7 @@
 /**
  * struct twheel_file_periodic - the timer of a periodic operation, which follows in memory
  * @periodic: the timer
+ * @rcu: after the end of its life
  * @wheel: wheel of the timer; immutable
  * @expirations: expired periods not yet reported by a delivered event
  * @next: next deadline
@@ -23,7 +24,10 @@
  * The other fields are protected by the lock of the operation's event queue.
  */
 struct twheel_file_periodic {
-	struct twheel_periodic	periodic;
+	union {
+		struct twheel_periodic	periodic;
+		struct rcu_head		rcu;
+	};
 	struct twheel		*wheel;
 	u64			expirations;
 	u64			next;

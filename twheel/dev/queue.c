@@ -54,7 +54,7 @@
 
 #include "queue.h"
 
-/* Number of operations collected at a time. A reader also takes a batch with the lock held. */
+/* Number of operations that are collected, and taken by a reader, with the lock held. */
 #define COLLECT_MAX	16
 
 /* Number of waiters of each kind that are visited by the thread that ends an operation. */
@@ -226,8 +226,6 @@ void twheel_events_init(struct twheel_events *events)
 {
 	spin_lock_init(&events->lock);
 	INIT_LIST_HEAD(&events->pending);
-	INIT_LIST_HEAD(&events->events);
-	INIT_LIST_HEAD(&events->collected);
 	init_waitqueue_head(&events->waiters);
 	events->mark.func = wake_nobody;
 	INIT_LIST_HEAD(&events->mark.entry);
@@ -318,8 +316,24 @@ static void event_collect(struct twheel_events *events, struct twheel_file_op *f
 		list_del_init(&file_op->entry);
 		WRITE_ONCE(events->nr_pending, events->nr_pending - 1);
 	}
-	list_add(&file_op->event, &events->collected);
+	file_op->next = events->collected;
+	if (!events->collected)
+		events->newest = file_op;
+	events->collected = file_op;
 	WRITE_ONCE(events->unread, events->unread + 1);
+}
+
+/* Append the collected operations to those with an event to read. */
+static void events_append(struct twheel_events *events)
+{
+	if (!events->collected)
+		return;
+	if (events->events)
+		events->tail->next = events->collected;
+	else
+		events->events = events->collected;
+	events->tail = events->newest;
+	events->collected = NULL;
 }
 
 /*
@@ -341,7 +355,7 @@ bool twheel_events_collect(struct twheel_events *events)
 	}
 	if (!at_end_of_list(events->rest))
 		return true;
-	list_splice_tail_init(&events->collected, &events->events);
+	events_append(events);
 	return !at_end_of_list(READ_ONCE(events->fresh));
 }
 
@@ -367,17 +381,18 @@ void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
 	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
 }
 
-/* Take up to @max operations with events off the head of the list. Returns their number. */
-u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
+/* Returns the number of operations taken: less than @max and COLLECT_MAX if there are no more. */
+static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
 	struct twheel_file_op *file_op;
 	u32 nr = 0;
 
 	spin_lock(&events->lock);
 	twheel_events_collect(events);
-	while (nr < max && !list_empty(&events->events)) {
-		file_op = list_first_entry(&events->events, struct twheel_file_op, event);
-		list_del(&file_op->event);
+	max = min_t(u32, max, COLLECT_MAX);
+	while (nr < max && events->events) {
+		file_op = events->events;
+		events->events = file_op->next;
 		file_op->queued = false;
 		file_op->reading = true;
 		file_ops[nr++] = file_op;
@@ -391,13 +406,31 @@ u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **fil
 	return nr;
 }
 
+/*
+ * Take up to @max operations with events off the head of the list. Returns their number; it may
+ * be 0 while the collection takes longer.
+ */
+u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
+{
+	u32 nr = 0, taken;
+
+	do {
+		taken = events_take(events, &file_ops[nr], max - nr);
+		nr += taken;
+	} while (taken == COLLECT_MAX && nr < max);
+	return nr;
+}
+
 /* Put an event back at the head of the list. Returns true if the queue was empty. */
 bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *file_op)
 {
 	lockdep_assert_held(&events->lock);
 	file_op->reading = false;
 	file_op->queued = true;
-	list_add(&file_op->event, &events->events);
+	file_op->next = events->events;
+	if (!events->events)
+		events->tail = file_op;
+	events->events = file_op;
 	WRITE_ONCE(events->unread, events->unread + 1);
 	return !cmpxchg(&events->fresh, NULL, NONE_FRESH);
 }

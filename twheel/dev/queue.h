@@ -30,9 +30,11 @@ struct fasync_struct;
  * @wake: wake-ups for @wake_work
  * @pending: list of pending operations, including those on @fresh and @rest
  * @events: operations with an event to read, oldest first
+ * @tail: last operation on @events
  * @rest: operations that have been taken from @fresh, newest first
  * @collected: operations from the head of @rest, oldest first; appended to @events when @rest
  *	is empty
+ * @newest: last operation on @collected
  * @fresh: operations with a new event, newest first; pushed without the lock. NULL if and only
  *	if no event can be read.
  * @waiters: threads in read(), and pollers
@@ -54,9 +56,11 @@ struct twheel_events {
 	bool			closed;
 	u8			wake;
 	struct list_head	pending;
-	struct list_head	events;
+	struct twheel_file_op	*events;
+	struct twheel_file_op	*tail;
 	struct twheel_file_op	*rest;
-	struct list_head	collected;
+	struct twheel_file_op	*collected;
+	struct twheel_file_op	*newest;
 	/* Written by each end of an operation; apart from the members above. */
 	struct twheel_file_op	*fresh ____cacheline_aligned_in_smp;
 	wait_queue_head_t	waiters;
@@ -90,6 +94,14 @@ static inline void twheel_events_add(struct twheel_events *events, struct twheel
 	WRITE_ONCE(events->held, events->held + 1);
 }
 
+void twheel_events_wake(struct twheel_events *events, u32 what);
+
+/* Wake waiters after an event was pushed. */
+static inline void twheel_event_wake(struct twheel_events *events, bool was_empty)
+{
+	twheel_events_wake(events, was_empty ? WAKE_EVENT | WAKE_SIGIO : WAKE_EXCLUSIVE);
+}
+
 int __init twheel_queues_init(void);
 void twheel_queues_exit(void);
 void twheel_events_init(struct twheel_events *events);
@@ -103,7 +115,6 @@ bool twheel_event_put_back(struct twheel_events *events, struct twheel_file_op *
 u32 twheel_events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max);
 bool twheel_events_collect(struct twheel_events *events);
 void twheel_events_collect_all(struct twheel_events *events, unsigned int flags);
-void twheel_events_wake(struct twheel_events *events, u32 what);
 __poll_t twheel_events_poll(struct twheel_events *events, struct file *file,
 			    struct poll_table_struct *wait);
 int twheel_events_fasync(struct twheel_events *events, int fd, struct file *file, int on);

@@ -334,9 +334,9 @@ static bool charge(struct twheel_user *user, enum twheel_user_limit limit)
 	return true;
 }
 
-static void uncharge(struct twheel_user *user, enum twheel_user_limit limit)
+static void uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr)
 {
-	if (atomic_dec_return(&user->nr[limit]) || limit != TWHEEL_USER_OPS)
+	if (atomic_sub_return(nr, &user->nr[limit]) || limit != TWHEEL_USER_OPS)
 		return;
 	/* The work holds a reference to the user. */
 	refcount_inc(&user->ref);
@@ -351,16 +351,16 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
 		return -EDQUOT;
 	if (likely(!user->owner) || charge(user->owner, limit))
 		return 0;
-	uncharge(user, limit);
+	uncharge(user, limit, 1);
 	return -EDQUOT;
 }
 
-/* An operation is uncharged when its memory is about to be freed. */
-void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit)
+/* Operations are uncharged when their memory is about to be freed. */
+void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr)
 {
 	if (user->owner)
-		uncharge(user->owner, limit);
-	uncharge(user, limit);
+		uncharge(user->owner, limit, nr);
+	uncharge(user, limit, nr);
 }
 
 static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock clock)

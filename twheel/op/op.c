@@ -127,11 +127,14 @@ static_assert(sizeof(struct twheel_watch) <= 64);
  */
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops)
 {
-	memset(op, 0, sizeof(*op));
+	/* But not the reference count: it may be valid in the memory of an earlier operation. */
+	memset(&op->timer, 0, sizeof(op->timer));
+	op->generation = 0;
+	memset_after(op, 0, ref);
 	op->ops = ops;
 	op->state = OP_NEW;
-	kref_init(&op->ref);
 	spin_lock_init(&op->lock);
+	kref_init(&op->ref);
 }
 EXPORT_SYMBOL_GPL(twheel_op_init);
 
@@ -156,14 +159,15 @@ static noinline void op_leak(struct twheel_op *op)
 	refcount_set(&op->ref.refcount, INT_MAX / 2);
 }
 
-static void op_release(struct kref *ref)
+/* Drop a reference. Return: true if it was the last one, and the caller has to free @op. */
+bool twheel_op_put_last(struct twheel_op *op)
 {
-	struct twheel_op *op = container_of(ref, struct twheel_op, ref);
-
-	if (unlikely(refcount_read(&op->holds)))
-		op_leak(op);
-	else
-		op->ops->release(op);
+	if (!refcount_dec_and_test(&op->ref.refcount))
+		return false;
+	if (likely(!refcount_read(&op->holds)))
+		return true;
+	op_leak(op);
+	return false;
 }
 
 /**
@@ -174,7 +178,8 @@ static void op_release(struct kref *ref)
  */
 void twheel_op_put(struct twheel_op *op)
 {
-	kref_put(&op->ref, op_release);
+	if (twheel_op_put_last(op))
+		op->ops->release(op);
 }
 EXPORT_SYMBOL_GPL(twheel_op_put);
 

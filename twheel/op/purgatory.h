@@ -223,6 +223,9 @@ static inline void twheel_iters_skip(struct twheel_op_list *list, struct twheel_
 		__twheel_iters_skip(list, op);
 }
 
+/* op.c */
+bool twheel_op_put_last(struct twheel_op *op);
+
 /* op_add.c */
 int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		    const struct twheel_op_args *args);

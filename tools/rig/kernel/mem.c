@@ -24,8 +24,9 @@
 #define POISON		0x6b
 
 struct header {
-	size_t	size;
-	u32	mark;
+	struct rcu_head	rcu;
+	size_t		size;
+	u32		mark;
 } __aligned(ALIGN_OBJECT);
 
 /* An access before an object is an error, and hits the header. */
@@ -110,24 +111,72 @@ struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsign
 
 	WARN_ON(align > ALIGN_OBJECT || ctor);
 	cache = kzalloc(sizeof(*cache), GFP_KERNEL);
-	if (cache)
+	if (cache) {
 		cache->size = size;
+		cache->typesafe = flags & SLAB_TYPESAFE_BY_RCU;
+	}
 	return cache;
+}
+
+/* An object in the cache of recycled ones is not allocated. */
+static void *recycle(struct kmem_cache *cache, void *object)
+{
+	struct rig_self *self = rig_self();
+	void *old = __atomic_exchange_n(&cache->recycled, object, __ATOMIC_ACQ_REL);
+
+	WRITE_ONCE(self->allocated, self->allocated + !!old - !!object);
+	return old;
 }
 
 void kmem_cache_destroy(struct kmem_cache *cache)
 {
+	if (!cache)
+		return;
+	rcu_barrier();
+	kfree(recycle(cache, NULL));
 	kfree(cache);
 }
 
+/* A type-safe object keeps its content, which readers may still access. */
 void *kmem_cache_alloc(struct kmem_cache *cache, gfp_t gfp)
 {
-	return rig_alloc(cache->size, gfp | cache->gfp);
+	void *object = rig_alloc(cache->size, gfp | cache->gfp), *old;
+
+	old = object && cache->typesafe ? recycle(cache, NULL) : NULL;
+	if (!old)
+		return object;
+	kfree(object);
+	return old;
 }
 
+static void header_free_rcu(struct rcu_head *rcu)
+{
+	kfree(container_of(rcu, struct header, rcu) + 1);
+}
+
+static void free_rcu(void *object)
+{
+	struct header *header = (struct header *)object - 1;
+
+	show(header);
+	call_rcu(&header->rcu, header_free_rcu);
+}
+
+/* Half of the type-safe objects are used again at once, the others after a grace period. */
 void kmem_cache_free(struct kmem_cache *cache, void *object)
 {
-	kfree(object);
+	if (cache->typesafe && rig_random() & 1)
+		object = recycle(cache, object);
+	if (cache->typesafe && object)
+		free_rcu(object);
+	else
+		kfree(object);
+}
+
+/* Through the header: the member may be a part of memory that readers access. */
+void rig_kfree_rcu(struct rcu_head *head, size_t offset)
+{
+	free_rcu((void *)head - offset);
 }
 
 /* The nodes of xarray; freed after a grace period, or immediately if never visible. */

@@ -228,6 +228,8 @@ static inline u64 rol64(u64 word, unsigned int shift)
 
 ssize_t strscpy(char *to, const char *from, size_t size);
 void *memchr_inv(const void *from, int c, size_t size);
+#define memset_after(object, c, member)						\
+	memset(&(object)->member + 1, c, sizeof(*(object)) - offsetofend(typeof(*(object)), member))
 int scnprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 int snprintf(char *buf, size_t size, const char *fmt, ...) __printf(3, 4);
 

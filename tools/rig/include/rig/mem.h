@@ -55,11 +55,14 @@ static inline void *rig_alloc_array(size_t n, size_t size, gfp_t gfp)
 struct kmem_cache {
 	size_t size;
 	gfp_t gfp;		/* for each object */
+	bool typesafe;
+	void *recycled;		/* an object that was freed, or NULL */
 };
 
 #define SLAB_HWCACHE_ALIGN	0
 #define SLAB_ACCOUNT		0
 #define SLAB_PANIC		0
+#define SLAB_TYPESAFE_BY_RCU	1u
 struct kmem_cache *kmem_cache_create(const char *name, unsigned int size, unsigned int align,
 				     unsigned int flags, void (*ctor)(void *object));
 void kmem_cache_destroy(struct kmem_cache *cache);
@@ -115,6 +118,11 @@ void rcu_read_lock(void);
 void rcu_read_unlock(void);
 void call_rcu(struct rcu_head *head, void (*fn)(struct rcu_head *head));
 void rcu_barrier(void);
+void rig_kfree_rcu(struct rcu_head *head, size_t offset);
+#define kfree_rcu(object, member)	rig_kfree_rcu(&(object)->member, \
+						      (void *)&(object)->member - (void *)(object))
+#define rcu_read_lock_held()		(rig_self()->rcu_nesting)
+#define RCU_LOCKDEP_WARN(condition, text) WARN_ON_ONCE(condition)
 #define RCU_INIT_POINTER(p, v)		WRITE_ONCE(p, v)
 #define rcu_assign_pointer(p, v)	smp_store_release(&(p), v)
 #define rcu_dereference_raw(p)		__atomic_load_n(&(p), __ATOMIC_ACQUIRE)

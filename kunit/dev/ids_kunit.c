@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * KUnit tests for the table of ids, against an array of objects.
+ */
+#include <linux/rcupdate.h>
+
+#include "../../twheel/dev/ids.h"
+#include "../random.h"
+
+#define OBJECTS		1000
+#define STEPS		200000
+
+/* An object, with its id, or 0 if it is not in the table. Zeroed ones have never been in it. */
+struct object {
+	u64	id;
+	u64	last_id;
+};
+
+static struct twheel_ids ids;
+static struct object objects[OBJECTS];
+static struct rnd_state random;
+
+static int ids_start(struct kunit *test)
+{
+	memset(&ids, 0, sizeof(ids));
+	memset(objects, 0, sizeof(objects));
+	twheel_ids_init(&ids);
+	return 0;
+}
+
+static void ids_end(struct kunit *test)
+{
+	u32 i;
+
+	for (i = 0; i < OBJECTS; i++)
+		if (objects[i].id)
+			twheel_ids_remove(&ids, objects[i].id);
+	twheel_ids_exit(&ids);
+}
+
+static void *find(u64 id)
+{
+	void *object;
+
+	rcu_read_lock();
+	object = twheel_ids_find(&ids, id);
+	rcu_read_unlock();
+	return object;
+}
+
+static void add(struct kunit *test, struct object *object)
+{
+	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, object, &object->id), 0);
+	KUNIT_ASSERT_NE(test, object->id & TWHEEL_INDEX_MASK, 0);
+	KUNIT_ASSERT_NE(test, object->id, object->last_id);
+	object->last_id = object->id;
+}
+
+static void remove(struct object *object)
+{
+	twheel_ids_remove(&ids, object->id);
+	object->id = 0;
+}
+
+/* An object is found by its id. By an earlier one, another object or none is found. */
+static void expect_found(struct kunit *test, struct object *object)
+{
+	struct object *found = find(object->last_id);
+
+	if (object->id)
+		KUNIT_ASSERT_PTR_EQ(test, found, object);
+	else if (found)
+		KUNIT_ASSERT_NE(test, found->id, object->last_id);
+	if (object->last_id)
+		KUNIT_ASSERT_TRUE(test, twheel_ids_assigned(&ids, object->last_id));
+}
+
+static void finds_what_a_model_has(struct kunit *test)
+{
+	struct object *object;
+	u32 i;
+
+	random_start(test, &random);
+	for (i = 0; i < STEPS; i++) {
+		object = &objects[random_below(&random, OBJECTS)];
+		if (!object->id)
+			add(test, object);
+		else if (random_below(&random, 3))
+			remove(object);
+		expect_found(test, &objects[random_below(&random, OBJECTS)]);
+	}
+}
+
+static void lists_each_object_once(struct kunit *test)
+{
+	unsigned long index = 0;
+	struct object *object;
+	u32 i, nr = 0;
+
+	random_start(test, &random);
+	for (i = 0; i < OBJECTS; i++)
+		add(test, &objects[i]);
+	for (i = 0; i < OBJECTS; i++)
+		if (random_below(&random, 4))
+			remove(&objects[i]);
+	rcu_read_lock();
+	for (; (object = twheel_ids_next(&ids, &index)); index++, nr++)
+		KUNIT_EXPECT_EQ(test, object->id & TWHEEL_INDEX_MASK, index);
+	rcu_read_unlock();
+	for (i = 0; i < OBJECTS; i++)
+		nr -= !!objects[i].id;
+	KUNIT_EXPECT_EQ(test, nr, 0);
+}
+
+static void unknown_ids_are_not_assigned(struct kunit *test)
+{
+	struct object *object = &objects[0];
+	u64 later;
+
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, 1ULL << TWHEEL_INDEX_BITS | 64));
+	add(test, object);
+	later = object->id + (1ULL << TWHEEL_INDEX_BITS);
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, later));
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, object->id & TWHEEL_INDEX_MASK));
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, object->id | TWHEEL_INDEX_MASK));
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, 0));
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, U64_MAX));
+	KUNIT_EXPECT_NULL(test, find(object->id | TWHEEL_INDEX_MASK));
+	KUNIT_EXPECT_NULL(test, find(0));
+	KUNIT_EXPECT_NULL(test, find(U64_MAX));
+}
+
+/* The memory of slots follows the number of objects, in both directions. */
+static void leaves_are_used_again(struct kunit *test)
+{
+	u32 round, leaves = 0, i;
+
+	for (round = 0; round < 20; round++) {
+		for (i = 0; i < OBJECTS; i++)
+			add(test, &objects[i]);
+		leaves = leaves ?: ids.nr_leaves;
+		for (i = 0; i < OBJECTS; i++)
+			remove(&objects[i]);
+	}
+	KUNIT_EXPECT_GE(test, leaves, OBJECTS / TWHEEL_LEAF_SLOTS);
+	/* A task that moves to another CPU takes leaves there. */
+	KUNIT_EXPECT_LE(test, ids.nr_leaves, leaves * num_possible_cpus());
+}
+
+static struct kunit_case ids_cases[] = {
+	KUNIT_CASE(finds_what_a_model_has),
+	KUNIT_CASE(lists_each_object_once),
+	KUNIT_CASE(unknown_ids_are_not_assigned),
+	KUNIT_CASE(leaves_are_used_again),
+	{}
+};
+
+static struct kunit_suite ids_suite = {
+	.name		= "twheel_ids",
+	.init		= ids_start,
+	.exit		= ids_end,
+	.test_cases	= ids_cases,
+};
+
+kunit_test_suite(ids_suite);

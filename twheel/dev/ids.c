@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: a table of ids.
+ *
+ * An id is an index and a generation above it. The upper bits of the index are the number of a
+ * leaf, the lower ones that of a slot in it. A slot has the address of an object or, with the
+ * lowest bit set, the number of the next free slot of the leaf. Adding, removing and finding an
+ * object are O(1). An index is used again at once, but its generation has grown: an old id does not
+ * match a new object until 2^38 more have been added by the same CPU.
+ *
+ * Each CPU has leaves, with a lock, and a list of those with free slots:
+ *
+ *	shard[cpu] -> leaf 5 -> leaf 2 -> leaf 9	each with a list of its free slots
+ *
+ * A leaf without objects gives back the memory of its slots, unless it is the first of the list,
+ * and keeps its place there. Its descriptor of 16 bytes stays until the end of the table.
+ * Descriptors are in blocks of 1, 2, 4, ..., so that none moves when the table grows.
+ *
+ * Finding an object takes no lock, but is a read-side critical section of RCU. The memory of slots
+ * may be that of another leaf or table by then, and so may be the object found there (see
+ * SLAB_TYPESAFE_BY_RCU): the caller takes a reference and compares the id.
+ *
+ * The locks are taken in process context only. That of a shard is taken before that of the table.
+ */
+#include <linux/bitops.h>
+#include <linux/bug.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+
+#include "../compat.h"
+#include "ids.h"
+#include "user.h"
+
+/* End of a list of free slots. */
+#define NO_SLOT		TWHEEL_LEAF_SLOTS
+
+/**
+ * struct twheel_id_leaf - the descriptor of a leaf
+ * @slots: its slots, or NULL
+ * @next: next leaf with a free slot, or 0
+ * @free: first free slot, or NO_SLOT
+ * @used: number of objects
+ * @shard: immutable
+ */
+struct twheel_id_leaf {
+	unsigned long	*slots;
+	u32		next;
+	u8		free;
+	u8		used;
+	u8		shard;
+};
+
+static struct kmem_cache *slots_cache;
+
+int __init twheel_ids_setup(void)
+{
+	slots_cache = kmem_cache_create("twheel_ids", TWHEEL_LEAF_SLOTS * sizeof(unsigned long), 0,
+					SLAB_ACCOUNT | SLAB_TYPESAFE_BY_RCU, NULL);
+	return slots_cache ? 0 : -ENOMEM;
+}
+
+void twheel_ids_cleanup(void)
+{
+	kmem_cache_destroy(slots_cache);
+}
+
+/* @ids is zeroed. */
+void twheel_ids_init(struct twheel_ids *ids)
+{
+	unsigned int i;
+
+	spin_lock_init(&ids->lock);
+	for (i = 0; i < ARRAY_SIZE(ids->shard); i++)
+		spin_lock_init(&ids->shard[i].lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_init);
+
+static struct twheel_id_leaf *leaf_at(const struct twheel_ids *ids, u32 nr)
+{
+	unsigned int block = ilog2(nr);
+
+	return &ids->block[block][nr - BIT(block)];
+}
+
+static u32 id_leaf(u64 id)
+{
+	return (id >> TWHEEL_LEAF_BITS) & TWHEEL_LEAVES_MAX;
+}
+
+static u32 id_slot(u64 id)
+{
+	return id & (TWHEEL_LEAF_SLOTS - 1);
+}
+
+static bool slot_is_free(unsigned long slot)
+{
+	return slot & 1;
+}
+
+static unsigned long slot_free(u32 next)
+{
+	return (unsigned long)next << 1 | 1;
+}
+
+/* Destroy a table without objects. May sleep. */
+void twheel_ids_exit(struct twheel_ids *ids)
+{
+	u32 nr;
+
+	for (nr = 1; nr <= ids->nr_leaves; nr++) {
+		WARN_ON_ONCE(leaf_at(ids, nr)->used);
+		if (leaf_at(ids, nr)->slots)
+			kmem_cache_free(slots_cache, leaf_at(ids, nr)->slots);
+		cond_resched();
+	}
+	for (nr = 0; nr < ARRAY_SIZE(ids->block); nr++)
+		kvfree(ids->block[nr]);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_exit);
+
+/* Allocate a block of descriptors, unless another task has done so. Returns 0 or -ENOMEM. */
+static int block_alloc(struct twheel_ids *ids, unsigned int nr)
+{
+	struct twheel_id_leaf *block = kvcalloc(BIT(nr), sizeof(*block), TWHEEL_GFP_USER);
+
+	if (!block)
+		return -ENOMEM;
+	spin_lock(&ids->lock);
+	if (!ids->block[nr])
+		swap(ids->block[nr], block);
+	spin_unlock(&ids->lock);
+	kvfree(block);
+	return 0;
+}
+
+/* Returns the number of a new leaf, 0 if its block has to be allocated first, or -ENOSPC. */
+static int leaf_try_new(struct twheel_ids *ids, u8 shard)
+{
+	u32 nr = ids->nr_leaves + 1;
+
+	lockdep_assert_held(&ids->lock);
+	if (nr > TWHEEL_LEAVES_MAX)
+		return -ENOSPC;
+	if (!ids->block[ilog2(nr)])
+		return 0;
+	leaf_at(ids, nr)->shard = shard;
+	/* Pairs with the acquire in leaf_find(). */
+	smp_store_release(&ids->nr_leaves, nr);
+	return nr;
+}
+
+/* Returns the number of a new leaf without slots, -ENOSPC or -ENOMEM. */
+static int leaf_new(struct twheel_ids *ids, u8 shard)
+{
+	unsigned int block;
+	int nr, err;
+
+	for (;;) {
+		spin_lock(&ids->lock);
+		nr = leaf_try_new(ids, shard);
+		block = ilog2(ids->nr_leaves + 1);
+		spin_unlock(&ids->lock);
+		if (nr)
+			return nr;
+		err = block_alloc(ids, block);
+		if (err)
+			return err;
+	}
+}
+
+/* Give slots to a leaf. Readers see the addresses of older objects at most. */
+static void leaf_fill(struct twheel_id_leaf *leaf, unsigned long *slots)
+{
+	u32 i;
+
+	for (i = 0; i < TWHEEL_LEAF_SLOTS; i++)
+		WRITE_ONCE(slots[i], slot_free(i + 1));
+	leaf->free = 0;
+	/* Pairs with the address dependency in twheel_ids_find(). */
+	smp_store_release(&leaf->slots, slots);
+}
+
+/*
+ * Give slots to the first leaf of the list, if it has none, or to a new one, which becomes the
+ * first. Returns 0, also if another task was faster, -ENOSPC or -ENOMEM. May sleep.
+ */
+static int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
+{
+	unsigned long *slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
+	int nr = 0;
+
+	if (!slots)
+		return -ENOMEM;
+	if (!READ_ONCE(shard->free))
+		nr = leaf_new(ids, shard - ids->shard);
+	spin_lock(&shard->lock);
+	if (nr > 0) {
+		leaf_at(ids, nr)->next = shard->free;
+		WRITE_ONCE(shard->free, nr);
+	}
+	if (nr >= 0 && shard->free && !leaf_at(ids, shard->free)->slots) {
+		leaf_fill(leaf_at(ids, shard->free), slots);
+		slots = NULL;
+	}
+	spin_unlock(&shard->lock);
+	if (slots)
+		kmem_cache_free(slots_cache, slots);
+	return min(nr, 0);
+}
+
+/* Put an object in a free slot. Returns false if none is at hand. */
+static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, void *object, u64 *id)
+{
+	struct twheel_id_leaf *leaf;
+	unsigned long *slot;
+	u32 nr = shard->free;
+
+	lockdep_assert_held(&shard->lock);
+	if (!nr)
+		return false;
+	leaf = leaf_at(ids, nr);
+	if (!leaf->slots)
+		return false;
+	WRITE_ONCE(shard->generation, shard->generation + 1);
+	/* Pairs with the acquire of a task that has found an earlier object at this address. */
+	smp_store_release(id, shard->generation << TWHEEL_INDEX_BITS |
+			      nr << TWHEEL_LEAF_BITS | leaf->free);
+	slot = &leaf->slots[leaf->free];
+	leaf->free = *slot >> 1;
+	leaf->used++;
+	if (leaf->free == NO_SLOT)
+		WRITE_ONCE(shard->free, leaf->next);
+	/* Pairs with the address dependency in twheel_ids_find(). */
+	smp_store_release(slot, (unsigned long)object);
+	return true;
+}
+
+/*
+ * Add an object. *@id is set before it can be found. Returns -ENOSPC if all indices are in use, or
+ * -ENOMEM. May sleep.
+ */
+int twheel_ids_add(struct twheel_ids *ids, void *object, u64 *id)
+{
+	unsigned int nr = raw_smp_processor_id(), tries = TWHEEL_ID_SHARDS;
+	struct twheel_id_shard *shard;
+	bool added;
+	int err;
+
+	do {
+		shard = &ids->shard[nr % TWHEEL_ID_SHARDS];
+		spin_lock(&shard->lock);
+		added = shard_add(ids, shard, object, id);
+		spin_unlock(&shard->lock);
+		if (likely(added))
+			return 0;
+		err = shard_grow(ids, shard);
+		/* Other CPUs may have the rest of the leaves. */
+		if (err == -ENOSPC && --tries) {
+			nr++;
+			err = 0;
+		}
+	} while (!err);
+	return err;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_add);
+
+/* Returns slots to free, or NULL. */
+static unsigned long *shard_remove(struct twheel_ids *ids, struct twheel_id_shard *shard, u64 id)
+{
+	struct twheel_id_leaf *leaf = leaf_at(ids, id_leaf(id));
+	unsigned long *slots = leaf->slots;
+
+	lockdep_assert_held(&shard->lock);
+	if (leaf->free == NO_SLOT) {
+		leaf->next = shard->free;
+		WRITE_ONCE(shard->free, id_leaf(id));
+	}
+	WRITE_ONCE(slots[id_slot(id)], slot_free(leaf->free));
+	leaf->free = id_slot(id);
+	if (--leaf->used || shard->free == id_leaf(id))
+		return NULL;
+	WRITE_ONCE(leaf->slots, NULL);
+	return slots;
+}
+
+/* Remove an object. It may still be found by tasks in a read-side critical section. */
+void twheel_ids_remove(struct twheel_ids *ids, u64 id)
+{
+	struct twheel_id_shard *shard = &ids->shard[leaf_at(ids, id_leaf(id))->shard];
+	unsigned long *slots;
+
+	spin_lock(&shard->lock);
+	slots = shard_remove(ids, shard, id);
+	spin_unlock(&shard->lock);
+	if (unlikely(slots))
+		kmem_cache_free(slots_cache, slots);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_remove);
+
+/* The leaf of an id of user space, or NULL. */
+static struct twheel_id_leaf *leaf_find(struct twheel_ids *ids, u64 id)
+{
+	/* Pairs with the release in leaf_try_new(). */
+	u32 nr = id_leaf(id), end = smp_load_acquire(&ids->nr_leaves) + 1;
+
+	if (!nr || nr >= end)
+		return NULL;
+	return leaf_at(ids, array_index_nospec(nr, end) ?: 1);
+}
+
+/* The object in a slot, or NULL. */
+static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
+{
+	const unsigned long *slots = READ_ONCE(leaf->slots);
+	unsigned long slot = slots ? READ_ONCE(slots[nr]) : slot_free(NO_SLOT);
+
+	return slot_is_free(slot) ? NULL : (void *)slot;
+}
+
+/*
+ * Find the object of an id, in a read-side critical section. It may be another one, or have been
+ * freed. Returns NULL if there is none.
+ */
+void *twheel_ids_find(struct twheel_ids *ids, u64 id)
+{
+	struct twheel_id_leaf *leaf = leaf_find(ids, id);
+
+	RCU_LOCKDEP_WARN(!rcu_read_lock_held(), "look-up without rcu_read_lock()");
+	return leaf ? leaf_object(leaf, id_slot(id)) : NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_find);
+
+/* Find the first object at or after *@index, and store its index; otherwise as above. */
+void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
+{
+	struct twheel_id_leaf *leaf;
+	void *object;
+
+	*index = max(*index, TWHEEL_LEAF_SLOTS);
+	while ((leaf = leaf_find(ids, *index)) && *index < BIT(TWHEEL_INDEX_BITS)) {
+		object = leaf_object(leaf, id_slot(*index));
+		if (object)
+			return object;
+		if (READ_ONCE(leaf->slots))
+			++*index;
+		else
+			*index = (*index | (TWHEEL_LEAF_SLOTS - 1)) + 1;
+	}
+	return NULL;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
+
+/* Whether an id of user space was assigned to an object, which may have been removed. */
+bool twheel_ids_assigned(struct twheel_ids *ids, u64 id)
+{
+	const struct twheel_id_leaf *leaf = leaf_find(ids, id);
+	u64 generation = id >> TWHEEL_INDEX_BITS;
+
+	return leaf && generation &&
+	       generation <= READ_ONCE(ids->shard[leaf->shard].generation);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_ids_assigned);

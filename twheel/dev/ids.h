@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Character devices: a table of ids, see ids.c. */
+#ifndef _TWHEEL_DEV_IDS_H
+#define _TWHEEL_DEV_IDS_H
+
+#include <linux/bits.h>
+#include <linux/cache.h>
+#include <linux/init.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+/* The low bits of an id are the index, which is never 0; the rest is a generation. */
+#define TWHEEL_INDEX_BITS	26
+#define TWHEEL_INDEX_MASK	(BIT(TWHEEL_INDEX_BITS) - 1)
+
+/* A leaf has a slot for each of so many low bits of an index. */
+#define TWHEEL_LEAF_BITS	6
+#define TWHEEL_LEAF_SLOTS	BIT(TWHEEL_LEAF_BITS)
+
+/* Leaf 0 does not exist, so that no index is 0. */
+#define TWHEEL_LEAVES_MAX	(BIT(TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS) - 1)
+
+/* CPUs beyond this number share the leaves of others. */
+#define TWHEEL_ID_SHARDS	8
+
+struct twheel_id_leaf;
+
+/**
+ * struct twheel_id_shard - the leaves of a CPU
+ * @lock: protects @free and all members of the leaves
+ * @free: first leaf with a free slot, or 0
+ * @generation: generation of the latest id
+ */
+struct twheel_id_shard {
+	spinlock_t	lock;	/* of the leaves of a shard */
+	u32		free;
+	u64		generation;
+} ____cacheline_aligned_in_smp;
+
+/**
+ * struct twheel_ids - a table of ids
+ * @lock: protects @nr_leaves and @block
+ * @nr_leaves: number of leaves; it does not decrease
+ * @block: leaves from 2^i to 2^(i+1) - 1 are in block i
+ * @shard: the leaves of each CPU
+ */
+struct twheel_ids {
+	spinlock_t		lock;	/* of new leaves */
+	u32			nr_leaves;
+	struct twheel_id_leaf	*block[TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS];
+	struct twheel_id_shard	shard[TWHEEL_ID_SHARDS];
+};
+
+int __init twheel_ids_setup(void);
+void twheel_ids_cleanup(void);
+void twheel_ids_init(struct twheel_ids *ids);
+void twheel_ids_exit(struct twheel_ids *ids);
+int twheel_ids_add(struct twheel_ids *ids, void *object, u64 *id);
+void twheel_ids_remove(struct twheel_ids *ids, u64 id);
+void *twheel_ids_find(struct twheel_ids *ids, u64 id);
+void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index);
+bool twheel_ids_assigned(struct twheel_ids *ids, u64 id);
+
+#endif /* _TWHEEL_DEV_IDS_H */
