@@ -88,6 +88,10 @@ const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64
 		specs = twheel_call_keys(call);
 	if (!specs)
 		return ERR_PTR(-ENOMEM);
-	twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
+	/* The usual case: a copy of a constant size. */
+	if (nr_keys == 1 && key_size == sizeof(*specs))
+		err = copy_from_user(specs, u64_to_user_ptr(keys), sizeof(*specs)) ? -EFAULT : 0;
+	else
+		twheel_entries_read(specs, sizeof(*specs), keys, 0, nr_keys, key_size, &err);
 	return err ? ERR_PTR(err) : specs;
 }

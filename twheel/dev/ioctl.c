@@ -38,15 +38,22 @@
 #include "open.h"
 #include "query.h"
 
+/* Properties of a call */
+#define READS		BIT(0)	/* needs a file that is open for reading */
+#define WRITES		BIT(1)	/* needs one that is open for writing; refused after a removal */
+#define CONTROL		BIT(2)	/* on the control node, instead of files of purgatories */
+#define IN_BATCH	BIT(3)	/* may be a command of a batch */
+#define KILLABLE	BIT(4)	/* has an output with -EINTR */
+#define OPENS		BIT(5)	/* returns a descriptor */
+
 /**
- * struct call_info - an entry of the ioctl table
+ * struct call_info - a row of the table of calls
  * @cmd: ioctl number, with the current size
  * @min_size: size of the first version of the structure
  * @output: offset of the output fields
  * @output_end: end of the output fields of the first version
- * @mode: FMODE_READ, FMODE_WRITE or both: the file must be open for that; 0 for any file
+ * @flags: properties, see above
  * @right: right of the file, or 0 if every file may make the call, or the function checks it
- * @opens: returns a descriptor
  * @call: function
  */
 struct call_info {
@@ -54,63 +61,56 @@ struct call_info {
 	u16		min_size;
 	u16		output;
 	u16		output_end;
+	u16		flags;
 	u32		right;
-	fmode_t		mode;
-	bool		opens;
 	int		(*call)(struct twheel_ioctl *call, union twheel_call_args *args);
 };
 
-#define CALL(NAME, name, last, needs, rights, ...)					\
+/* @last: last field of the first version of the structure */
+#define CALL(NAME, name, last, properties, needs, ...)					\
 	[TWHEEL_CALL_##NAME] = {							\
 		.cmd		= TWHEEL_IOC_##NAME,					\
 		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
-		.mode		= needs,						\
-		.right		= rights,						\
+		.flags		= properties,						\
+		.right		= needs,						\
 		.call		= twheel_call_##name,					\
 		__VA_ARGS__								\
 	}
 
-#define CALL_OUTPUT(NAME, name, last, needs, rights, from, to, ...)			\
-	[TWHEEL_CALL_##NAME] = {							\
-		.cmd		= TWHEEL_IOC_##NAME,					\
-		.min_size	= offsetofend(struct twheel_##name##_args, last),	\
-		.output		= offsetof(struct twheel_##name##_args, from),		\
-		.output_end	= offsetofend(struct twheel_##name##_args, to),		\
-		.mode		= needs,						\
-		.right		= rights,						\
-		.call		= twheel_call_##name,					\
-		__VA_ARGS__								\
-	}
+#define OUTPUT(name, from, to)								\
+	.output		= offsetof(struct twheel_##name##_args, from),			\
+	.output_end	= offsetofend(struct twheel_##name##_args, to)
 
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 
 static const struct call_info calls[] = {
-	CALL_OUTPUT(ADD, add, id, FMODE_WRITE, 0, id, id),
-	CALL(CANCEL, cancel, reserved, FMODE_WRITE, TWHEEL_RIGHT_END),
-	CALL(COMPLETE, complete, flags, FMODE_WRITE, TWHEEL_RIGHT_END),
-	CALL_OUTPUT(REARM, rearm, moved, FMODE_WRITE, TWHEEL_RIGHT_REARM, moved, moved),
-	CALL(WATCH, watch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
-	CALL(UNWATCH, unwatch, reserved, FMODE_WRITE, TWHEEL_RIGHT_WATCH),
-	CALL_OUTPUT(SIGNAL, signal, reserved, FMODE_WRITE, TWHEEL_RIGHT_SIGNAL,
-		    completed, completed),
-	CALL_OUTPUT(CANCEL_KEY, cancel_key, cancelled, FMODE_WRITE, TWHEEL_RIGHT_OTHERS,
-		    cancelled, cancelled),
-	CALL_OUTPUT(BATCH, batch, failed, FMODE_WRITE, 0, done, failed),
-	CALL_OUTPUT(COMPLETE_ALL, complete_all, reserved, FMODE_WRITE, TWHEEL_RIGHT_END,
-		    completed, completed),
-	CALL_OUTPUT(DRAIN, drain, cancelled, FMODE_WRITE, TWHEEL_RIGHT_DRAIN, cancelled, cancelled),
-	CALL(EVENTS, events, queue, FMODE_READ | FMODE_WRITE, TWHEEL_RIGHT_OTHERS, .opens = true),
+	CALL(ADD, add, id, WRITES | IN_BATCH, 0, OUTPUT(add, id, id)),
+	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_END),
+	CALL(COMPLETE, complete, flags, WRITES | IN_BATCH, TWHEEL_RIGHT_END),
+	CALL(REARM, rearm, moved, WRITES | IN_BATCH, TWHEEL_RIGHT_REARM,
+	     OUTPUT(rearm, moved, moved)),
+	CALL(WATCH, watch, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_WATCH),
+	CALL(UNWATCH, unwatch, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_WATCH),
+	CALL(SIGNAL, signal, reserved, WRITES | IN_BATCH | KILLABLE, TWHEEL_RIGHT_SIGNAL,
+	     OUTPUT(signal, completed, completed)),
+	CALL(CANCEL_KEY, cancel_key, cancelled, WRITES | IN_BATCH | KILLABLE, TWHEEL_RIGHT_OTHERS,
+	     OUTPUT(cancel_key, cancelled, cancelled)),
+	CALL(BATCH, batch, failed, WRITES | KILLABLE, 0, OUTPUT(batch, done, failed)),
+	CALL(COMPLETE_ALL, complete_all, reserved, WRITES | KILLABLE, TWHEEL_RIGHT_END,
+	     OUTPUT(complete_all, completed, completed)),
+	CALL(DRAIN, drain, cancelled, WRITES | KILLABLE, TWHEEL_RIGHT_DRAIN,
+	     OUTPUT(drain, cancelled, cancelled)),
+	CALL(EVENTS, events, queue, READS | WRITES | OPENS, TWHEEL_RIGHT_OTHERS),
 	CALL(RESTRICT, restrict, rights, 0, 0),
-	CALL(INFO, info, flags, FMODE_READ, TWHEEL_RIGHT_LIST),
-	CALL_OUTPUT(LIST, list, cursor, FMODE_READ, TWHEEL_RIGHT_LIST, nr, cursor),
-	CALL_OUTPUT(QUERY, query, name, FMODE_READ, TWHEEL_RIGHT_QUERY, max_pending, name),
-	CALL_OUTPUT(CREATE, create, minor, FMODE_WRITE, 0, major, minor, .opens = true),
-	CALL_OUTPUT(REMOVE, remove, cancelled, FMODE_WRITE, 0, cancelled, cancelled),
+	CALL(INFO, info, flags, READS, TWHEEL_RIGHT_LIST),
+	CALL(LIST, list, cursor, READS, TWHEEL_RIGHT_LIST, OUTPUT(list, nr, cursor)),
+	CALL(QUERY, query, name, READS, TWHEEL_RIGHT_QUERY, OUTPUT(query, max_pending, name)),
+	CALL(CREATE, create, minor, WRITES | CONTROL | OPENS, 0, OUTPUT(create, major, minor)),
+	CALL(REMOVE, remove, cancelled, WRITES | CONTROL | KILLABLE, 0,
+	     OUTPUT(remove, cancelled, cancelled)),
 };
 
-/* The arguments of a command are those of its call; the array leaves space for growth. */
-static_assert(sizeof(struct twheel_command) == 128);
-static_assert(offsetof(struct twheel_command, pad) == 8);
+static_assert((__force u32)FMODE_READ == READS && (__force u32)FMODE_WRITE == WRITES);
 
 static const struct call_info *call_find(unsigned int nr)
 {
@@ -126,26 +126,59 @@ static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
 	/* A removed purgatory cannot be changed. */
-	if (info->mode & FMODE_WRITE && call->file && READ_ONCE(call->file->instance->removed))
+	if (info->flags & WRITES && call->file && READ_ONCE(call->file->instance->removed))
 		return -ESHUTDOWN;
 	if (info->right && !twheel_file_may(call->file, info->right))
 		return -EPERM;
 	return info->call(call, args);
 }
 
+/*
+ * Read a structure. A copy of a constant size needs no check of the kernel's side; these are the
+ * sizes of the frequent calls. All others may be longer or shorter than the kernel's.
+ */
+static int args_read(union twheel_call_args *args, size_t known, const void __user *user,
+		     size_t size)
+{
+	if (size == known) {
+		switch (known) {
+		case sizeof(args->cancel):
+			return copy_from_user(args, user, sizeof(args->cancel)) ? -EFAULT : 0;
+		case sizeof(args->rearm):
+			return copy_from_user(args, user, sizeof(args->rearm)) ? -EFAULT : 0;
+		case sizeof(args->batch):
+			return copy_from_user(args, user, sizeof(args->batch)) ? -EFAULT : 0;
+		case sizeof(args->signal):
+			return copy_from_user(args, user, sizeof(args->signal)) ? -EFAULT : 0;
+		case sizeof(args->add):
+			return copy_from_user(args, user, sizeof(args->add)) ? -EFAULT : 0;
+		}
+	}
+	return copy_struct_from_user(args, known, user, size);
+}
+
 static int output_write(const struct call_info *info, const union twheel_call_args *args,
 			void __user *user)
 {
-	size_t size = info->output_end - info->output;
+	const void *from = (const void *)args + info->output;
 
-	if (copy_to_user(user + info->output, (const void *)args + info->output, size))
-		return -EFAULT;
-	return 0;
+	user += info->output;
+	switch (info->output_end - info->output) {
+	case 0:
+		return 0;
+	case sizeof(u32):
+		return put_user(*(const u32 *)from, (u32 __user *)user);
+	case sizeof(u64):
+		return copy_to_user(user, from, sizeof(u64)) ? -EFAULT : 0;
+	default:
+		return copy_to_user(user, from, info->output_end - info->output) ? -EFAULT : 0;
+	}
 }
 
 static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 		    union twheel_call_args *args, void __user *user)
 {
+	bool opens = info->flags & OPENS;
 	int err, fd = 0;
 
 	/* The output fields keep their value unless the call succeeds. */
@@ -153,20 +186,21 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 	if (err)
 		return err;
 	/* A purgatory must not be created without a descriptor for it. */
-	if (info->opens) {
+	if (opens) {
 		fd = get_unused_fd_flags(O_CLOEXEC);
 		if (fd < 0)
 			return fd;
 	}
 	err = call_do(call, info, args);
-	kfree(call->many);
-	if (!err || err == -EINTR)
+	if (unlikely(call->many))
+		kfree(call->many);
+	if (!err || (err == -EINTR && info->flags & KILLABLE))
 		err = output_write(info, args, user) ?: err;
-	if (!err && info->opens)
+	if (!err && opens)
 		fd_install(fd, call->opened);
 	else if (call->opened)
 		fput(call->opened);
-	if (err && info->opens)
+	if (err && opens)
 		put_unused_fd(fd);
 	return err ?: fd;
 }
@@ -174,23 +208,26 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, void __user *user)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
-	struct twheel_ioctl call = { .file = tf, .readable = file->f_mode & FMODE_READ };
 	size_t size = _IOC_SIZE(cmd);
 	union twheel_call_args args;
+	struct twheel_ioctl call;
 	int err;
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd))
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd) ||
+	    !tf != !!(info->flags & CONTROL))
 		return -ENOTTY;
-	/* TWHEEL_CALL_CREATE and later are calls of the control node. */
-	if (!tf != (_IOC_NR(cmd) >= TWHEEL_CALL_CREATE))
-		return -ENOTTY;
-	if (info->mode & ~file->f_mode)
+	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
 		return -EBADF;
 	if (size < info->min_size)
 		return -EINVAL;
-	err = copy_struct_from_user(&args, _IOC_SIZE(info->cmd), user, size);
+	err = args_read(&args, _IOC_SIZE(info->cmd), user, size);
 	if (err)
 		return err;
+	/* All but the keys. */
+	call.file = tf;
+	call.readable = file->f_mode & FMODE_READ;
+	call.many = NULL;
+	call.opened = NULL;
 	return ioctl_do(&call, info, &args, user);
 }
 
@@ -220,14 +257,19 @@ long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg
 
 /*
  * Batches: commands are executed in order and in chunks, so that stack usage does not depend
- * on their number. The results of a chunk are written once before it is executed.
+ * on their number. The results of a chunk are written once before it is executed, and again if
+ * they are not zero.
  *
  * A batch succeeds once a command has been executed, and returns the number of executed
  * commands. The caller sees an error of the next command when it continues there.
  */
 
 /* Number of commands in a chunk: 1 KiB on the stack. */
-#define BATCH_CHUNK	7
+#define BATCH_CHUNK	8
+
+/* The arguments of a command are those of its call; the array leaves space for growth. */
+static_assert(sizeof(struct twheel_command) == 128);
+static_assert(offsetof(struct twheel_command, pad) == 8);
 
 /* The output of a command is a 32-bit field; the id of an add has 64 bits. */
 static u64 command_output(const struct call_info *info, const void *args)
@@ -244,22 +286,28 @@ static u64 command_output(const struct call_info *info, const void *args)
 	}
 }
 
+/* Whether the bytes behind the arguments, of @size, are zero. */
+static bool pad_is_zero(const struct twheel_command *command, size_t size)
+{
+	u64 bits = 0;
+	size_t i;
+
+	for (i = size / sizeof(u64); i < ARRAY_SIZE(command->pad); i++)
+		bits |= command->pad[i];
+	return !bits;
+}
+
 /* Execute a command and set *@value to its output, unless it fails. */
 static int command_run(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
 {
-	const struct call_info *info;
-	size_t size;
+	const struct call_info *info = call_find(command->call);
 	int err;
 
-	if (command->call > TWHEEL_CALL_CANCEL_KEY)
-		return -ENOTTY;
-	info = call_find(command->call);
-	if (!info)
+	if (!info || !(info->flags & IN_BATCH))
 		return -ENOTTY;
 	if (command->reserved)
 		return -EINVAL;
-	size = _IOC_SIZE(info->cmd);
-	if (memchr_inv((void *)command->pad + size, 0, sizeof(command->pad) - size))
+	if (!pad_is_zero(command, _IOC_SIZE(info->cmd)))
 		return -E2BIG;
 	err = call_do(call, info, (union twheel_call_args *)command->pad);
 	if (!err || err == -EINTR)
@@ -271,34 +319,60 @@ static int command_run(struct twheel_ioctl *call, struct twheel_command *command
 static u32 results_write(const struct twheel_batch_args *batch,
 			 const struct twheel_result *results, u32 nr)
 {
-	void __user *to = u64_to_user_ptr(batch->results) +
-			  (size_t)batch->done * batch->result_size;
+	struct twheel_result __user *to = u64_to_user_ptr(batch->results);
 	u32 i;
 
 	if (!batch->results)
 		return nr;
-	if (batch->result_size == sizeof(*results) &&
-	    !copy_to_user(to, results, nr * sizeof(*results)))
+	if (unlikely(batch->result_size != sizeof(*results))) {
+		for (i = 0; i < nr; i++)
+			if (twheel_entry_write(batch->results, batch->done + i, batch->result_size,
+					       &results[i], sizeof(*results)))
+				break;
+		return i;
+	}
+	to += batch->done;
+	if (nr == BATCH_CHUNK && !copy_to_user(to, results, BATCH_CHUNK * sizeof(*results)))
 		return nr;
 	for (i = 0; i < nr; i++)
-		if (twheel_entry_write(batch->results, batch->done + i, batch->result_size,
-				       &results[i], sizeof(*results)))
+		if (copy_to_user(&to[i], &results[i], sizeof(*results)))
 			break;
 	return i;
 }
 
-/*
- * Read up to @nr commands. Returns the number of commands with writable results; if it is 0,
- * *@err is the reason.
- */
+/* Whether a command of a chunk has an output or an error. */
+static bool results_changed(const struct twheel_result *results, u32 nr)
+{
+	u64 bits = 0;
+	u32 i;
+
+	for (i = 0; i < nr; i++)
+		bits |= results[i].value | (u32)results[i].error;
+	return bits;
+}
+
+/* Read up to @nr commands. Returns their number; if it is 0, *@err is the reason. */
+static u32 commands_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
+			 u32 nr, int *err)
+{
+	const struct twheel_command __user *from = u64_to_user_ptr(batch->commands);
+
+	from += batch->done;
+	if (likely(batch->command_size == sizeof(*commands)) && nr == BATCH_CHUNK &&
+	    !copy_from_user(commands, from, BATCH_CHUNK * sizeof(*commands)))
+		return nr;
+	return twheel_entries_read(commands, sizeof(*commands), batch->commands, batch->done, nr,
+				   batch->command_size, err);
+}
+
+/* As above. The results of the commands are writable. */
 static u32 chunk_read(const struct twheel_batch_args *batch, struct twheel_command *commands,
 		      struct twheel_result *results, u32 nr, int *err)
 {
-	nr = twheel_entries_read(commands, sizeof(*commands), batch->commands, batch->done, nr,
-				 batch->command_size, err);
+	nr = commands_read(batch, commands, nr, err);
 	if (nr)
 		*err = -EFAULT;
-	memset(results, 0, nr * sizeof(*results));
+	memset(results, 0, BATCH_CHUNK * sizeof(*results));
 	return results_write(batch, results, nr);
 }
 
@@ -331,7 +405,7 @@ static int chunk_do(struct twheel_ioctl *call, struct twheel_batch_args *batch, 
 	if (!nr)
 		return err;
 	nr = chunk_run(call, batch, commands, results, nr, stop);
-	written = results_write(batch, results, nr);
+	written = results_changed(results, nr) ? results_write(batch, results, nr) : nr;
 	batch->done += nr;
 	return written < nr ? -EFAULT : 0;
 }
