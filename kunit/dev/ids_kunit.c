@@ -25,6 +25,7 @@ static int ids_start(struct kunit *test)
 	memset(&ids, 0, sizeof(ids));
 	memset(objects, 0, sizeof(objects));
 	twheel_ids_init(&ids);
+	random_start(test, &random);
 	return 0;
 }
 
@@ -50,7 +51,9 @@ static void *find(u64 id)
 
 static void add(struct kunit *test, struct object *object)
 {
-	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, object, &object->id), 0);
+	u32 shard = random_below(&random, TWHEEL_ID_SHARDS);
+
+	KUNIT_ASSERT_EQ(test, twheel_ids_add(&ids, shard, object, &object->id), 0);
 	KUNIT_ASSERT_NE(test, object->id & TWHEEL_INDEX_MASK, 0);
 	KUNIT_ASSERT_NE(test, object->id, object->last_id);
 	object->last_id = object->id;
@@ -80,7 +83,6 @@ static void finds_what_a_model_has(struct kunit *test)
 	struct object *object;
 	u32 i;
 
-	random_start(test, &random);
 	for (i = 0; i < STEPS; i++) {
 		object = &objects[random_below(&random, OBJECTS)];
 		if (!object->id)
@@ -97,7 +99,6 @@ static void lists_each_object_once(struct kunit *test)
 	struct object *object;
 	u32 i, nr = 0;
 
-	random_start(test, &random);
 	for (i = 0; i < OBJECTS; i++)
 		add(test, &objects[i]);
 	for (i = 0; i < OBJECTS; i++)
@@ -117,7 +118,7 @@ static void unknown_ids_are_not_assigned(struct kunit *test)
 	struct object *object = &objects[0];
 	u64 later;
 
-	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, 1ULL << TWHEEL_INDEX_BITS | 64));
+	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, 1ULL << TWHEEL_INDEX_BITS | 1));
 	add(test, object);
 	later = object->id + (1ULL << TWHEEL_INDEX_BITS);
 	KUNIT_EXPECT_FALSE(test, twheel_ids_assigned(&ids, later));
@@ -143,8 +144,8 @@ static void leaves_are_used_again(struct kunit *test)
 			remove(&objects[i]);
 	}
 	KUNIT_EXPECT_GE(test, leaves, OBJECTS / TWHEEL_LEAF_SLOTS);
-	/* A task that moves to another CPU takes leaves there. */
-	KUNIT_EXPECT_LE(test, ids.nr_leaves, leaves * num_possible_cpus());
+	/* Another round may have more objects in a shard, but not many more. */
+	KUNIT_EXPECT_LE(test, ids.nr_leaves, 2 * leaves);
 }
 
 static struct kunit_case ids_cases[] = {

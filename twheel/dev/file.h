@@ -24,6 +24,7 @@
  * @instance: immutable
  * @user: the opener; immutable
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
+ * @shard: of the ids of its operations; immutable
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
@@ -33,6 +34,7 @@
 struct twheel_file {
 	refcount_t		ref;
 	u32			rights;
+	u32			shard;
 	struct twheel_instance	*instance;
 	struct twheel_user	*user;
 	struct twheel_detached	*detached;

@@ -6,11 +6,12 @@
  * leaf, the lower ones that of a slot in it. A slot has the address of an object or, with the
  * lowest bit set, the number of the next free slot of the leaf. Adding, removing and finding an
  * object are O(1). An index is used again at once, but its generation has grown: an old id does not
- * match a new object until 2^38 more have been added by the same CPU.
+ * match a new object until 2^38 more have been added to the same shard.
  *
- * Each CPU has leaves, with a lock, and a list of those with free slots:
+ * A shard has leaves, with a lock, and a list of those with free slots. The caller chooses a shard,
+ * so that CPUs do not contend for one lock:
  *
- *	shard[cpu] -> leaf 5 -> leaf 2 -> leaf 9	each with a list of its free slots
+ *	shard[1] -> leaf 5 -> leaf 2 -> leaf 9	each with a list of its free slots
  *
  * A leaf without objects gives back the memory of its slots, unless it is the first of the list,
  * and keeps its place there. Its descriptor of 16 bytes stays until the end of the table.
@@ -33,7 +34,6 @@
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 
 #include "../compat.h"
 #include "ids.h"
@@ -92,7 +92,7 @@ static struct twheel_id_leaf *leaf_at(const struct twheel_ids *ids, u32 nr)
 
 static u32 id_leaf(u64 id)
 {
-	return (id >> TWHEEL_LEAF_BITS) & TWHEEL_LEAVES_MAX;
+	return ((id & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS) + 1;
 }
 
 static u32 id_slot(u64 id)
@@ -177,13 +177,15 @@ static int leaf_new(struct twheel_ids *ids, u8 shard)
 }
 
 /* Give slots to a leaf. Readers see the addresses of older objects at most. */
-static void leaf_fill(struct twheel_id_leaf *leaf, unsigned long *slots)
+static void leaf_fill(struct twheel_ids *ids, u32 nr, unsigned long *slots)
 {
+	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
 	u32 i;
 
 	for (i = 0; i < TWHEEL_LEAF_SLOTS; i++)
 		WRITE_ONCE(slots[i], slot_free(i + 1));
-	leaf->free = 0;
+	/* No index is 0. */
+	leaf->free = nr == 1;
 	/* Pairs with the address dependency in twheel_ids_find(). */
 	smp_store_release(&leaf->slots, slots);
 }
@@ -207,7 +209,7 @@ static int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 		WRITE_ONCE(shard->free, nr);
 	}
 	if (nr >= 0 && shard->free && !leaf_at(ids, shard->free)->slots) {
-		leaf_fill(leaf_at(ids, shard->free), slots);
+		leaf_fill(ids, shard->free, slots);
 		slots = NULL;
 	}
 	spin_unlock(&shard->lock);
@@ -232,7 +234,7 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 	WRITE_ONCE(shard->generation, shard->generation + 1);
 	/* Pairs with the acquire of a task that has found an earlier object at this address. */
 	smp_store_release(id, shard->generation << TWHEEL_INDEX_BITS |
-			      nr << TWHEEL_LEAF_BITS | leaf->free);
+			      (nr - 1) << TWHEEL_LEAF_BITS | leaf->free);
 	slot = &leaf->slots[leaf->free];
 	leaf->free = *slot >> 1;
 	leaf->used++;
@@ -244,12 +246,12 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 }
 
 /*
- * Add an object. *@id is set before it can be found. Returns -ENOSPC if all indices are in use, or
- * -ENOMEM. May sleep.
+ * Add an object to a shard, or to another one if this has no free index. *@id is set before the
+ * object can be found. Returns -ENOSPC if all indices are in use, or -ENOMEM. May sleep.
  */
-int twheel_ids_add(struct twheel_ids *ids, void *object, u64 *id)
+int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *id)
 {
-	unsigned int nr = raw_smp_processor_id(), tries = TWHEEL_ID_SHARDS;
+	unsigned int tries = TWHEEL_ID_SHARDS;
 	struct twheel_id_shard *shard;
 	bool added;
 	int err;
@@ -262,7 +264,7 @@ int twheel_ids_add(struct twheel_ids *ids, void *object, u64 *id)
 		if (likely(added))
 			return 0;
 		err = shard_grow(ids, shard);
-		/* Other CPUs may have the rest of the leaves. */
+		/* Other shards may have the rest of the leaves. */
 		if (err == -ENOSPC && --tries) {
 			nr++;
 			err = 0;
@@ -311,7 +313,7 @@ static struct twheel_id_leaf *leaf_find(struct twheel_ids *ids, u64 id)
 	/* Pairs with the release in leaf_try_new(). */
 	u32 nr = id_leaf(id), end = smp_load_acquire(&ids->nr_leaves) + 1;
 
-	if (!nr || nr >= end)
+	if (nr >= end)
 		return NULL;
 	return leaf_at(ids, array_index_nospec(nr, end) ?: 1);
 }
@@ -344,8 +346,7 @@ void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 	struct twheel_id_leaf *leaf;
 	void *object;
 
-	*index = max(*index, TWHEEL_LEAF_SLOTS);
-	while ((leaf = leaf_find(ids, *index)) && *index < BIT(TWHEEL_INDEX_BITS)) {
+	while (*index <= TWHEEL_INDEX_MASK && (leaf = leaf_find(ids, *index))) {
 		object = leaf_object(leaf, id_slot(*index));
 		if (object)
 			return object;

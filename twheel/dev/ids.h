@@ -17,16 +17,15 @@
 #define TWHEEL_LEAF_BITS	6
 #define TWHEEL_LEAF_SLOTS	BIT(TWHEEL_LEAF_BITS)
 
-/* Leaf 0 does not exist, so that no index is 0. */
+/* Leaves are counted from 1. */
 #define TWHEEL_LEAVES_MAX	(BIT(TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS) - 1)
 
-/* CPUs beyond this number share the leaves of others. */
 #define TWHEEL_ID_SHARDS	8
 
 struct twheel_id_leaf;
 
 /**
- * struct twheel_id_shard - the leaves of a CPU
+ * struct twheel_id_shard - the leaves of some users of a table
  * @lock: protects @free and all members of the leaves
  * @free: first leaf with a free slot, or 0
  * @generation: generation of the latest id
@@ -42,7 +41,7 @@ struct twheel_id_shard {
  * @lock: protects @nr_leaves and @block
  * @nr_leaves: number of leaves; it does not decrease
  * @block: leaves from 2^i to 2^(i+1) - 1 are in block i
- * @shard: the leaves of each CPU
+ * @shard: the parts of the table
  */
 struct twheel_ids {
 	spinlock_t		lock;	/* of new leaves */
@@ -55,7 +54,7 @@ int __init twheel_ids_setup(void);
 void twheel_ids_cleanup(void);
 void twheel_ids_init(struct twheel_ids *ids);
 void twheel_ids_exit(struct twheel_ids *ids);
-int twheel_ids_add(struct twheel_ids *ids, void *object, u64 *id);
+int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, u64 *id);
 void twheel_ids_remove(struct twheel_ids *ids, u64 id);
 void *twheel_ids_find(struct twheel_ids *ids, u64 id);
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index);

@@ -32,6 +32,8 @@ static int instance_add_file(struct twheel_instance *instance, struct twheel_fil
 		err = -ENODEV;
 	} else {
 		list_add_tail(&file->entry, &instance->files);
+		/* Files that are open at the same time do not contend. */
+		file->shard = instance->nr_files;
 		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
 	}
 	spin_unlock(&instance->lock);
