@@ -96,22 +96,51 @@ static json_t *json_bits(__u64 mask)
 	return bits;
 }
 
-json_t *json_event(const struct twheel_event *event)
+/* The keys that are satisfied, or those that are not. */
+static json_t *json_keys(const struct twheel_event *event, const struct watch_list *keys,
+			 bool satisfied)
 {
-	return json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:b, s:o, s:o, s:o}",
-			 "type", "event",
-			 "id", json_digits(event->id),
-			 "cookie", json_digits(event->cookie),
-			 "reason", reason_name(event->reason),
-			 "value", json_digits(event->value),
-			 "error", event->error ? error_name(-event->error) : NULL,
-			 "clock", clock_name(event->clock),
-			 "deadline", json_deadline(event->deadline),
-			 "time", json_digits(event->time),
-			 "more", event->flags & TWHEEL_EVENT_MORE,
-			 "expirations", json_number(event->expirations),
-			 "satisfied", json_bits(event->satisfied),
-			 "missing", json_digits(event->missing));
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+	json_t *array = json_array();
+
+	for (unsigned int i = 0; i < keys->nr; i++) {
+		if ((event->satisfied >> i & 1) != satisfied)
+			continue;
+		twheel_key_format(keys->specs[i].key, text);
+		json_array_append_new(array, json_string(text));
+	}
+	return array;
+}
+
+/* Return: true if @keys are known, and @event has their bits. */
+static bool has_keys(const struct twheel_event *event, const struct watch_list *keys)
+{
+	return keys && !(event->flags & TWHEEL_EVENT_MORE);
+}
+
+json_t *json_event(const struct twheel_event *event, const struct watch_list *keys)
+{
+	json_t *object;
+
+	object = json_pack("{s:s, s:o, s:o, s:s, s:o, s:s?, s:s, s:o, s:o, s:b, s:o, s:o, s:o}",
+			   "type", "event",
+			   "id", json_digits(event->id),
+			   "cookie", json_digits(event->cookie),
+			   "reason", reason_name(event->reason),
+			   "value", json_digits(event->value),
+			   "error", event->error ? error_name(-event->error) : NULL,
+			   "clock", clock_name(event->clock),
+			   "deadline", json_deadline(event->deadline),
+			   "time", json_digits(event->time),
+			   "more", event->flags & TWHEEL_EVENT_MORE,
+			   "expirations", json_number(event->expirations),
+			   "satisfied", json_bits(event->satisfied),
+			   "missing", json_digits(event->missing));
+	if (!has_keys(event, keys))
+		return object;
+	json_object_set_new(object, "satisfied_keys", json_keys(event, keys, true));
+	json_object_set_new(object, "unsatisfied_keys", json_keys(event, keys, false));
+	return object;
 }
 
 static void write_reason(FILE *to, const struct twheel_event *event)
@@ -128,23 +157,47 @@ static void write_reason(FILE *to, const struct twheel_event *event)
 		fprintf(to, " with value %llu", event->value);
 }
 
-/*
- * What an operation that did not complete by its condition had got until then. That one key is
- * missing, and none is satisfied, goes without saying.
- */
-static void write_missing(FILE *to, const struct twheel_event *event)
+static void write_bits(FILE *to, __u64 mask)
 {
-	__u64 mask;
+	const char *before = ", satisfied bits: ";
 
-	if (!event->missing || (event->missing == 1 && !event->satisfied))
-		return;
-	fprintf(to, ", %llu missing", event->missing);
-	for (mask = event->satisfied; mask; mask &= mask - 1)
-		fprintf(to, mask == event->satisfied ? ", satisfied: %d" : " %d",
-			__builtin_ctzll(mask));
+	for (; mask; mask &= mask - 1, before = " ")
+		fprintf(to, "%s%d", before, __builtin_ctzll(mask));
 }
 
-static void write_ending(FILE *to, const struct twheel_event *event)
+static void write_keys(FILE *to, __u64 mask, const struct watch_list *keys, const char *before)
+{
+	char text[TWHEEL_KEY_FORMAT_SIZE];
+
+	for (unsigned int i = 0; i < keys->nr; i++) {
+		if (!(mask >> i & 1))
+			continue;
+		fprintf(to, "%s%s", before, twheel_key_format(keys->specs[i].key, text));
+		before = " ";
+	}
+}
+
+/*
+ * What an operation that did not complete by its condition had got until then, and which of
+ * several keys it got. That one key is missing, and none is satisfied, goes without saying.
+ */
+static void write_missing(FILE *to, const struct twheel_event *event,
+			  const struct watch_list *keys)
+{
+	bool several = has_keys(event, keys) && keys->nr > 1;
+
+	if (event->missing > 1 || (event->missing && (several || event->satisfied)))
+		fprintf(to, ", %llu missing", event->missing);
+	if (several) {
+		write_keys(to, event->satisfied, keys, ", satisfied: ");
+		write_keys(to, ~event->satisfied, keys, ", not satisfied: ");
+	} else if (event->missing) {
+		write_bits(to, event->satisfied);
+	}
+}
+
+static void write_ending(FILE *to, const struct twheel_event *event,
+			 const struct watch_list *keys)
 {
 	char distance[TIME_TEXT_SIZE];
 
@@ -157,31 +210,32 @@ static void write_ending(FILE *to, const struct twheel_event *event)
 	else
 		fprintf(to, ", %s after its deadline",
 			format_time(distance, event->time - event->deadline));
-	write_missing(to, event);
+	write_missing(to, event, keys);
 	fputc('\n', to);
 }
 
 void print_ending(const struct twheel_event *event)
 {
-	write_ending(stdout, event);
+	write_ending(stdout, event, NULL);
 }
 
-static void write_event(FILE *to, const struct twheel_event *event, bool json)
+static void write_event(FILE *to, const struct twheel_event *event,
+			const struct watch_list *keys, bool json)
 {
 	if (json) {
-		write_json(to, json_event(event));
+		write_json(to, json_event(event, keys));
 		return;
 	}
 	fprintf(to, "operation %llu ", event->id);
-	write_ending(to, event);
+	write_ending(to, event, keys);
 }
 
-bool show_event(const struct twheel_event *event, bool json)
+bool show_event(const struct twheel_event *event, const struct watch_list *keys, bool json)
 {
-	write_event(stdout, event, json);
+	write_event(stdout, event, keys, json);
 	if (flush_output())
 		return true;
-	write_event(stderr, event, json);
+	write_event(stderr, event, keys, json);
 	return false;
 }
 

@@ -14,6 +14,7 @@
 #include <jansson.h>
 #include <twheel.h>
 
+#include "keys.h"
 #include "outcome.h"
 
 /* Prints a JSON object on a line and drops the reference to it. */
@@ -37,18 +38,22 @@ const char *reason_name(__u32 reason);
 /* Return: the name of a clock; "unknown" for one of a later module. */
 const char *clock_name(__u32 clock);
 
-/* Return: an event as a JSON object. */
-json_t *json_event(const struct twheel_event *event);
+/*
+ * @keys: the keys of the operation, in the order of its add; NULL if they are unknown, or if the
+ *	condition does not count them, then the event is shown with the bits only
+ * Return: an event as a JSON object.
+ */
+json_t *json_event(const struct twheel_event *event, const struct watch_list *keys);
 
 /* Prints the reason and the time of an event, after the name of its operation. */
 void print_ending(const struct twheel_event *event);
 
 /*
  * Writes an event with the ID of its operation to standard output, or after an error to
- * standard error: it cannot be read from the device again.
+ * standard error: it cannot be read from the device again. @keys: as for json_event().
  * Return: false after an error, which has been reported.
  */
-bool show_event(const struct twheel_event *event, bool json);
+bool show_event(const struct twheel_event *event, const struct watch_list *keys, bool json);
 
 /* Return: the exit status for the last event of an operation. */
 enum outcome event_outcome(const struct twheel_event *event);

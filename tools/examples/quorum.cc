@@ -10,6 +10,7 @@
 #include <iostream>
 #include <map>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include <fcntl.h>
@@ -21,10 +22,12 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/* Calls a function for each write, once it has ended. */
+using keys = std::vector<twheel::watch>;
+
+/* Calls a function for each write, once it has ended, with the keys of its replicas. */
 class writes {
 public:
-	using ended = std::function<void(const twheel::event &)>;
+	using ended = std::function<void(const twheel::event &, const keys &)>;
 
 	int fd() const
 	{
@@ -33,15 +36,15 @@ public:
 
 	bool empty() const
 	{
-		return functions_.empty();
+		return pending_.empty();
 	}
 
 	void wait(std::uint64_t write, std::chrono::nanoseconds timeout, ended function)
 	{
-		const auto id = purgatory_.add(twheel::operation().in(timeout).quorum(
-			2, {ack(write, 1), ack(write, 2), ack(write, 3)}));
+		const keys acks = {ack(write, 1), ack(write, 2), ack(write, 3)};
+		const auto id = purgatory_.add(twheel::operation().in(timeout).quorum(2, acks));
 
-		functions_.emplace(id, std::move(function));
+		pending_.emplace(id, pending{acks, std::move(function)});
 	}
 
 	void acknowledge(std::uint64_t write, unsigned int replica)
@@ -53,24 +56,29 @@ public:
 	void dispatch()
 	{
 		for (const twheel::event &event : events_) {
-			auto node = functions_.extract(event.id);
+			auto node = pending_.extract(event.id);
 
 			/* An event that is dropped here could be an acknowledged write. */
 			if (node.empty())
 				throw std::logic_error("an event without a write");
-			node.mapped()(event);
+			node.mapped().function(event, node.mapped().acks);
 		}
 	}
 
 private:
+	struct pending {
+		keys acks;
+		ended function;
+	};
+
 	static twheel::key ack(std::uint64_t write, unsigned int replica)
 	{
-		return twheel::key(write * 4 + replica);
+		return twheel::key(std::to_string(write) + "/" + std::to_string(replica));
 	}
 
 	twheel::purgatory purgatory_{O_NONBLOCK};
 	twheel::reader events_{purgatory_};
-	std::map<std::uint64_t, ended> functions_;
+	std::map<std::uint64_t, pending> pending_;
 };
 
 } // namespace
@@ -80,13 +88,16 @@ try {
 	writes writes;
 	bool first = false, second = false;
 
-	writes.wait(1, 5s, [&](const twheel::event &event) {
+	writes.wait(1, 5s, [&](const twheel::event &event, const keys &) {
 		first = event.reason == TWHEEL_REASON_COMPLETED && event.value == 3;
 		std::cout << "write 1: acknowledged by two replicas\n";
 	});
-	writes.wait(2, 20ms, [&](const twheel::event &event) {
+	writes.wait(2, 20ms, [&](const twheel::event &event, const keys &acks) {
 		second = event.reason == TWHEEL_REASON_EXPIRED;
-		std::cout << "write 2: timeout\n";
+		std::cout << "write 2: timeout, late:";
+		for (const twheel::key &late : twheel::unsatisfied(event, acks))
+			std::cout << ' ' << late.str();
+		std::cout << '\n';
 	});
 	writes.acknowledge(1, 1);
 	writes.acknowledge(2, 1);

@@ -18,8 +18,8 @@ async def write(purgatory: twheel.AsyncPurgatory, number: int, timeout: float) -
     acks = [ack(number, replica) for replica in ("a", "b", "c")]
     try:
         event = await purgatory.wait(acks, quorum=2, timeout=timeout)
-    except TimeoutError:
-        return "timeout"
+    except twheel.Expired as expired:
+        return f"timeout, late: {expired.event.unsatisfied_keys()}"
     return f"acknowledged with value {event.value}"
 
 
@@ -35,7 +35,10 @@ async def main() -> int:
 
     print(f"write 1: {first.result()}")
     print(f"write 2: {second.result()}")
-    return (first.result(), second.result()) != ("acknowledged with value 30", "timeout")
+    return (first.result(), second.result()) != (
+        "acknowledged with value 30",
+        "timeout, late: ['2/b', '2/c']",
+    )
 
 
 if __name__ == "__main__":

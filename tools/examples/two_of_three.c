@@ -59,6 +59,9 @@ int main(void)
 		;
 	printf("write %llu %s\n", event.cookie,
 	       event.reason == TWHEEL_REASON_COMPLETED ? "is stored" : "failed");
+	for (int i = 0; i < REPLICAS; i++)
+		if (!(event.satisfied >> i & 1))
+			printf("replica %d is late\n", i);
 	return event.reason != TWHEEL_REASON_COMPLETED;
 failed:
 	perror("quorum");

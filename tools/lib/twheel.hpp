@@ -380,6 +380,36 @@ inline operation &operation::condition(::twheel_condition condition,
 	return *this;
 }
 
+namespace detail {
+
+inline std::vector<key> keys_of(const event &end, const std::vector<watch> &keys, bool satisfied)
+{
+	std::vector<key> found;
+
+	/* A period has no bits. */
+	for (std::size_t bit = 0; bit < keys.size() && !(end.flags & TWHEEL_EVENT_MORE); bit++)
+		if (static_cast<bool>(end.satisfied >> bit & 1) == satisfied)
+			found.push_back(keys[bit].key);
+	return found;
+}
+
+} // namespace detail
+
+/*
+ * The keys that were satisfied, or not, when an operation ended. @end: its event. @keys: those of
+ * its add, in the same order, as any(), all() or quorum() got them. The event has only bits, so the program keeps
+ * the keys, for example in the object that it finds by the ID or the cookie.
+ */
+inline std::vector<key> satisfied(const event &end, const std::vector<watch> &keys)
+{
+	return detail::keys_of(end, keys, true);
+}
+
+inline std::vector<key> unsatisfied(const event &end, const std::vector<watch> &keys)
+{
+	return detail::keys_of(end, keys, false);
+}
+
 /**
  * class queue - owner of a descriptor that delivers events
  *

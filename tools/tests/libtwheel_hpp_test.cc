@@ -169,6 +169,8 @@ void two_of_three_keys_complete()
 	CHECK(event.id == id && event.cookie == 9 && event.value == 5);
 	CHECK(event.reason == TWHEEL_REASON_COMPLETED);
 	CHECK(event.satisfied == 3 && event.missing == 0);
+	CHECK(twheel::unsatisfied(event, {key("a"), {key("b"), 2}, key("c")}) ==
+	      std::vector<key>{key("c")});
 }
 
 void expired_quorum_has_the_key_that_answered()
@@ -176,10 +178,13 @@ void expired_quorum_has_the_key_that_answered()
 	purgatory p;
 	reader events(p);
 
-	const auto id = p.add(operation().in(1h).quorum(2, {key("a"), key("b"), key("c")}));
+	const std::vector<twheel::watch> keys = {key("a"), key("b"), key("c")};
+	const auto id = p.add(operation().in(1h).quorum(2, keys));
 	p.signal(key("b"));
 	p.rearm(id, 0s);
 	const twheel::event event = *events.begin();
+	CHECK(twheel::satisfied(event, keys) == std::vector<key>{key("b")});
+	CHECK((twheel::unsatisfied(event, keys) == std::vector<key>{key("a"), key("c")}));
 	CHECK(event.reason == TWHEEL_REASON_EXPIRED && event.satisfied == 2 && event.missing == 1);
 }
 

@@ -30,28 +30,49 @@ static void endings(void)
 		.reason = TWHEEL_REASON_COMPLETED, .clock = CLOCK_BOOTTIME,
 	};
 
-	is_json(json_event(&event),
+	is_json(json_event(&event, NULL),
 		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"3\",\"reason\":\"completed\",\"value\":\"7\",\"error\":null,\"clock\":\"boottime\",\"deadline\":\"500\",\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event.deadline = TWHEEL_NEVER;
 	event.error = -EIO;
 	event.value = 0;
 	event.cookie = 1ULL << 63;
-	is_json(json_event(&event),
+	is_json(json_event(&event, NULL),
 		"{\"type\":\"event\",\"id\":\"17\",\"cookie\":\"9223372036854775808\",\"reason\":\"completed\",\"value\":\"0\",\"error\":\"EIO\",\"clock\":\"boottime\",\"deadline\":null,\"time\":\"400\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
 		.expirations = 2,
 	};
-	is_json(json_event(&event),
+	is_json(json_event(&event, NULL),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":2,\"satisfied\":[],\"missing\":\"0\"}");
 	event = (struct twheel_event){
 		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 1ULL << 63 | 5, .missing = 2,
 	};
-	is_json(json_event(&event),
+	is_json(json_event(&event, NULL),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[0,2,63],\"missing\":\"2\"}");
 	event = (struct twheel_event){ .id = 1, .reason = 99, .clock = 99 };
-	is_json(json_event(&event),
+	is_json(json_event(&event, NULL),
 		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"unknown\",\"value\":\"0\",\"error\":null,\"clock\":\"unknown\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
+}
+
+/* The satisfied ones of the keys that are known. */
+static void keys_of_endings(void)
+{
+	struct twheel_event event = {
+		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .satisfied = 2, .missing = 1,
+	};
+	struct twheel_watch_spec specs[3] = { };
+	struct watch_list keys = { .specs = specs, .nr = 3 };
+
+	twheel_key_text("r1", &specs[0].key);
+	twheel_key_text("r2", &specs[1].key);
+	specs[2].key = twheel_key_number(3);
+	is_json(json_event(&event, &keys),
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":false,\"expirations\":0,\"satisfied\":[1],\"missing\":\"1\",\"satisfied_keys\":[\"r2\"],\"unsatisfied_keys\":[\"r1\",\"3\"]}");
+	event = (struct twheel_event){
+		.id = 1, .reason = TWHEEL_REASON_EXPIRED, .flags = TWHEEL_EVENT_MORE,
+	};
+	is_json(json_event(&event, &keys),
+		"{\"type\":\"event\",\"id\":\"1\",\"cookie\":\"0\",\"reason\":\"expired\",\"value\":\"0\",\"error\":null,\"clock\":\"realtime\",\"deadline\":\"0\",\"time\":\"0\",\"more\":true,\"expirations\":0,\"satisfied\":[],\"missing\":\"0\"}");
 }
 
 static void outcomes(void)
@@ -107,6 +128,7 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "events with all their fields", endings },
+		{ "events with the keys of their operation", keys_of_endings },
 		{ "the exit status of each event", outcomes },
 		{ "operations with the listed keys", operations },
 		{ "counts of a purgatory", counts },

@@ -31,10 +31,19 @@ static bool print_added(const struct command_line *line, const struct twheel_add
 	return flush_output();
 }
 
+/* Return: the keys, if the condition counts satisfied ones. */
+static const struct watch_list *counted_keys(const struct order *order)
+{
+	__u32 condition = order->args.condition;
+
+	return condition == TWHEEL_COND_NONE || condition == TWHEEL_COND_SUM ? NULL : &order->keys;
+}
+
 /* Prints the events of the operation, including the last one. */
-static enum outcome follow(const struct command_line *line, int fd)
+static enum outcome follow(const struct command_line *line, const struct order *order, int fd)
 {
 	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+	const struct watch_list *keys = counted_keys(order);
 	struct twheel_event event;
 	ssize_t nr;
 
@@ -44,7 +53,7 @@ static enum outcome follow(const struct command_line *line, int fd)
 		nr = twheel_read_events(fd, &event, 1);
 		if (nr < 0 && errno != EAGAIN && errno != EINTR)
 			return device_failure("reading an event");
-		if (nr > 0 && !show_event(&event, line->json))
+		if (nr > 0 && !show_event(&event, keys, line->json))
 			return OUTCOME_DEVICE;
 	} while (nr < 0 || (nr && event.flags & TWHEEL_EVENT_MORE));
 	if (!nr) {
@@ -66,7 +75,7 @@ static enum outcome add(struct command_line *line, struct order *order)
 	else if (!print_added(line, &order->args))
 		outcome = OUTCOME_DEVICE;
 	else if (!(order->args.flags & TWHEEL_ADD_DETACHED))
-		outcome = follow(line, fd);
+		outcome = follow(line, order, fd);
 	close(fd);
 	return outcome;
 }

@@ -82,7 +82,7 @@ static int take_event(struct follow *f)
 
 	if (nr > 0) {
 		f->count--;
-		if (show_event(&event, f->line->json))
+		if (show_event(&event, NULL, f->line->json))
 			return 1;
 		f->line->outcome = OUTCOME_DEVICE;
 		return -1;

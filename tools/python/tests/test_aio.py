@@ -57,6 +57,19 @@ class Waits(Loop):
         self.assertEqual((event.value, event.cookie), (5, 9))
         self.assertEqual(event.reason, Reason.COMPLETED)
 
+    async def test_an_awaited_event_has_its_keys(self) -> None:
+        with self.assertRaises(twheel.Expired) as caught:
+            await self.purgatory.wait((key for key in "ab"), quorum=2, timeout=0.001)
+        event = caught.exception.event
+        self.assertEqual((event.satisfied_keys(), event.unsatisfied_keys()), ([], ["a", "b"]))
+        task = self.start("a", "b", "c", quorum=2)
+        await until(lambda: self.pending() == 1)
+        self.purgatory.signal("c")
+        self.purgatory.signal("a")
+        self.assertEqual((await task).unsatisfied_keys(), ["b"])
+        with self.assertRaises(TypeError):
+            self.purgatory.add("ab")
+
     async def test_wait_raises_a_timeout_error_at_the_deadline(self) -> None:
         with self.assertRaises(TimeoutError) as caught:
             await self.purgatory.wait(["a"], timeout=0.002)

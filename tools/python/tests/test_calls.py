@@ -133,6 +133,22 @@ class Operations(Calls):
         (event,) = p.read()
         self.assertEqual(event.reason, Reason.EXPIRED)
         self.assertEqual((event.satisfied, event.missing), (2, 1))
+        self.assertEqual(event.satisfied_keys(["a", "b", "c"]), ["b"])
+        self.assertEqual(event.unsatisfied_keys(["a", "b", Watch("c", 3)]), ["a", "c"])
+        with self.assertRaisesRegex(ValueError, f"keys of operation {id} are unknown"):
+            event.satisfied_keys()
+
+    def test_keys_of_a_changed_operation_have_the_bits_of_info(self) -> None:
+        p = self.purgatory
+        id = p.add(["a", "b"], condition=Condition.ALL, timeout=3600)
+        p.unwatch(id, "a")
+        p.watch(id, ["c", "d"])
+        keys = p.info(id).keys
+        p.signal("c")
+        p.cancel(id)
+        (event,) = p.read()
+        self.assertEqual(event.satisfied_keys(keys), [Key("c")])
+        self.assertEqual(event.unsatisfied_keys(keys), [Key("b"), Key("d")])
 
     def test_the_condition_follows_from_the_parameters(self) -> None:
         p = self.purgatory
@@ -237,11 +253,13 @@ class Operations(Calls):
 
     def test_periods_are_events_with_more(self) -> None:
         p = self.purgatory
-        p.add(timeout=0.001, period=0.001, runs=3)
+        p.add(["k"], timeout=0.001, period=0.001, runs=3)
         events: list[twheel.Event] = []
         while not events or events[-1].more:
             events += p.read()
         self.assertEqual([event.more for event in events], [True, True, False])
+        late = [event.unsatisfied_keys(["k"]) for event in events]
+        self.assertEqual(late, [[], [], ["k"]])
 
 
 class Errors(Calls):

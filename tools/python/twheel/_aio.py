@@ -59,9 +59,12 @@ class Operation(asyncio.Future[Event]):
     _completed: Event | None = None
     _taken = 0
 
-    def __init__(self, purgatory: "AsyncPurgatory", id: int) -> None:
+    def __init__(
+        self, purgatory: "AsyncPurgatory", id: int, keys: tuple[WatchLike, ...]
+    ) -> None:
         super().__init__(loop=purgatory._loop)
         self.id = id
+        self._keys = keys
         self._purgatory = purgatory
 
     def __del__(self) -> None:
@@ -127,6 +130,7 @@ class Operation(asyncio.Future[Event]):
                 self.set_exception(Closed(f"{self._purgatory.purgatory} was closed"))
 
     def _resolve(self, event: Event) -> None:
+        event = event._replace(keys=self._keys)
         if event.reason == Reason.COMPLETED:
             self._completed = event
         if event.reason == Reason.EXPIRED:
@@ -220,6 +224,8 @@ class AsyncPurgatory:
     ) -> Operation:
         """Add an operation to await, with the parameters of Purgatory.add()."""
         self._check()
+        if not isinstance(keys, str):  # which Purgatory.add() refuses
+            keys = tuple(keys)
         id = self.purgatory.add(
             keys,
             timeout=timeout,
@@ -233,7 +239,7 @@ class AsyncPurgatory:
             cancel_on_set=cancel_on_set,
         )
         # The event may be queued already, but only the loop reads it.
-        operation = self._waiting[id] = Operation(self, id)
+        operation = self._waiting[id] = Operation(self, id, tuple(keys))
         return operation
 
     async def wait(

@@ -74,7 +74,9 @@ class Event(NamedTuple):
     The end of an operation or, with more set, of one of its periods. Times are in ns of its clock.
 
     satisfied has a bit for each satisfied key: bit 0 is the first key of the add, and so on, see
-    Watch.bit. missing is the number of keys, or the amount, by which the condition was missed.
+    Watch.bit. missing is the number of keys, or the amount, by which the condition was missed. keys
+    are those of the add if the operation was added by an AsyncPurgatory, which keeps them; None
+    for other operations.
     """
 
     id: int
@@ -89,6 +91,31 @@ class Event(NamedTuple):
     expirations: int
     satisfied: int = 0
     missing: int = 0
+    keys: tuple[WatchLike, ...] | None = None
+
+    def satisfied_keys(self, keys: Iterable[WatchLike] | None = None) -> list[KeyLike]:
+        """
+        The keys that were satisfied at the end. The parameter has the keys of the add, in the same
+        order, or those of info(); it may be left out if the event has them.
+        """
+        return self._keys_of(keys, True)
+
+    def unsatisfied_keys(self, keys: Iterable[WatchLike] | None = None) -> list[KeyLike]:
+        """The keys that were not satisfied at the end, see satisfied_keys()."""
+        return self._keys_of(keys, False)
+
+    def _keys_of(self, keys: Iterable[WatchLike] | None, satisfied: bool) -> list[KeyLike]:
+        keys = self.keys if keys is None else keys
+        if keys is None:
+            raise ValueError(f"the keys of operation {self.id} are unknown: give those of its add")
+        if self.more:  # a period has no bits
+            return []
+        watches = (key if isinstance(key, Watch) else Watch(key) for key in keys)
+        return [
+            watch.key
+            for number, watch in enumerate(watches)
+            if bool(self.satisfied >> (number if watch.bit is None else watch.bit) & 1) == satisfied
+        ]
 
 
 class Pending(NamedTuple):
@@ -262,6 +289,7 @@ def event_of(raw: _lib.twheel_event) -> Event:
         deadline=time_or_none(raw.deadline),
         reason=Reason(raw.reason),
         more=bool(raw.flags & _lib.EVENT_MORE),
+        keys=None,
     )
 
 

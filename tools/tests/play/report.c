@@ -12,7 +12,7 @@
 
 static void report_event_json(const struct op *op)
 {
-	json_t *event = json_event(&op->event);
+	json_t *event = json_event(&op->event, NULL);
 	json_t *named = json_pack("{s:s, s:s}", "type", "event", "name", op->name);
 
 	/* Updates keep the order of existing keys: the name stays second. */
