@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Keys on the command line and in scripts: TEXT, NUMBER or UUID. The prefixes text:,
- * num: and uuid: resolve ambiguities. A key to watch may have a suffix *NEED.
+ * num: and uuid: resolve ambiguities; hash:TEXT takes a text of any length. A key to
+ * watch may have a suffix *NEED.
  */
 #ifndef TWHEEL_COMMON_KEYS_H
 #define TWHEEL_COMMON_KEYS_H
@@ -10,7 +11,8 @@
 
 #include <twheel.h>
 
-#define KEY_EXPECTED	"a KEY: text of 1 to 16 bytes without '*', a number, or a UUID"
+#define KEY_EXPECTED \
+	"a KEY: text of 1 to 16 bytes without '*', hash:TEXT for longer text, a number, or a UUID"
 #define NEED_EXPECTED	"a whole number from 1 to 67108863 after '*'"
 
 /**

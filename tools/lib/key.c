@@ -105,10 +105,18 @@ static int parse_number(const char *text, struct twheel_key *key)
 	return 0;
 }
 
-/* The kinds of keys and their prefixes. */
-enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_NO_PREFIX };
+static int parse_hash(const char *text, struct twheel_key *key)
+{
+	if (!*text)
+		return refuse(EINVAL);
+	*key = twheel_key_hash(text, strlen(text));
+	return 0;
+}
 
-static const char prefixes[][6] = { "text:", "num:", "uuid:" };
+/* The kinds of keys and their prefixes. */
+enum kind { KIND_TEXT, KIND_NUMBER, KIND_UUID, KIND_HASH, KIND_NO_PREFIX };
+
+static const char prefixes[][6] = { "text:", "num:", "uuid:", "hash:" };
 
 static enum kind kind_by_prefix(const char *text)
 {
@@ -142,6 +150,8 @@ int twheel_key_parse(const char *text, struct twheel_key *key)
 		return parse_number(text, key);
 	case KIND_UUID:
 		return twheel_key_uuid(text, key);
+	case KIND_HASH:
+		return parse_hash(text, key);
 	default:
 		return twheel_key_text(text, key);
 	}

@@ -441,7 +441,8 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
  * Different texts have different keys, as have different numbers and different UUIDs,
  * and the keys of texts and numbers are distinct.  A UUID can be any key: the nil UUID
  * is the key of the number 0.  However, a UUID of any version of RFC 9562 is never the
- * key of a number or of an ASCII text.
+ * key of a number or of an ASCII text.  The hash of data can be any key as well, by a chance
+ * of 1 in 2^128 for each pair of keys.
  */
 
 /**
@@ -449,8 +450,8 @@ int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
  * @text: 1 to TWHEEL_KEY_TEXT_MAX bytes
  * @key: set to these bytes, padded with zeroes
  *
- * Longer texts are refused, not hashed: a signal of a key would complete operations
- * that watch a colliding key.
+ * Longer texts are refused: all programs that use a key must convert its text in the
+ * same way, so a hash is chosen for all texts of a kind, see twheel_key_hash().
  *
  * Return: 0; or -1 with EINVAL for an empty text, ENAMETOOLONG for a long one.
  */
@@ -474,10 +475,20 @@ struct twheel_key twheel_key_number(uint64_t number);
 int twheel_key_uuid(const char *text, struct twheel_key *key);
 
 /**
+ * twheel_key_hash() - convert data of any length to a key
+ * @data: the data, such as a long text
+ * @size: its size in bytes; may be 0
+ *
+ * Return: the key: the first 16 bytes of the SHA-256 of @data, on every machine and in
+ * every version.
+ */
+struct twheel_key twheel_key_hash(const void *data, size_t size);
+
+/**
  * twheel_key_parse() - convert user input to a key
- * @text: "text:TEXT", "num:NUMBER" in decimal or "uuid:UUID". Without a prefix, input
- *	in the form of a UUID is a UUID, decimal digits are a number, and anything else
- *	is a text.
+ * @text: "text:TEXT", "num:NUMBER" in decimal, "uuid:UUID", or "hash:TEXT" for
+ *	twheel_key_hash() of a text of any length. Without a prefix, input in the form of a
+ *	UUID is a UUID, decimal digits are a number, and anything else is a text.
  * @key: set to the key
  *
  * Return: 0; or -1 with EINVAL, ENAMETOOLONG for a text that is too long, ERANGE

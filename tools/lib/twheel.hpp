@@ -27,6 +27,7 @@
 #include <iterator>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <system_error>
 #include <type_traits>
 #include <utility>
@@ -124,8 +125,8 @@ using event = ::twheel_event;
 /**
  * class key - a key of 128 bits
  *
- * A number, or a text of 1 to TWHEEL_KEY_TEXT_MAX bytes; or a UUID or user input, by
- * uuid() and parse().
+ * A number, or a text of 1 to TWHEEL_KEY_TEXT_MAX bytes; or a UUID, a text of any length, or
+ * user input, by uuid(), hash() and parse().
  */
 class key {
 public:
@@ -155,6 +156,12 @@ public:
 
 		key.convert(twheel_key_uuid, text, "twheel_key_uuid");
 		return key;
+	}
+
+	/* 128 bits of the SHA-256 of @data, which may have any length. */
+	static key hash(std::string_view data) noexcept
+	{
+		return twheel_key_hash(data.data(), data.size());
 	}
 
 	static key parse(const std::string &text)
@@ -206,7 +213,9 @@ private:
 			errno = EINVAL;
 		else if (!function(text.c_str(), &raw_))
 			return;
-		detail::fail(call, "'" + text + "'", std::to_string(text.size()) + " bytes");
+		detail::fail(call, "'" + text + "'",
+			     std::to_string(text.size()) + " bytes" +
+			     (errno == ENAMETOOLONG ? ", key::hash() takes more than 16" : ""));
 	}
 
 	::twheel_key raw_;

@@ -58,12 +58,35 @@ static void each_kind_is_recognised(void)
 		      16));
 }
 
+static void check_hash(const char *text, const char *uuid)
+{
+	char shown[TWHEEL_KEY_FORMAT_SIZE], input[256];
+	struct twheel_key key = twheel_key_hash(text, strlen(text));
+
+	if (strcmp(twheel_key_format(key, shown), uuid))
+		printf("# the key of '%s' is %s\n", text, shown);
+	CHECK(!strcmp(shown, uuid));
+	snprintf(input, sizeof(input), "hash:%s", text);
+	if (*text)
+		CHECK(same(key_of(input), key));
+}
+
+static void hashes_are_those_of_sha256(void)
+{
+#define VECTOR(text, uuid)	check_hash(text, uuid)
+#include "key_vectors.inc"
+	CHECK(same(twheel_key_hash(NULL, 0), twheel_key_hash("", 0)));
+	CHECK(!same(twheel_key_hash("a\0b", 3), twheel_key_hash("a", 1)));
+	CHECK(error_of("hash:") == EINVAL);
+}
+
 static void kinds_are_distinct(void)
 {
 	CHECK(!same(key_of("text:42"), key_of("num:42")));
 	CHECK(!same(key_of("text:0"), key_of("num:0")));
 	CHECK(!same(key_of("a"), key_of("num:97")));
 	CHECK(!same(key_of("text:text:a"), key_of("text:a")));
+	CHECK(!same(key_of("hash:a"), key_of("text:a")));
 }
 
 static void different_inputs_give_different_keys(void)
@@ -115,6 +138,7 @@ static void formatted_key_parses_to_the_same_key(void)
 	check_shown("text:17", "text:17");
 	check_shown("text:9999999999999999", "text:9999999999999999");
 	check_shown("text:num:5", "text:num:5");
+	check_shown("text:hash:5", "text:hash:5");
 	check_shown("text:text:0123456789a", "text:text:0123456789a");
 	check_shown("0", "0");
 	check_shown("18446744073709551615", "18446744073709551615");
@@ -130,6 +154,7 @@ int main(void)
 {
 	static const struct tap_case cases[] = {
 		{ "each kind is recognised", each_kind_is_recognised },
+		{ "hashes are those of SHA-256", hashes_are_those_of_sha256 },
 		{ "kinds are distinct", kinds_are_distinct },
 		{ "different inputs give different keys", different_inputs_give_different_keys },
 		{ "invalid keys are refused", invalid_keys_are_refused },

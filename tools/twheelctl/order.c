@@ -49,7 +49,8 @@ static const char add_help[] =
 "  --json            print JSON, one object per line\n"
 "\n"
 "A KEY in the form of a UUID is a UUID, a KEY of digits is a number, any other KEY\n"
-"is text of 1 to 16 bytes. The prefixes text:, num: and uuid: select the type.\n"
+"is text of 1 to 16 bytes. The prefixes text:, num: and uuid: select the type;\n"
+"hash:TEXT takes a text of any length.\n"
 "Without -p, only the deadline can end the operation.\n";
 
 static const char *const condition_names[] = {

@@ -3,6 +3,7 @@
 
 import ctypes
 import errno
+import hashlib
 import inspect
 import math
 import os
@@ -23,6 +24,7 @@ from twheel import Clock, Condition, Key, Purgatory, Reason, Rearm, Right, Watch
 from twheel._purgatory import interval
 
 NAME = "python-test"
+VECTORS = pathlib.Path(__file__).parent / "../../tests/key_vectors.inc"
 LAYOUT = pathlib.Path(__file__).parent / "../../selftests/twheel_layout_test.c"
 
 
@@ -54,6 +56,20 @@ class Keys(unittest.TestCase):
                 Key(text)
         with self.assertRaises(ValueError):
             Key("a\0b")
+
+    def test_a_hash_is_the_first_half_of_sha256(self) -> None:
+        for text in ("", "a" * 17, "ä" * 100, "a\0b"):
+            half = hashlib.sha256(text.encode()).digest()[:16]
+            self.assertEqual(Key.hash(text), Key(uuid.UUID(bytes=half)))
+            self.assertEqual(Key.hash(text.encode()), Key.hash(text))
+        self.assertEqual(Key.parse("hash:" + "a" * 17), Key.hash("a" * 17))
+
+    @unittest.skipUnless(VECTORS.exists(), "needs the sources")
+    def test_hashes_are_those_of_the_other_languages(self) -> None:
+        vectors = re.findall(r'VECTOR\("(.*)", "(.*)"\)', VECTORS.read_text())
+        self.assertGreater(len(vectors), 10)
+        for text, number in vectors:
+            self.assertEqual(Key.hash(text), Key(uuid.UUID(number)))
 
     def test_a_number_of_more_than_64_bits_is_no_key(self) -> None:
         Key(2**64 - 1)
@@ -287,7 +303,7 @@ class Errors(Calls):
             self.purgatory.events()
 
     def test_an_error_has_the_key(self) -> None:
-        with self.about("key 'a-key-of-18-bytes.', 18 bytes"):
+        with self.about("key 'a-key-of-18-bytes.', 18 bytes, Key.hash() takes more than 16"):
             Key("a-key-of-18-bytes.")
         with self.about("key 'num:x'"):
             Key.parse("num:x")

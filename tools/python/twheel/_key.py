@@ -2,6 +2,7 @@
 """Keys, and keys with the number of signals that satisfy them."""
 
 import ctypes
+import errno
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -45,8 +46,8 @@ class Key:
     A key of 128 bits.
 
     An int is the key of a number, a str a text of 1 to 16 bytes in UTF-8, and a uuid.UUID the
-    key of its 16 bytes.  Keys of different numbers, texts and UUIDs differ.  Key.parse() takes
-    the input of a user, like twheelctl.
+    key of its 16 bytes.  Keys of different numbers, texts and UUIDs differ.  Key.hash() takes a
+    text or bytes of any length, Key.parse() the input of a user, like twheelctl.
     """
 
     high: int
@@ -66,8 +67,17 @@ class Key:
             raise TypeError(f"not a key: {value!r}")
 
     @classmethod
+    def hash(cls, data: str | bytes) -> "Key":
+        """The first 16 bytes of the SHA-256 of a text in UTF-8, or of bytes, of any length."""
+        raw = data.encode() if isinstance(data, str) else bytes(data)
+        return cls.from_raw(lib.twheel_key_hash(raw, len(raw)))
+
+    @classmethod
     def parse(cls, text: str) -> "Key":
-        """The key of "text:TEXT", "num:NUMBER", "uuid:UUID", or one of these without prefix."""
+        """
+        The key of "text:TEXT", "num:NUMBER", "uuid:UUID" or "hash:TEXT", or one of the first three
+        without prefix.
+        """
         key = cls(0)
         key._convert(lib.twheel_key_parse, text)
         return key
@@ -92,7 +102,10 @@ class Key:
     def _convert(self, function: Callable[..., Any], text: str) -> None:
         raw = _lib.twheel_key()
         given = text_of(text)
-        _lib.check(function(given, ctypes.byref(raw)), f"key {text!r}, {len(given)} bytes")
+        if function(given, ctypes.byref(raw)) < 0:
+            long = ctypes.get_errno() == errno.ENAMETOOLONG
+            hint = ", Key.hash() takes more than 16" if long else ""
+            _lib.fail(f"key {text!r}, {len(given)} bytes{hint}")
         self._set(raw.v[0], raw.v[1])
 
     def _set(self, high: int, low: int) -> None:

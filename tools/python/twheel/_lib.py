@@ -225,6 +225,7 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_key_text": [c_char_p, POINTER(twheel_key)],
     "twheel_key_number": [c_uint64],
     "twheel_key_uuid": [c_char_p, POINTER(twheel_key)],
+    "twheel_key_hash": [c_char_p, c_size_t],
     "twheel_key_parse": [c_char_p, POINTER(twheel_key)],
     "twheel_key_format": [twheel_key, c_char_p],
 }
@@ -235,6 +236,7 @@ RESULTS: dict[str, Any] = {
     "twheel_batch_new": ctypes.c_void_p,
     "twheel_batch_free": None,
     "twheel_key_number": twheel_key,
+    "twheel_key_hash": twheel_key,
     "twheel_key_format": c_char_p,
 }
 

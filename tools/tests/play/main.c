@@ -72,7 +72,7 @@ static const char help[] =
 "\n"
 "  TIME  digits and ns, us, ms, s, m, h or d: 250ms\n"
 "  KEY   1 to 16 bytes of text, a number or a UUID; the prefixes text:, num: and\n"
-"        uuid: select the type\n"
+"        uuid: select the type; hash:TEXT takes a text of any length\n"
 "  V     0 to 2^63 - 1 (0)\n"
 "  ERROR the name of an errno: EINVAL\n"
 "\n"
