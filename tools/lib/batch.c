@@ -196,28 +196,40 @@ static void skip_all(struct twheel_batch *batch)
 	drop(batch, batch->nr);
 }
 
-/* One system call, which may execute only the first commands. */
-static int execute(struct twheel_batch *batch)
+int twheel_execute(int fd, const struct twheel_command *commands, struct twheel_result *results,
+		   unsigned int nr, unsigned int flags)
 {
 	struct twheel_batch_args args = {
-		.commands = (uintptr_t)batch->commands,
-		.results = (uintptr_t)batch->results,
-		.nr = batch->nr,
-		.flags = batch->flags,
-		.command_size = sizeof(*batch->commands),
-		.result_size = sizeof(*batch->results),
+		.commands = (uintptr_t)commands,
+		.results = (uintptr_t)results,
+		.nr = nr,
+		.flags = flags,
+		.command_size = sizeof(*commands),
+		.result_size = sizeof(*results),
 	};
 
-	if (ioctl(batch->fd, TWHEEL_IOC_BATCH, &args))
+	if (ioctl(fd, TWHEEL_IOC_BATCH, &args))
 		return -1;
-	/* The kernel executes at least one command; otherwise flush() would loop forever. */
-	if (!args.done || args.done > batch->nr) {
+	/* The kernel executes at least one command; otherwise callers would loop forever. */
+	if (!args.done || args.done > nr) {
 		errno = EIO;
 		return -1;
 	}
-	report(batch, args.done);
-	drop(batch, args.done);
-	if (args.failed && batch->flags & TWHEEL_BATCH_STOP)
+	return args.done;
+}
+
+/* One system call. */
+static int execute(struct twheel_batch *batch)
+{
+	unsigned int failed = batch->failed;
+	int done = twheel_execute(batch->fd, batch->commands, batch->results, batch->nr,
+				  batch->flags);
+
+	if (done < 0)
+		return -1;
+	report(batch, done);
+	drop(batch, done);
+	if (batch->failed > failed && batch->flags & TWHEEL_BATCH_STOP)
 		batch->stopped = true;
 	return 0;
 }

@@ -435,6 +435,22 @@ int twheel_batch_signal_with(struct twheel_batch *batch,
 			     const struct twheel_signal_args *args);
 int twheel_batch_cancel_key(struct twheel_batch *batch, struct twheel_key key);
 
+/**
+ * twheel_execute() - execute an array of commands in one system call
+ * @fd: the purgatory
+ * @commands: the commands, with the sizes and addresses of their arrays
+ * @results: filled with the results of the executed commands
+ * @nr: number of commands, 1 to TWHEEL_MAX_BATCH
+ * @flags: 0 or TWHEEL_BATCH_STOP
+ *
+ * A batch without copies, for programs and bindings that have arrays of their own.
+ *
+ * Return: the number of executed commands, which are the first ones: at least one, and
+ * fewer than @nr after a failure with TWHEEL_BATCH_STOP; or -1.
+ */
+int twheel_execute(int fd, const struct twheel_command *commands,
+		   struct twheel_result *results, unsigned int nr, unsigned int flags);
+
 /*
  * Conversion of keys
  *

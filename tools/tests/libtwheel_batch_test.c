@@ -335,6 +335,26 @@ static void batch_with_stop_cancels_commands_after_a_failure(void)
 	twheel_batch_free(batch);
 }
 
+static void arrays_are_executed_in_one_call(void)
+{
+	struct twheel_command commands[3] = { };
+	struct twheel_result results[3] = { };
+	int i;
+
+	twheel_batch_free(batch_of(1, 0));
+	for (i = 0; i < 3; i++) {
+		commands[i].call = TWHEEL_CALL_ADD;
+		commands[i].add.cookie = i + 1;
+	}
+	CHECK(twheel_execute(FAKE_FD, commands, results, 3, 0) == 3);
+	CHECK(fake.calls == 1 && device.nr == 3 && results[2].value == 3 && !results[2].error);
+	device.bad_cookie = 2;
+	CHECK(twheel_execute(FAKE_FD, commands, results, 3, TWHEEL_BATCH_STOP) == 2);
+	CHECK(results[1].error == -ENOSPC);
+	fake.error = ESHUTDOWN;
+	CHECK(twheel_execute(FAKE_FD, commands, results, 3, 0) == -1 && errno == ESHUTDOWN);
+}
+
 static void failed_call_keeps_the_commands(void)
 {
 	struct twheel_batch *batch = batch_of(4, 0);
@@ -414,6 +434,7 @@ int main(void)
 		{ "remaining commands keep their keys", remaining_commands_keep_their_keys },
 		{ "a batch with stop cancels the commands after a failure",
 		  batch_with_stop_cancels_commands_after_a_failure },
+		{ "arrays are executed in one call", arrays_are_executed_in_one_call },
 		{ "a failed call keeps the commands", failed_call_keeps_the_commands },
 		{ "a device without progress is an error", device_without_progress_is_an_error },
 		{ "a callback cannot use its batch", callback_cannot_use_its_batch },

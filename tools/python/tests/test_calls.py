@@ -470,6 +470,78 @@ class Batches(Calls):
             errors = [result.error for result in batch.submit()]
         self.assertEqual(errors, [0, -errno.ENOENT, -errno.ECANCELED])
 
+    def test_many_deadlines_are_moved_at_once(self) -> None:
+        p = self.purgatory
+        ids = [p.add(timeout=3600) for _ in range(10)]
+        p.cancel(ids[3])
+        with twheel.Batch(p, 4) as batch:
+            batch.rearm_many(ids, 7200, mode=Rearm.IF_LATER)
+            results = batch.submit()
+            batch.rearm_many(ids, 7000, mode=Rearm.IF_LATER)
+            self.assertEqual({result.value for result in batch.submit()}, {0})
+            with self.assertRaises(OverflowError):
+                batch.rearm_many([-1])
+        self.assertEqual([result.value for result in results], [1, 1, 1, 0, *[1] * 6])
+        self.assertEqual(results[3].error, -errno.EALREADY)
+        self.assertTrue(all((entry.remaining or 0) > 7000 * 10**9 for entry in p.list()))
+
+    def test_all_options_of_an_add_pass_through_a_batch(self) -> None:
+        p = self.purgatory
+        at = time.clock_gettime_ns(time.CLOCK_REALTIME) + 10**13
+        with twheel.Batch(p) as batch:
+            batch.add(
+                [Watch("a", 3), "b"],
+                quorum=2,
+                timeout=10**4,
+                clock=Clock.BOOTTIME,
+                slack=math.inf,
+                cookie=7,
+            )
+            batch.add(["a"], threshold=9, deadline=at, clock=Clock.REALTIME, cancel_on_set=True)
+            batch.add(timeout=3600, period=60, runs=5, fixed_delay=True)
+            first, second, third = (p.info(result.value) for result in batch.submit())
+            with self.assertRaises(TypeError):
+                batch.add(tiemout=1)  # type: ignore[call-arg]
+        self.assertEqual((first.condition, first.missing, first.cookie), (Condition.QUORUM, 2, 7))
+        self.assertEqual(first.keys, (Watch(Key("a"), 3, 0), Watch(Key("b"), 1, 1)))
+        self.assertEqual((second.deadline, second.missing), (at, 9))
+        self.assertEqual((third.period, third.runs), (60 * 10**9, 5))
+        self.assertEqual((first.clock, second.clock), (Clock.BOOTTIME, Clock.REALTIME))
+
+    def test_a_batch_belongs_to_its_thread(self) -> None:
+        refused: list[str] = []
+
+        def use() -> None:
+            calls: list[Callable[[], object]] = [batch.add, batch.submit]
+            for call in calls:
+                try:
+                    call()
+                except RuntimeError as error:
+                    refused.append(str(error))
+
+        with twheel.Batch(self.purgatory) as batch:
+            batch.add()
+            thread = threading.Thread(target=use, name="other")
+            thread.start()
+            thread.join()
+            self.assertEqual(len(batch.submit()), 1)
+        text = "the batch belongs to thread MainThread, not to thread other"
+        self.assertEqual(refused, [text, text])
+
+    def test_a_failed_submit_keeps_the_commands(self) -> None:
+        p = self.purgatory
+        with twheel.Batch(p, 2) as batch:
+            batch.add(["a"])
+            batch.add(["b"])
+            fd, p._fd = p._fd, 10**6
+            calls: list[Callable[[], object]] = [batch.submit, batch.add]
+            for call in calls:
+                with self.fails(errno.EBADF):
+                    call()
+            p._fd = fd
+            self.assertEqual([result.error for result in batch.submit()], [0, 0])
+        self.assertEqual(p.signal("b"), 1)
+
     def test_a_batch_is_refused_after_close(self) -> None:
         p = Purgatory()
         batch = twheel.Batch(p)

@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
-"""Batches: many calls in one system call."""
+"""
+Batches: many calls in one system call.
+
+The commands and the results are packed bytes in the layout of <linux/twheel.h>: a call of the
+library for each command and each result would take longer than the calls that a batch saves.
+"""
 
 import ctypes
+import errno
+import struct
+import threading
 from collections.abc import Iterable
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -9,7 +17,31 @@ from typing import Any, NamedTuple, Self
 from . import _lib
 from ._key import Key, KeyLike, WatchLike, s32, specs, u64
 from ._lib import check, lib
-from ._purgatory import Purgatory, Rearm, add_args, describe, rearm_args, signal_args
+from ._purgatory import (
+    Clock,
+    Condition,
+    Purgatory,
+    Rearm,
+    add_args,
+    rearm_fields,
+    signal_args,
+)
+
+# struct twheel_command: the call, and its arguments, which are padded with zeroes. The first
+# argument of many calls is an id.
+COMMAND = struct.Struct("=I4x120s")
+COMMAND_OF_ID = struct.Struct("=I4xQ112s")
+ADD, CANCEL, COMPLETE, REARM, WATCH, UNWATCH, SIGNAL, CANCEL_KEY = range(1, 9)
+
+# Arguments, without the id and the last fields that are 0: struct twheel_complete_args and so on.
+COMPLETE_ARGS = struct.Struct("=Qi")
+WATCH_ARGS = struct.Struct("=QII")
+UNWATCH_ARGS = struct.Struct("=QQQ")
+REARM_ARGS = struct.Struct("=QQI")
+CANCEL_KEY_ARGS = struct.Struct("=QQ")
+
+# struct twheel_result: the value, the error and a reserved field.
+RESULT = struct.Struct("=Qi4x")
 
 
 class Result(NamedTuple):
@@ -34,20 +66,24 @@ class Batch:
     The methods have the parameters of the purgatory's.  A full batch is submitted when a
     command is added to it.  With stop, the commands after a failed one are not executed, up to
     the next submit(), and have the error -ECANCELED.
-    """
 
-    _raw: int | None = None
+    A batch belongs to the thread that made it: its results are in the order of its commands.
+    """
 
     def __init__(self, purgatory: Purgatory, size: int = 128, *, stop: bool = False) -> None:
         if not 0 < size <= _lib.MAX_BATCH:
             raise ValueError(f"size must be between 1 and {_lib.MAX_BATCH}, not {size}")
-        self._purgatory = purgatory  # keeps the descriptor open
+        self._purgatory = purgatory
+        self._size = size
+        self._flags = _lib.BATCH_STOP if stop else 0
+        self._stopped = False
+        self._closed = False
+        self._thread = threading.current_thread().name
+        self._owner = threading.get_ident()
+        self._commands: list[bytes] = []
+        self._keys: list[Any] = []  # the arrays to which the commands refer
         self._results: list[Result] = []
-        self._fn = _lib.batch_fn(self._on_result)
-        self._raw = lib.twheel_batch_new(purgatory.fileno(), size, _lib.BATCH_STOP if stop else 0)
-        if not self._raw:
-            _lib.fail(purgatory)
-        check(lib.twheel_batch_on_result(self._raw, self._fn, None))
+        self._buffer = ctypes.create_string_buffer(size * RESULT.size)
 
     def __enter__(self) -> Self:
         return self
@@ -60,38 +96,70 @@ class Batch:
     ) -> None:
         self.close()
 
-    def __del__(self) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Free the batch. Commands that have not been submitted are not executed."""
-        raw, self._raw = self._raw, None
-        if raw:
-            lib.twheel_batch_free(raw)
+        """Refuse further calls. Commands that have not been submitted are not executed."""
+        self._closed = True
 
     def submit(self) -> list[Result]:
         """
         Execute the commands.  Return the results of all commands since the last submit() that
         succeeded.  After OSError, the commands that were not executed are still in the batch.
         """
-        check(lib.twheel_batch_submit(self._open()), self._purgatory)
+        self._check()
+        self._flush()
+        self._stopped = False
         results, self._results = self._results, []
         return results
 
-    def add(self, keys: Iterable[WatchLike] = (), **options: Any) -> None:
-        args, array = add_args(keys, **options)
-        if lib.twheel_batch_add(self._open(), ctypes.byref(args)) < 0:
-            _lib.fail(describe(args))
-        del array  # copied by the call
+    def add(
+        self,
+        keys: Iterable[WatchLike] = (),
+        *,
+        timeout: float | None = None,
+        deadline: int | None = None,
+        clock: Clock = Clock.MONOTONIC,
+        condition: Condition | None = None,
+        quorum: int | None = None,
+        threshold: int | None = None,
+        slack: float = 0,
+        period: float = 0,
+        runs: int = 0,
+        cookie: int = 0,
+        detached: bool = False,
+        queue: int = 0,
+        cancel_on_set: bool = False,
+        fixed_delay: bool = False,
+    ) -> None:
+        args, array = add_args(
+            keys,
+            timeout=timeout,
+            deadline=deadline,
+            clock=clock,
+            condition=condition,
+            quorum=quorum,
+            threshold=threshold,
+            slack=slack,
+            period=period,
+            runs=runs,
+            cookie=cookie,
+            detached=detached,
+            queue=queue,
+            cancel_on_set=cancel_on_set,
+            fixed_delay=fixed_delay,
+        )
+        self._put(COMMAND.pack(ADD, args))
+        self._keys.append(array)
 
     def cancel(self, id: int) -> None:
-        check(lib.twheel_batch_cancel(self._open(), u64(id, "id")))
+        self._put(COMMAND_OF_ID.pack(CANCEL, u64(id, "id"), b""))
 
     def complete(self, id: int, value: int = 0) -> None:
-        check(lib.twheel_batch_complete(self._open(), u64(id, "id"), u64(value, "value")))
+        args = COMPLETE_ARGS.pack(u64(value, "value"), 0)
+        self._put(COMMAND_OF_ID.pack(COMPLETE, u64(id, "id"), args))
 
     def complete_error(self, id: int, error: int) -> None:
-        check(lib.twheel_batch_complete_error(self._open(), u64(id, "id"), s32(error)))
+        args = COMPLETE_ARGS.pack(0, s32(error))
+        self._put(COMMAND_OF_ID.pack(COMPLETE, u64(id, "id"), args))
 
     def rearm(
         self,
@@ -102,30 +170,69 @@ class Batch:
         slack: float = 0,
         mode: Rearm = Rearm.ALWAYS,
     ) -> None:
-        args = rearm_args(id, timeout, deadline, slack, mode)
-        check(lib.twheel_batch_rearm_with(self._open(), ctypes.byref(args)))
+        args = REARM_ARGS.pack(*rearm_fields(timeout, deadline, slack, mode))
+        self._put(COMMAND_OF_ID.pack(REARM, u64(id, "id"), args))
+
+    def rearm_many(
+        self,
+        ids: Iterable[int],
+        timeout: float | None = None,
+        *,
+        deadline: int | None = None,
+        slack: float = 0,
+        mode: Rearm = Rearm.ALWAYS,
+    ) -> None:
+        """A rearm() of each operation, with the same deadline. Each has a result."""
+        args = REARM_ARGS.pack(*rearm_fields(timeout, deadline, slack, mode))
+        self._put(*[COMMAND_OF_ID.pack(REARM, u64(id, "id"), args) for id in ids])
 
     def watch(self, id: int, keys: Iterable[WatchLike]) -> None:
         array = specs(keys)
-        check(lib.twheel_batch_watch(self._open(), u64(id, "id"), array, len(array)))
+        size = ctypes.sizeof(_lib.twheel_watch_spec)
+        args = WATCH_ARGS.pack(ctypes.addressof(array), len(array), size)
+        self._put(COMMAND_OF_ID.pack(WATCH, u64(id, "id"), args))
+        self._keys.append(array)
 
     def unwatch(self, id: int, key: KeyLike) -> None:
-        check(lib.twheel_batch_unwatch(self._open(), u64(id, "id"), Key(key).raw()))
+        args = UNWATCH_ARGS.pack(*Key(key).pair(), u64(id, "id"))
+        self._put(COMMAND.pack(UNWATCH, args))
 
     def signal(self, key: KeyLike, value: int = 0, *, amount: int = 1, limit: int = 0) -> None:
-        args = signal_args(key, value, amount, limit)
-        check(lib.twheel_batch_signal_with(self._open(), ctypes.byref(args)))
+        self._put(COMMAND.pack(SIGNAL, signal_args(key, value, amount, limit)))
 
     def cancel_key(self, key: KeyLike) -> None:
-        check(lib.twheel_batch_cancel_key(self._open(), Key(key).raw()))
+        self._put(COMMAND.pack(CANCEL_KEY, CANCEL_KEY_ARGS.pack(*Key(key).pair())))
 
-    def _open(self) -> int:
-        """Return the batch, or raise ValueError if it cannot be used."""
-        if not self._raw:
+    def _check(self) -> None:
+        """Raise an error if the batch cannot be used."""
+        if threading.get_ident() != self._owner:
+            raise RuntimeError(
+                f"the batch belongs to thread {self._thread}, "
+                f"not to thread {threading.current_thread().name}"
+            )
+        if self._closed:
             raise ValueError("the batch is closed")
-        if self._purgatory.closed:
+        if self._purgatory._fd < 0:
             raise ValueError(f"the purgatory of the batch is closed: {self._purgatory}")
-        return self._raw
 
-    def _on_result(self, context: Any, index: int, command: Any, result: Any) -> None:
-        self._results.append(Result(result.contents.error, result.contents.value))
+    def _put(self, *commands: bytes) -> None:
+        self._check()
+        for command in commands:
+            if len(self._commands) == self._size:
+                self._flush()
+            self._commands.append(command)
+
+    def _flush(self) -> None:
+        fd = self._purgatory.fileno()
+        while self._commands and not self._stopped:
+            commands, nr = b"".join(self._commands), len(self._commands)
+            done = lib.twheel_execute(fd, commands, self._buffer, nr, self._flags)
+            check(done, self._purgatory)
+            del self._commands[:done]
+            packed = self._buffer.raw[: done * RESULT.size]
+            results = [Result(error, value) for value, error in RESULT.iter_unpack(packed)]
+            self._results += results
+            self._stopped = bool(self._flags) and any(result.error for result in results)
+        self._results += [Result(-errno.ECANCELED, 0)] * len(self._commands)
+        self._commands.clear()
+        self._keys.clear()

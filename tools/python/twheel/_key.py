@@ -3,6 +3,7 @@
 
 import ctypes
 import errno
+import struct
 import uuid
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -12,6 +13,9 @@ from . import _lib
 from ._lib import lib
 
 U64_MAX = 2**64 - 1
+
+# struct twheel_watch_spec. It is filled faster than the fields of a ctypes.Structure.
+SPEC = struct.Struct("=QQII")
 
 
 def u64(value: int, name: str) -> int:
@@ -57,8 +61,7 @@ class Key:
         if isinstance(value, Key):
             self._set(value.high, value.low)
         elif isinstance(value, int):
-            raw = lib.twheel_key_number(u64(value, "a key"))
-            self._set(raw.v[0], raw.v[1])
+            self._set(0, u64(value, "a key"))  # twheel_key_number()
         elif isinstance(value, str):
             self._convert(lib.twheel_key_text, value)
         elif isinstance(value, uuid.UUID):
@@ -87,6 +90,9 @@ class Key:
         key = cls(0)
         key._set(raw.v[0], raw.v[1])
         return key
+
+    def pair(self) -> tuple[int, int]:
+        return self.high, self.low
 
     def raw(self) -> _lib.twheel_key:
         return _lib.twheel_key((ctypes.c_uint64 * 2)(self.high, self.low))
@@ -134,7 +140,8 @@ def specs(keys: Iterable[WatchLike]) -> Any:
         raise TypeError("an iterable of keys is needed, not a key")
     watches = [key if isinstance(key, Watch) else Watch(key) for key in keys]
     array = (_lib.twheel_watch_spec * len(watches))()
-    for spec, watch in zip(array, watches):
-        spec.key = Key(watch.key).raw()
-        spec.need = u32(watch.need, "need")
+    for number, watch in enumerate(watches):
+        SPEC.pack_into(
+            array, number * SPEC.size, *Key(watch.key).pair(), u32(watch.need, "need"), 0
+        )
     return array

@@ -154,14 +154,6 @@ class twheel_create_args(ctypes.Structure):
     ]
 
 
-class twheel_command(ctypes.Structure):
-    _fields_ = [("call", c_uint32), ("reserved", c_uint32), ("pad", c_uint64 * 15)]
-
-
-class twheel_result(ctypes.Structure):
-    _fields_ = [("value", c_uint64), ("error", c_int32), ("reserved", c_uint32)]
-
-
 class twheel_event(ctypes.Structure):
     _fields_ = [
         ("id", c_uint64),
@@ -180,10 +172,6 @@ class twheel_event(ctypes.Structure):
     ]
 
 
-batch_fn = ctypes.CFUNCTYPE(
-    None, ctypes.c_void_p, c_uint64, POINTER(twheel_command), POINTER(twheel_result)
-)
-batch_p = ctypes.c_void_p
 count_p = POINTER(c_uint)
 
 # The parameters of each function.
@@ -209,21 +197,8 @@ PARAMETERS: dict[str, list[Any]] = {
     "twheel_drain": [c_int, count_p],
     "twheel_info": [c_int, c_uint64, POINTER(twheel_pending), POINTER(twheel_watch_spec), c_uint],
     "twheel_list": [c_int, c_uint, POINTER(c_uint64), POINTER(twheel_pending), c_uint],
-    "twheel_batch_new": [c_int, c_uint, c_uint],
-    "twheel_batch_on_result": [batch_p, batch_fn, ctypes.c_void_p],
-    "twheel_batch_submit": [batch_p],
-    "twheel_batch_free": [batch_p],
-    "twheel_batch_add": [batch_p, POINTER(twheel_add_args)],
-    "twheel_batch_cancel": [batch_p, c_uint64],
-    "twheel_batch_complete": [batch_p, c_uint64, c_uint64],
-    "twheel_batch_complete_error": [batch_p, c_uint64, c_int],
-    "twheel_batch_rearm_with": [batch_p, POINTER(twheel_rearm_args)],
-    "twheel_batch_watch": [batch_p, c_uint64, POINTER(twheel_watch_spec), c_uint],
-    "twheel_batch_unwatch": [batch_p, c_uint64, twheel_key],
-    "twheel_batch_signal_with": [batch_p, POINTER(twheel_signal_args)],
-    "twheel_batch_cancel_key": [batch_p, twheel_key],
+    "twheel_execute": [c_int, c_char_p, ctypes.c_void_p, c_uint, c_uint],
     "twheel_key_text": [c_char_p, POINTER(twheel_key)],
-    "twheel_key_number": [c_uint64],
     "twheel_key_uuid": [c_char_p, POINTER(twheel_key)],
     "twheel_key_hash": [c_char_p, c_size_t],
     "twheel_key_parse": [c_char_p, POINTER(twheel_key)],
@@ -233,9 +208,6 @@ PARAMETERS: dict[str, list[Any]] = {
 # The results that are not int.
 RESULTS: dict[str, Any] = {
     "twheel_read_events": ctypes.c_ssize_t,
-    "twheel_batch_new": ctypes.c_void_p,
-    "twheel_batch_free": None,
-    "twheel_key_number": twheel_key,
     "twheel_key_hash": twheel_key,
     "twheel_key_format": c_char_p,
 }

@@ -7,6 +7,7 @@ import enum
 import errno
 import math
 import os
+import struct
 import warnings
 from collections.abc import Iterable
 from types import TracebackType
@@ -164,10 +165,18 @@ class State(NamedTuple):
     wakeups: int
 
 
+# The input fields of struct twheel_add_args and twheel_signal_args, with the size of the structure.
+# They are packed faster than a ctypes.Structure is filled.
+ADD = struct.Struct("=4I7Q3I12x")
+SIGNAL = struct.Struct("=QQQQI12x")
+
+
 def interval(seconds: float | None) -> int:
     """Rounded up to ns, so that no operation expires early. None and inf are never."""
     if seconds is None:
         return _lib.NEVER
+    if not seconds:
+        return 0
     if math.isnan(seconds):
         raise ValueError("a time is not a number")
     ns = seconds * 10**9
@@ -195,8 +204,8 @@ def add_args(
     queue: int = 0,
     cancel_on_set: bool = False,
     fixed_delay: bool = False,
-) -> tuple[_lib.twheel_add_args, Any]:
-    """The arguments of Purgatory.add(), and the array of keys to which they refer."""
+) -> tuple[bytes, Any]:
+    """The struct twheel_add_args of Purgatory.add(), and the array of keys to which it refers."""
     if timeout is not None and deadline is not None:
         raise TypeError("timeout and deadline exclude each other")
     if quorum is not None and threshold is not None:
@@ -206,48 +215,48 @@ def add_args(
         condition = Condition.ANY if len(array) else Condition.NONE
         condition = Condition.QUORUM if quorum is not None else condition
         condition = Condition.SUM if threshold is not None else condition
-    args = _lib.twheel_add_args(
-        condition=condition,
-        quorum=u32(quorum or 0, "quorum"),
-        nr_keys=len(array),
-        keys=ctypes.addressof(array) if len(array) else 0,
-        threshold=u64(threshold or 0, "threshold"),
-        deadline=interval(timeout) if deadline is None else u64(deadline, "deadline"),
-        slack=interval(slack),  # inf is TWHEEL_SLACK_COARSE
-        period=interval(period),
-        runs=u64(runs, "runs"),
-        cookie=u64(cookie, "cookie"),
-        clock=clock,
-        queue=u32(queue, "queue"),
-    )
-    args.flags = (
+    flags = (
         (_lib.ADD_ABSTIME if deadline is not None or (cancel_on_set and timeout is None) else 0)
         | (_lib.ADD_DETACHED if detached else 0)
         | (_lib.ADD_CANCEL_ON_SET if cancel_on_set else 0)
         | (_lib.ADD_FIXED_DELAY if fixed_delay else 0)
     )
+    args = ADD.pack(
+        flags,
+        condition,
+        u32(quorum or 0, "quorum"),
+        len(array),
+        ctypes.addressof(array) if len(array) else 0,
+        u64(threshold or 0, "threshold"),
+        interval(timeout) if deadline is None else u64(deadline, "deadline"),
+        interval(slack),  # inf is TWHEEL_SLACK_COARSE
+        interval(period),
+        u64(runs, "runs"),
+        u64(cookie, "cookie"),
+        clock,
+        ctypes.sizeof(_lib.twheel_watch_spec) if len(array) else 0,
+        u32(queue, "queue"),
+    )
     return args, array
 
 
-def rearm_args(
-    id: int, timeout: float | None, deadline: int | None, slack: float, mode: Rearm
-) -> _lib.twheel_rearm_args:
+def rearm_fields(
+    timeout: float | None, deadline: int | None, slack: float, mode: Rearm
+) -> tuple[int, int, int]:
+    """The fields of struct twheel_rearm_args after the id."""
     if timeout is not None and deadline is not None:
         raise TypeError("timeout and deadline exclude each other")
-    return _lib.twheel_rearm_args(
-        id=u64(id, "id"),
-        deadline=interval(timeout) if deadline is None else u64(deadline, "deadline"),
-        slack=interval(slack),  # inf is TWHEEL_SLACK_COARSE
-        flags=mode | (_lib.REARM_ABSTIME if deadline is not None else 0),
+    return (
+        interval(timeout) if deadline is None else u64(deadline, "deadline"),
+        interval(slack),  # inf is TWHEEL_SLACK_COARSE
+        mode | (_lib.REARM_ABSTIME if deadline is not None else 0),
     )
 
 
-def signal_args(key: KeyLike, value: int, amount: int, limit: int) -> _lib.twheel_signal_args:
-    return _lib.twheel_signal_args(
-        key=Key(key).raw(),
-        amount=u64(amount, "amount"),
-        value=u64(value, "value"),
-        limit=u32(limit, "limit"),
+def signal_args(key: KeyLike, value: int, amount: int, limit: int) -> bytes:
+    """A struct twheel_signal_args."""
+    return SIGNAL.pack(
+        *Key(key).pair(), u64(amount, "amount"), u64(value, "value"), u32(limit, "limit")
     )
 
 
@@ -529,7 +538,7 @@ class Purgatory(EventQueue):
                            is not read within the period, when it is read; by default at the
                            previous deadline
         """
-        args, array = add_args(
+        packed, array = add_args(
             keys,
             timeout=timeout,
             deadline=deadline,
@@ -546,6 +555,7 @@ class Purgatory(EventQueue):
             cancel_on_set=cancel_on_set,
             fixed_delay=fixed_delay,
         )
+        args = _lib.twheel_add_args.from_buffer_copy(packed)
         if lib.twheel_add(self._fd, ctypes.byref(args)) < 0:
             _lib.fail(describe(args))
         del array  # alive during the call
@@ -600,7 +610,8 @@ class Purgatory(EventQueue):
             slack     as for add()
             mode      Rearm.IF_EARLIER and Rearm.IF_LATER only move the deadline in one direction
         """
-        args = rearm_args(id, timeout, deadline, slack, mode)
+        fields = rearm_fields(timeout, deadline, slack, mode)
+        args = _lib.twheel_rearm_args(u64(id, "id"), *fields)
         status = lib.twheel_rearm_with(self._fd, ctypes.byref(args))
         return was_pending(status, id) and status > 0
 
@@ -623,7 +634,8 @@ class Purgatory(EventQueue):
             amount  amount to be added to the sums of operations with a threshold
             limit   maximum number of operations to complete; 0 for no limit
         """
-        args = signal_args(key, value, amount, limit)
+        packed = signal_args(key, value, amount, limit)
+        args = _lib.twheel_signal_args.from_buffer_copy(packed)
         check(lib.twheel_signal_with(self._fd, ctypes.byref(args)), "key", key)
         return int(args.completed)
 
