@@ -94,11 +94,11 @@ static void operations(void)
 	struct twheel_pending pending = {
 		.id = 5, .cookie = 2, .deadline = 900, .remaining = 100, .missing = 1,
 		.condition = TWHEEL_COND_QUORUM, .clock = CLOCK_BOOTTIME,
-		.nr_keys = 4, .flags = TWHEEL_PENDING_DETACHED,
+		.nr_keys = 4, .flags = TWHEEL_PENDING_DETACHED, .queue = 3,
 	};
 
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"quorum\",\"missing\":\"1\",\"clock\":\"boottime\",\"deadline\":\"900\",\"remaining\":\"100\",\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":4}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"quorum\",\"missing\":\"1\",\"clock\":\"boottime\",\"deadline\":\"900\",\"remaining\":\"100\",\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"queue\":3,\"nr_keys\":4}");
 	twheel_key_text("order-17", &pending.keys[0]);
 	pending.keys[1] = twheel_key_number(42);
 	twheel_key_text("42", &pending.keys[2]);
@@ -110,7 +110,7 @@ static void operations(void)
 	pending.condition = 99;
 	pending.clock = 99;
 	is_json(json_pending(&pending),
-		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"nr_keys\":1}");
+		"{\"type\":\"operation\",\"id\":\"5\",\"own\":false,\"detached\":true,\"cookie\":\"2\",\"condition\":\"unknown\",\"missing\":\"1\",\"clock\":\"unknown\",\"deadline\":null,\"remaining\":null,\"period\":\"0\",\"runs\":\"0\",\"cancel_on_set\":false,\"fixed_delay\":false,\"queue\":3,\"nr_keys\":1}");
 }
 
 static void counts(void)

@@ -64,8 +64,10 @@ static void print_info(const struct twheel_pending *p, const struct twheel_watch
 {
 	char remaining[TIME_TEXT_SIZE];
 
-	printf("operation   %llu%s\n", p->id,
-	       p->flags & TWHEEL_PENDING_DETACHED ? ", detached" : "");
+	printf("operation   %llu", p->id);
+	if (p->flags & TWHEEL_PENDING_DETACHED)
+		printf(", detached, queue %u", p->queue);
+	putchar('\n');
 	if (p->remaining > INT64_MAX)
 		puts("deadline    never");
 	else

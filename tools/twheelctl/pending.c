@@ -48,6 +48,7 @@ json_t *json_pending(const struct twheel_pending *pending)
 			   "runs", json_digits(pending->runs),
 			   "cancel_on_set", pending->flags & TWHEEL_PENDING_CANCEL_ON_SET,
 			   "fixed_delay", pending->flags & TWHEEL_PENDING_FIXED_DELAY);
+	json_object_set_new(object, "queue", json_number(pending->queue));
 	json_object_set_new(object, "nr_keys", json_integer(pending->nr_keys));
 	return object;
 }
