@@ -26,6 +26,12 @@ bool device_missing(int error)
 
 enum outcome not_loaded(const char *path)
 {
+	if (!access("/sys/module/twheel", F_OK)) {
+		fprintf(stderr,
+			"%s: %s: the module is loaded, but the node is hidden from this process, or of an earlier purgatory: see the settings of its service or container, and restart that\n",
+			program_invocation_short_name, path);
+		return OUTCOME_DEVICE;
+	}
 	fprintf(stderr,
 		"%s: %s: the module is not loaded: modprobe twheel, or insmod twheel.ko\n",
 		program_invocation_short_name, path);

@@ -23,7 +23,7 @@ enum outcome device_failure(const char *message);
 /* Return: true for the errors of an open without the module, or without the purgatory. */
 bool device_missing(int error);
 
-/* Prints advice to load the module. Return: OUTCOME_DEVICE. */
+/* A node cannot be opened. Prints advice, such as to load the module. Return: OUTCOME_DEVICE. */
 enum outcome not_loaded(const char *path);
 
 /* device_failure() for an open of @path, with advice if the module is not loaded. */

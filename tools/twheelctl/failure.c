@@ -92,6 +92,11 @@ static const struct cause {
 		"On the realtime clock, a date replaces a date, and --in an interval. Or cancel it and add another.",
 	},
 	{
+		OPEN, EPERM, OUTCOME_DEVICE,
+		"the device cgroup of the service or container denies access",
+		"DeviceAllow= of a unit grants it, or --device of a container.",
+	},
+	{
 		OPEN, EDQUOT, OUTCOME_FAILED,
 		"the user has too many open files",
 		"The module's parameter user_max_files limits them.",
@@ -196,7 +201,7 @@ static enum outcome node_failure(const char *path, const char *purgatory)
 		return not_loaded(path);
 	}
 	outcome = report(OPEN, path, error);
-	if (error == EACCES || error == EPERM)
+	if (error == EACCES)
 		advise_group(path);
 	return outcome;
 }
