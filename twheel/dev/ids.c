@@ -190,11 +190,18 @@ static void leaf_fill(struct twheel_ids *ids, u32 nr, unsigned long *slots)
 	smp_store_release(&leaf->slots, slots);
 }
 
+/* Set the first leaf of the list. */
+static void shard_set_first(struct twheel_ids *ids, struct twheel_id_shard *shard, u32 nr)
+{
+	WRITE_ONCE(shard->free, nr);
+	shard->leaf = nr ? leaf_at(ids, nr) : NULL;
+}
+
 /*
  * Give slots to the first leaf of the list, if it has none, or to a new one, which becomes the
  * first. Returns 0, also if another task was faster, -ENOSPC or -ENOMEM. May sleep.
  */
-static int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
+static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 {
 	unsigned long *slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
 	int nr = 0;
@@ -206,9 +213,9 @@ static int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 	spin_lock(&shard->lock);
 	if (nr > 0) {
 		leaf_at(ids, nr)->next = shard->free;
-		WRITE_ONCE(shard->free, nr);
+		shard_set_first(ids, shard, nr);
 	}
-	if (nr >= 0 && shard->free && !leaf_at(ids, shard->free)->slots) {
+	if (nr >= 0 && shard->leaf && !shard->leaf->slots) {
 		leaf_fill(ids, shard->free, slots);
 		slots = NULL;
 	}
@@ -221,25 +228,24 @@ static int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 /* Put an object in a free slot. Returns false if none is at hand. */
 static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, void *object, u64 *id)
 {
-	struct twheel_id_leaf *leaf;
+	struct twheel_id_leaf *leaf = shard->leaf;
+	u64 generation = shard->generation + 1;
 	unsigned long *slot;
-	u32 nr = shard->free;
+	u32 free;
 
 	lockdep_assert_held(&shard->lock);
-	if (!nr)
+	if (!leaf || !leaf->slots)
 		return false;
-	leaf = leaf_at(ids, nr);
-	if (!leaf->slots)
-		return false;
-	WRITE_ONCE(shard->generation, shard->generation + 1);
+	free = leaf->free;
+	slot = &leaf->slots[free];
+	WRITE_ONCE(shard->generation, generation);
 	/* Pairs with the acquire of a task that has found an earlier object at this address. */
-	smp_store_release(id, shard->generation << TWHEEL_INDEX_BITS |
-			      (nr - 1) << TWHEEL_LEAF_BITS | leaf->free);
-	slot = &leaf->slots[leaf->free];
+	smp_store_release(id, generation << TWHEEL_INDEX_BITS |
+			      (shard->free - 1) << TWHEEL_LEAF_BITS | free);
 	leaf->free = *slot >> 1;
 	leaf->used++;
 	if (leaf->free == NO_SLOT)
-		WRITE_ONCE(shard->free, leaf->next);
+		shard_set_first(ids, shard, leaf->next);
 	/* Pairs with the address dependency in twheel_ids_find(). */
 	smp_store_release(slot, (unsigned long)object);
 	return true;
@@ -283,11 +289,11 @@ static unsigned long *shard_remove(struct twheel_ids *ids, struct twheel_id_shar
 	lockdep_assert_held(&shard->lock);
 	if (leaf->free == NO_SLOT) {
 		leaf->next = shard->free;
-		WRITE_ONCE(shard->free, id_leaf(id));
+		shard_set_first(ids, shard, id_leaf(id));
 	}
 	WRITE_ONCE(slots[id_slot(id)], slot_free(leaf->free));
 	leaf->free = id_slot(id);
-	if (--leaf->used || shard->free == id_leaf(id))
+	if (--leaf->used || shard->leaf == leaf)
 		return NULL;
 	WRITE_ONCE(leaf->slots, NULL);
 	return slots;

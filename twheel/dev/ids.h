@@ -26,13 +26,15 @@ struct twheel_id_leaf;
 
 /**
  * struct twheel_id_shard - the leaves of some users of a table
- * @lock: protects @free and all members of the leaves
- * @free: first leaf with a free slot, or 0
+ * @lock: protects the other members, and those of the leaves
+ * @free: number of the first leaf with a free slot, or 0
+ * @leaf: this leaf
  * @generation: generation of the latest id
  */
 struct twheel_id_shard {
 	spinlock_t	lock;	/* of the leaves of a shard */
 	u32		free;
+	struct twheel_id_leaf *leaf;
 	u64		generation;
 } ____cacheline_aligned_in_smp;
 

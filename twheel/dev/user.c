@@ -375,24 +375,17 @@ static struct twheel *wheel_create(struct twheel_user *user, enum twheel_clock c
 	return twheel_make(&config, reapers, owner->share);
 }
 
-/*
- * Look up or create a wheel. The caller has charged an operation to the user, and the wheel is
- * valid until it is uncharged. Returns ERR_PTR(-ENOMEM) on failure. May sleep.
- */
-struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock)
+/* Create a wheel, see twheel_user_wheel(). */
+struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock)
 {
 	struct twheel *wheel;
 
-	/* Pairs with the releases here and in user_idle(). */
-	wheel = smp_load_acquire(&user->wheel[clock]);
-	if (likely(wheel))
-		return wheel;
 	mutex_lock(&user->lock);
 	wheel = user->wheel[clock];
 	if (!wheel) {
 		wheel = wheel_create(user, clock);
 		if (!IS_ERR(wheel)) {
-			/* Pairs with the acquire above. */
+			/* Pairs with the acquire in twheel_user_wheel(). */
 			smp_store_release(&user->wheel[clock], wheel);
 		}
 	}

@@ -90,7 +90,19 @@ void twheel_user_put(struct twheel_user *user);
 bool twheel_user_is_caller(const struct twheel_user *user);
 int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr);
-struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock);
+struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock);
 void twheel_users_query(struct twheel_query_args *query);
+
+/*
+ * Look up or create a wheel. The caller has charged an operation to the user, and the wheel is
+ * valid until it is uncharged. Returns ERR_PTR(-ENOMEM) on failure. May sleep.
+ */
+static inline struct twheel *twheel_user_wheel(struct twheel_user *user, enum twheel_clock clock)
+{
+	/* Pairs with the releases in twheel_user_make_wheel() and user_idle(). */
+	struct twheel *wheel = smp_load_acquire(&user->wheel[clock]);
+
+	return likely(wheel) ? wheel : twheel_user_make_wheel(user, clock);
+}
 
 #endif /* _TWHEEL_DEV_USER_H */
