@@ -51,6 +51,7 @@
 #include <trace/events/twheel.h>
 
 #include "../compat.h"
+#include "callback.h"
 #include "shard.h"
 #include "step.h"
 #include "timer.h"
@@ -58,12 +59,6 @@
 static unsigned long slow_ns = NSEC_PER_MSEC;
 module_param(slow_ns, ulong, 0644);
 MODULE_PARM_DESC(slow_ns, "count and trace callbacks that take at least this long in ns (default 1000000)");
-
-/* Out of line: lockdep compares the address of the name. */
-void twheel_callback_init_map(struct lockdep_map *map, unsigned long class)
-{
-	lockdep_init_map(map, "twheel_callback", (struct lock_class_key *)class, 0);
-}
 
 /*
  * The lockdep class of a callback, for twheel_callback_begin() and twheel_callback_wait(). One

@@ -76,6 +76,7 @@
 #include <linux/sched.h>
 #include <trace/events/twheel.h>
 
+#include "callback.h"
 #include "shard.h"
 #include "timer.h"
 #include "twheel.h"

@@ -104,6 +104,7 @@
 #include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
+#include "../core/callback.h"
 #include "../core/timer.h"
 #include "op.h"
 #include "purgatory.h"

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/* Callbacks of timers and operations: checks, and their durations. See callback.c. */
+#ifndef _TWHEEL_CORE_CALLBACK_H
+#define _TWHEEL_CORE_CALLBACK_H
+
+#include <linux/bug.h>
+#include <linux/compiler.h>
+#include <linux/irqflags.h>
+#include <linux/kconfig.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+#include <linux/types.h>
+#include <trace/events/twheel.h>
+
+/**
+ * struct twheel_callback - a running callback
+ * @map: lockdep map
+ * @preempt_count: preempt count before the call
+ * @locks: number of held locks before the call
+ * @begin: time of the call in ns; 0 unless callbacks are traced
+ */
+struct twheel_callback {
+	struct lockdep_map	map;
+	int			preempt_count;
+	int			locks;
+	u64			begin;
+};
+
+void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
+
+/*
+ * Before a callback. @class is the address of the function, or an address within it. Callbacks
+ * of a class may be nested.
+ */
+static inline void twheel_callback_begin(struct twheel_callback *callback, unsigned long class)
+{
+	callback->preempt_count = preempt_count();
+	callback->locks = lockdep_depth(current);
+	if (IS_ENABLED(CONFIG_LOCKDEP))
+		twheel_callback_init_map(&callback->map, class);
+	lock_map_acquire_read(&callback->map);
+	callback->begin = trace_twheel_callback_enabled() ? ktime_get_mono_fast_ns() : 0;
+}
+
+/* After a callback; @class as before it. */
+static inline void twheel_callback_end(struct twheel_callback *callback, unsigned long class)
+{
+	if (trace_twheel_callback_enabled() && callback->begin)
+		trace_twheel_callback(class, ktime_get_mono_fast_ns() - callback->begin);
+	lock_map_release(&callback->map);
+	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %ps leaks a lock\n",
+		  (void *)class);
+	if (likely(preempt_count() == callback->preempt_count))
+		return;
+	WARN_ONCE(1, "twheel: %ps preempt leak: %08x -> %08x\n", (void *)class,
+		  callback->preempt_count, preempt_count());
+	/* A spinlock may still be held, but the reaper can continue. */
+	preempt_count_set(callback->preempt_count);
+}
+
+/*
+ * Before a wait for a callback. If lockdep reports this function, the caller holds a lock that
+ * the callback takes.
+ */
+static inline void twheel_callback_wait(unsigned long class)
+{
+	struct lockdep_map map;
+	unsigned long flags;
+
+	if (!IS_ENABLED(CONFIG_LOCKDEP))
+		return;
+	twheel_callback_init_map(&map, class);
+	/* With interrupts enabled, lockdep would report callbacks that run in interrupts. */
+	local_irq_save(flags);
+	lock_map_acquire(&map);
+	lock_map_release(&map);
+	local_irq_restore(flags);
+}
+
+#endif /* _TWHEEL_CORE_CALLBACK_H */
