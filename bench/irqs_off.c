@@ -69,7 +69,7 @@ static int wait_for(int wanted)
 	return 0;
 }
 
-/* Every other timer is inline.  With @on_set a change of the clock cancels half of either kind. */
+/* Every other timer is inline. With @on_set a change of the clock cancels half of either kind. */
 static int timers_add(struct twheel *wheel, struct twheel_clock_timer *timer, u32 nr, bool on_set,
 		      u64 from, u64 apart)
 {

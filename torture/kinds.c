@@ -3,10 +3,10 @@
  * One interface to all kinds of timers: plain timers, periodic timers, and work that a
  * timer queues.
  *
- * Any number of threads may work on a plain timer.  A periodic timer must be idle when it
+ * Any number of threads may work on a plain timer. A periodic timer must be idle when it
  * is started, and work that is armed while it is queued may run once for both armings.
  * So these two are armed only by a thread with exclusive access that has settled them;
- * the function of a work item may also arm it, once per run.  Any thread may cancel them.
+ * the function of a work item may also arm it, once per run. Any thread may cancel them.
  */
 #include <linux/errno.h>
 #include <linux/workqueue.h>

@@ -3,7 +3,7 @@
  * Random calls on timers, from worker threads and from timer functions.
  *
  * A worker enters the gate of a wheel and makes a number of calls on its timers, mostly
- * concurrently with other threads, sometimes with exclusive access to a timer.  Orphans
+ * concurrently with other threads, sometimes with exclusive access to a timer. Orphans
  * are timers that only their creator knows; the last reference frees an orphan.
  */
 #include <linux/delay.h>

@@ -3,23 +3,23 @@
  * The account of armings and their outcomes.
  *
  * Each call that may arm a timer increments @begun in advance, and decrements it again
- * if it has armed nothing.  Each outcome increments @ended.  So @ended never exceeds
+ * if it has armed nothing. Each outcome increments @ended. So @ended never exceeds
  * @begun, however calls race: a timer that fires twice, or after it was cancelled, is
  * detected at once or at the latest when it is settled.
  *
- * To settle a timer is to cancel it synchronously with exclusive access.  The timer is
+ * To settle a timer is to cancel it synchronously with exclusive access. The timer is
  * then neither pending nor running, and @ended equals @begun, unless an arming was lost.
  * A call of twheel_timer_cancel_sync() may cancel the timer more than once, if the timer
  * is armed again while the call waits for the timer function; the account stays exact
- * if only that function can arm it.  Otherwise the call is counted in @syncs, and
+ * if only that function can arm it. Otherwise the call is counted in @syncs, and
  * armings without an outcome are counted as cancelled; the counts of the wheel show
  * whether they were.
  *
  * A periodic timer is re-armed by the reaper, which the test notices only at the
- * outcome: such an arming is counted together with its outcome.  The expected number of
+ * outcome: such an arming is counted together with its outcome. The expected number of
  * runs is known, and is checked instead.
  *
- * When several threads set the deadline of a timer, the current one is unknown.  Only
+ * When several threads set the deadline of a timer, the current one is unknown. Only
  * the earliest and the latest one since the timer was settled are known, and only a time
  * outside of these bounds is an error.  outcome_arm_exactly() knows the exact deadline.
  *

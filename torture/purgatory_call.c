@@ -2,12 +2,12 @@
 /*
  * Calls that end an operation, with checks of their results.
  *
- * A call passes a ticket in the value of the operations that it completes.  The counter
+ * A call passes a ticket in the value of the operations that it completes. The counter
  * of the ticket is incremented by each of these operations and reduced by the result of
  * the call, so that it is zero when no call is in progress.
  *
  * An operation with a predicate is completed by the call that evaluates the predicate, not
- * by the call that made it hold.  So the innermost call in progress is recorded for each
+ * by the call that made it hold. So the innermost call in progress is recorded for each
  * context, that is for each task and for the softirq of each CPU.
  *
  * The result of a call on a single operation is checked against the state of the operation

@@ -2,15 +2,15 @@
 /*
  * Checks of an operation: whether it may have ended, and whether it must have ended.
  *
- * A key counts its signals when a call begins and again after it has returned.  A signal
+ * A key counts its signals when a call begins and again after it has returned. A signal
  * that began before the add returned may or may not count for the operation; a signal
- * that begins later does.  So the counters before and after the add give the maximum and
- * minimum number of signals that the operation has seen.  It may complete if the maximum
- * satisfies its condition, and must complete if the minimum does.  Predicates are alike: a
+ * that begins later does. So the counters before and after the add give the maximum and
+ * minimum number of signals that the operation has seen. It may complete if the maximum
+ * satisfies its condition, and must complete if the minimum does. Predicates are alike: a
  * call that evaluates the predicate after it has started to hold must notice that, or
  * leave it to another call that will.
  *
- * That an operation must have ended can only be checked while no call is in progress.  For
+ * That an operation must have ended can only be checked while no call is in progress. For
  * operations with keys of their own this is the case whenever their last user leaves.
  * This detects two concurrent calls on one operation that miss each other.
  */

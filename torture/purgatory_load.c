@@ -3,8 +3,8 @@
  * Random calls on operations, from threads, softirqs and callbacks. Only threads may sleep.
  *
  * A slot makes an operation reachable, from before its add until another operation
- * replaces it.  Half of the calls use the first slots, so that calls on one operation
- * race.  Other calls signal and check the shared keys directly.
+ * replaces it. Half of the calls use the first slots, so that calls on one operation
+ * race. Other calls signal and check the shared keys directly.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>

@@ -3,8 +3,8 @@
  * The operations under test: their creation, callbacks and release.
  *
  * The memory of an operation is not freed by its release, which only poisons it and puts
- * it into a quarantine.  This detects callbacks after the release, and writes to memory
- * that a consumer could have freed.  The memory is freed after further releases.
+ * it into a quarantine. This detects callbacks after the release, and writes to memory
+ * that a consumer could have freed. The memory is freed after further releases.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Checks in timer functions: whether the timer may run at all, and at this time.  The
+ * Checks in timer functions: whether the timer may run at all, and at this time. The
  * audit checks from outside whether it should have run.
  */
 #include <linux/errno.h>

@@ -5,13 +5,13 @@
  *
  * Threads add, re-arm, cancel and shut down timers, on the system wheels and on wheels
  * that are created and stopped concurrently, while timers fire, CPUs go offline and
- * online, and the wall clock is set.  The test runs when the module is loaded and ends
- * with one line in the kernel log, SUCCESS or FAILURE.  The load itself succeeds in
+ * online, and the wall clock is set. The test runs when the module is loaded and ends
+ * with one line in the kernel log, SUCCESS or FAILURE. The load itself succeeds in
  * either case, because some programs retry a failed load.  purgatory.c describes the
  * test of operations.
  *
- * The main invariant concerns armings.  An add or a re-arm arms a timer if it reports
- * that the timer was not pending before and is pending now.  Each arming has exactly
+ * The main invariant concerns armings. An add or a re-arm arms a timer if it reports
+ * that the timer was not pending before and is pending now. Each arming has exactly
  * one outcome:
  *
  *	fired		the timer function was called
@@ -20,7 +20,7 @@
  *
  * In addition, a timer must not fire before its earliest possible deadline, nor long
  * after the latest one, nor while its function is running, nor after the return of a
- * cancel_sync, shutdown_sync or stop that rules it out.  At the end of each round the
+ * cancel_sync, shutdown_sync or stop that rules it out. At the end of each round the
  * counts in twheel_get_stats() must match those of the test exactly.
  *
  *	outcome.c	accounts for armings and their outcomes
@@ -34,7 +34,7 @@
  *	report.c	counters and log messages
  *
  * The test attributes all timers on the system wheels to itself, so there must be no
- * other user of twheel; purgatories get separate wheels.  It also sets the clock.  Run
+ * other user of twheel; purgatories get separate wheels. It also sets the clock. Run
  * it only on a dedicated machine.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

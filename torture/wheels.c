@@ -2,7 +2,7 @@
 /*
  * The wheels under test, and a thread for each that creates and ends it.
  *
- * In each round the thread creates the wheel and initialises its timers.  Then workers
+ * In each round the thread creates the wheel and initialises its timers. Then workers
  * make calls on the timers, until the thread ends the wheel in one of three ways and
  * compares its counts with those of the test.
  *

@@ -3,7 +3,7 @@
  * twheel for kernel modules: timers on a hierarchical timing wheel, and purgatories of
  * delayed operations.
  *
- * Times are in nanoseconds of the clock of a wheel, CLOCK_MONOTONIC by default.  The
+ * Times are in nanoseconds of the clock of a wheel, CLOCK_MONOTONIC by default. The
  * kernel-doc of a function is at its definition; Documentation/kernel-api.rst has examples.
  */
 #ifndef _LINUX_TWHEEL_H
@@ -56,11 +56,11 @@ struct twheel_timer {
  * Flags of a timer.
  *
  * TWHEEL_TIMER_INLINE: the hard interrupt of the deadline calls the callback, on PREEMPT_RT
- * the reaper.  It does not wait for ordinary timers or for the reaper.  The callback must
- * neither sleep nor take a lock that is ever held with interrupts enabled.  It suits a
+ * the reaper. It does not wait for ordinary timers or for the reaper. The callback must
+ * neither sleep nor take a lock that is ever held with interrupts enabled. It suits a
  * wake-up or a queue_work().
  *
- * TWHEEL_TIMER_CANCEL_ON_SET: for periodic timers on a wheel of TWHEEL_CLOCK_REALTIME.  A change
+ * TWHEEL_TIMER_CANCEL_ON_SET: for periodic timers on a wheel of TWHEEL_CLOCK_REALTIME. A change
  * of the clock cancels the timer, as that of a struct twheel_clock_timer.
  */
 #define TWHEEL_TIMER_INLINE		BIT(0)
@@ -562,11 +562,11 @@ struct twheel_op {
 /*
  * Flags of an operation.
  *
- * TWHEEL_OP_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME.  Each change of the clock
- * cancels the pending operation with the error -ECANCELED, also if it has no deadline.  A
+ * TWHEEL_OP_CANCEL_ON_SET: for a wheel of TWHEEL_CLOCK_REALTIME. Each change of the clock
+ * cancels the pending operation with the error -ECANCELED, also if it has no deadline. A
  * resume from suspend counts as a change, as with timerfd.
  *
- * TWHEEL_OP_MAY_SLEEP: the add may sleep.  If the table of keys is too small, it allocates more
+ * TWHEEL_OP_MAY_SLEEP: the add may sleep. If the table of keys is too small, it allocates more
  * buckets itself and does not depend on a work item.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
@@ -794,7 +794,7 @@ int twheel_op_get_progress(struct twheel_op *op, struct twheel_op_progress *prog
  *
  * TWHEEL_MAY_SLEEP: the call reschedules after each chunk of operations.
  *
- * TWHEEL_KILLABLE: likewise, and a fatal signal ends the call early.  It returns the number
+ * TWHEEL_KILLABLE: likewise, and a fatal signal ends the call early. It returns the number
  * of operations that it ended; fatal_signal_pending() is the reason if others are left.
  */
 #define TWHEEL_MAY_SLEEP	BIT(0)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the expiry queue and the queues of a base when the clock is set.  No node is
+ * KUnit tests for the expiry queue and the queues of a base when the clock is set. No node is
  * lost, early or late, no node is moved unnecessarily, and a step cancels exactly those
- * timers that were added before it and that were not due by the old time.  The tests supply
+ * timers that were added before it and that were not due by the old time. The tests supply
  * the time.
  */
 #include <kunit/test.h>
@@ -173,7 +173,7 @@ static void step_back_moves_no_node(struct kunit *test)
 	random_start(test, &random);
 	for (i = 0; i < NR_TIMERS; i++)
 		add_ns(i, i % 50 ? NS(START + 3 * random_below(&random, 1666)) : TWHEEL_NEVER, 0);
-	/* Some nodes become due and stay due, and some cascade.  None is in tick START + 1001. */
+	/* Some nodes become due and stay due, and some cascade. None is in tick START + 1001. */
 	while (twheel_queue_first(queue) <= START + 1000)
 		advance(START + 1000);
 

@@ -3,7 +3,7 @@
  * Fetch, and DelayedFetch: the request waits until its partitions have min.bytes beyond its
  * offsets, or until max.wait.
  *
- * Consumers get records below the high watermark.  Followers get all records, and the offsets of
+ * Consumers get records below the high watermark. Followers get all records, and the offsets of
  * their requests are the ends of their logs.
  */
 #include <sys/param.h>

@@ -2,7 +2,7 @@
 /*
  * The log of a partition: a file of record batches (format 2), as they came.
  *
- * Each process has its own index of a file.  The end of the log is shared, see
+ * Each process has its own index of a file. The end of the log is shared, see
  * partition.h, and is passed by the caller: bytes beyond it do not exist.
  */
 #ifndef BROKER_LOG_H
@@ -56,7 +56,7 @@ size_t batches_complete(const uint8_t *data, size_t len);
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 /*
- * Open a log and find its end. A last batch that was not written completely is cut.  Anything else
+ * Open a log and find its end. A last batch that was not written completely is cut. Anything else
  * that is not valid is damage, and an error: the log may be the only one that has the batches
  * after it.
  */

@@ -207,7 +207,7 @@ static const char *parse(int argc, char **argv, const char **node)
 	return optind == argc ? path : NULL;
 }
 
-/* Create the data folder.  The workers keep its lock until the last one has exited. */
+/* Create the data folder. The workers keep its lock until the last one has exited. */
 static bool lock_data(void)
 {
 	int fd;

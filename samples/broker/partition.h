@@ -3,12 +3,12 @@
  * Partitions: the end of the log, the high watermark and the replicas, in memory that all
  * processes of a broker share.
  *
- * A replica is in sync from the time that it has fetched up to the high watermark.  It has a
+ * A replica is in sync from the time that it has fetched up to the high watermark. It has a
  * lease, an operation whose deadline moves whenever the replica has fetched all that the log had
- * at its previous fetch.  When the lease expires, the replica is not in sync any more.  The high
+ * at its previous fetch. When the lease expires, the replica is not in sync any more. The high
  * watermark is the lowest end of the log of all replicas in sync, including the leader.
  *
- * Each partition has a robust mutex.  A process may be killed at any instruction: the two places
+ * Each partition has a robust mutex. A process may be killed at any instruction: the two places
  * change by a single store each, and the next owner of the mutex cuts an unfinished batch.
  *
  * Changes queue signals for the requests that wait; the caller submits them.

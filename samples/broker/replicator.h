@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Replication: a process for each leader fetches the partitions that this broker follows, and
- * appends the batches to its own logs.  It is a client with the ID of a replica; the leader makes
- * it wait.  The process ends with its connection, and the main process starts the next one.
+ * appends the batches to its own logs. It is a client with the ID of a replica; the leader makes
+ * it wait. The process ends with its connection, and the main process starts the next one.
  *
- * Leaders never change, so there are no epochs.  If the leader's log does not have the last batch
+ * Leaders never change, so there are no epochs. If the leader's log does not have the last batch
  * of this one, it has lost records, and this log is kept as it is: it may be the only copy.
  */
 #ifndef BROKER_REPLICATOR_H

@@ -2,7 +2,7 @@
 /*
  * Requests, from their messages to their responses.
  *
- * A request is parsed and begins.  If amounts are missing, it waits; a request that has ended
+ * A request is parsed and begins. If amounts are missing, it waits; a request that has ended
  * its wait is answered with the state at that time.
  */
 #ifndef BROKER_REQUEST_H

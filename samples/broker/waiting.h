@@ -2,9 +2,9 @@
 /*
  * Requests that wait: for an amount under their keys, or for their deadline.
  *
- * Signals are not stored, and another worker may change a partition at any time.  The caller
+ * Signals are not stored, and another worker may change a partition at any time. The caller
  * reads the state of the partitions, adds a wait for the missing amount, submits, reads the
- * state again and ends the wait if the state has changed.  Either way the wait ends with an
+ * state again and ends the wait if the state has changed. Either way the wait ends with an
  * event, and the caller reads the state once more before it answers.
  *
  * There are two implementations: a purgatory, which all workers of a broker share; and a heap

@@ -2,7 +2,7 @@
 /*
  * Requests that wait in a named purgatory. See waiting.h.
  *
- * A wait is an operation with the condition SUM.  Its cookie is the address of the wait.  The
+ * A wait is an operation with the condition SUM. Its cookie is the address of the wait. The
  * keys are short texts, for twheelctl: "acks:12" is the key of produces to partition 12.
  */
 #include <errno.h>

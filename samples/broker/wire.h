@@ -3,7 +3,7 @@
  * Messages of Kafka's protocol: big-endian numbers, strings and arrays in a buffer.
  *
  * One function describes a message for both directions: the functions below write a value, or
- * read it into the same variable.  They never leave the buffer.  After the first error they read
+ * read it into the same variable. They never leave the buffer. After the first error they read
  * zeroes, and the caller tests @failed once, at the end.
  */
 #ifndef BROKER_WIRE_H

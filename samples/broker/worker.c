@@ -3,14 +3,14 @@
  * A worker: one process with one epoll loop, for connections and for the requests that wait.
  *
  * The requests of a connection are executed one after another, as Kafka does: while one waits or
- * its response is not sent, nothing is read.  So a connection holds one request and one response
+ * its response is not sent, nothing is read. So a connection holds one request and one response
  * at most.
  *
  * Each round of the loop executes a request of each connection that has one, reads the events of
- * waiting requests, and then submits the queued adds and signals.  See waiting.h about the check
+ * waiting requests, and then submits the queued adds and signals. See waiting.h about the check
  * after the add.
  *
- * The kernel ends a connection whose client does not read for some seconds.  If the buffers of
+ * The kernel ends a connection whose client does not read for some seconds. If the buffers of
  * all connections are too large before, those with unsent responses make room.
  */
 #include <errno.h>
@@ -113,7 +113,7 @@ static void watch(struct connection *connection, uint32_t events)
 }
 
 /*
- * Go on with a connection, or close it if it has ended or has its last response.  A request that
+ * Go on with a connection, or close it if it has ended or has its last response. A request that
  * is in the buffer is executed in the next round, after those of other connections.
  */
 static void go_on(struct connection *connection, bool ok)

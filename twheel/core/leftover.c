@@ -3,17 +3,17 @@
  * Timers that a removed module leaves behind.
  *
  * The module has run its exit function, and its code and data are about to be freed: a pending
- * timer of it would be a page fault in a reaper or in an interrupt, long after the cause.  So it is
- * reported and cancelled.  A timer may be in the data of the module, or in memory that was freed
+ * timer of it would be a page fault in a reaper or in an interrupt, long after the cause. So it is
+ * reported and cancelled. A timer may be in the data of the module, or in memory that was freed
  * already; then even this cannot help.
  *
  * This is a search through all pending timers, except those of users, while others add, cancel and
- * expire timers.  The lock of a shard is held for a chunk at a time.  Nodes that have been visited
+ * expire timers. The lock of a shard is held for a chunk at a time. Nodes that have been visited
  * go to the tail of their list, where new ones go, too: those before the first visited node have
- * not been visited yet.  Buckets are visited in the order of their expiry.  A node leaves an
+ * not been visited yet. Buckets are visited in the order of their expiry. A node leaves an
  * expired bucket for one that expires later, or for @due, so none is missed.
  *
- * @due must stay in order, so only its first nodes are visited.  Others behind them are about to
+ * @due must stay in order, so only its first nodes are visited. Others behind them are about to
  * fire, like those whose callbacks run already.
  */
 #include <linux/bug.h>

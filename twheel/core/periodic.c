@@ -3,7 +3,7 @@
  * Periodic timers.
  *
  * The reaper arms the timer again after the callback has returned: a callback never overlaps
- * with itself, and a slow one delays the next run.  A timer that was cancelled during its
+ * with itself, and a slow one delays the next run. A timer that was cancelled during its
  * callback is not accessed any more, since it may have been freed.
  */
 #include <linux/bug.h>

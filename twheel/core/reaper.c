@@ -3,20 +3,20 @@
  * Expiry: a turn of a shard, in which its reaper runs the callbacks of timers, and the alarm, an
  * hrtimer that expires with the earliest bucket.
  *
- * There is no periodic tick: without due timers nothing runs.  A shard has two bases:
+ * There is no periodic tick: without due timers nothing runs. A shard has two bases:
  *
  *	base		callbacks run in	the alarm is armed for it
  *	----		----------------	-------------------------
  *	reaper		the reaper		while the shard is asleep
  *	inline		the alarm		always
  *
- * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU.  A bucket
+ * So an inline timer waits neither for ordinary timers nor for the reaper to get a CPU. A bucket
  * of inline timers that are not due is another matter: the alarm moves a few of them, and wakes
- * the reaper for the rest.  Both work on it: if the reaper has to wait for a CPU, the alarm goes
+ * the reaper for the rest. Both work on it: if the reaper has to wait for a CPU, the alarm goes
  * on, a few timers at a time.
  *
  * On PREEMPT_RT a hard interrupt must not take our lock: the alarm only asks for a turn of the
- * reaper, which serves both bases.  A turn ends after each callback then if an inline timer is due
+ * reaper, which serves both bases. A turn ends after each callback then if an inline timer is due
  * or another shard has asked, so an inline timer waits for one callback of each such shard.
  *
  * An add of a due timer asks for turns. An add that creates an earlier bucket reprograms the alarm,
@@ -24,17 +24,17 @@
  * its alarm is armed, with the lock held under which nothing was left to do.
  *
  * For the base of the reaper the alarm does a bounded part of the work: it expires some
- * buckets, and asks for turns only if timers are due, or nodes are left to move.  If only
- * buckets that cancels have emptied are left, it continues after a gap.  A timer found due
+ * buckets, and asks for turns only if timers are due, or nodes are left to move. If only
+ * buckets that cancels have emptied are left, it continues after a gap. A timer found due
  * stays due, even if the clock is set back before the reaper runs.
  *
  * An hrtimer never runs on two CPUs at once, and the reaper is one thread, so a base runs one
- * callback at a time.  The lock is never held during a callback, and for at most TWHEEL_CHUNK
- * items at a time: nodes, and buckets, emptied ones included.  An alarm has as many for its
+ * callback at a time. The lock is never held during a callback, and for at most TWHEEL_CHUNK
+ * items at a time: nodes, and buckets, emptied ones included. An alarm has as many for its
  * whole interrupt, with its callbacks.
  *
  * A reaper has normal priority unless the module parameter reaper_fifo is set, as it is by default
- * on PREEMPT_RT.  It shares its CPU fairly while a million timers fire, and may have to wait for
+ * on PREEMPT_RT. It shares its CPU fairly while a million timers fire, and may have to wait for
  * it.
  */
 #include <linux/bitops.h>
@@ -90,7 +90,7 @@ int twheel_timer_error(const struct twheel_timer *timer)
 EXPORT_SYMBOL_GPL(twheel_timer_error);
 
 /*
- * Make the next due timer the running one.  It is neither pending nor charged when its callback is
+ * Make the next due timer the running one. It is neither pending nor charged when its callback is
  * called.
  */
 static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel_base *base)
@@ -127,7 +127,7 @@ static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_t
 }
 
 /*
- * The callback has returned and may have freed the timer.  Returns true if the caller must wake the
+ * The callback has returned and may have freed the timer. Returns true if the caller must wake the
  * waiters of the base, without the lock.
  */
 static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
@@ -148,7 +148,7 @@ static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 }
 
 /*
- * A timer that was due when it was added, or by a change of the clock, is not late.  The clock has
+ * A timer that was due when it was added, or by a change of the clock, is not late. The clock has
  * not been set since @now was read: a chunk ends when it is.
  */
 static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
@@ -185,7 +185,7 @@ static bool base_expired(const struct twheel_base *base, u64 now)
 
 /*
  * Long callbacks are found by the tick, as workqueues find CPU-intensive work: to read a
- * clock takes as long as most callbacks.  With slow_ns=0 every callback is reported.
+ * clock takes as long as most callbacks. With slow_ns=0 every callback is reported.
  */
 static void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
 		      void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
@@ -206,7 +206,7 @@ static void reap_time(struct twheel_shard *shard, const struct twheel_timer *tim
 
 /*
  * Run the callbacks of at most a chunk of due timers, so that timers that are armed for the past
- * again and again do not starve others.  The caller reschedules in between.
+ * again and again do not starve others. The caller reschedules in between.
  */
 static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 now)
 	__must_hold(&shard->lock)
@@ -289,8 +289,8 @@ static bool reap_inline(struct twheel_shard *shard, u64 now, unsigned int *budge
 }
 
 /*
- * On PREEMPT_RT, call due inline timers, and arm the alarm for the next ones.  If some are left,
- * they wait for one ordinary callback.  Returns true if there were some.
+ * On PREEMPT_RT, call due inline timers, and arm the alarm for the next ones. If some are left,
+ * they wait for one ordinary callback. Returns true if there were some.
  */
 static bool reap_inline_due(struct twheel_shard *shard, u64 now)
 	__must_hold(&shard->lock)
@@ -357,7 +357,7 @@ static void reap_begin(struct twheel_shard *shard)
 	}
 }
 
-/* A turn of a shard.  Returns true if work is left; otherwise the shard is asleep. */
+/* A turn of a shard. Returns true if work is left; otherwise the shard is asleep. */
 bool twheel_shard_serve(struct twheel_shard *shard)
 {
 	bool more;
@@ -441,8 +441,8 @@ static bool alarm_needs_reaper(struct twheel_shard *shard, u64 now, unsigned int
 }
 
 /*
- * Whether CLOCK_REALTIME was set back after the alarm expired.  The hrtimer core reads the clock
- * once for all timers of an interrupt.  It would take an alarm that is armed by the new time
+ * Whether CLOCK_REALTIME was set back after the alarm expired. The hrtimer core reads the clock
+ * once for all timers of an interrupt. It would take an alarm that is armed by the new time
  * for expired, and call it again and again for the length of the step.
  */
 static bool alarm_was_set_back(const struct twheel_shard *shard)
@@ -469,7 +469,7 @@ static void alarm_rearm(struct twheel_shard *shard, u64 now)
 }
 
 /*
- * The earliest bucket expires.  If more inline timers are due than one interrupt may run, the alarm
+ * The earliest bucket expires. If more inline timers are due than one interrupt may run, the alarm
  * expires again after a gap.
  */
 enum hrtimer_restart twheel_reaper_alarm(struct hrtimer *alarm)

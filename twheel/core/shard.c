@@ -2,13 +2,13 @@
 /*
  * Shards: two bases of timers with a lock, a clock and an alarm.
  *
- * Here ticks meet the clock.  A deadline is rounded up to a tick, and the clock is rounded
- * down, so that no timer fires early.  A timer is late by less than one tick plus the time to
+ * Here ticks meet the clock. A deadline is rounded up to a tick, and the clock is rounded
+ * down, so that no timer fires early. A timer is late by less than one tick plus the time to
  * wake a thread.
  *
  * The alarm of a shard of CLOCK_REALTIME uses this clock as well, so the kernel reprograms it
- * when the clock is set.  The wheel does not follow by itself: after a step back, a deadline
- * between the clock and the wheel would seem to have passed.  So each function that relies on
+ * when the clock is set. The wheel does not follow by itself: after a step back, a deadline
+ * between the clock and the wheel would seem to have passed. So each function that relies on
  * the tick of the wheel first calls twheel_shard_look(), see step.c.
  *
  * Nothing in a shard is bound to a CPU: the reaper runs anywhere, and the kernel moves the alarm
@@ -129,7 +129,7 @@ static void shard_step(struct twheel_shard *shard, u32 generation, s64 offset, u
 
 /*
  * The tick at a time of CLOCK_MONOTONIC on a shard of CLOCK_REALTIME, with a check whether this was
- * set.  The caller has read the time before the offset is read here, so the sum is never ahead of
+ * set. The caller has read the time before the offset is read here, so the sum is never ahead of
  * CLOCK_REALTIME.
  */
 static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
@@ -143,7 +143,7 @@ static u64 shard_tick_at(struct twheel_shard *shard, u64 monotonic_ns)
 	return twheel_tick_floor(shard, now_ns);
 }
 
-/* The current tick.  If the clock was set, the wheels follow first. */
+/* The current tick. If the clock was set, the wheels follow first. */
 u64 twheel_shard_look(struct twheel_shard *shard)
 {
 	lockdep_assert_held(&shard->lock);
@@ -153,7 +153,7 @@ u64 twheel_shard_look(struct twheel_shard *shard)
 }
 
 /*
- * CLOCK_REALTIME was set: check a shard of it now.  After a step back alarm_rearm() leaves it to
+ * CLOCK_REALTIME was set: check a shard of it now. After a step back alarm_rearm() leaves it to
  * this function to arm the alarm.
  */
 void twheel_shard_set(struct twheel_shard *shard)
@@ -194,7 +194,7 @@ static noinline void shard_watch(struct twheel_shard *shard)
 	}
 }
 
-/* Remove buckets that cancels have emptied.  Returns true if none is left. */
+/* Remove buckets that cancels have emptied. Returns true if none is left. */
 static bool queue_clear(struct twheel_queue *queue, unsigned int *budget)
 {
 	struct twheel_node *node;
@@ -205,7 +205,7 @@ static bool queue_clear(struct twheel_queue *queue, unsigned int *budget)
 }
 
 /*
- * Whether a shard has no timer, no running callback and no bucket.  The alarm of a bucket would not
+ * Whether a shard has no timer, no running callback and no bucket. The alarm of a bucket would not
  * know the time any more.
  */
 static bool shard_is_idle(struct twheel_shard *shard)
@@ -242,7 +242,7 @@ void twheel_shard_unwatch(struct twheel_shard *shard)
 }
 
 /*
- * Forward idle wheels before a timer is added.  The coarse clock is cheap, and never ahead of
+ * Forward idle wheels before a timer is added. The coarse clock is cheap, and never ahead of
  * the clock.
  */
 void twheel_shard_forward(struct twheel_shard *shard)
@@ -279,7 +279,7 @@ struct twheel_wheel *__twheel_timer_wheel(struct twheel_shard *shard,
 }
 
 /*
- * Add a timer that is on no list, with its deadline set, for its tick.  Wake the reaper if the
+ * Add a timer that is on no list, with its deadline set, for its tick. Wake the reaper if the
  * timer is due, and reprogram the alarm if the timer needs it earlier.
  */
 void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
@@ -305,7 +305,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u6
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
 
 /*
- * Wait for the running callback of a base, if any.  The lock of the shard is dropped meanwhile.
+ * Wait for the running callback of a base, if any. The lock of the shard is dropped meanwhile.
  * With TWHEEL_WAITED_CANCEL in @waited, the timer cannot be armed until the callback returns.
  * Must not be called by a callback of the base.
  */
@@ -322,7 +322,7 @@ void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 
 	wait_event_lock_irq(base->idle, !base->running || base->fired != fired, shard->lock);
 }
 
-/* Charge a timer to the limit of the wheel.  Returns false if the limit is reached. */
+/* Charge a timer to the limit of the wheel. Returns false if the limit is reached. */
 bool twheel_shard_charge(struct twheel_shard *shard)
 {
 	struct twheel_limit *limit = shard->limit;
@@ -414,7 +414,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_init);
 
 /*
- * End the turns and free the levels.  No timer is pending, and none is added any more.  Must not
+ * End the turns and free the levels. No timer is pending, and none is added any more. Must not
  * be called by a callback.
  */
 void twheel_shard_stop(struct twheel_shard *shard)

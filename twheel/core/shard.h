@@ -71,13 +71,13 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 
 /*
  * Number of items, nodes and buckets, that a reaper visits with the lock held, and an alarm in its
- * interrupt, callbacks included.  If all of them miss the caches and the TLB, each takes 150 ns
+ * interrupt, callbacks included. If all of them miss the caches and the TLB, each takes 150 ns
  * or a little more; see Documentation/performance.rst.
  */
 #define TWHEEL_CHUNK		32
 
 /*
- * The alarm runs in hard interrupt context and calls inline timers there.  On PREEMPT_RT it must
+ * The alarm runs in hard interrupt context and calls inline timers there. On PREEMPT_RT it must
  * not take our lock, and only wakes the reaper.
  */
 #define TWHEEL_ALARM_MODE	(IS_ENABLED(CONFIG_PREEMPT_RT) ? \
@@ -92,7 +92,7 @@ static inline u64 twheel_clock_coarse_ns(enum twheel_clock clock)
 
 /*
  * The bases of a shard: timers with callbacks in the reaper, and timers with callbacks in the
- * alarm.  On PREEMPT_RT the reaper serves both.
+ * alarm. On PREEMPT_RT the reaper serves both.
  */
 #define TWHEEL_BASE_REAPER	0
 #define TWHEEL_BASE_INLINE	1
@@ -142,7 +142,7 @@ struct twheel_limit {
  * @steps: for changes of the clock, on a shard of CLOCK_REALTIME; else NULL. Immutable
  * @idle: woken when a callback has returned that was @waited for
  *
- * Protected by the lock of the shard.  An add or a cancel uses the first cache line, an add also
+ * Protected by the lock of the shard. An add or a cancel uses the first cache line, an add also
  * the two that begin with queue.wheel.level and queue.wheel.level_of.
  */
 struct twheel_base {

@@ -7,8 +7,8 @@
  * ---------------
  *
  * While there are timers of CLOCK_REALTIME, the timekeeping core calls wall_notify() at each
- * tick and whenever a clock is set, in the write section of its seqcount.  In this section a
- * notifier must neither call ktime_get() nor wake a task.  It records the new offset from
+ * tick and whenever a clock is set, in the write section of its seqcount. In this section a
+ * notifier must neither call ktime_get() nor wake a task. It records the new offset from
  * CLOCK_MONOTONIC, the time that the clock had reached by the old one, and the number of the
  * step, in a seqcount of our own:
  *
@@ -23,15 +23,15 @@
  *	interrupt, work: twheel_shard_set()    unlock
  *	on each shard
  *
- * So a shard never uses a new offset with an old generation.  The sum of a time of
- * CLOCK_MONOTONIC and an offset that is read later is never ahead of CLOCK_REALTIME.  Each
+ * So a shard never uses a new offset with an old generation. The sum of a time of
+ * CLOCK_MONOTONIC and an offset that is read later is never ahead of CLOCK_REALTIME. Each
  * function that relies on the tick of the wheel compares the generation first, see
  * twheel_shard_look(); the work item visits the shards that nobody uses.
  *
- * The first add to an idle shard registers the notifier, see shard_watch() in shard.c.  This takes
- * no more than raw spinlocks, so the add does it itself, and no step is missed in between.  Every
- * ten seconds wall_unwatch() looks for shards that have become idle.  If all have, it unregisters
- * the notifier.  The work is deferrable: it does not wake an idle CPU, which calls no notifier
+ * The first add to an idle shard registers the notifier, see shard_watch() in shard.c. This takes
+ * no more than raw spinlocks, so the add does it itself, and no step is missed in between. Every
+ * ten seconds wall_unwatch() looks for shards that have become idle. If all have, it unregisters
+ * the notifier. The work is deferrable: it does not wake an idle CPU, which calls no notifier
  * either.
  *
  *
@@ -52,7 +52,7 @@
  *
  *  1. Both queues advance to the tick of the old time, in common, so that earlier ticks become
  *     due first.
- *  2. In the next tick, nodes with a deadline up to the old time become due.  The rest goes to
+ *  2. In the next tick, nodes with a deadline up to the old time become due. The rest goes to
  *     @placing; of @on_set everything that is left goes to @cancelled.
  *  3. The wheels go back, and the nodes on @placing are placed by the new time.
  *
@@ -60,13 +60,13 @@
  * time counts that the clock has shown.
  *
  * Usually no bucket has expired at the time of the step, and after a look at the first bucket
- * the step is complete.  Otherwise a new timer cannot be placed, since the wheels are still at
- * the old time: it goes to @placing, too.  A step during another one extends it.  It does not
+ * the step is complete. Otherwise a new timer cannot be placed, since the wheels are still at
+ * the old time: it goes to @placing, too. A step during another one extends it. It does not
  * examine the ordinary timers that have no bucket yet: such a timer, if its deadline
  * passes before it is placed, follows a clock that is set back again in this moment.
  *
  * A timer that a step cancels is embedded in a struct twheel_clock_timer, with the generation at
- * which it was armed.  A re-arm that finds another generation is refused.
+ * which it was armed. A re-arm that finds another generation is refused.
  */
 #include <linux/clocksource.h>
 #include <linux/irq_work.h>
@@ -133,7 +133,7 @@ static void wall_interrupt(struct irq_work *work)
 static DEFINE_IRQ_WORK(wall_irq_work, wall_interrupt);
 
 /*
- * CLOCK_MONOTONIC, in the write section of the timekeeper.  The core has accumulated the time
+ * CLOCK_MONOTONIC, in the write section of the timekeeper. The core has accumulated the time
  * before it sets the clock, but for a leap second only up to the last cycle interval.
  */
 static u64 timekeeper_ns(const struct timekeeper *timekeeper)
@@ -150,7 +150,7 @@ static u64 timekeeper_ns(const struct timekeeper *timekeeper)
 }
 
 /*
- * Serialised by the lock of the timekeeping core.  @was_set is also true for changes that leave
+ * Serialised by the lock of the timekeeping core. @was_set is also true for changes that leave
  * the offset of CLOCK_REALTIME as it is.
  */
 static int wall_notify(struct notifier_block *nb, unsigned long was_set, void *data)
@@ -179,7 +179,7 @@ static struct notifier_block wall_notifier = {
 
 /*
  * What the clock had reached before the steps after @from, up to @to: before the last of them, if
- * they are more than TWHEEL_WALL_STEPS.  Whether one of them went back is always known.
+ * they are more than TWHEEL_WALL_STEPS. Whether one of them went back is always known.
  */
 void twheel_wall_passed(u32 from, u32 to, struct twheel_passed *passed)
 {
@@ -204,7 +204,7 @@ static void wall_unwatch(struct work_struct *work);
 
 static DECLARE_DEFERRABLE_WORK(unwatch_work, wall_unwatch);
 
-/* A shard begins to notice steps.  In any context, also with the lock of the shard held. */
+/* A shard begins to notice steps. In any context, also with the lock of the shard held. */
 void twheel_wall_get(void)
 {
 	unsigned long flags;
@@ -221,7 +221,7 @@ void twheel_wall_get(void)
 	raw_spin_unlock_irqrestore(&watch_lock, flags);
 }
 
-/* A shard notices no steps any more.  The notifier stays for a while. */
+/* A shard notices no steps any more. The notifier stays for a while. */
 void twheel_wall_put(void)
 {
 	unsigned long flags;
@@ -289,7 +289,7 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_steps_destroy);
 
 /*
  * twheel_queue_advance(), but not for a wheel without levels, that of an inline base without timers
- * so far.  It stays at the present time, so that an add still finds out whether it needs a level.
+ * so far. It stays at the present time, so that an add still finds out whether it needs a level.
  */
 static void queue_expire(struct twheel_queue *queue, u64 now, unsigned int *budget)
 {
@@ -298,7 +298,7 @@ static void queue_expire(struct twheel_queue *queue, u64 now, unsigned int *budg
 }
 
 /*
- * Advance both queues of a base, in common: an earlier tick becomes due first.  Returns true if no
+ * Advance both queues of a base, in common: an earlier tick becomes due first. Returns true if no
  * expired bucket is left.
  */
 static bool steps_expire(struct twheel_base *base, u64 now, unsigned int *budget)
@@ -343,7 +343,7 @@ static u64 tick_after(const struct twheel_queue *queue, u64 ns)
 	return twheel_wheel_tick(&queue->wheel, ns + 1);
 }
 
-/* Steps 1 to 3 above, but for the placing.  Returns true at the end. */
+/* Steps 1 to 3 above, but for the placing. Returns true at the end. */
 static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budget)
 {
 	struct twheel_steps *steps = base->steps;
@@ -368,7 +368,7 @@ static bool steps_catch_up(struct twheel_base *base, u64 now, unsigned int *budg
 }
 
 /*
- * The clock was set; @now is the current tick.  In O(1); the rest is left to twheel_steps_run().
+ * The clock was set; @now is the current tick. In O(1); the rest is left to twheel_steps_run().
  */
 void twheel_steps_begin(struct twheel_base *base, const struct twheel_passed *passed, u64 now)
 {

@@ -69,8 +69,8 @@ void twheel_wall_get(void);
 void twheel_wall_put(void);
 
 /*
- * Number of changes of the offset, which are noticed from now on.  A step that is undone at once
- * counts as two.  User space sees a new time a little before the notifier is called: the read of a
+ * Number of changes of the offset, which are noticed from now on. A step that is undone at once
+ * counts as two. User space sees a new time a little before the notifier is called: the read of a
  * clock waits for the end of the write section, as that of twheel_shard_look() does.
  */
 static inline u32 twheel_wall_generation(void)

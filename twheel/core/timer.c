@@ -839,7 +839,7 @@ void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* Whether a reaper runs a callback of a shard.  The caller is the reaper of the shard. */
+/* Whether a reaper runs a callback of a shard. The caller is the reaper of the shard. */
 static bool shard_runs_function(const struct twheel_shard *shard)
 {
 	const struct twheel_base *base;

@@ -3,7 +3,7 @@
  * Debugobjects for timers: finds timers that are initialised or freed while they are pending, or
  * used without initialisation.
  *
- * A timer is active while it is pending, under the lock of its shard.  After a report the timer
+ * A timer is active while it is pending, under the lock of its shard. After a report the timer
  * is repaired as far as possible, so that the kernel can continue.
  */
 #include <linux/debugobjects.h>
@@ -21,7 +21,7 @@ static void *timer_hint(void *addr)
 }
 
 /*
- * Cancel a pending timer.  A corrupted one cannot be cancelled; it is deactivated, so that it is
+ * Cancel a pending timer. A corrupted one cannot be cancelled; it is deactivated, so that it is
  * not repaired again and again.
  */
 static void take_out(struct twheel_timer *timer)

@@ -151,7 +151,7 @@ static struct twheel_shard *reaper_wait(struct twheel_reaper *reaper)
 	return shard;
 }
 
-/* The thread of a reaper.  A shard that is alone goes on without queueing. */
+/* The thread of a reaper. A shard that is alone goes on without queueing. */
 int twheel_reaper(void *data)
 {
 	struct twheel_reaper *reaper = data;

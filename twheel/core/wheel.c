@@ -5,8 +5,8 @@
  * A pure data structure: the caller passes the current tick and holds the lock of the shard.
  * No clock is read, and only twheel_level_alloc() allocates.
  *
- * The wheel has levels of buckets.  Level 0 has a slot per tick; the slots of each further
- * level are as long as all slots of the previous level together.  With 4 slots a level, at
+ * The wheel has levels of buckets. Level 0 has a slot per tick; the slots of each further
+ * level are as long as all slots of the previous level together. With 4 slots a level, at
  * tick 6:
  *
  *	level 0   |6|7|8|9|
@@ -14,36 +14,36 @@
  *	level 2   |0..15|16..31|32..47|48..63|
  *
  * A node goes to the lowest level on which its slot is less than one turn away from the
- * current slot, as in Kafka's TimingWheel.  Except on level 0, this is never the current
- * slot itself.  So during one turn a bucket stands for one slot, and expires at its
- * beginning.  Then the wheel advances to this tick, and each node of the bucket is due or
- * moves to a lower level (cascade).  A deadline ten years away is exact to the tick.  A node
+ * current slot, as in Kafka's TimingWheel. Except on level 0, this is never the current
+ * slot itself. So during one turn a bucket stands for one slot, and expires at its
+ * beginning. Then the wheel advances to this tick, and each node of the bucket is due or
+ * moves to a lower level (cascade). A deadline ten years away is exact to the tick. A node
  * whose tick was set later meanwhile goes to the bucket of this tick, on any level.
  *
- * Levels are added on demand.  Without memory for another level, a far node goes to the last
- * slot of the top level and is placed again when that expires.  This costs a move per turn.
+ * Levels are added on demand. Without memory for another level, a far node goes to the last
+ * slot of the top level and is placed again when that expires. This costs a move per turn.
  * The wheel is marked starved, and the reaper retries the allocation.
  *
  * The expiry queue is an rbtree of non-empty buckets, ordered by expiry; the leftmost one
- * is the next expiry.  A node is on one list: a bucket, @due (its tick has passed), or @never
- * (no deadline).  Deletion is list_del(): an emptied bucket stays in the tree until it expires,
- * so that a cancel does not touch the tree.  The tree has at most one bucket per slot.  Buckets
+ * is the next expiry. A node is on one list: a bucket, @due (its tick has passed), or @never
+ * (no deadline). Deletion is list_del(): an emptied bucket stays in the tree until it expires,
+ * so that a cancel does not touch the tree. The tree has at most one bucket per slot. Buckets
  * of several levels may expire at the same tick, in any order: no node is added to a bucket that
  * expires at the current tick of the wheel.
  *
- * A node has its exact deadline in ns.  Its tick, the first one that does not begin before the
+ * A node has its exact deadline in ns. Its tick, the first one that does not begin before the
  * deadline, is computed when it is placed.
  *
- * The invariant is that no bucket expires later than one of its nodes.  It survives changes
+ * The invariant is that no bucket expires later than one of its nodes. It survives changes
  * of the clock, so that these move no node:
  *
  * - A step forward is passed time: the buckets of this time expire in order.
- * - A step back sets back the current tick of the wheel.  The buckets keep their nodes and
- *   their expiry.  If a node is added to such a bucket, for a slot of the present turn, the
+ * - A step back sets back the current tick of the wheel. The buckets keep their nodes and
+ *   their expiry. If a node is added to such a bucket, for a slot of the present turn, the
  *   bucket expires at the beginning of this earlier slot instead, and its older nodes are
  *   placed again.
  *
- * Both take O(1).  Due nodes stay due.  See step.c for the nodes that were due by the old time,
+ * Both take O(1). Due nodes stay due. See step.c for the nodes that were due by the old time,
  * and for those that a change of the clock cancels.
  */
 #include <linux/bitops.h>
@@ -139,7 +139,7 @@ int twheel_wheel_add_level(struct twheel_wheel *wheel, gfp_t gfp)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_add_level);
 
 /*
- * A node at a distance of a turn or more does not fit into a level.  So the search begins at
+ * A node at a distance of a turn or more does not fit into a level. So the search begins at
  * the first level for the number of bits of the distance, and ends there or on one of the
  * next two.
  */
@@ -185,7 +185,7 @@ void twheel_wheel_destroy(struct twheel_wheel *wheel)
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_destroy);
 
 /*
- * Whether the levels suffice for a tick.  The top level of the largest wheel reaches all ticks,
+ * Whether the levels suffice for a tick. The top level of the largest wheel reaches all ticks,
  * so twheel_wheel_grow() may be called if this returns false.
  */
 bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
@@ -277,7 +277,7 @@ static void queue_remove(struct twheel_queue *queue, struct twheel_bucket *bucke
 }
 
 /*
- * Let a bucket in the tree expire earlier.  The clock was set back after the bucket was filled:
+ * Let a bucket in the tree expire earlier. The clock was set back after the bucket was filled:
  * it expires in a later turn, so not before @expires.
  */
 static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket, u64 expires)
@@ -335,7 +335,7 @@ void twheel_queue_destroy(struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_destroy);
 
 /*
- * Advance an idle wheel to @now, but not past the next expiry.  Otherwise the wheel would lag
+ * Advance an idle wheel to @now, but not past the next expiry. Otherwise the wheel would lag
  * behind and place a new node a level too high.
  */
 void twheel_queue_forward(struct twheel_queue *queue, u64 now)
@@ -392,11 +392,11 @@ u64 twheel_queue_next(const struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /*
- * Move up to @budget nodes of an expired bucket; returns the rest of the budget.  On level 0 all
+ * Move up to @budget nodes of an expired bucket; returns the rest of the budget. On level 0 all
  * nodes are due at the same tick and move as one list, unless the bucket is mixed.
  *
  * Nodes are taken from both ends in turn: while the next node at one end is fetched from memory,
- * the one at the other end is moved.  There is no order within a tick.
+ * the one at the other end is moved. There is no order within a tick.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
@@ -427,7 +427,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
  * @now: current tick
  * @budget: limit on moved nodes and on buckets, emptied ones included; decremented
  *
- * Due nodes go to @due in the order of their ticks, other nodes to other buckets.  Nodes may be
+ * Due nodes go to @due in the order of their ticks, other nodes to other buckets. Nodes may be
  * added and deleted between two calls: the wheel stays at the tick of the current bucket.
  *
  * Return: true if there is more work: due nodes, or further buckets.
@@ -455,7 +455,7 @@ bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *bud
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_advance);
 
 /*
- * Whether the next bucket has expired and has nodes.  If cancels have emptied it, a caller with no
+ * Whether the next bucket has expired and has nodes. If cancels have emptied it, a caller with no
  * budget left need not hurry.
  */
 bool twheel_queue_expired(const struct twheel_queue *queue, u64 now)

@@ -2,7 +2,7 @@
 /*
  * Work on a workqueue at a deadline, for callbacks that sleep or take long.
  *
- * An inline timer queues the work in the interrupt of the deadline.  The calls treat the timer
+ * An inline timer queues the work in the interrupt of the deadline. The calls treat the timer
  * and the queued work as one.
  */
 #include <linux/export.h>
@@ -60,7 +60,7 @@ EXPORT_SYMBOL_GPL(twheel_work_cancel);
  * @work: the work, initialised
  *
  * When this returns, the function is not running, and will not run until the work is added
- * again.  During the call adds fail with -ESHUTDOWN, also those of the function itself.  With
+ * again. During the call adds fail with -ESHUTDOWN, also those of the function itself. With
  * several calls at a time, until the last one returns.
  *
  * Context: process; may sleep. Not from the work function.

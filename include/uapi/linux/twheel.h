@@ -2,9 +2,9 @@
 /*
  * User-space interface of twheel: delayed operations on a timing wheel.
  *
- * An operation has a deadline and may watch keys.  It ends exactly once: it is
+ * An operation has a deadline and may watch keys. It ends exactly once: it is
  * completed by signals or by a call, expires at its deadline, or is
- * cancelled.  The end is an event, and read() delivers each event once.  A
+ * cancelled. The end is an event, and read() delivers each event once. A
  * purgatory is a set of operations that share keys and limits.
  *
  *	/dev/twheel		each open() creates a private purgatory
@@ -15,30 +15,30 @@
  * A detached operation outlives its file; it is an own one as well, but its event is
  * read from a descriptor that TWHEEL_IOC_EVENTS returns.
  *
- * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller.  A sum
- * above that is TWHEEL_NEVER, and one below 0 is 0.  In all calls an amount of 0 means
+ * Times are in nanoseconds up to 2^63 - 1, in the time namespace of the caller. A sum
+ * above that is TWHEEL_NEVER, and one below 0 is 0. In all calls an amount of 0 means
  * 1, and a limit of 0 means the default limit, or none if there is no default.
  *
- * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7).  If
+ * A clock is CLOCK_REALTIME (0), CLOCK_MONOTONIC (1) or CLOCK_BOOTTIME (7). If
  * CLOCK_REALTIME is set, pending absolute deadlines on it follow it in both
- * directions.  Relative deadlines do not move; with CLOCK_REALTIME they count on
+ * directions. Relative deadlines do not move; with CLOCK_REALTIME they count on
  * CLOCK_MONOTONIC, which stops during suspend.
  *
- * Structures are extended at their end.  The size of a call's structure is part
- * of the ioctl number; arrays are passed with the size of an entry.  Bytes that
- * are unknown to the kernel must be zero (E2BIG otherwise).  Unknown flags and
+ * Structures are extended at their end. The size of a call's structure is part
+ * of the ioctl number; arrays are passed with the size of an entry. Bytes that
+ * are unknown to the kernel must be zero (E2BIG otherwise). Unknown flags and
  * reserved fields must be zero as well (EINVAL otherwise): set the whole structure
- * to zero once.  Fields marked "out" are ignored on input, so it can be used again
- * as it is.  The kernel may write to them at any time during a call.  After an error
+ * to zero once. Fields marked "out" are ignored on input, so it can be used again
+ * as it is. The kernel may write to them at any time during a call. After an error
  * they have their old values; after a fatal signal (EINTR) they have the progress or
- * are unspecified.  A failed call may have written to an array.  A structure that has
+ * are unspecified. A failed call may have written to an array. A structure that has
  * such fields must be writable even if the call fails; one that has none may be in
  * read-only memory.
  *
  * Programs must ignore output fields and bits that they do not know, even if these are
  * zero now, and tolerate unknown values of reason, condition and clock: other programs
- * may have added the operation.  New reasons and flags appear only for operations that
- * asked for them.  The size of an event never changes.
+ * may have added the operation. New reasons and flags appear only for operations that
+ * asked for them. The size of an event never changes.
  *
  * Documentation/device.rst is the introduction, with all limits, module parameters and
  * lines of fdinfo; security.rst defines users, and glossary.rst the terms;

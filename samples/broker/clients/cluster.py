@@ -42,7 +42,7 @@ def eventually(condition):
 
 class Cluster:
     """
-    Broker 1, the first replica, leads all partitions; brokers 2 and up follow.  A topic has a number of partitions,
+    Broker 1, the first replica, leads all partitions; brokers 2 and up follow. A topic has a number of partitions,
     and a minimum of replicas in sync.
     """
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The transcript in Documentation/broker.rst: commands and their output, as in a shell.  With
+The transcript in Documentation/broker.rst: commands and their output, as in a shell. With
 TRANSCRIPT=file the test writes it instead of comparing it.
 """
 

@@ -3,9 +3,9 @@
 Requests that wait, with the tests' own client.
 
 A request must never be answered early, which is measured on the monotonic clock, nor late in a
-guest in virtual time, see scripts/vm.  Elsewhere a late answer is no failure, since a guest may be
-arbitrarily slow.  Other requests have a deadline that no test reaches: their answer proves that an
-event has completed them.  That it was not completed sooner follows from the content of the answer.
+guest in virtual time, see scripts/vm. Elsewhere a late answer is no failure, since a guest may be
+arbitrarily slow. Other requests have a deadline that no test reaches: their answer proves that an
+event has completed them. That it was not completed sooner follows from the content of the answer.
 """
 
 import os
@@ -141,7 +141,7 @@ class Replicated(Timed):
         return wire.produce(self.producer, topic, 0, [value], timeout_ms=timeout_ms)
 
     def produce_that_waits(self, topic, value, timeout_ms=NEVER_MS):
-        """Stop the processes of a follower, and produce.  The follower counts as in sync."""
+        """Stop the processes of a follower, and produce. The follower counts as in sync."""
         self.cluster.pause(2)
         sent = self.producer.send(wire.PRODUCE, wire.produce_request(
             topic, 0, wire.batch([value]), timeout_ms=timeout_ms))

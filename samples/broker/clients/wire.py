@@ -190,7 +190,7 @@ class Connection:
         self.socket.sendall(data)
 
     def send(self, api, body, version=None):
-        """Send a request.  The time before the first byte leaves is that of the request."""
+        """Send a request. The time before the first byte leaves is that of the request."""
         self.correlation += 1
         version = VERSION[api] if version is None else version
         header = struct.pack(">hhi", api, version, self.correlation) + string("test")
@@ -290,7 +290,7 @@ def fetched(body):
 
 
 def produce(connection, topic, partition, values, acks=-1, timeout_ms=30000):
-    """Produce and wait.  Returns the error and the base offset."""
+    """Produce and wait. Returns the error and the base offset."""
     return produced(connection.call(
         PRODUCE, produce_request(topic, partition, batch(values), acks, timeout_ms)))
 

@@ -2,7 +2,7 @@
 /*
  * Target of libFuzzer: an input is a sequence of messages, each with a size of two bytes in front.
  * Messages of clients and followers are executed as in a worker, but a waiting one is answered at
- * once.  If the highest bit of its size is set, a message is a response of the leader.
+ * once. If the highest bit of its size is set, a message is a response of the leader.
  */
 #include "../partition.c"
 #include "../replicator.h"

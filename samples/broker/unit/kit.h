@@ -142,7 +142,7 @@ static inline void kit_close(void)
 
 /*
  * Broker 1 leads "alone" with two partitions, and "both" with broker 2 and the partition 2;
- * broker 2 leads "other", which broker 1 follows.  The logs are empty.
+ * broker 2 leads "other", which broker 1 follows. The logs are empty.
  */
 static inline void kit_start(void)
 {

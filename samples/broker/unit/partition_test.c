@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Partitions: ends of logs, high watermarks and replicas.  The test is a part of the unit, since
+ * Partitions: ends of logs, high watermarks and replicas. The test is a part of the unit, since
  * it kills the owner of a lock.
  */
 #include <signal.h>
