@@ -140,16 +140,23 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 }
 
 /*
- * SipHash with a secret of 128 bits. 32 bits would be too few: lock contention shows user
+ * SipHash-1-3 with a secret of 128 bits. 32 bits would be too few: lock contention shows user
  * space which keys share a stripe, and a few such pairs identify a secret of 32 bits by
- * brute force.
+ * brute force. On 32-bit kernels hsiphash has a secret of 64 bits only; these use SipHash-2-4.
  *
  * The lowest two bits are the flags of a watch. The next ones select the stripe, the bits
  * above them the bucket. The highest ones are the tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
-	return siphash_2u64(key->v[0], key->v[1], &keys->secret) & TWHEEL_WATCH_HASH;
+#ifdef CONFIG_64BIT
+	u32 hash = hsiphash_4u32(key->v[0], key->v[0] >> 32, key->v[1], key->v[1] >> 32,
+				 (const hsiphash_key_t *)&keys->secret);
+#else
+	u32 hash = siphash_2u64(key->v[0], key->v[1], &keys->secret);
+#endif
+
+	return hash & TWHEEL_WATCH_HASH;
 }
 
 static inline struct twheel_stripe *twheel_keys_stripe(const struct twheel_keys *keys, u32 hash)
