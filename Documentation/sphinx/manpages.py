@@ -1,16 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Sphinx extension: adds the manual pages in the folder `manpages_source` to the site, as
-man/NAME.SECTION.html.  mandoc converts them.  Other pages refer to them by :manpage:.
+man/NAME.SECTION.html, with the errors of the calls.  mandoc converts them.  Other pages refer
+to them by :manpage:.
 """
 import pathlib
 import re
 import subprocess
 
+import calls
+
 
 def html_of(path):
     """The page as HTML, with headings below that of the page."""
-    text = subprocess.run(["mandoc", "-Thtml", "-O", "fragment", path],
+    text = subprocess.run(["mandoc", "-Thtml", "-O", "fragment"], input=calls.man(path),
                           check=True, capture_output=True, text=True).stdout
     return re.sub(r"<(/?)h([12])\b",
                   lambda tag: f"<{tag[1]}h{int(tag[2]) + 1}", text)

@@ -226,16 +226,20 @@ TEST_F(errors, of_batch)
 	struct twheel_command *command = self->good.command;
 
 	command[0].call = TWHEEL_CALL_QUERY;
-	GIVES(TWHEEL_IOC_BATCH, ENOTTY, command_error(self->fd, &self->good));
+	GIVES(command, ENOTTY, command_error(self->fd, &self->good));
 	command[0].call = TWHEEL_CALL_SIGNAL;
 	command[0].pad[14] = 1;
-	GIVES(TWHEEL_IOC_BATCH, E2BIG, command_error(self->fd, &self->good));
+	GIVES(command, E2BIG, command_error(self->fd, &self->good));
 	command[0].pad[14] = 0;
 	command[0].reserved = 1;
-	GIVES(TWHEEL_IOC_BATCH, EINVAL, command_error(self->fd, &self->good));
+	GIVES(command, EINVAL, command_error(self->fd, &self->good));
 	self->good.batch.done = 0;
 	self->good.batch.failed = 0;
-	EXPECT_EQ(EINVAL, spoilt(BATCH, batch, self->good.batch.nr = 0));
+	GIVES(TWHEEL_IOC_BATCH, EINVAL, spoilt(BATCH, batch, self->good.batch.nr = 0));
+	good_args(&self->good, self->watching);
+	self->good.batch.command_size = 4097;
+	GIVES(TWHEEL_IOC_BATCH, E2BIG, call(self->fd, TWHEEL_IOC_BATCH, &self->good.batch));
+	good_args(&self->good, self->watching);
 	self->good.batch.nr = 1;
 	GIVES(TWHEEL_IOC_BATCH, EFAULT, spoilt(BATCH, batch, self->good.batch.commands = 0));
 }
@@ -345,7 +349,7 @@ TEST_F(errors, of_create)
 	int control = twheel_open_control();
 
 	ASSERT_LE(0, control);
-	GIVES(TWHEEL_IOC_CREATE, ENOTTY, call(self->shared, TWHEEL_IOC_CREATE, create));
+	GIVES(every_ioctl, ENOTTY, call(self->shared, TWHEEL_IOC_CREATE, create));
 	GIVES(TWHEEL_IOC_CREATE, EINVAL, create_named("-", 0600));
 	GIVES(TWHEEL_IOC_CREATE, EEXIST, create_named(OLD_NAME, 0600));
 	GIVES(TWHEEL_IOC_CREATE, EMFILE, in_a_child(no_more_descriptors(),
@@ -366,7 +370,7 @@ TEST_F(errors, of_remove)
 	int control = twheel_open_control();
 
 	ASSERT_LE(0, control);
-	GIVES(TWHEEL_IOC_REMOVE, ENOTTY, call(self->shared, TWHEEL_IOC_REMOVE, remove));
+	GIVES(every_ioctl, ENOTTY, call(self->shared, TWHEEL_IOC_REMOVE, remove));
 	GIVES(TWHEEL_IOC_REMOVE, EINVAL, remove_named("-"));
 	GIVES(TWHEEL_IOC_REMOVE, ENOENT, remove_named(NEW_NAME));
 	GIVES(TWHEEL_IOC_REMOVE, EBUSY, remove_named(OLD_NAME));

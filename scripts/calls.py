@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Print what is derived from Documentation/calls.toml, the list of the calls of the device.
+
+    calls.py man PAGE   a manual page, with the errors of the calls in its line .\\" ERRORS CALL...
+    calls.py header     the header <twheel_calls.h>, for the selftests, the fuzzer and the fake
+
+The extension of Sphinx in Documentation/sphinx renders the errors and a table of the calls.
+"""
+
+import itertools
+import pathlib
+import re
+import sys
+import textwrap
+import tomllib
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+LIST = TOP / "Documentation/calls.toml"
+with LIST.open("rb") as file:
+    CALLS = tomllib.load(file)
+IOCTLS = [call for call in CALLS if call.isupper()]
+
+# The functions of the library that are not named after their call.
+FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events"}
+
+
+def node(call):
+    return CALLS[call].get("node", "file")
+
+
+def right(call):
+    return CALLS[call].get("right", "")
+
+
+def errors(call):
+    return CALLS[call].get("errors", {})
+
+
+def text_of(call, error):
+    """The text of an error, without line breaks, and the call that has it."""
+    text = " ".join(errors(call)[error].split())
+    return text_of(text, error) if text in CALLS else (text, call)
+
+
+def grouped(names, text):
+    """Yield the errors of calls; adjacent ones with the same text together."""
+    listed = dict.fromkeys(error for call in names for error in errors(call))
+    for body, group in itertools.groupby(listed, text):
+        yield list(group), body
+
+
+def rst_errors(call):
+    def text(error):
+        body, owner = text_of(call, error)
+        return body if owner == call else f"As for TWHEEL_IOC_{owner}."
+
+    return "\n".join(", ".join(f"``{error}``" for error in group) + f"\n    {body}"
+                     for group, body in grouped([call], text))
+
+
+def rst_table():
+    """A table of the ioctls."""
+    rows = [("call", "node", "open for", "right", "in a batch", "descriptor", "killable")]
+    rows += [(f"TWHEEL_IOC_{call}", node(call), CALLS[call]["mode"], right(call).lower(),
+              *("yes" if CALLS[call].get(key) else "" for key in ("batch", "opens", "killable")))
+             for call in IOCTLS]
+    lines = [f"   {'  -' if column else '* -'} {cell}".rstrip()
+             for row in rows for column, cell in enumerate(row)]
+    return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
+
+
+def function(call):
+    return FUNCTIONS.get(call, f"twheel_{call.lower()}")
+
+
+def man_text(text):
+    """Convert the markup of a text to that of manual pages."""
+    text = text.replace("-", r"\-").replace("^", r"\(ha")
+    text = re.sub(r"``([^`]+)``", lambda word:
+                  rf"\f{'B' if word[1].isupper() else 'I'}{word[1]}\fR", text)
+    text = re.sub(r"TWHEEL_IOC_(\w+)", lambda name: rf"\fB{function(name[1])}\fR(3)", text)
+    return textwrap.fill(text, 90, break_long_words=False, break_on_hyphens=False)
+
+
+def man_errors(names):
+    def text(error):
+        """One paragraph for each call, or one without a name if all calls have it."""
+        texts = {call: text_of(call, error)[0] for call in names if error in errors(call)}
+        if len(texts) == len(names) and len(set(texts.values())) == 1:
+            return man_text(texts[names[0]])
+        return "\n.br\n".join(rf".BR {function(call)} ():" + "\n" + man_text(body)
+                              for call, body in texts.items())
+
+    return "".join(f".TP\n.B {', '.join(group)}\n{body}\n"
+                   for group, body in grouped(names, text))
+
+
+def man(path):
+    return re.sub(r'^\.\\" ERRORS (.*)\n', lambda line: man_errors(line[1].split()),
+                  pathlib.Path(path).read_text(), flags=re.M)
+
+
+STRUCT = """
+/**
+ * struct twheel_call - an ioctl
+ * @name: its name
+ * @request: ioctl number
+ * @control: a call of the control node
+ * @mode: bits of the access that it needs, 1 to read and 2 to write
+ * @right: TWHEEL_RIGHT_* that a restricted file needs; 0 for none, or if it depends on the
+ *	arguments; TWHEEL_RIGHT_OTHERS if such a file cannot make the call
+ * @batch: available in a batch
+ * @opens: returns a descriptor
+ * @out: offset of the output fields
+ * @out_end: end of the output fields, 0 without any
+ * @errors: its errors, except those of each ioctl
+ */
+struct twheel_call {
+	const char *name;
+	unsigned int request;
+	bool control;
+	unsigned int mode;
+	__u32 right;
+	bool batch;
+	bool opens;
+	unsigned int out;
+	unsigned int out_end;
+	int errors[10];
+};
+
+#define TWHEEL_RIGHT_OTHERS	(1U << 31)
+"""
+MODES = {"any": 0, "read": 1, "write": 2, "both": 3}
+
+
+def c_row(call):
+    row, name = CALLS[call], call.lower()
+    fields = [f'.name = "{name}"', f".request = TWHEEL_IOC_{call}", f".mode = {MODES[row['mode']]}",
+              f".errors = {{ {', '.join(errors(call))} }}"]
+    if right(call):
+        fields.append(f".right = TWHEEL_RIGHT_{right(call)}")
+    fields += [f".{key} = true" for key in ("batch", "opens") if row.get(key)]
+    if node(call) == "control":
+        fields.append(".control = true")
+    if "output" in row:
+        first, last = f"twheel_{name}_args, {row['output'][0]}", row["output"][-1]
+        fields += [f".out = offsetof(struct {first})",
+                   f".out_end = offsetof(struct twheel_{name}_args, {last}) +"
+                   f" sizeof(((struct twheel_{name}_args *)0)->{last})"]
+    return f"\t[TWHEEL_CALL_{call}] = {{ " + ", ".join(fields) + " },"
+
+
+def c_assignments(call, text):
+    """Assignments to fields of the structure of a call, or to others of struct good."""
+    parts = (part if part.startswith("good.") else f"good.{call.lower()}_args.{part}"
+             for part in text.split(", "))
+    return ", ".join(parts).replace("good.", "good->")
+
+
+def header():
+    yield "/* Generated by scripts/calls.py from Documentation/calls.toml. */"
+    yield "#ifndef _TWHEEL_CALLS_H\n#define _TWHEEL_CALLS_H\n"
+    yield "#include <errno.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <linux/twheel.h>"
+    yield STRUCT
+    yield "static const struct twheel_call twheel_calls[] = {"
+    yield from map(c_row, IOCTLS)
+    yield "};\n\n/* Each call: its name, also in lower case. */\n#define TWHEEL_CALLS(X)\t\\"
+    yield from (f"\tX({call}, {call.lower()})\t\\" for call in IOCTLS)
+    yield "\n/* Call, field, and its valid bits. */\n#define TWHEEL_KNOWN(X)\t\\"
+    for call in IOCTLS:
+        for field, bits in CALLS[call]["known"].items():
+            yield f"\tX({call}, {call.lower()}_args.{field}, {' '.join(str(bits).split())})\t\\"
+    yield "\n/* Call, error, and an assignment that provokes it: text and code. */"
+    yield "#define TWHEEL_REFUSALS(X)\t\\"
+    for call in IOCTLS:
+        for error, texts in CALLS[call].get("bad", {}).items():
+            for text in texts:
+                yield f'\tX({call}, {error}, "{text}", ({c_assignments(call, text)}))\t\\'
+    yield "\n#endif"
+
+
+def main():
+    match sys.argv[1:]:
+        case ["man", page]:
+            print(man(page), end="")
+        case ["header"]:
+            print(*header(), sep="\n")
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main()
