@@ -104,7 +104,7 @@ def man(path):
 
 STRUCT = """
 /**
- * struct twheel_call - an ioctl
+ * struct twheel_call_row - an ioctl
  * @name: its name
  * @request: ioctl number
  * @control: a call of the control node
@@ -117,7 +117,7 @@ STRUCT = """
  * @out_end: end of the output fields, 0 without any
  * @errors: its errors, except those of each ioctl
  */
-struct twheel_call {
+struct twheel_call_row {
 	const char *name;
 	unsigned int request;
 	bool control;
@@ -164,20 +164,22 @@ def header():
     yield "#ifndef _TWHEEL_CALLS_H\n#define _TWHEEL_CALLS_H\n"
     yield "#include <errno.h>\n#include <stdbool.h>\n#include <stddef.h>\n#include <linux/twheel.h>"
     yield STRUCT
-    yield "static const struct twheel_call twheel_calls[] = {"
+    yield "static const struct twheel_call_row twheel_calls[] = {"
     yield from map(c_row, IOCTLS)
-    yield "};\n\n/* Each call: its name, also in lower case. */\n#define TWHEEL_CALLS(X)\t\\"
-    yield from (f"\tX({call}, {call.lower()})\t\\" for call in IOCTLS)
+    yield "};\n\n/* Members of a structure: the arguments of each call. */\n#define TWHEEL_ARGS\t\\"
+    yield from (f"\tstruct twheel_{call.lower()}_args {call.lower()}_args;\t\\" for call in IOCTLS)
+    yield "\n/* Initializers of an array: X(name) for each call. */\n#define TWHEEL_CALLS(X)\t\\"
+    yield from (f"\t[TWHEEL_CALL_{call}] = X({call.lower()}),\t\\" for call in IOCTLS)
     yield "\n/* Call, field, and its valid bits. */\n#define TWHEEL_KNOWN(X)\t\\"
     for call in IOCTLS:
         for field, bits in CALLS[call]["known"].items():
-            yield f"\tX({call}, {call.lower()}_args.{field}, {' '.join(str(bits).split())})\t\\"
+            yield f"\tX({call}, good->{call.lower()}_args.{field}, {' '.join(str(bits).split())});\t\\"
     yield "\n/* Call, error, and an assignment that provokes it: text and code. */"
     yield "#define TWHEEL_REFUSALS(X)\t\\"
     for call in IOCTLS:
         for error, texts in CALLS[call].get("bad", {}).items():
             for text in texts:
-                yield f'\tX({call}, {error}, "{text}", ({c_assignments(call, text)}))\t\\'
+                yield f'\tX({call}, {error}, "{text}", ({c_assignments(call, text)}));\t\\'
     yield "\n#endif"
 
 

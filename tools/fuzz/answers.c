@@ -315,18 +315,20 @@ void check_answer(struct thread *t, const struct view *view, const struct trial 
 		break;
 	}
 	if (wrong)
-		failed(t, "%s returned invalid output", rule_of(trial->call)->name);
+		failed(t, "%s returned invalid output", row_of(trial->call)->name);
 }
 
-static bool pad_is_used(const struct twheel_command *command, const struct rule *rule)
+static bool pad_is_used(const struct twheel_command *command, unsigned int request)
 {
-	return not_zero((char *)command->pad + rule->size, sizeof(command->pad) - rule->size);
+	size_t size = _IOC_SIZE(request);
+
+	return not_zero((char *)command->pad + size, sizeof(command->pad) - size);
 }
 
 static void check_result(struct thread *t, const struct view *view, const struct trial *batch,
 			 const struct twheel_command *command, const struct twheel_result *result)
 {
-	const struct rule *rule = rule_of(command->call);
+	const struct twheel_call_row *row = row_of(command->call);
 	struct trial trial = *batch;
 	int error = -result->error;
 
@@ -335,12 +337,12 @@ static void check_result(struct thread *t, const struct view *view, const struct
 	trial.stride = sizeof(struct twheel_watch_spec);
 	trial.in_batch = true;
 	trial.longer = false;
-	if (command->call > TWHEEL_CALL_CANCEL_KEY || !rule) {
+	if (!row || !row->batch) {
 		if (error != ENOTTY && error != EINVAL)
 			failed(t, "call %u of a batch: %s", command->call, strerror(error));
 		return;
 	}
-	trial.tail = pad_is_used(command, rule);
+	trial.tail = pad_is_used(command, row->request);
 	trial.bad_spec = command->reserved;
 	count_step(command->call, !error);
 	if (trial.call == TWHEEL_CALL_ADD && error && error != EFAULT)
@@ -348,10 +350,10 @@ static void check_result(struct thread *t, const struct view *view, const struct
 	if (trial.call == TWHEEL_CALL_ADD && !error && result->value)
 		remember_id(view, result->value);
 	if (!error && (must_fail(&trial) || (trial.call == TWHEEL_CALL_ADD && !result->value)))
-		failed(t, "%s of a batch was not refused", rule->name);
+		failed(t, "%s of a batch was not refused", row->name);
 	trial.odd = t->step->oddity % 4 == 1;
 	if (error && !may_fail(&trial, error))
-		failed(t, "%s of a batch: %s", rule->name, strerror(error));
+		failed(t, "%s of a batch: %s", row->name, strerror(error));
 }
 
 /* Check a successful batch. */

@@ -450,53 +450,41 @@ static void build_nothing(struct thread *t, const struct view *view, struct tria
 	(void)buf;
 }
 
-static const struct layout {
-	void (*build)(struct thread *t, const struct view *view, struct trial *trial, void *buf);
-	unsigned int kept[2];	/* offsets of 8 bytes that are never corrupted; 0: unused */
-} layouts[TWHEEL_CALL_REMOVE + 1] = {
-	[TWHEEL_CALL_ADD]	= { .build = build_add,
-				    .kept = { offsetof(struct twheel_add_args, cookie),
-					      offsetof(struct twheel_add_args, keys) } },
-	[TWHEEL_CALL_CANCEL]	= { .build = build_cancel },
-	[TWHEEL_CALL_COMPLETE]	= { .build = build_complete },
-	[TWHEEL_CALL_REARM]	= { .build = build_rearm },
-	[TWHEEL_CALL_WATCH]	= { .build = build_watch,
-				    .kept = { offsetof(struct twheel_watch_args, keys) } },
-	[TWHEEL_CALL_UNWATCH]	= { .build = build_unwatch },
-	[TWHEEL_CALL_SIGNAL]	= { .build = build_signal },
-	[TWHEEL_CALL_CANCEL_KEY] = { .build = build_cancel_key },
-	[TWHEEL_CALL_BATCH]	= { .build = build_batch,
-				    .kept = { offsetof(struct twheel_batch_args, results),
-					      offsetof(struct twheel_batch_args, command_size) } },
-	[TWHEEL_CALL_COMPLETE_ALL] = { .build = build_complete_all },
-	[TWHEEL_CALL_DRAIN]	= { .build = build_nothing },
-	[TWHEEL_CALL_EVENTS]	= { .build = build_events },
-	[TWHEEL_CALL_RESTRICT]	= { .build = build_restrict },
-	[TWHEEL_CALL_INFO]	= { .build = build_info,
-				    .kept = { offsetof(struct twheel_info_args, entry),
-					      offsetof(struct twheel_info_args, keys) } },
-	[TWHEEL_CALL_LIST]	= { .build = build_list },
-	[TWHEEL_CALL_QUERY]	= { .build = build_nothing },
-	[TWHEEL_CALL_CREATE]	= { .build = build_create },
-	[TWHEEL_CALL_REMOVE]	= { .build = build_remove },
-};
+#define build_drain	build_nothing
+#define build_query	build_nothing
+#define BUILD(name)	build_##name
 
 /* Fill in the structure of the call @trial. */
 void build_args(struct thread *t, const struct view *view, struct trial *trial, void *buf)
 {
-	layouts[trial->call].build(t, view, trial, buf);
+	static void (*const builders[])(struct thread *t, const struct view *view,
+					struct trial *trial, void *buf) = {
+		TWHEEL_CALLS(BUILD)
+	};
+
+	builders[trial->call](t, view, trial, buf);
 }
+
+/* Offsets of 8 bytes that are never corrupted; 0: unused */
+static const unsigned int kept[TWHEEL_CALL_REMOVE + 1][2] = {
+	[TWHEEL_CALL_ADD]	= { offsetof(struct twheel_add_args, cookie),
+				    offsetof(struct twheel_add_args, keys) },
+	[TWHEEL_CALL_WATCH]	= { offsetof(struct twheel_watch_args, keys) },
+	[TWHEEL_CALL_BATCH]	= { offsetof(struct twheel_batch_args, results),
+				    offsetof(struct twheel_batch_args, command_size) },
+	[TWHEEL_CALL_INFO]	= { offsetof(struct twheel_info_args, entry),
+				    offsetof(struct twheel_info_args, keys) },
+};
 
 static bool is_kept(unsigned int call, unsigned int at)
 {
-	const struct layout *layout = &layouts[call];
 	unsigned int i;
 
 	/* The first field is an address. */
 	if (at < 8 && (call == TWHEEL_CALL_BATCH || call == TWHEEL_CALL_LIST))
 		return true;
-	for (i = 0; i < ARRAY_SIZE(layout->kept); i++) {
-		if (layout->kept[i] && at / 8 == layout->kept[i] / 8)
+	for (i = 0; i < ARRAY_SIZE(kept[call]); i++) {
+		if (kept[call][i] && at / 8 == kept[call][i] / 8)
 			return true;
 	}
 	return false;
@@ -531,7 +519,7 @@ bool is_odd(struct thread *t)
 /* Fill in @args. Return: its size. */
 size_t build_call(struct thread *t, const struct view *view, struct trial *trial, void *args)
 {
-	size_t size = rule_of(trial->call)->size;
+	size_t size = _IOC_SIZE(row_of(trial->call)->request);
 	struct twheel_add_args *add = args;
 
 	memset(args, 0, size);

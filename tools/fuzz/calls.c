@@ -69,23 +69,23 @@ static void *place_args(struct thread *t, struct trial *trial, size_t size)
 
 static void judge(struct thread *t, const struct view *view, struct trial *trial, int error)
 {
-	const struct rule *rule = rule_of(trial->call);
+	const struct twheel_call_row *row = row_of(trial->call);
 	const struct twheel_add_args *add = trial->args;
 
 	trial->maybe_restricted = maybe_restricted(view);
 	trial->known_file = same_file(view);
 	if (trial->call == TWHEEL_CALL_ADD && error && error != EFAULT)
 		cookie_refused(add->cookie);
-	if (!trial->known_file || !rule || trial->odd_number)
+	if (!trial->known_file || !row || trial->odd_number)
 		return;
 	if (!error && trial->call == TWHEEL_CALL_DRAIN)
 		view->slot->drained_at = view->gen;
 	if (!error && trial->call == TWHEEL_CALL_RESTRICT)
 		view->slot->restricted_at = view->gen;
 	if (!error && trial->plain && must_fail(trial))
-		failed(t, "%s was not refused", rule->name);
+		failed(t, "%s was not refused", row->name);
 	if (error && !may_fail(trial, error))
-		failed(t, "%s: %s", rule->name, strerror(error));
+		failed(t, "%s: %s", row->name, strerror(error));
 }
 
 /* Check the output if it is readable. */
@@ -98,7 +98,7 @@ static void check_output(struct thread *t, const struct view *view, const struct
 		struct twheel_info_args info;
 		struct twheel_create_args create;
 	} answer;
-	size_t size = rule_of(trial->call)->size;
+	size_t size = _IOC_SIZE(row_of(trial->call)->request);
 
 	if (trial->plain) {
 		memcpy(&answer, at, size);
@@ -135,14 +135,10 @@ static void take_file(struct thread *t, const struct view *view, const struct tr
 	}
 }
 
-static bool returns_file(unsigned int call)
-{
-	return call == TWHEEL_CALL_EVENTS || call == TWHEEL_CALL_CREATE;
-}
-
 static void make_call(struct thread *t, const struct view *view, struct trial *trial,
 		      unsigned long request, size_t size)
 {
+	const struct twheel_call_row *row = row_of(trial->call);
 	void *at = place_args(t, trial, size);
 	unsigned long removals;
 	int got, error;
@@ -160,12 +156,12 @@ static void make_call(struct thread *t, const struct view *view, struct trial *t
 		trial->injected = injected(t);
 	count_step(trial->call, !error);
 	judge(t, view, trial, error);
-	if (!error && rule_of(trial->call))
+	if (!error && row)
 		check_output(t, view, trial, at);
 	if (got > 0)
 		take_file(t, view, trial, request, got, removals);
-	else if (!got && returns_file(trial->call) && !trial->odd_number)
-		failed(t, "%s returned no descriptor", rule_of(trial->call)->name);
+	else if (!got && row && row->opens && !trial->odd_number)
+		failed(t, "%s returned no descriptor", row->name);
 }
 
 void step_call(struct thread *t)
@@ -175,8 +171,8 @@ void step_call(struct thread *t)
 		struct twheel_add_args add;
 	} copy = {};
 	unsigned int call = t->step->kind;
-	bool control = (call == TWHEEL_CALL_CREATE || call == TWHEEL_CALL_REMOVE) &&
-		       !one_in(t, 8);
+	const struct twheel_call_row *row = row_of(call);
+	bool control = row && row->control && !one_in(t, 8);
 	struct view view = control ? look_at_control() : look_at(t);
 	struct trial trial = {
 		.call = call,
@@ -188,15 +184,14 @@ void step_call(struct thread *t)
 		.writable = view.access != O_RDONLY,
 		.restricted = is_restricted(&view),
 	};
-	const struct rule *rule = rule_of(trial.call);
 	size_t used = LONGEST, size = LONGEST;
 	unsigned long request = 0;
 
-	if (rule) {
+	if (row) {
 		used = build_call(t, &view, &trial, t->memory.args);
 		memcpy(&copy, t->memory.args, used);
 		size = odd_size(t, &trial, used, t->memory.args);
-		request = _IOC(_IOC_DIR(rule->request), TWHEEL_IOC_MAGIC, trial.call, size);
+		request = _IOC(_IOC_DIR(row->request), TWHEEL_IOC_MAGIC, trial.call, size);
 	}
 	request = odd_request(t, &trial, request);
 	make_call(t, &view, &trial, request, size);

@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include <linux/twheel.h>
+#include <twheel_calls.h>
 
 #define USEC		1000ULL
 #define MSEC		1000000ULL
@@ -335,18 +336,9 @@ __u64 address(const void *memory);
 void build_batch(struct thread *t, const struct view *view, struct trial *trial, void *buf);
 
 /* rules.c */
-enum access { ANY, READ, WRITE, BOTH = READ | WRITE };
+enum { READ = 1, WRITE = 2 };
 
-struct rule {
-	const char *name;
-	size_t size;
-	unsigned long request;
-	enum access access;	/* that the call needs */
-	bool (*refused)(const struct trial *trial);
-	int errors[8];
-};
-
-const struct rule *rule_of(unsigned int call);
+const struct twheel_call_row *row_of(unsigned int call);
 bool must_fail(const struct trial *trial);
 bool may_fail(const struct trial *trial, int error);
 bool not_zero(const void *memory, size_t size);

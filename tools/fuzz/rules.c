@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The arguments that a call must refuse, and the errors that it may return, according to the
- * header and Documentation/device.rst.
+ * The arguments that a call must refuse, according to the header, and the errors that it may
+ * return, according to Documentation/calls.toml.
  *
  * The kernel is checked in both directions: a call with invalid arguments must fail, and a
- * call with valid arguments may only fail with the errors of its rule.  These include EINVAL
- * where it depends on the state.
+ * call with valid arguments may only fail with errors that depend on the state.
  */
 #include <stdint.h>
 #include <string.h>
@@ -236,63 +235,38 @@ static bool refused_batch(const struct trial *trial)
 	       wrong_stride(!!args->results, args->result_size, sizeof(struct twheel_result));
 }
 
-#define RULE(_call, _name, _access, ...)				\
-[TWHEEL_CALL_##_call] = {						\
-	.name		= #_call,					\
-	.size		= sizeof(struct twheel_##_name##_args),		\
-	.request	= TWHEEL_IOC_##_call,				\
-	.access		= _access,					\
-	.refused	= refused_##_name,				\
-	.errors		= { __VA_ARGS__ },				\
-}
+#define REFUSED(name)	refused_##name
 
-static const struct rule rules[] = {
-	RULE(ADD, add, WRITE, ENOSPC, ENOBUFS, EDQUOT, ESHUTDOWN),
-	RULE(CANCEL, cancel, WRITE, ENOENT, EALREADY, ESHUTDOWN),
-	RULE(COMPLETE, complete, WRITE, ENOENT, EALREADY, ESHUTDOWN),
-	RULE(REARM, rearm, WRITE, ENOENT, EALREADY, EOPNOTSUPP, ESHUTDOWN),
-	RULE(WATCH, watch, WRITE, ENOENT, EALREADY, EINVAL, ENOSPC, ESHUTDOWN),
-	RULE(UNWATCH, unwatch, WRITE, ENOENT, EALREADY, EINVAL, ESRCH, ESHUTDOWN),
-	RULE(SIGNAL, signal, WRITE, ESHUTDOWN),
-	RULE(CANCEL_KEY, cancel_key, WRITE, ESHUTDOWN),
-	RULE(BATCH, batch, WRITE, ESHUTDOWN),
-	RULE(COMPLETE_ALL, complete_all, WRITE, ESHUTDOWN),
-	RULE(DRAIN, drain, WRITE, ESHUTDOWN),
-	RULE(EVENTS, events, BOTH, EDQUOT, ESHUTDOWN),
-	RULE(RESTRICT, restrict, ANY),
-	RULE(INFO, info, READ, ENOENT, EALREADY),
-	RULE(LIST, list, READ, EINVAL),
-	RULE(QUERY, query, READ),
-	RULE(CREATE, create, WRITE, EEXIST, ENOSPC, EDQUOT, EPERM, EINVAL),
-	RULE(REMOVE, remove, WRITE, ENOENT, EPERM, EBUSY),
+/* Each call: return true if the kernel must refuse these arguments. */
+static bool (*const refused[])(const struct trial *trial) = {
+	TWHEEL_CALLS(REFUSED)
 };
 
 /* Return: NULL if the call does not exist. */
-const struct rule *rule_of(unsigned int call)
+const struct twheel_call_row *row_of(unsigned int call)
 {
-	return call < ARRAY_SIZE(rules) && rules[call].name ? &rules[call] : NULL;
+	return call < ARRAY_SIZE(twheel_calls) && twheel_calls[call].name ?
+	       &twheel_calls[call] : NULL;
 }
 
 /* Return: true if the node of the file does not support the call. */
 static bool misplaced(const struct trial *trial)
 {
-	bool control = trial->call == TWHEEL_CALL_CREATE || trial->call == TWHEEL_CALL_REMOVE;
-
 	return trial->known_file &&
-	       trial->type != (control ? FILE_CONTROL : FILE_PURGATORY);
+	       trial->type != (row_of(trial->call)->control ? FILE_CONTROL : FILE_PURGATORY);
 }
 
 /* Return: true if the file was opened without the required access. */
 static bool lacks_access(const struct trial *trial)
 {
-	enum access access = rule_of(trial->call)->access;
+	unsigned int mode = row_of(trial->call)->mode;
 	const struct twheel_add_args *add = trial->args;
 
 	/* The event of an operation that is not detached needs a reader. */
 	if (trial->call == TWHEEL_CALL_ADD && !(add->flags & TWHEEL_ADD_DETACHED))
-		access = BOTH;
-	return trial->known_file && ((access & WRITE && !trial->writable) ||
-				     (access & READ && !trial->readable));
+		mode |= READ;
+	return trial->known_file && ((mode & WRITE && !trial->writable) ||
+				     (mode & READ && !trial->readable));
 }
 
 /* Return: true if a restricted file does not support the call. */
@@ -302,34 +276,29 @@ static bool needs_all(const struct trial *trial)
 	const struct twheel_list_args *list = trial->args;
 
 	switch (trial->call) {
-	case TWHEEL_CALL_CANCEL_KEY:
-	case TWHEEL_CALL_EVENTS:
-		return true;
 	case TWHEEL_CALL_COMPLETE_ALL:
 		return complete_all->flags & TWHEEL_COMPLETE_OTHERS;
 	case TWHEEL_CALL_LIST:
 		return list->flags & TWHEEL_LIST_OTHERS;
 	default:
-		return false;
+		return row_of(trial->call)->right == TWHEEL_RIGHT_OTHERS;
 	}
 }
 
 /* Return: true if a restricted file needs a right for the call. */
 static bool needs_right(const struct trial *trial)
 {
-	return trial->call != TWHEEL_CALL_BATCH && trial->call != TWHEEL_CALL_RESTRICT;
+	return trial->call == TWHEEL_CALL_ADD || row_of(trial->call)->right;
 }
 
 /* Return: true if the call, made with mapped memory, must have been refused. */
 bool must_fail(const struct trial *trial)
 {
-	const struct rule *rule = rule_of(trial->call);
-
-	if (!rule || trial->shorter || trial->tail || trial->entry_tail)
+	if (!row_of(trial->call) || trial->shorter || trial->tail || trial->entry_tail)
 		return true;
 	if (misplaced(trial) || lacks_access(trial) || (trial->restricted && needs_all(trial)))
 		return true;
-	return trial->bad_spec || rule->refused(trial);
+	return trial->bad_spec || refused[trial->call](trial);
 }
 
 /* The condition was corrupted: the keys may need several signals, which a sum does not count. */
@@ -379,24 +348,27 @@ static bool too_large(const struct trial *trial)
 	}
 }
 
+/* Return: true if EINVAL depends on the operation, or on limits. */
+static bool invalid_in_some_states(const struct trial *trial)
+{
+	return trial->call == TWHEEL_CALL_WATCH || trial->call == TWHEEL_CALL_UNWATCH ||
+	       trial->call == TWHEEL_CALL_CREATE;
+}
+
 /* Return: true if the call may have failed with @error. */
 bool may_fail(const struct trial *trial, int error)
 {
-	const struct rule *rule = rule_of(trial->call);
+	const struct twheel_call_row *row = row_of(trial->call);
 	unsigned int i;
 
-	if (!rule)
+	if (!row)
 		return error == ENOTTY;
-	for (i = 0; i < ARRAY_SIZE(rule->errors); i++) {
-		if (error == rule->errors[i])
-			return true;
-	}
 	switch (error) {
 	case ENOTTY:
 		return misplaced(trial);
 	case EINVAL:
 		return !trial->plain || must_fail(trial) || needs_may_not_fit(trial) ||
-		       misreads_array(trial);
+		       misreads_array(trial) || invalid_in_some_states(trial);
 	case E2BIG:
 		return trial->tail || trial->entry_tail || !trial->plain || misreads_array(trial) ||
 		       too_large(trial);
@@ -405,10 +377,19 @@ bool may_fail(const struct trial *trial, int error)
 	case EBADF:
 		return lacks_access(trial);
 	case EPERM:
-		return trial->maybe_restricted && needs_right(trial);
+		return row->control || (trial->maybe_restricted && needs_right(trial));
+	case ESHUTDOWN:
+		return !row->control && row->mode & WRITE;
 	case ENOMEM:
 		return trial->injected;
-	default:
+	case EINTR:	/* only a killed process gets it */
+	case EMFILE:
+	case ENFILE:
 		return false;
 	}
+	for (i = 0; i < ARRAY_SIZE(row->errors); i++) {
+		if (error == row->errors[i])
+			return true;
+	}
+	return false;
 }

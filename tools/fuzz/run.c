@@ -68,7 +68,7 @@ static void do_step(struct thread *t)
 	case KIND_LOOK:
 		return step_look(t);
 	}
-	if (t->step->kind == KIND_WILD || rule_of(t->step->kind))
+	if (t->step->kind == KIND_WILD || row_of(t->step->kind))
 		step_call(t);
 }
 

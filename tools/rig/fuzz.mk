@@ -23,12 +23,12 @@ endif
 # tools/fuzz is a program: it uses the system's headers, and is not instrumented. Its threads
 # race for their slots on purpose.
 PROGRAM_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -pthread -D_GNU_SOURCE
-PROGRAM_CFLAGS += -D__SANE_USERSPACE_TYPES__ -DNR_THREADS=4 -I$(SRC)/include/uapi -I$(fuzz)
+PROGRAM_CFLAGS += -D__SANE_USERSPACE_TYPES__ -DNR_THREADS=4 -I$(SRC)/include/uapi -I$(fuzz) -I$(B)/calls
 
-$(B)/fuzz/%.o: $(fuzz)/%.c $(fuzz)/fuzz.h user.h $(wildcard $(SRC)/include/uapi/*/*.h)
+$(B)/fuzz/%.o: $(fuzz)/%.c $(fuzz)/fuzz.h user.h $(CALLS) $(wildcard $(SRC)/include/uapi/*/*.h)
 	@mkdir -p $(@D)
 	@$(CC) $(PROGRAM_CFLAGS) -include user.h -c $< -o $@
-$(B)/fuzz.main.o: fuzz.c user.h fuzz_state.h $(fuzz)/fuzz.h $(wildcard $(SRC)/include/uapi/*/*.h)
+$(B)/fuzz.main.o: fuzz.c user.h fuzz_state.h $(fuzz)/fuzz.h $(CALLS) $(wildcard $(SRC)/include/uapi/*/*.h)
 	@mkdir -p $(@D)
 	@$(CC) $(PROGRAM_CFLAGS) -DFUZZ_INPUTS='"$(abspath inputs)"' -c $< -o $@
 $(B)/fuzz_state.main.o: CFLAGS += -I$(SRC)/twheel
