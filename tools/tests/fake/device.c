@@ -209,6 +209,22 @@ static int remove_purgatory(struct twheel_remove_args *args)
 	return 0;
 }
 
+/* Return: NULL with errno if the node, a restricted file, or a batch cannot make the call. */
+static const struct twheel_call_row *allowed(const struct fake_file *file, unsigned int call,
+					     bool batch)
+{
+	const struct twheel_call_row *row = &twheel_calls[call];
+
+	if (call >= sizeof(twheel_calls) / sizeof(*row) || !row->name ||
+	    row->control == !!file->purgatory || (batch && !row->batch))
+		errno = ENOTTY;
+	else if (file->taken & row->right)
+		errno = EPERM;
+	else
+		return row;
+	return NULL;
+}
+
 static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
 {
 	struct twheel_command *commands = (void *)(uintptr_t)args->commands;
@@ -217,18 +233,14 @@ static int run_batch(struct fake_file *file, struct twheel_batch_args *args)
 	args->failed = 0;
 	for (args->done = 0; args->done < args->nr; args->done++) {
 		struct twheel_command command = commands[args->done];
+		const struct twheel_call_row *row = allowed(file, command.call, true);
 		struct twheel_result result = { .error = 0 };
 
-		if (fake_call(file, command.call, &command.add))
+		if (!row || fake_call(file, command.call, command.pad))
 			result.error = -errno;
-		else if (command.call == TWHEEL_CALL_ADD)
-			result.value = command.add.id;
-		else if (command.call == TWHEEL_CALL_REARM)
-			result.value = command.rearm.moved;
-		else if (command.call == TWHEEL_CALL_SIGNAL)
-			result.value = command.signal.completed;
-		else if (command.call == TWHEEL_CALL_CANCEL_KEY)
-			result.value = command.cancel_key.cancelled;
+		else
+			memcpy(&result.value, (char *)command.pad + row->out,
+			       row->out_end - row->out);
 		results[args->done] = result;
 		args->failed += result.error != 0;
 		if (result.error && args->flags & TWHEEL_BATCH_STOP) {
@@ -260,24 +272,15 @@ static int call_file(struct fake_file *file, unsigned int call, void *args)
 	case TWHEEL_CALL_RESTRICT:
 		file->taken |= ~((struct twheel_restrict_args *)args)->rights;
 		return 0;
+	case TWHEEL_CALL_CREATE:
+		return create(args);
+	case TWHEEL_CALL_REMOVE:
+		return remove_purgatory(args);
 	case TWHEEL_CALL_QUERY:
 		*(struct twheel_query_args *)args = file->purgatory->counts;
 		return 0;
 	default:
 		return fake_call(file, call, args);
-	}
-}
-
-static int call_control(unsigned int call, void *args)
-{
-	switch (call) {
-	case TWHEEL_CALL_CREATE:
-		return create(args);
-	case TWHEEL_CALL_REMOVE:
-		return remove_purgatory(args);
-	default:
-		errno = ENOTTY;
-		return -1;
 	}
 }
 
@@ -303,8 +306,8 @@ int ioctl(int fd, unsigned long request, ...)
 		pthread_mutex_unlock(&fake_lock);
 		return real_ioctl(fd, request, args);
 	}
-	status = file->purgatory ? call_file(file, _IOC_NR(request), args) :
-				   call_control(_IOC_NR(request), args);
+	status = allowed(file, _IOC_NR(request), false) ?
+		 call_file(file, _IOC_NR(request), args) : -1;
 	pthread_mutex_unlock(&fake_lock);
 	return status;
 }

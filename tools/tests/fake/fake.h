@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <linux/twheel.h>
+#include <twheel_calls.h>
 
 /* A watched key; @left is the number of signals that it still needs. */
 struct fake_watch {

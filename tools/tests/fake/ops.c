@@ -334,10 +334,6 @@ static int call_signal(const struct fake_file *file, struct twheel_signal_args *
 {
 	struct fake_op *op, *next;
 
-	if (file->taken & TWHEEL_RIGHT_SIGNAL) {
-		errno = EPERM;
-		return -1;
-	}
 	args->completed = 0;
 	for (op = fake_ops; op; op = next) {
 		struct fake_watch *watch = watch_of(op, &args->key);
