@@ -12,9 +12,9 @@ NOT_HERE := async_race cgroup isolation kill field layout list memory robust sig
 SELFTESTS := $(notdir $(basename $(wildcard $(selftests)/twheel_*_test.c)))
 SELFTESTS := $(filter-out $(NOT_HERE:%=twheel_%_test),$(SELFTESTS))
 
-SELFTEST_CFLAGS := -std=gnu11 -g -O1 -Wall -pthread -D_GNU_SOURCE -I$(SRC)/include/uapi
+SELFTEST_CFLAGS := -std=gnu11 -g -O1 -Wall -pthread -D_GNU_SOURCE -I$(SRC)/include/uapi -I$(B)/calls
 
-$(B)/selftest/%.o: $(selftests)/%.c $(wildcard $(selftests)/*.h $(SRC)/include/uapi/*/*.h) selftest.calls
+$(B)/selftest/%.o: $(selftests)/%.c $(wildcard $(selftests)/*.h $(SRC)/include/uapi/*/*.h) selftest.calls $(CALLS)
 	@mkdir -p $(@D)
 	@$(CC) $(SELFTEST_CFLAGS) -isystem $(harness) -c $< -o $@.o
 	@objcopy --redefine-syms=selftest.calls $@.o $@

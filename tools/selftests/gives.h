@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of the documented errors. scripts/check-abi compares GIVES() and
- * NOT_HERE() with the documents.
+ * For the tests of the documented errors. scripts/check-abi compares GIVES() with
+ * Documentation/calls.toml.
  */
 #ifndef _TWHEEL_GIVES_H
 #define _TWHEEL_GIVES_H
@@ -16,10 +16,6 @@ do {									\
 	EXPECT_EQ(error, __got)					\
 		TH_LOG("%s should fail with %s", #call, #error);		\
 } while (0)
-
-/* A documented error that cannot be provoked by a test, for the reason @why. */
-#define NOT_HERE(call, error, why)					\
-	((void)(#call #error why))
 
 /* The errno of an attempt that returns -1 on failure. */
 #define errno_of(attempt)						\

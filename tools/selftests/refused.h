@@ -1,70 +1,54 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * For the tests of bad input: valid arguments for every ioctl, of which a test corrupts
- * one, and a fixture that checks that a refused call has no effect.  Each test starts
- * with two pending operations and one unread event; the teardown checks that they are
+ * For the tests of bad input: valid arguments for every ioctl of <twheel_calls.h>, of which a
+ * test corrupts one, and a fixture that checks that a refused call has no effect.  Each test
+ * starts with three pending operations and one unread event; the teardown checks that they are
  * unchanged, and that no purgatory was created.
  */
 #ifndef _TWHEEL_REFUSED_H
 #define _TWHEEL_REFUSED_H
 
+#include <twheel_calls.h>
 #include "named.h"
 
 /* Created by TWHEEL_IOC_CREATE, removed by TWHEEL_IOC_REMOVE. */
 #define NEW_NAME	"new"
 #define OLD_NAME	"old"
 
-/* Valid arguments for each call; a test corrupts one of them. */
+/* Valid arguments for each call, for example add_args; a test corrupts one of them. */
 struct good {
+	TWHEEL_ARGS
 	struct twheel_watch_spec spec[2];
 	struct twheel_pending entry[2];
 	struct twheel_command command[2];
 	struct twheel_result result[2];
-	struct twheel_add_args add;
-	struct twheel_cancel_args cancel;
-	struct twheel_complete_args complete;
-	struct twheel_rearm_args rearm;
-	struct twheel_watch_args watch;
-	struct twheel_unwatch_args unwatch;
-	struct twheel_signal_args signal;
-	struct twheel_cancel_key_args cancel_key;
-	struct twheel_batch_args batch;
-	struct twheel_complete_all_args complete_all;
-	struct twheel_drain_args drain;
-	struct twheel_events_args events;
-	struct twheel_restrict_args confine;
-	struct twheel_info_args info;
-	struct twheel_list_args list;
-	struct twheel_query_args query;
-	struct twheel_create_args create;
-	struct twheel_remove_args remove;
 };
 
 static inline void good_op_args(struct good *good, __u64 id)
 {
-	good->add.condition = TWHEEL_COND_ALL;
-	good->add.nr_keys = 2;
-	good->add.key_size = sizeof(good->spec[0]);
-	good->add.keys = address(good->spec);
-	good->add.deadline = HOUR;
-	good->cancel.id = id;
-	good->complete.id = id;
-	good->rearm.id = id;
-	good->rearm.deadline = HOUR;
-	good->watch.id = id;
-	good->watch.nr_keys = 2;
-	good->watch.key_size = sizeof(good->spec[0]);
-	good->watch.keys = address(good->spec);
-	good->unwatch.id = id;
-	good->unwatch.key = key_of(1);
-	good->signal.key = key_of(1);
-	good->cancel_key.key = key_of(1);
-	good->info.id = id;
-	good->info.entry = address(good->entry);
-	good->info.entry_size = sizeof(good->entry[0]);
-	good->info.keys = address(good->spec);
-	good->info.max_keys = 2;
-	good->info.key_size = sizeof(good->spec[0]);
+	good->add_args.condition = TWHEEL_COND_ALL;
+	good->add_args.nr_keys = 2;
+	good->add_args.key_size = sizeof(good->spec[0]);
+	good->add_args.keys = address(good->spec);
+	good->add_args.deadline = HOUR;
+	good->cancel_args.id = id;
+	good->complete_args.id = id;
+	good->rearm_args.id = id;
+	good->rearm_args.deadline = HOUR;
+	good->watch_args.id = id;
+	good->watch_args.nr_keys = 2;
+	good->watch_args.key_size = sizeof(good->spec[0]);
+	good->watch_args.keys = address(good->spec);
+	good->unwatch_args.id = id;
+	good->unwatch_args.key = key_of(1);
+	good->signal_args.key = key_of(1);
+	good->cancel_key_args.key = key_of(1);
+	good->info_args.id = id;
+	good->info_args.entry = address(good->entry);
+	good->info_args.entry_size = sizeof(good->entry[0]);
+	good->info_args.keys = address(good->spec);
+	good->info_args.max_keys = 2;
+	good->info_args.key_size = sizeof(good->spec[0]);
 }
 
 /* @id is an operation that watches the keys 1 and 2. */
@@ -80,16 +64,49 @@ static inline void good_args(struct good *good, __u64 id)
 		good->command[i].call = TWHEEL_CALL_SIGNAL;
 		good->command[i].signal.key = key_of(11);
 	}
-	good->batch.commands = address(good->command);
-	good->batch.command_size = sizeof(good->command[0]);
-	good->batch.results = address(good->result);
-	good->batch.result_size = sizeof(good->result[0]);
-	good->batch.nr = 2;
-	good->list.entries = address(good->entry);
-	good->list.max_entries = 2;
-	good->list.entry_size = sizeof(good->entry[0]);
-	good->create = create_args(NEW_NAME, 0600);
-	good->remove = remove_args(OLD_NAME, 0);
+	good->batch_args.commands = address(good->command);
+	good->batch_args.command_size = sizeof(good->command[0]);
+	good->batch_args.results = address(good->result);
+	good->batch_args.result_size = sizeof(good->result[0]);
+	good->batch_args.nr = 2;
+	good->list_args.entries = address(good->entry);
+	good->list_args.max_entries = 2;
+	good->list_args.entry_size = sizeof(good->entry[0]);
+	good->create_args = create_args(NEW_NAME, 0600);
+	good->remove_args = remove_args(OLD_NAME, 0);
+}
+
+/* The call after @one, the first one for NULL. Return: NULL after the last one. */
+static inline const struct twheel_call_row *next_call(const struct twheel_call_row *one)
+{
+	const struct twheel_call_row *end = twheel_calls + ARRAY_SIZE(twheel_calls);
+
+	for (one = one ? one + 1 : twheel_calls; one < end; one++)
+		if (one->name)
+			return one;
+	return NULL;
+}
+
+#define for_each_call(one) \
+	for ((one) = next_call(NULL); (one); (one) = next_call(one))
+
+/* The arguments of a call. */
+static inline void *args_of(struct good *good, const struct twheel_call_row *one)
+{
+#define OFFSET(name)	offsetof(struct good, name##_args)
+	static const size_t offsets[] = { TWHEEL_CALLS(OFFSET) };
+
+	return (char *)good + offsets[_IOC_NR(one->request)];
+}
+
+/* Make a call as the only command of a batch. Return: the errno of the command. */
+static inline int call_in_a_batch(int fd, const struct twheel_call_row *one, struct good *good)
+{
+	memset(good->command, 0, sizeof(good->command));
+	good->command[0].call = _IOC_NR(one->request);
+	memcpy(good->command[0].pad, args_of(good, one), _IOC_SIZE(one->request));
+	good->batch_args.nr = 1;
+	return call(fd, TWHEEL_IOC_BATCH, &good->batch_args) ?: -good->result[0].error;
 }
 
 /* The types of nodes. */
@@ -100,87 +117,12 @@ enum node {
 	NR_NODES,
 };
 
-/* A range of bytes in a structure. */
-struct bytes {
-	char *at;
-	size_t size;
-};
-
-static inline struct bytes bytes_between(void *from, void *to)
+/* The node on which a test makes the call. */
+static inline enum node node_of(const struct twheel_call_row *one)
 {
-	return (struct bytes) { from, (char *)to - (char *)from };
-}
-
-/**
- * struct one_call - a call and its valid arguments
- * @request: ioctl number
- * @node: node that the call is made on
- * @args: structure of the call
- * @flags: flags field of the structure
- * @known: valid flags
- * @reserved: a reserved field, or NULL
- * @out: output fields
- */
-struct one_call {
-	unsigned int request;
-	enum node node;
-	void *args;
-	__u32 *flags;
-	__u32 known;
-	__u32 *reserved;
-	struct bytes out;
-};
-
-#define NR_CALLS	18
-
-#define CALL(NAME, member, where, valid, reserve, output)			\
-	{									\
-		.request = TWHEEL_IOC_##NAME, .node = where,			\
-		.args = &(member), .flags = &(member).flags, .known = valid,	\
-		.reserved = reserve, .out = output,				\
-	}
-
-/* The output fields from @from to @to. */
-#define OUT(from, to)		bytes_between(&(from), &(to) + 1)
-#define NO_OUT			bytes_between(NULL, NULL)
-#define SAME_OUT(field)		OUT(field, field)
-
-/* The call with index @nr, in the order of the header. */
-static inline struct one_call nth_call(struct good *g, unsigned int nr)
-{
-	struct one_call calls[NR_CALLS] = {
-		CALL(ADD, g->add, PRIVATE, 0xf, &g->add.reserved, SAME_OUT(g->add.id)),
-		CALL(CANCEL, g->cancel, PRIVATE, 0, &g->cancel.reserved, NO_OUT),
-		CALL(COMPLETE, g->complete, PRIVATE, 0, NULL, NO_OUT),
-		CALL(REARM, g->rearm, PRIVATE, 7, NULL, SAME_OUT(g->rearm.moved)),
-		CALL(WATCH, g->watch, PRIVATE, 0, &g->watch.reserved, NO_OUT),
-		CALL(UNWATCH, g->unwatch, PRIVATE, 0, &g->unwatch.reserved, NO_OUT),
-		CALL(SIGNAL, g->signal, PRIVATE, 0, &g->signal.reserved,
-		     SAME_OUT(g->signal.completed)),
-		CALL(CANCEL_KEY, g->cancel_key, PRIVATE, 0, NULL,
-		     SAME_OUT(g->cancel_key.cancelled)),
-		CALL(BATCH, g->batch, PRIVATE, 1, NULL, OUT(g->batch.done, g->batch.failed)),
-		CALL(COMPLETE_ALL, g->complete_all, PRIVATE, 1, &g->complete_all.reserved,
-		     SAME_OUT(g->complete_all.completed)),
-		CALL(DRAIN, g->drain, PRIVATE, 0, NULL, SAME_OUT(g->drain.cancelled)),
-		CALL(EVENTS, g->events, NAMED, 1, NULL, NO_OUT),
-		CALL(RESTRICT, g->confine, PRIVATE, 0, NULL, NO_OUT),
-		CALL(INFO, g->info, PRIVATE, 0, NULL, NO_OUT),
-		CALL(LIST, g->list, PRIVATE, 1, NULL, SAME_OUT(g->list.nr)),
-		CALL(QUERY, g->query, PRIVATE, 0, NULL, OUT(g->query.max_pending, g->query.name)),
-		CALL(CREATE, g->create, CONTROL, 0, NULL,
-		     OUT(g->create.major, g->create.minor)),
-		CALL(REMOVE, g->remove, CONTROL, 1, NULL, SAME_OUT(g->remove.cancelled)),
-	};
-
-	return calls[nr];
-}
-
-/* Return: true if the call does not need a file that is open for writing. */
-static inline bool only_reads(const struct one_call *one)
-{
-	return one->request == TWHEEL_IOC_RESTRICT || one->request == TWHEEL_IOC_INFO ||
-	       one->request == TWHEEL_IOC_LIST || one->request == TWHEEL_IOC_QUERY;
+	if (one->control)
+		return CONTROL;
+	return one->request == TWHEEL_IOC_EVENTS ? NAMED : PRIVATE;
 }
 
 /**
@@ -194,7 +136,7 @@ static inline bool only_reads(const struct one_call *one)
  * @output: the call writes the array
  */
 struct one_array {
-	struct one_call call;
+	const struct twheel_call_row *call;
 	__u64 *entries;
 	__u32 *nr;
 	__u32 *size;
@@ -205,30 +147,23 @@ struct one_array {
 
 #define NR_ARRAYS	7
 
-/* Indexes for nth_call() of the calls that take arrays. */
-#define PLACE_ADD	0
-#define PLACE_WATCH	4
-#define PLACE_BATCH	8
-#define PLACE_INFO	13
-#define PLACE_LIST	14
-
 static inline struct one_array nth_array(struct good *g, unsigned int nr)
 {
 	struct one_array arrays[NR_ARRAYS] = {
-		{ nth_call(g, PLACE_ADD), &g->add.keys, &g->add.nr_keys,
-		  &g->add.key_size, 24, true, false },
-		{ nth_call(g, PLACE_WATCH), &g->watch.keys, &g->watch.nr_keys,
-		  &g->watch.key_size, 24, true, false },
-		{ nth_call(g, PLACE_BATCH), &g->batch.commands, &g->batch.nr,
-		  &g->batch.command_size, 128, true, false },
-		{ nth_call(g, PLACE_BATCH), &g->batch.results, NULL,
-		  &g->batch.result_size, 16, false, true },
-		{ nth_call(g, PLACE_INFO), &g->info.entry, NULL,
-		  &g->info.entry_size, 128, false, true },
-		{ nth_call(g, PLACE_INFO), &g->info.keys, &g->info.max_keys,
-		  &g->info.key_size, 24, false, true },
-		{ nth_call(g, PLACE_LIST), &g->list.entries, &g->list.max_entries,
-		  &g->list.entry_size, 128, false, true },
+		{ &twheel_calls[TWHEEL_CALL_ADD], &g->add_args.keys, &g->add_args.nr_keys,
+		  &g->add_args.key_size, 24, true, false },
+		{ &twheel_calls[TWHEEL_CALL_WATCH], &g->watch_args.keys, &g->watch_args.nr_keys,
+		  &g->watch_args.key_size, 24, true, false },
+		{ &twheel_calls[TWHEEL_CALL_BATCH], &g->batch_args.commands, &g->batch_args.nr,
+		  &g->batch_args.command_size, 128, true, false },
+		{ &twheel_calls[TWHEEL_CALL_BATCH], &g->batch_args.results, NULL,
+		  &g->batch_args.result_size, 16, false, true },
+		{ &twheel_calls[TWHEEL_CALL_INFO], &g->info_args.entry, NULL,
+		  &g->info_args.entry_size, 128, false, true },
+		{ &twheel_calls[TWHEEL_CALL_INFO], &g->info_args.keys, &g->info_args.max_keys,
+		  &g->info_args.key_size, 24, false, true },
+		{ &twheel_calls[TWHEEL_CALL_LIST], &g->list_args.entries, &g->list_args.max_entries,
+		  &g->list_args.entry_size, 128, false, true },
 	};
 
 	return arrays[nr];
@@ -239,12 +174,15 @@ FIXTURE(refused) {
 	int nodes[NR_NODES];	/* nodes[PRIVATE] is fd */
 	__u64 plain;		/* pending, watches nothing */
 	__u64 watching;		/* pending, watches all of the keys 1 and 2 */
+	__u64 periodic;		/* pending */
 	__u64 ended;		/* cancelled, its event not read */
 	struct twheel_query_args before;
 };
 
 FIXTURE_SETUP(refused)
 {
+	struct twheel_add_args periodic = { .deadline = HOUR, .period = HOUR };
+
 	remove_all_named();
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
@@ -256,10 +194,12 @@ FIXTURE_SETUP(refused)
 	ASSERT_LE(0, self->nodes[CONTROL]);
 	self->plain = add_deadline(self->fd, HOUR, 0, 0);
 	self->watching = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
+	ASSERT_EQ(0, op_add(self->fd, &periodic));
+	self->periodic = periodic.id;
 	self->ended = add_deadline(self->fd, HOUR, 0, 0);
 	ASSERT_EQ(0, op_cancel(self->fd, self->ended));
 	self->before = query(self->fd);
-	ASSERT_EQ(2, self->before.pending);
+	ASSERT_EQ(3, self->before.pending);
 	ASSERT_EQ(1, self->before.unread);
 }
 
@@ -281,6 +221,8 @@ FIXTURE_TEARDOWN(refused)
 	EXPECT_EVENT(self->fd, self->watching, TWHEEL_REASON_COMPLETED, 1);
 	EXPECT_EQ(0, op_complete(self->fd, self->plain, 3));
 	EXPECT_EVENT(self->fd, self->plain, TWHEEL_REASON_COMPLETED, 3);
+	EXPECT_EQ(0, op_cancel(self->fd, self->periodic));
+	EXPECT_EVENT(self->fd, self->periodic, TWHEEL_REASON_CANCELLED, 0);
 	close(self->fd);
 	close(self->nodes[NAMED]);
 	close(self->nodes[CONTROL]);
@@ -289,6 +231,6 @@ FIXTURE_TEARDOWN(refused)
 
 /* Make a call on its node. */
 #define call_on_its_node(one, args)					\
-	call(self->nodes[(one).node], (one).request, args)
+	call(self->nodes[node_of(one)], (one)->request, args)
 
 #endif /* _TWHEEL_REFUSED_H */

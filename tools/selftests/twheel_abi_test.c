@@ -14,16 +14,8 @@ static unsigned int resized(unsigned int request, unsigned int size)
 /* Return: true if the node has a call with this number. */
 static bool is_known(enum node node, unsigned int nr)
 {
-	struct one_call one;
-	struct good good;
-	unsigned int i;
-
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(&good, i);
-		if (_IOC_NR(one.request) == nr)
-			return (one.node == CONTROL) == (node == CONTROL);
-	}
-	return false;
+	return nr < ARRAY_SIZE(twheel_calls) && twheel_calls[nr].name &&
+	       twheel_calls[nr].control == (node == CONTROL);
 }
 
 TEST_F(refused, unknown_ioctl)
@@ -50,57 +42,52 @@ TEST_F(refused, unknown_ioctl)
 /* A named purgatory cannot be created or removed through a purgatory. */
 TEST_F(refused, call_of_another_node)
 {
-	struct one_call one;
+	const struct twheel_call_row *one;
 	struct good good;
 	enum node node;
-	unsigned int i;
-	bool here, belongs;
 
-	for (i = 0; i < NR_CALLS; i++) {
+	for_each_call(one) {
 		for (node = 0; node < NR_NODES; node++) {
-			good_args(&good, self->watching);
-			one = nth_call(&good, i);
-			here = node == CONTROL;
-			belongs = one.node == CONTROL;
-			if (here == belongs)
+			if (is_known(node, _IOC_NR(one->request)))
 				continue;
-			EXPECT_EQ(ENOTTY, call(self->nodes[node], one.request, one.args))
-				TH_LOG("request %#x on node %d", one.request, node);
+			good_args(&good, self->watching);
+			EXPECT_EQ(ENOTTY, call(self->nodes[node], one->request,
+					       args_of(&good, one)))
+				TH_LOG("%s on node %d", one->name, node);
 		}
 	}
 }
 
 TEST_F(refused, known_ioctl_with_wrong_direction)
 {
-	unsigned int i, dir, request;
-	struct one_call one;
+	const struct twheel_call_row *one;
+	unsigned int dir, request;
 	struct good good;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(&good, i);
+	for_each_call(one) {
 		for (dir = 0; dir < 4; dir++) {
-			if (dir == _IOC_DIR(one.request))
+			if (dir == _IOC_DIR(one->request))
 				continue;
 			good_args(&good, self->watching);
-			request = _IOC(dir, TWHEEL_IOC_MAGIC, _IOC_NR(one.request),
-				       _IOC_SIZE(one.request));
-			EXPECT_EQ(ENOTTY, call(self->nodes[one.node], request, one.args));
+			request = _IOC(dir, TWHEEL_IOC_MAGIC, _IOC_NR(one->request),
+				       _IOC_SIZE(one->request));
+			EXPECT_EQ(ENOTTY, call(self->nodes[node_of(one)], request,
+					       args_of(&good, one)));
 		}
 	}
 }
 
 TEST_F(refused, short_structure)
 {
-	struct one_call one;
-	unsigned int i, size;
+	const struct twheel_call_row *one;
 	struct good good;
+	unsigned int size;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(&good, i);
-		for (size = 0; size < _IOC_SIZE(one.request); size++) {
+	for_each_call(one) {
+		for (size = 0; size < _IOC_SIZE(one->request); size++) {
 			good_args(&good, self->watching);
-			ASSERT_EQ(EINVAL, call(self->nodes[one.node],
-					       resized(one.request, size), one.args));
+			ASSERT_EQ(EINVAL, call(self->nodes[node_of(one)],
+					       resized(one->request, size), args_of(&good, one)));
 		}
 	}
 }
@@ -109,12 +96,13 @@ TEST_F(refused, short_structure)
 static char longest[_IOC_SIZEMASK];
 
 /* Append up to @more zero bytes to a structure, limited by the longest structure. */
-static unsigned int lengthen(const struct one_call *one, unsigned int more)
+static unsigned int lengthen(struct good *good, const struct twheel_call_row *one,
+			     unsigned int more)
 {
 	unsigned int size = _IOC_SIZE(one->request);
 
 	memset(longest, 0, sizeof(longest));
-	memcpy(longest, one->args, size);
+	memcpy(longest, args_of(good, one), size);
 	return more < sizeof(longest) - size ? size + more : sizeof(longest);
 }
 
@@ -122,18 +110,17 @@ static const unsigned int more[] = { 1, 8, 64, 4096, ~0U };
 
 TEST_F(refused, longer_structure_with_unknown_fields)
 {
-	unsigned int i, j, size;
-	struct one_call one;
+	const struct twheel_call_row *one;
 	struct good good;
+	unsigned int i, size;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(&good, i);
-		for (j = 0; j < ARRAY_SIZE(more); j++) {
+	for_each_call(one) {
+		for (i = 0; i < ARRAY_SIZE(more); i++) {
 			good_args(&good, self->watching);
-			size = lengthen(&one, more[j]);
+			size = lengthen(&good, one, more[i]);
 			longest[size - 1] = 1;
-			EXPECT_EQ(E2BIG, call(self->nodes[one.node],
-					      resized(one.request, size), longest));
+			EXPECT_EQ(E2BIG, call(self->nodes[node_of(one)],
+					      resized(one->request, size), longest));
 		}
 	}
 }
@@ -142,14 +129,12 @@ TEST_F(refused, bad_pointer)
 {
 	char *edge = cliff();
 	void *bad[] = { NULL, edge, edge - 4, (void *)-4096L, (void *)-1L, (void *)LONG_MIN };
-	struct one_call one;
-	struct good good;
-	unsigned int i, j;
+	const struct twheel_call_row *one;
+	unsigned int i;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(&good, i);
-		for (j = 0; j < ARRAY_SIZE(bad); j++)
-			EXPECT_EQ(EFAULT, call_on_its_node(one, bad[j]));
+	for_each_call(one) {
+		for (i = 0; i < ARRAY_SIZE(bad); i++)
+			EXPECT_EQ(EFAULT, call_on_its_node(one, bad[i]));
 	}
 }
 
@@ -157,19 +142,17 @@ TEST_F(refused, result_at_a_bad_pointer)
 {
 	long page = sysconf(_SC_PAGESIZE);
 	struct good *good = (void *)(cliff() - page);
-	struct one_call one;
-	unsigned int i;
+	const struct twheel_call_row *one;
 
 	/* TWHEEL_IOC_REMOVE would be refused while a file is open. */
 	close(self->nodes[NAMED]);
 	self->nodes[NAMED] = -1;
 	good_args(good, self->watching);
 	ASSERT_EQ(0, mprotect(good, page, PROT_READ));
-	for (i = 0; i < NR_CALLS; i++) {
-		one = nth_call(good, i);
-		if (one.out.size)
-			EXPECT_EQ(EFAULT, call_on_its_node(one, one.args))
-				TH_LOG("request %#x", one.request);
+	for_each_call(one) {
+		if (one->out_end)
+			EXPECT_EQ(EFAULT, call_on_its_node(one, args_of(good, one)))
+				TH_LOG("%s", one->name);
 	}
 	EXPECT_EQ(0, remove_named(OLD_NAME));
 }
@@ -189,11 +172,11 @@ TEST_F(refused, array_at_a_bad_pointer)
 		array = nth_array(&good, i);
 		for (j = 0; j < ARRAY_SIZE(bad); j++) {
 			/* A batch without results requires an entry size of 0. */
-			if (array.call.request == TWHEEL_IOC_BATCH && !array.nr && !bad[j])
+			if (array.call->request == TWHEEL_IOC_BATCH && !array.nr && !bad[j])
 				continue;
 			good_args(&good, self->watching);
 			*array.entries = bad[j];
-			EXPECT_EQ(EFAULT, call_on_its_node(array.call, array.call.args))
+			EXPECT_EQ(EFAULT, call_on_its_node(array.call, args_of(&good, array.call)))
 				TH_LOG("array %u at %#llx", i, bad[j]);
 		}
 	}
@@ -212,65 +195,10 @@ TEST_F(refused, partly_readable_keys)
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		good_args(&good, self->watching);
-		good.add.keys = bad[i];
-		good.watch.keys = bad[i];
-		EXPECT_EQ(EFAULT, op_add(self->fd, &good.add));
-		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_WATCH, &good.watch));
-	}
-}
-
-TEST_F(refused, array_with_a_bad_entry_size)
-{
-	/* Larger than a page. */
-	static const __u32 too_large[] = { 4097, 8192, 1U << 31, ~0U };
-	struct one_array array;
-	struct good good;
-	unsigned int i, j;
-	__u32 size;
-
-	for (i = 0; i < NR_ARRAYS; i++) {
-		array = nth_array(&good, i);
-		for (size = 0; size < array.first; size++) {
-			good_args(&good, self->watching);
-			*array.size = size;
-			EXPECT_EQ(EINVAL, call_on_its_node(array.call, array.call.args))
-				TH_LOG("array %u entry size %u", i, size);
-		}
-		for (j = 0; j < ARRAY_SIZE(too_large); j++) {
-			good_args(&good, self->watching);
-			*array.size = too_large[j];
-			EXPECT_EQ(E2BIG, call_on_its_node(array.call, array.call.args))
-				TH_LOG("array %u entry size %u", i, too_large[j]);
-		}
-	}
-}
-
-TEST_F(refused, entry_size_or_address_without_an_array)
-{
-	static const __u32 sizes[] = { 1, 16, 24, 128, 4096 };
-	struct good good;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(sizes); i++) {
-		good_args(&good, self->watching);
-		good.add.condition = TWHEEL_COND_NONE;
-		good.add.nr_keys = 0;
-		good.add.keys = 0;
-		good.add.key_size = sizes[i];
-		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
-		good.add.keys = address(good.spec);
-		good.add.key_size = 0;
-		EXPECT_EQ(EINVAL, op_add(self->fd, &good.add));
-		good.info.max_keys = 0;
-		good.info.keys = 0;
-		good.info.key_size = sizes[i];
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &good.info));
-		good.info.keys = address(good.spec);
-		good.info.key_size = 0;
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_INFO, &good.info));
-		good.batch.results = 0;
-		good.batch.result_size = sizes[i];
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_BATCH, &good.batch));
+		good.add_args.keys = bad[i];
+		good.watch_args.keys = bad[i];
+		EXPECT_EQ(EFAULT, op_add(self->fd, &good.add_args));
+		EXPECT_EQ(EFAULT, call(self->fd, TWHEEL_IOC_WATCH, &good.watch_args));
 	}
 }
 
@@ -293,11 +221,11 @@ static void widen(const struct one_array *array, __u32 size)
 static const __u32 wider[] = { 1, 8, 64, 1024 };
 
 /* The error of a call; for a batch, the error of its first command. */
-static int error_within(int fd, const struct one_array *array, const struct good *good)
+static int error_within(int fd, const struct one_array *array, struct good *good)
 {
-	int error = call(fd, array->call.request, array->call.args);
+	int error = call(fd, array->call->request, args_of(good, array->call));
 
-	if (error || array->call.request != TWHEEL_IOC_BATCH)
+	if (error || array->call->request != TWHEEL_IOC_BATCH)
 		return error;
 	return -good->result[0].error;
 }
@@ -327,15 +255,13 @@ TEST_F(refused, longer_entry_with_unknown_fields)
 TEST_F(refused, ioctl_on_an_events_descriptor)
 {
 	int fd = open_events(self->nodes[NAMED], 0), bytes = -1;
-	struct one_call one;
+	const struct twheel_call_row *one;
 	struct good good;
-	unsigned int i;
 
 	ASSERT_LE(0, fd);
-	for (i = 0; i < NR_CALLS; i++) {
+	for_each_call(one) {
 		good_args(&good, self->watching);
-		one = nth_call(&good, i);
-		EXPECT_EQ(ENOTTY, call(fd, one.request, one.args));
+		EXPECT_EQ(ENOTTY, call(fd, one->request, args_of(&good, one)));
 	}
 	EXPECT_EQ(ENOTTY, call(fd, _IO('T', 1), NULL));
 	EXPECT_EQ(0, ioctl(fd, FIONREAD, &bytes));
@@ -364,7 +290,6 @@ TEST_F(refused, read_of_the_control_node)
 struct prepared {
 	int fd;
 	struct good good;
-	struct one_call one;
 };
 
 FIXTURE(accepted) {
@@ -390,16 +315,15 @@ static int open_node(enum node node)
 			       twheel_open(O_NONBLOCK);
 }
 
-/* Prepare for the call with index @nr. */
-static bool prepare(struct prepared *made, unsigned int nr)
+/* Prepare for a call. */
+static bool prepare(struct prepared *made, const struct twheel_call_row *one)
 {
 	close(made->fd);
 	remove_all_named();
-	made->one = nth_call(&made->good, nr);
 	if (create_named(OLD_NAME, 0600))
 		return false;
-	made->fd = open_node(made->one.node);
-	good_args(&made->good, made->one.node == CONTROL ? 0 :
+	made->fd = open_node(node_of(one));
+	good_args(&made->good, one->control ? 0 :
 		  add_keys(made->fd, TWHEEL_COND_ALL, 0, 2));
 	return made->fd >= 0;
 }
@@ -407,15 +331,16 @@ static bool prepare(struct prepared *made, unsigned int nr)
 TEST_F(accepted, longer_structure_without_unknown_fields)
 {
 	struct prepared *made = &self->prepared;
-	unsigned int i, j, k, size;
+	const struct twheel_call_row *one;
+	unsigned int i, k, size;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		for (j = 0; j < ARRAY_SIZE(more); j++) {
-			ASSERT_TRUE(prepare(made, i));
-			size = lengthen(&made->one, more[j]);
-			EXPECT_EQ(0, call(made->fd, resized(made->one.request, size), longest))
-				TH_LOG("request %#x longer by %u", made->one.request, more[j]);
-			for (k = _IOC_SIZE(made->one.request); k < sizeof(longest); k++)
+	for_each_call(one) {
+		for (i = 0; i < ARRAY_SIZE(more); i++) {
+			ASSERT_TRUE(prepare(made, one));
+			size = lengthen(&made->good, one, more[i]);
+			EXPECT_EQ(0, call(made->fd, resized(one->request, size), longest))
+				TH_LOG("%s longer by %u", one->name, more[i]);
+			for (k = _IOC_SIZE(one->request); k < sizeof(longest); k++)
 				ASSERT_EQ(0, longest[k]);
 		}
 	}
@@ -432,9 +357,7 @@ TEST_F(accepted, longer_entry_without_unknown_fields)
 	for (i = 0; i < NR_ARRAYS; i++) {
 		for (j = 0; j < ARRAY_SIZE(wider); j++) {
 			array = nth_array(&made->good, i);
-			for (k = 0; k < NR_CALLS; k++)
-				if (nth_call(&made->good, k).request == array.call.request)
-					ASSERT_TRUE(prepare(made, k));
+			ASSERT_TRUE(prepare(made, array.call));
 			size = array.first + wider[j];
 			widen(&array, size);
 			if (array.output)
@@ -451,13 +374,11 @@ TEST_F(accepted, largest_entry)
 {
 	struct prepared *made = &self->prepared;
 	struct one_array array;
-	unsigned int i, k;
+	unsigned int i;
 
 	for (i = 0; i < NR_ARRAYS; i++) {
 		array = nth_array(&made->good, i);
-		for (k = 0; k < NR_CALLS; k++)
-			if (nth_call(&made->good, k).request == array.call.request)
-				ASSERT_TRUE(prepare(made, k));
+		ASSERT_TRUE(prepare(made, array.call));
 		widen(&array, 4096);
 		EXPECT_EQ(0, error_within(made->fd, &array, &made->good));
 	}
@@ -472,24 +393,24 @@ TEST_F(accepted, second_of_two_longer_entries)
 	unsigned int i;
 	__u64 id;
 
-	ASSERT_TRUE(prepare(made, PLACE_LIST));
+	ASSERT_TRUE(prepare(made, &twheel_calls[TWHEEL_CALL_LIST]));
 	memset(wide, 0, sizeof(wide));
 	for (i = 0; i < 2; i++) {
 		spec = (void *)(wide + i * 40);
 		*spec = spec_of(21 + i, 1);
 	}
-	made->good.add.keys = address(wide);
-	made->good.add.key_size = 40;
-	ASSERT_EQ(0, op_add(made->fd, &made->good.add));
-	id = made->good.add.id;
+	made->good.add_args.keys = address(wide);
+	made->good.add_args.key_size = 40;
+	ASSERT_EQ(0, op_add(made->fd, &made->good.add_args));
+	id = made->good.add_args.id;
 	EXPECT_EQ(0, key_signal(made->fd, 21, 0));
 
 	for (i = 0; i < 2; i++)
 		entries[i] = (void *)(wide + i * 136);
-	made->good.list.entries = address(wide);
-	made->good.list.entry_size = 136;
-	ASSERT_EQ(0, call(made->fd, TWHEEL_IOC_LIST, &made->good.list));
-	ASSERT_EQ(2, made->good.list.nr);
+	made->good.list_args.entries = address(wide);
+	made->good.list_args.entry_size = 136;
+	ASSERT_EQ(0, call(made->fd, TWHEEL_IOC_LIST, &made->good.list_args));
+	ASSERT_EQ(2, made->good.list_args.nr);
 	EXPECT_TRUE(entries[0]->id == id || entries[1]->id == id);
 	EXPECT_NE(entries[0]->id, entries[1]->id);
 	EXPECT_EQ(2, entries[0]->nr_keys);
@@ -501,52 +422,35 @@ TEST_F(accepted, second_of_two_longer_entries)
 TEST_F(accepted, output_fields_with_any_input)
 {
 	struct prepared *made = &self->prepared;
-	struct bytes out;
-	unsigned int i;
-	size_t at;
+	const struct twheel_call_row *one;
+	unsigned int at;
+	char *args;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		ASSERT_TRUE(prepare(made, i));
-		out = made->one.out;
-		memset(out.at, 0xa5, out.size);
-		EXPECT_EQ(0, call(made->fd, made->one.request, made->one.args))
-			TH_LOG("request %#x", made->one.request);
-		for (at = 0; at < out.size; at += sizeof(__u32))
-			EXPECT_NE((__u32)POISON, *(__u32 *)(out.at + at))
-				TH_LOG("request %#x byte %zu", made->one.request, at);
-	}
-}
-
-TEST_F(refused, output_fields_keep_their_values)
-{
-	struct one_call one;
-	struct good good;
-	unsigned int i;
-	size_t at;
-
-	for (i = 0; i < NR_CALLS; i++) {
-		good_args(&good, self->watching);
-		one = nth_call(&good, i);
-		*one.flags = 1U << 31;
-		memset(one.out.at, 0xa5, one.out.size);
-		EXPECT_EQ(EINVAL, call_on_its_node(one, one.args));
-		for (at = 0; at < one.out.size; at++)
-			EXPECT_EQ(0xa5, (unsigned char)one.out.at[at]);
+	for_each_call(one) {
+		ASSERT_TRUE(prepare(made, one));
+		args = args_of(&made->good, one);
+		memset(args + one->out, 0xa5, one->out_end - one->out);
+		EXPECT_EQ(0, call(made->fd, one->request, args))
+			TH_LOG("%s", one->name);
+		for (at = one->out; at < one->out_end; at += sizeof(__u32))
+			EXPECT_NE((__u32)POISON, *(__u32 *)(args + at))
+				TH_LOG("%s byte %u", one->name, at);
 	}
 }
 
 TEST_F(accepted, structure_at_the_end_of_a_page)
 {
 	struct prepared *made = &self->prepared;
+	const struct twheel_call_row *one;
 	char *edge = cliff();
-	unsigned int i, size;
+	unsigned int size;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		ASSERT_TRUE(prepare(made, i));
-		size = _IOC_SIZE(made->one.request);
-		memcpy(edge - size, made->one.args, size);
-		EXPECT_EQ(0, call(made->fd, made->one.request, edge - size))
-			TH_LOG("request %#x", made->one.request);
+	for_each_call(one) {
+		ASSERT_TRUE(prepare(made, one));
+		size = _IOC_SIZE(one->request);
+		memcpy(edge - size, args_of(&made->good, one), size);
+		EXPECT_EQ(0, call(made->fd, one->request, edge - size))
+			TH_LOG("%s", one->name);
 	}
 }
 
@@ -572,18 +476,18 @@ TEST_F(accepted, read_only_structures)
 {
 	struct prepared *made = &self->prepared;
 	long page = sysconf(_SC_PAGESIZE);
+	const struct twheel_call_row *one;
 	char *copy = cliff() - page;
-	unsigned int i;
 
-	for (i = 0; i < NR_CALLS; i++) {
-		ASSERT_TRUE(prepare(made, i));
-		if (made->one.out.size)
+	for_each_call(one) {
+		ASSERT_TRUE(prepare(made, one));
+		if (one->out_end)
 			continue;
 		ASSERT_EQ(0, mprotect(copy, page, PROT_READ | PROT_WRITE));
-		memcpy(copy, made->one.args, _IOC_SIZE(made->one.request));
+		memcpy(copy, args_of(&made->good, one), _IOC_SIZE(one->request));
 		ASSERT_EQ(0, mprotect(copy, page, PROT_READ));
-		EXPECT_EQ(0, call(made->fd, made->one.request, copy))
-			TH_LOG("request %#x", made->one.request);
+		EXPECT_EQ(0, call(made->fd, one->request, copy))
+			TH_LOG("%s", one->name);
 	}
 }
 

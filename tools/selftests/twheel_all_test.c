@@ -85,28 +85,6 @@ TEST_F(all, complete_all_with_an_error)
 	EXPECT_EQ(3, read_alike(self->fd, TWHEEL_REASON_COMPLETED, 0, -ENODEV));
 }
 
-TEST_F(all, complete_all_refuses_bad_errors)
-{
-	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
-	struct twheel_complete_all_args args;
-	unsigned int i;
-
-	ASSERT_TRUE(add_some(self->fd, 3));
-	for (i = 0; i < ARRAY_SIZE(errors); i++) {
-		EXPECT_EQ(-1, complete_all(self->fd, 0, errors[i], 0));
-		EXPECT_EQ(EINVAL, errno);
-	}
-	EXPECT_EQ(-1, complete_all(self->fd, 1, -EIO, 0));
-	EXPECT_EQ(EINVAL, errno);
-	for (i = 1; i < 32; i++) {
-		EXPECT_EQ(-1, complete_all(self->fd, 0, 0, 1U << i));
-		EXPECT_EQ(EINVAL, errno);
-	}
-	args = (struct twheel_complete_all_args) { .reserved = 1 };
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE_ALL, &args));
-	EXPECT_EQ(3, query(self->fd).pending);
-}
-
 TEST_F(all, complete_all_ends_a_periodic_operation)
 {
 	struct twheel_add_args args = { .deadline = MSEC, .period = MSEC };
@@ -132,22 +110,6 @@ TEST_F(all, cancel_key_cancels_all_watchers)
 	EXPECT_EQ(0, key_cancel(self->fd, 3));
 	EXPECT_EQ(1, key_signal(self->fd, 1, 5));
 	EXPECT_EVENT(self->fd, stays, TWHEEL_REASON_COMPLETED, 5);
-}
-
-TEST_F(all, cancel_key_refuses_unknown_flags)
-{
-	struct twheel_cancel_key_args args;
-	int bit;
-
-	ASSERT_NE(0, add_keys(self->fd, TWHEEL_COND_ANY, 0, 1));
-	for (bit = 0; bit < 32; bit++) {
-		args = (struct twheel_cancel_key_args) {
-			.key = key_of(1),
-			.flags = 1U << bit,
-		};
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_CANCEL_KEY, &args));
-	}
-	EXPECT_EQ(1, query(self->fd).pending);
 }
 
 TEST_F(all, drain_cancels_the_operations_of_the_file)
@@ -201,18 +163,6 @@ TEST_F(all, drain_keeps_unread_events)
 	ASSERT_EQ(0, drain(self->fd));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
-}
-
-TEST_F(all, drain_refuses_unknown_flags)
-{
-	struct twheel_drain_args args;
-	int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		args = (struct twheel_drain_args) { .flags = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_DRAIN, &args));
-	}
-	EXPECT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
 }
 
 TEST_F(all, small_buffer_is_refused_at_end_of_file)

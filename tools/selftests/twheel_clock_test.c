@@ -131,18 +131,6 @@ TEST_F(wall_clock, event_times_are_of_the_clock_of_the_operation)
 	}
 }
 
-TEST_F(wall_clock, unknown_clocks_are_refused)
-{
-	static const __u32 bad[] = { 2, 3, 4, 5, 6, 8, 9, 11, 128, 256 + 1, 1U << 31, ~0U };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(bad); i++) {
-		EXPECT_EQ(0, add_by(self->fd, bad[i], HOUR, 0, 0));
-		EXPECT_EQ(EINVAL, errno);
-	}
-	EXPECT_EQ(0, query(self->fd).added);
-}
-
 TEST_F(wall_clock, clock_set_past_the_deadline_expires)
 {
 	__u64 id = add_wall(self->fd, HOUR, 0, 0);
@@ -289,21 +277,6 @@ TEST_F(wall_clock, periodic_operation_is_cancelled)
 	EXPECT_EQ(-ECANCELED, event.error);
 	EXPECT_EQ(0, event.flags);
 	EXPECT_EQ(0, event.expirations);
-}
-
-TEST_F(wall_clock, cancel_on_set_requires_an_absolute_realtime)
-{
-	__u32 flags = TWHEEL_ADD_CANCEL_ON_SET;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		EXPECT_EQ(0, add_by(self->fd, clocks[i], HOUR, flags, 0));
-		EXPECT_EQ(EINVAL, errno);
-		if (clocks[i] == CLOCK_REALTIME)
-			continue;
-		EXPECT_EQ(0, add_by(self->fd, clocks[i], HOUR, flags | TWHEEL_ADD_ABSTIME, 0));
-		EXPECT_EQ(EINVAL, errno);
-	}
 }
 
 /* A relative deadline is an interval: setting the clock moves neither it nor its periods. */

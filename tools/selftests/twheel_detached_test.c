@@ -71,26 +71,10 @@ TEST_F(detached, detached_add_requires_a_named_purgatory)
 	close(fd);
 }
 
-TEST_F(detached, unknown_flags_are_refused)
-{
-	struct twheel_events_args args;
-	int bit;
-
-	for (bit = 1; bit < 32; bit++) {
-		args = (struct twheel_events_args) { .flags = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &args));
-	}
-}
-
 TEST_F(detached, queue_has_a_number_below_the_limit)
 {
 	struct twheel_add_args add = { .flags = TWHEEL_ADD_DETACHED, .queue = TWHEEL_MAX_QUEUES };
-	struct twheel_events_args events = { .queue = TWHEEL_MAX_QUEUES };
 
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_ADD, &add));
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_EVENTS, &events));
-	add.queue = 1;
-	add.flags = 0;
 	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_ADD, &add));
 	EXPECT_EQ(0, query(self->fd).added);
 }
@@ -176,21 +160,6 @@ TEST_F(detached, descriptor_is_close_on_exec_and_read_only)
 	EXPECT_EQ(-1, write(blocking, &event, sizeof(event)));
 	EXPECT_EQ(EBADF, errno);
 	close(blocking);
-}
-
-TEST_F(detached, descriptor_needs_a_file_open_for_reading_and_writing)
-{
-	static const int flags[] = { O_WRONLY, O_RDONLY };
-	unsigned int i;
-	int fd;
-
-	for (i = 0; i < ARRAY_SIZE(flags); i++) {
-		fd = open("/dev/twheel-" NAME, flags[i]);
-		ASSERT_LE(0, fd);
-		EXPECT_EQ(-1, open_events(fd, 0));
-		EXPECT_EQ(EBADF, errno);
-		close(fd);
-	}
 }
 
 /* Return: true if /proc shows this word for the file of a descriptor. */

@@ -173,20 +173,6 @@ TEST_F(ioctl, complete_event_has_the_error)
 	}
 }
 
-TEST_F(ioctl, bad_error_numbers_are_refused)
-{
-	static const int errors[] = { 1, 4095, -4096, 1 << 31, ~(1U << 31) };
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
-	struct twheel_complete_args both = { .id = id, .value = 1, .error = -EIO };
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(errors); i++)
-		EXPECT_EQ(EINVAL, op_fail(self->fd, id, errors[i]));
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_COMPLETE, &both));
-	EXPECT_EQ(0, op_fail(self->fd, id, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 0);
-}
-
 TEST_F(ioctl, expiry_counts_one_deadline)
 {
 	__u64 id = add_deadline(self->fd, MSEC, 0, 0);

@@ -419,28 +419,6 @@ TEST_F(periodic, period_of_a_nanosecond_counts_each)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 }
 
-TEST_F(periodic, contradicting_arguments_are_refused)
-{
-	struct twheel_add_args good = self->args, args;
-
-	good.keys = address(&self->spec);
-	args = good;
-	args.period = 0;
-	args.runs = 1;
-	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
-	args = good;
-	args.deadline = TWHEEL_NEVER;
-	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
-	args = good;
-	args.slack = 1;
-	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
-	args = good;
-	args.period = 0;
-	args.flags = TWHEEL_ADD_FIXED_DELAY;
-	EXPECT_EQ(EINVAL, op_add(self->fd, &args));
-	EXPECT_EQ(0, query(self->fd).added);
-}
-
 #define NR_OPS	100
 
 /* Each operation ends by a signal while its periods elapse, with one last event. */

@@ -178,25 +178,6 @@ TEST_F(rearm, only_the_output_field_is_written)
 	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
 }
 
-TEST_F(rearm, bad_input_is_refused)
-{
-	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = deadline_of(self->fd, id);
-	struct twheel_rearm_args args = { .id = id };
-	unsigned int i;
-
-	for (i = 3; i < 32; i++) {
-		args.flags = 1U << i;
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
-	}
-	/* The conditions exclude each other. */
-	args.flags = TWHEEL_REARM_IF_EARLIER | TWHEEL_REARM_IF_LATER;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
-	args.flags |= TWHEEL_REARM_ABSTIME;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_REARM, &args));
-	EXPECT_EQ(0, args.moved);
-	EXPECT_EQ(before, deadline_of(self->fd, id));
-}
-
 TEST_F(rearm, ended_operation_stays_ended)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);

@@ -46,19 +46,6 @@ TEST_F(removal, unknown_name_is_not_found)
 	EXPECT_EQ(ENOENT, errno);
 }
 
-TEST_F(removal, unknown_flags_are_refused)
-{
-	struct twheel_remove_args args;
-	int bit;
-
-	close_it(&self->fd);
-	for (bit = 1; bit < 32; bit++) {
-		args = remove_args(NAME, 1U << bit);
-		EXPECT_EQ(EINVAL, call_control(TWHEEL_IOC_REMOVE, &args));
-	}
-	EXPECT_TRUE(node_exists(NAME));
-}
-
 TEST_F(removal, node_and_name_are_removed)
 {
 	close_it(&self->fd);
@@ -160,33 +147,6 @@ TEST_F(removal, events_are_read_before_the_end)
 	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
 	EXPECT_EQ(0, read_events(self->fd, events, 2));
 	EXPECT_EQ(0, read_events(self->fd, events, 2));
-}
-
-TEST_F(removal, calls_after_the_removal_fail)
-{
-	struct twheel_watch_spec spec = spec_of(1, 1);
-	struct twheel_add_args add = { .deadline = HOUR };
-	struct twheel_batch_args batch = { .nr = 1 };
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-
-	ASSERT_EQ(1, remove_by_force(NAME));
-	EXPECT_EQ(ESHUTDOWN, op_add(self->fd, &add));
-	EXPECT_EQ(ESHUTDOWN, op_cancel(self->fd, id));
-	EXPECT_EQ(ESHUTDOWN, op_complete(self->fd, id, 1));
-	EXPECT_EQ(-1, op_rearm(self->fd, id, HOUR, 0));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EQ(ESHUTDOWN, op_watch(self->fd, id, &spec, 1));
-	EXPECT_EQ(ESHUTDOWN, op_unwatch(self->fd, id, 1));
-	EXPECT_EQ(-1, key_signal(self->fd, 1, 1));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EQ(-1, key_cancel(self->fd, 1));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, TWHEEL_COMPLETE_OTHERS));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EQ(ESHUTDOWN, call(self->fd, TWHEEL_IOC_BATCH, &batch));
-	EXPECT_EQ(-1, open_events(self->fd, 0));
-	EXPECT_EQ(ESHUTDOWN, errno);
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
 }
 
 /* The error of a removal, with the given user IDs, through the control node of root. */

@@ -118,14 +118,6 @@ TEST_F(confined, calls_by_key_are_refused)
 	EXPECT_EVENT(self->other, self->theirs, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(confined, queue_of_detached_events_is_refused)
-{
-	EXPECT_EQ(-1, open_events(self->fd, 0));
-	EXPECT_EQ(EPERM, errno);
-	EXPECT_EQ(-1, open_events(self->fd, TWHEEL_EVENTS_NONBLOCK));
-	EXPECT_EQ(EPERM, errno);
-}
-
 TEST_F(confined, complete_all_completes_own_operations)
 {
 	EXPECT_EQ(-1, complete_all(self->fd, 1, 0, TWHEEL_COMPLETE_OTHERS));
@@ -297,21 +289,6 @@ TEST_F(confined, read_only_file_is_restricted)
 	EXPECT_EQ(0, query(fd).max_pending);
 	EXPECT_EQ(EPERM, errno);
 	close(fd);
-}
-
-TEST_F(confined, unknown_flags_are_refused)
-{
-	struct twheel_restrict_args args;
-	int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		args = (struct twheel_restrict_args) { .flags = 1U << bit };
-		EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
-		args = (struct twheel_restrict_args) { .rights = 1U << bit };
-		if (!(args.rights & ALL_RIGHTS))
-			EXPECT_EQ(EINVAL, call(self->other, TWHEEL_IOC_RESTRICT, &args));
-	}
-	EXPECT_EQ(0, key_signal(self->other, 1, 1));
 }
 
 /* The errors of calls that need a right: EPERM without it, another one or 0 with it. */

@@ -130,29 +130,6 @@ TEST_F(unwatch, unwatched_key_is_refused)
 	EXPECT_EQ(1 + 3, query(self->fd).watches);
 }
 
-TEST_F(unwatch, bad_input_is_refused)
-{
-	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
-	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
-	struct twheel_unwatch_args args = { .key = key_of(1), .id = id };
-	int bit;
-
-	for (bit = 0; bit < 32; bit++) {
-		args.flags = 1U << bit;
-		EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_UNWATCH, &args));
-	}
-	args.flags = 0;
-	args.reserved = 1;
-	EXPECT_EQ(EINVAL, call(self->fd, TWHEEL_IOC_UNWATCH, &args));
-	EXPECT_EQ(EINVAL, op_unwatch(self->fd, none, 1));
-	EXPECT_EQ(ENOENT, op_unwatch(self->fd, ~0ULL, 1));
-	EXPECT_EQ(2, query(self->fd).watches);
-	EXPECT_EQ(0, op_cancel(self->fd, id));
-	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_CANCELLED, 0);
-	EXPECT_EQ(EALREADY, op_unwatch(self->fd, id, 1));
-}
-
 TEST_F(unwatch, rewatched_key_counts_from_zero)
 {
 	struct twheel_watch_spec again = spec_of(1, 2);
