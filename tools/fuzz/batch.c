@@ -14,8 +14,12 @@ static void build_command(struct thread *t, const struct view *view, __u64 keys,
 	struct trial trial = { .in_batch = true, .plain = true };
 
 	memset(command, 0, sizeof(*command));
-	command->call = one_in(t, 2) ? TWHEEL_CALL_ADD :
-			1 + random_below(&t->detail, TWHEEL_CALL_CANCEL_KEY);
+	command->call = TWHEEL_CALL_ADD;
+	if (one_in(t, 2)) {
+		do
+			command->call = random_below(&t->detail, ARRAY_SIZE(twheel_calls));
+		while (!twheel_calls[command->call].batch);
+	}
 	trial.call = command->call;
 	build_args(t, view, &trial, command->pad);
 	if (command->call == TWHEEL_CALL_ADD && command->add.nr_keys)
