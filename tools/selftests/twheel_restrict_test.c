@@ -291,79 +291,49 @@ TEST_F(confined, read_only_file_is_restricted)
 	close(fd);
 }
 
-/* The errors of calls that need a right: EPERM without it, another one or 0 with it. */
-static int error_of(int fd, __u32 right, __u64 id)
+/* The error of an add with up to one key. */
+static int add_with(int fd, __u32 flags, __u32 nr_keys)
 {
 	struct twheel_watch_spec spec = spec_of(9, 1);
-	struct twheel_add_args with_keys = {
-		.condition = TWHEEL_COND_ANY,
-		.nr_keys = 1,
-		.keys = address(&spec),
-		.key_size = sizeof(spec),
+	struct twheel_add_args args = {
+		.flags = flags,
+		.condition = nr_keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+		.nr_keys = nr_keys,
+		.keys = nr_keys ? address(&spec) : 0,
+		.key_size = nr_keys ? sizeof(spec) : 0,
 		.deadline = HOUR,
 	};
-	struct twheel_add_args detached = { .flags = TWHEEL_ADD_DETACHED, .deadline = HOUR };
-	struct twheel_add_args plain = { .deadline = HOUR };
-	struct twheel_query_args state = { 0 };
-	struct twheel_pending pending;
 
-	switch (right) {
-	case TWHEEL_RIGHT_ADD:
-		return op_add(fd, &plain);
-	case TWHEEL_RIGHT_ADD_DETACHED:
-		return op_add(fd, &detached);
-	case TWHEEL_RIGHT_WATCH:
-		return op_watch(fd, id, &spec, 1) ?: op_unwatch(fd, id, 9);
-	case TWHEEL_RIGHT_SIGNAL:
-		return key_signal(fd, 77, 0) < 0 ? errno : 0;
-	case TWHEEL_RIGHT_END:
-		return op_complete(fd, id, 0) ?: complete_all(fd, 0, 0, 0) < 0 ? errno : 0;
-	case TWHEEL_RIGHT_REARM:
-		return op_rearm(fd, id, HOUR, 0) < 0 ? errno : 0;
-	case TWHEEL_RIGHT_DRAIN:
-		return drain(fd) < 0 ? errno : 0;
-	case TWHEEL_RIGHT_LIST:
-		return op_info(fd, id, &pending);
-	case TWHEEL_RIGHT_QUERY:
-		return call(fd, TWHEEL_IOC_QUERY, &state);
-	default:	/* both: an add with a key */
-		return op_add(fd, &with_keys);
-	}
+	return op_add(fd, &args);
 }
 
-TEST_F(confined, each_right_allows_its_calls_only)
+/* twheel_errno_test covers the other calls. */
+TEST_F(confined, add_needs_the_rights_of_its_arguments)
 {
-	const __u32 both = TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_WATCH;
-	__u32 has, right;
-	__u64 id;
+	__u32 has;
 	int fd;
 
 	for (has = 1; has <= ALL_RIGHTS; has <<= 1) {
 		fd = twheel_open_named(NAME, O_NONBLOCK);
-		id = add_keys(fd, TWHEEL_COND_ALL, 0, 2);
 		ASSERT_EQ(0, file_restrict_to(fd, has));
-		for (right = 1; right <= ALL_RIGHTS; right <<= 1)
-			EXPECT_EQ(right == has ? 0 : EPERM, error_of(fd, right, id))
-				TH_LOG("right %#x with %#x", right, has);
-		EXPECT_EQ(EPERM, error_of(fd, both, id));
-		EXPECT_EQ(-1, key_cancel(fd, 1));
-		EXPECT_EQ(EPERM, errno);
+		EXPECT_EQ(has == TWHEEL_RIGHT_ADD ? 0 : EPERM, add_with(fd, 0, 0));
+		EXPECT_EQ(has == TWHEEL_RIGHT_ADD_DETACHED ? 0 : EPERM,
+			  add_with(fd, TWHEEL_ADD_DETACHED, 0));
+		EXPECT_EQ(EPERM, add_with(fd, 0, 1));
+		EXPECT_EQ(EPERM, add_with(fd, TWHEEL_ADD_DETACHED, 1));
 		close(fd);
 	}
 	fd = twheel_open_named(NAME, O_NONBLOCK);
-	ASSERT_EQ(0, file_restrict_to(fd, both));
-	EXPECT_EQ(0, error_of(fd, both, 0));
+	ASSERT_EQ(0, file_restrict_to(fd, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_WATCH));
+	EXPECT_EQ(0, add_with(fd, 0, 1));
 	close(fd);
 }
 
 /* Without rights, only the events of earlier operations are left. */
 TEST_F(confined, file_without_rights_reads_its_events)
 {
-	__u32 right;
-
 	ASSERT_EQ(0, file_restrict_to(self->fd, 0));
-	for (right = 1; right <= ALL_RIGHTS; right <<= 1)
-		EXPECT_EQ(EPERM, error_of(self->fd, right, self->own));
+	EXPECT_EQ(EPERM, add_with(self->fd, 0, 0));
 	EXPECT_EQ(EPERM, op_cancel(self->fd, self->own));
 	EXPECT_EQ(-1, complete_all(self->fd, 0, 0, 0));
 	EXPECT_EQ(EPERM, errno);
@@ -374,16 +344,16 @@ TEST_F(confined, file_without_rights_reads_its_events)
 
 TEST_F(confined, rights_are_not_returned)
 {
-	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_REARM));
+	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_QUERY | TWHEEL_RIGHT_REARM));
 	ASSERT_EQ(0, file_restrict_to(self->fd, ALL_RIGHTS));
-	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_LIST, self->own));
-	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_REARM, self->own));
-	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_ADD, self->own));
-	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_SIGNAL, self->own));
-	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_LIST | TWHEEL_RIGHT_ADD));
-	EXPECT_EQ(0, error_of(self->fd, TWHEEL_RIGHT_LIST, self->own));
-	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_REARM, self->own));
-	EXPECT_EQ(EPERM, error_of(self->fd, TWHEEL_RIGHT_ADD, self->own));
+	EXPECT_EQ(TWHEEL_RIGHT_QUERY | TWHEEL_RIGHT_REARM, query(self->fd).rights);
+	EXPECT_EQ(1, op_rearm(self->fd, self->own, HOUR, 0));
+	EXPECT_EQ(EPERM, add_with(self->fd, 0, 0));
+	ASSERT_EQ(0, file_restrict_to(self->fd, TWHEEL_RIGHT_QUERY | TWHEEL_RIGHT_ADD));
+	EXPECT_EQ(TWHEEL_RIGHT_QUERY, query(self->fd).rights);
+	EXPECT_EQ(-1, op_rearm(self->fd, self->own, HOUR, 0));
+	EXPECT_EQ(EPERM, errno);
+	EXPECT_EQ(EPERM, add_with(self->fd, 0, 0));
 }
 
 /* A limited signal completes the first watcher, of whichever file. */
@@ -394,7 +364,7 @@ TEST_F(confined, signal_is_not_taken_without_the_right_to_watch)
 	__u64 theirs;
 
 	ASSERT_EQ(0, file_restrict_to(fd, ALL_RIGHTS & ~TWHEEL_RIGHT_WATCH));
-	EXPECT_EQ(EPERM, error_of(fd, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_WATCH, 0));
+	EXPECT_EQ(EPERM, add_with(fd, 0, 1));
 	theirs = add_specs(self->other, TWHEEL_COND_ANY, 0, &(struct twheel_watch_spec){
 			   .key = key_of(9) }, 1);
 	ASSERT_EQ(0, call(self->other, TWHEEL_IOC_SIGNAL, &signal));
