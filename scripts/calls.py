@@ -131,6 +131,9 @@ struct twheel_call_row {
 };
 
 #define TWHEEL_RIGHT_OTHERS	(1U << 31)
+
+#define TWHEEL_OUT(type, first, last)	\\
+	.out = offsetof(type, first), .out_end = offsetof(type, last) + sizeof(((type *)0)->last)
 """
 MODES = {"any": 0, "read": 1, "write": 2, "both": 3}
 
@@ -145,10 +148,8 @@ def c_row(call):
     if node(call) == "control":
         fields.append(".control = true")
     if "output" in row:
-        first, last = f"twheel_{name}_args, {row['output'][0]}", row["output"][-1]
-        fields += [f".out = offsetof(struct {first})",
-                   f".out_end = offsetof(struct twheel_{name}_args, {last}) +"
-                   f" sizeof(((struct twheel_{name}_args *)0)->{last})"]
+        fields.append(f"TWHEEL_OUT(struct twheel_{name}_args, {row['output'][0]}, "
+                      f"{row['output'][-1]})")
     return f"\t[TWHEEL_CALL_{call}] = {{ " + ", ".join(fields) + " },"
 
 
