@@ -35,7 +35,7 @@ static void ids_end(struct kunit *test)
 
 	for (i = 0; i < OBJECTS; i++)
 		if (objects[i].id)
-			twheel_ids_remove(&ids, objects[i].id);
+			twheel_ids_remove(&ids, &objects[i].id, 1);
 	twheel_ids_exit(&ids);
 }
 
@@ -61,7 +61,7 @@ static void add(struct kunit *test, struct object *object)
 
 static void remove(struct object *object)
 {
-	twheel_ids_remove(&ids, object->id);
+	twheel_ids_remove(&ids, &object->id, 1);
 	object->id = 0;
 }
 

@@ -141,6 +141,20 @@ static void file_op_settle(struct twheel_file_op *file_op)
 		atomic_dec(&file_op->file->held_detached);
 }
 
+static void ids_free(struct twheel_instance *instance, struct twheel_file_op **file_ops, u32 nr)
+{
+	u64 id[PIECE / 4];
+	u32 i, nr_ids = 0;
+
+	for (i = 0; i < nr; i++) {
+		id[nr_ids++] = file_ops[i]->id;
+		if (nr_ids < ARRAY_SIZE(id) && i < nr - 1)
+			continue;
+		twheel_ids_remove(&instance->ids, id, nr_ids);
+		nr_ids = 0;
+	}
+}
+
 /*
  * Free the ids of operations of one event queue, uncharge them and drop the references of the
  * queue: their final events have been read, or their add failed. May sleep.
@@ -159,8 +173,7 @@ void twheel_file_ops_forget(struct twheel_file_op **file_ops, u32 nr)
 	instance = file_ops[0]->file->instance;
 	if (file_ops[0]->flags & TWHEEL_ADD_DETACHED)
 		detached = twheel_file_op_detached(file_ops[0]);
-	for (i = 0; i < nr; i++)
-		twheel_ids_remove(&instance->ids, file_ops[i]->id);
+	ids_free(instance, file_ops, nr);
 	twheel_events_uncharge(file_ops[0]->events, nr);
 	twheel_file_ops_put(file_ops, nr);
 	if (detached)

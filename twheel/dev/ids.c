@@ -299,17 +299,34 @@ static unsigned long *shard_remove(struct twheel_ids *ids, struct twheel_id_shar
 	return slots;
 }
 
-/* Remove an object. It may still be found by tasks in a read-side critical section. */
-void twheel_ids_remove(struct twheel_ids *ids, u64 id)
+/* Remove the objects of the first ids, as far as they are in one shard. Returns their number. */
+static u32 ids_remove_some(struct twheel_ids *ids, const u64 *id, u32 nr)
 {
-	struct twheel_id_shard *shard = &ids->shard[leaf_at(ids, id_leaf(id))->shard];
+	u8 number = leaf_at(ids, id_leaf(*id))->shard;
+	struct twheel_id_shard *shard = &ids->shard[number];
 	unsigned long *slots;
+	u32 i = 0;
 
 	spin_lock(&shard->lock);
-	slots = shard_remove(ids, shard, id);
+	do {
+		slots = shard_remove(ids, shard, id[i++]);
+		if (unlikely(slots))
+			kmem_cache_free(slots_cache, slots);
+	} while (i < nr && leaf_at(ids, id_leaf(id[i]))->shard == number);
 	spin_unlock(&shard->lock);
-	if (unlikely(slots))
-		kmem_cache_free(slots_cache, slots);
+	return i;
+}
+
+/*
+ * Remove the objects of some ids, few enough for a section with a lock held. They may still be found
+ * by tasks in a read-side critical section.
+ */
+void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr)
+{
+	u32 i;
+
+	for (i = 0; i < nr; i += ids_remove_some(ids, &id[i], nr - i))
+		;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_remove);
 

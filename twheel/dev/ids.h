@@ -57,7 +57,7 @@ void twheel_ids_cleanup(void);
 void twheel_ids_init(struct twheel_ids *ids);
 void twheel_ids_exit(struct twheel_ids *ids);
 int twheel_ids_add(struct twheel_ids *ids, unsigned int shard, void *object, u64 *id);
-void twheel_ids_remove(struct twheel_ids *ids, u64 id);
+void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr);
 void *twheel_ids_find(struct twheel_ids *ids, u64 id);
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index);
 bool twheel_ids_assigned(struct twheel_ids *ids, u64 id);

@@ -127,7 +127,7 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	err = twheel_file_op_charge(file_op);
 	if (!err)
 		return file_op;
-	twheel_ids_remove(&file->instance->ids, file_op->id);
+	twheel_ids_remove(&file->instance->ids, &file_op->id, 1);
 put:
 	twheel_file_op_put(file_op);
 put_queue:
