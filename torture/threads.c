@@ -145,7 +145,7 @@ bool torture_stalled(void)
 		if (!stalled(&threads[i]))
 			continue;
 		torture_fail(FAIL_STALL, NULL, READ_ONCE(threads[i].doing));
-		pr_err("%s made no progress for %u s\n", threads[i].task->comm, TORTURE_STALL_S);
+		pr_err("%s made no progress for %d s\n", threads[i].task->comm, TORTURE_STALL_S);
 		any = true;
 	}
 	return any;

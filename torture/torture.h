@@ -18,8 +18,8 @@
 /* A timer this late counts as lost, even on a busy emulated machine. */
 #define TORTURE_LOST_NS	(10 * NSEC_PER_SEC)
 
-/* A thread without progress for this long counts as stalled. */
-#define TORTURE_STALL_S	30
+/* A thread without progress for this long counts as stalled. Debug kernels are slow. */
+#define TORTURE_STALL_S	(IS_ENABLED(CONFIG_PROVE_LOCKING) ? 120 : 30)
 
 enum torture_failure {
 	FAIL_TWICE,		/* more outcomes than armings, or ends than adds */
