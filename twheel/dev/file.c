@@ -13,12 +13,14 @@
  *
  *	twheel_file_op_get()			new life of the operation
  *	--------------------			-------------------------
- *	refcount_inc_not_zero(ref)		id = 0
+ *	refcount_inc_not_zero(ref)		id = TWHEEL_NO_ID
  *	smp_rmb()				smp_wmb()
  *	compare the id				ref = 1
  *						id = new id (release)
  *
- * If it takes a reference to the new life, it does not read the id of the old one.
+ * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
+ * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up. 0
+ * would match one with 0 from user space: slot 0 of every leaf but the first has objects.
  *
  * The id is freed when the final event has been read. Calls on an operation that has ended return
  * -EALREADY before and after that.

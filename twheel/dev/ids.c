@@ -42,6 +42,9 @@
 /* End of a list of free slots. */
 #define NO_SLOT		TWHEEL_LEAF_SLOTS
 
+/* A look-up finds nothing under TWHEEL_NO_ID. */
+static_assert((TWHEEL_NO_ID & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS >= TWHEEL_LEAVES_MAX);
+
 /**
  * struct twheel_id_leaf - the descriptor of a leaf
  * @slots: its slots, or NULL

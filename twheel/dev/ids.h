@@ -6,6 +6,7 @@
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/init.h>
+#include <linux/limits.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -19,6 +20,9 @@
 
 /* Leaves are counted from 1. */
 #define TWHEEL_LEAVES_MAX	(BIT(TWHEEL_INDEX_BITS - TWHEEL_LEAF_BITS) - 1)
+
+/* An id that no object has: there is no leaf for its index. */
+#define TWHEEL_NO_ID		U64_MAX
 
 #define TWHEEL_ID_SHARDS	8
 

@@ -44,7 +44,7 @@ static void file_op_init(struct twheel_file_op *file_op, struct twheel_file *fil
 			 struct twheel_user *user, struct twheel_events *events,
 			 const struct twheel_add_args *args)
 {
-	WRITE_ONCE(file_op->id, 0);
+	WRITE_ONCE(file_op->id, TWHEEL_NO_ID);
 	/* Pairs with the smp_rmb() of a look-up that has found an earlier life, see file.c. */
 	smp_wmb();
 	twheel_op_init(&file_op->op, &twheel_file_op_ops);
