@@ -2,6 +2,8 @@
 /*
  * KUnit tests for the table of ids, against an array of objects.
  */
+#include <linux/bits.h>
+#include <linux/log2.h>
 #include <linux/rcupdate.h>
 
 #include "../../twheel/dev/ids.h"
@@ -131,7 +133,33 @@ static void unknown_ids_are_not_assigned(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, find(U64_MAX));
 }
 
-/* The memory of slots follows the number of objects, in both directions. */
+static u32 leaves_with_slots(void)
+{
+	u32 leaf, block, nr = 0;
+
+	for (leaf = 1; leaf <= ids.nr_leaves; leaf++) {
+		block = ilog2(leaf);
+		nr += !!ids.block[block][leaf - BIT(block)].slots;
+	}
+	return nr;
+}
+
+/* In the order in which they were added, and in the reverse order. */
+static void empty_leaves_have_no_slots(struct kunit *test)
+{
+	u32 round, i;
+
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < OBJECTS; i++)
+			add(test, &objects[i]);
+		KUNIT_EXPECT_GE(test, leaves_with_slots(), OBJECTS / TWHEEL_LEAF_SLOTS);
+		for (i = 0; i < OBJECTS; i++)
+			remove(&objects[round ? OBJECTS - 1 - i : i]);
+		KUNIT_EXPECT_LE(test, leaves_with_slots(), TWHEEL_ID_SHARDS);
+	}
+}
+
+/* The number of leaves follows the number of objects. */
 static void leaves_are_used_again(struct kunit *test)
 {
 	u32 round, leaves = 0, i;
@@ -152,6 +180,7 @@ static struct kunit_case ids_cases[] = {
 	KUNIT_CASE(finds_what_a_model_has),
 	KUNIT_CASE(lists_each_object_once),
 	KUNIT_CASE(unknown_ids_are_not_assigned),
+	KUNIT_CASE(empty_leaves_have_no_slots),
 	KUNIT_CASE(leaves_are_used_again),
 	{}
 };

@@ -13,7 +13,7 @@
  *
  *	shard[1] -> leaf 5 -> leaf 2 -> leaf 9	each with a list of its free slots
  *
- * A leaf without objects gives back the memory of its slots, unless it is the first of the list,
+ * A leaf without objects gives back the memory of its slots while it is not the first of the list,
  * and keeps its place there. Its descriptor of 16 bytes stays until the end of the table.
  * Descriptors are in blocks of 1, 2, 4, ..., so that none moves when the table grows.
  *
@@ -44,22 +44,6 @@
 
 /* A look-up finds nothing under TWHEEL_NO_ID. */
 static_assert((TWHEEL_NO_ID & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS >= TWHEEL_LEAVES_MAX);
-
-/**
- * struct twheel_id_leaf - the descriptor of a leaf
- * @slots: its slots, or NULL
- * @next: next leaf with a free slot, or 0
- * @free: first free slot, or NO_SLOT
- * @used: number of objects
- * @shard: immutable
- */
-struct twheel_id_leaf {
-	unsigned long	*slots;
-	u32		next;
-	u8		free;
-	u8		used;
-	u8		shard;
-};
 
 static struct kmem_cache *slots_cache;
 
@@ -286,19 +270,23 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_ids_add);
 /* Returns slots to free, or NULL. */
 static unsigned long *shard_remove(struct twheel_ids *ids, struct twheel_id_shard *shard, u64 id)
 {
-	struct twheel_id_leaf *leaf = leaf_at(ids, id_leaf(id));
-	unsigned long *slots = leaf->slots;
+	struct twheel_id_leaf *leaf = leaf_at(ids, id_leaf(id)), *unused = leaf;
+	unsigned long *slots;
 
 	lockdep_assert_held(&shard->lock);
 	if (leaf->free == NO_SLOT) {
+		/* The leaf that was the first until now may have no objects. */
+		unused = shard->leaf;
 		leaf->next = shard->free;
 		shard_set_first(ids, shard, id_leaf(id));
 	}
-	WRITE_ONCE(slots[id_slot(id)], slot_free(leaf->free));
+	WRITE_ONCE(leaf->slots[id_slot(id)], slot_free(leaf->free));
 	leaf->free = id_slot(id);
-	if (--leaf->used || shard->leaf == leaf)
+	leaf->used--;
+	if (!unused || unused->used || unused == shard->leaf)
 		return NULL;
-	WRITE_ONCE(leaf->slots, NULL);
+	slots = unused->slots;
+	WRITE_ONCE(unused->slots, NULL);
 	return slots;
 }
 

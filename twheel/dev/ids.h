@@ -26,7 +26,21 @@
 
 #define TWHEEL_ID_SHARDS	8
 
-struct twheel_id_leaf;
+/**
+ * struct twheel_id_leaf - the descriptor of a leaf
+ * @slots: its slots, or NULL
+ * @next: next leaf with a free slot, or 0
+ * @free: first free slot, or TWHEEL_LEAF_SLOTS
+ * @used: number of objects
+ * @shard: immutable
+ */
+struct twheel_id_leaf {
+	unsigned long	*slots;
+	u32		next;
+	u8		free;
+	u8		used;
+	u8		shard;
+};
 
 /**
  * struct twheel_id_shard - the leaves of some users of a table
