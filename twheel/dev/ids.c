@@ -163,14 +163,22 @@ static int leaf_new(struct twheel_ids *ids, u8 shard)
 	}
 }
 
-/* Give slots to a leaf. Readers see the addresses of older objects at most. */
-static void leaf_fill(struct twheel_ids *ids, u32 nr, unsigned long *slots)
+/* Allocate free slots. Readers of an earlier leaf see the addresses of its objects at most. */
+static unsigned long *slots_alloc(void)
 {
-	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
+	unsigned long *slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
 	u32 i;
 
-	for (i = 0; i < TWHEEL_LEAF_SLOTS; i++)
+	for (i = 0; slots && i < TWHEEL_LEAF_SLOTS; i++)
 		WRITE_ONCE(slots[i], slot_free(i + 1));
+	return slots;
+}
+
+/* Give slots to a leaf. */
+static void leaf_set_slots(struct twheel_ids *ids, u32 nr, unsigned long *slots)
+{
+	struct twheel_id_leaf *leaf = leaf_at(ids, nr);
+
 	/* No index is 0. */
 	leaf->free = nr == 1;
 	/* Pairs with the address dependency in twheel_ids_find(). */
@@ -190,7 +198,7 @@ static void shard_set_first(struct twheel_ids *ids, struct twheel_id_shard *shar
  */
 static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *shard)
 {
-	unsigned long *slots = kmem_cache_alloc(slots_cache, TWHEEL_GFP_USER);
+	unsigned long *slots = slots_alloc();
 	int nr = 0;
 
 	if (!slots)
@@ -203,7 +211,7 @@ static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *s
 		shard_set_first(ids, shard, nr);
 	}
 	if (nr >= 0 && shard->leaf && !shard->leaf->slots) {
-		leaf_fill(ids, shard->free, slots);
+		leaf_set_slots(ids, shard->free, slots);
 		slots = NULL;
 	}
 	spin_unlock(&shard->lock);
