@@ -291,10 +291,12 @@ static bool events_put_back(struct twheel_events *events, struct twheel_file_op 
 {
 	bool refilled = false;
 
-	spin_lock(&events->lock);
-	while (nr)
-		refilled |= twheel_event_put_back(events, file_ops[--nr]);
-	spin_unlock(&events->lock);
+	/* There may be more than the lock is held for. */
+	while (nr--) {
+		spin_lock(&events->lock);
+		refilled |= twheel_event_put_back(events, file_ops[nr]);
+		spin_unlock(&events->lock);
+	}
 	return refilled;
 }
 
