@@ -21,7 +21,7 @@
  * may be that of another leaf or table by then, and so may be the object found there (see
  * SLAB_TYPESAFE_BY_RCU): the caller takes a reference and compares the id.
  *
- * The locks are taken in process context only. That of a shard is taken before that of the table.
+ * The locks are taken in process context only, and never one inside of another.
  */
 #include <linux/bitops.h>
 #include <linux/bug.h>
