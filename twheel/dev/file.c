@@ -4,7 +4,7 @@
  *
  * An operation holds a reference to its struct twheel_file, which may be closed. It is
  * charged to its file and event queue until its final event has been read, and to its
- * user until its memory is freed.
+ * user until its last reference is dropped.
  *
  * A look-up by id takes no lock. It may find an operation that has been freed, and whose memory has
  * become another one. The memory does not become anything else during the look-up, and the
@@ -16,7 +16,8 @@
  *	refcount_inc_not_zero(ref)		id = TWHEEL_NO_ID
  *	smp_rmb()				smp_wmb()
  *	compare the id				ref = 1
- *						id = new id (release)
+ *						smp_wmb()
+ *						id = new id
  *
  * If it takes a reference to the new life, it does not read the id of the old one. Until the new id
  * is set, other fields may still be those of the old life, but TWHEEL_NO_ID matches no look-up. 0
@@ -27,6 +28,7 @@
  */
 #include <linux/err.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 
 #include "../op/purgatory.h"
@@ -46,12 +48,12 @@ void twheel_file_put(struct twheel_file *file)
 	file_put(file, 1);
 }
 
-/* @nr operations of a file, charged to a user, have been freed. */
-static void files_uncharge(struct twheel_file *file, struct twheel_user *user, u32 nr)
+/* @nr operations of a file, charged to its user, have been freed. */
+static void file_uncharge(struct twheel_file *file, u32 nr)
 {
 	if (!nr)
 		return;
-	twheel_user_uncharge(user, TWHEEL_USER_OPS, nr);
+	twheel_user_uncharge(file->user, TWHEEL_USER_OPS, nr);
 	file_put(file, nr);
 }
 
@@ -72,16 +74,16 @@ void twheel_file_op_release(struct twheel_op *op)
 	struct twheel_user *user = file_op->user;
 
 	file_op_free(file_op);
-	files_uncharge(file, user, 1);
+	twheel_user_uncharge(user, TWHEEL_USER_OPS, 1);
 	if (put_user)
 		twheel_user_put(user);
+	file_put(file, 1);
 }
 
-/* Drop a reference to each operation; adjacent ones of a file and user are released together. */
+/* Drop a reference to each operation; adjacent ones of a file are released together. */
 void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
 {
 	struct twheel_file *file = NULL;
-	struct twheel_user *user = NULL;
 	u32 i, same = 0;
 
 	for (i = 0; i < nr; i++) {
@@ -91,16 +93,15 @@ void twheel_file_ops_put(struct twheel_file_op **file_ops, u32 nr)
 			twheel_file_op_release(&file_ops[i]->op);
 			continue;
 		}
-		if (file_ops[i]->file != file || file_ops[i]->user != user) {
-			files_uncharge(file, user, same);
+		if (file_ops[i]->file != file) {
+			file_uncharge(file, same);
 			file = file_ops[i]->file;
-			user = file_ops[i]->user;
 			same = 0;
 		}
 		same++;
 		file_op_free(file_ops[i]);
 	}
-	files_uncharge(file, user, same);
+	file_uncharge(file, same);
 }
 
 /*
@@ -120,9 +121,12 @@ static bool file_op_try_get(struct twheel_file_op *file_op)
 static bool file_op_has_id(const struct twheel_file_op *file_op,
 			   const struct twheel_instance *instance, u64 id, u64 bits)
 {
-	/* Pairs with the release in twheel_ids_add(). */
-	return !((smp_load_acquire(&file_op->id) ^ id) & bits) &&
-	       file_op->file->instance == instance;
+	/* On 32-bit kernels this may be half of TWHEEL_NO_ID, which does not match either. */
+	u64 found = READ_ONCE(file_op->id);
+
+	/* Pairs with the smp_wmb() in twheel_ids_add(). */
+	smp_rmb();
+	return !((found ^ id) & bits) && file_op->file->instance == instance;
 }
 
 /* The operation of an id with a reference, or NULL. */
@@ -156,26 +160,27 @@ struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 
 
 /*
  * Returns the first operation at or after *@index with a reference and stores its index, or
- * returns NULL at the end.
+ * returns NULL at the end. May sleep.
  */
 struct twheel_file_op *twheel_file_op_next(struct twheel_instance *instance, unsigned long *index)
 {
 	struct twheel_file_op *file_op;
 	bool found;
 
-	for (;; ++*index) {
+	while (*index < TWHEEL_INDEX_END) {
 		rcu_read_lock();
 		file_op = twheel_ids_next(&instance->ids, index);
 		found = file_op && file_op_try_get(file_op);
 		rcu_read_unlock();
-		if (!file_op)
-			return NULL;
-		if (!found)
-			continue;
-		if (likely(file_op_has_id(file_op, instance, *index, TWHEEL_INDEX_MASK)))
+		if (found && likely(file_op_has_id(file_op, instance, *index, TWHEEL_INDEX_MASK)))
 			return file_op;
-		twheel_file_op_put(file_op);
+		if (found)
+			twheel_file_op_put(file_op);
+		/* It was removed in the meantime, or some leaves are empty. */
+		*index += !!file_op;
+		cond_resched();
 	}
+	return NULL;
 }
 
 /*

@@ -11,6 +11,7 @@
  */
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
@@ -77,7 +78,8 @@ struct twheel_file_op *twheel_file_op_alloc(u32 nr_keys, bool periodic)
 	if (nr_keys > CACHED_KEYS)
 		file_op = kmalloc(struct_size(file_op, watch, nr_keys), TWHEEL_GFP_USER);
 	else
-		file_op = kmem_cache_alloc(op_cache[nr_keys], TWHEEL_GFP_USER);
+		file_op = kmem_cache_alloc(op_cache[array_index_nospec(nr_keys, CACHED_KEYS + 1)],
+					   TWHEEL_GFP_USER);
 	if (file_op)
 		file_op->flags = nr_keys > CACHED_KEYS ? 0 : (nr_keys + 1) << FILE_OP_CACHE_SHIFT;
 	return file_op;
@@ -138,7 +140,7 @@ void twheel_chunk_release(struct twheel_file_op *file_op, struct twheel_watch_ch
 	chunk->used -= nr;
 	if (chunk->used)
 		return;
-	/* The list is not longer than the limit on keys of an operation. */
+	/* The list is as long as the limit on keys, plus the calls in progress. */
 	while (*link != chunk)
 		link = &(*link)->next;
 	*link = chunk->next;

@@ -42,6 +42,9 @@
 /* End of a list of free slots. */
 #define NO_SLOT		TWHEEL_LEAF_SLOTS
 
+/* Number of leaves that a listing visits in a read-side critical section. */
+#define VISIT_MAX	32
+
 /* A look-up finds nothing under TWHEEL_NO_ID. */
 static_assert((TWHEEL_NO_ID & TWHEEL_INDEX_MASK) >> TWHEEL_LEAF_BITS >= TWHEEL_LEAVES_MAX);
 
@@ -234,9 +237,10 @@ static bool shard_add(struct twheel_ids *ids, struct twheel_id_shard *shard, voi
 	free = leaf->free;
 	slot = &leaf->slots[free];
 	WRITE_ONCE(shard->generation, generation);
-	/* Pairs with the acquire of a task that has found an earlier object at this address. */
-	smp_store_release(id, generation << TWHEEL_INDEX_BITS |
-			      (shard->free - 1) << TWHEEL_LEAF_BITS | free);
+	/* Pairs with the smp_rmb() of a task that has found an earlier object at this address. */
+	smp_wmb();
+	WRITE_ONCE(*id, generation << TWHEEL_INDEX_BITS |
+			(shard->free - 1) << TWHEEL_LEAF_BITS | free);
 	leaf->free = *slot >> 1;
 	leaf->used++;
 	if (leaf->free == NO_SLOT)
@@ -265,8 +269,8 @@ int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *i
 		if (likely(added))
 			return 0;
 		err = shard_grow(ids, shard);
-		/* Other shards may have the rest of the leaves. */
-		if (err == -ENOSPC && --tries) {
+		/* Other shards may have the rest of the leaves, or free slots if there is no memory. */
+		if (err && --tries) {
 			nr++;
 			err = 0;
 		}
@@ -362,13 +366,22 @@ void *twheel_ids_find(struct twheel_ids *ids, u64 id)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_find);
 
-/* Find the first object at or after *@index, and store its index; otherwise as above. */
+/*
+ * Find the first object at or after *@index, and store its index; otherwise as above. It visits some
+ * leaves at a time: without an object, *@index is where to go on, TWHEEL_INDEX_END at the end.
+ */
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 {
 	struct twheel_id_leaf *leaf;
+	u32 leaves = VISIT_MAX;
 	void *object;
 
-	while (*index <= TWHEEL_INDEX_MASK && (leaf = leaf_find(ids, *index))) {
+	while (*index < TWHEEL_INDEX_END && leaves) {
+		leaf = leaf_find(ids, *index);
+		if (!leaf) {
+			*index = TWHEEL_INDEX_END;
+			break;
+		}
 		object = leaf_object(leaf, id_slot(*index));
 		if (object)
 			return object;
@@ -376,6 +389,7 @@ void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 			++*index;
 		else
 			*index = (*index | (TWHEEL_LEAF_SLOTS - 1)) + 1;
+		leaves -= !id_slot(*index);
 	}
 	return NULL;
 }

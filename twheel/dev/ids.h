@@ -12,7 +12,8 @@
 
 /* The low bits of an id are the index, which is never 0; the rest is a generation. */
 #define TWHEEL_INDEX_BITS	26
-#define TWHEEL_INDEX_MASK	(BIT(TWHEEL_INDEX_BITS) - 1)
+#define TWHEEL_INDEX_END	BIT(TWHEEL_INDEX_BITS)
+#define TWHEEL_INDEX_MASK	(TWHEEL_INDEX_END - 1)
 
 /* A leaf has a slot for each of so many low bits of an index. */
 #define TWHEEL_LEAF_BITS	6

@@ -185,7 +185,7 @@ int twheel_call_list(struct twheel_ioctl *call, union twheel_call_args *args)
 		return -E2BIG;
 	if (list->flags & TWHEEL_LIST_OTHERS && !twheel_file_may(call->file, TWHEEL_RIGHT_OTHERS))
 		return -EPERM;
-	if (list->cursor >= BIT(TWHEEL_INDEX_BITS)) {
+	if (list->cursor >= TWHEEL_INDEX_END) {
 		list->cursor = TWHEEL_LIST_END;
 		return 0;
 	}

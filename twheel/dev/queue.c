@@ -381,7 +381,7 @@ void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
 	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
 }
 
-/* Returns the number of operations taken: less than @max and COLLECT_MAX if there are no more. */
+/* Returns the number of operations taken: less than @max and COLLECT_MAX if none is at hand. */
 static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
 	struct twheel_file_op *file_op;

@@ -355,7 +355,7 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit)
 	return -EDQUOT;
 }
 
-/* Operations are uncharged when their memory is about to be freed. */
+/* Operations are uncharged when their memory is freed, or is about to be. */
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr)
 {
 	if (user->owner)
