@@ -269,7 +269,7 @@ int twheel_ids_add(struct twheel_ids *ids, unsigned int nr, void *object, u64 *i
 		if (likely(added))
 			return 0;
 		err = shard_grow(ids, shard);
-		/* Other shards may have the rest of the leaves, or free slots if there is no memory. */
+		/* Other shards may have the rest of the leaves, or free slots. */
 		if (err && --tries) {
 			nr++;
 			err = 0;
@@ -321,8 +321,8 @@ static u32 ids_remove_some(struct twheel_ids *ids, const u64 *id, u32 nr)
 }
 
 /*
- * Remove the objects of some ids, few enough for a section with a lock held. They may still be found
- * by tasks in a read-side critical section.
+ * Remove the objects of some ids, few enough for a section with a lock held. They may still be
+ * found by tasks in a read-side critical section.
  */
 void twheel_ids_remove(struct twheel_ids *ids, const u64 *id, u32 nr)
 {
@@ -367,8 +367,8 @@ void *twheel_ids_find(struct twheel_ids *ids, u64 id)
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_find);
 
 /*
- * Find the first object at or after *@index, and store its index; otherwise as above. It visits some
- * leaves at a time: without an object, *@index is where to go on, TWHEEL_INDEX_END at the end.
+ * Find the first object at or after *@index, and store its index; otherwise as above. It visits
+ * some leaves at a time: without an object, *@index is where to go on, TWHEEL_INDEX_END at the end.
  */
 void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 {
