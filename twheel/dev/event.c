@@ -77,7 +77,7 @@ static bool periodic_ended(struct twheel_events *events, struct twheel_file_peri
  * the queue once the event is queued. op/ keeps a reference until this function has returned,
  * and so the operation, its file and instance, and the queue.
  */
-static void event_ended(struct twheel_op *op)
+static void file_op_ended(struct twheel_op *op)
 {
 	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
@@ -94,7 +94,7 @@ static void event_ended(struct twheel_op *op)
 }
 
 const struct twheel_op_ops twheel_file_op_ops = {
-	.ended		= event_ended,
+	.ended		= file_op_ended,
 	.release	= twheel_file_op_release,
 };
 

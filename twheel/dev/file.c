@@ -34,6 +34,29 @@
 #include "../op/purgatory.h"
 #include "file.h"
 
+/*
+ * At its first add, a file gets the shard with the fewest files: CPUs with files of their own do not
+ * contend for a lock of the ids.
+ */
+u32 twheel_file_choose_shard(struct twheel_file *file)
+{
+	struct twheel_instance *instance = file->instance;
+	u32 i, shard = 0;
+
+	spin_lock(&instance->lock);
+	if (file->shard != TWHEEL_NO_SHARD) {
+		shard = file->shard;
+	} else {
+		for (i = 1; i < TWHEEL_ID_SHARDS; i++)
+			if (instance->nr_adders[i] < instance->nr_adders[shard])
+				shard = i;
+		instance->nr_adders[shard]++;
+		WRITE_ONCE(file->shard, shard);
+	}
+	spin_unlock(&instance->lock);
+	return shard;
+}
+
 static void file_put(struct twheel_file *file, u32 nr)
 {
 	if (refcount_sub_and_test(nr, &file->ref)) {

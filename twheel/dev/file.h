@@ -24,7 +24,7 @@
  * @instance: immutable
  * @user: the opener; immutable
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
- * @shard: of the ids of its operations; immutable
+ * @shard: of the ids of its operations, from the first add on; otherwise TWHEEL_NO_SHARD
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise
@@ -60,6 +60,18 @@ static inline bool twheel_file_may(const struct twheel_file *file, u32 rights)
 static inline struct twheel_events *twheel_file_queue(struct twheel_file *file)
 {
 	return unlikely(file->detached) ? &file->detached->events : &file->own;
+}
+
+u32 twheel_file_choose_shard(struct twheel_file *file);
+
+#define TWHEEL_NO_SHARD		U32_MAX
+
+/* The shard of a file that adds an operation. */
+static inline u32 twheel_file_shard(struct twheel_file *file)
+{
+	u32 shard = READ_ONCE(file->shard);
+
+	return likely(shard != TWHEEL_NO_SHARD) ? shard : twheel_file_choose_shard(file);
 }
 
 struct twheel_file_op *twheel_file_op_get(struct twheel_instance *instance, u64 id);

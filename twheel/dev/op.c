@@ -121,7 +121,8 @@ static struct twheel_file_op *file_op_create(struct twheel_file *file,
 	if (err)
 		goto put;
 	/* From here on every file of the instance can look the operation up. */
-	err = twheel_ids_add(&file->instance->ids, file->shard, file_op, &file_op->id);
+	err = twheel_ids_add(&file->instance->ids, twheel_file_shard(file), file_op,
+			     &file_op->id);
 	if (err)
 		goto put;
 	err = twheel_file_op_charge(file_op);

@@ -32,8 +32,6 @@ static int instance_add_file(struct twheel_instance *instance, struct twheel_fil
 		err = -ENODEV;
 	} else {
 		list_add_tail(&file->entry, &instance->files);
-		/* Files that are open at the same time do not contend. */
-		file->shard = instance->nr_files;
 		WRITE_ONCE(instance->nr_files, instance->nr_files + 1);
 	}
 	spin_unlock(&instance->lock);
@@ -61,6 +59,7 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	refcount_set(&file->ref, 1);
 	file->rights = TWHEEL_RIGHTS | TWHEEL_RIGHT_OTHERS;
 	file->instance = instance;
+	file->shard = TWHEEL_NO_SHARD;
 	twheel_events_init(&file->own);
 	err = twheel_user_charge(file->user, TWHEEL_USER_FILES);
 	if (err)
@@ -94,6 +93,8 @@ static void file_free(struct twheel_file *file)
 	spin_lock(&instance->lock);
 	list_del(&file->entry);
 	WRITE_ONCE(instance->nr_files, instance->nr_files - 1);
+	if (file->shard != TWHEEL_NO_SHARD)
+		instance->nr_adders[file->shard]--;
 	spin_unlock(&instance->lock);
 	twheel_user_uncharge(file->user, TWHEEL_USER_FILES, 1);
 	twheel_file_put(file);
