@@ -35,8 +35,8 @@
 #include "file.h"
 
 /*
- * At its first add, a file gets the shard with the fewest files: CPUs with files of their own do not
- * contend for a lock of the ids.
+ * At its first add, a file gets the shard with the fewest files: CPUs with files of their own do
+ * not contend for a lock of the ids.
  */
 u32 twheel_file_choose_shard(struct twheel_file *file)
 {
