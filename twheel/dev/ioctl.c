@@ -157,6 +157,12 @@ static int args_read(union twheel_call_args *args, size_t known, const void __us
 	return copy_struct_from_user(args, known, user, size);
 }
 
+/* A call that was killed reports its progress. */
+static bool has_output(const struct call_info *info, int err)
+{
+	return !err || (err == -EINTR && info->flags & KILLABLE);
+}
+
 static int output_write(const struct call_info *info, const union twheel_call_args *args,
 			void __user *user)
 {
@@ -194,7 +200,7 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 	err = call_do(call, info, args);
 	if (unlikely(call->many))
 		kfree(call->many);
-	if (!err || (err == -EINTR && info->flags & KILLABLE))
+	if (has_output(info, err))
 		err = output_write(info, args, user) ?: err;
 	if (!err && opens)
 		fd_install(fd, call->opened);
@@ -297,7 +303,7 @@ static bool pad_is_zero(const struct twheel_command *command, size_t size)
 	return !bits;
 }
 
-/* Execute a command and set *@value to its output, unless it fails. */
+/* Execute a command and set *@value to its output, if it has one. */
 static int command_run(struct twheel_ioctl *call, struct twheel_command *command, u64 *value)
 {
 	const struct call_info *info = call_find(command->call);
@@ -310,7 +316,7 @@ static int command_run(struct twheel_ioctl *call, struct twheel_command *command
 	if (!pad_is_zero(command, _IOC_SIZE(info->cmd)))
 		return -E2BIG;
 	err = call_do(call, info, (union twheel_call_args *)command->pad);
-	if (!err || err == -EINTR)
+	if (has_output(info, err))
 		*value = command_output(info, command->pad);
 	return err;
 }
