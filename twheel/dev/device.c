@@ -51,9 +51,10 @@
  *	instance->lock			spinlock, protects the files of an instance
  *	lock of instance->queues	spinlock, protects the users of queues; holds no other
  *	events->lock			spinlock, protects an event queue
+ *	locks of ids			spinlocks, protect a shard or a size; hold no other
  *	locks of op/ and core/
  *
- * The three spinlocks are taken in process context only. user->lock, a mutex, is taken with none
+ * The spinlocks of dev/ are taken in process context only. user->lock, a mutex, is taken with none
  * of these held.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

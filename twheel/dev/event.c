@@ -141,6 +141,7 @@ static void file_op_settle(struct twheel_file_op *file_op)
 		atomic_dec(&file_op->file->held_detached);
 }
 
+/* In pieces, since a lock is held for each. */
 static void ids_free(struct twheel_instance *instance, struct twheel_file_op **file_ops, u32 nr)
 {
 	u64 id[PIECE / 4];

@@ -24,7 +24,8 @@
  * @instance: immutable
  * @user: the opener; immutable
  * @detached: queue of detached operations that it delivers, as a user of it, or NULL; immutable
- * @shard: of the ids of its operations, from the first add on; otherwise TWHEEL_NO_SHARD
+ * @shard: of the ids of its operations, from the first add on; otherwise TWHEEL_NO_SHARD; written
+ *	under the lock of the instance
  * @nr_detached: number of pending detached operations added through it;
  *	incremented with the lock of @own held
  * @held_detached: @nr_detached plus the ended ones with an unread final event; likewise

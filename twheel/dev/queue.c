@@ -40,7 +40,7 @@
  *
  * A user can multiply the waiters, and the receivers of signals, of a queue to which another
  * user adds events. A thread that ends an operation therefore visits at most WAKE_DIRECT
- * waiters of each kind. If there are more, or a signal is to be sent, a work item does the
+ * waiters of each kind. If there are more, or files that receive SIGIO, a work item does the
  * rest, once for all events that were pushed before. It visits WAKE_MAX waiters at a time and
  * then lets the work items of other queues run; wake_up() would visit all of them with
  * interrupts off. An ordered workqueue serves all queues, so that this takes one thread.
@@ -381,7 +381,7 @@ void twheel_events_collect_all(struct twheel_events *events, unsigned int flags)
 	} while (more && todo && !(flags & TWHEEL_KILLABLE && fatal_signal_pending(current)));
 }
 
-/* Returns the number of operations taken: less than @max and COLLECT_MAX if none is at hand. */
+/* Take up to COLLECT_MAX operations, as many as the lock may be held for. Returns their number. */
 static u32 events_take(struct twheel_events *events, struct twheel_file_op **file_ops, u32 max)
 {
 	struct twheel_file_op *file_op;
