@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Allocations, and RCU, which xarray needs.
+ * Allocations, and RCU, for xarray and the look-up of operations.
  *
  * An object has a header with its size and a marker. Freed objects are poisoned, for builds
  * without AddressSanitizer.
