@@ -69,15 +69,15 @@ lock_shell()
 		die "a VM with kernel $1 is running; for a second shell: make shell DEMO_KERNEL=$1"
 }
 
-# kernel_dir 6.1|6.12|debug|kcsan|uml|bench: print the folder of a kernel; create it if
-# missing.  Those of check-deb, debian-6.1 and debian-6.12, exist only while it runs.
+# kernel_dir KERNEL: print the folder of a kernel; create it if missing.  Those of check-deb,
+# debian-6.1 and debian-6.12, exist only while it runs.
 kernel_dir()
 {
 	case $1 in
-	6.1 | 6.12) "$top/scripts/fetch-kernel" "$1" ;;
+	6.1 | 6.12 | 7.3 | trixie | rt | arm64) "$top/scripts/fetch-kernel" "$1" ;;
 	debian-*) echo "$build/$1" ;;
 	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
-	*) die "no such kernel: $1 (use 6.1, 6.12, debug, kcsan, uml or bench)" ;;
+	*) die "no such kernel: $1 (see scripts/fetch-kernel and scripts/build-kernel)" ;;
 	esac
 }
 
