@@ -423,6 +423,12 @@ static inline char *cliff(void)
 	return map + page;
 }
 
+/* Newer architectures such as arm64 have only the calls with a signal mask. */
+#ifndef SYS_poll
+#define SYS_poll SYS_ppoll
+#define SYS_epoll_wait SYS_epoll_pwait
+#endif
+
 /* Return: true if task @tid is blocked in the system call @nr. */
 static inline bool blocked_in(pid_t tid, long nr)
 {
