@@ -9,7 +9,7 @@
  *
  * The thread has a higher priority than the reaper, so that it also runs on a single CPU.
  * The timed add and cancel run with preemption disabled, so that only the wheel can delay
- * them.
+ * them; on PREEMPT_RT this is not possible, since the wheel has sleeping locks there.
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -74,12 +74,14 @@ static void other_add_cancel(struct other *o)
 	int added, cancelled;
 	u64 begin, end;
 
-	preempt_disable();
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_disable();
 	begin = ktime_get_ns();
 	added = other_add(o, 10 * NSEC_PER_SEC);
 	cancelled = twheel_timer_cancel(&o->timer);
 	end = ktime_get_ns();
-	preempt_enable();
+	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
+		preempt_enable();
 
 	others_wrong += added || cancelled;
 	others_longest = max(others_longest, end - begin);
