@@ -91,6 +91,7 @@ check-model: ## verify the models of Documentation/model with spin
 check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## 32-bit selftests on Debian's 6.12
+check-kernels: ## selftests on the kernels of Debian 13, with PREEMPT_RT and on arm64; needs root
 check-debug: ## race and fault injection selftests, torture and fuzzing on the debug kernel
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
@@ -99,7 +100,8 @@ check-broker: ## clients of Kafka with the broker of samples/broker (TESTS=test,
 check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
-	@scripts/install-packages check $(if $(filter long deb,$*),deb)
+	@scripts/install-packages check $(if $(filter long deb,$*),deb) \
+		$(if $(filter long kernels 7.3 trixie rt arm64,$*),kernels)
 	@scripts/check $*
 
 bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=, ONLY=)

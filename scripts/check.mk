@@ -14,12 +14,17 @@ warnings := W=1 KCFLAGS=-Werror
 sparse := C=1 CF=-Wsparse-error
 flags-6.1 := $(warnings) $(if $(LONG),$(sparse))
 flags-6.12 := $(warnings) $(sparse)
+flags-7.3 := $(warnings)
+flags-trixie := $(warnings)
+flags-rt := $(warnings)
+flags-arm64 := $(warnings)
 flags-uml := TWHEEL_OTHERS=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
-device := 6.1 6.12 $(if $(LONG),debug)
+stock := 6.1 6.12 7.3 trixie rt arm64
+device := $(stock) $(if $(LONG),debug)
 built := uml bench debug kcsan
-kernels := 6.1 6.12 $(built)
+kernels := $(stock) $(built)
 torture := torture torture-6.1 torture-6.12 torture-kcsan
 fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
 # The kernel for torture and fuzz is part of the target name, or comes from the environment.
@@ -79,7 +84,7 @@ $(filter-out guest-uml,$(guests)): programs
 programs: source
 	$(build) scripts/build-programs
 
-kernel-6.1 kernel-6.12: kernel-%:
+$(addprefix kernel-,$(stock)): kernel-%:
 	$(build) scripts/fetch-kernel $* >/dev/null
 
 $(addprefix kernel-,$(built)): kernel-%: source
