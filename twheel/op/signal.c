@@ -43,15 +43,20 @@ enum signal_kind {
 	SIGNAL_CANCEL,
 };
 
-struct signal {
-	/* Arguments */
+/* The arguments of a signal; see twheel_signal_some() and twheel_cancel_for_key(). */
+struct signal_args {
 	enum signal_kind	kind;
+	unsigned int		flags;
+	u32			limit;
 	u64			amount;
 	u64			value;
-	u32			limit;
 	void			(*fn)(struct twheel_op *op, void *data);
 	void			*data;
-	unsigned int		flags;
+};
+
+/* A signal of a key with watches. It is large, and most signals of a broker find no watch. */
+struct signal {
+	const struct signal_args *args;
 
 	/* Operations ended so far */
 	u32			nr_ended;
@@ -72,7 +77,7 @@ static void signal_collect(struct signal *signal, struct twheel_op *op, bool cla
 	if (claimed)
 		signal->claimed |= BIT(signal->nr_ops);
 	/* A claimed one keeps its first hold until its callback returns; @fn runs after that. */
-	if (!claimed || signal->fn)
+	if (!claimed || signal->args->fn)
 		twheel_op_hold(op);
 	signal->ops[signal->nr_ops++] = op;
 }
@@ -80,17 +85,17 @@ static void signal_collect(struct signal *signal, struct twheel_op *op, bool cla
 static void signal_visit(struct signal *signal, const struct twheel_key_at *at,
 			 struct twheel_watch *watch)
 {
+	const struct signal_args *args = signal->args;
 	struct twheel_op *op = watch->op;
 	bool claimed = false, check = false;
 
 	spin_lock(&op->lock);
 	if (twheel_op_state(op) == OP_PENDING) {
-		check = twheel_op_has_predicate(op) && signal->kind != SIGNAL_CANCEL;
-		if (signal->kind == SIGNAL_CANCEL)
+		check = twheel_op_has_predicate(op) && args->kind != SIGNAL_CANCEL;
+		if (args->kind == SIGNAL_CANCEL)
 			claimed = twheel_op_claim(op, TWHEEL_REASON_CANCELLED, 0, 0);
-		else if (signal->kind == SIGNAL_COUNT && !check)
-			claimed = twheel_op_condition_signal(op, watch, signal->amount,
-							     signal->value);
+		else if (args->kind == SIGNAL_COUNT && !check)
+			claimed = twheel_op_condition_signal(op, watch, args->amount, args->value);
 	}
 	if (claimed)
 		twheel_key_unlink(at, watch);
@@ -115,7 +120,7 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 					 struct twheel_watch *watch,
 					 const struct twheel_watch *last)
 {
-	unsigned int max_ops = min_t(u32, SIGNAL_OPS, signal->limit - signal->nr_ended);
+	unsigned int max_ops = min_t(u32, SIGNAL_OPS, signal->args->limit - signal->nr_ended);
 	unsigned int budget = SIGNAL_CHUNK;
 	struct twheel_watch *next;
 
@@ -134,22 +139,22 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 	return watch;
 }
 
-/* Return: true if there are more chunks; the purgatory has a hold then. */
+/*
+ * Visit the first chunk and unlock the key. Return: true if there are more chunks; the purgatory
+ * has a hold then.
+ */
 static bool signal_first(struct signal *signal, struct twheel_purgatory *purgatory,
-			 const struct twheel_key *key)
+			 const struct twheel_key_at *at, const struct twheel_key *key,
+			 struct twheel_watch *first)
 {
-	struct twheel_keys *keys = &purgatory->keys;
-	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	struct twheel_watch *first = twheel_key_first(&at, key), *next = NULL;
+	struct twheel_watch *next = signal_chunk(signal, at, first, list_prev_entry(first, entry));
 
-	if (first)
-		next = signal_chunk(signal, &at, first, list_prev_entry(first, entry));
-	if (next && hweight_long(signal->claimed) < signal->limit) {
+	if (next && hweight_long(signal->claimed) < signal->args->limit) {
 		/* The operations of the linked watches have a hold of the purgatory. */
 		twheel_purgatory_hold(purgatory);
-		signal_mark(signal, &at, key, next);
+		signal_mark(signal, at, key, next);
 	}
-	twheel_key_unlock(&at);
+	twheel_key_unlock(at);
 	return signal->marked;
 }
 
@@ -159,8 +164,8 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 	struct twheel_key_at at = twheel_key_lock(&purgatory->keys,
 						  twheel_watch_hash(&signal->cursor));
 	struct twheel_watch *next = list_next_entry(&signal->cursor, entry);
-	bool stop = signal->nr_ended >= signal->limit ||
-		    (signal->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
+	bool stop = signal->nr_ended >= signal->args->limit ||
+		    (signal->args->flags & TWHEEL_KILLABLE && fatal_signal_pending(current));
 
 	signal->nr_ops = 0;
 	if (next == &signal->end || stop)
@@ -179,6 +184,7 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 /* Unlink all claimed operations before running callbacks and predicates, in their order. */
 static void signal_finish(struct signal *signal)
 {
+	const struct signal_args *args = signal->args;
 	unsigned long owned = 0;
 	struct twheel_op *op;
 	unsigned int i;
@@ -196,36 +202,56 @@ static void signal_finish(struct signal *signal)
 		signal->nr_ended++;
 		if (owned & BIT(i))
 			twheel_op_callback(op);
-		if (signal->fn) {
-			signal->fn(op, signal->data);
+		if (args->fn) {
+			args->fn(op, args->data);
 			twheel_op_unhold(op);
 		}
 	}
 }
 
-static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		      struct signal *signal, unsigned int flags)
+/* Visit the watches of a key, which is locked. Not inlined: it initialises a large structure. */
+static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
+				   const struct twheel_key_at *at, const struct twheel_key *key,
+				   struct twheel_watch *first, const struct signal_args *args)
 {
 	/* A callback may free the memory of @key. */
 	const struct twheel_key copy = *key;
-	bool may_sleep = flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE);
+	struct signal signal;
 	bool more;
 
-	might_sleep_if(may_sleep);
-	signal->flags = flags;
-	more = signal_first(signal, purgatory, key);
-	signal_finish(signal);
+	signal.args = args;
+	signal.nr_ended = 0;
+	signal.marked = false;
+	more = signal_first(&signal, purgatory, at, &copy, first);
+	signal_finish(&signal);
 	while (more) {
-		if (may_sleep)
+		if (args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
 			cond_resched();
-		more = signal_next(signal, purgatory);
-		signal_finish(signal);
+		more = signal_next(&signal, purgatory);
+		signal_finish(&signal);
 	}
-	trace_twheel_signal_key(&copy, signal->kind, signal->nr_ended);
+	trace_twheel_signal_key(&copy, args->kind, signal.nr_ended);
 	/* Last: another task may destroy the purgatory once it has seen a callback. */
-	if (signal->marked)
+	if (signal.marked)
 		twheel_purgatory_release(purgatory);
-	return signal->nr_ended;
+	return signal.nr_ended;
+}
+
+static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_key *key,
+		      const struct signal_args *args)
+{
+	struct twheel_keys *keys = &purgatory->keys;
+	struct twheel_watch *first;
+	struct twheel_key_at at;
+
+	might_sleep_if(args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
+	at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
+	first = twheel_key_first(&at, key);
+	if (first)
+		return signal_watches(purgatory, &at, key, first, args);
+	twheel_key_unlock(&at);
+	trace_twheel_signal_key(key, args->kind, 0);
+	return 0;
 }
 
 /**
@@ -250,12 +276,12 @@ static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_ke
 u32 twheel_signal_some(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 		       u64 amount, u64 value, u32 limit, unsigned int flags)
 {
-	struct signal signal = {
-		.kind = SIGNAL_COUNT, .amount = amount ?: 1, .value = value,
-		.limit = limit ?: U32_MAX,
+	const struct signal_args args = {
+		.kind = SIGNAL_COUNT, .flags = flags, .limit = limit ?: U32_MAX,
+		.amount = amount ?: 1, .value = value,
 	};
 
-	return signal_run(purgatory, key, &signal, flags);
+	return signal_run(purgatory, key, &args);
 }
 EXPORT_SYMBOL_GPL(twheel_signal_some);
 
@@ -278,9 +304,11 @@ EXPORT_SYMBOL_GPL(twheel_signal_some);
 u32 twheel_check_and_complete(struct twheel_purgatory *purgatory, const struct twheel_key *key,
 			      u32 limit, unsigned int flags)
 {
-	struct signal signal = { .kind = SIGNAL_CHECK, .limit = limit ?: U32_MAX };
+	const struct signal_args args = {
+		.kind = SIGNAL_CHECK, .flags = flags, .limit = limit ?: U32_MAX,
+	};
 
-	return signal_run(purgatory, key, &signal, flags);
+	return signal_run(purgatory, key, &args);
 }
 EXPORT_SYMBOL_GPL(twheel_check_and_complete);
 
@@ -303,8 +331,10 @@ u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twhee
 			  void (*fn)(struct twheel_op *op, void *data), void *data,
 			  unsigned int flags)
 {
-	struct signal signal = { .kind = SIGNAL_CANCEL, .limit = U32_MAX, .fn = fn, .data = data };
+	const struct signal_args args = {
+		.kind = SIGNAL_CANCEL, .flags = flags, .limit = U32_MAX, .fn = fn, .data = data,
+	};
 
-	return signal_run(purgatory, key, &signal, flags);
+	return signal_run(purgatory, key, &args);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key);
