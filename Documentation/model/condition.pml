@@ -162,7 +162,7 @@ proctype unwatcher()
 {
 	LOCALS;
 
-	/* The lock of the stripe and op->lock are held. */
+	/* The lock of the bucket and op->lock are held. */
 	atomic {
 		ACCESS;
 		won = false;

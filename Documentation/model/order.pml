@@ -16,7 +16,7 @@
  *
  * An operation with a predicate is pending, but not linked yet.  Two CPUs make the condition
  * of the predicate true, one half each.  One of them looks up the watchers of the key
- * (signal_first() in signal.c) with the lock of the stripe, which also protects linking
+ * (signal_first() in signal.c) with the lock of the bucket, which also protects linking
  * (twheel_watches_link() in op_watch.c).  The other has a reference to the operation and
  * requests a run of the predicate (twheel_op_try_complete() in op.c).  The locks are the only
  * barriers of these three.  A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c),
@@ -27,11 +27,11 @@
  * Mutants, and the property that each one violates:
  *
  *	LOOKUP_WITHOUT_LOCK	nothing_missed
- *		the walk looks up the watchers without the lock of the stripe
+ *		the walk looks up the watchers without the lock of the bucket
  *	LINK_WITHOUT_LOCK	nothing_missed
- *		the watch is linked without the lock of the stripe
- *	STRIPE_WITHOUT_RELEASE	nothing_missed
- *		stores before the unlock of the stripe may be visible after it
+ *		the watch is linked without the lock of the bucket
+ *	BUCKET_WITHOUT_RELEASE	nothing_missed
+ *		stores before the unlock of the bucket may be visible after it
  *	UNLOCK_WITHOUT_RELEASE	nothing_missed
  *		stores before the unlock of op->lock, such as RECHECK, may be visible after it
  *	NO_BARRIER_IN_WAKE_UP	ends
@@ -55,7 +55,7 @@
 #define DONE	6
 #define CALLED	7	/* a store of the callback */
 #define ASLEEP	8	/* the waiter is asleep */
-#define STRIPE	9	/* stripe->lock */
+#define BUCKET	9	/* bucket->lock */
 #define OP	10	/* op->lock */
 #define AWAITED	11
 #define PLACES	12
@@ -73,7 +73,7 @@ byte busy;
 /* The buffers, as bitmaps: buffered stores, their values, and stores that must come first. */
 short stored[CPUS];
 short value_of[CPUS];
-short stripe_after[CPUS], op_after[CPUS], done_after[CPUS];
+short bucket_after[CPUS], op_after[CPUS], done_after[CPUS];
 
 #define BIT(place)	(1 << (place))
 #define LOCALS		bit mine, recheck, ended, result, x
@@ -105,7 +105,7 @@ inline forget(place)
 {
 	stored[cpu] = stored[cpu] & ~BIT(place);
 	value_of[cpu] = value_of[cpu] & ~BIT(place);
-	stripe_after[cpu] = stripe_after[cpu] & ~BIT(place);
+	bucket_after[cpu] = bucket_after[cpu] & ~BIT(place);
 	op_after[cpu] = op_after[cpu] & ~BIT(place);
 	done_after[cpu] = done_after[cpu] & ~BIT(place)
 }
@@ -129,12 +129,12 @@ inline release(place, value, after)
 	}
 }
 
-inline unlock_stripe()
+inline unlock_bucket()
 {
-#ifdef STRIPE_WITHOUT_RELEASE
-	store(STRIPE, 0)
+#ifdef BUCKET_WITHOUT_RELEASE
+	store(BUCKET, 0)
 #else
-	release(STRIPE, 0, stripe_after[cpu])
+	release(BUCKET, 0, bucket_after[cpu])
 #endif
 }
 
@@ -168,7 +168,7 @@ end:	do
 	:: d_step { MAY_REACH(CALLED) -> reach(CALLED) }
 	:: d_step { MAY_REACH(ASLEEP) -> reach(ASLEEP) }
 	:: d_step { MAY_REACH(AWAITED) -> reach(AWAITED) }
-	:: d_step { MAY_REACH(STRIPE) && !stripe_after[cpu] -> reach(STRIPE) }
+	:: d_step { MAY_REACH(BUCKET) && !bucket_after[cpu] -> reach(BUCKET) }
 	:: d_step { MAY_REACH(OP) && !op_after[cpu] -> reach(OP) }
 	od
 }
@@ -256,13 +256,13 @@ proctype adder(byte cpu)
 
 	/* twheel_watches_link() */
 #ifndef LINK_WITHOUT_LOCK
-	lock(STRIPE);
+	lock(BUCKET);
 #endif
 	lock(OP);
 	store(LINKED, 1);
 	unlock_op();
 #ifndef LINK_WITHOUT_LOCK
-	unlock_stripe();
+	unlock_bucket();
 #endif
 	try_complete();
 	busy--
@@ -275,11 +275,11 @@ proctype walker(byte cpu)
 	store(COND_A, 1);
 	/* signal_first() */
 #ifndef LOOKUP_WITHOUT_LOCK
-	lock(STRIPE);
+	lock(BUCKET);
 #endif
 	load(LINKED, x);
 #ifndef LOOKUP_WITHOUT_LOCK
-	unlock_stripe();
+	unlock_bucket();
 #endif
 	if
 	:: x -> try_complete()

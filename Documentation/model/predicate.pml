@@ -41,7 +41,7 @@
  *	ADD_WITHOUT_HOLD	no_use_after_free
  *		the add does not hold its operation, and the callback frees it
  *	HOLD_AFTER_LOOKUP	no_use_after_free
- *		a walk takes the hold after it has unlocked the stripe
+ *		a walk takes the hold after it has unlocked the bucket
  *	WALK_WITHOUT_HOLD	no_use_after_free
  *		a walk does not hold the operation while it runs the predicate
  */
@@ -135,7 +135,7 @@ proctype signaller(byte key)
 	bool found;
 
 	changed[key] = true;
-	/* The stripe is locked, see order.pml.  A linked operation is not freed. */
+	/* The bucket is locked, see order.pml.  A linked operation is not freed. */
 	atomic {
 		found = linked[key];
 #ifdef HOLD_AFTER_LOOKUP

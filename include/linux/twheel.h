@@ -496,7 +496,7 @@ struct twheel_op_ops {
 
 /**
  * struct twheel_watch - a watch of an operation
- * @entry: in the ring of watches of the key; protected by the lock of its stripe, see
+ * @entry: in the ring of watches of the key; protected by the lock of its bucket, see
  *	twheel/op/key.c
  * @chain: for the first watch of a key in a full bucket, the first watch of the next such
  *	key; likewise
@@ -506,7 +506,7 @@ struct twheel_op_ops {
  * @need: number of signals until the watch is satisfied; protected by the lock of @op
  * @bit: bit of the key in the result of @op; likewise
  * @mark: hash of the key, immutable as @key; the low bits say whether the watch is in the
- *	ring and whether it is the first one, protected by the lock of the stripe
+ *	ring and whether it is the first one, protected by the lock of the bucket
  *
  * The caller provides the memory, usually in its own structure, until the operation is
  * released or twheel_op_unwatch() has returned the watch. The members are private.
@@ -566,8 +566,8 @@ struct twheel_op {
  * cancels the pending operation with the error -ECANCELED, also if it has no deadline. A
  * resume from suspend counts as a change, as with timerfd.
  *
- * TWHEEL_OP_MAY_SLEEP: the add may sleep. If the table of keys is too small, it allocates more
- * buckets itself and does not depend on a work item.
+ * TWHEEL_OP_MAY_SLEEP: the add may sleep. If the table of keys is too small and there is no free
+ * memory for further buckets, it reclaims some.
  */
 #define TWHEEL_OP_CANCEL_ON_SET	BIT(0)
 #define TWHEEL_OP_MAY_SLEEP	BIT(1)

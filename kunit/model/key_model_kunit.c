@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Property test for the key table: watches are added and removed at random,
- * under a few hot keys and under many other keys, while stripes are resized step by step.
+ * under a few hot keys and under many other keys, while the table is resized step by step.
  * The result is compared with an array of the watches and their order.
  */
 #include <linux/mm.h>
@@ -34,8 +34,9 @@ static unsigned int *nr_of;
 static unsigned int nr_keys;
 static u64 last_serial;
 
-/* Number of moves seen with some keys already moved. */
-static unsigned int nr_partial_moves;
+/* The size to which the table is resized, and the number of steps */
+static u32 next_size;
+static unsigned int nr_steps;
 
 static int cmp_serial(const void *a, const void *b)
 {
@@ -111,26 +112,14 @@ static u64 slot_step(struct rnd_state *random, unsigned int step)
 	return slot->number;
 }
 
-/* Start to move a random stripe, needed or not, or do a step of its current move. */
-static void move_step(struct kunit *test, struct rnd_state *random)
+/* Do a step of the current resize, or begin the next one, needed or not. */
+static void resize_step(struct kunit *test, struct rnd_state *random)
 {
-	u32 i = random_below(random, 1U << key_table.shift);
-	struct twheel_stripe *stripe = &key_table.stripe[i];
-
-	if (stripe->to.bucket)
-		key_move_step(stripe);
-	else if (stripe->nr > 4 * (stripe->now.mask + 1) || random_below(random, 4) == 0)
-		KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
-	nr_partial_moves += stripe->to.bucket && stripe->moved;
-}
-
-static void finish_moves(void)
-{
-	u32 i;
-
-	for (i = 0; i < 1U << key_table.shift; i++)
-		while (key_table.stripe[i].to.bucket)
-			key_move_step(&key_table.stripe[i]);
+	if (next_size && key_resize_step(test, next_size)) {
+		nr_steps++;
+		return;
+	}
+	next_size = TWHEEL_SEGMENT + random_below(random, random_below(random, 2) ? 100 : 2000);
 }
 
 static void random_watches_match_array(struct kunit *test)
@@ -143,7 +132,7 @@ static void random_watches_match_array(struct kunit *test)
 	for (step = 0; step < STEPS; step++) {
 		number = slot_step(&random, step);
 		if (random_below(&random, 64) == 0)
-			move_step(test, &random);
+			resize_step(test, &random);
 		max_keys = max(max_keys, nr_keys);
 		/* A check takes as long as hundreds of steps. */
 		if (step % 64 == 0)
@@ -153,8 +142,7 @@ static void random_watches_match_array(struct kunit *test)
 		if (test->status == KUNIT_FAILURE)
 			break;
 	}
-	kunit_info(test, "at most %u keys, %u partial moves\n", max_keys, nr_partial_moves);
-	finish_moves();
+	kunit_info(test, "at most %u keys, %u steps of resizes\n", max_keys, nr_steps);
 	check_all_keys(test);
 	key_resize();
 	expect_bucket_sizes(test, &key_table);
@@ -162,7 +150,7 @@ static void random_watches_match_array(struct kunit *test)
 		if (slots[step].serial)
 			slot_remove(&slots[step]);
 	KUNIT_EXPECT_GT(test, max_keys, 1000);
-	KUNIT_EXPECT_GT(test, nr_partial_moves, 50);
+	KUNIT_EXPECT_GT(test, nr_steps, 300);
 }
 
 static int key_model_init(struct kunit *test)
@@ -170,7 +158,8 @@ static int key_model_init(struct kunit *test)
 	slots = kvcalloc(SLOTS, sizeof(*slots), GFP_KERNEL);
 	nr_of = kvcalloc(KEYS, sizeof(*nr_of), GFP_KERNEL);
 	nr_keys = 0;
-	nr_partial_moves = 0;
+	next_size = 0;
+	nr_steps = 0;
 	last_serial = 0;
 	return slots && nr_of ? key_suite_init(test) : -ENOMEM;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for the key table: bound on the length of a bucket's chain.
+ * KUnit tests for the key table: bound on the number of keys of a bucket.
  *
  * New keys are refused if the table cannot grow, or if the keys were chosen to collide in
  * one bucket. Keys that are already watched are not affected.
@@ -15,12 +15,10 @@
 #include "key_probe.h"
 #include "op_probe.h"
 
-/* Keys of a full bucket */
-#define FULL		(TWHEEL_KEY_SLOTS + TWHEEL_KEY_CHAIN)
+#define MANY		20000
 
-/* Keys of each stripe */
-#define MANY		1500
-#define MOST		16384
+/* Twice as many keys as a table has space for if it gets no memory */
+#define TOO_MANY	(2 * TWHEEL_SEGMENT * TWHEEL_KEY_MOST)
 
 struct key_op {
 	struct twheel_op	op;
@@ -183,14 +181,6 @@ static void expect_walks(struct kunit *test)
 	key_op_init(key_op);
 }
 
-static void resize_fails(struct work_struct *work)
-{
-	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
-
-	/* Same state as after a failed allocation in every stripe. */
-	WRITE_ONCE(keys->starved, true);
-}
-
 static void resize_noop(struct work_struct *work)
 {
 }
@@ -217,96 +207,80 @@ static void key_ops_alloc(struct kunit *test, unsigned int nr)
 
 static void without_memory_new_keys_fail_and_existing_keys_work(struct kunit *test)
 {
-	unsigned int nr_stripes = 1U << probe_purgatory->keys.shift;
 	struct twheel_keys *keys;
 
-	/* Twice the capacity of all stripes. */
-	key_ops_alloc(test, 2 * FULL * nr_stripes);
+	key_ops_alloc(test, TOO_MANY);
 	probe_limit(test, 2 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_fails;
-	resize_fails(&keys->resize.work);
+	keys->resize.work.func = resize_noop;
+	keys_get_no_memory(keys);
 
 	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
-	KUNIT_EXPECT_GE(test, nr_pending, FULL * nr_stripes / 2);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
+	KUNIT_EXPECT_GE(test, nr_pending, nr_key_ops / 4);
+	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
 	expect_clean(test);
 	expect_usable_keys(test);
 	expect_walks(test);
 
-	/* Memory is available again. The table retries by itself, and all adds succeed. */
+	/* Memory is available again. The work item retries by itself, and all adds succeed. */
 	keys->resize.work.func = resize;
 	resize(&keys->resize.work);
 	flush_delayed_work(&keys->resize);
-	KUNIT_EXPECT_FALSE(test, keys->starved);
-	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_tight), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_full), 0);
+	expect_bucket_sizes(test, keys);
+	keys_get_memory(keys);
 	KUNIT_EXPECT_EQ(test, add_all(test), 0);
 	KUNIT_EXPECT_EQ(test, nr_pending, nr_key_ops);
-	flush_delayed_work(&keys->resize);
 	expect_bucket_sizes(test, keys);
 	complete_all_ops(test);
 }
 
-/* The work item waits for a CPU, and an add that allocates waits for memory or for a CPU. */
-static void stalled_allocation_counts_as_failed(struct kunit *test)
+/* The work item does not run. After the lack of memory, adds that may sleep do not depend on it. */
+static void sleeping_adds_make_up_for_lack_of_memory(struct kunit *test)
+{
+	struct twheel_keys *keys;
+
+	key_ops_alloc(test, TOO_MANY);
+	probe_limit(test, nr_key_ops, 0);
+	keys = &probe_purgatory->keys;
+	keys->resize.work.func = resize_noop;
+	keys_get_no_memory(keys);
+	add_flags = TWHEEL_OP_MAY_SLEEP;
+	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
+	keys_get_memory(keys);
+	KUNIT_EXPECT_EQ(test, add_all(test), 0);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
+	expect_clean(test);
+	expect_bucket_sizes(test, keys);
+	complete_all_ops(test);
+}
+
+/* The work item does not run: adds allocate and split the buckets. */
+static void adds_grow_table(struct kunit *test)
 {
 	struct twheel_keys *keys;
 	unsigned int i;
 
-	key_ops_alloc(test, 2 * FULL << probe_purgatory->keys.shift);
-	probe_limit(test, 2 * nr_key_ops, 0);
-	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_noop;
-	for (i = 0; i < 1U << keys->shift; i++) {
-		keys->stripe[i].tight = true;
-		keys->stripe[i].tried = U8_MAX;
+	key_ops_alloc(test, MANY);
+	for (add_flags = 0; add_flags <= TWHEEL_OP_MAY_SLEEP; add_flags += TWHEEL_OP_MAY_SLEEP) {
+		probe_limit(test, 2 * nr_key_ops, 0);
+		keys = &probe_purgatory->keys;
+		keys->resize.work.func = resize_noop;
+		KUNIT_EXPECT_EQ(test, add_all(test), 0);
+		KUNIT_EXPECT_LT(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST - 2);
+		expect_clean(test);
+		expect_bucket_sizes(test, keys);
+		/* Ends do not grow it. */
+		complete_all_ops(test);
+		flush_delayed_work(&keys->resize);
+		KUNIT_EXPECT_GT(test, keys->size, nr_key_ops / 6);
+		resize(&keys->resize.work);
+		KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
+		keys->resize.work.func = resize;
+		for (i = 0; i < nr_key_ops; i++)
+			key_op_init(&key_ops[i]);
 	}
-	atomic_set(&keys->nr_tight, 1U << keys->shift);
-	KUNIT_EXPECT_GE(test, add_all(test), nr_key_ops / 2);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
-	expect_clean(test);
-	flush_delayed_work(&keys->resize);
-	keys->resize.work.func = resize;
-	resize(&keys->resize.work);
-	flush_delayed_work(&keys->resize);
-	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	complete_all_ops(test);
-}
-
-/* The work item does not run: adds allocate the buckets and move the keys. */
-static void adds_grow_table(struct kunit *test)
-{
-	struct twheel_keys *keys;
-
-	key_ops_alloc(test, MANY << probe_purgatory->keys.shift);
-	probe_limit(test, 2 * nr_key_ops, 0);
-	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_noop;
-	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL / 2);
-	expect_clean(test);
-	/* Ends do not grow it, and it can be destroyed with moves in progress. */
-	complete_all_ops(test);
-}
-
-/* More buckets than an add may allocate without sleeping */
-static void only_sleeping_adds_allocate_many_buckets(struct kunit *test)
-{
-	struct twheel_keys *keys;
-	unsigned int nr;
-
-	key_ops_alloc(test, MOST << probe_purgatory->keys.shift);
-	probe_limit(test, nr_key_ops, 0);
-	keys = &probe_purgatory->keys;
-	keys->resize.work.func = resize_noop;
-	nr = add_all(test);
-	KUNIT_EXPECT_GT(test, nr, 0);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
-	add_flags = TWHEEL_OP_MAY_SLEEP;
-	KUNIT_EXPECT_EQ(test, add_all(test), 0);
-	KUNIT_EXPECT_LE(test, keys_max_per_bucket(keys), FULL);
-	expect_clean(test);
-	complete_all_ops(test);
 }
 
 /* Keys found by brute force to collide in one bucket. The table has memory. */
@@ -316,7 +290,7 @@ static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 	unsigned int i;
 	u64 number = 0;
 
-	key_ops_alloc(test, 2 * FULL);
+	key_ops_alloc(test, 2 * TWHEEL_KEY_MOST);
 	probe_limit(test, 4 * nr_key_ops, 0);
 	keys = &probe_purgatory->keys;
 	for (i = 0; i < nr_key_ops; i++) {
@@ -326,9 +300,9 @@ static void keys_colliding_in_one_bucket_are_refused(struct kunit *test)
 		key_op_add(&key_ops[i]);
 		flush_delayed_work(&keys->resize);
 	}
-	KUNIT_EXPECT_FALSE(test, keys->starved);
-	KUNIT_EXPECT_EQ(test, nr_pending, FULL);
-	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), FULL);
+	KUNIT_EXPECT_EQ(test, nr_pending, TWHEEL_KEY_MOST);
+	KUNIT_EXPECT_EQ(test, keys_max_per_bucket(keys), TWHEEL_KEY_MOST);
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
 	expect_clean(test);
 	/* Keys of other buckets are accepted. */
 	for (i = 0; i < nr_key_ops; i++)
@@ -359,9 +333,8 @@ static void bound_exit(struct kunit *test)
 
 static struct kunit_case bound_cases[] = {
 	KUNIT_CASE(without_memory_new_keys_fail_and_existing_keys_work),
-	KUNIT_CASE(stalled_allocation_counts_as_failed),
+	KUNIT_CASE(sleeping_adds_make_up_for_lack_of_memory),
 	KUNIT_CASE(adds_grow_table),
-	KUNIT_CASE(only_sleeping_adds_allocate_many_buckets),
 	KUNIT_CASE(keys_colliding_in_one_bucket_are_refused),
 	{}
 };

@@ -2,8 +2,8 @@
 /*
  * KUnit tests for the key table: hashing of keys chosen by an attacker.
  *
- * The attacker knows everything except the secret of the table. The keys must spread over
- * stripes and buckets as random keys do.
+ * The attacker knows everything except the secret of the table. The keys must spread over the
+ * buckets as random keys do.
  */
 #include <linux/jhash.h>
 #include <linux/mm.h>
@@ -16,10 +16,10 @@
 #define NR		8192
 
 /*
- * A resized table has at most four keys per bucket on average. With random keys, one
- * table in 10^10 has a bucket with more keys than this.
+ * A resized table has at most three keys per bucket on average, and six in those yet to be split.
+ * With random keys, one table in 10^8 has a bucket with more keys than this.
  */
-#define LONGEST		28
+#define LONGEST		29
 
 static struct twheel_watch *watches;
 
@@ -53,7 +53,7 @@ static struct twheel_key same_difference(u64 n)
 	return (struct twheel_key) { .v = { n << 32 | n, n << 32 | n } };
 }
 
-/* Keys that share a stripe and a few buckets if the hash function is jhash with this seed. */
+/* Keys that share a few buckets if the hash function is jhash with this seed. */
 static struct twheel_key next_jhash_collision(u32 seed, u64 *tried)
 {
 	struct twheel_key key = {};
@@ -67,11 +67,11 @@ static struct twheel_key next_jhash_collision(u32 seed, u64 *tried)
 /* The attacker can add all keys before the table grows, so resize only after the last one. */
 static void expect_spread(struct kunit *test, const char *pattern)
 {
-	unsigned int i, nr_stripes = 1U << key_table.shift, mean = NR / nr_stripes;
+	unsigned int i, mean = NR / TWHEEL_SEGMENT;
 
-	for (i = 0; i < nr_stripes; i++) {
-		KUNIT_EXPECT_GT_MSG(test, key_table.stripe[i].nr, mean / 2, "%s", pattern);
-		KUNIT_EXPECT_LT_MSG(test, key_table.stripe[i].nr, mean * 2, "%s", pattern);
+	for (i = 0; i < TWHEEL_SEGMENT; i++) {
+		KUNIT_EXPECT_GT_MSG(test, key_table.few[i].nr, mean / 2, "%s", pattern);
+		KUNIT_EXPECT_LT_MSG(test, key_table.few[i].nr, mean * 2, "%s", pattern);
 	}
 	key_resize();
 	expect_bucket_sizes(test, &key_table);
@@ -79,6 +79,7 @@ static void expect_spread(struct kunit *test, const char *pattern)
 	for (i = 0; i < NR; i++)
 		key_unwatch(&watches[i]);
 	key_resize();
+	KUNIT_EXPECT_EQ(test, key_table.size, TWHEEL_SEGMENT);
 }
 
 static const struct pattern {
@@ -130,7 +131,8 @@ static void each_table_has_its_own_secret(struct kunit *test)
 	static struct twheel_keys other;
 	unsigned int i, nr_same = 0;
 
-	KUNIT_ASSERT_EQ(test, twheel_keys_init(&other, 1, false), 0);
+	memset(&other, 0, sizeof(other));
+	KUNIT_ASSERT_EQ(test, twheel_keys_init(&other, false), 0);
 	for (i = 0; i < NR; i++) {
 		const struct twheel_key key = sequential(i);
 

@@ -4,7 +4,7 @@
  * the first watch of each ring.
  *
  * There are no operations here, and the resize work item is replaced by a stub. The test
- * moves keys itself and can check a stripe between any two steps of a move.
+ * splits and merges buckets itself and can check the table between any two steps.
  */
 #include <linux/mm.h>
 #include <linux/slab.h>
@@ -133,18 +133,6 @@ static void both_words_identify_key(struct kunit *test)
 		key_unwatch(&watch[i]);
 }
 
-/* Find keys that map to the stripe of key 0, which starts with a single bucket. */
-static void find_same_stripe(u64 *numbers, unsigned int nr)
-{
-	struct twheel_stripe *stripe = key_stripe(0);
-	unsigned int i = 0;
-	u64 number;
-
-	for (number = 0; i < nr; number++)
-		if (key_stripe(number) == stripe)
-			numbers[i++] = number;
-}
-
 /* Check that key k has the watches from @first[k] on. */
 static void expect_chain(struct kunit *test, const u64 *numbers,
 			 struct twheel_watch (*watch)[NR_CHAIN], const unsigned int *first)
@@ -166,7 +154,7 @@ static void next_watch_replaces_first(struct kunit *test)
 	unsigned int i, k, start, first[NR_CHAIN];
 	u64 numbers[NR_CHAIN];
 
-	find_same_stripe(numbers, NR_CHAIN);
+	keys_of_one_bucket(numbers, NR_CHAIN);
 	for (start = 0; start < NR_CHAIN; start++) {
 		for (k = 0; k < NR_CHAIN; k++)
 			first[k] = 0;
@@ -196,7 +184,6 @@ static void buckets_scale_with_number_of_keys(struct kunit *test)
 			expect_bucket_sizes(test, &key_table);
 		}
 	}
-	KUNIT_EXPECT_GT(test, key_nr_requests, 0);
 	KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), NR_MANY);
 	KUNIT_EXPECT_EQ(test, keys_found(&key_table), NR_MANY);
 	for (i = 0; i < NR_MANY; i++) {
@@ -216,137 +203,142 @@ static void buckets_scale_with_number_of_keys(struct kunit *test)
 	kvfree(watch);
 }
 
-/* Link and unlink one more key. Returns true if the table requested no resize. */
-static bool requests_no_resize(struct twheel_watch *watch, u64 number)
-{
-	flush_delayed_work(&key_table.resize);
-	key_nr_requests = 0;
-	key_watch(watch, number);
-	key_unwatch(watch);
-	flush_delayed_work(&key_table.resize);
-	return !key_nr_requests;
-}
-
 /*
- * Move the keys of a stripe to a larger or smaller bucket array. Between any two steps,
- * look up all keys, and let each key lose its first watch or be removed and added again.
+ * Resize the table to @size buckets. Between any two steps, look up all keys, and let each key
+ * lose its first watch or be removed and added again.
  */
-static void expect_found_during_move(struct kunit *test, struct twheel_watch (*watch)[2],
-				     const u64 *numbers, unsigned int nr)
+static void expect_found_during_resize(struct kunit *test, struct twheel_watch (*watch)[2],
+				       unsigned int nr, u32 size)
 {
-	struct twheel_stripe *stripe = key_stripe(numbers[0]);
-	struct twheel_watch *watches[2], other;
 	unsigned int i, steps = 0, first = 0;
+	struct twheel_watch *watches[2];
 
-	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
-	do {
+	while (key_resize_step(test, size)) {
 		/* Moved as well as unmoved keys. */
 		for (i = 0; i < nr; i++) {
 			watches[0] = &watch[i][first];
 			watches[1] = &watch[i][!first];
-			expect_ring(test, numbers[i], watches, 2);
+			expect_ring(test, i, watches, 2);
 			key_unwatch(watches[0]);
-			expect_ring(test, numbers[i], &watches[1], 1);
+			expect_ring(test, i, &watches[1], 1);
 			if (i % 3 == 0) {
 				key_unwatch(watches[1]);
-				expect_ring(test, numbers[i], watches, 0);
-				key_watch(watches[1], numbers[i]);
+				expect_ring(test, i, watches, 0);
+				key_watch(watches[1], i);
 			}
-			key_watch(watches[0], numbers[i]);
+			key_watch(watches[0], i);
 		}
 		first = !first;
-		KUNIT_EXPECT_TRUE(test, requests_no_resize(&other, numbers[nr]));
-		KUNIT_EXPECT_EQ(test, keys_found(&key_table), nr);
-		KUNIT_EXPECT_EQ(test, twheel_keys_count(&key_table), nr);
+		KUNIT_ASSERT_EQ(test, keys_found(&key_table), nr);
+		KUNIT_ASSERT_EQ(test, twheel_keys_count(&key_table), nr);
 		steps++;
-	} while (key_move_step(stripe));
-	KUNIT_EXPECT_GE(test, steps, 2);
-	for (i = 0; i < nr; i++) {
-		watches[0] = &watch[i][first];
-		watches[1] = &watch[i][!first];
-		expect_ring(test, numbers[i], watches, 2);
 	}
-	KUNIT_EXPECT_EQ(test, keys_found(&key_table), nr);
-	expect_bucket_sizes(test, &key_table);
+	KUNIT_EXPECT_EQ(test, key_table.size, size);
+	KUNIT_EXPECT_GE(test, steps, 8);
 	/* Restore the original order of the watches. */
 	for (i = 0; first && i < nr; i++) {
 		key_unwatch(&watch[i][0]);
 		key_unwatch(&watch[i][1]);
-		key_watch(&watch[i][0], numbers[i]);
-		key_watch(&watch[i][1], numbers[i]);
+		key_watch(&watch[i][0], i);
+		key_watch(&watch[i][1], i);
 	}
 }
 
-static void keys_are_found_during_move(struct kunit *test)
+static void keys_are_found_during_resize(struct kunit *test)
 {
 	struct twheel_watch (*watch)[2] = kvcalloc(NR_MOVED, sizeof(*watch), GFP_KERNEL);
-	u64 *numbers = kvcalloc(NR_MOVED + 1, sizeof(*numbers), GFP_KERNEL);
 	unsigned int i, few = NR_MOVED / 20;
 
 	KUNIT_ASSERT_NOT_NULL(test, watch);
-	KUNIT_ASSERT_NOT_NULL(test, numbers);
-	find_same_stripe(numbers, NR_MOVED + 1);
-	for (i = 0; i < 4 * few; i++)
-		key_watch(&watch[i / 2][i % 2], numbers[i / 2]);
-	key_resize();
-	for (; i < 2 * NR_MOVED; i++)
-		key_watch(&watch[i / 2][i % 2], numbers[i / 2]);
-	/* From 32 buckets to 512 ... */
-	expect_found_during_move(test, watch, numbers, NR_MOVED);
+	for (i = 0; i < 2 * NR_MOVED; i++)
+		key_watch(&watch[i / 2][i % 2], i / 2);
+	expect_found_during_resize(test, watch, NR_MOVED, 401);
 	for (i = 2 * few; i < 2 * NR_MOVED; i++)
 		key_unwatch(&watch[i / 2][i % 2]);
-	/* ... and back to 16. */
-	expect_found_during_move(test, watch, numbers, few);
+	expect_found_during_resize(test, watch, few, TWHEEL_SEGMENT);
 	for (i = 0; i < 2 * few; i++)
 		key_unwatch(&watch[i / 2][i % 2]);
-	kvfree(numbers);
 	kvfree(watch);
 }
 
-static void stripes_scale_with_max_ops(struct kunit *test)
-{
-	static struct twheel_keys few, many, most;
+/* Enough buckets for two levels of nodes */
+#define NR_BUCKETS	(BIT(TWHEEL_SEGMENT_SHIFT + TWHEEL_NODE_SHIFT) + 3 * TWHEEL_SEGMENT)
 
-	KUNIT_ASSERT_EQ(test, twheel_keys_init(&few, 1, false), 0);
-	KUNIT_ASSERT_EQ(test, twheel_keys_init(&many, 1 << 20, false), 0);
-	KUNIT_ASSERT_EQ(test, twheel_keys_init(&most, 1 << 30, false), 0);
-	KUNIT_EXPECT_EQ(test, few.shift, key_table.shift);
-	KUNIT_EXPECT_GT(test, many.shift, few.shift);
-	KUNIT_EXPECT_GT(test, most.shift, many.shift);
-	KUNIT_EXPECT_LE(test, most.shift, 8);
-	twheel_keys_destroy(&few);
-	twheel_keys_destroy(&many);
-	twheel_keys_destroy(&most);
+static void expect_masks(struct kunit *test)
+{
+	struct twheel_key_bucket *bucket;
+	u32 i, number, size = key_table.size;
+
+	/* Of a number with all higher bits set, and one with none. */
+	for (i = 0; i < key_table.capacity; i++) {
+		bucket = twheel_keys_bucket(&key_table, i);
+		number = ~bucket->mask | i;
+		if (i >= size)
+			KUNIT_ASSERT_EQ_MSG(test, bucket->mask, 0, "bucket %u of %u", i, size);
+		else if (twheel_keys_index(size, number) != i || twheel_keys_index(size, i) != i)
+			KUNIT_FAIL(test, "bucket %u of %u, mask %x", i, size, bucket->mask);
+	}
 }
 
-/* Chains may be arbitrarily long if the allocation of buckets has failed. */
-static void long_chain_moves_in_bounded_steps(struct kunit *test)
+/* Each bucket has the mask of the keys that belong to it, and its own memory. */
+static void buckets_know_their_keys(struct kunit *test)
 {
-	unsigned int i, steps = 0, nr = 20000;
-	struct twheel_watch *watch = kvcalloc(nr, sizeof(*watch), GFP_KERNEL);
-	u64 *numbers = kvcalloc(nr + 1, sizeof(*numbers), GFP_KERNEL);
-	struct twheel_stripe *stripe;
+	u32 step = 0, i;
 
-	KUNIT_ASSERT_TRUE(test, watch && numbers);
-	find_same_stripe(numbers, nr);
-	stripe = key_stripe(numbers[0]);
-	for (i = 0; i < nr; i++)
-		key_watch(&watch[i], numbers[i]);
-	KUNIT_ASSERT_EQ(test, twheel_stripe_alloc(&key_table, stripe, GFP_KERNEL), 0);
-	do {
-		/* Moved as well as unmoved keys. */
-		KUNIT_EXPECT_PTR_EQ(test, key_first(numbers[steps * 20]), &watch[steps * 20]);
+	while (key_resize_step(test, NR_BUCKETS))
+		if (key_table.size < 100 || step++ % 64 == 0)
+			expect_masks(test);
+	KUNIT_EXPECT_EQ(test, key_table.size, NR_BUCKETS);
+	for (i = 0; i < NR_BUCKETS; i++)
+		twheel_keys_bucket(&key_table, i)->nr = i;
+	for (i = 0; i < NR_BUCKETS; i++) {
+		if (twheel_keys_bucket(&key_table, i)->nr != i)
+			KUNIT_FAIL(test, "bucket %u has the memory of another one", i);
+		twheel_keys_bucket(&key_table, i)->nr = 0;
+	}
+	while (key_resize_step(test, TWHEEL_SEGMENT))
+		if (key_table.size < 100 || step++ % 64 == 0)
+			expect_masks(test);
+	KUNIT_EXPECT_EQ(test, key_table.size, TWHEEL_SEGMENT);
+	expect_bucket_sizes(test, &key_table);
+}
+
+/* Buckets are full if there was no memory for some time. */
+static void full_buckets_are_split_one_by_one(struct kunit *test)
+{
+	const unsigned int nr = TWHEEL_SEGMENT * TWHEEL_KEY_MOST;
+	struct twheel_watch *watch = kvcalloc(nr, sizeof(*watch), GFP_KERNEL);
+	unsigned int i, steps = 0, in[TWHEEL_SEGMENT] = {}, added = 0;
+	struct twheel_watch other;
+	u64 number;
+
+	KUNIT_ASSERT_NOT_NULL(test, watch);
+	for (number = 0; added < nr; number++)
+		if (in[key_index(number)]++ < TWHEEL_KEY_MOST)
+			key_watch(&watch[added++], number);
+	KUNIT_EXPECT_EQ(test, atomic_read(&key_table.nr_full), TWHEEL_SEGMENT);
+	while (key_resize_step(test, 2 * TWHEEL_SEGMENT)) {
 		steps++;
-	} while (key_move_step(stripe));
-	KUNIT_EXPECT_GE(test, steps, nr / 32);
+		KUNIT_EXPECT_EQ(test, key_table.size, TWHEEL_SEGMENT + steps);
+	}
+	KUNIT_EXPECT_EQ(test, steps, TWHEEL_SEGMENT);
+	KUNIT_EXPECT_EQ(test, atomic_read(&key_table.nr_full), 0);
+	/* Two of them have too many keys to be merged. */
+	key_watch(&other, number);
+	while (key_resize_step(test, TWHEEL_SEGMENT))
+		;
+	KUNIT_EXPECT_EQ(test, key_table.size, key_index(number) % TWHEEL_SEGMENT +
+					      TWHEEL_SEGMENT + 1);
+	KUNIT_EXPECT_LE(test, keys_max_per_bucket(&key_table), TWHEEL_KEY_MOST);
+	KUNIT_EXPECT_EQ(test, keys_found(&key_table), nr + 1);
+	key_unwatch(&other);
 	for (i = 0; i < nr; i++)
 		key_unwatch(&watch[i]);
-	kvfree(numbers);
+	KUNIT_EXPECT_EQ(test, atomic_read(&key_table.nr_full), 0);
 	kvfree(watch);
 }
 
 static struct kunit_case key_cases[] = {
-	KUNIT_CASE(long_chain_moves_in_bounded_steps),
 	KUNIT_CASE(watches_stay_in_link_order),
 	KUNIT_CASE(unlink_keeps_order_of_other_watches),
 	KUNIT_CASE(relinked_watch_is_last),
@@ -354,8 +346,9 @@ static struct kunit_case key_cases[] = {
 	KUNIT_CASE(both_words_identify_key),
 	KUNIT_CASE(next_watch_replaces_first),
 	KUNIT_CASE(buckets_scale_with_number_of_keys),
-	KUNIT_CASE(keys_are_found_during_move),
-	KUNIT_CASE(stripes_scale_with_max_ops),
+	KUNIT_CASE(keys_are_found_during_resize),
+	KUNIT_CASE(buckets_know_their_keys),
+	KUNIT_CASE(full_buckets_are_split_one_by_one),
 	{}
 };
 

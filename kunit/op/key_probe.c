@@ -2,8 +2,9 @@
 /*
  * A key table, and watches without operations. See key_probe.h.
  */
+#include <linux/jiffies.h>
 #include <linux/minmax.h>
-#include <linux/slab.h>
+#include <linux/string.h>
 
 #include "key_probe.h"
 
@@ -20,8 +21,10 @@ static void count_resize(struct work_struct *work)
 
 int key_suite_init(struct kunit *test)
 {
-	int err = twheel_keys_init(&key_table, 1, false);
+	int err;
 
+	memset(&key_table, 0, sizeof(key_table));
+	err = twheel_keys_init(&key_table, false);
 	if (err)
 		return err;
 	table_resize = key_table.resize.work.func;
@@ -84,9 +87,19 @@ struct twheel_watch *key_first(u64 number)
 	return first;
 }
 
-struct twheel_stripe *key_stripe(u64 number)
+u32 key_index(u64 number)
 {
-	return twheel_keys_stripe(&key_table, number_hash(number));
+	return twheel_keys_index(key_table.size, twheel_key_number(number_hash(number)));
+}
+
+void keys_of_one_bucket(u64 *numbers, unsigned int nr)
+{
+	unsigned int i = 0;
+	u64 number;
+
+	for (number = 0; i < nr; number++)
+		if (key_index(number) == key_index(0))
+			numbers[i++] = number;
 }
 
 void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,
@@ -109,26 +122,24 @@ void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *wat
 	KUNIT_ASSERT_PTR_EQ_MSG(test, watch, watches[0], "key %llu, behind all %u", number, nr);
 }
 
-static unsigned int bucket_found(const struct twheel_key_bucket *bucket)
+static unsigned int bucket_found(struct twheel_keys *keys, u32 i)
 {
+	struct twheel_key_bucket *bucket = twheel_keys_bucket(keys, i);
 	const struct twheel_watch *watch;
-	unsigned int i, nr = 0;
+	unsigned int slot, nr = 0;
+	u8 chained = 0;
 
+	spin_lock_bh(&bucket->lock);
 	/* The tag and the pointer of a slot are either both set or both clear. */
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
-		nr += bucket->tag[i] || bucket->slot[i];
-	for (watch = bucket->more; watch; watch = watch->chain)
+	for (slot = 0; slot < TWHEEL_KEY_SLOTS; slot++)
+		nr += bucket->tag[slot] || bucket->slot[slot];
+	for (watch = bucket->more; watch; watch = watch->chain) {
 		nr++;
-	return nr;
-}
-
-static u64 buckets_found(const struct twheel_key_buckets *buckets)
-{
-	u64 nr = 0;
-	u32 i;
-
-	for (i = 0; buckets->bucket && i <= buckets->mask; i++)
-		nr += bucket_found(&buckets->bucket[i]);
+		chained |= BIT((watch->mark >> 24) % 8);
+	}
+	if (nr != bucket->nr || chained & ~bucket->chained || !chained != !bucket->chained)
+		nr = U16_MAX;
+	spin_unlock_bh(&bucket->lock);
 	return nr;
 }
 
@@ -137,38 +148,30 @@ u64 keys_found(struct twheel_keys *keys)
 	u64 nr = 0;
 	u32 i;
 
-	for (i = 0; i < 1U << keys->shift; i++) {
-		spin_lock_bh(&keys->stripe[i].lock);
-		nr += buckets_found(&keys->stripe[i].now) + buckets_found(&keys->stripe[i].to);
-		spin_unlock_bh(&keys->stripe[i].lock);
-	}
+	for (i = 0; i < keys->size; i++)
+		nr += bucket_found(keys, i);
 	return nr;
-}
-
-static unsigned int max_per_bucket(const struct twheel_key_buckets *buckets)
-{
-	unsigned int most = 0;
-	u32 i;
-
-	for (i = 0; buckets->bucket && i <= buckets->mask; i++)
-		most = max(most, bucket_found(&buckets->bucket[i]));
-	return most;
 }
 
 unsigned int keys_max_per_bucket(struct twheel_keys *keys)
 {
-	unsigned int i, most = 0;
+	unsigned int most = 0;
+	u32 i;
 
-	for (i = 0; i < 1U << keys->shift; i++) {
-		most = max(most, max_per_bucket(&keys->stripe[i].now));
-		most = max(most, max_per_bucket(&keys->stripe[i].to));
-	}
+	for (i = 0; i < keys->size; i++)
+		most = max(most, bucket_found(keys, i));
 	return most;
 }
 
-bool key_move_step(struct twheel_stripe *stripe)
+bool key_resize_step(struct kunit *test, u32 size)
 {
-	return twheel_stripe_move(&key_table, stripe);
+	KUNIT_ASSERT_GE(test, size, TWHEEL_SEGMENT);
+	if (key_table.size > size)
+		return twheel_keys_merge(&key_table, size);
+	key_table.target = size;
+	if (key_table.size < size)
+		KUNIT_ASSERT_TRUE(test, twheel_keys_extend(&key_table, GFP_KERNEL));
+	return twheel_keys_split(&key_table);
 }
 
 void key_resize(void)
@@ -177,16 +180,24 @@ void key_resize(void)
 	table_resize(&key_table.resize.work);
 }
 
+void keys_get_no_memory(struct twheel_keys *keys)
+{
+	keys->retry[0] = jiffies + MAX_JIFFY_OFFSET;
+	keys->retry[1] = keys->retry[0];
+}
+
+void keys_get_memory(struct twheel_keys *keys)
+{
+	keys->retry[0] = jiffies;
+	keys->retry[1] = jiffies;
+}
+
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys)
 {
-	const struct twheel_stripe *stripe;
-	u32 i, size;
+	u64 nr = twheel_keys_count(keys);
 
-	for (i = 0; i < 1U << keys->shift; i++) {
-		stripe = &keys->stripe[i];
-		size = stripe->now.mask + 1;
-		KUNIT_EXPECT_PTR_EQ(test, stripe->to.bucket, NULL);
-		KUNIT_EXPECT_LE_MSG(test, stripe->nr, 4 * size, "stripe %u", i);
-		KUNIT_EXPECT_LE_MSG(test, size, max(3U, 2 * stripe->nr + 1), "stripe %u", i);
-	}
+	KUNIT_EXPECT_LE(test, nr, 6 * keys->size);
+	KUNIT_EXPECT_LE(test, keys->size, max_t(u64, TWHEEL_SEGMENT, 2 * nr + 1));
+	KUNIT_EXPECT_GE(test, keys->capacity, keys->size);
+	KUNIT_EXPECT_LT(test, keys->capacity, keys->size + 2 * TWHEEL_SEGMENT);
 }

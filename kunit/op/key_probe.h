@@ -13,7 +13,7 @@
 
 extern struct twheel_keys key_table;
 
-/* Number of resize requests of the table. */
+/* Number of times that the table queued its work item. */
 extern unsigned int key_nr_requests;
 
 /* Suite init and exit. No watch may be linked at exit. */
@@ -30,26 +30,31 @@ void key_unwatch(struct twheel_watch *watch);
 /* The first watch of a key, or NULL. */
 struct twheel_watch *key_first(u64 number);
 
-/* The stripe of a key. */
-struct twheel_stripe *key_stripe(u64 number);
+/* The number of the bucket of a key, and numbers of keys in the bucket of key 0. */
+u32 key_index(u64 number);
+void keys_of_one_bucket(u64 *numbers, unsigned int nr);
 
 /* Expect these watches under a key, in this order and with the right flags. */
 void expect_ring(struct kunit *test, u64 number, struct twheel_watch *const *watches,
 		 unsigned int nr);
 
-/* Count the keys in all buckets of a table. */
+/* Count the keys in all buckets of a table; wrong if a bucket has a wrong count or filter. */
 u64 keys_found(struct twheel_keys *keys);
 
 /* The largest number of keys in one bucket. */
 unsigned int keys_max_per_bucket(struct twheel_keys *keys);
 
-/* Do one step of a move. Returns true if there are more. */
-bool key_move_step(struct twheel_stripe *stripe);
+/* Do one step of a resize to @size buckets. Returns whether there was anything to do. */
+bool key_resize_step(struct kunit *test, u32 size);
+
+/* Let adds get no memory for buckets, or get it again. */
+void keys_get_no_memory(struct twheel_keys *keys);
+void keys_get_memory(struct twheel_keys *keys);
 
 /* Run the resize work of the table. */
 void key_resize(void);
 
-/* Expect every stripe to have enough buckets for its keys, and not far too many. */
+/* Expect a table to have enough buckets for its keys, and not far too many. */
 void expect_bucket_sizes(struct kunit *test, struct twheel_keys *keys);
 
 #endif /* _KUNIT_KEY_PROBE_H */

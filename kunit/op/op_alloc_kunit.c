@@ -278,39 +278,18 @@ static void end_needs_no_memory(struct kunit *test)
 	}
 }
 
-/* The work function that resizes the key table, and the number of its skipped runs. */
+/* The work function that resizes the key table */
 static void (*resize)(struct work_struct *work);
-static unsigned int nr_refused;
 
-/* Acts as if no stripe got memory. Failing allocations are tested below. */
-static void resize_without_memory(struct work_struct *work)
+static void resize_noop(struct work_struct *work)
 {
-	nr_refused++;
-}
-
-static bool resize_is_refused(void)
-{
-	flush_delayed_work(&probe_purgatory->keys.resize);
-	return nr_refused;
 }
 
 /*
- * Number of operations. With TWHEEL_MAX_KEYS keys each, all stripes need more buckets, and no
+ * Number of operations. With TWHEEL_MAX_KEYS keys each, the table needs more buckets, and no
  * bucket is full without them.
  */
-#define NR_FULL		2
-
-/* As if an allocation by another add was under way in every stripe. */
-static void stripes_block_adds(struct twheel_keys *keys)
-{
-	unsigned int i;
-
-	for (i = 0; i < 1U << keys->shift; i++) {
-		keys->stripe[i].tight = true;
-		keys->stripe[i].tried = U8_MAX;
-	}
-	atomic_set(&keys->nr_tight, 1U << keys->shift);
-}
+#define NR_FULL		3
 
 static void add_with_many_keys(struct kunit *test, struct probe **probes)
 {
@@ -339,54 +318,73 @@ static void without_memory_for_buckets_chains_grow(struct kunit *test)
 {
 	struct twheel_keys *keys = &probe_purgatory->keys;
 	struct probe *probes[NR_FULL];
-	unsigned int i;
 
 	resize = keys->resize.work.func;
-	nr_refused = 0;
-	keys->resize.work.func = resize_without_memory;
-	stripes_block_adds(keys);
+	keys->resize.work.func = resize_noop;
+	keys_get_no_memory(keys);
 	add_with_many_keys(test, probes);
-	KUNIT_EXPECT_TRUE(test, resize_is_refused());
-	for (i = 0; i < 1U << keys->shift; i++)
-		KUNIT_EXPECT_EQ(test, keys->stripe[i].now.mask, 0);
-	complete_by_signals(test, probes, 0, NR_FULL / 2);
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
+	KUNIT_EXPECT_GT(test, keys->target, TWHEEL_SEGMENT);
+	complete_by_signals(test, probes, 0, 1);
 
-	/* The next add requests the resize again. */
-	keys->resize.work.func = resize;
+	/* The next add makes the table grow. */
+	keys_get_memory(keys);
 	probe_pending(test, TWHEEL_COND_ALL, 0, 0, TWHEEL_MAX_KEYS);
-	flush_delayed_work(&keys->resize);
+	KUNIT_EXPECT_GT(test, keys->size, TWHEEL_SEGMENT);
 	expect_bucket_sizes(test, keys);
-	KUNIT_EXPECT_EQ(test, atomic_read(&keys->nr_tight), 0);
-	for (i = 0; i < 1U << keys->shift; i++)
-		KUNIT_EXPECT_GT(test, keys->stripe[i].now.mask, 0);
 
 	/* Removing keys needs no new buckets either. */
-	nr_refused = 0;
-	keys->resize.work.func = resize_without_memory;
-	complete_by_signals(test, probes, NR_FULL / 2, NR_FULL);
+	keys_get_no_memory(keys);
+	complete_by_signals(test, probes, 1, NR_FULL);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 0, 0), 1);
 	expect_counts(test, 0, 0, 0);
+	flush_delayed_work(&keys->resize);
 	keys->resize.work.func = resize;
 }
 
-/* The first allocation fails, so that one stripe gets no buckets. The work retries later. */
-static void stripe_without_memory_is_resized_later(struct kunit *test)
+/* The allocation of the work item fails. It retries later. */
+static void table_without_memory_is_resized_later(struct kunit *test)
 {
 	struct twheel_keys *keys = &probe_purgatory->keys;
 	struct probe *probes[NR_FULL];
 
 	resize = keys->resize.work.func;
-	keys->resize.work.func = resize_without_memory;
-	stripes_block_adds(keys);
+	keys_get_no_memory(keys);
 	add_with_many_keys(test, probes);
-	KUNIT_EXPECT_TRUE(test, resize_is_refused());
-	keys->resize.work.func = resize;
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
 	let_fail(1);
 	resize(&keys->resize.work);
 	KUNIT_EXPECT_TRUE(test, has_failed());
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
 	vtime_sleep(NSEC_PER_SEC);
 	flush_delayed_work(&keys->resize);
+	KUNIT_EXPECT_GT(test, keys->size, TWHEEL_SEGMENT);
 	expect_bucket_sizes(test, keys);
+	complete_by_signals(test, probes, 0, NR_FULL);
+}
+
+/* The allocation of an add fails. The add succeeds, and the work item does it. */
+static void failed_growth_of_add_is_left_to_work(struct kunit *test)
+{
+	struct twheel_keys *keys = &probe_purgatory->keys;
+	struct probe *probes[NR_FULL], *probe = probe_new(test);
+	struct twheel_watch_spec spec = { .key.v[1] = U32_MAX };
+	struct twheel_op_args args = {
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY,
+		.nr_keys = 1, .specs = &spec, .watches = probe->watch,
+	};
+
+	keys_get_no_memory(keys);
+	add_with_many_keys(test, probes);
+	keys_get_memory(keys);
+	let_fail(1);
+	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &probe->op, &args), 0);
+	KUNIT_EXPECT_TRUE(test, has_failed());
+	KUNIT_EXPECT_EQ(test, keys->size, TWHEEL_SEGMENT);
+	flush_delayed_work(&keys->resize);
+	KUNIT_EXPECT_GT(test, keys->size, TWHEEL_SEGMENT);
+	expect_bucket_sizes(test, keys);
+	KUNIT_EXPECT_EQ(test, twheel_signal(probe_purgatory, &spec.key, 1, 3), 1);
 	complete_by_signals(test, probes, 0, NR_FULL);
 }
 
@@ -411,7 +409,8 @@ static struct kunit_case alloc_cases[] = {
 	KUNIT_CASE(watch_needs_no_memory),
 	KUNIT_CASE(end_needs_no_memory),
 	KUNIT_CASE(without_memory_for_buckets_chains_grow),
-	KUNIT_CASE(stripe_without_memory_is_resized_later),
+	KUNIT_CASE(table_without_memory_is_resized_later),
+	KUNIT_CASE(failed_growth_of_add_is_left_to_work),
 	{}
 };
 

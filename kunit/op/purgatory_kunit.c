@@ -37,7 +37,7 @@ static void signal_completes_watchers_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probe_signal(11, 5), 34);
 }
 
-/* After dropping the lock of the stripe, a walk resumes behind its last position. */
+/* After dropping the lock of the bucket, a walk resumes behind its last position. */
 static void signal_is_counted_once_by_each_watcher(struct kunit *test)
 {
 	struct probe *probes[100];

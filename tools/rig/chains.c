@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The chains of the hash table of keys stay within their bound while no work item runs, that is
- * while the resize waits for a CPU.
+ * The buckets of the hash table of keys stay within their bound while no work item runs, that is
+ * while the work item of the table waits for a CPU.
  *
  * One user adds many keys, and up to a thousand other users add some, each in a purgatory of its
- * own. No add on the device may fail, and the chains must be short.
+ * own. No add on the device may fail, and the buckets must have few keys. Likewise in the kernel,
+ * whether the add may sleep or not.
+ *
+ * Without memory, new keys are refused when their bucket is full, until there is memory and the
+ * work item has run.
  *
  * The work items of many purgatories do not run all at once.
  *
- * In the kernel, an add that may not sleep may fail, but only until the work item has run.
+ * Threads signal keys of their own while the table grows and shrinks, and find each of them.
  */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -23,11 +28,19 @@
 #define KEYS		40000
 #define OTHER_KEYS	200
 #define MOST_OTHERS	1000
-/* More than a table holds with the buckets that an add allocates without sleeping */
-#define KERNEL_KEYS	(400 * 1000)
+#define KERNEL_KEYS	(100 * 1000)
 
-/* No bucket of a table that grows in time has this many chained keys. */
-#define SHORT_CHAIN	20
+/* More than a table has space for without memory */
+#define REFUSED_KEYS	5000
+
+/* No bucket of a table that grows in time has this many keys. */
+#define MANY		28
+
+/* Keys of their own, of each thread, and rounds of growth and shrinking */
+#define THREADS		3
+#define OWN_KEYS	20
+#define GROWN_KEYS	4000
+#define ROUNDS		20
 
 struct key_op {
 	struct twheel_op	op;
@@ -50,29 +63,13 @@ static void expect(bool good, const char *message, unsigned long nr)
 	failures++;
 }
 
-static unsigned int longest_of(const struct twheel_key_buckets *buckets)
+static unsigned int most_keys(struct twheel_keys *keys)
 {
-	const struct twheel_watch *watch;
-	unsigned int nr, most = 0;
+	unsigned int most = 0;
 	u32 i;
 
-	for (i = 0; buckets->bucket && i <= buckets->mask; i++) {
-		nr = 0;
-		for (watch = buckets->bucket[i].more; watch; watch = watch->chain)
-			nr++;
-		most = max(most, nr);
-	}
-	return most;
-}
-
-static unsigned int longest(struct twheel_keys *keys)
-{
-	unsigned int i, most = 0;
-
-	for (i = 0; i < 1U << keys->shift; i++) {
-		most = max(most, longest_of(&keys->stripe[i].now));
-		most = max(most, longest_of(&keys->stripe[i].to));
-	}
+	for (i = 0; i < keys->size; i++)
+		most = max_t(unsigned int, most, twheel_keys_bucket(keys, i)->nr);
 	return most;
 }
 
@@ -124,11 +121,10 @@ static void check_users(unsigned int nr_others)
 		add(files[i], OTHER_KEYS);
 		rig_uid = 1000;
 		add(files[0], KEYS / nr_others);
-		most = max(most, longest(keys_of(files[0])));
+		most = max(most, most_keys(keys_of(files[0])));
 	}
-	expect(most < SHORT_CHAIN, "longest chain on the device", most);
-	printf("chains: %u other users: longest chain %u\n", nr_others, most);
-	/* With resizes in progress. */
+	expect(most < MANY, "keys of a bucket on the device", most);
+	printf("chains: %u other users: at most %u keys of a bucket\n", nr_others, most);
 	for (i = 0; i <= nr_others; i++)
 		rig_close(files[i]);
 	rig_uid = 0;
@@ -145,8 +141,10 @@ static void pause_work(void)
 		msleep(1);
 }
 
+/* Work items shrink the tables. */
 static void check_resizes(void)
 {
+	struct twheel_signal_args signal = { };
 	unsigned int i, ms;
 
 	rig_works_most = 0;
@@ -156,7 +154,10 @@ static void check_resizes(void)
 		files[i] = rig_open("/dev/twheel", O_RDWR);
 		if (IS_ERR(files[i]))
 			exit(1);
+		signal.key.v[0] = last_key;
 		add(files[i], KEYS / 10);
+		while (signal.key.v[0]++ < last_key)
+			rig_ioctl(files[i], TWHEEL_IOC_SIGNAL, &signal);
 		for (ms = 0; ms < 5000 && rig_works_most < min(i + 1, MAX_RESIZES); ms++)
 			msleep(1);
 	}
@@ -173,25 +174,44 @@ static void op_ended(struct twheel_op *op)
 {
 }
 
+static const struct twheel_op_ops op_ops = { .ended = op_ended, .release = op_ended };
+
+static int add_op(struct twheel_purgatory *purgatory, struct key_op *op, u64 key,
+		  unsigned int flags)
+{
+	const struct twheel_watch_spec spec = { .key.v[0] = key };
+	const struct twheel_op_args args = {
+		.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .flags = flags,
+		.nr_keys = 1, .specs = &spec, .watches = &op->watch,
+	};
+
+	twheel_op_init(&op->op, &op_ops);
+	return twheel_op_add(purgatory, &op->op, &args);
+}
+
+static struct twheel_purgatory *create(void)
+{
+	const struct twheel_purgatory_config config = {
+		.name = "chains", .max_pending = 2 * KERNEL_KEYS,
+	};
+	struct twheel_purgatory *purgatory = twheel_purgatory_create(&config);
+
+	if (IS_ERR(purgatory))
+		exit(1);
+	return purgatory;
+}
+
 /* Return: number of operations that were refused. */
 static unsigned int add_ops(struct twheel_purgatory *purgatory, struct key_op *ops,
-			    unsigned int flags)
+			    unsigned int nr_ops, unsigned int flags)
 {
-	static const struct twheel_op_ops op_ops = { .ended = op_ended, .release = op_ended };
 	unsigned int i, nr = 0;
 	int err;
 
-	for (i = 0; i < KERNEL_KEYS; i++) {
-		const struct twheel_watch_spec spec = { .key.v[0] = i };
-		const struct twheel_op_args args = {
-			.deadline = TWHEEL_NEVER, .condition = TWHEEL_COND_ANY, .flags = flags,
-			.nr_keys = 1, .specs = &spec, .watches = &ops[i].watch,
-		};
-
+	for (i = 0; i < nr_ops; i++) {
 		if (ops[i].pending)
 			continue;
-		twheel_op_init(&ops[i].op, &op_ops);
-		err = twheel_op_add(purgatory, &ops[i].op, &args);
+		err = add_op(purgatory, &ops[i], i, flags);
 		ops[i].pending = !err;
 		nr += !!err;
 		expect(!err || err == -ENOMEM, "an add failed with another error", -err);
@@ -201,30 +221,108 @@ static unsigned int add_ops(struct twheel_purgatory *purgatory, struct key_op *o
 
 static void check_kernel(unsigned int flags)
 {
-	const struct twheel_purgatory_config config = {
-		.name = "chains", .max_pending = KERNEL_KEYS,
-	};
-	struct twheel_purgatory *purgatory = twheel_purgatory_create(&config);
+	struct twheel_purgatory *purgatory = create();
 	struct key_op *ops = calloc(KERNEL_KEYS, sizeof(*ops));
 	unsigned int most, nr;
 
 	rig_works_hold(true);
-	nr = add_ops(purgatory, ops, flags);
-	most = longest(&purgatory->keys);
-	printf("chains: %s in the kernel: longest chain %u, %u adds refused\n",
+	nr = add_ops(purgatory, ops, KERNEL_KEYS, flags);
+	most = most_keys(&purgatory->keys);
+	printf("chains: %s in the kernel: at most %u keys of a bucket, %u adds refused\n",
 	       flags ? "adds that may sleep" : "other adds", most, nr);
-	if (flags) {
-		expect(!nr, "refused adds that may sleep", nr);
-		expect(most < SHORT_CHAIN, "longest chain of adds that may sleep", most);
-	} else {
-		expect(nr, "refused adds", nr);
-		expect(most <= TWHEEL_KEY_CHAIN, "longest chain", most);
-	}
+	expect(!nr, "refused adds", nr);
+	expect(most < MANY, "keys of a bucket", most);
 	rig_works_hold(false);
-	rig_settle();
-	nr = add_ops(purgatory, ops, flags);
-	expect(!nr, "refused adds after the resize", nr);
 	twheel_purgatory_destroy(purgatory);
+	free(ops);
+}
+
+static void check_without_memory(unsigned int flags)
+{
+	struct twheel_purgatory *purgatory = create();
+	struct key_op *ops = calloc(REFUSED_KEYS, sizeof(*ops));
+	struct twheel_keys *keys = &purgatory->keys;
+	unsigned int most, nr;
+
+	rig_works_hold(true);
+	/* As after a failure. */
+	keys->retry[!!flags] = jiffies + LONG_MAX / 2;
+	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
+	most = most_keys(keys);
+	printf("chains: without memory: at most %u keys of a bucket, %u adds refused\n", most, nr);
+	expect(nr > REFUSED_KEYS / 2, "refused adds without memory", nr);
+	expect(most == TWHEEL_KEY_MOST, "keys of a bucket without memory", most);
+	keys->retry[!!flags] = jiffies;
+	rig_works_hold(false);
+	mod_delayed_work(system_wq, &keys->resize, 0);
+	rig_settle();
+	nr = add_ops(purgatory, ops, REFUSED_KEYS, flags);
+	most = most_keys(keys);
+	expect(!nr, "refused adds after the resize", nr);
+	expect(most < MANY, "keys of a bucket after the resize", most);
+	twheel_purgatory_destroy(purgatory);
+	free(ops);
+}
+
+/* Signals of own keys while other keys are added and removed */
+
+static struct twheel_purgatory *shared;
+static bool stop;
+
+static void *signal_own(void *arg)
+{
+	u64 key, first = (uintptr_t)arg * OWN_KEYS;
+	struct key_op ops[OWN_KEYS];
+	unsigned int lost = 0;
+	struct twheel_key k = { };
+	int err = 0;
+
+	rig_adopt("own", RIG_TASK);
+	while (!READ_ONCE(stop)) {
+		for (key = 0; key < OWN_KEYS; key++)
+			err |= add_op(shared, &ops[key], first + key, 0);
+		for (key = 0; key < OWN_KEYS; key++) {
+			k.v[0] = first + key;
+			lost += twheel_signal(shared, &k, 1, 1) != 1;
+			twheel_op_cancel(&ops[key].op);
+			twheel_op_put(&ops[key].op);
+		}
+	}
+	expect(!err, "an add of a concurrent thread failed", -err);
+	expect(!lost, "signals that did not find a key", lost);
+	rig_leave();
+	return NULL;
+}
+
+static void check_concurrent(void)
+{
+	struct key_op *ops = calloc(GROWN_KEYS, sizeof(*ops));
+	unsigned long threads[THREADS];
+	unsigned int i, round;
+	u32 most = 0;
+	int err = 0;
+
+	shared = create();
+	for (i = 0; i < THREADS; i++)
+		threads[i] = rig_thread(signal_own, (void *)(uintptr_t)(i + 1));
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < GROWN_KEYS; i++)
+			err |= add_op(shared, &ops[i], (1 + round) << 20 | i, 0);
+		most = max(most, READ_ONCE(shared->keys.size));
+		for (i = 0; i < GROWN_KEYS; i++) {
+			twheel_op_cancel(&ops[i].op);
+			twheel_op_put(&ops[i].op);
+		}
+		for (i = 0; i < 1000 && READ_ONCE(shared->keys.size) > GROWN_KEYS / 16; i++)
+			msleep(1);
+		expect(i < 1000, "buckets left after removals", READ_ONCE(shared->keys.size));
+	}
+	expect(!err, "an add failed", -err);
+	WRITE_ONCE(stop, true);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	printf("chains: signals found their keys while the table had up to %u buckets\n", most);
+	twheel_purgatory_destroy(shared);
 	free(ops);
 }
 
@@ -232,18 +330,23 @@ int main(void)
 {
 	unsigned int nr;
 
+	/* Failures are seen at once. */
+	setlinebuf(stdout);
 	rig_start(1, 1);
 	if (rig_module_init("twheel"))
 		return 1;
 	/* First: idle users have work items as well. */
 	check_resizes();
-	for (nr = 1; nr <= MOST_OTHERS; nr *= 10)
-		check_users(nr);
+	check_concurrent();
+	check_without_memory(TWHEEL_OP_MAY_SLEEP);
+	check_without_memory(0);
 	check_kernel(TWHEEL_OP_MAY_SLEEP);
 	check_kernel(0);
+	for (nr = 1; nr <= MOST_OTHERS; nr *= 10)
+		check_users(nr);
 	rig_module_exit("twheel");
 	if (rig_verdict() || failures)
 		return 1;
-	printf("chains: SUCCESS: chains are bounded without the work item\n");
+	printf("chains: SUCCESS: buckets are bounded without the work item\n");
 	return 0;
 }

@@ -23,7 +23,7 @@
 #include "rig.h"
 
 /*
- * Arrays of buckets that a hash table of keys may have allocated meanwhile. The final check
+ * Segments of buckets that a hash table of keys may have allocated meanwhile. The final check
  * allows none.
  */
 #define BUCKETS	16
@@ -752,10 +752,7 @@ static int watch_another(unsigned int i)
 	return rig_ioctl(slow, TWHEEL_IOC_WATCH, &args);
 }
 
-/*
- * The allocations of the work item that resizes the hash table are slow: calls on the device do not
- * depend on them.
- */
+/* The allocations of the hash table of keys are slow: calls on the device succeed. */
 static void test_slow_growth(void)
 {
 	const char *wrong = NULL;

@@ -10,56 +10,73 @@
  * were linked. The first of them represents the key in the table. So a key needs no
  * allocation, and it exists while it has a watch.
  *
- *	bucket	| tags | w1 | w4 |    |    |    |    | more -> w5 -> w9
- *		         |    '.
- *		       [w1 w2 w3]  [w4]
+ *	bucket	| lock, tags | w1 | w4 |    |    |    | more -> w5 -> w9
+ *		               |    '.
+ *		             [w1 w2 w3]  [w4]
  *
  * A bucket is a cache line, the only one to fetch in order to find a key missing, to add
  * one or to remove one. When the first watch of a key is unlinked, the next one of its ring
- * replaces it in the bucket.
+ * replaces it in the bucket. Keys without a slot are chained through their watches: a link and a
+ * move must not fail, and would have to if they had to allocate space for more slots.
  *
  *
  * Locking
  * -------
  *
- * The table is divided into stripes. stripe->lock protects the buckets and the rings, and
- * keeps the operation of each linked watch from being freed. Signals, watches and ends of
- * operations take it, and unrelated keys share a stripe, so the work with the lock held is
- * bounded: see signal.c, and TWHEEL_KEY_CHAIN for lookups, which visit some 40 keys at
- * most. It is taken in process and softirq context, outside of op->lock.
+ * Each bucket has a lock, so that CPUs with keys of their own rarely hand over a line. It
+ * protects the bucket and the rings, and keeps the operation of each linked watch from being
+ * freed. Signals, watches and ends of operations take it, and unrelated keys share a bucket, so
+ * the work with the lock held is bounded: see signal.c, and TWHEEL_KEY_MOST for lookups. It is
+ * taken in process and softirq context. From outer to inner:
+ *
+ *	keys->lock		splits and merges
+ *	  bucket->lock		of the bucket with the lower number
+ *	    bucket->lock	of the other one, in a split or merge
+ *	      op->lock		never in a split or merge
  *
  *
- * Resize
+ * Growth
  * ------
  *
- * A stripe has a bucket for every two to four keys; the first bucket is a part of the
- * stripe. With more or far fewer keys, a work item allocates other buckets and moves the
- * keys in bounded steps:
+ * This is linear hashing. With 2^k to 2^(k+1) buckets, a key belongs to the bucket with the number
+ * of its lowest k + 1 bits, or, if there is no such bucket yet, of its lowest k bits. The next
+ * split moves about half of the keys of bucket n - 2^k to the new bucket n:
  *
- *	now	|   |   |   | b | b | b | b |
- *	                      ^ moved
- *	to	| b | b | b | b | ...
+ *	| 0 | 1 | 2 | ...     | 2^k | 2^k + 1 |
+ *	          ^ n - 2^k                    ^ n
  *
- * Between two steps a key is in @to if its bucket of @now is before @moved, in @now if it
- * is after @moved, and in either if it is the bucket at @moved, since a long chain takes
- * several steps.
+ * Both are locked for that, so at any time a key is in one bucket, the one that says so itself, in
+ * bucket->mask. A look-up reads the size without a lock, locks the bucket, and begins again if a
+ * split or merge was faster. The critical sections of a key thus follow one another, those of
+ * different buckets by way of the split between them. (The second read of the size that this
+ * replaces would be wrong: the table may have shrunk and grown again, with other memory.)
  *
- * The work item may wait for a CPU for any time, so growth does not depend on it. While a
- * stripe has more keys than it should have, it is tight, and each add of a key of this stripe
- * allocates the buckets if that has not been done, and moves one chunk of keys, see
- * twheel_keys_check(). An add that may not sleep allocates only small arrays, and does not
- * reclaim memory. A stripe of n buckets grows at 4n keys, and the next n / 5 adds move all of
- * these. The work item does the rest, and all of the work if keys are removed.
+ * The memory is in segments of 16 buckets. Nodes have the pointers to them, in up to three
+ * levels. All of these are small allocations, so the table grows without long stretches of work,
+ * and also if the caller must not sleep. A look-up may hold a pointer to a segment that is being
+ * freed, hence RCU: its section begins before the read of the size, with softirqs disabled. Nodes
+ * stay until the end of the table; they are less than a hundredth of it.
  *
- * Buckets are charged to the memory cgroup of the purgatory. If there is no memory, keys are
- * chained up to a bound. Beyond the bound adds fail. An add that may sleep waits while another
- * one allocates, and moves keys until its own bucket has space.
+ * A table has a bucket for about every three keys. Each link of a key in a crowded bucket looks if
+ * it has fewer, and sets the size to which it should grow. From then on each add splits some
+ * buckets for each of its keys, see twheel_keys_check(), so growth depends on nobody else. Adds do
+ * not wait for each other in this, unless the bucket of their key is half full. A work item
+ * shrinks the table if there are far more buckets than keys. It also allocates buckets after a
+ * failure; adds try that only from time to time then.
+ *
+ * Each CPU counts keys in a line of its own. The counts are summed up when a bucket is crowded and
+ * once in several removals.
+ *
+ * Segments are charged to the memory cgroup of the purgatory. If there is no memory, keys are
+ * chained up to a bound. Beyond the bound adds fail. An add that may sleep splits until its own
+ * bucket has space.
  *
  * rhashtable would do this and more, but it requires that each key outlives an RCU grace
  * period and therefore has its own allocation.
  */
+#include <linux/bottom_half.h>
 #include <linux/bug.h>
-#include <linux/cpumask.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -67,221 +84,186 @@
 #include <linux/memcontrol.h>
 #include <linux/minmax.h>
 #include <linux/random.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
-#include <linux/string.h>
+#include <linux/smp.h>
+#include <linux/workqueue.h>
 
 #include "../compat.h"
 #include "../core/twheel.h"
 #include "key.h"
 
-/*
- * Number of stripes: several per CPU, against contention, and more for a purgatory with
- * many operations, to keep the allocation and the resize of each stripe short.
- */
-#define STRIPES_PER_CPU	4U
-#define OPS_PER_STRIPE	16384U
-#define STRIPES_MIN	8U
-#define STRIPES_MAX	256U
+static_assert(sizeof(struct twheel_key_bucket) == 64 || sizeof(spinlock_t) > sizeof(u32));
 
-/*
- * Maximum number of keys per bucket and of buckets per key. With four keys on average one
- * bucket in nine is full, and one key in twenty is chained.
- */
-#define KEYS_MAX	4
+/* A table grows when it has more keys per bucket than this, by a quarter more than it needs. */
+#define KEYS_MAX	3
+
+/* It shrinks when it has more buckets per key than this, until half of the buckets have a key. */
 #define BUCKETS_MAX	2
 
 /*
- * An allocation may fail. One round of reclaim is enough: it must neither invoke the OOM
- * killer nor delay other stripes for long.
+ * Number of keys that make a bucket crowded. With three keys on average, and six in those yet to be
+ * split, few are; then the counts of all CPUs are read.
+ */
+#define CROWDED		8
+
+/* Number of removals on a CPU after which the table may be found to be too large */
+#define REMOVALS	64
+
+/* Maximum number of buckets */
+#define BUCKETS_MOST	BIT(28)
+
+/* With more counts it takes longer to sum them up, and contention is no rarer. */
+#define COUNTS_MOST	16
+
+/* Number of buckets and keys of splits or merges before the locks are dropped. */
+#define MOVE_CHUNK	32
+
+/*
+ * An allocation may fail. One round of reclaim is enough: it must not invoke the OOM killer. An
+ * add that may not sleep does not reclaim memory.
  */
 #define BUCKET_GFP	(GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY)
-
-/* For the remaining stripes after that has failed, and for adds that may not sleep. */
 #define BUCKET_GFP_POOR	(GFP_NOWAIT | __GFP_NOWARN)
-
-/* Maximum number of buckets that an add allocates if it may not sleep: 32 KB to clear */
-#define ATOMIC_BUCKETS	512
-
-/* Jiffies for which an add that may sleep waits for the allocation by another one */
-#define WAIT_TIMEOUT	HZ
 
 /* Number of work items that run at the same time, for all purgatories together */
 #define RESIZE_WORKERS	4
 
-/* Delay of a retry in jiffies, doubled by each failure */
+/* Delay of a retry in jiffies; the work item doubles it by each failure */
 #define RETRY_DELAY	(HZ / 10)
 #define RETRY_DELAY_MAX	(64 * RETRY_DELAY)
 
-/* Fewer buckets than this are not worth shrinking. */
-#define SHRINK_MIN	4
-
-/* Number of buckets and keys that are moved before the lock is dropped. */
-#define MOVE_CHUNK	32
-
-/* Values of stripe->tried */
-enum {
-	TRIED_NOT,
-	TRIED_ATOMIC,		/* an add that may not sleep got no memory */
-	TRIED_SLEEPING,		/* an add that may sleep is allocating */
-};
-
 static struct workqueue_struct *resize_wq;
 
-static unsigned int nr_stripes(const struct twheel_keys *keys)
-{
-	return 1U << keys->shift;
-}
-
-/* Does not overlap the bits that select the stripe and the bucket, unless there are very many. */
 static u8 key_tag(u32 hash)
 {
 	return hash >> 24 | 0x80;
 }
 
-/* Set the buckets of @at; its hash and its stripe are set. */
-static void key_locate(struct twheel_key_at *at)
-{
-	u32 number = twheel_keys_number(at->keys, at->hash);
-	struct twheel_stripe *stripe = at->stripe;
-	u32 i = number & stripe->now.mask;
-
-	lockdep_assert_held(&stripe->lock);
-	at->bucket = &stripe->now.bucket[i];
-	at->from = NULL;
-	if (likely(!stripe->to.bucket) || i > stripe->moved)
-		return;
-	if (i == stripe->moved)
-		at->from = at->bucket;
-	at->bucket = &stripe->to.bucket[number & stripe->to.mask];
-}
-
-/* Lock the stripe of a key. Return: the position of the key, for twheel_key_unlock(). */
+/* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 	__acquires(keys)
 {
-	struct twheel_key_at at = {
-		.keys	= keys,
-		.stripe	= twheel_keys_stripe(keys, hash),
-		.hash	= hash,
-	};
+	struct twheel_key_at at = { .keys = keys, .hash = hash };
+	u32 i, number = twheel_key_number(hash);
 
-	spin_lock_bh(&at.stripe->lock);
-	key_locate(&at);
-	return at;
+	/* A read-side section: the segment may be freed until the bucket is found to be the one. */
+	local_bh_disable();
+	for (;;) {
+		/* Pairs with the release in keys_split_bucket(): sees its segment. */
+		i = twheel_keys_index(smp_load_acquire(&keys->size), number);
+		at.bucket = twheel_keys_bucket(keys, i);
+		spin_lock(&at.bucket->lock);
+		if (likely((number & at.bucket->mask) == i))
+			return at;
+		spin_unlock(&at.bucket->lock);
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_lock);
 
 void twheel_key_unlock(const struct twheel_key_at *at)
 	__releases(at)
 {
-	spin_unlock_bh(&at->stripe->lock);
+	spin_unlock_bh(&at->bucket->lock);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlock);
-
-/* Return: the first watch of a key, or NULL and the number of chained keys in @chained. */
-static struct twheel_watch *bucket_find(const struct twheel_key_bucket *bucket, u8 tag,
-					const struct twheel_key *key, unsigned int *chained)
-{
-	struct twheel_watch *first;
-	unsigned int i;
-
-	*chained = 0;
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
-		if (bucket->tag[i] == tag && twheel_key_equal(&bucket->slot[i]->key, key))
-			return bucket->slot[i];
-	for (first = bucket->more; first; first = first->chain) {
-		if (twheel_key_equal(&first->key, key))
-			break;
-		++*chained;
-	}
-	return first;
-}
-
-/* Likewise in both buckets of a key; @chained is for the one that new keys go to. */
-static struct twheel_watch *key_find(const struct twheel_key_at *at, const struct twheel_key *key,
-				     unsigned int *chained)
-{
-	u8 tag = key_tag(at->hash);
-	struct twheel_watch *first;
-	unsigned int unused;
-
-	lockdep_assert_held(&at->stripe->lock);
-	first = bucket_find(at->bucket, tag, key, chained);
-	if (unlikely(!first && at->from))
-		first = bucket_find(at->from, tag, key, &unused);
-	return first;
-}
 
 /* Return: the first watch of a key, or NULL if it is not watched. */
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key)
 {
-	unsigned int unused;
+	const struct twheel_key_bucket *bucket = at->bucket;
+	struct twheel_watch *first;
+	u8 tag = key_tag(at->hash);
+	unsigned int i;
 
-	return key_find(at, key, &unused);
+	lockdep_assert_held(&bucket->lock);
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		if (bucket->tag[i] == tag && twheel_key_equal(&bucket->slot[i]->key, key))
+			return bucket->slot[i];
+	if (likely(!(bucket->chained & BIT(tag % 8))))
+		return NULL;
+	for (first = bucket->more; first; first = first->chain)
+		if (twheel_key_equal(&first->key, key))
+			break;
+	return first;
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_first);
 
-static bool stripe_must_grow(const struct twheel_stripe *stripe)
+/* The number of keys */
+
+static struct twheel_key_count *keys_count(const struct twheel_keys *keys)
 {
-	return stripe->nr > (stripe->now.mask + 1) * KEYS_MAX;
+	return &keys->count[raw_smp_processor_id() & (keys->nr_counts - 1)];
 }
 
-/* Whether the number of buckets is right for the number of keys. */
-static bool size_fits(u32 size, u32 nr)
-{
-	return nr <= size * KEYS_MAX && (size < SHRINK_MIN || nr >= size / BUCKETS_MAX);
-}
-
-static bool stripe_fits(const struct twheel_stripe *stripe)
-{
-	return size_fits(stripe->now.mask + 1, stripe->nr);
-}
-
-static void stripe_set_tight(struct twheel_keys *keys, struct twheel_stripe *stripe, bool tight)
-{
-	lockdep_assert_held(&stripe->lock);
-	if (stripe->tight == tight)
-		return;
-	stripe->tight = tight;
-	WRITE_ONCE(stripe->tried, TRIED_NOT);
-	if (tight)
-		atomic_inc(&keys->nr_tight);
-	else
-		atomic_dec(&keys->nr_tight);
-}
-
-static bool bucket_has_slot(const struct twheel_key_bucket *bucket)
+/* Return: number of keys; approximate while keys are added or removed. */
+u64 twheel_keys_count(struct twheel_keys *keys)
 {
 	unsigned int i;
+	long nr = 0;
 
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
-		if (!bucket->tag[i])
-			return true;
-	return false;
+	for (i = 0; i < keys->nr_counts; i++)
+		nr += atomic_long_read(&keys->count[i].nr);
+	/* A removal may have been counted, but not the add before it. */
+	return max(nr, 0L);
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
+
+static bool keys_are_few(struct twheel_keys *keys)
+{
+	return READ_ONCE(keys->size) > max_t(u64, TWHEEL_SEGMENT,
+					     twheel_keys_count(keys) * BUCKETS_MAX);
 }
 
-static noinline void stripe_misfits(struct twheel_keys *keys, struct twheel_stripe *stripe)
+static void bucket_set_nr(struct twheel_keys *keys, struct twheel_key_bucket *bucket,
+			  unsigned int nr)
 {
-	if (stripe_must_grow(stripe))
-		stripe_set_tight(keys, stripe, true);
-	if (!stripe->to.bucket && !READ_ONCE(keys->starved))
+	bool was_full = bucket->nr >= TWHEEL_KEY_MOST, full = nr >= TWHEEL_KEY_MOST;
+
+	bucket->nr = nr;
+	if (unlikely(was_full != full))
+		atomic_add(full ? 1 : -1, &keys->nr_full);
+}
+
+/* Set the size to which the table should grow; the next adds split buckets. */
+static noinline void keys_aim(struct twheel_keys *keys)
+{
+	u32 size = READ_ONCE(keys->size);
+	u64 nr;
+
+	/* It is growing. */
+	if (size < READ_ONCE(keys->target))
+		return;
+	nr = twheel_keys_count(keys);
+	if (nr > (u64)size * KEYS_MAX)
+		WRITE_ONCE(keys->target, min_t(u64, nr * 5 / (4 * KEYS_MAX) + 1, BUCKETS_MOST));
+}
+
+static void bucket_count_added(const struct twheel_key_at *at)
+{
+	atomic_long_inc(&keys_count(at->keys)->nr);
+	bucket_set_nr(at->keys, at->bucket, at->bucket->nr + 1);
+	/* There may be too few buckets. */
+	if (unlikely(at->bucket->nr >= CROWDED))
+		keys_aim(at->keys);
+}
+
+static void bucket_count_removed(const struct twheel_key_at *at)
+{
+	struct twheel_keys *keys = at->keys;
+
+	bucket_set_nr(keys, at->bucket, at->bucket->nr - 1);
+	if (atomic_long_dec_return(&keys_count(keys)->nr) % REMOVALS)
+		return;
+	if (keys_are_few(keys))
 		queue_delayed_work(resize_wq, &keys->resize, 0);
 }
 
-/* Change the number of keys, and queue a resize if needed. */
-static void stripe_count(const struct twheel_key_at *at, int nr)
-{
-	struct twheel_stripe *stripe = at->stripe;
-
-	/* twheel_keys_count() and twheel_stripe_alloc() read it without the lock. */
-	WRITE_ONCE(stripe->nr, stripe->nr + nr);
-	if (unlikely(!stripe_fits(stripe)))
-		stripe_misfits(at->keys, stripe);
-}
+/* Rings and buckets */
 
 static void watch_mark(struct twheel_watch *watch, u32 flags)
 {
@@ -301,13 +283,13 @@ static void bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_w
 	}
 	first->chain = bucket->more;
 	bucket->more = first;
+	bucket->chained |= BIT(tag % 8);
 }
 
 /* Append a watch to the ring of its key. Its key and hash are set. */
 void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	unsigned int chained;
-	struct twheel_watch *first = key_find(at, &watch->key, &chained);
+	struct twheel_watch *first = twheel_key_first(at, &watch->key);
 
 	if (first) {
 		watch_mark(watch, TWHEEL_WATCH_LINKED);
@@ -317,18 +299,12 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 	watch_mark(watch, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
 	INIT_LIST_HEAD(&watch->entry);
 	bucket_put(at->bucket, key_tag(at->hash), watch);
-	stripe_count(at, 1);
-	/* Keys may have been chosen to collide, and the stripe may have enough buckets. */
-	if (unlikely(chained >= TWHEEL_KEY_CHAIN - 1))
-		stripe_set_tight(at->keys, at->stripe, true);
+	bucket_count_added(at);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
 
-/*
- * Replace the first watch of a key in its bucket, or remove the key if @new is NULL. Return:
- * false if the key is not in this bucket.
- */
-static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
+/* Replace the first watch of a key in its bucket, or remove the key if @new is NULL. */
+static void bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
 			   struct twheel_watch *new)
 {
 	struct twheel_watch **link = &bucket->more;
@@ -339,37 +315,37 @@ static bool bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch
 			bucket->slot[i] = new;
 			if (!new)
 				bucket->tag[i] = 0;
-			return true;
+			return;
 		}
 	}
 	while (*link && *link != first)
 		link = &(*link)->chain;
-	if (!*link)
-		return false;
+	if (WARN_ON_ONCE(!*link))
+		return;
 	if (new)
 		new->chain = first->chain;
 	*link = new ?: first->chain;
-	return true;
+	if (!bucket->more)
+		bucket->chained = 0;
 }
 
 /* Make another watch of a key the first one, or remove the key if @new is NULL. */
 static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first,
 			      struct twheel_watch *new)
 {
-	if (!bucket_replace(at->bucket, first, new))
-		WARN_ON_ONCE(!at->from || !bucket_replace(at->from, first, new));
+	bucket_replace(at->bucket, first, new);
 	watch_mark(first, TWHEEL_WATCH_LINKED);
 	if (new)
 		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
 	else
-		stripe_count(at, -1);
+		bucket_count_removed(at);
 }
 
 /* Insert a watch before another one of its key. */
 void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch *watch,
 			    struct twheel_watch *next)
 {
-	lockdep_assert_held(&at->stripe->lock);
+	lockdep_assert_held(&at->bucket->lock);
 	watch_mark(watch, TWHEEL_WATCH_LINKED);
 	list_add_tail(&watch->entry, &next->entry);
 	if (twheel_watch_is_first(next))
@@ -378,7 +354,7 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
-	lockdep_assert_held(&at->stripe->lock);
+	lockdep_assert_held(&at->bucket->lock);
 	if (twheel_watch_is_first(watch))
 		key_replace_first(at, watch, list_empty(&watch->entry) ? NULL :
 						   list_next_entry(watch, entry));
@@ -387,186 +363,340 @@ void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watc
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);
 
-/* Resize */
+/* Splits and merges */
 
-static void buckets_free(struct twheel_stripe *stripe, const struct twheel_key_buckets *buckets)
+/* Move the keys with one of @bits in their number, or all if @bits is 0. Both are locked. */
+static void bucket_move(struct twheel_keys *keys, struct twheel_key_bucket *from,
+			struct twheel_key_bucket *to, u32 bits)
 {
-	if (buckets->bucket != &stripe->few)
-		kvfree(buckets->bucket);
-}
-
-/* Number of buckets for the keys of a stripe and half as many again */
-static u32 stripe_size(const struct twheel_stripe *stripe)
-{
-	return roundup_pow_of_two(READ_ONCE(stripe->nr) * 3 / 2 / KEYS_MAX + 1);
-}
-
-/*
- * Begin a resize, unless another caller has begun one, or the number of keys has changed too much
- * during the allocation. Return: 0 or -ENOMEM.
- */
-int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
-{
-	struct mem_cgroup *old = set_active_memcg(keys->memcg);
-	struct twheel_key_bucket *bucket;
-	u32 size = stripe_size(stripe);
-
-	if (keys->memcg)
-		gfp |= __GFP_ACCOUNT;
-	bucket = kvcalloc(size, sizeof(*bucket), gfp);
-	set_active_memcg(old);
-	if (!bucket)
-		return -ENOMEM;
-	spin_lock_bh(&stripe->lock);
-	if (!stripe->to.bucket && size_fits(size, stripe->nr)) {
-		stripe->to = (struct twheel_key_buckets){ .bucket = bucket, .mask = size - 1 };
-		stripe->moved = 0;
-		bucket = NULL;
-	}
-	WRITE_ONCE(stripe->tried, TRIED_NOT);
-	spin_unlock(&stripe->lock);
-	/* vfree() does not sleep with softirqs disabled. */
-	kvfree(bucket);
-	local_bh_enable();
-	return 0;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_alloc);
-
-static void stripe_move_key(struct twheel_keys *keys, struct twheel_stripe *stripe,
-			    struct twheel_watch *first)
-{
-	u32 hash = twheel_watch_hash(first);
-
-	bucket_put(&stripe->to.bucket[twheel_keys_number(keys, hash) & stripe->to.mask],
-		   key_tag(hash), first);
-}
-
-/* Move keys of the bucket at @moved, and advance @moved after the last. Return: their number. */
-static unsigned int stripe_move_bucket(struct twheel_keys *keys, struct twheel_stripe *stripe,
-				       unsigned int budget)
-{
-	struct twheel_key_bucket *from = &stripe->now.bucket[stripe->moved];
-	struct twheel_watch *first;
+	struct twheel_watch *first, *next = from->more;
 	unsigned int i, nr = 0;
+	u32 hash;
 
+	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
+		if (from->tag[i])
+			prefetch(&from->slot[i]->mark);
 	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
 		if (!from->tag[i])
 			continue;
-		stripe_move_key(keys, stripe, from->slot[i]);
+		hash = twheel_watch_hash(from->slot[i]);
+		if (bits && !(twheel_key_number(hash) & bits))
+			continue;
+		bucket_put(to, from->tag[i], from->slot[i]);
 		from->tag[i] = 0;
 		from->slot[i] = NULL;
 		nr++;
 	}
-	/* A chain may be long if there was no memory for some time. */
-	while ((first = from->more) && nr < budget) {
-		from->more = first->chain;
-		stripe_move_key(keys, stripe, first);
+	from->more = NULL;
+	from->chained = 0;
+	while ((first = next)) {
+		next = first->chain;
+		hash = twheel_watch_hash(first);
+		if (bits && !(twheel_key_number(hash) & bits)) {
+			/* Perhaps to a slot that has become free. */
+			bucket_put(from, key_tag(hash), first);
+			continue;
+		}
+		bucket_put(to, key_tag(hash), first);
 		nr++;
 	}
-	if (!first)
-		stripe->moved++;
-	return nr;
+	bucket_set_nr(keys, to, to->nr + nr);
+	bucket_set_nr(keys, from, from->nr - nr);
+}
+
+/* Split a bucket, if its keys are in the budget. Return: their number and 1, or 0. */
+static unsigned int keys_split_bucket(struct twheel_keys *keys, unsigned int budget)
+{
+	u32 size = keys->size, half = rounddown_pow_of_two(size);
+	struct twheel_key_bucket *from = twheel_keys_bucket(keys, size - half);
+	struct twheel_key_bucket *to = twheel_keys_bucket(keys, size);
+	unsigned int cost;
+
+	lockdep_assert_held(&keys->lock);
+	spin_lock(&from->lock);
+	cost = from->nr + 1;
+	/* The first bucket of a chunk may be full. */
+	if (cost > budget && budget < MOVE_CHUNK) {
+		spin_unlock(&from->lock);
+		return 0;
+	}
+	spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+	bucket_move(keys, from, to, half);
+	from->mask = 2 * half - 1;
+	to->mask = from->mask;
+	/* Pairs with the acquire in twheel_key_lock(). */
+	smp_store_release(&keys->size, size + 1);
+	spin_unlock(&to->lock);
+	spin_unlock(&from->lock);
+	return cost;
+}
+
+/* Split a chunk of buckets, if the table has to grow and has the memory. Return: whether it did. */
+static bool keys_split_chunk(struct twheel_keys *keys)
+{
+	unsigned int cost, done = 0;
+
+	while (done < MOVE_CHUNK && keys->size < READ_ONCE(keys->target) &&
+	       keys->size < keys->capacity) {
+		cost = keys_split_bucket(keys, MOVE_CHUNK - done);
+		if (!cost)
+			break;
+		done += cost;
+	}
+	return done;
+}
+
+/* Likewise, from any context that may lock a bucket */
+bool twheel_keys_split(struct twheel_keys *keys)
+{
+	bool done;
+
+	spin_lock_bh(&keys->lock);
+	done = keys_split_chunk(keys);
+	spin_unlock_bh(&keys->lock);
+	return done;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_split);
+
+/*
+ * Merge the last bucket with the one from which it was split, if their keys are in the budget.
+ * Return: the number of moved keys and 1, or 0.
+ */
+static unsigned int keys_merge_bucket(struct twheel_keys *keys, unsigned int budget)
+{
+	u32 size = keys->size - 1, half = rounddown_pow_of_two(size);
+	struct twheel_key_bucket *to = twheel_keys_bucket(keys, size - half);
+	struct twheel_key_bucket *from = twheel_keys_bucket(keys, size);
+	unsigned int cost;
+
+	lockdep_assert_held(&keys->lock);
+	spin_lock(&to->lock);
+	spin_lock_nested(&from->lock, SINGLE_DEPTH_NESTING);
+	cost = from->nr + 1;
+	if ((cost > budget && budget < MOVE_CHUNK) || from->nr + to->nr > TWHEEL_KEY_MOST) {
+		cost = 0;
+		goto unlock;
+	}
+	bucket_move(keys, from, to, 0);
+	to->mask = half - 1;
+	/* No key belongs to it, and a late look-up sees that. */
+	from->mask = 0;
+	/* An add that aims at more, in this moment, does so again. */
+	WRITE_ONCE(keys->target, size);
+	WRITE_ONCE(keys->size, size);
+unlock:
+	spin_unlock(&from->lock);
+	spin_unlock(&to->lock);
+	return cost;
+}
+
+/* Free the last segment after a grace period. Its pointer stays, for late look-ups. */
+static void keys_free_segment(struct twheel_keys *keys)
+{
+	struct twheel_key_bucket *segment;
+
+	lockdep_assert_held(&keys->lock);
+	WRITE_ONCE(keys->capacity, keys->capacity - TWHEEL_SEGMENT);
+	segment = twheel_keys_bucket(keys, keys->capacity);
+	kfree_rcu(segment, rcu);
 }
 
 /*
- * Move a chunk of keys, if a resize is in progress, and free the previous buckets after the last
- * one. Return: true if there are more. Context: any that may lock the stripe.
+ * Merge a chunk of buckets until there are only @size, at least TWHEEL_SEGMENT. Return: whether it
+ * did. Context: any that may lock a bucket.
  */
-bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe)
+bool twheel_keys_merge(struct twheel_keys *keys, u32 size)
 {
-	struct twheel_key_buckets old = { .bucket = &stripe->few };
-	unsigned int done = 0;
-	bool more;
+	unsigned int cost, done = 0;
 
-	spin_lock_bh(&stripe->lock);
-	more = stripe->to.bucket;
-	/* All slots of a bucket are moved in one step. */
-	while (more && done + 1 + TWHEEL_KEY_SLOTS <= MOVE_CHUNK) {
-		done += 1 + stripe_move_bucket(keys, stripe, MOVE_CHUNK - 1 - done);
-		more = stripe->moved <= stripe->now.mask;
+	spin_lock_bh(&keys->lock);
+	while (done < MOVE_CHUNK && keys->size > size) {
+		cost = keys_merge_bucket(keys, MOVE_CHUNK - done);
+		if (!cost)
+			break;
+		done += cost;
+		/* Keep one, so that the next key does not allocate it again. */
+		if (keys->capacity - keys->size >= 2 * TWHEEL_SEGMENT)
+			keys_free_segment(keys);
 	}
-	if (done && !more) {
-		old = stripe->now;
-		/* twheel_keys_prefetch() reads them without the lock. */
-		WRITE_ONCE(stripe->now.bucket, stripe->to.bucket);
-		WRITE_ONCE(stripe->now.mask, stripe->to.mask);
-		stripe->to.bucket = NULL;
-		stripe_set_tight(keys, stripe, stripe_must_grow(stripe));
-	}
-	spin_unlock(&stripe->lock);
-	/* See twheel_stripe_alloc(). */
-	buckets_free(stripe, &old);
-	local_bh_enable();
-	return more;
+	spin_unlock_bh(&keys->lock);
+	return done;
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_stripe_move);
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_merge);
+
+/* Memory */
+
+static void *keys_alloc(struct twheel_keys *keys, bool node, gfp_t gfp)
+{
+	struct mem_cgroup *old = set_active_memcg(keys->memcg);
+	size_t size = node ? sizeof(struct twheel_key_node) :
+			     TWHEEL_SEGMENT * sizeof(struct twheel_key_bucket);
+	struct twheel_key_bucket *segment;
+	unsigned int i;
+
+	if (keys->memcg)
+		gfp |= __GFP_ACCOUNT;
+	segment = kzalloc(size, gfp);
+	set_active_memcg(old);
+	for (i = 0; segment && !node && i < TWHEEL_SEGMENT; i++)
+		spin_lock_init(&segment[i].lock);
+	return segment;
+}
+
+/* Return: where the pointer to the segment of bucket @i belongs, or to a node on the way. */
+static void **keys_place(struct twheel_keys *keys, u32 i, bool *node)
+{
+	unsigned int level = (i >= BIT(TWHEEL_NODE0_SHIFT)) + (i >= BIT(TWHEEL_NODE1_SHIFT));
+	unsigned int shift = TWHEEL_SEGMENT_SHIFT + level * TWHEEL_NODE_SHIFT;
+	void **place = (void **)&keys->node[level];
+
+	lockdep_assert_held(&keys->lock);
+	for (*node = true; *place; shift -= TWHEEL_NODE_SHIFT) {
+		place = &((struct twheel_key_node *)*place)->at[i >> shift &
+								(BIT(TWHEEL_NODE_SHIFT) - 1)];
+		if (shift == TWHEEL_SEGMENT_SHIFT) {
+			*node = false;
+			break;
+		}
+	}
+	return place;
+}
+
+/* Install memory for the next segment, or a node that it needs. Return: whether it was needed. */
+static bool keys_install(struct twheel_keys *keys, void *memory, bool node)
+{
+	void **place;
+	bool needed;
+
+	lockdep_assert_held(&keys->lock);
+	if (keys->size < keys->capacity)
+		return false;
+	place = keys_place(keys, keys->capacity, &needed);
+	if (node != needed)
+		return false;
+	/* twheel_keys_bucket() reads it without the lock. */
+	WRITE_ONCE(*place, memory);
+	if (!node)
+		WRITE_ONCE(keys->capacity, keys->capacity + TWHEEL_SEGMENT);
+	return true;
+}
+
+static bool keys_need_node(struct twheel_keys *keys)
+{
+	bool node;
+
+	spin_lock_bh(&keys->lock);
+	keys_place(keys, keys->capacity, &node);
+	spin_unlock_bh(&keys->lock);
+	return node;
+}
+
+/* Allocate memory for the next bucket, if there is none. Return: false if there is no memory. */
+bool twheel_keys_extend(struct twheel_keys *keys, gfp_t gfp)
+{
+	void *memory;
+	bool node;
+
+	while (READ_ONCE(keys->size) >= READ_ONCE(keys->capacity)) {
+		node = keys_need_node(keys);
+		memory = keys_alloc(keys, node, gfp);
+		if (!memory)
+			return false;
+		spin_lock_bh(&keys->lock);
+		if (keys_install(keys, memory, node))
+			memory = NULL;
+		spin_unlock_bh(&keys->lock);
+		/* Another caller was faster. */
+		kfree(memory);
+	}
+	return true;
+}
+EXPORT_SYMBOL_IF_KUNIT(twheel_keys_extend);
+
+static void keys_free_node(struct twheel_key_node *node, unsigned int level)
+{
+	unsigned int i;
+
+	for (i = 0; level && i < ARRAY_SIZE(node->at); i++)
+		if (node->at[i])
+			keys_free_node(node->at[i], level - 1);
+	kfree(node);
+}
 
 /* Adds */
 
+static bool keys_must_grow(const struct twheel_keys *keys)
+{
+	return READ_ONCE(keys->size) < READ_ONCE(keys->target);
+}
+
+/* The memory for a growing table, from an add. */
+static bool keys_try_extend(struct twheel_keys *keys, bool may_sleep)
+{
+	unsigned long *retry = &keys->retry[may_sleep];
+
+	if (READ_ONCE(keys->size) < READ_ONCE(keys->capacity))
+		return true;
+	if (time_before(jiffies, READ_ONCE(*retry)))
+		return false;
+	if (twheel_keys_extend(keys, may_sleep ? BUCKET_GFP : BUCKET_GFP_POOR))
+		return true;
+	WRITE_ONCE(*retry, jiffies + RETRY_DELAY);
+	queue_delayed_work(resize_wq, &keys->resize, may_sleep ? RETRY_DELAY : 0);
+	return false;
+}
+
 /*
- * Whether an add has to allocate the buckets of a stripe. Only one at a time does, so that many
- * threads do not allocate them all.
+ * Take part in the growth of the table, without @wait unless another caller is splitting buckets.
+ * Return: false if it does not grow.
  */
-static bool stripe_claim(const struct twheel_keys *keys, struct twheel_stripe *stripe,
-			 bool may_sleep)
+static bool keys_grow(struct twheel_keys *keys, bool may_sleep, bool wait)
 {
-	u8 tried = may_sleep ? TRIED_SLEEPING : TRIED_ATOMIC;
-	bool claimed;
-
-	spin_lock_bh(&stripe->lock);
-	claimed = stripe_must_grow(stripe) && !stripe->to.bucket &&
-		  READ_ONCE(stripe->tried) < tried && !READ_ONCE(keys->starved) &&
-		  (may_sleep || stripe_size(stripe) <= ATOMIC_BUCKETS);
-	if (claimed)
-		WRITE_ONCE(stripe->tried, tried);
-	spin_unlock_bh(&stripe->lock);
-	return claimed;
-}
-
-/* Take part in the growth of a stripe. Return: true if it has more keys to be moved. */
-static bool stripe_help(struct twheel_keys *keys, struct twheel_stripe *stripe, bool may_sleep)
-{
-	int err;
-
-	if (stripe_claim(keys, stripe, may_sleep)) {
-		err = twheel_stripe_alloc(keys, stripe, may_sleep ? BUCKET_GFP : BUCKET_GFP_POOR);
-		/* The next add that may sleep tries again. */
-		if (err && may_sleep)
-			WRITE_ONCE(stripe->tried, TRIED_ATOMIC);
+	/* A merge may have been faster than the last aim. */
+	if (wait)
+		keys_aim(keys);
+	if (!keys_must_grow(keys) || !keys_try_extend(keys, may_sleep))
+		return false;
+	if (wait) {
+		twheel_keys_split(keys);
+	} else if (spin_trylock_bh(&keys->lock)) {
+		keys_split_chunk(keys);
+		spin_unlock_bh(&keys->lock);
 	}
-	return twheel_stripe_move(keys, stripe);
+	/* Keys may have been added faster, as long as there was no memory. */
+	if (!keys_must_grow(keys))
+		keys_aim(keys);
+	return true;
 }
 
-static bool key_is_refused(struct twheel_keys *keys, const struct twheel_watch *watch)
+/* Return: number of other keys in the bucket of a key, or 0 if it is watched already. */
+static unsigned int key_neighbours(struct twheel_keys *keys, const struct twheel_watch *watch)
 {
 	struct twheel_key_at at = twheel_key_lock(keys, twheel_watch_hash(watch));
-	unsigned int chained;
-	bool refused;
+	unsigned int nr = twheel_key_first(&at, &watch->key) ? 0 : at.bucket->nr;
 
-	refused = !key_find(&at, &watch->key, &chained) && chained >= TWHEEL_KEY_CHAIN &&
-		  !bucket_has_slot(at.bucket);
 	twheel_key_unlock(&at);
-	return refused;
+	return nr;
 }
 
 static int key_check(struct twheel_keys *keys, const struct twheel_watch *watch, bool may_sleep)
 {
-	struct twheel_stripe *stripe = twheel_keys_stripe(keys, twheel_watch_hash(watch));
-	unsigned long end = jiffies + WAIT_TIMEOUT;
-	bool more;
+	bool waited = false, grown;
+	unsigned int nr;
 
+	keys_grow(keys, may_sleep, false);
 	for (;;) {
-		more = stripe_help(keys, stripe, may_sleep);
-		if (!key_is_refused(keys, watch))
+		nr = key_neighbours(keys, watch);
+		/* Long before the bucket is full, growth has to keep up with the adds. */
+		if (nr < TWHEEL_KEY_MOST / 2 || (waited && nr < TWHEEL_KEY_MOST))
 			return 0;
-		if (!may_sleep || fatal_signal_pending(current) || time_after(jiffies, end))
-			return -ENOMEM;
-		if (more)
+		grown = !(waited && (!may_sleep || fatal_signal_pending(current))) &&
+			keys_grow(keys, may_sleep, true);
+		if (!grown)
+			return nr < TWHEEL_KEY_MOST ? 0 : -ENOMEM;
+		waited = true;
+		if (may_sleep)
 			cond_resched();
-		else if (READ_ONCE(stripe->tried) == TRIED_SLEEPING)
-			schedule_timeout_killable(1);
-		else
-			return -ENOMEM;
 	}
 }
 
@@ -588,65 +718,59 @@ EXPORT_SYMBOL_IF_KUNIT(__twheel_keys_check);
 
 /* The work item */
 
-/* Return: false if there is no memory. */
-static bool stripe_resize(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp)
+static void keys_shrink(struct twheel_keys *keys)
 {
-	bool fits;
-
-	for (;;) {
-		while (twheel_stripe_move(keys, stripe))
-			cond_resched();
-		spin_lock_bh(&stripe->lock);
-		fits = stripe_fits(stripe);
-		/* Enough keys may have been removed. */
-		if (fits && !stripe->to.bucket)
-			stripe_set_tight(keys, stripe, false);
-		spin_unlock_bh(&stripe->lock);
-		if (fits)
-			return true;
-		if (twheel_stripe_alloc(keys, stripe, gfp))
-			return false;
-	}
+	if (!keys_are_few(keys))
+		return;
+	/* Keys may be added meanwhile. */
+	while (twheel_keys_merge(keys, max_t(u64, TWHEEL_SEGMENT, twheel_keys_count(keys) / 2)))
+		cond_resched();
 }
 
 static void keys_resize(struct work_struct *work)
 {
 	struct twheel_keys *keys = container_of(to_delayed_work(work), struct twheel_keys, resize);
-	bool was_starved, starved = false;
-	unsigned int i;
 
-	/* Continue after a failure: a stripe that shrinks frees memory for others. */
-	for (i = 0; i < nr_stripes(keys); i++)
-		starved |= !stripe_resize(keys, &keys->stripe[i],
-					  starved ? BUCKET_GFP_POOR : BUCKET_GFP);
-	was_starved = READ_ONCE(keys->starved);
-	/* Keeps adds from queueing the work, which would retry all the time. */
-	WRITE_ONCE(keys->starved, starved);
-	keys->retry_delay = starved ? clamp_t(unsigned long, 2 * keys->retry_delay, RETRY_DELAY,
-					      RETRY_DELAY_MAX) : 0;
-	/* While @starved was set, adds did not queue the work for stripes passed already. */
-	if (starved || was_starved)
-		mod_delayed_work(resize_wq, &keys->resize, keys->retry_delay);
+	for (;;) {
+		keys_aim(keys);
+		if (!keys_must_grow(keys) || !twheel_keys_extend(keys, BUCKET_GFP))
+			break;
+		twheel_keys_split(keys);
+		cond_resched();
+	}
+	keys_shrink(keys);
+	if (!keys_must_grow(keys)) {
+		keys->retry_delay = 0;
+		return;
+	}
+	keys->retry_delay = clamp_t(unsigned long, 2 * keys->retry_delay, RETRY_DELAY,
+				    RETRY_DELAY_MAX);
+	mod_delayed_work(resize_wq, &keys->resize, keys->retry_delay);
 }
 
 /*
- * Initialise an empty table for @max_ops operations, charged to the memory cgroup of the
- * caller with @account. May sleep. Return: 0 or -ENOMEM.
+ * Initialise an empty table, which is zeroed; with @account it is charged to the memory cgroup of
+ * the caller. May sleep. Return: 0 or -ENOMEM.
  */
-int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account)
+int twheel_keys_init(struct twheel_keys *keys, bool account)
 {
-	unsigned int i, nr = max(STRIPES_PER_CPU * nr_cpu_ids, max_ops / OPS_PER_STRIPE);
+	unsigned int i;
 
-	keys->shift = order_base_2(clamp(nr, STRIPES_MIN, STRIPES_MAX));
-	get_random_bytes(&keys->secret, sizeof(keys->secret));
-	keys->stripe = kcalloc(nr_stripes(keys), sizeof(*keys->stripe),
-			       GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
-	if (!keys->stripe)
+	keys->nr_counts = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), COUNTS_MOST);
+	keys->count = kcalloc(keys->nr_counts, sizeof(*keys->count),
+			      GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
+	if (!keys->count)
 		return -ENOMEM;
-	for (i = 0; i < nr_stripes(keys); i++) {
-		spin_lock_init(&keys->stripe[i].lock);
-		keys->stripe[i].now.bucket = &keys->stripe[i].few;
+	get_random_bytes(&keys->secret, sizeof(keys->secret));
+	spin_lock_init(&keys->lock);
+	for (i = 0; i < TWHEEL_SEGMENT; i++) {
+		spin_lock_init(&keys->few[i].lock);
+		keys->few[i].mask = TWHEEL_SEGMENT - 1;
 	}
+	keys->size = TWHEEL_SEGMENT;
+	keys->capacity = TWHEEL_SEGMENT;
+	keys->retry[0] = jiffies;
+	keys->retry[1] = jiffies;
 	keys->memcg = account ? get_mem_cgroup_from_mm(current->mm) : NULL;
 	INIT_DELAYED_WORK(&keys->resize, keys_resize);
 	return 0;
@@ -656,31 +780,20 @@ EXPORT_SYMBOL_IF_KUNIT(twheel_keys_init);
 /* Free a table without keys. May sleep. */
 void twheel_keys_destroy(struct twheel_keys *keys)
 {
-	unsigned int i;
+	unsigned int level;
+	u32 i;
 
 	WARN_ON_ONCE(twheel_keys_count(keys));
 	cancel_delayed_work_sync(&keys->resize);
-	for (i = 0; i < nr_stripes(keys); i++) {
-		buckets_free(&keys->stripe[i], &keys->stripe[i].now);
-		/* A resize that the work item has not finished. */
-		kvfree(keys->stripe[i].to.bucket);
-	}
+	for (i = TWHEEL_SEGMENT; i < keys->capacity; i += TWHEEL_SEGMENT)
+		kfree(twheel_keys_bucket(keys, i));
+	for (level = 0; level < TWHEEL_NODE_LEVELS; level++)
+		if (keys->node[level])
+			keys_free_node(keys->node[level], level);
 	mem_cgroup_put(keys->memcg);
-	kfree(keys->stripe);
+	kfree(keys->count);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_keys_destroy);
-
-/* Return: number of keys; approximate while keys are added or removed. */
-u64 twheel_keys_count(struct twheel_keys *keys)
-{
-	unsigned int i;
-	u64 nr = 0;
-
-	for (i = 0; i < nr_stripes(keys); i++)
-		nr += READ_ONCE(keys->stripe[i].nr);
-	return nr;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_keys_count);
 
 int twheel_resize_init(void)
 {

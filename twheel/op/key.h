@@ -4,11 +4,13 @@
 #define _TWHEEL_OP_KEY_H
 
 #include <linux/atomic.h>
+#include <linux/bitops.h>
 #include <linux/bits.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/gfp.h>
 #include <linux/prefetch.h>
+#include <linux/rcupdate.h>
 #include <linux/siphash.h>
 #include <linux/spinlock.h>
 #include <linux/twheel.h>
@@ -18,99 +20,121 @@
 struct mem_cgroup;
 
 /* Number of keys in the slots of a bucket, which is a cache line. */
-#define TWHEEL_KEY_SLOTS	6
+#define TWHEEL_KEY_SLOTS	5
 
 /*
- * Maximum number of chained keys of a bucket, beyond which new keys are refused; it bounds the
- * work with a lock held. A table that can grow does not get there: with four keys per bucket on
- * average, the probability of 38 in one of them is 10^-23. A table that cannot grow begins
- * to refuse keys when it has five times as many.
+ * Maximum number of keys of a bucket, beyond which new keys are refused; it bounds the work with
+ * its lock held. A table that can grow does not get there: with six keys on average, the
+ * probability of 33 in a bucket is 10^-14. A table that cannot grow begins to refuse keys when
+ * it has some five times as many as it should have.
  */
-#define TWHEEL_KEY_CHAIN	32
+#define TWHEEL_KEY_MOST		32
+
+/* log2 of the number of buckets of a segment, and of the number of pointers in a node */
+#define TWHEEL_SEGMENT_SHIFT	4
+#define TWHEEL_NODE_SHIFT	9
+
+/* Number of buckets of a segment. A table has at least one. */
+#define TWHEEL_SEGMENT		BIT(TWHEEL_SEGMENT_SHIFT)
+
+/* Maximum number of levels of nodes, and log2 of the number of buckets below one of each level */
+#define TWHEEL_NODE_LEVELS	3
+#define TWHEEL_NODE0_SHIFT	(TWHEEL_SEGMENT_SHIFT + TWHEEL_NODE_SHIFT)
+#define TWHEEL_NODE1_SHIFT	(TWHEEL_NODE0_SHIFT + TWHEEL_NODE_SHIFT)
 
 /**
  * struct twheel_key_bucket - some keys, in a cache line
+ * @lock: protects all members and the watches of these keys; taken outside of op->lock
  * @tag: part of the hash of the key in each slot, to skip other keys without a cache miss; 0
  *	if the slot is free
+ * @chained: a bit for each tag of a chained key, modulo 8, to skip the chain; there may be further
+ *	bits
+ * @nr: number of keys
+ * @mask: the keys whose number is that of the bucket in these bits belong here; 0 if there are
+ *	none, because the table has fewer buckets. Bucket 0 always has some.
  * @slot: the first watch of each key
  * @more: the first watch of a chained key, for which there was no slot; its @chain is the
  *	next one
+ * @rcu: for the first bucket of a segment that is freed. A late look-up uses @lock and @mask only.
+ *
+ * With debugging of locks and on PREEMPT_RT it takes several lines.
  */
 struct twheel_key_bucket {
-	u8			tag[TWHEEL_KEY_SLOTS];
-	struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];
-	struct twheel_watch	*more;
+	spinlock_t				lock;	/* outside of an op's */
+	u8					tag[TWHEEL_KEY_SLOTS];
+	u8					chained;
+	u16					nr;
+	u32					mask;
+	union {
+		struct {
+			struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];
+			struct twheel_watch	*more;
+		};
+		struct rcu_head			rcu;
+	};
 } __aligned(64);
 
 /**
- * struct twheel_key_buckets - an array of buckets
- * @bucket: the array
- * @mask: number of buckets, a power of two, minus one
+ * struct twheel_key_node - pointers to segments, or to the nodes of the next level
+ * @at: the pointers
  */
-struct twheel_key_buckets {
-	struct twheel_key_bucket	*bucket;
-	u32				mask;
+struct twheel_key_node {
+	void	*at[BIT(TWHEEL_NODE_SHIFT)];
 };
 
 /**
- * struct twheel_stripe - a part of the table with its own lock
- * @lock: protects all members and the linked watches; taken outside of op->lock
- * @nr: number of keys; written under @lock, read without it
- * @now: the buckets; also read by prefetches without @lock
- * @to: the new buckets during a resize
- * @moved: number of buckets of @now that have been moved to @to; the next one may be moved in
- *	part
- * @tight: has more keys than its buckets should hold, or a full bucket: adds check their keys
- * @tried: whether an add has tried to allocate @to; also read without @lock
- * @few: a bucket that needs no allocation
+ * struct twheel_key_count - number of keys that CPUs have added, minus those that they removed
+ * @nr: the number
  */
-struct twheel_stripe {
-	spinlock_t			lock;	/* outside of an op's */
-	u32				nr;
-	struct twheel_key_buckets	now;
-	struct twheel_key_buckets	to;
-	u32				moved;
-	bool				tight;
-	u8				tried;
-	struct twheel_key_bucket	few;
+struct twheel_key_count {
+	atomic_long_t	nr;
 } ____cacheline_aligned_in_smp;
 
 /**
  * struct twheel_keys - the watched keys of a purgatory
- * @stripe: the stripes; immutable
- * @shift: log2 of the number of stripes; immutable
+ * @size: number of buckets; written under @lock and those of the split or merged buckets
+ * @target: number of buckets that the table should grow to
+ * @nr_full: number of buckets with TWHEEL_KEY_MOST keys or more
+ * @nr_counts: number of counts, a power of two; immutable
+ * @count: the counts; immutable
+ * @node: the root of the buckets from 16 on, from 2^13 on, and from 2^22 on; written under @lock
  * @secret: key of the hash function, random; immutable
  * @memcg: memory cgroup that is charged for the buckets, or NULL; immutable
- * @starved: an allocation of buckets by @resize failed, and it will retry; written by @resize
- * @nr_tight: number of tight stripes; changed under the lock of the stripe, read without it
+ * @lock: serialises splits and merges; taken outside of the locks of the buckets
+ * @capacity: number of buckets with memory; protected by @lock, also read without it
+ * @retry: jiffies before which adds do not try to allocate: those that may not sleep, and those
+ *	that may
  * @retry_delay: delay in jiffies of the last retry of @resize; used by @resize only
- * @resize: work item that resizes stripes
+ * @resize: work item that shrinks the table, and that allocates buckets after a failure
+ * @few: the first segment
  */
 struct twheel_keys {
-	struct twheel_stripe	*stripe;
-	unsigned int		shift;
-	siphash_key_t		secret;
-	struct mem_cgroup	*memcg;
-	bool			starved;
-	atomic_t		nr_tight;
-	unsigned long		retry_delay;
-	struct delayed_work	resize;
+	u32				size;
+	u32				target;
+	atomic_t			nr_full;
+	unsigned int			nr_counts;
+	struct twheel_key_count		*count;
+	struct twheel_key_node		*node[TWHEEL_NODE_LEVELS];
+	siphash_key_t			secret;
+	struct mem_cgroup		*memcg;
+	spinlock_t			lock ____cacheline_aligned_in_smp;
+	u32				capacity;
+	unsigned long			retry[2];
+	unsigned long			retry_delay;
+	struct delayed_work		resize;
+	struct twheel_key_bucket	few[TWHEEL_SEGMENT];
 };
 
 /**
- * struct twheel_key_at - position of a key in the table, with its stripe locked
+ * struct twheel_key_at - position of a key in the table, with its bucket locked
  * @keys: the table
- * @stripe: the locked stripe
+ * @bucket: the locked bucket
  * @hash: hash of the key
- * @bucket: bucket of the key; new keys go there
- * @from: other bucket in which the key may be during a resize, or NULL
  */
 struct twheel_key_at {
 	struct twheel_keys		*keys;
-	struct twheel_stripe		*stripe;
-	u32				hash;
 	struct twheel_key_bucket	*bucket;
-	struct twheel_key_bucket	*from;
+	u32				hash;
 };
 
 /* Bits of watch->mark. */
@@ -120,7 +144,7 @@ struct twheel_key_at {
 
 static inline u32 twheel_watch_hash(const struct twheel_watch *watch)
 {
-	/* Without the lock of the stripe: the other bits may change. */
+	/* Without the lock of the bucket: the other bits may change. */
 	return READ_ONCE(watch->mark) & TWHEEL_WATCH_HASH;
 }
 
@@ -141,11 +165,11 @@ static inline bool twheel_key_equal(const struct twheel_key *a, const struct twh
 
 /*
  * SipHash-1-3 with a secret of 128 bits. 32 bits would be too few: lock contention shows user
- * space which keys share a stripe, and a few such pairs identify a secret of 32 bits by
+ * space which keys share a bucket, and a few such pairs identify a secret of 32 bits by
  * brute force. On 32-bit kernels hsiphash has a secret of 64 bits only; these use SipHash-2-4.
  *
- * The lowest two bits are the flags of a watch. The next ones select the stripe, the bits
- * above them the bucket. The highest ones are the tag.
+ * The lowest two bits are the flags of a watch. The others are the number that selects the
+ * bucket. The highest ones are the tag.
  */
 static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct twheel_key *key)
 {
@@ -159,27 +183,57 @@ static inline u32 twheel_keys_hash(const struct twheel_keys *keys, const struct 
 	return hash & TWHEEL_WATCH_HASH;
 }
 
-static inline struct twheel_stripe *twheel_keys_stripe(const struct twheel_keys *keys, u32 hash)
+static inline u32 twheel_key_number(u32 hash)
 {
-	return &keys->stripe[(hash >> 2) & ((1U << keys->shift) - 1)];
+	return hash >> 2;
 }
 
-/* Number of the bucket in its stripe, modulo the number of buckets. */
-static inline u32 twheel_keys_number(const struct twheel_keys *keys, u32 hash)
+/* Return: the bucket of a number in a table of @size buckets, at least two. */
+static inline u32 twheel_keys_index(u32 size, u32 number)
 {
-	return hash >> (2 + keys->shift);
+	u32 mask = (2U << __fls(size - 1)) - 1;
+	u32 i = number & mask;
+
+	return i < size ? i : i & (mask >> 1);
+}
+
+static inline void *twheel_key_node_at(const struct twheel_key_node *node, u32 i)
+{
+	return READ_ONCE(node->at[i % BIT(TWHEEL_NODE_SHIFT)]);
+}
+
+/* The caller has seen a size above @i, with acquire semantics. */
+static inline struct twheel_key_bucket *twheel_keys_bucket(const struct twheel_keys *keys, u32 i)
+{
+	const struct twheel_key_node *node;
+	struct twheel_key_bucket *segment;
+
+	/* The first buckets need no node, and most tables need one level of nodes. */
+	if (i < TWHEEL_SEGMENT)
+		return (struct twheel_key_bucket *)&keys->few[i];
+	if (likely(i < BIT(TWHEEL_NODE0_SHIFT))) {
+		node = READ_ONCE(keys->node[0]);
+	} else {
+		node = READ_ONCE(keys->node[i < BIT(TWHEEL_NODE1_SHIFT) ? 1 : 2]);
+		if (i >= BIT(TWHEEL_NODE1_SHIFT))
+			node = twheel_key_node_at(node, i >> TWHEEL_NODE1_SHIFT);
+		node = twheel_key_node_at(node, i >> TWHEEL_NODE0_SHIFT);
+	}
+	segment = twheel_key_node_at(node, i >> TWHEEL_SEGMENT_SHIFT);
+	return segment + i % TWHEEL_SEGMENT;
 }
 
 /*
- * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. A
- * resize may change both fields meanwhile, and then another line is fetched.
+ * Prefetch the bucket of a key, without a lock. With a million keys it is not cached. The table
+ * may shrink meanwhile, and the segment be freed: it is not accessed. Nodes stay.
  */
 static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash)
 {
-	const struct twheel_stripe *stripe = twheel_keys_stripe(keys, hash);
+	/* Pairs with the release in keys_split_bucket(): sees its node. */
+	u32 size = smp_load_acquire(&keys->size);
+	u32 i = twheel_keys_index(size, twheel_key_number(hash));
 
-	prefetchw(READ_ONCE(stripe->now.bucket) +
-		  (twheel_keys_number(keys, hash) & READ_ONCE(stripe->now.mask)));
+	prefetchw(twheel_keys_bucket(keys, i));
 }
 
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
@@ -196,25 +250,28 @@ int __twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *wat
 
 /*
  * Check that the table has space for the keys of @watches; their key and hash are set. Grow
- * tight stripes by one step for each of these keys.
+ * a table that is too small by some buckets for each of these keys.
  *
  * Linking cannot fail, since it happens when signals may have found the operation already,
  * so the caller checks before it does anything else. Concurrent callers may all succeed,
- * and exceed the bound of a chain by their keys at most.
+ * and exceed the bound of a bucket by their keys at most.
  *
  * Return: 0, or -ENOMEM if the bucket of a new key is full.
  */
 static inline int twheel_keys_check(struct twheel_keys *keys, const struct twheel_watch *watches,
 				    u32 nr, bool may_sleep)
 {
-	return likely(!atomic_read(&keys->nr_tight)) ? 0 :
-	       __twheel_keys_check(keys, watches, nr, may_sleep);
+	if (likely(READ_ONCE(keys->size) >= READ_ONCE(keys->target) &&
+		   !atomic_read(&keys->nr_full)))
+		return 0;
+	return __twheel_keys_check(keys, watches, nr, may_sleep);
 }
 
-int twheel_stripe_alloc(struct twheel_keys *keys, struct twheel_stripe *stripe, gfp_t gfp);
-bool twheel_stripe_move(struct twheel_keys *keys, struct twheel_stripe *stripe);
+bool twheel_keys_extend(struct twheel_keys *keys, gfp_t gfp);
+bool twheel_keys_split(struct twheel_keys *keys);
+bool twheel_keys_merge(struct twheel_keys *keys, u32 size);
 
-int twheel_keys_init(struct twheel_keys *keys, u32 max_ops, bool account);
+int twheel_keys_init(struct twheel_keys *keys, bool account);
 void twheel_keys_destroy(struct twheel_keys *keys);
 u64 twheel_keys_count(struct twheel_keys *keys);
 

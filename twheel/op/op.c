@@ -80,7 +80,7 @@
  *
  * From outer to inner; none of them is held during a callback:
  *
- *	stripe->lock	linked watches, to signal and to link (key.h)
+ *	bucket->lock	linked watches, to signal and to link; inside of keys->lock (key.c)
  *	  op->lock	state and owner until the end, deadline, missing, watches, nr_watches,
  *			result
  *	    list->lock	(purgatory.h)
@@ -295,7 +295,7 @@ int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *
 }
 
 /*
- * Count a signal, with the lock of the watch's stripe held. Return: true if it completed the
+ * Count a signal, with the lock of the watch's bucket held. Return: true if it completed the
  * operation, which is claimed.
  */
 bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
@@ -328,7 +328,7 @@ static void prefetch_neighbours(const struct list_head *entry)
  * Prefetch the lines that the end of an operation touches: its neighbours on the wheel and
  * in its list, and the buckets of its first keys. With a million operations none of them is
  * cached, and these misses in sequence dominate the cost of an end. Only a few keys, since a
- * signal does this for each operation of a chunk with the lock of a stripe held.
+ * signal does this for each operation of a chunk with the lock of a bucket held.
  */
 static void op_prefetch(const struct twheel_op *op)
 {

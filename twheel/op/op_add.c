@@ -20,10 +20,10 @@
  *
  *	adding CPU                        signalling CPU
  *	----------                        --------------
- *	lock stripe and operation
+ *	lock bucket and operation
  *	park: PENDING
  *	link watch 1
- *	unlock stripe
+ *	unlock bucket
  *	arm the timer
  *	unlock operation
  *	                                  claim: ENDED
@@ -40,10 +40,10 @@
  *	----------                        ----------------------
  *	run it: false
  *	                                  make it true
- *	lock the stripe, link, unlock     lock the stripe, look up the watches of
+ *	lock the bucket, link, unlock     lock the bucket, look up the watches of
  *	run it                            the key, unlock; run their predicates
  *
- * The CPU that locks the stripe last sees the stores of the other: either the lookup finds
+ * The CPU that locks the bucket last sees the stores of the other: either the lookup finds
  * the watch, or the second run sees the change. This is Kafka's tryCompleteElseWatch.
  *
  * See op.c for states, references and the lock order.
@@ -246,7 +246,7 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
 	err = op_park(op, args, holds);
 	if (!err)
 		twheel_key_link(&at, args->watches);
-	/* The stripe is not needed to arm the timer, which may allocate levels. */
+	/* The bucket is not needed to arm the timer, which may allocate levels. */
 	twheel_key_unlock(&at);
 	return err;
 }

@@ -3,7 +3,7 @@
  * Operations: watching and unwatching keys of a pending operation.
  *
  * An attached watch is on the list of its operation, protected by op->lock. A linked one is
- * also in the ring of its key, protected by stripe->lock and op->lock. Watching attaches and
+ * also in the ring of its key, protected by bucket->lock and op->lock. Watching attaches and
  * links as an add does, see op_add.c. Unwatching removes a linked watch from both under both
  * locks. After that nothing refers to it, and its memory belongs to the consumer again. A
  * watch that is attached but not linked yet belongs to the call that links it; unwatching

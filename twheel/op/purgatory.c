@@ -66,7 +66,7 @@ static bool config_is_valid(const struct twheel_purgatory_config *config)
 	return !config->name || strlen(config->name) < TWHEEL_PURGATORY_NAME;
 }
 
-static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
+static struct twheel_purgatory *purgatory_alloc(bool account)
 {
 	unsigned int nr = min_t(unsigned int, roundup_pow_of_two(nr_cpu_ids), LISTS_MAX);
 	struct twheel_purgatory *purgatory;
@@ -77,7 +77,7 @@ static struct twheel_purgatory *purgatory_alloc(u32 max_pending, bool account)
 			    GFP_KERNEL | (account ? TWHEEL_GFP_ACCOUNT : 0));
 	if (!purgatory)
 		return ERR_PTR(-ENOMEM);
-	err = twheel_keys_init(&purgatory->keys, max_pending, account);
+	err = twheel_keys_init(&purgatory->keys, account);
 	if (err) {
 		kfree(purgatory);
 		return ERR_PTR(err);
@@ -122,7 +122,7 @@ twheel_purgatory_create(const struct twheel_purgatory_config *config)
 	if (twheel_op_check_wheel(wheel, 0))
 		return ERR_PTR(-EINVAL);
 
-	purgatory = purgatory_alloc(config->max_pending, config->account);
+	purgatory = purgatory_alloc(config->account);
 	if (IS_ERR(purgatory))
 		return purgatory;
 	purgatory->wheel = wheel;

@@ -2,7 +2,7 @@
 /*
  * Operations: signals. A signal visits the watches of a key.
  *
- * It visits them in bounded chunks. With the lock of the key's stripe held it counts the
+ * It visits them in bounded chunks. With the lock of the key's bucket held it counts the
  * signal, claims operations and unlinks their watches of this key, and collects operations
  * with a predicate. With the lock dropped it unlinks the claimed ones from their wheel and
  * other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
@@ -31,7 +31,7 @@
 
 #include "op.h"
 
-/* Maximum number of watches that are visited before the lock of the stripe is dropped. */
+/* Maximum number of watches that are visited before the lock of the bucket is dropped. */
 #define SIGNAL_CHUNK	32
 
 /* Maximum number of operations that a chunk collects; on the stack. */

@@ -174,6 +174,11 @@ static inline s64 div_s64(s64 a, s32 b)
 	return a / b;
 }
 
+static inline unsigned long __fls(unsigned long x)
+{
+	return BITS_PER_LONG - 1 - __builtin_clzl(x);
+}
+
 static inline int fls(unsigned int x)
 {
 	return x ? 32 - __builtin_clz(x) : 0;

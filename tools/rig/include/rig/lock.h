@@ -13,10 +13,12 @@
 #include <rig/count.h>
 #include <rig/task.h>
 
+/* Of four bytes, as in the kernel. */
 typedef struct spinlock {
-	u32 owner;
 #ifdef RIG_FAIR
-	u32 next;
+	u16 owner, next;
+#else
+	u32 owner;
 #endif
 } spinlock_t;
 typedef spinlock_t raw_spinlock_t;
@@ -38,7 +40,7 @@ static __always_inline void spin_lock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
 #ifdef RIG_FAIR
-	u32 ticket = __atomic_fetch_add(&lock->next, 1, __ATOMIC_RELAXED);
+	u16 ticket = __atomic_fetch_add(&lock->next, 1, __ATOMIC_RELAXED);
 
 	if (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket)
 		rig_spin_slow(lock, ticket);
@@ -58,7 +60,7 @@ static __always_inline bool spin_trylock(spinlock_t *lock)
 {
 	struct rig_self *self = rig_self();
 #ifdef RIG_FAIR
-	u32 ticket = __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE);
+	u16 ticket = __atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE);
 
 	if (!__atomic_compare_exchange_n(&lock->next, &ticket, ticket + 1, false,
 					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
@@ -111,8 +113,16 @@ static inline void rig_irqs_on(void)
 #endif
 
 /* A lock shared with a softirq must not be taken in a hard interrupt. */
-#define spin_lock_bh(lock)		do { WARN_ON(in_hardirq()); spin_lock(lock); } while (0)
-#define spin_unlock_bh(lock)		spin_unlock(lock)
+#define spin_lock_bh(lock)								\
+	do { WARN_ON(in_hardirq()); local_bh_disable(); spin_lock(lock); } while (0)
+#define spin_unlock_bh(lock)		do { spin_unlock(lock); local_bh_enable(); } while (0)
+#define spin_trylock_bh(lock) ({							\
+	bool _taken;									\
+	local_bh_disable();								\
+	_taken = spin_trylock(lock);							\
+	if (!_taken)									\
+		local_bh_enable();							\
+	_taken; })
 #define spin_lock_irq(lock)		do { rig_irqs_off(); spin_lock(lock); } while (0)
 #define spin_unlock_irq(lock)		do { spin_unlock(lock); rig_irqs_on(); } while (0)
 #define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock_irq(lock); } while (0)

@@ -149,8 +149,11 @@ extern unsigned long rig_thread_size;
 #define local_irq_restore(flags)	((void)(flags))
 #define preempt_disable()		barrier()
 #define preempt_enable()		barrier()
-#define local_bh_disable()		barrier()
-#define local_bh_enable()		barrier()
+/* Softirqs may run, but read-side sections of RCU are respected. */
+#define local_bh_disable()		rcu_read_lock()
+#define local_bh_enable()		rcu_read_unlock()
+void rcu_read_lock(void);
+void rcu_read_unlock(void);
 #define might_sleep()			WARN_ON(in_atomic() || in_interrupt() ||	\
 						rig_self()->non_block)
 #define non_block_start()		(rig_self()->non_block++)
