@@ -61,19 +61,9 @@
 /* Slot number of @tick on @level, counted from tick 0. */
 static u64 slot_number(const struct twheel_wheel *wheel, unsigned int level, u64 tick)
 {
-	if (likely(wheel->shift))
+	if (wheel->shift)
 		return tick >> (level * wheel->shift);
-	return div64_u64(tick, wheel->span[level]);
-}
-
-static unsigned int slot_index(const struct twheel_wheel *wheel, u64 number)
-{
-	u32 index;
-
-	if (likely(wheel->shift))
-		return number & (wheel->slots - 1);
-	div_u64_rem(number, wheel->slots, &index);
-	return index;
+	return level ? div64_u64(tick, wheel->span[level]) : tick;
 }
 
 /* Number of slots between the current one and that of a future tick. */
@@ -196,15 +186,67 @@ bool twheel_wheel_reaches(const struct twheel_wheel *wheel, u64 expires)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_reaches);
 
-static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsigned int level,
-					  u64 number, u64 *expires)
+/*
+ * The bucket for a tick that has not passed, if the number of slots is a power of two: its position
+ * is a matter of shifts, and needs no further cache line. NULL if the tick is out of reach.
+ */
+static __always_inline struct twheel_bucket *find_by_shifts(struct twheel_wheel *wheel, u64 tick,
+							    u64 *expires)
 {
-	/* Not by @span: a multiplication, and another cache line. */
+	unsigned int slots = wheel->slots, level = wheel->level_of[fls64(tick - wheel->now)];
+	unsigned int shift = level * wheel->shift;
+	u64 number;
+
+	for (;; level++, shift += wheel->shift) {
+		if (unlikely(level >= wheel->nr_levels))
+			return NULL;
+		number = tick >> shift;
+		if (likely(number - (wheel->now >> shift) < slots))
+			break;
+	}
+	*expires = number << shift;
+	return &wheel->level[level]->bucket[number & (slots - 1)];
+}
+
+/* Likewise for any number of slots; a tick that is out of reach has the last one. */
+static noinline struct twheel_bucket *find_by_divisions(struct twheel_wheel *wheel, u64 tick,
+							u64 *expires)
+{
+	unsigned int level = wheel->level_of[fls64(tick - wheel->now)];
+	struct twheel_bucket *bucket;
+	u64 number, now;
+	bool far;
+	u32 index;
+
+	for (level = min(level, wheel->nr_levels - 1U); ; level++) {
+		now = slot_number(wheel, level, wheel->now);
+		number = slot_number(wheel, level, tick);
+		far = number - now >= wheel->slots;
+		if (!far || level + 1 == wheel->nr_levels)
+			break;
+	}
+	if (far)
+		number = now + wheel->slots - 1;
+	*expires = number * wheel->span[level];
+	div_u64_rem(number, wheel->slots, &index);
+	bucket = &wheel->level[level]->bucket[index];
+	if (far) {
+		bucket->mixed = true;
+		wheel->starved = true;
+	}
+	return bucket;
+}
+
+static __always_inline struct twheel_bucket *wheel_find(struct twheel_wheel *wheel, u64 tick,
+							u64 *expires)
+{
+	struct twheel_bucket *bucket = NULL;
+
+	if (tick <= wheel->now)
+		return NULL;
 	if (likely(wheel->shift))
-		*expires = number << (level * wheel->shift);
-	else
-		*expires = number * wheel->span[level];
-	return &wheel->level[level]->bucket[slot_index(wheel, number)];
+		bucket = find_by_shifts(wheel, tick, expires);
+	return likely(bucket) ? bucket : find_by_divisions(wheel, tick, expires);
 }
 
 /**
@@ -217,30 +259,7 @@ static struct twheel_bucket *wheel_bucket(const struct twheel_wheel *wheel, unsi
  */
 struct twheel_bucket *twheel_wheel_find(struct twheel_wheel *wheel, u64 tick, u64 *expires)
 {
-	struct twheel_bucket *bucket;
-	u64 number, now;
-	unsigned int i;
-
-	if (tick <= wheel->now)
-		return NULL;
-	/* The most frequent case of a cascade. */
-	if (tick - wheel->now < wheel->slots)
-		return wheel_bucket(wheel, 0, tick, expires);
-
-	i = wheel->level_of[fls64(tick - wheel->now)];
-	for (i = min(i, wheel->nr_levels - 1U); ; i++) {
-		now = slot_number(wheel, i, wheel->now);
-		number = slot_number(wheel, i, tick);
-		if (likely(number - now < wheel->slots) || i + 1 == wheel->nr_levels)
-			break;
-	}
-	if (likely(number - now < wheel->slots))
-		return wheel_bucket(wheel, i, number, expires);
-
-	bucket = wheel_bucket(wheel, i, now + wheel->slots - 1, expires);
-	bucket->mixed = true;
-	wheel->starved = true;
-	return bucket;
+	return wheel_find(wheel, tick, expires);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_wheel_find);
 
@@ -289,20 +308,13 @@ static void bucket_move(struct twheel_queue *queue, struct twheel_bucket *bucket
 	bucket->mixed = mixed;
 }
 
-/**
- * twheel_queue_place - put a node that is counted on its list
- * @queue: the queue
- * @node: on no list, with @expires set
- * @tick: its tick, not TWHEEL_TICK_NEVER
- *
- * Return: as twheel_queue_add().
- */
-u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64 tick)
+static __always_inline u64 queue_place(struct twheel_queue *queue, struct twheel_node *node,
+				       u64 tick)
 {
 	struct twheel_bucket *bucket;
 	u64 expires;
 
-	bucket = twheel_wheel_find(&queue->wheel, tick, &expires);
+	bucket = wheel_find(&queue->wheel, tick, &expires);
 	if (!bucket) {
 		list_add_tail(&node->entry, &queue->due);
 		return queue->wheel.now;
@@ -313,6 +325,19 @@ u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64
 		bucket_move(queue, bucket, expires);
 	list_add_tail(&node->entry, &bucket->nodes);
 	return bucket->expires;
+}
+
+/**
+ * twheel_queue_place - put a node that is counted on its list
+ * @queue: the queue
+ * @node: on no list, with @expires set
+ * @tick: its tick, not TWHEEL_TICK_NEVER
+ *
+ * Return: as twheel_queue_add().
+ */
+u64 twheel_queue_place(struct twheel_queue *queue, struct twheel_node *node, u64 tick)
+{
+	return queue_place(queue, node, tick);
 }
 
 /* Initialise an empty queue over a wheel without levels. */
@@ -391,32 +416,52 @@ u64 twheel_queue_next(const struct twheel_queue *queue)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
+/* Move a node of a bucket that has expired; it is on no list. */
+static __always_inline void node_cascade(struct twheel_queue *queue, struct twheel_node *node)
+{
+	u64 tick = twheel_wheel_tick(&queue->wheel, node->expires);
+
+	/* With slack a node may become due on a high level. */
+	queue->nr_cascaded += tick > queue->wheel.now;
+	queue_place(queue, node, tick);
+}
+
 /*
  * Move up to @budget nodes of an expired bucket; returns the rest of the budget. On level 0 all
  * nodes are due at the same tick and move as one list, unless the bucket is mixed.
  *
- * Nodes are taken from both ends in turn: while the next node at one end is fetched from memory,
- * the one at the other end is moved. There is no order within a tick.
+ * Other nodes are taken off as a whole, and what the budget does not suffice for is put back. They
+ * are moved from both ends in turn: while the next node at one end is fetched from memory, the one
+ * at the other end is moved. There is no order within a tick.
  */
 static unsigned int bucket_expire(struct twheel_queue *queue,
 				  struct twheel_bucket *bucket, unsigned int budget)
 {
-	struct twheel_node *node;
-	struct list_head *entry;
-	u64 tick;
+	struct list_head rest, *entry;
+	bool more;
 
 	if (bucket->level == 0 && !bucket->mixed)
 		list_splice_tail_init(&bucket->nodes, &queue->due);
+	if (!budget || list_empty(&bucket->nodes))
+		return budget;
 
-	while (budget && !list_empty(&bucket->nodes)) {
-		entry = budget & 1 ? bucket->nodes.next : bucket->nodes.prev;
-		node = list_entry(entry, struct twheel_node, entry);
-		list_del(entry);
-		tick = twheel_wheel_tick(&queue->wheel, node->expires);
-		/* With slack a node may become due on a high level. */
-		queue->nr_cascaded += tick > queue->wheel.now;
-		twheel_queue_place(queue, node, tick);
-		budget--;
+	rest = bucket->nodes;
+	INIT_LIST_HEAD(&bucket->nodes);
+	for (more = true; more && budget; budget--) {
+		more = rest.next != rest.prev;
+		if (budget & 1) {
+			entry = rest.next;
+			rest.next = entry->next;
+		} else {
+			entry = rest.prev;
+			rest.prev = entry->prev;
+		}
+		node_cascade(queue, list_entry(entry, struct twheel_node, entry));
+	}
+	if (more) {
+		rest.next->prev = &rest;
+		rest.prev->next = &rest;
+		list_splice(&rest, &bucket->nodes);
 	}
 	return budget;
 }
@@ -464,18 +509,6 @@ bool twheel_queue_expired(const struct twheel_queue *queue, u64 now)
 
 	return first && first->expires <= now && !list_empty(&first->nodes);
 }
-
-/* Remove the next due node, or return NULL. */
-struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
-{
-	struct twheel_node *node;
-
-	node = list_first_entry_or_null(&queue->due, struct twheel_node, entry);
-	if (node)
-		twheel_queue_del(queue, node);
-	return node;
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_queue_pop);
 
 /**
  * twheel_queue_empty_first - one step of emptying the buckets up to a tick

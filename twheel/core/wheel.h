@@ -128,7 +128,6 @@ u64 twheel_queue_next(const struct twheel_queue *queue);
 bool twheel_queue_advance(struct twheel_queue *queue, u64 now, unsigned int *budget);
 u64 twheel_queue_first(const struct twheel_queue *queue);
 bool twheel_queue_expired(const struct twheel_queue *queue, u64 now);
-struct twheel_node *twheel_queue_pop(struct twheel_queue *queue);
 
 bool twheel_queue_empty_first(struct twheel_queue *queue, u64 until, struct twheel_node **node);
 bool twheel_queue_take(struct twheel_queue *queue, struct twheel_node **node);
@@ -144,6 +143,17 @@ static inline void twheel_queue_del(struct twheel_queue *queue, struct twheel_no
 {
 	list_del_init(&node->entry);
 	queue->nr_nodes--;
+}
+
+/* Remove the next due node, or return NULL. */
+static inline struct twheel_node *twheel_queue_pop(struct twheel_queue *queue)
+{
+	struct twheel_node *node;
+
+	node = list_first_entry_or_null(&queue->due, struct twheel_node, entry);
+	if (node)
+		twheel_queue_del(queue, node);
+	return node;
 }
 
 #endif /* _TWHEEL_CORE_WHEEL_H */
