@@ -93,7 +93,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_error);
  * Make the next due timer the running one. It is neither pending nor charged when its callback is
  * called.
  */
-static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel_base *base)
+static inline struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel_base *base)
 {
 	struct twheel_node *node = twheel_queue_pop(&base->queue);
 	struct twheel_timer *timer;
@@ -116,8 +116,9 @@ static struct twheel_timer *base_begin(struct twheel_shard *shard, struct twheel
 }
 
 /* Run the callback of a timer, which may free the timer. */
-static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_timer *timer),
-			  unsigned long class)
+static __always_inline void call_function(struct twheel_timer *timer,
+					  void (*fn)(struct twheel_timer *timer),
+					  unsigned long class)
 {
 	struct twheel_callback callback;
 
@@ -130,7 +131,7 @@ static void call_function(struct twheel_timer *timer, void (*fn)(struct twheel_t
  * The callback has returned and may have freed the timer. Returns true if the caller must wake the
  * waiters of the base, without the lock.
  */
-static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
+static inline bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 {
 	u8 others = 0;
 	unsigned int i;
@@ -147,24 +148,50 @@ static bool base_end(struct twheel_shard *shard, struct twheel_base *base)
 	return true;
 }
 
-/*
- * A timer that was due when it was added, or by a change of the clock, is not late. The clock has
- * not been set since @now was read: a chunk ends when it is.
+/**
+ * struct lateness - lateness of the timers of a tick
+ * @tick: the tick, or TWHEEL_TICK_NEVER
+ * @ns: how late their callbacks are called
+ * @slot: in the histogram
+ * @counts: 0 if the tick had passed when the clock was set, or 1
+ *
+ * Most timers of a chunk have the same tick.
  */
-static void count_late(struct twheel_shard *shard, const struct twheel_base *base,
-		       const struct twheel_timer *timer, u64 now)
-{
-	u64 expires = twheel_wheel_tick(&base->queue.wheel, timer->node.expires), ticks, ns;
+struct lateness {
+	u64		tick;
+	u64		ns;
+	unsigned int	slot;
+	unsigned int	counts;
+};
 
-	if (unlikely(expires <= shard->stepped || base->was_set ||
-		     twheel_timer_flags(timer) & TWHEEL_TIMER_WAS_PAST))
-		return;
+/* The clock has not been set since @now was read: a chunk ends when it is. */
+static noinline void lateness_of(struct twheel_shard *shard, struct lateness *late, u64 tick,
+				 u64 now)
+{
 	/* The clock may have been set back since the timer became due. */
-	ticks = now > expires ? now - expires : 0;
-	ns = ticks * shard->tick_ns;
+	u64 ticks = now > tick ? now - tick : 0;
+
+	late->tick = tick;
+	late->counts = tick > shard->stepped;
+	if (!late->counts)
+		ticks = 0;
+	late->ns = ticks * shard->tick_ns;
+	late->slot = min(fls64(late->ns >> 10), TWHEEL_LATE_BUCKETS - 1);
 	shard->latest_ticks = max(shard->latest_ticks, ticks);
-	shard->late_ns += ns;
-	shard->late[min(fls64(ns >> 10), TWHEEL_LATE_BUCKETS - 1)]++;
+}
+
+/* A timer that was due when it was added, or by a change of the clock, is not late. */
+static inline void count_late(struct twheel_shard *shard, const struct twheel_base *base,
+			      const struct twheel_timer *timer, struct lateness *late, u64 now)
+{
+	u64 tick = twheel_wheel_tick(&base->queue.wheel, timer->node.expires);
+
+	if (unlikely(twheel_timer_flags(timer) & (TWHEEL_TIMER_WAS_SET | TWHEEL_TIMER_WAS_PAST)))
+		return;
+	if (unlikely(tick != late->tick))
+		lateness_of(shard, late, tick, now);
+	shard->late_ns += late->ns;
+	shard->late[late->slot] += late->counts;
 }
 
 /* Expire buckets. Returns true if work is left. */
@@ -187,8 +214,8 @@ static bool base_expired(const struct twheel_base *base, u64 now)
  * Long callbacks are found by the tick, as workqueues find CPU-intensive work: to read a
  * clock takes as long as most callbacks. With slow_ns=0 every callback is reported.
  */
-static void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
-		      void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
+static inline void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
+			     void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
 {
 	unsigned long now = jiffies, limit = READ_ONCE(slow_ns);
 	u64 end;
@@ -213,6 +240,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 {
 	u64 begin = ktime_get_mono_fast_ns();
 	void (*fn)(struct twheel_timer *timer);
+	struct lateness late = { .tick = TWHEEL_TICK_NEVER };
 	unsigned int budget = TWHEEL_CHUNK;
 	u32 generation = shard->generation;
 	struct twheel_timer *timer;
@@ -220,7 +248,7 @@ static void reap_due(struct twheel_shard *shard, struct twheel_base *base, u64 n
 	bool wake = false;
 
 	while (budget-- && (timer = base_begin(shard, base))) {
-		count_late(shard, base, timer, now);
+		count_late(shard, base, timer, &late, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irq(&shard->lock);
@@ -392,6 +420,7 @@ static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned
 {
 	u64 now = twheel_shard_look(shard);
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_INLINE];
+	struct lateness late = { .tick = TWHEEL_TICK_NEVER };
 	unsigned int callbacks = TWHEEL_ALARM_CHUNK;
 	u32 generation = shard->generation;
 	void (*fn)(struct twheel_timer *timer);
@@ -403,7 +432,7 @@ static void alarm_run(struct twheel_shard *shard, unsigned int *budget, unsigned
 	while (callbacks-- && shard->generation == generation &&
 	       (timer = base_begin(shard, base))) {
 		--*budget;
-		count_late(shard, base, timer, now);
+		count_late(shard, base, timer, &late, now);
 		fn = timer->fn;
 		class = twheel_timer_class(timer);
 		spin_unlock_irqrestore(&shard->lock, *flags);
