@@ -42,7 +42,8 @@ static void probe_add(struct probe *probe, u64 deadline)
 	probe->timer.node.expires = deadline;
 	spin_lock_irq(&shard->lock);
 	twheel_shard_forward(shard);
-	twheel_shard_add(shard, &probe->timer, twheel_shard_tick(shard, deadline));
+	twheel_shard_add(shard, twheel_timer_base(shard, &probe->timer), &probe->timer,
+			 twheel_shard_tick(shard, deadline));
 	spin_unlock_irq(&shard->lock);
 }
 

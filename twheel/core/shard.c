@@ -267,24 +267,22 @@ void twheel_shard_forward(struct twheel_shard *shard)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_shard_forward);
 
-/* The wheel of a timer with flags. */
-struct twheel_wheel *__twheel_timer_wheel(struct twheel_shard *shard,
-					  const struct twheel_timer *timer)
+struct twheel_wheel *__twheel_shard_wheel(struct twheel_shard *shard, unsigned int flags)
 {
-	struct twheel_base *base = twheel_timer_base(shard, timer);
+	struct twheel_base *base = twheel_shard_base(shard, flags);
 
-	if (base->steps && twheel_timer_flags(timer) & TWHEEL_TIMER_CANCEL_ON_SET)
+	if (base->steps && flags & TWHEEL_TIMER_CANCEL_ON_SET)
 		return &base->steps->on_set.wheel;
 	return &base->queue.wheel;
 }
 
 /*
- * Add a timer that is on no list, with its deadline set, for its tick. Wake the reaper if the
- * timer is due, and reprogram the alarm if the timer needs it earlier.
+ * Add a timer that is on no list, with its deadline set, for its tick, to its base. Wake the reaper
+ * if the timer is due, and reprogram the alarm if the timer needs it earlier.
  */
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick)
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
+		      struct twheel_timer *timer, u64 tick)
 {
-	struct twheel_base *base = twheel_timer_base(shard, timer);
 	u64 next;
 
 	lockdep_assert_held(&shard->lock);
@@ -322,27 +320,18 @@ void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 
 	wait_event_lock_irq(base->idle, !base->running || base->fired != fired, shard->lock);
 }
 
-/* Charge a timer to the limit of the wheel. Returns false if the limit is reached. */
-bool twheel_shard_charge(struct twheel_shard *shard)
+/* Slow path of twheel_shard_charge(). */
+bool __twheel_shard_charge(struct twheel_shard *shard)
 {
 	struct twheel_limit *limit = shard->limit;
-	s64 pending;
+	s64 pending = atomic64_read(&limit->pending);
 
-	if (!limit)
-		return true;
 	/* Further runs of periodic timers are charged regardless of the limit. */
-	pending = atomic64_read(&limit->pending);
 	do {
 		if (pending >= limit->max)
 			return false;
 	} while (!atomic64_try_cmpxchg(&limit->pending, &pending, pending + 1));
 	return true;
-}
-
-void twheel_shard_uncharge(struct twheel_shard *shard)
-{
-	if (shard->limit)
-		atomic64_dec(&shard->limit->pending);
 }
 
 static void shard_destroy_bases(struct twheel_shard *shard)

@@ -255,29 +255,33 @@ static inline unsigned int twheel_timer_flags(const struct twheel_timer *timer)
 	return READ_ONCE(timer->shard_flags) & TWHEEL_TIMER_FLAGS;
 }
 
-static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
-						    const struct twheel_timer *timer)
+/* The base of timers with @flags. */
+static inline struct twheel_base *twheel_shard_base(struct twheel_shard *shard, unsigned int flags)
 {
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 
 	/* A branch instead of an index: see twheel_timer_predict_shard(). */
-	if (unlikely(twheel_timer_flags(timer) & TWHEEL_TIMER_INLINE)) {
+	if (unlikely(flags & TWHEEL_TIMER_INLINE)) {
 		base = &shard->base[TWHEEL_BASE_INLINE];
 		OPTIMIZER_HIDE_VAR(base);
 	}
 	return base;
 }
 
-struct twheel_wheel *__twheel_timer_wheel(struct twheel_shard *shard,
-					  const struct twheel_timer *timer);
-
-/* The wheel of a timer. */
-static inline struct twheel_wheel *twheel_timer_wheel(struct twheel_shard *shard,
-						      const struct twheel_timer *timer)
+static inline struct twheel_base *twheel_timer_base(struct twheel_shard *shard,
+						    const struct twheel_timer *timer)
 {
-	if (unlikely(twheel_timer_flags(timer) & (TWHEEL_TIMER_INLINE |
-						  TWHEEL_TIMER_CANCEL_ON_SET)))
-		return __twheel_timer_wheel(shard, timer);
+	return twheel_shard_base(shard, twheel_timer_flags(timer));
+}
+
+struct twheel_wheel *__twheel_shard_wheel(struct twheel_shard *shard, unsigned int flags);
+
+/* The wheel of timers with @flags. */
+static inline struct twheel_wheel *twheel_shard_wheel(struct twheel_shard *shard,
+						      unsigned int flags)
+{
+	if (unlikely(flags & (TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET)))
+		return __twheel_shard_wheel(shard, flags);
 	return &shard->base[TWHEEL_BASE_REAPER].queue.wheel;
 }
 
@@ -301,11 +305,23 @@ u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_unwatch(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_timer *timer, u64 tick);
+void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
+		      struct twheel_timer *timer, u64 tick);
 u64 twheel_base_next(const struct twheel_base *base);
 void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 waited);
-bool twheel_shard_charge(struct twheel_shard *shard);
-void twheel_shard_uncharge(struct twheel_shard *shard);
+bool __twheel_shard_charge(struct twheel_shard *shard);
+
+/* Charge a timer to the limit of the wheel. Returns false if the limit is reached. */
+static inline bool twheel_shard_charge(struct twheel_shard *shard)
+{
+	return likely(!shard->limit) || __twheel_shard_charge(shard);
+}
+
+static inline void twheel_shard_uncharge(struct twheel_shard *shard)
+{
+	if (unlikely(shard->limit))
+		atomic64_dec(&shard->limit->pending);
+}
 
 static inline u64 twheel_tick_floor(const struct twheel_shard *shard, u64 ns)
 {

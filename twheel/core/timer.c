@@ -60,7 +60,7 @@
  * ---------------
  *
  * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
- * on the local shard, it usually stays in its bucket with the new tick, see timer_may_stay().
+ * on the local shard, it usually stays in its bucket with the new tick, see arming_may_stay().
  * The bucket expires before that tick, and then the timer moves to the bucket of this tick, as
  * other timers on its level do.
  */
@@ -127,25 +127,6 @@ u64 twheel_deadline_on(const struct twheel *wheel, u64 delay_ns)
 	return deadline_after(twheel_now(wheel), delay_ns);
 }
 EXPORT_SYMBOL_GPL(twheel_deadline_on);
-
-/* Initialise a timer, except for debugobjects. */
-void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
-			void (*fn)(struct twheel_timer *timer), unsigned int flags)
-{
-	INIT_LIST_HEAD(&timer->node.entry);
-	timer->node.expires = TWHEEL_TICK_NEVER;
-	timer->fn = fn;
-	timer->shard_flags = (unsigned long)twheel_local_shard(wheel) |
-		       (flags & (TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET));
-}
-
-/* Initialise a timer; with TWHEEL_TIMER_CANCEL_ON_SET, that of a struct twheel_clock_timer. */
-void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-			 void (*fn)(struct twheel_timer *timer), unsigned int flags)
-{
-	twheel_debug_init(timer);
-	twheel_timer_setup(timer, wheel, fn, flags);
-}
 
 /**
  * twheel_timer_init_flags - initialise a timer
@@ -251,11 +232,10 @@ static inline struct twheel_shard *timer_lock_local(const struct twheel_timer *t
 	return local;
 }
 
-/* Forward the wheels if they are idle, and check whether the levels suffice for a tick. */
-static inline bool timer_reaches(struct twheel_shard *shard, const struct twheel_timer *timer,
+/* Forward the wheels if they are idle, and check whether the levels of one suffice for a tick. */
+static inline bool shard_reaches(struct twheel_shard *shard, const struct twheel_wheel *wheel,
 				 u64 tick)
 {
-	struct twheel_wheel *wheel = twheel_timer_wheel(shard, timer);
 	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
@@ -316,9 +296,11 @@ static noinline u64 tick_with_slack(const struct twheel_shard *shard, u64 deadli
 /**
  * struct arming - a timer that is being armed
  * @timer: the timer
+ * @expires: its new deadline, with slack that of its tick
  * @tick: its new tick
  * @from: its shard, locked
  * @to: the shard on which to arm it, locked; may be @from
+ * @kind: the flags of the timer, which do not change while @from is locked
  * @flags: state of interrupts before the locks
  *
  * The functions that add and re-arm are inlined as a whole, so that this stays in registers. They
@@ -326,20 +308,24 @@ static noinline u64 tick_with_slack(const struct twheel_shard *shard, u64 deadli
  */
 struct arming {
 	struct twheel_timer	*timer;
+	u64			expires;
 	u64			tick;
 	struct twheel_shard	*from;
 	struct twheel_shard	*to;
+	unsigned int		kind;
 	unsigned long		flags;
 };
 
-static inline void arming_lock(struct arming *arming, bool may_move)
+static __always_inline void arming_lock(struct arming *arming, struct twheel_shard *shard,
+					bool may_move)
 	__acquires(arming)
 {
-	arming->from = twheel_timer_lock(arming->timer, &arming->flags);
+	arming->from = twheel_timer_lock_from(shard, arming->timer, &arming->flags);
 	arming->to = may_move ? timer_lock_local(arming->timer, arming->from) : arming->from;
+	arming->kind = arming->timer->shard_flags & TWHEEL_TIMER_FLAGS;
 }
 
-static inline void arming_unlock(const struct arming *arming)
+static __always_inline void arming_unlock(const struct arming *arming)
 	__releases(arming)
 {
 	if (unlikely(arming->to != arming->from)) {
@@ -350,44 +336,44 @@ static inline void arming_unlock(const struct arming *arming)
 }
 
 /*
- * Lock a timer to add or re-arm it, and compute its tick; with slack, move @deadline to it. If the
- * wheel needs another level, it is allocated without the lock, and the timer is locked again.
- * Without memory, the timer stays on its shard, and goes to the last slot of the top level if this
- * shard needs a level, too; see wheel.c.
+ * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it is
+ * allocated without the lock, and the timer is locked again. Without memory, the timer stays on its
+ * shard, and goes to the last slot of the top level if this shard needs a level, too; see wheel.c.
  */
-static __always_inline void arming_begin(struct arming *arming, struct twheel_timer *timer,
-					 u64 *deadline, u64 slack_ns)
+static __always_inline struct arming arming_begin(struct twheel_timer *timer, u64 deadline,
+						  u64 slack_ns)
 	__acquires(arming)
 {
-	/* Any shard of the wheel will do. */
+	/* Any shard of the wheel will do for the tick. */
 	struct twheel_shard *shard = twheel_timer_predict_shard(timer);
+	struct arming arming = { .timer = timer, .expires = deadline };
+	struct twheel_wheel *wheel;
 	bool grown = true;
 
-	arming->timer = timer;
 	if (likely(!slack_ns)) {
-		arming->tick = twheel_shard_tick(shard, *deadline);
+		arming.tick = twheel_shard_tick(shard, deadline);
 	} else {
-		arming->tick = tick_with_slack(shard, *deadline, slack_ns);
-		if (arming->tick != TWHEEL_TICK_NEVER)
-			*deadline = twheel_shard_time(shard, arming->tick);
+		arming.tick = tick_with_slack(shard, deadline, slack_ns);
+		if (arming.tick != TWHEEL_TICK_NEVER)
+			arming.expires = twheel_shard_time(shard, arming.tick);
 	}
 	for (;;) {
-		arming_lock(arming, grown);
-		shard = arming->to;
-		if (timer_reaches(shard, timer, arming->tick) || !grown)
-			return;
-		arming_unlock(arming);
-		grown = add_level(shard, twheel_timer_wheel(shard, timer), arming->tick);
+		arming_lock(&arming, shard, grown);
+		wheel = twheel_shard_wheel(arming.to, arming.kind);
+		if (shard_reaches(arming.to, wheel, arming.tick) || !grown)
+			return arming;
+		arming_unlock(&arming);
+		grown = add_level(arming.to, wheel, arming.tick);
+		shard = twheel_timer_predict_shard(timer);
 	}
 }
 
 /* Assign a timer that is on no list to the shard on which it is armed. */
-static void arming_move(const struct arming *arming)
+static __always_inline void arming_move(const struct arming *arming)
 {
 	if (likely(arming->to == arming->from))
 		return;
-	WRITE_ONCE(arming->timer->shard_flags,
-		   (unsigned long)arming->to | twheel_timer_flags(arming->timer));
+	WRITE_ONCE(arming->timer->shard_flags, (unsigned long)arming->to | arming->kind);
 }
 
 /* Whether a shard with reasons to refuse timers refuses this one. */
@@ -404,15 +390,15 @@ static inline bool timer_refused(struct twheel_shard *shard, const struct twheel
 	return (unlikely(shard->refuse) && shard_refuses(shard, timer)) || !timer->fn;
 }
 
-static inline int timer_check(struct twheel_shard *shard, const struct twheel_timer *timer,
-			      u64 tick)
+static __always_inline int arming_check(const struct arming *arming)
 {
-	const struct twheel_wheel *wheel = twheel_timer_wheel(shard, timer);
+	const struct twheel_wheel *wheel = twheel_shard_wheel(arming->to, arming->kind);
 
-	if (timer_refused(shard, timer))
+	if (timer_refused(arming->to, arming->timer))
 		return -ESHUTDOWN;
 	/* Only a base of inline timers may be without a level. */
-	if (unlikely(!wheel->nr_levels) && tick > wheel->now && tick != TWHEEL_TICK_NEVER)
+	if (unlikely(arming->kind) && !wheel->nr_levels && arming->tick > wheel->now &&
+	    arming->tick != TWHEEL_TICK_NEVER)
 		return -ENOMEM;
 	return 0;
 }
@@ -426,35 +412,44 @@ static noinline void timer_reset(const struct twheel_shard *shard, struct twheel
 		twheel_clock_timer(timer)->generation = shard->generation;
 }
 
-/* Make a timer pending. If its tick has passed, it is due at once, but not late. */
+/*
+ * Make a timer with flags of @kind pending. If its tick has passed, it is due at once, but not
+ * late.
+ */
 static __always_inline void timer_enqueue(struct twheel_shard *shard, struct twheel_timer *timer,
-					  u64 expires, u64 tick)
+					  unsigned int kind, u64 expires, u64 tick)
 {
-	if (unlikely(twheel_timer_flags(timer)))
+	struct twheel_base *base = twheel_shard_base(shard, kind);
+
+	if (unlikely(kind))
 		timer_reset(shard, timer);
-	if (unlikely(tick < twheel_timer_base(shard, timer)->queue.wheel.now))
+	if (unlikely(tick < base->queue.wheel.now))
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
 	timer->node.expires = expires;
 	trace_twheel_timer_add(timer, shard->number);
-	twheel_shard_add(shard, timer, tick);
 	shard->added++;
+	twheel_shard_add(shard, base, timer, tick);
+}
+
+static __always_inline void arming_enqueue(const struct arming *arming)
+{
+	arming_move(arming);
+	timer_enqueue(arming->to, arming->timer, arming->kind, arming->expires, arming->tick);
 }
 
 /* Arm a timer that is not pending. */
-static __always_inline int timer_arm(const struct arming *arming, u64 deadline)
+static __always_inline int timer_arm(const struct arming *arming)
 {
-	struct twheel_shard *shard = arming->to;
-	int err = timer_check(shard, arming->timer, arming->tick);
+	int err = arming_check(arming);
 
 	if (err)
 		return err;
-	if (!twheel_shard_charge(shard)) {
-		shard->rejected++;
+	if (!twheel_shard_charge(arming->to)) {
+		arming->to->rejected++;
 		return -ENOSPC;
 	}
-	arming_move(arming);
-	timer_enqueue(shard, arming->timer, deadline, arming->tick);
+	arming_enqueue(arming);
 	return 0;
 }
 
@@ -487,15 +482,35 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming_begin(&arming, timer, &deadline, slack_ns);
-	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming, deadline);
+	arming = arming_begin(timer, deadline, slack_ns);
+	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
 	arming_unlock(&arming);
 	return err;
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
+/*
+ * twheel_timer_add() for a timer that was initialised just now and that no other thread knows. It
+ * is pending afterwards; the errors are those of a wheel that has been stopped or has a limit.
+ */
+int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline)
+{
+	struct twheel_shard *shard = twheel_timer_shard(timer);
+	u64 tick = twheel_shard_tick(shard, deadline);
+	unsigned long flags;
+	bool plain;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	plain = !twheel_timer_flags(timer) && !shard->refuse && !shard->limit &&
+		shard_reaches(shard, &shard->base[TWHEEL_BASE_REAPER].queue.wheel, tick);
+	if (likely(plain))
+		timer_enqueue(shard, timer, 0, deadline, tick);
+	spin_unlock_irqrestore(&shard->lock, flags);
+	return likely(plain) ? 0 : twheel_timer_add(timer, deadline);
+}
+
 /* By exact deadlines, which count when the clock is set. */
-static bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
+static inline bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
 {
 	bool pending = twheel_timer_pending(timer);
 
@@ -524,53 +539,53 @@ static bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum t
  *
  * Inline timers do not stay, since the alarm would have to place them again, a few at a time.
  */
-static __always_inline bool timer_may_stay(struct twheel_shard *shard,
-					   const struct arming *arming, u64 deadline)
+static __always_inline bool arming_may_stay(const struct arming *arming)
 {
-	const struct twheel_base *base = twheel_timer_base(shard, arming->timer);
+	struct twheel_shard *shard = arming->to;
+	const struct twheel_base *base = twheel_shard_base(shard, arming->kind);
 	const struct twheel_wheel *wheel = &base->queue.wheel;
 	u64 expires = arming->timer->node.expires;
 
-	return deadline >= expires && arming->tick != TWHEEL_TICK_NEVER && !wheel->rewinds &&
+	return shard == arming->from && arming->expires >= expires &&
+	       arming->tick != TWHEEL_TICK_NEVER && !wheel->rewinds &&
 	       expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns &&
-	       !twheel_base_is_inline(shard, base);
+	       !(unlikely(arming->kind) && twheel_base_is_inline(shard, base));
 }
 
 /* Move a pending timer to another bucket, and perhaps to another shard. It stays charged. */
-static __always_inline void timer_replace(const struct arming *arming, u64 deadline)
+static __always_inline void timer_replace(const struct arming *arming)
 {
 	struct twheel_timer *timer = arming->timer;
 
-	twheel_queue_del(&twheel_timer_base(arming->from, timer)->queue, &timer->node);
+	twheel_queue_del(&twheel_shard_base(arming->from, arming->kind)->queue, &timer->node);
 	twheel_debug_deactivate(timer);
 	/* It counts as added on the shard where it will end. */
 	arming->from->added--;
-	arming_move(arming);
-	timer_enqueue(arming->to, timer, deadline, arming->tick);
+	arming_enqueue(arming);
 }
 
 /* Move a timer to another tick, or arm it if it is not pending. */
-static __always_inline int timer_rearm(const struct arming *arming, u64 deadline)
+static __always_inline int timer_rearm(const struct arming *arming)
 {
 	struct twheel_timer *timer = arming->timer;
 	struct twheel_shard *shard = arming->to;
 	int err;
 
 	if (!twheel_timer_pending(timer))
-		return timer_arm(arming, deadline) ?: 2;
+		return timer_arm(arming) ?: 2;
 	/* twheel_stop() removes the pending timers of a stopped wheel. */
-	err = timer_check(shard, timer, arming->tick);
+	err = arming_check(arming);
 	if (err)
 		return err;
-	if (shard == arming->from && timer_may_stay(shard, arming, deadline)) {
-		timer->node.expires = deadline;
+	if (arming_may_stay(arming)) {
+		timer->node.expires = arming->expires;
 		trace_twheel_timer_add(timer, shard->number);
 	} else {
 		/* A timer that follows steps does not stay in its bucket. */
-		if (unlikely(twheel_timer_follows_steps(shard, timer)) &&
+		if (unlikely(arming->kind) && twheel_timer_follows_steps(shard, timer) &&
 		    twheel_clock_timer(timer)->generation != shard->generation)
 			return -ECANCELED;
-		timer_replace(arming, deadline);
+		timer_replace(arming);
 	}
 	shard->rearmed++;
 	return 1;
@@ -606,9 +621,9 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming_begin(&arming, timer, &deadline, slack_ns);
-	if (rearm_applies(timer, deadline, mode))
-		ret = timer_rearm(&arming, deadline);
+	arming = arming_begin(timer, deadline, slack_ns);
+	if (rearm_applies(timer, arming.expires, mode))
+		ret = timer_rearm(&arming);
 	arming_unlock(&arming);
 	return ret;
 }
@@ -627,7 +642,8 @@ static void timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 
 	if (shard->limit)
 		atomic64_inc(&shard->limit->pending);
-	timer_enqueue(shard, timer, was_set ? 0 : deadline, was_set ? 0 : tick);
+	timer_enqueue(shard, timer, twheel_timer_flags(timer), was_set ? 0 : deadline,
+		      was_set ? 0 : tick);
 	if (was_set)
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_SET);
 }
@@ -640,6 +656,7 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 {
 	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
 	u64 tick = twheel_shard_tick(shard, deadline);
+	struct twheel_wheel *wheel;
 	unsigned long flags;
 	bool grown = true;
 
@@ -649,23 +666,23 @@ void twheel_timer_repeat(struct twheel_shard *shard, struct twheel_timer *timer,
 		if (base->running_cancelled || timer_refused(shard, timer) ||
 		    twheel_timer_pending(timer))
 			break;
-		if (timer_reaches(shard, timer, tick) || !grown) {
+		wheel = twheel_shard_wheel(shard, twheel_timer_flags(timer));
+		if (shard_reaches(shard, wheel, tick) || !grown) {
 			timer_repeat(shard, timer, deadline, tick);
 			break;
 		}
 		spin_unlock_irqrestore(&shard->lock, flags);
-		grown = add_level(shard, twheel_timer_wheel(shard, timer), tick);
+		grown = add_level(shard, wheel, tick);
 	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-/* Cancel a timer. Returns true if it was pending. It may be running in either case. */
-static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
+/* Cancel a timer of a base. Returns true if it was pending. It may be running in either case. */
+static inline bool timer_stop(struct twheel_shard *shard, struct twheel_base *base,
+			      struct twheel_timer *timer)
 {
-	struct twheel_base *base = twheel_timer_base(shard, timer);
-
 	lockdep_assert_held(&shard->lock);
-	if (base->running == timer)
+	if (unlikely(base->running == timer))
 		base->running_cancelled = true;
 	if (!twheel_timer_pending(timer))
 		return false;
@@ -698,14 +715,16 @@ static bool timer_stop(struct twheel_shard *shard, struct twheel_timer *timer)
 int twheel_timer_cancel(struct twheel_timer *timer)
 {
 	struct twheel_shard *shard;
+	struct twheel_base *base;
 	unsigned long flags;
 	bool won, running;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	shard = twheel_timer_lock(timer, &flags);
-	won = timer_stop(shard, timer);
-	running = twheel_timer_base(shard, timer)->running == timer;
+	base = twheel_timer_base(shard, timer);
+	won = timer_stop(shard, base, timer);
+	running = base->running == timer;
 	spin_unlock_irqrestore(&shard->lock, flags);
 	if (won)
 		return running;
@@ -756,7 +775,7 @@ static int cancel_and_wait(struct twheel_timer *timer, bool shutdown)
 		base = twheel_timer_base(shard, timer);
 		if (shutdown)
 			timer->fn = NULL;
-		won |= timer_stop(shard, timer);
+		won |= timer_stop(shard, base, timer);
 		if (base->running != timer) {
 			spin_unlock_irqrestore(&shard->lock, flags);
 			return won ? 0 : -EALREADY;

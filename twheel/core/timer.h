@@ -69,20 +69,29 @@ static inline struct twheel_shard *twheel_timer_predict_shard(const struct twhee
 	return last;
 }
 
-/* Lock the shard of an initialised timer, which may move until the lock is held. */
-static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
-						     unsigned long *flags)
+/*
+ * Lock the shard of an initialised timer, which may move until the lock is held; @shard is the one
+ * that it had.
+ */
+static inline struct twheel_shard *twheel_timer_lock_from(struct twheel_shard *shard,
+							  struct twheel_timer *timer,
+							  unsigned long *flags)
 	__acquires(timer)
 {
-	struct twheel_shard *shard;
-
 	for (;;) {
-		shard = twheel_timer_predict_shard(timer);
 		spin_lock_irqsave(&shard->lock, *flags);
 		if (likely(shard == twheel_timer_shard(timer)))
 			return shard;
 		spin_unlock_irqrestore(&shard->lock, *flags);
+		shard = twheel_timer_predict_shard(timer);
 	}
+}
+
+static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
+						     unsigned long *flags)
+	__acquires(timer)
+{
+	return twheel_timer_lock_from(twheel_timer_predict_shard(timer), timer, flags);
 }
 
 void twheel_periodic_fire(struct twheel_timer *timer);
@@ -101,10 +110,26 @@ static inline struct twheel_clock_timer *twheel_clock_timer(struct twheel_timer 
 	return container_of(timer, struct twheel_clock_timer, timer);
 }
 
-void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-			 void (*fn)(struct twheel_timer *timer), unsigned int flags);
-void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
-			void (*fn)(struct twheel_timer *timer), unsigned int flags);
+/* Initialise a timer, except for debugobjects. */
+static inline void twheel_timer_setup(struct twheel_timer *timer, struct twheel *wheel,
+				      void (*fn)(struct twheel_timer *timer), unsigned int flags)
+{
+	INIT_LIST_HEAD(&timer->node.entry);
+	timer->node.expires = TWHEEL_TICK_NEVER;
+	timer->fn = fn;
+	timer->shard_flags = (unsigned long)twheel_local_shard(wheel) |
+			     (flags & (TWHEEL_TIMER_INLINE | TWHEEL_TIMER_CANCEL_ON_SET));
+}
+
+/* Initialise a timer; with TWHEEL_TIMER_CANCEL_ON_SET, that of a struct twheel_clock_timer. */
+static inline void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+				       void (*fn)(struct twheel_timer *timer), unsigned int flags)
+{
+	twheel_debug_init(timer);
+	twheel_timer_setup(timer, wheel, fn, flags);
+}
+
+int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline);
 int twheel_timer_block(struct twheel_timer *timer, unsigned int *blocked);
 void twheel_timer_unblock(struct twheel_timer *timer, unsigned int *blocked,
 			  void (*fn)(struct twheel_timer *timer));
