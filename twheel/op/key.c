@@ -74,6 +74,9 @@
  * rhashtable would do this and more, but it requires that each key outlives an RCU grace
  * period and therefore has its own allocation.
  */
+#include <asm/byteorder.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/bottom_half.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>
@@ -143,6 +146,25 @@ static u8 key_tag(u32 hash)
 	return hash >> 24 | 0x80;
 }
 
+/* A byte for each slot of a bucket */
+#define SLOT_BYTES(byte)	((u64)(byte) * 0x0101010101ULL)
+
+/* Return: a word whose byte of a slot is 0x80 if this slot has the tag, and 0 otherwise. */
+static u64 bucket_slots(const struct twheel_key_bucket *bucket, u8 tag)
+{
+	u64 differ = le64_to_cpu(bucket->tags) ^ SLOT_BYTES(tag);
+	/* The top bit of a byte is set if any bit is; no byte carries over to the next one. */
+	u64 set = ((differ & SLOT_BYTES(0x7f)) + SLOT_BYTES(0x7f)) | differ;
+
+	BUILD_BUG_ON(TWHEEL_KEY_SLOTS != 5);
+	return ~set & SLOT_BYTES(0x80);
+}
+
+static unsigned int slot_of(u64 slots)
+{
+	return __ffs64(slots) / BITS_PER_BYTE;
+}
+
 /* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
 	__acquires(keys)
@@ -178,12 +200,14 @@ struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 	const struct twheel_key_bucket *bucket = at->bucket;
 	struct twheel_watch *first;
 	u8 tag = key_tag(at->hash);
-	unsigned int i;
+	u64 slots;
 
 	lockdep_assert_held(&bucket->lock);
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++)
-		if (bucket->tag[i] == tag && twheel_key_equal(&bucket->slot[i]->key, key))
-			return bucket->slot[i];
+	for (slots = bucket_slots(bucket, tag); slots; slots &= slots - 1) {
+		first = bucket->slot[slot_of(slots)];
+		if (likely(twheel_key_equal(&first->key, key)))
+			return first;
+	}
 	if (likely(!(bucket->chained & BIT(tag % 8))))
 		return NULL;
 	for (first = bucket->more; first; first = first->chain)
@@ -245,18 +269,26 @@ static noinline void keys_aim(struct twheel_keys *keys)
 
 static void bucket_count_added(const struct twheel_key_at *at)
 {
+	unsigned int nr = at->bucket->nr + 1;
+
 	atomic_long_inc(&keys_count(at->keys)->nr);
-	bucket_set_nr(at->keys, at->bucket, at->bucket->nr + 1);
+	if (likely(nr < CROWDED)) {
+		at->bucket->nr = nr;
+		return;
+	}
+	bucket_set_nr(at->keys, at->bucket, nr);
 	/* There may be too few buckets. */
-	if (unlikely(at->bucket->nr >= CROWDED))
-		keys_aim(at->keys);
+	keys_aim(at->keys);
 }
 
 static void bucket_count_removed(const struct twheel_key_at *at)
 {
 	struct twheel_keys *keys = at->keys;
 
-	bucket_set_nr(keys, at->bucket, at->bucket->nr - 1);
+	if (likely(at->bucket->nr < CROWDED))
+		at->bucket->nr--;
+	else
+		bucket_set_nr(keys, at->bucket, at->bucket->nr - 1);
 	if (atomic_long_dec_return(&keys_count(keys)->nr) % REMOVALS)
 		return;
 	if (keys_are_few(keys))
@@ -272,14 +304,14 @@ static void watch_mark(struct twheel_watch *watch, u32 flags)
 
 static void bucket_put(struct twheel_key_bucket *bucket, u8 tag, struct twheel_watch *first)
 {
+	u64 free = bucket_slots(bucket, 0);
 	unsigned int i;
 
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
-		if (!bucket->tag[i]) {
-			bucket->tag[i] = tag;
-			bucket->slot[i] = first;
-			return;
-		}
+	if (likely(free)) {
+		i = slot_of(free);
+		bucket->tag[i] = tag;
+		bucket->slot[i] = first;
+		return;
 	}
 	first->chain = bucket->more;
 	bucket->more = first;
@@ -303,21 +335,12 @@ void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_link);
 
-/* Replace the first watch of a key in its bucket, or remove the key if @new is NULL. */
-static void bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
-			   struct twheel_watch *new)
+/* Replace the first watch of a key in the chain of its bucket, or remove it if @new is NULL. */
+static noinline void chain_replace(struct twheel_key_bucket *bucket, struct twheel_watch *first,
+				   struct twheel_watch *new)
 {
 	struct twheel_watch **link = &bucket->more;
-	unsigned int i;
 
-	for (i = 0; i < TWHEEL_KEY_SLOTS; i++) {
-		if (bucket->slot[i] == first) {
-			bucket->slot[i] = new;
-			if (!new)
-				bucket->tag[i] = 0;
-			return;
-		}
-	}
 	while (*link && *link != first)
 		link = &(*link)->chain;
 	if (WARN_ON_ONCE(!*link))
@@ -329,11 +352,31 @@ static void bucket_replace(struct twheel_key_bucket *bucket, struct twheel_watch
 		bucket->chained = 0;
 }
 
+/* Likewise, in its bucket. */
+static void bucket_replace(const struct twheel_key_at *at, struct twheel_watch *first,
+			   struct twheel_watch *new)
+{
+	struct twheel_key_bucket *bucket = at->bucket;
+	unsigned int i;
+	u64 slots;
+
+	for (slots = bucket_slots(bucket, key_tag(at->hash)); slots; slots &= slots - 1) {
+		i = slot_of(slots);
+		if (unlikely(bucket->slot[i] != first))
+			continue;
+		bucket->slot[i] = new;
+		if (!new)
+			bucket->tag[i] = 0;
+		return;
+	}
+	chain_replace(bucket, first, new);
+}
+
 /* Make another watch of a key the first one, or remove the key if @new is NULL. */
 static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first,
 			      struct twheel_watch *new)
 {
-	bucket_replace(at->bucket, first, new);
+	bucket_replace(at, first, new);
 	watch_mark(first, TWHEEL_WATCH_LINKED);
 	if (new)
 		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);

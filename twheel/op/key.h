@@ -45,13 +45,14 @@ struct mem_cgroup;
 /**
  * struct twheel_key_bucket - some keys, in a cache line
  * @lock: protects all members and the watches of these keys; taken outside of op->lock
+ * @mask: the keys whose number is that of the bucket in these bits belong here; 0 if there are
+ *	none, because the table has fewer buckets. Bucket 0 always has some.
+ * @tags: the next three members, to look at all tags at once
  * @tag: part of the hash of the key in each slot, to skip other keys without a cache miss; 0
  *	if the slot is free
  * @chained: a bit for each tag of a chained key, modulo 8, to skip the chain; there may be further
  *	bits
  * @nr: number of keys
- * @mask: the keys whose number is that of the bucket in these bits belong here; 0 if there are
- *	none, because the table has fewer buckets. Bucket 0 always has some.
  * @slot: the first watch of each key
  * @more: the first watch of a chained key, for which there was no slot; its @chain is the
  *	next one
@@ -61,10 +62,15 @@ struct mem_cgroup;
  */
 struct twheel_key_bucket {
 	spinlock_t				lock;	/* outside of an op's */
-	u8					tag[TWHEEL_KEY_SLOTS];
-	u8					chained;
-	u16					nr;
 	u32					mask;
+	union {
+		__le64				tags;
+		struct {
+			u8			tag[TWHEEL_KEY_SLOTS];
+			u8			chained;
+			u16			nr;
+		};
+	};
 	union {
 		struct {
 			struct twheel_watch	*slot[TWHEEL_KEY_SLOTS];
@@ -238,6 +244,15 @@ static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash
 
 struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
 void twheel_key_unlock(const struct twheel_key_at *at);
+
+/* Likewise, but softirqs stay disabled. */
+static inline void twheel_key_unlock_only(const struct twheel_key_at *at)
+{
+	/* Sparse does not count the lock of a position. */
+	__acquire(&at->bucket->lock);
+	spin_unlock(&at->bucket->lock);
+}
+
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key);
 void twheel_key_link(const struct twheel_key_at *at, struct twheel_watch *watch);
