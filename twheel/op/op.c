@@ -211,54 +211,12 @@ static void op_disown(struct twheel_op *op)
 }
 
 /*
- * Make an operation pending, with op->lock and the lock of its list held. @holds are the first
- * hold and those of the caller. The caller owns an operation with a predicate and calls
- * twheel_op_serve().
- */
-void twheel_op_park(struct twheel_op *op, unsigned int holds)
-{
-	struct twheel_op_list *list = twheel_op_to_list(op);
-
-	lockdep_assert_held(&list->lock);
-	refcount_inc(&list->holds);
-	twheel_op_get(op);
-	refcount_set(&op->holds, holds);
-	list->added++;
-	list->watches += op->nr_watches;
-	list_add_tail(&op->parked, &list->ops);
-	op_set_state(op, OP_PENDING);
-	if (twheel_op_has_predicate(op)) {
-		WRITE_ONCE(op->state, op->state | OP_RECHECK);
-		op_own(op);
-	}
-	trace_twheel_op_add(op, twheel_op_clock(op));
-}
-
-/*
  * The condition
  *
  * @missing is the number of keys yet to be satisfied, or for TWHEEL_COND_SUM the missing
  * amount. The operation completes when a signal brings it to zero. For TWHEEL_COND_ALL it
  * grows and shrinks with the watches. A predicate does not use it.
  */
-
-void twheel_op_condition_init(struct twheel_op *op, const struct twheel_op_args *args)
-{
-	op->condition = args->condition;
-	switch (args->condition) {
-	case TWHEEL_COND_ANY:
-		op->missing = 1;
-		break;
-	case TWHEEL_COND_QUORUM:
-		op->missing = args->quorum;
-		break;
-	case TWHEEL_COND_SUM:
-		op->missing = args->threshold;
-		break;
-	default:
-		op->missing = 0;
-	}
-}
 
 /* Account for @nr further watches. */
 void twheel_op_condition_attach(struct twheel_op *op, u32 nr)

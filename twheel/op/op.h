@@ -75,7 +75,7 @@ static inline int twheel_op_check_pending(const struct twheel_op *op)
 /*
  * Internal references. All holds of an operation together are one reference to it and one
  * hold of its list, so that further holds write to the operation only. The first one is taken
- * by twheel_op_park() and dropped after the callback. Others are taken by a caller that has a
+ * by the add and dropped after the callback. Others are taken by a caller that has a
  * hold, by the owner, or while @op is pending under op->lock or list->lock.
  */
 static inline void twheel_op_hold(struct twheel_op *op)
@@ -96,7 +96,6 @@ static inline void twheel_op_unhold(struct twheel_op *op)
 }
 
 /* op.c */
-void twheel_op_park(struct twheel_op *op, unsigned int holds);
 bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value);
 bool twheel_op_unlink(struct twheel_op *op);
 void twheel_op_callback(struct twheel_op *op);
@@ -104,15 +103,15 @@ void twheel_op_callback_now(struct twheel_op *op);
 void twheel_op_finish(struct twheel_op *op);
 bool twheel_op_take_deferred(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
-void twheel_op_condition_init(struct twheel_op *op, const struct twheel_op_args *args);
 void twheel_op_condition_attach(struct twheel_op *op, u32 nr);
 int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *watch);
 bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
 				u64 value);
 
 /* op_deadline.c */
-void twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
+bool twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
 			     const struct twheel_op_args *args);
+void twheel_op_start_timer(struct twheel_op *op);
 bool twheel_op_arm(struct twheel_op *op, u64 slack_ns);
 
 /* op_add.c */

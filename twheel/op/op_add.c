@@ -7,8 +7,8 @@
  * failed add leaves nothing behind. It allocates nothing but buckets, if the table of keys has
  * to grow, see twheel_keys_check().
  *
- * Watches are attached and then linked. Attaching puts them on the list of the operation,
- * under op->lock, and makes the condition count them. Linking puts each one under its key,
+ * Watches are attached and then linked. Attaching puts them on the list of the operation, under
+ * op->lock unless no other thread knows it yet, and makes the condition count them. Linking puts each one under its key,
  * where signals find it. Neither fails. The caller that ends the operation unlinks the
  * linked ones.
  *
@@ -50,7 +50,9 @@
  */
 #include <linux/bug.h>
 #include <linux/export.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
+#include <trace/events/twheel.h>
 
 #include "../core/twheel.h"
 #include "op.h"
@@ -69,32 +71,14 @@ static bool specs_contain(const struct twheel_watch_spec *specs, u32 nr,
 int twheel_specs_check(const struct twheel_watch_spec *specs, u32 nr_keys,
 		       enum twheel_condition condition)
 {
-	u32 i;
+	u32 i, max = twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1;
 
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return -EINVAL;
 	for (i = 0; i < nr_keys; i++)
-		if (specs[i].need > (twheel_op_counts_signals(condition) ? TWHEEL_MAX_NEED : 1) ||
-		    specs_contain(specs, i, &specs[i].key))
+		if (specs[i].need > max || specs_contain(specs, i, &specs[i].key))
 			return -EINVAL;
 	return 0;
-}
-
-static bool condition_allows_keys(enum twheel_condition condition, u32 nr_keys)
-{
-	switch ((unsigned int)condition) {
-	case TWHEEL_COND_NONE:
-		return !nr_keys;
-	case TWHEEL_COND_ANY:
-	case TWHEEL_COND_ALL:
-	case TWHEEL_COND_QUORUM:
-	case TWHEEL_COND_SUM:
-		return nr_keys;
-	case TWHEEL_COND_PREDICATE:
-		return true;
-	default:
-		return false;
-	}
 }
 
 /* Whether operations with @flags may have their deadlines on @wheel: 0 or -EINVAL. */
@@ -106,6 +90,37 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
 	if (flags & TWHEEL_OP_CANCEL_ON_SET && wheel->shard[0].clock != TWHEEL_CLOCK_REALTIME)
 		return -EINVAL;
 	return 0;
+}
+
+/* Whether keys, quorum and threshold are those that the condition needs. */
+static bool condition_valid(const struct twheel_op_args *args)
+{
+	switch ((unsigned int)args->condition) {
+	case TWHEEL_COND_NONE:
+		return !args->nr_keys && !args->quorum && !args->threshold;
+	case TWHEEL_COND_ANY:
+	case TWHEEL_COND_ALL:
+		return args->nr_keys && !args->quorum && !args->threshold;
+	case TWHEEL_COND_QUORUM:
+		return args->quorum && args->quorum <= args->nr_keys && !args->threshold;
+	case TWHEEL_COND_SUM:
+		return args->nr_keys && !args->quorum && args->threshold;
+	case TWHEEL_COND_PREDICATE:
+		return !args->quorum && !args->threshold;
+	default:
+		return false;
+	}
+}
+
+static __always_inline int op_check(const struct twheel_op_args *args)
+{
+	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP))
+		return -EINVAL;
+	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
+		return -EINVAL;
+	if (!condition_valid(args))
+		return -EINVAL;
+	return args->nr_keys ? twheel_specs_check(args->specs, args->nr_keys, args->condition) : 0;
 }
 
 /**
@@ -120,38 +135,34 @@ int twheel_op_check_wheel(const struct twheel *wheel, unsigned int flags)
  */
 int twheel_op_check(const struct twheel_op_args *args)
 {
-	bool quorum = args->condition == TWHEEL_COND_QUORUM;
-	bool sum = args->condition == TWHEEL_COND_SUM;
-
-	if (args->flags & ~(TWHEEL_OP_CANCEL_ON_SET | TWHEEL_OP_MAY_SLEEP))
-		return -EINVAL;
-	if (args->wheel && twheel_op_check_wheel(args->wheel, args->flags))
-		return -EINVAL;
-	if (!condition_allows_keys(args->condition, args->nr_keys))
-		return -EINVAL;
-	if (quorum != !!args->quorum || sum != !!args->threshold)
-		return -EINVAL;
-	if (args->quorum > args->nr_keys)
-		return -EINVAL;
-	return twheel_specs_check(args->specs, args->nr_keys, args->condition);
+	return op_check(args);
 }
 EXPORT_SYMBOL_GPL(twheel_op_check);
 
 /* Watches */
 
-/* Initialise one watch for each key, with the bits of an add. */
-void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
-			 struct twheel_watch *watches, u32 nr_keys)
+static __always_inline void watches_fill(const struct twheel_keys *keys,
+					 const struct twheel_watch_spec *specs,
+					 struct twheel_watch *watches, u32 nr_keys)
 {
 	u32 i;
 
 	for (i = 0; i < nr_keys; i++) {
 		watches[i].key = specs[i].key;
 		watches[i].mark = twheel_keys_hash(keys, &specs[i].key);
-		twheel_keys_prefetch(keys, watches[i].mark);
+		/* The bucket of the first one is needed at once. */
+		if (i)
+			twheel_keys_prefetch(keys, watches[i].mark);
 		watches[i].need = specs[i].need ?: 1;
 		watches[i].bit = i;
 	}
+}
+
+/* Initialise one watch for each key, with the bits of an add. */
+void twheel_watches_fill(const struct twheel_keys *keys, const struct twheel_watch_spec *specs,
+			 struct twheel_watch *watches, u32 nr_keys)
+{
+	watches_fill(keys, specs, watches, nr_keys);
 }
 
 /*
@@ -197,28 +208,62 @@ void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32
 
 /* The add */
 
-static void op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
+/* The keys or the amount that the condition misses at first. */
+static u64 condition_missing(const struct twheel_op_args *args)
+{
+	switch (args->condition) {
+	case TWHEEL_COND_ANY:
+		return 1;
+	case TWHEEL_COND_ALL:
+		return args->nr_keys;
+	case TWHEEL_COND_QUORUM:
+		return args->quorum;
+	case TWHEEL_COND_SUM:
+		return args->threshold;
+	default:
+		return 0;
+	}
+}
+
+/* Attach the watches, since no other thread knows the operation. */
+static void op_attach(struct twheel_op *op, struct twheel_watch *watches, u32 nr)
+{
+	u32 i;
+
+	op->watches = nr ? watches : NULL;
+	op->nr_watches = nr;
+	for (i = 0; i < nr; i++) {
+		watches[i].op = op;
+		watches[i].next = i + 1 < nr ? &watches[i + 1] : NULL;
+	}
+}
+
+/* Return: as twheel_op_deadline_init(). */
+static bool op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 		     const struct twheel_op_args *args)
 {
 	op->purgatory = purgatory;
 	op->list = raw_smp_processor_id() & (purgatory->nr_lists - 1);
-	twheel_op_condition_init(op, args);
-	op->watches = NULL;
-	op->nr_watches = 0;
-	twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
+	op->condition = args->condition;
+	op->missing = condition_missing(args);
+	op_attach(op, args->watches, args->nr_keys);
+	return twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
 }
 
 /*
- * Make the operation pending, unless drain has begun or a limit is reached. For @holds see
- * twheel_op_park(). Return: 0, -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have room.
+ * Make the operation pending, unless drain has begun or a limit is reached. @holds are the first
+ * hold, that of the timer and those of the caller; @state has further bits of the state. Return: 0,
+ * -ESHUTDOWN, -ENOSPC, or -EAGAIN if another list may have room.
  */
-static int op_park(struct twheel_op *op, const struct twheel_op_args *args, unsigned int holds)
+static __always_inline int op_park(struct twheel_op *op, const struct twheel_op_args *args,
+				   unsigned int holds, u16 state)
 {
 	struct twheel_op_list *list = twheel_op_to_list(op);
 	int err = 0;
 
+	lockdep_assert_held(&op->lock);
 	spin_lock(&list->lock);
-	if (list->draining) {
+	if (unlikely(list->draining)) {
 		err = -ESHUTDOWN;
 	} else if (!twheel_purgatory_charge(op->purgatory, list)) {
 		err = -EAGAIN;
@@ -226,28 +271,37 @@ static int op_park(struct twheel_op *op, const struct twheel_op_args *args, unsi
 		twheel_purgatory_uncharge(op->purgatory, list);
 		err = -ENOSPC;
 	} else {
-		twheel_watches_attach(op, args->watches, args->nr_keys);
-		twheel_op_park(op, holds);
+		refcount_inc(&list->holds);
+		twheel_op_get(op);
+		refcount_set(&op->holds, holds);
+		list->added++;
+		list->watches += args->nr_keys;
+		list_add_tail(&op->parked, &list->ops);
+		WRITE_ONCE(op->state, OP_PENDING | state);
+		trace_twheel_op_add(op, twheel_op_clock(op));
 	}
 	spin_unlock(&list->lock);
 	return err;
 }
 
-/* Make the operation pending and link its first watch. Takes op->lock; the caller drops it. */
+/*
+ * Make the operation pending and link its first watch. Takes op->lock and disables softirqs; the
+ * caller drops the lock.
+ */
 static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *args,
-			    unsigned int holds)
+			    unsigned int holds, u16 state)
 	__acquires(&op->lock)
 {
 	struct twheel_key_at at = twheel_key_lock(&op->purgatory->keys,
 						  twheel_watch_hash(args->watches));
 	int err;
 
-	spin_lock_bh(&op->lock);
-	err = op_park(op, args, holds);
+	spin_lock(&op->lock);
+	err = op_park(op, args, holds, state);
 	if (!err)
 		twheel_key_link(&at, args->watches);
 	/* The bucket is not needed to arm the timer, which may allocate levels. */
-	twheel_key_unlock(&at);
+	twheel_key_unlock_only(&at);
 	return err;
 }
 
@@ -256,31 +310,37 @@ static int op_park_and_link(struct twheel_op *op, const struct twheel_op_args *a
  * with op->lock taken only once. With further watches the caller gets a hold. Return: an error; 1
  * if the clock was set, and the caller has to finish the operation; or 0.
  */
-static int op_begin(struct twheel_op *op, const struct twheel_op_args *args)
+static int op_begin(struct twheel_op *op, const struct twheel_op_args *args, bool simple)
 {
-	unsigned int holds = 1 + (args->nr_keys > 1);
+	unsigned int holds = 1 + simple + (args->nr_keys > 1);
+	u16 state = simple ? OP_ARMED : 0;
 	int ret;
 
 	if (args->nr_keys) {
-		ret = op_park_and_link(op, args, holds);
+		ret = op_park_and_link(op, args, holds, state);
 	} else {
 		spin_lock_bh(&op->lock);
-		ret = op_park(op, args, holds);
+		ret = op_park(op, args, holds, state);
 	}
-	if (!ret)
-		ret = twheel_op_arm(op, args->slack_ns);
+	if (likely(!ret)) {
+		if (likely(simple))
+			twheel_op_start_timer(op);
+		else
+			ret = twheel_op_arm(op, args->slack_ns);
+	}
 	spin_unlock_bh(&op->lock);
 	return ret;
 }
 
-static int op_start(struct twheel_op *op, const struct twheel_op_args *args)
+static int op_start(struct twheel_op *op, const struct twheel_op_args *args, bool simple)
 {
-	int ret = op_begin(op, args);
+	int ret = op_begin(op, args, simple);
 
-	if (ret < 0)
-		return ret;
-	if (ret)
+	if (unlikely(ret)) {
+		if (ret < 0)
+			return ret;
 		twheel_op_finish(op);
+	}
 	if (args->nr_keys > 1) {
 		twheel_watches_link(op, args->watches + 1, args->nr_keys - 1);
 		twheel_op_unhold(op);
@@ -316,7 +376,11 @@ static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args 
 	int ret;
 
 	spin_lock_bh(&op->lock);
-	ret = op_park(op, args, 2);
+	/* The caller owns it, and runs the predicate. */
+	WRITE_ONCE(op->owner, current->pid);
+	ret = op_park(op, args, 2, OP_OWNED | OP_RECHECK);
+	if (ret)
+		WRITE_ONCE(op->owner, 0);
 	spin_unlock_bh(&op->lock);
 	if (ret)
 		return ret;
@@ -328,8 +392,11 @@ static int op_start_predicate(struct twheel_op *op, const struct twheel_op_args 
 static int op_try_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 		      const struct twheel_op_args *args)
 {
-	op_setup(op, purgatory, args);
-	return twheel_op_has_predicate(op) ? op_start_predicate(op, args) : op_start(op, args);
+	bool simple = op_setup(op, purgatory, args);
+
+	if (unlikely(twheel_op_has_predicate(op)))
+		return op_start_predicate(op, args);
+	return op_start(op, args, simple);
 }
 
 /* twheel_op_add() with arguments that have been checked. */
@@ -338,14 +405,20 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 {
 	int ret;
 
-	twheel_watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
-	ret = twheel_keys_check(&purgatory->keys, args->watches, args->nr_keys,
-				args->flags & TWHEEL_OP_MAY_SLEEP);
-	if (ret)
-		return ret;
+	if (args->nr_keys) {
+		watches_fill(&purgatory->keys, args->specs, args->watches, args->nr_keys);
+		ret = twheel_keys_check(&purgatory->keys, args->watches, args->nr_keys,
+					args->flags & TWHEEL_OP_MAY_SLEEP);
+		if (ret)
+			return ret;
+	}
 	do {
 		ret = op_try_add(purgatory, op, args);
-	} while (ret == -EAGAIN && twheel_purgatory_gather_room(purgatory));
+	} while (unlikely(ret == -EAGAIN) && twheel_purgatory_gather_room(purgatory));
+	if (likely(ret >= 0))
+		return ret;
+	/* Nothing is left of a failed add. */
+	op_attach(op, NULL, 0);
 	if (ret == -EAGAIN)
 		ret = -ENOSPC;
 	if (ret == -ENOSPC)
@@ -392,7 +465,7 @@ int twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 
 	if (WARN_ON_ONCE(twheel_op_state(op) != OP_NEW))
 		return -EBUSY;
-	ret = twheel_op_check(args);
+	ret = op_check(args);
 	if (ret)
 		return ret;
 	if (args->condition == TWHEEL_COND_PREDICATE && !op->ops->try_complete)

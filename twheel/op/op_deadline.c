@@ -82,6 +82,14 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 	return (ret == -ECANCELED || op->generation != generation) && op_claim_clock_set(op);
 }
 
+/* Arm the timer of a new operation with a simple deadline, with op->lock and a hold for it. */
+void twheel_op_start_timer(struct twheel_op *op)
+{
+	lockdep_assert_held(&op->lock);
+	/* A wheel is not stopped before its operations have ended. */
+	WARN_ON_ONCE(twheel_timer_add_new(&op->timer, op->deadline));
+}
+
 /* Claim an operation in the function of its timer, unless this expiry is out of date. */
 static bool op_claim_expired(struct twheel_op *op)
 {
@@ -119,16 +127,27 @@ static void op_timer_fn(struct twheel_timer *timer)
 	twheel_op_unhold(op);
 }
 
-/* Set the deadline and the wheel of a new operation. */
-void twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
+static noinline void op_init_on_set(struct twheel_op *op, struct twheel *wheel)
+{
+	op->generation = twheel_wall_generation();
+	__twheel_timer_init(&op->timer, wheel, op_timer_fn, TWHEEL_TIMER_CANCEL_ON_SET);
+}
+
+/*
+ * Set the deadline and the wheel of a new operation. Return: whether the deadline is simple, so
+ * that twheel_op_start_timer() does what twheel_op_arm() would do.
+ */
+bool twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,
 			     const struct twheel_op_args *args)
 {
-	bool on_set = args->flags & TWHEEL_OP_CANCEL_ON_SET;
-
 	op->deadline = deadline_of(args->deadline);
-	op->generation = on_set ? twheel_wall_generation() : 0;
-	__twheel_timer_init(&op->timer, wheel, op_timer_fn,
-			    on_set ? TWHEEL_TIMER_CANCEL_ON_SET : 0);
+	if (unlikely(args->flags & TWHEEL_OP_CANCEL_ON_SET)) {
+		op_init_on_set(op, wheel);
+		return false;
+	}
+	op->generation = 0;
+	__twheel_timer_init(&op->timer, wheel, op_timer_fn, 0);
+	return !args->slack_ns && op->deadline != TWHEEL_NEVER;
 }
 
 static bool mode_allows(enum twheel_rearm mode, u64 from, u64 to)
