@@ -70,9 +70,10 @@
  * The reference of twheel_op_init() belongs to the consumer. The module has one while
  * op->holds is not zero. Holds are kept from park until DONE, while the timer is armed or
  * its function runs, during an add, for the operations that a signal collected, and by an
- * iterator. The last hold drops the reference and then a hold of the list, and the last hold
- * of a list drops one of the purgatory. So the end of a purgatory waits for all of these, and
- * no callback runs after it.
+ * iterator. A hold of the timer may be dropped together with the first one (OP_TIMER_HOLD). The
+ * last hold drops the reference and then a hold of the list, and the last hold of a list drops one
+ * of the purgatory. So the end of a purgatory waits for all of these, and no callback runs after
+ * it.
  *
  *
  * Locking
@@ -253,22 +254,21 @@ int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *
 }
 
 /*
- * Count a signal, with the lock of the watch's bucket held. Return: true if it completed the
- * operation, which is claimed.
+ * Count a signal, with the lock of the watch's bucket held. Return: true if it completes the
+ * operation, which the caller has to claim.
  */
-bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
-				u64 value)
+bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount)
 {
-	u64 counts;
+	u64 counts = amount;
 
 	lockdep_assert_held(&op->lock);
-	if (op->condition == TWHEEL_COND_SUM)
-		counts = amount;
-	else
-		counts = watch->need && !--watch->need;
+	if (op->condition != TWHEEL_COND_SUM) {
+		counts = watch->need == 1;
+		watch->need -= !!watch->need;
+	}
 	op->missing -= min(counts, op->missing);
 	trace_twheel_op_signal(op, &watch->key);
-	return !op->missing && twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, value);
+	return !op->missing;
 }
 
 /* The end: claim, unlink, callback */
@@ -284,9 +284,10 @@ static void prefetch_neighbours(const struct list_head *entry)
 
 /*
  * Prefetch the lines that the end of an operation touches: its neighbours on the wheel and
- * in its list, and the buckets of its first keys. With a million operations none of them is
- * cached, and these misses in sequence dominate the cost of an end. Only a few keys, since a
- * signal does this for each operation of a chunk with the lock of a bucket held.
+ * in its list, and the buckets of its first linked keys; a signal has unlinked its own. With a
+ * million operations none of them is cached, and these misses in sequence dominate the cost of an
+ * end. Only a few keys, since a signal does this for each operation of a chunk with the lock of a
+ * bucket held.
  */
 static void op_prefetch(const struct twheel_op *op)
 {
@@ -296,7 +297,22 @@ static void op_prefetch(const struct twheel_op *op)
 	prefetch_neighbours(&op->timer.node.entry);
 	prefetch_neighbours(&op->parked);
 	for (watch = op->watches; watch && nr--; watch = watch->next)
-		twheel_keys_prefetch(&op->purgatory->keys, twheel_watch_hash(watch));
+		if (twheel_watch_is_linked(watch))
+			twheel_keys_prefetch(&op->purgatory->keys, twheel_watch_hash(watch));
+}
+
+/* PENDING to ENDED. The caller becomes the owner, unless another thread is. */
+static void op_set_ended(struct twheel_op *op)
+{
+	u16 state = op->state ^ OP_PENDING ^ OP_ENDED;
+
+	lockdep_assert_held(&op->lock);
+	if (unlikely(state & OP_OWNED)) {
+		WRITE_ONCE(op->state, state | OP_HANDED_OVER);
+		return;
+	}
+	WRITE_ONCE(op->state, state | OP_OWNED);
+	WRITE_ONCE(op->owner, current->pid);
 }
 
 /*
@@ -312,9 +328,7 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 		return false;
 
 	op_prefetch(op);
-	op_set_state(op, OP_ENDED);
-	if (!op_own(op))
-		WRITE_ONCE(op->state, op->state | OP_HANDED_OVER);
+	op_set_ended(op);
 	list = twheel_op_to_list(op);
 	spin_lock(&list->lock);
 	twheel_iters_skip(list, op);
@@ -379,10 +393,17 @@ bool twheel_op_unlink(struct twheel_op *op)
 	 * Nothing arms the timer after the claim, so one that does not look pending is not.
 	 * If its function is running, the function drops the hold of the timer.
 	 */
-	if (twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0)
-		twheel_op_unhold(op);
+	bool cancelled = twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0;
+
 	op_unlink_keys(op);
-	return likely(!(READ_ONCE(op->state) & OP_HANDED_OVER)) || op_hand_over(op);
+	if (likely(!(READ_ONCE(op->state) & OP_HANDED_OVER))) {
+		if (cancelled)
+			twheel_op_leave_timer_hold(op);
+		return true;
+	}
+	if (cancelled)
+		twheel_op_unhold(op);
+	return op_hand_over(op);
 }
 
 /*
@@ -404,21 +425,24 @@ bool twheel_op_unlink(struct twheel_op *op)
 
 static DEFINE_PER_CPU(unsigned int, softirq_depth);
 
-/* On PREEMPT_RT softirqs run on the stack of a task, too. */
-static bool on_task_stack(void)
+/* Return: the free part of the stack of the task; at least THREAD_SIZE on another stack. */
+static inline unsigned long stack_left(void)
 {
-	unsigned long here;
-
-	return object_is_on_stack(&here);
+	return (unsigned long)__builtin_frame_address(0) -
+	       (unsigned long)task_stack_page(current);
 }
 
-static bool stack_is_deep(void)
+/* On PREEMPT_RT softirqs run on the stack of a task, too. */
+static inline bool on_task_stack(void)
 {
-	unsigned long here;
+	return stack_left() < THREAD_SIZE;
+}
 
-	if (!on_task_stack())
+static inline bool stack_is_deep(void)
+{
+	if (unlikely(!on_task_stack()))
 		return this_cpu_read(softirq_depth) >= SOFTIRQ_DEPTH;
-	return (unsigned long)&here - (unsigned long)task_stack_page(current) < THREAD_SIZE / 2;
+	return stack_left() < THREAD_SIZE / 2;
 }
 
 /* Wake the callers of twheel_op_cancel_sync() after a change of the state. */
@@ -437,7 +461,7 @@ static void op_wake(struct twheel_op *op)
  * Callbacks must not sleep, which is reported if they do, except on PREEMPT_RT, where spinlocks
  * sleep. The map is that of drain, which waits for all callbacks of the purgatory.
  */
-static void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
+static inline void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
 			      unsigned long fn)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
@@ -446,7 +470,7 @@ static void op_callback_begin(struct twheel_op *op, struct twheel_callback *call
 	twheel_callback_begin(callback, fn);
 }
 
-static void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
+static inline void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
 			    unsigned long fn)
 {
 	twheel_callback_end(callback, fn);
@@ -455,7 +479,7 @@ static void op_callback_end(struct twheel_op *op, struct twheel_callback *callba
 		non_block_end();
 }
 
-static void op_call_ended(struct twheel_op *op)
+static __always_inline void op_call_ended(struct twheel_op *op)
 {
 	unsigned long fn = (unsigned long)op->ops->ended;
 	bool in_softirq = !on_task_stack();
@@ -473,6 +497,8 @@ static void op_call_ended(struct twheel_op *op)
 /* Run the callback at any stack depth. The caller is the owner; @op may be freed. */
 void twheel_op_callback_now(struct twheel_op *op)
 {
+	int holds = 1 + !!(READ_ONCE(op->state) & OP_TIMER_HOLD);
+
 	WRITE_ONCE(op->owner, current->pid);
 	op_call_ended(op);
 	WARN_ON_ONCE(!(op->state & OP_OWNED));
@@ -481,7 +507,7 @@ void twheel_op_callback_now(struct twheel_op *op)
 	smp_store_release(&op->state, OP_DONE);
 	op_wake(op);
 	trace_twheel_op_done(op);
-	twheel_op_unhold(op);
+	twheel_op_unhold_many(op, holds);
 }
 
 /* Run the callback, or defer it to the reaper. The caller is the owner; @op may be freed. */

@@ -29,6 +29,7 @@ enum twheel_op_state {
 #define OP_DEFERRED	BIT(5)	/* the callback is left to the reaper */
 #define OP_ARMED	BIT(6)	/* the timer follows the deadline, see op_deadline.c */
 #define OP_HANDED_OVER	BIT(7)	/* ended while another thread is the owner */
+#define OP_TIMER_HOLD	BIT(8)	/* the callback drops the hold of the timer, too */
 
 /* Stable with op->lock held, a snapshot otherwise. */
 static inline enum twheel_op_state twheel_op_state(const struct twheel_op *op)
@@ -84,15 +85,33 @@ static inline void twheel_op_hold(struct twheel_op *op)
 }
 
 /* The operation and its purgatory may be freed. */
-static inline void twheel_op_unhold(struct twheel_op *op)
+static inline void twheel_op_unhold_many(struct twheel_op *op, int nr)
 {
 	struct twheel_purgatory *purgatory = op->purgatory;
 	struct twheel_op_list *list = twheel_op_to_list(op);
 
-	if (!refcount_dec_and_test(&op->holds))
+	if (!refcount_sub_and_test(nr, &op->holds))
 		return;
 	twheel_op_put(op);
 	twheel_op_list_release(purgatory, list);
+}
+
+static inline void twheel_op_unhold(struct twheel_op *op)
+{
+	twheel_op_unhold_many(op, 1);
+}
+
+/*
+ * Let the callback drop a hold of the timer, to save an atomic operation. The caller is the owner
+ * of an unlinked operation, so nobody else changes the state. Return: false if the callback drops
+ * one already: the timer was armed again while its function ran, and cancelled.
+ */
+static inline bool twheel_op_leave_timer_hold(struct twheel_op *op)
+{
+	u16 state = READ_ONCE(op->state);
+
+	WRITE_ONCE(op->state, state | OP_TIMER_HOLD);
+	return !(state & OP_TIMER_HOLD);
 }
 
 /* op.c */
@@ -105,8 +124,7 @@ bool twheel_op_take_deferred(struct twheel_op *op);
 bool twheel_op_serve(struct twheel_op *op);
 void twheel_op_condition_attach(struct twheel_op *op, u32 nr);
 int twheel_op_condition_detach(struct twheel_op *op, const struct twheel_watch *watch);
-bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount,
-				u64 value);
+bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch, u64 amount);
 
 /* op_deadline.c */
 bool twheel_op_deadline_init(struct twheel_op *op, struct twheel *wheel,

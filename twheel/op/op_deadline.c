@@ -114,17 +114,20 @@ static bool op_claim_expired(struct twheel_op *op)
 static void op_timer_fn(struct twheel_timer *timer)
 {
 	struct twheel_op *op = container_of(timer, struct twheel_op, timer);
-	bool claimed, deferred;
+	bool claimed, deferred, left = false;
 
 	spin_lock_bh(&op->lock);
 	claimed = op_claim_expired(op);
 	deferred = !twheel_timer_pending(&op->timer) && twheel_op_take_deferred(op);
 	spin_unlock_bh(&op->lock);
-	if (claimed)
-		twheel_op_finish(op);
-	else if (deferred)
+	if (claimed && twheel_op_unlink(op)) {
+		left = twheel_op_leave_timer_hold(op);
+		twheel_op_callback(op);
+	} else if (deferred) {
 		twheel_op_callback_now(op);
-	twheel_op_unhold(op);
+	}
+	if (!left)
+		twheel_op_unhold(op);
 }
 
 static noinline void op_init_on_set(struct twheel_op *op, struct twheel *wheel)

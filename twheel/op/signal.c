@@ -2,7 +2,8 @@
 /*
  * Operations: signals. A signal visits the watches of a key.
  *
- * It visits them in bounded chunks. With the lock of the key's bucket held it counts the
+ * If there is one, it visits this, and ends its operation with the lock of the bucket dropped. It
+ * visits several in bounded chunks. With the lock of the key's bucket held it counts the
  * signal, claims operations and unlinks their watches of this key, and collects operations
  * with a predicate. With the lock dropped it unlinks the claimed ones from their wheel and
  * other keys, and runs callbacks and predicates. One chunk is usually enough. Otherwise two
@@ -72,36 +73,65 @@ struct signal {
 	unsigned long		claimed;
 };
 
-static void signal_collect(struct signal *signal, struct twheel_op *op, bool claimed)
-{
-	if (claimed)
-		signal->claimed |= BIT(signal->nr_ops);
-	/* A claimed one keeps its first hold until its callback returns; @fn runs after that. */
-	if (!claimed || signal->args->fn)
-		twheel_op_hold(op);
-	signal->ops[signal->nr_ops++] = op;
-}
+enum signal_visit {
+	VISIT_DONE,
+	VISIT_CLAIMED,
+	VISIT_CHECK,		/* has a predicate to run */
+};
 
-static void signal_visit(struct signal *signal, const struct twheel_key_at *at,
-			 struct twheel_watch *watch)
+/*
+ * Visit a watch. An operation to check has a hold. A claimed one keeps its first hold until its
+ * callback returns, and has another one if @fn runs after that.
+ */
+static __always_inline enum signal_visit signal_visit(const struct signal_args *args,
+						      const struct twheel_key_at *at,
+						      struct twheel_watch *watch)
 {
-	const struct signal_args *args = signal->args;
+	enum signal_visit visit = VISIT_DONE;
 	struct twheel_op *op = watch->op;
-	bool claimed = false, check = false;
 
 	spin_lock(&op->lock);
-	if (twheel_op_state(op) == OP_PENDING) {
-		check = twheel_op_has_predicate(op) && args->kind != SIGNAL_CANCEL;
+	if (likely(twheel_op_state(op) == OP_PENDING)) {
 		if (args->kind == SIGNAL_CANCEL)
-			claimed = twheel_op_claim(op, TWHEEL_REASON_CANCELLED, 0, 0);
-		else if (args->kind == SIGNAL_COUNT && !check)
-			claimed = twheel_op_condition_signal(op, watch, args->amount, args->value);
+			visit = VISIT_CLAIMED;
+		else if (unlikely(twheel_op_has_predicate(op)))
+			visit = VISIT_CHECK;
+		else if (args->kind == SIGNAL_COUNT &&
+			 twheel_op_condition_signal(op, watch, args->amount))
+			visit = VISIT_CLAIMED;
 	}
-	if (claimed)
+	if (visit == VISIT_CLAIMED) {
 		twheel_key_unlink(at, watch);
-	if (claimed || check)
-		signal_collect(signal, op, claimed);
+		if (args->kind == SIGNAL_CANCEL)
+			twheel_op_claim(op, TWHEEL_REASON_CANCELLED, 0, 0);
+		else
+			twheel_op_claim(op, TWHEEL_REASON_COMPLETED, 0, args->value);
+	}
+	if (visit == VISIT_CHECK || (visit == VISIT_CLAIMED && unlikely(args->fn)))
+		twheel_op_hold(op);
 	spin_unlock(&op->lock);
+	return visit;
+}
+
+/* End a visit of an operation that was claimed and unlinked. The caller may be its owner. */
+static inline void signal_end_claimed(const struct signal_args *args, struct twheel_op *op,
+				      bool owned)
+{
+	if (owned)
+		twheel_op_callback(op);
+	if (unlikely(args->fn)) {
+		args->fn(op, args->data);
+		twheel_op_unhold(op);
+	}
+}
+
+/* End a visit of an operation with a predicate. Return: 1 if this completed it, or 0. */
+static u32 signal_end_check(struct twheel_op *op)
+{
+	u32 completed = twheel_op_try_complete(op) == 1;
+
+	twheel_op_unhold(op);
+	return completed;
 }
 
 /* Link the marks: the end after all watches, the cursor before the next one to visit. */
@@ -123,6 +153,8 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 	unsigned int max_ops = min_t(u32, SIGNAL_OPS, signal->args->limit - signal->nr_ended);
 	unsigned int budget = SIGNAL_CHUNK;
 	struct twheel_watch *next;
+	enum signal_visit visit;
+	struct twheel_op *op;
 
 	signal->nr_ops = 0;
 	signal->claimed = 0;
@@ -132,8 +164,12 @@ static struct twheel_watch *signal_chunk(struct signal *signal, const struct twh
 		if (next)
 			prefetchw(next->op);
 		/* The marks of other signals have no operation. */
-		if (watch->op)
-			signal_visit(signal, at, watch);
+		op = watch->op;
+		visit = op ? signal_visit(signal->args, at, watch) : VISIT_DONE;
+		if (visit == VISIT_CLAIMED)
+			signal->claimed |= BIT(signal->nr_ops);
+		if (visit != VISIT_DONE)
+			signal->ops[signal->nr_ops++] = op;
 		watch = next;
 	} while (--budget && watch && signal->nr_ops < max_ops);
 	return watch;
@@ -184,45 +220,36 @@ static bool signal_next(struct signal *signal, struct twheel_purgatory *purgator
 /* Unlink all claimed operations before running callbacks and predicates, in their order. */
 static void signal_finish(struct signal *signal)
 {
-	const struct signal_args *args = signal->args;
 	unsigned long owned = 0;
-	struct twheel_op *op;
 	unsigned int i;
 
 	for (i = 0; i < signal->nr_ops; i++)
 		if (signal->claimed & BIT(i) && twheel_op_unlink(signal->ops[i]))
 			owned |= BIT(i);
 	for (i = 0; i < signal->nr_ops; i++) {
-		op = signal->ops[i];
-		if (!(signal->claimed & BIT(i))) {
-			signal->nr_ended += twheel_op_try_complete(op) == 1;
-			twheel_op_unhold(op);
-			continue;
-		}
-		signal->nr_ended++;
-		if (owned & BIT(i))
-			twheel_op_callback(op);
-		if (args->fn) {
-			args->fn(op, args->data);
-			twheel_op_unhold(op);
+		if (signal->claimed & BIT(i)) {
+			signal->nr_ended++;
+			signal_end_claimed(signal->args, signal->ops[i], owned & BIT(i));
+		} else {
+			signal->nr_ended += signal_end_check(signal->ops[i]);
 		}
 	}
 }
 
-/* Visit the watches of a key, which is locked. Not inlined: it initialises a large structure. */
+/*
+ * Visit several watches of a key, which is locked. Not inlined: it initialises a large structure.
+ */
 static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 				   const struct twheel_key_at *at, const struct twheel_key *key,
 				   struct twheel_watch *first, const struct signal_args *args)
 {
-	/* A callback may free the memory of @key. */
-	const struct twheel_key copy = *key;
 	struct signal signal;
 	bool more;
 
 	signal.args = args;
 	signal.nr_ended = 0;
 	signal.marked = false;
-	more = signal_first(&signal, purgatory, at, &copy, first);
+	more = signal_first(&signal, purgatory, at, key, first);
 	signal_finish(&signal);
 	while (more) {
 		if (args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE))
@@ -230,28 +257,55 @@ static noinline u32 signal_watches(struct twheel_purgatory *purgatory,
 		more = signal_next(&signal, purgatory);
 		signal_finish(&signal);
 	}
-	trace_twheel_signal_key(&copy, args->kind, signal.nr_ended);
 	/* Last: another task may destroy the purgatory once it has seen a callback. */
 	if (signal.marked)
 		twheel_purgatory_release(purgatory);
 	return signal.nr_ended;
 }
 
-static u32 signal_run(struct twheel_purgatory *purgatory, const struct twheel_key *key,
-		      const struct signal_args *args)
+/* Visit the only watch of a key, which is locked: the most frequent case. */
+static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct twheel_watch *watch,
+					const struct signal_args *args)
+{
+	struct twheel_op *op = watch->op;
+	enum signal_visit visit = VISIT_DONE;
+	bool owned;
+
+	/* The mark of another signal has no operation. */
+	if (likely(op))
+		visit = signal_visit(args, at, watch);
+	twheel_key_unlock(at);
+	if (visit == VISIT_DONE)
+		return 0;
+	if (visit == VISIT_CHECK)
+		return signal_end_check(op);
+	owned = twheel_op_unlink(op);
+	signal_end_claimed(args, op, owned);
+	return 1;
+}
+
+static __always_inline u32 signal_run(struct twheel_purgatory *purgatory,
+				      const struct twheel_key *key,
+				      const struct signal_args *args)
 {
 	struct twheel_keys *keys = &purgatory->keys;
+	/* A callback may free the memory of @key. */
+	const struct twheel_key copy = *key;
 	struct twheel_watch *first;
 	struct twheel_key_at at;
+	u32 nr = 0;
 
 	might_sleep_if(args->flags & (TWHEEL_MAY_SLEEP | TWHEEL_KILLABLE));
-	at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
-	first = twheel_key_first(&at, key);
-	if (first)
-		return signal_watches(purgatory, &at, key, first, args);
-	twheel_key_unlock(&at);
-	trace_twheel_signal_key(key, args->kind, 0);
-	return 0;
+	at = twheel_key_lock(keys, twheel_keys_hash(keys, &copy));
+	first = twheel_key_first(&at, &copy);
+	if (!first)
+		twheel_key_unlock(&at);
+	else if (likely(list_empty(&first->entry)))
+		nr = signal_watch(&at, first, args);
+	else
+		nr = signal_watches(purgatory, &at, &copy, first, args);
+	trace_twheel_signal_key(&copy, args->kind, nr);
+	return nr;
 }
 
 /**
