@@ -70,18 +70,13 @@ struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call)
 	return call->many;
 }
 
-/*
- * Copy the keys of a call. The array is valid until the next use or the end of the call.
- * Returns NULL for no keys, or -EINVAL for too many or a bad size, -E2BIG, -EFAULT, -ENOMEM.
- */
-const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
-						  u32 key_size)
+/* twheel_call_specs(), if there are keys. */
+const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
+						    u32 nr_keys, u32 key_size)
 {
 	struct twheel_watch_spec *specs = call->few;
 	int err;
 
-	if (!nr_keys)
-		return keys || key_size ? ERR_PTR(-EINVAL) : NULL;
 	if (nr_keys > TWHEEL_MAX_KEYS)
 		return ERR_PTR(-EINVAL);
 	if (nr_keys > ARRAY_SIZE(call->few))

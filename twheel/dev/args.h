@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_DEV_ARGS_H
 #define _TWHEEL_DEV_ARGS_H
 
+#include <linux/err.h>
 #include <linux/twheel.h>
 #include <linux/types.h>
 
@@ -53,7 +54,20 @@ union twheel_call_args {
 u32 twheel_entries_read(void *to, size_t known, u64 array, u32 index, u32 nr, u32 size, int *err);
 int twheel_entry_write(u64 array, u32 index, u32 size, const void *from, size_t known);
 struct twheel_watch_spec *twheel_call_keys(struct twheel_ioctl *call);
-const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys,
-						  u32 key_size);
+const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u64 keys,
+						    u32 nr_keys, u32 key_size);
+
+/*
+ * Copy the keys of a call. The array is valid until the next use or the end of the call.
+ * Returns NULL for no keys, or -EINVAL for too many or a bad size, -E2BIG, -EFAULT, -ENOMEM.
+ */
+static inline const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call,
+								 u64 keys, u32 nr_keys,
+								 u32 key_size)
+{
+	if (nr_keys)
+		return __twheel_call_specs(call, keys, nr_keys, key_size);
+	return keys || key_size ? ERR_PTR(-EINVAL) : NULL;
+}
 
 #endif /* _TWHEEL_DEV_ARGS_H */
