@@ -60,7 +60,7 @@
  * ---------------
  *
  * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
- * on the local shard, it usually stays in its bucket with the new tick, see arming_may_stay().
+ * on the local shard, it usually stays in its bucket with the new tick, see arming_stays().
  * The bucket expires before that tick, and then the timer moves to the bucket of this tick, as
  * other timers on its level do.
  */
@@ -335,11 +335,7 @@ static __always_inline void arming_unlock(const struct arming *arming)
 	spin_unlock_irqrestore(&arming->to->lock, arming->flags);
 }
 
-/*
- * Lock a timer to add or re-arm it, and compute its tick. If the wheel needs another level, it is
- * allocated without the lock, and the timer is locked again. Without memory, the timer stays on its
- * shard, and goes to the last slot of the top level if this shard needs a level, too; see wheel.c.
- */
+/* Compute the tick of a timer, and lock it to add or re-arm it. */
 static __always_inline struct arming arming_begin(struct twheel_timer *timer, u64 deadline,
 						  u64 slack_ns)
 	__acquires(arming)
@@ -347,8 +343,6 @@ static __always_inline struct arming arming_begin(struct twheel_timer *timer, u6
 	/* Any shard of the wheel will do for the tick. */
 	struct twheel_shard *shard = twheel_timer_predict_shard(timer);
 	struct arming arming = { .timer = timer, .expires = deadline };
-	struct twheel_wheel *wheel;
-	bool grown = true;
 
 	if (likely(!slack_ns)) {
 		arming.tick = twheel_shard_tick(shard, deadline);
@@ -357,15 +351,37 @@ static __always_inline struct arming arming_begin(struct twheel_timer *timer, u6
 		if (arming.tick != TWHEEL_TICK_NEVER)
 			arming.expires = twheel_shard_time(shard, arming.tick);
 	}
-	for (;;) {
-		arming_lock(&arming, shard, grown);
+	arming_lock(&arming, shard, true);
+	return arming;
+}
+
+/*
+ * The wheel of a timer needs another level for its tick: this is allocated without the lock, and
+ * the timer is locked again. Without memory, the timer stays on its shard, and goes to the last
+ * slot of the top level if this shard needs a level, too; see wheel.c.
+ */
+static noinline struct arming arming_grow(struct arming arming)
+	__must_hold(arming)
+{
+	struct twheel_wheel *wheel;
+	bool grown;
+
+	do {
 		wheel = twheel_shard_wheel(arming.to, arming.kind);
-		if (shard_reaches(arming.to, wheel, arming.tick) || !grown)
-			return arming;
 		arming_unlock(&arming);
 		grown = add_level(arming.to, wheel, arming.tick);
-		shard = twheel_timer_predict_shard(timer);
-	}
+		arming_lock(&arming, twheel_timer_predict_shard(arming.timer), grown);
+		wheel = twheel_shard_wheel(arming.to, arming.kind);
+	} while (!shard_reaches(arming.to, wheel, arming.tick) && grown);
+	return arming;
+}
+
+/* Whether the wheel of a timer reaches its tick. */
+static __always_inline bool arming_reaches(const struct arming *arming)
+{
+	struct twheel_wheel *wheel = twheel_shard_wheel(arming->to, arming->kind);
+
+	return likely(shard_reaches(arming->to, wheel, arming->tick));
 }
 
 /* Assign a timer that is on no list to the shard on which it is armed. */
@@ -483,6 +499,8 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	arming = arming_begin(timer, deadline, slack_ns);
+	if (!arming_reaches(&arming))
+		arming = arming_grow(arming);
 	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
 	arming_unlock(&arming);
 	return err;
@@ -491,7 +509,8 @@ EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
 /*
  * twheel_timer_add() for a timer that was initialised just now and that no other thread knows. It
- * is pending afterwards; the errors are those of a wheel that has been stopped or has a limit.
+ * is pending afterwards, or has fired; the errors are those of a wheel that has been stopped or has
+ * a limit.
  */
 int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline)
 {
@@ -510,7 +529,8 @@ int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline)
 }
 
 /* By exact deadlines, which count when the clock is set. */
-static inline bool rearm_applies(const struct twheel_timer *timer, u64 deadline, enum twheel_rearm mode)
+static inline bool rearm_applies(const struct twheel_timer *timer, u64 deadline,
+				 enum twheel_rearm mode)
 {
 	bool pending = twheel_timer_pending(timer);
 
@@ -528,27 +548,41 @@ static inline bool rearm_applies(const struct twheel_timer *timer, u64 deadline,
 	return false;
 }
 
+/* Whether a mode allows to set a later deadline, or an equal one. */
+static inline bool rearm_may_delay(enum twheel_rearm mode, bool equal)
+{
+	return mode == TWHEEL_REARM_ALWAYS || mode == TWHEEL_REARM_IF_PENDING ||
+	       (mode == TWHEEL_REARM_IF_LATER && !equal);
+}
+
 /*
- * Whether a pending timer may stay in its bucket when it is re-armed to a later tick: the bucket
+ * Whether a pending timer stays in its bucket when it is re-armed to a later deadline: the bucket
  * expires before that, and then the timer is placed by its new tick. This does not hold
  *
  * - on level 0, where a bucket expires as a whole, unless it is mixed. A timer there has a tick
  *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
  *   one.
  * - on a wheel that goes back, as those of CLOCK_REALTIME do
+ * - beyond the reach of the levels; with memory they are extended
+ *
+ * The wheel may not have been forwarded: the timer was placed by an earlier tick of the wheel, and
+ * the reach is longer from a later one.
  *
  * Inline timers do not stay, since the alarm would have to place them again, a few at a time.
  */
-static __always_inline bool arming_may_stay(const struct arming *arming)
+static __always_inline bool arming_stays(const struct arming *arming, enum twheel_rearm mode)
 {
+	struct twheel_timer *timer = arming->timer;
 	struct twheel_shard *shard = arming->to;
 	const struct twheel_base *base = twheel_shard_base(shard, arming->kind);
 	const struct twheel_wheel *wheel = &base->queue.wheel;
-	u64 expires = arming->timer->node.expires;
+	u64 expires = timer->node.expires;
 
-	return shard == arming->from && arming->expires >= expires &&
-	       arming->tick != TWHEEL_TICK_NEVER && !wheel->rewinds &&
+	return rearm_may_delay(mode, arming->expires == expires) && twheel_timer_pending(timer) &&
+	       shard == arming->from && arming->expires >= expires &&
+	       arming->tick - wheel->now < wheel->reach && !wheel->rewinds &&
 	       expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns &&
+	       !timer_refused(shard, timer) &&
 	       !(unlikely(arming->kind) && twheel_base_is_inline(shard, base));
 }
 
@@ -577,16 +611,10 @@ static __always_inline int timer_rearm(const struct arming *arming)
 	err = arming_check(arming);
 	if (err)
 		return err;
-	if (arming_may_stay(arming)) {
-		timer->node.expires = arming->expires;
-		trace_twheel_timer_add(timer, shard->number);
-	} else {
-		/* A timer that follows steps does not stay in its bucket. */
-		if (unlikely(arming->kind) && twheel_timer_follows_steps(shard, timer) &&
-		    twheel_clock_timer(timer)->generation != shard->generation)
-			return -ECANCELED;
-		timer_replace(arming);
-	}
+	if (unlikely(arming->kind) && twheel_timer_follows_steps(shard, timer) &&
+	    twheel_clock_timer(timer)->generation != shard->generation)
+		return -ECANCELED;
+	timer_replace(arming);
 	shard->rearmed++;
 	return 1;
 }
@@ -617,13 +645,25 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 			     enum twheel_rearm mode)
 {
 	struct arming arming;
+	bool stays;
 	int ret = 0;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
 	arming = arming_begin(timer, deadline, slack_ns);
-	if (rearm_applies(timer, arming.expires, mode))
+	stays = arming_stays(&arming, mode);
+	if (!stays && !arming_reaches(&arming)) {
+		arming = arming_grow(arming);
+		stays = arming_stays(&arming, mode);
+	}
+	if (stays) {
+		timer->node.expires = arming.expires;
+		trace_twheel_timer_add(timer, arming.to->number);
+		arming.to->rearmed++;
+		ret = 1;
+	} else if (rearm_applies(timer, arming.expires, mode)) {
 		ret = timer_rearm(&arming);
+	}
 	arming_unlock(&arming);
 	return ret;
 }

@@ -73,9 +73,9 @@ static inline struct twheel_shard *twheel_timer_predict_shard(const struct twhee
  * Lock the shard of an initialised timer, which may move until the lock is held; @shard is the one
  * that it had.
  */
-static inline struct twheel_shard *twheel_timer_lock_from(struct twheel_shard *shard,
-							  struct twheel_timer *timer,
-							  unsigned long *flags)
+static __always_inline struct twheel_shard *twheel_timer_lock_from(struct twheel_shard *shard,
+								   struct twheel_timer *timer,
+								   unsigned long *flags)
 	__acquires(timer)
 {
 	for (;;) {
@@ -87,8 +87,8 @@ static inline struct twheel_shard *twheel_timer_lock_from(struct twheel_shard *s
 	}
 }
 
-static inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
-						     unsigned long *flags)
+static __always_inline struct twheel_shard *twheel_timer_lock(struct twheel_timer *timer,
+							      unsigned long *flags)
 	__acquires(timer)
 {
 	return twheel_timer_lock_from(twheel_timer_predict_shard(timer), timer, flags);
