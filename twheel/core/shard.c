@@ -277,21 +277,13 @@ struct twheel_wheel *__twheel_shard_wheel(struct twheel_shard *shard, unsigned i
 }
 
 /*
- * Add a timer that is on no list, with its deadline set, for its tick, to its base. Wake the reaper
- * if the timer is due, and reprogram the alarm if the timer needs it earlier.
+ * A timer was added to a base that needs attention at tick @next. Wake the reaper if the timer is
+ * due, and reprogram the alarm if the timer needs it earlier.
  */
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
-		      struct twheel_timer *timer, u64 tick)
+void __twheel_shard_added(struct twheel_shard *shard, struct twheel_base *base, u64 next)
 {
-	u64 next;
-
 	lockdep_assert_held(&shard->lock);
-
-	if (unlikely(base->queue.wheel.rewinds))
-		next = twheel_steps_add(base, timer, tick);
-	else
-		next = twheel_queue_add(&base->queue, &timer->node, tick);
-	if (unlikely(next == base->queue.wheel.now) && !twheel_base_is_inline(shard, base)) {
+	if (next == base->queue.wheel.now && !twheel_base_is_inline(shard, base)) {
 		twheel_shard_wake(shard);
 		/* On PREEMPT_RT a turn under way ends after the running callback. */
 		if (base == &shard->base[TWHEEL_BASE_INLINE])
@@ -300,7 +292,7 @@ void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
 		twheel_shard_arm(shard, next);
 	}
 }
-EXPORT_SYMBOL_IF_KUNIT(twheel_shard_add);
+EXPORT_SYMBOL_IF_KUNIT(__twheel_shard_added);
 
 /*
  * Wait for the running callback of a base, if any. The lock of the shard is dropped meanwhile.

@@ -305,8 +305,7 @@ u64 twheel_shard_look(struct twheel_shard *shard);
 void twheel_shard_set(struct twheel_shard *shard);
 void twheel_shard_unwatch(struct twheel_shard *shard);
 void twheel_shard_forward(struct twheel_shard *shard);
-void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
-		      struct twheel_timer *timer, u64 tick);
+void __twheel_shard_added(struct twheel_shard *shard, struct twheel_base *base, u64 next);
 u64 twheel_base_next(const struct twheel_base *base);
 void twheel_shard_wait(struct twheel_shard *shard, struct twheel_base *base, u8 waited);
 bool __twheel_shard_charge(struct twheel_shard *shard);
@@ -336,6 +335,23 @@ static inline u64 twheel_shard_tick(const struct twheel_shard *shard, u64 deadli
 	if (unlikely(deadline > KTIME_MAX))
 		return TWHEEL_TICK_NEVER;
 	return twheel_tick_floor(shard, deadline + shard->tick_ns - 1);
+}
+
+u64 twheel_steps_add(struct twheel_base *base, struct twheel_timer *timer, u64 tick);
+
+/* Add a timer that is on no list, with its deadline set, for its tick, to its base. */
+static __always_inline void twheel_shard_add(struct twheel_shard *shard, struct twheel_base *base,
+					     struct twheel_timer *timer, u64 tick)
+{
+	u64 next;
+
+	lockdep_assert_held(&shard->lock);
+	if (unlikely(base->queue.wheel.rewinds))
+		next = twheel_steps_add(base, timer, tick);
+	else
+		next = twheel_queue_add(&base->queue, &timer->node, tick);
+	if (unlikely(next == base->queue.wheel.now || next < shard->armed))
+		__twheel_shard_added(shard, base, next);
 }
 
 bool twheel_shard_serve(struct twheel_shard *shard);
