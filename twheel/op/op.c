@@ -50,7 +50,7 @@
  * clears OP_OWNED, and the claimant becomes the owner in twheel_op_unlink().
  *
  * The owner of an ended and unlinked operation is the only thread that changes its state, so it
- * enters DONE without op->lock.
+ * sets OP_TIMER_HOLD and enters DONE without op->lock.
  *
  * Kafka's purgatory got this wrong. A thread that failed to take the lock of an operation
  * went away, and the check that it had wanted was lost (KAFKA-6653). Threads that waited for
@@ -315,11 +315,8 @@ static void op_set_ended(struct twheel_op *op)
 	WRITE_ONCE(op->owner, current->pid);
 }
 
-/*
- * Return: true if this call ended the operation. The caller then drops its locks and calls
- * twheel_op_finish(), or twheel_op_unlink() and twheel_op_callback().
- */
-bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
+static __always_inline bool op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
+				     u64 value)
 {
 	struct twheel_op_list *list;
 
@@ -348,7 +345,16 @@ bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error,
 	return true;
 }
 
-static void op_unlink_keys(struct twheel_op *op)
+/*
+ * Return: true if this call ended the operation. The caller then drops its locks and calls
+ * twheel_op_finish(), or twheel_op_unlink() and twheel_op_callback().
+ */
+bool twheel_op_claim(struct twheel_op *op, enum twheel_reason reason, int error, u64 value)
+{
+	return op_claim(op, reason, error, value);
+}
+
+static noinline void op_unlink_keys(struct twheel_op *op)
 {
 	struct twheel_keys *keys = &op->purgatory->keys;
 	struct twheel_watch *watch, *next;
@@ -382,12 +388,8 @@ static bool op_hand_over(struct twheel_op *op)
 	return owned;
 }
 
-/*
- * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
- * the caller is the owner and has to run the callback. Otherwise the owner does, and the
- * operation may be freed at once.
- */
-bool twheel_op_unlink(struct twheel_op *op)
+/* The common parts of an end are inlined, into several callers. */
+static __always_inline bool op_unlink(struct twheel_op *op)
 {
 	/*
 	 * Nothing arms the timer after the claim, so one that does not look pending is not.
@@ -395,7 +397,9 @@ bool twheel_op_unlink(struct twheel_op *op)
 	 */
 	bool cancelled = twheel_timer_pending(&op->timer) && twheel_timer_cancel(&op->timer) >= 0;
 
-	op_unlink_keys(op);
+	/* Without watches, none is satisfied. */
+	if (op->watches)
+		op_unlink_keys(op);
 	if (likely(!(READ_ONCE(op->state) & OP_HANDED_OVER))) {
 		if (cancelled)
 			twheel_op_leave_timer_hold(op);
@@ -407,14 +411,23 @@ bool twheel_op_unlink(struct twheel_op *op)
 }
 
 /*
+ * Remove a claimed operation from its wheel and its keys, with no lock held. Return: true if
+ * the caller is the owner and has to run the callback. Otherwise the owner does, and the
+ * operation may be freed at once.
+ */
+bool twheel_op_unlink(struct twheel_op *op)
+{
+	return op_unlink(op);
+}
+
+/*
  * Nested callbacks
  *
  * A callback may end another operation, the callback of that one runs on top of it and may
  * end a third one, and so on. Consumers decide the depth, so the stack has to be protected.
  * With less than half of it left, the callback is deferred to the reaper: the timer of an
  * unlinked operation is free, and armed to expire at once it brings the operation to a
- * thread with an empty stack. (If that shard never had a timer, its reaper has to be
- * created first, and the callback is late.)
+ * thread with an empty stack.
  *
  * Softirqs have their own stack, and its bounds are unknown. They do not migrate, so their
  * depth is counted per CPU.
@@ -462,7 +475,7 @@ static void op_wake(struct twheel_op *op)
  * sleep. The map is that of drain, which waits for all callbacks of the purgatory.
  */
 static inline void op_callback_begin(struct twheel_op *op, struct twheel_callback *callback,
-			      unsigned long fn)
+				     unsigned long fn)
 {
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
 		non_block_start();
@@ -471,7 +484,7 @@ static inline void op_callback_begin(struct twheel_op *op, struct twheel_callbac
 }
 
 static inline void op_callback_end(struct twheel_op *op, struct twheel_callback *callback,
-			    unsigned long fn)
+				   unsigned long fn)
 {
 	twheel_callback_end(callback, fn);
 	lock_map_release(&op->purgatory->map);
@@ -494,8 +507,7 @@ static __always_inline void op_call_ended(struct twheel_op *op)
 		this_cpu_dec(softirq_depth);
 }
 
-/* Run the callback at any stack depth. The caller is the owner; @op may be freed. */
-void twheel_op_callback_now(struct twheel_op *op)
+static __always_inline void op_callback_now(struct twheel_op *op)
 {
 	int holds = 1 + !!(READ_ONCE(op->state) & OP_TIMER_HOLD);
 
@@ -510,13 +522,14 @@ void twheel_op_callback_now(struct twheel_op *op)
 	twheel_op_unhold_many(op, holds);
 }
 
-/* Run the callback, or defer it to the reaper. The caller is the owner; @op may be freed. */
-void twheel_op_callback(struct twheel_op *op)
+/* Run the callback at any stack depth. The caller is the owner; @op may be freed. */
+void twheel_op_callback_now(struct twheel_op *op)
 {
-	if (likely(!stack_is_deep())) {
-		twheel_op_callback_now(op);
-		return;
-	}
+	op_callback_now(op);
+}
+
+static noinline void op_defer_callback(struct twheel_op *op)
+{
 	spin_lock_bh(&op->lock);
 	WRITE_ONCE(op->state, op->state | OP_DEFERRED);
 	/* Still OP_OWNED; clear ->owner so that the -EDEADLK check cannot match. */
@@ -527,6 +540,20 @@ void twheel_op_callback(struct twheel_op *op)
 	/* With the lock held: the thread that takes the callback may free the operation. */
 	op_wake(op);
 	spin_unlock_bh(&op->lock);
+}
+
+static __always_inline void op_callback(struct twheel_op *op)
+{
+	if (likely(!stack_is_deep()))
+		op_callback_now(op);
+	else
+		op_defer_callback(op);
+}
+
+/* Run the callback, or defer it to the reaper. The caller is the owner; @op may be freed. */
+void twheel_op_callback(struct twheel_op *op)
+{
+	op_callback(op);
 }
 
 /*
@@ -545,8 +572,8 @@ bool twheel_op_take_deferred(struct twheel_op *op)
 /* Unlink a claimed operation and run its callback, with no lock held. @op may be freed. */
 void twheel_op_finish(struct twheel_op *op)
 {
-	if (twheel_op_unlink(op))
-		twheel_op_callback(op);
+	if (op_unlink(op))
+		op_callback(op);
 }
 
 /* The predicate */
@@ -672,7 +699,7 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
 	spin_lock_bh(&op->lock);
 	err = twheel_op_check_pending(op);
 	if (!err)
-		twheel_op_claim(op, reason, error, value);
+		op_claim(op, reason, error, value);
 	spin_unlock_bh(&op->lock);
 
 	if (!err)

@@ -279,6 +279,10 @@ static __always_inline u32 signal_watch(const struct twheel_key_at *at, struct t
 		return 0;
 	if (visit == VISIT_CHECK)
 		return signal_end_check(op);
+	if (likely(!args->fn)) {
+		twheel_op_finish(op);
+		return 1;
+	}
 	owned = twheel_op_unlink(op);
 	signal_end_claimed(args, op, owned);
 	return 1;
