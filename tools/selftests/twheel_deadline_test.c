@@ -4,7 +4,7 @@
  * if the deadline has passed, and never without a deadline.
  */
 #include <sched.h>
-#include "selftest.h"
+#include "named.h"
 
 FIXTURE(deadline) {
 	int fd;
@@ -27,9 +27,6 @@ TEST_F(deadline, operation_never_expires_early)
 	struct twheel_event event;
 	unsigned int i;
 
-	/* The first operation of a user creates the wheels. */
-	ASSERT_NE(0, add_deadline(self->fd, 0, 0, 0));
-	ASSERT_TRUE(next_event(self->fd, &event));
 	/* Odd indexes relative, even ones absolute; none is a multiple of a tick. */
 	for (i = 0; i < ARRAY_SIZE(asked); i++) {
 		before = now_ns();
@@ -53,6 +50,24 @@ TEST_F(deadline, operation_never_expires_early)
 		EXPECT_GE(latest(self->fd, &event, 0), event.time);
 		EXPECT_LE(event.time, after);
 	}
+}
+
+static bool expires_on_time(int fd)
+{
+	struct twheel_event event;
+
+	return add_deadline(fd, 3 * MSEC, 0, 0) && next_event(fd, &event) &&
+	       event.reason == TWHEEL_REASON_EXPIRED && event.time >= event.deadline &&
+	       event.time <= latest(fd, &event, 0);
+}
+
+/* The threads exist before, and its wheels are created before the deadline begins. */
+TEST_F(deadline, first_operation_of_a_user_is_on_time)
+{
+	uid_t user;
+
+	for (user = 60001; user < 60004; user++)
+		EXPECT_TRUE(as_user(user, expires_on_time(self->fd)));
 }
 
 TEST_F(deadline, earlier_ticks_expire_first)
