@@ -3,6 +3,7 @@
  * debugfs: wheels, purgatories and pending operations.
  *
  *	twheel/wheels		a line per wheel, and per shard that has been used
+ *	twheel/buckets		a line per bucket of a wheel, see core/buckets.c
  *	twheel/purgatories	a line per purgatory
  *	twheel/operations	a line per pending operation
  *
@@ -59,6 +60,13 @@ static int wheels_show(struct seq_file *file, void *unused)
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(wheels);
+
+static int buckets_show(struct seq_file *file, void *unused)
+{
+	twheel_buckets_show(file);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(buckets);
 
 static void purgatory_show(struct seq_file *file, struct twheel_purgatory *purgatory)
 {
@@ -160,6 +168,7 @@ void __init twheel_debugfs_init(void)
 {
 	dir = debugfs_create_dir("twheel", NULL);
 	debugfs_create_file("wheels", 0400, dir, NULL, &wheels_fops);
+	debugfs_create_file("buckets", 0400, dir, NULL, &buckets_fops);
 	debugfs_create_file("purgatories", 0400, dir, NULL, &purgatories_fops);
 	debugfs_create_file("operations", 0400, dir, NULL, &operations_fops);
 }

@@ -348,6 +348,11 @@ static int do_debugfs_wheels(void)
 	return debugfs("wheels");
 }
 
+static int do_debugfs_buckets(void)
+{
+	return debugfs("buckets");
+}
+
 static int do_debugfs_purgatories(void)
 {
 	return debugfs("purgatories");
@@ -782,6 +787,7 @@ static void test_kernel(void)
 	do_purgatory_create();
 	TEST(op_add, undo_op_add);
 	TEST(debugfs_wheels, nothing_to_undo);
+	TEST(debugfs_buckets, nothing_to_undo);
 	TEST(debugfs_purgatories, nothing_to_undo);
 	TEST(debugfs_operations, nothing_to_undo);
 	TEST_ON(add_op_of_two_keys, op_watch, undo_op_add);

@@ -40,6 +40,7 @@ static const struct command_entry commands[] = {
 	{ "info", "describe an operation, or print the counts of a purgatory", info_command },
 	{ "top", "show a live view of a purgatory", top_command },
 	{ "metrics", "print counts of purgatories and wheels for Prometheus", metrics_command },
+	{ "wheel", "show the wheels with the timers in their slots", wheel_command },
 	{ "holders", "list everything that keeps the module loaded", holders_command },
 	{ "add", "add an operation and wait until it ends", add_command },
 	{ "signal", "signal a key", signal_command },
@@ -162,13 +163,13 @@ static bool take_main_options(struct command_line *line)
 
 /*
  * A command that creates or removes a purgatory must not take its name from elsewhere, and
- * metrics prints all purgatories.
+ * metrics and wheel print all purgatories.
  */
 static bool uses_environment(const struct command_entry *entry)
 {
 	return entry->run != create_command && entry->run != apply_command &&
 	       entry->run != remove_command && entry->run != metrics_command &&
-	       entry->run != help_command;
+	       entry->run != wheel_command && entry->run != help_command;
 }
 
 static enum outcome run_entry(const struct command_entry *entry, struct command_line *line,

@@ -1,18 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * twheelctl top: a live view of a purgatory.
- *
- * On a terminal, each frame replaces the previous one, and 'q' exits. Otherwise,
- * frames are printed one after another as plain text.
  */
-#include <stdint.h>
 #include <stdio.h>
-#include <termios.h>
 #include <unistd.h>
 
-#include "interrupt.h"
-#include "options.h"
-#include "output.h"
+#include "frames.h"
 #include "pending.h"
 #include "show.h"
 #include "nearest.h"
@@ -35,28 +28,22 @@ static const char top_help[] =
 /* Maximum number of operations listed for a frame, to limit its cost. */
 #define MAX_LISTED	4096
 
-#define CLEAR		"\033[H\033[2J"
-
 /**
  * struct top - a live view
  * @line: the command line
  * @fd: descriptor of the purgatory
- * @interval: time between frames, in ns
- * @screen: standard output is a terminal
- * @keys: standard input is a terminal and is read for 'q'
+ * @frames: the loop over the frames
  * @query: counts of this frame
  * @last: counts of the previous frame
  * @elapsed: time since the previous frame, in seconds; 0 in the first frame
- * @taken: time of @query, in ns
+ * @taken: time of the previous frame, in ns
  * @nearest: operations that expire next
  * @listed: number of operations searched for @nearest
  */
 struct top {
 	struct command_line *line;
 	int fd;
-	__u64 interval;
-	bool screen;
-	bool keys;
+	struct frames frames;
 	struct twheel_query_args query;
 	struct twheel_query_args last;
 	double elapsed;
@@ -67,10 +54,8 @@ struct top {
 
 static bool take_frame(struct top *t)
 {
-	__u64 now = now_ns();
-
-	t->elapsed = t->taken ? (now - t->taken) / 1e9 : 0;
-	t->taken = now;
+	t->elapsed = t->taken ? (t->frames.taken - t->taken) / 1e9 : 0;
+	t->taken = t->frames.taken;
 	t->last = t->query;
 	t->nearest.nr = 0;
 	if (query_others(t->fd, &t->query))
@@ -96,8 +81,6 @@ static void print_frame(const struct top *t)
 {
 	const struct twheel_query_args *q = &t->query, *last = &t->last;
 
-	if (t->screen)
-		fputs(CLEAR, stdout);
 	printf("%s: pending %llu of %u, detached %llu, unread %llu, ", q->name, q->pending,
 	       q->max_pending, q->detached, q->detached_unread);
 	printf("keys %llu, watches %llu, files %u\n\n", q->keys, q->watches, q->files);
@@ -117,7 +100,7 @@ static void print_frame(const struct top *t)
 		puts("nothing expires");
 	for (unsigned int i = 0; i < t->nearest.nr; i++)
 		print_pending(&t->nearest.pending[i]);
-	if (!t->screen)
+	if (!t->frames.screen)
 		putchar('\n');
 }
 
@@ -147,72 +130,32 @@ static void print_frame_json(const struct top *t)
 	print_json(object);
 }
 
-/* Waits until the next frame. Return: true to exit. */
-static bool wait_for_end(const struct top *t)
+static enum outcome show_frame(void *context)
 {
-	struct pollfd input = { .fd = t->keys ? STDIN_FILENO : -1, .events = POLLIN };
-	__u64 until = t->taken + t->interval;
-	char key;
+	struct top *t = context;
 
-	for (__u64 now = now_ns(); now < until && !interrupted(); now = now_ns()) {
-		struct timespec timeout = to_timespec(until - now);
-
-		if (wait_or_interrupt(&input, 1, &timeout) > 0 && input.revents &&
-		    (read(STDIN_FILENO, &key, 1) != 1 || key == 'q'))
-			return true;
-	}
-	return interrupted();
-}
-
-static enum outcome show_frames(struct top *t, __u64 count)
-{
-	while (count--) {
-		if (!take_frame(t))
-			return refused(t->line, t->line->purgatory);
-		if (t->line->json)
-			print_frame_json(t);
-		else
-			print_frame(t);
-		if (!flush_output())
-			return OUTCOME_DEVICE;
-		if (count && wait_for_end(t))
-			break;
-	}
+	if (!take_frame(t))
+		return refused(t->line, t->line->purgatory);
+	if (t->line->json)
+		print_frame_json(t);
+	else
+		print_frame(t);
 	return OUTCOME_OK;
-}
-
-/* Keys are read without line buffering and echo; the terminal is restored at the end. */
-static enum outcome show_on(struct top *t, __u64 count)
-{
-	struct termios before, raw;
-	enum outcome outcome;
-
-	t->screen = isatty(STDOUT_FILENO) && !t->line->json;
-	/* In the background, changing the terminal would stop this process. */
-	t->keys = t->screen && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
-		  !tcgetattr(STDIN_FILENO, &before);
-	if (t->keys) {
-		raw = before;
-		raw.c_lflag &= ~(ICANON | ECHO);
-		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	}
-	outcome = show_frames(t, count);
-	if (t->keys)
-		tcsetattr(STDIN_FILENO, TCSANOW, &before);
-	return outcome;
 }
 
 enum outcome top_command(struct command_line *line)
 {
-	struct number interval = { .value = NSEC_PER_SEC }, rows = { .value = 10 };
-	struct number count = { };
+	struct number rows = { .value = 10 };
+	struct top top = {
+		.line = line,
+		.frames = { .interval.value = NSEC_PER_SEC, .show = show_frame, .context = &top },
+	};
 	const struct option_spec specs[] = {
-		{ "count", take_number, &count, NUMBER_EXPECTED },
-		{ "interval", take_time, &interval, TIME_EXPECTED },
+		{ "count", take_number, &top.frames.count, NUMBER_EXPECTED },
+		{ "interval", take_time, &top.frames.interval, TIME_EXPECTED },
 		{ "rows", take_number32, &rows, NUMBER32_EXPECTED },
 		{ }
 	};
-	struct top top = { .line = line };
 
 	line->help = top_help;
 	if (!take_arguments(line, specs, 0, 0))
@@ -222,10 +165,8 @@ enum outcome top_command(struct command_line *line)
 	top.fd = open_named(line, OPEN_READ_ONLY);
 	if (top.fd < 0)
 		return line->outcome;
-	top.interval = interval.value;
 	top.nearest.max = rows.value;
-	catch_interrupts();
-	line->outcome = show_on(&top, count.value ?: UINT64_MAX);
+	line->outcome = show_frames(line, &top.frames);
 	close(top.fd);
 	return line->outcome;
 }

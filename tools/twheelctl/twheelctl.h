@@ -45,6 +45,7 @@ enum outcome holders_command(struct command_line *line);
 enum outcome info_command(struct command_line *line);
 enum outcome list_command(struct command_line *line);
 enum outcome metrics_command(struct command_line *line);
+enum outcome wheel_command(struct command_line *line);
 enum outcome rearm_command(struct command_line *line);
 enum outcome remove_command(struct command_line *line);
 enum outcome signal_command(struct command_line *line);

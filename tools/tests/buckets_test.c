@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Tests of the wheels of debugfs: their lines, and the rows that are printed.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../twheelctl/buckets.h"
+#include "tap.h"
+
+#define QUEUE(time, alarm, name)						\
+	"base=reaper on_set=0 clock=monotonic shard=1 tick_ns=1000000 slots=20 levels=3 "	\
+	"time=" time " now=40 next=60 alarm=" alarm " asleep=1 pending=7 due=0 never=1 "	\
+	"cascaded=3 name=" name "\n"
+
+#define LARGE									\
+	"base=inline on_set=1 clock=realtime shard=0 tick_ns=1000 slots=1024 levels=7 time=1 "	\
+	"now=1 next=never alarm=never asleep=1 pending=1 due=32 never=0 cascaded=0 name=w\n"
+
+static struct bucket_queue *list;
+static size_t unknown;
+
+static long read_text(const char *text)
+{
+	char path[] = "/tmp/buckets_test.XXXXXX";
+	int fd = mkstemp(path);
+	long nr;
+
+	CHECK(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+	nr = read_buckets(path, &list, &unknown);
+	unlink(path);
+	return nr;
+}
+
+/* What print_buckets() prints. */
+static const char *printed(const struct bucket_queue *queue)
+{
+	static char text[16384];
+	int before, fd = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+	ssize_t size;
+
+	fflush(stdout);
+	before = dup(STDOUT_FILENO);
+	dup2(fd, STDOUT_FILENO);
+	print_buckets(queue);
+	fflush(stdout);
+	dup2(before, STDOUT_FILENO);
+	close(before);
+	size = pread(fd, text, sizeof(text) - 1, 0);
+	text[size > 0 ? size : 0] = 0;
+	close(fd);
+	return text;
+}
+
+static void fields(void)
+{
+	CHECK(read_text(QUEUE("45", "never", "a wheel\x01")
+			" level=1 slot=17 expires=340 timers=6\n" QUEUE("45", "0", "b")) == 2);
+	CHECK(!unknown);
+	CHECK(!strcmp(list[0].name, "a wheel?") && list[0].shard == 1 && list[0].slots == 20);
+	CHECK(list[0].time == 45 && list[0].now == 40 && list[0].next == 60);
+	CHECK(list[0].alarm == TICK_NEVER && list[0].pending == 7 && list[0].never == 1);
+	CHECK(list[0].nr == 1 && list[0].buckets[0].level == 1 && list[0].buckets[0].slot == 17);
+	CHECK(list[0].buckets[0].expires == 340 && list[0].buckets[0].timers == 6);
+	CHECK(!list[1].alarm && !list[1].nr);
+	free_buckets(list, 2);
+}
+
+static void unknown_lines(void)
+{
+	CHECK(read_text(" level=1 slot=17 expires=340 timers=6\nanything\n") == 0);
+	CHECK(unknown == 2);
+	CHECK(read_text(QUEUE("45", "0", "a") " level=3 slot=1 expires=1 timers=1\n"
+			" level=1 slot=20 expires=1 timers=1\n level=1\n") == 1 && unknown == 3);
+	CHECK(!list[0].nr);
+	free_buckets(list, 1);
+	errno = 0;
+	CHECK(read_buckets("/nonexistent", &list, &unknown) == -1 && errno == ENOENT);
+}
+
+static void rows(void)
+{
+	static const char expected[] =
+		"w/1, monotonic: pending 7, due 0, never 1, cascaded 3\n"
+		"tick 45; alarm in 15.000 ms\n"
+		"  level 0         1.000 ms  0....>..............\n"
+		"  level 1        20.000 ms  ..>..............9xc\n";
+
+	CHECK(read_text(QUEUE("45", "60", "w") " level=0 slot=0 expires=60 timers=0\n"
+			" level=1 slot=17 expires=340 timers=9\n"
+			" level=1 slot=18 expires=360 timers=10\n"
+			" level=1 slot=19 expires=380 timers=999\n") == 1);
+	CHECK(!strcmp(printed(list), expected));
+	list->alarm = 0;
+	CHECK(strstr(printed(list), "; the alarm is about to expire\n"));
+	list->alarm = TICK_NEVER;
+	CHECK(strstr(printed(list), "; no alarm\n"));
+	list->asleep = 0;
+	CHECK(strstr(printed(list), "; the reaper is at work\n"));
+	free_buckets(list, 1);
+}
+
+/* Rows of 64 slots, and levels whose slots are longer than 64 bits of ns. */
+static void large(void)
+{
+	CHECK(read_text(LARGE " level=6 slot=1023 expires=9 timers=1\n") == 1);
+	CHECK(strstr(printed(list), "w/0, realtime, inline, cancelled when the clock is set: "));
+	CHECK(strstr(printed(list), "due 32 or more,"));
+	CHECK(strstr(printed(list), "level 6        centuries  >"));
+	CHECK(strstr(printed(list), ".\n                            ."));
+	CHECK(!strcmp(printed(list) + strlen(printed(list)) - 3, ".1\n"));
+	free_buckets(list, 1);
+}
+
+int main(void)
+{
+	static const struct tap_case cases[] = {
+		{ "the lines of debugfs are parsed", fields },
+		{ "unknown lines are counted", unknown_lines },
+		{ "a row has the timers, the current slot and the emptied buckets", rows },
+		{ "wheels of any size are printed", large },
+		{ }
+	};
+
+	return tap_run(cases);
+}
