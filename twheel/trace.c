@@ -1,9 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tracepoints, see include/trace/events/twheel.h, and the names of keys there and in debugfs. */
+/* Tracepoints, see include/trace/events/twheel.h, and what they and debugfs show. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/types.h>
 
+#include "core/shard.h"
+
+/**
+ * struct place - where a timer is
+ * @tick: tick of its deadline
+ * @level: level of its bucket; -1 if it is due or never expires
+ * @slot: slot of its bucket, on this level
+ */
+struct place {
+	u64	tick;
+	int	level;
+	int	slot;
+};
+
+/* Sets all but the tick. */
+static void place_of_bucket(struct place *place, const struct twheel_wheel *wheel,
+			    const struct twheel_bucket *bucket)
+{
+	place->level = bucket->level;
+	place->slot = bucket - wheel->level[bucket->level]->bucket;
+}
+
+/* The place of a timer just after it was put there, which this does not change. */
+static void place_of(struct place *place, struct twheel_wheel *wheel, u64 expires)
+{
+	const struct twheel_bucket *bucket = NULL;
+	u64 begin;
+
+	*place = (struct place){ .tick = TWHEEL_TICK_NEVER, .level = -1, .slot = -1 };
+	if (expires > KTIME_MAX)
+		return;
+	place->tick = twheel_wheel_tick(wheel, expires);
+	if (wheel->nr_levels)
+		bucket = twheel_wheel_find(wheel, place->tick, &begin);
+	if (bucket)
+		place_of_bucket(place, wheel, bucket);
+}
+
+static void place_of_timer(struct place *place, struct twheel_shard *shard,
+			   const struct twheel_timer *timer)
+{
+	place_of(place, twheel_shard_wheel(shard, twheel_timer_flags(timer)), timer->node.expires);
+}
+
+/* The events use these functions. */
 #define CREATE_TRACE_POINTS
 #include <trace/events/twheel.h>
 

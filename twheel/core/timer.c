@@ -443,9 +443,9 @@ static __always_inline void timer_enqueue(struct twheel_shard *shard, struct twh
 		WRITE_ONCE(timer->shard_flags, timer->shard_flags | TWHEEL_TIMER_WAS_PAST);
 	twheel_debug_activate(timer);
 	timer->node.expires = expires;
-	trace_twheel_timer_add(timer, shard->number);
 	shard->added++;
 	twheel_shard_add(shard, base, timer, tick);
+	trace_twheel_timer_add(timer, shard);
 }
 
 static __always_inline void arming_enqueue(const struct arming *arming)
@@ -658,7 +658,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	}
 	if (stays) {
 		timer->node.expires = arming.expires;
-		trace_twheel_timer_add(timer, arming.to->number);
+		trace_twheel_timer_stay(timer, arming.to->number);
 		arming.to->rearmed++;
 		ret = 1;
 	} else if (rearm_applies(timer, arming.expires, mode)) {

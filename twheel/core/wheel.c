@@ -54,6 +54,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <trace/events/twheel.h>
 
 #include "../compat.h"
 #include "wheel.h"
@@ -417,13 +418,16 @@ u64 twheel_queue_next(const struct twheel_queue *queue)
 EXPORT_SYMBOL_IF_KUNIT(twheel_queue_next);
 
 /* Move a node of a bucket that has expired; it is on no list. */
-static __always_inline void node_cascade(struct twheel_queue *queue, struct twheel_node *node)
+static __always_inline void node_cascade(struct twheel_queue *queue,
+					 const struct twheel_bucket *bucket,
+					 struct twheel_node *node)
 {
 	u64 tick = twheel_wheel_tick(&queue->wheel, node->expires);
 
 	/* With slack a node may become due on a high level. */
 	queue->nr_cascaded += tick > queue->wheel.now;
 	queue_place(queue, node, tick);
+	trace_twheel_timer_cascade(&queue->wheel, bucket, node);
 }
 
 /*
@@ -456,7 +460,7 @@ static unsigned int bucket_expire(struct twheel_queue *queue,
 			entry = rest.prev;
 			rest.prev = entry->prev;
 		}
-		node_cascade(queue, list_entry(entry, struct twheel_node, entry));
+		node_cascade(queue, bucket, list_entry(entry, struct twheel_node, entry));
 	}
 	if (more) {
 		rest.next->prev = &rest;

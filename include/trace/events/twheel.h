@@ -14,6 +14,10 @@
 
 void twheel_key_name(char *name, const struct twheel_key *key);
 
+struct twheel_bucket;
+struct twheel_shard;
+struct twheel_wheel;
+
 /* In all events, shard is the number of a shard in its wheel. */
 
 DECLARE_EVENT_CLASS(twheel_timer,
@@ -33,10 +37,76 @@ DECLARE_EVENT_CLASS(twheel_timer,
 		  __entry->timer, __entry->expires, __entry->shard)
 );
 
-/* A timer was added or re-armed; expires is its deadline in ns, or with slack that of its tick. */
-DEFINE_EVENT(twheel_timer, twheel_timer_add,
+/*
+ * A timer was added or re-armed; expires is its deadline in ns, or with slack that of its tick. It
+ * is in the bucket of this level and slot: on level -1 it is due or never expires.
+ */
+TRACE_EVENT(twheel_timer_add,
+	TP_PROTO(const struct twheel_timer *timer, struct twheel_shard *shard),
+	TP_ARGS(timer, shard),
+	TP_STRUCT__entry(
+		__field(const void *, timer)
+		__field(u64, expires)
+		__field(u64, tick)
+		__field(unsigned int, shard)
+		__field(int, level)
+		__field(int, slot)
+	),
+	TP_fast_assign(
+		struct place place;
+
+		place_of_timer(&place, shard, timer);
+		__entry->timer = timer;
+		__entry->expires = timer->node.expires;
+		__entry->tick = place.tick;
+		__entry->shard = shard->number;
+		__entry->level = place.level;
+		__entry->slot = place.slot;
+	),
+	TP_printk("timer=%p expires=%llu tick=%llu level=%d slot=%d shard=%u",
+		  __entry->timer, __entry->expires, __entry->tick, __entry->level,
+		  __entry->slot, __entry->shard)
+);
+
+/* A pending timer was re-armed to a later deadline, and stays in its bucket until that expires. */
+DEFINE_EVENT(twheel_timer, twheel_timer_stay,
 	TP_PROTO(const struct twheel_timer *timer, unsigned int shard),
 	TP_ARGS(timer, shard)
+);
+
+/*
+ * The bucket of a timer, level and slot, has expired before the deadline, and the timer has moved
+ * to another one: on to_level -1 it is due. now is the tick at which its bucket expired.
+ */
+TRACE_EVENT(twheel_timer_cascade,
+	TP_PROTO(struct twheel_wheel *wheel, const struct twheel_bucket *bucket,
+		 const struct twheel_node *node),
+	TP_ARGS(wheel, bucket, node),
+	TP_STRUCT__entry(
+		__field(const void *, timer)
+		__field(u64, tick)
+		__field(u64, now)
+		__field(int, level)
+		__field(int, slot)
+		__field(int, to_level)
+		__field(int, to_slot)
+	),
+	TP_fast_assign(
+		struct place place;
+
+		place_of_bucket(&place, wheel, bucket);
+		__entry->timer = container_of(node, struct twheel_timer, node);
+		__entry->now = wheel->now;
+		__entry->level = place.level;
+		__entry->slot = place.slot;
+		place_of(&place, wheel, node->expires);
+		__entry->tick = place.tick;
+		__entry->to_level = place.level;
+		__entry->to_slot = place.slot;
+	),
+	TP_printk("timer=%p tick=%llu level=%d slot=%d to_level=%d to_slot=%d now=%llu",
+		  __entry->timer, __entry->tick, __entry->level, __entry->slot,
+		  __entry->to_level, __entry->to_slot, __entry->now)
 );
 
 /* A pending timer was cancelled. */
