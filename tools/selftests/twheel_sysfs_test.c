@@ -371,6 +371,34 @@ TEST_F(shown, fdinfo_of_the_control_node)
 	close(control);
 }
 
+/* The operations of the first user in the fdinfo of the control node, or -1. */
+static long long user_ops(int control)
+{
+	long long ops = -1;
+
+	sscanf(fd_field(control, "twheel-user"), "ops=%lld max_ops=", &ops);
+	return ops;
+}
+
+TEST_F(shown, fdinfo_of_the_control_node_has_the_operations_of_users)
+{
+	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC), fd = twheel_open(0);
+	__u64 id;
+
+	ASSERT_LE(0, control);
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(0, user_ops(control));
+	id = add_deadline(fd, HOUR, 0, 0);
+	ASSERT_NE(0, id);
+	EXPECT_EQ(1, user_ops(control));
+	EXPECT_EQ(0, op_cancel(fd, id));
+	/* Its event is unread. */
+	EXPECT_EQ(1, user_ops(control));
+	close(fd);
+	EXPECT_EQ(0, user_ops(control));
+	close(control);
+}
+
 static struct {
 	bool over;
 	unsigned int unexpected;

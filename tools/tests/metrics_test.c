@@ -20,6 +20,8 @@
 #define MAX	"18446744073709551615"
 #define LINE	"twheel-wheel:\tclock=monotonic " COUNTS " " LATE " name=users\n"
 
+static const struct user user = { .uid = 1000, .counts = { 3, 100, 2, 50 } };
+
 /* Return: the output of the functions, freed by the caller. */
 static char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
 		     size_t nr_wheels)
@@ -31,6 +33,7 @@ static char *printed(const struct named *list, size_t nr, const struct wheel *wh
 	stdout = open_memstream(&text, &size);
 	print_purgatory_metrics(list, nr);
 	print_wheel_metrics(wheels, nr_wheels);
+	print_user_metrics(&user, nr_wheels != 0);
 	fclose(stdout);
 	stdout = out;
 	return text;
@@ -116,6 +119,32 @@ static void samples(void)
 	free(text);
 }
 
+static void users(void)
+{
+	char path[] = "/tmp/metrics_test.XXXXXX", *text;
+	struct wheel wheel = { .name = "w" };
+	int fd = mkstemp(path);
+	struct user *list;
+
+	CHECK(dprintf(fd, "%stwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=1000\n"
+		      "twheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=\n"
+		      "twheel-user:\tops=3\n"
+		      "twheel-user:\tops=0 max_ops=1 files=1 max_files=1 uid=0\n", LINE) > 0);
+	close(fd);
+	CHECK(read_users(path, &list) == 2 && list[0].uid == 1000 && list[1].uid == 0);
+	CHECK(list[0].counts[USER_OPS] == 3 && list[0].counts[USER_MAX_FILES] == 50);
+	free(list);
+	unlink(path);
+	CHECK(!read_users(path, &list) && !list);
+
+	text = printed(NULL, 0, &wheel, 1);
+	CHECK(strstr(text, "\ntwheel_user_operations{user=\"1000\"} 3\n"));
+	CHECK(strstr(text, "\ntwheel_user_operations_limit{user=\"1000\"} 100\n"));
+	CHECK(strstr(text, "\ntwheel_user_files{user=\"1000\"} 2\n"));
+	CHECK(strstr(text, "\ntwheel_user_files_limit{user=\"1000\"} 50\n"));
+	free(text);
+}
+
 static void histogram(void)
 {
 	struct wheel wheel;
@@ -155,6 +184,7 @@ static int print(void)
 	snprintf(wheels[1].name, sizeof(wheels[1].name), "a \"b\" \\c");
 	print_purgatory_metrics(&named, 1);
 	print_wheel_metrics(wheels, 2);
+	print_user_metrics(&user, 1);
 	puts("# EOF");
 	return 0;
 }
@@ -166,6 +196,7 @@ int main(int argc, char **argv)
 		{ "truncated and wrong lines of fdinfo are ignored", wrong_lines },
 		{ "wheels with the same name and clock are added up", several_wheels },
 		{ "metrics have a sample for each purgatory, reason, error and limit", samples },
+		{ "metrics have the counts and limits of users", users },
 		{ "a histogram of lateness is cumulative", histogram },
 		{ "metrics of nothing have no samples", none },
 		{ }

@@ -2,8 +2,8 @@
 /*
  * twheelctl metrics: counts of purgatories and wheels in the OpenMetrics text format.
  *
- * The counts of purgatories are in sysfs, those of wheels in the fdinfo of the control node,
- * which requires permission to open it.
+ * The counts of purgatories are in sysfs, those of wheels and users in the fdinfo of the control
+ * node, which requires permission to open it.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,8 +20,9 @@ static const char metrics_help[] =
 "usage: twheelctl metrics\n"
 "\n"
 "Prints counts in the OpenMetrics text format, for example for the textfile collector of\n"
-"the node exporter: those of all named purgatories, and those of all wheels, which include\n"
-"a histogram of lateness. The latter require permission to open /dev/twheel-control.\n"
+"the node exporter: those of all named purgatories, those of all wheels, which include a\n"
+"histogram of lateness, and those of all users, which include private purgatories. The\n"
+"latter two require permission to open /dev/twheel-control.\n"
 "\n"
 "A counter begins at 0 when the purgatory is created or the module is loaded.\n";
 
@@ -112,6 +113,15 @@ static const struct wheel_family wheel_families[] = {
 	{ { "twheel_wheel_wakeups", "counter", "Wake-ups of reapers." }, WHEEL_WAKEUPS },
 	{ { "twheel_wheel_slow", "counter", "Callbacks that took long." }, WHEEL_SLOW },
 	{ }
+};
+
+/* By enum user_count. */
+static const struct family user_families[NR_USER_COUNTS] = {
+	[USER_OPS] = { "twheel_user_operations", "gauge",
+		       "Operations that are pending or unread, in all purgatories." },
+	[USER_MAX_OPS] = { "twheel_user_operations_limit", "gauge", "Limit on these operations." },
+	[USER_FILES] = { "twheel_user_files", "gauge", "Open files of all purgatories." },
+	[USER_MAX_FILES] = { "twheel_user_files_limit", "gauge", "Limit on open files." },
 };
 
 static void print_head(const struct family *family)
@@ -228,21 +238,34 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 		print_histogram(&list[i]);
 }
 
-/* Prints the counts of the wheels, or the reason why there are none. */
+void print_user_metrics(const struct user *list, size_t nr)
+{
+	for (size_t count = 0; count < NR_USER_COUNTS; count++) {
+		print_head(&user_families[count]);
+		for (size_t i = 0; i < nr; i++)
+			printf("%s{user=\"%llu\"} %llu\n", user_families[count].name, list[i].uid,
+			       list[i].counts[count]);
+	}
+}
+
+/* Prints the counts of the wheels and of the users, or the reason why there are none. */
 static void print_wheels(void)
 {
 	int fd = open(TWHEEL_CONTROL, O_RDONLY | O_CLOEXEC);
+	size_t nr, nr_users, unknown;
+	struct user *users;
 	struct wheel *list;
-	size_t nr, unknown;
 	char path[64];
 
 	if (fd < 0) {
-		fprintf(stderr, "twheelctl metrics: no counts of wheels: cannot open %s: %s\n",
+		fprintf(stderr,
+			"twheelctl metrics: no counts of wheels and users: cannot open %s: %s\n",
 			TWHEEL_CONTROL, strerror(errno));
 		return;
 	}
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	nr = read_wheels(path, &list, &unknown);
+	nr_users = read_users(path, &users);
 	close(fd);
 	if (unknown)
 		fprintf(stderr,
@@ -251,7 +274,9 @@ static void print_wheels(void)
 	else if (!nr)
 		fprintf(stderr, "twheelctl metrics: no counts of wheels in %s\n", path);
 	print_wheel_metrics(list, nr);
+	print_user_metrics(users, nr_users);
 	free(list);
+	free(users);
 }
 
 enum outcome metrics_command(struct command_line *line)

@@ -11,5 +11,6 @@
 /* Prints the counts, each followed by its help; without the end marker. */
 void print_purgatory_metrics(const struct named *list, size_t nr);
 void print_wheel_metrics(const struct wheel *list, size_t nr);
+void print_user_metrics(const struct user *list, size_t nr);
 
 #endif /* TWHEELCTL_METRICS_H */

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Reads the counts of the wheels. See wheels.h.
+ * Reads the counts of the wheels and of the users. See wheels.h.
  *
  * A line consists of fields, each after a space or a tab: "clock=", the counts, "late=" and
- * "name=", which is the last one and extends to the end of the line.
+ * "name=", which is the last one and extends to the end of the line; or for a user the counts and
+ * "uid=".
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "wheels.h"
 
 #define LINE_PREFIX	"twheel-wheel:"
+#define USER_PREFIX	"twheel-user:"
 
 static const char *const wheel_counts[NR_WHEEL_COUNTS] = {
 	[WHEEL_PENDING] = "pending",
@@ -146,6 +148,35 @@ size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
 		}
 		*list = must_realloc(*list, nr + 1, sizeof(wheel));
 		(*list)[nr++] = wheel;
+	}
+	free(line);
+	fclose(file);
+	return nr;
+}
+
+bool parse_user(const char *line, struct user *user)
+{
+	return sscanf(line,
+		      USER_PREFIX "\tops=%llu max_ops=%llu files=%llu max_files=%llu uid=%llu",
+		      &user->counts[USER_OPS], &user->counts[USER_MAX_OPS],
+		      &user->counts[USER_FILES], &user->counts[USER_MAX_FILES], &user->uid) == 5;
+}
+
+size_t read_users(const char *path, struct user **list)
+{
+	FILE *file = fopen(path, "re");
+	struct user user;
+	char *line = NULL;
+	size_t size = 0, nr = 0;
+
+	*list = NULL;
+	if (!file)
+		return 0;
+	while (getline(&line, &size, file) >= 0) {
+		if (!parse_user(line, &user))
+			continue;
+		*list = must_realloc(*list, nr + 1, sizeof(user));
+		(*list)[nr++] = user;
 	}
 	free(line);
 	fclose(file);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Reads the counts of the wheels from the fdinfo of the control node.
+ * Reads the counts of the wheels and of the users from the fdinfo of the control node.
  */
 #ifndef TWHEELCTL_WHEELS_H
 #define TWHEELCTL_WHEELS_H
@@ -38,6 +38,36 @@ struct wheel {
 	__u64 counts[NR_WHEEL_COUNTS];
 	__u64 late[WHEEL_LATE_BUCKETS];
 };
+
+enum user_count {
+	USER_OPS,
+	USER_MAX_OPS,
+	USER_FILES,
+	USER_MAX_FILES,
+	NR_USER_COUNTS,
+};
+
+/**
+ * struct user - what a user has
+ * @uid: the user
+ * @counts: counts by enum user_count
+ */
+struct user {
+	__u64 uid;
+	__u64 counts[NR_USER_COUNTS];
+};
+
+/**
+ * parse_user() - parse a line of fdinfo about a user
+ * @line: the line, with or without its newline
+ * @user: set to the counts
+ *
+ * Return: false if the line is of another kind, or lacks a count.
+ */
+bool parse_user(const char *line, struct user *user);
+
+/* read_wheels() for the users; a line that cannot be parsed is skipped. */
+size_t read_users(const char *path, struct user **list);
 
 /**
  * parse_wheel() - parse a line of fdinfo

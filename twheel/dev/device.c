@@ -126,6 +126,7 @@ static struct miscdevice private_misc = {
 static void control_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	twheel_wheels_show(m);
+	twheel_users_show(m);
 }
 
 static const struct file_operations control_fops = {

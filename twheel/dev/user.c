@@ -33,9 +33,12 @@
 #include <linux/capability.h>
 #include <linux/cred.h>
 #include <linux/err.h>
+#include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
+#include <linux/seq_file.h>
 #include <linux/slab.h>
 #include <linux/user_namespace.h>
 
@@ -415,25 +418,58 @@ void twheel_users_query(struct twheel_query_args *query)
 	twheel_user_put(user);
 }
 
+/* The user with the lowest key from @key on, with a reference, or NULL. Sets @key behind it. */
+static struct twheel_user *user_next(struct xarray *array, unsigned long *key)
+{
+	struct twheel_user *user;
+
+	xa_lock(array);
+	user = xa_find(array, key, ULONG_MAX, XA_PRESENT);
+	if (user)
+		refcount_inc(&user->ref);
+	xa_unlock(array);
+	++*key;
+	return user;
+}
+
+static void user_show(struct seq_file *file, const struct twheel_user *user)
+{
+	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u\n",
+		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max_ops,
+		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max_files,
+		   from_kuid_munged(current_user_ns(), user->uid));
+}
+
+/*
+ * Print a line for each user of the initial user namespace, which includes what the ids of its
+ * namespaces are charged. Other users are visible to an administrator only. The reader sees ids of
+ * its own namespace.
+ */
+void twheel_users_show(struct seq_file *file)
+{
+	bool all = file_ns_capable(file->file, &init_user_ns, CAP_SYS_ADMIN);
+	struct twheel_user *user;
+	unsigned long key = 0;
+
+	while ((user = user_next(&users, &key))) {
+		if (all || twheel_user_is_caller(user))
+			user_show(file, user);
+		twheel_user_put(user);
+		cond_resched();
+	}
+}
+
 /* Destroy the wheels of the users in an array, which has no ids of ids. */
 static void users_exit(struct xarray *array)
 {
 	struct twheel_user *user;
 	unsigned long key = 0;
 
-	for (;;) {
-		xa_lock(array);
-		user = xa_find(array, &key, ULONG_MAX, XA_PRESENT);
-		if (user)
-			refcount_inc(&user->ref);
-		xa_unlock(array);
-		if (!user)
-			break;
+	while ((user = user_next(array, &key))) {
 		if (!user->owner)
 			users_exit(&user->ids);
 		flush_delayed_work(&user->idle);
 		twheel_user_put(user);
-		key++;
 	}
 	WARN_ON_ONCE(!twheel_array_empty(array));
 	xa_destroy(array);

@@ -15,6 +15,8 @@
 
 #include "../core/twheel.h"
 
+struct seq_file;
+
 /* For all memory that users can multiply. */
 #define TWHEEL_GFP_USER		(GFP_KERNEL | TWHEEL_GFP_ACCOUNT)
 
@@ -92,6 +94,7 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr);
 struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock);
 void twheel_users_query(struct twheel_query_args *query);
+void twheel_users_show(struct seq_file *file);
 
 /*
  * Look up or create a wheel. The caller has charged an operation to the user, and the wheel is
