@@ -59,6 +59,9 @@ endif
 broker: guest-6.12
 	$(stage) scripts/check-broker
 
+alerts: guest-6.12
+	$(stage) scripts/check-alerts
+
 trace: guest-6.12 $(if $(LONG),guest-6.1)
 	$(stage) scripts/check-trace
 
@@ -95,5 +98,5 @@ static rig rig-broken: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb shell tools model static rig rig-broken kunit exact broker trace programs source
+.PHONY: all deb shell tools model static rig rig-broken kunit exact broker alerts trace programs source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

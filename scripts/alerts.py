@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+The alert rules and the dashboard of share/.
+
+    alerts.py tests LOG FOLDER      write a test of promtool for each situation of scripts/guest/alerts
+    alerts.py queries               print the queries of the dashboard as recording rules
+    alerts.py dashboard METRICS     print the dashboard, with a panel for each metric in this file
+
+The metrics of a situation are taken before and after it.  In its test, the gauges keep their last
+values for half an hour, and the counters go on by their increments every 15 seconds.
+"""
+
+import json
+import pathlib
+import re
+import sys
+
+TOP = pathlib.Path(__file__).resolve().parent.parent
+DASHBOARD = TOP / "share/dashboard.json"
+
+# The alerts that fire in each situation.
+FIRES = {
+    "healthy": [],
+    "nearly_full": ["TwheelNearlyFull"],
+    "rejects": ["TwheelRejects"],
+    "reader_stopped": ["TwheelEventsNotRead", "TwheelMostlyExpires"],
+    "mostly_expires": ["TwheelMostlyExpires"],
+    "late": ["TwheelLate"],
+    "slow_callbacks": ["TwheelSlowCallbacks"],
+    "vanished": ["TwheelPurgatoryVanished"],
+    "user_nearly_full": ["TwheelUserNearlyFull"],
+}
+# These need no metric of twheel.
+OTHERS = {
+    "stale": (["TwheelMetricsStale"],
+              {'node_textfile_mtime_seconds{file="/var/lib/twheel.prom"}': "0+0x120"}),
+}
+
+
+def samples(log):
+    """The values by situation, moment and series."""
+    found = {}
+    for line in log.read_text(errors="replace").splitlines():
+        match = re.search(r"\| sample (\w+) (before|after) (twheel\S+) (\S+)", line)
+        if match:
+            moments = found.setdefault(match[1], {"before": {}, "after": {}})
+            moments[match[2]][match[3]] = float(match[4])
+    return found
+
+
+def is_counter(series):
+    return re.match(r"\w+_(total|bucket|count|sum)\b", series)
+
+
+def values(series, before, after):
+    if series not in after:
+        return f"{before[series]:g}+0x20 _x100"
+    if not is_counter(series):
+        return f"{after[series]:g}+0x120"
+    start = before.get(series, 0)
+    return f"{start:.9g}+{after[series] - start:.9g}x120"
+
+
+def test(fires, series):
+    return {
+        "rule_files": [str(TOP / "share/alerts.yml")],
+        "evaluation_interval": "15s",
+        "tests": [{
+            "interval": "15s",
+            "input_series": [{"series": name, "values": text} for name, text in series.items()],
+            "promql_expr_test": [{
+                "expr": 'count by (alertname) (ALERTS{alertstate="firing"} == 1) > bool 0',
+                "eval_time": "12m" if fires == ["TwheelPurgatoryVanished"] else "25m",
+                "exp_samples": [{"labels": f'{{alertname="{name}"}}', "value": 1}
+                                for name in fires],
+            }],
+        }],
+    }
+
+
+def write_tests(log, folder):
+    folder.mkdir(parents=True, exist_ok=True)
+    found = samples(log)
+    if found.keys() != FIRES.keys():
+        sys.exit(f"situations differ: {found.keys() ^ FIRES.keys()}")
+    tests = {name: (fires, {series: values(series, **found[name]) for series in
+                            found[name]["before"] | found[name]["after"]})
+             for name, fires in FIRES.items()}
+    for name, arguments in (tests | OTHERS).items():
+        # JSON is YAML.
+        (folder / f"{name}.yml").write_text(json.dumps(test(*arguments), indent=1))
+
+
+def panel(number, title, help_text, unit, targets):
+    return {
+        "id": number + 1,
+        "type": "timeseries",
+        "title": title,
+        "description": help_text,
+        "datasource": {"type": "prometheus", "uid": "${datasource}"},
+        "gridPos": {"x": number % 3 * 8, "y": number // 3 * 8, "w": 8, "h": 8},
+        "fieldConfig": {"defaults": {"unit": unit, "min": 0}, "overrides": []},
+        "targets": [{"refId": chr(ord("A") + at), "expr": expr, "legendFormat": legend}
+                    for at, (expr, legend) in enumerate(targets)],
+    }
+
+
+def selected(name):
+    """The filter of the variables, by the labels of a metric."""
+    if name.startswith("twheel_wheel_"):
+        return f'{name}{{instance=~"$instance"}}'
+    if name.startswith("twheel_user_"):
+        return f'{name}{{instance=~"$instance"}}'
+    return f'{name}{{instance=~"$instance",purgatory=~"$purgatory"}}'
+
+
+def legend_of(name):
+    if name.startswith("twheel_wheel_"):
+        return "{{wheel}} {{clock}}"
+    if name.startswith("twheel_user_"):
+        return "user {{user}}"
+    return "{{purgatory}} {{reason}}{{error}}"
+
+
+def panels(text):
+    """A panel for each metric; a limit is in the panel of the metric that it limits."""
+    families = re.findall(r"^# TYPE (\S+) (\S+)\n(?:# UNIT .*\n)?# HELP \S+ (.*)", text, re.M)
+    limits = {name for name, *_ in families if name.endswith("_limit")}
+    for name, kind, help_text in families:
+        if kind == "histogram":
+            rate = f"sum by (clock, le) (rate({selected(name + '_bucket')}[$__rate_interval]))"
+            yield (name, help_text, "s",
+                   [(f"histogram_quantile({quantile}, {rate})", f"{quantile} {{{{clock}}}}")
+                    for quantile in (0.5, 0.99, 0.999)])
+        elif kind == "counter":
+            yield (f"{name} a second", help_text, "ops",
+                   [(f"rate({selected(name + '_total')}[$__rate_interval])", legend_of(name))])
+        elif name == "twheel_file_pending_limit" or name not in limits:
+            targets = [(selected(name), legend_of(name))]
+            if name + "_limit" in limits:
+                targets.append((selected(name + "_limit"), legend_of(name) + " limit"))
+            yield name, help_text, "short", targets
+
+
+def variable(name, query):
+    return {"name": name, "type": "query", "query": query, "includeAll": True, "multi": True,
+            "datasource": {"type": "prometheus", "uid": "${datasource}"}, "refresh": 2,
+            "current": {"text": "All", "value": "$__all"}}
+
+
+def dashboard(text):
+    return {
+        "title": "twheel",
+        "uid": "twheel",
+        "tags": ["twheel"],
+        "schemaVersion": 36,
+        "time": {"from": "now-1h", "to": "now"},
+        "refresh": "30s",
+        "templating": {"list": [
+            {"name": "datasource", "type": "datasource", "query": "prometheus"},
+            variable("instance", "label_values(twheel_wheel_pending, instance)"),
+            variable("purgatory", 'label_values(twheel_pending{instance=~"$instance"}, purgatory)'),
+        ]},
+        "panels": [panel(number, *arguments) for number, arguments in enumerate(panels(text))],
+    }
+
+
+def queries():
+    """With values for the variables."""
+    found = [target["expr"] for entry in json.loads(DASHBOARD.read_text())["panels"]
+             for target in entry["targets"]]
+    rules = [{"record": f"query:{number}", "expr": expr.replace("$__rate_interval", "1m")}
+             for number, expr in enumerate(found)]
+    return {"groups": [{"name": "dashboard", "rules": rules}]}
+
+
+match sys.argv[1:]:
+    case ["tests", log, folder]:
+        write_tests(pathlib.Path(log), pathlib.Path(folder))
+    case ["queries"]:
+        print(json.dumps(queries()))
+    case ["dashboard", metrics]:
+        print(json.dumps(dashboard(pathlib.Path(metrics).read_text()), indent="\t"))
+    case _:
+        sys.exit(__doc__)
