@@ -5,6 +5,7 @@ Sphinx extension: tables and plots of the figures in Documentation/performance/.
     .. goals:: KIND FILE...             the goals of a kind, bad ones first: see figures.Goal
     .. machines:: FILE...               the machines of the files
     .. peers:: FILE                     the table of bench-peers
+    .. rates:: FILE                     jobs a second of some of these, on the machine of the file
     .. costs:: FILE SUITE               plots of the cost of each figure over the number pending
 
 A file is named without .txt.  A file that does not exist is a sentence, until it is measured.
@@ -80,6 +81,25 @@ class Peers(Base):
         yield from ("", *table.splitlines(), "")
 
 
+class Rates(Base):
+    rows = (("twheel_kernel", "twheel, in the kernel"),
+            ("twheel_device", "twheel, from programs in C, 64 calls at once"),
+            ("heap_timerfd", "a heap in the process, in C"),
+            ("asyncio", "a heap in the process, in Python (asyncio)"))
+    jobs = ("timeouts", "sessions", "quorum")
+
+    def lines(self, name):
+        found = self.file(name)
+        cpu = {(figure.of, figure.case): figure.median for figure in found.by_key.values()
+               if figure.what == "cpu"}
+        rows = [["a second, on one CPU", "timeouts", "heartbeats", "waits for 2 of 3 keys"]]
+        rows += [[title, *(f"{float(f'{1e9 / cpu[of, job]:.2g}'):,.0f}" for job in self.jobs)]
+                 for of, title in self.rows]
+        yield from list_table(rows)
+        yield f"The machine: {'; '.join(found.comments[1:] or found.comments)}."
+        yield ""
+
+
 def scale(low, high, size):
     """A logarithmic axis: the position of a value, and the powers of ten."""
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
@@ -140,5 +160,6 @@ def setup(app):
     app.add_directive("goals", Goals)
     app.add_directive("machines", Machines)
     app.add_directive("peers", Peers)
+    app.add_directive("rates", Rates)
     app.add_directive("costs", Costs)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
