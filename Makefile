@@ -62,8 +62,8 @@ htmldocs: ## render Documentation/ in build/html
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
-vm: ## a shell in that VM, with the module loaded and twheelctl in PATH (DEMO_KERNEL=)
-	@scripts/first-shell $(DEMO_KERNEL)
+vm: ## a shell in that VM, with the module loaded and twheelctl in PATH (DEMO_KERNEL=, FILES=)
+	@scripts/first-shell $(DEMO_KERNEL) $(FILES)
 
 shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 	@scripts/install-packages demo
