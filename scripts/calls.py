@@ -6,7 +6,8 @@ Print what is derived from Documentation/calls.toml, the list of the calls of th
     calls.py man PAGE   a manual page, with the errors of the calls in its line .\\" ERRORS CALL...
     calls.py header     the header <twheel_calls.h>, for the selftests, the fuzzer and the fake
 
-The extension of Sphinx in Documentation/sphinx renders the errors and a table of the calls.
+The extension of Sphinx in Documentation/sphinx renders the errors, a table of the calls, and one of
+their numbers and structures, which come from the uapi header.
 """
 
 import itertools
@@ -69,6 +70,67 @@ def rst_table():
     lines = [f"   {'  -' if column else '* -'} {cell}".rstrip()
              for row in rows for column, cell in enumerate(row)]
     return "\n".join([".. list-table::", "   :header-rows: 1", "", *lines])
+
+
+SIZES = {"__u8": 1, "char": 1, "__u32": 4, "__s32": 4, "__u64": 8}
+
+
+class Layout:
+    """The structures of the uapi header, whose fields have their natural alignment."""
+
+    def __init__(self):
+        text = (TOP / "include/uapi/linux/twheel.h").read_text()
+        text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+        self.constants = {name: int(value, 0) for name, value in re.findall(
+            r"^(?:#define )?\s*(TWHEEL_\w+)(?:\s*=)?\s+(0?x?[0-9A-F]+)U?,?$", text, re.M)}
+        self.bodies = dict(re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.S | re.M))
+
+    def size(self, kind):
+        """Size and alignment of a type."""
+        if kind in SIZES:
+            return SIZES[kind], SIZES[kind]
+        fields = list(self.fields(kind.removeprefix("struct ")))
+        align = max(self.size(base)[1] for _, base, _, _ in fields)
+        _, base, count, offset = fields[-1]
+        return -(-(offset + self.size(base)[0] * count) // align) * align, align
+
+    def fields(self, struct):
+        """Name, type, length and offset of each field."""
+        offset = 0
+        for kind, name, length in re.findall(r"^\t(struct \w+|\w+) (\w+)(?:\[(\w+)\])?;",
+                                             self.bodies[struct], re.M):
+            count = self.constants.get(length) or int(length or 1)
+            size, align = self.size(kind)
+            offset = -(-offset // align) * align
+            yield name, kind, count, offset
+            offset += size * count
+
+    def request(self, call):
+        """_IOWR() of the magic number, the call and the structure."""
+        return (3 << 30 | self.size(f"struct twheel_{call.lower()}_args")[0] << 16 |
+                self.constants["TWHEEL_IOC_MAGIC"] << 8 | self.constants[f"TWHEEL_CALL_{call}"])
+
+
+def rst_fields(layout, struct):
+    for name, kind, count, offset in layout.fields(struct):
+        short = kind.removeprefix("struct ").removeprefix("__")
+        yield f"{offset} {name}: {short}{f'[{count}]' if count > 1 else ''}"
+
+
+def rst_numbers():
+    """Tables of the numbers of the ioctls, and of the offsets of fields."""
+    layout = Layout()
+    lines = [".. list-table::", "   :header-rows: 1", "   :widths: 22 14 8 56", "",
+             "   * - call", "     - number", "     - bytes", "     - offset and type of the fields"]
+    for call in IOCTLS:
+        struct = f"twheel_{call.lower()}_args"
+        lines += [f"   * - TWHEEL_IOC_{call}", f"     - ``{layout.request(call):#010x}``",
+                  f"     - {layout.size(f'struct {struct}')[0]}",
+                  f"     - {', '.join(rst_fields(layout, struct))}"]
+    for struct in ("twheel_key", "twheel_watch_spec", "twheel_event"):
+        lines += [f"   * - {struct}", "     -", f"     - {layout.size(f'struct {struct}')[0]}",
+                  f"     - {', '.join(rst_fields(layout, struct))}"]
+    return "\n".join(lines)
 
 
 def function(call):
@@ -181,6 +243,15 @@ def header():
         for error, texts in CALLS[call].get("bad", {}).items():
             for text in texts:
                 yield f'\tX({call}, {error}, "{text}", ({c_assignments(call, text)}));\t\\'
+    yield "\n/* The table of the numbers in the documentation. */"
+    layout = Layout()
+    yield from (f"_Static_assert(TWHEEL_IOC_{call} == {layout.request(call):#x}, "
+                f'"number of {call}");' for call in IOCTLS)
+    for struct in layout.bodies:
+        if struct in ("twheel_command", "twheel_result"):
+            continue
+        yield from (f"_Static_assert(offsetof(struct {struct}, {name}) == {offset}, "
+                    f'"{struct}.{name}");' for name, _, _, offset in layout.fields(struct))
     yield "\n#endif"
 
 

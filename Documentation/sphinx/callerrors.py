@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Sphinx extension: the directives `errors`, with the name of a call, and `calls`, a table of all
-ioctls.  Both render Documentation/calls.toml.
+ioctls, from Documentation/calls.toml; and `numbers`, a table of their numbers, from the header.
 """
 import calls
 from docutils import nodes
@@ -29,7 +29,13 @@ class Calls(Rendered):
         return calls.rst_table()
 
 
+class Numbers(Rendered):
+    def text(self):
+        return calls.rst_numbers()
+
+
 def setup(app):
     app.add_directive("errors", Errors)
     app.add_directive("calls", Calls)
+    app.add_directive("numbers", Numbers)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
