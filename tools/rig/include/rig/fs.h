@@ -133,6 +133,7 @@ void iov_iter_advance(struct iov_iter *iter, size_t size);
 void iov_iter_revert(struct iov_iter *iter, size_t size);
 void iov_iter_truncate(struct iov_iter *iter, size_t size);
 
+struct io_uring_cmd;
 struct poll_table_struct;
 struct file_operations {
 	int (*rig_show)(struct seq_file *file, void *unused);	/* first: see seq.h */
@@ -145,6 +146,7 @@ struct file_operations {
 	int (*fasync)(int fd, struct file *file, int on);
 	long (*unlocked_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
 	long (*compat_ioctl)(struct file *file, unsigned int cmd, unsigned long arg);
+	int (*uring_cmd)(struct io_uring_cmd *cmd, unsigned int issue_flags);
 	void (*show_fdinfo)(struct seq_file *seq, struct file *file);
 };
 

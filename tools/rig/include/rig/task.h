@@ -32,6 +32,7 @@ struct task_struct {
 	pid_t			pid;
 	int			refs;
 	bool			is_kthread;
+	unsigned int		flags;		/* PF_*, see uring.h */
 	bool			should_stop;
 	bool			sleeps;		/* in schedule() */
 	bool			exited;		/* @result is valid */
