@@ -24,7 +24,8 @@ with LIST.open("rb") as file:
 IOCTLS = [call for call in CALLS if call.isupper()]
 
 # The functions of the library that are not named after their call.
-FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events"}
+FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events",
+             "uring": "twheel_uring_prep_add"}
 
 
 def node(call):
@@ -63,9 +64,10 @@ def rst_errors(call):
 
 def rst_table():
     """A table of the ioctls."""
-    rows = [("call", "node", "open for", "right", "in a batch", "descriptor", "killable")]
+    rows = [("call", "node", "open for", "right", "in a batch", "io_uring", "descriptor",
+             "killable")]
     rows += [(f"TWHEEL_IOC_{call}", node(call), CALLS[call]["mode"], right(call).lower(),
-              *("yes" if CALLS[call].get(key) else "" for key in ("batch", "opens", "killable")))
+              *("yes" if CALLS[call].get(key) else "" for key in ("batch", "ring", "opens", "killable")))
              for call in IOCTLS]
     lines = [f"   {'  -' if column else '* -'} {cell}".rstrip()
              for row in rows for column, cell in enumerate(row)]
@@ -174,6 +176,7 @@ STRUCT = """
  * @right: TWHEEL_RIGHT_* that a restricted file needs; 0 for none, or if it depends on the
  *	arguments; TWHEEL_RIGHT_OTHERS if such a file cannot make the call
  * @batch: available in a batch
+ * @ring: available as a command of io_uring
  * @opens: returns a descriptor
  * @out: offset of the output fields
  * @out_end: end of the output fields, 0 without any
@@ -186,6 +189,7 @@ struct twheel_call_row {
 	unsigned int mode;
 	__u32 right;
 	bool batch;
+	bool ring;
 	bool opens;
 	unsigned int out;
 	unsigned int out_end;
@@ -206,7 +210,7 @@ def c_row(call):
               f".errors = {{ {', '.join(errors(call))} }}"]
     if right(call):
         fields.append(f".right = TWHEEL_RIGHT_{right(call)}")
-    fields += [f".{key} = true" for key in ("batch", "opens") if row.get(key)]
+    fields += [f".{key} = true" for key in ("batch", "ring", "opens") if row.get(key)]
     if node(call) == "control":
         fields.append(".control = true")
     if "output" in row:

@@ -48,4 +48,34 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #define TWHEEL_IMPORT_NS(namespace) MODULE_IMPORT_NS(namespace)
 #endif
 
+/*
+ * Commands of io_uring: the exit of a ring cancels them since 6.7; their header exists since 6.8.
+ * On older kernels, a ring with an operation that has no deadline would never be freed.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#define TWHEEL_HAS_URING
+#endif
+
+/* io_uring_cmd_done() has no second result since 6.18. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, issue_flags)
+#else
+#define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, 0, issue_flags)
+#endif
+
+/* Define @name as task work that calls @fn. Its arguments are others since 6.19. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
+#define TWHEEL_URING_TASK_WORK(name, fn)						\
+	static void name(struct io_tw_req req, io_tw_token_t token)			\
+	{										\
+		fn(io_uring_cmd_from_tw(req), IO_URING_CMD_TASK_WORK_ISSUE_FLAGS);	\
+	}
+#else
+#define TWHEEL_URING_TASK_WORK(name, fn)						\
+	static void name(struct io_uring_cmd *cmd, unsigned int issue_flags)		\
+	{										\
+		fn(cmd, issue_flags);							\
+	}
+#endif
+
 #endif /* _TWHEEL_COMPAT_H */

@@ -306,6 +306,9 @@ TEST(batch_args_layout)
 
 TEST(event_layout)
 {
+	SIZE(twheel_uring_args, 16);
+	FIELD(twheel_uring_args, args, 0, 8);
+	FIELD(twheel_uring_args, event, 8, 8);
 	SIZE(twheel_event, 128);
 	FIELD(twheel_event, id, 0, 8);
 	FIELD(twheel_event, cookie, 8, 8);

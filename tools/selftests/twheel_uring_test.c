@@ -4,56 +4,17 @@
  * worker thread that blocks, and takes each event once.  The ring is used without a
  * library.
  */
-#include <linux/io_uring.h>
-#include <sys/uio.h>
-#include "named.h"
+#include "ring.h"
 
 #define NAME		"uring"
-#define ENTRIES		8
-
-struct ring {
-	int fd;
-	unsigned int *sq_tail, *sq_mask, *sq_array;
-	unsigned int *cq_head, *cq_tail, *cq_mask;
-	struct io_uring_sqe *sqes;
-	struct io_uring_cqe *cqes;
-};
-
-static bool ring_open(struct ring *ring)
-{
-	struct io_uring_params p = { 0 };
-	char *sq, *cq;
-
-	ring->fd = syscall(SYS_io_uring_setup, ENTRIES, &p);
-	if (ring->fd < 0)
-		return false;
-	sq = mmap(NULL, p.sq_off.array + p.sq_entries * sizeof(__u32), PROT_READ | PROT_WRITE,
-		  MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
-	cq = mmap(NULL, p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe),
-		  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-		  IORING_OFF_CQ_RING);
-	ring->sqes = mmap(NULL, p.sq_entries * sizeof(struct io_uring_sqe),
-			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-			  IORING_OFF_SQES);
-	if (sq == MAP_FAILED || cq == MAP_FAILED || ring->sqes == MAP_FAILED)
-		return false;
-	ring->sq_tail = (void *)(sq + p.sq_off.tail);
-	ring->sq_mask = (void *)(sq + p.sq_off.ring_mask);
-	ring->sq_array = (void *)(sq + p.sq_off.array);
-	ring->cq_head = (void *)(cq + p.cq_off.head);
-	ring->cq_tail = (void *)(cq + p.cq_off.tail);
-	ring->cq_mask = (void *)(cq + p.cq_off.ring_mask);
-	ring->cqes = (void *)(cq + p.cq_off.cqes);
-	return true;
-}
 
 /* Submit a read of up to @nr events, or into the pieces @iov. */
 static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, unsigned int nr,
 		      const struct iovec *iov, __u64 name)
 {
-	unsigned int tail = *ring->sq_tail, at = tail & *ring->sq_mask;
+	struct io_uring_sqe *sqe = ring_entry(ring);
 
-	ring->sqes[at] = (struct io_uring_sqe) {
+	*sqe = (struct io_uring_sqe) {
 		.opcode = iov ? IORING_OP_READV : IORING_OP_READ,
 		.fd = fd,
 		.off = ~0ULL,
@@ -61,30 +22,7 @@ static bool ring_read(struct ring *ring, int fd, struct twheel_event *events, un
 		.len = iov ? nr : nr * sizeof(*events),
 		.user_data = name,
 	};
-	ring->sq_array[at] = at;
-	__atomic_store_n(ring->sq_tail, tail + 1, __ATOMIC_RELEASE);
-	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0) == 1;
-}
-
-/* Wait for a completion. Return: its result, -1000 after a timeout. */
-static int ring_result(struct ring *ring, __u64 *name)
-{
-	unsigned int head = *ring->cq_head;
-	struct io_uring_cqe *cqe;
-	int result;
-
-	if (!wait_for(__atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != head))
-		return -1000;
-	cqe = &ring->cqes[head & *ring->cq_mask];
-	result = cqe->res;
-	*name = cqe->user_data;
-	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
-	return result;
-}
-
-static bool is_complete(struct ring *ring)
-{
-	return __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != *ring->cq_head;
+	return ring_submit(ring);
 }
 
 FIXTURE(uring) {
@@ -106,7 +44,8 @@ FIXTURE_SETUP(uring)
 
 FIXTURE_TEARDOWN(uring)
 {
-	close(self->ring.fd);
+	if (self->ring.fd >= 0)
+		ring_close(&self->ring);
 	close(self->fd);
 	remove_all_named();
 	/* A ring releases its files some time after it was closed. */
@@ -205,8 +144,7 @@ TEST_F(uring, ring_is_closed_during_a_read)
 	struct twheel_event event;
 
 	ASSERT_TRUE(ring_read(&self->ring, self->fd, &event, 1, NULL, 1));
-	close(self->ring.fd);
-	self->ring.fd = -1;
+	ring_close(&self->ring);
 	usleep(10000);
 	ASSERT_TRUE(end_one(self->fd, 0, 3));
 	/* The event was not lost, unless the read completed before it was cancelled. */

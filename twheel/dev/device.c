@@ -30,6 +30,7 @@
  *	list.c		calls that list operations
  *	named.c		named purgatories and their attributes
  *	ioctl.c		the ioctl table, argument structures, batches
+ *	uring.c		commands of io_uring
  *	device.c	the nodes
  *
  * References
@@ -65,6 +66,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 
+#include "../compat.h"
 #include "device.h"
 #include "ids.h"
 #include "instance.h"
@@ -72,6 +74,7 @@
 #include "named.h"
 #include "open.h"
 #include "queue.h"
+#include "uring.h"
 #include "user.h"
 
 /* Both nodes exist: the module stays. A file must not be open when its load fails. */
@@ -101,6 +104,7 @@ static const struct file_operations file_fops = {
 	.fasync		= twheel_fasync,
 	.unlocked_ioctl	= twheel_file_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+	.uring_cmd	= twheel_uring_cmd,
 	.show_fdinfo	= twheel_file_show,
 };
 

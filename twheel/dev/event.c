@@ -257,7 +257,7 @@ u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reaso
 /* Reading */
 
 /* A periodic operation needs the lock of its event queue. */
-static void event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
+void twheel_event_fill(struct twheel_file_op *file_op, struct twheel_event *event)
 {
 	struct twheel_file_periodic *periodic = twheel_file_op_periodic(file_op);
 	struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
@@ -346,11 +346,11 @@ static u32 events_fill_and_copy(struct twheel_events *events, struct twheel_file
 
 	for (i = 0; i < nr; i++) {
 		if (likely(!twheel_file_op_periodic(file_ops[i]))) {
-			event_fill(file_ops[i], &event[i]);
+			twheel_event_fill(file_ops[i], &event[i]);
 			continue;
 		}
 		spin_lock(&events->lock);
-		event_fill(file_ops[i], &event[i]);
+		twheel_event_fill(file_ops[i], &event[i]);
 		spin_unlock(&events->lock);
 	}
 	return events_copy(event, nr, to);

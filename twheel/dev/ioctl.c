@@ -45,6 +45,7 @@
 #define IN_BATCH	BIT(3)	/* may be a command of a batch */
 #define KILLABLE	BIT(4)	/* has an output with -EINTR */
 #define OPENS		BIT(5)	/* returns a descriptor */
+#define IN_RING		BIT(6)	/* may be a command of io_uring, see uring.c */
 
 /**
  * struct call_info - a row of the table of calls
@@ -84,18 +85,18 @@ struct call_info {
 static int twheel_call_batch(struct twheel_ioctl *call, union twheel_call_args *args);
 
 static const struct call_info calls[] = {
-	CALL(ADD, add, id, WRITES | IN_BATCH, 0, OUTPUT(add, id, id)),
-	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_END),
-	CALL(COMPLETE, complete, flags, WRITES | IN_BATCH, TWHEEL_RIGHT_END),
-	CALL(REARM, rearm, moved, WRITES | IN_BATCH, TWHEEL_RIGHT_REARM,
+	CALL(ADD, add, id, WRITES | IN_BATCH | IN_RING, 0, OUTPUT(add, id, id)),
+	CALL(CANCEL, cancel, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
+	CALL(COMPLETE, complete, flags, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_END),
+	CALL(REARM, rearm, moved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_REARM,
 	     OUTPUT(rearm, moved, moved)),
-	CALL(WATCH, watch, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_WATCH),
-	CALL(UNWATCH, unwatch, reserved, WRITES | IN_BATCH, TWHEEL_RIGHT_WATCH),
-	CALL(SIGNAL, signal, reserved, WRITES | IN_BATCH | KILLABLE, TWHEEL_RIGHT_SIGNAL,
+	CALL(WATCH, watch, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_WATCH),
+	CALL(UNWATCH, unwatch, reserved, WRITES | IN_BATCH | IN_RING, TWHEEL_RIGHT_WATCH),
+	CALL(SIGNAL, signal, reserved, WRITES | IN_BATCH | IN_RING | KILLABLE, TWHEEL_RIGHT_SIGNAL,
 	     OUTPUT(signal, completed, completed)),
-	CALL(CANCEL_KEY, cancel_key, cancelled, WRITES | IN_BATCH | KILLABLE, TWHEEL_RIGHT_OTHERS,
-	     OUTPUT(cancel_key, cancelled, cancelled)),
-	CALL(BATCH, batch, failed, WRITES | KILLABLE, 0, OUTPUT(batch, done, failed)),
+	CALL(CANCEL_KEY, cancel_key, cancelled, WRITES | IN_BATCH | IN_RING | KILLABLE,
+	     TWHEEL_RIGHT_OTHERS, OUTPUT(cancel_key, cancelled, cancelled)),
+	CALL(BATCH, batch, failed, WRITES | IN_RING | KILLABLE, 0, OUTPUT(batch, done, failed)),
 	CALL(COMPLETE_ALL, complete_all, reserved, WRITES | KILLABLE, TWHEEL_RIGHT_END,
 	     OUTPUT(complete_all, completed, completed)),
 	CALL(DRAIN, drain, cancelled, WRITES | KILLABLE, TWHEEL_RIGHT_DRAIN,
@@ -211,6 +212,18 @@ static int ioctl_do(struct twheel_ioctl *call, const struct call_info *info,
 	return err ?: fd;
 }
 
+/* Check the number of a call on a file, or on the control node if @tf is NULL. */
+static __always_inline int call_check(const struct call_info *info, const struct twheel_file *tf,
+				      const struct file *file, unsigned int cmd)
+{
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd) ||
+	    !tf != !!(info->flags & CONTROL))
+		return -ENOTTY;
+	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
+		return -EBADF;
+	return _IOC_SIZE(cmd) < info->min_size ? -EINVAL : 0;
+}
+
 static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, void __user *user)
 {
 	const struct call_info *info = call_find(_IOC_NR(cmd));
@@ -219,19 +232,16 @@ static long ioctl(struct twheel_file *tf, struct file *file, unsigned int cmd, v
 	struct twheel_ioctl call;
 	int err;
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_MAGIC || !info || _IOC_DIR(cmd) != _IOC_DIR(info->cmd) ||
-	    !tf != !!(info->flags & CONTROL))
-		return -ENOTTY;
-	if (info->flags & (READS | WRITES) & ~(__force u32)file->f_mode)
-		return -EBADF;
-	if (size < info->min_size)
-		return -EINVAL;
+	err = call_check(info, tf, file, cmd);
+	if (err)
+		return err;
 	err = args_read(&args, _IOC_SIZE(info->cmd), user, size);
 	if (err)
 		return err;
 	/* All but the keys. */
 	call.file = tf;
 	call.readable = file->f_mode & FMODE_READ;
+	call.ring = NULL;
 	call.many = NULL;
 	call.opened = NULL;
 	return ioctl_do(&call, info, &args, user);
@@ -259,6 +269,54 @@ long twheel_events_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 long twheel_control_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
 {
 	return ioctl(NULL, file, cmd, (void __user *)arg);
+}
+
+/* Read a structure from a submission queue entry, which other threads may change. */
+static int args_copy(union twheel_call_args *args, size_t known, const void *entry, size_t size)
+{
+	memset(args, 0, known);
+	memcpy(args, entry, min(size, known));
+	return size > known && memchr_inv(entry + known, 0, size - known) ? -E2BIG : 0;
+}
+
+/*
+ * Execute a command of io_uring; @call->ring is set. The structure is at @user, or at @entry if
+ * this is not NULL. An add writes its output when it begins. Returns the first output field, or 0
+ * without one, or an error.
+ */
+int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int cmd,
+		     void __user *user, const void *entry)
+{
+	const struct call_info *info = call_find(_IOC_NR(cmd));
+	size_t known, size = _IOC_SIZE(cmd);
+	union twheel_call_args args;
+	bool outputs;
+	int err;
+
+	call->file = file->private_data;
+	err = call_check(info, call->file, file, cmd);
+	if (err)
+		return err;
+	if (!(info->flags & IN_RING))
+		return -ENOTTY;
+	known = _IOC_SIZE(info->cmd);
+	err = entry ? args_copy(&args, known, entry, size) : args_read(&args, known, user, size);
+	if (err)
+		return err;
+	outputs = info->output && info->call != twheel_call_add;
+	if (outputs && !entry && output_write(info, &args, user))
+		return -EFAULT;
+	call->readable = file->f_mode & FMODE_READ;
+	call->many = NULL;
+	call->opened = NULL;
+	err = call_do(call, info, &args);
+	if (unlikely(call->many))
+		kfree(call->many);
+	if (!outputs)
+		return err;
+	if (!entry && has_output(info, err) && output_write(info, &args, user))
+		return -EFAULT;
+	return err ?: min(*(u32 *)((void *)&args + info->output), (u32)INT_MAX);
 }
 
 /*

@@ -772,7 +772,28 @@ struct twheel_event {
 	__u64 spare[6];
 };
 
-/* The ioctl numbers are reserved as cmd_op of IORING_OP_URING_CMD. No kernel accepts them yet. */
+/**
+ * struct twheel_uring_args - command of io_uring, in ``cmd`` of the submission queue entry
+ * @args: address of the structure of the call; 0 in an entry of 128 bytes if the structure
+ *	follows this one
+ * @event: TWHEEL_IOC_ADD: address of the struct twheel_event that receives the event, or
+ *	0; otherwise 0
+ *
+ * The opcode of the entry is IORING_OP_URING_CMD, and ``cmd_op`` the ioctl number of
+ * TWHEEL_IOC_BATCH or a call that is available in a batch. ``addr``, ``len`` and
+ * ``uring_cmd_flags`` are zero. Linux 6.12 and newer.
+ *
+ * An add completes when the operation ends. The result is one of enum twheel_reason, and
+ * the event has been written to @event. @args must be valid until the add has been
+ * submitted, which writes the id, and @event until it completes. All other calls, and
+ * detached adds, complete at once; the result is the first output field, or 0 without
+ * one. After an error, the result is a negative error number.
+ */
+struct twheel_uring_args {
+	__u64 args;
+	__u64 event;
+};
+
 #define TWHEEL_IOC_MAGIC	0xF7
 
 #define TWHEEL_IOC_ADD		_IOWR(TWHEEL_IOC_MAGIC, TWHEEL_CALL_ADD, \

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * A ring of io_uring, used without a library.
+ */
+#ifndef _TWHEEL_RING_H
+#define _TWHEEL_RING_H
+
+#include <linux/io_uring.h>
+#include <sys/uio.h>
+#include "named.h"
+
+#define ENTRIES		8
+
+/* ring_result() after a timeout. */
+#define NO_RESULT	(-1000)
+
+struct ring {
+	int fd;
+	unsigned int entry_size, flags;
+	unsigned int *sq_tail, *sq_mask, *sq_array, *sq_flags;
+	unsigned int *cq_head, *cq_tail, *cq_mask;
+	char *sqes;
+	struct io_uring_cqe *cqes;
+	struct iovec maps[3];
+};
+
+/* A ring lasts until its memory is unmapped. */
+static inline void ring_close(struct ring *ring)
+{
+	int i;
+
+	for (i = 0; i < 3; i++)
+		munmap(ring->maps[i].iov_base, ring->maps[i].iov_len);
+	close(ring->fd);
+	ring->fd = -1;
+}
+
+static inline char *ring_map(struct ring *ring, int nr, size_t size, off_t offset)
+{
+	ring->maps[nr].iov_len = size;
+	ring->maps[nr].iov_base = mmap(NULL, size, PROT_READ | PROT_WRITE,
+				       MAP_SHARED | MAP_POPULATE, ring->fd, offset);
+	return ring->maps[nr].iov_base;
+}
+
+static inline bool ring_setup(struct ring *ring, struct io_uring_params *p)
+{
+	char *sq, *cq;
+
+	ring->fd = syscall(SYS_io_uring_setup, ENTRIES, p);
+	if (ring->fd < 0)
+		return false;
+	ring->flags = p->flags;
+	ring->entry_size = sizeof(struct io_uring_sqe) << !!(p->flags & IORING_SETUP_SQE128);
+	sq = ring_map(ring, 0, p->sq_off.array + p->sq_entries * sizeof(__u32),
+		      IORING_OFF_SQ_RING);
+	cq = ring_map(ring, 1, p->cq_off.cqes + p->cq_entries * sizeof(struct io_uring_cqe),
+		      IORING_OFF_CQ_RING);
+	ring->sqes = ring_map(ring, 2, p->sq_entries * ring->entry_size, IORING_OFF_SQES);
+	if (sq == MAP_FAILED || cq == MAP_FAILED || ring->sqes == MAP_FAILED) {
+		ring_close(ring);
+		return false;
+	}
+	ring->sq_tail = (void *)(sq + p->sq_off.tail);
+	ring->sq_mask = (void *)(sq + p->sq_off.ring_mask);
+	ring->sq_array = (void *)(sq + p->sq_off.array);
+	ring->sq_flags = (void *)(sq + p->sq_off.flags);
+	ring->cq_head = (void *)(cq + p->cq_off.head);
+	ring->cq_tail = (void *)(cq + p->cq_off.tail);
+	ring->cq_mask = (void *)(cq + p->cq_off.ring_mask);
+	ring->cqes = (void *)(cq + p->cq_off.cqes);
+	return true;
+}
+
+static inline bool ring_open(struct ring *ring)
+{
+	struct io_uring_params p = { 0 };
+
+	return ring_setup(ring, &p);
+}
+
+static inline int ring_enter(struct ring *ring, unsigned int submit, unsigned int wait)
+{
+	return syscall(SYS_io_uring_enter, ring->fd, submit, wait,
+		       wait ? IORING_ENTER_GETEVENTS : 0, NULL, 0);
+}
+
+/* The next entry to submit, zeroed. */
+static inline struct io_uring_sqe *ring_entry(struct ring *ring)
+{
+	unsigned int at = *ring->sq_tail & *ring->sq_mask;
+	void *sqe = ring->sqes + at * ring->entry_size;
+
+	ring->sq_array[at] = at;
+	return memset(sqe, 0, ring->entry_size);
+}
+
+/* Submit the entry, now or, with SQPOLL, soon. */
+static inline bool ring_submit(struct ring *ring)
+{
+	__atomic_store_n(ring->sq_tail, *ring->sq_tail + 1, __ATOMIC_RELEASE);
+	if (!(ring->flags & IORING_SETUP_SQPOLL))
+		return ring_enter(ring, 1, 0) == 1;
+	return syscall(SYS_io_uring_enter, ring->fd, 1, 0, IORING_ENTER_SQ_WAKEUP, NULL, 0) == 1;
+}
+
+static inline bool is_complete(struct ring *ring)
+{
+	return __atomic_load_n(ring->cq_tail, __ATOMIC_ACQUIRE) != *ring->cq_head;
+}
+
+/* Let the kernel run the task work of a ring that defers it, and flush completions. */
+static inline bool ring_poll(struct ring *ring)
+{
+	if (!is_complete(ring))
+		syscall(SYS_io_uring_enter, ring->fd, 0, 0, IORING_ENTER_GETEVENTS, NULL, 0);
+	return is_complete(ring);
+}
+
+/* Wait for a completion. Return: its result, NO_RESULT after a timeout. */
+static inline int ring_result(struct ring *ring, __u64 *name)
+{
+	unsigned int head = *ring->cq_head;
+	struct io_uring_cqe *cqe;
+	int result;
+
+	*name = 0;
+	if (!wait_for(ring_poll(ring)))
+		return NO_RESULT;
+	cqe = &ring->cqes[head & *ring->cq_mask];
+	result = cqe->res;
+	*name = cqe->user_data;
+	__atomic_store_n(ring->cq_head, head + 1, __ATOMIC_RELEASE);
+	return result;
+}
+
+#endif /* _TWHEEL_RING_H */
