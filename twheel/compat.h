@@ -56,6 +56,13 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #define TWHEEL_HAS_URING
 #endif
 
+/* Whether the ring of a command polls for completions. Up to 6.12, io_uring refuses this itself. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define twheel_uring_polls(cmd) (cmd_to_io_kiocb(cmd)->ctx->flags & IORING_SETUP_IOPOLL)
+#else
+#define twheel_uring_polls(cmd) false
+#endif
+
 /* io_uring_cmd_done() has no second result since 6.18. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 #define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, issue_flags)

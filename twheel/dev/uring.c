@@ -222,8 +222,7 @@ static void uring_cancel(struct io_uring_cmd *cmd)
 
 /*
  * Returns -EIOCBQUEUED for an add, or the result: the first output field of the call, 0 without
- * one, or an error. io_uring itself refuses unknown flags with -EINVAL, and IOPOLL with
- * -EOPNOTSUPP.
+ * one, or an error. io_uring itself refuses unknown flags with -EINVAL.
  */
 int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
@@ -239,6 +238,8 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		uring_cancel(cmd);
 		return 0;
 	}
+	if (twheel_uring_polls(cmd))
+		return -EOPNOTSUPP;
 	area = (const void *)sqe->cmd;
 	user = u64_to_user_ptr(READ_ONCE(area->args));
 	uc.event = READ_ONCE(area->event);
