@@ -57,6 +57,7 @@ static const struct {
 	[KIND_MISC]			= { "misc", 10 },
 	[KIND_LOOK]			= { "look", 4 },
 	[KIND_OPEN_CONTROL]		= { "open control", 2 },
+	[KIND_RING]			= { "ring", 14 },
 };
 
 const char *kind_name(unsigned int kind)

@@ -65,6 +65,7 @@ enum kind {
 	KIND_MISC,
 	KIND_LOOK,
 	KIND_OPEN_CONTROL,
+	KIND_RING,
 	NR_KINDS
 };
 
@@ -307,6 +308,9 @@ void step_fork(struct thread *t);
 void step_clock(struct thread *t);
 void step_misc(struct thread *t);
 void step_look(struct thread *t);
+
+/* ring.c */
+void step_ring(struct thread *t);
 
 /* calls.c */
 void step_call(struct thread *t);

@@ -67,6 +67,8 @@ static void do_step(struct thread *t)
 		return step_misc(t);
 	case KIND_LOOK:
 		return step_look(t);
+	case KIND_RING:
+		return step_ring(t);
 	}
 	if (t->step->kind == KIND_WILD || row_of(t->step->kind))
 		step_call(t);
