@@ -109,6 +109,8 @@ extern const struct contender twheel_batch;
 extern const struct contender twheel_large_batch;
 extern const struct contender twheel_keys1;
 extern const struct contender twheel_keys1_batch;
+extern const struct contender twheel_uring;
+extern const struct contender twheel_uring_keys1;
 extern const struct contender timerfd_single;
 extern const struct contender posix_single;
 extern const struct contender uring_single;

@@ -15,6 +15,8 @@ static const struct contender *const contenders[] = {
 	&twheel_large_batch,
 	&twheel_keys1,
 	&twheel_keys1_batch,
+	&twheel_uring,
+	&twheel_uring_keys1,
 	&timerfd_single,
 	&posix_single,
 	&uring_single,

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Contender: /dev/twheel with commands of io_uring, in batches of 64 ("uring64", "keys1-uring64").
+ *
+ * A cancel and a signal result in two completion entries, one for the command and one for the
+ * operation, and a re-arm in one. The contender waits for all of them. An add results in no entry
+ * before the end of its operation. Calls other than adds are embedded in entries of 128 bytes.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <liburing.h>
+#include <stdlib.h>
+#include <twheel_uring.h>
+#include <unistd.h>
+
+#include "bench.h"
+
+/* Maximum size of the completion queue. The kernel keeps further entries in an overflow list. */
+#define MOST_ENTRIES	65536
+
+/* User data of the entries of other calls than adds. */
+#define OTHER		(~0ULL)
+
+/**
+ * struct device - a purgatory and a ring
+ * @ring: the ring
+ * @fd: descriptor of the purgatory
+ * @keys: number of keys per operation, 0 or 1
+ * @args: arguments of a batch of adds
+ * @specs: their keys
+ * @events: the event of each operation
+ */
+struct device {
+	struct io_uring			ring;
+	int				fd;
+	unsigned int			keys;
+	struct twheel_add_args		args[BATCH];
+	struct twheel_watch_spec	specs[BATCH];
+	struct twheel_event		*events;
+};
+
+static int init_ring(struct io_uring *ring, unsigned int nr)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_SQE128 |
+			 IORING_SETUP_DEFER_TASKRUN,
+		.cq_entries = 2 * nr < MOST_ENTRIES ? 2 * nr : MOST_ENTRIES,
+	};
+
+	if (params.cq_entries < 4 * BATCH)
+		params.cq_entries = 4 * BATCH;
+	return io_uring_queue_init_params(2 * BATCH, ring, &params);
+}
+
+static int open_device(struct session *session, unsigned int keys)
+{
+	struct device *device = calloc(1, sizeof(*device));
+	int error;
+
+	if (!device)
+		return -ENOMEM;
+	device->keys = keys;
+	device->events = malloc(session->nr * sizeof(*device->events));
+	error = device->events ? init_ring(&device->ring, session->nr) : -ENOMEM;
+	if (error)
+		goto free;
+	device->fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	if (device->fd < 0) {
+		error = -errno;
+		io_uring_queue_exit(&device->ring);
+		goto free;
+	}
+	session->data = device;
+	return 0;
+
+free:
+	free(device->events);
+	free(device);
+	return error;
+}
+
+static int open_plain(struct session *session)
+{
+	return open_device(session, 0);
+}
+
+static int open_keys1(struct session *session)
+{
+	return open_device(session, 1);
+}
+
+static void close_device(struct session *session)
+{
+	struct device *device = session->data;
+
+	io_uring_queue_exit(&device->ring);
+	close(device->fd);
+	free(device->events);
+	free(device);
+}
+
+static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
+{
+	struct device *device = session->data;
+	const struct twheel_event *event = &device->events[cqe->user_data];
+
+	if (cqe->user_data == OTHER || cqe->res < 0)
+		return cqe->res < 0 ? cqe->res : 0;
+	if (cqe->res != TWHEEL_REASON_EXPIRED)
+		return ended(session, event->cookie);
+	return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
+}
+
+/* Returns the number of completion entries, or a negative error number. */
+static int reap(struct session *session)
+{
+	struct device *device = session->data;
+	struct io_uring_cqe *cqes[2 * BATCH];
+	unsigned int nr;
+	int error = 0;
+	uint64_t now;
+
+	nr = io_uring_peek_batch_cqe(&device->ring, cqes, ARRAY_SIZE(cqes));
+	now = nr ? now_ns() : 0;
+	for (unsigned int i = 0; i < nr && !error; i++)
+		error = handle(session, cqes[i], now);
+	io_uring_cq_advance(&device->ring, nr);
+	return error ? error : (int)nr;
+}
+
+/* Submit, and wait for the given number of completion entries. */
+static int submit(struct session *session, unsigned int entries)
+{
+	struct device *device = session->data;
+	int got = io_uring_submit_and_wait(&device->ring, entries);
+
+	while (got >= 0 && entries) {
+		got = reap(session);
+		if (got > 0)
+			entries -= (unsigned int)got < entries ? (unsigned int)got : entries;
+		else if (!got)
+			got = io_uring_submit_and_wait(&device->ring, 1);
+	}
+	return got < 0 ? got : 0;
+}
+
+static struct twheel_key key_of(uint32_t number)
+{
+	return (struct twheel_key){ .v = { number } };
+}
+
+static void to_add(struct device *device, const struct op *op, uint32_t number, unsigned int i)
+{
+	device->specs[i] = (struct twheel_watch_spec){ .key = key_of(number) };
+	device->args[i] = (struct twheel_add_args){
+		.flags = TWHEEL_ADD_ABSTIME,
+		.clock = CLOCK_MONOTONIC,
+		.condition = device->keys ? TWHEEL_COND_ANY : TWHEEL_COND_NONE,
+		.nr_keys = device->keys,
+		.keys = device->keys ? (uintptr_t)&device->specs[i] : 0,
+		.key_size = device->keys ? sizeof(device->specs[i]) : 0,
+		.deadline = op->deadline,
+		.cookie = number,
+	};
+}
+
+static int add(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	struct device *device = session->data;
+	int error;
+
+	for (unsigned int i = 0; i < nr; i++) {
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring);
+
+		if (!sqe)
+			return -ENOSPC;
+		to_add(device, &session->ops[numbers[i]], numbers[i], i);
+		twheel_uring_prep_add(sqe, device->fd, &device->args[i],
+				      &device->events[numbers[i]]);
+		sqe->user_data = numbers[i];
+	}
+	error = submit(session, 0);
+	for (unsigned int i = 0; i < nr && !error; i++)
+		session->ops[numbers[i]].handle = device->args[i].id;
+	return error;
+}
+
+/* Prepare a call other than an add. */
+static int prepare(struct device *device, unsigned int cmd_op, void *args)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring);
+
+	if (!sqe)
+		return -ENOSPC;
+	twheel_uring_prep(sqe, device->fd, cmd_op, args, NULL);
+	twheel_uring_embed(sqe);
+	sqe->user_data = OTHER;
+	return 0;
+}
+
+static int cancel(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	int error = 0;
+
+	for (unsigned int i = 0; i < nr && !error; i++) {
+		struct twheel_cancel_args args = { .id = session->ops[numbers[i]].handle };
+
+		error = prepare(session->data, TWHEEL_IOC_CANCEL, &args);
+	}
+	return error ? error : submit(session, 2 * nr);
+}
+
+static int rearm(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	int error = 0;
+
+	for (unsigned int i = 0; i < nr && !error; i++) {
+		struct twheel_rearm_args args = {
+			.id = session->ops[numbers[i]].handle,
+			.deadline = session->ops[numbers[i]].deadline,
+			.flags = TWHEEL_REARM_ABSTIME,
+		};
+
+		error = prepare(session->data, TWHEEL_IOC_REARM, &args);
+	}
+	return error ? error : submit(session, nr);
+}
+
+/* Only one operation watches each key. */
+static int signal_keys(struct session *session, const uint32_t *numbers, unsigned int nr)
+{
+	int error = 0;
+
+	for (unsigned int i = 0; i < nr && !error; i++) {
+		struct twheel_signal_args args = { .key = key_of(numbers[i]) };
+
+		error = prepare(session->data, TWHEEL_IOC_SIGNAL, &args);
+	}
+	return error ? error : submit(session, 2 * nr);
+}
+
+static int take(struct session *session, unsigned int timeout_ms)
+{
+	struct device *device = session->data;
+	struct __kernel_timespec timeout = {
+		.tv_sec = timeout_ms / 1000,
+		.tv_nsec = timeout_ms % 1000 * NSEC_PER_MSEC,
+	};
+	struct io_uring_cqe *cqe;
+	int got = reap(session);
+
+	if (got)
+		return got < 0 ? got : 0;
+	got = io_uring_submit_and_wait_timeout(&device->ring, &cqe, 1, &timeout, NULL);
+	if (got < 0 && got != -ETIME && got != -EINTR)
+		return got;
+	got = reap(session);
+	return got < 0 ? got : 0;
+}
+
+#define DEVICE(open_function, kind, signal_function) {	\
+	.name = "twheel",				\
+	.case_name = kind,				\
+	.batch = BATCH,					\
+	.open = open_function,				\
+	.add = add,					\
+	.cancel = cancel,				\
+	.signal = signal_function,			\
+	.rearm = rearm,					\
+	.take = take,					\
+	.close = close_device,				\
+	.user_bytes = sizeof(struct twheel_event),	\
+}
+
+const struct contender twheel_uring = DEVICE(open_plain, "uring64", NULL);
+const struct contender twheel_uring_keys1 = DEVICE(open_keys1, "keys1-uring64", signal_keys);
