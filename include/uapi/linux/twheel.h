@@ -784,10 +784,10 @@ struct twheel_event {
  * ``uring_cmd_flags`` are zero. Linux 6.12 and newer.
  *
  * An add completes when the operation ends. The result is one of enum twheel_reason, and
- * the event has been written to @event. @args must be valid until the add has been
- * submitted, which writes the id, and @event until it completes. All other calls, and
- * detached adds, complete at once; the result is the first output field, or 0 without
- * one. After an error, the result is a negative error number.
+ * the event has been written to @event. @args and its keys must be valid until the id has
+ * been written, and @event until the completion. All other calls, and detached adds,
+ * complete at once; the result is the first output field, or 0 without one. After an
+ * error, the result is a negative error number.
  */
 struct twheel_uring_args {
 	__u64 args;
