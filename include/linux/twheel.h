@@ -735,8 +735,6 @@ int twheel_op_end(struct twheel_op *op, enum twheel_reason reason, int error, u6
  * @op: the operation; the caller has a reference
  * @value: value of the completion
  *
- * Kafka's forceComplete.
- *
  * Context: as twheel_op_end().
  * Return: as twheel_op_end().
  */

@@ -14,11 +14,11 @@
  *	level 2   |0..15|16..31|32..47|48..63|
  *
  * A node goes to the lowest level on which its slot is less than one turn away from the
- * current slot, as in Kafka's TimingWheel. Except on level 0, this is never the current
- * slot itself. So during one turn a bucket stands for one slot, and expires at its
- * beginning. Then the wheel advances to this tick, and each node of the bucket is due or
- * moves to a lower level (cascade). A deadline ten years away is exact to the tick. A node
- * whose tick was set later meanwhile goes to the bucket of this tick, on any level.
+ * current slot. Except on level 0, this is never the current slot itself. So during one
+ * turn a bucket stands for one slot, and expires at its beginning. Then the wheel advances to
+ * this tick, and each node of the bucket is due or moves to a lower level (cascade). A deadline
+ * ten years away is exact to the tick. A node whose tick was set later meanwhile goes to the
+ * bucket of this tick, on any level.
  *
  * Levels are added on demand. Without memory for another level, a far node goes to the last
  * slot of the top level and is placed again when that expires. This costs a move per turn.

@@ -52,11 +52,10 @@
  * The owner of an ended and unlinked operation is the only thread that changes its state, so it
  * sets OP_TIMER_HOLD and enters DONE without op->lock.
  *
- * Kafka's purgatory got this wrong. A thread that failed to take the lock of an operation
- * went away, and the check that it had wanted was lost (KAFKA-6653). Threads that waited for
- * that lock, or ran callbacks with it held, deadlocked with the locks of the callbacks
- * (KAFKA-3994, 7697, 8334). Here only calls that are documented to wait (cancel_sync, drain)
- * wait for another thread, and callbacks run without locks.
+ * A thread that failed to take a lock of the operation and went away would lose the check that it
+ * had wanted. Threads that waited for such a lock, or ran callbacks with it held, would deadlock
+ * with the locks of the callbacks. Here only calls that are documented to wait (cancel_sync,
+ * drain) wait for another thread, and callbacks run without locks.
  *
  * A thread that makes the predicate true and then calls twheel_op_try_complete() does both
  * before or both after the owner tests OP_RECHECK. Before: the owner runs the predicate

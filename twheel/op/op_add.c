@@ -44,7 +44,7 @@
  *	run it                            the key, unlock; run their predicates
  *
  * The CPU that locks the bucket last sees the stores of the other: either the lookup finds
- * the watch, or the second run sees the change. This is Kafka's tryCompleteElseWatch.
+ * the watch, or the second run sees the change.
  *
  * See op.c for states, references and the lock order.
  */
@@ -432,8 +432,8 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
  * @op: the operation, initialised; the caller has a reference
  * @args: condition, keys and deadline
  *
- * Kafka's tryCompleteElseWatch: a predicate runs before the keys are watched and after that,
- * so that no change in between is missed.
+ * A predicate runs before the keys are watched and after that, so that no change in between is
+ * missed.
  *
  * The operation may end, and its callback may run and drop the only reference, before this
  * returns. After an error @op has not been added, and may be added again. The memory of the
