@@ -69,16 +69,35 @@ lock_shell()
 		die "a VM with kernel $1 is running; for a second shell: make shell DEMO_KERNEL=$1"
 }
 
-# kernel_dir KERNEL: print the folder of a kernel; create it if missing.  Those of check-deb,
-# debian-6.1 and debian-6.12, exist only while it runs.
+# kernel_dir KERNEL: print the folder of a kernel; create it if missing.  Those of check-deb and
+# check-series, debian-* and series-*, exist only while they run.
 kernel_dir()
 {
 	case $1 in
 	6.1 | 6.12 | 7.3 | trixie | rt | arm64) "$top/scripts/fetch-kernel" "$1" ;;
-	debian-*) echo "$build/$1" ;;
+	debian-* | series-*) echo "$build/$1" ;;
 	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
 	*) die "no such kernel: $1 (see scripts/fetch-kernel and scripts/build-kernel)" ;;
 	esac
+}
+
+# suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that of
+# this machine, whose configuration stays as it is.  Updates the lists of the suite once a day.
+suite_apt()
+{
+	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+
+	apt=(-o Dir::State="$lists" -o Dir::Cache="$lists" -o Dir::Etc::SourceList="$lists/sources"
+		-o Dir::Etc::SourceParts=- -o APT::Architecture=amd64
+		-o "APT::Architectures=amd64,arm64" -o APT::Sandbox::User=root
+		-o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin)
+	hint="remove $lists (log: $logs/apt-$1.log)"
+	[ -z "$(find "$lists/updated" -mtime -1 2>/dev/null)" ] || return 0
+	with_lock "apt-$1"
+	mkdir -p "$lists"/{lists,archives}/partial "$logs"
+	echo "deb [signed-by=$keyring] http://deb.debian.org/debian $1 main" >"$lists/sources"
+	! apt-get "${apt[@]}" update >"$logs/apt-$1.log" 2>&1 || touch "$lists/updated"
+	exec 9>&-
 }
 
 # libraries_of ROOT: print the shared libraries and the loader of all programs and modules below
