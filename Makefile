@@ -59,6 +59,12 @@ htmldocs: ## render Documentation/ in build/html
 	@scripts/htmldocs
 	@echo "built build/html/index.html"
 
+series: ## write the patches for mainline to build/series (SIGNER="A Name <address>")
+	@scripts/series "$$(scripts/kernel-source 7.3)" build/series "$(SIGNER)"
+	@scripts/series "$$(scripts/kernel-source)" build/series/6.12 "$(SIGNER)"
+	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
+	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
+
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
@@ -96,6 +102,7 @@ check-debug: ## race and fault injection selftests, torture and fuzzing on the d
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
+check-series: ## those patches: git am, builds, KUnit and selftests in the trees of 6.12 and 7.3
 check-broker: ## clients of Kafka with the broker of samples/broker (TESTS=test,test)
 check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-alerts: ## the alert rules of share/ in situations that they are for, on Debian's 6.12
@@ -145,5 +152,5 @@ clean: ## remove the build output, but not the cached kernels
 help: ## list the targets
 	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
-.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb
+.PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb series
 .PHONY: demo vm shell check bench bench-broker exact-update profile torture fuzz rig rig-broken clean help

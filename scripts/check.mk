@@ -32,7 +32,7 @@ kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
 
 all: $(STAGES)
 
-tools model static rig rig-broken:
+tools model static rig rig-broken series:
 	$(stage) scripts/check-$@
 
 kunit: guest-uml
@@ -93,10 +93,11 @@ $(addprefix kernel-,$(stock)): kernel-%:
 $(addprefix kernel-,$(built)): kernel-%: source
 	$(build) scripts/build-kernel $* >/dev/null
 
-static rig rig-broken: source
+static rig rig-broken series: source
 
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb shell tools model static rig rig-broken kunit exact broker alerts trace programs source
+.PHONY: all deb series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
+	source
 .PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
