@@ -460,6 +460,14 @@ static inline long module_users(void)
 	return users;
 }
 
+/* Return: true if the module has @nr users. It counts none if it is built in. */
+static inline bool module_has_users(long nr)
+{
+	long users = module_users();
+
+	return users < 0 || users == nr;
+}
+
 /* Return: a parameter of the loaded module, 0 if it cannot be read. */
 static inline unsigned long module_parameter(const char *name)
 {

@@ -59,6 +59,8 @@ TEST_F(removal, node_and_name_are_removed)
 
 TEST_F(removal, purgatory_pins_the_module_until_removal)
 {
+	if (self->users < 0)
+		SKIP(return, "twheel is built in");
 	close_it(&self->fd);
 	EXPECT_EQ(self->users + 1, module_users());
 	EXPECT_EQ(-1, syscall(SYS_delete_module, "twheel", O_NONBLOCK));
