@@ -3,8 +3,7 @@
  * broker: serves clients of Kafka. The requests that wait are operations of a purgatory.
  *
  * The main process starts the workers and the replicators, and replaces those that are killed.
- * It waits for signals, and for the end of the leases of replicas: these must not end with a
- * worker.
+ * It waits for signals, and for alarms: these must not end with a worker.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -46,15 +45,12 @@ static int status;
 static bool stopping;
 
 static const char usage[] =
-	"usage: broker --config FILE [--node ID] [--waiting twheel|heap]\n"
+	"usage: broker --config FILE [--node ID]\n"
 	"\n"
 	"Serve clients of Kafka until SIGTERM or SIGINT.\n"
 	"\n"
-	"  --config FILE   brokers and topics, in JSON; the same file for all brokers\n"
-	"  --node ID       the broker to run; default: the first one\n"
-	"  --waiting twheel|heap\n"
-	"                  where requests wait: in a purgatory of all workers (default), or\n"
-	"                  in a heap of the only worker\n"
+	"  --config FILE  brokers and topics, in JSON; the same file for all brokers\n"
+	"  --node ID      the broker to run; default: the first one\n"
 	"  --help\n";
 
 static void stop_with_error(void)
@@ -138,7 +134,8 @@ static void child_ended(struct child *child, int how)
 	}
 	child->how = how;
 	child->pid = 0;
-	waiting->add(&child->pause, NULL, 0, 0, now_ns() + RESTART_PAUSE_NS);
+	wait_alarm(&child->pause, (struct wait_key){ WAIT_RESTART, child - children },
+		   now_ns() + RESTART_PAUSE_NS);
 }
 
 static void reap(void)
@@ -154,7 +151,7 @@ static void reap(void)
 	}
 }
 
-/* The main process waits for signals, for the leases of replicas and for pauses. */
+/* The main process waits for signals and alarms. */
 static void serve(int signals, int waits)
 {
 	struct pollfd fds[] = {
@@ -164,7 +161,7 @@ static void serve(int signals, int waits)
 	struct signalfd_siginfo info;
 
 	while (!stopping) {
-		waiting->submit();
+		waiting_submit();
 		poll(fds, 2, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo == SIGCHLD)
@@ -172,7 +169,7 @@ static void serve(int signals, int waits)
 			else
 				stopping = true;
 		}
-		if (!waiting->events())
+		if (!waiting_events())
 			stop_with_error();
 	}
 }
@@ -183,7 +180,6 @@ static const char *parse(int argc, char **argv, const char **node)
 	static const struct option options[] = {
 		{ "config", required_argument, NULL, 'c' },
 		{ "node", required_argument, NULL, 'n' },
-		{ "waiting", required_argument, NULL, 'p' },
 		{ "help", no_argument, NULL, 'h' },
 		{ }
 	};
@@ -199,9 +195,7 @@ static const char *parse(int argc, char **argv, const char **node)
 			path = optarg;
 		else if (option == 'n')
 			*node = optarg;
-		else if (option == 'p' && !strcmp(optarg, "heap"))
-			waiting = &waiting_heap;
-		else if (option != 'p' || strcmp(optarg, "twheel"))
+		else
 			return NULL;
 	}
 	return optind == argc ? path : NULL;
@@ -230,14 +224,13 @@ int main(int argc, char **argv)
 	int signals, waits;
 	sigset_t mask;
 
-	waiting = &waiting_twheel;
 	path = parse(argc, argv, &node);
 	if (!path) {
 		fputs(usage, stderr);
 		return 2;
 	}
 	if (!config_load(path, node) || !lock_data() || !partitions_create() ||
-	    !waiting->create())
+	    !waiting_create())
 		return 1;
 	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);
@@ -247,17 +240,15 @@ int main(int argc, char **argv)
 	sigaddset(&mask, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &mask, NULL);
 	signals = signalfd(-1, &mask, SFD_NONBLOCK | SFD_CLOEXEC);
-	waits = waiting->open();
+	waits = waiting_open(true);
 	if (signals < 0 || waits < 0)
 		return 1;
-	if (waiting->is_shared)
-		partitions_watch();
 	fprintf(stderr, "broker %d: listening on %s:%d with %d workers\n", config.self->id,
 		config.self->host, config.self->port, config.workers);
 	start_all();
 	serve(signals, waits);
 	stop_all();
-	waiting->remove();
+	waiting_remove();
 	fprintf(stderr, "broker %d: stopped\n", config.self->id);
 	return status;
 }

@@ -21,7 +21,8 @@ struct replica {
 	struct shared_place end;
 	int64_t target;		/* end of the leader's log at the last fetch */
 	bool in_sync;
-	struct wait lease;
+	uint64_t lease_end;
+	struct wait lease;	/* alarm for @lease_end */
 };
 
 /* @lock protects all fields, and the writes to the log. */
@@ -86,6 +87,8 @@ static bool open_log(int number)
 	return true;
 }
 
+static void lease_ended(struct wait *wait, enum wait_end end);
+
 bool partitions_create(void)
 {
 	pthread_mutexattr_t attributes;
@@ -101,6 +104,8 @@ bool partitions_create(void)
 	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
 	for (int i = 0; i < config.nr_partitions; i++) {
 		pthread_mutex_init(&partitions[i].lock, &attributes);
+		for (int node = 0; node < MAX_NODES; node++)
+			partitions[i].replicas[node].lease.fn = lease_ended;
 		if (is_replica(config.partitions[i]) && !open_log(i))
 			return false;
 	}
@@ -133,7 +138,7 @@ struct state partition_state(int number)
 static void signal_amount(enum wait_kind kind, int number, uint64_t amount)
 {
 	if (amount)
-		waiting->signal((struct wait_key){ kind, number }, amount);
+		wait_signal((struct wait_key){ kind, number }, amount);
 }
 
 static void advance_high(int number, struct partition *partition)
@@ -199,9 +204,10 @@ static void report(int number, int replica, const char *change)
 		topic->replicas[replica], topic->name, number - topic->first, change);
 }
 
-static uint64_t lease_end(void)
+static void renew_lease(int number, struct replica *replica)
 {
-	return now_ns() + config.max_lag_ms * NS_PER_MS;
+	replica->lease_end = now_ns() + config.max_lag_ms * NS_PER_MS;
+	wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, replica->lease_end);
 }
 
 bool partition_followed(int number, int node, struct place place)
@@ -217,10 +223,9 @@ bool partition_followed(int number, int node, struct place place)
 	replica = &partition->replicas[i];
 	was = replica->in_sync;
 	set_place(&replica->end, place);
-	/* Without a lease, nothing would end it. */
-	joins = !was && place.offset >= get_place(&partition->high).offset && replica->lease.id;
-	if (joins || place.offset >= replica->target)
-		waiting->rearm(&replica->lease, lease_end());
+	joins = !was && place.offset >= get_place(&partition->high).offset;
+	if (joins || (was && place.offset >= replica->target))
+		renew_lease(number, replica);
 	replica->target = get_place(&partition->end).offset;
 	replica->in_sync = was || joins;
 	advance_high(number, partition);
@@ -230,46 +235,21 @@ bool partition_followed(int number, int node, struct place place)
 	return true;
 }
 
-static void add_lease(int number, struct replica *replica);
-
 static void lease_ended(struct wait *wait, enum wait_end end)
 {
 	struct replica *replica = container_of(wait, struct replica, lease);
 	int number = ((char *)replica - (char *)partitions) / sizeof(*partitions);
 	struct partition *partition = lock(number);
 
-	if (replica->in_sync)
-		report(number, replica - partition->replicas, "is not in sync");
-	replica->in_sync = false;
-	advance_high(number, partition);
-	unlock(partition);
-	/* Without a lease, the replica cannot be in sync. */
-	if (end != WAIT_REFUSED && end != WAIT_STOPPED)
-		add_lease(number, replica);
-}
-
-/* A replica that is not in sync has a lease without an end. */
-static void add_lease(int number, struct replica *replica)
-{
-	struct wait_key key = { WAIT_SYNC, number };
-
-	replica->lease = (struct wait){ .fn = lease_ended };
-	waiting->add(&replica->lease, &key, 1, 1, replica->in_sync ? lease_end() : WAIT_NEVER);
-}
-
-void partitions_watch(void)
-{
-	for (int number = 0; number < config.nr_partitions; number++) {
-		const struct topic *topic = config.partitions[number];
-		struct partition *partition = lock(number);
-
-		for (int i = 0; i < topic->nr_replicas && leads(topic); i++) {
-			if (topic->replicas[i] != topic->leader)
-				add_lease(number, &partition->replicas[i]);
-		}
-		unlock(partition);
+	if (end <= WAIT_EXPIRED && now_ns() < replica->lease_end) {
+		wait_alarm(wait, (struct wait_key){ WAIT_LEASE, number }, replica->lease_end);
+	} else {
+		if (replica->in_sync)
+			report(number, replica - partition->replicas, "is not in sync");
+		replica->in_sync = false;
+		advance_high(number, partition);
 	}
-	waiting->submit();
+	unlock(partition);
 }
 
 void partitions_repair(void)
@@ -279,12 +259,12 @@ void partitions_repair(void)
 
 		advance_high(number, partition);
 		for (int i = 0; i < MAX_NODES; i++) {
-			if (partition->replicas[i].in_sync && waiting->is_shared)
-				waiting->rearm(&partition->replicas[i].lease, lease_end());
+			if (partition->replicas[i].in_sync)
+				renew_lease(number, &partition->replicas[i]);
 		}
 		unlock(partition);
-		for (int kind = 0; kind < WAIT_SYNC; kind++)
+		for (int kind = 0; kind < WAIT_LEASE; kind++)
 			signal_amount(kind, number, UINT32_MAX);
 	}
-	waiting->submit();
+	waiting_submit();
 }

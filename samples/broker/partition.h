@@ -4,7 +4,7 @@
  * processes of a broker share.
  *
  * A replica is in sync from the time that it has fetched up to the high watermark. It has a
- * lease, an operation whose deadline moves whenever the replica has fetched all that the log had
+ * lease, an alarm whose deadline moves whenever the replica has fetched all that the log had
  * at its previous fetch. When the lease expires, the replica is not in sync any more. The high
  * watermark is the lowest end of the log of all replicas in sync, including the leader.
  *
@@ -44,8 +44,6 @@ int64_t partition_append(int partition, uint8_t *data, const struct batch *batch
 bool partition_copy(int partition, const uint8_t *data, size_t len, int64_t high);
 /* A follower has all records before this place. Return: false if it is not a replica. */
 bool partition_followed(int partition, int node, struct place place);
-/* Add the leases of all replicas, whose ends this process will read. */
-void partitions_watch(void);
 /* Complete the changes and the signals of a killed worker. */
 void partitions_repair(void);
 

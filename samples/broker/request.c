@@ -13,8 +13,6 @@ const struct api * const apis[] = {
 	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions, NULL,
 };
 
-const struct waiting *waiting;
-
 uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -192,7 +190,7 @@ void request_wait(struct request *request, uint64_t missing)
 		keys[nr++] = (struct wait_key){ request->kind, part->number };
 	}
 	request->missing = missing;
-	waiting->add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
+	wait_add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
 }
 
 void request_write(struct request *request, struct wire *wire)

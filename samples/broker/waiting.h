@@ -7,8 +7,8 @@
  * state again and ends the wait if the state has changed. Either way the wait ends with an
  * event, and the caller reads the state once more before it answers.
  *
- * There are two implementations: a purgatory, which all workers of a broker share; and a heap
- * with a timerfd, for a single worker, which shows the cost of the former.
+ * An alarm outlives the process that has set it, and ends in the main process. State that the
+ * processes share says whether its time has come: an alarm that ends early is set again.
  */
 #ifndef BROKER_WAITING_H
 #define BROKER_WAITING_H
@@ -20,20 +20,19 @@
 
 #include "config.h"
 
-#define WAIT_NEVER	UINT64_MAX
-
-/* A partition has a key for each group of waits. */
+/* Keys: the kind of a wait, and the number of a partition or process. */
 enum wait_kind {
 	WAIT_ACKS,	/* produce: high watermark, in offsets */
 	WAIT_READ,	/* fetch of a consumer: high watermark, in bytes */
 	WAIT_COPY,	/* fetch of a follower: end of the log, in bytes */
-	WAIT_SYNC,	/* lease of a replica in sync; never signalled */
+	WAIT_LEASE,	/* alarm of a replica in sync */
+	WAIT_RESTART,	/* alarm of a process that has ended */
 	NR_WAIT_KINDS,
 };
 
 struct wait_key {
 	enum wait_kind kind;
-	int partition;
+	int number;
 };
 
 #define container_of(pointer, type, member) \
@@ -46,51 +45,42 @@ enum wait_end {
 	WAIT_REFUSED,	/* the wait could not be added */
 };
 
-/* Embedded in what waits. The caller sets @fn; implementations use the other fields. */
+#define WAIT_ADDING	UINT64_MAX
+
+/* Embedded in what waits. The caller sets @fn; an alarm is in memory that the processes share. */
 struct wait {
 	TAILQ_ENTRY(wait) ended;
 	void (*fn)(struct wait *wait, enum wait_end end);
-	uint64_t id;
+	uint64_t id;		/* 0 if it is not pending, or WAIT_ADDING */
 	enum wait_end end;
 	struct heap_wait *heap;
 };
 
-struct waiting {
-	/* All processes of a broker share the waits. */
-	bool is_shared;
-	/* Create what the processes share, before they start, and remove it at the end. */
-	bool (*create)(void);
-	void (*remove)(void);
-	/* Return: a descriptor for poll(), or -1. Called once by each process. */
-	int (*open)(void);
-	/*
-	 * Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. A @threshold of 0 is
-	 * for a wait without keys.
-	 */
-	void (*add)(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
-		    uint64_t deadline);
-	/* Queue a new deadline for a wait whose add was submitted; it may have ended already. */
-	void (*rearm)(struct wait *wait, uint64_t deadline);
-	/* Queue the end of a wait whose add was submitted; it may have ended already. */
-	void (*complete)(struct wait *wait);
-	/* Queue a signal. */
-	void (*signal)(struct wait_key key, uint64_t amount);
-	/* Execute all that is queued. Waits that cannot be added end here. */
-	void (*submit)(void);
-	/* End all waits of this process. */
-	void (*stop)(void);
-	/*
-	 * Call @fn of the ended waits, exactly once for each. Return: false if there will be no
-	 * more events, since the purgatory has been removed.
-	 */
-	bool (*events)(void);
-};
-
-extern const struct waiting waiting_twheel;
-extern const struct waiting waiting_heap;
-
-/* The implementation in use. */
-extern const struct waiting *waiting;
+/* Create what the processes share, before they start, and remove it at the end. */
+bool waiting_create(void);
+void waiting_remove(void);
+/* Return: a descriptor for poll(), or -1. Called once by each process. */
+int waiting_open(bool is_main);
+/*
+ * Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. A @threshold of 0 is for a wait
+ * without keys.
+ */
+void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+	      uint64_t deadline);
+/* Queue an alarm, or a new deadline of a pending one. */
+void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
+/* Queue the end of a wait whose add was submitted; it may have ended already. */
+void wait_complete(struct wait *wait);
+void wait_signal(struct wait_key key, uint64_t amount);
+/* Execute all that is queued. Waits that cannot be added end here. */
+void waiting_submit(void);
+/* End all waits of this process, but no alarms. */
+void waiting_stop(void);
+/*
+ * Call @fn of the ended waits, exactly once for each. Return: false if there will be no more
+ * events, since the purgatory has been removed.
+ */
+bool waiting_events(void);
 
 #define NS_PER_MS	1000000ULL
 

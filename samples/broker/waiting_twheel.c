@@ -2,8 +2,9 @@
 /*
  * Requests that wait in a named purgatory. See waiting.h.
  *
- * A wait is an operation with the condition SUM. Its cookie is the address of the wait. The
- * keys are short texts, for twheelctl: "acks:12" is the key of produces to partition 12.
+ * A wait is an operation with the condition SUM, and an alarm a detached one. The cookie is the
+ * address of the wait, which is the same in all processes for that of an alarm. The keys are short
+ * texts, for twheelctl: "acks:12" is the key of produces to partition 12.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +19,7 @@
 #define MAX_BATCH	256
 #define MAX_EVENTS	256
 
-static int fd = -1;
+static int fd = -1, events_fd = -1;
 static struct twheel_batch *batch;
 
 /* Waits whose add failed. */
@@ -26,11 +27,13 @@ static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
 
 static struct twheel_key key_of(struct wait_key key)
 {
-	static const char * const kinds[] = { "acks", "read", "copy", "sync" };
+	static const char * const kinds[] = {
+		"acks", "read", "copy", "lease", "restart",
+	};
 	struct twheel_key result;
 	char text[TWHEEL_KEY_TEXT_MAX + 1];
 
-	snprintf(text, sizeof(text), "%s:%d", kinds[key.kind], key.partition);
+	snprintf(text, sizeof(text), "%s:%d", kinds[key.kind], key.number);
 	twheel_key_text(text, &result);
 	return result;
 }
@@ -44,31 +47,45 @@ static void close_purgatory(void)
 {
 	twheel_batch_free(batch);
 	batch = NULL;
+	if (events_fd != fd)
+		close(events_fd);
 	if (fd >= 0)
 		close(fd);
-	fd = -1;
+	fd = events_fd = -1;
 }
 
-/* A purgatory remains if its broker was killed. */
-static bool purgatory_create(void)
+/* End the alarms of a broker that was killed, or that stops. */
+static bool clear_alarms(void)
 {
-	int created = twheel_create(config.purgatory, 0600);
+	struct twheel_event events[MAX_EVENTS];
 
-	if (created < 0 && errno == EEXIST)
-		return true;
-	if (created < 0) {
-		report_error("the purgatory");
+	if (waiting_open(true) < 0 ||
+	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL))
 		return false;
-	}
-	close(created);
+	while (twheel_read_events(events_fd, events, MAX_EVENTS) > 0)
+		;
+	close_purgatory();
 	return true;
 }
 
+/* A purgatory remains if its broker was killed. */
+bool waiting_create(void)
+{
+	int created = twheel_create(config.purgatory, 0600);
+
+	if (created >= 0)
+		return !close(created);
+	if (errno == EEXIST && clear_alarms())
+		return true;
+	report_error("the purgatory");
+	return false;
+}
+
 /* Another broker may use the purgatory by mistake: EBUSY. */
-static void purgatory_remove(void)
+void waiting_remove(void)
 {
 	close_purgatory();
-	if (twheel_remove(config.purgatory, 0, NULL))
+	if (clear_alarms() && twheel_remove(config.purgatory, 0, NULL))
 		report_error("the purgatory");
 }
 
@@ -83,7 +100,9 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 		return;
 	wait = (struct wait *)(uintptr_t)command->add.cookie;
 	if (!result->error) {
-		wait->id = result->value;
+		/* An alarm may have ended in the main process. */
+		if (wait->id == WAIT_ADDING)
+			wait->id = result->value;
 		return;
 	}
 	if (result->error != last_error)
@@ -92,28 +111,30 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 	TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
-static int purgatory_open(void)
+int waiting_open(bool is_main)
 {
 	/* A new worker has inherited the state of the main process. */
 	close_purgatory();
 	TAILQ_INIT(&refused);
 	fd = twheel_open_named(config.purgatory, O_NONBLOCK);
 	if (fd >= 0)
+		events_fd = is_main ? twheel_events(fd, 0, O_NONBLOCK) : fd;
+	if (events_fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
 	if (!batch) {
 		report_error("the purgatory");
 		return -1;
 	}
 	twheel_batch_on_result(batch, command_done, NULL);
-	return fd;
+	return events_fd;
 }
 
-static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr,
-			  uint64_t threshold, uint64_t deadline)
+static void add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+		uint64_t deadline, unsigned int flags)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS] = { };
 	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_ABSTIME,
+		.flags = TWHEEL_ADD_ABSTIME | flags,
 		.clock = CLOCK_MONOTONIC,
 		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
 		.nr_keys = nr,
@@ -125,30 +146,39 @@ static void purgatory_add(struct wait *wait, const struct wait_key *keys, int nr
 
 	for (int i = 0; i < nr; i++)
 		specs[i].key = key_of(keys[i]);
+	wait->id = WAIT_ADDING;
 	if (twheel_batch_add(batch, &args))
 		TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
-static void purgatory_rearm(struct wait *wait, uint64_t deadline)
+void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+	      uint64_t deadline)
 {
-	if (wait->id)
+	add(wait, keys, nr, threshold, deadline, 0);
+}
+
+void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
+{
+	if (!wait->id)
+		add(wait, &key, 1, 1, deadline, TWHEEL_ADD_DETACHED);
+	else if (wait->id != WAIT_ADDING)
 		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
 
-static void purgatory_complete(struct wait *wait)
+void wait_complete(struct wait *wait)
 {
-	if (wait->id)
+	if (wait->id && wait->id != WAIT_ADDING)
 		twheel_batch_complete(batch, wait->id, 0);
 }
 
-static void purgatory_signal(struct wait_key key, uint64_t amount)
+void wait_signal(struct wait_key key, uint64_t amount)
 {
 	struct twheel_signal_args args = { .key = key_of(key), .amount = amount };
 
 	twheel_batch_signal_with(batch, &args);
 }
 
-static void purgatory_submit(void)
+void waiting_submit(void)
 {
 	struct wait *wait;
 
@@ -156,11 +186,12 @@ static void purgatory_submit(void)
 		perror("broker: batch");
 	while ((wait = TAILQ_FIRST(&refused))) {
 		TAILQ_REMOVE(&refused, wait, ended);
+		wait->id = 0;
 		wait->fn(wait, WAIT_REFUSED);
 	}
 }
 
-static void purgatory_stop(void)
+void waiting_stop(void)
 {
 	if (twheel_complete_all(fd, 0, -ESHUTDOWN, 0, NULL))
 		perror("broker: end of all operations");
@@ -170,6 +201,9 @@ static void report(const struct twheel_event *event)
 {
 	struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
 
+	/* The alarm of a member that has left; its memory may have another one. */
+	if (wait->id != event->id && wait->id != WAIT_ADDING)
+		return;
 	wait->id = 0;
 	if (event->reason == TWHEEL_REASON_EXPIRED)
 		wait->fn(wait, WAIT_EXPIRED);
@@ -179,10 +213,10 @@ static void report(const struct twheel_event *event)
 		wait->fn(wait, WAIT_COMPLETED);
 }
 
-static bool purgatory_events(void)
+bool waiting_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
-	ssize_t nr = twheel_read_events(fd, events, MAX_EVENTS);
+	ssize_t nr = twheel_read_events(events_fd, events, MAX_EVENTS);
 
 	for (ssize_t i = 0; i < nr; i++)
 		report(&events[i]);
@@ -191,17 +225,3 @@ static bool purgatory_events(void)
 	fputs("broker: the purgatory has been removed\n", stderr);
 	return false;
 }
-
-const struct waiting waiting_twheel = {
-	.is_shared = true,
-	.create = purgatory_create,
-	.remove = purgatory_remove,
-	.open = purgatory_open,
-	.add = purgatory_add,
-	.rearm = purgatory_rearm,
-	.complete = purgatory_complete,
-	.signal = purgatory_signal,
-	.submit = purgatory_submit,
-	.stop = purgatory_stop,
-	.events = purgatory_events,
-};

@@ -102,7 +102,7 @@ static void close_connection(struct connection *connection)
 	if (!request)
 		free_connection(connection);
 	else if (!request->is_added)
-		waiting->complete(&request->wait);
+		wait_complete(&request->wait);
 }
 
 static void watch(struct connection *connection, uint32_t events)
@@ -209,17 +209,17 @@ static void settle(void)
 	struct request *request;
 	bool again = false;
 
-	waiting->submit();
+	waiting_submit();
 	while ((request = TAILQ_FIRST(&added))) {
 		remove_added(request);
 		if (!request->connection->closed &&
 		    request_missing(request) == request->missing)
 			continue;
-		waiting->complete(&request->wait);
+		wait_complete(&request->wait);
 		again = true;
 	}
 	if (again)
-		waiting->submit();
+		waiting_submit();
 }
 
 /* Execute a request. Return: false if the connection must be closed. */
@@ -268,7 +268,7 @@ static void pause_listening(void)
 	static struct wait pause = { .fn = pause_ended };
 
 	set_events(listener, EPOLL_CTL_MOD, &listener, 0);
-	waiting->add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
+	wait_add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
 }
 
 static void add_connection(int fd)
@@ -321,8 +321,8 @@ static void stop(void)
 		go_on(connection, true);
 	}
 	settle();
-	waiting->stop();
-	waiting->add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
+	waiting_stop();
+	wait_add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
 }
 
 static bool round_of_events(void)
@@ -345,7 +345,7 @@ static bool round_of_events(void)
 	}
 	if (stops)
 		stop();
-	if (ended && !waiting->events())
+	if (ended && !waiting_events())
 		return false;
 	settle();
 	return true;
@@ -379,7 +379,7 @@ static bool open_all(void)
 	sigaddset(&mask, SIGINT);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	signals = signalfd(-1, &mask, SFD_CLOEXEC);
-	waits = waiting->open();
+	waits = waiting_open(false);
 	listener = listen_socket();
 	return waits >= 0 && listener >= 0 &&
 	       set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) &&
@@ -391,8 +391,6 @@ int worker_main(void)
 {
 	if (!open_all())
 		return 1;
-	if (!waiting->is_shared)
-		partitions_watch();
 	while (!stopped && (!stopping || !LIST_EMPTY(&connections))) {
 		if (!round_of_events())
 			return 1;

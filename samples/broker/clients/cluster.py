@@ -48,10 +48,10 @@ class Cluster:
 
     eventually = staticmethod(eventually)
 
-    def __init__(self, topics, followers=2, workers=3, min_insync=None, waiting="twheel",
+    def __init__(self, topics, followers=2, workers=3, min_insync=None, program=BROKER,
                  port=None, purgatory=None, lag_ms=30000):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="broker-"))
-        self.topics, self.waiting, self.nr_workers = topics, waiting, workers
+        self.topics, self.program, self.nr_workers = topics, program, workers
         self.name = purgatory or f"test{next(NUMBERS)}"
         self.ports = {number: free_port() for number in range(1, followers + 2)}
         if port:
@@ -90,8 +90,7 @@ class Cluster:
 
     def start(self, number):
         self.running[number] = subprocess.Popen(
-            [BROKER, "--config", self.config(number), "--node", str(number),
-             "--waiting", self.waiting])
+            [self.program, "--config", self.config(number), "--node", str(number)])
 
     def end(self, number, how=signal.SIGTERM):
         """End a broker and return its exit status."""

@@ -75,11 +75,11 @@ class Transcript(unittest.TestCase):
         shell("kcat -C -b 127.0.0.1:9092 -t orders -o beginning -e -q -f '%o %s\\n'")
         consumer = shell.start("kcat -C -b 127.0.0.1:9092 -t orders -o 2 -c 1 "
                                "-X fetch.wait.max.ms=50000 -f '%o %s\\n'")
-        shell.when(rows(copy=2, read=1, sync=2), "twheelctl -p broker-1 list | sort -k 6")
+        shell.when(rows(copy=2, read=1, lease=2), "twheelctl -p broker-1 list | sort -k 6")
         shell.text += "$ kill -STOP $FOLLOWER\n"
         cluster.pause(3)
         producer = shell.start("echo third | kcat -P -b 127.0.0.1:9092 -t orders -X acks=all")
-        shell.when(rows(copy=1, read=1, acks=1, sync=2), "twheelctl -p broker-1 list | sort -k 6")
+        shell.when(rows(copy=1, read=1, acks=1, lease=2), "twheelctl -p broker-1 list | sort -k 6")
         shell.text += "$ kill -CONT $FOLLOWER\n"
         cluster.resume(3)
         shell.ended(producer)

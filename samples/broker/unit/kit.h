@@ -168,12 +168,10 @@ static inline void kit_start(void)
 	config.partitions[2] = &config.topics[1];
 	config.partitions[3] = &config.topics[2];
 	config.self = &config.nodes[0];
-	waiting = &waiting_heap;
 	if (timer < 0)
-		timer = waiting->open();
+		timer = waiting_open(false);
 	if (timer < 0 || !partitions_create())
 		abort();
-	partitions_watch();
 }
 
 #endif /* BROKER_UNIT_KIT_H */

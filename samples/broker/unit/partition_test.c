@@ -71,10 +71,14 @@ static void follower_behind_the_high_watermark_is_not_in_sync(void)
 static void expire_leases(void)
 {
 	for (int i = 0; i < MAX_NODES; i++) {
-		if (partitions[BOTH].replicas[i].in_sync)
-			waiting->rearm(&partitions[BOTH].replicas[i].lease, now_ns());
+		struct replica *replica = &partitions[BOTH].replicas[i];
+
+		replica->lease_end = now_ns();
+		if (replica->in_sync)
+			wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, BOTH },
+				   replica->lease_end);
 	}
-	waiting->events();
+	waiting_events();
 }
 
 static void replica_whose_lease_expires_is_not_in_sync(void)
@@ -82,7 +86,7 @@ static void replica_whose_lease_expires_is_not_in_sync(void)
 	kit_start();
 	partition_followed(BOTH, FOLLOWER, (struct place){ });
 	append(BOTH, 4);
-	waiting->events();
+	waiting_events();
 	CHECK(state_is(BOTH, 4, 0, 2));
 	expire_leases();
 	CHECK(state_is(BOTH, 4, 4, 1));
@@ -95,24 +99,22 @@ static void replica_whose_lease_expires_is_not_in_sync(void)
 
 static void replica_without_progress_does_not_renew_its_lease(void)
 {
-	struct wait *lease;
 	int64_t end;
 
 	kit_start();
-	lease = &partitions[BOTH].replicas[1].lease;
 	partition_followed(BOTH, FOLLOWER, (struct place){ });
 	append(BOTH, 4);
 	partition_followed(BOTH, FOLLOWER, (struct place){ });
 	config.max_lag_ms = 0;
 	partition_followed(BOTH, FOLLOWER, (struct place){ });
-	waiting->events();
+	waiting_events();
 	CHECK(state_is(BOTH, 4, 0, 2));
 	/* All that the log had at the previous fetch is enough. */
 	end = partition_state(BOTH).end.offset;
 	append(BOTH, 4);
 	partition_followed(BOTH, FOLLOWER, (struct place){ end, 0 });
-	waiting->events();
-	CHECK(state_is(BOTH, 8, 8, 1) && lease->id);
+	waiting_events();
+	CHECK(state_is(BOTH, 8, 8, 1));
 }
 
 static void fetch_from_an_older_offset_keeps_the_replica_in_sync(void)
@@ -199,11 +201,11 @@ static void killed_process_leaves_no_change_behind(void)
 		raise(SIGKILL);
 	}
 	CHECK(waitpid(pid, &how, 0) == pid && WIFSIGNALED(how));
-	waiting->add(&wait, &key, 1, 1000000, WAIT_NEVER);
+	wait_add(&wait, &key, 1, 1000000, now_ns() + 3600000 * NS_PER_MS);
 	partitions_repair();
 	CHECK(state_is(0, 3, 3, 1));
 	/* The signals of the killed process may be lost, so the request is evaluated again. */
-	waiting->events();
+	waiting_events();
 	CHECK(nr_ended == 1);
 }
 

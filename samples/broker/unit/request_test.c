@@ -209,7 +209,7 @@ static void produce_whose_follower_leaves_fails_after_the_append(void)
 	produce_frame("both", ACKS_ALL, 1000, 3);
 	request = begin();
 	/* The lease of the follower ends. */
-	waiting->events();
+	waiting_events();
 	CHECK(!request_missing(request));
 	CHECK(produced(request) == NOT_ENOUGH_REPLICAS_AFTER_APPEND);
 }
@@ -378,9 +378,9 @@ static void repeated_partition_waits_once(void)
 	request = begin();
 	request->wait.fn = ended;
 	request_wait(request, request_missing(request));
-	waiting->signal((struct wait_key){ WAIT_READ, 0 }, 1);
-	waiting->signal((struct wait_key){ WAIT_READ, 0 }, 1);
-	waiting->events();
+	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	waiting_events();
 	CHECK(nr_ended == 1);
 	request_free(request);
 }

@@ -2,6 +2,9 @@
 /*
  * Requests that wait in one process: a binary heap of deadlines with one timerfd, and a list of
  * watchers for each key. See waiting.h.
+ *
+ * This is for tests that have no device, and for the comparison of costs. There is one worker,
+ * in which alarms end, and they end with it.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -9,9 +12,10 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "waiting.h"
+#include "../waiting.h"
 
 #define NS_PER_S	1000000000
+#define MAX_NUMBERS	4096
 
 struct watch {
 	LIST_ENTRY(watch) link;		/* in watchers */
@@ -28,10 +32,11 @@ struct heap_wait {
 };
 
 static int timer = -1;
+static bool in_main;
 static struct heap_wait **heap;
 static size_t nr_heap, max_heap;
 static uint64_t armed;			/* expiry of the timerfd, 0 if it is not armed */
-static LIST_HEAD(, watch) watchers[NR_WAIT_KINDS][MAX_PARTITIONS];
+static LIST_HEAD(, watch) watchers[NR_WAIT_KINDS][MAX_NUMBERS];
 static TAILQ_HEAD(, wait) ended = TAILQ_HEAD_INITIALIZER(ended);
 
 static void place(struct heap_wait *node, size_t slot)
@@ -96,19 +101,20 @@ static void finish(struct heap_wait *node, enum wait_end how)
 	free(node);
 }
 
-static bool heap_create(void)
+bool waiting_create(void)
 {
 	if (config.workers > 1)
 		fputs("broker: a heap is for one worker only\n", stderr);
 	return config.workers == 1;
 }
 
-static void heap_remove(void)
+void waiting_remove(void)
 {
 }
 
-static int heap_open(void)
+int waiting_open(bool is_main)
 {
+	in_main = is_main;
 	nr_heap = 0;
 	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -117,8 +123,8 @@ static int heap_open(void)
 	return timer;
 }
 
-static void heap_add(struct wait *wait, const struct wait_key *keys, int nr,
-		     uint64_t threshold, uint64_t deadline)
+void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+	      uint64_t deadline)
 {
 	struct heap_wait *node = malloc(sizeof(*node) + nr * sizeof(node->watches[0]));
 
@@ -130,32 +136,43 @@ static void heap_add(struct wait *wait, const struct wait_key *keys, int nr,
 		return;
 	}
 	wait->heap = node;
-	wait->id = 1;
+	wait->id = getpid();
 	for (int i = 0; i < nr; i++) {
 		node->watches[i].owner = node;
-		LIST_INSERT_HEAD(&watchers[keys[i].kind][keys[i].partition], &node->watches[i],
+		LIST_INSERT_HEAD(&watchers[keys[i].kind][keys[i].number], &node->watches[i],
 				 link);
 	}
 }
 
-static void heap_rearm(struct wait *wait, uint64_t deadline)
+/* The pending waits of a killed worker are not in this heap. */
+static bool is_pending(const struct wait *wait)
 {
-	if (!wait->heap)
+	return wait->id == (uint64_t)getpid();
+}
+
+void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
+{
+	/* Alarms are in the heap of the worker, apart from those for a new one. */
+	if (in_main && key.kind != WAIT_RESTART)
 		return;
+	if (!is_pending(wait)) {
+		wait_add(wait, &key, 1, 1, deadline);
+		return;
+	}
 	wait->heap->deadline = deadline;
 	sift(wait->heap, wait->heap->slot);
 }
 
-static void heap_complete(struct wait *wait)
+void wait_complete(struct wait *wait)
 {
-	if (wait->heap)
+	if (is_pending(wait))
 		finish(wait->heap, WAIT_COMPLETED);
 }
 
 /* A completed wait leaves all lists, so the next watch is read before. */
-static void heap_signal(struct wait_key key, uint64_t amount)
+void wait_signal(struct wait_key key, uint64_t amount)
 {
-	struct watch *watch = LIST_FIRST(&watchers[key.kind][key.partition]);
+	struct watch *watch = LIST_FIRST(&watchers[key.kind][key.number]);
 
 	while (watch) {
 		struct heap_wait *node = watch->owner;
@@ -169,7 +186,7 @@ static void heap_signal(struct wait_key key, uint64_t amount)
 }
 
 /* Ended waits are reported at once, as if their deadline had passed. */
-static void heap_submit(void)
+void waiting_submit(void)
 {
 	uint64_t next = nr_heap ? heap[0]->deadline : 0;
 	struct itimerspec time = { };
@@ -185,13 +202,13 @@ static void heap_submit(void)
 	armed = next;
 }
 
-static void heap_stop(void)
+void waiting_stop(void)
 {
 	while (nr_heap)
 		finish(heap[0], WAIT_STOPPED);
 }
 
-static bool heap_events(void)
+bool waiting_events(void)
 {
 	uint64_t expirations, now = now_ns();
 	struct wait *wait;
@@ -206,16 +223,3 @@ static bool heap_events(void)
 	}
 	return true;
 }
-
-const struct waiting waiting_heap = {
-	.create = heap_create,
-	.remove = heap_remove,
-	.open = heap_open,
-	.add = heap_add,
-	.rearm = heap_rearm,
-	.complete = heap_complete,
-	.signal = heap_signal,
-	.submit = heap_submit,
-	.stop = heap_stop,
-	.events = heap_events,
-};
