@@ -8,16 +8,20 @@ import unittest
 class Tap(unittest.TestResult):
     """Print a line for each test, after the traceback of a failure as comments."""
 
-    def report(self, verdict, test, comment=""):
+    def report(self, verdict, test, comment="", directive=""):
         name = test.id().rsplit(".", 1)[1].removeprefix("test_")
         lines = [f"# {line}\n" for line in comment.splitlines()]
-        lines.append(f"{verdict} {self.testsRun} - {name}\n")
+        lines.append(f"{verdict} {self.testsRun} - {name}{directive}\n")
         # A single write: other processes may write to the same pipe.
         sys.stdout.write("".join(lines))
         sys.stdout.flush()
 
     def addSuccess(self, test):
         self.report("ok", test)
+
+    def addSkip(self, test, reason):
+        super().addSkip(test, reason)
+        self.report("ok", test, directive=f" # SKIP {reason}")
 
     def addError(self, test, err):
         super().addError(test, err)

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "config.h"
+#include "log.h"
 
 struct config config;
 
@@ -25,13 +26,19 @@ const struct node *config_node(int id)
 	return NULL;
 }
 
+const struct node *config_coordinator(struct text group)
+{
+	uint32_t hash = crc32c((const uint8_t *)group.data, group.len < 0 ? 0 : group.len);
+
+	return &config.nodes[hash % config.nr_nodes];
+}
+
 struct topic *config_topic(struct text name)
 {
 	for (int i = 0; i < config.nr_topics; i++) {
 		struct topic *topic = &config.topics[i];
 
-		if (name.len == (int)strlen(topic->name) &&
-		    !memcmp(name.data, topic->name, name.len))
+		if (text_is(name, topic->name))
 			return topic;
 	}
 	return NULL;
@@ -142,9 +149,11 @@ static bool read_all(const char *node)
 	const char *purgatory = "broker";
 	json_t *nodes, *topics;
 
-	if (json_unpack_ex(document, &error, JSON_STRICT, "{s?s, s?i, s?i, s:o, s:o}",
+	if (json_unpack_ex(document, &error, JSON_STRICT, "{s?s, s?i, s?i, s?i, s?i, s:o, s:o}",
 			   "purgatory", &purgatory, "workers", &config.workers,
 			   "replica.lag.time.max.ms", &config.max_lag_ms,
+			   "group.initial.rebalance.delay.ms", &config.initial_delay_ms,
+			   "group.min.session.timeout.ms", &config.min_session_ms,
 			   "nodes", &nodes, "topics", &topics) ||
 	    !read_each(nodes, read_node) || !check(config.nr_nodes, "there is no node") ||
 	    !read_each(topics, read_topic))
@@ -155,6 +164,8 @@ static bool read_all(const char *node)
 	       check(config.workers > 0 && config.workers <= MAX_WORKERS,
 		     "the number of workers is not between 1 and 64") &&
 	       check(config.max_lag_ms >= 1000, "replica.lag.time.max.ms is below 1000") &&
+	       check(config.initial_delay_ms >= 0 && config.min_session_ms > 0,
+		     "a time of groups is not positive") &&
 	       check(snprintf(config.purgatory, sizeof(config.purgatory), "%s-%d", purgatory,
 			      config.self->id) < (int)sizeof(config.purgatory),
 		     "the name of the purgatory is too long");
@@ -162,7 +173,9 @@ static bool read_all(const char *node)
 
 bool config_load(const char *path, const char *node)
 {
-	config = (struct config){ .workers = 1, .max_lag_ms = 30000 };
+	config = (struct config){
+		.workers = 1, .max_lag_ms = 30000, .initial_delay_ms = 3000, .min_session_ms = 6000,
+	};
 	document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (document && read_all(node))
 		return true;

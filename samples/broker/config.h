@@ -18,6 +18,9 @@
 /* A fetch of all partitions is one operation, with a key for each: TWHEEL_MAX_KEYS. */
 #define MAX_PARTITIONS	64
 
+/* Number of the partition with the offsets of groups, after those of all topics. */
+#define OFFSETS		MAX_PARTITIONS
+
 struct node {
 	int id;
 	const char *host;	/* an IPv4 address */
@@ -40,11 +43,13 @@ struct config {
 	char purgatory[32];	/* "NAME-N" of the broker with the ID N */
 	int workers;
 	int max_lag_ms;		/* of a replica in sync */
+	int initial_delay_ms;	/* of the first rebalance of a group */
+	int min_session_ms;
 	struct node nodes[MAX_NODES];
 	int nr_nodes;
 	struct topic topics[MAX_TOPICS];
 	int nr_topics;
-	struct topic *partitions[MAX_PARTITIONS];	/* the topic of each partition */
+	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
 	int nr_partitions;
 	const struct node *self;
 };
@@ -55,6 +60,8 @@ extern struct config config;
 bool config_load(const char *path, const char *node);
 const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
+/* The coordinator of a group. All brokers agree. */
+const struct node *config_coordinator(struct text group);
 /* Return: index of the node in topic->replicas, or -1. */
 int topic_replica(const struct topic *topic, int node);
 

@@ -10,34 +10,6 @@
 
 #include "request.h"
 
-static void request_part(struct request *request, struct part *part, struct wire *wire)
-{
-	if (request->version >= 9)
-		wire_number(wire, -1, 4);
-	wire_int(wire, part->offset);
-	if (request->version >= 5)
-		wire_number(wire, 0, 8);
-	wire_int(wire, part->max_bytes);
-}
-
-static void request(struct request *request, struct wire *wire)
-{
-	wire_int(wire, request->replica);
-	wire_int(wire, request->timeout_ms);
-	wire_int(wire, request->min_bytes);
-	wire_int(wire, request->max_bytes);
-	wire_number(wire, 0, 1);
-	if (request->version >= 7) {
-		if (wire_number(wire, 0, 4))
-			request->error = SESSION_NOT_FOUND;
-		wire_number(wire, -1, 4);
-	}
-	request_parts(request, wire, request_part);
-	/* There are no sessions, so there is no topic to forget. */
-	if (request->version >= 7 && wire_count(wire, 0) > 0)
-		wire->failed = true;
-}
-
 /* Find the start of a part, and note the progress of a follower. */
 static enum error_code find_start(const struct request *request, struct part *part)
 {
@@ -48,7 +20,7 @@ static enum error_code find_start(const struct request *request, struct part *pa
 	part->start = log_find(partition_log(part->number), state.end, part->offset);
 	if (part->start.offset < 0)
 		return STORAGE_ERROR;
-	if (request->kind == WAIT_COPY &&
+	if (request->key.kind == WAIT_COPY &&
 	    !partition_followed(part->number, request->replica, part->start))
 		return REPLICA_NOT_AVAILABLE;
 	return 0;
@@ -56,7 +28,10 @@ static enum error_code find_start(const struct request *request, struct part *pa
 
 static void begin(struct request *request)
 {
-	request->kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
+	request->key.kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
+	/* There are no sessions. */
+	if (request->session)
+		request->error = SESSION_NOT_FOUND;
 	for (int i = 0; i < request->nr_parts && !request->error; i++) {
 		struct part *part = &request->parts[i];
 
@@ -76,7 +51,7 @@ static size_t available(const struct request *request, struct part *part)
 		return 0;
 	state = partition_state(part->number);
 	part->high = state.high.offset;
-	end = request->kind == WAIT_COPY ? state.end.position : state.high.position;
+	end = request->key.kind == WAIT_COPY ? state.end.position : state.high.position;
 	return end > part->start.position ? end - part->start.position : 0;
 }
 
@@ -109,11 +84,16 @@ static size_t write_batches(struct wire *wire, const struct part *part, size_t l
 	return len;
 }
 
-static void write_records(struct request *request, struct part *part, struct wire *wire)
+static void transfer_records(struct request *request, struct part *part, struct wire *wire)
 {
-	size_t start = wire->size, len = available(request, part);
+	size_t start = wire->size, len;
 	int limit = MAX(0, MIN(part->max_bytes, request->max_bytes));
 
+	if (!wire->writes) {
+		wire_bytes(wire, &part->records);
+		return;
+	}
+	len = available(request, part);
 	/*
 	 * The first batch of a response is complete, whatever the limits are: a client would not
 	 * progress otherwise.
@@ -127,44 +107,28 @@ static void write_records(struct request *request, struct part *part, struct wir
 	wire_patch(wire, start, len);
 }
 
-static void response_part(struct request *request, struct part *part, struct wire *wire)
+static void answer(struct request *request)
 {
-	if (wire->writes)
-		available(request, part);
-	wire_int(wire, part->error);
-	wire_int(wire, part->high);
-	wire_number(wire, part->high, 8);
-	if (request->version >= 5)
-		wire_number(wire, part->error ? -1 : 0, 8);
-	/* There are no transactions, so none is aborted. */
-	wire->failed |= wire_count(wire, 0) > 0;
-	if (wire->writes)
-		write_records(request, part, wire);
-	else
-		wire_bytes(wire, &part->records);
-}
-
-static void response(struct request *request, struct wire *wire)
-{
-	if (request->max_bytes > BATCH_MAX)
-		request->max_bytes = BATCH_MAX;
-	wire_number(wire, 0, 4);
-	if (request->version >= 7) {
-		wire_int(wire, request->error);
-		wire_number(wire, 0, 4);
+	request->max_bytes = MIN(request->max_bytes, BATCH_MAX);
+	if (request->error) {
+		request->nr_parts = 0;
+		request->nr_topics = 0;
 	}
-	if (request->error)
-		wire_count(wire, 0);
-	else
-		request_parts(request, wire, response_part);
+	for (int i = 0; i < request->nr_parts; i++) {
+		available(request, &request->parts[i]);
+		request->parts[i].first = request->parts[i].error ? -1 : 0;
+	}
 }
 
 const struct api api_fetch = {
-	.key = 1,
-	.min = 4,
-	.max = 10,
-	.request = request,
-	.begin = begin,
-	.missing = missing,
-	.response = response,
+	.key = 1, .min = 4, .max = 10,
+	.request = FIELDS(NUMBER(0, replica), NUMBER(0, timeout_ms), NUMBER(0, min_bytes),
+		NUMBER(0, max_bytes), CONST(0, 99, 1, 0), NUMBER(7, session), CONST(7, 99, 4, -1),
+		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, offset), CONST(5, 99, 8, -1),
+			       PART_NUMBER(0, max_bytes)),
+		EMPTY_ARRAY(7)),
+	.response = FIELDS(THROTTLE(0), NUMBER(7, error), CONST(7, 99, 4, 0),
+		EACH_PARTITION(PART_NUMBER(0, error), PART_NUMBER(0, high), PART_NUMBER(0, high),
+			       PART_NUMBER(5, first), EMPTY_ARRAY(0), CALLS(transfer_records))),
+	.begin = begin, .missing = missing, .answer = answer,
 };

@@ -95,6 +95,17 @@ void batch_set_base(uint8_t *data, int64_t base)
 	wire_patch(&wire, BASE_SIZE, 0);
 }
 
+void batch_seal(uint8_t *data, size_t size)
+{
+	struct wire wire = { .data = data, .capacity = size, .writes = true };
+
+	memset(data, 0, HEADER_SIZE);
+	data[FORMAT_AT] = 2;
+	wire_patch(&wire, BASE_SIZE - 4, size - BASE_SIZE);
+	wire_patch(&wire, HEADER_SIZE - 4, 1);
+	wire_patch(&wire, CRC_AT, crc32c(data + CRC_START, size - CRC_START));
+}
+
 size_t batches_complete(const uint8_t *data, size_t len)
 {
 	struct batch batch;

@@ -50,6 +50,8 @@ enum batch_error {
 enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch);
 /* Assign an offset, which the CRC does not cover. */
 void batch_set_base(uint8_t *data, int64_t base);
+/* Write the header of a batch with a single record. */
+void batch_seal(uint8_t *data, size_t size);
 /* Return: size of the complete batches at the start of a buffer; their headers are valid. */
 size_t batches_complete(const uint8_t *data, size_t len);
 /* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */

@@ -21,6 +21,7 @@
 #include <unistd.h>
 
 #include "config.h"
+#include "group.h"
 #include "partition.h"
 #include "replicator.h"
 #include "waiting.h"
@@ -126,6 +127,7 @@ static void child_ended(struct child *child, int how)
 			child->leader ? "replicator" : "worker", child->pid, WTERMSIG(how));
 		/* It may have held a lock and lost its signals. Its own operations are gone. */
 		partitions_repair();
+		groups_repair(child->pid);
 	} else if (!child->leader) {
 		stop_with_error();
 	} else if (how && !child->how) {
@@ -230,7 +232,7 @@ int main(int argc, char **argv)
 		return 2;
 	}
 	if (!config_load(path, node) || !lock_data() || !partitions_create() ||
-	    !waiting_create())
+	    !groups_create() || !waiting_create())
 		return 1;
 	/* The reader of the messages may end first. */
 	signal(SIGPIPE, SIG_IGN);

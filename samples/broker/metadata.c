@@ -1,29 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that never wait: Metadata, ListOffsets and ApiVersions.
+ * Requests that never wait: Metadata, ListOffsets, ApiVersions and FindCoordinator.
  */
 #include "request.h"
 
 /* Times of ListOffsets. */
 #define LATEST		(-1)
 #define EARLIEST	(-2)
-
-static void metadata_request(struct request *request, struct wire *wire)
-{
-	int nr = wire_count(wire, 0);
-	struct text name;
-
-	for (int i = 0; i < nr && !wire->failed; i++) {
-		wire_string(wire, &name);
-		wire->failed |= !request_add(request, name);
-	}
-	if (nr < 0 || (!nr && !request->version)) {
-		for (int i = 0; i < config.nr_topics; i++)
-			request_add(request, text_of(config.topics[i].name));
-	}
-	if (request->version >= 4)
-		wire_number(wire, 0, 1);
-}
 
 static void put_partition(const struct topic *topic, int index, struct wire *wire)
 {
@@ -42,113 +25,118 @@ static void put_partition(const struct topic *topic, int index, struct wire *wir
 	}
 }
 
-static void put_topic(struct text name, int version, struct wire *wire)
+static void put_topic(struct request *request, struct part *part, struct wire *wire)
 {
-	const struct topic *topic = config_topic(name);
+	const struct topic *topic = config_topic(part->topic);
 
 	wire_number(wire, topic ? 0 : UNKNOWN_TOPIC_OR_PARTITION, 2);
-	wire_string(wire, &name);
-	if (version >= 1)
+	wire_string(wire, &part->topic);
+	if (request->version >= 1)
 		wire_number(wire, 0, 1);
 	wire_count(wire, topic ? topic->nr_partitions : 0);
 	for (int i = 0; topic && i < topic->nr_partitions; i++)
 		put_partition(topic, i, wire);
 }
 
-static void metadata_response(struct request *request, struct wire *wire)
+static void put_node(const struct node *node, struct wire *wire)
 {
-	struct text none = { .len = -1 };
+	struct text host = text_of(node->host);
 
-	if (request->version >= 3)
-		wire_number(wire, 0, 4);
+	wire_number(wire, node->id, 4);
+	wire_string(wire, &host);
+	wire_number(wire, node->port, 4);
+}
+
+static void put_nodes(struct request *request, struct part *part, struct wire *wire)
+{
 	wire_count(wire, config.nr_nodes);
 	for (int i = 0; i < config.nr_nodes; i++) {
-		struct text host = text_of(config.nodes[i].host);
-
-		wire_number(wire, config.nodes[i].id, 4);
-		wire_string(wire, &host);
-		wire_number(wire, config.nodes[i].port, 4);
+		put_node(&config.nodes[i], wire);
 		if (request->version >= 1)
-			wire_string(wire, &none);
+			wire_number(wire, -1, 2);
 	}
 	if (request->version >= 2)
-		wire_string(wire, &none);
+		wire_number(wire, -1, 2);
 	if (request->version >= 1)
 		wire_number(wire, config.nodes[0].id, 4);
-	wire_count(wire, request->nr_parts);
-	for (int i = 0; i < request->nr_parts; i++)
-		put_topic(request->parts[i].topic, request->version, wire);
+}
+
+static void metadata_begin(struct request *request)
+{
+	if (!request->all && (request->nr_parts || request->version))
+		return;
+	for (int i = 0; i < config.nr_topics; i++)
+		request_add(request, text_of(config.topics[i].name));
 }
 
 const struct api api_metadata = {
-	.key = 3,
-	.min = 0,
-	.max = 4,
-	.request = metadata_request,
-	.response = metadata_response,
+	.key = 3, .max = 4,
+	.request = FIELDS(EACH_PART(0, PART_TEXT(0, topic)), CONST(4, 99, 1, 0)),
+	.response = FIELDS(THROTTLE(3), CALLS(put_nodes), EACH_PART(0, CALLS(put_topic))),
+	.begin = metadata_begin,
 };
 
-static void offsets_request_part(struct request *request, struct part *part, struct wire *wire)
-{
-	wire_int(wire, part->offset);
-}
-
-static void offsets_request(struct request *request, struct wire *wire)
-{
-	wire_int(wire, request->replica);
-	request_parts(request, wire, offsets_request_part);
-}
-
 /* There is no index of times. */
-static void offsets_response_part(struct request *request, struct part *part, struct wire *wire)
+static void offsets_answer(struct request *request)
 {
-	int64_t offset = -1;
+	for (int i = 0; i < request->nr_parts; i++) {
+		struct part *part = &request->parts[i];
+		int64_t time = part->offset;
 
-	if (!part->error && part->offset == LATEST)
-		offset = partition_state(part->number).high.offset;
-	else if (!part->error && part->offset == EARLIEST)
-		offset = 0;
-	else if (!part->error)
-		part->error = UNSUPPORTED_FOR_MESSAGE_FORMAT;
-	wire_int(wire, part->error);
-	wire_number(wire, -1, 8);
-	wire_int(wire, offset);
-}
-
-static void offsets_response(struct request *request, struct wire *wire)
-{
-	request_parts(request, wire, offsets_response_part);
+		part->offset = -1;
+		if (!part->error && time == LATEST)
+			part->offset = partition_state(part->number).high.offset;
+		else if (!part->error && time == EARLIEST)
+			part->offset = 0;
+		else if (!part->error)
+			part->error = UNSUPPORTED_FOR_MESSAGE_FORMAT;
+	}
 }
 
 const struct api api_list_offsets = {
-	.key = 2,
-	.min = 1,
-	.max = 1,
-	.request = offsets_request,
-	.response = offsets_response,
+	.key = 2, .min = 1, .max = 1,
+	.request = FIELDS(NUMBER(0, replica), EACH_PARTITION(PART_NUMBER(0, offset))),
+	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, error), CONST(0, 99, 8, -1),
+		PART_NUMBER(0, offset))),
+	.answer = offsets_answer,
 };
 
-static void versions_response(struct request *request, struct wire *wire)
+static void put_versions(struct request *request, struct part *part, struct wire *wire)
 {
 	int nr = 0;
 
 	while (apis[nr])
 		nr++;
-	wire_int(wire, request->error);
 	wire_count(wire, nr);
 	for (int i = 0; i < nr; i++) {
 		wire_number(wire, apis[i]->key, 2);
 		wire_number(wire, apis[i]->min, 2);
 		wire_number(wire, apis[i]->max, 2);
 	}
-	if (request->version >= 1)
-		wire_number(wire, 0, 4);
 }
 
 /* A client of a later version gets an error with the versions, and asks again. */
 const struct api api_versions = {
-	.key = 18,
-	.min = 0,
-	.max = 2,
-	.response = versions_response,
+	.key = 18, .max = 2,
+	.response = FIELDS(NUMBER(0, error), CALLS(put_versions), THROTTLE(1)),
+};
+
+/* Transactions have no coordinator. */
+static void coordinator_begin(struct request *request)
+{
+	if (request->is_transaction)
+		request->error = COORDINATOR_NOT_AVAILABLE;
+}
+
+static void put_coordinator(struct request *request, struct part *part, struct wire *wire)
+{
+	put_node(config_coordinator(request->group_name), wire);
+}
+
+const struct api api_find_coordinator = {
+	.key = 10, .max = 2,
+	.request = FIELDS(TEXT(0, group_name), NUMBER(1, is_transaction)),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, error), CONST(1, 99, 2, -1),
+		CALLS(put_coordinator)),
+	.begin = coordinator_begin,
 };

@@ -3,7 +3,6 @@
  * Partitions. See partition.h.
  */
 #include <errno.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -21,8 +20,7 @@ struct replica {
 	struct shared_place end;
 	int64_t target;		/* end of the leader's log at the last fetch */
 	bool in_sync;
-	uint64_t lease_end;
-	struct wait lease;	/* alarm for @lease_end */
+	struct wait lease;
 };
 
 /* @lock protects all fields, and the writes to the log. */
@@ -33,8 +31,13 @@ struct partition {
 	struct replica replicas[MAX_NODES];
 };
 
+/* Not a topic of clients. */
+static struct topic offsets = {
+	.name = "@offsets", .first = OFFSETS, .nr_partitions = 1, .nr_replicas = 1,
+};
+
 static struct partition *partitions;
-static struct log logs[MAX_PARTITIONS];
+static struct log logs[MAX_PARTITIONS + 1];
 
 static struct place get_place(const struct shared_place *shared)
 {
@@ -89,24 +92,39 @@ static bool open_log(int number)
 
 static void lease_ended(struct wait *wait, enum wait_end end);
 
-bool partitions_create(void)
+void *shared_memory(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory != MAP_FAILED)
+		return memory;
+	perror("broker: shared memory");
+	return NULL;
+}
+
+void shared_lock(pthread_mutex_t *lock)
 {
 	pthread_mutexattr_t attributes;
 
-	partitions = mmap(NULL, sizeof(*partitions) * MAX_PARTITIONS, PROT_READ | PROT_WRITE,
-			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (partitions == MAP_FAILED) {
-		perror("broker: shared memory");
-		return false;
-	}
 	pthread_mutexattr_init(&attributes);
 	pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
 	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
-	for (int i = 0; i < config.nr_partitions; i++) {
-		pthread_mutex_init(&partitions[i].lock, &attributes);
+	pthread_mutex_init(lock, &attributes);
+}
+
+bool partitions_create(void)
+{
+	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
+	if (!partitions)
+		return false;
+	offsets.leader = config.self->id;
+	offsets.replicas[0] = config.self->id;
+	config.partitions[OFFSETS] = &offsets;
+	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+		shared_lock(&partitions[i].lock);
 		for (int node = 0; node < MAX_NODES; node++)
 			partitions[i].replicas[node].lease.fn = lease_ended;
-		if (is_replica(config.partitions[i]) && !open_log(i))
+		if (config.partitions[i] && is_replica(config.partitions[i]) && !open_log(i))
 			return false;
 	}
 	return true;
@@ -204,10 +222,9 @@ static void report(int number, int replica, const char *change)
 		topic->replicas[replica], topic->name, number - topic->first, change);
 }
 
-static void renew_lease(int number, struct replica *replica)
+static uint64_t lease_end(void)
 {
-	replica->lease_end = now_ns() + config.max_lag_ms * NS_PER_MS;
-	wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, replica->lease_end);
+	return now_ns() + config.max_lag_ms * NS_PER_MS;
 }
 
 bool partition_followed(int number, int node, struct place place)
@@ -225,7 +242,7 @@ bool partition_followed(int number, int node, struct place place)
 	set_place(&replica->end, place);
 	joins = !was && place.offset >= get_place(&partition->high).offset;
 	if (joins || (was && place.offset >= replica->target))
-		renew_lease(number, replica);
+		wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, lease_end());
 	replica->target = get_place(&partition->end).offset;
 	replica->in_sync = was || joins;
 	advance_high(number, partition);
@@ -241,9 +258,7 @@ static void lease_ended(struct wait *wait, enum wait_end end)
 	int number = ((char *)replica - (char *)partitions) / sizeof(*partitions);
 	struct partition *partition = lock(number);
 
-	if (end <= WAIT_EXPIRED && now_ns() < replica->lease_end) {
-		wait_alarm(wait, (struct wait_key){ WAIT_LEASE, number }, replica->lease_end);
-	} else {
+	if (!wait_again(wait, end)) {
 		if (replica->in_sync)
 			report(number, replica - partition->replicas, "is not in sync");
 		replica->in_sync = false;
@@ -260,7 +275,8 @@ void partitions_repair(void)
 		advance_high(number, partition);
 		for (int i = 0; i < MAX_NODES; i++) {
 			if (partition->replicas[i].in_sync)
-				renew_lease(number, &partition->replicas[i]);
+				wait_repair(&partition->replicas[i].lease,
+					    (struct wait_key){ WAIT_LEASE, number }, lease_end());
 		}
 		unlock(partition);
 		for (int kind = 0; kind < WAIT_LEASE; kind++)

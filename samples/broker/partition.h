@@ -16,6 +16,7 @@
 #ifndef BROKER_PARTITION_H
 #define BROKER_PARTITION_H
 
+#include <pthread.h>
 #include <stdbool.h>
 
 #include "config.h"
@@ -28,6 +29,11 @@ struct state {
 	int nr_in_sync;
 	bool in_sync[MAX_NODES];	/* by index in topic->replicas */
 };
+
+/* Return: zeroed memory for all processes that are started later, or NULL. */
+void *shared_memory(size_t size);
+/* Initialise a robust mutex in it. */
+void shared_lock(pthread_mutex_t *lock);
 
 /* Create the shared memory and recover the logs, before the workers start. */
 bool partitions_create(void);

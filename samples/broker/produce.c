@@ -10,22 +10,6 @@
 /* Earlier versions have other batches. librdkafka does not compress if it does not see them. */
 #define FIRST_VERSION	3
 
-static void request_part(struct request *request, struct part *part, struct wire *wire)
-{
-	wire_bytes(wire, &part->records);
-}
-
-static void request(struct request *request, struct wire *wire)
-{
-	struct text transaction = { .len = -1 };
-
-	wire->failed |= request->version < FIRST_VERSION;
-	wire_string(wire, &transaction);
-	wire_int(wire, request->acks);
-	wire_int(wire, request->timeout_ms);
-	request_parts(request, wire, request_part);
-}
-
 static enum error_code check_records(const struct part *part, struct batch *batch)
 {
 	if (part->records.len < 0)
@@ -72,8 +56,9 @@ static enum error_code append(const struct request *request, struct part *part)
 
 static void begin(struct request *request)
 {
-	request->kind = WAIT_ACKS;
+	request->key.kind = WAIT_ACKS;
 	request->silent = request->acks == 0;
+	request->failed = request->version < FIRST_VERSION;
 	for (int i = 0; i < request->nr_parts; i++) {
 		struct part *part = &request->parts[i];
 
@@ -102,33 +87,26 @@ static uint64_t missing(struct request *request)
 	return missing;
 }
 
-static void response_part(struct request *request, struct part *part, struct wire *wire)
+static void answer(struct request *request)
 {
-	if (!part->error && request->acks == ACKS_ALL) {
-		if (missing_offsets(part))
-			part->error = REQUEST_TIMED_OUT;
-		else if (!enough_in_sync(part))
-			part->error = NOT_ENOUGH_REPLICAS_AFTER_APPEND;
-	}
-	wire_int(wire, part->error);
-	wire_int(wire, part->offset);
-	wire_number(wire, -1, 8);
-	if (request->version >= 5)
-		wire_number(wire, part->offset < 0 ? -1 : 0, 8);
-}
+	for (int i = 0; i < request->nr_parts; i++) {
+		struct part *part = &request->parts[i];
 
-static void response(struct request *request, struct wire *wire)
-{
-	request_parts(request, wire, response_part);
-	wire_number(wire, 0, 4);
+		if (!part->error && request->acks == ACKS_ALL) {
+			if (missing_offsets(part))
+				part->error = REQUEST_TIMED_OUT;
+			else if (!enough_in_sync(part))
+				part->error = NOT_ENOUGH_REPLICAS_AFTER_APPEND;
+		}
+		part->first = part->offset < 0 ? -1 : 0;
+	}
 }
 
 const struct api api_produce = {
-	.key = 0,
-	.min = 0,
-	.max = 7,
-	.request = request,
-	.begin = begin,
-	.missing = missing,
-	.response = response,
+	.key = 0, .max = 7,
+	.request = FIELDS(TEXT(3, unused), NUMBER(0, acks), NUMBER(0, timeout_ms),
+		EACH_PARTITION(PART_BYTES(records))),
+	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, error), PART_NUMBER(0, offset),
+		CONST(2, 99, 8, -1), PART_NUMBER(5, first)), THROTTLE(1)),
+	.begin = begin, .missing = missing, .answer = answer,
 };

@@ -144,7 +144,7 @@ bool replicator_response(const uint8_t *message, size_t len)
 	bool ok = true;
 
 	wire_int(&wire, response.correlation);
-	api_fetch.response(&response, &wire);
+	request_fields(&response, &wire, api_fetch.response);
 	for (int i = 0; i < response.nr_parts && !wire.failed; i++)
 		ok &= copy_partition(&response.parts[i]);
 	free(response.parts);

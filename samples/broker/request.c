@@ -5,12 +5,15 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "group.h"
 #include "request.h"
 
 #define NS_PER_S	1000000000ULL
 
 const struct api * const apis[] = {
-	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions, NULL,
+	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions,
+	&api_find_coordinator, &api_join_group, &api_sync_group, &api_heartbeat, &api_leave_group,
+	&api_offset_commit, &api_offset_fetch, NULL,
 };
 
 uint64_t now_ns(void)
@@ -68,48 +71,132 @@ static void find_partition(struct part *part)
 	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
-static void read_parts(struct request *request, struct wire *wire, part_fn *fn)
+static void transfer(struct request *request, struct part *part, struct wire *wire,
+		     const struct field *fields);
+
+static void read_parts(struct request *request, struct wire *wire, const struct field *field)
 {
 	int topics = wire_count(wire, 0);
 
+	request->all = topics < 0;
 	while (topics-- > 0 && !wire->failed) {
-		struct text topic;
-		int nr;
+		struct text topic = { };
+		int nr = 1;
 
-		wire_string(wire, &topic);
-		for (nr = wire_count(wire, 0); nr > 0 && !wire->failed; nr--) {
+		if (field->type == FIELD_TOPICS) {
+			wire_string(wire, &topic);
+			nr = wire_count(wire, 0);
+		}
+		for (; nr > 0 && !wire->failed; nr--) {
 			struct part *part = request_add(request, topic);
 
 			if (!part) {
 				wire->failed = true;
 				return;
 			}
-			wire_int(wire, part->index);
-			find_partition(part);
-			fn(request, part, wire);
+			if (field->type == FIELD_TOPICS) {
+				wire_int(wire, part->index);
+				find_partition(part);
+			}
+			transfer(request, part, wire, field->fields);
 		}
 	}
 }
 
-static void write_parts(struct request *request, struct wire *wire, part_fn *fn)
+static void write_parts(struct request *request, struct wire *wire, const struct field *field)
 {
-	int i = 0;
+	bool topics = field->type == FIELD_TOPICS;
 
-	wire_count(wire, request->nr_topics);
-	while (i < request->nr_parts) {
-		int nr = entry_size(request, i);
+	wire_count(wire, topics ? request->nr_topics : request->nr_parts);
+	for (int i = 0; i < request->nr_parts;) {
+		int nr = topics ? entry_size(request, i) : 1;
 
-		wire_string(wire, &request->parts[i].topic);
-		for (wire_count(wire, nr); nr--; i++) {
-			wire_int(wire, request->parts[i].index);
-			fn(request, &request->parts[i], wire);
+		if (topics) {
+			wire_string(wire, &request->parts[i].topic);
+			wire_count(wire, nr);
+		}
+		for (; nr--; i++) {
+			if (topics)
+				wire_int(wire, request->parts[i].index);
+			transfer(request, &request->parts[i], wire, field->fields);
 		}
 	}
 }
 
-void request_parts(struct request *request, struct wire *wire, part_fn *fn)
+static void transfer_number(struct wire *wire, void *at, size_t size)
 {
-	(wire->writes ? write_parts : read_parts)(request, wire, fn);
+	switch (size) {
+	case 1:
+		wire_int(wire, *(int8_t *)at);
+		break;
+	case 2:
+		wire_int(wire, *(int16_t *)at);
+		break;
+	case 4:
+		wire_int(wire, *(int32_t *)at);
+		break;
+	case 8:
+		wire_int(wire, *(int64_t *)at);
+	}
+}
+
+/* An array of texts and bytes, which is read later. */
+static void skip_pairs(struct wire *wire, struct text *list)
+{
+	size_t start = wire->at;
+	struct text text;
+
+	for (int nr = wire_count(wire, 0); nr > 0 && !wire->failed; nr--) {
+		wire_string(wire, &text);
+		wire_bytes(wire, &text);
+	}
+	*list = (struct text){ (const char *)wire->data + start, wire->at - start };
+}
+
+static void transfer_field(struct request *request, struct part *part, struct wire *wire,
+			   const struct field *field)
+{
+	void *at = (char *)(part ? (void *)part : request) + field->at;
+
+	switch (field->type) {
+	case FIELD_NUMBER:
+		transfer_number(wire, at, field->size);
+		break;
+	case FIELD_CONSTANT:
+		wire_number(wire, field->value, field->size);
+		break;
+	case FIELD_TEXT:
+		wire_string(wire, at);
+		break;
+	case FIELD_BYTES:
+		wire_bytes(wire, at);
+		break;
+	case FIELD_PAIRS:
+		skip_pairs(wire, at);
+		break;
+	case FIELD_EMPTY:
+		wire->failed |= wire_count(wire, 0) > 0;
+		break;
+	case FIELD_CALL:
+		field->call(request, part, wire);
+		break;
+	default:
+		(wire->writes ? write_parts : read_parts)(request, wire, field);
+	}
+}
+
+static void transfer(struct request *request, struct part *part, struct wire *wire,
+		     const struct field *fields)
+{
+	for (const struct field *field = fields; field && field->type; field++) {
+		if (request->version >= field->from && request->version <= field->to)
+			transfer_field(request, part, wire, field);
+	}
+}
+
+void request_fields(struct request *request, struct wire *wire, const struct field *fields)
+{
+	transfer(request, NULL, wire, fields);
 }
 
 /* ApiVersions has a response for versions of the future. */
@@ -138,6 +225,8 @@ static void transfer_header(struct request *request, struct wire *wire)
 
 static void read_request(struct request *request, struct wire *wire)
 {
+	request->instance.len = -1;
+	request->member_id.len = -1;
 	transfer_header(request, wire);
 	wire->failed |= !request->api;
 	if (wire->failed)
@@ -145,9 +234,21 @@ static void read_request(struct request *request, struct wire *wire)
 	if (request->version > request->api->max) {
 		request->error = UNSUPPORTED_VERSION;
 		request->version = 0;
-	} else if (request->api->request) {
-		request->api->request(request, wire);
+	} else {
+		request_fields(request, wire, request->api->request);
 	}
+}
+
+static void lock(const struct request *request)
+{
+	if (request->api->group)
+		group_lock();
+}
+
+static void unlock(const struct request *request)
+{
+	if (request->api->group)
+		group_unlock();
 }
 
 struct request *request_begin(uint8_t *message, size_t len)
@@ -165,21 +266,32 @@ struct request *request_begin(uint8_t *message, size_t len)
 	if (request->timeout_ms < 0)
 		request->timeout_ms = 0;
 	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
+	lock(request);
+	if (request->api->group)
+		request->error = group_coordinate(request) ?: request->api->group(request);
 	if (request->api->begin)
 		request->api->begin(request);
+	unlock(request);
 	return request;
 }
 
 uint64_t request_missing(struct request *request)
 {
-	return request->api->missing && request->timeout_ms ? request->api->missing(request) : 0;
+	uint64_t missing;
+
+	if (!request->api->missing)
+		return 0;
+	lock(request);
+	missing = request->api->missing(request);
+	unlock(request);
+	return now_ns() < request->deadline ? missing : 0;
 }
 
 void request_wait(struct request *request, uint64_t missing)
 {
-	struct wait_key keys[MAX_PARTITIONS];
+	struct wait_key keys[MAX_PARTITIONS] = { request->key };
 	bool used[MAX_PARTITIONS] = { };
-	int nr = 0;
+	int nr = !request->nr_parts;
 
 	for (int i = 0; i < request->nr_parts; i++) {
 		const struct part *part = &request->parts[i];
@@ -187,7 +299,7 @@ void request_wait(struct request *request, uint64_t missing)
 		if (part->error || used[part->number])
 			continue;
 		used[part->number] = true;
-		keys[nr++] = (struct wait_key){ request->kind, part->number };
+		keys[nr++] = (struct wait_key){ request->key.kind, part->number };
 	}
 	request->missing = missing;
 	wait_add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
@@ -199,7 +311,7 @@ void request_write(struct request *request, struct wire *wire)
 
 	wire_number(wire, 0, PREFIX_SIZE);
 	transfer_header(request, wire);
-	request->api->request(request, wire);
+	request_fields(request, wire, request->api->request);
 	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
 }
 
@@ -210,7 +322,11 @@ bool request_answer(struct request *request, struct wire *wire)
 
 	wire_number(wire, 0, PREFIX_SIZE);
 	wire_int(wire, request->correlation);
-	request->api->response(request, wire);
+	lock(request);
+	if (request->api->answer)
+		request->api->answer(request);
+	request_fields(request, wire, request->api->response);
+	unlock(request);
 	if (request->silent)
 		wire->size = start;
 	else
@@ -218,6 +334,14 @@ bool request_answer(struct request *request, struct wire *wire)
 	ok = !wire->failed && !request->failed;
 	request_free(request);
 	return ok;
+}
+
+void request_closed(struct request *request)
+{
+	lock(request);
+	if (request->api->closed)
+		request->api->closed(request);
+	unlock(request);
 }
 
 void request_free(struct request *request)

@@ -26,28 +26,41 @@ enum error_code {
 	REQUEST_TIMED_OUT		= 7,
 	REPLICA_NOT_AVAILABLE		= 9,
 	MESSAGE_TOO_LARGE		= 10,
+	OFFSET_METADATA_TOO_LARGE	= 12,
+	COORDINATOR_NOT_AVAILABLE	= 15,
+	NOT_COORDINATOR			= 16,
 	NOT_ENOUGH_REPLICAS		= 19,
 	NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
 	INVALID_REQUIRED_ACKS		= 21,
+	ILLEGAL_GENERATION		= 22,
+	INCONSISTENT_GROUP_PROTOCOL	= 23,
+	INVALID_GROUP_ID		= 24,
+	UNKNOWN_MEMBER_ID		= 25,
+	INVALID_SESSION_TIMEOUT		= 26,
+	REBALANCE_IN_PROGRESS		= 27,
 	UNSUPPORTED_VERSION		= 35,
 	UNSUPPORTED_FOR_MESSAGE_FORMAT	= 43,
 	STORAGE_ERROR			= 56,
 	SESSION_NOT_FOUND		= 70,
+	GROUP_MAX_SIZE_REACHED		= 81,
+	FENCED_INSTANCE_ID		= 82,
 	INVALID_RECORD			= 87,
 };
 
-/* A partition in a request and its response. */
+/* A partition in a request and its response; or a member that leaves its group. */
 struct part {
-	struct text topic;	/* one text for all partitions of an entry of a topic */
+	struct text topic;	/* one text for all partitions of an entry; ID of a member */
 	int32_t index;		/* number of the partition in its topic */
 	int number;		/* in config.partitions; -1 if there is none */
 	int16_t error;
-	int64_t offset;		/* of a fetch; a time of ListOffsets; produce: the first one */
+	int64_t offset;		/* of a fetch or group; produce: first one; a time of ListOffsets */
+	int64_t first;		/* in the log; -1 with an error */
 	int64_t high;		/* fetch: high watermark in the response */
 	int32_t max_bytes;
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
+	struct text note;	/* of the offset of a group; name of a static member */
 };
 
 struct connection;
@@ -66,38 +79,99 @@ struct request {
 	int32_t timeout_ms;
 	uint64_t deadline;
 	uint64_t missing;	/* when the wait was added */
-	enum wait_kind kind;
+	struct wait_key key;	/* its kind, and the number if the request has no parts */
 	int16_t error;		/* of the whole request */
 	int16_t acks;
 	int32_t min_bytes;
 	int32_t max_bytes;
+	int32_t session;
 	bool any_records;	/* are in the response */
 	int32_t replica;	/* ID of a follower */
 	struct part *parts;
 	int nr_parts;
 	int max_parts;
 	int nr_topics;
+	struct text unused;
+	bool all;		/* null instead of an array of topics */
+	/* Of a group and its member: */
+	struct text group_name;
+	int8_t is_transaction;	/* FindCoordinator */
+	int32_t generation;
+	struct text member_id;
+	struct text instance;
+	int32_t session_ms;
+	struct text protocol;	/* type of the protocols in a request, or the chosen one */
+	struct text leader;
+	bool is_leader;
+	struct text list;	/* protocols or assignments, as they came; or the assignment */
+	struct group *group;
+	struct member *member;
+	uint64_t ticket;
 };
 
 /*
- * A kind of request. @request and @response read or write these messages after their headers;
- * they use the version.
+ * A field of a message from one version to another. In the same way a table is read into a
+ * request and its parts, or written.
  */
+struct field {
+	enum {
+		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_BYTES, FIELD_PAIRS,
+		FIELD_EMPTY, FIELD_TOPICS, FIELD_PARTS, FIELD_CALL,
+	} type;
+	int from, to;
+	int at, size;		/* of the variable */
+	int64_t value;		/* of a constant, which is not read */
+	const struct field *fields;
+	void (*call)(struct request *request, struct part *part, struct wire *wire);
+};
+
+#define FIELDS(...)	((const struct field[]){ __VA_ARGS__, { } })
+#define FIELD(suffix, first, last, of, name) \
+	{ .type = FIELD_##suffix, .from = (first), .to = (last), .at = offsetof(struct of, name), \
+	  .size = sizeof(((struct of *)0)->name) }
+#define NUMBER(version, name)		FIELD(NUMBER, version, 99, request, name)
+#define TEXT(version, name)		FIELD(TEXT, version, 99, request, name)
+#define BYTES(name)			FIELD(BYTES, 0, 99, request, name)
+#define PAIRS(name)			FIELD(PAIRS, 0, 99, request, name)
+#define PART_NUMBER(version, name)	FIELD(NUMBER, version, 99, part, name)
+#define PART_TEXT(version, name)	FIELD(TEXT, version, 99, part, name)
+#define PART_BYTES(name)		FIELD(BYTES, 0, 99, part, name)
+#define CONST(first, last, bytes, number) \
+	{ .type = FIELD_CONSTANT, .from = (first), .to = (last), .size = (bytes), \
+	  .value = (number) }
+#define THROTTLE(version)		CONST(version, 99, 4, 0)
+/* An array that is always empty. */
+#define EMPTY_ARRAY(version)		{ .type = FIELD_EMPTY, .from = (version), .to = 99 }
+/* An array of topics with arrays of partitions, which start with their number; or of parts. */
+#define EACH_PARTITION(...) \
+	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
+#define EACH_PART(version, ...) \
+	{ .type = FIELD_PARTS, .from = (version), .to = 99, .fields = FIELDS(__VA_ARGS__) }
+#define CALLS(function)			{ .type = FIELD_CALL, .to = 99, .call = (function) }
+
+/* A kind of request. The fields are those after the headers. */
 struct api {
 	int key;
 	int min;
 	int max;
-	void (*request)(struct request *request, struct wire *wire);
+	const struct field *request;
+	const struct field *response;
+	/* A request of a group; all functions of such a request are called with its lock. */
+	enum error_code (*group)(struct request *request);
 	void (*begin)(struct request *request);
 	/* Amount that the request waits for; 0 if it can be answered. */
 	uint64_t (*missing)(struct request *request);
-	void (*response)(struct request *request, struct wire *wire);
+	/* The connection is closed while the request waits. */
+	void (*closed)(struct request *request);
+	/* Set what the response has. */
+	void (*answer)(struct request *request);
 };
-
-extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, api_versions;
 
 /* All of these, terminated by NULL. */
 extern const struct api * const apis[];
+extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, api_versions,
+	api_find_coordinator, api_join_group, api_sync_group, api_heartbeat, api_leave_group,
+	api_offset_commit, api_offset_fetch;
 
 /*
  * Read a request and begin. The message must stay until the answer.
@@ -109,15 +183,15 @@ uint64_t request_missing(struct request *request);
 void request_wait(struct request *request, uint64_t missing);
 /* Write the response, and free the request. Return: false if the connection must be closed. */
 bool request_answer(struct request *request, struct wire *wire);
+/* The connection of a waiting request is closed. */
+void request_closed(struct request *request);
 void request_free(struct request *request);
 
 /* Write a request, with its size in front. */
 void request_write(struct request *request, struct wire *wire);
-
+/* Read or write fields. */
+void request_fields(struct request *request, struct wire *wire, const struct field *fields);
 /* Add a partition; another text is another topic. Return: NULL if there are too many. */
 struct part *request_add(struct request *request, struct text topic);
-/* Transfer an array of topics with arrays of partitions, which start with their number. */
-typedef void part_fn(struct request *request, struct part *part, struct wire *wire);
-void request_parts(struct request *request, struct wire *wire, part_fn *fn);
 
 #endif /* BROKER_REQUEST_H */

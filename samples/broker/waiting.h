@@ -7,8 +7,8 @@
  * state again and ends the wait if the state has changed. Either way the wait ends with an
  * event, and the caller reads the state once more before it answers.
  *
- * An alarm outlives the process that has set it, and ends in the main process. State that the
- * processes share says whether its time has come: an alarm that ends early is set again.
+ * An alarm outlives the process that has set it, and ends in the main process. It is in memory
+ * that the processes share, with its deadline: one that ends early is set again.
  */
 #ifndef BROKER_WAITING_H
 #define BROKER_WAITING_H
@@ -20,12 +20,15 @@
 
 #include "config.h"
 
-/* Keys: the kind of a wait, and the number of a partition or process. */
+/* Keys: the kind of a wait, and the number of a partition, group or member. */
 enum wait_kind {
 	WAIT_ACKS,	/* produce: high watermark, in offsets */
 	WAIT_READ,	/* fetch of a consumer: high watermark, in bytes */
 	WAIT_COPY,	/* fetch of a follower: end of the log, in bytes */
 	WAIT_LEASE,	/* alarm of a replica in sync */
+	WAIT_JOIN,	/* JoinGroup: end of the rebalance */
+	WAIT_ASSIGN,	/* SyncGroup: assignment by the leader of the group */
+	WAIT_SESSION,	/* alarm of a member */
 	WAIT_RESTART,	/* alarm of a process that has ended */
 	NR_WAIT_KINDS,
 };
@@ -47,11 +50,13 @@ enum wait_end {
 
 #define WAIT_ADDING	UINT64_MAX
 
-/* Embedded in what waits. The caller sets @fn; an alarm is in memory that the processes share. */
+/* Embedded in what waits. The caller sets @fn. */
 struct wait {
 	TAILQ_ENTRY(wait) ended;
 	void (*fn)(struct wait *wait, enum wait_end end);
 	uint64_t id;		/* 0 if it is not pending, or WAIT_ADDING */
+	uint64_t deadline;	/* of an alarm; 0 for others */
+	struct wait_key key;	/* of an alarm */
 	enum wait_end end;
 	struct heap_wait *heap;
 };
@@ -69,7 +74,12 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
-/* Queue the end of a wait whose add was submitted; it may have ended already. */
+/* The same after a process was killed, which may not have submitted what it had queued. */
+void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline);
+/*
+ * Queue the end of a wait whose add was submitted; it may have ended already. The end of an alarm
+ * is not reported, and its memory can be used for another one.
+ */
 void wait_complete(struct wait *wait);
 void wait_signal(struct wait_key key, uint64_t amount);
 /* Execute all that is queued. Waits that cannot be added end here. */
@@ -85,5 +95,17 @@ bool waiting_events(void);
 #define NS_PER_MS	1000000ULL
 
 uint64_t now_ns(void);
+
+/*
+ * For @fn of an alarm, with the lock of its memory: set it again if its deadline has been moved,
+ * but too late for the operation, or by a process that was killed before it has submitted that.
+ */
+static inline bool wait_again(struct wait *wait, enum wait_end end)
+{
+	if (end > WAIT_EXPIRED || now_ns() >= wait->deadline)
+		return false;
+	wait_alarm(wait, wait->key, wait->deadline);
+	return true;
+}
 
 #endif /* BROKER_WAITING_H */

@@ -28,7 +28,7 @@ static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
 static struct twheel_key key_of(struct wait_key key)
 {
 	static const char * const kinds[] = {
-		"acks", "read", "copy", "lease", "restart",
+		"acks", "read", "copy", "lease", "join", "assign", "session", "restart",
 	};
 	struct twheel_key result;
 	char text[TWHEEL_KEY_TEXT_MAX + 1];
@@ -51,17 +51,26 @@ static void close_purgatory(void)
 		close(events_fd);
 	if (fd >= 0)
 		close(fd);
-	fd = events_fd = -1;
+	fd = -1;
+	events_fd = -1;
 }
 
 /* End the alarms of a broker that was killed, or that stops. */
 static bool clear_alarms(void)
 {
+	struct twheel_query_args query = { };
 	struct twheel_event events[MAX_EVENTS];
 
-	if (waiting_open(true) < 0 ||
-	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL))
+	if (waiting_open(true) < 0)
 		return false;
+	twheel_query(fd, &query);
+	/* Own files are the purgatory and the queue. Alarms may be those of another broker. */
+	errno = EBUSY;
+	if ((query.files > 2 && query.detached + query.detached_unread) ||
+	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL)) {
+		report_error("the purgatory");
+		return false;
+	}
 	while (twheel_read_events(events_fd, events, MAX_EVENTS) > 0)
 		;
 	close_purgatory();
@@ -75,8 +84,8 @@ bool waiting_create(void)
 
 	if (created >= 0)
 		return !close(created);
-	if (errno == EEXIST && clear_alarms())
-		return true;
+	if (errno == EEXIST)
+		return clear_alarms();
 	report_error("the purgatory");
 	return false;
 }
@@ -159,16 +168,28 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 {
+	wait->key = key;
+	wait->deadline = deadline;
 	if (!wait->id)
 		add(wait, &key, 1, 1, deadline, TWHEEL_ADD_DETACHED);
 	else if (wait->id != WAIT_ADDING)
 		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
 
+void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline)
+{
+	if (wait->id == WAIT_ADDING)
+		wait->id = 0;
+	wait_alarm(wait, key, deadline);
+}
+
 void wait_complete(struct wait *wait)
 {
-	if (wait->id && wait->id != WAIT_ADDING)
-		twheel_batch_complete(batch, wait->id, 0);
+	if (!wait->id || wait->id == WAIT_ADDING)
+		return;
+	twheel_batch_complete(batch, wait->id, 0);
+	if (wait->deadline)
+		wait->id = 0;
 }
 
 void wait_signal(struct wait_key key, uint64_t amount)
@@ -181,14 +202,19 @@ void wait_signal(struct wait_key key, uint64_t amount)
 void waiting_submit(void)
 {
 	struct wait *wait;
+	bool again;
 
-	if (twheel_batch_submit(batch) < 0)
-		perror("broker: batch");
-	while ((wait = TAILQ_FIRST(&refused))) {
-		TAILQ_REMOVE(&refused, wait, ended);
-		wait->id = 0;
-		wait->fn(wait, WAIT_REFUSED);
-	}
+	do {
+		if (twheel_batch_submit(batch) < 0)
+			perror("broker: batch");
+		/* The end of an alarm may queue signals. */
+		again = !TAILQ_EMPTY(&refused);
+		while ((wait = TAILQ_FIRST(&refused))) {
+			TAILQ_REMOVE(&refused, wait, ended);
+			wait->id = 0;
+			wait->fn(wait, WAIT_REFUSED);
+		}
+	} while (again);
 }
 
 void waiting_stop(void)
@@ -205,10 +231,10 @@ static void report(const struct twheel_event *event)
 	if (wait->id != event->id && wait->id != WAIT_ADDING)
 		return;
 	wait->id = 0;
-	if (event->reason == TWHEEL_REASON_EXPIRED)
-		wait->fn(wait, WAIT_EXPIRED);
-	else if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
+	if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
 		wait->fn(wait, WAIT_STOPPED);
+	else if (event->reason == TWHEEL_REASON_EXPIRED)
+		wait->fn(wait, WAIT_EXPIRED);
 	else
 		wait->fn(wait, WAIT_COMPLETED);
 }

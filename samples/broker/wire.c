@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 
 #include "wire.h"
@@ -184,4 +185,17 @@ void wire_free(struct wire *wire)
 struct text text_of(const char *string)
 {
 	return (struct text){ string, strlen(string) };
+}
+
+bool text_is(struct text text, const char *string)
+{
+	return text.len == (int)strlen(string) && !memcmp(text.data, string, text.len);
+}
+
+void text_copy(char *to, size_t size, struct text text)
+{
+	size_t len = text.len < 0 ? 0 : MIN(size - 1, (size_t)text.len);
+
+	memcpy(to, len ? text.data : "", len);
+	to[len] = 0;
 }

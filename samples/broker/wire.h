@@ -77,5 +77,8 @@ void wire_free(struct wire *wire);
 extern size_t wire_total;
 
 struct text text_of(const char *string);
+bool text_is(struct text text, const char *string);
+/* Copy a text, or as much of it as there is room for, and terminate it with a zero. */
+void text_copy(char *to, size_t size, struct text text);
 
 #endif /* BROKER_WIRE_H */

@@ -98,6 +98,8 @@ static void close_connection(struct connection *connection)
 	set_sending(connection, false);
 	close(connection->fd);
 	connection->closed = true;
+	if (request)
+		request_closed(request);
 	/* The event of a waiting request has its address: end it, and free it then. */
 	if (!request)
 		free_connection(connection);
@@ -190,7 +192,7 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 
 	/* A full batch was submitted in this round. */
 	remove_added(request);
-	if (!connection->closed && end == WAIT_COMPLETED && !stopping)
+	if (!connection->closed && end <= WAIT_EXPIRED && !stopping)
 		missing = request_missing(request);
 	if (missing) {
 		add_wait(request, missing);

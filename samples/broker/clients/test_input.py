@@ -55,6 +55,38 @@ class Input(unittest.TestCase):
             for at in (8, 19, 27):
                 self.closes(wire.blob(header + request[:at] + bad + request[at + 4:]))
 
+    def group_requests(self):
+        """Requests of a member of a stable group."""
+        member = wire.Member(self.cluster.connect(self), "input")
+        member.join()
+        member.sync()
+        self.assertEqual(member.error, 0)
+        return [
+            (wire.FIND_COORDINATOR, wire.string("input") + b"\0"),
+            (wire.JOIN_GROUP, member.join_request()),
+            (wire.SYNC_GROUP, member.sync_request()),
+            (wire.HEARTBEAT, member.identity()),
+            (wire.OFFSET_COMMIT, member.commit_request("input", 0, 1)),
+            (wire.OFFSET_FETCH, wire.offset_fetch_request("input", "input", 0)),
+            (wire.LEAVE_GROUP, member.leave_request()),
+        ]
+
+    def test_truncated_requests_of_groups_close_the_connection(self):
+        for api, request in self.group_requests():
+            header = struct.pack(">hhi", api, wire.VERSION[api], 1) + wire.string("test")
+            for size in range(0, len(request), 3):
+                self.closes(wire.blob(header + request[:size]))
+
+    def test_absurd_counts_of_groups_close_the_connection(self):
+        member = wire.Member(self.good, "input")
+        header = struct.pack(">hhi", wire.JOIN_GROUP, 5, 1) + wire.string("test")
+        request = member.join_request()
+        for count in 0x7FFFFFFF, -0x80000000, -2, 1000:
+            bad = struct.pack(">i", count)
+            # The number of protocols, and the size of the metadata.
+            for at in len(request) - 21, len(request) - 10:
+                self.closes(wire.blob(header + request[:at] + bad + request[at + 4:]))
+
     def test_unknown_requests_and_versions_are_refused(self):
         connection = self.cluster.connect(self)
         body = connection.call(wire.API_VERSIONS, b"", version=99)
@@ -77,6 +109,7 @@ class Input(unittest.TestCase):
             (wire.PRODUCE, wire.produce_request("input", 0, wire.batch([b"value"] * 3))),
             (wire.FETCH, wire.fetch_request([("input", 0, 0)], max_wait_ms=1)),
             (wire.METADATA, wire.array([wire.string("input")])),
+            *self.group_requests(),
         ]
         chance = random.Random(18)
         for _ in range(600):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
-The transcript in Documentation/broker.rst: commands and their output, as in a shell. With
-TRANSCRIPT=file the test writes it instead of comparing it.
+The transcripts in Documentation/broker.rst: commands and their output, as in a shell. With
+TRANSCRIPTS=folder the tests write them instead of comparing them.
 """
 
 import collections
@@ -13,8 +13,6 @@ import subprocess
 import unittest
 
 from cluster import Cluster
-
-EXPECTED = pathlib.Path(__file__).with_name("transcript.txt")
 
 
 def masked(text):
@@ -47,9 +45,9 @@ class Shell:
         Cluster.eventually(wanted)
         self.text += text
 
-    def start(self, command):
+    def start(self, command, shown=None):
         """Start a command in the background; ended() writes down its output."""
-        self.text += f"$ {command} &\n"
+        self.text += f"$ {shown or command} &\n"
         return subprocess.Popen(command, shell=True, text=True, stdin=subprocess.DEVNULL,
                                 stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
@@ -60,12 +58,19 @@ class Shell:
 def rows(**wanted):
     """A condition on the output of twheelctl list: the number of operations of each kind."""
     def condition(text):
-        return collections.Counter(re.findall(r" (\w+):0$", text, re.M)) == wanted
+        return collections.Counter(re.findall(r" (\w+):\d+$", text, re.M)) == wanted
 
     return condition
 
 
 class Transcript(unittest.TestCase):
+    def check(self, shell, name):
+        if "TRANSCRIPTS" in os.environ:
+            (pathlib.Path(os.environ["TRANSCRIPTS"]) / name).write_text(shell.text)
+            return
+        self.maxDiff = None
+        self.assertEqual(shell.text, pathlib.Path(__file__).with_name(name).read_text())
+
     def test_transcript_of_kcat_holds(self):
         cluster = Cluster(topics={"orders": 1}, min_insync={"orders": 2}, port=9092,
                           purgatory="broker")
@@ -86,8 +91,25 @@ class Transcript(unittest.TestCase):
         shell.ended(consumer)
         # Now and then a follower has no fetch that waits.
         shell.when(re.compile("^broker-1 +4 ", re.M).search, "twheelctl list")
-        if "TRANSCRIPT" in os.environ:
-            pathlib.Path(os.environ["TRANSCRIPT"]).write_text(shell.text)
-            return
-        self.maxDiff = None
-        self.assertEqual(shell.text, EXPECTED.read_text())
+        self.check(shell, "transcript.txt")
+
+    def test_transcript_of_a_group_holds(self):
+        cluster = Cluster(topics={"orders": 2}, followers=0, port=9092, purgatory="broker",
+                          delay_ms=3000)
+        self.addCleanup(cluster.stop)
+        shell = Shell()
+        command = "twheelctl -p broker-1 list | grep -v read: | sort -k 6"
+        consumer = "kcat -q -G readers -b 127.0.0.1:9092 orders"
+        first = shell.start(f"exec {consumer}", consumer)
+        self.addCleanup(first.kill)
+        shell.when(rows(join=1, session=1), command)
+        shell.when(rows(session=1), command)
+        second = shell.start(f"exec {consumer}", consumer)
+        self.addCleanup(second.kill)
+        shell.when(rows(join=1, session=2), command)
+        shell.when(rows(session=2), command)
+        shell.text += "$ kill -KILL %1\n"
+        first.kill()
+        shell.when(rows(session=2), command)
+        shell.when(rows(session=1), command)
+        self.check(shell, "transcript-group.txt")

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """Several worker processes that share a purgatory."""
 
+import errno
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +11,7 @@ import unittest
 
 import observe
 import wire
-from cluster import LEADER, TIMEOUT, Cluster
+from cluster import BROKER, LEADER, TIMEOUT, Cluster, free_port
 
 HOUR_MS = 3600 * 1000
 CONSUMERS = 1000
@@ -131,6 +133,22 @@ class Followers(unittest.TestCase):
         error, _ = wire.produced(producer.receive().body)
         self.assertEqual(error, 0)
         cluster.eventually(lambda: len(cluster.workers()) == 3)
+
+
+class Purgatory(unittest.TestCase):
+    def test_broker_does_not_take_the_purgatory_of_another_one(self):
+        cluster = Cluster(topics={"both": 1}, followers=1)
+        self.addCleanup(cluster.stop)
+        config = cluster.folder / "other"
+        config.write_text(json.dumps({
+            "purgatory": cluster.name, "topics": [],
+            "nodes": [{"id": LEADER, "host": "127.0.0.1", "port": free_port(),
+                       "data": str(cluster.folder / "other-data")}]}))
+        done = subprocess.run([BROKER, "--config", config], stderr=subprocess.PIPE, text=True)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(os.strerror(errno.EBUSY), done.stderr)
+        # The lease of the follower is still there.
+        self.assertEqual(cluster.waits("lease:"), 1)
 
 
 class Idle(unittest.TestCase):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 The part of Kafka's protocol that the tests of the broker need, independent of the broker and of
-any client library: requests and responses of ApiVersions, Metadata, ListOffsets, Produce and
-Fetch in versions without tagged fields, and record batches of format 2.
+any client library: requests and responses of ApiVersions, Metadata, ListOffsets, Produce, Fetch
+and of members of groups in versions without tagged fields, and record batches of format 2.
 
 A Connection notes when a response has arrived, on the monotonic clock.
 """
@@ -13,8 +13,12 @@ import struct
 import time
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS = 0, 1, 2, 3, 18
+OFFSET_COMMIT, OFFSET_FETCH, FIND_COORDINATOR = 8, 9, 10
+JOIN_GROUP, HEARTBEAT, LEAVE_GROUP, SYNC_GROUP = 11, 12, 13, 14
 # The version of each request.
-VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0}
+VERSION = {PRODUCE: 7, FETCH: 4, LIST_OFFSETS: 1, METADATA: 1, API_VERSIONS: 0, OFFSET_COMMIT: 7,
+           OFFSET_FETCH: 5, FIND_COORDINATOR: 2, JOIN_GROUP: 5, HEARTBEAT: 3, LEAVE_GROUP: 3,
+           SYNC_GROUP: 3}
 
 OFFSET_OUT_OF_RANGE = 1
 CORRUPT_MESSAGE = 2
@@ -23,7 +27,11 @@ REQUEST_TIMED_OUT = 7
 MESSAGE_TOO_LARGE = 10
 NOT_ENOUGH_REPLICAS = 19
 NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20
+ILLEGAL_GENERATION = 22
+UNKNOWN_MEMBER_ID = 25
+REBALANCE_IN_PROGRESS = 27
 UNSUPPORTED_VERSION = 35
+FENCED_INSTANCE_ID = 82
 
 EARLIEST, LATEST = -2, -1
 
@@ -348,3 +356,119 @@ def metadata(connection, topics):
         return name, {"error": error, "partitions": body.array(partition)}
 
     return brokers, dict(body.array(topic))
+
+
+class Member:
+    """
+    A member of a group, with a connection. Its requests can be sent without the answer, as they
+    may wait.
+    """
+
+    def __init__(self, connection, group="group", session_ms=10000, rebalance_ms=60000,
+                 instance=None):
+        self.connection, self.group, self.instance = connection, group, instance
+        self.session_ms, self.rebalance_ms = session_ms, rebalance_ms
+        self.id, self.generation, self.error, self.leader = "", -1, 0, False
+        self.members, self.assignment = [], b""
+
+    def join_request(self):
+        return (string(self.group) + struct.pack(">ii", self.session_ms, self.rebalance_ms) +
+                string(self.id) + string(self.instance) + string("consumer") +
+                array([string("range") + blob(b"topics")]))
+
+    def send_join(self):
+        return self.connection.send(JOIN_GROUP, self.join_request())
+
+    def joined(self):
+        """Take the answer to a join, and return it."""
+        response = self.connection.receive()
+        body = response.body
+        body.i32()
+        self.error, self.generation = body.i16(), body.i32()
+        body.string()
+        leader, self.id = body.string(), body.string()
+        self.members = [member for member, _, _ in
+                        body.array(lambda: (body.string(), body.string(), body.blob()))]
+        self.leader = leader == self.id
+        return response
+
+    def join(self):
+        self.send_join()
+        self.joined()
+
+    def identity(self):
+        return (string(self.group) + struct.pack(">i", self.generation) + string(self.id) +
+                string(self.instance))
+
+    def sync_request(self):
+        """The leader assigns its own ID to each member."""
+        return self.identity() + array(
+            [string(member) + blob(member.encode()) for member in self.members])
+
+    def send_sync(self):
+        return self.connection.send(SYNC_GROUP, self.sync_request())
+
+    def synced(self):
+        response = self.connection.receive()
+        response.body.i32()
+        self.error, self.assignment = response.body.i16(), response.body.blob()
+        return response
+
+    def sync(self):
+        self.send_sync()
+        self.synced()
+
+    def heartbeat(self):
+        """The error of a heartbeat."""
+        body = self.connection.call(HEARTBEAT, self.identity())
+        body.i32()
+        return body.i16()
+
+    def leave_request(self):
+        return string(self.group) + array([string(self.id) + string(self.instance)])
+
+    def leave(self):
+        body = self.connection.call(LEAVE_GROUP, self.leave_request())
+        body.i32()
+        return body.i16()
+
+    def commit_request(self, topic, partition, offset):
+        return self.identity() + array([
+            string(topic) + array([struct.pack(">iqi", partition, offset, -1) + string("")])])
+
+    def commit(self, topic, partition, offset):
+        """The error of a commit."""
+        body = self.connection.call(OFFSET_COMMIT, self.commit_request(topic, partition, offset))
+        body.i32()
+
+        def topic_of():
+            body.string()
+            return body.array(lambda: (body.i32(), body.i16())[1])
+
+        return body.array(topic_of)[0][0]
+
+
+def offset_fetch_request(group, topic, partition):
+    return string(group) + array([string(topic) + array([struct.pack(">i", partition)])])
+
+
+def committed(connection, group, topic, partition):
+    """The offset that a group has committed, or -1."""
+    body = connection.call(OFFSET_FETCH, offset_fetch_request(group, topic, partition))
+    body.i32()
+
+    def partition_of():
+        body.i32()
+        offset = body.i64()
+        body.i32()
+        body.string()
+        error = body.i16()
+        if error:
+            raise ValueError(f"OffsetFetch: error {error}")
+        return offset
+
+    def topic_of():
+        body.string()
+        return body.array(partition_of)
+
+    return body.array(topic_of)[0][0]

@@ -4,6 +4,18 @@
  * Messages of clients and followers are executed as in a worker, but a waiting one is answered at
  * once. If the highest bit of its size is set, a message is a response of the leader.
  */
+#include <time.h>
+
+/* The inputs know the IDs of members. */
+static int fuzz_clock(clockid_t clock, struct timespec *now)
+{
+	*now = (struct timespec){ .tv_nsec = 1 };
+	return 0;
+}
+
+#define clock_gettime fuzz_clock
+#include "../group.c"
+#undef clock_gettime
 #include "../partition.c"
 #include "../replicator.h"
 #include "../unit/kit.h"
@@ -52,10 +64,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		data += len;
 		size -= len;
 	}
-	for (int i = 0; i < config.nr_partitions; i++) {
+	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+		if (!get_place(&partitions[i].end).position)
+			continue;
 		log_cut(&logs[i], (struct place){ });
 		set_place(&partitions[i].end, (struct place){ });
 		set_place(&partitions[i].high, (struct place){ });
 	}
+	for (int i = 0; i < MAX_GROUPS && shared->groups[i].name[0]; i++)
+		shared->groups[i] = (struct group){ };
+	while (shared->nr_slots)
+		shared->members[--shared->nr_slots].group = NULL;
+	waiting_stop();
+	waiting_events();
 	return 0;
 }

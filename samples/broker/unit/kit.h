@@ -13,6 +13,7 @@
 #include <tap.h>
 #include <unistd.h>
 
+#include "../group.h"
 #include "../request.h"
 
 #define CRC_AT		17
@@ -130,7 +131,7 @@ static inline void kit_remove(void)
 /* Close the logs of the last case. */
 static inline void kit_close(void)
 {
-	for (int i = 0; i < config.nr_partitions; i++) {
+	for (int i = 0; i <= MAX_PARTITIONS; i++) {
 		struct log *log = partition_log(i);
 
 		if (log->fd > 0)
@@ -162,6 +163,7 @@ static inline void kit_start(void)
 		.nr_topics = 3,
 		.nr_partitions = 4,
 		.max_lag_ms = 3600000,
+		.min_session_ms = 1,
 	};
 	config.partitions[0] = &config.topics[0];
 	config.partitions[1] = &config.topics[0];
@@ -170,7 +172,7 @@ static inline void kit_start(void)
 	config.self = &config.nodes[0];
 	if (timer < 0)
 		timer = waiting_open(false);
-	if (timer < 0 || !partitions_create())
+	if (timer < 0 || !partitions_create() || !groups_create())
 		abort();
 }
 

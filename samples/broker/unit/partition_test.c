@@ -73,10 +73,9 @@ static void expire_leases(void)
 	for (int i = 0; i < MAX_NODES; i++) {
 		struct replica *replica = &partitions[BOTH].replicas[i];
 
-		replica->lease_end = now_ns();
 		if (replica->in_sync)
 			wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, BOTH },
-				   replica->lease_end);
+				   now_ns());
 	}
 	waiting_events();
 }

@@ -89,15 +89,17 @@ static void end(struct wait *wait, enum wait_end how)
 
 static void finish(struct heap_wait *node, enum wait_end how)
 {
+	struct wait *wait = node->wait;
 	struct heap_wait *last = heap[--nr_heap];
 
 	if (last != node)
 		sift(last, node->slot);
 	for (int i = 0; i < node->nr_watches; i++)
 		LIST_REMOVE(&node->watches[i], link);
-	node->wait->heap = NULL;
-	node->wait->id = 0;
-	end(node->wait, how);
+	wait->heap = NULL;
+	wait->id = 0;
+	if (how != WAIT_COMPLETED || !wait->deadline)
+		end(wait, how);
 	free(node);
 }
 
@@ -152,6 +154,8 @@ static bool is_pending(const struct wait *wait)
 
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 {
+	wait->key = key;
+	wait->deadline = deadline;
 	/* Alarms are in the heap of the worker, apart from those for a new one. */
 	if (in_main && key.kind != WAIT_RESTART)
 		return;
@@ -161,6 +165,11 @@ void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 	}
 	wait->heap->deadline = deadline;
 	sift(wait->heap, wait->heap->slot);
+}
+
+void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline)
+{
+	wait_alarm(wait, key, deadline);
 }
 
 void wait_complete(struct wait *wait)

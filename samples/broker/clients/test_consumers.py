@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: GPL-2.0
+"""
+Unmodified consumers of one group: kcat with librdkafka, python3-kafka, and kafkajs if the guest
+has node.
+"""
+
+import collections
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import unittest
+
+from cluster import HOST, LEADER, TIMEOUT, Cluster
+
+HERE = pathlib.Path(__file__).resolve().parent
+PARTITIONS = 6
+SESSION_MS = 6000
+HEARTBEAT_MS = 1000
+RECORDS = 600
+# An emulated CPU needs minutes for the consumers to start.
+in_long = unittest.skipUnless("LONG" in os.environ, "only with LONG=1")
+
+
+class Consumer:
+    """A process that prints its records."""
+
+    def __init__(self, test, command):
+        self.output = test.cluster.folder / f"consumer-{time.monotonic_ns()}"
+        with open(self.output, "w") as output:
+            self.process = subprocess.Popen(command, stdout=output)
+        test.addCleanup(self.process.wait)
+        test.addCleanup(self.process.kill)
+
+    def end(self, how=signal.SIGTERM):
+        self.process.send_signal(how)
+        return self.process.wait(TIMEOUT)
+
+    def records(self):
+        """The partition, offset and value of all complete lines."""
+        lines = self.output.read_text().splitlines(keepends=True)
+        return [line.split() for line in lines if line.endswith("\n") and line[0].isdigit()]
+
+    def values(self):
+        return [value for _, _, value in self.records()]
+
+    def partitions(self):
+        return {partition for partition, _, _ in self.records()}
+
+
+class Consumers(unittest.TestCase):
+    def setUp(self):
+        self.cluster = Cluster(topics={"six": PARTITIONS}, followers=0, delay_ms=1000)
+        self.addCleanup(self.cluster.stop)
+        self.address = f"{HOST}:{self.cluster.ports[LEADER]}"
+        self.produced = 0
+
+    def kcat(self, *options):
+        return Consumer(self, [
+            "kcat", "-b", self.address, "-G", "group", "-q", "-u", "-f", "%p %o %s\n",
+            "-X", "auto.offset.reset=earliest", "-X", f"session.timeout.ms={SESSION_MS}",
+            "-X", f"heartbeat.interval.ms={HEARTBEAT_MS}",
+            "-X", "partition.assignment.strategy=roundrobin", *options, "six"])
+
+    def python(self, *stop):
+        return Consumer(self, [sys.executable, HERE / "consume.py", self.address, "six",
+                               str(SESSION_MS), *stop])
+
+    def kafkajs(self):
+        return Consumer(self, ["node", HERE / "consume.js", self.address, "six",
+                               str(SESSION_MS)])
+
+    def third(self):
+        return self.kafkajs() if shutil.which("node") else self.kcat()
+
+    def members(self, number):
+        """Wait until that many members have a session and none waits for a rebalance."""
+        self.cluster.eventually(
+            lambda: [self.cluster.waits(kind) for kind in ("session:", "join:", "assign:")] ==
+            [number, 0, 0])
+
+    def stable(self, number):
+        """Wait until the members have had the time to take up their partitions."""
+        for _ in range(2):
+            self.members(number)
+            time.sleep(2 * HEARTBEAT_MS / 1000)
+        self.members(number)
+
+    def produce(self, number=RECORDS):
+        """Produce records to all partitions, and return their values."""
+        values = [f"r{i}" for i in range(self.produced, self.produced + number)]
+        self.produced += number
+        for partition in range(PARTITIONS):
+            self.cluster.kcat("-P", "-t", "six", "-p", str(partition), "-X", "acks=all",
+                              text="".join(f"{value}\n" for value in values[partition::PARTITIONS]))
+        return values
+
+    def consumed(self, consumers, values):
+        """Wait until the consumers have these values. Returns how often each was consumed."""
+        def found():
+            return collections.Counter(value for consumer in consumers
+                                       for value in consumer.values())
+
+        self.cluster.eventually(lambda: set(values) <= found().keys())
+        return found()
+
+    def consumed_once(self, consumers, values):
+        found = self.consumed(consumers, values)
+        self.assertEqual({value: found[value] for value in values}, dict.fromkeys(values, 1))
+
+    def test_consumers_of_three_libraries_share_six_partitions(self):
+        consumers = [self.kcat(), self.python(), self.third()]
+        self.stable(3)
+        values = self.produce()
+        self.consumed_once(consumers, values)
+        for consumer in consumers:
+            self.assertEqual(len(consumer.values()), RECORDS // 3)
+
+    @in_long
+    @unittest.skipUnless(shutil.which("node"), "node is not installed")
+    def test_kafkajs_consumes_all_partitions(self):
+        consumer = self.kafkajs()
+        self.stable(1)
+        self.consumed_once([consumer], self.produce())
+
+    def test_partitions_of_a_killed_consumer_are_taken_over_after_its_session(self):
+        consumers = [self.kcat(), self.python(), self.third()]
+        self.stable(3)
+        first = self.produce()
+        self.consumed_once(consumers, first)
+        killed = consumers.pop(0)
+        killed.end(signal.SIGKILL)
+        start = time.monotonic()
+        second = self.produce()
+        self.members(2)
+        # Its last heartbeat was up to an interval before its end.
+        self.assertGreaterEqual(time.monotonic() - start, (SESSION_MS - HEARTBEAT_MS) / 1000 - 1)
+        found = self.consumed([killed, *consumers], first + second)
+        # What it had not committed is consumed again, but nothing that it never had.
+        for value in second:
+            self.assertEqual(found[value], 1)
+
+    @in_long
+    def test_partitions_of_a_consumer_that_leaves_are_taken_over_at_once(self):
+        for leave in range(3):
+            consumers = [self.kcat(), self.python(), self.third()]
+            self.stable(3)
+            self.consumed_once(consumers, self.produce())
+            left = consumers.pop(leave)
+            left.end()
+            self.assertEqual(self.cluster.waits("session:"), 2)
+            self.consumed_once([left, *consumers], self.produce())
+            for consumer in consumers:
+                consumer.end()
+            self.members(0)
+
+    @in_long
+    def test_consumer_that_stops_polling_loses_its_partitions_until_it_polls(self):
+        others = [self.kcat(), self.third()]
+        slow = self.python("stop")
+        self.stable(3)
+        self.consumed_once([*others, slow], self.produce())
+        for partition in range(PARTITIONS):
+            self.cluster.kcat("-P", "-t", "six", "-p", str(partition), text="stop\n")
+        values = self.produce()
+        # max.poll.interval: it leaves, although its heartbeats go on until then.
+        self.members(2)
+        found = self.consumed(others, values)
+        self.assertEqual([value for value in values if found[value] != 1], [])
+        # It joins again.
+        self.members(3)
+        self.stable(3)
+        self.consumed([*others, slow], self.produce())
+
+    @in_long
+    def test_static_consumer_that_restarts_has_its_partitions_again(self):
+        first, second = (self.kcat("-X", f"group.instance.id={name}") for name in ("one", "two"))
+        self.stable(2)
+        self.consumed_once([first, second], self.produce())
+        first.end(signal.SIGKILL)
+        again = self.kcat("-X", "group.instance.id=one")
+        self.consumed([again, second], self.produce())
+        self.assertEqual(again.partitions(), first.partitions())
+        self.assertEqual(len(second.partitions()), PARTITIONS // 2)
+
+    @in_long
+    def test_restarted_broker_has_the_offsets_of_its_consumers(self):
+        for start in self.kcat, self.python, self.third:
+            consumer = start()
+            self.stable(1)
+            self.consumed_once([consumer], self.produce(60))
+            consumer.end()
+            self.cluster.end(LEADER)
+            self.cluster.start(LEADER)
+            self.cluster.in_sync(1)
+            again = start()
+            self.stable(1)
+            self.consumed_once([again], self.produce(60))
+            self.assertEqual(len(again.values()), 60)
+            again.end()
+            self.members(0)
