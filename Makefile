@@ -108,7 +108,7 @@ check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-alerts: ## the alert rules of share/ in situations that they are for, on Debian's 6.12
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
-	@scripts/install-packages check $(if $(filter long deb,$*),deb) \
+	@scripts/install-packages check $(if $(filter long deb alerts,$*),deb) \
 		$(if $(filter long kernels 7.3 trixie rt arm64,$*),kernels)
 	@scripts/check $*
 
