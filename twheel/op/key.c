@@ -165,34 +165,6 @@ static unsigned int slot_of(u64 slots)
 	return __ffs64(slots) / BITS_PER_BYTE;
 }
 
-/* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
-struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
-	__acquires(keys)
-{
-	struct twheel_key_at at = { .keys = keys, .hash = hash };
-	u32 i, number = twheel_key_number(hash);
-
-	/* A read-side section: the segment may be freed until the bucket is found to be the one. */
-	local_bh_disable();
-	for (;;) {
-		/* Pairs with the release in keys_split_bucket(): sees its segment. */
-		i = twheel_keys_index(smp_load_acquire(&keys->size), number);
-		at.bucket = twheel_keys_bucket(keys, i);
-		spin_lock(&at.bucket->lock);
-		if (likely((number & at.bucket->mask) == i))
-			return at;
-		spin_unlock(&at.bucket->lock);
-	}
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_lock);
-
-void twheel_key_unlock(const struct twheel_key_at *at)
-	__releases(at)
-{
-	spin_unlock_bh(&at->bucket->lock);
-}
-EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlock);
-
 /* Return: the first watch of a key, or NULL if it is not watched. */
 struct twheel_watch *twheel_key_first(const struct twheel_key_at *at,
 				      const struct twheel_key *key)
@@ -353,8 +325,8 @@ static noinline void chain_replace(struct twheel_key_bucket *bucket, struct twhe
 }
 
 /* Likewise, in its bucket. */
-static void bucket_replace(const struct twheel_key_at *at, struct twheel_watch *first,
-			   struct twheel_watch *new)
+static __always_inline void bucket_replace(const struct twheel_key_at *at,
+					   struct twheel_watch *first, struct twheel_watch *new)
 {
 	struct twheel_key_bucket *bucket = at->bucket;
 	unsigned int i;
@@ -372,16 +344,13 @@ static void bucket_replace(const struct twheel_key_at *at, struct twheel_watch *
 	chain_replace(bucket, first, new);
 }
 
-/* Make another watch of a key the first one, or remove the key if @new is NULL. */
+/* Make another watch of a key the first one. */
 static void key_replace_first(const struct twheel_key_at *at, struct twheel_watch *first,
 			      struct twheel_watch *new)
 {
 	bucket_replace(at, first, new);
 	watch_mark(first, TWHEEL_WATCH_LINKED);
-	if (new)
-		watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
-	else
-		bucket_count_removed(at);
+	watch_mark(new, TWHEEL_WATCH_LINKED | TWHEEL_WATCH_FIRST);
 }
 
 /* Insert a watch before another one of its key. */
@@ -398,10 +367,15 @@ void twheel_key_link_before(const struct twheel_key_at *at, struct twheel_watch 
 void twheel_key_unlink(const struct twheel_key_at *at, struct twheel_watch *watch)
 {
 	lockdep_assert_held(&at->bucket->lock);
-	if (twheel_watch_is_first(watch))
-		key_replace_first(at, watch, list_empty(&watch->entry) ? NULL :
-						   list_next_entry(watch, entry));
-	list_del(&watch->entry);
+	if (list_empty(&watch->entry)) {
+		/* The only watch: the key goes. */
+		bucket_replace(at, watch, NULL);
+		bucket_count_removed(at);
+	} else {
+		if (twheel_watch_is_first(watch))
+			key_replace_first(at, watch, list_next_entry(watch, entry));
+		list_del(&watch->entry);
+	}
 	watch_mark(watch, 0);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_key_unlink);

@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/bitops.h>
 #include <linux/bits.h>
+#include <linux/bottom_half.h>
 #include <linux/cache.h>
 #include <linux/compiler.h>
 #include <linux/gfp.h>
@@ -242,13 +243,37 @@ static inline void twheel_keys_prefetch(const struct twheel_keys *keys, u32 hash
 	prefetchw(twheel_keys_bucket(keys, i));
 }
 
-struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash);
-void twheel_key_unlock(const struct twheel_key_at *at);
+/* Lock the bucket of a key. Return: the position of the key, for twheel_key_unlock(). */
+static __always_inline struct twheel_key_at twheel_key_lock(struct twheel_keys *keys, u32 hash)
+{
+	struct twheel_key_at at = { .keys = keys, .hash = hash };
+	u32 i, number = twheel_key_number(hash);
+
+	/* A read-side section: the segment may be freed until the bucket is found to be the one. */
+	local_bh_disable();
+	for (;;) {
+		/* Pairs with the release in keys_split_bucket(): sees its segment. */
+		i = twheel_keys_index(smp_load_acquire(&keys->size), number);
+		at.bucket = twheel_keys_bucket(keys, i);
+		spin_lock(&at.bucket->lock);
+		if (likely((number & at.bucket->mask) == i))
+			break;
+		spin_unlock(&at.bucket->lock);
+	}
+	/* Sparse does not count the lock of a position. */
+	__release(&at.bucket->lock);
+	return at;
+}
+
+static inline void twheel_key_unlock(const struct twheel_key_at *at)
+{
+	__acquire(&at->bucket->lock);
+	spin_unlock_bh(&at->bucket->lock);
+}
 
 /* Likewise, but softirqs stay disabled. */
 static inline void twheel_key_unlock_only(const struct twheel_key_at *at)
 {
-	/* Sparse does not count the lock of a position. */
 	__acquire(&at->bucket->lock);
 	spin_unlock(&at->bucket->lock);
 }

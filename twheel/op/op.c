@@ -272,7 +272,7 @@ bool twheel_op_condition_signal(struct twheel_op *op, struct twheel_watch *watch
 
 /* The end: claim, unlink, callback */
 
-static void prefetch_neighbours(const struct list_head *entry)
+static inline void prefetch_neighbours(const struct list_head *entry)
 {
 	/* Without the lock of the list: a stale pointer costs a cache miss. */
 	const struct list_head at = data_race(*entry);
@@ -288,7 +288,7 @@ static void prefetch_neighbours(const struct list_head *entry)
  * end. Only a few keys, since a signal does this for each operation of a chunk with the lock of a
  * bucket held.
  */
-static void op_prefetch(const struct twheel_op *op)
+static __always_inline void op_prefetch(const struct twheel_op *op)
 {
 	const struct twheel_watch *watch;
 	unsigned int nr = PREFETCH_KEYS;
@@ -301,7 +301,7 @@ static void op_prefetch(const struct twheel_op *op)
 }
 
 /* PENDING to ENDED. The caller becomes the owner, unless another thread is. */
-static void op_set_ended(struct twheel_op *op)
+static __always_inline void op_set_ended(struct twheel_op *op)
 {
 	u16 state = op->state ^ OP_PENDING ^ OP_ENDED;
 
@@ -328,7 +328,8 @@ static __always_inline bool op_claim(struct twheel_op *op, enum twheel_reason re
 	list = twheel_op_to_list(op);
 	spin_lock(&list->lock);
 	twheel_iters_skip(list, op);
-	list_del(&op->parked);
+	/* Not list_del(): the memory is that of @value and @time from now on. */
+	__list_del_entry(&op->parked);
 	list->watches -= op->nr_watches;
 	list->ended[reason]++;
 	twheel_purgatory_uncharge(op->purgatory, list);
@@ -336,7 +337,6 @@ static __always_inline bool op_claim(struct twheel_op *op, enum twheel_reason re
 
 	op->reason = reason;
 	op->error = error;
-	/* Shares its memory with @parked. */
 	op->value = value;
 	op->time = twheel_op_now(op);
 	twheel_purgatory_uncharge_watches(op->purgatory, op->nr_watches);
