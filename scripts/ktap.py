@@ -130,6 +130,9 @@ def programs_expected():
                 if not page.is_symlink() and "\n.EX\n" in page.read_text()]
     examples += [path for kind in ("c", "cc") for path in TOP.glob(f"tools/examples/*.{kind}")
                  if path.stem != "first"]
+    # Those in other languages are built if the compilers are installed.
+    examples += [path for kind in ("go", "rs") for path in TOP.glob(f"tools/examples/*.{kind}")
+                 if (TOP / "build/static/examples" / path.stem).exists()]
     documented = TOP.glob("tools/examples/*.out")
     return (checks_of("programs") |
             {f"programs: {path.stem} prints its documented output" for path in documented} |

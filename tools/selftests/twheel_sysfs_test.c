@@ -374,10 +374,9 @@ TEST_F(shown, fdinfo_of_the_control_node)
 /* The operations of the first user in the fdinfo of the control node, or -1. */
 static long long user_ops(int control)
 {
-	long long ops = -1;
+	long long ops;
 
-	sscanf(fd_field(control, "twheel-user"), "ops=%lld max_ops=", &ops);
-	return ops;
+	return sscanf(fd_field(control, "twheel-user"), "ops=%lld", &ops) == 1 ? ops : -1;
 }
 
 TEST_F(shown, fdinfo_of_the_control_node_has_the_operations_of_users)
