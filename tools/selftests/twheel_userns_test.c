@@ -3,7 +3,7 @@
  * User namespaces: all ids of a namespace are charged to its owner, the creator, or, if this is
  * root, the namespace itself.
  *
- * scripts/guest/device loads the module with user_max_ops=64.
+ * Needs the module parameter user_max_ops=64.
  */
 #include <sched.h>
 #include <sys/wait.h>
@@ -31,7 +31,8 @@ FIXTURE(userns) {
 FIXTURE_SETUP(userns)
 {
 	self->limit = module_parameter("user_max_ops");
-	ASSERT_LT(self->limit, IDS);
+	if (!self->limit || self->limit >= IDS)
+		SKIP(return, "load twheel with the parameter above");
 	self->fd = twheel_open(O_NONBLOCK);
 	ASSERT_LE(0, self->fd);
 	self->result = mmap(NULL, sizeof(*self->result), PROT_READ | PROT_WRITE,
