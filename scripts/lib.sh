@@ -81,8 +81,8 @@ kernel_dir()
 	esac
 }
 
-# suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that of
-# this machine, whose configuration stays as it is.  Updates the lists of the suite once a day.
+# suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that
+# of this machine, whose configuration stays as it is.  Updates the lists of the suite once a day.
 suite_apt()
 {
 	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
