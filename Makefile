@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Build, test and benchmark targets; scripts/ implements them.  Build output goes to build/,
+# Build, test and benchmark targets; scripts/ implements them. Build output goes to build/,
 # the kernels for the tests to the user's cache directory.
 
 KDIR ?= /lib/modules/$(shell uname -r)/build

@@ -7,7 +7,7 @@ The alert rules and the dashboard of share/.
     alerts.py queries               print the queries of the dashboard as recording rules
     alerts.py dashboard METRICS     print the dashboard, with a panel for each metric in this file
 
-The metrics of a situation are taken before and after it.  In its test, the gauges keep their last
+The metrics of a situation are taken before and after it. In its test, the gauges keep their last
 values for half an hour, and the counters go on by their increments every 15 seconds.
 """
 

@@ -2,7 +2,7 @@
 #
 # The stages of scripts/check, and the kernels, programs and guests that they depend on.
 # make schedules them: it starts a target as soon as its prerequisites are complete and a
-# job slot is free, in the order of STAGES.  LONG=1 adds the variants that only make
+# job slot is free, in the order of STAGES. LONG=1 adds the variants that only make
 # check-long runs.
 
 stage = @scripts/timed stage $@

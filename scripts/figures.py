@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Figures of the benchmarks: read logs, write and read files of figures, compare two of them, and
-judge them by the goals.  Used by bench-result, bench-compare, bench-table and htmldocs.
+judge them by the goals. Used by bench-result, bench-compare, bench-table and htmldocs.
 
 A file of figures has a figure per line, and comments that begin with #.  The columns are those
 of Figure; without a minimum and a maximum there was a single value, or all were the same.
@@ -112,8 +112,8 @@ class Figures:
 
     def find(self, path):
         """
-        The figure of a path of five or six parts, as in goals.txt.  A part may have alternatives:
-        a|b.  If several figures match, those with the most pending are taken, and of these the
+        The figure of a path of five or six parts, as in goals.txt. A part may have alternatives:
+        a|b. If several figures match, those with the most pending are taken, and of these the
         lowest.
         """
         wanted = [part.split("|") for part in path]
@@ -145,7 +145,7 @@ def read_log(place, lines):
     The figures, comments and failures of the output of a place.
 
     "begin suite=S pending=N" precedes the lines of a suite, and "end suite=S" follows if it
-    succeeded.  S_PART is a part of suite S; lines of other suites in between are ignored.  A
+    succeeded. S_PART is a part of suite S; lines of other suites in between are ignored. A
     malformed line is a failure, and so is a suite without an end or without output.
     """
     values, notes, skips, failures, current, has_output = {}, [], {}, [], None, False
@@ -365,7 +365,7 @@ def factor(old, new):
 
 def has_moved(old, new):
     """
-    Whether two figures differ by more than the noise.  It is unknown for a single time.
+    Whether two figures differ by more than the noise. It is unknown for a single time.
     """
     least = (EXACT if new.exact else NOISY) * abs(old.median)
     known = all(figure.low != figure.high or figure.unit not in ("ns", "us", "per_second")

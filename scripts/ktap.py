@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Parse the test results in a console log and compare them with the cases in the sources: a
-case that did not run is a failure, and so is a case that is not in the sources.  Prints a
-line "pass|fail|skip <tab> NAME" for each case.  Used by check-*.
+case that did not run is a failure, and so is a case that is not in the sources. Prints a
+line "pass|fail|skip <tab> NAME" for each case. Used by check-*.
 
     ktap.py kunit LOG [GLOB]            KUnit suites, except *_misuse (GLOB: suite.case)
     ktap.py misuse LOG [GLOB]           KUnit suites named *_misuse

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034
 #
-# Common paths, messages and results.  All shell scripts here source this file.
+# Common paths, messages and results. All shell scripts here source this file.
 
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 build=$top/build
@@ -47,7 +47,7 @@ quietly()
 	}
 }
 
-# with_lock NAME: take the lock of a part of the cache until the process exits.  The caller
+# with_lock NAME: take the lock of a part of the cache until the process exits. The caller
 # must check again whether another process has filled that part in the meantime.
 with_lock()
 {
@@ -59,7 +59,7 @@ with_lock()
 	}
 }
 
-# lock_shell KERNEL: take the lock of the VM of make vm.  The processes that inherit it, such as
+# lock_shell KERNEL: take the lock of the VM of make vm. The processes that inherit it, such as
 # QEMU, keep it until they end: another VM would take over the socket of the second shell.
 lock_shell()
 {
@@ -69,7 +69,7 @@ lock_shell()
 		die "a VM with kernel $1 is running; for a second shell: make shell DEMO_KERNEL=$1"
 }
 
-# kernel_dir KERNEL: print the folder of a kernel; create it if missing.  Those of check-deb and
+# kernel_dir KERNEL: print the folder of a kernel; create it if missing. Those of check-deb and
 # check-series, debian-* and series-*, exist only while they run.
 kernel_dir()
 {
@@ -82,7 +82,7 @@ kernel_dir()
 }
 
 # suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that
-# of this machine, whose configuration stays as it is.  Updates the lists of the suite once a day.
+# of this machine, whose configuration stays as it is. Updates the lists of the suite once a day.
 suite_apt()
 {
 	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
@@ -126,7 +126,7 @@ new_token()
 }
 
 # guest_output VERBOSE: filter a console log for the output of the guest's job and the
-# messages of twheel's modules.  Print nothing if VERBOSE is false.
+# messages of twheel's modules. Print nothing if VERBOSE is false.
 guest_output()
 {
 	if $1; then
@@ -145,7 +145,7 @@ result()
 }
 
 # boot_job NAME [-v] KERNEL JOB [VALUE...]: boot a guest for a job and record its result as
-# NAME.  Do nothing if IN_LOG is set: the job has run in an earlier boot with that log, see
+# NAME. Do nothing if IN_LOG is set: the job has run in an earlier boot with that log, see
 # check-debug.
 boot_job()
 {

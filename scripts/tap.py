@@ -33,7 +33,7 @@ class Tap(unittest.TestResult):
 
 
 def run(name, tests):
-    """Run @tests as the program @name.  Return whether all of them have passed."""
+    """Run @tests as the program @name. Return whether all of them have passed."""
     print(f"# begin {name}")
     print(f"1..{tests.countTestCases()}")
     outcome = Tap()

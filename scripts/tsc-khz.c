@@ -2,8 +2,8 @@
 /*
  * Print the TSC frequency of this machine in kHz.
  *
- * An emulated CPU has the TSC of the host.  Without another reference clock a guest
- * calibrates it with an emulated timer.  On a busy host the calibration often fails; the
+ * An emulated CPU has the TSC of the host. Without another reference clock a guest
+ * calibrates it with an emulated timer. On a busy host the calibration often fails; the
  * guest then uses ticks for timekeeping, and loses many of them.
  */
 #include <stdio.h>

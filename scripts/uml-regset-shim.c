@@ -2,9 +2,9 @@
 /*
  * Let UML kernels up to 6.12 run programs on CPUs with a large vector state.
  *
- * Such a kernel stores the registers of a process in a buffer of fixed size.  If the CPU has
+ * Such a kernel stores the registers of a process in a buffer of fixed size. If the CPU has
  * a larger register state (AMX), PTRACE_SETREGSET with the short buffer fails with EFAULT,
- * and the first program dies.  This library is preloaded into UML.  It repeats the failed
+ * and the first program dies. This library is preloaded into UML. It repeats the failed
  * call and takes the missing tail from the current registers of the process.  scripts/uml
  * uses it only after it has seen that failure.
  */

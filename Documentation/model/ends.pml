@@ -90,7 +90,7 @@ proctype adder()
 refused:
 }
 
-/* To run the predicate, or to cancel.  Called with the lock of the bucket held. */
+/* To run the predicate, or to cancel. Called with the lock of the bucket held. */
 inline signal_visit()
 {
 	won = false;

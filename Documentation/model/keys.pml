@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The table of watched keys (key.c).  One key is linked, looked up and unlinked while its bucket
+ * The table of watched keys (key.c). One key is linked, looked up and unlinked while its bucket
  * is split and merged.
  *
  * Bucket LOW has the key while the table has one bucket, and the bucket behind it while it has
- * two.  A merge frees the memory of that one, after a grace period, and the next split allocates
- * other memory.  Each lock, and each access without a lock, is a step.
+ * two. A merge frees the memory of that one, after a grace period, and the next split allocates
+ * other memory. Each lock, and each access without a lock, is a step.
  *
  *	lock_key()		twheel_key_lock()
  *	split(), merge()	keys_split_bucket(), keys_merge_bucket()

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Memory ordering.  In the other models a store is visible to all processes at once.  Here
+ * Memory ordering. In the other models a store is visible to all processes at once. Here
  * each process has a store buffer, which may delay and reorder stores:
  *
  *	store()		writes to the buffer; the value reaches memory at a later time
  *	load()		reads from the buffer, or else from memory
  *	smp_mb()	waits until all earlier stores have reached memory
- *	lock()		an acquire, at once; it does not flush the buffer.  If the
+ *	lock()		an acquire, at once; it does not flush the buffer. If the
  *			preceding unlock is still in the buffer, it never reaches memory
  *	release()	a store that reaches memory after all earlier ones;
  *			unlock() is a release
  *
  * This is weaker than x86, which preserves the order of stores and flushes the buffer on a
- * locked instruction.  Loads are in order, which the acquires and smp_mb() ensure.
+ * locked instruction. Loads are in order, which the acquires and smp_mb() ensure.
  *
- * An operation with a predicate is pending, but not linked yet.  Two CPUs make the condition
- * of the predicate true, one half each.  One of them looks up the watchers of the key
+ * An operation with a predicate is pending, but not linked yet. Two CPUs make the condition
+ * of the predicate true, one half each. One of them looks up the watchers of the key
  * (signal_first() in signal.c) with the lock of the bucket, which also protects linking
- * (twheel_watches_link() in op_watch.c).  The other has a reference to the operation and
- * requests a run of the predicate (twheel_op_try_complete() in op.c).  The locks are the only
- * barriers of these three.  A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c),
+ * (twheel_watches_link() in op_watch.c). The other has a reference to the operation and
+ * requests a run of the predicate (twheel_op_try_complete() in op.c). The locks are the only
+ * barriers of these three. A fourth CPU waits for DONE (twheel_op_cancel_sync() in op.c),
  * which is stored without a lock.
  *
  * Holds: nothing_missed waits ends

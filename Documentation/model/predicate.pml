@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * A predicate that depends on two conditions, each with its own key.  While the operation is
+ * A predicate that depends on two conditions, each with its own key. While the operation is
  * added (op_start() in op_add.c), both conditions become true on other CPUs, and each of these
- * CPUs then looks up the key and runs the predicates of its watchers (signal.c).  The deadline
+ * CPUs then looks up the key and runs the predicates of its watchers (signal.c). The deadline
  * may pass at any time, or there is none.
  *
  * Holds: exactly_once one_at_a_time nothing_missed unlinked_first no_use_after_free
@@ -135,7 +135,7 @@ proctype signaller(byte key)
 	bool found;
 
 	changed[key] = true;
-	/* The bucket is locked, see order.pml.  A linked operation is not freed. */
+	/* The bucket is locked, see order.pml. A linked operation is not freed. */
 	atomic {
 		found = linked[key];
 #ifdef HOLD_AFTER_LOOKUP

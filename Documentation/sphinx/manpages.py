@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 """
 Sphinx extension: adds the manual pages in the folder `manpages_source` to the site, as
-man/NAME.SECTION.html, with the errors of the calls.  mandoc converts them.  Other pages refer
+man/NAME.SECTION.html, with the errors of the calls.  mandoc converts them. Other pages refer
 to them by :manpage:.
 """
 import pathlib

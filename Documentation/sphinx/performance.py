@@ -8,7 +8,7 @@ Sphinx extension: tables and plots of the figures in Documentation/performance/.
     .. rates:: FILE                     jobs a second of some of these, on the machine of the file
     .. costs:: FILE SUITE               plots of the cost of each figure over the number pending
 
-A file is named without .txt.  A file that does not exist is a sentence, until it is measured.
+A file is named without .txt. A file that does not exist is a sentence, until it is measured.
 """
 import math
 import subprocess
@@ -23,7 +23,7 @@ WIDTH, HEIGHT, LEFT, BOTTOM, RIGHT, TOP = 360, 300, 50, 55, 20, 45
 
 
 def list_table(rows):
-    """A list-table, since its cells may be of any width.  The first row is the header."""
+    """A list-table, since its cells may be of any width. The first row is the header."""
     yield from ("", ".. list-table::", "   :header-rows: 1", "")
     for cells in rows:
         for i, cell in enumerate(cells):

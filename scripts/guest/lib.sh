@@ -64,7 +64,7 @@ exact_timers()
 	done
 }
 
-# nothing_left: check that unloading twheel has released everything.  Stopped threads may
+# nothing_left: check that unloading twheel has released everything. Stopped threads may
 # need a moment to exit.
 nothing_left()
 {

@@ -25,7 +25,7 @@ _twheelctl_purgatories()
 	done
 }
 
-# The command, after any options before it.  Readline splits --purgatory=NAME at the "=".
+# The command, after any options before it. Readline splits --purgatory=NAME at the "=".
 _twheelctl_command()
 {
 	local i

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * A job that is due in 50 ms, and due again each 50 ms until a worker has done it.  The first
+ * A job that is due in 50 ms, and due again each 50 ms until a worker has done it. The first
  * worker dies after it has read the event.
  */
 #include <errno.h>

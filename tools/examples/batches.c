@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches: 1000 operations are added in eight system calls, and some are changed in one.  A
+ * Batches: 1000 operations are added in eight system calls, and some are changed in one. A
  * function gets the result of each command, for an add the id.
  */
 #include <errno.h>

@@ -3,7 +3,7 @@
  * An epoll loop with sockets and a purgatory: one descriptor for any number of timeouts.
  *
  * A server parks each request "wait SECONDS KEY" until another client sends "done KEY", or until
- * the timeout, and then answers it.  The cookie of the operation is the socket of the client.
+ * the timeout, and then answers it. The cookie of the operation is the socket of the client.
  */
 #include <fcntl.h>
 #include <stdio.h>

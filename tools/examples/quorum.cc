@@ -2,7 +2,7 @@
 /*
  * Waits for two of three keys, with a timeout, in an event loop of poll().
  *
- * Three replicas acknowledge a write, each by its own key.  The writes of this loop are parked
+ * Three replicas acknowledge a write, each by its own key. The writes of this loop are parked
  * in one purgatory, whose descriptor stands for all of their timeouts.
  */
 #include <cstdint>

@@ -19,7 +19,7 @@ static int add(int fd, uint64_t cookie, uint64_t deadline)
 	return twheel_add(fd, &args);
 }
 
-/* The first run of the service.  Its second operation ends after its exit. */
+/* The first run of the service. Its second operation ends after its exit. */
 static int first_run(void)
 {
 	int fd = twheel_open_named(NAME, 0);

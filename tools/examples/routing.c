@@ -43,7 +43,7 @@ static void wait_for(int fd, uint32_t worker, uint64_t order)
 		die("add");
 }
 
-/* Handles the events in the queue of a worker.  A worker would wait for more of them. */
+/* Handles the events in the queue of a worker. A worker would wait for more of them. */
 static void handle_events(int fd, uint32_t worker, const char *reader)
 {
 	int events = twheel_events(fd, worker, O_NONBLOCK);
@@ -57,7 +57,7 @@ static void handle_events(int fd, uint32_t worker, const char *reader)
 	close(events);
 }
 
-/* Worker 0 adds order 10, worker 1 the orders 11 to 13.  Both crash before they are paid. */
+/* Worker 0 adds order 10, worker 1 the orders 11 to 13. Both crash before they are paid. */
 static void first_run(uint32_t worker)
 {
 	int fd = open_purgatory();
@@ -86,7 +86,7 @@ static void run(void (*worker)(uint32_t worker), uint32_t number)
 		die("worker");
 }
 
-/* Worker 1 will not come back.  First the events, then the list, see restart.c. */
+/* Worker 1 will not come back. First the events, then the list, see restart.c. */
 static void take_over(int fd, uint32_t worker)
 {
 	struct twheel_pending pending[16];

@@ -4,7 +4,7 @@
  * is replaced, like the descriptor store of systemd does for a service.
  *
  * The first worker opens a purgatory, passes the descriptor to the supervisor, adds two
- * operations and crashes.  The second worker gets the descriptor from the supervisor and
+ * operations and crashes. The second worker gets the descriptor from the supervisor and
  * handles both operations: one has expired in the meantime, one is completed by a signal.
  */
 #include <stdio.h>

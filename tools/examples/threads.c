@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Several threads on one purgatory: one adds and signals, four handle the events.  The kernel
+ * Several threads on one purgatory: one adds and signals, four handle the events. The kernel
  * delivers each event to one thread, so the threads need no lock.
  */
 #include <pthread.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Three requests with a timeout.  Two of them are answered, one of these too late. */
+/* Three requests with a timeout. Two of them are answered, one of these too late. */
 #include <stdio.h>
 #include <errno.h>
 #include <twheel.h>
@@ -14,7 +14,7 @@ static uint64_t add_timeout(int fd, uint64_t request, uint64_t timeout)
 	return twheel_add(fd, &args) ? 0 : args.id;
 }
 
-/* An answer has arrived.  EALREADY: the request has timed out before. */
+/* An answer has arrived. EALREADY: the request has timed out before. */
 static int answered(int fd, uint64_t id, uint64_t answer)
 {
 	if (!twheel_complete(fd, id, answer))

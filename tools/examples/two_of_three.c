@@ -30,7 +30,7 @@ static int add_write(int fd, uint32_t write)
 	return twheel_add(fd, &args);
 }
 
-/* A replica is a process here, which has inherited the descriptor.  The last one is down. */
+/* A replica is a process here, which has inherited the descriptor. The last one is down. */
 static int start_replica(int fd, uint32_t write, uint32_t replica)
 {
 	pid_t pid = fork();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Batches of the same calls.  All commands of a batch share one array of keys in plain
+ * Batches of the same calls. All commands of a batch share one array of keys in plain
  * memory; only the commands and the results may be in other places.
  */
 #include <string.h>

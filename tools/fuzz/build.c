@@ -3,8 +3,8 @@
  * Builds the structures of the calls: filled in as by a program, then made slightly wrong.
  *
  * Cookies and addresses are never corrupted: an operation is tracked by its cookie, and
- * the kernel must not write to memory that the fuzzer needs.  That includes addresses in
- * commands, so the size of a command is either correct or one that must be refused.  The
+ * the kernel must not write to memory that the fuzzer needs. That includes addresses in
+ * commands, so the size of a command is either correct or one that must be refused. The
  * fields are drawn in an order that leaves the step's own bytes to the most important ones.
  */
 #include <stdio.h>
@@ -135,7 +135,7 @@ bool make_distinct(struct twheel_watch_spec *specs, unsigned int nr)
 }
 
 /*
- * Up to @nr watches.  In a batch, all commands point to the same watches, see build_batch().
+ * Up to @nr watches. In a batch, all commands point to the same watches, see build_batch().
  */
 static __u64 build_specs(struct thread *t, struct trial *trial, __u32 nr, bool sum,
 			 __u32 stride)

@@ -54,7 +54,7 @@ static unsigned long odd_request(struct thread *t, struct trial *trial, unsigned
 }
 
 /*
- * Leave the structure where it was built, or move it to the place of the step.  The kernel
+ * Leave the structure where it was built, or move it to the place of the step. The kernel
  * cannot modify the copy that is checked.
  */
 static void *place_args(struct thread *t, struct trial *trial, size_t size)

@@ -3,7 +3,7 @@
  * A child: threads of two users that run sequences on shared files, until its time is over
  * or its worker kills it.
  *
- * The main thread continuously sends signals, which interrupt blocking calls.  A child that
+ * The main thread continuously sends signals, which interrupt blocking calls. A child that
  * is not killed checks its own files at the end, when no thread changes them: all operations
  * must have ended, and their events must have been read once.
  */

@@ -2,9 +2,9 @@
 /*
  * Coverage of the module by KCOV.
  *
- * Only the module is instrumented (see Kbuild), so every PC belongs to the module.  Reached
- * PCs are marked by their distance from the first one.  A sequence is worth keeping if it
- * has a new transition from one PC to another.  Without KCOV in the kernel, all sequences
+ * Only the module is instrumented (see Kbuild), so every PC belongs to the module. Reached
+ * PCs are marked by their distance from the first one. A sequence is worth keeping if it
+ * has a new transition from one PC to another. Without KCOV in the kernel, all sequences
  * are random.
  */
 #include <fcntl.h>
@@ -53,7 +53,7 @@ void cover_setup(void)
 		options.cover = false;
 }
 
-/* Called before privileges are dropped.  The area belongs to the caller of cover_start(). */
+/* Called before privileges are dropped. The area belongs to the caller of cover_start(). */
 void cover_open(struct cover *cover)
 {
 	void *area;

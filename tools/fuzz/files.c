@@ -3,7 +3,7 @@
  * The files of a child, shared by its threads: a thread opens and closes files while other
  * threads make calls on them.
  *
- * The permitted results of a call depend on its file.  Therefore a slot has a generation,
+ * The permitted results of a call depend on its file. Therefore a slot has a generation,
  * which is odd during a change: if it is unchanged after a call, the call used the file that
  * the slot describes.
  */

@@ -3,12 +3,12 @@
  * The fuzzer of the device: shared declarations.
  *
  * A step is one call, in 16 bytes: its kind, its file, the place of its memory, its defect,
- * and bytes that determine the rest.  A thread only runs sequences of steps, which can be
+ * and bytes that determine the rest. A thread only runs sequences of steps, which can be
  * kept and changed without knowing their meaning.
  *
  * The first process (main.c) starts workers; a worker starts one child after another and
  * kills half of them (worker.c); the threads of a child belong to two users and run
- * sequences on shared files (child.c).  The memory shared by all processes outlives each of
+ * sequences on shared files (child.c). The memory shared by all processes outlives each of
  * them, and has no locks that a killed process could hold.
  */
 #ifndef _TWHEEL_FUZZ_H
@@ -113,7 +113,7 @@ struct memory {
 	int pipe[2];		/* to access memory that may not be mapped */
 };
 
-/* An open file of a child.  @gen is odd during a change. */
+/* An open file of a child. @gen is odd during a change. */
 struct slot {
 	unsigned int gen;
 	int lock;

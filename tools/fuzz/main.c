@@ -11,9 +11,9 @@
  * PCs in the module, and pcs= names an output file for the reached PCs, as offsets in its
  * .text.
  *
- * The progress is printed every ten seconds.  The last line starts with "twheel_fuzz:
+ * The progress is printed every ten seconds. The last line starts with "twheel_fuzz:
  * SUCCESS:" or "twheel_fuzz: FAILURE:"; the failures are printed before it, each with its
- * preceding steps.  Leaks are found by the kernel's log and rmmod.
+ * preceding steps. Leaks are found by the kernel's log and rmmod.
  */
 #include <fcntl.h>
 #include <stdio.h>

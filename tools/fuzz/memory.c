@@ -4,7 +4,7 @@
  *
  * Each thread has its own memory, between inaccessible pages: with any corrupted value in a
  * call, the kernel overwrites nothing that the fuzzer needs, and does not read the commands of
- * an earlier batch again.  Other threads unmap, protect and remap the shaky page while the
+ * an earlier batch again. Other threads unmap, protect and remap the shaky page while the
  * kernel may be using it.
  */
 #include <string.h>

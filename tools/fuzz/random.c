@@ -2,7 +2,7 @@
 /*
  * Random decisions of the fuzzer.
  *
- * Sequences are created by a thread's own generator.  The effect of a step depends only on
+ * Sequences are created by a thread's own generator. The effect of a step depends only on
  * the step: first on its bytes, so that changing one of them changes one decision, then on a
  * generator initialized by its seed.
  */

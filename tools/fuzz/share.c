@@ -3,9 +3,9 @@
  * Memory shared by all processes of the fuzzer: counts, failures, and the state of each
  * cookie.
  *
- * A cookie is used by one operation only, in all purgatories.  A bit is set when its add was
+ * A cookie is used by one operation only, in all purgatories. A bit is set when its add was
  * refused or its last event was read: an event that finds the bit set was delivered twice, or
- * belongs to an operation that was never added.  The cookie itself describes the operation,
+ * belongs to an operation that was never added. The cookie itself describes the operation,
  * and has a checksum: a cookie that was torn or zeroed, by a thread that maps memory anew, is
  * not ours.
  */

@@ -2,7 +2,7 @@
 /*
  * A worker: runs one child after another, and kills half of them at a random time.
  *
- * A child that does not exit hangs in a call that no signal interrupts.  The worker prints
+ * A child that does not exit hangs in a call that no signal interrupts. The worker prints
  * the stacks of its threads and kills it; if that fails too, the run ends.
  */
 #include <fcntl.h>

@@ -2,7 +2,7 @@
 /*
  * libtwheel: batches, which execute many commands in one system call. See twheel.h.
  *
- * A batch holds commands, their results and copies of their keys.  A command stays in
+ * A batch holds commands, their results and copies of their keys. A command stays in
  * the batch until the kernel has executed it, so that the caller can submit the batch
  * again after any failure.
  */

@@ -2,8 +2,8 @@
 /*
  * libtwheel: conversion of texts, numbers and UUIDs to keys and back. See twheel.h.
  *
- * A key has 16 bytes.  A text starts at byte 0, which is never zero; a number has eight
- * leading zero bytes; a UUID uses all bytes.  According to RFC 9562, byte 8 of a UUID is
+ * A key has 16 bytes. A text starts at byte 0, which is never zero; a number has eight
+ * leading zero bytes; a UUID uses all bytes. According to RFC 9562, byte 8 of a UUID is
  * 0x80 or more, which is not ASCII, and byte 6 is not zero.
  */
 #include <errno.h>

@@ -2,7 +2,7 @@
 /*
  * libtwheel: a function for each system call on an open purgatory. See twheel.h.
  *
- * The kernel needs the size of the entries of each array.  A function that sets it works on a
+ * The kernel needs the size of the entries of each array. A function that sets it works on a
  * copy: only the output fields of the caller's structure change.
  */
 #include <errno.h>

@@ -2,23 +2,23 @@
 /*
  * libtwheel: the calls of /dev/twheel as C functions.
  *
- * <twheel.h> includes the structures and constants of <linux/twheel.h>.  Link with
- * -ltwheel.  The library is for services and tools that park delayed operations;
+ * <twheel.h> includes the structures and constants of <linux/twheel.h>. Link with
+ * -ltwheel. The library is for services and tools that park delayed operations;
  * twheelctl is built on it.
  *
  * Unless stated otherwise, a function returns 0 on success, and -1 with errno set on
- * failure.  A failed call has not changed the purgatory, except after EINTR, see below.
+ * failure. A failed call has not changed the purgatory, except after EINTR, see below.
  * Each function has a manual page; Documentation/device-calls.rst lists the errors of
  * each call.
  *
- * The library sets the sizes of structures and array entries, such as key_size.  A
+ * The library sets the sizes of structures and array entries, such as key_size. A
  * structure can be reused as it is.
  *
- * The library keeps no state and prints nothing.  All functions are thread-safe, also
+ * The library keeps no state and prints nothing. All functions are thread-safe, also
  * on a shared descriptor, but a struct twheel_batch must be used by one thread at a time.
  *
  * No call is restarted after EINTR.  twheel_read_events() fails with EINTR when a signal
- * handler ran.  A call that ends or signals many operations fails with EINTR only if a
+ * handler ran. A call that ends or signals many operations fails with EINTR only if a
  * signal kills the process; its counts are the operations ended so far.
  *
  * When a structure of <linux/twheel.h> grows, the functions that take it get a new
@@ -348,7 +348,7 @@ int twheel_list(int fd, unsigned int flags, uint64_t *cursor,
  * Batches: many calls in one system call
  *
  * A command stays in a batch until the batch is submitted, by twheel_batch_submit() or
- * when a command is added to a full batch.  Commands are executed in order, and each has
+ * when a command is added to a full batch. Commands are executed in order, and each has
  * a result.
  */
 struct twheel_batch;
@@ -455,9 +455,9 @@ int twheel_execute(int fd, const struct twheel_command *commands,
  * Conversion of keys
  *
  * Different texts have different keys, as have different numbers and different UUIDs,
- * and the keys of texts and numbers are distinct.  A UUID can be any key: the nil UUID
- * is the key of the number 0.  However, a UUID of any version of RFC 9562 is never the
- * key of a number or of an ASCII text.  The hash of data can be any key as well, by a chance
+ * and the keys of texts and numbers are distinct. A UUID can be any key: the nil UUID
+ * is the key of the number 0. However, a UUID of any version of RFC 9562 is never the
+ * key of a number or of an ASCII text. The hash of data can be any key as well, by a chance
  * of 1 in 2^128 for each pair of keys.
  */
 

@@ -3,13 +3,13 @@
  * libtwheel for C++17: owners of descriptors and batches, deadlines from <chrono>, keys as
  * values, and events as a range.
  *
- * The header has no code of its own in the library: link with -ltwheel.  The functions of
+ * The header has no code of its own in the library: link with -ltwheel. The functions of
  * <twheel.h> can be used with the same descriptors.
  *
  * A call that fails throws std::system_error with the errno of the function of <twheel.h>; its
- * text has the subject of the call, such as a node, a key or an operation.  Two results are not
+ * text has the subject of the call, such as a node, a key or an operation. Two results are not
  * failures: cancel(), complete() and rearm() return false for an operation that has ended, and a
- * reader stops at the end of a non-blocking queue.  No destructor and no move throws.
+ * reader stops at the end of a non-blocking queue. No destructor and no move throws.
  *
  * Objects that own something can be moved and not copied.  const members of a purgatory may
  * run in several threads at once; close(), moves and destruction need exclusive access, as

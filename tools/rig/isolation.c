@@ -5,7 +5,7 @@
  * number of ids among which the owner of a user namespace spreads them.
  *
  * Machines differ too much for a limit in ms: the lateness is compared with the time that the
- * many operations take in the same round, and with rounds without them.  The threads of the
+ * many operations take in the same round, and with rounds without them. The threads of the
  * rig are scheduled by the kernel of this machine, as reapers are.
  */
 #include <stdio.h>

@@ -2,11 +2,11 @@
 /*
  * CLOCK_REALTIME is set back by an hour.
  *
- *  - The function of a timer does this and adds another timer, due in a second.  The hrtimer core
+ *  - The function of a timer does this and adds another timer, due in a second. The hrtimer core
  *    uses the time read before the step until the end of its interrupt: an alarm that rearmed
  *    itself for the second timer would fire continuously for that second.
  *  - The clock is set back just after it has shown the deadline of two timers, and before the
- *    tick to which the deadline was rounded up.  They fire nevertheless.
+ *    tick to which the deadline was rounded up. They fire nevertheless.
  *  - A timer that a step cancels is re-armed after the step: the re-arm is refused.
  */
 #include <stdio.h>

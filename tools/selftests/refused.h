@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * For the tests of bad input: valid arguments for every ioctl of <twheel_calls.h>, of which a
- * test corrupts one, and a fixture that checks that a refused call has no effect.  Each test
+ * test corrupts one, and a fixture that checks that a refused call has no effect. Each test
  * starts with three pending operations and one unread event; the teardown checks that they are
  * unchanged, and that no purgatory was created.
  */

@@ -4,7 +4,7 @@
  * with a timeout, and helpers that inspect other tasks.
  *
  * The tests do not use libtwheel, so that they can pass arguments that a library
- * would reject.  The helpers return an errno, 0 for success.
+ * would reject. The helpers return an errno, 0 for success.
  *
  * No test relies on a fixed delay: it waits for a condition for up to BUDGET_MS, and
  * only a failing test takes that long.
@@ -62,7 +62,7 @@ static inline int rounds(int nr)
 }
 
 /*
- * Return: true in a guest whose clocks count its instructions, see scripts/vm.  No load delays
+ * Return: true in a guest whose clocks count its instructions, see scripts/vm. No load delays
  * it, so that bounds are exact.
  */
 static inline bool virtual_time(void)
@@ -72,13 +72,13 @@ static inline bool virtual_time(void)
 
 /*
  * Longest time from an alarm to the event in such a guest: an interrupt, the wakeup of a reaper
- * that exists, and its work for a single operation.  It takes 5 to 14 us, in instructions.
+ * that exists, and its work for a single operation. It takes 5 to 14 us, in instructions.
  */
 #define WAKEUP_NS	(25 * USEC)
 
 /*
- * The CPUs of such a guest take turns.  The turn of a busy CPU ends at the next timer, which is a
- * tick of the scheduler after 4 ms at the latest.  Allow for two turns where both CPUs are busy.
+ * The CPUs of such a guest take turns. The turn of a busy CPU ends at the next timer, which is a
+ * tick of the scheduler after 4 ms at the latest. Allow for two turns where both CPUs are busy.
  */
 #define TURNS_NS	(8 * MSEC)
 

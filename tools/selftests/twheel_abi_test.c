@@ -284,7 +284,7 @@ TEST_F(refused, read_of_the_control_node)
 }
 
 /*
- * Valid input that resembles bad input.  Each call has its own purgatory, in which an
+ * Valid input that resembles bad input. Each call has its own purgatory, in which an
  * operation watches two keys, or the control node.
  */
 struct prepared {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * O_ASYNC of files and of descriptors of detached events, while threads set and clear it,
- * open further descriptors and close them.  A closed file must not leave an entry in a
+ * open further descriptors and close them. A closed file must not leave an entry in a
  * fasync list: the next event would use it.
  *
- * The threads belong to two users.  The tests rely on the checks of a debug kernel.
+ * The threads belong to two users. The tests rely on the checks of a debug kernel.
  */
 #include <signal.h>
 #include "named.h"

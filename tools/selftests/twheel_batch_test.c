@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Batches: commands are executed in order, have a result each, and have the effect of
- * single calls.  A failed command does not affect the others, unless the batch stops at
- * it.  A command or result that cannot be accessed ends the batch.
+ * single calls. A failed command does not affect the others, unless the batch stops at
+ * it. A command or result that cannot be accessed ends the batch.
  */
 #include <twheel_calls.h>
 #include "named.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Memory cgroups.  In a full one an add fails with ENOMEM, and neither the caller nor another
- * process of the cgroup is killed.  All calls that end, move or read operations need no memory.
+ * Memory cgroups. In a full one an add fails with ENOMEM, and neither the caller nor another
+ * process of the cgroup is killed. All calls that end, move or read operations need no memory.
  * The table of users is charged.
  */
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The clocks of deadlines, and operations while CLOCK_REALTIME is set, forward and
- * backward.  Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
+ * backward. Each test restores the realtime clock from the progress of CLOCK_MONOTONIC.
  */
 #include <sys/timerfd.h>
 #include <sys/timex.h>

@@ -109,7 +109,7 @@ TEST_F(deadline, distant_deadline_is_exact)
 
 	/*
 	 * Beyond two levels of the default wheel, where a wheel that does not cascade is
-	 * late by seconds.  In real time, use the median over some seconds and allow much time
+	 * late by seconds. In real time, use the median over some seconds and allow much time
 	 * for the wakeup, since a virtual CPU may be stopped temporarily.
 	 */
 	for (i = 0; i < nr; i++)

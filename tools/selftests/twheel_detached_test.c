@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Detached operations: they belong to a named purgatory and outlive the file that added
- * them, regardless of how that was closed.  Their events have numbered queues, of which
+ * them, regardless of how that was closed. Their events have numbered queues, of which
  * TWHEEL_IOC_EVENTS returns descriptors; each event is delivered to one of these.
  */
 #include <signal.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Errors of Documentation/calls.toml that need a scenario, provoked in one way.  Other programs
+ * Errors of Documentation/calls.toml that need a scenario, provoked in one way. Other programs
  * cover the other ways; twheel_errno_test covers bad arguments, twheel_memory_test failed
  * allocations.
  *
@@ -19,7 +19,7 @@
 #define USER_PURGATORIES	2
 
 /*
- * A private purgatory with an unread event.  A named purgatory with a limit of one pending
+ * A private purgatory with an unread event. A named purgatory with a limit of one pending
  * operation, opened twice: the second file is restricted.
  */
 FIXTURE(errors) {

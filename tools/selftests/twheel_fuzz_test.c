@@ -2,7 +2,7 @@
 /*
  * Bugs found by the fuzzer, see tools/fuzz.
  *
- * Most of them were races, which only the checks of the kernel can report.  The tests are
+ * Most of them were races, which only the checks of the kernel can report. The tests are
  * for a kernel with KASAN and repeat each race many times.
  */
 #include "named.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The cost of the device while nothing is due: the wakeups of the reapers of this user,
- * counted by the module.  No other process of this user may use the device.  Also the
+ * counted by the module. No other process of this user may use the device. Also the
  * lifetime of a user's reapers, from the first operation to some time after the last one.
  */
 #include <glob.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Users do not delay each other: the operation of user B is not late in proportion to the
- * number of operations of user A that are due at the same time on the same CPU.  The same
+ * number of operations of user A that are due at the same time on the same CPU. The same
  * holds when each event of A sends signals to a large process group, and for operations of B
  * when the detached events of B have many waiters of A.
  *
- * Machines differ too much for a limit in ms.  The lateness is compared with the time
+ * Machines differ too much for a limit in ms. The lateness is compared with the time
  * that the operations of A take in the same round, and with a round without them.
  *
  * The sizes increase until the time limit is reached; with LONG=1 only a debug kernel reaches it.

@@ -429,7 +429,7 @@ TEST_F(key, watch_again_takes_no_memory)
 	before = kernel_memory();
 	ASSERT_LT(0, before);
 	/*
-	 * If each call leaked its array of watches, this would take 80 MB.  A kernel with
+	 * If each call leaked its array of watches, this would take 80 MB. A kernel with
 	 * KASAN needs minutes for it, and delays each kfree() anyway.
 	 */
 	end = now_ns() + 5 * SEC;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * SIGKILL ends long calls between two chunks of their work: SIGNAL, CANCEL_KEY,
- * COMPLETE_ALL, DRAIN and BATCH.  No operation is lost or ends twice, and the purgatory
- * works afterwards.  Other signals do not end these calls.  A process with a pending
+ * COMPLETE_ALL, DRAIN and BATCH. No operation is lost or ends twice, and the purgatory
+ * works afterwards. Other signals do not end these calls. A process with a pending
  * SIGKILL takes no event from the queue.
  *
- * Machines differ too much for a limit in ms.  A call is killed after a tenth of its time, with
+ * Machines differ too much for a limit in ms. A call is killed after a tenth of its time, with
  * enough operations for a long call, and must leave at least half of its work undone.
  */
 #include <signal.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The layout of the device's interface: the offset and size of each field of each
- * structure, and the value of each constant.  When a structure grows at its end, a line
+ * structure, and the value of each constant. When a structure grows at its end, a line
  * is added here and its size changes; no other line may ever change.
  *
  * Everything is asserted at compile time, for 32 and 64 bit, and again at run time, so

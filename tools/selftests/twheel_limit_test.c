@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The limits of a file: at most max_pending pending operations, and at most twice as
- * many pending operations and unread events together.  Refused adds are counted, and
+ * many pending operations and unread events together. Refused adds are counted, and
  * adds succeed again when an operation has ended or its event was read.
  *
  * Needs a small module parameter max_pending.

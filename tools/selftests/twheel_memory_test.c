@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Failed allocations: each allocation of a call fails once, and so does each copy from or
- * to user memory.  The call returns the error, has no effect, and succeeds when it is
+ * to user memory. The call returns the error, has no effect, and succeeds when it is
  * repeated.
  *
  * Needs a kernel with /proc/thread-self/fail-nth: see fault injection in the kernel's
@@ -76,7 +76,7 @@ static int attempt(struct attempts *my, int nth, int (*make)(struct attempts *my
 }
 
 /*
- * Repeat an attempt until none of its allocations and copies fails.  Undo it unless it
+ * Repeat an attempt until none of its allocations and copies fails. Undo it unless it
  * failed with ENOMEM: a call may have taken effect before the copy of its output failed.
  * Return: ENOMEM if some attempts failed with ENOMEM and had no effect, and the others
  * failed only with EFAULT; another number otherwise.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The limits of the module parameters: the files, operations and named purgatories of a
- * user, the number of named purgatories, and their own limits.  After an object has been
+ * user, the number of named purgatories, and their own limits. After an object has been
  * released, a limit allows a new one.
  *
  * Needs the module parameters max_pending=16 max_shared_pending=32

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Three threads and the reapers race to end the same operations, of two users and two
- * files.  Every operation ends exactly once, exactly one call reports that it ended it,
+ * files. Every operation ends exactly once, exactly one call reports that it ended it,
  * and the event agrees with that call.
  */
 #include "race.h"

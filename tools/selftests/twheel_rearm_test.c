@@ -194,7 +194,7 @@ TEST_F(rearm, ended_operation_stays_ended)
 }
 
 /*
- * Members with a session each, and one call for all of their heartbeats.  No session may
+ * Members with a session each, and one call for all of their heartbeats. No session may
  * expire within its timeout after a heartbeat, regardless of the speed of this test.
  */
 #define NR_MEMBERS	50

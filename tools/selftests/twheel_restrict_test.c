@@ -2,7 +2,7 @@
 /*
  * Restricted files: all calls work on the operations that were added through the file,
  * the operations of other files do not exist for it, and calls by key or on all
- * operations are refused.  The restriction is permanent.
+ * operations are refused. The restriction is permanent.
  */
 #include "named.h"
 

@@ -2,7 +2,7 @@
 /*
  * Misbehaving programs, which only affect themselves: files without a reader, processes
  * that are killed during any call, descriptors that are closed and memory that is
- * unmapped during a call, and many open files.  They belong to two users.
+ * unmapped during a call, and many open files. They belong to two users.
  */
 #include <signal.h>
 #include <sys/epoll.h>

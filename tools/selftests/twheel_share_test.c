@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Sharing of a file: duplicated, inherited, passed over a socket, closed while another
- * thread waits, used by a process that is killed, read by many threads.  Its purgatory
+ * thread waits, used by a process that is killed, read by many threads. Its purgatory
  * ends with the last descriptor.
  */
 #include <signal.h>

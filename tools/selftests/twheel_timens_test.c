@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Time namespaces: a process passes and gets times of its own namespace, for the clocks
- * that have an offset there.  An operation is shared by processes in different
+ * that have an offset there. An operation is shared by processes in different
  * namespaces, each of which sees its deadline in its own time.
  */
 #include <sched.h>

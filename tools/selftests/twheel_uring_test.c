@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Reading events through io_uring: a read completes when an event is queued, without a
- * worker thread that blocks, and takes each event once.  The ring is used without a
+ * worker thread that blocks, and takes each event once. The ring is used without a
  * library.
  */
 #include "ring.h"

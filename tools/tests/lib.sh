@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash disable=SC2034
 #
-# Tests of the output and the exit status of a program, as TAP.  Sourced by the tests.
+# Tests of the output and the exit status of a program, as TAP. Sourced by the tests.
 
 count=0
 failed=0

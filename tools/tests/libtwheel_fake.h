@@ -2,7 +2,7 @@
 /*
  * A fake device for tests of the library: the test program overrides the system calls
  * of the C library.  ioctl() counts its calls, saves the last structure, and refuses wrong
- * sizes like the kernel.  The test provides the results.
+ * sizes like the kernel. The test provides the results.
  */
 #ifndef LIBTWHEEL_FAKE_H
 #define LIBTWHEEL_FAKE_H

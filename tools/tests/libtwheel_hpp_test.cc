@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of twheel.hpp.  On a machine they run on the fake device, which is linked to the
+ * Tests of twheel.hpp. On a machine they run on the fake device, which is linked to the
  * program; in a guest, where the program is linked without it, on the module.
  */
 #include <algorithm>

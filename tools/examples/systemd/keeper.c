@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * A service that keeps its operations across restarts, in the descriptor store of systemd: see
- * keeper.service.  It prints the number of pending operations when it starts, and the cookie of
- * each event.  SIGUSR1 completes all operations.
+ * keeper.service. It prints the number of pending operations when it starts, and the cookie of
+ * each event. SIGUSR1 completes all operations.
  *
  *   gcc keeper.c -o keeper $(pkg-config --cflags --libs libtwheel libsystemd)
  */

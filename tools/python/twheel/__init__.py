@@ -2,7 +2,7 @@
 """
 Delayed operations of the twheel kernel module.
 
-An operation has a deadline and may watch keys.  It ends exactly once: it completes when
+An operation has a deadline and may watch keys. It ends exactly once: it completes when
 signals of its keys have satisfied its condition, expires at its deadline, or is cancelled.
 
     Purgatory       the calls of the device, and a read of its events
@@ -11,10 +11,10 @@ signals of its keys have satisfied its condition, expires at its deadline, or is
     Batch           many calls in one system call
     Key             a key of 128 bits, from a number, a text or a UUID
 
-The package calls libtwheel through ctypes.  Failed calls raise OSError with its errno.
+The package calls libtwheel through ctypes. Failed calls raise OSError with its errno.
 
 A Purgatory may be used by several threads at once, but must not be closed while another
-thread uses it.  A Batch belongs to one thread, an AsyncPurgatory to the thread of its loop.
+thread uses it. A Batch belongs to one thread, an AsyncPurgatory to the thread of its loop.
 """
 
 from ._aio import AsyncEvents, AsyncPurgatory, Cancelled, Closed, Expired, Operation

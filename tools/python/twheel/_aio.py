@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 """
-Purgatories in an asyncio event loop: one descriptor, and a future for each operation.  Queues of
+Purgatories in an asyncio event loop: one descriptor, and a future for each operation. Queues of
 events as asynchronous iterators.
 """
 
@@ -47,8 +47,8 @@ class Operation(asyncio.Future[Event]):
     """
     An operation of an AsyncPurgatory: a future of its event.
 
-    Awaiting it returns its event when it has completed.  It raises Expired, which is a
-    TimeoutError, Cancelled, Closed, or the OSError of complete_error().  If the awaiting task
+    Awaiting it returns its event when it has completed. It raises Expired, which is a
+    TimeoutError, Cancelled, Closed, or the OSError of complete_error(). If the awaiting task
     is cancelled, the operation is cancelled too; asyncio.shield() prevents this.
 
     If it completes and its event is not taken by an await, result() or exception() before the
@@ -166,8 +166,8 @@ class AsyncPurgatory:
             event = await purgatory.wait(["a", "b", "c"], quorum=2, timeout=5)
 
     The parameter is the name of a purgatory, None for a private one, or a Purgatory to take
-    over.  It must be made in the loop's thread, and all of its methods must be called there.
-    The one exception is signal().  Other threads use the same purgatory through the attribute
+    over. It must be made in the loop's thread, and all of its methods must be called there.
+    The one exception is signal(). Other threads use the same purgatory through the attribute
     purgatory, whose calls are thread-safe, but they must not read its events.
 
     The function on_event gets the events that no task takes: those of operations that a
@@ -276,8 +276,8 @@ class AsyncPurgatory:
 
     def close(self) -> None:
         """
-        Cancel the operations of add() and wait(), and close the descriptor.  An await of one
-        of them raises Closed, unless it had ended before.  It may be called again, and after the
+        Cancel the operations of add() and wait(), and close the descriptor. An await of one
+        of them raises Closed, unless it had ended before. It may be called again, and after the
         end of the loop.
         """
         if not self._ended:
@@ -345,7 +345,7 @@ class AsyncPurgatory:
 
     def _finish(self) -> None:
         """
-        Cancel the operations, and deliver the events of those that had ended before.  Closing the
+        Cancel the operations, and deliver the events of those that had ended before. Closing the
         descriptor is not enough: another process may have it open, too.
         """
         self._deliver()
@@ -376,17 +376,17 @@ class AsyncPurgatory:
 
 class AsyncEvents:
     """
-    The events of a queue in the running event loop.  Detached operations have their events there:
+    The events of a queue in the running event loop. Detached operations have their events there:
 
         async with twheel.AsyncEvents("orders") as events:
             async for event in events:
                 handle(event)
 
     The parameter is the name of a purgatory, for its detached events, or an EventQueue to take
-    over, such as that of Purgatory.events().  It must be made and used in the loop's thread.
+    over, such as that of Purgatory.events(). It must be made and used in the loop's thread.
 
-    The loop ends after close(), and after the last event of a removed purgatory.  Several tasks
-    may iterate at once; each event goes to one of them.  Events are taken from the queue in
+    The loop ends after close(), and after the last event of a removed purgatory. Several tasks
+    may iterate at once; each event goes to one of them. Events are taken from the queue in
     advance, and kept until the next iteration: close() reports those that remain.
     """
 

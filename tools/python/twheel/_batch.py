@@ -63,8 +63,8 @@ class Batch:
                 batch.add([key], timeout=5)
             ids = [result.value for result in batch.submit()]
 
-    The methods have the parameters of the purgatory's.  A full batch is submitted when a
-    command is added to it.  With stop, the commands after a failed one are not executed, up to
+    The methods have the parameters of the purgatory's. A full batch is submitted when a
+    command is added to it. With stop, the commands after a failed one are not executed, up to
     the next submit(), and have the error -ECANCELED.
 
     A batch belongs to the thread that made it: its results are in the order of its commands.
@@ -102,8 +102,8 @@ class Batch:
 
     def submit(self) -> list[Result]:
         """
-        Execute the commands.  Return the results of all commands since the last submit() that
-        succeeded.  After OSError, the commands that were not executed are still in the batch.
+        Execute the commands. Return the results of all commands since the last submit() that
+        succeeded. After OSError, the commands that were not executed are still in the batch.
         """
         self._check()
         self._flush()

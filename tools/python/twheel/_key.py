@@ -50,7 +50,7 @@ class Key:
     A key of 128 bits.
 
     An int is the key of a number, a str a text of 1 to 16 bytes in UTF-8, and a uuid.UUID the
-    key of its 16 bytes.  Keys of different numbers, texts and UUIDs differ.  Key.hash() takes a
+    key of its 16 bytes. Keys of different numbers, texts and UUIDs differ. Key.hash() takes a
     text or bytes of any length, Key.parse() the input of a user, like twheelctl.
     """
 

@@ -369,8 +369,8 @@ class EventQueue:
 
     def read(self, max_events: int = 64) -> list[Event]:
         """
-        Wait for an event, and return it and the events queued behind it, up to max_events.  The
-        list is empty after the last event, as after drain().  Raises BlockingIOError if no event
+        Wait for an event, and return it and the events queued behind it, up to max_events. The
+        list is empty after the last event, as after drain(). Raises BlockingIOError if no event
         is queued on a non-blocking descriptor.
         """
         if max_events < 1:
@@ -460,7 +460,7 @@ class Purgatory(EventQueue):
     @staticmethod
     def remove(name: str, *, force: bool = False) -> int:
         """
-        Remove the purgatory of this name. Return the number of cancelled operations.  Without
+        Remove the purgatory of this name. Return the number of cancelled operations. Without
         force, raises OSError with EBUSY if it is open or has detached operations or unread events.
         """
         cancelled = ctypes.c_uint()
@@ -515,7 +515,7 @@ class Purgatory(EventQueue):
 
         With keys it completes on a signal of any of them; with a quorum, when that many are
         satisfied; with a threshold, when the signalled amounts reach it; otherwise according
-        to the condition.  It expires after the timeout, or at the deadline on the clock.
+        to the condition. It expires after the timeout, or at the deadline on the clock.
 
             keys           keys to watch, up to 64; a Watch has the number of signals that it needs
             timeout        seconds until it expires; by default it does not
@@ -579,7 +579,7 @@ class Purgatory(EventQueue):
 
     def complete_all(self, value: int = 0, error: int = 0, *, others: bool = False) -> int:
         """
-        Complete the operations of this file or, with others, of all. Return their number.  Their
+        Complete the operations of this file or, with others, of all. Return their number. Their
         events have the value, or the negative error number error.
         """
         completed = ctypes.c_uint()

@@ -211,7 +211,7 @@ static struct hrtimer *base_first(struct rig_hrtimer_base *base, s64 wall_offset
 }
 
 /*
- * An interrupt: run all timers that are due. Return: the time to sleep in ns.  As in the
+ * An interrupt: run all timers that are due. Return: the time to sleep in ns. As in the
  * kernel, the clocks are read once at the start, so a timer that restarts itself uses the
  * CLOCK_REALTIME of that time.
  */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * A fake of the device for one process, for tests of the bindings and of twheelctl on machines
- * without the module.  Preloaded, it replaces open(), ioctl() and close() for the nodes of twheel:
+ * without the module. Preloaded, it replaces open(), ioctl() and close() for the nodes of twheel:
  *
  *	LD_PRELOAD=libtwheel_fake.so PROGRAM
  *
  * With TWHEEL_FAKE_PURGATORY=NAME in the environment, there is a purgatory of that name, with
  * three pending detached operations, and an event for each outcome of four others.
  *
- * It keeps purgatories and operations in memory.  A file is a pipe: its events are written
- * to it, so that read() and poll() need no replacement.  A thread expires operations.
+ * It keeps purgatories and operations in memory. A file is a pipe: its events are written
+ * to it, so that read() and poll() need no replacement. A thread expires operations.
  *
  * It differs from the module: files cannot be shared by dup(), fork() or sockets, there are
- * no quotas of users, and the periods of an unread event are separate events.  Each test of
+ * no quotas of users, and the periods of an unread event are separate events. Each test of
  * a binding therefore also runs on the real device.
  */
 #ifndef TWHEEL_TESTS_FAKE_H
