@@ -215,7 +215,8 @@ static bool base_expired(const struct twheel_base *base, u64 now)
  * clock takes as long as most callbacks. With slow_ns=0 every callback is reported.
  */
 static inline void reap_time(struct twheel_shard *shard, const struct twheel_timer *timer,
-			     void (*fn)(struct twheel_timer *timer), u64 *begin, unsigned long *tick)
+			     void (*fn)(struct twheel_timer *timer), u64 *begin,
+			     unsigned long *tick)
 {
 	unsigned long now = jiffies, limit = READ_ONCE(slow_ns);
 	u64 end;

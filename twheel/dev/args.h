@@ -77,9 +77,8 @@ const struct twheel_watch_spec *__twheel_call_specs(struct twheel_ioctl *call, u
  * Copy the keys of a call. The array is valid until the next use or the end of the call.
  * Returns NULL for no keys, or -EINVAL for too many or a bad size, -E2BIG, -EFAULT, -ENOMEM.
  */
-static inline const struct twheel_watch_spec *twheel_call_specs(struct twheel_ioctl *call,
-								 u64 keys, u32 nr_keys,
-								 u32 key_size)
+static inline const struct twheel_watch_spec *
+twheel_call_specs(struct twheel_ioctl *call, u64 keys, u32 nr_keys, u32 key_size)
 {
 	if (nr_keys)
 		return __twheel_call_specs(call, keys, nr_keys, key_size);

@@ -8,9 +8,9 @@
  * to grow, see twheel_keys_check().
  *
  * Watches are attached and then linked. Attaching puts them on the list of the operation, under
- * op->lock unless no other thread knows it yet, and makes the condition count them. Linking puts each one under its key,
- * where signals find it. Neither fails. The caller that ends the operation unlinks the
- * linked ones.
+ * op->lock unless no other thread knows it yet, and makes the condition count them. Linking puts
+ * each one under its key, where signals find it. Neither fails. The caller that ends the operation
+ * unlinks the linked ones.
  *
  * The operation is PENDING before its first watch is linked, and signals find it from that
  * link on, so no signal under a linked key is lost. The first link and the timer take no lock
