@@ -335,9 +335,15 @@ static __always_inline void arming_unlock(const struct arming *arming)
 	spin_unlock_irqrestore(&arming->to->lock, arming->flags);
 }
 
-/* Compute the tick of a timer, and lock it to add or re-arm it. */
+/*
+ * Compute the tick of a timer, and lock it to add or re-arm it.
+ *
+ * If the wheel needs another level, the caller allocates it without the lock, see arming_grow(),
+ * and tries again, with @grown if this succeeded. Without memory, the timer stays on its shard, and
+ * goes to the last slot of the top level if this shard needs a level, too; see wheel.c.
+ */
 static __always_inline struct arming arming_begin(struct twheel_timer *timer, u64 deadline,
-						  u64 slack_ns)
+						  u64 slack_ns, bool grown)
 	__acquires(arming)
 {
 	/* Any shard of the wheel will do for the tick. */
@@ -351,29 +357,22 @@ static __always_inline struct arming arming_begin(struct twheel_timer *timer, u6
 		if (arming.tick != TWHEEL_TICK_NEVER)
 			arming.expires = twheel_shard_time(shard, arming.tick);
 	}
-	arming_lock(&arming, shard, true);
+	arming_lock(&arming, shard, grown);
 	return arming;
 }
 
-/*
- * The wheel of a timer needs another level for its tick: this is allocated without the lock, and
- * the timer is locked again. Without memory, the timer stays on its shard, and goes to the last
- * slot of the top level if this shard needs a level, too; see wheel.c.
- */
-static noinline struct arming arming_grow(struct arming arming)
-	__must_hold(arming)
-{
-	struct twheel_wheel *wheel;
-	bool grown;
+/* Internal results of adds and re-arms: try again, with another level or without memory for one. */
+#define ARMING_GROWN		3
+#define ARMING_NO_MEMORY	4
 
-	do {
-		wheel = twheel_shard_wheel(arming.to, arming.kind);
-		arming_unlock(&arming);
-		grown = add_level(arming.to, wheel, arming.tick);
-		arming_lock(&arming, twheel_timer_predict_shard(arming.timer), grown);
-		wheel = twheel_shard_wheel(arming.to, arming.kind);
-	} while (!shard_reaches(arming.to, wheel, arming.tick) && grown);
-	return arming;
+/* Unlock a timer, and add a level to the wheel on which it is armed. Returns one of these. */
+static __always_inline int arming_grow(const struct arming *arming)
+	__releases(arming)
+{
+	struct twheel_wheel *wheel = twheel_shard_wheel(arming->to, arming->kind);
+
+	arming_unlock(arming);
+	return add_level(arming->to, wheel, arming->tick) ? ARMING_GROWN : ARMING_NO_MEMORY;
 }
 
 /* Whether the wheel of a timer reaches its tick. */
@@ -469,6 +468,27 @@ static __always_inline int timer_arm(const struct arming *arming)
 	return 0;
 }
 
+static __always_inline int timer_add(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				     bool grown)
+{
+	struct arming arming = arming_begin(timer, deadline, slack_ns, grown);
+	int err;
+
+	if (!arming_reaches(&arming) && grown)
+		return arming_grow(&arming);
+	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
+	arming_unlock(&arming);
+	return err;
+}
+
+/* Rare, so it does not take registers of the first attempt. */
+static noinline int timer_add_again(struct twheel_timer *timer, u64 deadline, u64 slack_ns, int ret)
+{
+	while (ret >= ARMING_GROWN)
+		ret = timer_add(timer, deadline, slack_ns, ret == ARMING_GROWN);
+	return ret;
+}
+
 /**
  * twheel_timer_add_slack - add a timer with a tolerance
  * @timer: the timer, initialised
@@ -493,17 +513,12 @@ static __always_inline int timer_arm(const struct arming *arming)
  */
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
-	struct arming arming;
-	int err;
+	int ret;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming = arming_begin(timer, deadline, slack_ns);
-	if (!arming_reaches(&arming))
-		arming = arming_grow(arming);
-	err = twheel_timer_pending(timer) ? -EBUSY : timer_arm(&arming);
-	arming_unlock(&arming);
-	return err;
+	ret = timer_add(timer, deadline, slack_ns, true);
+	return likely(ret < ARMING_GROWN) ? ret : timer_add_again(timer, deadline, slack_ns, ret);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
@@ -599,7 +614,7 @@ static __always_inline void timer_replace(const struct arming *arming)
 }
 
 /* Move a timer to another tick, or arm it if it is not pending. */
-static __always_inline int timer_rearm(const struct arming *arming)
+static __always_inline int timer_move(const struct arming *arming)
 {
 	struct twheel_timer *timer = arming->timer;
 	struct twheel_shard *shard = arming->to;
@@ -617,6 +632,35 @@ static __always_inline int timer_rearm(const struct arming *arming)
 	timer_replace(arming);
 	shard->rearmed++;
 	return 1;
+}
+
+static __always_inline int timer_rearm(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				       enum twheel_rearm mode, bool grown)
+{
+	struct arming arming = arming_begin(timer, deadline, slack_ns, grown);
+	int ret = 0;
+
+	if (arming_stays(&arming, mode)) {
+		timer->node.expires = arming.expires;
+		trace_twheel_timer_stay(timer, arming.to->number);
+		arming.to->rearmed++;
+		ret = 1;
+	} else if (!arming_reaches(&arming) && grown) {
+		return arming_grow(&arming);
+	} else if (rearm_applies(timer, arming.expires, mode)) {
+		ret = timer_move(&arming);
+	}
+	arming_unlock(&arming);
+	return ret;
+}
+
+/* As timer_add_again() */
+static noinline int timer_rearm_again(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				      enum twheel_rearm mode, int ret)
+{
+	while (ret >= ARMING_GROWN)
+		ret = timer_rearm(timer, deadline, slack_ns, mode, ret == ARMING_GROWN);
+	return ret;
 }
 
 /**
@@ -644,28 +688,14 @@ static __always_inline int timer_rearm(const struct arming *arming)
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
 {
-	struct arming arming;
-	bool stays;
-	int ret = 0;
+	int ret;
 
 	if (!twheel_timer_usable(timer))
 		return -EINVAL;
-	arming = arming_begin(timer, deadline, slack_ns);
-	stays = arming_stays(&arming, mode);
-	if (!stays && !arming_reaches(&arming)) {
-		arming = arming_grow(arming);
-		stays = arming_stays(&arming, mode);
-	}
-	if (stays) {
-		timer->node.expires = arming.expires;
-		trace_twheel_timer_stay(timer, arming.to->number);
-		arming.to->rearmed++;
-		ret = 1;
-	} else if (rearm_applies(timer, arming.expires, mode)) {
-		ret = timer_rearm(&arming);
-	}
-	arming_unlock(&arming);
-	return ret;
+	ret = timer_rearm(timer, deadline, slack_ns, mode, true);
+	if (likely(ret < ARMING_GROWN))
+		return ret;
+	return timer_rearm_again(timer, deadline, slack_ns, mode, ret);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
 
