@@ -82,10 +82,12 @@ kernel_dir()
 }
 
 # suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that
-# of this machine, whose configuration stays as it is. Updates the lists of the suite once a day.
+# of this machine, whose configuration stays as it is. The archive of Debian that the machine uses
+# has the other suites, too.
+# Updates the lists of the suite once a day.
 suite_apt()
 {
-	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg
+	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg archive
 
 	apt=(-o Dir::State="$lists" -o Dir::Cache="$lists" -o Dir::Etc::SourceList="$lists/sources"
 		-o Dir::Etc::SourceParts=- -o APT::Architecture=amd64
@@ -95,7 +97,10 @@ suite_apt()
 	[ -z "$(find "$lists/updated" -mtime -1 2>/dev/null)" ] || return 0
 	with_lock "apt-$1"
 	mkdir -p "$lists"/{lists,archives}/partial "$logs"
-	echo "deb [signed-by=$keyring] http://deb.debian.org/debian $1 main" >"$lists/sources"
+	# shellcheck disable=SC2016 # apt expands it
+	archive=$(apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' \
+		'Origin: Debian' | grep -m1 '/debian/$') || die "apt has no archive of Debian"
+	echo "deb [signed-by=$keyring] $archive $1 main" >"$lists/sources"
 	! apt-get "${apt[@]}" update >"$logs/apt-$1.log" 2>&1 || touch "$lists/updated"
 	exec 9>&-
 }
