@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Tracepoints, see include/trace/events/twheel.h, and what they and debugfs show. */
+/* Tracepoints, see include/trace/events/twheel.h, and functions for them and for debugfs. */
 #include <linux/kernel.h>
 #include <linux/string.h>
 #include <linux/types.h>

@@ -74,7 +74,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
-/* The same after a process was killed, which may not have submitted what it had queued. */
+/* The same after a process was killed, perhaps with a batch that it had not submitted. */
 void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline);
 /*
  * Queue the end of a wait whose add was submitted; it may have ended already. The end of an alarm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Commands of io_uring: an add completes when its operation ends, exactly once, all other calls
- * at once; the exit of a ring, a process or a thread cancels or completes what is pending.
+ * at once; the exit of a ring, a process or a thread cancels or completes pending commands.
  */
 #include <sys/wait.h>
 #include "gives.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* Sequence counters. The sanitizers do not know fences: what they protect is read atomically. */
+/* Sequence counters. The sanitizers do not know fences, so protected data is read atomically. */
 #ifndef _RIG_SEQLOCK_H
 #define _RIG_SEQLOCK_H
 
