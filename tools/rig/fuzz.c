@@ -19,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -645,8 +646,11 @@ static void try_seeds(const glob_t *found)
 	for (i = 0; now_ns() < end; i++) {
 		const char *path = found->gl_pathv[i % found->gl_pathc];
 
+		/* An input that hangs is a failure, as with -timeout below. */
+		alarm(25);
 		LLVMFuzzerTestOneInput(data, load(path, data, sizeof(data)));
 	}
+	alarm(0);
 }
 
 static void begin_with_seeds(char *list, size_t space)
@@ -667,7 +671,7 @@ static void run_driver(void)
 {
 	static char seeds[1 << 16];
 	char seconds[64], seed[64], length[64];
-	char *list[] = { "fuzz", seconds, seed, length, seeds, "-timeout=60", "-rss_limit_mb=0",
+	char *list[] = { "fuzz", seconds, seed, length, seeds, "-timeout=25", "-rss_limit_mb=0",
 			 "-detect_leaks=0", "-exact_artifact_path=/dev/null", "-len_control=0",
 			 "-handle_term=0", "-handle_int=0", "-verbosity=0", "-print_funcs=0",
 			 (char *)settings.corpus, NULL };
@@ -901,6 +905,8 @@ int main(int argc, char **argv)
 	printf("fuzz: seed=%lu\n", settings.seed);
 	pid = fork();
 	if (!pid) {
+		/* A hung child must not outlive a time limit. */
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		init_child();
 		if (optind == argc)
 			run_driver();
