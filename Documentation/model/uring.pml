@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * An add of io_uring, and the two ways out for its event (dev/uring.c): a worker of io_uring adds
- * the operation without the lock of the ring, or fails; a thread ends it; the ring exits and cancels
- * it; the task work completes the command, with the event in memory, or queued for a reader if it
- * cannot be copied.
+ * the operation without the lock of the ring, or fails; a thread ends it; the ring exits, cancels it
+ * and completes the command; the task work completes the command otherwise, with the event in
+ * memory, or queued for a reader if it cannot be copied.
  *
  * Holds: exactly_once nothing_missed no_use_after_free nothing_left ends
  *
@@ -21,6 +21,8 @@
  *		the event of an operation that the exit did not cancel is dropped
  *	FORGET_NOTHING		nothing_left
  *		the task work does not forget the operation whose event it has copied
+ *	COMPLETE_ENDED		exactly_once
+ *		the exit completes the command of an operation that it did not cancel
  *	CANCEL_NEW		exactly_once
  *		the exit completes the command of an operation that is not pending yet
  */
@@ -58,6 +60,14 @@ inline ended()
 #ifdef USE_COMMAND
 	MUST(no_use_after_free, request)
 #endif
+}
+
+inline complete()
+{
+	MUST(exactly_once, !posted);
+	posted++;
+	cancelable = false;
+	request = false
 }
 
 proctype adder()
@@ -119,10 +129,7 @@ proctype task_work()
 			unread++
 #endif
 		fi;
-		MUST(exactly_once, !posted);
-		posted++;
-		cancelable = false;
-		request = false;
+		complete();
 		unlock()
 	:: !request -> break
 	od
@@ -140,9 +147,16 @@ proctype ring_exit()
 			:: atomic { state == PENDING -> state = ENDED; ends++ };
 				exits = true;
 				cancelled = true;
-				ended()
+				if
+				:: state = FORGOTTEN; complete()
+				/* Another thread runs the callback. */
+				:: ended()
+				fi
 #ifdef EXIT_UNCHECKED
 			:: state == ENDED -> exits = true
+#endif
+#ifdef COMPLETE_ENDED
+			:: state == ENDED -> complete()
 #endif
 #ifdef CANCEL_NEW
 			:: state == NEW -> exits = true; posted++

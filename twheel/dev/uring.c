@@ -30,9 +30,11 @@
  * An add that fails after its command can be cancelled completes through task work as well.
  *
  * When a ring exits, io_uring calls twheel_uring_cmd() with IO_URING_F_CANCEL for each command that
- * can be cancelled, again and again until all have completed. This cancels the operation, or has no
- * effect while the add is in progress or the task work is queued. The event of an operation that it
- * has cancelled is dropped, since the ring has no reader.
+ * can be cancelled, again and again until all have completed. This cancels the operation and
+ * completes the command at once: if thousands of them waited for their task work, each of many
+ * calls would visit all the others. It has no effect while the add is in progress or the task work
+ * is queued. The event of an operation that it has cancelled is dropped, since the ring has no
+ * reader.
  *
  * References and locks
  * ====================
@@ -45,7 +47,8 @@
  * The lock of the ring is a mutex, outside of all locks of this module. Submissions, cancellations
  * and task work hold it, but workers of io_uring do not. It protects struct uring_add, which a
  * worker writes before the command can be cancelled, and uring_add_fail() before it queues the task
- * work. uring_op_ended() does not take it: a command of any ring can end any operation.
+ * work. uring_op_ended() does not take it: a command of any ring can end any operation. It only
+ * tests whether it runs within uring_cancel(), and if so, changes the members for it.
  *
  *	thread that ends the operation		task work
  *	------------------------------		---------
@@ -71,14 +74,18 @@
  * struct uring_add - a pending add, in the command
  * @file_op: the operation, with the reference of its event queue
  * @event: address for the event, or 0
+ * @canceller: task that calls uring_cancel(), or NULL
  * @error: the operation did not become pending
  * @exits: the exit of the ring has cancelled the operation
+ * @ended: the operation has ended within uring_cancel(), which completes the command
  */
 struct uring_add {
 	struct twheel_file_op	*file_op;
 	u64			event;
+	struct task_struct	*canceller;
 	int			error;
 	bool			exits;
+	bool			ended;
 };
 
 /**
@@ -125,7 +132,7 @@ static int uring_deliver(struct twheel_file_op *file_op, u64 address)
 	return event.reason;
 }
 
-/* Task work: complete the command of an add. */
+/* Complete the command of an add, with the lock of the ring held. */
 static void uring_add_complete(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct uring_add *add = io_uring_cmd_to_pdu(cmd, struct uring_add);
@@ -151,8 +158,14 @@ TWHEEL_URING_TASK_WORK(uring_op_done, uring_add_complete)
 static void uring_op_ended(struct twheel_op *op)
 {
 	struct twheel_file_op *file_op = container_of(op, struct twheel_file_op, op);
+	struct uring_add *add = io_uring_cmd_to_pdu(file_op->cmd, struct uring_add);
 
 	twheel_events_leave(file_op);
+	/* Other tasks may read any value but their own. */
+	if (unlikely(READ_ONCE(add->canceller) == current)) {
+		add->ended = true;
+		return;
+	}
 	/* It posts one entry: a task that waits for several need not be woken for each. */
 	io_uring_cmd_do_in_task_lazy(file_op->cmd, uring_op_done);
 }
@@ -209,13 +222,22 @@ static const struct twheel_ring uring_ring = {
 	.fail	= uring_add_fail,
 };
 
-/* The ring or the process exits. The lock of the ring is held. */
-static void uring_cancel(struct io_uring_cmd *cmd)
+/*
+ * The ring or the process exits. The lock of the ring is held.
+ *
+ * The callback of the operation usually runs within this call. If another task runs it, this task
+ * queues the task work, which waits for the lock of the ring.
+ */
+static void uring_cancel(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	struct uring_add *add = io_uring_cmd_to_pdu(cmd, struct uring_add);
 
+	WRITE_ONCE(add->canceller, current);
 	if (!twheel_op_cancel(&add->file_op->op))
 		add->exits = true;
+	WRITE_ONCE(add->canceller, NULL);
+	if (add->ended)
+		uring_add_complete(cmd, issue_flags);
 	/* The caller visits all commands of the ring. */
 	cond_resched();
 }
@@ -235,7 +257,7 @@ int twheel_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	int res;
 
 	if (unlikely(issue_flags & IO_URING_F_CANCEL)) {
-		uring_cancel(cmd);
+		uring_cancel(cmd, issue_flags);
 		return 0;
 	}
 	if (twheel_uring_polls(cmd))
