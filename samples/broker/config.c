@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The configuration file, in JSON. See config.h.
- */
+/* The configuration file, in JSON: see config.h. */
 #include <arpa/inet.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -36,10 +34,8 @@ const struct node *config_coordinator(struct text group)
 struct topic *config_topic(struct text name)
 {
 	for (int i = 0; i < config.nr_topics; i++) {
-		struct topic *topic = &config.topics[i];
-
-		if (text_is(name, topic->name))
-			return topic;
+		if (text_is(name, config.topics[i].name))
+			return &config.topics[i];
 	}
 	return NULL;
 }
@@ -68,9 +64,9 @@ static bool read_node(json_t *from)
 	    json_unpack_ex(from, &error, JSON_STRICT, "{s:i, s:s, s:i, s:s}", "id", &node->id,
 			   "host", &node->host, "port", &node->port, "data", &node->data))
 		return false;
+	config.nr_nodes++;
 	node->address.sin_family = AF_INET;
 	node->address.sin_port = htons(node->port);
-	config.nr_nodes++;
 	return check(node->id > 0 && config_node(node->id) == node,
 		     "the id of a node is not a unique positive number") &&
 	       check(node->port > 0 && node->port < 65536, "a port is not between 1 and 65535") &&
@@ -80,45 +76,38 @@ static bool read_node(json_t *from)
 
 static bool read_replicas(struct topic *topic, json_t *ids)
 {
-	size_t i;
-	json_t *id;
+	size_t nr = ids ? json_array_size(ids) : 1;
 
-	json_array_foreach(ids, i, id) {
-		int node = json_integer_value(id);
+	for (size_t i = 0; i < nr; i++) {
+		int node = ids ? json_integer_value(json_array_get(ids, i)) : config.nodes[0].id;
 
 		if (!check(config_node(node) && topic_replica(topic, node) < 0,
 			   "a replica is not a node, or named twice"))
 			return false;
 		topic->replicas[topic->nr_replicas++] = node;
 	}
-	if (!ids)
-		topic->replicas[topic->nr_replicas++] = config.nodes[0].id;
-	topic->leader = topic->replicas[0];
-	return check(topic->nr_replicas, "a topic has no replicas");
-}
-
-/* Names are parts of file names. */
-static bool valid_name(const char *name)
-{
-	size_t len = strlen(name);
-
-	return len >= 1 && len <= 100 && name[0] != '.' &&
-	       strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-") ==
-	       len;
+	return check(nr, "a topic has no replicas");
 }
 
 static bool read_topic(json_t *from)
 {
+	/* Names are parts of file names. */
+	static const char letters[] =
+		"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-";
 	struct topic *topic = &config.topics[config.nr_topics];
 	json_t *replicas = NULL;
+	size_t len;
 
+	if (!check(config.nr_partitions < MAX_PARTITIONS, "there are too many partitions"))
+		return false;
 	*topic = (struct topic){
 		.nr_partitions = 1, .first = config.nr_partitions, .min_in_sync = 1,
 	};
-	if (json_unpack_ex(from, &error, JSON_STRICT, "{s:s, s?i, s?o, s?i}",
-			   "name", &topic->name, "partitions", &topic->nr_partitions,
+	if (json_unpack_ex(from, &error, JSON_STRICT, "{s:s%, s?i, s?o, s?i}",
+			   "name", &topic->name, &len, "partitions", &topic->nr_partitions,
 			   "replicas", &replicas, "min.insync.replicas", &topic->min_in_sync) ||
-	    !check(valid_name(topic->name) && !config_topic(text_of(topic->name)),
+	    !check(len >= 1 && len <= 100 && topic->name[0] != '.' &&
+		   strspn(topic->name, letters) == len && !config_topic(text_of(topic->name)),
 		   "the name of a topic is invalid or not unique") ||
 	    !check(topic->nr_partitions > 0 &&
 		   topic->nr_partitions <= MAX_PARTITIONS - config.nr_partitions,
@@ -134,14 +123,11 @@ static bool read_topic(json_t *from)
 
 static bool read_each(json_t *array, bool (*read)(json_t *from))
 {
-	json_t *item;
-	size_t i;
+	bool ok = true;
 
-	json_array_foreach(array, i, item) {
-		if (!read(item))
-			return false;
-	}
-	return true;
+	for (size_t i = 0; i < json_array_size(array) && ok; i++)
+		ok = read(json_array_get(array, i));
+	return ok;
 }
 
 static bool read_all(const char *node)
@@ -149,6 +135,9 @@ static bool read_all(const char *node)
 	const char *purgatory = "broker";
 	json_t *nodes, *topics;
 
+	config = (struct config){
+		.workers = 1, .max_lag_ms = 30000, .initial_delay_ms = 3000, .min_session_ms = 6000,
+	};
 	if (json_unpack_ex(document, &error, JSON_STRICT, "{s?s, s?i, s?i, s?i, s?i, s:o, s:o}",
 			   "purgatory", &purgatory, "workers", &config.workers,
 			   "replica.lag.time.max.ms", &config.max_lag_ms,
@@ -173,9 +162,6 @@ static bool read_all(const char *node)
 
 bool config_load(const char *path, const char *node)
 {
-	config = (struct config){
-		.workers = 1, .max_lag_ms = 30000, .initial_delay_ms = 3000, .min_session_ms = 6000,
-	};
 	document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	if (document && read_all(node))
 		return true;

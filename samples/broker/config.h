@@ -12,7 +12,6 @@
 #include "wire.h"
 
 #define MAX_NODES	8
-#define MAX_TOPICS	64
 #define MAX_WORKERS	64
 
 /* A fetch of all partitions is one operation, with a key for each: TWHEEL_MAX_KEYS. */
@@ -33,10 +32,8 @@ struct topic {
 	const char *name;
 	int first;		/* number of its partition 0 in config.partitions */
 	int nr_partitions;
-	int leader;		/* ID of a node */
-	int replicas[MAX_NODES];	/* IDs; the first one is the leader */
-	int nr_replicas;
-	int min_in_sync;
+	int replicas[MAX_NODES];	/* IDs of nodes; the first one is the leader */
+	int nr_replicas, min_in_sync;
 };
 
 struct config {
@@ -46,11 +43,9 @@ struct config {
 	int initial_delay_ms;	/* of the first rebalance of a group */
 	int min_session_ms;
 	struct node nodes[MAX_NODES];
-	int nr_nodes;
-	struct topic topics[MAX_TOPICS];
-	int nr_topics;
+	struct topic topics[MAX_PARTITIONS];
 	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
-	int nr_partitions;
+	int nr_nodes, nr_topics, nr_partitions;
 	const struct node *self;
 };
 
@@ -67,7 +62,7 @@ int topic_replica(const struct topic *topic, int node);
 
 static inline bool leads(const struct topic *topic)
 {
-	return topic->leader == config.self->id;
+	return topic->replicas[0] == config.self->id;
 }
 
 /* Does this broker have a replica of the topic? */

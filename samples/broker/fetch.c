@@ -32,10 +32,8 @@ static void begin(struct request *request)
 	/* There are no sessions. */
 	if (request->session)
 		request->error = SESSION_NOT_FOUND;
-	for (int i = 0; i < request->nr_parts && !request->error; i++) {
-		struct part *part = &request->parts[i];
-
-		if (!part->error)
+	for_each_part(part, request) {
+		if (!request->error && !part->error)
 			part->error = find_start(request, part);
 	}
 }
@@ -61,33 +59,20 @@ static uint64_t missing(struct request *request)
 
 	if (request->error || request->min_bytes <= 0)
 		return 0;
-	for (int i = 0; i < request->nr_parts; i++) {
-		if (request->parts[i].error)
+	for_each_part(part, request) {
+		if (part->error)
 			return 0;
-		bytes += available(request, &request->parts[i]);
+		bytes += available(request, part);
 	}
 	return bytes < (uint64_t)request->min_bytes ? request->min_bytes - bytes : 0;
 }
 
-/* Write complete batches. Return: their size. */
-static size_t write_batches(struct wire *wire, const struct part *part, size_t len)
-{
-	size_t start = wire->size;
-	uint8_t *data = len ? wire_raw(wire, len) : NULL;
-	ssize_t got;
-
-	if (!data)
-		return 0;
-	got = log_read(partition_log(part->number), part->start.position, data, len);
-	len = got > 0 ? batches_complete(data, got) : 0;
-	wire->size = start + len;
-	return len;
-}
-
+/* Write complete batches. */
 static void transfer_records(struct request *request, struct part *part, struct wire *wire)
 {
 	size_t start = wire->size, len;
-	int limit = MAX(0, MIN(part->max_bytes, request->max_bytes));
+	ssize_t limit = MAX(0, MIN(part->max_bytes, request->max_bytes)), got = 0;
+	uint8_t *data;
 
 	if (!wire->writes) {
 		wire_bytes(wire, &part->records);
@@ -99,12 +84,17 @@ static void transfer_records(struct request *request, struct part *part, struct 
 	 * progress otherwise.
 	 */
 	if (len && !request->any_records)
-		limit = MAX(limit, (int)log_first(partition_log(part->number), part->start));
+		limit = MAX(limit, (ssize_t)log_first(partition_log(part->number), part->start));
+	len = MIN(len, (size_t)limit);
 	wire_number(wire, 0, 4);
-	len = write_batches(wire, part, MIN(len, (size_t)limit));
+	data = len ? wire_raw(wire, len) : NULL;
+	if (data)
+		got = log_read(partition_log(part->number), part->start.position, data, len);
+	len = got > 0 ? batches_complete(data, got) : 0;
+	wire->size = start + 4 + len;
+	wire_patch(wire, start, len);
 	request->any_records |= len > 0;
 	request->max_bytes -= len;
-	wire_patch(wire, start, len);
 }
 
 static void answer(struct request *request)
@@ -114,21 +104,21 @@ static void answer(struct request *request)
 		request->nr_parts = 0;
 		request->nr_topics = 0;
 	}
-	for (int i = 0; i < request->nr_parts; i++) {
-		available(request, &request->parts[i]);
-		request->parts[i].first = request->parts[i].error ? -1 : 0;
-	}
+	for_each_part(part, request)
+		available(request, part);
 }
 
 const struct api api_fetch = {
 	.key = 1, .min = 4, .max = 10,
-	.request = FIELDS(NUMBER(0, replica), NUMBER(0, timeout_ms), NUMBER(0, min_bytes),
-		NUMBER(0, max_bytes), CONST(0, 99, 1, 0), NUMBER(7, session), CONST(7, 99, 4, -1),
-		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, offset), CONST(5, 99, 8, -1),
-			       PART_NUMBER(0, max_bytes)),
+	.request = FIELDS(NUMBER(0, 4, replica), NUMBER(0, 4, timeout_ms), NUMBER(0, 4, min_bytes),
+		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), NUMBER(7, 4, session),
+		CONST(7, 99, 4, -1),
+		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, 8, offset), CONST(5, 99, 8, -1),
+			       PART_NUMBER(0, 4, max_bytes)),
 		EMPTY_ARRAY(7)),
-	.response = FIELDS(THROTTLE(0), NUMBER(7, error), CONST(7, 99, 4, 0),
-		EACH_PARTITION(PART_NUMBER(0, error), PART_NUMBER(0, high), PART_NUMBER(0, high),
-			       PART_NUMBER(5, first), EMPTY_ARRAY(0), CALLS(transfer_records))),
+	.response = FIELDS(THROTTLE(0), NUMBER(7, 2, error), CONST(7, 99, 4, 0),
+		EACH_PARTITION(PART_NUMBER(0, 2, error), PART_NUMBER(0, 8, high),
+			       PART_NUMBER(0, 8, high), CONST(5, 99, 8, 0), EMPTY_ARRAY(0),
+			       CALLS(transfer_records))),
 	.begin = begin, .missing = missing, .answer = answer,
 };

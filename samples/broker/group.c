@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Consumer groups. See group.h.
- */
+/* Consumer groups: see group.h. */
 #include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,12 +19,12 @@ static struct {
 	struct member members[MAX_MEMBERS];
 } *shared;
 
-#define for_each_member(member, group) \
-	for (member = group_next(group, NULL); member; member = group_next(group, member))
-
-/* The owner was killed, and may have left anything unfinished. */
-static void start_again(void)
+void group_lock(void)
 {
+	if (pthread_mutex_lock(&shared->lock) != EOWNERDEAD)
+		return;
+	/* The owner was killed, and may have left anything unfinished. */
+	pthread_mutex_consistent(&shared->lock);
 	for (int i = 0; i < shared->nr_slots; i++) {
 		shared->members[i].group = NULL;
 		shared->members[i].session.id = 0;
@@ -36,30 +34,23 @@ static void start_again(void)
 	offsets_load();
 }
 
-void group_lock(void)
-{
-	if (pthread_mutex_lock(&shared->lock) == EOWNERDEAD) {
-		pthread_mutex_consistent(&shared->lock);
-		start_again();
-	}
-}
-
 void group_unlock(void)
 {
 	pthread_mutex_unlock(&shared->lock);
 }
 
-struct member *group_next(const struct group *group, const struct member *last)
+/* Return: the next member after @last, or the first one after NULL. */
+static struct member *next_member(const struct group *group, struct member *last)
 {
-	struct member *end = shared->members + shared->nr_slots;
+	struct member *next = last ? last + 1 : shared->members;
 
-	for (struct member *next = last ? shared->members + (last - shared->members) + 1 :
-	     shared->members; next < end; next++) {
-		if (next->group == group)
-			return next;
-	}
-	return NULL;
+	while (next < shared->members + shared->nr_slots && next->group != group)
+		next++;
+	return next < shared->members + shared->nr_slots ? next : NULL;
 }
+
+#define for_each_member(member, group) \
+	for (member = next_member(group, NULL); member; member = next_member(group, member))
 
 static void wake(struct group *group, enum wait_kind kind)
 {
@@ -81,10 +72,14 @@ static bool store(struct data *data, struct text text)
 {
 	if (text.len > GROUP_DATA_MAX)
 		return false;
-	data->len = text.len > 0 ? text.len : 0;
-	if (data->len)
-		memcpy(data->bytes, text.data, data->len);
+	data->len = MAX(text.len, 0);
+	memcpy(data->bytes, data->len ? text.data : "", data->len);
 	return true;
+}
+
+static struct text stored(const struct data *data)
+{
+	return (struct text){ data->bytes, data->len };
 }
 
 enum error_code group_coordinate(const struct request *request)
@@ -93,7 +88,7 @@ enum error_code group_coordinate(const struct request *request)
 
 	if (name.len <= 0 || name.len >= GROUP_NAME_SIZE || memchr(name.data, 0, name.len))
 		return INVALID_GROUP_ID;
-	return config_coordinator(request->group_name) == config.self ? 0 : NOT_COORDINATOR;
+	return config_coordinator(name) == config.self ? 0 : NOT_COORDINATOR;
 }
 
 struct group *group_find(struct text name, bool create)
@@ -129,25 +124,21 @@ static struct member *find_member(const struct group *group, struct text id)
 
 static struct member *find_instance(const struct group *group, struct text instance)
 {
-	struct member *member;
+	struct member *member = instance.len > 0 ? next_member(group, NULL) : NULL;
 
-	if (instance.len > 0) {
-		for_each_member(member, group) {
-			if (text_is(instance, member->instance))
-				return member;
-		}
-	}
-	return NULL;
+	while (member && !text_is(instance, member->instance))
+		member = next_member(group, member);
+	return member;
 }
 
 /* Find the group and the member of a request. */
 static enum error_code find(struct request *request)
 {
-	struct member *holder;
+	struct group *group = group_find(request->group_name, false);
+	struct member *holder = group ? find_instance(group, request->instance) : NULL;
 
-	request->group = group_find(request->group_name, false);
-	request->member = request->group ? find_member(request->group, request->member_id) : NULL;
-	holder = request->group ? find_instance(request->group, request->instance) : NULL;
+	request->group = group;
+	request->member = group ? find_member(group, request->member_id) : NULL;
 	if (holder && holder != request->member)
 		return FENCED_INSTANCE_ID;
 	return request->member ? 0 : UNKNOWN_MEMBER_ID;
@@ -166,41 +157,32 @@ enum error_code group_check(struct request *request)
 	return 0;
 }
 
-/* Find a protocol in a list. Return: its metadata, or a length of -1. */
-static struct text find_protocol(const struct data *protocols, struct text name)
+/* Find a protocol of a member. Return: its metadata, or a length of -1. */
+static struct text find_protocol(const struct member *member, struct text name)
 {
-	struct wire list = { .data = (uint8_t *)protocols->bytes, .size = protocols->len };
-	struct text metadata = { .len = -1 }, found;
+	struct wire list = wire_of(stored(&member->protocols));
+	struct text metadata, found;
 
-	for (int nr = wire_count(&list, 0); nr > 0; nr--) {
-		wire_string(&list, &found);
-		wire_bytes(&list, &metadata);
-		if (found.len == name.len && !memcmp(found.data, name.data, name.len))
+	while (wire_pair(&list, &found, &metadata)) {
+		if (text_equals(found, name))
 			return metadata;
 	}
 	return (struct text){ .len = -1 };
-}
-
-struct text group_metadata(const struct member *member)
-{
-	return find_protocol(&member->protocols, text_of(member->group->protocol));
 }
 
 /* Return: the first protocol of a list that all other members have, or a length of -1. */
 static struct text choose(const struct group *group, struct text protocols,
 			  const struct member *except)
 {
-	struct wire list = { .data = (uint8_t *)protocols.data, .size = protocols.len };
+	struct wire list = wire_of(protocols);
 	struct text name, metadata;
 	struct member *member;
 
-	for (int nr = wire_count(&list, 0); nr > 0; nr--) {
+	while (wire_pair(&list, &name, &metadata)) {
 		bool all = true;
 
-		wire_string(&list, &name);
-		wire_bytes(&list, &metadata);
 		for_each_member(member, group)
-			all &= member == except || find_protocol(&member->protocols, name).len >= 0;
+			all &= member == except || find_protocol(member, name).len >= 0;
 		if (all && name.len > 0 && name.len < GROUP_NAME_SIZE)
 			return name;
 	}
@@ -211,7 +193,6 @@ static struct text choose(const struct group *group, struct text protocols,
 static void try_join(struct group *group)
 {
 	struct member *member, *leader = NULL;
-	struct text protocols;
 	bool is_over = now_ns() >= group->deadline;
 
 	if (group->state != JOINING || (!is_over && group->limit))
@@ -230,7 +211,7 @@ static void try_join(struct group *group)
 		}
 	}
 	if (!leader) {
-		if (!group_next(group, NULL))
+		if (!next_member(group, NULL))
 			group->state = EMPTY;
 		return;
 	}
@@ -238,8 +219,8 @@ static void try_join(struct group *group)
 	group->state = SYNCING;
 	group->limit = 0;
 	group->leader = leader;
-	protocols = (struct text){ leader->protocols.bytes, leader->protocols.len };
-	text_copy(group->protocol, sizeof(group->protocol), choose(group, protocols, leader));
+	text_copy(group->protocol, sizeof(group->protocol),
+		  choose(group, stored(&leader->protocols), leader));
 	for_each_member(member, group) {
 		member->assignment.len = 0;
 		if (!member->waits_in)
@@ -258,10 +239,8 @@ static void rebalance(struct group *group)
 	struct member *member;
 	int longest = 0;
 
-	for_each_member(member, group) {
-		if (member->rebalance_ms > longest)
-			longest = member->rebalance_ms;
-	}
+	for_each_member(member, group)
+		longest = MAX(longest, member->rebalance_ms);
 	if (group->state == SYNCING)
 		wake(group, WAIT_ASSIGN);
 	group->limit = 0;
@@ -290,13 +269,11 @@ static void remove_member(struct member *member)
 		wake(group, group->state == JOINING ? WAIT_JOIN : WAIT_ASSIGN);
 	wait_complete(&member->session);
 	member->group = NULL;
-	for_each_member(member, group) {
-		if (group->state != JOINING)
-			rebalance(group);
-		try_join(group);
-		return;
-	}
-	group->state = EMPTY;
+	if (!next_member(group, NULL))
+		group->state = EMPTY;
+	else if (group->state != JOINING)
+		rebalance(group);
+	try_join(group);
 }
 
 /* The session of a member cannot end while its request waits. */
@@ -350,7 +327,7 @@ static void hold(struct request *request, enum wait_kind kind)
 	request->member->ticket = request->ticket;
 }
 
-enum error_code group_join(struct request *request)
+static enum error_code join(struct request *request)
 {
 	struct group *group = group_find(request->group_name, true);
 	struct member *member, *holder;
@@ -381,8 +358,7 @@ enum error_code group_join(struct request *request)
 	/* A static member that has restarted: the old ID is not valid any more. */
 	if (holder && !request->member_id.len)
 		name_member(member);
-	same = !is_new && member->protocols.len == request->list.len &&
-	       !memcmp(member->protocols.bytes, request->list.data, request->list.len);
+	same = !is_new && text_equals(stored(&member->protocols), request->list);
 	store(&member->protocols, request->list);
 	member->session_ms = request->session_ms;
 	member->rebalance_ms = request->version ? request->timeout_ms : request->session_ms;
@@ -409,16 +385,27 @@ enum error_code group_join(struct request *request)
 	return 0;
 }
 
-static enum error_code assign(struct request *request)
+static enum error_code sync_group(struct request *request)
 {
-	struct wire list = { .data = (uint8_t *)request->list.data, .size = request->list.len };
+	enum error_code error = group_check(request);
 	struct group *group = request->group;
+	struct wire list = wire_of(request->list);
 	struct member *member;
 	struct text id, data;
 
-	for (int nr = wire_count(&list, 0); nr > 0; nr--) {
-		wire_string(&list, &id);
-		wire_bytes(&list, &data);
+	if (error)
+		return error;
+	hold(request, WAIT_ASSIGN);
+	request->member->due = 0;
+	renew(request->member);
+	request->deadline = now_ns() + request->member->rebalance_ms * NS_PER_MS;
+	if (group->state != SYNCING)
+		return group->state == JOINING ? REBALANCE_IN_PROGRESS : 0;
+	if (request->member != group->leader) {
+		request->member->waits_in = getpid();
+		return 0;
+	}
+	while (wire_pair(&list, &id, &data)) {
 		member = find_member(group, id);
 		if (member && !store(&member->assignment, data))
 			return MESSAGE_TOO_LARGE;
@@ -430,38 +417,18 @@ static enum error_code assign(struct request *request)
 	return 0;
 }
 
-enum error_code group_sync(struct request *request)
-{
-	enum error_code error = group_check(request);
-	struct group *group = request->group;
-
-	if (error)
-		return error;
-	hold(request, WAIT_ASSIGN);
-	request->member->due = 0;
-	renew(request->member);
-	request->deadline = now_ns() + request->member->rebalance_ms * NS_PER_MS;
-	if (group->state == SYNCING && request->member == group->leader)
-		return assign(request);
-	if (group->state == SYNCING)
-		request->member->waits_in = getpid();
-	return group->state == JOINING ? REBALANCE_IN_PROGRESS : 0;
-}
-
-enum error_code group_heartbeat(struct request *request)
+static enum error_code heartbeat(struct request *request)
 {
 	enum error_code error = group_check(request);
 
 	return !error && request->group->state == JOINING ? REBALANCE_IN_PROGRESS : error;
 }
 
-enum error_code group_leave(struct request *request)
+static enum error_code leave(struct request *request)
 {
 	if (request->version < 3)
 		request_add(request, request->member_id);
-	for (int i = 0; i < request->nr_parts; i++) {
-		struct part *part = &request->parts[i];
-
+	for_each_part(part, request) {
 		request->member_id = part->topic;
 		request->instance = part->note;
 		part->error = find(request);
@@ -483,7 +450,7 @@ static bool is_current(const struct request *request)
 	       request->member->ticket == request->ticket;
 }
 
-uint64_t group_missing(struct request *request)
+static uint64_t missing(struct request *request)
 {
 	if (request->error)
 		return 0;
@@ -494,7 +461,7 @@ uint64_t group_missing(struct request *request)
 	return is_current(request) && request->member->waits_in;
 }
 
-void group_closed(struct request *request)
+static void closed(struct request *request)
 {
 	if (request->error || !is_current(request))
 		return;
@@ -508,8 +475,8 @@ static enum error_code outcome(const struct request *request)
 {
 	struct member *member = request->member;
 
-	if (!is_current(request))
-		return UNKNOWN_MEMBER_ID;
+	if (request->error || !is_current(request))
+		return request->error ?: UNKNOWN_MEMBER_ID;
 	if (request->key.kind == WAIT_JOIN ? !member->waits_in :
 	    request->group->state == STABLE && request->generation == member->generation)
 		return 0;
@@ -517,31 +484,77 @@ static enum error_code outcome(const struct request *request)
 	return REBALANCE_IN_PROGRESS;
 }
 
-void group_answer(struct request *request)
+static void answer(struct request *request)
 {
-	struct group *group = request->group;
+	const struct group *group = request->group;
+	const struct text none = { .len = -1 }, empty = text_of("");
 	struct member *member = request->member;
 
-	if (!request->error)
-		request->error = outcome(request);
-	request->list = text_of("");
-	request->protocol = text_of("");
-	request->leader = text_of("");
+	request->error = outcome(request);
+	request->list = empty;
+	request->protocol = empty;
+	request->leader = empty;
 	if (request->member_id.len < 0)
-		request->member_id = text_of("");
-	if (request->error) {
-		request->generation = -1;
+		request->member_id = empty;
+	request->generation = -1;
+	if (request->error)
 		return;
-	}
 	request->generation = member->generation;
 	request->member_id = text_of(member->id);
 	request->protocol = text_of(group->protocol);
-	request->list = (struct text){ member->assignment.bytes, member->assignment.len };
-	/* A leader that has restarted in a stable group does not assign again. */
-	request->is_leader = group->leader == member && group->state != STABLE;
-	if (request->is_leader || group->leader != member)
+	request->list = stored(&member->assignment);
+	if (group->leader != member || group->state != STABLE)
 		request->leader = text_of(group->leader->id);
+	/* A leader that has restarted in a stable group does not assign again. */
+	if (group->leader != member || group->state == STABLE)
+		return;
+	/* The leader gets all members of its generation. */
+	for_each_member(member, group) {
+		struct text metadata = find_protocol(member, request->protocol);
+		struct part *part = NULL;
+
+		if (metadata.len >= 0)
+			part = request_add(request, text_of(member->id));
+		if (part) {
+			part->note = member->instance[0] ? text_of(member->instance) : none;
+			part->records = metadata;
+		}
+		request->failed |= !part && metadata.len >= 0;
+	}
 }
+
+const struct api api_join_group = {
+	.key = 11, .max = 5,
+	.request = FIELDS(TEXT(0, group_name), NUMBER(0, 4, session_ms), NUMBER(1, 4, timeout_ms),
+		TEXT(0, member_id), TEXT(5, instance), TEXT(0, protocol), PAIRS(list)),
+	.response = FIELDS(THROTTLE(2), NUMBER(0, 2, error), NUMBER(0, 4, generation),
+		TEXT(0, protocol), TEXT(0, leader), TEXT(0, member_id),
+		EACH_PART(0, PART_TEXT(0, topic), PART_TEXT(5, note), PART_BYTES(records))),
+	.group = join, .missing = missing, .closed = closed, .answer = answer,
+};
+
+const struct api api_sync_group = {
+	.key = 14, .max = 3,
+	.request = MEMBER_REQUEST(3, PAIRS(list)),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), BYTES(list)),
+	.group = sync_group, .missing = missing, .closed = closed, .answer = answer,
+};
+
+const struct api api_heartbeat = {
+	.key = 12, .max = 3,
+	.request = MEMBER_REQUEST(3, { }),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
+	.group = heartbeat,
+};
+
+const struct api api_leave_group = {
+	.key = 13, .max = 3,
+	.request = FIELDS(TEXT(0, group_name), FIELD(TEXT, 0, 2, 2, request, member_id),
+		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note))),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error),
+		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note), PART_NUMBER(0, 2, error))),
+	.group = leave,
+};
 
 void groups_repair(pid_t worker)
 {
@@ -551,7 +564,7 @@ void groups_repair(pid_t worker)
 
 		if (!member->group)
 			continue;
-		wait_repair(&member->session, member->session.key, member->session.deadline);
+		wait_repair(&member->session);
 		if (member->waits_in != worker)
 			continue;
 		member->waits_in = 0;

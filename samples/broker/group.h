@@ -78,27 +78,13 @@ void group_lock(void);
 void group_unlock(void);
 /* Find a group, or create it. Return: NULL if there is none, or no room for it. */
 struct group *group_find(struct text name, bool create);
-/* Return: the next member after @last, or the first one after NULL. */
-struct member *group_next(const struct group *group, const struct member *last);
-/* Return: metadata of a member for the protocol of its group. */
-struct text group_metadata(const struct member *member);
-
 /* Check the name of a group, and that this broker is its coordinator. */
 enum error_code group_coordinate(const struct request *request);
 /* Find the member of a request, and renew its session. */
 enum error_code group_check(struct request *request);
-/* The requests of members; see struct api. */
-enum error_code group_join(struct request *request);
-enum error_code group_sync(struct request *request);
-enum error_code group_heartbeat(struct request *request);
-enum error_code group_leave(struct request *request);
-uint64_t group_missing(struct request *request);
-void group_closed(struct request *request);
-void group_answer(struct request *request);
-
 /* The fields of a request of a member, and those after them. */
 #define MEMBER_REQUEST(instance_version, ...) \
-	FIELDS(TEXT(0, group_name), NUMBER(0, generation), TEXT(0, member_id), \
+	FIELDS(TEXT(0, group_name), NUMBER(0, 4, generation), TEXT(0, member_id), \
 	       TEXT(instance_version, instance), __VA_ARGS__)
 
 /* Read the offsets of all groups from the log. */

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * The log of a partition. See log.h.
- */
+/* The log of a partition: see log.h. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -20,70 +18,65 @@
  * CRC of the rest, 4; attributes, 2; offset of the last record, 4; two times, 16; producer, 14;
  * number of records, 4.
  */
+#define SIZE_AT		8
 #define BASE_SIZE	12
 #define FORMAT_AT	16
 #define CRC_AT		17
 #define CRC_START	21
 #define LAST_AT		23
+#define RECORDS_AT	57
 
 uint32_t crc32c(const uint8_t *data, size_t len)
 {
 	static uint32_t table[256];
 	uint32_t crc = ~0U;
 
-	if (!table[1]) {
-		for (uint32_t i = 0; i < 256; i++) {
-			uint32_t value = i;
-
-			for (int bit = 0; bit < 8; bit++)
-				value = value >> 1 ^ (value & 1 ? 0x82f63b78 : 0);
-			table[i] = value;
-		}
+	for (uint32_t i = 0; i < 256 && !table[255]; i++) {
+		table[i] = i;
+		for (int bit = 0; bit < 8; bit++)
+			table[i] = table[i] >> 1 ^ (table[i] & 1 ? 0x82f63b78 : 0);
 	}
 	while (len--)
 		crc = crc >> 8 ^ table[(crc ^ *data++) & 255];
 	return ~crc;
 }
 
+static int64_t header_field(const uint8_t *data, size_t at, size_t len)
+{
+	struct wire wire = { .data = (uint8_t *)data, .at = at, .size = HEADER_SIZE };
+
+	return wire_number(&wire, 0, len);
+}
+
 /* Check a header, of which HEADER_SIZE bytes are there. */
 static enum batch_error header_check(const uint8_t *data, struct batch *batch)
 {
-	struct wire wire = { .data = (uint8_t *)data, .size = HEADER_SIZE };
-	int32_t size, last;
+	int64_t size = BASE_SIZE + header_field(data, SIZE_AT, 4);
 
-	batch->base = wire_number(&wire, 0, 8);
-	size = wire_number(&wire, 0, 4);
-	wire.at = FORMAT_AT;
-	if (wire_number(&wire, 0, 1) != 2)
+	batch->size = size;
+	batch->base = header_field(data, 0, 8);
+	batch->records = header_field(data, RECORDS_AT, 4);
+	if (data[FORMAT_AT] != 2)
 		return BATCH_FORMAT;
-	wire.at = LAST_AT;
-	last = wire_number(&wire, 0, 4);
-	wire.at = HEADER_SIZE - 4;
-	batch->records = wire_number(&wire, 0, 4);
-	if (size > BATCH_MAX - BASE_SIZE)
+	if (size > BATCH_MAX)
 		return BATCH_LARGE;
-	batch->size = BASE_SIZE + size;
-	if (size < HEADER_SIZE - BASE_SIZE || batch->records < 1 || last != batch->records - 1 ||
-	    batch->base < 0 || batch->base > INT64_MAX - batch->records)
+	if (size < HEADER_SIZE || batch->records < 1 || batch->base < 0 ||
+	    header_field(data, LAST_AT, 4) != batch->records - 1 ||
+	    batch->base > INT64_MAX - batch->records)
 		return BATCH_CORRUPT;
 	return BATCH_OK;
 }
 
 enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch)
 {
-	struct wire crc = { .data = (uint8_t *)data, .at = CRC_AT, .size = len };
-	enum batch_error error;
+	enum batch_error error = len < HEADER_SIZE ? BATCH_SHORT : header_check(data, batch);
 
-	if (len < HEADER_SIZE)
-		return BATCH_SHORT;
-	error = header_check(data, batch);
 	if (error)
 		return error;
 	if (len < batch->size)
 		return BATCH_SHORT;
-	if ((uint32_t)wire_number(&crc, 0, 4) != crc32c(data + CRC_START, batch->size - CRC_START))
-		return BATCH_CORRUPT;
-	return BATCH_OK;
+	return (uint32_t)header_field(data, CRC_AT, 4) ==
+	       crc32c(data + CRC_START, batch->size - CRC_START) ? BATCH_OK : BATCH_CORRUPT;
 }
 
 void batch_set_base(uint8_t *data, int64_t base)
@@ -101,8 +94,8 @@ void batch_seal(uint8_t *data, size_t size)
 
 	memset(data, 0, HEADER_SIZE);
 	data[FORMAT_AT] = 2;
-	wire_patch(&wire, BASE_SIZE - 4, size - BASE_SIZE);
-	wire_patch(&wire, HEADER_SIZE - 4, 1);
+	wire_patch(&wire, SIZE_AT, size - BASE_SIZE);
+	wire_patch(&wire, RECORDS_AT, 1);
 	wire_patch(&wire, CRC_AT, crc32c(data + CRC_START, size - CRC_START));
 }
 
@@ -151,9 +144,9 @@ bool log_write(struct log *log, struct place end, const uint8_t *data, size_t le
 
 bool log_cut(struct log *log, struct place end)
 {
-	if (end.position < log->scanned.position) {
+	if (end.position < log->indexed) {
 		log->nr_index = 0;
-		log->scanned = (struct place){ };
+		log->indexed = 0;
 	}
 	if (!ftruncate(log->fd, end.position))
 		return true;
@@ -175,21 +168,6 @@ static bool is_torn(const uint8_t *data, size_t len)
 	return true;
 }
 
-/* Cut a torn batch after the valid ones. */
-static bool cut_torn(struct log *log, const uint8_t *data, size_t len, struct place end)
-{
-	if (!is_torn(data, len)) {
-		fprintf(stderr,
-			"broker: %s: the batch at byte %" PRIu64 " is damaged; the log is kept\n",
-			log->path, end.position);
-		return false;
-	}
-	if (len)
-		fprintf(stderr, "broker: %s: %zu bytes of an incomplete batch are cut\n",
-			log->path, len);
-	return log_cut(log, end);
-}
-
 bool log_open(struct log *log, const char *path, struct place *end)
 {
 	/* Room for any batch: if none is complete at the start, it is torn or damaged. */
@@ -204,28 +182,16 @@ bool log_open(struct log *log, const char *path, struct place *end)
 		if (data)
 			len = log_read(log, end->position, data, BATCH_MAX);
 	} while (len > 0 && batches_valid(data, len, end));
-	ok = len >= 0 && cut_torn(log, data, len, *end);
+	ok = len >= 0 && is_torn(data, len);
+	if (len >= 0 && !ok)
+		fprintf(stderr,
+			"broker: %s: the batch at byte %" PRIu64 " is damaged; the log is kept\n",
+			path, end->position);
+	if (ok && len)
+		fprintf(stderr, "broker: %s: %zd bytes of an incomplete batch are cut\n", path,
+			len);
 	free(data);
-	return ok;
-}
-
-static bool remember(struct log *log, struct place place)
-{
-	struct place *index = log->index;
-
-	if (log->nr_index && place.position - index[log->nr_index - 1].position < INDEX_STEP)
-		return true;
-	if (log->nr_index == log->max_index) {
-		size_t max = log->max_index ? 2 * log->max_index : 16;
-
-		index = realloc(index, max * sizeof(*index));
-		if (!index)
-			return false;
-		log->index = index;
-		log->max_index = max;
-	}
-	index[log->nr_index++] = place;
-	return true;
+	return ok && log_cut(log, *end);
 }
 
 /* Advance a boundary by one batch. */
@@ -251,26 +217,29 @@ size_t log_first(struct log *log, struct place place)
 
 struct place log_find(struct log *log, struct place end, int64_t offset)
 {
-	struct place failed = { .offset = -1 }, place = { }, next;
+	struct place place = { }, next, *index;
 
 	if (offset == end.offset)
 		return end;
-	while (log->scanned.offset <= offset && log->scanned.position < end.position) {
-		if (!remember(log, log->scanned) || !next_batch(log, &log->scanned))
-			return failed;
-	}
 	/* Most searches are for an offset near the end. */
-	for (size_t i = log->nr_index; i--;) {
-		place = log->index[i];
-		if (place.offset <= offset)
-			break;
+	for (size_t i = log->nr_index; i-- && !place.position;) {
+		if (log->index[i].offset <= offset)
+			place = log->index[i];
 	}
 	for (; place.position < end.position; place = next) {
 		next = place;
 		if (!next_batch(log, &next))
-			return failed;
+			break;
 		if (next.offset > offset)
 			return place;
+		if (next.position < log->indexed + INDEX_STEP)
+			continue;
+		index = realloc(log->index, (log->nr_index + 1) * sizeof(*index));
+		if (!index)
+			break;
+		index[log->nr_index++] = next;
+		log->index = index;
+		log->indexed = next.position;
 	}
-	return failed;
+	return (struct place){ .offset = -1 };
 }

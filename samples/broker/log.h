@@ -2,8 +2,8 @@
 /*
  * The log of a partition: a file of record batches (format 2), as they came.
  *
- * Each process has its own index of a file. The end of the log is shared, see
- * partition.h, and is passed by the caller: bytes beyond it do not exist.
+ * Each process has its own index of a file. The end of the log is shared, see partition.h, and is
+ * passed by the caller: bytes beyond it do not exist.
  */
 #ifndef BROKER_LOG_H
 #define BROKER_LOG_H
@@ -24,11 +24,10 @@ struct place {
 
 struct log {
 	int fd;
-	char path[4096];	/* for messages */
+	char path[4096];
 	struct place *index;	/* sparse: boundaries at least INDEX_STEP apart */
 	size_t nr_index;
-	size_t max_index;
-	struct place scanned;	/* end of the part that the index covers */
+	uint64_t indexed;	/* position of the last one */
 };
 
 /* The part of a batch's header that matters to a broker. */
@@ -45,6 +44,8 @@ enum batch_error {
 	BATCH_CORRUPT,
 	BATCH_LARGE,		/* above BATCH_MAX */
 };
+
+uint32_t crc32c(const uint8_t *data, size_t len);
 
 /* Check the batch at the start of a buffer, including its CRC. */
 enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch);
@@ -72,7 +73,5 @@ struct place log_find(struct log *log, struct place end, int64_t offset);
 size_t log_first(struct log *log, struct place place);
 /* Return: number of bytes read, or -1. */
 ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len);
-
-uint32_t crc32c(const uint8_t *data, size_t len);
 
 #endif /* BROKER_LOG_H */

@@ -20,39 +20,28 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "config.h"
 #include "group.h"
-#include "partition.h"
-#include "replicator.h"
-#include "waiting.h"
-#include "worker.h"
+#include "process.h"
 
 /*
- * A child is replaced after this time, so that one that cannot start does not use all CPUs. A
+ * The successor of a child pauses first, so that one that cannot start does not use all CPUs. A
  * replicator connects to its leader again in this way.
  */
-#define RESTART_PAUSE_NS	(100 * NS_PER_MS)
+#define RESTART_PAUSE_US	100000
 
 /* The workers, then a replicator for each node that leads partitions of this one. */
-struct child {
-	pid_t pid;		/* 0 during the pause */
+static struct child {
+	pid_t pid;
 	const struct node *leader;	/* of a replicator */
-	struct wait pause;
-	int how;		/* the last one has ended */
-};
+	bool restarts;
+	int how;			/* the last one has ended */
+} children[MAX_WORKERS + MAX_NODES];
 
-static struct child children[MAX_WORKERS + MAX_NODES];
+#define for_each_child(child) \
+	for (struct child *child = children; child < children + MAX_WORKERS + MAX_NODES; child++)
+
 static int status;
 static bool stopping;
-
-static const char usage[] =
-	"usage: broker --config FILE [--node ID]\n"
-	"\n"
-	"Serve clients of Kafka until SIGTERM or SIGINT.\n"
-	"\n"
-	"  --config FILE  brokers and topics, in JSON; the same file for all brokers\n"
-	"  --node ID      the broker to run; default: the first one\n"
-	"  --help\n";
 
 static void stop_with_error(void)
 {
@@ -60,64 +49,33 @@ static void stop_with_error(void)
 	status = 1;
 }
 
-static int child_main(const struct child *child)
-{
-	char name[16];
-	sigset_t none;
-
-	if (!child->leader) {
-		snprintf(name, sizeof(name), "broker/%d", (int)(child - children));
-		prctl(PR_SET_NAME, name);
-		return worker_main();
-	}
-	prctl(PR_SET_NAME, "broker/copy");
-	sigemptyset(&none);
-	sigprocmask(SIG_SETMASK, &none, NULL);
-	return replicator_main(child->leader);
-}
-
 static void start(struct child *child)
 {
-	pid_t parent = getpid(), pid = fork();
+	char name[16] = "broker/copy";
+	pid_t parent = getpid();
+	sigset_t none;
 
-	if (!pid) {
-		/* A killed broker leaves no process. */
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		exit(getppid() == parent ? child_main(child) : 1);
-	}
-	child->pid = pid > 0 ? pid : 0;
-	if (pid < 0) {
+	child->pid = fork();
+	if (child->pid < 0) {
 		perror("broker: fork");
 		stop_with_error();
 	}
-}
-
-static void pause_ended(struct wait *wait, enum wait_end end)
-{
-	start(container_of(wait, struct child, pause));
-}
-
-static void start_all(void)
-{
-	for (int i = 0; i < config.workers + config.nr_nodes && !stopping; i++) {
-		struct child *child = &children[i];
-
-		child->pause.fn = pause_ended;
-		if (i >= config.workers)
-			child->leader = &config.nodes[i - config.workers];
-		if (!child->leader || replicator_follows(child->leader))
-			start(child);
-	}
-}
-
-static void stop_all(void)
-{
-	for (int i = 0; i < MAX_WORKERS + MAX_NODES; i++) {
-		if (children[i].pid)
-			kill(children[i].pid, SIGTERM);
-	}
-	while (wait(NULL) > 0 || errno == EINTR)
-		;
+	if (child->pid)
+		return;
+	/* A killed broker leaves no process. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != parent)
+		exit(1);
+	if (!child->leader)
+		snprintf(name, sizeof(name), "broker/%d", (int)(child - children));
+	prctl(PR_SET_NAME, name);
+	if (child->restarts)
+		usleep(RESTART_PAUSE_US);
+	if (!child->leader)
+		exit(worker_main());
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	exit(replicator_main(child->leader));
 }
 
 static void child_ended(struct child *child, int how)
@@ -136,24 +94,12 @@ static void child_ended(struct child *child, int how)
 	}
 	child->how = how;
 	child->pid = 0;
-	wait_alarm(&child->pause, (struct wait_key){ WAIT_RESTART, child - children },
-		   now_ns() + RESTART_PAUSE_NS);
+	child->restarts = true;
+	if (!stopping)
+		start(child);
 }
 
-static void reap(void)
-{
-	pid_t pid;
-	int how;
-
-	while ((pid = waitpid(-1, &how, WNOHANG)) > 0) {
-		for (int i = 0; i < MAX_WORKERS + MAX_NODES; i++) {
-			if (children[i].pid == pid)
-				child_ended(&children[i], how);
-		}
-	}
-}
-
-/* The main process waits for signals and alarms. */
+/* Start the children, and wait for signals and alarms. */
 static void serve(int signals, int waits)
 {
 	struct pollfd fds[] = {
@@ -161,22 +107,38 @@ static void serve(int signals, int waits)
 		{ .fd = waits, .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
+	pid_t pid;
+	int how;
 
+	for (int i = 0; i < config.workers + config.nr_nodes && !stopping; i++) {
+		if (i >= config.workers)
+			children[i].leader = &config.nodes[i - config.workers];
+		if (i < config.workers || replicator_follows(children[i].leader))
+			start(&children[i]);
+	}
 	while (!stopping) {
 		waiting_submit();
 		poll(fds, 2, -1);
-		if (read(signals, &info, sizeof(info)) == sizeof(info)) {
-			if (info.ssi_signo == SIGCHLD)
-				reap();
-			else
-				stopping = true;
+		if (read(signals, &info, sizeof(info)) == sizeof(info))
+			stopping = info.ssi_signo != SIGCHLD;
+		while (!stopping && (pid = waitpid(-1, &how, WNOHANG)) > 0) {
+			for_each_child(child) {
+				if (child->pid == pid)
+					child_ended(child, how);
+			}
 		}
 		if (!waiting_events())
 			stop_with_error();
 	}
+	for_each_child(child) {
+		if (child->pid > 0)
+			kill(child->pid, SIGTERM);
+	}
+	while (wait(NULL) > 0 || errno == EINTR)
+		;
 }
 
-/* Return: path of the configuration, or NULL. */
+/* Read the options. Return: path of the configuration, or NULL. */
 static const char *parse(int argc, char **argv, const char **node)
 {
 	static const struct option options[] = {
@@ -189,30 +151,32 @@ static const char *parse(int argc, char **argv, const char **node)
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) >= 0) {
-		if (option == 'h') {
-			fputs(usage, stdout);
-			exit(fflush(stdout) != 0);
-		}
 		if (option == 'c')
 			path = optarg;
 		else if (option == 'n')
 			*node = optarg;
 		else
-			return NULL;
+			break;
 	}
-	return optind == argc ? path : NULL;
+	if (path && option < 0 && optind == argc)
+		return path;
+	fputs("usage: broker --config FILE [--node ID]\n"
+	      "\n"
+	      "Serve clients of Kafka until SIGTERM or SIGINT.\n"
+	      "\n"
+	      "  --config FILE  brokers and topics, in JSON; the same file for all brokers\n"
+	      "  --node ID      the broker to run; default: the first one\n"
+	      "  --help\n", option == 'h' ? stdout : stderr);
+	exit(option == 'h' ? fflush(stdout) != 0 : 2);
 }
 
 /* Create the data folder. The workers keep its lock until the last one has exited. */
 static bool lock_data(void)
 {
-	int fd;
+	int fd = -1;
 
-	if (mkdir(config.self->data, 0777) && errno != EEXIST) {
-		perror(config.self->data);
-		return false;
-	}
-	fd = open(config.self->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (!mkdir(config.self->data, 0777) || errno == EEXIST)
+		fd = open(config.self->data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd >= 0 && !flock(fd, LOCK_EX | LOCK_NB))
 		return true;
 	fprintf(stderr, "broker: %s: %s\n", config.self->data,
@@ -222,15 +186,10 @@ static bool lock_data(void)
 
 int main(int argc, char **argv)
 {
-	const char *path, *node = NULL;
+	const char *node = NULL, *path = parse(argc, argv, &node);
 	int signals, waits;
 	sigset_t mask;
 
-	path = parse(argc, argv, &node);
-	if (!path) {
-		fputs(usage, stderr);
-		return 2;
-	}
 	if (!config_load(path, node) || !lock_data() || !partitions_create() ||
 	    !groups_create() || !waiting_create())
 		return 1;
@@ -247,9 +206,7 @@ int main(int argc, char **argv)
 		return 1;
 	fprintf(stderr, "broker %d: listening on %s:%d with %d workers\n", config.self->id,
 		config.self->host, config.self->port, config.workers);
-	start_all();
 	serve(signals, waits);
-	stop_all();
 	waiting_remove();
 	fprintf(stderr, "broker %d: stopped\n", config.self->id);
 	return status;

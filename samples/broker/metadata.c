@@ -1,29 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Requests that never wait: Metadata, ListOffsets, ApiVersions and FindCoordinator.
- */
+/* Requests that never wait: Metadata, ListOffsets, ApiVersions and FindCoordinator. */
 #include "request.h"
 
 /* Times of ListOffsets. */
 #define LATEST		(-1)
 #define EARLIEST	(-2)
-
-static void put_partition(const struct topic *topic, int index, struct wire *wire)
-{
-	struct state state = partition_state(topic->first + index);
-
-	wire_number(wire, 0, 2);
-	wire_number(wire, index, 4);
-	wire_number(wire, topic->leader, 4);
-	wire_count(wire, topic->nr_replicas);
-	for (int i = 0; i < topic->nr_replicas; i++)
-		wire_number(wire, topic->replicas[i], 4);
-	wire_count(wire, state.nr_in_sync);
-	for (int i = 0; i < topic->nr_replicas; i++) {
-		if (state.in_sync[i])
-			wire_number(wire, topic->replicas[i], 4);
-	}
-}
 
 static void put_topic(struct request *request, struct part *part, struct wire *wire)
 {
@@ -34,8 +15,21 @@ static void put_topic(struct request *request, struct part *part, struct wire *w
 	if (request->version >= 1)
 		wire_number(wire, 0, 1);
 	wire_count(wire, topic ? topic->nr_partitions : 0);
-	for (int i = 0; topic && i < topic->nr_partitions; i++)
-		put_partition(topic, i, wire);
+	for (int index = 0; topic && index < topic->nr_partitions; index++) {
+		struct state state = partition_state(topic->first + index);
+
+		wire_number(wire, 0, 2);
+		wire_number(wire, index, 4);
+		wire_number(wire, topic->replicas[0], 4);
+		wire_count(wire, topic->nr_replicas);
+		for (int i = 0; i < topic->nr_replicas; i++)
+			wire_number(wire, topic->replicas[i], 4);
+		wire_count(wire, state.nr_in_sync);
+		for (int i = 0; i < topic->nr_replicas; i++) {
+			if (state.in_sync[i])
+				wire_number(wire, topic->replicas[i], 4);
+		}
+	}
 }
 
 static void put_node(const struct node *node, struct wire *wire)
@@ -79,8 +73,7 @@ const struct api api_metadata = {
 /* There is no index of times. */
 static void offsets_answer(struct request *request)
 {
-	for (int i = 0; i < request->nr_parts; i++) {
-		struct part *part = &request->parts[i];
+	for_each_part(part, request) {
 		int64_t time = part->offset;
 
 		part->offset = -1;
@@ -95,20 +88,16 @@ static void offsets_answer(struct request *request)
 
 const struct api api_list_offsets = {
 	.key = 2, .min = 1, .max = 1,
-	.request = FIELDS(NUMBER(0, replica), EACH_PARTITION(PART_NUMBER(0, offset))),
-	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, error), CONST(0, 99, 8, -1),
-		PART_NUMBER(0, offset))),
+	.request = FIELDS(NUMBER(0, 4, replica), EACH_PARTITION(PART_NUMBER(0, 8, offset))),
+	.response = FIELDS(EACH_PARTITION(PART_NUMBER(0, 2, error), CONST(0, 99, 8, -1),
+		PART_NUMBER(0, 8, offset))),
 	.answer = offsets_answer,
 };
 
 static void put_versions(struct request *request, struct part *part, struct wire *wire)
 {
-	int nr = 0;
-
-	while (apis[nr])
-		nr++;
-	wire_count(wire, nr);
-	for (int i = 0; i < nr; i++) {
+	wire_count(wire, NR_APIS);
+	for (int i = 0; i < NR_APIS; i++) {
 		wire_number(wire, apis[i]->key, 2);
 		wire_number(wire, apis[i]->min, 2);
 		wire_number(wire, apis[i]->max, 2);
@@ -118,7 +107,7 @@ static void put_versions(struct request *request, struct part *part, struct wire
 /* A client of a later version gets an error with the versions, and asks again. */
 const struct api api_versions = {
 	.key = 18, .max = 2,
-	.response = FIELDS(NUMBER(0, error), CALLS(put_versions), THROTTLE(1)),
+	.response = FIELDS(NUMBER(0, 2, error), CALLS(put_versions), THROTTLE(1)),
 };
 
 /* Transactions have no coordinator. */
@@ -135,8 +124,8 @@ static void put_coordinator(struct request *request, struct part *part, struct w
 
 const struct api api_find_coordinator = {
 	.key = 10, .max = 2,
-	.request = FIELDS(TEXT(0, group_name), NUMBER(1, is_transaction)),
-	.response = FIELDS(THROTTLE(1), NUMBER(0, error), CONST(1, 99, 2, -1),
+	.request = FIELDS(TEXT(0, group_name), NUMBER(1, 1, is_transaction)),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), CONST(1, 99, 2, -1),
 		CALLS(put_coordinator)),
 	.begin = coordinator_begin,
 };

@@ -12,12 +12,11 @@
 #include "group.h"
 
 static const struct field *log_record =
-	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, offset), PART_TEXT(0, note)));
+	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset), PART_TEXT(0, note)));
 
 static void set_offsets(struct request *request, struct group *group)
 {
-	for (int i = 0; i < request->nr_parts; i++) {
-		const struct part *part = &request->parts[i];
+	for_each_part(part, request) {
 		struct offset *offset;
 
 		/* A partition with an error has no offset in the log. */
@@ -32,21 +31,16 @@ static void set_offsets(struct request *request, struct group *group)
 	}
 }
 
-static bool log_offsets(struct request *request)
+/* Return: a batch with the offsets of a request; it may have failed. */
+static struct wire batch_of(struct request *request)
 {
 	struct wire wire = { .writes = true };
-	struct batch batch = { .records = 1 };
-	bool ok;
 
 	wire_raw(&wire, HEADER_SIZE);
 	request_fields(request, &wire, log_record);
-	batch.size = wire.size;
-	ok = !wire.failed;
-	if (ok)
+	if (!wire.failed)
 		batch_seal(wire.data, wire.size);
-	ok = ok && partition_append(OFFSETS, wire.data, &batch) >= 0;
-	wire_free(&wire);
-	return ok;
+	return wire;
 }
 
 bool offsets_load(void)
@@ -83,7 +77,9 @@ bool offsets_load(void)
 static enum error_code commit(struct request *request)
 {
 	bool is_member = request->generation >= 0;
+	struct batch batch = { .records = 1 };
 	enum error_code error = 0;
+	struct wire wire;
 
 	request->group = group_find(request->group_name, !is_member);
 	if (!request->group)
@@ -92,9 +88,7 @@ static enum error_code commit(struct request *request)
 		error = group_check(request);
 	if (!error && request->group->state == SYNCING)
 		error = REBALANCE_IN_PROGRESS;
-	for (int i = 0; i < request->nr_parts; i++) {
-		struct part *part = &request->parts[i];
-
+	for_each_part(part, request) {
 		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION :
 			      part->note.len > OFFSET_TEXT_MAX ? OFFSET_METADATA_TOO_LARGE : 0;
 		if (part->error)
@@ -102,29 +96,36 @@ static enum error_code commit(struct request *request)
 	}
 	if (error)
 		return error;
-	if (!log_offsets(request))
-		return STORAGE_ERROR;
-	set_offsets(request, request->group);
-	return 0;
+	wire = batch_of(request);
+	batch.size = wire.size;
+	if (wire.failed)
+		error = STORAGE_ERROR;
+	else if (partition_append(OFFSETS, wire.data, &batch) < 0)
+		error = STORAGE_ERROR;
+	else
+		set_offsets(request, request->group);
+	wire_free(&wire);
+	return error;
 }
 
 static void commit_answer(struct request *request)
 {
-	for (int i = 0; i < request->nr_parts && request->error; i++)
-		request->parts[i].error = request->error;
+	for_each_part(part, request)
+		part->error = request->error ?: part->error;
 }
 
 const struct api api_offset_commit = {
 	.key = 8, .min = 2, .max = 7,
 	.request = MEMBER_REQUEST(7, CONST(0, 4, 8, -1),
-		EACH_PARTITION(PART_NUMBER(0, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
-	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, error))),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
+	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
 	.group = commit, .answer = commit_answer,
 };
 
+/* Add all partitions with offsets. */
 static void add_all(struct request *request)
 {
-	for (int i = 0; i < config.nr_partitions; i++) {
+	for (int i = 0; request->group && i < config.nr_partitions; i++) {
 		const struct topic *topic = config.partitions[i];
 		struct part *part = NULL;
 
@@ -140,16 +141,14 @@ static void add_all(struct request *request)
 static enum error_code fetch(struct request *request)
 {
 	request->group = group_find(request->group_name, false);
-	if (request->all && request->group)
+	if (request->all)
 		add_all(request);
 	return 0;
 }
 
 static void fetch_answer(struct request *request)
 {
-	for (int i = 0; i < request->nr_parts; i++) {
-		struct part *part = &request->parts[i];
-
+	for_each_part(part, request) {
 		part->error = request->error;
 		part->offset = -1;
 		part->note = text_of("");
@@ -166,8 +165,8 @@ const struct api api_offset_fetch = {
 	.key = 9, .min = 1, .max = 5,
 	.request = FIELDS(TEXT(0, group_name), EACH_PARTITION({ })),
 	.response = FIELDS(THROTTLE(3),
-		EACH_PARTITION(PART_NUMBER(0, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
-			       PART_NUMBER(0, error)),
-		NUMBER(2, error)),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
+			       PART_NUMBER(0, 2, error)),
+		NUMBER(2, 2, error)),
 	.group = fetch, .answer = fetch_answer,
 };

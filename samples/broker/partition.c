@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Partitions. See partition.h.
- */
+/* Partitions: see partition.h. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/param.h>
+#include <unistd.h>
 
 #include "partition.h"
 #include "waiting.h"
@@ -52,45 +52,18 @@ static void set_place(struct shared_place *shared, struct place place)
 	__atomic_store_n(&shared->current, next, __ATOMIC_RELEASE);
 }
 
-/* The last owner was killed: its batch may be incomplete. */
-static void repair(int number)
+static struct partition *lock(int number)
 {
 	struct partition *partition = &partitions[number];
 
-	if (is_replica(config.partitions[number]))
-		log_cut(&logs[number], get_place(&partition->end));
-	pthread_mutex_consistent(&partition->lock);
+	/* The last owner was killed: its batch may be incomplete. */
+	if (pthread_mutex_lock(&partition->lock) == EOWNERDEAD) {
+		if (is_replica(config.partitions[number]))
+			log_cut(&logs[number], get_place(&partition->end));
+		pthread_mutex_consistent(&partition->lock);
+	}
+	return partition;
 }
-
-static struct partition *lock(int number)
-{
-	if (pthread_mutex_lock(&partitions[number].lock) == EOWNERDEAD)
-		repair(number);
-	return &partitions[number];
-}
-
-static void unlock(struct partition *partition)
-{
-	pthread_mutex_unlock(&partition->lock);
-}
-
-static bool open_log(int number)
-{
-	const struct topic *topic = config.partitions[number];
-	struct place end;
-	char path[4096];
-
-	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
-		 number - topic->first);
-	if (!log_open(&logs[number], path, &end))
-		return false;
-	/* Without followers, all records are replicated. */
-	set_place(&partitions[number].end, end);
-	set_place(&partitions[number].high, end);
-	return true;
-}
-
-static void lease_ended(struct wait *wait, enum wait_end end);
 
 void *shared_memory(size_t size)
 {
@@ -112,24 +85,6 @@ void shared_lock(pthread_mutex_t *lock)
 	pthread_mutex_init(lock, &attributes);
 }
 
-bool partitions_create(void)
-{
-	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
-	if (!partitions)
-		return false;
-	offsets.leader = config.self->id;
-	offsets.replicas[0] = config.self->id;
-	config.partitions[OFFSETS] = &offsets;
-	for (int i = 0; i <= MAX_PARTITIONS; i++) {
-		shared_lock(&partitions[i].lock);
-		for (int node = 0; node < MAX_NODES; node++)
-			partitions[i].replicas[node].lease.fn = lease_ended;
-		if (config.partitions[i] && is_replica(config.partitions[i]) && !open_log(i))
-			return false;
-	}
-	return true;
-}
-
 struct log *partition_log(int number)
 {
 	return &logs[number];
@@ -145,11 +100,10 @@ struct state partition_state(int number)
 	};
 
 	for (int i = 0; i < topic->nr_replicas; i++) {
-		state.in_sync[i] = topic->replicas[i] == topic->leader ||
-				   partition->replicas[i].in_sync;
+		state.in_sync[i] = !i || partition->replicas[i].in_sync;
 		state.nr_in_sync += state.in_sync[i];
 	}
-	unlock(partition);
+	pthread_mutex_unlock(&partition->lock);
 	return state;
 }
 
@@ -159,8 +113,9 @@ static void signal_amount(enum wait_kind kind, int number, uint64_t amount)
 		wait_signal((struct wait_key){ kind, number }, amount);
 }
 
-static void advance_high(int number, struct partition *partition)
+static void advance_high(int number)
 {
+	struct partition *partition = &partitions[number];
 	struct place old = get_place(&partition->high), high = get_place(&partition->end);
 
 	for (int i = 0; i < MAX_NODES; i++) {
@@ -184,17 +139,17 @@ int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
 	int64_t base = end.offset;
 
 	batch_set_base(data, base);
-	if (end.offset > INT64_MAX - batch->records ||
-	    !log_write(&logs[number], end, data, batch->size)) {
-		unlock(partition);
-		return -1;
+	if (end.offset <= INT64_MAX - batch->records &&
+	    log_write(&logs[number], end, data, batch->size)) {
+		end.offset += batch->records;
+		end.position += batch->size;
+		set_place(&partition->end, end);
+		signal_amount(WAIT_COPY, number, batch->size);
+		advance_high(number);
+	} else {
+		base = -1;
 	}
-	end.offset += batch->records;
-	end.position += batch->size;
-	set_place(&partition->end, end);
-	signal_amount(WAIT_COPY, number, batch->size);
-	advance_high(number, partition);
-	unlock(partition);
+	pthread_mutex_unlock(&partition->lock);
 	return base;
 }
 
@@ -207,19 +162,23 @@ bool partition_copy(int number, const uint8_t *data, size_t len, int64_t high)
 	if (ok) {
 		set_place(&partition->end, end);
 		/* Nothing reads this place, so its position may be that of the end. */
-		end.offset = high < end.offset ? high : end.offset;
+		end.offset = MIN(high, end.offset);
 		set_place(&partition->high, end);
 	}
-	unlock(partition);
+	pthread_mutex_unlock(&partition->lock);
 	return ok;
 }
 
-static void report(int number, int replica, const char *change)
+static void set_in_sync(int number, struct replica *replica, bool in_sync)
 {
 	const struct topic *topic = config.partitions[number];
 
-	fprintf(stderr, "broker %d: replica %d of %s-%d %s\n", config.self->id,
-		topic->replicas[replica], topic->name, number - topic->first, change);
+	if (replica->in_sync != in_sync)
+		fprintf(stderr, "broker %d: replica %d of %s-%d is %sin sync\n", config.self->id,
+			topic->replicas[replica - partitions[number].replicas], topic->name,
+			number - topic->first, in_sync ? "" : "not ");
+	replica->in_sync = in_sync;
+	advance_high(number);
 }
 
 static uint64_t lease_end(void)
@@ -232,23 +191,19 @@ bool partition_followed(int number, int node, struct place place)
 	int i = topic_replica(config.partitions[number], node);
 	struct partition *partition;
 	struct replica *replica;
-	bool was, joins;
+	bool in_sync;
 
 	if (i < 0 || node == config.self->id)
 		return false;
 	partition = lock(number);
 	replica = &partition->replicas[i];
-	was = replica->in_sync;
 	set_place(&replica->end, place);
-	joins = !was && place.offset >= get_place(&partition->high).offset;
-	if (joins || (was && place.offset >= replica->target))
+	in_sync = replica->in_sync || place.offset >= get_place(&partition->high).offset;
+	if (replica->in_sync ? place.offset >= replica->target : in_sync)
 		wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, lease_end());
 	replica->target = get_place(&partition->end).offset;
-	replica->in_sync = was || joins;
-	advance_high(number, partition);
-	unlock(partition);
-	if (joins)
-		report(number, i, "is in sync");
+	set_in_sync(number, replica, in_sync);
+	pthread_mutex_unlock(&partition->lock);
 	return true;
 }
 
@@ -258,13 +213,9 @@ static void lease_ended(struct wait *wait, enum wait_end end)
 	int number = ((char *)replica - (char *)partitions) / sizeof(*partitions);
 	struct partition *partition = lock(number);
 
-	if (!wait_again(wait, end)) {
-		if (replica->in_sync)
-			report(number, replica - partition->replicas, "is not in sync");
-		replica->in_sync = false;
-		advance_high(number, partition);
-	}
-	unlock(partition);
+	if (!wait_again(wait, end))
+		set_in_sync(number, replica, false);
+	pthread_mutex_unlock(&partition->lock);
 }
 
 void partitions_repair(void)
@@ -272,15 +223,50 @@ void partitions_repair(void)
 	for (int number = 0; number < config.nr_partitions; number++) {
 		struct partition *partition = lock(number);
 
-		advance_high(number, partition);
+		advance_high(number);
 		for (int i = 0; i < MAX_NODES; i++) {
+			partition->replicas[i].lease.deadline = lease_end();
 			if (partition->replicas[i].in_sync)
-				wait_repair(&partition->replicas[i].lease,
-					    (struct wait_key){ WAIT_LEASE, number }, lease_end());
+				wait_repair(&partition->replicas[i].lease);
 		}
-		unlock(partition);
+		pthread_mutex_unlock(&partition->lock);
 		for (int kind = 0; kind < WAIT_LEASE; kind++)
 			signal_amount(kind, number, UINT32_MAX);
 	}
 	waiting_submit();
+}
+
+bool partition_open(int number)
+{
+	const struct topic *topic = config.partitions[number];
+	char path[sizeof(logs->path)];
+	struct place end;
+
+	if (logs[number].fd > 0)
+		close(logs[number].fd);
+	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
+		 number - topic->first);
+	if (!log_open(&logs[number], path, &end))
+		return false;
+	/* Without followers, all records are replicated. */
+	set_place(&partitions[number].end, end);
+	set_place(&partitions[number].high, end);
+	return true;
+}
+
+bool partitions_create(void)
+{
+	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
+	if (!partitions)
+		return false;
+	offsets.replicas[0] = config.self->id;
+	config.partitions[OFFSETS] = &offsets;
+	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+		shared_lock(&partitions[i].lock);
+		for (int node = 0; node < MAX_NODES; node++)
+			partitions[i].replicas[node].lease.fn = lease_ended;
+		if (config.partitions[i] && is_replica(config.partitions[i]) && !partition_open(i))
+			return false;
+	}
+	return true;
 }

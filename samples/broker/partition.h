@@ -17,15 +17,13 @@
 #define BROKER_PARTITION_H
 
 #include <pthread.h>
-#include <stdbool.h>
 
 #include "config.h"
 #include "log.h"
 
 /* The state of a partition at one time. */
 struct state {
-	struct place end;
-	struct place high;
+	struct place end, high;
 	int nr_in_sync;
 	bool in_sync[MAX_NODES];	/* by index in topic->replicas */
 };
@@ -37,14 +35,13 @@ void shared_lock(pthread_mutex_t *lock);
 
 /* Create the shared memory and recover the logs, before the workers start. */
 bool partitions_create(void);
+/* Open a log, and find its end. */
+bool partition_open(int partition);
 
 struct log *partition_log(int partition);
 struct state partition_state(int partition);
 
-/*
- * Append a batch to a partition that this broker leads.
- * Return: offset of its first record, or -1.
- */
+/* Append a batch to a partition that this broker leads. Return: its first offset, or -1. */
 int64_t partition_append(int partition, uint8_t *data, const struct batch *batch);
 /* Append batches that were fetched from the leader. */
 bool partition_copy(int partition, const uint8_t *data, size_t len, int64_t high);

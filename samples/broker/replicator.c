@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Replication. See replicator.h.
- */
+/* Replication: see process.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/param.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "partition.h"
-#include "replicator.h"
+#include "process.h"
 #include "request.h"
 
 #define MAX_WAIT_MS	500
@@ -20,19 +18,6 @@
 
 /* How a log compares to that of the leader. */
 static enum { UNKNOWN, SAME, DIFFERENT } compared[MAX_PARTITIONS];
-
-static int connect_to(const struct node *leader)
-{
-	struct timeval limit = { .tv_sec = ANSWER_S };
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-
-	if (fd < 0 || (!setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) &&
-		       !connect(fd, (const struct sockaddr *)&leader->address,
-				sizeof(leader->address))))
-		return fd;
-	close(fd);
-	return -1;
-}
 
 /* The place from which the leader's log is fetched; at first, that of the last batch. */
 static struct place next_place(int number)
@@ -48,7 +33,7 @@ static bool copies(int number, const struct node *leader)
 {
 	const struct topic *topic = config.partitions[number];
 
-	return topic->leader == leader->id && !leads(topic) && is_replica(topic);
+	return topic->replicas[0] == leader->id && !leads(topic) && is_replica(topic);
 }
 
 bool replicator_follows(const struct node *leader)
@@ -60,7 +45,8 @@ bool replicator_follows(const struct node *leader)
 	return number < config.nr_partitions;
 }
 
-void replicator_request(const struct node *leader, struct wire *wire)
+/* Write a fetch. */
+static void ask(const struct node *leader, struct wire *wire)
 {
 	struct request request = {
 		.api = &api_fetch,
@@ -88,56 +74,45 @@ void replicator_request(const struct node *leader, struct wire *wire)
 	free(request.parts);
 }
 
-static void keep(int number)
+static bool keep(int number)
 {
 	const struct topic *topic = config.partitions[number];
 
 	fprintf(stderr, "broker %d: %s-%d differs from the leader's log; it is not copied\n",
 		config.self->id, topic->name, number - topic->first);
 	compared[number] = DIFFERENT;
-}
-
-/* Compare the last batch, by its header with the CRC. */
-static bool is_same(int number, const struct text *records)
-{
-	uint8_t own[HEADER_SIZE];
-
-	return records->len >= HEADER_SIZE &&
-	       log_read(partition_log(number), next_place(number).position, own,
-			HEADER_SIZE) == HEADER_SIZE &&
-	       !memcmp(own, records->data, HEADER_SIZE);
+	return true;
 }
 
 /* Append the records of a partition. */
 static bool copy_partition(const struct part *part)
 {
-	size_t len = part->records.len > 0 ? part->records.len : 0, copied = 0;
+	const uint8_t *data = (const uint8_t *)part->records.data;
+	size_t len = MAX(part->records.len, 0), copied;
 	int number = part->number;
+	uint8_t last[HEADER_SIZE] = { };
+	struct place next;
 
-	if (number < 0 || !is_replica(config.partitions[number]) ||
-	    compared[number] == DIFFERENT)
+	if (number < 0 || !is_replica(config.partitions[number]) || compared[number] == DIFFERENT)
 		return false;
-	if (part->error == OFFSET_OUT_OF_RANGE) {
-		keep(number);
-		return true;
-	}
-	if (len && compared[number] == UNKNOWN) {
-		struct place end = partition_state(number).end;
-
-		if (end.offset && !is_same(number, &part->records)) {
-			keep(number);
-			return true;
-		}
-		copied = end.position - next_place(number).position;
+	if (part->error == OFFSET_OUT_OF_RANGE)
+		return keep(number);
+	next = next_place(number);
+	copied = len ? partition_state(number).end.position - next.position : 0;
+	/* Compare the last batch, by its header with the CRC. */
+	if (copied)
+		log_read(partition_log(number), next.position, last, HEADER_SIZE);
+	if (copied && (len < HEADER_SIZE || memcmp(last, data, HEADER_SIZE)))
+		return keep(number);
+	if (len)
 		compared[number] = SAME;
-	}
 	if (part->error || copied > len)
 		return false;
-	return partition_copy(number, len ? (const uint8_t *)part->records.data + copied : NULL,
-			      len - copied, part->high);
+	return partition_copy(number, len ? data + copied : NULL, len - copied, part->high);
 }
 
-bool replicator_response(const uint8_t *message, size_t len)
+/* Copy the records in a response, without its size. */
+static bool copy(const uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = (uint8_t *)message, .size = len };
 	struct request response = { .api = &api_fetch, .version = FETCH_VERSION };
@@ -145,8 +120,8 @@ bool replicator_response(const uint8_t *message, size_t len)
 
 	wire_int(&wire, response.correlation);
 	request_fields(&response, &wire, api_fetch.response);
-	for (int i = 0; i < response.nr_parts && !wire.failed; i++)
-		ok &= copy_partition(&response.parts[i]);
+	for_each_part(part, &response)
+		ok &= !wire.failed && copy_partition(part);
 	free(response.parts);
 	return ok && !wire.failed;
 }
@@ -157,11 +132,11 @@ static bool fetch(int fd, const struct node *leader, struct wire *in, struct wir
 	ssize_t len;
 	bool ok;
 
-	replicator_request(leader, out);
+	ask(leader, out);
 	if (out->failed || !wire_send(out, fd) || out->size)
 		return false;
 	len = wire_receive(in, fd);
-	ok = len > 0 && replicator_response(in->data + PREFIX_SIZE, len - PREFIX_SIZE);
+	ok = len > 0 && copy(in->data + PREFIX_SIZE, len - PREFIX_SIZE);
 	wire_consume(in, in->size);
 	return ok;
 }
@@ -169,9 +144,12 @@ static bool fetch(int fd, const struct node *leader, struct wire *in, struct wir
 int replicator_main(const struct node *leader)
 {
 	static struct wire in, out = { .writes = true };
-	int fd = connect_to(leader);
+	struct timeval limit = { .tv_sec = ANSWER_S };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
 
-	if (fd < 0 || !fetch(fd, leader, &in, &out))
+	if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit)) ||
+	    connect(fd, (const struct sockaddr *)&leader->address, sizeof(leader->address)) ||
+	    !fetch(fd, leader, &in, &out))
 		return 1;
 	fprintf(stderr, "broker %d: copies from broker %d\n", config.self->id, leader->id);
 	while (fetch(fd, leader, &in, &out))

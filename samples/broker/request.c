@@ -1,19 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Requests. See request.h.
- */
+/* Requests: see request.h. */
 #include <stdlib.h>
+#include <sys/param.h>
 #include <time.h>
 
 #include "group.h"
-#include "request.h"
 
-#define NS_PER_S	1000000000ULL
-
-const struct api * const apis[] = {
+const struct api * const apis[NR_APIS] = {
 	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions,
 	&api_find_coordinator, &api_join_group, &api_sync_group, &api_heartbeat, &api_leave_group,
-	&api_offset_commit, &api_offset_fetch, NULL,
+	&api_offset_commit, &api_offset_fetch,
 };
 
 uint64_t now_ns(void)
@@ -21,27 +17,19 @@ uint64_t now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * NS_PER_S + now.tv_nsec;
+	return now.tv_sec * 1000 * NS_PER_MS + now.tv_nsec;
 }
 
 struct part *request_add(struct request *request, struct text topic)
 {
-	struct part *part;
+	struct part *part, *parts = realloc(request->parts,
+					    (request->nr_parts + 1) * sizeof(*parts));
 
-	if (request->nr_parts == request->max_parts) {
-		int max = request->max_parts ? 2 * request->max_parts : 2;
-		struct part *parts;
-
-		if (max > MAX_PARTS)
-			return NULL;
-		parts = realloc(request->parts, max * sizeof(*parts));
-		if (!parts)
-			return NULL;
-		request->parts = parts;
-		request->max_parts = max;
-	}
-	part = &request->parts[request->nr_parts++];
-	if (part == request->parts || part[-1].topic.data != topic.data)
+	if (!parts)
+		return NULL;
+	request->parts = parts;
+	part = &parts[request->nr_parts++];
+	if (part == parts || part[-1].topic.data != topic.data)
 		request->nr_topics++;
 	*part = (struct part){ .topic = topic };
 	return part;
@@ -74,83 +62,39 @@ static void find_partition(struct part *part)
 static void transfer(struct request *request, struct part *part, struct wire *wire,
 		     const struct field *fields);
 
-static void read_parts(struct request *request, struct wire *wire, const struct field *field)
-{
-	int topics = wire_count(wire, 0);
-
-	request->all = topics < 0;
-	while (topics-- > 0 && !wire->failed) {
-		struct text topic = { };
-		int nr = 1;
-
-		if (field->type == FIELD_TOPICS) {
-			wire_string(wire, &topic);
-			nr = wire_count(wire, 0);
-		}
-		for (; nr > 0 && !wire->failed; nr--) {
-			struct part *part = request_add(request, topic);
-
-			if (!part) {
-				wire->failed = true;
-				return;
-			}
-			if (field->type == FIELD_TOPICS) {
-				wire_int(wire, part->index);
-				find_partition(part);
-			}
-			transfer(request, part, wire, field->fields);
-		}
-	}
-}
-
-static void write_parts(struct request *request, struct wire *wire, const struct field *field)
+static void transfer_parts(struct request *request, struct wire *wire, const struct field *field)
 {
 	bool topics = field->type == FIELD_TOPICS;
+	int nr = wire_count(wire, topics ? request->nr_topics : request->nr_parts), next = 0;
 
-	wire_count(wire, topics ? request->nr_topics : request->nr_parts);
-	for (int i = 0; i < request->nr_parts;) {
-		int nr = topics ? entry_size(request, i) : 1;
+	request->all = nr < 0;
+	while (nr-- > 0 && !wire->failed) {
+		struct text topic = { };
+		int entries = 1;
 
+		if (wire->writes)
+			topic = request->parts[next].topic;
 		if (topics) {
-			wire_string(wire, &request->parts[i].topic);
-			wire_count(wire, nr);
+			wire_string(wire, &topic);
+			entries = wire_count(wire, entry_size(request, next));
 		}
-		for (; nr--; i++) {
-			if (topics)
-				wire_int(wire, request->parts[i].index);
-			transfer(request, &request->parts[i], wire, field->fields);
+		for (; entries > 0 && !wire->failed; entries--) {
+			struct part *part = NULL;
+
+			if (wire->writes)
+				part = &request->parts[next++];
+			else if (request->nr_parts < MAX_PARTS)
+				part = request_add(request, topic);
+
+			wire->failed |= !part;
+			if (part && topics)
+				wire_int(wire, part->index);
+			if (part && topics && !wire->writes)
+				find_partition(part);
+			if (part)
+				transfer(request, part, wire, field->fields);
 		}
 	}
-}
-
-static void transfer_number(struct wire *wire, void *at, size_t size)
-{
-	switch (size) {
-	case 1:
-		wire_int(wire, *(int8_t *)at);
-		break;
-	case 2:
-		wire_int(wire, *(int16_t *)at);
-		break;
-	case 4:
-		wire_int(wire, *(int32_t *)at);
-		break;
-	case 8:
-		wire_int(wire, *(int64_t *)at);
-	}
-}
-
-/* An array of texts and bytes, which is read later. */
-static void skip_pairs(struct wire *wire, struct text *list)
-{
-	size_t start = wire->at;
-	struct text text;
-
-	for (int nr = wire_count(wire, 0); nr > 0 && !wire->failed; nr--) {
-		wire_string(wire, &text);
-		wire_bytes(wire, &text);
-	}
-	*list = (struct text){ (const char *)wire->data + start, wire->at - start };
 }
 
 static void transfer_field(struct request *request, struct part *part, struct wire *wire,
@@ -160,19 +104,16 @@ static void transfer_field(struct request *request, struct part *part, struct wi
 
 	switch (field->type) {
 	case FIELD_NUMBER:
-		transfer_number(wire, at, field->size);
+		*(int64_t *)at = wire_number(wire, *(int64_t *)at, field->size);
 		break;
 	case FIELD_CONSTANT:
 		wire_number(wire, field->value, field->size);
 		break;
 	case FIELD_TEXT:
-		wire_string(wire, at);
-		break;
-	case FIELD_BYTES:
-		wire_bytes(wire, at);
+		wire_text(wire, at, field->size);
 		break;
 	case FIELD_PAIRS:
-		skip_pairs(wire, at);
+		wire_pairs(wire, at);
 		break;
 	case FIELD_EMPTY:
 		wire->failed |= wire_count(wire, 0) > 0;
@@ -181,7 +122,7 @@ static void transfer_field(struct request *request, struct part *part, struct wi
 		field->call(request, part, wire);
 		break;
 	default:
-		(wire->writes ? write_parts : read_parts)(request, wire, field);
+		transfer_parts(request, wire, field);
 	}
 }
 
@@ -199,19 +140,6 @@ void request_fields(struct request *request, struct wire *wire, const struct fie
 	transfer(request, NULL, wire, fields);
 }
 
-/* ApiVersions has a response for versions of the future. */
-static const struct api *find_api(int key, int version)
-{
-	for (int i = 0; apis[i]; i++) {
-		const struct api *api = apis[i];
-
-		if (api->key == key && version >= api->min &&
-		    (version <= api->max || api == &api_versions))
-			return api;
-	}
-	return NULL;
-}
-
 static void transfer_header(struct request *request, struct wire *wire)
 {
 	int16_t key = request->api ? request->api->key : 0;
@@ -220,22 +148,12 @@ static void transfer_header(struct request *request, struct wire *wire)
 	wire_int(wire, request->version);
 	wire_int(wire, request->correlation);
 	wire_string(wire, &request->client);
-	request->api = find_api(key, request->version);
-}
-
-static void read_request(struct request *request, struct wire *wire)
-{
-	request->instance.len = -1;
-	request->member_id.len = -1;
-	transfer_header(request, wire);
-	wire->failed |= !request->api;
-	if (wire->failed)
-		return;
-	if (request->version > request->api->max) {
-		request->error = UNSUPPORTED_VERSION;
-		request->version = 0;
-	} else {
-		request_fields(request, wire, request->api->request);
+	request->api = NULL;
+	for (int i = 0; i < NR_APIS; i++) {
+		/* ApiVersions has a response for versions of the future. */
+		if (apis[i]->key == key && request->version >= apis[i]->min &&
+		    (request->version <= apis[i]->max || apis[i] == &api_versions))
+			request->api = apis[i];
 	}
 }
 
@@ -251,26 +169,41 @@ static void unlock(const struct request *request)
 		group_unlock();
 }
 
+/* Write the size of a message in front of it. */
+static void set_size(struct wire *wire, size_t start)
+{
+	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
+}
+
 struct request *request_begin(uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = message, .size = len };
 	struct request *request = calloc(1, sizeof(*request));
+	const struct api *api = NULL;
 
-	if (!request)
-		return NULL;
-	read_request(request, &wire);
-	if (wire.failed) {
+	if (request) {
+		request->instance.len = -1;
+		request->member_id.len = -1;
+		transfer_header(request, &wire);
+		api = request->api;
+	}
+	if (api && request->version > api->max) {
+		request->error = UNSUPPORTED_VERSION;
+		request->version = 0;
+	} else if (api) {
+		request_fields(request, &wire, api->request);
+	}
+	if (!api || wire.failed) {
 		request_free(request);
 		return NULL;
 	}
-	if (request->timeout_ms < 0)
-		request->timeout_ms = 0;
+	request->timeout_ms = MAX(request->timeout_ms, 0);
 	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
 	lock(request);
-	if (request->api->group)
-		request->error = group_coordinate(request) ?: request->api->group(request);
-	if (request->api->begin)
-		request->api->begin(request);
+	if (api->group)
+		request->error = group_coordinate(request) ?: api->group(request);
+	if (api->begin)
+		api->begin(request);
 	unlock(request);
 	return request;
 }
@@ -293,9 +226,7 @@ void request_wait(struct request *request, uint64_t missing)
 	bool used[MAX_PARTITIONS] = { };
 	int nr = !request->nr_parts;
 
-	for (int i = 0; i < request->nr_parts; i++) {
-		const struct part *part = &request->parts[i];
-
+	for_each_part(part, request) {
 		if (part->error || used[part->number])
 			continue;
 		used[part->number] = true;
@@ -312,7 +243,7 @@ void request_write(struct request *request, struct wire *wire)
 	wire_number(wire, 0, PREFIX_SIZE);
 	transfer_header(request, wire);
 	request_fields(request, wire, request->api->request);
-	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
+	set_size(wire, start);
 }
 
 bool request_answer(struct request *request, struct wire *wire)
@@ -330,7 +261,7 @@ bool request_answer(struct request *request, struct wire *wire)
 	if (request->silent)
 		wire->size = start;
 	else
-		wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
+		set_size(wire, start);
 	ok = !wire->failed && !request->failed;
 	request_free(request);
 	return ok;
@@ -346,6 +277,7 @@ void request_closed(struct request *request)
 
 void request_free(struct request *request)
 {
-	free(request->parts);
+	if (request)
+		free(request->parts);
 	free(request);
 }

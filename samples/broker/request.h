@@ -8,62 +8,45 @@
 #ifndef BROKER_REQUEST_H
 #define BROKER_REQUEST_H
 
-#include <sys/queue.h>
-
-#include "log.h"
 #include "partition.h"
 #include "waiting.h"
-#include "wire.h"
 
-/* Maximum number of partitions in a request, which may name unknown ones and repeat others. */
+/* Maximum number of partitions in a message, which may name unknown ones and repeat others. */
 #define MAX_PARTS	256
 
 enum error_code {
-	OFFSET_OUT_OF_RANGE		= 1,
-	CORRUPT_MESSAGE			= 2,
-	UNKNOWN_TOPIC_OR_PARTITION	= 3,
-	NOT_LEADER			= 6,
-	REQUEST_TIMED_OUT		= 7,
-	REPLICA_NOT_AVAILABLE		= 9,
-	MESSAGE_TOO_LARGE		= 10,
-	OFFSET_METADATA_TOO_LARGE	= 12,
-	COORDINATOR_NOT_AVAILABLE	= 15,
-	NOT_COORDINATOR			= 16,
-	NOT_ENOUGH_REPLICAS		= 19,
-	NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
-	INVALID_REQUIRED_ACKS		= 21,
-	ILLEGAL_GENERATION		= 22,
-	INCONSISTENT_GROUP_PROTOCOL	= 23,
-	INVALID_GROUP_ID		= 24,
-	UNKNOWN_MEMBER_ID		= 25,
-	INVALID_SESSION_TIMEOUT		= 26,
-	REBALANCE_IN_PROGRESS		= 27,
-	UNSUPPORTED_VERSION		= 35,
-	UNSUPPORTED_FOR_MESSAGE_FORMAT	= 43,
-	STORAGE_ERROR			= 56,
-	SESSION_NOT_FOUND		= 70,
-	GROUP_MAX_SIZE_REACHED		= 81,
-	FENCED_INSTANCE_ID		= 82,
-	INVALID_RECORD			= 87,
+	OFFSET_OUT_OF_RANGE = 1,	CORRUPT_MESSAGE = 2,
+	UNKNOWN_TOPIC_OR_PARTITION = 3,	NOT_LEADER = 6,
+	REQUEST_TIMED_OUT = 7,		REPLICA_NOT_AVAILABLE = 9,
+	MESSAGE_TOO_LARGE = 10,		OFFSET_METADATA_TOO_LARGE = 12,
+	COORDINATOR_NOT_AVAILABLE = 15,	NOT_COORDINATOR = 16,
+	NOT_ENOUGH_REPLICAS = 19,	NOT_ENOUGH_REPLICAS_AFTER_APPEND = 20,
+	INVALID_REQUIRED_ACKS = 21,	ILLEGAL_GENERATION = 22,
+	INCONSISTENT_GROUP_PROTOCOL = 23, INVALID_GROUP_ID = 24,
+	UNKNOWN_MEMBER_ID = 25,		INVALID_SESSION_TIMEOUT = 26,
+	REBALANCE_IN_PROGRESS = 27,	UNSUPPORTED_VERSION = 35,
+	UNSUPPORTED_FOR_MESSAGE_FORMAT = 43, STORAGE_ERROR = 56,
+	SESSION_NOT_FOUND = 70,		GROUP_MAX_SIZE_REACHED = 81,
+	FENCED_INSTANCE_ID = 82,	INVALID_RECORD = 87,
 };
 
-/* A partition in a request and its response; or a member that leaves its group. */
+/*
+ * A partition in a request and its response; or a member that leaves its group. The numbers that
+ * a table of fields names are of type int64_t, whatever their size in a message is.
+ */
 struct part {
 	struct text topic;	/* one text for all partitions of an entry; ID of a member */
 	int32_t index;		/* number of the partition in its topic */
 	int number;		/* in config.partitions; -1 if there is none */
-	int16_t error;
+	int64_t error;
 	int64_t offset;		/* of a fetch or group; produce: first one; a time of ListOffsets */
-	int64_t first;		/* in the log; -1 with an error */
 	int64_t high;		/* fetch: high watermark in the response */
-	int32_t max_bytes;
+	int64_t max_bytes;
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
 	struct text note;	/* of the offset of a group; name of a static member */
 };
-
-struct connection;
 
 struct request {
 	TAILQ_ENTRY(request) added;
@@ -73,89 +56,83 @@ struct request {
 	const struct api *api;
 	int16_t version;
 	int32_t correlation;
-	struct text client;
+	struct text client, unused;
 	bool silent;		/* there is no response */
 	bool failed;		/* close the connection instead of the response */
-	int32_t timeout_ms;
+	int64_t timeout_ms;
 	uint64_t deadline;
 	uint64_t missing;	/* when the wait was added */
 	struct wait_key key;	/* its kind, and the number if the request has no parts */
-	int16_t error;		/* of the whole request */
-	int16_t acks;
-	int32_t min_bytes;
-	int32_t max_bytes;
-	int32_t session;
-	bool any_records;	/* are in the response */
-	int32_t replica;	/* ID of a follower */
+	int64_t error;		/* of the whole request */
 	struct part *parts;
-	int nr_parts;
-	int max_parts;
-	int nr_topics;
-	struct text unused;
+	int nr_parts, nr_topics;
 	bool all;		/* null instead of an array of topics */
+	int64_t acks;		/* produce */
+	/* Of a fetch: */
+	int64_t min_bytes, max_bytes, session;
+	int64_t replica;	/* ID of a follower */
+	bool any_records;	/* are in the response */
 	/* Of a group and its member: */
-	struct text group_name;
-	int8_t is_transaction;	/* FindCoordinator */
-	int32_t generation;
-	struct text member_id;
-	struct text instance;
-	int32_t session_ms;
+	struct text group_name, member_id, instance;
+	int64_t is_transaction;	/* FindCoordinator */
+	int64_t generation, session_ms;
 	struct text protocol;	/* type of the protocols in a request, or the chosen one */
 	struct text leader;
-	bool is_leader;
 	struct text list;	/* protocols or assignments, as they came; or the assignment */
 	struct group *group;
 	struct member *member;
 	uint64_t ticket;
 };
 
+#define for_each_part(part, request) \
+	for (struct part *part = (request)->parts; \
+	     part - (request)->parts < (request)->nr_parts; part++)
+
 /*
- * A field of a message from one version to another. In the same way a table is read into a
- * request and its parts, or written.
+ * A field of a message from one version to another. A table of them is read into a request and
+ * its parts, or written, see struct wire.
  */
 struct field {
 	enum {
-		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_BYTES, FIELD_PAIRS,
-		FIELD_EMPTY, FIELD_TOPICS, FIELD_PARTS, FIELD_CALL,
+		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_EMPTY,
+		FIELD_TOPICS, FIELD_PARTS, FIELD_CALL,
 	} type;
 	int from, to;
-	int at, size;		/* of the variable */
+	int at;			/* offset of the variable */
+	int size;		/* of a number, or of the length of a text */
 	int64_t value;		/* of a constant, which is not read */
 	const struct field *fields;
 	void (*call)(struct request *request, struct part *part, struct wire *wire);
 };
 
 #define FIELDS(...)	((const struct field[]){ __VA_ARGS__, { } })
-#define FIELD(suffix, first, last, of, name) \
-	{ .type = FIELD_##suffix, .from = (first), .to = (last), .at = offsetof(struct of, name), \
-	  .size = sizeof(((struct of *)0)->name) }
-#define NUMBER(version, name)		FIELD(NUMBER, version, 99, request, name)
-#define TEXT(version, name)		FIELD(TEXT, version, 99, request, name)
-#define BYTES(name)			FIELD(BYTES, 0, 99, request, name)
-#define PAIRS(name)			FIELD(PAIRS, 0, 99, request, name)
-#define PART_NUMBER(version, name)	FIELD(NUMBER, version, 99, part, name)
-#define PART_TEXT(version, name)	FIELD(TEXT, version, 99, part, name)
-#define PART_BYTES(name)		FIELD(BYTES, 0, 99, part, name)
+#define FIELD(kind, first, last, bytes, of, name) \
+	{ .type = FIELD_##kind, .from = (first), .to = (last), .size = (bytes), \
+	  .at = offsetof(struct of, name) }
+#define NUMBER(version, bytes, name)		FIELD(NUMBER, version, 99, bytes, request, name)
+#define TEXT(version, name)			FIELD(TEXT, version, 99, 2, request, name)
+#define BYTES(name)				FIELD(TEXT, 0, 99, 4, request, name)
+/* An array of texts and bytes, see wire_pair(). */
+#define PAIRS(name)				FIELD(PAIRS, 0, 99, 4, request, name)
+#define PART_NUMBER(version, bytes, name)	FIELD(NUMBER, version, 99, bytes, part, name)
+#define PART_TEXT(version, name)		FIELD(TEXT, version, 99, 2, part, name)
+#define PART_BYTES(name)			FIELD(TEXT, 0, 99, 4, part, name)
 #define CONST(first, last, bytes, number) \
 	{ .type = FIELD_CONSTANT, .from = (first), .to = (last), .size = (bytes), \
 	  .value = (number) }
-#define THROTTLE(version)		CONST(version, 99, 4, 0)
+#define THROTTLE(version)	CONST(version, 99, 4, 0)
 /* An array that is always empty. */
-#define EMPTY_ARRAY(version)		{ .type = FIELD_EMPTY, .from = (version), .to = 99 }
+#define EMPTY_ARRAY(version)	{ .type = FIELD_EMPTY, .from = (version), .to = 99 }
 /* An array of topics with arrays of partitions, which start with their number; or of parts. */
-#define EACH_PARTITION(...) \
-	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
+#define EACH_PARTITION(...)	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
 #define EACH_PART(version, ...) \
 	{ .type = FIELD_PARTS, .from = (version), .to = 99, .fields = FIELDS(__VA_ARGS__) }
-#define CALLS(function)			{ .type = FIELD_CALL, .to = 99, .call = (function) }
+#define CALLS(function)		{ .type = FIELD_CALL, .to = 99, .call = (function) }
 
 /* A kind of request. The fields are those after the headers. */
 struct api {
-	int key;
-	int min;
-	int max;
-	const struct field *request;
-	const struct field *response;
+	int key, min, max;
+	const struct field *request, *response;
 	/* A request of a group; all functions of such a request are called with its lock. */
 	enum error_code (*group)(struct request *request);
 	void (*begin)(struct request *request);
@@ -167,8 +144,8 @@ struct api {
 	void (*answer)(struct request *request);
 };
 
-/* All of these, terminated by NULL. */
-extern const struct api * const apis[];
+#define NR_APIS	12
+extern const struct api * const apis[NR_APIS];
 extern const struct api api_produce, api_fetch, api_list_offsets, api_metadata, api_versions,
 	api_find_coordinator, api_join_group, api_sync_group, api_heartbeat, api_leave_group,
 	api_offset_commit, api_offset_fetch;
@@ -191,7 +168,7 @@ void request_free(struct request *request);
 void request_write(struct request *request, struct wire *wire);
 /* Read or write fields. */
 void request_fields(struct request *request, struct wire *wire, const struct field *fields);
-/* Add a partition; another text is another topic. Return: NULL if there are too many. */
+/* Add a partition; another text is another topic. Return: NULL without memory. */
 struct part *request_add(struct request *request, struct text topic);
 
 #endif /* BROKER_REQUEST_H */

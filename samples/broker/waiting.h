@@ -29,7 +29,6 @@ enum wait_kind {
 	WAIT_JOIN,	/* JoinGroup: end of the rebalance */
 	WAIT_ASSIGN,	/* SyncGroup: assignment by the leader of the group */
 	WAIT_SESSION,	/* alarm of a member */
-	WAIT_RESTART,	/* alarm of a process that has ended */
 	NR_WAIT_KINDS,
 };
 
@@ -66,16 +65,13 @@ bool waiting_create(void);
 void waiting_remove(void);
 /* Return: a descriptor for poll(), or -1. Called once by each process. */
 int waiting_open(bool is_main);
-/*
- * Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. A @threshold of 0 is for a wait
- * without keys.
- */
+/* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. Without keys, @threshold is 0. */
 void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
-/* The same after a process was killed, perhaps with a batch that it had not submitted. */
-void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline);
+/* A process was killed, perhaps with a batch that it had not submitted: set the alarm again. */
+void wait_repair(struct wait *wait);
 /*
  * Queue the end of a wait whose add was submitted; it may have ended already. The end of an alarm
  * is not reported, and its memory can be used for another one.
@@ -86,10 +82,7 @@ void wait_signal(struct wait_key key, uint64_t amount);
 void waiting_submit(void);
 /* End all waits of this process, but no alarms. */
 void waiting_stop(void);
-/*
- * Call @fn of the ended waits, exactly once for each. Return: false if there will be no more
- * events, since the purgatory has been removed.
- */
+/* Call @fn of each wait that has ended. Return: false if the purgatory has been removed. */
 bool waiting_events(void);
 
 #define NS_PER_MS	1000000ULL

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Requests that wait in a named purgatory. See waiting.h.
+ * Requests that wait in a named purgatory: see waiting.h.
  *
  * A wait is an operation with the condition SUM, and an alarm a detached one. The cookie is the
  * address of the wait, which is the same in all processes for that of an alarm. The keys are short
@@ -28,7 +28,7 @@ static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
 static struct twheel_key key_of(struct wait_key key)
 {
 	static const char * const kinds[] = {
-		"acks", "read", "copy", "lease", "join", "assign", "session", "restart",
+		"acks", "read", "copy", "lease", "join", "assign", "session",
 	};
 	struct twheel_key result;
 	char text[TWHEEL_KEY_TEXT_MAX + 1];
@@ -38,9 +38,15 @@ static struct twheel_key key_of(struct wait_key key)
 	return result;
 }
 
-static void report_error(const char *text)
+static struct wait *wait_of(uint64_t cookie)
 {
-	fprintf(stderr, "broker: %s %s: %s\n", text, config.purgatory, strerror(errno));
+	return (struct wait *)(uintptr_t)cookie;
+}
+
+static bool fails(void)
+{
+	fprintf(stderr, "broker: the purgatory %s: %s\n", config.purgatory, strerror(errno));
+	return false;
 }
 
 static void close_purgatory(void)
@@ -49,8 +55,7 @@ static void close_purgatory(void)
 	batch = NULL;
 	if (events_fd != fd)
 		close(events_fd);
-	if (fd >= 0)
-		close(fd);
+	close(fd);
 	fd = -1;
 	events_fd = -1;
 }
@@ -67,10 +72,8 @@ static bool clear_alarms(void)
 	/* Own files are the purgatory and the queue. Alarms may be those of another broker. */
 	errno = EBUSY;
 	if ((query.files > 2 && query.detached + query.detached_unread) ||
-	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL)) {
-		report_error("the purgatory");
-		return false;
-	}
+	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL))
+		return fails();
 	while (twheel_read_events(events_fd, events, MAX_EVENTS) > 0)
 		;
 	close_purgatory();
@@ -84,10 +87,7 @@ bool waiting_create(void)
 
 	if (created >= 0)
 		return !close(created);
-	if (errno == EEXIST)
-		return clear_alarms();
-	report_error("the purgatory");
-	return false;
+	return errno == EEXIST ? clear_alarms() : fails();
 }
 
 /* Another broker may use the purgatory by mistake: EBUSY. */
@@ -95,7 +95,7 @@ void waiting_remove(void)
 {
 	close_purgatory();
 	if (clear_alarms() && twheel_remove(config.purgatory, 0, NULL))
-		report_error("the purgatory");
+		fails();
 }
 
 /* An end of a wait may come too late: EALREADY. */
@@ -103,21 +103,20 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 			 const struct twheel_result *result)
 {
 	static int last_error;
-	struct wait *wait;
+	struct wait *wait = wait_of(command->add.cookie);
 
 	if (command->call != TWHEEL_CALL_ADD)
 		return;
-	wait = (struct wait *)(uintptr_t)command->add.cookie;
-	if (!result->error) {
-		/* An alarm may have ended in the main process. */
-		if (wait->id == WAIT_ADDING)
-			wait->id = result->value;
-		return;
+	if (result->error) {
+		if (result->error != last_error)
+			fprintf(stderr, "broker: add of an operation: %s\n",
+				strerror(-result->error));
+		last_error = result->error;
+		TAILQ_INSERT_TAIL(&refused, wait, ended);
+	} else if (wait->id == WAIT_ADDING) {
+		/* Else it is an alarm that has ended in the main process. */
+		wait->id = result->value;
 	}
-	if (result->error != last_error)
-		fprintf(stderr, "broker: add of an operation: %s\n", strerror(-result->error));
-	last_error = result->error;
-	TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
 int waiting_open(bool is_main)
@@ -126,24 +125,23 @@ int waiting_open(bool is_main)
 	close_purgatory();
 	TAILQ_INIT(&refused);
 	fd = twheel_open_named(config.purgatory, O_NONBLOCK);
-	if (fd >= 0)
-		events_fd = is_main ? twheel_events(fd, 0, O_NONBLOCK) : fd;
+	events_fd = is_main && fd >= 0 ? twheel_events(fd, 0, O_NONBLOCK) : fd;
 	if (events_fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
 	if (!batch) {
-		report_error("the purgatory");
+		fails();
 		return -1;
 	}
 	twheel_batch_on_result(batch, command_done, NULL);
 	return events_fd;
 }
 
-static void add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
-		uint64_t deadline, unsigned int flags)
+void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
+	      uint64_t deadline)
 {
 	struct twheel_watch_spec specs[TWHEEL_MAX_KEYS] = { };
 	struct twheel_add_args args = {
-		.flags = TWHEEL_ADD_ABSTIME | flags,
+		.flags = TWHEEL_ADD_ABSTIME | (wait->deadline ? TWHEEL_ADD_DETACHED : 0),
 		.clock = CLOCK_MONOTONIC,
 		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
 		.nr_keys = nr,
@@ -160,27 +158,21 @@ static void add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t
 		TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
-void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
-	      uint64_t deadline)
-{
-	add(wait, keys, nr, threshold, deadline, 0);
-}
-
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 {
 	wait->key = key;
 	wait->deadline = deadline;
 	if (!wait->id)
-		add(wait, &key, 1, 1, deadline, TWHEEL_ADD_DETACHED);
+		wait_add(wait, &key, 1, 1, deadline);
 	else if (wait->id != WAIT_ADDING)
 		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
 
-void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline)
+void wait_repair(struct wait *wait)
 {
 	if (wait->id == WAIT_ADDING)
 		wait->id = 0;
-	wait_alarm(wait, key, deadline);
+	wait_alarm(wait, wait->key, wait->deadline);
 }
 
 void wait_complete(struct wait *wait)
@@ -223,30 +215,28 @@ void waiting_stop(void)
 		perror("broker: end of all operations");
 }
 
-static void report(const struct twheel_event *event)
-{
-	struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
-
-	/* The alarm of a member that has left; its memory may have another one. */
-	if (wait->id != event->id && wait->id != WAIT_ADDING)
-		return;
-	wait->id = 0;
-	if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
-		wait->fn(wait, WAIT_STOPPED);
-	else if (event->reason == TWHEEL_REASON_EXPIRED)
-		wait->fn(wait, WAIT_EXPIRED);
-	else
-		wait->fn(wait, WAIT_COMPLETED);
-}
-
 bool waiting_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
 	ssize_t nr = twheel_read_events(events_fd, events, MAX_EVENTS);
+	int error = errno;
 
-	for (ssize_t i = 0; i < nr; i++)
-		report(&events[i]);
-	if (nr > 0 || (nr < 0 && (errno == EAGAIN || errno == EINTR)))
+	for (ssize_t i = 0; i < nr; i++) {
+		const struct twheel_event *event = &events[i];
+		struct wait *wait = wait_of(event->cookie);
+		enum wait_end end = WAIT_COMPLETED;
+
+		/* The alarm of a member that has left; its memory may have another one. */
+		if (wait->id != event->id && wait->id != WAIT_ADDING)
+			continue;
+		if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
+			end = WAIT_STOPPED;
+		else if (event->reason == TWHEEL_REASON_EXPIRED)
+			end = WAIT_EXPIRED;
+		wait->id = 0;
+		wait->fn(wait, end);
+	}
+	if (nr > 0 || (nr < 0 && (error == EAGAIN || error == EINTR)))
 		return true;
 	fputs("broker: the purgatory has been removed\n", stderr);
 	return false;

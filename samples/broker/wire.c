@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/*
- * Messages of Kafka's protocol. See wire.h.
- */
+/* Messages of Kafka's protocol: see wire.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,15 +8,22 @@
 
 #include "wire.h"
 
-#define FIRST_CAPACITY	1024
+#define FIRST_CAPACITY	1024UL
 #define KEEP_CAPACITY	(64 << 10)
 
 size_t wire_total;
 
-static bool resize(struct wire *wire, size_t capacity)
+static bool reserve(struct wire *wire, size_t size)
 {
-	uint8_t *data = realloc(wire->data, capacity);
+	size_t capacity = MAX(wire->capacity, FIRST_CAPACITY);
+	uint8_t *data;
 
+	if (size <= wire->capacity)
+		return true;
+	while (capacity < size)
+		capacity *= 2;
+	capacity = MIN(capacity, PREFIX_SIZE + MESSAGE_MAX);
+	data = size <= capacity ? realloc(wire->data, capacity) : NULL;
 	if (!data)
 		return false;
 	wire_total += capacity - wire->capacity;
@@ -27,33 +32,16 @@ static bool resize(struct wire *wire, size_t capacity)
 	return true;
 }
 
-static bool reserve(struct wire *wire, size_t size)
-{
-	size_t capacity = wire->capacity ? wire->capacity : FIRST_CAPACITY;
-
-	while (capacity < size)
-		capacity *= 2;
-	if (capacity > PREFIX_SIZE + MESSAGE_MAX)
-		capacity = PREFIX_SIZE + MESSAGE_MAX;
-	return size <= capacity && (capacity == wire->capacity || resize(wire, capacity));
-}
-
 uint8_t *wire_raw(struct wire *wire, size_t len)
 {
-	uint8_t *data;
+	size_t *next = wire->writes ? &wire->size : &wire->at;
 
 	wire->failed |= wire->writes ? len > MESSAGE_MAX || !reserve(wire, wire->size + len) :
 				       len > wire->size - wire->at;
 	if (wire->failed)
 		return NULL;
-	if (wire->writes) {
-		data = wire->data + wire->size;
-		wire->size += len;
-	} else {
-		data = wire->data + wire->at;
-		wire->at += len;
-	}
-	return data;
+	*next += len;
+	return wire->data + *next - len;
 }
 
 int64_t wire_number(struct wire *wire, int64_t value, size_t len)
@@ -75,12 +63,12 @@ int64_t wire_number(struct wire *wire, int64_t value, size_t len)
 int wire_count(struct wire *wire, int count)
 {
 	count = wire_number(wire, count, 4);
-	if (!wire->writes && (count < -1 || count > (int64_t)(wire->size - wire->at)))
-		wire->failed = true;
+	wire->failed |= !wire->writes &&
+			(count < -1 || count > (int64_t)(wire->size - wire->at));
 	return wire->failed ? 0 : count;
 }
 
-static void transfer(struct wire *wire, struct text *text, size_t len_size)
+void wire_text(struct wire *wire, struct text *text, size_t len_size)
 {
 	int len = wire_number(wire, text->len, len_size);
 	uint8_t *data;
@@ -97,14 +85,27 @@ static void transfer(struct wire *wire, struct text *text, size_t len_size)
 		*text = (struct text){ (const char *)data, len };
 }
 
-void wire_string(struct wire *wire, struct text *text)
+bool wire_pair(struct wire *wire, struct text *name, struct text *data)
 {
-	transfer(wire, text, 2);
+	wire_string(wire, name);
+	wire_bytes(wire, data);
+	return !wire->failed;
 }
 
-void wire_bytes(struct wire *wire, struct text *bytes)
+void wire_pairs(struct wire *wire, struct text *list)
 {
-	transfer(wire, bytes, 4);
+	int nr = wire_count(wire, 0);
+	size_t start = wire->at;
+	struct text text;
+
+	while (nr-- > 0 && wire_pair(wire, &text, &text))
+		;
+	*list = (struct text){ (const char *)wire->data + start, wire->at - start };
+}
+
+struct wire wire_of(struct text list)
+{
+	return (struct wire){ .data = (uint8_t *)list.data, .size = list.len };
 }
 
 void wire_patch(struct wire *wire, size_t offset, int32_t value)
@@ -187,9 +188,14 @@ struct text text_of(const char *string)
 	return (struct text){ string, strlen(string) };
 }
 
+bool text_equals(struct text text, struct text other)
+{
+	return text.len == other.len && (text.len <= 0 || !memcmp(text.data, other.data, text.len));
+}
+
 bool text_is(struct text text, const char *string)
 {
-	return text.len == (int)strlen(string) && !memcmp(text.data, string, text.len);
+	return text_equals(text, text_of(string));
 }
 
 void text_copy(char *to, size_t size, struct text text)

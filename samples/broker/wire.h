@@ -39,6 +39,9 @@ struct wire {
 	bool failed;
 };
 
+/* Capacity of all buffers of this process. */
+extern size_t wire_total;
+
 /* Return: the next @len bytes, or room for them that the next write may move; or NULL. */
 uint8_t *wire_raw(struct wire *wire, size_t len);
 /* Transfer a number of @len bytes. Return: the number; with its sign if it was read. */
@@ -46,37 +49,32 @@ int64_t wire_number(struct wire *wire, int64_t value, size_t len);
 /* Transfer a variable, a number of the same size. */
 #define wire_int(wire, variable) \
 	((variable) = wire_number(wire, variable, sizeof(variable)))
-/*
- * Transfer the number of entries of an array; -1 for null.
- * Return: the number, at most the number of bytes that are left.
- */
+/* Transfer the number of entries of an array; -1 for null. No more are read than bytes are left. */
 int wire_count(struct wire *wire, int count);
-/* Transfer a text with its length in 2 bytes, or bytes with their length in 4. */
-void wire_string(struct wire *wire, struct text *text);
-void wire_bytes(struct wire *wire, struct text *bytes);
+/* Transfer a text; its length has 2 or 4 bytes. */
+void wire_text(struct wire *wire, struct text *text, size_t len_size);
+#define wire_string(wire, text)	wire_text(wire, text, 2)
+#define wire_bytes(wire, text)	wire_text(wire, text, 4)
+/* Read an array of pairs of a text and bytes, and keep it as a list. */
+void wire_pairs(struct wire *wire, struct text *list);
+/* Read a list. Return: false at its end. */
+struct wire wire_of(struct text list);
+bool wire_pair(struct wire *list, struct text *name, struct text *data);
 /* Overwrite 4 bytes at @offset. */
 void wire_patch(struct wire *wire, size_t offset, int32_t value);
 
 /* Send what a buffer has. Return: false at the end of the connection. */
 bool wire_send(struct wire *wire, int fd);
-/*
- * Return: size of the first message in a buffer, with that in front; 0 if it is incomplete; -1 if
- * its size is invalid.
- */
+/* Return: size of the first message in a buffer, with its prefix; 0: incomplete; -1: invalid. */
 ssize_t wire_message(const struct wire *wire);
-/*
- * Receive until there is a message. The buffer grows with the bytes that have arrived.
- * Return: as wire_message(); -1 also at the end of the connection.
- */
+/* Receive until there is a message. Return: as wire_message(); -1 also without a connection. */
 ssize_t wire_receive(struct wire *wire, int fd);
 /* Remove bytes from the front. An empty buffer that is large is freed. */
 void wire_consume(struct wire *wire, size_t len);
 void wire_free(struct wire *wire);
 
-/* Capacity of all buffers of this process. */
-extern size_t wire_total;
-
 struct text text_of(const char *string);
+bool text_equals(struct text text, struct text other);
 bool text_is(struct text text, const char *string);
 /* Copy a text, or as much of it as there is room for, and terminate it with a zero. */
 void text_copy(char *to, size_t size, struct text text);

@@ -20,14 +20,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/queue.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "process.h"
 #include "request.h"
-#include "worker.h"
 
 #define MAX_EVENTS	256
 #define MAX_FILES	8192
@@ -45,9 +44,7 @@
 #define LAST_SEND_NS	(1000 * NS_PER_MS)
 
 struct connection {
-	LIST_ENTRY(connection) all;
-	TAILQ_ENTRY(connection) sending;
-	bool is_sending;	/* has an unsent response */
+	TAILQ_ENTRY(connection) all;
 	bool closed;		/* freed when the event of its request arrives */
 	int fd;
 	uint32_t events;	/* that epoll reports */
@@ -57,11 +54,10 @@ struct connection {
 	struct request *waiting;
 };
 
-static int epoll = -1, listener = -1, signals = -1, waits = -1;
+static int epoll, listener, signals, waits;
 static bool stopping, stopped;
-static LIST_HEAD(, connection) connections = LIST_HEAD_INITIALIZER(connections);
-/* The first one has progressed least recently. */
-static TAILQ_HEAD(, connection) sending = TAILQ_HEAD_INITIALIZER(sending);
+/* Those with an unsent response are in the order in which they have progressed last. */
+static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
 /* Requests whose wait was added in this round. */
 static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
 
@@ -72,19 +68,9 @@ static bool set_events(int fd, int call, void *source, uint32_t events)
 	return !epoll_ctl(epoll, call, fd, &event);
 }
 
-static void set_sending(struct connection *connection, bool is_sending)
-{
-	if (connection->is_sending)
-		TAILQ_REMOVE(&sending, connection, sending);
-	if (is_sending)
-		TAILQ_INSERT_TAIL(&sending, connection, sending);
-	connection->is_sending = is_sending;
-}
-
 static void free_connection(struct connection *connection)
 {
-	if (connection->waiting)
-		request_free(connection->waiting);
+	request_free(connection->waiting);
 	wire_free(&connection->in);
 	wire_free(&connection->out);
 	free(connection);
@@ -94,16 +80,16 @@ static void close_connection(struct connection *connection)
 {
 	struct request *request = connection->waiting;
 
-	LIST_REMOVE(connection, all);
-	set_sending(connection, false);
+	TAILQ_REMOVE(&connections, connection, all);
 	close(connection->fd);
 	connection->closed = true;
-	if (request)
-		request_closed(request);
-	/* The event of a waiting request has its address: end it, and free it then. */
-	if (!request)
+	if (!request) {
 		free_connection(connection);
-	else if (!request->is_added)
+		return;
+	}
+	/* The event of a waiting request has its address: end it, and free it then. */
+	request_closed(request);
+	if (!request->is_added)
 		wait_complete(&request->wait);
 }
 
@@ -133,10 +119,10 @@ static bool send_response(struct connection *connection)
 	size_t sent = connection->out.at;
 	bool ok = wire_send(&connection->out, connection->fd);
 
-	if (!connection->out.size)
-		set_sending(connection, false);
-	else if (!connection->is_sending || connection->out.at > sent)
-		set_sending(connection, true);
+	if (!sent || connection->out.at > sent) {
+		TAILQ_REMOVE(&connections, connection, all);
+		TAILQ_INSERT_TAIL(&connections, connection, all);
+	}
 	return ok;
 }
 
@@ -146,35 +132,17 @@ static bool send_response(struct connection *connection)
  */
 static bool within_limit(const struct connection *connection)
 {
-	while (wire_total > MAX_BUFFERED) {
-		struct connection *slow = TAILQ_FIRST(&sending);
+	struct connection *slow;
 
-		if (!slow || slow == connection)
-			return false;
-		set_sending(slow, false);
+	TAILQ_FOREACH(slow, &connections, all) {
+		if (wire_total <= MAX_BUFFERED)
+			break;
+		if (!slow->out.size || slow == connection)
+			continue;
 		wire_free(&slow->out);
 		shutdown(slow->fd, SHUT_RDWR);
 	}
-	return true;
-}
-
-static bool answer(struct connection *connection, struct request *request)
-{
-	bool ok = request_answer(request, &connection->out);
-
-	connection->waiting = NULL;
-	wire_consume(&connection->in, connection->message);
-	return ok && within_limit(connection) && send_response(connection);
-}
-
-static void wait_ended(struct wait *wait, enum wait_end end);
-
-static void add_wait(struct request *request, uint64_t missing)
-{
-	request->wait.fn = wait_ended;
-	request->is_added = true;
-	TAILQ_INSERT_TAIL(&added, request, added);
-	request_wait(request, missing);
+	return wire_total <= MAX_BUFFERED;
 }
 
 static void remove_added(struct request *request)
@@ -184,52 +152,59 @@ static void remove_added(struct request *request)
 	request->is_added = false;
 }
 
+/* Answer a request, unless it waits. Return: false if the connection must be closed. */
+static bool try_answer(struct connection *connection, struct request *request, bool may_wait)
+{
+	uint64_t missing = may_wait ? request_missing(request) : 0;
+	bool ok;
+
+	connection->waiting = missing ? request : NULL;
+	if (missing) {
+		request->is_added = true;
+		TAILQ_INSERT_TAIL(&added, request, added);
+		request_wait(request, missing);
+		return true;
+	}
+	ok = request_answer(request, &connection->out);
+	wire_consume(&connection->in, connection->message);
+	return ok && within_limit(connection) && send_response(connection);
+}
+
 static void wait_ended(struct wait *wait, enum wait_end end)
 {
 	struct request *request = container_of(wait, struct request, wait);
 	struct connection *connection = request->connection;
-	uint64_t missing = 0;
+	bool may_wait = end <= WAIT_EXPIRED && !stopping;
 
 	/* A full batch was submitted in this round. */
 	remove_added(request);
-	if (!connection->closed && end <= WAIT_EXPIRED && !stopping)
-		missing = request_missing(request);
-	if (missing) {
-		add_wait(request, missing);
-	} else if (connection->closed) {
+	/* A client that is refused comes back later. */
+	request->failed |= end == WAIT_REFUSED;
+	if (connection->closed)
 		free_connection(connection);
-	} else {
-		/* A client that is refused comes back later. */
-		request->failed |= end == WAIT_REFUSED;
-		go_on(connection, answer(connection, request));
-	}
+	else
+		go_on(connection, try_answer(connection, request, may_wait));
 }
 
 /* Execute what is queued, then end the waits that may have missed a signal. */
 static void settle(void)
 {
 	struct request *request;
-	bool again = false;
 
 	waiting_submit();
 	while ((request = TAILQ_FIRST(&added))) {
 		remove_added(request);
-		if (!request->connection->closed &&
-		    request_missing(request) == request->missing)
-			continue;
-		wait_complete(&request->wait);
-		again = true;
+		if (request->connection->closed || request_missing(request) != request->missing)
+			wait_complete(&request->wait);
 	}
-	if (again)
-		waiting_submit();
+	waiting_submit();
 }
 
-/* Execute a request. Return: false if the connection must be closed. */
+/* Execute a request. Return: as try_answer(). */
 static bool execute(struct connection *connection)
 {
 	ssize_t len = wire_receive(&connection->in, connection->fd);
 	struct request *request;
-	uint64_t missing;
 
 	if (len <= 0)
 		return !len && within_limit(connection);
@@ -237,13 +212,9 @@ static bool execute(struct connection *connection)
 	request = request_begin(connection->in.data + PREFIX_SIZE, len - PREFIX_SIZE);
 	if (!request)
 		return false;
-	missing = request_missing(request);
-	if (!missing)
-		return answer(connection, request);
-	connection->waiting = request;
 	request->connection = connection;
-	add_wait(request, missing);
-	return true;
+	request->wait.fn = wait_ended;
+	return try_answer(connection, request, true);
 }
 
 static void connection_event(struct connection *connection, uint32_t events)
@@ -253,24 +224,9 @@ static void connection_event(struct connection *connection, uint32_t events)
 		watch(connection, EPOLLRDHUP);
 	else if (connection->waiting)
 		close_connection(connection);
-	else if (connection->out.size)
-		go_on(connection, send_response(connection));
 	else
-		go_on(connection, execute(connection));
-}
-
-static void pause_ended(struct wait *wait, enum wait_end end)
-{
-	set_events(listener, EPOLL_CTL_MOD, &listener, EPOLLIN);
-}
-
-/* Without files or memory, connections wait in the queue of the socket. */
-static void pause_listening(void)
-{
-	static struct wait pause = { .fn = pause_ended };
-
-	set_events(listener, EPOLL_CTL_MOD, &listener, 0);
-	wait_add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
+		go_on(connection, connection->out.size ? send_response(connection) :
+							 execute(connection));
 }
 
 static void add_connection(int fd)
@@ -287,13 +243,19 @@ static void add_connection(int fd)
 	connection->fd = fd;
 	connection->out.writes = true;
 	connection->events = EPOLLIN | EPOLLRDHUP;
-	LIST_INSERT_HEAD(&connections, connection, all);
+	TAILQ_INSERT_TAIL(&connections, connection, all);
 	if (!set_events(fd, EPOLL_CTL_ADD, connection, connection->events))
 		close_connection(connection);
 }
 
+static void pause_ended(struct wait *wait, enum wait_end end)
+{
+	set_events(listener, EPOLL_CTL_MOD, &listener, EPOLLIN);
+}
+
 static void accept_all(void)
 {
+	static struct wait pause = { .fn = pause_ended };
 	int fd;
 
 	do {
@@ -301,8 +263,11 @@ static void accept_all(void)
 		if (fd >= 0)
 			add_connection(fd);
 	} while (fd >= 0 || errno == EINTR || errno == ECONNABORTED);
-	if (errno != EAGAIN)
-		pause_listening();
+	if (errno == EAGAIN)
+		return;
+	/* Without files or memory, connections wait in the queue of the socket. */
+	set_events(listener, EPOLL_CTL_MOD, &listener, 0);
+	wait_add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
 }
 
 static void last_send_ended(struct wait *wait, enum wait_end end)
@@ -318,8 +283,8 @@ static void stop(void)
 
 	stopping = true;
 	close(listener);
-	for (connection = LIST_FIRST(&connections); connection; connection = next) {
-		next = LIST_NEXT(connection, all);
+	for (connection = TAILQ_FIRST(&connections); connection; connection = next) {
+		next = TAILQ_NEXT(connection, all);
 		go_on(connection, true);
 	}
 	settle();
@@ -336,13 +301,11 @@ static bool round_of_events(void)
 	for (int i = 0; i < nr; i++) {
 		void *source = events[i].data.ptr;
 
-		if (source == &waits)
-			ended = true;
-		else if (source == &signals)
-			stops = true;
-		else if (source == &listener)
+		ended |= source == &waits;
+		stops |= source == &signals;
+		if (source == &listener)
 			accept_all();
-		else
+		else if (source != &waits && source != &signals)
 			connection_event(source, events[i].events);
 	}
 	if (stops)
@@ -353,25 +316,12 @@ static bool round_of_events(void)
 	return true;
 }
 
-static int listen_socket(void)
+int worker_main(void)
 {
 	const struct sockaddr_in *address = &config.self->address;
-	int on = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-
-	if (fd >= 0 && !setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) &&
-	    !setsockopt(fd, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) &&
-	    !bind(fd, (const struct sockaddr *)address, sizeof(*address)) &&
-	    !listen(fd, SOMAXCONN))
-		return fd;
-	fprintf(stderr, "broker: %s:%d: %s\n", config.self->host, config.self->port,
-		strerror(errno));
-	return -1;
-}
-
-static bool open_all(void)
-{
 	struct rlimit files;
 	sigset_t mask;
+	int on = 1;
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max < MAX_FILES ? files.rlim_max : MAX_FILES;
@@ -382,18 +332,19 @@ static bool open_all(void)
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	signals = signalfd(-1, &mask, SFD_CLOEXEC);
 	waits = waiting_open(false);
-	listener = listen_socket();
-	return waits >= 0 && listener >= 0 &&
-	       set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) &&
-	       set_events(waits, EPOLL_CTL_ADD, &waits, EPOLLIN) &&
-	       set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN);
-}
-
-int worker_main(void)
-{
-	if (!open_all())
+	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (waits < 0 || !set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) ||
+	    !set_events(waits, EPOLL_CTL_ADD, &waits, EPOLLIN) ||
+	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
+	    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ||
+	    bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
+	    listen(listener, SOMAXCONN) ||
+	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN)) {
+		fprintf(stderr, "broker: %s:%d: %s\n", config.self->host, config.self->port,
+			strerror(errno));
 		return 1;
-	while (!stopped && (!stopping || !LIST_EMPTY(&connections))) {
+	}
+	while (!stopped && (!stopping || !TAILQ_EMPTY(&connections))) {
 		if (!round_of_events())
 			return 1;
 	}

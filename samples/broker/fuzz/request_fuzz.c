@@ -17,7 +17,7 @@ static int fuzz_clock(clockid_t clock, struct timespec *now)
 #include "../group.c"
 #undef clock_gettime
 #include "../partition.c"
-#include "../replicator.h"
+#include "../replicator.c"
 #include "../unit/kit.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -57,7 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		frame = malloc(len);
 		memcpy(frame, data, len);
 		if (size_field & IS_RESPONSE)
-			replicator_response(frame, len);
+			copy(frame, len);
 		else
 			execute(frame, len);
 		free(frame);

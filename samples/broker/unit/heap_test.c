@@ -139,13 +139,12 @@ static void stop_ends_all_waits(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "waits_expire_in_order_and_not_early", waits_expire_in_order_and_not_early },
-		{ "wait_completes_at_its_sum", wait_completes_at_its_sum },
-		{ "signal_completes_all_watchers", signal_completes_all_watchers },
-		{ "complete_ends_a_wait_once", complete_ends_a_wait_once },
-		{ "rearm_moves_a_deadline_in_both_directions",
-		  rearm_moves_a_deadline_in_both_directions },
-		{ "stop_ends_all_waits", stop_ends_all_waits },
+		CASE(waits_expire_in_order_and_not_early),
+		CASE(wait_completes_at_its_sum),
+		CASE(signal_completes_all_watchers),
+		CASE(complete_ends_a_wait_once),
+		CASE(rearm_moves_a_deadline_in_both_directions),
+		CASE(stop_ends_all_waits),
 		{ }
 	};
 

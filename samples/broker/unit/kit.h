@@ -20,6 +20,8 @@
 
 #define WRITER { .writes = true }
 
+#define CASE(name) { #name, name }
+
 static inline void put_i8(struct wire *wire, int8_t value)
 {
 	wire_number(wire, value, 1);
@@ -157,9 +159,8 @@ static inline void kit_start(void)
 		.nodes = { { .id = 1, .host = "127.0.0.1", .port = 9, .data = kit_folder() },
 			   { .id = 2, .host = "127.0.0.1", .port = 10 } },
 		.nr_nodes = 2,
-		.topics = { { "alone", 0, 2, 1, { 1 }, 1, 1 },
-			    { "both", 2, 1, 1, { 1, 2 }, 2, 2 },
-			    { "other", 3, 1, 2, { 2, 1 }, 2, 1 } },
+		.topics = { { "alone", 0, 2, { 1 }, 1, 1 }, { "both", 2, 1, { 1, 2 }, 2, 2 },
+			    { "other", 3, 1, { 2, 1 }, 2, 1 } },
 		.nr_topics = 3,
 		.nr_partitions = 4,
 		.max_lag_ms = 3600000,
@@ -174,6 +175,15 @@ static inline void kit_start(void)
 		timer = waiting_open(false);
 	if (timer < 0 || !partitions_create() || !groups_create())
 		abort();
+}
+
+static inline int kit_run(const struct tap_case *cases)
+{
+	int status = tap_run(cases);
+
+	kit_close();
+	kit_remove();
+	return status;
 }
 
 #endif /* BROKER_UNIT_KIT_H */

@@ -220,23 +220,19 @@ static void incomplete_batches_at_the_end_are_not_counted(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "crc_has_the_published_check_value", crc_has_the_published_check_value },
-		{ "batch_is_valid_until_a_bit_changes", batch_is_valid_until_a_bit_changes },
-		{ "truncated_batch_is_short", truncated_batch_is_short },
-		{ "absurd_fields_of_a_batch_are_corrupt", absurd_fields_of_a_batch_are_corrupt },
-		{ "batch_above_the_limit_is_large", batch_above_the_limit_is_large },
-		{ "older_format_is_reported", older_format_is_reported },
-		{ "recovery_cuts_a_torn_batch", recovery_cuts_a_torn_batch },
-		{ "recovery_refuses_a_damaged_log", recovery_refuses_a_damaged_log },
-		{ "recovery_reads_a_log_larger_than_its_buffer",
-		  recovery_reads_a_log_larger_than_its_buffer },
-		{ "each_offset_is_found_in_its_batch", each_offset_is_found_in_its_batch },
-		{ "incomplete_batches_at_the_end_are_not_counted",
-		  incomplete_batches_at_the_end_are_not_counted },
+		CASE(crc_has_the_published_check_value),
+		CASE(batch_is_valid_until_a_bit_changes),
+		CASE(truncated_batch_is_short),
+		CASE(absurd_fields_of_a_batch_are_corrupt),
+		CASE(batch_above_the_limit_is_large),
+		CASE(older_format_is_reported),
+		CASE(recovery_cuts_a_torn_batch),
+		CASE(recovery_refuses_a_damaged_log),
+		CASE(recovery_reads_a_log_larger_than_its_buffer),
+		CASE(each_offset_is_found_in_its_batch),
+		CASE(incomplete_batches_at_the_end_are_not_counted),
 		{ }
 	};
-	int status = tap_run(cases);
 
-	kit_remove();
-	return status;
+	return kit_run(cases);
 }

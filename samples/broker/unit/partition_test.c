@@ -213,7 +213,8 @@ static void follower_keeps_the_high_watermark_of_its_leader(void)
 	struct wire writer = WRITER;
 
 	kit_start();
-	config.topics[1].leader = 2;
+	config.topics[1].replicas[0] = 2;
+	config.topics[1].replicas[1] = 1;
 	put_batch(&writer, 0, 2, 10);
 	CHECK(partition_copy(BOTH, writer.data, writer.size, 1));
 	partitions_repair();
@@ -233,32 +234,20 @@ static void restarted_broker_has_its_records(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "append_without_followers_advances_the_high_watermark",
-		  append_without_followers_advances_the_high_watermark },
-		{ "high_watermark_waits_for_the_follower_in_sync",
-		  high_watermark_waits_for_the_follower_in_sync },
-		{ "follower_behind_the_high_watermark_is_not_in_sync",
-		  follower_behind_the_high_watermark_is_not_in_sync },
-		{ "replica_whose_lease_expires_is_not_in_sync",
-		  replica_whose_lease_expires_is_not_in_sync },
-		{ "replica_without_progress_does_not_renew_its_lease",
-		  replica_without_progress_does_not_renew_its_lease },
-		{ "fetch_from_an_older_offset_keeps_the_replica_in_sync",
-		  fetch_from_an_older_offset_keeps_the_replica_in_sync },
-		{ "only_replicas_can_follow", only_replicas_can_follow },
-		{ "copy_takes_only_batches_that_continue_the_log",
-		  copy_takes_only_batches_that_continue_the_log },
-		{ "process_killed_in_an_append_leaves_no_torn_batch",
-		  process_killed_in_an_append_leaves_no_torn_batch },
-		{ "killed_process_leaves_no_change_behind",
-		  killed_process_leaves_no_change_behind },
-		{ "follower_keeps_the_high_watermark_of_its_leader",
-		  follower_keeps_the_high_watermark_of_its_leader },
-		{ "restarted_broker_has_its_records", restarted_broker_has_its_records },
+		CASE(append_without_followers_advances_the_high_watermark),
+		CASE(high_watermark_waits_for_the_follower_in_sync),
+		CASE(follower_behind_the_high_watermark_is_not_in_sync),
+		CASE(replica_whose_lease_expires_is_not_in_sync),
+		CASE(replica_without_progress_does_not_renew_its_lease),
+		CASE(fetch_from_an_older_offset_keeps_the_replica_in_sync),
+		CASE(only_replicas_can_follow),
+		CASE(copy_takes_only_batches_that_continue_the_log),
+		CASE(process_killed_in_an_append_leaves_no_torn_batch),
+		CASE(killed_process_leaves_no_change_behind),
+		CASE(follower_keeps_the_high_watermark_of_its_leader),
+		CASE(restarted_broker_has_its_records),
 		{ }
 	};
-	int status = tap_run(cases);
 
-	kit_remove();
-	return status;
+	return kit_run(cases);
 }

@@ -32,9 +32,9 @@ static void respond(const char *topic, int index, int error, int64_t high)
 	put_i32(&response, 0);
 }
 
-static bool copy(void)
+static bool copied(void)
 {
-	return replicator_response(response.data, response.size);
+	return copy(response.data, response.size);
 }
 
 static bool copy_batch(int64_t base, int records, size_t payload, int64_t high)
@@ -45,7 +45,7 @@ static bool copy_batch(int64_t base, int records, size_t payload, int64_t high)
 	at = response.size - 4;
 	size = put_batch(&response, base, records, payload);
 	wire_patch(&response, at, size);
-	return copy();
+	return copied();
 }
 
 /* Return: the offset of the next fetch, -1 if the partition is not fetched. */
@@ -55,7 +55,7 @@ static int64_t next_offset(void)
 	struct request *request;
 	int64_t offset = -1;
 
-	replicator_request(config_node(2), &out);
+	ask(config_node(2), &out);
 	in = (struct wire){ .data = out.data, .size = out.size };
 	CHECK(wire_message(&in) == (ssize_t)out.size);
 	request = request_begin(out.data + PREFIX_SIZE, out.size - PREFIX_SIZE);
@@ -85,7 +85,7 @@ static void batches_of_the_leader_are_copied(void)
 	CHECK(copy_batch(3, 2, 10, 5));
 	CHECK(ends_at(5, 5) && next_offset() == 5);
 	respond("other", 0, 0, 5);
-	CHECK(copy());
+	CHECK(copied());
 }
 
 static void last_batch_is_compared_after_a_restart(void)
@@ -99,14 +99,14 @@ static void last_batch_is_compared_after_a_restart(void)
 	CHECK(next_offset() == 3);
 	/* The leader has nothing yet. */
 	respond("other", 0, 0, 3);
-	CHECK(copy() && next_offset() == 3);
+	CHECK(copied() && next_offset() == 3);
 	/* The same batch, and one more. */
 	respond("other", 0, 0, 6);
 	at = response.size;
 	put_batch(&response, 3, 2, 10);
 	put_batch(&response, 5, 1, 20);
 	wire_patch(&response, at - 4, response.size - at);
-	CHECK(copy());
+	CHECK(copied());
 	CHECK(ends_at(6, 6) && next_offset() == 6);
 }
 
@@ -127,7 +127,7 @@ static void log_longer_than_the_leaders_is_kept(void)
 	copy_batch(0, 3, 10, 3);
 	memset(compared, UNKNOWN, sizeof(compared));
 	respond("other", 0, OFFSET_OUT_OF_RANGE, -1);
-	CHECK(copy());
+	CHECK(copied());
 	CHECK(ends_at(3, 3) && next_offset() == -1);
 }
 
@@ -135,33 +135,31 @@ static void bad_responses_end_the_connection(void)
 {
 	start();
 	respond("other", 0, NOT_LEADER, -1);
-	CHECK(!copy());
+	CHECK(!copied());
 	respond("other", 1, 0, 0);
-	CHECK(!copy());
+	CHECK(!copied());
 	respond("unknown", 0, 0, 0);
-	CHECK(!copy());
+	CHECK(!copied());
 	/* These records do not continue the log. */
 	CHECK(!copy_batch(7, 1, 10, 8));
 	respond("other", 0, 0, 0);
 	for (size_t len = 0; len < response.size; len++)
-		CHECK(!replicator_response(response.data, len));
+		CHECK(!copy(response.data, len));
 	CHECK(ends_at(0, 0));
 }
 
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "batches_of_the_leader_are_copied", batches_of_the_leader_are_copied },
-		{ "last_batch_is_compared_after_a_restart",
-		  last_batch_is_compared_after_a_restart },
-		{ "log_that_differs_is_kept", log_that_differs_is_kept },
-		{ "log_longer_than_the_leaders_is_kept", log_longer_than_the_leaders_is_kept },
-		{ "bad_responses_end_the_connection", bad_responses_end_the_connection },
+		CASE(batches_of_the_leader_are_copied),
+		CASE(last_batch_is_compared_after_a_restart),
+		CASE(log_that_differs_is_kept),
+		CASE(log_longer_than_the_leaders_is_kept),
+		CASE(bad_responses_end_the_connection),
 		{ }
 	};
-	int status = tap_run(cases);
+	int status = kit_run(cases);
 
-	kit_remove();
 	wire_free(&response);
 	return status;
 }

@@ -2,40 +2,9 @@
 /*
  * Requests: their frames, the amounts that they wait for, and their responses.
  */
-#include "kit.h"
+#include "requests.h"
 
 #define ACKS_ALL	(-1)
-
-static struct wire frame = WRITER, response = WRITER, body;
-
-static void start_frame(int key, int version)
-{
-	frame.size = 0;
-	put_i16(&frame, key);
-	put_i16(&frame, version);
-	put_i32(&frame, 42);
-	put_text(&frame, "test");
-}
-
-static struct request *begin(void)
-{
-	return request_begin(frame.data, frame.size);
-}
-
-/* Answer, and position the reader after the correlation ID. */
-static bool answer(struct request *request)
-{
-	bool ok;
-
-	response.size = 0;
-	ok = request_answer(request, &response);
-	body = (struct wire){ .data = response.data, .size = response.size };
-	if (ok && response.size) {
-		CHECK(get_i32(&body) == (int32_t)response.size - 4);
-		CHECK(get_i32(&body) == 42);
-	}
-	return ok;
-}
 
 /* A produce of one batch in version 3. Return: size of the batch. */
 static size_t produce_frame(const char *topic, int acks, int timeout, int records)
@@ -46,10 +15,7 @@ static size_t produce_frame(const char *topic, int acks, int timeout, int record
 	put_text(&frame, NULL);
 	put_i16(&frame, acks);
 	put_i32(&frame, timeout);
-	put_i32(&frame, 1);
-	put_text(&frame, topic);
-	put_i32(&frame, 1);
-	put_i32(&frame, 0);
+	put_partition(topic, 0);
 	at = frame.size;
 	put_i32(&frame, 0);
 	size = put_batch(&frame, 0, records, 20);
@@ -62,7 +28,7 @@ static int produced(struct request *request)
 {
 	int error;
 
-	CHECK(answer(request));
+	CHECK(reply(request));
 	CHECK(get_i32(&body) == 1);
 	get_text(&body);
 	CHECK(get_i32(&body) == 1 && get_i32(&body) == 0);
@@ -123,7 +89,7 @@ static int fetched(struct request *request, int *bytes)
 {
 	int error;
 
-	CHECK(answer(request));
+	CHECK(reply(request));
 	CHECK(get_i32(&body) == 0 && get_i32(&body) == 1);
 	error = fetched_topic(bytes);
 	CHECK(is_at_end(&body));
@@ -135,7 +101,7 @@ static void follow(int64_t offset)
 {
 	struct request *request = fetch(2, "both", offset);
 
-	answer(request);
+	reply(request);
 }
 
 static void produce_to_the_leader_alone_is_answered_at_once(void)
@@ -226,10 +192,10 @@ static void produce_with_acks_of_zero_has_no_response(void)
 {
 	kit_start();
 	produce_frame("alone", 0, 1000, 3);
-	CHECK(answer(begin()) && !response.size);
+	CHECK(reply(begin()) && !response.size);
 	CHECK(partition_state(0).end.offset == 3);
 	produce_frame("unknown", 0, 1000, 3);
-	CHECK(!answer(begin()));
+	CHECK(!reply(begin()));
 }
 
 static void bad_records_are_refused(void)
@@ -257,7 +223,6 @@ static void bad_records_are_refused(void)
 static void fetch_waits_for_the_missing_bytes(void)
 {
 	struct request *request;
-	struct wire kept;
 	int bytes, size;
 
 	kit_start();
@@ -266,15 +231,11 @@ static void fetch_waits_for_the_missing_bytes(void)
 	fetch_topic("alone", 0, 0);
 	request = begin();
 	CHECK((int)request_missing(request) == 2 * size);
-	/* The frame of a request stays until its answer. */
-	kept = frame;
-	frame = (struct wire)WRITER;
 	produce("alone", 1, 1);
 	CHECK((int)request_missing(request) == size);
 	produce("alone", 1, 1);
 	CHECK(request_missing(request) == 0);
-	CHECK(answer(request));
-	wire_free(&kept);
+	CHECK(reply(request));
 	CHECK(get_i32(&body) == 0 && get_i32(&body) == 1);
 	CHECK(fetched_topic(&bytes) == 0 && bytes == 2 * size);
 }
@@ -295,7 +256,7 @@ static void fetch_sums_its_partitions(void)
 	fetch_topic("both", 0, 0);
 	request = begin();
 	CHECK((int)request_missing(request) == size);
-	CHECK(answer(request));
+	CHECK(reply(request));
 	CHECK(get_i32(&body) == 0 && get_i32(&body) == 2);
 	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
 	CHECK(fetched_topic(&bytes) == 0 && bytes == size);
@@ -402,7 +363,7 @@ static void future_api_versions_is_answered_in_version_0(void)
 {
 	kit_start();
 	start_frame(18, 99);
-	CHECK(answer(begin()));
+	CHECK(reply(begin()));
 	CHECK(get_i16(&body) == UNSUPPORTED_VERSION);
 	CHECK(wire_count(&body, 0) == 12);
 	wire_raw(&body, 72);
@@ -430,7 +391,7 @@ static void too_many_partitions_close_the_connection(void)
 		request = begin();
 		CHECK(!request == (nr > MAX_PARTS));
 		if (request)
-			CHECK(answer(request));
+			CHECK(reply(request));
 	}
 }
 
@@ -443,12 +404,9 @@ static void offsets_are_listed(void)
 	for (int i = 0; i < 2; i++) {
 		start_frame(2, 1);
 		put_i32(&frame, -1);
-		put_i32(&frame, 1);
-		put_text(&frame, "alone");
-		put_i32(&frame, 1);
-		put_i32(&frame, 0);
+		put_partition("alone", 0);
 		put_i64(&frame, times[i][0]);
-		CHECK(answer(begin()));
+		CHECK(reply(begin()));
 		wire_raw(&body, 4 + 7 + 4 + 4);
 		CHECK(get_i16(&body) == 0);
 		get_i64(&body);
@@ -463,7 +421,7 @@ static void metadata_shows_replicas_in_sync(void)
 		start_frame(3, 1);
 		put_i32(&frame, 1);
 		put_text(&frame, "both");
-		CHECK(answer(begin()));
+		CHECK(reply(begin()));
 		wire_raw(&body, 4 + 2 * 21 + 4 + 4 + 2 + 6 + 1 + 4 + 2 + 4);
 		CHECK(get_i32(&body) == 1);
 		CHECK(get_i32(&body) == 2);
@@ -488,18 +446,18 @@ static void metadata_of_all_topics_is_listed(void)
 	kit_start();
 	start_frame(3, 1);
 	put_i32(&frame, -1);
-	CHECK(answer(begin()));
+	CHECK(reply(begin()));
 	wire_raw(&body, 4 + 2 * 21 + 4);
 	CHECK(get_i32(&body) == config.nr_topics);
 	start_frame(3, 1);
 	put_i32(&frame, 0);
-	CHECK(answer(begin()));
+	CHECK(reply(begin()));
 	wire_raw(&body, 4 + 2 * 21 + 4);
 	CHECK(get_i32(&body) == 0 && is_at_end(&body));
 	/* In version 0, no topic means all of them. */
 	start_frame(3, 0);
 	put_i32(&frame, 0);
-	CHECK(answer(begin()));
+	CHECK(reply(begin()));
 	wire_raw(&body, 4 + 2 * 19);
 	CHECK(get_i32(&body) == config.nr_topics);
 }
@@ -507,49 +465,32 @@ static void metadata_of_all_topics_is_listed(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "produce_to_the_leader_alone_is_answered_at_once",
-		  produce_to_the_leader_alone_is_answered_at_once },
-		{ "produce_with_acks_all_waits_for_the_follower",
-		  produce_with_acks_all_waits_for_the_follower },
-		{ "produce_expires_with_request_timed_out",
-		  produce_expires_with_request_timed_out },
-		{ "produce_without_timeout_does_not_wait", produce_without_timeout_does_not_wait },
-		{ "produce_below_min_insync_appends_nothing",
-		  produce_below_min_insync_appends_nothing },
-		{ "produce_whose_follower_leaves_fails_after_the_append",
-		  produce_whose_follower_leaves_fails_after_the_append },
-		{ "produce_with_acks_of_one_does_not_wait",
-		  produce_with_acks_of_one_does_not_wait },
-		{ "produce_with_acks_of_zero_has_no_response",
-		  produce_with_acks_of_zero_has_no_response },
-		{ "bad_records_are_refused", bad_records_are_refused },
-		{ "fetch_waits_for_the_missing_bytes", fetch_waits_for_the_missing_bytes },
-		{ "fetch_sums_its_partitions", fetch_sums_its_partitions },
-		{ "consumers_see_only_replicated_records", consumers_see_only_replicated_records },
-		{ "fetch_starts_with_the_batch_of_its_offset",
-		  fetch_starts_with_the_batch_of_its_offset },
-		{ "fetch_with_an_error_does_not_wait", fetch_with_an_error_does_not_wait },
-		{ "fetch_returns_a_first_batch_beyond_its_limit",
-		  fetch_returns_a_first_batch_beyond_its_limit },
-		{ "repeated_partition_waits_once", repeated_partition_waits_once },
-		{ "unknown_requests_and_versions_close_the_connection",
-		  unknown_requests_and_versions_close_the_connection },
-		{ "future_api_versions_is_answered_in_version_0",
-		  future_api_versions_is_answered_in_version_0 },
-		{ "truncated_request_closes_the_connection",
-		  truncated_request_closes_the_connection },
-		{ "too_many_partitions_close_the_connection",
-		  too_many_partitions_close_the_connection },
-		{ "offsets_are_listed", offsets_are_listed },
-		{ "metadata_shows_replicas_in_sync", metadata_shows_replicas_in_sync },
-		{ "metadata_of_all_topics_is_listed", metadata_of_all_topics_is_listed },
-		{ "metadata_of_unknown_topics_is_bounded", metadata_of_unknown_topics_is_bounded },
+		CASE(produce_to_the_leader_alone_is_answered_at_once),
+		CASE(produce_with_acks_all_waits_for_the_follower),
+		CASE(produce_expires_with_request_timed_out),
+		CASE(produce_without_timeout_does_not_wait),
+		CASE(produce_below_min_insync_appends_nothing),
+		CASE(produce_whose_follower_leaves_fails_after_the_append),
+		CASE(produce_with_acks_of_one_does_not_wait),
+		CASE(produce_with_acks_of_zero_has_no_response),
+		CASE(bad_records_are_refused),
+		CASE(fetch_waits_for_the_missing_bytes),
+		CASE(fetch_sums_its_partitions),
+		CASE(consumers_see_only_replicated_records),
+		CASE(fetch_starts_with_the_batch_of_its_offset),
+		CASE(fetch_with_an_error_does_not_wait),
+		CASE(fetch_returns_a_first_batch_beyond_its_limit),
+		CASE(repeated_partition_waits_once),
+		CASE(unknown_requests_and_versions_close_the_connection),
+		CASE(future_api_versions_is_answered_in_version_0),
+		CASE(truncated_request_closes_the_connection),
+		CASE(too_many_partitions_close_the_connection),
+		CASE(offsets_are_listed),
+		CASE(metadata_shows_replicas_in_sync),
+		CASE(metadata_of_all_topics_is_listed),
+		CASE(metadata_of_unknown_topics_is_bounded),
 		{ }
 	};
-	int status = tap_run(cases);
 
-	kit_remove();
-	wire_free(&frame);
-	wire_free(&response);
-	return status;
+	return run(cases);
 }

@@ -156,8 +156,8 @@ void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 {
 	wait->key = key;
 	wait->deadline = deadline;
-	/* Alarms are in the heap of the worker, apart from those for a new one. */
-	if (in_main && key.kind != WAIT_RESTART)
+	/* Alarms are in the heap of the worker. */
+	if (in_main)
 		return;
 	if (!is_pending(wait)) {
 		wait_add(wait, &key, 1, 1, deadline);
@@ -167,9 +167,9 @@ void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
 	sift(wait->heap, wait->heap->slot);
 }
 
-void wait_repair(struct wait *wait, struct wait_key key, uint64_t deadline)
+void wait_repair(struct wait *wait)
 {
-	wait_alarm(wait, key, deadline);
+	wait_alarm(wait, wait->key, wait->deadline);
 }
 
 void wait_complete(struct wait *wait)

@@ -150,17 +150,15 @@ static void messages_are_sent_and_received(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "numbers_are_read_as_written", numbers_are_read_as_written },
-		{ "variables_are_transferred_in_both_directions",
-		  variables_are_transferred_in_both_directions },
-		{ "reader_fails_beyond_its_end", reader_fails_beyond_its_end },
-		{ "string_longer_than_the_rest_fails", string_longer_than_the_rest_fails },
-		{ "negative_lengths_fail", negative_lengths_fail },
-		{ "count_above_the_number_of_bytes_fails", count_above_the_number_of_bytes_fails },
-		{ "writer_fails_beyond_its_limit", writer_fails_beyond_its_limit },
-		{ "buffers_are_counted_until_they_are_consumed",
-		  buffers_are_counted_until_they_are_consumed },
-		{ "messages_are_sent_and_received", messages_are_sent_and_received },
+		CASE(numbers_are_read_as_written),
+		CASE(variables_are_transferred_in_both_directions),
+		CASE(reader_fails_beyond_its_end),
+		CASE(string_longer_than_the_rest_fails),
+		CASE(negative_lengths_fail),
+		CASE(count_above_the_number_of_bytes_fails),
+		CASE(writer_fails_beyond_its_limit),
+		CASE(buffers_are_counted_until_they_are_consumed),
+		CASE(messages_are_sent_and_received),
 		{ }
 	};
 
