@@ -331,7 +331,7 @@ static enum error_code join(struct request *request)
 {
 	struct group *group = group_find(request->group_name, true);
 	struct member *member, *holder;
-	bool is_new, same;
+	bool is_new, restarts, same;
 
 	request->group = group;
 	if (!group)
@@ -356,7 +356,8 @@ static enum error_code join(struct request *request)
 	if (!member)
 		return GROUP_MAX_SIZE_REACHED;
 	/* A static member that has restarted: the old ID is not valid any more. */
-	if (holder && !request->member_id.len)
+	restarts = holder && request->member_id.len <= 0;
+	if (restarts)
 		name_member(member);
 	same = !is_new && text_equals(stored(&member->protocols), request->list);
 	store(&member->protocols, request->list);
@@ -364,10 +365,10 @@ static enum error_code join(struct request *request)
 	member->rebalance_ms = request->version ? request->timeout_ms : request->session_ms;
 	request->member = member;
 	hold(request, WAIT_JOIN);
-	/* Nothing has changed, or the response was lost. */
+	/* Nothing has changed, or the response was lost. The leader knows only old IDs. */
 	if (same && member->generation == group->generation &&
-	    (group->state == SYNCING || (group->state == STABLE &&
-	     (member != group->leader || !request->member_id.len)))) {
+	    (group->state == SYNCING ? !restarts :
+	     group->state == STABLE && (restarts || member != group->leader))) {
 		renew(member);
 		return 0;
 	}

@@ -513,6 +513,27 @@ static void static_member_that_restarts_has_its_assignment_without_a_rebalance(v
 	}
 }
 
+static void static_member_that_restarts_before_its_assignment_starts_a_rebalance(void)
+{
+	start();
+	second.instance = "two";
+	form_two();
+	rejoin_both(&first, &second);
+	start_sync(&second, NULL);
+	CHECK(waits(&second));
+	/* The leader would assign to the old ID. */
+	third.instance = "two";
+	join_and_wait(&third);
+	end_sync(&second);
+	CHECK(second.error && beat(&first) == REBALANCE_IN_PROGRESS);
+	start_join(&first);
+	end_join(&third);
+	end_join(&first);
+	sync_at_once(&first, &third);
+	sync_at_once(&third, NULL);
+	CHECK(first.members == 2 && !strcmp(third.assignment, "y"));
+}
+
 static void static_member_that_restarts_may_have_another_rebalance_timeout(void)
 {
 	start();
@@ -705,6 +726,7 @@ int main(void)
 		CASE(closed_connection_of_a_known_member_keeps_its_place),
 		CASE(repeated_join_of_another_connection_ends_the_first_one),
 		CASE(static_member_that_restarts_has_its_assignment_without_a_rebalance),
+		CASE(static_member_that_restarts_before_its_assignment_starts_a_rebalance),
 		CASE(static_member_that_restarts_may_have_another_rebalance_timeout),
 		CASE(static_member_keeps_its_place_at_the_rebalance_timeout),
 		CASE(static_member_is_removed_by_its_name),
