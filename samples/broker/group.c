@@ -586,5 +586,5 @@ bool groups_create(void)
 	if (!shared)
 		return false;
 	shared_lock(&shared->lock);
-	return offsets_load();
+	return offsets_load() && offsets_compact(shared->groups);
 }

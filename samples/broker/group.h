@@ -89,5 +89,7 @@ enum error_code group_check(struct request *request);
 
 /* Read the offsets of all groups from the log. */
 bool offsets_load(void);
+/* Replace the log by one that has each offset once. */
+bool offsets_compact(struct group *groups);
 
 #endif /* BROKER_GROUP_H */

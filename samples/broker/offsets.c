@@ -3,11 +3,13 @@
  * The offsets of groups: OffsetCommit and OffsetFetch.
  *
  * A commit is a batch of the partition OFFSETS, whose only record is the name of the group with
- * the topics and partitions of the request. So it has a CRC, and a torn one is cut.
+ * the topics and partitions of the request. So it has a CRC, and a torn one is cut. When a broker
+ * starts, it writes the last offsets to a new log.
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "group.h"
 
@@ -38,6 +40,7 @@ static struct wire batch_of(struct request *request)
 
 	wire_raw(&wire, HEADER_SIZE);
 	request_fields(request, &wire, log_record);
+	wire.failed |= wire.size > BATCH_MAX;
 	if (!wire.failed)
 		batch_seal(wire.data, wire.size);
 	return wire;
@@ -99,7 +102,7 @@ static enum error_code commit(struct request *request)
 	wire = batch_of(request);
 	batch.size = wire.size;
 	if (wire.failed)
-		error = STORAGE_ERROR;
+		error = INVALID_COMMIT_OFFSET_SIZE;
 	else if (partition_append(OFFSETS, wire.data, &batch) < 0)
 		error = STORAGE_ERROR;
 	else
@@ -170,3 +173,35 @@ const struct api api_offset_fetch = {
 		NUMBER(2, 2, error)),
 	.group = fetch, .answer = fetch_answer,
 };
+
+bool offsets_compact(struct group *groups)
+{
+	struct log *log = partition_log(OFFSETS), new = { .fd = -1 };
+	char path[sizeof(log->path)];
+	struct place end;
+	bool ok = snprintf(path, sizeof(path), "%s.new", log->path) < (int)sizeof(path);
+
+	unlink(path);
+	ok = ok && log_open(&new, path, &end);
+	for (struct group *group = groups; ok && group < groups + MAX_GROUPS; group++) {
+		struct request request = { .group_name = text_of(group->name), .group = group };
+		struct wire wire;
+
+		add_all(&request);
+		fetch_answer(&request);
+		wire = batch_of(&request);
+		if (request.nr_parts && !wire.failed) {
+			batch_set_base(wire.data, end.offset++);
+			ok = log_write(&new, end, wire.data, wire.size);
+			end.position += wire.size;
+		}
+		ok &= !wire.failed;
+		wire_free(&wire);
+		free(request.parts);
+	}
+	ok = ok && !fsync(new.fd) && !rename(path, log->path);
+	if (!ok)
+		perror(path);
+	close(new.fd);
+	return ok && partition_open(OFFSETS);
+}

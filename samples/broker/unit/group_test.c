@@ -674,6 +674,66 @@ static void restarted_broker_has_its_offsets(void)
 	CHECK(fetched("alone") == 7);
 }
 
+static off_t size_of_offsets(void)
+{
+	return lseek(partition_log(OFFSETS)->fd, 0, SEEK_END);
+}
+
+static void start_of_the_broker_compacts_the_offsets(void)
+{
+	off_t one;
+
+	start();
+	CHECK(!commit(&simple, "other", 4, "kept") && !commit(&simple, "alone", 0, NULL));
+	CHECK(partitions_create() && groups_create());
+	one = size_of_offsets();
+	for (int i = 0; i < 100; i++)
+		CHECK(!commit(&simple, "alone", i, "last"));
+	CHECK(size_of_offsets() > 10 * one);
+	CHECK(partitions_create() && groups_create());
+	CHECK(size_of_offsets() < 2 * one && fetched("alone") == 99 && fetched("other") == 4);
+	/* Commits go on in the new log. */
+	CHECK(!commit(&simple, "alone", 100, NULL));
+	CHECK(partitions_create() && groups_create() && fetched("alone") == 100);
+	CHECK(!strncmp(group->offsets[3].text, "kept", 4) && group->offsets[3].len == 4);
+}
+
+static void compaction_that_fails_keeps_the_offsets(void)
+{
+	char path[128];
+
+	start();
+	CHECK(!commit(&simple, "alone", 7, NULL));
+	snprintf(path, sizeof(path), "%s/@offsets-0.log.new", kit_folder());
+	CHECK(!mkdir(path, 0700));
+	CHECK(partitions_create() && !groups_create());
+	CHECK(!rmdir(path));
+	CHECK(partitions_create() && groups_create() && fetched("alone") == 7);
+}
+
+static void commit_beyond_the_size_of_a_batch_is_refused(void)
+{
+	static char name[30000];
+	struct text topic = { name, sizeof(name) };
+
+	start();
+	start_frame(COMMIT, 7);
+	put_member(&simple);
+	put_i32(&frame, 40);
+	for (int i = 0; i < 40; i++) {
+		wire_string(&frame, &topic);
+		put_i32(&frame, 1);
+		put_i32(&frame, 0);
+		put_i64(&frame, 1);
+		put_i32(&frame, -1);
+		put_text(&frame, "");
+	}
+	CHECK(reply(begin()) && get_i32(&body) == 0 && get_i32(&body) == 40);
+	CHECK(get_text(&body).len == sizeof(name) && get_i32(&body) == 1);
+	CHECK(get_i32(&body) == 0 && get_i16(&body) == INVALID_COMMIT_OFFSET_SIZE);
+	CHECK(partitions_create() && groups_create());
+}
+
 static void overwrite_with_the_lock(void)
 {
 	group_lock();
@@ -736,6 +796,9 @@ int main(void)
 		CASE(leader_gets_more_members_than_a_message_has_partitions),
 		CASE(offsets_are_fetched_as_committed),
 		CASE(restarted_broker_has_its_offsets),
+		CASE(start_of_the_broker_compacts_the_offsets),
+		CASE(compaction_that_fails_keeps_the_offsets),
+		CASE(commit_beyond_the_size_of_a_batch_is_refused),
 		CASE(process_killed_with_the_lock_leaves_groups_without_members),
 		CASE(requests_of_a_killed_worker_do_not_count),
 		{ }
