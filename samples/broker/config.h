@@ -7,7 +7,6 @@
 
 #include <netinet/in.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "wire.h"
 

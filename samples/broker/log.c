@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The log of a partition: see log.h. */
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -9,7 +8,6 @@
 #include <unistd.h>
 
 #include "log.h"
-#include "wire.h"
 
 #define INDEX_STEP	(64 << 10)
 
@@ -49,7 +47,7 @@ static int64_t header_field(const uint8_t *data, size_t at, size_t len)
 }
 
 /* Check a header, of which HEADER_SIZE bytes are there. */
-static enum batch_error header_check(const uint8_t *data, struct batch *batch)
+static enum error_code header_check(const uint8_t *data, struct batch *batch)
 {
 	int64_t size = BASE_SIZE + header_field(data, SIZE_AT, 4);
 
@@ -57,26 +55,26 @@ static enum batch_error header_check(const uint8_t *data, struct batch *batch)
 	batch->base = header_field(data, 0, 8);
 	batch->records = header_field(data, RECORDS_AT, 4);
 	if (data[FORMAT_AT] != 2)
-		return BATCH_FORMAT;
+		return UNSUPPORTED_FOR_MESSAGE_FORMAT;
 	if (size > BATCH_MAX)
-		return BATCH_LARGE;
+		return MESSAGE_TOO_LARGE;
 	if (size < HEADER_SIZE || batch->records < 1 || batch->base < 0 ||
 	    header_field(data, LAST_AT, 4) != batch->records - 1 ||
 	    batch->base > INT64_MAX - batch->records)
-		return BATCH_CORRUPT;
-	return BATCH_OK;
+		return CORRUPT_MESSAGE;
+	return 0;
 }
 
-enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch)
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch)
 {
-	enum batch_error error = len < HEADER_SIZE ? BATCH_SHORT : header_check(data, batch);
+	enum error_code error = len < HEADER_SIZE ? BATCH_SHORT : header_check(data, batch);
 
 	if (error)
 		return error;
 	if (len < batch->size)
 		return BATCH_SHORT;
 	return (uint32_t)header_field(data, CRC_AT, 4) ==
-	       crc32c(data + CRC_START, batch->size - CRC_START) ? BATCH_OK : BATCH_CORRUPT;
+	       crc32c(data + CRC_START, batch->size - CRC_START) ? 0 : CORRUPT_MESSAGE;
 }
 
 void batch_set_base(uint8_t *data, int64_t base)

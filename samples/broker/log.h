@@ -13,6 +13,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "wire.h"
+
 /* The header of a batch, including its CRC. */
 #define HEADER_SIZE	61
 
@@ -37,18 +39,10 @@ struct batch {
 	int32_t records;
 };
 
-enum batch_error {
-	BATCH_OK,
-	BATCH_SHORT,		/* the buffer ends within the batch */
-	BATCH_FORMAT,		/* an older or newer format */
-	BATCH_CORRUPT,
-	BATCH_LARGE,		/* above BATCH_MAX */
-};
-
 uint32_t crc32c(const uint8_t *data, size_t len);
 
 /* Check the batch at the start of a buffer, including its CRC. */
-enum batch_error batch_check(const uint8_t *data, size_t len, struct batch *batch);
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch);
 /* Assign an offset, which the CRC does not cover. */
 void batch_set_base(uint8_t *data, int64_t base);
 /* Write the header of a batch with a single record. */

@@ -40,14 +40,8 @@ static struct child {
 #define for_each_child(child) \
 	for (struct child *child = children; child < children + MAX_WORKERS + MAX_NODES; child++)
 
+/* After an error, the broker stops. */
 static int status;
-static bool stopping;
-
-static void stop_with_error(void)
-{
-	stopping = true;
-	status = 1;
-}
 
 static void start(struct child *child)
 {
@@ -58,7 +52,7 @@ static void start(struct child *child)
 	child->pid = fork();
 	if (child->pid < 0) {
 		perror("broker: fork");
-		stop_with_error();
+		status = 1;
 	}
 	if (child->pid)
 		return;
@@ -87,7 +81,7 @@ static void child_ended(struct child *child, int how)
 		partitions_repair();
 		groups_repair(child->pid);
 	} else if (!child->leader) {
-		stop_with_error();
+		status = 1;
 	} else if (how && !child->how) {
 		fprintf(stderr, "broker %d: cannot copy from broker %d\n", config.self->id,
 			child->leader->id);
@@ -95,7 +89,7 @@ static void child_ended(struct child *child, int how)
 	child->how = how;
 	child->pid = 0;
 	child->restarts = true;
-	if (!stopping)
+	if (!status)
 		start(child);
 }
 
@@ -107,28 +101,29 @@ static void serve(int signals, int waits)
 		{ .fd = waits, .events = POLLIN },
 	};
 	struct signalfd_siginfo info;
+	bool stopping = false;
 	pid_t pid;
 	int how;
 
-	for (int i = 0; i < config.workers + config.nr_nodes && !stopping; i++) {
+	for (int i = 0; i < config.workers + config.nr_nodes && !status; i++) {
 		if (i >= config.workers)
 			children[i].leader = &config.nodes[i - config.workers];
 		if (i < config.workers || replicator_follows(children[i].leader))
 			start(&children[i]);
 	}
-	while (!stopping) {
+	while (!stopping && !status) {
 		waiting_submit();
 		poll(fds, 2, -1);
 		if (read(signals, &info, sizeof(info)) == sizeof(info))
 			stopping = info.ssi_signo != SIGCHLD;
-		while (!stopping && (pid = waitpid(-1, &how, WNOHANG)) > 0) {
+		while (!stopping && !status && (pid = waitpid(-1, &how, WNOHANG)) > 0) {
 			for_each_child(child) {
 				if (child->pid == pid)
 					child_ended(child, how);
 			}
 		}
 		if (!waiting_events())
-			stop_with_error();
+			status = 1;
 	}
 	for_each_child(child) {
 		if (child->pid > 0)

@@ -2,7 +2,6 @@
 /* Partitions: see partition.h. */
 #include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/param.h>
 #include <unistd.h>

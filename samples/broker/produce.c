@@ -12,15 +12,6 @@
 /* Earlier versions have other batches. librdkafka does not compress if it does not see them. */
 #define FIRST_VERSION	3
 
-/* A request has one batch for each partition: nothing must follow an intact one. */
-static const enum error_code batch_errors[] = {
-	[BATCH_OK] = INVALID_RECORD,
-	[BATCH_SHORT] = CORRUPT_MESSAGE,
-	[BATCH_FORMAT] = UNSUPPORTED_FOR_MESSAGE_FORMAT,
-	[BATCH_CORRUPT] = CORRUPT_MESSAGE,
-	[BATCH_LARGE] = MESSAGE_TOO_LARGE,
-};
-
 static bool enough_in_sync(const struct part *part)
 {
 	return partition_state(part->number).nr_in_sync >=
@@ -31,7 +22,7 @@ static enum error_code append(const struct request *request, struct part *part)
 {
 	uint8_t *records = (uint8_t *)part->records.data;
 	size_t len = MAX(part->records.len, 0);
-	enum batch_error error;
+	enum error_code error;
 	struct batch batch;
 
 	if (request->acks < ACKS_ALL || request->acks > 1)
@@ -39,8 +30,11 @@ static enum error_code append(const struct request *request, struct part *part)
 	if (part->error)
 		return part->error;
 	error = batch_check(records, len, &batch);
-	if (error || batch.size != len)
-		return batch_errors[error];
+	if (error)
+		return error == BATCH_SHORT ? CORRUPT_MESSAGE : error;
+	/* A request has one batch for each partition. */
+	if (batch.size != len)
+		return INVALID_RECORD;
 	if (request->acks == ACKS_ALL && !enough_in_sync(part))
 		return NOT_ENOUGH_REPLICAS;
 	part->offset = partition_append(part->number, records, &batch);

@@ -169,12 +169,6 @@ static void unlock(const struct request *request)
 		group_unlock();
 }
 
-/* Write the size of a message in front of it. */
-static void set_size(struct wire *wire, size_t start)
-{
-	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
-}
-
 struct request *request_begin(uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = message, .size = len };
@@ -243,7 +237,7 @@ void request_write(struct request *request, struct wire *wire)
 	wire_number(wire, 0, PREFIX_SIZE);
 	transfer_header(request, wire);
 	request_fields(request, wire, request->api->request);
-	set_size(wire, start);
+	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
 }
 
 bool request_answer(struct request *request, struct wire *wire)
@@ -261,7 +255,7 @@ bool request_answer(struct request *request, struct wire *wire)
 	if (request->silent)
 		wire->size = start;
 	else
-		set_size(wire, start);
+		wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
 	ok = !wire->failed && !request->failed;
 	request_free(request);
 	return ok;

@@ -45,7 +45,7 @@ static void batch_is_valid_until_a_bit_changes(void)
 	batch_set_base(writer.data, 1234567890123);
 	CHECK(!batch_check(writer.data, size, &batch) && batch.base == 1234567890123);
 	writer.data[size - 1] ^= 1;
-	CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
+	CHECK(batch_check(writer.data, size, &batch) == CORRUPT_MESSAGE);
 	wire_free(&writer);
 }
 
@@ -80,7 +80,7 @@ static void absurd_fields_of_a_batch_are_corrupt(void)
 		if (fields[i].at == 0 && fields[i].value == INT32_MAX)
 			wire_patch(&writer, 4, -1);
 		wire_patch(&writer, CRC_AT, crc32c(writer.data + 21, size - 21));
-		CHECK(batch_check(writer.data, size, &batch) == BATCH_CORRUPT);
+		CHECK(batch_check(writer.data, size, &batch) == CORRUPT_MESSAGE);
 		wire_free(&writer);
 	}
 }
@@ -95,7 +95,8 @@ static void batch_above_the_limit_is_large(void)
 		size_t size = put_batch(&writer, 0, 1, 0);
 
 		wire_patch(&writer, 8, sizes[i]);
-		CHECK(batch_check(writer.data, size, &batch) == (i ? BATCH_LARGE : BATCH_SHORT));
+		CHECK(batch_check(writer.data, size, &batch) ==
+		      (i ? MESSAGE_TOO_LARGE : BATCH_SHORT));
 		wire_free(&writer);
 	}
 }
@@ -107,7 +108,7 @@ static void older_format_is_reported(void)
 	size_t size = put_batch(&writer, 0, 1, 0);
 
 	writer.data[16] = 1;
-	CHECK(batch_check(writer.data, size, &batch) == BATCH_FORMAT);
+	CHECK(batch_check(writer.data, size, &batch) == UNSUPPORTED_FOR_MESSAGE_FORMAT);
 	wire_free(&writer);
 }
 
