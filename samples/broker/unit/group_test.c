@@ -258,12 +258,14 @@ static void disconnect(struct client *client)
 	request_free(client->request);
 }
 
+/* A worker that is killed. */
 static pid_t killed(void (*function)(void))
 {
 	pid_t pid = fork();
 	int how;
 
 	if (!pid) {
+		waiting_open(false);
 		function();
 		raise(SIGKILL);
 	}

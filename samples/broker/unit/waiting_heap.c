@@ -32,6 +32,7 @@ struct heap_wait {
 };
 
 static int timer = -1;
+static uint64_t self;			/* ID of this process */
 static bool in_main;
 static struct heap_wait **heap;
 static size_t nr_heap, max_heap;
@@ -117,6 +118,7 @@ void waiting_remove(void)
 int waiting_open(bool is_main)
 {
 	in_main = is_main;
+	self = getpid();
 	nr_heap = 0;
 	TAILQ_INIT(&ended);
 	timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -138,7 +140,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 		return;
 	}
 	wait->heap = node;
-	wait->id = getpid();
+	wait->id = self;
 	for (int i = 0; i < nr; i++) {
 		node->watches[i].owner = node;
 		LIST_INSERT_HEAD(&watchers[keys[i].kind][keys[i].number], &node->watches[i],
@@ -149,7 +151,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 /* The pending waits of a killed worker are not in this heap. */
 static bool is_pending(const struct wait *wait)
 {
-	return wait->id == (uint64_t)getpid();
+	return wait->id == self;
 }
 
 void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
