@@ -45,6 +45,13 @@ check()
 	fi
 }
 
+# expires COMMAND...: its operation expires.
+expires()
+{
+	"$@" >/dev/null
+	[ $? = 4 ]
+}
+
 # eventually COMMAND...: repeat it until it succeeds, for up to 30 s.
 eventually()
 {
