@@ -8,8 +8,6 @@
 #include <linux/prandom.h>
 #include <linux/types.h>
 
-struct twheel;
-
 /**
  * struct bench_config - configuration of a run, from the module parameters
  * @nr: number of pending timers or operations
@@ -17,8 +15,7 @@ struct twheel;
  * @seed: seed of the random numbers
  * @quick: run only a short functional check
  * @exact: the clock counts instructions
- * @ahead_ns: time from the first add to the expiry of the bucket
- * @others: add and cancel other timers during the run
+ * @ahead_ns: time from the first add to the expiry of the bucket, set by the suite irqs_off
  */
 struct bench_config {
 	unsigned int	nr;
@@ -27,24 +24,13 @@ struct bench_config {
 	bool		quick;
 	bool		exact;
 	u64		ahead_ns;
-	bool		others;
-};
-
-/**
- * struct bench - one of the benchmarks
- * @name: value of the module parameter that selects it
- * @run: runs the benchmark and prints a line of figures. Fails on incorrect behaviour,
- *	never because of low speed.
- */
-struct bench {
-	const char	*name;
-	int		(*run)(const struct bench *bench, const struct bench_config *config);
 };
 
 /**
  * struct bench_suite - comparison of several contenders
  * @name: value of the parameter @suite
- * @run: runs the suite and reports by bench_sample(). Fails as above.
+ * @run: runs the suite and reports by bench_sample(). Fails on incorrect behaviour, never because
+ *	of low speed.
  */
 struct bench_suite {
 	const char	*name;
@@ -92,31 +78,9 @@ int late_op_suite(const struct bench_config *config);
 int irqs_off_suite(const struct bench_config *config);
 
 int cascade_load(const struct bench_config *config, bool spread);
-int cascade_one_tick(const struct bench *bench, const struct bench_config *config);
-int cascade_spread(const struct bench *bench, const struct bench_config *config);
-int cascade_cancel(const struct bench *bench, const struct bench_config *config);
 
 void irqs_probe_start(u64 seed);
 void irqs_probe_stop(void);
 void irqs_probe_report(const char *suite, const char *name, u64 pending);
-
-/**
- * struct others_report - results of the background timers
- * @turns: iterations; each adds and cancels a timer, and adds it again
- * @fired: timers of the second add that fired
- * @cancelled: timers of the second add that were cancelled in time
- * @wrong: timers that did neither or both, or fired early
- * @longest_ns: longest time of an add followed by a cancel
- */
-struct others_report {
-	u64	turns;
-	u64	fired;
-	u64	cancelled;
-	u64	wrong;
-	u64	longest_ns;
-};
-
-int others_start(struct twheel *wheel);
-void others_stop(struct others_report *report);
 
 #endif /* _TWHEEL_BENCH_H */

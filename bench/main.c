@@ -2,12 +2,10 @@
 /*
  * In-kernel benchmarks of twheel. They use only exported symbols.
  *
- * Loading the module runs one benchmark and prints its figures to the kernel log. The
- * load fails if a timer was early, lost, or called twice. It never fails because of low
- * speed: see Documentation/performance.rst for the figures.
- *
- * There are suites, which compare twheel with its peers and report in the format
- * described in report.c, and the three benchmarks of cascade.c.
+ * Loading the module runs one suite, which compares twheel with its peers, and prints its figures
+ * to the kernel log in the format described in report.c. The load fails if a timer was early, lost,
+ * or called twice. It never fails because of low speed: see Documentation/performance.rst for the
+ * figures.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -16,17 +14,12 @@
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/string.h>
-#include <linux/time64.h>
 
 #include "bench.h"
 
-static char *what = "cascade";
-module_param(what, charp, 0444);
-MODULE_PARM_DESC(what, "benchmark to run: cascade, cascade-spread or cascade-cancel (default cascade)");
-
-static char *suite;
+static char *suite = "timer";
 module_param(suite, charp, 0444);
-MODULE_PARM_DESC(suite, "suite to run instead of a benchmark");
+MODULE_PARM_DESC(suite, "suite to run (default timer)");
 
 static unsigned int reps = 5;
 module_param(reps, uint, 0444);
@@ -52,20 +45,6 @@ static unsigned int nr = 1000000;
 module_param(nr, uint, 0444);
 MODULE_PARM_DESC(nr, "number of timers or operations (default 1000000)");
 
-static unsigned int ahead_ms = 5000;
-module_param(ahead_ms, uint, 0444);
-MODULE_PARM_DESC(ahead_ms, "time until the bucket of the timers expires, in ms; must exceed the time to add them (default 5000)");
-
-static bool others = true;
-module_param(others, bool, 0444);
-MODULE_PARM_DESC(others, "add and cancel other timers during a benchmark (default yes)");
-
-static const struct bench benches[] = {
-	{ "cascade",		cascade_one_tick },
-	{ "cascade-spread",	cascade_spread },
-	{ "cascade-cancel",	cascade_cancel },
-};
-
 static const struct bench_suite suites[] = {
 	{ "timer",		timer_suite },
 	{ "memory",		memory_suite },
@@ -79,54 +58,29 @@ static const struct bench_suite suites[] = {
 };
 
 /* The last line marks a complete suite. */
-static int suite_run(const struct bench_config *config)
-{
-	unsigned int i;
-	int err;
-
-	for (i = 0; i < ARRAY_SIZE(suites); i++) {
-		if (strcmp(suites[i].name, suite))
-			continue;
-		err = suites[i].run(config);
-		if (!err)
-			pr_info("end suite=%s\n", suite);
-		return err;
-	}
-	pr_err("no such suite: %s\n", suite);
-	return -EINVAL;
-}
-
-static const struct bench *bench_named(const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(benches); i++)
-		if (!strcmp(benches[i].name, name))
-			return &benches[i];
-	return NULL;
-}
-
 static int __init bench_init(void)
 {
-	const struct bench *bench = bench_named(what);
 	const struct bench_config config = {
 		.nr		= nr,
 		.reps		= reps + exact,
 		.seed		= seed,
 		.quick		= quick,
 		.exact		= exact,
-		.ahead_ns	= ahead_ms * (u64)NSEC_PER_MSEC,
-		.others		= others,
 	};
+	unsigned int i;
+	int err;
 
 	bench_report(exact, only);
-	if (suite && nr && reps)
-		return suite_run(&config);
-	if (!bench || !nr || !reps) {
-		pr_err("no such benchmark: what=%s nr=%u reps=%u\n", what, nr, reps);
-		return -EINVAL;
+	for (i = 0; i < ARRAY_SIZE(suites) && nr && reps; i++) {
+		if (strcmp(suites[i].name, suite))
+			continue;
+		err = suites[i].run(&config);
+		if (!err)
+			pr_info("end suite=%s\n", suite);
+		return err;
 	}
-	return bench->run(bench, &config);
+	pr_err("no such suite: suite=%s nr=%u reps=%u\n", suite, nr, reps);
+	return -EINVAL;
 }
 
 static void __exit bench_exit(void)

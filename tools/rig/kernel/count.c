@@ -48,7 +48,6 @@ static u32 busy;
 
 static __thread struct line *held[NESTING];
 static __thread unsigned int nr_held;
-static __thread void *taken;		/* the lock being taken */
 static __thread uintptr_t stack, stack_size;
 
 static void fail(const char *message)
@@ -154,13 +153,6 @@ void rig_forget(const void *object, size_t size)
 	model_unlock();
 }
 
-void rig_tally(u64 *counter)
-{
-	model_lock();
-	*counter += is_counted();
-	model_unlock();
-}
-
 void rig_lock_begin(const void *lock)
 {
 	struct line *line;
@@ -180,7 +172,6 @@ void rig_lock_begin(const void *lock)
 	if (nr_held == NESTING)
 		fail("too many locks are held");
 	held[nr_held++] = line;
-	taken = (void *)lock;
 }
 
 void rig_lock_end(const void *lock)
@@ -265,19 +256,10 @@ void __tsan_write_range(void *p, long size)
 	rig_touch(p, size, true);
 }
 
-static void touch_atomic(const volatile void *p, size_t size)
-{
-	/* Taking a lock is not another atomic operation. */
-	if (p != taken)
-		RIG_TALLY(atomics);
-	taken = NULL;
-	rig_touch((void *)p, size, true);
-}
-
 #define RMW(bits, type, name)						\
 type __tsan_atomic##bits##_##name(volatile void *p, type value, int order)	\
 {									\
-	touch_atomic(p, bits / 8);					\
+	rig_touch((void *)p, bits / 8, true);				\
 	return __atomic_##name((volatile type *)p, value, __ATOMIC_SEQ_CST);	\
 }
 
@@ -294,13 +276,13 @@ void __tsan_atomic##bits##_store(volatile void *p, type value, int order)	\
 }									\
 type __tsan_atomic##bits##_exchange(volatile void *p, type value, int order)	\
 {									\
-	touch_atomic(p, bits / 8);					\
+	rig_touch((void *)p, bits / 8, true);				\
 	return __atomic_exchange_n((volatile type *)p, value, __ATOMIC_SEQ_CST);	\
 }									\
 bool __tsan_atomic##bits##_compare_exchange_strong(volatile void *p, void *old, type new,	\
 						   int order, int failed)	\
 {									\
-	touch_atomic(p, bits / 8);					\
+	rig_touch((void *)p, bits / 8, true);				\
 	return __atomic_compare_exchange_n((volatile type *)p, (type *)old, new, false,	\
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);	\
 }									\

@@ -110,7 +110,6 @@ unsigned long copy_to_user(void __user *to, const void *from, unsigned long size
 	size_t copied = reachable(to, size, RIG_USER_WRITE);
 
 	might_sleep();
-	RIG_TALLY(copies);
 	rig_touch(from, size, false);
 	rig_fault();
 	user_copy(to, from, copied, true);
@@ -126,7 +125,6 @@ unsigned long copy_from_user(void *to, const void __user *from, unsigned long si
 	size_t copied = reachable(from, size, RIG_USER_READ);
 
 	might_sleep();
-	RIG_TALLY(copies);
 	rig_touch(to, size, true);
 	rig_fault();
 	user_copy(to, from, copied, false);

@@ -13,54 +13,9 @@
 /* Iterations before a waiter calls sched_yield(): the owner may not be running. */
 #define SPINS	200
 
-#ifdef RIG_IRQS_OFF
-u64 rig_irqs_off_longest, rig_irqs_off_counts[RIG_IRQS_OFF_US];
-static __thread unsigned int irqs_off_nesting;
-static __thread u64 irqs_off_since;
-
-static u64 cpu_time(void)
-{
-	struct timespec time;
-
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-	return time.tv_sec * 1000000000ULL + time.tv_nsec;
-}
-
-void rig_irqs_off_reset(void)
-{
-	rig_irqs_off_longest = 0;
-	memset(rig_irqs_off_counts, 0, sizeof(rig_irqs_off_counts));
-}
-
-void rig_irqs_off(void)
-{
-	if (!irqs_off_nesting++)
-		irqs_off_since = cpu_time();
-}
-
-void rig_irqs_on(void)
-{
-	u64 ns, longest;
-
-	if (--irqs_off_nesting)
-		return;
-	ns = cpu_time() - irqs_off_since;
-	__atomic_fetch_add(&rig_irqs_off_counts[min(ns / 1000, RIG_IRQS_OFF_US - 1ULL)], 1,
-			   __ATOMIC_RELAXED);
-	longest = READ_ONCE(rig_irqs_off_longest);
-	while (ns > longest &&
-	       !__atomic_compare_exchange_n(&rig_irqs_off_longest, &longest, ns, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		;
-}
-#endif
-
 void rig_spin_slow(spinlock_t *lock, u32 ticket)
 {
 	unsigned int spins = 0;
-#ifdef RIG_IRQS_OFF
-	u64 begin = cpu_time();
-#endif
 #ifdef RIG_FAIR
 	while (__atomic_load_n(&lock->owner, __ATOMIC_ACQUIRE) != ticket) {
 #else
@@ -79,10 +34,6 @@ void rig_spin_slow(spinlock_t *lock, u32 ticket)
 		if (++spins > SPINS)
 			sched_yield();
 	}
-#ifdef RIG_IRQS_OFF
-	/* The other thread may not even run: that time is not the module's. */
-	irqs_off_since += cpu_time() - begin;
-#endif
 }
 
 void rig_not_held(const char *file, int line, const char *lock)

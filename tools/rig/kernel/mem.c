@@ -66,7 +66,6 @@ void *rig_alloc(size_t size, gfp_t gfp)
 	ms = READ_ONCE(rig_alloc_ms);
 	if (unlikely(ms) && current->pid != 1 && gfpflags_allow_blocking(gfp))
 		msleep(ms);
-	RIG_TALLY(allocations);
 	if (self->memcg && !(gfp & __GFP_ACCOUNT))
 		rig_warn(__FILE__, __LINE__, "allocated for a memory cgroup, and not charged");
 	if (gfp & __GFP_ACCOUNT && gfpflags_allow_blocking(gfp) &&

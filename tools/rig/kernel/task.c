@@ -337,7 +337,6 @@ int wake_up_process(struct task_struct *task)
 {
 	if (__atomic_exchange_n(&task->state, TASK_RUNNING, __ATOMIC_SEQ_CST) == TASK_RUNNING)
 		return 0;
-	RIG_TALLY(wakeups);
 	rig_futex_wake(&task->state);
 	return 1;
 }

@@ -128,7 +128,6 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 	bool first = true;
 
 	rig_alarms++;
-	RIG_TALLY(alarms);
 	list_del_init(&timer->entry);
 	base = base_switch(timer, base);
 	timer->expires = expires;
@@ -230,9 +229,7 @@ static s64 base_run(struct rig_hrtimer_base *base)
 		base->running = timer;
 		spin_unlock(&base->lock);
 
-		rig_irqs_off();
 		WARN_ON(timer->function(timer) != HRTIMER_NORESTART);
-		rig_irqs_on();
 		WARN_ON(in_atomic());
 
 		spin_lock(&base->lock);

@@ -12,11 +12,6 @@
  * @moved: lines fetched from the cache of another CPU, or invalidated there
  * @locks: locks taken; a wake-up takes that of its wait queue
  * @handed_over: locks that another CPU was the last to hold
- * @atomics: other atomic operations
- * @copies: copies to or from user memory
- * @allocations: objects allocated
- * @alarms: calls of hrtimer_start()
- * @wakeups: tasks woken up
  */
 struct rig_counts {
 	u64 accesses;
@@ -24,11 +19,6 @@ struct rig_counts {
 	u64 moved;
 	u64 locks;
 	u64 handed_over;
-	u64 atomics;
-	u64 copies;
-	u64 allocations;
-	u64 alarms;
-	u64 wakeups;
 };
 
 #ifdef RIG_CLOCK
@@ -42,11 +32,7 @@ void rig_touch(const void *p, size_t size, bool write);
 void rig_forget(const void *object, size_t size);
 void rig_lock_begin(const void *lock);
 void rig_lock_end(const void *lock);
-void rig_tally(u64 *counter);
-#define RIG_TALLY(counter)	rig_tally(&rig_counts.counter)
 #else
-#define RIG_TALLY(counter)	((void)0)
-
 static inline void rig_touch(const void *p, size_t size, bool write)
 {
 }

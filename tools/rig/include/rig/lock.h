@@ -94,24 +94,6 @@ static __always_inline void spin_unlock(spinlock_t *lock)
 	rig_jitter();
 }
 
-/* The CPU time with interrupts off, in bins of 1 us; the last one is for all longer times. */
-#define RIG_IRQS_OFF_US		1000
-
-#ifdef RIG_IRQS_OFF
-extern u64 rig_irqs_off_longest, rig_irqs_off_counts[RIG_IRQS_OFF_US];
-void rig_irqs_off_reset(void);
-void rig_irqs_off(void);
-void rig_irqs_on(void);
-#else
-static inline void rig_irqs_off(void)
-{
-}
-
-static inline void rig_irqs_on(void)
-{
-}
-#endif
-
 /* A lock shared with a softirq must not be taken in a hard interrupt. */
 #define spin_lock_bh(lock)								\
 	do { WARN_ON(in_hardirq()); local_bh_disable(); spin_lock(lock); } while (0)
@@ -123,8 +105,8 @@ static inline void rig_irqs_on(void)
 	if (!_taken)									\
 		local_bh_enable();							\
 	_taken; })
-#define spin_lock_irq(lock)		do { rig_irqs_off(); spin_lock(lock); } while (0)
-#define spin_unlock_irq(lock)		do { spin_unlock(lock); rig_irqs_on(); } while (0)
+#define spin_lock_irq(lock)		spin_lock(lock)
+#define spin_unlock_irq(lock)		spin_unlock(lock)
 #define spin_lock_irqsave(lock, flags)	do { (flags) = 0; spin_lock_irq(lock); } while (0)
 #define spin_unlock_irqrestore(lock, flags) do { (void)(flags); spin_unlock_irq(lock); } while (0)
 #define spin_lock_nested(lock, subclass)	spin_lock(lock)
