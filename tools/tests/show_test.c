@@ -7,7 +7,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "../common/show.h"
+#include "../twheelctl/show.h"
 #include "../twheelctl/pending.h"
 #include "tap.h"
 

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "../common/units.h"
+#include "../twheelctl/units.h"
 #include "tap.h"
 
 #define UNTOUCHED	12345

@@ -4,7 +4,7 @@
  */
 #include <stdlib.h>
 
-#include "../common/units.h"
+#include "../twheelctl/units.h"
 #include "../twheelctl/when.h"
 #include "tap.h"
 

@@ -2,8 +2,8 @@
 /*
  * Error numbers by name, as in EINVAL.
  */
-#ifndef TWHEEL_COMMON_ERRORS_H
-#define TWHEEL_COMMON_ERRORS_H
+#ifndef TWHEELCTL_ERRORS_H
+#define TWHEELCTL_ERRORS_H
 
 /* Return: the error number of that name, or 0. */
 int error_number(const char *name);
@@ -13,4 +13,4 @@ const char *error_name(int error);
 
 #define ERROR_EXPECTED	"the name of an error such as EINVAL"
 
-#endif /* TWHEEL_COMMON_ERRORS_H */
+#endif /* TWHEELCTL_ERRORS_H */

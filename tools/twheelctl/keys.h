@@ -4,8 +4,8 @@
  * num: and uuid: resolve ambiguities; hash:TEXT takes a text of any length. A key to
  * watch may have a suffix *NEED.
  */
-#ifndef TWHEEL_COMMON_KEYS_H
-#define TWHEEL_COMMON_KEYS_H
+#ifndef TWHEELCTL_KEYS_H
+#define TWHEELCTL_KEYS_H
 
 #include <stdbool.h>
 
@@ -39,4 +39,4 @@ const char *parse_watch_spec(const char *text, struct twheel_watch_spec *spec);
 
 void add_watch(struct watch_list *list, const struct twheel_watch_spec *spec);
 
-#endif /* TWHEEL_COMMON_KEYS_H */
+#endif /* TWHEELCTL_KEYS_H */

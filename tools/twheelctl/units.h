@@ -2,8 +2,8 @@
 /*
  * Parsing and formatting of numbers and times, and the current time.
  */
-#ifndef TWHEEL_COMMON_UNITS_H
-#define TWHEEL_COMMON_UNITS_H
+#ifndef TWHEELCTL_UNITS_H
+#define TWHEELCTL_UNITS_H
 
 #include <stdbool.h>
 #include <time.h>
@@ -54,4 +54,4 @@ struct timespec to_timespec(__u64 ns);
 /* Return: CLOCK_MONOTONIC in ns, the default clock of deadlines and events. */
 __u64 now_ns(void);
 
-#endif /* TWHEEL_COMMON_UNITS_H */
+#endif /* TWHEELCTL_UNITS_H */

@@ -2,8 +2,8 @@
 /*
  * Exit status of the programs, and failures of the device or of an allocation.
  */
-#ifndef TWHEEL_COMMON_OUTCOME_H
-#define TWHEEL_COMMON_OUTCOME_H
+#ifndef TWHEELCTL_OUTCOME_H
+#define TWHEELCTL_OUTCOME_H
 
 #include <stdbool.h>
 
@@ -33,4 +33,4 @@ enum outcome open_failure(const char *path);
 void *must_realloc(void *memory, unsigned long nr, unsigned long size);
 char *must_strdup(const char *text);
 
-#endif /* TWHEEL_COMMON_OUTCOME_H */
+#endif /* TWHEELCTL_OUTCOME_H */

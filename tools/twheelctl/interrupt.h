@@ -2,8 +2,8 @@
 /*
  * Orderly exit on SIGINT and SIGTERM, for programs that run until interrupted.
  */
-#ifndef TWHEEL_COMMON_INTERRUPT_H
-#define TWHEEL_COMMON_INTERRUPT_H
+#ifndef TWHEELCTL_INTERRUPT_H
+#define TWHEELCTL_INTERRUPT_H
 
 #include <poll.h>
 #include <stdbool.h>
@@ -21,4 +21,4 @@ bool interrupted(void);
 /* ppoll() for up to two descriptors, which also returns if a signal is pending. */
 int wait_or_interrupt(struct pollfd *fds, nfds_t nr, const struct timespec *timeout);
 
-#endif /* TWHEEL_COMMON_INTERRUPT_H */
+#endif /* TWHEELCTL_INTERRUPT_H */

@@ -6,8 +6,8 @@
  * always a string of digits, and has one type: IDs, cookies, values, amounts, and the times of
  * twheelctl in ns. Counts are numbers.
  */
-#ifndef TWHEEL_COMMON_SHOW_H
-#define TWHEEL_COMMON_SHOW_H
+#ifndef TWHEELCTL_SHOW_H
+#define TWHEELCTL_SHOW_H
 
 #include <stdbool.h>
 
@@ -58,4 +58,4 @@ bool show_event(const struct twheel_event *event, const struct watch_list *keys,
 /* Return: the exit status for the last event of an operation. */
 enum outcome event_outcome(const struct twheel_event *event);
 
-#endif /* TWHEEL_COMMON_SHOW_H */
+#endif /* TWHEELCTL_SHOW_H */

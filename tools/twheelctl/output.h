@@ -2,8 +2,8 @@
 /*
  * Write errors of standard output.
  */
-#ifndef TWHEEL_COMMON_OUTPUT_H
-#define TWHEEL_COMMON_OUTPUT_H
+#ifndef TWHEELCTL_OUTPUT_H
+#define TWHEELCTL_OUTPUT_H
 
 #include <stdbool.h>
 
@@ -24,4 +24,4 @@ bool flush_output(void);
 /* Return: @outcome; OUTCOME_DEVICE if the output cannot be written. */
 enum outcome end_output(enum outcome outcome);
 
-#endif /* TWHEEL_COMMON_OUTPUT_H */
+#endif /* TWHEELCTL_OUTPUT_H */
