@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0
 """
-The alert rules and the dashboard of share/.
+The alert rules of share/, and the dashboard.
 
     alerts.py tests LOG FOLDER      write a test of promtool for each situation of scripts/guest/alerts
     alerts.py queries               print the queries of the dashboard as recording rules
-    alerts.py dashboard METRICS     print the dashboard, with a panel for each metric in this file
+    alerts.py dashboard             print the dashboard, with a panel for each metric of twheelctl
 
 The metrics of a situation are taken before and after it. In its test, the gauges keep their last
 values for half an hour, and the counters go on by their increments every 15 seconds.
@@ -17,7 +17,7 @@ import re
 import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
-DASHBOARD = TOP / "share/dashboard.json"
+METRICS = TOP / "tools/twheelctl/metrics.c"
 
 # The alerts that fire in each situation.
 FIRES = {
@@ -123,9 +123,18 @@ def legend_of(name):
     return "{{purgatory}} {{reason}}{{error}}"
 
 
-def panels(text):
+def metrics():
+    """The name, type and description of each metric, from the tables of twheelctl."""
+    text = METRICS.read_text()
+    found = re.findall(r'\{ "(twheel_\w+)", "(gauge|counter)",\s*"(.*?)" \}', text)
+    lateness = re.search(r'^#define LATENESS\s+"(\w+)"', text, re.M)[1]
+    help_text = re.search(r'"# HELP " LATENESS " (.*?)\\n"', text)[1]
+    return [*found, (lateness, "histogram", help_text)]
+
+
+def panels():
     """A panel for each metric; a limit is in the panel of the metric that it limits."""
-    families = re.findall(r"^# TYPE (\S+) (\S+)\n(?:# UNIT .*\n)?# HELP \S+ (.*)", text, re.M)
+    families = metrics()
     limits = {name for name, *_ in families if name.endswith("_limit")}
     for name, kind, help_text in families:
         if kind == "histogram":
@@ -149,7 +158,7 @@ def variable(name, query):
             "current": {"text": "All", "value": "$__all"}}
 
 
-def dashboard(text):
+def dashboard():
     return {
         "title": "twheel",
         "uid": "twheel",
@@ -162,13 +171,13 @@ def dashboard(text):
             variable("instance", "label_values(twheel_wheel_pending, instance)"),
             variable("purgatory", 'label_values(twheel_pending{instance=~"$instance"}, purgatory)'),
         ]},
-        "panels": [panel(number, *arguments) for number, arguments in enumerate(panels(text))],
+        "panels": [panel(number, *arguments) for number, arguments in enumerate(panels())],
     }
 
 
 def queries():
     """With values for the variables."""
-    found = [target["expr"] for entry in json.loads(DASHBOARD.read_text())["panels"]
+    found = [target["expr"] for entry in dashboard()["panels"]
              for target in entry["targets"]]
     rules = [{"record": f"query:{number}", "expr": expr.replace("$__rate_interval", "1m")}
              for number, expr in enumerate(found)]
@@ -180,7 +189,7 @@ match sys.argv[1:]:
         write_tests(pathlib.Path(log), pathlib.Path(folder))
     case ["queries"]:
         print(json.dumps(queries()))
-    case ["dashboard", metrics]:
-        print(json.dumps(dashboard(pathlib.Path(metrics).read_text()), indent="\t"))
+    case ["dashboard"]:
+        print(json.dumps(dashboard(), indent="\t"))
     case _:
         sys.exit(__doc__)
