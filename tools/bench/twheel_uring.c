@@ -8,15 +8,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <liburing.h>
 #include <stdlib.h>
 #include <twheel_uring.h>
 #include <unistd.h>
 
-#include "bench.h"
-
-/* Maximum size of the completion queue. The kernel keeps further entries in an overflow list. */
-#define MOST_ENTRIES	65536
+#include "ring.h"
 
 /* User data of the entries of other calls than adds. */
 #define OTHER		(~0ULL)
@@ -31,7 +27,7 @@
  * @events: the event of each operation
  */
 struct device {
-	struct io_uring			ring;
+	struct ring			ring;
 	int				fd;
 	unsigned int			keys;
 	struct twheel_add_args		args[BATCH];
@@ -39,17 +35,16 @@ struct device {
 	struct twheel_event		*events;
 };
 
-static int init_ring(struct io_uring *ring, unsigned int nr)
+static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
 {
-	struct io_uring_params params = {
-		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_SQE128 |
-			 IORING_SETUP_DEFER_TASKRUN,
-		.cq_entries = 2 * nr < MOST_ENTRIES ? 2 * nr : MOST_ENTRIES,
-	};
+	struct device *device = session->data;
+	const struct twheel_event *event = &device->events[cqe->user_data];
 
-	if (params.cq_entries < 4 * BATCH)
-		params.cq_entries = 4 * BATCH;
-	return io_uring_queue_init_params(2 * BATCH, ring, &params);
+	if (cqe->user_data == OTHER || cqe->res < 0)
+		return cqe->res < 0 ? cqe->res : 0;
+	if (cqe->res != TWHEEL_REASON_EXPIRED)
+		return ended(session, event->cookie);
+	return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
 }
 
 static int open_device(struct session *session, unsigned int keys)
@@ -60,14 +55,15 @@ static int open_device(struct session *session, unsigned int keys)
 	if (!device)
 		return -ENOMEM;
 	device->keys = keys;
+	device->ring.handle = handle;
 	device->events = malloc(session->nr * sizeof(*device->events));
-	error = device->events ? init_ring(&device->ring, session->nr) : -ENOMEM;
+	error = device->events ? ring_init(&device->ring, session, IORING_SETUP_SQE128) : -ENOMEM;
 	if (error)
 		goto free;
 	device->fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
 	if (device->fd < 0) {
 		error = -errno;
-		io_uring_queue_exit(&device->ring);
+		io_uring_queue_exit(&device->ring.uring);
 		goto free;
 	}
 	session->data = device;
@@ -93,55 +89,10 @@ static void close_device(struct session *session)
 {
 	struct device *device = session->data;
 
-	io_uring_queue_exit(&device->ring);
+	io_uring_queue_exit(&device->ring.uring);
 	close(device->fd);
 	free(device->events);
 	free(device);
-}
-
-static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
-{
-	struct device *device = session->data;
-	const struct twheel_event *event = &device->events[cqe->user_data];
-
-	if (cqe->user_data == OTHER || cqe->res < 0)
-		return cqe->res < 0 ? cqe->res : 0;
-	if (cqe->res != TWHEEL_REASON_EXPIRED)
-		return ended(session, event->cookie);
-	return event->time <= now ? expired(session, event->cookie, event->time) : -EIO;
-}
-
-/* Returns the number of completion entries, or a negative error number. */
-static int reap(struct session *session)
-{
-	struct device *device = session->data;
-	struct io_uring_cqe *cqes[2 * BATCH];
-	unsigned int nr;
-	int error = 0;
-	uint64_t now;
-
-	nr = io_uring_peek_batch_cqe(&device->ring, cqes, ARRAY_SIZE(cqes));
-	now = nr ? now_ns() : 0;
-	for (unsigned int i = 0; i < nr && !error; i++)
-		error = handle(session, cqes[i], now);
-	io_uring_cq_advance(&device->ring, nr);
-	return error ? error : (int)nr;
-}
-
-/* Submit, and wait for the given number of completion entries. */
-static int submit(struct session *session, unsigned int entries)
-{
-	struct device *device = session->data;
-	int got = io_uring_submit_and_wait(&device->ring, entries);
-
-	while (got >= 0 && entries) {
-		got = reap(session);
-		if (got > 0)
-			entries -= (unsigned int)got < entries ? (unsigned int)got : entries;
-		else if (!got)
-			got = io_uring_submit_and_wait(&device->ring, 1);
-	}
-	return got < 0 ? got : 0;
 }
 
 static struct twheel_key key_of(uint32_t number)
@@ -170,7 +121,7 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 	int error;
 
 	for (unsigned int i = 0; i < nr; i++) {
-		struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring);
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring.uring);
 
 		if (!sqe)
 			return -ENOSPC;
@@ -179,7 +130,7 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 				      &device->events[numbers[i]]);
 		sqe->user_data = numbers[i];
 	}
-	error = submit(session, 0);
+	error = ring_submit(session, 0);
 	for (unsigned int i = 0; i < nr && !error; i++)
 		session->ops[numbers[i]].handle = device->args[i].id;
 	return error;
@@ -188,7 +139,7 @@ static int add(struct session *session, const uint32_t *numbers, unsigned int nr
 /* Prepare a call other than an add. */
 static int prepare(struct device *device, unsigned int cmd_op, void *args)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring);
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&device->ring.uring);
 
 	if (!sqe)
 		return -ENOSPC;
@@ -207,7 +158,7 @@ static int cancel(struct session *session, const uint32_t *numbers, unsigned int
 
 		error = prepare(session->data, TWHEEL_IOC_CANCEL, &args);
 	}
-	return error ? error : submit(session, 2 * nr);
+	return error ? error : ring_submit(session, 2 * nr);
 }
 
 static int rearm(struct session *session, const uint32_t *numbers, unsigned int nr)
@@ -223,7 +174,7 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 
 		error = prepare(session->data, TWHEEL_IOC_REARM, &args);
 	}
-	return error ? error : submit(session, nr);
+	return error ? error : ring_submit(session, nr);
 }
 
 /* Only one operation watches each key. */
@@ -236,26 +187,7 @@ static int signal_keys(struct session *session, const uint32_t *numbers, unsigne
 
 		error = prepare(session->data, TWHEEL_IOC_SIGNAL, &args);
 	}
-	return error ? error : submit(session, 2 * nr);
-}
-
-static int take(struct session *session, unsigned int timeout_ms)
-{
-	struct device *device = session->data;
-	struct __kernel_timespec timeout = {
-		.tv_sec = timeout_ms / 1000,
-		.tv_nsec = timeout_ms % 1000 * NSEC_PER_MSEC,
-	};
-	struct io_uring_cqe *cqe;
-	int got = reap(session);
-
-	if (got)
-		return got < 0 ? got : 0;
-	got = io_uring_submit_and_wait_timeout(&device->ring, &cqe, 1, &timeout, NULL);
-	if (got < 0 && got != -ETIME && got != -EINTR)
-		return got;
-	got = reap(session);
-	return got < 0 ? got : 0;
+	return error ? error : ring_submit(session, 2 * nr);
 }
 
 #define DEVICE(open_function, kind, signal_function) {	\
@@ -267,7 +199,7 @@ static int take(struct session *session, unsigned int timeout_ms)
 	.cancel = cancel,				\
 	.signal = signal_function,			\
 	.rearm = rearm,					\
-	.take = take,					\
+	.take = ring_take,					\
 	.close = close_device,				\
 	.user_bytes = sizeof(struct twheel_event),	\
 }

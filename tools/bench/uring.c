@@ -8,16 +8,9 @@
  * no entry before the timeout.
  */
 #include <errno.h>
-#include <liburing.h>
 #include <stdlib.h>
 
-#include "bench.h"
-
-/*
- * Maximum size of the completion queue. The kernel keeps further entries in an overflow
- * list.
- */
-#define MOST_ENTRIES	65536
+#include "ring.h"
 
 /* Type of an entry, in the lowest bits of its user data. The rest is a number. */
 enum kind {
@@ -35,7 +28,7 @@ enum kind {
  * @times: deadlines of a batch
  */
 struct uring {
-	struct io_uring			ring;
+	struct ring			ring;
 	unsigned int			at_once;
 	struct __kernel_timespec	times[LARGE_BATCH];
 };
@@ -45,23 +38,18 @@ static uint64_t user_data(uint32_t number, enum kind kind)
 	return (uint64_t)number * KINDS + kind;
 }
 
-/* Use the flags recommended for a single thread, if the kernel supports them. */
-static int init_ring(struct io_uring *ring, unsigned int nr, unsigned int batch)
+static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
 {
-	struct io_uring_params params = {
-		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
-			 IORING_SETUP_DEFER_TASKRUN,
-		.cq_entries = 2 * nr < MOST_ENTRIES ? 2 * nr : MOST_ENTRIES,
-	};
-	int error;
+	uint64_t number = cqe->user_data / KINDS;
+	enum kind kind = cqe->user_data % KINDS;
 
-	if (params.cq_entries < 4 * batch)
-		params.cq_entries = 4 * batch;
-	error = io_uring_queue_init_params(2 * batch, ring, &params);
-	if (error != -EINVAL)
-		return error;
-	params.flags = IORING_SETUP_CQSIZE;
-	return io_uring_queue_init_params(2 * batch, ring, &params);
+	if (kind == KIND_TIMEOUT && cqe->res == -ETIME)
+		return expired(session, number, now);
+	if (kind == KIND_TIMEOUT && cqe->res == -ECANCELED)
+		return ended(session, number);
+	if (kind == KIND_TIMEOUT && !cqe->res)
+		return -EIO;
+	return cqe->res;
 }
 
 static int open_ring(struct session *session, unsigned int at_once)
@@ -72,7 +60,8 @@ static int open_ring(struct session *session, unsigned int at_once)
 	if (!uring)
 		return -ENOMEM;
 	uring->at_once = at_once;
-	error = init_ring(&uring->ring, session->nr, session->contender->batch);
+	uring->ring.handle = handle;
+	error = ring_init(&uring->ring, session, 0);
 	if (error) {
 		free(uring);
 		return error;
@@ -95,55 +84,8 @@ static void close_ring(struct session *session)
 {
 	struct uring *uring = session->data;
 
-	io_uring_queue_exit(&uring->ring);
+	io_uring_queue_exit(&uring->ring.uring);
 	free(uring);
-}
-
-static int handle(struct session *session, const struct io_uring_cqe *cqe, uint64_t now)
-{
-	uint64_t number = cqe->user_data / KINDS;
-	enum kind kind = cqe->user_data % KINDS;
-
-	if (kind == KIND_TIMEOUT && cqe->res == -ETIME)
-		return expired(session, number, now);
-	if (kind == KIND_TIMEOUT && cqe->res == -ECANCELED)
-		return ended(session, number);
-	if (kind == KIND_TIMEOUT && !cqe->res)
-		return -EIO;
-	return cqe->res;
-}
-
-/* Returns the number of completion entries, or a negative error number. */
-static int reap(struct session *session)
-{
-	struct uring *uring = session->data;
-	unsigned int most = 2 * session->contender->batch, nr;
-	struct io_uring_cqe *cqes[2 * LARGE_BATCH];
-	int error = 0;
-	uint64_t now;
-
-	nr = io_uring_peek_batch_cqe(&uring->ring, cqes, most);
-	now = nr ? now_ns() : 0;
-	for (unsigned int i = 0; i < nr && !error; i++)
-		error = handle(session, cqes[i], now);
-	io_uring_cq_advance(&uring->ring, nr);
-	return error ? error : (int)nr;
-}
-
-/* Submit, and wait for the given number of completion entries. */
-static int submit(struct session *session, unsigned int entries)
-{
-	struct uring *uring = session->data;
-	int got = io_uring_submit_and_wait(&uring->ring, entries);
-
-	while (got >= 0 && entries) {
-		got = reap(session);
-		if (got > 0)
-			entries -= (unsigned int)got < entries ? (unsigned int)got : entries;
-		else if (!got)
-			got = io_uring_submit_and_wait(&uring->ring, 1);
-	}
-	return got < 0 ? got : 0;
 }
 
 static struct __kernel_timespec *time_of(struct uring *uring, const struct op *op, unsigned int i)
@@ -186,7 +128,7 @@ static int do_all(struct session *session, const uint32_t *numbers, unsigned int
 	int error = 0;
 
 	for (unsigned int i = 0; i < nr && !error; i++) {
-		struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring);
+		struct io_uring_sqe *sqe = io_uring_get_sqe(&uring->ring.uring);
 
 		if (!sqe)
 			return -ENOSPC;
@@ -194,7 +136,7 @@ static int do_all(struct session *session, const uint32_t *numbers, unsigned int
 		queued++;
 		if (queued < uring->at_once && i + 1 < nr)
 			continue;
-		error = submit(session, queued * answers);
+		error = ring_submit(session, queued * answers);
 		queued = 0;
 	}
 	return error;
@@ -215,25 +157,6 @@ static int rearm(struct session *session, const uint32_t *numbers, unsigned int 
 	return do_all(session, numbers, nr, KIND_REARM, 1);
 }
 
-static int take(struct session *session, unsigned int timeout_ms)
-{
-	struct uring *uring = session->data;
-	struct __kernel_timespec timeout = {
-		.tv_sec = timeout_ms / 1000,
-		.tv_nsec = timeout_ms % 1000 * NSEC_PER_MSEC,
-	};
-	struct io_uring_cqe *cqe;
-	int got = reap(session);
-
-	if (got)
-		return got < 0 ? got : 0;
-	got = io_uring_submit_and_wait_timeout(&uring->ring, &cqe, 1, &timeout, NULL);
-	if (got < 0 && got != -ETIME && got != -EINTR)
-		return got;
-	got = reap(session);
-	return got < 0 ? got : 0;
-}
-
 #define URING(open_function, kind, most) {	\
 	.name = "io_uring",			\
 	.case_name = kind,			\
@@ -242,7 +165,7 @@ static int take(struct session *session, unsigned int timeout_ms)
 	.add = add,				\
 	.cancel = cancel,			\
 	.rearm = rearm,				\
-	.take = take,				\
+	.take = ring_take,			\
 	.close = close_ring,			\
 }
 
