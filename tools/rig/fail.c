@@ -4,8 +4,8 @@
  *
  * A call is made with its first allocation failing, then its second, until it makes no
  * further allocations. A call that fails must return -ENOMEM and have no effect; it may also
- * succeed in spite of a failure. Then it is made once more and must succeed, and is undone.
- * At the end, no allocation is left.
+ * succeed in spite of a failure, and those on operations in the kernel must. Then it is made once
+ * more and must succeed, and is undone. At the end, no allocation is left.
  *
  * The calls above repeat, so that a wheel has all levels that they need: fail_levels.c fails the
  * allocations of levels. Allocations of work items and reapers are not made by the caller:
@@ -35,6 +35,7 @@
 #define DAY	(24 * HOUR)
 
 static unsigned int passed, failed;
+static bool must_succeed;		/* without memory as well */
 
 static struct twheel *made;
 static struct twheel_purgatory *purgatory;
@@ -620,6 +621,8 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 
 		if (err && err != -ENOMEM)
 			wrong = "fails with an error other than -ENOMEM";
+		else if (err && must_succeed)
+			wrong = "needs memory";
 		else if (err && !was_made)
 			wrong = "fails without a failed allocation";
 		else if (!err)
@@ -655,6 +658,8 @@ static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
 		nth += was_made;
 		if (err && (err != -ENOMEM || !was_made))
 			wrong = "fails, but not because of an allocation";
+		else if (err && must_succeed)
+			wrong = "needs memory";
 		else if (!settles_at(before + BUCKETS))
 			wrong = "objects are left";
 	}
@@ -785,11 +790,12 @@ static void test_kernel(void)
 	test_levels();
 	TEST(purgatory_create, undo_purgatory_create);
 	do_purgatory_create();
-	TEST(op_add, undo_op_add);
 	TEST(debugfs_wheels, nothing_to_undo);
 	TEST(debugfs_buckets, nothing_to_undo);
 	TEST(debugfs_purgatories, nothing_to_undo);
 	TEST(debugfs_operations, nothing_to_undo);
+	must_succeed = true;
+	TEST(op_add, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_watch, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_unwatch, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_rearm, undo_op_add);
@@ -800,6 +806,7 @@ static void test_kernel(void)
 	TEST_ON(add_op_of_two_keys, cancel_for_key, undo_op_add);
 	TEST_ON(add_op_of_two_keys, complete_all, undo_op_add);
 	TEST_ON(add_op_of_two_keys, op_iterate, undo_op_add);
+	must_succeed = false;
 	twheel_purgatory_destroy(purgatory);
 	test_growth();
 }
