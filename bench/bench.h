@@ -69,7 +69,6 @@ static inline unsigned int bench_turn(unsigned int rep, unsigned int i, unsigned
 
 int timer_suite(const struct bench_config *config);
 int memory_suite(const struct bench_config *config);
-int lateness_suite(const struct bench_config *config);
 int wakeups_suite(const struct bench_config *config);
 int purgatory_suite(const struct bench_config *config);
 int peers_suite(const struct bench_config *config);
