@@ -73,7 +73,7 @@ static struct twheel_purgatory *random_purgatory(struct torture_purgatory *p,
 						 struct rnd_state *rng)
 {
 	bool few_ops = torture_below(rng, 2), few_watches = !torture_below(rng, 4);
-	/* With 512 or more, the lists of the purgatory keep room for operations. */
+	/* With 512 or more, the lists of the purgatory keep unused quota. */
 	u32 few = torture_below(rng, 3) ? 512 + torture_below(rng, 512) :
 					  8 + torture_below(rng, 32);
 	const struct twheel_purgatory_config config = {

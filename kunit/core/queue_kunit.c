@@ -15,7 +15,7 @@
 static struct twheel_queue queue;
 
 /* Adds find no memory for further levels. */
-static bool starved;
+static bool lacks_memory;
 
 static void queue_start(struct kunit *test, unsigned int slots, u64 now)
 {
@@ -27,13 +27,13 @@ static void queue_end(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, queue.nr_nodes, 0);
 	queue.nr_nodes = 0;
-	starved = false;
+	lacks_memory = false;
 	twheel_queue_destroy(&queue);
 }
 
 static void add(struct kunit *test, struct twheel_node *node, u64 expires)
 {
-	bool grow = !starved && expires != TWHEEL_TICK_NEVER;
+	bool grow = !lacks_memory && expires != TWHEEL_TICK_NEVER;
 
 	while (grow && !twheel_wheel_reaches(&queue.wheel, expires))
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&queue.wheel, GFP_KERNEL), 0);
@@ -298,7 +298,7 @@ static void expiry_is_exact_without_memory_for_levels(struct kunit *test)
 	unsigned int wakeups = 0;
 
 	queue_start(test, 64, 0);
-	starved = true;
+	lacks_memory = true;
 	add(test, &near, 63);
 	add(test, &far, 5000);
 	KUNIT_EXPECT_EQ(test, queue.wheel.nr_levels, 1);
@@ -443,7 +443,7 @@ static void model_run(struct kunit *test, bool lack_memory)
 	queue_start(test, *slots, model->now);
 
 	for (round = 0; round < 5000; round++) {
-		starved = lack_memory && random_below(&random, 100);
+		lacks_memory = lack_memory && random_below(&random, 100);
 		i = random_below(&random, MODEL_NODES);
 		switch (random_below(&random, 8)) {
 		case 0:

@@ -172,7 +172,7 @@ static void far_timer_costs_one_wakeup_per_level(struct kunit *test)
 }
 
 /* An earlier add found no memory for levels. The reaper allocates them. */
-static void reaper_adds_levels_to_starved_wheel(struct kunit *test)
+static void reaper_adds_levels_that_a_wheel_lacks(struct kunit *test)
 {
 	u64 before = shard->wakeups;
 	static struct probe probe;
@@ -265,7 +265,7 @@ static struct kunit_case reaper_cases[] = {
 	KUNIT_CASE(near_timer_costs_one_wakeup),
 	KUNIT_CASE(timers_of_one_tick_share_wakeup),
 	KUNIT_CASE(far_timer_costs_one_wakeup_per_level),
-	KUNIT_CASE(reaper_adds_levels_to_starved_wheel),
+	KUNIT_CASE(reaper_adds_levels_that_a_wheel_lacks),
 	KUNIT_CASE(earlier_timer_reprograms_alarm),
 	KUNIT_CASE(past_deadline_fires_at_once),
 	KUNIT_CASE(due_timers_fire_in_order_after_stall),

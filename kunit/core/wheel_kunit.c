@@ -23,7 +23,7 @@ static void wheel_end(struct kunit *test)
 }
 
 /* Find the bucket for a tick, and set its expiry to the beginning of its slot. */
-static struct twheel_bucket *place_starved(u64 tick)
+static struct twheel_bucket *place_without_memory(u64 tick)
 {
 	struct twheel_bucket *bucket;
 	u64 expires;
@@ -41,7 +41,7 @@ static struct twheel_bucket *place(struct kunit *test, u64 tick)
 		KUNIT_ASSERT_LT(test, wheel.nr_levels, TWHEEL_LEVELS_MAX);
 		KUNIT_ASSERT_EQ(test, twheel_wheel_add_level(&wheel, GFP_KERNEL), 0);
 	}
-	return place_starved(tick);
+	return place_without_memory(tick);
 }
 
 static void expect_place(struct kunit *test, u64 expires, unsigned int level,
@@ -126,7 +126,7 @@ static void tick_beyond_last_level_uses_last_slot(struct kunit *test)
 	unsigned int turns = 0;
 
 	wheel_start(test, 64, 5);
-	while ((bucket = place_starved(1000000))) {
+	while ((bucket = place_without_memory(1000000))) {
 		KUNIT_ASSERT_GT(test, bucket->expires, wheel.now);
 		KUNIT_ASSERT_LE(test, bucket->expires, 1000000);
 		wheel.now = bucket->expires;

@@ -162,7 +162,7 @@ static void full_purgatory_refuses_adds_until_op_ends(struct kunit *test)
 	probe_purgatory = big;
 }
 
-/* At both sides of the number from which on lists of the purgatory keep room. */
+/* At both sides of the number from which on lists of the purgatory keep unused quota. */
 static void limit_is_exact_at_any_size(struct kunit *test)
 {
 	static const u32 limits[] = { 1, 63, 64, 65, 95, 96, 97, 128, 129, 200 };

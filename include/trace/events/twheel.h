@@ -298,7 +298,7 @@ TRACE_EVENT(twheel_op_watch,
 	TP_printk("op=%p more=%d", __entry->op, __entry->more)
 );
 
-/* A signal has reached a pending operation; missing is left of its condition. */
+/* A signal has reached a pending operation; missing is what remains of its condition. */
 TRACE_EVENT(twheel_op_signal,
 	TP_PROTO(const struct twheel_op *op, const struct twheel_key *key),
 	TP_ARGS(op, key),
