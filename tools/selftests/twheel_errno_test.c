@@ -4,6 +4,7 @@
  * Documentation/calls.toml.  twheel_abi_test covers sizes and pointers, twheel_errors_test and
  * twheel_limit_test the errors that need a scenario.
  */
+#include "private.h"
 #include "refused.h"
 
 /* The operations in the list. */
@@ -181,22 +182,7 @@ TEST_F(refused, write)
 }
 
 /* The same errors for operations that end during the test. */
-FIXTURE(ended) {
-	int fd;
-};
-
-FIXTURE_SETUP(ended)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(ended)
-{
-	close(self->fd);
-}
-
-TEST_F(ended, calls_fail_before_and_after_the_event_is_read)
+TEST_F(private, calls_fail_before_and_after_the_event_is_read)
 {
 	struct twheel_watch_spec spec = spec_of(11, 1);
 	struct twheel_pending pending;

@@ -10,24 +10,9 @@
 #include <sys/sendfile.h>
 #include <sys/time.h>
 #include <sys/uio.h>
-#include "selftest.h"
+#include "private.h"
 
 #define EVENT_SIZE	sizeof(struct twheel_event)
-
-FIXTURE(event) {
-	int fd;
-};
-
-FIXTURE_SETUP(event)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(event)
-{
-	close(self->fd);
-}
 
 /* Create @nr events, the i-th with the value @first + i. */
 static bool end_some(int fd, __u64 first, int nr)
@@ -50,7 +35,7 @@ static void set_blocking(int fd, bool blocking)
 	fcntl(fd, F_SETFL, blocking ? flags & ~O_NONBLOCK : flags | O_NONBLOCK);
 }
 
-TEST_F(event, single_reads_are_in_order)
+TEST_F(private, single_reads_are_in_order)
 {
 	struct twheel_event event;
 	int i;
@@ -64,7 +49,7 @@ TEST_F(event, single_reads_are_in_order)
 	EXPECT_EQ(EAGAIN, errno);
 }
 
-TEST_F(event, read_returns_all_queued_events)
+TEST_F(private, read_returns_all_queued_events)
 {
 	struct twheel_event events[20];
 	int i;
@@ -75,7 +60,7 @@ TEST_F(event, read_returns_all_queued_events)
 		EXPECT_EQ(i, events[i].value);
 }
 
-TEST_F(event, read_returns_only_whole_events)
+TEST_F(private, read_returns_only_whole_events)
 {
 	char buffer[4 * EVENT_SIZE];
 	size_t size;
@@ -92,7 +77,7 @@ TEST_F(event, read_returns_only_whole_events)
 	}
 }
 
-TEST_F(event, read_of_many_events_is_in_order)
+TEST_F(private, read_of_many_events_is_in_order)
 {
 	static struct twheel_event events[3000];
 	long i, nr = ARRAY_SIZE(events), got = 0, more;
@@ -110,7 +95,7 @@ TEST_F(event, read_of_many_events_is_in_order)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(event, buffer_smaller_than_an_event_is_refused)
+TEST_F(private, buffer_smaller_than_an_event_is_refused)
 {
 	char buffer[EVENT_SIZE];
 	size_t size;
@@ -127,7 +112,7 @@ TEST_F(event, buffer_smaller_than_an_event_is_refused)
 	EXPECT_EQ(1, query(self->fd).unread);
 }
 
-TEST_F(event, all_fields_are_set)
+TEST_F(private, all_fields_are_set)
 {
 	__u64 before = now_ns(), after, id;
 	struct twheel_event event;
@@ -151,7 +136,7 @@ TEST_F(event, all_fields_are_set)
 	EXPECT_EQ(0, event.expirations);
 }
 
-TEST_F(event, fault_keeps_the_remaining_events_in_order)
+TEST_F(private, fault_keeps_the_remaining_events_in_order)
 {
 	char *edge = cliff();
 	struct twheel_event *two = (void *)(edge - 2 * EVENT_SIZE);
@@ -180,7 +165,7 @@ TEST_F(event, fault_keeps_the_remaining_events_in_order)
 	}
 }
 
-TEST_F(event, fault_at_the_first_event_loses_nothing)
+TEST_F(private, fault_at_the_first_event_loses_nothing)
 {
 	struct twheel_event events[4];
 	char *edge = cliff();
@@ -225,7 +210,7 @@ static bool reader_blocks(struct reader *reader)
 	       wait_for(blocked_in(reader->tid, SYS_read));
 }
 
-TEST_F(event, blocking_read_is_woken_by_each_reason)
+TEST_F(private, blocking_read_is_woken_by_each_reason)
 {
 	__u64 id[3];
 	int i;
@@ -250,7 +235,7 @@ TEST_F(event, blocking_read_is_woken_by_each_reason)
 	}
 }
 
-TEST_F(event, blocking_read_is_woken_by_the_reaper)
+TEST_F(private, blocking_read_is_woken_by_the_reaper)
 {
 	__u64 id = add_deadline(self->fd, 200 * MSEC, 0, 0);
 	struct reader reader = { .fd = self->fd };
@@ -263,7 +248,7 @@ TEST_F(event, blocking_read_is_woken_by_the_reaper)
 	EXPECT_EQ(TWHEEL_REASON_EXPIRED, (int)reader.events[0].reason);
 }
 
-TEST_F(event, fault_passes_the_event_to_the_next_reader)
+TEST_F(private, fault_passes_the_event_to_the_next_reader)
 {
 	struct reader bad = { .fd = self->fd, .to = (void *)cliff() };
 	struct reader good = { .fd = self->fd };
@@ -295,7 +280,7 @@ static void on_signal(int sig)
 	signals++;
 }
 
-TEST_F(event, blocking_read_is_interrupted)
+TEST_F(private, blocking_read_is_interrupted)
 {
 	struct sigaction action = { .sa_handler = on_signal };
 	struct reader reader = { .fd = self->fd };
@@ -311,7 +296,7 @@ TEST_F(event, blocking_read_is_interrupted)
 	EXPECT_EQ(EINTR, reader.error);
 }
 
-TEST_F(event, blocking_read_is_restarted)
+TEST_F(private, blocking_read_is_restarted)
 {
 	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESTART };
 	struct reader reader = { .fd = self->fd };
@@ -352,7 +337,7 @@ static char *split(struct iovec *iov, const size_t *sizes, int nr, char *at)
 }
 
 /* The remaining pieces are no reason to wait for more events. */
-TEST_F(event, readv_does_not_wait_for_more_events)
+TEST_F(private, readv_does_not_wait_for_more_events)
 {
 	static const size_t sizes[] = { EVENT_SIZE, EVENT_SIZE, EVENT_SIZE };
 	struct twheel_event events[3];
@@ -379,7 +364,7 @@ static int bytes_to_read(int fd)
 	return ioctl(fd, FIONREAD, &bytes) ? -errno : bytes;
 }
 
-TEST_F(event, fionread_is_the_size_of_the_queue)
+TEST_F(private, fionread_is_the_size_of_the_queue)
 {
 	struct twheel_event events[3];
 	int fd;
@@ -401,7 +386,7 @@ TEST_F(event, fionread_is_the_size_of_the_queue)
 }
 
 /* Events are stored across pieces of any size. */
-TEST_F(event, readv_into_pieces_of_any_size)
+TEST_F(private, readv_into_pieces_of_any_size)
 {
 	static const struct {
 		size_t sizes[8];
@@ -451,7 +436,7 @@ TEST_F(event, readv_into_pieces_of_any_size)
 }
 
 /* An event that cannot be stored completely stays in the queue. */
-TEST_F(event, readv_faults_in_a_later_piece)
+TEST_F(private, readv_faults_in_a_later_piece)
 {
 	char *edge = cliff(), buffer[EVENT_SIZE];
 	struct iovec iov[3] = {
@@ -473,7 +458,7 @@ TEST_F(event, readv_faults_in_a_later_piece)
 }
 
 /* The file has no position: a positioned read must not consume and lose an event. */
-TEST_F(event, pread_is_refused_or_reads)
+TEST_F(private, pread_is_refused_or_reads)
 {
 	struct twheel_event event;
 	ssize_t got;
@@ -491,7 +476,7 @@ TEST_F(event, pread_is_refused_or_reads)
 }
 
 /* With RWF_NOWAIT, a read of a blocking file fails with EAGAIN or EOPNOTSUPP. */
-TEST_F(event, nowait_does_not_block)
+TEST_F(private, nowait_does_not_block)
 {
 	struct twheel_event event;
 	struct iovec iov = { &event, sizeof(event) };
@@ -510,7 +495,7 @@ TEST_F(event, nowait_does_not_block)
 	EXPECT_EQ(got < 0, query(self->fd).unread);
 }
 
-TEST_F(event, splice_write_and_mmap_are_refused)
+TEST_F(private, splice_write_and_mmap_are_refused)
 {
 	struct twheel_event event;
 	int pipes[2];
@@ -530,7 +515,7 @@ TEST_F(event, splice_write_and_mmap_are_refused)
 	close(pipes[1]);
 }
 
-TEST_F(event, nonblocking_by_open_and_by_fcntl)
+TEST_F(private, nonblocking_by_open_and_by_fcntl)
 {
 	int fd = twheel_open(0);
 	struct twheel_event event;
@@ -544,7 +529,7 @@ TEST_F(event, nonblocking_by_open_and_by_fcntl)
 	close(fd);
 }
 
-TEST_F(event, poll_reports_only_pollin)
+TEST_F(private, poll_reports_only_pollin)
 {
 	struct pollfd pfd = { .fd = self->fd, .events = ~0 };
 	struct twheel_event events[2];
@@ -560,7 +545,7 @@ TEST_F(event, poll_reports_only_pollin)
 	EXPECT_EQ(0, poll(&pfd, 1, 0));
 }
 
-TEST_F(event, poll_and_select_wait_for_expiry)
+TEST_F(private, poll_and_select_wait_for_expiry)
 {
 	struct timeval budget = { .tv_sec = BUDGET_MS / 1000 };
 	struct twheel_event event;
@@ -581,7 +566,7 @@ TEST_F(event, poll_and_select_wait_for_expiry)
 	EXPECT_EQ(id, event.id);
 }
 
-TEST_F(event, epoll_is_level_triggered)
+TEST_F(private, epoll_is_level_triggered)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN };
 	int i, epfd = epoll_create1(EPOLL_CLOEXEC);
@@ -599,7 +584,7 @@ TEST_F(event, epoll_is_level_triggered)
 	close(epfd);
 }
 
-TEST_F(event, epoll_is_edge_triggered)
+TEST_F(private, epoll_is_edge_triggered)
 {
 	struct epoll_event ready, in = { .events = EPOLLIN | EPOLLET };
 	int i, epfd = epoll_create1(EPOLL_CLOEXEC);

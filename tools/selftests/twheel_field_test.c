@@ -6,6 +6,7 @@
  * The structure is static, so that an address with a corrupted half does not
  * refer to memory of this program.
  */
+#include "private.h"
 #include "refused.h"
 
 #define NAME	"fields"
@@ -137,22 +138,7 @@ TEST_F_TIMEOUT(field, extreme_values_are_handled, 240)
 	EXPECT_TRUE(readable(self->fd, 0));
 }
 
-FIXTURE(key) {
-	int fd;
-};
-
-FIXTURE_SETUP(key)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(key)
-{
-	close(self->fd);
-}
-
-TEST_F(key, extreme_values_are_handled)
+TEST_F(private, extreme_values_are_handled)
 {
 	struct twheel_watch_spec *specs = good->spec;
 	unsigned int j, at;

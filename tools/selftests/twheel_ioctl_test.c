@@ -3,25 +3,10 @@
  * The ioctls on single operations with valid arguments: add, complete, cancel, query.
  * twheel_key_test covers keys, twheel_abi_test and twheel_errno_test cover bad arguments.
  */
-#include "selftest.h"
-
-FIXTURE(ioctl) {
-	int fd;
-};
-
-FIXTURE_SETUP(ioctl)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(ioctl)
-{
-	close(self->fd);
-}
+#include "private.h"
 
 /* Unread events count, and those of other files. */
-TEST_F(ioctl, query_has_the_use_of_the_user)
+TEST_F(private, query_has_the_use_of_the_user)
 {
 	int other = twheel_open(O_NONBLOCK), i;
 	struct twheel_query_args before = query(self->fd), after;
@@ -38,7 +23,7 @@ TEST_F(ioctl, query_has_the_use_of_the_user)
 	EXPECT_TRUE(wait_for(query(self->fd).user_ops == before.user_ops + 10));
 }
 
-TEST_F(ioctl, query_of_a_new_purgatory)
+TEST_F(private, query_of_a_new_purgatory)
 {
 	struct twheel_query_args q = query(self->fd);
 	int i;
@@ -73,7 +58,7 @@ TEST_F(ioctl, query_of_a_new_purgatory)
 		EXPECT_EQ(0, q.name[i]);
 }
 
-TEST_F(ioctl, ids_are_distinct_and_never_zero)
+TEST_F(private, ids_are_distinct_and_never_zero)
 {
 	unsigned int i, j, nr = 500, max = query(self->fd).max_pending;
 	__u64 ids[500];
@@ -89,7 +74,7 @@ TEST_F(ioctl, ids_are_distinct_and_never_zero)
 	EXPECT_EQ(nr, query(self->fd).pending);
 }
 
-TEST_F(ioctl, add_sets_only_the_id)
+TEST_F(private, add_sets_only_the_id)
 {
 	struct twheel_watch_spec spec = spec_of(1, 2);
 	struct twheel_add_args args = {
@@ -113,7 +98,7 @@ TEST_F(ioctl, add_sets_only_the_id)
 	EXPECT_EQ(0, op_cancel(self->fd, args.id));
 }
 
-TEST_F(ioctl, cookie_is_returned)
+TEST_F(private, cookie_is_returned)
 {
 	static const __u64 cookies[] = { 0, 1, POISON, ~0ULL };
 	struct twheel_event event;
@@ -130,7 +115,7 @@ TEST_F(ioctl, cookie_is_returned)
 	}
 }
 
-TEST_F(ioctl, complete_ignores_the_condition)
+TEST_F(private, complete_ignores_the_condition)
 {
 	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 5);
@@ -143,7 +128,7 @@ TEST_F(ioctl, complete_ignores_the_condition)
 	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_COMPLETED, ~0ULL);
 }
 
-TEST_F(ioctl, cancel_event_has_no_value)
+TEST_F(private, cancel_event_has_no_value)
 {
 	__u64 none = add_deadline(self->fd, HOUR, 0, 0);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
@@ -155,7 +140,7 @@ TEST_F(ioctl, cancel_event_has_no_value)
 	EXPECT_EVENT(self->fd, none, TWHEEL_REASON_CANCELLED, 0);
 }
 
-TEST_F(ioctl, complete_event_has_the_error)
+TEST_F(private, complete_event_has_the_error)
 {
 	static const int errors[] = { -1, -EIO, -ETIMEDOUT, -4095 };
 	struct twheel_event event;
@@ -173,7 +158,7 @@ TEST_F(ioctl, complete_event_has_the_error)
 	}
 }
 
-TEST_F(ioctl, expiry_counts_one_deadline)
+TEST_F(private, expiry_counts_one_deadline)
 {
 	__u64 id = add_deadline(self->fd, MSEC, 0, 0);
 	struct twheel_event event;
@@ -187,7 +172,7 @@ TEST_F(ioctl, expiry_counts_one_deadline)
 }
 
 /* Slack makes an operation late by no more than itself, never early. */
-TEST_F(ioctl, slack_is_never_early)
+TEST_F(private, slack_is_never_early)
 {
 	static const __u64 slacks[] = { 1, MSEC, 20 * MSEC, TWHEEL_SLACK_COARSE };
 	struct twheel_event event;
@@ -211,7 +196,7 @@ TEST_F(ioctl, slack_is_never_early)
 	}
 }
 
-TEST_F(ioctl, query_counts_every_reason)
+TEST_F(private, query_counts_every_reason)
 {
 	struct twheel_event events[8];
 	struct twheel_query_args q;
@@ -247,7 +232,7 @@ TEST_F(ioctl, query_counts_every_reason)
 	EXPECT_EQ(3, q.completed);
 }
 
-TEST_F(ioctl, each_open_creates_a_purgatory)
+TEST_F(private, each_open_creates_a_purgatory)
 {
 	int other = twheel_open(O_NONBLOCK);
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);

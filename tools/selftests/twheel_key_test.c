@@ -4,24 +4,9 @@
  * watchers reached by a signal, watching more keys, and ended operations, which watch no
  * key.
  */
-#include "selftest.h"
+#include "private.h"
 
-FIXTURE(key) {
-	int fd;
-};
-
-FIXTURE_SETUP(key)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(key)
-{
-	close(self->fd);
-}
-
-TEST_F(key, any_completes_at_the_first_key)
+TEST_F(private, any_completes_at_the_first_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 
@@ -32,7 +17,7 @@ TEST_F(key, any_completes_at_the_first_key)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(key, all_needs_every_key)
+TEST_F(private, all_needs_every_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -45,7 +30,7 @@ TEST_F(key, all_needs_every_key)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 22);
 }
 
-TEST_F(key, all_needs_the_maximum_of_keys)
+TEST_F(private, all_needs_the_maximum_of_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
 	unsigned int i;
@@ -58,7 +43,7 @@ TEST_F(key, all_needs_the_maximum_of_keys)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, TWHEEL_MAX_KEYS);
 }
 
-TEST_F(key, quorum_counts_each_key_once)
+TEST_F(private, quorum_counts_each_key_once)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 3);
 
@@ -86,7 +71,7 @@ do {									\
 		EXPECT_EQ(0, __event.spare[__i]);			\
 } while (0)
 
-TEST_F(key, expired_quorum_tells_which_key_answered)
+TEST_F(private, expired_quorum_tells_which_key_answered)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 1), spec_of(3, 1) };
 	struct twheel_add_args args = {
@@ -103,7 +88,7 @@ TEST_F(key, expired_quorum_tells_which_key_answered)
 	EXPECT_MISSING(args.id, TWHEEL_REASON_EXPIRED, 2, 1);
 }
 
-TEST_F(key, each_end_tells_the_satisfied_keys)
+TEST_F(private, each_end_tells_the_satisfied_keys)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 2), spec_of(2, 1), spec_of(3, 1) };
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 3);
@@ -133,7 +118,7 @@ TEST_F(key, each_end_tells_the_satisfied_keys)
 }
 
 /* Key 1 has bit 0, which key 7 gets later, and the other keys keep their bits. */
-TEST_F(key, each_key_keeps_its_bit)
+TEST_F(private, each_key_keeps_its_bit)
 {
 	static const __u32 keys[] = { 2, 3, 9, 7, 8 }, bits[] = { 1, 2, 3, 0, 4 };
 	struct twheel_watch_spec seen[TWHEEL_MAX_KEYS], more[] = { spec_of(2, 1), spec_of(9, 1) };
@@ -168,7 +153,7 @@ TEST_F(key, each_key_keeps_its_bit)
 	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, 1 << 3 | 1 << 0, 2);
 }
 
-TEST_F(key, all_64_keys_are_told)
+TEST_F(private, all_64_keys_are_told)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS), odd = 0;
 	struct twheel_watch_spec more = spec_of(100, 1);
@@ -186,7 +171,7 @@ TEST_F(key, all_64_keys_are_told)
 	EXPECT_MISSING(id, TWHEEL_REASON_CANCELLED, odd, TWHEEL_MAX_KEYS / 2 + 1);
 }
 
-TEST_F(key, quorum_from_one_key_to_all_of_them)
+TEST_F(private, quorum_from_one_key_to_all_of_them)
 {
 	__u64 one = add_keys(self->fd, TWHEEL_COND_QUORUM, 1, 3);
 	__u64 three = add_keys(self->fd, TWHEEL_COND_QUORUM, 3, 3);
@@ -200,7 +185,7 @@ TEST_F(key, quorum_from_one_key_to_all_of_them)
 	EXPECT_EVENT(self->fd, three, TWHEEL_REASON_COMPLETED, 33);
 }
 
-TEST_F(key, need_is_per_key_and_zero_means_one)
+TEST_F(private, need_is_per_key_and_zero_means_one)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 3), spec_of(2, 0) };
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ALL, 0, specs, 2);
@@ -213,7 +198,7 @@ TEST_F(key, need_is_per_key_and_zero_means_one)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 4);
 }
 
-TEST_F(key, largest_need_is_not_met_early)
+TEST_F(private, largest_need_is_not_met_early)
 {
 	struct twheel_watch_spec spec = spec_of(1, TWHEEL_MAX_NEED);
 	__u64 id = add_specs(self->fd, TWHEEL_COND_ANY, 0, &spec, 1);
@@ -225,7 +210,7 @@ TEST_F(key, largest_need_is_not_met_early)
 	EXPECT_EQ(1, query(self->fd).pending);
 }
 
-TEST_F(key, keys_are_compared_as_a_whole)
+TEST_F(private, keys_are_compared_as_a_whole)
 {
 	struct twheel_watch_spec spec = { .key = { .v = { 1, 2 } } };
 	static const struct twheel_key others[] = {
@@ -250,14 +235,14 @@ TEST_F(key, keys_are_compared_as_a_whole)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
 }
 
-TEST_F(key, signal_without_watchers_completes_nothing)
+TEST_F(private, signal_without_watchers_completes_nothing)
 {
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 	EXPECT_NO_EVENT(self->fd);
 	EXPECT_EQ(0, query(self->fd).keys);
 }
 
-TEST_F(key, signal_before_the_watch_is_not_kept)
+TEST_F(private, signal_before_the_watch_is_not_kept)
 {
 	__u64 id;
 
@@ -269,7 +254,7 @@ TEST_F(key, signal_before_the_watch_is_not_kept)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(key, signal_reaches_every_watcher)
+TEST_F(private, signal_reaches_every_watcher)
 {
 	bool seen[20] = { false };
 	struct twheel_event event;
@@ -294,7 +279,7 @@ TEST_F(key, signal_reaches_every_watcher)
 	EXPECT_NO_EVENT(self->fd);
 }
 
-TEST_F(key, signal_counts_completed_operations)
+TEST_F(private, signal_counts_completed_operations)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
@@ -307,7 +292,7 @@ TEST_F(key, signal_counts_completed_operations)
 	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(key, ended_operations_leave_their_keys_immediately)
+TEST_F(private, ended_operations_leave_their_keys_immediately)
 {
 	__u64 signalled = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 	__u64 completed = add_keys(self->fd, TWHEEL_COND_ALL, 0, 4);
@@ -327,7 +312,7 @@ TEST_F(key, ended_operations_leave_their_keys_immediately)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(key, expired_operation_leaves_its_keys)
+TEST_F(private, expired_operation_leaves_its_keys)
 {
 	struct twheel_watch_spec spec = spec_of(1, 1);
 	struct twheel_add_args args = {
@@ -345,7 +330,7 @@ TEST_F(key, expired_operation_leaves_its_keys)
 	EXPECT_EQ(0, key_signal(self->fd, 1, 1));
 }
 
-TEST_F(key, watch_adds_keys_to_any)
+TEST_F(private, watch_adds_keys_to_any)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	struct twheel_watch_spec more[] = { spec_of(7, 1), spec_of(8, 2) };
@@ -358,7 +343,7 @@ TEST_F(key, watch_adds_keys_to_any)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(key, watch_adds_keys_to_all)
+TEST_F(private, watch_adds_keys_to_all)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	struct twheel_watch_spec more = spec_of(3, 1);
@@ -372,7 +357,7 @@ TEST_F(key, watch_adds_keys_to_all)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(key, watch_keeps_the_quorum)
+TEST_F(private, watch_keeps_the_quorum)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 2);
 	struct twheel_watch_spec more = spec_of(3, 1);
@@ -384,7 +369,7 @@ TEST_F(key, watch_keeps_the_quorum)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(key, watch_ignores_watched_keys)
+TEST_F(private, watch_ignores_watched_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 	struct twheel_watch_spec again[] = { spec_of(1, 5), spec_of(2, 5), spec_of(3, 1) };
@@ -416,7 +401,7 @@ static long kernel_memory(void)
 	return kb;
 }
 
-TEST_F(key, watch_again_takes_no_memory)
+TEST_F(private, watch_again_takes_no_memory)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, TWHEEL_MAX_KEYS);
 	struct twheel_watch_spec again[TWHEEL_MAX_KEYS];
@@ -438,7 +423,7 @@ TEST_F(key, watch_again_takes_no_memory)
 	EXPECT_GT(before + 40000, kernel_memory());
 }
 
-TEST_F(key, watch_up_to_the_maximum_of_keys)
+TEST_F(private, watch_up_to_the_maximum_of_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, TWHEEL_MAX_KEYS - 1);
 	struct twheel_watch_spec last[] = {

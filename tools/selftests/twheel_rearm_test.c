@@ -3,22 +3,7 @@
  * Moving deadlines: always, only to an earlier or a later deadline, and the reported
  * result; many heartbeats in one batch; and moving a deadline while it expires.
  */
-#include "selftest.h"
-
-FIXTURE(rearm) {
-	int fd;
-};
-
-FIXTURE_SETUP(rearm)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(rearm)
-{
-	close(self->fd);
-}
+#include "private.h"
 
 static __u64 deadline_of(int fd, __u64 id)
 {
@@ -27,7 +12,7 @@ static __u64 deadline_of(int fd, __u64 id)
 	return op_info(fd, id, &pending) ? 0 : pending.deadline;
 }
 
-TEST_F(rearm, to_a_later_deadline)
+TEST_F(private, to_a_later_deadline)
 {
 	__u64 id = add_deadline(self->fd, 2 * SEC, 0, 0), control, before = now_ns();
 
@@ -38,7 +23,7 @@ TEST_F(rearm, to_a_later_deadline)
 	EXPECT_EQ(0, op_cancel(self->fd, id));
 }
 
-TEST_F(rearm, to_an_earlier_deadline)
+TEST_F(private, to_an_earlier_deadline)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), before = now_ns();
 	struct twheel_event event;
@@ -53,7 +38,7 @@ TEST_F(rearm, to_an_earlier_deadline)
 	EXPECT_EQ(1, event.expirations);
 }
 
-TEST_F(rearm, to_a_point_in_time)
+TEST_F(private, to_a_point_in_time)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0), when = now_ns() + 2 * HOUR;
 
@@ -63,7 +48,7 @@ TEST_F(rearm, to_a_point_in_time)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_EXPIRED, 0);
 }
 
-TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
+TEST_F(private, to_a_time_of_the_clock_of_the_operation)
 {
 	struct twheel_add_args args = {
 		.clock = CLOCK_REALTIME,
@@ -79,7 +64,7 @@ TEST_F(rearm, to_a_time_of_the_clock_of_the_operation)
 	EXPECT_GE((now.tv_sec + 1) * SEC + HOUR, deadline_of(self->fd, args.id));
 }
 
-TEST_F(rearm, to_never_and_back)
+TEST_F(private, to_never_and_back)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 
@@ -90,7 +75,7 @@ TEST_F(rearm, to_never_and_back)
 }
 
 /* Each mode, from a deadline in two hours to deadlines in one and three hours. */
-TEST_F(rearm, each_mode)
+TEST_F(private, each_mode)
 {
 	static const struct {
 		__u32 mode;
@@ -116,7 +101,7 @@ TEST_F(rearm, each_mode)
 	}
 }
 
-TEST_F(rearm, never_is_later_than_any_deadline)
+TEST_F(private, never_is_later_than_any_deadline)
 {
 	__u64 id = add_deadline(self->fd, TWHEEL_NEVER, 0, 0);
 
@@ -127,7 +112,7 @@ TEST_F(rearm, never_is_later_than_any_deadline)
 	EXPECT_EQ(TWHEEL_NEVER, deadline_of(self->fd, id));
 }
 
-TEST_F(rearm, keys_are_unchanged)
+TEST_F(private, keys_are_unchanged)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 
@@ -138,7 +123,7 @@ TEST_F(rearm, keys_are_unchanged)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(rearm, slack_is_never_early)
+TEST_F(private, slack_is_never_early)
 {
 	static const __u64 slacks[] = { 1, 30 * MSEC, TWHEEL_SLACK_COARSE };
 	struct twheel_event event;
@@ -163,7 +148,7 @@ TEST_F(rearm, slack_is_never_early)
 	}
 }
 
-TEST_F(rearm, only_the_output_field_is_written)
+TEST_F(private, only_the_output_field_is_written)
 {
 	struct twheel_rearm_args args = {
 		.id = add_deadline(self->fd, HOUR, 0, 0),
@@ -178,7 +163,7 @@ TEST_F(rearm, only_the_output_field_is_written)
 	EXPECT_EQ(0, memcmp(&given, &args, sizeof(args)));
 }
 
-TEST_F(rearm, ended_operation_stays_ended)
+TEST_F(private, ended_operation_stays_ended)
 {
 	__u64 id = add_deadline(self->fd, HOUR, 0, 0);
 	__u32 mode;
@@ -233,7 +218,7 @@ static void beat(int fd, struct members *members, int nr)
 			members->heard[i] = now;
 }
 
-TEST_F(rearm, heartbeats_in_one_batch)
+TEST_F(private, heartbeats_in_one_batch)
 {
 	struct members members = { 0 };
 	struct twheel_event event;
@@ -265,7 +250,7 @@ TEST_F(rearm, heartbeats_in_one_batch)
 #define NR_RACES	2000
 
 /* Either the deadline is moved and does not expire, or the call fails. */
-TEST_F(rearm, rearm_races_with_expiry)
+TEST_F(private, rearm_races_with_expiry)
 {
 	unsigned int moved = 0, late = 0;
 	struct twheel_event event;

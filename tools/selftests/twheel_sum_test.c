@@ -3,22 +3,7 @@
  * Amounts: operations that complete when the amounts signalled to their keys reach a
  * threshold, and signals that complete a limited number of operations.
  */
-#include "selftest.h"
-
-FIXTURE(sum) {
-	int fd;
-};
-
-FIXTURE_SETUP(sum)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(sum)
-{
-	close(self->fd);
-}
+#include "private.h"
 
 /* Add an operation with a threshold for the keys 1 to @nr. */
 static __u64 add_sum(int fd, __u64 threshold, __u32 nr, __u32 need)
@@ -59,7 +44,7 @@ static __u64 missing(int fd, __u64 id)
 	return op_info(fd, id, &pending) ? POISON : pending.missing;
 }
 
-TEST_F(sum, operation_completes_at_the_threshold)
+TEST_F(private, operation_completes_at_the_threshold)
 {
 	__u64 id = add_sum(self->fd, 10, 1, 1);
 
@@ -73,7 +58,7 @@ TEST_F(sum, operation_completes_at_the_threshold)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(sum, amounts_of_all_keys_are_added)
+TEST_F(private, amounts_of_all_keys_are_added)
 {
 	__u64 id = add_sum(self->fd, 64, TWHEEL_MAX_KEYS, 0);
 	int i;
@@ -85,7 +70,7 @@ TEST_F(sum, amounts_of_all_keys_are_added)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
 }
 
-TEST_F(sum, amount_above_the_threshold_completes)
+TEST_F(private, amount_above_the_threshold_completes)
 {
 	__u64 id = add_sum(self->fd, 10, 2, 1);
 
@@ -93,7 +78,7 @@ TEST_F(sum, amount_above_the_threshold_completes)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
-TEST_F(sum, end_tells_the_missing_amount)
+TEST_F(private, end_tells_the_missing_amount)
 {
 	__u64 id = add_sum(self->fd, 100, 2, 1);
 	struct twheel_event event;
@@ -106,7 +91,7 @@ TEST_F(sum, end_tells_the_missing_amount)
 	EXPECT_EQ(0, event.satisfied);
 }
 
-TEST_F(sum, amounts_do_not_overflow)
+TEST_F(private, amounts_do_not_overflow)
 {
 	__u64 id = add_sum(self->fd, ~0ULL, 2, 1);
 
@@ -116,7 +101,7 @@ TEST_F(sum, amounts_do_not_overflow)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
 }
 
-TEST_F(sum, amount_0_counts_as_1)
+TEST_F(private, amount_0_counts_as_1)
 {
 	__u64 id = add_sum(self->fd, 3, 1, 1);
 
@@ -127,7 +112,7 @@ TEST_F(sum, amount_0_counts_as_1)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
 }
 
-TEST_F(sum, other_conditions_ignore_amounts)
+TEST_F(private, other_conditions_ignore_amounts)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	struct twheel_watch_spec thrice = spec_of(1, 3);
@@ -140,7 +125,7 @@ TEST_F(sum, other_conditions_ignore_amounts)
 	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(sum, operations_have_their_own_thresholds)
+TEST_F(private, operations_have_their_own_thresholds)
 {
 	__u64 ids[3];
 	int i;
@@ -155,7 +140,7 @@ TEST_F(sum, operations_have_their_own_thresholds)
 	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(sum, watched_keys_count_from_then_on)
+TEST_F(private, watched_keys_count_from_then_on)
 {
 	struct twheel_watch_spec more = spec_of(9, 0);
 	__u64 id = add_sum(self->fd, 5, 1, 1);
@@ -167,7 +152,7 @@ TEST_F(sum, watched_keys_count_from_then_on)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 8);
 }
 
-TEST_F(sum, new_key_cannot_need_two_signals)
+TEST_F(private, new_key_cannot_need_two_signals)
 {
 	struct twheel_watch_spec twice = spec_of(2, 2);
 	__u64 id = add_sum(self->fd, 1, 1, 1);
@@ -176,7 +161,7 @@ TEST_F(sum, new_key_cannot_need_two_signals)
 	EXPECT_EQ(1, query(self->fd).watches);
 }
 
-TEST_F(sum, limit_completes_the_first_watchers)
+TEST_F(private, limit_completes_the_first_watchers)
 {
 	__u64 ids[4];
 	int i;
@@ -193,7 +178,7 @@ TEST_F(sum, limit_completes_the_first_watchers)
 	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 33);
 }
 
-TEST_F(sum, watchers_after_the_limit_are_not_signalled)
+TEST_F(private, watchers_after_the_limit_are_not_signalled)
 {
 	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
 
@@ -204,7 +189,7 @@ TEST_F(sum, watchers_after_the_limit_are_not_signalled)
 	EXPECT_EQ(95, missing(self->fd, large));
 }
 
-TEST_F(sum, only_completed_operations_count_for_the_limit)
+TEST_F(private, only_completed_operations_count_for_the_limit)
 {
 	struct twheel_watch_spec twice = spec_of(1, 2);
 	__u64 waits = add_specs(self->fd, TWHEEL_COND_ANY, 0, &twice, 1);
@@ -216,7 +201,7 @@ TEST_F(sum, only_completed_operations_count_for_the_limit)
 	EXPECT_EVENT(self->fd, waits, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(sum, signal_writes_only_the_output_field)
+TEST_F(private, signal_writes_only_the_output_field)
 {
 	struct twheel_signal_args args = {
 		.key = key_of(1), .amount = POISON, .value = POISON, .limit = 3,
@@ -246,7 +231,7 @@ static void *give_all(void *arg)
 	return arg;
 }
 
-TEST_F(sum, no_amount_of_two_threads_is_lost)
+TEST_F(private, no_amount_of_two_threads_is_lost)
 {
 	__u64 id = add_sum(self->fd, 2 * NR_GIVEN * 3 + 1, 2, 1);
 	pthread_t threads[2];

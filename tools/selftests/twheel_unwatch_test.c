@@ -3,24 +3,10 @@
  * Unwatching keys: the condition without them, calls that are refused because the
  * operation could never complete, and concurrent signals.
  */
+#include "private.h"
 #include "race.h"
 
-FIXTURE(unwatch) {
-	int fd;
-};
-
-FIXTURE_SETUP(unwatch)
-{
-	self->fd = twheel_open(O_NONBLOCK);
-	ASSERT_LE(0, self->fd);
-}
-
-FIXTURE_TEARDOWN(unwatch)
-{
-	close(self->fd);
-}
-
-TEST_F(unwatch, signals_of_the_key_have_no_effect)
+TEST_F(private, signals_of_the_key_have_no_effect)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 3);
 
@@ -32,7 +18,7 @@ TEST_F(unwatch, signals_of_the_key_have_no_effect)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 33);
 }
 
-TEST_F(unwatch, other_operations_still_watch_the_key)
+TEST_F(private, other_operations_still_watch_the_key)
 {
 	__u64 first = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 	__u64 second = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
@@ -45,7 +31,7 @@ TEST_F(unwatch, other_operations_still_watch_the_key)
 	EXPECT_EVENT(self->fd, first, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(unwatch, all_needs_the_other_keys)
+TEST_F(private, all_needs_the_other_keys)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 3);
 
@@ -56,7 +42,7 @@ TEST_F(unwatch, all_needs_the_other_keys)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(unwatch, all_completes_without_the_last_missing_key)
+TEST_F(private, all_completes_without_the_last_missing_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
 
@@ -66,7 +52,7 @@ TEST_F(unwatch, all_completes_without_the_last_missing_key)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(unwatch, quorum_forgets_signals_of_the_key)
+TEST_F(private, quorum_forgets_signals_of_the_key)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_QUORUM, 2, 4);
 
@@ -78,7 +64,7 @@ TEST_F(unwatch, quorum_forgets_signals_of_the_key)
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 3);
 }
 
-TEST_F(unwatch, sum_keeps_amounts_of_the_key)
+TEST_F(private, sum_keeps_amounts_of_the_key)
 {
 	struct twheel_watch_spec specs[] = { spec_of(1, 1), spec_of(2, 1) };
 	struct twheel_add_args args = {
@@ -104,7 +90,7 @@ TEST_F(unwatch, sum_keeps_amounts_of_the_key)
 	EXPECT_EVENT(self->fd, args.id, TWHEEL_REASON_COMPLETED, 2);
 }
 
-TEST_F(unwatch, condition_must_remain_possible)
+TEST_F(private, condition_must_remain_possible)
 {
 	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
 	__u64 all = add_keys(self->fd, TWHEEL_COND_ALL, 0, 1);
@@ -118,7 +104,7 @@ TEST_F(unwatch, condition_must_remain_possible)
 	EXPECT_EQ(1, key_signal(self->fd, 2, 2));
 }
 
-TEST_F(unwatch, unwatched_key_is_refused)
+TEST_F(private, unwatched_key_is_refused)
 {
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ANY, 0, 2);
 
@@ -130,7 +116,7 @@ TEST_F(unwatch, unwatched_key_is_refused)
 	EXPECT_EQ(1 + 3, query(self->fd).watches);
 }
 
-TEST_F(unwatch, rewatched_key_counts_from_zero)
+TEST_F(private, rewatched_key_counts_from_zero)
 {
 	struct twheel_watch_spec again = spec_of(1, 2);
 	__u64 id = add_keys(self->fd, TWHEEL_COND_ALL, 0, 2);
