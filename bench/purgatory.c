@@ -5,7 +5,6 @@
  *	keys0 keys1 keys3 keys16
  *				operations with that number of keys, which no other
  *				operation watches
- *	few_keys many_keys	see purgatory_shared.c
  *
  * The given number of operations is pending during the whole run. A sample consists of
  * several blocks. In each block, a number of operations is ended in random order, and the
@@ -33,7 +32,6 @@
 
 #include "bench.h"
 #include "ops.h"
-#include "purgatory.h"
 
 #define SUITE		"purgatory"
 
@@ -78,17 +76,17 @@ struct way {
 	int			(*end)(const u32 *ids, u32 nr);
 };
 
-u32 purgatory_block(const struct bench_config *config)
+static u32 block_of(const struct bench_config *config)
 {
 	return clamp_t(u32, config->nr / BLOCK_PART, 1, BLOCK_MAX);
 }
 
-u32 purgatory_sample(const struct bench_config *config)
+static u32 sample_of(const struct bench_config *config)
 {
 	return config->quick ? SAMPLE_QUICK : SAMPLE;
 }
 
-void purgatory_report(const char *variant, const char *figure, u64 ns, u64 nr)
+static void report(const char *variant, const char *figure, u64 ns, u64 nr)
 {
 	bench_sample_ns(SUITE, variant, "twheel", figure, run.config->nr, ns, nr);
 }
@@ -212,7 +210,7 @@ static int measure_way(const struct way *way, bool again)
 	int err = 0;
 
 	bench_ops.expected = way->reason;
-	while (!err && nr < purgatory_sample(run.config)) {
+	while (!err && nr < sample_of(run.config)) {
 		ids = next_block();
 		err = timed(way->end, ids, &ns);
 		nr += run.block;
@@ -224,7 +222,7 @@ static int measure_way(const struct way *way, bool again)
 	}
 	if (err)
 		return bench_failure("%s: error %d", way->figure, err);
-	purgatory_report(run.variant, way->figure, ns, nr);
+	report(run.variant, way->figure, ns, nr);
 	return 0;
 }
 
@@ -280,11 +278,11 @@ static int measure_expire(void)
 	u64 ns = 0, intervals = 0;
 	int err = 0;
 
-	while (!err && intervals < purgatory_sample(run.config) / 4)
+	while (!err && intervals < sample_of(run.config) / 4)
 		err = expire_block(nr, &ns, &intervals);
 	if (err)
 		return bench_failure("expire: error %d, %u still pending", err, bench_ops.expiring);
-	purgatory_report(run.variant, "expire", ns, intervals);
+	report(run.variant, "expire", ns, intervals);
 	return 0;
 }
 
@@ -304,7 +302,7 @@ static int measure_once(unsigned int rep)
 	}
 	if (err)
 		return err;
-	purgatory_report(run.variant, "watch", run.watch_ns, run.watched);
+	report(run.variant, "watch", run.watch_ns, run.watched);
 	for (i = 0; i < ARRAY_SIZE(pairs) && !err && bench_ops.nr_keys; i++)
 		err = measure_way(&pairs[bench_turn(rep, i, ARRAY_SIZE(pairs))], false);
 	return err ?: measure_expire();
@@ -365,11 +363,9 @@ static int unique_keys(const char *variant, unsigned int nr_keys)
 static int purgatory_run(const struct bench_config *config)
 {
 	run.config = config;
-	run.block = purgatory_block(config);
+	run.block = block_of(config);
 	return unique_keys("keys0", 0) ?: unique_keys("keys1", 1) ?:
-	       unique_keys("keys3", 3) ?: unique_keys("keys16", 16) ?:
-	       purgatory_shared(config, "few_keys", FEW_KEYS) ?:
-	       purgatory_shared(config, "many_keys", config->nr);
+	       unique_keys("keys3", 3) ?: unique_keys("keys16", 16);
 }
 
 /**

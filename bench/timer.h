@@ -64,12 +64,11 @@ struct timer_contender {
 extern const struct timer_contender bench_twheel;
 extern const struct timer_contender bench_timer_list;
 extern const struct timer_contender bench_hrtimer;
-extern const struct timer_contender bench_delayed_work;
 
 /* Above this number, slow cases are skipped. */
 #define TIMER_MANY		1000000
 
-#define TIMER_CONTENDERS	4
+#define TIMER_CONTENDERS	3
 extern const struct timer_contender *const timer_contenders[TIMER_CONTENDERS];
 
 /**

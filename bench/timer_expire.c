@@ -14,8 +14,7 @@
  * The number of moves per timer is a separate figure. Timers with longer delays than this
  * suite can wait for move three times at the default tick, instead of once or twice.
  *
- * timer_list, hrtimer and delayed_work are held by disabling softirqs, starting shortly
- * before the window.
+ * timer_list and hrtimer are held by disabling softirqs, starting shortly before the window.
  */
 #include <linux/bits.h>
 #include <linux/delay.h>

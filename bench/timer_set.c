@@ -20,7 +20,7 @@
 #define CHUNK	65536U
 
 const struct timer_contender *const timer_contenders[TIMER_CONTENDERS] = {
-	&bench_twheel, &bench_timer_list, &bench_hrtimer, &bench_delayed_work,
+	&bench_twheel, &bench_timer_list, &bench_hrtimer,
 };
 
 struct timer_fired timer_fired = {

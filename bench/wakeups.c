@@ -6,9 +6,6 @@
  *	far	many timers are pending, with delays of 1 h to 24 h
  *	churn	a timer is added with a delay of 20 ms and cancelled, in a loop; it never
  *		fires, unless this thread is kept from running for that long
- *	alone	a single timer per wheel, until its function is called: at most one
- *		wake-up per level. There are several such wheels, with a tick of 1 us
- *		and 64 slots, so that a delay of a second or two is on the fourth level
  */
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -33,25 +30,6 @@
 #define CHURN_NS	(20 * NSEC_PER_MSEC)
 #define CHURN_TURNS	1000
 
-/* Lone timers; their delays are on level ALONE_LEVELS. */
-#define ALONE		8
-#define ALONE_TICK_NS	1024
-#define ALONE_NEAR_NS	(400 * NSEC_PER_MSEC)
-#define ALONE_FAR_NS	(1600 * NSEC_PER_MSEC)
-#define ALONE_LEVELS	4
-
-/* Polling of lone timers. Only a failing run reaches the limit of a minute. */
-#define ALONE_TRIES	1200
-#define ALONE_PAUSE_MS	50
-
-/* A lone timer fires twice. The first call only starts the reaper. */
-struct alone {
-	struct twheel		*wheel;
-	struct twheel_timer	timer;
-	u64			before;
-	unsigned int		called;
-};
-
 static void far_fire(struct twheel_timer *timer)
 {
 	bench_failure("a timer fired an hour early");
@@ -59,13 +37,6 @@ static void far_fire(struct twheel_timer *timer)
 
 static void churn_fire(struct twheel_timer *timer)
 {
-}
-
-static void alone_fire(struct twheel_timer *timer)
-{
-	struct alone *alone = container_of(timer, struct alone, timer);
-
-	WRITE_ONCE(alone->called, alone->called + 1);
 }
 
 static u64 wakeups_of(struct twheel *wheel)
@@ -181,82 +152,6 @@ static int many_run(const struct bench_config *config)
 	return err;
 }
 
-static int alone_make(struct alone *alone)
-{
-	static const struct twheel_config wheel_config = {
-		.name		= "tw_bench",
-		.tick_ns	= ALONE_TICK_NS,
-		.slots		= 64,
-	};
-
-	alone->wheel = twheel_create(&wheel_config);
-	if (IS_ERR(alone->wheel))
-		return PTR_ERR(alone->wheel);
-	alone->called = 0;
-	twheel_timer_init(&alone->timer, alone->wheel, alone_fire);
-	twheel_timer_add(&alone->timer, 0);
-	return 0;
-}
-
-/* Wait until each timer has been called @called times. Returns the number of missing ones. */
-static unsigned int alone_wait(const struct alone *alone, unsigned int nr, unsigned int called)
-{
-	unsigned int i, missing, tries;
-
-	for (tries = 0; tries < ALONE_TRIES; tries++) {
-		for (i = 0, missing = 0; i < nr; i++)
-			missing += READ_ONCE(alone[i].called) != called;
-		if (!missing)
-			break;
-		msleep(ALONE_PAUSE_MS);
-	}
-	return missing;
-}
-
-/* Add each timer to the fourth level and count the wake-ups until all have fired. */
-static int alone_measure(struct alone *alone, unsigned int nr, struct rnd_state *random)
-{
-	unsigned int i, missing = alone_wait(alone, nr, 1);
-	u64 wakeups = 0;
-
-	for (i = 0; i < nr; i++) {
-		alone[i].before = wakeups_of(alone[i].wheel);
-		twheel_timer_add(&alone[i].timer,
-				 twheel_deadline(bench_between(random, ALONE_NEAR_NS,
-							       ALONE_FAR_NS)));
-	}
-	missing += alone_wait(alone, nr, 2);
-	for (i = 0; i < nr; i++)
-		wakeups += wakeups_of(alone[i].wheel) - alone[i].before;
-	if (missing)
-		return bench_failure("of %u lone timers, %u did not fire twice", nr, missing);
-	bench_sample(SUITE, "alone", "twheel", "per_timer", 1, "count",
-		     div_u64(wakeups * 1000, nr));
-	bench_sample(SUITE, "alone", "twheel", "levels", 1, "count", ALONE_LEVELS * 1000);
-	return 0;
-}
-
-static int alone_run(const struct bench_config *config, unsigned int rep)
-{
-	static struct alone alone[ALONE];
-	struct rnd_state random;
-	unsigned int nr;
-	int err = 0;
-
-	prandom_seed_state(&random, config->seed + rep);
-	for (nr = 0; nr < ALONE && !err; nr++)
-		err = alone_make(&alone[nr]);
-	if (err)
-		nr--;
-	else
-		err = alone_measure(alone, nr, &random);
-	while (nr--) {
-		twheel_stop(alone[nr].wheel, NULL, NULL);
-		twheel_destroy(alone[nr].wheel);
-	}
-	return err;
-}
-
 /**
  * wakeups_suite - run the suite
  * @config: configuration
@@ -268,10 +163,7 @@ int wakeups_suite(const struct bench_config *config)
 	unsigned int rep;
 	int err = 0;
 
-	for (rep = 0; rep < config->reps && !err; rep++) {
+	for (rep = 0; rep < config->reps && !err; rep++)
 		err = many_run(config);
-		if (!err)
-			err = alone_run(config, rep);
-	}
 	return err;
 }
