@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Tests of the library's functions with a fake device: each function makes one system
- * call with its parameters and returns the results.
+ * Tests of the library's functions with a fake device: failures, and what the tests of twheel.hpp
+ * and of the Python package, which make each call, do not see.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -69,35 +69,6 @@ ssize_t read(int fd, void *buffer, size_t bytes)
 		fake.calls = 0;			\
 	} while (0)
 
-static void calls_on_one_operation_pass_their_arguments(void)
-{
-	struct twheel_watch_spec specs[2] = { };
-	struct twheel_add_args add = { .cookie = 5 };
-
-	fake_reset();
-	CHECK(!twheel_add(FAKE_FD, &add));
-	CHECK_CALL(TWHEEL_IOC_ADD);
-	CHECK(fake.args.add.cookie == 5);
-	CHECK(!twheel_cancel(FAKE_FD, 7));
-	CHECK_CALL(TWHEEL_IOC_CANCEL);
-	CHECK(fake.args.cancel.id == 7);
-	CHECK(!twheel_complete(FAKE_FD, 7, 8));
-	CHECK_CALL(TWHEEL_IOC_COMPLETE);
-	CHECK(fake.args.complete.id == 7 && fake.args.complete.value == 8 &&
-	      !fake.args.complete.error);
-	CHECK(!twheel_complete_error(FAKE_FD, 7, -EIO));
-	CHECK_CALL(TWHEEL_IOC_COMPLETE);
-	CHECK(fake.args.complete.id == 7 && fake.args.complete.error == -EIO &&
-	      !fake.args.complete.value);
-	CHECK(!twheel_watch(FAKE_FD, 7, specs, 2));
-	CHECK_CALL(TWHEEL_IOC_WATCH);
-	CHECK(fake.args.watch.id == 7 && fake.args.watch.nr_keys == 2 &&
-	      fake.args.watch.keys == (uintptr_t)specs);
-	CHECK(!twheel_unwatch(FAKE_FD, 7, key));
-	CHECK_CALL(TWHEEL_IOC_UNWATCH);
-	CHECK(fake.args.unwatch.id == 7 && fake.args.unwatch.key.v[1] == 4);
-}
-
 static void answer_id(unsigned long request, void *args)
 {
 	CHECK(request == TWHEEL_IOC_ADD);
@@ -126,52 +97,6 @@ static void add_sets_the_key_size_and_only_the_id(void)
 	CHECK(!twheel_add(FAKE_FD, &args) && !fake.args.add.key_size);
 }
 
-static void size_of_keys_and_entries_is_passed(void)
-{
-	struct twheel_watch_spec keys[2] = { };
-	struct twheel_pending entries[2];
-	uint64_t cursor = 0;
-
-	fake_reset();
-	CHECK(!twheel_watch(FAKE_FD, 7, keys, 2));
-	CHECK(fake.args.watch.key_size == sizeof(keys[0]));
-	CHECK(!twheel_watch(FAKE_FD, 7, keys, 0) && !fake.args.watch.key_size);
-	CHECK(!twheel_info(FAKE_FD, 7, entries, keys, 2));
-	CHECK(fake.args.info.key_size == sizeof(keys[0]));
-	CHECK(!twheel_info(FAKE_FD, 7, entries, NULL, 0));
-	CHECK(!fake.args.info.key_size && !fake.args.info.keys);
-	CHECK(!twheel_list(FAKE_FD, 0, &cursor, entries, 2));
-	CHECK(fake.args.list.entry_size == sizeof(entries[0]));
-}
-
-static void answer_moved(unsigned long request, void *args)
-{
-	struct twheel_rearm_args *rearm = args;
-
-	CHECK(request == TWHEEL_IOC_REARM);
-	rearm->moved = !(rearm->flags & ~TWHEEL_REARM_ABSTIME);
-}
-
-static void rearm_returns_whether_it_moved_the_deadline(void)
-{
-	struct twheel_rearm_args args = { .id = 7, .slack = 9, .flags = TWHEEL_REARM_IF_LATER };
-
-	fake_reset();
-	fake.answer = answer_moved;
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, TWHEEL_REARM_ABSTIME) == 1);
-	CHECK_CALL(TWHEEL_IOC_REARM);
-	CHECK(fake.args.rearm.id == 7 && fake.args.rearm.deadline == 8 &&
-	      fake.args.rearm.flags == TWHEEL_REARM_ABSTIME);
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, TWHEEL_REARM_IF_EARLIER) == 0);
-	CHECK(fake.args.rearm.flags == TWHEEL_REARM_IF_EARLIER);
-	CHECK(twheel_rearm_with(FAKE_FD, &args) == 0);
-	CHECK(fake.args.rearm.slack == 9);
-	args.flags = TWHEEL_REARM_ALWAYS;
-	CHECK(twheel_rearm_with(FAKE_FD, &args) == 1 && args.moved == 1);
-	fake.error = EALREADY;
-	CHECK(twheel_rearm(FAKE_FD, 7, 8, 0) == -1 && errno == EALREADY);
-}
-
 static void answer_counts(unsigned long request, void *args)
 {
 	switch (request) {
@@ -191,30 +116,6 @@ static void answer_counts(unsigned long request, void *args)
 		((struct twheel_remove_args *)args)->cancelled = 15;
 		break;
 	}
-}
-
-static void calls_on_many_operations_count_them(void)
-{
-	struct twheel_signal_args args = { .key = key, .amount = 6, .limit = 2 };
-	unsigned int nr = 0;
-
-	fake_reset();
-	fake.answer = answer_counts;
-	CHECK(!twheel_signal(FAKE_FD, key, 5, &nr) && nr == 11);
-	CHECK_CALL(TWHEEL_IOC_SIGNAL);
-	CHECK(fake.args.signal.key.v[0] == 3 && fake.args.signal.value == 5);
-	CHECK(!twheel_signal_with(FAKE_FD, &args) && args.completed == 11);
-	CHECK_CALL(TWHEEL_IOC_SIGNAL);
-	CHECK(fake.args.signal.amount == 6 && fake.args.signal.limit == 2);
-	CHECK(!twheel_cancel_key(FAKE_FD, key, &nr) && nr == 12);
-	CHECK_CALL(TWHEEL_IOC_CANCEL_KEY);
-	CHECK(fake.args.cancel_key.key.v[0] == 3);
-	CHECK(!twheel_complete_all(FAKE_FD, 0, -EIO, TWHEEL_COMPLETE_OTHERS, &nr) && nr == 13);
-	CHECK_CALL(TWHEEL_IOC_COMPLETE_ALL);
-	CHECK(fake.args.complete_all.error == -EIO &&
-	      fake.args.complete_all.flags == TWHEEL_COMPLETE_OTHERS);
-	CHECK(!twheel_drain(FAKE_FD, &nr) && nr == 14);
-	CHECK_CALL(TWHEEL_IOC_DRAIN);
 }
 
 static void counts_are_optional(void)
@@ -246,48 +147,6 @@ static void interrupted_call_reports_its_progress(void)
 	CHECK(twheel_drain(FAKE_FD, NULL) == -1 && errno == EINTR);
 }
 
-static void answer_states(unsigned long request, void *args)
-{
-	struct twheel_pending *pending;
-
-	switch (request) {
-	case TWHEEL_IOC_INFO:
-		pending = (void *)(uintptr_t)((struct twheel_info_args *)args)->entry;
-		pending->nr_keys = 3;
-		break;
-	case TWHEEL_IOC_LIST:
-		((struct twheel_list_args *)args)->cursor = 99;
-		((struct twheel_list_args *)args)->nr = 1;
-		break;
-	case TWHEEL_IOC_QUERY:
-		((struct twheel_query_args *)args)->pending = 17;
-		break;
-	}
-}
-
-static void info_list_and_query_return_the_state(void)
-{
-	struct twheel_watch_spec keys[2];
-	struct twheel_pending entries[2];
-	struct twheel_query_args query;
-	uint64_t cursor = 98;
-
-	fake_reset();
-	fake.answer = answer_states;
-	CHECK(!twheel_info(FAKE_FD, 7, entries, keys, 2) && entries[0].nr_keys == 3);
-	CHECK_CALL(TWHEEL_IOC_INFO);
-	CHECK(fake.args.info.id == 7 && fake.args.info.max_keys == 2 &&
-	      fake.args.info.keys == (uintptr_t)keys);
-	CHECK(twheel_list(FAKE_FD, TWHEEL_LIST_OTHERS, &cursor, entries, 2) == 1 && cursor == 99);
-	CHECK_CALL(TWHEEL_IOC_LIST);
-	CHECK(fake.args.list.cursor == 98 && fake.args.list.max_entries == 2 &&
-	      fake.args.list.flags == TWHEEL_LIST_OTHERS &&
-	      fake.args.list.entries == (uintptr_t)entries);
-	memset(&query, 0xff, sizeof(query));
-	CHECK(!twheel_query(FAKE_FD, &query) && query.pending == 17);
-	CHECK_CALL(TWHEEL_IOC_QUERY);
-}
-
 static void events_returns_a_descriptor(void)
 {
 	fake_reset();
@@ -303,17 +162,6 @@ static void events_returns_a_descriptor(void)
 	CHECK(!fake.calls);
 	fake.error = EPERM;
 	CHECK(twheel_events(FAKE_FD, 0, 0) == -1 && errno == EPERM);
-}
-
-static void restrict_is_one_call(void)
-{
-	fake_reset();
-	CHECK(!twheel_restrict(FAKE_FD, TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_LIST));
-	CHECK_CALL(TWHEEL_IOC_RESTRICT);
-	CHECK(!fake.args.restrict_args.flags &&
-	      fake.args.restrict_args.rights == (TWHEEL_RIGHT_ADD | TWHEEL_RIGHT_LIST));
-	fake.error = EBADF;
-	CHECK(twheel_restrict(FAKE_FD, 0) == -1 && errno == EBADF);
 }
 
 static void failure_sets_only_errno(void)
@@ -452,19 +300,11 @@ static void read_counts_events_instead_of_bytes(void)
 int main(void)
 {
 	static const struct tap_case cases[] = {
-		{ "calls on one operation pass their arguments",
-		  calls_on_one_operation_pass_their_arguments },
 		{ "add sets the key size and only the id", add_sets_the_key_size_and_only_the_id },
-		{ "the size of keys and entries is passed", size_of_keys_and_entries_is_passed },
-		{ "rearm returns whether it moved the deadline",
-		  rearm_returns_whether_it_moved_the_deadline },
-		{ "calls on many operations count them", calls_on_many_operations_count_them },
 		{ "counts are optional", counts_are_optional },
 		{ "an interrupted call reports its progress",
 		  interrupted_call_reports_its_progress },
-		{ "info, list and query return the state", info_list_and_query_return_the_state },
 		{ "events returns a descriptor", events_returns_a_descriptor },
-		{ "restrict is one call", restrict_is_one_call },
 		{ "a failure sets only errno", failure_sets_only_errno },
 		{ "open adds its flags", open_adds_its_flags },
 		{ "an invalid name opens nothing", invalid_name_opens_nothing },
