@@ -603,9 +603,30 @@ static void nothing_to_undo(void)
 {
 }
 
-static void test(const char *name, int (*call)(void), void (*undo)(void))
+/* The counts of the open files, but for those that other threads change. */
+struct state {
+	struct twheel_query_args of[2];
+};
+
+static void get_state(struct state *state)
 {
+	struct file *files[] = { file, named };
+	unsigned int i;
+
+	memset(state, 0, sizeof(*state));
+	for (i = 0; i < ARRAY_SIZE(files); i++) {
+		if (files[i])
+			rig_ioctl(files[i], TWHEEL_IOC_QUERY, &state->of[i]);
+		state->of[i].wakeups = 0;
+	}
+}
+
+/* Return: whether the call has failed with -ENOMEM, without an effect. */
+static bool test(const char *name, int (*call)(void), void (*undo)(void))
+{
+	struct state before_call, after_call;
 	const char *wrong = NULL;
+	bool refused = false;
 	unsigned int nth;
 	s64 before;
 	int err;
@@ -617,8 +638,11 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 		undo();
 	before = allocated_at_rest();
 	for (nth = 1; nth < MOST && !wrong; nth++) {
-		bool was_made = fail_nth(nth, call, &err);
+		bool was_made;
 
+		get_state(&before_call);
+		was_made = fail_nth(nth, call, &err);
+		refused |= err == -ENOMEM;
 		if (err && err != -ENOMEM)
 			wrong = "fails with an error other than -ENOMEM";
 		else if (err && must_succeed)
@@ -629,13 +653,24 @@ static void test(const char *name, int (*call)(void), void (*undo)(void))
 			undo();
 		if (!wrong && !settles_at(before + BUCKETS))
 			wrong = "objects are left";
+		get_state(&after_call);
+		if (!wrong && err && memcmp(&before_call, &after_call, sizeof(after_call)))
+			wrong = "has an effect";
 		if (!was_made)
 			break;
 	}
 	verdict(name, wrong, nth - 1);
+	return refused && !wrong;
 }
 
 #define TEST(call, undo)	test(#call, do_##call, undo)
+
+/* A test of an error in Documentation/calls.toml, for scripts/check-abi */
+#define GIVES(call, error, test)					\
+do {									\
+	if (!(test))							\
+		verdict(#call, "does not fail with " #error, 0);	\
+} while (0)
 
 /* A call on an object that is created before each attempt, and destroyed after it. */
 static void test_on(const char *name, void (*prepare)(void), int (*call)(void),
@@ -815,7 +850,7 @@ static void test_device(void)
 {
 	struct twheel_remove_args remove = { .name = "fail" };
 
-	TEST(open, undo_open);
+	GIVES(open, ENOMEM, TEST(open, undo_open));
 	if (open_as("/dev/twheel", &file) || open_as("/dev/twheel-control", &control) ||
 	    create_name("fail") || open_as("/dev/twheel-fail", &named)) {
 		verdict("device", "cannot be opened", 0);
@@ -824,15 +859,15 @@ static void test_device(void)
 	TEST(open_named, undo_open);
 	TEST(device_add, undo_device_add);
 	TEST(device_add_keys1, undo_device_add);
-	TEST(device_add_keys64, undo_device_add);
+	GIVES(TWHEEL_IOC_ADD, ENOMEM, TEST(device_add_keys64, undo_device_add));
 	TEST(device_add_periodic, undo_device_add);
 	TEST(device_add_detached, undo_device_add_detached);
 	TEST_ON(drop_wheels, device_add, undo_device_add);
-	TEST(device_events, undo_open);
+	GIVES(TWHEEL_IOC_EVENTS, ENOMEM, TEST(device_events, undo_open));
 	TEST_ON(drop_wheels, device_batch, undo_device_batch);
 	do_device_add_keys1();
-	TEST(device_watch, undo_device_watch);
-	TEST(device_info, nothing_to_undo);
+	GIVES(TWHEEL_IOC_WATCH, ENOMEM, TEST(device_watch, undo_device_watch));
+	GIVES(TWHEEL_IOC_INFO, ENOMEM, TEST(device_info, nothing_to_undo));
 	TEST(device_list, nothing_to_undo);
 	TEST(device_query, nothing_to_undo);
 	TEST(device_rearm, nothing_to_undo);
@@ -849,7 +884,7 @@ static void test_device(void)
 	TEST_ON(open_one, device_drain, undo_open);
 	TEST_ON(open_one_named, device_restrict, undo_open);
 	TEST_ON(create_another, device_remove, undo_create_named);
-	TEST(create_named, undo_create_named);
+	GIVES(TWHEEL_IOC_CREATE, ENOMEM, TEST(create_named, undo_create_named));
 	TEST(fasync, undo_fasync);
 	test_slow_growth();
 	rig_close(named);

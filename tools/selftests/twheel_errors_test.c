@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Errors of Documentation/calls.toml that need a scenario, provoked in one way. Other programs
- * cover the other ways; twheel_errno_test covers bad arguments, twheel_memory_test failed
+ * cover the other ways; twheel_errno_test covers bad arguments, tools/rig/fail.c failed
  * allocations.
  *
  * Needs the module parameters user_max_files=64 user_max_ops=64 max_purgatories=4
