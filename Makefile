@@ -15,6 +15,8 @@ export SEED THREADS OPS KUNIT_FILTER TESTS TORTURE_KERNEL FUZZ_KERNEL PCS
 export QUICK SUITES PLACES REPS NR ONLY
 export SUITE CASE IN KERNEL ROWS
 
+#: To use twheel
+
 all: tools ## build the tools, and the module if the kernel headers are installed
 	+@if [ -e $(KDIR)/Makefile ]; then \
 		$(MAKE) --no-print-directory module; \
@@ -50,21 +52,6 @@ modules_uninstall: ## remove the files of make modules_install
 	+@$(tools) -s uninstall-system DESTDIR=$(abspath $(INSTALL_MOD_PATH))
 	+@scripts/install-module -u $(KDIR) $(out) $(abspath $(INSTALL_MOD_PATH))
 
-deb: ## build Debian packages of the last commit in build/deb, and check them with lintian
-	@scripts/install-packages deb
-	@scripts/build-deb
-
-htmldocs: ## render Documentation/ in build/html
-	@scripts/install-packages check
-	@scripts/htmldocs
-	@echo "built build/html/index.html"
-
-series: ## write the patches for mainline to build/series (SIGNER="A Name <address>")
-	@scripts/series "$$(scripts/kernel-source 7.3)" build/series "$(SIGNER)"
-	@scripts/series "$$(scripts/kernel-source)" build/series/6.12 "$(SIGNER)"
-	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
-	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
-
 demo: ## install the packages, build, and run a demo in a VM (DEMO_KERNEL=6.1|6.12)
 	@scripts/demo $(DEMO_KERNEL)
 
@@ -74,6 +61,8 @@ vm: ## a shell in that VM, with the module loaded and twheelctl in PATH (DEMO_KE
 shell: ## a second shell in that VM, from another terminal (DEMO_KERNEL=)
 	@scripts/install-packages demo
 	@scripts/second-shell $(DEMO_KERNEL)
+
+#: To check a change
 
 check-quick: ## before a commit: static checks, tools, KUnit, a short run of the native rig
 check: ## before a push: all kinds of tests, about ten minutes
@@ -98,7 +87,7 @@ check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.ca
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## 32-bit selftests on Debian's 6.12
 check-kernels: ## selftests on the kernels of Debian 13, with PREEMPT_RT and on arm64; needs root
-check-debug: ## race and fault injection selftests, torture and fuzzing on the debug kernel
+check-debug: ## race selftests, torture and fuzzing on the debug kernel
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
@@ -112,20 +101,7 @@ check-%:
 		$(if $(filter long kernels 7.3 trixie rt arm64,$*),kernels)
 	@scripts/check $*
 
-bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=, ONLY=)
-	@scripts/bench
-
-exact-update: ## write today's numbers of instructions to bench/exact.txt
-	@scripts/install-packages check
-	@UPDATE=1 scripts/check exact
-
-profile: ## the functions of a benchmark with their shares (SUITE=, CASE=, IN=, KERNEL=, ROWS=)
-	@scripts/install-packages profile
-	@scripts/profile
-
-bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
-	@scripts/install-packages check
-	@scripts/bench-broker
+#: To run for long
 
 torture: export MINUTES ?= 10
 torture: ## stress timers and operations for ten minutes (MINUTES=, TORTURE_KERNEL=)
@@ -146,11 +122,43 @@ rig-broken: ## check that the rig detects deliberately broken variants
 	@scripts/install-packages check
 	@scripts/rig broken
 
+bench: ## run all benchmarks (QUICK=1, SUITES=, PLACES=, REPS=, NR=, ONLY=)
+	@scripts/bench
+
+bench-broker: ## compare the broker of samples/broker with its heap variant, in a VM (ROUNDS=)
+	@scripts/install-packages check
+	@scripts/bench-broker
+
+#: To develop
+
+deb: ## build Debian packages of the last commit in build/deb, and check them with lintian
+	@scripts/install-packages deb
+	@scripts/build-deb
+
+htmldocs: ## render Documentation/ in build/html
+	@scripts/install-packages check
+	@scripts/htmldocs
+	@echo "built build/html/index.html"
+
+series: ## write the patches for mainline to build/series (SIGNER="A Name <address>")
+	@scripts/series "$$(scripts/kernel-source 7.3)" build/series "$(SIGNER)"
+	@scripts/series "$$(scripts/kernel-source)" build/series/6.12 "$(SIGNER)"
+	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
+	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
+
+exact-update: ## write today's numbers of instructions to bench/exact.txt
+	@scripts/install-packages check
+	@UPDATE=1 scripts/check exact
+
+profile: ## the functions of a benchmark with their shares (SUITE=, CASE=, IN=, KERNEL=, ROWS=)
+	@scripts/install-packages profile
+	@scripts/profile
+
 clean: ## remove the build output, but not the cached kernels
 	rm -rf build
 
 help: ## list the targets
-	@sed -n 's/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
+	@sed -n 's/^#: /\n/p; s/^\([a-z0-9._-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 27
 
 .PHONY: all module samples tools install uninstall modules_install modules_uninstall htmldocs deb series
 .PHONY: demo vm shell check bench bench-broker exact-update profile torture fuzz rig rig-broken clean help
