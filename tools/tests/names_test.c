@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "../twheelctl/names.h"
-#include "../twheelctl/nearest.h"
+#include "../twheelctl/pending.h"
 #include "tap.h"
 
 #define CLASS_TEMPLATE	"/tmp/names_test.XXXXXX"

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "guess.h"
 #include "options.h"
 #include "output.h"
 
@@ -91,21 +90,20 @@ static int nr_starting(const char *start)
 	return nr;
 }
 
-/* Prints the commands that start with @name, or those that resemble it. */
+/* Prints the commands that start with @name. */
 static void report_unknown(const char *name)
 {
 	bool ambiguous = nr_starting(name);
-	const char *before = ambiguous ? ": " : "; did you mean ";
+	const char *before = ": ";
 
 	fprintf(stderr, "twheelctl: %s command '%s'", ambiguous ? "ambiguous" : "unknown", name);
-	for (const struct command_entry *entry = commands; entry->name; entry++) {
-		if (ambiguous ? strncmp(entry->name, name, strlen(name)) :
-				!resembles(name, entry->name))
+	for (const struct command_entry *entry = commands; entry->name && ambiguous; entry++) {
+		if (strncmp(entry->name, name, strlen(name)))
 			continue;
 		fprintf(stderr, "%s%s", before, entry->name);
-		before = ambiguous ? ", " : " or ";
+		before = ", ";
 	}
-	fputs(ambiguous || *before != ' ' ? "\n" : "?\n", stderr);
+	fputs("\n", stderr);
 	try_help(NULL);
 }
 

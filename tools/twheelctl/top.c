@@ -8,7 +8,6 @@
 #include "frames.h"
 #include "pending.h"
 #include "show.h"
-#include "nearest.h"
 #include "failure.h"
 #include "units.h"
 
