@@ -58,26 +58,6 @@ TEST_F(private, operation_completes_at_the_threshold)
 	EXPECT_EQ(0, query(self->fd).watches);
 }
 
-TEST_F(private, amounts_of_all_keys_are_added)
-{
-	__u64 id = add_sum(self->fd, 64, TWHEEL_MAX_KEYS, 0);
-	int i;
-
-	ASSERT_NE(0, id);
-	for (i = 1; i < TWHEEL_MAX_KEYS; i++)
-		ASSERT_EQ(0, give(self->fd, i, 1, i, 0));
-	EXPECT_EQ(1, give(self->fd, i, 1, 7, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 7);
-}
-
-TEST_F(private, amount_above_the_threshold_completes)
-{
-	__u64 id = add_sum(self->fd, 10, 2, 1);
-
-	EXPECT_EQ(1, give(self->fd, 2, ~0ULL, 5, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
-}
-
 TEST_F(private, end_tells_the_missing_amount)
 {
 	__u64 id = add_sum(self->fd, 100, 2, 1);
@@ -91,16 +71,6 @@ TEST_F(private, end_tells_the_missing_amount)
 	EXPECT_EQ(0, event.satisfied);
 }
 
-TEST_F(private, amounts_do_not_overflow)
-{
-	__u64 id = add_sum(self->fd, ~0ULL, 2, 1);
-
-	EXPECT_EQ(0, give(self->fd, 1, ~0ULL - 1, 0, 0));
-	EXPECT_EQ(1, missing(self->fd, id));
-	EXPECT_EQ(1, give(self->fd, 2, ~0ULL - 1, 9, 0));
-	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 9);
-}
-
 TEST_F(private, amount_0_counts_as_1)
 {
 	__u64 id = add_sum(self->fd, 3, 1, 1);
@@ -110,34 +80,6 @@ TEST_F(private, amount_0_counts_as_1)
 	EXPECT_EQ(1, missing(self->fd, id));
 	EXPECT_EQ(1, give(self->fd, 1, 0, 5, 0));
 	EXPECT_EVENT(self->fd, id, TWHEEL_REASON_COMPLETED, 5);
-}
-
-TEST_F(private, other_conditions_ignore_amounts)
-{
-	__u64 any = add_keys(self->fd, TWHEEL_COND_ANY, 0, 1);
-	struct twheel_watch_spec thrice = spec_of(1, 3);
-	__u64 all = add_specs(self->fd, TWHEEL_COND_ALL, 0, &thrice, 1);
-
-	EXPECT_EQ(1, give(self->fd, 1, 0, 1, 0));
-	EXPECT_EVENT(self->fd, any, TWHEEL_REASON_COMPLETED, 1);
-	EXPECT_EQ(0, give(self->fd, 1, 100, 2, 0));
-	EXPECT_EQ(1, give(self->fd, 1, ~0ULL, 3, 0));
-	EXPECT_EVENT(self->fd, all, TWHEEL_REASON_COMPLETED, 3);
-}
-
-TEST_F(private, operations_have_their_own_thresholds)
-{
-	__u64 ids[3];
-	int i;
-
-	for (i = 0; i < 3; i++)
-		ids[i] = add_sum(self->fd, 10 * (i + 1), 1, 1);
-	EXPECT_EQ(1, give(self->fd, 1, 15, 1, 0));
-	EXPECT_EQ(15, missing(self->fd, ids[2]));
-	EXPECT_EQ(2, give(self->fd, 1, 15, 2, 0));
-	EXPECT_EVENT(self->fd, ids[0], TWHEEL_REASON_COMPLETED, 1);
-	EXPECT_EVENT(self->fd, ids[1], TWHEEL_REASON_COMPLETED, 2);
-	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 2);
 }
 
 TEST_F(private, watched_keys_count_from_then_on)
@@ -176,17 +118,6 @@ TEST_F(private, limit_completes_the_first_watchers)
 	EXPECT_EVENT(self->fd, ids[2], TWHEEL_REASON_COMPLETED, 22);
 	EXPECT_EQ(1, give(self->fd, 1, 0, 33, ~0U));
 	EXPECT_EVENT(self->fd, ids[3], TWHEEL_REASON_COMPLETED, 33);
-}
-
-TEST_F(private, watchers_after_the_limit_are_not_signalled)
-{
-	__u64 small = add_sum(self->fd, 5, 1, 1), large = add_sum(self->fd, 100, 1, 1);
-
-	EXPECT_EQ(1, give(self->fd, 1, 5, 1, 1));
-	EXPECT_EVENT(self->fd, small, TWHEEL_REASON_COMPLETED, 1);
-	EXPECT_EQ(100, missing(self->fd, large));
-	EXPECT_EQ(0, give(self->fd, 1, 5, 2, 1));
-	EXPECT_EQ(95, missing(self->fd, large));
 }
 
 TEST_F(private, only_completed_operations_count_for_the_limit)
