@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * KUnit tests for slack, limits, flush, queries of timers and wheels, and reapers that are
- * created on demand.
+ * KUnit tests for limits, flush, queries of timers and wheels, and reapers that are created on
+ * demand.
  */
 #include <linux/err.h>
 #include <linux/jiffies.h>
@@ -10,73 +10,11 @@
 #include <linux/time64.h>
 
 #include "../../twheel/core/twheel.h"
-#include "../random.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "timer_probe.h"
 
 #define SECOND	((u64)NSEC_PER_SEC)
-
-static void slack_is_bounded_and_never_early(struct kunit *test)
-{
-	u64 slacks[] = { 1, NSEC_PER_MSEC, 50 * NSEC_PER_MSEC, SECOND, 100 * SECOND };
-	static struct timer_probe probes[ARRAY_SIZE(slacks)];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
-		timer_probe_init(&probes[i]);
-		probes[i].deadline = twheel_deadline(10 * SECOND + i * 12345678);
-		KUNIT_EXPECT_EQ(test, twheel_timer_add_slack(&probes[i].timer, probes[i].deadline,
-							     slacks[i]), 0);
-	}
-	vtime_sleep(120 * SECOND);
-	for (i = 0; i < ARRAY_SIZE(slacks); i++) {
-		KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
-		KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
-		KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline + slacks[i] +
-				twheel_tick_ns(timer_wheel) + VTIME_SLOP_NS);
-	}
-}
-
-#define MANY	1000
-
-/* A thousand deadlines within 50 s, first without slack and then with slack. */
-static void slack_reduces_wakeups_and_moves(struct kunit *test)
-{
-	struct twheel_stats exact, coarse;
-	struct timer_probe *probes;
-	struct rnd_state random;
-	unsigned int i, round;
-	u64 delay;
-
-	random_start(test, &random);
-	probes = kunit_kcalloc(test, MANY, sizeof(*probes), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, probes);
-	for (round = 0; round < 2; round++) {
-		for (i = 0; i < MANY; i++) {
-			delay = 50 * SECOND + random_below(&random, 1000000) * 50000ULL;
-			timer_probe_init(&probes[i]);
-			probes[i].deadline = twheel_deadline(delay);
-			twheel_timer_add_slack(&probes[i].timer, probes[i].deadline,
-					       round ? TWHEEL_SLACK_COARSE : 0);
-			/* The slack is an eighth of the delay, with some tolerance. */
-			probes[i].after_ns = round ? delay / 8 + NSEC_PER_MSEC : 0;
-		}
-		vtime_sleep(120 * SECOND);
-		if (!round)
-			exact = stats_of(timer_wheel);
-		for (i = 0; i < MANY; i++) {
-			KUNIT_EXPECT_EQ(test, probes[i].nr_fired, 1);
-			KUNIT_EXPECT_GE(test, probes[i].fired, probes[i].deadline);
-			KUNIT_EXPECT_LE(test, probes[i].fired, probes[i].deadline +
-					probes[i].after_ns + twheel_tick_ns(timer_wheel) +
-					VTIME_SLOP_NS + MANY * NSEC_PER_USEC);
-		}
-	}
-	coarse = stats_of(timer_wheel);
-	KUNIT_EXPECT_LE(test, (coarse.cascaded - exact.cascaded) * 10, exact.cascaded);
-	KUNIT_EXPECT_LE(test, (coarse.wakeups - exact.wakeups) * 10, exact.wakeups);
-}
 
 static void remaining_time_decreases(struct kunit *test)
 {
@@ -284,8 +222,6 @@ static void slow_callbacks_are_counted(struct kunit *test)
 }
 
 static struct kunit_case limit_cases[] = {
-	KUNIT_CASE(slack_is_bounded_and_never_early),
-	KUNIT_CASE(slack_reduces_wakeups_and_moves),
 	KUNIT_CASE(remaining_time_decreases),
 	KUNIT_CASE(full_wheel_returns_enospc),
 	KUNIT_CASE(timer_is_uncharged_before_its_callback),
