@@ -6,10 +6,10 @@
  * Races between a step and the end of an operation on different CPUs are left to the
  * torture test. Here the reaper is kept busy to get either order.
  */
+#include <linux/preempt.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 
-#include "../../twheel/core/step.h"
 #include "../stats.h"
 #include "../vtime.h"
 #include "../wall_clock.h"
@@ -177,40 +177,6 @@ static void end_time_uses_clock_of_wheel(struct kunit *test)
 	KUNIT_EXPECT_LE(test, real->result.time, real_now + VTIME_SLOP_NS);
 }
 
-static void step_forward_expires_passed_deadlines(struct kunit *test)
-{
-	struct probe *passed = add_plain(test, realtime, 3000 * SECOND);
-	struct probe *ahead = add_plain(test, realtime, 3660 * SECOND);
-	struct probe *boottime = add_plain(test, wheels[TWHEEL_CLOCK_BOOTTIME], 3000 * SECOND);
-	struct probe *monotonic = add_plain(test, probe_wheel, 3000 * SECOND);
-	u64 now, deadline = deadline_of(ahead);
-
-	clock_move(test, 3600 * SECOND);
-	now = twheel_now(realtime);
-	vtime_sleep(2 * NOTICE_NS);
-	expect_ended(test, passed, TWHEEL_REASON_EXPIRED, 0);
-	KUNIT_EXPECT_LE(test, passed->result.time, now + NOTICE_NS);
-	KUNIT_EXPECT_LE(test, remaining(ahead), 60 * SECOND);
-	vtime_sleep(61 * SECOND);
-	expect_on_time(test, ahead, deadline);
-	KUNIT_EXPECT_EQ(test, boottime->ended, 0);
-	KUNIT_EXPECT_EQ(test, monotonic->ended, 0);
-}
-
-static void step_back_delays_pending_op(struct kunit *test)
-{
-	struct probe *probe = add_plain(test, realtime, 10 * SECOND);
-	u64 deadline = deadline_of(probe);
-
-	vtime_sleep(9 * SECOND);
-	clock_move(test, -60 * SECOND);
-	vtime_sleep(60 * SECOND);
-	KUNIT_EXPECT_EQ(test, probe->ended, 0);
-	KUNIT_EXPECT_GT(test, remaining(probe), 0);
-	vtime_sleep(2 * SECOND);
-	expect_on_time(test, probe, deadline);
-}
-
 static void step_cancels_ops_with_cancel_on_set(struct kunit *test)
 {
 	static const s64 steps[] = { 1000000, -5 * SECOND, 7 * SECOND };
@@ -261,42 +227,7 @@ static void cancel_on_set_op_ends_normally_without_step(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, cancelled->result.error, 0);
 }
 
-/* The add itself detects the step, before the notification. */
-static void op_added_after_step_is_not_cancelled(struct kunit *test)
-{
-	struct probe *before = add_cancel_on_set(test, 100 * SECOND), *after = probe_new(test);
-	struct twheel_op_args args = { .wheel = realtime, .flags = TWHEEL_OP_CANCEL_ON_SET };
-
-	vtime_sleep(SECOND);
-	preempt_disable();
-	clock_move(test, -50 * SECOND);
-	args.deadline = twheel_deadline_on(realtime, SECOND);
-	KUNIT_EXPECT_EQ(test, twheel_op_add(probe_purgatory, &after->op, &args), 0);
-	preempt_enable();
-	vtime_sleep(SECOND / 2);
-	expect_cancelled(test, before);
-	KUNIT_EXPECT_EQ(test, after->ended, 0);
-	vtime_sleep(SECOND);
-	expect_on_time(test, after, args.deadline);
-}
-
 static struct kunit *step_test;
-
-/* The step was not noticed, as nothing was pending. */
-static void op_added_after_step_of_idle_wheel_is_not_cancelled(struct kunit *test)
-{
-	struct probe *probe;
-	u64 deadline;
-
-	add_cancel_on_set(test, SECOND);
-	vtime_sleep_and_tick(25);
-	KUNIT_EXPECT_FALSE(test, twheel_wall.watched);
-	clock_move(test, 3600 * SECOND);
-	probe = add_cancel_on_set(test, SECOND);
-	deadline = deadline_of(probe);
-	vtime_sleep(2 * SECOND);
-	expect_on_time(test, probe, deadline);
-}
 
 static void step_in_predicate(struct probe *probe)
 {
@@ -401,37 +332,11 @@ static void step_and_signal_end_each_op_once(struct kunit *test)
 	expect_counts(test, 0, 0, 0);
 }
 
-static void undone_step_cancels_ops_with_cancel_on_set(struct kunit *test)
-{
-	struct probe *pending = add_cancel_on_set(test, 3600 * SECOND);
-	struct probe *rearmed = add_cancel_on_set(test, 3600 * SECOND);
-	struct probe *plain = add_plain(test, realtime, 10 * SECOND);
-	u64 deadline = deadline_of(plain);
-
-	vtime_sleep(SECOND);
-	preempt_disable();
-	wall_clock_step_and_undo(test, SECOND);
-	/* The wheel has not read the clock yet. */
-	KUNIT_EXPECT_EQ(test, twheel_op_rearm(&rearmed->op, deadline_of(rearmed) + SECOND,
-					      TWHEEL_REARM_ALWAYS), -EALREADY);
-	preempt_enable();
-	expect_cancelled(test, rearmed);
-	vtime_sleep(2 * NOTICE_NS);
-	expect_cancelled(test, pending);
-	vtime_sleep(10 * SECOND);
-	expect_on_time(test, plain, deadline);
-}
-
 static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(op_expires_by_clock_of_its_wheel),
 	KUNIT_CASE(end_time_uses_clock_of_wheel),
-	KUNIT_CASE(step_forward_expires_passed_deadlines),
-	KUNIT_CASE(step_back_delays_pending_op),
 	KUNIT_CASE(step_cancels_ops_with_cancel_on_set),
-	KUNIT_CASE(undone_step_cancels_ops_with_cancel_on_set),
 	KUNIT_CASE(cancel_on_set_op_ends_normally_without_step),
-	KUNIT_CASE(op_added_after_step_is_not_cancelled),
-	KUNIT_CASE(op_added_after_step_of_idle_wheel_is_not_cancelled),
 	KUNIT_CASE(step_during_add_cancels),
 	KUNIT_CASE(rearm_does_not_hide_step),
 	KUNIT_CASE(step_after_rearm_cancels),
