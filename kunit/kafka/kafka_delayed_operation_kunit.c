@@ -9,7 +9,6 @@
 #include <linux/sched.h>
 #include <linux/time64.h>
 
-#include "../op/op_probe.h"
 #include "../vtime.h"
 #include "kafka_delayed_operation.h"
 #include "watcher.h"
@@ -17,14 +16,14 @@
 static unsigned int check_evaluation;
 
 /* In the given evaluation, check the key of the operation to see if it is watched. */
-static bool check_own_key(struct watcher *watcher, u64 *value)
+static bool check_own_key(struct probe *watcher, u64 *value)
 {
 	if (watcher->evaluated == check_evaluation)
-		watcher_check(1);
+		probe_check(1, 0);
 	return false;
 }
 
-static bool true_on_second_eval(struct watcher *watcher, u64 *value)
+static bool true_on_second_eval(struct probe *watcher, u64 *value)
 {
 	return watcher->evaluated == 2;
 }
@@ -32,26 +31,26 @@ static bool true_on_second_eval(struct watcher *watcher, u64 *value)
 /* The key is watched only if the first evaluation returns false. Then comes the second. */
 static void safe_try_complete_or_else(struct kunit *test)
 {
-	struct watcher *first = watcher_new(test), *later = watcher_new(test);
-	struct watcher *watched;
+	struct probe *first = probe_new_predicate(test), *later = probe_new_predicate(test);
+	struct probe *watched;
 
-	first->completable = true;
-	KUNIT_EXPECT_EQ(test, watcher_add(first, LONG_NS, 1, 1), 1);
+	first->holds = true;
+	KUNIT_EXPECT_EQ(test, watcher_add(test, first, LONG_NS, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, first->evaluated, 1);
-	expect_done(test, first, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, first, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
 	later->predicate = true_on_second_eval;
-	KUNIT_EXPECT_EQ(test, watcher_add(later, LONG_NS, 1, 1), 1);
+	KUNIT_EXPECT_EQ(test, watcher_add(test, later, LONG_NS, 1, 1), 1);
 	KUNIT_EXPECT_EQ(test, later->evaluated, 2);
-	expect_done(test, later, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, later, TWHEEL_REASON_COMPLETED, 0);
 	expect_counts(test, 0, 0, 0);
 
 	/* The second evaluation finds the operation under its key, the first does not. */
 	for (check_evaluation = 1; check_evaluation <= 2; check_evaluation++) {
-		watched = watcher_new(test);
+		watched = probe_new_predicate(test);
 		watched->predicate = check_own_key;
-		KUNIT_EXPECT_EQ(test, watcher_add(watched, LONG_NS, 1, 1), 0);
+		KUNIT_EXPECT_EQ(test, watcher_add(test, watched, LONG_NS, 1, 1), 0);
 		KUNIT_EXPECT_EQ(test, watched->evaluated, 1 + check_evaluation);
 		expect_pending(test, watched);
 		KUNIT_EXPECT_EQ(test, twheel_op_cancel(&watched->op), 0);
@@ -60,37 +59,37 @@ static void safe_try_complete_or_else(struct kunit *test)
 
 static void request_satisfaction(struct kunit *test)
 {
-	struct watcher *r1, *r2;
+	struct probe *r1, *r2;
 
-	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
+	KUNIT_EXPECT_EQ(test, probe_check(1, 0), 0);
 	r1 = watcher_pending(test, 1, 1);
-	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
+	KUNIT_EXPECT_EQ(test, probe_check(1, 0), 0);
 	r2 = watcher_pending(test, 2, 1);
-	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
+	KUNIT_EXPECT_EQ(test, probe_check(2, 0), 0);
 
-	r1->completable = true;
-	KUNIT_EXPECT_EQ(test, watcher_check(1), 1);
-	KUNIT_EXPECT_EQ(test, watcher_check(1), 0);
-	expect_done(test, r1, TWHEEL_REASON_COMPLETED, 0);
+	r1->holds = true;
+	KUNIT_EXPECT_EQ(test, probe_check(1, 0), 1);
+	KUNIT_EXPECT_EQ(test, probe_check(1, 0), 0);
+	expect_ended(test, r1, TWHEEL_REASON_COMPLETED, 0);
 	expect_pending(test, r2);
-	r2->completable = true;
-	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
-	KUNIT_EXPECT_EQ(test, watcher_check(2), 0);
-	expect_done(test, r2, TWHEEL_REASON_COMPLETED, 0);
+	r2->holds = true;
+	KUNIT_EXPECT_EQ(test, probe_check(2, 0), 1);
+	KUNIT_EXPECT_EQ(test, probe_check(2, 0), 0);
+	expect_ended(test, r2, TWHEEL_REASON_COMPLETED, 0);
 }
 
 static void request_expiry(struct kunit *test)
 {
-	struct watcher *r1 = watcher_new(test), *r2 = watcher_new(test);
+	struct probe *r1 = probe_new_predicate(test), *r2 = probe_new_predicate(test);
 	u64 expiration = 20 * NSEC_PER_MSEC, start = ktime_get_ns();
 
-	KUNIT_EXPECT_EQ(test, watcher_add(r1, expiration, 1, 1), 0);
-	KUNIT_EXPECT_EQ(test, watcher_add(r2, 200 * NSEC_PER_SEC, 2, 1), 0);
+	KUNIT_EXPECT_EQ(test, watcher_add(test, r1, expiration, 1, 1), 0);
+	KUNIT_EXPECT_EQ(test, watcher_add(test, r2, 200 * NSEC_PER_SEC, 2, 1), 0);
 	vtime_sleep_until(start + expiration - VTIME_SLOP_NS);
 	expect_pending(test, r1);
 	vtime_sleep(twheel_tick_ns(probe_wheel) + 3 * VTIME_SLOP_NS);
 
-	expect_done(test, r1, TWHEEL_REASON_EXPIRED, 0);
+	expect_ended(test, r1, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r1->result.time, start + expiration);
 	KUNIT_EXPECT_GE(test, r1->result.time, r1->result.deadline);
 	expect_pending(test, r2);
@@ -111,13 +110,13 @@ struct future {
 static struct future futures[2];
 static int sum;
 
-static bool both_done(struct watcher *watcher, u64 *value)
+static bool both_done(struct probe *watcher, u64 *value)
 {
 	return futures[0].done && futures[1].done;
 }
 
 /* Futures that are not done have failed. */
-static void add_up(struct watcher *watcher)
+static void add_up(struct probe *watcher)
 {
 	unsigned int i;
 
@@ -135,31 +134,31 @@ static u32 future_complete(struct future *future, int value)
 {
 	future->value = value;
 	future->done = true;
-	return watcher_check(future->key);
+	return probe_check(future->key, 0);
 }
 
 /* A value of 0 is for a future that is not done yet. */
-static struct watcher *futures_add(struct kunit *test, u64 delay, int first, int second)
+static struct probe *futures_add(struct kunit *test, u64 delay, int first, int second)
 {
-	struct watcher *watcher = watcher_new(test);
+	struct probe *watcher = probe_new_predicate(test);
 
 	futures[0] = (struct future){ .key = 1, .value = first, .done = first };
 	futures[1] = (struct future){ .key = 2, .value = second, .done = second };
 	sum = NO_RESULT;
 	watcher->predicate = both_done;
 	watcher->on_ended = add_up;
-	KUNIT_ASSERT_EQ(test, watcher_add(watcher, delay, 1, 2), first && second);
+	KUNIT_ASSERT_EQ(test, watcher_add(test, watcher, delay, 1, 2), first && second);
 	return watcher;
 }
 
 static void delayed_future(struct kunit *test)
 {
-	struct watcher *r;
+	struct probe *r;
 	u64 start;
 
 	/* Both are done: completed by the caller of the add. */
 	r = futures_add(test, LONG_NS, 10, 11);
-	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_PTR_EQ(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, sum, 21);
 
@@ -169,7 +168,7 @@ static void delayed_future(struct kunit *test)
 	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[1], 21), 1);
-	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 41);
 
 	/* One is done. */
@@ -177,7 +176,7 @@ static void delayed_future(struct kunit *test)
 	expect_pending(test, r);
 	KUNIT_EXPECT_EQ(test, sum, NO_RESULT);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 30), 1);
-	expect_done(test, r, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, r, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, sum, 61);
 
 	/* One is done in time, the other is never done. */
@@ -185,7 +184,7 @@ static void delayed_future(struct kunit *test)
 	r = futures_add(test, 2 * NSEC_PER_SEC, 0, 0);
 	KUNIT_EXPECT_EQ(test, future_complete(&futures[0], 40), 0);
 	vtime_sleep(3 * NSEC_PER_SEC);
-	expect_done(test, r, TWHEEL_REASON_EXPIRED, 0);
+	expect_ended(test, r, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, r->result.time, start + 2 * NSEC_PER_SEC);
 	KUNIT_EXPECT_PTR_NE(test, r->ended_by, current);
 	KUNIT_EXPECT_EQ(test, futures[0].error, 0);
@@ -196,23 +195,23 @@ static void delayed_future(struct kunit *test)
 /* There is no purge. The counts are exact at once. */
 static void request_purge(struct kunit *test)
 {
-	struct watcher *r1 = watcher_pending(test, 1, 1);
-	struct watcher *r2 = watcher_pending(test, 1, 2);
-	struct watcher *r3 = watcher_pending(test, 1, 3);
+	struct probe *r1 = watcher_pending(test, 1, 1);
+	struct probe *r2 = watcher_pending(test, 1, 2);
+	struct probe *r3 = watcher_pending(test, 1, 3);
 
 	expect_counts(test, 3, 3, 6);
-	r2->completable = true;
+	r2->holds = true;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&r2->op), 1);
 	expect_counts(test, 2, 3, 4);
-	r3->completable = true;
+	r3->holds = true;
 	KUNIT_EXPECT_EQ(test, twheel_op_try_complete(&r3->op), 1);
 	expect_counts(test, 1, 1, 1);
 
-	KUNIT_EXPECT_EQ(test, watcher_check(1) + watcher_check(2) + watcher_check(3), 0);
+	KUNIT_EXPECT_EQ(test, probe_check(1, 0) + probe_check(2, 0) + probe_check(3, 0), 0);
 	expect_counts(test, 1, 1, 1);
 	expect_pending(test, r1);
-	expect_done(test, r2, TWHEEL_REASON_COMPLETED, 0);
-	expect_done(test, r3, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, r2, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, r3, TWHEEL_REASON_COMPLETED, 0);
 }
 
 #define NR_CANCELLED	3
@@ -230,7 +229,7 @@ static void save_cancelled(struct twheel_op *op, void *data)
 	if (cancelled->nr < NR_CANCELLED)
 		cancelled->op[cancelled->nr] = op;
 	cancelled->nr++;
-	cancelled->not_ended += !container_of(op, struct watcher, op)->ended;
+	cancelled->not_ended += !container_of(op, struct probe, op)->ended;
 }
 
 static u32 cancel_for_key(u64 number, struct cancelled *cancelled)
@@ -243,10 +242,10 @@ static u32 cancel_for_key(u64 number, struct cancelled *cancelled)
 /* r3 watches a second key, which it leaves as well. */
 static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 {
-	struct watcher *r1 = watcher_pending(test, 1, 1);
-	struct watcher *r2 = watcher_pending(test, 1, 1);
-	struct watcher *r3 = watcher_pending(test, 1, 2);
-	struct watcher *r4 = watcher_pending(test, 2, 1);
+	struct probe *r1 = watcher_pending(test, 1, 1);
+	struct probe *r2 = watcher_pending(test, 1, 1);
+	struct probe *r3 = watcher_pending(test, 1, 2);
+	struct probe *r4 = watcher_pending(test, 2, 1);
 	struct cancelled cancelled = {};
 
 	KUNIT_EXPECT_EQ(test, cancel_for_key(1, &cancelled), 3);
@@ -255,21 +254,21 @@ static void cancel_for_key_returning_cancelled_operations(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[1], &r2->op);
 	KUNIT_EXPECT_PTR_EQ(test, cancelled.op[2], &r3->op);
 	KUNIT_EXPECT_EQ(test, cancelled.not_ended, 0);
-	expect_done(test, r1, TWHEEL_REASON_CANCELLED, 0);
-	expect_done(test, r2, TWHEEL_REASON_CANCELLED, 0);
-	expect_done(test, r3, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, r1, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, r2, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, r3, TWHEEL_REASON_CANCELLED, 0);
 	expect_counts(test, 1, 1, 1);
 
-	r3->completable = true;
-	r4->completable = true;
-	KUNIT_EXPECT_EQ(test, watcher_check(2), 1);
-	expect_done(test, r4, TWHEEL_REASON_COMPLETED, 0);
+	r3->holds = true;
+	r4->holds = true;
+	KUNIT_EXPECT_EQ(test, probe_check(2, 0), 1);
+	expect_ended(test, r4, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, r3->ended, 1);
 }
 
 static void cancel_for_key_when_key_doesnt_exist(struct kunit *test)
 {
-	struct watcher *other = watcher_pending(test, 1, 2);
+	struct probe *other = watcher_pending(test, 1, 2);
 	struct cancelled cancelled = {};
 
 	KUNIT_EXPECT_EQ(test, cancel_for_key(3, &cancelled), 0);

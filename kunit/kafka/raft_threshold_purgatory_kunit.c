@@ -11,7 +11,6 @@
 #include <linux/ktime.h>
 #include <linux/time64.h>
 
-#include "../op/op_probe.h"
 #include "../vtime.h"
 #include "watcher.h"
 
@@ -19,14 +18,14 @@
 #define WAIT_NS		(500 * NSEC_PER_MSEC)
 
 struct future {
-	struct watcher	watcher;
+	struct probe	watcher;
 	u64		threshold;
 };
 
 /* End of the replicated log. */
 static u64 high_watermark;
 
-static bool threshold_passed(struct watcher *watcher, u64 *value)
+static bool threshold_passed(struct probe *watcher, u64 *value)
 {
 	*value = high_watermark;
 	return high_watermark > container_of(watcher, struct future, watcher)->threshold;
@@ -37,17 +36,17 @@ static struct future *future_add(struct kunit *test, u64 threshold, u64 delay)
 	struct future *future = kunit_kzalloc(test, sizeof(*future), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, future);
-	watcher_init(&future->watcher);
+	probe_init_predicate(&future->watcher);
 	future->watcher.predicate = threshold_passed;
 	future->threshold = threshold;
-	KUNIT_ASSERT_EQ(test, watcher_add(&future->watcher, delay, KEY, 1), 0);
+	KUNIT_ASSERT_EQ(test, watcher_add(test, &future->watcher, delay, KEY, 1), 0);
 	return future;
 }
 
 static u32 maybe_complete(u64 value)
 {
 	high_watermark = value;
-	return watcher_check(KEY);
+	return probe_check(KEY, 0);
 }
 
 /* Expect @nr pending operations, all under one key. */
@@ -58,13 +57,13 @@ static void expect_nr_pending(struct kunit *test, u64 nr)
 
 static void expect_failed(struct kunit *test, const struct future *future, int error)
 {
-	expect_done(test, &future->watcher, TWHEEL_REASON_COMPLETED, 0);
+	expect_ended(test, &future->watcher, TWHEEL_REASON_COMPLETED, 0);
 	KUNIT_EXPECT_EQ(test, future->watcher.result.error, error);
 }
 
 static void expect_value(struct kunit *test, const struct future *future, u64 value)
 {
-	expect_done(test, &future->watcher, TWHEEL_REASON_COMPLETED, value);
+	expect_ended(test, &future->watcher, TWHEEL_REASON_COMPLETED, value);
 	KUNIT_EXPECT_EQ(test, future->watcher.result.error, 0);
 }
 
@@ -94,7 +93,7 @@ static void expect_expired(struct kunit *test, const struct future *future)
 {
 	const struct twheel_op_result *result = &future->watcher.result;
 
-	expect_done(test, &future->watcher, TWHEEL_REASON_EXPIRED, 0);
+	expect_ended(test, &future->watcher, TWHEEL_REASON_EXPIRED, 0);
 	KUNIT_EXPECT_GE(test, result->time, result->deadline);
 	KUNIT_EXPECT_LE(test, result->time,
 			result->deadline + twheel_tick_ns(probe_wheel) + VTIME_SLOP_NS);
@@ -180,7 +179,7 @@ static void external_completion(struct kunit *test)
 	expect_failed(test, failed, -EIO);
 	KUNIT_EXPECT_EQ(test, twheel_op_cancel(&cancelled->watcher.op), 0);
 	expect_nr_pending(test, 1);
-	expect_done(test, &cancelled->watcher, TWHEEL_REASON_CANCELLED, 0);
+	expect_ended(test, &cancelled->watcher, TWHEEL_REASON_CANCELLED, 0);
 
 	KUNIT_EXPECT_EQ(test, maybe_complete(6), 1);
 	expect_value(test, left, 6);

@@ -40,6 +40,8 @@ static bool probe_try_complete(struct twheel_op *op, u64 *value)
 	holds = probe->holds;
 	if (probe->value)
 		*value = probe->value;
+	if (probe->predicate)
+		holds = probe->predicate(probe, value);
 	/* A condition set from here on must be seen by another evaluation. */
 	if (probe->eval_ns)
 		vtime_sleep_in_callback(probe->eval_ns);
@@ -56,6 +58,7 @@ static void probe_ended(struct twheel_op *op)
 	probe->done = true;
 	probe->ended++;
 	probe->order = ++nr_ended;
+	probe->ended_by = current;
 	if (probe->on_ended)
 		probe->on_ended(probe);
 	if (probe->takes_ns)
@@ -79,24 +82,32 @@ static const struct twheel_op_ops predicate_ops = {
 	.release	= probe_release,
 };
 
-static struct probe *probe_alloc(struct kunit *test, const struct twheel_op_ops *ops)
+static void probe_init(struct probe *probe, const struct twheel_op_ops *ops)
 {
-	struct probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, probe);
 	probe->ops = ops;
 	twheel_op_init(&probe->op, ops);
-	return probe;
 }
 
 struct probe *probe_new(struct kunit *test)
 {
-	return probe_alloc(test, &probe_ops);
+	struct probe *probe = kunit_kzalloc(test, sizeof(*probe), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, probe);
+	probe_init(probe, &probe_ops);
+	return probe;
+}
+
+void probe_init_predicate(struct probe *probe)
+{
+	probe_init(probe, &predicate_ops);
 }
 
 struct probe *probe_new_predicate(struct kunit *test)
 {
-	return probe_alloc(test, &predicate_ops);
+	struct probe *probe = probe_new(test);
+
+	probe_init_predicate(probe);
+	return probe;
 }
 
 void probe_reinit(struct probe *probe)

@@ -22,6 +22,7 @@ struct probe {
 	unsigned int		order;		/* position among all callbacks */
 	unsigned int		released;
 	u64			takes_ns;	/* run time of the callback */
+	struct task_struct	*ended_by;	/* thread of the callback, only for comparison */
 	void			(*on_ended)(struct probe *probe);
 
 	/* Only if it has a predicate: */
@@ -30,6 +31,7 @@ struct probe {
 	u64			value;		/* value set by the predicate, if not 0 */
 	u64			eval_ns;	/* run time of the predicate */
 	void			(*on_eval)(struct probe *probe);
+	bool			(*predicate)(struct probe *probe, u64 *value);	/* instead */
 
 	/* Overlapping calls of callback and predicate, or calls after the end, are errors. */
 	bool			busy;
@@ -54,8 +56,9 @@ void probe_limit(struct kunit *test, u32 max_pending, u32 max_watches);
 
 struct probe *probe_new(struct kunit *test);
 
-/* Create an operation with a predicate, which returns false. */
+/* Create an operation with a predicate, which returns false, or initialise one in zeroed memory. */
 struct probe *probe_new_predicate(struct kunit *test);
+void probe_init_predicate(struct probe *probe);
 
 /* Reinitialise an ended operation. The caller must own the last reference. */
 void probe_reinit(struct probe *probe);
