@@ -12,7 +12,6 @@
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
-#include <linux/ktime.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -326,33 +325,6 @@ static void check_completes_all_true_predicates(struct kunit *test)
 	expect_all_ended(test, &result, false);
 }
 
-static void all_complete_during_add(struct kunit *test)
-{
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 3 };
-	unsigned int i, wrong = 0;
-
-	for (i = 0; i < NR; i++) {
-		watchers[i].holds = true;
-		wrong += watcher_add(&watchers[i], twheel_deadline(NSEC_PER_SEC),
-				     TWHEEL_COND_PREDICATE, 1) != 1;
-	}
-	KUNIT_EXPECT_EQ(test, wrong, 0);
-	expect_all_ended(test, &result, true);
-}
-
-static void all_expire_if_overdue_when_added(struct kunit *test)
-{
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_EXPIRED };
-	unsigned int i, wrong = 0;
-
-	for (i = 0; i < NR; i++)
-		wrong += watcher_add(&watchers[i], i % 2 ? 0 : ktime_get_ns(),
-				     TWHEEL_COND_PREDICATE, 1) != 0;
-	KUNIT_EXPECT_EQ(test, wrong, 0);
-	vtime_sleep(5 * (u64)NSEC_PER_SEC);
-	expect_all_ended(test, &result, false);
-}
-
 static void complete_all_with_value(struct kunit *test)
 {
 	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .value = 11 };
@@ -364,15 +336,6 @@ static void complete_all_with_value(struct kunit *test)
 	expect_neighbour_ran(test, task);
 	expect_all_ended(test, &result, false);
 	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, 0, 11, 0), 0);
-}
-
-static void complete_all_with_error(struct kunit *test)
-{
-	const struct twheel_op_result result = { .reason = TWHEEL_REASON_COMPLETED, .error = -EIO };
-
-	watch_all(test, twheel_deadline(200 * (u64)NSEC_PER_SEC), TWHEEL_COND_ANY, 1);
-	KUNIT_EXPECT_EQ(test, twheel_complete_all(probe_purgatory, -EIO, 11, 0), NR);
-	expect_all_ended(test, &result, false);
 }
 
 static void drain_cancels_all(struct kunit *test)
@@ -414,10 +377,7 @@ static struct kunit_case fanout_cases[] = {
 	KUNIT_CASE(remaining_watchers_are_signalled_in_chunks),
 	KUNIT_CASE(all_are_cancelled_for_key),
 	KUNIT_CASE(check_completes_all_true_predicates),
-	KUNIT_CASE(all_complete_during_add),
-	KUNIT_CASE(all_expire_if_overdue_when_added),
 	KUNIT_CASE(complete_all_with_value),
-	KUNIT_CASE(complete_all_with_error),
 	KUNIT_CASE(drain_cancels_all),
 	{}
 };
