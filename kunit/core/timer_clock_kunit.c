@@ -759,35 +759,6 @@ static void step_during_callback_cancels_next_run(struct kunit *test)
 	twheel_periodic_shutdown_sync(&setter.periodic);
 }
 
-static void expect_step_keeps_remaining_time(struct kunit *test, struct clock_probe *probe,
-					     s64 step)
-{
-	u64 remaining, left;
-
-	clock_move(test, step);
-	remaining = twheel_timer_remaining(&probe->timer);
-	left = probe->deadline - twheel_now(wheel);
-	KUNIT_EXPECT_GE(test, remaining, left);
-	KUNIT_EXPECT_LE(test, remaining, left + twheel_tick_ns(wheel) + VTIME_SLOP_NS);
-}
-
-static void steps_do_not_affect_other_clocks(struct kunit *test)
-{
-	static struct clock_probe probe;
-
-	twheel_destroy(wheel);
-	clock_start(test, TWHEEL_CLOCK_MONOTONIC);
-	clock_probe_init(&probe, TWHEEL_TIMER_CANCEL_ON_SET);
-	add_in(test, &probe, 10 * NSEC_PER_SEC);
-	expect_step_keeps_remaining_time(test, &probe, -3600 * (s64)NSEC_PER_SEC);
-	vtime_sleep(NSEC_PER_SEC);
-	expect_step_keeps_remaining_time(test, &probe, 7200 * NSEC_PER_SEC);
-	vtime_sleep(8 * NSEC_PER_SEC);
-	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
-	vtime_sleep(2 * NSEC_PER_SEC);
-	expect_on_time(test, &probe);
-}
-
 static void each_clock_has_a_system_wheel(struct kunit *test)
 {
 	struct twheel *system[] = {
@@ -832,7 +803,6 @@ static struct kunit_case clock_cases[] = {
 	KUNIT_CASE(timer_added_after_cancel_is_not_cancelled),
 	KUNIT_CASE(timer_added_after_step_is_not_cancelled),
 	KUNIT_CASE(step_during_callback_cancels_next_run),
-	KUNIT_CASE(steps_do_not_affect_other_clocks),
 	KUNIT_CASE(each_clock_has_a_system_wheel),
 	{}
 };

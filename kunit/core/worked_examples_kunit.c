@@ -37,79 +37,57 @@ static int examples_init(struct kunit *test)
 	return 0;
 }
 
-static void add_at(struct kunit *test, struct timer_probe *probe, unsigned int ms)
+/**
+ * struct example - a timer and its moves
+ * @deadline: deadline in ms
+ * @moves: times of the moves in ms, 0 after the last one. The slot of the timer begins then
+ */
+struct example {
+	unsigned int	deadline;
+	unsigned int	moves[2];
+};
+
+/* At 350 the timer only fires. */
+static const struct example examples[] = {
+	{ 28, { 20 } },
+	{ 237, { 220 } },
+	{ 350, { 340 } },
+	{ 450, { 400, 440 } },
+};
+
+static void example_desc(const struct example *example, char *desc)
 {
-	timer_probe_init(probe);
-	probe->deadline = at(ms);
-	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe->timer, probe->deadline), 0);
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%u ms", example->deadline);
 }
 
-/* Expect @moves moves just before a time, and one more just after it. */
-static void expect_move_at(struct kunit *test, unsigned int ms, u64 moves)
-{
-	vtime_sleep_until(at(ms) - VTIME_SLOP_NS);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, moves);
-	vtime_sleep_until(at(ms) + VTIME_SLOP_NS);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, moves + 1);
-}
+KUNIT_ARRAY_PARAM(example, examples, example_desc);
 
-/* Expect that the timer fires at the beginning of its tick. */
-static void expect_fires_at(struct kunit *test, struct timer_probe *probe, unsigned int ms)
+static void timer_moves_and_fires(struct kunit *test)
 {
-	vtime_sleep_until(at(ms) - VTIME_SLOP_NS);
-	KUNIT_EXPECT_EQ(test, probe->nr_fired, 0);
-	vtime_sleep_until(at(ms) + VTIME_SLOP_NS);
-	KUNIT_EXPECT_EQ(test, probe->nr_fired, 1);
-	KUNIT_EXPECT_GE(test, probe->fired, at(ms));
-}
-
-static void timer_for_28_moves_at_20(struct kunit *test)
-{
+	const struct example *example = test->param_value;
 	static struct timer_probe probe;
+	unsigned int i;
 
-	add_at(test, &probe, 28);
-	expect_move_at(test, 20, 0);
-	expect_fires_at(test, &probe, 28);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
-}
-
-static void timer_for_237_moves_at_220(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	add_at(test, &probe, 237);
-	expect_move_at(test, 220, 0);
-	expect_fires_at(test, &probe, 237);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
-}
-
-/* The slot of the timer begins at 340. At 350 the timer only fires. */
-static void timer_for_350_moves_at_340(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	add_at(test, &probe, 350);
-	expect_move_at(test, 340, 0);
-	expect_fires_at(test, &probe, 350);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 1);
-}
-
-static void timer_for_450_moves_at_400_and_440(struct kunit *test)
-{
-	static struct timer_probe probe;
-
-	add_at(test, &probe, 450);
-	expect_move_at(test, 400, 0);
-	expect_move_at(test, 440, 1);
-	expect_fires_at(test, &probe, 450);
-	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, 2);
+	timer_probe_init(&probe);
+	probe.deadline = at(example->deadline);
+	KUNIT_EXPECT_EQ(test, twheel_timer_add(&probe.timer, probe.deadline), 0);
+	for (i = 0; i < ARRAY_SIZE(example->moves) && example->moves[i]; i++) {
+		vtime_sleep_until(at(example->moves[i]) - VTIME_SLOP_NS);
+		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, i);
+		vtime_sleep_until(at(example->moves[i]) + VTIME_SLOP_NS);
+		KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, i + 1);
+	}
+	/* It fires at the beginning of its tick. */
+	vtime_sleep_until(at(example->deadline) - VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 0);
+	vtime_sleep_until(at(example->deadline) + VTIME_SLOP_NS);
+	KUNIT_EXPECT_EQ(test, probe.nr_fired, 1);
+	KUNIT_EXPECT_GE(test, probe.fired, at(example->deadline));
+	KUNIT_EXPECT_EQ(test, stats_of(timer_wheel).cascaded, i);
 }
 
 static struct kunit_case examples_cases[] = {
-	KUNIT_CASE(timer_for_28_moves_at_20),
-	KUNIT_CASE(timer_for_237_moves_at_220),
-	KUNIT_CASE(timer_for_350_moves_at_340),
-	KUNIT_CASE(timer_for_450_moves_at_400_and_440),
+	KUNIT_CASE_PARAM(timer_moves_and_fires, example_gen_params),
 	{}
 };
 
