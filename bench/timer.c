@@ -3,9 +3,7 @@
  * Suite timer: cost of adding, cancelling and re-arming a timer while many are pending,
  * for twheel and its peers. timer_expire.c measures the cost of expiry.
  *
- *	near	delays of 2 s to 10 s
- *	far	10 min to 24 h
- *	mixed	1 ms to 10 min
+ *	mixed	delays of 1 ms to 10 min
  *	pairs	30 s to 31 s, as for requests that are answered long before their timeout
  *	heartbeat
  *		30 s to 40 s, as for connections that are closed when idle: each re-arm moves
@@ -74,16 +72,11 @@ static const struct timer_case mixed = {
 	"mixed", NSEC_PER_MSEC, 600 * NSEC_PER_SEC, 30 * NSEC_PER_SEC,
 };
 
-/* Skipped above TIMER_MANY timers, like heartbeat. */
-static const struct timer_case others[] = {
-	{ "near", 2 * NSEC_PER_SEC, 10 * NSEC_PER_SEC, 3 * NSEC_PER_SEC / 2 },
-	{ "far", 600 * NSEC_PER_SEC, 86400 * NSEC_PER_SEC, 300 * NSEC_PER_SEC },
-};
-
 static const struct timer_case pairs = {
 	"pairs", 30 * NSEC_PER_SEC, 31 * NSEC_PER_SEC, 15 * NSEC_PER_SEC,
 };
 
+/* Skipped above TIMER_MANY timers. */
 static const struct timer_case heartbeat = {
 	"heartbeat", 30 * NSEC_PER_SEC, 40 * NSEC_PER_SEC, 10 * NSEC_PER_SEC,
 };
@@ -288,7 +281,6 @@ static int contender_run(const struct timer_contender *contender,
 			 const struct bench_config *config, unsigned int rep)
 {
 	struct timer_set set;
-	unsigned int i;
 	int err;
 
 	err = timer_set_make(&set, contender, config->nr, block_of(config->nr),
@@ -296,8 +288,6 @@ static int contender_run(const struct timer_contender *contender,
 	if (err)
 		return err;
 	err = case_run(&set, &mixed, config);
-	for (i = 0; i < ARRAY_SIZE(others) && !err && config->nr <= TIMER_MANY; i++)
-		err = case_run(&set, &others[i], config);
 	if (!err)
 		err = pairs_run(&set, config);
 	if (!err && config->nr <= TIMER_MANY)
