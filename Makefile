@@ -82,7 +82,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 check-tools: ## tests of the tools that need no device, and of the installation
 check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
 check-shell: ## the shells of make vm and make shell
-check-model: ## verify the models of Documentation/model with spin
+check-model: ## verify the models of Documentation/model with spin, and the litmus tests
 check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## 32-bit selftests on Debian's 6.12

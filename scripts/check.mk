@@ -93,7 +93,7 @@ $(addprefix kernel-,$(stock)): kernel-%:
 $(addprefix kernel-,$(built)): kernel-%: source
 	$(build) scripts/build-kernel $* >/dev/null
 
-static rig rig-broken series: source
+model static rig rig-broken series: source
 
 source:
 	$(build) scripts/kernel-source >/dev/null
