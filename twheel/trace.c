@@ -42,8 +42,9 @@ static void place_of(struct place *place, struct twheel_wheel *wheel, u64 expire
 		place_of_bucket(place, wheel, bucket);
 }
 
-static void place_of_timer(struct place *place, struct twheel_shard *shard,
-			   const struct twheel_timer *timer)
+/* Not used without CONFIG_TRACEPOINTS, nor are the two above. */
+static void __maybe_unused place_of_timer(struct place *place, struct twheel_shard *shard,
+					  const struct twheel_timer *timer)
 {
 	place_of(place, twheel_shard_wheel(shard, twheel_timer_flags(timer)), timer->node.expires);
 }
