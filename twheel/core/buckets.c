@@ -121,6 +121,7 @@ static void shard_show(struct seq_file *file, struct twheel_shard *shard)
 
 	for (i = 0; i < TWHEEL_BASES; i++) {
 		base = &shard->base[i];
+		/* Without the lock of the shard: of some moment. */
 		pending = READ_ONCE(base->queue.nr_nodes);
 		queue_show(file, shard, &base->queue, pending, i == TWHEEL_BASE_INLINE, false);
 		if (base->steps)

@@ -80,7 +80,10 @@ void twheel_turn_ask(struct twheel_shard *shard)
 	wake_up_process(reaper->task);
 }
 
-/* Whether a shard has asked for a turn of the reaper of this one. */
+/*
+ * Whether a shard has asked for a turn of the reaper of this one. Without the lock of the reaper,
+ * which looks again after this turn.
+ */
 bool twheel_turn_awaited(const struct twheel_shard *shard)
 {
 	return !list_empty(&shard->reaper->shares);
@@ -164,6 +167,7 @@ int twheel_reaper(void *data)
 		do {
 			more = twheel_shard_serve(shard);
 			cond_resched();
+			/* Hints; reaper_served() and reaper_next() look with the lock. */
 		} while (more && !twheel_turn_awaited(shard) && !READ_ONCE(shard->ended));
 		reaper_served(reaper, shard, more);
 	}

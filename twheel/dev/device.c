@@ -85,6 +85,7 @@ static int file_open(struct inode *inode, struct file *file)
 {
 	struct twheel_instance *instance;
 
+	/* The store of twheel_device_init(). What a file uses was set up before its node. */
 	if (!READ_ONCE(device_ready))
 		return -ENODEV;
 	instance = imajor(inode) == MISC_MAJOR ? twheel_instance_create() :

@@ -233,7 +233,8 @@ static bool event_cancel(struct twheel_events *events, struct twheel_file_op *fi
  * is running on return. Otherwise it is TWHEEL_REASON_COMPLETED, and operations added during the
  * call may or may not be ended. @flags is TWHEEL_KILLABLE or TWHEEL_MAY_SLEEP. May sleep.
  *
- * Returns the number of operations ended by this call.
+ * Returns the number of operations ended by this call. Without the lock, it bounds the visits by a
+ * count that may be stale: adds and ends go on anyway.
  */
 u32 twheel_events_end_all(struct twheel_events *events, enum twheel_reason reason, int error,
 			  u64 value, unsigned int flags)

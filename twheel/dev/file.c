@@ -233,7 +233,8 @@ struct twheel_file_op *twheel_call_op(struct twheel_ioctl *call, u64 id)
  * a restricted file, which must not fill the queues of others.
  *
  * Returns -ESHUTDOWN if the file was drained or the purgatory removed, -ENOSPC at the limit on
- * pending operations, or -ENOBUFS at the limit on both.
+ * pending operations, or -ENOBUFS at the limit on both. Without the lock of @own the result is a
+ * hint: the charge checks again with it.
  */
 static int file_check(const struct twheel_file *file, bool detached)
 {
@@ -276,6 +277,7 @@ int twheel_file_check(struct twheel_file *file, bool detached)
 	return err;
 }
 
+/* Likewise, a hint without the lock of @events. */
 int twheel_detached_check(const struct twheel_instance *instance,
 			  const struct twheel_events *events)
 {

@@ -52,6 +52,7 @@ struct twheel_file {
 /* In addition to TWHEEL_RIGHT_*, of a file that is not restricted: operations of other files. */
 #define TWHEEL_RIGHT_OTHERS	BIT(31)
 
+/* A call in progress may see the rights before a restriction, see twheel_call_restrict(). */
 static inline bool twheel_file_may(const struct twheel_file *file, u32 rights)
 {
 	return !(rights & ~READ_ONCE(file->rights));
@@ -67,7 +68,7 @@ u32 twheel_file_choose_shard(struct twheel_file *file);
 
 #define TWHEEL_NO_SHARD		U32_MAX
 
-/* The shard of a file that adds an operation. */
+/* The shard of a file that adds an operation: a number, which is written once. */
 static inline u32 twheel_file_shard(struct twheel_file *file)
 {
 	u32 shard = READ_ONCE(file->shard);

@@ -206,6 +206,7 @@ static noinline int shard_grow(struct twheel_ids *ids, struct twheel_id_shard *s
 
 	if (!slots)
 		return -ENOMEM;
+	/* Without the lock: at worst a leaf more than needed, or another try. */
 	if (!READ_ONCE(shard->free))
 		nr = leaf_new(ids, shard - ids->shard);
 	spin_lock(&shard->lock);
@@ -344,7 +345,11 @@ static struct twheel_id_leaf *leaf_find(struct twheel_ids *ids, u64 id)
 	return leaf_at(ids, array_index_nospec(nr, end) ?: 1);
 }
 
-/* The object in a slot, or NULL. */
+/*
+ * The object in a slot, or NULL. The address dependencies pair with the releases in
+ * leaf_set_slots() and shard_add(): the slots are initialised, and so is the object, or it is an
+ * earlier one.
+ */
 static void *leaf_object(const struct twheel_id_leaf *leaf, u32 nr)
 {
 	const unsigned long *slots = READ_ONCE(leaf->slots);
@@ -385,6 +390,7 @@ void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 		object = leaf_object(leaf, id_slot(*index));
 		if (object)
 			return object;
+		/* NULL if shard_remove() has freed them: nothing is missed. */
 		if (READ_ONCE(leaf->slots))
 			++*index;
 		else
@@ -395,7 +401,11 @@ void *twheel_ids_next(struct twheel_ids *ids, unsigned long *index)
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_ids_next);
 
-/* Whether an id of user space was assigned to an object, which may have been removed. */
+/*
+ * Whether an id of user space was assigned to an object, which may have been removed. A caller that
+ * got the id from the add, also through other threads, sees the store of its generation in
+ * shard_add().
+ */
 bool twheel_ids_assigned(struct twheel_ids *ids, u64 id)
 {
 	const struct twheel_id_leaf *leaf = leaf_find(ids, id);

@@ -126,7 +126,10 @@ static const struct call_info *call_find(unsigned int nr)
 static int call_do(struct twheel_ioctl *call, const struct call_info *info,
 		   union twheel_call_args *args)
 {
-	/* A removed purgatory cannot be changed. */
+	/*
+	 * A removed purgatory cannot be changed. A call that does not yet see the store in
+	 * named_close() finds it drained, or is before the drain.
+	 */
 	if (info->flags & WRITES && call->file && READ_ONCE(call->file->instance->removed))
 		return -ESHUTDOWN;
 	if (info->right && !twheel_file_may(call->file, info->right))

@@ -327,7 +327,7 @@ static bool queue_shut(struct twheel_events *events, void *data)
 
 /*
  * Shut the event queues of a removed purgatory. Lock one file at a time: there may be many. Each
- * visited file moves to the tail, and none is added.
+ * visited file moves to the tail, and none is added: a new count is smaller than a stale one.
  */
 static void named_shut(struct twheel_instance *instance)
 {
@@ -355,7 +355,10 @@ static void named_end(struct work_struct *work)
 	module_put(THIS_MODULE);
 }
 
-/* Reuse minors as late as possible: a stale node must not open the next purgatory. */
+/*
+ * Reuse minors as late as possible: a stale node must not open the next purgatory. Concurrent calls
+ * get different minors from the IDA; the last store of @next counts.
+ */
 static int minor_alloc(void)
 {
 	static unsigned int next;

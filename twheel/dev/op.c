@@ -301,6 +301,11 @@ int twheel_call_add(struct twheel_ioctl *call, union twheel_call_args *args)
 		err = file_op_start(file_op, &op_args, add);
 	if (unlikely(err))
 		return add_fail(call, file_op, err);
+	/*
+	 * Pairs with the store in twheel_events_shut(), before a drain visits the pending list:
+	 * either this sees it, or the drain, which takes op->lock as well, sees that the operation
+	 * is pending.
+	 */
 	if (READ_ONCE(call->file->own.shut) && !(add->flags & TWHEEL_ADD_DETACHED))
 		file_op_end_late(call->file->instance, add->id);
 	return 0;

@@ -8,6 +8,8 @@
 #include "../op/purgatory.h"
 #include "query.h"
 
+/* Counts that are read without a lock are each of some moment during the call. */
+
 /* Add the exact counts of a queue of detached operations to those of a query. */
 bool twheel_queue_query(struct twheel_events *events, void *data)
 {

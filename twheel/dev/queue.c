@@ -179,6 +179,7 @@ static void events_wake_work(struct work_struct *work)
 		}
 	}
 	events->waking = what;
+	/* A store of ->wake that this does not see queues the work item itself. */
 	if (what || READ_ONCE(events->wake))
 		events_wake_later(events, 0);
 }
@@ -209,6 +210,7 @@ void twheel_events_wake(struct twheel_events *events, u32 what)
 		later |= wake_direct(events, what, WAKE_EXCLUSIVE) ? WAKE_EXCLUSIVE : 0;
 		later |= later ? what & WAKE_END : 0;
 	}
+	/* As in kill_fasync(): a program checks for events after it has set O_ASYNC. */
 	if (what & (WAKE_SIGIO | WAKE_END) && READ_ONCE(events->async))
 		later |= what & (WAKE_SIGIO | WAKE_END);
 	if (unlikely(later))

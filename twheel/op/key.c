@@ -647,7 +647,7 @@ static bool keys_must_grow(const struct twheel_keys *keys)
 	return READ_ONCE(keys->size) < READ_ONCE(keys->target);
 }
 
-/* The memory for a growing table, from an add. */
+/* The memory for a growing table, from an add. The checks without a lock are hints. */
 static bool keys_try_extend(struct twheel_keys *keys, bool may_sleep)
 {
 	unsigned long *retry = &keys->retry[may_sleep];

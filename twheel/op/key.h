@@ -100,7 +100,8 @@ struct twheel_key_count {
 /**
  * struct twheel_keys - the watched keys of a purgatory
  * @size: number of buckets; written under @lock and those of the split or merged buckets
- * @target: number of buckets that the table should grow to
+ * @target: number of buckets that the table should grow to; a hint, written without a common lock:
+ *	an add to a bucket with many keys sets it again
  * @nr_full: number of buckets with TWHEEL_KEY_MOST keys or more
  * @nr_counts: number of counts, a power of two; immutable
  * @count: the counts; immutable

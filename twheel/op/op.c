@@ -399,6 +399,7 @@ static __always_inline bool op_unlink(struct twheel_op *op)
 	/* Without watches, none is satisfied. */
 	if (op->watches)
 		op_unlink_keys(op);
+	/* Set by this thread, in op_set_ended(). */
 	if (likely(!(READ_ONCE(op->state) & OP_HANDED_OVER))) {
 		if (cancelled)
 			twheel_op_leave_timer_hold(op);
@@ -508,6 +509,7 @@ static __always_inline void op_call_ended(struct twheel_op *op)
 
 static __always_inline void op_callback_now(struct twheel_op *op)
 {
+	/* Set by the owner, which is the caller. */
 	int holds = 1 + !!(READ_ONCE(op->state) & OP_TIMER_HOLD);
 
 	WRITE_ONCE(op->owner, current->pid);
@@ -762,6 +764,7 @@ int twheel_op_cancel_sync(struct twheel_op *op)
 {
 	int err;
 
+	/* A thread sees its own store; that of another one does not match. */
 	if (WARN_ON_ONCE(READ_ONCE(op->owner) == current->pid))
 		return -EDEADLK;
 	might_sleep();

@@ -42,6 +42,7 @@ static inline struct twheel_op_list *twheel_op_to_list(const struct twheel_op *o
 	return &op->purgatory->list[op->list];
 }
 
+/* The timer may move meanwhile, but all shards of its wheel have the same clock. */
 static inline enum twheel_clock twheel_op_clock(const struct twheel_op *op)
 {
 	return twheel_timer_shard(&op->timer)->clock;

@@ -152,6 +152,7 @@ static inline bool twheel_purgatory_gather_room(struct twheel_purgatory *purgato
 
 	for (i = 0; i < purgatory->nr_lists; i++) {
 		list = &purgatory->list[i];
+		/* A hint: room that another CPU gives back just now may be missed. */
 		if (!READ_ONCE(list->room))
 			continue;
 		spin_lock_bh(&list->lock);
