@@ -151,15 +151,6 @@ static void periodic_timer_is_rearmed_on_full_wheel(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic64_read(&timer_wheel->limit.pending), 0);
 }
 
-static void purgatory_on_limited_wheel_returns_einval(struct kunit *test)
-{
-	struct twheel_purgatory_config config = { .max_pending = 1 };
-
-	limited_wheel(test, 1, 2);
-	config.wheel = timer_wheel;
-	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_purgatory_create(&config)), -EINVAL);
-}
-
 #define MAX_WHEELS	64
 
 static void too_many_wheels_return_eusers(struct kunit *test)
@@ -226,7 +217,6 @@ static struct kunit_case limit_cases[] = {
 	KUNIT_CASE(full_wheel_returns_enospc),
 	KUNIT_CASE(timer_is_uncharged_before_its_callback),
 	KUNIT_CASE(periodic_timer_is_rearmed_on_full_wheel),
-	KUNIT_CASE(purgatory_on_limited_wheel_returns_einval),
 	KUNIT_CASE(too_many_wheels_return_eusers),
 	KUNIT_CASE(flush_waits_for_running_callback),
 	KUNIT_CASE(slow_callbacks_are_counted),

@@ -57,6 +57,15 @@ static void unsuitable_wheel_is_refused(struct kunit *test)
 	twheel_destroy(boottime);
 }
 
+static void purgatory_on_limited_wheel_returns_einval(struct kunit *test)
+{
+	struct twheel *full = create_wheel(test, TWHEEL_CLOCK_MONOTONIC, 2);
+	const struct twheel_purgatory_config config = { .wheel = full, .max_pending = 1 };
+
+	KUNIT_EXPECT_EQ(test, PTR_ERR(twheel_purgatory_create(&config)), -EINVAL);
+	twheel_destroy(full);
+}
+
 static void cancel_on_set_works_with_purgatory_wheel(struct kunit *test)
 {
 	struct twheel *realtime = create_wheel(test, TWHEEL_CLOCK_REALTIME, 0);
@@ -328,6 +337,7 @@ static void predicate_can_expire_its_own_op(struct kunit *test)
 
 static struct kunit_case wheel_cases[] = {
 	KUNIT_CASE(unsuitable_wheel_is_refused),
+	KUNIT_CASE(purgatory_on_limited_wheel_returns_einval),
 	KUNIT_CASE(cancel_on_set_works_with_purgatory_wheel),
 	KUNIT_CASE(slack_delays_expiry_but_never_early),
 	KUNIT_CASE(coarse_slack_is_an_eighth_of_the_delay),
