@@ -83,7 +83,7 @@ static int parcel_add(struct parcel *parcel, unsigned int n)
 	struct twheel_op_args args = {
 		/* Far longer than the run, except for the parcels that are meant to expire. */
 		.deadline	= twheel_deadline(LEFT_TO_EXPIRE(n) ? 50 * NSEC_PER_MSEC :
-						  600 * NSEC_PER_SEC),
+						  600ULL * NSEC_PER_SEC),
 		.condition	= TWHEEL_COND_QUORUM,
 		.quorum		= 2,
 		.nr_keys	= KEYS,
