@@ -48,8 +48,8 @@
 /* Number of operations that a reader takes and forgets at a time. */
 #define PIECE	64
 
-/* Number of events copied at a time: 1 KiB on the stack. */
-#define COPY	8
+/* Number of events copied at a time: 1 KiB on the stack, half of it on 32-bit kernels. */
+#define COPY	(BITS_PER_LONG / 8)
 
 static_assert(sizeof(struct twheel_event) == 128);
 

@@ -331,8 +331,8 @@ int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int 
  * commands. The caller sees an error of the next command when it continues there.
  */
 
-/* Number of commands in a chunk: 1 KiB on the stack. */
-#define BATCH_CHUNK	8
+/* Number of commands in a chunk: 1 KiB on the stack, half of it on 32-bit kernels. */
+#define BATCH_CHUNK	(BITS_PER_LONG / 8)
 
 /* The arguments of a command are those of its call; the array leaves space for growth. */
 static_assert(sizeof(struct twheel_command) == 128);
