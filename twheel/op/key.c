@@ -591,8 +591,11 @@ static bool keys_install(struct twheel_keys *keys, void *memory, bool node)
 	place = keys_place(keys, keys->capacity, &needed);
 	if (node != needed)
 		return false;
-	/* twheel_keys_bucket() reads it without the lock. */
-	WRITE_ONCE(*place, memory);
+	/*
+	 * Pairs with the address dependency in twheel_keys_bucket(). A look-up with the size of an
+	 * earlier table, which was larger, may find this memory before the size changes.
+	 */
+	smp_store_release(place, memory);
 	if (!node)
 		WRITE_ONCE(keys->capacity, keys->capacity + TWHEEL_SEGMENT);
 	return true;
