@@ -87,6 +87,7 @@ check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.ca
 check-6.1: ## 64-bit selftests on Debian's 6.1 (TESTS=program,program)
 check-6.12: ## 32-bit selftests on Debian's 6.12
 check-kernels: ## selftests on the kernels of Debian 13, with PREEMPT_RT and on arm64; needs root
+check-armhf: ## selftests on a 32-bit kernel of Debian 13; needs root
 check-debug: ## race selftests, torture and fuzzing on the debug kernel
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
@@ -98,7 +99,7 @@ check-alerts: ## the alert rules of share/ in situations that they are for, on D
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
 	@scripts/install-packages check $(if $(filter long deb alerts,$*),deb) \
-		$(if $(filter long kernels 7.3 trixie rt arm64,$*),kernels)
+		$(if $(filter long kernels 7.3 trixie rt arm64 armhf,$*),kernels)
 	@scripts/check $*
 
 #: To run for long

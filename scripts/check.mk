@@ -18,10 +18,12 @@ flags-7.3 := $(warnings)
 flags-trixie := $(warnings)
 flags-rt := $(warnings)
 flags-arm64 := $(warnings)
+# The benchmarks and the torture test compute with more nanoseconds than a long has here.
+flags-armhf := $(warnings) TWHEEL_OTHERS="$(filter-out samples/template/,$(dir $(wildcard samples/*/Kbuild)))"
 flags-uml := TWHEEL_OTHERS=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
-stock := 6.1 6.12 7.3 trixie rt arm64
+stock := 6.1 6.12 7.3 trixie rt arm64 armhf
 device := $(stock) $(if $(LONG),debug)
 built := uml bench debug kcsan
 kernels := $(stock) $(built)

@@ -74,24 +74,35 @@ lock_shell()
 kernel_dir()
 {
 	case $1 in
-	6.1 | 6.12 | 7.3 | trixie | rt | arm64) "$top/scripts/fetch-kernel" "$1" ;;
+	6.1 | 6.12 | 7.3 | trixie | rt | arm64 | armhf) "$top/scripts/fetch-kernel" "$1" ;;
 	debian-* | series-*) echo "$build/$1" ;;
 	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
 	*) die "no such kernel: $1 (see scripts/fetch-kernel and scripts/build-kernel)" ;;
 	esac
 }
 
-# suite_apt SUITE: set the options of apt, in the array apt, for a suite of Debian other than that
-# of this machine, whose configuration stays as it is. The archive of Debian that the machine uses
-# has the other suites, too.
+# cross_of KERNEL: print the names of the machine of a kernel of another architecture, which has its
+# name: those of its compiler, of its emulator and of a CPU. Nothing for other kernels.
+cross_of()
+{
+	case $1 in
+	arm64) echo aarch64-linux-gnu aarch64 cortex-a57 ;;
+	armhf) echo arm-linux-gnueabihf arm cortex-a15 ;;
+	esac
+}
+
+# suite_apt SUITE [ARCHITECTURE]: set the options of apt, in the array apt, for a suite of Debian
+# other than that of this machine, whose configuration stays as it is. The archive of Debian that
+# the machine uses has the other suites, too.
 # Updates the lists of the suite once a day.
 suite_apt()
 {
-	local lists=$cache/apt/$1 keyring=/usr/share/keyrings/debian-archive-keyring.gpg archive
+	local arch=${2-amd64} keyring=/usr/share/keyrings/debian-archive-keyring.gpg archive
+	local lists=$cache/apt/$1-$arch
 
 	apt=(-o Dir::State="$lists" -o Dir::Cache="$lists" -o Dir::Etc::SourceList="$lists/sources"
 		-o Dir::Etc::SourceParts=- -o APT::Architecture=amd64
-		-o "APT::Architectures=amd64,arm64" -o APT::Sandbox::User=root
+		-o "APT::Architectures=amd64,$arch" -o APT::Sandbox::User=root
 		-o Dir::Cache::pkgcache=pkgcache.bin -o Dir::Cache::srcpkgcache=srcpkgcache.bin)
 	hint="remove $lists (log: $logs/apt-$1.log)"
 	[ -z "$(find "$lists/updated" -mtime -1 2>/dev/null)" ] || return 0
