@@ -297,6 +297,28 @@ void rcu_barrier(void)
 		rig_futex_wait(&rcu_done, ran, NSEC_PER_MSEC);
 }
 
+struct grace {
+	struct rcu_head	rcu;
+	u32		passed;
+};
+
+static void grace_passed(struct rcu_head *rcu)
+{
+	struct grace *grace = container_of(rcu, struct grace, rcu);
+
+	__atomic_store_n(&grace->passed, 1, __ATOMIC_RELEASE);
+}
+
+void synchronize_rcu(void)
+{
+	struct grace grace = {};
+
+	WARN_ON(rcu_read_lock_held());
+	call_rcu(&grace.rcu, grace_passed);
+	while (!__atomic_load_n(&grace.passed, __ATOMIC_ACQUIRE))
+		rig_futex_wait(&grace.passed, 0, NSEC_PER_MSEC);
+}
+
 void rig_rcu_start(void)
 {
 	rig_thread(rcu_main, NULL);

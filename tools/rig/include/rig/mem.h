@@ -118,6 +118,7 @@ void rcu_read_lock(void);
 void rcu_read_unlock(void);
 void call_rcu(struct rcu_head *head, void (*fn)(struct rcu_head *head));
 void rcu_barrier(void);
+void synchronize_rcu(void);
 void rig_kfree_rcu(struct rcu_head *head, size_t offset);
 #define kfree_rcu(object, member)	rig_kfree_rcu(&(object)->member, \
 						      (void *)&(object)->member - (void *)(object))
@@ -129,5 +130,29 @@ void rig_kfree_rcu(struct rcu_head *head, size_t offset);
 #define rcu_dereference(p)		rcu_dereference_raw(p)
 #define rcu_dereference_check(p, c)	rcu_dereference_raw(p)
 #define rcu_dereference_protected(p, c)	({ WARN_ON(!(c)); READ_ONCE(p); })
+
+static inline void hlist_add_head_rcu(struct hlist_node *n, struct hlist_head *head)
+{
+	struct hlist_node *first = head->first;
+
+	n->next = first;
+	n->pprev = &head->first;
+	rcu_assign_pointer(head->first, n);
+	if (first)
+		first->pprev = &n->next;
+}
+
+/* A reader at the entry finds the next one. */
+static inline void hlist_del_init_rcu(struct hlist_node *n)
+{
+	rcu_assign_pointer(*n->pprev, n->next);
+	if (n->next)
+		n->next->pprev = n->pprev;
+	n->pprev = NULL;
+}
+
+#define hlist_for_each_entry_rcu(pos, head, member)					\
+	for (pos = hlist_entry_safe(rcu_dereference((head)->first), typeof(*(pos)), member); pos; \
+	     pos = hlist_entry_safe(rcu_dereference((pos)->member.next), typeof(*(pos)), member))
 
 #endif /* _RIG_MEM_H */

@@ -71,6 +71,7 @@ struct irq_work {
 };
 
 #define DEFINE_IRQ_WORK(name, fn)	struct irq_work name = { .func = (fn) }
+#define init_irq_work(work, fn)		(*(work) = (struct irq_work){ .func = (fn) })
 bool irq_work_queue(struct irq_work *work);
 void irq_work_sync(struct irq_work *work);
 
