@@ -22,6 +22,8 @@ highlight_language = "none"
 
 # Kernel-doc refers to types and functions of the kernel, which this site does not describe.
 nitpicky = True
+# The mark of a function for BPF programs.
+c_id_attributes = ["__bpf_kfunc"]
 # A purgatory is an opaque type.
 nitpick_ignore_regex = [("c:.*", r"(?!twheel_).*"), ("c:.*", "twheel_purgatory")]
 

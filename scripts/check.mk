@@ -64,7 +64,7 @@ broker: guest-6.12
 alerts: guest-6.12
 	$(stage) scripts/check-alerts
 
-trace: guest-6.12 $(if $(LONG),guest-6.1)
+trace: guest-6.12 $(if $(LONG),guest-6.1 guest-7.3)
 	$(stage) scripts/check-trace
 
 $(foreach t,$(torture),$(eval $t: guest-$(call kernel_of,$t,$(TORTURE_KERNEL))))

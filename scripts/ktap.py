@@ -11,7 +11,7 @@ line "pass|fail|skip <tab> NAME" for each case. Used by check-*.
                                         built for 32 bit; device_test of the tools; and
                                         "device", the guest job with the examples of the
                                         manual pages and of the documentation;
-                                        "trace", the guest job
+                                        "trace" and "bpf", guest jobs
     ktap.py broker LOG [TEST,...]       the tests of samples/broker in a guest
     ktap.py tap LOG                     other programs, compared with their TAP plans
 """
@@ -143,7 +143,7 @@ def selftests_expected(programs):
     names = set()
     for program in programs.split(","):
         path = TOP / "tools/selftests" / (program.removesuffix("32") + ".c")
-        if program in ("device", "trace"):
+        if program in ("device", "trace", "bpf"):
             names |= checks_of(program)
         elif program == "programs":
             names |= programs_expected()

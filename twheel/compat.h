@@ -85,4 +85,17 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 	}
 #endif
 
+/*
+ * Functions for BPF programs: sets of them are marked as such since 6.8. Their pointers are not
+ * NULL if a flag says so, and since 7.0 always.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#define TWHEEL_HAS_BPF
+#endif
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 0, 0)
+#define TWHEEL_KF_TRUSTED_ARGS 0
+#else
+#define TWHEEL_KF_TRUSTED_ARGS KF_TRUSTED_ARGS
+#endif
+
 #endif /* _TWHEEL_COMPAT_H */

@@ -31,6 +31,7 @@
  *	named.c		named purgatories and their attributes
  *	ioctl.c		the ioctl table, argument structures, batches
  *	uring.c		commands of io_uring
+ *	bpf.c		functions for BPF programs
  *	device.c	the nodes
  *
  * References
@@ -67,6 +68,7 @@
 #include <linux/module.h>
 
 #include "../compat.h"
+#include "bpf.h"
 #include "device.h"
 #include "ids.h"
 #include "instance.h"
@@ -173,6 +175,10 @@ int __init twheel_device_init(void)
 	err = twheel_named_init();
 	if (err)
 		goto ops_exit;
+	/* The kernel forgets the functions with the module. */
+	err = twheel_bpf_init();
+	if (err)
+		goto named_exit;
 	err = misc_register(&private_misc);
 	if (err)
 		goto named_exit;

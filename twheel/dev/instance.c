@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 
 #include "../op/purgatory.h"
+#include "../op/signal_queue.h"
 #include "instance.h"
 #include "user.h"
 
@@ -60,6 +61,7 @@ int twheel_instance_init(struct twheel_instance *instance, const char *name, u32
 /* Destroy the purgatory of an instance without files and operations. May sleep. */
 void twheel_instance_exit(struct twheel_instance *instance)
 {
+	twheel_signal_queue_destroy(instance->signals);
 	twheel_purgatory_destroy(instance->purgatory);
 	WARN_ON_ONCE(!twheel_array_empty(&instance->queues));
 	twheel_ids_exit(&instance->ids);

@@ -15,6 +15,8 @@
 
 #include "ids.h"
 
+struct twheel_signal_queue;
+
 /* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
 
@@ -43,6 +45,7 @@ enum twheel_rejection {
  * @queues: queues of detached operations, by number
  * @name: name of a named purgatory, otherwise NULL; immutable
  * @dev: device of a named purgatory, which contains the instance; immutable
+ * @signals: queue of the signals of BPF programs, or NULL; set once
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
  *	iterator in progress with softirqs off, so their number must be bounded.
  */
@@ -61,6 +64,7 @@ struct twheel_instance {
 	struct xarray		queues;
 	const char		*name;
 	struct device		*dev;
+	struct twheel_signal_queue *signals;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
 

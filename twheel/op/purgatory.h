@@ -235,6 +235,9 @@ int __twheel_op_add(struct twheel_purgatory *purgatory, struct twheel_op *op,
 int __twheel_op_watch(struct twheel_op *op, const struct twheel_watch_spec *specs,
 		      struct twheel_watch *watches, u32 nr_keys, bool may_sleep);
 
+/* signal.c */
+bool twheel_key_is_watched(struct twheel_purgatory *purgatory, const struct twheel_key *key);
+
 /* purgatory.c */
 extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;

@@ -396,3 +396,17 @@ u32 twheel_cancel_for_key(struct twheel_purgatory *purgatory, const struct twhee
 	return signal_run(purgatory, key, &args);
 }
 EXPORT_SYMBOL_GPL(twheel_cancel_for_key);
+
+/*
+ * Return: whether an operation watches a key, or a signal of it is under way. Process or softirq
+ * context, with interrupts enabled.
+ */
+bool twheel_key_is_watched(struct twheel_purgatory *purgatory, const struct twheel_key *key)
+{
+	struct twheel_keys *keys = &purgatory->keys;
+	struct twheel_key_at at = twheel_key_lock(keys, twheel_keys_hash(keys, key));
+	bool watched = twheel_key_first(&at, key);
+
+	twheel_key_unlock(&at);
+	return watched;
+}

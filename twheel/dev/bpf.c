@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Character devices: functions for BPF programs (kfuncs).
+ *
+ * A program names a purgatory by its handle, a random number. The loader of the program gets it
+ * from twheel_bpf_handle(), in a program that it runs itself, for a descriptor of the purgatory,
+ * and leaves it in a map. So the right to signal is that of the descriptor. Neither the permissions
+ * of BPF nor the name of a purgatory confer it.
+ *
+ * Why not a reference counted pointer in the map: the verifier lets a program use such a pointer of
+ * a module only while it has taken it out of the map (bpf_kptr_xchg()). A program that interrupts
+ * it, or runs on another CPU, would find no purgatory and could not complete an operation.
+ *
+ * Contexts
+ * ========
+ *
+ *	type of the program	handle	signal	watched		context
+ *	-------------------	------	------	-------		-------
+ *	syscall			  *	  *	   *		process, may sleep
+ *	XDP, TC, cgroup			  *	   *		process, softirq; no lock of ours
+ *	tracing, LSM, kprobe,		  *			any, also NMI and with locks of ours
+ *	perf event						held
+ *
+ * Signalling takes locks, and the lock of an event queue in process context only. A program that
+ * traces the kernel may be called with any of them held: by a probe in this module, by our
+ * tracepoints, or by one of lock contention, memory or scheduling inside of our critical
+ * sections; the attach point tells nothing about that. So a signal is queued without a lock, in
+ * all programs, and a work item does the rest, see op/signal_queue.c. A program takes constant
+ * time, however many operations watch the key.
+ *
+ * Whether a key is watched cannot be answered later, and needs the lock of its bucket. The
+ * networking and cgroup hooks are never called inside of our critical sections. They may be
+ * called with interrupts disabled, by netpoll or in a section of bpf_local_irq_save(), where the
+ * lock must not be released; and on PREEMPT_RT without preemption, where it must not be taken:
+ * then the answer is -EBUSY. The verifier refuses this function to the programs of the last row.
+ */
+#include <linux/bpf.h>
+#include <linux/btf.h>
+#include <linux/btf_ids.h>
+#include <linux/err.h>
+#include <linux/file.h>
+#include <linux/fs.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
+
+#include "../compat.h"
+#include "../op/purgatory.h"
+#include "../op/signal_queue.h"
+#include "bpf.h"
+#include "file.h"
+#include "open.h"
+
+#ifdef TWHEEL_HAS_BPF
+
+static s64 handle_of(struct twheel_instance *instance)
+{
+	struct twheel_signal_queue *queue = READ_ONCE(instance->signals), *other;
+
+	if (!queue) {
+		queue = twheel_signal_queue_create(instance->purgatory, twheel_wq);
+		if (IS_ERR(queue))
+			return PTR_ERR(queue);
+		other = cmpxchg(&instance->signals, NULL, queue);
+		if (other) {
+			twheel_signal_queue_destroy(queue);
+			queue = other;
+		}
+	}
+	return twheel_signal_queue_handle(queue);
+}
+
+/* The checks are those of TWHEEL_IOC_SIGNAL, except that the right of a restricted file may end. */
+static s64 handle_of_file(struct file *file)
+{
+	struct twheel_file *tf = file->private_data;
+
+	if (file->f_op != twheel_file_fops)
+		return -ENOTTY;
+	if (!(file->f_mode & FMODE_WRITE))
+		return -EBADF;
+	if (READ_ONCE(tf->instance->removed))
+		return -ESHUTDOWN;
+	if (!twheel_file_may(tf, TWHEEL_RIGHT_OTHERS))
+		return -EPERM;
+	return handle_of(tf->instance);
+}
+
+/* The lock of a bucket may be taken and released. */
+static bool may_lock(void)
+{
+	return IS_ENABLED(CONFIG_PREEMPT_RT) ? preemptible() : !irqs_disabled();
+}
+
+__bpf_kfunc_start_defs();
+
+/**
+ * twheel_bpf_handle - get the handle of a purgatory
+ * @fd: a descriptor of it, open for writing and not restricted
+ *
+ * The handle is valid as long as the purgatory, also after the descriptor was closed: until the
+ * file of a private one is closed, or a named one has been removed and all of its files are
+ * closed.
+ *
+ * Context: programs of the type syscall.
+ * Return:
+ * * a positive number
+ * * %-EBADF     - @fd is not open, or not for writing
+ * * %-ENOTTY    - it is not that of a purgatory
+ * * %-EPERM     - it is restricted
+ * * %-ESHUTDOWN - the purgatory was removed
+ * * %-ENOMEM
+ */
+__bpf_kfunc s64 twheel_bpf_handle(s32 fd)
+{
+	struct file *file = fget(fd);
+	s64 handle;
+
+	if (!file)
+		return -EBADF;
+	handle = handle_of_file(file);
+	fput(file);
+	return handle;
+}
+
+/**
+ * twheel_bpf_signal - signal a key
+ * @handle: handle of the purgatory
+ * @key: the key
+ * @amount: amount for TWHEEL_COND_SUM; 0 means 1
+ * @value: value for the operations that the signal completes
+ *
+ * A work item signals the key in the order of the calls, without a limit.
+ *
+ * Context: all types of programs above; any.
+ * Return:
+ * * %0       - the signal is queued
+ * * %-ENOENT  - there is no purgatory with this handle
+ * * %-ENOBUFS - the purgatory has too many queued signals; this one is lost
+ */
+__bpf_kfunc int twheel_bpf_signal(u64 handle, const struct twheel_key *key, u64 amount, u64 value)
+{
+	struct twheel_signal_queue *queue;
+	int err = -ENOENT;
+
+	rcu_read_lock();
+	queue = twheel_signal_queue_find(handle);
+	if (queue)
+		err = twheel_signal_queue_add(queue, key, amount, value);
+	rcu_read_unlock();
+	return err;
+}
+
+/**
+ * twheel_bpf_watched - whether a key is watched
+ * @handle: handle of the purgatory
+ * @key: the key
+ *
+ * Signals that are queued may end the watch.
+ *
+ * Context: programs of the types syscall, XDP, TC and cgroup.
+ * Return:
+ * * %0       - no operation watches the key
+ * * %1       - an operation does
+ * * %-ENOENT - there is no purgatory with this handle
+ * * %-EBUSY  - the program was called, or continues, with interrupts disabled; on PREEMPT_RT
+ *   without preemption
+ */
+__bpf_kfunc int twheel_bpf_watched(u64 handle, const struct twheel_key *key)
+{
+	struct twheel_signal_queue *queue;
+	int ret = -ENOENT;
+
+	if (!may_lock())
+		return -EBUSY;
+	rcu_read_lock();
+	queue = twheel_signal_queue_find(handle);
+	if (queue)
+		ret = twheel_key_is_watched(twheel_signal_queue_purgatory(queue), key);
+	rcu_read_unlock();
+	return ret;
+}
+
+__bpf_kfunc_end_defs();
+
+BTF_KFUNCS_START(syscall_ids)
+BTF_ID_FLAGS(func, twheel_bpf_handle, KF_SLEEPABLE)
+BTF_ID_FLAGS(func, twheel_bpf_signal, TWHEEL_KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, twheel_bpf_watched, TWHEEL_KF_TRUSTED_ARGS)
+BTF_KFUNCS_END(syscall_ids)
+
+BTF_KFUNCS_START(network_ids)
+BTF_ID_FLAGS(func, twheel_bpf_signal, TWHEEL_KF_TRUSTED_ARGS)
+BTF_ID_FLAGS(func, twheel_bpf_watched, TWHEEL_KF_TRUSTED_ARGS)
+BTF_KFUNCS_END(network_ids)
+
+BTF_KFUNCS_START(tracing_ids)
+BTF_ID_FLAGS(func, twheel_bpf_signal, TWHEEL_KF_TRUSTED_ARGS)
+BTF_KFUNCS_END(tracing_ids)
+
+static const struct btf_kfunc_id_set syscall_set = { .owner = THIS_MODULE, .set = &syscall_ids };
+static const struct btf_kfunc_id_set network_set = { .owner = THIS_MODULE, .set = &network_ids };
+static const struct btf_kfunc_id_set tracing_set = { .owner = THIS_MODULE, .set = &tracing_ids };
+
+/* A type stands for all that share its functions, such as those of tracepoints or of cgroups. */
+static const struct {
+	enum bpf_prog_type		type;
+	const struct btf_kfunc_id_set	*set;
+} program_sets[] = {
+	{ BPF_PROG_TYPE_SYSCALL, &syscall_set },
+	{ BPF_PROG_TYPE_XDP, &network_set },
+	{ BPF_PROG_TYPE_SCHED_CLS, &network_set },
+	{ BPF_PROG_TYPE_CGROUP_SKB, &network_set },
+	{ BPF_PROG_TYPE_TRACING, &tracing_set },
+	{ BPF_PROG_TYPE_KPROBE, &tracing_set },
+};
+
+int __init twheel_bpf_init(void)
+{
+	unsigned int i;
+	int err = 0;
+
+#ifdef MODULE
+	/* Built without pahole, or with headers that lack the BTF of the kernel. */
+	if (!THIS_MODULE->btf_data_size)
+		return 0;
+#endif
+	for (i = 0; !err && i < ARRAY_SIZE(program_sets); i++)
+		err = register_btf_kfunc_id_set(program_sets[i].type, program_sets[i].set);
+	return err;
+}
+
+#else
+
+int __init twheel_bpf_init(void)
+{
+	return 0;
+}
+
+#endif /* TWHEEL_HAS_BPF */
