@@ -70,6 +70,16 @@ static inline void twheel_hrtimer_setup(struct hrtimer *timer,
 #define twheel_uring_done(cmd, res, issue_flags) io_uring_cmd_done(cmd, res, 0, issue_flags)
 #endif
 
+/*
+ * Whether a task must not complete a command when its ring exits, although it holds the lock of the
+ * ring. Before 7.3, lockdep complains about a kernel thread while the submitter is alive.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(7, 3, 0)
+#define twheel_uring_defers(task) false
+#else
+#define twheel_uring_defers(task) (IS_ENABLED(CONFIG_PROVE_LOCKING) && (task)->flags & PF_KTHREAD)
+#endif
+
 /* Define @name as task work that calls @fn. Its arguments are others since 6.19. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 19, 0)
 #define TWHEEL_URING_TASK_WORK(name, fn)						\

@@ -233,6 +233,8 @@ static void uring_cancel(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	struct uring_add *add = io_uring_cmd_to_pdu(cmd, struct uring_add);
 
 	WRITE_ONCE(add->canceller, current);
+	if (twheel_uring_defers(current))
+		WRITE_ONCE(add->canceller, NULL);
 	if (!twheel_op_cancel(&add->file_op->op))
 		add->exits = true;
 	WRITE_ONCE(add->canceller, NULL);
