@@ -28,8 +28,8 @@ TEST_F(deadline, operation_never_expires_early)
 	unsigned int i;
 
 	/*
-	 * Odd indexes relative, even ones absolute; none is a multiple of a tick. The first expiry is
-	 * after the adds, so that the reaper does not have to wait for this CPU.
+	 * Odd indexes relative, even ones absolute; none is a multiple of a tick.
+	 * The first expiry is after the adds: the reaper need not wait for this CPU.
 	 */
 	for (i = 0; i < ARRAY_SIZE(asked); i++) {
 		before = now_ns();
