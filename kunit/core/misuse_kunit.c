@@ -90,7 +90,7 @@ static int leave_preemption_disabled(struct probe *probe)
 /* The preempt count is corrected, and the reaper continues. */
 static void callback_leaving_preemption_disabled_is_reported(struct kunit *test)
 {
-	expect_report(test, "WARNING: *twheel/core/callback.h:*");
+	expect_report(test, "WARNING: * twheel_callback_leaked+*");
 	expect_outcome(test, leave_preemption_disabled, 0);
 }
 

@@ -3,7 +3,6 @@
 #ifndef _TWHEEL_CORE_CALLBACK_H
 #define _TWHEEL_CORE_CALLBACK_H
 
-#include <linux/bug.h>
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
 #include <linux/kconfig.h>
@@ -29,6 +28,7 @@ struct twheel_callback {
 };
 
 void twheel_callback_init_map(struct lockdep_map *map, unsigned long class);
+void twheel_callback_leaked(const struct twheel_callback *callback, unsigned long class);
 
 /*
  * Before a callback. @class is the address of the function, or an address within it. Callbacks
@@ -50,14 +50,9 @@ static inline void twheel_callback_end(struct twheel_callback *callback, unsigne
 	if (trace_twheel_callback_enabled() && callback->begin)
 		trace_twheel_callback(class, ktime_get_mono_fast_ns() - callback->begin);
 	lock_map_release(&callback->map);
-	WARN_ONCE(lockdep_depth(current) > callback->locks, "twheel: %ps leaks a lock\n",
-		  (void *)class);
-	if (likely(preempt_count() == callback->preempt_count))
-		return;
-	WARN_ONCE(1, "twheel: %ps preempt leak: %08x -> %08x\n", (void *)class,
-		  callback->preempt_count, preempt_count());
-	/* A spinlock may still be held, but the reaper can continue. */
-	preempt_count_set(callback->preempt_count);
+	if (unlikely(preempt_count() != callback->preempt_count ||
+		     lockdep_depth(current) > callback->locks))
+		twheel_callback_leaked(callback, class);
 }
 
 /*
