@@ -100,7 +100,6 @@
 #include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
-#include <linux/string.h>
 #include <linux/wait_bit.h>
 #include <trace/events/twheel.h>
 
@@ -128,13 +127,27 @@ static_assert(sizeof(struct twheel_watch) <= 64);
  */
 void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops)
 {
-	/* But not the reference count: it may be valid in the memory of an earlier operation. */
-	memset(&op->timer, 0, sizeof(op->timer));
+	/*
+	 * Member by member, since memset() is a call, and since the reference count may be valid in
+	 * the memory of an earlier operation.
+	 */
+	op->timer = (struct twheel_timer) {};
 	op->generation = 0;
-	memset_after(op, 0, ref);
+	op->purgatory = NULL;
 	op->ops = ops;
-	op->state = OP_NEW;
+	op->watches = NULL;
+	op->deadline = 0;
+	op->missing = 0;
+	refcount_set(&op->holds, 0);
 	spin_lock_init(&op->lock);
+	op->owner = 0;
+	op->state = OP_NEW;
+	op->error = 0;
+	op->list = 0;
+	op->nr_watches = 0;
+	op->condition = TWHEEL_COND_NONE;
+	op->reason = 0;
+	op->awaited = false;
 	kref_init(&op->ref);
 }
 EXPORT_SYMBOL_GPL(twheel_op_init);

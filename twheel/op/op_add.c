@@ -50,6 +50,7 @@
  */
 #include <linux/bug.h>
 #include <linux/export.h>
+#include <linux/kref.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/twheel.h>
@@ -272,7 +273,7 @@ static __always_inline int op_park(struct twheel_op *op, const struct twheel_op_
 		err = -ENOSPC;
 	} else {
 		refcount_inc(&list->holds);
-		twheel_op_get(op);
+		kref_get(&op->ref);
 		refcount_set(&op->holds, holds);
 		list->added++;
 		list->watches += args->nr_keys;
