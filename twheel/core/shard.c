@@ -381,6 +381,7 @@ int twheel_shard_init(struct twheel_shard *shard, const struct twheel_config *co
 	/* is_power_of_2() takes a long, which may be shorter. */
 	if (!(config->tick_ns & (config->tick_ns - 1)))
 		shard->tick_shift = ilog2(config->tick_ns);
+	shard->plain = shard->tick_shift && !shard->limit && config->clock != TWHEEL_CLOCK_REALTIME;
 
 	now = twheel_tick_floor(shard, twheel_clock_ns(config->clock));
 	for (i = 0; i < TWHEEL_BASES; i++) {

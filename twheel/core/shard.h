@@ -181,6 +181,8 @@ static_assert(offsetof(struct twheel_base, queue.wheel.level) == 64 || !IS_ENABL
  * @reaper: serves the shard
  * @tick_ns: length of a tick
  * @tick_shift: log2 of @tick_ns, or 0 if it is not a power of two
+ * @plain: its calls may be plain, see timer.c: ticks are a power of two, there is no limit, and the
+ *	clock does not go back
  * @number: its number in @wheel
  * @clock: clock of the deadlines
  * @account: TWHEEL_GFP_ACCOUNT if the levels are charged, or 0
@@ -219,7 +221,8 @@ struct twheel_shard {
 	struct twheel_limit	*limit;
 	struct twheel_reaper	*reaper;
 	u64			tick_ns;
-	unsigned int		tick_shift;
+	u8			tick_shift;
+	bool			plain;
 	unsigned int		number;
 	enum twheel_clock	clock;
 	gfp_t			account;

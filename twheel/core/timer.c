@@ -60,7 +60,7 @@
  * ---------------
  *
  * Heartbeats and idle timeouts are re-armed to later deadlines all the time. If such a timer is
- * on the local shard, it usually stays in its bucket with the new tick, see arming_stays().
+ * on the local shard, it usually stays in its bucket with the new tick, see node_stays().
  * The bucket expires before that tick, and then the timer moves to the bucket of this tick, as
  * other timers on its level do.
  */
@@ -68,6 +68,7 @@
 #include <linux/container_of.h>
 #include <linux/export.h>
 #include <linux/jiffies.h>
+#include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/overflow.h>
@@ -177,11 +178,17 @@ void twheel_clock_timer_init(struct twheel_clock_timer *timer, struct twheel *wh
 }
 EXPORT_SYMBOL_GPL(twheel_clock_timer_init);
 
-/* Returns false for a zeroed timer, with a warning. Debugobjects detects other cases. */
+/* Returns true for a zeroed timer, with a warning. Debugobjects detects other cases. */
+static noinline bool timer_is_zeroed(const struct twheel_timer *timer)
+{
+	return WARN_ON_ONCE(!twheel_timer_shard(timer));
+}
+
+/* Slow path of twheel_timer_usable(). */
 bool __twheel_timer_usable(struct twheel_timer *timer)
 {
 	twheel_debug_assert_init(timer);
-	return !WARN_ON_ONCE(!twheel_timer_shard(timer));
+	return !timer_is_zeroed(timer);
 }
 
 /**
@@ -303,8 +310,7 @@ static noinline u64 tick_with_slack(const struct twheel_shard *shard, u64 deadli
  * @kind: the flags of the timer, which do not change while @from is locked
  * @flags: state of interrupts before the locks
  *
- * The functions that add and re-arm are inlined as a whole, so that this stays in registers. They
- * are a tenth faster than with calls.
+ * The functions that add and re-arm are inlined as a whole, so that this stays in registers.
  */
 struct arming {
 	struct twheel_timer	*timer;
@@ -481,11 +487,105 @@ static __always_inline int timer_add(struct twheel_timer *timer, u64 deadline, u
 	return err;
 }
 
-/* Rare, so it does not take registers of the first attempt. */
-static noinline int timer_add_again(struct twheel_timer *timer, u64 deadline, u64 slack_ns, int ret)
+/* Not inlined, so that it takes no registers of plain_add(). */
+static noinline int timer_add_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
+	int ret = ARMING_GROWN;
+
+	if (timer_is_zeroed(timer))
+		return -EINVAL;
 	while (ret >= ARMING_GROWN)
 		ret = timer_add(timer, deadline, slack_ns, ret == ARMING_GROWN);
+	return ret;
+}
+
+/*
+ * Plain calls
+ *
+ * Most timers have no flags and no slack, and are on the shard of this CPU, which has no limit and
+ * a clock that does not go back. If the new tick has not passed and the levels reach it, an add or
+ * re-arm is short. All others take the functions above, which allow for everything.
+ */
+
+/* Internal result of a plain call: the timer or its tick is not plain. */
+#define NOT_PLAIN	3
+
+/* The shard of a timer for a plain call, or NULL; see twheel_timer_predict_shard(). */
+static __always_inline struct twheel_shard *plain_shard(const struct twheel_timer *timer)
+{
+	struct twheel_shard *shard = this_cpu_read(twheel_last_shard);
+
+	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)shard)) {
+		if (twheel_timer_flags(timer))
+			return NULL;
+		shard = twheel_timer_predict_shard(timer);
+	}
+	OPTIMIZER_HIDE_VAR(shard);
+	/* The caller may migrate after that: any shard is correct. */
+	return likely(shard && shard->plain && shard->number == raw_smp_processor_id()) ?
+		shard : NULL;
+}
+
+/* As twheel_shard_tick() */
+static __always_inline u64 plain_tick(const struct twheel_shard *shard, u64 deadline)
+{
+	if (unlikely(deadline > KTIME_MAX))
+		return TWHEEL_TICK_NEVER;
+	return (deadline + shard->tick_ns - 1) >> shard->tick_shift;
+}
+
+/* Whether a call is plain, now that the shard is locked, which may not be that of the timer. */
+static __always_inline bool plain_holds(struct twheel_shard *shard,
+					const struct twheel_timer *timer, u64 tick)
+{
+	const struct twheel_wheel *wheel = &shard->base[TWHEEL_BASE_REAPER].queue.wheel;
+
+	lockdep_assert_held(&shard->lock);
+	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)shard || shard->refuse))
+		return false;
+	if (unlikely(shard->forwarded != jiffies))
+		twheel_shard_forward(shard);
+	return likely(tick > wheel->now && tick - wheel->now < wheel->reach);
+}
+
+static __always_inline void plain_enqueue(struct twheel_shard *shard, struct twheel_timer *timer,
+					  u64 deadline, u64 tick)
+{
+	struct twheel_base *base = &shard->base[TWHEEL_BASE_REAPER];
+	u64 next;
+
+	twheel_debug_activate(timer);
+	timer->node.expires = deadline;
+	next = twheel_queue_place(&base->queue, &timer->node, tick);
+	if (unlikely(next < shard->armed))
+		__twheel_shard_added(shard, base, next);
+	trace_twheel_timer_add(timer, shard);
+}
+
+/* Add a timer that is not pending. Return: 0, or NOT_PLAIN after a shutdown. */
+static __always_inline int plain_arm(struct twheel_shard *shard, struct twheel_timer *timer,
+				     u64 deadline, u64 tick)
+{
+	if (unlikely(!timer->fn))
+		return NOT_PLAIN;
+	shard->base[TWHEEL_BASE_REAPER].queue.nr_nodes++;
+	shard->added++;
+	plain_enqueue(shard, timer, deadline, tick);
+	return 0;
+}
+
+static __always_inline int plain_add(struct twheel_shard *shard, struct twheel_timer *timer,
+				     u64 deadline)
+{
+	u64 tick = plain_tick(shard, deadline);
+	int ret = NOT_PLAIN;
+	unsigned long flags;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	if (plain_holds(shard, timer, tick))
+		ret = twheel_timer_pending(timer) ? -EBUSY :
+			plain_arm(shard, timer, deadline, tick);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return ret;
 }
 
@@ -513,34 +613,31 @@ static noinline int timer_add_again(struct twheel_timer *timer, u64 deadline, u6
  */
 int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
+	struct twheel_shard *shard;
 	int ret;
 
-	if (!twheel_timer_usable(timer))
-		return -EINVAL;
-	ret = timer_add(timer, deadline, slack_ns, true);
-	return likely(ret < ARMING_GROWN) ? ret : timer_add_again(timer, deadline, slack_ns, ret);
+	twheel_debug_assert_init(timer);
+	if (unlikely(slack_ns))
+		return timer_add_any(timer, deadline, slack_ns);
+	shard = plain_shard(timer);
+	if (unlikely(!shard))
+		return timer_add_any(timer, deadline, 0);
+	ret = plain_add(shard, timer, deadline);
+	return likely(ret != NOT_PLAIN) ? ret : timer_add_any(timer, deadline, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 
 /*
- * twheel_timer_add() for a timer that was initialised just now and that no other thread knows. It
- * is pending afterwards, or has fired; the errors are those of a wheel that has been stopped or has
- * a limit.
+ * twheel_timer_add() for a timer without flags that was initialised just now and that no other
+ * thread knows. It is pending afterwards, or has fired; the errors are those of a wheel that has
+ * been stopped or has a limit.
  */
 int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline)
 {
 	struct twheel_shard *shard = twheel_timer_shard(timer);
-	u64 tick = twheel_shard_tick(shard, deadline);
-	unsigned long flags;
-	bool plain;
+	int ret = likely(shard->plain) ? plain_add(shard, timer, deadline) : NOT_PLAIN;
 
-	spin_lock_irqsave(&shard->lock, flags);
-	plain = !twheel_timer_flags(timer) && !shard->refuse && !shard->limit &&
-		shard_reaches(shard, &shard->base[TWHEEL_BASE_REAPER].queue.wheel, tick);
-	if (likely(plain))
-		timer_enqueue(shard, timer, 0, deadline, tick);
-	spin_unlock_irqrestore(&shard->lock, flags);
-	return likely(plain) ? 0 : twheel_timer_add(timer, deadline);
+	return likely(ret != NOT_PLAIN) ? ret : timer_add_any(timer, deadline, 0);
 }
 
 /* By exact deadlines, which count when the clock is set. */
@@ -571,32 +668,37 @@ static inline bool rearm_may_delay(enum twheel_rearm mode, bool equal)
 }
 
 /*
- * Whether a pending timer stays in its bucket when it is re-armed to a later deadline: the bucket
- * expires before that, and then the timer is placed by its new tick. This does not hold
+ * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline: the
+ * bucket expires before that, and then the node is placed by its new tick. This does not hold
  *
- * - on level 0, where a bucket expires as a whole, unless it is mixed. A timer there has a tick
+ * - on level 0, where a bucket expires as a whole, unless it is mixed. A node there has a tick
  *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
  *   one.
  * - on a wheel that goes back, as those of CLOCK_REALTIME do
  * - beyond the reach of the levels; with memory they are extended
  *
- * The wheel may not have been forwarded: the timer was placed by an earlier tick of the wheel, and
- * the reach is longer from a later one.
- *
- * Inline timers do not stay, since the alarm would have to place them again, a few at a time.
+ * The last two are left to the caller. The wheel may not have been forwarded: the node was placed by
+ * an earlier tick of the wheel, and the reach is longer from a later one.
  */
+static __always_inline bool node_stays(const struct twheel_wheel *wheel,
+				       const struct twheel_node *node, u64 deadline)
+{
+	return deadline >= node->expires &&
+	       node->expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns;
+}
+
+/* Inline timers do not stay, since the alarm would have to place them again, a few at a time. */
 static __always_inline bool arming_stays(const struct arming *arming, enum twheel_rearm mode)
 {
 	struct twheel_timer *timer = arming->timer;
 	struct twheel_shard *shard = arming->to;
 	const struct twheel_base *base = twheel_shard_base(shard, arming->kind);
 	const struct twheel_wheel *wheel = &base->queue.wheel;
-	u64 expires = timer->node.expires;
 
-	return rearm_may_delay(mode, arming->expires == expires) && twheel_timer_pending(timer) &&
-	       shard == arming->from && arming->expires >= expires &&
+	return twheel_timer_pending(timer) &&
+	       rearm_may_delay(mode, arming->expires == timer->node.expires) &&
+	       shard == arming->from && node_stays(wheel, &timer->node, arming->expires) &&
 	       arming->tick - wheel->now < wheel->reach && !wheel->rewinds &&
-	       expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns &&
 	       !timer_refused(shard, timer) &&
 	       !(unlikely(arming->kind) && twheel_base_is_inline(shard, base));
 }
@@ -654,12 +756,48 @@ static __always_inline int timer_rearm(struct twheel_timer *timer, u64 deadline,
 	return ret;
 }
 
-/* As timer_add_again() */
-static noinline int timer_rearm_again(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
-				      enum twheel_rearm mode, int ret)
+/* As timer_add_any() */
+static noinline int timer_rearm_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
+				    enum twheel_rearm mode)
 {
+	int ret = ARMING_GROWN;
+
+	if (timer_is_zeroed(timer))
+		return -EINVAL;
 	while (ret >= ARMING_GROWN)
 		ret = timer_rearm(timer, deadline, slack_ns, mode, ret == ARMING_GROWN);
+	return ret;
+}
+
+/* Re-arm a timer always. */
+static __always_inline int plain_move(struct twheel_shard *shard, struct twheel_timer *timer,
+				      u64 deadline, u64 tick)
+{
+	if (unlikely(!twheel_timer_pending(timer)))
+		return plain_arm(shard, timer, deadline, tick) ?: 2;
+	if (node_stays(&shard->base[TWHEEL_BASE_REAPER].queue.wheel, &timer->node, deadline)) {
+		timer->node.expires = deadline;
+		trace_twheel_timer_stay(timer, shard->number);
+	} else {
+		list_del_init(&timer->node.entry);
+		twheel_debug_deactivate(timer);
+		plain_enqueue(shard, timer, deadline, tick);
+	}
+	shard->rearmed++;
+	return 1;
+}
+
+static __always_inline int plain_rearm(struct twheel_shard *shard, struct twheel_timer *timer,
+				       u64 deadline)
+{
+	u64 tick = plain_tick(shard, deadline);
+	int ret = NOT_PLAIN;
+	unsigned long flags;
+
+	spin_lock_irqsave(&shard->lock, flags);
+	if (plain_holds(shard, timer, tick))
+		ret = plain_move(shard, timer, deadline, tick);
+	spin_unlock_irqrestore(&shard->lock, flags);
 	return ret;
 }
 
@@ -688,14 +826,18 @@ static noinline int timer_rearm_again(struct twheel_timer *timer, u64 deadline, 
 int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack_ns,
 			     enum twheel_rearm mode)
 {
+	struct twheel_shard *shard;
 	int ret;
 
-	if (!twheel_timer_usable(timer))
-		return -EINVAL;
-	ret = timer_rearm(timer, deadline, slack_ns, mode, true);
-	if (likely(ret < ARMING_GROWN))
-		return ret;
-	return timer_rearm_again(timer, deadline, slack_ns, mode, ret);
+	twheel_debug_assert_init(timer);
+	if (unlikely(slack_ns || mode != TWHEEL_REARM_ALWAYS))
+		return timer_rearm_any(timer, deadline, slack_ns, mode);
+	shard = plain_shard(timer);
+	if (unlikely(!shard))
+		return timer_rearm_any(timer, deadline, 0, TWHEEL_REARM_ALWAYS);
+	ret = plain_rearm(shard, timer, deadline);
+	return likely(ret != NOT_PLAIN) ? ret :
+		timer_rearm_any(timer, deadline, 0, TWHEEL_REARM_ALWAYS);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_rearm_slack);
 
