@@ -71,14 +71,12 @@ bool twheel_op_arm(struct twheel_op *op, u64 slack_ns)
 			twheel_op_unhold(op);
 		return false;
 	}
-	/* The function may run as soon as the timer is armed, and drops this hold. */
-	twheel_op_hold(op);
 	ret = twheel_timer_rearm_slack(&op->timer, op->deadline, slack_ns, TWHEEL_REARM_ALWAYS);
 	/* A wheel is not stopped before its operations have ended. */
 	WARN_ON_ONCE(ret < 0 && ret != -ECANCELED);
-	/* It was pending and has a hold already. */
-	if (ret == 1 || ret == -ECANCELED)
-		twheel_op_unhold(op);
+	/* It was not pending. Its function takes op->lock before it drops this hold. */
+	if (ret == 2)
+		twheel_op_hold(op);
 	return (ret == -ECANCELED || op->generation != generation) && op_claim_clock_set(op);
 }
 
