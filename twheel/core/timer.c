@@ -521,9 +521,13 @@ static __always_inline struct twheel_shard *plain_shard(const struct twheel_time
 		shard = twheel_timer_predict_shard(timer);
 	}
 	OPTIMIZER_HIDE_VAR(shard);
+	if (unlikely(!shard || !shard->plain))
+		return NULL;
 	/* The caller may migrate after that: any shard is correct. */
-	return likely(shard && shard->plain && shard->number == raw_smp_processor_id()) ?
-		shard : NULL;
+	if (likely(shard->number == raw_smp_processor_id()))
+		return shard;
+	/* A wheel may have fewer shards than there are CPUs. */
+	return twheel_local_shard(shard->wheel) == shard ? shard : NULL;
 }
 
 /* As twheel_shard_tick() */
