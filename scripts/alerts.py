@@ -18,6 +18,7 @@ import sys
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 METRICS = TOP / "tools/twheelctl/metrics.c"
+BY_USER = ("twheel_user_", "twheel_private_")
 
 # The alerts that fire in each situation.
 FIRES = {
@@ -30,6 +31,7 @@ FIRES = {
     "slow_callbacks": ["TwheelSlowCallbacks"],
     "vanished": ["TwheelPurgatoryVanished"],
     "user_nearly_full": ["TwheelUserNearlyFull"],
+    "private_rejects": ["TwheelRejects", "TwheelUserNearlyFull"],
 }
 # These need no metric of twheel.
 OTHERS = {
@@ -110,7 +112,7 @@ def selected(name):
     """The filter of the variables, by the labels of a metric."""
     if name.startswith("twheel_wheel_"):
         return f'{name}{{instance=~"$instance"}}'
-    if name.startswith("twheel_user_"):
+    if name.startswith(BY_USER):
         return f'{name}{{instance=~"$instance"}}'
     return f'{name}{{instance=~"$instance",purgatory=~"$purgatory"}}'
 
@@ -118,8 +120,8 @@ def selected(name):
 def legend_of(name):
     if name.startswith("twheel_wheel_"):
         return "{{wheel}} {{clock}}"
-    if name.startswith("twheel_user_"):
-        return "user {{user}}"
+    if name.startswith(BY_USER):
+        return "user {{user}} {{reason}}{{error}}"
     return "{{purgatory}} {{reason}}{{error}}"
 
 

@@ -371,31 +371,81 @@ TEST_F(shown, fdinfo_of_the_control_node)
 	close(control);
 }
 
-/* The operations of the first user in the fdinfo of the control node, or -1. */
-static long long user_ops(int control)
+/* A number of the first user in the fdinfo of the control node, such as "added=", or -1. */
+static long long of_user(const char *field)
 {
-	long long ops;
+	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC);
+	const char *at = control < 0 ? NULL : strstr(fd_field(control, "twheel-user"), field);
 
-	return sscanf(fd_field(control, "twheel-user"), "ops=%lld", &ops) == 1 ? ops : -1;
+	close(control);
+	return at ? atoll(at + strlen(field)) : -1;
 }
 
 TEST_F(shown, fdinfo_of_the_control_node_has_the_operations_of_users)
 {
-	int control = open("/dev/twheel-control", O_RDONLY | O_CLOEXEC), fd = twheel_open(0);
+	int fd = twheel_open(0);
 	__u64 id;
 
-	ASSERT_LE(0, control);
 	ASSERT_LE(0, fd);
-	EXPECT_EQ(0, user_ops(control));
+	EXPECT_EQ(0, of_user("ops="));
 	id = add_deadline(fd, HOUR, 0, 0);
 	ASSERT_NE(0, id);
-	EXPECT_EQ(1, user_ops(control));
+	EXPECT_EQ(1, of_user("ops="));
 	EXPECT_EQ(0, op_cancel(fd, id));
 	/* Its event is unread. */
-	EXPECT_EQ(1, user_ops(control));
+	EXPECT_EQ(1, of_user("ops="));
 	close(fd);
-	EXPECT_EQ(0, user_ops(control));
-	close(control);
+	EXPECT_EQ(0, of_user("ops="));
+}
+
+TEST_F(shown, fdinfo_of_the_control_node_has_the_totals_of_private_purgatories)
+{
+	int first = twheel_open(0), second = twheel_open(0);
+	long long added = of_user("added="), completed = of_user("completed=");
+	long long expired = of_user("expired="), cancelled = of_user("cancelled=");
+	struct twheel_event event;
+
+	ASSERT_LE(0, first);
+	ASSERT_LE(0, second);
+	ASSERT_LE(0, cancelled);
+	ASSERT_EQ(0, op_complete(first, add_deadline(first, HOUR, 0, 0), 0));
+	ASSERT_NE(0, add_deadline(first, MSEC, 0, 0));
+	for (int i = 0; i < 2; i++)
+		ASSERT_TRUE(next_event(first, &event));
+	for (int i = 0; i < 2; i++)
+		ASSERT_NE(0, add_deadline(second, HOUR, 0, 0));
+	/* Those of named purgatories are elsewhere. */
+	ASSERT_NE(0, add_deadline(self->fd, HOUR, 0, 0));
+	/* Reading them does not count again, and neither does the end of a purgatory. */
+	for (int i = 0; i < 2; i++)
+		EXPECT_EQ(added + 4, of_user("added="));
+	EXPECT_EQ(completed + 1, of_user("completed="));
+	EXPECT_EQ(expired + 1, of_user("expired="));
+	EXPECT_EQ(cancelled, of_user("cancelled="));
+	close(second);
+	EXPECT_EQ(added + 4, of_user("added="));
+	EXPECT_EQ(cancelled + 2, of_user("cancelled="));
+	close(first);
+	EXPECT_EQ(added + 4, of_user("added="));
+	EXPECT_EQ(completed + 1, of_user("completed="));
+	EXPECT_EQ(expired + 1, of_user("expired="));
+}
+
+/* More than are counted at a time. */
+TEST_F(shown, totals_of_many_private_purgatories_are_complete)
+{
+	long long added = of_user("added=");
+	int fds[100];
+
+	for (int i = 0; i < 100; i++) {
+		fds[i] = twheel_open(0);
+		ASSERT_LE(0, fds[i]);
+		ASSERT_NE(0, add_deadline(fds[i], HOUR, 0, 0));
+	}
+	EXPECT_EQ(added + 100, of_user("added="));
+	for (int i = 0; i < 100; i++)
+		close(fds[i]);
+	EXPECT_EQ(added + 100, of_user("added="));
 }
 
 static struct {

@@ -20,7 +20,9 @@
 #define MAX	"18446744073709551615"
 #define LINE	"twheel-wheel:\tclock=monotonic " COUNTS " " LATE " name=users\n"
 
-static const struct user user = { .uid = 1000, .counts = { 3, 100, 2, 50 } };
+#define TOTALS	"added=7 completed=4 expired=2 cancelled=1 enospc=6 enobufs=0 edquot=5"
+
+static const struct user user = { .uid = 1000, .counts = { 3, 100, 2, 50, 7, 4, 2, 1, 6, 0, 5 } };
 
 /* Return: the output of the functions, freed by the caller. */
 static char *printed(const struct named *list, size_t nr, const struct wheel *wheels,
@@ -126,13 +128,16 @@ static void users(void)
 	int fd = mkstemp(path);
 	struct user *list;
 
-	CHECK(dprintf(fd, "%stwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=1000\n"
-		      "twheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=\n"
-		      "twheel-user:\tops=3\n"
-		      "twheel-user:\tops=0 max_ops=1 files=1 max_files=1 uid=0\n", LINE) > 0);
+	CHECK(dprintf(fd, "%stwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=1000 " TOTALS
+		      "\ntwheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid= " TOTALS
+		      "\ntwheel-user:\tops=3\n"
+		      "twheel-user:\tops=3 max_ops=100 files=2 max_files=50 uid=1000 added=7\n"
+		      "twheel-user:\tops=0 max_ops=1 files=1 max_files=1 uid=0 " TOTALS " new=1\n",
+		      LINE) > 0);
 	close(fd);
 	CHECK(read_users(path, &list) == 2 && list[0].uid == 1000 && list[1].uid == 0);
 	CHECK(list[0].counts[USER_OPS] == 3 && list[0].counts[USER_MAX_FILES] == 50);
+	CHECK(list[1].counts[USER_ADDED] == 7 && list[1].counts[USER_REJECTED_EDQUOT] == 5);
 	free(list);
 	unlink(path);
 	CHECK(!read_users(path, &list) && !list);
@@ -142,6 +147,9 @@ static void users(void)
 	CHECK(strstr(text, "\ntwheel_user_operations_limit{user=\"1000\"} 100\n"));
 	CHECK(strstr(text, "\ntwheel_user_files{user=\"1000\"} 2\n"));
 	CHECK(strstr(text, "\ntwheel_user_files_limit{user=\"1000\"} 50\n"));
+	CHECK(strstr(text, "\ntwheel_private_added_total{user=\"1000\"} 7\n"));
+	CHECK(strstr(text, "\ntwheel_private_ended_total{user=\"1000\",reason=\"expired\"} 2\n"));
+	CHECK(strstr(text, "\ntwheel_private_rejected_total{user=\"1000\",error=\"EDQUOT\"} 5\n"));
 	free(text);
 }
 

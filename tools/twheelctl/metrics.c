@@ -27,12 +27,12 @@ static const char metrics_help[] =
 "A counter begins at 0 when the purgatory is created or the module is loaded.\n";
 
 /**
- * struct sample - a count of a purgatory in a metric family
- * @count: the count
+ * struct sample - a count of a purgatory or a user in a metric family
+ * @count: its index in the counts
  * @value: value of the label of the family, or NULL
  */
 struct sample {
-	enum named_count count;
+	unsigned int count;
 	const char *value;
 };
 
@@ -49,13 +49,13 @@ struct family {
 };
 
 /**
- * struct purgatory_family - a metric family of purgatories
+ * struct labelled_family - a metric family of purgatories or users
  * @family: its name, type and description
  * @nr: number of entries in @samples
  * @label: label that tells the samples apart, or NULL
  * @samples: the counts that belong to it
  */
-struct purgatory_family {
+struct labelled_family {
 	struct family family;
 	unsigned int nr;
 	const char *label;
@@ -72,7 +72,7 @@ struct wheel_family {
 	enum wheel_count count;
 };
 
-static const struct purgatory_family purgatory_families[] = {
+static const struct labelled_family purgatory_families[] = {
 	{ { "twheel_pending", "gauge", "Pending operations." },
 	  1, NULL, { { NAMED_PENDING, NULL } } },
 	{ { "twheel_pending_limit", "gauge", "Limit on pending operations." },
@@ -115,13 +115,27 @@ static const struct wheel_family wheel_families[] = {
 	{ }
 };
 
-/* By enum user_count. */
-static const struct family user_families[NR_USER_COUNTS] = {
-	[USER_OPS] = { "twheel_user_operations", "gauge",
-		       "Operations that are pending or unread, in all purgatories." },
-	[USER_MAX_OPS] = { "twheel_user_operations_limit", "gauge", "Limit on these operations." },
-	[USER_FILES] = { "twheel_user_files", "gauge", "Open files of all purgatories." },
-	[USER_MAX_FILES] = { "twheel_user_files_limit", "gauge", "Limit on open files." },
+static const struct labelled_family user_families[] = {
+	{ { "twheel_user_operations", "gauge",
+	    "Operations that are pending or unread, in all purgatories." },
+	  1, NULL, { { USER_OPS, NULL } } },
+	{ { "twheel_user_operations_limit", "gauge", "Limit on these operations." },
+	  1, NULL, { { USER_MAX_OPS, NULL } } },
+	{ { "twheel_user_files", "gauge", "Open files of all purgatories." },
+	  1, NULL, { { USER_FILES, NULL } } },
+	{ { "twheel_user_files_limit", "gauge", "Limit on open files." },
+	  1, NULL, { { USER_MAX_FILES, NULL } } },
+	{ { "twheel_private_added", "counter", "Operations added to private purgatories." },
+	  1, NULL, { { USER_ADDED, NULL } } },
+	{ { "twheel_private_ended", "counter",
+	    "Operations of private purgatories ended, by reason." },
+	  3, "reason", { { USER_COMPLETED, "completed" }, { USER_EXPIRED, "expired" },
+			 { USER_CANCELLED, "cancelled" } } },
+	{ { "twheel_private_rejected", "counter",
+	    "Adds and watch calls of private purgatories that failed at a limit, by error." },
+	  3, "error", { { USER_REJECTED_ENOSPC, "ENOSPC" }, { USER_REJECTED_ENOBUFS, "ENOBUFS" },
+			{ USER_REJECTED_EDQUOT, "EDQUOT" } } },
+	{ }
 };
 
 static void print_head(const struct family *family)
@@ -147,35 +161,39 @@ static void print_label(const char *label, const char *value)
 	putchar('"');
 }
 
-static void print_samples(const struct purgatory_family *entry, const struct named *named)
+/* @label: "purgatory" or "user"; @name: its value */
+static void print_samples(const struct labelled_family *entry, const char *label, const char *name,
+			  const __u64 *counts)
 {
 	const struct family *family = &entry->family;
 	const struct sample *sample;
-	__u64 value;
 
 	for (sample = entry->samples; sample < entry->samples + entry->nr; sample++) {
-		value = named->counts[sample->count];
-		/* No limit. */
-		if (sample->count == NAMED_MAX_WATCHES && !value)
-			continue;
 		printf("%s%s{", family->name, suffix_of(family));
-		print_label("purgatory", named->name);
+		print_label(label, name);
 		if (entry->label) {
 			putchar(',');
 			print_label(entry->label, sample->value);
 		}
-		printf("} %llu\n", value);
+		printf("} %llu\n", counts[sample->count]);
 	}
+}
+
+/* Whether a limit on watches is none. */
+static bool unlimited(const struct labelled_family *entry, const struct named *named)
+{
+	return entry->samples[0].count == NAMED_MAX_WATCHES && !named->counts[NAMED_MAX_WATCHES];
 }
 
 void print_purgatory_metrics(const struct named *list, size_t nr)
 {
-	const struct purgatory_family *entry;
+	const struct labelled_family *entry;
 
 	for (entry = purgatory_families; entry->nr; entry++) {
 		print_head(&entry->family);
 		for (size_t i = 0; i < nr; i++)
-			print_samples(entry, &list[i]);
+			if (!unlimited(entry, &list[i]))
+				print_samples(entry, "purgatory", list[i].name, list[i].counts);
 	}
 }
 
@@ -240,11 +258,15 @@ void print_wheel_metrics(const struct wheel *list, size_t nr)
 
 void print_user_metrics(const struct user *list, size_t nr)
 {
-	for (size_t count = 0; count < NR_USER_COUNTS; count++) {
-		print_head(&user_families[count]);
-		for (size_t i = 0; i < nr; i++)
-			printf("%s{user=\"%llu\"} %llu\n", user_families[count].name, list[i].uid,
-			       list[i].counts[count]);
+	const struct labelled_family *entry;
+	char uid[24];
+
+	for (entry = user_families; entry->nr; entry++) {
+		print_head(&entry->family);
+		for (size_t i = 0; i < nr; i++) {
+			snprintf(uid, sizeof(uid), "%llu", list[i].uid);
+			print_samples(entry, "user", uid, list[i].counts);
+		}
 	}
 }
 

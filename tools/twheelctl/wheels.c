@@ -29,6 +29,20 @@ static const char *const wheel_counts[NR_WHEEL_COUNTS] = {
 	[WHEEL_LATE_NS] = "late_ns",
 };
 
+static const char *const user_counts[NR_USER_COUNTS] = {
+	[USER_OPS] = "ops",
+	[USER_MAX_OPS] = "max_ops",
+	[USER_FILES] = "files",
+	[USER_MAX_FILES] = "max_files",
+	[USER_ADDED] = "added",
+	[USER_COMPLETED] = "completed",
+	[USER_EXPIRED] = "expired",
+	[USER_CANCELLED] = "cancelled",
+	[USER_REJECTED_ENOSPC] = "enospc",
+	[USER_REJECTED_ENOBUFS] = "enobufs",
+	[USER_REJECTED_EDQUOT] = "edquot",
+};
+
 /* Return: the text after "field=", NULL without the field. The name may contain anything. */
 static const char *find_field(const char *line, const char *field)
 {
@@ -36,7 +50,7 @@ static const char *find_field(const char *line, const char *field)
 	size_t size = strlen(field);
 
 	if (!end)
-		return NULL;
+		end = line + strlen(line);
 	for (const char *at = line; (at = strpbrk(at, " \t")) && at <= end;)
 		if (!strncmp(++at, field, size) && at[size] == '=')
 			return at + size + 1;
@@ -65,16 +79,16 @@ static bool parse_histogram(const char *text, struct wheel *wheel)
 	return true;
 }
 
-static bool parse_counts(const char *line, struct wheel *wheel)
+static bool parse_counts(const char *line, const char *const *names, int nr, __u64 *counts)
 {
 	const char *end;
 
-	for (int i = 0; i < NR_WHEEL_COUNTS; i++) {
-		end = parse_number(find_field(line, wheel_counts[i]), &wheel->counts[i]);
-		if (!end || *end != ' ')
+	for (int i = 0; i < nr; i++) {
+		end = parse_number(find_field(line, names[i]), &counts[i]);
+		if (!end || (*end && !isspace((unsigned char)*end)))
 			return false;
 	}
-	return parse_histogram(find_field(line, "late"), wheel);
+	return true;
 }
 
 /* Copies the text up to a character of @stop. Return: false if it does not fit. */
@@ -106,7 +120,8 @@ bool parse_wheel(const char *line, struct wheel *wheel)
 	/* The name is chosen by a module; OpenMetrics text must be UTF-8. */
 	make_printable(wheel->clock);
 	make_printable(wheel->name);
-	return parse_counts(line, wheel);
+	return parse_counts(line, wheel_counts, NR_WHEEL_COUNTS, wheel->counts) &&
+	       parse_histogram(find_field(line, "late"), wheel);
 }
 
 static struct wheel *find_wheel(struct wheel *list, size_t nr, const struct wheel *wheel)
@@ -156,10 +171,9 @@ size_t read_wheels(const char *path, struct wheel **list, size_t *unknown)
 
 bool parse_user(const char *line, struct user *user)
 {
-	return sscanf(line,
-		      USER_PREFIX "\tops=%llu max_ops=%llu files=%llu max_files=%llu uid=%llu",
-		      &user->counts[USER_OPS], &user->counts[USER_MAX_OPS],
-		      &user->counts[USER_FILES], &user->counts[USER_MAX_FILES], &user->uid) == 5;
+	return !strncmp(line, USER_PREFIX, strlen(USER_PREFIX)) &&
+	       parse_number(find_field(line, "uid"), &user->uid) &&
+	       parse_counts(line, user_counts, NR_USER_COUNTS, user->counts);
 }
 
 size_t read_users(const char *path, struct user **list)

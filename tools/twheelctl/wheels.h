@@ -39,11 +39,19 @@ struct wheel {
 	__u64 late[WHEEL_LATE_BUCKETS];
 };
 
+/* From USER_ADDED on, totals of private purgatories. */
 enum user_count {
 	USER_OPS,
 	USER_MAX_OPS,
 	USER_FILES,
 	USER_MAX_FILES,
+	USER_ADDED,
+	USER_COMPLETED,
+	USER_EXPIRED,
+	USER_CANCELLED,
+	USER_REJECTED_ENOSPC,
+	USER_REJECTED_ENOBUFS,
+	USER_REJECTED_EDQUOT,
 	NR_USER_COUNTS,
 };
 

@@ -133,7 +133,7 @@ static struct miscdevice private_misc = {
 static void control_show_fdinfo(struct seq_file *m, struct file *file)
 {
 	twheel_wheels_show(m);
-	twheel_users_show(m);
+	twheel_users_show(m, twheel_instances_count);
 }
 
 static const struct file_operations control_fops = {

@@ -15,7 +15,6 @@
 #include "../op/purgatory.h"
 #include "../op/signal_queue.h"
 #include "instance.h"
-#include "user.h"
 
 static_assert(2 * TWHEEL_PENDING_MAX <= TWHEEL_LEAVES_MAX << TWHEEL_LEAF_BITS);
 
@@ -119,4 +118,84 @@ u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejec
 	if (rejection == TWHEEL_REJECTED_ENOSPC)
 		nr += atomic64_read(&instance->purgatory->rejected);
 	return nr;
+}
+
+/*
+ * The totals of private purgatories, by user. Nothing is counted in a call: a purgatory has counts
+ * of its own, and their increments are added to those of its user whenever these are read, and at
+ * its end. So the totals never fall, and nothing is counted twice.
+ */
+
+/* The user whose line shows it. */
+static struct twheel_user *shown_user(struct twheel_user *user)
+{
+	return user->owner ?: user;
+}
+
+/* Count a private purgatory. The caller holds the lock of the user. */
+static void instance_count(struct twheel_instance *instance, struct twheel_user *user)
+{
+	struct twheel_purgatory_stats stats;
+	u64 now[TWHEEL_TOTALS];
+	unsigned int i;
+
+	twheel_purgatory_get_stats(instance->purgatory, &stats);
+	now[TWHEEL_TOTAL_ADDED] = stats.added;
+	for (i = 0; i < TWHEEL_REASON_CANCELLED; i++)
+		now[TWHEEL_TOTAL_ENDED + i] = stats.ended[TWHEEL_REASON_COMPLETED + i];
+	for (i = 0; i < TWHEEL_REJECTIONS; i++)
+		now[TWHEEL_TOTAL_REJECTED + i] = twheel_instance_rejected(instance, i);
+	for (i = 0; i < TWHEEL_TOTALS; i++) {
+		user->totals[i] += now[i] - instance->counted[i];
+		instance->counted[i] = now[i];
+	}
+}
+
+/* A private purgatory has been opened by a user. */
+void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user *user)
+{
+	user = shown_user(user);
+	mutex_lock(&user->lock);
+	instance->round = user->round;
+	list_add_tail(&instance->private, &user->private);
+	mutex_unlock(&user->lock);
+}
+
+/* A private purgatory is about to be destroyed. May sleep. */
+void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user *user)
+{
+	user = shown_user(user);
+	/* Operations that other threads have ended are counted from now on. */
+	twheel_purgatory_drain(instance->purgatory);
+	mutex_lock(&user->lock);
+	instance_count(instance, user);
+	list_del(&instance->private);
+	mutex_unlock(&user->lock);
+}
+
+/*
+ * Count all private purgatories of a user, some at a time. Those that were counted go to the end of
+ * the list, which is thus in the order of the rounds, also if another reader counts. May sleep.
+ */
+void twheel_instances_count(struct twheel_user *user)
+{
+	struct twheel_instance *instance;
+	unsigned int nr = 0;
+	u64 round;
+
+	mutex_lock(&user->lock);
+	round = ++user->round;
+	while ((instance = list_first_entry_or_null(&user->private, struct twheel_instance,
+						    private)) &&
+	       instance->round < round) {
+		instance_count(instance, user);
+		instance->round = user->round;
+		list_move_tail(&instance->private, &user->private);
+		if (++nr % 32)
+			continue;
+		mutex_unlock(&user->lock);
+		cond_resched();
+		mutex_lock(&user->lock);
+	}
+	mutex_unlock(&user->lock);
 }

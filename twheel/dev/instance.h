@@ -14,19 +14,12 @@
 #include <linux/xarray.h>
 
 #include "ids.h"
+#include "user.h"
 
 struct twheel_signal_queue;
 
 /* Upper bound of every limit on pending operations. */
 #define TWHEEL_PENDING_MAX	BIT(24)
-
-/* Errors of adds at a limit, which are counted separately. */
-enum twheel_rejection {
-	TWHEEL_REJECTED_ENOSPC,
-	TWHEEL_REJECTED_ENOBUFS,
-	TWHEEL_REJECTED_EDQUOT,
-	TWHEEL_REJECTIONS,
-};
 
 /**
  * struct twheel_instance - a purgatory and the ids of its operations
@@ -45,6 +38,10 @@ enum twheel_rejection {
  * @queues: queues of detached operations, by number
  * @name: name of a named purgatory, otherwise NULL; immutable
  * @dev: device of a named purgatory, which contains the instance; immutable
+ * @private: of a private one: in the list of its user; protected by the lock of the user, like
+ *	@round and @counted
+ * @round: the last round in which it was counted
+ * @counted: its totals at that time
  * @signals: queue of the signals of BPF programs, or NULL; set once
  * @complete_lock: serialises TWHEEL_COMPLETE_OTHERS. Ending an operation visits every
  *	iterator in progress with softirqs off, so their number must be bounded.
@@ -64,6 +61,9 @@ struct twheel_instance {
 	struct xarray		queues;
 	const char		*name;
 	struct device		*dev;
+	struct list_head	private;
+	u64			round;
+	u64			counted[TWHEEL_TOTALS];
 	struct twheel_signal_queue *signals;
 	struct mutex		complete_lock;	/* of TWHEEL_COMPLETE_OTHERS */
 };
@@ -77,6 +77,9 @@ void twheel_instance_exit(struct twheel_instance *instance);
 struct twheel_instance *twheel_instance_create(void);
 void twheel_instance_get(struct twheel_instance *instance);
 void twheel_instance_put(struct twheel_instance *instance);
+void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user *user);
+void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user *user);
+void twheel_instances_count(struct twheel_user *user);
 void twheel_instance_reject(struct twheel_instance *instance, int err);
 u64 twheel_instance_rejected(struct twheel_instance *instance, enum twheel_rejection rejection);
 

@@ -67,6 +67,8 @@ static struct twheel_file *file_create(struct twheel_instance *instance)
 	err = instance_add_file(instance, file);
 	if (err)
 		goto uncharge;
+	if (!instance->name)
+		twheel_instance_enter(instance, file->user);
 	return file;
 
 uncharge:
@@ -88,6 +90,8 @@ static void file_free(struct twheel_file *file)
 	twheel_events_empty(&file->own);
 	WARN_ON_ONCE(file->own.held);
 	twheel_events_close(&file->own);
+	if (!instance->name)
+		twheel_instance_leave(instance, file->user);
 	if (file->detached)
 		twheel_detached_put(instance, file->detached, 1);
 	spin_lock(&instance->lock);

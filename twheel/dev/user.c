@@ -195,6 +195,7 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	xa_init_flags(&user->ids, XA_FLAGS_ACCOUNT);
 	refcount_set(&user->ref, 1);
 	mutex_init(&user->lock);
+	INIT_LIST_HEAD(&user->private);
 	INIT_DELAYED_WORK(&user->idle, user_idle);
 	for (i = 0; i < nr; i++)
 		twheel_share_init(&user->share[i]);
@@ -432,28 +433,40 @@ static struct twheel_user *user_next(struct xarray *array, unsigned long *key)
 	return user;
 }
 
-static void user_show(struct seq_file *file, const struct twheel_user *user)
+static void user_show(struct seq_file *file, struct twheel_user *user)
 {
-	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u\n",
+	static const char * const names[TWHEEL_TOTALS] = {
+		"added", "completed", "expired", "cancelled", "enospc", "enobufs", "edquot",
+	};
+	unsigned int i;
+
+	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u",
 		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max_ops,
 		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max_files,
 		   from_kuid_munged(current_user_ns(), user->uid));
+	mutex_lock(&user->lock);
+	for (i = 0; i < TWHEEL_TOTALS; i++)
+		seq_printf(file, " %s=%llu", names[i], user->totals[i]);
+	mutex_unlock(&user->lock);
+	seq_putc(file, '\n');
 }
 
 /*
  * Print a line for each user of the initial user namespace, which includes what the ids of its
  * namespaces are charged. Other users are visible to an administrator only. The reader sees ids of
- * its own namespace.
+ * its own namespace. @count brings the totals of a user up to date.
  */
-void twheel_users_show(struct seq_file *file)
+void twheel_users_show(struct seq_file *file, void (*count)(struct twheel_user *user))
 {
 	bool all = file_ns_capable(file->file, &init_user_ns, CAP_SYS_ADMIN);
 	struct twheel_user *user;
 	unsigned long key = 0;
 
 	while ((user = user_next(&users, &key))) {
-		if (all || twheel_user_is_caller(user))
+		if (all || twheel_user_is_caller(user)) {
+			count(user);
 			user_show(file, user);
+		}
 		twheel_user_put(user);
 		cond_resched();
 	}

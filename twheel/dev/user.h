@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/init.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
 #include <linux/twheel.h>
@@ -28,6 +29,22 @@ enum twheel_user_limit {
 	TWHEEL_USER_LIMITS,
 };
 
+/* Errors of adds at a limit, which are counted separately. */
+enum twheel_rejection {
+	TWHEEL_REJECTED_ENOSPC,
+	TWHEEL_REJECTED_ENOBUFS,
+	TWHEEL_REJECTED_EDQUOT,
+	TWHEEL_REJECTIONS,
+};
+
+/* Totals of private purgatories; those of each reason and each error are in one array. */
+enum twheel_total {
+	TWHEEL_TOTAL_ADDED,
+	TWHEEL_TOTAL_ENDED,
+	TWHEEL_TOTAL_REJECTED	= TWHEEL_TOTAL_ENDED + TWHEEL_REASON_CANCELLED,
+	TWHEEL_TOTALS		= TWHEEL_TOTAL_REJECTED + TWHEEL_REJECTIONS,
+};
+
 /**
  * struct twheel_user - limits and wheels of a user
  * @uid: immutable, like @array to @owner
@@ -39,9 +56,13 @@ enum twheel_user_limit {
  * @ref: one per file, per name, per user in @ids, and per operation added by another user than the
  *	opener
  * @nr: what counts towards each limit
- * @lock: serialises creation and removal of @wheel; protects @wakeups
+ * @lock: serialises creation and removal of @wheel; protects @wakeups and @private to @totals
  * @wheel: by clock; NULL while unused
  * @wakeups: reaper wake-ups of destroyed wheels
+ * @private: private purgatories of the user and of those that it is the owner of, by the last
+ *	round in which each was counted
+ * @round: number of the last round over @private
+ * @totals: of these purgatories, as far as they were counted, and of those that were destroyed
  * @idle: destroys the wheels when there are no operations
  * @share: in each reaper, unless it has an owner
  */
@@ -54,9 +75,12 @@ struct twheel_user {
 	struct xarray		ids;
 	refcount_t		ref;
 	atomic_t		nr[TWHEEL_USER_LIMITS];
-	struct mutex		lock;	/* of the wheels */
+	struct mutex		lock;	/* of the wheels and the totals */
 	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
 	u64			wakeups;
+	struct list_head	private;
+	u64			round;
+	u64			totals[TWHEEL_TOTALS];
 	struct delayed_work	idle;
 	struct twheel_share	share[];
 };
@@ -94,7 +118,7 @@ int twheel_user_charge(struct twheel_user *user, enum twheel_user_limit limit);
 void twheel_user_uncharge(struct twheel_user *user, enum twheel_user_limit limit, u32 nr);
 struct twheel *twheel_user_make_wheel(struct twheel_user *user, enum twheel_clock clock);
 void twheel_users_query(struct twheel_query_args *query);
-void twheel_users_show(struct seq_file *file);
+void twheel_users_show(struct seq_file *file, void (*count)(struct twheel_user *user));
 
 /*
  * Look up or create a wheel. The caller has charged an operation to the user, and the wheel is

@@ -582,6 +582,14 @@ class Detached(Loop):
         self.assertEqual({first.cookie, *(event.cookie for event in report["events"])}, {0, 1, 2})
         self.reported.clear()
 
+    async def test_the_rest_is_not_reported(self) -> None:
+        self.add(3)
+        self.named.signal("k")
+        events = [await anext(self.queue), *self.queue.rest()]
+        self.queue.close()
+        self.assertEqual(sorted(event.cookie for event in events), [0, 1, 2])
+        self.assertEqual(self.queue.rest(), [])
+
     async def test_close_ends_the_iterations(self) -> None:
         tasks = [self.collect(self.queue), self.collect(self.queue)]
         await asyncio.sleep(0.002)

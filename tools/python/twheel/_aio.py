@@ -387,7 +387,8 @@ class AsyncEvents:
 
     The loop ends after close(), and after the last event of a removed purgatory. Several tasks
     may iterate at once; each event goes to one of them. Events are taken from the queue in
-    advance, and kept until the next iteration: close() reports those that remain.
+    advance, and kept until the next iteration: rest() returns those that remain, and close()
+    reports them.
     """
 
     def __init__(self, queue: EventQueue | str) -> None:
@@ -427,15 +428,19 @@ class AsyncEvents:
                 raise StopAsyncIteration
             return self._events.popleft()
 
+    def rest(self) -> list[Event]:
+        """Return the events that were taken from the queue and not delivered. They are yours."""
+        events = list(self._events)
+        self._events.clear()
+        return events
+
     def close(self) -> None:
         """
         Close the queue, and end the loops over it. Events that remain are reported to the exception
         handler of the loop. It may be called again.
         """
         self._ended = True
-        if self._events:
-            events = list(self._events)
-            self._events.clear()
+        if events := self.rest():
             message = f"{self.queue} was closed before {len(events)} of its events were taken"
             self._loop.call_exception_handler({"message": message, "events": events})
         self._wake()
