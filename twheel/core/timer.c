@@ -543,11 +543,12 @@ static __always_inline bool plain_holds(struct twheel_shard *shard,
 					const struct twheel_timer *timer, u64 tick)
 {
 	const struct twheel_wheel *wheel = &shard->base[TWHEEL_BASE_REAPER].queue.wheel;
+	unsigned long kernel_tick = jiffies;
 
 	lockdep_assert_held(&shard->lock);
 	if (unlikely(READ_ONCE(timer->shard_flags) != (unsigned long)shard || shard->refuse))
 		return false;
-	if (unlikely(shard->forwarded != jiffies))
+	if (unlikely(shard->forwarded != kernel_tick))
 		twheel_shard_forward(shard);
 	return likely(tick > wheel->now && tick - wheel->now < wheel->reach);
 }
@@ -681,8 +682,8 @@ static inline bool rearm_may_delay(enum twheel_rearm mode, bool equal)
  * - on a wheel that goes back, as those of CLOCK_REALTIME do
  * - beyond the reach of the levels; with memory they are extended
  *
- * The last two are left to the caller. The wheel may not have been forwarded: the node was placed by
- * an earlier tick of the wheel, and the reach is longer from a later one.
+ * The last two are left to the caller. The wheel may not have been forwarded: the node was placed
+ * by an earlier tick of the wheel, and the reach is longer from a later one.
  */
 static __always_inline bool node_stays(const struct twheel_wheel *wheel,
 				       const struct twheel_node *node, u64 deadline)
