@@ -82,7 +82,7 @@ exact: $(if $(LONG),guest-bench guest-6.1 $(filter-out exact,$(STAGES))) guest-6
 
 guests := $(addprefix guest-,$(kernels))
 $(guests): guest-%: kernel-%
-	$(build) scripts/stage-guest $* $(flags-$*)
+	$(build) env BUILT=1 scripts/stage-guest $* $(flags-$*)
 
 $(filter-out guest-uml,$(guests)): programs
 

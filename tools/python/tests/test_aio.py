@@ -32,9 +32,10 @@ class Loop(unittest.IsolatedAsyncioTestCase):
     async def asyncSetUp(self) -> None:
         self.purgatory = await self.enterAsyncContext(AsyncPurgatory())
         self.reported: list[dict[str, Any]] = []
-        asyncio.get_running_loop().set_exception_handler(
-            lambda _, context: self.reported.append(context)
-        )
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: self.reported.append(context))
+        # An emulated CPU takes long for the stacks of the debug mode: it is for the fake device.
+        loop.set_debug("LD_PRELOAD" in os.environ)
 
     async def asyncTearDown(self) -> None:
         await asyncio.sleep(0)
