@@ -22,6 +22,9 @@ LIST = TOP / "Documentation/calls.toml"
 with LIST.open("rb") as file:
     CALLS = tomllib.load(file)
 IOCTLS = [call for call in CALLS if call.isupper()]
+for call, key in itertools.product(IOCTLS, ("mode", "known")):
+    if key not in CALLS[call]:
+        sys.exit(f"{LIST.name}: {call} has no {key!r}")
 
 # The functions of the library that are not named after their call.
 FUNCTIONS = {"BATCH": "twheel_batch_submit", "open": "twheel_open", "read": "twheel_read_events",

@@ -36,22 +36,21 @@ TEST_F(refused, unknown_bits)
 {
 	const struct twheel_call_row *one;
 	struct good space, *good = &space;
-	unsigned int at;
+	unsigned int at, bit;
 	char *args;
-	int bit;
 
 #define KNOWN(NAME, field, known)					\
 	do {								\
 		one = &twheel_calls[TWHEEL_CALL_##NAME];		\
-		for (bit = 0; bit < 32; bit++) {			\
-			if ((known) & (1U << bit))			\
+		for (bit = 0; bit < 8 * sizeof(field); bit++) {		\
+			if ((known) & (1ULL << bit))			\
 				continue;				\
 			good_args(good, self->watching);		\
 			args = args_of(good, one);			\
 			memset(args + one->out, 0xa5, one->out_end - one->out);	\
-			(field) = 1U << bit;				\
+			(field) = 1ULL << bit;				\
 			EXPECT_EQ(EINVAL, call_on_its_node(one, args))	\
-				TH_LOG("%s bit %d", #field, bit);	\
+				TH_LOG("%s bit %u", #field, bit);	\
 			for (at = one->out; at < one->out_end; at++)	\
 				EXPECT_EQ(0xa5, (unsigned char)args[at]);	\
 		}							\

@@ -306,7 +306,7 @@ int twheel_ring_call(struct twheel_ioctl *call, struct file *file, unsigned int 
 	err = entry ? args_copy(&args, known, entry, size) : args_read(&args, known, user, size);
 	if (err)
 		return err;
-	outputs = info->output && info->call != twheel_call_add;
+	outputs = info->output_end && info->call != twheel_call_add;
 	if (outputs && !entry && output_write(info, &args, user))
 		return -EFAULT;
 	call->readable = file->f_mode & FMODE_READ;

@@ -210,7 +210,7 @@ void twheel_watches_link(struct twheel_op *op, struct twheel_watch *watches, u32
 /* The add */
 
 /* The keys or the amount that the condition misses at first. */
-static u64 condition_missing(const struct twheel_op_args *args)
+static u64 initial_missing(const struct twheel_op_args *args)
 {
 	switch (args->condition) {
 	case TWHEEL_COND_ANY:
@@ -246,7 +246,7 @@ static bool op_setup(struct twheel_op *op, struct twheel_purgatory *purgatory,
 	op->purgatory = purgatory;
 	op->list = raw_smp_processor_id() & (purgatory->nr_lists - 1);
 	op->condition = args->condition;
-	op->missing = condition_missing(args);
+	op->missing = initial_missing(args);
 	op_attach(op, args->watches, args->nr_keys);
 	return twheel_op_deadline_init(op, args->wheel ?: purgatory->wheel, args);
 }

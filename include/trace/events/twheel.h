@@ -9,7 +9,7 @@
 #include <linux/tracepoint.h>
 #include <linux/twheel.h>
 
-/* Length of the name of a key, a UUID at most, with its NUL. */
+/* Maximum length of the name of a key (a UUID), including the terminating NUL. */
 #define TWHEEL_KEY_NAME	37
 
 void twheel_key_name(char *name, const struct twheel_key *key);
@@ -75,8 +75,8 @@ DEFINE_EVENT(twheel_timer, twheel_timer_stay,
 );
 
 /*
- * The bucket of a timer, level and slot, has expired before the deadline, and the timer has moved
- * to another one: on to_level -1 it is due. now is the tick at which its bucket expired.
+ * The bucket (level, slot) expired before the deadline of the timer, which moved to to_level,
+ * to_slot; to_level -1 means that it is due. now is the tick at which the bucket expired.
  */
 TRACE_EVENT(twheel_timer_cascade,
 	TP_PROTO(struct twheel_wheel *wheel, const struct twheel_bucket *bucket,
@@ -121,7 +121,10 @@ DEFINE_EVENT(twheel_timer, twheel_timer_fire,
 	TP_ARGS(timer, shard)
 );
 
-/* A callback took at least slow_ns, a module parameter, and the tick of the kernel passed. */
+/*
+ * A callback ran across a tick of the kernel. ns is at least slow_ns (a module parameter), and
+ * includes the callbacks before it in the same chunk, unless slow_ns is 0.
+ */
 TRACE_EVENT(twheel_timer_slow,
 	TP_PROTO(const void *timer, const void *fn, u64 ns),
 	TP_ARGS(timer, fn, ns),
@@ -265,7 +268,7 @@ TRACE_EVENT(twheel_op_try_complete,
 	TP_printk("op=%p held=%d", __entry->op, __entry->held)
 );
 
-/* A pending operation has another deadline. */
+/* The deadline of a pending operation was changed. */
 TRACE_EVENT(twheel_op_rearm,
 	TP_PROTO(const struct twheel_op *op, u64 slack_ns),
 	TP_ARGS(op, slack_ns),
@@ -283,7 +286,10 @@ TRACE_EVENT(twheel_op_rearm,
 		  __entry->op, __entry->deadline, __entry->slack_ns)
 );
 
-/* The number of keys of a pending operation has changed by more. */
+/*
+ * The set of keys of a pending operation changed; more is the number of added keys, or -1 for a
+ * removal.
+ */
 TRACE_EVENT(twheel_op_watch,
 	TP_PROTO(const struct twheel_op *op, int more),
 	TP_ARGS(op, more),
