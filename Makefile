@@ -89,6 +89,7 @@ check-6.12: ## 32-bit selftests on Debian's 6.12
 check-kernels: ## selftests on the kernels of Debian 13, with PREEMPT_RT and on arm64; needs root
 check-armhf: ## selftests on a 32-bit kernel of Debian 13; needs root
 check-debug: ## race selftests, torture and fuzzing on the debug kernel
+check-debug-rt: ## selftests, torture and fuzzing with PREEMPT_RT and lockdep; a planted bug
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers

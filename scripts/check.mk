@@ -21,11 +21,12 @@ flags-arm64 := $(warnings)
 # The benchmarks and the torture test compute with more nanoseconds than a long has here.
 flags-armhf := $(warnings) TWHEEL_OTHERS="$(filter-out samples/template/,$(dir $(wildcard samples/*/Kbuild)))"
 flags-uml := TWHEEL_OTHERS=
+flags-debug-rt := TWHEEL_KUNIT=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
 stock := 6.1 6.12 7.3 trixie rt arm64 armhf
 device := $(stock) $(if $(LONG),debug)
-built := uml bench debug kcsan
+built := uml bench debug debug-rt kcsan
 kernels := $(stock) $(built)
 torture := torture torture-6.1 torture-6.12 torture-kcsan
 fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
@@ -57,6 +58,9 @@ ifndef LONG
 debug: guest-debug
 	$(stage) scripts/check-debug
 endif
+
+debug-rt: guest-debug-rt
+	$(stage) scripts/check-debug debug-rt
 
 broker: guest-6.12
 	$(stage) scripts/check-broker
@@ -102,4 +106,4 @@ source:
 
 .PHONY: all deb series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
 	source
-.PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
+.PHONY: $(device) debug debug-rt $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

@@ -76,7 +76,7 @@ kernel_dir()
 	case $1 in
 	6.1 | 6.12 | 7.3 | trixie | rt | arm64 | armhf) "$top/scripts/fetch-kernel" "$1" ;;
 	debian-* | series-*) echo "$build/$1" ;;
-	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
+	debug | debug-rt | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
 	*) die "no such kernel: $1 (see scripts/fetch-kernel and scripts/build-kernel)" ;;
 	esac
 }
