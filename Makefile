@@ -143,8 +143,8 @@ htmldocs: ## render Documentation/ in build/html
 	@echo "built build/html/index.html"
 
 series: ## write the patches for mainline to build/series (SIGNER="A Name <address>")
-	@scripts/series "$$(scripts/kernel-source 7.3)" build/series "$(SIGNER)"
-	@scripts/series "$$(scripts/kernel-source)" build/series/6.12 "$(SIGNER)"
+	@source=$$(scripts/kernel-source 7.3) && scripts/series "$$source" build/series "$(SIGNER)"
+	@source=$$(scripts/kernel-source) && scripts/series "$$source" build/series/6.12 "$(SIGNER)"
 	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
 	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
 
