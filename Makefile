@@ -81,6 +81,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 
 check-tools: ## tests of the tools that need no device, and of the installation
 check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
+check-deb-trixie: ## the same packages in a Debian 13; needs root
 check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin, and the litmus tests
 check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
@@ -99,7 +100,7 @@ check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-alerts: ## the alert rules of share/ in situations that they are for, on Debian's 6.12
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
-	@scripts/install-packages check $(if $(filter long deb alerts,$*),deb) \
+	@scripts/install-packages check $(if $(filter long deb deb-trixie alerts,$*),deb) \
 		$(if $(filter long kernels 7.3 trixie rt arm64 armhf,$*),kernels)
 	@scripts/check $*
 

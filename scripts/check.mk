@@ -50,6 +50,10 @@ tools: kernel-6.12
 deb:
 	$(stage) scripts/check-deb
 
+# Both build the packages in the same folder.
+deb-trixie: $(filter deb,$(STAGES))
+	$(stage) scripts/check-deb trixie
+
 shell: guest-6.12
 	$(stage) scripts/check-shell
 
@@ -104,6 +108,6 @@ model static rig rig-broken series: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
+.PHONY: all deb deb-trixie series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
 	source
 .PHONY: $(device) debug debug-rt $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
