@@ -24,12 +24,14 @@ flags-uml := TWHEEL_OTHERS=
 flags-debug-rt := TWHEEL_KUNIT=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
-stock := 6.1 6.12 7.3 trixie rt arm64 armhf
+# The kernels of the table for which an expression of awk holds.
+rows = $(shell awk '/^[a-z0-9]/ && $(1) { print $$1 }' scripts/kernels)
+stock := $(call rows,$$2 != "source")
 device := $(stock) $(if $(LONG),debug)
-built := uml bench debug debug-rt kcsan
+built := $(call rows,$$2 == "source")
 kernels := $(stock) $(built)
-torture := torture torture-6.1 torture-6.12 torture-kcsan
-fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
+torture := torture $(addprefix torture-,$(call rows,$$6 == "long"))
+fuzz := fuzz $(addprefix fuzz-,$(call rows,$$7 == "long"))
 # The kernel for torture and fuzz is part of the target name, or comes from the environment.
 kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
 
