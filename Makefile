@@ -81,6 +81,7 @@ check-device: ## selftests and tools in VMs: 6.1, 6.12 and debug
 
 check-tools: ## tests of the tools that need no device, and of the installation
 check-deb: ## the Debian packages, in a Debian with systemd on each kernel; needs root
+check-deb-trixie: ## the same packages in a Debian 13; needs root
 check-shell: ## the shells of make vm and make shell
 check-model: ## verify the models of Documentation/model with spin, and the litmus tests
 check-kunit: ## after an edit: KUnit suites in UML (SEED=, KUNIT_FILTER=suite.case)
@@ -89,6 +90,7 @@ check-6.12: ## 32-bit selftests on Debian's 6.12
 check-kernels: ## selftests on the kernels of Debian 13, with PREEMPT_RT and on arm64; needs root
 check-armhf: ## selftests on a 32-bit kernel of Debian 13; needs root
 check-debug: ## race selftests, torture and fuzzing on the debug kernel
+check-debug-rt: ## selftests, torture and fuzzing with PREEMPT_RT and lockdep; a planted bug
 check-torture: ## 20 seconds of torture on the debug kernel
 check-fuzz: ## 12 seconds of fuzzing on the debug kernel
 check-rig: ## 15 seconds of the native rig with sanitizers
@@ -98,7 +100,7 @@ check-trace: ## the scripts of tools/trace with bpftrace, on Debian's 6.12
 check-alerts: ## the alert rules of share/ in situations that they are for, on Debian's 6.12
 check-exact: ## instructions per operation against bench/exact.txt, and a smoke test of the benchmarks
 check-%:
-	@scripts/install-packages check $(if $(filter long deb alerts,$*),deb) \
+	@scripts/install-packages check $(if $(filter long deb deb-trixie alerts,$*),deb) \
 		$(if $(filter long kernels 7.3 trixie rt arm64 armhf,$*),kernels)
 	@scripts/check $*
 
@@ -142,8 +144,8 @@ htmldocs: ## render Documentation/ in build/html
 	@echo "built build/html/index.html"
 
 series: ## write the patches for mainline to build/series (SIGNER="A Name <address>")
-	@scripts/series "$$(scripts/kernel-source 7.3)" build/series "$(SIGNER)"
-	@scripts/series "$$(scripts/kernel-source)" build/series/6.12 "$(SIGNER)"
+	@source=$$(scripts/kernel-source 7.3) && scripts/series "$$source" build/series "$(SIGNER)"
+	@source=$$(scripts/kernel-source) && scripts/series "$$source" build/series/6.12 "$(SIGNER)"
 	@echo "wrote build/series/*.patch for 7.3, and build/series/6.12/*.patch"
 	@[ -n "$(SIGNER)" ] || echo "they are not signed off: set SIGNER"
 

@@ -21,14 +21,17 @@ flags-arm64 := $(warnings)
 # The benchmarks and the torture test compute with more nanoseconds than a long has here.
 flags-armhf := $(warnings) TWHEEL_OTHERS="$(filter-out samples/template/,$(dir $(wildcard samples/*/Kbuild)))"
 flags-uml := TWHEEL_OTHERS=
+flags-debug-rt := TWHEEL_KUNIT=
 flags-debug := TWHEEL_KUNIT= $(if $(LONG),,TWHEEL_OTHERS=torture/)
 
-stock := 6.1 6.12 7.3 trixie rt arm64 armhf
+# The kernels of the table for which an expression of awk holds.
+rows = $(shell awk '/^[a-z0-9]/ && $(1) { print $$1 }' scripts/kernels)
+stock := $(call rows,$$2 != "source")
 device := $(stock) $(if $(LONG),debug)
-built := uml bench debug kcsan
+built := $(call rows,$$2 == "source")
 kernels := $(stock) $(built)
-torture := torture torture-6.1 torture-6.12 torture-kcsan
-fuzz := fuzz fuzz-6.1 fuzz-6.12 fuzz-kcsan
+torture := torture $(addprefix torture-,$(call rows,$$6 == "long"))
+fuzz := fuzz $(addprefix fuzz-,$(call rows,$$7 == "long"))
 # The kernel for torture and fuzz is part of the target name, or comes from the environment.
 kernel_of = $(or $(word 2,$(subst -, ,$1)),$2,debug)
 
@@ -49,6 +52,10 @@ tools: kernel-6.12
 deb:
 	$(stage) scripts/check-deb
 
+# Both build the packages in the same folder.
+deb-trixie: $(filter deb,$(STAGES))
+	$(stage) scripts/check-deb trixie
+
 shell: guest-6.12
 	$(stage) scripts/check-shell
 
@@ -57,6 +64,9 @@ ifndef LONG
 debug: guest-debug
 	$(stage) scripts/check-debug
 endif
+
+debug-rt: guest-debug-rt
+	$(stage) scripts/check-debug debug-rt
 
 broker: guest-6.12
 	$(stage) scripts/check-broker
@@ -100,6 +110,6 @@ model static rig rig-broken series: source
 source:
 	$(build) scripts/kernel-source >/dev/null
 
-.PHONY: all deb series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
+.PHONY: all deb deb-trixie series shell tools model static rig rig-broken kunit exact broker alerts trace programs \
 	source
-.PHONY: $(device) debug $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))
+.PHONY: $(device) debug debug-rt $(torture) $(fuzz) $(guests) $(addprefix kernel-,$(kernels))

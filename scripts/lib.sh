@@ -69,16 +69,32 @@ lock_shell()
 		die "a VM with kernel $1 is running; for a second shell: make shell DEMO_KERNEL=$1"
 }
 
+# kernels_with COLUMN VALUE: print the kernels of scripts/kernels with this value.
+kernels_with()
+{
+	awk -v "column=$1" -v "value=$2" '/^[a-z0-9]/ && $column == value { print $1 }' \
+		"$top/scripts/kernels"
+}
+
+# is_built KERNEL: it is built here, or by check-series.
+is_built()
+{
+	[[ $1 = series-* ]] || kernels_with 2 source | grep -qx -- "$1"
+}
+
 # kernel_dir KERNEL: print the folder of a kernel; create it if missing. Those of check-deb and
 # check-series, debian-* and series-*, exist only while they run.
 kernel_dir()
 {
 	case $1 in
-	6.1 | 6.12 | 7.3 | trixie | rt | arm64 | armhf) "$top/scripts/fetch-kernel" "$1" ;;
-	debian-* | series-*) echo "$build/$1" ;;
-	debug | kcsan | uml | bench) "$top/scripts/build-kernel" "$1" ;;
-	*) die "no such kernel: $1 (see scripts/fetch-kernel and scripts/build-kernel)" ;;
+	debian-* | series-*) echo "$build/$1"; return ;;
 	esac
+	[ -n "$(kernels_with 1 "$1")" ] || die "no such kernel: $1 (see scripts/kernels)"
+	if is_built "$1"; then
+		"$top/scripts/build-kernel" "$1"
+	else
+		"$top/scripts/fetch-kernel" "$1"
+	fi
 }
 
 # cross_of KERNEL: print the names of the machine of a kernel of another architecture, which has its

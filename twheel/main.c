@@ -20,10 +20,13 @@
 /* Another module has run its exit function, and its code has not been freed yet. */
 static int module_changed(struct notifier_block *nb, unsigned long state, void *module)
 {
+	/* Without modules nothing calls it, and older kernels do not declare the states. */
+#ifdef CONFIG_MODULES
 	if (state == MODULE_STATE_GOING) {
 		twheel_purgatories_check(module);
 		twheel_timers_check(module);
 	}
+#endif
 	return NOTIFY_DONE;
 }
 

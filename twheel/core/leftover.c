@@ -203,7 +203,7 @@ static void leftovers_in_wheel(struct leftovers *leftovers, struct twheel *wheel
 }
 
 /* Report and cancel the timers of a module, after its exit. Users' wheels have none of them. */
-void twheel_timers_check(const struct module *module)
+void twheel_timers_check(struct module *module)
 {
 	struct leftovers leftovers = { .module = module };
 	struct twheel *wheel;
@@ -214,6 +214,6 @@ void twheel_timers_check(const struct module *module)
 			leftovers_in_wheel(&leftovers, wheel);
 	mutex_unlock(&twheel_wheels_lock);
 	WARN(leftovers.nr, "twheel: module %s is removed with %lu pending timers, now cancelled; the function of one is %ps\n",
-	     module->name, leftovers.nr, (void *)leftovers.fn);
+	     module_name(module), leftovers.nr, (void *)leftovers.fn);
 }
 EXPORT_SYMBOL_IF_KUNIT(twheel_timers_check);

@@ -319,7 +319,7 @@ static void (*purgatory_callback_in(struct twheel_purgatory *purgatory,
  * page fault in a thread of twheel or of another module. Only the oldest operations of each
  * purgatory are looked at; usually all are of one module.
  */
-void twheel_purgatories_check(const struct module *module)
+void twheel_purgatories_check(struct module *module)
 {
 	struct twheel_purgatory *purgatory;
 	void (*ended)(struct twheel_op *op);
@@ -328,7 +328,7 @@ void twheel_purgatories_check(const struct module *module)
 	list_for_each_entry(purgatory, &twheel_purgatories, listed) {
 		ended = purgatory_callback_in(purgatory, module);
 		WARN(ended, "twheel: module %s is removed with operations in purgatory %s; their callback is %ps\n",
-		     module->name, purgatory->name, ended);
+		     module_name(module), purgatory->name, ended);
 	}
 	mutex_unlock(&twheel_purgatories_lock);
 }

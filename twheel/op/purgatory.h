@@ -243,7 +243,7 @@ extern struct list_head twheel_purgatories;
 extern struct mutex twheel_purgatories_lock;
 
 struct twheel_purgatory *twheel_purgatory_after(u64 serial);
-void twheel_purgatories_check(const struct module *module);
+void twheel_purgatories_check(struct module *module);
 void twheel_purgatories_exit(void);
 
 #endif /* _TWHEEL_OP_PURGATORY_H */

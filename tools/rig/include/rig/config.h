@@ -4,6 +4,7 @@
 #define _RIG_CONFIG_H
 
 #define CONFIG_64BIT 1
+#define CONFIG_MODULES 1
 #define CONFIG_SMP 1
 #define CONFIG_TIME_NS 1
 #ifdef RIG_JITTER

@@ -37,6 +37,7 @@ struct module {
 };
 
 #define THIS_MODULE		((struct module *)NULL)
+#define module_name(module)	((module)->name)
 #define MODULE_STATE_GOING	2
 #define within_module(address, module)	((void)(address), (void)(module), false)
 #define register_module_notifier(nb)	((void)(nb))
