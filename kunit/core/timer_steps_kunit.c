@@ -222,12 +222,54 @@ static void fixed_rate_stays_on_grid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, START_NS + (grid.served + 1) * PERIOD_NS, grid.deadline);
 }
 
+static unsigned int nr_called, plain_called, on_set_called;
+
+static void call_busy(struct twheel_timer *timer)
+{
+	vtime_sleep(200 * NSEC_PER_MSEC);
+}
+
+static void call_plain(struct twheel_timer *timer)
+{
+	plain_called = ++nr_called;
+}
+
+static void call_on_set(struct twheel_timer *timer)
+{
+	on_set_called = ++nr_called;
+}
+
+/*
+ * Timers that a step cancels have a wheel of their own. While the reaper is busy, it is empty, and
+ * does not pass the other one: a later tick does not become due first.
+ */
+static void cancel_on_set_does_not_change_order(struct kunit *test)
+{
+	static struct twheel_timer busy, plain;
+	static struct twheel_clock_timer on_set;
+
+	start(test, TWHEEL_CLOCK_REALTIME);
+	nr_called = 0;
+	twheel_timer_init(&busy, timer_set.wheel, call_busy);
+	twheel_timer_init(&plain, timer_set.wheel, call_plain);
+	twheel_clock_timer_init(&on_set, timer_set.wheel, call_on_set, 0);
+	twheel_timer_add(&busy, 0);
+	vtime_sleep(40 * NSEC_PER_MSEC);
+	twheel_timer_add(&plain, twheel_now(timer_set.wheel));
+	vtime_sleep(120 * NSEC_PER_MSEC);
+	twheel_timer_add(&on_set.timer, twheel_now(timer_set.wheel) - 60 * NSEC_PER_MSEC);
+	vtime_sleep(400 * NSEC_PER_MSEC);
+	KUNIT_EXPECT_EQ(test, plain_called, 1);
+	KUNIT_EXPECT_EQ(test, on_set_called, 2);
+}
+
 static struct kunit_case steps_cases[] = {
 	KUNIT_CASE(steps_do_not_affect_monotonic_wheel),
 	KUNIT_CASE(steps_do_not_affect_boottime_wheel),
 	KUNIT_CASE(step_back_does_not_delay_passed_timers),
 	KUNIT_CASE(timers_missed_by_busy_reaper_fire_after_step_back),
 	KUNIT_CASE(fixed_rate_stays_on_grid),
+	KUNIT_CASE(cancel_on_set_does_not_change_order),
 	{}
 };
 
