@@ -135,7 +135,8 @@ void twheel_op_init(struct twheel_op *op, const struct twheel_op_ops *ops)
 	op->generation = 0;
 	op->purgatory = NULL;
 	op->ops = ops;
-	op->watches = NULL;
+	/* And @watches; it stays zero without any. */
+	op->satisfied = 0;
 	op->deadline = 0;
 	op->missing = 0;
 	refcount_set(&op->holds, 0);
