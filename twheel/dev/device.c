@@ -54,6 +54,7 @@
  *	lock of instance->queues	spinlock, protects the users of queues; holds no other
  *	events->lock			spinlock, protects an event queue
  *	locks of ids			spinlocks, protect a shard or a size; hold no other
+ *	user->private_lock		spinlock, protects totals of private purgatories
  *	locks of op/ and core/
  *
  * The spinlocks of dev/ are taken in process context only. user->lock, a mutex, is taken with none

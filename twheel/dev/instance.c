@@ -7,10 +7,14 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/err.h>
+#include <linux/list.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 
 #include "../op/purgatory.h"
 #include "../op/signal_queue.h"
@@ -132,13 +136,14 @@ static struct twheel_user *shown_user(struct twheel_user *user)
 	return user->owner ?: user;
 }
 
-/* Count a private purgatory. The caller holds the lock of the user. */
+/* Count a private purgatory. */
 static void instance_count(struct twheel_instance *instance, struct twheel_user *user)
 {
 	struct twheel_purgatory_stats stats;
 	u64 now[TWHEEL_TOTALS];
 	unsigned int i;
 
+	lockdep_assert_held(&user->private_lock);
 	twheel_purgatory_get_stats(instance->purgatory, &stats);
 	now[TWHEEL_TOTAL_ADDED] = stats.added;
 	for (i = 0; i < TWHEEL_REASON_CANCELLED; i++)
@@ -155,10 +160,10 @@ static void instance_count(struct twheel_instance *instance, struct twheel_user 
 void twheel_instance_enter(struct twheel_instance *instance, struct twheel_user *user)
 {
 	user = shown_user(user);
-	mutex_lock(&user->lock);
+	spin_lock(&user->private_lock);
 	instance->round = user->round;
 	list_add_tail(&instance->private, &user->private);
-	mutex_unlock(&user->lock);
+	spin_unlock(&user->private_lock);
 }
 
 /* A private purgatory is about to be destroyed. May sleep. */
@@ -167,35 +172,44 @@ void twheel_instance_leave(struct twheel_instance *instance, struct twheel_user 
 	user = shown_user(user);
 	/* Operations that other threads have ended are counted from now on. */
 	twheel_purgatory_drain(instance->purgatory);
-	mutex_lock(&user->lock);
+	spin_lock(&user->private_lock);
 	instance_count(instance, user);
 	list_del(&instance->private);
-	mutex_unlock(&user->lock);
+	spin_unlock(&user->private_lock);
 }
 
 /*
- * Count all private purgatories of a user, some at a time. Those that were counted go to the end of
- * the list, which is thus in the order of the rounds, also if another reader counts. May sleep.
+ * Count the private purgatory of a user that was counted least recently, and move it to the end of
+ * the list, unless it was counted in @round. Returns false if it was, or if there is none.
  */
-void twheel_instances_count(struct twheel_user *user)
+static bool instances_count_next(struct twheel_user *user, u64 round)
 {
 	struct twheel_instance *instance;
-	unsigned int nr = 0;
-	u64 round;
+	bool found;
 
-	mutex_lock(&user->lock);
-	round = ++user->round;
-	while ((instance = list_first_entry_or_null(&user->private, struct twheel_instance,
-						    private)) &&
-	       instance->round < round) {
+	spin_lock(&user->private_lock);
+	instance = list_first_entry_or_null(&user->private, struct twheel_instance, private);
+	found = instance && instance->round < round;
+	if (found) {
 		instance_count(instance, user);
 		instance->round = user->round;
 		list_move_tail(&instance->private, &user->private);
-		if (++nr % 32)
-			continue;
-		mutex_unlock(&user->lock);
-		cond_resched();
-		mutex_lock(&user->lock);
 	}
-	mutex_unlock(&user->lock);
+	spin_unlock(&user->private_lock);
+	return found;
+}
+
+/*
+ * Count all private purgatories of a user. Their list is in the order of the rounds, also if another
+ * reader counts. May sleep.
+ */
+void twheel_instances_count(struct twheel_user *user)
+{
+	u64 round;
+
+	spin_lock(&user->private_lock);
+	round = ++user->round;
+	spin_unlock(&user->private_lock);
+	while (instances_count_next(user, round))
+		cond_resched();
 }

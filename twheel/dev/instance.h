@@ -38,8 +38,8 @@ struct twheel_signal_queue;
  * @queues: queues of detached operations, by number
  * @name: name of a named purgatory, otherwise NULL; immutable
  * @dev: device of a named purgatory, which contains the instance; immutable
- * @private: of a private one: in the list of its user; protected by the lock of the user, like
- *	@round and @counted
+ * @private: of a private one: in the list of its user; protected by the @private_lock of the user,
+ *	like @round and @counted
  * @round: the last round in which it was counted
  * @counted: its totals at that time
  * @signals: queue of the signals of BPF programs, or NULL; set once

@@ -38,8 +38,10 @@
 #include <linux/moduleparam.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/seq_file.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/user_namespace.h>
 
 #include "user.h"
@@ -195,6 +197,7 @@ static struct twheel_user *user_alloc(kuid_t uid, struct twheel_user *owner)
 	xa_init_flags(&user->ids, XA_FLAGS_ACCOUNT);
 	refcount_set(&user->ref, 1);
 	mutex_init(&user->lock);
+	spin_lock_init(&user->private_lock);
 	INIT_LIST_HEAD(&user->private);
 	INIT_DELAYED_WORK(&user->idle, user_idle);
 	for (i = 0; i < nr; i++)
@@ -438,16 +441,18 @@ static void user_show(struct seq_file *file, struct twheel_user *user)
 	static const char * const names[TWHEEL_TOTALS] = {
 		"added", "completed", "expired", "cancelled", "enospc", "enobufs", "edquot",
 	};
+	u64 totals[TWHEEL_TOTALS];
 	unsigned int i;
 
+	spin_lock(&user->private_lock);
+	memcpy(totals, user->totals, sizeof(totals));
+	spin_unlock(&user->private_lock);
 	seq_printf(file, "twheel-user:\tops=%d max_ops=%u files=%d max_files=%u uid=%u",
 		   atomic_read(&user->nr[TWHEEL_USER_OPS]), user_max_ops,
 		   atomic_read(&user->nr[TWHEEL_USER_FILES]), user_max_files,
 		   from_kuid_munged(current_user_ns(), user->uid));
-	mutex_lock(&user->lock);
 	for (i = 0; i < TWHEEL_TOTALS; i++)
-		seq_printf(file, " %s=%llu", names[i], user->totals[i]);
-	mutex_unlock(&user->lock);
+		seq_printf(file, " %s=%llu", names[i], totals[i]);
 	seq_putc(file, '\n');
 }
 
@@ -468,6 +473,9 @@ void twheel_users_show(struct seq_file *file, void (*count)(struct twheel_user *
 			user_show(file, user);
 		}
 		twheel_user_put(user);
+		/* The buffer is enlarged, and all of this repeated. */
+		if (seq_has_overflowed(file) || fatal_signal_pending(current))
+			break;
 		cond_resched();
 	}
 }

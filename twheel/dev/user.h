@@ -9,6 +9,7 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/refcount.h>
+#include <linux/spinlock.h>
 #include <linux/twheel.h>
 #include <linux/uidgid.h>
 #include <linux/workqueue.h>
@@ -56,9 +57,10 @@ enum twheel_total {
  * @ref: one per file, per name, per user in @ids, and per operation added by another user than the
  *	opener
  * @nr: what counts towards each limit
- * @lock: serialises creation and removal of @wheel; protects @wakeups and @private to @totals
+ * @lock: serialises creation and removal of @wheel; protects @wakeups
  * @wheel: by clock; NULL while unused
  * @wakeups: reaper wake-ups of destroyed wheels
+ * @private_lock: protects @private to @totals; taken outside of the locks of purgatories
  * @private: private purgatories of the user and of those that it is the owner of, by the last
  *	round in which each was counted
  * @round: number of the last round over @private
@@ -75,9 +77,10 @@ struct twheel_user {
 	struct xarray		ids;
 	refcount_t		ref;
 	atomic_t		nr[TWHEEL_USER_LIMITS];
-	struct mutex		lock;	/* of the wheels and the totals */
+	struct mutex		lock;	/* of the wheels */
 	struct twheel		*wheel[TWHEEL_CLOCK_REALTIME + 1];
 	u64			wakeups;
+	spinlock_t		private_lock;	/* of the totals */
 	struct list_head	private;
 	u64			round;
 	u64			totals[TWHEEL_TOTALS];
