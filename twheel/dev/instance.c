@@ -200,8 +200,8 @@ static bool instances_count_next(struct twheel_user *user, u64 round)
 }
 
 /*
- * Count all private purgatories of a user. Their list is in the order of the rounds, also if another
- * reader counts. May sleep.
+ * Count all private purgatories of a user. Their list is in the order of the rounds, also if
+ * another reader counts. May sleep.
  */
 void twheel_instances_count(struct twheel_user *user)
 {
