@@ -18,8 +18,6 @@ static enum error_code find_start(const struct request *request, struct part *pa
 	if (part->offset < 0 || part->offset > state.end.offset)
 		return OFFSET_OUT_OF_RANGE;
 	part->start = log_find(partition_log(part->number), state.end, part->offset);
-	if (part->start.offset < 0)
-		return STORAGE_ERROR;
 	if (request->key.kind == WAIT_COPY &&
 	    !partition_followed(part->number, request->replica, part->start))
 		return REPLICA_NOT_AVAILABLE;
@@ -67,45 +65,44 @@ static uint64_t missing(struct request *request)
 	return bytes < (uint64_t)request->min_bytes ? request->min_bytes - bytes : 0;
 }
 
-/* Write complete batches. */
-static void transfer_records(struct request *request, struct part *part, struct wire *wire)
+/* Return: size of the complete batches within a limit; without records, of one at least. */
+static size_t fitting(const uint8_t *data, size_t available, ssize_t limit, bool any_records)
 {
-	size_t start = wire->size, len;
-	ssize_t limit = MAX(0, MIN(part->max_bytes, request->max_bytes)), got = 0;
-	uint8_t *data;
+	ssize_t len = 0;
 
-	if (!wire->writes) {
-		wire_bytes(wire, &part->records);
-		return;
+	while (len < (ssize_t)available) {
+		ssize_t next = len + batch_size(data + len);
+
+		if (next > limit && (len || any_records))
+			break;
+		len = next;
 	}
-	len = available(request, part);
-	/*
-	 * The first batch of a response is complete, whatever the limits are: a client would not
-	 * progress otherwise.
-	 */
-	if (len && !request->any_records)
-		limit = MAX(limit, (ssize_t)log_first(partition_log(part->number), part->start));
-	len = MIN(len, (size_t)limit);
-	wire_number(wire, 0, 4);
-	data = len ? wire_raw(wire, len) : NULL;
-	if (data)
-		got = log_read(partition_log(part->number), part->start.position, data, len);
-	len = got > 0 ? batches_complete(data, got) : 0;
-	wire->size = start + 4 + len;
-	wire_patch(wire, start, len);
-	request->any_records |= len > 0;
-	request->max_bytes -= len;
+	return len;
 }
 
 static void answer(struct request *request)
 {
-	request->max_bytes = MIN(request->max_bytes, BATCH_MAX);
+	ssize_t limit = MIN(request->max_bytes, BATCH_MAX);
+	bool any_records = false;
+
 	if (request->error) {
 		request->nr_parts = 0;
 		request->nr_topics = 0;
 	}
-	for_each_part(part, request)
-		available(request, part);
+	/* The first batch is complete, whatever the limits are: a client would not progress. */
+	for_each_part(part, request) {
+		size_t len = available(request, part);
+		const uint8_t *data;
+
+		part->records = text_of("");
+		if (!len)
+			continue;
+		data = partition_log(part->number)->data + part->start.position;
+		len = fitting(data, len, MIN(part->max_bytes, limit), any_records);
+		part->records = (struct text){ (const char *)data, len };
+		any_records |= len > 0;
+		limit -= len;
+	}
 }
 
 const struct api api_fetch = {
@@ -119,6 +116,6 @@ const struct api api_fetch = {
 	.response = FIELDS(THROTTLE(0), NUMBER(7, 2, error), CONST(7, 99, 4, 0),
 		EACH_PARTITION(PART_NUMBER(0, 2, error), PART_NUMBER(0, 8, high),
 			       PART_NUMBER(0, 8, high), CONST(5, 99, 8, 0), EMPTY_ARRAY(0),
-			       CALLS(transfer_records))),
+			       PART_BYTES(records))),
 	.begin = begin, .missing = missing, .answer = answer,
 };

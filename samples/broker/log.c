@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The log of a partition: see log.h. */
+#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "log.h"
@@ -44,6 +46,11 @@ static int64_t header_field(const uint8_t *data, size_t at, size_t len)
 	struct wire wire = { .data = (uint8_t *)data, .at = at, .size = HEADER_SIZE };
 
 	return wire_number(&wire, 0, len);
+}
+
+size_t batch_size(const uint8_t *data)
+{
+	return BASE_SIZE + header_field(data, SIZE_AT, 4);
 }
 
 /* Check a header, of which HEADER_SIZE bytes are there. */
@@ -97,17 +104,6 @@ void batch_seal(uint8_t *data, size_t size)
 	wire_patch(&wire, CRC_AT, crc32c(data + CRC_START, size - CRC_START));
 }
 
-size_t batches_complete(const uint8_t *data, size_t len)
-{
-	struct batch batch;
-	size_t done = 0;
-
-	while (len - done >= HEADER_SIZE && !header_check(data + done, &batch) &&
-	       batch.size <= len - done)
-		done += batch.size;
-	return done;
-}
-
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end)
 {
 	struct batch batch;
@@ -122,19 +118,12 @@ size_t batches_valid(const uint8_t *data, size_t len, struct place *end)
 	return done;
 }
 
-ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len)
-{
-	ssize_t n = pread(log->fd, data, len, position);
-
-	if (n < 0)
-		perror(log->path);
-	return n;
-}
-
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
 {
 	/* Writes to a file are not interrupted. A short one is followed by an error. */
-	if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
+	if (end.position + len > LOG_MAX)
+		errno = EFBIG;
+	else if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
 		return true;
 	perror(log->path);
 	return false;
@@ -142,10 +131,6 @@ bool log_write(struct log *log, struct place end, const uint8_t *data, size_t le
 
 bool log_cut(struct log *log, struct place end)
 {
-	if (end.position < log->indexed) {
-		log->nr_index = 0;
-		log->indexed = 0;
-	}
 	if (!ftruncate(log->fd, end.position))
 		return true;
 	perror(log->path);
@@ -168,76 +153,64 @@ static bool is_torn(const uint8_t *data, size_t len)
 
 bool log_open(struct log *log, const char *path, struct place *end)
 {
-	/* Room for any batch: if none is complete at the start, it is torn or damaged. */
-	uint8_t *data = malloc(BATCH_MAX);
-	ssize_t len = -1;
-	bool ok;
+	size_t rest;
+	off_t len;
 
-	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
-	snprintf(log->path, sizeof(log->path), "%s", path);
+	*log = (struct log){
+		.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666),
+		.index = calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)),
+	};
 	*end = (struct place){ };
-	do {
-		if (data)
-			len = log_read(log, end->position, data, BATCH_MAX);
-	} while (len > 0 && batches_valid(data, len, end));
-	ok = len >= 0 && is_torn(data, len);
-	if (len >= 0 && !ok)
+	snprintf(log->path, sizeof(log->path), "%s", path);
+	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
+	len = lseek(log->fd, 0, SEEK_END);
+	if (!log->index || log->data == MAP_FAILED || len > (off_t)LOG_MAX) {
+		fprintf(stderr, "broker: %s cannot be mapped\n", path);
+		return false;
+	}
+	rest = len - batches_valid(log->data, len, end);
+	if (!is_torn(log->data + end->position, rest)) {
 		fprintf(stderr,
 			"broker: %s: the batch at byte %" PRIu64 " is damaged; the log is kept\n",
 			path, end->position);
-	if (ok && len)
-		fprintf(stderr, "broker: %s: %zd bytes of an incomplete batch are cut\n", path,
-			len);
-	free(data);
-	return ok && log_cut(log, *end);
-}
-
-/* Advance a boundary by one batch. */
-static bool next_batch(struct log *log, struct place *place)
-{
-	uint8_t header[HEADER_SIZE];
-	struct batch batch;
-
-	if (log_read(log, place->position, header, sizeof(header)) != sizeof(header) ||
-	    header_check(header, &batch))
 		return false;
-	place->offset += batch.records;
-	place->position += batch.size;
-	return true;
+	}
+	if (rest)
+		fprintf(stderr, "broker: %s: %zu bytes of an incomplete batch are cut\n", path,
+			rest);
+	return log_cut(log, *end);
 }
 
-size_t log_first(struct log *log, struct place place)
+void log_close(struct log *log)
 {
-	struct place next = place;
-
-	return next_batch(log, &next) ? next.position - place.position : 0;
+	if (log->fd > 0) {
+		munmap((void *)log->data, LOG_MAX);
+		close(log->fd);
+	}
+	free(log->index);
+	*log = (struct log){ };
 }
 
 struct place log_find(struct log *log, struct place end, int64_t offset)
 {
-	struct place place = { }, next, *index;
+	struct place place = { }, next;
+	size_t i = log->nr_index;
+	struct batch batch;
 
-	if (offset == end.offset)
+	if (offset >= end.offset)
 		return end;
 	/* Most searches are for an offset near the end. */
-	for (size_t i = log->nr_index; i-- && !place.position;) {
-		if (log->index[i].offset <= offset)
-			place = log->index[i];
-	}
-	for (; place.position < end.position; place = next) {
-		next = place;
-		if (!next_batch(log, &next))
-			break;
+	while (i && log->index[i - 1].offset > offset)
+		i--;
+	if (i)
+		place = log->index[i - 1];
+	for (;; place = next) {
+		header_check(log->data + place.position, &batch);
+		next.offset = place.offset + batch.records;
+		next.position = place.position + batch.size;
 		if (next.offset > offset)
 			return place;
-		if (next.position < log->indexed + INDEX_STEP)
-			continue;
-		index = realloc(log->index, (log->nr_index + 1) * sizeof(*index));
-		if (!index)
-			break;
-		index[log->nr_index++] = next;
-		log->index = index;
-		log->indexed = next.position;
+		if (next.position > (log->nr_index + 1) * INDEX_STEP)
+			log->index[log->nr_index++] = next;
 	}
-	return (struct place){ .offset = -1 };
 }

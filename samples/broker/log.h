@@ -2,7 +2,8 @@
 /*
  * The log of a partition: a file of record batches (format 2), as they came.
  *
- * Each process has its own index of a file. The end of the log is shared, see partition.h, and is
+ * The file is mapped before the workers start, so that its batches are memory of all processes, and
+ * each process has its own index of them. The end of the log is shared, see partition.h, and is
  * passed by the caller: bytes beyond it do not exist.
  */
 #ifndef BROKER_LOG_H
@@ -11,9 +12,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "wire.h"
+
+#define LOG_MAX		(16ULL << 30)
 
 /* The header of a batch, including its CRC. */
 #define HEADER_SIZE	61
@@ -26,10 +28,10 @@ struct place {
 
 struct log {
 	int fd;
+	const uint8_t *data;
 	char path[4096];
-	struct place *index;	/* sparse: boundaries at least INDEX_STEP apart */
+	struct place *index;	/* sparse: the first boundaries after multiples of INDEX_STEP */
 	size_t nr_index;
-	uint64_t indexed;	/* position of the last one */
 };
 
 /* The part of a batch's header that matters to a broker. */
@@ -47,8 +49,8 @@ enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch
 void batch_set_base(uint8_t *data, int64_t base);
 /* Write the header of a batch with a single record. */
 void batch_seal(uint8_t *data, size_t size);
-/* Return: size of the complete batches at the start of a buffer; their headers are valid. */
-size_t batches_complete(const uint8_t *data, size_t len);
+/* Return: size of a batch with a valid header. */
+size_t batch_size(const uint8_t *data);
 /* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
@@ -58,14 +60,11 @@ size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
  * after it.
  */
 bool log_open(struct log *log, const char *path, struct place *end);
+void log_close(struct log *log);
 /* Remove the bytes from @end. */
 bool log_cut(struct log *log, struct place end);
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len);
-/* Find the batch with an offset up to the end. Return: its boundary, or an offset of -1. */
+/* Return: start of the batch with an offset, or the end. */
 struct place log_find(struct log *log, struct place end, int64_t offset);
-/* Return: size of the batch at a boundary before the end; 0 if it cannot be read. */
-size_t log_first(struct log *log, struct place place);
-/* Return: number of bytes read, or -1. */
-ssize_t log_read(struct log *log, uint64_t position, uint8_t *data, size_t len);
 
 #endif /* BROKER_LOG_H */

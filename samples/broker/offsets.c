@@ -48,32 +48,25 @@ static struct wire batch_of(struct request *request)
 
 bool offsets_load(void)
 {
-	struct place place = { }, end = partition_state(OFFSETS).end;
-	bool ok = true;
+	const uint8_t *data = partition_log(OFFSETS)->data;
+	uint64_t end = partition_state(OFFSETS).end.position;
+	struct wire wire = { .data = (uint8_t *)data };
 
-	while (ok && place.position < end.position) {
-		size_t size = log_first(partition_log(OFFSETS), place);
-		uint8_t *data = malloc(size);
-		struct wire wire = { .data = data, .at = HEADER_SIZE, .size = size };
+	while (wire.size < end && !wire.failed) {
 		struct request request = { };
 		struct group *group;
 
-		ok = size && data && log_read(partition_log(OFFSETS), place.position, data,
-					      size) == (ssize_t)size;
-		if (ok) {
-			request_fields(&request, &wire, log_record);
-			group = group_find(request.group_name, true);
-			if (group)
-				set_offsets(&request, group);
-		}
-		ok &= !wire.failed;
+		wire.at = wire.size + HEADER_SIZE;
+		wire.size += batch_size(data + wire.size);
+		request_fields(&request, &wire, log_record);
+		group = group_find(request.group_name, true);
+		if (group)
+			set_offsets(&request, group);
 		free(request.parts);
-		free(data);
-		place.position += size;
 	}
-	if (!ok)
+	if (wire.failed)
 		fprintf(stderr, "broker: %s cannot be read\n", partition_log(OFFSETS)->path);
-	return ok;
+	return !wire.failed;
 }
 
 /* Without members, anybody can set offsets. */
@@ -176,7 +169,7 @@ const struct api api_offset_fetch = {
 
 bool offsets_compact(struct group *groups)
 {
-	struct log *log = partition_log(OFFSETS), new = { .fd = -1 };
+	struct log *log = partition_log(OFFSETS), new = { };
 	char path[sizeof(log->path)];
 	struct place end;
 	bool ok = snprintf(path, sizeof(path), "%s.new", log->path) < (int)sizeof(path);
@@ -202,6 +195,6 @@ bool offsets_compact(struct group *groups)
 	ok = ok && !fsync(new.fd) && !rename(path, log->path);
 	if (!ok)
 		perror(path);
-	close(new.fd);
+	log_close(&new);
 	return ok && partition_open(OFFSETS);
 }

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/param.h>
-#include <unistd.h>
 
 #include "partition.h"
 #include "waiting.h"
@@ -241,8 +240,7 @@ bool partition_open(int number)
 	char path[sizeof(logs->path)];
 	struct place end;
 
-	if (logs[number].fd > 0)
-		close(logs[number].fd);
+	log_close(&logs[number]);
 	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
 		 number - topic->first);
 	if (!log_open(&logs[number], path, &end))

@@ -90,7 +90,6 @@ static bool copy_partition(const struct part *part)
 	const uint8_t *data = (const uint8_t *)part->records.data;
 	size_t len = MAX(part->records.len, 0), copied;
 	int number = part->number;
-	uint8_t last[HEADER_SIZE] = { };
 	struct place next;
 
 	if (number < 0 || !is_replica(config.partitions[number]) || compared[number] == DIFFERENT)
@@ -100,9 +99,8 @@ static bool copy_partition(const struct part *part)
 	next = next_place(number);
 	copied = len ? partition_state(number).end.position - next.position : 0;
 	/* Compare the last batch, by its header with the CRC. */
-	if (copied)
-		log_read(partition_log(number), next.position, last, HEADER_SIZE);
-	if (copied && (len < HEADER_SIZE || memcmp(last, data, HEADER_SIZE)))
+	if (copied && (len < HEADER_SIZE ||
+		       memcmp(partition_log(number)->data + next.position, data, HEADER_SIZE)))
 		return keep(number);
 	if (len)
 		compared[number] = SAME;

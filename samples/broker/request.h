@@ -55,7 +55,6 @@ struct request {
 	/* Of a fetch: */
 	int64_t min_bytes, max_bytes, session;
 	int64_t replica;	/* ID of a follower */
-	bool any_records;	/* are in the response */
 	/* Of a group and its member: */
 	struct text group_name, member_id, instance;
 	int64_t is_transaction;	/* FindCoordinator */

@@ -68,6 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		if (!get_place(&partitions[i].end).position)
 			continue;
 		log_cut(&logs[i], (struct place){ });
+		logs[i].nr_index = 0;
 		set_place(&partitions[i].end, (struct place){ });
 		set_place(&partitions[i].high, (struct place){ });
 	}

@@ -133,14 +133,8 @@ static inline void kit_remove(void)
 /* Close the logs of the last case. */
 static inline void kit_close(void)
 {
-	for (int i = 0; i <= MAX_PARTITIONS; i++) {
-		struct log *log = partition_log(i);
-
-		if (log->fd > 0)
-			close(log->fd);
-		free(log->index);
-		*log = (struct log){ };
-	}
+	for (int i = 0; i <= MAX_PARTITIONS; i++)
+		log_close(partition_log(i));
 }
 
 /*
