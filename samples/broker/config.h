@@ -6,7 +6,6 @@
 #define BROKER_CONFIG_H
 
 #include <netinet/in.h>
-#include <stdbool.h>
 
 #include "wire.h"
 
@@ -46,12 +45,13 @@ struct config {
 	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
 	int nr_nodes, nr_topics, nr_partitions;
 	const struct node *self;
+	struct json_t *document;	/* owns the strings */
 };
 
 extern struct config config;
 
-/* Read the file and select this broker; prints errors. @node is its ID; NULL: the first one. */
-bool config_load(const char *path, const char *node);
+/* Read the file and select this broker, or exit. @node is its ID; NULL: the first one. */
+void config_load(const char *file, const char *node);
 const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
 /* The coordinator of a group. All brokers agree. */

@@ -54,7 +54,7 @@ static struct member *next_member(const struct group *group, struct member *last
 
 static void wake(struct group *group, enum wait_kind kind)
 {
-	wait_signal((struct wait_key){ kind, group - shared->groups }, UINT32_MAX);
+	wait_signal(kind, group - shared->groups, UINT32_MAX);
 }
 
 /* Heartbeats do not replace the JoinGroup or SyncGroup of a member. */
@@ -64,8 +64,7 @@ static void renew(struct member *member)
 
 	if (member->due && member->due < end && !member->waits_in)
 		end = member->due;
-	wait_alarm(&member->session, (struct wait_key){ WAIT_SESSION, member - shared->members },
-		   end);
+	wait_alarm(&member->session, end);
 }
 
 static bool store(struct data *data, struct text text)
@@ -313,6 +312,7 @@ static struct member *new_member(struct group *group, struct text instance)
 	member->due = 0;
 	member->assignment.len = 0;
 	member->session.fn = session_ended;
+	member->session.key = (struct wait_key){ WAIT_SESSION, member - shared->members };
 	name_member(member);
 	text_copy(member->instance, sizeof(member->instance), instance);
 	member->group = group;
@@ -580,11 +580,10 @@ void groups_repair(pid_t worker)
 	waiting_submit();
 }
 
-bool groups_create(void)
+void groups_create(void)
 {
 	shared = shared_memory(sizeof(*shared));
-	if (!shared)
-		return false;
 	shared_lock(&shared->lock);
-	return offsets_load() && offsets_compact(shared->groups);
+	offsets_load();
+	offsets_compact(shared->groups);
 }

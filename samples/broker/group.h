@@ -69,8 +69,8 @@ struct group {
 	struct offset offsets[MAX_PARTITIONS];
 };
 
-/* Create the shared memory and read the offsets, before the workers start. */
-bool groups_create(void);
+/* Create the shared memory and read the offsets, before the workers start; or exit. */
+void groups_create(void);
 /* Forget the waiting requests of a killed worker, and complete its signals. */
 void groups_repair(pid_t worker);
 
@@ -88,8 +88,8 @@ enum error_code group_check(struct request *request);
 	       TEXT(instance_version, instance), __VA_ARGS__)
 
 /* Read the offsets of all groups from the log. */
-bool offsets_load(void);
+void offsets_load(void);
 /* Replace the log by one that has each offset once. */
-bool offsets_compact(struct group *groups);
+void offsets_compact(struct group *groups);
 
 #endif /* BROKER_GROUP_H */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* The log of a partition: see log.h. */
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -125,7 +126,7 @@ bool log_write(struct log *log, struct place end, const uint8_t *data, size_t le
 		errno = EFBIG;
 	else if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
 		return true;
-	perror(log->path);
+	warn("%s", log->path);
 	return false;
 }
 
@@ -133,7 +134,7 @@ bool log_cut(struct log *log, struct place end)
 {
 	if (!ftruncate(log->fd, end.position))
 		return true;
-	perror(log->path);
+	warn("%s", log->path);
 	return false;
 }
 
@@ -151,7 +152,7 @@ static bool is_torn(const uint8_t *data, size_t len)
 	return true;
 }
 
-bool log_open(struct log *log, const char *path, struct place *end)
+void log_open(struct log *log, const char *path, struct place *end)
 {
 	size_t rest;
 	off_t len;
@@ -164,21 +165,17 @@ bool log_open(struct log *log, const char *path, struct place *end)
 	snprintf(log->path, sizeof(log->path), "%s", path);
 	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
 	len = lseek(log->fd, 0, SEEK_END);
-	if (!log->index || log->data == MAP_FAILED || len > (off_t)LOG_MAX) {
-		fprintf(stderr, "broker: %s cannot be mapped\n", path);
-		return false;
-	}
+	if (!log->index || log->data == MAP_FAILED || len > (off_t)LOG_MAX)
+		errx(1, "%s cannot be mapped", path);
 	rest = len - batches_valid(log->data, len, end);
-	if (!is_torn(log->data + end->position, rest)) {
-		fprintf(stderr,
-			"broker: %s: the batch at byte %" PRIu64 " is damaged; the log is kept\n",
-			path, end->position);
-		return false;
-	}
-	if (rest)
-		fprintf(stderr, "broker: %s: %zu bytes of an incomplete batch are cut\n", path,
-			rest);
-	return log_cut(log, *end);
+	if (!is_torn(log->data + end->position, rest))
+		errx(1, "%s: the batch at byte %" PRIu64 " is damaged; the log is kept", path,
+		     end->position);
+	if (!rest)
+		return;
+	warnx("%s: %zu bytes of an incomplete batch are cut", path, rest);
+	if (!log_cut(log, *end))
+		exit(1);
 }
 
 void log_close(struct log *log)

@@ -56,10 +56,10 @@ size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 /*
  * Open a log and find its end. A last batch that was not written completely is cut. Anything else
- * that is not valid is damage, and an error: the log may be the only one that has the batches
- * after it.
+ * that is not valid is damage, and the program exits: the log may be the only one that has the
+ * batches after it.
  */
-bool log_open(struct log *log, const char *path, struct place *end);
+void log_open(struct log *log, const char *path, struct place *end);
 void log_close(struct log *log);
 /* Remove the bytes from @end. */
 bool log_cut(struct log *log, struct place end);

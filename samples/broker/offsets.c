@@ -6,6 +6,7 @@
  * the topics and partitions of the request. So it has a CRC, and a torn one is cut. When a broker
  * starts, it writes the last offsets to a new log.
  */
+#include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -46,7 +47,7 @@ static struct wire batch_of(struct request *request)
 	return wire;
 }
 
-bool offsets_load(void)
+void offsets_load(void)
 {
 	const uint8_t *data = partition_log(OFFSETS)->data;
 	uint64_t end = partition_state(OFFSETS).end.position;
@@ -65,8 +66,7 @@ bool offsets_load(void)
 		free(request.parts);
 	}
 	if (wire.failed)
-		fprintf(stderr, "broker: %s cannot be read\n", partition_log(OFFSETS)->path);
-	return !wire.failed;
+		errx(1, "%s cannot be read", partition_log(OFFSETS)->path);
 }
 
 /* Without members, anybody can set offsets. */
@@ -167,16 +167,17 @@ const struct api api_offset_fetch = {
 	.group = fetch, .answer = fetch_answer,
 };
 
-bool offsets_compact(struct group *groups)
+void offsets_compact(struct group *groups)
 {
-	struct log *log = partition_log(OFFSETS), new = { };
-	char path[sizeof(log->path)];
+	struct log *log = partition_log(OFFSETS), new;
+	char path[sizeof(log->path) + 4];
 	struct place end;
-	bool ok = snprintf(path, sizeof(path), "%s.new", log->path) < (int)sizeof(path);
+	bool ok = true;
 
+	snprintf(path, sizeof(path), "%s.new", log->path);
 	unlink(path);
-	ok = ok && log_open(&new, path, &end);
-	for (struct group *group = groups; ok && group < groups + MAX_GROUPS; group++) {
+	log_open(&new, path, &end);
+	for (struct group *group = groups; group < groups + MAX_GROUPS; group++) {
 		struct request request = { .group_name = text_of(group->name), .group = group };
 		struct wire wire;
 
@@ -185,16 +186,15 @@ bool offsets_compact(struct group *groups)
 		wire = batch_of(&request);
 		if (request.nr_parts && !wire.failed) {
 			batch_set_base(wire.data, end.offset++);
-			ok = log_write(&new, end, wire.data, wire.size);
+			ok &= log_write(&new, end, wire.data, wire.size);
 			end.position += wire.size;
 		}
 		ok &= !wire.failed;
 		wire_free(&wire);
 		free(request.parts);
 	}
-	ok = ok && !fsync(new.fd) && !rename(path, log->path);
-	if (!ok)
-		perror(path);
+	if (!ok || fsync(new.fd) || rename(path, log->path))
+		err(1, "%s", path);
 	log_close(&new);
-	return ok && partition_open(OFFSETS);
+	partition_open(OFFSETS);
 }

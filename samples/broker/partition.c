@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Partitions: see partition.h. */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
 #include <sys/mman.h>
@@ -67,10 +68,9 @@ void *shared_memory(size_t size)
 {
 	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
-	if (memory != MAP_FAILED)
-		return memory;
-	perror("broker: shared memory");
-	return NULL;
+	if (memory == MAP_FAILED)
+		err(1, "shared memory");
+	return memory;
 }
 
 void shared_lock(pthread_mutex_t *lock)
@@ -105,12 +105,6 @@ struct state partition_state(int number)
 	return state;
 }
 
-static void signal_amount(enum wait_kind kind, int number, uint64_t amount)
-{
-	if (amount)
-		wait_signal((struct wait_key){ kind, number }, amount);
-}
-
 static void advance_high(int number)
 {
 	struct partition *partition = &partitions[number];
@@ -126,8 +120,8 @@ static void advance_high(int number)
 	if (!leads(config.partitions[number]) || high.offset <= old.offset)
 		return;
 	set_place(&partition->high, high);
-	signal_amount(WAIT_ACKS, number, high.offset - old.offset);
-	signal_amount(WAIT_READ, number, high.position - old.position);
+	wait_signal(WAIT_ACKS, number, high.offset - old.offset);
+	wait_signal(WAIT_READ, number, high.position - old.position);
 }
 
 int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
@@ -142,7 +136,7 @@ int64_t partition_append(int number, uint8_t *data, const struct batch *batch)
 		end.offset += batch->records;
 		end.position += batch->size;
 		set_place(&partition->end, end);
-		signal_amount(WAIT_COPY, number, batch->size);
+		wait_signal(WAIT_COPY, number, batch->size);
 		advance_high(number);
 	} else {
 		base = -1;
@@ -169,12 +163,11 @@ bool partition_copy(int number, const uint8_t *data, size_t len, int64_t high)
 
 static void set_in_sync(int number, struct replica *replica, bool in_sync)
 {
-	const struct topic *topic = config.partitions[number];
+	int i = replica - partitions[number].replicas;
 
 	if (replica->in_sync != in_sync)
-		fprintf(stderr, "broker %d: replica %d of %s-%d is %sin sync\n", config.self->id,
-			topic->replicas[replica - partitions[number].replicas], topic->name,
-			number - topic->first, in_sync ? "" : "not ");
+		warnx("replica %d of %s is %sin sync", config.partitions[number]->replicas[i],
+		      logs[number].path, in_sync ? "" : "not ");
 	replica->in_sync = in_sync;
 	advance_high(number);
 }
@@ -198,7 +191,7 @@ bool partition_followed(int number, int node, struct place place)
 	set_place(&replica->end, place);
 	in_sync = replica->in_sync || place.offset >= get_place(&partition->high).offset;
 	if (replica->in_sync ? place.offset >= replica->target : in_sync)
-		wait_alarm(&replica->lease, (struct wait_key){ WAIT_LEASE, number }, lease_end());
+		wait_alarm(&replica->lease, lease_end());
 	replica->target = get_place(&partition->end).offset;
 	set_in_sync(number, replica, in_sync);
 	pthread_mutex_unlock(&partition->lock);
@@ -229,12 +222,12 @@ void partitions_repair(void)
 		}
 		pthread_mutex_unlock(&partition->lock);
 		for (int kind = 0; kind < WAIT_LEASE; kind++)
-			signal_amount(kind, number, UINT32_MAX);
+			wait_signal(kind, number, UINT32_MAX);
 	}
 	waiting_submit();
 }
 
-bool partition_open(int number)
+void partition_open(int number)
 {
 	const struct topic *topic = config.partitions[number];
 	char path[sizeof(logs->path)];
@@ -243,27 +236,24 @@ bool partition_open(int number)
 	log_close(&logs[number]);
 	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
 		 number - topic->first);
-	if (!log_open(&logs[number], path, &end))
-		return false;
+	log_open(&logs[number], path, &end);
 	/* Without followers, all records are replicated. */
 	set_place(&partitions[number].end, end);
 	set_place(&partitions[number].high, end);
-	return true;
 }
 
-bool partitions_create(void)
+void partitions_create(void)
 {
 	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
-	if (!partitions)
-		return false;
 	offsets.replicas[0] = config.self->id;
 	config.partitions[OFFSETS] = &offsets;
 	for (int i = 0; i <= MAX_PARTITIONS; i++) {
 		shared_lock(&partitions[i].lock);
 		for (int node = 0; node < MAX_NODES; node++)
-			partitions[i].replicas[node].lease.fn = lease_ended;
-		if (config.partitions[i] && is_replica(config.partitions[i]) && !partition_open(i))
-			return false;
+			partitions[i].replicas[node].lease = (struct wait){
+				.fn = lease_ended, .key = { WAIT_LEASE, i },
+			};
+		if (config.partitions[i] && is_replica(config.partitions[i]))
+			partition_open(i);
 	}
-	return true;
 }

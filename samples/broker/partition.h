@@ -28,15 +28,15 @@ struct state {
 	bool in_sync[MAX_NODES];	/* by index in topic->replicas */
 };
 
-/* Return: zeroed memory for all processes that are started later, or NULL. */
+/* Return: zeroed memory for all processes that are started later; exits without it. */
 void *shared_memory(size_t size);
 /* Initialise a robust mutex in it. */
 void shared_lock(pthread_mutex_t *lock);
 
-/* Create the shared memory and recover the logs, before the workers start. */
-bool partitions_create(void);
+/* Create the shared memory and recover the logs, before the workers start; or exit. */
+void partitions_create(void);
 /* Open a log, and find its end. */
-bool partition_open(int partition);
+void partition_open(int partition);
 
 struct log *partition_log(int partition);
 struct state partition_state(int partition);

@@ -5,8 +5,8 @@
 
 #include "config.h"
 
-/* Serve until SIGTERM. Return: the exit status. */
-int worker_main(void);
+/* Serve until SIGTERM. @signals: an inherited signalfd. Return: the exit status. */
+int worker_main(int signals);
 /*
  * A client with the ID of a replica fetches the partitions that this broker follows, and appends
  * the batches to its own logs, until its connection ends. Return: 1 if nothing was copied.

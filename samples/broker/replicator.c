@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /* Replication: see process.h. */
-#include <stdio.h>
+#include <err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
@@ -76,10 +76,7 @@ static void ask(const struct node *leader, struct wire *wire)
 
 static bool keep(int number)
 {
-	const struct topic *topic = config.partitions[number];
-
-	fprintf(stderr, "broker %d: %s-%d differs from the leader's log; it is not copied\n",
-		config.self->id, topic->name, number - topic->first);
+	warnx("%s differs from the leader's log; it is not copied", partition_log(number)->path);
 	compared[number] = DIFFERENT;
 	return true;
 }
@@ -149,7 +146,7 @@ int replicator_main(const struct node *leader)
 	    connect(fd, (const struct sockaddr *)&leader->address, sizeof(leader->address)) ||
 	    !fetch(fd, leader, &in, &out))
 		return 1;
-	fprintf(stderr, "broker %d: copies from broker %d\n", config.self->id, leader->id);
+	warnx("copies from broker %d", leader->id);
 	while (fetch(fd, leader, &in, &out))
 		;
 	return 0;

@@ -54,22 +54,22 @@ struct wait {
 	TAILQ_ENTRY(wait) ended;
 	void (*fn)(struct wait *wait, enum wait_end end);
 	uint64_t id;		/* 0 if it is not pending, or WAIT_ADDING */
+	struct wait_key key;	/* of an alarm, which sets it */
 	uint64_t deadline;	/* of an alarm; 0 for others */
-	struct wait_key key;	/* of an alarm */
 	enum wait_end end;
 	struct heap_wait *heap;
 };
 
 /* Create what the processes share, before they start, and remove it at the end. */
-bool waiting_create(void);
+void waiting_create(void);
 void waiting_remove(void);
-/* Return: a descriptor for poll(), or -1. Called once by each process. */
+/* Return: a descriptor for poll(). Called once by each process; exits if it fails. */
 int waiting_open(bool is_main);
 /* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. Without keys, @threshold is 0. */
 void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
-void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline);
+void wait_alarm(struct wait *wait, uint64_t deadline);
 /* A process was killed, perhaps with a batch that it had not submitted: set the alarm again. */
 void wait_repair(struct wait *wait);
 /*
@@ -77,7 +77,8 @@ void wait_repair(struct wait *wait);
  * is not reported, and its memory can be used for another one.
  */
 void wait_complete(struct wait *wait);
-void wait_signal(struct wait_key key, uint64_t amount);
+/* Queue a signal; none if the amount is 0. */
+void wait_signal(enum wait_kind kind, int number, uint64_t amount);
 /* Execute all that is queued. Waits that cannot be added end here. */
 void waiting_submit(void);
 /* End all waits of this process, but no alarms. */
@@ -97,7 +98,7 @@ static inline bool wait_again(struct wait *wait, enum wait_end end)
 {
 	if (end > WAIT_EXPIRED || now_ns() >= wait->deadline)
 		return false;
-	wait_alarm(wait, wait->key, wait->deadline);
+	wait_alarm(wait, wait->deadline);
 	return true;
 }
 

@@ -6,6 +6,7 @@
  * address of the wait, which is the same in all processes for that of an alarm. The keys are short
  * texts, for twheelctl: "acks:12" is the key of produces to partition 12.
  */
+#include <err.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -43,12 +44,6 @@ static struct wait *wait_of(uint64_t cookie)
 	return (struct wait *)(uintptr_t)cookie;
 }
 
-static bool fails(void)
-{
-	fprintf(stderr, "broker: the purgatory %s: %s\n", config.purgatory, strerror(errno));
-	return false;
-}
-
 static void close_purgatory(void)
 {
 	twheel_batch_free(batch);
@@ -66,14 +61,13 @@ static bool clear_alarms(void)
 	struct twheel_query_args query = { };
 	struct twheel_event events[MAX_EVENTS];
 
-	if (waiting_open(true) < 0)
-		return false;
+	waiting_open(true);
 	twheel_query(fd, &query);
 	/* Own files are the purgatory and the queue. Alarms may be those of another broker. */
 	errno = EBUSY;
 	if ((query.files > 2 && query.detached + query.detached_unread) ||
 	    twheel_complete_all(fd, 0, 0, TWHEEL_COMPLETE_OTHERS, NULL))
-		return fails();
+		return false;
 	while (twheel_read_events(events_fd, events, MAX_EVENTS) > 0)
 		;
 	close_purgatory();
@@ -81,21 +75,21 @@ static bool clear_alarms(void)
 }
 
 /* A purgatory remains if its broker was killed. */
-bool waiting_create(void)
+void waiting_create(void)
 {
 	int created = twheel_create(config.purgatory, 0600);
 
-	if (created >= 0)
-		return !close(created);
-	return errno == EEXIST ? clear_alarms() : fails();
+	if (created < 0 && (errno != EEXIST || !clear_alarms()))
+		err(1, "the purgatory %s", config.purgatory);
+	close(created);
 }
 
 /* Another broker may use the purgatory by mistake: EBUSY. */
 void waiting_remove(void)
 {
 	close_purgatory();
-	if (clear_alarms() && twheel_remove(config.purgatory, 0, NULL))
-		fails();
+	if (!clear_alarms() || twheel_remove(config.purgatory, 0, NULL))
+		warn("the purgatory %s", config.purgatory);
 }
 
 /* An end of a wait may come too late: EALREADY. */
@@ -109,8 +103,7 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 		return;
 	if (result->error) {
 		if (result->error != last_error)
-			fprintf(stderr, "broker: add of an operation: %s\n",
-				strerror(-result->error));
+			warnx("add of an operation: %s", strerror(-result->error));
 		last_error = result->error;
 		TAILQ_INSERT_TAIL(&refused, wait, ended);
 	} else if (wait->id == WAIT_ADDING) {
@@ -128,10 +121,8 @@ int waiting_open(bool is_main)
 	events_fd = is_main && fd >= 0 ? twheel_events(fd, 0, O_NONBLOCK) : fd;
 	if (events_fd >= 0)
 		batch = twheel_batch_new(fd, MAX_BATCH, 0);
-	if (!batch) {
-		fails();
-		return -1;
-	}
+	if (!batch)
+		err(1, "the purgatory %s", config.purgatory);
 	twheel_batch_on_result(batch, command_done, NULL);
 	return events_fd;
 }
@@ -158,12 +149,11 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 		TAILQ_INSERT_TAIL(&refused, wait, ended);
 }
 
-void wait_alarm(struct wait *wait, struct wait_key key, uint64_t deadline)
+void wait_alarm(struct wait *wait, uint64_t deadline)
 {
-	wait->key = key;
 	wait->deadline = deadline;
 	if (!wait->id)
-		wait_add(wait, &key, 1, 1, deadline);
+		wait_add(wait, &wait->key, 1, 1, deadline);
 	else if (wait->id != WAIT_ADDING)
 		twheel_batch_rearm(batch, wait->id, deadline, TWHEEL_REARM_ABSTIME);
 }
@@ -172,7 +162,7 @@ void wait_repair(struct wait *wait)
 {
 	if (wait->id == WAIT_ADDING)
 		wait->id = 0;
-	wait_alarm(wait, wait->key, wait->deadline);
+	wait_alarm(wait, wait->deadline);
 }
 
 void wait_complete(struct wait *wait)
@@ -184,11 +174,14 @@ void wait_complete(struct wait *wait)
 		wait->id = 0;
 }
 
-void wait_signal(struct wait_key key, uint64_t amount)
+void wait_signal(enum wait_kind kind, int number, uint64_t amount)
 {
-	struct twheel_signal_args args = { .key = key_of(key), .amount = amount };
+	struct twheel_signal_args args = {
+		.key = key_of((struct wait_key){ kind, number }), .amount = amount,
+	};
 
-	twheel_batch_signal_with(batch, &args);
+	if (amount)
+		twheel_batch_signal_with(batch, &args);
 }
 
 void waiting_submit(void)
@@ -198,7 +191,7 @@ void waiting_submit(void)
 
 	do {
 		if (twheel_batch_submit(batch) < 0)
-			perror("broker: batch");
+			warn("batch");
 		/* The end of an alarm may queue signals. */
 		again = !TAILQ_EMPTY(&refused);
 		while ((wait = TAILQ_FIRST(&refused))) {
@@ -212,7 +205,7 @@ void waiting_submit(void)
 void waiting_stop(void)
 {
 	if (twheel_complete_all(fd, 0, -ESHUTDOWN, 0, NULL))
-		perror("broker: end of all operations");
+		warn("end of all operations");
 }
 
 bool waiting_events(void)
@@ -238,6 +231,6 @@ bool waiting_events(void)
 	}
 	if (nr > 0 || (nr < 0 && (error == EAGAIN || error == EINTR)))
 		return true;
-	fputs("broker: the purgatory has been removed\n", stderr);
+	warnx("the purgatory has been removed");
 	return false;
 }

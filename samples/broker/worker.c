@@ -13,15 +13,12 @@
  * The kernel ends a connection whose client does not read for some seconds. If the buffers of
  * all connections are too large before, those with unsent responses make room.
  */
+#include <err.h>
 #include <errno.h>
 #include <netinet/tcp.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -316,34 +313,27 @@ static bool round_of_events(void)
 	return true;
 }
 
-int worker_main(void)
+int worker_main(int inherited_signals)
 {
 	const struct sockaddr_in *address = &config.self->address;
 	struct rlimit files;
-	sigset_t mask;
 	int on = 1;
 
 	getrlimit(RLIMIT_NOFILE, &files);
 	files.rlim_cur = files.rlim_max < MAX_FILES ? files.rlim_max : MAX_FILES;
 	setrlimit(RLIMIT_NOFILE, &files);
-	sigemptyset(&mask);
-	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGINT);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	signals = signalfd(-1, &mask, SFD_CLOEXEC);
+	signals = inherited_signals;
 	waits = waiting_open(false);
 	listener = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (waits < 0 || !set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) ||
+	if (!set_events(signals, EPOLL_CTL_ADD, &signals, EPOLLIN | EPOLLONESHOT) ||
 	    !set_events(waits, EPOLL_CTL_ADD, &waits, EPOLLIN) ||
 	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) ||
 	    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ||
 	    bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
 	    listen(listener, SOMAXCONN) ||
-	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN)) {
-		fprintf(stderr, "broker: %s:%d: %s\n", config.self->host, config.self->port,
-			strerror(errno));
-		return 1;
-	}
+	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN))
+		err(1, "%s:%d", config.self->host, config.self->port);
 	while (!stopped && (!stopping || !TAILQ_EMPTY(&connections))) {
 		if (!round_of_events())
 			return 1;

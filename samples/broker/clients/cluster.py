@@ -95,7 +95,7 @@ class Cluster:
 
     def start(self, number):
         self.running[number] = subprocess.Popen(
-            [self.program, "--config", self.config(number), "--node", str(number)])
+            [self.program, self.config(number), str(number)])
 
     def end(self, number, how=signal.SIGTERM):
         """End a broker and return its exit status."""

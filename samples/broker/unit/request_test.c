@@ -358,8 +358,8 @@ static void repeated_partition_waits_once(void)
 	request = begin();
 	request->wait.fn = ended;
 	request_wait(request, request_missing(request));
-	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
-	wait_signal((struct wait_key){ WAIT_READ, 0 }, 1);
+	wait_signal(WAIT_READ, 0, 1);
+	wait_signal(WAIT_READ, 0, 1);
 	waiting_events();
 	CHECK(nr_ended == 1);
 	request_free(request);
