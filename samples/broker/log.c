@@ -49,37 +49,27 @@ static int64_t header_field(const uint8_t *data, size_t at, size_t len)
 	return wire_number(&wire, 0, len);
 }
 
-size_t batch_size(const uint8_t *data)
+ssize_t batch_size(const uint8_t *data)
 {
 	return BASE_SIZE + header_field(data, SIZE_AT, 4);
 }
 
-/* Check a header, of which HEADER_SIZE bytes are there. */
-static enum error_code header_check(const uint8_t *data, struct batch *batch)
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch)
 {
-	int64_t size = BASE_SIZE + header_field(data, SIZE_AT, 4);
-
-	batch->size = size;
+	if (len < HEADER_SIZE)
+		return BATCH_SHORT;
+	batch->size = batch_size(data);
 	batch->base = header_field(data, 0, 8);
 	batch->records = header_field(data, RECORDS_AT, 4);
 	if (data[FORMAT_AT] != 2)
 		return UNSUPPORTED_FOR_MESSAGE_FORMAT;
-	if (size > BATCH_MAX)
+	if (batch->size > BATCH_MAX)
 		return MESSAGE_TOO_LARGE;
-	if (size < HEADER_SIZE || batch->records < 1 || batch->base < 0 ||
+	if (batch->size < HEADER_SIZE || batch->records < 1 || batch->base < 0 ||
 	    header_field(data, LAST_AT, 4) != batch->records - 1 ||
 	    batch->base > INT64_MAX - batch->records)
 		return CORRUPT_MESSAGE;
-	return 0;
-}
-
-enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch)
-{
-	enum error_code error = len < HEADER_SIZE ? BATCH_SHORT : header_check(data, batch);
-
-	if (error)
-		return error;
-	if (len < batch->size)
+	if ((ssize_t)len < batch->size)
 		return BATCH_SHORT;
 	return (uint32_t)header_field(data, CRC_AT, 4) ==
 	       crc32c(data + CRC_START, batch->size - CRC_START) ? 0 : CORRUPT_MESSAGE;
@@ -192,7 +182,6 @@ struct place log_find(struct log *log, struct place end, int64_t offset)
 {
 	struct place place = { }, next;
 	size_t i = log->nr_index;
-	struct batch batch;
 
 	if (offset >= end.offset)
 		return end;
@@ -202,9 +191,10 @@ struct place log_find(struct log *log, struct place end, int64_t offset)
 	if (i)
 		place = log->index[i - 1];
 	for (;; place = next) {
-		header_check(log->data + place.position, &batch);
-		next.offset = place.offset + batch.records;
-		next.position = place.position + batch.size;
+		const uint8_t *data = log->data + place.position;
+
+		next.offset = place.offset + header_field(data, RECORDS_AT, 4);
+		next.position = place.position + batch_size(data);
 		if (next.offset > offset)
 			return place;
 		if (next.position > (log->nr_index + 1) * INDEX_STEP)

@@ -9,10 +9,6 @@
 #ifndef BROKER_LOG_H
 #define BROKER_LOG_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
-
 #include "wire.h"
 
 #define LOG_MAX		(16ULL << 30)
@@ -36,7 +32,7 @@ struct log {
 
 /* The part of a batch's header that matters to a broker. */
 struct batch {
-	size_t size;		/* including the header */
+	ssize_t size;		/* including the header */
 	int64_t base;
 	int32_t records;
 };
@@ -50,7 +46,7 @@ void batch_set_base(uint8_t *data, int64_t base);
 /* Write the header of a batch with a single record. */
 void batch_seal(uint8_t *data, size_t size);
 /* Return: size of a batch with a valid header. */
-size_t batch_size(const uint8_t *data);
+ssize_t batch_size(const uint8_t *data);
 /* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 

@@ -21,7 +21,7 @@ static bool enough_in_sync(const struct part *part)
 static enum error_code append(const struct request *request, struct part *part)
 {
 	uint8_t *records = (uint8_t *)part->records.data;
-	size_t len = MAX(part->records.len, 0);
+	ssize_t len = MAX(part->records.len, 0);
 	enum error_code error;
 	struct batch batch;
 

@@ -39,7 +39,7 @@ static void batch_is_valid_until_a_bit_changes(void)
 {
 	struct wire writer = WRITER;
 	struct batch batch;
-	size_t size = put_batch(&writer, 7, 3, 10);
+	ssize_t size = put_batch(&writer, 7, 3, 10);
 
 	CHECK(!batch_check(writer.data, size, &batch));
 	CHECK(batch.size == size && batch.base == 7 && batch.records == 3);
