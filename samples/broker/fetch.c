@@ -24,16 +24,18 @@ static enum error_code find_start(const struct request *request, struct part *pa
 	return 0;
 }
 
-static void begin(struct request *request)
+static enum error_code begin(struct request *request)
 {
 	request->key.kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
 	/* There are no sessions. */
-	if (request->session)
-		request->error = SESSION_NOT_FOUND;
-	for_each_part(part, request) {
-		if (!request->error && !part->error)
-			part->error = find_start(request, part);
+	if (request->session) {
+		request->nr_parts = 0;
+		request->nr_topics = 0;
+		return SESSION_NOT_FOUND;
 	}
+	for_each_part(part, request)
+		part->error = part->error ?: find_start(request, part);
+	return 0;
 }
 
 /* Update the high watermark. Return: number of bytes that the request may see. */
@@ -85,10 +87,6 @@ static void answer(struct request *request)
 	ssize_t limit = MIN(request->max_bytes, BATCH_MAX);
 	bool any_records = false;
 
-	if (request->error) {
-		request->nr_parts = 0;
-		request->nr_topics = 0;
-	}
 	/* The first batch is complete, whatever the limits are: a client would not progress. */
 	for_each_part(part, request) {
 		size_t len = available(request, part);

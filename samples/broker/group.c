@@ -67,25 +67,20 @@ static void renew(struct member *member)
 	wait_alarm(&member->session, end);
 }
 
-static bool store(struct data *data, struct text text)
+bool store_text(int *len, char *bytes, size_t size, struct text text)
 {
-	if (text.len > GROUP_DATA_MAX)
+	if (text.len > (int)size)
 		return false;
-	data->len = MAX(text.len, 0);
-	memcpy(data->bytes, data->len ? text.data : "", data->len);
+	*len = text.len;
+	memcpy(bytes, text.len > 0 ? text.data : "", MAX(text.len, 0));
 	return true;
-}
-
-static struct text stored(const struct data *data)
-{
-	return (struct text){ data->bytes, data->len };
 }
 
 enum error_code group_coordinate(const struct request *request)
 {
 	struct text name = request->group_name;
 
-	if (name.len <= 0 || name.len >= GROUP_NAME_SIZE || memchr(name.data, 0, name.len))
+	if (name.len <= 0 || name.len > GROUP_NAME_SIZE)
 		return INVALID_GROUP_ID;
 	return config_coordinator(name) == config.self ? 0 : NOT_COORDINATOR;
 }
@@ -95,7 +90,7 @@ struct group *group_find(struct text name, bool create)
 	struct group *unused = NULL;
 
 	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
-		if (text_is(name, group->name))
+		if (text_equals(name, stored(&group->name)))
 			return group;
 		if (!unused && group->state == EMPTY && !group->has_offsets)
 			unused = group;
@@ -103,29 +98,29 @@ struct group *group_find(struct text name, bool create)
 	if (!create || !unused)
 		return NULL;
 	*unused = (struct group){ .generation = unused->generation };
-	text_copy(unused->name, sizeof(unused->name), name);
+	store(&unused->name, name);
 	return unused;
 }
 
 /* An ID has the number of the slot. */
 static struct member *find_member(const struct group *group, struct text id)
 {
-	char copy[sizeof(shared->members->id)];
+	char copy[sizeof(shared->members->id.bytes)];
 	struct member *member;
 	int slot = -1;
 
-	text_copy(copy, sizeof(copy), id);
+	snprintf(copy, sizeof(copy), "%.*s", MAX(id.len, 0), id.len > 0 ? id.data : "");
 	if (sscanf(copy, "member-%d-", &slot) != 1 || slot < 0 || slot >= shared->nr_slots)
 		return NULL;
 	member = &shared->members[slot];
-	return member->group == group && text_is(id, member->id) ? member : NULL;
+	return member->group == group && text_equals(id, stored(&member->id)) ? member : NULL;
 }
 
 static struct member *find_instance(const struct group *group, struct text instance)
 {
 	struct member *member = instance.len > 0 ? next_member(group, NULL) : NULL;
 
-	while (member && !text_is(instance, member->instance))
+	while (member && !text_equals(instance, stored(&member->instance)))
 		member = next_member(group, member);
 	return member;
 }
@@ -182,7 +177,7 @@ static struct text choose(const struct group *group, struct text protocols,
 
 		for_each_member(member, group)
 			all &= member == except || find_protocol(member, name).len >= 0;
-		if (all && name.len > 0 && name.len < GROUP_NAME_SIZE)
+		if (all && name.len > 0 && name.len <= GROUP_NAME_SIZE)
 			return name;
 	}
 	return (struct text){ .len = -1 };
@@ -204,7 +199,7 @@ static void try_join(struct group *group)
 	}
 	/* A static member keeps its place until the end of its session. */
 	for_each_member(member, group) {
-		if (!member->waits_in && !member->instance[0]) {
+		if (!member->waits_in && member->instance.len <= 0) {
 			wait_complete(&member->session);
 			member->group = NULL;
 		}
@@ -218,8 +213,7 @@ static void try_join(struct group *group)
 	group->state = SYNCING;
 	group->limit = 0;
 	group->leader = leader;
-	text_copy(group->protocol, sizeof(group->protocol),
-		  choose(group, stored(&leader->protocols), leader));
+	store(&group->protocol, choose(group, stored(&leader->protocols), leader));
 	for_each_member(member, group) {
 		member->assignment.len = 0;
 		if (!member->waits_in)
@@ -253,7 +247,7 @@ static void rebalance(struct group *group)
 		bool was_due = member->due;
 
 		member->waits_in = 0;
-		member->due = member->instance[0] ? 0 : group->deadline;
+		member->due = member->instance.len > 0 ? 0 : group->deadline;
 		if (was_due)
 			renew(member);
 	}
@@ -294,8 +288,9 @@ static void name_member(struct member *member)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	snprintf(member->id, sizeof(member->id), "member-%d-%llx", (int)(member - shared->members),
-		 now.tv_sec * 1000000000ULL + now.tv_nsec);
+	member->id.len = snprintf(member->id.bytes, sizeof(member->id.bytes), "member-%d-%llx",
+				  (int)(member - shared->members),
+				  now.tv_sec * 1000000000ULL + now.tv_nsec);
 }
 
 static struct member *new_member(struct group *group, struct text instance)
@@ -314,7 +309,7 @@ static struct member *new_member(struct group *group, struct text instance)
 	member->session.fn = session_ended;
 	member->session.key = (struct wait_key){ WAIT_SESSION, member - shared->members };
 	name_member(member);
-	text_copy(member->instance, sizeof(member->instance), instance);
+	store(&member->instance, instance);
 	member->group = group;
 	return member;
 }
@@ -338,7 +333,7 @@ static enum error_code join(struct request *request)
 		return COORDINATOR_NOT_AVAILABLE;
 	if (request->session_ms < config.min_session_ms || request->session_ms > MAX_SESSION_MS)
 		return INVALID_SESSION_TIMEOUT;
-	if (request->list.len > GROUP_DATA_MAX || request->instance.len >= GROUP_NAME_SIZE)
+	if (request->list.len > GROUP_DATA_MAX || request->instance.len > GROUP_NAME_SIZE)
 		return MESSAGE_TOO_LARGE;
 	holder = find_instance(group, request->instance);
 	member = request->member_id.len > 0 ? find_member(group, request->member_id) : holder;
@@ -346,8 +341,8 @@ static enum error_code join(struct request *request)
 		return FENCED_INSTANCE_ID;
 	if (request->member_id.len > 0 && !member)
 		return UNKNOWN_MEMBER_ID;
-	if ((group->state != EMPTY && !text_is(request->protocol, group->type)) ||
-	    request->protocol.len <= 0 || request->protocol.len >= GROUP_NAME_SIZE ||
+	if ((group->state != EMPTY && !text_equals(request->protocol, stored(&group->type))) ||
+	    request->protocol.len <= 0 || request->protocol.len > GROUP_NAME_SIZE ||
 	    choose(group, request->list, member).len < 0)
 		return INCONSISTENT_GROUP_PROTOCOL;
 	is_new = !member;
@@ -373,7 +368,7 @@ static enum error_code join(struct request *request)
 		return 0;
 	}
 	if (group->state == EMPTY)
-		text_copy(group->type, sizeof(group->type), request->protocol);
+		store(&group->type, request->protocol);
 	if (group->state != JOINING)
 		rebalance(group);
 	else if (is_new && group->limit)
@@ -427,21 +422,11 @@ static enum error_code heartbeat(struct request *request)
 
 static enum error_code leave(struct request *request)
 {
-	if (request->version < 3)
-		request_add(request, request->member_id);
-	for_each_part(part, request) {
-		request->member_id = part->topic;
-		request->instance = part->note;
-		part->error = find(request);
-		/* An administrator removes a static member by its name. */
-		if (part->error == FENCED_INSTANCE_ID && part->topic.len <= 0) {
-			request->member = find_instance(request->group, part->note);
-			part->error = 0;
-		}
-		if (!part->error)
-			remove_member(request->member);
-	}
-	return request->version < 3 && request->nr_parts ? request->parts[0].error : 0;
+	enum error_code error = find(request);
+
+	if (!error)
+		remove_member(request->member);
+	return error;
 }
 
 /* Does the request still belong to its member? */
@@ -462,14 +447,13 @@ static uint64_t missing(struct request *request)
 	return is_current(request) && request->member->waits_in;
 }
 
-static void closed(struct request *request)
+/* A request of a member does not wait any more. */
+static void give_up(struct member *member)
 {
-	if (request->error || !is_current(request))
-		return;
-	request->member->waits_in = 0;
+	member->waits_in = 0;
 	/* Nobody knows the ID of a new member. */
-	if (!request->member->generation)
-		remove_member(request->member);
+	if (!member->generation)
+		remove_member(member);
 }
 
 static enum error_code outcome(const struct request *request)
@@ -481,14 +465,14 @@ static enum error_code outcome(const struct request *request)
 	if (request->key.kind == WAIT_JOIN ? !member->waits_in :
 	    request->group->state == STABLE && request->generation == member->generation)
 		return 0;
-	member->waits_in = 0;
+	give_up(member);
 	return REBALANCE_IN_PROGRESS;
 }
 
 static void answer(struct request *request)
 {
 	const struct group *group = request->group;
-	const struct text none = { .len = -1 }, empty = text_of("");
+	const struct text empty = text_of("");
 	struct member *member = request->member;
 
 	request->error = outcome(request);
@@ -501,26 +485,24 @@ static void answer(struct request *request)
 	if (request->error)
 		return;
 	request->generation = member->generation;
-	request->member_id = text_of(member->id);
-	request->protocol = text_of(group->protocol);
+	request->member_id = stored(&member->id);
+	request->protocol = stored(&group->protocol);
 	request->list = stored(&member->assignment);
 	if (group->leader != member || group->state != STABLE)
-		request->leader = text_of(group->leader->id);
+		request->leader = stored(&group->leader->id);
 	/* A leader that has restarted in a stable group does not assign again. */
 	if (group->leader != member || group->state == STABLE)
 		return;
 	/* The leader gets all members of its generation. */
 	for_each_member(member, group) {
 		struct text metadata = find_protocol(member, request->protocol);
-		struct part *part = NULL;
+		struct part *part;
 
-		if (metadata.len >= 0)
-			part = request_add(request, text_of(member->id));
-		if (part) {
-			part->note = member->instance[0] ? text_of(member->instance) : none;
-			part->records = metadata;
-		}
-		request->failed |= !part && metadata.len >= 0;
+		if (metadata.len < 0)
+			continue;
+		part = request_add(request, stored(&member->id));
+		part->note = stored(&member->instance);
+		part->records = metadata;
 	}
 }
 
@@ -531,30 +513,28 @@ const struct api api_join_group = {
 	.response = FIELDS(THROTTLE(2), NUMBER(0, 2, error), NUMBER(0, 4, generation),
 		TEXT(0, protocol), TEXT(0, leader), TEXT(0, member_id),
 		EACH_PART(0, PART_TEXT(0, topic), PART_TEXT(5, note), PART_BYTES(records))),
-	.group = join, .missing = missing, .closed = closed, .answer = answer,
+	.in_group = true, .begin = join, .missing = missing, .answer = answer,
 };
 
 const struct api api_sync_group = {
 	.key = 14, .max = 3,
 	.request = MEMBER_REQUEST(3, PAIRS(list)),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error), BYTES(list)),
-	.group = sync_group, .missing = missing, .closed = closed, .answer = answer,
+	.in_group = true, .begin = sync_group, .missing = missing, .answer = answer,
 };
 
 const struct api api_heartbeat = {
 	.key = 12, .max = 3,
 	.request = MEMBER_REQUEST(3, { }),
 	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
-	.group = heartbeat,
+	.in_group = true, .begin = heartbeat,
 };
 
 const struct api api_leave_group = {
-	.key = 13, .max = 3,
-	.request = FIELDS(TEXT(0, group_name), FIELD(TEXT, 0, 2, 2, request, member_id),
-		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note))),
-	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error),
-		EACH_PART(3, PART_TEXT(0, topic), PART_TEXT(0, note), PART_NUMBER(0, 2, error))),
-	.group = leave,
+	.key = 13, .max = 2,
+	.request = FIELDS(TEXT(0, group_name), TEXT(0, member_id)),
+	.response = FIELDS(THROTTLE(1), NUMBER(0, 2, error)),
+	.in_group = true, .begin = leave,
 };
 
 void groups_repair(pid_t worker)
@@ -563,14 +543,10 @@ void groups_repair(pid_t worker)
 	for (int i = 0; i < shared->nr_slots; i++) {
 		struct member *member = &shared->members[i];
 
-		if (!member->group)
-			continue;
-		wait_repair(&member->session);
-		if (member->waits_in != worker)
-			continue;
-		member->waits_in = 0;
-		if (!member->generation)
-			remove_member(member);
+		if (member->group)
+			wait_repair(&member->session);
+		if (member->group && member->waits_in == worker)
+			give_up(member);
 	}
 	for (int i = 0; i < MAX_GROUPS; i++) {
 		wake(&shared->groups[i], WAIT_JOIN);

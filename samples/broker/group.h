@@ -25,20 +25,22 @@
 
 /* Maximum size of the protocols of a member, and of its assignment. */
 #define GROUP_DATA_MAX	8192
-#define GROUP_NAME_SIZE	256
+#define GROUP_NAME_SIZE	255
 #define OFFSET_TEXT_MAX	64
 
 enum group_state { EMPTY, JOINING, SYNCING, STABLE };
 
-struct data {
-	int len;
-	char bytes[GROUP_DATA_MAX];
-};
+/* A text in shared memory. */
+#define STORED(size)	{ int len; char bytes[size]; }
+/* Return: false if the text is too long. */
+#define store(to, text)	store_text(&(to)->len, (to)->bytes, sizeof((to)->bytes), text)
+#define stored(from)	((struct text){ (from)->bytes, (from)->len })
+bool store_text(int *len, char *bytes, size_t size, struct text text);
 
 struct member {
 	struct group *group;	/* NULL: free */
-	char id[48];
-	char instance[GROUP_NAME_SIZE];
+	struct STORED(48) id;
+	struct STORED(GROUP_NAME_SIZE) instance;	/* of a static member */
 	int session_ms;
 	int rebalance_ms;
 	struct wait session;	/* alarm */
@@ -46,25 +48,24 @@ struct member {
 	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
 	uint64_t ticket;	/* of its last request that may wait */
 	pid_t waits_in;		/* worker in which this request waits, or 0 */
-	struct data protocols;
-	struct data assignment;
+	struct STORED(GROUP_DATA_MAX) protocols;
+	struct STORED(GROUP_DATA_MAX) assignment;
 };
 
 struct offset {
 	int64_t next;		/* offset + 1; 0: none */
-	int len;
-	char text[OFFSET_TEXT_MAX];
+	struct STORED(OFFSET_TEXT_MAX) note;
 };
 
 struct group {
-	char name[GROUP_NAME_SIZE];
+	struct STORED(GROUP_NAME_SIZE) name;
 	enum group_state state;
 	int generation;
 	uint64_t deadline;	/* of the rebalance */
 	uint64_t limit;		/* on the deadline of an initial rebalance; 0 for others */
 	struct member *leader;
-	char type[GROUP_NAME_SIZE];
-	char protocol[GROUP_NAME_SIZE];
+	struct STORED(GROUP_NAME_SIZE) type;
+	struct STORED(GROUP_NAME_SIZE) protocol;
 	bool has_offsets;
 	struct offset offsets[MAX_PARTITIONS];
 };

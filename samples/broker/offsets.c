@@ -20,17 +20,12 @@ static const struct field *log_record =
 static void set_offsets(struct request *request, struct group *group)
 {
 	for_each_part(part, request) {
-		struct offset *offset;
-
 		/* A partition with an error has no offset in the log. */
-		if (part->number < 0 || part->offset < 0 || part->note.len > OFFSET_TEXT_MAX)
+		if (part->number < 0 || part->offset < 0 ||
+		    !store(&group->offsets[part->number].note, part->note))
 			continue;
 		group->has_offsets = true;
-		offset = &group->offsets[part->number];
-		offset->next = part->offset + 1;
-		offset->len = part->note.len;
-		if (offset->len > 0)
-			memcpy(offset->text, part->note.data, offset->len);
+		group->offsets[part->number].next = part->offset + 1;
 	}
 }
 
@@ -40,7 +35,7 @@ static struct wire batch_of(struct request *request)
 	struct wire wire = { .writes = true };
 
 	wire_raw(&wire, HEADER_SIZE);
-	request_fields(request, &wire, log_record);
+	request_fields(request, NULL, &wire, log_record);
 	wire.failed |= wire.size > BATCH_MAX;
 	if (!wire.failed)
 		batch_seal(wire.data, wire.size);
@@ -59,7 +54,7 @@ void offsets_load(void)
 
 		wire.at = wire.size + HEADER_SIZE;
 		wire.size += batch_size(data + wire.size);
-		request_fields(&request, &wire, log_record);
+		request_fields(&request, NULL, &wire, log_record);
 		group = group_find(request.group_name, true);
 		if (group)
 			set_offsets(&request, group);
@@ -115,7 +110,7 @@ const struct api api_offset_commit = {
 	.request = MEMBER_REQUEST(7, CONST(0, 4, 8, -1),
 		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
 	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
-	.group = commit, .answer = commit_answer,
+	.in_group = true, .begin = commit, .answer = commit_answer,
 };
 
 /* Add all partitions with offsets. */
@@ -123,12 +118,11 @@ static void add_all(struct request *request)
 {
 	for (int i = 0; request->group && i < config.nr_partitions; i++) {
 		const struct topic *topic = config.partitions[i];
-		struct part *part = NULL;
+		struct part *part;
 
-		if (request->group->offsets[i].next)
-			part = request_add(request, text_of(topic->name));
-		if (!part)
+		if (!request->group->offsets[i].next)
 			continue;
+		part = request_add(request, text_of(topic->name));
 		part->number = i;
 		part->index = i - topic->first;
 	}
@@ -152,7 +146,7 @@ static void fetch_answer(struct request *request)
 			const struct offset *offset = &request->group->offsets[part->number];
 
 			part->offset = offset->next - 1;
-			part->note = (struct text){ offset->text, offset->len };
+			part->note = stored(&offset->note);
 		}
 	}
 }
@@ -164,7 +158,7 @@ const struct api api_offset_fetch = {
 		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
 			       PART_NUMBER(0, 2, error)),
 		NUMBER(2, 2, error)),
-	.group = fetch, .answer = fetch_answer,
+	.in_group = true, .begin = fetch, .answer = fetch_answer,
 };
 
 void offsets_compact(struct group *groups)
@@ -178,7 +172,7 @@ void offsets_compact(struct group *groups)
 	unlink(path);
 	log_open(&new, path, &end);
 	for (struct group *group = groups; group < groups + MAX_GROUPS; group++) {
-		struct request request = { .group_name = text_of(group->name), .group = group };
+		struct request request = { .group_name = stored(&group->name), .group = group };
 		struct wire wire;
 
 		add_all(&request);

@@ -42,7 +42,7 @@ static enum error_code append(const struct request *request, struct part *part)
 	return part->offset < 0 ? STORAGE_ERROR : 0;
 }
 
-static void begin(struct request *request)
+static enum error_code begin(struct request *request)
 {
 	request->key.kind = WAIT_ACKS;
 	request->silent = request->acks == 0;
@@ -55,6 +55,7 @@ static void begin(struct request *request)
 		if (part->error && request->silent)
 			request->failed = true;
 	}
+	return 0;
 }
 
 static int64_t missing_offsets(const struct part *part)

@@ -60,12 +60,11 @@ static void ask(const struct node *leader, struct wire *wire)
 
 	for (int i = 0; i < config.nr_partitions; i++) {
 		const struct topic *topic = config.partitions[i];
-		struct part *part = NULL;
+		struct part *part;
 
-		if (copies(i, leader) && compared[i] != DIFFERENT)
-			part = request_add(&request, text_of(topic->name));
-		if (!part)
+		if (!copies(i, leader) || compared[i] == DIFFERENT)
 			continue;
+		part = request_add(&request, text_of(topic->name));
 		part->index = i - topic->first;
 		part->offset = next_place(i).offset;
 		part->max_bytes = BATCH_MAX;
@@ -114,7 +113,7 @@ static bool copy(const uint8_t *message, size_t len)
 	bool ok = true;
 
 	wire_int(&wire, response.correlation);
-	request_fields(&response, &wire, api_fetch.response);
+	request_fields(&response, NULL, &wire, api_fetch.response);
 	for_each_part(part, &response)
 		ok &= !wire.failed && copy_partition(part);
 	free(response.parts);

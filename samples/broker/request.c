@@ -22,14 +22,11 @@ uint64_t now_ns(void)
 
 struct part *request_add(struct request *request, struct text topic)
 {
-	struct part *part, *parts = realloc(request->parts,
-					    (request->nr_parts + 1) * sizeof(*parts));
+	struct part *part;
 
-	if (!parts)
-		return NULL;
-	request->parts = parts;
-	part = &parts[request->nr_parts++];
-	if (part == parts || part[-1].topic.data != topic.data)
+	request->parts = memory(realloc(request->parts, (request->nr_parts + 1) * sizeof(*part)));
+	part = &request->parts[request->nr_parts++];
+	if (part == request->parts || part[-1].topic.data != topic.data)
 		request->nr_topics++;
 	*part = (struct part){ .topic = topic };
 	return part;
@@ -59,9 +56,6 @@ static void find_partition(struct part *part)
 	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
-static void transfer(struct request *request, struct part *part, struct wire *wire,
-		     const struct field *fields);
-
 static void transfer_parts(struct request *request, struct wire *wire, const struct field *field)
 {
 	bool topics = field->type == FIELD_TOPICS;
@@ -79,20 +73,18 @@ static void transfer_parts(struct request *request, struct wire *wire, const str
 			entries = wire_count(wire, entry_size(request, next));
 		}
 		for (; entries > 0 && !wire->failed; entries--) {
-			struct part *part = NULL;
+			struct part *part;
 
-			if (wire->writes)
-				part = &request->parts[next++];
-			else if (request->nr_parts < MAX_PARTS)
-				part = request_add(request, topic);
-
-			wire->failed |= !part;
-			if (part && topics)
+			if (!wire->writes && request->nr_parts == MAX_PARTS) {
+				wire->failed = true;
+				return;
+			}
+			part = wire->writes ? &request->parts[next++] : request_add(request, topic);
+			if (topics)
 				wire_int(wire, part->index);
-			if (part && topics && !wire->writes)
+			if (topics && !wire->writes)
 				find_partition(part);
-			if (part)
-				transfer(request, part, wire, field->fields);
+			request_fields(request, part, wire, field->fields);
 		}
 	}
 }
@@ -126,18 +118,13 @@ static void transfer_field(struct request *request, struct part *part, struct wi
 	}
 }
 
-static void transfer(struct request *request, struct part *part, struct wire *wire,
-		     const struct field *fields)
+void request_fields(struct request *request, struct part *part, struct wire *wire,
+		    const struct field *fields)
 {
 	for (const struct field *field = fields; field && field->type; field++) {
 		if (request->version >= field->from && request->version <= field->to)
 			transfer_field(request, part, wire, field);
 	}
-}
-
-void request_fields(struct request *request, struct wire *wire, const struct field *fields)
-{
-	transfer(request, NULL, wire, fields);
 }
 
 static void transfer_header(struct request *request, struct wire *wire)
@@ -159,33 +146,31 @@ static void transfer_header(struct request *request, struct wire *wire)
 
 static void lock(const struct request *request)
 {
-	if (request->api->group)
+	if (request->api->in_group)
 		group_lock();
 }
 
 static void unlock(const struct request *request)
 {
-	if (request->api->group)
+	if (request->api->in_group)
 		group_unlock();
 }
 
 struct request *request_begin(uint8_t *message, size_t len)
 {
 	struct wire wire = { .data = message, .size = len };
-	struct request *request = calloc(1, sizeof(*request));
-	const struct api *api = NULL;
+	struct request *request = memory(calloc(1, sizeof(*request)));
+	const struct api *api;
 
-	if (request) {
-		request->instance.len = -1;
-		request->member_id.len = -1;
-		transfer_header(request, &wire);
-		api = request->api;
-	}
+	request->instance.len = -1;
+	request->member_id.len = -1;
+	transfer_header(request, &wire);
+	api = request->api;
 	if (api && request->version > api->max) {
 		request->error = UNSUPPORTED_VERSION;
 		request->version = 0;
 	} else if (api) {
-		request_fields(request, &wire, api->request);
+		request_fields(request, NULL, &wire, api->request);
 	}
 	if (!api || wire.failed) {
 		request_free(request);
@@ -194,10 +179,10 @@ struct request *request_begin(uint8_t *message, size_t len)
 	request->timeout_ms = MAX(request->timeout_ms, 0);
 	request->deadline = now_ns() + request->timeout_ms * NS_PER_MS;
 	lock(request);
-	if (api->group)
-		request->error = group_coordinate(request) ?: api->group(request);
-	if (api->begin)
-		api->begin(request);
+	if (api->in_group)
+		request->error = group_coordinate(request);
+	if (api->begin && !request->error)
+		request->error = api->begin(request);
 	unlock(request);
 	return request;
 }
@@ -236,7 +221,7 @@ void request_write(struct request *request, struct wire *wire)
 
 	wire_number(wire, 0, PREFIX_SIZE);
 	transfer_header(request, wire);
-	request_fields(request, wire, request->api->request);
+	request_fields(request, NULL, wire, request->api->request);
 	wire_patch(wire, start, wire->size - start - PREFIX_SIZE);
 }
 
@@ -250,7 +235,7 @@ bool request_answer(struct request *request, struct wire *wire)
 	lock(request);
 	if (request->api->answer)
 		request->api->answer(request);
-	request_fields(request, wire, request->api->response);
+	request_fields(request, NULL, wire, request->api->response);
 	unlock(request);
 	if (request->silent)
 		wire->size = start;
@@ -261,17 +246,8 @@ bool request_answer(struct request *request, struct wire *wire)
 	return ok;
 }
 
-void request_closed(struct request *request)
-{
-	lock(request);
-	if (request->api->closed)
-		request->api->closed(request);
-	unlock(request);
-}
-
 void request_free(struct request *request)
 {
-	if (request)
-		free(request->parts);
+	free(request->parts);
 	free(request);
 }

@@ -15,8 +15,8 @@
 #define MAX_PARTS	256
 
 /*
- * A partition in a request and its response; or a member that leaves its group. The numbers that
- * a table of fields names are of type int64_t, whatever their size in a message is.
+ * A partition in a request and its response; or a member in the response to its leader. The numbers
+ * that a table of fields names are of type int64_t, whatever their size in a message is.
  */
 struct part {
 	struct text topic;	/* one text for all partitions of an entry; ID of a member */
@@ -57,7 +57,6 @@ struct request {
 	int64_t replica;	/* ID of a follower */
 	/* Of a group and its member: */
 	struct text group_name, member_id, instance;
-	int64_t is_transaction;	/* FindCoordinator */
 	int64_t generation, session_ms;
 	struct text protocol;	/* type of the protocols in a request, or the chosen one */
 	struct text leader;
@@ -116,13 +115,11 @@ struct field {
 struct api {
 	int key, min, max;
 	const struct field *request, *response;
-	/* A request of a group; all functions of such a request are called with its lock. */
-	enum error_code (*group)(struct request *request);
-	void (*begin)(struct request *request);
+	bool in_group;		/* all functions are called with the lock of the groups */
+	/* Return: the error of the whole request. */
+	enum error_code (*begin)(struct request *request);
 	/* Amount that the request waits for; 0 if it can be answered. */
 	uint64_t (*missing)(struct request *request);
-	/* The connection is closed while the request waits. */
-	void (*closed)(struct request *request);
 	/* Set what the response has. */
 	void (*answer)(struct request *request);
 };
@@ -143,15 +140,14 @@ uint64_t request_missing(struct request *request);
 void request_wait(struct request *request, uint64_t missing);
 /* Write the response, and free the request. Return: false if the connection must be closed. */
 bool request_answer(struct request *request, struct wire *wire);
-/* The connection of a waiting request is closed. */
-void request_closed(struct request *request);
 void request_free(struct request *request);
 
 /* Write a request, with its size in front. */
 void request_write(struct request *request, struct wire *wire);
-/* Read or write fields. */
-void request_fields(struct request *request, struct wire *wire, const struct field *fields);
-/* Add a partition; another text is another topic. Return: NULL without memory. */
+/* Read or write fields, of a part or of the request. */
+void request_fields(struct request *request, struct part *part, struct wire *wire,
+		    const struct field *fields);
+/* Add a partition; another text is another topic. */
 struct part *request_add(struct request *request, struct text topic);
 
 #endif /* BROKER_REQUEST_H */

@@ -13,9 +13,6 @@
 #ifndef BROKER_WAITING_H
 #define BROKER_WAITING_H
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/queue.h>
 
 #include "config.h"

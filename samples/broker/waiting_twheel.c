@@ -39,11 +39,6 @@ static struct twheel_key key_of(struct wait_key key)
 	return result;
 }
 
-static struct wait *wait_of(uint64_t cookie)
-{
-	return (struct wait *)(uintptr_t)cookie;
-}
-
 static void close_purgatory(void)
 {
 	twheel_batch_free(batch);
@@ -97,7 +92,7 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 			 const struct twheel_result *result)
 {
 	static int last_error;
-	struct wait *wait = wait_of(command->add.cookie);
+	struct wait *wait = (struct wait *)(uintptr_t)command->add.cookie;
 
 	if (command->call != TWHEEL_CALL_ADD)
 		return;
@@ -187,19 +182,18 @@ void wait_signal(enum wait_kind kind, int number, uint64_t amount)
 void waiting_submit(void)
 {
 	struct wait *wait;
-	bool again;
 
+	/* The end of a refused alarm may queue signals. */
 	do {
 		if (twheel_batch_submit(batch) < 0)
 			warn("batch");
-		/* The end of an alarm may queue signals. */
-		again = !TAILQ_EMPTY(&refused);
-		while ((wait = TAILQ_FIRST(&refused))) {
+		wait = TAILQ_FIRST(&refused);
+		if (wait) {
 			TAILQ_REMOVE(&refused, wait, ended);
 			wait->id = 0;
 			wait->fn(wait, WAIT_REFUSED);
 		}
-	} while (again);
+	} while (wait);
 }
 
 void waiting_stop(void)
@@ -216,7 +210,7 @@ bool waiting_events(void)
 
 	for (ssize_t i = 0; i < nr; i++) {
 		const struct twheel_event *event = &events[i];
-		struct wait *wait = wait_of(event->cookie);
+		struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
 		enum wait_end end = WAIT_COMPLETED;
 
 		/* The alarm of a member that has left; its memory may have another one. */

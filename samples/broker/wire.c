@@ -192,16 +192,3 @@ bool text_equals(struct text text, struct text other)
 {
 	return text.len == other.len && (text.len <= 0 || !memcmp(text.data, other.data, text.len));
 }
-
-bool text_is(struct text text, const char *string)
-{
-	return text_equals(text, text_of(string));
-}
-
-void text_copy(char *to, size_t size, struct text text)
-{
-	size_t len = text.len < 0 ? 0 : MIN(size - 1, (size_t)text.len);
-
-	memcpy(to, len ? text.data : "", len);
-	to[len] = 0;
-}

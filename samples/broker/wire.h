@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/types.h>
 
 /* Largest batch of records, and the limit on the records in a response. */
@@ -92,10 +93,15 @@ ssize_t wire_receive(struct wire *wire, int fd);
 void wire_consume(struct wire *wire, size_t len);
 void wire_free(struct wire *wire);
 
+/* Check an allocation. The main process replaces a worker without memory. */
+static inline void *memory(void *allocated)
+{
+	if (!allocated)
+		abort();
+	return allocated;
+}
+
 struct text text_of(const char *string);
 bool text_equals(struct text text, struct text other);
-bool text_is(struct text text, const char *string);
-/* Copy a text, or as much of it as there is room for, and terminate it with a zero. */
-void text_copy(char *to, size_t size, struct text text);
 
 #endif /* BROKER_WIRE_H */

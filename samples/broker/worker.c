@@ -67,7 +67,6 @@ static bool set_events(int fd, int call, void *source, uint32_t events)
 
 static void free_connection(struct connection *connection)
 {
-	request_free(connection->waiting);
 	wire_free(&connection->in);
 	wire_free(&connection->out);
 	free(connection);
@@ -75,19 +74,14 @@ static void free_connection(struct connection *connection)
 
 static void close_connection(struct connection *connection)
 {
-	struct request *request = connection->waiting;
-
 	TAILQ_REMOVE(&connections, connection, all);
 	close(connection->fd);
 	connection->closed = true;
-	if (!request) {
-		free_connection(connection);
-		return;
-	}
 	/* The event of a waiting request has its address: end it, and free it then. */
-	request_closed(request);
-	if (!request->is_added)
-		wait_complete(&request->wait);
+	if (!connection->waiting)
+		free_connection(connection);
+	else if (!connection->waiting->is_added)
+		wait_complete(&connection->waiting->wait);
 }
 
 static void watch(struct connection *connection, uint32_t events)
@@ -177,10 +171,13 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 	remove_added(request);
 	/* A client that is refused comes back later. */
 	request->failed |= end == WAIT_REFUSED;
-	if (connection->closed)
-		free_connection(connection);
-	else
+	if (!connection->closed) {
 		go_on(connection, try_answer(connection, request, may_wait));
+		return;
+	}
+	/* Nobody reads the answer, but it ends the wait of a member of a group. */
+	request_answer(request, &connection->out);
+	free_connection(connection);
 }
 
 /* Execute what is queued, then end the waits that may have missed a signal. */
@@ -229,12 +226,8 @@ static void connection_event(struct connection *connection, uint32_t events)
 static void add_connection(int fd)
 {
 	const unsigned int on = 1, timeout = SEND_TIMEOUT_MS;
-	struct connection *connection = calloc(1, sizeof(*connection));
+	struct connection *connection = memory(calloc(1, sizeof(*connection)));
 
-	if (!connection) {
-		close(fd);
-		return;
-	}
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &timeout, sizeof(timeout));
 	connection->fd = fd;

@@ -23,6 +23,11 @@
 
 #define CASE(name) { #name, name }
 
+static inline bool text_is(struct text text, const char *string)
+{
+	return text_equals(text, text_of(string));
+}
+
 static inline void put_i8(struct wire *wire, int8_t value)
 {
 	wire_number(wire, value, 1);
