@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -147,15 +148,21 @@ void log_open(struct log *log, const char *path, struct place *end)
 	size_t rest;
 	off_t len;
 
-	*log = (struct log){
-		.fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666),
-		.index = calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)),
-	};
 	*end = (struct place){ };
+	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	if (log->fd < 0)
+		err(1, "%s", path);
 	snprintf(log->path, sizeof(log->path), "%s", path);
-	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
+	/* The workers keep the lock until the last one has exited, also after a killed broker. */
+	for (int tries = 0; flock(log->fd, LOCK_EX | LOCK_NB); tries++) {
+		if (tries == 100)
+			errx(1, "another broker uses %s", path);
+		usleep(10000);
+	}
 	len = lseek(log->fd, 0, SEEK_END);
-	if (!log->index || log->data == MAP_FAILED || len > (off_t)LOG_MAX)
+	log->index = memory(calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)));
+	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
+	if (log->data == MAP_FAILED || len > (off_t)LOG_MAX)
 		errx(1, "%s cannot be mapped", path);
 	rest = len - batches_valid(log->data, len, end);
 	if (!is_torn(log->data + end->position, rest))

@@ -57,7 +57,6 @@ size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
  */
 void log_open(struct log *log, const char *path, struct place *end);
 void log_close(struct log *log);
-/* Remove the bytes from @end. */
 bool log_cut(struct log *log, struct place end);
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len);
 /* Return: start of the batch with an offset, or the end. */

@@ -7,13 +7,10 @@
  */
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/file.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -93,7 +90,6 @@ static void child_ended(struct child *child, int how)
 		start(child);
 }
 
-/* Start the children, and wait for signals and alarms. */
 static void serve(int waits)
 {
 	struct pollfd fds[] = {
@@ -133,20 +129,6 @@ static void serve(int waits)
 		;
 }
 
-/* Create the data folder. The workers keep its lock until the last one has exited. */
-static void lock_data(void)
-{
-	const char *data = config.self->data;
-	int fd = -1;
-
-	if (!mkdir(data, 0777) || errno == EEXIST)
-		fd = open(data, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (fd < 0)
-		err(1, "%s", data);
-	if (flock(fd, LOCK_EX | LOCK_NB))
-		errx(1, "another broker uses %s", data);
-}
-
 int main(int argc, char **argv)
 {
 	static char name[32];
@@ -166,7 +148,7 @@ int main(int argc, char **argv)
 	/* The prefix of warn() and err(). */
 	snprintf(name, sizeof(name), "broker %d", config.self->id);
 	program_invocation_short_name = name;
-	lock_data();
+	mkdir(config.self->data, 0777);
 	partitions_create();
 	groups_create();
 	waiting_create();

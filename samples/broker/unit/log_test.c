@@ -2,6 +2,8 @@
 /*
  * Record batches, and logs of them.
  */
+#include <fcntl.h>
+
 #include "kit.h"
 
 static const char *path(void)
@@ -132,29 +134,45 @@ static void recovery_cuts_a_torn_batch(void)
 	log_close(&log);
 }
 
+static bool is_refused(struct wire *writer)
+{
+	int fd = open(path(), O_WRONLY | O_CREAT, 0600);
+	bool refused = pwrite(fd, writer->data, writer->size, 0) == (ssize_t)writer->size &&
+		       kit_exits(open_again);
+
+	refused &= lseek(fd, 0, SEEK_END) == (off_t)writer->size;
+	close(fd);
+	return refused;
+}
+
 static void recovery_refuses_a_damaged_log(void)
 {
 	/* In the payload, base offset, format and size, each followed by a valid batch. */
 	static const size_t places[] = { 80, 5, 16, 10, 9 };
-	struct log log = open_log();
-	struct place zero = { };
 	struct wire writer = WRITER;
 
+	unlink(path());
 	put_batch(&writer, 0, 5, 100);
 	put_batch(&writer, 5, 1, 200);
 	for (size_t i = 0; i < sizeof(places) / sizeof(*places); i++) {
 		writer.data[places[i]] ^= 1;
-		CHECK(log_write(&log, zero, writer.data, writer.size));
-		CHECK(kit_exits(open_again));
-		CHECK(lseek(log.fd, 0, SEEK_END) == (off_t)writer.size);
+		CHECK(is_refused(&writer));
 		writer.data[places[i]] ^= 1;
 	}
+	CHECK(!is_refused(&writer));
 	/* The last batch is complete, but damaged. */
 	writer.data[writer.size - 1] ^= 1;
-	CHECK(log_write(&log, zero, writer.data, writer.size));
-	CHECK(kit_exits(open_again));
+	CHECK(is_refused(&writer));
 	wire_free(&writer);
+}
+
+static void log_of_another_broker_is_refused(void)
+{
+	struct log log = open_log();
+
+	CHECK(kit_exits(open_again));
 	log_close(&log);
+	CHECK(!kit_exits(open_again));
 }
 
 static void recovery_reads_a_log_larger_than_a_batch(void)
@@ -231,6 +249,7 @@ int main(void)
 		CASE(older_format_is_reported),
 		CASE(recovery_cuts_a_torn_batch),
 		CASE(recovery_refuses_a_damaged_log),
+		CASE(log_of_another_broker_is_refused),
 		CASE(recovery_reads_a_log_larger_than_a_batch),
 		CASE(each_offset_is_found_in_its_batch),
 		CASE(log_has_a_maximum_size),
