@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include "process.h"
 #include "request.h"
@@ -45,7 +44,6 @@ bool replicator_follows(const struct node *leader)
 	return number < config.nr_partitions;
 }
 
-/* Write a fetch. */
 static void ask(const struct node *leader, struct wire *wire)
 {
 	struct request request = {
@@ -80,7 +78,6 @@ static bool keep(int number)
 	return true;
 }
 
-/* Append the records of a partition. */
 static bool copy_partition(const struct part *part)
 {
 	const uint8_t *data = (const uint8_t *)part->records.data;
@@ -94,13 +91,12 @@ static bool copy_partition(const struct part *part)
 		return keep(number);
 	next = next_place(number);
 	copied = len ? partition_state(number).end.position - next.position : 0;
-	/* Compare the last batch, by its header with the CRC. */
-	if (copied && (len < HEADER_SIZE ||
-		       memcmp(partition_log(number)->data + next.position, data, HEADER_SIZE)))
+	if (copied && (copied > len ||
+		       memcmp(partition_log(number)->data + next.position, data, copied)))
 		return keep(number);
 	if (len)
 		compared[number] = SAME;
-	if (part->error || copied > len)
+	if (part->error)
 		return false;
 	return partition_copy(number, len ? data + copied : NULL, len - copied, part->high);
 }
