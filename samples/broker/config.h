@@ -64,7 +64,6 @@ static inline bool leads(const struct topic *topic)
 	return topic->replicas[0] == config.self->id;
 }
 
-/* Does this broker have a replica of the topic? */
 static inline bool is_replica(const struct topic *topic)
 {
 	return topic_replica(topic, config.self->id) >= 0;

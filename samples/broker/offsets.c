@@ -9,7 +9,6 @@
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "group.h"
@@ -113,7 +112,6 @@ const struct api api_offset_commit = {
 	.in_group = true, .begin = commit, .answer = commit_answer,
 };
 
-/* Add all partitions with offsets. */
 static void add_all(struct request *request)
 {
 	for (int i = 0; request->group && i < config.nr_partitions; i++) {

@@ -15,7 +15,6 @@ int worker_main(int signals);
  * of this one, it has lost records, and this log is kept as it is: it may be the only copy.
  */
 int replicator_main(const struct node *leader);
-/* Does this broker copy from this leader? */
 bool replicator_follows(const struct node *leader);
 
 #endif /* BROKER_PROCESS_H */

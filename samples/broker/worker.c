@@ -28,7 +28,6 @@
 #define MAX_EVENTS	256
 #define MAX_FILES	8192
 
-/* Limit on the buffers of all connections. */
 #define MAX_BUFFERED	(256UL << 20)
 
 /* The kernel ends connections whose clients do not read for this time. */
