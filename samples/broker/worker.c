@@ -33,9 +33,6 @@
 /* The kernel ends connections whose clients do not read for this time. */
 #define SEND_TIMEOUT_MS	10000
 
-/* Time after which accept4() is called again if it has failed. */
-#define ACCEPT_PAUSE_NS	(100 * NS_PER_MS)
-
 /* Time in which clients can take their last responses. */
 #define LAST_SEND_NS	(1000 * NS_PER_MS)
 
@@ -237,14 +234,9 @@ static void add_connection(int fd)
 		close_connection(connection);
 }
 
-static void pause_ended(struct wait *wait, enum wait_end end)
-{
-	set_events(listener, EPOLL_CTL_MOD, &listener, EPOLLIN);
-}
-
+/* Without files or memory, connections wait in the queue of the socket until another one comes. */
 static void accept_all(void)
 {
-	static struct wait pause = { .fn = pause_ended };
 	int fd;
 
 	do {
@@ -252,11 +244,6 @@ static void accept_all(void)
 		if (fd >= 0)
 			add_connection(fd);
 	} while (fd >= 0 || errno == EINTR || errno == ECONNABORTED);
-	if (errno == EAGAIN)
-		return;
-	/* Without files or memory, connections wait in the queue of the socket. */
-	set_events(listener, EPOLL_CTL_MOD, &listener, 0);
-	wait_add(&pause, NULL, 0, 0, now_ns() + ACCEPT_PAUSE_NS);
 }
 
 static void last_send_ended(struct wait *wait, enum wait_end end)
@@ -324,7 +311,7 @@ int worker_main(int inherited_signals)
 	    setsockopt(listener, SOL_SOCKET, SO_REUSEPORT, &on, sizeof(on)) ||
 	    bind(listener, (const struct sockaddr *)address, sizeof(*address)) ||
 	    listen(listener, SOMAXCONN) ||
-	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN))
+	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN | EPOLLET))
 		err(1, "%s:%d", config.self->host, config.self->port);
 	while (!stopped && (!stopping || !TAILQ_EMPTY(&connections))) {
 		if (!round_of_events())
