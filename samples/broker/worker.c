@@ -33,9 +33,6 @@
 /* The kernel ends connections whose clients do not read for this time. */
 #define SEND_TIMEOUT_MS	10000
 
-/* Time in which clients can take their last responses. */
-#define LAST_SEND_NS	(1000 * NS_PER_MS)
-
 struct connection {
 	TAILQ_ENTRY(connection) all;
 	bool closed;		/* freed when the event of its request arrives */
@@ -48,7 +45,8 @@ struct connection {
 };
 
 static int epoll, listener, signals, waits;
-static bool stopping, stopped;
+static bool stopping;
+static int nr_waiting;
 /* Those with an unsent response are in the order in which they have progressed last. */
 static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
 /* Requests whose wait was added in this round. */
@@ -88,14 +86,14 @@ static void watch(struct connection *connection, uint32_t events)
 }
 
 /*
- * Go on with a connection, or close it if it has ended or has its last response. A request that
- * is in the buffer is executed in the next round, after those of other connections.
+ * Go on with a connection, or close it if it has ended. A request that is in the buffer is executed
+ * in the next round, after those of other connections.
  */
 static void go_on(struct connection *connection, bool ok)
 {
 	bool is_idle = !connection->out.size && !wire_message(&connection->in);
 
-	if (!ok || (stopping && !connection->waiting && !connection->out.size))
+	if (!ok)
 		close_connection(connection);
 	else
 		watch(connection, connection->waiting || is_idle ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
@@ -142,11 +140,12 @@ static void remove_added(struct request *request)
 /* Answer a request, unless it waits. Return: false if the connection must be closed. */
 static bool try_answer(struct connection *connection, struct request *request, bool may_wait)
 {
-	uint64_t missing = may_wait ? request_missing(request) : 0;
+	uint64_t missing = may_wait && !stopping ? request_missing(request) : 0;
 	bool ok;
 
 	connection->waiting = missing ? request : NULL;
 	if (missing) {
+		nr_waiting++;
 		request->is_added = true;
 		TAILQ_INSERT_TAIL(&added, request, added);
 		request_wait(request, missing);
@@ -161,14 +160,14 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 {
 	struct request *request = container_of(wait, struct request, wait);
 	struct connection *connection = request->connection;
-	bool may_wait = end <= WAIT_EXPIRED && !stopping;
 
+	nr_waiting--;
 	/* A full batch was submitted in this round. */
 	remove_added(request);
 	/* A client that is refused comes back later. */
 	request->failed |= end == WAIT_REFUSED;
 	if (!connection->closed) {
-		go_on(connection, try_answer(connection, request, may_wait));
+		go_on(connection, try_answer(connection, request, end <= WAIT_EXPIRED));
 		return;
 	}
 	/* Nobody reads the answer, but it ends the wait of a member of a group. */
@@ -246,26 +245,12 @@ static void accept_all(void)
 	} while (fd >= 0 || errno == EINTR || errno == ECONNABORTED);
 }
 
-static void last_send_ended(struct wait *wait, enum wait_end end)
-{
-	stopped = true;
-}
-
-/* The connections that are left wait, or have an unsent response. */
+/* The waiting requests are answered. Clients may miss what does not fit into their sockets. */
 static void stop(void)
 {
-	static struct wait last_send = { .fn = last_send_ended };
-	struct connection *connection, *next;
-
 	stopping = true;
-	close(listener);
-	for (connection = TAILQ_FIRST(&connections); connection; connection = next) {
-		next = TAILQ_NEXT(connection, all);
-		go_on(connection, true);
-	}
 	settle();
 	waiting_stop();
-	wait_add(&last_send, NULL, 0, 0, now_ns() + LAST_SEND_NS);
 }
 
 static bool round_of_events(void)
@@ -313,7 +298,7 @@ int worker_main(int inherited_signals)
 	    listen(listener, SOMAXCONN) ||
 	    !set_events(listener, EPOLL_CTL_ADD, &listener, EPOLLIN | EPOLLET))
 		err(1, "%s:%d", config.self->host, config.self->port);
-	while (!stopped && (!stopping || !TAILQ_EMPTY(&connections))) {
+	while (!stopping || nr_waiting) {
 		if (!round_of_events())
 			return 1;
 	}
