@@ -212,7 +212,7 @@ void request_wait(struct request *request, uint64_t missing)
 		keys[nr++] = (struct wait_key){ request->key.kind, part->number };
 	}
 	request->missing = missing;
-	wait_add(&request->wait, keys, nr, nr ? missing : 0, request->deadline);
+	wait_add(&request->wait, keys, nr, missing, request->deadline);
 }
 
 void request_write(struct request *request, struct wire *wire)

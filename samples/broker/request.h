@@ -33,8 +33,6 @@ struct part {
 };
 
 struct request {
-	TAILQ_ENTRY(request) added;
-	bool is_added;		/* its wait has to be checked after the next submit */
 	struct wait wait;
 	struct connection *connection;
 	const struct api *api;

@@ -3,9 +3,9 @@
  * Requests that wait: for an amount under their keys, or for their deadline.
  *
  * Signals are not stored, and another worker may change a partition at any time. The caller
- * reads the state of the partitions, adds a wait for the missing amount, submits, reads the
- * state again and ends the wait if the state has changed. Either way the wait ends with an
- * event, and the caller reads the state once more before it answers.
+ * reads the state of the partitions, and adds a wait for the missing amount. When the wait
+ * is added, it reads the state again, and ends the wait if the state has changed. Either
+ * way the wait ends with an event, and the caller reads the state once more before it answers.
  *
  * An alarm outlives the process that has set it, and ends in the main process. It is in memory
  * that the processes share, with its deadline: one that ends early is set again.
@@ -42,13 +42,14 @@ enum wait_end {
 	WAIT_EXPIRED,
 	WAIT_STOPPED,
 	WAIT_REFUSED,	/* the wait could not be added */
+	WAIT_ADDED,	/* no end: the state may have changed before the add */
 };
 
 #define WAIT_ADDING	UINT64_MAX
 
 /* Embedded in what waits. The caller sets @fn. */
 struct wait {
-	TAILQ_ENTRY(wait) ended;
+	TAILQ_ENTRY(wait) queue;
 	void (*fn)(struct wait *wait, enum wait_end end);
 	uint64_t id;		/* 0 if it is not pending, or WAIT_ADDING */
 	struct wait_key key;	/* of an alarm, which sets it */
@@ -62,7 +63,7 @@ void waiting_create(void);
 void waiting_remove(void);
 /* Return: a descriptor for poll(). Called once by each process; exits if it fails. */
 int waiting_open(bool is_main);
-/* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. Without keys, @threshold is 0. */
+/* Queue an add. The deadline is a time of CLOCK_MONOTONIC in ns. */
 void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t threshold,
 	      uint64_t deadline);
 /* Queue an alarm, or a new deadline of a pending one. */
@@ -76,7 +77,7 @@ void wait_repair(struct wait *wait);
 void wait_complete(struct wait *wait);
 /* Queue a signal; none if the amount is 0. */
 void wait_signal(enum wait_kind kind, int number, uint64_t amount);
-/* Execute all that is queued. Waits that cannot be added end here. */
+/* Execute all that is queued, and call @fn of each wait that was added or refused. */
 void waiting_submit(void);
 /* End all waits of this process, but no alarms. */
 void waiting_stop(void);

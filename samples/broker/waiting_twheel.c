@@ -23,8 +23,8 @@
 static int fd = -1, events_fd = -1;
 static struct twheel_batch *batch;
 
-/* Waits whose add failed. */
-static TAILQ_HEAD(, wait) refused = TAILQ_HEAD_INITIALIZER(refused);
+/* Waits that were added or refused. */
+static TAILQ_HEAD(, wait) added = TAILQ_HEAD_INITIALIZER(added);
 
 static struct twheel_key key_of(struct wait_key key)
 {
@@ -87,6 +87,12 @@ void waiting_remove(void)
 		warn("the purgatory %s", config.purgatory);
 }
 
+static void add_done(struct wait *wait, enum wait_end end)
+{
+	wait->end = end;
+	TAILQ_INSERT_TAIL(&added, wait, queue);
+}
+
 /* An end of a wait may come too late: EALREADY. */
 static void command_done(void *context, uint64_t index, const struct twheel_command *command,
 			 const struct twheel_result *result)
@@ -100,18 +106,21 @@ static void command_done(void *context, uint64_t index, const struct twheel_comm
 		if (result->error != last_error)
 			warnx("add of an operation: %s", strerror(-result->error));
 		last_error = result->error;
-		TAILQ_INSERT_TAIL(&refused, wait, ended);
-	} else if (wait->id == WAIT_ADDING) {
-		/* Else it is an alarm that has ended in the main process. */
-		wait->id = result->value;
+		add_done(wait, WAIT_REFUSED);
+		return;
 	}
+	/* An alarm may have ended in the main process. */
+	if (wait->id == WAIT_ADDING)
+		wait->id = result->value;
+	if (!wait->deadline)
+		add_done(wait, WAIT_ADDED);
 }
 
 int waiting_open(bool is_main)
 {
 	/* A new worker has inherited the state of the main process. */
 	close_purgatory();
-	TAILQ_INIT(&refused);
+	TAILQ_INIT(&added);
 	fd = twheel_open_named(config.purgatory, O_NONBLOCK);
 	events_fd = is_main && fd >= 0 ? twheel_events(fd, 0, O_NONBLOCK) : fd;
 	if (events_fd >= 0)
@@ -129,7 +138,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 	struct twheel_add_args args = {
 		.flags = TWHEEL_ADD_ABSTIME | (wait->deadline ? TWHEEL_ADD_DETACHED : 0),
 		.clock = CLOCK_MONOTONIC,
-		.condition = nr ? TWHEEL_COND_SUM : TWHEEL_COND_NONE,
+		.condition = TWHEEL_COND_SUM,
 		.nr_keys = nr,
 		.keys = (uintptr_t)specs,
 		.threshold = threshold,
@@ -141,7 +150,7 @@ void wait_add(struct wait *wait, const struct wait_key *keys, int nr, uint64_t t
 		specs[i].key = key_of(keys[i]);
 	wait->id = WAIT_ADDING;
 	if (twheel_batch_add(batch, &args))
-		TAILQ_INSERT_TAIL(&refused, wait, ended);
+		add_done(wait, WAIT_REFUSED);
 }
 
 void wait_alarm(struct wait *wait, uint64_t deadline)
@@ -183,17 +192,19 @@ void waiting_submit(void)
 {
 	struct wait *wait;
 
-	/* The end of a refused alarm may queue signals. */
-	do {
+	for (;;) {
 		if (twheel_batch_submit(batch) < 0)
 			warn("batch");
-		wait = TAILQ_FIRST(&refused);
-		if (wait) {
-			TAILQ_REMOVE(&refused, wait, ended);
-			wait->id = 0;
-			wait->fn(wait, WAIT_REFUSED);
+		if (TAILQ_EMPTY(&added))
+			return;
+		/* The functions may queue signals, and ends of waits. */
+		while ((wait = TAILQ_FIRST(&added))) {
+			TAILQ_REMOVE(&added, wait, queue);
+			if (wait->end == WAIT_REFUSED)
+				wait->id = 0;
+			wait->fn(wait, wait->end);
 		}
-	} while (wait);
+	}
 }
 
 void waiting_stop(void)
@@ -205,9 +216,14 @@ void waiting_stop(void)
 bool waiting_events(void)
 {
 	struct twheel_event events[MAX_EVENTS];
-	ssize_t nr = twheel_read_events(events_fd, events, MAX_EVENTS);
-	int error = errno;
+	ssize_t nr;
+	int error;
 
+	/* A full batch has been submitted: its adds are reported before their ends. */
+	if (!TAILQ_EMPTY(&added))
+		waiting_submit();
+	nr = twheel_read_events(events_fd, events, MAX_EVENTS);
+	error = errno;
 	for (ssize_t i = 0; i < nr; i++) {
 		const struct twheel_event *event = &events[i];
 		struct wait *wait = (struct wait *)(uintptr_t)event->cookie;

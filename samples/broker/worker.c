@@ -7,8 +7,7 @@
  * at most.
  *
  * Each round of the loop executes a request of each connection that has one, reads the events of
- * waiting requests, and then submits the queued adds and signals. See waiting.h about the check
- * after the add.
+ * waiting requests, and then submits the queued adds and signals.
  *
  * The kernel ends a connection whose client does not read for some seconds. If the buffers of
  * all connections are too large before, those with unsent responses make room.
@@ -49,8 +48,6 @@ static bool stopping;
 static int nr_waiting;
 /* Those with an unsent response are in the order in which they have progressed last. */
 static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
-/* Requests whose wait was added in this round. */
-static TAILQ_HEAD(, request) added = TAILQ_HEAD_INITIALIZER(added);
 
 static bool set_events(int fd, int call, void *source, uint32_t events)
 {
@@ -74,7 +71,7 @@ static void close_connection(struct connection *connection)
 	/* The event of a waiting request has its address: end it, and free it then. */
 	if (!connection->waiting)
 		free_connection(connection);
-	else if (!connection->waiting->is_added)
+	else
 		wait_complete(&connection->waiting->wait);
 }
 
@@ -130,13 +127,6 @@ static bool within_limit(const struct connection *connection)
 	return wire_total <= MAX_BUFFERED;
 }
 
-static void remove_added(struct request *request)
-{
-	if (request->is_added)
-		TAILQ_REMOVE(&added, request, added);
-	request->is_added = false;
-}
-
 /* Answer a request, unless it waits. Return: false if the connection must be closed. */
 static bool try_answer(struct connection *connection, struct request *request, bool may_wait)
 {
@@ -146,8 +136,6 @@ static bool try_answer(struct connection *connection, struct request *request, b
 	connection->waiting = missing ? request : NULL;
 	if (missing) {
 		nr_waiting++;
-		request->is_added = true;
-		TAILQ_INSERT_TAIL(&added, request, added);
 		request_wait(request, missing);
 		return true;
 	}
@@ -156,14 +144,17 @@ static bool try_answer(struct connection *connection, struct request *request, b
 	return ok && within_limit(connection) && send_response(connection);
 }
 
-static void wait_ended(struct wait *wait, enum wait_end end)
+static void wait_event(struct wait *wait, enum wait_end end)
 {
 	struct request *request = container_of(wait, struct request, wait);
 	struct connection *connection = request->connection;
 
+	if (end == WAIT_ADDED) {
+		if (connection->closed || request_missing(request) != request->missing)
+			wait_complete(wait);
+		return;
+	}
 	nr_waiting--;
-	/* A full batch was submitted in this round. */
-	remove_added(request);
 	/* A client that is refused comes back later. */
 	request->failed |= end == WAIT_REFUSED;
 	if (!connection->closed) {
@@ -173,20 +164,6 @@ static void wait_ended(struct wait *wait, enum wait_end end)
 	/* Nobody reads the answer, but it ends the wait of a member of a group. */
 	request_answer(request, &connection->out);
 	free_connection(connection);
-}
-
-/* Execute what is queued, then end the waits that may have missed a signal. */
-static void settle(void)
-{
-	struct request *request;
-
-	waiting_submit();
-	while ((request = TAILQ_FIRST(&added))) {
-		remove_added(request);
-		if (request->connection->closed || request_missing(request) != request->missing)
-			wait_complete(&request->wait);
-	}
-	waiting_submit();
 }
 
 /* Execute a request. Return: as try_answer(). */
@@ -202,7 +179,7 @@ static bool execute(struct connection *connection)
 	if (!request)
 		return false;
 	request->connection = connection;
-	request->wait.fn = wait_ended;
+	request->wait.fn = wait_event;
 	return try_answer(connection, request, true);
 }
 
@@ -249,7 +226,7 @@ static void accept_all(void)
 static void stop(void)
 {
 	stopping = true;
-	settle();
+	waiting_submit();
 	waiting_stop();
 }
 
@@ -273,7 +250,7 @@ static bool round_of_events(void)
 		stop();
 	if (ended && !waiting_events())
 		return false;
-	settle();
+	waiting_submit();
 	return true;
 }
 

@@ -4,7 +4,8 @@
  * watchers for each key. See waiting.h.
  *
  * This is for tests that have no device, and for the comparison of costs. There is one worker,
- * in which alarms end, and they end with it.
+ * in which alarms end, and they end with it. No signal comes between an evaluation and the add, so
+ * the add of a wait is not reported.
  */
 #include <err.h>
 #include <errno.h>
@@ -86,7 +87,7 @@ static bool heap_push(struct heap_wait *node)
 static void end(struct wait *wait, enum wait_end how)
 {
 	wait->end = how;
-	TAILQ_INSERT_TAIL(&ended, wait, ended);
+	TAILQ_INSERT_TAIL(&ended, wait, queue);
 }
 
 static void finish(struct heap_wait *node, enum wait_end how)
@@ -228,7 +229,7 @@ bool waiting_events(void)
 	while (nr_heap && heap[0]->deadline <= now)
 		finish(heap[0], WAIT_EXPIRED);
 	while ((wait = TAILQ_FIRST(&ended))) {
-		TAILQ_REMOVE(&ended, wait, ended);
+		TAILQ_REMOVE(&ended, wait, queue);
 		wait->fn(wait, wait->end);
 	}
 	return true;
