@@ -18,7 +18,6 @@
 #include <unistd.h>
 
 #include "group.h"
-#include "process.h"
 
 /*
  * The successor of a child pauses first, so that one that cannot start does not use all CPUs. A

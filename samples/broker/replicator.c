@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Replication: see process.h. */
+/*
+ * Replication: a client with the ID of a replica fetches the partitions that this broker follows,
+ * and appends the batches to its own logs.
+ *
+ * Leaders never change, so there are no epochs. If the leader's log does not have the last batch
+ * of this one, it has lost records, and this log is kept as it is: it may be the only copy.
+ */
 #include <err.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <sys/socket.h>
 
-#include "process.h"
 #include "request.h"
 
 #define MAX_WAIT_MS	500

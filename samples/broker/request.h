@@ -148,4 +148,10 @@ void request_fields(struct request *request, struct part *part, struct wire *wir
 /* Add a partition; another text is another topic. */
 struct part *request_add(struct request *request, struct text topic);
 
+/* Serve clients until SIGTERM. @signals: an inherited signalfd. Return: the exit status. */
+int worker_main(int signals);
+/* Copy from a leader until the connection ends. Return: 1 if nothing was copied. */
+int replicator_main(const struct node *leader);
+bool replicator_follows(const struct node *leader);
+
 #endif /* BROKER_REQUEST_H */

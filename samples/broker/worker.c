@@ -21,7 +21,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "process.h"
 #include "request.h"
 
 #define MAX_EVENTS	256
