@@ -27,12 +27,6 @@ static enum error_code find_start(const struct request *request, struct part *pa
 static enum error_code begin(struct request *request)
 {
 	request->key.kind = request->replica > 0 ? WAIT_COPY : WAIT_READ;
-	/* There are no sessions. */
-	if (request->session) {
-		request->nr_parts = 0;
-		request->nr_topics = 0;
-		return SESSION_NOT_FOUND;
-	}
 	for_each_part(part, request)
 		part->error = part->error ?: find_start(request, part);
 	return 0;
@@ -57,7 +51,7 @@ static uint64_t missing(struct request *request)
 {
 	uint64_t bytes = 0;
 
-	if (request->error || request->min_bytes <= 0)
+	if (request->min_bytes <= 0)
 		return 0;
 	for_each_part(part, request) {
 		if (part->error)
@@ -106,12 +100,11 @@ static void answer(struct request *request)
 const struct api api_fetch = {
 	.key = 1, .min = 4, .max = 10,
 	.request = FIELDS(NUMBER(0, 4, replica), NUMBER(0, 4, timeout_ms), NUMBER(0, 4, min_bytes),
-		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), NUMBER(7, 4, session),
-		CONST(7, 99, 4, -1),
+		NUMBER(0, 4, max_bytes), CONST(0, 99, 1, 0), CONST(7, 99, 8, 0),
 		EACH_PARTITION(CONST(9, 99, 4, -1), PART_NUMBER(0, 8, offset), CONST(5, 99, 8, -1),
 			       PART_NUMBER(0, 4, max_bytes)),
 		EMPTY_ARRAY(7)),
-	.response = FIELDS(THROTTLE(0), NUMBER(7, 2, error), CONST(7, 99, 4, 0),
+	.response = FIELDS(THROTTLE(0), CONST(7, 99, 6, 0),
 		EACH_PARTITION(PART_NUMBER(0, 2, error), PART_NUMBER(0, 8, high),
 			       PART_NUMBER(0, 8, high), CONST(5, 99, 8, 0), EMPTY_ARRAY(0),
 			       PART_BYTES(records))),

@@ -51,7 +51,7 @@ struct request {
 	bool all;		/* null instead of an array of topics */
 	int64_t acks;		/* produce */
 	/* Of a fetch: */
-	int64_t min_bytes, max_bytes, session;
+	int64_t min_bytes, max_bytes;
 	int64_t replica;	/* ID of a follower */
 	/* Of a group and its member: */
 	struct text group_name, member_id, instance;
