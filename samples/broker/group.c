@@ -561,5 +561,4 @@ void groups_create(void)
 	shared = shared_memory(sizeof(*shared));
 	shared_lock(&shared->lock);
 	offsets_load();
-	offsets_compact(shared->groups);
 }

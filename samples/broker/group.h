@@ -90,7 +90,5 @@ enum error_code group_check(struct request *request);
 
 /* Read the offsets of all groups from the log. */
 void offsets_load(void);
-/* Replace the log by one that has each offset once. */
-void offsets_compact(struct group *groups);
 
 #endif /* BROKER_GROUP_H */

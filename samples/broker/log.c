@@ -175,16 +175,6 @@ void log_open(struct log *log, const char *path, struct place *end)
 		exit(1);
 }
 
-void log_close(struct log *log)
-{
-	if (log->fd > 0) {
-		munmap((void *)log->data, LOG_MAX);
-		close(log->fd);
-	}
-	free(log->index);
-	*log = (struct log){ };
-}
-
 struct place log_find(struct log *log, struct place end, int64_t offset)
 {
 	struct place place = { }, next;

@@ -56,7 +56,6 @@ size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
  * batches after it.
  */
 void log_open(struct log *log, const char *path, struct place *end);
-void log_close(struct log *log);
 bool log_cut(struct log *log, struct place end);
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len);
 /* Return: start of the batch with an offset, or the end. */

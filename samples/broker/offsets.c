@@ -3,13 +3,11 @@
  * The offsets of groups: OffsetCommit and OffsetFetch.
  *
  * A commit is a batch of the partition OFFSETS, whose only record is the name of the group with
- * the topics and partitions of the request. So it has a CRC, and a torn one is cut. When a broker
- * starts, it writes the last offsets to a new log.
+ * the topics and partitions of the request. So it has a CRC, and a torn one is cut. A broker that
+ * starts reads all of them.
  */
 #include <err.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "group.h"
 
@@ -158,35 +156,3 @@ const struct api api_offset_fetch = {
 		NUMBER(2, 2, error)),
 	.in_group = true, .begin = fetch, .answer = fetch_answer,
 };
-
-void offsets_compact(struct group *groups)
-{
-	struct log *log = partition_log(OFFSETS), new;
-	char path[sizeof(log->path) + 4];
-	struct place end;
-	bool ok = true;
-
-	snprintf(path, sizeof(path), "%s.new", log->path);
-	unlink(path);
-	log_open(&new, path, &end);
-	for (struct group *group = groups; group < groups + MAX_GROUPS; group++) {
-		struct request request = { .group_name = stored(&group->name), .group = group };
-		struct wire wire;
-
-		add_all(&request);
-		fetch_answer(&request);
-		wire = batch_of(&request);
-		if (request.nr_parts && !wire.failed) {
-			batch_set_base(wire.data, end.offset++);
-			ok &= log_write(&new, end, wire.data, wire.size);
-			end.position += wire.size;
-		}
-		ok &= !wire.failed;
-		wire_free(&wire);
-		free(request.parts);
-	}
-	if (!ok || fsync(new.fd) || rename(path, log->path))
-		err(1, "%s", path);
-	log_close(&new);
-	partition_open(OFFSETS);
-}

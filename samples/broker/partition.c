@@ -227,13 +227,12 @@ void partitions_repair(void)
 	waiting_submit();
 }
 
-void partition_open(int number)
+static void open_partition(int number)
 {
 	const struct topic *topic = config.partitions[number];
 	char path[sizeof(logs->path)];
 	struct place end;
 
-	log_close(&logs[number]);
 	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
 		 number - topic->first);
 	log_open(&logs[number], path, &end);
@@ -254,6 +253,6 @@ void partitions_create(void)
 				.fn = lease_ended, .key = { WAIT_LEASE, i },
 			};
 		if (config.partitions[i] && is_replica(config.partitions[i]))
-			partition_open(i);
+			open_partition(i);
 	}
 }

@@ -35,8 +35,6 @@ void shared_lock(pthread_mutex_t *lock);
 
 /* Create the shared memory and recover the logs, before the workers start; or exit. */
 void partitions_create(void);
-/* Open a log, and find its end. */
-void partition_open(int partition);
 
 struct log *partition_log(int partition);
 struct state partition_state(int partition);

@@ -657,6 +657,7 @@ static void offsets_are_fetched_as_committed(void)
 
 static void restart(void)
 {
+	kit_close();
 	partitions_create();
 	groups_create();
 }
@@ -666,47 +667,11 @@ static void restarted_broker_has_its_offsets(void)
 	start();
 	CHECK(!commit(&simple, "alone", 3, NULL) && !commit(&simple, "alone", 7, "note"));
 	restart();
-	CHECK(fetched("alone") == 7);
-}
-
-static off_t size_of_offsets(void)
-{
-	return lseek(partition_log(OFFSETS)->fd, 0, SEEK_END);
-}
-
-static void start_of_the_broker_compacts_the_offsets(void)
-{
-	off_t one;
-
-	start();
-	CHECK(!commit(&simple, "other", 4, "kept") && !commit(&simple, "alone", 0, NULL));
+	CHECK(fetched("alone") == 7 && text_is(stored(&group->offsets[0].note), "note"));
+	/* Commits go on in the same log. */
+	CHECK(!commit(&simple, "alone", 8, NULL));
 	restart();
-	one = size_of_offsets();
-	for (int i = 0; i < 100; i++)
-		CHECK(!commit(&simple, "alone", i, "last"));
-	CHECK(size_of_offsets() > 10 * one);
-	restart();
-	CHECK(size_of_offsets() < 2 * one && fetched("alone") == 99 && fetched("other") == 4);
-	/* Commits go on in the new log. */
-	CHECK(!commit(&simple, "alone", 100, NULL));
-	restart();
-	CHECK(fetched("alone") == 100);
-	CHECK(text_is(stored(&group->offsets[3].note), "kept"));
-}
-
-static void compaction_that_fails_keeps_the_offsets(void)
-{
-	char path[128];
-
-	start();
-	CHECK(!commit(&simple, "alone", 7, NULL));
-	snprintf(path, sizeof(path), "%s/@offsets-0.log.new", kit_folder());
-	CHECK(!mkdir(path, 0700));
-	partitions_create();
-	CHECK(kit_exits(groups_create));
-	CHECK(!rmdir(path));
-	restart();
-	CHECK(fetched("alone") == 7);
+	CHECK(fetched("alone") == 8);
 }
 
 static void commit_beyond_the_size_of_a_batch_is_refused(void)
@@ -793,8 +758,6 @@ int main(void)
 		CASE(leader_gets_more_members_than_a_message_has_partitions),
 		CASE(offsets_are_fetched_as_committed),
 		CASE(restarted_broker_has_its_offsets),
-		CASE(start_of_the_broker_compacts_the_offsets),
-		CASE(compaction_that_fails_keeps_the_offsets),
 		CASE(commit_beyond_the_size_of_a_batch_is_refused),
 		CASE(process_killed_with_the_lock_leaves_groups_without_members),
 		CASE(requests_of_a_killed_worker_do_not_count),

@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <tap.h>
@@ -134,6 +135,16 @@ static inline void kit_remove(void)
 	snprintf(command, sizeof(command), "rm -rf %s", kit_folder());
 	if (system(command))
 		perror(command);
+}
+
+static inline void log_close(struct log *log)
+{
+	if (log->fd > 0) {
+		munmap((void *)log->data, LOG_MAX);
+		close(log->fd);
+	}
+	free(log->index);
+	*log = (struct log){ };
 }
 
 /* Close the logs of the last case. */

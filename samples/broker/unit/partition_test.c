@@ -226,6 +226,7 @@ static void restarted_broker_has_its_records(void)
 	kit_start();
 	append(0, 3);
 	append(0, 3);
+	kit_close();
 	partitions_create();
 	CHECK(state_is(0, 6, 6, 1));
 }
