@@ -26,21 +26,8 @@ struct part *request_add(struct request *request, struct text topic)
 
 	request->parts = memory(realloc(request->parts, (request->nr_parts + 1) * sizeof(*part)));
 	part = &request->parts[request->nr_parts++];
-	if (part == request->parts || part[-1].topic.data != topic.data)
-		request->nr_topics++;
 	*part = (struct part){ .topic = topic };
 	return part;
-}
-
-/* Return: number of partitions in an entry of a topic. */
-static int entry_size(const struct request *request, int first)
-{
-	int next = first;
-
-	while (next < request->nr_parts &&
-	       request->parts[next].topic.data == request->parts[first].topic.data)
-		next++;
-	return next - first;
 }
 
 /* A request for a partition is for its leader. */
@@ -56,21 +43,20 @@ static void find_partition(struct part *part)
 	part->error = leads(topic) ? 0 : NOT_LEADER;
 }
 
+/* When written, each partition is an entry of its topic with a single partition. */
 static void transfer_parts(struct request *request, struct wire *wire, const struct field *field)
 {
 	bool topics = field->type == FIELD_TOPICS;
-	int nr = wire_count(wire, topics ? request->nr_topics : request->nr_parts), next = 0;
+	int nr = wire_count(wire, request->nr_parts);
 
 	request->all = nr < 0;
-	while (nr-- > 0 && !wire->failed) {
-		struct text topic = { };
+	for (int i = 0; i < nr && !wire->failed; i++) {
+		struct text topic = wire->writes ? request->parts[i].topic : (struct text){ };
 		int entries = 1;
 
-		if (wire->writes)
-			topic = request->parts[next].topic;
 		if (topics) {
 			wire_string(wire, &topic);
-			entries = wire_count(wire, entry_size(request, next));
+			entries = wire_count(wire, 1);
 		}
 		for (; entries > 0 && !wire->failed; entries--) {
 			struct part *part;
@@ -79,7 +65,7 @@ static void transfer_parts(struct request *request, struct wire *wire, const str
 				wire->failed = true;
 				return;
 			}
-			part = wire->writes ? &request->parts[next++] : request_add(request, topic);
+			part = wire->writes ? &request->parts[i] : request_add(request, topic);
 			if (topics)
 				wire_int(wire, part->index);
 			if (topics && !wire->writes)
@@ -89,41 +75,36 @@ static void transfer_parts(struct request *request, struct wire *wire, const str
 	}
 }
 
-static void transfer_field(struct request *request, struct part *part, struct wire *wire,
-			   const struct field *field)
-{
-	void *at = (char *)(part ? (void *)part : request) + field->at;
-
-	switch (field->type) {
-	case FIELD_NUMBER:
-		*(int64_t *)at = wire_number(wire, *(int64_t *)at, field->size);
-		break;
-	case FIELD_CONSTANT:
-		wire_number(wire, field->value, field->size);
-		break;
-	case FIELD_TEXT:
-		wire_text(wire, at, field->size);
-		break;
-	case FIELD_PAIRS:
-		wire_pairs(wire, at);
-		break;
-	case FIELD_EMPTY:
-		wire->failed |= wire_count(wire, 0) > 0;
-		break;
-	case FIELD_CALL:
-		field->call(request, part, wire);
-		break;
-	default:
-		transfer_parts(request, wire, field);
-	}
-}
-
 void request_fields(struct request *request, struct part *part, struct wire *wire,
 		    const struct field *fields)
 {
 	for (const struct field *field = fields; field && field->type; field++) {
-		if (request->version >= field->from && request->version <= field->to)
-			transfer_field(request, part, wire, field);
+		void *at = (char *)(part ? (void *)part : request) + field->at;
+
+		if (request->version < field->from || request->version > field->to)
+			continue;
+		switch (field->type) {
+		case FIELD_NUMBER:
+			*(int64_t *)at = wire_number(wire, *(int64_t *)at, field->size);
+			break;
+		case FIELD_CONSTANT:
+			wire_number(wire, field->value, field->size);
+			break;
+		case FIELD_TEXT:
+			wire_text(wire, at, field->size);
+			break;
+		case FIELD_PAIRS:
+			wire_pairs(wire, at);
+			break;
+		case FIELD_EMPTY:
+			wire->failed |= wire_count(wire, 0) > 0;
+			break;
+		case FIELD_CALL:
+			field->call(request, part, wire);
+			break;
+		default:
+			transfer_parts(request, wire, field);
+		}
 	}
 }
 

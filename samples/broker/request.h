@@ -19,7 +19,7 @@
  * that a table of fields names are of type int64_t, whatever their size in a message is.
  */
 struct part {
-	struct text topic;	/* one text for all partitions of an entry; ID of a member */
+	struct text topic;	/* ID of a member */
 	int32_t index;		/* number of the partition in its topic */
 	int number;		/* in config.partitions; -1 if there is none */
 	int64_t error;
@@ -47,7 +47,7 @@ struct request {
 	struct wait_key key;	/* its kind, and the number if the request has no parts */
 	int64_t error;		/* of the whole request */
 	struct part *parts;
-	int nr_parts, nr_topics;
+	int nr_parts;
 	bool all;		/* null instead of an array of topics */
 	int64_t acks;		/* produce */
 	/* Of a fetch: */
@@ -145,7 +145,7 @@ void request_write(struct request *request, struct wire *wire);
 /* Read or write fields, of a part or of the request. */
 void request_fields(struct request *request, struct part *part, struct wire *wire,
 		    const struct field *fields);
-/* Add a partition; another text is another topic. */
+/* Add a partition. */
 struct part *request_add(struct request *request, struct text topic);
 
 /* Serve clients until SIGTERM. @signals: an inherited signalfd. Return: the exit status. */
