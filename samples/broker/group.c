@@ -277,7 +277,7 @@ static void session_ended(struct wait *wait, enum wait_end end)
 	group_lock();
 	if (member->group && end <= WAIT_EXPIRED && member->waits_in)
 		renew(member);
-	else if (member->group && !wait_again(wait, end) && end != WAIT_STOPPED)
+	else if (member->group && !wait_again(wait, end))
 		remove_member(member);
 	group_unlock();
 }

@@ -40,7 +40,6 @@ struct wait_key {
 enum wait_end {
 	WAIT_COMPLETED,	/* the state may have changed */
 	WAIT_EXPIRED,
-	WAIT_STOPPED,
 	WAIT_REFUSED,	/* the wait could not be added */
 	WAIT_ADDED,	/* no end: the state may have changed before the add */
 };

@@ -227,17 +227,13 @@ bool waiting_events(void)
 	for (ssize_t i = 0; i < nr; i++) {
 		const struct twheel_event *event = &events[i];
 		struct wait *wait = (struct wait *)(uintptr_t)event->cookie;
-		enum wait_end end = WAIT_COMPLETED;
 
 		/* The alarm of a member that has left; its memory may have another one. */
 		if (wait->id != event->id && wait->id != WAIT_ADDING)
 			continue;
-		if (event->reason == TWHEEL_REASON_CANCELLED || event->error == -ESHUTDOWN)
-			end = WAIT_STOPPED;
-		else if (event->reason == TWHEEL_REASON_EXPIRED)
-			end = WAIT_EXPIRED;
 		wait->id = 0;
-		wait->fn(wait, end);
+		wait->fn(wait, event->reason == TWHEEL_REASON_EXPIRED ? WAIT_EXPIRED :
+									 WAIT_COMPLETED);
 	}
 	if (nr > 0 || (nr < 0 && (error == EAGAIN || error == EINTR)))
 		return true;

@@ -216,7 +216,7 @@ void waiting_submit(void)
 void waiting_stop(void)
 {
 	while (nr_heap)
-		finish(heap[0], WAIT_STOPPED);
+		finish(heap[0], WAIT_COMPLETED);
 }
 
 bool waiting_events(void)
