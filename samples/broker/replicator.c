@@ -42,11 +42,11 @@ static bool copies(int number, const struct node *leader)
 
 bool replicator_follows(const struct node *leader)
 {
-	int number = 0;
-
-	while (number < config.nr_partitions && !copies(number, leader))
-		number++;
-	return number < config.nr_partitions;
+	for (int i = 0; i < config.nr_partitions; i++) {
+		if (copies(i, leader))
+			return true;
+	}
+	return false;
 }
 
 static void ask(const struct node *leader, struct wire *wire)
@@ -76,13 +76,6 @@ static void ask(const struct node *leader, struct wire *wire)
 	free(request.parts);
 }
 
-static bool keep(int number)
-{
-	warnx("%s differs from the leader's log; it is not copied", partition_log(number)->path);
-	compared[number] = DIFFERENT;
-	return true;
-}
-
 static bool copy_partition(const struct part *part)
 {
 	const uint8_t *data = (const uint8_t *)part->records.data;
@@ -92,17 +85,19 @@ static bool copy_partition(const struct part *part)
 
 	if (number < 0 || !is_replica(config.partitions[number]) || compared[number] == DIFFERENT)
 		return false;
-	if (part->error == OFFSET_OUT_OF_RANGE)
-		return keep(number);
 	next = next_place(number);
 	copied = len ? partition_state(number).end.position - next.position : 0;
-	if (copied && (copied > len ||
-		       memcmp(partition_log(number)->data + next.position, data, copied)))
-		return keep(number);
-	if (len)
-		compared[number] = SAME;
+	if (part->error == OFFSET_OUT_OF_RANGE || copied > len ||
+	    (copied && memcmp(partition_log(number)->data + next.position, data, copied))) {
+		warnx("%s differs from the leader's log; it is not copied",
+		      partition_log(number)->path);
+		compared[number] = DIFFERENT;
+		return true;
+	}
 	if (part->error)
 		return false;
+	if (len)
+		compared[number] = SAME;
 	return partition_copy(number, len ? data + copied : NULL, len - copied, part->high);
 }
 
