@@ -121,30 +121,15 @@ bool log_write(struct log *log, struct place end, const uint8_t *data, size_t le
 	return false;
 }
 
-bool log_cut(struct log *log, struct place end)
+void log_cut(struct log *log, struct place end)
 {
-	if (!ftruncate(log->fd, end.position))
-		return true;
-	warn("%s", log->path);
-	return false;
-}
-
-/* Is this the start of a batch, without its end and without any batch after it? */
-static bool is_torn(const uint8_t *data, size_t len)
-{
-	struct batch batch;
-
-	if (len && batch_check(data, len, &batch) != BATCH_SHORT)
-		return false;
-	for (size_t i = 1; i < len; i++) {
-		if (!batch_check(data + i, len - i, &batch))
-			return false;
-	}
-	return true;
+	if (ftruncate(log->fd, end.position))
+		warn("%s", log->path);
 }
 
 void log_open(struct log *log, const char *path, struct place *end)
 {
+	struct batch batch;
 	size_t rest;
 	off_t len;
 
@@ -165,14 +150,13 @@ void log_open(struct log *log, const char *path, struct place *end)
 	if (log->data == MAP_FAILED || len > (off_t)LOG_MAX)
 		errx(1, "%s cannot be mapped", path);
 	rest = len - batches_valid(log->data, len, end);
-	if (!is_torn(log->data + end->position, rest))
-		errx(1, "%s: the batch at byte %" PRIu64 " is damaged; the log is kept", path,
-		     end->position);
 	if (!rest)
 		return;
+	if (batch_check(log->data + end->position, rest, &batch) != BATCH_SHORT)
+		errx(1, "%s: the batch at byte %" PRIu64 " is damaged; the log is kept", path,
+		     end->position);
 	warnx("%s: %zu bytes of an incomplete batch are cut", path, rest);
-	if (!log_cut(log, *end))
-		exit(1);
+	log_cut(log, *end);
 }
 
 struct place log_find(struct log *log, struct place end, int64_t offset)

@@ -51,12 +51,12 @@ ssize_t batch_size(const uint8_t *data);
 size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 /*
- * Open a log and find its end. A last batch that was not written completely is cut. Anything else
- * that is not valid is damage, and the program exits: the log may be the only one that has the
- * batches after it.
+ * Open a log and find its end. A last batch that is longer than the file was not written
+ * completely, and is cut. Anything else that is not valid is damage, and the program exits: the log
+ * may be the only one that has the batches after it.
  */
 void log_open(struct log *log, const char *path, struct place *end);
-bool log_cut(struct log *log, struct place end);
+void log_cut(struct log *log, struct place end);
 bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len);
 /* Return: start of the batch with an offset, or the end. */
 struct place log_find(struct log *log, struct place end, int64_t offset);

@@ -148,7 +148,7 @@ static bool is_refused(struct wire *writer)
 static void recovery_refuses_a_damaged_log(void)
 {
 	/* In the payload, base offset, format and size, each followed by a valid batch. */
-	static const size_t places[] = { 80, 5, 16, 10, 9 };
+	static const size_t places[] = { 80, 5, 16, 11, 8 };
 	struct wire writer = WRITER;
 
 	unlink(path());
