@@ -96,9 +96,6 @@ void request_fields(struct request *request, struct part *part, struct wire *wir
 		case FIELD_PAIRS:
 			wire_pairs(wire, at);
 			break;
-		case FIELD_EMPTY:
-			wire->failed |= wire_count(wire, 0) > 0;
-			break;
 		case FIELD_CALL:
 			field->call(request, part, wire);
 			break;

@@ -74,8 +74,8 @@ struct request {
  */
 struct field {
 	enum {
-		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_EMPTY,
-		FIELD_TOPICS, FIELD_PARTS, FIELD_CALL,
+		FIELD_END, FIELD_NUMBER, FIELD_CONSTANT, FIELD_TEXT, FIELD_PAIRS, FIELD_TOPICS,
+		FIELD_PARTS, FIELD_CALL,
 	} type;
 	int from, to;
 	int at;			/* offset of the variable */
@@ -102,7 +102,7 @@ struct field {
 	  .value = (number) }
 #define THROTTLE(version)	CONST(version, 99, 4, 0)
 /* An array that is always empty. */
-#define EMPTY_ARRAY(version)	{ .type = FIELD_EMPTY, .from = (version), .to = 99 }
+#define EMPTY_ARRAY(version)	CONST(version, 99, 4, 0)
 /* An array of topics with arrays of partitions, which start with their number; or of parts. */
 #define EACH_PARTITION(...)	{ .type = FIELD_TOPICS, .to = 99, .fields = FIELDS(__VA_ARGS__) }
 #define EACH_PART(version, ...) \
