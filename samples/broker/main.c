@@ -135,12 +135,7 @@ int main(int argc, char **argv)
 	sigset_t mask;
 
 	if (argc < 2 || argc > 3 || argv[1][0] == '-') {
-		fputs("usage: broker FILE [ID]\n"
-		      "\n"
-		      "Serve clients of Kafka until SIGTERM or SIGINT.\n"
-		      "\n"
-		      "  FILE  brokers and topics, in JSON; the same file for all brokers\n"
-		      "  ID    the broker to run; default: the first one\n", stderr);
+		fputs("usage: broker FILE [ID]\n", stderr);
 		return 2;
 	}
 	config_load(argv[1], argv[2]);
