@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "config.h"
-#include "log.h"
 
 struct config config;
 
@@ -23,13 +22,6 @@ const struct node *config_node(int id)
 			return &config.nodes[i];
 	}
 	return NULL;
-}
-
-const struct node *config_coordinator(struct text group)
-{
-	uint32_t hash = crc32c((const uint8_t *)group.data, group.len < 0 ? 0 : group.len);
-
-	return &config.nodes[hash % config.nr_nodes];
 }
 
 struct topic *config_topic(struct text name)

@@ -40,7 +40,7 @@ struct config {
 	int max_lag_ms;		/* of a replica in sync */
 	int initial_delay_ms;	/* of the first rebalance of a group */
 	int min_session_ms;
-	struct node nodes[MAX_NODES];
+	struct node nodes[MAX_NODES];	/* the first one is the coordinator of all groups */
 	struct topic topics[MAX_PARTITIONS];
 	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */
 	int nr_nodes, nr_topics, nr_partitions;
@@ -54,8 +54,6 @@ extern struct config config;
 void config_load(const char *file, const char *node);
 const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
-/* The coordinator of a group. All brokers agree. */
-const struct node *config_coordinator(struct text group);
 /* Return: index of the node in topic->replicas, or -1. */
 int topic_replica(const struct topic *topic, int node);
 
