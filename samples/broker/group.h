@@ -26,7 +26,6 @@
 /* Maximum size of the protocols of a member, and of its assignment. */
 #define GROUP_DATA_MAX	8192
 #define GROUP_NAME_SIZE	255
-#define OFFSET_TEXT_MAX	64
 
 enum group_state { EMPTY, JOINING, SYNCING, STABLE };
 
@@ -52,11 +51,6 @@ struct member {
 	struct STORED(GROUP_DATA_MAX) assignment;
 };
 
-struct offset {
-	int64_t next;		/* offset + 1; 0: none */
-	struct STORED(OFFSET_TEXT_MAX) note;
-};
-
 struct group {
 	struct STORED(GROUP_NAME_SIZE) name;
 	enum group_state state;
@@ -67,7 +61,7 @@ struct group {
 	struct STORED(GROUP_NAME_SIZE) type;
 	struct STORED(GROUP_NAME_SIZE) protocol;
 	bool has_offsets;
-	struct offset offsets[MAX_PARTITIONS];
+	int64_t next[MAX_PARTITIONS];	/* offset of each partition + 1; 0: none */
 };
 
 /* Create the shared memory and read the offsets, before the workers start; or exit. */

@@ -12,17 +12,16 @@
 #include "group.h"
 
 static const struct field *log_record =
-	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset), PART_TEXT(0, note)));
+	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset)));
 
 static void set_offsets(struct request *request, struct group *group)
 {
 	for_each_part(part, request) {
 		/* A partition with an error has no offset in the log. */
-		if (part->number < 0 || part->offset < 0 ||
-		    !store(&group->offsets[part->number].note, part->note))
+		if (part->number < 0 || part->offset < 0)
 			continue;
 		group->has_offsets = true;
-		group->offsets[part->number].next = part->offset + 1;
+		group->next[part->number] = part->offset + 1;
 	}
 }
 
@@ -77,8 +76,7 @@ static enum error_code commit(struct request *request)
 	if (!error && request->group->state == SYNCING)
 		error = REBALANCE_IN_PROGRESS;
 	for_each_part(part, request) {
-		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION :
-			      part->note.len > OFFSET_TEXT_MAX ? OFFSET_METADATA_TOO_LARGE : 0;
+		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION : 0;
 		if (part->error)
 			part->offset = -1;
 	}
@@ -116,7 +114,7 @@ static void add_all(struct request *request)
 		const struct topic *topic = config.partitions[i];
 		struct part *part;
 
-		if (!request->group->offsets[i].next)
+		if (!request->group->next[i])
 			continue;
 		part = request_add(request, text_of(topic->name));
 		part->number = i;
@@ -138,12 +136,8 @@ static void fetch_answer(struct request *request)
 		part->error = request->error;
 		part->offset = -1;
 		part->note = text_of("");
-		if (request->group && part->number >= 0) {
-			const struct offset *offset = &request->group->offsets[part->number];
-
-			part->offset = offset->next - 1;
-			part->note = stored(&offset->note);
-		}
+		if (request->group && part->number >= 0)
+			part->offset = request->group->next[part->number] - 1;
 	}
 }
 

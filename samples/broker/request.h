@@ -29,7 +29,7 @@ struct part {
 	struct place start;	/* fetch: the batch with this offset */
 	int64_t required;	/* produce: high watermark that completes the request */
 	struct text records;
-	struct text note;	/* of the offset of a group; name of a static member */
+	struct text note;	/* name of a static member */
 };
 
 struct request {
