@@ -45,7 +45,6 @@ struct connection {
 static int epoll, listener, signals, waits;
 static bool stopping;
 static int nr_waiting;
-/* Those with an unsent response are in the order in which they have progressed last. */
 static TAILQ_HEAD(, connection) connections = TAILQ_HEAD_INITIALIZER(connections);
 
 static bool set_events(int fd, int call, void *source, uint32_t events)
@@ -95,21 +94,9 @@ static void go_on(struct connection *connection, bool ok)
 		watch(connection, connection->waiting || is_idle ? EPOLLIN | EPOLLRDHUP : EPOLLOUT);
 }
 
-static bool send_response(struct connection *connection)
-{
-	size_t sent = connection->out.at;
-	bool ok = wire_send(&connection->out, connection->fd);
-
-	if (!sent || connection->out.at > sent) {
-		TAILQ_REMOVE(&connections, connection, all);
-		TAILQ_INSERT_TAIL(&connections, connection, all);
-	}
-	return ok;
-}
-
 /*
- * Evict clients that do not read if all buffers together are too large: the event of the
- * shutdown closes the connection. Return: false if the buffers still are too large.
+ * Evict clients that do not read, the oldest first, if all buffers together are too large: the
+ * event of the shutdown closes the connection. Return: false if the buffers still are too large.
  */
 static bool within_limit(const struct connection *connection)
 {
@@ -140,7 +127,7 @@ static bool try_answer(struct connection *connection, struct request *request, b
 	}
 	ok = request_answer(request, &connection->out);
 	wire_consume(&connection->in, connection->message);
-	return ok && within_limit(connection) && send_response(connection);
+	return ok && within_limit(connection) && wire_send(&connection->out, connection->fd);
 }
 
 static void wait_event(struct wait *wait, enum wait_end end)
@@ -189,9 +176,10 @@ static void connection_event(struct connection *connection, uint32_t events)
 		watch(connection, EPOLLRDHUP);
 	else if (connection->waiting)
 		close_connection(connection);
+	else if (connection->out.size)
+		go_on(connection, wire_send(&connection->out, connection->fd));
 	else
-		go_on(connection, connection->out.size ? send_response(connection) :
-							 execute(connection));
+		go_on(connection, execute(connection));
 }
 
 static void add_connection(int fd)
