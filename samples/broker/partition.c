@@ -227,32 +227,29 @@ void partitions_repair(void)
 	waiting_submit();
 }
 
-static void open_partition(int number)
+void partitions_create(void)
 {
-	const struct topic *topic = config.partitions[number];
 	char path[sizeof(logs->path)];
 	struct place end;
 
-	snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
-		 number - topic->first);
-	log_open(&logs[number], path, &end);
-	/* Without followers, all records are replicated. */
-	set_place(&partitions[number].end, end);
-	set_place(&partitions[number].high, end);
-}
-
-void partitions_create(void)
-{
 	partitions = shared_memory(sizeof(*partitions) * (MAX_PARTITIONS + 1));
 	offsets.replicas[0] = config.self->id;
 	config.partitions[OFFSETS] = &offsets;
 	for (int i = 0; i <= MAX_PARTITIONS; i++) {
+		const struct topic *topic = config.partitions[i];
+
 		shared_lock(&partitions[i].lock);
 		for (int node = 0; node < MAX_NODES; node++)
 			partitions[i].replicas[node].lease = (struct wait){
 				.fn = lease_ended, .key = { WAIT_LEASE, i },
 			};
-		if (config.partitions[i] && is_replica(config.partitions[i]))
-			open_partition(i);
+		if (!topic || !is_replica(topic))
+			continue;
+		snprintf(path, sizeof(path), "%s/%s-%d.log", config.self->data, topic->name,
+			 i - topic->first);
+		log_open(&logs[i], path, &end);
+		/* Without followers, all records are replicated. */
+		set_place(&partitions[i].end, end);
+		set_place(&partitions[i].high, end);
 	}
 }
