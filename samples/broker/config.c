@@ -114,23 +114,21 @@ void config_load(const char *file, const char *node)
 	json_t *nodes, *topics;
 
 	config = (struct config){
-		.workers = 1, .max_lag_ms = 30000, .initial_delay_ms = 3000, .min_session_ms = 6000,
+		.workers = 1, .max_lag_ms = 30000, .initial_delay_ms = 3000,
 	};
 	path = file;
 	config.document = json_load_file(path, JSON_REJECT_DUPLICATES, &error);
 	require(config.document, error.text);
 	require(!json_unpack_ex(config.document, &error, JSON_STRICT,
-				"{s?s, s?i, s?i, s?i, s?i, s:o, s:o}",
+				"{s?s, s?i, s?i, s?i, s:o, s:o}",
 				"purgatory", &purgatory, "workers", &config.workers,
 				"replica.lag.time.max.ms", &config.max_lag_ms,
 				"group.initial.rebalance.delay.ms", &config.initial_delay_ms,
-				"group.min.session.timeout.ms", &config.min_session_ms,
 				"nodes", &nodes, "topics", &topics), error.text);
 	require_range("workers", config.workers, 1, MAX_WORKERS);
 	/* The fetch of a follower waits for 500 ms. */
 	require_range("replica.lag.time.max.ms", config.max_lag_ms, 1000, INT_MAX);
 	require_range("group.initial.rebalance.delay.ms", config.initial_delay_ms, 0, INT_MAX);
-	require_range("group.min.session.timeout.ms", config.min_session_ms, 1, INT_MAX);
 	for (size_t i = 0; i < json_array_size(nodes); i++)
 		read_node(json_array_get(nodes, i));
 	require(config.nr_nodes, "there is no node");

@@ -39,7 +39,6 @@ struct config {
 	int workers;
 	int max_lag_ms;		/* of a replica in sync */
 	int initial_delay_ms;	/* of the first rebalance of a group */
-	int min_session_ms;
 	struct node nodes[MAX_NODES];	/* the first one is the coordinator of all groups */
 	struct topic topics[MAX_PARTITIONS];
 	struct topic *partitions[MAX_PARTITIONS + 1];	/* the topic of each partition */

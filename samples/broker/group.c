@@ -331,7 +331,7 @@ static enum error_code join(struct request *request)
 	request->group = group;
 	if (!group)
 		return COORDINATOR_NOT_AVAILABLE;
-	if (request->session_ms < config.min_session_ms || request->session_ms > MAX_SESSION_MS)
+	if (request->session_ms < 1 || request->session_ms > MAX_SESSION_MS)
 		return INVALID_SESSION_TIMEOUT;
 	if (request->list.len > GROUP_DATA_MAX || request->instance.len > GROUP_NAME_SIZE)
 		return MESSAGE_TOO_LARGE;

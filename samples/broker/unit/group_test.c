@@ -27,7 +27,7 @@ static const struct client unknown, simple = { .generation = -1 };
 
 static struct group *group;
 /* Of a join: "a" and "b" with 3, "b" with 2. No test waits for times of an hour. */
-static int protocols, rebalance_ms;
+static int protocols, session_ms, rebalance_ms;
 
 static void start(void)
 {
@@ -37,6 +37,7 @@ static void start(void)
 	third = unknown;
 	config.initial_delay_ms = 0;
 	protocols = 3;
+	session_ms = HOUR_MS;
 	rebalance_ms = HOUR_MS;
 	group = shared->groups;
 }
@@ -66,7 +67,7 @@ static void start_join(struct client *client)
 {
 	start_frame(JOIN, 5);
 	put_text(&frame, "group");
-	put_i32(&frame, HOUR_MS);
+	put_i32(&frame, session_ms);
 	put_i32(&frame, rebalance_ms);
 	put_text(&frame, client->id);
 	put_text(&frame, client->instance);
@@ -576,8 +577,10 @@ static void wrong_members_are_refused(void)
 	CHECK(beat(&other) == ILLEGAL_GENERATION);
 	copy_text(other.id, text_of("member-0-1"));
 	CHECK(join_at_once(&other) == UNKNOWN_MEMBER_ID);
-	config.min_session_ms = HOUR_MS + 1;
 	other = unknown;
+	session_ms = 0;
+	CHECK(join_at_once(&other) == INVALID_SESSION_TIMEOUT);
+	session_ms = HOUR_MS + 1;
 	CHECK(join_at_once(&other) == INVALID_SESSION_TIMEOUT);
 }
 

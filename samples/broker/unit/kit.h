@@ -175,7 +175,6 @@ static inline void kit_start(void)
 		.nr_topics = 3,
 		.nr_partitions = 4,
 		.max_lag_ms = 3600000,
-		.min_session_ms = 1,
 	};
 	config.partitions[0] = &config.topics[0];
 	config.partitions[1] = &config.topics[0];
