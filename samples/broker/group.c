@@ -1,15 +1,88 @@
 // SPDX-License-Identifier: GPL-2.0
-/* Consumer groups: see group.h. */
+/*
+ * Consumer groups: their members and offsets, in memory that all processes of a broker share,
+ * since the members of a group may be connected to different workers.
+ *
+ * A group without members is EMPTY. A member that joins, leaves or loses its session starts a
+ * rebalance. The group is JOINING until all members have joined, or until the rebalance timeout,
+ * which ends members that have not; the first rebalance lasts for the initial delay. It is
+ * SYNCING until the leader has sent the assignments, and then STABLE. A JoinGroup waits as long
+ * as its group is JOINING and a SyncGroup as long as it is SYNCING; the first one of them that
+ * sees the end of the rebalance brings it about, and signals the others.
+ *
+ * A session is an alarm, so it outlives the connection of its member and its worker.
+ *
+ * One robust mutex protects all groups. If its owner is killed, all groups begin without members,
+ * as after a restart of the broker; their offsets are read from the log.
+ *
+ * A commit of offsets is a batch of the partition OFFSETS, whose only record is the name of the
+ * group with the topics and partitions of the request. So it has a CRC, and a torn one is cut. A
+ * broker that starts reads all of them.
+ */
+#include <err.h>
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/param.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "group.h"
+#include "request.h"
 
 #define MAX_SESSION_MS	1800000
+
+#define MAX_GROUPS	64
+#define MAX_MEMBERS	2048	/* of all groups */
+
+/* Maximum size of the protocols of a member, and of its assignment. */
+#define GROUP_DATA_MAX	8192
+#define GROUP_NAME_SIZE	255
+
+enum group_state { EMPTY, JOINING, SYNCING, STABLE };
+
+/* A text in shared memory. */
+#define STORED(size)	{ int len; char bytes[size]; }
+#define store(to, text)	store_text(&(to)->len, (to)->bytes, sizeof((to)->bytes), text)
+#define stored(from)	((struct text){ (from)->bytes, (from)->len })
+
+/* Return: false if the text is too long. */
+static bool store_text(int *len, char *bytes, size_t size, struct text text)
+{
+	if (text.len > (int)size)
+		return false;
+	*len = text.len;
+	memcpy(bytes, text.len > 0 ? text.data : "", MAX(text.len, 0));
+	return true;
+}
+
+struct member {
+	struct group *group;	/* NULL: free */
+	struct STORED(48) id;
+	struct STORED(GROUP_NAME_SIZE) instance;	/* of a static member */
+	int session_ms;
+	int rebalance_ms;
+	struct wait session;	/* alarm */
+	int generation;		/* the last one that it has joined; 0 for a new member */
+	uint64_t due;		/* end of the time for its JoinGroup or SyncGroup, or 0 */
+	uint64_t ticket;	/* of its last request that may wait */
+	pid_t waits_in;		/* worker in which this request waits, or 0 */
+	struct STORED(GROUP_DATA_MAX) protocols;
+	struct STORED(GROUP_DATA_MAX) assignment;
+};
+
+struct group {
+	struct STORED(GROUP_NAME_SIZE) name;
+	enum group_state state;
+	int generation;
+	uint64_t deadline;	/* of the rebalance */
+	uint64_t limit;		/* on the deadline of an initial rebalance; 0 for others */
+	struct member *leader;
+	struct STORED(GROUP_NAME_SIZE) type;
+	struct STORED(GROUP_NAME_SIZE) protocol;
+	bool has_offsets;
+	int64_t next[MAX_PARTITIONS];	/* offset of each partition + 1; 0: none */
+};
 
 static struct {
 	pthread_mutex_t lock;
@@ -18,6 +91,61 @@ static struct {
 	struct group groups[MAX_GROUPS];
 	struct member members[MAX_MEMBERS];
 } *shared;
+
+/* Find a group, or create it. Return: NULL if there is none, or no room for it. */
+static struct group *find_group(struct text name, bool create)
+{
+	struct group *unused = NULL;
+
+	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
+		if (text_equals(name, stored(&group->name)))
+			return group;
+		if (!unused && group->state == EMPTY && !group->has_offsets)
+			unused = group;
+	}
+	if (!create || !unused)
+		return NULL;
+	*unused = (struct group){ .generation = unused->generation };
+	store(&unused->name, name);
+	return unused;
+}
+
+static const struct field *log_record =
+	FIELDS(TEXT(0, group_name), EACH_PARTITION(PART_NUMBER(0, 8, offset)));
+
+static void set_offsets(struct request *request, struct group *group)
+{
+	for_each_part(part, request) {
+		/* A partition with an error has no offset in the log. */
+		if (part->number < 0 || part->offset < 0)
+			continue;
+		group->has_offsets = true;
+		group->next[part->number] = part->offset + 1;
+	}
+}
+
+/* Read the offsets of all groups from the log. */
+static void load_offsets(void)
+{
+	const uint8_t *data = partition_log(OFFSETS)->data;
+	uint64_t end = partition_state(OFFSETS).end.position;
+	struct wire wire = { .data = (uint8_t *)data };
+
+	while (wire.size < end && !wire.failed) {
+		struct request request = { };
+		struct group *group;
+
+		wire.at = wire.size + HEADER_SIZE;
+		wire.size += batch_size(data + wire.size);
+		request_fields(&request, NULL, &wire, log_record);
+		group = find_group(request.group_name, true);
+		if (group)
+			set_offsets(&request, group);
+		free(request.parts);
+	}
+	if (wire.failed)
+		errx(1, "%s cannot be read", partition_log(OFFSETS)->path);
+}
 
 void group_lock(void)
 {
@@ -31,7 +159,7 @@ void group_lock(void)
 	}
 	for (int i = 0; i < MAX_GROUPS; i++)
 		shared->groups[i].state = EMPTY;
-	offsets_load();
+	load_offsets();
 }
 
 void group_unlock(void)
@@ -67,15 +195,6 @@ static void renew(struct member *member)
 	wait_alarm(&member->session, end);
 }
 
-bool store_text(int *len, char *bytes, size_t size, struct text text)
-{
-	if (text.len > (int)size)
-		return false;
-	*len = text.len;
-	memcpy(bytes, text.len > 0 ? text.data : "", MAX(text.len, 0));
-	return true;
-}
-
 enum error_code group_coordinate(const struct request *request)
 {
 	struct text name = request->group_name;
@@ -83,23 +202,6 @@ enum error_code group_coordinate(const struct request *request)
 	if (name.len <= 0 || name.len > GROUP_NAME_SIZE)
 		return INVALID_GROUP_ID;
 	return config.self == &config.nodes[0] ? 0 : NOT_COORDINATOR;
-}
-
-struct group *group_find(struct text name, bool create)
-{
-	struct group *unused = NULL;
-
-	for (struct group *group = shared->groups; group < shared->groups + MAX_GROUPS; group++) {
-		if (text_equals(name, stored(&group->name)))
-			return group;
-		if (!unused && group->state == EMPTY && !group->has_offsets)
-			unused = group;
-	}
-	if (!create || !unused)
-		return NULL;
-	*unused = (struct group){ .generation = unused->generation };
-	store(&unused->name, name);
-	return unused;
 }
 
 /* An ID has the number of the slot. */
@@ -128,7 +230,7 @@ static struct member *find_instance(const struct group *group, struct text insta
 /* Find the group and the member of a request. */
 static enum error_code find(struct request *request)
 {
-	struct group *group = group_find(request->group_name, false);
+	struct group *group = find_group(request->group_name, false);
 	struct member *holder = group ? find_instance(group, request->instance) : NULL;
 
 	request->group = group;
@@ -138,7 +240,8 @@ static enum error_code find(struct request *request)
 	return request->member ? 0 : UNKNOWN_MEMBER_ID;
 }
 
-enum error_code group_check(struct request *request)
+/* Find the member of a request, and renew its session. */
+static enum error_code check(struct request *request)
 {
 	enum error_code error = find(request);
 
@@ -324,7 +427,7 @@ static void hold(struct request *request, enum wait_kind kind)
 
 static enum error_code join(struct request *request)
 {
-	struct group *group = group_find(request->group_name, true);
+	struct group *group = find_group(request->group_name, true);
 	struct member *member, *holder;
 	bool is_new, restarts, same;
 
@@ -383,7 +486,7 @@ static enum error_code join(struct request *request)
 
 static enum error_code sync_group(struct request *request)
 {
-	enum error_code error = group_check(request);
+	enum error_code error = check(request);
 	struct group *group = request->group;
 	struct wire list = wire_of(request->list);
 	struct member *member;
@@ -415,7 +518,7 @@ static enum error_code sync_group(struct request *request)
 
 static enum error_code heartbeat(struct request *request)
 {
-	enum error_code error = group_check(request);
+	enum error_code error = check(request);
 
 	return !error && request->group->state == JOINING ? REBALANCE_IN_PROGRESS : error;
 }
@@ -427,6 +530,78 @@ static enum error_code leave(struct request *request)
 	if (!error)
 		remove_member(request->member);
 	return error;
+}
+
+/* Without members, anybody can set offsets. */
+static enum error_code commit_offsets(struct request *request)
+{
+	bool is_member = request->generation >= 0;
+	struct batch batch = { .records = 1 };
+	struct wire wire = { .writes = true };
+	enum error_code error = 0;
+
+	request->group = find_group(request->group_name, !is_member);
+	if (!request->group)
+		return is_member ? UNKNOWN_MEMBER_ID : COORDINATOR_NOT_AVAILABLE;
+	if (is_member || request->group->state != EMPTY)
+		error = check(request);
+	if (!error && request->group->state == SYNCING)
+		error = REBALANCE_IN_PROGRESS;
+	if (error)
+		return error;
+	for_each_part(part, request) {
+		part->error = part->number < 0 ? UNKNOWN_TOPIC_OR_PARTITION : 0;
+		if (part->error)
+			part->offset = -1;
+	}
+	wire_raw(&wire, HEADER_SIZE);
+	request_fields(request, NULL, &wire, log_record);
+	batch.size = wire.size;
+	if (wire.failed || wire.size > BATCH_MAX) {
+		error = INVALID_COMMIT_OFFSET_SIZE;
+	} else {
+		batch_seal(wire.data, wire.size);
+		error = partition_append(OFFSETS, wire.data, &batch) < 0 ? STORAGE_ERROR : 0;
+	}
+	if (!error)
+		set_offsets(request, request->group);
+	wire_free(&wire);
+	return error;
+}
+
+static void commit_answer(struct request *request)
+{
+	for_each_part(part, request)
+		part->error = request->error ?: part->error;
+}
+
+static enum error_code fetch_offsets(struct request *request)
+{
+	struct group *group = find_group(request->group_name, false);
+
+	request->group = group;
+	for (int i = 0; group && request->all && i < config.nr_partitions; i++) {
+		const struct topic *topic = config.partitions[i];
+		struct part *part;
+
+		if (!group->next[i])
+			continue;
+		part = request_add(request, text_of(topic->name));
+		part->number = i;
+		part->index = i - topic->first;
+	}
+	return 0;
+}
+
+static void fetch_answer(struct request *request)
+{
+	for_each_part(part, request) {
+		part->error = request->error;
+		part->offset = -1;
+		part->note = text_of("");
+		if (request->group && part->number >= 0)
+			part->offset = request->group->next[part->number] - 1;
+	}
 }
 
 /* Does the request still belong to its member? */
@@ -506,6 +681,11 @@ static void answer(struct request *request)
 	}
 }
 
+/* The fields of a request of a member, and those after them. */
+#define MEMBER_REQUEST(instance_version, ...) \
+	FIELDS(TEXT(0, group_name), NUMBER(0, 4, generation), TEXT(0, member_id), \
+	       TEXT(instance_version, instance), __VA_ARGS__)
+
 const struct api api_join_group = {
 	.key = 11, .max = 5,
 	.request = FIELDS(TEXT(0, group_name), NUMBER(0, 4, session_ms), NUMBER(1, 4, timeout_ms),
@@ -537,6 +717,24 @@ const struct api api_leave_group = {
 	.in_group = true, .begin = leave,
 };
 
+const struct api api_offset_commit = {
+	.key = 8, .min = 2, .max = 7,
+	.request = MEMBER_REQUEST(7, CONST(0, 4, 8, -1),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(6, 99, 4, -1), PART_TEXT(0, note))),
+	.response = FIELDS(THROTTLE(3), EACH_PARTITION(PART_NUMBER(0, 2, error))),
+	.in_group = true, .begin = commit_offsets, .answer = commit_answer,
+};
+
+const struct api api_offset_fetch = {
+	.key = 9, .min = 1, .max = 5,
+	.request = FIELDS(TEXT(0, group_name), EACH_PARTITION({ })),
+	.response = FIELDS(THROTTLE(3),
+		EACH_PARTITION(PART_NUMBER(0, 8, offset), CONST(5, 99, 4, -1), PART_TEXT(0, note),
+			       PART_NUMBER(0, 2, error)),
+		NUMBER(2, 2, error)),
+	.in_group = true, .begin = fetch_offsets, .answer = fetch_answer,
+};
+
 void groups_repair(pid_t worker)
 {
 	group_lock();
@@ -560,5 +758,5 @@ void groups_create(void)
 {
 	shared = shared_memory(sizeof(*shared));
 	shared_lock(&shared->lock);
-	offsets_load();
+	load_offsets();
 }

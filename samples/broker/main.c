@@ -17,7 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "group.h"
+#include "request.h"
 
 /*
  * The successor of a child pauses first, so that one that cannot start does not use all CPUs. A

@@ -4,7 +4,7 @@
 #include <sys/param.h>
 #include <time.h>
 
-#include "group.h"
+#include "request.h"
 
 const struct api * const apis[NR_APIS] = {
 	&api_produce, &api_fetch, &api_list_offsets, &api_metadata, &api_versions,

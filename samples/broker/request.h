@@ -148,6 +148,15 @@ void request_fields(struct request *request, struct part *part, struct wire *wir
 /* Add a partition. */
 struct part *request_add(struct request *request, struct text topic);
 
+/* Create the groups and read their offsets, before the workers start; or exit. */
+void groups_create(void);
+/* Forget the waiting requests of a killed worker, and complete its signals. */
+void groups_repair(pid_t worker);
+void group_lock(void);
+void group_unlock(void);
+/* Check the name of a group, and that this broker is its coordinator. */
+enum error_code group_coordinate(const struct request *request);
+
 /* Serve clients until SIGTERM. @signals: an inherited signalfd. Return: the exit status. */
 int worker_main(int signals);
 /* Copy from a leader until the connection ends. Return: 1 if nothing was copied. */

@@ -15,7 +15,6 @@
 #include <tap.h>
 #include <unistd.h>
 
-#include "../group.h"
 #include "../request.h"
 
 #define CRC_AT		17
