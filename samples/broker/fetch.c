@@ -67,7 +67,7 @@ static size_t fitting(const uint8_t *data, size_t available, ssize_t limit, bool
 	ssize_t len = 0;
 
 	while (len < (ssize_t)available) {
-		ssize_t next = len + batch_size(data + len);
+		ssize_t next = len + batch_header(data + len).size;
 
 		if (next > limit && (len || any_records))
 			break;

@@ -136,7 +136,7 @@ static void load_offsets(void)
 		struct group *group;
 
 		wire.at = wire.size + HEADER_SIZE;
-		wire.size += batch_size(data + wire.size);
+		wire.size += batch_header(data + wire.size).size;
 		request_fields(&request, NULL, &wire, log_record);
 		group = find_group(request.group_name, true);
 		if (group)

@@ -2,12 +2,18 @@
 /* Partitions: see partition.h. */
 #include <err.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/param.h>
+#include <unistd.h>
 
 #include "partition.h"
 #include "waiting.h"
+
+#define INDEX_STEP	(64 << 10)
 
 /* A place that changes by a single store: the other slot is written first. */
 struct shared_place {
@@ -37,6 +43,84 @@ static struct topic offsets = {
 
 static struct partition *partitions;
 static struct log logs[MAX_PARTITIONS + 1];
+
+static bool log_write(struct log *log, struct place end, const uint8_t *data, size_t len)
+{
+	/* Writes to a file are not interrupted. A short one is followed by an error. */
+	if (end.position + len > LOG_MAX)
+		errno = EFBIG;
+	else if (pwrite(log->fd, data, len, end.position) == (ssize_t)len)
+		return true;
+	warn("%s", log->path);
+	return false;
+}
+
+static void log_cut(struct log *log, struct place end)
+{
+	if (ftruncate(log->fd, end.position))
+		warn("%s", log->path);
+}
+
+/*
+ * Open a log and find its end. A last batch that is longer than the file was not written
+ * completely, and is cut. Anything else that is not valid is damage, and the program exits: the log
+ * may be the only one that has the batches after it.
+ */
+static void log_open(struct log *log, const char *path, struct place *end)
+{
+	struct batch batch;
+	size_t rest;
+	off_t len;
+
+	*end = (struct place){ };
+	*log = (struct log){ .fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666) };
+	if (log->fd < 0)
+		err(1, "%s", path);
+	snprintf(log->path, sizeof(log->path), "%s", path);
+	/* The workers keep the lock until the last one has exited, also after a killed broker. */
+	for (int tries = 0; flock(log->fd, LOCK_EX | LOCK_NB); tries++) {
+		if (tries == 100)
+			errx(1, "another broker uses %s", path);
+		usleep(10000);
+	}
+	len = lseek(log->fd, 0, SEEK_END);
+	log->index = memory(calloc(LOG_MAX / INDEX_STEP, sizeof(*log->index)));
+	log->data = mmap(NULL, LOG_MAX, PROT_READ, MAP_SHARED, log->fd, 0);
+	if (log->data == MAP_FAILED || len > (off_t)LOG_MAX)
+		errx(1, "%s cannot be mapped", path);
+	rest = len - batches_valid(log->data, len, end);
+	if (!rest)
+		return;
+	if (batch_check(log->data + end->position, rest, &batch) != BATCH_SHORT)
+		errx(1, "%s: the batch at byte %" PRIu64 " is damaged; the log is kept", path,
+		     end->position);
+	warnx("%s: %zu bytes of an incomplete batch are cut", path, rest);
+	log_cut(log, *end);
+}
+
+struct place log_find(struct log *log, struct place end, int64_t offset)
+{
+	struct place place = { }, next;
+	size_t i = log->nr_index;
+
+	if (offset >= end.offset)
+		return end;
+	/* Most searches are for an offset near the end. */
+	while (i && log->index[i - 1].offset > offset)
+		i--;
+	if (i)
+		place = log->index[i - 1];
+	for (;; place = next) {
+		struct batch batch = batch_header(log->data + place.position);
+
+		next.offset = place.offset + batch.records;
+		next.position = place.position + batch.size;
+		if (next.offset > offset)
+			return place;
+		if (next.position > (log->nr_index + 1) * INDEX_STEP)
+			log->index[log->nr_index++] = next;
+	}
+}
 
 static struct place get_place(const struct shared_place *shared)
 {

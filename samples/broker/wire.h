@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Messages of Kafka's protocol: big-endian numbers, strings and arrays in a buffer.
+ * Messages of Kafka's protocol, big-endian numbers, strings and arrays in a buffer, and batches of
+ * records (format 2), which are stored as they came.
  *
  * One function describes a message for both directions: the functions below write a value, or
  * read it into the same variable. They never leave the buffer. After the first error they read
@@ -103,5 +104,34 @@ static inline void *memory(void *allocated)
 
 struct text text_of(const char *string);
 bool text_equals(struct text text, struct text other);
+
+/* The header of a batch, including its CRC. */
+#define HEADER_SIZE	61
+
+/* A boundary between batches. */
+struct place {
+	int64_t offset;		/* of the next record */
+	uint64_t position;	/* in the file, in bytes */
+};
+
+/* The part of a batch's header that matters to a broker. */
+struct batch {
+	ssize_t size;		/* including the header */
+	int64_t base;
+	int32_t records;
+};
+
+uint32_t crc32c(const uint8_t *data, size_t len);
+
+/* Check the batch at the start of a buffer, including its CRC. */
+enum error_code batch_check(const uint8_t *data, size_t len, struct batch *batch);
+/* Assign an offset, which the CRC does not cover. */
+void batch_set_base(uint8_t *data, int64_t base);
+/* Write the header of a batch with a single record. */
+void batch_seal(uint8_t *data, size_t size);
+/* Read a valid header. */
+struct batch batch_header(const uint8_t *data);
+/* Advance the end of a log by the valid batches at the start of a buffer. Return: their size. */
+size_t batches_valid(const uint8_t *data, size_t len, struct place *end);
 
 #endif /* BROKER_WIRE_H */

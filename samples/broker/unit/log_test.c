@@ -4,6 +4,7 @@
  */
 #include <fcntl.h>
 
+#include "../partition.c"
 #include "kit.h"
 
 static const char *path(void)
