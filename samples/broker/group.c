@@ -78,7 +78,6 @@ struct group {
 	uint64_t deadline;	/* of the rebalance */
 	uint64_t limit;		/* on the deadline of an initial rebalance; 0 for others */
 	struct member *leader;
-	struct STORED(GROUP_NAME_SIZE) type;
 	struct STORED(GROUP_NAME_SIZE) protocol;
 	bool has_offsets;
 	int64_t next[MAX_PARTITIONS];	/* offset of each partition + 1; 0: none */
@@ -343,7 +342,7 @@ static void rebalance(struct group *group)
 	group->deadline = now + longest * NS_PER_MS;
 	if (group->state == EMPTY) {
 		group->limit = group->deadline;
-		group->deadline = now + config.initial_delay_ms * NS_PER_MS;
+		group->deadline = MIN(now + config.initial_delay_ms * NS_PER_MS, group->limit);
 	}
 	group->state = JOINING;
 	for_each_member(member, group) {
@@ -444,9 +443,7 @@ static enum error_code join(struct request *request)
 		return FENCED_INSTANCE_ID;
 	if (request->member_id.len > 0 && !member)
 		return UNKNOWN_MEMBER_ID;
-	if ((group->state != EMPTY && !text_equals(request->protocol, stored(&group->type))) ||
-	    request->protocol.len <= 0 || request->protocol.len > GROUP_NAME_SIZE ||
-	    choose(group, request->list, member).len < 0)
+	if (choose(group, request->list, member).len < 0)
 		return INCONSISTENT_GROUP_PROTOCOL;
 	is_new = !member;
 	if (is_new)
@@ -470,14 +467,10 @@ static enum error_code join(struct request *request)
 		renew(member);
 		return 0;
 	}
-	if (group->state == EMPTY)
-		store(&group->type, request->protocol);
 	if (group->state != JOINING)
 		rebalance(group);
 	else if (is_new && group->limit)
-		group->deadline = now_ns() + config.initial_delay_ms * NS_PER_MS;
-	if (group->limit && group->deadline > group->limit)
-		group->deadline = group->limit;
+		group->deadline = MIN(now_ns() + config.initial_delay_ms * NS_PER_MS, group->limit);
 	member->waits_in = getpid();
 	renew(member);
 	try_join(group);
