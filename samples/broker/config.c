@@ -15,7 +15,7 @@ struct config config;
 static const char *path;
 static json_error_t error;
 
-const struct node *config_node(int id)
+static const struct node *find_node(int id)
 {
 	for (int i = 0; i < config.nr_nodes; i++) {
 		if (config.nodes[i].id == id)
@@ -65,7 +65,7 @@ static void read_node(json_t *from)
 				"host", &node->host, "port", &node->port, "data", &node->data),
 		error.text);
 	require_range("id", node->id, 1, INT_MAX);
-	require(config_node(node->id) == node, "two nodes have the same id");
+	require(find_node(node->id) == node, "two nodes have the same id");
 	require_range("port", node->port, 1, 65535);
 	node->address.sin_family = AF_INET;
 	node->address.sin_port = htons(node->port);
@@ -97,7 +97,7 @@ static void read_topic(json_t *from)
 	for (size_t i = 0; i < json_array_size(ids); i++) {
 		int node = json_integer_value(json_array_get(ids, i));
 
-		require(config_node(node) && topic_replica(&topic, node) < 0,
+		require(find_node(node) && topic_replica(&topic, node) < 0,
 			"a replica is not a node, or named twice");
 		topic.replicas[topic.nr_replicas++] = node;
 	}
@@ -134,7 +134,7 @@ void config_load(const char *file, const char *node)
 	require(config.nr_nodes, "there is no node");
 	for (size_t i = 0; i < json_array_size(topics); i++)
 		read_topic(json_array_get(topics, i));
-	config.self = node ? config_node(atoi(node)) : &config.nodes[0];
+	config.self = node ? find_node(atoi(node)) : &config.nodes[0];
 	require(config.self, "no node has this id");
 	require(snprintf(config.purgatory, sizeof(config.purgatory), "%s-%d", purgatory,
 			 config.self->id) < (int)sizeof(config.purgatory),

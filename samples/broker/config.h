@@ -51,7 +51,6 @@ extern struct config config;
 
 /* Read the file and select this broker, or exit. @node is its ID; NULL: the first one. */
 void config_load(const char *file, const char *node);
-const struct node *config_node(int id);
 struct topic *config_topic(struct text name);
 /* Return: index of the node in topic->replicas, or -1. */
 int topic_replica(const struct topic *topic, int node);

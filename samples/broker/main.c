@@ -19,12 +19,6 @@
 
 #include "request.h"
 
-/*
- * The successor of a child pauses first, so that one that cannot start does not use all CPUs. A
- * replicator connects to its leader again in this way.
- */
-#define RESTART_PAUSE_US	100000
-
 /* The workers, then a replicator for each node that leads partitions of this one. */
 static struct child {
 	pid_t pid;
@@ -60,8 +54,9 @@ static void start(struct child *child)
 	if (!child->leader)
 		snprintf(name, sizeof(name), "broker/%d", (int)(child - children));
 	prctl(PR_SET_NAME, name);
+	/* One that cannot start does not use all CPUs. A replicator connects again in this way. */
 	if (child->restarts)
-		usleep(RESTART_PAUSE_US);
+		usleep(100000);
 	if (!child->leader)
 		exit(worker_main(signals));
 	sigemptyset(&none);

@@ -9,9 +9,6 @@
 
 #define ACKS_ALL	(-1)
 
-/* Earlier versions have other batches. librdkafka does not compress if it does not see them. */
-#define FIRST_VERSION	3
-
 static bool enough_in_sync(const struct part *part)
 {
 	return partition_state(part->number).nr_in_sync >=
@@ -46,7 +43,8 @@ static enum error_code begin(struct request *request)
 {
 	request->key.kind = WAIT_ACKS;
 	request->silent = request->acks == 0;
-	request->failed = request->version < FIRST_VERSION;
+	/* Earlier versions have other batches. librdkafka does not compress if it sees none. */
+	request->failed = request->version < 3;
 	for_each_part(part, request) {
 		part->error = append(request, part);
 		if (part->error)

@@ -82,7 +82,6 @@ void waiting_create(void)
 /* Another broker may use the purgatory by mistake: EBUSY. */
 void waiting_remove(void)
 {
-	close_purgatory();
 	if (!clear_alarms() || twheel_remove(config.purgatory, 0, NULL))
 		warn("the purgatory %s", config.purgatory);
 }
