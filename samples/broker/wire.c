@@ -28,14 +28,12 @@ size_t wire_total;
 
 static bool reserve(struct wire *wire, size_t size)
 {
-	size_t capacity = MAX(wire->capacity, FIRST_CAPACITY);
+	size_t larger = MAX(2 * wire->capacity, FIRST_CAPACITY);
+	size_t capacity = MIN(MAX(size, larger), PREFIX_SIZE + MESSAGE_MAX);
 	uint8_t *data;
 
 	if (size <= wire->capacity)
 		return true;
-	while (capacity < size)
-		capacity *= 2;
-	capacity = MIN(capacity, PREFIX_SIZE + MESSAGE_MAX);
 	data = size <= capacity ? realloc(wire->data, capacity) : NULL;
 	if (!data)
 		return false;
@@ -152,7 +150,7 @@ ssize_t wire_message(const struct wire *wire)
 
 	if (prefix.failed)
 		return 0;
-	if (size < MESSAGE_MIN || size > MESSAGE_MAX)
+	if (size < 0 || size > MESSAGE_MAX)
 		return -1;
 	return wire->size >= PREFIX_SIZE + (size_t)size ? PREFIX_SIZE + size : 0;
 }

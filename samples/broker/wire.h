@@ -22,9 +22,8 @@
 /* Largest message: a response may exceed its limit by one batch. */
 #define MESSAGE_MAX	(2 * BATCH_MAX + 65536)
 
-/* A message has its size in front; it starts with the fixed part of a header. */
+/* A message has its size in front. */
 #define PREFIX_SIZE	4
-#define MESSAGE_MIN	8
 
 /* Errors of the protocol. The first one is for the broker only. */
 enum error_code {

@@ -25,10 +25,7 @@
 
 #define MAX_EVENTS	256
 #define MAX_FILES	8192
-
 #define MAX_BUFFERED	(256UL << 20)
-
-/* The kernel ends connections whose clients do not read for this time. */
 #define SEND_TIMEOUT_MS	10000
 
 struct connection {
@@ -38,7 +35,6 @@ struct connection {
 	uint32_t events;	/* that epoll reports */
 	struct wire in;
 	struct wire out;
-	size_t message;		/* size of the first message, while its request is executed */
 	struct request *waiting;
 };
 
@@ -126,7 +122,7 @@ static bool try_answer(struct connection *connection, struct request *request, b
 		return true;
 	}
 	ok = request_answer(request, &connection->out);
-	wire_consume(&connection->in, connection->message);
+	wire_consume(&connection->in, wire_message(&connection->in));
 	return ok && within_limit(connection) && wire_send(&connection->out, connection->fd);
 }
 
@@ -160,7 +156,6 @@ static bool execute(struct connection *connection)
 
 	if (len <= 0)
 		return !len && within_limit(connection);
-	connection->message = len;
 	request = request_begin(connection->in.data + PREFIX_SIZE, len - PREFIX_SIZE);
 	if (!request)
 		return false;
