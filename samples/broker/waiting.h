@@ -2,10 +2,10 @@
 /*
  * Requests that wait: for an amount under their keys, or for their deadline.
  *
- * Signals are not stored, and another worker may change a partition at any time. The caller
- * reads the state of the partitions, and adds a wait for the missing amount. When the wait
- * is added, it reads the state again, and ends the wait if the state has changed. Either
- * way the wait ends with an event, and the caller reads the state once more before it answers.
+ * Signals are not stored, and another worker may change a partition at any time. The caller reads
+ * the state of the partitions, and adds a wait for the missing amount. Once the wait is added, the
+ * caller reads the state again, and ends the wait if it has changed. Either way the wait ends with
+ * an event, and the caller reads the state once more before it answers.
  *
  * An alarm outlives the process that has set it, and ends in the main process. It is in memory
  * that the processes share, with its deadline: one that ends early is set again.
