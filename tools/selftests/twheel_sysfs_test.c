@@ -431,7 +431,7 @@ TEST_F(shown, fdinfo_of_the_control_node_has_the_totals_of_private_purgatories)
 	EXPECT_EQ(expired + 1, of_user("expired="));
 }
 
-/* More than are counted at a time. */
+/* The lock is dropped after each of them. */
 TEST_F(shown, totals_of_many_private_purgatories_are_complete)
 {
 	long long added = of_user("added=");
