@@ -487,7 +487,7 @@ static __always_inline int timer_add(struct twheel_timer *timer, u64 deadline, u
 	return err;
 }
 
-/* Not inlined, so that it takes no registers of plain_add(). */
+/* Not inlined, so that it takes no registers of plain_call(). */
 static noinline int timer_add_any(struct twheel_timer *timer, u64 deadline, u64 slack_ns)
 {
 	int ret = ARMING_GROWN;
@@ -497,6 +497,26 @@ static noinline int timer_add_any(struct twheel_timer *timer, u64 deadline, u64 
 	while (ret >= ARMING_GROWN)
 		ret = timer_add(timer, deadline, slack_ns, ret == ARMING_GROWN);
 	return ret;
+}
+
+/*
+ * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline: the
+ * bucket expires before that, and then the node is placed by its new tick. This does not hold
+ *
+ * - on level 0, where a bucket expires as a whole, unless it is mixed. A node there has a tick
+ *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
+ *   one.
+ * - on a wheel that goes back, as those of CLOCK_REALTIME do
+ * - beyond the reach of the levels; with memory they are extended
+ *
+ * The last two are left to the caller. The wheel may not have been forwarded: the node was placed
+ * by an earlier tick of the wheel, and the reach is longer from a later one.
+ */
+static __always_inline bool node_stays(const struct twheel_wheel *wheel,
+				       const struct twheel_node *node, u64 deadline)
+{
+	return deadline >= node->expires &&
+	       node->expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns;
 }
 
 /*
@@ -579,17 +599,41 @@ static __always_inline int plain_arm(struct twheel_shard *shard, struct twheel_t
 	return 0;
 }
 
-static __always_inline int plain_add(struct twheel_shard *shard, struct twheel_timer *timer,
-				     u64 deadline)
+/* Re-arm a timer always. */
+static __always_inline int plain_move(struct twheel_shard *shard, struct twheel_timer *timer,
+				      u64 deadline, u64 tick)
+{
+	if (unlikely(!twheel_timer_pending(timer)))
+		return plain_arm(shard, timer, deadline, tick) ?: 2;
+	if (node_stays(&shard->base[TWHEEL_BASE_REAPER].queue.wheel, &timer->node, deadline)) {
+		timer->node.expires = deadline;
+		trace_twheel_timer_stay(timer, shard->number);
+	} else {
+		list_del_init(&timer->node.entry);
+		twheel_debug_deactivate(timer);
+		plain_enqueue(shard, timer, deadline, tick);
+	}
+	shard->rearmed++;
+	return 1;
+}
+
+/* Add a timer, or re-arm it always. */
+static __always_inline int plain_call(struct twheel_shard *shard, struct twheel_timer *timer,
+				      u64 deadline, bool rearm)
 {
 	u64 tick = plain_tick(shard, deadline);
 	int ret = NOT_PLAIN;
 	unsigned long flags;
 
 	spin_lock_irqsave(&shard->lock, flags);
-	if (plain_holds(shard, timer, tick))
-		ret = twheel_timer_pending(timer) ? -EBUSY :
-			plain_arm(shard, timer, deadline, tick);
+	if (plain_holds(shard, timer, tick)) {
+		if (rearm)
+			ret = plain_move(shard, timer, deadline, tick);
+		else if (likely(!twheel_timer_pending(timer)))
+			ret = plain_arm(shard, timer, deadline, tick);
+		else
+			ret = -EBUSY;
+	}
 	spin_unlock_irqrestore(&shard->lock, flags);
 	return ret;
 }
@@ -627,7 +671,7 @@ int twheel_timer_add_slack(struct twheel_timer *timer, u64 deadline, u64 slack_n
 	shard = plain_shard(timer);
 	if (unlikely(!shard))
 		return timer_add_any(timer, deadline, 0);
-	ret = plain_add(shard, timer, deadline);
+	ret = plain_call(shard, timer, deadline, false);
 	return likely(ret != NOT_PLAIN) ? ret : timer_add_any(timer, deadline, 0);
 }
 EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
@@ -640,7 +684,7 @@ EXPORT_SYMBOL_GPL(twheel_timer_add_slack);
 int twheel_timer_add_new(struct twheel_timer *timer, u64 deadline)
 {
 	struct twheel_shard *shard = twheel_timer_shard(timer);
-	int ret = likely(shard->plain) ? plain_add(shard, timer, deadline) : NOT_PLAIN;
+	int ret = likely(shard->plain) ? plain_call(shard, timer, deadline, false) : NOT_PLAIN;
 
 	return likely(ret != NOT_PLAIN) ? ret : timer_add_any(timer, deadline, 0);
 }
@@ -670,26 +714,6 @@ static inline bool rearm_may_delay(enum twheel_rearm mode, bool equal)
 {
 	return mode == TWHEEL_REARM_ALWAYS || mode == TWHEEL_REARM_IF_PENDING ||
 	       (mode == TWHEEL_REARM_IF_LATER && !equal);
-}
-
-/*
- * Whether a pending node stays in its bucket when its timer is re-armed to a later deadline: the
- * bucket expires before that, and then the node is placed by its new tick. This does not hold
- *
- * - on level 0, where a bucket expires as a whole, unless it is mixed. A node there has a tick
- *   less than a turn ahead: it had when it was placed there, and it does not stay with a later
- *   one.
- * - on a wheel that goes back, as those of CLOCK_REALTIME do
- * - beyond the reach of the levels; with memory they are extended
- *
- * The last two are left to the caller. The wheel may not have been forwarded: the node was placed
- * by an earlier tick of the wheel, and the reach is longer from a later one.
- */
-static __always_inline bool node_stays(const struct twheel_wheel *wheel,
-				       const struct twheel_node *node, u64 deadline)
-{
-	return deadline >= node->expires &&
-	       node->expires > (wheel->now + wheel->slots - 1) * wheel->tick_ns;
 }
 
 /* Inline timers do not stay, since the alarm would have to place them again, a few at a time. */
@@ -774,38 +798,6 @@ static noinline int timer_rearm_any(struct twheel_timer *timer, u64 deadline, u6
 	return ret;
 }
 
-/* Re-arm a timer always. */
-static __always_inline int plain_move(struct twheel_shard *shard, struct twheel_timer *timer,
-				      u64 deadline, u64 tick)
-{
-	if (unlikely(!twheel_timer_pending(timer)))
-		return plain_arm(shard, timer, deadline, tick) ?: 2;
-	if (node_stays(&shard->base[TWHEEL_BASE_REAPER].queue.wheel, &timer->node, deadline)) {
-		timer->node.expires = deadline;
-		trace_twheel_timer_stay(timer, shard->number);
-	} else {
-		list_del_init(&timer->node.entry);
-		twheel_debug_deactivate(timer);
-		plain_enqueue(shard, timer, deadline, tick);
-	}
-	shard->rearmed++;
-	return 1;
-}
-
-static __always_inline int plain_rearm(struct twheel_shard *shard, struct twheel_timer *timer,
-				       u64 deadline)
-{
-	u64 tick = plain_tick(shard, deadline);
-	int ret = NOT_PLAIN;
-	unsigned long flags;
-
-	spin_lock_irqsave(&shard->lock, flags);
-	if (plain_holds(shard, timer, tick))
-		ret = plain_move(shard, timer, deadline, tick);
-	spin_unlock_irqrestore(&shard->lock, flags);
-	return ret;
-}
-
 /**
  * twheel_timer_rearm_slack - change the deadline of a timer
  * @timer: the timer, initialised
@@ -840,7 +832,7 @@ int twheel_timer_rearm_slack(struct twheel_timer *timer, u64 deadline, u64 slack
 	shard = plain_shard(timer);
 	if (unlikely(!shard))
 		return timer_rearm_any(timer, deadline, 0, TWHEEL_REARM_ALWAYS);
-	ret = plain_rearm(shard, timer, deadline);
+	ret = plain_call(shard, timer, deadline, true);
 	return likely(ret != NOT_PLAIN) ? ret :
 		timer_rearm_any(timer, deadline, 0, TWHEEL_REARM_ALWAYS);
 }
